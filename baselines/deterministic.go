@@ -1,0 +1,16 @@
+package baselines
+
+import (
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/params"
+)
+
+// Deterministic is the family of plain layers, y = x W + b.
+type Deterministic struct{}
+
+// Dense returns x W + b, [..., batch, in] -> [..., batch, units].
+func (Deterministic) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return params.Dense(s, x, units)
+}

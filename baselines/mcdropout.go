@@ -1,0 +1,25 @@
+package baselines
+
+import (
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+)
+
+// MCDropout is Monte Carlo dropout (Gal & Ghahramani 2016): each input of each
+// layer is dropped with probability Rate, in training and in prediction alike,
+//
+//	y = (x * mask) W + b,   mask = Bernoulli(1 - Rate) / (1 - Rate).
+//
+// It has no KL term.
+type MCDropout struct {
+	Rate float64 // 0 means 0.1; for no dropout use Deterministic
+}
+
+// Dense maps [..., batch, in] to [..., batch, units].
+func (l MCDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	mask := stochastic.Draw(s, x, stochastic.DropoutMask(orDefault(l.Rate, 0.1)), x.Shape().Dim(-2), x.Shape().Dim(-1))
+	return params.Dense(s, graph.Mul(x, mask), units)
+}

@@ -1,0 +1,33 @@
+package baselines
+
+import (
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+)
+
+// MFVI is mean-field variational inference (Blundell et al. 2015): every weight
+// has an independent Gaussian posterior,
+//
+//	y = x W + b,   W = mu + sigma eps,   q(W_ij) = N(mu_ij, sigma_ij^2),   p(W_ij) = N(0, PriorStd^2),
+//
+// with one draw of W for each execution and a deterministic bias.
+type MFVI struct {
+	PriorStd float64 // 0 means 0.1
+	InitStd  float64 // posterior standard deviation at the start; 0 means 1e-3
+}
+
+// Dense maps [..., batch, in] to [..., batch, units] and adds the weights' KL.
+func (l MFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	in := x.Shape().Dim(-1)
+	mean := params.New(s, x, "weights_mean", params.Variational, params.KaimingNormal(in), in, units)
+	logVar := logVariance(s, x, "weights_log_variance", orDefault(l.InitStd, 1e-3), in, units)
+	stochastic.TallyOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 0, orDefault(l.PriorStd, 0.1)))
+
+	eps := stochastic.Draw(s, x, stochastic.Gaussian(), in, units)
+	weights := graph.Add(mean, graph.Mul(std(logVar), eps))
+	return ops.AddRow(ops.Product(x, weights), params.Bias(s, x, units))
+}

@@ -1,0 +1,54 @@
+package baselines
+
+import (
+	"math"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+)
+
+// VDropout is variational Gaussian dropout (Kingma et al. 2015): the output of
+// each layer is multiplied by Gaussian noise of variance alpha,
+//
+//	y = (x W + b) (1 + sqrt(min(alpha, 1)) eps),   eps ~ N(0, 1).
+//
+// alpha is fixed, as in the paper, which found that adapting it under-fits.
+type VDropout struct {
+	Alpha    float64 // 0 means 0.1
+	Adaptive bool    // train alpha, one for each unit
+}
+
+// Dense maps [..., batch, in] to [..., batch, units] and adds the KL.
+func (l VDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	start := math.Log(orDefault(l.Alpha, 0.1))
+	var logAlpha *graph.Node
+	if l.Adaptive {
+		logAlpha = params.New(s, x, "log_alpha", params.Variational, params.Constant(start), 1, units)
+	} else {
+		logAlpha = ops.FullRow(x, start, units)
+	}
+	stochastic.TallyOf(x.Graph()).AddKL(dropoutKL(logAlpha))
+
+	alpha := graph.MinScalar(graph.Exp(logAlpha), 1)
+	y := params.Dense(s, x, units)
+	eps := stochastic.Draw(s, x, stochastic.Gaussian(), x.Shape().Dim(-2), units)
+	return graph.Mul(y, graph.AddScalar(ops.MulRow(eps, graph.Sqrt(alpha)), 1))
+}
+
+// dropoutKL is the divergence from the log-uniform prior, up to a constant, by
+// the cubic approximation of Kingma et al. 2015 (equation 14), once for each
+// unit:
+//
+//	-sum_j [ 0.5 log alpha_j + 1.16145124 alpha_j - 1.50204118 alpha_j^2 + 0.58629921 alpha_j^3 ].
+func dropoutKL(logAlpha *graph.Node) *graph.Node {
+	alpha := graph.Exp(logAlpha)
+	square := graph.Mul(alpha, alpha)
+	sum := graph.Add(
+		graph.Add(graph.MulScalar(logAlpha, 0.5), graph.MulScalar(alpha, 1.16145124)),
+		graph.Add(graph.MulScalar(square, -1.50204118), graph.MulScalar(graph.Mul(square, alpha), 0.58629921)))
+	return graph.Neg(ops.SumColumns(sum))
+}

@@ -1,0 +1,133 @@
+// Package energy holds the generative models whose energy grounds the variance
+// of a density uncertainty layer: zero-mean Gaussians over the layer's input h,
+//
+//	p_energy(h; omega) = exp(-E(h)) / Z,    E(h) = 1/2 h^T Sigma^-1 h >= 0
+//
+// (section 2.1 of the paper), in the paper's two parametrizations of Sigma.
+package energy
+
+import (
+	"math"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
+)
+
+// Terms are what an energy model says of a batch of inputs.
+type Terms struct {
+	// Energy is E(h) >= 0, [..., batch, 1].
+	Energy *graph.Node
+	// LogLikelihood is log p_energy(h; omega), [..., batch, 1].
+	LogLikelihood *graph.Node
+	// LogDet is log |Sigma|, [..., 1, components].
+	LogDet *graph.Node
+}
+
+// logTwoPi is log(2 pi).
+var logTwoPi = math.Log(2 * math.Pi)
+
+// LDL is one Gaussian whose precision is parametrized as
+//
+//	Sigma^-1 = L D L^T,   L unit lower triangular, D = diag(exp(-log variance)),
+//
+// so that it is positive definite for every value of the parameters and
+//
+//	E(h) = 1/2 || D^{1/2} L^T h ||^2,   log |Sigma| = sum_j log variance_j
+//
+// need neither an inverse nor a determinant (section 2.4, "Gaussian energy").
+// Both parameters start at zero: Sigma = I.
+type LDL struct{}
+
+// Dense returns the terms of inputs h, [..., batch, features].
+func (LDL) Dense(s *model.Scope, h *graph.Node) Terms {
+	d := h.Shape().Dim(-1)
+	lower := params.New(s, h, "lower", params.Generative, params.Constant(0), d, d)
+	logVariance := params.New(s, h, "log_variance", params.Generative, params.Constant(0), 1, d)
+
+	z := ops.Product(h, ops.UnitLowerTriangular(lower)) // rows are (L^T h)^T
+	precision := graph.Reshape(graph.Exp(graph.Neg(logVariance)), append(leadOf(h), d, 1)...)
+	energy := graph.MulScalar(ops.Product(graph.Mul(z, z), precision), 0.5)
+	logDet := ops.SumColumns(logVariance)
+	return Terms{
+		Energy:        energy,
+		LogLikelihood: ops.AddRow(graph.Neg(energy), logNormalizer(logDet, d)),
+		LogDet:        logDet,
+	}
+}
+
+// Rank1Mixture is a mixture of K Gaussians with covariances
+//
+//	Sigma_k = v_k v_k^T + D_k,   D_k = diag(exp(log diagonal_k)),
+//
+// (section 2.4, "Mixture of rank-1 Gaussians"), whose inverse and determinant
+// are closed forms of cost O(D):
+//
+//	h^T Sigma^-1 h = h^T D^-1 h - (v^T D^-1 h)^2 / (1 + v^T D^-1 v)
+//	log |Sigma|    = log(1 + v^T D^-1 v) + sum_j log D_jj
+//
+// The energy of a mixture is log p(0) - log p(h), which is not negative and is
+// the Gaussian energy for K = 1.
+type Rank1Mixture struct {
+	// Fraction sets K = max(1, floor(Fraction * features)); the paper's range
+	// is 0.0125 to 0.2. The zero value means 0.1.
+	Fraction float64
+	// ZeroFactors starts every v_k at 0, as the released dense layer does. All
+	// components are then identical, the gradient of v is exactly zero, and
+	// the mixture stays one diagonal Gaussian. The default starts the v_k
+	// orthonormal.
+	ZeroFactors bool
+}
+
+// Components is K for an input of the given width.
+func (m Rank1Mixture) Components(features int) int {
+	fraction := m.Fraction
+	if fraction == 0 {
+		fraction = 0.1
+	}
+	return max(1, int(fraction*float64(features)))
+}
+
+// Dense returns the terms of inputs h, [..., batch, features].
+func (m Rank1Mixture) Dense(s *model.Scope, h *graph.Node) Terms {
+	d := h.Shape().Dim(-1)
+	k := m.Components(d)
+	start := params.Initial(params.Orthogonal)
+	if m.ZeroFactors {
+		start = params.Constant(0)
+	}
+	v := params.New(s, h, "factors", params.Generative, start, k, d)
+	logDiagonals := params.New(s, h, "log_diagonals", params.Generative, params.Constant(0), k, d)
+	logits := params.New(s, h, "mixture_logits", params.Generative, params.Constant(0), 1, k)
+
+	row := func(x *graph.Node) *graph.Node { return graph.Reshape(x, append(leadOf(h), 1, k)...) }
+	precision := graph.Exp(graph.Neg(logDiagonals)) // D_k^-1, [..., K, D]
+	scaled := graph.Mul(v, precision)               // D_k^-1 v_k
+	capacity := graph.AddScalar(row(ops.SumColumns(graph.Mul(v, scaled))), 1)
+	logDet := graph.Add(graph.Log(capacity), row(ops.SumColumns(logDiagonals)))
+
+	diagonal := ops.ProductTransposed(graph.Mul(h, h), precision) // h^T D_k^-1 h, [..., batch, K]
+	along := ops.ProductTransposed(h, scaled)                     // v_k^T D_k^-1 h
+	quadratic := graph.Sub(diagonal, ops.MulRow(graph.Mul(along, along), graph.Reciprocal(capacity)))
+
+	logWeights := graph.Sub(logits, ops.LogSumExp(logits))
+	atZero := graph.Add(logWeights, logNormalizer(logDet, d)) // log pi_k N(0; 0, Sigma_k)
+	logLikelihood := ops.LogSumExp(ops.AddRow(graph.MulScalar(quadratic, -0.5), atZero))
+	return Terms{
+		Energy:        ops.AddRow(graph.Neg(logLikelihood), ops.LogSumExp(atZero)),
+		LogLikelihood: logLikelihood,
+		LogDet:        logDet,
+	}
+}
+
+// logNormalizer is log N(0; 0, Sigma) = -1/2 (D log 2 pi + log |Sigma|).
+func logNormalizer(logDet *graph.Node, d int) *graph.Node {
+	return graph.MulScalar(graph.AddScalar(logDet, float64(d)*logTwoPi), -0.5)
+}
+
+// leadOf returns the replica axes of [..., batch, features].
+func leadOf(h *graph.Node) []int {
+	return append([]int{}, h.Shape().Dimensions[:h.Rank()-2]...)
+}

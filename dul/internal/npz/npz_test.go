@@ -1,0 +1,138 @@
+package npz
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// npy builds one .npy file in format version 1.
+func npy(t *testing.T, descr, shape string, fortran string, values any) []byte {
+	t.Helper()
+	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': %s, 'shape': %s, }", descr, fortran, shape)
+	for (10+len(header)+1)%64 != 0 {
+		header += " "
+	}
+	header += "\n"
+	var b bytes.Buffer
+	b.WriteString("\x93NUMPY\x01\x00")
+	for _, v := range []any{uint16(len(header)), []byte(header), values} {
+		if err := binary.Write(&b, binary.LittleEndian, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}
+
+func archive(t *testing.T, members map[string][]byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "case.npz")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := zip.NewWriter(f)
+	for name, body := range members {
+		m, err := w.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Write(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestOpenReadsEveryType(t *testing.T) {
+	path := archive(t, map[string][]byte{
+		"f4.npy":     npy(t, "<f4", "(2, 3)", "False", []float32{1, 2.5, -3, 0.1, 5, 6}),
+		"f8.npy":     npy(t, "<f8", "(2,)", "False", []float64{math.Pi, math.Inf(-1)}),
+		"i4.npy":     npy(t, "<i4", "(1,)", "False", []int32{-7}),
+		"i8.npy":     npy(t, "<i8", "(2,)", "False", []int64{-1, 9}),
+		"b1.npy":     npy(t, "|b1", "(3,)", "False", []bool{true, false, true}),
+		"u1.npy":     npy(t, "|u1", "(1,)", "False", []uint8{255}),
+		"scalar.npy": npy(t, "<f8", "()", "False", []float64{4}),
+		"empty.npy":  npy(t, "<f8", "(0, 3)", "False", []float64{}),
+	})
+	a, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct {
+		data  []float64
+		shape []int
+	}{
+		"f4":     {[]float64{1, 2.5, -3, float64(float32(0.1)), 5, 6}, []int{2, 3}},
+		"f8":     {[]float64{math.Pi, math.Inf(-1)}, []int{2}},
+		"i4":     {[]float64{-7}, []int{1}},
+		"i8":     {[]float64{-1, 9}, []int{2}},
+		"b1":     {[]float64{1, 0, 1}, []int{3}},
+		"u1":     {[]float64{255}, []int{1}},
+		"scalar": {[]float64{4}, []int{}},
+		"empty":  {nil, []int{0, 3}},
+	} {
+		data, shape, err := a.Float64(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(data, want.data) || !reflect.DeepEqual(shape, want.shape) {
+			t.Errorf("%s: got %v %v, want %v %v", name, data, shape, want.data, want.shape)
+		}
+		if !a.Has(name) || a.Has(name+"?") {
+			t.Errorf("Has is wrong for %s", name)
+		}
+	}
+	if got := a.DType("f4"); got != "f4" {
+		t.Errorf("DType = %q", got)
+	}
+	if v, err := a.Scalar("scalar"); err != nil || v != 4 {
+		t.Errorf("Scalar = %v, %v", v, err)
+	}
+	if _, err := a.Scalar("f4"); err == nil {
+		t.Error("Scalar accepted six values")
+	}
+	if v, _, err := a.Ints("i8"); err != nil || !reflect.DeepEqual(v, []int{-1, 9}) {
+		t.Errorf("Ints = %v, %v", v, err)
+	}
+	if _, _, err := a.Ints("f4"); err == nil {
+		t.Error("Ints accepted 2.5")
+	}
+	if v, _, err := a.Float32("f4"); err != nil || v[3] != 0.1 {
+		t.Errorf("Float32 = %v, %v", v, err)
+	}
+	if _, _, err := a.Float64("missing"); !errors.Is(err, ErrNoArray) {
+		t.Errorf("missing array: %v", err)
+	}
+}
+
+func TestOpenRejects(t *testing.T) {
+	good := npy(t, "<f8", "(2,)", "False", []float64{1, 2})
+	for want, members := range map[string]map[string][]byte{
+		"magic number":  {"a.npy": []byte("this is not an array")},
+		"need 16 bytes": {"a.npy": good[:len(good)-1]},
+		"not supported": {"a.npy": npy(t, "<c8", "(1,)", "False", []float64{1})},
+		"big-endian":    {"a.npy": npy(t, ">f8", "(1,)", "False", []float64{1})},
+		"Fortran-order": {"a.npy": npy(t, "<f8", "(1, 1)", "True", []float64{1})},
+		"not an .npy":   {"a.txt": good},
+		"too large":     {"a.npy": npy(t, "<i8", "(1,)", "False", []int64{math.MaxInt64})},
+	} {
+		if _, err := Open(archive(t, members)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "none.npz")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing file: %v", err)
+	}
+}

@@ -1,0 +1,200 @@
+// Package params creates the parameters of all layers: it gives each one a
+// role, so that an optimizer can treat groups differently by what they are
+// instead of by what they are called, and an initial value that depends on
+// nothing but the seed and the parameter's path.
+package params
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Role says what a parameter is for.
+type Role string
+
+const (
+	// Weight is a deterministic weight or bias: trained by the likelihood,
+	// with weight decay.
+	Weight Role = "weight"
+	// Variational is a mean or log-variance of an approximate posterior:
+	// its regulariser is the KL divergence, so it takes no weight decay.
+	Variational Role = "variational"
+	// Generative is a parameter omega of an energy model: trained by the
+	// generative objective sum_i log p_energy(h_i; omega) + log p(omega).
+	Generative Role = "generative"
+	// Likelihood is a parameter of the observation model, such as the log
+	// noise variance of a regression.
+	Likelihood Role = "likelihood"
+)
+
+// Like says which graph, type and replicas a new parameter belongs to: those of
+// the activation that it will meet ([batch, features] or [replicas, batch, features]).
+type Like = *graph.Node
+
+// New returns the parameter s/name of the given role and shape
+// [replicas..., dims...], creating it with the initial value on first use.
+// It panics, as GoMLX's graph-building functions do, where GoMLX would.
+func New(s *model.Scope, like Like, name string, role Role, initial Initial, dims ...int) *graph.Node {
+	lead := like.Shape().Dimensions[:like.Rank()-2]
+	shape := shapes.Make(like.DType(), slices.Concat(lead, dims)...)
+	path := model.JoinPath(s.Scope(), name)
+	v := s.WithInitializer(func(g *graph.Graph, shape shapes.Shape) *graph.Node {
+		return graph.ConstTensor(g, initialTensor(s.Store(), path, shape, len(lead) > 0, initial))
+	}).VariableWithShape(name, shape)
+	s.Store().SetParam(roleKey(path), string(role))
+	return v.NodeValue(like.Graph())
+}
+
+// roleKey is where the store remembers a parameter's role; the path's
+// separators are escaped so that every role lives in one scope of its own.
+func roleKey(path string) string {
+	return model.JoinPath("/parameter_roles", strings.ReplaceAll(path, model.ScopeSeparator, "|"))
+}
+
+// RoleOf returns the role of a variable made by New, or "" for any other.
+func RoleOf(v *model.Variable, store *model.Store) Role {
+	role, found := store.GetParam(roleKey(v.Path()))
+	if !found {
+		return ""
+	}
+	name, ok := role.(string)
+	if !ok {
+		return ""
+	}
+	return Role(name)
+}
+
+const seedsKey = "/parameter_seeds"
+
+// SetSeeds fixes the initial values of all parameters that are created in the
+// store from here on: one seed for each replica, or a single one where there is
+// no replica axis. A replica's initial values depend on its own seed alone, so
+// a model gets the same start by itself and in any batch of replicas.
+func SetSeeds(store *model.Store, seeds ...uint64) {
+	texts := make([]string, len(seeds))
+	for i, seed := range seeds {
+		texts[i] = fmt.Sprint(seed)
+	}
+	store.SetParam(seedsKey, strings.Join(texts, " "))
+}
+
+// seedsOf returns the store's seeds; a store without any gets a random one,
+// which it keeps.
+func seedsOf(store *model.Store) []uint64 {
+	value, found := store.GetParam(seedsKey)
+	if !found {
+		SetSeeds(store, rand.Uint64())
+		return seedsOf(store)
+	}
+	var seeds []uint64
+	for _, text := range strings.Fields(value.(string)) {
+		var seed uint64
+		if _, err := fmt.Sscan(text, &seed); err != nil {
+			panic(fmt.Errorf("parameter seed %q is not a number: %w", text, err))
+		}
+		seeds = append(seeds, seed)
+	}
+	return seeds
+}
+
+// initialTensor draws the initial value of one parameter. Every replica has a
+// generator of its own, seeded by its seed and the parameter's path, so that
+// the order in which parameters are created does not matter.
+func initialTensor(store *model.Store, path string, shape shapes.Shape, replicated bool, initial Initial) *tensors.Tensor {
+	seeds, dims, replicas := seedsOf(store), shape.Dimensions, 1
+	if replicated {
+		replicas, dims = dims[0], dims[1:]
+	}
+	if len(seeds) != replicas && len(seeds) != 1 {
+		panic(fmt.Errorf("parameter %s has %d replicas, but SetSeeds was given %d seeds", path, replicas, len(seeds)))
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(path)) // fnv's Write never fails.
+	values := make([]float64, shape.Size())
+	size := len(values) / replicas
+	for r := range replicas {
+		// A single seed serves any number of replicas, each with its own stream.
+		seed, stream := seeds[0], hash.Sum64()
+		if len(seeds) == replicas {
+			seed = seeds[r]
+		} else {
+			stream += uint64(r)
+		}
+		initial(rand.New(rand.NewPCG(seed, stream)), dims, values[r*size:(r+1)*size])
+	}
+	return FromFloat64(shape, values)
+}
+
+// FromFloat64 makes a tensor of the shape's type from float64 values in row-major order.
+func FromFloat64(shape shapes.Shape, values []float64) *tensors.Tensor {
+	if shape.DType == dtypes.Float64 {
+		return tensors.FromFlatDataAndDimensions(values, shape.Dimensions...)
+	}
+	narrow := make([]float32, len(values))
+	for i, v := range values {
+		narrow[i] = float32(v)
+	}
+	return tensors.FromFlatDataAndDimensions(narrow, shape.Dimensions...)
+}
+
+// Initial fills one replica's values (row-major, shape dims) with its start.
+type Initial func(rng *rand.Rand, dims []int, values []float64)
+
+// Constant starts every entry at the same value.
+func Constant(value float64) Initial {
+	return func(_ *rand.Rand, _ []int, values []float64) {
+		for i := range values {
+			values[i] = value
+		}
+	}
+}
+
+// Normal starts every entry at a draw from N(mean, std^2).
+func Normal(mean, std float64) Initial {
+	return func(rng *rand.Rand, _ []int, values []float64) {
+		for i := range values {
+			values[i] = mean + std*rng.NormFloat64()
+		}
+	}
+}
+
+// Orthogonal starts a [rows, columns] matrix, rows <= columns, with
+// orthonormal rows: the Q factor of a Gaussian matrix, with the signs that
+// make the distribution uniform (those of R's diagonal). More rows than
+// columns cannot all be orthogonal; then each block of `columns` rows is.
+func Orthogonal(rng *rand.Rand, dims []int, values []float64) {
+	rows, columns := dims[0], dims[1]
+	for first := 0; first < rows; first += columns {
+		count := min(columns, rows-first)
+		gaussian := mat.NewDense(columns, count, nil)
+		for i := range columns {
+			for j := range count {
+				gaussian.Set(i, j, rng.NormFloat64())
+			}
+		}
+		var qr mat.QR
+		var q, r mat.Dense
+		qr.Factorize(gaussian)
+		qr.QTo(&q)
+		qr.RTo(&r)
+		for j := range count {
+			sign := 1.0
+			if r.At(j, j) < 0 {
+				sign = -1
+			}
+			for i := range columns {
+				values[(first+j)*columns+i] = sign * q.At(i, j)
+			}
+		}
+	}
+}

@@ -1,0 +1,87 @@
+// Package stochastic holds what all stochastic layers share: Gaussian
+// posteriors and their Kullback-Leibler divergence, the noise source, and the
+// per-graph tally of KL and log-likelihood terms that layers contribute to the
+// objective.
+package stochastic
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/ops"
+)
+
+// A Tally is what the layers of one graph have contributed to the objective.
+type Tally struct {
+	// KL is sum over layers of KL(q || p), [1, 1] or [replicas, 1, 1]; nil
+	// where no layer has one.
+	KL *graph.Node
+	// LogLikelihood is sum over layers l of log p_energy(h_l; omega_l) for each
+	// example, [batch, 1] or [replicas, batch, 1]; nil where no layer has one.
+	LogLikelihood *graph.Node
+	// Energies are the layers' energies E_l(h_l), in the order in which they
+	// were computed, each [batch, 1] or [replicas, batch, 1].
+	Energies []*graph.Node
+}
+
+const tallyKey = "/stochastic_tally"
+
+// TallyOf returns the tally of the graph g, empty before the first layer.
+// Layers add to it while the graph is built; a training loop reads it after.
+func TallyOf(g *graph.Graph) *Tally {
+	if value, found := model.GetGraphParam(g, tallyKey); found {
+		return value.(*Tally)
+	}
+	t := &Tally{}
+	model.SetGraphParam(g, tallyKey, t)
+	return t
+}
+
+// AddKL adds a layer's divergence, [1, 1] or [replicas, 1, 1].
+func (t *Tally) AddKL(kl *graph.Node) { t.KL = addTerm(t.KL, kl) }
+
+// AddLogLikelihood adds a layer's log-likelihood of each example,
+// [batch, 1] or [replicas, batch, 1].
+func (t *Tally) AddLogLikelihood(ll *graph.Node) { t.LogLikelihood = addTerm(t.LogLikelihood, ll) }
+
+// AddEnergy notes a layer's energy of each example.
+func (t *Tally) AddEnergy(energy *graph.Node) { t.Energies = append(t.Energies, energy) }
+
+func addTerm(sum, term *graph.Node) *graph.Node {
+	if sum == nil {
+		return term
+	}
+	return graph.Add(sum, term)
+}
+
+// GaussianKL is KL(N(mean, e^logVar) || N(priorMean, priorStd^2)) summed over
+// the last two axes, which are kept with length 1:
+//
+//	1/2 sum [ log priorStd^2 - logVar + (e^logVar + (mean - priorMean)^2)/priorStd^2 - 1 ]
+//
+// mean may be nil where it equals the prior's.
+func GaussianKL(mean, logVar *graph.Node, priorMean, priorStd float64) *graph.Node {
+	priorVar := priorStd * priorStd
+	if priorVar <= 0 {
+		panic(fmt.Errorf("GaussianKL: the prior's standard deviation is %g; it must be positive", priorStd))
+	}
+	spread := graph.Exp(logVar)
+	if mean != nil {
+		offset := graph.AddScalar(mean, -priorMean)
+		spread = graph.Add(spread, graph.Mul(offset, offset))
+	}
+	terms := graph.Sub(graph.MulScalar(spread, 1/priorVar), logVar)
+	entries := float64(logVar.Shape().Dim(-1) * logVar.Shape().Dim(-2))
+	total := ops.SumColumns(ops.SumRows(terms))
+	return graph.MulScalar(graph.AddScalar(total, entries*(math.Log(priorVar)-1)), 0.5)
+}
+
+// likeNoise is the shape of per-entry noise: the leading axes of like with the given rows and columns.
+func likeNoise(like *graph.Node, rows, columns int) shapes.Shape {
+	dims := append(append([]int{}, like.Shape().Dimensions[:like.Rank()-2]...), rows, columns)
+	return shapes.Make(like.DType(), dims...)
+}

@@ -1,0 +1,92 @@
+// Package train fits networks of stochastic layers: the objective of the
+// paper, optimizers with parameter groups, the learning-rate schedule and the
+// loop over seeded batches.
+package train
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+)
+
+// GaussianNLL is the negative log-likelihood of targets under
+// N(mean, e^logVariance) for each example, [..., batch, 1]:
+//
+//	1/2 [ log 2 pi + logVariance + (target - mean)^2 e^-logVariance ]
+//
+// logVariance is [..., 1, 1].
+func GaussianNLL(mean, target, logVariance *graph.Node) *graph.Node {
+	residual := graph.Sub(target, mean)
+	scaled := ops.MulRow(graph.Mul(residual, residual), graph.Exp(graph.Neg(logVariance)))
+	return graph.MulScalar(ops.AddRow(scaled, graph.AddScalar(logVariance, math.Log(2*math.Pi))), 0.5)
+}
+
+// ObservationLogVariance is the trained log variance of a regression's
+// observation noise, [..., 1, 1], starting at 0 ("we treat the output variance
+// as a trainable parameter", appendix).
+func ObservationLogVariance(s *model.Scope, like params.Like) *graph.Node {
+	return params.New(s, like, "observation_log_variance", params.Likelihood, params.Constant(0), 1, 1)
+}
+
+// An Objective is the function that training minimizes,
+//
+//	mean_i NLL_i + KL / N - Scale * mean_i log p_energy(h_i),
+//
+// the negative ELBO of N examples divided by N, and the generative objective
+// of the energy models (section 2.4, "Optimization"), both estimated on one
+// batch. With replicas it is the sum of the replicas' objectives, whose
+// gradients do not mix.
+type Objective struct {
+	// N is the number of training examples of each replica.
+	N []float64
+	// LogLikelihoodScale multiplies the generative objective; the released
+	// code has 0.01. 0 leaves the energy models untrained.
+	LogLikelihoodScale float64
+}
+
+// Losses are an objective and its parts for each replica, [..., 1, 1]. KL and
+// LogLikelihood are nil where no layer has one.
+type Losses struct {
+	Total, NLL, KL, LogLikelihood *graph.Node
+}
+
+// Of returns the losses of the graph: nll is each example's, [..., batch, 1],
+// and weights each example's share of the mean, [..., batch, 1], 1/n for the n
+// examples of a replica's batch and 0 for padding.
+func (o Objective) Of(nll, weights *graph.Node) Losses {
+	tally := stochastic.TallyOf(nll.Graph())
+	l := Losses{NLL: WeightedSum(nll, weights)}
+	l.Total = l.NLL
+	if tally.KL != nil {
+		l.KL = tally.KL
+		l.Total = graph.Add(l.Total, graph.Mul(l.KL, o.perExample(nll)))
+	}
+	if tally.LogLikelihood != nil {
+		l.LogLikelihood = WeightedSum(tally.LogLikelihood, weights)
+		l.Total = graph.Sub(l.Total, graph.MulScalar(l.LogLikelihood, o.LogLikelihoodScale))
+	}
+	return l
+}
+
+// perExample is 1/N, [..., 1, 1].
+func (o Objective) perExample(like *graph.Node) *graph.Node {
+	dims := append(append([]int{}, like.Shape().Dimensions[:like.Rank()-2]...), 1, 1)
+	inverse := make([]float64, len(o.N))
+	for i, n := range o.N {
+		inverse[i] = 1 / n
+	}
+	return graph.ConstTensor(like.Graph(), params.FromFloat64(shapes.Make(like.DType(), dims...), inverse))
+}
+
+// WeightedSum is sum_i weights_i x_i over the batch, [..., batch, 1] -> [..., 1, 1].
+func WeightedSum(x, weights *graph.Node) *graph.Node {
+	return ops.TransposedProduct(weights, x)
+}
+
+func zeros(g *graph.Graph, shape shapes.Shape) *graph.Node { return graph.Zeros(g, shape) }

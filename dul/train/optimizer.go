@@ -1,0 +1,148 @@
+package train
+
+import (
+	"math"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/params"
+)
+
+// An Optimizer updates one parameter in the graph. GoMLX's own SGD has neither
+// momentum nor weight decay, and neither of its optimizers has parameter groups.
+type Optimizer interface {
+	// Update returns the parameter's new value after one step with the given
+	// gradient and learning rate (a scalar). It keeps its state in variables
+	// under s; step is the number of this step, from 1, as a scalar.
+	Update(s *model.Scope, value, gradient, rate, step *graph.Node) *graph.Node
+}
+
+// SGD is stochastic gradient descent with momentum, in the form in which the
+// learning rate multiplies the buffer (PyTorch's):
+//
+//	g = gradient + Decay * value
+//	buffer = Momentum * buffer + g
+//	value = value - rate * buffer
+type SGD struct {
+	Momentum float64
+	Decay    float64 // L2 weight decay, coupled
+}
+
+// Update implements Optimizer.
+func (o SGD) Update(s *model.Scope, value, gradient, rate, _ *graph.Node) *graph.Node {
+	gradient = withDecay(gradient, value, o.Decay)
+	if o.Momentum != 0 {
+		buffer := slot(s, "momentum", value)
+		previous := buffer.NodeValue(value)
+		gradient = graph.Add(graph.MulScalar(previous, o.Momentum), gradient)
+		buffer.SetNodeValue(gradient)
+	}
+	return graph.Sub(value, graph.Mul(gradient, rate))
+}
+
+// Adam is Adam (Kingma & Ba 2015) with bias correction:
+//
+//	m = Beta1 m + (1 - Beta1) g,  v = Beta2 v + (1 - Beta2) g^2
+//	value = value - rate * (m / (1 - Beta1^t)) / (sqrt(v / (1 - Beta2^t)) + Epsilon)
+//
+// With Decoupled, the decay shrinks the value itself by rate * Decay (AdamW,
+// Loshchilov & Hutter 2019) instead of being added to the gradient.
+type Adam struct {
+	Beta1, Beta2 float64 // 0 means 0.9 and 0.999
+	Epsilon      float64 // 0 means 1e-8
+	Decay        float64
+	Decoupled    bool
+}
+
+// Update implements Optimizer.
+func (o Adam) Update(s *model.Scope, value, gradient, rate, step *graph.Node) *graph.Node {
+	beta1, beta2, epsilon := o.Beta1, o.Beta2, o.Epsilon
+	if beta1 == 0 {
+		beta1 = 0.9
+	}
+	if beta2 == 0 {
+		beta2 = 0.999
+	}
+	if epsilon == 0 {
+		epsilon = 1e-8
+	}
+	updated := value
+	if o.Decoupled {
+		updated = graph.Sub(value, graph.Mul(graph.MulScalar(value, o.Decay), rate))
+	} else {
+		gradient = withDecay(gradient, value, o.Decay)
+	}
+	first, second := slot(s, "first_moment", value), slot(s, "second_moment", value)
+	m := mix(first.NodeValue(value), gradient, beta1)
+	v := mix(second.NodeValue(value), graph.Mul(gradient, gradient), beta2)
+	first.SetNodeValue(m)
+	second.SetNodeValue(v)
+	correct1 := graph.OneMinus(graph.Exp(graph.MulScalar(step, math.Log(beta1))))
+	correct2 := graph.OneMinus(graph.Exp(graph.MulScalar(step, math.Log(beta2))))
+	// rate/correct1 and sqrt(correct2) are scalars: the correction costs
+	// nothing per entry.
+	denominator := graph.AddScalar(graph.Mul(graph.Sqrt(v), graph.Reciprocal(graph.Sqrt(correct2))), epsilon)
+	return graph.Sub(updated, graph.Div(graph.Mul(m, graph.Div(rate, correct1)), denominator))
+}
+
+// mix is beta a + (1 - beta) b.
+func mix(a, b *graph.Node, beta float64) *graph.Node {
+	return graph.Add(graph.MulScalar(a, beta), graph.MulScalar(b, 1-beta))
+}
+
+func withDecay(gradient, value *graph.Node, decay float64) *graph.Node {
+	if decay == 0 {
+		return gradient
+	}
+	return graph.Add(gradient, graph.MulScalar(value, decay))
+}
+
+// slot is a state variable of an optimizer, of the parameter's shape, starting at 0.
+func slot(s *model.Scope, name string, value *graph.Node) *model.Variable {
+	return s.WithInitializer(zeros).VariableWithShape(name, value.Shape()).SetTrainable(false)
+}
+
+// A Group is a set of parameters that one optimizer trains.
+type Group struct {
+	// Roles are the roles of its parameters.
+	Roles []params.Role
+	// Match further limits the group to the paths it accepts; nil accepts all.
+	Match func(path string) bool
+	// Optimizer trains them; nil leaves them as they are.
+	Optimizer Optimizer
+	// Rate multiplies the schedule's learning rate; 0 means 1.
+	Rate float64
+}
+
+// contains says whether the group has the parameter v.
+func (g Group) contains(v *model.Variable, store *model.Store) bool {
+	role := params.RoleOf(v, store)
+	for _, r := range g.Roles {
+		if r == role && (g.Match == nil || g.Match(v.Path())) {
+			return true
+		}
+	}
+	return false
+}
+
+// AllRoles are the roles of all trained parameters.
+func AllRoles() []params.Role {
+	return []params.Role{params.Weight, params.Variational, params.Generative, params.Likelihood}
+}
+
+// A Schedule gives the learning rate of step t (from 0) of total steps.
+type Schedule func(t, total int) float64
+
+// Constant is a schedule without decay.
+func Constant(rate float64) Schedule {
+	return func(int, int) float64 { return rate }
+}
+
+// Cosine decays from rate to 0 over the run without restarts (Loshchilov &
+// Hutter 2017), step by step: rate (1 + cos(pi t / total)) / 2.
+func Cosine(rate float64) Schedule {
+	return func(t, total int) float64 {
+		return rate * (1 + math.Cos(math.Pi*float64(t)/float64(total))) / 2
+	}
+}
