@@ -29,5 +29,5 @@ func (l MFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 
 	eps := stochastic.Draw(s, x, stochastic.Gaussian(), in, units)
 	weights := graph.Add(mean, graph.Mul(std(logVar), eps))
-	return ops.AddRow(ops.Product(x, weights), params.Bias(s, x, units))
+	return ops.Affine(x, weights, params.Bias(s, x, units))
 }

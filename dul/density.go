@@ -94,16 +94,11 @@ func (l Density) Dense(s *model.Scope, h *graph.Node, units int) *graph.Node {
 	if !l.PlainBias {
 		bias = float64(h.Shape().Dim(-1)) / 2
 	}
-	variance := noiseVariance(energyOfInput, graph.Exp(gamma), graph.MulScalar(graph.Exp(beta), bias))
+	// 1e-16 gives the square root of a variance that underflows a derivative.
+	offset := graph.AddScalar(graph.MulScalar(graph.Exp(beta), bias), 1e-16)
+	variance := ops.Affine(energyOfInput, graph.Exp(gamma), offset)
 	noise := stochastic.Draw(s, h, l.Noise, h.Shape().Dim(-2), units)
-	return graph.Add(mean, graph.Mul(graph.Sqrt(variance), noise))
-}
-
-// noiseVariance is the outer sum gamma^j E_i + beta^j (+1e-16, so that the
-// square root of a variance that underflows still has a derivative):
-// [..., batch, 1], [..., 1, units] and [..., 1, units] -> [..., batch, units].
-func noiseVariance(energyOfInput, gamma, beta *graph.Node) *graph.Node {
-	return ops.AddRow(ops.Product(energyOfInput, gamma), graph.AddScalar(beta, 1e-16))
+	return graph.Add(mean, ops.SqrtScaled(variance, noise))
 }
 
 // generativeInput is the input that the energy model sees.

@@ -48,8 +48,7 @@ func (LDL) Dense(s *model.Scope, h *graph.Node) Terms {
 	logVariance := params.New(s, h, "log_variance", params.Generative, params.Constant(0), 1, d)
 
 	z := ops.Product(h, ops.UnitLowerTriangular(lower)) // rows are (L^T h)^T
-	precision := graph.Reshape(graph.Exp(graph.Neg(logVariance)), append(leadOf(h), d, 1)...)
-	energy := graph.MulScalar(ops.Product(graph.Mul(z, z), precision), 0.5)
+	energy := ops.WeightedSquares(z, graph.MulScalar(graph.Exp(graph.Neg(logVariance)), 0.5))
 	logDet := ops.SumColumns(logVariance)
 	return Terms{
 		Energy:        energy,

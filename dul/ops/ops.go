@@ -50,20 +50,121 @@ func WithGradient(inputs []*Node, f func(inputs []*Node) *Node, vjp func(y, dy *
 
 // Product returns the matrix product over the last two axes,
 // [..., n, k] x [..., k, m] -> [..., n, m], replica by replica.
-func Product(a, b *Node) *Node { return contract(a, -1, b, -2) }
+func Product(a, b *Node) *Node {
+	return WithGradient([]*Node{a, b},
+		func(in []*Node) *Node { return multiply(in[0], in[1]) },
+		func(_, dy *Node) []*Node {
+			return []*Node{multiply(dy, transpose(b)), rowsGradient(a, dy, a.Shape().Dim(-1))}
+		})
+}
 
-// ProductTransposed returns a b^T: [..., n, k] x [..., m, k] -> [..., n, m].
-func ProductTransposed(a, b *Node) *Node { return contract(a, -1, b, -1) }
+// Affine returns x w + b, the linear map of a dense layer:
+// [..., n, k], [..., k, m] and [..., 1, m] -> [..., n, m].
+func Affine(x, w, b *Node) *Node {
+	return WithGradient([]*Node{x, w, b},
+		func(in []*Node) *Node {
+			return multiply(withOnes(in[0]), Concatenate([]*Node{in[1], in[2]}, -2))
+		},
+		func(_, dy *Node) []*Node {
+			k := w.Shape().Dim(-2)
+			both := rowsGradient(x, dy, k+1)
+			return []*Node{
+				multiply(dy, transpose(w)),
+				rows(both, 0, k),
+				rows(both, k, k+1),
+			}
+		})
+}
 
 // TransposedProduct returns a^T b: [..., k, n] x [..., k, m] -> [..., n, m].
-func TransposedProduct(a, b *Node) *Node { return contract(a, -2, b, -2) }
+func TransposedProduct(a, b *Node) *Node {
+	return Product(transpose(a), b)
+}
 
-func contract(a *Node, axisA int, b *Node, axisB int) *Node {
+// ProductTransposed returns a b^T: [..., n, k] x [..., m, k] -> [..., n, m].
+func ProductTransposed(a, b *Node) *Node {
+	return Product(a, transpose(b))
+}
+
+// WeightedSquares returns sum_j d_j x_ij^2 for each row i:
+// [..., n, m] and [..., 1, m] -> [..., n, 1].
+func WeightedSquares(x, d *Node) *Node {
+	return WithGradient([]*Node{x, d},
+		func(in []*Node) *Node {
+			return multiply(Mul(in[0], in[0]), transpose(in[1]))
+		},
+		func(_, dy *Node) []*Node {
+			return []*Node{
+				Mul(x, multiply(dy, MulScalar(d, 2))),
+				multiply(transpose(dy), Mul(x, x)),
+			}
+		})
+}
+
+// multiply is the plain product of each pair of replicas. In this order of
+// axes the Go backend multiplies matrices as they lie in memory; in any other
+// it first transposes both, so the gradients above transpose just one.
+//
+// For small products the backend has a vector kernel that takes 32 columns at
+// once and the rest one by one, ten times slower an entry; so those are filled
+// up with columns of zeros, which are cut off again.
+func multiply(a, b *Node) *Node {
 	replicaAxes := make([]int, a.Rank()-2)
 	for i := range replicaAxes {
 		replicaAxes[i] = i
 	}
-	return DotGeneral(a, []int{a.Rank() + axisA}, replicaAxes, b, []int{b.Rank() + axisB}, replicaAxes)
+	columns := b.Shape().Dim(-1)
+	work := a.Shape().Size() * columns
+	padding := (vectorColumns - columns%vectorColumns) % vectorColumns
+	pad := columns > vectorColumns/2 && padding > 0 && work > worthPadding && work < largeProduct
+	if pad {
+		b = Concatenate([]*Node{b, MulScalar(onesLike(b, b.Shape().Dim(-2), padding), 0)}, -1)
+	}
+	product := DotGeneral(a, []int{a.Rank() - 1}, replicaAxes, b, []int{b.Rank() - 2}, replicaAxes)
+	if pad {
+		product = SliceAxis(product, -1, AxisRange(0, columns))
+	}
+	return product
+}
+
+const (
+	vectorColumns = 32
+	worthPadding  = 1 << 16 // multiplications; below, padding costs more than it saves
+	largeProduct  = 1 << 22 // from here on the backend's large kernel pads by itself
+)
+
+// rowsGradient is the first count rows of [x, 1]^T dy. A layer needs x^T dy for
+// each product that x enters and sum_i dy_i for its bias; asking for all of
+// them in this one form makes the transposed factor the same node, which the
+// backend computes once.
+func rowsGradient(x, dy *Node, count int) *Node {
+	return rows(multiply(transpose(withOnes(x)), dy), 0, count)
+}
+
+// withOnes appends a column of ones: [..., n, k] -> [..., n, k+1].
+func withOnes(x *Node) *Node {
+	return Concatenate([]*Node{x, onesLike(x, x.Shape().Dim(-2), 1)}, -1)
+}
+
+// transpose exchanges the last two axes; for a single row or column that is
+// only another name for the same memory.
+func transpose(x *Node) *Node {
+	n, m := x.Shape().Dim(-2), x.Shape().Dim(-1)
+	if n == 1 || m == 1 {
+		return Reshape(x, append(leadOf(x), m, n)...)
+	}
+	return Transpose(x, -2, -1)
+}
+
+// leadOf returns the replica axes.
+func leadOf(x *Node) []int { return append([]int{}, x.Shape().Dimensions[:x.Rank()-2]...) }
+
+// rows is the rows from first to before end.
+func rows(x *Node, first, end int) *Node {
+	if first == 0 && end == x.Shape().Dim(-2) {
+		return x
+	}
+	return SliceAxis(x, -2, AxisRange(first, end))
 }
 
 // SumRows adds up the rows: [..., n, m] -> [..., 1, m].
@@ -100,6 +201,20 @@ func MulRow(x, row *Node) *Node {
 	return WithGradient([]*Node{x, row},
 		func(in []*Node) *Node { return Mul(in[0], in[1]) },
 		func(_, dy *Node) []*Node { return []*Node{Mul(dy, row), SumRows(Mul(dy, x))} })
+}
+
+// SqrtScaled returns sqrt(variance) * noise, entry by entry; noise is a
+// constant for the gradient.
+func SqrtScaled(variance, noise *Node) *Node {
+	var std *Node
+	return WithGradient([]*Node{variance},
+		func(in []*Node) *Node {
+			std = Sqrt(in[0])
+			return Mul(std, noise)
+		},
+		func(_, dy *Node) []*Node {
+			return []*Node{Div(Mul(dy, MulScalar(noise, 0.5)), std)}
+		})
 }
 
 // ReLU is max(x, 0); its derivative at 0 is 0.

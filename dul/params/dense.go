@@ -19,7 +19,7 @@ func KaimingNormal(fanIn int) Initial { return Normal(0, math.Sqrt(2/float64(fan
 func Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	in := x.Shape().Dim(-1)
 	w := New(s, x, "weights", Weight, KaimingNormal(in), in, units)
-	return ops.AddRow(ops.Product(x, w), Bias(s, x, units))
+	return ops.Affine(x, w, Bias(s, x, units))
 }
 
 // Bias returns the parameter b of a dense layer, [..., 1, units], starting at 0.

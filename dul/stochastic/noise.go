@@ -108,7 +108,7 @@ func (InGraph) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes
 
 // Host draws noise on the host, by the ziggurat: on the pure Go backend six
 // times faster than any draw in the graph. Each graph gets a Sheet of its own,
-// to be refilled before each execution.
+// to be refilled between executions.
 //
 // Every replica has a stream of its own, so the noise of a replica does not
 // depend on which others share its graph.
@@ -165,11 +165,16 @@ func (t *Sheet) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shape
 	}
 	path := fmt.Sprintf("/noise/sheet_%d/draw_%d", t.number, len(t.buffers))
 	v := s.Store().VariableWithValue(path, tensors.FromShape(shape)).SetTrainable(false)
-	t.buffers = append(t.buffers, sheetBuffer{v, d})
+	b := sheetBuffer{v, d}
+	if err := t.host.fill(b); err != nil {
+		panic(fmt.Errorf("drawing noise %s: %w", path, err))
+	}
+	t.buffers = append(t.buffers, b)
 	return v.NodeValue(g)
 }
 
-// Refresh draws new noise into every buffer; call it before each execution.
+// Refresh draws new noise into every buffer. Call it before each execution but
+// the first, whose noise is drawn while the graph is built.
 func (t *Sheet) Refresh() error {
 	for _, b := range t.buffers {
 		if err := t.host.fill(b); err != nil {

@@ -126,10 +126,13 @@ func (t Regression) fit(ctx context.Context, backend compute.Backend, sets []Set
 	return f, nil
 }
 
+// goBackendName is how the pure Go backend calls itself.
+const goBackendName = "go"
+
 // hostNoise is the noise source of the pure Go backend; others draw in the graph.
 func hostNoise(backend compute.Backend, seeds []uint64, replicated bool) *stochastic.Host {
 	switch {
-	case backend.Name() != "go":
+	case backend.String() != goBackendName:
 		return nil
 	case replicated:
 		return stochastic.NewReplicatedHost(seeds)
@@ -197,7 +200,7 @@ func (r *run) phase(ctx context.Context, p phase) error {
 type compiledStep struct {
 	exec     *model.Exec
 	sheet    *stochastic.Sheet
-	compiled bool
+	executed bool
 }
 
 func (r *run) compile(p phase) *compiledStep {
@@ -271,17 +274,12 @@ func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, 
 
 func (c *compiledStep) execute(b *batch, dtype dtypes.DType, rate float64, t int) (*tensors.Tensor, error) {
 	args := []any{b.x, b.y, b.weights, scalar(dtype, rate), scalar(dtype, float64(t))}
-	if c.sheet != nil {
-		if !c.compiled {
-			if err := c.exec.PreCompile(args...); err != nil {
-				return nil, fmt.Errorf("building the training step: %w", err)
-			}
-			c.compiled = true
-		}
+	if c.sheet != nil && c.executed {
 		if err := c.sheet.Refresh(); err != nil {
 			return nil, err
 		}
 	}
+	c.executed = true
 	return c.exec.Exec1(args...)
 }
 

@@ -1,0 +1,325 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"densityuncertainty/dul/internal/npz"
+)
+
+// fixture opens one reference case.
+func fixture(t *testing.T, name string) npz.Archive {
+	t.Helper()
+	a, err := npz.Open(filepath.Join("testdata", name+".npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// must returns a value whose error must be nil.
+func must[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func array(t *testing.T, a npz.Archive, name string) ([]float64, []int) {
+	t.Helper()
+	data, shape, err := a.Float64(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data, shape
+}
+
+func ints(t *testing.T, a npz.Archive, name string) []int {
+	t.Helper()
+	data, _, err := a.Ints(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// samples splits an array into the rows of its first dimension.
+func samples(t *testing.T, a npz.Archive, name string) (rows [][]float64, shape []int) {
+	t.Helper()
+	data, shape := array(t, a, name)
+	n := len(data) / shape[0]
+	for m := range shape[0] {
+		rows = append(rows, data[m*n:(m+1)*n])
+	}
+	return rows, shape
+}
+
+// exact is the agreement asked of float64 references, relative to the largest entry.
+const exact = 1e-10
+
+// check compares with an array of the fixture.
+func check(t *testing.T, a npz.Archive, name string, got []float64, tolerance float64) {
+	t.Helper()
+	want, _ := array(t, a, name)
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d", name, len(got), len(want))
+	}
+	largest := 0.0
+	for _, w := range want {
+		largest = max(largest, math.Abs(w))
+	}
+	for i := range want {
+		if !(math.Abs(got[i]-want[i]) <= tolerance*largest) {
+			t.Errorf("%s[%d] = %v, want %v", name, i, got[i], want[i])
+			return
+		}
+	}
+}
+
+func check1(t *testing.T, a npz.Archive, name string, tolerance float64) func(float64, error) {
+	return func(got float64, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		check(t, a, name, []float64{got}, tolerance)
+	}
+}
+
+// The float32 references were summed in float32, so that only about 6 digits can agree.
+func TestECEOfReleasedCode(t *testing.T) {
+	for name, bins := range map[string]int{"ece_a": 10, "ece_b": 15, "ece_edge": 10} {
+		t.Run(name, func(t *testing.T) {
+			a := fixture(t, name)
+			probs, shape := array(t, a, "probs")
+			labels := ints(t, a, "labels")
+			check1(t, a, "ece", 2e-6)(ECE(probs, shape[1], labels, bins))
+			diagram := must[[]Bin](t)(Reliability(probs, shape[1], labels, bins))
+			var count, confidence, accuracy []float64
+			for _, b := range diagram {
+				count = append(count, float64(b.Count))
+				confidence = append(confidence, b.Confidence*float64(b.Count))
+				accuracy = append(accuracy, b.Accuracy*float64(b.Count))
+			}
+			check(t, a, "bin_count", count, 0)
+			check(t, a, "bin_acc_sum", accuracy, exact)
+			check(t, a, "bin_conf_sum", confidence, 2e-6)
+		})
+	}
+}
+
+func TestClassification(t *testing.T) {
+	for _, name := range []string{"classif_metrics_a", "classif_metrics_b"} {
+		t.Run(name, func(t *testing.T) {
+			a := fixture(t, name)
+			logits, shape := samples(t, a, "logits")
+			classes, labels := shape[2], ints(t, a, "labels")
+			probs := must[[]float64](t)(MeanProbabilities(logits, classes))
+			check(t, a, "mean_probs", probs, exact)
+			check1(t, a, "accuracy", exact)(Accuracy(probs, classes, labels))
+			check1(t, a, "nll", exact)(CategoricalNLL(probs, classes, labels))
+			check1(t, a, "brier", exact)(Brier(probs, classes, labels))
+			check1(t, a, "ece10", exact)(ECE(probs, classes, labels, 10))
+			check1(t, a, "ece15", exact)(ECE(probs, classes, labels, 15))
+			check1(t, a, "ece20", exact)(ECE(probs, classes, labels, 20))
+			check1(t, a, "adaptive_ece15", exact)(AdaptiveECE(probs, classes, labels, 15))
+			check(t, a, "entropy", must[[]float64](t)(Entropy(probs, classes)), exact)
+			check(t, a, "max_prob", must[[]float64](t)(MaxProbability(probs, classes)), exact)
+			check(t, a, "mutual_information", must[[]float64](t)(MutualInformation(logits, classes)), exact)
+			members := 0.0
+			for m := range logits {
+				member := must[[]float64](t)(MeanProbabilities(logits[m:m+1], classes))
+				members += must[float64](t)(CategoricalNLL(member, classes, labels)) / float64(len(logits))
+			}
+			check1(t, a, "nll_mean_of_members", exact)(members, nil)
+		})
+	}
+}
+
+func TestMonteCarloRegression(t *testing.T) {
+	for _, name := range []string{"mc_regression_a", "mc_regression_b"} {
+		t.Run(name, func(t *testing.T) {
+			a := fixture(t, name)
+			f, _ := samples(t, a, "samples_normalized")
+			y, _ := array(t, a, "y_test")
+			scalar := func(name string) float64 { return must[float64](t)(a.Scalar(name)) }
+			yMean, yStd, tau := scalar("y_mean"), scalar("y_std"), scalar("tau")
+			noise := math.Exp(scalar("log_noise_var_normalized"))
+
+			var original, normalVariance, tauVariance [][]float64
+			prediction, normalY := make([]float64, len(y)), make([]float64, len(y))
+			for m := range f {
+				values, variance, precise := make([]float64, len(y)), make([]float64, len(y)), make([]float64, len(y))
+				for i := range y {
+					values[i], variance[i], precise[i] = f[m][i]*yStd+yMean, noise, 1/tau
+					prediction[i] += values[i] / float64(len(f))
+					normalY[i] = (y[i] - yMean) / yStd
+				}
+				original, normalVariance, tauVariance = append(original, values), append(normalVariance, variance), append(tauVariance, precise)
+			}
+			check1(t, a, "rmse", exact)(RMSE(prediction, y))
+			check1(t, a, "nll_mixture", exact)(MonteCarloNLL(normalY, f, normalVariance, yStd))
+			check1(t, a, "nll_moment_matched", exact)(MomentMatchedNLL(normalY, f, normalVariance, yStd))
+			nll, err := MonteCarloNLL(y, original, tauVariance, 1)
+			check1(t, a, "gal_test_ll_tau", exact)(-nll, err)
+		})
+	}
+}
+
+// positives turns labels into classes, 1 being positive.
+func positives(labels []int, value int) []bool {
+	positive := make([]bool, len(labels))
+	for i, label := range labels {
+		positive[i] = label == value
+	}
+	return positive
+}
+
+func TestRanking(t *testing.T) {
+	for _, name := range []string{"ranking_a", "ranking_ties"} {
+		t.Run(name, func(t *testing.T) {
+			a := fixture(t, name)
+			score, _ := array(t, a, "score")
+			labels := ints(t, a, "label")
+			positive := positives(labels, 1)
+			check1(t, a, "auroc", exact)(AUROC(score, positive))
+			check1(t, a, "auprc_trapezoid", exact)(AUPRC(score, positive))
+			check1(t, a, "average_precision", exact)(AveragePrecision(score, positive))
+			negated := make([]float64, len(score))
+			for i := range score {
+				negated[i] = -score[i]
+			}
+			other := positives(labels, 0)
+			check1(t, a, "auprc_trapezoid_other_positive", exact)(AUPRC(negated, other))
+			check1(t, a, "average_precision_other_positive", exact)(AveragePrecision(negated, other))
+			constant := make([]float64, len(score))
+			check1(t, a, "base_rate", exact)(AveragePrecision(constant, positive))
+			if area := must[float64](t)(AUROC(constant, positive)); area != 0.5 {
+				t.Errorf("AUROC of a constant score is %v", area)
+			}
+		})
+	}
+}
+
+func TestEnergyOOD(t *testing.T) {
+	a := fixture(t, "ood_energy_a")
+	precision, _ := array(t, a, "precision")
+	energies := func(name string) []float64 {
+		rows, shape := samples(t, a, name)
+		d := shape[1]
+		list := make([]float64, len(rows))
+		for n, x := range rows {
+			for i := range d {
+				for j := range d {
+					list[n] += 0.5 * x[i] * precision[i*d+j] * x[j]
+				}
+			}
+		}
+		return list
+	}
+	heldOut := energies("held_out")
+	energy := append(energies("in_dist"), energies("ood")...)
+	check1(t, a, "mu", exact)(Mean(heldOut))
+	score := must[[]float64](t)(EnergyOOD(energy, heldOut))
+	check(t, a, "score", score, exact)
+	labels := ints(t, a, "label")
+	ood := positives(labels, 1)
+	check1(t, a, "auroc", exact)(AUROC(score, ood))
+	check1(t, a, "auprc_ood_positive", exact)(AUPRC(score, ood))
+	check1(t, a, "average_precision_ood_positive", exact)(AveragePrecision(score, ood))
+	check1(t, a, "auroc_raw_energy", exact)(AUROC(energy, ood))
+	negated := make([]float64, len(score))
+	for i := range score {
+		negated[i] = -score[i]
+	}
+	check1(t, a, "auprc_in_positive", exact)(AUPRC(negated, positives(labels, 0)))
+}
+
+// Far from every sample the likelihoods underflow but their logarithms do not.
+func TestMonteCarloNLLDoesNotOverflow(t *testing.T) {
+	got := must[float64](t)(MonteCarloNLL([]float64{1e6}, [][]float64{{0}, {1}}, [][]float64{{1}, {1}}, 1))
+	if want := 0.5*(1e6-1)*(1e6-1) + 0.5*math.Log(2*math.Pi) + math.Log(2); math.Abs(got-want) > 1e-9*want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestMeanStd(t *testing.T) {
+	mean, std, err := MeanStd([]float64{1, 2, 3, 6})
+	if err != nil || mean != 3 || math.Abs(std-math.Sqrt(14.0/3)) > 1e-15 {
+		t.Errorf("got %v, %v, %v", mean, std, err)
+	}
+	if mean, std, err = MeanStd([]float64{4}); err != nil || mean != 4 || !math.IsNaN(std) {
+		t.Errorf("one value: %v, %v, %v", mean, std, err)
+	}
+}
+
+func TestBinsIncludeOne(t *testing.T) {
+	diagram := must[[]Bin](t)(Reliability([]float64{1, 0, 0.5, 0.5}, 2, []int{0, 1}, 10))
+	if diagram[9].Count != 1 || diagram[4].Count != 1 || diagram[4].Accuracy != 0 || diagram[0].Low != 0 || diagram[9].High != 1 {
+		t.Errorf("diagram %+v", diagram)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	one := [][]float64{{1}}
+	for name, c := range map[string]struct {
+		want error
+		call func() (any, error)
+	}{
+		"RMSE empty":            {ErrEmpty, func() (any, error) { return RMSE(nil, nil) }},
+		"RMSE lengths":          {ErrLength, func() (any, error) { return RMSE([]float64{1}, []float64{1, 2}) }},
+		"RMSE NaN":              {ErrValue, func() (any, error) { return RMSE([]float64{nan}, []float64{1}) }},
+		"RMSE infinite target":  {ErrValue, func() (any, error) { return RMSE([]float64{1}, []float64{inf}) }},
+		"NLL no samples":        {ErrEmpty, func() (any, error) { return MonteCarloNLL([]float64{1}, nil, nil, 1) }},
+		"NLL sample counts":     {ErrLength, func() (any, error) { return MonteCarloNLL([]float64{1}, one, nil, 1) }},
+		"NLL lengths":           {ErrLength, func() (any, error) { return MonteCarloNLL([]float64{1, 2}, one, one, 1) }},
+		"NLL variance 0":        {ErrValue, func() (any, error) { return MonteCarloNLL([]float64{1}, one, [][]float64{{0}}, 1) }},
+		"NLL NaN":               {ErrValue, func() (any, error) { return MonteCarloNLL([]float64{1}, [][]float64{{nan}}, one, 1) }},
+		"NLL std":               {ErrValue, func() (any, error) { return MonteCarloNLL([]float64{1}, one, one, 0) }},
+		"moments NaN std":       {ErrValue, func() (any, error) { return MomentMatchedNLL([]float64{1}, one, one, nan) }},
+		"no logits":             {ErrEmpty, func() (any, error) { return MeanProbabilities(nil, 2) }},
+		"ragged logits":         {ErrLength, func() (any, error) { return MeanProbabilities([][]float64{{1, 2}, {1, 2, 3, 4}}, 2) }},
+		"NaN logit":             {ErrValue, func() (any, error) { return MutualInformation([][]float64{{nan, 2}}, 2) }},
+		"no classes":            {ErrValue, func() (any, error) { return Accuracy([]float64{1}, 0, []int{0}) }},
+		"rows":                  {ErrLength, func() (any, error) { return Accuracy([]float64{0.5, 0.5, 1}, 2, []int{0}) }},
+		"labels":                {ErrLength, func() (any, error) { return Brier([]float64{0.5, 0.5}, 2, []int{0, 1}) }},
+		"label out of range":    {ErrValue, func() (any, error) { return CategoricalNLL([]float64{0.5, 0.5}, 2, []int{2}) }},
+		"not a distribution":    {ErrValue, func() (any, error) { return Entropy([]float64{0.5, 0.6}, 2) }},
+		"negative probability":  {ErrValue, func() (any, error) { return MaxProbability([]float64{-0.5, 1.5}, 2) }},
+		"no bins":               {ErrValue, func() (any, error) { return ECE([]float64{0.5, 0.5}, 2, []int{0}, 0) }},
+		"no bins, adaptive":     {ErrValue, func() (any, error) { return AdaptiveECE([]float64{0.5, 0.5}, 2, []int{0}, -1) }},
+		"AUROC empty":           {ErrEmpty, func() (any, error) { return AUROC(nil, nil) }},
+		"AUROC one kind":        {ErrValue, func() (any, error) { return AUROC([]float64{1, 2}, []bool{true, true}) }},
+		"AUPRC NaN":             {ErrValue, func() (any, error) { return AUPRC([]float64{nan, 2}, []bool{true, false}) }},
+		"AP lengths":            {ErrLength, func() (any, error) { return AveragePrecision([]float64{1, 2}, []bool{true}) }},
+		"OOD nothing held out":  {ErrEmpty, func() (any, error) { return EnergyOOD([]float64{1}, nil) }},
+		"OOD NaN":               {ErrValue, func() (any, error) { return EnergyOOD([]float64{nan}, []float64{1}) }},
+		"Mean empty":            {ErrEmpty, func() (any, error) { return Mean(nil) }},
+		"Mean of an infinity":   {ErrValue, func() (any, error) { return Mean([]float64{inf}) }},
+		"MeanStd of no numbers": {ErrEmpty, func() (any, error) { m, _, err := MeanStd(nil); return m, err }},
+	} {
+		if _, err := c.call(); !errors.Is(err, c.want) {
+			t.Errorf("%s: got error %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+func ExampleMonteCarloNLL() {
+	// Two Monte Carlo samples for one example, in normalised space; the target was divided by 9.2.
+	nll, err := MonteCarloNLL([]float64{0.5}, [][]float64{{0.4}, {0.7}}, [][]float64{{0.1}, {0.1}}, 9.2)
+	fmt.Printf("%.4f %v\n", nll, err)
+	// Output: 2.1090 <nil>
+}
+
+func ExampleAUROC() {
+	area, err := AUROC([]float64{0.1, 0.4, 0.35, 0.8}, []bool{false, false, true, true})
+	fmt.Println(area, err)
+	// Output: 0.75 <nil>
+}

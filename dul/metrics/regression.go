@@ -1,0 +1,117 @@
+package metrics
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// RMSE is the root mean squared error sqrt(1/N sum_i (prediction_i - target_i)^2), in the target's
+// units. For Monte Carlo predictions the prediction is the mean over the samples.
+func RMSE(prediction, target []float64) (float64, error) {
+	if err := checkSome("target", target); err != nil {
+		return 0, err
+	}
+	if err := checkLength("prediction", len(prediction), "target", len(target)); err != nil {
+		return 0, err
+	}
+	if err := checkFinite("prediction", prediction); err != nil {
+		return 0, err
+	}
+	return floats.Distance(prediction, target, 2) / math.Sqrt(float64(len(target))), nil
+}
+
+// MonteCarloNLL is the mean over the examples of MonteCarloNLLs.
+func MonteCarloNLL(target []float64, mean, variance [][]float64, targetStd float64) (float64, error) {
+	each, err := MonteCarloNLLs(target, mean, variance, targetStd)
+	if err != nil {
+		return 0, err
+	}
+	return Mean(each)
+}
+
+// MonteCarloNLLs is the negative log likelihood of each example under the equal mixture of the M
+// Gaussians that M Monte Carlo samples predict,
+//
+//	-log 1/M sum_m N(y; mean_m, variance_m) + log targetStd.
+//
+// target [N], mean and variance [M][N] are in the space in which the network predicts, where the target
+// was divided by targetStd; adding log targetStd (change of variables) gives the density in the target's
+// own units. Pass targetStd 1 if nothing was divided. The sum is taken after shifting by its largest
+// exponent, so that an example far from every sample has a large finite value rather than +Inf.
+func MonteCarloNLLs(target []float64, mean, variance [][]float64, targetStd float64) ([]float64, error) {
+	if err := checkSamples(target, mean, variance, targetStd); err != nil {
+		return nil, err
+	}
+	each := make([]float64, len(target))
+	logs := make([]float64, len(mean))
+	for i, y := range target {
+		for m := range mean {
+			logs[m] = logNormal(y, mean[m][i], variance[m][i])
+		}
+		each[i] = math.Log(float64(len(mean))) - floats.LogSumExp(logs) + math.Log(targetStd)
+	}
+	return each, nil
+}
+
+// MomentMatchedNLL is the mean negative log likelihood under one Gaussian for each example that has the
+// mixture's mean and variance, 1/M sum_m (variance_m + mean_m^2) - (1/M sum_m mean_m)^2. It is not what
+// the paper reports; it is here because other work does. Arguments are those of MonteCarloNLLs.
+func MomentMatchedNLL(target []float64, mean, variance [][]float64, targetStd float64) (float64, error) {
+	if err := checkSamples(target, mean, variance, targetStd); err != nil {
+		return 0, err
+	}
+	samples, total := float64(len(mean)), 0.0
+	for i, y := range target {
+		var centre, spread float64
+		for m := range mean {
+			centre += mean[m][i] / samples
+		}
+		for m := range mean {
+			d := mean[m][i] - centre
+			spread += (variance[m][i] + d*d) / samples
+		}
+		total += math.Log(targetStd) - logNormal(y, centre, spread)
+	}
+	return total / float64(len(target)), nil
+}
+
+// logNormal is the log density of N(mean, variance) at y.
+func logNormal(y, mean, variance float64) float64 {
+	d := y - mean
+	return -0.5 * (math.Log(2*math.Pi*variance) + d*d/variance)
+}
+
+// checkSamples reports what is wrong with the arguments of MonteCarloNLLs.
+func checkSamples(target []float64, mean, variance [][]float64, targetStd float64) error {
+	if err := checkSome("target", target); err != nil {
+		return err
+	}
+	if len(mean) == 0 {
+		return fmt.Errorf("metrics: mean holds no samples: %w", ErrEmpty)
+	}
+	if err := checkLength("variance", len(variance), "mean", len(mean)); err != nil {
+		return err
+	}
+	for m := range mean {
+		for what, sample := range map[string][]float64{"mean": mean[m], "variance": variance[m]} {
+			what = fmt.Sprintf("%s[%d]", what, m)
+			if err := checkLength(what, len(sample), "target", len(target)); err != nil {
+				return err
+			}
+			if err := checkFinite(what, sample); err != nil {
+				return err
+			}
+		}
+		for i, v := range variance[m] {
+			if v <= 0 {
+				return fmt.Errorf("metrics: variance[%d][%d] is %v, want a positive number: %w", m, i, v, ErrValue)
+			}
+		}
+	}
+	if !(targetStd > 0) || math.IsInf(targetStd, 1) {
+		return fmt.Errorf("metrics: the target's standard deviation is %v, want a positive number: %w", targetStd, ErrValue)
+	}
+	return nil
+}
