@@ -95,14 +95,11 @@ func checkSamples(target []float64, mean, variance [][]float64, targetStd float6
 		return err
 	}
 	for m := range mean {
-		for what, sample := range map[string][]float64{"mean": mean[m], "variance": variance[m]} {
-			what = fmt.Sprintf("%s[%d]", what, m)
-			if err := checkLength(what, len(sample), "target", len(target)); err != nil {
-				return err
-			}
-			if err := checkFinite(what, sample); err != nil {
-				return err
-			}
+		if err := checkSample(fmt.Sprintf("mean[%d]", m), mean[m], len(target)); err != nil {
+			return err
+		}
+		if err := checkSample(fmt.Sprintf("variance[%d]", m), variance[m], len(target)); err != nil {
+			return err
 		}
 		for i, v := range variance[m] {
 			if v <= 0 {
@@ -114,4 +111,12 @@ func checkSamples(target []float64, mean, variance [][]float64, targetStd float6
 		return fmt.Errorf("metrics: the target's standard deviation is %v, want a positive number: %w", targetStd, ErrValue)
 	}
 	return nil
+}
+
+// checkSample reports a sample that does not fit n targets.
+func checkSample(what string, sample []float64, n int) error {
+	if err := checkLength(what, len(sample), "target", n); err != nil {
+		return err
+	}
+	return checkFinite(what, sample)
 }

@@ -168,6 +168,15 @@ func Normal(mean, std float64) Initial {
 	}
 }
 
+// Uniform starts every entry at a draw from U(-bound, bound).
+func Uniform(bound float64) Initial {
+	return func(rng *rand.Rand, _ []int, values []float64) {
+		for i := range values {
+			values[i] = bound * (2*rng.Float64() - 1)
+		}
+	}
+}
+
 // Orthogonal starts a [rows, columns] matrix, rows <= columns, with
 // orthonormal rows: the Q factor of a Gaussian matrix, with the signs that
 // make the distribution uniform (those of R's diagonal). More rows than

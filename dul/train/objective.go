@@ -8,7 +8,6 @@ import (
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
@@ -25,13 +24,6 @@ func GaussianNLL(mean, target, logVariance *graph.Node) *graph.Node {
 	residual := graph.Sub(target, mean)
 	scaled := ops.MulRow(graph.Mul(residual, residual), graph.Exp(graph.Neg(logVariance)))
 	return graph.MulScalar(ops.AddRow(scaled, graph.AddScalar(logVariance, math.Log(2*math.Pi))), 0.5)
-}
-
-// ObservationLogVariance is the trained log variance of a regression's
-// observation noise, [..., 1, 1], starting at 0 ("we treat the output variance
-// as a trainable parameter", appendix).
-func ObservationLogVariance(s *model.Scope, like params.Like) *graph.Node {
-	return params.New(s, like, "observation_log_variance", params.Likelihood, params.Constant(0), 1, 1)
 }
 
 // An Objective is the function that training minimizes,

@@ -11,19 +11,14 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
-	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/stochastic"
 )
-
-// A Network maps [..., batch, features] to [..., batch, outputs]; nets.MLP is one.
-type Network interface {
-	Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node
-}
 
 // Regression trains a network as the mean of a Gaussian with a trained,
 // constant variance.
 type Regression struct {
-	Network Network
+	Network nets.Network
 	// LogLikelihoodScale multiplies the generative objective (see Objective).
 	LogLikelihoodScale float64
 	// Groups say how each kind of parameter is trained. A parameter belongs to
@@ -56,27 +51,9 @@ type Progress struct {
 	Loss float64
 }
 
-// A Fitted is a trained regression: its parameters and its noise.
-type Fitted struct {
-	Backend compute.Backend
-	Store   *model.Store
-	Network Network
-	// Replicas is the number of replicas, 0 for a model without a replica axis.
-	Replicas int
-	// Host is the source of noise, nil where noise is drawn in the graph.
-	Host  *stochastic.Host
-	DType dtypes.DType
-}
-
-// scopeName is where a model's parameters live in the store.
-const scopeName = "model"
-
-// ModelScope is the scope of a fitted model's parameters.
-func ModelScope(root *model.Scope) *model.Scope { return root.In(scopeName) }
-
 // Fit trains one model. The result is determined by the data and Seeds[0] on
 // one backend.
-func (t Regression) Fit(ctx context.Context, backend compute.Backend, set Set) (*Fitted, error) {
+func (t Regression) Fit(ctx context.Context, backend compute.Backend, set Set) (*nets.Regression, error) {
 	return t.fit(ctx, backend, []Set{set}, false)
 }
 
@@ -84,33 +61,29 @@ func (t Regression) Fit(ctx context.Context, backend compute.Backend, set Set) (
 // than one after the other. Replica r sees the same initial values, order and
 // noise as Fit with Seeds[r] alone; sets may differ in size as long as their
 // epochs have the same number of batches.
-func (t Regression) FitReplicas(ctx context.Context, backend compute.Backend, sets []Set) (*Fitted, error) {
+func (t Regression) FitReplicas(ctx context.Context, backend compute.Backend, sets []Set) (*nets.Regression, error) {
 	return t.fit(ctx, backend, sets, true)
 }
 
-func (t Regression) fit(ctx context.Context, backend compute.Backend, sets []Set, replicated bool) (*Fitted, error) {
+func (t Regression) fit(ctx context.Context, backend compute.Backend, sets []Set, replicated bool) (*nets.Regression, error) {
 	if t.Network == nil || t.Schedule == nil || len(t.Groups) == 0 {
 		return nil, errors.New("train.Regression needs a Network, a Schedule and Groups")
 	}
 	if t.Epochs < 0 || t.PretrainEpochs < 0 {
 		return nil, fmt.Errorf("train.Regression has %d epochs and %d for pretraining; neither may be negative", t.Epochs, t.PretrainEpochs)
 	}
-	f := &Fitted{Backend: backend, Store: model.NewStore(), Network: t.Network, DType: dtypes.Float32}
+	dtype := dtypes.Float32
 	if t.Float64 {
-		f.DType = dtypes.Float64
+		dtype = dtypes.Float64
 	}
-	if replicated {
-		f.Replicas = len(sets)
-	}
-	data, err := newBatches(sets, t.Seeds, replicated, f.DType, t.BatchSize)
+	data, err := newBatches(sets, t.Seeds, replicated, dtype, t.BatchSize)
 	if err != nil {
 		return nil, err
 	}
-	params.SetSeeds(f.Store, t.Seeds...)
-	if err := f.Store.SetRNGStateFromSeed(int64(t.Seeds[0])); err != nil {
-		return nil, fmt.Errorf("seeding the store: %w", err)
+	f, err := nets.NewRegression(backend, t.Network, t.Seeds, replicated, dtype)
+	if err != nil {
+		return nil, err
 	}
-	f.Host = hostNoise(backend, t.Seeds, replicated)
 
 	run := &run{Regression: t, fitted: f, data: data, total: t.PretrainEpochs + t.Epochs}
 	pretraining := phase{epochs: t.PretrainEpochs, groups: t.PretrainGroups, generative: true, name: "pretraining"}
@@ -126,25 +99,10 @@ func (t Regression) fit(ctx context.Context, backend compute.Backend, sets []Set
 	return f, nil
 }
 
-// goBackendName is how the pure Go backend calls itself.
-const goBackendName = "go"
-
-// hostNoise is the noise source of the pure Go backend; others draw in the graph.
-func hostNoise(backend compute.Backend, seeds []uint64, replicated bool) *stochastic.Host {
-	switch {
-	case backend.String() != goBackendName:
-		return nil
-	case replicated:
-		return stochastic.NewReplicatedHost(seeds)
-	default:
-		return stochastic.NewHost(seeds[0])
-	}
-}
-
 // A run is the state of one call of Fit.
 type run struct {
 	Regression
-	fitted      *Fitted
+	fitted      *nets.Regression
 	data        *batches
 	done, total int
 }
@@ -215,7 +173,7 @@ func (r *run) compile(p phase) *compiledStep {
 				stochastic.SetNoise(g, step.sheet)
 			}
 			root.Store().SetTraining(g, true)
-			s := ModelScope(root)
+			s := r.fitted.Scope(root)
 			loss := r.loss(s, p, x, y, weights)
 			applyGroups(root.In("%s", p.name), s, loss, p.groups, rate, t)
 			return graph.Reshape(loss, loss.Shape().Size())
@@ -225,8 +183,8 @@ func (r *run) compile(p phase) *compiledStep {
 
 // loss is the phase's objective for each replica, [..., 1, 1].
 func (r *run) loss(s *model.Scope, p phase, x, y, weights *graph.Node) *graph.Node {
-	mean := r.Network.Apply(s.In("network"), x, 1)
-	logVariance := ObservationLogVariance(s, x)
+	mean := r.fitted.Mean(s, x)
+	logVariance := r.fitted.LogVariance(s, x)
 	if p.generative {
 		tally := stochastic.TallyOf(x.Graph())
 		if tally.LogLikelihood == nil {

@@ -1,0 +1,84 @@
+package datasets_test
+
+import (
+	"fmt"
+
+	"densityuncertainty/datasets"
+)
+
+// Load a set, take its first published split, and standardise it by what the
+// training rows say.
+func Example() {
+	r, err := datasets.UCI("yacht")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	splits, err := datasets.GalSplits("yacht")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	train, test := splits[0].Train, splits[0].Test
+
+	inputs := datasets.FitScaler(r.X, r.D, train)
+	target := datasets.FitScaler(r.Y, 1, train)
+	x, y := r.Take(test)
+	x, y = inputs.Transform(x), target.Transform(y)
+
+	fmt.Printf("%d rows of %d features to train on, %d to test on\n", len(train), r.D, len(test))
+	fmt.Printf("test inputs: %d values, test targets: %d values\n", len(x), len(y))
+	fmt.Printf("an error of 0.1 standardised is %.2f in units of the target\n", 0.1*target.Std[0])
+	// Output:
+	// 277 rows of 6 features to train on, 31 to test on
+	// test inputs: 186 values, test targets: 31 values
+	// an error of 0.1 standardised is 1.51 in units of the target
+}
+
+func ExampleUCINames() {
+	fmt.Println(datasets.UCINames())
+	// Output: [boston concrete energy energy-cooling kin8nm naval protein wine yacht year]
+}
+
+func ExampleUCI_unknown() {
+	_, err := datasets.UCI("housing")
+	fmt.Println(err)
+	// Output: datasets: unknown data set "housing"; the known ones are boston, concrete, energy, energy-cooling, kin8nm, naval, protein, wine, yacht, year
+}
+
+func ExampleRandomSplits() {
+	s := datasets.RandomSplits(10, 1)[0] // train_test_split(arange(10), test_size=0.1, random_state=0)
+	fmt.Println("train", s.Train)
+	fmt.Println("test", s.Test)
+	// Output:
+	// train [8 4 9 1 6 7 3 0 5]
+	// test [2]
+}
+
+func ExampleScaler() {
+	x := []float64{
+		1, 5,
+		3, 5,
+	}
+	s := datasets.FitScaler(x, 2, []int{0, 1}) // the second column is constant
+	z := s.Transform(x)
+	fmt.Println("mean", s.Mean, "sd", s.Std)
+	fmt.Println(z)
+	fmt.Println(s.Inverse(z))
+	// Output:
+	// mean [2 5] sd [1 1]
+	// [-1 0 1 0]
+	// [1 5 3 5]
+}
+
+func ExampleToyCubic() {
+	r := datasets.ToyCubic(100, 3, 1)
+	gap := 0
+	for _, x := range r.X {
+		if -2 < x && x < 2 {
+			gap++
+		}
+	}
+	fmt.Printf("%d points, %d of them in the gap\n", r.N, gap)
+	// Output: 100 points, 0 of them in the gap
+}

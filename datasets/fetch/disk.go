@@ -1,0 +1,176 @@
+package fetch
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// verify checks the file at path by size and by checksum, or where no checksum is
+// known by file.Check.
+func verify(file File, path string) error {
+	if file.Size > 0 {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if info.Size() != file.Size {
+			return &SizeError{Path: path, Got: info.Size(), Want: file.Size}
+		}
+	}
+	if file.SHA256 != "" {
+		got, err := checksum(path)
+		if err != nil {
+			return err
+		}
+		if !strings.EqualFold(got, file.SHA256) {
+			return &ChecksumError{Path: path, Got: got, Want: file.SHA256}
+		}
+		return nil
+	}
+	if file.Check != nil {
+		if err := file.Check(path); err != nil {
+			return fmt.Errorf("%s is damaged or not the right file: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// checksum returns the SHA-256 of a file in hexadecimal.
+func checksum(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return "", fmt.Errorf("reading %s: %w", path, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// publish gives a complete part file its final name, and records its checksum
+// where no official one is known.
+func publish(file File, part, path string) error {
+	if err := os.Rename(part, path); err != nil {
+		return fmt.Errorf("fetch: giving the download its name: %w", err)
+	}
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := removeIfThere(originPath(part)); err != nil {
+		return err
+	}
+	if file.SHA256 == "" {
+		return record(path)
+	}
+	return nil
+}
+
+// record writes the checksum of path beside it, in the form of sha256sum.
+func record(path string) error {
+	sum, err := checksum(path)
+	if err != nil {
+		return err
+	}
+	return writeAtomically(path+".sha256", []byte(sum+"  "+filepath.Base(path)+"\n"))
+}
+
+// readRecord returns the checksum that record wrote, or "" if there is none.
+func readRecord(path string) (string, error) {
+	text, err := os.ReadFile(path + ".sha256")
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("fetch: reading a recorded checksum: %w", err)
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) == 0 || len(fields[0]) != 2*sha256.Size {
+		return "", nil // damaged: the file is checked as a new one and recorded again
+	}
+	return fields[0], nil
+}
+
+// origin says where a part file comes from.
+type origin struct {
+	URL       string `json:"url"`
+	Validator string `json:"validator"` // the server's strong ETag or Last-Modified
+}
+
+func originPath(part string) string { return part + ".json" }
+
+func writeOrigin(part string, o origin) error {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	return writeAtomically(originPath(part), text)
+}
+
+// readOrigin returns the zero origin, on which nothing is built, if there is no
+// readable record.
+func readOrigin(part string) (origin, error) {
+	text, err := os.ReadFile(originPath(part))
+	if errors.Is(err, fs.ErrNotExist) {
+		return origin{}, nil
+	}
+	if err != nil {
+		return origin{}, fmt.Errorf("reading the record of an earlier download: %w", err)
+	}
+	var o origin
+	if json.Unmarshal(text, &o) != nil {
+		return origin{}, nil
+	}
+	return o, nil
+}
+
+// writeAtomically replaces the file at path by one with the given text, so that
+// a reader or a crash sees the old one or the new one, never a mixture.
+func writeAtomically(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+	if err != nil {
+		return writeError(path, int64(len(text)), err)
+	}
+	_, writeErr := f.Write(text)
+	err = errors.Join(writeErr, f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(writeError(path, int64(len(text)), err), os.Remove(f.Name()))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes a rename in dir last through a crash. Windows neither needs nor
+// allows it.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("fetch: syncing folder %s: %w", dir, err)
+	}
+	return nil
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,662 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestDownloadThenCache(t *testing.T) {
+	s := serve(t, nil)
+	f, want := newFetcher(t)
+	var seen []Progress
+	f.Progress = func(p Progress) { seen = append(seen, p) }
+	file := File{Name: "set.bin", URL: s.URL, SHA256: strings.ToUpper(sum(contents)), Size: int64(len(contents))}
+	for range 2 {
+		got, err := f.Get(context.Background(), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Fatalf("path %s, want %s", got, want)
+		}
+		requireContents(t, got)
+	}
+	if n := len(s.requests()); n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+	requireAbsent(t, want+".part", want+".part.json", want+".sha256")
+	if len(seen) < 3 || seen[0].Done != 0 {
+		t.Fatalf("progress %v", seen)
+	}
+	for i, p := range seen {
+		if p.Total != int64(len(contents)) || p.Name != "set.bin" || p.URL != s.URL || (i > 0 && p.Done < seen[i-1].Done) {
+			t.Fatalf("progress %d: %+v", i, p)
+		}
+	}
+	if last := seen[len(seen)-1]; last.Done != last.Total {
+		t.Errorf("last progress %+v", last)
+	}
+}
+
+func TestResumeAfterBrokenConnection(t *testing.T) {
+	s := serve(t, func(i int, w http.ResponseWriter, r *http.Request) {
+		if i == 0 {
+			breakOff(w, 600_000)
+		}
+		serveWhole(w, r)
+	})
+	f, _ := newFetcher(t)
+	// No checksum: the entity tag alone must make the resumption safe.
+	path, err := f.Get(context.Background(), File{Name: "set.bin", URL: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireContents(t, path)
+	if got := s.requests(); !slices.Equal(got, []string{"", "bytes=600000-"}) {
+		t.Errorf("ranges asked for: %q", got)
+	}
+}
+
+func TestResumeInLaterRun(t *testing.T) {
+	s := serve(t, func(i int, w http.ResponseWriter, r *http.Request) {
+		if i == 0 {
+			breakOff(w, 300_000)
+		}
+		serveWhole(w, r)
+	})
+	f, path := newFetcher(t)
+	f.policy.attempts = 1
+	file := File{Name: "set.bin", URL: s.URL, SHA256: sum(contents)}
+	if _, err := f.Get(context.Background(), file); err == nil {
+		t.Fatal("no error from a cut connection")
+	}
+	requireAbsent(t, path)
+	if _, err := f.Get(context.Background(), file); err != nil {
+		t.Fatal(err)
+	}
+	requireContents(t, path)
+	if got := s.requests(); !slices.Equal(got, []string{"", "bytes=300000-"}) {
+		t.Errorf("ranges asked for: %q", got)
+	}
+}
+
+// The file on the server changes between the two halves.
+func TestRestartWhenServerFileChanged(t *testing.T) {
+	s := serve(t, func(i int, w http.ResponseWriter, r *http.Request) {
+		if i == 0 {
+			w.Header().Set("ETag", `"v0"`)
+			w.Header().Set("Content-Length", "1000003")
+			if _, err := w.Write(make([]byte, 5000)); err != nil {
+				panic(err)
+			}
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		serveWhole(w, r)
+	})
+	f, _ := newFetcher(t)
+	path, err := f.Get(context.Background(), File{Name: "set.bin", URL: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireContents(t, path)
+}
+
+func TestRestartWhenServerKnowsNoRanges(t *testing.T) {
+	s := serve(t, func(i int, w http.ResponseWriter, r *http.Request) {
+		if i == 0 {
+			breakOff(w, 600_000)
+		}
+		if _, err := w.Write(contents); err != nil {
+			panic(err)
+		}
+	})
+	f, _ := newFetcher(t)
+	path, err := f.Get(context.Background(), File{Name: "set.bin", URL: s.URL, SHA256: sum(contents)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireContents(t, path)
+}
+
+func TestRestartWhenServerAnswersAnotherRange(t *testing.T) {
+	s := serve(t, func(i int, w http.ResponseWriter, r *http.Request) {
+		switch i {
+		case 0:
+			breakOff(w, 600_000)
+		case 1:
+			w.Header().Set("Content-Range", "bytes 5-1000002/1000003")
+			w.WriteHeader(http.StatusPartialContent)
+		default:
+			serveWhole(w, r)
+		}
+	})
+	f, _ := newFetcher(t)
+	path, err := f.Get(context.Background(), File{Name: "set.bin", URL: s.URL, SHA256: sum(contents)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireContents(t, path)
+	if got := s.requests(); !slices.Equal(got, []string{"", "bytes=600000-", ""}) {
+		t.Errorf("ranges asked for: %q", got)
+	}
+}
+
+// Bytes left by an earlier run prove bad only at the checksum.
+func TestRestartWhenPartIsBad(t *testing.T) {
+	s := serve(t, nil)
+	f, path := newFetcher(t)
+	write(t, path+".part", make([]byte, 1234))
+	if err := writeOrigin(path+".part", origin{URL: s.URL, Validator: `"v1"`}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Get(context.Background(), File{Name: "set.bin", URL: s.URL, SHA256: sum(contents)}); err != nil {
+		t.Fatal(err)
+	}
+	requireContents(t, path)
+	if got := s.requests(); !slices.Equal(got, []string{"bytes=1234-", ""}) {
+		t.Errorf("ranges asked for: %q", got)
+	}
+}
+
+// A part file from another address, or without a record, is not built upon.
+func TestForeignPartIsNotUsed(t *testing.T) {
+	s := serve(t, nil)
+	for _, from := range []origin{{}, {URL: "http://elsewhere.invalid/", Validator: `"v1"`}, {URL: s.URL}} {
+		f, path := newFetcher(t)
+		write(t, path+".part", make([]byte, 1234))
+		if err := writeOrigin(path+".part", from); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Get(context.Background(), File{Name: "set.bin", URL: s.URL}); err != nil {
+			t.Fatal(err)
+		}
+		requireContents(t, path)
+	}
+	for _, r := range s.requests() {
+		if r != "" {
+			t.Errorf("asked for range %q", r)
+		}
+	}
+}
+
+// The process was stopped after the last byte, before the check.
+func TestCompletePartIsAccepted(t *testing.T) {
+	s := serve(t, nil)
+	f, path := newFetcher(t)
+	write(t, path+".part", contents)
+	if err := writeOrigin(path+".part", origin{URL: s.URL, Validator: `"v1"`}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Get(context.Background(), File{Name: "set.bin", URL: s.URL}); err != nil {
+		t.Fatal(err)
+	}
+	requireContents(t, path)
+	if n := len(s.requests()); n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+}
+
+func TestWrongChecksum(t *testing.T) {
+	s := serve(t, nil)
+	f, path := newFetcher(t)
+	_, err := f.Get(context.Background(), File{Name: "set.bin", URL: s.URL, SHA256: sum([]byte("other"))})
+	var wrong *ChecksumError
+	if !errors.As(err, &wrong) || wrong.Got != sum(contents) || wrong.Want != sum([]byte("other")) {
+		t.Fatalf("got %v", err)
+	}
+	if !strings.Contains(err.Error(), wrong.Got) || !strings.Contains(err.Error(), wrong.Want) {
+		t.Errorf("%q does not name both checksums", err)
+	}
+	if n := len(s.requests()); n != 1 {
+		t.Errorf("%d requests, want 1: the same file again cannot be better", n)
+	}
+	requireAbsent(t, path, path+".part", path+".part.json")
+}
+
+func TestWrongSize(t *testing.T) {
+	s := serve(t, nil)
+	f, path := newFetcher(t)
+	_, err := f.Get(context.Background(), File{Name: "set.bin", URL: s.URL, Size: 17})
+	var wrong *SizeError
+	if !errors.As(err, &wrong) || wrong.Got != int64(len(contents)) || wrong.Want != 17 {
+		t.Fatalf("got %v", err)
+	}
+	requireAbsent(t, path)
+}
+
+func TestCheckDecidesWithoutChecksum(t *testing.T) {
+	s := serve(t, nil)
+	f, path := newFetcher(t)
+	bad := errors.New("not an archive")
+	file := File{Name: "set.bin", URL: s.URL, Check: func(string) error { return bad }}
+	if _, err := f.Get(context.Background(), file); !errors.Is(err, bad) {
+		t.Fatalf("got %v", err)
+	}
+	requireAbsent(t, path, path+".part", path+".sha256")
+
+	checks := 0
+	file.Check = func(string) error { checks++; return nil }
+	for range 2 {
+		if _, err := f.Get(context.Background(), file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if checks != 1 {
+		t.Errorf("checked %d times, want once: later uses compare checksums", checks)
+	}
+	recorded, err := os.ReadFile(path + ".sha256")
+	if want := sum(contents) + "  set.bin\n"; err != nil || string(recorded) != want {
+		t.Errorf("record %q, error %v; want %q", recorded, err, want)
+	}
+}
+
+func TestDamagedCacheIsReplaced(t *testing.T) {
+	for _, known := range []string{"", sum(contents)} {
+		s := serve(t, nil)
+		f, path := newFetcher(t)
+		file := File{Name: "set.bin", URL: s.URL, SHA256: known}
+		if _, err := f.Get(context.Background(), file); err != nil {
+			t.Fatal(err)
+		}
+		damaged := slices.Clone(contents)
+		damaged[77] ^= 1
+		write(t, path, damaged)
+		if _, err := f.Get(context.Background(), file); err != nil {
+			t.Fatal(err)
+		}
+		requireContents(t, path)
+
+		// Where it cannot be replaced, the error speaks of both faults.
+		write(t, path, damaged)
+		s.Close()
+		var wrong *ChecksumError
+		var network *net.OpError
+		if _, err := f.Get(context.Background(), file); !errors.As(err, &wrong) || !errors.As(err, &network) {
+			t.Errorf("damaged and no network: got %v", err)
+		}
+	}
+}
+
+// A file laid into the cache by hand is checked, recorded and used.
+func TestUnrecordedCacheFile(t *testing.T) {
+	f, path := newFetcher(t)
+	write(t, path, contents)
+	checks := 0
+	file := File{Name: "set.bin", Check: func(string) error { checks++; return nil }}
+	for range 2 {
+		if _, err := f.Get(context.Background(), file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if checks != 1 {
+		t.Errorf("checked %d times, want 1", checks)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct{ code, tries int }{{404, 1}, {403, 1}, {500, 4}, {503, 4}, {429, 4}} {
+		s := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(c.code) })
+		f, path := newFetcher(t)
+		_, err := f.Get(context.Background(), File{Name: "set.bin", URL: s.URL})
+		var status *StatusError
+		var place *Error
+		if !errors.As(err, &status) || status.Code != c.code || !errors.As(err, &place) || place.URL != s.URL || place.Name != "set.bin" {
+			t.Errorf("%d: got %v", c.code, err)
+		}
+		if !strings.Contains(err.Error(), EnvData) {
+			t.Errorf("%d: %q does not say what to do", c.code, err)
+		}
+		if n := len(s.requests()); n != c.tries {
+			t.Errorf("%d: %d requests, want %d", c.code, n, c.tries)
+		}
+		requireAbsent(t, path)
+	}
+}
+
+func TestServerRecovers(t *testing.T) {
+	s := serve(t, func(i int, w http.ResponseWriter, r *http.Request) {
+		if i < 2 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		serveWhole(w, r)
+	})
+	f, path := newFetcher(t)
+	if _, err := f.Get(context.Background(), File{Name: "set.bin", URL: s.URL}); err != nil {
+		t.Fatal(err)
+	}
+	requireContents(t, path)
+}
+
+func TestNoNetwork(t *testing.T) {
+	s := serve(t, nil)
+	url := s.URL
+	s.Close() // nothing listens there now
+	f, _ := newFetcher(t)
+	_, err := f.Get(context.Background(), File{Name: "set.bin", URL: url})
+	var network *net.OpError
+	if !errors.As(err, &network) || !strings.Contains(err.Error(), EnvData) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUnknownHostIsNotTriedAgain(t *testing.T) {
+	f, _ := newFetcher(t)
+	tries := 0
+	f.Client = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		tries++
+		return nil, &net.DNSError{Err: "no such host", Name: r.URL.Host, IsNotFound: true}
+	})}
+	_, err := f.Get(context.Background(), File{Name: "set.bin", URL: "https://data.invalid/set.bin"})
+	var unknown *net.DNSError
+	if !errors.As(err, &unknown) || tries != 1 {
+		t.Errorf("after %d tries: %v", tries, err)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestCancel(t *testing.T) {
+	s := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"v1"`)
+		w.Header().Set("Content-Length", "1000003")
+		if _, err := w.Write(contents[:400_000]); err != nil {
+			panic(err)
+		}
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	f, path := newFetcher(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	f.Progress = func(p Progress) {
+		if p.Done >= 400_000 {
+			cancel()
+		}
+	}
+	if _, err := f.Get(ctx, File{Name: "set.bin", URL: s.URL}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	requireAbsent(t, path)
+	if info, err := os.Stat(path + ".part"); err != nil || info.Size() != 400_000 {
+		t.Errorf("part file: %v, %v; want 400000 bytes", info, err)
+	}
+}
+
+func TestStalledConnection(t *testing.T) {
+	s := serve(t, func(i int, w http.ResponseWriter, r *http.Request) {
+		if i == 0 {
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+			return
+		}
+		serveWhole(w, r)
+	})
+	f, path := newFetcher(t)
+	f.policy.stall = 50 * time.Millisecond
+	if _, err := f.Get(context.Background(), File{Name: "set.bin", URL: s.URL}); err != nil {
+		t.Fatal(err)
+	}
+	requireContents(t, path)
+}
+
+// fullDisk takes a number of bytes and then fails as a full disk does.
+type fullDisk struct {
+	*os.File
+	room int
+}
+
+func (d *fullDisk) Write(b []byte) (int, error) {
+	if len(b) <= d.room {
+		d.room -= len(b)
+		return d.File.Write(b)
+	}
+	n, err := d.File.Write(b[:d.room])
+	d.room = 0
+	if err != nil {
+		return n, err
+	}
+	return n, &fs.PathError{Op: "write", Path: d.Name(), Err: syscall.ENOSPC}
+}
+
+func TestFullDisk(t *testing.T) {
+	s := serve(t, nil)
+	f, path := newFetcher(t)
+	f.policy.open = func(path string, flag int, perm fs.FileMode) (partFile, error) {
+		file, err := os.OpenFile(path, flag, perm)
+		return &fullDisk{file, 700_001}, err
+	}
+	file := File{Name: "set.bin", URL: s.URL, SHA256: sum(contents)}
+	_, err := f.Get(context.Background(), file)
+	var space *NoSpaceError
+	if !errors.As(err, &space) || !errors.Is(err, syscall.ENOSPC) || space.Need != 300_002 {
+		t.Fatalf("got %v", err)
+	}
+	if !strings.Contains(err.Error(), "300002 more bytes") || !strings.Contains(err.Error(), EnvCache) {
+		t.Errorf("%q does not say how much room is missing, or what to do", err)
+	}
+	requireAbsent(t, path)
+
+	f.policy.open = nil // room was made
+	if _, err := f.Get(context.Background(), file); err != nil {
+		t.Fatal(err)
+	}
+	requireContents(t, path)
+	if got := s.requests(); !slices.Equal(got, []string{"", "bytes=700001-"}) {
+		t.Errorf("ranges asked for: %q", got)
+	}
+}
+
+func TestLocalFolder(t *testing.T) {
+	s := serve(t, nil)
+	folder := t.TempDir()
+	local := filepath.Join(folder, "set.bin")
+	write(t, local, contents)
+	for _, place := range []string{folder, "file://" + filepath.ToSlash(folder), "file://localhost" + filepath.ToSlash(folder)} {
+		f, _ := newFetcher(t)
+		t.Setenv(EnvData, place)
+		got, err := f.Get(context.Background(), File{Name: "set.bin", URL: s.URL, SHA256: sum(contents)})
+		if err != nil || got != local {
+			t.Errorf("%s: got %s, %v; want %s", place, got, err, local)
+		}
+	}
+	f, _ := newFetcher(t)
+	f.Mirror = folder
+	var wrong *ChecksumError
+	if _, err := f.Get(context.Background(), File{Name: "set.bin", URL: s.URL, SHA256: sum(nil)}); !errors.As(err, &wrong) || wrong.Path != local {
+		t.Errorf("a wrong local file: got %v", err)
+	}
+	if n := len(s.requests()); n != 0 {
+		t.Errorf("%d requests, want none", n)
+	}
+	// What the folder lacks is had from elsewhere.
+	if _, err := f.Get(context.Background(), File{Name: "more/set2.bin", URL: s.URL, SHA256: sum(contents)}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMirrorThenOfficialAddress(t *testing.T) {
+	var paths []string
+	mirror := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+		paths = append(paths, r.URL.Path)
+		if r.URL.Path == "/sets/a.bin" {
+			serveWhole(w, r)
+			return
+		}
+		http.NotFound(w, r)
+	})
+	official := serve(t, nil)
+	f, _ := newFetcher(t)
+	f.Mirror = mirror.URL + "/sets"
+	for _, name := range []string{"a.bin", "b.bin"} {
+		path, err := f.Get(context.Background(), File{Name: name, URL: official.URL, SHA256: sum(contents)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		requireContents(t, path)
+	}
+	if !slices.Equal(paths, []string{"/sets/a.bin", "/sets/b.bin"}) || len(official.requests()) != 1 {
+		t.Errorf("the mirror was asked for %q, the official server %d times", paths, len(official.requests()))
+	}
+}
+
+func TestEveryFailedAddressIsNamed(t *testing.T) {
+	refuse := func(_ int, w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }
+	mirror, official := serve(t, refuse), serve(t, refuse)
+	f, _ := newFetcher(t)
+	f.Mirror = mirror.URL
+	_, err := f.Get(context.Background(), File{Name: "set.bin", URL: official.URL})
+	if err == nil || !strings.Contains(err.Error(), mirror.URL+"/set.bin") || !strings.Contains(err.Error(), official.URL) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUnusablePlaces(t *testing.T) {
+	for _, place := range []string{"ftp://host/sets", "file://otherhost/sets", "file://%zz"} {
+		f, _ := newFetcher(t)
+		f.Mirror = place
+		if _, err := f.Get(context.Background(), File{Name: "set.bin"}); err == nil || !strings.Contains(err.Error(), EnvData) {
+			t.Errorf("%s: got %v", place, err)
+		}
+	}
+}
+
+func TestUnusableNames(t *testing.T) {
+	f, _ := newFetcher(t)
+	for _, name := range []string{"", ".", "../set.bin", "/etc/set.bin", "folder/"} {
+		if _, err := f.Get(context.Background(), File{Name: name}); err == nil || !strings.Contains(err.Error(), "file name") {
+			t.Errorf("%q: got %v", name, err)
+		}
+	}
+}
+
+func TestNoAddress(t *testing.T) {
+	f, _ := newFetcher(t)
+	if _, err := f.Get(context.Background(), File{Name: "set.bin"}); err == nil || !strings.Contains(err.Error(), EnvData) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCacheEnvironment(t *testing.T) {
+	s := serve(t, nil)
+	t.Setenv(EnvData, "")
+	t.Setenv(EnvCache, filepath.Join(t.TempDir(), "new", "folder"))
+	var f *Fetcher // nil is ready to use
+	path, err := f.Get(context.Background(), File{Name: "a/b.bin", URL: s.URL, SHA256: sum(contents)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(os.Getenv(EnvCache), "a", "b.bin"); path != want {
+		t.Errorf("path %s, want %s", path, want)
+	}
+}
+
+// Fetchers share nothing but the folder, as processes do; the lock is one of the
+// operating system on separate open files.
+func TestManyAtOnce(t *testing.T) {
+	s := serve(t, func(i int, w http.ResponseWriter, r *http.Request) {
+		if i == 0 {
+			breakOff(w, 123_456)
+		}
+		serveWhole(w, r)
+	})
+	first, path := newFetcher(t)
+	var wg sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		wg.Go(func() {
+			f := &Fetcher{Cache: first.Cache, policy: first.policy}
+			got, err := f.Get(context.Background(), File{Name: "set.bin", URL: s.URL, SHA256: sum(contents)})
+			if err == nil && got != path {
+				err = fmt.Errorf("path %s", got)
+			}
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	requireContents(t, path)
+	if n := len(s.requests()); n != 2 {
+		t.Errorf("%d requests, want 2: one broken, one resumed", n)
+	}
+}
+
+// A fetcher that waits for another's lock can be cancelled.
+func TestCancelWhileWaiting(t *testing.T) {
+	f, _ := newFetcher(t)
+	started, finish := make(chan struct{}), make(chan struct{})
+	s := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+		close(started)
+		<-finish
+		serveWhole(w, r)
+	})
+	file := File{Name: "set.bin", URL: s.URL, SHA256: sum(contents)}
+	done := make(chan error)
+	go func() {
+		_, err := f.Get(context.Background(), file)
+		done <- err
+	}()
+	<-started
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := f.Get(ctx, file); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	close(finish)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// Two processes ask for the same file while none has it.
+func TestTwoProcesses(t *testing.T) {
+	if url := os.Getenv("FETCH_TEST_URL"); url != "" {
+		// This is one of the two: the test binary started by itself below.
+		var f Fetcher
+		path, err := f.Get(context.Background(), File{Name: "set.bin", URL: url, SHA256: sum(contents)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		requireContents(t, path)
+		return
+	}
+	s := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+		time.Sleep(100 * time.Millisecond) // so that the other one arrives meanwhile
+		serveWhole(w, r)
+	})
+	f, path := newFetcher(t)
+	t.Setenv(EnvCache, f.Cache)
+	t.Setenv("FETCH_TEST_URL", s.URL)
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			out, err := exec.Command(os.Args[0], "-test.run=^TestTwoProcesses$").CombinedOutput()
+			if err != nil {
+				t.Errorf("process: %v: %s", err, out)
+			}
+		})
+	}
+	wg.Wait()
+	requireContents(t, path)
+	if n := len(s.requests()); n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+}

@@ -1,0 +1,95 @@
+package datasets
+
+import (
+	"fmt"
+	"math"
+)
+
+// Scaler standardises columns: z = (x - Mean) / Std, column by column.
+type Scaler struct {
+	// Mean and Std have one entry per column, in the units of the data.
+	// Std is never zero.
+	Mean, Std []float64
+}
+
+// FitScaler computes the mean and the population standard deviation (divided by
+// the number of rows, not by that number less one) of each column of the
+// row-major matrix x with d columns, over the given rows only. Passing the
+// training rows keeps the test rows out of the scaling, as the protocol of
+// Hernandez-Lobato & Adams (ICML 2015) asks.
+//
+// A column that is constant over these rows (naval has two) gets Std 1, so that
+// it becomes zero rather than NaN. For a target vector pass d = 1.
+//
+// FitScaler panics if d < 1, len(x) is not a multiple of d, rows is empty, or a
+// row number is out of range.
+func FitScaler(x []float64, d int, rows []int) Scaler {
+	if d < 1 || len(x)%d != 0 {
+		panic(fmt.Sprintf("datasets: FitScaler: %d values do not form rows of %d columns", len(x), d))
+	}
+	if len(rows) == 0 {
+		panic("datasets: FitScaler: no rows to fit on")
+	}
+	n := len(x) / d
+	for _, i := range rows {
+		if i < 0 || i >= n {
+			panic(fmt.Sprintf("datasets: FitScaler: row %d is outside [0, %d)", i, n))
+		}
+	}
+	s := Scaler{Mean: make([]float64, d), Std: make([]float64, d)}
+	for j := range d {
+		s.Mean[j], s.Std[j] = columnMoments(x, d, j, rows)
+	}
+	return s
+}
+
+// columnMoments returns mean and population standard deviation of column j.
+func columnMoments(x []float64, d, j int, rows []int) (mean, std float64) {
+	first := x[rows[0]*d+j]
+	constant := true
+	for _, i := range rows {
+		v := x[i*d+j]
+		mean += v
+		constant = constant && v == first
+	}
+	// Rounding in the mean of a constant column can leave a tiny deviation in
+	// place of zero (it does on naval); dividing by it would turn nothing into
+	// something. So constancy is judged on the values.
+	if constant {
+		return first, 1
+	}
+	mean /= float64(len(rows))
+	for _, i := range rows {
+		dev := x[i*d+j] - mean
+		std += dev * dev
+	}
+	std = math.Sqrt(std / float64(len(rows)))
+	if std == 0 {
+		return mean, 1
+	}
+	return mean, std
+}
+
+// Transform returns (x - Mean) / Std for a row-major matrix x with len(Mean)
+// columns. x is not changed. It panics if len(x) is not a multiple of len(Mean).
+func (s Scaler) Transform(x []float64) []float64 {
+	return s.apply(x, func(v float64, j int) float64 { return (v - s.Mean[j]) / s.Std[j] })
+}
+
+// Inverse returns x * Std + Mean, undoing Transform up to rounding. x is not
+// changed. It panics if len(x) is not a multiple of len(Mean).
+func (s Scaler) Inverse(x []float64) []float64 {
+	return s.apply(x, func(v float64, j int) float64 { return v*s.Std[j] + s.Mean[j] })
+}
+
+func (s Scaler) apply(x []float64, f func(v float64, j int) float64) []float64 {
+	d := len(s.Mean)
+	if d == 0 || len(x)%d != 0 {
+		panic(fmt.Sprintf("datasets: Scaler: %d values do not form rows of %d columns", len(x), d))
+	}
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = f(v, i%d)
+	}
+	return out
+}

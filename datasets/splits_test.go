@@ -1,0 +1,173 @@
+package datasets
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"os"
+	"reflect"
+	"slices"
+	"testing"
+
+	"densityuncertainty/datasets/internal/published"
+)
+
+func TestGalSplits(t *testing.T) {
+	for _, want := range facts {
+		splits, err := GalSplits(want.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(splits) != want.splits {
+			t.Errorf("%s: %d splits, want %d", want.name, len(splits), want.splits)
+		}
+		for i, s := range splits {
+			if len(s.Train) != want.train || len(s.Test) != want.test {
+				t.Errorf("%s: split %d has %d + %d rows, want %d + %d", want.name, i, len(s.Train), len(s.Test), want.train, want.test)
+			}
+			requirePartition(t, fmt.Sprintf("%s split %d", want.name, i), s, want.n)
+		}
+	}
+}
+
+// The drawn splits are, number for number in the same order, the published index
+// files.
+func TestGalSplitsArePublishedFiles(t *testing.T) {
+	for _, set := range published.Sets {
+		splits, err := GalSplits(set.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := sha256.New()
+		for _, s := range splits {
+			writeLines(h, s.Train)
+			writeLines(h, s.Test)
+		}
+		if got := hex.EncodeToString(h.Sum(nil)); got != set.Splits {
+			t.Errorf("%s: SHA-256 of the splits is %s, published %s", set.Name, got, set.Splits)
+		}
+	}
+}
+
+func TestEnergySetsShareSplits(t *testing.T) {
+	heating, err := GalSplits("energy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cooling, err := GalSplits("energy-cooling")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(heating, cooling) {
+		t.Error("the splits differ")
+	}
+}
+
+func TestYearSplitIsOfficial(t *testing.T) {
+	splits, err := GalSplits("year")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(splits) != 1 {
+		t.Fatalf("%d splits, want 1", len(splits))
+	}
+	s := splits[0]
+	requirePartition(t, "year", s, 515345)
+	if len(s.Train) != 463715 || s.Train[463714] != 463714 || len(s.Test) != 51630 || s.Test[0] != 463715 {
+		t.Errorf("got %d training rows ending with %d, %d test rows starting with %d",
+			len(s.Train), s.Train[len(s.Train)-1], len(s.Test), s.Test[0])
+	}
+}
+
+func TestRandomSplitsEqualScikitLearn(t *testing.T) {
+	text, err := os.ReadFile("testdata/sklearn_splits.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want struct {
+		Splits []struct {
+			N, Seed, TrainLen, TestLen int
+			TrainSHA256, TestSHA256    string
+			TrainHead, TestHead        []int
+		}
+	}
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	if len(want.Splits) == 0 {
+		t.Fatal("no reference splits")
+	}
+	for _, w := range want.Splits {
+		got := RandomSplits(w.N, w.Seed+1)[w.Seed]
+		name := fmt.Sprintf("n = %d, random_state = %d", w.N, w.Seed)
+		requirePartition(t, name, got, w.N)
+		comparePart(t, name+" train", got.Train, w.TrainLen, w.TrainHead, w.TrainSHA256)
+		comparePart(t, name+" test", got.Test, w.TestLen, w.TestHead, w.TestSHA256)
+	}
+}
+
+func comparePart(t *testing.T, name string, got []int, n int, head []int, sum string) {
+	t.Helper()
+	if len(got) != n || !slices.Equal(got[:len(head)], head) {
+		t.Errorf("%s: %d rows starting %v, want %d starting %v", name, len(got), got[:min(len(got), len(head))], n, head)
+		return
+	}
+	h := sha256.New()
+	writeLines(h, got)
+	if s := hex.EncodeToString(h.Sum(nil)); s != sum {
+		t.Errorf("%s: SHA-256 %s, want %s", name, s, sum)
+	}
+}
+
+func TestRandomSplitsRefusesTooFewRows(t *testing.T) {
+	requirePanic(t, func() { RandomSplits(1, 1) })
+	requirePanic(t, func() { RandomSplits(10, -1) })
+}
+
+// Appending to one part must not overwrite the other.
+func TestSplitPartsDoNotAlias(t *testing.T) {
+	gal, err := GalSplits("yacht")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []Split{gal[0], RandomSplits(308, 1)[0]} {
+		test, train := slices.Clone(s.Test), slices.Clone(s.Train)
+		_ = append(s.Train, -1)
+		_ = append(s.Test, -1)
+		if !slices.Equal(s.Test, test) || !slices.Equal(s.Train, train) {
+			t.Error("appending to one part changed the other")
+		}
+	}
+}
+
+func requirePartition(t *testing.T, name string, s Split, n int) {
+	t.Helper()
+	seen := make([]bool, n)
+	for _, i := range slices.Concat(s.Train, s.Test) {
+		if i < 0 || i >= n || seen[i] {
+			t.Fatalf("%s: row %d is out of range or occurs twice", name, i)
+		}
+		seen[i] = true
+	}
+	if total := len(s.Train) + len(s.Test); total != n {
+		t.Fatalf("%s: holds %d of %d rows", name, total, n)
+	}
+}
+
+func requirePanic(t *testing.T, f func()) {
+	t.Helper()
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	f()
+}
+
+func writeLines(h hash.Hash, numbers []int) {
+	for _, i := range numbers {
+		fmt.Fprintln(h, i)
+	}
+}

@@ -1,0 +1,59 @@
+package datasets
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestToyCubicStatistics(t *testing.T) {
+	const n, sd = 100000, 3.0
+	r := ToyCubic(n, sd, 7)
+	if r.N != n || r.D != 1 || len(r.X) != n || len(r.Y) != n {
+		t.Fatalf("N = %d, D = %d, %d inputs, %d targets", r.N, r.D, len(r.X), len(r.Y))
+	}
+	var right, absX, noise, noise2, noise4 float64
+	for i, x := range r.X {
+		if a := math.Abs(x); a < 2 || a > 4 {
+			t.Fatalf("x = %v lies outside [-4, -2] ∪ [2, 4]", x)
+		}
+		if x > 0 {
+			right++
+		}
+		absX += math.Abs(x)
+		e := r.Y[i] - x*x*x
+		noise += e
+		noise2 += e * e
+		noise4 += e * e * e * e
+	}
+	root := math.Sqrt(n)
+	// Each z is standard normal up to terms of order 1/sqrt n, if the claim holds:
+	// Var 1[x > 0] = 1/4; Var |x| = 2²/12; Var e = 9; Var e² = 2·9²; Var e⁴ = 96·3⁸.
+	for name, z := range map[string]float64{
+		"share of x > 0": (right/n - 0.5) / 0.5 * root,
+		"mean of |x|":    (absX/n - 3) / math.Sqrt(4.0/12) * root,
+		"mean noise":     noise / n / sd * root,
+		"noise variance": (noise2/n - sd*sd) / (math.Sqrt2 * sd * sd) * root,
+		"noise kurtosis": (noise4/n - 3*math.Pow(sd, 4)) / (math.Sqrt(96) * math.Pow(sd, 4)) * root,
+	} {
+		if math.Abs(z) > 4 {
+			t.Errorf("%s: z = %.2f", name, z)
+		}
+	}
+}
+
+func TestToyCubicDependsOnSeedOnly(t *testing.T) {
+	a, b, c := ToyCubic(50, 3, 1), ToyCubic(50, 3, 1), ToyCubic(50, 3, 2)
+	if !slices.Equal(a.X, b.X) || !slices.Equal(a.Y, b.Y) {
+		t.Error("the same seed gave other data")
+	}
+	if slices.Equal(a.X, c.X) {
+		t.Error("another seed gave the same data")
+	}
+	// Other noise must not move the inputs.
+	if d := ToyCubic(50, 0, 1); !slices.Equal(a.X, d.X) || d.Y[9] != d.X[9]*d.X[9]*d.X[9] {
+		t.Error("the noise level changed the inputs, or zero noise is not zero")
+	}
+	requirePanic(t, func() { ToyCubic(-1, 3, 1) })
+	requirePanic(t, func() { ToyCubic(1, math.NaN(), 1) })
+}

@@ -1,0 +1,180 @@
+package datasets
+
+import (
+	"crypto/md5"
+	"encoding/hex"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"densityuncertainty/datasets/internal/published"
+)
+
+// Facts of each set as published: size, split sizes, mean and population
+// standard deviation of the target to six digits.
+var facts = []struct {
+	name                string
+	n, d                int
+	splits, train, test int
+	mean, std           float64
+	constant            []int // constant features
+}{
+	{"boston", 506, 13, 20, 455, 51, 22.5328, 9.18801, nil},
+	{"concrete", 1030, 8, 20, 927, 103, 35.8180, 16.6976, nil},
+	{"energy", 768, 8, 20, 691, 77, 22.3072, 10.0836, nil},
+	{"energy-cooling", 768, 8, 20, 691, 77, 24.5878, 9.50711, nil},
+	{"kin8nm", 8192, 8, 20, 7373, 819, 0.714283, 0.263591, nil},
+	{"naval", 11934, 16, 20, 10741, 1193, 0.975000, 0.0147196, []int{8, 11}},
+	{"protein", 45730, 9, 5, 41157, 4573, 7.74853, 6.11824, nil},
+	{"wine", 1599, 11, 20, 1439, 160, 5.63602, 0.807317, nil},
+	{"yacht", 308, 6, 20, 277, 31, 10.4954, 15.1359, nil},
+}
+
+func TestUCI(t *testing.T) {
+	for _, want := range facts {
+		t.Run(want.name, func(t *testing.T) {
+			r, err := UCI(want.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Name != want.name || r.N != want.n || r.D != want.d || len(r.X) != want.n*want.d || len(r.Y) != want.n {
+				t.Fatalf("got %q with N = %d, D = %d, %d inputs, %d targets", r.Name, r.N, r.D, len(r.X), len(r.Y))
+			}
+			if r.Title == "" || r.Citation == "" || r.Licence == "" || len(r.Features) != r.D {
+				t.Errorf("title %q, citation %q, licence %q, %d feature names", r.Title, r.Citation, r.Licence, len(r.Features))
+			}
+			s := FitScaler(r.Y, 1, allRows(r.N))
+			if !sameDigits(s.Mean[0], want.mean) || !sameDigits(s.Std[0], want.std) {
+				t.Errorf("target mean %v, sd %v; want %v, %v", s.Mean[0], s.Std[0], want.mean, want.std)
+			}
+			if got := constantColumns(r); !slices.Equal(got, want.constant) {
+				t.Errorf("constant features %v, want %v", got, want.constant)
+			}
+		})
+	}
+}
+
+// sameDigits reports agreement to the six significant digits that are published.
+func sameDigits(got, want float64) bool {
+	return math.Abs(got-want) <= 5.1e-6*math.Abs(want)
+}
+
+func constantColumns(r *Regression) []int {
+	var found []int
+	for j := range r.D {
+		constant := true
+		for i := range r.N {
+			constant = constant && r.Row(i)[j] == r.X[j]
+		}
+		if constant {
+			found = append(found, j)
+		}
+	}
+	return found
+}
+
+func allRows(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
+// The embedded tables are, byte for byte, the published ones.
+func TestEmbeddedFilesArePublishedFiles(t *testing.T) {
+	for _, set := range published.Sets {
+		text, err := openEmbedded(set.Name + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := md5.New()
+		if _, err := io.Copy(h, text); err != nil {
+			t.Fatal(err)
+		}
+		if got := hex.EncodeToString(h.Sum(nil)); got != set.MD5 {
+			t.Errorf("%s: MD5 %s, published %s", set.Name, got, set.MD5)
+		}
+	}
+}
+
+// Spot checks against the published text guard against mixed-up columns.
+func TestFirstRows(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		j      int
+		x0j, y float64
+	}{
+		{"boston", 12, 4.98, 24.00},
+		{"concrete", 0, 540, 79.99},
+		{"energy", 0, 0.98, 15.55},
+		{"energy-cooling", 0, 0.98, 21.33},
+		{"naval", 15, 0.082, 0.95},
+		{"protein", 0, 13558.3, 17.284},
+		{"wine", 10, 9.4, 5},
+		{"yacht", 5, 0.125, 0.11},
+	} {
+		r, err := UCI(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Row(0)[c.j] != c.x0j || r.Y[0] != c.y {
+			t.Errorf("%s: feature %d is %v, target %v; want %v, %v", c.name, c.j, r.Row(0)[c.j], r.Y[0], c.x0j, c.y)
+		}
+	}
+}
+
+func TestEnergySetsShareInputs(t *testing.T) {
+	heating, err := UCI("energy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cooling, err := UCI("energy-cooling")
+	if err != nil {
+		t.Fatal(err)
+	}
+	differ := false
+	for i, x := range heating.X {
+		if cooling.X[i] != x {
+			t.Fatalf("inputs differ at %d", i)
+		}
+	}
+	for i, y := range heating.Y {
+		differ = differ || cooling.Y[i] != y
+	}
+	if !differ {
+		t.Error("the targets are the same")
+	}
+}
+
+func TestUCIReturnsFreshCopies(t *testing.T) {
+	a, err := UCI("yacht")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.X[0], a.Y[0], a.Features[0] = 99, 99, "changed"
+	b, err := UCI("yacht")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.X[0] == 99 || b.Y[0] == 99 || b.Features[0] == "changed" {
+		t.Error("a change to one copy shows in another")
+	}
+}
+
+func TestUnknownNameListsKnownOnes(t *testing.T) {
+	_, err := UCI("bostn")
+	_, err2 := GalSplits("bostn")
+	for _, err := range []error{err, err2} {
+		if err == nil {
+			t.Fatal("no error")
+		}
+		for _, name := range append(UCINames(), `"bostn"`) {
+			if !strings.Contains(err.Error(), name) {
+				t.Errorf("%q does not mention %s", err, name)
+			}
+		}
+	}
+}

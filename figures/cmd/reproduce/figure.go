@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"densityuncertainty/figures/render"
+)
+
+const figureDoc = `reproduce figure writes a figure made from the results in the store, and prints its caption.
+"reproduce list" shows the figures. A figure of quick runs says so in its titles.
+
+Usage: reproduce figure NAME|all [flags]
+`
+
+func (c command) figure(_ context.Context, args []string) error {
+	flags := newFlags("figure")
+	stores := storeFlag(flags)
+	format := flags.String("format", render.SVG, "`format`: "+strings.Join(render.Formats(), ", "))
+	out := flags.String("out", "", "`file` to write (default NAME.FORMAT here); for \"all\" a folder (default here)")
+	seed := flags.Uint64("seed", 0, "`seed` of the run that figures of the toy study show")
+	positional, err := c.parse(flags, figureDoc, args)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, f := range render.List() {
+		names = append(names, f.Name)
+	}
+	wanted, err := selectNames("figure", names, positional)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(render.Formats(), *format) {
+		return usagef("--format: unknown %q, want %s", *format, strings.Join(render.Formats(), ", "))
+	}
+	lines, err := c.read(*stores)
+	if err != nil {
+		return err
+	}
+	for _, named := range render.List() {
+		if !slices.Contains(wanted, named.Name) {
+			continue
+		}
+		figure, err := named.Make(lines, *seed)
+		if err != nil {
+			return err
+		}
+		picture, err := figure.Bytes(*format)
+		if err != nil {
+			return err
+		}
+		file := named.Name + "." + *format
+		path, err := target(*out, file, len(wanted) > 1)
+		if err != nil {
+			return err
+		}
+		if path == "" {
+			path = file
+		}
+		if err := render.WriteFile(path, picture); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(c.stdout, "%s: %s\n", path, figure.Caption); err != nil {
+			return fmt.Errorf("printing the caption: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/render"
+	"densityuncertainty/figures/run"
+	"densityuncertainty/figures/tables"
+)
+
+const listDoc = `reproduce list shows the experiment sets with how many of their experiments are done and
+missing, at full and at quick scale, and the tables and figures that can be made.
+
+Usage: reproduce list [flags]
+`
+
+func (c command) list(_ context.Context, args []string) error {
+	flags := newFlags("list")
+	stores := storeFlag(flags)
+	if positional, err := c.parse(flags, listDoc, args); err != nil {
+		return err
+	} else if len(positional) > 0 {
+		return usagef("list takes no %q", positional[0])
+	}
+	lines, err := c.read(*stores)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SET\tFULL done\tmissing\tQUICK done\tmissing\tWHAT")
+	for _, set := range experiment.Sets() {
+		fmt.Fprintf(w, "%s", set.Name)
+		for _, scale := range []string{experiment.Full, experiment.Quick} {
+			wanted := set.At(scale)
+			missing := len(run.Missing(wanted, lines))
+			fmt.Fprintf(w, "\t%d\t%d", len(wanted)-missing, missing)
+		}
+		fmt.Fprintf(w, "\t%s\n", set.Doc)
+	}
+	fmt.Fprintln(w, "\nTABLE\t\t\t\t\tWHAT")
+	for _, t := range tables.List() {
+		fmt.Fprintf(w, "%s\t\t\t\t\t%s\n", t.Name, t.Doc)
+	}
+	fmt.Fprintln(w, "\nFIGURE\t\t\t\t\tWHAT")
+	for _, f := range render.List() {
+		fmt.Fprintf(w, "%s\t\t\t\t\t%s\n", f.Name, f.Doc)
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("formatting the list: %w", err)
+	}
+	if _, err := fmt.Fprint(c.stdout, b.String()); err != nil {
+		return fmt.Errorf("printing the list: %w", err)
+	}
+	return nil
+}

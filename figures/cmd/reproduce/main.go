@@ -1,0 +1,168 @@
+// Reproduce runs the paper's experiments and makes its tables and figures, without a notebook.
+//
+//	reproduce list                         what there is, and what is done
+//	reproduce run figure1 --scale quick    run what a set still lacks
+//	reproduce table uci-nll --format md    a table from the results
+//	reproduce figure figure1 --format svg  a figure from the results
+//
+// Results are kept in a store, one line each; whatever is in the store is not run again.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/run"
+)
+
+// The exit statuses.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2   // the command line is wrong
+	exitInterrupted = 130 // as shells report a program that Ctrl-C ended
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// After the first signal the default handling is back, so that a second one ends the program at once.
+	context.AfterFunc(ctx, stop)
+	c := command{stdout: os.Stdout, stderr: os.Stderr, newRunner: newRunner}
+	os.Exit(c.main(ctx, os.Args[1:]))
+}
+
+// command is the program with what it needs from outside.
+type command struct {
+	stdout, stderr io.Writer
+	newRunner      func() (run.Runner, error)
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+const usage = `reproduce runs the paper's experiments and makes its tables and figures.
+
+Usage:
+  reproduce list   [flags]              list the experiment sets, tables and figures, and what is done
+  reproduce run    SET|all [flags]      run the experiments of a set that are not in the store yet
+  reproduce table  NAME|all [flags]     print or write a table made from the store
+  reproduce figure NAME|all [flags]     write a figure made from the store
+
+"reproduce COMMAND --help" describes the flags of a command.
+`
+
+// main carries out the command line and returns the exit status.
+func (c command) main(ctx context.Context, args []string) int {
+	commands := map[string]func(context.Context, []string) error{"list": c.list, "run": c.run, "table": c.table, "figure": c.figure}
+	err := usagef("no command")
+	if len(args) > 0 {
+		if args[0] == "help" || args[0] == "-h" || args[0] == "--help" || args[0] == "-help" {
+			return c.print(c.stdout, usage, exitOK)
+		}
+		if carryOut, ok := commands[args[0]]; ok {
+			err = carryOut(ctx, args[1:])
+		} else {
+			err = usagef("unknown command %q, want list, run, table or figure", args[0])
+		}
+	}
+	var wrongUsage usageError
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case errors.As(err, &wrongUsage):
+		return c.print(c.stderr, fmt.Sprintf("reproduce: %v\nRun \"reproduce --help\" for how to use it.\n", err), exitUsage)
+	case errors.Is(err, context.Canceled):
+		return c.print(c.stderr, fmt.Sprintf("reproduce: stopped: %v\nThe finished experiments are stored. To go on, run the same command again:\n  reproduce %s\n",
+			err, strings.Join(args, " ")), exitInterrupted)
+	default:
+		return c.print(c.stderr, fmt.Sprintf("reproduce: %v\n", err), exitFailure)
+	}
+}
+
+// print writes text and returns status, or exitFailure when the text cannot be written.
+func (c command) print(w io.Writer, text string, status int) int {
+	if _, err := io.WriteString(w, text); err != nil {
+		return exitFailure
+	}
+	return status
+}
+
+// newFlags returns a flag set that prints nothing by itself.
+func newFlags(name string) *flag.FlagSet {
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	return flags
+}
+
+// parse reads flags and positional arguments in any order and returns the positional ones. For
+// --help it prints doc and the flags to standard output and returns flag.ErrHelp.
+func (c command) parse(flags *flag.FlagSet, doc string, args []string) (positional []string, err error) {
+	for {
+		err := flags.Parse(args)
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(c.stdout)
+			c.print(c.stdout, doc+"\nFlags:\n", exitOK)
+			flags.PrintDefaults()
+			return nil, err
+		}
+		if err != nil {
+			return nil, usagef("%s: %w", flags.Name(), err)
+		}
+		if flags.NArg() == 0 {
+			return positional, nil
+		}
+		positional = append(positional, flags.Arg(0))
+		args = flags.Args()[1:]
+	}
+}
+
+// storeFlag adds --store for commands that only read: it can be repeated.
+func storeFlag(flags *flag.FlagSet) *paths {
+	var p paths
+	flags.Var(&p, "store", "`folder or file` with results; repeat it to read several, the first counts (default figures/runs of the checkout)")
+	return &p
+}
+
+// paths is a flag that can be given several times.
+type paths []string
+
+func (p *paths) String() string { return strings.Join(*p, ",") }
+
+// Set adds a path.
+func (p *paths) Set(path string) error {
+	if path == "" {
+		return errors.New("the name is empty")
+	}
+	*p = append(*p, path)
+	return nil
+}
+
+// read returns the result lines of the given stores, or of the default one, and prints notes. A
+// default store that does not exist yet is empty; one that is named must exist.
+func (c command) read(p paths) ([]results.Result, error) {
+	if len(p) == 0 {
+		dir, err := results.DefaultDir()
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+			return nil, nil
+		}
+		p = paths{dir}
+	}
+	lines, notes, err := results.Read(p...)
+	for _, note := range notes {
+		c.print(c.stderr, "note: "+note+"\n", exitOK)
+	}
+	return lines, err
+}

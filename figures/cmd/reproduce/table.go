@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"densityuncertainty/figures/render"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
+)
+
+const tableDoc = `reproduce table prints a table made from the results in the store, or writes it to a file.
+"reproduce list" shows the tables. A cell without results says "not run"; a quick result says so.
+
+Usage: reproduce table NAME|all [flags]
+`
+
+// endings are the file endings of the table formats.
+var endings = map[string]string{tables.Markdown: ".md", tables.LaTeX: ".tex", tables.HTML: ".html"}
+
+func (c command) table(_ context.Context, args []string) error {
+	flags := newFlags("table")
+	stores := storeFlag(flags)
+	format := flags.String("format", tables.Markdown, "`format`: "+strings.Join(tables.Formats(), ", "))
+	out := flags.String("out", "", "`file` to write instead of printing; for \"all\" a folder")
+	positional, err := c.parse(flags, tableDoc, args)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, t := range tables.List() {
+		names = append(names, t.Name)
+	}
+	wanted, err := selectNames("table", names, positional)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(tables.Formats(), *format) {
+		return usagef("--format: unknown %q, want %s", *format, strings.Join(tables.Formats(), ", "))
+	}
+	lines, err := c.read(*stores)
+	if err != nil {
+		return err
+	}
+	var printed []string
+	for _, named := range tables.List() {
+		if !slices.Contains(wanted, named.Name) {
+			continue
+		}
+		text, err := makeTable(named, lines, *format)
+		if err != nil {
+			return err
+		}
+		if *out == "" {
+			printed = append(printed, text)
+			continue
+		}
+		path, err := target(*out, named.Name+endings[*format], len(wanted) > 1)
+		if err != nil {
+			return err
+		}
+		if err := render.WriteFile(path, []byte(text)); err != nil {
+			return err
+		}
+		c.print(c.stderr, "wrote "+path+"\n", exitOK)
+	}
+	if _, err := fmt.Fprint(c.stdout, strings.Join(printed, "\n")); err != nil {
+		return fmt.Errorf("printing the table: %w", err)
+	}
+	return nil
+}
+
+// makeTable makes and renders one table.
+func makeTable(named tables.Named, lines []results.Result, format string) (string, error) {
+	t, err := named.Make(lines)
+	if err != nil {
+		return "", err
+	}
+	return t.Render(format)
+}
+
+// selectNames returns the one name that is asked for, or all of them.
+func selectNames(command string, names, positional []string) ([]string, error) {
+	list := strings.Join(names, ", ")
+	switch {
+	case len(positional) != 1:
+		return nil, usagef("%s wants one name: %s or all", command, list)
+	case positional[0] == "all":
+		return names, nil
+	case !slices.Contains(names, positional[0]):
+		return nil, usagef("unknown %s %q, want %s or all", command, positional[0], list)
+	}
+	return positional, nil
+}
+
+// target is the file to write: out itself, or the file called name in the folder out, which is made.
+func target(out, name string, isFolder bool) (string, error) {
+	if !isFolder {
+		return out, nil
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return "", fmt.Errorf("making the folder for output: %w", err)
+	}
+	return filepath.Join(out, name), nil
+}

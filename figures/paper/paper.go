@@ -1,0 +1,127 @@
+// Package paper holds the numbers that the paper prints: "Density Uncertainty Layers for Reliable
+// Uncertainty Estimation", Yookoon Park and David M. Blei, AISTATS 2024.
+package paper
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// The paper's tables.
+const (
+	UCINLL      = "uci_nll"      // negative log likelihood, rows data sets, columns methods
+	UCIRMSE     = "uci_rmse"     // root mean squared error, rows data sets, columns methods
+	UCIDatasets = "uci_datasets" // columns Size and Dimension
+
+	CIFAR10ResNet14  = "cifar10_resnet14"             // rows methods, columns Accuracy (%), ECE, NLL
+	CIFAR100ResNet14 = "cifar100_resnet14"            // the same
+	CIFAR10WRN28     = "cifar10_wrn28"                // the same
+	CIFAR100WRN28    = "cifar100_wrn28"               // the same
+	Rank1Ablation    = "rank1_ablation_cifar10_wrn28" // number of mixture components
+	OODSVHN          = "ood_svhn_resnet14"            // AUPRC and AUROC against SVHN
+)
+
+// Cell is one number of a table.
+type Cell struct {
+	Table, Row, Column string
+
+	Mean     float64 // NaN where the paper prints no number (Note says why)
+	Decimals int     // decimals that the paper prints, so that it can be printed alike
+
+	// Std is the standard deviation that the paper prints: over 3 seeds for images, over 20 splits
+	// for UCI (5 for Protein). NaN where it prints none.
+	Std float64
+
+	Bold bool   // printed bold: the paper's best
+	Note string // any other remark, for example "out of memory"
+}
+
+// HasMean reports whether the paper prints a number.
+func (c Cell) HasMean() bool { return !math.IsNaN(c.Mean) }
+
+// HasStd reports whether the paper prints a standard deviation.
+func (c Cell) HasStd() bool { return !math.IsNaN(c.Std) }
+
+// Lookup returns a cell by the names that the paper uses, and whether there is one.
+func Lookup(table, row, column string) (Cell, bool) {
+	for _, c := range cells() {
+		if c.Table == table && c.Row == row && c.Column == column {
+			return c, true
+		}
+	}
+	return Cell{}, false
+}
+
+// Table returns a table's cells in the order of the paper: row by row.
+func Table(name string) []Cell {
+	var found []Cell
+	for _, c := range cells() {
+		if c.Table == name {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+//go:embed published.csv
+var published string
+
+// cells decodes the embedded file once. The file is part of the program, so a fault in it is a
+// programming error, which TestPublished would show.
+var cells = sync.OnceValue(func() []Cell {
+	decoded, err := decode(published)
+	if err != nil {
+		panic(err)
+	}
+	return decoded
+})
+
+func decode(text string) ([]Cell, error) {
+	r := csv.NewReader(strings.NewReader(text))
+	r.Comment = '#'
+	records, err := r.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("paper: %w", err)
+	}
+	const header = "table,row,column,mean,std,note"
+	if len(records) == 0 || strings.Join(records[0], ",") != header {
+		return nil, fmt.Errorf("paper: the first line must be %s", header)
+	}
+	decoded := make([]Cell, 0, len(records)-1)
+	seen := make(map[[3]string]bool)
+	for _, record := range records[1:] {
+		key := [3]string(record[:3])
+		if seen[key] {
+			return nil, fmt.Errorf("paper: %v is listed twice", key)
+		}
+		seen[key] = true
+		c := Cell{Table: record[0], Row: record[1], Column: record[2], Bold: record[5] == "bold"}
+		if !c.Bold {
+			c.Note = record[5]
+		}
+		if c.Mean, err = number(record[3]); err != nil {
+			return nil, fmt.Errorf("paper: mean of %v: %w", key, err)
+		}
+		if c.Std, err = number(record[4]); err != nil {
+			return nil, fmt.Errorf("paper: std of %v: %w", key, err)
+		}
+		if _, decimals, found := strings.Cut(record[3], "."); found {
+			c.Decimals = len(decimals)
+		}
+		decoded = append(decoded, c)
+	}
+	return decoded, nil
+}
+
+// number reads a number; NaN stands for an empty field and for NA.
+func number(text string) (float64, error) {
+	if text == "" || text == "NA" {
+		return math.NaN(), nil
+	}
+	return strconv.ParseFloat(text, 64)
+}

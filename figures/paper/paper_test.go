@@ -1,0 +1,88 @@
+package paper
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestPublished(t *testing.T) {
+	decoded, err := decode(published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	bold := map[string]int{}
+	for _, c := range decoded {
+		counts[c.Table]++
+		if c.Bold {
+			bold[c.Table]++
+		}
+		if c.HasStd() && c.Std < 0 {
+			t.Errorf("negative standard deviation: %+v", c)
+		}
+	}
+	for table, want := range map[string]int{UCINLL: 9 * 4, UCIRMSE: 9 * 4, UCIDatasets: 9 * 2, CIFAR10ResNet14: 5 * 3,
+		CIFAR100ResNet14: 5 * 3, CIFAR10WRN28: 8 * 3, CIFAR100WRN28: 8 * 3, Rank1Ablation: 6 * 3, OODSVHN: 5 * 4} {
+		if counts[table] != want || len(Table(table)) != want {
+			t.Errorf("%s has %d cells, want %d", table, counts[table], want)
+		}
+		delete(counts, table)
+	}
+	if len(counts) != 0 {
+		t.Errorf("tables without a name: %v", counts)
+	}
+	// Each of the nine rows has one best method.
+	if bold[UCINLL] != 9 || bold[UCIRMSE] != 9 {
+		t.Errorf("bold cells: %v", bold)
+	}
+	if c, ok := Lookup(UCINLL, "Year Prediction MSD", "VDropout"); !ok || c.HasStd() || c.Mean != 3.558 {
+		t.Errorf("Year: %+v", c)
+	}
+	if c, ok := Lookup(CIFAR100WRN28, "DUE", "NLL"); !ok || c.HasMean() || c.Note != "out of memory" {
+		t.Errorf("DUE: %+v", c)
+	}
+	if _, ok := Lookup(UCINLL, "Boston", "MFVI"); ok {
+		t.Error("found a cell that the paper does not print")
+	}
+}
+
+func TestDecodeRejects(t *testing.T) {
+	const header = "table,row,column,mean,std,note\n"
+	for want, text := range map[string]string{
+		"first line":  "a,b\n",
+		"twice":       header + "t,r,c,1,2,\nt,r,c,1,2,\n",
+		"mean of":     header + "t,r,c,one,2,\n",
+		"std of":      header + "t,r,c,1,two,\n",
+		"wrong numbe": header + "t,r,c\n",
+	} {
+		if _, err := decode(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
+
+func ExampleLookup() {
+	c, ok := Lookup(UCINLL, "Yacht Hydrodynamics", "Density Uncertainty")
+	fmt.Println(c.Mean, c.Std, c.Decimals, c.Bold, ok)
+	// Output: 2.593 0.067 3 true true
+}
+
+func TestNames(t *testing.T) {
+	for dataset, row := range uciRows {
+		if _, ok := Lookup(UCIDatasets, row, "Size"); !ok {
+			t.Errorf("%s: the paper has no row %q", dataset, row)
+		}
+		for method := range uciColumns {
+			if _, ok := UCICell(UCINLL, dataset, method); !ok {
+				t.Errorf("no cell for %s, %s", dataset, method)
+			}
+		}
+	}
+	if _, ok := UCIRow("energy"); ok {
+		t.Error("the heating load has no row in the paper")
+	}
+	if _, ok := UCICell(UCINLL, "boston", "mfvi"); ok {
+		t.Error("the paper has no MFVI column")
+	}
+}

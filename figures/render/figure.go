@@ -1,0 +1,145 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image/color"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgpdf"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// The formats.
+const (
+	SVG = "svg"
+	PNG = "png"
+	PDF = "pdf"
+)
+
+// Formats lists the formats that a Figure can be made in.
+func Formats() []string { return []string{SVG, PNG, PDF} }
+
+// Figure is a grid of plots whose data areas are aligned.
+type Figure struct {
+	Name          string         // for file names, for example "figure1"
+	Caption       string         // what it shows and how it was made
+	Panels        [][]*plot.Plot // rows of columns; nil leaves a place empty
+	Width, Height vg.Length
+	Key           *plot.Legend // a legend for all panels, drawn below them; nil for none
+}
+
+// Single is a figure of one plot.
+func Single(name string, p *plot.Plot, width, height vg.Length) Figure {
+	return Figure{Name: name, Panels: [][]*plot.Plot{{p}}, Width: width, Height: height}
+}
+
+// pngDPI is the resolution of PNG pictures: sharp on a screen of high density.
+const pngDPI = 192
+
+// Bytes returns the picture in one of Formats. SVG and PNG are the same bytes for the same figure.
+func (f Figure) Bytes(format string) ([]byte, error) {
+	if len(f.Panels) == 0 || len(f.Panels[0]) == 0 {
+		return nil, fmt.Errorf("render: figure %s has no panels", f.Name)
+	}
+	for _, row := range f.Panels {
+		if len(row) != len(f.Panels[0]) {
+			return nil, fmt.Errorf("render: figure %s has rows of different length", f.Name)
+		}
+	}
+	var canvas interface {
+		vg.CanvasSizer
+		io.WriterTo
+	}
+	switch format {
+	case SVG:
+		canvas = vgsvg.New(f.Width, f.Height)
+	case PNG:
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(f.Width, f.Height), vgimg.UseDPI(pngDPI))}
+	case PDF:
+		canvas = vgpdf.New(f.Width, f.Height)
+	default:
+		return nil, fmt.Errorf("render: unknown format %q, want one of %s", format, strings.Join(Formats(), ", "))
+	}
+	f.draw(draw.New(canvas))
+	var b bytes.Buffer
+	if _, err := canvas.WriteTo(&b); err != nil {
+		return nil, fmt.Errorf("render: making %s as %s: %w", f.Name, format, err)
+	}
+	if format == SVG {
+		return fallbackFonts(b.Bytes()), nil
+	}
+	return b.Bytes(), nil
+}
+
+// fallbackFonts adds what a browser should use where Liberation Sans, which has Arial's widths, is not
+// installed; without, it would take a serif face.
+func fallbackFonts(svg []byte) []byte {
+	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
+}
+
+// The space around and between panels.
+const (
+	margin  = 4
+	between = 8
+)
+
+func (f Figure) draw(dc draw.Canvas) {
+	dc.SetColor(color.White)
+	dc.Fill(dc.Rectangle.Path())
+	grid := dc
+	if f.Key != nil {
+		height := f.Key.Rectangle(dc).Size().Y + vg.Points(margin)
+		key := draw.Crop(dc, dc.Size().X/3, -dc.Size().X/3, vg.Points(margin), 0)
+		f.Key.Draw(key)
+		grid = draw.Crop(dc, 0, 0, height, 0)
+	}
+	tiles := draw.Tiles{Rows: len(f.Panels), Cols: len(f.Panels[0]),
+		PadTop: vg.Points(margin), PadBottom: vg.Points(margin), PadLeft: vg.Points(margin), PadRight: vg.Points(margin),
+		PadX: vg.Points(between), PadY: vg.Points(between)}
+	canvases := plot.Align(f.Panels, tiles, grid)
+	for j, row := range f.Panels {
+		for i, p := range row {
+			if p != nil {
+				p.Draw(canvases[j][i])
+			}
+		}
+	}
+}
+
+// WriteFile writes the picture to path, in the format of its ending, so that the file is there as a
+// whole or not at all.
+func (f Figure) WriteFile(path string) error {
+	content, err := f.Bytes(strings.TrimPrefix(filepath.Ext(path), "."))
+	if err != nil {
+		return err
+	}
+	return WriteFile(path, content)
+}
+
+// WriteFile writes content to a temporary file beside path, flushes it to disk and gives it its name,
+// so that path holds the old content or the new one and never a part.
+func WriteFile(path string, content []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
+	if err != nil {
+		return fmt.Errorf("render: writing %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("render: writing %s: %w", path, errors.Join(err, os.Remove(f.Name())))
+		}
+	}()
+	_, writeErr := f.Write(content)
+	if err := errors.Join(writeErr, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

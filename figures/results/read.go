@@ -1,0 +1,135 @@
+package results
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gofrs/flock"
+)
+
+// LineError is the error of a line that cannot be read, other than a last line cut short.
+type LineError struct {
+	File string
+	Line int // 1-based
+	Err  error
+}
+
+func (e *LineError) Error() string {
+	return fmt.Sprintf("results: %s:%d: %v; restore the file or remove the line", e.File, e.Line, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// extension marks the files that hold result lines.
+const extension = ".jsonl"
+
+// Read returns the result lines of files and folders, in the order given; a folder stands for its
+// .jsonl files in alphabetical order. When an experiment appears more than once the first line
+// counts. Notes say, for a person to read, what was passed over: repeated lines, and a last line
+// that a killed process left unfinished. Any other unreadable line is a *LineError.
+func Read(paths ...string) (lines []Result, notes []string, err error) {
+	var files []string
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, nil, fmt.Errorf("results: reading the store: %w", err)
+		}
+		if !info.IsDir() {
+			files = append(files, path)
+			continue
+		}
+		found, err := filepath.Glob(filepath.Join(escapeGlob(path), "*"+extension))
+		if err != nil {
+			return nil, nil, fmt.Errorf("results: listing %s: %w", path, err)
+		}
+		slices.Sort(found)
+		files = append(files, found...)
+	}
+	seen := make(map[string]string)
+	for _, file := range files {
+		content, err := readLocked(file)
+		if err != nil {
+			return nil, nil, err
+		}
+		parsed, err := parse(file, content)
+		if err != nil {
+			return nil, nil, err
+		}
+		if parsed.torn {
+			notes = append(notes, fmt.Sprintf("%s:%d: the last line is cut short (a run was killed while writing); it is ignored and that experiment will run again", file, len(parsed.results)+1))
+		}
+		for i, r := range parsed.results {
+			place := fmt.Sprintf("%s:%d", file, i+1)
+			if first, repeated := seen[r.ID]; repeated {
+				notes = append(notes, fmt.Sprintf("%s: %v is already in %s; the first line counts", place, r.Experiment, first))
+				continue
+			}
+			seen[r.ID] = place
+			lines = append(lines, r)
+		}
+	}
+	return lines, notes, nil
+}
+
+// escapeGlob makes a folder's name literal in a pattern.
+func escapeGlob(path string) string {
+	var b bytes.Buffer
+	for _, c := range []byte(path) {
+		if bytes.IndexByte([]byte(`*?[\`), c) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// readLocked reads a whole file while no writer is in the middle of a line.
+func readLocked(file string) (content []byte, err error) {
+	lock := flock.New(file)
+	if err := lock.RLock(); err != nil {
+		return nil, fmt.Errorf("results: locking %s: %w", file, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	content, err = os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("results: reading %s: %w", file, err)
+	}
+	return content, nil
+}
+
+// parsedFile is the content of one file. Line i+1 of the file is results[i].
+type parsedFile struct {
+	results []Result
+	length  int  // bytes of the whole lines; what follows is a torn line
+	torn    bool // the last line is cut short
+	open    bool // the last line is whole but for its newline
+}
+
+// parse reads the lines of a file. A last line without its newline is kept when it is whole.
+func parse(file string, content []byte) (parsedFile, error) {
+	var p parsedFile
+	for p.length < len(content) {
+		line, _, closed := bytes.Cut(content[p.length:], []byte("\n"))
+		r, err := decode(line)
+		switch {
+		case err == nil:
+			p.results = append(p.results, r)
+			p.length += len(line)
+			if closed {
+				p.length++
+			}
+			p.open = !closed
+		case !closed:
+			p.torn = true
+			return p, nil
+		default:
+			return parsedFile{}, &LineError{File: file, Line: len(p.results) + 1, Err: err}
+		}
+	}
+	return p, nil
+}

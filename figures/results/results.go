@@ -1,0 +1,140 @@
+// Package results stores what experiments measured: one JSON line each, appended once.
+//
+// A store is a folder of .jsonl files, one for each study, data set and fidelity. Lines are only
+// ever added. Tables and figures are pure functions of the lines.
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"densityuncertainty/figures/experiment"
+)
+
+// Result is what one experiment measured, and where and how long it ran.
+type Result struct {
+	ID         string                `json:"id"` // Experiment.ID(), stored so that a changed line is noticed
+	Experiment experiment.Experiment `json:"experiment"`
+
+	// Metrics are the numbers of the tables, for example "rmse" and "nll", in the target's own units.
+	Metrics map[string]float64 `json:"metrics"`
+
+	// Diverged says that training or prediction produced NaN or an infinity. The run still counts: a
+	// table shows it. JSON has no such numbers, so Append drops the metrics that are not finite when
+	// Diverged is set, and refuses them when it is not.
+	Diverged bool `json:"diverged,omitempty"`
+
+	// Series are the curves of the figures, in the data's own units; Append rounds them to 6
+	// significant digits, which is far below a pixel.
+	Series map[string][]float64 `json:"series,omitempty"`
+
+	Backend string `json:"backend"` // compute backend, for example "go" or "xla"
+	Device  string `json:"device"`  // processor or accelerator, in words
+	Version string `json:"version"` // of this project's code
+
+	// WallSeconds and CPUSeconds are the times of the run that trained Batched experiments together,
+	// divided by Batched.
+	WallSeconds float64 `json:"wall_seconds"`
+	CPUSeconds  float64 `json:"cpu_seconds"`
+	Batched     int     `json:"batched"`
+
+	Finished time.Time `json:"finished"` // RFC 3339, in UTC
+}
+
+// seriesDigits is how many significant digits of a series are kept.
+const seriesDigits = 6
+
+// encode returns the result's line with its newline, or an error that names the first value that
+// cannot be stored.
+func (r Result) encode() ([]byte, error) {
+	if err := r.Experiment.Validate(); err != nil {
+		return nil, err
+	}
+	if id := r.Experiment.ID(); r.ID != id {
+		return nil, fmt.Errorf("results: %v: the result's ID is %q but the experiment's is %q", r.Experiment, r.ID, id)
+	}
+	if r.Batched < 1 {
+		return nil, fmt.Errorf("results: %v: batched is %d, want at least 1", r.Experiment, r.Batched)
+	}
+	if r.Finished.IsZero() {
+		return nil, fmt.Errorf("results: %v: the finishing time is not set", r.Experiment)
+	}
+	for name, seconds := range map[string]float64{"wall_seconds": r.WallSeconds, "cpu_seconds": r.CPUSeconds} {
+		if !finite(seconds) || seconds < 0 {
+			return nil, fmt.Errorf("results: %v: %s is %v, want a finite time", r.Experiment, name, seconds)
+		}
+	}
+	metrics := make(map[string]float64, len(r.Metrics))
+	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
+		if value := r.Metrics[name]; finite(value) {
+			metrics[name] = value
+		} else if !r.Diverged {
+			return nil, fmt.Errorf("results: %v: metric %q is %v; mark the run as diverged to store it without", r.Experiment, name, value)
+		}
+	}
+	series := make(map[string][]float64, len(r.Series))
+	for _, name := range slices.Sorted(maps.Keys(r.Series)) {
+		rounded, bad := roundSeries(r.Series[name])
+		if bad < 0 {
+			series[name] = rounded
+		} else if !r.Diverged {
+			return nil, fmt.Errorf("results: %v: series %q has %v at index %d; mark the run as diverged to store it without",
+				r.Experiment, name, r.Series[name][bad], bad)
+		}
+	}
+	r.Metrics, r.Series, r.Finished = metrics, series, r.Finished.UTC().Truncate(time.Second)
+	line, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("results: encoding %v: %w", r.Experiment, err)
+	}
+	return append(line, '\n'), nil
+}
+
+// decode reads one line. Unknown fields are errors, so that a misspelt name does not pass as a zero.
+func decode(line []byte) (Result, error) {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	var r Result
+	if err := d.Decode(&r); err != nil {
+		return Result{}, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return Result{}, errors.New("something follows the line's value")
+	}
+	if err := r.Experiment.Validate(); err != nil {
+		return Result{}, err
+	}
+	if id := r.Experiment.ID(); r.ID != id {
+		return Result{}, fmt.Errorf("the line's id is %q but its experiment's is %q: the line was changed", r.ID, id)
+	}
+	return r, nil
+}
+
+// roundSeries rounds to seriesDigits significant digits and returns the index of the first value
+// that is not finite, or -1.
+func roundSeries(values []float64) (rounded []float64, bad int) {
+	rounded = make([]float64, len(values))
+	for i, v := range values {
+		if !finite(v) {
+			return nil, i
+		}
+		text := strconv.FormatFloat(v, 'g', seriesDigits, 64)
+		r, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			// Rounding up can pass the largest float64; such a value is not finite either.
+			return nil, i
+		}
+		rounded[i] = r
+	}
+	return rounded, -1
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,0 +1,317 @@
+package results
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"densityuncertainty/figures/experiment"
+)
+
+// sample is a result that can be stored.
+func sample(split int) Result {
+	e := experiment.Experiment{Study: experiment.UCI, Method: experiment.Density, Dataset: "yacht", Splits: experiment.GalSplits,
+		Split: split, Seed: 1, Epochs: 100, Samples: 10, Fidelity: experiment.Paper, Scale: experiment.Full}
+	return Result{ID: e.ID(), Experiment: e, Metrics: map[string]float64{"rmse": 2.5, "nll": 1.0 / 3}, Backend: "go",
+		Device: "test", Version: "test", WallSeconds: 1.5, CPUSeconds: 3, Batched: 4, Finished: time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)}
+}
+
+func openStore(t *testing.T) *Store {
+	t.Helper()
+	s, err := OpenStore(filepath.Join(t.TempDir(), "runs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func mustAppend(t *testing.T, s *Store, r Result) {
+	t.Helper()
+	if added, _, err := s.Append(r); err != nil || !added {
+		t.Fatalf("Append(%v) = %v, %v", r.Experiment, added, err)
+	}
+}
+
+func TestAppendAndRead(t *testing.T) {
+	s := openStore(t)
+	want := sample(0)
+	want.Series = map[string][]float64{"x": {1.23456789, -1e-9, 0, 123456789}}
+	mustAppend(t, s, want)
+	mustAppend(t, s, sample(1))
+	lines, notes, err := Read(s.Dir())
+	if err != nil || len(notes) != 0 {
+		t.Fatal(notes, err)
+	}
+	want.Series["x"] = []float64{1.23457, -1e-9, 0, 123457000}
+	if len(lines) != 2 || !reflect.DeepEqual(lines[0], want) {
+		t.Errorf("read %+v\nwant %+v", lines, want)
+	}
+	if name := FileName(want.Experiment); name != "uci-yacht-paper.jsonl" {
+		t.Errorf("file name %s", name)
+	}
+	quick := want.Experiment
+	quick.Scale = experiment.Quick
+	if name := FileName(quick); name != "uci-yacht-paper-quick.jsonl" {
+		t.Errorf("file name %s", name)
+	}
+}
+
+func TestAppendOnce(t *testing.T) {
+	s := openStore(t)
+	mustAppend(t, s, sample(0))
+	again := sample(0)
+	again.Metrics["rmse"] = 99
+	if added, _, err := s.Append(again); err != nil || added {
+		t.Fatalf("the second line of an experiment: added %v, %v", added, err)
+	}
+	lines, _, err := Read(s.Dir())
+	if err != nil || len(lines) != 1 || lines[0].Metrics["rmse"] != 2.5 {
+		t.Errorf("got %v, %v", lines, err)
+	}
+}
+
+func TestAppendRefuses(t *testing.T) {
+	for want, change := range map[string]func(*Result){
+		`metric "nll" is NaN`:       func(r *Result) { r.Metrics["nll"] = math.NaN() },
+		`metric "rmse" is +Inf`:     func(r *Result) { r.Metrics["rmse"] = math.Inf(1) },
+		`series "x" has NaN`:        func(r *Result) { r.Series = map[string][]float64{"x": {0, math.NaN()}} },
+		"the result's ID":           func(r *Result) { r.ID = "0" },
+		"batched is 0":              func(r *Result) { r.Batched = 0 },
+		"finishing time":            func(r *Result) { r.Finished = time.Time{} },
+		"wall_seconds is NaN":       func(r *Result) { r.WallSeconds = math.NaN() },
+		`method is "denisty"`:       func(r *Result) { r.Experiment.Method = "denisty" },
+		"cpu_seconds is -1, want a": func(r *Result) { r.CPUSeconds = -1 },
+	} {
+		s, r := openStore(t), sample(0)
+		change(&r)
+		if _, _, err := s.Append(r); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+		if lines, _, err := Read(s.Dir()); err != nil || len(lines) != 0 {
+			t.Errorf("a refused result left %v, %v", lines, err)
+		}
+	}
+}
+
+func TestDivergedRunIsKept(t *testing.T) {
+	s, r := openStore(t), sample(0)
+	r.Diverged = true
+	r.Metrics["nll"] = math.NaN()
+	r.Series = map[string][]float64{"mean": {math.Inf(1)}, "x": {1}}
+	mustAppend(t, s, r)
+	lines, _, err := Read(s.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := lines[0]
+	if _, has := got.Metrics["nll"]; !got.Diverged || has || got.Metrics["rmse"] != 2.5 || len(got.Series) != 1 {
+		t.Errorf("read %+v", got)
+	}
+}
+
+// tear appends text to the store's file as a killed writer would.
+func tear(t *testing.T, s *Store, text string) string {
+	t.Helper()
+	path := filepath.Join(s.Dir(), FileName(sample(0).Experiment))
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestTornLastLine(t *testing.T) {
+	whole, err := sample(1).encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := 1; cut < len(whole)-1; cut += 37 {
+		s := openStore(t)
+		mustAppend(t, s, sample(0))
+		tear(t, s, string(whole[:cut]))
+		lines, notes, err := Read(s.Dir())
+		if err != nil || len(lines) != 1 || len(notes) != 1 || !strings.Contains(notes[0], ":2: the last line is cut short") {
+			t.Fatalf("cut at %d: %v %v %v", cut, lines, notes, err)
+		}
+		added, note, err := s.Append(sample(1))
+		if err != nil || !added || !strings.Contains(note, "removed line 2") {
+			t.Fatalf("cut at %d: appending: %v %q %v", cut, added, note, err)
+		}
+		if lines, notes, err = Read(s.Dir()); err != nil || len(lines) != 2 || len(notes) != 0 {
+			t.Fatalf("cut at %d: after repair: %v %v %v", cut, lines, notes, err)
+		}
+	}
+}
+
+// A kill just before the newline leaves a whole line, which is not thrown away.
+func TestLastLineWithoutNewline(t *testing.T) {
+	s := openStore(t)
+	mustAppend(t, s, sample(0))
+	whole, err := sample(1).encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tear(t, s, strings.TrimSuffix(string(whole), "\n"))
+	mustAppend(t, s, sample(2))
+	lines, notes, err := Read(s.Dir())
+	if err != nil || len(lines) != 3 || len(notes) != 0 {
+		t.Fatal(lines, notes, err)
+	}
+}
+
+func TestCorruptedMiddleLine(t *testing.T) {
+	line := func(split int) string {
+		b, err := sample(split).encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for name, bad := range map[string]string{
+		"half a line":     line(1)[:50] + "\n",
+		"empty line":      "\n",
+		"unknown field":   strings.Replace(line(1), `"backend"`, `"backendd"`, 1),
+		"changed number":  strings.Replace(line(1), `"epochs":100`, `"epochs":200`, 1),
+		"two on one line": strings.TrimSuffix(line(1), "\n") + line(2),
+	} {
+		s := openStore(t)
+		mustAppend(t, s, sample(0))
+		path := tear(t, s, bad+line(3))
+		_, _, err := Read(s.Dir())
+		var lineErr *LineError
+		if !errors.As(err, &lineErr) || lineErr.Line != 2 || lineErr.File != path {
+			t.Errorf("%s: Read gives %v", name, err)
+		}
+		if _, _, err := s.Append(sample(4)); !errors.As(err, &lineErr) {
+			t.Errorf("%s: Append gives %v", name, err)
+		}
+	}
+}
+
+func TestReadSeveralPlaces(t *testing.T) {
+	a, b := openStore(t), openStore(t)
+	mustAppend(t, a, sample(0))
+	other := sample(0)
+	other.Metrics["rmse"] = 99
+	mustAppend(t, b, other)
+	mustAppend(t, b, sample(1))
+	file := filepath.Join(b.Dir(), FileName(sample(0).Experiment))
+	lines, notes, err := Read(a.Dir(), file)
+	if err != nil || len(lines) != 2 || lines[0].Metrics["rmse"] != 2.5 || len(notes) != 1 {
+		t.Errorf("got %v %v %v", lines, notes, err)
+	}
+	if _, _, err := Read(filepath.Join(a.Dir(), "missing")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing folder: %v", err)
+	}
+}
+
+const (
+	childDir   = "RESULTS_TEST_DIR"
+	childFirst = "RESULTS_TEST_FIRST"
+	perChild   = 60
+)
+
+// TestMain lets the test binary stand for a second program that appends.
+func TestMain(m *testing.M) {
+	dir := os.Getenv(childDir)
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	if err := child(dir, os.Getenv(childFirst)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// child appends perChild experiments from the first on.
+func child(dir, firstText string) error {
+	s, err := OpenStore(dir)
+	if err != nil {
+		return err
+	}
+	var first int
+	if _, err := fmt.Sscan(firstText, &first); err != nil {
+		return err
+	}
+	for i := range perChild {
+		if _, _, err := s.Append(sample(first + i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func childCommand(dir string, first int) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childDir+"="+dir, fmt.Sprintf("%s=%d", childFirst, first))
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// Two programs append overlapping lists; every experiment must end up on exactly one line.
+func TestTwoProcesses(t *testing.T) {
+	dir := t.TempDir()
+	one, two := childCommand(dir, 0), childCommand(dir, perChild/2)
+	if err := errors.Join(one.Start(), two.Start()); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(one.Wait(), two.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	lines, notes, err := Read(dir)
+	if err != nil || len(notes) != 0 || len(lines) != perChild*3/2 {
+		t.Errorf("%d lines, notes %v, %v", len(lines), notes, err)
+	}
+}
+
+// A program is killed at many moments; what it had appended must stay readable and be completed.
+func TestKilledWriter(t *testing.T) {
+	dir := t.TempDir()
+	for first := 0; first < 5*perChild; first += perChild {
+		cmd := childCommand(dir, first)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(5+7*first/perChild) * time.Millisecond)
+		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err == nil {
+			t.Log("the writer ended before it was killed")
+		}
+		if _, _, err := Read(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for first := 0; first < 5*perChild; first += perChild {
+		if err := childCommand(dir, first).Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines, notes, err := Read(dir)
+	if err != nil || len(notes) != 0 || len(lines) != 5*perChild {
+		t.Errorf("%d lines, notes %v, %v", len(lines), notes, err)
+	}
+}
+
+func TestDefaultDir(t *testing.T) {
+	dir, err := DefaultDir()
+	if err != nil || !strings.HasSuffix(dir, filepath.Join("figures", "runs")) {
+		t.Errorf("DefaultDir = %q, %v", dir, err)
+	}
+	t.Chdir(t.TempDir())
+	if dir, err := DefaultDir(); err == nil {
+		t.Errorf("outside a checkout DefaultDir = %q", dir)
+	}
+}

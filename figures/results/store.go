@@ -1,0 +1,143 @@
+package results
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gofrs/flock"
+
+	"densityuncertainty/figures/experiment"
+)
+
+// Store appends result lines to a folder. Several processes may append to one folder at a time.
+type Store struct{ dir string }
+
+// OpenStore returns the store in the folder dir, which is made if it does not exist.
+func OpenStore(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("results: making the store: %w", err)
+	}
+	return &Store{dir: dir}, nil
+}
+
+// Dir returns the store's folder.
+func (s *Store) Dir() string { return s.dir }
+
+// FileName is the name of the file that holds an experiment's line: study, data set and fidelity,
+// with "-quick" for quick runs, so that they can be told apart and thrown away.
+func FileName(e experiment.Experiment) string {
+	name := e.Study + "-" + e.Dataset + "-" + e.Fidelity
+	if e.Scale != experiment.Full {
+		name += "-" + e.Scale
+	}
+	return name + extension
+}
+
+// Append adds the result's line and makes it durable before it returns. It adds nothing and returns
+// false when the store holds a line of that experiment already. A last line that a killed process
+// left unfinished is removed first, and note says so; the note is empty otherwise.
+//
+// A result whose ID is not its experiment's, or which holds a NaN or infinite number without being
+// marked as diverged, is refused.
+func (s *Store) Append(r Result) (added bool, note string, err error) {
+	line, err := r.encode()
+	if err != nil {
+		return false, "", err
+	}
+	path := filepath.Join(s.dir, FileName(r.Experiment))
+	_, statErr := os.Stat(path)
+
+	// The lock is on the data file itself: lines are only added, so the file is never replaced.
+	lock := flock.New(path, flock.SetPermissions(0o644))
+	if err := lock.Lock(); err != nil {
+		return false, "", fmt.Errorf("results: locking %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return false, "", fmt.Errorf("results: reading %s: %w", path, err)
+	}
+	before, err := parse(path, content)
+	if err != nil {
+		return false, "", err
+	}
+	if before.torn {
+		if err := os.Truncate(path, int64(before.length)); err != nil {
+			return false, "", fmt.Errorf("results: removing the unfinished last line of %s: %w", path, err)
+		}
+		note = fmt.Sprintf("%s: removed line %d, which a killed run left unfinished", path, len(before.results)+1)
+	}
+	if slices.ContainsFunc(before.results, func(old Result) bool { return old.ID == r.ID }) {
+		return false, note, nil
+	}
+	if before.open {
+		line = append([]byte("\n"), line...)
+	}
+	if err := appendDurably(path, line); err != nil {
+		return false, note, err
+	}
+	if errors.Is(statErr, os.ErrNotExist) {
+		if err := syncDir(s.dir); err != nil {
+			return false, note, err
+		}
+	}
+	return true, note, nil
+}
+
+// appendDurably writes with one call, so that a kill leaves at most the beginning of one line.
+func appendDurably(path string, line []byte) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return fmt.Errorf("results: opening %s to append: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Write(line); err != nil {
+		return fmt.Errorf("results: appending to %s: %w", path, err)
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("results: flushing %s to disk: %w", path, err)
+	}
+	return nil
+}
+
+// syncDir makes the entry of a new file durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("results: opening the store: %w", err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("results: flushing the store's folder %s: %w", dir, err)
+	}
+	return nil
+}
+
+// moduleLine begins this project's go.mod.
+const moduleLine = "module densityuncertainty\n"
+
+// DefaultDir is the folder of the committed results, figures/runs of the checkout that holds the
+// working directory.
+func DefaultDir() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("results: finding the working directory: %w", err)
+	}
+	for dir := start; ; {
+		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && len(content) >= len(moduleLine) && string(content[:len(moduleLine)]) == moduleLine {
+			return filepath.Join(dir, "figures", "runs"), nil
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("results: looking for the checkout: %w", err)
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", fmt.Errorf("results: %s is not inside a checkout of densityuncertainty; name the store's folder", start)
+		}
+		dir = parent
+	}
+}

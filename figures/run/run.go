@@ -1,0 +1,129 @@
+// Package run carries out the experiments that a store still lacks: it groups them into batches,
+// hands each batch to a Runner and stores what comes back, batch by batch, so that a run that is
+// stopped or killed goes on where it was.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/results"
+)
+
+// Runner trains and evaluates experiments.
+type Runner interface {
+	// Run carries out a batch whose experiments differ in Split and Seed only, and returns one result
+	// for each. When ctx is done it stops soon and returns ctx's error, together with the results of
+	// the experiments that are complete. It may call progress, from one goroutine at a time, with the
+	// fraction of the batch that is done, from 0 to 1, and a few words on what it is doing.
+	Run(ctx context.Context, batch []experiment.Experiment, progress func(done float64, note string)) ([]results.Result, error)
+}
+
+// Missing returns the experiments that have no line among lines, in their order.
+func Missing(wanted []experiment.Experiment, lines []results.Result) []experiment.Experiment {
+	have := make(map[string]bool, len(lines))
+	for _, line := range lines {
+		have[line.ID] = true
+	}
+	var missing []experiment.Experiment
+	for _, e := range wanted {
+		if !have[e.ID()] {
+			missing = append(missing, e)
+		}
+	}
+	return missing
+}
+
+// Batches groups experiments that differ in split and seed only, at most size of them in a batch;
+// a size of 0 or less sets no limit. Batches come in the order of their first experiments.
+func Batches(experiments []experiment.Experiment, size int) [][]experiment.Experiment {
+	var batches [][]experiment.Experiment
+	current := make(map[string]int) // the group's batch that still has room
+	for _, e := range experiments {
+		group := e.Group()
+		i, ok := current[group]
+		if !ok || size > 0 && len(batches[i]) == size {
+			i = len(batches)
+			batches = append(batches, nil)
+			current[group] = i
+		}
+		batches[i] = append(batches[i], e)
+	}
+	return batches
+}
+
+// Appender keeps results; *results.Store is one.
+type Appender interface {
+	Append(results.Result) (added bool, note string, err error)
+}
+
+// maxFailures is how many batches in a row may fail before the rest is given up: one failure is
+// often one data set's or method's, several in a row are everyone's.
+const maxFailures = 3
+
+// All runs the batches one after the other and stores each one's results as soon as it ends.
+//
+// When ctx is done it stores what the runner hands back and returns ctx's error. A batch that fails
+// does not stop the others, unless maxFailures fail in a row; the errors are returned together at the
+// end. A result that cannot be stored ends the run at once, since what follows would be lost too.
+func All(ctx context.Context, runner Runner, store Appender, batches [][]experiment.Experiment, report *Reporter) error {
+	var failures []error
+	inARow := 0
+	for _, batch := range batches {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(append(failures, err)...)
+		}
+		report.begin(batch)
+		found, runErr := runner.Run(ctx, batch, report.update)
+		if err := keep(store, batch, found, report); err != nil {
+			return errors.Join(append(failures, err)...)
+		}
+		if runErr == nil {
+			runErr = allPresent(batch, found)
+		}
+		report.end(runErr)
+		switch {
+		case runErr == nil:
+			inARow = 0
+		case ctx.Err() != nil:
+			return errors.Join(append(failures, ctx.Err())...)
+		default:
+			failures = append(failures, fmt.Errorf("%v: %w", describe(batch), runErr))
+			if inARow++; inARow == maxFailures {
+				return errors.Join(append(failures, fmt.Errorf("run: gave up after %d failures in a row", maxFailures))...)
+			}
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// keep stores a batch's results, each of which must belong to the batch.
+func keep(store Appender, batch []experiment.Experiment, found []results.Result, report *Reporter) error {
+	ids := make(map[string]bool, len(batch))
+	for _, e := range batch {
+		ids[e.ID()] = true
+	}
+	for _, r := range found {
+		if !ids[r.ID] {
+			return fmt.Errorf("run: the runner returned a result of %v, which is not in the batch %s", r.Experiment, describe(batch))
+		}
+		_, note, err := store.Append(r)
+		if note != "" {
+			report.Note(note)
+		}
+		if err != nil {
+			return fmt.Errorf("run: storing %v: %w", r.Experiment, err)
+		}
+	}
+	return nil
+}
+
+// allPresent reports the first experiment of a batch without a result.
+func allPresent(batch []experiment.Experiment, found []results.Result) error {
+	if missing := Missing(batch, found); len(missing) > 0 {
+		return fmt.Errorf("the runner returned no result for %d of %d experiments, first %v", len(missing), len(batch), missing[0])
+	}
+	return nil
+}

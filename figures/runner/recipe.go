@@ -1,0 +1,223 @@
+package runner
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/experiment"
+)
+
+// A Recipe is everything that turns an experiment into a training run, with one
+// field for each place where the paper's text and the authors' released code
+// differ.
+type Recipe struct {
+	HiddenLayers int     // 2 in the text, 3 in the code
+	Width        int     // 50; the text has 100 for protein and year
+	InitStd      float64 // posterior standard deviation at the start
+	Uniform      bool    // density noise is U[0,1) instead of N(0,1)
+	Clip         bool    // the LDL energy is clipped to [0, D]
+	Attached     bool    // the noise's gradient flows into the energy
+	PlainBias    bool    // variance gamma E + beta instead of gamma E + beta D/2
+	ZeroFactors  bool    // rank-1 factors start at zero
+	Rank1        float64 // rank-1 components as a fraction of the width
+
+	// Joint trains the energy models with the SGD of the weights and the
+	// generative objective times 0.01; otherwise they have an Adam of their
+	// own and the objective as it is.
+	Joint bool
+	// DecayAll applies weight decay to every parameter, also to variational
+	// ones and to the observation variance.
+	DecayAll bool
+	// PretrainEpochs are spent on the energy models alone, before.
+	PretrainEpochs int
+}
+
+// A Difference is one named option of an experiment.
+type Difference struct {
+	Name            string // of the option
+	Paper, Released string // its values in the two fidelities, for the density layer on UCI
+	Doc             string
+	set             func(*Recipe, string) error
+}
+
+// Differences lists every option: the places where the paper's text and the
+// released code disagree on the regression half. An experiment of either
+// fidelity may set any of them, one at a time or several.
+func Differences() []Difference {
+	flag := func(field func(*Recipe) *bool, yes, no string) func(*Recipe, string) error {
+		return func(r *Recipe, value string) error {
+			switch value {
+			case yes:
+				*field(r) = true
+			case no:
+				*field(r) = false
+			default:
+				return fmt.Errorf("is %q, want %s or %s", value, no, yes)
+			}
+			return nil
+		}
+	}
+	count := func(field func(*Recipe) *int) func(*Recipe, string) error {
+		return func(r *Recipe, value string) error {
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 0 {
+				return fmt.Errorf("is %q, want a whole number that is not negative", value)
+			}
+			*field(r) = n
+			return nil
+		}
+	}
+	positive := func(field func(*Recipe) *float64) func(*Recipe, string) error {
+		return func(r *Recipe, value string) error {
+			v, err := strconv.ParseFloat(value, 64)
+			if err != nil || !(v > 0) {
+				return fmt.Errorf("is %q, want a positive number", value)
+			}
+			*field(r) = v
+			return nil
+		}
+	}
+	return []Difference{
+		{"noise", "gaussian", "uniform01", "distribution of the density layer's noise", flag(func(r *Recipe) *bool { return &r.Uniform }, "uniform01", "gaussian")},
+		{"init_std", "0.03", "0.1", "posterior standard deviation at the start; U[0,1) has 0.289 times the deviation of N(0,1), so 0.1 of the one is 0.03 of the other", positive(func(r *Recipe) *float64 { return &r.InitStd })},
+		{"hidden_layers", "2", "3", "hidden layers of the UCI networks", count(func(r *Recipe) *int { return &r.HiddenLayers })},
+		{"width", "50, protein and year 100", "50", "units of a hidden layer", count(func(r *Recipe) *int { return &r.Width })},
+		{experiment.OptionClip, "false", "true", "energies are clipped to [0, D]", flag(func(r *Recipe) *bool { return &r.Clip }, "true", "false")},
+		{"detach", "true", "true", "input and energy are constants for the noise's gradient", flag(func(r *Recipe) *bool { return &r.Attached }, "false", "true")},
+		{"variance", "half-d", "half-d", "gamma E + beta D/2, or as the text has it gamma E + beta (plain)", flag(func(r *Recipe) *bool { return &r.PlainBias }, "plain", "half-d")},
+		{"energy_optimizer", "own", "joint", "the energy models have an Adam of their own, or share the weights' SGD with the generative objective times 0.01", flag(func(r *Recipe) *bool { return &r.Joint }, "joint", "own")},
+		{"decay", "weights", "all", "what the weight decay of 1e-4 applies to", flag(func(r *Recipe) *bool { return &r.DecayAll }, "all", "weights")},
+		{"pretrain_epochs", "10", "10", "epochs of generative pretraining", count(func(r *Recipe) *int { return &r.PretrainEpochs })},
+		{"mixture_factors", "orthogonal", "zeros", "start of the rank-1 factors", flag(func(r *Recipe) *bool { return &r.ZeroFactors }, "zeros", "orthogonal")},
+		{"mixture_fraction", "0.1", "0.1", "rank-1 components as a fraction of the layer's width", positive(func(r *Recipe) *float64 { return &r.Rank1 })},
+	}
+}
+
+// RecipeOf returns an experiment's recipe: its fidelity's defaults, then its options.
+func RecipeOf(e experiment.Experiment) (Recipe, error) {
+	r := Recipe{HiddenLayers: 2, Width: 50, InitStd: 0.03, Rank1: 0.1, PretrainEpochs: 10}
+	switch {
+	case e.Study == experiment.Toy:
+		r.HiddenLayers, r.InitStd, r.PretrainEpochs = 1, 0.01, e.Epochs/2
+	case e.Fidelity == experiment.Released:
+		r = Recipe{HiddenLayers: 3, Width: 50, InitStd: 0.1, Uniform: true, Clip: true, Joint: true,
+			DecayAll: true, PretrainEpochs: 10, ZeroFactors: true, Rank1: 0.1}
+	case e.Dataset == "protein" || e.Dataset == experiment.Year:
+		r.Width = 100
+	}
+	if e.Study == experiment.UCI {
+		switch e.Method {
+		case experiment.Rank1:
+			r.InitStd = 0.1
+		case experiment.MFVI:
+			if e.Fidelity == experiment.Paper {
+				// With the text's 0.1 MFVI does not learn at all on UCI.
+				r.InitStd = 0.01
+			}
+		}
+	}
+	known := Differences()
+	for _, name := range slices.Sorted(maps.Keys(e.Options)) {
+		i := slices.IndexFunc(known, func(d Difference) bool { return d.Name == name })
+		if i < 0 {
+			names := make([]string, len(known))
+			for k, d := range known {
+				names[k] = d.Name
+			}
+			return Recipe{}, fmt.Errorf("experiment %v: there is no option %q; the options are %s", e, name, strings.Join(names, ", "))
+		}
+		if err := known[i].set(&r, e.Options[name]); err != nil {
+			return Recipe{}, fmt.Errorf("experiment %v: option %q %w", e, name, err)
+		}
+	}
+	return r, nil
+}
+
+// layers is the family of layers of a method.
+func (r Recipe) layers(method string) (nets.Layers, error) {
+	density := dul.Density{InitStd: r.InitStd, Clip: r.Clip, Attached: r.Attached, PlainBias: r.PlainBias}
+	if r.Uniform {
+		density.Noise = stochastic.Uniform01()
+	}
+	switch method {
+	case experiment.Deterministic:
+		return baselines.Deterministic{}, nil
+	case experiment.MFVI:
+		return baselines.MFVI{InitStd: r.InitStd}, nil
+	case experiment.MCDropout:
+		return baselines.MCDropout{}, nil
+	case experiment.VDropout:
+		return baselines.VDropout{}, nil
+	case experiment.Rank1:
+		return baselines.Rank1{InitStd: r.InitStd}, nil
+	case experiment.Density:
+		return density, nil
+	case experiment.DensityRank1Mix:
+		density.Energy = energy.Rank1Mixture{Fraction: r.Rank1, ZeroFactors: r.ZeroFactors}
+		return density, nil
+	}
+	return nil, fmt.Errorf("there is no method %q", method)
+}
+
+// The fixed numbers of the UCI protocol (appendix of the paper).
+const (
+	batchSize    = 128
+	learningRate = 0.01
+	momentum     = 0.9
+	weightDecay  = 1e-4
+	// energyPrior is the decay of the energy models' parameters, an implicit
+	// Gaussian prior p(omega), which the paper leaves open.
+	energyPrior = 1e-5
+	// jointScale multiplies the generative objective in the released code.
+	jointScale = 0.01
+)
+
+// regression returns the training run of an experiment.
+func (r Recipe) regression(e experiment.Experiment) (train.Regression, error) {
+	layers, err := r.layers(e.Method)
+	if err != nil {
+		return train.Regression{}, err
+	}
+	t := train.Regression{
+		Network:            nets.MLP{Layers: layers, Widths: slices.Repeat([]int{r.Width}, r.HiddenLayers)},
+		LogLikelihoodScale: 1,
+		Epochs:             e.Epochs,
+		BatchSize:          batchSize,
+	}
+	if e.Method == experiment.Density || e.Method == experiment.DensityRank1Mix {
+		t.PretrainEpochs = r.PretrainEpochs
+	}
+	if e.Study == experiment.Toy {
+		t.Schedule = train.Cosine(toyRate)
+		t.Groups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}
+		return t, nil
+	}
+	t.Schedule = train.Cosine(learningRate)
+	sgd := func(decay float64) train.Optimizer { return train.SGD{Momentum: momentum, Decay: decay} }
+	variationalDecay := 0.0
+	if r.DecayAll {
+		variationalDecay = weightDecay
+	}
+	generative := train.Group{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{Decay: energyPrior}}
+	if r.Joint {
+		t.LogLikelihoodScale = jointScale
+		generative.Optimizer = sgd(weightDecay)
+	}
+	t.Groups = []train.Group{
+		generative,
+		{Roles: []params.Role{params.Weight}, Optimizer: sgd(weightDecay)},
+		{Roles: []params.Role{params.Variational, params.Likelihood}, Optimizer: sgd(variationalDecay)},
+	}
+	t.PretrainGroups = []train.Group{generative}
+	return t, nil
+}

@@ -1,0 +1,303 @@
+// Package runner trains and evaluates experiments: it joins the data sets, the
+// networks, the training loop, the prediction and the metrics.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/gomlx/compute"
+	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/environment"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/render"
+	"densityuncertainty/figures/results"
+)
+
+// Runner trains experiments on one compute backend.
+type Runner struct {
+	backend compute.Backend
+	info    environment.Info
+	// Choice is the line in which the environment says which backend it chose.
+	Choice string
+}
+
+// New returns a runner on the backend that the environment chooses.
+func New() (*Runner, error) {
+	backend, choice, err := environment.Open()
+	if err != nil {
+		return nil, err
+	}
+	return &Runner{backend: backend, info: environment.Describe(backend), Choice: choice}, nil
+}
+
+// Run carries out a batch of experiments that differ in split and seed only, as
+// replicas of one graph. See run.Runner for the contract.
+func (r *Runner) Run(ctx context.Context, batch []experiment.Experiment, progress func(done float64, note string)) (found []results.Result, err error) {
+	if len(batch) == 0 {
+		return nil, errors.New("runner: an empty batch")
+	}
+	// GoMLX reports what is wrong with a graph by panicking.
+	defer func() {
+		if problem := recover(); problem != nil {
+			err = fmt.Errorf("runner: %v: %v", batch[0], problem)
+		}
+	}()
+	recipe, err := RecipeOf(batch[0])
+	if err != nil {
+		return nil, err
+	}
+	prepare, evaluate := uciTask, evaluateUCI
+	if batch[0].Study == experiment.Toy {
+		prepare, evaluate = toyTask, evaluateToy
+	}
+	tasks := make([]task, len(batch))
+	for i, e := range batch {
+		if tasks[i], err = prepare(e); err != nil {
+			return nil, err
+		}
+	}
+	for _, group := range equalEpochs(tasks) {
+		part, err := r.train(ctx, recipe, group, evaluate, func(done float64, note string) {
+			progress((float64(len(found))+done*float64(len(group)))/float64(len(batch)), note)
+		})
+		if err != nil {
+			return found, err
+		}
+		found = append(found, part...)
+	}
+	return found, nil
+}
+
+// A task is one experiment with its data: standardised training data, and the
+// inputs at which to predict.
+type task struct {
+	experiment experiment.Experiment
+	train      train.Set
+	inputs     []float64 // standardised, row-major
+	target     []float64 // standardised targets at inputs; nil for the toy
+	scale      datasets.Scaler
+	grid       []float64            // the toy's inputs in their own units
+	raw        *datasets.Regression // the toy's data
+}
+
+// equalEpochs groups tasks whose epochs have the same number of batches, which
+// is what replicas of one graph need.
+func equalEpochs(tasks []task) [][]task {
+	var groups [][]task
+	steps := func(t task) int { return (t.train.N() + batchSize - 1) / batchSize }
+	for _, t := range tasks {
+		i := slices.IndexFunc(groups, func(group []task) bool { return steps(group[0]) == steps(t) })
+		if i < 0 {
+			groups = append(groups, nil)
+			i = len(groups) - 1
+		}
+		groups[i] = append(groups[i], t)
+	}
+	return groups
+}
+
+func (r *Runner) train(ctx context.Context, recipe Recipe, tasks []task, evaluate func(task, predict.Draws) (results.Result, error), progress func(float64, string)) ([]results.Result, error) {
+	wall, cpu := time.Now(), cpuTime()
+	run, err := recipe.regression(tasks[0].experiment)
+	if err != nil {
+		return nil, err
+	}
+	sets, inputs := make([]train.Set, len(tasks)), make([][]float64, len(tasks))
+	for i, t := range tasks {
+		sets[i], inputs[i] = t.train, t.inputs
+		run.Seeds = append(run.Seeds, trainingSeed(t.experiment))
+	}
+	run.Progress = func(p train.Progress) {
+		what := "training"
+		if p.Pretraining {
+			what = "generative pretraining"
+		}
+		progress(float64(p.Done)/float64(p.Total), fmt.Sprintf("%s, epoch %d of %d, loss %.3g", what, p.Done, p.Total, p.Loss))
+	}
+	fitted, err := run.FitReplicas(ctx, r.backend, sets)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", tasks[0].experiment, err)
+	}
+	draws, err := predict.Replicas(ctx, fitted, inputs, sets[0].D, tasks[0].experiment.Samples)
+	if err != nil {
+		return nil, fmt.Errorf("%v: predicting: %w", tasks[0].experiment, err)
+	}
+	found := make([]results.Result, len(tasks))
+	for i, t := range tasks {
+		found[i] = results.Result{Diverged: true}
+		if allFinite(draws[i]) {
+			if found[i], err = evaluate(t, draws[i]); err != nil {
+				return nil, fmt.Errorf("%v: evaluating: %w", t.experiment, err)
+			}
+		}
+	}
+	count := float64(len(tasks))
+	for i, t := range tasks {
+		f := &found[i]
+		f.ID, f.Experiment = t.experiment.ID(), t.experiment
+		f.Backend, f.Device, f.Version = r.info.Backend, r.info.Device, r.info.Version
+		f.WallSeconds, f.CPUSeconds = time.Since(wall).Seconds()/count, (cpuTime()-cpu).Seconds()/count
+		f.Batched, f.Finished = len(tasks), time.Now().UTC().Truncate(time.Second)
+	}
+	return found, nil
+}
+
+// trainingSeed makes one seed of an experiment's seed and split, so that splits
+// do not share initial values and noise. (The multiplier is the golden ratio's
+// of 64 bits, which spreads neighbouring numbers.)
+func trainingSeed(e experiment.Experiment) uint64 {
+	return e.Seed + uint64(e.Split+1)*0x9e3779b97f4a7c15
+}
+
+// uciTask loads one split of a UCI set and standardises it by its training part.
+func uciTask(e experiment.Experiment) (task, error) {
+	data, err := datasets.UCI(e.Dataset)
+	if err != nil {
+		return task{}, err
+	}
+	var splits []datasets.Split
+	if e.Splits == experiment.RandomSplits {
+		splits = datasets.RandomSplits(data.N, e.Split+1)
+	} else if splits, err = datasets.GalSplits(e.Dataset); err != nil {
+		return task{}, err
+	}
+	if e.Split >= len(splits) {
+		return task{}, fmt.Errorf("experiment %v: the set has %d splits", e, len(splits))
+	}
+	split := splits[e.Split]
+	features := datasets.FitScaler(data.X, data.D, split.Train)
+	target := datasets.FitScaler(data.Y, 1, split.Train)
+	trainX, trainY := data.Take(split.Train)
+	testX, testY := data.Take(split.Test)
+	return task{
+		experiment: e,
+		train:      train.Set{X: features.Transform(trainX), Y: target.Transform(trainY), D: data.D},
+		inputs:     features.Transform(testX),
+		target:     target.Transform(testY),
+		scale:      target,
+	}, nil
+}
+
+// evaluateUCI computes RMSE and Monte Carlo NLL on the test part, in the
+// target's own units.
+func evaluateUCI(t task, d predict.Draws) (results.Result, error) {
+	mean, std := d.Moments()
+	rmse, err := metrics.RMSE(mean, t.target)
+	if err != nil {
+		return results.Result{}, err
+	}
+	variance := make([][]float64, len(d.Mean))
+	for m := range variance {
+		variance[m] = slices.Repeat([]float64{d.NoiseStd * d.NoiseStd}, len(t.target))
+	}
+	scale := t.scale.Std[0]
+	nll, err := metrics.MonteCarloNLL(t.target, d.Mean, variance, scale)
+	if err != nil {
+		return results.Result{}, err
+	}
+	return results.Result{Metrics: map[string]float64{
+		"rmse":      rmse * scale,
+		"nll":       nll,
+		"noise_std": d.NoiseStd * scale,
+		"model_std": stat.Mean(std, nil) * scale,
+	}}, nil
+}
+
+// The toy problem of Figure 1: the paper states neither N, the noise nor the
+// training; these are the settings under which the figure comes out.
+const (
+	toyN        = 100
+	toyNoiseStd = 3.0
+	toyRate     = 1e-3
+	gridEnd     = 6.0
+	gridStep    = 0.05
+)
+
+// toyTask draws the cubic data of a seed; it predicts on an even grid.
+func toyTask(e experiment.Experiment) (task, error) {
+	data := datasets.ToyCubic(toyN, toyNoiseStd, e.Seed)
+	rows := make([]int, data.N)
+	for i := range rows {
+		rows[i] = i
+	}
+	inputs, target := datasets.FitScaler(data.X, 1, rows), datasets.FitScaler(data.Y, 1, rows)
+	var grid []float64
+	for i := range int(2*gridEnd/gridStep) + 1 {
+		grid = append(grid, -gridEnd+gridStep*float64(i))
+	}
+	return task{
+		experiment: e,
+		train:      train.Set{X: inputs.Transform(data.X), Y: target.Transform(data.Y), D: 1},
+		inputs:     inputs.Transform(grid),
+		scale:      target,
+		grid:       grid,
+		raw:        data,
+	}, nil
+}
+
+// evaluateToy summarises the draws of the mean function along the grid.
+func evaluateToy(t task, d predict.Draws) (results.Result, error) {
+	mean, std := d.Moments()
+	for i := range std {
+		std[i] *= t.scale.Std[0]
+	}
+	r := results.Result{
+		Metrics: map[string]float64{"noise_std": d.NoiseStd * t.scale.Std[0]},
+		Series: map[string][]float64{
+			render.SeriesX:      t.grid,
+			render.SeriesMean:   t.scale.Inverse(mean),
+			render.SeriesStd:    std,
+			render.SeriesTrainX: t.raw.X,
+			render.SeriesTrainY: t.raw.Y,
+		},
+	}
+	quantiles := map[string]float64{
+		render.SeriesQ005: 0.005, render.SeriesQ025: 0.025,
+		render.SeriesQ975: 0.975, render.SeriesQ995: 0.995,
+	}
+	curves := make(map[string][]float64, len(quantiles))
+	column := make([]float64, len(d.Mean))
+	for i := range t.grid {
+		for m := range d.Mean {
+			column[m] = d.Mean[m][i]
+		}
+		slices.Sort(column)
+		for name, p := range quantiles {
+			curves[name] = append(curves[name], stat.Quantile(p, stat.LinInterp, column, nil))
+		}
+	}
+	for name, curve := range curves {
+		r.Series[name] = t.scale.Inverse(curve)
+	}
+	return r, nil
+}
+
+func allFinite(d predict.Draws) bool {
+	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+	for _, draw := range d.Mean {
+		if slices.ContainsFunc(draw, func(v float64) bool { return !finite(v) }) {
+			return false
+		}
+	}
+	return finite(d.NoiseStd)
+}
+
+// cpuTime is the CPU time that this process has used.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0 // Linux fails only for a bad argument
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

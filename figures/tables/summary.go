@@ -1,0 +1,116 @@
+package tables
+
+import (
+	"fmt"
+	"math"
+
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/results"
+)
+
+// The metrics of a UCI result, by their names in the store.
+const (
+	MetricNLL  = "nll"  // negative log likelihood in nats, in the target's own units
+	MetricRMSE = "rmse" // root mean squared error in the target's own units
+)
+
+// Summary is what the runs of one cell amount to.
+type Summary struct {
+	Scale    string  // experiment.Full or experiment.Quick; "" when nothing was run
+	N        int     // runs averaged
+	Wanted   int     // runs that the catalogue asks for at this scale
+	Diverged int     // runs that ended in NaN or an infinity, not in the average
+	Epochs   int     // of each run
+	Mean     float64 // NaN when N is 0
+	Std      float64 // sample standard deviation over the runs; NaN when N is below 2
+}
+
+// lookup finds result lines by experiment.
+type lookup map[string]results.Result
+
+func index(lines []results.Result) lookup {
+	byID := make(lookup, len(lines))
+	for _, line := range lines {
+		byID[line.ID] = line
+	}
+	return byID
+}
+
+// summarise averages a metric over the full-scale runs among the wanted experiments or, when there is
+// none, over the quick ones. A run without the metric that did not diverge is an error.
+func (l lookup) summarise(wanted []experiment.Experiment, metric string) (Summary, error) {
+	for _, scale := range []string{experiment.Full, experiment.Quick} {
+		s := Summary{Scale: scale}
+		var values []float64
+		for _, e := range (experiment.Filter{Scale: scale}).Apply(wanted) {
+			s.Wanted++
+			s.Epochs = e.Epochs
+			line, done := l[e.ID()]
+			if !done {
+				continue
+			}
+			value, has := line.Metrics[metric]
+			switch {
+			case line.Diverged:
+				s.Diverged++
+			case !has:
+				return Summary{}, fmt.Errorf("tables: the result %s of %v has no metric %q", line.ID, e, metric)
+			default:
+				values = append(values, value)
+			}
+		}
+		if s.N = len(values); s.N == 0 && s.Diverged == 0 {
+			continue
+		}
+		s.Mean, s.Std = math.NaN(), math.NaN()
+		if s.N > 0 {
+			var err error
+			if s.Mean, s.Std, err = metrics.MeanStd(values); err != nil {
+				return Summary{}, fmt.Errorf("tables: averaging %s: %w", metric, err)
+			}
+		}
+		return s, nil
+	}
+	return Summary{Mean: math.NaN(), Std: math.NaN()}, nil
+}
+
+// Complete reports whether every full-scale run is there and none diverged.
+func (s Summary) Complete() bool {
+	return s.Scale == experiment.Full && s.N == s.Wanted
+}
+
+// smallMean is the size below which 3 decimals would hide most of a number.
+const smallMean = 0.02
+
+// meanStd prints "2.593 ± 0.067", with more decimals for small numbers.
+func meanStd(mean, std float64, decimals int) string {
+	if math.Abs(mean) < smallMean {
+		decimals = max(decimals, 5)
+	}
+	if math.IsNaN(std) {
+		return fmt.Sprintf("%.*f", decimals, mean)
+	}
+	return fmt.Sprintf("%.*f ± %.*f", decimals, mean, decimals, std)
+}
+
+// lines prints the summary, one line for the number and one for anything odd about it.
+func (s Summary) lines(decimals int) Cell {
+	if s.Scale == "" {
+		return text("not run")
+	}
+	var c Cell
+	if s.N > 0 {
+		number := fmt.Sprintf("%s (n=%d)", meanStd(s.Mean, s.Std, decimals), s.N)
+		if s.Scale == experiment.Quick {
+			number = fmt.Sprintf("quick, %d epochs: %s", s.Epochs, number)
+		} else if missing := s.Wanted - s.N - s.Diverged; missing > 0 {
+			number = fmt.Sprintf("%s (n=%d of %d)", meanStd(s.Mean, s.Std, decimals), s.N, s.Wanted)
+		}
+		c = append(c, Line{Text: number})
+	}
+	if s.Diverged > 0 {
+		c = append(c, Line{Text: fmt.Sprintf("%d of %d runs diverged", s.Diverged, s.N+s.Diverged)})
+	}
+	return c
+}
