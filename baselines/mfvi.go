@@ -14,7 +14,7 @@ import (
 //
 //	y = x W + b,   W = mu + sigma eps,   q(W_ij) = N(mu_ij, sigma_ij^2),   p(W_ij) = N(0, PriorStd^2),
 //
-// with one draw of W for each execution and a deterministic bias.
+// with one draw of W for each execution and a deterministic bias that starts at 0.
 type MFVI struct {
 	PriorStd float64 // 0 means 0.1
 	InitStd  float64 // posterior standard deviation at the start; 0 means 1e-3
@@ -29,5 +29,5 @@ func (l MFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 
 	eps := stochastic.Draw(s, x, stochastic.Gaussian(), in, units)
 	weights := graph.Add(mean, graph.Mul(std(logVar), eps))
-	return ops.Affine(x, weights, params.Bias(s, x, units))
+	return ops.Affine(x, weights, params.New(s, x, "bias", params.Weight, params.Constant(0), 1, units))
 }
