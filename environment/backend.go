@@ -1,0 +1,133 @@
+package environment
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/gobackend"
+)
+
+// ConfigVariable names the environment variable that overrides the choice of
+// backend, "GOMLX_BACKEND". Its values have the form name:options, for example
+// "go:ops_sequential", "xla:cpu", "xla:cuda" or "xla:/path/to/plugin.so".
+const ConfigVariable = compute.ConfigEnvVar
+
+// GoSequential is the configuration of the pure Go backend used by default.
+//
+// It runs the operations of a graph one after the other, each of them in
+// parallel. With the Go backend's own default two large matrix products may
+// run as parallel operations, and each can then wait forever for a worker that
+// the other one holds.
+const GoSequential = gobackend.BackendName + ":ops_sequential"
+
+// ErrBackend is wrapped by every error of [Open].
+var ErrBackend = errors.New("no compute backend")
+
+// Open returns the compute backend to use, and one line that says what was
+// chosen and why, to be shown to the user.
+//
+// With GOMLX_BACKEND set to a value that is not blank, Open uses exactly that
+// backend or fails with an error that names the value. Otherwise it tries, in
+// this order, the XLA plugins found on this machine (CUDA before CPU) and the
+// pure Go backend as [GoSequential]. XLA plugins are used only if they are
+// already installed.
+//
+// Errors wrap [ErrBackend].
+func Open() (compute.Backend, string, error) {
+	disableXLADownloads()
+	if config := requested(); config != "" {
+		return openRequested(config)
+	}
+	var skipped []string
+	for _, config := range installedXLA() {
+		backend, err := try(config)
+		if err != nil {
+			skipped = append(skipped, fmt.Sprintf("%s did not start: %s", config, firstLine(err)))
+			continue
+		}
+		return backend, line(backend, "XLA plugin found", skipped), nil
+	}
+	backend, err := try(GoSequential)
+	if err != nil {
+		return nil, "", fmt.Errorf("%w: the pure Go backend %q did not start: %w", ErrBackend, GoSequential, err)
+	}
+	return backend, line(backend, "pure Go, "+whyNotXLA(skipped), skipped), nil
+}
+
+// requested returns the backend that the user asked for, or "".
+func requested() string { return strings.TrimSpace(os.Getenv(ConfigVariable)) }
+
+// openRequested opens exactly the backend of the configuration, or fails.
+func openRequested(config string) (compute.Backend, string, error) {
+	backend, err := try(config)
+	if err != nil {
+		return nil, "", fmt.Errorf("%w: %s=%q does not work: %w (compiled in: %s; unset %s to let the program choose, or set %s=%s)",
+			ErrBackend, ConfigVariable, config, err, strings.Join(compiledIn(), ", "),
+			ConfigVariable, ConfigVariable, GoSequential)
+	}
+	var warnings []string
+	if mayDeadlock(config) {
+		warnings = append(warnings, "warning: large graphs can hang with this setting, "+GoSequential+" cannot")
+	}
+	return backend, line(backend, "asked for by "+ConfigVariable, warnings), nil
+}
+
+// try opens a backend, turning GoMLX's panics into errors.
+func try(config string) (backend compute.Backend, err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			backend, err = nil, fmt.Errorf("opening backend %q: %v", config, reason)
+		}
+	}()
+	return compute.NewWithConfig(config)
+}
+
+// mayDeadlock tells whether the configuration selects the Go backend in a mode
+// where parallel operations wait for each other's workers. It is safe when
+// operations run one by one, or when the number of workers is unlimited.
+func mayDeadlock(config string) bool {
+	name, options, _ := strings.Cut(config, ":")
+	if name != gobackend.BackendName {
+		return false
+	}
+	for option := range strings.SplitSeq(options, ",") {
+		if option == "ops_sequential" || option == "parallelism=-1" {
+			return false
+		}
+	}
+	return true
+}
+
+// line joins the facts about the chosen backend into one line.
+func line(backend compute.Backend, why string, notes []string) string {
+	info := Describe(backend)
+	if backend.String() == gobackend.BackendName && !vectorised() {
+		notes = append(notes, "build with GOEXPERIMENT=simd for faster matrix products")
+	}
+	text := fmt.Sprintf("backend %s (%s), device: %s", info.Backend, why, info.Device)
+	for _, note := range notes {
+		text += "; " + note
+	}
+	return text
+}
+
+// whyNotXLA says in a few words why the Go backend was taken.
+func whyNotXLA(skipped []string) string {
+	switch {
+	case !xlaCompiledIn:
+		return "built without XLA"
+	case len(skipped) > 0:
+		return "no XLA plugin works"
+	default:
+		return "no XLA plugin found"
+	}
+}
+
+// firstLine shortens an error that carries a stack trace or a plugin's log.
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return text
+}

@@ -1,0 +1,98 @@
+package environment
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Where an XLA plugin is installed Open chooses it; the tests that pin the Go
+// backend ask for it, so that they hold on every machine.
+
+func TestOpenRunsAGraph(t *testing.T) {
+	t.Setenv(ConfigVariable, "")
+	backend, line, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	square := graph.MustNewExec(backend, func(x *graph.Node) *graph.Node { return graph.Mul(x, x) })
+	if got := square.MustCall1(float32(3)).Value(); got != float32(9) {
+		t.Errorf("3*3 = %v on %s", got, line)
+	}
+	info := Describe(backend)
+	for _, part := range []string{info.Backend, info.Device} {
+		if part == "" || !strings.Contains(line, part) {
+			t.Errorf("line %q lacks %q", line, part)
+		}
+	}
+	if strings.Contains(line, "\n") {
+		t.Errorf("more than one line: %q", line)
+	}
+}
+
+func TestOpenHonoursTheVariable(t *testing.T) {
+	for config, wantSafe := range map[string]bool{
+		"go":                                false,
+		"go:":                               false,
+		" go:ops_sequential ":               true,
+		"go:ops_parallel":                   false,
+		"go:dependency_order,parallelism=3": false,
+		"go:parallelism=-1":                 true,
+		"go:ops_sequential,parallelism=2":   true,
+	} {
+		t.Setenv(ConfigVariable, config)
+		backend, line, err := Open()
+		if err != nil {
+			t.Errorf("%q: %v", config, err)
+			continue
+		}
+		if got := Describe(backend).Backend; got != strings.TrimSpace(config) {
+			t.Errorf("%q: described as %q", config, got)
+		}
+		if safe := !strings.Contains(line, "can hang"); safe != wantSafe {
+			t.Errorf("%q: safe = %v in %q", config, safe, line)
+		}
+	}
+}
+
+func TestOpenFailsLoudly(t *testing.T) {
+	for _, config := range []string{"bogus", "go:nonsense", "go:parallelism=many", "xla:no_such_plugin", "xla:/no/such/plugin.so", ":", "Go"} {
+		t.Setenv(ConfigVariable, config)
+		backend, line, err := Open()
+		if !errors.Is(err, ErrBackend) || backend != nil || line != "" {
+			t.Errorf("%q: backend %v, line %q, error %v; want an ErrBackend alone", config, backend, line, err)
+			continue
+		}
+		for _, part := range []string{fmt.Sprintf("%q", config), "unset " + ConfigVariable} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q: error lacks %q: %v", config, part, err)
+			}
+		}
+	}
+}
+
+func TestTryTurnsPanicsIntoErrors(t *testing.T) {
+	compute.Register("panics", func(string) (compute.Backend, error) { panic("plugin crashed") })
+	if _, err := try("panics"); err == nil || !strings.Contains(err.Error(), "plugin crashed") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestLineReportsSkippedPlugins(t *testing.T) {
+	t.Setenv(ConfigVariable, "")
+	backend, err := try(GoSequential)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := line(backend, "pure Go", []string{"xla:cuda did not start: driver too old"})
+	if !strings.HasPrefix(text, "backend go:ops_sequential (pure Go), device: ") || !strings.Contains(text, "; xla:cuda did not start: driver too old") {
+		t.Errorf("line %q", text)
+	}
+	if got := firstLine(errors.New("cause\nstack")); got != "cause" {
+		t.Errorf("firstLine = %q", got)
+	}
+}

@@ -1,0 +1,69 @@
+// Xlaplugin installs a plugin that lets XLA use the processor or an NVIDIA GPU,
+// in the version that this project is pinned to.
+//
+//	go run ./environment/cmd/xlaplugin cpu      for the processor
+//	go run ./environment/cmd/xlaplugin cuda13   for NVIDIA GPUs, CUDA 13
+//	go run ./environment/cmd/xlaplugin cuda12   for NVIDIA GPUs, CUDA 12
+//
+// A second argument names the folder; without it the plugin goes to where
+// programs look for plugins, .local/lib/go-xla in the home folder.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gomlx/go-xla/installer"
+)
+
+// jaxVersion is the release of JAX whose CUDA plugin is installed. PJRT, the
+// interface between the two, admits plugins somewhat newer than go-xla.
+const jaxVersion = "0.11.0"
+
+var errUsage = errors.New("usage: xlaplugin cpu|cuda12|cuda13 [FOLDER]")
+
+func main() {
+	err := run(os.Args[1:])
+	if errors.Is(err, errUsage) {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// run installs what the arguments ask for.
+func run(args []string) error {
+	if len(args) < 1 || len(args) > 2 {
+		return fmt.Errorf("%w: got %d arguments", errUsage, len(args))
+	}
+	var install func(folder string) error
+	switch plugin := args[0]; plugin {
+	case "cpu":
+		install = func(folder string) error {
+			return installer.CPUAutoInstall(folder, false, installer.Verbose) // the version that go-xla was tested with
+		}
+	case "cuda12", "cuda13":
+		install = func(folder string) error { return installCUDA(plugin, folder) }
+	default:
+		return fmt.Errorf("%w: no plugin %q", errUsage, plugin)
+	}
+	var folder string
+	if len(args) == 2 {
+		folder = args[1]
+	} else {
+		libraries, err := installer.DefaultHomeLibPath()
+		if err != nil {
+			return fmt.Errorf("finding the folder for plugins: %w; name one as the second argument", err)
+		}
+		folder = filepath.Join(libraries, "go-xla")
+	}
+	if err := install(folder); err != nil {
+		return fmt.Errorf("installing the XLA plugin %q into %s: %w", args[0], folder, err)
+	}
+	return nil
+}

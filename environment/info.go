@@ -1,0 +1,102 @@
+package environment
+
+import (
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/gobackend"
+)
+
+// VersionVariable names the environment variable that gives the version of the
+// code where the program cannot know it, as in a notebook, whose cells are
+// compiled outside of the checkout.
+const VersionVariable = "DENSITYUNCERTAINTY_VERSION"
+
+// Info says with what a result was computed. All fields are filled.
+type Info struct {
+	Backend string `json:"backend"` // configuration that reopens the backend, as "go:ops_sequential" or "xla:cuda"
+	Device  string `json:"device"`  // processor model and number of cores, or GPU model
+	Version string `json:"version"` // see Version
+}
+
+// Describe returns the facts about a backend that [Open] returned.
+func Describe(backend compute.Backend) Info {
+	info := Info{Version: Version()}
+	if config, device, ok := describeXLA(backend); ok {
+		info.Backend, info.Device = config, device
+		return info
+	}
+	info.Backend, info.Device = GoSequential, processor()
+	// The Go backend does not tell its options, but they have only one source.
+	if config := requested(); config != "" {
+		info.Backend = config
+	}
+	return info
+}
+
+// Version returns the version of this code: the module's version, or the
+// revision of the checkout it was built from, with "+dirty" when files were
+// changed; failing both the value of DENSITYUNCERTAINTY_VERSION, or "devel".
+func Version() string {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return versionFrom(&debug.BuildInfo{})
+	}
+	return versionFrom(build)
+}
+
+// versionFrom is Version for a given build.
+func versionFrom(build *debug.BuildInfo) string {
+	const module = "densityuncertainty"
+	released := func(version string) bool { return version != "" && version != "(devel)" }
+	if build.Main.Path == module {
+		if revision := setting(build, "vcs.revision"); revision != "" {
+			revision = revision[:min(12, len(revision))]
+			if setting(build, "vcs.modified") == "true" {
+				revision += "+dirty"
+			}
+			return revision
+		}
+		if released(build.Main.Version) {
+			return build.Main.Version
+		}
+	}
+	for _, dependency := range build.Deps {
+		if dependency.Path == module && released(dependency.Version) {
+			return dependency.Version
+		}
+	}
+	if version := strings.TrimSpace(os.Getenv(VersionVariable)); version != "" {
+		return version
+	}
+	return "devel"
+}
+
+// vectorised tells whether the program was built with GOEXPERIMENT=simd, which
+// turns on the Go backend's AVX2 and AVX-512 matrix products.
+func vectorised() bool {
+	build, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(strings.Split(setting(build, "GOEXPERIMENT"), ","), "simd")
+}
+
+// setting returns the value of a build setting, or "".
+func setting(build *debug.BuildInfo, key string) string {
+	for _, s := range build.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// compiledIn returns the names of the backends that this program contains.
+func compiledIn() []string {
+	names := []string{gobackend.BackendName}
+	if xlaCompiledIn {
+		names = append(names, "xla")
+	}
+	return names
+}

@@ -1,0 +1,75 @@
+package environment
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+func TestVersionFrom(t *testing.T) {
+	revision := debug.BuildSetting{Key: "vcs.revision", Value: "0123456789abcdef0123"}
+	own := func(version string, settings ...debug.BuildSetting) *debug.BuildInfo {
+		return &debug.BuildInfo{Main: debug.Module{Path: "densityuncertainty", Version: version}, Settings: settings}
+	}
+	for _, test := range []struct {
+		name, variable, want string
+		build                *debug.BuildInfo
+	}{
+		{"nothing known", "", "devel", &debug.BuildInfo{}},
+		{"checkout", "v9", "0123456789ab", own("(devel)", revision)},
+		{"changed checkout", "", "0123456789ab+dirty", own("", revision, debug.BuildSetting{Key: "vcs.modified", Value: "true"})},
+		{"short revision", "", "01", own("", debug.BuildSetting{Key: "vcs.revision", Value: "01"})},
+		{"released", "v9", "v1.2.3", own("v1.2.3")},
+		{"not stamped", " v9 ", "v9", own("(devel)")},
+		{"dependency", "", "v1.2.3", &debug.BuildInfo{Deps: []*debug.Module{{Path: "other", Version: "v7"}, {Path: "densityuncertainty", Version: "v1.2.3"}}}},
+		{"notebook", "v9", "v9", &debug.BuildInfo{Main: debug.Module{Path: "gonb_1"}, Settings: []debug.BuildSetting{revision}, Deps: []*debug.Module{{Path: "densityuncertainty", Version: "(devel)"}}}},
+	} {
+		t.Setenv(VersionVariable, test.variable)
+		if got := versionFrom(test.build); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+	if Version() == "" {
+		t.Error("empty version")
+	}
+}
+
+func TestField(t *testing.T) {
+	const cpuinfo = "processor\t: 0\nmodel\t\t: 7\nmodel name\t: Some  CPU @ 2.20GHz: x\nmodel name\t: Second\n"
+	for name, want := range map[string]string{"model name": "Some CPU @ 2.20GHz: x", "model": "7", "flags": ""} {
+		if got := field(strings.NewReader(cpuinfo), name); got != want {
+			t.Errorf("field %q = %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestProcessorCountsCores(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	if got := processor(); !strings.HasSuffix(got, ", 1 core") {
+		t.Errorf("one core: %q", got)
+	}
+	runtime.GOMAXPROCS(3)
+	if got := processor(); !strings.HasSuffix(got, ", 3 cores") {
+		t.Errorf("three cores: %q", got)
+	}
+}
+
+func TestNvidiaModels(t *testing.T) {
+	root := t.TempDir()
+	if got := nvidiaModels(root); got != nil {
+		t.Errorf("no driver: %q", got)
+	}
+	gpu := filepath.Join(root, "0000:01:00.0")
+	if err := os.MkdirAll(gpu, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(gpu, "information"), []byte("Model: \t\t NVIDIA H200\nIRQ: 12\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := nvidiaModels(root); len(got) != 1 || got[0] != "NVIDIA H200" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,246 @@
+# shellcheck shell=bash
+# What the commands of this folder share. Sourced, not run.
+#
+# Everything installed stays in the folder .env of the checkout: Python packages
+# in .env/venv, Go tools in .env/bin, the notebook kernel in .env/jupyter. Go's
+# own module and build caches are where Go keeps them. Removing .env undoes the
+# set-up.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+state="$root/.env"
+python=${PYTHON:-python3}
+
+fail() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+# usage_error TEXT: for wrong arguments; the caller's name leads to its help.
+usage_error() {
+  printf 'error: %s\nSee ./environment/%s --help\n' "$*" "$(basename "$0")" >&2
+  exit 2
+}
+
+# step LABEL COMMAND...: runs the command with its output in a log, shows every
+# few seconds that it is alive, and shows the end of the log when it fails.
+step() {
+  local label=$1 began=$SECONDS log status=0 ticker
+  shift
+  mkdir -p "$state/log"
+  log="$state/log/${label//[^a-zA-Z0-9]/-}.log"
+  : >"$log"
+  printf '%s ...\n' "$label"
+  (
+    exec 9>&-
+    while sleep 5; do
+      printf '    %3d s  %s\n' $((SECONDS - began)) "$(tail -n 1 "$log" | tr -d '\r' | cut -c 1-100)"
+    done
+  ) &
+  ticker=$!
+  "$@" >"$log" 2>&1 9>&- || status=$?
+  kill "$ticker" 2>/dev/null || true
+  wait "$ticker" 2>/dev/null || true
+  if ((status != 0)); then
+    tail -n 40 "$log" >&2
+    fail "\"$label\" failed after $((SECONDS - began)) s; the whole log is in ${log#"$root"/}"
+  fi
+  printf '    done in %d s\n' $((SECONDS - began))
+}
+
+# fingerprint TEXT...: one word that changes when any of the words does.
+fingerprint() {
+  printf '%s\n' "$@" | cksum | tr -d ' \n'
+}
+
+# up_to_date NAME FINGERPRINT: whether that part was finished with exactly that
+# input. A part that was interrupted has no stamp and is made again.
+up_to_date() {
+  [[ -f "$state/stamp/$1" && "$(<"$state/stamp/$1")" == "$2" ]]
+}
+
+stamp() {
+  mkdir -p "$state/stamp"
+  printf '%s\n' "$2" >"$state/stamp/$1.part"
+  mv "$state/stamp/$1.part" "$state/stamp/$1"
+}
+
+unstamp() {
+  rm -f "$state/stamp/$1"
+}
+
+check_go() {
+  local version
+  command -v go >/dev/null || fail 'Go is not installed, or not on PATH. Version 1.26 or newer is needed: https://go.dev/doc/install'
+  version=$(go -C "$root" env GOVERSION 2>&1) || fail "Go does not work here: $version"
+  if ! [[ $version =~ ^go([0-9]+)\.([0-9]+) ]]; then
+    fail "Go's version \"$version\" is not understood; 1.26 or newer is needed: https://go.dev/doc/install"
+  fi
+  if ((BASH_REMATCH[1] * 1000 + BASH_REMATCH[2] < 1026)); then
+    fail "Go 1.26 or newer is needed, but $(command -v go) is $version: https://go.dev/doc/install"
+  fi
+  go_version=$version
+}
+
+check_python() {
+  command -v "$python" >/dev/null ||
+    fail "Python ($python) is not installed, or not on PATH. Version 3.10 or newer is needed; set PYTHON to name another program."
+  local answer
+  answer=$("$python" -c '
+import sys
+print("%d.%d" % sys.version_info[:2], "old" if sys.version_info < (3, 10) else "new")
+try:
+    import ensurepip, venv
+except ImportError:
+    print("bare")
+' 2>&1) || fail "$python does not work: $answer"
+  python_version=${answer%% *}
+  [[ $answer == *new* ]] ||
+    fail "Python 3.10 or newer is needed, but $(command -v "$python") is $python_version; set PYTHON to name another program."
+  [[ $answer != *bare* ]] ||
+    fail "$python cannot make virtual environments. On Debian or Ubuntu: sudo apt install python3-venv"
+}
+
+# with_xla: whether programs are to contain XLA, which needs a C compiler and
+# makes every notebook cell link longer: only where there is a plugin to use it.
+with_xla() {
+  case ${DENSITYUNCERTAINTY_XLA:-auto} in
+    1) return 0 ;;
+    0) return 1 ;;
+    auto) ;;
+    *) fail "DENSITYUNCERTAINTY_XLA=$DENSITYUNCERTAINTY_XLA: want 1 (with XLA), 0 (without) or nothing (where a plugin is installed)" ;;
+  esac
+  [[ ${GOMLX_BACKEND:-} == xla* ]] && return 0
+  local folder
+  local -a folders
+  IFS=: read -r -a folders <<<"${PJRT_PLUGIN_LIBRARY_PATH:-/usr/local/lib/go-xla:$HOME/.local/lib/go-xla}"
+  for folder in "${folders[@]}"; do
+    compgen -G "$folder/pjrt*plugin*" >/dev/null && return 0
+    compgen -G "$folder/nvidia/pjrt*plugin*" >/dev/null && return 0
+  done
+  return 1
+}
+
+check_c_compiler() {
+  local compiler=${CC:-$(go env CC)}
+  command -v "${compiler%% *}" >/dev/null ||
+    fail "XLA needs a C compiler, and \"$compiler\" is not there. Install one (Debian, Ubuntu: sudo apt install build-essential), or set DENSITYUNCERTAINTY_XLA=0 to do without XLA."
+}
+
+# enter: the variables that programs of this environment run with.
+enter() {
+  export PATH="$state/bin:$state/venv/bin:$PATH"
+  export JUPYTER_DATA_DIR="$state/jupyter/data"
+  export JUPYTER_CONFIG_DIR="$state/jupyter/config"
+  export JUPYTER_RUNTIME_DIR="$state/jupyter/runtime"
+  export IPYTHONDIR="$state/jupyter/ipython"
+  # AVX2 and AVX-512 matrix products in the pure Go backend.
+  export GOEXPERIMENT=${GOEXPERIMENT:-simd}
+  # A workspace file above the checkout, or a module mode of the user's own,
+  # would replace the versions that go.mod pins.
+  local flag flags=()
+  for flag in $(go env GOFLAGS); do
+    [[ $flag == -mod=* || $flag == -tags=* || $flag == -ldflags=* ]] || flags+=("$flag")
+  done
+  with_xla || flags+=(-tags=noxla)
+  # Without debug information a notebook cell links in a fifth of the time.
+  flags+=(-ldflags=-w)
+  export GOFLAGS="${flags[*]}"
+  if [[ -z ${DENSITYUNCERTAINTY_VERSION:-} ]] && command -v git >/dev/null; then
+    DENSITYUNCERTAINTY_VERSION=$(git -C "$root" describe --always --dirty=+dirty --abbrev=12 2>/dev/null || true)
+    export DENSITYUNCERTAINTY_VERSION
+  fi
+}
+
+set_up_python() {
+  local key
+  key=$(fingerprint "$root" "$python_version" "$(<"$root/environment/requirements.txt")")
+  if up_to_date python "$key" && [[ -x "$state/venv/bin/python" ]]; then return; fi
+  unstamp python
+  rm -rf "$state/venv"
+  step "Python packages" install_python
+  stamp python "$key"
+}
+
+install_python() {
+  "$python" -m venv "$state/venv"
+  "$state/venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
+    --require-hashes --only-binary :all: -r "$root/environment/requirements.txt"
+}
+
+set_up_modules() {
+  local key
+  key=$(fingerprint "$go_version" "$(go env GOMODCACHE)" "$(<"$root/go.mod")" "$(<"$root/go.sum")")
+  # The cache may have been emptied since; one module stands for all of them.
+  if up_to_date modules "$key" && [[ -n $(go -C "$root" list -m -f '{{.Dir}}' github.com/gomlx/gomlx) ]]; then return; fi
+  unstamp modules
+  step "Go modules" go -C "$root" mod download -x
+  stamp modules "$key"
+}
+
+set_up_tools() {
+  local key
+  key=$(fingerprint "$go_version" "$(<"$root/environment/tools/go.mod")" "$(<"$root/environment/tools/go.sum")")
+  if up_to_date tools "$key" && [[ -x "$state/bin/gonb" && -x "$state/bin/goimports" && -x "$state/bin/gopls" && -x "$state/bin/staticcheck" ]]; then
+    return
+  fi
+  unstamp tools
+  mkdir -p "$state/bin"
+  step "Go tools (notebook kernel, language server, checker)" \
+    env GOWORK=off GOFLAGS= GOEXPERIMENT= CGO_ENABLED=0 GOBIN="$state/bin" go -C "$root/environment/tools" install -v tool
+  stamp tools "$key"
+}
+
+# compile_once fills the build cache, so that the first cell does not wait.
+compile_once() {
+  local key
+  key=$(fingerprint "$go_version" "$GOFLAGS" "$GOEXPERIMENT" "$(go env GOCACHE)" "$(<"$root/go.sum")")
+  if up_to_date compiled "$key"; then return; fi
+  step "Compiling" go -C "$root" build ./...
+  stamp compiled "$key"
+}
+
+# register_kernel writes the description that Jupyter starts the kernel from.
+# Variables of the user, as GOMLX_BACKEND, reach the kernel without being named.
+register_kernel() {
+  local folder="$JUPYTER_DATA_DIR/kernels/gonb"
+  mkdir -p "$folder" "$state/log" "$JUPYTER_CONFIG_DIR" "$JUPYTER_RUNTIME_DIR"
+  STATE="$state" "$state/venv/bin/python" -S - >"$folder/kernel.json.part" <<'PYTHON'
+import json, os, sys
+
+state = os.environ["STATE"]
+json.dump({
+    # The kernel logs into a file; only what ends it reaches the terminal.
+    "argv": [f"{state}/bin/gonb", "--kernel", "{connection_file}", "--logtostderr=false",
+             f"--log_file={state}/log/kernel.log", "--log_file_max_size=10", "--stderrthreshold=3"],
+    "display_name": "Go (gonb)",
+    "language": "go",
+    "env": {
+        "PATH": f"{state}/bin:{state}/venv/bin:" + "${PATH}",
+        "GOFLAGS": os.environ["GOFLAGS"],
+        "GOEXPERIMENT": os.environ["GOEXPERIMENT"],
+    },
+}, sys.stdout, indent=1)
+PYTHON
+  mv "$folder/kernel.json.part" "$folder/kernel.json"
+}
+
+# set_up makes everything that is missing or out of date, and enters.
+set_up() {
+  check_go
+  check_python
+  mkdir -p "$state"
+  # Two set-ups at once would undo each other; the second waits for the first.
+  exec 9>"$state/lock"
+  if command -v flock >/dev/null && ! flock -n 9; then
+    echo 'Waiting for another set-up of this checkout to finish ...'
+    flock 9
+  fi
+  set_up_python
+  set_up_tools
+  enter
+  if with_xla; then check_c_compiler; fi
+  set_up_modules
+  register_kernel
+  compile_once
+  exec 9>&-
+}

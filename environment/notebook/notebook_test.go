@@ -1,0 +1,139 @@
+package notebook
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestQuick(t *testing.T) {
+	for value, want := range map[string]bool{"": true, "0": true, "false": true, "1": false, "true": false} {
+		t.Setenv(FullVariable, value)
+		if got := Quick(); got != want {
+			t.Errorf("%s=%q: quick = %v, want %v", FullVariable, value, got, want)
+		}
+	}
+	t.Setenv(FullVariable, "yes please")
+	if message := panicOf(func() { Quick() }); !strings.Contains(message, `"yes please"`) {
+		t.Errorf("bad value: panic %q", message)
+	}
+}
+
+func TestMust(t *testing.T) {
+	if got := Must(3, nil); got != 3 {
+		t.Errorf("Must = %d", got)
+	}
+	if got := panicOf(func() { Must(3, errors.New("no such file")) }); got != "no such file" {
+		t.Errorf("panic %q", got)
+	}
+}
+
+func TestTableMarkdown(t *testing.T) {
+	got := tableMarkdown([]string{"Data set", "RMSE"}, [][]string{{"böston", "2.81 ± 0.1"}, {"a|b\nc", "3"}})
+	want := `| Data set |       RMSE |
+|:---------|-----------:|
+| böston   | 2.81 ± 0.1 |
+| a\|b c   |          3 |
+`
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestMisuseStopsTheCell(t *testing.T) {
+	for name, test := range map[string]struct {
+		call func()
+		want string
+	}{
+		"short row":      {func() { Table([]string{"a", "b"}, [][]string{{"1", "2"}, {"3"}}) }, "row 2 has 1 cells, the header has 2"},
+		"no header":      {func() { Table(nil, nil) }, "no header"},
+		"no drawing":     {func() { SVG([]byte("<html>"), "x") }, "without an <svg>"},
+		"no bitmap":      {func() { PNG([]byte("GIF"), "x") }, "no PNG picture"},
+		"no description": {func() { SVG([]byte("<svg/>"), " ") }, "needs a description"},
+		"no steps":       {func() { NewProgress("work", 0) }, "has 0 steps"},
+	} {
+		if got := panicOf(test.call); !strings.Contains(got, test.want) {
+			t.Errorf("%s: panic %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestProgress(t *testing.T) {
+	clock := time.Unix(0, 0)
+	var out bytes.Buffer
+	p := newProgress("training", 4, drawLine(&out), 2*time.Second, func() time.Time { return clock })
+	p.Set(1, "loss 3") // too early to be drawn
+	clock = clock.Add(2 * time.Second)
+	p.Add(1)
+	clock = clock.Add(time.Second)
+	p.Set(3, "loss 2")
+	p.Set(9, "loss 1")
+	p.Finish()
+	p.Finish()
+	p.Set(2, "after the end")
+	const want = "training: 0 of 4, 0s\n" +
+		"training: 2 of 4, 2s, 2s left, loss 3\n" +
+		"training: 4 of 4, 3s, loss 1\n"
+	if got := out.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// TestInNotebook sends through real pipes to a stand-in for the kernel.
+func TestInNotebook(t *testing.T) {
+	kernel := startKernel(t)
+	Markdown("*hello* $x^2$")
+	SVG([]byte(`<?xml version="1.0"?><svg width="1"/>`), `a "quoted" dot`)
+	PNG(onePixel(t), "a pixel")
+	Table([]string{"a"}, [][]string{{"1"}})
+	p := NewProgress("<work>", 2)
+	p.Add(2)
+	p.Finish()
+
+	shown := kernel.shown()
+	for i, want := range []string{
+		"text/markdown *hello* $x^2$",
+		`text/html <img style="max-width:100%;background:white" alt="a &#34;quoted&#34; dot" src="data:image/svg+xml;base64,` +
+			base64.StdEncoding.EncodeToString([]byte(`<svg width="1"/>`)) + `">`,
+		`text/html <img style="max-width:100%;background:white" alt="a pixel" src="data:image/png;base64,`,
+		"text/markdown | a   |",
+		`text/html <div><progress value="0" max="2" style="width:40%"></progress> <span>&lt;work&gt;: 0 of 2`,
+	} {
+		if i >= len(shown) || !strings.HasPrefix(shown[i], want) {
+			t.Fatalf("message %d of %d: want %s\ngot %q", i, len(shown), want, shown)
+		}
+	}
+	if last := shown[len(shown)-1]; !strings.Contains(last, `<progress value="2" max="2"`) {
+		t.Errorf("last message %q", last)
+	}
+	// Everything above was acknowledged before the call returned.
+	if kernel.syncs() != len(shown) {
+		t.Errorf("%d messages, %d acknowledged", len(shown), kernel.syncs())
+	}
+}
+
+func onePixel(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// panicOf returns what the function panicked with, or "".
+func panicOf(f func()) (message string) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			message = fmt.Sprint(reason)
+		}
+	}()
+	f()
+	return ""
+}

@@ -1,0 +1,124 @@
+package notebook
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/janpfeifer/gonb/gonbui"
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+)
+
+// Progress is a live bar for work whose size is known. In a notebook the bar
+// moves in place; elsewhere it is a line on standard error from time to time.
+// Its methods may be called from several goroutines.
+type Progress struct {
+	mu       sync.Mutex
+	label    string
+	total    int
+	done     int
+	note     string
+	start    time.Time
+	shown    time.Time
+	finished bool
+
+	draw  func(p *Progress, elapsed time.Duration) // shows the present state
+	now   func() time.Time
+	every time.Duration // least time between two drawings
+}
+
+// NewProgress starts a progress bar for total steps of work, total > 0, and
+// shows it. Call [Progress.Finish] at the end.
+func NewProgress(label string, total int) *Progress {
+	if In() {
+		// Ten pictures a second look continuous and cost nothing noticeable.
+		return newProgress(label, total, drawBar("progress-"+gonbui.UniqueId()), 100*time.Millisecond, time.Now)
+	}
+	return newProgress(label, total, drawLine(os.Stderr), 2*time.Second, time.Now)
+}
+
+// newProgress is NewProgress with a way to draw, a pace and a clock.
+func newProgress(label string, total int, draw func(*Progress, time.Duration), every time.Duration, now func() time.Time) *Progress {
+	if total <= 0 {
+		panic(fmt.Errorf("notebook.NewProgress: %q has %d steps, want at least 1", label, total))
+	}
+	p := &Progress{label: label, total: total, draw: draw, every: every, now: now, start: now()}
+	p.show()
+	return p
+}
+
+// Set says that done of the steps are finished, and notes what goes on now,
+// for example a loss. Values outside 0 to total are brought into that range.
+func (p *Progress) Set(done int, note string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done, p.note = min(max(done, 0), p.total), note
+	if !p.finished && p.now().Sub(p.shown) >= p.every {
+		p.show()
+	}
+}
+
+// Add says that so many more steps are finished, and keeps the note.
+func (p *Progress) Add(steps int) {
+	p.mu.Lock()
+	done, note := p.done+steps, p.note
+	p.mu.Unlock()
+	p.Set(done, note)
+}
+
+// Finish shows the last state and the time taken. Further calls do nothing.
+func (p *Progress) Finish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.finished {
+		p.finished = true
+		p.show()
+	}
+}
+
+// show draws the present state. The caller holds the lock.
+func (p *Progress) show() {
+	p.shown = p.now()
+	p.draw(p, p.shown.Sub(p.start))
+}
+
+// text describes the present state: "label: 30 of 100, 2s, 5s left, note".
+func (p *Progress) text(elapsed time.Duration) string {
+	text := fmt.Sprintf("%s: %d of %d, %s", p.label, p.done, p.total, tidy(elapsed))
+	if p.done > 0 && p.done < p.total && !p.finished {
+		left := time.Duration(float64(elapsed) / float64(p.done) * float64(p.total-p.done))
+		text += fmt.Sprintf(", %s left", tidy(left))
+	}
+	if p.note != "" {
+		text += ", " + p.note
+	}
+	return text
+}
+
+// tidy rounds a duration to what a reader wants to see.
+func tidy(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}
+
+// drawBar returns a function that draws into the notebook block with the id.
+func drawBar(id string) func(*Progress, time.Duration) {
+	return func(p *Progress, elapsed time.Duration) {
+		send(protocol.MIMETextHTML, fmt.Sprintf(
+			`<div><progress value="%d" max="%d" style="width:40%%"></progress> <span>%s</span></div>`,
+			p.done, p.total, html.EscapeString(p.text(elapsed))), id)
+	}
+}
+
+// drawLine returns a function that writes lines to w.
+func drawLine(w io.Writer) func(*Progress, time.Duration) {
+	return func(p *Progress, elapsed time.Duration) {
+		// Progress is not worth stopping work for when nobody can read it.
+		_, _ = fmt.Fprintln(w, p.text(elapsed))
+	}
+}

@@ -1,0 +1,117 @@
+package notebook
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"image/png"
+	"strings"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+)
+
+// Markdown shows text written in Markdown. Formulas stand between dollar signs.
+func Markdown(text string) {
+	if !In() {
+		say(text)
+		return
+	}
+	send(protocol.MIMETextMarkdown, text, "")
+}
+
+// HTML shows a fragment of HTML.
+func HTML(fragment string) {
+	if !In() {
+		say(fragment)
+		return
+	}
+	send(protocol.MIMETextHTML, fragment, "")
+}
+
+// SVG shows a vector drawing, an XML document whose root element is svg.
+// The description says in words what the drawing shows, for readers who cannot
+// see it; it stops the cell to leave it out.
+func SVG(drawing []byte, description string) {
+	start := bytes.Index(drawing, []byte("<svg"))
+	if start < 0 {
+		panic(fmt.Errorf("notebook.SVG: %d bytes without an <svg> element", len(drawing)))
+	}
+	// As an image of its own a drawing cannot disturb another one's styles and
+	// ids, and it survives the export to HTML, which drops image/svg+xml.
+	picture("image/svg+xml", drawing[start:], description)
+}
+
+// PNG shows a bitmap in PNG format. The description says in words what it
+// shows, for readers who cannot see it; it stops the cell to leave it out.
+func PNG(bitmap []byte, description string) {
+	if _, err := png.DecodeConfig(bytes.NewReader(bitmap)); err != nil {
+		panic(fmt.Errorf("notebook.PNG: %d bytes that are no PNG picture: %w", len(bitmap), err))
+	}
+	picture("image/png", bitmap, description)
+}
+
+// picture shows encoded data as an image element.
+func picture(media string, data []byte, description string) {
+	if strings.TrimSpace(description) == "" {
+		panic(fmt.Errorf("notebook: a picture of type %s needs a description", media))
+	}
+	if !In() {
+		say("[picture: " + description + "]")
+		return
+	}
+	send(protocol.MIMETextHTML, fmt.Sprintf(`<img style="max-width:100%%;background:white" alt="%s" src="data:%s;base64,%s">`,
+		html.EscapeString(description), media, base64.StdEncoding.EncodeToString(data)), "")
+}
+
+// Table shows rows of text under a header. The first column is aligned left,
+// the others, which usually hold numbers, right. Every row has as many cells
+// as the header. Cells may contain Markdown.
+func Table(header []string, rows [][]string) {
+	Markdown(tableMarkdown(header, rows))
+}
+
+// tableMarkdown renders a table as Markdown, with its columns lined up so that
+// it can also be read as plain text.
+func tableMarkdown(header []string, rows [][]string) string {
+	if len(header) == 0 {
+		panic(fmt.Errorf("notebook.Table: no header"))
+	}
+	lines := append([][]string{header}, rows...)
+	width := make([]int, len(header))
+	cells := make([][]string, len(lines))
+	for i, line := range lines {
+		if len(line) != len(header) {
+			panic(fmt.Errorf("notebook.Table: row %d has %d cells, the header has %d", i, len(line), len(header)))
+		}
+		cells[i] = make([]string, len(line))
+		for j, cell := range line {
+			// A bar or a line break inside a cell would start a new one.
+			cells[i][j] = strings.NewReplacer("|", `\|`, "\n", " ").Replace(cell)
+			width[j] = max(width[j], 3, len([]rune(cells[i][j])))
+		}
+	}
+	var b strings.Builder
+	for i, line := range cells {
+		for j, cell := range line {
+			if padding := strings.Repeat(" ", width[j]-len([]rune(cell))); j == 0 {
+				b.WriteString("| " + cell + padding + " ")
+			} else {
+				b.WriteString("| " + padding + cell + " ")
+			}
+		}
+		b.WriteString("|\n")
+		if i > 0 {
+			continue
+		}
+		for j := range line {
+			if j == 0 {
+				b.WriteString("|:" + strings.Repeat("-", width[j]+1))
+			} else {
+				b.WriteString("|" + strings.Repeat("-", width[j]+1) + ":")
+			}
+		}
+		b.WriteString("|\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,219 @@
+"""Tests of the runner: one notebook that passes, and bad ones, at least one for every rule.
+
+The notebooks that have to be run for that need the kernel, so run this through
+./environment/test.
+"""
+
+import contextlib
+import copy
+import io
+import json
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import psutil
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import __main__ as main_module  # noqa: E402
+import rules  # noqa: E402
+import run  # noqa: E402
+
+if not hasattr(main_module, "one"):  # started by unittest, whose own module this is
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("runner_main", Path(__file__).with_name("__main__.py"))
+    main_module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(main_module)
+
+HELLO = '%%\nfmt.Println("backend go:x (why), device: Some CPU, 2 cores; a note")'
+
+
+def code(source, **fields):
+    return {"cell_type": "code", "metadata": {}, "source": source, "outputs": [], "execution_count": None, **fields}
+
+
+def prose(source):
+    return {"cell_type": "markdown", "metadata": {}, "source": source}
+
+
+def notebook(*cells, kernel="gonb"):
+    return {
+        "nbformat": 4,
+        "nbformat_minor": 4,
+        "metadata": {"kernelspec": {"name": kernel, "display_name": kernel, "language": "go"}},
+        "cells": list(cells),
+    }
+
+
+def good():
+    return notebook(prose("# Title\n" + "word " * 20), code(HELLO))
+
+
+def names(complaints):
+    return [complaint.rule for complaint in complaints]
+
+
+class Source(unittest.TestCase):
+    def complaints(self, notebook):
+        return rules.check(notebook, rules.SOURCE_RULES + rules.TEACHING_RULES)
+
+    def test_good(self):
+        self.assertEqual(self.complaints(good()), [])
+
+    def test_kernelspec(self):
+        bad = good()
+        bad["metadata"]["kernelspec"]["name"] = "python3"
+        self.assertEqual(names(self.complaints(bad)), ["kernelspec"])
+        del bad["metadata"]["kernelspec"]
+        self.assertEqual(names(self.complaints(bad)), ["kernelspec"])
+
+    def test_committed_output(self):
+        for fields in ({"outputs": [{"output_type": "stream", "name": "stdout", "text": "x"}]}, {"execution_count": 1}):
+            bad = good()
+            bad["cells"][1].update(fields)
+            self.assertEqual(names(self.complaints(bad)), ["committed-output"], fields)
+            self.assertEqual(self.complaints(bad)[0].cell, 2)
+
+    def test_absolute_path(self):
+        for text in ("/home/me/x", 'os.Open("/data1/x.csv")', "see /tmp/figures", r"C:\Users\me", "~/checkout", "!ls /root/x"):
+            bad = good()
+            bad["cells"][1]["source"] += " // " + text
+            self.assertEqual(names(self.complaints(bad)), ["absolute-path"], text)
+        for text in ("a/b", "../out/x.svg", "https://example.org/home/x", '"/"', '"%d/%d"', "kg/m", "x /tmpl", "and/or", 'GET "/x"', "$GONB_DIR/tmp/x"):
+            fine = good()
+            fine["cells"][1]["source"] += " // " + text
+            self.assertEqual(self.complaints(fine), [], text)
+
+    def test_dot_import(self):
+        for text in ('import . "fmt"', 'import (\n\t. "fmt"\n)', "import . `fmt`"):
+            bad = good()
+            bad["cells"][1]["source"] = text
+            self.assertIn("dot-import", names(self.complaints(bad)), text)
+
+    def test_code_lines(self):
+        bad = notebook(prose("word " * 1000), code("x()\n\n" * 101))
+        self.assertEqual(names(self.complaints(bad)), ["code-lines"])
+        self.assertEqual(self.complaints(notebook(prose("word " * 1000), code("x()\n\n" * 100))), [])
+        self.assertEqual(names(self.complaints(notebook(prose("word")))), ["code-lines"])
+
+    def test_hidden_code_is_not_counted(self):
+        for metadata in ({"jupyter": {"source_hidden": True}}, {"tags": ["hide-input"]}):
+            self.assertEqual(rules.visible_code_lines(notebook(code("x()\n" * 200, metadata=metadata), code("y()"))), 1)
+
+    def test_words_per_line(self):
+        for count, wanted in ((79, ["words-per-line"]), (80, []), (150, []), (151, ["words-per-line"])):
+            self.assertEqual(names(self.complaints(notebook(prose("word " * count), code("x()\n" * 10)))), wanted, count)
+
+    def test_words(self):
+        text = "# One two\nthree $x^2 + y$ [five six](http://a.b/c) don't <b>eight</b>\n```go\nnot this\n```\n$$ten \\\\ x$$ <!-- no -->"
+        self.assertEqual(rules.words(notebook(prose(text), code("not this"))), 9)
+
+
+class Run(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def outcome(self, document, limit=120):
+        source = self.folder / "n.ipynb"
+        source.write_text(json.dumps(document))
+        with contextlib.redirect_stdout(io.StringIO()):
+            return run.run(source, self.folder / "out" / "n.ipynb", limit)
+
+    def test_good(self):
+        outcome = self.outcome(good())
+        self.assertEqual(outcome.complaints, [])
+        self.assertEqual((outcome.backend, outcome.device), ("go:x", "Some CPU, 2 cores"))
+        self.assertGreater(outcome.seconds, 0)
+
+    def test_panic(self):
+        outcome = self.outcome(notebook(code('%%\npanic("deliberate")'), code(HELLO)))
+        self.assertEqual(names(outcome.complaints), ["error", "not-run"])
+        self.assertEqual([complaint.cell for complaint in outcome.complaints], [1, 2])
+        self.assertEqual(outcome.complaints[0].text, "panic: deliberate")
+
+    def test_compile_error(self):
+        outcome = self.outcome(notebook(code("%%\nthere is no such statement")))
+        self.assertEqual(names(outcome.complaints), ["error"])
+        self.assertNotIn("exit status", outcome.complaints[0].text)
+
+    def test_failed_command(self):
+        for source in ("!false", "%%bash\nexit 3"):
+            outcome = self.outcome(notebook(code(source)))
+            self.assertEqual(names(outcome.complaints), ["exit-status"], source)
+
+    def test_wrong_kernel_still_runs_here(self):
+        # Which kernel runs is the runner's choice, so the file's is a rule of its own.
+        bad = good()
+        bad["metadata"]["kernelspec"]["name"] = "nonsense"
+        self.assertEqual(self.outcome(bad).complaints, [])
+
+    def test_time_limit(self):
+        began = time.monotonic()
+        outcome = self.outcome(notebook(code('%%\nfmt.Print("x")\nselect {\ncase <-time.After(time.Hour):\n}')), limit=10)
+        self.assertEqual(names(outcome.complaints), ["time-limit"])
+        self.assertLess(time.monotonic() - began, 40)
+        left = [process for process in psutil.process_iter(["cwd"]) if process.info["cwd"] == str(self.folder)]
+        self.assertEqual(left, [], "programs of the notebook are still running")
+
+    def test_killed_kernel(self):
+        outcome = self.outcome(notebook(code("!kill -9 $PPID"), code(HELLO)), limit=60)
+        self.assertEqual(names(outcome.complaints)[0], "died", outcome)
+
+    def test_not_a_notebook(self):
+        self.assertEqual(names(self.outcome({"cells": 3}).complaints), ["died"])
+
+
+class Program(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def program(self, documents, *arguments):
+        paths = []
+        for name, document in documents.items():
+            paths.append(self.folder / name)
+            paths[-1].write_text(document if isinstance(document, str) else json.dumps(document))
+        printed = io.StringIO()
+        argv = ["runner", *map(str, paths), "--out", str(self.folder / "out"), *arguments]
+        with mock.patch.object(sys, "argv", argv), contextlib.redirect_stdout(printed):
+            return main_module.main(), printed.getvalue()
+
+    def test_good(self):
+        status, printed = self.program({"good.ipynb": good()}, "--strict")
+        self.assertEqual(status, 0, printed)
+        self.assertIn("1 of 1 notebooks passed", printed)
+        self.assertIn("go:x on Some CPU, 2 cores", printed)
+        self.assertIn("Some CPU", (self.folder / "out" / "html" / "good.html").read_text())
+
+    def test_source_rules_only_when_strict(self):
+        bad = copy.deepcopy(good())
+        bad["cells"][1]["execution_count"] = 1
+        self.assertEqual(self.program({"bad.ipynb": bad})[0], 0)
+        status, printed = self.program({"bad.ipynb": bad}, "--strict")
+        self.assertEqual(status, 1)
+        self.assertIn("FAIL bad.ipynb: cell 2: an execution count", printed)
+
+    def test_one_bad_of_two(self):
+        status, printed = self.program({"broken.ipynb": "{", "good.ipynb": good()})
+        self.assertEqual(status, 1)
+        self.assertIn("cannot be read as a notebook", printed)
+        self.assertIn("1 of 2 notebooks passed", printed)
+
+    def test_own_time_limit(self):
+        slow = notebook(code("%%\ntime.Sleep(time.Hour)"))
+        slow["metadata"]["densityuncertainty"] = {"time_limit_seconds": 5}
+        status, printed = self.program({"slow.ipynb": slow})
+        self.assertEqual(status, 1)
+        self.assertIn("did not end within 5 s", printed)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
