@@ -54,6 +54,7 @@ func List() []Named {
 	return []Named{
 		{"uci-nll", "UCI negative log likelihood, ours beside the paper's", UCINLL},
 		{"uci-rmse", "UCI root mean squared error, ours beside the paper's", UCIRMSE},
+		{"uci-density", "both metrics of the density layer on UCI, and which method is best in ours", UCIDensity},
 		{"uci-datasets", "UCI data sets: size and dimension, measured beside the paper's", UCIDatasets},
 		{"uci-claims", "on how many UCI data sets density uncertainty is best, ours and the paper's", UCIClaims},
 		{"uci-released", "UCI with the released settings beside measurements of the authors' code", UCIReleased},

@@ -57,13 +57,14 @@ Usage:
   reproduce run    SET|all [flags]      run the experiments of a set that are not in the store yet
   reproduce table  NAME|all [flags]     print or write a table made from the store
   reproduce figure NAME|all [flags]     write a figure made from the store
+  reproduce fill   FILE     [flags]     make the generated parts of a Markdown file anew
 
 "reproduce COMMAND --help" describes the flags of a command.
 `
 
 // main carries out the command line and returns the exit status.
 func (c command) main(ctx context.Context, args []string) int {
-	commands := map[string]func(context.Context, []string) error{"list": c.list, "run": c.run, "table": c.table, "figure": c.figure}
+	commands := map[string]func(context.Context, []string) error{"list": c.list, "run": c.run, "table": c.table, "figure": c.figure, "fill": c.fill}
 	err := usagef("no command")
 	if len(args) > 0 {
 		if args[0] == "help" || args[0] == "-h" || args[0] == "--help" || args[0] == "-help" {
@@ -72,7 +73,7 @@ func (c command) main(ctx context.Context, args []string) int {
 		if carryOut, ok := commands[args[0]]; ok {
 			err = carryOut(ctx, args[1:])
 		} else {
-			err = usagef("unknown command %q, want list, run, table or figure", args[0])
+			err = usagef("unknown command %q, want list, run, table, figure or fill", args[0])
 		}
 	}
 	var wrongUsage usageError

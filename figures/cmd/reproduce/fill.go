@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"densityuncertainty/figures/render"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/runner"
+	"densityuncertainty/figures/tables"
+)
+
+const fillDoc = `reproduce fill makes the generated parts of a Markdown file anew, such as README.md:
+everything between a line "<!-- generated: table NAME -->" or "<!-- generated: options -->"
+and the next line "<!-- end of generated -->".
+
+Usage: reproduce fill FILE [flags]
+`
+
+func (c command) fill(_ context.Context, args []string) error {
+	flags := newFlags("fill")
+	stores := storeFlag(flags)
+	positional, err := c.parse(flags, fillDoc, args)
+	if err != nil {
+		return err
+	}
+	if len(positional) != 1 {
+		return usagef("fill wants one file")
+	}
+	lines, err := c.read(*stores)
+	if err != nil {
+		return err
+	}
+	before, err := os.ReadFile(positional[0])
+	if err != nil {
+		return fmt.Errorf("filling: %w", err)
+	}
+	after, err := fillIn(string(before), lines)
+	if err != nil {
+		return fmt.Errorf("filling %s: %w", positional[0], err)
+	}
+	if after == string(before) {
+		return nil
+	}
+	return render.WriteFile(positional[0], []byte(after))
+}
+
+// generatedPart is one generated part with its marks.
+var generatedPart = regexp.MustCompile(`(?s)(<!-- generated: ([^\n]*?) -->\n).*?(<!-- end of generated -->)`)
+
+// fillIn returns the text with its generated parts made from the lines.
+func fillIn(text string, lines []results.Result) (string, error) {
+	if begun, ended := strings.Count(text, "<!-- generated: "), strings.Count(text, "<!-- end of generated -->"); begun != ended {
+		return "", fmt.Errorf("%d generated parts begin and %d end", begun, ended)
+	}
+	var failed error
+	filled := generatedPart.ReplaceAllStringFunc(text, func(part string) string {
+		groups := generatedPart.FindStringSubmatch(part)
+		content, err := generate(groups[2], lines)
+		if err != nil {
+			failed = err
+			return part
+		}
+		return groups[1] + content + groups[3]
+	})
+	return filled, failed
+}
+
+// generate makes the content that a mark names.
+func generate(what string, lines []results.Result) (string, error) {
+	if what == "options" {
+		return optionsTable(), nil
+	}
+	name, isTable := strings.CutPrefix(what, "table ")
+	i := slices.IndexFunc(tables.List(), func(t tables.Named) bool { return t.Name == name })
+	if !isTable || i < 0 {
+		return "", fmt.Errorf("there is nothing to generate for %q; write \"options\" or \"table NAME\" with a name from \"reproduce list\"", what)
+	}
+	return makeTable(tables.List()[i], lines, tables.Markdown)
+}
+
+// optionsTable lists the places where the paper's text and the released code differ.
+func optionsTable() string {
+	var b strings.Builder
+	b.WriteString("| option | paper | released | what it is |\n| --- | --- | --- | --- |\n")
+	for _, d := range runner.Differences() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Paper, d.Released, d.Doc)
+	}
+	return b.String()
+}
