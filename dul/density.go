@@ -55,9 +55,6 @@ type Density struct {
 	PlainBias bool
 }
 
-// Name says which method the family implements.
-func (l Density) Name() string { return "density" }
-
 // Dense is the layer of equation "stochastic_linear_layer1" (section 2.4):
 //
 //	f^j(h) = w^j . h + eps^j sqrt(E(h)) + eta^j

@@ -6,12 +6,14 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/params"
 )
 
 // Energy, log-likelihood and log determinant against finite differences, with
@@ -154,6 +156,31 @@ func TestComponents(t *testing.T) {
 	}{{0, 50, 5}, {0, 3, 1}, {0.0125, 16, 1}, {0.0125, 160, 2}, {0.2, 64, 12}, {0.0125, 640, 8}} {
 		if got := (energy.Rank1Mixture{Fraction: c.fraction}).Components(c.features); got != c.want {
 			t.Errorf("fraction %g of %d features: %d components, want %d", c.fraction, c.features, got, c.want)
+		}
+	}
+}
+
+// With ZeroFactors the gradient of v is exactly zero at the start, so that the
+// mixture stays one diagonal Gaussian; the orthonormal start has one.
+func TestZeroFactorsNeverMove(t *testing.T) {
+	x := fixtures.Random(rand.New(rand.NewPCG(6, 6)), 20, 6)
+	for _, zero := range []bool{true, false} {
+		m := energy.Rank1Mixture{Fraction: 0.5, ZeroFactors: zero}
+		store := model.NewStore()
+		params.SetSeeds(store, 1)
+		gradient, err := model.ExecOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+			ll := m.Dense(s.In("energy"), x).LogLikelihood
+			return graph.Gradient(graph.ReduceAllMean(ll), store.GetVariable("/energy/factors").NodeValue(x))[0]
+		}, fixtures.Tensor(dtypes.Float64, x))
+		if err != nil {
+			t.Fatal(err)
+		}
+		moves := false
+		for _, v := range fixtures.FromTensor(t, gradient).Values {
+			moves = moves || v != 0
+		}
+		if moves == zero {
+			t.Errorf("ZeroFactors %t: the factors have a gradient: %t", zero, moves)
 		}
 	}
 }

@@ -42,18 +42,6 @@ func DropoutMask(rate float64) Distribution {
 	return Distribution{kind: dropoutMask, keep: 1 - rate}
 }
 
-// Mean and variance of one entry.
-func (d Distribution) moments() (mean, variance float64) {
-	switch d.kind {
-	case uniform01:
-		return 0.5, 1.0 / 12
-	case dropoutMask:
-		return 1, (1 - d.keep) / d.keep
-	default:
-		return 0, 1
-	}
-}
-
 // A Noise makes the noise of a graph: one seeded source with two makers,
 // NewHost for the pure Go backend and InGraph for accelerators.
 type Noise interface {

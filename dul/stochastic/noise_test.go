@@ -101,7 +101,7 @@ func TestGaussianShape(t *testing.T) {
 }
 
 // The statistics tell the noise of the released code from the paper's: uniform
-// noise with any amount of shift and scale missing fails the Gaussian's check.
+// noise, also when it is centred, fails the Gaussian's check.
 func TestUniformNoiseFailsTheGaussianCheck(t *testing.T) {
 	draw := executions(t, true, dtypes.Float64, stochastic.Uniform01(), 1, 50, 50)[0]
 	ofMean, ofVariance := fixtures.Scores(draw.Values, 0, 1)

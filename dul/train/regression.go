@@ -58,9 +58,10 @@ func (t Regression) Fit(ctx context.Context, backend compute.Backend, set Set) (
 }
 
 // FitReplicas trains len(sets) independent models in one graph, which is faster
-// than one after the other. Replica r sees the same initial values, order and
-// noise as Fit with Seeds[r] alone; sets may differ in size as long as their
-// epochs have the same number of batches.
+// than one after the other. Sets may differ in size as long as their epochs
+// have the same number of batches; shorter batches are padded with examples of
+// weight zero. Replica r sees the same initial values and order as Fit with
+// Seeds[r] alone, and the same noise where none of its batches is padded.
 func (t Regression) FitReplicas(ctx context.Context, backend compute.Backend, sets []Set) (*nets.Regression, error) {
 	return t.fit(ctx, backend, sets, true)
 }

@@ -1,0 +1,80 @@
+package nets_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/nets"
+)
+
+// |x_0 - x_1| as a network: ReLU(x_0 - x_1) + ReLU(x_1 - x_0), and no ReLU
+// after the output.
+func TestMLP(t *testing.T) {
+	values := fixtures.Values{
+		"x":                     fixtures.Matrix(3, 2, 3, 1, 1, 3, 2, 2),
+		"/net/hidden_0/weights": fixtures.Matrix(2, 2, 1, -1, -1, 1),
+		"/net/hidden_0/bias":    fixtures.Zeros(1, 2),
+		"/net/hidden_1/weights": fixtures.Matrix(2, 1, 1, 1),
+		"/net/hidden_1/bias":    fixtures.Zeros(1, 1),
+		"/net/output/weights":   fixtures.Matrix(1, 1, -1),
+		"/net/output/bias":      fixtures.Zeros(1, 1),
+	}
+	out := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		network := nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{2, 1}}
+		return []*graph.Node{network.Apply(s.In("net"), in["x"], 1)}
+	})[0]
+	fixtures.Compare(t, "-|x_0 - x_1|", out, fixtures.Matrix(3, 1, -2, -2, 0), 1e-15)
+}
+
+func TestMLPRejectsBadWidths(t *testing.T) {
+	_, err := model.ExecOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+		return nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{3, 0}}.Apply(s, x, 1)
+	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(2, 2)))
+	if err == nil {
+		t.Error("no error for a hidden layer of width 0")
+	}
+}
+
+// On the Go backend noise comes from the host, and a model starts with noise
+// variance 1.
+func TestNewRegression(t *testing.T) {
+	for _, replicas := range []int{0, 2} {
+		seeds := []uint64{1, 2}[:max(replicas, 1)]
+		r, err := nets.NewRegression(fixtures.Backend(t), nets.MLP{Layers: baselines.VDropout{}}, seeds, replicas > 0, dtypes.Float64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Host == nil || r.Replicas != replicas {
+			t.Errorf("host %v and %d replicas, want a host and %d", r.Host, r.Replicas, replicas)
+		}
+		dims := []int{3, 2}
+		if replicas > 0 {
+			dims = []int{replicas, 3, 2}
+		}
+		exec, err := model.NewExec(r.Backend, r.Store, func(root *model.Scope, x *graph.Node) (*graph.Node, *graph.Node) {
+			s := r.Scope(root)
+			return r.Mean(s, x), r.LogVariance(s, x)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean, logVariance, err := exec.Exec2(fixtures.Tensor(dtypes.Float64, fixtures.Zeros(dims...)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := mean.Size(), 3*max(replicas, 1); got != want {
+			t.Errorf("%d means, want %d", got, want)
+		}
+		for _, v := range fixtures.FromTensor(t, logVariance).Values {
+			if math.Abs(v) > 0 {
+				t.Errorf("the log variance starts at %g, want 0", v)
+			}
+		}
+	}
+}

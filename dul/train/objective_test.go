@@ -1,0 +1,110 @@
+package train_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
+)
+
+// total is the objective of a small network at inputs x, targets y and weights.
+func total(layers nets.Layers, objective train.Objective) func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+	return func(root *model.Scope, in fixtures.Nodes) *graph.Node {
+		r := nets.Regression{Network: nets.MLP{Layers: layers, Widths: []int{3}}}
+		s := r.Scope(root)
+		nll := train.GaussianNLL(r.Mean(s, in["x"]), in["y"], r.LogVariance(s, in["x"]))
+		return objective.Of(nll, in["weights"]).Total
+	}
+}
+
+func TestObjectiveGradient(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 43))
+	layers := dul.Density{Attached: true} // else the energies are constants
+	for _, c := range []struct {
+		dims    []int
+		n       []float64
+		weights []float64
+	}{
+		{[]int{3}, []float64{10}, []float64{1.0 / 3, 1.0 / 3, 1.0 / 3}},
+		{[]int{2, 3}, []float64{10, 7}, []float64{1.0 / 3, 1.0 / 3, 1.0 / 3, 0.5, 0.5, 0}},
+	} {
+		with := func(columns int) []int { return append(append([]int{}, c.dims...), columns) }
+		f := total(layers, train.Objective{N: c.n, LogLikelihoodScale: 0.3})
+		values, noise := fixtures.Explore(t, fixtures.Values{
+			"x":       fixtures.Random(rng, with(4)...),
+			"y":       fixtures.Random(rng, with(1)...),
+			"weights": {Values: c.weights, Dims: with(1)},
+		}, f)
+		fixtures.CheckGradient(t, values, noise, f)
+	}
+}
+
+// The rows that pad a shorter batch change nothing.
+func TestPaddingDoesNotChangeTheObjective(t *testing.T) {
+	rng := rand.New(rand.NewPCG(47, 53))
+	for name, layers := range map[string]nets.Layers{
+		"density": dul.Density{}, "MFVI": baselines.MFVI{}, "Rank1": baselines.Rank1{},
+		"VDropout": baselines.VDropout{}, "MCDropout": baselines.MCDropout{},
+	} {
+		f := total(layers, train.Objective{N: []float64{10}, LogLikelihoodScale: 0.3})
+		x, y := fixtures.Random(rng, 4, 3), fixtures.Random(rng, 4, 1)
+		copy(x.Values[9:], []float64{0, 0, 0})
+		y.Values[3] = 0
+		padded, noise := fixtures.Explore(t, fixtures.Values{
+			"x": x, "y": y, "weights": fixtures.Matrix(4, 1, 1.0/3, 1.0/3, 1.0/3, 0),
+		}, f)
+		short := fixtures.Values{}
+		for path, a := range padded {
+			short[path] = a
+		}
+		firstThree := func(a fixtures.Array) fixtures.Array {
+			return fixtures.Matrix(3, a.Dims[1], a.Values[:3*a.Dims[1]]...)
+		}
+		for _, name := range []string{"x", "y", "weights"} {
+			short[name] = firstThree(padded[name])
+		}
+		shortNoise := make([]fixtures.Array, len(noise))
+		for i, draw := range noise {
+			shortNoise[i] = draw
+			if name != "MFVI" { // whose noise is that of the weights
+				shortNoise[i] = firstThree(draw)
+			}
+		}
+		evaluate := func(values fixtures.Values, noise []fixtures.Array) []fixtures.Array {
+			return fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+				loss := f(s, in)
+				var wrt []*graph.Node
+				for _, path := range values.Parameters() {
+					wrt = append(wrt, in[path])
+				}
+				return append([]*graph.Node{loss}, graph.Gradient(graph.ReduceAllSum(loss), wrt...)...)
+			})
+		}
+		want := evaluate(short, shortNoise)
+		for i, got := range evaluate(padded, noise) {
+			fixtures.Compare(t, name, got, want[i], 1e-13)
+		}
+	}
+}
+
+func TestGaussianNLL(t *testing.T) {
+	values := fixtures.Values{
+		"mean":         fixtures.Matrix(2, 1, 1, -1),
+		"target":       fixtures.Matrix(2, 1, 3, -1),
+		"log_variance": fixtures.Matrix(1, 1, math.Log(4)),
+	}
+	out := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
+		return []*graph.Node{train.GaussianNLL(in["mean"], in["target"], in["log_variance"])}
+	})[0]
+	atMean := 0.5 * math.Log(2*math.Pi*4)
+	fixtures.Compare(t, "NLL", out, fixtures.Matrix(2, 1, atMean+0.5*4/4, atMean), 1e-15)
+}
