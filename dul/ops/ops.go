@@ -181,11 +181,17 @@ func rows(x *Node, first, end int) *Node {
 
 // SumRows adds up the rows: [..., n, m] -> [..., 1, m].
 func SumRows(x *Node) *Node {
+	if x.Shape().Dim(-2) == 1 {
+		return x
+	}
 	return Product(onesLike(x, 1, x.Shape().Dim(-2)), x)
 }
 
 // SumColumns adds up the columns: [..., n, m] -> [..., n, 1].
 func SumColumns(x *Node) *Node {
+	if x.Shape().Dim(-1) == 1 {
+		return x
+	}
 	return Product(x, onesLike(x, x.Shape().Dim(-1), 1))
 }
 
