@@ -32,7 +32,8 @@ step() {
   printf '%s ...\n' "$label"
   (
     exec 9>&-
-    while sleep 5; do
+    # sleep must not hold the terminal's pipe open, nor this loop outlive the script.
+    while sleep 5 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
       printf '    %3d s  %s\n' $((SECONDS - began)) "$(tail -n 1 "$log" | tr -d '\r' | cut -c 1-100)"
     done
   ) &
@@ -186,7 +187,7 @@ set_up_tools() {
   unstamp tools
   mkdir -p "$state/bin"
   step "Go tools (notebook kernel, language server, checker)" \
-    env GOWORK=off GOFLAGS= GOEXPERIMENT= CGO_ENABLED=0 GOBIN="$state/bin" go -C "$root/environment/tools" install -v tool
+    env GOWORK=off GOFLAGS= GOBIN="$state/bin" go -C "$root/environment/tools" install -v tool
   stamp tools "$key"
 }
 
@@ -195,7 +196,7 @@ compile_once() {
   local key
   key=$(fingerprint "$go_version" "$GOFLAGS" "$GOEXPERIMENT" "$(go env GOCACHE)" "$(<"$root/go.sum")")
   if up_to_date compiled "$key"; then return; fi
-  step "Compiling" go -C "$root" build ./...
+  step "Compiling" go -C "$root" build -v ./...
   stamp compiled "$key"
 }
 
@@ -236,9 +237,11 @@ set_up() {
     flock 9
   fi
   set_up_python
-  set_up_tools
+  # The tools are built with the project's settings, so that both share what
+  # they have compiled of the standard library.
   enter
   if with_xla; then check_c_compiler; fi
+  set_up_tools
   set_up_modules
   register_kernel
   compile_once

@@ -90,7 +90,7 @@ def execute(source, target):
         # The reason is in the trace of a compiler error, and on the stderr of a panic.
         failed = cells[max(began)]
         traces = ["\n".join(output.traceback) for output in failed.outputs if output.output_type == "error"]
-        reason = COLOURS.sub("", "\n".join([rules.stream(failed, "stderr"), *traces])).strip().splitlines()
+        reason = COLOURS.sub("", rules.stream(failed, "stderr").strip() or "\n".join(traces)).splitlines()
         say("\n".join("      | " + line for line in reason[:20]))
         status = 1
     part = target.with_name(target.name + ".part")

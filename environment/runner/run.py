@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import psutil
 import rules
 
 HERE = Path(__file__).resolve().parent
+MARK = "DENSITYUNCERTAINTY_RUN"
 BACKEND = re.compile(r"^backend (\S+) .*?, device: ([^;\n]*)", re.MULTILINE)
 
 
@@ -29,24 +31,24 @@ class Outcome:
     device: str = ""
 
 
-def end_with_descendants(process):
-    """Ends a process, the kernel it started, and the programs of that kernel.
+def end_all(mark):
+    """Ends every program that inherited the mark of a run in its environment.
 
-    The kernel leads a session of its own, so ending a process group would miss
-    it. The family is listed before anybody dies: orphans lose their parent.
+    Parents do not tell: the kernel leads a session of its own, and what a dead
+    kernel had started belongs to nobody.
     """
-    try:
-        family = psutil.Process(process.pid).children(recursive=True)
-    except psutil.NoSuchProcess:
+    while True:
         family = []
-    process.kill()
-    for member in family:
-        try:
-            member.kill()
-        except psutil.NoSuchProcess:
-            pass
-    psutil.wait_procs(family, timeout=10)
-    process.wait()
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                    process.kill()
+                    family.append(process)
+            except psutil.Error:  # it ended meanwhile, or is another user's
+                pass
+        if not family:
+            return
+        psutil.wait_procs(family, timeout=10)
 
 
 def run(source, target, limit):
@@ -56,24 +58,29 @@ def run(source, target, limit):
     log = target.with_suffix(".log")
     began = time.monotonic()
     late = threading.Event()
+    mark = str(uuid.uuid4())
     with log.open("wb") as stderr:
         process = subprocess.Popen(
-            [sys.executable, str(HERE / "execute.py"), str(source), str(target)], stderr=stderr
+            [sys.executable, str(HERE / "execute.py"), str(source), str(target)],
+            stderr=stderr,
+            env={**os.environ, MARK: mark},
+            # Ctrl-C is to reach this process only, which then ends the others in order.
+            start_new_session=True,
         )
 
         def stop():
             late.set()
-            end_with_descendants(process)
+            end_all(mark)
 
         timer = threading.Timer(limit, stop)
         timer.start()
         try:
             status = process.wait()
-        except BaseException:  # interrupted: leave nothing running
-            end_with_descendants(process)
-            raise
         finally:
+            # Also when interrupted, and when the kernel died before its programs.
             timer.cancel()
+            end_all(mark)
+            process.wait()
     outcome = Outcome(time.monotonic() - began)
     if late.is_set():
         outcome.complaints.append(rules.Complaint("time-limit", f"did not end within {limit:.0f} s"))
@@ -98,10 +105,11 @@ def output_text(notebook):
 
 
 def export(executed, page):
-    """Writes an executed notebook as a page of HTML that stands alone."""
+    """Writes an executed notebook as one HTML file; only its formulas need the network, for MathJax."""
     from nbconvert import HTMLExporter  # slow to load, and not always needed
 
-    body, _ = HTMLExporter(template_name="lab").from_filename(str(executed))
+    # Only widgets need require.js, and they do not work in a page without a kernel.
+    body, _ = HTMLExporter(template_name="lab", require_js_url="").from_filename(str(executed))
     page.parent.mkdir(parents=True, exist_ok=True)
     part = page.with_name(page.name + ".part")
     part.write_text(body, encoding="utf-8")

@@ -8,6 +8,9 @@ import contextlib
 import copy
 import io
 import json
+import os
+import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -17,19 +20,11 @@ from unittest import mock
 
 import psutil
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+import cli
+import rules
+import run
 
-import __main__ as main_module  # noqa: E402
-import rules  # noqa: E402
-import run  # noqa: E402
-
-if not hasattr(main_module, "one"):  # started by unittest, whose own module this is
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location("runner_main", Path(__file__).with_name("__main__.py"))
-    main_module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(main_module)
-
+FOREVER = '%%\nfmt.Print("x")\ntime.Sleep(time.Hour)'
 HELLO = '%%\nfmt.Println("backend go:x (why), device: Some CPU, 2 cores; a note")'
 
 
@@ -114,6 +109,22 @@ class Source(unittest.TestCase):
         self.assertEqual(rules.words(notebook(prose(text), code("not this"))), 9)
 
 
+def still_running(mark):
+    """The programs that inherited a mark in their environment, after a moment to end."""
+    for _ in range(50):
+        left = []
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get("RUNNER_TEST") == mark and process.status() != psutil.STATUS_ZOMBIE:
+                    left.append(process.cmdline())
+            except psutil.Error:
+                pass
+        if not left:
+            break
+        time.sleep(0.1)
+    return left
+
+
 class Run(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -156,14 +167,18 @@ class Run(unittest.TestCase):
 
     def test_time_limit(self):
         began = time.monotonic()
-        outcome = self.outcome(notebook(code('%%\nfmt.Print("x")\nselect {\ncase <-time.After(time.Hour):\n}')), limit=10)
+        mark = str(self.folder)
+        with mock.patch.dict(os.environ, RUNNER_TEST=mark):
+            outcome = self.outcome(notebook(code(FOREVER)), limit=10)
         self.assertEqual(names(outcome.complaints), ["time-limit"])
         self.assertLess(time.monotonic() - began, 40)
-        left = [process for process in psutil.process_iter(["cwd"]) if process.info["cwd"] == str(self.folder)]
-        self.assertEqual(left, [], "programs of the notebook are still running")
+        self.assertEqual(still_running(mark), [])
 
     def test_killed_kernel(self):
-        outcome = self.outcome(notebook(code("!kill -9 $PPID"), code(HELLO)), limit=60)
+        mark = str(self.folder)
+        with mock.patch.dict(os.environ, RUNNER_TEST=mark):
+            outcome = self.outcome(notebook(code("!kill -9 $PPID"), code(HELLO)), limit=60)
+        self.assertEqual(still_running(mark), [])
         self.assertEqual(names(outcome.complaints)[0], "died", outcome)
 
     def test_not_a_notebook(self):
@@ -184,7 +199,7 @@ class Program(unittest.TestCase):
         printed = io.StringIO()
         argv = ["runner", *map(str, paths), "--out", str(self.folder / "out"), *arguments]
         with mock.patch.object(sys, "argv", argv), contextlib.redirect_stdout(printed):
-            return main_module.main(), printed.getvalue()
+            return cli.main(), printed.getvalue()
 
     def test_good(self):
         status, printed = self.program({"good.ipynb": good()}, "--strict")
@@ -213,6 +228,61 @@ class Program(unittest.TestCase):
         status, printed = self.program({"slow.ipynb": slow})
         self.assertEqual(status, 1)
         self.assertIn("did not end within 5 s", printed)
+
+
+class Interruption(unittest.TestCase):
+    def test_nothing_is_left_running(self):
+        runner = Path(__file__).resolve().parent
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "slow.ipynb"
+                path.write_text(json.dumps(notebook(code("%%\nfmt.Print(1)"), code(FOREVER))))
+                process = subprocess.Popen(
+                    [sys.executable, runner, path, "--out", folder],
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    env={**os.environ, "RUNNER_TEST": folder},
+                )
+                for line in process.stdout:
+                    if "code cell 2" in line:
+                        break
+                self.assertNotEqual(still_running(folder), [])
+                process.send_signal(number)
+                _, message = process.communicate(timeout=30)
+                self.assertEqual((process.returncode, message.strip()), (130, "interrupted"))
+                self.assertEqual(still_running(folder), [])
+
+
+class Commands(unittest.TestCase):
+    """The commands refuse wrong arguments before they set anything up."""
+
+    def status(self, *command):
+        folder = Path(__file__).resolve().parent.parent
+        done = subprocess.run([folder / command[0], *command[1:]], check=False, capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_wrong_arguments(self):
+        for command, text in (
+            (("setup", "now"), '"now"'),
+            (("reproduce", "--fast"), '"--fast"'),
+            (("reproduce", "--only"), "--only needs the name"),
+            (("reproduce", "--only", "no-such-notebook"), 'no notebook "no-such-notebook"; there are:'),
+            (("reproduce", "--only=../x"), 'no notebook "../x"'),
+            (("test", "everything"), '"everything"'),
+            (("lab", "--port"), "--port needs a number"),
+            (("lab", "--port=http"), '"http" is not a port number'),
+        ):
+            status, printed = self.status(*command)
+            self.assertEqual(status, 2, (command, printed))
+            self.assertIn(text, printed)
+            self.assertIn(f"./environment/{command[0]} --help", printed)
+
+    def test_help(self):
+        for command in ("setup", "reproduce", "test", "lab"):
+            status, printed = self.status(command, "--help")
+            self.assertEqual(status, 0, command)
+            self.assertTrue(printed.startswith(f"Usage: ./environment/{command}"), printed)
 
 
 if __name__ == "__main__":
