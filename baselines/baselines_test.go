@@ -58,7 +58,7 @@ func TestFamilies(t *testing.T) {
 				input := tensors.FromFlatDataAndDimensions(x, dims...)
 				var outputs [][]float32
 				for range 2 {
-					y, err := exec.Exec1(input)
+					y, err := exec.Call1(input)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -98,7 +98,7 @@ func ExampleMFVI() {
 		return
 	}
 	network := nets.MLP{Layers: baselines.MFVI{}, Widths: []int{50, 50}}
-	y, err := model.ExecOnce(backend, model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+	y, err := model.CallOnce(backend, model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 		return network.Apply(s, x, 1)
 	}, [][]float32{{1, 2, 3}, {4, 5, 6}})
 	if err != nil {

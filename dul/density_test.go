@@ -165,7 +165,7 @@ func TestClipLimitsTheEnergy(t *testing.T) {
 func TestInitialNoise(t *testing.T) {
 	kl := func(l dul.Density) float64 {
 		t.Helper()
-		tensor, err := model.ExecOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+		tensor, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 			return stochastic.TallyOf(l.Dense(s.In("layer"), x, 3).Graph()).KL
 		}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(2, 4)))
 		if err != nil {
@@ -185,7 +185,7 @@ func TestInitialNoise(t *testing.T) {
 
 func TestDensityRejectsNegativeSettings(t *testing.T) {
 	for _, l := range []dul.Density{{PriorStd: -1}, {InitStd: -1}} {
-		_, err := model.ExecOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+		_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 			return l.Dense(s.In("layer"), x, 3)
 		}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(2, 4)))
 		if err == nil {

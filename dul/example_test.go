@@ -20,7 +20,7 @@ func ExampleDensity_Dense() {
 		return
 	}
 	layer := dul.Density{InitStd: 0.1}
-	out, err := model.ExecOnceN(backend, model.NewStore(), func(s *model.Scope, h *graph.Node) []*graph.Node {
+	out, err := model.CallOnceN(backend, model.NewStore(), func(s *model.Scope, h *graph.Node) []*graph.Node {
 		y := layer.Dense(s.In("layer"), h, 3)
 		return []*graph.Node{y, stochastic.TallyOf(h.Graph()).Energies[0]}
 	}, [][]float64{{1, 1}, {10, -10}})

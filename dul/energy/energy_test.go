@@ -168,7 +168,7 @@ func TestZeroFactorsNeverMove(t *testing.T) {
 		m := energy.Rank1Mixture{Fraction: 0.5, ZeroFactors: zero}
 		store := model.NewStore()
 		params.SetSeeds(store, 1)
-		gradient, err := model.ExecOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		gradient, err := model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 			ll := m.Dense(s.In("energy"), x).LogLikelihood
 			return graph.Gradient(graph.ReduceAllMean(ll), store.GetVariable("/energy/factors").NodeValue(x))[0]
 		}, fixtures.Tensor(dtypes.Float64, x))

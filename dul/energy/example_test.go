@@ -18,7 +18,7 @@ func ExampleLDL() {
 		fmt.Println(err)
 		return
 	}
-	out, err := model.ExecOnceN(backend, model.NewStore(), func(s *model.Scope, h *graph.Node) []*graph.Node {
+	out, err := model.CallOnceN(backend, model.NewStore(), func(s *model.Scope, h *graph.Node) []*graph.Node {
 		terms := energy.LDL{}.Dense(s.In("energy"), h)
 		return []*graph.Node{terms.Energy, terms.LogLikelihood}
 	}, [][]float64{{0, 0}, {3, 4}})

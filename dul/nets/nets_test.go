@@ -33,7 +33,7 @@ func TestMLP(t *testing.T) {
 }
 
 func TestMLPRejectsBadWidths(t *testing.T) {
-	_, err := model.ExecOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+	_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 		return nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{3, 0}}.Apply(s, x, 1)
 	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(2, 2)))
 	if err == nil {
@@ -64,7 +64,7 @@ func TestNewRegression(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mean, logVariance, err := exec.Exec2(fixtures.Tensor(dtypes.Float64, fixtures.Zeros(dims...)))
+		mean, logVariance, err := exec.Call2(fixtures.Tensor(dtypes.Float64, fixtures.Zeros(dims...)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func starts(t *testing.T, store *model.Store, replicas int, names ...string) map
 	if replicas > 0 {
 		dims = []int{replicas, 1, 1}
 	}
-	results, err := model.ExecOnceN(fixtures.Backend(t), store, func(s *model.Scope, in []*graph.Node) []*graph.Node {
+	results, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, in []*graph.Node) []*graph.Node {
 		var out []*graph.Node
 		for _, name := range names {
 			out = append(out, params.New(s.At("layer"), in[0], name, params.Weight, params.Normal(0, 1), 4, 6))
@@ -89,7 +89,7 @@ func TestStoreWithoutSeedsDrawsOne(t *testing.T) {
 }
 
 func TestWrongNumberOfSeeds(t *testing.T) {
-	_, err := model.ExecOnce(fixtures.Backend(t), seeded(1, 2), func(s *model.Scope, x *graph.Node) *graph.Node {
+	_, err := model.CallOnce(fixtures.Backend(t), seeded(1, 2), func(s *model.Scope, x *graph.Node) *graph.Node {
 		return params.New(s, x, "a", params.Weight, params.Constant(0), 2, 2)
 	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(3, 1, 1)))
 	if err == nil {
@@ -100,7 +100,7 @@ func TestWrongNumberOfSeeds(t *testing.T) {
 func TestRoleOf(t *testing.T) {
 	roles := []params.Role{params.Weight, params.Variational, params.Generative, params.Likelihood}
 	store := seeded(1)
-	_, err := model.ExecOnceN(fixtures.Backend(t), store, func(s *model.Scope, in []*graph.Node) []*graph.Node {
+	_, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, in []*graph.Node) []*graph.Node {
 		var out []*graph.Node
 		for i, role := range roles {
 			out = append(out, params.New(s.In("layer_%d", i).In("energy"), in[0], "p", role, params.Constant(0), 1, 2))

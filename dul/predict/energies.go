@@ -36,12 +36,13 @@ func Energies(ctx context.Context, r *nets.Regression, x []float64, d, samples i
 		if sheet != nil {
 			stochastic.SetNoise(x.Graph(), sheet)
 		}
-		r.Mean(r.Scope(root), x)
+		mean := r.Mean(r.Scope(root), x)
 		energies := stochastic.TallyOf(x.Graph()).Energies
 		if len(energies) == 0 {
 			panic(errors.New("no layer of the network has an energy model"))
 		}
-		return energies
+		// The Go backend fails on graphs whose last node is not an output.
+		return append(energies[:len(energies):len(energies)], mean)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("building the energies: %w", err)
@@ -62,10 +63,11 @@ func Energies(ctx context.Context, r *nets.Regression, x []float64, d, samples i
 		if err != nil {
 			return nil, fmt.Errorf("sample %d: %w", m, err)
 		}
+		layers := out[:len(out)-1]
 		if sums == nil {
-			sums = make([][]float64, len(out))
+			sums = make([][]float64, len(layers))
 		}
-		for l, energy := range out {
+		for l, energy := range layers {
 			values, err := float64s(energy)
 			if err != nil {
 				return nil, err

@@ -110,7 +110,7 @@ func draw(ctx context.Context, r *nets.Regression, x [][]float64, d, samples int
 				return nil, err
 			}
 		}
-		out, err := exec.Exec(inputs)
+		out, err := exec.Call(inputs)
 		if err != nil {
 			return nil, fmt.Errorf("sample %d: %w", m, err)
 		}

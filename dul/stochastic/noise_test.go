@@ -195,7 +195,7 @@ func TestNoiseWithoutSourceIsDrawnInTheGraph(t *testing.T) {
 	}
 	var draws [][]float64
 	for range 2 {
-		y, err := exec.Exec1(fixtures.Tensor(dtypes.Float64, fixtures.Zeros(1, 1)))
+		y, err := exec.Call1(fixtures.Tensor(dtypes.Float64, fixtures.Zeros(1, 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func TestNoiseWithoutSourceIsDrawnInTheGraph(t *testing.T) {
 }
 
 func TestReplicatedHostRejectsOtherShapes(t *testing.T) {
-	_, err := model.ExecOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+	_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 		stochastic.SetNoise(x.Graph(), stochastic.NewReplicatedHost([]uint64{1, 2}).NewSheet())
 		return stochastic.Draw(s, x, stochastic.Gaussian(), 2, 2)
 	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(3, 1, 1)))

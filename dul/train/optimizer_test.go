@@ -47,7 +47,7 @@ func TestOptimizersMatchTheRecordedTraces(t *testing.T) {
 				for i := range steps {
 					row := func(a fixtures.Array) fixtures.Array { return fixtures.Matrix(1, n, a.Values[i*n:(i+1)*n]...) }
 					scalar := func(v float64) fixtures.Array { return fixtures.Array{Values: []float64{v}} }
-					got, err := exec.Exec1(
+					got, err := exec.Call1(
 						fixtures.Tensor(dtype, row(gradients)),
 						fixtures.Tensor(dtype, scalar(known.schedule(i, steps))),
 						fixtures.Tensor(dtype, scalar(float64(i+1))))

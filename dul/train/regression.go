@@ -239,7 +239,7 @@ func (c *compiledStep) execute(b *batch, dtype dtypes.DType, rate float64, t int
 		}
 	}
 	c.executed = true
-	return c.exec.Exec1(args...)
+	return c.exec.Call1(args...)
 }
 
 func scalar(dtype dtypes.DType, value float64) *tensors.Tensor {

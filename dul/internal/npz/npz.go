@@ -191,7 +191,7 @@ func decodeNPY(raw []byte) (array, error) {
 		return array{}, errors.New("big-endian arrays are not supported")
 	}
 	if fortran[1] == "True" && len(arr.shape) > 1 {
-		return array{}, errors.New("Fortran-order arrays are not supported")
+		return array{}, errors.New("arrays in Fortran order are not supported")
 	}
 	var err error
 	arr.data, err = decodeValues(arr.dtype, raw[start+length:], count)
