@@ -124,7 +124,7 @@ func TestOpenRejects(t *testing.T) {
 		"need 16 bytes": {"a.npy": good[:len(good)-1]},
 		"not supported": {"a.npy": npy(t, "<c8", "(1,)", "False", []float64{1})},
 		"big-endian":    {"a.npy": npy(t, ">f8", "(1,)", "False", []float64{1})},
-		"Fortran-order": {"a.npy": npy(t, "<f8", "(1, 1)", "True", []float64{1})},
+		"Fortran order": {"a.npy": npy(t, "<f8", "(1, 1)", "True", []float64{1})},
 		"not an .npy":   {"a.txt": good},
 		"too large":     {"a.npy": npy(t, "<i8", "(1,)", "False", []int64{math.MaxInt64})},
 	} {
