@@ -285,5 +285,20 @@ class Commands(unittest.TestCase):
             self.assertTrue(printed.startswith(f"Usage: ./environment/{command}"), printed)
 
 
+class Formulas(unittest.TestCase):
+    """Formulas of exported pages are MathML, so that the pages need no network."""
+
+    def test_block_and_inline(self):
+        page = run.formulas_as_mathml(r"<p>so $x_i &lt; 1$ and $$\frac{1}{2} \sum_j z_j^2$$ hold</p>")
+        self.assertNotIn("$", page)
+        self.assertEqual(page.count("<math"), 2)
+        self.assertIn('display="block"', page)
+        self.assertIn("mfrac", page)
+
+    def test_money_and_broken_tex_stay(self):
+        self.assertEqual(run.formulas_as_mathml("costs 5$ here"), "costs 5$ here")
+        self.assertIn("<code>", run.formulas_as_mathml(r"$\begin{matrix$"))
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
