@@ -1,0 +1,74 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/render"
+)
+
+// An Inspection is the inside of one trained toy network along the toy's grid.
+type Inspection struct {
+	// X is the grid, Mean and Std the moments of the predictive draws there, all
+	// in the units of the data.
+	X, Mean, Std []float64
+	// Energies are those of each layer's input, [layers][len(X)], means over the draws.
+	Energies [][]float64
+	// TrainX and TrainY are the training data.
+	TrainX, TrainY []float64
+}
+
+// Inspect trains one toy experiment of a method with energy models as Run does,
+// and returns the layers' energies as well. It calls progress, which may be nil,
+// with the fraction of the training that is done.
+func (r *Runner) Inspect(ctx context.Context, e experiment.Experiment, progress func(done float64, note string)) (inside Inspection, err error) {
+	// GoMLX reports what is wrong with a graph by panicking.
+	defer func() {
+		if problem := recover(); problem != nil {
+			err = fmt.Errorf("runner: inspecting %v: %v", e, problem)
+		}
+	}()
+	if e.Study != experiment.Toy {
+		return Inspection{}, fmt.Errorf("runner: inspecting %v: only the toy has a grid to look along", e)
+	}
+	recipe, err := RecipeOf(e)
+	if err != nil {
+		return Inspection{}, err
+	}
+	t, err := toyTask(e)
+	if err != nil {
+		return Inspection{}, err
+	}
+	training, err := recipe.regression(e)
+	if err != nil {
+		return Inspection{}, err
+	}
+	training.Seeds = []uint64{trainingSeed(e)}
+	training.Progress = func(p train.Progress) {
+		if progress != nil {
+			progress(float64(p.Done)/float64(p.Total), fmt.Sprintf("loss %.3g", p.Loss))
+		}
+	}
+	fitted, err := training.Fit(ctx, r.backend, t.train)
+	if err != nil {
+		return Inspection{}, fmt.Errorf("%v: %w", e, err)
+	}
+	draws, err := predict.Regression(ctx, fitted, t.inputs, t.train.D, e.Samples)
+	if err != nil {
+		return Inspection{}, fmt.Errorf("%v: predicting: %w", e, err)
+	}
+	energies, err := predict.Energies(ctx, fitted, t.inputs, t.train.D, e.Samples)
+	if err != nil {
+		return Inspection{}, fmt.Errorf("%v: energies: %w", e, err)
+	}
+	summary, err := evaluateToy(t, draws)
+	if err != nil {
+		return Inspection{}, fmt.Errorf("%v: evaluating: %w", e, err)
+	}
+	s := summary.Series
+	return Inspection{X: s[render.SeriesX], Mean: s[render.SeriesMean], Std: s[render.SeriesStd], Energies: energies,
+		TrainX: s[render.SeriesTrainX], TrainY: s[render.SeriesTrainY]}, nil
+}
