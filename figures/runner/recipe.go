@@ -90,7 +90,7 @@ func Differences() []Difference {
 	}
 	return []Difference{
 		{"noise", "gaussian", "uniform01", "distribution of the density layer's noise", flag(func(r *Recipe) *bool { return &r.Uniform }, "uniform01", "gaussian")},
-		{"init_std", "0.03", "0.1", "posterior standard deviation at the start; U[0,1) has 0.289 times the deviation of N(0,1), so 0.1 of the one is 0.03 of the other", positive(func(r *Recipe) *float64 { return &r.InitStd })},
+		{"init_std", "0.03", "0.1", "posterior standard deviation at the start of the density layer; the text states 0.1, which fits U[0,1) noise with its deviation of 0.289 and is too much for N(0,1)", positive(func(r *Recipe) *float64 { return &r.InitStd })},
 		{"prior_std", "density 1, rank1 and mfvi 0.1; mfvi on the toy 1", "density 1, rank1 and mfvi 0.1", "standard deviation of the method's prior", positive(func(r *Recipe) *float64 { return &r.PriorStd })},
 		{"hidden_layers", "2", "3", "hidden layers of the UCI networks", count(func(r *Recipe) *int { return &r.HiddenLayers })},
 		{"width", "50, protein and year 100", "50", "units of a hidden layer", count(func(r *Recipe) *int { return &r.Width })},

@@ -56,6 +56,7 @@ func List() []Named {
 		{"uci-rmse", "UCI root mean squared error, ours beside the paper's", UCIRMSE},
 		{"uci-density", "both metrics of the density layer on UCI, and which method is best in ours", UCIDensity},
 		{"uci-datasets", "UCI data sets: size and dimension, measured beside the paper's", UCIDatasets},
+		{"uci-agreement", "on how many UCI data sets each method's number agrees with the paper's", UCIAgreement},
 		{"uci-claims", "on how many UCI data sets density uncertainty is best, ours and the paper's", UCIClaims},
 		{"uci-released", "UCI with the released settings beside measurements of the authors' code", UCIReleased},
 		{"gap-ratio", "Figure 1 in numbers: uncertainty inside the gap over that at the data", GapRatios},
