@@ -243,6 +243,8 @@ class Interruption(unittest.TestCase):
                     stderr=subprocess.PIPE,
                     text=True,
                     env={**os.environ, "RUNNER_TEST": folder},
+                    # A shell starts background jobs with Ctrl-C ignored, which children inherit.
+                    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
                 )
                 for line in process.stdout:
                     if "code cell 2" in line:
