@@ -207,7 +207,6 @@ func (r Recipe) regression(e experiment.Experiment) (train.Regression, error) {
 	if e.Study == experiment.Toy {
 		t.Schedule = train.Cosine(toyRate)
 		t.Groups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}
-		t.PretrainGroups = []train.Group{{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{}, Rate: toyPretrainRate / toyRate}}
 		return t, nil
 	}
 	t.Schedule = train.Cosine(learningRate)

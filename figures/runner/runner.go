@@ -220,11 +220,8 @@ const (
 	toyN        = 100
 	toyNoiseStd = 3.0
 	toyRate     = 1e-3
-	// toyPretrainRate lets the energy models reach their maximum-likelihood
-	// fit within the pretraining.
-	toyPretrainRate = 1e-2
-	gridEnd         = 6.0
-	gridStep        = 0.05
+	gridEnd     = 6.0
+	gridStep    = 0.05
 )
 
 // toyTask draws the cubic data of a seed; it predicts on an even grid.
