@@ -36,7 +36,7 @@ type Density struct {
 	// and eta; 0 means 1 (section 4: searched over {0.1, 1, 10}).
 	PriorStd float64
 	// InitStd is the posterior standard deviation sqrt(gamma), sqrt(beta) at
-	// the start; 0 means 1e-3 (section 4).
+	// the start; 0 means 1e-3 (section 4; the appendix has 0.1 for UCI).
 	InitStd float64
 	// Noise is the distribution of the noise; the zero value is Gaussian.
 	// stochastic.Uniform01() is what the released code draws.
@@ -45,8 +45,11 @@ type Density struct {
 	// code does. It breaks Var proportional to E for improbable inputs.
 	Clip bool
 	// Attached lets the gradient of the noise flow through the energy into the
-	// energy model and the input. By default both are constants for it: the
-	// energy model learns from the generative objective alone.
+	// energy model and the input, and that of the generative objective into the
+	// input, so that the network's weights then also change to make activations
+	// probable. By default input and energy are constants for both gradients:
+	// the energy model learns from the generative objective alone, and nothing
+	// else learns from it.
 	Attached bool
 	// PlainBias gives the variance the paper's form gamma E + beta. The default
 	// is gamma E + beta D/2 (D features): D/2 is the mean energy of a fitted

@@ -80,5 +80,3 @@ func (o Objective) perExample(like *graph.Node) *graph.Node {
 func WeightedSum(x, weights *graph.Node) *graph.Node {
 	return ops.TransposedProduct(weights, x)
 }
-
-func zeros(g *graph.Graph, shape shapes.Shape) *graph.Node { return graph.Zeros(g, shape) }

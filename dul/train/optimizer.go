@@ -100,7 +100,7 @@ func withDecay(gradient, value *graph.Node, decay float64) *graph.Node {
 
 // slot is a state variable of an optimizer, of the parameter's shape, starting at 0.
 func slot(s *model.Scope, name string, value *graph.Node) *model.Variable {
-	return s.WithInitializer(zeros).VariableWithShape(name, value.Shape()).SetTrainable(false)
+	return s.WithInitializer(graph.Zeros).VariableWithShape(name, value.Shape()).SetTrainable(false)
 }
 
 // A Group is a set of parameters that one optimizer trains.

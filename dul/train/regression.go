@@ -52,7 +52,7 @@ type Progress struct {
 }
 
 // Fit trains one model. The result is determined by the data and Seeds[0] on
-// one backend.
+// one backend. A network that cannot be built is an error, not a panic.
 func (t Regression) Fit(ctx context.Context, backend compute.Backend, set Set) (*nets.Regression, error) {
 	return t.fit(ctx, backend, []Set{set}, false)
 }
@@ -61,7 +61,9 @@ func (t Regression) Fit(ctx context.Context, backend compute.Backend, set Set) (
 // than one after the other. Sets may differ in size as long as their epochs
 // have the same number of batches; shorter batches are padded with examples of
 // weight zero. Replica r sees the same initial values and order as Fit with
-// Seeds[r] alone, and the same noise where none of its batches is padded.
+// Seeds[r] alone and, on the pure Go backend, the same noise where none of its
+// batches is padded; other backends draw the noise of all replicas from
+// Seeds[0].
 func (t Regression) FitReplicas(ctx context.Context, backend compute.Backend, sets []Set) (*nets.Regression, error) {
 	return t.fit(ctx, backend, sets, true)
 }
@@ -118,6 +120,11 @@ type phase struct {
 
 func (r *run) phase(ctx context.Context, p phase) error {
 	steps := map[int]*compiledStep{}
+	defer func() {
+		for _, step := range steps {
+			step.exec.Finalize()
+		}
+	}()
 	total := p.epochs * r.data.steps
 	for epoch := range p.epochs {
 		r.data.shuffle()
@@ -148,9 +155,6 @@ func (r *run) phase(ctx context.Context, p phase) error {
 		if r.Progress != nil {
 			r.Progress(Progress{Done: r.done, Total: r.total, Pretraining: p.generative, Loss: meanOf(losses)})
 		}
-	}
-	for _, step := range steps {
-		step.exec.Finalize()
 	}
 	return nil
 }

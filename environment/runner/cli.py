@@ -27,7 +27,10 @@ def one(path, options):
         outcome = run.run(path, executed, limit)
         outcome.complaints[:0] = complaints
         if outcome.notebook is not None:
-            run.export(executed, options.out / "html" / (path.stem + ".html"))
+            try:
+                run.export(executed, options.out / "html" / (path.stem + ".html"))
+            except Exception as error:  # One page less must not cost the other notebooks.
+                outcome.complaints.append(rules.Complaint("export", f"cannot be shown as a page: {error!r}"))
     for complaint in outcome.complaints:
         print(f"    FAIL {path.name}: {complaint}", flush=True)
     return outcome

@@ -18,7 +18,7 @@ import (
 // The studies.
 const (
 	Toy = "toy" // one-dimensional regression, paper Figure 1
-	UCI = "uci" // UCI regression benchmarks, paper section 5 and its appendix tables
+	UCI = "uci" // UCI regression benchmarks, the paper's appendix
 )
 
 // The methods, by the names that the command line, the store and the tables share.
@@ -66,7 +66,7 @@ type Experiment struct {
 	Dataset  string            `json:"dataset"`           // ToyCubic or one of Datasets
 	Splits   string            `json:"splits"`            // GalSplits or RandomSplits; "" for the toy
 	Split    int               `json:"split"`             // 0-based; 0 for the toy
-	Seed     uint64            `json:"seed"`              // every random choice of the run comes from it
+	Seed     uint64            `json:"seed"`              // every random choice comes from it; off the pure Go backend noise also depends on what shares the batch
 	Epochs   int               `json:"epochs"`            // passes over the training part; gradient steps for the toy
 	Samples  int               `json:"samples"`           // Monte Carlo samples at prediction
 	Fidelity string            `json:"fidelity"`          // Paper or Released

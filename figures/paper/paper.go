@@ -41,12 +41,6 @@ type Cell struct {
 	Note string // any other remark, for example "out of memory"
 }
 
-// HasMean reports whether the paper prints a number.
-func (c Cell) HasMean() bool { return !math.IsNaN(c.Mean) }
-
-// HasStd reports whether the paper prints a standard deviation.
-func (c Cell) HasStd() bool { return !math.IsNaN(c.Std) }
-
 // Lookup returns a cell by the names that the paper uses, and whether there is one.
 func Lookup(table, row, column string) (Cell, bool) {
 	for _, c := range cells() {

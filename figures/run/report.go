@@ -1,6 +1,8 @@
 package run
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -83,9 +85,12 @@ func (r *Reporter) update(done float64, note string) {
 func (r *Reporter) end(err error) {
 	r.done += cost(r.batch)
 	outcome := "done"
-	if err != nil {
+	switch {
+	case errors.Is(err, context.Canceled):
+		outcome = "stopped"
+	case err != nil:
 		outcome = "FAILED: " + err.Error()
-	} else {
+	default:
 		r.runsDone += len(r.batch)
 	}
 	if r.open {

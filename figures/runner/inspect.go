@@ -38,7 +38,7 @@ func (r *Runner) Inspect(ctx context.Context, e experiment.Experiment, progress 
 	if err != nil {
 		return Inspection{}, err
 	}
-	t, err := toyTask(e)
+	t, err := toyTask(ctx, e)
 	if err != nil {
 		return Inspection{}, err
 	}

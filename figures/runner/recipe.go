@@ -46,7 +46,7 @@ type Recipe struct {
 // A Difference is one named option of an experiment.
 type Difference struct {
 	Name            string // of the option
-	Paper, Released string // its values in the two fidelities, for the density layer on UCI
+	Paper, Released string // its values in the two fidelities, for UCI
 	Doc             string
 	set             func(*Recipe, string) error
 }
@@ -90,16 +90,16 @@ func Differences() []Difference {
 	}
 	return []Difference{
 		{"noise", "gaussian", "uniform01", "distribution of the density layer's noise", flag(func(r *Recipe) *bool { return &r.Uniform }, "uniform01", "gaussian")},
-		{"init_std", "0.03", "0.1", "posterior standard deviation at the start of the density layer; the text states 0.1, which fits U[0,1) noise with its deviation of 0.289 and is too much for N(0,1)", positive(func(r *Recipe) *float64 { return &r.InitStd })},
+		{"init_std", "density 0.03, mfvi 0.01, rank1 0.1", "0.1", "posterior standard deviation at the start; the text states 0.1, which suits U[0,1) noise with its deviation of 0.289 but is too much for N(0,1), and with which MFVI does not fit", positive(func(r *Recipe) *float64 { return &r.InitStd })},
 		{"prior_std", "density 1, rank1 and mfvi 0.1; mfvi on the toy 1", "density 1, rank1 and mfvi 0.1", "standard deviation of the method's prior", positive(func(r *Recipe) *float64 { return &r.PriorStd })},
 		{"hidden_layers", "2", "3", "hidden layers of the UCI networks", count(func(r *Recipe) *int { return &r.HiddenLayers })},
 		{"width", "50, protein and year 100", "50", "units of a hidden layer", count(func(r *Recipe) *int { return &r.Width })},
 		{experiment.OptionClip, "false", "true", "energies are clipped to [0, D]", flag(func(r *Recipe) *bool { return &r.Clip }, "true", "false")},
-		{"detach", "true", "true", "input and energy are constants for the noise's gradient", flag(func(r *Recipe) *bool { return &r.Attached }, "false", "true")},
-		{"variance", "half-d", "half-d", "gamma E + beta D/2, or as the text has it gamma E + beta (plain)", flag(func(r *Recipe) *bool { return &r.PlainBias }, "plain", "half-d")},
-		{"energy_optimizer", "own", "joint", "the energy models have an Adam of their own, or share the weights' SGD with the generative objective times 0.01", flag(func(r *Recipe) *bool { return &r.Joint }, "joint", "own")},
+		{"detach", "true", "true", "input and energy are constants for the gradients of noise and generative objective; the text does not say", flag(func(r *Recipe) *bool { return &r.Attached }, "false", "true")},
+		{"variance", "half-d", "half-d", "gamma E + beta D/2 (D inputs), or gamma E + beta as the text has it (plain)", flag(func(r *Recipe) *bool { return &r.PlainBias }, "plain", "half-d")},
+		{"energy_optimizer", "own", "joint", "the energy models have an Adam of their own with decay 1e-5, or share the weights' SGD with decay 1e-4 and the generative objective times 0.01; the text does not say", flag(func(r *Recipe) *bool { return &r.Joint }, "joint", "own")},
 		{"decay", "weights", "all", "what the weight decay of 1e-4 applies to", flag(func(r *Recipe) *bool { return &r.DecayAll }, "all", "weights")},
-		{"pretrain_epochs", "10", "10", "epochs of generative pretraining", count(func(r *Recipe) *int { return &r.PretrainEpochs })},
+		{"pretrain_epochs", "10", "10", "epochs of generative pretraining; the text has none", count(func(r *Recipe) *int { return &r.PretrainEpochs })},
 		{"mixture_factors", "orthogonal", "zeros", "start of the rank-1 factors", flag(func(r *Recipe) *bool { return &r.ZeroFactors }, "zeros", "orthogonal")},
 		{"mixture_fraction", "0.1", "0.1", "rank-1 components as a fraction of the layer's width", positive(func(r *Recipe) *float64 { return &r.Rank1 })},
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"syscall"
 	"time"
@@ -51,6 +53,9 @@ func (r *Runner) Run(ctx context.Context, batch []experiment.Experiment, progres
 	defer func() {
 		if problem := recover(); problem != nil {
 			err = fmt.Errorf("runner: %v: %v", batch[0], problem)
+			if _, bug := problem.(runtime.Error); bug {
+				err = fmt.Errorf("%w\n%s", err, debug.Stack())
+			}
 		}
 	}()
 	recipe, err := RecipeOf(batch[0])
@@ -63,7 +68,7 @@ func (r *Runner) Run(ctx context.Context, batch []experiment.Experiment, progres
 	}
 	tasks := make([]task, len(batch))
 	for i, e := range batch {
-		if tasks[i], err = prepare(e); err != nil {
+		if tasks[i], err = prepare(ctx, e); err != nil {
 			return nil, err
 		}
 	}
@@ -161,8 +166,12 @@ func trainingSeed(e experiment.Experiment) uint64 {
 }
 
 // uciTask loads one split of a UCI set and standardises it by its training part.
-func uciTask(e experiment.Experiment) (task, error) {
-	data, err := datasets.UCI(e.Dataset)
+func uciTask(ctx context.Context, e experiment.Experiment) (task, error) {
+	load := func() (*datasets.Regression, error) { return datasets.UCI(e.Dataset) }
+	if e.Dataset == experiment.Year { // may be downloaded, which Ctrl-C must be able to stop
+		load = func() (*datasets.Regression, error) { return datasets.Year(ctx, nil) }
+	}
+	data, err := load()
 	if err != nil {
 		return task{}, err
 	}
@@ -225,7 +234,7 @@ const (
 )
 
 // toyTask draws the cubic data of a seed; it predicts on an even grid.
-func toyTask(e experiment.Experiment) (task, error) {
+func toyTask(_ context.Context, e experiment.Experiment) (task, error) {
 	data := datasets.ToyCubic(toyN, toyNoiseStd, e.Seed)
 	rows := make([]int, data.N)
 	for i := range rows {

@@ -8,7 +8,7 @@ import (
 
 // UCIAgreement counts, for each method and each of the two metrics, on how many data sets our number is
 // better than the paper's, agrees with it or is worse (see Difference), and on how many there is nothing
-// to compare: no full-scale number of ours, or none of theirs.
+// to compare: no complete full-scale number of ours, or none of theirs.
 func UCIAgreement(lines []results.Result) (Table, error) {
 	t := Table{
 		Name:    "uci-agreement",
@@ -27,6 +27,9 @@ func UCIAgreement(lines []results.Result) (Table, error) {
 					counts[entry.Method] = make(map[string]int)
 				}
 				_, verdict := Difference(entry.Ours, entry.Paper)
+				if !entry.Ours.Complete() {
+					verdict = Unsettled
+				}
 				counts[entry.Method][verdict]++
 			}
 		}

@@ -36,7 +36,10 @@ func Difference(ours Summary, theirs Published) (inStd float64, verdict string) 
 	}
 	away := ours.Mean - theirs.Mean
 	rounding := 0.5 * math.Pow10(-theirs.Decimals)
-	inStd = math.Copysign(max(0, math.Abs(away)-rounding), away) / ours.Std
+	if math.Abs(away) <= rounding {
+		return 0, Agrees
+	}
+	inStd = (away - math.Copysign(rounding, away)) / ours.Std
 	switch {
 	case inStd < -1:
 		return inStd, Better

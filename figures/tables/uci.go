@@ -10,7 +10,7 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// titles are the methods' names in headings, as the paper writes them.
+// titles are the methods' names in headings.
 var titles = map[string]string{
 	experiment.Deterministic:   "Deterministic",
 	experiment.MFVI:            "MFVI",
@@ -122,12 +122,12 @@ func uciTable(lines []results.Result, name, metric, what string) (Table, error) 
 
 // unitOfDifference explains Difference in captions.
 const unitOfDifference = "Difference: (ours − theirs) in units of our standard deviation over the splits, beyond the rounding of their number; " +
-	"\"agrees\" within 1 sd."
+	"\"agrees\" within 1 sd, which for the mean of n splits is the square root of n standard errors: it does not say that the two cannot be told apart."
 
 // settings says with what an experiment was run, for captions.
 func settings(e experiment.Experiment) string {
 	splits := map[string]string{experiment.GalSplits: "the splits of Gal and Ghahramani", experiment.RandomSplits: "seeded random 90/10 splits"}[e.Splits]
-	fidelity := map[string]string{experiment.Paper: "settings of the paper's text", experiment.Released: "settings of the authors' released code"}[e.Fidelity]
+	fidelity := map[string]string{experiment.Paper: "the paper's text with our choices where it is silent or does not work (initial noise 0.03, MFVI 0.01; 10 epochs of generative pretraining)", experiment.Released: "settings of the authors' released code"}[e.Fidelity]
 	return fmt.Sprintf("%s, %s, %d epochs, %d Monte Carlo samples", fidelity, splits, e.Epochs, e.Samples)
 }
 

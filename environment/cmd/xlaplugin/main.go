@@ -25,6 +25,10 @@ const jaxVersion = "0.11.0"
 var errUsage = errors.New("usage: xlaplugin cpu|cuda12|cuda13 [FOLDER]")
 
 func main() {
+	if len(os.Args) == 2 && (os.Args[1] == "--help" || os.Args[1] == "-h") {
+		fmt.Println(errUsage)
+		return
+	}
 	err := run(os.Args[1:])
 	if errors.Is(err, errUsage) {
 		fmt.Fprintln(os.Stderr, err)

@@ -86,7 +86,7 @@ func generate(what string, lines []results.Result) (string, error) {
 // optionsTable lists the places where the paper's text and the released code differ.
 func optionsTable() string {
 	var b strings.Builder
-	b.WriteString("| option | paper | released | what it is |\n| --- | --- | --- | --- |\n")
+	b.WriteString("| option | `paper` fidelity | `released` fidelity | what it is |\n| --- | --- | --- | --- |\n")
 	for _, d := range runner.Differences() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Paper, d.Released, d.Doc)
 	}
