@@ -120,23 +120,11 @@ func multiply(a, b *Node) *Node {
 	if pad {
 		b = Concatenate([]*Node{b, MulScalar(onesLike(b, b.Shape().Dim(-2), padding), 0)}, -1)
 	}
-	product := cleared(DotGeneral(a, []int{a.Rank() - 1}, replicaAxes, b, []int{b.Rank() - 2}, replicaAxes))
+	product := DotGeneral(a, []int{a.Rank() - 1}, replicaAxes, b, []int{b.Rank() - 2}, replicaAxes)
 	if pad {
 		product = SliceAxis(product, -1, AxisRange(0, columns))
 	}
 	return product
-}
-
-// cleared returns the same values as a copy. The vector kernels of the Go
-// backend leave the upper halves of the vector registers in use, and on many
-// processors every scalar floating-point operation that follows on the thread
-// then pays for it, an exponential up to fifty times its price. Go's own copy
-// of a block of memory ends by releasing them (VZEROUPPER), and appending no
-// rows is the one operation that the backend carries out as such a copy.
-func cleared(product *Node) *Node {
-	dims := append([]int{}, product.Shape().Dimensions...)
-	dims[len(dims)-2] = 0
-	return Concatenate([]*Node{product, Zeros(product.Graph(), shapes.Make(product.DType(), dims...))}, -2)
 }
 
 const (
