@@ -21,64 +21,29 @@ func Energies(ctx context.Context, r *nets.Regression, x []float64, d, samples i
 	if r.Replicas != 0 {
 		return nil, fmt.Errorf("the model has %d replicas; energies are for models without", r.Replicas)
 	}
-	if samples < 1 {
-		return nil, fmt.Errorf("%d samples were asked for; at least 1 is needed", samples)
-	}
-	inputs, _, err := inputTensor(r, [][]float64{x}, d)
-	if err != nil {
-		return nil, err
-	}
-	var sheet *stochastic.Sheet
-	if r.Host != nil {
-		sheet = r.Host.NewSheet()
-	}
-	exec, err := model.NewExec(r.Backend, r.Store, func(root *model.Scope, x *graph.Node) []*graph.Node {
-		if sheet != nil {
-			stochastic.SetNoise(x.Graph(), sheet)
-		}
-		mean := r.Mean(r.Scope(root), x)
+	build := func(s *model.Scope, x *graph.Node) []*graph.Node {
+		mean := r.Mean(s, x)
 		energies := stochastic.TallyOf(x.Graph()).Energies
 		if len(energies) == 0 {
 			panic(errors.New("no layer of the network has an energy model"))
 		}
 		// The Go backend fails on graphs whose last node is not an output.
 		return append(energies[:len(energies):len(energies)], mean)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("building the energies: %w", err)
 	}
-	defer exec.Finalize()
-
 	var sums [][]float64
-	for m := range samples {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("stopped after %d of %d samples: %w", m, samples, err)
-		}
-		if m > 0 && sheet != nil {
-			if err := sheet.Refresh(); err != nil {
-				return nil, err
-			}
-		}
-		out, err := exec.Exec(inputs)
-		if err != nil {
-			return nil, fmt.Errorf("sample %d: %w", m, err)
-		}
+	err := sample(ctx, r, [][]float64{x}, d, samples, build, func(out [][]float64) {
 		layers := out[:len(out)-1]
 		if sums == nil {
 			sums = make([][]float64, len(layers))
+			for l, energies := range layers {
+				sums[l] = make([]float64, len(energies))
+			}
 		}
-		for l, energy := range layers {
-			values, err := float64s(energy)
-			if err != nil {
-				return nil, err
-			}
-			if sums[l] == nil {
-				sums[l] = make([]float64, len(values))
-			}
-			for i, v := range values {
+		for l, energies := range layers {
+			for i, v := range energies {
 				sums[l][i] += v / float64(samples)
 			}
 		}
-	}
-	return sums, nil
+	})
+	return sums, err
 }

@@ -76,12 +76,36 @@ func Replicas(ctx context.Context, r *nets.Regression, x [][]float64, d, samples
 }
 
 func draw(ctx context.Context, r *nets.Regression, x [][]float64, d, samples int) ([]Draws, error) {
-	if samples < 1 {
-		return nil, fmt.Errorf("%d samples were asked for; at least 1 is needed", samples)
+	draws := make([]Draws, len(x))
+	build := func(s *model.Scope, x *graph.Node) []*graph.Node {
+		mean := r.Mean(s, x)
+		return []*graph.Node{mean, r.LogVariance(s, x)}
 	}
-	inputs, rows, err := inputTensor(r, x, d)
+	err := sample(ctx, r, x, d, samples, build, func(out [][]float64) {
+		means, logVariances := out[0], out[1]
+		rows := len(means) / len(x)
+		for k := range draws {
+			n := len(x[k]) / d
+			draws[k].Mean = append(draws[k].Mean, means[k*rows:k*rows+n])
+			draws[k].NoiseStd = math.Exp(logVariances[k] / 2)
+		}
+	})
 	if err != nil {
 		return nil, err
+	}
+	return draws, nil
+}
+
+// sample executes the graph of build, which is given the model's scope and the
+// inputs, samples times with fresh noise, and hands each execution's outputs to use.
+func sample(ctx context.Context, r *nets.Regression, x [][]float64, d, samples int,
+	build func(s *model.Scope, x *graph.Node) []*graph.Node, use func(out [][]float64)) error {
+	if samples < 1 {
+		return fmt.Errorf("%d samples were asked for; at least 1 is needed", samples)
+	}
+	inputs, err := inputTensor(r, x, d)
+	if err != nil {
+		return err
 	}
 	var sheet *stochastic.Sheet
 	if r.Host != nil {
@@ -91,54 +115,46 @@ func draw(ctx context.Context, r *nets.Regression, x [][]float64, d, samples int
 		if sheet != nil {
 			stochastic.SetNoise(x.Graph(), sheet)
 		}
-		s := r.Scope(root)
-		mean := r.Mean(s, x)
-		return []*graph.Node{mean, r.LogVariance(s, x)}
+		return build(r.Scope(root), x)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("building the prediction: %w", err)
+		return fmt.Errorf("building the prediction: %w", err)
 	}
 	defer exec.Finalize()
 
-	draws := make([]Draws, len(x))
 	for m := range samples {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("stopped after %d of %d samples: %w", m, samples, err)
+			return fmt.Errorf("stopped after %d of %d samples: %w", m, samples, err)
 		}
 		if m > 0 && sheet != nil {
 			if err := sheet.Refresh(); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		out, err := exec.Call(inputs)
+		nodes, err := exec.Call(inputs)
 		if err != nil {
-			return nil, fmt.Errorf("sample %d: %w", m, err)
+			return fmt.Errorf("sample %d: %w", m, err)
 		}
-		means, err := float64s(out[0])
-		if err != nil {
-			return nil, err
+		out := make([][]float64, len(nodes))
+		for i, node := range nodes {
+			if out[i], err = float64s(node); err != nil {
+				return err
+			}
 		}
-		logVariances, err := float64s(out[1])
-		if err != nil {
-			return nil, err
-		}
-		for k := range draws {
-			n := len(x[k]) / d
-			draws[k].Mean = append(draws[k].Mean, means[k*rows:k*rows+n])
-			draws[k].NoiseStd = math.Exp(logVariances[k] / 2)
-		}
+		use(out)
 	}
-	return draws, nil
+	return nil
 }
 
 // inputTensor packs the replicas' inputs, padding the shorter ones with zeros.
-func inputTensor(r *nets.Regression, x [][]float64, d int) (inputs *tensors.Tensor, rows int, err error) {
+func inputTensor(r *nets.Regression, x [][]float64, d int) (inputs *tensors.Tensor, err error) {
 	if d < 1 {
-		return nil, 0, fmt.Errorf("inputs have %d features; at least 1 is needed", d)
+		return nil, fmt.Errorf("inputs have %d features; at least 1 is needed", d)
 	}
+	rows := 0
 	for k, part := range x {
 		if len(part) == 0 || len(part)%d != 0 {
-			return nil, 0, fmt.Errorf("replica %d has %d input values, which is not a positive multiple of %d features", k, len(part), d)
+			return nil, fmt.Errorf("replica %d has %d input values, which is not a positive multiple of %d features", k, len(part), d)
 		}
 		rows = max(rows, len(part)/d)
 	}
@@ -152,7 +168,7 @@ func inputTensor(r *nets.Regression, x [][]float64, d int) (inputs *tensors.Tens
 	} else {
 		err = tensors.MutableFlatData(inputs, func(flat []float32) { pack(flat, x, rows*d) })
 	}
-	return inputs, rows, err
+	return inputs, err
 }
 
 func pack[T float32 | float64](flat []T, x [][]float64, stride int) {

@@ -25,12 +25,7 @@ type Inspection struct {
 // and returns the layers' energies as well. It calls progress, which may be nil,
 // with the fraction of the training that is done.
 func (r *Runner) Inspect(ctx context.Context, e experiment.Experiment, progress func(done float64, note string)) (inside Inspection, err error) {
-	// GoMLX reports what is wrong with a graph by panicking.
-	defer func() {
-		if problem := recover(); problem != nil {
-			err = fmt.Errorf("runner: inspecting %v: %v", e, problem)
-		}
-	}()
+	defer recoverTo(&err, e)
 	if e.Study != experiment.Toy {
 		return Inspection{}, fmt.Errorf("runner: inspecting %v: only the toy has a grid to look along", e)
 	}

@@ -49,15 +49,7 @@ func (r *Runner) Run(ctx context.Context, batch []experiment.Experiment, progres
 	if len(batch) == 0 {
 		return nil, errors.New("runner: an empty batch")
 	}
-	// GoMLX reports what is wrong with a graph by panicking.
-	defer func() {
-		if problem := recover(); problem != nil {
-			err = fmt.Errorf("runner: %v: %v", batch[0], problem)
-			if _, bug := problem.(runtime.Error); bug {
-				err = fmt.Errorf("%w\n%s", err, debug.Stack())
-			}
-		}
-	}()
+	defer recoverTo(&err, batch[0])
 	recipe, err := RecipeOf(batch[0])
 	if err != nil {
 		return nil, err
@@ -82,6 +74,20 @@ func (r *Runner) Run(ctx context.Context, batch []experiment.Experiment, progres
 		found = append(found, part...)
 	}
 	return found, nil
+}
+
+// recoverTo, deferred, turns a panic into an error: GoMLX reports what is wrong
+// with a graph by panicking. A panic of the Go runtime is a mistake in this
+// code, so its error says where.
+func recoverTo(err *error, e experiment.Experiment) {
+	problem := recover()
+	if problem == nil {
+		return
+	}
+	*err = fmt.Errorf("runner: %v: %v", e, problem)
+	if _, mistake := problem.(runtime.Error); mistake {
+		*err = fmt.Errorf("%w\n%s", *err, debug.Stack())
+	}
 }
 
 // A task is one experiment with its data: standardised training data, and the

@@ -254,3 +254,22 @@ func TestAllFinite(t *testing.T) {
 		t.Error("finite draws count as not finite")
 	}
 }
+
+// What a graph complains of is one line; a mistake of this code says where it is.
+func TestPanicsBecomeErrors(t *testing.T) {
+	fail := func(panicking func()) (err error) {
+		defer recoverTo(&err, uci(experiment.Density, experiment.Paper, 0))
+		panicking()
+		return nil
+	}
+	if err := fail(func() {}); err != nil {
+		t.Errorf("no panic gives %v", err)
+	}
+	if err := fail(func() { panic("shapes differ") }); err == nil || !strings.Contains(err.Error(), "yacht") || !strings.HasSuffix(err.Error(), "shapes differ") {
+		t.Errorf("a graph's panic gives %v", err)
+	}
+	var empty []int
+	if err := fail(func() { _ = empty[len(empty)] }); err == nil || !strings.Contains(err.Error(), "runner_test.go") {
+		t.Errorf("an index out of range gives %v", err)
+	}
+}
