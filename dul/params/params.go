@@ -35,6 +35,8 @@ const (
 	// Likelihood is a parameter of the observation model, such as the log
 	// noise variance of a regression.
 	Likelihood Role = "likelihood"
+	// Running is a statistic that a layer follows without training.
+	Running Role = "running"
 )
 
 // Like says which graph, type and replicas a new parameter belongs to: those of
@@ -45,6 +47,10 @@ type Like = *graph.Node
 // [replicas..., dims...], creating it with the initial value on first use.
 // It panics, as GoMLX's graph-building functions do, where GoMLX would.
 func New(s *model.Scope, like Like, name string, role Role, initial Initial, dims ...int) *graph.Node {
+	return variable(s, like, name, role, initial, dims...).NodeValue(like.Graph())
+}
+
+func variable(s *model.Scope, like Like, name string, role Role, initial Initial, dims ...int) *model.Variable {
 	lead := like.Shape().Dimensions[:like.Rank()-2]
 	shape := shapes.Make(like.DType(), slices.Concat(lead, dims)...)
 	path := model.JoinPath(s.Scope(), name)
@@ -52,7 +58,14 @@ func New(s *model.Scope, like Like, name string, role Role, initial Initial, dim
 		return graph.ConstTensor(g, initialTensor(s.Store(), path, shape, len(lead) > 0, initial))
 	}).VariableWithShape(name, shape)
 	s.Store().SetParam(roleKey(path), string(role))
-	return v.NodeValue(like.Graph())
+	return v
+}
+
+// Statistic returns the variable s/name of shape [replicas..., dims...] that a
+// layer itself keeps, such as a running mean: no optimizer trains it, and it
+// belongs to the model as parameters do (role Running).
+func Statistic(s *model.Scope, like Like, name string, initial Initial, dims ...int) *model.Variable {
+	return variable(s, like, name, Running, initial, dims...).SetTrainable(false)
 }
 
 // roleKey is where the store remembers a parameter's role; the path's

@@ -1,0 +1,75 @@
+package conv
+
+import (
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
+)
+
+const (
+	normEpsilon  = 1e-5
+	normMomentum = 0.1
+)
+
+// BatchNorm normalises every channel of an image batch,
+//
+//	y = scale (x - mean) / sqrt(variance + 1e-5) + shift
+//
+// with scale and shift trained (role Weight, starting at 1 and 0). In training
+// mean and variance are those of the batch, and the running statistics follow
+// them: running = 0.9 running + 0.1 batch, with the unbiased variance. In
+// evaluation they are the running statistics.
+func BatchNorm(s *model.Scope, x *graph.Node) *graph.Node {
+	g, m := x.Graph(), Channels(x)
+	n, count := m.Shape().Dim(0), float64(m.Shape().Dim(1))
+	scale := params.New(s, m, "scale", params.Weight, params.Constant(1), n, 1)
+	shift := params.New(s, m, "shift", params.Weight, params.Constant(0), n, 1)
+	runningMean := params.Statistic(s, m, "running_mean", params.Constant(0), n, 1)
+	runningVariance := params.Statistic(s, m, "running_variance", params.Constant(1), n, 1)
+	if !s.Store().IsTraining(g) {
+		return LikeImage(normalise(m, runningMean.NodeValue(g), runningVariance.NodeValue(g), scale, shift), x)
+	}
+
+	mean := graph.MulScalar(ops.SumColumns(m), 1/count)
+	centred := graph.Sub(m, mean)
+	variance := graph.MulScalar(rowDots(centred, centred), 1/count)
+	follow := func(v *model.Variable, batch *graph.Node) {
+		batch = graph.StopGradient(batch)
+		v.SetNodeValue(graph.Add(graph.MulScalar(v.NodeValue(g), 1-normMomentum), graph.MulScalar(batch, normMomentum)))
+	}
+	follow(runningMean, mean)
+	follow(runningVariance, graph.MulScalar(variance, count/(count-1)))
+	return LikeImage(inBatch(m, scale, shift, graph.StopGradient(mean), graph.StopGradient(variance)), x)
+}
+
+// normalise is the formula with constant statistics.
+func normalise(m, mean, variance, scale, shift *graph.Node) *graph.Node {
+	factor := graph.Mul(scale, inverseStd(variance))
+	return AddColumn(MulColumn(m, factor), graph.Sub(shift, graph.Mul(mean, factor)))
+}
+
+// inBatch is the formula where mean and variance are those of m itself, with the
+// gradient in closed form: for z = (x - mean)/std and the means over each row,
+//
+//	dx = scale/std (dy - mean(dy) - z mean(dy z)),  dscale = sum dy z,  dshift = sum dy.
+func inBatch(m, scale, shift, mean, variance *graph.Node) *graph.Node {
+	count := float64(m.Shape().Dim(1))
+	inverse := inverseStd(variance)
+	return ops.WithGradient([]*graph.Node{m, scale, shift},
+		func(in []*graph.Node) *graph.Node { return normalise(in[0], mean, variance, in[1], in[2]) },
+		func(_, dy *graph.Node) []*graph.Node {
+			sum := ops.SumColumns(dy)
+			along := graph.Mul(graph.Sub(rowDots(dy, m), graph.Mul(sum, mean)), inverse) // sum dy z
+			factor := graph.Mul(scale, inverse)
+			slope := graph.MulScalar(graph.Mul(graph.Mul(factor, inverse), along), -1/count) // of x
+			offset := graph.Sub(graph.MulScalar(graph.Mul(factor, sum), -1/count), graph.Mul(slope, mean))
+			dx := graph.Add(scaleRows(dy, factor), graph.Add(scaleRows(m, slope), offset))
+			return []*graph.Node{dx, along, sum}
+		})
+}
+
+func inverseStd(variance *graph.Node) *graph.Node {
+	return graph.Reciprocal(graph.Sqrt(graph.AddScalar(variance, normEpsilon)))
+}
