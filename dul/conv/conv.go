@@ -59,7 +59,7 @@ func Convolve(x, kernel *graph.Node, w Window) *graph.Node {
 	if want := x.Shape().Dim(0) * w.Size * w.Size; kernel.Rank() != 2 || kernel.Shape().Dim(1) != want {
 		panic(fmt.Errorf("conv: kernel of shape %s; want [filters, %d]", kernel.Shape(), want))
 	}
-	if x.Graph().Backend().Name() == goBackend {
+	if x.Graph().Backend().String() == goBackend {
 		return byProducts(x, kernel, w)
 	}
 	return native(x, kernel, w)
@@ -124,20 +124,20 @@ func tied(y *graph.Node, inputs []*graph.Node) *graph.Node {
 // of x it is y = K P(x), so that dL/dK = dL/dy P(x)^T; dL/dx is a convolution as
 // in native.
 func byProducts(x, kernel *graph.Node, w Window) *graph.Node {
-	filters, channels := kernel.Shape().Dim(0), x.Shape().Dim(0)
-	batch, height, width := x.Shape().Dim(1), x.Shape().Dim(2), x.Shape().Dim(3)
+	channels, height, width := x.Shape().Dim(0), x.Shape().Dim(2), x.Shape().Dim(3)
 	var columns *graph.Node
+	var g grid
 	return ops.WithGradient([]*graph.Node{x, kernel},
 		func(in []*graph.Node) *graph.Node {
-			columns = patches(in[0], w.Size, w.Stride, sides{w.Padding, w.Padding}, sides{w.Padding, w.Padding})
-			return graph.Reshape(product(in[1], columns), filters, batch, w.Out(height), w.Out(width))
+			columns, g = patches(in[0], w.Size, w.Stride, sides{w.Padding, w.Padding}, sides{w.Padding, w.Padding})
+			return g.image(product(in[1], columns))
 		},
 		func(_, dy *graph.Node) []*graph.Node {
 			spread := dilate(dilate(dy, 2, w.Stride), 3, w.Stride)
-			seen := patches(spread, w.Size, 1, sides{w.lead(), w.tail(height)}, sides{w.lead(), w.tail(width)})
+			seen, back := patches(spread, w.Size, 1, sides{w.lead(), w.tail(height)}, sides{w.lead(), w.tail(width)})
 			return []*graph.Node{
-				graph.Reshape(product(turned(kernel, channels, w.Size), seen), channels, batch, height, width),
-				graph.DotGeneral(Channels(dy), []int{1}, nil, columns, []int{1}, nil),
+				back.image(product(turned(kernel, channels, w.Size), seen)),
+				graph.DotGeneral(g.flat(dy), []int{1}, nil, columns, []int{1}, nil),
 			}
 		})
 }
@@ -164,78 +164,4 @@ func turned(kernel *graph.Node, channels, size int) *graph.Node {
 	k := graph.Reshape(kernel, filters, channels, size*size)
 	k = graph.Reverse(graph.Transpose(k, 0, 1), 2)
 	return graph.Reshape(k, channels, filters*size*size)
-}
-
-// sides are the zeros before and after an axis; negative ones are cut off.
-type sides struct{ before, after int }
-
-// patches returns what the window sees at each of its positions,
-// [channels*size*size, batch*positions].
-func patches(x *graph.Node, size, stride int, rows, columns sides) *graph.Node {
-	x = pad(pad(x, 2, rows), 3, columns)
-	channels, batch := x.Shape().Dim(0), x.Shape().Dim(1)
-	high, wide := (x.Shape().Dim(2)-size)/stride+1, (x.Shape().Dim(3)-size)/stride+1
-	var shifted []*graph.Node
-	for u := range size {
-		for v := range size {
-			part := shift(shift(x, 2, u, stride, high), 3, v, stride, wide)
-			shifted = append(shifted, graph.Reshape(part, channels, 1, batch*high*wide))
-		}
-	}
-	all := shifted[0]
-	if len(shifted) > 1 {
-		all = graph.Concatenate(shifted, 1)
-	}
-	return graph.Reshape(all, channels*size*size, batch*high*wide)
-}
-
-// shift is every stride-th entry of the axis from first on, count of them.
-func shift(x *graph.Node, axis, first, stride, count int) *graph.Node {
-	if first == 0 && stride == 1 && count == x.Shape().Dim(axis) {
-		return x
-	}
-	end := first + (count-1)*stride + 1
-	return graph.SliceAxis(x, axis, graph.AxisRange(first, end).Stride(stride))
-}
-
-// pad puts zeros before and after an axis. Concatenating them is what GoMLX can
-// differentiate.
-func pad(x *graph.Node, axis int, s sides) *graph.Node {
-	if s.before < 0 || s.after < 0 {
-		n := x.Shape().Dim(axis)
-		x = shift(x, axis, max(0, -s.before), 1, n-max(0, -s.before)-max(0, -s.after))
-	}
-	parts := []*graph.Node{x}
-	if s.before > 0 {
-		parts = append([]*graph.Node{zerosLike(x, axis, s.before)}, parts...)
-	}
-	if s.after > 0 {
-		parts = append(parts, zerosLike(x, axis, s.after))
-	}
-	if len(parts) == 1 {
-		return x
-	}
-	return graph.Concatenate(parts, axis)
-}
-
-// zerosLike is a block of zeros of x's shape but for one axis.
-func zerosLike(x *graph.Node, axis, n int) *graph.Node {
-	shape := x.Shape().Clone()
-	shape.Dimensions[axis] = n
-	return graph.Zeros(x.Graph(), shape)
-}
-
-// dilate puts stride-1 zeros between neighbours along an axis.
-func dilate(x *graph.Node, axis, stride int) *graph.Node {
-	if stride == 1 {
-		return x
-	}
-	dims := x.Shape().Dimensions
-	split := append(append(append([]int{}, dims[:axis+1]...), 1), dims[axis+1:]...)
-	parts := graph.Reshape(x, split...)
-	spread := pad(parts, axis+1, sides{0, stride - 1})
-	joined := append([]int{}, dims...)
-	joined[axis] *= stride
-	n := joined[axis] - (stride - 1)
-	return shift(graph.Reshape(spread, joined...), axis, 0, 1, n)
 }

@@ -1,4 +1,4 @@
-package conv
+package conv_test
 
 import (
 	"fmt"
@@ -9,29 +9,26 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/internal/fixtures"
 )
 
 // geometries are the windows and image sizes of the tests: strides, paddings and
 // sizes beyond those of the networks, and images that the stride does not divide.
 var geometries = []struct {
-	window        Window
+	window        conv.Window
 	height, width int
 }{
-	{Same(1, 1), 4, 5}, {Same(1, 2), 4, 5}, {Same(1, 2), 5, 4},
-	{Same(3, 1), 4, 4}, {Same(3, 1), 1, 1}, {Same(3, 1), 3, 7}, {Same(3, 1), 2, 1},
-	{Same(3, 2), 4, 4}, {Same(3, 2), 5, 7}, {Same(3, 2), 6, 5},
-	{Window{3, 1, 0}, 5, 4}, {Window{3, 2, 0}, 6, 7}, {Window{3, 3, 1}, 7, 8},
-	{Same(5, 1), 5, 6}, {Same(5, 2), 6, 7}, {Window{2, 1, 0}, 4, 3}, {Window{2, 2, 1}, 5, 4},
-	{Window{1, 1, 1}, 3, 3}, {Window{2, 3, 2}, 5, 6}, {Window{4, 2, 1}, 8, 7},
-}
-
-func (w Window) String() string {
-	return fmt.Sprintf("size %d stride %d padding %d", w.Size, w.Stride, w.Padding)
+	{conv.Same(1, 1), 4, 5}, {conv.Same(1, 2), 4, 5}, {conv.Same(1, 2), 5, 4},
+	{conv.Same(3, 1), 4, 4}, {conv.Same(3, 1), 1, 1}, {conv.Same(3, 1), 3, 7}, {conv.Same(3, 1), 2, 1},
+	{conv.Same(3, 2), 4, 4}, {conv.Same(3, 2), 5, 7}, {conv.Same(3, 2), 6, 5},
+	{conv.Window{3, 1, 0}, 5, 4}, {conv.Window{3, 2, 0}, 6, 7}, {conv.Window{3, 3, 1}, 7, 8},
+	{conv.Same(5, 1), 5, 6}, {conv.Same(5, 2), 6, 7}, {conv.Window{2, 1, 0}, 4, 3}, {conv.Window{2, 2, 1}, 5, 4},
+	{conv.Window{1, 1, 1}, 3, 3}, {conv.Window{2, 3, 2}, 5, 6}, {conv.Window{4, 2, 1}, 8, 7},
 }
 
 // byDefinition is the sum of Convolve's doc comment.
-func byDefinition(x, kernel fixtures.Array, w Window) fixtures.Array {
+func byDefinition(x, kernel fixtures.Array, w conv.Window) fixtures.Array {
 	channels, batch, height, width := x.Dims[0], x.Dims[1], x.Dims[2], x.Dims[3]
 	filters := kernel.Dims[0]
 	y := fixtures.Zeros(filters, batch, w.Out(height), w.Out(width))
@@ -60,13 +57,13 @@ func TestConvolve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	const channels, filters, batch = 3, 4, 2
 	for _, g := range geometries {
-		t.Run(fmt.Sprintf("%v on %dx%d", g.window, g.height, g.width), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%+v on %dx%d", g.window, g.height, g.width), func(t *testing.T) {
 			w := g.window
 			x := fixtures.Random(rng, channels, batch, g.height, g.width)
 			kernel := fixtures.Random(rng, filters, channels*w.Size*w.Size)
 			want := byDefinition(x, kernel, w)
 			values := fixtures.Values{"x": x, "kernel": kernel, "ct": fixtures.Random(rng, want.Dims...)}
-			with := func(form func(x, kernel *graph.Node, w Window) *graph.Node) fixtures.Function {
+			with := func(form func(x, kernel *graph.Node, w conv.Window) *graph.Node) fixtures.Function {
 				return func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
 					y := form(in["x"], in["kernel"], w)
 					loss := graph.ReduceAllSum(graph.Mul(y, in["ct"]))
@@ -77,9 +74,9 @@ func TestConvolve(t *testing.T) {
 				dtype     dtypes.DType
 				tolerance float64
 			}{{dtypes.Float64, 1e-13}, {dtypes.Float32, 1e-5}} {
-				products := fixtures.Evaluate(t, precision.dtype, values, nil, with(byProducts))
+				products := fixtures.Evaluate(t, precision.dtype, values, nil, with(conv.ByProducts))
 				fixtures.Compare(t, "products", products[0], want, precision.tolerance)
-				natives := fixtures.Evaluate(t, precision.dtype, values, nil, with(native))
+				natives := fixtures.Evaluate(t, precision.dtype, values, nil, with(conv.Native))
 				for i, what := range []string{"output", "gradient of x", "gradient of the kernel"} {
 					fixtures.Compare(t, what, products[i], natives[i], precision.tolerance)
 				}
