@@ -29,12 +29,14 @@ func BatchNorm(s *model.Scope, x *graph.Node) *graph.Node {
 	runningMean := params.Statistic(s, m, "running_mean", params.Constant(0), n, 1)
 	runningVariance := params.Statistic(s, m, "running_variance", params.Constant(1), n, 1)
 	if !s.Store().IsTraining(g) {
-		return LikeImage(normalise(m, runningMean.NodeValue(g), runningVariance.NodeValue(g), scale, shift), x)
+		factor := graph.Mul(scale, inverseStd(runningVariance.NodeValue(g)))
+		offset := graph.Sub(shift, graph.Mul(runningMean.NodeValue(g), factor))
+		return LikeImage(AddColumn(MulColumn(m, factor), offset), x)
 	}
 
-	mean := graph.MulScalar(ops.SumColumns(m), 1/count)
-	centred := graph.Sub(m, mean)
-	variance := graph.MulScalar(rowDots(centred, centred), 1/count)
+	mean := graph.MulScalar(rowSums(m), 1/count)
+	// In one pass over m; rounding may leave a constant channel a little below 0.
+	variance := graph.MaxScalar(graph.Sub(graph.MulScalar(rowDots(m, m), 1/count), graph.Mul(mean, mean)), 0)
 	follow := func(v *model.Variable, batch *graph.Node) {
 		batch = graph.StopGradient(batch)
 		v.SetNodeValue(graph.Add(graph.MulScalar(v.NodeValue(g), 1-normMomentum), graph.MulScalar(batch, normMomentum)))
@@ -42,12 +44,6 @@ func BatchNorm(s *model.Scope, x *graph.Node) *graph.Node {
 	follow(runningMean, mean)
 	follow(runningVariance, graph.MulScalar(variance, count/(count-1)))
 	return LikeImage(inBatch(m, scale, shift, graph.StopGradient(mean), graph.StopGradient(variance)), x)
-}
-
-// normalise is the formula with constant statistics.
-func normalise(m, mean, variance, scale, shift *graph.Node) *graph.Node {
-	factor := graph.Mul(scale, inverseStd(variance))
-	return AddColumn(MulColumn(m, factor), graph.Sub(shift, graph.Mul(mean, factor)))
 }
 
 // inBatch is the formula where mean and variance are those of m itself, with the
@@ -58,15 +54,17 @@ func inBatch(m, scale, shift, mean, variance *graph.Node) *graph.Node {
 	count := float64(m.Shape().Dim(1))
 	inverse := inverseStd(variance)
 	return ops.WithGradient([]*graph.Node{m, scale, shift},
-		func(in []*graph.Node) *graph.Node { return normalise(in[0], mean, variance, in[1], in[2]) },
+		func(in []*graph.Node) *graph.Node {
+			factor := graph.Mul(in[1], inverse)
+			return affineRows(graph.Sub(in[2], graph.Mul(mean, factor)), term{factor, in[0]})
+		},
 		func(_, dy *graph.Node) []*graph.Node {
-			sum := ops.SumColumns(dy)
+			sum := rowSums(dy)
 			along := graph.Mul(graph.Sub(rowDots(dy, m), graph.Mul(sum, mean)), inverse) // sum dy z
 			factor := graph.Mul(scale, inverse)
 			slope := graph.MulScalar(graph.Mul(graph.Mul(factor, inverse), along), -1/count) // of x
 			offset := graph.Sub(graph.MulScalar(graph.Mul(factor, sum), -1/count), graph.Mul(slope, mean))
-			dx := graph.Add(scaleRows(dy, factor), graph.Add(scaleRows(m, slope), offset))
-			return []*graph.Node{dx, along, sum}
+			return []*graph.Node{affineRows(offset, term{factor, dy}, term{slope, m}), along, sum}
 		})
 }
 

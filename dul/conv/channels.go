@@ -1,6 +1,7 @@
 package conv
 
 import (
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"densityuncertainty/dul/ops"
@@ -23,8 +24,10 @@ func LikeImage(m, x *graph.Node) *graph.Node {
 // AddColumn adds an entry to each row of a matrix: [n, m] + [n, 1].
 func AddColumn(x, column *graph.Node) *graph.Node {
 	return ops.WithGradient([]*graph.Node{x, column},
-		func(in []*graph.Node) *graph.Node { return graph.Add(in[0], in[1]) },
-		func(_, dy *graph.Node) []*graph.Node { return []*graph.Node{dy, ops.SumColumns(dy)} })
+		func(in []*graph.Node) *graph.Node {
+			return affineRows(in[1], term{graph.OnesLike(in[1]), in[0]})
+		},
+		func(_, dy *graph.Node) []*graph.Node { return []*graph.Node{dy, rowSums(dy)} })
 }
 
 // MulColumn multiplies each row of a matrix by an entry: [n, m] * [n, 1].
@@ -40,6 +43,9 @@ func MulColumn(x, column *graph.Node) *graph.Node {
 func Outer(column, row, offset *graph.Node) *graph.Node {
 	return ops.WithGradient([]*graph.Node{column, row, offset},
 		func(in []*graph.Node) *graph.Node {
+			if !onGo(row) {
+				return graph.Add(graph.Mul(in[0], in[1]), in[2])
+			}
 			left := graph.Concatenate([]*graph.Node{in[0], in[2]}, 1)
 			right := graph.Concatenate([]*graph.Node{in[1], graph.OnesLike(in[1])}, 0)
 			return product(left, right)
@@ -48,7 +54,7 @@ func Outer(column, row, offset *graph.Node) *graph.Node {
 			return []*graph.Node{
 				product(dy, graph.Reshape(row, row.Shape().Dim(1), 1)),
 				product(graph.Reshape(column, 1, column.Shape().Dim(0)), dy),
-				ops.SumColumns(dy),
+				rowSums(dy),
 			}
 		})
 }
@@ -69,10 +75,18 @@ func GlobalMeans(x *graph.Node) *graph.Node {
 	return graph.MulScalar(graph.Transpose(graph.Reshape(sums, channels, batch), 0, 1), 1/float64(positions))
 }
 
-// scaleRows is the product with a column, as a batch of products of a 1 x 1
-// matrix and a row: on the pure Go backend a quarter of the time that the
-// broadcast of the column takes.
+// onGo says whether x is computed by the pure Go backend. What follows has two
+// forms: a compiler fuses the plain one, while the Go backend executes it
+// operation by operation, and broadcasts and sums several times slower than it
+// multiplies matrices.
+func onGo(x *graph.Node) bool { return x.Graph().Backend().Name() == goBackend }
+
+// scaleRows multiplies each row by an entry, [n, m] * [n, 1]; on the Go backend
+// as a batch of products of a 1 x 1 matrix and a row.
 func scaleRows(x, column *graph.Node) *graph.Node {
+	if !onGo(x) {
+		return graph.Mul(x, column)
+	}
 	n, m := x.Shape().Dim(0), x.Shape().Dim(1)
 	scaled := graph.DotGeneral(graph.Reshape(column, n, 1, 1), []int{2}, []int{0}, graph.Reshape(x, n, 1, m), []int{1}, []int{0})
 	return graph.Reshape(scaled, n, m)
@@ -80,6 +94,42 @@ func scaleRows(x, column *graph.Node) *graph.Node {
 
 // rowDots is sum_j x_ij y_ij for each row, [n, m] and [n, m] -> [n, 1].
 func rowDots(x, y *graph.Node) *graph.Node {
+	if !onGo(x) {
+		return graph.ReduceAndKeep(graph.Mul(x, y), graph.ReduceSum, 1)
+	}
 	n := x.Shape().Dim(0)
 	return graph.Reshape(graph.DotGeneral(x, []int{1}, []int{0}, y, []int{1}, []int{0}), n, 1)
+}
+
+// rowSums is sum_j x_ij, [n, m] -> [n, 1].
+func rowSums(x *graph.Node) *graph.Node {
+	if !onGo(x) {
+		return graph.ReduceAndKeep(x, graph.ReduceSum, 1)
+	}
+	return ops.SumColumns(x)
+}
+
+// A term is a matrix, [n, m], with a factor for each of its rows, [n, 1].
+type term struct{ factor, x *graph.Node }
+
+// affineRows is sum_k factor_k x_k + offset, row by row. On the Go backend it is
+// the product of [diag(factor_1) | diag(factor_2) ... | offset] with the terms
+// and a row of ones below each other, though most of its factors are zero.
+func affineRows(offset *graph.Node, terms ...term) *graph.Node {
+	x := terms[0].x
+	n, m := x.Shape().Dim(0), x.Shape().Dim(1)
+	if !onGo(x) {
+		sum := offset
+		for _, t := range terms {
+			sum = graph.Add(graph.Mul(t.x, t.factor), sum)
+		}
+		return sum
+	}
+	identity := graph.DiagonalWithValue(graph.ScalarOne(x.Graph(), x.DType()), n)
+	var left, right []*graph.Node
+	for _, t := range terms {
+		left, right = append(left, graph.Mul(identity, t.factor)), append(right, t.x)
+	}
+	left, right = append(left, offset), append(right, graph.Ones(x.Graph(), shapes.Make(x.DType(), 1, m)))
+	return product(graph.Concatenate(left, 1), graph.Concatenate(right, 0))
 }
