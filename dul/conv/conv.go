@@ -14,6 +14,7 @@ package conv
 import (
 	"fmt"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"densityuncertainty/dul/ops"
@@ -86,6 +87,8 @@ func native(x, kernel *graph.Node, w Window) *graph.Node {
 	across := image // [channels, batch, ..] and [filters, batch, ..] -> [filters, channels, ..]
 	across.InputChannels, across.InputBatch = 1, 0
 	one, stride := []int{1, 1}, []int{w.Stride, w.Stride}
+	lead := w.Size - 1 - w.Padding
+	leftOver := func(n int) int { return (n + 2*w.Padding - w.Size) % w.Stride } // pixels beyond the last position
 	paddings := func(before int, after func(n int) int) [][2]int {
 		return [][2]int{{before, after(height)}, {before, after(width)}}
 	}
@@ -97,9 +100,8 @@ func native(x, kernel *graph.Node, w Window) *graph.Node {
 		},
 		func(_, dy *graph.Node) []*graph.Node {
 			turned := graph.Reverse(square, 2, 3)
-			dx := graph.ConvGeneral(dy, turned, back, one, paddings(w.lead(), w.tail), stride, one, 1, 1)
-			seen := func(n int) int { return w.Padding - w.leftOver(n) }
-			dk := graph.ConvGeneral(x, dy, across, one, paddings(w.Padding, seen), one, stride, 1, 1)
+			dx := graph.ConvGeneral(dy, turned, back, one, paddings(lead, func(n int) int { return lead + leftOver(n) }), stride, one, 1, 1)
+			dk := graph.ConvGeneral(x, dy, across, one, paddings(w.Padding, func(n int) int { return w.Padding - leftOver(n) }), one, stride, 1, 1)
 			return []*graph.Node{dx, graph.Reshape(dk, kernel.Shape().Dimensions...)}
 		})
 }
@@ -121,47 +123,83 @@ func tied(y *graph.Node, inputs []*graph.Node) *graph.Node {
 }
 
 // byProducts is the same convolution as matrix products. With P(x) the patches
-// of x it is y = K P(x), so that dL/dK = dL/dy P(x)^T; dL/dx is a convolution as
-// in native.
+// of x it is y = K P(x), so that dL/dK = dL/dy P(x)^T.
 func byProducts(x, kernel *graph.Node, w Window) *graph.Node {
-	channels, height, width := x.Shape().Dim(0), x.Shape().Dim(2), x.Shape().Dim(3)
 	var columns *graph.Node
 	var g grid
 	return ops.WithGradient([]*graph.Node{x, kernel},
 		func(in []*graph.Node) *graph.Node {
-			columns, g = patches(in[0], w.Size, w.Stride, sides{w.Padding, w.Padding}, sides{w.Padding, w.Padding})
+			columns, g = patches(in[0], w)
 			return g.image(product(in[1], columns))
 		},
 		func(_, dy *graph.Node) []*graph.Node {
-			spread := dilate(dilate(dy, 2, w.Stride), 3, w.Stride)
-			seen, back := patches(spread, w.Size, 1, sides{w.lead(), w.tail(height)}, sides{w.lead(), w.tail(width)})
 			return []*graph.Node{
-				back.image(product(turned(kernel, channels, w.Size), seen)),
+				inputGradient(dy, kernel, w, x.Shape().Dimensions),
 				graph.DotGeneral(g.flat(dy), []int{1}, nil, columns, []int{1}, nil),
 			}
 		})
 }
 
-// lead is how many zeros before the gradient of the output its convolution with
-// the turned kernel begins.
-func (w Window) lead() int { return w.Size - 1 - w.Padding }
+// inputGradient is dL/dx, of the given shape:
+//
+//	dx[c, n, p, q] = sum_{f, u, v} kernel[f, (c, u, v)] dy[f, n, (p+Padding-u)/Stride, (q+Padding-v)/Stride]
+//
+// over the u and v for which the divisions leave no remainder. For the pixels p
+// of one remainder r of p+Padding these are the u = r, r+Stride, ...: with each
+// pair of remainders, dx is the convolution of dy with a part of the turned
+// kernel, and the parts' pixels take turns in dx.
+func inputGradient(dy, kernel *graph.Node, w Window, shape []int) *graph.Node {
+	filters, channels, height, width := dy.Shape().Dim(0), shape[0], shape[2], shape[3]
+	square := graph.Reshape(kernel, filters, channels, w.Size, w.Size)
+	byRow := make([]*graph.Node, w.Stride)
+	for i := range w.Stride {
+		rows := w.phase(i, height, dy.Shape().Dim(2))
+		byColumn := make([]*graph.Node, w.Stride)
+		for j := range w.Stride {
+			columns := w.phase(j, width, dy.Shape().Dim(3))
+			if rows.taps*columns.taps*rows.pixels*columns.pixels == 0 {
+				byColumn[j] = graph.Zeros(dy.Graph(), shapes.Make(dy.DType(), channels, shape[1], rows.pixels, columns.pixels))
+				continue
+			}
+			part := every(every(square, 2, rows.first, w.Stride, rows.taps), 3, columns.first, w.Stride, columns.taps)
+			seen, g := patchesByCopies(dy, rows.taps, columns.taps, rows.sides, columns.sides)
+			byColumn[j] = g.image(product(turned(part), seen))
+		}
+		byRow[i] = takeTurns(byColumn, 3, width)
+	}
+	return takeTurns(byRow, 2, height)
+}
 
-// tail is the same at the far border, of an axis of n pixels.
-func (w Window) tail(n int) int { return w.lead() + w.leftOver(n) }
+// A phase is one of the Stride sets of pixels of an axis that see the same taps
+// of the window in the gradient.
+type phase struct {
+	pixels int   // of the axis of x
+	first  int   // tap; the others follow at distances of the stride
+	taps   int   // how many of them there are
+	sides  sides // zeros around dy, so that the part of the window has as many positions as there are pixels
+}
 
-// leftOver is how many of n pixels, padding included, the last position leaves out.
-func (w Window) leftOver(n int) int { return (n + 2*w.Padding - w.Size) % w.Stride }
+// phase is that of the pixels i, i+Stride, ... of an axis of n pixels, over
+// which the window has the given number of positions.
+func (w Window) phase(i, n, positions int) phase {
+	p := phase{pixels: (n - i + w.Stride - 1) / w.Stride, first: (i + w.Padding) % w.Stride}
+	p.taps = max(0, (w.Size-p.first+w.Stride-1)/w.Stride)
+	// Pixel i is seen by tap first of position (i+Padding-first)/Stride, and by
+	// the following taps of the positions before.
+	at := (i + w.Padding - p.first) / w.Stride
+	p.sides = sides{p.taps - 1 - at, at + p.pixels - positions}
+	return p
+}
 
 // product is the plain matrix product.
 func product(a, b *graph.Node) *graph.Node {
 	return graph.DotGeneral(a, []int{1}, nil, b, []int{0}, nil)
 }
 
-// turned exchanges filters and channels of the kernel and turns each window by
-// 180 degrees: [filters, channels*size*size] -> [channels, filters*size*size].
-func turned(kernel *graph.Node, channels, size int) *graph.Node {
-	filters := kernel.Shape().Dim(0)
-	k := graph.Reshape(kernel, filters, channels, size*size)
-	k = graph.Reverse(graph.Transpose(k, 0, 1), 2)
-	return graph.Reshape(k, channels, filters*size*size)
+// turned exchanges filters and channels of a kernel and turns its windows by 180
+// degrees: [filters, channels, high, wide] -> [channels, filters*high*wide].
+func turned(kernel *graph.Node) *graph.Node {
+	d := kernel.Shape().Dimensions
+	k := graph.Reverse(graph.Transpose(kernel, 0, 1), 2, 3)
+	return graph.Reshape(k, d[1], d[0]*d[2]*d[3])
 }

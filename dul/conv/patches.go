@@ -32,18 +32,17 @@ func (g grid) flat(x *graph.Node) *graph.Node {
 }
 
 // patches returns what a window sees at each of its positions, and where these
-// are: [channels, batch, height, width] -> [channels*size*size, pixels of the grid].
-func patches(x *graph.Node, size, stride int, rows, columns sides) (*graph.Node, grid) {
-	if stride == 1 {
-		x, rows = crop(x, 2, rows)
-		x, columns = crop(x, 3, columns)
-		return patchesByCopies(x, size, rows, columns)
+// are: [channels, batch, height, width] -> [channels*Size*Size, pixels of the grid].
+func patches(x *graph.Node, w Window) (*graph.Node, grid) {
+	if w.Stride > 1 {
+		return patchesBySlices(x, w)
 	}
-	return patchesBySlices(x, size, stride, rows, columns)
+	around := sides{w.Padding, w.Padding}
+	return patchesByCopies(x, w.Size, w.Size, around, around)
 }
 
-// patchesByCopies makes the patches of a window that moves pixel by pixel, with
-// nothing but concatenations, which the Go backend copies in blocks, where it
+// patchesByCopies makes the patches of a window of high x wide pixels that moves
+// pixel by pixel, with nothing but concatenations, which the Go backend copies in blocks, where it
 // takes slices entry by entry.
 //
 // With enough zeros after each row and each image, the neighbour (u, v) pixels
@@ -52,17 +51,19 @@ func patches(x *graph.Node, size, stride int, rows, columns sides) (*graph.Node,
 // number. To move them, all are laid one after the other with just so many zeros
 // between them that the rows of a fixed length, into which the whole is then cut,
 // begin at the right entries.
-func patchesByCopies(x *graph.Node, size int, rows, columns sides) (*graph.Node, grid) {
+func patchesByCopies(x *graph.Node, high, wide int, rows, columns sides) (*graph.Node, grid) {
+	x, rows = crop(x, 2, rows)
+	x, columns = crop(x, 3, columns)
 	channels, batch, height, width := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2), x.Shape().Dim(3)
-	g := grid{batch: batch, high: height + rows.before + rows.after - size + 1, wide: width + columns.before + columns.after - size + 1}
+	g := grid{batch: batch, high: height + rows.before + rows.after - high + 1, wide: width + columns.before + columns.after - wide + 1}
 	// The zeros after a row are also those before the next one.
 	g.rows = max(height+max(rows.before, rows.after), g.high)
 	g.columns = max(width+max(columns.before, columns.after), g.wide)
 	length := batch * g.rows * g.columns
 
 	var moves []int // by tap: how far on in memory it looks
-	for u := range size {
-		for v := range size {
+	for u := range high {
+		for v := range wide {
 			moves = append(moves, (u-rows.before)*g.columns+v-columns.before)
 		}
 	}
@@ -72,7 +73,7 @@ func patchesByCopies(x *graph.Node, size int, rows, columns sides) (*graph.Node,
 	}
 	pixels := g.rows * g.columns
 	g.images = batch + (spare+pixels-1)/pixels
-	if size == 1 && g == (grid{images: batch, rows: height, columns: width, batch: batch, high: height, wide: width}) {
+	if high*wide == 1 && g == (grid{images: batch, rows: height, columns: width, batch: batch, high: height, wide: width}) {
 		return Channels(x), g
 	}
 
@@ -91,18 +92,19 @@ func patchesByCopies(x *graph.Node, size int, rows, columns sides) (*graph.Node,
 		at += length
 	}
 	zerosUpTo(len(moves) * g.images * pixels)
-	return graph.Reshape(graph.Concatenate(parts, 1), channels*size*size, g.images*pixels), g
+	return graph.Reshape(graph.Concatenate(parts, 1), channels*high*wide, g.images*pixels), g
 }
 
 // patchesBySlices makes the patches of a window that moves by a stride.
-func patchesBySlices(x *graph.Node, size, stride int, rows, columns sides) (*graph.Node, grid) {
-	x = pad(pad(x, 2, rows), 3, columns)
+func patchesBySlices(x *graph.Node, w Window) (*graph.Node, grid) {
+	around := sides{w.Padding, w.Padding}
+	high, wide := w.Out(x.Shape().Dim(2)), w.Out(x.Shape().Dim(3))
+	x = pad(pad(x, 2, around), 3, around)
 	channels, batch := x.Shape().Dim(0), x.Shape().Dim(1)
-	high, wide := (x.Shape().Dim(2)-size)/stride+1, (x.Shape().Dim(3)-size)/stride+1
 	var taps []*graph.Node
-	for u := range size {
-		for v := range size {
-			tap := every(every(x, 2, u, stride, high), 3, v, stride, wide)
+	for u := range w.Size {
+		for v := range w.Size {
+			tap := every(every(x, 2, u, w.Stride, high), 3, v, w.Stride, wide)
 			taps = append(taps, graph.Reshape(tap, channels, 1, batch*high*wide))
 		}
 	}
@@ -110,7 +112,7 @@ func patchesBySlices(x *graph.Node, size, stride int, rows, columns sides) (*gra
 	if len(taps) > 1 {
 		all = graph.Concatenate(taps, 1)
 	}
-	return graph.Reshape(all, channels*size*size, batch*high*wide),
+	return graph.Reshape(all, channels*w.Size*w.Size, batch*high*wide),
 		grid{images: batch, rows: high, columns: wide, batch: batch, high: high, wide: wide}
 }
 
@@ -152,15 +154,18 @@ func zerosLike(x *graph.Node, axis, n int) *graph.Node {
 	return graph.Zeros(x.Graph(), shape)
 }
 
-// dilate puts stride-1 zeros between neighbours along an axis.
-func dilate(x *graph.Node, axis, stride int) *graph.Node {
-	if stride == 1 {
-		return x
+// takeTurns lets the parts' entries along an axis take turns in one axis of n.
+func takeTurns(parts []*graph.Node, axis, n int) *graph.Node {
+	if len(parts) == 1 {
+		return parts[0]
 	}
-	dims := x.Shape().Dimensions
-	single := append(append(append([]int{}, dims[:axis+1]...), 1), dims[axis+1:]...)
-	spread := pad(graph.Reshape(x, single...), axis+1, sides{0, stride - 1})
-	joined := append([]int{}, dims...)
-	joined[axis] *= stride
-	return every(graph.Reshape(spread, joined...), axis, 0, 1, joined[axis]-(stride-1))
+	most := parts[0].Shape().Dim(axis)
+	apart := make([]*graph.Node, len(parts))
+	for i, part := range parts {
+		full := pad(part, axis, sides{0, most - part.Shape().Dim(axis)})
+		apart[i] = graph.ExpandAxes(full, axis+1)
+	}
+	dims := append([]int{}, parts[0].Shape().Dimensions...)
+	dims[axis] *= len(parts)
+	return every(graph.Reshape(graph.Concatenate(apart, axis+1), dims...), axis, 0, 1, n)
 }
