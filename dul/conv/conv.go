@@ -14,8 +14,10 @@ package conv
 import (
 	"fmt"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/ops"
 )
@@ -95,16 +97,34 @@ func native(x, kernel *graph.Node, w Window) *graph.Node {
 	return ops.WithGradient([]*graph.Node{x, kernel},
 		func(in []*graph.Node) *graph.Node {
 			padding := paddings(w.Padding, func(int) int { return w.Padding })
-			y := graph.StopGradient(graph.ConvGeneral(x, square, image, stride, padding, one, one, 1, 1))
-			return tied(y, in)
+			y := convolve(x, square, image, stride, padding, one, one)
+			return tied(graph.StopGradient(y), in)
 		},
 		func(_, dy *graph.Node) []*graph.Node {
 			turned := graph.Reverse(square, 2, 3)
-			dx := graph.ConvGeneral(dy, turned, back, one, paddings(lead, func(n int) int { return lead + leftOver(n) }), stride, one, 1, 1)
-			dk := graph.ConvGeneral(x, dy, across, one, paddings(w.Padding, func(n int) int { return w.Padding - leftOver(n) }), one, stride, 1, 1)
+			dx := convolve(dy, turned, back, one, paddings(lead, func(n int) int { return lead + leftOver(n) }), stride, one)
+			dk := convolve(x, dy, across, one, paddings(w.Padding, func(n int) int { return w.Padding - leftOver(n) }), one, stride)
 			return []*graph.Node{dx, graph.Reshape(dk, kernel.Shape().Dimensions...)}
 		})
 }
+
+// convolve is ConvGeneral in the graph's precision; the result has x's.
+func convolve(x, kernel *graph.Node, axes graph.ConvolveAxesConfig, strides []int, paddings [][2]int, spreadX, spreadKernel []int) *graph.Node {
+	dtype := x.DType()
+	if _, found := model.GetGraphParam(x.Graph(), bfloat16Key); found {
+		x, kernel = graph.ConvertDType(x, dtypes.BFloat16), graph.ConvertDType(kernel, dtypes.BFloat16)
+	}
+	return graph.ConvertDType(graph.ConvGeneral(x, kernel, axes, strides, paddings, spreadX, spreadKernel, 1, 1), dtype)
+}
+
+const bfloat16Key = "/conv_bfloat16"
+
+// UseBFloat16 lets all convolutions of the graph g, and those of their gradients,
+// multiply in bfloat16 (8 bits of precision) and add up in the precision of the
+// backend; parameters, activations and everything else stay as they are. It has
+// no effect on the pure Go backend, which gains nothing by it. Call it before the
+// first layer.
+func UseBFloat16(g *graph.Graph) { model.SetGraphParam(g, bfloat16Key, true) }
 
 // tied is y, made to depend on the inputs for the backward sweep, which else
 // would not reach them, as it stops at y. What is selected is always y: a

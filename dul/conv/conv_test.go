@@ -84,3 +84,29 @@ func TestConvolve(t *testing.T) {
 		})
 	}
 }
+
+// In bfloat16 output and gradients are those of single precision to about the
+// rounding 2^-9 of their factors.
+func TestBFloat16(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 11))
+	w := conv.Same(3, 2)
+	values := fixtures.Values{
+		"x": fixtures.Random(rng, 8, 4, 6, 6), "kernel": fixtures.Random(rng, 5, 8*9), "ct": fixtures.Random(rng, 5, 4, 3, 3),
+	}
+	evaluate := func(narrow bool) []fixtures.Array {
+		return fixtures.Evaluate(t, dtypes.Float32, values, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
+			if narrow {
+				conv.UseBFloat16(in["x"].Graph())
+			}
+			y := conv.Native(in["x"], in["kernel"], w)
+			return append(graph.Gradient(graph.ReduceAllSum(graph.Mul(y, in["ct"])), in["x"], in["kernel"]), y)
+		})
+	}
+	full, narrow := evaluate(false), evaluate(true)
+	for i := range full {
+		fixtures.Compare(t, "bfloat16", narrow[i], full[i], 1.0/100)
+		if fixtures.RelativeError(t, "bfloat16", narrow[i], full[i]) < 1e-5 {
+			t.Error("the product was not rounded to bfloat16")
+		}
+	}
+}
