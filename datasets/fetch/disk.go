@@ -10,8 +10,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
+	"syscall"
+
+	"densityuncertainty/environment/atomicfile"
 )
 
 // verify checks the file at path by size and by checksum, or where no checksum is
@@ -61,11 +63,8 @@ func checksum(path string) (string, error) {
 // publish gives a complete part file its final name, and records its checksum
 // where no official one is known.
 func publish(file File, part, path string) error {
-	if err := os.Rename(part, path); err != nil {
+	if err := atomicfile.Rename(part, path); err != nil {
 		return fmt.Errorf("fetch: giving the download its name: %w", err)
-	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
-		return err
 	}
 	if err := removeIfThere(originPath(part)); err != nil {
 		return err
@@ -137,35 +136,11 @@ func readOrigin(part string) (origin, error) {
 // writeAtomically replaces the file at path by one with the given text, so that
 // a reader or a crash sees the old one or the new one, never a mixture.
 func writeAtomically(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
-	if err != nil {
-		return writeError(path, int64(len(text)), err)
+	err := atomicfile.WriteBytes(path, text)
+	if errors.Is(err, syscall.ENOSPC) {
+		return &NoSpaceError{Path: path, Need: int64(len(text)), Err: err}
 	}
-	_, writeErr := f.Write(text)
-	err = errors.Join(writeErr, f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(writeError(path, int64(len(text)), err), os.Remove(f.Name()))
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes a rename in dir last through a crash. Windows neither needs nor
-// allows it.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return fmt.Errorf("fetch: syncing folder %s: %w", dir, err)
-	}
-	return nil
+	return err
 }
 
 func removeIfThere(path string) error {

@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 )
 
 // Error says which file could not be had, from where, and why.
 type Error struct {
-	Name string // the file's name
-	URL  string // the address tried
-	Err  error  // the cause
+	Name   string   // the file's name
+	URL    string   // the address tried
+	Looked []string // where on this machine the file was looked for before
+	Err    error    // the cause
 }
 
 // Error returns the cause together with what the user can do about it.
@@ -21,7 +23,8 @@ func (e *Error) Error() string {
 	if errors.As(e.Err, &space) || errors.Is(e.Err, context.Canceled) {
 		return text
 	}
-	return text + fmt.Sprintf("; without network access, get the file elsewhere, put it into a folder as %s and set %s to that folder", e.Name, EnvData)
+	return text + fmt.Sprintf("; there is no good copy at %s; without network access, get the file elsewhere, put it into a folder as %s and set %s to that folder",
+		strings.Join(e.Looked, " or "), e.Name, EnvData)
 }
 
 // Unwrap returns the cause.

@@ -547,9 +547,22 @@ func TestUnusableNames(t *testing.T) {
 }
 
 func TestNoAddress(t *testing.T) {
-	f, _ := newFetcher(t)
-	if _, err := f.Get(context.Background(), File{Name: "set.bin"}); err == nil || !strings.Contains(err.Error(), EnvData) {
+	f, path := newFetcher(t)
+	if _, err := f.Get(context.Background(), File{Name: "set.bin"}); err == nil || !strings.Contains(err.Error(), EnvData) || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// An error says where on this machine the file was looked for.
+func TestPlacesAreNamed(t *testing.T) {
+	s := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) })
+	f, cached := newFetcher(t)
+	f.Mirror = t.TempDir()
+	for _, url := range []string{s.URL, ""} {
+		_, err := f.Get(context.Background(), File{Name: "set.bin", URL: url})
+		if want := filepath.Join(f.Mirror, "set.bin") + " or " + cached; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want it to name %s", err, want)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -176,8 +177,13 @@ func (f *Fetcher) download(ctx context.Context, file File, path string) error {
 	if err != nil {
 		return err
 	}
+	looked, err := f.looked(file, path)
+	if err != nil {
+		return err
+	}
 	if len(addresses) == 0 {
-		return fmt.Errorf("fetch: %s has no address to download it from; put it into a folder and set %s to that folder", file.Name, EnvData)
+		return fmt.Errorf("fetch: there is no good copy of %s at %s, and it has no address to download it from; put it into a folder and set %s to that folder",
+			file.Name, strings.Join(looked, " or "), EnvData)
 	}
 	var failures []error
 	for _, address := range addresses {
@@ -186,7 +192,7 @@ func (f *Fetcher) download(ctx context.Context, file File, path string) error {
 		if err == nil {
 			return publish(file, d.part, path)
 		}
-		failures = append(failures, &Error{Name: file.Name, URL: address, Err: err})
+		failures = append(failures, &Error{Name: file.Name, URL: address, Looked: looked, Err: err})
 		var space *NoSpaceError
 		if ctx.Err() != nil || errors.As(err, &space) {
 			break // another address would not help

@@ -85,6 +85,16 @@ func (f *Fetcher) Local(name string) (path string, found bool, err error) {
 	return path, true, nil
 }
 
+// looked lists the paths at which a file was looked for: in the local folder, if
+// the user named one, and in the cache.
+func (f *Fetcher) looked(file File, cached string) ([]string, error) {
+	folder, _, err := f.mirror()
+	if err != nil || folder == "" {
+		return []string{cached}, err
+	}
+	return []string{filepath.Join(folder, filepath.FromSlash(file.Name)), cached}, nil
+}
+
 // addresses lists where to download from, in order of preference.
 func (f *Fetcher) addresses(file File) ([]string, error) {
 	var list []string

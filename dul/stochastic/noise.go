@@ -102,13 +102,16 @@ func (InGraph) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes
 // depend on which others share its graph.
 type Host struct {
 	streams    []*rand.Rand
+	sources    []*rand.PCG // of the streams: they hold all their state
 	replicated bool
 	sheets     int
 }
 
 // NewHost makes a host source for graphs without a replica axis.
 func NewHost(seed uint64) *Host {
-	return &Host{streams: []*rand.Rand{newStream(seed)}}
+	h := &Host{}
+	h.addStream(seed)
+	return h
 }
 
 // NewReplicatedHost makes a host source for graphs whose activations are
@@ -116,7 +119,7 @@ func NewHost(seed uint64) *Host {
 func NewReplicatedHost(seeds []uint64) *Host {
 	h := &Host{replicated: true}
 	for _, seed := range seeds {
-		h.streams = append(h.streams, newStream(seed))
+		h.addStream(seed)
 	}
 	return h
 }
@@ -124,7 +127,14 @@ func NewReplicatedHost(seeds []uint64) *Host {
 // noiseStream keeps noise apart from other uses of the same seed.
 const noiseStream = 0x6e6f697365
 
-func newStream(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, noiseStream)) }
+func (h *Host) addStream(seed uint64) {
+	source := rand.NewPCG(seed, noiseStream)
+	h.sources = append(h.sources, source)
+	h.streams = append(h.streams, rand.New(source))
+}
+
+// noiseScope is where the store keeps the buffers of all sheets.
+const noiseScope = "/noise/"
 
 // A Sheet is the host noise of one graph: one buffer for each draw, held in
 // variables of the store (under /noise, not trainable).
@@ -151,7 +161,7 @@ func (t *Sheet) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shape
 	if t.host.replicated && (shape.Rank() < 3 || shape.Dim(0) != streams) {
 		panic(fmt.Errorf("noise of shape %s asked of a host source with %d replicas; its leading axis must be the replicas", shape, streams))
 	}
-	path := fmt.Sprintf("/noise/sheet_%d/draw_%d", t.number, len(t.buffers))
+	path := fmt.Sprintf("%ssheet_%d/draw_%d", noiseScope, t.number, len(t.buffers))
 	v := s.Store().VariableWithValue(path, tensors.FromShape(shape)).SetTrainable(false)
 	b := sheetBuffer{v, d}
 	if err := t.host.fill(b); err != nil {
@@ -169,6 +179,18 @@ func (t *Sheet) Refresh() error {
 			return fmt.Errorf("refreshing noise %s: %w", b.variable.Path(), err)
 		}
 	}
+	return nil
+}
+
+// Release deletes the buffers from the store, whose memory they else take for
+// good; the sheet's graph cannot be executed after it.
+func (t *Sheet) Release(store *model.Store) error {
+	for _, b := range t.buffers {
+		if err := store.DeleteVariable(b.variable.Path()); err != nil {
+			return fmt.Errorf("releasing noise %s: %w", b.variable.Path(), err)
+		}
+	}
+	t.buffers = nil
 	return nil
 }
 

@@ -2,11 +2,9 @@ package render
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"image/color"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -16,6 +14,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"densityuncertainty/environment/atomicfile"
 )
 
 // The formats.
@@ -125,21 +125,5 @@ func (f Figure) WriteFile(path string) error {
 	return WriteFile(path, content)
 }
 
-// WriteFile writes content to a temporary file beside path, flushes it to disk and gives it its name,
-// so that path holds the old content or the new one and never a part.
-func WriteFile(path string, content []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
-	if err != nil {
-		return fmt.Errorf("render: writing %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("render: writing %s: %w", path, errors.Join(err, os.Remove(f.Name())))
-		}
-	}()
-	_, writeErr := f.Write(content)
-	if err := errors.Join(writeErr, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
+// WriteFile writes content so that path holds the old content or the new one and never a part.
+func WriteFile(path string, content []byte) error { return atomicfile.WriteBytes(path, content) }

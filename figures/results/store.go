@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/experiment"
 )
 
@@ -81,8 +82,8 @@ func (s *Store) Append(r Result) (added bool, note string, err error) {
 		return false, note, err
 	}
 	if errors.Is(statErr, os.ErrNotExist) {
-		if err := syncDir(s.dir); err != nil {
-			return false, note, err
+		if err := atomicfile.SyncFolder(s.dir); err != nil {
+			return false, note, fmt.Errorf("results: keeping the new file %s: %w", path, err)
 		}
 	}
 	return true, note, nil
@@ -100,18 +101,6 @@ func appendDurably(path string, line []byte) (err error) {
 	}
 	if err := f.Sync(); err != nil {
 		return fmt.Errorf("results: flushing %s to disk: %w", path, err)
-	}
-	return nil
-}
-
-// syncDir makes the entry of a new file durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("results: opening the store: %w", err)
-	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return fmt.Errorf("results: flushing the store's folder %s: %w", dir, err)
 	}
 	return nil
 }

@@ -1,0 +1,80 @@
+package checkpoint_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/checkpoint"
+)
+
+// large is a store of 150 MB: a residual network's parameters and as many
+// optimizer slots, in 300 variables.
+func large(b *testing.B) (store *model.Store, size int64) {
+	b.Helper()
+	store = model.NewStore()
+	for i := range 300 {
+		store.VariableWithValue(fmt.Sprintf("/model/w%03d", i), tensors.FromShape(shapes.Make(dtypes.Float32, 125, 1000)))
+	}
+	return store, store.ByteSize()
+}
+
+func BenchmarkSave(b *testing.B) {
+	store, size := large(b)
+	f := open(b, b.TempDir(), 2)
+	b.SetBytes(size)
+	for step := 0; b.Loop(); step++ {
+		save(b, f, step, store)
+	}
+}
+
+func BenchmarkRestore(b *testing.B) {
+	store, size := large(b)
+	f := open(b, b.TempDir(), 1)
+	save(b, f, 1, store)
+	b.SetBytes(size)
+	for b.Loop() {
+		if _, err := f.Restore(checkpoint.State{Store: store}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// What any save costs at least: the disk and the checksum.
+func BenchmarkDisk(b *testing.B) {
+	_, size := large(b)
+	content := make([]byte, size)
+	path := filepath.Join(b.TempDir(), "file")
+	b.SetBytes(size)
+	for b.Loop() {
+		file, err := os.Create(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := file.Write(content); err != nil {
+			b.Fatal(err)
+		}
+		if err := file.Sync(); err != nil {
+			b.Fatal(err)
+		}
+		if err := file.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkChecksum(b *testing.B) {
+	_, size := large(b)
+	content := make([]byte, size)
+	b.SetBytes(size)
+	for b.Loop() {
+		sha256.Sum256(content)
+	}
+}

@@ -1,0 +1,265 @@
+// Package checkpoint saves the state of a training run, so that a run that was
+// stopped or killed goes on as if it had not been, and the parameters of a
+// model, for evaluation and for other programs.
+//
+// A checkpoint is a folder step-00001234 with
+//
+//   - model.safetensors: all variables of the store, with the optimizer's and the
+//     state of random draws in the graph, but without the buffers of host noise,
+//     which every execution fills anew;
+//   - checkpoint.json: the run's progress, the position of the host's noise
+//     streams, the list of variables and the SHA-256 of model.safetensors;
+//   - checkpoint.json.sha256: the SHA-256 of checkpoint.json, as sha256sum writes it.
+//
+// It has its name only when all of it is on disk. Tensors are called by their
+// variable's path without the first slash.
+package checkpoint
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/environment/atomicfile"
+)
+
+// A State is what a run must keep to go on after a stop.
+type State struct {
+	// Store has the model's variables and the optimizer's.
+	Store *model.Store
+	// Noise is the host's source of noise; nil for noise that is drawn in the
+	// graph, whose state is one of the store's variables.
+	Noise *stochastic.Host
+	// Progress is what else the run must know, such as its epoch and seeds, as
+	// anything that encoding/json can store. Restore needs a pointer and sets
+	// what it points to. Nil means nothing.
+	Progress any
+	// Check, if not nil, is asked by Restore whether the checkpoint is one of this
+	// run, before anything is changed. It gets a pointer to the saved progress, of
+	// the type of Progress; an error ends Restore.
+	Check func(progress any) error
+	// Version is that of the program, for the record: Restore ignores it.
+	Version string
+}
+
+// A Folder is a folder of the checkpoints of one run, locked for this process.
+// Its methods may not be called concurrently.
+type Folder struct {
+	path string
+	keep int
+	lock *flock.Flock
+	// damaged are the names of checkpoints that Restore refused.
+	damaged map[string]bool
+}
+
+// lockName is that of the file whose lock says that the folder is in use.
+const lockName = ".lock"
+
+// Open locks the folder at path, which is made if it does not exist, and removes
+// what killed runs left unfinished there. Save will keep the newest checkpoints,
+// keep of them. It is an error if another process has the folder open.
+func Open(path string, keep int) (*Folder, error) {
+	if keep < 1 {
+		return nil, fmt.Errorf("checkpoint: %d checkpoints are to be kept in %s; it must be at least 1", keep, path)
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, fmt.Errorf("checkpoint: making the folder: %w", err)
+	}
+	lock := flock.New(filepath.Join(path, lockName), flock.SetPermissions(0o644))
+	locked, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: locking %s: %w", path, err)
+	}
+	if !locked {
+		return nil, fmt.Errorf("checkpoint: %s is in use by another run; wait for it, stop it or choose another folder", path)
+	}
+	if err := atomicfile.RemoveLeftovers(path); err != nil {
+		return nil, errors.Join(fmt.Errorf("checkpoint: %w", err), lock.Close())
+	}
+	return &Folder{path: path, keep: keep, lock: lock, damaged: map[string]bool{}}, nil
+}
+
+// Close unlocks the folder for other processes.
+func (f *Folder) Close() error {
+	if err := f.lock.Close(); err != nil {
+		return fmt.Errorf("checkpoint: unlocking %s: %w", f.path, err)
+	}
+	return nil
+}
+
+// Save writes a checkpoint of the run after the given number of steps, flushes
+// it to disk and only then removes those that are not to be kept. After an error
+// the earlier checkpoints are as they were. Saving a step again replaces its
+// checkpoint; saving an earlier step than that of the newest checkpoint which
+// Restore has not refused is an error, as it would mix two runs.
+func (f *Folder) Save(step int, state State) error {
+	if !f.lock.Locked() {
+		return fmt.Errorf("checkpoint: %s was closed", f.path)
+	}
+	existing, err := f.list()
+	if err != nil {
+		return err
+	}
+	n := name{step: step, revision: 1}
+	for _, old := range slices.Backward(existing) {
+		if old.step > step && !f.damaged[old.String()] {
+			return fmt.Errorf("checkpoint: step %d cannot be saved in %s, which has %v of a later step; restore that one or choose another folder", step, f.path, old)
+		}
+		if old.step == step {
+			n.revision = max(n.revision, old.revision+1)
+		}
+	}
+	if err := write(filepath.Join(f.path, n.String()), step, state); err != nil {
+		return fmt.Errorf("checkpoint: saving step %d: %w", step, err)
+	}
+	if err := f.prune(existing, n); err != nil {
+		return fmt.Errorf("checkpoint: step %d is saved, but an old checkpoint could not be removed: %w", step, err)
+	}
+	return nil
+}
+
+// prune removes what stands before the oldest checkpoint that is to be kept.
+// Damaged ones do not count, and go with those that are older than the kept.
+func (f *Folder) prune(existing []name, saved name) error {
+	kept := 1
+	for _, old := range slices.Backward(existing) {
+		replaced := old.step == saved.step
+		if kept < f.keep && !replaced {
+			if !f.damaged[old.String()] {
+				kept++
+			}
+			continue
+		}
+		if old.step > saved.step {
+			continue // damaged, and overtaken only later
+		}
+		if err := atomicfile.RemoveFolder(filepath.Join(f.path, old.String())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Restored says what Restore found.
+type Restored struct {
+	// Found is false where the folder has no checkpoint; the state is then as it
+	// was, and the other fields are zero.
+	Found bool
+	// Path is the checkpoint's folder.
+	Path string
+	// Step is the number of steps it was saved after.
+	Step int
+	// Saved is when, and Version by which version of the program.
+	Saved   time.Time
+	Version string
+	// Damaged are the newer checkpoints that could not be used, newest first:
+	// their steps have to be run again. Show them to the user.
+	Damaged []*DamageError
+}
+
+// A DamageError says why a checkpoint cannot be used.
+type DamageError struct {
+	Path string // of its folder
+	Err  error
+}
+
+// Error names the checkpoint and what is wrong with it.
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("checkpoint %s is damaged or of another version: %v", e.Path, e.Err)
+}
+
+// Unwrap returns what is wrong.
+func (e *DamageError) Unwrap() error { return e.Err }
+
+// Restore puts the state back that was saved last: it creates the variables that
+// the store lacks and sets those that it has, so that graphs built before or
+// after use the saved values. Build the graphs after it all the same if noise
+// comes from the host, as building draws.
+//
+// Every byte of a checkpoint is checked. A damaged one is passed over for the
+// one before it and listed in the result; it is an error if all are. It is an
+// error, too, if the model is not the saved one: if a variable has another shape
+// or type or is in the store but not in the checkpoint, if one has host noise
+// and the other has not, or if Progress does not fit or Check objects. After an
+// error the state is as it was.
+func (f *Folder) Restore(state State) (Restored, error) {
+	existing, err := f.list()
+	if err != nil {
+		return Restored{}, err
+	}
+	var result Restored
+	var refused []error
+	for _, n := range slices.Backward(existing) {
+		path := filepath.Join(f.path, n.String())
+		saved, err := read(path, n.step)
+		if errors.Is(err, fs.ErrPermission) {
+			return Restored{}, fmt.Errorf("checkpoint: reading %s: %w", path, err)
+		}
+		if err != nil {
+			f.damaged[n.String()] = true
+			damage := &DamageError{Path: path, Err: err}
+			result.Damaged = append(result.Damaged, damage)
+			refused = append(refused, damage)
+			continue
+		}
+		if err := saved.apply(state); err != nil {
+			return Restored{}, fmt.Errorf("checkpoint: %s does not fit this run: %w", path, err)
+		}
+		result.Found, result.Path, result.Step = true, path, n.step
+		result.Saved, result.Version = saved.Saved, saved.Version
+		return result, nil
+	}
+	if len(refused) > 0 {
+		return Restored{}, fmt.Errorf("checkpoint: none in %s can be used; put back a copy of one, or remove them to start anew: %w", f.path, errors.Join(refused...))
+	}
+	return result, nil
+}
+
+// A name is that of a checkpoint's folder. A step that is saved again has
+// another revision, so that the new one needs no name that is taken.
+type name struct{ step, revision int }
+
+func (n name) String() string {
+	if n.revision == 1 {
+		return fmt.Sprintf("step-%08d", n.step)
+	}
+	return fmt.Sprintf("step-%08d.%d", n.step, n.revision)
+}
+
+var namePattern = regexp.MustCompile(`^step-([0-9]{8,})(?:\.([0-9]+))?$`)
+
+// list returns the names of the checkpoints, oldest first.
+func (f *Folder) list() ([]name, error) {
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: looking for checkpoints: %w", err)
+	}
+	var names []name
+	for _, entry := range entries {
+		parts := namePattern.FindStringSubmatch(entry.Name())
+		if parts == nil {
+			continue
+		}
+		step, err := strconv.Atoi(parts[1])
+		revision, err2 := strconv.Atoi(cmp.Or(parts[2], "1"))
+		n := name{step, revision}
+		if errors.Join(err, err2) == nil && n.String() == entry.Name() {
+			names = append(names, n)
+		}
+	}
+	slices.SortFunc(names, func(a, b name) int {
+		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.revision, b.revision))
+	})
+	return names, nil
+}

@@ -1,0 +1,572 @@
+package checkpoint_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes/bfloat16"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/checkpoint"
+	"densityuncertainty/dul/stochastic"
+)
+
+// progress is what the runs of these tests keep beside their variables.
+type progress struct {
+	Epoch int
+	Seeds []uint64
+	Order []byte
+}
+
+func open(t testing.TB, path string, keep int) *checkpoint.Folder {
+	t.Helper()
+	f, err := checkpoint.Open(path, keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// filled is a store with one variable of n entries, all equal to value, and a
+// scalar of the same value.
+func filled(n int, value float64) *model.Store {
+	store := model.NewStore()
+	store.VariableWithValue("/model/w", slices.Repeat([]float64{value}, n))
+	store.VariableWithValue("/model/step", int64(value))
+	return store
+}
+
+func save(t testing.TB, f *checkpoint.Folder, step int, store *model.Store) {
+	t.Helper()
+	if err := f.Save(step, checkpoint.State{Store: store}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// consistent returns the value with which the store of a checkpoint was filled.
+func consistent(store *model.Store) (float64, error) {
+	w, err := store.GetVariable("/model/w").Value()
+	if err != nil {
+		return 0, err
+	}
+	step, err := store.GetVariable("/model/step").Value()
+	if err != nil {
+		return 0, err
+	}
+	want := float64(tensors.ToScalar[int64](step))
+	var problem error
+	err = tensors.ConstFlatData(w, func(flat []float64) {
+		for i, v := range flat {
+			if v != want {
+				problem = fmt.Errorf("entry %d is %g, the step %g", i, v, want)
+			}
+		}
+	})
+	return want, errors.Join(err, problem)
+}
+
+// requireStep restores into a new store and fails unless that is the given
+// step's; it returns what Restore found.
+func requireStep(t testing.TB, f *checkpoint.Folder, want int) checkpoint.Restored {
+	t.Helper()
+	store := model.NewStore()
+	found, err := f.Restore(checkpoint.State{Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found.Found || found.Step != want {
+		t.Fatalf("restored step %d (found: %t), want %d", found.Step, found.Found, want)
+	}
+	if value, err := consistent(store); err != nil || value != float64(want) {
+		t.Fatalf("step %d restored the values of step %g: %v", want, value, err)
+	}
+	return found
+}
+
+// list is the visible content of a folder.
+func list(t testing.TB, path string) string {
+	t.Helper()
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.Name() != ".lock" {
+			names = append(names, entry.Name())
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+func bytesOf(t testing.TB, v *model.Variable) []byte {
+	t.Helper()
+	value, err := v.Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []byte
+	if err := value.ConstBytes(func(data []byte) { all = slices.Clone(data) }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// requireEqualStores compares all variables but the noise, bit by bit and in
+// the order of their creation.
+func requireEqualStores(t testing.TB, got, want *model.Store) {
+	t.Helper()
+	variables := func(s *model.Store) []*model.Variable {
+		var all []*model.Variable
+		for v := range s.IterVariables() {
+			if !stochastic.IsNoise(v) {
+				all = append(all, v)
+			}
+		}
+		return all
+	}
+	g, w := variables(got), variables(want)
+	if len(g) != len(w) {
+		t.Fatalf("%d variables, want %d", len(g), len(w))
+	}
+	for i := range w {
+		if g[i].Path() != w[i].Path() || g[i].Trainable != w[i].Trainable || !g[i].Shape().Equal(w[i].Shape()) {
+			t.Errorf("variable %d is %s %s (trainable: %t), want %s %s (%t)", i, g[i].Path(), g[i].Shape(), g[i].Trainable, w[i].Path(), w[i].Shape(), w[i].Trainable)
+		} else if !bytes.Equal(bytesOf(t, g[i]), bytesOf(t, w[i])) {
+			t.Errorf("variable %s differs", w[i].Path())
+		}
+	}
+}
+
+// varied is a store with variables of several types, the state of random draws,
+// settings and a buffer of noise.
+func varied(t testing.TB) *model.Store {
+	t.Helper()
+	store := model.NewStore()
+	store.VariableWithValue("/model/w", [][]float32{{1.5, -2}, {1e-45, 3e38}})
+	store.VariableWithValue("/a/before/w", []float64{1 / 3.0})
+	store.VariableWithValue("/model/mean", []float32{7}).SetTrainable(false)
+	store.VariableWithValue("/model/counts", []int64{-1 << 63, 1<<63 - 1})
+	store.VariableWithValue("/model/ints", []int32{-5})
+	store.VariableWithValue("/model/flag", true).SetTrainable(false)
+	store.VariableWithValue("/model/half", []bfloat16.BFloat16{bfloat16.FromFloat32(1.25)})
+	store.VariableWithValue("/noise/sheet_1/draw_0", []float32{9})
+	if err := store.SetRNGStateFromSeed(42); err != nil {
+		t.Fatal(err)
+	}
+	for path, value := range map[string]any{
+		"/parameter_roles/|model|w": "weight", "/text": "with \"quotes\"\nand lines", "/empty": "",
+		"/yes": true, "/initializer_seed": int64(-7), "/scope/n": 3, "/scope/rate": 1e-300,
+	} {
+		store.SetParam(path, value)
+	}
+	return store
+}
+
+func TestRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "not", "there", "yet")
+	saved := varied(t)
+	noise := stochastic.NewReplicatedHost([]uint64{1, 2})
+	before := progress{Epoch: 3, Seeds: []uint64{1<<64 - 1}, Order: []byte{0, 255}}
+	f := open(t, path, 2)
+	if err := f.Save(1234, checkpoint.State{Store: saved, Noise: noise, Progress: before, Version: "v1"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := list(t, path), "step-00001234"; got != want {
+		t.Errorf("the folder holds %s, want %s", got, want)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	// One store is empty, one has been built, with other values.
+	built := varied(t)
+	for v := range built.IterVariables() {
+		value, err := v.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := value.MutableBytes(func(data []byte) { clear(data) }); err != nil {
+			t.Fatal(err)
+		}
+		v.SetTrainable(true)
+	}
+	for _, store := range []*model.Store{model.NewStore(), built} {
+		f := open(t, path, 2)
+		after, otherNoise := progress{Epoch: 99}, stochastic.NewReplicatedHost([]uint64{0, 0})
+		checked := 0
+		check := func(p any) error {
+			checked = p.(*progress).Epoch
+			return nil
+		}
+		found, err := f.Restore(checkpoint.State{Store: store, Noise: otherNoise, Progress: &after, Check: check})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !found.Found || found.Step != 1234 || found.Version != "v1" || found.Saved.IsZero() || len(found.Damaged) != 0 || filepath.Base(found.Path) != "step-00001234" {
+			t.Errorf("restored %+v", found)
+		}
+		requireEqualStores(t, store, saved)
+		for path, want := range saved.IterParams() {
+			if got, has := store.GetParam(path); !has || got != want {
+				t.Errorf("parameter %s is %v, want %v", path, got, want)
+			}
+		}
+		if fmt.Sprint(after) != fmt.Sprint(before) || checked != before.Epoch {
+			t.Errorf("the progress is %+v, want %+v; the check saw epoch %d", after, before, checked)
+		}
+		got, gotErr := otherNoise.State()
+		want, wantErr := noise.State()
+		if gotErr != nil || wantErr != nil || !bytes.Equal(got, want) {
+			t.Errorf("the noise is at %x, want %x (%v, %v)", got, want, gotErr, wantErr)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if built.GetVariable("/noise/sheet_1/draw_0") == nil {
+		t.Error("the noise buffer of the built store is gone")
+	}
+}
+
+func TestEmptyFolderHasNothing(t *testing.T) {
+	f := open(t, t.TempDir(), 1)
+	store := model.NewStore()
+	found, err := f.Restore(checkpoint.State{Store: store})
+	if err != nil || found.Found || store.NumVariables() != 0 {
+		t.Errorf("restored %+v from an empty folder: %v", found, err)
+	}
+}
+
+func TestTheNewestAreKept(t *testing.T) {
+	path := t.TempDir()
+	f := open(t, path, 2)
+	for _, c := range []struct {
+		step int
+		want string
+	}{
+		{0, "step-00000000"},
+		{7, "step-00000000 step-00000007"},
+		{100, "step-00000007 step-00000100"},
+		{100, "step-00000007 step-00000100.2"}, // a step again takes its place
+		{100, "step-00000007 step-00000100.3"},
+		{123456789, "step-00000100.3 step-123456789"},
+	} {
+		save(t, f, c.step, filled(3, float64(c.step)))
+		if got := list(t, path); got != c.want {
+			t.Errorf("after step %d the folder holds %s, want %s", c.step, got, c.want)
+		}
+		requireStep(t, f, c.step)
+	}
+	// What has other names is left alone.
+	for _, other := range []string{"step-1", "step-000000000005", "step-00000005.1", "step-00000005.02", "notes"} {
+		if err := os.Mkdir(filepath.Join(path, other), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := list(t, path)
+	if err := f.Save(99, checkpoint.State{Store: filled(3, 99)}); err == nil || !strings.Contains(err.Error(), "step-123456789 of a later step") {
+		t.Errorf("saving an earlier step: %v", err)
+	}
+	if got := list(t, path); got != before {
+		t.Errorf("a refused save changed the folder from %s to %s", before, got)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	path := t.TempDir()
+	if _, err := checkpoint.Open(path, 0); err == nil {
+		t.Error("no error for keeping none")
+	}
+	taken := filepath.Join(path, "file")
+	if err := os.WriteFile(taken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := checkpoint.Open(taken, 1); err == nil || !strings.Contains(err.Error(), taken) {
+		t.Errorf("a file in place of the folder: %v", err)
+	}
+	f := open(t, path, 1)
+	if _, err := checkpoint.Open(path, 1); err == nil || !strings.Contains(err.Error(), path+" is in use by another run") {
+		t.Errorf("opening a folder twice: %v", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Save(1, checkpoint.State{Store: filled(1, 1)}); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("saving into a closed folder: %v", err)
+	}
+	open(t, path, 1)
+}
+
+func TestSaveRefuses(t *testing.T) {
+	f := open(t, t.TempDir(), 1)
+	withParameter := filled(1, 1)
+	withParameter.SetParam("/layers", []int{1})
+	noValue := filled(1, 1)
+	if err := noValue.GetVariable("/model/w").Reset(); err != nil {
+		t.Fatal(err)
+	}
+	complexes := filled(1, 1)
+	complexes.VariableWithValue("/c", complex64(1))
+	for says, c := range map[string]struct {
+		step  int
+		state checkpoint.State
+	}{
+		"negative":             {-1, checkpoint.State{Store: filled(1, 1)}},
+		"progress":             {1, checkpoint.State{Store: filled(1, 1), Progress: func() {}}},
+		"/layers is a []int":   {1, checkpoint.State{Store: withParameter}},
+		"reading variable /mo": {1, checkpoint.State{Store: noValue}},
+		"of type Complex64":    {1, checkpoint.State{Store: complexes}},
+	} {
+		if err := f.Save(c.step, c.state); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("the error is %v, want one that says %q", err, says)
+		}
+	}
+}
+
+// A checkpoint of another model or run is refused, and nothing of it is taken.
+func TestRestoreRefusesOtherModels(t *testing.T) {
+	f := open(t, t.TempDir(), 1)
+	state := checkpoint.State{Store: filled(3, 5), Noise: stochastic.NewHost(1), Progress: progress{Epoch: 2}}
+	if err := f.Save(5, state); err != nil {
+		t.Fatal(err)
+	}
+	shape := filled(4, 0)
+	dtype := model.NewStore()
+	dtype.VariableWithValue("/model/w", make([]float32, 3))
+	more := filled(3, 0)
+	more.VariableWithValue("/model/v", 1.0)
+	type other struct{ Epochs int }
+	for says, c := range map[string]checkpoint.State{
+		"/model/w is (Float64)[4] in the model and (Float64)[3]": {Store: shape, Noise: stochastic.NewHost(2), Progress: &progress{Epoch: 9}},
+		"/model/w is (Float32)[3]":                               {Store: dtype, Noise: stochastic.NewHost(2), Progress: &progress{Epoch: 9}},
+		"/model/v, the checkpoint has not":                       {Store: more, Noise: stochastic.NewHost(2), Progress: &progress{Epoch: 9}},
+		"for 2 streams":                                          {Store: filled(3, 0), Noise: stochastic.NewReplicatedHost([]uint64{1, 2}), Progress: &progress{Epoch: 9}},
+		"continued with noise from the host: false":              {Store: filled(3, 0), Progress: &progress{Epoch: 9}},
+		`unknown field "Epoch"`:                                  {Store: filled(3, 0), Noise: stochastic.NewHost(2), Progress: &other{Epochs: 9}},
+		"epoch 2 is of another run": {Store: filled(3, 0), Noise: stochastic.NewHost(2), Progress: &progress{Epoch: 9}, Check: func(p any) error {
+			return fmt.Errorf("epoch %d is of another run", p.(*progress).Epoch)
+		}},
+		"not a pointer": {Store: filled(3, 0), Noise: stochastic.NewHost(2), Progress: progress{}},
+	} {
+		var noiseBefore []byte
+		if c.Noise != nil {
+			noiseBefore, _ = c.Noise.State()
+		}
+		storeBefore, err := c.Store.Clone()
+		if err != nil {
+			t.Fatal(err)
+		}
+		progressBefore := fmt.Sprint(c.Progress)
+		found, err := f.Restore(c)
+		if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "step-00000005") || found.Found {
+			t.Errorf("%+v and the error %v, want one that says %q", found, err, says)
+		}
+		requireEqualStores(t, c.Store, storeBefore)
+		if c.Noise != nil {
+			if after, _ := c.Noise.State(); !bytes.Equal(after, noiseBefore) {
+				t.Errorf("%s: the noise was moved", says)
+			}
+		}
+		if after := fmt.Sprint(c.Progress); after != progressBefore {
+			t.Errorf("%s: the progress was changed", says)
+		}
+	}
+	// Progress may be left out, but not be asked for where there is none.
+	if _, err := f.Restore(checkpoint.State{Store: model.NewStore(), Noise: stochastic.NewHost(2)}); err != nil {
+		t.Errorf("without asking for the progress: %v", err)
+	}
+	save(t, f, 6, filled(3, 6))
+	if _, err := f.Restore(checkpoint.State{Store: model.NewStore(), Progress: &progress{}}); err == nil || !strings.Contains(err.Error(), "without progress") {
+		t.Errorf("asking for progress that is not there: %v", err)
+	}
+}
+
+// The files of a checkpoint.
+var parts = []string{"model.safetensors", "checkpoint.json", "checkpoint.json.sha256"}
+
+// damaged prepares a folder with checkpoints of steps 1 and 2.
+func damaged(t *testing.T) (f *checkpoint.Folder, path, newest string) {
+	t.Helper()
+	path = t.TempDir()
+	f = open(t, path, 3)
+	save(t, f, 1, filled(3, 1))
+	save(t, f, 2, filled(3, 2))
+	return f, path, filepath.Join(path, "step-00000002")
+}
+
+// requireFallback fails unless step 2 is refused by name and step 1 is used.
+func requireFallback(t *testing.T, what string, f *checkpoint.Folder, newest string) {
+	t.Helper()
+	found := requireStep(t, f, 1)
+	if len(found.Damaged) != 1 || found.Damaged[0].Path != newest || !strings.Contains(found.Damaged[0].Error(), newest) {
+		t.Fatalf("%s: the damaged checkpoints are %v, want %s", what, found.Damaged, newest)
+	}
+}
+
+func TestEveryChangedByteIsNoticed(t *testing.T) {
+	t.Parallel()
+	f, _, newest := damaged(t)
+	for _, part := range parts {
+		file := filepath.Join(newest, part)
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range content {
+			content[i] ^= 1 << (i % 8)
+			rewrite(t, file, content)
+			requireFallback(t, fmt.Sprintf("%s with byte %d changed", part, i), f, newest)
+			content[i] ^= 1 << (i % 8)
+		}
+		rewrite(t, file, content)
+		requireStep(t, f, 2)
+	}
+}
+
+// rewrite changes a file in place.
+func rewrite(t *testing.T, file string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEveryLengthAndMissingFileIsNoticed(t *testing.T) {
+	t.Parallel()
+	f, _, newest := damaged(t)
+	for _, part := range parts {
+		file := filepath.Join(newest, part)
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for length := range content {
+			rewrite(t, file, content[:length])
+			requireFallback(t, fmt.Sprintf("%s cut to %d bytes", part, length), f, newest)
+		}
+		rewrite(t, file, append(content, 0))
+		requireFallback(t, part+" with a byte more", f, newest)
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		requireFallback(t, "no "+part, f, newest)
+		rewrite(t, file, content)
+		requireStep(t, f, 2)
+	}
+}
+
+// Files of another checkpoint are whole, but not of this one.
+func TestSwappedFilesAreNoticed(t *testing.T) {
+	f, path, newest := damaged(t)
+	older := filepath.Join(path, "step-00000001")
+	swap := func(part string) {
+		t.Helper()
+		a, b, c := filepath.Join(newest, part), filepath.Join(older, part), filepath.Join(path, "aside")
+		for _, names := range [][2]string{{a, c}, {b, a}, {c, b}} {
+			if err := os.Rename(names[0], names[1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	allRefused := func(what string) {
+		t.Helper()
+		store := model.NewStore()
+		_, err := f.Restore(checkpoint.State{Store: store})
+		if err == nil || !strings.Contains(err.Error(), older) || !strings.Contains(err.Error(), newest) {
+			t.Errorf("%s: the error is %v, want one that names both checkpoints", what, err)
+		}
+		var damage *checkpoint.DamageError
+		if !errors.As(err, &damage) || store.NumVariables() != 0 {
+			t.Errorf("%s: the error is %T; the store has %d variables, want none", what, err, store.NumVariables())
+		}
+	}
+	for _, part := range parts {
+		swap(part)
+		allRefused(part + " exchanged")
+		swap(part)
+	}
+	swap("")
+	allRefused("folders exchanged")
+	swap("")
+	requireStep(t, f, 2)
+}
+
+func TestOtherFormatsAreNoticed(t *testing.T) {
+	f, _, newest := damaged(t)
+	manifest := filepath.Join(newest, "checkpoint.json")
+	content, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for says, change := range map[string][2]string{
+		"has format 2, this program reads format 1":          {`"format": 1`, `"format": 2`},
+		`unknown field "form"`:                               {`"version"`, `"form": 1, "version"`},
+		"is that of step 3":                                  {`"step": 2`, `"step": 3`},
+		"lists variable /model/other, which model.safetenso": {`"/model/w"`, `"/model/other"`},
+	} {
+		changed := strings.Replace(string(content), change[0], change[1], 1)
+		rewrite(t, manifest, []byte(changed))
+		rewrite(t, manifest+".sha256", checkpoint.SumLine([]byte(changed)))
+		found := requireStep(t, f, 1)
+		if len(found.Damaged) != 1 || !strings.Contains(found.Damaged[0].Error(), says) {
+			t.Errorf("the damage is %v, want %s", found.Damaged, says)
+		}
+	}
+}
+
+// After a fall-back the run goes on from the older checkpoint; the damaged one
+// does not take the place of a good one and is not in the way.
+func TestSavingGoesOnAfterDamage(t *testing.T) {
+	path := t.TempDir()
+	f := open(t, path, 2)
+	for _, step := range []int{10, 20, 30} {
+		save(t, f, step, filled(3, float64(step)))
+	}
+	rewrite(t, filepath.Join(path, "step-00000030", "model.safetensors"), nil)
+	if err := f.Save(25, checkpoint.State{Store: filled(3, 25)}); err == nil {
+		t.Error("step 25 was saved before the damage of step 30 was known")
+	}
+	requireStep(t, f, 20)
+	for _, c := range []struct {
+		step int
+		want string
+	}{
+		{25, "step-00000020 step-00000025 step-00000030"},
+		{30, "step-00000025 step-00000030.2"},
+		{40, "step-00000030.2 step-00000040"},
+	} {
+		save(t, f, c.step, filled(3, float64(c.step)))
+		if got := list(t, path); got != c.want {
+			t.Errorf("after step %d the folder holds %s, want %s", c.step, got, c.want)
+		}
+		requireStep(t, f, c.step)
+	}
+}
+
+func TestCheckpointsThatMayNotBeReadAreNoDamage(t *testing.T) {
+	f, _, newest := damaged(t)
+	file := filepath.Join(newest, "model.safetensors")
+	if err := os.Chmod(file, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.ReadFile(file); err == nil {
+		t.Skip("this user may read everything")
+	}
+	if _, err := f.Restore(checkpoint.State{Store: model.NewStore()}); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("the error is %v, want that of the permission", err)
+	}
+}

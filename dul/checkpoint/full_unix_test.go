@@ -1,0 +1,75 @@
+//go:build unix
+
+package checkpoint_test
+
+import (
+	"errors"
+	"fmt"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"densityuncertainty/dul/checkpoint"
+)
+
+func init() { children["fill the disk"] = fillTheDisk }
+
+// A disk that stops taking data anywhere in a file leaves the earlier
+// checkpoints as they were. The limit is the system's on the size of a file, so
+// the saving is left to another process, of which nothing else writes files.
+func TestFullDiskLeavesThePreviousCheckpoint(t *testing.T) {
+	path := t.TempDir()
+	f := open(t, path, 1)
+	save(t, f, 1, filled(3, 1))
+	before := list(t, path)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := childCommand(t, "fill the disk", path).Output(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got := list(t, path); got != before {
+		t.Errorf("the folder holds %s", got)
+	}
+	f = open(t, path, 1)
+	requireStep(t, f, 1)
+	save(t, f, 2, filled(3, 2))
+	requireStep(t, f, 2)
+}
+
+// fillTheDisk tries to save step 2 with too little room.
+func fillTheDisk(path string) error {
+	f, err := checkpoint.Open(path, 1)
+	if err != nil {
+		return err
+	}
+	// Without this a write over the limit would end the program.
+	signal.Ignore(syscall.SIGXFSZ)
+	const entries = 300_000
+	large := checkpoint.State{Store: filled(entries, 2)}
+	// Its variables fit, and checkpoint.json does not.
+	wordy := checkpoint.State{Store: filled(3, 2), Progress: strings.Repeat("x", 20_000)}
+	for _, c := range []struct {
+		room  uint64
+		state checkpoint.State
+	}{{0, large}, {1, large}, {8, large}, {100, large}, {1000, large}, {1 << 20, large}, {8 * entries, large}, {10_000, wordy}} {
+		var limit syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+			return err
+		}
+		limit.Cur = c.room
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+			return err
+		}
+		if err := f.Save(2, c.state); !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), filepath.Join(path, "step-00000002")) {
+			return fmt.Errorf("with room for %d bytes the error is %w", c.room, err)
+		}
+		names, err := filepath.Glob(filepath.Join(path, "*step*"))
+		if err != nil || len(names) != 1 {
+			return fmt.Errorf("with room for %d bytes the folder holds %v: %w", c.room, names, err)
+		}
+	}
+	return f.Close()
+}

@@ -1,0 +1,267 @@
+package checkpoint
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// The safetensors format is a file of three parts:
+//
+//   - the length of the header, 8 bytes, little-endian;
+//   - the header, a JSON object: for each tensor its type, its shape and where in
+//     the data it begins and ends, and under "__metadata__" a map of texts;
+//   - the data: the tensors' entries, little-endian and in row-major order,
+//     without gaps.
+const (
+	lengthSize  = 8
+	metadataKey = "__metadata__"
+	// maxHeader is the longest header that other readers take.
+	maxHeader = 100_000_000
+	// alignment is that of the data, by spaces at the header's end.
+	alignment = 8
+)
+
+// typeNames are the format's names of the types that both it and GoMLX have.
+var typeNames = map[dtypes.DType]string{
+	dtypes.Bool: "BOOL",
+	dtypes.Int8: "I8", dtypes.Int16: "I16", dtypes.Int32: "I32", dtypes.Int64: "I64",
+	dtypes.Uint8: "U8", dtypes.Uint16: "U16", dtypes.Uint32: "U32", dtypes.Uint64: "U64",
+	dtypes.Float16: "F16", dtypes.BFloat16: "BF16", dtypes.Float32: "F32", dtypes.Float64: "F64",
+}
+
+// typeOf is the inverse of typeNames.
+func typeOf(name string) (dtypes.DType, bool) {
+	for dtype, known := range typeNames {
+		if known == name {
+			return dtype, true
+		}
+	}
+	return dtypes.InvalidDType, false
+}
+
+// A namedTensor is a tensor and its name in a file.
+type namedTensor struct {
+	name   string
+	tensor *tensors.Tensor
+}
+
+// An entry is a tensor's line in the header.
+type entry struct {
+	Type    string  `json:"dtype"`
+	Shape   []int   `json:"shape"`
+	Offsets []int64 `json:"data_offsets"`
+}
+
+// writeTensors writes a safetensors file. The tensors with the widest entries
+// come first, so that all are aligned, then those with the first name: a file
+// does not depend on the order of the list.
+func writeTensors(w io.Writer, list []namedTensor, metadata map[string]string) error {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		return errors.New("this machine stores numbers with the highest byte first, safetensors files the lowest; writing them is not implemented here")
+	}
+	list = slices.SortedFunc(slices.Values(list), func(a, b namedTensor) int {
+		return cmp.Or(cmp.Compare(b.tensor.DType().Size(), a.tensor.DType().Size()), cmp.Compare(a.name, b.name))
+	})
+	header := map[string]any{}
+	if len(metadata) > 0 {
+		header[metadataKey] = metadata
+	}
+	offset := int64(0)
+	for _, t := range list {
+		typeName, known := typeNames[t.tensor.DType()]
+		if !known {
+			return fmt.Errorf("tensor %s is of type %s, which safetensors files do not have", t.name, t.tensor.DType())
+		}
+		if _, taken := header[t.name]; taken || t.name == metadataKey || !utf8.ValidString(t.name) {
+			return fmt.Errorf("tensor name %q is reserved, taken or not UTF-8", t.name)
+		}
+		end := offset + t.tensor.ByteSize()
+		dims := append([]int{}, t.tensor.Shape().Dimensions...) // [] for a scalar, where nil would be null
+		header[t.name] = entry{Type: typeName, Shape: dims, Offsets: []int64{offset, end}}
+		offset = end
+	}
+	text, err := json.Marshal(header)
+	if err != nil {
+		return fmt.Errorf("encoding the header: %w", err)
+	}
+	for len(text)%alignment != 0 {
+		text = append(text, ' ')
+	}
+	if len(text) > maxHeader {
+		return fmt.Errorf("the header has %d bytes, more than the %d that safetensors readers take", len(text), maxHeader)
+	}
+	if _, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)); err != nil {
+		return err
+	}
+	for _, t := range list {
+		var writeErr error
+		err := t.tensor.ConstBytes(func(data []byte) { _, writeErr = w.Write(data) })
+		if err := errors.Join(err, writeErr); err != nil {
+			return fmt.Errorf("writing tensor %s: %w", t.name, err)
+		}
+	}
+	return nil
+}
+
+// readTensors reads a safetensors file of the given size, in bytes, and returns
+// its tensors in the order of their data. It takes only what writers of the
+// format may write: data without gaps or overlaps to the last byte of the file.
+// It allocates no more than a small multiple of the size.
+func readTensors(r io.Reader, size int64) (list []namedTensor, metadata map[string]string, err error) {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		return nil, nil, errors.New("this machine stores numbers with the highest byte first, safetensors files the lowest; reading them is not implemented here")
+	}
+	var length [lengthSize]byte
+	if size < lengthSize {
+		return nil, nil, fmt.Errorf("the file has %d bytes, too few for the length of its header", size)
+	}
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return nil, nil, fmt.Errorf("reading the length of the header: %w", err)
+	}
+	headerSize := binary.LittleEndian.Uint64(length[:])
+	if headerSize > maxHeader || int64(headerSize) > size-lengthSize {
+		return nil, nil, fmt.Errorf("the header should have %d bytes, but the file has %d and a header at most %d: it is cut short or not a safetensors file", headerSize, size, maxHeader)
+	}
+	text := make([]byte, headerSize)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return nil, nil, fmt.Errorf("reading the header: %w", err)
+	}
+	entries, metadata, err := parseHeader(text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the header is damaged: %w", err)
+	}
+	names, err := layOut(entries, size-lengthSize-int64(headerSize))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names {
+		e := entries[name]
+		dtype, _ := typeOf(e.Type)
+		t := tensors.FromShape(shapes.Make(dtype, e.Shape...))
+		var readErr error
+		err := t.MutableBytes(func(data []byte) {
+			if _, readErr = io.ReadFull(r, data); readErr == nil && dtype == dtypes.Bool {
+				readErr = checkBools(data)
+			}
+		})
+		if err := errors.Join(err, readErr); err != nil {
+			return nil, nil, fmt.Errorf("reading tensor %q: %w", name, err)
+		}
+		list = append(list, namedTensor{name, t})
+	}
+	return list, metadata, nil
+}
+
+// parseHeader reads the header's JSON, which may name each tensor once. It is
+// read piece by piece, as Unmarshal would silently take the last of two.
+func parseHeader(text []byte) (entries map[string]entry, metadata map[string]string, err error) {
+	if len(text) == 0 || text[0] != '{' {
+		return nil, nil, errors.New("it does not begin with an opening brace")
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if _, err := d.Token(); err != nil {
+		return nil, nil, err
+	}
+	entries = map[string]entry{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return nil, nil, err
+		}
+		name, isText := token.(string)
+		if _, again := entries[name]; !isText || again || (name == metadataKey && metadata != nil) {
+			return nil, nil, fmt.Errorf("%q is not a name, or is there twice", token)
+		}
+		if name == metadataKey {
+			metadata = map[string]string{}
+			if err := d.Decode(&metadata); err != nil || metadata == nil {
+				return nil, nil, fmt.Errorf("the metadata are not a map of texts: %w", cmp.Or(err, errors.New("null")))
+			}
+			continue
+		}
+		var e entry
+		if err := d.Decode(&e); err != nil {
+			return nil, nil, fmt.Errorf("tensor %q: %w", name, err)
+		}
+		entries[name] = e
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, nil, errors.New("something follows it")
+	}
+	return entries, metadata, nil
+}
+
+// layOut checks that the tensors fill the data from its first byte to its last,
+// and returns their names in that order.
+func layOut(entries map[string]entry, dataSize int64) ([]string, error) {
+	for name, e := range entries {
+		size, err := e.size()
+		if err != nil {
+			return nil, fmt.Errorf("tensor %q: %w", name, err)
+		}
+		if len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] > dataSize || e.Offsets[1] < e.Offsets[0] || e.Offsets[1]-e.Offsets[0] != size {
+			return nil, fmt.Errorf("tensor %q of %s %v needs %d bytes, but has the place %v in data of %d bytes", name, e.Type, e.Shape, size, e.Offsets, dataSize)
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(entries), func(a, b string) int {
+		return cmp.Or(slices.Compare(entries[a].Offsets, entries[b].Offsets), cmp.Compare(a, b))
+	})
+	end := int64(0)
+	for _, name := range names {
+		if begin := entries[name].Offsets[0]; begin != end {
+			return nil, fmt.Errorf("tensor %q begins at byte %d of the data, the one before it ends at %d", name, begin, end)
+		}
+		end = entries[name].Offsets[1]
+	}
+	if end != dataSize {
+		return nil, fmt.Errorf("the tensors have %d bytes, the file has %d for them: it is cut short or something was added", end, dataSize)
+	}
+	return names, nil
+}
+
+// size is the number of bytes of a tensor.
+func (e entry) size() (int64, error) {
+	dtype, known := typeOf(e.Type)
+	if !known {
+		return 0, fmt.Errorf("type %q is not known here", e.Type)
+	}
+	if e.Shape == nil {
+		return 0, errors.New("it has no shape")
+	}
+	size := int64(dtype.Size())
+	for _, dim := range e.Shape {
+		product := size * int64(dim)
+		if dim < 0 || (dim > 0 && product/int64(dim) != size) {
+			return 0, fmt.Errorf("shape %v has a negative axis or is too large", e.Shape)
+		}
+		size = product
+	}
+	return size, nil
+}
+
+// checkBools refuses bytes that are no truth values: Go's own operations on
+// them would be undefined.
+func checkBools(data []byte) error {
+	for i, b := range data {
+		if b > 1 {
+			return fmt.Errorf("entry %d is %d, neither false nor true", i, b)
+		}
+	}
+	return nil
+}

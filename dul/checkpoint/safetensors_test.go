@@ -1,0 +1,211 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// file is a safetensors file of a header and data.
+func file(header, data string) []byte {
+	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), []byte(header), []byte(data))
+}
+
+func readBytes(b []byte) ([]namedTensor, map[string]string, error) {
+	return readTensors(bytes.NewReader(b), int64(len(b)))
+}
+
+func bytesOf(t testing.TB, value *tensors.Tensor) []byte {
+	t.Helper()
+	var all []byte
+	if err := value.ConstBytes(func(data []byte) { all = slices.Clone(data) }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// The bytes of a file, computed by hand from the format's description.
+func TestFormat(t *testing.T) {
+	var b bytes.Buffer
+	err := writeTensors(&b, []namedTensor{
+		{"flag", tensors.FromFlatDataAndDimensions([]bool{true, false}, 2)},
+		{"b/w", tensors.FromFlatDataAndDimensions([]float32{1, -2}, 1, 2)},
+		{"a", tensors.FromScalar(float32(0.5))},
+	}, map[string]string{"k": "v"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := `{"__metadata__":{"k":"v"},` +
+		`"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},` +
+		`"b/w":{"dtype":"F32","shape":[1,2],"data_offsets":[4,12]},` +
+		`"flag":{"dtype":"BOOL","shape":[2],"data_offsets":[12,14]}}`
+	header += strings.Repeat(" ", 7-(len(header)+7)%8)
+	want := file(header, "\x00\x00\x00\x3f"+"\x00\x00\x80\x3f"+"\x00\x00\x00\xc0"+"\x01\x00")
+	if !bytes.Equal(b.Bytes(), want) {
+		t.Errorf("wrote\n%q, want\n%q", b.Bytes(), want)
+	}
+}
+
+func TestTensorsOfAllTypesRoundTrip(t *testing.T) {
+	var list []namedTensor
+	for dtype, name := range typeNames {
+		for _, dims := range [][]int{{}, {5}, {2, 3, 1}, {0, 4}} {
+			value := tensors.FromShape(shapes.Make(dtype, dims...))
+			err := value.MutableBytes(func(data []byte) {
+				for i := range data {
+					if data[i] = byte(37*i + len(dims)); dtype == dtypes.Bool {
+						data[i] %= 2
+					}
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, namedTensor{fmt.Sprintf("%s/%v ä\"\\", name, dims), value})
+		}
+	}
+	nan := math.Float64frombits(0x7ff8000000000123)
+	list = append(list, namedTensor{"special", tensors.FromFlatDataAndDimensions([]float64{nan, math.Inf(-1), math.Copysign(0, -1), 5e-324}, 4)})
+	metadata := map[string]string{"version": "1", "<roles>": `{"a":"b"}`}
+	var b bytes.Buffer
+	if err := writeTensors(&b, list, metadata); err != nil {
+		t.Fatal(err)
+	}
+	got, gotMetadata, err := readBytes(b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !maps.Equal(gotMetadata, metadata) {
+		t.Errorf("metadata %v, want %v", gotMetadata, metadata)
+	}
+	byName := map[string]*tensors.Tensor{}
+	for _, g := range got {
+		byName[g.name] = g.tensor
+	}
+	if len(got) != len(list) {
+		t.Errorf("%d tensors, want %d", len(got), len(list))
+	}
+	for _, want := range list {
+		g := byName[want.name]
+		if g == nil || !g.Shape().Equal(want.tensor.Shape()) || !bytes.Equal(bytesOf(t, g), bytesOf(t, want.tensor)) {
+			t.Errorf("%s is %v, want %v", want.name, g, want.tensor)
+		}
+	}
+
+	slices.Reverse(list)
+	var again bytes.Buffer
+	if err := writeTensors(&again, list, metadata); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(b.Bytes(), again.Bytes()) {
+		t.Error("the file depends on the order of the list")
+	}
+}
+
+func TestWriteTensorsRefuses(t *testing.T) {
+	one := tensors.FromScalar(float32(1))
+	for says, list := range map[string][]namedTensor{
+		"is of type Complex64":       {{"c", tensors.FromScalar(complex64(1))}},
+		`"a" is reserved, taken`:     {{"a", one}, {"a", one}},
+		`"__metadata__" is reserved`: {{metadataKey, one}},
+		`"\xff" is reserved`:         {{"\xff", one}},
+	} {
+		var b bytes.Buffer
+		if err := writeTensors(&b, list, nil); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("the error is %v, want one that says %s", err, says)
+		}
+	}
+}
+
+// Files that break the format, and what the error must say.
+var broken = map[string]struct {
+	file []byte
+	says string
+}{
+	"empty":                  {nil, "too few"},
+	"half a length":          {[]byte{2, 0, 0}, "too few"},
+	"no header":              {[]byte{2, 0, 0, 0, 0, 0, 0, 0}, "cut short"},
+	"length over all bounds": {[]byte("\xff\xff\xff\xff\xff\xff\xff\xff{}"), "cut short"},
+	"length over the limit":  {[]byte("\x01\xe1\xf5\x05\x00\x00\x00\x00{}"), "at most 100000000"},
+	"header of no bytes":     {file("", ""), "opening brace"},
+	"array":                  {file("[]", ""), "opening brace"},
+	"space before":           {file(" {}", ""), "opening brace"},
+	"not JSON":               {file("{nonsense}", ""), "damaged"},
+	"not closed":             {file("{", ""), "damaged"},
+	"something after":        {file("{} {}", ""), "something follows"},
+	"name twice":             {file(`{"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}`, "x"), "twice"},
+	"metadata twice":         {file(`{"__metadata__":{},"__metadata__":{}}`, ""), "twice"},
+	"metadata null":          {file(`{"__metadata__":null}`, ""), "not a map"},
+	"metadata number":        {file(`{"__metadata__":{"a":1}}`, ""), "not a map"},
+	"unknown field":          {file(`{"a":{"dtype":"U8","shape":[],"data_offsets":[0,1],"stride":1}}`, "x"), "stride"},
+	"unknown type":           {file(`{"a":{"dtype":"F13","shape":[],"data_offsets":[0,1]}}`, "x"), "F13"},
+	"no type":                {file(`{"a":{"shape":[],"data_offsets":[0,1]}}`, "x"), `type ""`},
+	"no shape":               {file(`{"a":{"dtype":"U8","data_offsets":[0,1]}}`, "x"), "no shape"},
+	"no offsets":             {file(`{"a":{"dtype":"U8","shape":[]}}`, "x"), "the place []"},
+	"three offsets":          {file(`{"a":{"dtype":"U8","shape":[],"data_offsets":[0,1,2]}}`, "x"), "the place [0 1 2]"},
+	"fraction":               {file(`{"a":{"dtype":"U8","shape":[1.5],"data_offsets":[0,1]}}`, "x"), "1.5"},
+	"negative axis":          {file(`{"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,1]}}`, "x"), "negative axis"},
+	"too large":              {file(`{"a":{"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, ""), "too large"},
+	"wrong size":             {file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, "xxxx"), "needs 8 bytes"},
+	"negative offset":        {file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[-1,1]}}`, "x"), "the place [-1 1]"},
+	"reversed offsets":       {file(`{"a":{"dtype":"U8","shape":[9223372036854775807],"data_offsets":[1,-9223372036854775808]}}`, "x"), "the place"},
+	"past the end":           {file(`{"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}}`, "x"), "data of 1 bytes"},
+	"gap":                    {file(`{"a":{"dtype":"U8","shape":[],"data_offsets":[1,2]}}`, "xx"), "begins at byte 1"},
+	"overlap":                {file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, "xxx"), "begins at byte 1"},
+	"data left over":         {file(`{"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}`, "xy"), "something was added"},
+	"bool of 2":              {file(`{"a":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}}`, "\x01\x02"), "entry 1 is 2"},
+}
+
+func TestReadTensorsRefuses(t *testing.T) {
+	for name, c := range broken {
+		if _, _, err := readBytes(c.file); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: the error is %v, want one that says %q", name, err, c.says)
+		}
+	}
+}
+
+// Whatever the bytes, reading ends without a panic, and what it accepts is what
+// a file of the same tensors holds.
+func FuzzReadTensors(f *testing.F) {
+	for _, c := range broken {
+		f.Add(c.file)
+	}
+	f.Add(file(`{}`, ""))
+	f.Add(file(`{"__metadata__":{"k":"v"},"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16]},"b":{"dtype":"BOOL","shape":[0,7],"data_offsets":[16,16]}}  `, "0123456789abcdef"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		list, metadata, err := readBytes(b)
+		if err != nil {
+			return
+		}
+		var written bytes.Buffer
+		if err := writeTensors(&written, list, metadata); err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		again, metadataAgain, err := readBytes(written.Bytes())
+		if err != nil {
+			t.Fatalf("what was written cannot be read: %v", err)
+		}
+		if len(again) != len(list) || !maps.Equal(metadata, metadataAgain) {
+			t.Fatalf("%d tensors and metadata %v became %d and %v", len(list), metadata, len(again), metadataAgain)
+		}
+		values := map[string]*tensors.Tensor{}
+		for _, a := range again {
+			values[a.name] = a.tensor
+		}
+		for _, want := range list {
+			got := values[want.name]
+			if got == nil || !got.Shape().Equal(want.tensor.Shape()) || !bytes.Equal(bytesOf(t, got), bytesOf(t, want.tensor)) {
+				t.Fatalf("tensor %q became %v", want.name, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,89 @@
+package stochastic_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/stochastic"
+)
+
+// A source that is put where another one was goes on with its draws, in a graph
+// of its own.
+func TestHostGoesOnFromItsState(t *testing.T) {
+	seeds := []uint64{5, 6}
+	like := fixtures.Values{"x": fixtures.Zeros(2, 1, 1)}
+	draws := func(h *stochastic.Host, count int) []float64 {
+		t.Helper()
+		sheet := h.NewSheet()
+		c := fixtures.Compile(t, dtypes.Float32, like, sheet, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+			return []*graph.Node{
+				stochastic.Draw(s, in["x"], stochastic.Gaussian(), 3, 5),
+				stochastic.Draw(s, in["x"], stochastic.DropoutMask(0.3), 7, 1),
+			}
+		})
+		var all []float64
+		for i := range count {
+			if i > 0 {
+				if err := sheet.Refresh(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, draw := range c.Call(like) {
+				all = append(all, draw.Values...)
+			}
+		}
+		return all
+	}
+
+	uninterrupted := draws(stochastic.NewReplicatedHost(seeds), 4)
+
+	first := stochastic.NewReplicatedHost(seeds)
+	got := draws(first, 1)
+	state, err := first.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := stochastic.NewReplicatedHost([]uint64{0, 0})
+	if err := second.SetState(state); err != nil {
+		t.Fatal(err)
+	}
+	if got = append(got, draws(second, 3)...); !slices.Equal(got, uninterrupted) {
+		t.Error("the noise of a source that was stopped and put back differs from that of one that was not")
+	}
+}
+
+func TestHostRefusesOtherStates(t *testing.T) {
+	host := stochastic.NewReplicatedHost([]uint64{1, 2})
+	before, err := host.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := stochastic.NewReplicatedHost([]uint64{3, 4}).State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	damagedLast := slices.Concat(other[:len(other)/2], bytes.Repeat([]byte("x"), len(other)/2))
+	for name, state := range map[string][]byte{
+		"none":            nil,
+		"cut short":       other[:len(other)-1],
+		"of one replica":  other[:len(other)/2],
+		"damaged in part": damagedLast,
+	} {
+		if err := host.SetState(state); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		after, err := host.State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(before, after) {
+			t.Errorf("%s: a refused state moved the streams", name)
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package atomicfile_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"densityuncertainty/environment/atomicfile"
+)
+
+// names lists a folder.
+func names(t *testing.T, folder string) string {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, entry := range entries {
+		all = append(all, entry.Name())
+	}
+	return strings.Join(all, " ")
+}
+
+func require(t *testing.T, path, content string) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != content {
+		t.Errorf("%s holds %q, want %q", path, got, content)
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := atomicfile.WriteBytes(path, []byte(content)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWriteReplaces(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "a.txt")
+	for _, content := range []string{"old, and longer", "new", ""} {
+		write(t, path, content)
+		require(t, path, content)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o644 {
+		t.Errorf("mode %v, want 0644", info.Mode())
+	}
+	if got := names(t, folder); got != "a.txt" {
+		t.Errorf("the folder holds %s", got)
+	}
+}
+
+// failures are what may go wrong while contents are written, and what the error
+// must say.
+var failures = map[string]struct {
+	err  error
+	says string
+}{
+	"disk full":     {&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, "free some space"},
+	"quota":         {syscall.EDQUOT, "free some space"},
+	"no permission": {&fs.PathError{Op: "write", Path: "x", Err: syscall.EACCES}, "not allowed to write"},
+	"other":         {io.ErrUnexpectedEOF, "unexpected EOF"},
+}
+
+func TestFailedWriteLeavesTheOldFile(t *testing.T) {
+	for name, failure := range failures {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			path := filepath.Join(folder, "a.txt")
+			write(t, path, "old")
+			err := atomicfile.Write(path, func(w io.Writer) error {
+				if _, err := io.WriteString(w, "half of the n"); err != nil {
+					return err
+				}
+				return failure.err
+			})
+			if !errors.Is(err, failure.err) {
+				t.Fatalf("the error is %v, want one that wraps %v", err, failure.err)
+			}
+			if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), failure.says) {
+				t.Errorf("the error %q does not name the file or say %q", err, failure.says)
+			}
+			require(t, path, "old")
+			if got := names(t, folder); got != "a.txt" {
+				t.Errorf("the folder holds %s", got)
+			}
+		})
+	}
+}
+
+func TestPanicLeavesTheOldFile(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "a.txt")
+	write(t, path, "old")
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic of fill was swallowed")
+			}
+		}()
+		_ = atomicfile.Write(path, func(io.Writer) error { panic("no more") })
+	}()
+	require(t, path, "old")
+	if got := names(t, folder); got != "a.txt" {
+		t.Errorf("the folder holds %s", got)
+	}
+}
+
+// The last step, the rename, fails where a folder has the name.
+func TestFailedRenameLeavesNothing(t *testing.T) {
+	folder := t.TempDir()
+	taken := filepath.Join(folder, "taken")
+	if err := os.MkdirAll(filepath.Join(taken, "inner"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.WriteBytes(taken, nil); err == nil {
+		t.Error("a file was written over a folder")
+	}
+	if err := atomicfile.WriteFolder(taken, func(string) error { return nil }); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("writing a folder over another one: %v", err)
+	}
+	if got := names(t, folder) + ", " + names(t, taken); got != "taken, inner" {
+		t.Errorf("the folders hold %s", got)
+	}
+}
+
+func TestMissingFolder(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	path := filepath.Join(missing, "a")
+	for name, err := range map[string]error{
+		"file":          atomicfile.WriteBytes(path, nil),
+		"folder":        atomicfile.WriteFolder(path, func(string) error { return nil }),
+		"rename":        atomicfile.Rename(path, path+"b"),
+		"remove folder": atomicfile.RemoveFolder(path),
+		"leftovers":     atomicfile.RemoveLeftovers(missing),
+		"sync":          atomicfile.SyncFolder(missing),
+	} {
+		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) {
+			t.Errorf("%s: %v, want an error that names the missing folder", name, err)
+		}
+	}
+}
+
+func TestFolderThatMayNotBeWritten(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Chmod(folder, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "probe"), nil, 0o600); err == nil {
+		t.Skip("this user may write everywhere")
+	}
+	err := atomicfile.WriteBytes(filepath.Join(folder, "a"), nil)
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "not allowed to write in "+folder) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestWriteFolder(t *testing.T) {
+	parent := t.TempDir()
+	path := filepath.Join(parent, "b")
+	fill := func(folder string) error {
+		if got := names(t, parent); got == "b" {
+			t.Error("the folder has its name before it is complete")
+		}
+		if err := os.Mkdir(filepath.Join(folder, "inner"), 0o755); err != nil {
+			return err
+		}
+		return errors.Join(
+			os.WriteFile(filepath.Join(folder, "one"), []byte("1"), 0o644),
+			os.WriteFile(filepath.Join(folder, "inner", "two"), []byte("2"), 0o600))
+	}
+	if err := atomicfile.WriteFolder(path, fill); err != nil {
+		t.Fatal(err)
+	}
+	require(t, filepath.Join(path, "one"), "1")
+	require(t, filepath.Join(path, "inner", "two"), "2")
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o755 {
+		t.Errorf("mode %v, want 0755", info.Mode())
+	}
+	if err := atomicfile.WriteFolder(path, fill); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("writing it again: %v", err)
+	}
+	if got := names(t, parent); got != "b" {
+		t.Errorf("the parent holds %s", got)
+	}
+
+	if err := atomicfile.RemoveFolder(path); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, parent); got != "" {
+		t.Errorf("after the removal the parent holds %s", got)
+	}
+}
+
+func TestFailedWriteFolderLeavesNothing(t *testing.T) {
+	for name, failure := range failures {
+		t.Run(name, func(t *testing.T) {
+			parent := t.TempDir()
+			path := filepath.Join(parent, "b")
+			err := atomicfile.WriteFolder(path, func(folder string) error {
+				return errors.Join(os.WriteFile(filepath.Join(folder, "one"), []byte("1"), 0o600), failure.err)
+			})
+			if !errors.Is(err, failure.err) || !strings.Contains(err.Error(), failure.says) {
+				t.Errorf("the error is %v", err)
+			}
+			if got := names(t, parent); got != "" {
+				t.Errorf("the parent holds %s", got)
+			}
+		})
+	}
+}
+
+// A killed writer's temporaries go, and nothing else does.
+func TestRemoveLeftovers(t *testing.T) {
+	folder := t.TempDir()
+	keep := []string{".hidden", "a.part", "b"}
+	for _, name := range append(keep, ".c.txt.123.part") {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unfinished := filepath.Join(folder, ".d.456.part", "inner")
+	if err := os.MkdirAll(unfinished, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.RemoveLeftovers(folder); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, folder); got != strings.Join(keep, " ") {
+		t.Errorf("the folder holds %s, want %v", got, keep)
+	}
+}
+
+// What a writer that was killed leaves is what RemoveLeftovers knows.
+func TestTemporariesAreLeftovers(t *testing.T) {
+	folder := t.TempDir()
+	moved := filepath.Join(folder, "moved")
+	if err := os.Mkdir(moved, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	check := func() error {
+		before := names(t, folder)
+		if err := atomicfile.RemoveLeftovers(folder); err != nil {
+			t.Fatal(err)
+		}
+		if got := names(t, folder); got != "moved" || before == "moved" {
+			t.Errorf("of %s the removal leaves %s", before, got)
+		}
+		return errors.New("stop")
+	}
+	if err := atomicfile.Write(filepath.Join(folder, "a"), func(io.Writer) error { return check() }); err == nil {
+		t.Error("no error")
+	}
+	if err := atomicfile.WriteFolder(filepath.Join(folder, "b"), func(string) error { return check() }); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestRename(t *testing.T) {
+	folder := t.TempDir()
+	from, to := filepath.Join(folder, "from"), filepath.Join(folder, "to")
+	write(t, from, "x")
+	write(t, to, "old")
+	if err := atomicfile.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+	require(t, to, "x")
+	if got := names(t, folder); got != "to" {
+		t.Errorf("the folder holds %s", got)
+	}
+}
