@@ -3,7 +3,6 @@ package metrics
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -16,63 +15,182 @@ type Bin struct {
 	Accuracy   float64 // fraction of right predictions; 0 in an empty bin
 }
 
+// Outcomes is what calibration of the predicted class needs from N predictions. It is small beside their
+// table of probabilities, so that it can be resampled quickly (see Bootstrap).
+type Outcomes struct {
+	Confidence []float64 // probability of the predicted class, max_c p_c
+	Right      []bool    // whether the predicted class is the label
+}
+
+// NewOutcomes judges each example's most probable class; of equally probable ones the first.
+func NewOutcomes(probs []float64, classes int, labels []int) (Outcomes, error) {
+	if err := checkLabelled(probs, classes, labels); err != nil {
+		return Outcomes{}, err
+	}
+	o := Outcomes{Confidence: make([]float64, len(labels)), Right: make([]bool, len(labels))}
+	for i, label := range labels {
+		r := row(probs, classes, i)
+		best := floats.MaxIdx(r)
+		o.Confidence[i], o.Right[i] = r[best], best == label
+	}
+	return o, nil
+}
+
+// At returns the outcomes at indices, each as often as it is named.
+func (o Outcomes) At(indices []int) (Outcomes, error) {
+	if err := o.check(); err != nil {
+		return Outcomes{}, err
+	}
+	picked := Outcomes{Confidence: make([]float64, len(indices)), Right: make([]bool, len(indices))}
+	for k, i := range indices {
+		if i < 0 || i >= len(o.Right) {
+			return Outcomes{}, fmt.Errorf("metrics: index %d of %d outcomes: %w", i, len(o.Right), ErrValue)
+		}
+		picked.Confidence[k], picked.Right[k] = o.Confidence[i], o.Right[i]
+	}
+	return picked, nil
+}
+
+// check reports outcomes that no predictions have.
+func (o Outcomes) check() error {
+	if err := checkSome("confidence", o.Confidence); err != nil {
+		return err
+	}
+	if err := checkLength("right", len(o.Right), "confidence", len(o.Confidence)); err != nil {
+		return err
+	}
+	for i, c := range o.Confidence {
+		if c < 0 || c > 1+sumTolerance {
+			return fmt.Errorf("metrics: confidence[%d] is %v, want a probability: %w", i, c, ErrValue)
+		}
+	}
+	return nil
+}
+
+// checkBinned reports outcomes or a number of bins that make no diagram.
+func (o Outcomes) checkBinned(bins int) error {
+	if err := checkBins(bins); err != nil {
+		return err
+	}
+	return o.check()
+}
+
+func checkBins(bins int) error {
+	if bins < 1 {
+		return fmt.Errorf("metrics: %d bins, want at least 1: %w", bins, ErrValue)
+	}
+	return nil
+}
+
 // ECE is the expected calibration error sum_b n_b/N |accuracy_b - confidence_b| over the bins of
-// Reliability. The paper does not state the number of bins; its code uses 10.
+// Reliability (Naeini et al. 2015), in [0, 1]. The paper does not state the number of bins; its code
+// uses 10.
 func ECE(probs []float64, classes int, labels []int, bins int) (float64, error) {
-	diagram, err := Reliability(probs, classes, labels, bins)
+	return judged(probs, classes, labels, bins, Outcomes.ECE)
+}
+
+// ECE is the function of that name.
+func (o Outcomes) ECE(bins int) (float64, error) {
+	diagram, err := o.Reliability(bins)
 	if err != nil {
 		return 0, err
 	}
-	return calibrationError(diagram, len(labels)), nil
+	return calibrationError(diagram, len(o.Right)), nil
+}
+
+// judged evaluates a number of the outcomes.
+func judged[T any](probs []float64, classes int, labels []int, bins int, of func(Outcomes, int) (T, error)) (T, error) {
+	o, err := NewOutcomes(probs, classes, labels)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return of(o, bins)
 }
 
 // Reliability sorts the examples by their confidence max_c p_c into bins (low, high] of equal width on
-// [0, 1]. The edges are the float32 numbers nearest to k/bins as float32 arithmetic gives them, counted
-// from the nearer end, since the reference values were computed so: a confidence that is a float32 on
-// an edge falls into the same bin.
+// [0, 1]; an example of confidence 0 is in the first. The edges are the float32 numbers nearest to
+// k/bins as float32 arithmetic gives them, counted from the nearer end, since the reference values were
+// computed so: a confidence that is a float32 on an edge falls into the same bin.
 func Reliability(probs []float64, classes int, labels []int, bins int) ([]Bin, error) {
-	confidence, right, err := outcomes(probs, classes, labels, bins)
-	if err != nil {
+	return judged(probs, classes, labels, bins, Outcomes.Reliability)
+}
+
+// Reliability is the function of that name.
+func (o Outcomes) Reliability(bins int) ([]Bin, error) {
+	if err := o.checkBinned(bins); err != nil {
 		return nil, err
 	}
+	diagram := newDiagram(bins)
+	for i, c := range o.Confidence {
+		diagram[binOf(diagram, c)].add(c, o.Right[i])
+	}
+	return finish(diagram), nil
+}
+
+// newDiagram returns empty bins of equal width.
+func newDiagram(bins int) []Bin {
 	diagram := make([]Bin, bins)
 	for b := range diagram {
 		diagram[b].Low, diagram[b].High = edge(b, bins), edge(b+1, bins)
 	}
-	for i, c := range confidence {
-		b, _ := slices.BinarySearchFunc(diagram, c, func(bin Bin, c float64) int {
-			if bin.High < c {
-				return -1
-			}
-			return 1
-		})
-		// Probabilities in float32 can sum to a little more than 1.
-		diagram[min(b, bins-1)].add(c, right[i])
+	return diagram
+}
+
+// binOf is the bin of a probability p. Float32 ones can sum, and so each be, a little above 1.
+func binOf(diagram []Bin, p float64) int {
+	last := len(diagram) - 1
+	b := min(int(p*float64(len(diagram))), last)
+	for b < last && p > diagram[b].High {
+		b++
 	}
-	return finish(diagram), nil
+	for b > 0 && p <= diagram[b].Low {
+		b--
+	}
+	return b
+}
+
+// ClasswiseECE is the calibration error of every class's probability, not only the predicted one's,
+// averaged over the classes (Kull et al. 2019; static calibration error in Nixon et al. 2019):
+//
+//	1/C sum_c sum_b n_bc/N |frequency_bc - probability_bc|,
+//
+// where the bins of class c hold all N examples by their probability of c, frequency is the fraction of
+// a bin's examples with label c and probability their mean probability of it. Bins are those of
+// Reliability. With many classes nearly all probabilities are close to 0 and the number is small: it
+// compares methods on one data set, not data sets.
+func ClasswiseECE(probs []float64, classes int, labels []int, bins int) (float64, error) {
+	if err := checkBins(bins); err != nil {
+		return 0, err
+	}
+	if err := checkLabelled(probs, classes, labels); err != nil {
+		return 0, err
+	}
+	total := 0.0
+	for c := range classes {
+		diagram := newDiagram(bins)
+		for i, label := range labels {
+			p := probs[i*classes+c]
+			diagram[binOf(diagram, p)].add(p, label == c)
+		}
+		total += calibrationError(finish(diagram), len(labels)) / float64(classes)
+	}
+	return total, nil
 }
 
 // AdaptiveECE is the expected calibration error over bins of equal count: the examples in the order of
 // their confidence are cut into bins lists whose lengths differ by at most one, longer ones first.
 // Examples of equal confidence keep their order. With fewer examples than bins some bins are empty.
 func AdaptiveECE(probs []float64, classes int, labels []int, bins int) (float64, error) {
-	confidence, right, err := outcomes(probs, classes, labels, bins)
-	if err != nil {
+	return judged(probs, classes, labels, bins, Outcomes.AdaptiveECE)
+}
+
+// AdaptiveECE is the function of that name.
+func (o Outcomes) AdaptiveECE(bins int) (float64, error) {
+	if err := o.checkBinned(bins); err != nil {
 		return 0, err
 	}
-	order := make([]int, len(confidence))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case confidence[a] < confidence[b]:
-			return -1
-		case confidence[a] > confidence[b]:
-			return 1
-		}
-		return 0
-	})
+	order := ascending(o.Confidence)
 	diagram := make([]Bin, bins)
 	size, longer := len(order)/bins, len(order)%bins
 	for b, next := 0, 0; b < bins; b++ {
@@ -80,8 +198,8 @@ func AdaptiveECE(probs []float64, classes int, labels []int, bins int) (float64,
 		if b < longer {
 			count++
 		}
-		for _, i := range order[next : next+count] {
-			diagram[b].add(confidence[i], right[i])
+		for _, e := range order[next : next+count] {
+			diagram[b].add(e.value, o.Right[e.index])
 		}
 		next += count
 	}
@@ -123,21 +241,4 @@ func edge(k, bins int) float64 {
 		return float64(step * float32(k))
 	}
 	return float64(1 - step*float32(bins-k))
-}
-
-// outcomes returns each example's confidence and whether its prediction is right.
-func outcomes(probs []float64, classes int, labels []int, bins int) (confidence []float64, right []bool, err error) {
-	if bins < 1 {
-		return nil, nil, fmt.Errorf("metrics: %d bins, want at least 1: %w", bins, ErrValue)
-	}
-	if err := checkLabelled(probs, classes, labels); err != nil {
-		return nil, nil, err
-	}
-	confidence, right = make([]float64, len(labels)), make([]bool, len(labels))
-	for i, label := range labels {
-		r := row(probs, classes, i)
-		best := floats.MaxIdx(r)
-		confidence[i], right[i] = r[best], best == label
-	}
-	return confidence, right, nil
 }

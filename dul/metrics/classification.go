@@ -50,32 +50,49 @@ func Accuracy(probs []float64, classes int, labels []int) (float64, error) {
 // CategoricalNLL is the mean over the examples of -log p(label). It is +Inf, without an error, when the
 // prediction rules a label out.
 func CategoricalNLL(probs []float64, classes int, labels []int) (float64, error) {
-	if err := checkLabelled(probs, classes, labels); err != nil {
-		return 0, err
-	}
-	total := 0.0
-	for i, label := range labels {
-		total -= math.Log(row(probs, classes, i)[label])
-	}
-	return total / float64(len(labels)), nil
+	return meanOf(CategoricalNLLs(probs, classes, labels))
 }
 
-// Brier is the mean over the examples of sum_c (p_c - [c = label])^2, from 0 (certain and right) to 2
-// (certain and wrong).
-func Brier(probs []float64, classes int, labels []int) (float64, error) {
+// CategoricalNLLs is each example's -log p(label) in nats, +Inf where p(label) is 0.
+func CategoricalNLLs(probs []float64, classes int, labels []int) ([]float64, error) {
 	if err := checkLabelled(probs, classes, labels); err != nil {
-		return 0, err
+		return nil, err
 	}
-	total := 0.0
+	each := make([]float64, len(labels))
+	for i, label := range labels {
+		each[i] = -math.Log(row(probs, classes, i)[label])
+	}
+	return each, nil
+}
+
+// Brier is the mean over the examples of Briers, from 0 (certain and right) to 2 (certain and wrong).
+func Brier(probs []float64, classes int, labels []int) (float64, error) {
+	return meanOf(Briers(probs, classes, labels))
+}
+
+// Briers is each example's sum_c (p_c - [c = label])^2 (Brier 1950).
+func Briers(probs []float64, classes int, labels []int) ([]float64, error) {
+	if err := checkLabelled(probs, classes, labels); err != nil {
+		return nil, err
+	}
+	each := make([]float64, len(labels))
 	for i, label := range labels {
 		for c, p := range row(probs, classes, i) {
 			if c == label {
 				p--
 			}
-			total += p * p
+			each[i] += p * p
 		}
 	}
-	return total / float64(len(labels)), nil
+	return each, nil
+}
+
+// meanOf is the mean of each example's value, which may be +Inf.
+func meanOf(each []float64, err error) (float64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return floats.Sum(each) / float64(len(each)), nil
 }
 
 // MaxProbability is each example's confidence max_c p_c.
@@ -168,7 +185,12 @@ func checkLabelled(probs []float64, classes int, labels []int) error {
 	if err := checkProbs(probs, classes); err != nil {
 		return err
 	}
-	if err := checkLength("labels", len(labels), "the table of probabilities", len(probs)/classes); err != nil {
+	return checkLabels(labels, len(probs)/classes, classes)
+}
+
+// checkLabels reports labels that are not n class indices.
+func checkLabels(labels []int, n, classes int) error {
+	if err := checkLength("labels", len(labels), "the table", n); err != nil {
 		return err
 	}
 	for i, label := range labels {

@@ -1,90 +1,218 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
-	"gonum.org/v1/gonum/integrate"
 	"gonum.org/v1/gonum/stat"
 )
 
+// Detecting examples out of the training distribution is ranking with two kinds of examples. The
+// convention everywhere here: the positive examples are the ones out of distribution, and a larger
+// score is stranger. The reverse convention is had by negating the scores and swapping the kinds; it
+// gives the same AUROC but other AUPRC, AveragePrecision and FPR95.
+
 // AUROC is the area under the receiver operating characteristic: the probability that a positive
 // example has a larger score than a negative one, where a tie counts one half. Both kinds must occur.
+// A score without information gives about 1/2, a constant score exactly 1/2.
 func AUROC(score []float64, positive []bool) (float64, error) {
-	score, positive, err := ascending(score, positive)
-	if err != nil {
-		return 0, err
-	}
-	truePositive, falsePositive, _ := stat.ROC(nil, score, positive, nil)
-	return integrate.Trapezoidal(falsePositive, truePositive), nil
+	return swept(score, positive, Sweep.AUROC)
 }
 
 // AUPRC is the area under the precision-recall curve by the trapezoidal rule. The curve has one point
 // for each different score, as threshold, and starts at recall 0, precision 1. The rule interpolates
-// between points and so is a little optimistic; AveragePrecision is not. Positive examples must occur.
-// A score without information gives the fraction of positives, not one half.
+// between points and so is a little optimistic; AveragePrecision is not. Both kinds must occur.
+// A random score gives about the fraction of positives, not one half; a constant score, whose curve is
+// one straight line from precision 1 to that fraction, gives the middle between 1 and the fraction.
 func AUPRC(score []float64, positive []bool) (float64, error) {
-	recall, precision, err := precisionRecall(score, positive)
-	if err != nil {
-		return 0, err
-	}
-	return integrate.Trapezoidal(recall, precision), nil
+	return swept(score, positive, Sweep.AUPRC)
 }
 
 // AveragePrecision is sum_k (recall_k - recall_{k-1}) precision_k over the thresholds in descending
-// order: the area under the precision-recall curve as a step function.
+// order: the area under the precision-recall curve as a step function. A constant score gives the
+// fraction of positives.
 func AveragePrecision(score []float64, positive []bool) (float64, error) {
-	recall, precision, err := precisionRecall(score, positive)
+	return swept(score, positive, Sweep.AveragePrecision)
+}
+
+// FPR95 is FPRAtTPR at a true positive rate of 0.95, the usual operating point of detectors of strange
+// inputs. Some work takes the examples in distribution as positive; see the convention above.
+func FPR95(score []float64, positive []bool) (float64, error) {
+	return FPRAtTPR(score, positive, 0.95)
+}
+
+// FPRAtTPR is the smallest false positive rate at which at least the fraction tpr of the positive
+// examples is found: the fraction of negative examples with a score at or above the largest threshold t
+// for which the fraction of positive examples with score >= t is tpr or more. Examples of equal score
+// are called positive together, and nothing is interpolated. tpr is in (0, 1].
+func FPRAtTPR(score []float64, positive []bool, tpr float64) (float64, error) {
+	if !(tpr > 0 && tpr <= 1) {
+		return 0, fmt.Errorf("metrics: the true positive rate is %v, want one in (0, 1]: %w", tpr, ErrValue)
+	}
+	return swept(score, positive, func(s Sweep) float64 { return s.FPRAtTPR(tpr) })
+}
+
+// swept evaluates one number of the sweep over all examples.
+func swept(score []float64, positive []bool, number func(Sweep) float64) (float64, error) {
+	ranks, err := NewRanks(score, positive)
 	if err != nil {
 		return 0, err
 	}
-	total := 0.0
-	for k := 1; k < len(recall); k++ {
-		total += (recall[k] - recall[k-1]) * precision[k]
-	}
-	return total, nil
-}
-
-// precisionRecall returns the curve from recall 0 to recall 1.
-func precisionRecall(score []float64, positive []bool) (recall, precision []float64, err error) {
-	score, positive, err = ascending(score, positive)
+	s, err := ranks.Sweep(nil)
 	if err != nil {
-		return nil, nil, err
+		return 0, err
 	}
-	total := 0
-	for _, p := range positive {
-		if p {
-			total++
-		}
-	}
-	recall, precision = []float64{0}, []float64{1}
-	found := 0
-	for i := len(score) - 1; i >= 0; i-- {
-		if positive[i] {
-			found++
-		}
-		if i == 0 || score[i-1] != score[i] {
-			recall = append(recall, float64(found)/float64(total))
-			precision = append(precision, float64(found)/float64(len(score)-i))
-		}
-	}
-	return recall, precision, nil
+	return number(s), nil
 }
 
-// ascending returns copies ordered by score, and an error unless both kinds of examples occur.
-func ascending(score []float64, positive []bool) ([]float64, []bool, error) {
+// Ranks is the order of N examples by score. Sorting is what a ranking metric spends its time on; Ranks
+// does it once, so that the metrics of many resamples of the same examples (see Bootstrap) cost a count
+// each.
+type Ranks struct {
+	group    []int32 // each example's place among the different scores, 0 for the largest
+	positive []bool
+	groups   int
+}
+
+// NewRanks sorts the examples.
+func NewRanks(score []float64, positive []bool) (*Ranks, error) {
 	if err := checkSome("score", score); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := checkLength("positive", len(positive), "score", len(score)); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if !slices.Contains(positive, true) || !slices.Contains(positive, false) {
-		return nil, nil, fmt.Errorf("metrics: all %d examples are of one kind, want positive and negative ones: %w", len(positive), ErrValue)
+	order := ascending(score)
+	r := &Ranks{group: make([]int32, len(score)), positive: slices.Clone(positive), groups: 1}
+	for k := len(order) - 1; k >= 0; k-- {
+		if k+1 < len(order) && order[k].value != order[k+1].value {
+			r.groups++
+		}
+		r.group[order[k].index] = int32(r.groups - 1)
 	}
-	score, positive = slices.Clone(score), slices.Clone(positive)
-	stat.SortWeightedLabeled(score, positive, nil)
-	return score, positive, nil
+	return r, nil
+}
+
+// ordered is a value and the place it came from. Sorting both together is faster than sorting places
+// that point to values.
+type ordered struct {
+	value float64
+	index int32
+}
+
+// ascending orders finite values from the smallest to the largest, equal ones as they came.
+func ascending(values []float64) []ordered {
+	order := make([]ordered, len(values))
+	for i, v := range values {
+		order[i] = ordered{v, int32(i)}
+	}
+	slices.SortFunc(order, func(a, b ordered) int {
+		switch {
+		case a.value < b.value:
+			return -1
+		case a.value > b.value:
+			return 1
+		}
+		return cmp.Compare(a.index, b.index)
+	})
+	return order
+}
+
+// Sweep counts what a threshold meets on its way down through the examples at indices, each as often as
+// it is named; nil is every example once. Both kinds must occur among them.
+func (r *Ranks) Sweep(indices []int) (Sweep, error) {
+	s := Sweep{hits: make([]int, r.groups), misses: make([]int, r.groups)}
+	count := func(i int) {
+		if r.positive[i] {
+			s.hits[r.group[i]]++
+			s.positives++
+		} else {
+			s.misses[r.group[i]]++
+			s.negatives++
+		}
+	}
+	if indices == nil {
+		for i := range r.group {
+			count(i)
+		}
+	}
+	for _, i := range indices {
+		if i < 0 || i >= len(r.group) {
+			return Sweep{}, fmt.Errorf("metrics: index %d of %d examples: %w", i, len(r.group), ErrValue)
+		}
+		count(i)
+	}
+	if s.positives == 0 || s.negatives == 0 {
+		return Sweep{}, fmt.Errorf("metrics: all %d examples are of one kind, want positive and negative ones: %w", s.positives+s.negatives, ErrValue)
+	}
+	return s, nil
+}
+
+// Sweep is the number of positive and negative examples at each different score, from the largest down.
+// All ranking metrics are functions of it. Only Ranks.Sweep makes one that can be used.
+type Sweep struct {
+	hits, misses         []int // of a resample, both may be 0 at a score
+	positives, negatives int
+}
+
+// AUROC is the function of that name, over the examples of the sweep.
+func (s Sweep) AUROC() float64 {
+	// Twice the number of pairs in the right order: an integer, so that the area does not depend on
+	// rounding and keeps its symmetries exactly.
+	pairs, above := 0, 0
+	for g, hits := range s.hits {
+		pairs += s.misses[g] * (2*above + hits)
+		above += hits
+	}
+	return float64(pairs) / 2 / (float64(s.positives) * float64(s.negatives))
+}
+
+// AUPRC is the function of that name, over the examples of the sweep.
+func (s Sweep) AUPRC() float64 {
+	area, recall, precision := 0.0, 0.0, 1.0
+	s.curve(func(r, p float64) {
+		area += (r - recall) * (p + precision) / 2
+		recall, precision = r, p
+	})
+	return area
+}
+
+// AveragePrecision is the function of that name, over the examples of the sweep.
+func (s Sweep) AveragePrecision() float64 {
+	area, recall := 0.0, 0.0
+	s.curve(func(r, p float64) {
+		area += (r - recall) * p
+		recall = r
+	})
+	return area
+}
+
+// curve yields recall and precision at each threshold.
+func (s Sweep) curve(yield func(recall, precision float64)) {
+	found, called := 0, 0
+	for g, hits := range s.hits {
+		if hits+s.misses[g] == 0 {
+			continue
+		}
+		found += hits
+		called += hits + s.misses[g]
+		yield(float64(found)/float64(s.positives), float64(found)/float64(called))
+	}
+}
+
+// FPRAtTPR is the function of that name, over the examples of the sweep. It is 1 when tpr is above 1.
+func (s Sweep) FPRAtTPR(tpr float64) float64 {
+	found, wrong := 0, 0
+	for g, hits := range s.hits {
+		found += hits
+		wrong += s.misses[g]
+		// The quotient is rounded as a literal such as 0.95 is, so that 19 of 20 reach 0.95.
+		if hits > 0 && float64(found)/float64(s.positives) >= tpr {
+			break
+		}
+	}
+	return float64(wrong) / float64(s.negatives)
 }
 
 // EnergyOOD is the paper's statistic for detecting examples out of the training distribution (section on

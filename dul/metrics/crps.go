@@ -1,0 +1,178 @@
+package metrics
+
+import (
+	"fmt"
+	"math"
+)
+
+// GaussianCRPSs is each example's continuous ranked probability score of the prediction N(mean, variance),
+//
+//	CRPS = integral (F(x) - [x >= y])^2 dx = s (z (2 Phi(z) - 1) + 2 phi(z) - 1/sqrt(pi)),  z = (y - mean)/s,
+//
+// with F the predictive distribution function and s the standard deviation (Gneiting and Raftery 2007,
+// section 4.2). It is in the target's units, smaller is better, and tends to |y - mean| as s tends to 0.
+// All lists have one value for each example; variances are positive.
+func GaussianCRPSs(target, mean, variance []float64) ([]float64, error) {
+	if err := checkSamples(target, [][]float64{mean}, [][]float64{variance}, 1); err != nil {
+		return nil, err
+	}
+	each := make([]float64, len(target))
+	for i, y := range target {
+		s := math.Sqrt(variance[i])
+		each[i] = meanDistance(y-mean[i], s) - s/math.Sqrt(math.Pi)
+	}
+	return each, nil
+}
+
+// MonteCarloCRPS is the mean over the examples of MonteCarloCRPSs.
+func MonteCarloCRPS(target []float64, mean, variance [][]float64, targetStd float64) (float64, error) {
+	each, err := MonteCarloCRPSs(target, mean, variance, targetStd)
+	if err != nil {
+		return 0, err
+	}
+	return Mean(each)
+}
+
+// MonteCarloCRPSs is each example's continuous ranked probability score under the equal mixture of the
+// M Gaussians that M Monte Carlo samples predict, in closed form (Grimit et al. 2006):
+//
+//	targetStd (1/M sum_m A(y - mean_m, v_m) - 1/(2 M^2) sum_mn A(mean_m - mean_n, v_m + v_n)),
+//
+// where A(d, v) is the mean of |X| for X from N(d, v). Arguments and spaces are those of MonteCarloNLLs; the
+// result is in the target's own units. The cost grows with M^2.
+func MonteCarloCRPSs(target []float64, mean, variance [][]float64, targetStd float64) ([]float64, error) {
+	if err := checkSamples(target, mean, variance, targetStd); err != nil {
+		return nil, err
+	}
+	samples := float64(len(mean))
+	each := make([]float64, len(target))
+	for i, y := range target {
+		toTarget, toEachOther := 0.0, 0.0
+		for m := range mean {
+			toTarget += meanDistance(y-mean[m][i], math.Sqrt(variance[m][i]))
+			toEachOther += meanDistance(0, math.Sqrt(2*variance[m][i]))
+			for n := range m {
+				toEachOther += 2 * meanDistance(mean[m][i]-mean[n][i], math.Sqrt(variance[m][i]+variance[n][i]))
+			}
+		}
+		each[i] = targetStd * (toTarget/samples - toEachOther/(2*samples*samples))
+	}
+	return each, nil
+}
+
+// meanDistance is the mean of |X| for X from N(d, s^2), 2 s phi(d/s) + d (2 Phi(d/s) - 1).
+func meanDistance(d, s float64) float64 {
+	z := d / s
+	return s*math.Sqrt(2/math.Pi)*math.Exp(-z*z/2) + d*math.Erf(z/math.Sqrt2)
+}
+
+// CentralIntervals is the interval between the quantiles (1-level)/2 and (1+level)/2 of the equal mixture
+// of the M Gaussians that M Monte Carlo samples predict, for each example, in the units of mean: 1/M
+// sum_m Phi((low - mean_m)/s_m) = (1-level)/2, and high alike. The quantiles are found by bisection to
+// the last digit. mean and variance are [M][N], level is in (0, 1).
+func CentralIntervals(mean, variance [][]float64, level float64) (low, high []float64, err error) {
+	if !(level > 0 && level < 1) {
+		return nil, nil, fmt.Errorf("metrics: the level is %v, want one in (0, 1): %w", level, ErrValue)
+	}
+	if len(mean) == 0 {
+		return nil, nil, fmt.Errorf("metrics: mean holds no samples: %w", ErrEmpty)
+	}
+	// Only the number of targets matters to the check.
+	if err := checkSamples(make([]float64, len(mean[0])), mean, variance, 1); err != nil {
+		return nil, nil, err
+	}
+	n, tail := len(mean[0]), (1-level)/2
+	low, high = make([]float64, n), make([]float64, n)
+	centres, deviations := make([]float64, len(mean)), make([]float64, len(mean))
+	for i := range n {
+		for m := range mean {
+			centres[m], deviations[m] = mean[m][i], math.Sqrt(variance[m][i])
+		}
+		low[i] = lowerQuantile(centres, deviations, tail)
+		// The upper quantile is the lower one of the mirrored mixture: tails are exact where 1 - tail is not.
+		for m := range centres {
+			centres[m] = -centres[m]
+		}
+		high[i] = -lowerQuantile(centres, deviations, tail)
+	}
+	return low, high, nil
+}
+
+// lowerQuantile is the quantile p < 1/2 of an equal mixture of Gaussians.
+func lowerQuantile(centres, deviations []float64, p float64) float64 {
+	// It lies between the smallest and the largest of the components' own quantiles.
+	z := -math.Sqrt2 * math.Erfcinv(2*p)
+	below, above := math.Inf(1), math.Inf(-1)
+	for m, c := range centres {
+		q := c + z*deviations[m]
+		below, above = min(below, q), max(above, q)
+	}
+	for {
+		middle := below + (above-below)/2
+		if middle <= below || middle >= above {
+			return middle
+		}
+		total := 0.0
+		for m, c := range centres {
+			total += math.Erfc((c-middle)/(deviations[m]*math.Sqrt2)) / 2
+		}
+		if total < p*float64(len(centres)) {
+			below = middle
+		} else {
+			above = middle
+		}
+	}
+}
+
+// IntervalCoverage is the fraction of targets inside their interval, low <= target <= high. Intervals of
+// a level are calibrated if it is near that level.
+func IntervalCoverage(target, low, high []float64) (float64, error) {
+	if err := checkSome("target", target); err != nil {
+		return 0, err
+	}
+	if err := checkIntervals(low, high, len(target)); err != nil {
+		return 0, err
+	}
+	inside := 0
+	for i, y := range target {
+		if low[i] <= y && y <= high[i] {
+			inside++
+		}
+	}
+	return float64(inside) / float64(len(target)), nil
+}
+
+// MeanWidth is the sharpness of intervals, the mean of high - low in their units. Of two methods whose
+// intervals cover equally well the sharper one says more.
+func MeanWidth(low, high []float64) (float64, error) {
+	if err := checkIntervals(low, high, len(low)); err != nil {
+		return 0, err
+	}
+	total := 0.0
+	for i := range low {
+		total += high[i] - low[i]
+	}
+	return total / float64(len(low)), nil
+}
+
+// checkIntervals reports lists that are not n intervals.
+func checkIntervals(low, high []float64, n int) error {
+	if err := checkSome("low", low); err != nil {
+		return err
+	}
+	if err := checkSome("high", high); err != nil {
+		return err
+	}
+	if err := checkLength("low", len(low), "target", n); err != nil {
+		return err
+	}
+	if err := checkLength("high", len(high), "low", len(low)); err != nil {
+		return err
+	}
+	for i := range low {
+		if low[i] > high[i] {
+			return fmt.Errorf("metrics: interval %d is from %v to %v: %w", i, low[i], high[i], ErrValue)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,327 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/integrate"
+	"gonum.org/v1/gonum/stat"
+)
+
+// near compares with numbers derived another way.
+func near(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+	}
+	for i := range want {
+		if !(math.Abs(got[i]-want[i]) <= exact*max(1, math.Abs(want[i]))) {
+			t.Errorf("%s[%d] = %v, want %v", what, i, got[i], want[i])
+			return
+		}
+	}
+}
+
+// scores are made-up examples of both kinds, many of them tied.
+func scores(rng *rand.Rand, n int) (score []float64, positive []bool) {
+	for i := range n {
+		score, positive = append(score, float64(rng.IntN(2*n))/8), append(positive, i == 0 || i > 1 && rng.IntN(3) == 0)
+	}
+	return score, positive
+}
+
+// predictions are made-up probabilities of several classes.
+func predictions(rng *rand.Rand, n, classes int) (probs []float64, labels []int) {
+	logits := make([]float64, n*classes)
+	scale := 4 * rng.Float64()
+	for i := range logits {
+		logits[i] = scale * rng.NormFloat64()
+	}
+	for range n {
+		labels = append(labels, rng.IntN(classes))
+	}
+	probs, err := MeanProbabilities([][]float64{logits}, classes)
+	if err != nil {
+		panic(err)
+	}
+	return probs, labels
+}
+
+func TestRankingProperties(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 42))
+	for range 200 {
+		n := 2 + rng.IntN(50)
+		score, positive := scores(rng, n)
+		area := must[float64](t)(AUROC(score, positive))
+
+		// The definition: pairs in order, ties one half.
+		pairs, right, prevalence := 0.0, 0.0, 0.0
+		for i := range score {
+			for j := range score {
+				if positive[i] && !positive[j] {
+					pairs++
+					switch {
+					case score[i] > score[j]:
+						right++
+					case score[i] == score[j]:
+						right += 0.5
+					}
+				}
+			}
+			if positive[i] {
+				prevalence += 1 / float64(n)
+			}
+		}
+		near(t, "AUROC by pairs", []float64{area}, []float64{right / pairs})
+
+		// Another implementation.
+		sorted, kinds := append([]float64{}, score...), append([]bool{}, positive...)
+		stat.SortWeightedLabeled(sorted, kinds, nil)
+		truePositive, falsePositive, _ := stat.ROC(nil, sorted, kinds, nil)
+		near(t, "AUROC by gonum", []float64{area}, []float64{integrate.Trapezoidal(falsePositive, truePositive)})
+
+		mapped, negated, constant := make([]float64, n), make([]float64, n), make([]float64, n)
+		for i, s := range score {
+			mapped[i], negated[i] = math.Cbrt(s-1), -s
+		}
+		for name, metric := range map[string]func([]float64, []bool) (float64, error){"AUROC": AUROC, "AUPRC": AUPRC, "AP": AveragePrecision, "FPR95": FPR95} {
+			before := must[float64](t)(metric(score, positive))
+			if after := must[float64](t)(metric(mapped, positive)); after != before {
+				t.Errorf("%s is %v, after a monotone map %v", name, before, after)
+			}
+			if before < 0 || before > 1 {
+				t.Errorf("%s is %v", name, before)
+			}
+		}
+		near(t, "AUROC of the negated score", []float64{must[float64](t)(AUROC(negated, positive))}, []float64{1 - area})
+		near(t, "AP of a constant", []float64{must[float64](t)(AveragePrecision(constant, positive))}, []float64{prevalence})
+		near(t, "AUPRC of a constant", []float64{must[float64](t)(AUPRC(constant, positive))}, []float64{(1 + prevalence) / 2})
+		near(t, "AUROC of a constant", []float64{must[float64](t)(AUROC(constant, positive))}, []float64{0.5})
+
+		// FPR at TPR: try every threshold.
+		for _, tpr := range []float64{0.3, 0.5, 0.95, 1} {
+			smallest := 1.0
+			for _, threshold := range score {
+				found, wrong, positives := 0.0, 0.0, 0.0
+				for i, s := range score {
+					if positive[i] {
+						positives++
+					}
+					if s >= threshold && positive[i] {
+						found++
+					} else if s >= threshold {
+						wrong++
+					}
+				}
+				if found/positives >= tpr {
+					smallest = min(smallest, wrong/(float64(n)-positives))
+				}
+			}
+			if got := must[float64](t)(FPRAtTPR(score, positive, tpr)); got != smallest {
+				t.Errorf("FPR at TPR %v is %v, want %v", tpr, got, smallest)
+			}
+		}
+	}
+}
+
+// By hand: 19 of 20 positive examples are above three of ten negative ones, so that a TPR of 0.95 costs
+// no more than those; the last positive is below all.
+func TestFPR95ByHand(t *testing.T) {
+	var score []float64
+	var positive []bool
+	for i := range 20 {
+		score, positive = append(score, float64(10+i)), append(positive, true)
+	}
+	score[0] = -5
+	for i := range 10 {
+		score, positive = append(score, map[bool]float64{true: 11, false: 0}[i < 3]), append(positive, false)
+	}
+	if got := must[float64](t)(FPR95(score, positive)); got != 0.3 {
+		t.Errorf("FPR95 is %v", got)
+	}
+	if got := must[float64](t)(FPRAtTPR(score, positive, 0.9)); got != 0 {
+		t.Errorf("FPR at TPR 0.9 is %v", got)
+	}
+	if got := must[float64](t)(FPRAtTPR(score, positive, 0.951)); got != 1 {
+		t.Errorf("FPR at TPR 0.951 is %v", got)
+	}
+}
+
+func TestClassificationProperties(t *testing.T) {
+	rng := rand.New(rand.NewPCG(43, 44))
+	for range 200 {
+		n, classes, bins := 1+rng.IntN(60), 2+rng.IntN(5), 1+rng.IntN(20)
+		probs, labels := predictions(rng, n, classes)
+		for name, e := range map[string]float64{
+			"ECE": must[float64](t)(ECE(probs, classes, labels, bins)), "adaptive ECE": must[float64](t)(AdaptiveECE(probs, classes, labels, bins)),
+			"classwise ECE": must[float64](t)(ClasswiseECE(probs, classes, labels, bins)),
+		} {
+			if e < 0 || e > 1 {
+				t.Errorf("%s is %v", name, e)
+			}
+		}
+		// With one bin all of them are |accuracy - confidence|.
+		accuracy := must[float64](t)(Accuracy(probs, classes, labels))
+		confidence := must[float64](t)(Mean(must[[]float64](t)(MaxProbability(probs, classes))))
+		gap := []float64{math.Abs(accuracy - confidence)}
+		near(t, "ECE, one bin", []float64{must[float64](t)(ECE(probs, classes, labels, 1))}, gap)
+		near(t, "adaptive ECE, one bin", []float64{must[float64](t)(AdaptiveECE(probs, classes, labels, 1))}, gap)
+		// More bins that divide the old ones hide less.
+		if coarse, fine := must[float64](t)(ClasswiseECE(probs, classes, labels, 1)), must[float64](t)(ClasswiseECE(probs, classes, labels, 2)); fine < coarse-1e-12 {
+			t.Errorf("classwise ECE is %v with one bin, %v with two", coarse, fine)
+		}
+		if b := must[float64](t)(Brier(probs, classes, labels)); b < 0 || b > 2 {
+			t.Errorf("Brier is %v", b)
+		}
+		if nll := must[float64](t)(CategoricalNLL(probs, classes, labels)); nll < 0 {
+			t.Errorf("NLL is %v", nll)
+		}
+		for _, h := range must[[]float64](t)(Entropy(probs, classes)) {
+			if h < 0 || h > math.Log(float64(classes))+1e-12 {
+				t.Errorf("entropy of %d classes is %v", classes, h)
+			}
+		}
+		total, count := 0.0, 0
+		for _, b := range must[[]Bin](t)(Reliability(probs, classes, labels, bins)) {
+			total += float64(b.Count) * b.Accuracy
+			count += b.Count
+			if b.Count > 0 && (b.Confidence <= b.Low-1e-12 || b.Confidence > b.High+1e-12) {
+				t.Errorf("mean confidence %v in (%v, %v]", b.Confidence, b.Low, b.High)
+			}
+		}
+		near(t, "accuracy over bins", []float64{total / float64(n)}, []float64{accuracy})
+		if count != n {
+			t.Errorf("%d of %d examples in bins", count, n)
+		}
+	}
+}
+
+// By hand: in class 0 the bin (0, 0.5] holds 0.2, 0.4 (one of label 0) and (0.5, 1] holds 0.9 (label 0)
+// and 0.7 (not); class 1 is the mirror image.
+func TestClasswiseECEByHand(t *testing.T) {
+	probs := []float64{0.2, 0.8, 0.4, 0.6, 0.9, 0.1, 0.7, 0.3}
+	labels := []int{1, 0, 0, 1}
+	want := 0.5*math.Abs(0.5-0.3) + 0.5*math.Abs(0.5-0.8)
+	near(t, "classwise ECE", []float64{must[float64](t)(ClasswiseECE(probs, 2, labels, 2))}, []float64{want})
+	// A table of the reference, with the definition spelled out over masks.
+	a := fixture(t, "classif_metrics_b")
+	table, shape := array(t, a, "mean_probs")
+	classes, truth := shape[1], ints(t, a, "labels")
+	total := 0.0
+	for c := range classes {
+		for b := range 15 {
+			n, p, hits := 0.0, 0.0, 0.0
+			for i, label := range truth {
+				if q := table[i*classes+c]; q > float64(b)/15 && q <= float64(b+1)/15 {
+					n++
+					p += q
+					if label == c {
+						hits++
+					}
+				}
+			}
+			total += math.Abs(hits-p) / float64(len(truth)*classes)
+		}
+	}
+	near(t, "classwise ECE of the reference", []float64{must[float64](t)(ClasswiseECE(table, classes, truth, 15))}, []float64{total})
+}
+
+// Adaptive ECE by hand: five examples in two bins, the longer one first.
+func TestAdaptiveECEByHand(t *testing.T) {
+	confidence := []float64{0.9, 0.6, 0.7, 0.8, 1}
+	o := Outcomes{Confidence: confidence, Right: []bool{true, false, true, false, true}}
+	want := 3.0/5*math.Abs(1.0/3-0.7) + 2.0/5*math.Abs(1-0.95)
+	near(t, "adaptive ECE", []float64{must[float64](t)(o.AdaptiveECE(2))}, []float64{want})
+}
+
+// The bin by arithmetic is the bin that the edges say.
+func TestBinOf(t *testing.T) {
+	rng := rand.New(rand.NewPCG(45, 46))
+	for bins := 1; bins <= 40; bins++ {
+		diagram := newDiagram(bins)
+		probe := []float64{0, 1, 1 + 1e-7}
+		for _, b := range diagram {
+			probe = append(probe, b.High, math.Nextafter(b.High, 0), math.Nextafter(b.High, 2), rng.Float64())
+		}
+		for _, p := range probe {
+			want := 0
+			for want < bins-1 && p > diagram[want].High {
+				want++
+			}
+			if got := binOf(diagram, p); got != want {
+				t.Errorf("%v is in bin %d of %d, want %d", p, got, bins, want)
+			}
+		}
+	}
+}
+
+func TestMoreErrors(t *testing.T) {
+	nan := math.NaN()
+	score, positive := []float64{1, 2}, []bool{true, false}
+	half := []float64{0.5, 0.5}
+	one := [][]float64{{1}}
+	ranks, err := NewRanks(score, positive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := Outcomes{Confidence: []float64{0.5}, Right: []bool{true}}
+	interval := func(low, high []float64, err error) (any, error) { return fmt.Sprint(low, high), err }
+	bounds := func(low, high float64, err error) (any, error) { return fmt.Sprint(low, high), err }
+	for name, c := range map[string]struct {
+		want error
+		call func() (any, error)
+	}{
+		"TPR 0":               {ErrValue, func() (any, error) { return FPRAtTPR(score, positive, 0) }},
+		"TPR NaN":             {ErrValue, func() (any, error) { return FPRAtTPR(score, positive, nan) }},
+		"FPR one kind":        {ErrValue, func() (any, error) { return FPR95(score, []bool{true, true}) }},
+		"ranks NaN":           {ErrValue, func() (any, error) { return NewRanks([]float64{nan, 1}, positive) }},
+		"sweep index":         {ErrValue, func() (any, error) { return ranks.Sweep([]int{0, 1, 2}) }},
+		"sweep one kind":      {ErrValue, func() (any, error) { return ranks.Sweep([]int{1, 1}) }},
+		"sweep nothing":       {ErrValue, func() (any, error) { return ranks.Sweep([]int{}) }},
+		"outcomes index":      {ErrValue, func() (any, error) { return outcomes.At([]int{-1}) }},
+		"outcomes lengths":    {ErrLength, func() (any, error) { return Outcomes{Confidence: half}.ECE(10) }},
+		"outcomes range":      {ErrValue, func() (any, error) { return Outcomes{[]float64{2}, []bool{true}}.Reliability(10) }},
+		"outcomes empty":      {ErrEmpty, func() (any, error) { return Outcomes{}.AdaptiveECE(10) }},
+		"no outcomes at":      {ErrEmpty, func() (any, error) { return Outcomes{}.At(nil) }},
+		"classwise bins":      {ErrValue, func() (any, error) { return ClasswiseECE(half, 2, []int{0}, 0) }},
+		"classwise label":     {ErrValue, func() (any, error) { return ClasswiseECE(half, 2, []int{2}, 10) }},
+		"risk empty":          {ErrEmpty, func() (any, error) { return interval(RiskCoverage(nil, nil)) }},
+		"risk lengths":        {ErrLength, func() (any, error) { return AURC(score, []bool{true}) }},
+		"risk NaN":            {ErrValue, func() (any, error) { return AURC([]float64{nan}, []bool{true}) }},
+		"coverage 0":          {ErrValue, func() (any, error) { return AccuracyAtCoverage(score, positive, 0) }},
+		"coverage 2":          {ErrValue, func() (any, error) { return AccuracyAtCoverage(score, positive, 2) }},
+		"coverage empty":      {ErrEmpty, func() (any, error) { return AccuracyAtCoverage(nil, nil, 1) }},
+		"CRPS lengths":        {ErrLength, func() (any, error) { return GaussianCRPSs(score, []float64{1}, []float64{1}) }},
+		"CRPS variance":       {ErrValue, func() (any, error) { return GaussianCRPSs([]float64{1}, []float64{1}, []float64{0}) }},
+		"CRPS no samples":     {ErrEmpty, func() (any, error) { return MonteCarloCRPS([]float64{1}, nil, nil, 1) }},
+		"CRPS std":            {ErrValue, func() (any, error) { return MonteCarloCRPS([]float64{1}, one, one, -1) }},
+		"interval level":      {ErrValue, func() (any, error) { return interval(CentralIntervals(one, one, 1)) }},
+		"interval samples":    {ErrEmpty, func() (any, error) { return interval(CentralIntervals(nil, nil, 0.5)) }},
+		"interval lengths":    {ErrLength, func() (any, error) { return interval(CentralIntervals(one, [][]float64{{1, 2}}, 0.5)) }},
+		"covered empty":       {ErrEmpty, func() (any, error) { return IntervalCoverage(nil, nil, nil) }},
+		"covered lengths":     {ErrLength, func() (any, error) { return IntervalCoverage(score, score, []float64{3}) }},
+		"covered reversed":    {ErrValue, func() (any, error) { return IntervalCoverage(score, []float64{1, 2}, []float64{1, 1}) }},
+		"width empty":         {ErrEmpty, func() (any, error) { return MeanWidth(nil, nil) }},
+		"width NaN":           {ErrValue, func() (any, error) { return MeanWidth([]float64{nan}, []float64{1}) }},
+		"evidence NaN":        {ErrValue, func() (any, error) { return DempsterShafer([]float64{nan, 1}, 2) }},
+		"evidence rows":       {ErrLength, func() (any, error) { return DempsterShafer([]float64{1}, 2) }},
+		"temperature 0":       {ErrValue, func() (any, error) { return Softmax(half, 2, 0) }},
+		"softmax empty":       {ErrEmpty, func() (any, error) { return Softmax(nil, 2, 1) }},
+		"temperature labels":  {ErrLength, func() (any, error) { return FitTemperature(half, 2, nil) }},
+		"temperature label":   {ErrValue, func() (any, error) { return FitTemperature(half, 2, []int{-1}) }},
+		"temperature empty":   {ErrEmpty, func() (any, error) { return FitTemperature(nil, 2, nil) }},
+		"bootstrap nothing":   {ErrEmpty, func() (any, error) { return bounds(Bootstrap(0, 10, 0, 0.9, MeanAt(score))) }},
+		"bootstrap no strata": {ErrEmpty, func() (any, error) { return bounds(BootstrapStrata(nil, 10, 0, 0.9, MeanAt(score))) }},
+		"bootstrap never":     {ErrValue, func() (any, error) { return bounds(Bootstrap(2, 0, 0, 0.9, MeanAt(score))) }},
+		"bootstrap level":     {ErrValue, func() (any, error) { return bounds(Bootstrap(2, 10, 0, 0, MeanAt(score))) }},
+		"bootstrap index":     {ErrValue, func() (any, error) { return bounds(Bootstrap(30, 10, 0, 0.9, MeanAt(score))) }},
+		"mean at nothing":     {ErrEmpty, func() (any, error) { return MeanAt(score)(nil) }},
+	} {
+		if _, err := c.call(); !errors.Is(err, c.want) {
+			t.Errorf("%s: got error %v, want %v", name, err, c.want)
+		}
+	}
+}

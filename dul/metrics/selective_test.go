@@ -1,0 +1,97 @@
+package metrics
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// By hand: in the order of confidence right, wrong, then two tied of which one is wrong, then right.
+// The k most confident have 0, 1, 1.5 (expected), 2 and 2 errors.
+func TestRiskCoverageByHand(t *testing.T) {
+	confidence := []float64{0.6, 0.9, 0.5, 0.8, 0.6}
+	right := []bool{true, true, true, false, false}
+	coverage, risk, err := RiskCoverage(confidence, right)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "coverage", coverage, []float64{0.2, 0.4, 0.8, 1})
+	near(t, "risk", risk, []float64{0, 0.5, 0.5, 0.4})
+	near(t, "AURC", []float64{must[float64](t)(AURC(confidence, right))}, []float64{(0 + 0.5 + 1.5/3 + 2.0/4 + 2.0/5) / 5})
+	for coverage, want := range map[float64]float64{0.01: 1, 0.2: 1, 0.21: 0.5, 0.4: 0.5, 0.6: 0.5, 0.8: 0.5, 1: 0.6} {
+		near(t, fmt.Sprintf("accuracy at %v", coverage), []float64{must[float64](t)(AccuracyAtCoverage(confidence, right, coverage))}, []float64{want})
+	}
+}
+
+// AURC with ties is the average over the orders of the tied examples.
+func TestAURCAveragesOverOrders(t *testing.T) {
+	confidence := []float64{3, 2, 2, 2, 1}
+	right := []bool{false, true, false, true, false}
+	total, orders := 0.0, 0.0
+	for _, p := range [][]int{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}} {
+		order := append(append([]int{0}, p...), 4)
+		wrong := 0.0
+		for k, i := range order {
+			if !right[i] {
+				wrong++
+			}
+			total += wrong / float64(k+1) / 5
+		}
+		orders++
+	}
+	near(t, "AURC", []float64{must[float64](t)(AURC(confidence, right))}, []float64{total / orders})
+}
+
+func TestSelectiveProperties(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	for range 200 {
+		n := 1 + rng.IntN(60)
+		confidence, right, same := make([]float64, n), make([]bool, n), make([]float64, n)
+		wrong := 0
+		for i := range n {
+			confidence[i], right[i] = float64(rng.IntN(20))/20, rng.IntN(3) > 0
+			if !right[i] {
+				wrong++
+			}
+		}
+		errors := float64(wrong) / float64(n)
+		coverage, risk, err := RiskCoverage(confidence, right)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := len(risk) - 1; coverage[last] != 1 || risk[last] != errors {
+			t.Errorf("the curve ends at coverage %v, risk %v; the error rate is %v", coverage[last], risk[last], errors)
+		}
+		near(t, "accuracy at coverage 1", []float64{must[float64](t)(AccuracyAtCoverage(confidence, right, 1))}, []float64{1 - errors})
+		near(t, "AURC of a constant", []float64{must[float64](t)(AURC(same, right))}, []float64{errors})
+		area := must[float64](t)(AURC(confidence, right))
+		if area < 0 || area > 1 {
+			t.Errorf("AURC is %v", area)
+		}
+		// Knowing what is wrong is best, being sure of just that is worst.
+		best, worst := make([]float64, n), make([]float64, n)
+		for i := range n {
+			if right[i] {
+				best[i] = 1
+			} else {
+				worst[i] = 1
+			}
+		}
+		if b, w := must[float64](t)(AURC(best, right)), must[float64](t)(AURC(worst, right)); area < b-1e-12 || area > w+1e-12 {
+			t.Errorf("AURC is %v, outside of [%v, %v]", area, b, w)
+		}
+		for i := range confidence {
+			confidence[i] = math.Exp(3*confidence[i]) - 7
+		}
+		if again := must[float64](t)(AURC(confidence, right)); again != area {
+			t.Errorf("AURC is %v after a monotone map, %v before", again, area)
+		}
+	}
+}
+
+func ExampleAccuracyAtCoverage() {
+	accuracy, err := AccuracyAtCoverage([]float64{0.9, 0.8, 0.7, 0.6}, []bool{true, true, true, false}, 0.75)
+	fmt.Println(accuracy, err)
+	// Output: 1 <nil>
+}

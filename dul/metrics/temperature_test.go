@@ -1,0 +1,118 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestDempsterShafer(t *testing.T) {
+	got := must[[]float64](t)(DempsterShafer([]float64{0, 0, math.Log(2), math.Log(4), 800, -800, -800, -800}, 2))
+	near(t, "Dempster-Shafer", got, []float64{2.0 / 4, 2.0 / 8, 0, 1})
+}
+
+// calibrated are logits whose labels were drawn from softmax(logits).
+func calibrated(rng *rand.Rand, n, classes int) (logits []float64, labels []int) {
+	for i := range n {
+		for range classes {
+			logits = append(logits, 2*rng.NormFloat64())
+		}
+		u, label := rng.Float64(), 0
+		total := 0.0
+		for _, logit := range logits[i*classes:] {
+			total += math.Exp(logit)
+		}
+		for _, logit := range logits[i*classes : (i+1)*classes-1] {
+			if u -= math.Exp(logit) / total; u < 0 {
+				break
+			}
+			label++
+		}
+		labels = append(labels, label)
+	}
+	return logits, labels
+}
+
+// With two classes and logits (d, 0) for all of n examples of which the fraction q has label 0, the best
+// probability is q: T = d/log(q/(1-q)).
+func TestTemperatureByHand(t *testing.T) {
+	logits, labels := []float64{}, []int{}
+	for i := range 10 {
+		logits = append(logits, 5, 0)
+		labels = append(labels, map[bool]int{true: 0, false: 1}[i < 8])
+	}
+	near(t, "temperature", []float64{must[float64](t)(FitTemperature(logits, 2, labels))}, []float64{5 / math.Log(4)})
+}
+
+// Logits that were multiplied by a factor are divided by it again, within the standard error of the
+// estimate, which the curvature of the log likelihood gives.
+func TestTemperatureIsRecovered(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	for _, factor := range []float64{0.2, 1, 7} {
+		logits, labels := calibrated(rng, 4000, 5)
+		_, curvature := temperatureSlope(logits, 5, labels, 1)
+		for i := range logits {
+			logits[i] *= factor
+		}
+		got := must[float64](t)(FitTemperature(logits, 5, labels))
+		if z := (factor/got - 1) * math.Sqrt(curvature*float64(len(labels))); math.Abs(z) > 4 {
+			t.Errorf("factor %v: temperature %v, z = %.1f", factor, got, z)
+		}
+	}
+}
+
+func TestTemperatureIsTheMinimum(t *testing.T) {
+	rng := rand.New(rand.NewPCG(23, 24))
+	for range 50 {
+		classes := 2 + rng.IntN(6)
+		logits, labels := calibrated(rng, 40, classes)
+		best, err := FitTemperature(logits, classes, labels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nll := func(temperature float64) float64 {
+			return must[float64](t)(CategoricalNLL(must[[]float64](t)(Softmax(logits, classes, temperature)), classes, labels))
+		}
+		for _, other := range []float64{0.01, 0.5, 0.99, 1.01, 2, 50} {
+			if nll(best*other) < nll(best) {
+				t.Errorf("NLL at T = %v is %v, at %v it is %v", best, nll(best), best*other, nll(best*other))
+			}
+		}
+		before := must[float64](t)(Accuracy(must[[]float64](t)(Softmax(logits, classes, 1)), classes, labels))
+		if after := must[float64](t)(Accuracy(must[[]float64](t)(Softmax(logits, classes, best)), classes, labels)); after != before {
+			t.Errorf("accuracy %v before, %v after", before, after)
+		}
+		shifted := make([]float64, len(logits))
+		for i := range shifted {
+			shifted[i] = logits[i] + float64(i/classes)
+		}
+		near(t, "after a shift", []float64{must[float64](t)(FitTemperature(shifted, classes, labels))}, []float64{best})
+	}
+}
+
+func TestTemperatureWithoutMinimum(t *testing.T) {
+	for name, labels := range map[string][]int{"all right": {0, 1}, "all wrong": {1, 0}, "no better than chance": {0, 0}} {
+		if got, err := FitTemperature([]float64{1, 0, 0, 1}, 2, labels); !errors.Is(err, ErrValue) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+func ExampleFitTemperature() {
+	// Nine of ten predictions made with a probability of 0.993 are right.
+	logits, labels := []float64{}, []int{}
+	for i := range 10 {
+		logits = append(logits, 5, 0)
+		labels = append(labels, i/9)
+	}
+	temperature, err := FitTemperature(logits, 2, labels)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	probs, err := Softmax(logits, 2, temperature)
+	fmt.Printf("T = %.2f, probability %.2f, %v\n", temperature, probs[0], err)
+	// Output: T = 2.28, probability 0.90, <nil>
+}
