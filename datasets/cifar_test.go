@@ -1,0 +1,374 @@
+package datasets
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/datasets/internal/cifar"
+	"densityuncertainty/datasets/internal/imagefiles"
+	"densityuncertainty/datasets/internal/pickle"
+)
+
+// tinyCIFAR is a set of the form of CIFAR-10 with three training files of two
+// images and a test file, together with its archives and the contents of its
+// files, in both versions.
+type tinyCIFAR struct {
+	cifarSet
+	archives []imagefiles.File
+	contents [][]imagefiles.File // of each version
+	images   *Images             // training images, then test images
+}
+
+func newTinyCIFAR() *tinyCIFAR {
+	tiny := &tinyCIFAR{
+		cifarSet: cifarSet{name: "tiny", classes: []string{"a", "b", "c"}},
+		images:   someImages(8),
+	}
+	for i := range tiny.images.Labels {
+		tiny.images.Labels[i] = i % 3
+	}
+	binary := cifarVersion{folder: "tiny-bin", read: cifar.Ten().Binary}
+	python := cifarVersion{folder: "tiny-py", read: cifar.Ten().Pickle}
+	tiny.contents = make([][]imagefiles.File, 2)
+	for i, name := range []string{"batch_1", "batch_2", "batch_3", "test"} {
+		part := tiny.images.Take("", []int{2 * i, 2*i + 1})
+		var records []byte
+		for k, label := range part.Labels {
+			records = append(append(records, byte(label)), part.Image(k)...)
+		}
+		pickled := imagefiles.Pickle(
+			imagefiles.Entry{Key: "labels", Value: part.Labels},
+			imagefiles.Entry{Key: "data", Value: imagefiles.Pixels{Columns: ImageSize, Data: part.Pixels}},
+		)
+		tiny.contents[0] = append(tiny.contents[0], binary.describe(name+".bin", records, name == "test"))
+		tiny.contents[1] = append(tiny.contents[1], python.describe(name, pickled, name == "test"))
+	}
+	for i, v := range []cifarVersion{binary, python} {
+		name := v.folder + ".tar.gz"
+		packed := imagefiles.Gzip(imagefiles.Tar(tiny.contents[i]...))
+		sum := sha256.Sum256(packed)
+		v.archive = fetch.File{Name: name, URL: "http://127.0.0.1:1/" + name, Size: int64(len(packed)), SHA256: hex.EncodeToString(sum[:])}
+		tiny.archives = append(tiny.archives, imagefiles.File{Name: name, Data: packed})
+		tiny.versions = append(tiny.versions, v)
+	}
+	return tiny
+}
+
+// describe enters a file of two images into the version and returns it with its
+// name in the archive.
+func (v *cifarVersion) describe(name string, contents []byte, test bool) imagefiles.File {
+	sum := md5.Sum(contents)
+	v.files = append(v.files, cifarFile{name, hex.EncodeToString(sum[:]), int64(len(contents)), 2, test})
+	return imagefiles.File{Name: v.folder + "/" + name, Data: contents}
+}
+
+// folderOf writes files into a new folder and returns a fetcher that looks there
+// and nowhere else.
+func folderOf(t *testing.T, files ...imagefiles.File) *fetch.Fetcher {
+	t.Helper()
+	folder := t.TempDir()
+	for _, file := range files {
+		path := filepath.Join(folder, filepath.FromSlash(file.Name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, file.Data, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &fetch.Fetcher{Mirror: folder, Cache: t.TempDir(), Client: mirrorOnly}
+}
+
+func (tiny *tinyCIFAR) require(t *testing.T, f *fetch.Fetcher) {
+	t.Helper()
+	train, test, err := tiny.load(context.Background(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if train.Name != "tiny train" || test.Name != "tiny test" || train.N != 6 || test.N != 2 || !slices.Equal(test.Classes, tiny.classes) {
+		t.Errorf("%d images %q and %d images %q of classes %q", train.N, train.Name, test.N, test.Name, test.Classes)
+	}
+	requireSameImages(t, tiny.images.Take("", []int{0, 1, 2, 3, 4, 5}), train)
+	requireSameImages(t, tiny.images.Take("", []int{6, 7}), test)
+}
+
+func requireSameImages(t *testing.T, want, got *Images) {
+	t.Helper()
+	if got.N != want.N || !slices.Equal(got.Labels, want.Labels) || !bytes.Equal(got.Pixels, want.Pixels) {
+		t.Errorf("%s: %d images, %s: %d; equal labels: %v, equal pixels: %v",
+			got.Name, got.N, want.Name, want.N, slices.Equal(got.Labels, want.Labels), bytes.Equal(got.Pixels, want.Pixels))
+	}
+}
+
+func TestCIFARFromEveryPlace(t *testing.T) {
+	tiny := newTinyCIFAR()
+	for i, version := range tiny.versions {
+		t.Run(version.folder, func(t *testing.T) { tiny.require(t, folderOf(t, tiny.contents[i]...)) })
+		t.Run(version.archive.Name, func(t *testing.T) { tiny.require(t, folderOf(t, tiny.archives[i])) })
+	}
+	t.Run("mirror, then cache", func(t *testing.T) {
+		requests := 0
+		mirror := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			requests++
+			if r.URL.Path != "/tiny-bin.tar.gz" {
+				http.NotFound(w, r)
+				return
+			}
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(tiny.archives[0].Data))
+		}))
+		defer mirror.Close()
+		f := &fetch.Fetcher{Mirror: mirror.URL, Cache: t.TempDir(), Client: mirrorOnly}
+		tiny.require(t, f)
+		tiny.require(t, f)
+		if requests != 1 {
+			t.Errorf("%d requests, want 1", requests)
+		}
+	})
+}
+
+func TestCIFARRefusesUnpackedFiles(t *testing.T) {
+	tiny := newTinyCIFAR()
+	for i, version := range tiny.versions {
+		for _, c := range []struct {
+			name   string
+			change func(contents []byte) []byte
+			cause  error
+		}{
+			{"missing", func([]byte) []byte { return nil }, ErrLacking},
+			{"truncated", func(b []byte) []byte { return b[:len(b)-1] }, ErrFileSize},
+			{"longer", func(b []byte) []byte { return append(b, 0) }, ErrFileSize},
+			{"damaged", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }, ErrChecksum},
+		} {
+			t.Run(version.folder+" "+c.name, func(t *testing.T) {
+				files := slices.Clone(tiny.contents[i])
+				files[2].Data = c.change(slices.Clone(files[2].Data))
+				if files[2].Data == nil {
+					files = slices.Delete(files, 2, 3)
+				}
+				_, _, err := tiny.load(context.Background(), folderOf(t, files...))
+				var file *FileError
+				if !errors.Is(err, c.cause) || !errors.As(err, &file) {
+					t.Fatalf("got %v, want %v", err, c.cause)
+				}
+				for _, part := range []string{"batch_3", version.folder, version.archive.URL, fetch.EnvData, "unpack it again"} {
+					if !strings.Contains(err.Error(), part) {
+						t.Errorf("%q does not name %q", err, part)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A file whose checksum is right and whose contents are not is the reader's to
+// refuse.
+func TestCIFARErrorsHaveOffsets(t *testing.T) {
+	tiny := newTinyCIFAR()
+	contents := slices.Clone(tiny.contents[0][1].Data)
+	contents[cifar.Ten().RecordSize()] = 77
+	sum := md5.Sum(contents)
+	tiny.versions[0].files[1].md5 = hex.EncodeToString(sum[:])
+	tiny.contents[0][1].Data = contents
+	_, _, err := tiny.load(context.Background(), folderOf(t, tiny.contents[0]...))
+	var file *FileError
+	if !errors.As(err, &file) || file.Offset != 3073 || filepath.Base(file.File) != "batch_2.bin" || !errors.Is(err, cifar.ErrLabel) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCIFARRefusesArchives(t *testing.T) {
+	tiny := newTinyCIFAR()
+	whole := tiny.archives[0]
+	_, _, err := tiny.load(context.Background(), folderOf(t, imagefiles.File{Name: whole.Name, Data: whole.Data[:len(whole.Data)-100]}))
+	var size *fetch.SizeError
+	if !errors.As(err, &size) || filepath.Base(size.Path) != whole.Name || !strings.Contains(err.Error(), "remove or replace it") {
+		t.Errorf("truncated: got %v", err)
+	}
+	damaged := slices.Clone(whole.Data)
+	damaged[len(damaged)/2] ^= 1
+	_, _, err = tiny.load(context.Background(), folderOf(t, imagefiles.File{Name: whole.Name, Data: damaged}))
+	var sum *fetch.ChecksumError
+	if !errors.As(err, &sum) || filepath.Base(sum.Path) != whole.Name {
+		t.Errorf("damaged: got %v", err)
+	}
+	// Archives that are what was published, and still cannot be used.
+	lacking := tiny.contents[0][:3]
+	other := slices.Clone(tiny.contents[0])
+	other[1].Data = bytes.Repeat([]byte{1}, len(other[1].Data))
+	for _, c := range []struct {
+		name    string
+		archive []byte
+		says    string
+	}{
+		{"not compressed", imagefiles.Tar(tiny.contents[0]...), "gzip"},
+		{"a file missing", imagefiles.Gzip(imagefiles.Tar(lacking...)), "tiny-bin/test.bin"},
+		{"another file", imagefiles.Gzip(imagefiles.Tar(other...)), "tiny-bin/batch_2.bin: not the published MD5"},
+		{"cut off", imagefiles.Gzip(imagefiles.Tar(tiny.contents[0]...)[:9000]), "tiny-bin/batch_2.bin"},
+	} {
+		sum := sha256.Sum256(c.archive)
+		tiny.versions[0].archive.SHA256 = hex.EncodeToString(sum[:])
+		tiny.versions[0].archive.Size = int64(len(c.archive))
+		_, _, err := tiny.load(context.Background(), folderOf(t, imagefiles.File{Name: whole.Name, Data: c.archive}))
+		var file *FileError
+		if !errors.As(err, &file) || filepath.Base(file.File) != whole.Name || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), tiny.versions[0].archive.URL) {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.says)
+		}
+	}
+}
+
+// The error for a set that is nowhere says what, where and what to do.
+func TestCIFARNowhere(t *testing.T) {
+	f := folderOf(t)
+	for _, c := range []struct {
+		load func(context.Context, *fetch.Fetcher) (train, test *Images, err error)
+		says []string
+	}{
+		{CIFAR10, []string{"CIFAR-10", "cifar-10-batches-bin/", "cifar-10-batches-py/", "cifar-10-binary.tar.gz", "cifar-10-python.tar.gz", "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"}},
+		{CIFAR100, []string{"CIFAR-100", "cifar-100-binary/", "cifar-100-python/", "cifar-100-binary.tar.gz", "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz"}},
+	} {
+		_, _, err := c.load(context.Background(), f)
+		if err == nil {
+			t.Fatal("no error")
+		}
+		for _, part := range append(c.says, f.Mirror, f.Cache, fetch.EnvData) {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q does not name %q", err, part)
+			}
+		}
+	}
+}
+
+func TestCIFARCancelled(t *testing.T) {
+	tiny := newTinyCIFAR()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, files := range [][]imagefiles.File{tiny.contents[0], tiny.archives[:1]} {
+		if _, _, err := tiny.load(ctx, folderOf(t, files...)); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// Both versions of the real files are read alike; their names of classes are
+// those of this package; every class has its number of images.
+func TestRealCIFAR(t *testing.T) {
+	for _, c := range []struct {
+		set         *cifarSet
+		text, meta  string
+		key         string
+		train, test int // images of a class
+	}{
+		{&cifar10, "batches.meta.txt", "batches.meta", "label_names", 5000, 1000},
+		{&cifar100, "fine_label_names.txt", "meta", "fine_label_names", 500, 100},
+	} {
+		t.Run(c.set.name, func(t *testing.T) {
+			binary, python := c.set.versions[0], c.set.versions[1]
+			f := realFiles(t, binary.folder)
+			train, test, err := c.set.load(context.Background(), f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range []struct {
+				images    *Images
+				perClass  int
+				wantTotal int
+			}{{train, c.train, 50000}, {test, c.test, 10000}} {
+				counts := make([]int, len(part.images.Classes))
+				for _, label := range part.images.Labels {
+					counts[label]++
+				}
+				if part.images.N != part.wantTotal || slices.Min(counts) != part.perClass || slices.Max(counts) != part.perClass {
+					t.Errorf("%s: %d images, of the classes %v", part.images.Name, part.images.N, counts)
+				}
+			}
+			text, err := os.ReadFile(filepath.Join(f.Mirror, binary.folder, c.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Fields(string(text)); !slices.Equal(got, c.set.classes) {
+				t.Errorf("classes %q, in %s %q", c.set.classes, c.text, got)
+			}
+
+			f = realFiles(t, binary.folder, python.folder)
+			paths, err := python.unpacked(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			train2, test2, err := c.set.readFolder(context.Background(), python, paths)
+			if err != nil {
+				t.Fatal(err)
+			}
+			requireSameImages(t, train, train2)
+			requireSameImages(t, test, test2)
+			meta, err := os.ReadFile(filepath.Join(f.Mirror, python.folder, c.meta))
+			if err != nil {
+				t.Fatal(err)
+			}
+			value, err := pickle.Load(meta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, name := range value.(map[string]any)[c.key].(*pickle.List).Items {
+				names = append(names, name.(string))
+			}
+			if !slices.Equal(names, c.set.classes) {
+				t.Errorf("classes %q, in %s %q", c.set.classes, c.meta, names)
+			}
+		})
+	}
+}
+
+// A real file with one changed byte is found out by name.
+func TestRealCIFARDamaged(t *testing.T) {
+	version := cifar10.versions[0]
+	f := realFiles(t, version.folder)
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, version.folder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i, file := range version.files {
+		contents, err := os.ReadFile(filepath.Join(f.Mirror, version.folder, file.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 3 {
+			contents[12345678] ^= 1
+		}
+		if err := os.WriteFile(filepath.Join(folder, version.folder, file.name), contents, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Mirror = folder
+	_, _, err := CIFAR10(context.Background(), f)
+	var file *FileError
+	if !errors.As(err, &file) || filepath.Base(file.File) != "data_batch_4.bin" || !errors.Is(err, ErrChecksum) {
+		t.Errorf("got %v", err)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func BenchmarkCIFAR10(b *testing.B) {
+	folder := os.Getenv(fetch.EnvData)
+	if _, err := os.Stat(filepath.Join(folder, "cifar-10-batches-bin")); folder == "" || err != nil {
+		b.Skipf("needs cifar-10-batches-bin in the folder that %s names", fetch.EnvData)
+	}
+	for b.Loop() {
+		if _, _, err := CIFAR10(context.Background(), &fetch.Fetcher{Mirror: folder, Cache: b.TempDir(), Client: mirrorOnly}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

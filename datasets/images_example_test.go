@@ -1,0 +1,67 @@
+package datasets_test
+
+import (
+	"fmt"
+
+	"densityuncertainty/datasets"
+)
+
+// blackAndWhite stands in for what CIFAR10 returns as training images: the first
+// half black, the others white.
+func blackAndWhite(n int) *datasets.Images {
+	m := &datasets.Images{
+		Name:    "black and white",
+		Classes: []string{"black", "white"},
+		Pixels:  make([]byte, n*datasets.ImageSize),
+		Labels:  make([]int, n),
+		N:       n,
+	}
+	for i := n / 2; i < n; i++ {
+		m.Labels[i] = 1
+		for k := range m.Image(i) {
+			m.Image(i)[k] = 255
+		}
+	}
+	return m
+}
+
+// From images to the batches of an epoch: hold some out, learn the scaling from
+// the others, shuffle, augment, normalise. With the official files at hand the
+// first line reads
+//
+//	images, test, err := datasets.CIFAR10(ctx, nil)
+func ExampleImages() {
+	images := blackAndWhite(100)
+	const seed, epoch, batch, workers = 1, 0, 30, 2
+
+	rows, held := datasets.HoldOut(images.N, 10, seed)
+	train, heldOut := images.Take("train", rows), images.Take("held out", held)
+	stats := datasets.FitChannelStats(train, nil)
+	augment := datasets.Augmentation{Pad: 4, Flip: true}
+	order := datasets.Order(seed, epoch, train.N)
+
+	pixels := make([]byte, batch*datasets.ImageSize)
+	inputs := make([]float32, batch*datasets.ImageSize) // [batch, 3, 32, 32]
+	for first := 0; first < train.N; first += batch {
+		augment.Batch(pixels, train, order[first:first+batch], seed, epoch, workers)
+		stats.Normalise(inputs, pixels)
+		// One training step would be here.
+	}
+	fmt.Printf("%d images to train on, %d held out\n", train.N, heldOut.N)
+	fmt.Printf("mean %.3f, standard deviation %.3f\n", stats.Mean[0], stats.Std[0])
+	// Output:
+	// 90 images to train on, 10 held out
+	// mean 0.489, standard deviation 0.500
+}
+
+func ExampleAugmentation_Draw() {
+	a := datasets.Augmentation{Pad: 4, Flip: true}
+	for epoch := range 3 {
+		dy, dx, flip := a.Draw(1, epoch, 42)
+		fmt.Printf("epoch %d: window at row %d, column %d, mirrored: %v\n", epoch, dy, dx, flip)
+	}
+	// Output:
+	// epoch 0: window at row 8, column 6, mirrored: false
+	// epoch 1: window at row 4, column 7, mirrored: true
+	// epoch 2: window at row 6, column 7, mirrored: false
+}

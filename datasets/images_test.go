@@ -1,0 +1,256 @@
+package datasets
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"densityuncertainty/datasets/fetch"
+)
+
+// realFiles returns a fetcher of the official files in the folder named by
+// DENSITYUNCERTAINTY_DATA, which goes nowhere else. It skips the test if one of
+// the files is not there.
+func realFiles(t *testing.T, names ...string) *fetch.Fetcher {
+	t.Helper()
+	folder := os.Getenv(fetch.EnvData)
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(folder, name)); folder == "" || err != nil {
+			t.Skipf("needs %s in the folder that %s names; it is %q", name, fetch.EnvData, folder)
+		}
+	}
+	return &fetch.Fetcher{Mirror: folder, Cache: t.TempDir(), Client: mirrorOnly}
+}
+
+// someImages makes n images of pseudo-random pixels.
+func someImages(n int) *Images {
+	m := newImages("some", "", []string{"even", "odd"}, n)
+	for i := range m.Pixels {
+		m.Pixels[i] = byte(scramble(uint64(i)))
+	}
+	for i := range m.Labels {
+		m.Labels[i] = i % 2
+	}
+	return m
+}
+
+func TestTake(t *testing.T) {
+	m := someImages(5)
+	got := m.Take("", []int{4, 0, 4})
+	if got.N != 3 || got.Name != "some" || !slices.Equal(got.Labels, []int{0, 0, 0}) || !slices.Equal(got.Classes, m.Classes) {
+		t.Errorf("got %d images %q with labels %v", got.N, got.Name, got.Labels)
+	}
+	for to, from := range []int{4, 0, 4} {
+		if !slices.Equal(got.Image(to), m.Image(from)) {
+			t.Errorf("image %d is not image %d of the set", to, from)
+		}
+	}
+	got.Pixels[0]++
+	if got.Pixels[0] == m.Image(4)[0] {
+		t.Error("the images were not copied")
+	}
+	m.Labels = nil
+	if got := m.Take("none", nil); got.N != 0 || got.Labels != nil || got.Name != "none" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestImagesPanics(t *testing.T) {
+	m := someImages(3)
+	for name, f := range map[string]func(){
+		"Take":                  func() { m.Take("", []int{3}) },
+		"Take of -1":            func() { m.Take("", []int{-1}) },
+		"FitChannelStats":       func() { FitChannelStats(m, []int{3}) },
+		"FitChannelStats empty": func() { FitChannelStats(m, []int{}) },
+		"Normalise":             func() { ReleasedChannelStats().Normalise(make([]float32, 5), make([]byte, 5)) },
+		"Normalise into less":   func() { ReleasedChannelStats().Normalise(nil, m.Pixels) },
+		"HoldOut":               func() { HoldOut(3, 4, 1) },
+		"HoldOut of -1":         func() { HoldOut(3, -1, 1) },
+		"Order":                 func() { Order(1, 1, -1) },
+		"Draw":                  func() { Augmentation{Pad: -1}.Draw(1, 1, 1) },
+		"Apply outside":         func() { Augmentation{Pad: 4}.Apply(make([]byte, ImageSize), m.Image(0), 9, 0, false) },
+		"Apply to less":         func() { Augmentation{}.Apply(nil, m.Image(0), 0, 0, false) },
+		"Batch without workers": func() { Augmentation{}.Batch(nil, m, nil, 1, 1, 0) },
+		"Batch into less":       func() { Augmentation{}.Batch(nil, m, []int{1}, 1, 1, 1) },
+		"Batch of 3":            func() { Augmentation{}.Batch(make([]byte, ImageSize), m, []int{3}, 1, 1, 1) },
+	} {
+		t.Run(name, func(t *testing.T) { requirePanic(t, f) })
+	}
+}
+
+// Mean and standard deviation against sums over all pixels, written out.
+func TestFitChannelStats(t *testing.T) {
+	m := someImages(4)
+	for i := range channel(m.Image(1), 2) {
+		channel(m.Image(1), 2)[i] = 51
+	}
+	for _, rows := range [][]int{nil, {1, 3}, {1}} {
+		s := FitChannelStats(m, rows)
+		if rows == nil {
+			rows = []int{0, 1, 2, 3}
+		}
+		for c := range ImageChannels {
+			var n, sum, squares float64
+			for _, i := range rows {
+				for _, v := range channel(m.Image(i), c) {
+					n++
+					sum += float64(v) / 255
+					squares += float64(v) / 255 * float64(v) / 255
+				}
+			}
+			mean := sum / n
+			std := math.Sqrt(squares/n - mean*mean)
+			if len(rows) == 1 && c == 2 {
+				std = 1 // constant
+			}
+			if math.Abs(s.Mean[c]-mean) > 1e-12 || math.Abs(s.Std[c]-std) > 1e-10 {
+				t.Errorf("rows %v, channel %d: %v +- %v, want %v +- %v", rows, c, s.Mean[c], s.Std[c], mean, std)
+			}
+		}
+	}
+}
+
+func TestNormalise(t *testing.T) {
+	m := someImages(2)
+	s := ChannelStats{Mean: [3]float64{0.1, 0.5, 0.9}, Std: [3]float64{0.5, 1, 2}}
+	got := make([]float32, len(m.Pixels))
+	s.Normalise(got, m.Pixels)
+	for i, v := range m.Pixels {
+		c := i / (ImageSide * ImageSide) % ImageChannels
+		want := (float64(v)/255 - s.Mean[c]) / s.Std[c]
+		if math.Abs(float64(got[i])-want) > 1e-7*max(1, math.Abs(want)) {
+			t.Fatalf("pixel %d of value %d: %v, want %v", i, v, got[i], want)
+		}
+	}
+}
+
+func TestHoldOut(t *testing.T) {
+	for _, c := range []struct{ n, held int }{{0, 0}, {5, 0}, {5, 5}, {50000, 5000}} {
+		train, held := HoldOut(c.n, c.held, 7)
+		if len(held) != c.held {
+			t.Errorf("%d held out of %d, want %d", len(held), c.n, c.held)
+		}
+		requirePartition(t, fmt.Sprint(c), Split{Train: train, Test: held}, c.n)
+	}
+	_, small := HoldOut(100, 10, 3)
+	_, large := HoldOut(100, 30, 3)
+	if !slices.Equal(small, large[20:]) {
+		t.Errorf("%v is not the end of %v", small, large)
+	}
+	if _, other := HoldOut(100, 10, 4); slices.Equal(small, other) {
+		t.Error("the seed has no effect")
+	}
+	train, held := HoldOut(100, 10, 3)
+	again, _ := HoldOut(100, 10, 3)
+	if cap(train) != len(train) || !slices.Equal(train, again) || !slices.Equal(held, small) {
+		t.Error("not the same again")
+	}
+}
+
+// What a seed gives must not change, or results recorded with it could not be
+// had again.
+func TestSeedsAreForEver(t *testing.T) {
+	train, held := HoldOut(10, 4, 1)
+	if want := []int{4, 1, 8, 0, 2, 7, 6, 5, 9, 3}; !slices.Equal(append(train, held...), want) {
+		t.Errorf("HoldOut: %v + %v, want %v", train, held, want)
+	}
+	if got, want := Order(1, 2, 10), []int{3, 2, 7, 5, 6, 8, 0, 9, 1, 4}; !slices.Equal(got, want) {
+		t.Errorf("Order: %v, want %v", got, want)
+	}
+	var got []int
+	for i := range 6 {
+		dy, dx, flip := Augmentation{Pad: 4, Flip: true}.Draw(1, 2, i)
+		got = append(got, dy, dx, btoi(flip))
+	}
+	if want := []int{3, 3, 0, 1, 0, 0, 8, 6, 0, 8, 0, 1, 6, 8, 0, 1, 3, 1}; !slices.Equal(got, want) {
+		t.Errorf("Draw: %v, want %v", got, want)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	n := 1000
+	first := Order(5, 0, n)
+	requirePartition(t, "order", Split{Train: first}, n)
+	if !slices.Equal(first, Order(5, 0, n)) {
+		t.Error("not the same again")
+	}
+	for _, other := range [][]int{Order(5, 1, n), Order(6, 0, n)} {
+		same := 0
+		for i := range other {
+			same += btoi(other[i] == first[i])
+		}
+		// The number of agreements of two random permutations has mean and
+		// variance 1.
+		if same > 8 {
+			t.Errorf("%d of %d places agree with those of another epoch or seed", same, n)
+		}
+	}
+	// An example's mean place over many epochs: uniform on 0, ..., n-1.
+	const epochs, small = 4000, 25
+	var sums [small]float64
+	for epoch := range epochs {
+		for place, i := range Order(9, epoch, small) {
+			sums[i] += float64(place)
+		}
+	}
+	std := math.Sqrt((small*small - 1) / 12.0 / epochs)
+	for i, sum := range sums {
+		if z := (sum/epochs - (small-1)/2.0) / std; math.Abs(z) > 4 {
+			t.Errorf("example %d: mean place %v, z = %.1f", i, sum/epochs, z)
+		}
+	}
+}
+
+// The published statistics of the training pixels, and those of other loaders.
+func TestChannelStatsOfCIFAR(t *testing.T) {
+	for _, c := range []struct {
+		folder string
+		load   func(context.Context, *fetch.Fetcher) (train, test *Images, err error)
+		want   ChannelStats
+	}{
+		{"cifar-10-batches-bin", CIFAR10, ChannelStats{[3]float64{0.491400, 0.482158, 0.446531}, [3]float64{0.247032, 0.243485, 0.261588}}},
+		{"cifar-100-binary", CIFAR100, ChannelStats{[3]float64{0.507076, 0.486549, 0.440918}, [3]float64{0.267334, 0.256438, 0.276150}}},
+	} {
+		t.Run(c.folder, func(t *testing.T) {
+			train, _, err := c.load(context.Background(), realFiles(t, c.folder))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := FitChannelStats(train, nil)
+			for i := range ImageChannels {
+				if math.Abs(got.Mean[i]-c.want.Mean[i]) > 1e-6 || math.Abs(got.Std[i]-c.want.Std[i]) > 1e-6 {
+					t.Errorf("channel %d: %v +- %v, want %v +- %v", i, got.Mean[i], got.Std[i], c.want.Mean[i], c.want.Std[i])
+				}
+			}
+		})
+	}
+}
+
+// Where the released values come from, to the four digits they have.
+func TestReleasedChannelStats(t *testing.T) {
+	train, _, err := CIFAR10(context.Background(), realFiles(t, "cifar-10-batches-bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = ImageSide * ImageSide
+	released, whole := ReleasedChannelStats(), FitChannelStats(train, nil)
+	for c := range ImageChannels {
+		var within float64
+		for i := range train.N {
+			var sum, squares int
+			for _, v := range channel(train.Image(i), c) {
+				sum += int(v)
+				squares += int(v) * int(v)
+			}
+			within += math.Sqrt(float64(n*squares-sum*sum)/(n*(n-1))) / 255
+		}
+		within /= float64(train.N)
+		if math.Abs(within-released.Std[c]) > 5.1e-5 || math.Abs(whole.Mean[c]-released.Mean[c]) > 5.1e-5 {
+			t.Errorf("channel %d: mean %v and mean deviation within an image %v, released are %v and %v", c, whole.Mean[c], within, released.Mean[c], released.Std[c])
+		}
+	}
+}

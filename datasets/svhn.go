@@ -1,0 +1,204 @@
+package datasets
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/datasets/internal/matfile"
+)
+
+// SVHNPart is a part of SVHN.
+type SVHNPart string
+
+// The parts of SVHN: 73257 images to train on, 26032 to test on, and 531131
+// easier ones.
+const (
+	SVHNTrain SVHNPart = "train"
+	SVHNTest  SVHNPart = "test"
+	SVHNExtra SVHNPart = "extra"
+)
+
+const (
+	svhnURL      = "http://ufldl.stanford.edu/housenumbers/"
+	svhnCitation = "Netzer et al., Reading Digits in Natural Images with Unsupervised Feature Learning, NIPS Workshop on Deep Learning and Unsupervised Feature Learning 2011; for non-commercial use only"
+
+	svhnExcerptFile   = "train_first1083_32x32.mat"
+	svhnExcerptImages = 1083
+	// svhnExcerptPixels is the SHA-256 of the pixels: image, channel, row, column.
+	svhnExcerptPixels = "0262ac544c6e4be84856419914e2f4b5fcd1d2e414be72bedaf86c24f8eae40c"
+)
+
+// svhnFile is the file of a part, with what is published on it.
+type svhnFile struct {
+	file   string
+	sha256 string
+	size   int64
+	images int
+}
+
+var svhnFiles = map[SVHNPart]svhnFile{
+	SVHNTrain: {"train_32x32.mat", "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8", 182040794, 73257},
+	SVHNTest:  {"test_32x32.mat", "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b", 64275384, 26032},
+	SVHNExtra: {"extra_32x32.mat", "a133a4beb38a00fcdda90c9489e0c04f900b660ce8a316a5e854838379a71eb3", 1329278602, 531131},
+}
+
+func svhnClasses() []string { return []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"} }
+
+// SVHN returns a part of the cropped digits of SVHN (its "format 2"), in the
+// order of the file. The label of an image is its digit; the files write 10 for
+// the digit 0.
+//
+// The file ({train,test,extra}_32x32.mat: 182, 64 and 1329 MB) is looked for in
+// the folder named by the environment variable DENSITYUNCERTAINTY_DATA, and in a
+// folder svhn there; then, as svhn/train_32x32.mat and so on, in the cache and on
+// the mirror named by that variable; and last at its official address. f sets
+// these places and may watch the progress; nil means the defaults. See
+// [fetch.Fetcher] for the details and its errors.
+//
+// A file is held to its published size and SHA-256. What cannot be read is
+// reported as a [*FileError].
+//
+// The result takes 225, 80 and 1632 MB of memory.
+func SVHN(ctx context.Context, f *fetch.Fetcher, part SVHNPart) (*Images, error) {
+	set, known := svhnFiles[part]
+	if !known {
+		return nil, fmt.Errorf("datasets: unknown part %q of SVHN; the parts are %s, %s, %s", part, SVHNTrain, SVHNTest, SVHNExtra)
+	}
+	return set.load(ctx, f, "SVHN "+string(part))
+}
+
+func (s svhnFile) load(ctx context.Context, f *fetch.Fetcher, name string) (*Images, error) {
+	path, err := getSVHN(ctx, f, fetch.File{Name: s.file, URL: svhnURL + s.file, Size: s.size, SHA256: s.sha256})
+	if err != nil {
+		return nil, fmt.Errorf("datasets: getting %s: %w", name, err)
+	}
+	m, err := readSVHN(path, s.images, true)
+	if err != nil {
+		return nil, fileError(path, err, fmt.Sprintf("get %s from %s again", s.file, svhnURL+s.file))
+	}
+	m.Name = name
+	return m, nil
+}
+
+// SVHNTrainExcerpt returns the first 1083 images of SVHN's training part, without
+// labels: enough for a look at out-of-distribution scores, and for nothing that
+// needs labels or the test part. Neighbours often are digits of one house number,
+// so these are fewer than 1083 independent images.
+//
+// They are read from train_first1083_32x32.mat, in the folder named by the
+// environment variable DENSITYUNCERTAINTY_DATA or a folder svhn there, then in
+// the cache and on a mirror as [SVHN] does; no publisher offers that file.
+// Whoever has train_32x32.mat gets the same images from SVHN(ctx, f, SVHNTrain).
+func SVHNTrainExcerpt(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
+	const name = "first 1083 images of SVHN train, no labels"
+	read := func(path string) (*Images, error) {
+		m, err := readSVHN(path, svhnExcerptImages, false)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(m.Pixels)
+		if got := hex.EncodeToString(sum[:]); got != svhnExcerptPixels {
+			return nil, fmt.Errorf("%w: SHA-256 of the pixels is %s, not %s", ErrShape, got, svhnExcerptPixels)
+		}
+		return m, nil
+	}
+	path, err := getSVHN(ctx, f, fetch.File{
+		Name:  svhnExcerptFile,
+		Check: func(path string) error { _, err := read(path); return err },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("datasets: getting the %s (they also are the beginning of train_32x32.mat, which %s offers): %w", name, svhnURL, err)
+	}
+	m, err := read(path)
+	if err != nil {
+		return nil, fileError(path, err, "replace the file")
+	}
+	m.Name = name
+	return m, nil
+}
+
+// getSVHN gets a file from the local folder, or as one of the folder svhn.
+func getSVHN(ctx context.Context, f *fetch.Fetcher, file fetch.File) (string, error) {
+	_, found, err := f.Local(file.Name)
+	if err != nil {
+		return "", err
+	}
+	if !found {
+		file.Name = "svhn/" + file.Name
+	}
+	return f.Get(ctx, file)
+}
+
+// readSVHN reads a file of n images.
+func readSVHN(path string, n int, labelled bool) (m *Images, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return parseSVHN(f, info.Size(), n, labelled)
+}
+
+// parseSVHN reads the variables X, the images as row x column x channel x image,
+// and y, the labels, both in column-major order.
+func parseSVHN(file io.Reader, size int64, n int, labelled bool) (*Images, error) {
+	// Room for the pixels, and for labels in double precision.
+	arrays, err := matfile.Read(file, size, int64(n)*(ImageSize+8))
+	if err != nil {
+		return nil, err
+	}
+	variables := map[string]matfile.Array{}
+	for _, a := range arrays {
+		variables[a.Name] = a
+	}
+	x := variables["X"]
+	if d := x.Dims; len(d) != 4 || d[0] != ImageSide || d[1] != ImageSide || d[2] != ImageChannels || d[3] != n {
+		return nil, fmt.Errorf("%w: variable X has dimensions %v, expected 32 x 32 x 3 x %d", ErrShape, d, n)
+	}
+	pixels, err := x.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrShape, err)
+	}
+	// Column-major with the image last is the wanted order but for rows and
+	// columns of each channel.
+	for plane := 0; plane < len(pixels); plane += ImageSide * ImageSide {
+		transpose(pixels[plane : plane+ImageSide*ImageSide])
+	}
+	m := &Images{Citation: svhnCitation, Classes: svhnClasses(), Pixels: pixels, N: n}
+	if !labelled {
+		return m, nil
+	}
+	y := variables["y"]
+	if y.Len() != n || len(y.Dims) != 2 {
+		return nil, fmt.Errorf("%w: variable y has dimensions %v, expected %d labels", ErrShape, y.Dims, n)
+	}
+	m.Labels = make([]int, n)
+	for i, v := range y.Float64s() {
+		label := int(v)
+		if float64(label) != v || label < 1 || label > 10 {
+			return nil, fmt.Errorf("%w: label %v of image %d, expected 1 to 10", ErrShape, v, i)
+		}
+		m.Labels[i] = label % 10
+	}
+	return m, nil
+}
+
+// transpose exchanges rows and columns of one channel of an image.
+func transpose(plane []byte) {
+	for row := range ImageSide {
+		for column := range row {
+			i, j := row*ImageSide+column, column*ImageSide+row
+			plane[i], plane[j] = plane[j], plane[i]
+		}
+	}
+}

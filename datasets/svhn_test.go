@@ -1,0 +1,176 @@
+package datasets
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/datasets/internal/imagefiles"
+	"densityuncertainty/datasets/internal/matfile"
+)
+
+// svhnVariables returns the images in the form of the file: X is
+// row x column x channel x image with the row running fastest, digit 0 is 10.
+func svhnVariables(m *Images) (x, y imagefiles.Variable) {
+	data := make([]byte, 0, len(m.Pixels))
+	labels := make([]byte, m.N)
+	for i := range m.N {
+		for c := range ImageChannels {
+			for column := range ImageSide {
+				for row := range ImageSide {
+					data = append(data, channel(m.Image(i), c)[row*ImageSide+column])
+				}
+			}
+		}
+		if labels[i] = byte(m.Labels[i]); labels[i] == 0 {
+			labels[i] = 10
+		}
+	}
+	return imagefiles.Variable{Name: "X", Class: 9, Dims: []int{32, 32, 3, m.N}, Data: data},
+		imagefiles.Variable{Name: "y", Class: 6, Dims: []int{m.N, 1}, Data: labels}
+}
+
+func digits() *Images {
+	m := someImages(4)
+	m.Labels = []int{0, 9, 1, 5}
+	return m
+}
+
+// tinySVHN describes and names a file as if it were published.
+func tinySVHN(data []byte) (svhnFile, imagefiles.File) {
+	sum := sha256.Sum256(data)
+	set := svhnFile{file: "tiny_32x32.mat", sha256: hex.EncodeToString(sum[:]), size: int64(len(data)), images: 4}
+	return set, imagefiles.File{Name: set.file, Data: data}
+}
+
+func TestSVHN(t *testing.T) {
+	want := digits()
+	x, y := svhnVariables(want)
+	double := y
+	double.Data = []float64{10, 9, 1, 5}
+	bytesOnly := y
+	bytesOnly.Class = 9
+	for name, data := range map[string][]byte{
+		"labels stored as bytes":   imagefiles.MAT(x, y),
+		"labels of class bytes":    imagefiles.MAT(x, bytesOnly),
+		"labels stored as doubles": imagefiles.MAT(x, double),
+		"labels first":             imagefiles.MAT(y, x),
+	} {
+		set, file := tinySVHN(data)
+		inFolder := file
+		inFolder.Name = "svhn/" + file.Name
+		for place, file := range map[string]imagefiles.File{"the folder": file, "the folder svhn in it": inFolder} {
+			got, err := set.load(context.Background(), folderOf(t, file), "SVHN tiny")
+			if err != nil {
+				t.Fatalf("%s, %s: %v", name, place, err)
+			}
+			requireSameImages(t, want, got)
+			if got.Name != "SVHN tiny" || len(got.Classes) != 10 || got.Classes[got.Labels[1]] != "9" {
+				t.Errorf("%s, %s: %q, classes %q", name, place, got.Name, got.Classes)
+			}
+		}
+	}
+}
+
+func TestSVHNRefuses(t *testing.T) {
+	x, y := svhnVariables(digits())
+	whole := imagefiles.MAT(x, y)
+	badSum := slices.Clone(imagefiles.MAT(x))
+	badSum[len(badSum)-1] ^= 1
+	with := func(v imagefiles.Variable, change func(*imagefiles.Variable)) imagefiles.Variable {
+		change(&v)
+		return v
+	}
+	for _, c := range []struct {
+		name  string
+		data  []byte
+		cause error
+	}{
+		{"no MATLAB file", bytes.Repeat([]byte("<html>"), 50), matfile.ErrFormat},
+		{"cut in the images", whole[:5000], nil},
+		{"images damaged", badSum, zlib.ErrChecksum},
+		{"no images", imagefiles.MAT(y), ErrShape},
+		{"no labels", imagefiles.MAT(x), ErrShape},
+		{"fewer images", imagefiles.MAT(with(x, func(v *imagefiles.Variable) { v.Dims, v.Data = []int{32, 32, 3, 3}, v.Data.([]byte)[:3*ImageSize] }), y), ErrShape},
+		{"more images", imagefiles.MAT(with(x, func(v *imagefiles.Variable) { v.Dims, v.Data = []int{32, 32, 3, 5}, make([]byte, 5*ImageSize) }), y), matfile.ErrLimit},
+		{"images of other sides", imagefiles.MAT(with(x, func(v *imagefiles.Variable) { v.Dims = []int{3, 32, 32, 4} }), y), ErrShape},
+		{"images in double precision", imagefiles.MAT(with(x, func(v *imagefiles.Variable) { v.Data = make([]float64, 4*ImageSize) }), y), matfile.ErrLimit},
+		{"fewer labels", imagefiles.MAT(x, with(y, func(v *imagefiles.Variable) { v.Dims, v.Data = []int{3, 1}, []byte{1, 2, 3} })), ErrShape},
+		{"label 0", imagefiles.MAT(x, with(y, func(v *imagefiles.Variable) { v.Data = []byte{0, 9, 1, 5} })), ErrShape},
+		{"label 11", imagefiles.MAT(x, with(y, func(v *imagefiles.Variable) { v.Data = []byte{11, 9, 1, 5} })), ErrShape},
+		{"label 1.5", imagefiles.MAT(x, with(y, func(v *imagefiles.Variable) { v.Data = []float64{1.5, 9, 1, 5} })), ErrShape},
+	} {
+		set, file := tinySVHN(c.data)
+		_, err := set.load(context.Background(), folderOf(t, file), "SVHN tiny")
+		var broken *FileError
+		if !errors.As(err, &broken) || (c.cause != nil && !errors.Is(err, c.cause)) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.cause)
+			continue
+		}
+		if filepath.Base(broken.File) != "tiny_32x32.mat" || !strings.Contains(err.Error(), svhnURL+"tiny_32x32.mat again") {
+			t.Errorf("%s: %q does not say which file, or what to do", c.name, err)
+		}
+	}
+	set, file := tinySVHN(whole)
+	file.Data = whole[:len(whole)-1]
+	var size *fetch.SizeError
+	if _, err := set.load(context.Background(), folderOf(t, file), "SVHN tiny"); !errors.As(err, &size) {
+		t.Errorf("truncated: got %v", err)
+	}
+}
+
+func TestSVHNNowhere(t *testing.T) {
+	f := folderOf(t)
+	for _, part := range []SVHNPart{SVHNTrain, SVHNTest, SVHNExtra} {
+		_, err := SVHN(context.Background(), f, part)
+		if err == nil {
+			t.Fatal("no error")
+		}
+		name := string(part) + "_32x32.mat"
+		for _, says := range []string{"SVHN " + string(part), "http://ufldl.stanford.edu/housenumbers/" + name, filepath.Join(f.Mirror, "svhn", name), f.Cache, fetch.EnvData} {
+			if !strings.Contains(err.Error(), says) {
+				t.Errorf("%q does not name %q", err, says)
+			}
+		}
+	}
+	if _, err := SVHN(context.Background(), f, "validation"); err == nil || !strings.Contains(err.Error(), "train, test, extra") {
+		t.Errorf("got %v", err)
+	}
+	_, err := SVHNTrainExcerpt(context.Background(), f)
+	if err == nil || !strings.Contains(err.Error(), filepath.Join(f.Mirror, "svhn", svhnExcerptFile)) || !strings.Contains(err.Error(), fetch.EnvData) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSVHNTrainExcerpt(t *testing.T) {
+	m, err := SVHNTrainExcerpt(context.Background(), realFiles(t, filepath.Join("svhn", svhnExcerptFile)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.N != 1083 || len(m.Pixels) != 1083*ImageSize || m.Labels != nil || m.Name != "first 1083 images of SVHN train, no labels" {
+		t.Errorf("%q: %d images, labels %v", m.Name, m.N, m.Labels)
+	}
+}
+
+// Other images under the excerpt's name are refused.
+func TestSVHNTrainExcerptRefuses(t *testing.T) {
+	blank := newImages("blank", "", nil, svhnExcerptImages)
+	x, y := svhnVariables(blank)
+	for name, data := range map[string][]byte{
+		"other pixels": imagefiles.MAT(x),
+		"another size": imagefiles.MAT(y),
+	} {
+		_, err := SVHNTrainExcerpt(context.Background(), folderOf(t, imagefiles.File{Name: svhnExcerptFile, Data: data}))
+		if !errors.Is(err, ErrShape) || !strings.Contains(err.Error(), svhnExcerptFile) || !strings.Contains(err.Error(), "remove or replace it") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
