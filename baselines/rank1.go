@@ -18,6 +18,10 @@ import (
 type Rank1 struct {
 	PriorStd float64 // 0 means 0.1 (section 4: searched over {0.01, 0.1, 1})
 	InitStd  float64 // posterior standard deviation at the start; 0 means 1e-3
+	// Tied draws the factors of Conv once for each channel and example, as the
+	// original method does. By default they are drawn anew for each pixel too, as
+	// in the released code.
+	Tied bool
 }
 
 // Dense maps [..., batch, in] to [..., batch, units] and adds the factors' KL.

@@ -20,6 +20,8 @@ import (
 type VDropout struct {
 	Alpha    float64 // 0 means 0.1
 	Adaptive bool    // train alpha, one for each unit
+	// DoubledConvAlpha makes Conv start at 2 Alpha, as the released code does.
+	DoubledConvAlpha bool
 }
 
 // Dense maps [..., batch, in] to [..., batch, units] and adds the KL.

@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
@@ -24,6 +25,7 @@ import (
 // energy.LDL and energy.Rank1Mixture are two.
 type EnergyModel interface {
 	Dense(s *model.Scope, h *graph.Node) energy.Terms
+	Conv(s *model.Scope, x *graph.Node, w conv.Window) energy.ConvTerms
 }
 
 // Density is the family of density uncertainty layers. The zero value is the
@@ -56,6 +58,14 @@ type Density struct {
 	// Gaussian, so that gamma and beta mean the same amount of noise for a
 	// typical input.
 	PlainBias bool
+	// ChannelBias makes D in Conv the number of channels for every energy model,
+	// as the released code does. The default is the number of dimensions of the
+	// energy: the same for energy.LDL, channels size^2 for energy.Rank1Mixture,
+	// whose energy spans a whole window.
+	ChannelBias bool
+	// FixedBetaPrior makes the prior of eta in Conv N(0, e) whatever PriorStd is,
+	// as the released code does.
+	FixedBetaPrior bool
 }
 
 // Dense is the layer of equation "stochastic_linear_layer1" (section 2.4):

@@ -39,7 +39,13 @@ var logTwoPi = math.Log(2 * math.Pi)
 //
 // need neither an inverse nor a determinant (section 2.4, "Gaussian energy").
 // Both parameters start at zero: Sigma = I.
-type LDL struct{}
+type LDL struct {
+	// ReplicatePadding lets the masked convolution of Conv see copies of the
+	// border pixels beyond the border, as the released code does, in place of
+	// zeros. A border pixel then sees itself, the map is not volume preserving,
+	// and the log-likelihood, which takes it to be so, is wrong.
+	ReplicatePadding bool
+}
 
 // Dense returns the terms of inputs h, [..., batch, features].
 func (LDL) Dense(s *model.Scope, h *graph.Node) Terms {
@@ -47,8 +53,8 @@ func (LDL) Dense(s *model.Scope, h *graph.Node) Terms {
 	lower := params.New(s, h, "lower", params.Generative, params.Constant(0), d, d)
 	logVariance := params.New(s, h, "log_variance", params.Generative, params.Constant(0), 1, d)
 
-	z := ops.Product(h, ops.UnitLowerTriangular(lower)) // rows are (L^T h)^T
-	energy := ops.WeightedSquares(z, graph.MulScalar(graph.Exp(graph.Neg(logVariance)), 0.5))
+	halfPrecision := graph.MulScalar(graph.Exp(graph.Neg(logVariance)), 0.5)
+	energy := ops.QuadraticForm(h, ops.UnitLowerTriangular(lower), halfPrecision)
 	logDet := ops.SumColumns(logVariance)
 	return Terms{
 		Energy:        energy,
@@ -78,6 +84,10 @@ type Rank1Mixture struct {
 	// the mixture stays one diagonal Gaussian. The default starts the v_k
 	// orthonormal.
 	ZeroFactors bool
+	// NegatedLogDet gives the log-determinant in the log-likelihood of Conv the
+	// wrong sign, as the released code does. That objective has no maximum: it
+	// grows with the variances, and the energy goes to 0.
+	NegatedLogDet bool
 }
 
 // Components is K for an input of the given width.

@@ -30,27 +30,17 @@ type Regression struct {
 	DType dtypes.DType
 }
 
-// goBackendName is how the pure Go backend calls itself.
-const goBackendName = "go"
-
 // NewRegression returns an untrained model for one seed, or, with replicated,
 // for as many replicas as there are seeds. Noise comes from the host on the
 // pure Go backend and from the graph on all others.
 func NewRegression(backend compute.Backend, network Network, seeds []uint64, replicated bool, dtype dtypes.DType) (*Regression, error) {
-	r := &Regression{Network: network, Backend: backend, Store: model.NewStore(), DType: dtype}
-	params.SetSeeds(r.Store, seeds...)
-	if err := r.Store.SetRNGStateFromSeed(int64(seeds[0])); err != nil {
+	store, err := newStore(seeds)
+	if err != nil {
 		return nil, err
 	}
+	r := &Regression{Network: network, Backend: backend, Store: store, Host: newHost(backend, seeds, replicated), DType: dtype}
 	if replicated {
 		r.Replicas = len(seeds)
-	}
-	switch {
-	case backend.String() != goBackendName:
-	case replicated:
-		r.Host = stochastic.NewReplicatedHost(seeds)
-	default:
-		r.Host = stochastic.NewHost(seeds[0])
 	}
 	return r, nil
 }

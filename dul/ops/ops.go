@@ -18,8 +18,11 @@
 package ops
 
 import (
+	"reflect"
+
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // WithGradient returns f(inputs) with a gradient of our own: vjp receives the
@@ -54,7 +57,7 @@ func Product(a, b *Node) *Node {
 	return WithGradient([]*Node{a, b},
 		func(in []*Node) *Node { return multiply(in[0], in[1]) },
 		func(_, dy *Node) []*Node {
-			return []*Node{multiply(dy, transpose(b)), rowsGradient(a, dy, a.Shape().Dim(-1))}
+			return []*Node{multiplyTransposed(dy, b), multiply(transpose(source(a)), dy)}
 		})
 }
 
@@ -63,16 +66,12 @@ func Product(a, b *Node) *Node {
 func Affine(x, w, b *Node) *Node {
 	return WithGradient([]*Node{x, w, b},
 		func(in []*Node) *Node {
-			return multiply(withOnes(in[0]), Concatenate([]*Node{in[1], in[2]}, -2))
+			ones := onesLike(x, x.Shape().Dim(-2), 1)
+			return multiply(Concatenate([]*Node{in[0], ones}, -1), Concatenate([]*Node{in[1], in[2]}, -2))
 		},
 		func(_, dy *Node) []*Node {
-			k := w.Shape().Dim(-2)
-			both := rowsGradient(x, dy, k+1)
-			return []*Node{
-				multiply(dy, transpose(w)),
-				rows(both, 0, k),
-				rows(both, k, k+1),
-			}
+			sums := multiplyEach(dy, transpose(source(x)), onesLike(x, 1, x.Shape().Dim(-2)))
+			return []*Node{multiplyTransposed(dy, w), sums[0], sums[1]}
 		})
 }
 
@@ -101,70 +100,31 @@ func WeightedSquares(x, d *Node) *Node {
 		})
 }
 
-// multiply is the plain product of each pair of replicas. In this order of
-// axes the Go backend multiplies matrices as they lie in memory; in any other
-// it first transposes both, so the gradients above transpose just one.
+// QuadraticForm returns x_i (l D l^T) x_i^T for each row i of x, where D is the
+// diagonal matrix of the row d, as the weighted squares of z = x l:
+// [..., n, k], [..., k, m] and [..., 1, m] -> [..., n, 1].
 //
-// For small products the backend has a vector kernel that takes 32 columns at
-// once and the rest one by one, ten times slower an entry; so those are filled
-// up with columns of zeros, which are cut off again.
-func multiply(a, b *Node) *Node {
-	replicaAxes := make([]int, a.Rank()-2)
-	for i := range replicaAxes {
-		replicaAxes[i] = i
-	}
-	columns := b.Shape().Dim(-1)
-	work := a.Shape().Size() * columns
-	padding := (vectorColumns - columns%vectorColumns) % vectorColumns
-	pad := columns > vectorColumns/2 && padding > 0 && work > worthPadding && work < largeProduct
-	if pad {
-		b = Concatenate([]*Node{b, MulScalar(onesLike(b, b.Shape().Dim(-2), padding), 0)}, -1)
-	}
-	product := DotGeneral(a, []int{a.Rank() - 1}, replicaAxes, b, []int{b.Rank() - 2}, replicaAxes)
-	if pad {
-		product = SliceAxis(product, -1, AxisRange(0, columns))
-	}
-	return product
-}
-
-const (
-	vectorColumns = 32
-	worthPadding  = 1 << 16 // multiplications; below, padding costs more than it saves
-	largeProduct  = 1 << 22 // from here on the backend's large kernel pads by itself
-)
-
-// rowsGradient is the first count rows of [x, 1]^T dy. A layer needs x^T dy for
-// each product that x enters and sum_i dy_i for its bias; asking for all of
-// them in this one form makes the transposed factor the same node, which the
-// backend computes once.
-func rowsGradient(x, dy *Node, count int) *Node {
-	return rows(multiply(transpose(withOnes(x)), dy), 0, count)
-}
-
-// withOnes appends a column of ones: [..., n, k] -> [..., n, k+1].
-func withOnes(x *Node) *Node {
-	return Concatenate([]*Node{x, onesLike(x, x.Shape().Dim(-2), 1)}, -1)
-}
-
-// transpose exchanges the last two axes; for a single row or column that is
-// only another name for the same memory.
-func transpose(x *Node) *Node {
-	n, m := x.Shape().Dim(-2), x.Shape().Dim(-1)
-	if n == 1 || m == 1 {
-		return Reshape(x, append(leadOf(x), m, n)...)
-	}
-	return Transpose(x, -2, -1)
-}
-
-// leadOf returns the replica axes.
-func leadOf(x *Node) []int { return append([]int{}, x.Shape().Dimensions[:x.Rank()-2]...) }
-
-// rows is the rows from first to before end.
-func rows(x *Node, first, end int) *Node {
-	if first == 0 && end == x.Shape().Dim(-2) {
-		return x
-	}
-	return SliceAxis(x, -2, AxisRange(first, end))
+// It is WeightedSquares(Product(x, l), d), but z keeps the columns of zeros
+// that the product is filled up with: they add nothing to the squares.
+func QuadraticForm(x, l, d *Node) *Node {
+	var z, squares, weights *Node
+	return WithGradient([]*Node{x, l, d},
+		func(in []*Node) *Node {
+			padding := columnPadding(in[0], in[1])
+			weights = withZeroColumns(in[2], padding)
+			z = multiplyAsIs(in[0], withZeroColumns(in[1], padding))
+			squares = Mul(z, z)
+			return multiply(squares, transpose(weights))
+		},
+		func(_, dy *Node) []*Node {
+			m := d.Shape().Dim(-1)
+			dz := Mul(z, multiply(dy, MulScalar(weights, 2)))
+			return []*Node{
+				multiplyTransposed(firstColumns(dz, m), l),
+				firstColumns(multiply(transpose(source(x)), dz), m),
+				firstColumns(multiply(transpose(dy), squares), m),
+			}
+		})
 }
 
 // SumRows adds up the rows: [..., n, m] -> [..., 1, m].
@@ -245,14 +205,25 @@ func LogSumExp(x *Node) *Node {
 // matrix l ([..., d, d]); the entries of l on and above the diagonal are not
 // used and their gradient is zero.
 func UnitLowerTriangular(l *Node) *Node {
-	g, d := l.Graph(), l.Shape().Dim(-1)
-	square := shapes.Make(l.DType(), d, d)
-	row, column := Iota(g, square, 0), Iota(g, square, 1)
-	lead := make([]int, l.Rank()-2)
-	for i := range lead {
-		lead[i] = 1
+	below := constantMatrix(l, func(row, column int) bool { return row > column })
+	diagonal := constantMatrix(l, func(row, column int) bool { return row == column })
+	return Add(Mul(l, below), diagonal)
+}
+
+// constantMatrix is a constant of the shape of x, 1 where the function holds
+// and 0 elsewhere, the same for every replica. (The Go backend is ten times
+// slower where one operand of a product or sum has fewer axes than the other.)
+func constantMatrix(x *Node, holds func(row, column int) bool) *Node {
+	rows, columns := x.Shape().Dim(-2), x.Shape().Dim(-1)
+	entries := make([]float64, x.Shape().Size())
+	for i := range entries {
+		if holds(i/columns%rows, i%columns) {
+			entries[i] = 1
+		}
 	}
-	below := Reshape(ConvertDType(GreaterThan(row, column), l.DType()), append(lead, d, d)...)
-	identity := Reshape(ConvertDType(Equal(row, column), l.DType()), append(lead, d, d)...)
-	return Add(Mul(l, below), identity)
+	constant := tensors.FromShape(x.Shape())
+	constant.MustMutableFlatData(func(flat any) {
+		reflect.Copy(reflect.ValueOf(flat), reflect.ValueOf(shapes.CastAsDType(entries, x.DType())))
+	})
+	return ConstTensor(x.Graph(), constant)
 }

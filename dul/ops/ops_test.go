@@ -62,6 +62,13 @@ func operations(n, k, m int) []operation {
 			},
 		},
 		{
+			name: "QuadraticForm", dims: [][2]int{{n, k}, {k, m}, {1, m}},
+			ours: func(in []*graph.Node) *graph.Node { return ops.QuadraticForm(in[0], in[1], in[2]) },
+			plain: func(in []*graph.Node) *graph.Node {
+				return graph.ReduceAndKeep(graph.Mul(graph.Square(product(in[0], in[1])), in[2]), graph.ReduceSum, -1)
+			},
+		},
+		{
 			name: "SumRows", dims: [][2]int{{n, m}},
 			ours:  func(in []*graph.Node) *graph.Node { return ops.SumRows(in[0]) },
 			plain: func(in []*graph.Node) *graph.Node { return graph.ReduceAndKeep(in[0], graph.ReduceSum, -2) },
@@ -169,10 +176,11 @@ func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 // At sizes where products are padded, finite differences would take too long:
 // values and gradients are compared with GoMLX's own operations. The sizes are
 // below the padding's threshold, above it with columns that are and are not a
-// multiple of 32, and above the limit from which nothing is padded.
+// multiple of 32, with sums too short for it, and above the limit from which
+// nothing is padded.
 func TestAgainstPlainOperations(t *testing.T) {
 	for _, lead := range [][]int{nil, {2}} {
-		for _, sizes := range [][3]int{{7, 6, 5}, {64, 50, 50}, {64, 50, 32}, {64, 50, 17}, {64, 50, 16}, {130, 200, 170}} {
+		for _, sizes := range [][3]int{{7, 6, 5}, {64, 50, 50}, {64, 50, 32}, {64, 50, 17}, {64, 50, 16}, {128, 13, 13}, {512, 7, 13}, {130, 200, 170}} {
 			for _, o := range operations(sizes[0], sizes[1], sizes[2]) {
 				if o.plain == nil {
 					continue

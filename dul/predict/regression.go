@@ -15,7 +15,6 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/stochastic"
 )
 
 // Draws are M draws of a regression's mean function at N inputs. The posterior
@@ -107,43 +106,23 @@ func sample(ctx context.Context, r *nets.Regression, x [][]float64, d, samples i
 	if err != nil {
 		return err
 	}
-	var sheet *stochastic.Sheet
-	if r.Host != nil {
-		sheet = r.Host.NewSheet()
-	}
-	exec, err := model.NewExec(r.Backend, r.Store, func(root *model.Scope, x *graph.Node) []*graph.Node {
-		if sheet != nil {
-			stochastic.SetNoise(x.Graph(), sheet)
-		}
+	run, err := newRun(r.Backend, r.Store, r.Host, func(root *model.Scope, x *graph.Node) []*graph.Node {
 		return build(r.Scope(root), x)
 	})
 	if err != nil {
-		return fmt.Errorf("building the prediction: %w", err)
+		return err
 	}
-	defer exec.Finalize()
-
 	for m := range samples {
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("stopped after %d of %d samples: %w", m, samples, err)
+			return errors.Join(fmt.Errorf("stopped after %d of %d samples: %w", m, samples, err), run.close())
 		}
-		if m > 0 && sheet != nil {
-			if err := sheet.Refresh(); err != nil {
-				return err
-			}
-		}
-		nodes, err := exec.Call(inputs)
+		out, err := run.outputs(inputs)
 		if err != nil {
-			return fmt.Errorf("sample %d: %w", m, err)
-		}
-		out := make([][]float64, len(nodes))
-		for i, node := range nodes {
-			if out[i], err = float64s(node); err != nil {
-				return err
-			}
+			return errors.Join(fmt.Errorf("sample %d: %w", m, err), run.close())
 		}
 		use(out)
 	}
-	return nil
+	return run.close()
 }
 
 // inputTensor packs the replicas' inputs, padding the shorter ones with zeros.
@@ -176,22 +155,5 @@ func pack[T float32 | float64](flat []T, x [][]float64, stride int) {
 		for i, v := range part {
 			flat[k*stride+i] = T(v)
 		}
-	}
-}
-
-// float64s copies a tensor's entries.
-func float64s(t *tensors.Tensor) ([]float64, error) {
-	switch t.DType() {
-	case dtypes.Float64:
-		return tensors.CopyFlatData[float64](t)
-	case dtypes.Float32:
-		narrow, err := tensors.CopyFlatData[float32](t)
-		wide := make([]float64, len(narrow))
-		for i, v := range narrow {
-			wide[i] = float64(v)
-		}
-		return wide, err
-	default:
-		return nil, errors.New("prediction: neither float32 nor float64")
 	}
 }

@@ -1,0 +1,219 @@
+package energy
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
+)
+
+// ConvTerms are what an energy model says of a batch of images.
+type ConvTerms struct {
+	// Energy is E >= 0 at each position of the layer's window,
+	// [1, batch, height', width'].
+	Energy *graph.Node
+	// MeanEnergy is the energy of each image, averaged over positions before any
+	// pooling, [batch, 1].
+	MeanEnergy *graph.Node
+	// LogLikelihood is the log-likelihood of each image, [batch, 1].
+	LogLikelihood *graph.Node
+	// LogDet is log |Sigma|, [components, 1].
+	LogDet *graph.Node
+	// Dimensions is the number of dimensions of the Gaussian at a position: the
+	// mean energy of a fitted one is Dimensions/2.
+	Dimensions int
+}
+
+// Conv returns the terms of images x, [channels, batch, height, width], for a
+// layer with window w (section 2.4: a masked convolution takes the place of the
+// product L^T h). With an odd window size
+//
+//	z = x + conv(x, kernel * mask)
+//	E[i, j] = 1/2 sum_c z[c, i, j]^2 / exp(log variance_c)
+//
+// at stride 1 and with zero padding. The mask lets z at a pixel depend on what
+// comes before it in raster order alone: on all pixels above or to the left, and
+// on the earlier channels of the pixel itself. So x -> z is unit triangular, its
+// determinant is 1, and the sum of E over the image is the energy of one
+// Gaussian over whole images, with log |Sigma| = height width sum_c log variance_c.
+//
+// The log-likelihood is that of the image divided by the number of pixels,
+//
+//	-1/2 (channels log 2 pi + sum_c log variance_c) - mean of E,
+//
+// as in the released code, and LogDet is its sum over channels.
+//
+// A layer needs one energy at each position of its own window. The paper does
+// not say which; as in the released code it is the mean of E over the window,
+// into which the padding counts as zeros. The energy at the border is therefore
+// smaller, in a corner of a 3 x 3 window by 4/9.
+//
+// Kernel and log variances start at zero: Sigma = I.
+func (l LDL) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
+	if w.Size%2 == 0 {
+		panic(fmt.Errorf("energy.LDL: a window of size %d has no centre; the masked convolution needs an odd size", w.Size))
+	}
+	c := x.Shape().Dim(0)
+	rows := conv.Channels(x)
+	kernel := params.New(s, rows, "kernel", params.Generative, params.Constant(0), c, c*w.Size*w.Size)
+	logVariance := params.New(s, rows, "log_variance", params.Generative, params.Constant(0), c, 1)
+
+	z := conv.Channels(l.whitened(x, kernel, w.Size))
+	squares := weightedSquares(z, graph.MulScalar(graph.Exp(graph.Neg(logVariance)), 0.5))
+	energy := conv.LikeImage(squares, x)
+	mean := conv.ExampleMeans(energy)
+	logDet := ops.SumRows(logVariance)
+	return ConvTerms{
+		Energy:        averagePool(energy, w),
+		MeanEnergy:    mean,
+		LogLikelihood: ops.AddRow(graph.Neg(mean), logNormalizer(logDet, c)),
+		LogDet:        logDet,
+		Dimensions:    c,
+	}
+}
+
+// whitened is z, whose entries are independent under the model.
+func (l LDL) whitened(x, kernel *graph.Node, size int) *graph.Node {
+	w := conv.Same(size, 1)
+	if l.ReplicatePadding {
+		x, w.Padding = replicate(x, w.Padding), 0
+	}
+	return conv.Convolve(x, causal(kernel, size), w)
+}
+
+// causal makes a square kernel unit triangular in raster order: entry c of
+// position p of the window has number p*channels + c, the filter f that of its
+// own pixel, at the centre. Entries with a lower number than the filter's are
+// kept, its own is 1, and all others are 0.
+func causal(kernel *graph.Node, size int) *graph.Node {
+	g, channels, positions := kernel.Graph(), kernel.Shape().Dim(0), size*size
+	entries := shapes.Make(dtypes.Int32, channels, channels, positions) // filter, channel, position
+	number := graph.Add(graph.MulScalar(graph.Iota(g, entries, 2), channels), graph.Iota(g, entries, 1))
+	own := graph.AddScalar(graph.Iota(g, entries, 0), positions/2*channels)
+	like := func(mask *graph.Node) *graph.Node {
+		return graph.Reshape(graph.ConvertDType(mask, kernel.DType()), channels, channels*positions)
+	}
+	return graph.Add(graph.Mul(kernel, like(graph.LessThan(number, own))), like(graph.Equal(number, own)))
+}
+
+// replicate adds n copies of the border pixels on each side of the images.
+func replicate(x *graph.Node, n int) *graph.Node {
+	for _, axis := range []int{2, 3} {
+		first := graph.SliceAxis(x, axis, graph.AxisRange(0, 1))
+		last := graph.SliceAxis(x, axis, graph.AxisRange(x.Shape().Dim(axis)-1, x.Shape().Dim(axis)))
+		parts := []*graph.Node{x}
+		for range n {
+			parts = append(append([]*graph.Node{first}, parts...), last)
+		}
+		if n > 0 {
+			x = graph.Concatenate(parts, axis)
+		}
+	}
+	return x
+}
+
+// weightedSquares is sum_i weight_i z_ij^2: [n, m] and [n, 1] -> [1, m].
+func weightedSquares(z, weights *graph.Node) *graph.Node {
+	var squares *graph.Node
+	product := func(a, b *graph.Node) *graph.Node {
+		return graph.DotGeneral(a, []int{1}, nil, b, []int{0}, nil)
+	}
+	return ops.WithGradient([]*graph.Node{z, weights},
+		func(in []*graph.Node) *graph.Node {
+			squares = graph.Mul(in[0], in[0])
+			return product(graph.Reshape(in[1], 1, in[1].Shape().Dim(0)), squares)
+		},
+		func(_, dy *graph.Node) []*graph.Node {
+			return []*graph.Node{
+				graph.Mul(z, product(graph.MulScalar(weights, 2), dy)),
+				product(squares, graph.Reshape(dy, dy.Shape().Dim(1), 1)),
+			}
+		})
+}
+
+// averagePool is the mean over the window of one-channel images; padding counts
+// as zeros.
+func averagePool(x *graph.Node, w conv.Window) *graph.Node {
+	if w == (conv.Window{Size: 1, Stride: 1}) {
+		return x
+	}
+	n := w.Size * w.Size
+	mean := graph.MulScalar(graph.Ones(x.Graph(), shapes.Make(x.DType(), 1, n)), 1/float64(n))
+	return conv.Convolve(x, mean, w)
+}
+
+// ConvComponents is K for images of the given number of channels: Components,
+// but 3 for RGB images, as in the released code.
+func (m Rank1Mixture) ConvComponents(channels int) int {
+	if channels == rgb {
+		return rgb
+	}
+	return m.Components(channels)
+}
+
+// rgb is the number of channels of a colour image.
+const rgb = 3
+
+// Conv returns the terms of images x, [channels, batch, height, width], for a
+// layer with window w: those of Dense for every patch that the window sees, a
+// vector of D = channels size^2 entries. No patch is built. Both quadratic forms
+// of the inverse are convolutions with one filter for each component,
+//
+//	h^T D_k^-1 h = conv(x^2, D_k^-1),   v_k^T D_k^-1 h = conv(x, D_k^-1 v_k).
+//
+// The log-likelihood of an image is the mean over its patches. K is ConvComponents.
+func (m Rank1Mixture) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
+	return m.conv(s, x, w, m.ConvComponents(x.Shape().Dim(0)))
+}
+
+// conv is Conv with k components.
+func (m Rank1Mixture) conv(s *model.Scope, x *graph.Node, w conv.Window, k int) ConvTerms {
+	rows, d := conv.Channels(x), x.Shape().Dim(0)*w.Size*w.Size
+	start := params.Initial(params.Orthogonal)
+	if m.ZeroFactors {
+		start = params.Constant(0)
+	}
+	v := params.New(s, rows, "factors", params.Generative, start, k, d)
+	logDiagonals := params.New(s, rows, "log_diagonals", params.Generative, params.Constant(0), k, d)
+	logits := params.New(s, rows, "mixture_logits", params.Generative, params.Constant(0), k, 1)
+
+	precision := graph.Exp(graph.Neg(logDiagonals)) // D_k^-1, [K, D]
+	scaled := graph.Mul(v, precision)               // D_k^-1 v_k
+	capacity := graph.AddScalar(ops.SumColumns(graph.Mul(v, scaled)), 1)
+	logDet := graph.Add(graph.Log(capacity), ops.SumColumns(logDiagonals))
+
+	diagonal := conv.Convolve(graph.Mul(x, x), precision, w) // [K, batch, height', width']
+	along := conv.Channels(conv.Convolve(x, scaled, w))
+	quadratic := graph.Sub(conv.Channels(diagonal), conv.MulColumn(graph.Mul(along, along), graph.Reciprocal(capacity)))
+
+	normalizing := logDet
+	if m.NegatedLogDet {
+		normalizing = graph.Neg(logDet)
+	}
+	logWeights := graph.Sub(logits, logSumExpRows(logits))
+	atZero := graph.Add(logWeights, logNormalizer(normalizing, d)) // log pi_k N(0; 0, Sigma_k)
+	logLikelihood := logSumExpRows(conv.AddColumn(graph.MulScalar(quadratic, -0.5), atZero))
+	energy := conv.LikeImage(conv.AddColumn(graph.Neg(logLikelihood), logSumExpRows(atZero)), diagonal)
+	return ConvTerms{
+		Energy:        energy,
+		MeanEnergy:    conv.ExampleMeans(energy),
+		LogLikelihood: conv.ExampleMeans(conv.LikeImage(logLikelihood, diagonal)),
+		LogDet:        logDet,
+		Dimensions:    d,
+	}
+}
+
+// logSumExpRows is log sum_k exp(x_k) over the rows, [K, m] -> [1, m].
+func logSumExpRows(x *graph.Node) *graph.Node {
+	if x.Shape().Dim(0) == 1 {
+		return x
+	}
+	maximum := graph.StopGradient(graph.ReduceAndKeep(x, graph.ReduceMax, 0))
+	return graph.Add(graph.Log(ops.SumRows(graph.Exp(graph.Sub(x, maximum)))), maximum)
+}

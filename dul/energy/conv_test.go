@@ -1,0 +1,426 @@
+package energy_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/mat"
+
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/params"
+)
+
+// convModel is an energy model of images.
+type convModel interface {
+	Conv(s *model.Scope, x *graph.Node, w conv.Window) energy.ConvTerms
+}
+
+// windows are those of the networks.
+var windows = []conv.Window{conv.Same(1, 1), conv.Same(1, 2), conv.Same(3, 1), conv.Same(3, 2)}
+
+// convTerms evaluates energy, mean energy, log-likelihood and log determinant of
+// images, [channels, batch, height, width], at given parameters.
+func convTerms(t *testing.T, dtype dtypes.DType, values fixtures.Values, of func(s *model.Scope, x *graph.Node) energy.ConvTerms) (e, mean, logLikelihood, logDet fixtures.Array) {
+	t.Helper()
+	out := fixtures.Evaluate(t, dtype, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		terms := of(s.In("energy"), in["x"])
+		return []*graph.Node{terms.Energy, terms.MeanEnergy, terms.LogLikelihood, terms.LogDet}
+	})
+	return out[0], out[1], out[2], out[3]
+}
+
+// ldlConv is convTerms of energy.LDL.
+func ldlConv(t *testing.T, dtype dtypes.DType, l energy.LDL, w conv.Window, kernel, logVariance, x fixtures.Array) (e, mean, logLikelihood, logDet fixtures.Array) {
+	t.Helper()
+	values := fixtures.Values{"x": x, "/energy/kernel": kernel, "/energy/log_variance": logVariance}
+	return convTerms(t, dtype, values, func(s *model.Scope, x *graph.Node) energy.ConvTerms { return l.Conv(s, x, w) })
+}
+
+// size is the size of the window of a kernel [filters, channels*size*size] of as many filters as channels.
+func size(kernel fixtures.Array) int {
+	return int(math.Round(math.Sqrt(float64(kernel.Dims[1]) / float64(kernel.Dims[0]))))
+}
+
+func TestMasksMatchTheReleasedOnes(t *testing.T) {
+	fixtures.Each(t, "mask_*", func(t *testing.T, c fixtures.Case) {
+		mask := c.Kernel("mask")
+		ones := mask.Map(func(float64) float64 { return 1 })
+		masked := func(kernel fixtures.Array) fixtures.Array {
+			return fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"kernel": kernel}, nil,
+				func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
+					return []*graph.Node{energy.Causal(in["kernel"], size(mask))}
+				})[0]
+		}
+		got, identity := masked(ones), masked(fixtures.Zeros(mask.Dims...))
+		for i, v := range identity.Values {
+			got.Values[i] -= v
+		}
+		fixtures.Compare(t, "mask", got, mask, 0)
+		// The identity: channel f of the centre in row f.
+		channels, positions := mask.Dims[0], size(mask)*size(mask)
+		want := fixtures.Zeros(mask.Dims...)
+		for f := range channels {
+			want.Values[(f*channels+f)*positions+positions/2] = 1
+		}
+		fixtures.Compare(t, "identity", identity, want, 0)
+	})
+}
+
+// Recorded is conv(x, kernel * mask), and here x is added.
+func TestMaskedConvolutionMatchesTheReleasedOne(t *testing.T) {
+	fixtures.Each(t, "masked_conv_*", func(t *testing.T, c fixtures.Case) {
+		kernel := c.Array("p_conv__weight")
+		values := fixtures.Values{"x": c.Array("x"), "kernel": kernel, "ct": c.Array("ct")}
+		out := fixtures.Evaluate(t, c.DType, values, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
+			z := energy.LDL{ReplicatePadding: true}.Whitened(in["x"], in["kernel"], size(kernel))
+			y := graph.Sub(z, in["x"])
+			loss := graph.ReduceAllSum(graph.Mul(y, in["ct"]))
+			return append([]*graph.Node{y}, graph.Gradient(loss, in["x"], in["kernel"])...)
+		})
+		forValues, forGradients := c.Tolerances()
+		fixtures.Compare(t, "output", out[0], c.Array("out"), forValues)
+		fixtures.Compare(t, "gradient of x", out[1], c.Array("gout__x"), forGradients)
+		fixtures.Compare(t, "gradient of the kernel", out[2], c.Array("gout__conv__weight").Times(c.Array("b_mask")), forGradients)
+	})
+}
+
+func TestLDLConvMatchesTheReleasedModel(t *testing.T) {
+	fixtures.Each(t, "density_conv_*", func(t *testing.T, c fixtures.Case) {
+		kernel, x := c.Array("p_masked_conv__conv__weight"), c.Array("x")
+		w := fixtures.ByName(t, c, map[string]conv.Window{
+			"_k1s1": conv.Same(1, 1), "_k1s2": conv.Same(1, 2), "_k3s1": conv.Same(3, 1), "_k3s2": conv.Same(3, 2),
+		})
+		e, mean, ll, _ := ldlConv(t, c.DType, energy.LDL{ReplicatePadding: true}, w, kernel, c.Array("p_logvar"), x)
+		forValues, _ := c.Tolerances()
+		fixtures.Compare(t, "energy", e, c.Array("energy_pooled"), forValues)
+		fixtures.Compare(t, "mean energy", mean, exampleMeans(c.Array("energy")), forValues)
+		fixtures.Compare(t, "log-likelihood", ll, c.Column("loglik"), forValues)
+	})
+}
+
+// exampleMeans are the means over the positions of one-channel images, [batch, 1].
+func exampleMeans(a fixtures.Array) fixtures.Array {
+	batch := a.Dims[1]
+	means, positions := fixtures.Zeros(batch, 1), len(a.Values)/batch
+	for i, v := range a.Values {
+		means.Values[i/positions] += v / float64(positions)
+	}
+	return means
+}
+
+// With zero padding the energies add up to that of one Gaussian over the whole
+// image, whose density is exact.
+func TestLDLConvMatchesTheDenseGaussian(t *testing.T) {
+	fixtures.Each(t, "conv_gauss_zero_pad_*", func(t *testing.T, c fixtures.Case) {
+		kernel, logVariance, x := c.Kernel("weight"), c.Array("logvar"), c.Array("x")
+		channels, height, width := x.Dims[0], x.Dims[2], x.Dims[3]
+		pixels, n := float64(height*width), channels*height*width
+		terms := func(w conv.Window, x fixtures.Array) (e, mean, ll, logDet fixtures.Array) {
+			return ldlConv(t, dtypes.Float64, energy.LDL{}, w, kernel, logVariance, x)
+		}
+
+		w := conv.Same(size(kernel), 1)
+		e, mean, ll, logDet := terms(w, x)
+		energies := c.Array("energy_map") // [batch, height, width]
+		energies.Dims = append([]int{1}, energies.Dims...)
+		fixtures.Compare(t, "mean energy", mean, exampleMeans(energies), exact)
+		fixtures.Compare(t, "log-likelihood", ll.Scale(pixels), c.Column("logpdf"), exact)
+		if w.Size == 1 {
+			fixtures.Compare(t, "energy", e, energies, exact)
+		} else {
+			fixtures.Compare(t, "energy", e, c.Array("pool3_count_pad"), exact)
+		}
+
+		whole := func(x fixtures.Array) fixtures.Array {
+			images := fixtures.Array{Values: x.Values, Dims: []int{x.Dims[0], channels, height, width}}
+			_, mean, _, _ := terms(w, images.ChannelsFirst())
+			return mean.Scale(pixels)
+		}
+		precision := energyOfBasis(n, whole)
+		got := fixtures.Zeros(n, n)
+		for i := range n {
+			for j := range n {
+				got.Values[i*n+j] = precision.At(i, j)
+			}
+		}
+		fixtures.Compare(t, "precision", got, c.Array("precision"), exact)
+		checkGaussian(t, n, whole, pixels*logDet.Values[0])
+	})
+}
+
+// The map from an image to z is unit triangular in raster order with zero
+// padding, for any parameters, so that its determinant is 1. With replicate
+// padding the border sees itself, and it is not.
+func TestZeroPaddingPreservesVolume(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for _, c := range []struct{ channels, height, width, size int }{{2, 3, 4, 3}, {1, 4, 3, 5}, {3, 2, 2, 1}, {2, 1, 2, 3}} {
+		n := c.channels * c.height * c.width
+		// Image i is 1 at entry i of the raster order, and 0 elsewhere.
+		basis := fixtures.Zeros(c.channels, n, c.height, c.width)
+		pixels := c.height * c.width
+		for i := range n {
+			pixel, channel := i/c.channels, i%c.channels
+			basis.Values[(channel*n+i)*pixels+pixel] = 1
+		}
+		kernel := fixtures.Random(rng, c.channels, c.channels*c.size*c.size)
+		jacobian := func(l energy.LDL) *mat.Dense {
+			z := fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"x": basis, "kernel": kernel}, nil,
+				func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
+					return []*graph.Node{l.Whitened(in["x"], in["kernel"], c.size)}
+				})[0]
+			m := mat.NewDense(n, n, nil)
+			for i := range n {
+				for j := range n {
+					m.Set(j, i, z.Values[((j%c.channels)*n+i)*pixels+j/c.channels])
+				}
+			}
+			return m
+		}
+		m := jacobian(energy.LDL{})
+		for i := range n {
+			for j := i; j < n; j++ {
+				want := 0.0
+				if i == j {
+					want = 1
+				}
+				if got := m.At(i, j); math.Abs(got-want) > 1e-14 {
+					t.Errorf("%+v: dz_%d/dx_%d is %g, want %g", c, i, j, got, want)
+				}
+			}
+		}
+		if c.size > 1 {
+			if logDet, _ := mat.LogDet(jacobian(energy.LDL{ReplicatePadding: true})); math.Abs(logDet) < 0.01 {
+				t.Errorf("%+v: log |dz/dx| is %g with replicate padding; it should not be 0", c, logDet)
+			}
+		}
+	}
+}
+
+func TestLDLConvRejectsEvenWindows(t *testing.T) {
+	_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+		return energy.LDL{}.Conv(s, x, conv.Window{Size: 2, Stride: 1}).Energy
+	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(1, 1, 4, 4)))
+	if err == nil || !strings.Contains(err.Error(), "odd") {
+		t.Errorf("the error for a window of even size is %v", err)
+	}
+}
+
+func convMixtureValues(v, logDiagonals, logits, x fixtures.Array) fixtures.Values {
+	return fixtures.Values{
+		"x": x, "/energy/factors": v, "/energy/log_diagonals": logDiagonals, "/energy/mixture_logits": logits,
+	}
+}
+
+func TestConvMixtureMatchesTheReleasedModel(t *testing.T) {
+	fixtures.Each(t, "rank1_conv_mixture_*", func(t *testing.T, c fixtures.Case) {
+		v, x := c.Array("p_v"), c.Array("x")
+		values := convMixtureValues(v, c.Array("p_log_diagonals"), c.Array("p_mixture_logits"), x)
+		m := energy.Rank1Mixture{NegatedLogDet: strings.Contains(c.Name, "released")}
+		w := fixtures.ByName(t, c, map[string]conv.Window{"mixture_a": conv.Same(3, 1), "mixture_b": conv.Same(3, 2)})
+		terms := func(s *model.Scope, x *graph.Node) energy.ConvTerms { return m.ConvWith(s, x, w, v.Dims[0]) }
+		e, mean, ll, _ := convTerms(t, c.DType, values, terms)
+		forValues, forGradients := c.Tolerances()
+		image := func(name string) fixtures.Array { // [batch, height, width]
+			a := c.Array(name)
+			a.Dims = append([]int{1}, a.Dims...)
+			return a
+		}
+		fixtures.Compare(t, "energy", e, c.Array("energy"), forValues)
+		fixtures.Compare(t, "mean energy", mean, exampleMeans(image("energy")), forValues)
+		fixtures.Compare(t, "log-likelihood", ll, exampleMeans(image("loglik")), forValues)
+
+		names := map[string]string{"v": "factors", "log_diagonals": "log_diagonals", "mixture_logits": "mixture_logits"}
+		for recorded, name := range names {
+			got := fixtures.Evaluate(t, c.DType, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+				ll := terms(s.In("energy"), in["x"]).LogLikelihood
+				return graph.Gradient(graph.ReduceAllMean(ll), in["/energy/"+name])
+			})[0]
+			fixtures.Compare(t, "gradient of "+name, got, c.Array("gll__"+recorded), forGradients)
+		}
+	})
+}
+
+// The terms of an image are the dense model's terms of its patches.
+func TestConvMixtureIsTheDenseOneOnPatches(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	const channels, batch, height, width, k = 2, 2, 5, 4, 3
+	for _, w := range []conv.Window{conv.Same(1, 1), conv.Same(3, 1), conv.Same(3, 2), {Size: 2, Stride: 1}} {
+		d := channels * w.Size * w.Size
+		v, logDiagonals, logits := fixtures.Random(rng, k, d), fixtures.Random(rng, k, d), fixtures.Random(rng, k, 1)
+		x := fixtures.Random(rng, channels, batch, height, width)
+		rows := patches(x, w)
+		positions := rows.Dims[0] / batch
+		m := energy.Rank1Mixture{Fraction: (k + 0.5) / float64(d)}
+		dense := mixtureValues(v, logDiagonals, logits.Transposed(), rows)
+		want := fixtures.Evaluate(t, dtypes.Float64, dense, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+			terms := m.Dense(s.In("energy"), in["x"])
+			return []*graph.Node{terms.Energy, terms.LogLikelihood, terms.LogDet}
+		})
+		e, mean, ll, logDet := convTerms(t, dtypes.Float64, convMixtureValues(v, logDiagonals, logits, x),
+			func(s *model.Scope, x *graph.Node) energy.ConvTerms { return m.ConvWith(s, x, w, k) })
+		perImage := func(a fixtures.Array) fixtures.Array {
+			return exampleMeans(fixtures.Array{Values: a.Values, Dims: []int{1, batch, positions}})
+		}
+		flat := fixtures.Matrix(len(e.Values), 1, e.Values...)
+		fixtures.Compare(t, "energy", flat, want[0], 1e-13)
+		fixtures.Compare(t, "mean energy", mean, perImage(want[0]), 1e-13)
+		fixtures.Compare(t, "log-likelihood", ll, perImage(want[1]), 1e-13)
+		fixtures.Compare(t, "log determinant", logDet, want[2], 1e-13)
+	}
+}
+
+// patches are what the window sees of zero-padded images, [batch*positions, channels*size*size].
+func patches(x fixtures.Array, w conv.Window) fixtures.Array {
+	channels, batch, height, width := x.Dims[0], x.Dims[1], x.Dims[2], x.Dims[3]
+	var values []float64
+	for n := range batch {
+		for i := range w.Out(height) {
+			for j := range w.Out(width) {
+				for k := range channels * w.Size * w.Size {
+					c, u, v := k/(w.Size*w.Size), k/w.Size%w.Size, k%w.Size
+					row, column := i*w.Stride+u-w.Padding, j*w.Stride+v-w.Padding
+					value := 0.0
+					if row >= 0 && row < height && column >= 0 && column < width {
+						value = x.Values[((c*batch+n)*height+row)*width+column]
+					}
+					values = append(values, value)
+				}
+			}
+		}
+	}
+	d := channels * w.Size * w.Size
+	return fixtures.Matrix(len(values)/d, d, values...)
+}
+
+// All terms against finite differences, with respect to the parameters and the
+// images.
+func TestConvGradients(t *testing.T) {
+	x := fixtures.Random(rand.New(rand.NewPCG(10, 10)), 2, 2, 4, 3)
+	for name, m := range map[string]convModel{
+		"LDL":            energy.LDL{},
+		"LDL replicate":  energy.LDL{ReplicatePadding: true},
+		"Rank1Mixture 1": energy.Rank1Mixture{},
+		"Rank1Mixture 3": energy.Rank1Mixture{Fraction: 1.5},
+		"released sign":  energy.Rank1Mixture{Fraction: 1, NegatedLogDet: true},
+	} {
+		for term, of := range map[string]func(energy.ConvTerms) *graph.Node{
+			"Energy":        func(t energy.ConvTerms) *graph.Node { return t.Energy },
+			"MeanEnergy":    func(t energy.ConvTerms) *graph.Node { return t.MeanEnergy },
+			"LogLikelihood": func(t energy.ConvTerms) *graph.Node { return t.LogLikelihood },
+			"LogDet":        func(t energy.ConvTerms) *graph.Node { return t.LogDet },
+		} {
+			for _, w := range windows {
+				t.Run(fmt.Sprintf("%s/%s/%+v", name, term, w), func(t *testing.T) {
+					f := func(s *model.Scope, in fixtures.Nodes) *graph.Node { return of(m.Conv(s.In("energy"), in["x"], w)) }
+					values, noise := fixtures.Explore(t, fixtures.Values{"x": x}, f)
+					fixtures.CheckGradient(t, values, noise, f)
+				})
+			}
+		}
+	}
+}
+
+// The energy of a zero image is zero, and that of any other positive.
+func TestConvEnergyIsNotNegative(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 11))
+	for range 20 {
+		channels, k := 1+rng.IntN(4), 1+rng.IntN(3)
+		w := windows[rng.IntN(len(windows))]
+		d := channels * w.Size * w.Size
+		x := fixtures.Random(rng, channels, 2, 4, 5).Scale(math.Exp(3 * rng.NormFloat64()))
+		for c := range channels {
+			clear(x.Values[c*2*20 : c*2*20+20]) // the first image
+		}
+		ofMixture, mixtureMean, _, _ := convTerms(t, dtypes.Float64,
+			convMixtureValues(fixtures.Random(rng, k, d), fixtures.Random(rng, k, d), fixtures.Random(rng, k, 1), x),
+			func(s *model.Scope, x *graph.Node) energy.ConvTerms {
+				return energy.Rank1Mixture{}.ConvWith(s, x, w, k)
+			})
+		ofLDL, ldlMean, _, _ := ldlConv(t, dtypes.Float64, energy.LDL{}, w, fixtures.Random(rng, channels, d), fixtures.Random(rng, channels, 1), x)
+		for name, e := range map[string]fixtures.Array{"Rank1Mixture": ofMixture, "LDL": ofLDL} {
+			half := len(e.Values) / 2
+			for i, v := range e.Values {
+				if i < half && math.Abs(v) > 1e-13 {
+					t.Errorf("%s: the energy of a zero image is %g", name, v)
+				}
+				if !(v >= -1e-13) {
+					t.Errorf("%s: the energy at position %d is %g", name, i, v)
+				}
+			}
+		}
+		for name, mean := range map[string]fixtures.Array{"Rank1Mixture": mixtureMean, "LDL": ldlMean} {
+			if !(mean.Values[1] > 0) {
+				t.Errorf("%s: the mean energy of an image is %g", name, mean.Values[1])
+			}
+		}
+	}
+}
+
+func TestConvComponents(t *testing.T) {
+	for _, c := range []struct {
+		fraction float64
+		channels int
+		want     int
+	}{
+		{0.0125, 16, 1}, {0.0125, 32, 1}, {0.0125, 64, 1}, {0.0125, 160, 2}, {0.0125, 320, 4}, {0.0125, 640, 8},
+		{0.0125, 3, 3}, {0.2, 3, 3}, {0.2, 64, 12}, {0, 64, 6}, {0.2, 1, 1},
+	} {
+		if got := (energy.Rank1Mixture{Fraction: c.fraction}).ConvComponents(c.channels); got != c.want {
+			t.Errorf("fraction %g of %d channels: %d components, want %d", c.fraction, c.channels, got, c.want)
+		}
+	}
+}
+
+// A new LDL model is the unit Gaussian; the factors of a new mixture are
+// orthonormal, or zero.
+func TestConvStart(t *testing.T) {
+	x := fixtures.Random(rand.New(rand.NewPCG(12, 12)), 3, 2, 4, 4)
+	start := func(name string, build func(s *model.Scope, x *graph.Node) energy.ConvTerms) (mean, parameter fixtures.Array) {
+		store := model.NewStore()
+		params.SetSeeds(store, 1)
+		out, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+			terms := build(s.In("energy"), x)
+			return []*graph.Node{terms.MeanEnergy, store.GetVariable("/energy/" + name).NodeValue(x)}
+		}, fixtures.Tensor(dtypes.Float64, x))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fixtures.FromTensor(t, out[0]), fixtures.FromTensor(t, out[1])
+	}
+	mean, _ := start("kernel", func(s *model.Scope, x *graph.Node) energy.ConvTerms {
+		return energy.LDL{}.Conv(s, x, conv.Same(3, 1))
+	})
+	squares := fixtures.Zeros(2, 1)
+	for i, v := range x.Values {
+		squares.Values[i/16%2] += v * v / 2 / 16
+	}
+	fixtures.Compare(t, "mean energy of a new LDL", mean, squares, 1e-14)
+
+	for _, zero := range []bool{false, true} {
+		_, v := start("factors", func(s *model.Scope, x *graph.Node) energy.ConvTerms {
+			return energy.Rank1Mixture{ZeroFactors: zero}.Conv(s, x, conv.Same(3, 1))
+		})
+		rows := mat.NewDense(v.Dims[0], v.Dims[1], v.Values)
+		var products mat.Dense
+		products.Mul(rows, rows.T())
+		for i := range v.Dims[0] {
+			for j := range v.Dims[0] {
+				want := 0.0
+				if i == j && !zero {
+					want = 1
+				}
+				if got := products.At(i, j); math.Abs(got-want) > 1e-13 {
+					t.Errorf("ZeroFactors %t: the product of factors %d and %d is %g, want %g", zero, i, j, got, want)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,11 @@
+package nets
+
+import (
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+// Block applies one basic block with the given number of filters.
+func Block(s *model.Scope, layers ConvLayers, x *graph.Node, filters, stride int) *graph.Node {
+	return block{in: x.Shape().Dim(0), filters: filters, stride: stride}.apply(s, layers, x)
+}

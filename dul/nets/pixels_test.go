@@ -1,0 +1,45 @@
+package nets_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/nets"
+)
+
+// Bytes become standardised values with the channel first.
+func TestImages(t *testing.T) {
+	// Two images of two channels of 1 x 2 pixels.
+	pixels := tensors.FromFlatDataAndDimensions([]uint8{0, 255, 51, 102, 255, 0, 204, 153}, 2, 2, 1, 2)
+	p := nets.Standardization{Mean: []float64{0.5, 0.2}, Std: []float64{0.25, 0.1}}
+	want := fixtures.Array{Dims: []int{2, 2, 1, 2}, Values: []float64{-2, 2, 2, -2, 0, 2, 6, 4}}
+	for dtype, tolerance := range map[dtypes.DType]float64{dtypes.Float64: 1e-15, dtypes.Float32: 1e-6} {
+		out, err := graph.CallOnce(fixtures.Backend(t), func(x *graph.Node) *graph.Node { return p.Images(x, dtype) }, pixels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.DType() != dtype {
+			t.Errorf("the images have type %s, want %s", out.DType(), dtype)
+		}
+		fixtures.Compare(t, "images", fixtures.FromTensor(t, out), want, tolerance)
+	}
+}
+
+func TestBadStandardization(t *testing.T) {
+	for want, p := range map[string]nets.Standardization{
+		"1 means and 2":      {Mean: []float64{0}, Std: []float64{1, 1}},
+		"2 means and 1":      {Mean: []float64{0, 0}, Std: []float64{1}},
+		"of channel 1 is 0;": {Mean: []float64{0, 0}, Std: []float64{1, 0}},
+	} {
+		_, err := graph.CallOnce(fixtures.Backend(t), func(x *graph.Node) *graph.Node { return p.Images(x, dtypes.Float32) },
+			tensors.FromFlatDataAndDimensions([]uint8{1, 2}, 1, 2, 1, 1))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
+	}
+}

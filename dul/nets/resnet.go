@@ -1,0 +1,136 @@
+package nets
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/ops"
+)
+
+// ResNet is a residual network for small images with pre-activation basic
+// blocks (He et al. 2016, "Identity mappings"; Zagoruyko & Komodakis 2016):
+//
+//	stem:   h = conv3x3(x)
+//	block:  h = conv3x3(relu(norm(conv3x3(relu(norm(h)))))) + shortcut(h)
+//	head:   logits = dense(mean over pixels of relu(norm(h)))
+//
+// The first block of each stage but the first halves height and width. The
+// shortcut is the identity where h keeps its shape, else a 1x1 convolution of
+// the raw h. Every layer is of the given family, also stem, shortcuts and head.
+// Stem, shortcuts and head have biases, the convolutions of the blocks, each
+// near a batch normalisation, have none.
+//
+// The paper names the networks alone; the details are those of the authors'
+// released code. There is no dropout but that of baselines.MCDropout.
+type ResNet struct {
+	Layers ConvLayers
+	// Blocks is the number of blocks of each stage, Widths that of its filters.
+	Blocks, Widths []int
+	// Stem is the number of filters of the first convolution; 0 means 16.
+	Stem int
+}
+
+// ResNet14 is the network that the paper names for CIFAR: 14 layers, of which
+// the shortcuts are not counted. Plain it has 175,178 parameters for 10 classes.
+func ResNet14(layers ConvLayers) ResNet {
+	return ResNet{Layers: layers, Blocks: []int{2, 2, 2}, Widths: []int{16, 32, 64}}
+}
+
+// ResNet20 is what the authors' released code builds under the name ResNet-14.
+// Plain it has 272,394 parameters for 10 classes.
+func ResNet20(layers ConvLayers) ResNet {
+	return ResNet{Layers: layers, Blocks: []int{3, 3, 3}, Widths: []int{16, 32, 64}}
+}
+
+// WideResNet28x10 is the Wide ResNet WRN-28-10. Plain it has 36,480,330
+// parameters for 10 classes.
+func WideResNet28x10(layers ConvLayers) ResNet {
+	return ResNet{Layers: layers, Blocks: []int{4, 4, 4}, Widths: []int{160, 320, 640}}
+}
+
+// Apply maps images [channels, batch, height, width] to logits [batch,
+// classes]. Energies names the layers' energies. It panics on numbers of blocks
+// or filters that are not positive, as GoMLX's graph-building functions do.
+func (r ResNet) Apply(s *model.Scope, x *graph.Node, classes int) *graph.Node {
+	r = r.withDefaults()
+	layers := traced{r.Layers, s.Scope()}
+	h := layers.Conv(s.In("stem"), x, r.stem())
+	for _, b := range r.blocks() {
+		h = b.apply(s.In("%s", b.name), layers, h)
+	}
+	h = ops.ReLU(conv.BatchNorm(s.In("norm"), h))
+	return layers.Dense(s.In("output"), conv.GlobalMeans(h), classes)
+}
+
+// withDefaults panics on numbers of blocks or filters that are not positive.
+func (r ResNet) withDefaults() ResNet {
+	if r.Stem == 0 {
+		r.Stem = 16
+	}
+	if len(r.Blocks) != len(r.Widths) || len(r.Blocks) == 0 {
+		panic(fmt.Errorf("nets.ResNet: %d numbers of blocks and %d of filters; each stage needs one of both", len(r.Blocks), len(r.Widths)))
+	}
+	for i, width := range r.Widths {
+		if width < 1 || r.Blocks[i] < 1 || r.Stem < 1 {
+			panic(fmt.Errorf("nets.ResNet: stage %d has %d blocks of width %d, the stem %d filters; each must be at least 1", i, r.Blocks[i], width, r.Stem))
+		}
+	}
+	return r
+}
+
+// stem is the first convolution.
+func (r ResNet) stem() conv.Spec { return conv.Spec{Filters: r.Stem, Window: conv.Same(3, 1)} }
+
+// blocks are the residual blocks in order.
+func (r ResNet) blocks() []block {
+	var all []block
+	in := r.Stem
+	for stage, width := range r.Widths {
+		for i := range r.Blocks[stage] {
+			b := block{name: fmt.Sprintf("stage_%d_block_%d", stage, i), in: in, filters: width, stride: 1}
+			if stage > 0 && i == 0 {
+				b.stride = 2
+			}
+			all = append(all, b)
+			in = width
+		}
+	}
+	return all
+}
+
+// A block is a pre-activation basic block.
+type block struct {
+	name                string
+	in, filters, stride int
+}
+
+// first, second and shortcut are the block's convolutions; where it keeps the
+// shape of its input, the shortcut is not used.
+func (b block) first() conv.Spec {
+	return conv.Spec{Filters: b.filters, Window: conv.Same(3, b.stride), NoBias: true}
+}
+
+func (b block) second() conv.Spec {
+	return conv.Spec{Filters: b.filters, Window: conv.Same(3, 1), NoBias: true}
+}
+
+func (b block) shortcut() conv.Spec {
+	return conv.Spec{Filters: b.filters, Window: conv.Same(1, b.stride)}
+}
+
+func (b block) keepsShape() bool { return b.stride == 1 && b.in == b.filters }
+
+// apply maps [in, batch, height, width] to [filters, batch, height/stride, width/stride].
+func (b block) apply(s *model.Scope, layers ConvLayers, x *graph.Node) *graph.Node {
+	h := ops.ReLU(conv.BatchNorm(s.In("norm_1"), x))
+	h = layers.Conv(s.In("conv_1"), h, b.first())
+	h = ops.ReLU(conv.BatchNorm(s.In("norm_2"), h))
+	h = layers.Conv(s.In("conv_2"), h, b.second())
+	if !b.keepsShape() {
+		x = layers.Conv(s.In("shortcut"), x, b.shortcut())
+	}
+	return graph.Add(h, x)
+}

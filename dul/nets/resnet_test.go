@@ -1,0 +1,289 @@
+package nets_test
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+)
+
+var families = map[string]nets.ConvLayers{
+	"Deterministic":   baselines.Deterministic{},
+	"MCDropout":       baselines.MCDropout{},
+	"VDropout":        baselines.VDropout{},
+	"MFVI":            baselines.MFVI{},
+	"Rank1":           baselines.Rank1{},
+	"Density, rank 1": dul.Density{Energy: energy.Rank1Mixture{}},
+	"Density, LDL":    dul.Density{},
+}
+
+// tiny is a network of all kinds of blocks that takes no time.
+func tiny(layers nets.ConvLayers) nets.ResNet {
+	return nets.ResNet{Layers: layers, Blocks: []int{2, 1, 1}, Widths: []int{2, 3, 4}, Stem: 2}
+}
+
+// Every family makes logits, and those of a deterministic network do not depend
+// on which other images are in the batch, in evaluation.
+func TestResNet(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 9))
+	two, one := fixtures.Zeros(3, 2, 8, 8), fixtures.Random(rng, 3, 1, 8, 8)
+	for c := range 3 {
+		copy(two.Values[(2*c+1)*64:(2*c+2)*64], one.Values[c*64:])
+	}
+	for name, layers := range families {
+		t.Run(name, func(t *testing.T) {
+			c, err := nets.NewClassifier(fixtures.Backend(t), tiny(layers), 5, 3, dtypes.Float64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			exec, err := model.NewExec(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+				return c.Logits(c.Scope(root), x)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var logits []fixtures.Array
+			for _, x := range []fixtures.Array{two, one} {
+				out, err := exec.Call1(fixtures.Tensor(c.DType, x))
+				if err != nil {
+					t.Fatal(err)
+				}
+				logits = append(logits, fixtures.FromTensor(t, out))
+			}
+			if !slices.Equal(logits[0].Dims, []int{2, 5}) {
+				t.Fatalf("logits have shape %v, want [2 5]", logits[0].Dims)
+			}
+			for _, v := range logits[0].Values {
+				if math.IsNaN(v) || math.IsInf(v, 0) {
+					t.Fatalf("the logits are %v", logits[0].Values)
+				}
+			}
+			if name == "Deterministic" {
+				fixtures.Compare(t, "logits of one image", logits[1], fixtures.Matrix(1, 5, logits[0].Values[5:]...), 1e-12)
+			}
+		})
+	}
+}
+
+// A layer is one that a network asks of a family, with the rest as a plain
+// number of parameters: those of the batch normalisations.
+type layer struct {
+	in, out, size int
+	bias, dense   bool
+	height        int // of the input, as its width
+	stride        int
+}
+
+// layersOf lists the layers of a network on images of 32 x 32 pixels, as the
+// architecture is described, and counts the parameters of its normalisations.
+func layersOf(blocks int, widths []int, classes int) (all []layer, norms int) {
+	in, height := 16, 32
+	all = append(all, layer{in: 3, out: in, size: 3, bias: true, height: height, stride: 1})
+	for stage, width := range widths {
+		for i := range blocks {
+			stride := 1
+			if stage > 0 && i == 0 {
+				stride = 2
+			}
+			norms += 2*in + 2*width
+			if stride == 2 || in != width {
+				all = append(all, layer{in: in, out: width, size: 1, bias: true, height: height, stride: stride})
+			}
+			all = append(all, layer{in: in, out: width, size: 3, height: height, stride: stride})
+			height /= stride
+			all = append(all, layer{in: width, out: width, size: 3, height: height, stride: 1})
+			in = width
+		}
+	}
+	all = append(all, layer{in: in, out: classes, size: 1, bias: true, dense: true, height: 1, stride: 1})
+	return all, norms + 2*in
+}
+
+// parametersOf counts a layer's parameters by role.
+func parametersOf(family nets.ConvLayers, l layer) map[params.Role]int {
+	product := l.out * l.in * l.size * l.size
+	n := map[params.Role]int{params.Weight: product}
+	if l.bias {
+		n[params.Weight] += l.out
+	}
+	switch f := family.(type) {
+	case baselines.MFVI:
+		n[params.Variational] = 2 * product
+		n[params.Weight] -= product
+	case baselines.Rank1:
+		n[params.Variational] = 2 * (l.in + l.out)
+	case dul.Density:
+		n[params.Variational] = 2 * l.out
+		d := l.in * l.size * l.size
+		if m, isMixture := f.Energy.(energy.Rank1Mixture); isMixture {
+			k := m.ConvComponents(l.in)
+			if l.dense {
+				k = m.Components(l.in)
+			}
+			n[params.Generative] = k * (2*d + 1)
+		} else {
+			n[params.Generative] = l.in*d + l.in
+		}
+	}
+	return n
+}
+
+// networks are the presets with the numbers that their comments give.
+var networks = []struct {
+	name       string
+	build      func(nets.ConvLayers) nets.ResNet
+	blocks     int
+	widths     []int
+	parameters map[string]int // for 10 classes
+}{
+	{"ResNet-14", nets.ResNet14, 2, []int{16, 32, 64}, map[string]int{
+		"Deterministic": 175_178, "MCDropout": 175_178, "VDropout": 175_178, "MFVI": 349_306, "Rank1": 177_348,
+		"Density, rank 1": 206_608, "Density, LDL": 341_266,
+	}},
+	{"ResNet-20", nets.ResNet20, 3, []int{16, 32, 64}, map[string]int{
+		"Deterministic": 272_394, "MCDropout": 272_394, "VDropout": 272_394, "MFVI": 543_290, "Rank1": 275_460,
+		"Density, rank 1": 322_148, "Density, LDL": 535_922,
+	}},
+	{"WRN-28-10", nets.WideResNet28x10, 4, []int{160, 320, 640}, map[string]int{
+		"Deterministic": 36_480_330, "MCDropout": 36_480_330, "VDropout": 36_480_330, "MFVI": 72_941_562, "Rank1": 36_519_492,
+		"Density, rank 1": 43_613_653, "Density, LDL": 72_071_058,
+	}},
+}
+
+func TestParameters(t *testing.T) {
+	for _, c := range networks {
+		layers, norms := layersOf(c.blocks, c.widths, 10)
+		for name, family := range families {
+			t.Run(c.name+"/"+name, func(t *testing.T) {
+				want := map[params.Role]int{params.Weight: norms}
+				for _, l := range layers {
+					for role, n := range parametersOf(family, l) {
+						want[role] += n
+					}
+				}
+				got, err := nets.Parameters(fixtures.Backend(t), c.build(family), 3, 32, 32, 10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !maps.Equal(got, want) {
+					t.Errorf("the parameters by role are %v, by hand %v", got, want)
+				}
+				total := 0
+				for _, n := range got {
+					total += n
+				}
+				if total != c.parameters[name] {
+					t.Errorf("%d parameters, documented are %d", total, c.parameters[name])
+				}
+			})
+		}
+	}
+}
+
+func TestParametersOfABadNetwork(t *testing.T) {
+	bad := map[string]nets.ResNet{
+		"no stage":        {Layers: baselines.Deterministic{}},
+		"a missing width": {Layers: baselines.Deterministic{}, Blocks: []int{1, 1}, Widths: []int{2}},
+		"no block":        {Layers: baselines.Deterministic{}, Blocks: []int{0}, Widths: []int{2}},
+		"negative stem":   {Layers: baselines.Deterministic{}, Blocks: []int{1}, Widths: []int{2}, Stem: -1},
+		"no layers":       {Blocks: []int{1}, Widths: []int{2}},
+	}
+	for name, network := range bad {
+		if _, err := nets.Parameters(fixtures.Backend(t), network, 3, 8, 8, 2); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// The cost of a network is that of its layers by hand, and in GFLOP that which
+// the comment of CostOf gives.
+func TestCostOf(t *testing.T) {
+	inGFLOP := map[string]map[string]float64{
+		"ResNet-14": {"Deterministic": 0.160, "Density, LDL": 0.276},
+		"WRN-28-10": {"Deterministic": 31.5, "Density, LDL": 53.4},
+	}
+	for _, c := range networks {
+		layers, _ := layersOf(c.blocks, c.widths, 10)
+		for name, family := range families {
+			forward, training := 0.0, 0.0
+			for _, l := range layers {
+				out := float64(l.height / l.stride * (l.height / l.stride))
+				taps := float64(l.in * l.size * l.size)
+				weights := 2 * float64(l.out) * taps * out
+				inEnergy := 0.0
+				if density, ok := family.(dul.Density); ok {
+					inEnergy = 2 * float64(l.in) * taps * float64(l.height*l.height)
+					if m, ok := density.Energy.(energy.Rank1Mixture); ok {
+						inEnergy = 4 * float64(m.ConvComponents(l.in)) * taps * out
+					}
+				}
+				forward, training = forward+weights+inEnergy, training+3*weights+2*inEnergy
+			}
+			got := c.build(family).CostOf(3, 32, 32, 10)
+			if got.Forward != forward || got.Training != training {
+				t.Errorf("%s, %s: %v, by hand %v and %v", c.name, name, got, forward, training)
+			}
+			if want, documented := inGFLOP[c.name][name]; documented && math.Abs(got.Training/1e9/want-1) > 0.004 {
+				t.Errorf("%s, %s: %.4g GFLOP, documented are %.3g", c.name, name, got.Training/1e9, want)
+			}
+		}
+	}
+	detached, attached := tiny(dul.Density{}).CostOf(3, 8, 8, 2), tiny(dul.Density{Attached: true}).CostOf(3, 8, 8, 2)
+	if attached.Training <= detached.Training || attached.Forward != detached.Forward {
+		t.Errorf("the cost is %v, with gradients through the energy %v", detached, attached)
+	}
+}
+
+// The energies are named by layer, in the order of the network, as often as it
+// is applied.
+func TestEnergies(t *testing.T) {
+	want := []string{
+		"stem",
+		"stage_0_block_0/conv_1", "stage_0_block_0/conv_2",
+		"stage_0_block_1/conv_1", "stage_0_block_1/conv_2",
+		"stage_1_block_0/conv_1", "stage_1_block_0/conv_2", "stage_1_block_0/shortcut",
+		"stage_2_block_0/conv_1", "stage_2_block_0/conv_2", "stage_2_block_0/shortcut",
+		"output",
+	}
+	for name, layers := range families {
+		_, hasEnergies := layers.(dul.Density)
+		_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(root *model.Scope, x *graph.Node) *graph.Node {
+			apply := func() *graph.Node { return tiny(layers).Apply(root.At("somewhere"), x, 3) }
+			y := graph.Add(apply(), apply())
+			energies := nets.Energies(y.Graph())
+			if !hasEnergies {
+				if len(energies) > 0 || nets.LastConvolution(energies) >= 0 {
+					t.Errorf("%s has energies %v", name, energies)
+				}
+				return y
+			}
+			var names []string
+			for _, e := range energies {
+				names = append(names, e.Layer)
+				e.Energy.AssertDims(2, 1)
+			}
+			if !slices.Equal(names, slices.Concat(want, want)) {
+				t.Errorf("%s: the energies are those of %v, want twice %v", name, names, want)
+			}
+			if last := nets.LastConvolution(energies[:len(want)]); want[last] != "stage_2_block_0/conv_2" {
+				t.Errorf("%s: the last convolution is %s", name, want[last])
+			}
+			return y
+		}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(3, 2, 8, 8)))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

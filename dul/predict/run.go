@@ -1,0 +1,90 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/stochastic"
+)
+
+// A run is a graph of a model that is executed again and again, each time with
+// fresh noise.
+type run struct {
+	exec     *model.Exec
+	store    *model.Store
+	sheet    *stochastic.Sheet // nil where noise is drawn in the graph
+	executed bool
+}
+
+// newRun prepares the graph of build, which is given the store's root scope and
+// the inputs.
+func newRun(backend compute.Backend, store *model.Store, host *stochastic.Host, build func(root *model.Scope, x *graph.Node) []*graph.Node) (*run, error) {
+	r := &run{store: store}
+	if host != nil {
+		r.sheet = host.NewSheet()
+	}
+	var err error
+	r.exec, err = model.NewExec(backend, store, func(root *model.Scope, x *graph.Node) []*graph.Node {
+		if r.sheet != nil {
+			stochastic.SetNoise(x.Graph(), r.sheet)
+		}
+		return build(root, x)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("building the prediction: %w", err)
+	}
+	return r, nil
+}
+
+// outputs executes the graph once.
+func (r *run) outputs(inputs *tensors.Tensor) ([][]float64, error) {
+	if r.executed && r.sheet != nil {
+		if err := r.sheet.Refresh(); err != nil {
+			return nil, err
+		}
+	}
+	r.executed = true
+	nodes, err := r.exec.Call(inputs)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]float64, len(nodes))
+	for i, node := range nodes {
+		if out[i], err = float64s(node); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// close frees the compiled graph and its noise.
+func (r *run) close() error {
+	r.exec.Finalize()
+	if r.sheet == nil {
+		return nil
+	}
+	return r.sheet.Release(r.store)
+}
+
+// float64s copies a tensor's entries.
+func float64s(t *tensors.Tensor) ([]float64, error) {
+	switch t.DType() {
+	case dtypes.Float64:
+		return tensors.CopyFlatData[float64](t)
+	case dtypes.Float32:
+		narrow, err := tensors.CopyFlatData[float32](t)
+		wide := make([]float64, len(narrow))
+		for i, v := range narrow {
+			wide[i] = float64(v)
+		}
+		return wide, err
+	default:
+		return nil, errors.New("prediction: neither float32 nor float64")
+	}
+}

@@ -1,0 +1,119 @@
+package train
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/nets"
+)
+
+// What the graph makes of a table of picks must be, byte for byte, what
+// Augmentation promises, pixel by pixel.
+func TestPick(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n, channels, height, width, batch = 7, 3, 6, 5, 40
+	pixels := make([]byte, n*channels*height*width)
+	for i := range pixels {
+		pixels[i] = byte(rng.Uint32())
+	}
+	for _, padding := range []int{0, 2} {
+		var table []int32
+		var want []byte
+		for range batch {
+			image, top, left, flip := rng.IntN(n), rng.IntN(2*padding+1), rng.IntN(2*padding+1), rng.IntN(2)
+			row := make([]int32, pickColumns)
+			row[pickImage], row[pickTop], row[pickLeft], row[pickFlip] = int32(image), int32(top), int32(left), int32(flip)
+			table = append(table, row...)
+			for c := range channels {
+				for y := range height {
+					for x := range width {
+						if flip == 1 {
+							x = width - 1 - x
+						}
+						fromY, fromX, pixel := y+top-padding, x+left-padding, byte(0)
+						if fromY >= 0 && fromY < height && fromX >= 0 && fromX < width {
+							pixel = pixels[((image*channels+c)*height+fromY)*width+fromX]
+						}
+						want = append(want, pixel)
+					}
+				}
+			}
+		}
+		result, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(_ *model.Scope, pixels, table *graph.Node) *graph.Node {
+			return pick(pixels, table, padding)
+		}, tensors.FromFlatDataAndDimensions(pixels, n, channels, height, width), tensors.FromFlatDataAndDimensions(table, batch, pickColumns))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := tensors.CopyFlatData[uint8](result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("padding %d: %v, want %v", padding, got[:width], want[:width])
+		}
+	}
+}
+
+// The graph must make the same bytes as package datasets does on the host, for
+// the same seed, epoch and images.
+func TestPickEqualsDatasets(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	augmentation := datasets.Augmentation{Pad: 4, Flip: true}
+	images := &datasets.Images{N: 50, Labels: make([]int, 50), Pixels: make([]byte, 50*datasets.ImageSize)}
+	for i := range images.Pixels {
+		images.Pixels[i] = byte(rng.Uint32())
+	}
+	const seed, epoch = 11, 2
+	rows := datasets.Order(seed, epoch, images.N)
+	want := make([]byte, len(images.Pixels))
+	augmentation.Batch(want, images, rows, seed, epoch, 1)
+
+	r := &classificationRun{
+		Classification: Classification{BatchSize: images.N, Seed: seed, Order: datasets.Order, Augmentation: augmentation, Padding: augmentation.Pad},
+		data:           Images{Labels: images.Labels},
+		epochSteps:     1,
+		step:           epoch,
+	}
+	table, err := r.table(executionShape{rows: images.N, count: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(_ *model.Scope, pixels, table *graph.Node) *graph.Node {
+		return pick(pixels, graph.Reshape(table, images.N, pickColumns), augmentation.Pad)
+	}, tensors.FromFlatDataAndDimensions(images.Pixels, images.N, 3, 32, 32), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := tensors.CopyFlatData[uint8](result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("the graph's images differ from those of package datasets")
+	}
+}
+
+// BenchmarkPick is what picking a batch of 128 CIFAR images costs.
+func BenchmarkPick(b *testing.B) {
+	const n, batch, padding = 1000, 128, 4
+	standard := nets.Standardization{Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{0.25, 0.25, 0.25}}
+	pixels := tensors.FromFlatDataAndDimensions(make([]byte, n*3*32*32), n, 3, 32, 32)
+	table := make([]int32, batch*pickColumns)
+	exec := model.MustNewExec(fixtures.Backend(b), model.NewStore(), func(_ *model.Scope, pixels, table *graph.Node) *graph.Node {
+		return standard.Images(pick(pixels, table, padding), dtypes.Float32)
+	})
+	for b.Loop() {
+		if _, err := exec.Call1(pixels, tensors.FromFlatDataAndDimensions(table, batch, pickColumns)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/checkpoint"
+	"densityuncertainty/dul/stochastic"
+)
+
+// Checkpoints say where and when a run is saved. A run is also saved when it
+// ends and when it is stopped; one that is killed loses what it did since the
+// last save.
+type Checkpoints struct {
+	// Folder holds the checkpoints of this run and of no other; "" saves none.
+	Folder string
+	// EverySteps saves once so many steps were done since the last save; 0 does
+	// not count steps.
+	EverySteps int
+	// Every saves once so much time has passed since the last save. 0 means ten
+	// minutes, or no limit if EverySteps is given.
+	Every time.Duration
+	// Keep is the number of checkpoints to keep; 0 means 2, so that a damaged one
+	// has another to fall back on.
+	Keep int
+	// Version is that of the program, for the record.
+	Version string
+}
+
+func (c Checkpoints) validate() error {
+	if c.EverySteps < 0 || c.Every < 0 || c.Keep < 0 {
+		return fmt.Errorf("train.Checkpoints has EverySteps %d, Every %s and Keep %d; none may be negative", c.EverySteps, c.Every, c.Keep)
+	}
+	return nil
+}
+
+const (
+	saveEvery = 10 * time.Minute
+	keepSaves = 2
+)
+
+// saves are the checkpoints of a run that is going on.
+type saves struct {
+	Checkpoints
+	folder   *checkpoint.Folder
+	identity []setting
+	lastStep int
+	lastTime time.Time
+}
+
+// saved is what a checkpoint holds besides the variables and the noise.
+type saved struct {
+	Run   []setting   `json:"run"`
+	Epoch epochLosses `json:"epoch"`
+}
+
+// trainSaving is train from the last checkpoint on, with new ones on the way.
+func (r *classificationRun) trainSaving(ctx context.Context) (err error) {
+	s := &saves{Checkpoints: r.Checkpoints}
+	if s.Keep == 0 {
+		s.Keep = keepSaves
+	}
+	if s.Every == 0 && s.EverySteps == 0 {
+		s.Every = saveEvery
+	}
+	if s.identity, err = r.identity(); err != nil {
+		return err
+	}
+	if s.folder, err = checkpoint.Open(s.Folder, s.Keep); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.folder.Close()) }()
+	if err := s.restore(r); err != nil {
+		return err
+	}
+	r.saves = s
+	err = r.train(ctx)
+	if err != nil && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) {
+		return err // what failed is not worth saving
+	}
+	return errors.Join(err, s.save(r))
+}
+
+// restore goes to where the last checkpoint was saved.
+func (s *saves) restore(r *classificationRun) error {
+	// First into a store of its own: a checkpoint of another run must not touch
+	// the model.
+	trial := checkpoint.State{Store: model.NewStore(), Progress: &saved{}}
+	if r.fitted.Host != nil {
+		trial.Noise = stochastic.NewHost(0)
+	}
+	found, err := s.folder.Restore(trial)
+	if err != nil {
+		return err
+	}
+	s.lastTime = time.Now()
+	if !found.Found {
+		return nil
+	}
+	if err := sameRun(trial.Progress.(*saved).Run, s.identity); err != nil {
+		return fmt.Errorf("%s is of another run: %w; use another folder, or the settings of that run", found.Path, err)
+	}
+	for _, damage := range found.Damaged {
+		r.Notes(fmt.Sprintf("%v; going on from step %d", damage, found.Step))
+	}
+	var progress saved
+	if _, err := s.folder.Restore(checkpoint.State{Store: r.fitted.Store, Noise: r.fitted.Host, Progress: &progress}); err != nil {
+		return err
+	}
+	r.step, r.epoch, s.lastStep = found.Step, progress.Epoch, found.Step
+	return nil
+}
+
+// afterStep saves if it is time to. That a checkpoint cannot be written does not
+// end the run: the earlier ones are still there, and there will be another.
+func (s *saves) afterStep(r *classificationRun) error {
+	if s == nil {
+		return nil
+	}
+	enoughSteps := s.EverySteps > 0 && r.step-s.lastStep >= s.EverySteps
+	enoughTime := s.Every > 0 && time.Since(s.lastTime) >= s.Every
+	if !enoughSteps && !enoughTime {
+		return nil
+	}
+	lastStep := s.lastStep
+	err := s.save(r)
+	var broken *brokenError
+	if err != nil && !errors.As(err, &broken) {
+		r.Notes(fmt.Sprintf("training goes on, but a stop would lose what was done since step %d: %v", lastStep, err))
+		s.lastStep, s.lastTime = r.step, time.Now()
+		return nil
+	}
+	return err
+}
+
+// save writes a checkpoint, unless the run was saved at this step.
+func (s *saves) save(r *classificationRun) error {
+	if r.step == s.lastStep {
+		return nil
+	}
+	if err := checkFinite(r.fitted.Store); err != nil {
+		return err
+	}
+	err := s.folder.Save(r.step, checkpoint.State{
+		Store: r.fitted.Store, Noise: r.fitted.Host,
+		Progress: saved{Run: s.identity, Epoch: r.epoch}, Version: s.Version,
+	})
+	if err != nil {
+		return err
+	}
+	s.lastStep, s.lastTime = r.step, time.Now()
+	return nil
+}
+
+// A brokenError names a variable that is no number any more.
+type brokenError struct{ path string }
+
+func (e *brokenError) Error() string {
+	return fmt.Sprintf("variable %s has entries that are no numbers any more, so no checkpoint is saved; lower the learning rate or the noise at the start", e.path)
+}
+
+// checkFinite says which of the store's variables has an infinite entry or one
+// that is not a number.
+func checkFinite(store *model.Store) error {
+	for v := range store.IterVariables() {
+		if stochastic.IsNoise(v) {
+			continue
+		}
+		value, err := v.Value()
+		if err != nil {
+			return fmt.Errorf("reading variable %s: %w", v.Path(), err)
+		}
+		finite := true
+		switch v.DType() {
+		case dtypes.Float32:
+			err = tensors.ConstFlatData(value, func(flat []float32) { finite = allFinite(flat) })
+		case dtypes.Float64:
+			err = tensors.ConstFlatData(value, func(flat []float64) { finite = allFinite(flat) })
+		}
+		if err != nil {
+			return fmt.Errorf("reading variable %s: %w", v.Path(), err)
+		}
+		if !finite {
+			return &brokenError{v.Path()}
+		}
+	}
+	return nil
+}
+
+func allFinite[T float32 | float64](values []T) bool {
+	for _, v := range values {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return false
+		}
+	}
+	return true
+}
