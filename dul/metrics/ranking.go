@@ -208,7 +208,7 @@ func (s Sweep) FPRAtTPR(tpr float64) float64 {
 		found += hits
 		wrong += s.misses[g]
 		// The quotient is rounded as a literal such as 0.95 is, so that 19 of 20 reach 0.95.
-		if hits > 0 && float64(found)/float64(s.positives) >= tpr {
+		if float64(found)/float64(s.positives) >= tpr {
 			break
 		}
 	}

@@ -24,6 +24,17 @@ func TestRiskCoverageByHand(t *testing.T) {
 	}
 }
 
+// 0.07*100 is a little above 7 in floating point, but 7 of 100 examples are a coverage of 0.07.
+func TestCoverageIsNotRoundedUp(t *testing.T) {
+	confidence, right := make([]float64, 100), make([]bool, 100)
+	for i := range confidence {
+		confidence[i], right[i] = -float64(i), i < 7
+	}
+	if got := must[float64](t)(AccuracyAtCoverage(confidence, right, 0.07)); got != 1 {
+		t.Errorf("accuracy %v", got)
+	}
+}
+
 // AURC with ties is the average over the orders of the tied examples.
 func TestAURCAveragesOverOrders(t *testing.T) {
 	confidence := []float64{3, 2, 2, 2, 1}

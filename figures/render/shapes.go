@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -34,6 +35,15 @@ func legend(p *plot.Plot, name string, thumbs ...plot.Thumbnailer) {
 
 // Line draws y over x. An empty name keeps it out of the legend.
 func Line(p *plot.Plot, name string, x, y []float64, c color.Color) error {
+	return styledLine(p, name, x, y, draw.LineStyle{Color: c, Width: vg.Points(lineWidth)})
+}
+
+// Dashes draws y over x as a thin dashed line, for what the data are compared with.
+func Dashes(p *plot.Plot, name string, x, y []float64, c color.Color) error {
+	return styledLine(p, name, x, y, draw.LineStyle{Color: c, Width: vg.Points(1), Dashes: []vg.Length{vg.Points(3), vg.Points(2)}})
+}
+
+func styledLine(p *plot.Plot, name string, x, y []float64, style draw.LineStyle) error {
 	xys, err := points("line "+name, x, y)
 	if err != nil {
 		return err
@@ -42,7 +52,7 @@ func Line(p *plot.Plot, name string, x, y []float64, c color.Color) error {
 	if err != nil {
 		return fmt.Errorf("render: line %s: %w", name, err)
 	}
-	line.LineStyle = draw.LineStyle{Color: c, Width: vg.Points(lineWidth)}
+	line.LineStyle = style
 	p.Add(line)
 	legend(p, name, line)
 	return nil
@@ -148,3 +158,19 @@ func ErrorBars(p *plot.Plot, name string, x, y, std []float64, c color.Color, sh
 	legend(p, name, dots)
 	return nil
 }
+
+// Text writes a small text with its anchor, given by the alignments, at (x, y).
+func Text(p *plot.Plot, words string, x, y float64, xAlign text.XAlignment, yAlign text.YAlignment, c color.Color) error {
+	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: x, Y: y}}, Labels: []string{words}})
+	if err != nil {
+		return fmt.Errorf("render: text %q: %w", words, err)
+	}
+	style := &labels.TextStyle[0]
+	setFont(&style.Font, smallSize)
+	style.Color, style.XAlign, style.YAlign = c, xAlign, yAlign
+	p.Add(labels)
+	return nil
+}
+
+// smallSize is the size of what is written inside of plots, in points.
+const smallSize = 7
