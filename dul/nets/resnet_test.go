@@ -1,6 +1,7 @@
 package nets_test
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -286,4 +287,14 @@ func TestEnergies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+func ExampleResNet_CostOf() {
+	for _, layers := range []nets.ConvLayers{baselines.Deterministic{}, dul.Density{}} {
+		cost := nets.ResNet14(layers).CostOf(3, 32, 32, 10)
+		fmt.Printf("%.3f GFLOP an image of a training step, %.3f of a prediction\n", cost.Training/1e9, cost.Forward/1e9)
+	}
+	// Output:
+	// 0.160 GFLOP an image of a training step, 0.053 of a prediction
+	// 0.276 GFLOP an image of a training step, 0.111 of a prediction
 }

@@ -59,12 +59,11 @@ func dot(a, b *Node, axis int) *Node {
 // releasing the registers, and a scheduling barrier on a constant is such a
 // copy, carried out between the product and whatever uses it.
 func withRegistersReleased(product *Node) *Node {
-	g := product.Graph()
-	if g.Backend().String() != goBackend || product.Shape().Dim(-1) <= scalarColumns {
+	if !onGoBackend(product) || product.Shape().Dim(-1) <= scalarColumns {
 		return product
 	}
-	copied := SchedulingBarrier(Const(g, make([]float32, 128)), product)
-	return SchedulingBarrier(product, copied)
+	block := Const(product.Graph(), make([]float32, 128))
+	return SchedulingBarrier(product, SchedulingBarrier(block, product))
 }
 
 // GoMLX has no derivative of a scheduling barrier: it is its first input.
@@ -76,20 +75,24 @@ func init() {
 	}
 }
 
+// onGoBackend says whether x is computed by the pure Go backend.
+func onGoBackend(x *Node) bool { return x.Graph().Backend().String() == "go" }
+
+// What the kernels of the Go backend do, and from where on a trick pays.
 const (
-	goBackend     = "go" // how the pure Go backend calls itself
-	vectorColumns = 32
-	scalarColumns = 16      // with no more columns, the backend multiplies without vectors
-	largeProduct  = 1 << 22 // multiplications from which on the backend's large kernel pads by itself
+	vectorColumns = 32      // that a vector kernel takes at once
+	scalarColumns = 16      // with no more of them, the backend multiplies without vectors
+	largeProduct  = 1 << 22 // multiplications from which on the large kernel is used, which needs no help
 	worthPadding  = 1 << 14 // multiplications in one replica; below, padding costs more than it saves
-	worthCutting  = 8       // terms in each sum; below, cutting the product to size costs more than computing it
+	worthCutting  = 8       // terms in each sum; below, cutting the product to size costs more than padding saves
 )
 
-// columnPadding is the number of columns of zeros to fill up b for the product a b.
+// columnPadding is the number of columns of zeros to fill up b with for the product a b.
 func columnPadding(a, b *Node) int {
-	columns := b.Shape().Dim(-1)
-	inReplica := a.Shape().Dim(-2) * a.Shape().Dim(-1) * columns
-	if columns < vectorColumns/4 || a.Shape().Dim(-1) < worthCutting || inReplica < worthPadding || multiplications(a, columns) >= largeProduct {
+	terms, columns := a.Shape().Dim(-1), b.Shape().Dim(-1)
+	inReplica := a.Shape().Dim(-2) * terms * columns
+	if !onGoBackend(a) || columns < vectorColumns/4 || terms < worthCutting ||
+		inReplica < worthPadding || multiplications(a, columns) >= largeProduct {
 		return 0
 	}
 	return (vectorColumns - columns%vectorColumns) % vectorColumns

@@ -98,7 +98,7 @@ func draw(ctx context.Context, r *nets.Regression, x [][]float64, d, samples int
 // sample executes the graph of build, which is given the model's scope and the
 // inputs, samples times with fresh noise, and hands each execution's outputs to use.
 func sample(ctx context.Context, r *nets.Regression, x [][]float64, d, samples int,
-	build func(s *model.Scope, x *graph.Node) []*graph.Node, use func(out [][]float64)) error {
+	build func(s *model.Scope, x *graph.Node) []*graph.Node, use func(out [][]float64)) (err error) {
 	if samples < 1 {
 		return fmt.Errorf("%d samples were asked for; at least 1 is needed", samples)
 	}
@@ -112,17 +112,8 @@ func sample(ctx context.Context, r *nets.Regression, x [][]float64, d, samples i
 	if err != nil {
 		return err
 	}
-	for m := range samples {
-		if err := ctx.Err(); err != nil {
-			return errors.Join(fmt.Errorf("stopped after %d of %d samples: %w", m, samples, err), run.close())
-		}
-		out, err := run.outputs(inputs)
-		if err != nil {
-			return errors.Join(fmt.Errorf("sample %d: %w", m, err), run.close())
-		}
-		use(out)
-	}
-	return run.close()
+	defer func() { err = errors.Join(err, run.close()) }()
+	return run.repeat(ctx, inputs, samples, use)
 }
 
 // inputTensor packs the replicas' inputs, padding the shorter ones with zeros.

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -40,6 +41,22 @@ func newRun(backend compute.Backend, store *model.Store, host *stochastic.Host, 
 		return nil, fmt.Errorf("building the prediction: %w", err)
 	}
 	return r, nil
+}
+
+// repeat executes the graph for the same inputs and hands each execution's
+// outputs to use.
+func (r *run) repeat(ctx context.Context, inputs *tensors.Tensor, times int, use func(out [][]float64)) error {
+	for m := range times {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("stopped after %d of %d executions: %w", m, times, err)
+		}
+		out, err := r.outputs(inputs)
+		if err != nil {
+			return fmt.Errorf("execution %d: %w", m, err)
+		}
+		use(out)
+	}
+	return nil
 }
 
 // outputs executes the graph once.

@@ -223,9 +223,7 @@ func fillReplicas[T float32 | float64](streams []*rand.Rand, d Distribution, fla
 				}
 			}
 		default:
-			for i := range part {
-				part[i] = T(stream.NormFloat64())
-			}
+			fillNormal(stream, part)
 		}
 	}
 }

@@ -71,8 +71,8 @@ func (e *executions) close() error {
 }
 
 // run executes as many steps as there are rates, the first of which has the
-// number t in its phase, on the images of a table of picks. It returns each
-// step's losses, and whether the graph had to be compiled first.
+// number t in its phase, on the images of a table of picks, which it frees. It
+// returns each step's losses, and whether the graph had to be compiled first.
 func (e *executions) run(shape executionShape, table *tensors.Tensor, rates []float64, t int) (losses [][]float64, compiled bool, err error) {
 	c, found := e.compiled[shape]
 	switch {
@@ -91,12 +91,18 @@ func (e *executions) run(shape executionShape, table *tensors.Tensor, rates []fl
 	vector := func(values []float64) *tensors.Tensor {
 		return params.FromFloat64(shapes.Make(e.of.fitted.DType, len(values)), values)
 	}
-	out, err := c.exec.Call1(e.of.device.pixels, e.of.device.labels, table, vector(rates), vector(numbers))
+	rateVector, numberVector := vector(rates), vector(numbers)
+	out, err := c.exec.Call1(e.of.device.pixels, e.of.device.labels, table, rateVector, numberVector)
 	if err != nil {
 		return nil, false, err
 	}
 	losses, err = rowsOf(out)
-	return losses, !found, errors.Join(err, out.FinalizeAll())
+	// Buffers of the device are freed here, as the garbage collector, which sees
+	// only the host's memory, might take its time.
+	for _, t := range []*tensors.Tensor{out, table, rateVector, numberVector} {
+		err = errors.Join(err, t.FinalizeAll())
+	}
+	return losses, !found, err
 }
 
 // compile makes the graph of shape.count steps, one after the other.

@@ -447,6 +447,27 @@ func TestDamagedCheckpointIsNoted(t *testing.T) {
 	sameState(t, f, want)
 }
 
+// That a checkpoint cannot be written is noted and does not end the run, but at
+// its end it is an error.
+func TestFailingSaveIsNoted(t *testing.T) {
+	run := tinyRun()
+	run.Checkpoints = train.Checkpoints{Folder: filepath.Join(t.TempDir(), "run"), EverySteps: 5}
+	var notes []string
+	steps := 0
+	run.Notes = func(note string) { notes = append(notes, note) }
+	run.Progress = func(p train.ClassificationProgress) {
+		if steps = p.Step; steps == 6 {
+			if err := os.RemoveAll(run.Checkpoints.Folder); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	err := run.Fit(context.Background(), tinyClassifier(t, dul.Density{}, dtypes.Float32), colours(tinyImages))
+	if err == nil || steps != tinySteps || len(notes) != 1 || !strings.Contains(notes[0], "since step 5") {
+		t.Errorf("after %d steps the error is %v, notes %q", steps, err, notes)
+	}
+}
+
 // What is no number any more must not replace a good checkpoint.
 func TestDivergedRunIsNotSaved(t *testing.T) {
 	run := tinyRun()

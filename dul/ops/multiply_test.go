@@ -1,0 +1,119 @@
+package ops_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/ops"
+)
+
+// parameters starts a graph with one parameter of each shape.
+func parameters(t *testing.T, dims ...[]int) (*graph.Graph, []*graph.Node) {
+	t.Helper()
+	g := graph.NewGraph(fixtures.Backend(t), t.Name())
+	nodes := make([]*graph.Node, len(dims))
+	for i, d := range dims {
+		nodes[i] = graph.Parameter(g, fmt.Sprint(i), shapes.Make(dtypes.Float32, d...))
+	}
+	return g, nodes
+}
+
+// ofType are the nodes of the graph that are of one type.
+func ofType(g *graph.Graph, nodeType graph.NodeType) []*graph.Node {
+	var found []*graph.Node
+	for _, node := range g.Nodes() {
+		if node.Type() == nodeType {
+			found = append(found, node)
+		}
+	}
+	return found
+}
+
+// All gradients that need the transpose of x take that of x itself, also where
+// a layer has made x a constant for one of them: the backend computes it once.
+func TestTransposesHaveOneSource(t *testing.T) {
+	g, in := parameters(t, []int{6, 4}, []int{4, 3}, []int{1, 3}, []int{4, 4}, []int{1, 4})
+	x, w, b, l, d := in[0], in[1], in[2], in[3], in[4]
+	y := ops.Affine(x, w, b)
+	energy := ops.QuadraticForm(graph.StopGradient(x), l, d)
+	graph.Gradient(graph.Add(graph.ReduceAllSum(y), graph.ReduceAllSum(energy)), w, b, l, d)
+
+	count := 0
+	for _, transposed := range ofType(g, graph.NodeTypeTranspose) {
+		if !transposed.Shape().EqualDimensions(shapes.Make(dtypes.Float32, 4, 6)) {
+			continue
+		}
+		count++
+		if transposed.Inputs()[0] != x {
+			t.Errorf("%s is not the transpose of x", transposed)
+		}
+	}
+	if count != 2 {
+		t.Errorf("%d transposes of x, want one for each gradient of a matrix", count)
+	}
+}
+
+// A product by a vector kernel is followed, before it is used, by a copy of 256
+// to 2048 bytes, of which Go's copy releases the vector registers.
+func TestProductsReleaseTheRegisters(t *testing.T) {
+	for columns, want := range map[int]int{16: 0, 17: 1} {
+		g, in := parameters(t, []int{6, 4}, []int{4, columns})
+		ops.Product(in[0], in[1])
+		copies := 0
+		for _, barrier := range ofType(g, graph.NodeTypeSchedulingBarrier) {
+			inputs := barrier.Inputs()
+			if inputs[0].Type() != graph.NodeTypeConstant {
+				continue
+			}
+			copies++
+			if size := inputs[0].Shape().ByteSize(); size <= 256 || size >= 2048 {
+				t.Errorf("a copy of %d bytes does not release the registers on all processors", size)
+			}
+			if inputs[1].Type() != graph.NodeTypeDotGeneral {
+				t.Errorf("the copy comes after %s, want the product", inputs[1])
+			}
+		}
+		if copies != want {
+			t.Errorf("%d copies after a product of %d columns, want %d", copies, columns, want)
+		}
+	}
+}
+
+// BenchmarkAfterProduct shows what a product leaves behind for the scalar
+// operations after it, here twenty square roots: with plain, GoMLX's own product.
+func BenchmarkAfterProduct(b *testing.B) {
+	for name, multiply := range map[string]func(x, y *graph.Node) *graph.Node{"plain": product, "ops": ops.Product} {
+		b.Run(name, func(b *testing.B) {
+			exec, err := model.NewExec(fixtures.Backend(b), model.NewStore(), func(_ *model.Scope, x, y *graph.Node) *graph.Node {
+				z := multiply(x, y)
+				for range 20 {
+					z = graph.Sqrt(z)
+				}
+				return z
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			ones := tensors.FromShape(shapes.Make(dtypes.Float32, 64, 64))
+			if err := tensors.MutableFlatData(ones, func(flat []float32) {
+				for i := range flat {
+					flat[i] = 1
+				}
+			}); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if _, err := exec.Call(ones, ones); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

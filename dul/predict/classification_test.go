@@ -1,0 +1,309 @@
+package predict_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	gomlx "github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/stochastic"
+)
+
+const classes = 3
+
+var convFamilies = map[string]nets.ConvLayers{
+	"Deterministic":   baselines.Deterministic{},
+	"MCDropout":       baselines.MCDropout{},
+	"VDropout":        baselines.VDropout{},
+	"MFVI":            baselines.MFVI{InitStd: 0.1},
+	"Rank1":           baselines.Rank1{InitStd: 0.1},
+	"Density, rank 1": dul.Density{Energy: energy.Rank1Mixture{}, InitStd: 0.1},
+	"Density, LDL":    dul.Density{InitStd: 0.1},
+}
+
+// classifier is an untrained network for the images of photos.
+func classifier(t testing.TB, layers nets.ConvLayers) *nets.Classifier {
+	t.Helper()
+	network := nets.ResNet{Layers: layers, Blocks: []int{1, 1}, Widths: []int{3, 4}, Stem: 2}
+	c, err := nets.NewClassifier(fixtures.Backend(t), network, classes, 1, dtypes.Float64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// photos are n images of random bytes.
+func photos(n int) predict.Images {
+	rng := rand.New(rand.NewPCG(3, 1))
+	m := predict.Images{
+		Height: 8, Width: 8, Pixels: make([]byte, n*3*8*8),
+		Standardization: nets.Standardization{Mean: []float64{0.4, 0.5, 0.6}, Std: []float64{0.2, 0.25, 0.3}},
+	}
+	for i := range m.Pixels {
+		m.Pixels[i] = byte(rng.IntN(256))
+	}
+	return m
+}
+
+func classify(t testing.TB, c *nets.Classifier, images predict.Images, sampling predict.Sampling) *predict.Classes {
+	t.Helper()
+	got, err := predict.Classification(context.Background(), c, images, sampling)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// A deterministic network's probabilities are the softmax of its logits,
+// whatever the batches, and its samples agree.
+func TestClassificationOfADeterministicNetwork(t *testing.T) {
+	c, images := classifier(t, baselines.Deterministic{}), photos(5)
+	logits, err := gomlx.CallOnce(c.Backend, c.Store, func(root *gomlx.Scope, x *graph.Node) *graph.Node {
+		return c.Logits(c.Scope(root), images.Standardization.Images(x, c.DType))
+	}, tensors.FromFlatDataAndDimensions(images.Pixels, 5, 3, 8, 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := metrics.MeanProbabilities([][]float64{fixtures.FromTensor(t, logits).Values}, classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, batch := range []int{1, 2, 5, 8} {
+		var heard []int
+		got := classify(t, c, images, predict.Sampling{Samples: 2, BatchSize: batch, Progress: func(done, total int) {
+			heard = append(heard, done)
+			if total != 5 {
+				t.Errorf("progress towards %d images, want 5", total)
+			}
+		}})
+		fixtures.Compare(t, "probabilities", fixtures.Matrix(5, classes, got.Probabilities...), fixtures.Matrix(5, classes, want...), 1e-13)
+		for i, v := range got.MutualInformation {
+			if math.Abs(v) > 1e-13 {
+				t.Errorf("the mutual information of image %d is %g, want 0", i, v)
+			}
+		}
+		if len(heard) != (5+batch-1)/batch || heard[len(heard)-1] != 5 {
+			t.Errorf("in batches of %d, progress was heard of %v images", batch, heard)
+		}
+		if got.Logits != nil || got.Energies != nil || got.LastConvolution != -1 {
+			t.Errorf("logits %v, energies %v and last convolution %d, of which none was asked for", got.Logits, got.Energies, got.LastConvolution)
+		}
+	}
+}
+
+// Every family predicts, on the host's noise and on the graph's, one or several
+// samples in an execution; the samples of a stochastic network differ, and do so
+// within an execution.
+func TestClassificationOfAllFamilies(t *testing.T) {
+	for name, layers := range convFamilies {
+		for _, inGraph := range []bool{false, true} {
+			for _, perExecution := range []int{1, 2} {
+				t.Run(fmt.Sprintf("%s/%t/%d", name, inGraph, perExecution), func(t *testing.T) {
+					c := classifier(t, layers)
+					if inGraph {
+						c.Host = nil
+					}
+					got := classify(t, c, photos(3), predict.Sampling{Samples: 4, PerExecution: perExecution, BatchSize: 2, KeepLogits: true})
+					if len(got.Logits) != 4 || len(got.Probabilities) != 3*classes {
+						t.Fatalf("%d samples of logits and %d probabilities", len(got.Logits), len(got.Probabilities))
+					}
+					wantProbabilities, err := metrics.MeanProbabilities(got.Logits, classes)
+					if err != nil {
+						t.Fatal(err)
+					}
+					wantInformation, err := metrics.MutualInformation(got.Logits, classes)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !slices.Equal(got.Probabilities, wantProbabilities) || !slices.Equal(got.MutualInformation, wantInformation) {
+						t.Errorf("%v and %v, from the logits %v and %v", got.Probabilities, got.MutualInformation, wantProbabilities, wantInformation)
+					}
+					for m := range 3 {
+						if same := slices.Equal(got.Logits[m], got.Logits[m+1]); same != (name == "Deterministic") {
+							t.Errorf("samples %d and %d are equal: %t", m, m+1, same)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// Samples have one distribution, however many an execution draws.
+func TestSamplesPerExecution(t *testing.T) {
+	c, images := classifier(t, dul.Density{InitStd: 0.3}), photos(1)
+	const samples = 1000
+	of := func(perExecution int) [][]float64 {
+		logits := classify(t, c, images, predict.Sampling{Samples: samples, PerExecution: perExecution, BatchSize: 1, KeepLogits: true}).Logits
+		byClass := make([][]float64, classes)
+		for _, sample := range logits {
+			for k, v := range sample {
+				byClass[k] = append(byClass[k], v)
+			}
+		}
+		return byClass
+	}
+	one, four := of(1), of(4)
+	for k := range classes {
+		mean1, std1 := stat.MeanStdDev(one[k], nil)
+		mean4, std4 := stat.MeanStdDev(four[k], nil)
+		if z := (mean1 - mean4) / (math.Hypot(std1, std4) / math.Sqrt(samples)); math.Abs(z) > 4 {
+			t.Errorf("logit %d has mean %g with one sample in an execution, %g with four (z = %.1f)", k, mean1, mean4, z)
+		}
+		if z := math.Log(std1/std4) * math.Sqrt(samples); math.Abs(z) > 4 {
+			t.Errorf("logit %d has deviation %g with one sample in an execution, %g with four (z = %.1f)", k, std1, std4, z)
+		}
+	}
+}
+
+// An untrained LDL has Sigma = I, so the stem's energy is the mean over pixels
+// of |x|^2/2, without noise; further energies differ from sample to sample.
+func TestClassificationEnergies(t *testing.T) {
+	images := photos(3)
+	got := classify(t, classifier(t, dul.Density{InitStd: 0.1}), images, predict.Sampling{Samples: 4, PerExecution: 2, BatchSize: 2, Energies: true})
+	var names []string
+	for l, e := range got.Energies {
+		names = append(names, e.Layer)
+		if len(e.Mean) != 3 || len(e.One) != 3 {
+			t.Fatalf("%s has energies at %d and %d images, want 3", e.Layer, len(e.Mean), len(e.One))
+		}
+		if differ := !slices.Equal(e.Mean, e.One); differ != (l > 0) {
+			t.Errorf("%s: the mean over samples is %v, the first %v", e.Layer, e.Mean, e.One)
+		}
+	}
+	want := []string{
+		"stem", "stage_0_block_0/conv_1", "stage_0_block_0/conv_2", "stage_0_block_0/shortcut",
+		"stage_1_block_0/conv_1", "stage_1_block_0/conv_2", "stage_1_block_0/shortcut", "output",
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("the energies are those of %v, want %v", names, want)
+	}
+	if want[got.LastConvolution] != "stage_1_block_0/conv_2" {
+		t.Errorf("the last convolution is %s", want[got.LastConvolution])
+	}
+	for i, e := range got.Energies[0].One {
+		sum := 0.0
+		for k := range 3 {
+			for _, v := range images.Pixels[(3*i+k)*64 : (3*i+k+1)*64] {
+				z := (float64(v)/255 - images.Standardization.Mean[k]) / images.Standardization.Std[k]
+				sum += z * z / 2 / 64
+			}
+		}
+		if math.Abs(e/sum-1) > 1e-12 {
+			t.Errorf("the stem's energy at image %d is %g, want %g", i, e, sum)
+		}
+	}
+}
+
+// Prediction leaves nothing behind and moves no running statistics.
+func TestClassificationLeavesTheModelAsItIs(t *testing.T) {
+	c := classifier(t, dul.Density{})
+	classify(t, c, photos(2), predict.Sampling{Samples: 1})
+	values := func() map[string][]float64 {
+		all := map[string][]float64{}
+		for v := range c.Store.IterVariables() {
+			if stochastic.IsNoise(v) {
+				t.Errorf("%s is still there", v.Path())
+			}
+			if v.DType().IsFloat() {
+				value, err := v.Value()
+				if err != nil {
+					t.Fatal(err)
+				}
+				all[v.Path()] = fixtures.FromTensor(t, value).Values
+			}
+		}
+		return all
+	}
+	before := values()
+	classify(t, c, photos(2), predict.Sampling{Samples: 1})
+	after := values()
+	if len(before) != len(after) {
+		t.Errorf("%d variables before, %d after", len(before), len(after))
+	}
+	for path, want := range before {
+		if !slices.Equal(after[path], want) {
+			t.Errorf("%s has changed", path)
+		}
+	}
+}
+
+func TestClassificationErrors(t *testing.T) {
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel()
+	plain := classifier(t, baselines.Deterministic{})
+	none, ragged, flat, gray := photos(0), photos(2), photos(1), photos(1)
+	ragged.Pixels = ragged.Pixels[1:]
+	flat.Height = 0
+	gray.Standardization.Std = gray.Standardization.Std[:1]
+	stopping, stop := context.WithCancel(context.Background())
+	for _, test := range []struct {
+		name     string
+		ctx      context.Context
+		c        *nets.Classifier
+		images   predict.Images
+		sampling predict.Sampling
+		want     string
+	}{
+		{"no images", context.Background(), plain, none, predict.Sampling{}, "0 bytes"},
+		{"ragged", context.Background(), plain, ragged, predict.Sampling{}, "383 bytes"},
+		{"flat", context.Background(), plain, flat, predict.Sampling{}, "0 x 8 pixels"},
+		{"standardisation", context.Background(), plain, gray, predict.Sampling{}, "1 standard deviations"},
+		{"negative", context.Background(), plain, photos(1), predict.Sampling{Samples: -1}, "-1 samples"},
+		{"not a divisor", context.Background(), plain, photos(1), predict.Sampling{Samples: 5, PerExecution: 2}, "choose a divisor"},
+		{"energies", context.Background(), plain, photos(1), predict.Sampling{Energies: true}, "no layer of the network has an energy model"},
+		{"network", context.Background(), classifier(t, nil), photos(1), predict.Sampling{}, "image 0"},
+		{"canceled", canceled, plain, photos(1), predict.Sampling{}, "stopped after 0 of 25"},
+		{"stopped", stopping, plain, photos(2), predict.Sampling{BatchSize: 1, Progress: func(int, int) { stop() }}, "image 1"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := predict.Classification(test.ctx, test.c, test.images, test.sampling)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("the error is %v, want one with %q", err, test.want)
+			}
+			if test.ctx.Err() != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("the error %v does not wrap context.Canceled", err)
+			}
+		})
+	}
+}
+
+// A sample of ResNet-14 on 32 x 32 pixels, in images a second.
+func BenchmarkClassification(b *testing.B) {
+	images := predict.Images{
+		Height: 32, Width: 32, Pixels: make([]byte, 256*3*32*32),
+		Standardization: nets.Standardization{Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{0.25, 0.25, 0.25}},
+	}
+	for _, name := range []string{"Deterministic", "Density, rank 1", "Density, LDL"} {
+		for _, batch := range []int{32, 128} {
+			b.Run(fmt.Sprintf("%s/%d", name, batch), func(b *testing.B) {
+				c, err := nets.NewClassifier(fixtures.Backend(b), nets.ResNet14(convFamilies[name]), 10, 1, dtypes.Float32)
+				if err != nil {
+					b.Fatal(err)
+				}
+				classify(b, c, images, predict.Sampling{Samples: 1, BatchSize: batch})
+				for b.Loop() {
+					classify(b, c, images, predict.Sampling{Samples: 1, BatchSize: batch})
+				}
+				b.ReportMetric(256*float64(b.N)/b.Elapsed().Seconds(), "images/s")
+			})
+		}
+	}
+}

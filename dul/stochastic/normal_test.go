@@ -1,0 +1,99 @@
+package stochastic
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// The layers fit: all have the area of the lowest, and the uppermost ends at f(0).
+func TestLayersOfTheZiggurat(t *testing.T) {
+	area := edges[0] * density(edges[1])
+	for i := 1; i < layers; i++ {
+		if got := edges[i] * (density(edges[i+1]) - density(edges[i])); math.Abs(got/area-1) > 1e-9 {
+			t.Errorf("layer %d of %d has area %g, want %g", i, layers, got, area)
+		}
+	}
+}
+
+// The draws fill intervals of equal probability equally, and those beyond
+// several limits, where layers differ in kind, are as many as they should be.
+func TestNormalDraws(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testNormalDraws[float32](t) })
+	t.Run("float64", func(t *testing.T) { testNormalDraws[float64](t) })
+}
+
+func testNormalDraws[T float32 | float64](t *testing.T) {
+	const n, intervals = 2_000_001, 500
+	noise := make([]T, n)
+	fillNormal(rand.New(rand.NewPCG(5, 7)), noise)
+
+	counts := make([]int, intervals)
+	for _, x := range noise {
+		counts[min(int(intervals*0.5*math.Erfc(-float64(x)/math.Sqrt2)), intervals-1)]++
+	}
+	chi2, expected := 0.0, float64(n)/intervals
+	for _, count := range counts {
+		chi2 += (float64(count) - expected) * (float64(count) - expected) / expected
+	}
+	if z := (chi2 - (intervals - 1)) / math.Sqrt(2*(intervals-1)); math.Abs(z) > 4 {
+		t.Errorf("chi-square over %d intervals is %g: %g standard deviations off", intervals, chi2, z)
+	}
+
+	for _, limit := range []float64{0, 0.1, 0.3, 1, 3, 3.5, tailStart, 3.8, 4.2} {
+		for _, sign := range []float64{1, -1} {
+			beyond := 0
+			for _, x := range noise {
+				if float64(x)*sign > limit {
+					beyond++
+				}
+			}
+			p := 0.5 * math.Erfc(limit/math.Sqrt2)
+			if z := (float64(beyond) - n*p) / math.Sqrt(n*p*(1-p)); math.Abs(z) > 4 {
+				t.Errorf("%d of %d draws are beyond %g on the side of %g, want %g", beyond, n, limit, sign, n*p)
+			}
+		}
+	}
+}
+
+// The two draws of one word, and draws that follow each other, are uncorrelated,
+// as are their squares.
+func TestNormalDrawsAreIndependent(t *testing.T) {
+	const n = 1_000_000
+	noise := make([]float64, n+2)
+	fillNormal(rand.New(rand.NewPCG(11, 13)), noise)
+	for _, lag := range []int{1, 2} {
+		product, squares := 0.0, 0.0
+		for i := range n {
+			a, b := noise[i], noise[i+lag]
+			product += a * b
+			squares += (a*a - 1) * (b*b - 1)
+		}
+		if z := product / math.Sqrt(n); math.Abs(z) > 4 {
+			t.Errorf("lag %d: the draws' correlation is %g standard deviations off", lag, z)
+		}
+		if z := squares / 2 / math.Sqrt(n); math.Abs(z) > 4 {
+			t.Errorf("lag %d: their squares' correlation is %g standard deviations off", lag, z)
+		}
+	}
+}
+
+// An odd number of draws is a prefix of a larger number.
+func TestNormalDrawsOfOddLength(t *testing.T) {
+	odd, even := make([]float64, 3), make([]float64, 4)
+	fillNormal(rand.New(rand.NewPCG(1, 2)), odd)
+	fillNormal(rand.New(rand.NewPCG(1, 2)), even)
+	for i, x := range odd {
+		if math.Abs(x-even[i]) > 0 {
+			t.Errorf("draw %d of 3 is %g, of 4 %g", i, x, even[i])
+		}
+	}
+}
+
+func BenchmarkNormal(b *testing.B) {
+	stream, noise := rand.New(rand.NewPCG(1, 2)), make([]float32, 1000)
+	for b.Loop() {
+		fillNormal(stream, noise)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(noise)), "ns/draw")
+}
