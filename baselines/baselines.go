@@ -1,7 +1,8 @@
 // Package baselines implements the methods that the paper compares density
-// uncertainty layers with, one file a method. Each is a family of layers with
-// the same two properties as dul.Density: a zero value with the paper's
-// settings, and Dense(scope, x, units).
+// uncertainty layers with, one file a method, and their image layers in conv.go.
+// Each is a family of layers with the same properties as dul.Density: a zero
+// value with the paper's settings, Dense(scope, x, units) for vectors, and
+// Conv(scope, x, spec) for images.
 package baselines
 
 import (

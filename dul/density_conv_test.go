@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
@@ -289,4 +290,33 @@ func TestConvTally(t *testing.T) {
 		fixtures.Compare(t, "log-likelihood", arrays[1], arrays[3], 0)
 		fixtures.Compare(t, "mean energy", arrays[2], arrays[4], 0)
 	}
+}
+
+// One layer at a typical and at an improbable image of 3 channels and 4 x 4
+// pixels: at the start the energy of a pixel is half its square.
+func ExampleDensity_Conv() {
+	backend, err := compute.NewWithConfig("go:ops_sequential")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	layer := dul.Density{InitStd: 0.1}
+	spec := conv.Spec{Filters: 8, Window: conv.Same(3, 2)}
+	out, err := model.CallOnceN(backend, model.NewStore(), func(s *model.Scope, pixels *graph.Node) []*graph.Node {
+		images := graph.BroadcastToDims(graph.Reshape(pixels, 1, 2, 1, 1), 3, 2, 4, 4)
+		y := layer.Conv(s.In("layer"), images, spec)
+		return []*graph.Node{y, stochastic.TallyOf(y.Graph()).Energies[0]}
+	}, []float64{1, 10})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("output:", out[0].Shape())
+	for _, e := range out[1].Value().([][]float64) {
+		fmt.Printf("mean energy %g\n", e[0])
+	}
+	// Output:
+	// output: (Float64)[8, 2, 2, 2]
+	// mean energy 1.5
+	// mean energy 150
 }

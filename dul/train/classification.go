@@ -114,12 +114,16 @@ func (t Classification) validate() error {
 	return t.Checkpoints.validate()
 }
 
+// ErrDiverged is wrapped by the error of a run whose objective or one of whose
+// parameters is no number any more.
+var ErrDiverged = errors.New("training diverged")
+
 // Fit trains f on the images. It goes on from the last checkpoint in the folder,
 // if there is one, and refuses one of a run with other settings.
 //
 // When ctx is cancelled it saves a checkpoint and returns ctx's error, wrapped.
-// An objective or a parameter that is not a number any more is an error; no
-// checkpoint of it is saved.
+// An objective or a parameter that is not a number any more is ErrDiverged,
+// wrapped; no checkpoint of it is saved.
 func (t Classification) Fit(ctx context.Context, f *nets.Classifier, data Images) (err error) {
 	if err := t.validate(); err != nil {
 		return err
@@ -293,7 +297,7 @@ func (r *classificationRun) note(losses [][]float64, rows int) error {
 		}
 		for i, value := range row {
 			if math.IsNaN(value) || math.IsInf(value, 0) {
-				return fmt.Errorf("step %d: the objective is no number any more: %+v; lower the learning rate or the noise at the start", r.step+1, lossValues(row))
+				return fmt.Errorf("step %d: the objective is no number any more: %+v; lower the learning rate or the noise at the start: %w", r.step+1, lossValues(row), ErrDiverged)
 			}
 			r.epoch.Sums[i] += value * float64(rows)
 		}

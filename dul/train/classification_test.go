@@ -480,7 +480,7 @@ func TestDivergedRunIsNotSaved(t *testing.T) {
 		return 0.01
 	}
 	err := run.Fit(context.Background(), tinyClassifier(t, baselines.Deterministic{}, dtypes.Float32), colours(tinyImages))
-	if err == nil || !strings.Contains(err.Error(), "no numbers any more") {
+	if !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), "no numbers any more") {
 		t.Errorf("the error is %v", err)
 	}
 	folder, err := checkpoint.Open(run.Checkpoints.Folder, 1)
@@ -499,7 +499,7 @@ func TestDivergedRunIsNotSaved(t *testing.T) {
 
 	run.Checkpoints = train.Checkpoints{}
 	err = run.Fit(context.Background(), tinyClassifier(t, baselines.Deterministic{}, dtypes.Float32), colours(tinyImages))
-	if err == nil || !strings.Contains(err.Error(), "step 6: the objective is no number any more") {
+	if !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), "step 6: the objective is no number any more") {
 		t.Errorf("without checkpoints the error is %v", err)
 	}
 }

@@ -166,6 +166,9 @@ func (e *brokenError) Error() string {
 	return fmt.Sprintf("variable %s has entries that are no numbers any more, so no checkpoint is saved; lower the learning rate or the noise at the start", e.path)
 }
 
+// Unwrap returns ErrDiverged.
+func (e *brokenError) Unwrap() error { return ErrDiverged }
+
 // checkFinite says which of the store's variables has an infinite entry or one
 // that is not a number.
 func checkFinite(store *model.Store) error {
