@@ -211,19 +211,43 @@ func fillReplicas[T float32 | float64](streams []*rand.Rand, d Distribution, fla
 		part := flat[r*size : (r+1)*size]
 		switch d.kind {
 		case uniform01:
-			for i := range part {
-				part[i] = T(stream.Float64())
-			}
+			fillUniform(stream, part)
 		case dropoutMask:
-			scale := T(1 / d.keep)
-			for i := range part {
-				part[i] = 0
-				if stream.Float64() < d.keep {
-					part[i] = scale
-				}
-			}
+			fillDropoutMask(stream, part, d.keep)
 		default:
 			fillNormal(stream, part)
+		}
+	}
+}
+
+// nextBits gives draw i its random bits, the lower 32 of the result: every word
+// of the stream serves two draws, as random words are most of the cost of noise.
+// word is what it gave to the draw before.
+func nextBits(stream *rand.Rand, i int, word uint64) uint64 {
+	if i%2 == 0 {
+		return stream.Uint64()
+	}
+	return word >> 32
+}
+
+// fillUniform fills noise with draws of U[0, 1), of 24 bits each: those that
+// every float32 of that interval can tell apart.
+func fillUniform[T float32 | float64](stream *rand.Rand, noise []T) {
+	var word uint64
+	for i := range noise {
+		word = nextBits(stream, i, word)
+		noise[i] = T(uint32(word)>>8) / (1 << 24)
+	}
+}
+
+func fillDropoutMask[T float32 | float64](stream *rand.Rand, mask []T, keep float64) {
+	var word uint64
+	scale, limit := T(1/keep), uint64(keep*(1<<32))
+	for i := range mask {
+		word = nextBits(stream, i, word)
+		mask[i] = 0
+		if uint64(uint32(word)) < limit {
+			mask[i] = scale
 		}
 	}
 }

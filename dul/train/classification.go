@@ -53,6 +53,9 @@ type Classification struct {
 	// needs a few milliseconds for a step gains from 4 or 8, and takes as much
 	// longer to compile.
 	StepsPerExecution int
+	// BFloat16 lets convolutions multiply in bfloat16 (conv.UseBFloat16), on
+	// accelerators; prediction stays in the type of the parameters.
+	BFloat16 bool
 	// Progress, if not nil, hears of every execution.
 	Progress func(ClassificationProgress)
 	// Checkpoints say where and when the run is saved; the zero value never saves.

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
@@ -136,6 +137,9 @@ func (e *executions) step(root *model.Scope, pixels, labels, table, rate, t *gra
 	r, g := e.of, pixels.Graph()
 	// A graph's tally is of all its layers; this step's begins here.
 	*stochastic.TallyOf(g) = stochastic.Tally{}
+	if r.BFloat16 {
+		conv.UseBFloat16(g)
+	}
 	x := r.data.Standardization.Images(pick(pixels, table, r.Padding), r.fitted.DType)
 	labels = graph.Reshape(graph.Gather(labels, graph.SliceAxis(table, 1, graph.AxisRange(pickImage, pickImage+1))), -1)
 	s := r.fitted.Scope(root)

@@ -74,6 +74,7 @@ func (r *classificationRun) identity() ([]setting, error) {
 		{"Order", orders},
 		{"Augmentation", augmentation},
 		{"Padding", fmt.Sprint(r.Padding)},
+		{"BFloat16", fmt.Sprint(r.BFloat16)},
 	}, nil
 }
 
