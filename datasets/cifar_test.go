@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -45,7 +44,7 @@ func newTinyCIFAR() *tinyCIFAR {
 	python := cifarVersion{folder: "tiny-py", read: cifar.Ten().Pickle}
 	tiny.contents = make([][]imagefiles.File, 2)
 	for i, name := range []string{"batch_1", "batch_2", "batch_3", "test"} {
-		part := tiny.images.Take("", []int{2 * i, 2*i + 1})
+		part := tiny.images.Take([]int{2 * i, 2*i + 1})
 		var records []byte
 		for k, label := range part.Labels {
 			records = append(append(records, byte(label)), part.Image(k)...)
@@ -99,8 +98,8 @@ func (tiny *tinyCIFAR) require(t *testing.T, f *fetch.Fetcher) {
 	if train.Name != "tiny train" || test.Name != "tiny test" || train.N != 6 || test.N != 2 || !slices.Equal(test.Classes, tiny.classes) {
 		t.Errorf("%d images %q and %d images %q of classes %q", train.N, train.Name, test.N, test.Name, test.Classes)
 	}
-	requireSameImages(t, tiny.images.Take("", []int{0, 1, 2, 3, 4, 5}), train)
-	requireSameImages(t, tiny.images.Take("", []int{6, 7}), test)
+	requireSameImages(t, tiny.images.Take([]int{0, 1, 2, 3, 4, 5}), train)
+	requireSameImages(t, tiny.images.Take([]int{6, 7}), test)
 }
 
 func requireSameImages(t *testing.T, want, got *Images) {
@@ -158,7 +157,7 @@ func TestCIFARRefusesUnpackedFiles(t *testing.T) {
 				}
 				_, _, err := tiny.load(context.Background(), folderOf(t, files...))
 				var file *FileError
-				if !errors.Is(err, c.cause) || !errors.As(err, &file) {
+				if !errors.Is(err, c.cause) || !errors.As(err, &file) || file.Offset != -1 {
 					t.Fatalf("got %v, want %v", err, c.cause)
 				}
 				for _, part := range []string{"batch_3", version.folder, version.archive.URL, fetch.EnvData, "unpack it again"} {
@@ -354,9 +353,6 @@ func TestRealCIFARDamaged(t *testing.T) {
 	_, _, err := CIFAR10(context.Background(), f)
 	var file *FileError
 	if !errors.As(err, &file) || filepath.Base(file.File) != "data_batch_4.bin" || !errors.Is(err, ErrChecksum) {
-		t.Errorf("got %v", err)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

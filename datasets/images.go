@@ -46,13 +46,10 @@ func (m *Images) Image(i int) []byte {
 }
 
 // Take copies the images with the given numbers, in that order, and their labels
-// if there are any. name is that of the result; an empty one keeps the name. It
-// panics if a number is not in [0, N).
-func (m *Images) Take(name string, indices []int) *Images {
+// if there are any. The result keeps the name. It panics if a number is not in
+// [0, N).
+func (m *Images) Take(indices []int) *Images {
 	out := newImages(m.Name, m.Citation, m.Classes, len(indices))
-	if name != "" {
-		out.Name = name
-	}
 	if m.Labels == nil {
 		out.Labels = nil
 	}

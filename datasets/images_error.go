@@ -9,7 +9,8 @@ import (
 
 // FileError says which file of an image set cannot be used, why, and what to do.
 type FileError struct {
-	// File is the path, or the name inside an archive as "archive: name".
+	// File is the path, for a member of an archive that of the archive; Err
+	// names the member.
 	File string
 	// Offset is the 0-based byte at which the fault is; -1 if it is with the
 	// file as a whole. Within compressed data it counts as the message says.

@@ -35,7 +35,7 @@ func ExampleImages() {
 	const seed, epoch, batch, workers = 1, 0, 30, 2
 
 	rows, held := datasets.HoldOut(images.N, 10, seed)
-	train, heldOut := images.Take("train", rows), images.Take("held out", held)
+	train, heldOut := images.Take(rows), images.Take(held)
 	stats := datasets.FitChannelStats(train, nil)
 	augment := datasets.Augmentation{Pad: 4, Flip: true}
 	order := datasets.Order(seed, epoch, train.N)

@@ -40,7 +40,7 @@ func someImages(n int) *Images {
 
 func TestTake(t *testing.T) {
 	m := someImages(5)
-	got := m.Take("", []int{4, 0, 4})
+	got := m.Take([]int{4, 0, 4})
 	if got.N != 3 || got.Name != "some" || !slices.Equal(got.Labels, []int{0, 0, 0}) || !slices.Equal(got.Classes, m.Classes) {
 		t.Errorf("got %d images %q with labels %v", got.N, got.Name, got.Labels)
 	}
@@ -54,7 +54,7 @@ func TestTake(t *testing.T) {
 		t.Error("the images were not copied")
 	}
 	m.Labels = nil
-	if got := m.Take("none", nil); got.N != 0 || got.Labels != nil || got.Name != "none" {
+	if got := m.Take(nil); got.N != 0 || got.Labels != nil {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -62,8 +62,8 @@ func TestTake(t *testing.T) {
 func TestImagesPanics(t *testing.T) {
 	m := someImages(3)
 	for name, f := range map[string]func(){
-		"Take":                  func() { m.Take("", []int{3}) },
-		"Take of -1":            func() { m.Take("", []int{-1}) },
+		"Take":                  func() { m.Take([]int{3}) },
+		"Take of -1":            func() { m.Take([]int{-1}) },
 		"FitChannelStats":       func() { FitChannelStats(m, []int{3}) },
 		"FitChannelStats empty": func() { FitChannelStats(m, []int{}) },
 		"Normalise":             func() { ReleasedChannelStats().Normalise(make([]float32, 5), make([]byte, 5)) },

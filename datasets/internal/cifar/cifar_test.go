@@ -113,10 +113,12 @@ func TestPickleRefuses(t *testing.T) {
 		{"no dictionary", []byte("\x80\x02]."), ErrContents},
 		{"no images", imagefiles.Pickle(labels), ErrContents},
 		{"images of another size", imagefiles.Pickle(imagefiles.Entry{Key: "data", Value: imagefiles.Pixels{Columns: 2, Data: []byte("abcd")}}, labels), ErrContents},
+		{"an image too few", imagefiles.Pickle(imagefiles.Entry{Key: "data", Value: imagefiles.Pixels{Columns: ImageSize, Data: make([]byte, ImageSize)}}, labels), ErrContents},
 		{"no labels", imagefiles.Pickle(data), ErrContents},
 		{"labels of CIFAR-100", imagefiles.Pickle(data, imagefiles.Entry{Key: "fine_labels", Value: []int{1, 2}}), ErrContents},
 		{"a label too few", imagefiles.Pickle(data, imagefiles.Entry{Key: "labels", Value: []int{1}}), ErrContents},
 		{"a label out of range", imagefiles.Pickle(data, imagefiles.Entry{Key: "labels", Value: []int{1, 10}}), ErrLabel},
+		{"a label below range", bytes.Replace(imagefiles.Pickle(data, labels), []byte("K\x01K\x02e"), []byte("J\xff\xff\xff\xffK\x02e"), 1), ErrLabel},
 		{"a label that is text", imagefiles.Pickle(data, imagefiles.Entry{Key: "labels", Value: []string{"1", "2"}}), ErrLabel},
 	} {
 		if err := Ten().Pickle(c.file, make([]byte, 2*ImageSize), make([]int, 2)); !errors.Is(err, c.cause) {

@@ -141,27 +141,28 @@ type reader struct {
 	left int64 // most bytes that can follow
 }
 
-// bytes reads len(p) bytes.
-func (r *reader) bytes(p []byte) error {
-	if int64(len(p)) > r.left {
-		return parse.Errorf(r.at, "%w: %d more bytes needed, %d can follow", io.ErrUnexpectedEOF, len(p), r.left)
+// bytes reads n bytes.
+func (r *reader) bytes(n int64) ([]byte, error) {
+	if n > r.left {
+		return nil, parse.Errorf(r.at, "%w: %d more bytes needed, %d can follow", io.ErrUnexpectedEOF, n, r.left)
 	}
-	n, err := io.ReadFull(r.r, p)
+	p := make([]byte, n)
+	m, err := io.ReadFull(r.r, p)
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return parse.Errorf(r.at+int64(n), "%w", err)
+		return nil, parse.Errorf(r.at+int64(m), "%w", err)
 	}
-	r.at += int64(n)
-	r.left -= int64(n)
-	return nil
+	r.at += n
+	r.left -= n
+	return p, nil
 }
 
 // header reads the text, the version and the byte order.
 func (r *reader) header() error {
-	var h [headerSize]byte
-	if err := r.bytes(h[:]); err != nil {
+	h, err := r.bytes(headerSize)
+	if err != nil {
 		return err
 	}
 	if string(h[126:]) == "MI" {
@@ -175,16 +176,18 @@ func (r *reader) header() error {
 
 // tag reads the type and the size of an element that is not a small one.
 func (r *reader) tag() (kind uint32, n int64, err error) {
-	var tag [tagSize]byte
-	if err := r.bytes(tag[:]); err != nil {
+	tag, err := r.bytes(tagSize)
+	if err != nil {
 		return 0, 0, err
 	}
-	return binary.LittleEndian.Uint32(tag[:]), int64(binary.LittleEndian.Uint32(tag[4:])), nil
+	return binary.LittleEndian.Uint32(tag), int64(binary.LittleEndian.Uint32(tag[4:])), nil
 }
 
 // compressed reads the matrix packed in the next n bytes.
 func (r *reader) compressed(n, limit int64) (Array, error) {
-	packed := &io.LimitedReader{R: r.r, N: n}
+	// Unpacking takes no more bytes than it needs from a buffered reader, so that
+	// what is left over can be seen.
+	packed := bufio.NewReader(io.LimitReader(r.r, n))
 	z, err := zlib.NewReader(packed)
 	if err != nil {
 		return Array{}, parse.Errorf(0, "%w", err)
@@ -206,8 +209,8 @@ func (r *reader) compressed(n, limit int64) (Array, error) {
 	if m, err := io.ReadFull(z, extra[:]); m > 0 || err != io.EOF {
 		return Array{}, parse.Errorf(inner.at, "%w after the matrix", errors.Join(ErrSize, err))
 	}
-	if _, err := io.Copy(io.Discard, packed); err != nil {
-		return Array{}, parse.Errorf(inner.at, "%w", err)
+	if _, err := packed.ReadByte(); err != io.EOF {
+		return Array{}, parse.Errorf(inner.at, "%w after the packed data", errors.Join(ErrSize, err))
 	}
 	r.at += n
 	r.left -= n
@@ -281,16 +284,13 @@ func (r *reader) entries(a *Array, entries, limit int64) error {
 		return parse.Errorf(start, "%w: %d bytes for variable %q of dimensions %v", ErrSize, n, a.Name, a.Dims)
 	case n > limit:
 		return parse.Errorf(start, "%w: %d bytes, of which %d are allowed", ErrLimit, n, limit)
-	case small == nil && n > r.left:
-		return parse.Errorf(start, "%w: %d bytes where %d can follow", ErrSize, n, r.left)
 	}
 	a.stored = kind
 	if small != nil {
 		a.data = small
 		return nil
 	}
-	a.data = make([]byte, n)
-	if err := r.bytes(a.data); err != nil {
+	if a.data, err = r.bytes(n); err != nil {
 		return err
 	}
 	return r.pad(n)
@@ -310,8 +310,8 @@ func (r *reader) part(want uint32, least, most int64) ([]byte, error) {
 	if small != nil {
 		return small, nil
 	}
-	data := make([]byte, n)
-	if err := r.bytes(data); err != nil {
+	data, err := r.bytes(n)
+	if err != nil {
 		return nil, err
 	}
 	return data, r.pad(n)
@@ -321,11 +321,11 @@ func (r *reader) part(want uint32, least, most int64) ([]byte, error) {
 // packed into the tag itself; they are returned as small then.
 func (r *reader) subTag() (kind uint32, n int64, small []byte, err error) {
 	start := r.at
-	var tag [tagSize]byte
-	if err := r.bytes(tag[:]); err != nil {
+	tag, err := r.bytes(tagSize)
+	if err != nil {
 		return 0, 0, nil, err
 	}
-	kind = binary.LittleEndian.Uint32(tag[:])
+	kind = binary.LittleEndian.Uint32(tag)
 	if length := kind >> 16; length != 0 {
 		if length > 4 {
 			return 0, 0, nil, parse.Errorf(start, "%w: %d bytes packed into a tag", ErrFormat, length)
@@ -337,6 +337,6 @@ func (r *reader) subTag() (kind uint32, n int64, small []byte, err error) {
 
 // pad skips the bytes that follow n bytes of data up to a multiple of eight.
 func (r *reader) pad(n int64) error {
-	var padding [8]byte
-	return r.bytes(padding[:min(-n&7, r.left)])
+	_, err := r.bytes(min(-n&7, r.left))
+	return err
 }

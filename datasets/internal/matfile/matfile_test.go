@@ -113,6 +113,10 @@ func TestLimitIsForAllArrays(t *testing.T) {
 	if _, err := Read(bytes.NewReader(file), int64(len(file)), 14); !errors.Is(err, ErrLimit) {
 		t.Errorf("one byte beyond: %v", err)
 	}
+	file = imagefiles.MAT(z) // two entries, 16 bytes
+	if _, err := Read(bytes.NewReader(file), int64(len(file)), 15); !errors.Is(err, ErrLimit) {
+		t.Errorf("one byte beyond, in double precision: %v", err)
+	}
 }
 
 // Every byte of a compressed file matters: a changed one is an error, or the
@@ -141,22 +145,51 @@ func TestInflationIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var packed bytes.Buffer
-	z := zlib.NewWriter(&packed)
-	if _, err := z.Write(inner.Bytes()); err != nil {
+	file := append(imagefiles.MAT(), packed(t, inner.Bytes(), nil)...)
+	_, err := Read(bytes.NewReader(file), int64(len(file)), 1<<40)
+	if !errors.Is(err, ErrSize) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Nothing may follow the parts of a matrix, the matrix in a compressed element,
+// or the packed data in it.
+func TestNothingIsLeftOver(t *testing.T) {
+	plain, other := x, y
+	plain.Plain, other.Plain = true, true
+	longer := imagefiles.MAT(plain)
+	longer = append(longer, make([]byte, 8)...)
+	binary.LittleEndian.PutUint32(longer[132:], uint32(len(longer)-136))
+	matrix := imagefiles.MAT(plain)[headerSize:]
+	for name, file := range map[string][]byte{
+		"after the entries":     append(longer, imagefiles.MAT(other)[headerSize:]...),
+		"after the matrix":      append(imagefiles.MAT(), packed(t, append(slices.Clone(matrix), 0), nil)...),
+		"after the packed data": append(imagefiles.MAT(), packed(t, matrix, make([]byte, 9))...),
+	} {
+		if _, err := read(file); !errors.Is(err, ErrSize) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// packed makes a compressed element of data, with tail after the packed data.
+func packed(t *testing.T, data, tail []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z, err := zlib.NewWriterLevel(&b, zlib.NoCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := z.Write(data); err != nil {
 		t.Fatal(err)
 	}
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	file := imagefiles.MAT()
-	file = binary.LittleEndian.AppendUint32(file, miCOMPRESSED)
-	file = binary.LittleEndian.AppendUint32(file, uint32(packed.Len()))
-	file = append(file, packed.Bytes()...)
-	_, err := Read(bytes.NewReader(file), int64(len(file)), 1<<40)
-	if !errors.Is(err, ErrSize) {
-		t.Errorf("got %v", err)
-	}
+	b.Write(tail)
+	element := binary.LittleEndian.AppendUint32(nil, miCOMPRESSED)
+	element = binary.LittleEndian.AppendUint32(element, uint32(b.Len()))
+	return append(element, b.Bytes()...)
 }
 
 // FuzzRead mutates the file as it is.
@@ -176,21 +209,7 @@ func FuzzElement(f *testing.F) {
 		f.Add(imagefiles.MAT(v)[headerSize:])
 	}
 	f.Fuzz(func(t *testing.T, element []byte) {
-		var packed bytes.Buffer
-		z, err := zlib.NewWriterLevel(&packed, zlib.NoCompression)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := z.Write(element); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
-		file := imagefiles.MAT()
-		file = binary.LittleEndian.AppendUint32(file, miCOMPRESSED)
-		file = binary.LittleEndian.AppendUint32(file, uint32(packed.Len()))
-		requireConsistent(t, append(file, packed.Bytes()...))
+		requireConsistent(t, append(imagefiles.MAT(), packed(t, element, nil)...))
 	})
 }
 
