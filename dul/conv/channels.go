@@ -43,7 +43,7 @@ func MulColumn(x, column *graph.Node) *graph.Node {
 func Outer(column, row, offset *graph.Node) *graph.Node {
 	return ops.WithGradient([]*graph.Node{column, row, offset},
 		func(in []*graph.Node) *graph.Node {
-			if !onGo(row) {
+			if !ops.OnGo(row) {
 				return graph.Add(graph.Mul(in[0], in[1]), in[2])
 			}
 			left := graph.Concatenate([]*graph.Node{in[0], in[2]}, 1)
@@ -75,16 +75,11 @@ func GlobalMeans(x *graph.Node) *graph.Node {
 	return graph.MulScalar(graph.Transpose(graph.Reshape(sums, channels, batch), 0, 1), 1/float64(positions))
 }
 
-// onGo says whether x is computed by the pure Go backend. What follows has two
-// forms: a compiler fuses the plain one, while the Go backend executes it
-// operation by operation, and broadcasts and sums several times slower than it
-// multiplies matrices.
-func onGo(x *graph.Node) bool { return x.Graph().Backend().Name() == goBackend }
-
-// scaleRows multiplies each row by an entry, [n, m] * [n, 1]; on the Go backend
+// scaleRows multiplies each row by an entry, [n, m] * [n, 1]; on the Go backend,
+// which broadcasts and sums several times slower than it multiplies matrices,
 // as a batch of products of a 1 x 1 matrix and a row.
 func scaleRows(x, column *graph.Node) *graph.Node {
-	if !onGo(x) {
+	if !ops.OnGo(x) {
 		return graph.Mul(x, column)
 	}
 	n, m := x.Shape().Dim(0), x.Shape().Dim(1)
@@ -94,7 +89,7 @@ func scaleRows(x, column *graph.Node) *graph.Node {
 
 // rowDots is sum_j x_ij y_ij for each row, [n, m] and [n, m] -> [n, 1].
 func rowDots(x, y *graph.Node) *graph.Node {
-	if !onGo(x) {
+	if !ops.OnGo(x) {
 		return graph.ReduceAndKeep(graph.Mul(x, y), graph.ReduceSum, 1)
 	}
 	n := x.Shape().Dim(0)
@@ -103,7 +98,7 @@ func rowDots(x, y *graph.Node) *graph.Node {
 
 // rowSums is sum_j x_ij, [n, m] -> [n, 1].
 func rowSums(x *graph.Node) *graph.Node {
-	if !onGo(x) {
+	if !ops.OnGo(x) {
 		return graph.ReduceAndKeep(x, graph.ReduceSum, 1)
 	}
 	return ops.SumColumns(x)
@@ -118,7 +113,7 @@ type term struct{ factor, x *graph.Node }
 func affineRows(offset *graph.Node, terms ...term) *graph.Node {
 	x := terms[0].x
 	n, m := x.Shape().Dim(0), x.Shape().Dim(1)
-	if !onGo(x) {
+	if !ops.OnGo(x) {
 		sum := offset
 		for _, t := range terms {
 			sum = graph.Add(graph.Mul(t.x, t.factor), sum)

@@ -62,14 +62,11 @@ func Convolve(x, kernel *graph.Node, w Window) *graph.Node {
 	if want := x.Shape().Dim(0) * w.Size * w.Size; kernel.Rank() != 2 || kernel.Shape().Dim(1) != want {
 		panic(fmt.Errorf("conv: kernel of shape %s; want [filters, %d]", kernel.Shape(), want))
 	}
-	if x.Graph().Backend().String() == goBackend {
+	if ops.OnGo(x) {
 		return byProducts(x, kernel, w)
 	}
 	return native(x, kernel, w)
 }
-
-// goBackend is how the pure Go backend calls itself.
-const goBackend = "go"
 
 // native is the backend's own convolution. Its gradients are convolutions too:
 // dL/dx of dL/dy, spread out by the stride, with the kernel turned by 180

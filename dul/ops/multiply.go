@@ -59,7 +59,7 @@ func dot(a, b *Node, axis int) *Node {
 // releasing the registers, and a scheduling barrier on a constant is such a
 // copy, carried out between the product and whatever uses it.
 func withRegistersReleased(product *Node) *Node {
-	if !onGoBackend(product) || product.Shape().Dim(-1) <= scalarColumns {
+	if !OnGo(product) || product.Shape().Dim(-1) <= scalarColumns {
 		return product
 	}
 	block := Const(product.Graph(), make([]float32, 128))
@@ -75,8 +75,10 @@ func init() {
 	}
 }
 
-// onGoBackend says whether x is computed by the pure Go backend.
-func onGoBackend(x *Node) bool { return x.Graph().Backend().String() == "go" }
+// OnGo says whether x is computed by the pure Go backend. Compilers fuse what is
+// written plainly; the Go backend executes operation by operation, and has some
+// that are several times faster than others with the same result.
+func OnGo(x *Node) bool { return x.Graph().Backend().String() == "go" }
 
 // What the kernels of the Go backend do, and from where on a trick pays.
 const (
@@ -91,7 +93,7 @@ const (
 func columnPadding(a, b *Node) int {
 	terms, columns := a.Shape().Dim(-1), b.Shape().Dim(-1)
 	inReplica := a.Shape().Dim(-2) * terms * columns
-	if !onGoBackend(a) || columns < vectorColumns/4 || terms < worthCutting ||
+	if !OnGo(a) || columns < vectorColumns/4 || terms < worthCutting ||
 		inReplica < worthPadding || multiplications(a, columns) >= largeProduct {
 		return 0
 	}

@@ -1,0 +1,35 @@
+package linalg
+
+import (
+	"errors"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// ErrNotPositiveDefinite is wrapped by the error of a matrix that has no
+// Cholesky factor in the precision in which it was computed.
+var ErrNotPositiveDefinite = errors.New("the matrix is not positive definite")
+
+// Diagnose says on the host what is wrong with a symmetric n x n matrix,
+// row-major, whose factorisation in the graph had a pivot that is not positive:
+// its least eigenvalue and its condition number, the largest over the least
+// eigenvalue by size. The error wraps ErrNotPositiveDefinite.
+func Diagnose(matrix []float64, n int) error {
+	if n < 1 || len(matrix) != n*n {
+		return fmt.Errorf("linalg: %d entries are not a matrix of %d x %d", len(matrix), n, n)
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(mat.NewSymDense(n, matrix), false) {
+		return fmt.Errorf("%w: of %d x %d, with entries that are no numbers", ErrNotPositiveDefinite, n, n)
+	}
+	values := eigen.Values(nil) // ascending
+	least, largest, smallest := values[0], 0.0, values[n-1]
+	for _, v := range values {
+		largest, smallest = max(largest, abs(v)), min(smallest, abs(v))
+	}
+	return fmt.Errorf("%w: of %d x %d, with eigenvalues from %.3g to %.3g and condition number %.3g; add more to its diagonal, or compute in double precision",
+		ErrNotPositiveDefinite, n, n, least, values[n-1], largest/smallest)
+}
+
+func abs(x float64) float64 { return max(x, -x) }
