@@ -33,7 +33,7 @@ var ErrBackend = errors.New("no compute backend")
 // backend or fails with an error that names the value. Otherwise it tries, in
 // this order, the XLA plugins found on this machine (CUDA before CPU) and the
 // pure Go backend as [GoSequential]. XLA plugins are used only if they are
-// already installed.
+// already installed. ONNX Runtime is used only where GOMLX_BACKEND asks for it.
 //
 // Errors wrap [ErrBackend].
 func Open() (compute.Backend, string, error) {
@@ -63,6 +63,10 @@ func requested() string { return strings.TrimSpace(os.Getenv(ConfigVariable)) }
 // openRequested opens exactly the backend of the configuration, or fails.
 func openRequested(config string) (compute.Backend, string, error) {
 	backend, err := try(config)
+	if name, _, _ := strings.Cut(config, ":"); err != nil && name == "onnx" && !onnxCompiledIn {
+		err = errors.New("this program was built without ONNX Runtime; run ./environment/setup --onnx, " +
+			"or build with the tag onnx and cgo, on Linux on amd64")
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %s=%q does not work: %w (compiled in: %s; unset %s to let the program choose, or set %s=%s)",
 			ErrBackend, ConfigVariable, config, err, strings.Join(compiledIn(), ", "),

@@ -9,6 +9,14 @@
 //
 // [Describe] returns the same facts as fields, for result lines.
 //
+// ONNX Runtime 1.26 is one more backend for processors, and an independent check
+// of the others: results agree with those of the pure Go backend to rounding. It
+// is an option for Linux on amd64: GOMLX_BACKEND=onnx, in a program built with
+// the tag onnx and cgo, where its library is installed; ./environment/setup
+// --onnx sees to both. It is not chosen by itself: on two cores a training step
+// of a small network takes it about twice as long as the pure Go backend. It has
+// no convolutions in double precision.
+//
 // The build tag noxla (or CGO_ENABLED=0) leaves XLA out, which makes programs
 // link several times faster.
 package environment

@@ -29,6 +29,10 @@ func Describe(backend compute.Backend) Info {
 		info.Backend, info.Device = config, device
 		return info
 	}
+	if config, device, ok := describeONNX(backend); ok {
+		info.Backend, info.Device = config, device
+		return info
+	}
 	info.Backend, info.Device = GoSequential, processor()
 	// The Go backend does not tell its options, but they have only one source.
 	if config := requested(); config != "" {
@@ -97,6 +101,9 @@ func compiledIn() []string {
 	names := []string{gobackend.BackendName}
 	if xlaCompiledIn {
 		names = append(names, "xla")
+	}
+	if onnxCompiledIn {
+		names = append(names, "onnx")
 	}
 	return names
 }

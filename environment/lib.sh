@@ -2,9 +2,9 @@
 # What the commands of this folder share. Sourced, not run.
 #
 # Everything installed stays in the folder .env of the checkout: Python packages
-# in .env/venv, Go tools in .env/bin, the notebook kernel in .env/jupyter. Go's
-# own module and build caches are where Go keeps them. Removing .env undoes the
-# set-up.
+# in .env/venv, Go tools in .env/bin, the notebook kernel in .env/jupyter, ONNX
+# Runtime in .env/onnx. Go's own module and build caches are where Go keeps them.
+# Removing .env undoes the set-up.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 state="$root/.env"
@@ -121,10 +121,18 @@ with_xla() {
   return 1
 }
 
+# with_onnx: whether programs are to contain ONNX Runtime, which needs a C
+# compiler: where setup --onnx has installed its library.
+with_onnx() {
+  [[ -f "$state/onnx/libonnxruntime.so" ]]
+}
+
+# check_c_compiler NAME WITHOUT: fails where there is none for NAME; WITHOUT says
+# how to do without it.
 check_c_compiler() {
   local compiler=${CC:-$(go env CC)}
   command -v "${compiler%% *}" >/dev/null ||
-    fail "XLA needs a C compiler, and \"$compiler\" is not there. Install one (Debian, Ubuntu: sudo apt install build-essential), or set DENSITYUNCERTAINTY_XLA=0 to do without XLA."
+    fail "$1 needs a C compiler, and \"$compiler\" is not there. Install one (Debian, Ubuntu: sudo apt install build-essential), or $2 to do without $1."
 }
 
 # enter: the variables that programs of this environment run with.
@@ -138,11 +146,18 @@ enter() {
   export GOEXPERIMENT=${GOEXPERIMENT:-simd}
   # A workspace file above the checkout, or a module mode of the user's own,
   # would replace the versions that go.mod pins.
-  local flag flags=()
+  local flag flags=() tags=()
   for flag in $(go env GOFLAGS); do
     [[ $flag == -mod=* || $flag == -tags=* || $flag == -ldflags=* ]] || flags+=("$flag")
   done
-  with_xla || flags+=(-tags=noxla)
+  with_xla || tags+=(noxla)
+  if with_onnx; then
+    tags+=(onnx)
+    export ONNXRUNTIME_SHARED_LIBRARY_PATH=${ONNXRUNTIME_SHARED_LIBRARY_PATH:-$state/onnx/libonnxruntime.so}
+  fi
+  if ((${#tags[@]} > 0)); then
+    flags+=("-tags=$(IFS=, && echo "${tags[*]}")")
+  fi
   # Without debug information a notebook cell links in a fifth of the time.
   flags+=(-ldflags=-w)
   export GOFLAGS="${flags[*]}"
@@ -166,6 +181,38 @@ install_python() {
   "$python" -m venv "$state/venv"
   "$state/venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
     --require-hashes --only-binary :all: -r "$root/environment/requirements.txt"
+}
+
+# set_up_onnx takes the library out of the package, which holds far more.
+set_up_onnx() {
+  local key
+  check_c_compiler 'ONNX Runtime' "remove $state/onnx"
+  key=$(fingerprint "$(<"$root/environment/requirements-onnx.txt")")
+  if up_to_date onnx "$key" && with_onnx; then return; fi
+  [[ $(uname -sm) == 'Linux x86_64' ]] || fail "ONNX Runtime can be used here on Linux on x86_64 only, and this is $(uname -sm)."
+  unstamp onnx
+  step "ONNX Runtime" install_onnx
+  stamp onnx "$key"
+}
+
+install_onnx() {
+  rm -rf "$state/onnx" "$state/onnx.part"
+  "$state/venv/bin/python" -m pip download --disable-pip-version-check --no-input --progress-bar off \
+    --require-hashes --no-deps --only-binary :all: --dest "$state/onnx.part" \
+    --implementation cp --python-version 3.12 --abi cp312 --platform manylinux_2_28_x86_64 \
+    -r "$root/environment/requirements-onnx.txt" || return
+  "$state/venv/bin/python" - "$state/onnx.part" <<'PYTHON' || return
+import pathlib, sys, zipfile
+
+folder = pathlib.Path(sys.argv[1])
+[package] = folder.glob("*.whl")
+with zipfile.ZipFile(package) as archive:
+    for member, name in [("capi/libonnxruntime.so.1.26.0", "libonnxruntime.so"),
+                         ("LICENSE", "LICENSE"), ("ThirdPartyNotices.txt", "ThirdPartyNotices.txt")]:
+        (folder / name).write_bytes(archive.read("onnxruntime/" + member))
+package.unlink()
+PYTHON
+  mv "$state/onnx.part" "$state/onnx"
 }
 
 set_up_modules() {
@@ -218,14 +265,15 @@ json.dump({
     "env": {
         "PATH": f"{state}/bin:{state}/venv/bin:" + "${PATH}",
         "GOFLAGS": os.environ["GOFLAGS"],
-        "GOEXPERIMENT": os.environ["GOEXPERIMENT"],
+        **{name: os.environ[name] for name in ("GOEXPERIMENT", "ONNXRUNTIME_SHARED_LIBRARY_PATH") if name in os.environ},
     },
 }, sys.stdout, indent=1)
 PYTHON
   mv "$folder/kernel.json.part" "$folder/kernel.json"
 }
 
-# set_up makes everything that is missing or out of date, and enters.
+# set_up [--onnx]: makes everything that is missing or out of date, with --onnx
+# ONNX Runtime too, and enters.
 set_up() {
   check_go
   check_python
@@ -237,10 +285,11 @@ set_up() {
     flock 9
   fi
   set_up_python
+  if [[ ${1:-} == --onnx ]] || with_onnx; then set_up_onnx; fi
   # The tools are built with the project's settings, so that both share what
   # they have compiled of the standard library.
   enter
-  if with_xla; then check_c_compiler; fi
+  if with_xla; then check_c_compiler XLA "set DENSITYUNCERTAINTY_XLA=0"; fi
   set_up_tools
   set_up_modules
   register_kernel

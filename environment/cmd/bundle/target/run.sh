@@ -1,0 +1,219 @@
+#!/bin/sh
+# Runs the experiments with what lies in this folder.
+set -eu
+
+help() {
+  cat <<'HELP'
+Usage: ./run.sh [--device N] [--download] COMMAND [ARGUMENT]...
+
+Calls the program "reproduce" of this bundle, with an NVIDIA GPU where there is
+one, otherwise on the processor. Commands are described by "./run.sh help":
+
+  ./run.sh list                        what there is, and what is done
+  ./run.sh run SET [--scale quick]     run what is missing; again to go on
+  ./run.sh table all                   tables from the results
+
+  --device N   the GPU to use, 0 for the first. Several can work at once on
+               one set: start ./run.sh once for each.
+  --download   if no plugin for XLA is installed, download one first, into this
+               folder: for a GPU some gigabytes. Needs the network.
+  --help       this text
+
+Results are written to the folder results here, unless --store names another.
+Ctrl-C, or kill, stops; the same command goes on.
+
+Variables:
+  GOMLX_BACKEND          where to compute, as go:ops_sequential, xla:cuda or
+                         xla:/path/to/plugin.so. Without it: the CUDA plugin of a
+                         Python environment with JAX (the active one, that of
+                         python3, or the system's), one that is installed, or
+                         the processor.
+  DENSITYUNCERTAINTY_DATA  the folder of data, if not that of this bundle
+HELP
+}
+
+fail() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+usage_error() {
+  printf 'error: %s\nSee ./run.sh --help\n' "$*" >&2
+  exit 2
+}
+
+say() {
+  printf 'run.sh: %s\n' "$*" >&2
+}
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+download=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --device)
+      [ $# -gt 1 ] || usage_error '--device needs a number'
+      device=$2
+      shift
+      ;;
+    --device=*) device=${1#--device=} ;;
+    --download) download=yes ;;
+    -h | --help)
+      help
+      exit
+      ;;
+    -*) usage_error "unknown argument \"$1\"" ;;
+    *) break ;;
+  esac
+  shift
+done
+[ $# -gt 0 ] || usage_error 'no command'
+if [ -n "${device+given}" ]; then
+  case $device in
+    '' | *[!0-9]*) usage_error "--device: \"$device\" is not a number" ;;
+  esac
+  export CUDA_VISIBLE_DEVICES="$device"
+fi
+
+has_gpu() {
+  [ -e /dev/nvidiactl ] || [ -e /dev/dxg ] || nvidia-smi -L >/dev/null 2>&1
+}
+
+# sites: the folders of packages of the Python environments here, the active one
+# first.
+sites() {
+  for environment in "${VIRTUAL_ENV:-}" "${CONDA_PREFIX:-}"; do
+    [ -z "$environment" ] || printf '%s\n' "$environment"/lib/python3*/site-packages
+  done
+  for interpreter in python3 python; do
+    "$interpreter" -c 'import sys
+for folder in sys.path:
+    if folder.endswith("-packages"):
+        print(folder)' 2>/dev/null || true
+  done
+  for folder in ${HOME:+"$HOME"/.local/lib/python3*/site-packages} /usr/local/lib/python3*/dist-packages \
+    /usr/local/lib/python3*/site-packages /usr/lib/python3/dist-packages /opt/conda/lib/python3*/site-packages; do
+    printf '%s\n' "$folder"
+  done
+}
+
+# find_plugin: the path of the CUDA plugin in the first environment that has one.
+find_plugin() {
+  sites | while IFS= read -r site; do
+    for plugin in "$site/jax_plugins/xla_cuda13/xla_cuda_plugin.so" "$site/jax_plugins/xla_cuda12/xla_cuda_plugin.so"; do
+      if [ -f "$plugin" ]; then
+        printf '%s\n' "$plugin"
+        return
+      fi
+    done
+  done
+}
+
+# use_plugin PLUGIN: compute with it, and with CUDA's libraries beside it.
+use_plugin() {
+  libraries=
+  for folder in "${1%/jax_plugins/*}"/nvidia/*/lib; do
+    [ ! -d "$folder" ] || libraries=$libraries${libraries:+:}$folder
+  done
+  export GOMLX_BACKEND="xla:$1"
+  export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+${libraries:+:}$LD_LIBRARY_PATH}"
+  say "CUDA plugin $1"
+}
+
+# installed_plugin: whether a plugin of XLA's own is where the program looks.
+installed_plugin() {
+  search=$PJRT_PLUGIN_LIBRARY_PATH:
+  while [ -n "$search" ]; do
+    for plugin in "${search%%:*}"/pjrt_c_api_*_plugin.so; do
+      [ ! -f "$plugin" ] || return 0
+    done
+    search=${search#*:}
+  done
+  return 1
+}
+
+# download_plugin: CUDA 13 needs a driver of version 580.
+download_plugin() {
+  kind=cpu
+  if has_gpu; then
+    kind=cuda12
+    driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1)
+    case ${driver%%.*} in
+      '' | *[!0-9]*) ;;
+      *) [ "${driver%%.*}" -lt 580 ] || kind=cuda13 ;;
+    esac
+  fi
+  say "downloading the plugin $kind into $here/plugin"
+  rm -rf -- "$here/plugin"
+  # The installer keeps small files in the home folder, or that of temporaries.
+  HOME=${HOME:-${TMPDIR:-/tmp}} "$here/bin/xlaplugin" "$kind" "$here/plugin" ||
+    fail 'the plugin could not be downloaded; without --download it goes without'
+  : >"$here/plugin/complete"
+}
+
+# What the program looks through for plugins, the bundle's own first.
+plugins=${PJRT_PLUGIN_LIBRARY_PATH:-/usr/local/lib/go-xla:/usr/local/lib/go-xla/nvidia${HOME:+:$HOME/.local/lib/go-xla:$HOME/.local/lib/go-xla/nvidia}}
+use_own_plugins() {
+  export PJRT_PLUGIN_LIBRARY_PATH="$plugins"
+  if [ -f "$here/plugin/complete" ]; then
+    PJRT_PLUGIN_LIBRARY_PATH=$here/plugin:$here/plugin/nvidia:$plugins
+  fi
+}
+use_own_plugins
+
+plugin=
+if [ -z "${GOMLX_BACKEND:-}" ]; then
+  if has_gpu; then plugin=$(find_plugin); fi
+  if [ -n "$plugin" ]; then
+    use_plugin "$plugin"
+  elif ! installed_plugin; then
+    if [ -n "$download" ]; then
+      download_plugin
+      use_own_plugins
+    elif has_gpu; then
+      say 'there is an NVIDIA GPU, but no CUDA plugin was found: computing on the processor. Install JAX with CUDA, or try --download.'
+    else
+      say 'no NVIDIA GPU: computing on the processor.'
+    fi
+  fi
+fi
+
+# The program with XLA needs the C library that it was built with, or a newer one.
+program=$here/bin/reproduce-xla
+if ! complaint=$("$program" help 2>&1 >/dev/null); then
+  reason="the program with XLA does not start here; it needs glibc $(cat "$here/glibc") or newer"
+  if command -v getconf >/dev/null && version=$(getconf GNU_LIBC_VERSION 2>/dev/null); then
+    reason="$reason, and this is $version"
+  fi
+  reason="$reason ($(printf '%s' "$complaint" | tail -n 1))"
+  case ${GOMLX_BACKEND:-} in
+    '' | go*) ;;
+    "xla:$plugin")
+      unset GOMLX_BACKEND
+      ;;
+    *) fail "$reason, and GOMLX_BACKEND=$GOMLX_BACKEND asks for it" ;;
+  esac
+  say "$reason: computing on the processor."
+  program=$here/bin/reproduce-go
+fi
+
+export DENSITYUNCERTAINTY_DATA="${DENSITYUNCERTAINTY_DATA:-$here/data}"
+export DENSITYUNCERTAINTY_CACHE="${DENSITYUNCERTAINTY_CACHE:-$here/cache}"
+export DENSITYUNCERTAINTY_VERSION="${DENSITYUNCERTAINTY_VERSION:-$(cat "$here/version")}"
+
+names_store() {
+  for argument; do
+    case $argument in
+      -store | --store | -store=* | --store=*) return 0 ;;
+    esac
+  done
+  return 1
+}
+case $1 in
+  list | run | table | figure | fill)
+    if ! names_store "$@"; then
+      mkdir -p -- "$here/results"
+      set -- "$@" --store "$here/results"
+    fi
+    ;;
+esac
+exec "$program" "$@"
