@@ -6,7 +6,7 @@ import "slices"
 type Set struct {
 	Name        string
 	Doc         string       // one line
-	Experiments []Experiment // both scales; see At
+	Experiments []Experiment // of all its scales; see At
 }
 
 // At returns the set's experiments of one scale, in catalogue order.
@@ -19,6 +19,7 @@ type Filter struct {
 	Methods  []string
 	Datasets []string
 	Splits   []int
+	Seeds    []uint64
 	Fidelity string
 	Scale    string
 }
@@ -30,6 +31,7 @@ func (f Filter) Apply(all []Experiment) []Experiment {
 		if (len(f.Methods) == 0 || slices.Contains(f.Methods, e.Method)) &&
 			(len(f.Datasets) == 0 || slices.Contains(f.Datasets, e.Dataset)) &&
 			(len(f.Splits) == 0 || slices.Contains(f.Splits, e.Split)) &&
+			(len(f.Seeds) == 0 || slices.Contains(f.Seeds, e.Seed)) &&
 			(f.Fidelity == "" || f.Fidelity == e.Fidelity) &&
 			(f.Scale == "" || f.Scale == e.Scale) {
 			kept = append(kept, e)
@@ -67,8 +69,11 @@ const (
 	quickSplits               = 2
 )
 
-// Sets is the catalogue of everything that can be reproduced.
-func Sets() []Set {
+// Sets is the catalogue of everything that can be reproduced. An experiment that two tables need is in
+// the sets of both.
+func Sets() []Set { return slices.Concat(regressionSets(), imageSets()) }
+
+func regressionSets() []Set {
 	return []Set{
 		{
 			Name:        "figure1",

@@ -17,8 +17,9 @@ import (
 
 // The studies.
 const (
-	Toy = "toy" // one-dimensional regression, paper Figure 1
-	UCI = "uci" // UCI regression benchmarks, the paper's appendix
+	Toy    = "toy"    // one-dimensional regression, paper Figure 1
+	UCI    = "uci"    // UCI regression benchmarks, the paper's appendix
+	Images = "images" // classification of CIFAR and out-of-distribution detection, the paper's section 4
 )
 
 // The methods, by the names that the command line, the store and the tables share.
@@ -42,12 +43,27 @@ const (
 const (
 	Full  = "full"  // the setting that is compared with the paper
 	Quick = "quick" // a small one that shows the pipeline at work, never compared with the paper
+	Small = "small" // images only: a real run on part of the data, for fewer epochs or with other options, shown with these, never compared with the paper
+	Grid  = "grid"  // images only: a choice of hyperparameters, measured on held-out training images
 )
 
 // The ways to split a data set into training and test part.
 const (
 	GalSplits    = "gal"    // those published with Gal and Ghahramani (2016); for Year the one that its donors fixed
 	RandomSplits = "random" // seeded random 90/10 splits, as in the authors' code
+)
+
+// The networks of the image study.
+const (
+	ResNet14 = "resnet14" // the paper's text: [2,2,2] blocks
+	ResNet20 = "resnet20" // what the released code calls ResNet-14: [3,3,3] blocks
+	WRN28x10 = "wrn28x10" // Wide ResNet, 28 layers, 10 times as wide
+)
+
+// The data sets of the image study.
+const (
+	CIFAR10  = "cifar10"
+	CIFAR100 = "cifar100"
 )
 
 // ToyCubic names the toy data set: y = x^3 + noise with a gap in the inputs.
@@ -61,23 +77,38 @@ const (
 
 // Experiment is one run: one model trained once on one split with one seed.
 type Experiment struct {
-	Study    string            `json:"study"`             // Toy or UCI
+	Study    string            `json:"study"`             // Toy, UCI or Images
 	Method   string            `json:"method"`            // one of Methods
-	Dataset  string            `json:"dataset"`           // ToyCubic or one of Datasets
-	Splits   string            `json:"splits"`            // GalSplits or RandomSplits; "" for the toy
-	Split    int               `json:"split"`             // 0-based; 0 for the toy
+	Dataset  string            `json:"dataset"`           // ToyCubic, one of Datasets or of ImageDatasets
+	Splits   string            `json:"splits"`            // GalSplits or RandomSplits; "" for the toy and images
+	Split    int               `json:"split"`             // 0-based; 0 for the toy and images
 	Seed     uint64            `json:"seed"`              // every random choice comes from it; off the pure Go backend noise also depends on what shares the batch
 	Epochs   int               `json:"epochs"`            // passes over the training part; gradient steps for the toy
 	Samples  int               `json:"samples"`           // Monte Carlo samples at prediction
 	Fidelity string            `json:"fidelity"`          // Paper or Released
-	Scale    string            `json:"scale"`             // Full or Quick
+	Scale    string            `json:"scale"`             // Full or Quick; for images also Small or Grid
 	Options  map[string]string `json:"options,omitempty"` // departures from the fidelity's defaults; nil and empty are the same
+
+	// The rest is for images. A field that is empty is not part of the identity.
+	Network string `json:"network,omitempty"`  // one of Networks
+	TrainN  int    `json:"train_n,omitempty"`  // images to train on; 0 means all that are not held out
+	TestN   int    `json:"test_n,omitempty"`   // images of the test set, and of each set out of distribution; 0 means all
+	HeldOut int    `json:"held_out,omitempty"` // training images kept out of training: the reference of the energy statistic, or what a Grid run is measured on
 }
 
 // Methods lists every method in the order of the paper's tables.
 func Methods() []string {
 	return []string{Deterministic, MFVI, MCDropout, VDropout, Rank1, Density, DensityRank1Mix}
 }
+
+// Networks lists the networks of the image study.
+func Networks() []string { return []string{ResNet14, ResNet20, WRN28x10} }
+
+// ImageDatasets lists the data sets that image classifiers are trained on.
+func ImageDatasets() []string { return []string{CIFAR10, CIFAR100} }
+
+// Scales lists the scales.
+func Scales() []string { return []string{Full, Quick, Small, Grid} }
 
 // ID is the experiment's identity: the first 16 hexadecimal digits of the SHA-256 of its canonical
 // JSON (fields in the order of the struct, option names sorted). Any change of any field changes it.
@@ -106,6 +137,12 @@ func (e Experiment) String() string {
 	if e.Splits != "" {
 		s += fmt.Sprintf(" %s split %d", e.Splits, e.Split)
 	}
+	if e.Study == Images {
+		s += fmt.Sprintf(" with %s, %d epochs", e.Network, e.Epochs)
+	}
+	if e.TrainN > 0 {
+		s += fmt.Sprintf(" of %d images", e.TrainN)
+	}
 	return s + fmt.Sprintf(" seed %d (%s, %s)", e.Seed, e.Fidelity, e.Scale)
 }
 
@@ -130,19 +167,39 @@ func (e Experiment) Validate() error {
 		}
 		return fmt.Errorf("experiment: %s is %d, want at least %d", field, value, least)
 	}
+	exactly := func(field string, value, want int) error {
+		if value == want {
+			return nil
+		}
+		return fmt.Errorf("experiment: %s is %d, want %d for study %s and scale %s", field, value, want, e.Study, e.Scale)
+	}
 	checks := []error{
-		oneOf("study", e.Study, Toy, UCI),
+		oneOf("study", e.Study, Toy, UCI, Images),
 		oneOf("method", e.Method, Methods()...),
 		atLeast("split", e.Split, 0),
 		atLeast("epochs", e.Epochs, 1),
 		atLeast("samples", e.Samples, 1),
 		oneOf("fidelity", e.Fidelity, Paper, Released),
-		oneOf("scale", e.Scale, Full, Quick),
 	}
-	if e.Study == Toy {
+	if e.Study != Images {
+		checks = append(checks, oneOf("scale", e.Scale, Full, Quick), oneOf("network", e.Network, ""),
+			exactly("train_n", e.TrainN, 0), exactly("test_n", e.TestN, 0), exactly("held_out", e.HeldOut, 0))
+	}
+	switch e.Study {
+	case Toy:
 		checks = append(checks, oneOf("dataset", e.Dataset, ToyCubic), oneOf("splits", e.Splits, ""))
-	} else {
+	case UCI:
 		checks = append(checks, oneOf("dataset", e.Dataset, Datasets()...), oneOf("splits", e.Splits, GalSplits, RandomSplits))
+	case Images:
+		checks = append(checks, oneOf("dataset", e.Dataset, ImageDatasets()...), oneOf("splits", e.Splits, ""), exactly("split", e.Split, 0),
+			oneOf("network", e.Network, Networks()...), oneOf("scale", e.Scale, Scales()...),
+			atLeast("train_n", e.TrainN, 0), atLeast("test_n", e.TestN, 0), atLeast("held_out", e.HeldOut, 0))
+		switch e.Scale {
+		case Full: // a part of the data would be compared with the paper
+			checks = append(checks, exactly("train_n", e.TrainN, 0), exactly("test_n", e.TestN, 0))
+		case Grid:
+			checks = append(checks, atLeast("held_out", e.HeldOut, 1))
+		}
 	}
 	for _, err := range checks {
 		if err != nil {

@@ -19,6 +19,21 @@ func TestIDIsPinned(t *testing.T) {
 	}
 }
 
+// image is an experiment of the image study.
+func image() Experiment {
+	return Experiment{Study: Images, Method: DensityRank1Mix, Dataset: CIFAR10, Seed: 1, Epochs: 5, Samples: 25, Fidelity: Paper, Scale: Small,
+		Options: fraction("0.1"), Network: ResNet14, TrainN: 5000, TestN: 1000, HeldOut: 500}
+}
+
+func TestImageIDIsPinned(t *testing.T) {
+	if got, want := image().ID(), "f7bdeba6b39e148d"; got != want {
+		t.Errorf("ID = %s, want %s: a change of the identity orphans every committed result", got, want)
+	}
+	if got, want := image().String(), "images density-rank1mix mixture_fraction=0.1 on cifar10 with resnet14, 5 epochs of 5000 images seed 1 (paper, small)"; got != want {
+		t.Errorf("String = %q, want %q", got, want)
+	}
+}
+
 func TestIDDependsOnEveryField(t *testing.T) {
 	seen := map[string]string{example().ID(): "unchanged"}
 	for name, change := range map[string]func(*Experiment){
@@ -34,6 +49,10 @@ func TestIDDependsOnEveryField(t *testing.T) {
 		"scale":    func(e *Experiment) { e.Scale = Quick },
 		"option":   func(e *Experiment) { e.Options = map[string]string{OptionClip: "true"} },
 		"option 2": func(e *Experiment) { e.Options = map[string]string{OptionClip: "false"} },
+		"network":  func(e *Experiment) { e.Network = ResNet14 },
+		"train_n":  func(e *Experiment) { e.TrainN = 1 },
+		"test_n":   func(e *Experiment) { e.TestN = 1 },
+		"held_out": func(e *Experiment) { e.HeldOut = 1 },
 	} {
 		e := example()
 		change(&e)
@@ -77,7 +96,11 @@ func TestValidate(t *testing.T) {
 		"epochs":   func(e *Experiment) { e.Epochs = 0 },
 		"samples":  func(e *Experiment) { e.Samples = 0 },
 		"fidelity": func(e *Experiment) { e.Fidelity = "" },
-		"scale":    func(e *Experiment) { e.Scale = "medium" },
+		"scale":    func(e *Experiment) { e.Scale = Small },
+		"network":  func(e *Experiment) { e.Network = ResNet14 },
+		"train_n":  func(e *Experiment) { e.TrainN = 10 },
+		"test_n":   func(e *Experiment) { e.TestN = 10 },
+		"held_out": func(e *Experiment) { e.HeldOut = 10 },
 	} {
 		e := example()
 		change(&e)
@@ -87,11 +110,44 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+func TestValidateImages(t *testing.T) {
+	if err := image().Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		want   string
+		change func(*Experiment)
+	}{
+		"another study's data":       {"dataset is", func(e *Experiment) { e.Dataset = "boston" }},
+		"no network":                 {"network is", func(e *Experiment) { e.Network = "" }},
+		"a split":                    {"split is", func(e *Experiment) { e.Split = 1 }},
+		"splits":                     {"splits is", func(e *Experiment) { e.Splits = GalSplits }},
+		"a negative subset":          {"train_n is", func(e *Experiment) { e.TrainN = -1 }},
+		"a subset at full scale":     {"train_n is", func(e *Experiment) { e.Scale = Full }},
+		"part of the test set":       {"test_n is", func(e *Experiment) { e.Scale, e.TrainN = Full, 0 }},
+		"a grid without a held-out":  {"held_out is", func(e *Experiment) { e.Scale, e.HeldOut = Grid, 0 }},
+		"a negative number held out": {"held_out is", func(e *Experiment) { e.HeldOut = -1 }},
+	} {
+		e := image()
+		c.change(&e)
+		if err := e.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want an error with %q", name, err, c.want)
+		}
+	}
+}
+
 func TestCatalogue(t *testing.T) {
-	wantFull := map[string]int{"figure1": 6 * 3, "uci": 5 * (8*20 + 5), "uci-year": 5, "uci-released": 2 * 6 * 20}
-	wantQuick := map[string]int{"figure1": 6 * 3, "uci": 5 * 3 * 2, "uci-year": 0, "uci-released": 2 * 3 * 2}
-	seen := map[string]bool{}
+	wantFull := map[string]int{"figure1": 6 * 3, "uci": 5 * (8*20 + 5), "uci-year": 5, "uci-released": 2 * 6 * 20,
+		"cifar10-resnet14": 15, "cifar100-resnet14": 15, "cifar10-wrn": 18, "cifar100-wrn": 18, "rank1-ablation": 18,
+		"ood-svhn": 2*15 + 2*3, "cifar-released": 30}
+	wantQuick := map[string]int{"figure1": 6 * 3, "uci": 5 * 3 * 2, "uci-year": 0, "uci-released": 2 * 3 * 2,
+		"cifar10-resnet14": 5, "cifar100-resnet14": 5, "ood-svhn": 10}
+	wantOther := map[string]int{"cifar-small": 2 * 7 * 3, "grid": 12}
 	for _, s := range Sets() {
+		seen := map[string]bool{}
+		if got := len(s.Experiments) - len(s.At(Full)) - len(s.At(Quick)); got != wantOther[s.Name] {
+			t.Errorf("%s has %d experiments of other scales, want %d", s.Name, got, wantOther[s.Name])
+		}
 		if got := len(s.At(Full)); got != wantFull[s.Name] {
 			t.Errorf("%s has %d full experiments, want %d", s.Name, got, wantFull[s.Name])
 		}
@@ -132,4 +188,38 @@ func ExampleExperiment_String() {
 		Scale: Full, Options: map[string]string{OptionClip: "true"}}
 	fmt.Println(e)
 	// Output: toy density clip=true on toy-cubic seed 1 (paper, full)
+}
+
+// The tables find the runs that they share by their identity.
+func TestSetsShareExperiments(t *testing.T) {
+	ids := func(name string, f Filter) map[string]bool {
+		set, ok := SetByName(name)
+		if !ok {
+			t.Fatalf("no set %s", name)
+		}
+		found := map[string]bool{}
+		for _, e := range f.Apply(set.Experiments) {
+			found[e.ID()] = true
+		}
+		return found
+	}
+	full := Filter{Scale: Full}
+	for name, c := range map[string]struct {
+		part, whole map[string]bool
+		common      int
+	}{
+		"the ablation's 1.25 % and full rank": {ids("rank1-ablation", full), ids("cifar10-wrn", full), 6},
+		"OOD and CIFAR-10":                    {ids("ood-svhn", full), ids("cifar10-resnet14", full), 15},
+		"OOD and CIFAR-100":                   {ids("ood-svhn", full), ids("cifar100-resnet14", full), 15},
+	} {
+		common := 0
+		for id := range c.part {
+			if c.whole[id] {
+				common++
+			}
+		}
+		if common != c.common {
+			t.Errorf("%s have %d experiments in common, want %d", name, common, c.common)
+		}
+	}
 }

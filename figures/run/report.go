@@ -150,9 +150,40 @@ const toyExamples = 100
 func cost(batch []experiment.Experiment) float64 {
 	total := 0.0
 	for _, e := range batch {
+		if e.Study == experiment.Images {
+			total += imageCost(e)
+			continue
+		}
 		total += examples(e.Dataset) * float64(e.Epochs)
 	}
 	return total
+}
+
+// The sizes of the CIFAR sets.
+const cifarTrain, cifarTest = 50000, 10000
+
+// imageCost is an image experiment's effort in training images of a plain ResNet-14, each of which
+// takes as long as three to predict. How much longer other networks take is the ratio of their
+// floating-point operations.
+func imageCost(e experiment.Experiment) float64 {
+	training, test := float64(cifarTrain-e.HeldOut), float64(cifarTest)
+	if e.TrainN > 0 {
+		training = float64(e.TrainN)
+	}
+	if e.TestN > 0 {
+		test = float64(e.TestN)
+	}
+	seen := training*float64(e.Epochs) + float64(e.Samples)*(2*test+float64(e.HeldOut))/3
+	switch e.Network {
+	case experiment.ResNet20:
+		seen *= 1.5
+	case experiment.WRN28x10:
+		seen *= 200
+	}
+	if e.Method == experiment.Density {
+		seen *= 1.7
+	}
+	return seen
 }
 
 // examples is the size of a data set.

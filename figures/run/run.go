@@ -37,14 +37,15 @@ func Missing(wanted []experiment.Experiment, lines []results.Result) []experimen
 }
 
 // Batches groups experiments that differ in split and seed only, at most size of them in a batch;
-// a size of 0 or less sets no limit. Batches come in the order of their first experiments.
+// a size of 0 or less sets no limit. An image experiment takes long, and is a batch of its own.
+// Batches come in the order of their first experiments.
 func Batches(experiments []experiment.Experiment, size int) [][]experiment.Experiment {
 	var batches [][]experiment.Experiment
 	current := make(map[string]int) // the group's batch that still has room
 	for _, e := range experiments {
 		group := e.Group()
 		i, ok := current[group]
-		if !ok || size > 0 && len(batches[i]) == size {
+		if !ok || e.Study == experiment.Images || size > 0 && len(batches[i]) == size {
 			i = len(batches)
 			batches = append(batches, nil)
 			current[group] = i

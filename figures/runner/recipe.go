@@ -3,6 +3,7 @@ package runner
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,62 +47,109 @@ type Recipe struct {
 // A Difference is one named option of an experiment.
 type Difference struct {
 	Name            string // of the option
-	Paper, Released string // its values in the two fidelities, for UCI
+	Paper, Released string // its values in the two fidelities
 	Doc             string
-	set             func(*Recipe, string) error
 }
 
-// Differences lists every option: the places where the paper's text and the
-// released code disagree on the regression half. An experiment of either
-// fidelity may set any of them, one at a time or several.
-func Differences() []Difference {
-	flag := func(field func(*Recipe) *bool, yes, no string) func(*Recipe, string) error {
-		return func(r *Recipe, value string) error {
-			switch value {
-			case yes:
-				*field(r) = true
-			case no:
-				*field(r) = false
-			default:
-				return fmt.Errorf("is %q, want %s or %s", value, no, yes)
+// An option is a difference, and how it changes a recipe of type R.
+type option[R any] struct {
+	Difference
+	set func(recipe *R, value string) error
+}
+
+// either is the setter of a field with two values.
+func either[R any](field func(*R) *bool, yes, no string) func(*R, string) error {
+	return func(r *R, value string) error {
+		switch value {
+		case yes:
+			*field(r) = true
+		case no:
+			*field(r) = false
+		default:
+			return fmt.Errorf("is %q, want %s or %s", value, no, yes)
+		}
+		return nil
+	}
+}
+
+func count[R any](field func(*R) *int) func(*R, string) error {
+	return func(r *R, value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 0 {
+			return fmt.Errorf("is %q, want a whole number that is not negative", value)
+		}
+		*field(r) = n
+		return nil
+	}
+}
+
+func atLeastOne[R any](field func(*R) *int) func(*R, string) error {
+	set := count(field)
+	return func(r *R, value string) error {
+		if err := set(r, value); err != nil || *field(r) == 0 {
+			return fmt.Errorf("is %q, want a whole number of at least 1", value)
+		}
+		return nil
+	}
+}
+
+func positive[R any](field func(*R) *float64) func(*R, string) error {
+	return func(r *R, value string) error {
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(v > 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("is %q, want a positive number", value)
+		}
+		*field(r) = v
+		return nil
+	}
+}
+
+// apply changes a recipe by an experiment's options.
+func apply[R any](r *R, known []option[R], e experiment.Experiment) error {
+	for _, name := range slices.Sorted(maps.Keys(e.Options)) {
+		i := slices.IndexFunc(known, func(o option[R]) bool { return o.Name == name })
+		if i < 0 {
+			names := make([]string, len(known))
+			for k, o := range known {
+				names[k] = o.Name
 			}
-			return nil
+			return fmt.Errorf("experiment %v: there is no option %q; the options are %s", e, name, strings.Join(names, ", "))
+		}
+		if err := known[i].set(r, e.Options[name]); err != nil {
+			return fmt.Errorf("experiment %v: option %q %w", e, name, err)
 		}
 	}
-	count := func(field func(*Recipe) *int) func(*Recipe, string) error {
-		return func(r *Recipe, value string) error {
-			n, err := strconv.Atoi(value)
-			if err != nil || n < 0 {
-				return fmt.Errorf("is %q, want a whole number that is not negative", value)
-			}
-			*field(r) = n
-			return nil
-		}
+	return nil
+}
+
+func differences[R any](options []option[R]) []Difference {
+	list := make([]Difference, len(options))
+	for i, o := range options {
+		list[i] = o.Difference
 	}
-	positive := func(field func(*Recipe) *float64) func(*Recipe, string) error {
-		return func(r *Recipe, value string) error {
-			v, err := strconv.ParseFloat(value, 64)
-			if err != nil || !(v > 0) {
-				return fmt.Errorf("is %q, want a positive number", value)
-			}
-			*field(r) = v
-			return nil
-		}
-	}
-	return []Difference{
-		{"noise", "gaussian", "uniform01", "distribution of the density layer's noise", flag(func(r *Recipe) *bool { return &r.Uniform }, "uniform01", "gaussian")},
-		{"init_std", "density 0.03, mfvi 0.01, rank1 0.1", "0.1", "posterior standard deviation at the start; the text states 0.1, which suits U[0,1) noise with its deviation of 0.289 but is too much for N(0,1), and with which MFVI does not fit", positive(func(r *Recipe) *float64 { return &r.InitStd })},
-		{"prior_std", "density 1, rank1 and mfvi 0.1; mfvi on the toy 1", "density 1, rank1 and mfvi 0.1", "standard deviation of the method's prior", positive(func(r *Recipe) *float64 { return &r.PriorStd })},
-		{"hidden_layers", "2", "3", "hidden layers of the UCI networks", count(func(r *Recipe) *int { return &r.HiddenLayers })},
-		{"width", "50, protein and year 100", "50", "units of a hidden layer", count(func(r *Recipe) *int { return &r.Width })},
-		{experiment.OptionClip, "false", "true", "energies are clipped to [0, D]", flag(func(r *Recipe) *bool { return &r.Clip }, "true", "false")},
-		{"detach", "true", "true", "input and energy are constants for the gradients of noise and generative objective; the text does not say", flag(func(r *Recipe) *bool { return &r.Attached }, "false", "true")},
-		{"variance", "half-d", "half-d", "gamma E + beta D/2 (D inputs), or gamma E + beta as the text has it (plain)", flag(func(r *Recipe) *bool { return &r.PlainBias }, "plain", "half-d")},
-		{"energy_optimizer", "own", "joint", "the energy models have an Adam of their own with decay 1e-5, or share the weights' SGD with decay 1e-4 and the generative objective times 0.01; the text does not say", flag(func(r *Recipe) *bool { return &r.Joint }, "joint", "own")},
-		{"decay", "weights", "all", "what the weight decay of 1e-4 applies to", flag(func(r *Recipe) *bool { return &r.DecayAll }, "all", "weights")},
-		{"pretrain_epochs", "10", "10", "epochs of generative pretraining; the text has none", count(func(r *Recipe) *int { return &r.PretrainEpochs })},
-		{"mixture_factors", "orthogonal", "zeros", "start of the rank-1 factors", flag(func(r *Recipe) *bool { return &r.ZeroFactors }, "zeros", "orthogonal")},
-		{"mixture_fraction", "0.1", "0.1", "rank-1 components as a fraction of the layer's width", positive(func(r *Recipe) *float64 { return &r.Rank1 })},
+	return list
+}
+
+// Differences lists every option of the toy and the UCI experiments: the places
+// where the paper's text and the released code disagree on the regression half.
+// An experiment of either fidelity may set any of them, one at a time or several.
+func Differences() []Difference { return differences(regressionOptions()) }
+
+func regressionOptions() []option[Recipe] {
+	return []option[Recipe]{
+		{Difference{"noise", "gaussian", "uniform01", "distribution of the density layer's noise"}, either(func(r *Recipe) *bool { return &r.Uniform }, "uniform01", "gaussian")},
+		{Difference{"init_std", "density 0.03, mfvi 0.01, rank1 0.1", "0.1", "posterior standard deviation at the start; the text states 0.1, which suits U[0,1) noise with its deviation of 0.289 but is too much for N(0,1), and with which MFVI does not fit"}, positive(func(r *Recipe) *float64 { return &r.InitStd })},
+		{Difference{"prior_std", "density 1, rank1 and mfvi 0.1; mfvi on the toy 1", "density 1, rank1 and mfvi 0.1", "standard deviation of the method's prior"}, positive(func(r *Recipe) *float64 { return &r.PriorStd })},
+		{Difference{"hidden_layers", "2", "3", "hidden layers of the UCI networks"}, count(func(r *Recipe) *int { return &r.HiddenLayers })},
+		{Difference{"width", "50, protein and year 100", "50", "units of a hidden layer"}, count(func(r *Recipe) *int { return &r.Width })},
+		{Difference{experiment.OptionClip, "false", "true", "energies are clipped to [0, D]"}, either(func(r *Recipe) *bool { return &r.Clip }, "true", "false")},
+		{Difference{"detach", "true", "true", "input and energy are constants for the gradients of noise and generative objective; the text does not say"}, either(func(r *Recipe) *bool { return &r.Attached }, "false", "true")},
+		{Difference{"variance", "half-d", "half-d", "gamma E + beta D/2 (D inputs), or gamma E + beta as the text has it (plain)"}, either(func(r *Recipe) *bool { return &r.PlainBias }, "plain", "half-d")},
+		{Difference{"energy_optimizer", "own", "joint", "the energy models have an Adam of their own with decay 1e-5, or share the weights' SGD with decay 1e-4 and the generative objective times 0.01; the text does not say"}, either(func(r *Recipe) *bool { return &r.Joint }, "joint", "own")},
+		{Difference{"decay", "weights", "all", "what the weight decay of 1e-4 applies to"}, either(func(r *Recipe) *bool { return &r.DecayAll }, "all", "weights")},
+		{Difference{"pretrain_epochs", "10", "10", "epochs of generative pretraining; the text has none"}, count(func(r *Recipe) *int { return &r.PretrainEpochs })},
+		{Difference{"mixture_factors", "orthogonal", "zeros", "start of the rank-1 factors"}, either(func(r *Recipe) *bool { return &r.ZeroFactors }, "zeros", "orthogonal")},
+		{Difference{"mixture_fraction", "0.1", "0.1", "rank-1 components as a fraction of the layer's width"}, positive(func(r *Recipe) *float64 { return &r.Rank1 })},
 	}
 }
 
@@ -133,19 +181,8 @@ func RecipeOf(e experiment.Experiment) (Recipe, error) {
 			}
 		}
 	}
-	known := Differences()
-	for _, name := range slices.Sorted(maps.Keys(e.Options)) {
-		i := slices.IndexFunc(known, func(d Difference) bool { return d.Name == name })
-		if i < 0 {
-			names := make([]string, len(known))
-			for k, d := range known {
-				names[k] = d.Name
-			}
-			return Recipe{}, fmt.Errorf("experiment %v: there is no option %q; the options are %s", e, name, strings.Join(names, ", "))
-		}
-		if err := known[i].set(&r, e.Options[name]); err != nil {
-			return Recipe{}, fmt.Errorf("experiment %v: option %q %w", e, name, err)
-		}
+	if err := apply(&r, regressionOptions(), e); err != nil {
+		return Recipe{}, err
 	}
 	return r, nil
 }

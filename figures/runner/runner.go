@@ -32,6 +32,16 @@ type Runner struct {
 	info    environment.Info
 	// Choice is the line in which the environment says which backend it chose.
 	Choice string
+	// Work is the folder in which image experiments keep their checkpoints, each in
+	// its WorkFolder; "" keeps none. The runner removes nothing there.
+	Work string
+	// Predictions is the folder in which image experiments keep what their model
+	// said of each image; "" keeps nothing.
+	Predictions string
+	// Notes, if not nil, hears what the user should know though a run goes on.
+	Notes func(string)
+
+	images imageCache
 }
 
 // New returns a runner on the backend that the environment chooses.
@@ -40,16 +50,21 @@ func New() (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Runner{backend: backend, info: environment.Describe(backend), Choice: choice}, nil
+	images := imageCache{files: officialFiles(), tests: make(map[string]*datasets.Images)}
+	return &Runner{backend: backend, info: environment.Describe(backend), Choice: choice, images: images}, nil
 }
 
 // Run carries out a batch of experiments that differ in split and seed only, as
-// replicas of one graph. See run.Runner for the contract.
+// replicas of one graph; those on images one after the other. See run.Runner for
+// the contract.
 func (r *Runner) Run(ctx context.Context, batch []experiment.Experiment, progress func(done float64, note string)) (found []results.Result, err error) {
 	if len(batch) == 0 {
 		return nil, errors.New("runner: an empty batch")
 	}
 	defer recoverTo(&err, batch[0])
+	if batch[0].Study == experiment.Images {
+		return r.runImages(ctx, batch, progress)
+	}
 	recipe, err := RecipeOf(batch[0])
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ type Summary struct {
 	Wanted   int     // runs that the catalogue asks for at this scale
 	Diverged int     // runs that ended in NaN or an infinity, not in the average
 	Epochs   int     // of each run
+	Images   int     // that each run was trained on; 0 for all, and where there are none
 	Mean     float64 // NaN when N is 0
 	Std      float64 // sample standard deviation over the runs; NaN when N is below 2
 }
@@ -40,12 +41,17 @@ func index(lines []results.Result) lookup {
 // summarise averages a metric over the full-scale runs among the wanted experiments or, when there is
 // none, over the quick ones. A run without the metric that did not diverge is an error.
 func (l lookup) summarise(wanted []experiment.Experiment, metric string) (Summary, error) {
+	return l.average(wanted, metric, false)
+}
+
+// average is summarise, for an optional metric without the error: a run without it does not count.
+func (l lookup) average(wanted []experiment.Experiment, metric string, optional bool) (Summary, error) {
 	for _, scale := range []string{experiment.Full, experiment.Quick} {
 		s := Summary{Scale: scale}
 		var values []float64
 		for _, e := range (experiment.Filter{Scale: scale}).Apply(wanted) {
 			s.Wanted++
-			s.Epochs = e.Epochs
+			s.Epochs, s.Images = e.Epochs, e.TrainN
 			line, done := l[e.ID()]
 			if !done {
 				continue
@@ -54,6 +60,7 @@ func (l lookup) summarise(wanted []experiment.Experiment, metric string) (Summar
 			switch {
 			case line.Diverged:
 				s.Diverged++
+			case !has && optional:
 			case !has:
 				return Summary{}, fmt.Errorf("tables: the result %s of %v has no metric %q", line.ID, e, metric)
 			default:
@@ -103,7 +110,11 @@ func (s Summary) lines(decimals int) Cell {
 	if s.N > 0 {
 		number := fmt.Sprintf("%s (n=%d)", meanStd(s.Mean, s.Std, decimals), s.N)
 		if s.Scale == experiment.Quick {
-			number = fmt.Sprintf("quick, %d epochs: %s", s.Epochs, number)
+			of := ""
+			if s.Images > 0 {
+				of = fmt.Sprintf(" of %d images", s.Images)
+			}
+			number = fmt.Sprintf("quick, %d epochs%s: %s", s.Epochs, of, number)
 		} else if missing := s.Wanted - s.N - s.Diverged; missing > 0 {
 			number = fmt.Sprintf("%s (n=%d of %d)", meanStd(s.Mean, s.Std, decimals), s.N, s.Wanted)
 		}

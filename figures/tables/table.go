@@ -51,7 +51,7 @@ type Named struct {
 
 // List is every table there is.
 func List() []Named {
-	return []Named{
+	list := []Named{
 		{"uci-nll", "UCI negative log likelihood, ours beside the paper's", UCINLL},
 		{"uci-rmse", "UCI root mean squared error, ours beside the paper's", UCIRMSE},
 		{"uci-density", "both metrics of the density layer on UCI, and which method is best in ours", UCIDensity},
@@ -61,4 +61,12 @@ func List() []Named {
 		{"uci-released", "UCI with the released settings beside measurements of the authors' code", UCIReleased},
 		{"gap-ratio", "Figure 1 in numbers: uncertainty inside the gap over that at the data", GapRatios},
 	}
+	for _, d := range imageTables() {
+		list = append(list, Named{d.name, d.what + ", ours beside the paper's", d.make})
+	}
+	return append(list,
+		Named{"ood-svhn", "out-of-distribution detection with ResNet-14, ours beside the paper's", OODSVHN},
+		Named{"cifar-small", "small runs on real CIFAR images, with what each was made with", CIFARSmall},
+		Named{"cifar-grid", "the grid search, measured on held-out images", CIFARGrid},
+	)
 }

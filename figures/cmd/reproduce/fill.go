@@ -15,8 +15,8 @@ import (
 )
 
 const fillDoc = `reproduce fill makes the generated parts of a Markdown file anew, such as README.md:
-everything between a line "<!-- generated: table NAME -->" or "<!-- generated: options -->"
-and the next line "<!-- end of generated -->".
+everything between a line "<!-- generated: table NAME -->", "<!-- generated: options -->"
+or "<!-- generated: image options -->" and the next line "<!-- end of generated -->".
 
 Usage: reproduce fill FILE [flags]
 `
@@ -72,22 +72,25 @@ func fillIn(text string, lines []results.Result) (string, error) {
 
 // generate makes the content that a mark names.
 func generate(what string, lines []results.Result) (string, error) {
-	if what == "options" {
-		return optionsTable(), nil
+	switch what {
+	case "options":
+		return optionsTable(runner.Differences()), nil
+	case "image options":
+		return optionsTable(runner.ImageDifferences()), nil
 	}
 	name, isTable := strings.CutPrefix(what, "table ")
 	i := slices.IndexFunc(tables.List(), func(t tables.Named) bool { return t.Name == name })
 	if !isTable || i < 0 {
-		return "", fmt.Errorf("there is nothing to generate for %q; write \"options\" or \"table NAME\" with a name from \"reproduce list\"", what)
+		return "", fmt.Errorf("there is nothing to generate for %q; write \"options\", \"image options\" or \"table NAME\" with a name from \"reproduce list\"", what)
 	}
 	return makeTable(tables.List()[i], lines, tables.Markdown)
 }
 
 // optionsTable lists the places where the paper's text and the released code differ.
-func optionsTable() string {
+func optionsTable(differences []runner.Difference) string {
 	var b strings.Builder
 	b.WriteString("| option | `paper` fidelity | `released` fidelity | what it is |\n| --- | --- | --- | --- |\n")
-	for _, d := range runner.Differences() {
+	for _, d := range differences {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Paper, d.Released, d.Doc)
 	}
 	return b.String()

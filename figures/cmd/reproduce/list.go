@@ -13,7 +13,8 @@ import (
 )
 
 const listDoc = `reproduce list shows the experiment sets with how many of their experiments are done and
-missing, at full and at quick scale, and the tables and figures that can be made.
+missing, at full and at quick scale and others (small runs and the grid search), and the tables and
+figures that can be made.
 
 Usage: reproduce list [flags]
 `
@@ -32,23 +33,26 @@ func (c command) list(_ context.Context, args []string) error {
 	}
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SET\tFULL done\tmissing\tQUICK done\tmissing\tWHAT")
+	fmt.Fprintln(w, "SET\tFULL done\tmissing\tQUICK done\tmissing\tOTHER done\tmissing\tWHAT")
 	for _, set := range experiment.Sets() {
 		fmt.Fprintf(w, "%s", set.Name)
-		for _, scale := range []string{experiment.Full, experiment.Quick} {
-			wanted := set.At(scale)
+		for _, scales := range [][]string{{experiment.Full}, {experiment.Quick}, {experiment.Small, experiment.Grid}} {
+			var wanted []experiment.Experiment
+			for _, scale := range scales {
+				wanted = append(wanted, set.At(scale)...)
+			}
 			missing := len(run.Missing(wanted, lines))
 			fmt.Fprintf(w, "\t%d\t%d", len(wanted)-missing, missing)
 		}
 		fmt.Fprintf(w, "\t%s\n", set.Doc)
 	}
-	fmt.Fprintln(w, "\nTABLE\t\t\t\t\tWHAT")
+	fmt.Fprintln(w, "\nTABLE\t\t\t\t\t\t\tWHAT")
 	for _, t := range tables.List() {
-		fmt.Fprintf(w, "%s\t\t\t\t\t%s\n", t.Name, t.Doc)
+		fmt.Fprintf(w, "%s\t\t\t\t\t\t\t%s\n", t.Name, t.Doc)
 	}
-	fmt.Fprintln(w, "\nFIGURE\t\t\t\t\tWHAT")
+	fmt.Fprintln(w, "\nFIGURE\t\t\t\t\t\t\tWHAT")
 	for _, f := range render.List() {
-		fmt.Fprintf(w, "%s\t\t\t\t\t%s\n", f.Name, f.Doc)
+		fmt.Fprintf(w, "%s\t\t\t\t\t\t\t%s\n", f.Name, f.Doc)
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("formatting the list: %w", err)

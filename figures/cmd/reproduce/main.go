@@ -5,6 +5,8 @@
 //	reproduce table uci-nll --format md    a table from the results
 //	reproduce figure figure1 --format svg  a figure from the results
 //
+// Further commands are for image runs: grid, rescore, merge, options, task. "reproduce --help" lists all.
+//
 // Results are kept in a store, one line each; whatever is in the store is not run again.
 package main
 
@@ -14,8 +16,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -28,21 +32,34 @@ const (
 	exitOK          = 0
 	exitFailure     = 1
 	exitUsage       = 2   // the command line is wrong
+	exitRequeue     = 75  // SIGTERM: what is done is kept, the same command goes on (EX_TEMPFAIL of sysexits.h)
 	exitInterrupted = 130 // as shells report a program that Ctrl-C ended
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first signal the default handling is back, so that a second one ends the program at once.
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s := <-signals
+		// A second Ctrl-C ends the program at once. A second SIGTERM does nothing: a cluster may well send
+		// one to the program and one to the script that passes it on.
+		signal.Reset(os.Interrupt)
+		cancel(stoppedBy{s})
+	}()
 	c := command{stdout: os.Stdout, stderr: os.Stderr, newRunner: newRunner}
 	os.Exit(c.main(ctx, os.Args[1:]))
 }
 
+// stoppedBy is the cause of a context that a signal ended.
+type stoppedBy struct{ os.Signal }
+
+func (s stoppedBy) Error() string { return s.String() }
+
 // command is the program with what it needs from outside.
 type command struct {
 	stdout, stderr io.Writer
-	newRunner      func() (run.Runner, error)
+	newRunner      func(settings) (run.Runner, error)
 }
 
 // usageError is a command line that makes no sense.
@@ -59,12 +76,19 @@ Usage:
   reproduce figure NAME|all [flags]     write a figure made from the store
   reproduce fill   FILE     [flags]     make the generated parts of a Markdown file anew
 
+  reproduce grid            [flags]     the paper's grid search on held-out images, and its table
+  reproduce options                     list the options that --set takes
+  reproduce rescore         [flags]     compute the metrics of image runs anew from their predictions
+  reproduce merge  FOLDER.. [flags]     add the results in folders to the store
+  reproduce task   FOLDER INDEX         run one task of a job array (see "reproduce run --help")
+
 "reproduce COMMAND --help" describes the flags of a command.
 `
 
 // main carries out the command line and returns the exit status.
 func (c command) main(ctx context.Context, args []string) int {
-	commands := map[string]func(context.Context, []string) error{"list": c.list, "run": c.run, "table": c.table, "figure": c.figure, "fill": c.fill}
+	commands := map[string]func(context.Context, []string) error{"list": c.list, "run": c.run, "table": c.table, "figure": c.figure, "fill": c.fill,
+		"grid": c.grid, "options": c.options, "rescore": c.rescore, "merge": c.merge, "task": c.task}
 	err := usagef("no command")
 	if len(args) > 0 {
 		if args[0] == "help" || args[0] == "-h" || args[0] == "--help" || args[0] == "-help" {
@@ -73,7 +97,7 @@ func (c command) main(ctx context.Context, args []string) int {
 		if carryOut, ok := commands[args[0]]; ok {
 			err = carryOut(ctx, args[1:])
 		} else {
-			err = usagef("unknown command %q, want list, run, table, figure or fill", args[0])
+			err = usagef("unknown command %q, want one of %s", args[0], strings.Join(slices.Sorted(maps.Keys(commands)), ", "))
 		}
 	}
 	var wrongUsage usageError
@@ -83,8 +107,12 @@ func (c command) main(ctx context.Context, args []string) int {
 	case errors.As(err, &wrongUsage):
 		return c.print(c.stderr, fmt.Sprintf("reproduce: %v\nRun \"reproduce --help\" for how to use it.\n", err), exitUsage)
 	case errors.Is(err, context.Canceled):
+		status := exitInterrupted
+		if (context.Cause(ctx) == stoppedBy{syscall.SIGTERM}) {
+			status = exitRequeue
+		}
 		return c.print(c.stderr, fmt.Sprintf("reproduce: stopped: %v\nThe finished experiments are stored. To go on, run the same command again:\n  reproduce %s\n",
-			err, strings.Join(args, " ")), exitInterrupted)
+			err, strings.Join(args, " ")), status)
 	default:
 		return c.print(c.stderr, fmt.Sprintf("reproduce: %v\n", err), exitFailure)
 	}

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childMark) != "1" {
 		os.Exit(m.Run())
 	}
-	newRunner = func() (run.Runner, error) { return fake{}, nil }
+	newRunner = func(settings) (run.Runner, error) { return fake{}, nil }
 	main()
 }
 

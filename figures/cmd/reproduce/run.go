@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -21,58 +22,88 @@ Usage: reproduce run SET|all [flags]
 `
 
 func (c command) run(ctx context.Context, args []string) error {
-	flags := newFlags("run")
+	r, err := c.request("run", runDoc, nil, args)
+	if err != nil {
+		return err
+	}
+	return c.carryOut(ctx, r)
+}
+
+// A request is what a command line asks to be run.
+type request struct {
+	name   string // of the sets
+	wanted []experiment.Experiment
+	places places
+	batch  int
+	dry    bool
+	slurm  slurmFlags
+}
+
+// request reads the flags of a command that runs experiments: those of the given set, or of the one that
+// is named on the command line.
+func (c command) request(command, doc string, set []string, args []string) (request, error) {
+	var r request
+	flags := newFlags(command)
 	methods := flags.String("methods", "", "only these `methods`, separated by commas")
 	datasets := flags.String("datasets", "", "only these `data sets`, separated by commas")
 	splits := flags.String("splits", "", "only these `splits`, for example 0-4 or 0,3,7")
+	seeds := flags.String("seeds", "", "only these `seeds`, for example 0-2")
 	fidelity := flags.String("fidelity", "", "only this `fidelity`: paper or released")
-	scale := flags.String("scale", experiment.Full, "`scale`: full, or quick for a small run that is never compared with the paper")
-	dir := flags.String("store", "", "`folder` that results are appended to (default figures/runs of the checkout)")
-	batch := flags.Int("batch", 0, "train at most this `many` splits together, 0 for all")
-	dry := flags.Bool("dry-run", false, "only print what would run")
-	positional, err := c.parse(flags, runDoc, args)
+	scale := flags.String("scale", "", "`scale`: full, or quick for a small run that is never compared with the paper (default full where the set has it)")
+	changes := changeFlags(flags)
+	r.places.flags(flags)
+	r.slurm.flags(flags)
+	flags.IntVar(&r.batch, "batch", 0, "train at most this `many` splits together, 0 for all")
+	flags.BoolVar(&r.dry, "dry-run", false, "only print what would run")
+	positional, err := c.parse(flags, doc, args)
 	if err != nil {
-		return err
+		return r, err
 	}
-	wanted, err := selectSets(positional)
-	if err != nil {
-		return err
+	positional = append(positional, set...)
+	if r.wanted, err = selectSets(positional); err != nil {
+		return r, err
+	}
+	r.name = positional[0]
+	if *scale == "" {
+		*scale = r.wanted[0].Scale
 	}
 	filter := experiment.Filter{Methods: words(*methods), Datasets: words(*datasets), Fidelity: *fidelity, Scale: *scale}
-	if filter.Splits, err = parseSplits(*splits); err != nil {
-		return err
+	if filter.Splits, err = parseNumbers("splits", *splits); err != nil {
+		return r, err
+	}
+	numbers, err := parseNumbers("seeds", *seeds)
+	if err != nil {
+		return r, err
+	}
+	for _, n := range numbers {
+		filter.Seeds = append(filter.Seeds, uint64(n))
 	}
 	if err := checkFilter(filter); err != nil {
-		return err
+		return r, err
 	}
-	if wanted = filter.Apply(wanted); len(wanted) == 0 {
-		return usagef("no experiment of %s passes the flags; see \"reproduce list\"", strings.Join(positional, " "))
+	if r.wanted = filter.Apply(r.wanted); len(r.wanted) == 0 {
+		return r, usagef("no experiment of %s passes the flags; see \"reproduce list\"", r.name)
 	}
-	if *dir == "" {
-		if *dir, err = results.DefaultDir(); err != nil {
-			return err
-		}
+	if r.wanted, err = changes.apply(r.wanted); err != nil {
+		return r, err
 	}
-	return c.runMissing(ctx, wanted, *dir, *batch, *dry)
+	if err := r.slurm.check(); err != nil {
+		return r, err
+	}
+	return r, r.places.fill()
 }
 
-// runMissing runs, or only lists, the wanted experiments that the store in dir lacks.
-func (c command) runMissing(ctx context.Context, wanted []experiment.Experiment, dir string, batchSize int, dry bool) error {
-	var lines []results.Result
-	_, err := os.Stat(dir)
-	if err == nil {
-		lines, err = c.read(paths{dir})
-	} else if os.IsNotExist(err) {
-		err = nil
-	}
+// carryOut runs, lists or hands to Slurm the wanted experiments that the store lacks.
+func (c command) carryOut(ctx context.Context, r request) error {
+	lines, err := c.readIfThere(r.places.store)
 	if err != nil {
 		return err
 	}
-	missing := run.Missing(wanted, lines)
-	batches := run.Batches(missing, batchSize)
+	missing := run.Missing(r.wanted, lines)
+	batches := run.Batches(missing, r.batch)
 	c.print(c.stderr, fmt.Sprintf("%d experiments, %d already in %s, %d to run in %d batches\n",
-		len(wanted), len(wanted)-len(missing), dir, len(missing), len(batches)), exitOK)
-	if dry {
+		len(r.wanted), len(r.wanted)-len(missing), r.places.store, len(missing), len(batches)), exitOK)
+	if r.dry {
 		for _, e := range missing {
 			if _, err := fmt.Fprintln(c.stdout, e.ID(), e); err != nil {
 				return fmt.Errorf("printing the plan: %w", err)
@@ -80,21 +111,41 @@ func (c command) runMissing(ctx context.Context, wanted []experiment.Experiment,
 		}
 		return nil
 	}
-	if len(missing) == 0 {
+	switch {
+	case len(missing) == 0:
 		return nil
+	case r.slurm.engine == engineSlurm:
+		return c.writeJob(ctx, r, batches)
 	}
-	store, err := results.OpenStore(dir)
-	if err != nil {
-		return err
-	}
-	runner, err := c.newRunner()
-	if err != nil {
-		return err
-	}
-	return run.All(ctx, runner, store, batches, run.NewReporter(c.stderr, isTerminal(c.stderr), time.Now, batches))
+	return c.train(ctx, r.places, batches)
 }
 
-// selectSets returns the experiments of the one set that is named, or of all.
+// readIfThere reads the lines of a store that may not exist yet.
+func (c command) readIfThere(store string) ([]results.Result, error) {
+	if _, err := os.Stat(store); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	return c.read(paths{store})
+}
+
+// train carries out batches in this process.
+func (c command) train(ctx context.Context, at places, batches [][]experiment.Experiment) error {
+	store, err := results.OpenStore(at.store)
+	if err != nil {
+		return err
+	}
+	report := run.NewReporter(c.stderr, isTerminal(c.stderr), time.Now, batches)
+	runner, err := c.newRunner(settings{work: at.work, predictions: at.predictions, note: report.Note})
+	if err != nil {
+		return err
+	}
+	return run.All(ctx, runner, tidy{store, at}, batches, report)
+}
+
+// selectSets returns the experiments of the one set that is named, or of all, each once.
 func selectSets(positional []string) ([]experiment.Experiment, error) {
 	var names []string
 	for _, s := range experiment.Sets() {
@@ -105,8 +156,14 @@ func selectSets(positional []string) ([]experiment.Experiment, error) {
 	}
 	if positional[0] == "all" {
 		var all []experiment.Experiment
+		seen := make(map[string]bool)
 		for _, s := range experiment.Sets() {
-			all = append(all, s.Experiments...)
+			for _, e := range s.Experiments {
+				if id := e.ID(); !seen[id] {
+					seen[id] = true
+					all = append(all, e)
+				}
+			}
 		}
 		return all, nil
 	}
@@ -130,7 +187,7 @@ func checkFilter(f experiment.Filter) error {
 	if err := check("methods", f.Methods, experiment.Methods()); err != nil {
 		return err
 	}
-	if err := check("datasets", f.Datasets, append(experiment.Datasets(), experiment.ToyCubic)); err != nil {
+	if err := check("datasets", f.Datasets, slices.Concat(experiment.Datasets(), experiment.ImageDatasets(), []string{experiment.ToyCubic})); err != nil {
 		return err
 	}
 	if f.Fidelity != "" {
@@ -138,7 +195,7 @@ func checkFilter(f experiment.Filter) error {
 			return err
 		}
 	}
-	return check("scale", []string{f.Scale}, []string{experiment.Full, experiment.Quick})
+	return check("scale", []string{f.Scale}, experiment.Scales())
 }
 
 // words splits a list at commas; an empty text is an empty list.
@@ -153,11 +210,11 @@ func words(text string) []string {
 	return list
 }
 
-// maxSplit bounds a range, so that a slip of the finger does not fill the memory.
-const maxSplit = 1000
+// maxNumber bounds a range, so that a slip of the finger does not fill the memory.
+const maxNumber = 1000
 
-// parseSplits reads numbers and ranges: "0-4,7" is 0, 1, 2, 3, 4, 7.
-func parseSplits(text string) ([]int, error) {
+// parseNumbers reads numbers and ranges: "0-4,7" is 0, 1, 2, 3, 4, 7.
+func parseNumbers(flag, text string) ([]int, error) {
 	var list []int
 	for _, word := range words(text) {
 		from, to, isRange := strings.Cut(word, "-")
@@ -166,8 +223,8 @@ func parseSplits(text string) ([]int, error) {
 		}
 		first, err1 := strconv.Atoi(from)
 		last, err2 := strconv.Atoi(to)
-		if err1 != nil || err2 != nil || first < 0 || last < first || last > maxSplit {
-			return nil, usagef("--splits: %q is not a split or a range such as 0-4", word)
+		if err1 != nil || err2 != nil || first < 0 || last < first || last > maxNumber {
+			return nil, usagef("--%s: %q is not a number or a range such as 0-4", flag, word)
 		}
 		for s := first; s <= last; s++ {
 			list = append(list, s)

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"densityuncertainty/environment/atomicfile"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/predictions"
+	"densityuncertainty/figures/results"
+)
+
+const mergeDoc = `reproduce merge adds the results in folders, and in folders below them, to the store, with their
+predictions. What the store has already is left as it is, so the command can be repeated. Two results of
+one experiment with different metrics are reported: the store keeps its own, or the first.
+
+Usage: reproduce merge FOLDER... [flags]
+`
+
+func (c command) merge(_ context.Context, args []string) error {
+	flags := newFlags("merge")
+	var at places
+	at.flags(flags)
+	positional, err := c.parse(flags, mergeDoc, args)
+	if err != nil {
+		return err
+	}
+	if len(positional) == 0 {
+		return usagef("merge wants at least one folder")
+	}
+	if err := at.fill(); err != nil {
+		return err
+	}
+	var stores, files []string
+	for _, folder := range positional {
+		s, f, err := find(folder)
+		if err != nil {
+			return err
+		}
+		stores, files = append(stores, s...), append(files, f...)
+	}
+	store, err := results.OpenStore(at.store)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]results.Result)
+	lines, err := c.read(paths{at.store})
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		known[line.ID] = line
+	}
+	added, same := 0, 0
+	var conflicts []string
+	for _, folder := range stores {
+		found, err := c.read(paths{folder})
+		if err != nil {
+			return err
+		}
+		for _, line := range found {
+			old, has := known[line.ID]
+			switch {
+			case !has:
+				if _, _, err := store.Append(line); err != nil {
+					return err
+				}
+				known[line.ID] = line
+				added++
+			case old.Diverged == line.Diverged && reflect.DeepEqual(old.Metrics, line.Metrics):
+				same++
+			default:
+				conflicts = append(conflicts, fmt.Sprintf("%s has another result of %s %v", folder, line.ID, line.Experiment))
+			}
+		}
+	}
+	copied, err := copyPredictions(files, at.predictions)
+	if err != nil {
+		return err
+	}
+	c.print(c.stderr, fmt.Sprintf("%d results added to %s, %d were there already, %d files of predictions copied\n", added, at.store, same, copied), exitOK)
+	if len(conflicts) > 0 {
+		return fmt.Errorf("%d results differ from those in the store, which were kept:\n  %s", len(conflicts), strings.Join(conflicts, "\n  "))
+	}
+	return nil
+}
+
+// find returns the folders with result lines, and the files of predictions, in and below a folder.
+func find(folder string) (stores, files []string, err error) {
+	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case filepath.Ext(path) == ".jsonl" && !slices.Contains(stores, filepath.Dir(path)):
+			stores = append(stores, filepath.Dir(path))
+		case strings.HasSuffix(path, predictions.Extension):
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("looking for results: %w", err)
+	}
+	return stores, files, nil
+}
+
+// copyPredictions copies the files that the folder lacks.
+func copyPredictions(files []string, folder string) (copied int, err error) {
+	for _, file := range files {
+		target := filepath.Join(folder, filepath.Base(file))
+		if _, err := os.Stat(target); err == nil {
+			continue
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return copied, fmt.Errorf("copying predictions: %w", err)
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return copied, fmt.Errorf("copying predictions: %w", err)
+		}
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return copied, fmt.Errorf("making the folder for predictions: %w", err)
+		}
+		if err := atomicfile.WriteBytes(target, content); err != nil {
+			return copied, fmt.Errorf("copying predictions: %w", err)
+		}
+		copied++
+	}
+	return copied, nil
+}
+
+const rescoreDoc = `reproduce rescore computes the metrics of image runs anew from the predictions that are kept beside the
+store, without training. It says which lines of the store have other numbers or lack some, and is an
+error if there are any. With --out it writes all lines of the store to a new one, with these metrics.
+
+Usage: reproduce rescore [flags]
+`
+
+func (c command) rescore(_ context.Context, args []string) error {
+	flags := newFlags("rescore")
+	var at places
+	at.flags(flags)
+	out := flags.String("out", "", "`folder` of a new store")
+	positional, err := c.parse(flags, rescoreDoc, args)
+	if err != nil {
+		return err
+	}
+	if len(positional) > 0 {
+		return usagef("rescore takes no %q", positional[0])
+	}
+	if err := at.fill(); err != nil {
+		return err
+	}
+	lines, err := c.read(paths{at.store})
+	if err != nil {
+		return err
+	}
+	scored := 0
+	var changed []string
+	for i, line := range lines {
+		if line.Experiment.Study != experiment.Images || line.Diverged {
+			continue
+		}
+		p, err := predictions.Read(filepath.Join(at.predictions, predictions.FileName(line.ID)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if p.Experiment != line.ID {
+			return fmt.Errorf("the predictions of %s are of experiment %s", line.ID, p.Experiment)
+		}
+		scores, err := predictions.Score(p)
+		if err != nil {
+			return err
+		}
+		scored++
+		metrics := maps.Clone(line.Metrics)
+		maps.Copy(metrics, scores)
+		if !maps.Equal(metrics, line.Metrics) {
+			changed = append(changed, fmt.Sprintf("%s %v: %s", line.ID, line.Experiment, differing(metrics, line.Metrics)))
+			lines[i].Metrics = metrics
+		}
+	}
+	c.print(c.stderr, fmt.Sprintf("%d lines scored from %s, %d with other numbers\n", scored, at.predictions, len(changed)), exitOK)
+	if *out == "" {
+		if len(changed) > 0 {
+			return fmt.Errorf("these lines have other numbers than their predictions give:\n  %s\nwrite a new store with --out", strings.Join(changed, "\n  "))
+		}
+		return nil
+	}
+	store, err := results.OpenStore(*out)
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		if added, _, err := store.Append(line); err != nil {
+			return err
+		} else if !added {
+			return fmt.Errorf("%s already has a result of %s; name a new folder", *out, line.ID)
+		}
+	}
+	return nil
+}
+
+// differing names the metrics in which two sets differ.
+func differing(now, before map[string]float64) string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if old, has := before[name]; !has || old != now[name] {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/environment"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/run"
+)
+
+// The engines.
+const (
+	engineHere  = "here"
+	engineSlurm = "slurm"
+)
+
+// slurmFlags say how a job array is made.
+type slurmFlags struct {
+	engine, folder, program    string
+	partition, gres, timeLimit string
+	cpus, parallel             int
+	lines                      paths
+	submit                     bool
+}
+
+func (s *slurmFlags) flags(flags *flag.FlagSet) {
+	flags.StringVar(&s.engine, "engine", engineHere, "`engine`: here, or slurm to write a job array")
+	flags.StringVar(&s.folder, "slurm-dir", "", "slurm: `folder` for script, tasks, logs, results and checkpoints, seen by all nodes (default out/slurm/SET here)")
+	flags.StringVar(&s.program, "program", "", "slurm: `path` of this program on the nodes (default that of the running one)")
+	flags.StringVar(&s.partition, "partition", "", "slurm: `partition`")
+	flags.StringVar(&s.gres, "gres", "gpu:1", "slurm: generic `resources` of a task, empty for none")
+	flags.IntVar(&s.cpus, "cpus", 0, "slurm: `processors` of a task")
+	flags.StringVar(&s.timeLimit, "time", "", "slurm: time `limit` of a task, such as 04:00:00; a task that needs longer is requeued")
+	flags.IntVar(&s.parallel, "parallel", 0, "slurm: at most this `many` tasks at a time")
+	flags.Var(&s.lines, "sbatch", "slurm: a further `line` for sbatch, such as --account=name; repeat it for several")
+	flags.BoolVar(&s.submit, "submit", false, "slurm: submit the job array with sbatch")
+}
+
+// check reports flags that do not fit together.
+func (s *slurmFlags) check() error {
+	switch {
+	case s.engine != engineHere && s.engine != engineSlurm:
+		return usagef("--engine: unknown %q, want %s or %s", s.engine, engineHere, engineSlurm)
+	case s.engine == engineHere && s.submit:
+		return usagef("--submit is for --engine %s", engineSlurm)
+	}
+	return nil
+}
+
+// passedOn are the variables that a task needs as they are here.
+var passedOn = []string{fetch.EnvData, fetch.EnvCache, environment.ConfigVariable, environment.VersionVariable, "LD_LIBRARY_PATH"}
+
+// writeJob writes a job array for the batches, and submits it if that was asked for.
+func (c command) writeJob(ctx context.Context, r request, batches [][]experiment.Experiment) error {
+	s := r.slurm
+	job := run.JobArray{Name: "densityuncertainty-" + r.name, Folder: s.folder, Program: s.program, Partition: s.partition, Gres: s.gres,
+		CPUs: s.cpus, Time: s.timeLimit, Parallel: s.parallel, Lines: s.lines}
+	if job.Folder == "" {
+		job.Folder = filepath.Join("out", "slurm", r.name)
+	}
+	var err error
+	if job.Folder, err = filepath.Abs(job.Folder); err != nil {
+		return fmt.Errorf("finding the job array's folder: %w", err)
+	}
+	if job.Program == "" {
+		if job.Program, err = os.Executable(); err != nil {
+			return fmt.Errorf("finding this program: %w", err)
+		}
+		if strings.Contains(job.Program, "go-build") {
+			return usagef("this program was started by \"go run\" and is gone when the job starts; build it, or name one with --program")
+		}
+	}
+	for _, name := range passedOn {
+		if value := os.Getenv(name); value != "" {
+			job.Environment = append(job.Environment, name+"="+value)
+		}
+	}
+	if err := job.Write(batches); err != nil {
+		return err
+	}
+	c.print(c.stderr, fmt.Sprintf("wrote %s with %d tasks\n", job.Script(), len(batches)), exitOK)
+	merge := fmt.Sprintf("When tasks are done, bring their results into the store, as often as you like:\n  reproduce merge %s --store %s\n",
+		filepath.Join(job.Folder, "results"), r.places.store)
+	if !s.submit {
+		c.print(c.stderr, fmt.Sprintf("Submit it with:\n  sbatch %s\n%s", job.Script(), merge), exitOK)
+		return nil
+	}
+	sbatch := exec.CommandContext(ctx, "sbatch", job.Script())
+	sbatch.Stdout, sbatch.Stderr = c.stdout, c.stderr
+	if err := sbatch.Run(); err != nil {
+		return fmt.Errorf("submitting %s: %w", job.Script(), err)
+	}
+	c.print(c.stderr, merge, exitOK)
+	return nil
+}
+
+const taskDoc = `reproduce task runs one task of a job array that "reproduce run --engine slurm" wrote: the experiments of
+line INDEX of its tasks.jsonl, counted from 0, but for those that the task finished before. On SIGTERM it
+saves a checkpoint and ends with status 75, which asks to be requeued.
+
+Usage: reproduce task FOLDER INDEX
+`
+
+func (c command) task(ctx context.Context, args []string) error {
+	positional, err := c.parse(newFlags("task"), taskDoc, args)
+	if err != nil {
+		return err
+	}
+	if len(positional) != 2 {
+		return usagef("task wants a folder and the number of a task")
+	}
+	index, err := strconv.Atoi(positional[1])
+	if err != nil {
+		return usagef("task: %q is not the number of a task", positional[1])
+	}
+	batch, err := run.Task(positional[0], index)
+	if err != nil {
+		return err
+	}
+	r := request{wanted: batch}
+	r.places.store, r.places.work, r.places.predictions = run.TaskPlaces(positional[0], index)
+	return c.carryOut(ctx, r)
+}

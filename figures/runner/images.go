@@ -1,0 +1,335 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gomlx/compute/dtypes"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/atomicfile"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/predictions"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
+)
+
+// WorkFolder is the folder of one experiment in progress below a folder of work.
+func WorkFolder(work string, e experiment.Experiment) string { return filepath.Join(work, e.ID()) }
+
+// runImages carries out image experiments one after the other: one of them fills
+// a processor or an accelerator.
+func (r *Runner) runImages(ctx context.Context, batch []experiment.Experiment, progress func(done float64, note string)) (found []results.Result, err error) {
+	for i, e := range batch {
+		line, err := r.image(ctx, e, func(done float64, note string) {
+			progress((float64(i)+done)/float64(len(batch)), note)
+		})
+		if err != nil {
+			return found, err
+		}
+		found = append(found, line)
+	}
+	return found, nil
+}
+
+// An imageRun is one image experiment while it runs.
+type imageRun struct {
+	*Runner
+	experiment experiment.Experiment
+	data       imageData
+	classifier *nets.Classifier
+	progress   func(done float64, note string)
+	effort     effort
+	meter      *meter
+}
+
+// image trains a classifier, predicts and measures. Stopped and called again it
+// goes on with the training where it was, given a folder for work.
+func (r *Runner) image(ctx context.Context, e experiment.Experiment, progress func(done float64, note string)) (results.Result, error) {
+	fail := func(doing string, err error) (results.Result, error) {
+		return results.Result{}, fmt.Errorf("%v: %s: %w", e, doing, err)
+	}
+	recipe, err := ImageRecipeOf(e)
+	if err != nil {
+		return results.Result{}, err
+	}
+	network, err := recipe.network(e)
+	if err != nil {
+		return fail("building the network", err)
+	}
+	progress(0, "reading images")
+	run := &imageRun{Runner: r, experiment: e, progress: progress}
+	if run.data, err = r.images.imageDataOf(ctx, e, recipe, r.note); err != nil {
+		return fail("reading images", err)
+	}
+	classes, err := classesOf(e.Dataset)
+	if err != nil {
+		return fail("building the network", err)
+	}
+	if run.classifier, err = nets.NewClassifier(r.backend, network, classes, trainingSeed(e), dtypes.Float32); err != nil {
+		return fail("building the network", err)
+	}
+	cost := network.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, classes)
+	run.effort = effortOf(cost, recipe.PretrainEpochs+e.Epochs, e.Samples, run.data)
+	folder := ""
+	if r.Work != "" {
+		folder = WorkFolder(r.Work, e)
+	}
+	if run.meter, err = startMeter(folder); err != nil {
+		return fail("preparing", err)
+	}
+	line := results.Result{ID: e.ID(), Experiment: e, Backend: r.info.Backend, Device: r.info.Device, Version: r.info.Version, Batched: 1}
+	switch err := run.train(ctx, recipe, folder); {
+	case errors.Is(err, train.ErrDiverged):
+		r.note(fmt.Sprintf("%v diverged: %v", e, err))
+		line.Diverged = true
+	case err != nil:
+		return fail("training", errors.Join(err, run.meter.save()))
+	default:
+		if line.Metrics, err = run.measure(ctx); err != nil {
+			return fail("predicting", errors.Join(err, run.meter.save()))
+		}
+		counts, err := nets.Parameters(r.backend, network, datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, classes)
+		if err != nil {
+			return fail("counting parameters", err)
+		}
+		for _, n := range counts {
+			line.Metrics[tables.MetricParameters] += float64(n)
+		}
+		line.Metrics[tables.MetricTrainingGFLOP] = cost.Training / 1e9
+		if rate := run.meter.imagesPerSecond; rate > 0 {
+			line.Metrics[tables.MetricImagesPerSecond] = rate
+			line.Metrics[tables.MetricSecondsPerEpoch] = float64(run.data.train.N) / rate
+		}
+	}
+	line.WallSeconds, line.CPUSeconds = run.meter.now()
+	line.Finished = time.Now().UTC().Truncate(time.Second)
+	return line, nil
+}
+
+// note tells the user what he should know though the run goes on.
+func (r *Runner) note(text string) {
+	if r.Notes != nil {
+		r.Notes(text)
+	}
+}
+
+// An effort is the work of a run, for the progress.
+type effort struct {
+	training, prediction float64 // floating-point operations
+	images               int     // to predict
+}
+
+func effortOf(cost nets.Cost, epochs, samples int, d imageData) effort {
+	images := d.test.N
+	if d.heldOut != nil {
+		images += d.heldOut.N
+	}
+	for _, other := range d.others {
+		images += other.images.N
+	}
+	return effort{training: cost.Training * float64(epochs*d.train.N), prediction: cost.Forward * float64(samples*images), images: images}
+}
+
+// report tells how far the run is, given the parts of training and prediction done.
+func (run *imageRun) report(trained, predicted float64, note string) {
+	e := run.effort
+	run.progress((trained*e.training+predicted*e.prediction)/(e.training+e.prediction), note)
+}
+
+// stepsPerExecution is how many training steps of a small network an accelerator
+// computes without asking the host in between.
+const stepsPerExecution = 4
+
+// train fits the classifier, from the last checkpoint on.
+func (run *imageRun) train(ctx context.Context, recipe ImageRecipe, folder string) error {
+	fit := recipe.classification(run.experiment)
+	onHost := run.classifier.Host != nil
+	if !onHost && run.experiment.Network != experiment.WRN28x10 {
+		fit.StepsPerExecution = stepsPerExecution
+	}
+	if folder != "" {
+		fit.Checkpoints = train.Checkpoints{Folder: filepath.Join(folder, "checkpoints"), Version: run.info.Version}
+	}
+	fit.Notes = func(text string) { run.note(fmt.Sprintf("%v: %s", run.experiment, text)) }
+	var lost error // of the meter
+	fit.Progress = func(p train.ClassificationProgress) {
+		what := "training"
+		if p.Pretraining {
+			what = "generative pretraining"
+		}
+		note := fmt.Sprintf("%s, epoch %d of %d, loss %.3g, accuracy %.1f%%", what, (p.Step-1)*p.Epochs/p.Steps+1, p.Epochs, p.Losses.Total, 100*p.Losses.Accuracy)
+		if p.ImagesPerSecond > 0 {
+			note += fmt.Sprintf(", %.0f images/s, about %v to train", p.ImagesPerSecond, p.Remaining.Round(time.Second))
+			run.meter.imagesPerSecond = p.ImagesPerSecond
+		}
+		run.report(float64(p.Step)/float64(p.Steps), 0, note)
+		if err := run.meter.saveNowAndThen(); err != nil && lost == nil {
+			lost = err
+			run.note(fmt.Sprintf("%v: training goes on, but its time will not be known: %v", run.experiment, err))
+		}
+	}
+	return fit.Fit(ctx, run.classifier, run.data.trainingSet())
+}
+
+// The batches of prediction.
+const hostBatch, deviceBatch = 128, 500
+
+// measure predicts all sets and computes the metrics. With a folder for
+// predictions they are kept there, and the metrics are those of what is kept.
+func (run *imageRun) measure(ctx context.Context) (map[string]float64, error) {
+	e, d := run.experiment, run.data
+	p := &predictions.Predictions{Experiment: e.ID(), Dataset: e.Dataset, Classes: run.classifier.Classes, Samples: e.Samples, Labels: d.test.Labels}
+	done := 0.0
+	predicted := func(m *datasets.Images) (*predict.Classes, error) {
+		share := float64(m.N) / float64(run.effort.images)
+		sampling := predict.Sampling{Samples: e.Samples, BatchSize: min(deviceBatch, m.N), Energies: hasEnergies(e.Method) && d.heldOut != nil}
+		if run.classifier.Host != nil {
+			sampling.BatchSize = min(hostBatch, m.N)
+		}
+		sampling.Progress = func(images, total int) {
+			run.report(1, done+share*float64(images)/float64(total), fmt.Sprintf("predicting %s, image %d of %d", m.Name, images, total))
+		}
+		classes, err := predict.Classification(ctx, run.classifier, d.inputs(m), sampling)
+		done += share
+		return classes, err
+	}
+	test, err := predicted(d.test)
+	if err != nil {
+		return nil, err
+	}
+	p.Probs, p.MutualInformation, p.Energy = test.Probabilities, test.MutualInformation, lastEnergies(test)
+	if p.Energy.Mean != nil {
+		held, err := predicted(d.heldOut)
+		if err != nil {
+			return nil, err
+		}
+		p.HeldOut = lastEnergies(held)
+	}
+	for _, other := range d.others {
+		classes, err := predicted(other.images)
+		if err != nil {
+			return nil, err
+		}
+		set := predictions.Set{Name: other.name, MutualInformation: classes.MutualInformation, Energy: lastEnergies(classes)}
+		if set.MaxProbability, err = metrics.MaxProbability(classes.Probabilities, p.Classes); err != nil {
+			return nil, err
+		}
+		if set.Entropy, err = metrics.Entropy(classes.Probabilities, p.Classes); err != nil {
+			return nil, err
+		}
+		p.Others = append(p.Others, set)
+	}
+	if run.Predictions == "" {
+		return predictions.Score(p)
+	}
+	return kept(run.Predictions, p)
+}
+
+// kept writes predictions and scores what was written.
+func kept(folder string, p *predictions.Predictions) (map[string]float64, error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, fmt.Errorf("making the folder for predictions: %w", err)
+	}
+	path := filepath.Join(folder, predictions.FileName(p.Experiment))
+	if err := predictions.Write(path, p); err != nil {
+		return nil, err
+	}
+	back, err := predictions.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return predictions.Score(back)
+}
+
+// lastEnergies are those of the input of the last convolution; none without energies.
+func lastEnergies(c *predict.Classes) predictions.Energies {
+	if c.Energies == nil || c.LastConvolution < 0 {
+		return predictions.Energies{}
+	}
+	layer := c.Energies[c.LastConvolution]
+	return predictions.Energies{Mean: layer.Mean, Once: layer.One}
+}
+
+// A meter adds up the time that a run takes, in all the processes in which it went
+// on. What a killed process spent since the last save is lost.
+type meter struct {
+	before    spent  // by earlier processes
+	file      string // "" for none
+	began     time.Time
+	beganCPU  time.Duration
+	lastSaved time.Time
+	// imagesPerSecond is the speed of the training, 0 while it is not known.
+	imagesPerSecond float64
+}
+
+// spent is what a meter keeps in its file.
+type spent struct {
+	WallSeconds     float64 `json:"wall_seconds"`
+	CPUSeconds      float64 `json:"cpu_seconds"`
+	ImagesPerSecond float64 `json:"images_per_second"`
+}
+
+const meterEvery = 30 * time.Second
+
+// startMeter goes on with the meter in a folder, if there is one.
+func startMeter(folder string) (*meter, error) {
+	m := &meter{began: time.Now(), beganCPU: cpuTime(), lastSaved: time.Now()}
+	if folder == "" {
+		return m, nil
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, fmt.Errorf("making the folder for work: %w", err)
+	}
+	m.file = filepath.Join(folder, "spent.json")
+	content, err := os.ReadFile(m.file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return m, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the time spent: %w", err)
+	}
+	if err := json.Unmarshal(content, &m.before); err != nil {
+		return nil, fmt.Errorf("%s is damaged, remove it: %w", m.file, err)
+	}
+	m.imagesPerSecond = m.before.ImagesPerSecond
+	return m, nil
+}
+
+// now is the time spent until now.
+func (m *meter) now() (wall, cpu float64) {
+	return m.before.WallSeconds + time.Since(m.began).Seconds(), m.before.CPUSeconds + (cpuTime() - m.beganCPU).Seconds()
+}
+
+func (m *meter) saveNowAndThen() error {
+	if time.Since(m.lastSaved) < meterEvery {
+		return nil
+	}
+	return m.save()
+}
+
+func (m *meter) save() error {
+	m.lastSaved = time.Now()
+	if m.file == "" {
+		return nil
+	}
+	wall, cpu := m.now()
+	content, err := json.Marshal(spent{wall, cpu, m.imagesPerSecond})
+	if err != nil {
+		return fmt.Errorf("keeping the time spent: %w", err)
+	}
+	if err := atomicfile.WriteBytes(m.file, content); err != nil {
+		return fmt.Errorf("keeping the time spent: %w", err)
+	}
+	return nil
+}

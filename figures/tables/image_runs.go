@@ -1,0 +1,219 @@
+package tables
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/results"
+)
+
+// An imageGroup is the lines of image experiments that differ in the seed alone.
+type imageGroup struct {
+	first    experiment.Experiment
+	lines    []results.Result // that did not diverge
+	diverged int
+}
+
+// imageGroups collects the lines of image experiments of one scale, in the order of data set, network,
+// training images, epochs and method.
+func imageGroups(lines []results.Result, scale string) []imageGroup {
+	var groups []imageGroup
+	at := make(map[string]int)
+	for _, line := range lines {
+		e := line.Experiment
+		if e.Study != experiment.Images || e.Scale != scale {
+			continue
+		}
+		i, seen := at[e.Group()]
+		if !seen {
+			i = len(groups)
+			at[e.Group()] = i
+			groups = append(groups, imageGroup{first: e})
+		}
+		if line.Diverged {
+			groups[i].diverged++
+		} else {
+			groups[i].lines = append(groups[i].lines, line)
+		}
+	}
+	key := func(g imageGroup) []int {
+		e := g.first
+		return []int{slices.Index(experiment.ImageDatasets(), e.Dataset), slices.Index(experiment.Networks(), e.Network), e.TrainN, e.Epochs,
+			slices.Index(experiment.Methods(), e.Method)}
+	}
+	slices.SortStableFunc(groups, func(a, b imageGroup) int { return slices.Compare(key(a), key(b)) })
+	return groups
+}
+
+// count says how many runs there are.
+func (g imageGroup) count() string {
+	if g.diverged > 0 {
+		return fmt.Sprintf("%d, %d diverged", len(g.lines), g.diverged)
+	}
+	return fmt.Sprint(len(g.lines))
+}
+
+// number prints mean ± standard deviation of a metric over the lines that have it.
+func (g imageGroup) number(metric string, factor float64, decimals int) (string, error) {
+	var values []float64
+	for _, line := range g.lines {
+		if value, has := line.Metrics[metric]; has {
+			values = append(values, factor*value)
+		}
+	}
+	if len(values) == 0 {
+		return "–", nil
+	}
+	mean, std, err := metrics.MeanStd(values)
+	if err != nil {
+		return "", fmt.Errorf("tables: averaging %s of %v: %w", metric, g.first, err)
+	}
+	return meanStd(mean, std, decimals), nil
+}
+
+// numbers are the cells of several metrics.
+func (g imageGroup) numbers(columns ...numberColumn) ([]Cell, error) {
+	var cells []Cell
+	for _, c := range columns {
+		printed, err := g.number(c.metric, c.factor, c.decimals)
+		if err != nil {
+			return nil, err
+		}
+		cells = append(cells, text(printed))
+	}
+	return cells, nil
+}
+
+type numberColumn struct {
+	metric   string
+	factor   float64
+	decimals int
+}
+
+// imageTitles are the names of data sets and networks in tables.
+var imageTitles = map[string]string{
+	experiment.CIFAR10: "CIFAR-10", experiment.CIFAR100: "CIFAR-100",
+	experiment.ResNet14: "ResNet-14", experiment.ResNet20: "ResNet-20", experiment.WRN28x10: "WRN-28-10",
+}
+
+// allOr prints a number of images, of which 0 are all.
+func allOr(n int) string {
+	if n == 0 {
+		return "all"
+	}
+	return grouped(float64(n))
+}
+
+// CIFARSmall shows the runs of scale small: real results on part of the data, for fewer epochs or with
+// other options, each with what it was made with. They say nothing about the paper's numbers.
+func CIFARSmall(lines []results.Result) (Table, error) {
+	t := Table{
+		Name: "cifar-small",
+		Caption: "Small runs on real CIFAR images, each with its number of training images and epochs: mean ± standard deviation over n seeds of accuracy in percent, " +
+			"negative log likelihood in nats and expected calibration error (10 bins) on the given number of test images, and area under the ROC curve of telling the other CIFAR's test images from these, " +
+			"by maximum probability and by the energy statistic. They are not comparable with the paper, whose models see 50,000 images for 200 epochs.",
+		Columns: []string{"Data set", "Network", "Method", "Training images", "Epochs", "Test images", "n", "Accuracy (%)", "NLL", "ECE", "AUROC, probability", "AUROC, energy", "s/epoch", "Device"},
+	}
+	for _, g := range imageGroups(lines, experiment.Small) {
+		e := g.first
+		row := Row{Name: imageTitles[e.Dataset], Cells: []Cell{text(imageTitles[e.Network]), text(methodTitle(e)), text(allOr(e.TrainN)),
+			text(fmt.Sprint(e.Epochs)), text(allOr(e.TestN)), text(g.count())}}
+		other := experiment.CIFAR100
+		if e.Dataset == other {
+			other = experiment.CIFAR10
+		}
+		cells, err := g.numbers(numberColumn{MetricAccuracy, 100, 1}, numberColumn{MetricNLL, 1, 3}, numberColumn{MetricECE, 1, 3},
+			numberColumn{"ood_" + other + "_auroc", 1, 3}, numberColumn{"ood_" + other + "_auroc_energy", 1, 3})
+		if err != nil {
+			return Table{}, err
+		}
+		row.Cells = append(row.Cells, cells...)
+		row.Cells = append(row.Cells, g.timeAndDevice()...)
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}
+
+// timeAndDevice are the time of an epoch and where it was taken.
+func (g imageGroup) timeAndDevice() []Cell {
+	if len(g.lines) == 0 {
+		return []Cell{text("–"), text("–")}
+	}
+	return []Cell{text(meanOf(g.lines, MetricSecondsPerEpoch, "%.3g")), text(g.lines[0].Device)}
+}
+
+// methodTitle names a method with its options.
+func methodTitle(e experiment.Experiment) string {
+	variant := experiment.Experiment{Method: e.Method, Options: e.Options}.Variant()
+	return Title(e.Method) + variant[len(e.Method):]
+}
+
+// chosenByPaper is what the paper's grid search chose, of the options that gridSearch varies.
+var chosenByPaper = map[string][2]string{
+	experiment.MCDropout: {experiment.OptionDropoutRate, "0.1"},
+	experiment.VDropout:  {experiment.OptionAlpha, "0.1"},
+	experiment.Rank1:     {experiment.OptionPriorStd, "0.1"},
+	experiment.Density:   {experiment.OptionPriorStd, "1"},
+}
+
+// CIFARGrid shows the grid search: for each method the choices, measured on held-out training images, the
+// one with the lowest NLL in bold, and the one that the paper chose.
+func CIFARGrid(lines []results.Result) (Table, error) {
+	t := Table{
+		Name: "cifar-grid",
+		Caption: "Grid search over the hyperparameters that the paper searches: NLL in nats, accuracy in percent and expected calibration error (10 bins) on training images that were held out. " +
+			"The test images have no part in it. Bold: the lowest NLL of a method with the same training.",
+		Columns: []string{"Method", "Data set", "Network", "Training images", "Epochs", "Held out", "n", "NLL", "Accuracy (%)", "ECE", "Paper"},
+	}
+	type contest struct {
+		row    int
+		lowest float64
+	}
+	best := make(map[string]contest)
+	for _, g := range imageGroups(lines, experiment.Grid) {
+		e := g.first
+		row := Row{Name: methodTitle(e), Cells: []Cell{text(imageTitles[e.Dataset]), text(imageTitles[e.Network]), text(allOr(e.TrainN)),
+			text(fmt.Sprint(e.Epochs)), text(grouped(float64(e.HeldOut))), text(g.count())}}
+		cells, err := g.numbers(numberColumn{MetricNLL, 1, 4}, numberColumn{MetricAccuracy, 100, 2}, numberColumn{MetricECE, 1, 4})
+		if err != nil {
+			return Table{}, err
+		}
+		choice := chosenByPaper[e.Method]
+		chosen := "–"
+		if choice[0] != "" && e.Options[choice[0]] == choice[1] {
+			chosen = "chosen"
+		}
+		row.Cells = append(append(row.Cells, cells...), text(chosen))
+		t.Rows = append(t.Rows, row)
+
+		without := e
+		without.Options = nil
+		nll := g.mean(MetricNLL)
+		if rival, found := best[without.Group()]; !math.IsNaN(nll) && (!found || nll < rival.lowest) {
+			best[without.Group()] = contest{len(t.Rows) - 1, nll}
+		}
+	}
+	const nllCell = 6
+	for _, winner := range best {
+		t.Rows[winner.row].Cells[nllCell][0].Bold = true
+	}
+	return t, nil
+}
+
+// mean is the mean of a metric over the lines that have it, NaN for none.
+func (g imageGroup) mean(metric string) float64 {
+	sum, n := 0.0, 0
+	for _, line := range g.lines {
+		if value, has := line.Metrics[metric]; has {
+			sum += value
+			n++
+		}
+	}
+	if n == 0 {
+		return math.NaN()
+	}
+	return sum / float64(n)
+}

@@ -1,0 +1,222 @@
+package tables
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/paper"
+	"densityuncertainty/figures/results"
+)
+
+// An imageTable is one of the paper's classification tables.
+type imageTable struct {
+	name, set string // set is the catalogue's
+	dataset   string // "" for the set's only one
+	published string // of package paper
+	what      string // begins the caption
+	rows      []imageRow
+}
+
+// An imageRow is a method of an image table.
+type imageRow struct {
+	title  string // the paper's name of the row
+	method string // "" for a method that this project does not run
+	option string // of experiment.OptionMixtureFraction; "" for none
+}
+
+var fiveRows = []imageRow{
+	{"MFVI", experiment.MFVI, ""}, {"MCDropout", experiment.MCDropout, ""}, {"VDropout", experiment.VDropout, ""},
+	{"Rank-1 BNN", experiment.Rank1, ""}, {"Density Uncertainty", experiment.Density, ""},
+}
+
+// wrnRows are those of the WRN-28 tables. SNGP and DUE are known from the paper alone.
+func wrnRows() []imageRow {
+	return append(slices.Clone(fiveRows[:4]), imageRow{title: "SNGP"}, imageRow{title: "DUE"}, fullRankRow, mixtureRow("0.0125"))
+}
+
+var fullRankRow = imageRow{"Full-rank LDL", experiment.Density, ""}
+
+// mixtureRow is named as in the paper: "Rank-1 Mixture (1.25%)".
+func mixtureRow(fraction string) imageRow {
+	names := map[string]string{"0.0125": "1.25%", "0.025": "2.5%", "0.05": "5%", "0.1": "10%", "0.2": "20%"}
+	return imageRow{fmt.Sprintf("Rank-1 Mixture (%s)", names[fraction]), experiment.DensityRank1Mix, fraction}
+}
+
+func ablationRows() []imageRow {
+	var rows []imageRow
+	for _, fraction := range experiment.AblationFractions() {
+		rows = append(rows, mixtureRow(fraction))
+	}
+	return append(rows, fullRankRow)
+}
+
+// imageTables are the five classification tables of the paper, and two of the released settings.
+func imageTables() []imageTable {
+	return []imageTable{
+		{"cifar10-resnet14", "cifar10-resnet14", "", paper.CIFAR10ResNet14, "CIFAR-10 with ResNet-14", fiveRows},
+		{"cifar100-resnet14", "cifar100-resnet14", "", paper.CIFAR100ResNet14, "CIFAR-100 with ResNet-14", fiveRows},
+		{"cifar10-wrn", "cifar10-wrn", "", paper.CIFAR10WRN28, "CIFAR-10 with WRN-28-10", wrnRows()},
+		{"cifar100-wrn", "cifar100-wrn", "", paper.CIFAR100WRN28, "CIFAR-100 with WRN-28-10", wrnRows()},
+		{"rank1-ablation", "rank1-ablation", "", paper.Rank1Ablation, "Number of rank-1 mixture components as a part of the layers' width, CIFAR-10 with WRN-28-10", ablationRows()},
+		{"cifar10-released", "cifar-released", experiment.CIFAR10, paper.CIFAR10ResNet14, "CIFAR-10 with the released settings, whose ResNet-14 has 20 layers", fiveRows},
+		{"cifar100-released", "cifar-released", experiment.CIFAR100, paper.CIFAR100ResNet14, "CIFAR-100 with the released settings, whose ResNet-14 has 20 layers", fiveRows},
+	}
+}
+
+// unitOfImageDifference explains Difference in the captions of the image tables.
+const unitOfImageDifference = "Difference: (ours − theirs) in units of our standard deviation over the seeds, beyond the rounding of their number; " +
+	"\"agrees\" within 1 sd. With 3 seeds that unit is itself uncertain by about half: the verdict is a rough one."
+
+// make fills the table.
+func (d imageTable) make(lines []results.Result) (Table, error) {
+	set, ok := experiment.SetByName(d.set)
+	if !ok {
+		return Table{}, fmt.Errorf("tables: the catalogue has no set %s", d.set)
+	}
+	experiments := set.Experiments
+	if d.dataset != "" {
+		experiments = experiment.Filter{Datasets: []string{d.dataset}}.Apply(experiments)
+	}
+	byID := index(lines)
+	t := Table{
+		Name: d.name,
+		Caption: fmt.Sprintf("%s, all 10,000 test images: accuracy in percent, expected calibration error (10 bins), negative log likelihood in nats. "+
+			"Ours: mean ± standard deviation over n seeds; %s. Paper: its mean ± standard deviation over 3 seeds. %s "+
+			"Cost: trainable parameters with energy models, operations of a training step for one image, time of an epoch.",
+			d.what, imageSettings(experiments[0]), unitOfImageDifference),
+		Columns: []string{"Method", "Accuracy (%)", "ECE", "NLL", "Parameters", "GFLOP", "s/epoch", "Device"},
+	}
+	for _, row := range d.rows {
+		wanted := row.among(experiments)
+		r := Row{Name: row.title}
+		for _, column := range []struct {
+			metric, published string
+			factor            float64
+			decimals          int
+			judge             func(Summary, Published) (float64, string)
+		}{
+			{MetricAccuracy, "Accuracy", 100, 2, DifferenceUp},
+			{MetricECE, "ECE", 1, 4, Difference},
+			{MetricNLL, "NLL", 1, 4, Difference},
+		} {
+			ours, err := byID.summarise(wanted, column.metric)
+			if err != nil {
+				return Table{}, err
+			}
+			theirs, note := publishedIn(d.published, row.title, column.published)
+			cell := compareBy(column.judge, ours.scaled(column.factor), theirs, "paper", column.decimals)
+			if note != "" {
+				cell = append(cell, Line{Text: "(" + note + ")"})
+			}
+			r.Cells = append(r.Cells, cell)
+		}
+		t.Rows = append(t.Rows, Row{Name: r.Name, Cells: append(r.Cells, byID.costs(wanted)...)})
+	}
+	return t, nil
+}
+
+// among returns the experiments of a row.
+func (r imageRow) among(all []experiment.Experiment) []experiment.Experiment {
+	var wanted []experiment.Experiment
+	for _, e := range all {
+		if e.Method == r.method && e.Options[experiment.OptionMixtureFraction] == r.option {
+			wanted = append(wanted, e)
+		}
+	}
+	return wanted
+}
+
+// imageSettings says with what an image experiment was run, for captions.
+func imageSettings(e experiment.Experiment) string {
+	fidelity := map[string]string{
+		experiment.Paper:    "the paper's text with our choices where it is silent or does not work (SGD for ADAM, one epoch of generative pretraining)",
+		experiment.Released: "settings of the authors' released code",
+	}[e.Fidelity]
+	images := "all 50,000 training images"
+	if e.HeldOut > 0 {
+		images = fmt.Sprintf("%d of the 50,000 training images, the others held out", 50000-e.HeldOut)
+	}
+	return fmt.Sprintf("%s, %d epochs of %s, %d Monte Carlo samples", fidelity, e.Epochs, images, e.Samples)
+}
+
+// publishedIn is a number of the paper, and its remark where there is none.
+func publishedIn(table, row, column string) (Published, string) {
+	cell, ok := paper.Lookup(table, row, column)
+	if !ok {
+		return Published{Mean: math.NaN(), Std: math.NaN()}, ""
+	}
+	return Published{cell.Mean, cell.Std, cell.Decimals}, cell.Note
+}
+
+// scaled is the summary in another unit.
+func (s Summary) scaled(factor float64) Summary {
+	s.Mean *= factor
+	s.Std *= factor
+	return s
+}
+
+// costs are the cells of what the runs cost: parameters, operations, time of an epoch and device. Times
+// are means over the runs on the device that most of them ran on.
+func (l lookup) costs(wanted []experiment.Experiment) []Cell {
+	byDevice := make(map[string][]results.Result)
+	device := ""
+	for _, scale := range []string{experiment.Full, experiment.Quick} {
+		for _, e := range (experiment.Filter{Scale: scale}).Apply(wanted) {
+			line, done := l[e.ID()]
+			if !done || line.Diverged {
+				continue
+			}
+			byDevice[line.Device] = append(byDevice[line.Device], line)
+			if len(byDevice[line.Device]) > len(byDevice[device]) {
+				device = line.Device
+			}
+		}
+		if device != "" {
+			break
+		}
+	}
+	runs := byDevice[device]
+	if len(runs) == 0 {
+		return []Cell{text("–"), text("–"), text("–"), text("–")}
+	}
+	cells := []Cell{
+		text(grouped(runs[0].Metrics[MetricParameters])),
+		text(fmt.Sprintf("%.3g", runs[0].Metrics[MetricTrainingGFLOP])),
+		text(meanOf(runs, MetricSecondsPerEpoch, "%.3g")),
+		text(device),
+	}
+	if len(byDevice) > 1 {
+		cells[3] = append(cells[3], Line{Text: fmt.Sprintf("and %d other", len(byDevice)-1)})
+	}
+	return cells
+}
+
+// meanOf is the mean of a metric over the runs that have it.
+func meanOf(runs []results.Result, metric, format string) string {
+	sum, n := 0.0, 0
+	for _, line := range runs {
+		if value, has := line.Metrics[metric]; has {
+			sum += value
+			n++
+		}
+	}
+	if n == 0 {
+		return "–"
+	}
+	return fmt.Sprintf(format, sum/float64(n))
+}
+
+// grouped is a whole number with its thousands set apart: 175,178.
+func grouped(value float64) string {
+	digits := fmt.Sprintf("%.0f", value)
+	var parts []string
+	for ; len(digits) > 3; digits = digits[:len(digits)-3] {
+		parts = append(parts, digits[len(digits)-3:])
+	}
+	parts = append(parts, digits)
+	slices.Reverse(parts)
+	return strings.Join(parts, ",")
+}

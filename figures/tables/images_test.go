@@ -1,0 +1,233 @@
+package tables
+
+import (
+	"strings"
+	"testing"
+
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/results"
+)
+
+// measured makes image metrics whose mean over 3 seeds is the given one, with the standard deviation sd.
+func measured(accuracy, ece, nll, sd float64) func(experiment.Experiment) map[string]float64 {
+	return func(e experiment.Experiment) map[string]float64 {
+		d := sd * (float64(e.Seed) - 1)
+		return map[string]float64{MetricAccuracy: accuracy + d, MetricECE: ece + d, MetricNLL: nll + d, MetricParameters: 341266,
+			MetricTrainingGFLOP: 0.2756, MetricSecondsPerEpoch: 10 + float64(e.Seed), MetricImagesPerSecond: 4000}
+	}
+}
+
+func imageLines(t *testing.T, set string, f experiment.Filter, measure func(experiment.Experiment) map[string]float64) []results.Result {
+	list := lines(t, set, f, measure)
+	for i := range list {
+		list[i].Device = "card"
+	}
+	return list
+}
+
+func imageTableNamed(t *testing.T, name string, lines []results.Result) Table {
+	t.Helper()
+	for _, named := range List() {
+		if named.Name == name {
+			table, err := named.Make(lines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return table
+		}
+	}
+	t.Fatalf("no table %s", name)
+	return Table{}
+}
+
+func TestImageTables(t *testing.T) {
+	density := only(experiment.Density, experiment.CIFAR10)
+	quick := density
+	quick.Scale = experiment.Quick
+	full := imageLines(t, "cifar10-resnet14", density, measured(0.915, 0.004, 0.24, 0.002))
+	elsewhere := imageLines(t, "cifar10-resnet14", density, measured(0.915, 0.004, 0.24, 0.002))
+	elsewhere[0].Device = "other card"
+	for name, c := range map[string]struct {
+		lines                      []results.Result
+		accuracy, ece, nll, device string
+	}{
+		"nothing": {nil, "not run | paper 92.2 ± 0.3", "not run | paper 0.004 ± 0.000", "not run | paper 0.226 ± 0.003", "–"},
+		"three seeds": {full, "91.50 ± 0.20 (n=3) | paper 92.2 ± 0.3 | -3.2 sd, worse", "0.00400 ± 0.00200 (n=3) | paper 0.004 ± 0.000 | +0.0 sd, agrees",
+			"0.2400 ± 0.0020 (n=3) | paper 0.226 ± 0.003 | +6.7 sd, worse", "card"},
+		"one seed": {full[1:2], "91.50 (n=1 of 3) | paper 92.2 ± 0.3 | -0.70, no sd", "0.00400 (n=1 of 3) | paper 0.004 ± 0.000 | +0.0000, no sd",
+			"0.2400 (n=1 of 3) | paper 0.226 ± 0.003 | +0.0140, no sd", "card"},
+		"two devices": {elsewhere, "91.50 ± 0.20 (n=3) | paper 92.2 ± 0.3 | -3.2 sd, worse", "0.00400 ± 0.00200 (n=3) | paper 0.004 ± 0.000 | +0.0 sd, agrees",
+			"0.2400 ± 0.0020 (n=3) | paper 0.226 ± 0.003 | +6.7 sd, worse", "card | and 1 other"},
+		"quick only": {imageLines(t, "cifar10-resnet14", quick, measured(0.25, 0.1, 2, 0)), "quick, 1 epochs of 512 images: 25.00 (n=1) | paper 92.2 ± 0.3",
+			"quick, 1 epochs of 512 images: 0.1000 (n=1) | paper 0.004 ± 0.000", "quick, 1 epochs of 512 images: 2.0000 (n=1) | paper 0.226 ± 0.003", "card"},
+	} {
+		table := imageTableNamed(t, "cifar10-resnet14", c.lines)
+		for column, want := range map[string]string{"Accuracy (%)": c.accuracy, "ECE": c.ece, "NLL": c.nll, "Device": c.device} {
+			if got := cell(t, table, "Density Uncertainty", column); got != want {
+				t.Errorf("%s, %s:\n got %s\nwant %s", name, column, got, want)
+			}
+		}
+	}
+	table := imageTableNamed(t, "cifar10-resnet14", full)
+	for column, want := range map[string]string{"Parameters": "341,266", "GFLOP": "0.276", "s/epoch": "11"} {
+		if got := cell(t, table, "Density Uncertainty", column); got != want {
+			t.Errorf("%s: %s, want %s", column, got, want)
+		}
+	}
+	if got := cell(t, table, "MFVI", "Parameters"); got != "–" {
+		t.Errorf("parameters of what was not run: %s", got)
+	}
+}
+
+// Accuracy is better when higher.
+func TestDifferenceUp(t *testing.T) {
+	theirs := Published{Mean: 92.2, Std: 0.3, Decimals: 1}
+	for _, c := range []struct {
+		mean float64
+		want string
+	}{{93, Better}, {91, Worse}, {92.25, Agrees}} {
+		ours := Summary{Scale: experiment.Full, N: 3, Wanted: 3, Mean: c.mean, Std: 0.2}
+		if inStd, verdict := DifferenceUp(ours, theirs); verdict != c.want || (inStd > 0) != (verdict == Better) {
+			t.Errorf("%v against 92.2: %v sd, %s, want %s", c.mean, inStd, verdict, c.want)
+		}
+	}
+}
+
+// What this project does not run is known from the paper, and the mixtures are told apart.
+func TestWideResNetRows(t *testing.T) {
+	mixtures := experiment.Filter{Methods: []string{experiment.DensityRank1Mix}, Scale: experiment.Full}
+	list := imageLines(t, "rank1-ablation", mixtures, func(e experiment.Experiment) map[string]float64 {
+		nll := map[string]float64{"0.0125": 0.1, "0.025": 0.2, "0.05": 0.3, "0.1": 0.4, "0.2": 0.5}[e.Options[experiment.OptionMixtureFraction]]
+		return measured(0.965, 0.011, nll, 0.001)(e)
+	})
+	ablation := imageTableNamed(t, "rank1-ablation", list)
+	if len(ablation.Rows) != 6 {
+		t.Errorf("%d rows, want 6", len(ablation.Rows))
+	}
+	for row, want := range map[string]string{"Rank-1 Mixture (1.25%)": "0.1000", "Rank-1 Mixture (2.5%)": "0.2000", "Rank-1 Mixture (5%)": "0.3000",
+		"Rank-1 Mixture (10%)": "0.4000", "Rank-1 Mixture (20%)": "0.5000", "Full-rank LDL": "not run"} {
+		if got := cell(t, ablation, row, "NLL"); !strings.HasPrefix(got, want) || !strings.Contains(got, "paper 0.1") {
+			t.Errorf("%s: %s, want %s", row, got, want)
+		}
+	}
+	wide := imageTableNamed(t, "cifar10-wrn", list)
+	for row, want := range map[string]string{"Rank-1 Mixture (1.25%)": "0.1000 ± 0.0010 (n=3) | paper 0.118 ± 0.001 | -17.5 sd, better",
+		"SNGP": "not run | paper 0.143 ± 0.002", "DUE": "not run | paper 0.170 ± 0.005", "Full-rank LDL": "not run | paper 0.119 ± 0.003"} {
+		if got := cell(t, wide, row, "NLL"); got != want {
+			t.Errorf("%s: %s, want %s", row, got, want)
+		}
+	}
+	if got, want := cell(t, imageTableNamed(t, "cifar100-wrn", nil), "DUE", "ECE"), "not run | paper – | (out of memory)"; got != want {
+		t.Errorf("DUE on CIFAR-100: %s, want %s", got, want)
+	}
+}
+
+func TestImageLinesWithoutMetrics(t *testing.T) {
+	list := imageLines(t, "cifar10-resnet14", only(experiment.MFVI, experiment.CIFAR10), measured(0.9, 0.1, 0.3, 0.01))
+	list[1].Metrics = nil
+	for _, named := range List() {
+		if named.Name == "cifar10-resnet14" {
+			if _, err := named.Make(list); err == nil || !strings.Contains(err.Error(), "no metric") {
+				t.Errorf("a line without metrics: %v", err)
+			}
+		}
+	}
+	list[1].Diverged = true
+	if got := cell(t, imageTableNamed(t, "cifar10-resnet14", list), "MFVI", "NLL"); !strings.Contains(got, "1 of 3 runs diverged | paper 0.291") || strings.Contains(got, "sd,") {
+		t.Errorf("a diverged run: %s", got)
+	}
+}
+
+// The energy row is of the models that were trained without the held-out images; what SVHN would tell is
+// not run where the data were not there.
+func TestOODTable(t *testing.T) {
+	auroc := func(e experiment.Experiment) map[string]float64 {
+		d := 0.01 * (float64(e.Seed) - 1)
+		other, base := experiment.CIFAR100, 0.8
+		if e.Dataset == other {
+			other, base = experiment.CIFAR10, 0.7
+		}
+		m := map[string]float64{"ood_" + other + "_auroc": base + d, "ood_svhn-first1083_auroc": 0.6 + d}
+		if e.HeldOut > 0 {
+			m["ood_"+other+"_auroc_energy"] = base + 0.1 + d
+		}
+		if e.Dataset == experiment.CIFAR10 {
+			m["ood_svhn_auroc"], m["ood_svhn_auprc"] = 0.9+d, 0.95+d
+			if e.HeldOut > 0 {
+				m["ood_svhn_auroc_energy"], m["ood_svhn_auprc_energy"] = 0.5+d, 0.55+d
+			}
+		}
+		return m
+	}
+	table := imageTableNamed(t, "ood-svhn", imageLines(t, "ood-svhn", experiment.Filter{Scale: experiment.Full}, auroc))
+	for _, c := range []struct{ row, column, want string }{
+		{"Rank-1 BNN", "CIFAR-10 → SVHN AUROC", "0.900 ± 0.010 (n=3) | paper 0.880 ± 0.001 | +2.0 sd, better"},
+		{"Density Uncertainty", "CIFAR-10 → SVHN AUROC", "0.500 ± 0.010 (n=3) | paper 0.893 ± 0.056 | -39.2 sd, worse"},
+		{"Density Uncertainty", "CIFAR-10 → SVHN AUPRC", "0.550 ± 0.010 (n=3) | paper 0.952 ± 0.026 | -40.2 sd, worse"},
+		{"Density, as the baselines", "CIFAR-10 → SVHN AUROC", "0.900 ± 0.010 (n=3)"},
+		{"Density Uncertainty", "CIFAR-100 → SVHN AUROC", "not run | paper 0.800 ± 0.024"},
+		{"Density Uncertainty", "CIFAR-10 → CIFAR-100 AUROC", "0.900 ± 0.010 (n=3)"},
+		{"MFVI", "CIFAR-100 → CIFAR-10 AUROC", "0.700 ± 0.010 (n=3)"},
+		{"MFVI", "CIFAR-10 → first 1083 of SVHN train, AUROC", "0.600 ± 0.010 (n=3)"},
+		{"MFVI", "Score", "maximum probability"},
+		{"Density Uncertainty", "Score", "energy"},
+	} {
+		if got := cell(t, table, c.row, c.column); got != c.want {
+			t.Errorf("%s, %s:\n got %s\nwant %s", c.row, c.column, got, c.want)
+		}
+	}
+	for _, format := range Formats() {
+		if _, err := table.Render(format); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestSmallRunsSayWithWhatTheyWereMade(t *testing.T) {
+	list := imageLines(t, "cifar-small", experiment.Filter{Methods: []string{experiment.Density, experiment.DensityRank1Mix}, Scale: experiment.Small}, measured(0.4, 0.05, 1.6, 0.01))
+	list = append(list, imageLines(t, "cifar10-resnet14", only(experiment.Density, experiment.CIFAR10), measured(0.92, 0.01, 0.2, 0.01))...)
+	list[0].Diverged = true
+	table := imageTableNamed(t, "cifar-small", list)
+	if len(table.Rows) != 4 {
+		t.Fatalf("%d rows, want 2 methods on 2 sets", len(table.Rows))
+	}
+	row := table.Rows[0]
+	var got []string
+	for _, c := range row.Cells {
+		got = append(got, c[0].Text)
+	}
+	want := "ResNet-14, Density Uncertainty, 5,000, 5, 1,000, 2, 1 diverged, 40.5 ± 0.7, 1.605 ± 0.007, 0.055 ± 0.007, –, –, 11.5, card"
+	if row.Name != "CIFAR-10" || strings.Join(got, ", ") != want {
+		t.Errorf("first row %s: %s\nwant %s", row.Name, strings.Join(got, ", "), want)
+	}
+	if got := table.Rows[1].Cells[1][0].Text; got != "Density, rank-1 mixture mixture_fraction=0.1" {
+		t.Errorf("a method with options: %s", got)
+	}
+	text, err := table.Render(Markdown)
+	if err != nil || strings.Contains(text, "sd,") || strings.Contains(text, "agrees") {
+		t.Errorf("a small run has a verdict (error %v):\n%s", err, text)
+	}
+}
+
+func TestGridShowsTheBest(t *testing.T) {
+	list := imageLines(t, "grid", experiment.Filter{Scale: experiment.Grid}, func(e experiment.Experiment) map[string]float64 {
+		nll := map[string]float64{"0.1": 0.3, "1": 0.25, "10": 0.4}[e.Options[experiment.OptionPriorStd]]
+		return map[string]float64{MetricAccuracy: 0.9, MetricECE: 0.02, MetricNLL: nll + 0.2}
+	})
+	table := imageTableNamed(t, "cifar-grid", list)
+	if len(table.Rows) != 12 {
+		t.Fatalf("%d rows, want 12", len(table.Rows))
+	}
+	for row, want := range map[string][2]string{
+		"Density Uncertainty prior_std=0.1": {"0.5000", "–"},
+		"Density Uncertainty prior_std=1":   {"*0.4500*", "chosen"},
+		"Density Uncertainty prior_std=10":  {"0.6000", "–"},
+		"Rank-1 BNN prior_std=1":            {"*0.4500*", "–"},
+		"Rank-1 BNN prior_std=0.1":          {"0.5000", "chosen"},
+		"MC Dropout dropout_rate=0.1":       {"*0.2000*", "chosen"},
+	} {
+		if nll, chosen := cell(t, table, row, "NLL"), cell(t, table, row, "Paper"); nll != want[0] || chosen != want[1] {
+			t.Errorf("%s: %s, %s, want %v", row, nll, chosen, want)
+		}
+	}
+}
