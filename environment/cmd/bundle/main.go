@@ -1,7 +1,7 @@
 // Bundle makes the files that take the experiments to machines without Go and
 // without a network. ./environment/bundle builds the programs and calls it:
 //
-//	bundle make --programs FOLDER --version VERSION --out FOLDER [--data SETS] [--part-size SIZE] [--dry-run]
+//	bundle make --base FOLDER --version VERSION --out FOLDER [--data SETS] [--part-size SIZE] [--dry-run]
 //
 // On such a machine the install.sh that it writes calls it once more, to restore
 // the data:
@@ -75,12 +75,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func runMake(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("make", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	programs := flags.String("programs", "", "`folder` with the programs")
+	base := flags.String("base", "", "`folder` that the bundle begins with: bin with the programs, and what else is to lie beside it")
 	version := flags.String("version", "devel", "`version` of the code")
-	data := flags.String("data", strings.Join(setNames(catalogue), ","), "the `sets` to include, separated by commas, or none")
+	data := flags.String("data", "cifar10,cifar100,svhn", "the `sets` to include, separated by commas, or none")
 	out := flags.String("out", "", "`folder` to write to")
 	size := flags.String("part-size", "60MiB", "the largest `size` of a part")
-	dry := flags.Bool("dry-run", false, "only check the flags, and that the data are there")
+	dry := flags.Bool("dry-run", false, "only check the flags, that the data are there, and that the bundle is not")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		flags.SetOutput(stdout)
@@ -96,10 +96,10 @@ func runMake(ctx context.Context, args []string, stdout io.Writer) error {
 	if *out == "" {
 		return usagef("--out needs a folder")
 	}
-	if *programs == "" && !*dry {
-		return usagef("--programs needs a folder")
+	if *base == "" && !*dry {
+		return usagef("--base needs a folder")
 	}
-	m := maker{fetcher: new(fetch.Fetcher), out: *out, stdout: stdout}
+	m := maker{version: *version, fetcher: new(fetch.Fetcher), out: *out, stdout: stdout}
 	if m.sets, err = selectSets(catalogue, *data); err != nil {
 		return err
 	}
@@ -109,8 +109,8 @@ func runMake(ctx context.Context, args []string, stdout io.Writer) error {
 	if *dry {
 		return m.find(ctx)
 	}
-	m.programs, m.version, m.date = *programs, *version, commitDate()
-	if m.glibc, err = neededGlibc(filepath.Join(*programs, xlaProgram)); err != nil {
+	m.base, m.date = *base, commitDate()
+	if m.glibc, err = neededGlibc(filepath.Join(*base, filepath.FromSlash(xlaProgram))); err != nil {
 		return err
 	}
 	return m.make(ctx)

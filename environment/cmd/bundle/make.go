@@ -33,7 +33,7 @@ var (
 )
 
 // xlaProgram is the one program that needs libraries of the machine it runs on.
-const xlaProgram = "reproduce-xla"
+const xlaProgram = "bin/reproduce-xla"
 
 // A maker makes a bundle: a folder below out with the parts of a compressed
 // archive, their checksums and the script that joins them.
@@ -41,7 +41,7 @@ type maker struct {
 	version  string    // of the code, as results name it
 	date     time.Time // of the files in the archive
 	glibc    string    // the oldest version of the C library that xlaProgram starts with
-	programs string    // folder
+	base     string    // folder of what the archive begins with
 	sets     []dataSet
 	fetcher  *fetch.Fetcher
 	out      string
@@ -54,8 +54,21 @@ func (m maker) name() string {
 	return "densityuncertainty-" + regexp.MustCompile(`[^A-Za-z0-9.+-]+`).ReplaceAllString(m.version, "-")
 }
 
-// find checks that the data are there, and downloads what can be downloaded.
+// folder returns the bundle's folder, which must not exist yet.
+func (m maker) folder() (string, error) {
+	folder := filepath.Join(m.out, m.name())
+	if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s is there already; remove it, or choose another folder with --out", folder)
+	}
+	return folder, nil
+}
+
+// find checks that the bundle is not there and the data are, and downloads what
+// can be downloaded.
 func (m maker) find(ctx context.Context) error {
+	if _, err := m.folder(); err != nil {
+		return err
+	}
 	for _, s := range m.sets {
 		paths, archive, err := s.find(ctx, m.fetcher)
 		if err != nil {
@@ -80,9 +93,9 @@ func (m maker) say(format string, args ...any) error {
 }
 
 func (m maker) make(ctx context.Context) error {
-	folder := filepath.Join(m.out, m.name())
-	if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is there already; remove it, or choose another folder with --out", folder)
+	folder, err := m.folder()
+	if err != nil {
+		return err
 	}
 	if err := os.MkdirAll(m.out, 0o755); err != nil {
 		return fmt.Errorf("making the folder for the bundle: %w", err)
@@ -151,6 +164,9 @@ func put(stage, name string, contents []byte) error {
 
 // check restores the data and reads them as the experiments will.
 func (m maker) check(ctx context.Context, stage string) error {
+	if len(m.sets) == 0 {
+		return nil
+	}
 	if err := m.say("data: checking that they are restored as published"); err != nil {
 		return err
 	}
@@ -181,7 +197,7 @@ func (m maker) write(ctx context.Context, stage, folder string) error {
 		put(folder, "install.sh", installScript)); err != nil {
 		return err
 	}
-	return m.say("%d parts, %s", len(parts.sums), megabytes(int(parts.total)))
+	return m.say("parts: %d, %s", len(parts.sums), megabytes(int(parts.total)))
 }
 
 // archive writes the compressed archive. The last file is run.sh, whose presence
@@ -192,7 +208,7 @@ func (m maker) archive(ctx context.Context, stage string, w io.Writer) error {
 		return fmt.Errorf("writing the archive: %w", err)
 	}
 	archive := tar.NewWriter(zipped)
-	add := func(root, path, as string) error {
+	add := func(root, path string) error {
 		return filepath.WalkDir(filepath.Join(root, path), func(path string, entry fs.DirEntry, err error) error {
 			if err == nil {
 				err = context.Cause(ctx)
@@ -204,12 +220,12 @@ func (m maker) archive(ctx context.Context, stage string, w io.Writer) error {
 			if err != nil {
 				return err
 			}
-			return m.addFile(archive, path, as+filepath.ToSlash(name))
+			return m.addFile(archive, path, filepath.ToSlash(name))
 		})
 	}
-	err = add(m.programs, ".", "bin/")
+	err = add(m.base, ".")
 	for _, path := range []string{"README.txt", "version", "glibc", packedFolder, "run.sh"} {
-		err = errors.Join(err, add(stage, path, ""))
+		err = errors.Join(err, add(stage, path))
 	}
 	if err := errors.Join(err, archive.Close(), zipped.Close()); err != nil {
 		return fmt.Errorf("writing the archive: %w", err)

@@ -15,8 +15,9 @@ one, otherwise on the processor. Commands are described by "./run.sh help":
 
   --device N   the GPU to use, 0 for the first. Several can work at once on
                one set: start ./run.sh once for each.
-  --download   if no plugin for XLA is installed, download one first, into this
-               folder: for a GPU some gigabytes. Needs the network.
+  --download   if no plugin for XLA is found, download one first, into this
+               folder: for a GPU, some gigabytes, or without one for the
+               processor. Needs the network.
   --help       this text
 
 Results are written to the folder results here, unless --store names another.
@@ -108,14 +109,21 @@ find_plugin() {
   done
 }
 
-# use_plugin PLUGIN: compute with it, and with CUDA's libraries beside it.
+# use_plugin PLUGIN: compute with it, and with CUDA's libraries and compiler in the
+# same environment.
 use_plugin() {
   libraries=
-  for folder in "${1%/jax_plugins/*}"/nvidia/*/lib; do
-    [ ! -d "$folder" ] || libraries=$libraries${libraries:+:}$folder
+  for folder in "${1%/jax_plugins/*}"/nvidia/*/; do
+    [ ! -d "${folder}lib" ] || libraries=$libraries${libraries:+:}${folder}lib
+    case ${XLA_FLAGS:-} in
+      *--xla_gpu_cuda_data_dir*) ;;
+      *) [ ! -d "${folder}nvvm" ] || export XLA_FLAGS="${XLA_FLAGS:+$XLA_FLAGS }--xla_gpu_cuda_data_dir=${folder%/}" ;;
+    esac
   done
+  # XLA's Go side looks for the libraries in one other place, and warns at length.
+  [ -z "$libraries" ] || export GOPJRT_CUDA_CHECKS="${GOPJRT_CUDA_CHECKS:-no}"
   export GOMLX_BACKEND="xla:$1"
-  export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+${libraries:+:}$LD_LIBRARY_PATH}"
+  [ -z "$libraries" ] || export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
   say "CUDA plugin $1"
 }
 
@@ -160,41 +168,50 @@ use_own_plugins() {
 }
 use_own_plugins
 
-plugin=
-if [ -z "${GOMLX_BACKEND:-}" ]; then
-  if has_gpu; then plugin=$(find_plugin); fi
-  if [ -n "$plugin" ]; then
-    use_plugin "$plugin"
-  elif ! installed_plugin; then
-    if [ -n "$download" ]; then
-      download_plugin
-      use_own_plugins
-    elif has_gpu; then
-      say 'there is an NVIDIA GPU, but no CUDA plugin was found: computing on the processor. Install JAX with CUDA, or try --download.'
-    else
-      say 'no NVIDIA GPU: computing on the processor.'
+# choose_program: the program to run, and where it is to compute.
+choose_program() {
+  plugin=
+  if [ -z "${GOMLX_BACKEND:-}" ]; then
+    if has_gpu; then plugin=$(find_plugin); fi
+    if [ -n "$plugin" ]; then
+      use_plugin "$plugin"
+    elif ! installed_plugin; then
+      if [ -n "$download" ]; then
+        download_plugin
+        use_own_plugins
+      elif has_gpu; then
+        say 'there is an NVIDIA GPU, but no CUDA plugin was found: computing on the processor. Install JAX with CUDA, or try --download.'
+      else
+        say 'no NVIDIA GPU: computing on the processor.'
+      fi
     fi
+  elif [ -n "$download" ]; then
+    say "nothing is downloaded, as GOMLX_BACKEND=$GOMLX_BACKEND says what to use."
   fi
-fi
-
-# The program with XLA needs the C library that it was built with, or a newer one.
-program=$here/bin/reproduce-xla
-if ! complaint=$("$program" help 2>&1 >/dev/null); then
+  program=$here/bin/reproduce-xla
+  if complaint=$("$program" help 2>&1 >/dev/null); then return; fi
+  # It needs the C library that it was built with, or a newer one.
   reason="the program with XLA does not start here; it needs glibc $(cat "$here/glibc") or newer"
-  if command -v getconf >/dev/null && version=$(getconf GNU_LIBC_VERSION 2>/dev/null); then
+  if version=$(getconf GNU_LIBC_VERSION 2>/dev/null); then
     reason="$reason, and this is $version"
   fi
-  reason="$reason ($(printf '%s' "$complaint" | tail -n 1))"
+  reason="$reason ($(printf '%s\n' "$complaint" | tail -n 1))"
+  if [ -n "$plugin" ]; then
+    unset GOMLX_BACKEND
+  fi
   case ${GOMLX_BACKEND:-} in
-    '' | go*) ;;
-    "xla:$plugin")
-      unset GOMLX_BACKEND
-      ;;
-    *) fail "$reason, and GOMLX_BACKEND=$GOMLX_BACKEND asks for it" ;;
+    '' | go | go:*) ;;
+    *) fail "$reason, and GOMLX_BACKEND=$GOMLX_BACKEND asks for XLA" ;;
   esac
   say "$reason: computing on the processor."
   program=$here/bin/reproduce-go
-fi
+}
+
+case $1 in
+  # These compute nothing.
+  help | list | options | table | figure | fill | merge | rescore) program=$here/bin/reproduce-go ;;
+  *) choose_program ;;
+esac
 
 export DENSITYUNCERTAINTY_DATA="${DENSITYUNCERTAINTY_DATA:-$here/data}"
 export DENSITYUNCERTAINTY_CACHE="${DENSITYUNCERTAINTY_CACHE:-$here/cache}"
@@ -209,7 +226,7 @@ names_store() {
   return 1
 }
 case $1 in
-  list | run | table | figure | fill)
+  list | run | grid | table | figure | fill | merge | rescore)
     if ! names_store "$@"; then
       mkdir -p -- "$here/results"
       set -- "$@" --store "$here/results"
