@@ -143,6 +143,9 @@ func (e Experiment) String() string {
 	if e.TrainN > 0 {
 		s += fmt.Sprintf(" of %d images", e.TrainN)
 	}
+	if e.HeldOut > 0 {
+		s += fmt.Sprintf(", %d held out,", e.HeldOut)
+	}
 	return s + fmt.Sprintf(" seed %d (%s, %s)", e.Seed, e.Fidelity, e.Scale)
 }
 

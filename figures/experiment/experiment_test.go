@@ -29,7 +29,7 @@ func TestImageIDIsPinned(t *testing.T) {
 	if got, want := image().ID(), "f7bdeba6b39e148d"; got != want {
 		t.Errorf("ID = %s, want %s: a change of the identity orphans every committed result", got, want)
 	}
-	if got, want := image().String(), "images density-rank1mix mixture_fraction=0.1 on cifar10 with resnet14, 5 epochs of 5000 images seed 1 (paper, small)"; got != want {
+	if got, want := image().String(), "images density-rank1mix mixture_fraction=0.1 on cifar10 with resnet14, 5 epochs of 5000 images, 500 held out, seed 1 (paper, small)"; got != want {
 		t.Errorf("String = %q, want %q", got, want)
 	}
 }

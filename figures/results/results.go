@@ -24,7 +24,8 @@ type Result struct {
 	ID         string                `json:"id"` // Experiment.ID(), stored so that a changed line is noticed
 	Experiment experiment.Experiment `json:"experiment"`
 
-	// Metrics are the numbers of the tables, for example "rmse" and "nll", in the target's own units.
+	// Metrics are the numbers of the tables, for example "rmse" and "nll", in the target's own units; of an
+	// image run also what it cost, such as "parameters" and "seconds_per_epoch".
 	Metrics map[string]float64 `json:"metrics"`
 
 	// Diverged says that training or prediction produced NaN or an infinity. The run still counts: a
@@ -41,7 +42,7 @@ type Result struct {
 	Version string `json:"version"` // of this project's code
 
 	// WallSeconds and CPUSeconds are the times of the run that trained Batched experiments together,
-	// divided by Batched.
+	// divided by Batched. Those of an image run are of all the processes in which it went on.
 	WallSeconds float64 `json:"wall_seconds"`
 	CPUSeconds  float64 `json:"cpu_seconds"`
 	Batched     int     `json:"batched"`

@@ -28,7 +28,8 @@ func OpenStore(dir string) (*Store, error) {
 func (s *Store) Dir() string { return s.dir }
 
 // FileName is the name of the file that holds an experiment's line: study, data set and fidelity,
-// with "-quick" for quick runs, so that they can be told apart and thrown away.
+// with "-quick", "-small" or "-grid" for runs of these scales, so that they can be told apart and thrown
+// away.
 func FileName(e experiment.Experiment) string {
 	name := e.Study + "-" + e.Dataset + "-" + e.Fidelity
 	if e.Scale != experiment.Full {

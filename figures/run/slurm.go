@@ -54,6 +54,18 @@ func (j JobArray) Write(batches [][]experiment.Experiment) error {
 	if err := os.MkdirAll(filepath.Join(j.Folder, "logs"), 0o755); err != nil {
 		return fmt.Errorf("run: making the folder of the job array: %w", err)
 	}
+	if err := WriteTasks(j.Folder, batches); err != nil {
+		return err
+	}
+	if err := atomicfile.WriteBytes(j.Script(), []byte(j.text(len(batches)))); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	return nil
+}
+
+// WriteTasks writes a list of tasks, one for each batch, into a folder. A list of other tasks that is there
+// already is an error.
+func WriteTasks(folder string, batches [][]experiment.Experiment) error {
 	var tasks bytes.Buffer
 	for _, batch := range batches {
 		line, err := json.Marshal(batch)
@@ -62,18 +74,15 @@ func (j JobArray) Write(batches [][]experiment.Experiment) error {
 		}
 		tasks.Write(append(line, '\n'))
 	}
-	path := filepath.Join(j.Folder, tasksName)
+	path := filepath.Join(folder, tasksName)
 	switch before, err := os.ReadFile(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return fmt.Errorf("run: looking for earlier tasks: %w", err)
 	case !bytes.Equal(before, tasks.Bytes()):
-		return fmt.Errorf("run: %s has other tasks: submit its %s again, which skips what is finished, or name a new folder", j.Folder, scriptName)
+		return fmt.Errorf("run: %s has other tasks: submit its %s again, which skips what is finished, or name a new folder", folder, scriptName)
 	}
 	if err := atomicfile.WriteBytes(path, tasks.Bytes()); err != nil {
-		return fmt.Errorf("run: %w", err)
-	}
-	if err := atomicfile.WriteBytes(j.Script(), []byte(j.text(len(batches)))); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
 	return nil
@@ -117,17 +126,21 @@ set -u
 		fmt.Fprintf(&b, "export %s=%s\n", name, shellQuoted(value))
 	}
 	fmt.Fprintf(&b, `
+# The time is nearly up, or a more important job wants the node: the program saves and ends.
+program=
+stopped=0
+trap 'stopped=1; interrupted=1; if [ -n "$program" ]; then kill -TERM "$program"; fi' TERM
 %s task %s "$SLURM_ARRAY_TASK_ID" &
 program=$!
-stopped=0
-# The time is nearly up, or a more important job wants the node: the program saves and ends.
-trap 'trap "" TERM; stopped=1; kill -TERM "$program"' TERM
-wait "$program"
-status=$?
 if [ "$stopped" -eq 1 ]; then
+    kill -TERM "$program"
+fi
+interrupted=1
+while [ "$interrupted" -eq 1 ]; do # a signal ends the waiting, not the program
+    interrupted=0
     wait "$program"
     status=$?
-fi
+done
 if [ "$status" -eq %d ]; then
     scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
 fi

@@ -32,17 +32,21 @@ func TestJobArrayScript(t *testing.T) {
 set -u
 export DATA='/a b=c'
 
+# The time is nearly up, or a more important job wants the node: the program saves and ends.
+program=
+stopped=0
+trap 'stopped=1; interrupted=1; if [ -n "$program" ]; then kill -TERM "$program"; fi' TERM
 '/opt/reproduce' task '/shared/job'\''s' "$SLURM_ARRAY_TASK_ID" &
 program=$!
-stopped=0
-# The time is nearly up, or a more important job wants the node: the program saves and ends.
-trap 'trap "" TERM; stopped=1; kill -TERM "$program"' TERM
-wait "$program"
-status=$?
 if [ "$stopped" -eq 1 ]; then
+    kill -TERM "$program"
+fi
+interrupted=1
+while [ "$interrupted" -eq 1 ]; do # a signal ends the waiting, not the program
+    interrupted=0
     wait "$program"
     status=$?
-fi
+done
 if [ "$status" -eq 75 ]; then
     scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
 fi
@@ -110,8 +114,8 @@ func TestScriptRequeues(t *testing.T) {
 		status   int
 		requeued bool
 	}{
-		// Slurm's signal comes when the program has just begun.
-		"stopped":  {"trap 'sleep 0.2; exit 75' TERM\nkill -TERM $PPID\nwhile true; do sleep 0.02; done\n", 75, true},
+		// Slurm's signal comes when the program has just begun, and once more.
+		"stopped":  {"trap 'trap : TERM; kill -TERM $PPID; sleep 0.2; exit 75' TERM\nkill -TERM $PPID\nfor i in {1..500}; do sleep 0.02; done\n", 75, true},
 		"finished": {"exit 0\n", 0, false},
 		"failed":   {"exit 1\n", 1, false},
 	} {

@@ -73,6 +73,11 @@ type imageCache struct {
 	dataset string // of train
 	train   *datasets.Images
 	tests   map[string]*datasets.Images
+	missing map[string]error // what could not be had, so that it is not tried for every experiment
+}
+
+func newImageCache(files imageFiles) imageCache {
+	return imageCache{files: files, tests: make(map[string]*datasets.Images), missing: make(map[string]error)}
 }
 
 // cifar returns a set's training and test images.
@@ -94,6 +99,9 @@ func (c *imageCache) test(ctx context.Context, name string, download bool) (m *d
 	if m, found := c.tests[name]; found {
 		return m, nil
 	}
+	if err, failed := c.missing[name]; failed {
+		return nil, err
+	}
 	switch name {
 	case svhnTest:
 		m, err = c.files.svhn(ctx, download)
@@ -102,11 +110,15 @@ func (c *imageCache) test(ctx context.Context, name string, download bool) (m *d
 	default:
 		_, m, err = c.files.cifar(ctx, name)
 	}
-	if err != nil || m == nil {
-		return nil, err
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		c.missing[name] = err
+	case m != nil:
+		c.tests[name] = m
 	}
-	c.tests[name] = m
-	return m, nil
+	return m, err
 }
 
 // imageData are the images of one experiment.
@@ -162,12 +174,9 @@ func (c *imageCache) imageDataOf(ctx context.Context, e experiment.Experiment, r
 	}
 	for _, name := range []string{other, svhnTest, svhnExcerpt} {
 		images, err := c.test(ctx, name, e.Scale == experiment.Full)
-		if err := ctx.Err(); err != nil {
-			return imageData{}, err
-		}
 		var damaged *datasets.FileError
 		switch {
-		case errors.As(err, &damaged):
+		case errors.As(err, &damaged), ctx.Err() != nil:
 			return imageData{}, err
 		case err != nil:
 			note(fmt.Sprintf("%v goes on without %s, whose columns stay empty: %v", e, name, err))

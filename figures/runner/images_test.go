@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"densityuncertainty/datasets"
+	"densityuncertainty/datasets/fetch"
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/predictions"
@@ -152,7 +153,10 @@ func TestImagesWithoutSomeSets(t *testing.T) {
 	r, reads := withMadeUpImages(t)
 	var notes []string
 	r.Notes = func(text string) { notes = append(notes, text) }
-	r.images.files.svhn = func(context.Context, bool) (*datasets.Images, error) { return nil, errors.New("no network") }
+	r.images.files.svhn = func(context.Context, bool) (*datasets.Images, error) {
+		reads[svhnTest]++
+		return nil, errors.New("no network")
+	}
 	e := tinyImages(experiment.DensityRank1Mix)
 	e.Epochs, e.HeldOut, e.Options = 1, 0, map[string]string{"batch_size": "8", "pretrain_epochs": "0"}
 	other := e
@@ -171,7 +175,7 @@ func TestImagesWithoutSomeSets(t *testing.T) {
 			t.Errorf("%v lacks CIFAR-100", batch[0])
 		}
 	}
-	if reads[experiment.CIFAR10] != 1 || reads[experiment.CIFAR100] != 1 {
+	if reads[experiment.CIFAR10] != 1 || reads[experiment.CIFAR100] != 1 || reads[svhnTest] != 1 {
 		t.Errorf("sets were read %v times", reads)
 	}
 	if len(notes) != 2 || !strings.Contains(notes[0], "svhn") || !strings.Contains(notes[0], "no network") {
@@ -300,5 +304,32 @@ func TestMeterGoesOn(t *testing.T) {
 	}
 	if _, err := startMeter(folder); err == nil || !strings.Contains(err.Error(), m.file) {
 		t.Errorf("a damaged file: %v", err)
+	}
+}
+
+// Without being told to download, optional sets are taken from the local folder or left out.
+func TestOptionalSets(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv(fetch.EnvData, folder)
+	files := officialFiles()
+	if m, err := files.svhn(context.Background(), false); m != nil || err != nil {
+		t.Errorf("SVHN that is not there: %v, %v", m, err)
+	}
+	if m, err := files.excerpt(context.Background()); m != nil || err != nil {
+		t.Errorf("an excerpt that is not there: %v, %v", m, err)
+	}
+	if err := os.Mkdir(filepath.Join(folder, "svhn"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"test_32x32.mat", "svhn/train_first1083_32x32.mat"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("damaged"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := files.svhn(context.Background(), false); err == nil || !strings.Contains(err.Error(), "test_32x32.mat") {
+		t.Errorf("a damaged SVHN: %v", err)
+	}
+	if _, err := files.excerpt(context.Background()); err == nil || !strings.Contains(err.Error(), "train_first1083_32x32.mat") {
+		t.Errorf("a damaged excerpt: %v", err)
 	}
 }

@@ -50,8 +50,7 @@ func New() (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	images := imageCache{files: officialFiles(), tests: make(map[string]*datasets.Images)}
-	return &Runner{backend: backend, info: environment.Describe(backend), Choice: choice, images: images}, nil
+	return &Runner{backend: backend, info: environment.Describe(backend), Choice: choice, images: newImageCache(officialFiles())}, nil
 }
 
 // Run carries out a batch of experiments that differ in split and seed only, as

@@ -142,7 +142,7 @@ func (g imageGroup) timeAndDevice() []Cell {
 	if len(g.lines) == 0 {
 		return []Cell{text("–"), text("–")}
 	}
-	return []Cell{text(meanOf(g.lines, MetricSecondsPerEpoch, "%.3g")), text(g.lines[0].Device)}
+	return []Cell{text(epochTime(g.lines)), text(g.lines[0].Device)}
 }
 
 // methodTitle names a method with its options.
@@ -168,11 +168,7 @@ func CIFARGrid(lines []results.Result) (Table, error) {
 			"The test images have no part in it. Bold: the lowest NLL of a method with the same training.",
 		Columns: []string{"Method", "Data set", "Network", "Training images", "Epochs", "Held out", "n", "NLL", "Accuracy (%)", "ECE", "Paper"},
 	}
-	type contest struct {
-		row    int
-		lowest float64
-	}
-	best := make(map[string]contest)
+	best := make(map[string]*contest)
 	for _, g := range imageGroups(lines, experiment.Grid) {
 		e := g.first
 		row := Row{Name: methodTitle(e), Cells: []Cell{text(imageTitles[e.Dataset]), text(imageTitles[e.Network]), text(allOr(e.TrainN)),
@@ -191,9 +187,11 @@ func CIFARGrid(lines []results.Result) (Table, error) {
 
 		without := e
 		without.Options = nil
-		nll := g.mean(MetricNLL)
-		if rival, found := best[without.Group()]; !math.IsNaN(nll) && (!found || nll < rival.lowest) {
-			best[without.Group()] = contest{len(t.Rows) - 1, nll}
+		if nll := meanOf(g.lines, MetricNLL); !math.IsNaN(nll) {
+			if best[without.Group()] == nil {
+				best[without.Group()] = new(contest)
+			}
+			best[without.Group()].enter(len(t.Rows)-1, nll)
 		}
 	}
 	const nllCell = 6
@@ -201,19 +199,4 @@ func CIFARGrid(lines []results.Result) (Table, error) {
 		t.Rows[winner.row].Cells[nllCell][0].Bold = true
 	}
 	return t, nil
-}
-
-// mean is the mean of a metric over the lines that have it, NaN for none.
-func (g imageGroup) mean(metric string) float64 {
-	sum, n := 0.0, 0
-	for _, line := range g.lines {
-		if value, has := line.Metrics[metric]; has {
-			sum += value
-			n++
-		}
-	}
-	if n == 0 {
-		return math.NaN()
-	}
-	return sum / float64(n)
 }

@@ -84,23 +84,24 @@ func (d imageTable) make(lines []results.Result) (Table, error) {
 	t := Table{
 		Name: d.name,
 		Caption: fmt.Sprintf("%s, all 10,000 test images: accuracy in percent, expected calibration error (10 bins), negative log likelihood in nats. "+
-			"Ours: mean ± standard deviation over n seeds; %s. Paper: its mean ± standard deviation over 3 seeds. %s "+
+			"Ours: mean ± standard deviation over n seeds; %s. Paper: its mean ± standard deviation over 3 seeds. %s Bold: best of ours in the column. "+
 			"Cost: trainable parameters with energy models, operations of a training step for one image, time of an epoch.",
 			d.what, imageSettings(experiments[0]), unitOfImageDifference),
 		Columns: []string{"Method", "Accuracy (%)", "ECE", "NLL", "Parameters", "GFLOP", "s/epoch", "Device"},
 	}
+	best := make([]contest, 3)
 	for _, row := range d.rows {
 		wanted := row.among(experiments)
 		r := Row{Name: row.title}
-		for _, column := range []struct {
+		for i, column := range []struct {
 			metric, published string
-			factor            float64
+			factor, sign      float64 // sign -1 where higher is better
 			decimals          int
 			judge             func(Summary, Published) (float64, string)
 		}{
-			{MetricAccuracy, "Accuracy", 100, 2, DifferenceUp},
-			{MetricECE, "ECE", 1, 4, Difference},
-			{MetricNLL, "NLL", 1, 4, Difference},
+			{MetricAccuracy, "Accuracy", 100, -1, 2, DifferenceUp},
+			{MetricECE, "ECE", 1, 1, 4, Difference},
+			{MetricNLL, "NLL", 1, 1, 4, Difference},
 		} {
 			ours, err := byID.summarise(wanted, column.metric)
 			if err != nil {
@@ -112,10 +113,32 @@ func (d imageTable) make(lines []results.Result) (Table, error) {
 				cell = append(cell, Line{Text: "(" + note + ")"})
 			}
 			r.Cells = append(r.Cells, cell)
+			if ours.Complete() {
+				best[i].enter(len(t.Rows), ours.Mean*column.sign)
+			}
 		}
-		t.Rows = append(t.Rows, Row{Name: r.Name, Cells: append(r.Cells, byID.costs(wanted)...)})
+		r.Cells = append(r.Cells, byID.costs(wanted)...)
+		t.Rows = append(t.Rows, r)
+	}
+	for i, c := range best {
+		if c.entered > 1 {
+			t.Rows[c.row].Cells[i][0].Bold = true
+		}
 	}
 	return t, nil
+}
+
+// A contest finds the row with the lowest number.
+type contest struct {
+	entered, row int
+	lowest       float64
+}
+
+func (c *contest) enter(row int, value float64) {
+	if c.entered == 0 || value < c.lowest {
+		c.row, c.lowest = row, value
+	}
+	c.entered++
 }
 
 // among returns the experiments of a row.
@@ -135,11 +158,7 @@ func imageSettings(e experiment.Experiment) string {
 		experiment.Paper:    "the paper's text with our choices where it is silent or does not work (SGD for ADAM, one epoch of generative pretraining)",
 		experiment.Released: "settings of the authors' released code",
 	}[e.Fidelity]
-	images := "all 50,000 training images"
-	if e.HeldOut > 0 {
-		images = fmt.Sprintf("%d of the 50,000 training images, the others held out", 50000-e.HeldOut)
-	}
-	return fmt.Sprintf("%s, %d epochs of %s, %d Monte Carlo samples", fidelity, e.Epochs, images, e.Samples)
+	return fmt.Sprintf("%s, %d epochs of all 50,000 training images, %d Monte Carlo samples", fidelity, e.Epochs, e.Samples)
 }
 
 // publishedIn is a number of the paper, and its remark where there is none.
@@ -185,7 +204,7 @@ func (l lookup) costs(wanted []experiment.Experiment) []Cell {
 	cells := []Cell{
 		text(grouped(runs[0].Metrics[MetricParameters])),
 		text(fmt.Sprintf("%.3g", runs[0].Metrics[MetricTrainingGFLOP])),
-		text(meanOf(runs, MetricSecondsPerEpoch, "%.3g")),
+		text(epochTime(runs)),
 		text(device),
 	}
 	if len(byDevice) > 1 {
@@ -194,8 +213,8 @@ func (l lookup) costs(wanted []experiment.Experiment) []Cell {
 	return cells
 }
 
-// meanOf is the mean of a metric over the runs that have it.
-func meanOf(runs []results.Result, metric, format string) string {
+// meanOf is the mean of a metric over the runs that have it, NaN for none.
+func meanOf(runs []results.Result, metric string) float64 {
 	sum, n := 0.0, 0
 	for _, line := range runs {
 		if value, has := line.Metrics[metric]; has {
@@ -204,9 +223,18 @@ func meanOf(runs []results.Result, metric, format string) string {
 		}
 	}
 	if n == 0 {
+		return math.NaN()
+	}
+	return sum / float64(n)
+}
+
+// epochTime prints the mean time of an epoch in seconds.
+func epochTime(runs []results.Result) string {
+	seconds := meanOf(runs, MetricSecondsPerEpoch)
+	if math.IsNaN(seconds) {
 		return "–"
 	}
-	return fmt.Sprintf(format, sum/float64(n))
+	return fmt.Sprintf("%.3g", seconds)
 }
 
 // grouped is a whole number with its thousands set apart: 175,178.

@@ -44,19 +44,19 @@ func TestImageTables(t *testing.T) {
 	density := only(experiment.Density, experiment.CIFAR10)
 	quick := density
 	quick.Scale = experiment.Quick
-	full := imageLines(t, "cifar10-resnet14", density, measured(0.915, 0.004, 0.24, 0.002))
-	elsewhere := imageLines(t, "cifar10-resnet14", density, measured(0.915, 0.004, 0.24, 0.002))
+	full := imageLines(t, "cifar10-resnet14", density, measured(0.9153, 0.004, 0.24, 0.002))
+	elsewhere := imageLines(t, "cifar10-resnet14", density, measured(0.9153, 0.004, 0.24, 0.002))
 	elsewhere[0].Device = "other card"
 	for name, c := range map[string]struct {
 		lines                      []results.Result
 		accuracy, ece, nll, device string
 	}{
 		"nothing": {nil, "not run | paper 92.2 ± 0.3", "not run | paper 0.004 ± 0.000", "not run | paper 0.226 ± 0.003", "–"},
-		"three seeds": {full, "91.50 ± 0.20 (n=3) | paper 92.2 ± 0.3 | -3.2 sd, worse", "0.00400 ± 0.00200 (n=3) | paper 0.004 ± 0.000 | +0.0 sd, agrees",
+		"three seeds": {full, "91.53 ± 0.20 (n=3) | paper 92.2 ± 0.3 | -3.1 sd, worse", "0.00400 ± 0.00200 (n=3) | paper 0.004 ± 0.000 | +0.0 sd, agrees",
 			"0.2400 ± 0.0020 (n=3) | paper 0.226 ± 0.003 | +6.7 sd, worse", "card"},
-		"one seed": {full[1:2], "91.50 (n=1 of 3) | paper 92.2 ± 0.3 | -0.70, no sd", "0.00400 (n=1 of 3) | paper 0.004 ± 0.000 | +0.0000, no sd",
+		"one seed": {full[1:2], "91.53 (n=1 of 3) | paper 92.2 ± 0.3 | -0.67, no sd", "0.00400 (n=1 of 3) | paper 0.004 ± 0.000 | +0.0000, no sd",
 			"0.2400 (n=1 of 3) | paper 0.226 ± 0.003 | +0.0140, no sd", "card"},
-		"two devices": {elsewhere, "91.50 ± 0.20 (n=3) | paper 92.2 ± 0.3 | -3.2 sd, worse", "0.00400 ± 0.00200 (n=3) | paper 0.004 ± 0.000 | +0.0 sd, agrees",
+		"two devices": {elsewhere, "91.53 ± 0.20 (n=3) | paper 92.2 ± 0.3 | -3.1 sd, worse", "0.00400 ± 0.00200 (n=3) | paper 0.004 ± 0.000 | +0.0 sd, agrees",
 			"0.2400 ± 0.0020 (n=3) | paper 0.226 ± 0.003 | +6.7 sd, worse", "card | and 1 other"},
 		"quick only": {imageLines(t, "cifar10-resnet14", quick, measured(0.25, 0.1, 2, 0)), "quick, 1 epochs of 512 images: 25.00 (n=1) | paper 92.2 ± 0.3",
 			"quick, 1 epochs of 512 images: 0.1000 (n=1) | paper 0.004 ± 0.000", "quick, 1 epochs of 512 images: 2.0000 (n=1) | paper 0.226 ± 0.003", "card"},
@@ -76,6 +76,22 @@ func TestImageTables(t *testing.T) {
 	}
 	if got := cell(t, table, "MFVI", "Parameters"); got != "–" {
 		t.Errorf("parameters of what was not run: %s", got)
+	}
+}
+
+// The best of ours is bold in each column, among complete rows.
+func TestBestImageMethodIsBold(t *testing.T) {
+	list := imageLines(t, "cifar10-resnet14", only(experiment.Density, experiment.CIFAR10), measured(0.91, 0.004, 0.24, 0))
+	list = append(list, imageLines(t, "cifar10-resnet14", only(experiment.MFVI, experiment.CIFAR10), measured(0.92, 0.005, 0.23, 0))...)
+	list = append(list, imageLines(t, "cifar10-resnet14", only(experiment.Rank1, experiment.CIFAR10), measured(0.99, 0.001, 0.01, 0))[:2]...)
+	table := imageTableNamed(t, "cifar10-resnet14", list)
+	bold := map[string]string{"Accuracy (%)": "MFVI", "ECE": "Density Uncertainty", "NLL": "MFVI"}
+	for _, row := range table.Rows {
+		for column, best := range bold {
+			if got := strings.HasPrefix(cell(t, table, row.Name, column), "*"); got != (row.Name == best) {
+				t.Errorf("%s, %s: bold is %v", row.Name, column, got)
+			}
+		}
 	}
 }
 
@@ -104,7 +120,7 @@ func TestWideResNetRows(t *testing.T) {
 	if len(ablation.Rows) != 6 {
 		t.Errorf("%d rows, want 6", len(ablation.Rows))
 	}
-	for row, want := range map[string]string{"Rank-1 Mixture (1.25%)": "0.1000", "Rank-1 Mixture (2.5%)": "0.2000", "Rank-1 Mixture (5%)": "0.3000",
+	for row, want := range map[string]string{"Rank-1 Mixture (1.25%)": "*0.1000", "Rank-1 Mixture (2.5%)": "0.2000", "Rank-1 Mixture (5%)": "0.3000",
 		"Rank-1 Mixture (10%)": "0.4000", "Rank-1 Mixture (20%)": "0.5000", "Full-rank LDL": "not run"} {
 		if got := cell(t, ablation, row, "NLL"); !strings.HasPrefix(got, want) || !strings.Contains(got, "paper 0.1") {
 			t.Errorf("%s: %s, want %s", row, got, want)
@@ -161,9 +177,9 @@ func TestOODTable(t *testing.T) {
 	}
 	table := imageTableNamed(t, "ood-svhn", imageLines(t, "ood-svhn", experiment.Filter{Scale: experiment.Full}, auroc))
 	for _, c := range []struct{ row, column, want string }{
-		{"Rank-1 BNN", "CIFAR-10 → SVHN AUROC", "0.900 ± 0.010 (n=3) | paper 0.880 ± 0.001 | +2.0 sd, better"},
+		{"Rank-1 BNN", "CIFAR-10 → SVHN AUROC", "0.900 ± 0.010 (n=3) | paper 0.880 ± 0.001 | +1.9 sd, better"},
 		{"Density Uncertainty", "CIFAR-10 → SVHN AUROC", "0.500 ± 0.010 (n=3) | paper 0.893 ± 0.056 | -39.2 sd, worse"},
-		{"Density Uncertainty", "CIFAR-10 → SVHN AUPRC", "0.550 ± 0.010 (n=3) | paper 0.952 ± 0.026 | -40.2 sd, worse"},
+		{"Density Uncertainty", "CIFAR-10 → SVHN AUPRC", "0.550 ± 0.010 (n=3) | paper 0.952 ± 0.026 | -40.1 sd, worse"},
 		{"Density, as the baselines", "CIFAR-10 → SVHN AUROC", "0.900 ± 0.010 (n=3)"},
 		{"Density Uncertainty", "CIFAR-100 → SVHN AUROC", "not run | paper 0.800 ± 0.024"},
 		{"Density Uncertainty", "CIFAR-10 → CIFAR-100 AUROC", "0.900 ± 0.010 (n=3)"},
@@ -222,7 +238,8 @@ func TestGridShowsTheBest(t *testing.T) {
 		"Density Uncertainty prior_std=0.1": {"0.5000", "–"},
 		"Density Uncertainty prior_std=1":   {"*0.4500*", "chosen"},
 		"Density Uncertainty prior_std=10":  {"0.6000", "–"},
-		"Rank-1 BNN prior_std=1":            {"*0.4500*", "–"},
+		"Rank-1 BNN prior_std=0.01":         {"*0.2000*", "–"},
+		"Rank-1 BNN prior_std=1":            {"0.4500", "–"},
 		"Rank-1 BNN prior_std=0.1":          {"0.5000", "chosen"},
 		"MC Dropout dropout_rate=0.1":       {"*0.2000*", "chosen"},
 	} {

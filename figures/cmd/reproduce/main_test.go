@@ -52,7 +52,7 @@ func (fake) Run(ctx context.Context, batch []experiment.Experiment, progress fun
 			if err != nil {
 				return found, err
 			}
-			_, err = fmt.Fprintln(f, e.ID())
+			_, err = fmt.Fprintln(f, e.ID(), "device="+os.Getenv(deviceVariable))
 			if err := errors.Join(err, f.Close()); err != nil {
 				return found, err
 			}
@@ -64,6 +64,9 @@ func (fake) Run(ctx context.Context, batch []experiment.Experiment, progress fun
 		}
 		r := results.Result{ID: e.ID(), Experiment: e, Metrics: map[string]float64{"rmse": 1, "nll": 2},
 			Backend: "fake", Device: "none", Version: "test", Batched: len(batch), Finished: time.Now()}
+		if e.Study == experiment.Images {
+			r.Metrics = map[string]float64{"accuracy": 0.5, "nll": 1, "ece10": 0.1}
+		}
 		if e.Study == experiment.Toy {
 			r.Series = map[string][]float64{"train_x": {-3, 3}, "train_y": {-27, 27}, "x": {-4, 0, 4}, "mean": {-64, 0, 64}, "std": {1, 2, 1},
 				"q0.5": {-67, -6, 61}, "q2.5": {-66, -4, 62}, "q97.5": {-62, 4, 66}, "q99.5": {-61, 6, 67}}
@@ -109,7 +112,8 @@ func reproduce(t *testing.T, args ...string) (status int, stdout, stderr string)
 }
 
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"help"}, {"list", "--help"}, {"run", "-h"}, {"run", "figure1", "--help"}, {"table", "--help"}, {"figure", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"help"}, {"list", "--help"}, {"run", "-h"}, {"run", "figure1", "--help"}, {"table", "--help"}, {"figure", "--help"},
+		{"grid", "--help"}, {"options", "--help"}, {"rescore", "--help"}, {"merge", "--help"}, {"task", "--help"}} {
 		status, stdout, stderr := reproduce(t, args...)
 		if status != 0 || !strings.Contains(stdout, "Usage") || stderr != "" {
 			t.Errorf("%v: status %d\n%s\n%s", args, status, stdout, stderr)
@@ -125,9 +129,22 @@ func TestWrongUsage(t *testing.T) {
 		"unknown set":                "run figure9",
 		"run wants one set: figure1": "run figure1 uci",
 		"flag provided":              "run figure1 --sclae quick",
+		"--seeds":                    "run cifar10-resnet14 --seeds x",
+		"are for images":             "run uci --epochs 3",
+		"train_n is -2":              "run cifar-small --train-n -2",
+		"is not name=value":          "run cifar-small --set alpha",
+		"there is no option":         "run cifar-small --set alhpa=1",
+		"--engine: unknown":          "run cifar-small --engine pbs",
+		"--submit is for":            "run cifar-small --submit",
+		"grid takes no":              "grid cifar-small",
+		"options takes no":           "options alpha",
+		"task wants":                 "task out",
+		"is not the number of":       "task out first",
+		"merge wants":                "merge",
+		"rescore takes no":           "rescore cifar-small",
 		"--methods: unknown":         "run figure1 --methods denisty",
 		"--datasets: unknown":        "run uci --datasets bostn",
-		"--scale: unknown":           "run uci --scale small",
+		"--scale: unknown":           "run uci --scale medium",
 		"--fidelity: unknown":        "run uci --fidelity text",
 		"--splits":                   "run uci --splits 4-0",
 		"no experiment of figure1":   "run figure1 --datasets boston",

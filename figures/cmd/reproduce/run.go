@@ -37,6 +37,8 @@ type request struct {
 	batch  int
 	dry    bool
 	slurm  slurmFlags
+	// devices are those to run on, an experiment at a time on each; empty for the one of this process.
+	devices []string
 }
 
 // request reads the flags of a command that runs experiments: those of the given set, or of the one that
@@ -54,12 +56,18 @@ func (c command) request(command, doc string, set []string, args []string) (requ
 	r.places.flags(flags)
 	r.slurm.flags(flags)
 	flags.IntVar(&r.batch, "batch", 0, "train at most this `many` splits together, 0 for all")
+	devices := flags.String("devices", "", "run in several processes, one for each of these `GPUs`, such as 0,1,2; a number that is repeated has as many")
 	flags.BoolVar(&r.dry, "dry-run", false, "only print what would run")
 	positional, err := c.parse(flags, doc, args)
 	if err != nil {
 		return r, err
 	}
-	positional = append(positional, set...)
+	if len(set) > 0 {
+		if len(positional) > 0 {
+			return r, usagef("%s takes no %q", command, positional[0])
+		}
+		positional = set
+	}
 	if r.wanted, err = selectSets(positional); err != nil {
 		return r, err
 	}
@@ -87,6 +95,7 @@ func (c command) request(command, doc string, set []string, args []string) (requ
 	if r.wanted, err = changes.apply(r.wanted); err != nil {
 		return r, err
 	}
+	r.devices = words(*devices)
 	if err := r.slurm.check(); err != nil {
 		return r, err
 	}
@@ -116,6 +125,8 @@ func (c command) carryOut(ctx context.Context, r request) error {
 		return nil
 	case r.slurm.engine == engineSlurm:
 		return c.writeJob(ctx, r, batches)
+	case len(r.devices) > 0:
+		return c.onDevices(ctx, r, batches)
 	}
 	return c.train(ctx, r.places, batches)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -104,13 +105,17 @@ func (c command) writeJob(ctx context.Context, r request, batches [][]experiment
 
 const taskDoc = `reproduce task runs one task of a job array that "reproduce run --engine slurm" wrote: the experiments of
 line INDEX of its tasks.jsonl, counted from 0, but for those that the task finished before. On SIGTERM it
-saves a checkpoint and ends with status 75, which asks to be requeued.
+saves a checkpoint and ends with status 75, which asks to be requeued. Its results go to the folder, each
+task's to a store of its own, unless flags say otherwise.
 
-Usage: reproduce task FOLDER INDEX
+Usage: reproduce task FOLDER INDEX [flags]
 `
 
 func (c command) task(ctx context.Context, args []string) error {
-	positional, err := c.parse(newFlags("task"), taskDoc, args)
+	flags := newFlags("task")
+	var given places
+	given.flags(flags)
+	positional, err := c.parse(flags, taskDoc, args)
 	if err != nil {
 		return err
 	}
@@ -125,7 +130,7 @@ func (c command) task(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	r := request{wanted: batch}
-	r.places.store, r.places.work, r.places.predictions = run.TaskPlaces(positional[0], index)
-	return c.carryOut(ctx, r)
+	store, work, kept := run.TaskPlaces(positional[0], index)
+	at := places{store: cmp.Or(given.store, store), work: cmp.Or(given.work, work), predictions: cmp.Or(given.predictions, kept), keep: given.keep}
+	return c.carryOut(ctx, request{wanted: batch, places: at})
 }

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/run"
+)
+
+// deviceVariable is what tells a process which GPUs it sees.
+const deviceVariable = "CUDA_VISIBLE_DEVICES"
+
+// onDevices carries out batches in processes of their own, at any time one on each of the devices. They
+// write to one store, which is made for that.
+func (c command) onDevices(ctx context.Context, r request, batches [][]experiment.Experiment) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	if err := os.MkdirAll(r.places.work, 0o755); err != nil {
+		return fmt.Errorf("making the folder for work: %w", err)
+	}
+	folder, err := os.MkdirTemp(r.places.work, "tasks-")
+	if err != nil {
+		return fmt.Errorf("making the folder of tasks: %w", err)
+	}
+	if err := run.WriteTasks(folder, batches); err != nil {
+		return err
+	}
+	tasks := make(chan int, len(batches))
+	for i := range batches {
+		tasks <- i
+	}
+	close(tasks)
+
+	out := &lines{w: c.stderr}
+	failures := make([]error, len(batches))
+	var wg sync.WaitGroup
+	for n, device := range r.devices {
+		wg.Go(func() {
+			for i := range tasks {
+				if ctx.Err() != nil {
+					return
+				}
+				failures[i] = r.child(ctx, program, folder, i, device, out.beginning(fmt.Sprintf("%d, device %s: ", n, device)))
+			}
+		})
+	}
+	wg.Wait()
+	if err := os.RemoveAll(folder); err != nil {
+		failures = append(failures, fmt.Errorf("removing the folder of tasks: %w", err))
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errors.Join(failures...)
+}
+
+// child runs one task on a device and waits for its end. A stop is passed on, so that it saves.
+func (r request) child(ctx context.Context, program, folder string, index int, device string, out io.Writer) error {
+	args := []string{"task", folder, strconv.Itoa(index), "--store", r.places.store, "--work", r.places.work, "--predictions", r.places.predictions,
+		"--keep=" + strconv.FormatBool(r.places.keep)}
+	child := exec.CommandContext(ctx, program, args...)
+	child.Env = append(os.Environ(), deviceVariable+"="+device)
+	child.Stdout, child.Stderr = out, out
+	child.Cancel = func() error { return child.Process.Signal(syscall.SIGTERM) }
+	if err := child.Run(); err != nil {
+		return fmt.Errorf("task %d on device %s: %w; its messages are above", index, device, err)
+	}
+	return nil
+}
+
+// lines writes whole lines of several writers.
+type lines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// beginning returns a writer whose lines begin with a text.
+func (l *lines) beginning(text string) io.Writer { return &prefixed{to: l, prefix: text} }
+
+// prefixed is a writer of lines that keeps the beginning of one until its end comes.
+type prefixed struct {
+	to     *lines
+	prefix string
+	rest   []byte
+}
+
+// Write writes the whole lines.
+func (p *prefixed) Write(b []byte) (int, error) {
+	p.to.mu.Lock()
+	defer p.to.mu.Unlock()
+	p.rest = append(p.rest, b...)
+	for {
+		line, rest, found := bytes.Cut(p.rest, []byte("\n"))
+		if !found {
+			return len(b), nil
+		}
+		p.rest = rest
+		if _, err := fmt.Fprintf(p.to.w, "%s%s\n", p.prefix, line); err != nil {
+			return 0, err
+		}
+	}
+}
