@@ -46,6 +46,7 @@ type ImageRecipe struct {
 
 	ReleasedStats bool // channel means and deviations are those of the released code
 	Unaugmented   bool // training images are neither shifted nor mirrored
+	BFloat16      bool // convolutions multiply in bfloat16 while training
 }
 
 // ImageDifferences lists every option of the image experiments: the places where
@@ -85,6 +86,7 @@ func imageOptions() []option[ImageRecipe] {
 		{Difference{"pretrain_epochs", "1", "1", "epochs of generative pretraining; the text has none"}, count(func(r *ImageRecipe) *int { return &r.PretrainEpochs })},
 		{Difference{"channel_stats", "computed", "released", "channel means and deviations: of all training images not held out, or the constants of the released code"}, either(func(r *ImageRecipe) *bool { return &r.ReleasedStats }, "released", "computed")},
 		{Difference{"augmentation", "true", "true", "training images are shifted by up to 4 pixels and mirrored"}, either(func(r *ImageRecipe) *bool { return &r.Unaugmented }, "false", "true")},
+		{Difference{"precision", "float32", "float32", "of the convolutions while training; bfloat16 needs an accelerator"}, either(func(r *ImageRecipe) *bool { return &r.BFloat16 }, "bfloat16", "float32")},
 	}
 }
 
@@ -199,6 +201,7 @@ func (r ImageRecipe) classification(e experiment.Experiment) train.Classificatio
 	}
 	t.Seed = trainingSeed(e)
 	t.Order = datasets.Order
+	t.BFloat16 = r.BFloat16
 	if !r.Unaugmented {
 		t.Augmentation, t.Padding = datasets.Augmentation{Pad: shiftBy, Flip: true}, shiftBy
 	}

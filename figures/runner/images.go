@@ -159,6 +159,9 @@ const checkpointEvery = 2 * time.Minute
 func (run *imageRun) train(ctx context.Context, recipe ImageRecipe, folder string) error {
 	fit := recipe.classification(run.experiment)
 	onHost := run.classifier.Host != nil
+	if onHost && fit.BFloat16 {
+		return fmt.Errorf("option precision is bfloat16, which the backend %s has no use for; leave it at float32 or choose an accelerator (GOMLX_BACKEND)", run.info.Backend)
+	}
 	if !onHost && run.experiment.Network != experiment.WRN28x10 {
 		fit.StepsPerExecution = stepsPerExecution
 	}
