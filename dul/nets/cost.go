@@ -33,6 +33,7 @@ func Parameters(backend compute.Backend, network ImageNetwork, channels, height,
 	counts := map[params.Role]int{}
 	store := model.NewStore()
 	exec, err := model.NewExec(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		s.Store().SetTraining(x.Graph(), true) // some families predict only once trained
 		network.Apply(s, x, classes)
 		for v := range store.IterVariables() {
 			if role := params.RoleOf(v, store); role != "" && v.Trainable {

@@ -63,6 +63,21 @@ func (t traced) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return t.note(s, x.Graph(), conv.Window{}, func() *graph.Node { return t.layers.Dense(s, x, units) })
 }
 
+// norm is the batch normalisation of the family, if it has its own, such as
+// baselines.SpectralNormed, else the usual one.
+func (t traced) norm(s *model.Scope, x *graph.Node) *graph.Node {
+	if own, has := t.layers.(Normalizer); has {
+		return own.Norm(s, x)
+	}
+	return conv.BatchNorm(s, x)
+}
+
+// A Normalizer is a family with a batch normalisation of its own.
+type Normalizer interface {
+	// Norm maps images [channels, batch, height, width] to images of the same shape.
+	Norm(s *model.Scope, x *graph.Node) *graph.Node
+}
+
 func (t traced) note(s *model.Scope, g *graph.Graph, w conv.Window, apply func() *graph.Node) *graph.Node {
 	tally := stochastic.TallyOf(g)
 	before := len(tally.Energies)

@@ -61,7 +61,7 @@ func (r ResNet) Apply(s *model.Scope, x *graph.Node, classes int) *graph.Node {
 	for _, b := range r.blocks() {
 		h = b.apply(s.In("%s", b.name), layers, h)
 	}
-	h = ops.ReLU(conv.BatchNorm(s.In("norm"), h))
+	h = ops.ReLU(layers.norm(s.In("norm"), h))
 	return layers.Dense(s.In("output"), conv.GlobalMeans(h), classes)
 }
 
@@ -124,10 +124,10 @@ func (b block) shortcut() conv.Spec {
 func (b block) keepsShape() bool { return b.stride == 1 && b.in == b.filters }
 
 // apply maps [in, batch, height, width] to [filters, batch, height/stride, width/stride].
-func (b block) apply(s *model.Scope, layers ConvLayers, x *graph.Node) *graph.Node {
-	h := ops.ReLU(conv.BatchNorm(s.In("norm_1"), x))
+func (b block) apply(s *model.Scope, layers traced, x *graph.Node) *graph.Node {
+	h := ops.ReLU(layers.norm(s.In("norm_1"), x))
 	h = layers.Conv(s.In("conv_1"), h, b.first())
-	h = ops.ReLU(conv.BatchNorm(s.In("norm_2"), h))
+	h = ops.ReLU(layers.norm(s.In("norm_2"), h))
 	h = layers.Conv(s.In("conv_2"), h, b.second())
 	if !b.keepsShape() {
 		x = layers.Conv(s.In("shortcut"), x, b.shortcut())

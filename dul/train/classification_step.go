@@ -143,12 +143,12 @@ func (e *executions) step(root *model.Scope, pixels, labels, table, rate, t *gra
 	x := r.data.Standardization.Images(pick(pixels, table, r.Padding), r.fitted.DType)
 	labels = graph.Reshape(graph.Gather(labels, graph.SliceAxis(table, 1, graph.AxisRange(pickImage, pickImage+1))), -1)
 	s := r.fitted.Scope(root)
-	logits := r.fitted.Logits(s, x)
+	nll, logits := ExpectedCrossEntropy(r.fitted.Logits(s, x), labels)
 
 	batch := logits.Shape().Dim(0)
 	weights := graph.MulScalar(graph.Ones(g, shapes.Make(logits.DType(), batch, 1)), 1/float64(batch))
 	objective := Objective{N: []float64{float64(r.data.N())}, LogLikelihoodScale: r.LogLikelihoodScale}
-	l := objective.Of(CrossEntropy(logits, labels), weights)
+	l := objective.Of(nll, weights)
 	if e.phase.generative {
 		if l.LogLikelihood == nil {
 			panic(errors.New("generative pretraining was asked for, but no layer of the network has an energy model"))

@@ -1,0 +1,348 @@
+package baselines
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/linalg"
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+)
+
+// DUE is deterministic uncertainty estimation (van Amersfoort et al. 2021): the
+// hidden layers are SpectralNormed, and the head is a sparse variational Gaussian
+// process on their features h (Titsias 2009; Hensman et al. 2015). With M
+// inducing points Z, and L the Cholesky factor of the kernel matrix K(Z, Z),
+//
+//	q(v) = N(m, S S^T),   p(v) = N(0, I),   f(Z) = c + L v,
+//	a(h) = L^-1 K(Z, h),
+//	q(f(h)) = N(c + a^T m,  k(h, h) - a^T a + |S^T a|^2).
+//
+// There is one process for each class, with its own m, S, constant mean c, length
+// scale and output scale; the inducing points are shared, as in the authors'
+// code. The objective is the mean of -log p(y | f(h)) over q plus KL(q(v) || p(v)) / N.
+// All parameters of the head have role Variational: what regularises them is the
+// bound itself, so that they take no weight decay.
+//
+// DUE is a family whose Dense is the head: for nets.ResNet, of whose layers the
+// last alone is dense, and for nets.ResidualMLP as its Head. Start must be set:
+// see StartFrom.
+type DUE struct {
+	Hidden SpectralNormed
+	// Start holds the inducing points to start from, of each replica, or one for all.
+	Start []Inducing
+	// Kernel is RBF by default.
+	Kernel Kernel
+	// Samples is the number of draws of f for Softmax; 0 means 32. A trainer takes
+	// several by train.ExpectedCrossEntropy.
+	Samples int
+	// Jitter times the output scale is added to the diagonal of K(Z, Z); 0 means
+	// 1e-4, or in double precision 1e-6.
+	Jitter     float64
+	Likelihood Likelihood
+}
+
+// Conv is that of SpectralNormed.
+func (l DUE) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
+	return l.Hidden.Conv(s, x, c)
+}
+
+// Norm is that of SpectralNormed.
+func (l DUE) Norm(s *model.Scope, x *graph.Node) *graph.Node { return l.Hidden.Norm(s, x) }
+
+// Dense is the head, for h of [..., n, width] and K = units processes; it adds the
+// KL divergence. For Gaussian it returns a draw of f, [..., n, K]. For Softmax it
+// returns, in training, the draws, [Samples, n, K], or [n, K] if that is one; in
+// evaluation log mean_s softmax(f_s), [n, K], whose softmax is the predictive
+// distribution.
+//
+// Logits of the latter kind sum to one after exp, so that they have no
+// Dempster-Shafer score; the predictive entropy is DUE's.
+func (l DUE) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	p := l.process(s, x, units)
+	stochastic.TallyOf(x.Graph()).AddKL(p.kl())
+	mean, variance := p.moments()
+	samples := 1
+	if l.Likelihood == Softmax {
+		samples = orDefaultInt(l.Samples, 32)
+	}
+	n := x.Shape().Dim(-2)
+	eps := stochastic.Draw(s, x, stochastic.Gaussian(), samples*n, units)
+	if samples == 1 {
+		f := graph.Add(mean, graph.Mul(graph.Sqrt(variance), eps))
+		if l.Likelihood == Gaussian || s.Store().IsTraining(x.Graph()) {
+			return f
+		}
+		return graph.Sub(f, ops.LogSumExp(f))
+	}
+	if x.Rank() != 2 {
+		panic(fmt.Errorf("DUE with several samples of replicas: features of shape %s; want [n, width]", x.Shape()))
+	}
+	eps = graph.Reshape(eps, samples, n, units)
+	f := graph.Add(graph.ExpandAxes(mean, 0), graph.Mul(graph.ExpandAxes(graph.Sqrt(variance), 0), eps))
+	if s.Store().IsTraining(x.Graph()) {
+		return f
+	}
+	logs := graph.Reshape(graph.Sub(f, ops.LogSumExp(f)), samples, n*units)
+	logMean := graph.AddScalar(ops.LogSumExp(graph.Transpose(logs, 0, 1)), -math.Log(float64(samples)))
+	return graph.Reshape(logMean, n, units)
+}
+
+// Moments are the mean and the variance of f, [..., n, units] each.
+func (l DUE) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance *graph.Node) {
+	return l.process(s, x, units).moments()
+}
+
+// The head's parameters, and what Check reads.
+const (
+	inducingPoints = "inducing_points"
+	logLengthScale = "log_length_scale"
+	logOutputScale = "log_output_scale"
+	leastPivot     = "least_pivot"
+)
+
+// A sparseProcess is the K processes of a head at its inputs x, with matrices
+// [..., K, rows, columns].
+type sparseProcess struct {
+	x                   *graph.Node // [..., n, width]
+	points              *graph.Node // Z, [..., M, width]
+	constant            *graph.Node // c, [..., K, 1, 1]
+	mean                *graph.Node // m, [..., K, M, 1]
+	factor, logDiagonal *graph.Node // S, [..., K, M, M], and the logarithms of its diagonal, [..., K, M, 1]
+	outputScale         *graph.Node // k(h, h), [..., K, 1, 1]
+	kernel              func(a, b *graph.Node) *graph.Node
+	root                *linalg.Factor // of K(Z, Z) with jitter
+}
+
+// process makes the head's parameters, and the factor of K(Z, Z).
+func (l DUE) process(s *model.Scope, x *graph.Node, units int) sparseProcess {
+	width := x.Shape().Dim(-1)
+	count := l.inducing(width)
+	of := func(name string, start float64, dims ...int) *graph.Node {
+		return params.New(s, x, name, params.Variational, params.Constant(start), append([]int{units}, dims...)...)
+	}
+	lengthScales := params.New(s, x, logLengthScale, params.Variational, l.start(func(z Inducing) []float64 {
+		return slices.Repeat([]float64{math.Log(z.LengthScale)}, units)
+	}), units, 1, 1)
+	p := sparseProcess{
+		x: x,
+		points: params.New(s, x, inducingPoints, params.Variational,
+			l.start(func(z Inducing) []float64 { return z.Points }), count, width),
+		constant:    of("constant_mean", 0, 1, 1),
+		mean:        of("variational_mean", 0, count, 1),
+		outputScale: graph.Exp(of(logOutputScale, math.Log(math.Ln2), 1, 1)), // that of GPyTorch
+	}
+	// Below the diagonal the entries of S, on it their logarithms.
+	raw := of("variational_factor", 0, count, count)
+	identity := linalg.Identity(raw)
+	p.logDiagonal = linalg.Diagonal(raw)
+	p.factor = graph.Add(graph.Mul(graph.Sub(linalg.LowerTriangle(raw), graph.Mul(raw, identity)), graph.OneMinus(identity)),
+		graph.Mul(graph.Exp(graph.Mul(raw, identity)), identity))
+
+	// r^2, without the length scale, of all processes.
+	perProcess := func(squares *graph.Node) *graph.Node { return graph.ExpandAxes(squares, -3) }
+	p.kernel = func(a, b *graph.Node) *graph.Node {
+		squares := squaredDistances(a, b)
+		if a == b { // no rounding, and no gradient, on the diagonal
+			squares = graph.Mul(squares, graph.OneMinus(linalg.Identity(squares)))
+		}
+		scaled := graph.Mul(perProcess(squares), graph.Exp(graph.MulScalar(lengthScales, -2)))
+		return graph.Mul(l.Kernel.of(scaled), p.outputScale)
+	}
+	k := p.kernel(p.points, p.points)
+	jitter := graph.Mul(linalg.Identity(k), graph.MulScalar(p.outputScale, l.jitter(x.DType())))
+	p.root = linalg.Cholesky(graph.Add(k, jitter))
+	l.note(s, x, p.root.LeastPivot)
+	return p
+}
+
+// moments are those of q(f(x)), [..., n, K].
+func (p sparseProcess) moments() (mean, variance *graph.Node) {
+	a := p.root.SolveLower(p.kernel(p.points, p.x)) // [..., K, M, n]
+	spread := ops.TransposedProduct(p.factor, a)
+	rows := graph.Add(ops.TransposedProduct(p.mean, a), p.constant) // [..., K, 1, n]
+	squares := graph.Sub(ops.SumRows(graph.Mul(spread, spread)), ops.SumRows(graph.Mul(a, a)))
+	variance = graph.MaxScalar(graph.Add(squares, p.outputScale), 1e-10)
+	columns := func(x *graph.Node) *graph.Node { // [..., K, 1, n] -> [..., n, K]
+		return graph.Transpose(graph.Squeeze(x, -2), -2, -1)
+	}
+	return columns(rows), columns(variance)
+}
+
+// kl is KL(N(m, S S^T) || N(0, I)), added up over the processes, [..., 1, 1]:
+//
+//	1/2 [ |m|^2 + |S|_F^2 - M ] - sum_i log S_ii.
+func (p sparseProcess) kl() *graph.Node {
+	count := p.mean.Shape().Dim(-2)
+	total := func(x *graph.Node) *graph.Node { return ops.SumRows(ops.SumColumns(x)) }
+	squares := graph.AddScalar(graph.Add(total(graph.Mul(p.mean, p.mean)), total(graph.Mul(p.factor, p.factor))), -float64(count))
+	each := graph.Sub(graph.MulScalar(squares, 0.5), total(p.logDiagonal)) // [..., K, 1, 1]
+	return ops.SumRows(graph.Squeeze(each, -1))
+}
+
+// squaredDistances are |a_i - b_j|^2 of rows, [..., n, d] and [..., m, d] -> [..., n, m].
+func squaredDistances(a, b *graph.Node) *graph.Node {
+	// Distances stay as they are when all is moved; near the origin they are rounded less.
+	centre := graph.StopGradient(graph.MulScalar(ops.SumRows(a), 1/float64(a.Shape().Dim(-2))))
+	minusCentre := graph.Neg(centre)
+	a, b = ops.AddRow(a, minusCentre), ops.AddRow(b, minusCentre)
+	squares := func(x *graph.Node) *graph.Node { return ops.SumColumns(graph.Mul(x, x)) }
+	cross := graph.MulScalar(ops.ProductTransposed(a, b), -2)
+	return graph.MaxScalar(graph.Add(graph.Add(cross, squares(a)), graph.Transpose(squares(b), -2, -1)), 0)
+}
+
+func (l DUE) jitter(dtype dtypes.DType) float64 {
+	if dtype == dtypes.Float64 {
+		return orDefault(l.Jitter, 1e-6)
+	}
+	return orDefault(l.Jitter, 1e-4)
+}
+
+// inducing is the number M of inducing points.
+func (l DUE) inducing(width int) int {
+	if len(l.Start) == 0 {
+		panic(errors.New("DUE.Start is empty: the inducing points must come from features of the untrained network, see StartFrom"))
+	}
+	count := len(l.Start[0].Points) / width
+	for r, z := range l.Start {
+		if len(z.Points) != count*width || count == 0 {
+			panic(fmt.Errorf("DUE.Start[%d] has %d coordinates; want %d inducing points of %d features", r, len(z.Points), count, width))
+		}
+		if !(z.LengthScale > 0) {
+			panic(fmt.Errorf("DUE.Start[%d] has the length scale %g; it must be positive", r, z.LengthScale))
+		}
+	}
+	return count
+}
+
+// start gives each replica, in their order, its start.
+func (l DUE) start(of func(Inducing) []float64) params.Initial {
+	next := 0
+	return func(_ *rand.Rand, _ []int, values []float64) {
+		copy(values, of(l.Start[next%len(l.Start)]))
+		next++
+	}
+}
+
+// note keeps the least pivot that a factorisation has had in training, for Check.
+func (l DUE) note(s *model.Scope, x, pivots *graph.Node) {
+	least := params.Statistic(s, x, leastPivot, params.Constant(1), 1, 1)
+	if s.Store().IsTraining(x.Graph()) {
+		current := graph.Reshape(graph.ReduceMin(pivots, -3, -2, -1), least.Shape().Dimensions...)
+		least.SetNodeValue(graph.Min(least.NodeValue(x), current))
+	}
+}
+
+// A Kernel is the shape of a covariance function k(r), with k(0) = 1, of the
+// distance r over the length scale.
+type Kernel int
+
+const (
+	RBF      Kernel = iota // exp(-r^2/2)
+	Matern12               // exp(-r)
+	Matern32               // (1 + sqrt(3) r) exp(-sqrt(3) r)
+	Matern52               // (1 + sqrt(5) r + 5 r^2/3) exp(-sqrt(5) r)
+)
+
+// of is k as a function of r^2.
+func (k Kernel) of(squares *graph.Node) *graph.Node {
+	if k == RBF {
+		return graph.Exp(graph.MulScalar(squares, -0.5))
+	}
+	smallest := 1e-12 // under the root, which has no derivative at 0
+	if squares.DType() == dtypes.Float64 {
+		smallest = 1e-24
+	}
+	root := func(factor float64) *graph.Node {
+		return graph.Sqrt(graph.AddScalar(graph.MulScalar(squares, factor), smallest))
+	}
+	var r, polynomial *graph.Node
+	switch k {
+	case Matern12:
+		return graph.Exp(graph.Neg(root(1)))
+	case Matern32:
+		r = root(3)
+		polynomial = graph.AddScalar(r, 1)
+	case Matern52:
+		r = root(5)
+		polynomial = graph.Add(graph.AddScalar(r, 1), graph.MulScalar(graph.Mul(r, r), 1./3))
+	default:
+		panic(fmt.Errorf("kernel %d is none of those of package baselines", k))
+	}
+	return graph.Mul(polynomial, graph.Exp(graph.Neg(r)))
+}
+
+// at is k on the host.
+func (k Kernel) at(r float64) float64 {
+	switch k {
+	case Matern12:
+		return math.Exp(-r)
+	case Matern32:
+		r *= math.Sqrt(3)
+		return (1 + r) * math.Exp(-r)
+	case Matern52:
+		r *= math.Sqrt(5)
+		return (1 + r + r*r/3) * math.Exp(-r)
+	}
+	return math.Exp(-r * r / 2)
+}
+
+// Check returns an error if K(Z, Z) had no Cholesky factor at some step of the
+// training of the head at the given scope, such as "/model/network/output": with
+// the eigenvalues and condition number that its worst-conditioned process has
+// now, and wrapping linalg.ErrNotPositiveDefinite.
+func (l DUE) Check(store *model.Store, head string) error {
+	read := func(name string) ([]float64, []int, error) {
+		values, shape, err := float64sAt(store, model.JoinPath(head, name))
+		return values, shape.Dimensions, err
+	}
+	pivots, _, err1 := read(leastPivot)
+	points, dims, err2 := read(inducingPoints)
+	lengthScales, _, err3 := read(logLengthScale)
+	outputScales, _, err4 := read(logOutputScale)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return fmt.Errorf("DUE.Check: the head is not there: %w", err)
+	}
+	count, width := dims[len(dims)-2], dims[len(dims)-1]
+	units := len(lengthScales) / len(pivots)
+	for r, pivot := range pivots {
+		if pivot > 0 {
+			continue
+		}
+		own := points[r*count*width : (r+1)*count*width]
+		// The longer the length scale, the closer are the rows of K.
+		longest := r * units
+		for i := longest; i < (r+1)*units; i++ {
+			if lengthScales[i] > lengthScales[longest] {
+				longest = i
+			}
+		}
+		value := store.GetVariable(model.JoinPath(head, leastPivot))
+		k := l.kernelMatrix(own, width, math.Exp(lengthScales[longest]), math.Exp(outputScales[longest]), l.jitter(value.DType()))
+		return fmt.Errorf("DUE.Check: the kernel matrix of the %d inducing points of replica %d had the pivot %.3g: %w", count, r, pivot, linalg.Diagnose(k, count))
+	}
+	return nil
+}
+
+// kernelMatrix is K(Z, Z) with jitter, [M*M].
+func (l DUE) kernelMatrix(points []float64, width int, lengthScale, outputScale, jitter float64) []float64 {
+	count := len(points) / width
+	k := make([]float64, count*count)
+	for i := range count {
+		for j := range count {
+			r := math.Sqrt(squaredDistance(points[i*width:(i+1)*width], points[j*width:(j+1)*width])) / lengthScale
+			k[i*count+j] = outputScale * l.Kernel.at(r)
+		}
+		k[i*count+i] += outputScale * jitter
+	}
+	return k
+}

@@ -1,0 +1,521 @@
+package baselines_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/mat"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul/linalg"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/dul/train"
+)
+
+// kernels are the covariance functions as they are usually written.
+var kernels = map[baselines.Kernel]func(r float64) float64{
+	baselines.RBF:      func(r float64) float64 { return math.Exp(-r * r / 2) },
+	baselines.Matern12: func(r float64) float64 { return math.Exp(-r) },
+	baselines.Matern32: func(r float64) float64 { return (1 + math.Sqrt(3)*r) * math.Exp(-math.Sqrt(3)*r) },
+	baselines.Matern52: func(r float64) float64 {
+		return (1 + math.Sqrt(5)*r + 5*r*r/3) * math.Exp(-math.Sqrt(5)*r)
+	},
+}
+
+// A smallProblem is a regression in two dimensions with few examples, all of
+// which are inducing points.
+type smallProblem struct {
+	kernel                   baselines.Kernel
+	x, y, test               []float64
+	noise, length, amplitude float64 // amplitude is k(x, x)
+}
+
+const smallN, smallD, smallTests = 12, 2, 5
+
+func newSmallProblem(kernel baselines.Kernel) smallProblem {
+	rng := rand.New(rand.NewPCG(1, 9))
+	p := smallProblem{kernel: kernel, noise: 0.2, length: 0.9, amplitude: math.Ln2}
+	p.x, p.test = points(rng, smallN, smallD), points(rng, smallTests, smallD)
+	for i := range smallN {
+		p.y = append(p.y, math.Sin(2*p.x[i*smallD])+0.3*rng.NormFloat64())
+	}
+	return p
+}
+
+// head is DUE with the problem's inducing points and length scale.
+func (p smallProblem) head() baselines.DUE {
+	return baselines.DUE{
+		Start:  []baselines.Inducing{{Points: p.x, LengthScale: p.length}},
+		Kernel: p.kernel, Jitter: 1e-12, Likelihood: baselines.Gaussian,
+	}
+}
+
+// covariance is the kernel matrix of rows.
+func (p smallProblem) covariance(a, b []float64) *mat.Dense {
+	n, m := len(a)/smallD, len(b)/smallD
+	k := mat.NewDense(n, m, nil)
+	for i := range n {
+		for j := range m {
+			r := math.Hypot(a[2*i]-b[2*j], a[2*i+1]-b[2*j+1]) / p.length
+			k.Set(i, j, p.amplitude*kernels[p.kernel](r))
+		}
+	}
+	return k
+}
+
+// exact is Gaussian process regression by gonum: the moments of f at the test
+// inputs and the log evidence.
+func (p smallProblem) exact(t *testing.T) (mean, variance []float64, evidence float64) {
+	t.Helper()
+	k := p.covariance(p.x, p.x)
+	noisy := mat.NewSymDense(smallN, nil)
+	for i := range smallN {
+		for j := i; j < smallN; j++ {
+			noisy.SetSym(i, j, k.At(i, j))
+		}
+		noisy.SetSym(i, i, k.At(i, i)+p.noise)
+	}
+	var c mat.Cholesky
+	if !c.Factorize(noisy) {
+		t.Fatal("not positive definite")
+	}
+	cross := p.covariance(p.x, p.test)
+	y := mat.NewVecDense(smallN, p.y)
+	var weights mat.VecDense
+	var solved mat.Dense
+	if err := errors.Join(c.SolveVecTo(&weights, y), c.SolveTo(&solved, cross)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range smallTests {
+		mean = append(mean, mat.Dot(cross.ColView(i), &weights))
+		variance = append(variance, p.amplitude-mat.Dot(cross.ColView(i), solved.ColView(i)))
+	}
+	evidence = -(mat.Dot(y, &weights) + c.LogDet() + smallN*math.Log(2*math.Pi)) / 2
+	return mean, variance, evidence
+}
+
+// setOptimum sets the variational distribution to the best one, with A = L^-1
+// K(Z, X): S S^T = (I + A A^T / sigma^2)^-1, m = S S^T A y / sigma^2 (Titsias 2009).
+func (p smallProblem) setOptimum(t *testing.T, store *model.Store) {
+	t.Helper()
+	k := p.covariance(p.x, p.x)
+	symmetric := mat.NewSymDense(smallN, k.RawMatrix().Data)
+	for i := range smallN {
+		symmetric.SetSym(i, i, symmetric.At(i, i)*(1+1e-12))
+	}
+	var c, inner mat.Cholesky
+	if !c.Factorize(symmetric) {
+		t.Fatal("not positive definite")
+	}
+	var l mat.TriDense
+	c.LTo(&l)
+	var a, ay mat.Dense
+	if err := a.Solve(&l, p.covariance(p.x, p.x)); err != nil {
+		t.Fatal(err)
+	}
+	precision := mat.NewSymDense(smallN, nil)
+	precision.SymOuterK(1/p.noise, &a)
+	for i := range smallN {
+		precision.SetSym(i, i, precision.At(i, i)+1)
+	}
+	if !inner.Factorize(precision) {
+		t.Fatal("not positive definite")
+	}
+	var covariance mat.SymDense
+	if err := inner.InverseTo(&covariance); err != nil {
+		t.Fatal(err)
+	}
+	ay.Mul(&a, mat.NewVecDense(smallN, p.y))
+	var mean mat.Dense
+	mean.Mul(&covariance, &ay)
+	mean.Scale(1/p.noise, &mean)
+	var s mat.Cholesky
+	if !s.Factorize(&covariance) {
+		t.Fatal("not positive definite")
+	}
+	var factor mat.TriDense
+	s.LTo(&factor)
+	raw := mat.DenseCopyOf(&factor)
+	for i := range smallN {
+		raw.Set(i, i, math.Log(factor.At(i, i)))
+	}
+	setHead(t, store, "variational_mean", mean.RawMatrix().Data)
+	setHead(t, store, "variational_factor", raw.RawMatrix().Data)
+}
+
+// setHead sets a variable of the head at /head.
+func setHead(t *testing.T, store *model.Store, name string, values []float64) {
+	t.Helper()
+	v := store.GetVariable("/head/" + name)
+	if v == nil {
+		t.Fatalf("the head has no variable %s", name)
+	}
+	if err := v.SetValue(params.FromFloat64(v.Shape(), values)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bound is N times the objective with the mean of the log-likelihood in closed
+// form: the log evidence's lower bound.
+func (p smallProblem) bound(s *model.Scope, head baselines.DUE, x *graph.Node) *graph.Node {
+	g := x.Graph()
+	head.Dense(s.In("head"), x, 1) // which adds the KL
+	mean, variance := head.Moments(s.At("head"), x, 1)
+	residual := graph.Sub(graph.Const(g, mat.DenseCopyOf(mat.NewVecDense(smallN, p.y)).RawMatrix().Data), graph.Reshape(mean, smallN))
+	squares := graph.Add(graph.Mul(residual, residual), graph.Reshape(variance, smallN))
+	fit := graph.AddScalar(graph.MulScalar(graph.ReduceAllSum(squares), -0.5/p.noise), -smallN*math.Log(2*math.Pi*p.noise)/2)
+	return graph.Sub(fit, graph.Reshape(stochastic.TallyOf(g).KL))
+}
+
+// With all training inputs as inducing points and the best variational
+// distribution DUE is exact Gaussian process regression, and its bound the evidence.
+func TestDUEAtItsOptimumIsExact(t *testing.T) {
+	for kernel := range kernels {
+		p := newSmallProblem(kernel)
+		head, store := p.head(), newStore()
+		test := tensors.FromFlatDataAndDimensions(p.test, smallTests, smallD)
+		headMoments(t, store, head, test, 1) // makes the parameters
+		p.setOptimum(t, store)
+		mean, variance := headMoments(t, store, head, test, 1)
+		wantMean, wantVariance, evidence := p.exact(t)
+		for i := range smallTests {
+			if math.Abs(mean[i]-wantMean[i]) > 1e-8 || math.Abs(variance[i]-wantVariance[i]) > 1e-8 {
+				t.Errorf("kernel %d, input %d: N(%.10g, %.10g), want N(%.10g, %.10g)", kernel, i, mean[i], variance[i], wantMean[i], wantVariance[i])
+			}
+		}
+		bound, err := model.CallOnce(goBackend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+			return p.bound(s, head, x)
+		}, tensors.FromFlatDataAndDimensions(p.x, smallN, smallD))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := bound.Value().(float64); math.Abs(got-evidence) > 1e-7 {
+			t.Errorf("kernel %d: the bound is %.10g, the log evidence %.10g", kernel, got, evidence)
+		}
+	}
+}
+
+// The optimizer finds that distribution.
+func TestDUEConvergesToExactRegression(t *testing.T) {
+	p := newSmallProblem(baselines.Matern52)
+	head, store := p.head(), newStore()
+	exec, err := model.NewExec(goBackend(t), store, func(s *model.Scope, x, rate, step *graph.Node) *graph.Node {
+		bound := p.bound(s.In("model"), head, x)
+		for _, name := range []string{"variational_mean", "variational_factor"} {
+			v := store.GetVariable("/model/head/" + name)
+			value := v.NodeValue(x)
+			gradient := graph.Gradient(graph.Neg(bound), value)[0]
+			v.SetNodeValue(train.Adam{}.Update(s.In("state_%s", name), value, gradient, rate, step))
+		}
+		return bound
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const steps = 1500
+	x := tensors.FromFlatDataAndDimensions(p.x, smallN, smallD)
+	var bound float64
+	for i := range steps {
+		out, err := exec.Call1(x, train.Cosine(0.05)(i, steps), float64(i+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound = out.Value().(float64)
+	}
+	out, err := model.CallOnceN(goBackend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+		mean, variance := head.Moments(s.In("model").In("head"), x, 1)
+		return []*graph.Node{mean, variance}
+	}, tensors.FromFlatDataAndDimensions(p.test, smallTests, smallD))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, variance := tensors.MustCopyFlatData[float64](out[0]), tensors.MustCopyFlatData[float64](out[1])
+	wantMean, wantVariance, evidence := p.exact(t)
+	if gap := evidence - bound; gap < 0 || gap > 1e-4 {
+		t.Errorf("the bound is %.6f after training, %.2g below the evidence %.6f", bound, gap, evidence)
+	}
+	for i := range smallTests {
+		if math.Abs(mean[i]-wantMean[i]) > 1e-3 || math.Abs(variance[i]-wantVariance[i]) > 1e-3 {
+			t.Errorf("input %d: N(%.5f, %.5f) after training, want N(%.5f, %.5f)", i, mean[i], variance[i], wantMean[i], wantVariance[i])
+		}
+	}
+}
+
+// KL(N(m, S S^T) || N(0, I)) of all classes is
+// [|m|^2 + tr S S^T - M - log det S S^T]/2, by gonum.
+func TestDUEKL(t *testing.T) {
+	const count, classes = 4, 3
+	rng := rand.New(rand.NewPCG(8, 8))
+	x := points(rng, count, 2)
+	head := baselines.DUE{Start: []baselines.Inducing{{Points: x, LengthScale: 1}}, Samples: 2}
+	store := newStore()
+	kl := func() float64 {
+		out, err := model.CallOnce(goBackend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+			head.Dense(s.In("head"), x, classes)
+			return stochastic.TallyOf(x.Graph()).KL
+		}, tensors.FromFlatDataAndDimensions(x, count, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Shape().AssertDims(1, 1)
+		return tensors.MustCopyFlatData[float64](out)[0]
+	}
+	if at := kl(); math.Abs(at) > 1e-14 {
+		t.Errorf("the KL starts at %g, want 0", at)
+	}
+	mean, raw := points(rng, classes*count, 1), points(rng, classes*count, count)
+	setHead(t, store, "variational_mean", mean)
+	setHead(t, store, "variational_factor", raw)
+	want := 0.0
+	for c := range classes {
+		s := mat.NewDense(count, count, nil)
+		for i := range count {
+			for j := range i {
+				s.Set(i, j, raw[(c*count+i)*count+j])
+			}
+			s.Set(i, i, math.Exp(raw[(c*count+i)*count+i]))
+		}
+		var covariance mat.SymDense
+		covariance.SymOuterK(1, s)
+		var chol mat.Cholesky
+		if !chol.Factorize(&covariance) {
+			t.Fatal("not positive definite")
+		}
+		m := mat.NewVecDense(count, mean[c*count:(c+1)*count])
+		want += (mat.Dot(m, m) + mat.Trace(&covariance) - count - chol.LogDet()) / 2
+	}
+	if got := kl(); math.Abs(got-want) > 1e-10*want {
+		t.Errorf("the KL is %.12g, want %.12g", got, want)
+	}
+}
+
+// The draws of training have the moments of q(f), and evaluation gives the
+// logarithm of their mean softmax.
+func TestDUESamples(t *testing.T) {
+	const n, classes, samples = 3, 2, 4000
+	rng := rand.New(rand.NewPCG(6, 6))
+	x := points(rng, n, 2)
+	head := baselines.DUE{Start: []baselines.Inducing{{Points: points(rng, 4, 2), LengthScale: 1.5}}, Samples: samples}
+	store := newStore()
+	input := tensors.FromFlatDataAndDimensions(x, n, 2)
+	headMoments(t, store, head, input, classes)
+	setHead(t, store, "variational_mean", points(rng, classes*4, 1))
+	setHead(t, store, "variational_factor", points(rng, classes*4, 4))
+	mean, variance := headMoments(t, store, head, input, classes)
+	out, err := model.CallOnceN(goBackend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+		stochastic.SetNoise(x.Graph(), stochastic.NewHost(1).NewSheet())
+		predicted := head.Dense(s.In("head"), x, classes)
+		s.Store().SetTraining(x.Graph(), true)
+		return []*graph.Node{predicted, head.Dense(s.At("head"), x, classes)}
+	}, input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draws := tensors.MustCopyFlatData[float64](out[1])
+	probabilities := make([]float64, n) // of the first class
+	for m := range samples {
+		for i := range n {
+			a, b := draws[(m*n+i)*classes], draws[(m*n+i)*classes+1]
+			probabilities[i] += 1 / (1 + math.Exp(b-a)) / samples
+		}
+	}
+	for i := range n * classes {
+		var values []float64
+		for m := range samples {
+			values = append(values, draws[m*n*classes+i])
+		}
+		checkMoments(t, fmt.Sprintf("f_%d", i), values, mean[i], variance[i])
+	}
+	logs := tensors.MustCopyFlatData[float64](out[0])
+	for i := range n {
+		if sum := math.Exp(logs[2*i]) + math.Exp(logs[2*i+1]); math.Abs(sum-1) > 1e-12 {
+			t.Errorf("probabilities add up to %g", sum)
+		}
+		// Two independent estimates with standard errors of at most 0.5/sqrt(samples).
+		if got := math.Exp(logs[2*i]); math.Abs(got-probabilities[i]) > 4*math.Sqrt(0.5/samples) {
+			t.Errorf("probability %.4f in evaluation, %.4f by the draws of training", got, probabilities[i])
+		}
+	}
+}
+
+// checkMoments compares a sample with a normal distribution by z-scores.
+func checkMoments(t *testing.T, what string, values []float64, mean, variance float64) {
+	t.Helper()
+	n := float64(len(values))
+	first, second := 0.0, 0.0
+	for _, v := range values {
+		first += v / n
+		second += (v - mean) * (v - mean) / n
+	}
+	ofMean := (first - mean) / math.Sqrt(variance/n)
+	ofVariance := (second/variance - 1) / math.Sqrt(2/n)
+	if !(math.Abs(ofMean) < 4 && math.Abs(ofVariance) < 4) {
+		t.Errorf("%s: z-scores of mean and variance are %.1f and %.1f", what, ofMean, ofVariance)
+	}
+}
+
+// Equal inducing points without jitter have no factor, and Check says so.
+func TestDUECheck(t *testing.T) {
+	head := baselines.DUE{
+		Start:  []baselines.Inducing{{Points: []float64{1, 2, 1, 2, 0, 1}, LengthScale: 1}},
+		Jitter: 1e-300, Likelihood: baselines.Gaussian,
+	}
+	store := newStore()
+	if err := head.Check(store, "/head"); err == nil || errors.Is(err, linalg.ErrNotPositiveDefinite) {
+		t.Errorf("no head: %v", err)
+	}
+	x := []float64{1, 2, 3, 4}
+	epoch(t, store, head, x, 2, 2, 2)
+	err := head.Check(store, "/head")
+	if !errors.Is(err, linalg.ErrNotPositiveDefinite) || !strings.Contains(err.Error(), "condition number") {
+		t.Errorf("equal inducing points: %v", err)
+	}
+	head.Jitter = 1e-4
+	store = newStore()
+	epoch(t, store, head, x, 2, 2, 2)
+	if err := head.Check(store, "/head"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDUERejectsBadStarts(t *testing.T) {
+	for want, start := range map[string][]baselines.Inducing{
+		"Start is empty":   nil,
+		"3 coordinates":    {{Points: []float64{1, 2, 3}, LengthScale: 1}},
+		"the length scale": {{Points: []float64{1, 2}}},
+	} {
+		_, err := model.CallOnce(goBackend(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+			return baselines.DUE{Start: start}.Dense(s, x, 3)
+		}, [][]float64{{1, 2}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want one with %q", err, want)
+		}
+	}
+}
+
+// Three clusters far apart are found whatever the seed.
+func TestKMeans(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	centres := [][2]float64{{0, 0}, {50, 0}, {0, 50}}
+	var x []float64
+	means := make([][2]float64, 3)
+	for i := range 60 {
+		for k := range 2 {
+			v := centres[i%3][k] + rng.NormFloat64()
+			x = append(x, v)
+			means[i%3][k] += v / 20
+		}
+	}
+	for seed := range uint64(5) {
+		got, err := baselines.KMeans(x, 2, 3, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range means {
+			near := math.Inf(1)
+			for k := range 3 {
+				near = min(near, math.Hypot(got[2*k]-want[0], got[2*k+1]-want[1]))
+			}
+			if near > 1e-12 {
+				t.Errorf("seed %d: no centre at %v: %v", seed, want, got)
+			}
+		}
+	}
+	// As many centres as points, some of them equal.
+	if got, err := baselines.KMeans([]float64{1, 1, 2}, 1, 3, 1); err != nil || len(got) != 3 {
+		t.Errorf("%v, error %v", got, err)
+	}
+	for _, c := range []struct{ width, count int }{{0, 1}, {7, 1}, {2, 0}, {2, 61}} {
+		if _, err := baselines.KMeans(x, c.width, c.count, 1); err == nil {
+			t.Errorf("no error for %d centres of points of %d", c.count, c.width)
+		}
+	}
+	start, err := baselines.StartFrom([]float64{0, 3, 0}, 1, 2, 1)
+	if err != nil || math.Abs(start.LengthScale-2) > 1e-15 { // distances 3, 3, 0
+		t.Errorf("%+v, error %v", start, err)
+	}
+	if _, err := baselines.StartFrom([]float64{1, 1}, 1, 1, 1); err == nil {
+		t.Error("no error for equal features")
+	}
+}
+
+// Bytes is above all that the graph of a training step computes for the head,
+// and not far above.
+func TestDUEBytes(t *testing.T) {
+	for _, z := range []baselines.DUESize{
+		{Classes: 10, Inducing: 10, Batch: 128, Width: 64, DType: dtypes.Float32},
+		{Classes: 3, Inducing: 30, Batch: 16, Width: 200, Samples: 2, DType: dtypes.Float64},
+		{Classes: 50, Inducing: 20, Batch: 32, Width: 8, Samples: 4, DType: dtypes.Float32},
+	} {
+		if got := stepBytes(t, z); got > z.Bytes() || z.Bytes() > 2*got {
+			t.Errorf("%+v: the graph has %d bytes, Bytes is %d", z, got, z.Bytes())
+		}
+	}
+	size := baselines.DUESize{Classes: 100, Inducing: 100, Batch: 128, Width: 640, DType: dtypes.Float32}
+	half, err := size.MostInducing(size.Bytes() / 2)
+	if err != nil || half < 40 || half > 90 {
+		t.Errorf("%d inducing points fit half of the memory of 100, error %v", half, err)
+	}
+	size.Inducing = half + 1
+	if 2*size.Bytes() <= (baselines.DUESize{Classes: 100, Inducing: 100, Batch: 128, Width: 640, DType: dtypes.Float32}).Bytes() {
+		t.Errorf("%d inducing points would fit too", half+1)
+	}
+	if _, err := size.MostInducing(1000); err == nil {
+		t.Error("no error for 1000 bytes")
+	}
+}
+
+// stepBytes is the size of all nodes that the loss and the gradients of a
+// training step of the head need.
+func stepBytes(t *testing.T, z baselines.DUESize) int {
+	t.Helper()
+	x := make([]float64, z.Inducing*z.Width)
+	for i := range x {
+		x[i] = float64(i % 17)
+	}
+	head := baselines.DUE{Start: []baselines.Inducing{{Points: x, LengthScale: 1}}, Samples: z.Samples}
+	built, bytes := errors.New("built"), 0
+	exec, err := model.NewExec(goBackend(t), newStore(), func(s *model.Scope, x, labels *graph.Node) *graph.Node {
+		g := x.Graph()
+		s.Store().SetTraining(g, true)
+		nll, _ := train.ExpectedCrossEntropy(head.Dense(s.In("head"), x, z.Classes), labels)
+		loss := graph.Add(graph.ReduceAllSum(nll), graph.ReduceAllSum(stochastic.TallyOf(g).KL))
+		values := []*graph.Node{x}
+		for v := range s.Store().IterVariables() {
+			if v.Trainable {
+				values = append(values, v.NodeValue(g))
+			}
+		}
+		seen := map[*graph.Node]bool{}
+		var visit func(nodes ...*graph.Node)
+		visit = func(nodes ...*graph.Node) {
+			for _, n := range nodes {
+				if !seen[n] && n.NumOutputs() == 1 {
+					seen[n] = true
+					bytes += int(n.Shape().ByteSize())
+					visit(n.Inputs()...)
+				}
+			}
+		}
+		visit(append(graph.Gradient(loss, values...), loss)...)
+		panic(built)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = exec.PreCompile(tensors.FromShape(shapes.Make(z.DType, z.Batch, z.Width)), tensors.FromShape(shapes.Make(dtypes.Int32, z.Batch)))
+	if !errors.Is(err, built) {
+		t.Fatal(err)
+	}
+	return bytes
+}

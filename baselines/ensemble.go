@@ -1,0 +1,82 @@
+package baselines
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"densityuncertainty/dul/metrics"
+)
+
+// Deep ensembles (Lakshminarayanan et al. 2017) are M networks of Deterministic
+// layers, or of any others, that are trained apart from M seeds; their prediction
+// is the mixture of the members' with equal weights. Members of a regression are
+// replicas of one graph (train.Regression.FitEnsemble, predict.Ensemble), those
+// of a classifier are trained one by one.
+
+// MixClasses is the prediction of an ensemble of classifiers from its members'
+// probabilities, each [N*classes]:
+//
+//	p(y | x) = 1/M sum_m p_m(y | x),
+//
+// and the mutual information of label and member, in nats, [N]: the entropy of p
+// minus the mean entropy of the members, which is how far they disagree.
+func MixClasses(members [][]float64, classes int) (probabilities, mutualInformation []float64, err error) {
+	if len(members) == 0 {
+		return nil, nil, errors.New("an ensemble without members has no prediction")
+	}
+	probabilities = make([]float64, len(members[0]))
+	var entropies []float64 // mean over the members
+	weight := 1 / float64(len(members))
+	for m, p := range members {
+		if len(p) != len(probabilities) {
+			return nil, nil, fmt.Errorf("member %d of the ensemble has %d probabilities, member 0 has %d", m, len(p), len(probabilities))
+		}
+		each, err := metrics.Entropy(p, classes)
+		if err != nil {
+			return nil, nil, fmt.Errorf("member %d of the ensemble: %w", m, err)
+		}
+		if entropies == nil {
+			entropies = make([]float64, len(each))
+		}
+		floats.AddScaled(probabilities, weight, p)
+		floats.AddScaled(entropies, weight, each)
+	}
+	mutualInformation, err = metrics.Entropy(probabilities, classes)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, h := range entropies {
+		mutualInformation[i] = math.Max(mutualInformation[i]-h, 0) // never negative but by rounding
+	}
+	return probabilities, mutualInformation, nil
+}
+
+// MixGaussians are the mean and the variance of the mixture of M Gaussians at
+// each of N inputs, of which mean and variance are [M][N]:
+//
+//	mean = 1/M sum_m mean_m,   variance = 1/M sum_m (variance_m + (mean_m - mean)^2).
+//
+// The mixture's likelihood is not that of these moments: see metrics.MonteCarloNLL.
+func MixGaussians(mean, variance [][]float64) (mixed, mixedVariance []float64, err error) {
+	if len(mean) == 0 || len(mean) != len(variance) {
+		return nil, nil, fmt.Errorf("an ensemble with %d means and %d variances; there must be as many, and at least one", len(mean), len(variance))
+	}
+	n, weight := len(mean[0]), 1/float64(len(mean))
+	mixed, mixedVariance = make([]float64, n), make([]float64, n)
+	for m := range mean {
+		if len(mean[m]) != n || len(variance[m]) != n {
+			return nil, nil, fmt.Errorf("member %d of the ensemble has %d means and %d variances, member 0 has %d", m, len(mean[m]), len(variance[m]), n)
+		}
+		floats.AddScaled(mixed, weight, mean[m])
+	}
+	for m := range mean {
+		for i, v := range variance[m] {
+			d := mean[m][i] - mixed[i]
+			mixedVariance[i] += weight * (v + d*d)
+		}
+	}
+	return mixed, mixedVariance, nil
+}

@@ -1,0 +1,198 @@
+package baselines_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+)
+
+const imageClasses = 3
+
+// colours are n images of 8 x 8 pixels whose class is the brightest channel.
+func colours(n int, seed uint64) train.Images {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	data := train.Images{Height: 8, Width: 8, Standardization: nets.Standardization{
+		Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{0.25, 0.25, 0.25},
+	}}
+	for range n {
+		label := rng.IntN(imageClasses)
+		data.Labels = append(data.Labels, label)
+		for c := range 3 {
+			for range 64 {
+				v := rng.IntN(200)
+				if c == label {
+					v += 55
+				}
+				data.Pixels = append(data.Pixels, byte(v))
+			}
+		}
+	}
+	return data
+}
+
+func asInputs(data train.Images) predict.Images {
+	return predict.Images{Pixels: data.Pixels, Height: data.Height, Width: data.Width, Standardization: data.Standardization}
+}
+
+func smallResNet(layers nets.ConvLayers) nets.ResNet {
+	return nets.ResNet{Layers: layers, Blocks: []int{1, 1}, Widths: []int{4, 6}, Stem: 4}
+}
+
+// trained is a classifier of the family after a few epochs.
+func trained(t *testing.T, layers nets.ConvLayers, data train.Images) *nets.Classifier {
+	t.Helper()
+	c, err := nets.NewClassifier(goBackend(t), smallResNet(layers), imageClasses, 5, dtypes.Float32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe := train.ResNet14(imageClasses)
+	recipe.Epochs, recipe.PretrainEpochs, recipe.BatchSize, recipe.LearningRate = 12, 0, 32, 0.05
+	run := recipe.Classification()
+	run.Order = func(seed uint64, epoch, n int) []int { return rand.New(rand.NewPCG(seed, uint64(epoch))).Perm(n) }
+	if err := run.Fit(context.Background(), c, data); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// accuracy and mean entropy of a classifier's predictions.
+func judge(t *testing.T, c *nets.Classifier, data train.Images) (accuracy, entropy float64) {
+	t.Helper()
+	classes, err := predict.Classification(context.Background(), c, asInputs(data), predict.Sampling{Samples: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	accuracy, err = metrics.Accuracy(classes.Probabilities, imageClasses, data.Labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	each, err := metrics.Entropy(classes.Probabilities, imageClasses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entropy, err = metrics.Mean(each)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return accuracy, entropy
+}
+
+// Both methods learn to tell colours apart as families of layers of a ResNet.
+func TestSNGPClassifiesImages(t *testing.T) {
+	data, test := colours(200, 1), colours(60, 2)
+	head := baselines.SNGP{Examples: 200, RandomFeatures: 64, Inputs: 6, Hidden: baselines.SpectralNormed{Bound: 3}}
+	c := trained(t, head, data)
+	if err := head.Posterior(c.Store, "/model/network/output"); err != nil {
+		t.Fatal(err)
+	}
+	accuracy, entropy := judge(t, c, test)
+	if accuracy < 0.9 || !(entropy < math.Log(imageClasses)) {
+		t.Errorf("accuracy %.3f, entropy %.3f", accuracy, entropy)
+	}
+}
+
+func TestDUEClassifiesImages(t *testing.T) {
+	ctx, data, test := context.Background(), colours(200, 1), colours(60, 2)
+	hidden := baselines.SpectralNormed{Bound: 3}
+	untrained, err := nets.NewClassifier(goBackend(t), smallResNet(baselines.Headless{SpectralNormed: hidden}), imageClasses, 5, dtypes.Float32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	features, width, err := predict.ImageFeatures(ctx, untrained, untrained.Network, asInputs(data), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if width != 6 || len(features) != 200*6 {
+		t.Fatalf("%d features of width %d, want 200 of 6", len(features), width)
+	}
+	start, err := baselines.StartFrom(features, width, 6, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := baselines.DUE{Hidden: hidden, Start: []baselines.Inducing{start}}
+	c := trained(t, head, data)
+	if err := head.Check(c.Store, "/model/network/output"); err != nil {
+		t.Error(err)
+	}
+	accuracy, entropy := judge(t, c, test)
+	if accuracy < 0.9 || !(entropy < math.Log(imageClasses)) {
+		t.Errorf("accuracy %.3f, entropy %.3f", accuracy, entropy)
+	}
+}
+
+// The whole of a regression by DUE: start, training, draws and moments.
+func TestDUERegression(t *testing.T) {
+	const n, width = 64, 8
+	ctx := context.Background()
+	rng := rand.New(rand.NewPCG(4, 5))
+	set := train.Set{D: 1}
+	for range n {
+		x := 2*rng.Float64() - 1
+		set.X, set.Y = append(set.X, x), append(set.Y, math.Sin(3*x)+0.1*rng.NormFloat64())
+	}
+	hidden := baselines.SpectralNormed{Bound: 0.95}
+	network := func(head nets.Layers) nets.ResidualMLP {
+		return nets.ResidualMLP{Layers: hidden, Head: head, Width: width, Depth: 2}
+	}
+	seeds := []uint64{3}
+	untrained, err := nets.NewRegression(goBackend(t), network(baselines.Headless{}), seeds, false, dtypes.Float64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	features, _, err := predict.Features(ctx, untrained, untrained.Network, [][]float64{set.X}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, err := baselines.StartFrom(features[0], width, 10, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := baselines.DUE{Hidden: hidden, Start: []baselines.Inducing{start}, Likelihood: baselines.Gaussian}
+	run := train.Regression{
+		Network:  network(head),
+		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
+		Schedule: train.Cosine(0.02), Epochs: 200, BatchSize: 16, Seeds: seeds, Float64: true,
+	}
+	fitted, err := run.Fit(ctx, goBackend(t), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := head.Check(fitted.Store, "/model/network/output"); err != nil {
+		t.Error(err)
+	}
+	inputs := []float64{-0.5, 0, 0.5, 10}
+	marginals, err := predict.Gaussian(ctx, fitted, [][]float64{inputs}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := marginals[0]
+	for i, x := range inputs[:3] {
+		if math.Abs(m.Mean[i]-math.Sin(3*x)) > 0.15 || m.Std[i] > 0.15 {
+			t.Errorf("at %g: mean %.3f, std %.3f; the function is %.3f", x, m.Mean[i], m.Std[i], math.Sin(3*x))
+		}
+	}
+	if m.Std[3] < 3*m.Std[1] {
+		t.Errorf("std %.3f far from the data, %.3f among them", m.Std[3], m.Std[1])
+	}
+	const samples = 2000
+	draws, err := predict.Regression(ctx, fitted, inputs, 1, samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range inputs {
+		var values []float64
+		for _, draw := range draws.Mean {
+			values = append(values, draw[i])
+		}
+		checkMoments(t, "draws", values, m.Mean[i], m.Std[i]*m.Std[i])
+	}
+}

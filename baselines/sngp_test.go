@@ -1,0 +1,360 @@
+package baselines_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+)
+
+// points are n rows of d draws from N(0, 1).
+func points(rng *rand.Rand, n, d int) []float64 {
+	x := make([]float64, n*d)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	return x
+}
+
+// headMoments are those of a head on inputs as they are, [n, units] and [n, ...].
+func headMoments(t *testing.T, store *model.Store, head nets.GaussianHead, x *tensors.Tensor, units int) (mean, variance []float64) {
+	t.Helper()
+	out, err := model.CallOnceN(goBackend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+		mean, variance := head.Moments(s.In("head"), x, units)
+		return []*graph.Node{mean, variance}
+	}, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tensors.MustCopyFlatData[float64](out[0]), tensors.MustCopyFlatData[float64](out[1])
+}
+
+// epoch shows a head the rows of x in batches of the given sizes, in training.
+func epoch(t *testing.T, store *model.Store, head nets.Layers, x []float64, d, units int, sizes ...int) {
+	t.Helper()
+	exec, err := model.NewExec(goBackend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		s.Store().SetTraining(x.Graph(), true)
+		return head.Dense(s.In("head"), x, units)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range sizes {
+		if _, err := exec.Call(tensors.FromFlatDataAndDimensions(x[:n*d], n, d)); err != nil {
+			t.Fatal(err)
+		}
+		x = x[n*d:]
+	}
+}
+
+func newStore() *model.Store {
+	store := model.NewStore()
+	params.SetSeeds(store, 7)
+	return store
+}
+
+// variable is the value of a head's variable as a matrix.
+func variable(t *testing.T, store *model.Store, name string) *mat.Dense {
+	t.Helper()
+	v := store.GetVariable("/head/" + name)
+	if v == nil {
+		t.Fatalf("the head has no variable %s", name)
+	}
+	dims := v.Shape().Dimensions
+	return mat.NewDense(dims[0], dims[1], tensors.MustCopyFlatData[float64](v.MustValue()))
+}
+
+// fourier is phi of a head with plain inputs, from its frequencies and phases.
+func fourier(t *testing.T, store *model.Store, x []float64, n int, lengthScale, scale float64) *mat.Dense {
+	t.Helper()
+	w, b := variable(t, store, "frequencies"), variable(t, store, "phases")
+	var phi mat.Dense
+	phi.Mul(mat.NewDense(n, len(x)/n, x), w)
+	phi.Apply(func(_, j int, v float64) float64 { return math.Cos(v/lengthScale+b.At(0, j)) / scale }, &phi)
+	return &phi
+}
+
+// With inputs as they are, the variance is that of Bayesian linear regression on
+// the random features, in its dual form, a Gaussian process with kernel
+// k(x, z) = phi(x) phi(z)^T / ridge: k(x, x) - k(x, X) (k(X, X) + sigma^2 I)^-1 k(X, x).
+func TestSNGPVarianceIsThatOfRidgeRegression(t *testing.T) {
+	const n, d, features, ridge, noise, lengthScale = 30, 3, 40, 0.7, 0.3, 1.7
+	rng := rand.New(rand.NewPCG(1, 2))
+	x, test := points(rng, n, d), points(rng, 8, d)
+	for _, orthogonal := range []bool{false, true} {
+		head := baselines.RegressionSNGP(n, features)
+		head.Ridge, head.LengthScale, head.Orthogonal = ridge, lengthScale, orthogonal
+		store := newStore()
+		for range 3 { // every epoch begins anew
+			epoch(t, store, head, x, d, 1, 12, 12, 6)
+		}
+		if err := head.Posterior(store, "/head", noise); err != nil {
+			t.Fatal(err)
+		}
+		mean, got := headMoments(t, store, head, tensors.FromFlatDataAndDimensions(test, 8, d), 1)
+
+		scale := math.Sqrt(features / 2.)
+		phi, at := fourier(t, store, x, n, lengthScale, scale), fourier(t, store, test, 8, lengthScale, scale)
+		var kernel, cross, prior, solved, want, line mat.Dense
+		kernel.Mul(phi, phi.T())
+		kernel.Scale(1/ridge, &kernel)
+		for i := range n {
+			kernel.Set(i, i, kernel.At(i, i)+noise)
+		}
+		cross.Mul(phi, at.T())
+		cross.Scale(1/ridge, &cross)
+		prior.Mul(at, at.T())
+		if err := solved.Solve(&kernel, &cross); err != nil {
+			t.Fatal(err)
+		}
+		want.Mul(cross.T(), &solved)
+		line.Mul(at, variable(t, store, "weights"))
+		for i := range 8 {
+			if w := prior.At(i, i)/ridge - want.At(i, i); math.Abs(got[i]-w) > 1e-10 {
+				t.Errorf("orthogonal=%t: variance %g at input %d, want %g", orthogonal, got[i], i, w)
+			}
+			if w := line.At(i, 0) + variable(t, store, "bias").At(0, 0); math.Abs(mean[i]-w) > 1e-12 {
+				t.Errorf("mean %g at input %d, want %g", mean[i], i, w)
+			}
+		}
+	}
+}
+
+// With PerClass the precision is the Hessian of the cross entropy: that of
+// Laplace's approximation, class by class.
+func TestSNGPPerClass(t *testing.T) {
+	const n, d, features, classes = 20, 2, 6, 3
+	rng := rand.New(rand.NewPCG(3, 4))
+	x, test := points(rng, n, d), points(rng, 4, d)
+	head := baselines.SNGP{Examples: n, RandomFeatures: features, Plain: true, PerClass: true}
+	store := newStore()
+	epoch(t, store, head, x, d, classes, 15, 5)
+	if err := head.Posterior(store, "/head"); err != nil {
+		t.Fatal(err)
+	}
+	_, got := headMoments(t, store, head, tensors.FromFlatDataAndDimensions(test, 4, d), classes)
+
+	phi, at := fourier(t, store, x, n, 1, 2), fourier(t, store, test, 4, 1, 2)
+	var logits mat.Dense
+	logits.Mul(phi, variable(t, store, "weights"))
+	bias := variable(t, store, "bias")
+	for k := range classes {
+		precision := mat.NewSymDense(features, nil)
+		for i := range features {
+			precision.SetSym(i, i, 1)
+		}
+		for i := range n {
+			sum := 0.0
+			for c := range classes {
+				sum += math.Exp(logits.At(i, c) + bias.At(0, c))
+			}
+			p := math.Exp(logits.At(i, k)+bias.At(0, k)) / sum
+			precision.SymRankOne(precision, p*(1-p), phi.RowView(i))
+		}
+		var inverse mat.Dense
+		if err := inverse.Inverse(precision); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 4 {
+			if want := mat.Inner(at.RowView(i), &inverse, at.RowView(i)); math.Abs(got[i*classes+k]-want) > 1e-10 {
+				t.Errorf("variance of class %d at input %d is %g, want %g", k, i, got[i*classes+k], want)
+			}
+		}
+	}
+}
+
+// The products of random features are unbiased estimates of the radial kernel
+// exp(-|x - z|^2 / (2 l^2)); orthogonal ones are closer.
+func TestRandomFeaturesApproximateTheKernel(t *testing.T) {
+	const n, d, features, lengthScale, stores = 12, 8, 256, 2.5, 40
+	x := points(rand.New(rand.NewPCG(5, 6)), n, d)
+	squared := map[bool]float64{} // error, mean over stores and pairs
+	for _, orthogonal := range []bool{false, true} {
+		head := baselines.RegressionSNGP(n, features)
+		head.Orthogonal = orthogonal
+		estimates := map[[2]int][]float64{}
+		for seed := range uint64(stores) {
+			store := model.NewStore()
+			params.SetSeeds(store, seed)
+			epoch(t, store, head, x, d, 1, n)
+			phi := fourier(t, store, x, n, lengthScale, math.Sqrt(features/2.))
+			for i := range n {
+				for j := range i {
+					estimates[[2]int{i, j}] = append(estimates[[2]int{i, j}], mat.Dot(phi.RowView(i), phi.RowView(j)))
+				}
+			}
+		}
+		for pair, values := range estimates {
+			i, j := pair[0], pair[1]
+			want := math.Exp(-math.Pow(floats.Distance(x[i*d:(i+1)*d], x[j*d:(j+1)*d], 2)/lengthScale, 2) / 2)
+			mean, std := stat.MeanStdDev(values, nil)
+			if z := (mean - want) / (std / math.Sqrt(stores)); math.Abs(z) > 4 {
+				t.Errorf("orthogonal=%t: the kernel of inputs %d and %d is %.4f on the mean, want %.4f (z = %.1f)", orthogonal, i, j, mean, want, z)
+			}
+			squared[orthogonal] += (std*std + (mean-want)*(mean-want)) / float64(len(estimates))
+		}
+	}
+	// The variance is at most 1/D for independent features.
+	if squared[false] > 1./features || squared[true] > squared[false] {
+		t.Errorf("mean squared errors of the kernel: %.5f for independent features, %.5f for orthogonal ones", squared[false], squared[true])
+	}
+}
+
+// The mean-field logits are the means over sqrt(1 + factor variance).
+func TestSNGPMeanField(t *testing.T) {
+	const n, d, classes = 10, 2, 3
+	x := points(rand.New(rand.NewPCG(7, 8)), n, d)
+	head := baselines.SNGP{Examples: n, RandomFeatures: 8, Inputs: 4, MeanField: math.Pi / 8}
+	store := newStore()
+	epoch(t, store, head, x, d, classes, n)
+	input := tensors.FromFlatDataAndDimensions(x, n, d)
+	dense := func(s *model.Scope, x *graph.Node) *graph.Node { return head.Dense(s.In("head"), x, classes) }
+	if _, err := model.CallOnce(goBackend(t), store, dense, input); err == nil || !strings.Contains(err.Error(), "call SNGP.Posterior") {
+		t.Errorf("evaluation without a covariance: %v", err)
+	}
+	if err := head.Posterior(store, "/head"); err != nil {
+		t.Fatal(err)
+	}
+	mean, variance := headMoments(t, store, head, input, classes)
+	logits, err := model.CallOnce(goBackend(t), store, dense, input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range tensors.MustCopyFlatData[float64](logits) {
+		if want := mean[i] / math.Sqrt(1+math.Pi/8*variance[i/classes]); math.Abs(got-want) > 1e-12 {
+			t.Errorf("logit %d is %g, want %g", i, got, want)
+		}
+	}
+}
+
+// A moving average of one batch a step tends to the sum of all examples.
+func TestSNGPMomentum(t *testing.T) {
+	const n, d = 12, 2
+	x := points(rand.New(rand.NewPCG(9, 1)), n, d)
+	exact := baselines.RegressionSNGP(n, 5)
+	moving := exact
+	moving.Momentum = 0.9
+	stores := []*model.Store{newStore(), newStore()}
+	epoch(t, stores[0], exact, x, d, 1, n)
+	for range 300 {
+		epoch(t, stores[1], moving, x, d, 1, n)
+	}
+	want, got := variable(t, stores[0], "precision_sum"), variable(t, stores[1], "precision_sum")
+	if !mat.EqualApprox(got, want, 1e-10) {
+		t.Errorf("the moving average of equal batches is\n%.4g\nwant\n%.4g", mat.Formatted(got), mat.Formatted(want))
+	}
+}
+
+func TestSNGPErrors(t *testing.T) {
+	const n, d = 6, 2
+	x := points(rand.New(rand.NewPCG(2, 2)), n, d)
+	head := baselines.RegressionSNGP(n, 4)
+	store := newStore()
+	if err := head.Posterior(store, "/head", 1); err == nil || !strings.Contains(err.Error(), "has it been trained") {
+		t.Errorf("untrained: %v", err)
+	}
+	epoch(t, store, head, x, d, 1, 4)
+	if err := head.Posterior(store, "/head", 1); err == nil || !strings.Contains(err.Error(), "4 of 6 examples") {
+		t.Errorf("part of an epoch: %v", err)
+	}
+	epoch(t, store, head, x, d, 1, 2)
+	if err := head.Posterior(store, "/head"); err == nil || !strings.Contains(err.Error(), "0 noise variances for 1 replicas") {
+		t.Errorf("no noise: %v", err)
+	}
+	head.Ridge = -100
+	if err := head.Posterior(store, "/head", 1); err == nil || !strings.Contains(err.Error(), "condition number") {
+		t.Errorf("negative ridge: %v", err)
+	}
+	_, err := model.CallOnce(goBackend(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+		s.Store().SetTraining(x.Graph(), true)
+		return baselines.SNGP{}.Dense(s, x, 1)
+	}, [][]float64{{1, 2}})
+	if err == nil || !strings.Contains(err.Error(), "Examples is 0") {
+		t.Errorf("no examples: %v", err)
+	}
+}
+
+// A regression is more certain near its data than far away, and its draws have
+// the moments that it states.
+func TestSNGPRegression(t *testing.T) {
+	const n = 64
+	ctx, backend := context.Background(), goBackend(t)
+	rng := rand.New(rand.NewPCG(4, 5))
+	set := train.Set{D: 1}
+	for range n {
+		x := 2*rng.Float64() - 1
+		set.X, set.Y = append(set.X, x), append(set.Y, math.Sin(3*x)+0.1*rng.NormFloat64())
+	}
+	head := baselines.RegressionSNGP(n, 64)
+	run := train.Regression{
+		Network:  nets.ResidualMLP{Layers: baselines.SpectralNormed{Bound: 0.95}, Head: head, Width: 16, Depth: 2},
+		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
+		Schedule: train.Cosine(0.02), Epochs: 150, BatchSize: 16, Seeds: []uint64{3}, Float64: true,
+	}
+	fitted, err := run.Fit(ctx, backend, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise, err := fitted.NoiseVariances()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := math.Exp(variableAt(t, fitted.Store, "/model/observation_log_variance")[0]); len(noise) != 1 || noise[0] != want {
+		t.Errorf("noise variances %v, want %g", noise, want)
+	}
+	if err := head.Posterior(fitted.Store, "/model/network/output", noise...); err != nil {
+		t.Fatal(err)
+	}
+	inputs := []float64{-0.5, 0, 0.5, 10}
+	marginals, err := predict.Gaussian(ctx, fitted, [][]float64{inputs}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := marginals[0]
+	for i, x := range inputs[:3] {
+		if math.Abs(m.Mean[i]-math.Sin(3*x)) > 0.15 || m.Std[i] > 0.1 {
+			t.Errorf("at %g: mean %.3f, std %.3f; the function is %.3f", x, m.Mean[i], m.Std[i], math.Sin(3*x))
+		}
+	}
+	if m.Std[3] < 5*m.Std[1] {
+		t.Errorf("std %.3f far from the data, %.3f among them", m.Std[3], m.Std[1])
+	}
+	draws, err := predict.Regression(ctx, fitted, inputs, 1, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, std := draws.Moments()
+	for i := range inputs {
+		if z := (mean[i] - m.Mean[i]) / (m.Std[i] / math.Sqrt(2000)); math.Abs(z) > 4 {
+			t.Errorf("draws have mean %g at %g, the posterior %g (z = %.1f)", mean[i], inputs[i], m.Mean[i], z)
+		}
+		if z := (std[i]/m.Std[i] - 1) * math.Sqrt(2*2000); math.Abs(z) > 4 {
+			t.Errorf("draws have std %g at %g, the posterior %g (z = %.1f)", std[i], inputs[i], m.Std[i], z)
+		}
+	}
+	features, width, err := predict.Features(ctx, fitted, nets.ResidualMLP{
+		Layers: baselines.SpectralNormed{Bound: 0.95}, Head: baselines.Headless{}, Width: 16, Depth: 2,
+	}, [][]float64{inputs}, 1)
+	if err != nil || width != 16 || len(features[0]) != 4*16 {
+		t.Errorf("%d features of width %d, error %v", len(features[0]), width, err)
+	}
+}
+
+func variableAt(t *testing.T, store *model.Store, path string) []float64 {
+	t.Helper()
+	return tensors.MustCopyFlatData[float64](store.GetVariable(path).MustValue())
+}

@@ -1,0 +1,47 @@
+package nets_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/nets"
+)
+
+// h_0 = 2x, h_1 = h_0 + ReLU(-h_0), output 3 h_1: 6 max(x, 0).
+func TestResidualMLP(t *testing.T) {
+	values := fixtures.Values{
+		"x":                    fixtures.Matrix(3, 1, 1, -2, 0),
+		"/net/input/weights":   fixtures.Matrix(1, 1, 2),
+		"/net/input/bias":      fixtures.Zeros(1, 1),
+		"/net/block_0/weights": fixtures.Matrix(1, 1, -1),
+		"/net/block_0/bias":    fixtures.Zeros(1, 1),
+		"/net/output/weights":  fixtures.Matrix(1, 1, 3),
+		"/net/output/bias":     fixtures.Zeros(1, 1),
+	}
+	out := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		network := nets.ResidualMLP{Layers: baselines.Deterministic{}, Head: baselines.Deterministic{}, Width: 1, Depth: 1}
+		return []*graph.Node{network.Apply(s.In("net"), in["x"], 1)}
+	})[0]
+	fixtures.Compare(t, "6 max(x, 0)", out, fixtures.Matrix(3, 1, 6, 0, 0), 1e-15)
+}
+
+func TestResidualMLPErrors(t *testing.T) {
+	plain := nets.ResidualMLP{Layers: baselines.Deterministic{}, Head: baselines.Deterministic{}, Width: 2, Depth: 1}
+	flat := plain
+	flat.Depth = 0
+	for want, f := range map[string]func(s *model.Scope, x *graph.Node) *graph.Node{
+		"has no moments": func(s *model.Scope, x *graph.Node) *graph.Node { m, _ := plain.Moments(s, x, 1); return m },
+		"depth 0":        func(s *model.Scope, x *graph.Node) *graph.Node { return flat.Apply(s, x, 1) },
+	} {
+		_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), f, [][]float64{{1, 2}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want one with %q", err, want)
+		}
+	}
+}
