@@ -9,7 +9,7 @@ import (
 
 func TestPreferredPutsGPUsFirst(t *testing.T) {
 	got := preferred([]string{"cpu_v0.83.1", "tpu", "cpu", "cuda", "cpuish"})
-	want := []string{"xla:cuda", "xla:cpu_v0.83.1", "xla:cpu"}
+	want := []string{"xla:cuda,tf32=false", "xla:cpu_v0.83.1", "xla:cpu"}
 	if !slices.Equal(got, want) {
 		t.Errorf("preferred = %q, want %q", got, want)
 	}

@@ -32,6 +32,7 @@ import (
 func Parameters(backend compute.Backend, network ImageNetwork, channels, height, width, classes int) (map[params.Role]int, error) {
 	counts := map[params.Role]int{}
 	store := model.NewStore()
+	params.WithoutValues(store)
 	exec, err := model.NewExec(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true) // some families predict only once trained
 		network.Apply(s, x, classes)

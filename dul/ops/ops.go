@@ -19,7 +19,9 @@ package ops
 
 import (
 	"reflect"
+	"slices"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -132,6 +134,9 @@ func SumRows(x *Node) *Node {
 	if x.Shape().Dim(-2) == 1 {
 		return x
 	}
+	if !OnGo(x) {
+		return plainSum(x, -2)
+	}
 	return Product(onesLike(x, 1, x.Shape().Dim(-2)), x)
 }
 
@@ -140,8 +145,15 @@ func SumColumns(x *Node) *Node {
 	if x.Shape().Dim(-1) == 1 {
 		return x
 	}
+	if !OnGo(x) {
+		return plainSum(x, -1)
+	}
 	return Product(x, onesLike(x, x.Shape().Dim(-1), 1))
 }
+
+// plainSum is the sum for compilers, which fuse it with what it is a sum of; as
+// products GPUs would compute it with 10 bits of precision (TF32).
+func plainSum(x *Node, axis int) *Node { return ReduceAndKeep(x, ReduceSum, axis) }
 
 // FullRow is a constant row of equal entries, [..., 1, n], with the replica
 // axes and type of x.
@@ -205,9 +217,25 @@ func LogSumExp(x *Node) *Node {
 // matrix l ([..., d, d]); the entries of l on and above the diagonal are not
 // used and their gradient is zero.
 func UnitLowerTriangular(l *Node) *Node {
-	below := constantMatrix(l, func(row, column int) bool { return row > column })
-	diagonal := constantMatrix(l, func(row, column int) bool { return row == column })
+	below, diagonal := computedTriangle(l)
+	if OnGo(l) {
+		below = constantMatrix(l, func(row, column int) bool { return row > column })
+		diagonal = constantMatrix(l, func(row, column int) bool { return row == column })
+	}
 	return Add(Mul(l, below), diagonal)
+}
+
+// computedTriangle is 1 below the diagonal, and on it, in the replica axes and
+// type of l, for compilers: they compute it where it is used, while a constant
+// would be part of the program.
+func computedTriangle(l *Node) (below, diagonal *Node) {
+	g, d := l.Graph(), l.Shape().Dim(-1)
+	square := shapes.Make(dtypes.Int32, d, d)
+	row, column := Iota(g, square, 0), Iota(g, square, 1)
+	entries := func(holds *Node) *Node {
+		return Reshape(ConvertDType(holds, l.DType()), append(slices.Repeat([]int{1}, l.Rank()-2), d, d)...)
+	}
+	return entries(GreaterThan(row, column)), entries(Equal(row, column))
 }
 
 // constantMatrix is a constant of the shape of x, 1 where the function holds

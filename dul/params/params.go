@@ -50,16 +50,26 @@ func New(s *model.Scope, like Like, name string, role Role, initial Initial, dim
 	return variable(s, like, name, role, initial, dims...).NodeValue(like.Graph())
 }
 
+// variable is made with its value, and not with a graph that computes it: XLA
+// writes the constants of a graph out as text.
 func variable(s *model.Scope, like Like, name string, role Role, initial Initial, dims ...int) *model.Variable {
 	lead := like.Shape().Dimensions[:like.Rank()-2]
 	shape := shapes.Make(like.DType(), slices.Concat(lead, dims)...)
-	path := model.JoinPath(s.Scope(), name)
-	v := s.WithInitializer(func(g *graph.Graph, shape shapes.Shape) *graph.Node {
-		return graph.ConstTensor(g, initialTensor(s.Store(), path, shape, len(lead) > 0, initial))
-	}).VariableWithShape(name, shape)
-	s.Store().SetParam(roleKey(path), string(role))
+	path, store := model.JoinPath(s.Scope(), name), s.Store()
+	if _, without := store.GetParam(withoutValuesKey); store.GetVariable(path) == nil && !without {
+		store.VariableWithValue(path, initialTensor(store, path, shape, len(lead) > 0, initial))
+	}
+	v := s.WithInitializer(graph.Zeros).VariableWithShape(name, shape) // checks the shape of one that is there
+	store.SetParam(roleKey(path), string(role))
 	return v
 }
+
+const withoutValuesKey = "/parameters_without_values"
+
+// WithoutValues makes the store's parameters start at zero from here on, for
+// graphs that are built to look at shapes and are never executed: drawing the
+// initial values of a large network takes seconds.
+func WithoutValues(store *model.Store) { store.SetParam(withoutValuesKey, true) }
 
 // Statistic returns the variable s/name of shape [replicas..., dims...] that a
 // layer itself keeps, such as a running mean: no optimizer trains it, and it

@@ -92,6 +92,7 @@ func TestInNotebook(t *testing.T) {
 	SVG([]byte(`<?xml version="1.0"?><svg width="1"/>`), `a "quoted" dot`)
 	PNG(onePixel(t), "a pixel")
 	Table([]string{"a"}, [][]string{{"1"}})
+	Bitmaps(90, Grey("a < b\nsecond", []float64{0, 1}, 2, 1), Colour("c", []byte{1, 2, 3}, 1))
 	p := NewProgress("<work>", 2)
 	p.Add(2)
 	p.Finish()
@@ -103,6 +104,8 @@ func TestInNotebook(t *testing.T) {
 			base64.StdEncoding.EncodeToString([]byte(`<svg width="1"/>`)) + `">`,
 		`text/html <img style="max-width:100%;background:white" alt="a pixel" src="data:image/png;base64,`,
 		"text/markdown | a   |",
+		`text/html <div style="display:flex;flex-wrap:wrap;gap:10px"><div style="width:90px;text-align:center">` +
+			`<img style="width:100%;border:1px solid #888;image-rendering:pixelated" alt="a &lt; b` + "\n" + `second" src="data:image/png;base64,`,
 		`text/html <div><progress value="0" max="2" style="width:40%"></progress> <span>&lt;work&gt;: 0 of 2`,
 	} {
 		if i >= len(shown) || !strings.HasPrefix(shown[i], want) {

@@ -1,0 +1,59 @@
+package notebook
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+
+	"densityuncertainty/datasets/fetch"
+)
+
+// errNoDownload is why a file that is not on this machine stays away.
+var errNoDownload = errors.New("a notebook in quick mode downloads nothing")
+
+// Files says how a notebook gets the files of data sets. In quick mode it takes
+// those that are on this machine, in the folder that DENSITYUNCERTAINTY_DATA
+// names or in the cache; where a download would begin there is a [fetch.Error]
+// instead, for [Need] to show, and the context, which is for getting files and
+// nothing else, ends with it. In full mode, and where DENSITYUNCERTAINTY_DATA
+// names an address, what is missing is downloaded.
+func Files() (context.Context, *fetch.Fetcher) {
+	if !Quick() || strings.Contains(os.Getenv(fetch.EnvData), "://") {
+		return context.Background(), nil
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return ctx, &fetch.Fetcher{Client: &http.Client{Transport: refusal(cancel)}}
+}
+
+// refusal refuses every request, and cancels the context of the one who asks,
+// so that it is not repeated.
+type refusal context.CancelCauseFunc
+
+// RoundTrip implements http.RoundTripper.
+func (r refusal) RoundTrip(*http.Request) (*http.Response, error) {
+	r(errNoDownload)
+	return nil, errNoDownload
+}
+
+// Need ends the cell, without failing the notebook, when err says that a file
+// could not be had: it shows which, and how to get it. Any other error stops the
+// cell as in [Check].
+func Need(err error) {
+	var absent *fetch.Error
+	if !errors.As(err, &absent) {
+		Check(err)
+		return
+	}
+	leave("**Left out for want of data:** " + strings.ReplaceAll(err.Error(), "\n", "; "))
+}
+
+// leave shows why the cell ends here, and ends it as if it had run.
+func leave(why string) {
+	Markdown(why)
+	exit(0)
+}
+
+// exit is os.Exit outside tests.
+var exit = os.Exit

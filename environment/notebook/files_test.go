@@ -1,0 +1,125 @@
+package notebook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"densityuncertainty/datasets/fetch"
+)
+
+// left runs f and returns whether it ended the cell, and as what.
+func left(t *testing.T, f func()) (status int, ended bool) {
+	t.Helper()
+	before := exit
+	defer func() {
+		exit = before
+		if reason := recover(); reason != nil && reason != errLeft {
+			panic(reason)
+		}
+	}()
+	exit = func(code int) {
+		status, ended = code, true
+		panic(errLeft)
+	}
+	f()
+	return status, ended
+}
+
+var errLeft = errors.New("the cell ended")
+
+var someFile = fetch.File{Name: "data.bin", URL: "https://example.invalid/data.bin", Size: 3}
+
+func TestFilesOnThisMachineOnly(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv(FullVariable, "")
+	t.Setenv(fetch.EnvCache, t.TempDir())
+	t.Setenv(fetch.EnvData, folder)
+	began := time.Now()
+	ctx, files := Files()
+	_, err := files.Get(ctx, someFile)
+	var absent *fetch.Error
+	if !errors.As(err, &absent) || !errors.Is(err, errNoDownload) || !strings.Contains(err.Error(), "set "+fetch.EnvData+" to that folder") {
+		t.Errorf("a file that is not here: %v", err)
+	}
+	if waited := time.Since(began); waited > 500*time.Millisecond {
+		t.Errorf("the refusal took %v", waited)
+	}
+	if status, ended := left(t, func() { Need(fmt.Errorf("getting it: %w", err)) }); !ended || status != 0 {
+		t.Errorf("Need: ended %v with status %d", ended, status)
+	}
+
+	if err := os.WriteFile(filepath.Join(folder, someFile.Name), []byte("abc"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, files = Files()
+	if path, err := files.Get(ctx, someFile); err != nil || filepath.Dir(path) != folder {
+		t.Errorf("a file that is here: %q, %v", path, err)
+	}
+}
+
+func TestFilesMayBeDownloaded(t *testing.T) {
+	for name, set := range map[string][2]string{
+		"full mode": {FullVariable, "1"},
+		"a mirror":  {fetch.EnvData, "https://example.invalid/mirror"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(FullVariable, "")
+			t.Setenv(fetch.EnvData, "")
+			t.Setenv(set[0], set[1])
+			if ctx, files := Files(); files != nil || ctx.Done() != nil {
+				t.Error("downloads are refused")
+			}
+		})
+	}
+}
+
+func TestNeedStopsForOtherErrors(t *testing.T) {
+	Need(nil)
+	if got := panicOf(func() { Need(errors.New("damaged")) }); got != "damaged" {
+		t.Errorf("panic %q", got)
+	}
+	if got := panicOf(func() { Need(context.Canceled) }); got == "" {
+		t.Error("a cancelled context did not stop the cell")
+	}
+}
+
+type keptValue struct {
+	Names  []string
+	Energy map[string][]float64
+}
+
+func TestKeep(t *testing.T) {
+	for name, folder := range map[string]string{"in a notebook": t.TempDir(), "elsewhere": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GONB_TMP_DIR", folder)
+			if status, ended := left(t, func() { Kept[keptValue]("a/b c") }); !ended || status != 0 {
+				t.Errorf("before: ended %v with status %d", ended, status)
+			}
+			Keep("a/b c", keptValue{Names: []string{"old"}})
+			Keep("a/b c", keptValue{[]string{"x"}, map[string][]float64{"test": {1, 2}}})
+			if got := fmt.Sprint(Kept[keptValue]("a/b c")); got != "{[x] map[test:[1 2]]}" {
+				t.Errorf("kept %s", got)
+			}
+			if got := panicOf(func() { Kept[int]("a/b c") }); !strings.Contains(got, `"a/b c" as int`) {
+				t.Errorf("of another type: panic %q", got)
+			}
+		})
+	}
+	t.Setenv("GONB_TMP_DIR", filepath.Join(t.TempDir(), "none"))
+	if got := panicOf(func() { Keep("x", 1) }); !strings.Contains(got, "kept-x.gob") {
+		t.Errorf("no such folder: panic %q", got)
+	}
+	if got := panicOf(func() { Keep("x", func() {}) }); !strings.Contains(got, `"x"`) {
+		t.Errorf("a function: panic %q", got)
+	}
+	if _, err := readKept("x"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after failures: %v", err)
+	}
+}

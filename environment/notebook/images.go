@@ -1,0 +1,76 @@
+package notebook
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"strings"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+)
+
+// A Bitmap is a small picture with the words below it.
+type Bitmap struct {
+	image.Image
+	Caption string
+}
+
+// Colour is the bitmap of an image of bytes, [3, height, width], row-major, the
+// red, green and blue planes one after the other. Bytes that are not three
+// planes of whole rows stop the cell.
+func Colour(caption string, planes []byte, width int) Bitmap {
+	if width < 1 || len(planes) == 0 || len(planes)%(3*width) != 0 {
+		panic(fmt.Errorf("notebook.Colour: %q: %d bytes are not three planes of rows of %d", caption, len(planes), width))
+	}
+	n := len(planes) / 3
+	m := image.NewRGBA(image.Rect(0, 0, width, n/width))
+	for i := range n {
+		m.SetRGBA(i%width, i/width, color.RGBA{planes[i], planes[n+i], planes[2*n+i], 0xff})
+	}
+	return Bitmap{m, caption}
+}
+
+// Grey is the bitmap of a table of numbers, [height, width], row-major, in which
+// 0 and below are black, and high and above white. Numbers that are not whole
+// rows stop the cell, as does a NaN.
+func Grey[T float32 | float64](caption string, values []T, width int, high float64) Bitmap {
+	if width < 1 || len(values) == 0 || len(values)%width != 0 || !(high > 0) {
+		panic(fmt.Errorf("notebook.Grey: %q: %d values are not rows of %d, or %g is no positive end of the scale", caption, len(values), width, high))
+	}
+	m := image.NewGray(image.Rect(0, 0, width, len(values)/width))
+	for i, value := range values {
+		v := float64(value) / high
+		if math.IsNaN(v) {
+			panic(fmt.Errorf("notebook.Grey: %q: value %d is no number", caption, i))
+		}
+		m.Pix[i] = uint8(math.Round(255 * min(max(v, 0), 1)))
+	}
+	return Bitmap{m, caption}
+}
+
+// Bitmaps shows bitmaps side by side with their captions, each enlarged to the
+// given width in pixels of the screen, with sharp edges.
+func Bitmaps(width int, bitmaps ...Bitmap) {
+	if !In() {
+		for _, b := range bitmaps {
+			say("[picture: " + b.Caption + "]")
+		}
+		return
+	}
+	var row strings.Builder
+	row.WriteString(`<div style="display:flex;flex-wrap:wrap;gap:10px">`)
+	for _, b := range bitmaps {
+		var encoded bytes.Buffer
+		Check(png.Encode(&encoded, b.Image))
+		caption := html.EscapeString(b.Caption)
+		fmt.Fprintf(&row, `<div style="width:%dpx;text-align:center"><img style="width:100%%;border:1px solid #888;image-rendering:pixelated" alt="%s" src="data:image/png;base64,%s"><br><small>%s</small></div>`,
+			width, caption, base64.StdEncoding.EncodeToString(encoded.Bytes()), strings.ReplaceAll(caption, "\n", "<br>"))
+	}
+	row.WriteString(`</div>`)
+	send(protocol.MIMETextHTML, row.String(), "")
+}
