@@ -42,15 +42,21 @@ func patches(x *graph.Node, w Window) (*graph.Node, grid) {
 }
 
 // patchesByCopies makes the patches of a window of high x wide pixels that moves
-// pixel by pixel, with nothing but concatenations, which the Go backend copies in blocks, where it
-// takes slices entry by entry.
+// pixel by pixel, with nothing but concatenations, which the Go backend copies in
+// blocks, where it takes slices entry by entry.
 //
 // With enough zeros after each row and each image, the neighbour (u, v) pixels
 // away of every pixel is a fixed number of entries away in memory, zero beyond
 // the border. So each row of the patch matrix is the padded image, moved by that
 // number. To move them, all are laid one after the other with just so many zeros
 // between them that the rows of a fixed length, into which the whole is then cut,
-// begin at the right entries.
+// begin at the right entries. For the image a b c and a window of 1 x 3 pixels (here
+// the rows are as short as can be; below they are a whole number of images long):
+//
+//	laid out:  0 a b c 0 a b c 0 a b c 0 0 0
+//	cut by 5:  0 a b c 0    what is left of each pixel
+//	           a b c 0 a    the pixel; the first three columns are the positions
+//	           b c 0 0 0    what is right of it
 func patchesByCopies(x *graph.Node, high, wide int, rows, columns sides) (*graph.Node, grid) {
 	x, rows = crop(x, 2, rows)
 	x, columns = crop(x, 3, columns)

@@ -207,7 +207,7 @@ func (p *prediction) batch(ctx context.Context, run *run) error {
 			energies = append(energies, perSample(out[1], p.PerExecution, count*len(p.result.Energies))...)
 		}
 	})
-	if err != nil {
+	if err := errors.Join(err, inputs.FinalizeAll()); err != nil {
 		return err
 	}
 	if err := p.add(logits); err != nil {

@@ -76,6 +76,10 @@ func (r *run) outputs(inputs *tensors.Tensor) ([][]float64, error) {
 		if out[i], err = float64s(node); err != nil {
 			return nil, err
 		}
+		// Go's collector does not see how much of an accelerator's memory a tensor holds.
+		if err := node.FinalizeAll(); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

@@ -162,13 +162,14 @@ func TestEpochs(t *testing.T) {
 	if err := run.Fit(context.Background(), tinyClassifier(t, dul.Density{}, dtypes.Float32), colours(tinyImages)); err != nil {
 		t.Fatal(err)
 	}
-	if want := []int{2, 3, 4, 6, 7, 8, 10, 11, 12}; !slices.Equal(steps, want) {
+	// Pretraining goes step by step.
+	if want := []int{1, 2, 3, 4, 6, 7, 8, 10, 11, 12}; !slices.Equal(steps, want) {
 		t.Errorf("executions end at steps %v, want %v", steps, want)
 	}
-	if want := []int{0, 0, 1, 1, 1, 2, 2, 2, 3}; !slices.Equal(epochs, want) {
+	if want := []int{0, 0, 0, 1, 1, 1, 2, 2, 2, 3}; !slices.Equal(epochs, want) {
 		t.Errorf("finished epochs %v, want %v", epochs, want)
 	}
-	if !pretraining[2] || pretraining[3] {
+	if !pretraining[3] || pretraining[4] {
 		t.Errorf("pretraining: %v", pretraining)
 	}
 	if len(seen) != 3*tinyImages {
@@ -392,8 +393,35 @@ func TestAnotherRunIsRefused(t *testing.T) {
 			t.Errorf("%s changed: the refused checkpoint left %d variables in the model", name, n)
 		}
 	}
+	reseeded := tinyRun()
+	reseeded.Checkpoints.Folder = folder
+	f, err := nets.NewClassifier(goBackend(t), tinyClassifier(t, dul.Density{}, dtypes.Float32).Network, tinyClasses, 6, dtypes.Float32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reseeded.Fit(context.Background(), f, colours(tinyImages)); err == nil || !strings.Contains(err.Error(), `its classifier's seed is "[5]", this run's is "[6]"`) {
+		t.Errorf("another classifier's seed: the error is %v", err)
+	}
 	if _, err := fit(tinyRun(), dul.Density{}, colours(tinyImages)); err != nil {
 		t.Errorf("the unchanged run is refused: %v", err)
+	}
+}
+
+// A last step that leaves no numbers is noticed without checkpoints too.
+func TestDivergedLastStep(t *testing.T) {
+	for _, folder := range []string{"", t.TempDir()} {
+		run := tinyRun()
+		run.Checkpoints.Folder = folder
+		run.Schedule = func(t, total int) float64 {
+			if total > run.PretrainEpochs*4 && t == total-1 {
+				return math.Inf(1)
+			}
+			return 0.05
+		}
+		err := run.Fit(context.Background(), tinyClassifier(t, dul.Density{}, dtypes.Float32), colours(tinyImages))
+		if !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), "variable /") {
+			t.Errorf("folder %q: %v", folder, err)
+		}
 	}
 }
 

@@ -122,7 +122,7 @@ use_plugin() {
   done
   # XLA's Go side looks for the libraries in one other place, and warns at length.
   [ -z "$libraries" ] || export GOPJRT_CUDA_CHECKS="${GOPJRT_CUDA_CHECKS:-no}"
-  export GOMLX_BACKEND="xla:$1"
+  export GOMLX_BACKEND="xla:$1,tf32=false" # products in float32, not with 10 bits
   [ -z "$libraries" ] || export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
   say "CUDA plugin $1"
 }
