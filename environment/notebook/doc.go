@@ -8,6 +8,9 @@
 // cell with a panic when something cannot be shown, and [Must] and [Check] do
 // the same with the errors of other functions.
 //
+// A cell is a program of its own: [Keep] and [Kept] hand values on to later
+// cells, and [Need] ends a cell whose data are missing without failing it.
+//
 // Outside a notebook the same code runs as an ordinary program: text goes to
 // standard output, progress to standard error, and pictures are only named.
 package notebook

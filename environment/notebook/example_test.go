@@ -1,6 +1,10 @@
 package notebook_test
 
-import "densityuncertainty/environment/notebook"
+import (
+	"fmt"
+
+	"densityuncertainty/environment/notebook"
+)
 
 func Example() {
 	notebook.Markdown("## Results")
@@ -13,4 +17,13 @@ func Example() {
 	// | density | 2.81 |
 	//
 	// [picture: predictions with error bars]
+}
+
+// One cell trains and keeps what it found, the next one shows it.
+func ExampleKeep() {
+	notebook.Keep("losses", map[string][]float64{"density": {2.3, 1.7}})
+
+	losses := notebook.Kept[map[string][]float64]("losses")
+	fmt.Println(losses["density"][1])
+	// Output: 1.7
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"densityuncertainty/dul/metrics"
+	"densityuncertainty/figures/tables"
 )
 
 // An Interval is a number with the bounds between which it would lie, 95 times in
@@ -53,4 +54,53 @@ func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
 		return auroc, auprc, fmt.Errorf("inspect: %w", err)
 	}
 	return auroc, auprc, nil
+}
+
+// DetectByLayer is a table of the AUROC of Detect for the paper's statistic
+// (metrics.EnergyOOD), a row for each layer and a column for each set of images
+// out of distribution; the means are those of the held-out images at the layer.
+// The largest of each column is bold. All views are of one model with energies.
+func DetectByLayer(heldOut, inside Views, outside ...Views) (tables.Table, error) {
+	t := tables.Table{
+		Name:    "ood-layers",
+		Caption: fmt.Sprintf("AUROC of the energy statistic at each layer, against %s, with 95 %% intervals over images.", inside.Images.Name),
+		Columns: []string{"Input of the layer"},
+	}
+	for _, layer := range heldOut.Energies {
+		t.Rows = append(t.Rows, tables.Row{Name: layer.Layer})
+	}
+	for _, out := range outside {
+		best, largest := 0, 0.0
+		for l, layer := range heldOut.Energies {
+			auroc, err := detectAt(l, heldOut, inside, out)
+			if err != nil {
+				return tables.Table{}, fmt.Errorf("inspect: layer %s, %s: %w", layer.Layer, out.Images.Name, err)
+			}
+			if auroc.Value > largest {
+				best, largest = l, auroc.Value
+			}
+			t.Rows[l].Cells = append(t.Rows[l].Cells, tables.Cell{{Text: auroc.String()}})
+		}
+		t.Rows[best].Cells[len(t.Columns)-1][0].Bold = true
+		t.Columns = append(t.Columns, out.Images.Name)
+	}
+	return t, nil
+}
+
+// detectAt is the AUROC at layer l.
+func detectAt(l int, heldOut, inside, outside Views) (Interval, error) {
+	if l >= len(inside.Energies) || l >= len(outside.Energies) {
+		return Interval{}, fmt.Errorf("energies of %d, %d and %d layers; the views must be of one model", len(heldOut.Energies), len(inside.Energies), len(outside.Energies))
+	}
+	reference := heldOut.Energies[l].Mean
+	in, err := metrics.EnergyOOD(inside.Energies[l].Mean, reference)
+	if err != nil {
+		return Interval{}, err
+	}
+	out, err := metrics.EnergyOOD(outside.Energies[l].Mean, reference)
+	if err != nil {
+		return Interval{}, err
+	}
+	auroc, _, err := Detect(in, out)
+	return auroc, err
 }

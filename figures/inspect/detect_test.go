@@ -2,8 +2,12 @@ package inspect_test
 
 import (
 	"math/rand/v2"
+	"reflect"
+	"strings"
 	"testing"
 
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/predict"
 	"densityuncertainty/figures/inspect"
 )
 
@@ -33,5 +37,33 @@ func TestDetect(t *testing.T) {
 	}
 	if _, _, err := inspect.Detect(inside, nil); err == nil {
 		t.Error("no images outside, and no error")
+	}
+}
+
+func TestDetectByLayer(t *testing.T) {
+	// Energies about 5 in distribution; strange images have too little in the first
+	// layer and the same in the second.
+	views := func(name string, first ...float64) inspect.Views {
+		return inspect.Views{Images: &datasets.Images{Name: name},
+			Classes: predict.Classes{Energies: []predict.LayerEnergy{{Layer: "a", Mean: first}, {Layer: "b", Mean: []float64{4, 5, 6}}}}}
+	}
+	table, err := inspect.DetectByLayer(views("held out", 4, 5, 6), views("test", 4.5, 5, 5.5), views("dim", 1, 1.5, 2), views("alike", 4.5, 5, 5.5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"Input of the layer", "dim", "alike"}; !reflect.DeepEqual(table.Columns, want) {
+		t.Errorf("columns %q, want %q", table.Columns, want)
+	}
+	for row, want := range [][]string{{"1.000 [1.000, 1.000]", "0.500"}, {"0.500", "0.500"}} {
+		for column, cell := range table.Rows[row].Cells {
+			if !strings.HasPrefix(cell[0].Text, want[column]) || cell[0].Bold != (row == 0) {
+				t.Errorf("row %d, column %d: %+v, want %s, bold in the first row", row, column, cell[0], want[column])
+			}
+		}
+	}
+	none := views("none")
+	none.Energies = nil
+	if _, err := inspect.DetectByLayer(views("held out", 4), none, views("dim", 1)); err == nil || !strings.Contains(err.Error(), "layer a, dim: energies of 2, 0 and 2 layers") {
+		t.Errorf("views of different models: %v", err)
 	}
 }

@@ -151,6 +151,16 @@ func (v *Views) MaxProbabilities() ([]float64, error) {
 	return metrics.MaxProbability(v.Probabilities, len(v.Names))
 }
 
+// Doubts are minus the largest probability of each image, [N]: the score by which
+// the paper's other methods tell images out of distribution, larger for stranger.
+func (v *Views) Doubts() ([]float64, error) {
+	doubts, err := v.MaxProbabilities()
+	for i := range doubts {
+		doubts[i] = -doubts[i]
+	}
+	return doubts, err
+}
+
 // Layers are the names of the layers in the order of Energies.
 func (v *Views) Layers() []string {
 	names := make([]string, len(v.Energies))

@@ -112,6 +112,9 @@ func TestInspect(t *testing.T) {
 	if err != nil || largest[3] != want.Probability {
 		t.Errorf("largest probabilities %v, %v", largest, err)
 	}
+	if doubts, err := views.Doubts(); err != nil || doubts[3] != -want.Probability {
+		t.Errorf("doubts %v, %v", doubts, err)
+	}
 
 	var b bytes.Buffer
 	var back inspect.Views
