@@ -80,9 +80,9 @@ type Rank1Mixture struct {
 	// is 0.0125 to 0.2. The zero value means 0.1.
 	Fraction float64
 	// ZeroFactors starts every v_k at 0, as the released dense layer does. All
-	// components are then identical, the gradient of v is exactly zero, and
-	// the mixture stays one diagonal Gaussian. The default starts the v_k
-	// orthonormal.
+	// components are then identical and the gradient of v is exactly zero: no
+	// component ever gets a factor, and nothing but rounding tells them apart.
+	// The default starts the v_k orthonormal.
 	ZeroFactors bool
 	// NegatedLogDet gives the log-determinant in the log-likelihood of Conv the
 	// wrong sign, as the released code does. That objective has no maximum: it
