@@ -152,9 +152,16 @@ func byProducts(x, kernel *graph.Node, w Window) *graph.Node {
 		func(_, dy *graph.Node) []*graph.Node {
 			return []*graph.Node{
 				inputGradient(dy, kernel, w, x.Shape().Dimensions),
-				graph.DotGeneral(g.flat(dy), []int{1}, nil, columns, []int{1}, nil),
+				kernelGradient(g.flat(dy), columns),
 			}
 		})
+}
+
+// kernelGradient is dL/dy P(x)^T. The Go backend brings the right factor of such a
+// product into order entry by entry, the left one with vector instructions: so
+// the larger, P(x), is the left one here.
+func kernelGradient(dy, columns *graph.Node) *graph.Node {
+	return graph.Transpose(graph.DotGeneral(columns, []int{1}, nil, dy, []int{1}, nil), 0, 1)
 }
 
 // inputGradient is dL/dx, of the given shape:
