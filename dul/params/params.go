@@ -114,10 +114,18 @@ func SetSeeds(store *model.Store, seeds ...uint64) {
 // seedsOf returns the store's seeds; a store without any gets a random one,
 // which it keeps.
 func seedsOf(store *model.Store) []uint64 {
+	if seeds := Seeds(store); seeds != nil {
+		return seeds
+	}
+	SetSeeds(store, rand.Uint64())
+	return Seeds(store)
+}
+
+// Seeds returns what SetSeeds fixed, nil if it was not called.
+func Seeds(store *model.Store) []uint64 {
 	value, found := store.GetParam(seedsKey)
 	if !found {
-		SetSeeds(store, rand.Uint64())
-		return seedsOf(store)
+		return nil
 	}
 	var seeds []uint64
 	for _, text := range strings.Fields(value.(string)) {

@@ -48,10 +48,11 @@ type Classification struct {
 	// number of black pixels on each side that it cuts its windows from.
 	Augmentation Augmentation
 	Padding      int
-	// StepsPerExecution is how many steps are computed without asking the host in
-	// between; 0 means 1, right for the pure Go backend. An accelerator that
-	// needs a few milliseconds for a step gains from 4 or 8, and takes as much
-	// longer to compile.
+	// StepsPerExecution is how many steps of the joint training are computed
+	// without asking the host in between; 0 means 1, right for the pure Go backend.
+	// An accelerator that needs a few milliseconds for a step gains from 3 to 8,
+	// and takes as much longer to compile. Choose a divisor of the number of whole
+	// batches in an epoch: else there is one more graph, for the steps left over.
 	StepsPerExecution int
 	// BFloat16 lets convolutions multiply in bfloat16 (conv.UseBFloat16), on
 	// accelerators; prediction stays in the type of the parameters.
@@ -148,7 +149,10 @@ func (t Classification) Fit(ctx context.Context, f *nets.Classifier, data Images
 	r.epochSteps = (data.N() + t.BatchSize - 1) / t.BatchSize
 	r.steps = (t.PretrainEpochs + t.Epochs) * r.epochSteps
 	if t.Checkpoints.Folder == "" {
-		return r.train(ctx)
+		if err := r.train(ctx); err != nil {
+			return err
+		}
+		return checkFinite(f.Store) // as a save does
 	}
 	return r.trainSaving(ctx)
 }
@@ -205,7 +209,7 @@ func (r *classificationRun) phase(ctx context.Context, p phase, first, end int) 
 			return fmt.Errorf("stopped after %d of %d steps: %w", r.step, r.steps, err)
 		}
 		began := time.Now()
-		shape := r.shape()
+		shape := r.shape(p)
 		table, err := r.table(shape)
 		if err != nil {
 			return err
@@ -238,11 +242,12 @@ func (r *classificationRun) phase(ctx context.Context, p phase, first, end int) 
 }
 
 // shape is that of the next execution: several steps of whole batches if the
-// epoch has as many left, else one step.
-func (r *classificationRun) shape() executionShape {
+// epoch has as many left, else one step. Pretraining, which is short, goes step by
+// step: it would not gain the time that the larger graph takes to compile.
+func (r *classificationRun) shape(p phase) executionShape {
 	n, done := r.data.N(), r.step%r.epochSteps
 	shape := executionShape{rows: min(r.BatchSize, n-done*r.BatchSize), count: 1}
-	if n/r.BatchSize-done >= r.StepsPerExecution {
+	if !p.generative && n/r.BatchSize-done >= r.StepsPerExecution {
 		shape.count = r.StepsPerExecution
 	}
 	return shape

@@ -9,6 +9,8 @@ import (
 	"math"
 	"reflect"
 	"strings"
+
+	"densityuncertainty/dul/params"
 )
 
 // A setting is one of the things that fix the result of a run, as text.
@@ -58,6 +60,7 @@ func (r *classificationRun) identity() ([]setting, error) {
 	return []setting{
 		{"network", describe(r.fitted.Network)},
 		{"classes", fmt.Sprint(r.fitted.Classes)},
+		{"classifier's seed", fmt.Sprint(params.Seeds(r.fitted.Store))},
 		{"type of parameters", fmt.Sprint(r.fitted.DType)},
 		{"images", fmt.Sprintf("%d of %d x %d x %d", r.data.N(), r.data.channels(), r.data.Height, r.data.Width)},
 		{"pixels and labels", data},

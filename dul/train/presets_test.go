@@ -9,10 +9,12 @@ import (
 	"densityuncertainty/dul/train"
 )
 
-// groupOf is the first group with a role.
+// groupOf is the first group with a role's parameters whose names are nothing special.
 func groupOf(t *testing.T, groups []train.Group, role params.Role) train.Group {
 	t.Helper()
-	i := slices.IndexFunc(groups, func(g train.Group) bool { return slices.Contains(g.Roles, role) })
+	i := slices.IndexFunc(groups, func(g train.Group) bool {
+		return slices.Contains(g.Roles, role) && (g.Match == nil || g.Match("/model/log_variance"))
+	})
 	if i < 0 {
 		t.Fatalf("no group has role %s", role)
 	}
@@ -70,5 +72,50 @@ func TestRecipes(t *testing.T) {
 	adam.Adam = true
 	if got, want := groupOf(t, adam.Classification().Groups, params.Weight).Optimizer, (train.Adam{Beta1: 0.9, Beta2: 0.99, Decay: 1e-4, Decoupled: true}); got != want {
 		t.Errorf("with Adam weights are trained by %+v, want %+v", got, want)
+	}
+}
+
+// In the released code the energy models' parameters are chosen by name: the noise
+// variances are among them, rank-1 factors and mixture logits are not.
+func TestEnergiesByName(t *testing.T) {
+	const decay, energyDecay = 5e-4, 1e-5
+	for _, c := range []struct {
+		name, path string
+		role       params.Role
+		explicit   float64
+		byName     float64
+		pretrained bool
+	}{
+		{"density noise, gamma", "/model/network/block/conv/gamma_log_variance", params.Variational, decay, energyDecay, false},
+		{"density noise, beta", "/model/network/block/conv/beta_log_variance", params.Variational, decay, energyDecay, false},
+		{"MFVI", "/model/network/block/conv/weights_log_variance", params.Variational, decay, decay, false},
+		{"Rank-1", "/model/network/block/conv/in_factor_log_variance", params.Variational, decay, decay, false},
+		{"energy", "/model/network/block/conv/energy/log_variance", params.Generative, energyDecay, energyDecay, true},
+		{"factors", "/model/network/block/conv/energy/factors", params.Generative, energyDecay, decay, false},
+		{"logits", "/model/network/block/conv/energy/mixture_logits", params.Generative, energyDecay, decay, false},
+		{"weights", "/model/network/block/conv/weights", params.Weight, decay, decay, false},
+	} {
+		for _, byName := range []bool{false, true} {
+			recipe := train.WideResNet28().Released()
+			recipe.EnergiesByName = byName
+			want := c.explicit
+			if byName {
+				want = c.byName
+			}
+			has := func(g train.Group) bool {
+				return slices.Contains(g.Roles, c.role) && (g.Match == nil || g.Match(c.path))
+			}
+			run := recipe.Classification()
+			i := slices.IndexFunc(run.Groups, has)
+			if i < 0 || run.Groups[i].Optimizer != (train.SGD{Momentum: 0.9, Decay: want}) {
+				t.Errorf("%s, by name %v: group %d of %+v, want a decay of %g", c.name, byName, i, run.Groups, want)
+			}
+			if got, want := slices.ContainsFunc(run.PretrainGroups, has), c.pretrained || !byName && c.role == params.Generative; got != want {
+				t.Errorf("%s, by name %v: pretraining is %v, want %v", c.name, byName, got, want)
+			}
+		}
+	}
+	if !train.ResNet14(10).Released().EnergiesByName || train.ResNet14(10).EnergiesByName {
+		t.Error("the paper's recipe chooses energy models by role, the released one by name")
 	}
 }

@@ -90,13 +90,16 @@ func (r *classificationRun) trainSaving(ctx context.Context) (err error) {
 
 // restore goes to where the last checkpoint was saved.
 func (s *saves) restore(r *classificationRun) error {
-	// First into a store of its own: a checkpoint of another run must not touch
-	// the model.
-	trial := checkpoint.State{Store: model.NewStore(), Progress: &saved{}}
-	if r.fitted.Host != nil {
-		trial.Noise = stochastic.NewHost(0)
-	}
-	found, err := s.folder.Restore(trial)
+	var progress saved
+	found, err := s.folder.Restore(checkpoint.State{
+		Store: r.fitted.Store, Noise: r.fitted.Host, Progress: &progress,
+		Check: func(progress any) error {
+			if err := sameRun(progress.(*saved).Run, s.identity); err != nil {
+				return fmt.Errorf("it is of another run: %w; use another folder, or the settings of that run", err)
+			}
+			return nil
+		},
+	})
 	if err != nil {
 		return err
 	}
@@ -104,15 +107,8 @@ func (s *saves) restore(r *classificationRun) error {
 	if !found.Found {
 		return nil
 	}
-	if err := sameRun(trial.Progress.(*saved).Run, s.identity); err != nil {
-		return fmt.Errorf("%s is of another run: %w; use another folder, or the settings of that run", found.Path, err)
-	}
 	for _, damage := range found.Damaged {
 		r.Notes(fmt.Sprintf("%v; going on from step %d", damage, found.Step))
-	}
-	var progress saved
-	if _, err := s.folder.Restore(checkpoint.State{Store: r.fitted.Store, Noise: r.fitted.Host, Progress: &progress}); err != nil {
-		return err
 	}
 	r.step, r.epoch, s.lastStep = found.Step, progress.Epoch, found.Step
 	return nil
@@ -163,7 +159,7 @@ func (s *saves) save(r *classificationRun) error {
 type brokenError struct{ path string }
 
 func (e *brokenError) Error() string {
-	return fmt.Sprintf("variable %s has entries that are no numbers any more, so no checkpoint is saved; lower the learning rate or the noise at the start", e.path)
+	return fmt.Sprintf("variable %s has entries that are no numbers any more; lower the learning rate or the noise at the start", e.path)
 }
 
 // Unwrap returns ErrDiverged.

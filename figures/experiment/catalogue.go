@@ -92,6 +92,16 @@ func regressionSets() []Set {
 			Experiments: uci(Paper, GalSplits, []string{Density, Rank1, VDropout, MCDropout, MFVI}, []string{Year}),
 		},
 		{
+			Name:        "uci-gp",
+			Doc:         "UCI regression with methods that the paper's UCI tables leave out: SNGP, DUE, deep ensembles and a single network, on the smallest sets",
+			Experiments: uci(Paper, GalSplits, ProcessMethods(), ProcessDatasets()),
+		},
+		{
+			Name:        "distance",
+			Doc:         "Distance awareness of six methods on problems that can be drawn: the cubic of Figure 1 and two moons, 3 seeds",
+			Experiments: distance(),
+		},
+		{
 			Name: "uci-released",
 			Doc:  "UCI as the authors' code runs it (random splits), for comparison with that code",
 			Experiments: uci(Released, RandomSplits, []string{Density, Rank1},
@@ -108,6 +118,43 @@ func SetByName(name string) (Set, bool) {
 		}
 	}
 	return Set{}, false
+}
+
+// ProcessMethods are the methods of the set uci-gp.
+func ProcessMethods() []string { return []string{Deterministic, Ensemble, SNGP, DUE} }
+
+// ProcessDatasets are the data sets of the set uci-gp.
+func ProcessDatasets() []string {
+	return []string{"boston", "concrete", "energy", "energy-cooling", "wine", "yacht"}
+}
+
+// DistanceMethods are the methods of the set distance.
+func DistanceMethods() []string {
+	return []string{Deterministic, MCDropout, Density, SNGP, DUE, Ensemble}
+}
+
+// The two moons are trained for epochs of one batch, like the cubic, and need fewer samples: what is drawn
+// is a mean and no percentile.
+const moonsEpochs, moonsQuickEpochs, moonsSamples = 1000, 100, 100
+
+func distance() []Experiment {
+	var all []Experiment
+	for _, scale := range []string{Full, Quick} {
+		steps, epochs := toySteps, moonsEpochs
+		if scale == Quick {
+			steps, epochs = toyQuickSteps, moonsQuickEpochs
+		}
+		for _, method := range DistanceMethods() {
+			for seed := range uint64(3) {
+				e := Experiment{Study: Toy, Method: method, Dataset: ToyCubic, Seed: seed, Epochs: steps,
+					Samples: toySamples, Fidelity: Paper, Scale: scale}
+				all = append(all, e)
+				e.Dataset, e.Epochs, e.Samples = TwoMoons, epochs, moonsSamples
+				all = append(all, e)
+			}
+		}
+	}
+	return all
 }
 
 func figure1() []Experiment {

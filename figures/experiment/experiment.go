@@ -17,7 +17,7 @@ import (
 
 // The studies.
 const (
-	Toy    = "toy"    // one-dimensional regression, paper Figure 1
+	Toy    = "toy"    // problems that can be drawn: one-dimensional regression, paper Figure 1, and two moons
 	UCI    = "uci"    // UCI regression benchmarks, the paper's appendix
 	Images = "images" // classification of CIFAR and out-of-distribution detection, the paper's section 4
 )
@@ -31,6 +31,9 @@ const (
 	Rank1           = "rank1"            // rank-1 Bayesian neural network
 	Density         = "density"          // density uncertainty, full-rank LDL energy
 	DensityRank1Mix = "density-rank1mix" // density uncertainty, rank-1 mixture energy
+	Ensemble        = "ensemble"         // deep ensemble of deterministic networks
+	SNGP            = "sngp"             // spectral-normalised neural Gaussian process
+	DUE             = "due"              // deterministic uncertainty estimation
 )
 
 // The fidelities: which side is taken where the paper's text and the authors' code differ.
@@ -66,8 +69,11 @@ const (
 	CIFAR100 = "cifar100"
 )
 
-// ToyCubic names the toy data set: y = x^3 + noise with a gap in the inputs.
-const ToyCubic = "toy-cubic"
+// The data sets of the toy study.
+const (
+	ToyCubic = "toy-cubic" // y = x^3 + noise with a gap in the inputs
+	TwoMoons = "two-moons" // two classes in the plane, interleaved half circles
+)
 
 // The options known today. An option is a named departure from the fidelity's defaults; its value
 // is text, so that it hashes and reads the same everywhere.
@@ -79,7 +85,7 @@ const (
 type Experiment struct {
 	Study    string            `json:"study"`             // Toy, UCI or Images
 	Method   string            `json:"method"`            // one of Methods
-	Dataset  string            `json:"dataset"`           // ToyCubic, one of Datasets or of ImageDatasets
+	Dataset  string            `json:"dataset"`           // ToyCubic, TwoMoons, one of Datasets or of ImageDatasets
 	Splits   string            `json:"splits"`            // GalSplits or RandomSplits; "" for the toy and images
 	Split    int               `json:"split"`             // 0-based; 0 for the toy and images
 	Seed     uint64            `json:"seed"`              // every random choice comes from it; off the pure Go backend noise also depends on what shares the batch
@@ -96,9 +102,10 @@ type Experiment struct {
 	HeldOut int    `json:"held_out,omitempty"` // training images kept out of training: the reference of the energy statistic, or what a Grid run is measured on
 }
 
-// Methods lists every method in the order of the paper's tables.
+// Methods lists every method: in the order of the paper's tables, then those with which it compares
+// images only, or not at all.
 func Methods() []string {
-	return []string{Deterministic, MFVI, MCDropout, VDropout, Rank1, Density, DensityRank1Mix}
+	return []string{Deterministic, MFVI, MCDropout, VDropout, Rank1, Density, DensityRank1Mix, Ensemble, SNGP, DUE}
 }
 
 // Networks lists the networks of the image study.
@@ -190,7 +197,7 @@ func (e Experiment) Validate() error {
 	}
 	switch e.Study {
 	case Toy:
-		checks = append(checks, oneOf("dataset", e.Dataset, ToyCubic), oneOf("splits", e.Splits, ""))
+		checks = append(checks, oneOf("dataset", e.Dataset, ToyCubic, TwoMoons), oneOf("splits", e.Splits, ""))
 	case UCI:
 		checks = append(checks, oneOf("dataset", e.Dataset, Datasets()...), oneOf("splits", e.Splits, GalSplits, RandomSplits))
 	case Images:

@@ -137,10 +137,10 @@ func TestValidateImages(t *testing.T) {
 }
 
 func TestCatalogue(t *testing.T) {
-	wantFull := map[string]int{"figure1": 6 * 3, "uci": 5 * (8*20 + 5), "uci-year": 5, "uci-released": 2 * 6 * 20,
-		"cifar10-resnet14": 15, "cifar100-resnet14": 15, "cifar10-wrn": 18, "cifar100-wrn": 18, "rank1-ablation": 18,
+	wantFull := map[string]int{"figure1": 6 * 3, "uci": 5 * (8*20 + 5), "uci-year": 5, "uci-released": 2 * 6 * 20, "uci-gp": 4 * 6 * 20, "distance": 6 * 2 * 3,
+		"cifar10-resnet14": 15, "cifar100-resnet14": 15, "cifar10-wrn": 24, "cifar100-wrn": 24, "rank1-ablation": 18,
 		"ood-svhn": 2*15 + 2*3, "cifar-released": 30}
-	wantQuick := map[string]int{"figure1": 6 * 3, "uci": 5 * 3 * 2, "uci-year": 0, "uci-released": 2 * 3 * 2,
+	wantQuick := map[string]int{"figure1": 6 * 3, "uci": 5 * 3 * 2, "uci-year": 0, "uci-released": 2 * 3 * 2, "uci-gp": 4 * 3 * 2, "distance": 6 * 2 * 3,
 		"cifar10-resnet14": 5, "cifar100-resnet14": 5, "ood-svhn": 10}
 	wantOther := map[string]int{"cifar-small": 2 * 7 * 3, "grid": 12}
 	for _, s := range Sets() {
@@ -209,6 +209,7 @@ func TestSetsShareExperiments(t *testing.T) {
 		common      int
 	}{
 		"the ablation's 1.25 % and full rank": {ids("rank1-ablation", full), ids("cifar10-wrn", full), 6},
+		"distance awareness and Figure 1":     {ids("distance", full), ids("figure1", full), 3},
 		"OOD and CIFAR-10":                    {ids("ood-svhn", full), ids("cifar10-resnet14", full), 15},
 		"OOD and CIFAR-100":                   {ids("ood-svhn", full), ids("cifar100-resnet14", full), 15},
 	} {

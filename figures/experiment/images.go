@@ -45,12 +45,12 @@ func imageSets() []Set {
 		{
 			Name:        "cifar10-wrn",
 			Doc:         "CIFAR-10 with WRN-28-10, 3 seeds",
-			Experiments: fullImages(Paper, CIFAR10, WRN28x10, wrnMethods()),
+			Experiments: slices.Concat(fullImages(Paper, CIFAR10, WRN28x10, wrnMethods()), processImages(CIFAR10)),
 		},
 		{
 			Name:        "cifar100-wrn",
 			Doc:         "CIFAR-100 with WRN-28-10, 3 seeds",
-			Experiments: fullImages(Paper, CIFAR100, WRN28x10, wrnMethods()),
+			Experiments: slices.Concat(fullImages(Paper, CIFAR100, WRN28x10, wrnMethods()), processImages(CIFAR100)),
 		},
 		{
 			Name:        "rank1-ablation",
@@ -99,7 +99,7 @@ func fiveMethods() []variant {
 	return []variant{{MFVI, nil}, {MCDropout, nil}, {VDropout, nil}, {Rank1, nil}, {Density, nil}}
 }
 
-// wrnMethods are the rows of the WRN-28 tables that this project runs: all but SNGP and DUE.
+// wrnMethods are the rows of the WRN-28 tables but for SNGP and DUE.
 func wrnMethods() []variant {
 	return append(fiveMethods(), variant{DensityRank1Mix, fraction("0.0125")})
 }
@@ -124,6 +124,15 @@ func fullImages(fidelity, dataset, network string, variants []variant) []Experim
 			all = append(all, Experiment{Study: Images, Method: v.method, Dataset: dataset, Seed: seed, Epochs: imageEpochs,
 				Samples: imageSamples, Fidelity: fidelity, Scale: Full, Options: v.options, Network: network})
 		}
+	}
+	return all
+}
+
+// processImages are SNGP and DUE with WRN-28-10, which predict without drawing samples of the network.
+func processImages(dataset string) []Experiment {
+	all := fullImages(Paper, dataset, WRN28x10, []variant{{SNGP, nil}, {DUE, nil}})
+	for i := range all {
+		all[i].Samples = 1
 	}
 	return all
 }

@@ -26,6 +26,8 @@ func List() []Named {
 			return f, err
 		}},
 		{"figure1-energies", "the density layer with each of its energy models", Figure1Energies},
+		{"distance-toy", "six methods on one-dimensional regression: are they less certain where there are no data?", DistanceToy},
+		{"distance-moons", "six methods on two moons: are they uncertain far away from the data?", DistanceMoons},
 		{"uci-nll", "UCI negative log likelihood, ours beside the paper's", uci(tables.MetricNLL)},
 		{"uci-rmse", "UCI root mean squared error, ours beside the paper's", uci(tables.MetricRMSE)},
 	}

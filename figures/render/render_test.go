@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,7 +134,7 @@ func checkGolden(t *testing.T, f Figure) {
 }
 
 func TestGolden(t *testing.T) {
-	lines := append(toyResults(t, experiment.Full), uciResults(t)...)
+	lines := slices.Concat(toyResults(t, experiment.Full), distanceResults(t), uciResults(t))
 	for _, named := range List() {
 		t.Run(named.Name, func(t *testing.T) {
 			f, err := named.Make(lines, 0)

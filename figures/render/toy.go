@@ -76,7 +76,7 @@ func toyFigure(name, title string, lines []results.Result, seed uint64, layout L
 	if layout.Rows*layout.Columns != len(panels) {
 		return Figure{}, fmt.Errorf("render: %s: %d panels do not fit in %d rows of %d", name, len(panels), layout.Rows, layout.Columns)
 	}
-	chosen, err := toyLines(name, lines, seed, panels)
+	chosen, err := toyLines(name, "figure1", experiment.ToyCubic, lines, seed, panels)
 	if err != nil {
 		return Figure{}, err
 	}
@@ -107,11 +107,11 @@ func toyFigure(name, title string, lines []results.Result, seed uint64, layout L
 	return f, nil
 }
 
-// toyLines finds the lines of the panels, all of full scale or all quick.
-func toyLines(name string, lines []results.Result, seed uint64, panels []toyPanel) ([]results.Result, error) {
-	set, ok := experiment.SetByName("figure1")
+// toyLines finds the lines of the panels in a set of the catalogue, all of full scale or all quick.
+func toyLines(name, setName, dataset string, lines []results.Result, seed uint64, panels []toyPanel) ([]results.Result, error) {
+	set, ok := experiment.SetByName(setName)
 	if !ok {
-		return nil, fmt.Errorf("render: the catalogue has no set figure1")
+		return nil, fmt.Errorf("render: the catalogue has no set %s", setName)
 	}
 	byID := make(map[string]results.Result)
 	for _, line := range lines {
@@ -121,7 +121,7 @@ func toyLines(name string, lines []results.Result, seed uint64, panels []toyPane
 	for _, scale := range []string{experiment.Full, experiment.Quick} {
 		wanted := make(map[string]experiment.Experiment)
 		for _, e := range set.At(scale) {
-			if e.Seed == seed {
+			if e.Seed == seed && e.Dataset == dataset {
 				wanted[e.Variant()] = e
 			}
 		}
@@ -141,7 +141,7 @@ func toyLines(name string, lines []results.Result, seed uint64, panels []toyPane
 			missing = lacking
 		}
 	}
-	return nil, fmt.Errorf("render: %s needs seed %d of %s; run: reproduce run figure1", name, seed, strings.Join(missing, ", "))
+	return nil, fmt.Errorf("render: %s needs seed %d of %s; run: reproduce run %s", name, seed, strings.Join(missing, ", "), setName)
 }
 
 // dataRange is the range of the y axis: that of the data with as much again on both sides together, so

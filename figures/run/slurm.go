@@ -28,6 +28,8 @@ type JobArray struct {
 	Lines     []string // further lines for sbatch, without "#SBATCH "
 	// Environment are variables to set, as name=value.
 	Environment []string
+	// Flags are what a task is given besides its number.
+	Flags []string
 }
 
 // The files in a job array's folder.
@@ -125,12 +127,16 @@ set -u
 		name, value, _ := strings.Cut(variable, "=")
 		fmt.Fprintf(&b, "export %s=%s\n", name, shellQuoted(value))
 	}
+	flags := ""
+	for _, flag := range j.Flags {
+		flags += " " + shellQuoted(flag)
+	}
 	fmt.Fprintf(&b, `
 # The time is nearly up, or a more important job wants the node: the program saves and ends.
 program=
 stopped=0
 trap 'stopped=1; interrupted=1; if [ -n "$program" ]; then kill -TERM "$program"; fi' TERM
-%s task %s "$SLURM_ARRAY_TASK_ID" &
+%s task %s "$SLURM_ARRAY_TASK_ID"%s &
 program=$!
 if [ "$stopped" -eq 1 ]; then
     kill -TERM "$program"
@@ -145,7 +151,7 @@ if [ "$status" -eq %d ]; then
     scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
 fi
 exit "$status"
-`, shellQuoted(j.Program), shellQuoted(j.Folder), Requeue)
+`, shellQuoted(j.Program), shellQuoted(j.Folder), flags, Requeue)
 	return b.String()
 }
 

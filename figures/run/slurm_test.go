@@ -13,7 +13,7 @@ import (
 
 func TestJobArrayScript(t *testing.T) {
 	job := JobArray{Name: "images", Folder: "/shared/job's", Program: "/opt/reproduce", Partition: "gpu", Gres: "gpu:1", CPUs: 4, Time: "04:00:00", Parallel: 2,
-		Lines: []string{"--account=me"}, Environment: []string{"DATA=/a b=c"}}
+		Lines: []string{"--account=me"}, Environment: []string{"DATA=/a b=c"}, Flags: []string{"--keep"}}
 	want := `#!/bin/bash
 #SBATCH --job-name=images
 #SBATCH --array=0-2%2
@@ -36,7 +36,7 @@ export DATA='/a b=c'
 program=
 stopped=0
 trap 'stopped=1; interrupted=1; if [ -n "$program" ]; then kill -TERM "$program"; fi' TERM
-'/opt/reproduce' task '/shared/job'\''s' "$SLURM_ARRAY_TASK_ID" &
+'/opt/reproduce' task '/shared/job'\''s' "$SLURM_ARRAY_TASK_ID" '--keep' &
 program=$!
 if [ "$stopped" -eq 1 ]; then
     kill -TERM "$program"

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,8 +141,10 @@ type otherImages struct {
 const heldOutSeed = 0
 
 // imageDataOf takes the images of an experiment. Of a set that cannot be had and
-// without which the experiment is still worth doing, it tells note.
-func (c *imageCache) imageDataOf(ctx context.Context, e experiment.Experiment, recipe ImageRecipe, note func(string)) (imageData, error) {
+// without which the experiment is still worth doing, it tells note; SVHN is one of
+// them for the experiments of the table of out-of-distribution detection only
+// withoutSVHN.
+func (c *imageCache) imageDataOf(ctx context.Context, e experiment.Experiment, recipe ImageRecipe, withoutSVHN bool, note func(string)) (imageData, error) {
 	all, test, err := c.cifar(ctx, e.Dataset)
 	if err != nil {
 		return imageData{}, err
@@ -178,6 +181,9 @@ func (c *imageCache) imageDataOf(ctx context.Context, e experiment.Experiment, r
 		switch {
 		case errors.As(err, &damaged), ctx.Err() != nil:
 			return imageData{}, err
+		case images == nil && name == svhnTest && !withoutSVHN && needsSVHN(e):
+			return imageData{}, fmt.Errorf("the table %s needs the test part of SVHN, which is not there (%w): put test_32x32.mat into the folder of data, %s, or give \"reproduce run\" the flag --without-svhn to go on without it for good, with columns of SVHN that stay empty",
+				oodSet, cmp.Or(err, errNoFile), fetch.EnvData)
 		case err != nil:
 			note(fmt.Sprintf("%v goes on without %s, whose columns stay empty: %v", e, name, err))
 		case images != nil:
@@ -185,6 +191,19 @@ func (c *imageCache) imageDataOf(ctx context.Context, e experiment.Experiment, r
 		}
 	}
 	return d, nil
+}
+
+// oodSet is the catalogue's set of out-of-distribution detection with SVHN.
+const oodSet = "ood-svhn"
+
+var errNoFile = errors.New("there is no such file")
+
+// needsSVHN says whether the table of out-of-distribution detection is made of an
+// experiment. Without SVHN it would lose a number for good, which nobody would
+// notice before the end of a long run.
+func needsSVHN(e experiment.Experiment) bool {
+	set, found := experiment.SetByName(oodSet)
+	return found && slices.ContainsFunc(set.At(experiment.Full), func(of experiment.Experiment) bool { return of.ID() == e.ID() })
 }
 
 // first is the first n images of a set, or all of them if n is 0 or there are fewer.

@@ -46,6 +46,7 @@ type ImageRecipe struct {
 
 	ReleasedStats bool // channel means and deviations are those of the released code
 	Unaugmented   bool // training images are neither shifted nor mirrored
+	Inducing      int  // inducing points of DUE; 0 means as many as classes
 	BFloat16      bool // convolutions multiply in bfloat16 while training
 }
 
@@ -73,6 +74,7 @@ func imageOptions() []option[ImageRecipe] {
 		{Difference{experiment.OptionAlpha, "0.1", "resnet 0.001, wrn 0.1", "noise variance of variational dropout"}, positive(func(r *ImageRecipe) *float64 { return &r.Alpha })},
 		{Difference{"conv_alpha", "same", "doubled", "noise variance of variational dropout in convolutions"}, either(func(r *ImageRecipe) *bool { return &r.DoubledConvAlpha }, "doubled", "same")},
 		{Difference{"adaptive_alpha", "false", "false", "variational dropout trains its noise variance"}, either(func(r *ImageRecipe) *bool { return &r.Adaptive }, "true", "false")},
+		{Difference{optionInducing, "as many as classes", "as many as classes", "inducing points of DUE, which decide how much memory it takes"}, atLeastOne(func(r *ImageRecipe) *int { return &r.Inducing })},
 		{Difference{"rank1_noise", "pixel", "pixel", "rank-1 factors of a convolution are drawn for each pixel, or once for a channel and example as in the original method"}, either(func(r *ImageRecipe) *bool { return &r.Tied }, "channel", "pixel")},
 		{Difference{"optimizer", "sgd", "sgd", "SGD with momentum 0.9, or AdamW; the text says ADAM, which with its learning rate of 0.1 must be a slip"}, either(func(r *ImageRecipe) *bool { return &r.Adam }, "adam", "sgd")},
 		{Difference{"learning_rate", "resnet 0.1, wrn 0.05, mfvi 0.01", "resnet 0.1, wrn 0.05, mfvi 0.01", "at the first step; for MFVI with the Wide ResNet the text can be read either way"}, positive(func(r *ImageRecipe) *float64 { return &r.LearningRate })},
@@ -80,6 +82,7 @@ func imageOptions() []option[ImageRecipe] {
 		{Difference{"weight_decay", "cifar10 1e-4, cifar100 2e-4, wrn 5e-4", "cifar10 1e-4, cifar100 2e-4, wrn 5e-4", "of what the option decay names"}, positive(func(r *ImageRecipe) *float64 { return &r.WeightDecay })},
 		{Difference{"decay", "weights", "all", "what the weight decay applies to; on log-variances it outweighs the KL"}, either(func(r *ImageRecipe) *bool { return &r.DecayAll }, "all", "weights")},
 		{Difference{"energy_optimizer", "own", "joint", "the energy models have an Adam of their own, or the weights' optimizer and the generative objective times 0.01; the text does not say"}, either(func(r *ImageRecipe) *bool { return &r.JointEnergies }, "joint", "own")},
+		{Difference{"energy_groups", "explicit", "by-name", "what the energy models' optimizer and decay are for: the energy models, or what parameter names suggest, which is the density noise's variances too and neither rank-1 factors nor mixture logits"}, either(func(r *ImageRecipe) *bool { return &r.EnergiesByName }, "by-name", "explicit")},
 		{Difference{"energy_rate", "0.01", "that of the weights", "learning rate of the energy models' own Adam"}, positive(func(r *ImageRecipe) *float64 { return &r.EnergyRate })},
 		{Difference{"energy_decay", "1e-5", "1e-5", "weight decay of the energy models, an implicit prior p(omega), which the text leaves open"}, positive(func(r *ImageRecipe) *float64 { return &r.EnergyDecay })},
 		{Difference{"likelihood_scale", "1", "0.01", "factor of the generative objective"}, positive(func(r *ImageRecipe) *float64 { return &r.LikelihoodScale })},
@@ -89,6 +92,9 @@ func imageOptions() []option[ImageRecipe] {
 		{Difference{"precision", "float32", "float32", "of the convolutions while training; bfloat16 needs an accelerator"}, either(func(r *ImageRecipe) *bool { return &r.BFloat16 }, "bfloat16", "float32")},
 	}
 }
+
+// optionInducing names the option for DUE's memory.
+const optionInducing = "inducing_points"
 
 // mfviRate is the learning rate of MFVI in the text.
 const mfviRate = 0.01
@@ -113,8 +119,11 @@ func ImageRecipeOf(e experiment.Experiment) (ImageRecipe, error) {
 			r.Alpha = 1e-3
 		}
 	}
-	if e.Method == experiment.MFVI {
+	switch {
+	case e.Method == experiment.MFVI:
 		r.LearningRate = mfviRate
+	case isProcess(e.Method):
+		r.processRecipe(e.Method)
 	}
 	if err := apply(&r, imageOptions(), e); err != nil {
 		return ImageRecipe{}, err
@@ -155,6 +164,8 @@ func (r ImageRecipe) layers(method string) (nets.ConvLayers, error) {
 	switch method {
 	case experiment.Deterministic:
 		return baselines.Deterministic{}, nil
+	case experiment.SNGP, experiment.DUE: // until withProcess gives it the head
+		return baselines.Headless{}, nil
 	case experiment.MFVI:
 		return baselines.MFVI{InitStd: r.InitStd, PriorStd: r.PriorStd}, nil
 	case experiment.MCDropout:
@@ -169,7 +180,7 @@ func (r ImageRecipe) layers(method string) (nets.ConvLayers, error) {
 		density.Energy = energy.Rank1Mixture{Fraction: r.Rank1, ZeroFactors: r.ZeroFactors, NegatedLogDet: r.NegatedLogDet}
 		return density, nil
 	}
-	return nil, fmt.Errorf("there is no method %q", method)
+	return nil, fmt.Errorf("there is no method %q for images", method)
 }
 
 // network is the network of an experiment.
@@ -198,6 +209,9 @@ func (r ImageRecipe) classification(e experiment.Experiment) train.Classificatio
 	t := r.Classification()
 	if r.LikelihoodScale > 0 {
 		t.LogLikelihoodScale = r.LikelihoodScale
+	}
+	if isProcess(e.Method) {
+		t.Schedule = r.processSchedule(e.Method)
 	}
 	t.Seed = trainingSeed(e)
 	t.Order = datasets.Order

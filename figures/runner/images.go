@@ -6,15 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/atomicfile"
@@ -48,6 +54,7 @@ type imageRun struct {
 	experiment experiment.Experiment
 	data       imageData
 	classifier *nets.Classifier
+	finish     func() error // what the method does after training
 	progress   func(done float64, note string)
 	effort     effort
 	meter      *meter
@@ -69,11 +76,14 @@ func (r *Runner) image(ctx context.Context, e experiment.Experiment, progress fu
 	}
 	progress(0, "reading images")
 	run := &imageRun{Runner: r, experiment: e, progress: progress}
-	if run.data, err = r.images.imageDataOf(ctx, e, recipe, r.note); err != nil {
+	if run.data, err = r.images.imageDataOf(ctx, e, recipe, r.WithoutSVHN, r.note); err != nil {
 		return fail("reading images", err)
 	}
 	classes, err := classesOf(e.Dataset)
 	if err != nil {
+		return fail("building the network", err)
+	}
+	if network, err = run.withProcess(ctx, recipe, network, classes); err != nil {
 		return fail("building the network", err)
 	}
 	if run.classifier, err = nets.NewClassifier(r.backend, network, classes, trainingSeed(e), dtypes.Float32); err != nil {
@@ -89,15 +99,23 @@ func (r *Runner) image(ctx context.Context, e experiment.Experiment, progress fu
 		return fail("preparing", err)
 	}
 	line := results.Result{ID: e.ID(), Experiment: e, Backend: r.info.Backend, Device: r.info.Device, Version: r.info.Version, Batched: 1}
-	switch err := run.train(ctx, recipe, folder); {
+	doing := "training"
+	if err = run.train(ctx, recipe, folder); err == nil {
+		err = run.finish()
+	}
+	if err == nil {
+		doing = "predicting"
+		line.Metrics, err = run.measure(ctx)
+	}
+	switch {
 	case errors.Is(err, train.ErrDiverged):
-		r.note(fmt.Sprintf("%v diverged: %v", e, err))
-		line.Diverged = true
+		r.note(fmt.Sprintf("%v diverged: %s: %v", e, doing, err))
+		line.Diverged, line.Metrics = true, nil
 	case err != nil:
-		return fail("training", errors.Join(err, run.meter.save()))
+		return fail(doing, errors.Join(err, run.meter.save()))
 	default:
-		if line.Metrics, err = run.measure(ctx); err != nil {
-			return fail("predicting", errors.Join(err, run.meter.save()))
+		if err := run.addPosteriorStd(line.Metrics); err != nil {
+			return fail("measuring the posterior", err)
 		}
 		counts, err := nets.Parameters(r.backend, network, datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, classes)
 		if err != nil {
@@ -148,8 +166,18 @@ func (run *imageRun) report(trained, predicted float64, note string) {
 }
 
 // stepsPerExecution is how many training steps of a small network an accelerator
-// computes without asking the host in between.
-const stepsPerExecution = 4
+// computes without asking the host in between: about 4, and if possible a divisor
+// of the whole batches of an epoch, so that there are no single ones left over,
+// which need a graph of their own.
+func stepsPerExecution(images, batchSize int) int {
+	batches := images / batchSize
+	for _, steps := range []int{4, 5, 3, 6, 7, 8, 2} {
+		if batches%steps == 0 {
+			return steps
+		}
+	}
+	return 4
+}
 
 // checkpointEvery is the most that a killed run loses, often enough for a card
 // that trains a ResNet-14 in a quarter of an hour.
@@ -163,7 +191,7 @@ func (run *imageRun) train(ctx context.Context, recipe ImageRecipe, folder strin
 		return fmt.Errorf("option precision is bfloat16, which the backend %s has no use for; leave it at float32 or choose an accelerator (GOMLX_BACKEND)", run.info.Backend)
 	}
 	if !onHost && run.experiment.Network != experiment.WRN28x10 {
-		fit.StepsPerExecution = stepsPerExecution
+		fit.StepsPerExecution = stepsPerExecution(run.data.train.N, fit.BatchSize)
 	}
 	if folder != "" {
 		fit.Checkpoints = train.Checkpoints{Folder: filepath.Join(folder, "checkpoints"), Every: checkpointEvery, Version: run.info.Version}
@@ -193,7 +221,9 @@ func (run *imageRun) train(ctx context.Context, recipe ImageRecipe, folder strin
 const hostBatch, deviceBatch = 128, 500
 
 // measure predicts all sets and computes the metrics. With a folder for
-// predictions they are kept there, and the metrics are those of what is kept.
+// predictions they are kept there, and the metrics are those of what is kept. A
+// prediction or a metric that is not finite is train.ErrDiverged, wrapped: to
+// measure again would not help.
 func (run *imageRun) measure(ctx context.Context) (map[string]float64, error) {
 	e, d := run.experiment, run.data
 	p := &predictions.Predictions{Experiment: e.ID(), Dataset: e.Dataset, Classes: run.classifier.Classes, Samples: e.Samples, Labels: d.test.Labels}
@@ -209,7 +239,13 @@ func (run *imageRun) measure(ctx context.Context) (map[string]float64, error) {
 		}
 		classes, err := predict.Classification(ctx, run.classifier, d.inputs(m), sampling)
 		done += share
-		return classes, err
+		if errors.Is(err, metrics.ErrValue) { // of logits that are no numbers
+			err = fmt.Errorf("%w: %w", train.ErrDiverged, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return classes, checkPredictions(m.Name, classes)
 	}
 	test, err := predicted(d.test)
 	if err != nil {
@@ -237,10 +273,71 @@ func (run *imageRun) measure(ctx context.Context) (map[string]float64, error) {
 		}
 		p.Others = append(p.Others, set)
 	}
-	if run.Predictions == "" {
-		return predictions.Score(p)
+	scores, err := score(p)
+	if err != nil || run.Predictions == "" {
+		return scores, err
 	}
 	return kept(run.Predictions, p)
+}
+
+// checkPredictions reports the first number that is not finite among those that
+// predictions are made of.
+func checkPredictions(set string, c *predict.Classes) error {
+	energies := lastEnergies(c)
+	for _, list := range []struct {
+		name   string
+		values []float64
+	}{{"probability", c.Probabilities}, {"mutual information", c.MutualInformation}, {"energy", energies.Mean}, {"energy of one sample", energies.Once}} {
+		if i := slices.IndexFunc(list.values, notFinite); i >= 0 {
+			return fmt.Errorf("%s number %d on %s is %v: %w", list.name, i, set, list.values[i], train.ErrDiverged)
+		}
+	}
+	return nil
+}
+
+func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+
+// score computes the metrics, which must be finite: the negative log-likelihood is
+// not if a label has probability 0.
+func score(p *predictions.Predictions) (map[string]float64, error) {
+	scores, err := predictions.Score(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(scores)) {
+		if notFinite(scores[name]) {
+			return nil, fmt.Errorf("%s is %v: %w", name, scores[name], train.ErrDiverged)
+		}
+	}
+	return scores, nil
+}
+
+// addPosteriorStd adds the geometric mean of the posterior standard deviations,
+// e^(v/2) over the entries v of all log-variances, of a method that trains them.
+func (run *imageRun) addPosteriorStd(to map[string]float64) error {
+	sum, n := 0.0, 0
+	store := run.classifier.Store
+	for v := range store.IterVariables() {
+		if params.RoleOf(v, store) != params.Variational || !strings.HasSuffix(v.Path(), "log_variance") {
+			continue
+		}
+		value, err := v.Value()
+		if err != nil {
+			return fmt.Errorf("reading variable %s: %w", v.Path(), err)
+		}
+		if err := tensors.ConstFlatData(value, func(flat []float32) {
+			for _, logVariance := range flat {
+				sum += float64(logVariance)
+			}
+			n += len(flat)
+		}); err != nil {
+			return fmt.Errorf("reading variable %s: %w", v.Path(), err)
+		}
+	}
+	if n > 0 {
+		to[tables.MetricPosteriorStd] = math.Exp(sum / float64(n) / 2)
+	}
+	return nil
 }
 
 // kept writes predictions and scores what was written.
@@ -256,7 +353,7 @@ func kept(folder string, p *predictions.Predictions) (map[string]float64, error)
 	if err != nil {
 		return nil, err
 	}
-	return predictions.Score(back)
+	return score(back)
 }
 
 // lastEnergies are those of the input of the last convolution; none without energies.

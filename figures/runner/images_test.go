@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/predictions"
@@ -190,7 +193,7 @@ func TestImagesOfTheData(t *testing.T) {
 	e := tinyImages(experiment.VDropout)
 	e.Scale, e.TrainN, e.TestN = experiment.Grid, 0, 0
 	recipe := imageRecipe(t, e)
-	d, err := r.images.imageDataOf(context.Background(), e, recipe, func(text string) { t.Log(text) })
+	d, err := r.images.imageDataOf(context.Background(), e, recipe, false, func(text string) { t.Log(text) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +210,7 @@ func TestImagesOfTheData(t *testing.T) {
 	// The held-out images depend on neither seed nor method, a subset is a part of the rest.
 	small := tinyImages(experiment.Density)
 	small.Seed = 5
-	sub, err := r.images.imageDataOf(context.Background(), small, recipe, func(text string) { t.Log(text) })
+	sub, err := r.images.imageDataOf(context.Background(), small, recipe, false, func(text string) { t.Log(text) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +226,7 @@ func TestImagesOfTheData(t *testing.T) {
 		t.Errorf("the mean of the images to train on is %v, standardised by %v", mean, got)
 	}
 	recipe.ReleasedStats = true
-	if sub, err := r.images.imageDataOf(context.Background(), small, recipe, func(text string) { t.Log(text) }); err != nil || sub.stats.Mean[0] != 0.4914 {
+	if sub, err := r.images.imageDataOf(context.Background(), small, recipe, false, func(text string) { t.Log(text) }); err != nil || sub.stats.Mean[0] != 0.4914 {
 		t.Errorf("released statistics: %v (error %v)", sub.stats, err)
 	}
 	for name, change := range map[string]func(*experiment.Experiment){
@@ -233,7 +236,7 @@ func TestImagesOfTheData(t *testing.T) {
 	} {
 		e := small
 		change(&e)
-		if _, err := r.images.imageDataOf(context.Background(), e, recipe, func(text string) { t.Log(text) }); err == nil || !strings.Contains(err.Error(), "held out") {
+		if _, err := r.images.imageDataOf(context.Background(), e, recipe, false, func(text string) { t.Log(text) }); err == nil || !strings.Contains(err.Error(), "held out") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -277,6 +280,100 @@ func TestImagesDiverge(t *testing.T) {
 	found, err := r.Run(context.Background(), []experiment.Experiment{e}, ignore)
 	if err != nil || len(found) != 1 || !found[0].Diverged || found[0].Metrics != nil {
 		t.Errorf("results %+v, error %v", found, err)
+	}
+}
+
+// A model that was trained to the end and predicts what is no number, or gives a
+// label no chance at all, is a result that says so too.
+func TestImagesDivergeInPrediction(t *testing.T) {
+	r, _ := withMadeUpImages(t)
+	r.Predictions = t.TempDir()
+	var notes []string
+	r.Notes = func(text string) { notes = append(notes, text) }
+	for rate, want := range map[string]string{"1e3": "nll is +Inf", "1e4": "logits[0][0] is NaN"} {
+		notes = nil
+		e := tinyImages(experiment.Deterministic)
+		e.Epochs, e.Options["batch_size"], e.Options["learning_rate"] = 1, "16", rate
+		found, err := r.Run(context.Background(), []experiment.Experiment{e}, ignore)
+		if err != nil || len(found) != 1 || !found[0].Diverged || found[0].Metrics != nil {
+			t.Errorf("results %+v, error %v", found, err)
+		}
+		if len(notes) != 1 || !strings.Contains(notes[0], "diverged: predicting: ") || !strings.Contains(notes[0], want) {
+			t.Errorf("notes %q, want %s", notes, want)
+		}
+	}
+	if left, err := os.ReadDir(r.Predictions); err != nil || len(left) != 0 {
+		t.Errorf("predictions of a run that diverged: %v, %v", left, err)
+	}
+	nan, fine := math.NaN(), []float64{0.5, 0.5}
+	for want, c := range map[string]predict.Classes{
+		"probability number 1 on svhn is NaN":          {Probabilities: []float64{1, nan}},
+		"mutual information number 0 on svhn is +Inf":  {Probabilities: fine, MutualInformation: []float64{math.Inf(1)}},
+		"energy number 0 on svhn is NaN":               {Probabilities: fine, Energies: []predict.LayerEnergy{{Mean: []float64{nan}, One: fine}}},
+		"energy of one sample number 1 on svhn is NaN": {Probabilities: fine, Energies: []predict.LayerEnergy{{Mean: fine, One: []float64{0, nan}}}},
+	} {
+		if err := checkPredictions("svhn", &c); !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// A run of the table of out-of-distribution detection does not begin without SVHN,
+// unless it was told to.
+func TestOODNeedsSVHN(t *testing.T) {
+	set, found := experiment.SetByName(oodSet)
+	if !found {
+		t.Fatal("no set", oodSet)
+	}
+	e := set.At(experiment.Full)[0]
+	for name, missing := range map[string]error{"no network": errors.New("no network"), "there is no such file": nil} {
+		r, _ := withMadeUpImages(t)
+		r.images.files.svhn = func(context.Context, bool) (*datasets.Images, error) { return nil, missing }
+		_, err := r.Run(context.Background(), []experiment.Experiment{e}, func(_ float64, note string) {
+			if note != "reading images" {
+				t.Fatalf("it went on: %s", note)
+			}
+		})
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "--without-svhn") || !strings.Contains(err.Error(), "test_32x32.mat") {
+			t.Errorf("%s: %v", name, err)
+		}
+		other := e
+		other.Scale = experiment.Small
+		for _, c := range []struct {
+			e       experiment.Experiment
+			without bool
+		}{{e, true}, {other, false}} {
+			d, err := r.images.imageDataOf(context.Background(), c.e, imageRecipe(t, c.e), c.without, ignoreNote)
+			if err != nil || len(d.others) != 1 {
+				t.Errorf("%v without %v: %d sets, error %v", c.e, c.without, len(d.others), err)
+			}
+		}
+	}
+}
+
+func ignoreNote(string) {}
+
+func TestStepsPerExecution(t *testing.T) {
+	for _, c := range []struct{ images, batch, want int }{{50000, 128, 5}, {45000, 128, 3}, {5000, 128, 3}, {512, 128, 4}, {97, 1, 4}} {
+		if got := stepsPerExecution(c.images, c.batch); got != c.want {
+			t.Errorf("%d images in batches of %d: %d steps, want %d", c.images, c.batch, got, c.want)
+		}
+	}
+}
+
+// The posterior's standard deviation is in the line of a method that has one.
+func TestPosteriorStd(t *testing.T) {
+	r, _ := withMadeUpImages(t)
+	for method, want := range map[string]float64{experiment.Density: 0.02, experiment.MFVI: 0.02, experiment.MCDropout: 0} {
+		e := tinyImages(method)
+		e.Epochs, e.Options["learning_rate"], e.Options["init_std"] = 1, "1e-6", "0.02"
+		found, err := r.Run(context.Background(), []experiment.Experiment{e}, ignore)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := found[0].Metrics[tables.MetricPosteriorStd]; math.Abs(got-want) > 1e-4*want {
+			t.Errorf("%s: posterior standard deviation %v, want %v", method, got, want)
+		}
 	}
 }
 

@@ -26,8 +26,8 @@ type Inspection struct {
 // with the fraction of the training that is done.
 func (r *Runner) Inspect(ctx context.Context, e experiment.Experiment, progress func(done float64, note string)) (inside Inspection, err error) {
 	defer recoverTo(&err, e)
-	if e.Study != experiment.Toy {
-		return Inspection{}, fmt.Errorf("runner: inspecting %v: only the toy has a grid to look along", e)
+	if e.Dataset != experiment.ToyCubic {
+		return Inspection{}, fmt.Errorf("runner: inspecting %v: only the cubic toy has a grid to look along", e)
 	}
 	recipe, err := RecipeOf(e)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *Runner) Inspect(ctx context.Context, e experiment.Experiment, progress 
 	if err != nil {
 		return Inspection{}, fmt.Errorf("%v: energies: %w", e, err)
 	}
-	summary, err := evaluateToy(t, draws)
+	summary, err := evaluateToy(t, ofDraws(draws))
 	if err != nil {
 		return Inspection{}, fmt.Errorf("%v: evaluating: %w", e, err)
 	}

@@ -159,6 +159,9 @@ func RecipeOf(e experiment.Experiment) (Recipe, error) {
 	switch {
 	case e.Study == experiment.Toy:
 		r.HiddenLayers, r.InitStd, r.PretrainEpochs = 1, 0.01, e.Epochs/2
+		if e.Dataset == experiment.TwoMoons {
+			r.HiddenLayers = 2
+		}
 		if e.Method == experiment.MFVI {
 			// Its default of 0.1 is too tight for 50 units to bend into a
 			// cubic: MFVI then misses the data, which is not what Figure 1a shows.
@@ -194,8 +197,12 @@ func (r Recipe) layers(method string) (nets.Layers, error) {
 		density.Noise = stochastic.Uniform01()
 	}
 	switch method {
-	case experiment.Deterministic:
+	case experiment.Deterministic, experiment.Ensemble:
 		return baselines.Deterministic{}, nil
+	case experiment.SNGP:
+		return baselines.SpectralNormed{Bound: sngpBound}, nil
+	case experiment.DUE:
+		return baselines.SpectralNormed{Bound: dueBound}, nil
 	case experiment.MFVI:
 		return baselines.MFVI{InitStd: r.InitStd, PriorStd: r.PriorStd}, nil
 	case experiment.MCDropout:
@@ -238,8 +245,11 @@ func (r Recipe) regression(e experiment.Experiment) (train.Regression, error) {
 		Epochs:             e.Epochs,
 		BatchSize:          batchSize,
 	}
-	if e.Method == experiment.Density || e.Method == experiment.DensityRank1Mix {
+	switch e.Method {
+	case experiment.Density, experiment.DensityRank1Mix:
 		t.PretrainEpochs = r.PretrainEpochs
+	case experiment.SNGP, experiment.DUE: // whose head needs the data, see fitSNGP and fitDUE
+		t.Network = nets.ResidualMLP{Layers: layers, Width: r.Width, Depth: r.HiddenLayers}
 	}
 	if e.Study == experiment.Toy {
 		t.Schedule = train.Cosine(toyRate)
@@ -261,6 +271,13 @@ func (r Recipe) regression(e experiment.Experiment) (train.Regression, error) {
 		generative,
 		{Roles: []params.Role{params.Weight}, Optimizer: sgd(weightDecay)},
 		{Roles: []params.Role{params.Variational, params.Likelihood}, Optimizer: sgd(variationalDecay)},
+	}
+	if e.Method == experiment.SNGP || e.Method == experiment.DUE {
+		// As the DUE authors' code trains regression; with momentum they do not fit in
+		// as many epochs. The noise variance has to fall further than Adam goes.
+		t.Groups[1].Optimizer = train.Adam{Decay: weightDecay}
+		t.Groups[2].Roles = []params.Role{params.Likelihood}
+		t.Groups = append(t.Groups, train.Group{Roles: []params.Role{params.Variational}, Optimizer: train.Adam{}})
 	}
 	t.PretrainGroups = []train.Group{generative}
 	return t, nil

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -18,7 +17,6 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/metrics"
-	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/experiment"
@@ -38,6 +36,9 @@ type Runner struct {
 	// Predictions is the folder in which image experiments keep what their model
 	// said of each image; "" keeps nothing.
 	Predictions string
+	// WithoutSVHN lets the image experiments that the table of out-of-distribution
+	// detection is made of go on where the test part of SVHN cannot be had.
+	WithoutSVHN bool
 	// Notes, if not nil, hears what the user should know though a run goes on.
 	Notes func(string)
 
@@ -54,7 +55,7 @@ func New() (*Runner, error) {
 }
 
 // Run carries out a batch of experiments that differ in split and seed only, as
-// replicas of one graph; those on images one after the other. See run.Runner for
+// replicas of one graph; classifiers one after the other. See run.Runner for
 // the contract.
 func (r *Runner) Run(ctx context.Context, batch []experiment.Experiment, progress func(done float64, note string)) (found []results.Result, err error) {
 	if len(batch) == 0 {
@@ -63,6 +64,9 @@ func (r *Runner) Run(ctx context.Context, batch []experiment.Experiment, progres
 	defer recoverTo(&err, batch[0])
 	if batch[0].Study == experiment.Images {
 		return r.runImages(ctx, batch, progress)
+	}
+	if batch[0].Dataset == experiment.TwoMoons {
+		return r.runMoons(ctx, batch, progress)
 	}
 	recipe, err := RecipeOf(batch[0])
 	if err != nil {
@@ -117,10 +121,15 @@ type task struct {
 }
 
 // equalEpochs groups tasks whose epochs have the same number of batches, which
-// is what replicas of one graph need.
+// is what replicas of one graph need, or for SNGP, which counts them, of examples.
 func equalEpochs(tasks []task) [][]task {
 	var groups [][]task
-	steps := func(t task) int { return (t.train.N() + batchSize - 1) / batchSize }
+	steps := func(t task) int {
+		if t.experiment.Method == experiment.SNGP {
+			return t.train.N()
+		}
+		return (t.train.N() + batchSize - 1) / batchSize
+	}
 	for _, t := range tasks {
 		i := slices.IndexFunc(groups, func(group []task) bool { return steps(group[0]) == steps(t) })
 		if i < 0 {
@@ -132,16 +141,11 @@ func equalEpochs(tasks []task) [][]task {
 	return groups
 }
 
-func (r *Runner) train(ctx context.Context, recipe Recipe, tasks []task, evaluate func(task, predict.Draws) (results.Result, error), progress func(float64, string)) ([]results.Result, error) {
+func (r *Runner) train(ctx context.Context, recipe Recipe, tasks []task, evaluate func(task, prediction) (results.Result, error), progress func(float64, string)) ([]results.Result, error) {
 	wall, cpu := time.Now(), cpuTime()
 	run, err := recipe.regression(tasks[0].experiment)
 	if err != nil {
 		return nil, err
-	}
-	sets, inputs := make([]train.Set, len(tasks)), make([][]float64, len(tasks))
-	for i, t := range tasks {
-		sets[i], inputs[i] = t.train, t.inputs
-		run.Seeds = append(run.Seeds, trainingSeed(t.experiment))
 	}
 	run.Progress = func(p train.Progress) {
 		what := "training"
@@ -150,19 +154,15 @@ func (r *Runner) train(ctx context.Context, recipe Recipe, tasks []task, evaluat
 		}
 		progress(float64(p.Done)/float64(p.Total), fmt.Sprintf("%s, epoch %d of %d, loss %.3g", what, p.Done, p.Total, p.Loss))
 	}
-	fitted, err := run.FitReplicas(ctx, r.backend, sets)
+	predictions, err := r.fit(ctx, run, tasks)
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", tasks[0].experiment, err)
-	}
-	draws, err := predict.Replicas(ctx, fitted, inputs, sets[0].D, tasks[0].experiment.Samples)
-	if err != nil {
-		return nil, fmt.Errorf("%v: predicting: %w", tasks[0].experiment, err)
 	}
 	found := make([]results.Result, len(tasks))
 	for i, t := range tasks {
 		found[i] = results.Result{Diverged: true}
-		if allFinite(draws[i]) {
-			if found[i], err = evaluate(t, draws[i]); err != nil {
+		if predictions[i].finite() {
+			if found[i], err = evaluate(t, predictions[i]); err != nil {
 				return nil, fmt.Errorf("%v: evaluating: %w", t.experiment, err)
 			}
 		}
@@ -220,25 +220,21 @@ func uciTask(ctx context.Context, e experiment.Experiment) (task, error) {
 
 // evaluateUCI computes RMSE and Monte Carlo NLL on the test part, in the
 // target's own units.
-func evaluateUCI(t task, d predict.Draws) (results.Result, error) {
-	mean, std := d.Moments()
+func evaluateUCI(t task, p prediction) (results.Result, error) {
+	mean, std := p.moments()
 	rmse, err := metrics.RMSE(mean, t.target)
 	if err != nil {
 		return results.Result{}, err
 	}
-	variance := make([][]float64, len(d.Mean))
-	for m := range variance {
-		variance[m] = slices.Repeat([]float64{d.NoiseStd * d.NoiseStd}, len(t.target))
-	}
 	scale := t.scale.Std[0]
-	nll, err := metrics.MonteCarloNLL(t.target, d.Mean, variance, scale)
+	nll, err := metrics.MonteCarloNLL(t.target, p.mean, p.variances(), scale)
 	if err != nil {
 		return results.Result{}, err
 	}
 	return results.Result{Metrics: map[string]float64{
 		"rmse":      rmse * scale,
 		"nll":       nll,
-		"noise_std": d.NoiseStd * scale,
+		"noise_std": p.noiseStd() * scale,
 		"model_std": stat.Mean(std, nil) * scale,
 	}}, nil
 }
@@ -276,13 +272,13 @@ func toyTask(_ context.Context, e experiment.Experiment) (task, error) {
 }
 
 // evaluateToy summarises the draws of the mean function along the grid.
-func evaluateToy(t task, d predict.Draws) (results.Result, error) {
-	mean, std := d.Moments()
+func evaluateToy(t task, p prediction) (results.Result, error) {
+	mean, std := p.moments()
 	for i := range std {
 		std[i] *= t.scale.Std[0]
 	}
 	r := results.Result{
-		Metrics: map[string]float64{"noise_std": d.NoiseStd * t.scale.Std[0]},
+		Metrics: map[string]float64{"noise_std": p.noiseStd() * t.scale.Std[0]},
 		Series: map[string][]float64{
 			render.SeriesX:      t.grid,
 			render.SeriesMean:   t.scale.Inverse(mean),
@@ -295,31 +291,11 @@ func evaluateToy(t task, d predict.Draws) (results.Result, error) {
 		render.SeriesQ005: 0.005, render.SeriesQ025: 0.025,
 		render.SeriesQ975: 0.975, render.SeriesQ995: 0.995,
 	}
-	curves := make(map[string][]float64, len(quantiles))
-	column := make([]float64, len(d.Mean))
-	for i := range t.grid {
-		for m := range d.Mean {
-			column[m] = d.Mean[m][i]
-		}
-		slices.Sort(column)
-		for name, p := range quantiles {
-			curves[name] = append(curves[name], stat.Quantile(p, stat.LinInterp, column, nil))
-		}
-	}
+	curves := p.quantiles(quantiles)
 	for name, curve := range curves {
 		r.Series[name] = t.scale.Inverse(curve)
 	}
 	return r, nil
-}
-
-func allFinite(d predict.Draws) bool {
-	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-	for _, draw := range d.Mean {
-		if slices.ContainsFunc(draw, func(v float64) bool { return !finite(v) }) {
-			return false
-		}
-	}
-	return finite(d.NoiseStd)
 }
 
 // cpuTime is the CPU time that this process has used.

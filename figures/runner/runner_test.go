@@ -239,18 +239,20 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// A draw that is not finite marks its own result as diverged, not the batch.
-func TestAllFinite(t *testing.T) {
-	for _, d := range []predict.Draws{
-		{Mean: [][]float64{{1, math.NaN()}}, NoiseStd: 1},
-		{Mean: [][]float64{{1, 2}, {math.Inf(1), 0}}, NoiseStd: 1},
-		{Mean: [][]float64{{1}}, NoiseStd: math.NaN()},
+// A number that is not finite marks its own result as diverged, not the batch.
+func TestFinite(t *testing.T) {
+	one := []float64{1}
+	for _, p := range []prediction{
+		ofDraws(predict.Draws{Mean: [][]float64{{1, math.NaN()}}, NoiseStd: 1}),
+		ofDraws(predict.Draws{Mean: [][]float64{{1, 2}, {math.Inf(1), 0}}, NoiseStd: 1}),
+		ofDraws(predict.Draws{Mean: [][]float64{one}, NoiseStd: math.NaN()}),
+		ofMarginals(predict.Marginals{Mean: one, Std: []float64{math.NaN()}, NoiseStd: 1}),
 	} {
-		if allFinite(d) {
-			t.Errorf("%+v counts as finite", d)
+		if p.finite() {
+			t.Errorf("%+v counts as finite", p)
 		}
 	}
-	if !allFinite(predict.Draws{Mean: [][]float64{{1, 2}}, NoiseStd: 1}) {
+	if !ofDraws(predict.Draws{Mean: [][]float64{{1, 2}}, NoiseStd: 1}).finite() {
 		t.Error("finite draws count as not finite")
 	}
 }

@@ -7,6 +7,11 @@ const (
 	MetricAccuracy = "accuracy" // part of the test images, 0 to 1
 	MetricECE      = "ece10"    // expected calibration error with 10 bins
 
+	// MetricPosteriorStd is the geometric mean of the standard deviations of the trained
+	// posterior: of weights (MFVI), factors (Rank-1 BNN), or the two noise scales of
+	// density layers. Methods without one lack it.
+	MetricPosteriorStd = "posterior_std"
+
 	MetricParameters      = "parameters"        // trainable parameters, energy models included
 	MetricTrainingGFLOP   = "training_gflop"    // 10^9 floating-point operations of a training step for one image
 	MetricSecondsPerEpoch = "seconds_per_epoch" // of training, without compilation

@@ -117,9 +117,11 @@ func CIFARSmall(lines []results.Result) (Table, error) {
 			"by maximum probability and by the energy statistic. They are not comparable with the paper, whose models see 50,000 images for 200 epochs.",
 		Columns: []string{"Data set", "Network", "Method", "Training images", "Epochs", "Test images", "n", "Accuracy (%)", "NLL", "ECE", "AUROC, probability", "AUROC, energy", "s/epoch", "Device"},
 	}
-	for _, g := range imageGroups(lines, experiment.Small) {
+	groups := imageGroups(lines, experiment.Small)
+	methods := methodTitles(groups, func(e experiment.Experiment) []int { return []int{e.TrainN, e.Epochs, e.TestN} })
+	for i, g := range groups {
 		e := g.first
-		row := Row{Name: imageTitles[e.Dataset], Cells: []Cell{text(imageTitles[e.Network]), text(methodTitle(e)), text(allOr(e.TrainN)),
+		row := Row{Name: imageTitles[e.Dataset], Cells: []Cell{text(imageTitles[e.Network]), text(methods[i]), text(allOr(e.TrainN)),
 			text(fmt.Sprint(e.Epochs)), text(allOr(e.TestN)), text(g.count())}}
 		other := experiment.CIFAR100
 		if e.Dataset == other {
@@ -151,6 +153,31 @@ func methodTitle(e experiment.Experiment) string {
 	return Title(e.Method) + variant[len(e.Method):]
 }
 
+// methodTitles names the methods of groups. Where groups are equal in method, data set, network and the
+// table's further columns, the names say in what else they differ.
+func methodTitles(groups []imageGroup, columns func(experiment.Experiment) []int) []string {
+	hidden := []func(experiment.Experiment) string{
+		func(e experiment.Experiment) string { return e.Fidelity },
+		func(e experiment.Experiment) string { return grouped(float64(e.HeldOut)) + " held out" },
+		func(e experiment.Experiment) string { return allOr(e.TestN) + " test images" },
+		func(e experiment.Experiment) string { return fmt.Sprintf("%d samples", e.Samples) },
+	}
+	titles := make([]string, len(groups))
+	for i, g := range groups {
+		titles[i] = methodTitle(g.first)
+		for _, field := range hidden {
+			if slices.ContainsFunc(groups, func(other imageGroup) bool {
+				a, b := g.first, other.first
+				return methodTitle(a) == methodTitle(b) && a.Dataset == b.Dataset && a.Network == b.Network &&
+					slices.Equal(columns(a), columns(b)) && field(a) != field(b)
+			}) {
+				titles[i] += ", " + field(g.first)
+			}
+		}
+	}
+	return titles
+}
+
 // chosenByPaper is what the paper's grid search chose, of the options that gridSearch varies.
 var chosenByPaper = map[string][2]string{
 	experiment.MCDropout: {experiment.OptionDropoutRate, "0.1"},
@@ -169,9 +196,11 @@ func CIFARGrid(lines []results.Result) (Table, error) {
 		Columns: []string{"Method", "Data set", "Network", "Training images", "Epochs", "Held out", "n", "NLL", "Accuracy (%)", "ECE", "Paper"},
 	}
 	best := make(map[string]*contest)
-	for _, g := range imageGroups(lines, experiment.Grid) {
+	groups := imageGroups(lines, experiment.Grid)
+	methods := methodTitles(groups, func(e experiment.Experiment) []int { return []int{e.TrainN, e.Epochs, e.HeldOut} })
+	for i, g := range groups {
 		e := g.first
-		row := Row{Name: methodTitle(e), Cells: []Cell{text(imageTitles[e.Dataset]), text(imageTitles[e.Network]), text(allOr(e.TrainN)),
+		row := Row{Name: methods[i], Cells: []Cell{text(imageTitles[e.Dataset]), text(imageTitles[e.Network]), text(allOr(e.TrainN)),
 			text(fmt.Sprint(e.Epochs)), text(grouped(float64(e.HeldOut))), text(g.count())}}
 		cells, err := g.numbers(numberColumn{MetricNLL, 1, 4}, numberColumn{MetricAccuracy, 100, 2}, numberColumn{MetricECE, 1, 4})
 		if err != nil {
@@ -196,7 +225,9 @@ func CIFARGrid(lines []results.Result) (Table, error) {
 	}
 	const nllCell = 6
 	for _, winner := range best {
-		t.Rows[winner.row].Cells[nllCell][0].Bold = true
+		if winner.entered > 1 {
+			t.Rows[winner.row].Cells[nllCell][0].Bold = true
+		}
 	}
 	return t, nil
 }

@@ -23,7 +23,7 @@ type imageTable struct {
 // An imageRow is a method of an image table.
 type imageRow struct {
 	title  string // the paper's name of the row
-	method string // "" for a method that this project does not run
+	method string
 	option string // of experiment.OptionMixtureFraction; "" for none
 }
 
@@ -32,9 +32,9 @@ var fiveRows = []imageRow{
 	{"Rank-1 BNN", experiment.Rank1, ""}, {"Density Uncertainty", experiment.Density, ""},
 }
 
-// wrnRows are those of the WRN-28 tables. SNGP and DUE are known from the paper alone.
+// wrnRows are those of the WRN-28 tables.
 func wrnRows() []imageRow {
-	return append(slices.Clone(fiveRows[:4]), imageRow{title: "SNGP"}, imageRow{title: "DUE"}, fullRankRow, mixtureRow("0.0125"))
+	return append(slices.Clone(fiveRows[:4]), imageRow{"SNGP", experiment.SNGP, ""}, imageRow{"DUE", experiment.DUE, ""}, fullRankRow, mixtureRow("0.0125"))
 }
 
 var fullRankRow = imageRow{"Full-rank LDL", experiment.Density, ""}
@@ -85,9 +85,13 @@ func (d imageTable) make(lines []results.Result) (Table, error) {
 		Name: d.name,
 		Caption: fmt.Sprintf("%s, all 10,000 test images: accuracy in percent, expected calibration error (10 bins), negative log likelihood in nats. "+
 			"Ours: mean ± standard deviation over n seeds; %s. Paper: its mean ± standard deviation over 3 seeds. %s Bold: best of ours in the column. "+
-			"Cost: trainable parameters with energy models, operations of a training step for one image, time of an epoch.",
-			d.what, imageSettings(experiments[0]), unitOfImageDifference),
-		Columns: []string{"Method", "Accuracy (%)", "ECE", "NLL", "Parameters", "GFLOP", "s/epoch", "Device"},
+			"%s"+
+			"Cost: trainable parameters with energy models, operations of a training step for one image, time of an epoch of a full run.",
+			d.what, imageSettings(experiments[0]), unitOfImageDifference, posteriorRemark(experiments[0])),
+		Columns: []string{"Method", "Accuracy (%)", "ECE", "NLL", "Posterior std", "Parameters", "GFLOP", "s/epoch", "Device"},
+	}
+	if slices.ContainsFunc(d.rows, func(r imageRow) bool { return r.method == experiment.DUE }) {
+		t.Notes = append(t.Notes, "Ours of SNGP and DUE take no Monte Carlo samples of the network, and DUE is without the dropout of 0.3 that its authors' code has.")
 	}
 	best := make([]contest, 3)
 	for _, row := range d.rows {
@@ -161,6 +165,16 @@ func imageSettings(e experiment.Experiment) string {
 	return fmt.Sprintf("%s, %d epochs of all 50,000 training images, %d Monte Carlo samples", fidelity, e.Epochs, e.Samples)
 }
 
+// posteriorRemark says, for captions, what decides how much noise the trained networks have.
+func posteriorRemark(e experiment.Experiment) string {
+	remark := "Posterior std: geometric mean of the posterior standard deviations after training. "
+	if e.Fidelity == experiment.Paper {
+		remark += "Without weight decay on log-variances those of MFVI, Rank-1 BNN and density hardly leave their start of 0.001, since the KL divergence moves them by little, " +
+			"so these networks have little noise; the option decay=all, as in the released code, is the other choice. "
+	}
+	return remark
+}
+
 // publishedIn is a number of the paper, and its remark where there is none.
 func publishedIn(table, row, column string) (Published, string) {
 	cell, ok := paper.Lookup(table, row, column)
@@ -177,38 +191,38 @@ func (s Summary) scaled(factor float64) Summary {
 	return s
 }
 
-// costs are the cells of what the runs cost: parameters, operations, time of an epoch and device. Times
-// are means over the runs on the device that most of them ran on.
+// costs are the cells of the posterior that came out and of what the runs cost: parameters, operations,
+// time of an epoch and device. Posterior, times and device are those of full runs, means over all of them
+// and over those on the device that most ran on.
 func (l lookup) costs(wanted []experiment.Experiment) []Cell {
+	finished := func(scale string) []results.Result {
+		var lines []results.Result
+		for _, e := range (experiment.Filter{Scale: scale}).Apply(wanted) {
+			if line, done := l[e.ID()]; done && !line.Diverged {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	full := finished(experiment.Full)
+	cells := []Cell{text(orDash("%.2g", meanOf(full, MetricPosteriorStd))), text("–"), text("–"), text("–"), text("–")}
+	if all := append(slices.Clip(full), finished(experiment.Quick)...); len(all) > 0 {
+		cells[1] = text(grouped(all[0].Metrics[MetricParameters]))
+		cells[2] = text(fmt.Sprintf("%.3g", all[0].Metrics[MetricTrainingGFLOP]))
+	}
 	byDevice := make(map[string][]results.Result)
 	device := ""
-	for _, scale := range []string{experiment.Full, experiment.Quick} {
-		for _, e := range (experiment.Filter{Scale: scale}).Apply(wanted) {
-			line, done := l[e.ID()]
-			if !done || line.Diverged {
-				continue
-			}
-			byDevice[line.Device] = append(byDevice[line.Device], line)
-			if len(byDevice[line.Device]) > len(byDevice[device]) {
-				device = line.Device
-			}
-		}
-		if device != "" {
-			break
+	for _, line := range full {
+		byDevice[line.Device] = append(byDevice[line.Device], line)
+		if len(byDevice[line.Device]) > len(byDevice[device]) {
+			device = line.Device
 		}
 	}
-	runs := byDevice[device]
-	if len(runs) == 0 {
-		return []Cell{text("–"), text("–"), text("–"), text("–")}
-	}
-	cells := []Cell{
-		text(grouped(runs[0].Metrics[MetricParameters])),
-		text(fmt.Sprintf("%.3g", runs[0].Metrics[MetricTrainingGFLOP])),
-		text(epochTime(runs)),
-		text(device),
+	if len(full) > 0 {
+		cells[3], cells[4] = text(epochTime(byDevice[device])), text(device)
 	}
 	if len(byDevice) > 1 {
-		cells[3] = append(cells[3], Line{Text: fmt.Sprintf("and %d other", len(byDevice)-1)})
+		cells[4] = append(cells[4], Line{Text: fmt.Sprintf("and %d other", len(byDevice)-1)})
 	}
 	return cells
 }
@@ -230,11 +244,15 @@ func meanOf(runs []results.Result, metric string) float64 {
 
 // epochTime prints the mean time of an epoch in seconds.
 func epochTime(runs []results.Result) string {
-	seconds := meanOf(runs, MetricSecondsPerEpoch)
-	if math.IsNaN(seconds) {
+	return orDash("%.3g", meanOf(runs, MetricSecondsPerEpoch))
+}
+
+// orDash is a number, or a dash for none.
+func orDash(format string, value float64) string {
+	if math.IsNaN(value) {
 		return "–"
 	}
-	return fmt.Sprintf("%.3g", seconds)
+	return fmt.Sprintf(format, value)
 }
 
 // grouped is a whole number with its thousands set apart: 175,178.

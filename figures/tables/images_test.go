@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +14,8 @@ func measured(accuracy, ece, nll, sd float64) func(experiment.Experiment) map[st
 	return func(e experiment.Experiment) map[string]float64 {
 		d := sd * (float64(e.Seed) - 1)
 		return map[string]float64{MetricAccuracy: accuracy + d, MetricECE: ece + d, MetricNLL: nll + d, MetricParameters: 341266,
-			MetricTrainingGFLOP: 0.2756, MetricSecondsPerEpoch: 10 + float64(e.Seed), MetricImagesPerSecond: 4000}
+			MetricTrainingGFLOP: 0.2756, MetricSecondsPerEpoch: 10 + float64(e.Seed), MetricImagesPerSecond: 4000,
+			MetricPosteriorStd: 1.2e-3}
 	}
 }
 
@@ -59,7 +61,7 @@ func TestImageTables(t *testing.T) {
 		"two devices": {elsewhere, "91.53 ± 0.20 (n=3) | paper 92.2 ± 0.3 | -3.1 sd, worse", "0.00400 ± 0.00200 (n=3) | paper 0.004 ± 0.000 | +0.0 sd, agrees",
 			"0.2400 ± 0.0020 (n=3) | paper 0.226 ± 0.003 | +6.7 sd, worse", "card | and 1 other"},
 		"quick only": {imageLines(t, "cifar10-resnet14", quick, measured(0.25, 0.1, 2, 0)), "quick, 1 epochs of 512 images: 25.00 (n=1) | paper 92.2 ± 0.3",
-			"quick, 1 epochs of 512 images: 0.1000 (n=1) | paper 0.004 ± 0.000", "quick, 1 epochs of 512 images: 2.0000 (n=1) | paper 0.226 ± 0.003", "card"},
+			"quick, 1 epochs of 512 images: 0.1000 (n=1) | paper 0.004 ± 0.000", "quick, 1 epochs of 512 images: 2.0000 (n=1) | paper 0.226 ± 0.003", "–"},
 	} {
 		table := imageTableNamed(t, "cifar10-resnet14", c.lines)
 		for column, want := range map[string]string{"Accuracy (%)": c.accuracy, "ECE": c.ece, "NLL": c.nll, "Device": c.device} {
@@ -68,8 +70,18 @@ func TestImageTables(t *testing.T) {
 			}
 		}
 	}
-	table := imageTableNamed(t, "cifar10-resnet14", full)
-	for column, want := range map[string]string{"Parameters": "341,266", "GFLOP": "0.276", "s/epoch": "11"} {
+	// A quick run's epoch is of 512 images: its time is no one's.
+	table := imageTableNamed(t, "cifar10-resnet14", imageLines(t, "cifar10-resnet14", quick, measured(0.25, 0.1, 2, 0)))
+	for column, want := range map[string]string{"Posterior std": "–", "Parameters": "341,266", "GFLOP": "0.276", "s/epoch": "–"} {
+		if got := cell(t, table, "Density Uncertainty", column); got != want {
+			t.Errorf("quick, %s: %s, want %s", column, got, want)
+		}
+	}
+	if !strings.Contains(table.Caption, "decay=all") || strings.Contains(imageTableNamed(t, "cifar10-released", nil).Caption, "decay=all") {
+		t.Error("the caption of the paper's settings, and it alone, says what becomes of the posterior without decay")
+	}
+	table = imageTableNamed(t, "cifar10-resnet14", full)
+	for column, want := range map[string]string{"Posterior std": "0.0012", "Parameters": "341,266", "GFLOP": "0.276", "s/epoch": "11"} {
 		if got := cell(t, table, "Density Uncertainty", column); got != want {
 			t.Errorf("%s: %s, want %s", column, got, want)
 		}
@@ -181,7 +193,7 @@ func TestOODTable(t *testing.T) {
 		{"Density Uncertainty", "CIFAR-10 → SVHN AUROC", "0.500 ± 0.010 (n=3) | paper 0.893 ± 0.056 | -39.2 sd, worse"},
 		{"Density Uncertainty", "CIFAR-10 → SVHN AUPRC", "0.550 ± 0.010 (n=3) | paper 0.952 ± 0.026 | -40.1 sd, worse"},
 		{"Density, as the baselines", "CIFAR-10 → SVHN AUROC", "0.900 ± 0.010 (n=3)"},
-		{"Density Uncertainty", "CIFAR-100 → SVHN AUROC", "not run | paper 0.800 ± 0.024"},
+		{"Density Uncertainty", "CIFAR-100 → SVHN AUROC", "not measured | paper 0.800 ± 0.024"},
 		{"Density Uncertainty", "CIFAR-10 → CIFAR-100 AUROC", "0.900 ± 0.010 (n=3)"},
 		{"MFVI", "CIFAR-100 → CIFAR-10 AUROC", "0.700 ± 0.010 (n=3)"},
 		{"MFVI", "CIFAR-10 → first 1083 of SVHN train, AUROC", "0.600 ± 0.010 (n=3)"},
@@ -191,6 +203,9 @@ func TestOODTable(t *testing.T) {
 		if got := cell(t, table, c.row, c.column); got != c.want {
 			t.Errorf("%s, %s:\n got %s\nwant %s", c.row, c.column, got, c.want)
 		}
+	}
+	if got, want := cell(t, imageTableNamed(t, "ood-svhn", nil), "MFVI", "CIFAR-10 → SVHN AUROC"), "not run | paper 0.830 ± 0.014"; got != want {
+		t.Errorf("without lines: %s, want %s", got, want)
 	}
 	for _, format := range Formats() {
 		if _, err := table.Render(format); err != nil {
@@ -222,6 +237,44 @@ func TestSmallRunsSayWithWhatTheyWereMade(t *testing.T) {
 	text, err := table.Render(Markdown)
 	if err != nil || strings.Contains(text, "sd,") || strings.Contains(text, "agrees") {
 		t.Errorf("a small run has a verdict (error %v):\n%s", err, text)
+	}
+}
+
+// Runs that differ in what has no column of its own are told apart.
+func TestSmallRunsAreToldApart(t *testing.T) {
+	one := imageLines(t, "cifar-small", experiment.Filter{Methods: []string{experiment.Density}, Datasets: []string{experiment.CIFAR10}, Seeds: []uint64{0}, Scale: experiment.Small}, measured(0.4, 0.05, 1.6, 0.01))
+	var list []results.Result
+	for _, change := range []func(e *experiment.Experiment){
+		func(*experiment.Experiment) {},
+		func(e *experiment.Experiment) { e.Fidelity = experiment.Released },
+		func(e *experiment.Experiment) { e.HeldOut = 0 },
+		func(e *experiment.Experiment) { e.TrainN = 100 },
+		func(e *experiment.Experiment) { e.TrainN, e.Samples = 100, 3 },
+	} {
+		line := one[0]
+		change(&line.Experiment)
+		line.ID = line.Experiment.ID()
+		list = append(list, line)
+	}
+	var got []string
+	for _, row := range imageTableNamed(t, "cifar-small", list).Rows {
+		got = append(got, row.Cells[1][0].Text)
+	}
+	want := []string{"Density Uncertainty, 25 samples", "Density Uncertainty, 3 samples",
+		"Density Uncertainty, paper, 1,000 held out", "Density Uncertainty, released, 1,000 held out", "Density Uncertainty, paper, 0 held out"}
+	if !slices.Equal(got, want) {
+		t.Errorf("methods %q, want %q", got, want)
+	}
+	for i := range list {
+		list[i].Experiment.Scale, list[i].Experiment.HeldOut = experiment.Grid, 1000
+		list[i].ID = list[i].Experiment.ID()
+	}
+	grid := imageTableNamed(t, "cifar-grid", list[:2])
+	if got := []string{grid.Rows[0].Name, grid.Rows[1].Name}; !slices.Equal(got, []string{"Density Uncertainty, paper", "Density Uncertainty, released"}) {
+		t.Errorf("grid: %q", got)
+	}
+	if got := cell(t, grid, "Density Uncertainty, paper", "NLL"); strings.HasPrefix(got, "*") {
+		t.Errorf("the only one is the best of its kind: %s", got)
 	}
 }
 

@@ -23,12 +23,13 @@ func OODSVHN(lines []results.Result) (Table, error) {
 			"the images that are out of distribution are the positive ones, and both test sets are used whole. " +
 			"Ours: mean ± standard deviation over n seeds; " + imageSettings(set.At(experiment.Full)[0]) + ". " +
 			"Energy: the squared distance of the energy of the last convolution's input from its mean over 5,000 training images that are held out, so these models are trained on 45,000. " +
+			posteriorRemark(set.At(experiment.Full)[0]) +
 			"Paper: its mean ± standard deviation over 3 seeds. " + unitOfImageDifference,
 		Columns: []string{"Method", "Score",
 			"CIFAR-10 → SVHN AUPRC", "CIFAR-10 → SVHN AUROC", "CIFAR-100 → SVHN AUPRC", "CIFAR-100 → SVHN AUROC",
 			"CIFAR-10 → CIFAR-100 AUROC", "CIFAR-100 → CIFAR-10 AUROC", "CIFAR-10 → first 1083 of SVHN train, AUROC", "CIFAR-100 → first 1083 of SVHN train, AUROC"},
 		Notes: []string{
-			"The columns of SVHN need its official test part, test_32x32.mat, in the folder of data when the experiments run: without it they say \"not run\".",
+			"The columns of SVHN need its official test part, test_32x32.mat, in the folder of data when the experiments run. Those that were run without it, with --without-svhn, say \"not measured\".",
 			"\"First 1083 of SVHN train\" are the first 1,083 images of the training part. They are not the paper's set, and neighbours among them often are digits of one house number.",
 		},
 	}

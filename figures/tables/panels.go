@@ -3,6 +3,7 @@ package tables
 import (
 	"math"
 
+	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/paper"
 	"densityuncertainty/figures/results"
 )
@@ -18,17 +19,24 @@ type UCIEntry struct {
 	Method string
 	Ours   Summary
 	Paper  Published // Mean is NaN where the paper prints none
+	Wanted int       // runs that the catalogue asks for at full scale
 }
 
 // UCIPanels returns the numbers of UCINLL (metric MetricNLL) or UCIRMSE (MetricRMSE).
 func UCIPanels(lines []results.Result, metric string) ([]UCIPanel, error) {
+	return uciPanels(lines, metric, uciColumns)
+}
+
+// uciPanels is UCIPanels with any methods.
+func uciPanels(lines []results.Result, metric string, methods []string) ([]UCIPanel, error) {
 	published := map[string]string{MetricNLL: paper.UCINLL, MetricRMSE: paper.UCIRMSE}[metric]
 	byID := index(lines)
 	var panels []UCIPanel
 	for _, dataset := range tableDatasets() {
 		panel := UCIPanel{Title: DatasetTitle(dataset)}
-		for _, method := range uciColumns {
-			ours, err := byID.summarise(uciWanted(dataset, method), metric)
+		for _, method := range methods {
+			wanted := uciWanted(dataset, method)
+			ours, err := byID.summarise(wanted, metric)
 			if err != nil {
 				return nil, err
 			}
@@ -36,7 +44,7 @@ func UCIPanels(lines []results.Result, metric string) ([]UCIPanel, error) {
 			if cell, ok := paper.UCICell(published, dataset, method); ok {
 				theirs = Published{cell.Mean, cell.Std, cell.Decimals}
 			}
-			panel.Entries = append(panel.Entries, UCIEntry{Title(method), ours, theirs})
+			panel.Entries = append(panel.Entries, UCIEntry{Title(method), ours, theirs, len(experiment.Filter{Scale: experiment.Full}.Apply(wanted))})
 		}
 		panels = append(panels, panel)
 	}

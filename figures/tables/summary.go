@@ -17,14 +17,16 @@ const (
 
 // Summary is what the runs of one cell amount to.
 type Summary struct {
-	Scale    string  // experiment.Full or experiment.Quick; "" when nothing was run
-	N        int     // runs averaged
-	Wanted   int     // runs that the catalogue asks for at this scale
-	Diverged int     // runs that ended in NaN or an infinity, not in the average
-	Epochs   int     // of each run
-	Images   int     // that each run was trained on; 0 for all, and where there are none
-	Mean     float64 // NaN when N is 0
-	Std      float64 // sample standard deviation over the runs; NaN when N is below 2
+	Scale    string // experiment.Full or experiment.Quick; "" when nothing was run
+	N        int    // runs averaged
+	Wanted   int    // runs that the catalogue asks for at this scale
+	Diverged int    // runs that ended in NaN or an infinity, not in the average
+	// Unmeasured are the runs without the metric, which is one that a run may lack; they are not in the average.
+	Unmeasured int
+	Epochs     int     // of each run
+	Images     int     // that each run was trained on; 0 for all, and where there are none
+	Mean       float64 // NaN when N is 0
+	Std        float64 // sample standard deviation over the runs; NaN when N is below 2
 }
 
 // lookup finds result lines by experiment.
@@ -61,13 +63,14 @@ func (l lookup) average(wanted []experiment.Experiment, metric string, optional 
 			case line.Diverged:
 				s.Diverged++
 			case !has && optional:
+				s.Unmeasured++
 			case !has:
 				return Summary{}, fmt.Errorf("tables: the result %s of %v has no metric %q", line.ID, e, metric)
 			default:
 				values = append(values, value)
 			}
 		}
-		if s.N = len(values); s.N == 0 && s.Diverged == 0 {
+		if s.N = len(values); s.N == 0 && s.Diverged == 0 && s.Unmeasured == 0 {
 			continue
 		}
 		s.Mean, s.Std = math.NaN(), math.NaN()
@@ -120,8 +123,11 @@ func (s Summary) lines(decimals int) Cell {
 		}
 		c = append(c, Line{Text: number})
 	}
+	if s.N == 0 && s.Unmeasured > 0 {
+		c = text("not measured")
+	}
 	if s.Diverged > 0 {
-		c = append(c, Line{Text: fmt.Sprintf("%d of %d runs diverged", s.Diverged, s.N+s.Diverged)})
+		c = append(c, Line{Text: fmt.Sprintf("%d of %d runs diverged", s.Diverged, s.N+s.Unmeasured+s.Diverged)})
 	}
 	return c
 }

@@ -157,7 +157,7 @@ func TestRowsAndColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(table.Rows) != 10 || len(table.Columns) != 6 {
+	if len(table.Rows) != 10 || len(table.Columns) != 10 {
 		t.Errorf("%d rows, columns %v", len(table.Rows), table.Columns)
 	}
 	if got := cell(t, table, "Boston Housing", "MFVI"); got != "not run | paper –" {
@@ -171,6 +171,29 @@ func TestRowsAndColumns(t *testing.T) {
 	}
 	if got := cell(t, table, "Year Prediction MSD", "MC Dropout"); got != "not run | paper 3.568" {
 		t.Errorf("Year: %s", got)
+	}
+}
+
+// The methods that the paper's UCI tables leave out have no number of the paper beside them, and are not
+// wanted on the large sets.
+func TestMethodsThatThePaperLeavesOut(t *testing.T) {
+	list := append(lines(t, "uci-gp", only(experiment.SNGP, "yacht"), spread(1.9, 0.8, 0.1)), lines(t, "uci", only(experiment.Density, "yacht"), spread(2.5, 2.5, 0.1))...)
+	table, err := UCINLL(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ row, column, want string }{
+		{"Yacht Hydrodynamics", "SNGP (not in the paper)", "*1.900 ± 0.103 (n=20)*"},
+		{"Yacht Hydrodynamics", "DUE (not in the paper)", "not run"},
+		{"Kin8nm", "Deep Ensemble (not in the paper)", "–"},
+	} {
+		if got := cell(t, table, c.row, c.column); got != c.want {
+			t.Errorf("%s, %s: %q, want %q", c.row, c.column, got, c.want)
+		}
+	}
+	panels, err := UCIPanels(list, MetricNLL)
+	if err != nil || len(panels[0].Entries) != len(uciColumns) {
+		t.Errorf("a picture has %d methods (error %v), want the paper's and MFVI", len(panels[0].Entries), err)
 	}
 }
 

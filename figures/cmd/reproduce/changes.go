@@ -106,6 +106,7 @@ type places struct {
 	work        string // of checkpoints
 	predictions string
 	keep        bool // checkpoints of finished experiments
+	withoutSVHN bool // go on where it is missing
 }
 
 func (p *places) flags(flags *flag.FlagSet) {
@@ -113,7 +114,11 @@ func (p *places) flags(flags *flag.FlagSet) {
 	flags.StringVar(&p.work, "work", "", "`folder` for the checkpoints of image runs (default out/work of the checkout; with --store the folder work there)")
 	flags.StringVar(&p.predictions, "predictions", "", "`folder` for the predictions of image runs (default the folder predictions in the store)")
 	flags.BoolVar(&p.keep, "keep", false, "keep the checkpoints of image runs that are finished")
+	flags.BoolVar(&p.withoutSVHN, withoutSVHNFlag, false, "run the experiments of the table ood-svhn even if SVHN's test part is not there: its columns then stay empty")
 }
+
+// withoutSVHNFlag is the name of a flag that is passed on to the processes that a command starts.
+const withoutSVHNFlag = "without-svhn"
 
 // fill sets the defaults.
 func (p *places) fill() error {

@@ -68,7 +68,7 @@ func (c command) onDevices(ctx context.Context, r request, batches [][]experimen
 // child runs one task on a device and waits for its end. A stop is passed on, so that it saves.
 func (r request) child(ctx context.Context, program, folder string, index int, device string, out io.Writer) error {
 	args := []string{"task", folder, strconv.Itoa(index), "--store", r.places.store, "--work", r.places.work, "--predictions", r.places.predictions,
-		"--keep=" + strconv.FormatBool(r.places.keep)}
+		"--keep=" + strconv.FormatBool(r.places.keep), "--" + withoutSVHNFlag + "=" + strconv.FormatBool(r.places.withoutSVHN)}
 	child := exec.CommandContext(ctx, program, args...)
 	child.Env = append(os.Environ(), deviceVariable+"="+device)
 	child.Stdout, child.Stderr = out, out

@@ -45,7 +45,7 @@ func TestChangesMakeSmallRuns(t *testing.T) {
 
 // A set without full experiments runs at its own scale.
 func TestScaleOfASet(t *testing.T) {
-	for set, want := range map[string]string{"cifar-small": "42 experiments", "grid": "12 experiments", "ood-svhn": "36 experiments", "cifar10-wrn": "18 experiments"} {
+	for set, want := range map[string]string{"cifar-small": "42 experiments", "grid": "12 experiments", "ood-svhn": "36 experiments", "cifar10-wrn": "24 experiments"} {
 		if status, _, stderr := reproduce(t, "run", set, "--dry-run", "--store", t.TempDir()); status != 0 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: %d\n%s", set, status, stderr)
 		}
@@ -103,7 +103,7 @@ func TestJobArrayAndMerge(t *testing.T) {
 	store, job := filepath.Join(dir, "runs"), filepath.Join(dir, "job")
 	t.Setenv("DENSITYUNCERTAINTY_DATA", "/data")
 	args := []string{"run", "cifar-small", "--methods", "density", "--datasets", "cifar10", "--store", store, "--engine", "slurm", "--slurm-dir", job,
-		"--partition", "short", "--gres", "", "--time", "1:00", "--sbatch", "--account=a", "--program", os.Args[0]}
+		"--partition", "short", "--gres", "", "--time", "1:00", "--sbatch", "--account=a", "--program", os.Args[0], "--without-svhn"}
 	if status, _, stderr := reproduce(t, args...); status != 0 || !strings.Contains(stderr, "with 3 tasks") || !strings.Contains(stderr, "sbatch "+job+"/job.sh") {
 		t.Fatalf("%d\n%s", status, stderr)
 	}
@@ -111,7 +111,7 @@ func TestJobArrayAndMerge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"--array=0-2\n", "--partition=short\n", "--account=a\n", "export DENSITYUNCERTAINTY_DATA='/data'", "--time=1:00\n"} {
+	for _, want := range []string{"--array=0-2\n", "--partition=short\n", "--account=a\n", "export DENSITYUNCERTAINTY_DATA='/data'", "--time=1:00\n", "\"$SLURM_ARRAY_TASK_ID\" '--without-svhn' &\n"} {
 		if !bytes.Contains(script, []byte(want)) {
 			t.Errorf("the script lacks %q:\n%s", want, script)
 		}
@@ -270,7 +270,7 @@ func TestCheckpointsOfFinishedRuns(t *testing.T) {
 func TestDevices(t *testing.T) {
 	dir := t.TempDir()
 	store, log := filepath.Join(dir, "runs"), filepath.Join(dir, "log")
-	args := []string{"run", "cifar-small", "--methods", "density,mfvi", "--store", store, "--devices", "3,5,5"}
+	args := []string{"run", "cifar-small", "--methods", "density,mfvi", "--store", store, "--devices", "3,5,5", "--without-svhn"}
 	p := start(t, []string{childDelay + "=100ms", childLog + "=" + log}, args...)
 	waitForLines(t, store, 3)
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
@@ -291,7 +291,7 @@ func TestDevices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(content), "device=3\n") || !strings.Contains(string(content), "device=5\n") {
+	if !strings.Contains(string(content), " without-svhn true device=3\n") || !strings.Contains(string(content), "device=5\n") {
 		t.Errorf("devices of the first processes:\n%s", content)
 	}
 	if left, err := filepath.Glob(filepath.Join(store, "work", "*")); err != nil || len(left) != 0 {

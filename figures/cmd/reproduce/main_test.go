@@ -29,14 +29,14 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childMark) != "1" {
 		os.Exit(m.Run())
 	}
-	newRunner = func(settings) (run.Runner, error) { return fake{}, nil }
+	newRunner = func(s settings) (run.Runner, error) { return fake{s}, nil }
 	main()
 }
 
 // fake makes up results: they depend on the experiment alone.
-type fake struct{}
+type fake struct{ settings }
 
-func (fake) Run(ctx context.Context, batch []experiment.Experiment, progress func(float64, string)) ([]results.Result, error) {
+func (r fake) Run(ctx context.Context, batch []experiment.Experiment, progress func(float64, string)) ([]results.Result, error) {
 	delay := time.Duration(0)
 	if text := os.Getenv(childDelay); text != "" {
 		var err error
@@ -52,7 +52,7 @@ func (fake) Run(ctx context.Context, batch []experiment.Experiment, progress fun
 			if err != nil {
 				return found, err
 			}
-			_, err = fmt.Fprintln(f, e.ID(), "device="+os.Getenv(deviceVariable))
+			_, err = fmt.Fprintln(f, e.ID(), withoutSVHNFlag, r.withoutSVHN, "device="+os.Getenv(deviceVariable))
 			if err := errors.Join(err, f.Close()); err != nil {
 				return found, err
 			}
@@ -70,6 +70,9 @@ func (fake) Run(ctx context.Context, batch []experiment.Experiment, progress fun
 		if e.Study == experiment.Toy {
 			r.Series = map[string][]float64{"train_x": {-3, 3}, "train_y": {-27, 27}, "x": {-4, 0, 4}, "mean": {-64, 0, 64}, "std": {1, 2, 1},
 				"q0.5": {-67, -6, 61}, "q2.5": {-66, -4, 62}, "q97.5": {-62, 4, 66}, "q99.5": {-61, 6, 67}}
+		}
+		if e.Dataset == experiment.TwoMoons {
+			r.Series = map[string][]float64{"train_x": {-1, 1}, "train_y": {0, 1}, "label": {0, 1}, "x": {-1, 1}, "y": {0, 1}, "entropy": {0, 0.3, 0.6, 0.1}}
 		}
 		found = append(found, r)
 	}
@@ -281,7 +284,7 @@ func TestTwoProgramsOneStore(t *testing.T) {
 func TestTableAndFigure(t *testing.T) {
 	dir := t.TempDir()
 	store := filepath.Join(dir, "runs")
-	for _, set := range []string{"figure1", "uci"} {
+	for _, set := range []string{"figure1", "distance", "uci"} {
 		if status, _, stderr := reproduce(t, "run", set, "--scale", "quick", "--store", store); status != 0 {
 			t.Fatalf("run %s: %d\n%s", set, status, stderr)
 		}
@@ -310,7 +313,7 @@ func TestTableAndFigure(t *testing.T) {
 		}
 	}
 	out := filepath.Join(dir, "figures")
-	if status, stdout, stderr := reproduce(t, "figure", "all", "--format", "png", "--out", out, "--store", store); status != 0 || strings.Count(stdout, "\n") != 5 {
+	if status, stdout, stderr := reproduce(t, "figure", "all", "--format", "png", "--out", out, "--store", store); status != 0 || strings.Count(stdout, "\n") != 7 {
 		t.Errorf("all figures: %d\n%s\n%s", status, stdout, stderr)
 	}
 	if status, _, stderr := reproduce(t, "figure", "figure1", "--seed", "9", "--store", store); status != 1 || !strings.Contains(stderr, "run: reproduce run figure1") {

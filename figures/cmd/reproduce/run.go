@@ -149,7 +149,7 @@ func (c command) train(ctx context.Context, at places, batches [][]experiment.Ex
 		return err
 	}
 	report := run.NewReporter(c.stderr, isTerminal(c.stderr), time.Now, batches)
-	runner, err := c.newRunner(settings{work: at.work, predictions: at.predictions, note: report.Note})
+	runner, err := c.newRunner(settings{work: at.work, predictions: at.predictions, withoutSVHN: at.withoutSVHN, note: report.Note})
 	if err != nil {
 		return err
 	}

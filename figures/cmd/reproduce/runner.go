@@ -9,6 +9,7 @@ import (
 type settings struct {
 	work        string // folder for checkpoints
 	predictions string // folder for predictions
+	withoutSVHN bool   // go on where SVHN is missing
 	note        func(string)
 }
 
@@ -20,6 +21,6 @@ var newRunner = func(s settings) (run.Runner, error) {
 		return nil, err
 	}
 	s.note(r.Choice)
-	r.Work, r.Predictions, r.Notes = s.work, s.predictions, s.note
+	r.Work, r.Predictions, r.WithoutSVHN, r.Notes = s.work, s.predictions, s.withoutSVHN, s.note
 	return r, nil
 }

@@ -84,6 +84,9 @@ func (c command) writeJob(ctx context.Context, r request, batches [][]experiment
 			job.Environment = append(job.Environment, name+"="+value)
 		}
 	}
+	if r.places.withoutSVHN {
+		job.Flags = append(job.Flags, "--"+withoutSVHNFlag)
+	}
 	if err := job.Write(batches); err != nil {
 		return err
 	}
@@ -131,6 +134,6 @@ func (c command) task(ctx context.Context, args []string) error {
 		return err
 	}
 	store, work, kept := run.TaskPlaces(positional[0], index)
-	at := places{store: cmp.Or(given.store, store), work: cmp.Or(given.work, work), predictions: cmp.Or(given.predictions, kept), keep: given.keep}
+	at := places{store: cmp.Or(given.store, store), work: cmp.Or(given.work, work), predictions: cmp.Or(given.predictions, kept), keep: given.keep, withoutSVHN: given.withoutSVHN}
 	return c.carryOut(ctx, request{wanted: batch, places: at})
 }

@@ -1,0 +1,99 @@
+package runner
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"densityuncertainty/dul/predict"
+)
+
+// A prediction is the predictive distribution at N inputs, a mixture of M
+// Gaussians with equal weights: of the function, N(mean_m, std_m^2), and with
+// noise_m^2 added of the target.
+type prediction struct {
+	mean, std [][]float64 // [M][N]; std is nil where each component is a single function
+	noise     []float64   // [M]
+}
+
+// ofDraws are the draws of all models whose mixture is the prediction.
+func ofDraws(models ...predict.Draws) prediction {
+	var p prediction
+	for _, d := range models {
+		p.mean = append(p.mean, d.Mean...)
+		p.noise = append(p.noise, slices.Repeat([]float64{d.NoiseStd}, len(d.Mean))...)
+	}
+	return p
+}
+
+// ofMarginals is the prediction of a Gaussian process.
+func ofMarginals(m predict.Marginals) prediction {
+	return prediction{mean: [][]float64{m.Mean}, std: [][]float64{m.Std}, noise: []float64{m.NoiseStd}}
+}
+
+// moments are the mean and the standard deviation of the function, [N].
+func (p prediction) moments() (mean, std []float64) {
+	mean, std = predict.Draws{Mean: p.mean}.Moments()
+	for _, within := range p.std {
+		for i, s := range within {
+			std[i] = math.Sqrt(std[i]*std[i] + s*s/float64(len(p.std)))
+		}
+	}
+	return mean, std
+}
+
+// variances are those of the target in each component, [M][N].
+func (p prediction) variances() [][]float64 {
+	all := make([][]float64, len(p.mean))
+	for m, mean := range p.mean {
+		all[m] = slices.Repeat([]float64{p.noise[m] * p.noise[m]}, len(mean))
+		if p.std != nil {
+			floats.Add(all[m], product(p.std[m], p.std[m]))
+		}
+	}
+	return all
+}
+
+func product(a, b []float64) []float64 { return floats.MulTo(make([]float64, len(a)), a, b) }
+
+// noiseStd is the root of the components' mean noise variance.
+func (p prediction) noiseStd() float64 {
+	return floats.Norm(p.noise, 2) / math.Sqrt(float64(len(p.noise)))
+}
+
+// quantiles are those of the function at each input, by name: of the Gaussian where
+// there is only one, otherwise of the M functions.
+func (p prediction) quantiles(wanted map[string]float64) map[string][]float64 {
+	curves := make(map[string][]float64, len(wanted))
+	column := make([]float64, len(p.mean))
+	for i := range p.mean[0] {
+		for m := range p.mean {
+			column[m] = p.mean[m][i]
+		}
+		slices.Sort(column)
+		for name, q := range wanted {
+			var value float64
+			if p.std != nil {
+				value = distuv.Normal{Mu: p.mean[0][i], Sigma: p.std[0][i]}.Quantile(q)
+			} else {
+				value = stat.Quantile(q, stat.LinInterp, column, nil)
+			}
+			curves[name] = append(curves[name], value)
+		}
+	}
+	return curves
+}
+
+// finite says whether no number of the prediction is a NaN or an infinity.
+func (p prediction) finite() bool {
+	infinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+	for _, values := range slices.Concat(p.mean, p.std, [][]float64{p.noise}) {
+		if slices.ContainsFunc(values, infinite) {
+			return false
+		}
+	}
+	return true
+}
