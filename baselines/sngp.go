@@ -34,9 +34,9 @@ import (
 // training, during which weights and augmentation change.
 //
 // SNGP is a family whose Dense is the head: for nets.ResNet, of whose layers the
-// last alone is dense, and for nets.ResidualMLP as its Head. The zero value has
-// the settings of the DUE authors' code, with which the paper ran it; Examples
-// must be set.
+// last alone is dense, and for nets.ResidualMLP as its Head. The zero value, with
+// Orthogonal, has the settings of the DUE authors' code, with which the paper ran
+// it; Examples must be set.
 type SNGP struct {
 	Hidden SpectralNormed
 	// Examples is the number of training examples N, in every replica the same: the

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,7 +19,7 @@ Usage: reproduce figure NAME|all [flags]
 func (c command) figure(_ context.Context, args []string) error {
 	flags := newFlags("figure")
 	stores := storeFlag(flags)
-	format := flags.String("format", render.SVG, "`format`: "+strings.Join(render.Formats(), ", "))
+	format := flags.String("format", "", "`format`: "+strings.Join(render.Formats(), ", ")+" (default that of the file of --out, else svg)")
 	out := flags.String("out", "", "`file` to write (default NAME.FORMAT here); for \"all\" a folder (default here)")
 	seed := flags.Uint64("seed", 0, "`seed` of the run that figures of the toy study show")
 	positional, err := c.parse(flags, figureDoc, args)
@@ -32,6 +33,12 @@ func (c command) figure(_ context.Context, args []string) error {
 	wanted, err := selectNames("figure", names, positional)
 	if err != nil {
 		return err
+	}
+	switch extension := strings.TrimPrefix(filepath.Ext(*out), "."); {
+	case *format == "" && slices.Contains(render.Formats(), extension):
+		*format = extension
+	case *format == "":
+		*format = render.SVG
 	}
 	if !slices.Contains(render.Formats(), *format) {
 		return usagef("--format: unknown %q, want %s", *format, strings.Join(render.Formats(), ", "))

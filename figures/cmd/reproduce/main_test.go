@@ -316,6 +316,12 @@ func TestTableAndFigure(t *testing.T) {
 	if status, stdout, stderr := reproduce(t, "figure", "all", "--format", "png", "--out", out, "--store", store); status != 0 || strings.Count(stdout, "\n") != 7 {
 		t.Errorf("all figures: %d\n%s\n%s", status, stdout, stderr)
 	}
+	named := filepath.Join(t.TempDir(), "picture.png")
+	if status, _, stderr := reproduce(t, "figure", "figure1", "--out", named, "--store", store); status != 0 {
+		t.Errorf("figure --out picture.png: status %d, %s", status, stderr)
+	} else if picture, err := os.ReadFile(named); err != nil || !strings.HasPrefix(string(picture), "\x89PNG") {
+		t.Errorf("figure --out picture.png wrote no PNG (error %v)", err)
+	}
 	if status, _, stderr := reproduce(t, "figure", "figure1", "--seed", "9", "--store", store); status != 1 || !strings.Contains(stderr, "run: reproduce run figure1") {
 		t.Errorf("a seed without runs: %d\n%s", status, stderr)
 	}
