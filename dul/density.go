@@ -81,32 +81,19 @@ type Density struct {
 func (l Density) Dense(s *model.Scope, h *graph.Node, units int) *graph.Node {
 	l = l.withDefaults()
 	terms := l.Energy.Dense(s.In("energy"), l.generativeInput(h))
-	energyOfInput := terms.Energy
-	if l.Clip {
-		if _, isLDL := l.Energy.(energy.LDL); isLDL {
-			energyOfInput = graph.ClipScalar(energyOfInput, 0, float64(h.Shape().Dim(-1)))
-		}
-	}
-	if !l.Attached {
-		energyOfInput = graph.StopGradient(energyOfInput)
-	}
+	features := h.Shape().Dim(-1)
+	energyOfInput := l.energyOfNoise(terms.Energy, features)
 	tally := stochastic.TallyOf(h.Graph())
 	tally.AddEnergy(terms.Energy)
 	tally.AddLogLikelihood(terms.LogLikelihood)
 
 	mean := params.Dense(s, h, units)
-	gamma := l.noiseLogVariance(s, h, "gamma_log_variance", units)
-	beta := l.noiseLogVariance(s, h, "beta_log_variance", units)
+	gamma := l.noiseLogVariance(s, h, "gamma_log_variance", 1, units)
+	beta := l.noiseLogVariance(s, h, "beta_log_variance", 1, units)
 	tally.AddKL(stochastic.GaussianKL(nil, gamma, 0, l.PriorStd))
 	tally.AddKL(stochastic.GaussianKL(nil, beta, 0, l.PriorStd))
 
-	bias := 1.0
-	if !l.PlainBias {
-		bias = float64(h.Shape().Dim(-1)) / 2
-	}
-	// 1e-16 gives the square root of a variance that underflows a derivative.
-	offset := graph.AddScalar(graph.MulScalar(graph.Exp(beta), bias), 1e-16)
-	variance := ops.Affine(energyOfInput, graph.Exp(gamma), offset)
+	variance := ops.Affine(energyOfInput, graph.Exp(gamma), l.constantVariance(beta, features))
 	noise := stochastic.Draw(s, h, l.Noise, h.Shape().Dim(-2), units)
 	return graph.Add(mean, ops.SqrtScaled(variance, noise))
 }
@@ -119,8 +106,34 @@ func (l Density) generativeInput(h *graph.Node) *graph.Node {
 	return graph.StopGradient(h)
 }
 
-func (l Density) noiseLogVariance(s *model.Scope, h *graph.Node, name string, units int) *graph.Node {
-	return params.New(s, h, name, params.Variational, params.Constant(2*math.Log(l.InitStd)), 1, units)
+// energyOfNoise is the energy that scales the noise of a layer whose input has
+// the given number of features, or channels.
+func (l Density) energyOfNoise(e *graph.Node, features int) *graph.Node {
+	if l.Clip {
+		if _, isLDL := l.Energy.(energy.LDL); isLDL {
+			e = graph.ClipScalar(e, 0, float64(features))
+		}
+	}
+	if !l.Attached {
+		e = graph.StopGradient(e)
+	}
+	return e
+}
+
+// noiseLogVariance is log gamma or log beta, one entry for each output.
+func (l Density) noiseLogVariance(s *model.Scope, like *graph.Node, name string, rows, columns int) *graph.Node {
+	return params.New(s, like, name, params.Variational, params.Constant(2*math.Log(l.InitStd)), rows, columns)
+}
+
+// constantVariance is the part of the variance that does not depend on the
+// energy, beta D/2 or beta (see PlainBias), of an energy of D dimensions. 1e-16
+// gives the square root of a variance that underflows a derivative.
+func (l Density) constantVariance(logBeta *graph.Node, dimensions int) *graph.Node {
+	scale := float64(dimensions) / 2
+	if l.PlainBias {
+		scale = 1
+	}
+	return graph.AddScalar(graph.MulScalar(graph.Exp(logBeta), scale), 1e-16)
 }
 
 func (l Density) withDefaults() Density {
