@@ -4,12 +4,10 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 )
-
-// goBackendName is how the pure Go backend calls itself.
-const goBackendName = "go"
 
 // newStore returns the store of an untrained model: the seeds, one for each
 // replica, fix the initial parameters, the first of them the noise that is drawn
@@ -27,7 +25,7 @@ func newStore(seeds []uint64) (*model.Store, error) {
 // backend, nil, which means the graph, on all others.
 func newHost(backend compute.Backend, seeds []uint64, replicated bool) *stochastic.Host {
 	switch {
-	case backend.String() != goBackendName:
+	case !ops.IsGo(backend):
 		return nil
 	case replicated:
 		return stochastic.NewReplicatedHost(seeds)

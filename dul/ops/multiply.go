@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -78,7 +79,10 @@ func init() {
 // OnGo says whether x is computed by the pure Go backend. Compilers fuse what is
 // written plainly; the Go backend executes operation by operation, and has some
 // that are several times faster than others with the same result.
-func OnGo(x *Node) bool { return x.Graph().Backend().String() == "go" }
+func OnGo(x *Node) bool { return IsGo(x.Graph().Backend()) }
+
+// IsGo says whether a backend is the pure Go backend.
+func IsGo(backend compute.Backend) bool { return backend.String() == "go" }
 
 // What the kernels of the Go backend do, and from where on a trick pays.
 const (
