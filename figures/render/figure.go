@@ -122,8 +122,5 @@ func (f Figure) WriteFile(path string) error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(path, content)
+	return atomicfile.WriteBytes(path, content)
 }
-
-// WriteFile writes content so that path holds the old content or the new one and never a part.
-func WriteFile(path string, content []byte) error { return atomicfile.WriteBytes(path, content) }

@@ -20,6 +20,7 @@ import (
 	"gonum.org/v1/plot/cmpimg"
 	"gonum.org/v1/plot/vg"
 
+	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
@@ -111,7 +112,7 @@ func checkGolden(t *testing.T, f Figure) {
 	}
 	path := filepath.Join("testdata", f.Name+".png")
 	if *update {
-		if err := WriteFile(path, got); err != nil {
+		if err := atomicfile.WriteBytes(path, got); err != nil {
 			t.Fatal(err)
 		}
 		return

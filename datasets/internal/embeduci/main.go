@@ -19,7 +19,6 @@ import (
 	"crypto/md5"
 	"encoding/csv"
 	"encoding/hex"
-	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -30,6 +29,7 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/datasets/internal/published"
+	"densityuncertainty/environment/atomicfile"
 )
 
 func main() {
@@ -123,7 +123,7 @@ func coolingLoads(path string, heating *datasets.Regression) ([]byte, error) {
 
 // writeCompressed writes text gzip-compressed, without a time stamp or name, so
 // that the same text gives the same file, by way of a temporary file.
-func writeCompressed(path string, text []byte) (err error) {
+func writeCompressed(path string, text []byte) error {
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err != nil {
@@ -135,17 +135,5 @@ func writeCompressed(path string, text []byte) (err error) {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".embeduci-*")
-	if err != nil {
-		return err
-	}
-	_, writeErr := f.Write(packed.Bytes())
-	err = errors.Join(writeErr, f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return atomicfile.WriteBytes(path, packed.Bytes())
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/render"
 )
 
@@ -67,7 +68,7 @@ func (c command) figure(_ context.Context, args []string) error {
 		if path == "" {
 			path = file
 		}
-		if err := render.WriteFile(path, picture); err != nil {
+		if err := atomicfile.WriteBytes(path, picture); err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintf(c.stdout, "%s: %s\n", path, figure.Caption); err != nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"densityuncertainty/figures/render"
+	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/runner"
 	"densityuncertainty/figures/tables"
@@ -46,7 +46,7 @@ func (c command) fill(_ context.Context, args []string) error {
 	if after == string(before) {
 		return nil
 	}
-	return render.WriteFile(positional[0], []byte(after))
+	return atomicfile.WriteBytes(positional[0], []byte(after))
 }
 
 // generatedPart is one generated part with its marks.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"densityuncertainty/figures/render"
+	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
@@ -63,7 +63,7 @@ func (c command) table(_ context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		if err := render.WriteFile(path, []byte(text)); err != nil {
+		if err := atomicfile.WriteBytes(path, []byte(text)); err != nil {
 			return err
 		}
 		c.print(c.stderr, "wrote "+path+"\n", exitOK)
