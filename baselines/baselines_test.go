@@ -15,16 +15,14 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/environment/backendtest"
 )
 
 // The values and gradients of all families are tested against recorded cases,
 // finite differences and closed-form moments in dul/internal/fixtures; here are
 // the properties that a user of the package sees.
 func TestFamilies(t *testing.T) {
-	backend, err := compute.NewWithConfig("go:ops_sequential")
-	if err != nil {
-		t.Fatal(err)
-	}
+	backend := backendtest.Open(t)
 	for _, c := range []struct {
 		name          string
 		layers        nets.Layers

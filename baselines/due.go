@@ -42,8 +42,10 @@ type DUE struct {
 	Start []Inducing
 	// Kernel is RBF by default.
 	Kernel Kernel
-	// Samples is the number of draws of f for Softmax; 0 means 32. A trainer takes
-	// several by train.ExpectedCrossEntropy.
+	// Samples is the number of draws of f for Softmax; 0 means 32, as the authors'
+	// code scores images out of distribution. (In training that code has 10, what
+	// GPyTorch draws if not told otherwise.) A trainer takes several by
+	// train.ExpectedCrossEntropy.
 	Samples int
 	// Jitter times the output scale is added to the diagonal of K(Z, Z); 0 means
 	// 1e-4, or in double precision 1e-6.
@@ -296,9 +298,9 @@ func (k Kernel) at(r float64) float64 {
 	return math.Exp(-r * r / 2)
 }
 
-// Check returns an error if K(Z, Z) had no Cholesky factor at some step of the
-// training of the head at the given scope, such as "/model/network/output": with
-// the eigenvalues and condition number that its worst-conditioned process has
+// Check returns FailedReplicas if K(Z, Z) had no Cholesky factor at some step of
+// the training of the head at the given scope, such as "/model/network/output":
+// with the eigenvalues and condition number that its worst-conditioned process has
 // now, and wrapping linalg.ErrNotPositiveDefinite.
 func (l DUE) Check(store *model.Store, head string) error {
 	read := func(name string) ([]float64, []int, error) {
@@ -314,6 +316,7 @@ func (l DUE) Check(store *model.Store, head string) error {
 	}
 	count, width := dims[len(dims)-2], dims[len(dims)-1]
 	units := len(lengthScales) / len(pivots)
+	failed := make(FailedReplicas)
 	for r, pivot := range pivots {
 		if pivot > 0 {
 			continue
@@ -328,9 +331,9 @@ func (l DUE) Check(store *model.Store, head string) error {
 		}
 		value := store.GetVariable(model.JoinPath(head, leastPivot))
 		k := l.kernelMatrix(own, width, math.Exp(lengthScales[longest]), math.Exp(outputScales[longest]), l.jitter(value.DType()))
-		return fmt.Errorf("DUE.Check: the kernel matrix of the %d inducing points of replica %d had the pivot %.3g: %w", count, r, pivot, linalg.Diagnose(k, count))
+		failed[r] = fmt.Errorf("DUE.Check: the kernel matrix of the %d inducing points had the pivot %.3g: %w", count, pivot, linalg.Diagnose(k, count))
 	}
-	return nil
+	return failed.asError()
 }
 
 // kernelMatrix is K(Z, Z) with jitter, [M*M].

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/backendtest"
 )
 
 // kernels are the covariance functions as they are usually written.
@@ -193,7 +195,7 @@ func TestDUEAtItsOptimumIsExact(t *testing.T) {
 				t.Errorf("kernel %d, input %d: N(%.10g, %.10g), want N(%.10g, %.10g)", kernel, i, mean[i], variance[i], wantMean[i], wantVariance[i])
 			}
 		}
-		bound, err := model.CallOnce(goBackend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		bound, err := model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 			return p.bound(s, head, x)
 		}, tensors.FromFlatDataAndDimensions(p.x, smallN, smallD))
 		if err != nil {
@@ -209,7 +211,7 @@ func TestDUEAtItsOptimumIsExact(t *testing.T) {
 func TestDUEConvergesToExactRegression(t *testing.T) {
 	p := newSmallProblem(baselines.Matern52)
 	head, store := p.head(), newStore()
-	exec, err := model.NewExec(goBackend(t), store, func(s *model.Scope, x, rate, step *graph.Node) *graph.Node {
+	exec, err := model.NewExec(backendtest.Open(t), store, func(s *model.Scope, x, rate, step *graph.Node) *graph.Node {
 		bound := p.bound(s.In("model"), head, x)
 		for _, name := range []string{"variational_mean", "variational_factor"} {
 			v := store.GetVariable("/model/head/" + name)
@@ -232,7 +234,7 @@ func TestDUEConvergesToExactRegression(t *testing.T) {
 		}
 		bound = out.Value().(float64)
 	}
-	out, err := model.CallOnceN(goBackend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+	out, err := model.CallOnceN(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 		mean, variance := head.Moments(s.In("model").In("head"), x, 1)
 		return []*graph.Node{mean, variance}
 	}, tensors.FromFlatDataAndDimensions(p.test, smallTests, smallD))
@@ -260,7 +262,7 @@ func TestDUEKL(t *testing.T) {
 	head := baselines.DUE{Start: []baselines.Inducing{{Points: x, LengthScale: 1}}, Samples: 2}
 	store := newStore()
 	kl := func() float64 {
-		out, err := model.CallOnce(goBackend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		out, err := model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 			head.Dense(s.In("head"), x, classes)
 			return stochastic.TallyOf(x.Graph()).KL
 		}, tensors.FromFlatDataAndDimensions(x, count, 2))
@@ -312,7 +314,7 @@ func TestDUESamples(t *testing.T) {
 	setHead(t, store, "variational_mean", points(rng, classes*4, 1))
 	setHead(t, store, "variational_factor", points(rng, classes*4, 4))
 	mean, variance := headMoments(t, store, head, input, classes)
-	out, err := model.CallOnceN(goBackend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+	out, err := model.CallOnceN(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 		stochastic.SetNoise(x.Graph(), stochastic.NewHost(1).NewSheet())
 		predicted := head.Dense(s.In("head"), x, classes)
 		s.Store().SetTraining(x.Graph(), true)
@@ -364,11 +366,12 @@ func checkMoments(t *testing.T, what string, values []float64, mean, variance fl
 	}
 }
 
-// Equal inducing points without jitter have no factor, and Check says so.
+// Equal inducing points without jitter have no factor, and Check says so. Their
+// pivot is 0 up to rounding; slightly less on the diagonal makes it negative.
 func TestDUECheck(t *testing.T) {
 	head := baselines.DUE{
 		Start:  []baselines.Inducing{{Points: []float64{1, 2, 1, 2, 0, 1}, LengthScale: 1}},
-		Jitter: 1e-300, Likelihood: baselines.Gaussian,
+		Jitter: -1e-9, Likelihood: baselines.Gaussian,
 	}
 	store := newStore()
 	if err := head.Check(store, "/head"); err == nil || errors.Is(err, linalg.ErrNotPositiveDefinite) {
@@ -379,6 +382,21 @@ func TestDUECheck(t *testing.T) {
 	err := head.Check(store, "/head")
 	if !errors.Is(err, linalg.ErrNotPositiveDefinite) || !strings.Contains(err.Error(), "condition number") {
 		t.Errorf("equal inducing points: %v", err)
+	}
+	// Of replicas, those that have a factor are fine.
+	fine := baselines.Inducing{Points: []float64{1, 2, 3, 4, 0, 1}, LengthScale: 1}
+	replicas := baselines.DUE{Start: []baselines.Inducing{fine, head.Start[0], fine, head.Start[0]}, Jitter: head.Jitter, Likelihood: head.Likelihood}
+	store = model.NewStore()
+	params.SetSeeds(store, 1, 2, 3, 4)
+	if _, err := model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		s.Store().SetTraining(x.Graph(), true)
+		return replicas.Dense(s.In("head"), x, 1)
+	}, tensors.FromFlatDataAndDimensions(slices.Repeat(x, 4), 4, 2, 2)); err != nil {
+		t.Fatal(err)
+	}
+	var failed baselines.FailedReplicas
+	if err := replicas.Check(store, "/head"); !errors.As(err, &failed) || len(failed) != 2 || failed[1] == nil || failed[3] == nil {
+		t.Errorf("two of four replicas: %v", err)
 	}
 	head.Jitter = 1e-4
 	store = newStore()
@@ -394,7 +412,7 @@ func TestDUERejectsBadStarts(t *testing.T) {
 		"3 coordinates":    {{Points: []float64{1, 2, 3}, LengthScale: 1}},
 		"the length scale": {{Points: []float64{1, 2}}},
 	} {
-		_, err := model.CallOnce(goBackend(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+		_, err := model.CallOnce(backendtest.Open(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 			return baselines.DUE{Start: start}.Dense(s, x, 3)
 		}, [][]float64{{1, 2}})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -485,7 +503,7 @@ func stepBytes(t *testing.T, z baselines.DUESize) int {
 	}
 	head := baselines.DUE{Start: []baselines.Inducing{{Points: x, LengthScale: 1}}, Samples: z.Samples}
 	built, bytes := errors.New("built"), 0
-	exec, err := model.NewExec(goBackend(t), newStore(), func(s *model.Scope, x, labels *graph.Node) *graph.Node {
+	exec, err := model.NewExec(backendtest.Open(t), newStore(), func(s *model.Scope, x, labels *graph.Node) *graph.Node {
 		g := x.Graph()
 		s.Store().SetTraining(g, true)
 		nll, _ := train.ExpectedCrossEntropy(head.Dense(s.In("head"), x, z.Classes), labels)

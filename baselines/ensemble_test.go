@@ -12,6 +12,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/backendtest"
 )
 
 // The members agree on the first example and not on the second.
@@ -68,7 +69,7 @@ func TestMixGaussians(t *testing.T) {
 // the data, and its likelihood is no worse than their mean (Jensen's inequality).
 func TestRegressionEnsemble(t *testing.T) {
 	const members = 4
-	ctx, backend := context.Background(), goBackend(t)
+	ctx, backend := context.Background(), backendtest.Open(t)
 	rng := rand.New(rand.NewPCG(4, 5))
 	sine := func(n int) train.Set {
 		set := train.Set{D: 1}

@@ -2,8 +2,11 @@ package baselines
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -22,6 +25,37 @@ const (
 	// Gaussian is p(y | f) = N(f, sigma^2), whose sigma is not the layer's own.
 	Gaussian
 )
+
+// FailedReplicas is the error of models whose Gaussian processes had a matrix
+// without a Cholesky factor, by the number of the replica. The other replicas are
+// as good as without them.
+type FailedReplicas map[int]error
+
+// Error names the replicas in order.
+func (f FailedReplicas) Error() string {
+	var parts []string
+	for _, r := range slices.Sorted(maps.Keys(f)) {
+		parts = append(parts, fmt.Sprintf("replica %d: %v", r, f[r]))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Unwrap returns the errors of the replicas, in their order.
+func (f FailedReplicas) Unwrap() []error {
+	var all []error
+	for _, r := range slices.Sorted(maps.Keys(f)) {
+		all = append(all, f[r])
+	}
+	return all
+}
+
+// asError is nil where no replica failed.
+func (f FailedReplicas) asError() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return f
+}
 
 // Headless is the family of SpectralNormed without a last layer: its Dense returns
 // its input. A network of it, with the parameters of one of SNGP or DUE, gives

@@ -13,6 +13,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/backendtest"
 )
 
 const imageClasses = 3
@@ -50,7 +51,7 @@ func smallResNet(layers nets.ConvLayers) nets.ResNet {
 // trained is a classifier of the family after a few epochs.
 func trained(t *testing.T, layers nets.ConvLayers, data train.Images) *nets.Classifier {
 	t.Helper()
-	c, err := nets.NewClassifier(goBackend(t), smallResNet(layers), imageClasses, 5, dtypes.Float32)
+	c, err := nets.NewClassifier(backendtest.Open(t), smallResNet(layers), imageClasses, 5, dtypes.Float32)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,21 +90,23 @@ func judge(t *testing.T, c *nets.Classifier, data train.Images) (accuracy, entro
 // Both methods learn to tell colours apart as families of layers of a ResNet.
 func TestSNGPClassifiesImages(t *testing.T) {
 	data, test := colours(200, 1), colours(60, 2)
-	head := baselines.SNGP{Examples: 200, RandomFeatures: 64, Inputs: 6, Hidden: baselines.SpectralNormed{Bound: 3}}
-	c := trained(t, head, data)
-	if err := head.Posterior(c.Store, "/model/network/output"); err != nil {
-		t.Fatal(err)
-	}
-	accuracy, entropy := judge(t, c, test)
-	if accuracy < 0.9 || !(entropy < math.Log(imageClasses)) {
-		t.Errorf("accuracy %.3f, entropy %.3f", accuracy, entropy)
+	for name, head := range map[string]baselines.SNGP{"DUE's": {Examples: 200, Inputs: 6}, "uncertainty-baselines'": baselines.UncertaintyBaselinesSNGP(200)} {
+		head.RandomFeatures = 64
+		c := trained(t, head, data)
+		if err := head.Posterior(c.Store, "/model/network/output"); err != nil {
+			t.Fatal(err)
+		}
+		accuracy, entropy := judge(t, c, test)
+		if accuracy < 0.9 || !(entropy < math.Log(imageClasses)) {
+			t.Errorf("%s settings: accuracy %.3f, entropy %.3f", name, accuracy, entropy)
+		}
 	}
 }
 
 func TestDUEClassifiesImages(t *testing.T) {
 	ctx, data, test := context.Background(), colours(200, 1), colours(60, 2)
 	hidden := baselines.SpectralNormed{Bound: 3}
-	untrained, err := nets.NewClassifier(goBackend(t), smallResNet(baselines.Headless{SpectralNormed: hidden}), imageClasses, 5, dtypes.Float32)
+	untrained, err := nets.NewClassifier(backendtest.Open(t), smallResNet(baselines.Headless{SpectralNormed: hidden}), imageClasses, 5, dtypes.Float32)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,18 +136,13 @@ func TestDUEClassifiesImages(t *testing.T) {
 func TestDUERegression(t *testing.T) {
 	const n, width = 64, 8
 	ctx := context.Background()
-	rng := rand.New(rand.NewPCG(4, 5))
-	set := train.Set{D: 1}
-	for range n {
-		x := 2*rng.Float64() - 1
-		set.X, set.Y = append(set.X, x), append(set.Y, math.Sin(3*x)+0.1*rng.NormFloat64())
-	}
+	set := sine(n)
 	hidden := baselines.SpectralNormed{Bound: 0.95}
 	network := func(head nets.Layers) nets.ResidualMLP {
 		return nets.ResidualMLP{Layers: hidden, Head: head, Width: width, Depth: 2}
 	}
 	seeds := []uint64{3}
-	untrained, err := nets.NewRegression(goBackend(t), network(baselines.Headless{}), seeds, false, dtypes.Float64)
+	untrained, err := nets.NewRegression(backendtest.Open(t), network(baselines.Headless{}), seeds, false, dtypes.Float64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,29 +160,47 @@ func TestDUERegression(t *testing.T) {
 		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
 		Schedule: train.Cosine(0.02), Epochs: 200, BatchSize: 16, Seeds: seeds, Float64: true,
 	}
-	fitted, err := run.Fit(ctx, goBackend(t), set)
+	fitted, err := run.Fit(ctx, backendtest.Open(t), set)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := head.Check(fitted.Store, "/model/network/output"); err != nil {
 		t.Error(err)
 	}
-	inputs := []float64{-0.5, 0, 0.5, 10}
+	checkSine(t, fitted, 0.15, 3)
+}
+
+// sine are n noisy values of sin 3x on [-1, 1].
+func sine(n int) train.Set {
+	rng := rand.New(rand.NewPCG(4, 5))
+	set := train.Set{D: 1}
+	for range n {
+		x := 2*rng.Float64() - 1
+		set.X, set.Y = append(set.X, x), append(set.Y, math.Sin(3*x)+0.1*rng.NormFloat64())
+	}
+	return set
+}
+
+// checkSine checks that a regression of sine knows the function where the data are,
+// with at most the given standard deviation, and growth times as much far away,
+// and that its draws have the moments that it states.
+func checkSine(t *testing.T, fitted *nets.Regression, mostStd, growth float64) {
+	t.Helper()
+	ctx, inputs := context.Background(), []float64{-0.5, 0, 0.5, 10}
 	marginals, err := predict.Gaussian(ctx, fitted, [][]float64{inputs}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := marginals[0]
 	for i, x := range inputs[:3] {
-		if math.Abs(m.Mean[i]-math.Sin(3*x)) > 0.15 || m.Std[i] > 0.15 {
+		if math.Abs(m.Mean[i]-math.Sin(3*x)) > 0.15 || m.Std[i] > mostStd {
 			t.Errorf("at %g: mean %.3f, std %.3f; the function is %.3f", x, m.Mean[i], m.Std[i], math.Sin(3*x))
 		}
 	}
-	if m.Std[3] < 3*m.Std[1] {
+	if m.Std[3] < growth*m.Std[1] {
 		t.Errorf("std %.3f far from the data, %.3f among them", m.Std[3], m.Std[1])
 	}
-	const samples = 2000
-	draws, err := predict.Regression(ctx, fitted, inputs, 1, samples)
+	draws, err := predict.Regression(ctx, fitted, inputs, 1, 2000)
 	if err != nil {
 		t.Fatal(err)
 	}

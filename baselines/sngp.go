@@ -65,17 +65,21 @@ type SNGP struct {
 	// approximation has pi/8.
 	MeanField float64
 	// Momentum, if not 0, replaces the sum over the last epoch by a moving
-	// average, S = Momentum S + (1 - Momentum) N/n sum_batch.
+	// average, S = Momentum S + (1 - Momentum) N/n sum_batch. (Liu et al. have it
+	// without N/n, so that their sum does not grow with the number of examples.)
 	Momentum float64
 	// PerClass keeps a covariance for each class, which takes 4 D^2 bytes each.
 	PerClass   bool
 	Likelihood Likelihood
 }
 
-// UncertaintyBaselinesSNGP has the settings of the library
-// uncertainty-baselines, for N examples.
+// UncertaintyBaselinesSNGP has what the library uncertainty-baselines does
+// otherwise, for N examples: a bound of 6 for convolutions and none for batch
+// normalisation, a mean-field factor of 20, and frequencies with a deviation of
+// 0.05 for inputs divided by sqrt(2), which is a length scale of 28 in place of 1
+// for inputs whose norm is 11.
 func UncertaintyBaselinesSNGP(n int) SNGP {
-	return SNGP{Hidden: SpectralNormed{Bound: 6}, Examples: n, MeanField: 20, Orthogonal: true}
+	return SNGP{Hidden: SpectralNormed{Bound: 6, FreeNorm: true}, Examples: n, MeanField: 20, LengthScale: math.Sqrt2 / 0.05, Orthogonal: true}
 }
 
 // RegressionSNGP is the head of a regression on N examples: D random features of
@@ -215,8 +219,9 @@ func columnsOfClasses(phi, weights *graph.Node) *graph.Node {
 // precision on the host. noiseVariance is sigma^2 of each replica
 // (nets.Regression.NoiseVariances), or none for Softmax. Training the model further makes the covariance stale.
 //
-// It returns an error where the sum is not that of one whole epoch, and, wrapping
-// linalg.ErrNotPositiveDefinite, where P has no Cholesky factor.
+// It returns an error where the sum is not that of one whole epoch, and
+// FailedReplicas, wrapping linalg.ErrNotPositiveDefinite, where P has no Cholesky
+// factor: the covariances of these replicas are then zero.
 func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float64) error {
 	sum, shape, err := float64sAt(store, model.JoinPath(head, precisionSum))
 	if err != nil {
@@ -237,7 +242,7 @@ func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float6
 	if len(noiseVariance) != replicas {
 		return fmt.Errorf("SNGP.Posterior: %d noise variances for %d replicas", len(noiseVariance), replicas)
 	}
-	root := make([]float64, len(sum))
+	root, failed := make([]float64, len(sum)), make(FailedReplicas)
 	for r, variance := range noiseVariance {
 		for c := range covariances {
 			first := r*d*covariances*d + c*d // of a d x d block in rows of covariances*d
@@ -250,7 +255,8 @@ func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float6
 			}
 			block, err := inverseRoot(precision)
 			if err != nil {
-				return fmt.Errorf("SNGP.Posterior: the precision of replica %d, covariance %d: %w", r, c, err)
+				failed[r] = fmt.Errorf("SNGP.Posterior: the precision of covariance %d: %w", c, err)
+				continue
 			}
 			for i := range d {
 				for j := range d {
@@ -259,7 +265,10 @@ func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float6
 			}
 		}
 	}
-	return setVariable(store, model.JoinPath(head, covarianceRoot), params.FromFloat64(shape, root))
+	if err := setVariable(store, model.JoinPath(head, covarianceRoot), params.FromFloat64(shape, root)); err != nil {
+		return err
+	}
+	return failed.asError()
 }
 
 // inverseRoot is R with P^-1 = R R^T: L^-T for P = L L^T.

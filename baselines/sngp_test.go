@@ -2,6 +2,7 @@ package baselines_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -15,10 +16,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/backendtest"
 )
 
 // points are n rows of d draws from N(0, 1).
@@ -33,7 +36,7 @@ func points(rng *rand.Rand, n, d int) []float64 {
 // headMoments are those of a head on inputs as they are, [n, units] and [n, ...].
 func headMoments(t *testing.T, store *model.Store, head nets.GaussianHead, x *tensors.Tensor, units int) (mean, variance []float64) {
 	t.Helper()
-	out, err := model.CallOnceN(goBackend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+	out, err := model.CallOnceN(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 		mean, variance := head.Moments(s.In("head"), x, units)
 		return []*graph.Node{mean, variance}
 	}, x)
@@ -46,7 +49,7 @@ func headMoments(t *testing.T, store *model.Store, head nets.GaussianHead, x *te
 // epoch shows a head the rows of x in batches of the given sizes, in training.
 func epoch(t *testing.T, store *model.Store, head nets.Layers, x []float64, d, units int, sizes ...int) {
 	t.Helper()
-	exec, err := model.NewExec(goBackend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+	exec, err := model.NewExec(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
 		return head.Dense(s.In("head"), x, units)
 	})
@@ -223,14 +226,14 @@ func TestSNGPMeanField(t *testing.T) {
 	epoch(t, store, head, x, d, classes, n)
 	input := tensors.FromFlatDataAndDimensions(x, n, d)
 	dense := func(s *model.Scope, x *graph.Node) *graph.Node { return head.Dense(s.In("head"), x, classes) }
-	if _, err := model.CallOnce(goBackend(t), store, dense, input); err == nil || !strings.Contains(err.Error(), "call SNGP.Posterior") {
+	if _, err := model.CallOnce(backendtest.Open(t), store, dense, input); err == nil || !strings.Contains(err.Error(), "call SNGP.Posterior") {
 		t.Errorf("evaluation without a covariance: %v", err)
 	}
 	if err := head.Posterior(store, "/head"); err != nil {
 		t.Fatal(err)
 	}
 	mean, variance := headMoments(t, store, head, input, classes)
-	logits, err := model.CallOnce(goBackend(t), store, dense, input)
+	logits, err := model.CallOnce(backendtest.Open(t), store, dense, input)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,10 +279,11 @@ func TestSNGPErrors(t *testing.T) {
 		t.Errorf("no noise: %v", err)
 	}
 	head.Ridge = -100
-	if err := head.Posterior(store, "/head", 1); err == nil || !strings.Contains(err.Error(), "condition number") {
+	var failed baselines.FailedReplicas
+	if err := head.Posterior(store, "/head", 1); !errors.As(err, &failed) || !errors.Is(failed[0], linalg.ErrNotPositiveDefinite) || !strings.Contains(err.Error(), "condition number") {
 		t.Errorf("negative ridge: %v", err)
 	}
-	_, err := model.CallOnce(goBackend(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+	_, err := model.CallOnce(backendtest.Open(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
 		return baselines.SNGP{}.Dense(s, x, 1)
 	}, [][]float64{{1, 2}})
@@ -288,17 +292,33 @@ func TestSNGPErrors(t *testing.T) {
 	}
 }
 
+// A replica without a factor is named, and the others have their covariance.
+func TestSNGPFailsByReplica(t *testing.T) {
+	head := baselines.SNGP{Examples: 2, Likelihood: baselines.Gaussian}
+	store := newStore()
+	set := func(name string, values []float64, dims ...int) {
+		store.VariableWithValue("/head/"+name, tensors.FromFlatDataAndDimensions(values, dims...))
+	}
+	set("precision_sum", []float64{3, 0, 0, 8, -5, 0, 0, 1, 0, 0, 0, 3}, 3, 2, 2)
+	set("seen_examples", []float64{2, 2, 2}, 3, 1, 1)
+	err := head.Posterior(store, "/head", 1, 1, 1)
+	var failed baselines.FailedReplicas
+	if !errors.As(err, &failed) || len(failed) != 1 || !errors.Is(failed[1], linalg.ErrNotPositiveDefinite) || !errors.Is(err, linalg.ErrNotPositiveDefinite) ||
+		!strings.HasPrefix(err.Error(), "replica 1: ") || !strings.Contains(err.Error(), "from -4 to 2") {
+		t.Errorf("error %v", err)
+	}
+	want := []float64{0.5, 0, 0, 1. / 3, 0, 0, 0, 0, 1, 0, 0, 0.5}
+	if got := variableAt(t, store, "/head/covariance_root"); !floats.EqualApprox(got, want, 1e-15) {
+		t.Errorf("roots %v, want %v", got, want)
+	}
+}
+
 // A regression is more certain near its data than far away, and its draws have
 // the moments that it states.
 func TestSNGPRegression(t *testing.T) {
 	const n = 64
-	ctx, backend := context.Background(), goBackend(t)
-	rng := rand.New(rand.NewPCG(4, 5))
-	set := train.Set{D: 1}
-	for range n {
-		x := 2*rng.Float64() - 1
-		set.X, set.Y = append(set.X, x), append(set.Y, math.Sin(3*x)+0.1*rng.NormFloat64())
-	}
+	ctx, backend := context.Background(), backendtest.Open(t)
+	set := sine(n)
 	head := baselines.RegressionSNGP(n, 64)
 	run := train.Regression{
 		Network:  nets.ResidualMLP{Layers: baselines.SpectralNormed{Bound: 0.95}, Head: head, Width: 16, Depth: 2},
@@ -319,36 +339,10 @@ func TestSNGPRegression(t *testing.T) {
 	if err := head.Posterior(fitted.Store, "/model/network/output", noise...); err != nil {
 		t.Fatal(err)
 	}
-	inputs := []float64{-0.5, 0, 0.5, 10}
-	marginals, err := predict.Gaussian(ctx, fitted, [][]float64{inputs}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := marginals[0]
-	for i, x := range inputs[:3] {
-		if math.Abs(m.Mean[i]-math.Sin(3*x)) > 0.15 || m.Std[i] > 0.1 {
-			t.Errorf("at %g: mean %.3f, std %.3f; the function is %.3f", x, m.Mean[i], m.Std[i], math.Sin(3*x))
-		}
-	}
-	if m.Std[3] < 5*m.Std[1] {
-		t.Errorf("std %.3f far from the data, %.3f among them", m.Std[3], m.Std[1])
-	}
-	draws, err := predict.Regression(ctx, fitted, inputs, 1, 2000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mean, std := draws.Moments()
-	for i := range inputs {
-		if z := (mean[i] - m.Mean[i]) / (m.Std[i] / math.Sqrt(2000)); math.Abs(z) > 4 {
-			t.Errorf("draws have mean %g at %g, the posterior %g (z = %.1f)", mean[i], inputs[i], m.Mean[i], z)
-		}
-		if z := (std[i]/m.Std[i] - 1) * math.Sqrt(2*2000); math.Abs(z) > 4 {
-			t.Errorf("draws have std %g at %g, the posterior %g (z = %.1f)", std[i], inputs[i], m.Std[i], z)
-		}
-	}
+	checkSine(t, fitted, 0.1, 5)
 	features, width, err := predict.Features(ctx, fitted, nets.ResidualMLP{
 		Layers: baselines.SpectralNormed{Bound: 0.95}, Head: baselines.Headless{}, Width: 16, Depth: 2,
-	}, [][]float64{inputs}, 1)
+	}, [][]float64{{-0.5, 0, 0.5, 10}}, 1)
 	if err != nil || width != 16 || len(features[0]) != 4*16 {
 		t.Errorf("%d features of width %d, error %v", len(features[0]), width, err)
 	}

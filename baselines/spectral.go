@@ -40,6 +40,8 @@ type SpectralNormed struct {
 	// as a linear map of images. It is cheaper, and the latter is up to size times
 	// as large.
 	ReshapedKernel bool
+	// FreeNorm leaves batch normalisation as it is, as uncertainty-baselines does.
+	FreeNorm bool
 }
 
 // Dense returns x W/max(1, sigma/c) + b, [..., batch, in] -> [..., batch, units].
@@ -64,19 +66,28 @@ func (l SpectralNormed) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.
 }
 
 // Norm is batch normalisation whose largest factor is bounded as well, as in
-// DUE: with the running variances,
+// DUE: with the running variances, the scale is
 //
-//	y = BatchNorm(x) / max(1, L/c),   L = max_j |scale_j| / sqrt(variance_j + 1e-5).
+//	scale / max(1, L/c),   L = max_j |scale_j| / sqrt(variance_j + 1e-5),
+//
+// and the shift stays. (In training the variances of the batch may stretch a
+// little more. The running ones follow each batch by a tenth, as in all networks
+// of this project; in the DUE authors' code by a hundredth, which takes more steps
+// than a short training has.)
 func (l SpectralNormed) Norm(s *model.Scope, x *graph.Node) *graph.Node {
 	y, g := conv.BatchNorm(s, x), x.Graph()
+	if l.FreeNorm {
+		return y
+	}
 	of := func(name string) *graph.Node {
 		return s.Store().GetVariable(model.JoinPath(s.Scope(), name)).NodeValue(g)
 	}
 	std := graph.Sqrt(graph.AddScalar(graph.StopGradient(of("running_variance")), 1e-5))
 	largest := graph.ReduceAllMax(graph.Div(graph.Abs(of("scale")), std))
 	m := conv.Channels(y)
-	factors := graph.BroadcastToDims(graph.Reciprocal(l.excess(largest)), m.Shape().Dim(0), 1)
-	return conv.LikeImage(conv.MulColumn(m, factors), y)
+	factor := graph.BroadcastToDims(graph.Reciprocal(l.excess(largest)), m.Shape().Dim(0), 1)
+	shift := graph.Mul(of("shift"), graph.OneMinus(factor)) // what the factor takes from it
+	return conv.LikeImage(conv.AddColumn(conv.MulColumn(m, factor), shift), y)
 }
 
 // excess is max(1, norm/c).

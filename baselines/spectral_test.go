@@ -2,7 +2,6 @@ package baselines_test
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -16,6 +15,7 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/params"
+	"densityuncertainty/environment/backendtest"
 )
 
 // A spectralCase is a layer and the shape of its input, with the examples along axis 1
@@ -136,7 +136,7 @@ func (c spectralCase) trainUp(t *testing.T, backend compute.Backend, store *mode
 // After training the norm of the map, by SVD, is the bound, and the norm of the
 // weights themselves is far above it.
 func TestSpectralBoundHoldsAfterTraining(t *testing.T) {
-	backend := goBackend(t)
+	backend := backendtest.Open(t)
 	for _, c := range spectralCases() {
 		for _, bound := range []float64{0.7, 3} {
 			t.Run(fmt.Sprintf("%s/%g", c.name, bound), func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestSpectralBoundHoldsAfterTraining(t *testing.T) {
 
 // A map within the bound stays as it is.
 func TestSpectralBoundLeavesSmallWeights(t *testing.T) {
-	backend := goBackend(t)
+	backend := backendtest.Open(t)
 	for _, c := range spectralCases() {
 		store := model.NewStore()
 		params.SetSeeds(store, 1)
@@ -172,7 +172,7 @@ func TestSpectralBoundLeavesSmallWeights(t *testing.T) {
 
 // The reshaped kernel's norm is bounded as a matrix; the map's may then be larger.
 func TestReshapedKernel(t *testing.T) {
-	backend := goBackend(t)
+	backend := backendtest.Open(t)
 	c := spectralCases()[1]
 	store := model.NewStore()
 	params.SetSeeds(store, 1)
@@ -192,39 +192,31 @@ func TestReshapedKernel(t *testing.T) {
 	}
 }
 
-// The factor of a normalisation is bounded by that of its most stretched channel.
+// The factor of a normalisation is bounded by that of its most stretched channel;
+// its shift is not.
 func TestSpectralNorm(t *testing.T) {
-	backend := goBackend(t)
+	backend := backendtest.Open(t)
 	store := model.NewStore()
 	set := func(path string, values ...float64) {
 		store.VariableWithValue(path, tensors.FromFlatDataAndDimensions(values, 2, 1))
 	}
 	set("/norm/scale", -3, 1)
-	set("/norm/shift", 0, 0)
+	set("/norm/shift", 5, -7)
 	set("/norm/running_mean", 0, 0)
 	set("/norm/running_variance", 0.25-1e-5, 4-1e-5)
-	y, err := model.CallOnce(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
-		return baselines.SpectralNormed{Bound: 2}.Norm(s.In("norm"), x)
-	}, tensors.FromFlatDataAndDimensions([]float64{1, 1}, 2, 1, 1, 1))
-	if err != nil {
-		t.Fatal(err)
+	for free, want := range map[bool][]float64{
+		false: {-2 + 5, 0.5/3 - 7}, // factors -6 and 0.5, divided by 6/2
+		true:  {-6 + 5, 0.5 - 7},
+	} {
+		y, err := model.CallOnce(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
+			return baselines.SpectralNormed{Bound: 2, FreeNorm: free}.Norm(s.In("norm"), x)
+		}, tensors.FromFlatDataAndDimensions([]float64{1, 1}, 2, 1, 1, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := tensors.MustCopyFlatData[float64](y)
+		if !mat.EqualApprox(mat.NewVecDense(2, got), mat.NewVecDense(2, want), 1e-12) {
+			t.Errorf("FreeNorm %v: got %v, want %v", free, got, want)
+		}
 	}
-	got := tensors.MustCopyFlatData[float64](y)
-	// Factors -6 and 0.5, divided by 6/2.
-	if !mat.EqualApprox(mat.NewVecDense(2, got), mat.NewVecDense(2, []float64{-2, 0.5 / 3}), 1e-12) {
-		t.Errorf("got %v, want -2 and 1/6", got)
-	}
-}
-
-var openBackend = sync.OnceValues(func() (compute.Backend, error) {
-	return compute.NewWithConfig("go:ops_sequential")
-})
-
-func goBackend(t testing.TB) compute.Backend {
-	t.Helper()
-	backend, err := openBackend()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return backend
 }

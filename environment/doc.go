@@ -17,6 +17,13 @@
 // of a small network takes it about twice as long as the pure Go backend. It has
 // no convolutions in double precision.
 //
+// XLA for processors comes from go run ./environment/cmd/xlaplugin cpu, which
+// fetches go-xla's own build, or from ./environment/setup --xla, which takes
+// another build out of a pinned Python package.
+//
+// Package backendtest opens the backend of tests, pure Go where nothing else is
+// asked for.
+//
 // The build tag noxla (or CGO_ENABLED=0) leaves XLA out, which makes programs
 // link several times faster.
 package environment

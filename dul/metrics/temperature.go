@@ -33,13 +33,17 @@ func Softmax(logits []float64, classes int, temperature float64) ([]float64, err
 	return MeanProbabilities([][]float64{cooled}, classes)
 }
 
+// ErrNoTemperature is wrapped by the error of FitTemperature for logits of which no temperature is the
+// best. It is an ErrValue.
+var ErrNoTemperature = fmt.Errorf("there is no best temperature: %w", ErrValue)
+
 // FitTemperature is the temperature T > 0 at which Softmax has the least CategoricalNLL (Guo et al.
 // 2017). Fit it on examples that are held out from training and apply it to others.
 //
 // The NLL is convex in 1/T, so that the minimum is found where its derivative, the mean over the
-// examples of E_p[logit] - logit_label, crosses zero. It has no minimum, and an error is returned, if the
-// logits say no more than chance about the labels (T would be infinite) or if every label has its
-// example's largest logit (T would be 0).
+// examples of E_p[logit] - logit_label, crosses zero. It has no minimum, and ErrNoTemperature is returned,
+// wrapped, if the logits say no more than chance about the labels (T would be infinite) or if every label
+// has its example's largest logit (T would be 0).
 func FitTemperature(logits []float64, classes int, labels []int) (float64, error) {
 	if err := checkTable("logits", logits, classes); err != nil {
 		return 0, err
@@ -53,10 +57,10 @@ func FitTemperature(logits []float64, classes int, labels []int) (float64, error
 		regret += floats.Max(r) - r[label]
 	}
 	if regret == 0 {
-		return 0, fmt.Errorf("metrics: all %d labels have the largest logit, so that no temperature is best; fit it on examples held out from training: %w", len(labels), ErrValue)
+		return 0, fmt.Errorf("metrics: all %d labels have the largest logit, so that no temperature is best; fit it on examples held out from training: %w", len(labels), ErrNoTemperature)
 	}
 	if slope, _ := temperatureSlope(logits, classes, labels, 0); slope >= 0 {
-		return 0, fmt.Errorf("metrics: the logits say no more than chance about the %d labels, so that no temperature is best: %w", len(labels), ErrValue)
+		return 0, fmt.Errorf("metrics: the logits say no more than chance about the %d labels, so that no temperature is best: %w", len(labels), ErrNoTemperature)
 	}
 	low, high := 0.0, 1.0 // of 1/T
 	for slope, _ := temperatureSlope(logits, classes, labels, high); slope < 0; slope, _ = temperatureSlope(logits, classes, labels, high) {

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/stochastic"
 )
 
@@ -48,15 +49,15 @@ func NewClassifier(backend compute.Backend, network ImageNetwork, classes int, s
 	if classes < 2 {
 		return nil, fmt.Errorf("a classifier of %d classes was asked for; at least 2 are needed", classes)
 	}
-	seeds := []uint64{seed}
-	store, err := newStore(seeds)
+	store, err := newStore([]uint64{seed})
 	if err != nil {
 		return nil, err
 	}
-	return &Classifier{
-		Network: network, Backend: backend, Store: store, Host: newHost(backend, seeds, false),
-		Classes: classes, DType: dtype,
-	}, nil
+	c := &Classifier{Network: network, Backend: backend, Store: store, Classes: classes, DType: dtype}
+	if ops.IsGo(backend) {
+		c.Host = stochastic.NewHost(seed)
+	}
+	return c, nil
 }
 
 // Scope is the scope of the model's parameters below the store's root.

@@ -9,3 +9,8 @@ import (
 func Block(s *model.Scope, layers ConvLayers, x *graph.Node, filters, stride int) *graph.Node {
 	return block{in: x.Shape().Dim(0), filters: filters, stride: stride}.apply(s, traced{layers, s.Scope()}, x)
 }
+
+// Drop is the dropout of a block.
+func Drop(s *model.Scope, x *graph.Node, rate float64) *graph.Node {
+	return block{dropout: rate}.drop(s, x)
+}

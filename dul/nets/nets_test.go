@@ -41,8 +41,7 @@ func TestMLPRejectsBadWidths(t *testing.T) {
 	}
 }
 
-// On the Go backend noise comes from the host, and a model starts with noise
-// variance 1.
+// Noise comes from the host, and a model starts with noise variance 1.
 func TestNewRegression(t *testing.T) {
 	for _, replicas := range []int{0, 2} {
 		seeds := []uint64{1, 2}[:max(replicas, 1)]

@@ -24,23 +24,24 @@ type Regression struct {
 	Store   *model.Store
 	// Replicas is the number of replicas, 0 for a model without a replica axis.
 	Replicas int
-	// Host is the source of noise; nil draws noise in the graph.
+	// Host is the source of noise.
 	Host *stochastic.Host
 	// DType is the type of parameters and activations.
 	DType dtypes.DType
 }
 
 // NewRegression returns an untrained model for one seed, or, with replicated,
-// for as many replicas as there are seeds. Noise comes from the host on the
-// pure Go backend and from the graph on all others.
+// for as many replicas as there are seeds. Noise comes from the host on all
+// backends: these networks need little of it, and a replica's then does not
+// depend on which others share its graph, nor on the backend.
 func NewRegression(backend compute.Backend, network Network, seeds []uint64, replicated bool, dtype dtypes.DType) (*Regression, error) {
 	store, err := newStore(seeds)
 	if err != nil {
 		return nil, err
 	}
-	r := &Regression{Network: network, Backend: backend, Store: store, Host: newHost(backend, seeds, replicated), DType: dtype}
+	r := &Regression{Network: network, Backend: backend, Store: store, Host: stochastic.NewHost(seeds[0]), DType: dtype}
 	if replicated {
-		r.Replicas = len(seeds)
+		r.Replicas, r.Host = len(seeds), stochastic.NewReplicatedHost(seeds)
 	}
 	return r, nil
 }

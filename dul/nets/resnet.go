@@ -8,6 +8,7 @@ import (
 
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/stochastic"
 )
 
 // ResNet is a residual network for small images with pre-activation basic
@@ -24,13 +25,18 @@ import (
 // near a batch normalisation, have none.
 //
 // The paper names the networks alone; the details are those of the authors'
-// released code. There is no dropout but that of baselines.MCDropout.
+// released code. There is no dropout but that of baselines.MCDropout, or of the
+// field.
 type ResNet struct {
 	Layers ConvLayers
 	// Blocks is the number of blocks of each stage, Widths that of its filters.
 	Blocks, Widths []int
 	// Stem is the number of filters of the first convolution; 0 means 16.
 	Stem int
+	// Dropout is the rate with which, in training alone, the input of each block's
+	// second convolution is dropped, pixel by pixel (Zagoruyko & Komodakis 2016,
+	// section 2.4); 0 means none.
+	Dropout float64
 }
 
 // ResNet14 is the network that the paper names for CIFAR: 14 layers, of which
@@ -90,7 +96,7 @@ func (r ResNet) blocks() []block {
 	in := r.Stem
 	for stage, width := range r.Widths {
 		for i := range r.Blocks[stage] {
-			b := block{name: fmt.Sprintf("stage_%d_block_%d", stage, i), in: in, filters: width, stride: 1}
+			b := block{name: fmt.Sprintf("stage_%d_block_%d", stage, i), in: in, filters: width, stride: 1, dropout: r.Dropout}
 			if stage > 0 && i == 0 {
 				b.stride = 2
 			}
@@ -105,6 +111,7 @@ func (r ResNet) blocks() []block {
 type block struct {
 	name                string
 	in, filters, stride int
+	dropout             float64
 }
 
 // first, second and shortcut are the block's convolutions; where it keeps the
@@ -127,10 +134,20 @@ func (b block) keepsShape() bool { return b.stride == 1 && b.in == b.filters }
 func (b block) apply(s *model.Scope, layers traced, x *graph.Node) *graph.Node {
 	h := ops.ReLU(layers.norm(s.In("norm_1"), x))
 	h = layers.Conv(s.In("conv_1"), h, b.first())
-	h = ops.ReLU(layers.norm(s.In("norm_2"), h))
+	h = b.drop(s.In("dropout"), ops.ReLU(layers.norm(s.In("norm_2"), h)))
 	h = layers.Conv(s.In("conv_2"), h, b.second())
 	if !b.keepsShape() {
 		x = layers.Conv(s.In("shortcut"), x, b.shortcut())
 	}
 	return graph.Add(h, x)
+}
+
+// drop is dropout of the pixels of x, of every channel by itself, in training.
+func (b block) drop(s *model.Scope, x *graph.Node) *graph.Node {
+	if b.dropout == 0 || !s.Store().IsTraining(x.Graph()) {
+		return x
+	}
+	m := conv.Channels(x)
+	mask := stochastic.Draw(s, m, stochastic.DropoutMask(b.dropout), m.Shape().Dim(0), m.Shape().Dim(1))
+	return conv.LikeImage(graph.Mul(m, mask), x)
 }

@@ -298,3 +298,41 @@ func ExampleResNet_CostOf() {
 	// 0.160 GFLOP an image of a training step, 0.053 of a prediction
 	// 0.276 GFLOP an image of a training step, 0.111 of a prediction
 }
+
+// A block drops pixels in training alone, each by itself, and keeps their mean.
+func TestBlockDropout(t *testing.T) {
+	const rate, size = 0.3, 40000
+	ones := fixtures.Zeros(4, 100, 10, 10).Map(func(float64) float64 { return 1 })
+	for _, training := range []bool{true, false} {
+		for _, rate := range []float64{rate, 0} {
+			c, err := nets.NewClassifier(fixtures.Backend(t), tiny(baselines.Deterministic{}), 2, 3, dtypes.Float64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := model.CallOnce(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+				root.Store().SetTraining(x.Graph(), training)
+				return nets.Drop(root.In("dropout"), x, rate)
+			}, fixtures.Tensor(c.DType, ones))
+			if err != nil {
+				t.Fatal(err)
+			}
+			dropped := 0
+			for i, v := range fixtures.FromTensor(t, out).Values {
+				switch {
+				case v == 0:
+					dropped++
+				case training && rate > 0 && math.Abs(v-1/(1-rate)) > 1e-6, (!training || rate == 0) && v != 1:
+					t.Fatalf("training %v, rate %g: pixel %d is %g", training, rate, i, v)
+				}
+			}
+			want := 0.0
+			if training {
+				want = rate
+			}
+			// Five standard deviations of the number of pixels that are dropped.
+			if got := float64(dropped) / size; math.Abs(got-want) > 5*math.Sqrt(want*(1-want)/size) {
+				t.Errorf("training %v, rate %g: %g of the pixels are dropped", training, rate, got)
+			}
+		}
+	}
+}

@@ -63,6 +63,7 @@ func TestTransposesHaveOneSource(t *testing.T) {
 // A product by a vector kernel is followed, before it is used, by a copy of 256
 // to 2048 bytes, of which Go's copy releases the vector registers.
 func TestProductsReleaseTheRegisters(t *testing.T) {
+	fixtures.GoBackend(t)
 	for columns, want := range map[int]int{16: 0, 17: 1} {
 		g, in := parameters(t, []int{6, 4}, []int{4, columns})
 		ops.Product(in[0], in[1])

@@ -270,7 +270,7 @@ func TestClassificationErrors(t *testing.T) {
 		{"not a divisor", context.Background(), plain, photos(1), predict.Sampling{Samples: 5, PerExecution: 2}, "choose a divisor"},
 		{"energies", context.Background(), plain, photos(1), predict.Sampling{Energies: true}, "no layer of the network has an energy model"},
 		{"network", context.Background(), classifier(t, nil), photos(1), predict.Sampling{}, "image 0"},
-		{"canceled", canceled, plain, photos(1), predict.Sampling{}, "stopped after 0 of 25"},
+		{"canceled", canceled, plain, photos(1), predict.Sampling{PerExecution: 1}, "stopped after 0 of 25"},
 		{"stopped", stopping, plain, photos(2), predict.Sampling{BatchSize: 1, Progress: func(int, int) { stop() }}, "image 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

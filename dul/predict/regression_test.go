@@ -8,13 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
-	_ "github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/gomlx/core/graph"
 	gomlx "github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul/internal/fixtures"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 )
@@ -22,15 +21,11 @@ import (
 // model is an untrained network with two inputs; its noise variance is 1.
 func model(t testing.TB, layers nets.Layers, replicas int) *nets.Regression {
 	t.Helper()
-	backend, err := compute.NewWithConfig("go:ops_sequential")
-	if err != nil {
-		t.Fatal(err)
-	}
 	seeds := []uint64{1}
 	for len(seeds) < replicas {
 		seeds = append(seeds, uint64(len(seeds)+1))
 	}
-	r, err := nets.NewRegression(backend, nets.MLP{Layers: layers, Widths: []int{4}}, seeds, replicas > 0, dtypes.Float64)
+	r, err := nets.NewRegression(fixtures.Backend(t), nets.MLP{Layers: layers, Widths: []int{4}}, seeds, replicas > 0, dtypes.Float64)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -21,6 +22,7 @@ type run struct {
 	store    *model.Store
 	sheet    *stochastic.Sheet // nil where noise is drawn in the graph
 	executed bool
+	noisy    bool // of the graph that was built last: whether executions differ
 }
 
 // newRun prepares the graph of build, which is given the store's root scope and
@@ -35,7 +37,9 @@ func newRun(backend compute.Backend, store *model.Store, host *stochastic.Host, 
 		if r.sheet != nil {
 			stochastic.SetNoise(x.Graph(), r.sheet)
 		}
-		return build(root, x)
+		outputs := build(root, x)
+		r.noisy = stochastic.HasNoise(x.Graph())
+		return outputs
 	})
 	if err != nil {
 		return nil, fmt.Errorf("building the prediction: %w", err)
@@ -44,19 +48,33 @@ func newRun(backend compute.Backend, store *model.Store, host *stochastic.Host, 
 }
 
 // repeat executes the graph for the same inputs and hands each execution's
-// outputs to use.
+// outputs to use. Without noise all would have the same outputs, and only the
+// first is carried out.
 func (r *run) repeat(ctx context.Context, inputs *tensors.Tensor, times int, use func(out [][]float64)) error {
+	var out [][]float64
 	for m := range times {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped after %d of %d executions: %w", m, times, err)
 		}
-		out, err := r.outputs(inputs)
-		if err != nil {
-			return fmt.Errorf("execution %d: %w", m, err)
+		if m == 0 || r.noisy {
+			var err error
+			if out, err = r.outputs(inputs); err != nil {
+				return fmt.Errorf("execution %d: %w", m, err)
+			}
+		} else {
+			out = copied(out) // what use was given is its own
 		}
 		use(out)
 	}
 	return nil
+}
+
+func copied(rows [][]float64) [][]float64 {
+	own := make([][]float64, len(rows))
+	for i, row := range rows {
+		own[i] = slices.Clone(row)
+	}
+	return own
 }
 
 // outputs executes the graph once.

@@ -49,7 +49,10 @@ type Noise interface {
 	Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node
 }
 
-const noiseKey = "/stochastic_noise"
+const (
+	noiseKey = "/stochastic_noise"
+	drawnKey = "/stochastic_noise_drawn"
+)
 
 // SetNoise makes n the source of all noise of the graph g. Without it a graph
 // uses InGraph.
@@ -59,39 +62,91 @@ func SetNoise(g *graph.Graph, n Noise) { model.SetGraphParam(g, noiseKey, n) }
 // like, from the graph's source.
 func Draw(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *graph.Node {
 	var source Noise = InGraph{}
+	model.SetGraphParam(like.Graph(), drawnKey, true)
 	if value, found := model.GetGraphParam(like.Graph(), noiseKey); found {
 		source = value.(Noise)
 	}
 	return source.Draw(s, like.Graph(), d, likeNoise(like, rows, columns))
 }
 
+// HasNoise says whether any layer of the graph g has drawn noise so far. Where
+// none has, one execution is like the next, but for variables that change.
+func HasNoise(g *graph.Graph) bool {
+	_, found := model.GetGraphParam(g, drawnKey)
+	return found
+}
+
 // InGraph draws noise in the graph, from the store's random state
 // (model.Store.SetRNGStateFromSeed): the maker for accelerators, where sending
-// noise from the host would cost more than drawing it. Normal noise is made by
-// the Box-Muller transform, of whose two outputs both are used.
+// noise from the host would cost more than drawing it. Every draw has 32 random
+// bits, as the host's. Normal noise is made by the Box-Muller transform, of whose
+// two outputs both are used.
 type InGraph struct{}
 
 // Draw implements Noise.
 func (InGraph) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node {
+	size := shape.Size()
+	high, low := randomBits(s, g, (size+1)/2)
+	both := func(high, low *graph.Node) *graph.Node {
+		flat := graph.Slice(graph.Concatenate([]*graph.Node{high, low}, 0), graph.AxisRange(0, size))
+		return graph.StopGradient(graph.Reshape(flat, shape.Dimensions...))
+	}
 	switch d.kind {
 	case uniform01:
-		return s.RandomUniform(g, shape)
+		// 24 bits, which every float32 of [0, 1) can tell apart.
+		bits := graph.BitwiseShiftRightLogicalScalar(both(high, low), uint32(8))
+		return graph.StopGradient(graph.MulScalar(graph.ConvertDType(bits, shape.DType), 1.0/(1<<24)))
 	case dropoutMask:
-		kept := graph.LessThan(s.RandomUniform(g, shape), graph.Scalar(g, shape.DType, d.keep))
-		return graph.MulScalar(graph.ConvertDType(kept, shape.DType), 1/d.keep)
+		bits := graph.ConvertDType(both(high, low), dtypes.Uint64) // as the limit may be 1<<32
+		kept := graph.LessThan(bits, graph.Const(g, uint64(d.keep*(1<<32))))
+		return graph.StopGradient(graph.MulScalar(graph.ConvertDType(kept, shape.DType), 1/d.keep))
 	}
 	// sqrt(-2 log u) (cos 2 pi v, sin 2 pi v) are two independent N(0, 1) for
-	// u, v uniform; 1-u is used as u may be 0 and log 0 is not finite.
-	half := (shape.Size() + 1) / 2
-	u := s.RandomUniform(g, shapes.Make(shape.DType, 2, half))
-	radius := graph.Sqrt(graph.MulScalar(graph.Log(graph.OneMinus(graph.Slice(u, graph.AxisElem(0)))), -2))
-	angle := graph.MulScalar(graph.Slice(u, graph.AxisElem(1)), 2*math.Pi)
-	pairs := graph.Concatenate([]*graph.Node{
-		graph.Mul(radius, graph.Cos(angle)),
-		graph.Mul(radius, graph.Sin(angle)),
-	}, 0)
-	flat := graph.Slice(graph.Reshape(pairs, 2*half), graph.AxisRange(0, shape.Size()))
-	return graph.Reshape(flat, shape.Dimensions...)
+	// u, v uniform; half a bit more keeps u above 0, whose logarithm is not finite.
+	u := graph.MulScalar(graph.AddScalar(graph.ConvertDType(high, shape.DType), 0.5), 1.0/(1<<32))
+	radius := graph.Sqrt(graph.MulScalar(graph.Log(graph.MinScalar(u, 1)), -2))
+	angle := graph.MulScalar(graph.ConvertDType(low, shape.DType), 2*math.Pi/(1<<32))
+	return both(graph.Mul(radius, graph.Cos(angle)), graph.Mul(radius, graph.Sin(angle)))
+}
+
+// randomBits returns 2 count words of 32 random bits, in halves, Uint32 [count],
+// by the generator SplitMix64 (Steele, Lea & Flood 2014). Its word i is a function
+// of i alone; of the store's random state the first word is where the stream
+// starts, and the second counts the draws, each of which takes the next 2^32 words.
+//
+// Compilers fuse that with what uses the words. The backend's own generator,
+// Philox, takes XLA several times as long, and its graph longer to compile.
+func randomBits(s *model.Scope, g *graph.Graph, count int) (high, low *graph.Node) {
+	word := func(value uint64) *graph.Node { return graph.Const(g, value) }
+	mixed := func(z *graph.Node, shift, factor uint64) *graph.Node {
+		return graph.Mul(graph.BitwiseXor(z, graph.BitwiseShiftRightLogicalScalar(z, shift)), word(factor))
+	}
+	variable := randomState(s.Store())
+	state := variable.NodeValue(g)
+	variable.SetNodeValue(graph.Add(state, graph.Const(g, []uint64{0, 1, 0})))
+	start := graph.Reshape(graph.Slice(state, graph.AxisElem(0)))
+	draw := graph.BitwiseShiftLeftScalar(graph.Reshape(graph.Slice(state, graph.AxisElem(1))), uint64(32))
+
+	z := graph.Add(graph.Iota(g, shapes.Make(dtypes.Uint64, count), 0), draw)
+	z = graph.Add(graph.Mul(z, word(0x9e3779b97f4a7c15)), start)
+	z = mixed(z, 30, 0xbf58476d1ce4e5b9)
+	z = mixed(z, 27, 0x94d049bb133111eb)
+	z = graph.BitwiseXor(z, graph.BitwiseShiftRightLogicalScalar(z, uint64(31)))
+	high = graph.BitwiseShiftRightLogicalScalar(z, uint64(32))
+	low = graph.BitwiseAnd(z, word(math.MaxUint32))
+	return graph.ConvertDType(high, dtypes.Uint32), graph.ConvertDType(low, dtypes.Uint32)
+}
+
+// randomState is the store's random state, three words; without a seed a random one.
+func randomState(store *model.Store) *model.Variable {
+	path := model.JoinPath(model.ScopeSeparator, model.RNGStateVariableName)
+	if v := store.GetVariable(path); v != nil && v.HasValue() {
+		return v
+	}
+	if err := store.ResetRNGState(); err != nil {
+		panic(fmt.Errorf("starting the random state: %w", err))
+	}
+	return store.GetVariable(path)
 }
 
 // Host draws noise on the host, by the ziggurat: on the pure Go backend six

@@ -9,6 +9,7 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/internal/fixtures"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 )
@@ -23,7 +24,7 @@ func BenchmarkResNet14Step(b *testing.B) {
 	}{{"plain", baselines.Deterministic{}}, {"density", dul.Density{}}} {
 		b.Run(family.name, func(b *testing.B) {
 			const warmUp = 2
-			backend := goBackend(b)
+			backend := fixtures.Backend(b)
 			data := noiseImages(256, 32, 10)
 			f, err := nets.NewClassifier(backend, nets.ResNet14(family.layers), 10, 1, dtypes.Float32)
 			if err != nil {

@@ -7,23 +7,13 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend"
 
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/internal/fixtures"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 )
-
-// goBackend is the pure Go backend in the mode that cannot deadlock.
-func goBackend(t testing.TB) compute.Backend {
-	t.Helper()
-	backend, err := compute.NewWithConfig("go:ops_sequential")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return backend
-}
 
 // cpuSeconds is the CPU time that the process has used.
 func cpuSeconds(t testing.TB) float64 {
@@ -73,7 +63,7 @@ func BenchmarkDensityStep(b *testing.B) {
 					steps = p.Done - 3
 				},
 			}
-			backend := goBackend(b)
+			backend := fixtures.Backend(b)
 			var err error
 			if replicas == 0 {
 				_, err = t.Fit(context.Background(), backend, sets[0])

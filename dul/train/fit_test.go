@@ -3,18 +3,24 @@ package train_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute"
+
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/internal/fixtures"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment"
 )
 
 // linearSet draws n examples of y = x_1 - 2 x_2 + noise of the given deviation.
@@ -49,7 +55,7 @@ func regression(layers nets.Layers, seeds ...uint64) train.Regression {
 func TestFitLearns(t *testing.T) {
 	run := regression(baselines.Deterministic{}, 3)
 	run.Epochs = 200
-	fitted, err := run.Fit(context.Background(), goBackend(t), linearSet(400, 0.3, 1))
+	fitted, err := run.Fit(context.Background(), fixtures.Backend(t), linearSet(400, 0.3, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +76,37 @@ func TestFitLearns(t *testing.T) {
 	}
 }
 
+// A regression draws its noise on the host, so a whole run ends at the same
+// numbers on every backend, up to rounding.
+func TestBackendsAgree(t *testing.T) {
+	backend := fixtures.Backend(t)
+	if ops.IsGo(backend) {
+		t.Skip("compares another backend with the pure Go backend; set GOMLX_BACKEND")
+	}
+	pureGo, err := compute.NewWithConfig(environment.GoSequential)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := regression(dul.Density{InitStd: 0.1}, 11)
+	run.PretrainEpochs = 2
+	set := linearSet(40, 0.3, 1)
+	var draws []predict.Draws
+	for _, b := range []compute.Backend{backend, pureGo} {
+		r, err := run.Fit(context.Background(), b, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := predict.Regression(context.Background(), r, set.X, 2, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		draws = append(draws, d)
+	}
+	for m, want := range draws[1].Mean {
+		fixtures.Compare(t, fmt.Sprintf("draw %d", m), fixtures.Matrix(1, 40, draws[0].Mean[m]...), fixtures.Matrix(1, 40, want...), 1e-9)
+	}
+}
+
 // A replica must not depend on which others it is trained with: initial values,
 // order, noise and so the result equal those of the model trained alone.
 func TestReplicaEqualsModelTrainedAlone(t *testing.T) {
@@ -85,7 +122,7 @@ func TestReplicaEqualsModelTrainedAlone(t *testing.T) {
 	inputs := [][]float64{sets[0].X[:20], sets[1].X[:20], sets[2].X[:20]}
 	for name, layers := range families {
 		t.Run(name, func(t *testing.T) {
-			backend, ctx := goBackend(t), context.Background()
+			backend, ctx := fixtures.Backend(t), context.Background()
 			run := regression(layers, seeds...)
 			if name == "density" {
 				run.PretrainEpochs = 2
@@ -127,7 +164,7 @@ func TestReplicaEqualsModelTrainedAlone(t *testing.T) {
 // must end where it does alone.
 func TestPaddingDoesNotChangeAReplica(t *testing.T) {
 	sets := []train.Set{linearSet(48, 0.3, 1), linearSet(41, 0.3, 2)}
-	backend, ctx := goBackend(t), context.Background()
+	backend, ctx := fixtures.Backend(t), context.Background()
 	run := regression(baselines.Deterministic{}, 5, 6)
 	together, err := run.FitReplicas(ctx, backend, sets)
 	if err != nil {
@@ -155,7 +192,7 @@ func TestPaddingDoesNotChangeAReplica(t *testing.T) {
 }
 
 func TestSameSeedSameModel(t *testing.T) {
-	backend, ctx, set := goBackend(t), context.Background(), linearSet(40, 0.3, 1)
+	backend, ctx, set := fixtures.Backend(t), context.Background(), linearSet(40, 0.3, 1)
 	predictions := func(seed uint64) []float64 {
 		fitted, err := regression(dul.Density{InitStd: 0.1}, seed).Fit(ctx, backend, set)
 		if err != nil {
@@ -178,7 +215,7 @@ func TestSameSeedSameModel(t *testing.T) {
 
 // Pretraining must improve the generative objective and leave all else alone.
 func TestPretrainingTrainsTheEnergyModelsAlone(t *testing.T) {
-	backend, ctx, set := goBackend(t), context.Background(), linearSet(64, 0.3, 1)
+	backend, ctx, set := fixtures.Backend(t), context.Background(), linearSet(64, 0.3, 1)
 	run := regression(dul.Density{}, 4)
 	run.Epochs, run.PretrainEpochs = 0, 1
 	run.PretrainGroups = run.Groups[:1]
@@ -214,7 +251,7 @@ func TestPretrainingTrainsTheEnergyModelsAlone(t *testing.T) {
 }
 
 func TestFitErrors(t *testing.T) {
-	backend, ctx := goBackend(t), context.Background()
+	backend, ctx := fixtures.Backend(t), context.Background()
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
 	good := linearSet(40, 0.3, 1)

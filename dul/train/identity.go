@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"io"
 	"math"
 	"reflect"
 	"strings"
@@ -109,9 +110,13 @@ func writeNumbers(h hash.Hash, numbers ...uint64) {
 	}
 }
 
+// longList is the most entries of a list that describe writes out.
+const longList = 16
+
 // describe is a value as text, the same in every process: what pointers and
-// interfaces hold instead of addresses, and of functions only whether they are
-// there.
+// interfaces hold instead of addresses, of functions only whether they are there,
+// and of long lists, such as the inducing points that baselines.DUE starts from,
+// their length and a digest.
 func describe(v any) string {
 	var b strings.Builder
 	describeValue(&b, reflect.ValueOf(v))
@@ -135,14 +140,19 @@ func describeValue(b *strings.Builder, v reflect.Value) {
 		}
 		b.WriteString("}")
 	case reflect.Slice, reflect.Array:
-		b.WriteString("[")
+		var list strings.Builder
 		for i := range v.Len() {
 			if i > 0 {
-				b.WriteString(", ")
+				list.WriteString(", ")
 			}
-			describeValue(b, v.Index(i))
+			describeValue(&list, v.Index(i))
 		}
-		b.WriteString("]")
+		if v.Len() > longList {
+			sum := digest(func(h hash.Hash) { _, _ = io.WriteString(h, list.String()) }) // a hash's Write never fails
+			fmt.Fprintf(b, "[%d entries, SHA-256 %s]", v.Len(), sum)
+			return
+		}
+		fmt.Fprintf(b, "[%s]", list.String())
 	case reflect.Func:
 		if v.IsNil() {
 			b.WriteString("nil")

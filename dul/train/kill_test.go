@@ -37,6 +37,9 @@ func killRun() train.Classification {
 // again each time, ends with the same bits as one that was never killed, and
 // repeats no more steps than one save has.
 func TestKilledRunGoesOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a compiler takes a minute for all the processes")
+	}
 	f := tinyClassifier(t, dul.Density{}, dtypes.Float32)
 	run := killRun()
 	if folder := os.Getenv(killFolder); folder != "" {

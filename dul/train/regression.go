@@ -167,16 +167,11 @@ type compiledStep struct {
 }
 
 func (r *run) compile(p phase) *compiledStep {
-	step := &compiledStep{}
-	if r.fitted.Host != nil {
-		step.sheet = r.fitted.Host.NewSheet()
-	}
+	step := &compiledStep{sheet: r.fitted.Host.NewSheet()}
 	step.exec = model.MustNewExec(r.fitted.Backend, r.fitted.Store,
 		func(root *model.Scope, x, y, weights, rate, t *graph.Node) *graph.Node {
 			g := x.Graph()
-			if step.sheet != nil {
-				stochastic.SetNoise(g, step.sheet)
-			}
+			stochastic.SetNoise(g, step.sheet)
 			root.Store().SetTraining(g, true)
 			s := r.fitted.Scope(root)
 			loss := r.loss(s, p, x, y, weights)
@@ -237,7 +232,7 @@ func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, 
 
 func (c *compiledStep) execute(b *batch, dtype dtypes.DType, rate float64, t int) (*tensors.Tensor, error) {
 	args := []any{b.x, b.y, b.weights, scalar(dtype, rate), scalar(dtype, float64(t))}
-	if c.sheet != nil && c.executed {
+	if c.executed {
 		if err := c.sheet.Refresh(); err != nil {
 			return nil, err
 		}

@@ -68,7 +68,7 @@ func TestProgress(t *testing.T) {
 	clock := time.Unix(0, 0)
 	var out bytes.Buffer
 	p := newProgress("training", 4, drawLine(&out), 2*time.Second, func() time.Time { return clock })
-	p.Set(1, "loss 3") // too early to be drawn
+	p.SetPart(0.25, "loss 3") // too early to be drawn
 	clock = clock.Add(2 * time.Second)
 	p.Add(1)
 	clock = clock.Add(time.Second)

@@ -120,6 +120,21 @@ func SetByName(name string) (Set, bool) {
 	return Set{}, false
 }
 
+// Union lists the experiments of sets in their order, each once.
+func Union(sets ...Set) []Experiment {
+	var all []Experiment
+	seen := make(map[string]bool)
+	for _, s := range sets {
+		for _, e := range s.Experiments {
+			if id := e.ID(); !seen[id] {
+				seen[id] = true
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
 // ProcessMethods are the methods of the set uci-gp.
 func ProcessMethods() []string { return []string{Deterministic, Ensemble, SNGP, DUE} }
 

@@ -90,7 +90,7 @@ type Experiment struct {
 	Split    int               `json:"split"`             // 0-based; 0 for the toy and images
 	Seed     uint64            `json:"seed"`              // every random choice comes from it; off the pure Go backend noise also depends on what shares the batch
 	Epochs   int               `json:"epochs"`            // passes over the training part; gradient steps for the toy
-	Samples  int               `json:"samples"`           // Monte Carlo samples at prediction
+	Samples  int               `json:"samples"`           // Monte Carlo samples at prediction, of each network; a single one is drawn where all would be equal
 	Fidelity string            `json:"fidelity"`          // Paper or Released
 	Scale    string            `json:"scale"`             // Full or Quick; for images also Small or Grid
 	Options  map[string]string `json:"options,omitempty"` // departures from the fidelity's defaults; nil and empty are the same

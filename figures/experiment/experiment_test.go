@@ -138,11 +138,11 @@ func TestValidateImages(t *testing.T) {
 
 func TestCatalogue(t *testing.T) {
 	wantFull := map[string]int{"figure1": 6 * 3, "uci": 5 * (8*20 + 5), "uci-year": 5, "uci-released": 2 * 6 * 20, "uci-gp": 4 * 6 * 20, "distance": 6 * 2 * 3,
-		"cifar10-resnet14": 15, "cifar100-resnet14": 15, "cifar10-wrn": 24, "cifar100-wrn": 24, "rank1-ablation": 18,
+		"cifar10-resnet14": 15 + 12, "cifar100-resnet14": 15 + 12, "cifar-gp": 2 * (4 + 1) * 3, "cifar-gp-wrn": 2 * (2 + 1) * 3, "cifar10-wrn": 24, "cifar100-wrn": 24, "rank1-ablation": 18,
 		"ood-svhn": 2*15 + 2*3, "cifar-released": 30}
 	wantQuick := map[string]int{"figure1": 6 * 3, "uci": 5 * 3 * 2, "uci-year": 0, "uci-released": 2 * 3 * 2, "uci-gp": 4 * 3 * 2, "distance": 6 * 2 * 3,
-		"cifar10-resnet14": 5, "cifar100-resnet14": 5, "ood-svhn": 10}
-	wantOther := map[string]int{"cifar-small": 2 * 7 * 3, "grid": 12}
+		"cifar10-resnet14": 5, "cifar100-resnet14": 5, "cifar-gp": 2 * 4, "ood-svhn": 10}
+	wantOther := map[string]int{"cifar-small": 2 * 10 * 3, "grid": 12}
 	for _, s := range Sets() {
 		seen := map[string]bool{}
 		if got := len(s.Experiments) - len(s.At(Full)) - len(s.At(Quick)); got != wantOther[s.Name] {
@@ -211,6 +211,7 @@ func TestSetsShareExperiments(t *testing.T) {
 		"the ablation's 1.25 % and full rank": {ids("rank1-ablation", full), ids("cifar10-wrn", full), 6},
 		"distance awareness and Figure 1":     {ids("distance", full), ids("figure1", full), 3},
 		"OOD and CIFAR-10":                    {ids("ood-svhn", full), ids("cifar10-resnet14", full), 15},
+		"CIFAR-10's single network":           {ids("cifar-gp", full), ids("cifar10-resnet14", full), 3},
 		"OOD and CIFAR-100":                   {ids("ood-svhn", full), ids("cifar100-resnet14", full), 15},
 	} {
 		common := 0

@@ -21,7 +21,11 @@ const (
 	OptionDropoutRate     = "dropout_rate"     // of MC dropout
 	OptionAlpha           = "alpha"            // noise variance of variational dropout
 	OptionMixtureFraction = "mixture_fraction" // rank-1 components as a fraction of the layer's width
+	OptionDecay           = "decay"            // "weights" or "all": what the weight decay applies to
 )
+
+// EnsembleMembers is the number of networks of a deep ensemble, as in Lakshminarayanan et al. (2017).
+const EnsembleMembers = 5
 
 // imageSets are those of the paper's six image tables, and of small runs.
 //
@@ -29,28 +33,34 @@ const (
 // literature mean, and hold none out. The energy statistic of the OOD table needs training images that the
 // model has not seen, so its density models are trained once more, on 45,000; the other methods' rows,
 // which need none, come from the classification runs.
+//
+// The sets with "gp" in their names are of methods that the paper's tables of the same network leave out:
+// last-layer Gaussian processes, a deep ensemble, and the single network that it is made of. The latter
+// is trained once more on 45,000 images, since a temperature must be fitted on images that the network
+// has not seen.
 func imageSets() []Set {
-	small := []variant{{Deterministic, nil}, {MFVI, nil}, {MCDropout, nil}, {VDropout, nil}, {Rank1, nil}, {Density, nil}, {DensityRank1Mix, fraction("0.1")}}
+	small := []variant{{Deterministic, nil}, {MFVI, nil}, {MCDropout, nil}, {VDropout, nil}, {Rank1, nil}, {Density, nil}, {DensityRank1Mix, fraction("0.1")},
+		{Ensemble, nil}, {SNGP, nil}, {DUE, nil}}
 	return []Set{
 		{
 			Name:        "cifar10-resnet14",
-			Doc:         "CIFAR-10 with ResNet-14, 3 seeds: accuracy, ECE, NLL",
-			Experiments: slices.Concat(fullImages(Paper, CIFAR10, ResNet14, fiveMethods()), quickImages(CIFAR10)),
+			Doc:         "CIFAR-10 with ResNet-14, 3 seeds: accuracy, ECE, NLL; also a single network, and the variational methods with decay=all",
+			Experiments: slices.Concat(fullImages(Paper, CIFAR10, ResNet14, resnet14Methods()), quickImages(CIFAR10, fiveMethods())),
 		},
 		{
 			Name:        "cifar100-resnet14",
-			Doc:         "CIFAR-100 with ResNet-14, 3 seeds",
-			Experiments: slices.Concat(fullImages(Paper, CIFAR100, ResNet14, fiveMethods()), quickImages(CIFAR100)),
+			Doc:         "CIFAR-100 with ResNet-14, 3 seeds; also a single network, and the variational methods with decay=all",
+			Experiments: slices.Concat(fullImages(Paper, CIFAR100, ResNet14, resnet14Methods()), quickImages(CIFAR100, fiveMethods())),
 		},
 		{
 			Name:        "cifar10-wrn",
 			Doc:         "CIFAR-10 with WRN-28-10, 3 seeds",
-			Experiments: slices.Concat(fullImages(Paper, CIFAR10, WRN28x10, wrnMethods()), processImages(CIFAR10)),
+			Experiments: fullImages(Paper, CIFAR10, WRN28x10, wrnMethods()),
 		},
 		{
 			Name:        "cifar100-wrn",
 			Doc:         "CIFAR-100 with WRN-28-10, 3 seeds",
-			Experiments: slices.Concat(fullImages(Paper, CIFAR100, WRN28x10, wrnMethods()), processImages(CIFAR100)),
+			Experiments: fullImages(Paper, CIFAR100, WRN28x10, wrnMethods()),
 		},
 		{
 			Name:        "rank1-ablation",
@@ -63,7 +73,18 @@ func imageSets() []Set {
 			Experiments: slices.Concat(
 				fullImages(Paper, CIFAR10, ResNet14, fiveMethods()), fullImages(Paper, CIFAR100, ResNet14, fiveMethods()),
 				holdOut(fullImages(Paper, CIFAR10, ResNet14, []variant{{Density, nil}})), holdOut(fullImages(Paper, CIFAR100, ResNet14, []variant{{Density, nil}})),
-				quickImages(CIFAR10), quickImages(CIFAR100)),
+				quickImages(CIFAR10, fiveMethods()), quickImages(CIFAR100, fiveMethods())),
+		},
+		{
+			Name: "cifar-gp",
+			Doc:  "ResNet-14 with methods that the paper's tables of it leave out: SNGP, DUE, a deep ensemble, a single network and its temperature, 3 seeds",
+			Experiments: slices.Concat(gpImages(CIFAR10, ResNet14, gpMethods()), gpImages(CIFAR100, ResNet14, gpMethods()),
+				quickImages(CIFAR10, gpMethods()), quickImages(CIFAR100, gpMethods())),
+		},
+		{
+			Name:        "cifar-gp-wrn",
+			Doc:         "WRN-28-10 with methods that the paper's tables of it leave out: a deep ensemble, a single network and its temperature, 3 seeds",
+			Experiments: slices.Concat(gpImages(CIFAR10, WRN28x10, gpMethods()[:2]), gpImages(CIFAR100, WRN28x10, gpMethods()[:2])),
 		},
 		{
 			Name: "cifar-released",
@@ -99,9 +120,28 @@ func fiveMethods() []variant {
 	return []variant{{MFVI, nil}, {MCDropout, nil}, {VDropout, nil}, {Rank1, nil}, {Density, nil}}
 }
 
-// wrnMethods are the rows of the WRN-28 tables but for SNGP and DUE.
+// resnet14Methods are fiveMethods, a single network, and the variational methods with weight decay on all
+// parameters: without it their posteriors stay near their start, which the paper does not speak of.
+func resnet14Methods() []variant {
+	all := map[string]string{OptionDecay: "all"}
+	return append(fiveMethods(), variant{Deterministic, nil}, variant{MFVI, all}, variant{Rank1, all}, variant{Density, all})
+}
+
+// wrnMethods are the rows of the WRN-28 tables.
 func wrnMethods() []variant {
-	return append(fiveMethods(), variant{DensityRank1Mix, fraction("0.0125")})
+	return append(fiveMethods(), variant{DensityRank1Mix, fraction("0.0125")}, variant{SNGP, nil}, variant{DUE, nil})
+}
+
+// gpMethods are the methods that the paper's ResNet-14 tables leave out.
+func gpMethods() []variant {
+	return []variant{{Deterministic, nil}, {Ensemble, nil}, {SNGP, nil}, {DUE, nil}}
+}
+
+// gpImages are full runs of the variants, and of the single network with images held out, on which its
+// temperature is fitted.
+func gpImages(dataset, network string, variants []variant) []Experiment {
+	return slices.Concat(fullImages(Paper, dataset, network, variants),
+		holdOut(fullImages(Paper, dataset, network, []variant{{Deterministic, nil}})))
 }
 
 // AblationFractions are the numbers of mixture components of the paper's ablation, as fractions of the
@@ -122,19 +162,19 @@ func fullImages(fidelity, dataset, network string, variants []variant) []Experim
 	for _, v := range variants {
 		for seed := range uint64(imageSeeds) {
 			all = append(all, Experiment{Study: Images, Method: v.method, Dataset: dataset, Seed: seed, Epochs: imageEpochs,
-				Samples: imageSamples, Fidelity: fidelity, Scale: Full, Options: v.options, Network: network})
+				Samples: samplesOf(v.method), Fidelity: fidelity, Scale: Full, Options: v.options, Network: network})
 		}
 	}
 	return all
 }
 
-// processImages are SNGP and DUE with WRN-28-10, which predict without drawing samples of the network.
-func processImages(dataset string) []Experiment {
-	all := fullImages(Paper, dataset, WRN28x10, []variant{{SNGP, nil}, {DUE, nil}})
-	for i := range all {
-		all[i].Samples = 1
+// samplesOf is the number of samples that a method draws of each network: SNGP, DUE and the members of an
+// ensemble have a single one.
+func samplesOf(method string) int {
+	if slices.Contains([]string{SNGP, DUE, Ensemble}, method) {
+		return 1
 	}
-	return all
+	return imageSamples
 }
 
 func holdOut(all []Experiment) []Experiment {
@@ -154,11 +194,11 @@ func smallImages(dataset string, variants []variant) []Experiment {
 	return all
 }
 
-func quickImages(dataset string) []Experiment {
-	all := Filter{Seeds: []uint64{0}}.Apply(fullImages(Paper, dataset, ResNet14, fiveMethods()))
+func quickImages(dataset string, variants []variant) []Experiment {
+	all := Filter{Seeds: []uint64{0}}.Apply(fullImages(Paper, dataset, ResNet14, variants))
 	for i := range all {
 		e := &all[i]
-		e.Scale, e.Epochs, e.Samples, e.TrainN, e.TestN, e.HeldOut = Quick, quickEpochs, quickSamples, quickTrainN, quickTestN, quickTestN
+		e.Scale, e.Epochs, e.Samples, e.TrainN, e.TestN, e.HeldOut = Quick, quickEpochs, min(e.Samples, quickSamples), quickTrainN, quickTestN, quickTestN
 	}
 	return all
 }

@@ -1,6 +1,8 @@
-// Package inspect trains one image classifier and looks into it: what it says of
-// every image, and how improbable each layer finds its input. It is for
-// notebooks; the runs behind the tables are those of package runner.
+// Package inspect is what notebooks look into networks with. It trains one image
+// classifier and shows what it says of every image, and how improbable each layer
+// finds its input; for the Gaussian-process baselines it has exact processes, what
+// networks do to distances, what a step costs, and comparisons of stored runs. The
+// runs behind the tables are those of package runner.
 package inspect
 
 import (

@@ -57,6 +57,7 @@ type kind int
 const (
 	probability kind = iota // of the predicted class: 1 - p on the grid of small numbers
 	nats                    // entropy and mutual information: x/8 on the grid
+	fraction                // from 0 to 1, on the grid
 	energy                  // float32 rounded to 24 bits: relative error below 2^-16
 )
 
@@ -67,7 +68,7 @@ const natsScale = 8
 func (k kind) domain() (low, high float64) {
 	const room = 1e-4
 	switch k {
-	case probability:
+	case probability, fraction:
 		return 0, 1 + room
 	case nats:
 		return -room, natsScale
@@ -93,6 +94,8 @@ func (k kind) append(stored []byte, values []float64) []byte {
 			codes[i] = uint32(encodeSmall(1 - v))
 		case nats:
 			codes[i] = uint32(encodeSmall(v / natsScale))
+		case fraction:
+			codes[i] = uint32(encodeSmall(v))
 		case energy:
 			codes[i] = (math.Float32bits(float32(v)) + 1<<7) >> 8
 		}
@@ -109,6 +112,8 @@ func (k kind) values(stored []byte, n int) []float64 {
 			values[i] = 1 - decodeSmall(uint16(code))
 		case nats:
 			values[i] = natsScale * decodeSmall(uint16(code))
+		case fraction:
+			values[i] = decodeSmall(uint16(code))
 		case energy:
 			values[i] = float64(math.Float32frombits(code << 8))
 		}

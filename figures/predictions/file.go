@@ -20,6 +20,7 @@ import (
 //	labels             N bytes
 //	predicted classes  N bytes
 //	probabilities      2 N (C-1) bytes: of each example, those of the other classes
+//	the same three of the held-out examples, if the header says so
 //	the columns that the header names, 2 or 3 bytes for each value
 //
 // Numbers of several bytes are stored plane by plane, the highest bytes of all first; see kind.
@@ -120,16 +121,9 @@ func encode(p *Predictions) ([]byte, error) {
 	}
 	content := append([]byte(formatLine), line...)
 	content = append(content, '\n')
-	for _, label := range p.Labels {
-		content = append(content, byte(label))
+	for _, c := range p.classified(h) {
+		content = c.append(content, p.Classes)
 	}
-	others := p.Classes - 1
-	codes := make([]uint32, len(p.Labels)*others)
-	for i := range p.Labels {
-		top := encodeRow(p.Probs[i*p.Classes:(i+1)*p.Classes], codes[i*others:(i+1)*others])
-		content = append(content, byte(top))
-	}
-	content = appendPlanes(content, codes, 2)
 	for _, c := range p.columns(h) {
 		if *c.list != nil {
 			content = c.kind.append(content, *c.list)
@@ -138,9 +132,47 @@ func encode(p *Predictions) ([]byte, error) {
 	return content, nil
 }
 
+// append adds the stored form of labels and probabilities.
+func (c classified) append(content []byte, classes int) []byte {
+	for _, label := range *c.labels {
+		content = append(content, byte(label))
+	}
+	others := classes - 1
+	codes := make([]uint32, c.n*others)
+	for i := range c.n {
+		top := encodeRow((*c.probs)[i*classes:(i+1)*classes], codes[i*others:(i+1)*others])
+		content = append(content, byte(top))
+	}
+	return appendPlanes(content, codes, 2)
+}
+
+// read is the inverse of append; take gives the next so many bytes.
+func (c classified) read(take func(int) []byte, classes int) error {
+	others := classes - 1
+	labels, tops := take(c.n), take(c.n)
+	codes := readPlanes(take(2*c.n*others), c.n*others, 2)
+	*c.labels, *c.probs = make([]int, c.n), make([]float64, c.n*classes)
+	for i := range c.n {
+		(*c.labels)[i] = int(labels[i])
+		top, row := int(tops[i]), (*c.probs)[i*classes:(i+1)*classes]
+		if top >= classes {
+			return fmt.Errorf("example %d is predicted as class %d of %d", i, top, classes)
+		}
+		decodeRow(row, top, codes[i*others:(i+1)*others])
+		if largest := firstLargest(row); largest != top {
+			return fmt.Errorf("example %d is predicted as class %d, but class %d is more probable", i, top, largest)
+		}
+	}
+	return nil
+}
+
 // size is the number of bytes that follow the header.
 func (h header) size(columns []column) int {
-	size := 2*h.Examples + 2*h.Examples*(h.Classes-1)
+	examples := h.Examples
+	if h.HeldOutClasses {
+		examples += h.HeldOut
+	}
+	size := 2*examples + 2*examples*(h.Classes-1)
 	for _, c := range columns {
 		for _, name := range h.Columns {
 			if name == c.name {
@@ -186,19 +218,9 @@ func decode(content []byte) (*Predictions, error) {
 		rest = rest[n:]
 		return taken
 	}
-	n, others := h.Examples, h.Classes-1
-	labels, tops := take(n), take(n)
-	codes := readPlanes(take(2*n*others), n*others, 2)
-	p.Labels, p.Probs = make([]int, n), make([]float64, n*h.Classes)
-	for i := range n {
-		p.Labels[i] = int(labels[i])
-		top, row := int(tops[i]), p.Probs[i*h.Classes:(i+1)*h.Classes]
-		if top >= h.Classes {
-			return nil, fmt.Errorf("example %d is predicted as class %d of %d", i, top, h.Classes)
-		}
-		decodeRow(row, top, codes[i*others:(i+1)*others])
-		if largest := firstLargest(row); largest != top {
-			return nil, fmt.Errorf("example %d is predicted as class %d, but class %d is more probable", i, top, largest)
+	for _, c := range p.classified(h) {
+		if err := c.read(take, h.Classes); err != nil {
+			return nil, err
 		}
 	}
 	next := 0

@@ -27,11 +27,18 @@ type Predictions struct {
 	Labels            []int     // classes, 0 to C-1
 	Probs             []float64 // [N*C], row-major: probabilities averaged over the samples
 	MutualInformation []float64 // between label and sample, in nats; see metrics.MutualInformation
+	DempsterShafer    []float64 // of the logits, of a method for which their size means something; see metrics.DempsterShafer
 	Energy            Energies
 
 	// HeldOut are the energies on training images that were held out, the reference of the energy
 	// statistic; see metrics.EnergyOOD. Wherever energies are given, so must be these.
 	HeldOut Energies
+
+	// HeldOutLabels and HeldOutProbs, [H*C], are of the same images: what a temperature is fitted on
+	// (metrics.FitTemperature). Both or neither are given, and only of a network that draws no samples,
+	// whose probabilities are those of its logits.
+	HeldOutLabels []int
+	HeldOutProbs  []float64
 
 	Others []Set // out of distribution, with different names
 }
@@ -42,6 +49,7 @@ type Set struct {
 	MaxProbability    []float64 // max_c of the averaged probabilities; every set has it
 	Entropy           []float64 // of the averaged probabilities, in nats
 	MutualInformation []float64 // between label and sample, in nats
+	DempsterShafer    []float64
 	Energy            Energies
 }
 
@@ -71,6 +79,14 @@ func (p *Predictions) Validate() error {
 	if _, err := metrics.Accuracy(p.Probs, p.Classes, p.Labels); err != nil {
 		return fmt.Errorf("the test set: %w", err)
 	}
+	if h.HeldOutClasses || p.HeldOutProbs != nil {
+		if _, err := metrics.Accuracy(p.HeldOutProbs, p.Classes, p.HeldOutLabels); err != nil {
+			return fmt.Errorf("the held-out images: %w", err)
+		}
+		if len(p.HeldOutLabels) != h.HeldOut {
+			return fmt.Errorf("there are %d labels of held-out images and %d energies", len(p.HeldOutLabels), h.HeldOut)
+		}
+	}
 	given := false
 	for _, c := range p.columns(h) {
 		if *c.list != nil {
@@ -89,14 +105,16 @@ func (p *Predictions) Validate() error {
 // header is the first part of a file: what it is about, how many examples the sets have, and which
 // columns follow.
 type header struct {
-	Experiment string      `json:"experiment"`
-	Dataset    string      `json:"dataset"`
-	Classes    int         `json:"classes"`
-	Samples    int         `json:"samples"`
-	Examples   int         `json:"examples"`
-	HeldOut    int         `json:"held_out"`
-	Others     []setHeader `json:"others"`
-	Columns    []string    `json:"columns"`
+	Experiment string `json:"experiment"`
+	Dataset    string `json:"dataset"`
+	Classes    int    `json:"classes"`
+	Samples    int    `json:"samples"`
+	Examples   int    `json:"examples"`
+	HeldOut    int    `json:"held_out"`
+	// HeldOutClasses says that labels and probabilities of the held-out examples are there.
+	HeldOutClasses bool        `json:"held_out_classes,omitempty"`
+	Others         []setHeader `json:"others"`
+	Columns        []string    `json:"columns"`
 }
 
 type setHeader struct {
@@ -106,7 +124,7 @@ type setHeader struct {
 
 func (p *Predictions) header() header {
 	h := header{Experiment: p.Experiment, Dataset: p.Dataset, Classes: p.Classes, Samples: p.Samples,
-		Examples: len(p.Labels), HeldOut: max(len(p.HeldOut.Mean), len(p.HeldOut.Once))}
+		Examples: len(p.Labels), HeldOut: max(len(p.HeldOut.Mean), len(p.HeldOut.Once), len(p.HeldOutLabels)), HeldOutClasses: p.HeldOutLabels != nil}
 	for _, set := range p.Others {
 		h.Others = append(h.Others, setHeader{set.Name, len(set.MaxProbability)})
 	}
@@ -152,6 +170,22 @@ func (h header) check() error {
 	return nil
 }
 
+// classified are examples with labels and probabilities.
+type classified struct {
+	labels *[]int
+	probs  *[]float64
+	n      int
+}
+
+// classified are the sets of p with labels and probabilities, in the order of the file.
+func (p *Predictions) classified(h header) []classified {
+	list := []classified{{&p.Labels, &p.Probs, h.Examples}}
+	if h.HeldOutClasses {
+		list = append(list, classified{&p.HeldOutLabels, &p.HeldOutProbs, h.HeldOut})
+	}
+	return list
+}
+
 // column is one list of numbers, its length, and how it is stored.
 type column struct {
 	name string
@@ -165,6 +199,7 @@ type column struct {
 func (p *Predictions) columns(h header) []column {
 	list := []column{
 		{"mutual information", &p.MutualInformation, h.Examples, nats},
+		{"dempster-shafer", &p.DempsterShafer, h.Examples, fraction},
 		{"energy", &p.Energy.Mean, h.Examples, energy},
 		{"energy once", &p.Energy.Once, h.Examples, energy},
 		{"held-out energy", &p.HeldOut.Mean, h.HeldOut, energy},
@@ -176,6 +211,7 @@ func (p *Predictions) columns(h header) []column {
 			column{set.Name + " max probability", &set.MaxProbability, m, probability},
 			column{set.Name + " entropy", &set.Entropy, m, nats},
 			column{set.Name + " mutual information", &set.MutualInformation, m, nats},
+			column{set.Name + " dempster-shafer", &set.DempsterShafer, m, fraction},
 			column{set.Name + " energy", &set.Energy.Mean, m, energy},
 			column{set.Name + " energy once", &set.Energy.Once, m, energy})
 	}

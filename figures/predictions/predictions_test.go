@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"densityuncertainty/dul/metrics"
 )
 
 var update = flag.Bool("update", false, "write the file of testdata instead of reading it")
@@ -524,4 +526,118 @@ func ExampleScore() {
 	s, err := Score(p)
 	fmt.Printf("%.3f %.3f %.3f %v\n", s["accuracy"], s["nll"], s["ood_svhn_auroc"], err)
 	// Output: 0.667 0.415 0.833 <nil>
+}
+
+// withHeldOut adds labels and probabilities of as many held-out images as there are energies.
+func withHeldOut(t testing.TB, p *Predictions) *Predictions {
+	t.Helper()
+	held := made(t, p.Classes, len(p.HeldOut.Mean), 1, 2, 99)
+	p.HeldOutLabels, p.HeldOutProbs = held.Labels, held.Probs
+	return p
+}
+
+// Labels and probabilities of held-out images, and scores of the logits, survive.
+func TestRoundTripOfWhatSomeMethodsHave(t *testing.T) {
+	p := withHeldOut(t, made(t, 10, 300, 500, 8, 2))
+	p.DempsterShafer, p.Others[0].DempsterShafer = make([]float64, 300), make([]float64, 500)
+	for i := range p.DempsterShafer {
+		p.DempsterShafer[i] = 1 / float64(i+1)
+	}
+	p.Others[0].DempsterShafer[7] = 1e-9
+	q := read(t, written(t, p))
+	if !slices.Equal(q.HeldOutLabels, p.HeldOutLabels) || len(q.HeldOutProbs) != len(p.HeldOutProbs) {
+		t.Fatalf("%d labels of %d, %d probabilities of %d", len(q.HeldOutLabels), len(p.HeldOutLabels), len(q.HeldOutProbs), len(p.HeldOutProbs))
+	}
+	for name, lists := range map[string][2][]float64{
+		"held-out probabilities":           {p.HeldOutProbs, q.HeldOutProbs},
+		"Dempster-Shafer":                  {p.DempsterShafer, q.DempsterShafer},
+		"Dempster-Shafer, the other set's": {p.Others[0].DempsterShafer, q.Others[0].DempsterShafer},
+	} {
+		for i, want := range lists[0] {
+			if got := lists[1][i]; math.Abs(got-want) > 3e-3*want {
+				t.Fatalf("%s, number %d: %v, was %v", name, i, got, want)
+			}
+		}
+	}
+	if again := read(t, written(t, q)); !reflect.DeepEqual(q, again) {
+		t.Error("reading and writing changes what was read")
+	}
+	before, after := scored(t, p), scored(t, q)
+	if math.Abs(before["temperature"]-after["temperature"]) > 1e-3 || math.Abs(before["nll_scaled"]-after["nll_scaled"]) > 1e-4 {
+		t.Errorf("temperature %v, NLL %v; stored and read %v, %v", before["temperature"], before["nll_scaled"], after["temperature"], after["nll_scaled"])
+	}
+	content, err := encode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := bytes.Replace(content, []byte(`"held_out_classes":true`), []byte(`"held_out_classes":false`), 1)
+	if _, err := decode(missing); err == nil || !strings.Contains(err.Error(), "bytes follow") {
+		t.Errorf("held-out images that the header does not know: %v", err)
+	}
+	for want, spoil := range map[string]func(p *Predictions){
+		"label 10 of example 1": func(p *Predictions) { p.HeldOutLabels[1] = 10 },
+		"149 labels of held-out": func(p *Predictions) {
+			p.HeldOutLabels, p.HeldOutProbs = p.HeldOutLabels[:149], p.HeldOutProbs[:1490]
+		},
+		"the held-out images":                 func(p *Predictions) { p.HeldOutLabels = nil },
+		"\"dempster-shafer\" has the value 2": func(p *Predictions) { p.DempsterShafer[0] = 2 },
+	} {
+		p := read(t, written(t, q))
+		spoil(p)
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
+
+// A network whose logits are twice too large gets the temperature 2, and the metrics of logits of the
+// right size.
+func TestTemperature(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const classes, n = 4, 20000
+	draw := func() (labels []int, right, sharp []float64) {
+		for range n {
+			logits := make([]float64, classes)
+			for c := range logits {
+				logits[c] = 2 * rng.NormFloat64()
+			}
+			row := func(temperature float64) []float64 {
+				p, err := metrics.Softmax(logits, classes, temperature)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return p
+			}
+			p, u, label := row(1), rng.Float64(), 0
+			for ; label < classes-1 && u >= p[label]; label++ {
+				u -= p[label]
+			}
+			labels, right, sharp = append(labels, label), append(right, p...), append(sharp, row(0.5)...)
+		}
+		return labels, right, sharp
+	}
+	p := &Predictions{Experiment: "a", Dataset: "b", Classes: classes, Samples: 1}
+	var right []float64
+	p.Labels, right, p.Probs = draw()
+	p.HeldOutLabels, _, p.HeldOutProbs = draw()
+	s := scored(t, p)
+	nll, err := metrics.CategoricalNLL(right, classes, p.Labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(s["temperature"]-2) > 0.08 || math.Abs(s["nll_scaled"]-nll) > 0.002 || s["nll"]-s["nll_scaled"] < 0.05 || s["ece15_scaled"] > 0.02 || s["ece15"] < 0.05 {
+		t.Errorf("temperature %v, NLL %v from %v (right %v), ECE %v from %v", s["temperature"], s["nll_scaled"], s["nll"], nll, s["ece15_scaled"], s["ece15"])
+	}
+	if s["accuracy"] != s["accuracy_scaled"] {
+		t.Errorf("accuracy %v, scaled %v", s["accuracy"], s["accuracy_scaled"])
+	}
+	// A network that is right about all of them, or knows nothing, has no temperature, and no scaled metrics.
+	for i, label := range p.HeldOutLabels {
+		row := p.HeldOutProbs[i*classes : (i+1)*classes]
+		clear(row)
+		row[label] = 1
+	}
+	if s := scored(t, p); len(s) != 8 || s["nll"] == 0 {
+		t.Errorf("without a temperature: %v", s)
+	}
 }

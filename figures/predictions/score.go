@@ -1,7 +1,9 @@
 package predictions
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"densityuncertainty/dul/metrics"
@@ -12,15 +14,28 @@ const (
 	ByMaxProbability    = ""                   // minus the largest probability, as the paper's baselines
 	ByEntropy           = "_entropy"           // entropy of the averaged probabilities
 	ByMutualInformation = "_mutualinformation" // between label and sample
+	ByDempsterShafer    = "_dempstershafer"    // of the logits, as SNGP
 	ByEnergy            = "_energy"            // squared distance from the mean held-out energy, as the paper's method
 	ByEnergyOnce        = "_energyonce"        // the same of one sample
 )
+
+// Scaled ends the names of the metrics after temperature scaling.
+const Scaled = "_scaled"
 
 // Score computes every metric that the predictions allow:
 //
 //	accuracy, nll, brier, ece10, ece15, adaptive_ece15, classwise_ece15   on the test set
 //	aurc                                                                  by the largest probability
+//	temperature                                                           that the held-out images ask for
+//	accuracy_scaled, nll_scaled, ...                                      the first two lines with it
 //	ood_SET_auroc, ood_SET_auprc, ood_SET_ap, ood_SET_fpr95               for each other set
+//
+// The temperature and what follows from it is there if labels and probabilities of held-out images are,
+// and if there is a best one. The other sets have no scaled metrics: the temperature changes an image's
+// largest probability by all the others, which are not kept.
+//
+// Entropies of the other sets are kept to 3e-4 nats, so that a method whose predictions are all as good as
+// uniform cannot be judged by them.
 //
 // where the examples out of distribution are the positive ones and each of the last names stands for the
 // score ByMaxProbability; the other scores append their name, as in ood_svhn_auroc_energy, and are
@@ -31,18 +46,12 @@ func Score(p *Predictions) (map[string]float64, error) {
 		return nil, fmt.Errorf("predictions: scoring %s: %w", p.Experiment, err)
 	}
 	s := scorer{scores: make(map[string]float64)}
-	s.set("accuracy")(metrics.Accuracy(p.Probs, p.Classes, p.Labels))
-	s.set("nll")(metrics.CategoricalNLL(p.Probs, p.Classes, p.Labels))
-	s.set("brier")(metrics.Brier(p.Probs, p.Classes, p.Labels))
-	s.set("classwise_ece15")(metrics.ClasswiseECE(p.Probs, p.Classes, p.Labels, 15))
-	outcomes, err := metrics.NewOutcomes(p.Probs, p.Classes, p.Labels)
-	s.note(err)
-	s.set("ece10")(outcomes.ECE(10))
-	s.set("ece15")(outcomes.ECE(15))
-	s.set("adaptive_ece15")(outcomes.AdaptiveECE(15))
-	s.set("aurc")(metrics.AURC(outcomes.Confidence, outcomes.Right))
+	s.classes(p, p.Probs, "")
+	if p.HeldOutLabels != nil {
+		s.scaled(p)
+	}
 	for _, set := range p.Others {
-		for _, by := range []string{ByMaxProbability, ByEntropy, ByMutualInformation, ByEnergy, ByEnergyOnce} {
+		for _, by := range []string{ByMaxProbability, ByEntropy, ByMutualInformation, ByDempsterShafer, ByEnergy, ByEnergyOnce} {
 			inside, outside, err := p.Strangeness(set, by)
 			s.note(err)
 			if inside != nil && outside != nil {
@@ -74,6 +83,11 @@ func (p *Predictions) Strangeness(set Set, by string) (test, other []float64, er
 			return nil, nil, nil
 		}
 		return p.MutualInformation, set.MutualInformation, nil
+	case ByDempsterShafer:
+		if p.DempsterShafer == nil || set.DempsterShafer == nil {
+			return nil, nil, nil
+		}
+		return p.DempsterShafer, set.DempsterShafer, nil
 	case ByEnergy:
 		return distances(p.Energy.Mean, set.Energy.Mean, p.HeldOut.Mean)
 	case ByEnergyOnce:
@@ -122,6 +136,52 @@ func (s *scorer) set(name string) func(float64, error) {
 		s.note(err)
 		s.scores[name] = value
 	}
+}
+
+// classes adds the metrics of class probabilities on the test set.
+func (s *scorer) classes(p *Predictions, probs []float64, suffix string) {
+	s.set("accuracy" + suffix)(metrics.Accuracy(probs, p.Classes, p.Labels))
+	s.set("nll" + suffix)(metrics.CategoricalNLL(probs, p.Classes, p.Labels))
+	s.set("brier" + suffix)(metrics.Brier(probs, p.Classes, p.Labels))
+	s.set("classwise_ece15" + suffix)(metrics.ClasswiseECE(probs, p.Classes, p.Labels, 15))
+	outcomes, err := metrics.NewOutcomes(probs, p.Classes, p.Labels)
+	if err != nil {
+		s.note(err)
+		return
+	}
+	s.set("ece10" + suffix)(outcomes.ECE(10))
+	s.set("ece15" + suffix)(outcomes.ECE(15))
+	s.set("adaptive_ece15" + suffix)(outcomes.AdaptiveECE(15))
+	s.set("aurc" + suffix)(metrics.AURC(outcomes.Confidence, outcomes.Right))
+}
+
+// scaled adds the temperature that the held-out images ask for, and the metrics with it.
+func (s *scorer) scaled(p *Predictions) {
+	t, err := metrics.FitTemperature(logits(p.HeldOutProbs), p.Classes, p.HeldOutLabels)
+	if errors.Is(err, metrics.ErrNoTemperature) {
+		return
+	}
+	if err != nil {
+		s.note(err)
+		return
+	}
+	s.scores["temperature"] = t
+	probs, err := metrics.Softmax(logits(p.Probs), p.Classes, t)
+	if err != nil {
+		s.note(err)
+		return
+	}
+	s.classes(p, probs, Scaled)
+}
+
+// logits are those of probabilities, up to a number for each example, which makes no difference. A
+// probability of 0 is taken as the smallest that a file can hold.
+func logits(probs []float64) []float64 {
+	logs := make([]float64, len(probs))
+	for i, p := range probs {
+		logs[i] = math.Log(math.Max(p, decodeSmall(lastCode)))
+	}
+	return logs
 }
 
 // detection adds the ranking metrics of one score.

@@ -75,7 +75,7 @@ func (f Figure) Bytes(format string) ([]byte, error) {
 		return nil, fmt.Errorf("render: making %s as %s: %w", f.Name, format, err)
 	}
 	if format == SVG {
-		return fallbackFonts(b.Bytes()), nil
+		return stretchedImages(fallbackFonts(b.Bytes())), nil
 	}
 	return b.Bytes(), nil
 }
@@ -84,6 +84,12 @@ func (f Figure) Bytes(format string) ([]byte, error) {
 // installed; without, it would take a serif face.
 func fallbackFonts(svg []byte) []byte {
 	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
+}
+
+// stretchedImages lets bitmaps inside of a drawing, such as those of heat maps, fill the rectangle that they
+// are drawn into; a browser would keep the ratio of their sides and leave the rest empty.
+func stretchedImages(svg []byte) []byte {
+	return bytes.ReplaceAll(svg, []byte("<image "), []byte(`<image preserveAspectRatio="none" `))
 }
 
 // The space around and between panels.

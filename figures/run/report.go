@@ -180,8 +180,11 @@ func imageCost(e experiment.Experiment) float64 {
 	case experiment.WRN28x10:
 		seen *= 200
 	}
-	if e.Method == experiment.Density {
+	switch e.Method {
+	case experiment.Density:
 		seen *= 1.7
+	case experiment.Ensemble:
+		seen *= experiment.EnsembleMembers
 	}
 	return seen
 }

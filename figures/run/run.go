@@ -16,8 +16,9 @@ import (
 type Runner interface {
 	// Run carries out a batch whose experiments differ in Split and Seed only, and returns one result
 	// for each. When ctx is done it stops soon and returns ctx's error, together with the results of
-	// the experiments that are complete. It may call progress, from one goroutine at a time, with the
-	// fraction of the batch that is done, from 0 to 1, and a few words on what it is doing.
+	// the experiments that are complete; likewise with an error that is some experiments' alone, the
+	// results of the others. It may call progress, from one goroutine at a time, with the fraction of
+	// the batch that is done, from 0 to 1, and a few words on what it is doing.
 	Run(ctx context.Context, batch []experiment.Experiment, progress func(done float64, note string)) ([]results.Result, error)
 }
 

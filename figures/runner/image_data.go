@@ -182,8 +182,8 @@ func (c *imageCache) imageDataOf(ctx context.Context, e experiment.Experiment, r
 		case errors.As(err, &damaged), ctx.Err() != nil:
 			return imageData{}, err
 		case images == nil && name == svhnTest && !withoutSVHN && needsSVHN(e):
-			return imageData{}, fmt.Errorf("the table %s needs the test part of SVHN, which is not there (%w): put test_32x32.mat into the folder of data, %s, or give \"reproduce run\" the flag --without-svhn to go on without it for good, with columns of SVHN that stay empty",
-				oodSet, cmp.Or(err, errNoFile), fetch.EnvData)
+			return imageData{}, fmt.Errorf("the table ood-svhn needs the test part of SVHN, which is not there (%w): put test_32x32.mat into the folder of data, %s, or give \"reproduce run\" the flag --without-svhn to go on without it for good, with columns of SVHN that stay empty",
+				cmp.Or(err, errNoFile), fetch.EnvData)
 		case err != nil:
 			note(fmt.Sprintf("%v goes on without %s, whose columns stay empty: %v", e, name, err))
 		case images != nil:
@@ -193,8 +193,9 @@ func (c *imageCache) imageDataOf(ctx context.Context, e experiment.Experiment, r
 	return d, nil
 }
 
-// oodSet is the catalogue's set of out-of-distribution detection with SVHN.
-const oodSet = "ood-svhn"
+// oodSets are the catalogue's sets of which the table of out-of-distribution
+// detection with SVHN is made.
+func oodSets() []string { return []string{"ood-svhn", "cifar-gp"} }
 
 var errNoFile = errors.New("there is no such file")
 
@@ -202,8 +203,10 @@ var errNoFile = errors.New("there is no such file")
 // experiment. Without SVHN it would lose a number for good, which nobody would
 // notice before the end of a long run.
 func needsSVHN(e experiment.Experiment) bool {
-	set, found := experiment.SetByName(oodSet)
-	return found && slices.ContainsFunc(set.At(experiment.Full), func(of experiment.Experiment) bool { return of.ID() == e.ID() })
+	return slices.ContainsFunc(oodSets(), func(name string) bool {
+		set, found := experiment.SetByName(name)
+		return found && slices.ContainsFunc(set.At(experiment.Full), func(of experiment.Experiment) bool { return of.ID() == e.ID() })
+	})
 }
 
 // first is the first n images of a set, or all of them if n is 0 or there are fewer.

@@ -47,7 +47,9 @@ type ImageRecipe struct {
 	ReleasedStats bool // channel means and deviations are those of the released code
 	Unaugmented   bool // training images are neither shifted nor mirrored
 	Inducing      int  // inducing points of DUE; 0 means as many as classes
-	BFloat16      bool // convolutions multiply in bfloat16 while training
+	// BlockDropout is the rate of nets.ResNet.Dropout.
+	BlockDropout float64
+	BFloat16     bool // convolutions multiply in bfloat16 while training
 }
 
 // ImageDifferences lists every option of the image experiments: the places where
@@ -75,12 +77,13 @@ func imageOptions() []option[ImageRecipe] {
 		{Difference{"conv_alpha", "same", "doubled", "noise variance of variational dropout in convolutions"}, either(func(r *ImageRecipe) *bool { return &r.DoubledConvAlpha }, "doubled", "same")},
 		{Difference{"adaptive_alpha", "false", "false", "variational dropout trains its noise variance"}, either(func(r *ImageRecipe) *bool { return &r.Adaptive }, "true", "false")},
 		{Difference{optionInducing, "as many as classes", "as many as classes", "inducing points of DUE, which decide how much memory it takes"}, atLeastOne(func(r *ImageRecipe) *int { return &r.Inducing })},
+		{Difference{"block_dropout", "sngp and due with wrn 0.3, else 0", "sngp and due with wrn 0.3, else 0", "dropout between the two convolutions of a block, in training alone, as the DUE authors' code has it"}, rate(func(r *ImageRecipe) *float64 { return &r.BlockDropout })},
 		{Difference{"rank1_noise", "pixel", "pixel", "rank-1 factors of a convolution are drawn for each pixel, or once for a channel and example as in the original method"}, either(func(r *ImageRecipe) *bool { return &r.Tied }, "channel", "pixel")},
 		{Difference{"optimizer", "sgd", "sgd", "SGD with momentum 0.9, or AdamW; the text says ADAM, which with its learning rate of 0.1 must be a slip"}, either(func(r *ImageRecipe) *bool { return &r.Adam }, "adam", "sgd")},
 		{Difference{"learning_rate", "resnet 0.1, wrn 0.05, mfvi 0.01", "resnet 0.1, wrn 0.05, mfvi 0.01", "at the first step; for MFVI with the Wide ResNet the text can be read either way"}, positive(func(r *ImageRecipe) *float64 { return &r.LearningRate })},
 		{Difference{"batch_size", "resnet 128, wrn 64", "resnet 128, wrn 64", "images of a training step"}, atLeastOne(func(r *ImageRecipe) *int { return &r.BatchSize })},
 		{Difference{"weight_decay", "cifar10 1e-4, cifar100 2e-4, wrn 5e-4", "cifar10 1e-4, cifar100 2e-4, wrn 5e-4", "of what the option decay names"}, positive(func(r *ImageRecipe) *float64 { return &r.WeightDecay })},
-		{Difference{"decay", "weights", "all", "what the weight decay applies to; on log-variances it outweighs the KL"}, either(func(r *ImageRecipe) *bool { return &r.DecayAll }, "all", "weights")},
+		{Difference{experiment.OptionDecay, "weights", "all", "what the weight decay applies to; on log-variances it outweighs the KL"}, either(func(r *ImageRecipe) *bool { return &r.DecayAll }, "all", "weights")},
 		{Difference{"energy_optimizer", "own", "joint", "the energy models have an Adam of their own, or the weights' optimizer and the generative objective times 0.01; the text does not say"}, either(func(r *ImageRecipe) *bool { return &r.JointEnergies }, "joint", "own")},
 		{Difference{"energy_groups", "explicit", "by-name", "what the energy models' optimizer and decay are for: the energy models, or what parameter names suggest, which is the density noise's variances too and neither rank-1 factors nor mixture logits"}, either(func(r *ImageRecipe) *bool { return &r.EnergiesByName }, "by-name", "explicit")},
 		{Difference{"energy_rate", "0.01", "that of the weights", "learning rate of the energy models' own Adam"}, positive(func(r *ImageRecipe) *float64 { return &r.EnergyRate })},
@@ -123,7 +126,7 @@ func ImageRecipeOf(e experiment.Experiment) (ImageRecipe, error) {
 	case e.Method == experiment.MFVI:
 		r.LearningRate = mfviRate
 	case isProcess(e.Method):
-		r.processRecipe(e.Method)
+		r.processRecipe(e)
 	}
 	if err := apply(&r, imageOptions(), e); err != nil {
 		return ImageRecipe{}, err
@@ -162,7 +165,7 @@ func (r ImageRecipe) layers(method string) (nets.ConvLayers, error) {
 		density.Noise = stochastic.Uniform01()
 	}
 	switch method {
-	case experiment.Deterministic:
+	case experiment.Deterministic, experiment.Ensemble:
 		return baselines.Deterministic{}, nil
 	case experiment.SNGP, experiment.DUE: // until withProcess gives it the head
 		return baselines.Headless{}, nil
@@ -189,22 +192,26 @@ func (r ImageRecipe) network(e experiment.Experiment) (nets.ResNet, error) {
 	if err != nil {
 		return nets.ResNet{}, err
 	}
+	var network nets.ResNet
 	switch e.Network {
 	case experiment.ResNet14:
-		return nets.ResNet14(layers), nil
+		network = nets.ResNet14(layers)
 	case experiment.ResNet20:
-		return nets.ResNet20(layers), nil
+		network = nets.ResNet20(layers)
 	case experiment.WRN28x10:
-		return nets.WideResNet28x10(layers), nil
+		network = nets.WideResNet28x10(layers)
+	default:
+		return nets.ResNet{}, fmt.Errorf("there is no network %q", e.Network)
 	}
-	return nets.ResNet{}, fmt.Errorf("there is no network %q", e.Network)
+	network.Dropout = r.BlockDropout
+	return network, nil
 }
 
 // shiftBy is the padding of the usual augmentation for CIFAR.
 const shiftBy = 4
 
-// classification returns the training run of an experiment, without progress
-// and checkpoints.
+// classification returns the training run of an experiment, without seed,
+// progress and checkpoints.
 func (r ImageRecipe) classification(e experiment.Experiment) train.Classification {
 	t := r.Classification()
 	if r.LikelihoodScale > 0 {
@@ -213,7 +220,6 @@ func (r ImageRecipe) classification(e experiment.Experiment) train.Classificatio
 	if isProcess(e.Method) {
 		t.Schedule = r.processSchedule(e.Method)
 	}
-	t.Seed = trainingSeed(e)
 	t.Order = datasets.Order
 	t.BFloat16 = r.BFloat16
 	if !r.Unaugmented {

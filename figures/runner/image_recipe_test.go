@@ -76,7 +76,7 @@ func TestImageRecipesOfTheFidelities(t *testing.T) {
 func TestImageOptions(t *testing.T) {
 	valid := map[string]string{"noise": "uniform01", "init_std": "0.2", "prior_std": "2", "clip": "true", "detach": "false", "variance": "plain",
 		"variance_d": "channels", "beta_prior": "e", "padding": "replicate", "mixture_factors": "zeros", "mixture_fraction": "0.2", "log_det": "negated",
-		"dropout_rate": "0.3", "alpha": "0.5", "conv_alpha": "doubled", "adaptive_alpha": "true", "inducing_points": "7", "rank1_noise": "channel", "optimizer": "adam",
+		"dropout_rate": "0.3", "alpha": "0.5", "conv_alpha": "doubled", "adaptive_alpha": "true", "inducing_points": "7", "block_dropout": "0.2", "rank1_noise": "channel", "optimizer": "adam",
 		"learning_rate": "0.2", "batch_size": "32", "weight_decay": "0.01", "decay": "all", "energy_optimizer": "joint", "energy_groups": "by-name", "energy_rate": "0.1",
 		"energy_decay": "0.1", "likelihood_scale": "0.5", "pretrain_epochs": "0", "channel_stats": "released", "augmentation": "false", "precision": "bfloat16"}
 	plain := imageRecipe(t, imageExperiment(experiment.Density, experiment.Paper))

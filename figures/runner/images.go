@@ -17,6 +17,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
@@ -53,8 +54,8 @@ type imageRun struct {
 	*Runner
 	experiment experiment.Experiment
 	data       imageData
-	classifier *nets.Classifier
-	finish     func() error // what the method does after training
+	members    []*nets.Classifier // of an ensemble; otherwise one
+	finish     func() error       // what the method does after training
 	progress   func(done float64, note string)
 	effort     effort
 	meter      *meter
@@ -86,11 +87,15 @@ func (r *Runner) image(ctx context.Context, e experiment.Experiment, progress fu
 	if network, err = run.withProcess(ctx, recipe, network, classes); err != nil {
 		return fail("building the network", err)
 	}
-	if run.classifier, err = nets.NewClassifier(r.backend, network, classes, trainingSeed(e), dtypes.Float32); err != nil {
-		return fail("building the network", err)
+	for m := range membersOf(e) {
+		member, err := nets.NewClassifier(r.backend, network, classes, memberSeed(e, m), dtypes.Float32)
+		if err != nil {
+			return fail("building the network", err)
+		}
+		run.members = append(run.members, member)
 	}
 	cost := network.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, classes)
-	run.effort = effortOf(cost, recipe.PretrainEpochs+e.Epochs, e.Samples, run.data)
+	run.effort = run.effortOf(cost, recipe.PretrainEpochs+e.Epochs)
 	folder := ""
 	if r.Work != "" {
 		folder = WorkFolder(r.Work, e)
@@ -121,13 +126,14 @@ func (r *Runner) image(ctx context.Context, e experiment.Experiment, progress fu
 		if err != nil {
 			return fail("counting parameters", err)
 		}
+		members := float64(len(run.members))
 		for _, n := range counts {
-			line.Metrics[tables.MetricParameters] += float64(n)
+			line.Metrics[tables.MetricParameters] += members * float64(n)
 		}
-		line.Metrics[tables.MetricTrainingGFLOP] = cost.Training / 1e9
+		line.Metrics[tables.MetricTrainingGFLOP] = members * cost.Training / 1e9
 		if rate := run.meter.imagesPerSecond; rate > 0 {
-			line.Metrics[tables.MetricImagesPerSecond] = rate
-			line.Metrics[tables.MetricSecondsPerEpoch] = float64(run.data.train.N) / rate
+			line.Metrics[tables.MetricImagesPerSecond] = rate / members
+			line.Metrics[tables.MetricSecondsPerEpoch] = members * float64(run.data.train.N) / rate
 		}
 	}
 	line.WallSeconds, line.CPUSeconds = run.meter.now()
@@ -148,15 +154,27 @@ type effort struct {
 	images               int     // to predict
 }
 
-func effortOf(cost nets.Cost, epochs, samples int, d imageData) effort {
+func (run *imageRun) effortOf(cost nets.Cost, epochs int) effort {
+	d := run.data
 	images := d.test.N
-	if d.heldOut != nil {
+	if run.keepsEnergies() || run.fitsTemperature() {
 		images += d.heldOut.N
 	}
 	for _, other := range d.others {
 		images += other.images.N
 	}
-	return effort{training: cost.Training * float64(epochs*d.train.N), prediction: cost.Forward * float64(samples*images), images: images}
+	return effort{training: cost.Training * float64(epochs*d.train.N), prediction: cost.Forward * float64(drawsOf(run.experiment)*images), images: images}
+}
+
+// keepsEnergies says whether there are energies, and images to compare them with.
+func (run *imageRun) keepsEnergies() bool {
+	return hasEnergies(run.experiment.Method) && run.data.heldOut != nil
+}
+
+// fitsTemperature says whether this is a single network with images that a
+// temperature can be fitted on.
+func (run *imageRun) fitsTemperature() bool {
+	return run.experiment.Method == experiment.Deterministic && run.data.heldOut != nil
 }
 
 // report tells how far the run is, given the parts of training and prediction done.
@@ -183,38 +201,64 @@ func stepsPerExecution(images, batchSize int) int {
 // that trains a ResNet-14 in a quarter of an hour.
 const checkpointEvery = 2 * time.Minute
 
-// train fits the classifier, from the last checkpoint on.
+// train fits the networks one after the other, each from its last checkpoint on.
 func (run *imageRun) train(ctx context.Context, recipe ImageRecipe, folder string) error {
+	for m := range run.members {
+		if err := run.trainMember(ctx, recipe, folder, m); err != nil {
+			if len(run.members) > 1 {
+				err = fmt.Errorf("member %d of %d of the ensemble: %w", m+1, len(run.members), err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+func (run *imageRun) trainMember(ctx context.Context, recipe ImageRecipe, folder string, m int) error {
 	fit := recipe.classification(run.experiment)
-	onHost := run.classifier.Host != nil
+	fit.Seed = memberSeed(run.experiment, m)
+	onHost := run.members[m].Host != nil
 	if onHost && fit.BFloat16 {
 		return fmt.Errorf("option precision is bfloat16, which the backend %s has no use for; leave it at float32 or choose an accelerator (GOMLX_BACKEND)", run.info.Backend)
 	}
 	if !onHost && run.experiment.Network != experiment.WRN28x10 {
 		fit.StepsPerExecution = stepsPerExecution(run.data.train.N, fit.BatchSize)
 	}
-	if folder != "" {
-		fit.Checkpoints = train.Checkpoints{Folder: filepath.Join(folder, "checkpoints"), Every: checkpointEvery, Version: run.info.Version}
+	who := ""
+	if len(run.members) > 1 {
+		who = fmt.Sprintf("member %d of %d, ", m+1, len(run.members))
 	}
-	fit.Notes = func(text string) { run.note(fmt.Sprintf("%v: %s", run.experiment, text)) }
+	if folder != "" {
+		fit.Checkpoints = train.Checkpoints{Folder: run.checkpoints(folder, m), Every: checkpointEvery, Version: run.info.Version}
+	}
+	fit.Notes = func(text string) { run.note(fmt.Sprintf("%v: %s%s", run.experiment, who, text)) }
 	var lost error // of the meter
 	fit.Progress = func(p train.ClassificationProgress) {
 		what := "training"
 		if p.Pretraining {
 			what = "generative pretraining"
 		}
-		note := fmt.Sprintf("%s, epoch %d of %d, loss %.3g, accuracy %.1f%%", what, (p.Step-1)*p.Epochs/p.Steps+1, p.Epochs, p.Losses.Total, 100*p.Losses.Accuracy)
+		note := fmt.Sprintf("%s%s, epoch %d of %d, loss %.3g, accuracy %.1f%%", who, what, (p.Step-1)*p.Epochs/p.Steps+1, p.Epochs, p.Losses.Total, 100*p.Losses.Accuracy)
 		if p.ImagesPerSecond > 0 {
 			note += fmt.Sprintf(", %.0f images/s, about %v to train", p.ImagesPerSecond, p.Remaining.Round(time.Second))
 			run.meter.imagesPerSecond = p.ImagesPerSecond
 		}
-		run.report(float64(p.Step)/float64(p.Steps), 0, note)
+		run.report((float64(m)+float64(p.Step)/float64(p.Steps))/float64(len(run.members)), 0, note)
 		if err := run.meter.saveNowAndThen(); err != nil && lost == nil {
 			lost = err
 			run.note(fmt.Sprintf("%v: training goes on, but its time will not be known: %v", run.experiment, err))
 		}
 	}
-	return fit.Fit(ctx, run.classifier, run.data.trainingSet())
+	return fit.Fit(ctx, run.members[m], run.data.trainingSet())
+}
+
+// checkpoints is the folder of a member's checkpoints.
+func (run *imageRun) checkpoints(folder string, m int) string {
+	folder = filepath.Join(folder, "checkpoints")
+	if len(run.members) > 1 {
+		folder = filepath.Join(folder, fmt.Sprintf("member-%d", m))
+	}
+	return folder
 }
 
 // The batches of prediction.
@@ -226,49 +270,39 @@ const hostBatch, deviceBatch = 128, 500
 // measure again would not help.
 func (run *imageRun) measure(ctx context.Context) (map[string]float64, error) {
 	e, d := run.experiment, run.data
-	p := &predictions.Predictions{Experiment: e.ID(), Dataset: e.Dataset, Classes: run.classifier.Classes, Samples: e.Samples, Labels: d.test.Labels}
+	p := &predictions.Predictions{Experiment: e.ID(), Dataset: e.Dataset, Classes: run.members[0].Classes, Samples: drawsOf(e) * len(run.members), Labels: d.test.Labels}
 	done := 0.0
-	predicted := func(m *datasets.Images) (*predict.Classes, error) {
+	predicted := func(m *datasets.Images) (imagePrediction, error) {
 		share := float64(m.N) / float64(run.effort.images)
-		sampling := predict.Sampling{Samples: e.Samples, BatchSize: min(deviceBatch, m.N), Energies: hasEnergies(e.Method) && d.heldOut != nil}
-		if run.classifier.Host != nil {
-			sampling.BatchSize = min(hostBatch, m.N)
-		}
-		sampling.Progress = func(images, total int) {
-			run.report(1, done+share*float64(images)/float64(total), fmt.Sprintf("predicting %s, image %d of %d", m.Name, images, total))
-		}
-		classes, err := predict.Classification(ctx, run.classifier, d.inputs(m), sampling)
+		found, err := run.predict(ctx, m, func(part float64, note string) { run.report(1, done+share*part, note) })
 		done += share
-		if errors.Is(err, metrics.ErrValue) { // of logits that are no numbers
-			err = fmt.Errorf("%w: %w", train.ErrDiverged, err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return classes, checkPredictions(m.Name, classes)
+		return found, err
 	}
 	test, err := predicted(d.test)
 	if err != nil {
 		return nil, err
 	}
-	p.Probs, p.MutualInformation, p.Energy = test.Probabilities, test.MutualInformation, lastEnergies(test)
-	if p.Energy.Mean != nil {
+	p.Probs, p.MutualInformation, p.DempsterShafer, p.Energy = test.probabilities, test.mutualInformation, test.dempsterShafer, test.energies
+	if run.keepsEnergies() || run.fitsTemperature() {
 		held, err := predicted(d.heldOut)
 		if err != nil {
 			return nil, err
 		}
-		p.HeldOut = lastEnergies(held)
+		p.HeldOut = held.energies
+		if run.fitsTemperature() {
+			p.HeldOutLabels, p.HeldOutProbs = d.heldOut.Labels, held.probabilities
+		}
 	}
 	for _, other := range d.others {
-		classes, err := predicted(other.images)
+		found, err := predicted(other.images)
 		if err != nil {
 			return nil, err
 		}
-		set := predictions.Set{Name: other.name, MutualInformation: classes.MutualInformation, Energy: lastEnergies(classes)}
-		if set.MaxProbability, err = metrics.MaxProbability(classes.Probabilities, p.Classes); err != nil {
+		set := predictions.Set{Name: other.name, MutualInformation: found.mutualInformation, DempsterShafer: found.dempsterShafer, Energy: found.energies}
+		if set.MaxProbability, err = metrics.MaxProbability(found.probabilities, p.Classes); err != nil {
 			return nil, err
 		}
-		if set.Entropy, err = metrics.Entropy(classes.Probabilities, p.Classes); err != nil {
+		if set.Entropy, err = metrics.Entropy(found.probabilities, p.Classes); err != nil {
 			return nil, err
 		}
 		p.Others = append(p.Others, set)
@@ -280,14 +314,57 @@ func (run *imageRun) measure(ctx context.Context) (map[string]float64, error) {
 	return kept(run.Predictions, p)
 }
 
-// checkPredictions reports the first number that is not finite among those that
-// predictions are made of.
-func checkPredictions(set string, c *predict.Classes) error {
-	energies := lastEnergies(c)
+// An imagePrediction is what a run says of a set of images; lists that the method
+// does not have are nil.
+type imagePrediction struct {
+	probabilities, mutualInformation []float64
+	dempsterShafer                   []float64
+	energies                         predictions.Energies
+}
+
+// predict asks all members, whose mixture is the prediction of an ensemble.
+func (run *imageRun) predict(ctx context.Context, m *datasets.Images, report func(part float64, note string)) (imagePrediction, error) {
+	e := run.experiment
+	var p imagePrediction
+	var each [][]float64 // the members' probabilities
+	for i, member := range run.members {
+		sampling := predict.Sampling{Samples: drawsOf(e), BatchSize: min(deviceBatch, m.N), Energies: run.keepsEnergies(), KeepLogits: e.Method == experiment.SNGP}
+		if member.Host != nil {
+			sampling.BatchSize = min(hostBatch, m.N)
+		}
+		sampling.Progress = func(images, total int) {
+			report((float64(i)+float64(images)/float64(total))/float64(len(run.members)), fmt.Sprintf("predicting %s, image %d of %d", m.Name, images, total))
+		}
+		classes, err := predict.Classification(ctx, member, run.data.inputs(m), sampling)
+		if errors.Is(err, metrics.ErrValue) { // of logits that are no numbers
+			err = fmt.Errorf("%w: %w", train.ErrDiverged, err)
+		}
+		if err != nil {
+			return p, err
+		}
+		p = imagePrediction{probabilities: classes.Probabilities, mutualInformation: classes.MutualInformation, energies: lastEnergies(classes)}
+		if sampling.KeepLogits { // all samples of SNGP are equal
+			if p.dempsterShafer, err = metrics.DempsterShafer(classes.Logits[0], member.Classes); err != nil {
+				return p, err
+			}
+		}
+		each = append(each, classes.Probabilities)
+	}
+	if len(each) > 1 {
+		var err error
+		if p.probabilities, p.mutualInformation, err = baselines.MixClasses(each, run.members[0].Classes); err != nil {
+			return p, err
+		}
+	}
+	return p, p.check(m.Name)
+}
+
+// check reports the first number that is not finite.
+func (p imagePrediction) check(set string) error {
 	for _, list := range []struct {
 		name   string
 		values []float64
-	}{{"probability", c.Probabilities}, {"mutual information", c.MutualInformation}, {"energy", energies.Mean}, {"energy of one sample", energies.Once}} {
+	}{{"probability", p.probabilities}, {"mutual information", p.mutualInformation}, {"energy", p.energies.Mean}, {"energy of one sample", p.energies.Once}} {
 		if i := slices.IndexFunc(list.values, notFinite); i >= 0 {
 			return fmt.Errorf("%s number %d on %s is %v: %w", list.name, i, set, list.values[i], train.ErrDiverged)
 		}
@@ -316,7 +393,7 @@ func score(p *predictions.Predictions) (map[string]float64, error) {
 // e^(v/2) over the entries v of all log-variances, of a method that trains them.
 func (run *imageRun) addPosteriorStd(to map[string]float64) error {
 	sum, n := 0.0, 0
-	store := run.classifier.Store
+	store := run.members[0].Store // no ensemble has such a posterior
 	for v := range store.IterVariables() {
 		if params.RoleOf(v, store) != params.Variational || !strings.HasSuffix(v.Path(), "log_variance") {
 			continue

@@ -14,7 +14,6 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/datasets/fetch"
-	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/experiment"
@@ -306,13 +305,13 @@ func TestImagesDivergeInPrediction(t *testing.T) {
 		t.Errorf("predictions of a run that diverged: %v, %v", left, err)
 	}
 	nan, fine := math.NaN(), []float64{0.5, 0.5}
-	for want, c := range map[string]predict.Classes{
-		"probability number 1 on svhn is NaN":          {Probabilities: []float64{1, nan}},
-		"mutual information number 0 on svhn is +Inf":  {Probabilities: fine, MutualInformation: []float64{math.Inf(1)}},
-		"energy number 0 on svhn is NaN":               {Probabilities: fine, Energies: []predict.LayerEnergy{{Mean: []float64{nan}, One: fine}}},
-		"energy of one sample number 1 on svhn is NaN": {Probabilities: fine, Energies: []predict.LayerEnergy{{Mean: fine, One: []float64{0, nan}}}},
+	for want, p := range map[string]imagePrediction{
+		"probability number 1 on svhn is NaN":          {probabilities: []float64{1, nan}},
+		"mutual information number 0 on svhn is +Inf":  {probabilities: fine, mutualInformation: []float64{math.Inf(1)}},
+		"energy number 0 on svhn is NaN":               {probabilities: fine, energies: predictions.Energies{Mean: []float64{nan}, Once: fine}},
+		"energy of one sample number 1 on svhn is NaN": {probabilities: fine, energies: predictions.Energies{Mean: fine, Once: []float64{0, nan}}},
 	} {
-		if err := checkPredictions("svhn", &c); !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), want) {
+		if err := p.check("svhn"); !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -321,10 +320,13 @@ func TestImagesDivergeInPrediction(t *testing.T) {
 // A run of the table of out-of-distribution detection does not begin without SVHN,
 // unless it was told to.
 func TestOODNeedsSVHN(t *testing.T) {
-	set, found := experiment.SetByName(oodSet)
-	if !found {
-		t.Fatal("no set", oodSet)
+	for _, name := range oodSets() {
+		set, found := experiment.SetByName(name)
+		if !found || !needsSVHN(set.At(experiment.Full)[0]) {
+			t.Errorf("the set %s: found %v, or needs no SVHN", name, found)
+		}
 	}
+	set, _ := experiment.SetByName(oodSets()[0])
 	e := set.At(experiment.Full)[0]
 	for name, missing := range map[string]error{"no network": errors.New("no network"), "there is no such file": nil} {
 		r, _ := withMadeUpImages(t)

@@ -117,14 +117,7 @@ func (r *Runner) moons(ctx context.Context, e experiment.Experiment, progress fu
 // classifyMoons trains the method's classifier, for an ensemble all its members, and
 // returns the probabilities at the points that are asked for, [N*2].
 func (r *Runner) classifyMoons(ctx context.Context, recipe Recipe, e experiment.Experiment, data train.Images, asked []byte, progress func(done float64, note string)) ([]float64, error) {
-	members, samples := 1, 1
-	switch e.Method {
-	case experiment.Ensemble:
-		members = ensembleMembers
-	case experiment.Deterministic, experiment.SNGP: // have no noise
-	default:
-		samples = e.Samples
-	}
+	members := membersOf(e)
 	var all [][]float64
 	for m := range members {
 		c, err := r.fitMoons(ctx, recipe, e, memberSeed(e, m), data, func(p train.ClassificationProgress) {
@@ -136,7 +129,7 @@ func (r *Runner) classifyMoons(ctx context.Context, recipe Recipe, e experiment.
 		}
 		images := asInputs(data)
 		images.Pixels = asked
-		classes, err := predict.Classification(ctx, c, images, predict.Sampling{Samples: samples, BatchSize: moonsN})
+		classes, err := predict.Classification(ctx, c, images, predict.Sampling{Samples: drawsOf(e), BatchSize: moonsN})
 		if err != nil {
 			return nil, fmt.Errorf("predicting: %w", err)
 		}

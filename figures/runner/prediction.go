@@ -17,6 +17,7 @@ import (
 type prediction struct {
 	mean, std [][]float64 // [M][N]; std is nil where each component is a single function
 	noise     []float64   // [M]
+	failed    error       // why it is of no use, of a Gaussian process without a Cholesky factor
 }
 
 // ofDraws are the draws of all models whose mixture is the prediction.

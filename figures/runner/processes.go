@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -17,9 +18,6 @@ import (
 
 // The settings of the methods that the paper does not run on regression.
 const (
-	// ensembleMembers is the number of networks of a deep ensemble, as in
-	// Lakshminarayanan et al. (2017).
-	ensembleMembers = 5
 	// sngpBound and dueBound are how far the layers below a Gaussian process may
 	// stretch distances: the former is that of regression in the DUE authors' code,
 	// the latter that of their classifiers, which trained better with a length
@@ -35,10 +33,7 @@ const (
 
 // fit trains the tasks as replicas of one graph and predicts.
 func (r *Runner) fit(ctx context.Context, run train.Regression, tasks []task) ([]prediction, error) {
-	members := 1
-	if tasks[0].experiment.Method == experiment.Ensemble {
-		members = ensembleMembers
-	}
+	members := membersOf(tasks[0].experiment)
 	var sets []train.Set
 	var inputs [][]float64
 	for _, t := range tasks {
@@ -61,11 +56,7 @@ func (r *Runner) fit(ctx context.Context, run train.Regression, tasks []task) ([
 	if err != nil {
 		return nil, err
 	}
-	samples := tasks[0].experiment.Samples
-	if method := tasks[0].experiment.Method; method == experiment.Ensemble || method == experiment.Deterministic {
-		samples = 1 // all would be equal
-	}
-	draws, err := predict.Replicas(ctx, fitted, inputs, sets[0].D, samples)
+	draws, err := predict.Replicas(ctx, fitted, inputs, sets[0].D, drawsOf(tasks[0].experiment))
 	if err != nil {
 		return nil, fmt.Errorf("predicting: %w", err)
 	}
@@ -74,6 +65,23 @@ func (r *Runner) fit(ctx context.Context, run train.Regression, tasks []task) ([
 		all = append(all, ofDraws(of...))
 	}
 	return all, nil
+}
+
+// membersOf is how many networks an experiment trains.
+func membersOf(e experiment.Experiment) int {
+	if e.Method == experiment.Ensemble {
+		return experiment.EnsembleMembers
+	}
+	return 1
+}
+
+// drawsOf is how many samples are drawn of each network.
+func drawsOf(e experiment.Experiment) int {
+	switch e.Method {
+	case experiment.Deterministic, experiment.Ensemble, experiment.SNGP: // have no noise, so that all would be equal
+		return 1
+	}
+	return e.Samples
 }
 
 // memberSeed is the seed of an ensemble's member; the first is a single network's.
@@ -97,10 +105,8 @@ func (r *Runner) fitSNGP(ctx context.Context, run train.Regression, sets []train
 	if err != nil {
 		return nil, err
 	}
-	if err := head.Posterior(fitted.Store, processHead, variances...); err != nil {
-		return nil, err
-	}
-	return marginals(ctx, fitted, inputs, sets[0].D)
+	checked := head.Posterior(fitted.Store, processHead, variances...)
+	return marginals(ctx, fitted, inputs, sets[0].D, checked)
 }
 
 // fitDUE trains with a sparse Gaussian process, which starts from the features of
@@ -131,11 +137,11 @@ func (r *Runner) fitDUE(ctx context.Context, run train.Regression, sets []train.
 	if err != nil {
 		return nil, err
 	}
-	if err := head.Check(fitted.Store, processHead); err != nil {
-		return nil, err
-	}
-	return marginals(ctx, fitted, inputs, sets[0].D)
+	return marginals(ctx, fitted, inputs, sets[0].D, checkDUE(head, fitted.Store, processHead))
 }
+
+// checkDUE is a variable so that a test can have a failure.
+var checkDUE = baselines.DUE.Check
 
 // withHead is the residual network of Recipe.regression with a head.
 func withHead(network nets.Network, head nets.Layers) nets.Network {
@@ -144,7 +150,13 @@ func withHead(network nets.Network, head nets.Layers) nets.Network {
 	return n
 }
 
-func marginals(ctx context.Context, fitted *nets.Regression, inputs [][]float64, d int) ([]prediction, error) {
+// marginals are the predictions of replicas that were checked, with that outcome:
+// those that failed the check say so, and do not keep the others from theirs.
+func marginals(ctx context.Context, fitted *nets.Regression, inputs [][]float64, d int, checked error) ([]prediction, error) {
+	var failed baselines.FailedReplicas
+	if checked != nil && !errors.As(checked, &failed) {
+		return nil, checked
+	}
 	each, err := predict.Gaussian(ctx, fitted, inputs, d)
 	if err != nil {
 		return nil, fmt.Errorf("predicting: %w", err)
@@ -152,6 +164,7 @@ func marginals(ctx context.Context, fitted *nets.Regression, inputs [][]float64,
 	all := make([]prediction, len(each))
 	for i, m := range each {
 		all[i] = ofMarginals(m)
+		all[i].failed = failed[i]
 	}
 	return all, nil
 }

@@ -104,6 +104,18 @@ func positive[R any](field func(*R) *float64) func(*R, string) error {
 	}
 }
 
+// rate is the setter of a probability below 1.
+func rate[R any](field func(*R) *float64) func(*R, string) error {
+	return func(r *R, value string) error {
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(v >= 0 && v < 1) {
+			return fmt.Errorf("is %q, want a number from 0 to below 1", value)
+		}
+		*field(r) = v
+		return nil
+	}
+}
+
 // apply changes a recipe by an experiment's options.
 func apply[R any](r *R, known []option[R], e experiment.Experiment) error {
 	for _, name := range slices.Sorted(maps.Keys(e.Options)) {

@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
@@ -82,16 +83,20 @@ func (r *Runner) Run(ctx context.Context, batch []experiment.Experiment, progres
 			return nil, err
 		}
 	}
+	var failures []error
 	for _, group := range equalEpochs(tasks) {
 		part, err := r.train(ctx, recipe, group, evaluate, func(done float64, note string) {
 			progress((float64(len(found))+done*float64(len(group)))/float64(len(batch)), note)
 		})
-		if err != nil {
+		found = append(found, part...)
+		switch {
+		case errors.Is(err, linalg.ErrNotPositiveDefinite): // is some tasks' alone
+			failures = append(failures, err)
+		case err != nil:
 			return found, err
 		}
-		found = append(found, part...)
 	}
-	return found, nil
+	return found, errors.Join(failures...)
 }
 
 // recoverTo, deferred, turns a panic into an error: GoMLX reports what is wrong
@@ -141,6 +146,9 @@ func equalEpochs(tasks []task) [][]task {
 	return groups
 }
 
+// train fits tasks as replicas of one graph. Where some of them have a Gaussian
+// process without a Cholesky factor it returns the results of the others, and an
+// error that names these and wraps linalg.ErrNotPositiveDefinite.
 func (r *Runner) train(ctx context.Context, recipe Recipe, tasks []task, evaluate func(task, prediction) (results.Result, error), progress func(float64, string)) ([]results.Result, error) {
 	wall, cpu := time.Now(), cpuTime()
 	run, err := recipe.regression(tasks[0].experiment)
@@ -158,24 +166,31 @@ func (r *Runner) train(ctx context.Context, recipe Recipe, tasks []task, evaluat
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", tasks[0].experiment, err)
 	}
-	found := make([]results.Result, len(tasks))
+	var found []results.Result
+	var failures []error
 	for i, t := range tasks {
-		found[i] = results.Result{Diverged: true}
-		if predictions[i].finite() {
-			if found[i], err = evaluate(t, predictions[i]); err != nil {
+		line := results.Result{Diverged: true}
+		switch p := predictions[i]; {
+		case !p.finite(): // whatever else is wrong with it
+		case p.failed != nil:
+			failures = append(failures, fmt.Errorf("%v: %w", t.experiment, p.failed))
+			continue
+		default:
+			if line, err = evaluate(t, p); err != nil {
 				return nil, fmt.Errorf("%v: evaluating: %w", t.experiment, err)
 			}
 		}
+		line.ID, line.Experiment = t.experiment.ID(), t.experiment
+		found = append(found, line)
 	}
 	count := float64(len(tasks))
-	for i, t := range tasks {
+	for i := range found {
 		f := &found[i]
-		f.ID, f.Experiment = t.experiment.ID(), t.experiment
 		f.Backend, f.Device, f.Version = r.info.Backend, r.info.Device, r.info.Version
 		f.WallSeconds, f.CPUSeconds = time.Since(wall).Seconds()/count, (cpuTime()-cpu).Seconds()/count
 		f.Batched, f.Finished = len(tasks), time.Now().UTC().Truncate(time.Second)
 	}
-	return found, nil
+	return found, errors.Join(failures...)
 }
 
 // trainingSeed makes one seed of an experiment's seed and split, so that splits

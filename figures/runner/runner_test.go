@@ -9,6 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
@@ -236,6 +240,37 @@ func TestRunErrors(t *testing.T) {
 		if name == "canceled" && !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v does not wrap context.Canceled", err)
 		}
+	}
+}
+
+// A Gaussian process without a Cholesky factor fails its own split, by name and
+// with the condition number, and leaves the others what they are without it.
+func TestFailedFactorisation(t *testing.T) {
+	check := checkDUE
+	t.Cleanup(func() { checkDUE = check })
+	diagnosis := linalg.Diagnose([]float64{1, 2, 2, 1}, 2)
+	checkDUE = func(baselines.DUE, *model.Store, string) error { return baselines.FailedReplicas{1: diagnosis} }
+	r := newRunner(t)
+	var batch []experiment.Experiment
+	for split := range 3 {
+		batch = append(batch, uci(experiment.DUE, experiment.Paper, split))
+	}
+	found, err := r.Run(context.Background(), batch, ignore)
+	if err == nil || !errors.Is(err, linalg.ErrNotPositiveDefinite) || !strings.Contains(err.Error(), "split 1") || strings.Contains(err.Error(), "split 2") || !strings.Contains(err.Error(), "condition number 3") {
+		t.Errorf("error %v", err)
+	}
+	if len(found) != 2 || found[0].ID != batch[0].ID() || found[1].ID != batch[2].ID() || found[1].Batched != 3 || found[1].Metrics["rmse"] <= 0 || found[1].Finished.IsZero() {
+		t.Errorf("results %+v", found)
+	}
+	checkDUE = check
+	whole, err := r.Run(context.Background(), batch, ignore)
+	if err != nil || len(whole) != 3 || !maps.Equal(whole[2].Metrics, found[1].Metrics) {
+		t.Errorf("split 2 among failures: %v, without: %v (%v)", found[1].Metrics, whole, err)
+	}
+	// Another failure is that of all.
+	checkDUE = func(baselines.DUE, *model.Store, string) error { return errors.New("the head is not there") }
+	if found, err := r.Run(context.Background(), batch, ignore); err == nil || len(found) > 0 {
+		t.Errorf("another failure: %v, %v", found, err)
 	}
 }
 

@@ -14,6 +14,10 @@ func UCIAgreement(lines []results.Result) (Table, error) {
 		Name:    "uci-agreement",
 		Caption: "On how many data sets our number is better than the paper's, agrees with it, or is worse: " + unitOfDifference,
 		Columns: []string{"Method", "Metric", "Better", "Agrees", "Worse", "Nothing to compare"},
+		Notes: []string{
+			"Nothing to compare: the data set was not run in full, or the paper prints no number for it, as for the heating load of Energy.",
+			"Better than the paper's number is not better than another method: that is the table uci-claims.",
+		},
 	}
 	for _, m := range []struct{ title, metric string }{{"NLL", MetricNLL}, {"RMSE", MetricRMSE}} {
 		panels, err := UCIPanels(lines, m.metric)

@@ -17,6 +17,9 @@ func UCIDatasets([]results.Result) (Table, error) {
 		Name:    "uci-datasets",
 		Caption: "UCI regression data sets: number of examples and of features, measured from the data and as the paper prints them.",
 		Columns: []string{"Data set", "Size", "Size (paper)", "Dimension", "Dimension (paper)"},
+		Notes: []string{
+			"Both rows of Energy are the same buildings, with another target. The Year set is not part of the program and is not fetched for this table.",
+		},
 	}
 	for _, dataset := range tableDatasets() {
 		size, dimension := "not measured", "not measured"

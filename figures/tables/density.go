@@ -14,7 +14,7 @@ func UCIDensity(lines []results.Result) (Table, error) {
 		Name: "uci-density",
 		Caption: "Density uncertainty on UCI regression, ours beside the paper's: mean ± standard deviation over n splits (not the standard error of the mean); " +
 			settings(experiment.Filter{Scale: experiment.Full}.Apply(uciWanted("boston", experiment.Density))[0]) + ". " + unitOfDifference +
-			" Best of ours: the lowest mean among all five methods, where all of them were run.",
+			" Best of ours: the lowest mean among " + listTitles(uciColumns) + ", where all of them were run.",
 		Columns: []string{"Data set", "NLL", "best NLL of ours", "RMSE", "best RMSE of ours"},
 	}
 	nll, err := UCIPanels(lines, MetricNLL)

@@ -2,7 +2,7 @@ package tables
 
 // The further metrics of an image result, by their names in the store. Those of
 // the predictions, such as "ood_svhn_auroc_energy", are named by package
-// predictions.
+// predictions. What an ensemble cost is that of all its members together.
 const (
 	MetricAccuracy = "accuracy" // part of the test images, 0 to 1
 	MetricECE      = "ece10"    // expected calibration error with 10 bins

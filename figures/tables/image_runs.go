@@ -7,6 +7,7 @@ import (
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/predictions"
 	"densityuncertainty/figures/results"
 )
 
@@ -114,29 +115,64 @@ func CIFARSmall(lines []results.Result) (Table, error) {
 		Name: "cifar-small",
 		Caption: "Small runs on real CIFAR images, each with its number of training images and epochs: mean ± standard deviation over n seeds of accuracy in percent, " +
 			"negative log likelihood in nats and expected calibration error (10 bins) on the given number of test images, and area under the ROC curve of telling the other CIFAR's test images from these, " +
-			"by maximum probability and by the energy statistic. They are not comparable with the paper, whose models see 50,000 images for 200 epochs.",
-		Columns: []string{"Data set", "Network", "Method", "Training images", "Epochs", "Test images", "n", "Accuracy (%)", "NLL", "ECE", "AUROC, probability", "AUROC, energy", "s/epoch", "Device"},
+			"by maximum probability and by the method's own score: the energy statistic, the Dempster-Shafer uncertainty of SNGP's logits, the entropy of DUE's predictions, " +
+			"or the mutual information of label and member of an ensemble. Of an ensemble the time of an epoch is that of all its members. They are not comparable with the paper, whose models see 50,000 images for 200 epochs.",
+		Columns: []string{"Data set", "Network", "Method", "Training images", "Epochs", "Test images", "n", "Accuracy (%)", "NLL", "ECE", "AUROC, probability", "AUROC, own score", "s/epoch", "Device"},
 	}
 	groups := imageGroups(lines, experiment.Small)
 	methods := methodTitles(groups, func(e experiment.Experiment) []int { return []int{e.TrainN, e.Epochs, e.TestN} })
 	for i, g := range groups {
-		e := g.first
-		row := Row{Name: imageTitles[e.Dataset], Cells: []Cell{text(imageTitles[e.Network]), text(methods[i]), text(allOr(e.TrainN)),
-			text(fmt.Sprint(e.Epochs)), text(allOr(e.TestN)), text(g.count())}}
-		other := experiment.CIFAR100
-		if e.Dataset == other {
-			other = experiment.CIFAR10
-		}
-		cells, err := g.numbers(numberColumn{MetricAccuracy, 100, 1}, numberColumn{MetricNLL, 1, 3}, numberColumn{MetricECE, 1, 3},
-			numberColumn{"ood_" + other + "_auroc", 1, 3}, numberColumn{"ood_" + other + "_auroc_energy", 1, 3})
+		row, err := g.smallRow(methods[i], "")
 		if err != nil {
 			return Table{}, err
 		}
-		row.Cells = append(row.Cells, cells...)
-		row.Cells = append(row.Cells, g.timeAndDevice()...)
 		t.Rows = append(t.Rows, row)
+		if scaled := g.having(MetricNLL + predictions.Scaled); len(scaled.lines) > 0 {
+			if row, err = scaled.smallRow(methods[i]+", temperature scaled", predictions.Scaled); err != nil {
+				return Table{}, err
+			}
+			t.Rows = append(t.Rows, row)
+		}
 	}
 	return t, nil
+}
+
+// ownScores are the scores by which methods tell images out of distribution besides the maximum
+// probability, as endings of the metrics' names.
+var ownScores = map[string]string{
+	experiment.Density: predictions.ByEnergy, experiment.DensityRank1Mix: predictions.ByEnergy,
+	experiment.Ensemble: predictions.ByMutualInformation, experiment.SNGP: predictions.ByDempsterShafer, experiment.DUE: predictions.ByEntropy,
+}
+
+// smallRow is the row of a group in CIFARSmall, with the metrics of that ending.
+func (g imageGroup) smallRow(title, ending string) (Row, error) {
+	e := g.first
+	row := Row{Name: imageTitles[e.Dataset], Cells: []Cell{text(imageTitles[e.Network]), text(title), text(allOr(e.TrainN)),
+		text(fmt.Sprint(e.Epochs)), text(allOr(e.TestN)), text(g.count())}}
+	other := experiment.CIFAR100
+	if e.Dataset == other {
+		other = experiment.CIFAR10
+	}
+	detection := "ood_" + other + "_auroc"
+	columns := []numberColumn{{MetricAccuracy + ending, 100, 1}, {MetricNLL + ending, 1, 3}, {MetricECE + ending, 1, 3}, {detection + ending, 1, 3}, {"", 1, 3}}
+	if own, has := ownScores[e.Method]; has {
+		columns[4].metric = detection + own
+	}
+	cells, err := g.numbers(columns...)
+	if err != nil {
+		return Row{}, err
+	}
+	row.Cells = append(append(row.Cells, cells...), g.timeAndDevice()...)
+	return row, nil
+}
+
+// having is the group without the lines that lack a metric.
+func (g imageGroup) having(metric string) imageGroup {
+	g.lines = slices.DeleteFunc(slices.Clone(g.lines), func(line results.Result) bool {
+		_, has := line.Metrics[metric]
+		return !has
+	})
+	return g
 }
 
 // timeAndDevice are the time of an epoch and where it was taken.

@@ -2,47 +2,93 @@ package tables
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/paper"
+	"densityuncertainty/figures/predictions"
 	"densityuncertainty/figures/results"
 )
 
-// An imageTable is one of the paper's classification tables.
+// An imageTable is one of the paper's classification tables, with rows of our own.
 type imageTable struct {
-	name, set string // set is the catalogue's
-	dataset   string // "" for the set's only one
+	name      string
+	sets      []string // of the catalogue, where the rows' experiments are; the first settings are the caption's
+	dataset   string
 	published string // of package paper
 	what      string // begins the caption
 	rows      []imageRow
 }
 
-// An imageRow is a method of an image table.
+// An imageRow is a method of an image table with its options, exactly these: what was run with others is
+// another row's.
 type imageRow struct {
-	title  string // the paper's name of the row
-	method string
-	option string // of experiment.OptionMixtureFraction; "" for none
+	title   string
+	method  string
+	options map[string]string
+	paper   string // the paper's name of the row; "" where its table has none
+	// heldOut asks for the full runs with images held out, which have fewer to train on.
+	heldOut bool
+	// ending is that of the metrics' names, such as predictions.Scaled. Runs may lack a metric with one.
+	ending string
+}
+
+// paperRow is a row that the paper has, with its settings.
+func paperRow(name, method string) imageRow {
+	return imageRow{title: name, paper: name, method: method}
 }
 
 var fiveRows = []imageRow{
-	{"MFVI", experiment.MFVI, ""}, {"MCDropout", experiment.MCDropout, ""}, {"VDropout", experiment.VDropout, ""},
-	{"Rank-1 BNN", experiment.Rank1, ""}, {"Density Uncertainty", experiment.Density, ""},
+	paperRow("MFVI", experiment.MFVI), paperRow("MCDropout", experiment.MCDropout), paperRow("VDropout", experiment.VDropout),
+	paperRow("Rank-1 BNN", experiment.Rank1), paperRow("Density Uncertainty", experiment.Density),
+}
+
+// resnet14Rows are the paper's, the variational ones of these with weight decay on all parameters, and the
+// methods that the paper leaves out.
+func resnet14Rows() []imageRow {
+	rows := slices.Clone(fiveRows)
+	for _, row := range fiveRows {
+		if row.method == experiment.MFVI || row.method == experiment.Rank1 || row.method == experiment.Density {
+			row.options = map[string]string{experiment.OptionDecay: "all"}
+			row.title += ", decay=all"
+			rows = append(rows, row)
+		}
+	}
+	return append(append(rows, singleRows()...), added(experiment.SNGP), added(experiment.DUE))
+}
+
+// added is a row that the paper's table does not have.
+func added(method string) imageRow {
+	return imageRow{title: Title(method) + notInPaper, method: method}
+}
+
+const notInPaper = " (not in the paper)"
+
+// singleRows are a single network, the same with a temperature, and an ensemble.
+func singleRows() []imageRow {
+	temperature := added(experiment.Deterministic)
+	temperature.title = Title(experiment.Deterministic) + ", temperature scaled" + notInPaper
+	temperature.heldOut, temperature.ending = true, predictions.Scaled
+	return []imageRow{added(experiment.Deterministic), temperature, added(experiment.Ensemble)}
 }
 
 // wrnRows are those of the WRN-28 tables.
 func wrnRows() []imageRow {
-	return append(slices.Clone(fiveRows[:4]), imageRow{"SNGP", experiment.SNGP, ""}, imageRow{"DUE", experiment.DUE, ""}, fullRankRow, mixtureRow("0.0125"))
+	rows := append(slices.Clone(fiveRows[:4]), paperRow("SNGP", experiment.SNGP), paperRow("DUE", experiment.DUE), fullRankRow, mixtureRow("0.0125"))
+	return append(rows, singleRows()...)
 }
 
-var fullRankRow = imageRow{"Full-rank LDL", experiment.Density, ""}
+var fullRankRow = paperRow("Full-rank LDL", experiment.Density)
 
 // mixtureRow is named as in the paper: "Rank-1 Mixture (1.25%)".
 func mixtureRow(fraction string) imageRow {
 	names := map[string]string{"0.0125": "1.25%", "0.025": "2.5%", "0.05": "5%", "0.1": "10%", "0.2": "20%"}
-	return imageRow{fmt.Sprintf("Rank-1 Mixture (%s)", names[fraction]), experiment.DensityRank1Mix, fraction}
+	row := paperRow(fmt.Sprintf("Rank-1 Mixture (%s)", names[fraction]), experiment.DensityRank1Mix)
+	row.options = map[string]string{experiment.OptionMixtureFraction: fraction}
+	return row
 }
 
 func ablationRows() []imageRow {
@@ -55,15 +101,29 @@ func ablationRows() []imageRow {
 
 // imageTables are the five classification tables of the paper, and two of the released settings.
 func imageTables() []imageTable {
+	ten, hundred := experiment.CIFAR10, experiment.CIFAR100
 	return []imageTable{
-		{"cifar10-resnet14", "cifar10-resnet14", "", paper.CIFAR10ResNet14, "CIFAR-10 with ResNet-14", fiveRows},
-		{"cifar100-resnet14", "cifar100-resnet14", "", paper.CIFAR100ResNet14, "CIFAR-100 with ResNet-14", fiveRows},
-		{"cifar10-wrn", "cifar10-wrn", "", paper.CIFAR10WRN28, "CIFAR-10 with WRN-28-10", wrnRows()},
-		{"cifar100-wrn", "cifar100-wrn", "", paper.CIFAR100WRN28, "CIFAR-100 with WRN-28-10", wrnRows()},
-		{"rank1-ablation", "rank1-ablation", "", paper.Rank1Ablation, "Number of rank-1 mixture components as a part of the layers' width, CIFAR-10 with WRN-28-10", ablationRows()},
-		{"cifar10-released", "cifar-released", experiment.CIFAR10, paper.CIFAR10ResNet14, "CIFAR-10 with the released settings, whose ResNet-14 has 20 layers", fiveRows},
-		{"cifar100-released", "cifar-released", experiment.CIFAR100, paper.CIFAR100ResNet14, "CIFAR-100 with the released settings, whose ResNet-14 has 20 layers", fiveRows},
+		{"cifar10-resnet14", []string{"cifar10-resnet14", "cifar-gp"}, ten, paper.CIFAR10ResNet14, "CIFAR-10 with ResNet-14", resnet14Rows()},
+		{"cifar100-resnet14", []string{"cifar100-resnet14", "cifar-gp"}, hundred, paper.CIFAR100ResNet14, "CIFAR-100 with ResNet-14", resnet14Rows()},
+		{"cifar10-wrn", []string{"cifar10-wrn", "cifar-gp-wrn"}, ten, paper.CIFAR10WRN28, "CIFAR-10 with WRN-28-10", wrnRows()},
+		{"cifar100-wrn", []string{"cifar100-wrn", "cifar-gp-wrn"}, hundred, paper.CIFAR100WRN28, "CIFAR-100 with WRN-28-10", wrnRows()},
+		{"rank1-ablation", []string{"rank1-ablation"}, ten, paper.Rank1Ablation, "Number of rank-1 mixture components as a part of the layers' width, CIFAR-10 with WRN-28-10", ablationRows()},
+		{"cifar10-released", []string{"cifar-released"}, ten, paper.CIFAR10ResNet14, "CIFAR-10 with the released settings, whose ResNet-14 has 20 layers", fiveRows},
+		{"cifar100-released", []string{"cifar-released"}, hundred, paper.CIFAR100ResNet14, "CIFAR-100 with the released settings, whose ResNet-14 has 20 layers", fiveRows},
 	}
+}
+
+// inSets are the experiments of sets of the catalogue, each once.
+func inSets(names ...string) ([]experiment.Experiment, error) {
+	var sets []experiment.Set
+	for _, name := range names {
+		set, ok := experiment.SetByName(name)
+		if !ok {
+			return nil, fmt.Errorf("tables: the catalogue has no set %s", name)
+		}
+		sets = append(sets, set)
+	}
+	return experiment.Union(sets...), nil
 }
 
 // unitOfImageDifference explains Difference in the captions of the image tables.
@@ -72,14 +132,11 @@ const unitOfImageDifference = "Difference: (ours − theirs) in units of our sta
 
 // make fills the table.
 func (d imageTable) make(lines []results.Result) (Table, error) {
-	set, ok := experiment.SetByName(d.set)
-	if !ok {
-		return Table{}, fmt.Errorf("tables: the catalogue has no set %s", d.set)
+	experiments, err := inSets(d.sets...)
+	if err != nil {
+		return Table{}, err
 	}
-	experiments := set.Experiments
-	if d.dataset != "" {
-		experiments = experiment.Filter{Datasets: []string{d.dataset}}.Apply(experiments)
-	}
+	experiments = experiment.Filter{Datasets: []string{d.dataset}}.Apply(experiments)
 	byID := index(lines)
 	t := Table{
 		Name: d.name,
@@ -90,9 +147,7 @@ func (d imageTable) make(lines []results.Result) (Table, error) {
 			d.what, imageSettings(experiments[0]), unitOfImageDifference, posteriorRemark(experiments[0])),
 		Columns: []string{"Method", "Accuracy (%)", "ECE", "NLL", "Posterior std", "Parameters", "GFLOP", "s/epoch", "Device"},
 	}
-	if slices.ContainsFunc(d.rows, func(r imageRow) bool { return r.method == experiment.DUE }) {
-		t.Notes = append(t.Notes, "Ours of SNGP and DUE take no Monte Carlo samples of the network, and DUE is without the dropout of 0.3 that its authors' code has.")
-	}
+	t.Notes = d.notes()
 	best := make([]contest, 3)
 	for _, row := range d.rows {
 		wanted := row.among(experiments)
@@ -107,14 +162,17 @@ func (d imageTable) make(lines []results.Result) (Table, error) {
 			{MetricECE, "ECE", 1, 1, 4, Difference},
 			{MetricNLL, "NLL", 1, 1, 4, Difference},
 		} {
-			ours, err := byID.summarise(wanted, column.metric)
+			ours, err := byID.average(wanted, column.metric+row.ending, row.ending != "")
 			if err != nil {
 				return Table{}, err
 			}
-			theirs, note := publishedIn(d.published, row.title, column.published)
-			cell := compareBy(column.judge, ours.scaled(column.factor), theirs, "paper", column.decimals)
-			if note != "" {
-				cell = append(cell, Line{Text: "(" + note + ")"})
+			cell := ours.scaled(column.factor).lines(column.decimals)
+			if row.paper != "" {
+				theirs, note := publishedIn(d.published, row.paper, column.published)
+				cell = compareBy(column.judge, ours.scaled(column.factor), theirs, "paper", column.decimals)
+				if note != "" {
+					cell = append(cell, Line{Text: "(" + note + ")"})
+				}
 			}
 			r.Cells = append(r.Cells, cell)
 			if ours.Complete() {
@@ -132,6 +190,28 @@ func (d imageTable) make(lines []results.Result) (Table, error) {
 	return t, nil
 }
 
+// notes are the remarks on rows that need one.
+func (d imageTable) notes() []string {
+	has := func(method string) bool {
+		return slices.ContainsFunc(d.rows, func(r imageRow) bool { return r.method == method })
+	}
+	var notes []string
+	if has(experiment.Deterministic) {
+		notes = append(notes,
+			fmt.Sprintf("Deterministic is a single network without noise, Deep Ensemble the mixture of %d of them with equal weights; parameters, operations and time are those of all its members.", experiment.EnsembleMembers),
+			"Temperature scaled: the logits are divided by the number that is best for the likelihood of 5,000 training images, which were held out for it, so that this network is trained on 45,000. No test image has a part in it. \"Not measured\" means that no temperature was best for them.")
+	}
+	if has(experiment.DUE) {
+		notes = append(notes, "SNGP and DUE bound how far a layer stretches distances, and have a Gaussian process in the place of the last layer. They are trained with the settings of the DUE authors' code, "+
+			"by which the paper ran them, which differ from those of the other rows (learning rate in steps, weight decay 5e-4, with the Wide ResNet a dropout of 0.3 in training), and take no Monte Carlo samples of the network: "+
+			"SNGP divides its logits by what its variance asks for, DUE averages the probabilities over 32 draws of its last layer. The operations are those of the layers, without the Gaussian process.")
+	}
+	if slices.ContainsFunc(d.rows, func(r imageRow) bool { return r.options[experiment.OptionDecay] != "" }) {
+		notes = append(notes, "Rows with decay=all put the weight decay on the variational parameters too, as the released code does; the text says nothing of it. They stand beside the paper's number of their method.")
+	}
+	return notes
+}
+
 // A contest finds the row with the lowest number.
 type contest struct {
 	entered, row int
@@ -145,11 +225,11 @@ func (c *contest) enter(row int, value float64) {
 	c.entered++
 }
 
-// among returns the experiments of a row.
+// among returns the experiments of a row. Quick ones always hold images out.
 func (r imageRow) among(all []experiment.Experiment) []experiment.Experiment {
 	var wanted []experiment.Experiment
 	for _, e := range all {
-		if e.Method == r.method && e.Options[experiment.OptionMixtureFraction] == r.option {
+		if e.Method == r.method && maps.Equal(e.Options, r.options) && (e.Scale != experiment.Full || (e.HeldOut > 0) == r.heldOut) {
 			wanted = append(wanted, e)
 		}
 	}

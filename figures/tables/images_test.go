@@ -27,6 +27,11 @@ func imageLines(t *testing.T, set string, f experiment.Filter, measure func(expe
 	return list
 }
 
+// plainLines are those of experiments without options.
+func plainLines(t *testing.T, set string, f experiment.Filter, measure func(experiment.Experiment) map[string]float64) []results.Result {
+	return slices.DeleteFunc(imageLines(t, set, f, measure), func(r results.Result) bool { return len(r.Experiment.Options) > 0 })
+}
+
 func imageTableNamed(t *testing.T, name string, lines []results.Result) Table {
 	t.Helper()
 	for _, named := range List() {
@@ -46,8 +51,8 @@ func TestImageTables(t *testing.T) {
 	density := only(experiment.Density, experiment.CIFAR10)
 	quick := density
 	quick.Scale = experiment.Quick
-	full := imageLines(t, "cifar10-resnet14", density, measured(0.9153, 0.004, 0.24, 0.002))
-	elsewhere := imageLines(t, "cifar10-resnet14", density, measured(0.9153, 0.004, 0.24, 0.002))
+	full := plainLines(t, "cifar10-resnet14", density, measured(0.9153, 0.004, 0.24, 0.002))
+	elsewhere := plainLines(t, "cifar10-resnet14", density, measured(0.9153, 0.004, 0.24, 0.002))
 	elsewhere[0].Device = "other card"
 	for name, c := range map[string]struct {
 		lines                      []results.Result
@@ -91,11 +96,54 @@ func TestImageTables(t *testing.T) {
 	}
 }
 
+// What was run with another weight decay, and what the paper does not have, is in rows of its own; the
+// temperature's row is of the models that were trained without the held-out images.
+func TestRowsBesideThePapers(t *testing.T) {
+	list := imageLines(t, "cifar10-resnet14", experiment.Filter{Methods: []string{experiment.Density}, Scale: experiment.Full}, func(e experiment.Experiment) map[string]float64 {
+		if e.Options[experiment.OptionDecay] == "all" {
+			return measured(0.91, 0.01, 0.226, 0.002)(e)
+		}
+		return measured(0.92, 0.01, 0.3, 0.002)(e)
+	})
+	list = append(list, imageLines(t, "cifar-gp", experiment.Filter{Datasets: []string{experiment.CIFAR10}, Scale: experiment.Full}, func(e experiment.Experiment) map[string]float64 {
+		m := measured(0.9, 0.02, map[string]float64{experiment.Deterministic: 0.4, experiment.Ensemble: 0.2, experiment.SNGP: 0.35, experiment.DUE: 0.36}[e.Method], 0.001)(e)
+		if e.HeldOut > 0 {
+			m[MetricNLL], m["accuracy_scaled"], m["nll_scaled"], m["ece10_scaled"] = 0.5, 0.89, 0.37+0.001*float64(e.Seed), 0.03
+		}
+		return m
+	})...)
+	table := imageTableNamed(t, "cifar10-resnet14", list)
+	for row, want := range map[string]string{
+		"Density Uncertainty":                                  "0.3000 ± 0.0020 (n=3) | paper 0.226 ± 0.003 | +36.7 sd, worse",
+		"Density Uncertainty, decay=all":                       "0.2260 ± 0.0020 (n=3) | paper 0.226 ± 0.003 | +0.0 sd, agrees",
+		"Rank-1 BNN, decay=all":                                "not run | paper 0.231 ± 0.002",
+		"MFVI, decay=all":                                      "not run | paper 0.291 ± 0.004",
+		"Deterministic (not in the paper)":                     "0.4000 ± 0.0010 (n=3)",
+		"Deterministic, temperature scaled (not in the paper)": "0.3710 ± 0.0010 (n=3)",
+		"Deep Ensemble (not in the paper)":                     "*0.2000 ± 0.0010 (n=3)*",
+		"SNGP (not in the paper)":                              "0.3500 ± 0.0010 (n=3)",
+		"DUE (not in the paper)":                               "0.3600 ± 0.0010 (n=3)",
+	} {
+		if got := cell(t, table, row, "NLL"); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", row, got, want)
+		}
+	}
+	if got := cell(t, imageTableNamed(t, "cifar10-wrn", list), "Deep Ensemble (not in the paper)", "NLL"); got != "not run" {
+		t.Errorf("an ensemble of Wide ResNets: %s", got)
+	}
+	for i := range list {
+		delete(list[i].Metrics, "nll_scaled") // no temperature was the best
+	}
+	if got := cell(t, imageTableNamed(t, "cifar10-resnet14", list), "Deterministic, temperature scaled (not in the paper)", "NLL"); got != "not measured" {
+		t.Errorf("without a temperature: %s", got)
+	}
+}
+
 // The best of ours is bold in each column, among complete rows.
 func TestBestImageMethodIsBold(t *testing.T) {
-	list := imageLines(t, "cifar10-resnet14", only(experiment.Density, experiment.CIFAR10), measured(0.91, 0.004, 0.24, 0))
-	list = append(list, imageLines(t, "cifar10-resnet14", only(experiment.MFVI, experiment.CIFAR10), measured(0.92, 0.005, 0.23, 0))...)
-	list = append(list, imageLines(t, "cifar10-resnet14", only(experiment.Rank1, experiment.CIFAR10), measured(0.99, 0.001, 0.01, 0))[:2]...)
+	list := plainLines(t, "cifar10-resnet14", only(experiment.Density, experiment.CIFAR10), measured(0.91, 0.004, 0.24, 0))
+	list = append(list, plainLines(t, "cifar10-resnet14", only(experiment.MFVI, experiment.CIFAR10), measured(0.92, 0.005, 0.23, 0))...)
+	list = append(list, plainLines(t, "cifar10-resnet14", only(experiment.Rank1, experiment.CIFAR10), measured(0.99, 0.001, 0.01, 0))[:2]...)
 	table := imageTableNamed(t, "cifar10-resnet14", list)
 	bold := map[string]string{"Accuracy (%)": "MFVI", "ECE": "Density Uncertainty", "NLL": "MFVI"}
 	for _, row := range table.Rows {
@@ -151,7 +199,7 @@ func TestWideResNetRows(t *testing.T) {
 }
 
 func TestImageLinesWithoutMetrics(t *testing.T) {
-	list := imageLines(t, "cifar10-resnet14", only(experiment.MFVI, experiment.CIFAR10), measured(0.9, 0.1, 0.3, 0.01))
+	list := plainLines(t, "cifar10-resnet14", only(experiment.MFVI, experiment.CIFAR10), measured(0.9, 0.1, 0.3, 0.01))
 	list[1].Metrics = nil
 	for _, named := range List() {
 		if named.Name == "cifar10-resnet14" {
@@ -197,6 +245,7 @@ func TestOODTable(t *testing.T) {
 		{"Density Uncertainty", "CIFAR-10 → CIFAR-100 AUROC", "0.900 ± 0.010 (n=3)"},
 		{"MFVI", "CIFAR-100 → CIFAR-10 AUROC", "0.700 ± 0.010 (n=3)"},
 		{"MFVI", "CIFAR-10 → first 1083 of SVHN train, AUROC", "0.600 ± 0.010 (n=3)"},
+		{"SNGP (not in the paper)", "CIFAR-10 → CIFAR-100 AUROC", "not run"},
 		{"MFVI", "Score", "maximum probability"},
 		{"Density Uncertainty", "Score", "energy"},
 	} {
@@ -211,6 +260,68 @@ func TestOODTable(t *testing.T) {
 		if _, err := table.Render(format); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Each method that has one is scored by its own score too.
+func TestOODOfMethodsThatThePaperLeavesOut(t *testing.T) {
+	endings := map[string]float64{"": 0.6, "_entropy": 0.61, "_mutualinformation": 0.62, "_dempstershafer": 0.63}
+	measure := func(e experiment.Experiment) map[string]float64 {
+		m := map[string]float64{}
+		for ending, auroc := range endings {
+			if e.HeldOut > 0 {
+				auroc = 0 // another model's
+			}
+			m["ood_cifar100_auroc"+ending] = auroc
+		}
+		return m
+	}
+	filter := experiment.Filter{Datasets: []string{experiment.CIFAR10}, Scale: experiment.Full, Seeds: []uint64{0}}
+	table := imageTableNamed(t, "ood-svhn", imageLines(t, "cifar-gp", filter, measure))
+	var got []string
+	for _, row := range table.Rows[6:] {
+		got = append(got, row.Name+", "+row.Cells[0][0].Text+": "+row.Cells[5][0].Text)
+	}
+	want := []string{
+		"Deterministic (not in the paper), maximum probability: 0.600 (n=1 of 3)",
+		"Deep Ensemble (not in the paper), maximum probability: 0.600 (n=1 of 3)",
+		"Deep Ensemble (not in the paper), mutual information of label and member: 0.620 (n=1 of 3)",
+		"SNGP (not in the paper), maximum probability: 0.600 (n=1 of 3)",
+		"SNGP (not in the paper), Dempster-Shafer: 0.630 (n=1 of 3)",
+		"DUE (not in the paper), maximum probability: 0.600 (n=1 of 3)",
+		"DUE (not in the paper), entropy: 0.610 (n=1 of 3)",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("rows\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// The small runs' own scores, and the temperature's row where a run has one.
+func TestSmallRunsOfMethodsThatThePaperLeavesOut(t *testing.T) {
+	filter := experiment.Filter{Methods: []string{experiment.Deterministic, experiment.Ensemble, experiment.SNGP, experiment.DUE}, Datasets: []string{experiment.CIFAR10}, Scale: experiment.Small}
+	list := imageLines(t, "cifar-small", filter, func(e experiment.Experiment) map[string]float64 {
+		m := measured(0.4, 0.05, 1.6, 0)(e)
+		for ending, auroc := range map[string]float64{"": 0.6, "_entropy": 0.61, "_mutualinformation": 0.62, "_dempstershafer": 0.63} {
+			m["ood_cifar100_auroc"+ending] = auroc
+		}
+		if e.Method == experiment.Deterministic && e.Seed > 0 {
+			m["accuracy_scaled"], m["nll_scaled"], m["ece10_scaled"] = 0.4, 1.5, 0.02
+		}
+		return m
+	})
+	var got []string
+	for _, row := range imageTableNamed(t, "cifar-small", list).Rows {
+		var cells []string
+		for _, i := range []int{1, 5, 7, 9, 10} {
+			cells = append(cells, row.Cells[i][0].Text)
+		}
+		got = append(got, strings.Join(cells, ", "))
+	}
+	want := []string{"Deterministic, 3, 1.600 ± 0.000, 0.600 ± 0.000, –", "Deterministic, temperature scaled, 2, 1.500 ± 0.000, –, –",
+		"Deep Ensemble, 3, 1.600 ± 0.000, 0.600 ± 0.000, 0.620 ± 0.000", "SNGP, 3, 1.600 ± 0.000, 0.600 ± 0.000, 0.630 ± 0.000",
+		"DUE, 3, 1.600 ± 0.000, 0.600 ± 0.000, 0.610 ± 0.000"}
+	if !slices.Equal(got, want) {
+		t.Errorf("rows\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

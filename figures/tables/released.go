@@ -70,6 +70,9 @@ func UCIReleased(lines []results.Result) (Table, error) {
 		Caption: "Our implementation with the released settings beside the authors' own code (measured by running the authors' released code, PyTorch 1.13 CPU), " +
 			"both over the same random splits: mean ± standard deviation over n splits (not the standard error of the mean); " + settings(set.At(experiment.Full)[0]) + ". " + unitOfDifference,
 		Columns: []string{"Data set", "Method", "n", "NLL", "RMSE"},
+		Notes: []string{
+			"n is the number of splits that the authors' code was run on; ours are the same ones. The two differ in initial values, order and noise alone, which are drawn by other generators.",
+		},
 	}
 	for _, ref := range references {
 		var splits []int

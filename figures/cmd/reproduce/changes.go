@@ -43,6 +43,10 @@ func changeFlags(flags *flag.FlagSet) *changes {
 // apply returns the changed experiments.
 func (c *changes) apply(all []experiment.Experiment) ([]experiment.Experiment, error) {
 	changed := slices.Clone(all)
+	known := make(map[string]bool)
+	for _, e := range all {
+		known[e.ID()] = true
+	}
 	for i := range changed {
 		e := &changed[i]
 		for _, n := range []struct {
@@ -60,7 +64,7 @@ func (c *changes) apply(all []experiment.Experiment) ([]experiment.Experiment, e
 			}
 			maps.Copy(e.Options, c.options)
 		}
-		if e.ID() == all[i].ID() {
+		if known[e.ID()] { // not changed, or changed into another of them
 			continue
 		}
 		if e.Study != experiment.Images {

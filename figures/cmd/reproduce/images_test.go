@@ -22,11 +22,12 @@ func TestChangesMakeSmallRuns(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "runs")
 	args := []string{"run", "cifar10-resnet14", "--methods", "density,mfvi", "--seeds", "0,2", "--store", store}
 	changed := append(args, "--epochs", "3", "--train-n", "100", "--test-n", "50", "--held-out", "20", "--samples", "4", "--set", "init_std=0.01", "--set", "batch_size=16")
-	if status, _, stderr := reproduce(t, changed...); status != 0 || !strings.Contains(stderr, "[4/4 runs, 100%") {
+	// The set has both methods also with weight decay on all parameters.
+	if status, _, stderr := reproduce(t, changed...); status != 0 || !strings.Contains(stderr, "[8/8 runs, 100%") {
 		t.Fatalf("run: %d\n%s", status, stderr)
 	}
 	lines, _, err := results.Read(store)
-	if err != nil || len(lines) != 4 {
+	if err != nil || len(lines) != 8 {
 		t.Fatalf("%d lines, %v", len(lines), err)
 	}
 	want := experiment.Experiment{Study: experiment.Images, Method: experiment.MFVI, Dataset: experiment.CIFAR10, Network: experiment.ResNet14, Epochs: 3, Samples: 4,
@@ -34,18 +35,35 @@ func TestChangesMakeSmallRuns(t *testing.T) {
 	if got := lines[0].Experiment; got.ID() != want.ID() {
 		t.Errorf("first experiment %+v, want %+v", got, want)
 	}
-	if status, _, stderr := reproduce(t, append(args, "--dry-run")...); status != 0 || !strings.Contains(stderr, "4 experiments, 0 already in") {
+	if status, _, stderr := reproduce(t, append(args, "--dry-run")...); status != 0 || !strings.Contains(stderr, "8 experiments, 0 already in") {
 		t.Errorf("the set itself: %d\n%s", status, stderr)
 	}
+	if status, stdout, stderr := reproduce(t, append(args, "--dry-run", "--set", "decay=all")...); status != 0 || !strings.Contains(stderr, "4 experiments, 0 already in") || strings.Count(stdout, "\n") != 4 {
+		t.Errorf("experiments that a change makes equal: %d\n%s\n%s", status, stdout, stderr)
+	}
 	status, stdout, stderr := reproduce(t, "table", "cifar-small", "--store", store)
-	if status != 0 || strings.Count(stdout, "| CIFAR-10 | ResNet-14 |") != 2 || !strings.Contains(stdout, "init\\_std=0.01") {
+	if status != 0 || strings.Count(stdout, "| CIFAR-10 | ResNet-14 |") != 4 || !strings.Contains(stdout, "init\\_std=0.01") {
 		t.Errorf("table: %d\n%s\n%s", status, stdout, stderr)
+	}
+}
+
+// A plan says once for each set of settings what DUE needs, and that too much is too much.
+func TestPlanOfDUE(t *testing.T) {
+	args := []string{"run", "cifar100-wrn", "--methods", "due,sngp", "--dry-run", "--store", t.TempDir()}
+	for points, want := range map[string]string{"100": "up to 1180 MB of memory in a training step, with 100 inducing points for 100 classes", "20": "up to 190 MB"} {
+		status, stdout, stderr := reproduce(t, append(args, "--set", "inducing_points="+points)...)
+		if status != 0 || strings.Count(stdout, "\n") != 6 || strings.Count(stderr, want) != 1 {
+			t.Errorf("%s points: %d\n%s\n%s", points, status, stdout, stderr)
+		}
+	}
+	if status, _, stderr := reproduce(t, append(args, "--set", "inducing_points=5000")...); status != 1 || !strings.Contains(stderr, "5000 are too many") || !strings.Contains(stderr, "MB of memory") {
+		t.Errorf("5000 points: %d\n%s", status, stderr)
 	}
 }
 
 // A set without full experiments runs at its own scale.
 func TestScaleOfASet(t *testing.T) {
-	for set, want := range map[string]string{"cifar-small": "42 experiments", "grid": "12 experiments", "ood-svhn": "36 experiments", "cifar10-wrn": "24 experiments"} {
+	for set, want := range map[string]string{"cifar-small": "60 experiments", "grid": "12 experiments", "ood-svhn": "36 experiments", "cifar-gp": "30 experiments", "cifar10-wrn": "24 experiments"} {
 		if status, _, stderr := reproduce(t, "run", set, "--dry-run", "--store", t.TempDir()); status != 0 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: %d\n%s", set, status, stderr)
 		}

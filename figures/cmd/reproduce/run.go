@@ -13,6 +13,7 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/run"
+	"densityuncertainty/figures/runner"
 )
 
 const runDoc = `reproduce run carries out the experiments of a set (or of all sets) that are not in the store yet.
@@ -92,9 +93,11 @@ func (c command) request(command, doc string, set []string, args []string) (requ
 	if r.wanted = filter.Apply(r.wanted); len(r.wanted) == 0 {
 		return r, usagef("no experiment of %s passes the flags; see \"reproduce list\"", r.name)
 	}
-	if r.wanted, err = changes.apply(r.wanted); err != nil {
+	changed, err := changes.apply(r.wanted)
+	if err != nil {
 		return r, err
 	}
+	r.wanted = experiment.Union(experiment.Set{Experiments: changed}) // a change can make two equal
 	r.devices = words(*devices)
 	if err := r.slurm.check(); err != nil {
 		return r, err
@@ -113,12 +116,7 @@ func (c command) carryOut(ctx context.Context, r request) error {
 	c.print(c.stderr, fmt.Sprintf("%d experiments, %d already in %s, %d to run in %d batches\n",
 		len(r.wanted), len(r.wanted)-len(missing), r.places.store, len(missing), len(batches)), exitOK)
 	if r.dry {
-		for _, e := range missing {
-			if _, err := fmt.Fprintln(c.stdout, e.ID(), e); err != nil {
-				return fmt.Errorf("printing the plan: %w", err)
-			}
-		}
-		return nil
+		return c.plan(missing)
 	}
 	switch {
 	case len(missing) == 0:
@@ -129,6 +127,26 @@ func (c command) carryOut(ctx context.Context, r request) error {
 		return c.onDevices(ctx, r, batches)
 	}
 	return c.train(ctx, r.places, batches)
+}
+
+// plan prints what would be run, and what DUE needs for it.
+func (c command) plan(missing []experiment.Experiment) error {
+	said := make(map[string]bool)
+	for _, e := range missing {
+		if _, err := fmt.Fprintln(c.stdout, e.ID(), e); err != nil {
+			return fmt.Errorf("printing the plan: %w", err)
+		}
+		if e.Study != experiment.Images || e.Method != experiment.DUE || said[e.Group()] {
+			continue
+		}
+		said[e.Group()] = true
+		needs, err := runner.MemoryOfDUE(e)
+		if err != nil {
+			return fmt.Errorf("%v: %w", e, err)
+		}
+		c.print(c.stderr, fmt.Sprintf("%v: %s\n", e, needs), exitOK)
+	}
+	return nil
 }
 
 // readIfThere reads the lines of a store that may not exist yet.
@@ -166,17 +184,7 @@ func selectSets(positional []string) ([]experiment.Experiment, error) {
 		return nil, usagef("run wants one set: %s or all", strings.Join(names, ", "))
 	}
 	if positional[0] == "all" {
-		var all []experiment.Experiment
-		seen := make(map[string]bool)
-		for _, s := range experiment.Sets() {
-			for _, e := range s.Experiments {
-				if id := e.ID(); !seen[id] {
-					seen[id] = true
-					all = append(all, e)
-				}
-			}
-		}
-		return all, nil
+		return experiment.Union(experiment.Sets()...), nil
 	}
 	set, ok := experiment.SetByName(positional[0])
 	if !ok {

@@ -1,0 +1,109 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"densityuncertainty/dul/linalg"
+)
+
+// A Kernel is the covariance function of a Gaussian process of one input.
+type Kernel func(a, b float64) float64
+
+// ProcessVariance is the exact posterior variance of a Gaussian process at each of
+// the inputs x, after observations with the noise variance sigma2 at data:
+//
+//	k(x, x) - k(x)^T (K + sigma2 I)^-1 k(x),   K_ij = k(data_i, data_j),   k(x)_i = k(data_i, x).
+//
+// What was observed there has no part in it. It returns an error, wrapping
+// linalg.ErrNotPositiveDefinite, where K + sigma2 I has no Cholesky factor.
+func ProcessVariance(k Kernel, data []float64, sigma2 float64, x []float64) ([]float64, error) {
+	if len(data) == 0 {
+		return nil, errors.New("inspect: a Gaussian process without observations")
+	}
+	root, err := kernelRoot(k, data, sigma2)
+	if err != nil {
+		return nil, fmt.Errorf("inspect: %d observations with noise variance %g: %w", len(data), sigma2, err)
+	}
+	variance := make([]float64, len(x))
+	for i, at := range x {
+		a, err := whiten(root, k, data, at)
+		if err != nil {
+			return nil, fmt.Errorf("inspect: at %g: %w", at, err)
+		}
+		variance[i] = k(at, at) - mat.Dot(a, a)
+	}
+	return variance, nil
+}
+
+// inducingJitter is added to the diagonal of K(Z, Z).
+const inducingJitter = 1e-8
+
+// InducingFeatures are the features that a sparse Gaussian process with inducing
+// points z has for the inputs x, [len(x), len(z)], with the rows
+//
+//	a(x) = L^-1 k(z, x),   L L^T = K(z, z) + 1e-8 I.
+//
+// Where x is one of z, |a(x)|^2 is k(x, x); everywhere else it is less, by the
+// variance that f(x) would have if f(z) were known.
+func InducingFeatures(k Kernel, z, x []float64) (*mat.Dense, error) {
+	if len(z) == 0 || len(x) == 0 {
+		return nil, fmt.Errorf("inspect: %d inducing points and %d inputs; there must be some of both", len(z), len(x))
+	}
+	root, err := kernelRoot(k, z, inducingJitter)
+	if err != nil {
+		return nil, fmt.Errorf("inspect: %d inducing points: %w", len(z), err)
+	}
+	features := mat.NewDense(len(x), len(z), nil)
+	for i, at := range x {
+		a, err := whiten(root, k, z, at)
+		if err != nil {
+			return nil, fmt.Errorf("inspect: inducing features at %g: %w", at, err)
+		}
+		features.SetRow(i, a.RawVector().Data)
+	}
+	return features, nil
+}
+
+// QuadraticForms are phi_i^T M phi_i of the rows phi_i of a matrix.
+func QuadraticForms(rows *mat.Dense, m mat.Matrix) []float64 {
+	n, _ := rows.Dims()
+	forms := make([]float64, n)
+	for i := range forms {
+		forms[i] = mat.Inner(rows.RowView(i), m, rows.RowView(i))
+	}
+	return forms
+}
+
+// kernelRoot is L with L L^T = K(points, points) + ridge I.
+func kernelRoot(k Kernel, points []float64, ridge float64) (*mat.TriDense, error) {
+	gram := mat.NewSymDense(len(points), nil)
+	for i, a := range points {
+		for j, b := range points[:i+1] {
+			gram.SetSym(i, j, k(a, b))
+		}
+		gram.SetSym(i, i, gram.At(i, i)+ridge)
+	}
+	var c mat.Cholesky
+	if !c.Factorize(gram) {
+		return nil, linalg.Diagnose(mat.DenseCopyOf(gram).RawMatrix().Data, len(points))
+	}
+	var l mat.TriDense
+	c.LTo(&l)
+	return &l, nil
+}
+
+// whiten is L^-1 k(points, x).
+func whiten(l *mat.TriDense, k Kernel, points []float64, x float64) (*mat.VecDense, error) {
+	column, solved := mat.NewVecDense(len(points), nil), new(mat.VecDense)
+	for i, p := range points {
+		column.SetVec(i, k(p, x))
+	}
+	var conditioned mat.Condition // only a warning: the solution is there
+	if err := solved.SolveVec(l, column); err != nil && !errors.As(err, &conditioned) {
+		return nil, err
+	}
+	return solved, nil
+}

@@ -1,0 +1,106 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/render"
+)
+
+// The training run of Stretch, and of how many of its points it takes the distances.
+const (
+	stretchPoints, stretchPairs = 300, 45
+	stretchNoise                = 0.1
+	stretchSteps                = 1000
+	stretchRate                 = 0.01
+	stretchWidth                = 50
+)
+
+// topped is a network of features, of stretchWidth outputs where it is asked for
+// some, with a linear layer that it is trained through.
+type topped struct{ features nets.Network }
+
+// Apply implements nets.Network.
+func (n topped) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	h := n.features.Apply(s.In("features"), x, stretchWidth)
+	return baselines.Deterministic{}.Dense(s.In("top"), h, outputs)
+}
+
+// bare is that network without the layer.
+type bare struct{ topped }
+
+// Apply implements nets.Network.
+func (n bare) Apply(s *model.Scope, x *graph.Node, _ int) *graph.Node {
+	return n.features.Apply(s.In("features"), x, stretchWidth)
+}
+
+// Features is a network of features with the name of its panel.
+type Features struct {
+	Name    string
+	Network nets.Network
+}
+
+// Stretch is the figure render.Distances of what networks of features do to
+// distances: each is trained to tell two moons apart, by a linear layer on top that
+// regresses the class as -1 or 1, in 1000 steps of Adam on all 300 points. The pairs
+// are those of 45 training points, standardised as the networks see them. A network
+// is asked for 50 outputs. The seed fixes the points and where training starts. It
+// calls progress with the part that is done.
+func Stretch(ctx context.Context, backend compute.Backend, seed uint64, progress func(done float64, note string), networks ...Features) (render.Figure, error) {
+	var panels []render.Pairs
+	for i, n := range networks {
+		pairs, err := stretch(ctx, backend, seed, n, func(p train.Progress) {
+			progress((float64(i)+float64(p.Done)/float64(p.Total))/float64(len(networks)), fmt.Sprintf("%s, loss %.3g", n.Name, p.Loss))
+		})
+		if err != nil {
+			return render.Figure{}, fmt.Errorf("inspect: stretch of %s: %w", n.Name, err)
+		}
+		panels = append(panels, pairs)
+	}
+	return render.Distances("stretch", panels...)
+}
+
+// stretch trains one network and returns the distances of the pairs.
+func stretch(ctx context.Context, backend compute.Backend, seed uint64, n Features, progress func(train.Progress)) (render.Pairs, error) {
+	points, labels := datasets.TwoMoons(stretchPoints, stretchNoise, seed)
+	x := datasets.FitScaler(points, 2, datasets.Order(0, 0, stretchPoints)).Transform(points)
+	var y []float64
+	for _, label := range labels {
+		y = append(y, float64(2*label-1))
+	}
+	network := topped{n.Network}
+	fit := train.Regression{
+		Network: network, Seeds: []uint64{seed}, BatchSize: stretchPoints, Epochs: stretchSteps, LogLikelihoodScale: 1,
+		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
+		Schedule: train.Cosine(stretchRate),
+		Progress: progress,
+	}
+	fitted, err := fit.Fit(ctx, backend, train.Set{X: x, Y: y, D: 2})
+	if err != nil {
+		return render.Pairs{}, err
+	}
+	x = x[:2*stretchPairs]
+	h, width, err := predict.Features(ctx, fitted, bare{network}, [][]float64{x}, 2)
+	if err != nil {
+		return render.Pairs{}, err
+	}
+	pairs := render.Pairs{Title: n.Name}
+	for i := range stretchPairs {
+		for j := range i {
+			pairs.Inputs = append(pairs.Inputs, floats.Distance(x[2*i:2*i+2], x[2*j:2*j+2], 2))
+			pairs.Features = append(pairs.Features, floats.Distance(h[0][i*width:(i+1)*width], h[0][j*width:(j+1)*width], 2))
+			pairs.Across = append(pairs.Across, labels[i] != labels[j])
+		}
+	}
+	return pairs, nil
+}
