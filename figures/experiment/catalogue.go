@@ -97,6 +97,12 @@ func regressionSets() []Set {
 			Experiments: uci(Paper, GalSplits, ProcessMethods(), ProcessDatasets()),
 		},
 		{
+			Name: "uci-adam",
+			Doc:  "UCI regression with Adam for all methods, as SNGP and DUE have it, on the smallest sets: how much of a difference is the optimizer's",
+			Experiments: withOption(uci(Paper, GalSplits, []string{MFVI, MCDropout, VDropout, Rank1, Density, Deterministic, Ensemble}, ProcessDatasets()),
+				OptionOptimizer, "adam"),
+		},
+		{
 			Name:        "distance",
 			Doc:         "Distance awareness of six methods on problems that can be drawn: the cubic of Figure 1 and two moons, 3 seeds",
 			Experiments: distance(),
@@ -131,6 +137,14 @@ func Union(sets ...Set) []Experiment {
 				all = append(all, e)
 			}
 		}
+	}
+	return all
+}
+
+// withOption sets an option of experiments that have none.
+func withOption(all []Experiment, name, value string) []Experiment {
+	for i := range all {
+		all[i].Options = map[string]string{name: value}
 	}
 	return all
 }

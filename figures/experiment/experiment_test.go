@@ -137,10 +137,10 @@ func TestValidateImages(t *testing.T) {
 }
 
 func TestCatalogue(t *testing.T) {
-	wantFull := map[string]int{"figure1": 6 * 3, "uci": 5 * (8*20 + 5), "uci-year": 5, "uci-released": 2 * 6 * 20, "uci-gp": 4 * 6 * 20, "distance": 6 * 2 * 3,
+	wantFull := map[string]int{"figure1": 6 * 3, "uci": 5 * (8*20 + 5), "uci-year": 5, "uci-released": 2 * 6 * 20, "uci-gp": 4 * 6 * 20, "uci-adam": 7 * 6 * 20, "distance": 6 * 2 * 3,
 		"cifar10-resnet14": 15 + 12, "cifar100-resnet14": 15 + 12, "cifar-gp": 2 * (4 + 1) * 3, "cifar-gp-wrn": 2 * (2 + 1) * 3, "cifar10-wrn": 24, "cifar100-wrn": 24, "rank1-ablation": 18,
 		"ood-svhn": 2*15 + 2*3, "cifar-released": 30}
-	wantQuick := map[string]int{"figure1": 6 * 3, "uci": 5 * 3 * 2, "uci-year": 0, "uci-released": 2 * 3 * 2, "uci-gp": 4 * 3 * 2, "distance": 6 * 2 * 3,
+	wantQuick := map[string]int{"figure1": 6 * 3, "uci": 5 * 3 * 2, "uci-year": 0, "uci-released": 2 * 3 * 2, "uci-gp": 4 * 3 * 2, "uci-adam": 7 * 3 * 2, "distance": 6 * 2 * 3,
 		"cifar10-resnet14": 5, "cifar100-resnet14": 5, "cifar-gp": 2 * 4, "ood-svhn": 10}
 	wantOther := map[string]int{"cifar-small": 2 * 10 * 3, "grid": 12}
 	for _, s := range Sets() {

@@ -22,6 +22,7 @@ const (
 	OptionAlpha           = "alpha"            // noise variance of variational dropout
 	OptionMixtureFraction = "mixture_fraction" // rank-1 components as a fraction of the layer's width
 	OptionDecay           = "decay"            // "weights" or "all": what the weight decay applies to
+	OptionOptimizer       = "optimizer"        // "sgd" or "adam"
 )
 
 // EnsembleMembers is the number of networks of a deep ensemble, as in Lakshminarayanan et al. (2017).

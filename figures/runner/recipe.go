@@ -42,6 +42,8 @@ type Recipe struct {
 	DecayAll bool
 	// PretrainEpochs are spent on the energy models alone, before.
 	PretrainEpochs int
+	// Adam trains weights and variational parameters instead of SGD with momentum.
+	Adam bool
 }
 
 // A Difference is one named option of an experiment.
@@ -159,6 +161,7 @@ func regressionOptions() []option[Recipe] {
 		{Difference{"variance", "half-d", "half-d", "gamma E + beta D/2 (D inputs), or gamma E + beta as the text has it (plain)"}, either(func(r *Recipe) *bool { return &r.PlainBias }, "plain", "half-d")},
 		{Difference{"energy_optimizer", "own", "joint", "the energy models have an Adam of their own with decay 1e-5, or share the weights' SGD with decay 1e-4 and the generative objective times 0.01; the text does not say"}, either(func(r *Recipe) *bool { return &r.Joint }, "joint", "own")},
 		{Difference{"decay", "weights", "all", "what the weight decay of 1e-4 applies to"}, either(func(r *Recipe) *bool { return &r.DecayAll }, "all", "weights")},
+		{Difference{experiment.OptionOptimizer, "sgd; adam for sngp and due", "sgd; adam for sngp and due", "of weights and variational parameters: SGD with momentum 0.9, or Adam"}, either(func(r *Recipe) *bool { return &r.Adam }, "adam", "sgd")},
 		{Difference{"pretrain_epochs", "10", "10", "epochs of generative pretraining; the text has none"}, count(func(r *Recipe) *int { return &r.PretrainEpochs })},
 		{Difference{"mixture_factors", "orthogonal", "zeros", "start of the rank-1 factors"}, either(func(r *Recipe) *bool { return &r.ZeroFactors }, "zeros", "orthogonal")},
 		{Difference{"mixture_fraction", "0.1", "0.1", "rank-1 components as a fraction of the layer's width"}, positive(func(r *Recipe) *float64 { return &r.Rank1 })},
@@ -194,6 +197,10 @@ func RecipeOf(e experiment.Experiment) (Recipe, error) {
 				// With the text's 0.1 MFVI does not learn at all on UCI.
 				r.InitStd = 0.01
 			}
+		case experiment.SNGP, experiment.DUE:
+			// As the DUE authors' code trains regression; with momentum they do not fit
+			// in as many epochs.
+			r.Adam = true
 		}
 	}
 	if err := apply(&r, regressionOptions(), e); err != nil {
@@ -284,12 +291,11 @@ func (r Recipe) regression(e experiment.Experiment) (train.Regression, error) {
 		{Roles: []params.Role{params.Weight}, Optimizer: sgd(weightDecay)},
 		{Roles: []params.Role{params.Variational, params.Likelihood}, Optimizer: sgd(variationalDecay)},
 	}
-	if e.Method == experiment.SNGP || e.Method == experiment.DUE {
-		// As the DUE authors' code trains regression; with momentum they do not fit in
-		// as many epochs. The noise variance has to fall further than Adam goes.
+	if r.Adam {
 		t.Groups[1].Optimizer = train.Adam{Decay: weightDecay}
+		// The noise variance has to fall further than Adam goes.
 		t.Groups[2].Roles = []params.Role{params.Likelihood}
-		t.Groups = append(t.Groups, train.Group{Roles: []params.Role{params.Variational}, Optimizer: train.Adam{}})
+		t.Groups = append(t.Groups, train.Group{Roles: []params.Role{params.Variational}, Optimizer: train.Adam{Decay: variationalDecay}})
 	}
 	t.PretrainGroups = []train.Group{generative}
 	return t, nil

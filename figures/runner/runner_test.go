@@ -81,7 +81,7 @@ func TestRecipesOfTheFidelities(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	valid := map[string]string{"noise": "uniform01", "init_std": "0.2", "prior_std": "2", "hidden_layers": "1", "width": "7", "clip": "true", "detach": "false",
-		"variance": "plain", "energy_optimizer": "joint", "decay": "all", "pretrain_epochs": "0", "mixture_factors": "zeros", "mixture_fraction": "0.2"}
+		"variance": "plain", "energy_optimizer": "joint", "decay": "all", "pretrain_epochs": "0", "optimizer": "adam", "mixture_factors": "zeros", "mixture_fraction": "0.2"}
 	var names []string
 	plain, err := RecipeOf(uci(experiment.Density, experiment.Paper, 0))
 	if err != nil {
@@ -112,8 +112,9 @@ func TestOptions(t *testing.T) {
 // Weight decay reaches variational parameters only in the released recipe, and
 // the energy models have an optimizer of their own only in the paper's.
 func TestParameterGroups(t *testing.T) {
-	decay := func(fidelity string, role params.Role) (float64, bool) {
+	decay := func(fidelity string, role params.Role, options map[string]string) (float64, bool) {
 		e := uci(experiment.Density, fidelity, 0)
+		e.Options = options
 		recipe, err := RecipeOf(e)
 		if err != nil {
 			t.Fatal(err)
@@ -150,8 +151,13 @@ func TestParameterGroups(t *testing.T) {
 		{experiment.Released, params.Likelihood, 1e-4, false},
 		{experiment.Released, params.Generative, 1e-4, false},
 	} {
-		if got, adam := decay(test.fidelity, test.role); got != test.decay || adam != test.adam {
+		if got, adam := decay(test.fidelity, test.role, nil); got != test.decay || adam != test.adam {
 			t.Errorf("%s, %s: decay %v, Adam %v; want %v, %v", test.fidelity, test.role, got, adam, test.decay, test.adam)
+		}
+		// The option changes the optimizer of weights and variational parameters alone.
+		wantAdam := test.adam || test.role == params.Weight || test.role == params.Variational
+		if got, adam := decay(test.fidelity, test.role, map[string]string{experiment.OptionOptimizer: "adam"}); got != test.decay || adam != wantAdam {
+			t.Errorf("%s, %s with Adam: decay %v, Adam %v; want %v, %v", test.fidelity, test.role, got, adam, test.decay, wantAdam)
 		}
 	}
 }

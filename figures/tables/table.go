@@ -59,6 +59,7 @@ func List() []Named {
 		{"uci-agreement", "on how many UCI data sets each method's number agrees with the paper's", UCIAgreement},
 		{"uci-claims", "on how many UCI data sets density uncertainty is best, ours and the paper's", UCIClaims},
 		{"uci-released", "UCI with the released settings beside measurements of the authors' code", UCIReleased},
+		{"uci-adam", "all methods on the smallest UCI data sets with Adam", UCIAdam},
 		{"gap-ratio", "Figure 1 in numbers: uncertainty inside the gap over that at the data", GapRatios},
 	}
 	for _, d := range imageTables() {

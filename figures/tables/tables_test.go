@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -194,6 +195,27 @@ func TestMethodsThatThePaperLeavesOut(t *testing.T) {
 	panels, err := UCIPanels(list, MetricNLL)
 	if err != nil || len(panels[0].Entries) != len(uciColumns) {
 		t.Errorf("a picture has %d methods (error %v), want the paper's and MFVI", len(panels[0].Entries), err)
+	}
+}
+
+// The table of one optimizer takes SNGP and DUE from their own set, and no method from the protocol's runs.
+func TestUCIAdam(t *testing.T) {
+	list := slices.Concat(lines(t, "uci-gp", only(experiment.SNGP, "yacht"), spread(1.9, 0.8, 0.1)), lines(t, "uci", only(experiment.Rank1, "yacht"), spread(0.1, 0.1, 0.1)),
+		lines(t, "uci-adam", only(experiment.Density, "yacht"), spread(1.5, 0.9, 0.1)))
+	table, err := UCIAdam(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ row, column, want string }{
+		{"Yacht Hydrodynamics, NLL", "SNGP", "1.900 ± 0.103 (n=20)"},
+		{"Yacht Hydrodynamics, NLL", "Density Uncertainty", "*1.500 ± 0.103 (n=20)*"},
+		{"Yacht Hydrodynamics, RMSE", "SNGP", "*0.800 ± 0.103 (n=20)*"},
+		{"Yacht Hydrodynamics, RMSE", "Rank-1 BNN", "not run"},
+		{"Boston Housing, RMSE", "Density Uncertainty", "not run"},
+	} {
+		if got := cell(t, table, c.row, c.column); got != c.want {
+			t.Errorf("%s, %s: %q, want %q", c.row, c.column, got, c.want)
+		}
 	}
 }
 
