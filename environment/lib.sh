@@ -3,12 +3,13 @@
 #
 # Everything installed stays in the folder .env of the checkout: Python packages
 # in .env/venv, Go tools in .env/bin, the notebook kernel in .env/jupyter, ONNX
-# Runtime in .env/onnx. Go's own module and build caches are where Go keeps them.
-# Removing .env undoes the set-up.
+# Runtime in .env/onnx, XLA's plugin for processors in .env/xla. Go's own module
+# and build caches are where Go keeps them. Removing .env undoes the set-up.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 state="$root/.env"
 python=${PYTHON:-python3}
+xla_plugin=pjrt_c_api_cpu_plugin.so
 
 fail() {
   printf 'error: %s\n' "$*" >&2
@@ -111,14 +112,25 @@ with_xla() {
     *) fail "DENSITYUNCERTAINTY_XLA=$DENSITYUNCERTAINTY_XLA: want 1 (with XLA), 0 (without) or nothing (where a plugin is installed)" ;;
   esac
   [[ ${GOMLX_BACKEND:-} == xla* ]] && return 0
+  has_xla_plugin "$state/xla" && return 0
   local folder
   local -a folders
-  IFS=: read -r -a folders <<<"${PJRT_PLUGIN_LIBRARY_PATH:-/usr/local/lib/go-xla:$HOME/.local/lib/go-xla}"
+  IFS=: read -r -a folders <<<"$(plugin_folders)"
   for folder in "${folders[@]}"; do
     compgen -G "$folder/pjrt*plugin*" >/dev/null && return 0
-    compgen -G "$folder/nvidia/pjrt*plugin*" >/dev/null && return 0
   done
   return 1
+}
+
+# plugin_folders: where go-xla looks for plugins.
+plugin_folders() {
+  local home="$HOME/.local/lib/go-xla" system=/usr/local/lib/go-xla
+  printf '%s\n' "${PJRT_PLUGIN_LIBRARY_PATH:-$home:$home/nvidia:$system:$system/nvidia${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
+}
+
+# has_xla_plugin FOLDER: whether it holds XLA's plugin for processors, as installed here.
+has_xla_plugin() {
+  [[ -f "$1/$xla_plugin" ]]
 }
 
 # with_onnx: whether programs are to contain ONNX Runtime, which needs a C
@@ -155,6 +167,10 @@ enter() {
     tags+=(onnx)
     export ONNXRUNTIME_SHARED_LIBRARY_PATH=${ONNXRUNTIME_SHARED_LIBRARY_PATH:-$state/onnx/libonnxruntime.so}
   fi
+  if has_xla_plugin "$state/xla"; then
+    PJRT_PLUGIN_LIBRARY_PATH="$state/xla:$(plugin_folders)"
+    export PJRT_PLUGIN_LIBRARY_PATH
+  fi
   if ((${#tags[@]} > 0)); then
     flags+=("-tags=$(IFS=, && echo "${tags[*]}")")
   fi
@@ -183,36 +199,65 @@ install_python() {
     --require-hashes --only-binary :all: -r "$root/environment/requirements.txt"
 }
 
-# set_up_onnx takes the library out of the package, which holds far more.
+# take_from_package FOLDER REQUIREMENTS [MEMBER NAME]...: downloads the package
+# that the file of requirements pins, and makes the folder of these members of it.
+take_from_package() {
+  local folder=$1 requirements=$2
+  shift 2
+  [[ $(uname -sm) == 'Linux x86_64' ]] || {
+    echo "the package is for Linux on x86_64 only, and this is $(uname -sm)"
+    return 1
+  }
+  rm -rf "$folder" "$folder.part"
+  "$state/venv/bin/python" -m pip download --disable-pip-version-check --no-input --progress-bar off \
+    --require-hashes --no-deps --only-binary :all: --dest "$folder.part" \
+    --implementation cp --python-version 3.12 --abi cp312 --platform manylinux_2_27_x86_64 --platform manylinux_2_28_x86_64 \
+    -r "$requirements" || return
+  "$state/venv/bin/python" - "$folder.part" "$@" <<'PYTHON' || return
+import pathlib, shutil, sys, zipfile
+
+folder = pathlib.Path(sys.argv[1])
+[package] = folder.glob("*.whl")
+with zipfile.ZipFile(package) as archive:
+    for member, name in zip(sys.argv[2::2], sys.argv[3::2]):
+        with archive.open(member) as source, open(folder / name, "wb") as target:
+            shutil.copyfileobj(source, target)
+package.unlink()
+PYTHON
+  mv "$folder.part" "$folder"
+}
+
 set_up_onnx() {
   local key
   check_c_compiler 'ONNX Runtime' "remove $state/onnx"
   key=$(fingerprint "$(<"$root/environment/requirements-onnx.txt")")
   if up_to_date onnx "$key" && with_onnx; then return; fi
-  [[ $(uname -sm) == 'Linux x86_64' ]] || fail "ONNX Runtime can be used here on Linux on x86_64 only, and this is $(uname -sm)."
   unstamp onnx
   step "ONNX Runtime" install_onnx
   stamp onnx "$key"
 }
 
 install_onnx() {
-  rm -rf "$state/onnx" "$state/onnx.part"
-  "$state/venv/bin/python" -m pip download --disable-pip-version-check --no-input --progress-bar off \
-    --require-hashes --no-deps --only-binary :all: --dest "$state/onnx.part" \
-    --implementation cp --python-version 3.12 --abi cp312 --platform manylinux_2_28_x86_64 \
-    -r "$root/environment/requirements-onnx.txt" || return
-  "$state/venv/bin/python" - "$state/onnx.part" <<'PYTHON' || return
-import pathlib, sys, zipfile
+  take_from_package "$state/onnx" "$root/environment/requirements-onnx.txt" \
+    onnxruntime/capi/libonnxruntime.so.1.26.0 libonnxruntime.so \
+    onnxruntime/LICENSE LICENSE onnxruntime/ThirdPartyNotices.txt ThirdPartyNotices.txt
+}
 
-folder = pathlib.Path(sys.argv[1])
-[package] = folder.glob("*.whl")
-with zipfile.ZipFile(package) as archive:
-    for member, name in [("capi/libonnxruntime.so.1.26.0", "libonnxruntime.so"),
-                         ("LICENSE", "LICENSE"), ("ThirdPartyNotices.txt", "ThirdPartyNotices.txt")]:
-        (folder / name).write_bytes(archive.read("onnxruntime/" + member))
-package.unlink()
-PYTHON
-  mv "$state/onnx.part" "$state/onnx"
+# set_up_xla NAME: XLA's plugin for processors in .env/NAME. Where it is in
+# .env/xla, programs are built with XLA and find it.
+set_up_xla() {
+  local key
+  key=$(fingerprint "$(<"$root/environment/requirements-xla.txt")")
+  if up_to_date "$1" "$key" && has_xla_plugin "$state/$1"; then return; fi
+  unstamp "$1"
+  step "XLA's plugin for processors" install_xla "$state/$1"
+  stamp "$1" "$key"
+}
+
+install_xla() {
+  local package=fastatomstruct_xla_cpu
+  take_from_package "$1" "$root/environment/requirements-xla.txt" \
+    $package/libpjrt_cpu.so "$xla_plugin" $package-2026.6.23.dist-info/METADATA METADATA
 }
 
 set_up_modules() {
@@ -265,27 +310,37 @@ json.dump({
     "env": {
         "PATH": f"{state}/bin:{state}/venv/bin:" + "${PATH}",
         "GOFLAGS": os.environ["GOFLAGS"],
-        **{name: os.environ[name] for name in ("GOEXPERIMENT", "ONNXRUNTIME_SHARED_LIBRARY_PATH") if name in os.environ},
+        **{name: os.environ[name] for name in ("GOEXPERIMENT", "ONNXRUNTIME_SHARED_LIBRARY_PATH", "PJRT_PLUGIN_LIBRARY_PATH")
+           if name in os.environ},
     },
 }, sys.stdout, indent=1)
 PYTHON
   mv "$folder/kernel.json.part" "$folder/kernel.json"
 }
 
-# set_up [--onnx]: makes everything that is missing or out of date, with --onnx
-# ONNX Runtime too, and enters.
-set_up() {
-  check_go
-  check_python
-  mkdir -p "$state"
-  # Two set-ups at once would undo each other; the second waits for the first.
+# lock: two set-ups at once would undo each other; the second waits for the first.
+lock() {
   exec 9>"$state/lock"
   if command -v flock >/dev/null && ! flock -n 9; then
     echo 'Waiting for another set-up of this checkout to finish ...'
     flock 9
   fi
+}
+
+unlock() {
+  exec 9>&-
+}
+
+# set_up [--onnx] [--xla]: makes everything that is missing or out of date, with
+# --onnx ONNX Runtime too, with --xla XLA's plugin for processors, and enters.
+set_up() {
+  check_go
+  check_python
+  mkdir -p "$state"
+  lock
   set_up_python
-  if [[ ${1:-} == --onnx ]] || with_onnx; then set_up_onnx; fi
+  if [[ " $* " == *' --onnx '* ]] || with_onnx; then set_up_onnx; fi
+  if [[ " $* " == *' --xla '* ]] || has_xla_plugin "$state/xla"; then set_up_xla xla; fi
   # The tools are built with the project's settings, so that both share what
   # they have compiled of the standard library.
   enter
@@ -294,5 +349,5 @@ set_up() {
   set_up_modules
   register_kernel
   compile_once
-  exec 9>&-
+  unlock
 }
