@@ -78,6 +78,7 @@ func TestChannelOperations(t *testing.T) {
 
 // On the Go backend a convolution is a product of matrices.
 func TestConvolveOnTheGoBackend(t *testing.T) {
+	fixtures.GoBackend(t)
 	in := fixtures.Values{"x": fixtures.Zeros(2, 1, 4, 4), "kernel": fixtures.Zeros(3, 18)}
 	fixtures.Evaluate(t, dtypes.Float32, in, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
 		y := conv.Convolve(in["x"], in["kernel"], conv.Same(3, 1))

@@ -76,7 +76,7 @@ func TestFitLearns(t *testing.T) {
 	}
 }
 
-// A regression draws its noise on the host, so a whole run ends at the same
+// A regression draws its noise on the host, so a short run ends at the same
 // numbers on every backend, up to rounding.
 func TestBackendsAgree(t *testing.T) {
 	backend := fixtures.Backend(t)

@@ -58,6 +58,7 @@ func (b *Backend) Builder(name string) compute.Builder {
 		builder:  builder,
 		fixed:    map[compute.Value]bool{},
 		negated:  map[compute.Value]compute.Value{},
+		never:    map[compute.Value]bool{},
 	}
 	return builder
 }

@@ -17,8 +17,9 @@
 //   - Executions of one program take turns.
 //   - Outputs that are inputs, constants or given twice pass through a copy.
 //   - The library must be there; see Library.
-//   - Operations that are missing are composed of others, and those that are
-//     computed wrongly are refused; see the methods of function.
+//   - Operations that are missing or slow are composed of others, and those that
+//     are computed wrongly are refused; see the methods of function.
+//   - Operations that no output needs are taken out; see prune.
 //
 // One piece of Go memory stays unguarded: the number that stands in for the
 // inputs of a program without any. No operation reads it.

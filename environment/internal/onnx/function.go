@@ -19,6 +19,8 @@ type function struct {
 	fixed map[compute.Value]bool
 	// negated are the constants -1 for those that are 1; see Div.
 	negated map[compute.Value]compute.Value
+	// never are the constants that are false; see Where.
+	never map[compute.Value]bool
 }
 
 var _ compute.Function = (*function)(nil)
@@ -54,6 +56,8 @@ func (f *function) Constant(flat any, dims ...int) (compute.Value, error) {
 		if len(one) == 1 && one[0] == 1 {
 			f.negated[v], err = f.Function.Constant([]float32{-1}, dims...)
 		}
+	case []bool:
+		f.never[v] = len(one) == 1 && !one[0]
 	case []float64:
 		if len(one) == 1 && one[0] == 1 {
 			f.negated[v], err = f.Function.Constant([]float64{-1}, dims...)
@@ -62,7 +66,7 @@ func (f *function) Constant(flat any, dims ...int) (compute.Value, error) {
 	return v, err
 }
 
-// Return implements compute.Function.
+// Return implements compute.Function. It takes out what no output needs.
 func (f *function) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
 	written := make([]compute.Value, len(outputs))
 	seen := map[compute.Value]bool{}
@@ -76,5 +80,9 @@ func (f *function) Return(outputs []compute.Value, shardings []*compute.Sharding
 		seen[v] = true
 		written[i] = v
 	}
-	return f.Function.Return(written, shardings)
+	if err := f.Function.Return(written, shardings); err != nil {
+		return err
+	}
+	prune(f.Function)
+	return nil
 }

@@ -5,7 +5,6 @@ package onnx
 import (
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -45,6 +44,22 @@ func (f *function) Cos(x compute.Value) (compute.Value, error) {
 	return f.Sin(x)
 }
 
+// Where implements compute.Function: what is never selected is left out.
+func (f *function) Where(condition, onTrue, onFalse compute.Value) (compute.Value, error) {
+	y, err := f.Function.Where(condition, onTrue, onFalse)
+	if err != nil || !f.never[condition] {
+		return y, err
+	}
+	want, err := f.Shape(y)
+	if err != nil {
+		return nil, err
+	}
+	if got, err := f.Shape(onFalse); err != nil || !got.Equal(want) {
+		return y, err
+	}
+	return onFalse, nil
+}
+
 // ReduceWindow implements compute.Function. It refuses the sums that the
 // wrapped backend computes as means times the size of the window: those whose
 // windows reach over a border, are dilated, or lie in fewer than two dimensions.
@@ -67,37 +82,33 @@ func (f *function) Pad(x, fill compute.Value, axes ...compute.PadAxis) (compute.
 		if x, err = f.spread(x, fill, axis, p.Interior); err != nil {
 			return nil, err
 		}
-		if x, err = f.extend(x, fill, axis, p.Start, p.End); err != nil {
+		// Entries are spread with blanks after the last one too.
+		if x, err = f.extend(x, fill, axis, p.Start, p.End-p.Interior); err != nil {
 			return nil, err
 		}
 	}
 	return x, nil
 }
 
-// spread puts between entries of the axis.
-func (f *function) spread(x, fill compute.Value, axis, between int) (compute.Value, error) {
+// spread puts so many blanks after each entry of the axis.
+func (f *function) spread(x, fill compute.Value, axis, blanks int) (compute.Value, error) {
 	shape, err := f.Shape(x)
 	if err != nil {
 		return nil, err
 	}
-	n := shape.Dimensions[axis]
-	if between == 0 || n < 2 {
+	if blanks == 0 {
 		return x, nil
 	}
-	// Each entry, followed by its blanks, then all but the last ones.
 	column := shapes.Make(shape.DType, slices.Insert(slices.Clone(shape.Dimensions), axis+1, 1)...)
 	if x, err = f.Reshape(x, column.Dimensions...); err != nil {
 		return nil, err
 	}
-	if x, err = f.extend(x, fill, axis+1, 0, between); err != nil {
+	if x, err = f.extend(x, fill, axis+1, 0, blanks); err != nil {
 		return nil, err
 	}
 	spread := slices.Clone(shape.Dimensions)
-	spread[axis] = n * (1 + between)
-	if x, err = f.Reshape(x, spread...); err != nil {
-		return nil, err
-	}
-	return f.extend(x, fill, axis, 0, -between)
+	spread[axis] *= 1 + blanks
+	return f.Reshape(x, spread...)
 }
 
 // extend puts entries before and after those of the axis, or takes some away
@@ -139,37 +150,4 @@ func (f *function) extend(x, fill compute.Value, axis, before, after int) (compu
 	start[axis] = max(0, -before)
 	limit[axis] += max(0, before) + after
 	return f.Slice(x, start, limit, slices.Repeat([]int{1}, shape.Rank()))
-}
-
-// ConvGeneral implements compute.Function: with dilated inputs, which the
-// gradient of a strided convolution has, and with negative paddings, neither of
-// which the library knows.
-func (f *function) ConvGeneral(x, kernel compute.Value, axes compute.ConvolveAxesConfig, strides []int, paddings [][2]int, dilations, kernelDilations []int, channelGroups, batchGroups int) (compute.Value, error) {
-	dilated := slices.ContainsFunc(dilations, func(d int) bool { return d > 1 })
-	cut := slices.ContainsFunc(paddings, func(p [2]int) bool { return p[0] < 0 || p[1] < 0 })
-	if dilated || cut {
-		shape, err := f.Shape(x)
-		if err != nil {
-			return nil, err
-		}
-		pads := make([]compute.PadAxis, shape.Rank())
-		for i, axis := range axes.InputSpatial {
-			if dilated {
-				pads[axis].Interior = dilations[i] - 1
-			}
-			if len(paddings) > 0 {
-				pads[axis].Start, pads[axis].End = paddings[i][0], paddings[i][1]
-			}
-		}
-		zeros := reflect.MakeSlice(reflect.SliceOf(shape.DType.GoType()), 1, 1)
-		zero, err := f.Constant(zeros.Interface())
-		if err != nil {
-			return nil, err
-		}
-		if x, err = f.Pad(x, zero, pads...); err != nil {
-			return nil, err
-		}
-		paddings, dilations = nil, nil
-	}
-	return f.Function.ConvGeneral(x, kernel, axes, strides, paddings, dilations, kernelDilations, channelGroups, batchGroups)
 }

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/core/tensors/images"
@@ -159,4 +162,70 @@ func TestConvolutionsAndTheirGradients(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The library takes no time for what no output needs.
+func TestUnneededOperationsAreLeftOut(t *testing.T) {
+	f := open(t).Builder("test").Main()
+	x, err := f.Parameter("x", shapes.Make(dtypes.Float32, 2, 3), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := f.Cos(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Exp(y); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Return([]compute.Value{y}, nil); err != nil {
+		t.Fatal(err)
+	}
+	nodes := reflect.ValueOf(f.(*function).Function).Elem().FieldByName("nodes")
+	var kept []string
+	for i := range nodes.Len() {
+		kept = append(kept, nodes.Index(i).Elem().FieldByName("opType").String())
+	}
+	if !slices.Equal(kept, []string{"Parameter", "Cos"}) {
+		t.Errorf("the operations of cos x are %v", kept)
+	}
+}
+
+// The gradient of a maximum uses the second of the two outputs of an operation.
+func TestGradientOfMaximum(t *testing.T) {
+	x := tensors.FromFlatDataAndDimensions([]float32{1, 2, 3, 4, 5, 6, 7, 8}, 1, 1, 2, 4)
+	gradient := must(t, func() (*tensors.Tensor, error) {
+		return graph.CallOnce(open(t), func(x *graph.Node) *graph.Node {
+			y := graph.MaxPool(x).ChannelsAxis(images.ChannelsFirst).Window(2).Done()
+			return graph.Gradient(graph.ReduceAllSum(graph.Square(y)), x)[0]
+		}, x)
+	})
+	if got := tensors.MustCopyFlatData[float32](gradient); !slices.Equal(got, []float32{0, 0, 0, 0, 0, 12, 0, 16}) {
+		t.Errorf("the gradient of 6^2 + 8^2 is %v", got)
+	}
+}
+
+func TestWhere(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	compareWithGo(t, func(in []*graph.Node) []*graph.Node {
+		x, y := in[0], in[1]
+		no, yes := graph.Const(x.Graph(), false), graph.Const(x.Graph(), true)
+		return []*graph.Node{
+			graph.Where(no, x, graph.Exp(y)), graph.Where(yes, x, y), graph.Where(graph.GreaterThan(x, y), x, y),
+			graph.Where(no, x, graph.ScalarOne(x.Graph(), x.DType())),
+		}
+	}, random(rng, 2, 3), random(rng, 2, 3))
+}
+
+func TestGatherSlices(t *testing.T) {
+	compareWithGo(t, func(in []*graph.Node) []*graph.Node {
+		x := in[0]
+		start := func(rows [][]int32) *graph.Node { return graph.Const(x.Graph(), rows) }
+		return []*graph.Node{
+			graph.GatherSlices(x, []int{1, 3}, start([][]int32{{0, 2}, {3, 0}, {1, 1}}), []int{2, 3}, false),
+			graph.GatherSlices(x, []int{0, 3}, start([][]int32{{0, 4}, {1, 0}}), []int{1, 2}, false),
+			graph.GatherSlices(x, []int{2}, start([][]int32{{1}}), []int{2}, true),
+			graph.Gather(x, start([][]int32{{1, 2}, {0, 4}})),
+		}
+	}, random(rand.New(rand.NewPCG(11, 12)), 2, 5, 3, 6))
 }
