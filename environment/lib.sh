@@ -10,6 +10,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 state="$root/.env"
 python=${PYTHON:-python3}
 xla_plugin=pjrt_c_api_cpu_plugin.so
+onnx_library=libonnxruntime.so
 
 fail() {
   printf 'error: %s\n' "$*" >&2
@@ -136,7 +137,12 @@ has_xla_plugin() {
 # with_onnx: whether programs are to contain ONNX Runtime, which needs a C
 # compiler: where setup --onnx has installed its library.
 with_onnx() {
-  [[ -f "$state/onnx/libonnxruntime.so" ]]
+  has_onnx "$state/onnx"
+}
+
+# has_onnx FOLDER: whether it holds ONNX Runtime, as installed here.
+has_onnx() {
+  [[ -f "$1/$onnx_library" ]]
 }
 
 # check_c_compiler NAME WITHOUT: fails where there is none for NAME; WITHOUT says
@@ -165,7 +171,7 @@ enter() {
   with_xla || tags+=(noxla)
   if with_onnx; then
     tags+=(onnx)
-    export ONNXRUNTIME_SHARED_LIBRARY_PATH=${ONNXRUNTIME_SHARED_LIBRARY_PATH:-$state/onnx/libonnxruntime.so}
+    export ONNXRUNTIME_SHARED_LIBRARY_PATH=${ONNXRUNTIME_SHARED_LIBRARY_PATH:-$state/onnx/$onnx_library}
   fi
   if has_xla_plugin "$state/xla"; then
     PJRT_PLUGIN_LIBRARY_PATH="$state/xla:$(plugin_folders)"
@@ -227,19 +233,20 @@ PYTHON
   mv "$folder.part" "$folder"
 }
 
+# set_up_onnx NAME: ONNX Runtime in .env/NAME. Where it is in .env/onnx, programs
+# are built with it.
 set_up_onnx() {
   local key
-  check_c_compiler 'ONNX Runtime' "remove $state/onnx"
   key=$(fingerprint "$(<"$root/environment/requirements-onnx.txt")")
-  if up_to_date onnx "$key" && with_onnx; then return; fi
-  unstamp onnx
-  step "ONNX Runtime" install_onnx
-  stamp onnx "$key"
+  if up_to_date "$1" "$key" && has_onnx "$state/$1"; then return; fi
+  unstamp "$1"
+  step "ONNX Runtime" install_onnx "$state/$1"
+  stamp "$1" "$key"
 }
 
 install_onnx() {
-  take_from_package "$state/onnx" "$root/environment/requirements-onnx.txt" \
-    onnxruntime/capi/libonnxruntime.so.1.26.0 libonnxruntime.so \
+  take_from_package "$1" "$root/environment/requirements-onnx.txt" \
+    onnxruntime/capi/libonnxruntime.so.1.26.0 "$onnx_library" \
     onnxruntime/LICENSE LICENSE onnxruntime/ThirdPartyNotices.txt ThirdPartyNotices.txt
 }
 
@@ -339,12 +346,13 @@ set_up() {
   mkdir -p "$state"
   lock
   set_up_python
-  if [[ " $* " == *' --onnx '* ]] || with_onnx; then set_up_onnx; fi
+  if [[ " $* " == *' --onnx '* ]] || with_onnx; then set_up_onnx onnx; fi
   if [[ " $* " == *' --xla '* ]] || has_xla_plugin "$state/xla"; then set_up_xla xla; fi
   # The tools are built with the project's settings, so that both share what
   # they have compiled of the standard library.
   enter
   if with_xla; then check_c_compiler XLA "set DENSITYUNCERTAINTY_XLA=0"; fi
+  if with_onnx; then check_c_compiler 'ONNX Runtime' "remove $state/onnx"; fi
   set_up_tools
   set_up_modules
   register_kernel
