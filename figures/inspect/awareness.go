@@ -33,7 +33,7 @@ func Awareness(lines []results.Result) (tables.Table, error) {
 	if !ok {
 		return tables.Table{}, fmt.Errorf("inspect: the catalogue has no set %s", distanceSet)
 	}
-	byID := linesByID(lines)
+	byID := results.ByID(lines)
 	for _, method := range experiment.DistanceMethods() {
 		values := make([][]float64, len(t.Columns)-1)
 		missing := false
@@ -124,7 +124,7 @@ func paired(lines []results.Result, metric, what string) (tables.Table, error) {
 		}
 		wanted = append(wanted, set.At(experiment.Full)...)
 	}
-	byID := linesByID(lines)
+	byID := results.ByID(lines)
 	for _, method := range methods {
 		t.Columns = append(t.Columns, tables.Title(method))
 	}
@@ -173,12 +173,4 @@ func paired(lines []results.Result, metric, what string) (tables.Table, error) {
 		t.Rows = append(t.Rows, row)
 	}
 	return t, nil
-}
-
-func linesByID(lines []results.Result) map[string]results.Result {
-	byID := make(map[string]results.Result, len(lines))
-	for _, line := range lines {
-		byID[line.ID] = line
-	}
-	return byID
 }

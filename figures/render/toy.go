@@ -113,10 +113,7 @@ func toyLines(name, setName, dataset string, lines []results.Result, seed uint64
 	if !ok {
 		return nil, fmt.Errorf("render: the catalogue has no set %s", setName)
 	}
-	byID := make(map[string]results.Result)
-	for _, line := range lines {
-		byID[line.ID] = line
-	}
+	byID := results.ByID(lines)
 	var missing []string
 	for _, scale := range []string{experiment.Full, experiment.Quick} {
 		wanted := make(map[string]experiment.Experiment)

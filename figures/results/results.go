@@ -50,6 +50,15 @@ type Result struct {
 	Finished time.Time `json:"finished"` // RFC 3339, in UTC
 }
 
+// ByID are the lines by the identity of their experiments; of several with the same the last.
+func ByID(lines []Result) map[string]Result {
+	byID := make(map[string]Result, len(lines))
+	for _, line := range lines {
+		byID[line.ID] = line
+	}
+	return byID
+}
+
 // seriesDigits is how many significant digits of a series are kept.
 const seriesDigits = 6
 

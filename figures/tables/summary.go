@@ -33,11 +33,7 @@ type Summary struct {
 type lookup map[string]results.Result
 
 func index(lines []results.Result) lookup {
-	byID := make(lookup, len(lines))
-	for _, line := range lines {
-		byID[line.ID] = line
-	}
-	return byID
+	return results.ByID(lines)
 }
 
 // summarise averages a metric over the full-scale runs among the wanted experiments or, when there is

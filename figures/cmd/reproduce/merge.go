@@ -51,14 +51,11 @@ func (c command) merge(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	known := make(map[string]results.Result)
 	lines, err := c.read(paths{at.store})
 	if err != nil {
 		return err
 	}
-	for _, line := range lines {
-		known[line.ID] = line
-	}
+	known := results.ByID(lines)
 	added, same := 0, 0
 	var conflicts []string
 	for _, folder := range stores {
