@@ -2,7 +2,6 @@ package tables
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"densityuncertainty/figures/experiment"
@@ -37,21 +36,17 @@ func UCIAdam(lines []results.Result) (Table, error) {
 	for _, dataset := range experiment.ProcessDatasets() {
 		for _, m := range []struct{ title, metric string }{{"NLL", MetricNLL}, {"RMSE", MetricRMSE}} {
 			row := Row{Name: DatasetTitle(dataset) + ", " + m.title}
-			best, lowest := -1, math.Inf(1)
-			for i, method := range methods {
+			var ours []Summary
+			for _, method := range methods {
 				wanted := experiment.Filter{Methods: []string{method}, Datasets: []string{dataset}}.Apply(all)
 				s, err := byID.summarise(wanted, m.metric)
 				if err != nil {
 					return Table{}, err
 				}
 				row.Cells = append(row.Cells, s.lines(3))
-				if s.Complete() && s.Mean < lowest {
-					best, lowest = i, s.Mean
-				}
+				ours = append(ours, s)
 			}
-			if best >= 0 {
-				row.Cells[best][0].Bold = true
-			}
+			row.boldLowest(ours)
 			t.Rows = append(t.Rows, row)
 		}
 	}

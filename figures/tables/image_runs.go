@@ -116,7 +116,7 @@ func CIFARSmall(lines []results.Result) (Table, error) {
 		Caption: "Small runs on real CIFAR images, each with its number of training images and epochs: mean ± standard deviation over n seeds of accuracy in percent, " +
 			"negative log likelihood in nats and expected calibration error (10 bins) on the given number of test images, and area under the ROC curve of telling the other CIFAR's test images from these, " +
 			"by maximum probability and by the method's own score: the energy statistic, the Dempster-Shafer uncertainty of SNGP's logits, the entropy of DUE's predictions, " +
-			"or the mutual information of label and member of an ensemble. Of an ensemble the time of an epoch is that of all its members. The time is that of a machine that did other work too. They are not comparable with the paper, whose models see 50,000 images for 200 epochs.",
+			"or the mutual information of label and member of an ensemble. Of an ensemble the time of an epoch is that of all its members. They are not comparable with the paper, whose models see 50,000 images for 200 epochs.",
 		Columns: []string{"Data set", "Network", "Method", "Training images", "Epochs", "Test images", "n", "Accuracy (%)", "NLL", "ECE", "AUROC, probability", "AUROC, own score", "s/epoch", "Device"},
 	}
 	groups := imageGroups(lines, experiment.Small)

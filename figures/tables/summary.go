@@ -29,6 +29,19 @@ type Summary struct {
 	Std        float64 // sample standard deviation over the runs; NaN when N is below 2
 }
 
+// boldLowest marks the cell of the lowest mean among complete summaries, those of the row's cells in order.
+func (r Row) boldLowest(ours []Summary) {
+	best, lowest := -1, math.Inf(1)
+	for i, s := range ours {
+		if s.Complete() && s.Mean < lowest {
+			best, lowest = i, s.Mean
+		}
+	}
+	if best >= 0 {
+		r.Cells[best][0].Bold = true
+	}
+}
+
 // lookup finds result lines by experiment.
 type lookup map[string]results.Result
 

@@ -2,7 +2,6 @@ package tables
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -117,11 +116,9 @@ func uciTable(lines []results.Result, name, metric, what string) (Table, error) 
 	}
 	for _, panel := range panels {
 		row := Row{Name: panel.Title}
-		best, lowest := -1, math.Inf(1)
+		var ours []Summary
 		for i, entry := range panel.Entries {
-			if entry.Ours.Complete() && entry.Ours.Mean < lowest {
-				best, lowest = i, entry.Ours.Mean
-			}
+			ours = append(ours, entry.Ours)
 			switch {
 			case i < len(uciColumns):
 				row.Cells = append(row.Cells, compare(entry.Ours, entry.Paper, "paper"))
@@ -131,9 +128,7 @@ func uciTable(lines []results.Result, name, metric, what string) (Table, error) 
 				row.Cells = append(row.Cells, entry.Ours.lines(3))
 			}
 		}
-		if best >= 0 {
-			row.Cells[best][0].Bold = true
-		}
+		row.boldLowest(ours)
 		t.Rows = append(t.Rows, row)
 	}
 	return t, nil
