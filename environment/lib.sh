@@ -113,7 +113,7 @@ with_xla() {
     *) fail "DENSITYUNCERTAINTY_XLA=$DENSITYUNCERTAINTY_XLA: want 1 (with XLA), 0 (without) or nothing (where a plugin is installed)" ;;
   esac
   [[ ${GOMLX_BACKEND:-} == xla* ]] && return 0
-  has_xla_plugin "$state/xla" && return 0
+  has_xla "$state/xla" && return 0
   local folder
   local -a folders
   IFS=: read -r -a folders <<<"$(plugin_folders)"
@@ -129,8 +129,8 @@ plugin_folders() {
   printf '%s\n' "${PJRT_PLUGIN_LIBRARY_PATH:-$home:$home/nvidia:$system:$system/nvidia${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
 }
 
-# has_xla_plugin FOLDER: whether it holds XLA's plugin for processors, as installed here.
-has_xla_plugin() {
+# has_xla FOLDER: whether it holds XLA's plugin for processors, as installed here.
+has_xla() {
   [[ -f "$1/$xla_plugin" ]]
 }
 
@@ -173,7 +173,7 @@ enter() {
     tags+=(onnx)
     export ONNXRUNTIME_SHARED_LIBRARY_PATH=${ONNXRUNTIME_SHARED_LIBRARY_PATH:-$state/onnx/$onnx_library}
   fi
-  if has_xla_plugin "$state/xla"; then
+  if has_xla "$state/xla"; then
     PJRT_PLUGIN_LIBRARY_PATH="$state/xla:$(plugin_folders)"
     export PJRT_PLUGIN_LIBRARY_PATH
   fi
@@ -233,32 +233,22 @@ PYTHON
   mv "$folder.part" "$folder"
 }
 
-# set_up_onnx NAME: ONNX Runtime in .env/NAME. Where it is in .env/onnx, programs
-# are built with it.
-set_up_onnx() {
-  local key
-  key=$(fingerprint "$(<"$root/environment/requirements-onnx.txt")")
-  if up_to_date "$1" "$key" && has_onnx "$state/$1"; then return; fi
-  unstamp "$1"
-  step "ONNX Runtime" install_onnx "$state/$1"
-  stamp "$1" "$key"
+# set_up_library KIND NAME: the library that requirements-KIND.txt pins, with KIND
+# being onnx or xla, in .env/NAME. Where NAME is KIND, programs are built with it.
+set_up_library() {
+  local key title="ONNX Runtime"
+  [[ $1 == onnx ]] || title="XLA's plugin for processors"
+  key=$(fingerprint "$(<"$root/environment/requirements-$1.txt")")
+  if up_to_date "$2" "$key" && "has_$1" "$state/$2"; then return; fi
+  unstamp "$2"
+  step "$title" "install_$1" "$state/$2"
+  stamp "$2" "$key"
 }
 
 install_onnx() {
   take_from_package "$1" "$root/environment/requirements-onnx.txt" \
     onnxruntime/capi/libonnxruntime.so.1.26.0 "$onnx_library" \
     onnxruntime/LICENSE LICENSE onnxruntime/ThirdPartyNotices.txt ThirdPartyNotices.txt
-}
-
-# set_up_xla NAME: XLA's plugin for processors in .env/NAME. Where it is in
-# .env/xla, programs are built with XLA and find it.
-set_up_xla() {
-  local key
-  key=$(fingerprint "$(<"$root/environment/requirements-xla.txt")")
-  if up_to_date "$1" "$key" && has_xla_plugin "$state/$1"; then return; fi
-  unstamp "$1"
-  step "XLA's plugin for processors" install_xla "$state/$1"
-  stamp "$1" "$key"
 }
 
 install_xla() {
@@ -346,8 +336,8 @@ set_up() {
   mkdir -p "$state"
   lock
   set_up_python
-  if [[ " $* " == *' --onnx '* ]] || with_onnx; then set_up_onnx onnx; fi
-  if [[ " $* " == *' --xla '* ]] || has_xla_plugin "$state/xla"; then set_up_xla xla; fi
+  if [[ " $* " == *' --onnx '* ]] || with_onnx; then set_up_library onnx onnx; fi
+  if [[ " $* " == *' --xla '* ]] || has_xla "$state/xla"; then set_up_library xla xla; fi
   # The tools are built with the project's settings, so that both share what
   # they have compiled of the standard library.
   enter
