@@ -1,4 +1,6 @@
-// Package results stores what experiments measured: one JSON line each, appended once.
+// Package results has the words that all experiments share: what a run is, as data with an identity
+// (Experiment); what it measured (Result, with the names of metrics and series); where that is kept (Store,
+// one JSON line each, appended once); and what several runs amount to (Summary).
 //
 // A store is a folder of .jsonl files, one for each study, data set and fidelity. Lines are only
 // ever added. Tables and figures are pure functions of the lines.
@@ -15,14 +17,12 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"densityuncertainty/figures/experiment"
 )
 
 // Result is what one experiment measured, and where and how long it ran.
 type Result struct {
-	ID         string                `json:"id"` // Experiment.ID(), stored so that a changed line is noticed
-	Experiment experiment.Experiment `json:"experiment"`
+	ID         string     `json:"id"` // Experiment.ID(), stored so that a changed line is noticed
+	Experiment Experiment `json:"experiment"`
 
 	// Metrics are the numbers of the tables, for example "rmse" and "nll", in the target's own units; of an
 	// image run also what it cost, such as "parameters" and "seconds_per_epoch".
@@ -48,15 +48,6 @@ type Result struct {
 	Batched     int     `json:"batched"`
 
 	Finished time.Time `json:"finished"` // RFC 3339, in UTC
-}
-
-// ByID are the lines by the identity of their experiments; of several with the same the last.
-func ByID(lines []Result) map[string]Result {
-	byID := make(map[string]Result, len(lines))
-	for _, line := range lines {
-		byID[line.ID] = line
-	}
-	return byID
 }
 
 // seriesDigits is how many significant digits of a series are kept.

@@ -11,14 +11,12 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"densityuncertainty/figures/experiment"
 )
 
 // sample is a result that can be stored.
 func sample(split int) Result {
-	e := experiment.Experiment{Study: experiment.UCI, Method: experiment.Density, Dataset: "yacht", Splits: experiment.GalSplits,
-		Split: split, Seed: 1, Epochs: 100, Samples: 10, Fidelity: experiment.Paper, Scale: experiment.Full}
+	e := Experiment{Study: UCI, Method: Density, Dataset: "yacht", Splits: GalSplits,
+		Split: split, Seed: 1, Epochs: 100, Samples: 10, Fidelity: Paper, Scale: Full}
 	return Result{ID: e.ID(), Experiment: e, Metrics: map[string]float64{"rmse": 2.5, "nll": 1.0 / 3}, Backend: "go",
 		Device: "test", Version: "test", WallSeconds: 1.5, CPUSeconds: 3, Batched: 4, Finished: time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)}
 }
@@ -57,7 +55,7 @@ func TestAppendAndRead(t *testing.T) {
 		t.Errorf("file name %s", name)
 	}
 	quick := want.Experiment
-	quick.Scale = experiment.Quick
+	quick.Scale = Quick
 	if name := FileName(quick); name != "uci-yacht-paper-quick.jsonl" {
 		t.Errorf("file name %s", name)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/gofrs/flock"
 
 	"densityuncertainty/environment/atomicfile"
-	"densityuncertainty/figures/experiment"
 )
 
 // Store appends result lines to a folder. Several processes may append to one folder at a time.
@@ -30,9 +29,9 @@ func (s *Store) Dir() string { return s.dir }
 // FileName is the name of the file that holds an experiment's line: study, data set and fidelity,
 // with "-quick", "-small" or "-grid" for runs of these scales, so that they can be told apart and thrown
 // away.
-func FileName(e experiment.Experiment) string {
+func FileName(e Experiment) string {
 	name := e.Study + "-" + e.Dataset + "-" + e.Fidelity
-	if e.Scale != experiment.Full {
+	if e.Scale != Full {
 		name += "-" + e.Scale
 	}
 	return name + extension

@@ -1,0 +1,144 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"densityuncertainty/figures/results"
+)
+
+// Reporter writes progress and the time left for a person to read. On a terminal it rewrites one
+// line; elsewhere it writes a line when a batch begins and ends, and now and then in between.
+type Reporter struct {
+	w        io.Writer
+	terminal bool
+	now      func() time.Time
+
+	total, done float64 // cost of all batches and of the ended ones
+	runs        int     // experiments in all batches
+	runsDone    int
+	started     time.Time
+	written     time.Time // of the last progress line
+
+	runner Runner
+	batch  []results.Experiment
+	open   bool // a rewritable line is on the terminal
+}
+
+// NewReporter reports to w on batches that runner carries out. now is time.Now outside tests.
+func NewReporter(w io.Writer, terminal bool, now func() time.Time, runner Runner, batches [][]results.Experiment) *Reporter {
+	r := &Reporter{w: w, terminal: terminal, now: now, started: now(), runner: runner}
+	for _, batch := range batches {
+		r.total += cost(runner, batch)
+		r.runs += len(batch)
+	}
+	return r
+}
+
+// Note writes a line of its own.
+func (r *Reporter) Note(text string) {
+	if r.open {
+		r.print("\n")
+		r.open = false
+	}
+	r.print(text + "\n")
+}
+
+// How often progress inside a batch is written.
+const (
+	terminalEvery = 200 * time.Millisecond
+	logEvery      = 30 * time.Second
+)
+
+func (r *Reporter) begin(batch []results.Experiment) {
+	r.batch = batch
+	r.written = time.Time{}
+	r.update(0, "starting")
+}
+
+// update is the progress function that a Runner calls.
+func (r *Reporter) update(done float64, note string) {
+	every := logEvery
+	if r.terminal {
+		every = terminalEvery
+	}
+	now := r.now()
+	if now.Sub(r.written) < every {
+		return
+	}
+	r.written = now
+	done = min(max(done, 0), 1)
+	line := fmt.Sprintf("%s %s: %.0f%% %s", r.heading(r.done+done*cost(r.runner, r.batch)), describe(r.batch), 100*done, note)
+	if r.terminal {
+		r.print("\r\x1b[K" + line)
+		r.open = true
+		return
+	}
+	r.print(line + "\n")
+}
+
+// end reports the end of the current batch, with the error that ended it if any.
+func (r *Reporter) end(err error) {
+	r.done += cost(r.runner, r.batch)
+	outcome := "done"
+	switch {
+	case errors.Is(err, context.Canceled):
+		outcome = "stopped"
+	case err != nil:
+		outcome = "FAILED: " + err.Error()
+	default:
+		r.runsDone += len(r.batch)
+	}
+	if r.open {
+		r.print("\r\x1b[K")
+		r.open = false
+	}
+	r.print(fmt.Sprintf("%s %s: %s\n", r.heading(r.done), describe(r.batch), outcome))
+}
+
+// heading says how far all batches are: "[12/30 runs, 40%, 1m0s, about 1m30s left]".
+func (r *Reporter) heading(done float64) string {
+	elapsed := r.now().Sub(r.started)
+	head := fmt.Sprintf("[%d/%d runs, %.0f%%, %v", r.runsDone, r.runs, 100*done/r.total, elapsed.Round(time.Second))
+	if done > 0 && done < r.total {
+		left := time.Duration(float64(elapsed) * (r.total - done) / done)
+		head += fmt.Sprintf(", about %v left", left.Round(time.Second))
+	}
+	return head + "]"
+}
+
+// print writes progress. A failure to write it is no reason to lose hours of training, and there is
+// nowhere else to report it.
+func (r *Reporter) print(text string) {
+	_, _ = io.WriteString(r.w, text)
+}
+
+// describe names a batch: what its experiments share, then its splits or seeds.
+func describe(batch []results.Experiment) string {
+	first := batch[0]
+	if len(batch) == 1 {
+		return first.String()
+	}
+	word, number := "splits", func(e results.Experiment) uint64 { return uint64(e.Split) }
+	if first.Study == results.Toy {
+		word, number = "seeds", func(e results.Experiment) uint64 { return e.Seed }
+	}
+	var list []string
+	for i := 0; i < len(batch); {
+		j := i
+		for j+1 < len(batch) && number(batch[j+1]) == number(batch[j])+1 {
+			j++
+		}
+		if j == i {
+			list = append(list, fmt.Sprint(number(batch[i])))
+		} else {
+			list = append(list, fmt.Sprintf("%d-%d", number(batch[i]), number(batch[j])))
+		}
+		i = j + 1
+	}
+	return fmt.Sprintf("%s %s on %s %s %s (%s, %s)", first.Study, first.Variant(), first.Dataset, word, strings.Join(list, ","), first.Fidelity, first.Scale)
+}

@@ -1,0 +1,152 @@
+// Package jobs carries out the experiments that a store still lacks: it groups them into batches,
+// hands each batch to a Runner and stores what comes back, batch by batch, so that a run that is
+// stopped or killed goes on where it was. It also writes job arrays for Slurm.
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"densityuncertainty/figures/results"
+)
+
+// Runner trains and evaluates experiments.
+type Runner interface {
+	// Run carries out a batch whose experiments differ in Split and Seed only, and returns one result
+	// for each. When ctx is done it stops soon and returns ctx's error, together with the results of
+	// the experiments that are complete; likewise with an error that is some experiments' alone, the
+	// results of the others. It may call progress, from one goroutine at a time, with the fraction of
+	// the batch that is done, from 0 to 1, and a few words on what it is doing.
+	Run(ctx context.Context, batch []results.Experiment, progress func(done float64, note string)) ([]results.Result, error)
+
+	// Cost is a run's expected effort, in training examples of a small network: good enough to tell an hour from a minute.
+	Cost(e results.Experiment) float64
+}
+
+// Studies is the Runner of experiments of several studies: each batch goes to that of its study, by the names
+// results.Toy, results.UCI and results.Images.
+type Studies map[string]Runner
+
+// Run implements Runner.
+func (s Studies) Run(ctx context.Context, batch []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
+	if len(batch) == 0 {
+		return nil, errors.New("jobs: an empty batch")
+	}
+	runner, has := s[batch[0].Study]
+	if !has {
+		return nil, fmt.Errorf("jobs: %v is of no study that can be run here", batch[0])
+	}
+	return runner.Run(ctx, batch, progress)
+}
+
+// Cost implements Runner.
+func (s Studies) Cost(e results.Experiment) float64 {
+	runner, has := s[e.Study]
+	if !has {
+		return 0
+	}
+	return runner.Cost(e)
+}
+
+// cost is that of a batch; at least a little, so that shares of it are numbers.
+func cost(runner Runner, batch []results.Experiment) float64 {
+	total := 1e-9
+	for _, e := range batch {
+		total += runner.Cost(e)
+	}
+	return total
+}
+
+// Batches groups experiments that differ in split and seed only, at most size of them in a batch;
+// a size of 0 or less sets no limit. An image experiment takes long, and is a batch of its own.
+// Batches come in the order of their first experiments.
+func Batches(experiments []results.Experiment, size int) [][]results.Experiment {
+	var batches [][]results.Experiment
+	current := make(map[string]int) // the group's batch that still has room
+	for _, e := range experiments {
+		group := e.Group()
+		i, ok := current[group]
+		if !ok || e.Study == results.Images || size > 0 && len(batches[i]) == size {
+			i = len(batches)
+			batches = append(batches, nil)
+			current[group] = i
+		}
+		batches[i] = append(batches[i], e)
+	}
+	return batches
+}
+
+// Appender keeps results; *results.Store is one.
+type Appender interface {
+	Append(results.Result) (added bool, note string, err error)
+}
+
+// maxFailures is how many batches in a row may fail before the rest is given up: one failure is
+// often one data set's or method's, several in a row are everyone's.
+const maxFailures = 3
+
+// All runs the batches one after the other and stores each one's results as soon as it ends.
+//
+// When ctx is done it stores what the runner hands back and returns ctx's error. A batch that fails
+// does not stop the others, unless maxFailures fail in a row; the errors are returned together at the
+// end. A result that cannot be stored ends the run at once, since what follows would be lost too.
+func All(ctx context.Context, runner Runner, store Appender, batches [][]results.Experiment, report *Reporter) error {
+	var failures []error
+	inARow := 0
+	for _, batch := range batches {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(append(failures, err)...)
+		}
+		report.begin(batch)
+		found, runErr := runner.Run(ctx, batch, report.update)
+		if err := keep(store, batch, found, report); err != nil {
+			return errors.Join(append(failures, err)...)
+		}
+		if runErr == nil {
+			runErr = allPresent(batch, found)
+		}
+		report.end(runErr)
+		switch {
+		case runErr == nil:
+			inARow = 0
+		case ctx.Err() != nil:
+			return errors.Join(append(failures, ctx.Err())...)
+		default:
+			failures = append(failures, fmt.Errorf("%v: %w", describe(batch), runErr))
+			if inARow++; inARow == maxFailures {
+				return errors.Join(append(failures, fmt.Errorf("jobs: gave up after %d failures in a row", maxFailures))...)
+			}
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// keep stores a batch's results, each of which must belong to the batch.
+func keep(store Appender, batch []results.Experiment, found []results.Result, report *Reporter) error {
+	ids := make(map[string]bool, len(batch))
+	for _, e := range batch {
+		ids[e.ID()] = true
+	}
+	for _, r := range found {
+		if !ids[r.ID] {
+			return fmt.Errorf("jobs: the runner returned a result of %v, which is not in the batch %s", r.Experiment, describe(batch))
+		}
+		_, note, err := store.Append(r)
+		if note != "" {
+			report.Note(note)
+		}
+		if err != nil {
+			return fmt.Errorf("jobs: storing %v: %w", r.Experiment, err)
+		}
+	}
+	return nil
+}
+
+// allPresent reports the first experiment of a batch without a result.
+func allPresent(batch []results.Experiment, found []results.Result) error {
+	if missing := results.Missing(batch, found); len(missing) > 0 {
+		return fmt.Errorf("the runner returned no result for %d of %d experiments, first %v", len(missing), len(batch), missing[0])
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package methods
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Chooser is a type of text that has one of a few values. The zero value, "", is not among them.
+type Chooser interface{ Choices() []string }
+
+// Field is one field of a protocol that an experiment can set by name: the name is that of the options in result
+// lines and of --set on the command line.
+type Field struct {
+	Name string // of the option
+	Doc  string // what it is, and why someone would change it
+
+	index []int
+	kind  string // of numbers: "positive", "count" (at least 1), "whole" (at least 0) or "rate" (0 to below 1)
+	only  string // the study it is for; "" for all
+}
+
+// Fields are the fields with an option tag of a protocol, a struct, and of the structs that it embeds, in their
+// order. study leaves out those whose tag "only" names another; "" leaves out none.
+//
+// The tags are option:"name" doc:"what it is" and, for numbers, range:"positive|count|whole|rate" and only:"the study it is for".
+func Fields(protocol any, study string) []Field {
+	var fields []Field
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(protocol)) {
+		name, has := f.Tag.Lookup("option")
+		if !has {
+			continue
+		}
+		field := Field{Name: name, Doc: f.Tag.Get("doc"), index: f.Index, kind: f.Tag.Get("range"), only: f.Tag.Get("only")}
+		if study == "" || field.only == "" || field.only == study {
+			fields = append(fields, field)
+		}
+	}
+	return fields
+}
+
+// Text is the field's value in a protocol as an option has it; "" for a value that is the method's own.
+func (f Field) Text(protocol any) string {
+	v := reflect.ValueOf(protocol).FieldByIndex(f.index)
+	switch v.Kind() {
+	case reflect.Bool:
+		return strconv.FormatBool(v.Bool())
+	case reflect.Int:
+		if v.Int() == 0 && f.kind != "whole" {
+			return ""
+		}
+		return strconv.FormatInt(v.Int(), 10)
+	case reflect.Float64:
+		if v.Float() == 0 {
+			return ""
+		}
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
+	}
+	return v.String()
+}
+
+// set parses text into the field of the struct that protocol points to.
+func (f Field) set(protocol reflect.Value, text string) error {
+	v := protocol.FieldByIndex(f.index)
+	switch v.Kind() {
+	case reflect.Bool:
+		if text != "true" && text != "false" {
+			return fmt.Errorf("is %q, want true or false", text)
+		}
+		v.SetBool(text == "true")
+	case reflect.Int:
+		least := int64(1)
+		if f.kind == "whole" {
+			least = 0
+		}
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || n < least {
+			return fmt.Errorf("is %q, want a whole number of at least %d", text, least)
+		}
+		v.SetInt(n)
+	case reflect.Float64:
+		x, err := strconv.ParseFloat(text, 64)
+		switch {
+		case err != nil || math.IsInf(x, 0) || math.IsNaN(x) || f.kind != "rate" && x <= 0:
+			return fmt.Errorf("is %q, want a positive number", text)
+		case f.kind == "rate" && !(x > 0 && x < 1):
+			return fmt.Errorf("is %q, want a number above 0 and below 1", text)
+		}
+		v.SetFloat(x)
+	default:
+		choices := v.Interface().(Chooser).Choices()
+		if !slices.Contains(choices, text) {
+			return fmt.Errorf("is %q, want %s", text, strings.Join(choices, " or "))
+		}
+		v.SetString(text)
+	}
+	return nil
+}
+
+// Set sets fields of the protocol, a pointer to a struct, by the names and values of options, in the order of the
+// names. It returns an error for an option that there is not, and for a value that the field cannot have.
+func Set(protocol any, options map[string]string) error {
+	fields := Fields(reflect.ValueOf(protocol).Elem().Interface(), "")
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+		if i < 0 {
+			names := make([]string, len(fields))
+			for k, f := range fields {
+				names[k] = f.Name
+			}
+			return fmt.Errorf("there is no option %q; the options are %s", name, strings.Join(names, ", "))
+		}
+		if err := fields[i].set(reflect.ValueOf(protocol).Elem(), options[name]); err != nil {
+			return fmt.Errorf("option %q %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Departures are the options by which a protocol differs from another of its type: its values where they are
+// not the same. Nil where there are none.
+func Departures(protocol, from any) map[string]string {
+	var options map[string]string
+	for _, f := range Fields(protocol, "") {
+		if text := f.Text(protocol); text != f.Text(from) {
+			if options == nil {
+				options = make(map[string]string)
+			}
+			options[f.Name] = text
+		}
+	}
+	return options
+}

@@ -1,0 +1,194 @@
+// Package methods has the ways to get uncertain predictions that the experiments compare: the paper's, those that
+// this project adds, and any that a notebook or another module makes with New.
+//
+// A Method is a value that holds everything an experiment must know of it. No other package asks for a method by
+// its name; what makes a method special is a field here.
+package methods
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/results"
+)
+
+// A Method is one way to get uncertain predictions: a family of layers that networks are built of, and what an
+// experiment must know to train it and to show it. The zero value is not a method; New makes one of any family.
+type Method struct {
+	// Name stands for the method in result lines, file names and on the command line: lower-case letters, digits,
+	// hyphens and underscores. It is part of the identity of experiments.
+	Name string
+	// Title is the heading of its columns and rows in tables, and of its panels.
+	Title string
+	// Paper is what the paper calls it in its tables; the zero value is a method that the paper does not have.
+	Paper PaperNames
+
+	// Layers makes the family of layers with the options, whose numbers are filled in (see Own). Image networks
+	// need nets.ConvLayers; a family without is for the toy and UCI.
+	Layers func(o Options) nets.Layers
+	// Process, if not nil, is the Gaussian process that takes the place of the networks' last layer.
+	Process Process
+	// Members is the number of networks whose mixture is the prediction, each from a seed of its own; 0 means 1.
+	Members int
+
+	// SamplesOnce says that a network's predictions do not differ from sample to sample, so that one is enough.
+	SamplesOnce bool
+	// HasEnergies says that the layers have energy models: these are trained by themselves first (generative
+	// pretraining), and tell images out of distribution.
+	HasEnergies bool
+	// FitsTemperature says that image classifiers get a temperature, fitted on held-out images.
+	FitsTemperature bool
+	// Detects are the scores of its own by which it tells images out of distribution, besides the maximum
+	// probability that all methods have; see package cifar.
+	Detects []string
+
+	// ImageSamples is the number of samples that image experiments with the method ask for; 0 means the protocol's.
+	ImageSamples int
+	// ImageSchedule, if not nil, is the learning rate of image classifiers from the first step's on, in the place
+	// of the protocol's.
+	ImageSchedule func(rate float64) train.Schedule
+
+	// Own fills in options that are 0 or "" with what the method has of its own in a setting. What is still not
+	// filled in then is the setting's. Nil has nothing of its own.
+	Own func(s Setting, o *Options)
+}
+
+// PaperNames are the paper's names of a method.
+type PaperNames struct {
+	UCI    string // the column of its UCI tables
+	Images string // the row of its classification and detection tables
+}
+
+// Setting is where a method's options are asked for.
+type Setting struct {
+	Study    string // results.Toy, results.UCI or results.Images
+	Fidelity string // results.Paper or results.Released
+	Dataset  string
+	Network  string // of images
+}
+
+// New is a method of a family of layers that notebooks and other modules define: every field that is not given
+// has the usual value, and the name is the title too. Its layers are the ones given, whatever the options; set
+// Layers for a family that takes some.
+//
+// Whether its layers have energy models, and so want generative pretraining, is found out by building one of them.
+func New(name string, family nets.Layers) Method {
+	return Method{Name: name, Title: name, Layers: func(Options) nets.Layers { return family }, HasEnergies: hasEnergies(family)}
+}
+
+// hasEnergies builds a dense layer, of a single unit, and looks whether it has a log-likelihood. A family that
+// cannot be built has none; what is wrong with it is said where it is trained.
+func hasEnergies(family nets.Layers) (has bool) {
+	backend, err := gobackend.New("")
+	if err != nil {
+		return false
+	}
+	defer backend.Finalize()
+	exec, err := model.NewExec(backend, model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+		s.Store().SetTraining(x.Graph(), true)
+		y := family.Dense(s, x, 1)
+		has = stochastic.TallyOf(x.Graph()).LogLikelihood != nil
+		return y
+	})
+	if err != nil {
+		return false
+	}
+	defer exec.Finalize()
+	if err := exec.PreCompile(tensors.FromShape(shapes.Make(dtypes.Float32, 1, 1))); err != nil {
+		return false
+	}
+	return has
+}
+
+// Networks is the number of networks that an experiment with the method trains.
+func (m Method) Networks() int { return max(m.Members, 1) }
+
+// SamplesOf is how many samples are drawn of each network where wanted is the experiment's number.
+func (m Method) SamplesOf(wanted int) int {
+	if m.SamplesOnce {
+		return 1
+	}
+	return wanted
+}
+
+// Fill returns the options with the method's own values, and then those of the setting, in the place of what is 0
+// or "".
+func (m Method) Fill(s Setting, o, setting Options) Options {
+	if m.Own != nil {
+		m.Own(s, &o)
+	}
+	to, from := reflect.ValueOf(&o).Elem(), reflect.ValueOf(setting)
+	for i := range to.NumField() {
+		if to.Field(i).IsZero() && to.Field(i).Kind() != reflect.Bool {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
+	return o
+}
+
+// Validate returns an error that says what of the method cannot be.
+func (m Method) Validate() error {
+	if err := results.CheckName("the name of the method", m.Name); err != nil {
+		return fmt.Errorf("methods: %w", err)
+	}
+	if m.Layers == nil {
+		return fmt.Errorf("methods: %s has no layers; make it with methods.New, or set Layers", m.Name)
+	}
+	if m.Members < 0 {
+		return fmt.Errorf("methods: %s has %d members; it must not be negative", m.Name, m.Members)
+	}
+	return nil
+}
+
+// List is a list of methods with different names.
+type List []Method
+
+// Names are the names of the methods.
+func (l List) Names() []string {
+	names := make([]string, len(l))
+	for i, m := range l {
+		names[i] = m.Name
+	}
+	return names
+}
+
+// Named returns the method with a name, and whether there is one.
+func (l List) Named(name string) (Method, bool) {
+	i := slices.IndexFunc(l, func(m Method) bool { return m.Name == name })
+	if i < 0 {
+		return Method{}, false
+	}
+	return l[i], true
+}
+
+// Title is the heading of the method with a name; the name itself of one that is not in the list.
+func (l List) Title(name string) string {
+	if m, has := l.Named(name); has {
+		return m.Title
+	}
+	return name
+}
+
+// Validate returns an error for a method that cannot be, and for two with one name.
+func (l List) Validate() error {
+	for i, m := range l {
+		if err := m.Validate(); err != nil {
+			return err
+		}
+		if slices.Contains(l[:i].Names(), m.Name) {
+			return fmt.Errorf("methods: two methods are named %q; a name is part of the identity of an experiment, so give each its own", m.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package methods
+
+import (
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/stochastic"
+)
+
+// Options are the hyperparameters of layer families, and what a method may change of its training. They are a
+// part of every protocol, so that one set of names serves all experiments; a family takes those that it has.
+//
+// A number that is 0 is the method's own (see Method.Own), and text that is "" too. A value that differs from
+// that of the protocol's fidelity becomes an option of the experiment, by the name in the tag.
+type Options struct {
+	Noise    Noise   `option:"noise" doc:"distribution of the density layer's noise"`
+	InitStd  float64 `option:"init_std" range:"positive" doc:"posterior standard deviation at the start; the text states 0.1 for UCI, which suits U[0,1) noise with its deviation of 0.289 but is too much for N(0,1), and with which MFVI does not fit"`
+	PriorStd float64 `option:"prior_std" range:"positive" doc:"standard deviation of the method's prior"`
+
+	Clip      bool     `option:"clip" doc:"energies of LDL are clipped to [0, D], in convolutions to [0, channels]"`
+	Gradients Detached `option:"detach" doc:"input and energy are constants for the gradients of noise and generative objective"`
+	Variance  Variance `option:"variance" doc:"gamma E + beta as the text has it (plain), or gamma E + beta D/2 (half-d)"`
+
+	VarianceD VarianceD `only:"images" option:"variance_d" doc:"the D of half-d in convolutions: dimensions of the energy, or channels, which for the rank-1 mixture of a window are 9 times fewer"`
+	BetaPrior BetaPrior `only:"images" option:"beta_prior" doc:"prior variance of the noise that does not depend on the energy, in convolutions: that of the other, or e whatever prior_std is"`
+	Padding   Padding   `only:"images" option:"padding" doc:"what the masked convolution of the LDL energy sees beyond the border; with copies of the border the likelihood is wrong"`
+
+	MixtureFactors  Factors `option:"mixture_factors" doc:"start of the rank-1 factors; in the released code they start at zero in dense layers, where their gradient is zero too, so that they never move"`
+	MixtureFraction float64 `option:"mixture_fraction" range:"positive" doc:"rank-1 components as a fraction of the layer's width or channels, at least one"`
+	LogDet          LogDet  `only:"images" option:"log_det" doc:"sign of the log-determinant in the likelihood of the rank-1 mixture in convolutions"`
+
+	DropoutRate   float64   `option:"dropout_rate" range:"rate" doc:"of MC dropout"`
+	Alpha         float64   `option:"alpha" range:"positive" doc:"noise variance of variational dropout"`
+	ConvAlpha     ConvAlpha `only:"images" option:"conv_alpha" doc:"noise variance of variational dropout in convolutions"`
+	AdaptiveAlpha bool      `option:"adaptive_alpha" doc:"variational dropout trains its noise variance"`
+	Rank1Noise    PerImage  `only:"images" option:"rank1_noise" doc:"rank-1 factors of a convolution are drawn for each pixel, or once for a channel and example as in the original method"`
+
+	Inducing     int     `only:"images" option:"inducing_points" range:"count" doc:"inducing points of DUE, which decide how much memory it takes"`
+	BlockDropout float64 `only:"images" option:"block_dropout" range:"rate" doc:"dropout between the two convolutions of a block, in training alone, as the DUE authors' code has it for the Wide ResNet"`
+
+	Optimizer    Optimizer `option:"optimizer" doc:"of weights and variational parameters: SGD with momentum 0.9, or Adam (on images AdamW); the text says ADAM for images, which with its learning rate of 0.1 must be a slip"`
+	LearningRate float64   `option:"learning_rate" range:"positive" doc:"at the first step; for MFVI with the Wide ResNet the text can be read either way"`
+	BatchSize    int       `option:"batch_size" range:"count" doc:"examples of a training step"`
+	WeightDecay  float64   `option:"weight_decay" range:"positive" doc:"of what the option decay names"`
+}
+
+// The choices, by the text that stands for them on the command line and in result lines.
+type (
+	Noise     string // of Options.Noise
+	Detached  string // of Options.Gradients
+	Variance  string // of Options.Variance
+	VarianceD string // of Options.VarianceD
+	BetaPrior string // of Options.BetaPrior
+	Padding   string // of Options.Padding
+	Factors   string // of Options.MixtureFactors
+	LogDet    string // of Options.LogDet
+	ConvAlpha string // of Options.ConvAlpha
+	PerImage  string // of Options.Rank1Noise
+	Optimizer string // of Options.Optimizer
+)
+
+const (
+	Gaussian  Noise = "gaussian"
+	Uniform01 Noise = "uniform01" // U[0, 1), as the released code draws
+
+	Constants   Detached = "true"
+	Backpropped Detached = "false"
+
+	Plain Variance = "plain"
+	HalfD Variance = "half-d"
+
+	DimensionsOfEnergy VarianceD = "energy"
+	Channels           VarianceD = "channels"
+
+	BetaPriorStd BetaPrior = "prior_std"
+	BetaPriorE   BetaPrior = "e"
+
+	ZeroPadding      Padding = "zero"
+	ReplicatePadding Padding = "replicate"
+
+	OrthogonalFactors Factors = "orthogonal"
+	ZeroFactors       Factors = "zeros"
+
+	RightLogDet   LogDet = "right"
+	NegatedLogDet LogDet = "negated"
+
+	SameAlpha    ConvAlpha = "same"
+	DoubledAlpha ConvAlpha = "doubled"
+
+	PerPixel   PerImage = "pixel"
+	PerChannel PerImage = "channel"
+
+	SGD  Optimizer = "sgd"
+	Adam Optimizer = "adam"
+)
+
+// Choices implements Chooser.
+func (Noise) Choices() []string { return []string{string(Gaussian), string(Uniform01)} }
+
+// Choices implements Chooser.
+func (Detached) Choices() []string { return []string{string(Constants), string(Backpropped)} }
+
+// Choices implements Chooser.
+func (Variance) Choices() []string { return []string{string(Plain), string(HalfD)} }
+
+// Choices implements Chooser.
+func (VarianceD) Choices() []string { return []string{string(DimensionsOfEnergy), string(Channels)} }
+
+// Choices implements Chooser.
+func (BetaPrior) Choices() []string { return []string{string(BetaPriorStd), string(BetaPriorE)} }
+
+// Choices implements Chooser.
+func (Padding) Choices() []string { return []string{string(ZeroPadding), string(ReplicatePadding)} }
+
+// Choices implements Chooser.
+func (Factors) Choices() []string { return []string{string(OrthogonalFactors), string(ZeroFactors)} }
+
+// Choices implements Chooser.
+func (LogDet) Choices() []string { return []string{string(RightLogDet), string(NegatedLogDet)} }
+
+// Choices implements Chooser.
+func (ConvAlpha) Choices() []string { return []string{string(SameAlpha), string(DoubledAlpha)} }
+
+// Choices implements Chooser.
+func (PerImage) Choices() []string { return []string{string(PerPixel), string(PerChannel)} }
+
+// Choices implements Chooser.
+func (Optimizer) Choices() []string { return []string{string(SGD), string(Adam)} }
+
+// PaperOptions are the options as the paper's text has them, with choices of this project where it is silent.
+func PaperOptions() Options {
+	return Options{
+		Noise: Gaussian, Gradients: Constants, Variance: HalfD, VarianceD: DimensionsOfEnergy, BetaPrior: BetaPriorStd, Padding: ZeroPadding,
+		MixtureFactors: OrthogonalFactors, LogDet: RightLogDet, ConvAlpha: SameAlpha, Rank1Noise: PerPixel,
+	}
+}
+
+// ReleasedOptions are those of the authors' released code.
+func ReleasedOptions() Options {
+	o := PaperOptions()
+	o.Noise, o.Clip, o.Padding, o.VarianceD, o.BetaPrior, o.LogDet = Uniform01, true, ReplicatePadding, Channels, BetaPriorE, NegatedLogDet
+	o.ConvAlpha = DoubledAlpha
+	return o
+}
+
+// density is the family of density layers with these options and an energy model.
+func (o Options) density(model dul.EnergyModel) dul.Density {
+	l := dul.Density{
+		Energy: model, InitStd: o.InitStd, PriorStd: o.PriorStd, Clip: o.Clip, Attached: o.Gradients == Backpropped,
+		PlainBias: o.Variance == Plain, ChannelBias: o.VarianceD == Channels, FixedBetaPrior: o.BetaPrior == BetaPriorE,
+	}
+	if o.Noise == Uniform01 {
+		l.Noise = stochastic.Uniform01()
+	}
+	return l
+}

@@ -1,0 +1,133 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"densityuncertainty/figures/results"
+)
+
+// Published is a number to compare with.
+type Published struct {
+	Mean, Std float64 // Std is NaN when none is known
+	Decimals  int     // decimals with which it was published
+}
+
+// The verdicts on a cell. NLL, RMSE and ECE are better when lower, accuracy and the areas under curves
+// when higher.
+const (
+	Agrees    = "agrees" // at most one standard deviation away
+	Better    = "better" // by more than that
+	Worse     = "worse"  // by more than that
+	NoUnit    = "no sd"  // fewer than two runs, so there is no unit
+	Unsettled = ""       // no full-scale number, or some runs diverged
+)
+
+// Difference is (ours - theirs) in units of OUR standard deviation over the splits, which is the spread
+// that one split's number has, and a verdict. Our own spread is the unit because some of the paper's are
+// not credible: those of the Yacht RMSE look ten times too small. The part of the difference that the
+// rounding of the published number can explain, half a unit of its last decimal, is taken off first, so
+// that 0.0006 against a printed 0.001 does not count as far away. NaN when there is no verdict. Lower
+// numbers are the better ones.
+func Difference(ours results.Summary, theirs Published) (inStd float64, verdict string) {
+	if ours.Scale != results.Full || ours.Diverged > 0 || ours.N == 0 || math.IsNaN(theirs.Mean) {
+		return math.NaN(), Unsettled
+	}
+	if math.IsNaN(ours.Std) || ours.Std == 0 {
+		return math.NaN(), NoUnit
+	}
+	away := ours.Mean - theirs.Mean
+	rounding := 0.5 * math.Pow10(-theirs.Decimals)
+	if math.Abs(away) <= rounding {
+		return 0, Agrees
+	}
+	inStd = (away - math.Copysign(rounding, away)) / ours.Std
+	switch {
+	case inStd < -1:
+		return inStd, Better
+	case inStd > 1:
+		return inStd, Worse
+	}
+	return inStd, Agrees
+}
+
+// DifferenceUp is Difference where higher numbers are the better ones.
+func DifferenceUp(ours results.Summary, theirs Published) (inStd float64, verdict string) {
+	inStd, verdict = Difference(ours, theirs)
+	switch verdict {
+	case Better:
+		return inStd, Worse
+	case Worse:
+		return inStd, Better
+	}
+	return inStd, verdict
+}
+
+// Compare is a cell with ours, theirs and the verdict, a line each. judge is Difference or DifferenceUp, source
+// the word before their number, decimals those of ours.
+func Compare(judge func(results.Summary, Published) (float64, string), ours results.Summary, theirs Published, source string, decimals int) Cell {
+	c := SummaryCell(ours, decimals)
+	if math.IsNaN(theirs.Mean) {
+		return append(c, CellLine{Text: source + " –"})
+	}
+	number := fmt.Sprintf("%.*f", theirs.Decimals, theirs.Mean)
+	if !math.IsNaN(theirs.Std) {
+		number += fmt.Sprintf(" ± %.*f", theirs.Decimals, theirs.Std)
+	}
+	c = append(c, CellLine{Text: source + " " + number})
+	switch inStd, verdict := judge(ours, theirs); verdict {
+	case Unsettled:
+	case NoUnit:
+		c = append(c, CellLine{Text: fmt.Sprintf("%+.*f, no sd", decimals, ours.Mean-theirs.Mean)})
+	default:
+		c = append(c, CellLine{Text: fmt.Sprintf("%+.1f sd, %s", inStd, verdict)})
+	}
+	return c
+}
+
+// smallMean is the size below which 3 decimals would hide most of a number.
+const smallMean = 0.02
+
+// MeanStd prints "2.593 ± 0.067", with more decimals for small numbers, and the mean alone where there is no
+// standard deviation; a dash where there is no mean.
+func MeanStd(mean, std float64, decimals int) string {
+	if math.IsNaN(mean) {
+		return "–"
+	}
+	if math.Abs(mean) < smallMean {
+		decimals = max(decimals, 5)
+	}
+	if math.IsNaN(std) {
+		return fmt.Sprintf("%.*f", decimals, mean)
+	}
+	return fmt.Sprintf("%.*f ± %.*f", decimals, mean, decimals, std)
+}
+
+// SummaryCell prints a summary, one line for the number and one for anything odd about it: that it is a quick
+// run's, or of part of the runs, or that some diverged.
+func SummaryCell(s results.Summary, decimals int) Cell {
+	if s.Scale == "" {
+		return TextCell("not run")
+	}
+	var c Cell
+	if s.N > 0 {
+		number := fmt.Sprintf("%s (n=%d)", MeanStd(s.Mean, s.Std, decimals), s.N)
+		if s.Scale == results.Quick {
+			of := ""
+			if s.Images > 0 {
+				of = fmt.Sprintf(" of %d images", s.Images)
+			}
+			number = fmt.Sprintf("quick, %d epochs%s: %s", s.Epochs, of, number)
+		} else if missing := s.Wanted - s.N - s.Diverged; missing > 0 {
+			number = fmt.Sprintf("%s (n=%d of %d)", MeanStd(s.Mean, s.Std, decimals), s.N, s.Wanted)
+		}
+		c = append(c, CellLine{Text: number})
+	}
+	if s.N == 0 && s.Unmeasured > 0 {
+		c = TextCell("not measured")
+	}
+	if s.Diverged > 0 {
+		c = append(c, CellLine{Text: fmt.Sprintf("%d of %d runs diverged", s.Diverged, s.N+s.Unmeasured+s.Diverged)})
+	}
+	return c
+}

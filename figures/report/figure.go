@@ -1,0 +1,132 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgpdf"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"densityuncertainty/environment/atomicfile"
+)
+
+// The formats of figures.
+const (
+	SVG = "svg"
+	PNG = "png"
+	PDF = "pdf"
+)
+
+// FigureFormats lists the formats that a Figure can be made in.
+func FigureFormats() []string { return []string{SVG, PNG, PDF} }
+
+// Figure is a grid of plots whose data areas are aligned.
+type Figure struct {
+	Name          string         // for file names, for example "figure1"
+	Caption       string         // what it shows and how it was made
+	Panels        [][]*plot.Plot // rows of columns; nil leaves a place empty
+	Width, Height vg.Length
+	Key           *plot.Legend // a legend for all panels, drawn below them; nil for none
+}
+
+// Single is a figure of one plot.
+func Single(name string, p *plot.Plot, width, height vg.Length) Figure {
+	return Figure{Name: name, Panels: [][]*plot.Plot{{p}}, Width: width, Height: height}
+}
+
+// pngDPI is the resolution of PNG pictures: sharp on a screen of high density.
+const pngDPI = 192
+
+// Bytes returns the picture in one of FigureFormats. SVG and PNG are the same bytes for the same figure.
+func (f Figure) Bytes(format string) ([]byte, error) {
+	if len(f.Panels) == 0 || len(f.Panels[0]) == 0 {
+		return nil, fmt.Errorf("report: figure %s has no panels", f.Name)
+	}
+	for _, row := range f.Panels {
+		if len(row) != len(f.Panels[0]) {
+			return nil, fmt.Errorf("report: figure %s has rows of different length", f.Name)
+		}
+	}
+	var canvas interface {
+		vg.CanvasSizer
+		io.WriterTo
+	}
+	switch format {
+	case SVG:
+		canvas = vgsvg.New(f.Width, f.Height)
+	case PNG:
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(f.Width, f.Height), vgimg.UseDPI(pngDPI))}
+	case PDF:
+		canvas = vgpdf.New(f.Width, f.Height)
+	default:
+		return nil, fmt.Errorf("report: unknown format %q, want one of %s", format, strings.Join(FigureFormats(), ", "))
+	}
+	f.draw(draw.New(canvas))
+	var b bytes.Buffer
+	if _, err := canvas.WriteTo(&b); err != nil {
+		return nil, fmt.Errorf("report: making %s as %s: %w", f.Name, format, err)
+	}
+	if format == SVG {
+		return stretchedImages(fallbackFonts(b.Bytes())), nil
+	}
+	return b.Bytes(), nil
+}
+
+// fallbackFonts adds what a browser should use where Liberation Sans, which has Arial's widths, is not
+// installed; without, it would take a serif face.
+func fallbackFonts(svg []byte) []byte {
+	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
+}
+
+// stretchedImages lets bitmaps inside of a drawing, such as those of heat maps, fill the rectangle that they
+// are drawn into; a browser would keep the ratio of their sides and leave the rest empty.
+func stretchedImages(svg []byte) []byte {
+	return bytes.ReplaceAll(svg, []byte("<image "), []byte(`<image preserveAspectRatio="none" `))
+}
+
+// The space around and between panels.
+const (
+	margin  = 4
+	between = 8
+)
+
+func (f Figure) draw(dc draw.Canvas) {
+	dc.SetColor(color.White)
+	dc.Fill(dc.Rectangle.Path())
+	grid := dc
+	if f.Key != nil {
+		height := f.Key.Rectangle(dc).Size().Y + vg.Points(margin)
+		key := draw.Crop(dc, dc.Size().X/3, -dc.Size().X/3, vg.Points(margin), 0)
+		f.Key.Draw(key)
+		grid = draw.Crop(dc, 0, 0, height, 0)
+	}
+	tiles := draw.Tiles{Rows: len(f.Panels), Cols: len(f.Panels[0]),
+		PadTop: vg.Points(margin), PadBottom: vg.Points(margin), PadLeft: vg.Points(margin), PadRight: vg.Points(margin),
+		PadX: vg.Points(between), PadY: vg.Points(between)}
+	canvases := plot.Align(f.Panels, tiles, grid)
+	for j, row := range f.Panels {
+		for i, p := range row {
+			if p != nil {
+				p.Draw(canvases[j][i])
+			}
+		}
+	}
+}
+
+// WriteFile writes the picture to path, in the format of its ending, so that the file is there as a
+// whole or not at all.
+func (f Figure) WriteFile(path string) error {
+	content, err := f.Bytes(strings.TrimPrefix(filepath.Ext(path), "."))
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteBytes(path, content)
+}

@@ -1,0 +1,190 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot"
+
+	"densityuncertainty/dul/metrics"
+)
+
+// Sample is a named list of numbers, one for each example of a set.
+type Sample struct {
+	Name   string
+	Values []float64
+}
+
+// Separation is one panel of OODHistograms: a number by which examples out of distribution are told from
+// those of the test set.
+type Separation struct {
+	Title   string   // for example "Density Uncertainty"
+	Label   string   // of the axis, for example "energy statistic" or "1 - largest probability"
+	Inside  Sample   // the test set
+	Outside []Sample // the sets out of distribution
+	Lower   bool     // strange examples have lower numbers, as with the largest probability itself
+	Log     bool     // a logarithmic axis, for numbers of many sizes, which 0 may be among: it is drawn at the smallest other
+}
+
+// Histograms have so many bins over the middle of all values; at most the fraction outsideAxis of them is
+// cut off at each end, where single values would make the rest narrow.
+const (
+	oodBins     = 60
+	outsideAxis = 0.002
+)
+
+// OODHistograms is a figure of histograms scaled to an area of one, a panel for each separation, up to
+// four in a row. On a logarithmic axis the density is that of the logarithm to base 10. The legends have the area under the receiver operating characteristic (metrics.AUROC).
+func OODHistograms(name string, separations []Separation) (Figure, error) {
+	if len(separations) == 0 {
+		return Figure{}, fmt.Errorf("report: %s: no separations", name)
+	}
+	var panels []*plot.Plot
+	for _, s := range separations {
+		p, err := separationPlot(s)
+		if err != nil {
+			return Figure{}, fmt.Errorf("report: %s: %s: %w", name, s.Title, err)
+		}
+		panels = append(panels, p)
+	}
+	// Every panel has its own numbers, and so both axes.
+	f := inRows(name, panels, 230, 175, func(p *plot.Plot, _, first bool) {
+		if !first {
+			p.Y.Label.Text = ""
+		}
+	})
+	f.Caption = "Scores of test images and of images out of the training distribution, each histogram scaled to an area of one. AUROC is the chance that an image out of distribution looks stranger than a test image."
+	return f, nil
+}
+
+func separationPlot(s Separation) (*plot.Plot, error) {
+	p := New(s.Title, s.Label, "density")
+	colours := Palette()
+	all := []Sample{s.Inside}
+	for _, out := range s.Outside {
+		area, err := s.auroc(out)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Sample{fmt.Sprintf("%s, AUROC %.3f", out.Name, area), out.Values})
+	}
+	if s.Log {
+		if err := logarithms(all); err != nil {
+			return nil, err
+		}
+		p.X.Tick.Marker = powerTicks{}
+	}
+	var pooled []float64
+	for _, sample := range all {
+		pooled = append(pooled, sample.Values...)
+	}
+	slices.Sort(pooled)
+	low, high := stat.Quantile(outsideAxis, stat.Empirical, pooled, nil), stat.Quantile(1-outsideAxis, stat.Empirical, pooled, nil)
+	if !(high > low) {
+		low, high = low-0.5, high+0.5
+	}
+	for i, sample := range all {
+		x, density := stepDensity(sample.Values, low, high, oodBins)
+		c := colours[i%len(colours)]
+		if err := Band(p, sample.Name, x, make([]float64, len(x)), density, translucent(c)); err != nil {
+			return nil, err
+		}
+		if err := Line(p, "", x, density, c); err != nil {
+			return nil, err
+		}
+	}
+	p.X.Min, p.X.Max, p.Y.Min = low, high, 0
+	p.Y.Max *= 1 + 0.13*float64(len(all)) // room for the legend
+	p.Legend.Top, p.Legend.Left = true, true
+	return p, nil
+}
+
+// auroc is the area for one set out of distribution.
+func (s Separation) auroc(out Sample) (float64, error) {
+	score := slices.Concat(s.Inside.Values, out.Values)
+	if s.Lower {
+		for i := range score {
+			score[i] = -score[i]
+		}
+	}
+	return metrics.AUROC(score, slices.Concat(make([]bool, len(s.Inside.Values)), slices.Repeat([]bool{true}, len(out.Values))))
+}
+
+// logarithms replaces the samples' values by their logarithms to base 10.
+func logarithms(samples []Sample) error {
+	smallest := math.Inf(1)
+	for _, sample := range samples {
+		for i, v := range sample.Values {
+			if v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+				return fmt.Errorf("value %d of %s is %v, which has no place on a logarithmic axis", i, sample.Name, v)
+			}
+			if v > 0 {
+				smallest = min(smallest, v)
+			}
+		}
+	}
+	if math.IsInf(smallest, 1) {
+		return fmt.Errorf("no value is above 0, as a logarithmic axis wants")
+	}
+	for k, sample := range samples {
+		samples[k].Values = make([]float64, len(sample.Values))
+		for i, v := range sample.Values {
+			samples[k].Values[i] = math.Log10(max(v, smallest))
+		}
+	}
+	return nil
+}
+
+// stepDensity is the outline of a histogram of equal bins from low to high.
+func stepDensity(values []float64, low, high float64, bins int) (x, density []float64) {
+	width := (high - low) / float64(bins)
+	counts := make([]float64, bins)
+	for _, v := range values {
+		if v >= low && v <= high {
+			counts[min(int((v-low)/width), bins-1)]++
+		}
+	}
+	for b, n := range counts {
+		d := n / (float64(len(values)) * width)
+		x = append(x, low+float64(b)*width, low+float64(b+1)*width)
+		density = append(density, d, d)
+	}
+	return x, density
+}
+
+// powerTicks labels an axis of logarithms to base 10 by the powers themselves.
+type powerTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (powerTicks) Ticks(low, high float64) []plot.Tick {
+	const most = 6
+	step := math.Max(1, math.Ceil((high-low)/most))
+	var ticks []plot.Tick
+	for _, t := range ticksAt(step, low, high) {
+		ticks = append(ticks, plot.Tick{Value: t.Value, Label: power(int(t.Value))})
+	}
+	if len(ticks) >= 2 {
+		return ticks
+	}
+	// Less than two powers: 1, 2 and 5 times a power.
+	ticks = nil
+	for e := int(math.Floor(low)); e <= int(math.Floor(high)); e++ {
+		for _, m := range []float64{1, 2, 5} {
+			if v := math.Log10(m) + float64(e); v >= low && v <= high {
+				ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(m*math.Pow10(e), 'g', 4, 64)})
+			}
+		}
+	}
+	return ticks
+}
+
+// power is 10 to the power e as text, in digits where they are few.
+func power(e int) string {
+	if e >= -3 && e <= 4 {
+		return strconv.FormatFloat(math.Pow10(e), 'f', max(0, -e), 64)
+	}
+	return "1e" + strconv.Itoa(e)
+}

@@ -1,0 +1,175 @@
+package report
+
+import (
+	"fmt"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+
+	"densityuncertainty/dul/metrics"
+)
+
+// Judged is a method and what became of its predictions on a test set.
+type Judged struct {
+	Name     string
+	Outcomes metrics.Outcomes
+}
+
+// The share of a reliability diagram below its zero line, where the confidences are counted, in units
+// of accuracy: the room, and between which heights the bars stand.
+const (
+	countRoom   = -0.36
+	countBase   = -0.33
+	countHeight = 0.22
+)
+
+// ReliabilityDiagrams is a figure of one diagram for each method, up to four in a row. Over bins of
+// confidence (bins of them, see metrics.Reliability) a line shows the accuracy of the bin's examples, and
+// the shaded area the gap between it and their mean confidence, which the expected calibration error
+// averages: it is above the line where the method is too confident. On the dashed line the two are equal.
+// Below, the share of the test set in each bin.
+func ReliabilityDiagrams(name string, methods []Judged, bins int) (Figure, error) {
+	if len(methods) == 0 {
+		return Figure{}, fmt.Errorf("report: %s: no methods", name)
+	}
+	var panels []*plot.Plot
+	for i, m := range methods {
+		p, err := reliabilityPlot(m, bins, i == 0)
+		if err != nil {
+			return Figure{}, fmt.Errorf("report: %s: %s: %w", name, m.Name, err)
+		}
+		panels = append(panels, p)
+	}
+	f := inRows(name, panels, 165, 205, ShareAxes)
+	f.Caption = fmt.Sprintf("Reliability diagrams, %d bins of equal width: accuracy in each bin of confidence (lines), its gap to the mean confidence (shaded; above the line where the method is too confident), and the share of test examples in each bin (below). ECE is the mean gap, weighted by share.", bins)
+	return f, nil
+}
+
+// inRows arranges panels in rows of equal length, at most four. The sizes are those of a panel, in points.
+// Each panel is handed to adapt, which is told whether it is the lowest of its column and the first of
+// its row.
+func inRows(name string, panels []*plot.Plot, width, height float64, adapt func(p *plot.Plot, lowest, first bool)) Figure {
+	const most = 4
+	f := Figure{Name: name}
+	rows := (len(panels) + most - 1) / most
+	columns := (len(panels) + rows - 1) / rows
+	for start := 0; start < len(panels); start += columns {
+		row := make([]*plot.Plot, columns)
+		copy(row, panels[start:min(start+columns, len(panels))])
+		for i, p := range row {
+			if p != nil {
+				adapt(p, start+columns+i >= len(panels), i == 0)
+			}
+		}
+		f.Panels = append(f.Panels, row)
+	}
+	f.Width, f.Height = vg.Points(width*float64(columns)+20), vg.Points(height*float64(len(f.Panels))+10)
+	return f
+}
+
+func reliabilityPlot(m Judged, bins int, withLegend bool) (*plot.Plot, error) {
+	diagram, err := m.Outcomes.Reliability(bins)
+	if err != nil {
+		return nil, err
+	}
+	ece, err := m.Outcomes.ECE(bins)
+	if err != nil {
+		return nil, err
+	}
+	total, largest, right := 0, 0, 0.0
+	for _, b := range diagram {
+		total += b.Count
+		largest = max(largest, b.Count)
+		right += b.Accuracy * float64(b.Count)
+	}
+	p := New(fmt.Sprintf("%s\nECE %.3f, accuracy %.1f %%", m.Name, ece, 100*right/float64(total)), "confidence", "accuracy")
+	names := map[bool][3]string{true: {"accuracy", "gap to confidence", "accuracy = confidence"}}[withLegend]
+	for _, b := range diagram {
+		if b.Count == 0 {
+			continue
+		}
+		// A little space keeps neighbours apart.
+		inset := 0.06 * (b.High - b.Low)
+		x := []float64{b.Low + inset, b.High - inset}
+		level := func(y float64) []float64 { return []float64{y, y} }
+		height := countHeight * float64(b.Count) / float64(largest)
+		for _, err := range []error{
+			Band(p, "", x, level(0), level(min(b.Accuracy, b.Confidence)), MidBlue),
+			Band(p, names[1], x, level(min(b.Accuracy, b.Confidence)), level(max(b.Accuracy, b.Confidence)), translucent(Red)),
+			Line(p, names[0], x, level(b.Accuracy), Blue),
+			Band(p, "", x, level(countBase), level(countBase+height), Grey),
+		} {
+			if err != nil {
+				return nil, err
+			}
+		}
+		names[0], names[1] = "", "" // one legend entry for all bins
+		if b.Count == largest {
+			words := fmt.Sprintf("%.0f %%", 100*float64(largest)/float64(total))
+			if err := Text(p, words, (b.Low+b.High)/2, countBase+height+0.01, text.XCenter, text.YBottom, Grey); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, err := range []error{
+		Dashes(p, names[2], []float64{0, 1}, []float64{0, 1}, Grey),
+		Text(p, "share of examples", 0, countBase+countHeight, text.XLeft, text.YCenter, Grey),
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, countRoom, 1
+	p.X.Tick.Marker = plot.ConstantTicks(ticksAt(0.5, 0, 1))
+	p.Y.Tick.Marker = plot.ConstantTicks(ticksAt(0.5, 0, 1))
+	p.Legend.Top, p.Legend.Left = true, true
+	return p, nil
+}
+
+// A risk-coverage curve is drawn through so many points, and the axis of risk ends where the curves do
+// that cover at least leastCoverage; below, a curve is about a few examples and wild.
+const (
+	curvePoints   = 400
+	leastCoverage = 0.02
+)
+
+// RiskCoverageCurves is a figure of one plot: the error rate of each method on the examples of which it
+// is most confident, over their share of the test set. The legend has the areas below the curves
+// (metrics.AURC).
+func RiskCoverageCurves(name string, methods []Judged) (Figure, error) {
+	if len(methods) == 0 {
+		return Figure{}, fmt.Errorf("report: %s: no methods", name)
+	}
+	p := New("Errors among the most confident", "coverage", "error rate (%)")
+	highest := 0.0
+	for i, m := range methods {
+		coverage, risk, err := metrics.RiskCoverage(m.Outcomes.Confidence, m.Outcomes.Right)
+		if err != nil {
+			return Figure{}, fmt.Errorf("report: %s: %s: %w", name, m.Name, err)
+		}
+		area, err := metrics.AURC(m.Outcomes.Confidence, m.Outcomes.Right)
+		if err != nil {
+			return Figure{}, fmt.Errorf("report: %s: %s: %w", name, m.Name, err)
+		}
+		var x, y []float64
+		for k, c := range coverage {
+			last := k == len(coverage)-1
+			if c < leastCoverage && !last || len(x) > 0 && c-x[len(x)-1] < 1.0/curvePoints && !last {
+				continue
+			}
+			x, y = append(x, c), append(y, 100*risk[k])
+			highest = max(highest, 100*risk[k])
+		}
+		if err := Line(p, fmt.Sprintf("%s, AURC %.4f", m.Name, area), x, y, Palette()[i%len(Palette())]); err != nil {
+			return Figure{}, err
+		}
+	}
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1.08*max(highest, 0.1)
+	p.X.Tick.Marker = plot.ConstantTicks(ticksAt(0.2, 0, 1))
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.XOffs = vg.Points(6)
+	f := Single(name, p, vg.Points(330), vg.Points(230))
+	f.Caption = "Selective classification: error rate among the test examples of largest confidence, over the share of examples kept. AURC is the area below the curve."
+	return f, nil
+}

@@ -1,0 +1,176 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// points pairs two lists; the plotters themselves reject NaN and infinities.
+func points(what string, x, y []float64) (plotter.XYs, error) {
+	if len(x) != len(y) {
+		return nil, fmt.Errorf("report: %s: %d x values but %d y values", what, len(x), len(y))
+	}
+	if len(x) == 0 {
+		return nil, fmt.Errorf("report: %s: no points", what)
+	}
+	xys := make(plotter.XYs, len(x))
+	for i := range x {
+		xys[i] = plotter.XY{X: x[i], Y: y[i]}
+	}
+	return xys, nil
+}
+
+// legend adds an entry unless name is empty.
+func legend(p *plot.Plot, name string, thumbs ...plot.Thumbnailer) {
+	if name != "" {
+		p.Legend.Add(name, thumbs...)
+	}
+}
+
+// Line draws y over x. An empty name keeps it out of the legend.
+func Line(p *plot.Plot, name string, x, y []float64, c color.Color) error {
+	return styledLine(p, name, x, y, draw.LineStyle{Color: c, Width: vg.Points(lineWidth)})
+}
+
+// Dashes draws y over x as a thin dashed line, for what the data are compared with.
+func Dashes(p *plot.Plot, name string, x, y []float64, c color.Color) error {
+	return styledLine(p, name, x, y, draw.LineStyle{Color: c, Width: vg.Points(1), Dashes: []vg.Length{vg.Points(3), vg.Points(2)}})
+}
+
+func styledLine(p *plot.Plot, name string, x, y []float64, style draw.LineStyle) error {
+	xys, err := points("line "+name, x, y)
+	if err != nil {
+		return err
+	}
+	line, err := plotter.NewLine(xys)
+	if err != nil {
+		return fmt.Errorf("report: line %s: %w", name, err)
+	}
+	line.LineStyle = style
+	p.Add(line)
+	legend(p, name, line)
+	return nil
+}
+
+// Band fills the area between low and high over x, which must ascend.
+func Band(p *plot.Plot, name string, x, low, high []float64, c color.Color) error {
+	lower, err := points("band "+name, x, low)
+	if err != nil {
+		return err
+	}
+	outline, err := points("band "+name, x, high)
+	if err != nil {
+		return err
+	}
+	for i := len(lower) - 1; i >= 0; i-- {
+		outline = append(outline, lower[i])
+	}
+	area, err := plotter.NewPolygon(outline)
+	if err != nil {
+		return fmt.Errorf("report: band %s: %w", name, err)
+	}
+	area.Color = c
+	area.LineStyle.Width = 0
+	p.Add(area)
+	legend(p, name, area)
+	return nil
+}
+
+// Points draws a dot for each pair.
+func Points(p *plot.Plot, name string, x, y []float64, c color.Color, radius vg.Length) error {
+	xys, err := points("points "+name, x, y)
+	if err != nil {
+		return err
+	}
+	dots, err := plotter.NewScatter(xys)
+	if err != nil {
+		return fmt.Errorf("report: points %s: %w", name, err)
+	}
+	dots.GlyphStyle = draw.GlyphStyle{Color: c, Radius: radius, Shape: draw.CircleGlyph{}}
+	p.Add(dots)
+	legend(p, name, dots)
+	return nil
+}
+
+// Histogram draws the distribution of values in bins of equal width, scaled to an area of one so that
+// lists of different length can be compared.
+func Histogram(p *plot.Plot, name string, values []float64, bins int, c color.Color) error {
+	if len(values) == 0 || bins < 1 {
+		return fmt.Errorf("report: histogram %s: %d values in %d bins", name, len(values), bins)
+	}
+	h, err := plotter.NewHist(plotter.Values(values), bins)
+	if err != nil {
+		return fmt.Errorf("report: histogram %s: %w", name, err)
+	}
+	h.Normalize(1)
+	h.FillColor = translucent(c)
+	h.LineStyle = draw.LineStyle{Color: c, Width: vg.Points(frameWidth)}
+	p.Add(h)
+	legend(p, name, h)
+	return nil
+}
+
+// translucent lets overlapping areas both be seen.
+func translucent(c color.Color) color.Color {
+	n := color.NRGBAModel.Convert(c).(color.NRGBA)
+	n.A = 0x70
+	return n
+}
+
+// spread is what plotter.NewXErrorBars wants: points and their bars to the left and right.
+type spread struct {
+	plotter.XYs
+	plotter.XErrors
+}
+
+// ErrorBars draws a glyph at each (x, y) with a horizontal bar from x-std to x+std; a std of zero draws
+// no bar.
+func ErrorBars(p *plot.Plot, name string, x, y, std []float64, c color.Color, shape draw.GlyphDrawer) error {
+	xys, err := points("error bars "+name, x, y)
+	if err != nil {
+		return err
+	}
+	if len(std) != len(x) {
+		return fmt.Errorf("report: error bars %s: %d points but %d standard deviations", name, len(x), len(std))
+	}
+	bars := spread{XYs: xys, XErrors: make(plotter.XErrors, len(x))}
+	for i, s := range std {
+		bars.XErrors[i].Low, bars.XErrors[i].High = s, s
+	}
+	lines, err := plotter.NewXErrorBars(bars)
+	if err != nil {
+		return fmt.Errorf("report: error bars %s: %w", name, err)
+	}
+	lines.LineStyle = draw.LineStyle{Color: c, Width: vg.Points(1)}
+	lines.CapWidth = vg.Points(3)
+	dots, err := plotter.NewScatter(xys)
+	if err != nil {
+		return fmt.Errorf("report: error bars %s: %w", name, err)
+	}
+	dots.GlyphStyle = draw.GlyphStyle{Color: c, Radius: vg.Points(2.4), Shape: shape}
+	p.Add(lines, dots)
+	legend(p, name, dots)
+	return nil
+}
+
+// Text writes a small text with its anchor, given by the alignments, at (x, y).
+func Text(p *plot.Plot, words string, x, y float64, xAlign text.XAlignment, yAlign text.YAlignment, c color.Color) error {
+	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: x, Y: y}}, Labels: []string{words}})
+	if err != nil {
+		return fmt.Errorf("report: text %q: %w", words, err)
+	}
+	style := &labels.TextStyle[0]
+	setFont(&style.Font, smallSize)
+	style.Color, style.XAlign, style.YAlign = c, xAlign, yAlign
+	p.Add(labels)
+	return nil
+}
+
+// smallSize is the size of what is written inside of plots, in points.
+const smallSize = 7

@@ -1,0 +1,64 @@
+package report
+
+import "densityuncertainty/figures/results"
+
+// Table is a finished table, ready to be rendered as Markdown, LaTeX or HTML.
+type Table struct {
+	Name    string   // for labels and file names, for example "uci-nll"
+	Caption string   // what the numbers are
+	Columns []string // headings, the first is that of the row names
+	Rows    []Row
+	Notes   []string // remarks below the table
+}
+
+// Row is one line of a table.
+type Row struct {
+	Name  string
+	Cells []Cell // one fewer than Table.Columns
+}
+
+// Cell is one or more lines of plain text.
+type Cell []CellLine
+
+// CellLine is a line of text in a cell.
+type CellLine struct {
+	Text string
+	Bold bool
+}
+
+// TextCell is a cell with plain lines.
+func TextCell(lines ...string) Cell {
+	var c Cell
+	for _, l := range lines {
+		c = append(c, CellLine{Text: l})
+	}
+	return c
+}
+
+// BoldLowest marks the cell of the lowest mean among complete summaries, those of the row's cells in order.
+func (r Row) BoldLowest(summaries []results.Summary) {
+	if lowest, _ := results.Lowest(summaries); lowest >= 0 {
+		r.Cells[lowest][0].Bold = true
+	}
+}
+
+// BoldLowestInColumn marks the cell of the lowest mean in a column, counted from the first after the names,
+// where at least two rows have complete ones. The summaries are those of the rows in order.
+func (t Table) BoldLowestInColumn(column int, summaries []results.Summary) {
+	if lowest, complete := results.Lowest(summaries); complete > 1 {
+		t.Rows[lowest].Cells[column][0].Bold = true
+	}
+}
+
+// NamedTable is a table that can be asked for by name: a pure function of result lines.
+type NamedTable struct {
+	Name, Doc string
+	Make      func(lines []results.Result) (Table, error)
+}
+
+// NamedFigure is a figure that can be asked for by name: a pure function of result lines and, where it shows
+// a single run, of that run's seed.
+type NamedFigure struct {
+	Name, Doc string
+	Make      func(lines []results.Result, seed uint64) (Figure, error)
+}

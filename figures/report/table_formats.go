@@ -1,0 +1,156 @@
+package report
+
+import (
+	"fmt"
+	"html"
+	"strings"
+)
+
+// The formats of tables.
+const (
+	Markdown = "md"
+	LaTeX    = "latex"
+	HTML     = "html"
+)
+
+// TableFormats lists the formats that Table.Render knows.
+func TableFormats() []string { return []string{Markdown, LaTeX, HTML} }
+
+// Render returns the table as text in one of TableFormats.
+func (t Table) Render(format string) (string, error) {
+	for _, row := range t.Rows {
+		if len(row.Cells) != len(t.Columns)-1 {
+			return "", fmt.Errorf("report: row %q of %s has %d cells for %d columns", row.Name, t.Name, len(row.Cells), len(t.Columns)-1)
+		}
+	}
+	switch format {
+	case Markdown:
+		return t.markdown(), nil
+	case LaTeX:
+		return t.latex(), nil
+	case HTML:
+		return t.html(), nil
+	}
+	return "", fmt.Errorf("report: unknown format %q, want one of %s", format, strings.Join(TableFormats(), ", "))
+}
+
+// join renders the lines of a cell: each is escaped, made bold if it is, and set apart by separator.
+func (c Cell) join(escape func(string) string, bold, separator string) string {
+	var parts []string
+	for _, line := range c {
+		part := escape(line.Text)
+		if line.Bold {
+			part = fmt.Sprintf(bold, part)
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return escape("–")
+	}
+	return strings.Join(parts, separator)
+}
+
+var markdownEscaper = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;")
+
+func (t Table) markdown() string {
+	escape := markdownEscaper.Replace
+	var b strings.Builder
+	writeRow := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
+	fmt.Fprintf(&b, "%s\n\n", escape(t.Caption))
+	head, rule := make([]string, len(t.Columns)), make([]string, len(t.Columns))
+	for i, column := range t.Columns {
+		head[i], rule[i] = escape(column), "---"
+	}
+	writeRow(head)
+	writeRow(rule)
+	for _, row := range t.Rows {
+		cells := []string{escape(row.Name)}
+		for _, cell := range row.Cells {
+			cells = append(cells, cell.join(escape, "**%s**", "<br>"))
+		}
+		writeRow(cells)
+	}
+	for i, note := range t.Notes {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "- %s\n", escape(note))
+	}
+	return b.String()
+}
+
+var latexEscaper = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
+	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "−", `$-$`, "≥", `$\geq$`, "≤", `$\leq$`, "–", "--", "→", `$\rightarrow$`, `"`, "''")
+
+// latex renders with the booktabs package. A minus sign before a digit is set as one.
+func (t Table) latex() string {
+	escape := func(s string) string { return latexMinus(latexEscaper.Replace(s)) }
+	var b strings.Builder
+	fmt.Fprintf(&b, "%% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\n\\footnotesize\n\\caption{%s}\n\\label{tab:%s}\n", escape(t.Caption), t.Name)
+	fmt.Fprintf(&b, "\\begin{tabular}{l%s}\n\\toprule\n", strings.Repeat("c", len(t.Columns)-1))
+	var head []string
+	for _, column := range t.Columns {
+		head = append(head, escape(column))
+	}
+	fmt.Fprintf(&b, "%s \\\\\n\\midrule\n", strings.Join(head, " & "))
+	for _, row := range t.Rows {
+		cells := []string{escape(row.Name)}
+		for _, cell := range row.Cells {
+			joined := cell.join(escape, `\textbf{%s}`, ` \\ `)
+			if len(cell) > 1 {
+				joined = `\shortstack{` + joined + `}`
+			}
+			cells = append(cells, joined)
+		}
+		fmt.Fprintf(&b, "%s \\\\\n", strings.Join(cells, " & "))
+	}
+	b.WriteString("\\bottomrule\n\\end{tabular}\n")
+	for _, note := range t.Notes {
+		fmt.Fprintf(&b, "\n\\smallskip %s\n", escape(note))
+	}
+	b.WriteString("\\end{table}\n")
+	return b.String()
+}
+
+// latexMinus turns a hyphen that begins a number into a minus sign.
+func latexMinus(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		startsNumber := s[i] == '-' && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9' && (i == 0 || s[i-1] == ' ' || s[i-1] == '[')
+		if startsNumber {
+			b.WriteString("$-$")
+		} else {
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}
+
+func (t Table) html() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "<table id=\"%s\">\n<caption>%s</caption>\n<thead><tr>", html.EscapeString(t.Name), html.EscapeString(t.Caption))
+	for _, column := range t.Columns {
+		fmt.Fprintf(&b, "<th scope=\"col\">%s</th>", html.EscapeString(column))
+	}
+	b.WriteString("</tr></thead>\n<tbody>\n")
+	for _, row := range t.Rows {
+		fmt.Fprintf(&b, "<tr><th scope=\"row\">%s</th>", html.EscapeString(row.Name))
+		for _, cell := range row.Cells {
+			fmt.Fprintf(&b, "<td>%s</td>", cell.join(html.EscapeString, "<b>%s</b>", "<br>"))
+		}
+		b.WriteString("</tr>\n")
+	}
+	b.WriteString("</tbody>\n")
+	if len(t.Notes) > 0 {
+		fmt.Fprintf(&b, "<tfoot><tr><td colspan=\"%d\">", len(t.Columns))
+		for i, note := range t.Notes {
+			if i > 0 {
+				b.WriteString("<br>")
+			}
+			b.WriteString(html.EscapeString(note))
+		}
+		b.WriteString("</td></tr></tfoot>\n")
+	}
+	b.WriteString("</table>\n")
+	return b.String()
+}

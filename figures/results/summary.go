@@ -1,0 +1,162 @@
+package results
+
+import (
+	"fmt"
+	"math"
+
+	"densityuncertainty/dul/metrics"
+)
+
+// Summary is what the runs of one table cell amount to.
+type Summary struct {
+	Scale    string // Full or Quick; "" when nothing was run
+	N        int    // runs averaged
+	Wanted   int    // runs that were asked for at this scale
+	Diverged int    // runs that ended in NaN or an infinity, not in the average
+	// Unmeasured are the runs without the metric, which is one that a run may lack; they are not in the average.
+	Unmeasured int
+	Epochs     int     // of each run
+	Images     int     // that each run was trained on; 0 for all, and where there are none
+	Mean       float64 // NaN when N is 0
+	Std        float64 // sample standard deviation over the runs; NaN when N is below 2
+}
+
+// StdErr is the standard error of the mean, Std / sqrt(N); NaN when N is below 2.
+func (s Summary) StdErr() float64 { return s.Std / math.Sqrt(float64(s.N)) }
+
+// Complete reports whether every full-scale run is there and none diverged.
+func (s Summary) Complete() bool {
+	return s.Scale == Full && s.N == s.Wanted
+}
+
+// Times is the summary in another unit, of which one is factor of the present ones.
+func (s Summary) Times(factor float64) Summary {
+	s.Mean *= factor
+	s.Std *= math.Abs(factor)
+	return s
+}
+
+// Lowest is the place of the summary with the lowest mean, the first of equals, among those that are complete,
+// and how many are; -1 where none is.
+func Lowest(summaries []Summary) (lowest, complete int) {
+	lowest = -1
+	for i, s := range summaries {
+		if !s.Complete() {
+			continue
+		}
+		complete++
+		if lowest < 0 || s.Mean < summaries[lowest].Mean {
+			lowest = i
+		}
+	}
+	return lowest, complete
+}
+
+// Index finds result lines by the identity of their experiments.
+type Index map[string]Result
+
+// ByID are the lines by the identity of their experiments; of several with the same the last.
+func ByID(lines []Result) Index {
+	byID := make(Index, len(lines))
+	for _, line := range lines {
+		byID[line.ID] = line
+	}
+	return byID
+}
+
+// Summarize averages a metric over the full-scale runs among the wanted experiments or, when there is
+// none, over the quick ones. A run without the metric that did not diverge is an error.
+func (x Index) Summarize(wanted []Experiment, metric string) (Summary, error) {
+	return x.summarize(wanted, metric, false)
+}
+
+// SummarizeOptional is Summarize for a metric that a run may lack, which then does not count.
+func (x Index) SummarizeOptional(wanted []Experiment, metric string) (Summary, error) {
+	return x.summarize(wanted, metric, true)
+}
+
+func (x Index) summarize(wanted []Experiment, metric string, optional bool) (Summary, error) {
+	for _, scale := range []string{Full, Quick} {
+		s := Summary{Scale: scale}
+		var values []float64
+		for _, e := range (Filter{Scale: scale}).Apply(wanted) {
+			s.Wanted++
+			s.Epochs, s.Images = e.Epochs, e.TrainN
+			line, done := x[e.ID()]
+			if !done {
+				continue
+			}
+			value, has := line.Metrics[metric]
+			switch {
+			case line.Diverged:
+				s.Diverged++
+			case !has && optional:
+				s.Unmeasured++
+			case !has:
+				return Summary{}, fmt.Errorf("results: the result %s of %v has no metric %q", line.ID, e, metric)
+			default:
+				values = append(values, value)
+			}
+		}
+		if s.N = len(values); s.N == 0 && s.Diverged == 0 && s.Unmeasured == 0 {
+			continue
+		}
+		var err error
+		if s.Mean, s.Std, err = meanStd(values); err != nil {
+			return Summary{}, fmt.Errorf("results: averaging %s: %w", metric, err)
+		}
+		return s, nil
+	}
+	return Summary{Mean: math.NaN(), Std: math.NaN()}, nil
+}
+
+// meanStd are NaN for no values.
+func meanStd(values []float64) (mean, std float64, err error) {
+	if len(values) == 0 {
+		return math.NaN(), math.NaN(), nil
+	}
+	return metrics.MeanStd(values)
+}
+
+// Group is the lines of experiments that differ in split and seed alone.
+type Group struct {
+	First    Experiment // the first line's
+	Lines    []Result   // that did not diverge
+	Diverged int
+}
+
+// Groups collects lines that differ in split and seed alone, in the order of their first lines.
+func Groups(lines []Result) []Group {
+	var groups []Group
+	at := make(map[string]int)
+	for _, line := range lines {
+		key := line.Experiment.Group()
+		i, seen := at[key]
+		if !seen {
+			i = len(groups)
+			at[key] = i
+			groups = append(groups, Group{First: line.Experiment})
+		}
+		if line.Diverged {
+			groups[i].Diverged++
+		} else {
+			groups[i].Lines = append(groups[i].Lines, line)
+		}
+	}
+	return groups
+}
+
+// MeanStd are mean and sample standard deviation of a metric over the group's lines that have it, and their
+// number; the mean is NaN where none has it, the deviation where only one has.
+func (g Group) MeanStd(metric string) (mean, std float64, n int, err error) {
+	var values []float64
+	for _, line := range g.Lines {
+		if value, has := line.Metrics[metric]; has {
+			values = append(values, value)
+		}
+	}
+	if mean, std, err = meanStd(values); err != nil {
+		return 0, 0, 0, fmt.Errorf("results: averaging %s of %v: %w", metric, g.First, err)
+	}
+	return mean, std, len(values), nil
+}
