@@ -44,13 +44,19 @@ type Stopwatch struct {
 // StartStopwatch starts now.
 func StartStopwatch() Stopwatch { return Stopwatch{time.Now(), CPUTime()} }
 
-// Stop writes the time since the start, a share for each of the lines, and now as their end.
-func (s Stopwatch) Stop(lines ...*results.Result) {
-	count := float64(len(lines))
-	for _, line := range lines {
-		line.WallSeconds, line.CPUSeconds = time.Since(s.wall).Seconds()/count, (CPUTime()-s.cpu).Seconds()/count
-		line.Finished = time.Now().UTC().Truncate(time.Second)
+// Stop writes into a line the time since the start, and now as its end.
+func (s Stopwatch) Stop(line *results.Result) { s.stop(line, 1) }
+
+// StopShared is Stop for the lines of a run of so many experiments together, each with its share of the time.
+func (s Stopwatch) StopShared(lines []results.Result, experiments int) {
+	for i := range lines {
+		s.stop(&lines[i], float64(experiments))
 	}
+}
+
+func (s Stopwatch) stop(line *results.Result, share float64) {
+	line.WallSeconds, line.CPUSeconds = time.Since(s.wall).Seconds()/share, (CPUTime()-s.cpu).Seconds()/share
+	line.Finished = time.Now().UTC().Truncate(time.Second)
 }
 
 // CPUTime is the processor time that this process has used.

@@ -20,8 +20,8 @@ type Prediction struct {
 	Failed    error       // why it is of no use, of a Gaussian process without a Cholesky factor
 }
 
-// ofDraws are the draws of all models whose mixture is the prediction.
-func ofDraws(models ...predict.Draws) Prediction {
+// OfDraws are the draws of all models whose mixture is the prediction.
+func OfDraws(models ...predict.Draws) Prediction {
 	var p Prediction
 	for _, d := range models {
 		p.Mean = append(p.Mean, d.Mean...)

@@ -9,7 +9,7 @@ import (
 
 // The mixture of two members: N(1, 2^2) and N(3, 4^2) of the target, points of the function.
 func TestPredictionOfAnEnsemble(t *testing.T) {
-	p := ofDraws(predict.Draws{Mean: [][]float64{{1}}, NoiseStd: 2}, predict.Draws{Mean: [][]float64{{3}}, NoiseStd: 4})
+	p := OfDraws(predict.Draws{Mean: [][]float64{{1}}, NoiseStd: 2}, predict.Draws{Mean: [][]float64{{3}}, NoiseStd: 4})
 	mean, std := p.Moments()
 	if mean[0] != 2 || std[0] != 1 {
 		t.Errorf("moments %v, %v; want 2 and 1", mean[0], std[0])

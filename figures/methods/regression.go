@@ -79,7 +79,7 @@ func (r Regressions) Fit(ctx context.Context, backend compute.Backend) ([]Predic
 	}
 	var all []Prediction
 	for of := range slices.Chunk(draws, members) {
-		all = append(all, ofDraws(of...))
+		all = append(all, OfDraws(of...))
 	}
 	return all, nil
 }

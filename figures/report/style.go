@@ -35,7 +35,7 @@ func Palette() []color.Color { return []color.Color{Blue, Orange, Green, Purple,
 // The sizes, in points.
 const (
 	titleSize  = 10
-	labelSize  = 9
+	LabelSize  = 9
 	tickSize   = 8
 	lineWidth  = 1.4
 	frameWidth = 0.7
@@ -51,7 +51,7 @@ func New(title, xLabel, yLabel string) *plot.Plot {
 	setFont(&p.Title.TextStyle.Font, titleSize)
 	p.Title.Padding = vg.Points(4)
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		setFont(&axis.Label.TextStyle.Font, labelSize)
+		setFont(&axis.Label.TextStyle.Font, LabelSize)
 		setFont(&axis.Tick.Label.Font, tickSize)
 		axis.LineStyle.Width = vg.Points(frameWidth)
 		axis.Tick.LineStyle.Width = vg.Points(frameWidth)

@@ -1,4 +1,4 @@
-package render
+package toy
 
 import (
 	"fmt"
@@ -7,114 +7,97 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 
-	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/tables"
 )
 
-// The further series of a result on two moons: the map has a value for each place of the grid SeriesX by
-// SeriesY, row by row from below.
-const (
-	SeriesY       = "y"
-	SeriesEntropy = "entropy" // of the predictive distribution, in nats
-	SeriesLabel   = "label"   // the class of each training point, 0 or 1
-)
-
-// distanceSet is the catalogue's name of the runs.
-const distanceSet = "distance"
-
-// distanceLayout arranges the panels of experiment.DistanceMethods.
-var distanceLayout = Layout{2, 3}
-
-// distancePanels are a panel for each method.
-func distancePanels() []toyPanel {
-	var panels []toyPanel
-	for _, method := range experiment.DistanceMethods() {
-		panels = append(panels, toyPanel{method, tables.Title(method)})
-	}
-	return panels
+// distanceMethods are those whose distance awareness is compared.
+func distanceMethods() methods.List {
+	return methods.List{methods.Deterministic, methods.MCDropout, methods.Density, methods.SNGP, methods.DUE, methods.Ensemble}
 }
 
-// DistanceToy shows for one seed whether each method is less certain where the cubic toy has no data: the
+// distanceColumns is the number of panels in a row.
+const distanceColumns = 3
+
+// DistanceCubic shows for one seed whether each method is less certain where the cubic has no data: the
 // mean, two standard deviations of the function to each side (darker), and with the observation noise (lighter).
-func DistanceToy(lines []results.Result, seed uint64) (Figure, error) {
-	f, err := distanceFigure("distance-toy", experiment.ToyCubic, lines, seed, spreadPlot)
+// Further methods have panels of their own.
+func DistanceCubic(lines []results.Result, seed uint64, further ...methods.Method) (report.Figure, error) {
+	f, err := distanceFigure("distance-toy", Cubic(), lines, seed, further, spreadPlot)
 	f.Caption = fmt.Sprintf("Distance awareness on one-dimensional regression: training data, predictive mean, two standard deviations of the function "+
 		"(darker) and of the target (lighter) to each side, seed %d.", seed) + f.Caption
 	return f, err
 }
 
 // DistanceMoons shows for one seed where in the plane each method's classifier of two moons is uncertain: the
-// entropy of its predictions, from 0 (white) to one bit (dark).
-func DistanceMoons(lines []results.Result, seed uint64) (Figure, error) {
-	f, err := distanceFigure("distance-moons", experiment.TwoMoons, lines, seed, moonsPlot)
+// entropy of its predictions, from 0 (white) to one bit (dark). Further methods have panels of their own.
+func DistanceMoons(lines []results.Result, seed uint64, further ...methods.Method) (report.Figure, error) {
+	f, err := distanceFigure("distance-moons", Moons(), lines, seed, further, moonsPlot)
 	f.Caption = fmt.Sprintf("Distance awareness on two moons: entropy of the predictions from 0 (white) to log 2 (dark), and the training data of both classes, seed %d. "+
 		"In the titles: mean entropy in nats at the training data and at places at least 1 away from all of them.", seed) + f.Caption
 	return f, err
 }
 
 // distanceFigure makes a panel for each method.
-func distanceFigure(name, dataset string, lines []results.Result, seed uint64, panel func(title string, line results.Result, first bool) (*plot.Plot, error)) (Figure, error) {
-	panels := distancePanels()
-	chosen, err := toyLines(name, distanceSet, dataset, lines, seed, panels)
-	if err != nil {
-		return Figure{}, err
+func distanceFigure(name string, protocol Protocol, lines []results.Result, seed uint64, further []methods.Method,
+	draw func(title string, line results.Result, first bool) (*plot.Plot, error)) (report.Figure, error) {
+	var panels []panel
+	for _, m := range append(distanceMethods(), further...) {
+		panels = append(panels, panel{protocol, m, m.Title})
 	}
-	f := Figure{Name: name, Width: vg.Points(float64(panelWidth*distanceLayout.Columns) + 40), Height: vg.Points(float64(panelHeight*distanceLayout.Rows) + 30)}
+	chosen, err := linesOf(name, lines, seed, panels)
+	if err != nil {
+		return report.Figure{}, err
+	}
+	f := grid(name, len(panels), distanceColumns, 40, 30)
 	quick := ""
-	if e := chosen[0].Experiment; e.Scale == experiment.Quick {
+	if e := chosen[0].Experiment; e.Scale == results.Quick {
 		quick = fmt.Sprintf("\nquick run, %d steps", e.Epochs)
 		f.Caption = " QUICK RUN."
 	}
-	for j := range distanceLayout.Rows {
-		var row []*plot.Plot
-		for i := range distanceLayout.Columns {
-			n := j*distanceLayout.Columns + i
-			title := panels[n].title + quick
-			p, err := New(title+"\ndiverged", "", ""), error(nil)
-			p.X.Max, p.X.Min, p.Y.Max, p.Y.Min = 1, 0, 1, 0
-			if !chosen[n].Diverged {
-				p, err = panel(title, chosen[n], n == 0)
-			}
-			if err != nil {
-				return Figure{}, fmt.Errorf("render: %s: %v: %w", name, chosen[n].Experiment, err)
-			}
-			share(p, j == distanceLayout.Rows-1, i == 0)
-			row = append(row, p)
+	for n, line := range chosen {
+		title := panels[n].title + quick
+		p, err := report.New(title+"\ndiverged", "", ""), error(nil)
+		p.X.Max, p.X.Min, p.Y.Max, p.Y.Min = 1, 0, 1, 0
+		if !line.Diverged {
+			p, err = draw(title, line, n == 0)
 		}
-		f.Panels = append(f.Panels, row)
+		if err != nil {
+			return report.Figure{}, fmt.Errorf("toy: %s: %v: %w", name, line.Experiment, err)
+		}
+		place(f, n, len(panels), distanceColumns, p)
 	}
 	return f, nil
 }
 
-// spreadPlot draws one panel of DistanceToy.
+// spreadPlot draws one panel of DistanceCubic.
 func spreadPlot(title string, line results.Result, withLegend bool) (*plot.Plot, error) {
-	p := New(title, "x", "y")
+	p := report.New(title, "x", "y")
 	s := func(name string) []float64 { return line.Series[name] }
 	around := func(noise float64) (low, high []float64) {
-		for i, mean := range s(SeriesMean) {
-			spread := 2 * math.Hypot(s(SeriesStd)[i], noise)
+		for i, mean := range s(results.SeriesMean) {
+			spread := 2 * math.Hypot(s(results.SeriesStd)[i], noise)
 			low, high = append(low, mean-spread), append(high, mean+spread)
 		}
 		return low, high
 	}
 	names := map[bool][4]string{true: {"target, ±2 sd", "function, ±2 sd", "mean", "data"}}[withLegend]
-	outerLow, outerHigh := around(line.Metrics["noise_std"])
+	outerLow, outerHigh := around(line.Metrics[results.MetricNoiseStd])
 	low, high := around(0)
 	for _, err := range []error{
-		Band(p, names[0], s(SeriesX), outerLow, outerHigh, PaleBlue),
-		Band(p, names[1], s(SeriesX), low, high, MidBlue),
-		Line(p, names[2], s(SeriesX), s(SeriesMean), Navy),
-		Points(p, names[3], s(SeriesTrainX), s(SeriesTrainY), Red, dotRadius),
+		report.Band(p, names[0], s(results.SeriesX), outerLow, outerHigh, report.PaleBlue),
+		report.Band(p, names[1], s(results.SeriesX), low, high, report.MidBlue),
+		report.Line(p, names[2], s(results.SeriesX), s(results.SeriesMean), report.Navy),
+		report.Points(p, names[3], s(results.SeriesTrainX), s(results.SeriesTrainY), report.Red, report.DotRadius),
 	} {
 		if err != nil {
 			return nil, err
 		}
 	}
-	p.X.Min, p.X.Max = dataEnds(s(SeriesX))
-	p.Y.Min, p.Y.Max = dataRange(s(SeriesTrainY))
+	p.X.Min, p.X.Max = dataEnds(s(results.SeriesX))
+	p.Y.Min, p.Y.Max = dataRange(s(results.SeriesTrainY))
 	p.Legend.Top, p.Legend.Left = true, true
 	return p, nil
 }
@@ -122,9 +105,9 @@ func spreadPlot(title string, line results.Result, withLegend bool) (*plot.Plot,
 // moonsPlot draws one panel of DistanceMoons.
 func moonsPlot(title string, line results.Result, _ bool) (*plot.Plot, error) {
 	s := func(name string) []float64 { return line.Series[name] }
-	p := New(title, "first input", "second input")
-	p.Title.Text += fmt.Sprintf("\nat data %.2f, far away %.2f", line.Metrics["entropy_data"], line.Metrics["entropy_far"])
-	grid := heights{x: s(SeriesX), y: s(SeriesY), z: s(SeriesEntropy)}
+	p := report.New(title, "first input", "second input")
+	p.Title.Text += fmt.Sprintf("\nat data %.2f, far away %.2f", line.Metrics[results.MetricEntropyData], line.Metrics[results.MetricEntropyFar])
+	grid := heights{x: s(results.SeriesX), y: s(results.SeriesY), z: s(results.SeriesEntropy)}
 	if len(grid.x) < 2 || len(grid.y) < 2 || len(grid.z) != len(grid.x)*len(grid.y) {
 		return nil, fmt.Errorf("a map of %d by %d places has %d values", len(grid.x), len(grid.y), len(grid.z))
 	}
@@ -132,14 +115,14 @@ func moonsPlot(title string, line results.Result, _ bool) (*plot.Plot, error) {
 	heat.Min, heat.Max = 0, math.Ln2
 	heat.Rasterized = true
 	p.Add(heat)
-	for label, c := range []color.Color{Orange, Red} {
+	for label, c := range []color.Color{report.Orange, report.Red} {
 		var x, y []float64
-		for i, v := range s(SeriesLabel) {
+		for i, v := range s(results.SeriesLabel) {
 			if int(v) == label {
-				x, y = append(x, s(SeriesTrainX)[i]), append(y, s(SeriesTrainY)[i])
+				x, y = append(x, s(results.SeriesTrainX)[i]), append(y, s(results.SeriesTrainY)[i])
 			}
 		}
-		if err := Points(p, "", x, y, c, dotRadius/2); err != nil {
+		if err := report.Points(p, "", x, y, c, report.DotRadius/2); err != nil {
 			return nil, err
 		}
 	}
@@ -156,7 +139,7 @@ func (h heights) Z(c, r int) float64 { return min(max(h.z[r*len(h.x)+c], 0), mat
 func (h heights) X(c int) float64    { return h.x[c] }
 func (h heights) Y(r int) float64    { return h.y[r] }
 
-// shades is a palette from white to Navy.
+// shades is a palette from white to report.Navy.
 type shades struct{}
 
 // Colors implements palette.Palette.
@@ -166,7 +149,7 @@ func (shades) Colors() []color.Color {
 	for i := range colours {
 		part := float64(i) / (steps - 1)
 		mix := func(end uint8) uint8 { return uint8(math.Round(255 - part*(255-float64(end)))) }
-		colours[i] = color.RGBA{R: mix(Navy.R), G: mix(Navy.G), B: mix(Navy.B), A: 0xff}
+		colours[i] = color.RGBA{R: mix(report.Navy.R), G: mix(report.Navy.G), B: mix(report.Navy.B), A: 0xff}
 	}
 	return colours
 }

@@ -1,4 +1,4 @@
-package render
+package toy
 
 import (
 	"fmt"
@@ -8,137 +8,187 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
-	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
 
-// The series of a toy result, all in the data's own units. A predictive draw is the network's output for
-// one draw of its noise, without observation noise; mean, standard deviation and percentiles at each x are
-// those of the draws.
-const (
-	SeriesX      = "x"
-	SeriesMean   = "mean"
-	SeriesStd    = "std"
-	SeriesQ005   = "q0.5"
-	SeriesQ025   = "q2.5"
-	SeriesQ975   = "q97.5"
-	SeriesQ995   = "q99.5"
-	SeriesTrainX = "train_x"
-	SeriesTrainY = "train_y"
-)
+// panel is one panel of a figure: the method in a version of the protocol, and its title.
+type panel struct {
+	protocol Protocol
+	method   methods.Method
+	title    string
+}
 
-// Layout is how the panels of Figure 1 are arranged.
-type Layout struct{ Rows, Columns int }
+// clipped is the protocol with the energies of LDL limited to [0, D].
+func clipped() Protocol {
+	p := Cubic()
+	p.Clip = true
+	return p
+}
 
-// The layouts of four panels.
-var (
-	Wide   = Layout{1, 4}
-	Square = Layout{2, 2}
-)
+// figure1Methods are those of the paper's Figure 1.
+func figure1Methods() methods.List {
+	return methods.List{methods.MFVI, methods.VDropout, methods.Rank1, methods.Density}
+}
 
-// toyPanel is one panel: a variant of the catalogue and its title.
-type toyPanel struct{ variant, title string }
-
-// figure1Panels are those of the paper's Figure 1.
-var figure1Panels = []toyPanel{
-	{experiment.MFVI, "(a) MFVI"},
-	{experiment.VDropout, "(b) Variational Dropout"},
-	{experiment.Rank1, "(c) Rank-1 BNN"},
-	{experiment.Density, "(d) Density Uncertainty"},
+// lettered are the panels of the methods in the protocol of Figure 1: "(a) MFVI" and so on.
+func lettered(list methods.List) []panel {
+	var panels []panel
+	for i, m := range list {
+		panels = append(panels, panel{Cubic(), m, fmt.Sprintf("(%c) %s", 'a'+i, m.Title)})
+	}
+	return panels
 }
 
 // energyPanels compare the energy models of the density layers.
-var energyPanels = []toyPanel{
-	{experiment.Density, "LDL, not clipped"},
-	{experiment.Density + " " + experiment.OptionClip + "=true", "LDL, clipped to [0, D]"},
-	{experiment.DensityRank1Mix, "Rank-1 mixture"},
+func energyPanels() []panel {
+	return []panel{
+		{Cubic(), methods.Density, "LDL, not clipped"},
+		{clipped(), methods.Density, "LDL, clipped to [0, D]"},
+		{Cubic(), methods.DensityMixture, "Rank-1 mixture"},
+	}
+}
+
+// Figures are the figures of the study. Further methods, such as one's own, get panels in those that compare all
+// methods.
+func Figures(further ...methods.Method) []report.NamedFigure {
+	return []report.NamedFigure{
+		{Name: "figure1", Doc: "the paper's Figure 1, four panels in a row", Make: func(lines []results.Result, seed uint64) (report.Figure, error) {
+			return Figure1(lines, seed, 4, further...)
+		}},
+		{Name: "figure1-square", Doc: "Figure 1, two rows of two", Make: func(lines []results.Result, seed uint64) (report.Figure, error) {
+			f, err := Figure1(lines, seed, 2, further...)
+			f.Name = "figure1-square"
+			return f, err
+		}},
+		{Name: "figure1-energies", Doc: "the density layer with each of its energy models", Make: Figure1Energies},
+		{Name: "distance-toy", Doc: "six methods on one-dimensional regression: are they less certain where there are no data?",
+			Make: func(lines []results.Result, seed uint64) (report.Figure, error) {
+				return DistanceCubic(lines, seed, further...)
+			}},
+		{Name: "distance-moons", Doc: "six methods on two moons: are they uncertain far away from the data?",
+			Make: func(lines []results.Result, seed uint64) (report.Figure, error) {
+				return DistanceMoons(lines, seed, further...)
+			}},
+	}
 }
 
 // Figure1 is the paper's Figure 1 for one seed: the data (red), the predictive mean, and the central 95%
-// and 99% of the predictive draws (blue, the outer one lighter), on shared axes. It is made from quick
-// runs, and says so, only when some of its full-scale runs are missing and the quick ones are not.
-func Figure1(lines []results.Result, seed uint64, layout Layout) (Figure, error) {
-	return toyFigure("figure1", "Predictive distributions on one-dimensional regression", lines, seed, layout, figure1Panels)
+// and 99% of the predictive draws (blue, the outer one lighter), on shared axes, with so many panels in a row. It is
+// made from quick runs, and says so, only when some of its full-scale runs are missing and the quick ones are not.
+// Further methods have panels of their own.
+func Figure1(lines []results.Result, seed uint64, columns int, further ...methods.Method) (report.Figure, error) {
+	return bands("figure1", "Predictive distributions on one-dimensional regression", lines, seed, columns, lettered(append(figure1Methods(), further...)))
 }
 
 // Figure1Energies is a further figure: the density layer with its energy models.
-func Figure1Energies(lines []results.Result, seed uint64) (Figure, error) {
-	return toyFigure("figure1-energies", "Density uncertainty with three energy models", lines, seed, Layout{1, len(energyPanels)}, energyPanels)
+func Figure1Energies(lines []results.Result, seed uint64) (report.Figure, error) {
+	return bands("figure1-energies", "Density uncertainty with three energy models", lines, seed, len(energyPanels()), energyPanels())
 }
 
-// The sizes, in points: a panel with its share of the axes, and a data point.
-const (
-	panelWidth, panelHeight = 150, 160
-	dotRadius               = vg.Length(1.3)
-)
+// Pictures shows runs on the cubic as Figure 1 does, whatever methods and settings they are of: a panel for each line
+// in their order, three in a row.
+func Pictures(lines []results.Result) (report.Figure, error) {
+	if len(lines) == 0 {
+		return report.Figure{}, fmt.Errorf("toy: no runs to show")
+	}
+	var titles []string
+	for _, line := range lines {
+		if line.Experiment.Dataset != CubicName {
+			return report.Figure{}, fmt.Errorf("toy: %v is no run on the cubic", line.Experiment)
+		}
+		titles = append(titles, fmt.Sprintf("%s, seed %d", line.Experiment.Variant(), line.Experiment.Seed))
+	}
+	return bandsOf("runs", "Predictive distributions on one-dimensional regression", lines, titles, 3)
+}
 
-func toyFigure(name, title string, lines []results.Result, seed uint64, layout Layout, panels []toyPanel) (Figure, error) {
-	if layout.Rows*layout.Columns != len(panels) {
-		return Figure{}, fmt.Errorf("render: %s: %d panels do not fit in %d rows of %d", name, len(panels), layout.Rows, layout.Columns)
-	}
-	chosen, err := toyLines(name, "figure1", experiment.ToyCubic, lines, seed, panels)
+// The sizes, in points: a panel with its share of the axes.
+const panelWidth, panelHeight = 150, 160
+
+// bands finds the lines of the panels and draws them.
+func bands(name, title string, lines []results.Result, seed uint64, columns int, panels []panel) (report.Figure, error) {
+	chosen, err := linesOf(name, lines, seed, panels)
 	if err != nil {
-		return Figure{}, err
+		return report.Figure{}, err
 	}
-	low, high := dataRange(chosen[0].Series[SeriesTrainY])
-	f := Figure{Name: name, Width: vg.Points(float64(panelWidth*layout.Columns) + 20), Height: vg.Points(float64(panelHeight*layout.Rows) + 10)}
-	steps := chosen[0].Experiment.Epochs
+	var titles []string
+	for _, p := range panels {
+		titles = append(titles, p.title)
+	}
+	return bandsOf(name, title, chosen, titles, columns)
+}
+
+// bandsOf draws a panel for each line.
+func bandsOf(name, title string, lines []results.Result, titles []string, columns int) (report.Figure, error) {
+	first := lines[0].Experiment
+	low, high := dataRange(lines[0].Series[results.SeriesTrainY])
+	f := grid(name, len(lines), columns, 20, 10)
 	f.Caption = fmt.Sprintf("%s: training data, predictive mean, and central 95%% and 99%% of %d predictive draws; %d gradient steps, seed %d.",
-		title, chosen[0].Experiment.Samples, steps, seed)
+		title, first.Samples, first.Epochs, first.Seed)
 	quick := ""
-	if chosen[0].Experiment.Scale == experiment.Quick {
-		quick = fmt.Sprintf("\nquick run, %d steps", steps)
+	if first.Scale == results.Quick {
+		quick = fmt.Sprintf("\nquick run, %d steps", first.Epochs)
 		f.Caption += " QUICK RUN: not comparable with the paper."
 	}
-	for j := range layout.Rows {
-		var row []*plot.Plot
-		for i := range layout.Columns {
-			n := j*layout.Columns + i
-			p, err := toyPlot(panels[n].title+quick, chosen[n], n == 0)
-			if err != nil {
-				return Figure{}, fmt.Errorf("render: %s: %v: %w", name, chosen[n].Experiment, err)
-			}
-			p.Y.Min, p.Y.Max = low, high
-			share(p, j == layout.Rows-1, i == 0)
-			row = append(row, p)
+	for n, line := range lines {
+		p, err := bandsPlot(titles[n]+quick, line, n == 0)
+		if err != nil {
+			return report.Figure{}, fmt.Errorf("toy: %s: %v: %w", name, line.Experiment, err)
 		}
-		f.Panels = append(f.Panels, row)
+		p.Y.Min, p.Y.Max = low, high
+		place(f, n, len(lines), columns, p)
 	}
 	return f, nil
 }
 
-// toyLines finds the lines of the panels in a set of the catalogue, all of full scale or all quick.
-func toyLines(name, setName, dataset string, lines []results.Result, seed uint64, panels []toyPanel) ([]results.Result, error) {
-	set, ok := experiment.SetByName(setName)
-	if !ok {
-		return nil, fmt.Errorf("render: the catalogue has no set %s", setName)
+// grid is a figure with empty places for so many panels; right and below are the points that its width and height
+// have besides them.
+func grid(name string, panels, columns int, right, below float64) report.Figure {
+	columns = min(columns, panels)
+	rows := (panels + columns - 1) / columns
+	f := report.Figure{Name: name, Width: vg.Points(float64(panelWidth*columns) + right), Height: vg.Points(float64(panelHeight*rows) + below)}
+	for range rows {
+		f.Panels = append(f.Panels, make([]*plot.Plot, columns))
 	}
-	byID := results.ByID(lines)
+	return f
+}
+
+// place puts panel n of so many where it belongs. Only the lowest of a column and the first of a row have labels.
+func place(f report.Figure, n, panels, columns int, p *plot.Plot) {
+	columns = min(columns, panels)
+	report.ShareAxes(p, n+columns >= panels, n%columns == 0)
+	f.Panels[n/columns][n%columns] = p
+}
+
+// linesOf finds the lines of the panels, all of full scale or all quick.
+func linesOf(name string, lines []results.Result, seed uint64, panels []panel) ([]results.Result, error) {
+	index := results.ByID(lines)
 	var missing []string
-	for _, scale := range []string{experiment.Full, experiment.Quick} {
-		wanted := make(map[string]experiment.Experiment)
-		for _, e := range set.At(scale) {
-			if e.Seed == seed && e.Dataset == dataset {
-				wanted[e.Variant()] = e
-			}
-		}
+	for _, scale := range []string{results.Full, results.Quick} {
 		var chosen []results.Result
 		var lacking []string
 		for _, panel := range panels {
-			if line, done := byID[wanted[panel.variant].ID()]; done {
+			p := panel.protocol
+			if scale == results.Quick {
+				p = p.Quick()
+			}
+			p.Seeds = []uint64{seed}
+			e := p.Experiments(panel.method)[0]
+			if line, done := index[e.ID()]; done {
 				chosen = append(chosen, line)
 			} else {
-				lacking = append(lacking, panel.variant)
+				lacking = append(lacking, e.Variant())
 			}
 		}
 		if len(lacking) == 0 {
 			return chosen, nil
 		}
-		if scale == experiment.Full {
+		if scale == results.Full {
 			missing = lacking
 		}
 	}
-	return nil, fmt.Errorf("render: %s needs seed %d of %s; run: reproduce run %s", name, seed, strings.Join(missing, ", "), setName)
+	return nil, fmt.Errorf("toy: %s needs seed %d of %s; run: reproduce run %s", name, seed, strings.Join(missing, ", "), setOf(name))
 }
 
 // dataRange is the range of the y axis: that of the data with as much again on both sides together, so
@@ -152,30 +202,29 @@ func dataRange(y []float64) (low, high float64) {
 	return low - room, high + room
 }
 
-// toyPlot draws one panel.
-func toyPlot(title string, line results.Result, withLegend bool) (*plot.Plot, error) {
-	p := New(title, "x", "y")
+// bandsPlot draws one panel.
+func bandsPlot(title string, line results.Result, withLegend bool) (*plot.Plot, error) {
+	p := report.New(title, "x", "y")
 	if line.Diverged {
 		p.Title.Text += "\ndiverged"
-		return p, Points(p, "", line.Series[SeriesTrainX], line.Series[SeriesTrainY], Red, dotRadius)
+		return p, report.Points(p, "", line.Series[results.SeriesTrainX], line.Series[results.SeriesTrainY], report.Red, report.DotRadius)
 	}
 	s := func(name string) []float64 { return line.Series[name] }
 	names := map[bool][4]string{true: {"99% of draws", "95% of draws", "mean", "data"}}[withLegend]
 	for _, err := range []error{
-		Band(p, names[0], s(SeriesX), s(SeriesQ005), s(SeriesQ995), PaleBlue),
-		Band(p, names[1], s(SeriesX), s(SeriesQ025), s(SeriesQ975), MidBlue),
-		Line(p, names[2], s(SeriesX), s(SeriesMean), Navy),
-		Points(p, names[3], s(SeriesTrainX), s(SeriesTrainY), Red, dotRadius),
+		report.Band(p, names[0], s(results.SeriesX), s(results.SeriesQ005), s(results.SeriesQ995), report.PaleBlue),
+		report.Band(p, names[1], s(results.SeriesX), s(results.SeriesQ025), s(results.SeriesQ975), report.MidBlue),
+		report.Line(p, names[2], s(results.SeriesX), s(results.SeriesMean), report.Navy),
+		report.Points(p, names[3], s(results.SeriesTrainX), s(results.SeriesTrainY), report.Red, report.DotRadius),
 	} {
 		if err != nil {
 			return nil, err
 		}
 	}
-	p.X.Min, p.X.Max = dataEnds(s(SeriesX))
+	p.X.Min, p.X.Max = dataEnds(s(results.SeriesX))
 	p.Legend.Top, p.Legend.Left = true, true
 	return p, nil
 }
 
 // dataEnds are the first and last of ascending values.
 func dataEnds(x []float64) (first, last float64) { return x[0], x[len(x)-1] }
-

@@ -1,17 +1,17 @@
-package runner
+package toy
 
 import (
 	"context"
 	"fmt"
 
 	"densityuncertainty/dul/predict"
-	"densityuncertainty/dul/train"
-	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/render"
+	"densityuncertainty/figures/jobs"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
 )
 
-// An Inspection is the inside of one trained toy network along the toy's grid.
-type Inspection struct {
+// Inside is what goes on in one network trained on the cubic, along the grid.
+type Inside struct {
 	// X is the grid, Mean and Std the moments of the predictive draws there, all
 	// in the units of the data.
 	X, Mean, Std []float64
@@ -21,49 +21,41 @@ type Inspection struct {
 	TrainX, TrainY []float64
 }
 
-// Inspect trains one toy experiment of a method with energy models as Run does,
-// and returns the layers' energies as well. It calls progress, which may be nil,
-// with the fraction of the training that is done.
-func (r *Runner) Inspect(ctx context.Context, e experiment.Experiment, progress func(done float64, note string)) (inside Inspection, err error) {
-	defer recoverTo(&err, e)
-	if e.Dataset != experiment.ToyCubic {
-		return Inspection{}, fmt.Errorf("runner: inspecting %v: only the cubic toy has a grid to look along", e)
-	}
-	recipe, err := RecipeOf(e)
+// LookInside trains a method with energy models on the cubic, for the first of the protocol's seeds, as Run does,
+// and returns the layers' energies as well.
+func LookInside(ctx context.Context, p Protocol, m methods.Method) (inside Inside, err error) {
+	machine, err := jobs.OpenMachine()
 	if err != nil {
-		return Inspection{}, err
+		return Inside{}, err
 	}
-	t, err := toyTask(ctx, e)
+	e := p.Experiments(m)[0]
+	defer jobs.Recover(&err, e)
+	if p.Problem != CubicName {
+		return Inside{}, fmt.Errorf("toy: looking inside %v: only the cubic has a grid to look along", e)
+	}
+	report := p.Progress
+	if p, m, err = ProtocolOf(e, methods.List{m}); err != nil {
+		return Inside{}, err
+	}
+	d := cubicOf(e)
+	run := p.training(m, cubicN)
+	run.Network, run.Seeds = m.Network(p.Options, p.Width, p.HiddenLayers), []uint64{methods.Seed(e, 0)}
+	if report != nil {
+		run.Progress = progressOf(report)
+	}
+	fitted, err := run.Fit(ctx, machine.Backend, d.train)
 	if err != nil {
-		return Inspection{}, err
+		return Inside{}, fmt.Errorf("%v: %w", e, err)
 	}
-	training, err := recipe.regression(e)
+	draws, err := predict.Regression(ctx, fitted, d.inputs, d.train.D, e.Samples)
 	if err != nil {
-		return Inspection{}, err
+		return Inside{}, fmt.Errorf("%v: predicting: %w", e, err)
 	}
-	training.Seeds = []uint64{trainingSeed(e)}
-	training.Progress = func(p train.Progress) {
-		if progress != nil {
-			progress(float64(p.Done)/float64(p.Total), fmt.Sprintf("loss %.3g", p.Loss))
-		}
-	}
-	fitted, err := training.Fit(ctx, r.backend, t.train)
+	energies, err := predict.Energies(ctx, fitted, d.inputs, d.train.D, e.Samples)
 	if err != nil {
-		return Inspection{}, fmt.Errorf("%v: %w", e, err)
+		return Inside{}, fmt.Errorf("%v: energies: %w", e, err)
 	}
-	draws, err := predict.Regression(ctx, fitted, t.inputs, t.train.D, e.Samples)
-	if err != nil {
-		return Inspection{}, fmt.Errorf("%v: predicting: %w", e, err)
-	}
-	energies, err := predict.Energies(ctx, fitted, t.inputs, t.train.D, e.Samples)
-	if err != nil {
-		return Inspection{}, fmt.Errorf("%v: energies: %w", e, err)
-	}
-	summary, err := evaluateToy(t, ofDraws(draws))
-	if err != nil {
-		return Inspection{}, fmt.Errorf("%v: evaluating: %w", e, err)
-	}
-	s := summary.Series
-	return Inspection{X: s[render.SeriesX], Mean: s[render.SeriesMean], Std: s[render.SeriesStd], Energies: energies,
-		TrainX: s[render.SeriesTrainX], TrainY: s[render.SeriesTrainY]}, nil
+	_, s := d.summary(methods.OfDraws(draws))
+	return Inside{X: s[results.SeriesX], Mean: s[results.SeriesMean], Std: s[results.SeriesStd], Energies: energies,
+		TrainX: s[results.SeriesTrainX], TrainY: s[results.SeriesTrainY]}, nil
 }

@@ -1,11 +1,10 @@
-package runner
+package toy
 
 import (
 	"context"
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -18,8 +17,8 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/render"
+	"densityuncertainty/figures/jobs"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
 
@@ -28,7 +27,6 @@ const (
 	moonsN, moonsTestN = 500, 2000
 	moonsNoise         = 0.1
 	moonsClasses       = 2
-	moonsRate          = 1e-2
 	// A point is an image of one pixel, whose two channels are its coordinates in
 	// the square of this side with this corner.
 	moonsLeft, moonsLow, moonsSide = -2.5, -2.75, 6.0
@@ -47,10 +45,10 @@ func (n planar) Apply(s *model.Scope, x *graph.Node, classes int) *graph.Node {
 	return n.Network.Apply(s, points, classes)
 }
 
-// runMoons trains classifiers of two moons one after the other.
-func (r *Runner) runMoons(ctx context.Context, batch []experiment.Experiment, progress func(done float64, note string)) (found []results.Result, err error) {
+// moons trains classifiers of two moons one after the other.
+func (r Runner) moons(ctx context.Context, p Protocol, m methods.Method, batch []results.Experiment, progress func(done float64, note string)) (found []results.Result, err error) {
 	for i, e := range batch {
-		line, err := r.moons(ctx, e, func(done float64, note string) { progress((float64(i)+done)/float64(len(batch)), note) })
+		line, err := r.oneMoons(ctx, p, m, e, func(done float64, note string) { progress((float64(i)+done)/float64(len(batch)), note) })
 		if err != nil {
 			return found, fmt.Errorf("%v: %w", e, err)
 		}
@@ -59,13 +57,9 @@ func (r *Runner) runMoons(ctx context.Context, batch []experiment.Experiment, pr
 	return found, nil
 }
 
-// moons trains one method and maps the entropy of its predictions.
-func (r *Runner) moons(ctx context.Context, e experiment.Experiment, progress func(done float64, note string)) (results.Result, error) {
-	wall, cpu := time.Now(), cpuTime()
-	recipe, err := RecipeOf(e)
-	if err != nil {
-		return results.Result{}, err
-	}
+// oneMoons trains one classifier and maps the entropy of its predictions.
+func (r Runner) oneMoons(ctx context.Context, p Protocol, m methods.Method, e results.Experiment, progress func(done float64, note string)) (results.Result, error) {
+	watch := jobs.StartStopwatch()
 	points, labels := datasets.TwoMoons(moonsN, moonsNoise, e.Seed)
 	unseen, answers := datasets.TwoMoons(moonsTestN, moonsNoise, ^e.Seed)
 	data := train.Images{Pixels: pixelsOf(points), Height: 1, Width: 1, Labels: labels}
@@ -75,7 +69,7 @@ func (r *Runner) moons(ctx context.Context, e experiment.Experiment, progress fu
 		axis = append(axis, byte(v))
 	}
 	asked := slices.Concat(gridOf(axis), data.Pixels, pixelsOf(unseen))
-	probabilities, err := r.classifyMoons(ctx, recipe, e, data, asked, progress)
+	probabilities, err := r.classifyMoons(ctx, p, m, e, data, asked, progress)
 	if err != nil {
 		return results.Result{}, err
 	}
@@ -88,48 +82,45 @@ func (r *Runner) moons(ctx context.Context, e experiment.Experiment, progress fu
 	if err != nil {
 		return results.Result{}, err
 	}
-	line := results.Result{
-		ID: e.ID(), Experiment: e, Backend: r.info.Backend, Device: r.info.Device, Version: r.info.Version, Batched: 1,
-		Metrics: map[string]float64{
-			"accuracy":     accuracy,
-			"entropy_data": stat.Mean(entropy[cells:cells+moonsN], nil),
-			"entropy_far":  stat.Mean(farOf(entropy[:cells], axis, points), nil),
-		},
-		Series: map[string][]float64{
-			render.SeriesX: coordinates(axis, moonsLeft), render.SeriesY: coordinates(axis, moonsLow),
-			render.SeriesEntropy: make([]float64, cells),
-			render.SeriesTrainX:  make([]float64, moonsN), render.SeriesTrainY: make([]float64, moonsN),
-			render.SeriesLabel: make([]float64, moonsN),
-		},
+	line := r.Line(e, 1)
+	line.Metrics = map[string]float64{
+		results.MetricAccuracy:    accuracy,
+		results.MetricEntropyData: stat.Mean(entropy[cells:cells+moonsN], nil),
+		results.MetricEntropyFar:  stat.Mean(farOf(entropy[:cells], axis, points), nil),
+	}
+	line.Series = map[string][]float64{
+		results.SeriesX: coordinates(axis, moonsLeft), results.SeriesY: coordinates(axis, moonsLow),
+		results.SeriesEntropy: make([]float64, cells),
+		results.SeriesTrainX:  make([]float64, moonsN), results.SeriesTrainY: make([]float64, moonsN),
+		results.SeriesLabel: make([]float64, moonsN),
 	}
 	for i, h := range entropy[:cells] { // what a picture shows, in few digits
-		line.Series[render.SeriesEntropy][i] = math.Round(h*1e4) / 1e4
+		line.Series[results.SeriesEntropy][i] = math.Round(h*1e4) / 1e4
 	}
 	for i, label := range labels {
-		line.Series[render.SeriesTrainX][i], line.Series[render.SeriesTrainY][i] = points[2*i], points[2*i+1]
-		line.Series[render.SeriesLabel][i] = float64(label)
+		line.Series[results.SeriesTrainX][i], line.Series[results.SeriesTrainY][i] = points[2*i], points[2*i+1]
+		line.Series[results.SeriesLabel][i] = float64(label)
 	}
-	line.WallSeconds, line.CPUSeconds = time.Since(wall).Seconds(), (cpuTime() - cpu).Seconds()
-	line.Finished = time.Now().UTC().Truncate(time.Second)
+	watch.Stop(&line)
 	return line, nil
 }
 
 // classifyMoons trains the method's classifier, for an ensemble all its members, and
 // returns the probabilities at the points that are asked for, [N*2].
-func (r *Runner) classifyMoons(ctx context.Context, recipe Recipe, e experiment.Experiment, data train.Images, asked []byte, progress func(done float64, note string)) ([]float64, error) {
-	members := membersOf(e)
+func (r Runner) classifyMoons(ctx context.Context, p Protocol, m methods.Method, e results.Experiment, data train.Images, asked []byte, progress func(done float64, note string)) ([]float64, error) {
+	members := m.Networks()
 	var all [][]float64
-	for m := range members {
-		c, err := r.fitMoons(ctx, recipe, e, memberSeed(e, m), data, func(p train.ClassificationProgress) {
-			done := float64(p.Step) / float64(p.Steps)
-			progress((float64(m)+done)/float64(members), fmt.Sprintf("step %d of %d, loss %.3g", p.Step, p.Steps, p.Losses.Total))
+	for member := range members {
+		c, err := r.fitMoons(ctx, p, m, methods.Seed(e, member), data, func(at train.ClassificationProgress) {
+			done := float64(at.Step) / float64(at.Steps)
+			progress((float64(member)+done)/float64(members), fmt.Sprintf("step %d of %d, loss %.3g", at.Step, at.Steps, at.Losses.Total))
 		})
 		if err != nil {
 			return nil, err
 		}
 		images := asInputs(data)
 		images.Pixels = asked
-		classes, err := predict.Classification(ctx, c, images, predict.Sampling{Samples: drawsOf(e), BatchSize: moonsN})
+		classes, err := predict.Classification(ctx, c, images, predict.Sampling{Samples: m.SamplesOf(e.Samples), BatchSize: moonsN})
 		if err != nil {
 			return nil, fmt.Errorf("predicting: %w", err)
 		}
@@ -140,44 +131,37 @@ func (r *Runner) classifyMoons(ctx context.Context, recipe Recipe, e experiment.
 }
 
 // fitMoons trains one classifier.
-func (r *Runner) fitMoons(ctx context.Context, recipe Recipe, e experiment.Experiment, seed uint64, data train.Images, progress func(train.ClassificationProgress)) (*nets.Classifier, error) {
-	regression, err := recipe.regression(e) // whose network and groups a classifier has too
-	if err != nil {
-		return nil, err
-	}
-	network := regression.Network
+func (r Runner) fitMoons(ctx context.Context, p Protocol, m methods.Method, seed uint64, data train.Images, progress func(train.ClassificationProgress)) (*nets.Classifier, error) {
+	network := m.Network(p.Options, p.Width, p.HiddenLayers)
 	finish := func(*nets.Classifier) error { return nil }
-	switch e.Method {
-	case experiment.SNGP:
-		// Two standardised inputs.
-		head := baselines.SNGP{Examples: data.N(), RandomFeatures: randomFeatures, Plain: true,
-			LengthScale: math.Sqrt2, FeatureScale: math.Sqrt(float64(randomFeatures) / 2)}
-		network = withHead(network, head)
-		finish = func(c *nets.Classifier) error { return head.Posterior(c.Store, processHead) }
-	case experiment.DUE:
-		untrained, err := nets.NewClassifier(r.backend, planar{withHead(network, baselines.Headless{})}, moonsClasses, seed, dtypes.Float32)
+	if m.Process != nil {
+		task := methods.Task{Kind: methods.Points, Examples: data.N(), Inputs: 2, Classes: moonsClasses, Seeds: []uint64{seed}}
+		task.Features = func() ([][]float64, int, error) {
+			untrained, err := nets.NewClassifier(r.Backend, planar{methods.WithHead(network, baselines.Headless{})}, moonsClasses, seed, dtypes.Float32)
+			if err != nil {
+				return nil, 0, err
+			}
+			features, width, err := predict.ImageFeatures(ctx, untrained, untrained.Network, asInputs(data), data.N())
+			if err != nil {
+				return nil, 0, fmt.Errorf("features of the untrained network: %w", err)
+			}
+			return [][]float64{features}, width, nil
+		}
+		head, err := m.Process.Head(task)
 		if err != nil {
 			return nil, err
 		}
-		features, width, err := predict.ImageFeatures(ctx, untrained, untrained.Network, asInputs(data), data.N())
-		if err != nil {
-			return nil, fmt.Errorf("features of the untrained network: %w", err)
-		}
-		start, err := baselines.StartFrom(features, width, toyInducingPoints, seed)
-		if err != nil {
-			return nil, err
-		}
-		head := baselines.DUE{Start: []baselines.Inducing{start}}
-		network = withHead(network, head)
-		finish = func(c *nets.Classifier) error { return head.Check(c.Store, processHead) }
+		network = methods.WithHead(network, head.Layers)
+		finish = func(c *nets.Classifier) error { return head.Finish(c.Store) }
 	}
-	c, err := nets.NewClassifier(r.backend, planar{network}, moonsClasses, seed, dtypes.Float32)
+	c, err := nets.NewClassifier(r.Backend, planar{network}, moonsClasses, seed, dtypes.Float32)
 	if err != nil {
 		return nil, err
 	}
+	like := p.training(m, data.N()) // a classifier is trained as a regression is
 	run := train.Classification{
-		Epochs: e.Epochs, BatchSize: data.N(), PretrainEpochs: regression.PretrainEpochs,
-		Groups: regression.Groups, Schedule: train.Cosine(moonsRate), LogLikelihoodScale: 1,
+		Epochs: like.Epochs, BatchSize: like.BatchSize, PretrainEpochs: like.PretrainEpochs,
+		Groups: like.Groups, Schedule: like.Schedule, LogLikelihoodScale: like.LogLikelihoodScale,
 		Seed: seed, Order: datasets.Order, Progress: progress,
 	}
 	if err := run.Fit(ctx, c, data); err != nil {

@@ -1,4 +1,4 @@
-package inspect
+package toy
 
 import (
 	"errors"
@@ -21,17 +21,17 @@ type Kernel func(a, b float64) float64
 // linalg.ErrNotPositiveDefinite, where K + sigma2 I has no Cholesky factor.
 func ProcessVariance(k Kernel, data []float64, sigma2 float64, x []float64) ([]float64, error) {
 	if len(data) == 0 {
-		return nil, errors.New("inspect: a Gaussian process without observations")
+		return nil, errors.New("toy: a Gaussian process without observations")
 	}
 	root, err := kernelRoot(k, data, sigma2)
 	if err != nil {
-		return nil, fmt.Errorf("inspect: %d observations with noise variance %g: %w", len(data), sigma2, err)
+		return nil, fmt.Errorf("toy: %d observations with noise variance %g: %w", len(data), sigma2, err)
 	}
 	variance := make([]float64, len(x))
 	for i, at := range x {
 		a, err := whiten(root, k, data, at)
 		if err != nil {
-			return nil, fmt.Errorf("inspect: at %g: %w", at, err)
+			return nil, fmt.Errorf("toy: at %g: %w", at, err)
 		}
 		variance[i] = k(at, at) - mat.Dot(a, a)
 	}
@@ -50,17 +50,17 @@ const inducingJitter = 1e-8
 // variance that f(x) would have if f(z) were known.
 func InducingFeatures(k Kernel, z, x []float64) (*mat.Dense, error) {
 	if len(z) == 0 || len(x) == 0 {
-		return nil, fmt.Errorf("inspect: %d inducing points and %d inputs; there must be some of both", len(z), len(x))
+		return nil, fmt.Errorf("toy: %d inducing points and %d inputs; there must be some of both", len(z), len(x))
 	}
 	root, err := kernelRoot(k, z, inducingJitter)
 	if err != nil {
-		return nil, fmt.Errorf("inspect: %d inducing points: %w", len(z), err)
+		return nil, fmt.Errorf("toy: %d inducing points: %w", len(z), err)
 	}
 	features := mat.NewDense(len(x), len(z), nil)
 	for i, at := range x {
 		a, err := whiten(root, k, z, at)
 		if err != nil {
-			return nil, fmt.Errorf("inspect: inducing features at %g: %w", at, err)
+			return nil, fmt.Errorf("toy: inducing features at %g: %w", at, err)
 		}
 		features.SetRow(i, a.RawVector().Data)
 	}

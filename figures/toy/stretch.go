@@ -1,4 +1,4 @@
-package inspect
+package toy
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/figures/render"
+	"densityuncertainty/figures/report"
 )
 
 // The training run of Stretch, and of how many of its points it takes the distances.
@@ -50,28 +50,28 @@ type Features struct {
 	Network nets.Network
 }
 
-// Stretch is the figure render.Distances of what networks of features do to
+// Stretch is the figure report.Distances of what networks of features do to
 // distances: each is trained to tell two moons apart, by a linear layer on top that
 // regresses the class as -1 or 1, in 1000 steps of Adam on all 300 points. The pairs
 // are those of 45 training points, standardised as the networks see them. A network
 // is asked for 50 outputs. The seed fixes the points and where training starts. It
 // calls progress with the part that is done.
-func Stretch(ctx context.Context, backend compute.Backend, seed uint64, progress func(done float64, note string), networks ...Features) (render.Figure, error) {
-	var panels []render.Pairs
+func Stretch(ctx context.Context, backend compute.Backend, seed uint64, progress func(done float64, note string), networks ...Features) (report.Figure, error) {
+	var panels []report.Pairs
 	for i, n := range networks {
 		pairs, err := stretch(ctx, backend, seed, n, func(p train.Progress) {
 			progress((float64(i)+float64(p.Done)/float64(p.Total))/float64(len(networks)), fmt.Sprintf("%s, loss %.3g", n.Name, p.Loss))
 		})
 		if err != nil {
-			return render.Figure{}, fmt.Errorf("inspect: stretch of %s: %w", n.Name, err)
+			return report.Figure{}, fmt.Errorf("toy: stretch of %s: %w", n.Name, err)
 		}
 		panels = append(panels, pairs)
 	}
-	return render.Distances("stretch", panels...)
+	return report.Distances("stretch", panels...)
 }
 
 // stretch trains one network and returns the distances of the pairs.
-func stretch(ctx context.Context, backend compute.Backend, seed uint64, n Features, progress func(train.Progress)) (render.Pairs, error) {
+func stretch(ctx context.Context, backend compute.Backend, seed uint64, n Features, progress func(train.Progress)) (report.Pairs, error) {
 	points, labels := datasets.TwoMoons(stretchPoints, stretchNoise, seed)
 	x := datasets.FitScaler(points, 2, datasets.Order(0, 0, stretchPoints)).Transform(points)
 	var y []float64
@@ -87,14 +87,14 @@ func stretch(ctx context.Context, backend compute.Backend, seed uint64, n Featur
 	}
 	fitted, err := fit.Fit(ctx, backend, train.Set{X: x, Y: y, D: 2})
 	if err != nil {
-		return render.Pairs{}, err
+		return report.Pairs{}, err
 	}
 	x = x[:2*stretchPairs]
 	h, width, err := predict.Features(ctx, fitted, bare{network}, [][]float64{x}, 2)
 	if err != nil {
-		return render.Pairs{}, err
+		return report.Pairs{}, err
 	}
-	pairs := render.Pairs{Title: n.Name}
+	pairs := report.Pairs{Title: n.Name}
 	for i := range stretchPairs {
 		for j := range i {
 			pairs.Inputs = append(pairs.Inputs, floats.Distance(x[2*i:2*i+2], x[2*j:2*j+2], 2))

@@ -1,4 +1,4 @@
-package render
+package uci
 
 import (
 	"fmt"
@@ -9,33 +9,50 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/tables"
 )
 
-// UCIComparison shows a UCI table as a picture: a panel for each data set and in it, for each method, our
-// mean and the paper's with bars of one standard deviation over the splits. Where only part of
-// the splits was run our glyph is hollow; quick runs are not drawn. metric is tables.MetricNLL or tables.MetricRMSE.
-func UCIComparison(lines []results.Result, metric string) (Figure, error) {
-	title := map[string]string{tables.MetricNLL: "negative log likelihood", tables.MetricRMSE: "root mean squared error"}[metric]
-	if title == "" {
-		return Figure{}, fmt.Errorf("render: unknown metric %q, want %s or %s", metric, tables.MetricNLL, tables.MetricRMSE)
+// Figures are the pictures of the study. Further methods, such as one's own, get rows in them.
+func Figures(further ...methods.Method) []report.NamedFigure {
+	of := func(x metric) func([]results.Result, uint64) (report.Figure, error) {
+		return func(lines []results.Result, _ uint64) (report.Figure, error) { return x.picture(lines, further) }
 	}
-	panels, err := tables.UCIPanels(lines, metric)
-	if err != nil {
-		return Figure{}, err
+	return []report.NamedFigure{
+		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: of(nll)},
+		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: of(rmse)},
 	}
+}
+
+// Picture shows the table NLL or, for results.MetricRMSE, RMSE as a picture: a panel for each data set and in it,
+// for each method, our mean and the paper's with bars of one standard deviation over the splits. Where only part of
+// the splits was run our glyph is hollow; quick runs are not drawn. Further methods have rows of their own.
+func Picture(lines []results.Result, metricName string, further ...methods.Method) (report.Figure, error) {
+	for _, x := range theMetrics {
+		if x.name == metricName {
+			return x.picture(lines, further)
+		}
+	}
+	return report.Figure{}, fmt.Errorf("uci: unknown metric %q, want %s or %s", metricName, nll.name, rmse.name)
+}
+
+func (x metric) picture(lines []results.Result, further []methods.Method) (report.Figure, error) {
 	const columns = 5
-	f := Figure{Name: "uci-" + metric, Width: vg.Points(760), Height: vg.Points(375), Key: comparisonKey(),
-		Caption: "Test " + title + " on UCI regression, lower (left) is better: ours and the paper's means with one standard deviation over the splits (not the standard error) to each side."}
-	for n, panel := range panels {
+	f := report.Figure{Name: "uci-" + x.name, Width: vg.Points(760), Height: vg.Points(375), Key: comparisonKey()}
+	f.Caption, _ = prose.Text("picture", map[string]string{"What": x.what})
+	index := results.ByID(lines)
+	for n, dataset := range tableDatasets() {
 		if n%columns == 0 {
 			f.Panels = append(f.Panels, make([]*plot.Plot, columns))
 		}
-		p, err := comparisonPlot(panel, n%columns == 0)
+		all, err := x.compared(index, dataset, append(tableMethods(), further...))
 		if err != nil {
-			return Figure{}, err
+			return report.Figure{}, err
+		}
+		p, err := comparisonPlot(DatasetTitle(dataset), all, n%columns == 0)
+		if err != nil {
+			return report.Figure{}, err
 		}
 		f.Panels[n/columns][n%columns] = p
 	}
@@ -51,33 +68,33 @@ var (
 
 const apart = 0.17
 
-func comparisonPlot(panel tables.UCIPanel, labelled bool) (*plot.Plot, error) {
-	p := New(panel.Title, "", "")
-	p.Title.TextStyle.Font.Size = vg.Points(labelSize)
+func comparisonPlot(title string, all []comparison, labelled bool) (*plot.Plot, error) {
+	p := report.New(title, "", "")
+	p.Title.TextStyle.Font.Size = vg.Points(report.LabelSize)
 	var ticks []plot.Tick
-	ours, part, theirs := bars{colour: Blue, shape: oursShape}, bars{colour: Blue, shape: partShape}, bars{colour: Orange, shape: theirsShape}
-	for i, entry := range panel.Entries {
-		y := float64(len(panel.Entries) - 1 - i)
+	ours, part, theirs := bars{colour: report.Blue, shape: oursShape}, bars{colour: report.Blue, shape: partShape}, bars{colour: report.Orange, shape: theirsShape}
+	for i, c := range all {
+		y := float64(len(all) - 1 - i)
 		label := " "
 		if labelled {
-			label = entry.Method
+			label = c.method.Title
 		}
 		ticks = append(ticks, plot.Tick{Value: y, Label: label})
 		switch {
-		case entry.Ours.Complete():
-			ours.add(entry.Ours.Mean, y+apart, entry.Ours.Std)
-		case entry.Ours.Scale == experiment.Full && entry.Ours.N > 0:
-			part.add(entry.Ours.Mean, y+apart, entry.Ours.Std)
+		case c.ours.Complete():
+			ours.add(c.ours.Mean, y+apart, c.ours.Std)
+		case c.ours.Scale == results.Full && c.ours.N > 0:
+			part.add(c.ours.Mean, y+apart, c.ours.Std)
 		}
-		if !math.IsNaN(entry.Paper.Mean) {
-			theirs.add(entry.Paper.Mean, y-apart, entry.Paper.Std)
+		if !math.IsNaN(c.paper.Mean) {
+			theirs.add(c.paper.Mean, y-apart, c.paper.Std)
 		}
 	}
 	drawn := 0
 	for _, b := range []bars{theirs, part, ours} {
 		if len(b.x) > 0 {
 			drawn++
-			if err := ErrorBars(p, "", b.x, b.y, b.std, b.colour, b.shape); err != nil {
+			if err := report.ErrorBars(p, "", b.x, b.y, b.std, b.colour, b.shape); err != nil {
 				return nil, err
 			}
 		}
@@ -90,7 +107,7 @@ func comparisonPlot(panel tables.UCIPanel, labelled bool) (*plot.Plot, error) {
 	room := 0.06 * (p.X.Max - p.X.Min)
 	p.X.Min, p.X.Max = p.X.Min-room, p.X.Max+room
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-	p.Y.Min, p.Y.Max = -0.6, float64(len(panel.Entries))-0.4
+	p.Y.Min, p.Y.Max = -0.6, float64(len(all))-0.4
 	return p, nil
 }
 
@@ -111,7 +128,7 @@ func (b *bars) add(x, y, std float64) {
 
 // comparisonKey explains the glyphs.
 func comparisonKey() *plot.Legend {
-	p := New("", "", "")
+	p := report.New("", "", "")
 	key := p.Legend
 	key.Left = true
 	for _, entry := range []struct {
@@ -119,9 +136,9 @@ func comparisonKey() *plot.Legend {
 		colour color.Color
 		shape  draw.GlyphDrawer
 	}{
-		{"ours, mean ± 1 sd over all splits", Blue, oursShape},
-		{"ours, mean ± 1 sd over part of the splits", Blue, partShape},
-		{"paper, mean ± 1 sd over all splits", Orange, theirsShape},
+		{"ours, mean ± 1 sd over all splits", report.Blue, oursShape},
+		{"ours, mean ± 1 sd over part of the splits", report.Blue, partShape},
+		{"paper, mean ± 1 sd over all splits", report.Orange, theirsShape},
 	} {
 		key.Add(entry.name, glyph{draw.GlyphStyle{Color: entry.colour, Radius: vg.Points(2.4), Shape: entry.shape}})
 	}

@@ -1,0 +1,167 @@
+package toy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/jobs"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+)
+
+// Run trains methods, one's own too, as the protocol says, and returns the result lines in the order of
+// Protocol.Experiments, with the curves or maps of what they predict. It computes on the backend that the
+// environment chooses, and stores nothing: give the lines to a results.Store to keep them.
+func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Result, error) {
+	if err := methods.List(list).Validate(); err != nil {
+		return nil, err
+	}
+	machine, err := jobs.OpenMachine()
+	if err != nil {
+		return nil, err
+	}
+	return jobs.Live(ctx, Runner{Machine: machine, Methods: list}, p.Experiments(list...), p.Progress)
+}
+
+// Runner carries out experiments of the study; it implements jobs.Runner.
+type Runner struct {
+	jobs.Machine
+	Methods methods.List // those that experiments may name
+}
+
+// Cost implements jobs.Runner: the examples that a run sees.
+func (r Runner) Cost(e results.Experiment) float64 {
+	if e.Dataset == MoonsName {
+		return moonsN * float64(e.Epochs)
+	}
+	return cubicN * float64(e.Epochs)
+}
+
+// Run carries out a batch of experiments that differ in the seed only. See jobs.Runner for the contract.
+func (r Runner) Run(ctx context.Context, batch []results.Experiment, progress func(done float64, note string)) (found []results.Result, err error) {
+	defer jobs.Recover(&err, batch[0])
+	p, m, err := ProtocolOf(batch[0], r.Methods)
+	if err != nil {
+		return nil, err
+	}
+	if p.Problem == MoonsName {
+		return r.moons(ctx, p, m, batch, progress)
+	}
+	return r.cubic(ctx, p, m, batch, progress)
+}
+
+// The cubic problem.
+const (
+	cubicN        = 100
+	cubicNoiseStd = 3.0
+	gridEnd       = 6.0
+	gridStep      = 0.05
+)
+
+// cubicData is the data of a seed, standardised, and the grid along which to predict.
+type cubicData struct {
+	experiment results.Experiment
+	raw        *datasets.Regression
+	train      train.Set
+	grid       []float64 // in the data's own units
+	inputs     []float64 // the grid, standardised
+	target     datasets.Scaler
+}
+
+func cubicOf(e results.Experiment) cubicData {
+	data := datasets.ToyCubic(cubicN, cubicNoiseStd, e.Seed)
+	rows := make([]int, data.N)
+	for i := range rows {
+		rows[i] = i
+	}
+	inputs, target := datasets.FitScaler(data.X, 1, rows), datasets.FitScaler(data.Y, 1, rows)
+	var grid []float64
+	for i := range int(2*gridEnd/gridStep) + 1 {
+		grid = append(grid, -gridEnd+gridStep*float64(i))
+	}
+	return cubicData{
+		experiment: e, raw: data, grid: grid, inputs: inputs.Transform(grid), target: target,
+		train: train.Set{X: inputs.Transform(data.X), Y: target.Transform(data.Y), D: 1},
+	}
+}
+
+// training is the training run on n examples, without network and seeds.
+func (p Protocol) training(m methods.Method, n int) train.Regression {
+	t := train.Regression{
+		LogLikelihoodScale: 1, Epochs: p.Steps, BatchSize: n, Schedule: train.Cosine(p.LearningRate),
+		Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
+	}
+	if m.HasEnergies {
+		t.PretrainEpochs = p.PretrainSteps
+	}
+	return t
+}
+
+// cubic trains a batch as replicas of one graph.
+func (r Runner) cubic(ctx context.Context, p Protocol, m methods.Method, batch []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
+	watch := jobs.StartStopwatch()
+	fit := methods.Regressions{Method: m, Run: p.training(m, cubicN), Network: m.Network(p.Options, p.Width, p.HiddenLayers), Experiments: batch}
+	fit.Run.Progress = progressOf(progress)
+	data := make([]cubicData, len(batch))
+	for i, e := range batch {
+		data[i] = cubicOf(e)
+		fit.Sets, fit.Inputs = append(fit.Sets, data[i].train), append(fit.Inputs, data[i].inputs)
+	}
+	predictions, err := fit.Fit(ctx, r.Backend)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", batch[0], err)
+	}
+	var found []results.Result
+	var failures []error
+	for i, d := range data {
+		line := r.Line(d.experiment, len(batch))
+		switch {
+		case !predictions[i].Finite():
+			line.Diverged = true
+		case predictions[i].Failed != nil:
+			failures = append(failures, fmt.Errorf("%v: %w", d.experiment, predictions[i].Failed))
+			continue
+		default:
+			line.Metrics, line.Series = d.summary(predictions[i])
+		}
+		found = append(found, line)
+	}
+	watch.StopShared(found, len(batch))
+	return found, errors.Join(failures...)
+}
+
+// progressOf tells of a training run in words.
+func progressOf(progress func(done float64, note string)) func(train.Progress) {
+	return func(at train.Progress) {
+		what := "training"
+		if at.Pretraining {
+			what = "generative pretraining"
+		}
+		progress(float64(at.Done)/float64(at.Total), fmt.Sprintf("%s, epoch %d of %d, loss %.3g", what, at.Done, at.Total, at.Loss))
+	}
+}
+
+// summary is the draws of the mean function along the grid, in the data's own units.
+func (d cubicData) summary(p methods.Prediction) (map[string]float64, map[string][]float64) {
+	mean, std := p.Moments()
+	scale := d.target.Std[0]
+	for i := range std {
+		std[i] *= scale
+	}
+	series := map[string][]float64{
+		results.SeriesX:      d.grid,
+		results.SeriesMean:   d.target.Inverse(mean),
+		results.SeriesStd:    std,
+		results.SeriesTrainX: d.raw.X,
+		results.SeriesTrainY: d.raw.Y,
+	}
+	for name, curve := range p.Quantiles(map[string]float64{
+		results.SeriesQ005: 0.005, results.SeriesQ025: 0.025, results.SeriesQ975: 0.975, results.SeriesQ995: 0.995,
+	}) {
+		series[name] = d.target.Inverse(curve)
+	}
+	return map[string]float64{results.MetricNoiseStd: p.NoiseStd() * scale}, series
+}

@@ -1,0 +1,179 @@
+// Package uci has the experiments on the UCI regression benchmarks (the paper's appendix): the protocol, in the
+// version of the paper's text and in that of the authors' released code, carrying it out, and the tables and the
+// picture of what came out.
+//
+//	lines, err := uci.Run(ctx, uci.Paper().On("yacht", "boston"), methods.Density, methods.Rank1)
+//	report.ShowTable(uci.Table(lines))
+package uci
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+)
+
+// The ways to split a data set into training and test part.
+const (
+	GalSplits    = "gal"    // those published with Gal and Ghahramani (2016); for Year the one that its donors fixed
+	RandomSplits = "random" // seeded random 90/10 splits, as in the authors' code
+)
+
+// Protocol says how a method is trained and evaluated on UCI: with one field for each place where the paper's text
+// and the released code differ. Paper and Released fill in all of them; change what you like, and what differs from
+// them becomes an option of the experiments.
+type Protocol struct {
+	Fidelity string // results.Paper or results.Released, whose constructor made the protocol
+	Scale    string // results.Full or results.Quick
+
+	Datasets []string // names of Datasets
+	Splits   string   // GalSplits or RandomSplits
+	Only     []int    // these splits; nil means all
+	Epochs   int      // 100 in the appendix; the released code's default is 50
+	Samples  int      // Monte Carlo samples at prediction: 10
+
+	methods.Options
+
+	HiddenLayers    int             `option:"hidden_layers" range:"whole" doc:"hidden layers of the networks: 2 in the text, 3 in the code"`
+	Width           int             `option:"width" range:"count" doc:"units of a hidden layer: 50, in the text 100 for Protein and Year; the code's test for these is never true"`
+	EnergyOptimizer EnergyOptimizer `option:"energy_optimizer" doc:"the energy models have an Adam of their own with decay 1e-5, or share the weights' SGD with decay 1e-4 and the generative objective times 0.01; the text does not say"`
+	Decay           Decay           `option:"decay" doc:"what the weight decay applies to"`
+	PretrainEpochs  int             `option:"pretrain_epochs" range:"whole" doc:"epochs of generative pretraining; the text has none"`
+
+	// Progress, if not nil, hears from Run of the part that is done, from 0 to 1, and how it goes.
+	Progress func(done float64, note string)
+}
+
+// EnergyOptimizer is how the energy models are trained.
+type EnergyOptimizer string
+
+// The choices of Protocol.EnergyOptimizer.
+const (
+	OwnOptimizer   EnergyOptimizer = "own"
+	JointOptimizer EnergyOptimizer = "joint"
+)
+
+// Choices implements methods.Chooser.
+func (EnergyOptimizer) Choices() []string {
+	return []string{string(OwnOptimizer), string(JointOptimizer)}
+}
+
+// Decay is what the weight decay applies to.
+type Decay string
+
+// The choices of Protocol.Decay.
+const (
+	DecayWeights Decay = "weights"
+	DecayAll     Decay = "all" // also variational parameters and the observation variance
+)
+
+// Choices implements methods.Chooser.
+func (Decay) Choices() []string { return []string{string(DecayWeights), string(DecayAll)} }
+
+// Paper is the protocol of the paper's text, with choices of this project where it is silent or does not work: the
+// initial noise, generative pretraining, and which parameters the weight decay is for.
+func Paper() Protocol {
+	return Protocol{
+		Fidelity: results.Paper, Scale: results.Full, Datasets: Datasets(), Splits: GalSplits, Epochs: 100, Samples: 10,
+		Options: methods.PaperOptions(), HiddenLayers: 2, EnergyOptimizer: OwnOptimizer, Decay: DecayWeights, PretrainEpochs: 10,
+	}
+}
+
+// Released is the protocol of the authors' released code.
+func Released() Protocol {
+	p := Protocol{
+		Fidelity: results.Released, Scale: results.Full, Datasets: Datasets(), Splits: RandomSplits, Epochs: 100, Samples: 10,
+		Options: methods.ReleasedOptions(), HiddenLayers: 3, EnergyOptimizer: JointOptimizer, Decay: DecayAll, PretrainEpochs: 10,
+	}
+	p.MixtureFactors = methods.ZeroFactors
+	return p
+}
+
+// On is the protocol for these data sets.
+func (p Protocol) On(datasets ...string) Protocol {
+	p.Datasets = datasets
+	return p
+}
+
+// quickDatasets are small enough for a quick run. Year never is.
+var quickDatasets = []string{"boston", "yacht", "energy-cooling"}
+
+// Quick is the protocol as a small run that shows the pipeline at work: 20 epochs of the first two splits, of the
+// small data sets among the protocol's.
+func (p Protocol) Quick() Protocol {
+	p.Scale, p.Epochs, p.Only = results.Quick, 20, []int{0, 1}
+	p.Datasets = slices.DeleteFunc(slices.Clone(p.Datasets), func(d string) bool { return !slices.Contains(quickDatasets, d) })
+	return p
+}
+
+// Experiments are the runs of the methods: for each data set, each method and each split. The seed of a run is its
+// split, so that runs of one cell are independent in their initial values too.
+func (p Protocol) Experiments(list ...methods.Method) []results.Experiment {
+	options := methods.Departures(p, p.fidelity())
+	var all []results.Experiment
+	for _, dataset := range p.Datasets {
+		for _, m := range list {
+			for split := range SplitCount(dataset) {
+				if p.Only != nil && !slices.Contains(p.Only, split) {
+					continue
+				}
+				all = append(all, results.Experiment{Study: results.UCI, Method: m.Name, Dataset: dataset, Splits: p.Splits, Split: split,
+					Seed: uint64(split), Epochs: p.Epochs, Samples: p.Samples, Fidelity: p.Fidelity, Scale: p.Scale, Options: options})
+			}
+		}
+	}
+	return all
+}
+
+// fidelity is the protocol that the options are departures from.
+func (p Protocol) fidelity() Protocol {
+	if p.Fidelity == results.Released {
+		return Released()
+	}
+	return Paper()
+}
+
+// ProtocolOf is the protocol of one experiment, with every number filled in for its method, which is one of the
+// list.
+func ProtocolOf(e results.Experiment, list methods.List) (Protocol, methods.Method, error) {
+	fail := func(err error) (Protocol, methods.Method, error) {
+		return Protocol{}, methods.Method{}, fmt.Errorf("%v: %w", e, err)
+	}
+	if e.Study != results.UCI {
+		return fail(fmt.Errorf("the study is %q, want %q", e.Study, results.UCI))
+	}
+	m, has := list.Named(e.Method)
+	if !has {
+		return fail(fmt.Errorf("there is no method %q, want one of %s", e.Method, strings.Join(list.Names(), ", ")))
+	}
+	if !slices.Contains(Datasets(), e.Dataset) {
+		return fail(fmt.Errorf("there is no data set %q, want one of %s", e.Dataset, strings.Join(Datasets(), ", ")))
+	}
+	if e.Splits != GalSplits && e.Splits != RandomSplits {
+		return fail(fmt.Errorf("splits are %q, want %s or %s", e.Splits, GalSplits, RandomSplits))
+	}
+	p := Protocol{Fidelity: e.Fidelity}.fidelity()
+	p.Scale, p.Datasets, p.Splits, p.Only, p.Epochs, p.Samples = e.Scale, []string{e.Dataset}, e.Splits, []int{e.Split}, e.Epochs, e.Samples
+	if err := methods.Set(&p, e.Options); err != nil {
+		return fail(err)
+	}
+	return p.filled(e, m), m, nil
+}
+
+// filled has the numbers that are the method's own or depend on the data set.
+func (p Protocol) filled(e results.Experiment, m methods.Method) Protocol {
+	usual := methods.Options{InitStd: 0.03, Optimizer: methods.SGD, LearningRate: 0.01, BatchSize: 128, WeightDecay: 1e-4}
+	if p.Fidelity == results.Released {
+		usual.InitStd = 0.1
+	}
+	p.Options = m.Fill(methods.Setting{Study: results.UCI, Fidelity: p.Fidelity, Dataset: e.Dataset}, p.Options, usual)
+	if p.Width == 0 {
+		p.Width = 50
+		if p.Fidelity == results.Paper && (e.Dataset == "protein" || e.Dataset == Year) {
+			p.Width = 100
+		}
+	}
+	return p
+}

@@ -1,0 +1,203 @@
+package uci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/linalg"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/jobs"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+)
+
+// Run trains and evaluates methods, one's own too, as the protocol says, and returns the result lines in the order
+// of Protocol.Experiments. The splits of a data set are trained together. It computes on the backend that the
+// environment chooses, and stores nothing: give the lines to a results.Store to keep them.
+func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Result, error) {
+	if err := methods.List(list).Validate(); err != nil {
+		return nil, err
+	}
+	machine, err := jobs.OpenMachine()
+	if err != nil {
+		return nil, err
+	}
+	return jobs.Live(ctx, Runner{Machine: machine, Methods: list}, p.Experiments(list...), p.Progress)
+}
+
+// Runner carries out experiments of the study; it implements jobs.Runner.
+type Runner struct {
+	jobs.Machine
+	Methods methods.List // those that experiments may name
+}
+
+// Cost implements jobs.Runner: the examples that a run sees.
+func (r Runner) Cost(e results.Experiment) float64 {
+	examples, _, _, err := datasets.UCISize(e.Dataset)
+	if err != nil {
+		return 0 // what is wrong is said when it is run
+	}
+	return float64(examples) * float64(e.Epochs)
+}
+
+// Run trains a batch of experiments that differ in the split only as replicas of one graph. See jobs.Runner for the
+// contract.
+func (r Runner) Run(ctx context.Context, batch []results.Experiment, progress func(done float64, note string)) (found []results.Result, err error) {
+	defer jobs.Recover(&err, batch[0])
+	p, m, err := ProtocolOf(batch[0], r.Methods)
+	if err != nil {
+		return nil, err
+	}
+	splits := make([]splitData, len(batch))
+	for i, e := range batch {
+		if splits[i], err = load(ctx, e); err != nil {
+			return nil, err
+		}
+	}
+	var failures []error
+	for _, group := range p.replicas(m, splits) {
+		part, err := r.train(ctx, p, m, group, func(done float64, note string) {
+			progress((float64(len(found))+done*float64(len(group)))/float64(len(batch)), note)
+		})
+		found = append(found, part...)
+		switch {
+		case errors.Is(err, linalg.ErrNotPositiveDefinite): // is some splits' alone
+			failures = append(failures, err)
+		case err != nil:
+			return found, err
+		}
+	}
+	return found, errors.Join(failures...)
+}
+
+// replicas groups splits that can be replicas of one graph: their epochs must have the same number of batches, and
+// for a process that counts them, of examples.
+func (p Protocol) replicas(m methods.Method, splits []splitData) [][]splitData {
+	length := func(s splitData) int {
+		if m.Process != nil && m.Process.CountsExamples() {
+			return s.train.N()
+		}
+		return (s.train.N() + p.BatchSize - 1) / p.BatchSize
+	}
+	var groups [][]splitData
+	for _, s := range splits {
+		i := slices.IndexFunc(groups, func(group []splitData) bool { return length(group[0]) == length(s) })
+		if i < 0 {
+			groups = append(groups, nil)
+			i = len(groups) - 1
+		}
+		groups[i] = append(groups[i], s)
+	}
+	return groups
+}
+
+// train fits splits as replicas of one graph. Where some of them have a Gaussian
+// process without a Cholesky factor it returns the results of the others, and an
+// error that names these and wraps linalg.ErrNotPositiveDefinite.
+func (r Runner) train(ctx context.Context, p Protocol, m methods.Method, splits []splitData, progress func(float64, string)) ([]results.Result, error) {
+	watch := jobs.StartStopwatch()
+	fit := methods.Regressions{Method: m, Run: p.training(m), Network: m.Network(p.Options, p.Width, p.HiddenLayers)}
+	fit.Run.Progress = func(at train.Progress) {
+		what := "training"
+		if at.Pretraining {
+			what = "generative pretraining"
+		}
+		progress(float64(at.Done)/float64(at.Total), fmt.Sprintf("%s, epoch %d of %d, loss %.3g", what, at.Done, at.Total, at.Loss))
+	}
+	for _, s := range splits {
+		fit.Experiments, fit.Sets, fit.Inputs = append(fit.Experiments, s.experiment), append(fit.Sets, s.train), append(fit.Inputs, s.inputs)
+	}
+	predictions, err := fit.Fit(ctx, r.Backend)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", splits[0].experiment, err)
+	}
+	var found []results.Result
+	var failures []error
+	for i, s := range splits {
+		line := r.Line(s.experiment, len(splits))
+		switch prediction := predictions[i]; {
+		case !prediction.Finite(): // whatever else is wrong with it
+			line.Diverged = true
+		case prediction.Failed != nil:
+			failures = append(failures, fmt.Errorf("%v: %w", s.experiment, prediction.Failed))
+			continue
+		default:
+			if line.Metrics, err = s.evaluate(prediction); err != nil {
+				return nil, fmt.Errorf("%v: evaluating: %w", s.experiment, err)
+			}
+		}
+		found = append(found, line)
+	}
+	watch.StopShared(found, len(splits))
+	return found, errors.Join(failures...)
+}
+
+// The numbers of the training that neither the text nor the code leaves open (appendix of the paper), or that are
+// the code's where the text is silent.
+const (
+	momentum = 0.9
+	// energyDecay is the weight decay of the energy models, an implicit
+	// Gaussian prior p(omega), which the paper leaves open.
+	energyDecay = 1e-5
+	// jointScale multiplies the generative objective in the released code.
+	jointScale = 0.01
+)
+
+// training is the training run, without network and seeds.
+func (p Protocol) training(m methods.Method) train.Regression {
+	t := train.Regression{LogLikelihoodScale: 1, Epochs: p.Epochs, BatchSize: p.BatchSize, Schedule: train.Cosine(p.LearningRate)}
+	if m.HasEnergies {
+		t.PretrainEpochs = p.PretrainEpochs
+	}
+	sgd := func(decay float64) train.Optimizer { return train.SGD{Momentum: momentum, Decay: decay} }
+	variationalDecay := 0.0
+	if p.Decay == DecayAll {
+		variationalDecay = p.WeightDecay
+	}
+	generative := train.Group{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{Decay: energyDecay}}
+	if p.EnergyOptimizer == JointOptimizer {
+		t.LogLikelihoodScale = jointScale
+		generative.Optimizer = sgd(p.WeightDecay)
+	}
+	t.PretrainGroups = []train.Group{generative}
+	t.Groups = []train.Group{
+		generative,
+		{Roles: []params.Role{params.Weight}, Optimizer: sgd(p.WeightDecay)},
+		{Roles: []params.Role{params.Variational, params.Likelihood}, Optimizer: sgd(variationalDecay)},
+	}
+	if p.Optimizer == methods.Adam {
+		t.Groups[1].Optimizer = train.Adam{Decay: p.WeightDecay}
+		// The noise variance has to fall further than Adam goes.
+		t.Groups[2].Roles = []params.Role{params.Likelihood}
+		t.Groups = append(t.Groups, train.Group{Roles: []params.Role{params.Variational}, Optimizer: train.Adam{Decay: variationalDecay}})
+	}
+	return t
+}
+
+// evaluate computes RMSE and Monte Carlo NLL on the test part, in the target's own units: with s the standard
+// deviation of the training targets, RMSE = s RMSE_z and NLL = NLL_z + log s of the standardised ones.
+func (s splitData) evaluate(p methods.Prediction) (map[string]float64, error) {
+	mean, std := p.Moments()
+	rmse, err := metrics.RMSE(mean, s.target)
+	if err != nil {
+		return nil, err
+	}
+	scale := s.scale.Std[0]
+	nll, err := metrics.MonteCarloNLL(s.target, p.Mean, p.Variances(), scale)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]float64{
+		results.MetricRMSE:     rmse * scale,
+		results.MetricNLL:      nll,
+		results.MetricNoiseStd: p.NoiseStd() * scale,
+		results.MetricModelStd: stat.Mean(std, nil) * scale,
+	}, nil
+}

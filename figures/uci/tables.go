@@ -1,0 +1,457 @@
+package uci
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/paper"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
+)
+
+//go:embed prose.md
+var proseText string
+
+var prose = report.ParseProse(proseText)
+
+// Tables are the tables of the study. Further methods, such as one's own, get columns in those that compare all
+// methods.
+func Tables(further ...methods.Method) []report.NamedTable {
+	with := func(table func([]results.Result, ...methods.Method) (report.Table, error)) func([]results.Result) (report.Table, error) {
+		return func(lines []results.Result) (report.Table, error) { return table(lines, further...) }
+	}
+	return []report.NamedTable{
+		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: with(NLL)},
+		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: with(RMSE)},
+		{Name: "uci-density", Doc: "both metrics of the density layer on UCI, and which method is best in ours", Make: DensityTable},
+		{Name: "uci-datasets", Doc: "UCI data sets: size and dimension, measured beside the paper's", Make: DatasetsTable},
+		{Name: "uci-agreement", Doc: "on how many UCI data sets each method's number agrees with the paper's", Make: Agreement},
+		{Name: "uci-claims", Doc: "on how many UCI data sets density uncertainty is best, ours and the paper's", Make: Claims},
+		{Name: "uci-released", Doc: "UCI with the released settings beside measurements of the authors' code", Make: ReleasedTable},
+		{Name: "uci-adam", Doc: "all methods on the smallest UCI data sets with Adam", Make: with(AdamTable)},
+	}
+}
+
+// metric is one of the two metrics of the paper's tables.
+type metric struct {
+	name      string // of results
+	title     string
+	what      string
+	published string // table of package paper
+}
+
+// theMetrics are those of the paper's tables, in their order.
+var theMetrics = []metric{
+	{results.MetricNLL, "NLL", "negative log likelihood", paper.UCINLL},
+	{results.MetricRMSE, "RMSE", "root mean squared error", paper.UCIRMSE},
+}
+
+var nll, rmse = theMetrics[0], theMetrics[1]
+
+// tableDatasets are the rows: the paper's in its order, then the heating load.
+func tableDatasets() []string {
+	rows := slices.DeleteFunc(Datasets(), func(d string) bool { return d == "energy" })
+	return append(rows, "energy")
+}
+
+// wanted are the experiments of the paper's protocol of one cell. What this project adds is run on the small sets.
+func wanted(dataset string, m methods.Method) []results.Experiment {
+	if _, added := addedMethods().Named(m.Name); added && !slices.Contains(smallDatasets(), dataset) {
+		return nil
+	}
+	return atBothScales(Paper().On(dataset), methods.List{m})
+}
+
+// published is the paper's number; its mean is NaN where it prints none.
+func (x metric) of(dataset string, m methods.Method) report.Published {
+	cell, ok := paper.Lookup(x.published, paperRows[dataset], m.Paper.UCI)
+	if !ok {
+		return report.Published{Mean: math.NaN(), Std: math.NaN()}
+	}
+	return report.Published{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}
+}
+
+// comparison is one method's number on one data set.
+type comparison struct {
+	method methods.Method
+	ours   results.Summary
+	paper  report.Published
+	wanted int // runs that are asked for at full scale
+}
+
+// compared are the numbers of the methods on a data set, ours and the paper's.
+func (x metric) compared(lines results.Index, dataset string, list methods.List) ([]comparison, error) {
+	var all []comparison
+	for _, m := range list {
+		runs := wanted(dataset, m)
+		ours, err := lines.Summarize(runs, x.name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, comparison{m, ours, x.of(dataset, m), len(results.Filter{Scale: results.Full}.Apply(runs))})
+	}
+	return all, nil
+}
+
+// lowest names the method with the lowest mean, if every method is complete.
+func lowest(all []comparison) report.Cell {
+	var summaries []results.Summary
+	for _, c := range all {
+		summaries = append(summaries, c.ours)
+	}
+	best, complete := results.Lowest(summaries)
+	if complete < len(all) {
+		return report.TextCell("–")
+	}
+	return report.TextCell(all[best].method.Title, report.MeanStd(all[best].ours.Mean, math.NaN(), 3))
+}
+
+// NLL is the paper's table of UCI negative log likelihoods with our numbers beside it; further methods have columns
+// of their own.
+func NLL(lines []results.Result, further ...methods.Method) (report.Table, error) {
+	return nll.table(lines, further)
+}
+
+// RMSE is the paper's table of UCI root mean squared errors with our numbers beside it; further methods have columns
+// of their own.
+func RMSE(lines []results.Result, further ...methods.Method) (report.Table, error) {
+	return rmse.table(lines, further)
+}
+
+func (x metric) table(lines []results.Result, further []methods.Method) (report.Table, error) {
+	t := report.Table{Name: "uci-" + x.name, Columns: []string{"Data set"}}
+	t.Caption, _ = prose.Text(t.Name, Paper())
+	_, t.Notes = prose.Text("metric notes", map[string]bool{"RMSE": x == rmse})
+	inPaper := tableMethods()
+	for _, m := range inPaper {
+		t.Columns = append(t.Columns, m.Title)
+	}
+	others := append(addedMethods(), further...)
+	for _, m := range others {
+		t.Columns = append(t.Columns, m.Title+" (not in the paper)")
+	}
+	index := results.ByID(lines)
+	for _, dataset := range tableDatasets() {
+		row := report.Row{Name: DatasetTitle(dataset)}
+		all, err := x.compared(index, dataset, slices.Concat(inPaper, others))
+		if err != nil {
+			return report.Table{}, err
+		}
+		var ours []results.Summary
+		for i, c := range all {
+			ours = append(ours, c.ours)
+			switch {
+			case i < len(inPaper):
+				row.Cells = append(row.Cells, report.Compare(report.Difference, c.ours, c.paper, "paper", 3))
+			case c.wanted == 0:
+				row.Cells = append(row.Cells, report.TextCell("–"))
+			default:
+				row.Cells = append(row.Cells, report.SummaryCell(c.ours, 3))
+			}
+		}
+		row.BoldLowest(ours)
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}
+
+// titles lists the methods' titles in a sentence.
+func titles(list methods.List) string {
+	var names []string
+	for _, m := range list {
+		names = append(names, m.Title)
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// captionData is what captions that name their columns are made with.
+type captionData struct {
+	Protocol
+	Columns string
+}
+
+// DensityTable is the density layer's part of both UCI tables on one page: ours
+// and the paper's numbers, and which method is best in ours.
+func DensityTable(lines []results.Result) (report.Table, error) {
+	t := report.Table{Name: "uci-density", Columns: []string{"Data set", "NLL", "best NLL of ours", "RMSE", "best RMSE of ours"}}
+	t.Caption, t.Notes = prose.Text(t.Name, captionData{Paper(), titles(tableMethods())})
+	index := results.ByID(lines)
+	for _, dataset := range tableDatasets() {
+		row := report.Row{Name: DatasetTitle(dataset)}
+		for _, x := range theMetrics {
+			all, err := x.compared(index, dataset, tableMethods())
+			if err != nil {
+				return report.Table{}, err
+			}
+			density := all[slices.IndexFunc(all, func(c comparison) bool { return c.method.Name == methods.Density.Name })]
+			row.Cells = append(row.Cells, report.Compare(report.Difference, density.ours, density.paper, "paper", 3), lowest(all))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}
+
+// Agreement counts, for each method and each of the two metrics, on how many data sets our number is
+// better than the paper's, agrees with it or is worse (see report.Difference), and on how many there is nothing
+// to compare: no complete full-scale number of ours, or none of theirs.
+func Agreement(lines []results.Result) (report.Table, error) {
+	t := report.Table{Name: "uci-agreement", Columns: []string{"Method", "Metric", "Better", "Agrees", "Worse", "Nothing to compare"}}
+	t.Caption, t.Notes = prose.Text(t.Name, nil)
+	index := results.ByID(lines)
+	for _, x := range theMetrics {
+		for _, m := range PaperMethods() {
+			counts := make(map[string]int)
+			for _, dataset := range tableDatasets() {
+				all, err := x.compared(index, dataset, methods.List{m})
+				if err != nil {
+					return report.Table{}, err
+				}
+				_, verdict := report.Difference(all[0].ours, all[0].paper)
+				if !all[0].ours.Complete() {
+					verdict = report.Unsettled
+				}
+				counts[verdict]++
+			}
+			row := report.Row{Name: m.Title, Cells: []report.Cell{report.TextCell(x.title)}}
+			for _, n := range []int{counts[report.Better], counts[report.Agrees], counts[report.Worse], counts[report.Unsettled] + counts[report.NoUnit]} {
+				row.Cells = append(row.Cells, report.TextCell(fmt.Sprint(n)))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t, nil
+}
+
+// Claims counts on how many data sets density uncertainty has the lowest mean among the methods of
+// the paper's table, in the paper and in ours, and names the others. Only data sets with complete
+// full-scale results of all four methods count for ours.
+func Claims(lines []results.Result) (report.Table, error) {
+	t := report.Table{Name: "uci-claims", Columns: []string{"Metric", "Paper: best on", "Paper: not best on", "Ours: best on", "Ours: not best on", "Not complete"}}
+	t.Caption, t.Notes = prose.Text(t.Name, captionData{Paper(), titles(PaperMethods())})
+	index := results.ByID(lines)
+	for _, x := range theMetrics {
+		var theirs, ours claim
+		var open []string
+		for _, dataset := range tableDatasets() {
+			if paperRows[dataset] == "" {
+				continue
+			}
+			all, err := x.compared(index, dataset, PaperMethods())
+			if err != nil {
+				return report.Table{}, err
+			}
+			published, mine, complete := make(map[string]float64), make(map[string]float64), true
+			for _, c := range all {
+				published[c.method.Name], mine[c.method.Name] = c.paper.Mean, c.ours.Mean
+				complete = complete && c.ours.Complete()
+			}
+			theirs.count(dataset, published)
+			if complete {
+				ours.count(dataset, mine)
+			} else {
+				open = append(open, DatasetTitle(dataset))
+			}
+		}
+		t.Rows = append(t.Rows, report.Row{Name: x.title, Cells: []report.Cell{
+			report.TextCell(theirs.score()), report.TextCell(theirs.exceptions...),
+			report.TextCell(ours.score()), report.TextCell(ours.exceptions...), report.TextCell(open...),
+		}})
+	}
+	return t, nil
+}
+
+// claim counts the data sets on which density uncertainty is best.
+type claim struct {
+	best, total int
+	exceptions  []string
+}
+
+// count takes one data set's means by the names of the methods of the paper.
+func (c *claim) count(dataset string, means map[string]float64) {
+	c.total++
+	density, winner := methods.Density, PaperMethods()[0]
+	for _, m := range PaperMethods() {
+		if means[m.Name] < means[winner.Name] {
+			winner = m
+		}
+	}
+	if winner.Name == density.Name {
+		c.best++
+		return
+	}
+	c.exceptions = append(c.exceptions, fmt.Sprintf("%s: %s %.3f, density %.3f", DatasetTitle(dataset), winner.Title, means[winner.Name], means[density.Name]))
+}
+
+func (c claim) score() string {
+	if c.total == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%d of %d", c.best, c.total)
+}
+
+// AdamTable compares all methods on the smallest UCI sets with one optimizer: what of the lead of SNGP and
+// DUE in NLL and RMSE is left where the others are trained with Adam too.
+func AdamTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
+	t := report.Table{Name: "uci-adam", Columns: []string{"Data set and metric"}}
+	t.Caption, t.Notes = prose.Text(t.Name, Paper())
+	list := slices.Concat(tableMethods(), addedMethods(), further)
+	for _, m := range list {
+		t.Columns = append(t.Columns, m.Title)
+	}
+	index := results.ByID(lines)
+	for _, dataset := range smallDatasets() {
+		for _, x := range theMetrics {
+			row := report.Row{Name: DatasetTitle(dataset) + ", " + x.title}
+			var ours []results.Summary
+			for _, m := range list {
+				p := withAdam().On(dataset)
+				if m.Process != nil { // has Adam anyway
+					p = Paper().On(dataset)
+				}
+				s, err := index.Summarize(atBothScales(p, methods.List{m}), x.name)
+				if err != nil {
+					return report.Table{}, err
+				}
+				row.Cells = append(row.Cells, report.SummaryCell(s, 3))
+				ours = append(ours, s)
+			}
+			row.BoldLowest(ours)
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t, nil
+}
+
+// DatasetsTable is the paper's table of the UCI data sets with the sizes measured from the data. The Year
+// set, a download of 200 MB, is not fetched for a table. The result lines do not matter.
+func DatasetsTable([]results.Result) (report.Table, error) {
+	t := report.Table{Name: "uci-datasets", Columns: []string{"Data set", "Size", "Size (paper)", "Dimension", "Dimension (paper)"}}
+	t.Caption, t.Notes = prose.Text(t.Name, nil)
+	printed := func(dataset, column string) string {
+		cell, found := paper.Lookup(paper.UCIDatasets, paperRows[dataset], column)
+		if !found {
+			return "–"
+		}
+		return strconv.Itoa(int(cell.Mean))
+	}
+	for _, dataset := range tableDatasets() {
+		size, dimension := "not measured", "not measured"
+		if dataset != Year {
+			data, err := datasets.UCI(dataset)
+			if err != nil {
+				return report.Table{}, fmt.Errorf("uci: measuring %s: %w", dataset, err)
+			}
+			size, dimension = strconv.Itoa(data.N), strconv.Itoa(data.D)
+		}
+		t.Rows = append(t.Rows, report.Row{Name: DatasetTitle(dataset), Cells: []report.Cell{
+			report.TextCell(size), report.TextCell(printed(dataset, "Size")), report.TextCell(dimension), report.TextCell(printed(dataset, "Dimension"))}})
+	}
+	return t, nil
+}
+
+// Table compares runs of any methods and protocols, such as those of an ablation or of one's own layers: a
+// row for each group of lines that differ in split and seed only, in the order of their first lines, with
+// mean ± standard deviation over the splits. Diverged runs are counted and not averaged.
+func Table(lines []results.Result) (report.Table, error) {
+	t := report.Table{Name: "runs", Columns: []string{"Variant", "Data set", "Epochs", "n", "NLL", "RMSE"}}
+	t.Caption, _ = prose.Text(t.Name, nil)
+	for _, g := range results.Groups(lines) {
+		count := fmt.Sprint(len(g.Lines))
+		if g.Diverged > 0 {
+			count += fmt.Sprintf(", %d diverged", g.Diverged)
+		}
+		row := report.Row{Name: g.First.Variant(), Cells: []report.Cell{
+			report.TextCell(DatasetTitle(g.First.Dataset)), report.TextCell(fmt.Sprint(g.First.Epochs)), report.TextCell(count)}}
+		for _, x := range theMetrics {
+			mean, std, n, err := g.MeanStd(x.name)
+			switch {
+			case err != nil:
+				return report.Table{}, err
+			case n < len(g.Lines):
+				return report.Table{}, fmt.Errorf("uci: %d results of %v have no metric %q", len(g.Lines)-n, g.First, x.name)
+			case n == 0:
+				row.Cells = append(row.Cells, report.TextCell("diverged"))
+			default:
+				row.Cells = append(row.Cells, report.TextCell(report.MeanStd(mean, std, 3)))
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}
+
+// PairedRMSE compares methods on the small data sets split by split with density uncertainty: a cell has mean and
+// standard deviation of the root mean squared error over the full-scale runs of the paper's protocol, and on how many
+// of the splits, of those that both have, the method is better. The lowest mean of each row is bold. The methods are
+// Rank-1, since the paper's others have larger errors on all of these sets, those that this project adds, and further
+// ones.
+func PairedRMSE(lines []results.Result, further ...methods.Method) (report.Table, error) {
+	return rmse.paired(lines, further)
+}
+
+// PairedNLL is PairedRMSE for the negative log likelihood, in nats.
+func PairedNLL(lines []results.Result, further ...methods.Method) (report.Table, error) {
+	return nll.paired(lines, further)
+}
+
+func (x metric) paired(lines []results.Result, further []methods.Method) (report.Table, error) {
+	reference := methods.Density
+	t := report.Table{Name: "paired-" + x.name, Columns: []string{"Data set"}}
+	t.Caption, _ = prose.Text("paired", map[string]string{"What": x.what, "Reference": reference.Title})
+	list := slices.Concat(methods.List{reference, methods.Rank1}, addedMethods(), further)
+	for _, m := range list {
+		t.Columns = append(t.Columns, m.Title)
+	}
+	index := results.ByID(lines)
+	for _, dataset := range smallDatasets() {
+		row := report.Row{Name: DatasetTitle(dataset)}
+		bySplit := make(map[string]map[int]float64)
+		var ours []results.Summary
+		for _, m := range list {
+			runs := Paper().On(dataset).Experiments(m)
+			bySplit[m.Name] = make(map[int]float64)
+			for _, e := range runs {
+				if line, done := index[e.ID()]; done && !line.Diverged {
+					bySplit[m.Name][e.Split] = line.Metrics[x.name]
+				}
+			}
+			s, err := index.Summarize(runs, x.name)
+			if err != nil {
+				return report.Table{}, err
+			}
+			ours = append(ours, s)
+			cell := report.TextCell("not run")
+			if s.N > 0 {
+				cell = report.TextCell(fmt.Sprintf("%.3f ± %.3f", s.Mean, s.Std))
+				if m.Name != reference.Name {
+					cell = append(cell, report.CellLine{Text: betterOn(bySplit[m.Name], bySplit[reference.Name])})
+				}
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		row.BoldLowest(ours)
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}
+
+// betterOn says on how many of the splits that both have the values are below the reference's.
+func betterOn(values, reference map[int]float64) string {
+	better, both := 0, 0
+	for _, split := range slices.Sorted(maps.Keys(values)) {
+		if other, has := reference[split]; has {
+			both++
+			if values[split] < other {
+				better++
+			}
+		}
+	}
+	return fmt.Sprintf("better on %d of %d", better, both)
+}
