@@ -35,6 +35,19 @@ func TextCell(lines ...string) Cell {
 	return c
 }
 
+// PlainTable is a table of texts; the first of each row is its name.
+func PlainTable(name, caption string, columns []string, rows [][]string) Table {
+	t := Table{Name: name, Caption: caption, Columns: columns}
+	for _, row := range rows {
+		r := Row{Name: row[0]}
+		for _, text := range row[1:] {
+			r.Cells = append(r.Cells, TextCell(text))
+		}
+		t.Rows = append(t.Rows, r)
+	}
+	return t
+}
+
 // BoldLowest marks the cell of the lowest mean among complete summaries, those of the row's cells in order.
 func (r Row) BoldLowest(summaries []results.Summary) {
 	if lowest, _ := results.Lowest(summaries); lowest >= 0 {

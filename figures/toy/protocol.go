@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
 
@@ -126,4 +127,14 @@ func (p Protocol) filled(e results.Experiment, m methods.Method) Protocol {
 		p.PretrainSteps = p.Steps / 2
 	}
 	return p
+}
+
+// OptionsTable lists every option of the protocol for both problems. There is no released fidelity.
+func OptionsTable() report.Table {
+	var versions []methods.Version
+	for _, p := range []Protocol{Cubic(), Moons()} {
+		versions = append(versions, methods.Version{Protocol: p, Filled: func(m methods.Method) any { return p.filled(results.Experiment{Dataset: p.Problem}, m) }})
+	}
+	columns := []string{"option", "cubic", "two moons", "what it is"}
+	return report.PlainTable("toy-options", "", columns, methods.DescribeOptions(results.Toy, versions...))
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
 
@@ -176,4 +177,14 @@ func (p Protocol) filled(e results.Experiment, m methods.Method) Protocol {
 		}
 	}
 	return p
+}
+
+// OptionsTable lists every option of the protocol in both fidelities.
+func OptionsTable() report.Table {
+	var versions []methods.Version
+	for _, p := range []Protocol{Paper(), Released()} {
+		versions = append(versions, methods.Version{Protocol: p, Filled: func(m methods.Method) any { return p.filled(results.Experiment{}, m) }})
+	}
+	columns := []string{"option", "`paper` fidelity", "`released` fidelity", "what it is"}
+	return report.PlainTable("uci-options", "", columns, methods.DescribeOptions(results.UCI, versions...))
 }

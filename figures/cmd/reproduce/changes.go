@@ -9,13 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/cifar"
+	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/run"
-	"densityuncertainty/figures/runner"
 )
 
-// changes are what the flags make of a set's image experiments.
+// changes are what the flags make of a set's experiments.
 type changes struct {
 	epochs, trainN, testN, heldOut, samples *int
 	options                                 assignments
@@ -26,22 +25,22 @@ const unchanged = -1
 
 func changeFlags(flags *flag.FlagSet) *changes {
 	number := func(name, doc string) *int {
-		return flags.Int(name, unchanged, doc+" (images; default that of the set)")
+		return flags.Int(name, unchanged, doc+" (default that of the set)")
 	}
 	c := &changes{
-		epochs:  number("epochs", "train for this `many` epochs"),
-		trainN:  number("train-n", "train on this `many` images, 0 for all that are not held out"),
-		testN:   number("test-n", "test on this `many` images of each set, 0 for all"),
-		heldOut: number("held-out", "keep this `many` training images out of training, for the energy statistic"),
+		epochs:  number("epochs", "train for this `many` epochs, on the toy steps"),
+		trainN:  number("train-n", "images: train on this `many`, 0 for all that are not held out"),
+		testN:   number("test-n", "images: test on this `many` of each set, 0 for all"),
+		heldOut: number("held-out", "images: keep this `many` training images out of training, for the energy statistic"),
 		samples: number("samples", "draw this `many` Monte Carlo samples"),
 		options: make(assignments),
 	}
-	flags.Var(c.options, "set", "set an option, as `name=value`; repeat it for several (images; \"reproduce options\" lists them)")
+	flags.Var(c.options, "set", "set an option, as `name=value`; repeat it for several (\"reproduce options\" lists them)")
 	return c
 }
 
 // apply returns the changed experiments.
-func (c *changes) apply(all []experiment.Experiment) ([]experiment.Experiment, error) {
+func (c *changes) apply(all []results.Experiment) ([]results.Experiment, error) {
 	changed := slices.Clone(all)
 	known := make(map[string]bool)
 	for _, e := range all {
@@ -67,16 +66,10 @@ func (c *changes) apply(all []experiment.Experiment) ([]experiment.Experiment, e
 		if known[e.ID()] { // not changed, or changed into another of them
 			continue
 		}
-		if e.Study != experiment.Images {
-			return nil, usagef("--epochs, --train-n, --test-n, --held-out, --samples and --set are for images; %v is another study", all[i])
+		if e.Study == results.Images && e.Scale != results.Grid {
+			e.Scale = results.Small
 		}
-		if e.Scale != experiment.Grid {
-			e.Scale = experiment.Small
-		}
-		if err := e.Validate(); err != nil {
-			return nil, usageError{err}
-		}
-		if _, err := runner.ImageRecipeOf(*e); err != nil {
+		if err := check(*e); err != nil {
 			return nil, usageError{err}
 		}
 	}
@@ -104,8 +97,8 @@ func (a assignments) Set(text string) error {
 	return nil
 }
 
-// places are the folders of a run.
-type places struct {
+// folders are the folders of a run.
+type folders struct {
 	store       string
 	work        string // of checkpoints
 	predictions string
@@ -113,7 +106,7 @@ type places struct {
 	withoutSVHN bool // go on where it is missing
 }
 
-func (p *places) flags(flags *flag.FlagSet) {
+func (p *folders) flags(flags *flag.FlagSet) {
 	flags.StringVar(&p.store, "store", "", "`folder` that results are appended to (default figures/runs of the checkout)")
 	flags.StringVar(&p.work, "work", "", "`folder` for the checkpoints of image runs (default out/work of the checkout; with --store the folder work there)")
 	flags.StringVar(&p.predictions, "predictions", "", "`folder` for the predictions of image runs (default the folder predictions in the store)")
@@ -125,7 +118,7 @@ func (p *places) flags(flags *flag.FlagSet) {
 const withoutSVHNFlag = "without-svhn"
 
 // fill sets the defaults.
-func (p *places) fill() error {
+func (p *folders) fill() error {
 	if p.store == "" {
 		dir, err := results.DefaultDir()
 		if err != nil {
@@ -145,19 +138,19 @@ func (p *places) fill() error {
 	return nil
 }
 
-// tidy is a store that removes an experiment's checkpoints once its result is kept.
-type tidy struct {
-	store run.Appender
-	at    places
+// removingCheckpoints is a store that removes an experiment's checkpoints once its result is kept.
+type removingCheckpoints struct {
+	store jobs.Appender
+	at    folders
 }
 
 // Append keeps a result.
-func (t tidy) Append(r results.Result) (added bool, note string, err error) {
+func (t removingCheckpoints) Append(r results.Result) (added bool, note string, err error) {
 	added, note, err = t.store.Append(r)
 	if err != nil || t.at.keep {
 		return added, note, err
 	}
-	if err := os.RemoveAll(runner.WorkFolder(t.at.work, r.Experiment)); err != nil {
+	if err := os.RemoveAll(cifar.WorkFolder(t.at.work, r.Experiment)); err != nil {
 		// The result is safe; a folder that stays is no reason to stop.
 		note = strings.TrimPrefix(note+"; ", "; ") + fmt.Sprintf("the checkpoints of %v stay: %v", r.Experiment, err)
 	}

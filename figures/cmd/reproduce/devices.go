@@ -12,8 +12,8 @@ import (
 	"sync"
 	"syscall"
 
-	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/run"
+	"densityuncertainty/figures/jobs"
+	"densityuncertainty/figures/results"
 )
 
 // deviceVariable is what tells a process which GPUs it sees.
@@ -21,19 +21,19 @@ const deviceVariable = "CUDA_VISIBLE_DEVICES"
 
 // onDevices carries out batches in processes of their own, at any time one on each of the devices. They
 // write to one store, which is made for that.
-func (c command) onDevices(ctx context.Context, r request, batches [][]experiment.Experiment) error {
+func (c command) onDevices(ctx context.Context, r request, batches [][]results.Experiment) error {
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	if err := os.MkdirAll(r.places.work, 0o755); err != nil {
+	if err := os.MkdirAll(r.folders.work, 0o755); err != nil {
 		return fmt.Errorf("making the folder for work: %w", err)
 	}
-	folder, err := os.MkdirTemp(r.places.work, "tasks-")
+	folder, err := os.MkdirTemp(r.folders.work, "tasks-")
 	if err != nil {
 		return fmt.Errorf("making the folder of tasks: %w", err)
 	}
-	if err := run.WriteTasks(folder, batches); err != nil {
+	if err := jobs.WriteTasks(folder, batches); err != nil {
 		return err
 	}
 	tasks := make(chan int, len(batches))
@@ -67,8 +67,8 @@ func (c command) onDevices(ctx context.Context, r request, batches [][]experimen
 
 // child runs one task on a device and waits for its end. A stop is passed on, so that it saves.
 func (r request) child(ctx context.Context, program, folder string, index int, device string, out io.Writer) error {
-	args := []string{"task", folder, strconv.Itoa(index), "--store", r.places.store, "--work", r.places.work, "--predictions", r.places.predictions,
-		"--keep=" + strconv.FormatBool(r.places.keep), "--" + withoutSVHNFlag + "=" + strconv.FormatBool(r.places.withoutSVHN)}
+	args := []string{"task", folder, strconv.Itoa(index), "--store", r.folders.store, "--work", r.folders.work, "--predictions", r.folders.predictions,
+		"--keep=" + strconv.FormatBool(r.folders.keep), "--" + withoutSVHNFlag + "=" + strconv.FormatBool(r.folders.withoutSVHN)}
 	child := exec.CommandContext(ctx, program, args...)
 	child.Env = append(os.Environ(), deviceVariable+"="+device)
 	child.Stdout, child.Stderr = out, out

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"densityuncertainty/environment/atomicfile"
-	"densityuncertainty/figures/render"
+	"densityuncertainty/figures/report"
 )
 
 const figureDoc = `reproduce figure writes a figure made from the results in the store, and prints its caption.
@@ -20,7 +20,7 @@ Usage: reproduce figure NAME|all [flags]
 func (c command) figure(_ context.Context, args []string) error {
 	flags := newFlags("figure")
 	stores := storeFlag(flags)
-	format := flags.String("format", "", "`format`: "+strings.Join(render.Formats(), ", ")+" (default that of the file of --out, else svg)")
+	format := flags.String("format", "", "`format`: "+strings.Join(report.FigureFormats(), ", ")+" (default that of the file of --out, else svg)")
 	out := flags.String("out", "", "`file` to write (default NAME.FORMAT here); for \"all\" a folder (default here)")
 	seed := flags.Uint64("seed", 0, "`seed` of the run that figures of the toy study show")
 	positional, err := c.parse(flags, figureDoc, args)
@@ -28,7 +28,7 @@ func (c command) figure(_ context.Context, args []string) error {
 		return err
 	}
 	var names []string
-	for _, f := range render.List() {
+	for _, f := range namedFigures() {
 		names = append(names, f.Name)
 	}
 	wanted, err := selectNames("figure", names, positional)
@@ -36,19 +36,19 @@ func (c command) figure(_ context.Context, args []string) error {
 		return err
 	}
 	switch extension := strings.TrimPrefix(filepath.Ext(*out), "."); {
-	case *format == "" && slices.Contains(render.Formats(), extension):
+	case *format == "" && slices.Contains(report.FigureFormats(), extension):
 		*format = extension
 	case *format == "":
-		*format = render.SVG
+		*format = report.SVG
 	}
-	if !slices.Contains(render.Formats(), *format) {
-		return usagef("--format: unknown %q, want %s", *format, strings.Join(render.Formats(), ", "))
+	if !slices.Contains(report.FigureFormats(), *format) {
+		return usagef("--format: unknown %q, want %s", *format, strings.Join(report.FigureFormats(), ", "))
 	}
 	lines, err := c.read(*stores)
 	if err != nil {
 		return err
 	}
-	for _, named := range render.List() {
+	for _, named := range namedFigures() {
 		if !slices.Contains(wanted, named.Name) {
 			continue
 		}

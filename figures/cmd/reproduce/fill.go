@@ -9,14 +9,13 @@ import (
 	"strings"
 
 	"densityuncertainty/environment/atomicfile"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/runner"
-	"densityuncertainty/figures/tables"
 )
 
 const fillDoc = `reproduce fill makes the generated parts of a Markdown file anew, such as README.md:
-everything between a line "<!-- generated: table NAME -->", "<!-- generated: options -->"
-or "<!-- generated: image options -->" and the next line "<!-- end of generated -->".
+everything between a line "<!-- generated: table NAME -->" or "<!-- generated: options STUDY -->",
+with STUDY one of toy, uci and images, and the next line "<!-- end of generated -->".
 
 Usage: reproduce fill FILE [flags]
 `
@@ -72,26 +71,16 @@ func fillIn(text string, lines []results.Result) (string, error) {
 
 // generate makes the content that a mark names.
 func generate(what string, lines []results.Result) (string, error) {
-	switch what {
+	kind, name, _ := strings.Cut(what, " ")
+	switch kind {
 	case "options":
-		return optionsTable(runner.Differences()), nil
-	case "image options":
-		return optionsTable(runner.ImageDifferences()), nil
+		if table, has := optionsTables()[name]; has {
+			return table.Render(report.Markdown)
+		}
+	case "table":
+		if i := slices.IndexFunc(namedTables(), func(t report.NamedTable) bool { return t.Name == name }); i >= 0 {
+			return makeTable(namedTables()[i], lines, report.Markdown)
+		}
 	}
-	name, isTable := strings.CutPrefix(what, "table ")
-	i := slices.IndexFunc(tables.List(), func(t tables.Named) bool { return t.Name == name })
-	if !isTable || i < 0 {
-		return "", fmt.Errorf("there is nothing to generate for %q; write \"options\", \"image options\" or \"table NAME\" with a name from \"reproduce list\"", what)
-	}
-	return makeTable(tables.List()[i], lines, tables.Markdown)
-}
-
-// optionsTable lists the places where the paper's text and the released code differ.
-func optionsTable(differences []runner.Difference) string {
-	var b strings.Builder
-	b.WriteString("| option | `paper` fidelity | `released` fidelity | what it is |\n| --- | --- | --- | --- |\n")
-	for _, d := range differences {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Paper, d.Released, d.Doc)
-	}
-	return b.String()
+	return "", fmt.Errorf("there is nothing to generate for %q; write \"options STUDY\" with toy, uci or images, or \"table NAME\" with a name from \"reproduce list\"", what)
 }

@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
-	"densityuncertainty/figures/runner"
-	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/cifar"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
 )
 
 const gridDoc = `reproduce grid carries out the paper's grid search (section 4): the dropout rate of MC dropout, the noise
@@ -24,15 +27,15 @@ func (c command) grid(ctx context.Context, args []string) error {
 	if err := c.carryOut(ctx, r); err != nil || r.dry || r.slurm.engine == engineSlurm {
 		return err
 	}
-	lines, err := c.read(paths{r.places.store})
+	lines, err := c.read(paths{r.folders.store})
 	if err != nil {
 		return err
 	}
-	table, err := tables.CIFARGrid(lines)
+	table, err := cifar.GridTable(lines)
 	if err != nil {
 		return err
 	}
-	text, err := table.Render(tables.Markdown)
+	text, err := table.Render(report.Markdown)
 	if err != nil {
 		return err
 	}
@@ -42,10 +45,10 @@ func (c command) grid(ctx context.Context, args []string) error {
 	return nil
 }
 
-const optionsDoc = `reproduce options lists the options that experiments can set, with their values in the two fidelities:
-first those of image experiments, which "reproduce run --set" takes, then those of the toy and UCI.
+const optionsDoc = `reproduce options lists the options that "reproduce run --set" takes, with their values in the two
+fidelities: of one study, toy, uci or images, or of all.
 
-Usage: reproduce options
+Usage: reproduce options [STUDY]
 `
 
 func (c command) options(_ context.Context, args []string) error {
@@ -53,12 +56,21 @@ func (c command) options(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	studies := []string{results.Toy, results.UCI, results.Images}
 	if len(positional) > 0 {
-		return usagef("options takes no %q", positional[0])
+		if len(positional) > 1 || !slices.Contains(studies, positional[0]) {
+			return usagef("options takes one study: %s", strings.Join(studies, ", "))
+		}
+		studies = positional
 	}
-	text := "Image experiments:\n\n" + optionsTable(runner.ImageDifferences()) + "\nToy and UCI experiments:\n\n" + optionsTable(runner.Differences())
-	if _, err := fmt.Fprint(c.stdout, text); err != nil {
-		return fmt.Errorf("printing the options: %w", err)
+	for _, study := range studies {
+		text, err := optionsTables()[study].Render(report.Markdown)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(c.stdout, "%s experiments:\n\n%s\n", study, text); err != nil {
+			return fmt.Errorf("printing the options: %w", err)
+		}
 	}
 	return nil
 }

@@ -6,10 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/render"
-	"densityuncertainty/figures/run"
-	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/results"
 )
 
 const listDoc = `reproduce list shows the experiment sets with how many of their experiments are done and
@@ -34,24 +31,24 @@ func (c command) list(_ context.Context, args []string) error {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SET\tFULL done\tmissing\tQUICK done\tmissing\tOTHER done\tmissing\tWHAT")
-	for _, set := range experiment.Sets() {
+	for _, set := range sets() {
 		fmt.Fprintf(w, "%s", set.Name)
-		for _, scales := range [][]string{{experiment.Full}, {experiment.Quick}, {experiment.Small, experiment.Grid}} {
-			var wanted []experiment.Experiment
+		for _, scales := range [][]string{{results.Full}, {results.Quick}, {results.Small, results.Grid}} {
+			var wanted []results.Experiment
 			for _, scale := range scales {
 				wanted = append(wanted, set.At(scale)...)
 			}
-			missing := len(run.Missing(wanted, lines))
+			missing := len(results.Missing(wanted, lines))
 			fmt.Fprintf(w, "\t%d\t%d", len(wanted)-missing, missing)
 		}
 		fmt.Fprintf(w, "\t%s\n", set.Doc)
 	}
 	fmt.Fprintln(w, "\nTABLE\t\t\t\t\t\t\tWHAT")
-	for _, t := range tables.List() {
+	for _, t := range namedTables() {
 		fmt.Fprintf(w, "%s\t\t\t\t\t\t\t%s\n", t.Name, t.Doc)
 	}
 	fmt.Fprintln(w, "\nFIGURE\t\t\t\t\t\t\tWHAT")
-	for _, f := range render.List() {
+	for _, f := range namedFigures() {
 		fmt.Fprintf(w, "%s\t\t\t\t\t\t\t%s\n", f.Name, f.Doc)
 	}
 	if err := w.Flush(); err != nil {

@@ -23,8 +23,8 @@ import (
 	"strings"
 	"syscall"
 
+	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/run"
 )
 
 // The exit statuses.
@@ -59,7 +59,7 @@ func (s stoppedBy) Error() string { return s.String() }
 // command is the program with what it needs from outside.
 type command struct {
 	stdout, stderr io.Writer
-	newRunner      func(settings) (run.Runner, error)
+	newRunner      func(settings) (jobs.Runner, error)
 }
 
 // usageError is a command line that makes no sense.

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"densityuncertainty/environment/atomicfile"
-	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/predictions"
 	"densityuncertainty/figures/results"
 )
@@ -27,7 +26,7 @@ Usage: reproduce merge FOLDER... [flags]
 
 func (c command) merge(_ context.Context, args []string) error {
 	flags := newFlags("merge")
-	var at places
+	var at folders
 	at.flags(flags)
 	positional, err := c.parse(flags, mergeDoc, args)
 	if err != nil {
@@ -142,7 +141,7 @@ Usage: reproduce rescore [flags]
 
 func (c command) rescore(_ context.Context, args []string) error {
 	flags := newFlags("rescore")
-	var at places
+	var at folders
 	at.flags(flags)
 	out := flags.String("out", "", "`folder` of a new store")
 	positional, err := c.parse(flags, rescoreDoc, args)
@@ -162,7 +161,7 @@ func (c command) rescore(_ context.Context, args []string) error {
 	scored := 0
 	var changed []string
 	for i, line := range lines {
-		if line.Experiment.Study != experiment.Images || line.Diverged {
+		if line.Experiment.Study != results.Images || line.Diverged {
 			continue
 		}
 		p, err := predictions.Read(filepath.Join(at.predictions, predictions.FileName(line.ID)))

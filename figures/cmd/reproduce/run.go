@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/cifar"
+	"densityuncertainty/figures/jobs"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/run"
-	"densityuncertainty/figures/runner"
 )
 
 const runDoc = `reproduce run carries out the experiments of a set (or of all sets) that are not in the store yet.
@@ -32,12 +32,12 @@ func (c command) run(ctx context.Context, args []string) error {
 
 // A request is what a command line asks to be run.
 type request struct {
-	name   string // of the sets
-	wanted []experiment.Experiment
-	places places
-	batch  int
-	dry    bool
-	slurm  slurmFlags
+	name    string // of the sets
+	wanted  []results.Experiment
+	folders folders
+	batch   int
+	dry     bool
+	slurm   slurmFlags
 	// devices are those to run on, an experiment at a time on each; empty for the one of this process.
 	devices []string
 }
@@ -54,7 +54,7 @@ func (c command) request(command, doc string, set []string, args []string) (requ
 	fidelity := flags.String("fidelity", "", "only this `fidelity`: paper or released")
 	scale := flags.String("scale", "", "`scale`: full, or quick for a small run that is never compared with the paper (default full where the set has it)")
 	changes := changeFlags(flags)
-	r.places.flags(flags)
+	r.folders.flags(flags)
 	r.slurm.flags(flags)
 	flags.IntVar(&r.batch, "batch", 0, "train at most this `many` splits together, 0 for all")
 	devices := flags.String("devices", "", "run in several processes, one for each of these `GPUs`, such as 0,1,2; a number that is repeated has as many")
@@ -76,7 +76,7 @@ func (c command) request(command, doc string, set []string, args []string) (requ
 	if *scale == "" {
 		*scale = r.wanted[0].Scale
 	}
-	filter := experiment.Filter{Methods: words(*methods), Datasets: words(*datasets), Fidelity: *fidelity, Scale: *scale}
+	filter := results.Filter{Methods: words(*methods), Datasets: words(*datasets), Fidelity: *fidelity, Scale: *scale}
 	if filter.Splits, err = parseNumbers("splits", *splits); err != nil {
 		return r, err
 	}
@@ -97,24 +97,24 @@ func (c command) request(command, doc string, set []string, args []string) (requ
 	if err != nil {
 		return r, err
 	}
-	r.wanted = experiment.Union(experiment.Set{Experiments: changed}) // a change can make two equal
+	r.wanted = results.Union(results.Set{Experiments: changed}) // a change can make two equal
 	r.devices = words(*devices)
 	if err := r.slurm.check(); err != nil {
 		return r, err
 	}
-	return r, r.places.fill()
+	return r, r.folders.fill()
 }
 
 // carryOut runs, lists or hands to Slurm the wanted experiments that the store lacks.
 func (c command) carryOut(ctx context.Context, r request) error {
-	lines, err := c.readIfThere(r.places.store)
+	lines, err := c.readIfThere(r.folders.store)
 	if err != nil {
 		return err
 	}
-	missing := run.Missing(r.wanted, lines)
-	batches := run.Batches(missing, r.batch)
+	missing := results.Missing(r.wanted, lines)
+	batches := jobs.Batches(missing, r.batch)
 	c.print(c.stderr, fmt.Sprintf("%d experiments, %d already in %s, %d to run in %d batches\n",
-		len(r.wanted), len(r.wanted)-len(missing), r.places.store, len(missing), len(batches)), exitOK)
+		len(r.wanted), len(r.wanted)-len(missing), r.folders.store, len(missing), len(batches)), exitOK)
 	if r.dry {
 		return c.plan(missing)
 	}
@@ -126,25 +126,27 @@ func (c command) carryOut(ctx context.Context, r request) error {
 	case len(r.devices) > 0:
 		return c.onDevices(ctx, r, batches)
 	}
-	return c.train(ctx, r.places, batches)
+	return c.train(ctx, r.folders, batches)
 }
 
-// plan prints what would be run, and what DUE needs for it.
-func (c command) plan(missing []experiment.Experiment) error {
+// plan prints what would be run, and where that is much, the memory that it needs.
+func (c command) plan(missing []results.Experiment) error {
 	said := make(map[string]bool)
 	for _, e := range missing {
 		if _, err := fmt.Fprintln(c.stdout, e.ID(), e); err != nil {
 			return fmt.Errorf("printing the plan: %w", err)
 		}
-		if e.Study != experiment.Images || e.Method != experiment.DUE || said[e.Group()] {
+		if e.Study != results.Images || said[e.Group()] {
 			continue
 		}
 		said[e.Group()] = true
-		needs, err := runner.MemoryOfDUE(e)
+		needs, err := cifar.MemoryNote(e)
 		if err != nil {
 			return fmt.Errorf("%v: %w", e, err)
 		}
-		c.print(c.stderr, fmt.Sprintf("%v: %s\n", e, needs), exitOK)
+		if needs != "" {
+			c.print(c.stderr, fmt.Sprintf("%v: %s\n", e, needs), exitOK)
+		}
 	}
 	return nil
 }
@@ -161,32 +163,32 @@ func (c command) readIfThere(store string) ([]results.Result, error) {
 }
 
 // train carries out batches in this process.
-func (c command) train(ctx context.Context, at places, batches [][]experiment.Experiment) error {
+func (c command) train(ctx context.Context, at folders, batches [][]results.Experiment) error {
 	store, err := results.OpenStore(at.store)
 	if err != nil {
 		return err
 	}
-	report := run.NewReporter(c.stderr, isTerminal(c.stderr), time.Now, batches)
+	report := jobs.NewReporter(c.stderr, isTerminal(c.stderr), time.Now, studiesOn(jobs.Machine{}), batches)
 	runner, err := c.newRunner(settings{work: at.work, predictions: at.predictions, withoutSVHN: at.withoutSVHN, note: report.Note})
 	if err != nil {
 		return err
 	}
-	return run.All(ctx, runner, tidy{store, at}, batches, report)
+	return jobs.All(ctx, runner, removingCheckpoints{store, at}, batches, report)
 }
 
 // selectSets returns the experiments of the one set that is named, or of all, each once.
-func selectSets(positional []string) ([]experiment.Experiment, error) {
+func selectSets(positional []string) ([]results.Experiment, error) {
 	var names []string
-	for _, s := range experiment.Sets() {
+	for _, s := range sets() {
 		names = append(names, s.Name)
 	}
 	if len(positional) != 1 {
 		return nil, usagef("run wants one set: %s or all", strings.Join(names, ", "))
 	}
 	if positional[0] == "all" {
-		return experiment.Union(experiment.Sets()...), nil
+		return results.Union(sets()...), nil
 	}
-	set, ok := experiment.SetByName(positional[0])
+	set, ok := setNamed(positional[0])
 	if !ok {
 		return nil, usagef("unknown set %q, want %s or all", positional[0], strings.Join(names, ", "))
 	}
@@ -194,7 +196,7 @@ func selectSets(positional []string) ([]experiment.Experiment, error) {
 }
 
 // checkFilter finds misspelt names, which would otherwise select nothing.
-func checkFilter(f experiment.Filter) error {
+func checkFilter(f results.Filter) error {
 	check := func(flag string, values, allowed []string) error {
 		for _, v := range values {
 			if !slices.Contains(allowed, v) {
@@ -203,18 +205,18 @@ func checkFilter(f experiment.Filter) error {
 		}
 		return nil
 	}
-	if err := check("methods", f.Methods, experiment.Methods()); err != nil {
+	if err := check("methods", f.Methods, methods.All().Names()); err != nil {
 		return err
 	}
-	if err := check("datasets", f.Datasets, slices.Concat(experiment.Datasets(), experiment.ImageDatasets(), []string{experiment.ToyCubic})); err != nil {
+	if err := check("datasets", f.Datasets, datasetNames()); err != nil {
 		return err
 	}
 	if f.Fidelity != "" {
-		if err := check("fidelity", []string{f.Fidelity}, []string{experiment.Paper, experiment.Released}); err != nil {
+		if err := check("fidelity", []string{f.Fidelity}, []string{results.Paper, results.Released}); err != nil {
 			return err
 		}
 	}
-	return check("scale", []string{f.Scale}, experiment.Scales())
+	return check("scale", []string{f.Scale}, results.Scales())
 }
 
 // words splits a list at commas; an empty text is an empty list.

@@ -1,8 +1,12 @@
 package main
 
 import (
-	"densityuncertainty/figures/run"
-	"densityuncertainty/figures/runner"
+	"densityuncertainty/figures/cifar"
+	"densityuncertainty/figures/jobs"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/toy"
+	"densityuncertainty/figures/uci"
 )
 
 // settings are what a runner is given.
@@ -15,12 +19,23 @@ type settings struct {
 
 // newRunner returns what trains the experiments. It is a variable so that a test can run this program
 // with a runner that does not train.
-var newRunner = func(s settings) (run.Runner, error) {
-	r, err := runner.New()
+var newRunner = func(s settings) (jobs.Runner, error) {
+	machine, err := jobs.OpenMachine()
 	if err != nil {
 		return nil, err
 	}
-	s.note(r.Choice)
-	r.Work, r.Predictions, r.WithoutSVHN, r.Notes = s.work, s.predictions, s.withoutSVHN, s.note
-	return r, nil
+	s.note(machine.Choice)
+	studies := studiesOn(machine)
+	images := studies[results.Images].(*cifar.Runner)
+	images.Work, images.Predictions, images.WithoutSVHN, images.Notes = s.work, s.predictions, s.withoutSVHN, s.note
+	return studies, nil
+}
+
+// studiesOn are the runners of all studies on a machine; none is needed for the costs of experiments.
+func studiesOn(machine jobs.Machine) jobs.Studies {
+	return jobs.Studies{
+		results.Toy:    toy.Runner{Machine: machine, Methods: methods.All()},
+		results.UCI:    uci.Runner{Machine: machine, Methods: methods.All()},
+		results.Images: cifar.NewRunner(machine, methods.All()),
+	}
 }

@@ -13,8 +13,8 @@ import (
 
 	"densityuncertainty/datasets/fetch"
 	"densityuncertainty/environment"
-	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/run"
+	"densityuncertainty/figures/jobs"
+	"densityuncertainty/figures/results"
 )
 
 // The engines.
@@ -60,9 +60,9 @@ func (s *slurmFlags) check() error {
 var passedOn = []string{fetch.EnvData, fetch.EnvCache, environment.ConfigVariable, environment.VersionVariable, "LD_LIBRARY_PATH"}
 
 // writeJob writes a job array for the batches, and submits it if that was asked for.
-func (c command) writeJob(ctx context.Context, r request, batches [][]experiment.Experiment) error {
+func (c command) writeJob(ctx context.Context, r request, batches [][]results.Experiment) error {
 	s := r.slurm
-	job := run.JobArray{Name: "densityuncertainty-" + r.name, Folder: s.folder, Program: s.program, Partition: s.partition, Gres: s.gres,
+	job := jobs.JobArray{Name: "densityuncertainty-" + r.name, Folder: s.folder, Program: s.program, Partition: s.partition, Gres: s.gres,
 		CPUs: s.cpus, Time: s.timeLimit, Parallel: s.parallel, Lines: s.lines}
 	if job.Folder == "" {
 		job.Folder = filepath.Join("out", "slurm", r.name)
@@ -84,7 +84,7 @@ func (c command) writeJob(ctx context.Context, r request, batches [][]experiment
 			job.Environment = append(job.Environment, name+"="+value)
 		}
 	}
-	if r.places.withoutSVHN {
+	if r.folders.withoutSVHN {
 		job.Flags = append(job.Flags, "--"+withoutSVHNFlag)
 	}
 	if err := job.Write(batches); err != nil {
@@ -92,7 +92,7 @@ func (c command) writeJob(ctx context.Context, r request, batches [][]experiment
 	}
 	c.print(c.stderr, fmt.Sprintf("wrote %s with %d tasks\n", job.Script(), len(batches)), exitOK)
 	merge := fmt.Sprintf("When tasks are done, bring their results into the store, as often as you like:\n  reproduce merge %s --store %s\n",
-		filepath.Join(job.Folder, "results"), r.places.store)
+		filepath.Join(job.Folder, "results"), r.folders.store)
 	if !s.submit {
 		c.print(c.stderr, fmt.Sprintf("Submit it with:\n  sbatch %s\n%s", job.Script(), merge), exitOK)
 		return nil
@@ -116,7 +116,7 @@ Usage: reproduce task FOLDER INDEX [flags]
 
 func (c command) task(ctx context.Context, args []string) error {
 	flags := newFlags("task")
-	var given places
+	var given folders
 	given.flags(flags)
 	positional, err := c.parse(flags, taskDoc, args)
 	if err != nil {
@@ -129,11 +129,11 @@ func (c command) task(ctx context.Context, args []string) error {
 	if err != nil {
 		return usagef("task: %q is not the number of a task", positional[1])
 	}
-	batch, err := run.Task(positional[0], index)
+	batch, err := jobs.Task(positional[0], index)
 	if err != nil {
 		return err
 	}
-	store, work, kept := run.TaskPlaces(positional[0], index)
-	at := places{store: cmp.Or(given.store, store), work: cmp.Or(given.work, work), predictions: cmp.Or(given.predictions, kept), keep: given.keep, withoutSVHN: given.withoutSVHN}
-	return c.carryOut(ctx, request{wanted: batch, places: at})
+	store, work, kept := jobs.TaskPlaces(positional[0], index)
+	at := folders{store: cmp.Or(given.store, store), work: cmp.Or(given.work, work), predictions: cmp.Or(given.predictions, kept), keep: given.keep, withoutSVHN: given.withoutSVHN}
+	return c.carryOut(ctx, request{wanted: batch, folders: at})
 }

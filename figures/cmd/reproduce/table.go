@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"densityuncertainty/environment/atomicfile"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/tables"
 )
 
 const tableDoc = `reproduce table prints a table made from the results in the store, or writes it to a file.
@@ -20,34 +20,34 @@ Usage: reproduce table NAME|all [flags]
 `
 
 // endings are the file endings of the table formats.
-var endings = map[string]string{tables.Markdown: ".md", tables.LaTeX: ".tex", tables.HTML: ".html"}
+var endings = map[string]string{report.Markdown: ".md", report.LaTeX: ".tex", report.HTML: ".html"}
 
 func (c command) table(_ context.Context, args []string) error {
 	flags := newFlags("table")
 	stores := storeFlag(flags)
-	format := flags.String("format", tables.Markdown, "`format`: "+strings.Join(tables.Formats(), ", "))
+	format := flags.String("format", report.Markdown, "`format`: "+strings.Join(report.TableFormats(), ", "))
 	out := flags.String("out", "", "`file` to write instead of printing; for \"all\" a folder")
 	positional, err := c.parse(flags, tableDoc, args)
 	if err != nil {
 		return err
 	}
 	var names []string
-	for _, t := range tables.List() {
+	for _, t := range namedTables() {
 		names = append(names, t.Name)
 	}
 	wanted, err := selectNames("table", names, positional)
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(tables.Formats(), *format) {
-		return usagef("--format: unknown %q, want %s", *format, strings.Join(tables.Formats(), ", "))
+	if !slices.Contains(report.TableFormats(), *format) {
+		return usagef("--format: unknown %q, want %s", *format, strings.Join(report.TableFormats(), ", "))
 	}
 	lines, err := c.read(*stores)
 	if err != nil {
 		return err
 	}
 	var printed []string
-	for _, named := range tables.List() {
+	for _, named := range namedTables() {
 		if !slices.Contains(wanted, named.Name) {
 			continue
 		}
@@ -75,7 +75,7 @@ func (c command) table(_ context.Context, args []string) error {
 }
 
 // makeTable makes and renders one table.
-func makeTable(named tables.Named, lines []results.Result, format string) (string, error) {
+func makeTable(named report.NamedTable, lines []results.Result, format string) (string, error) {
 	t, err := named.Make(lines)
 	if err != nil {
 		return "", err

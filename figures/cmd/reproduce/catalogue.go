@@ -1,0 +1,59 @@
+package main
+
+import (
+	"slices"
+
+	"densityuncertainty/figures/cifar"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/toy"
+	"densityuncertainty/figures/uci"
+)
+
+// sets are the experiments of all studies.
+func sets() []results.Set { return slices.Concat(toy.Sets(), uci.Sets(), cifar.Sets()) }
+
+// setNamed returns the set of that name.
+func setNamed(name string) (results.Set, bool) {
+	i := slices.IndexFunc(sets(), func(s results.Set) bool { return s.Name == name })
+	if i < 0 {
+		return results.Set{}, false
+	}
+	return sets()[i], true
+}
+
+// namedTables are the tables of all studies.
+func namedTables() []report.NamedTable {
+	return slices.Concat(uci.Tables(), toy.Tables(), cifar.Tables())
+}
+
+// namedFigures are the figures of all studies.
+func namedFigures() []report.NamedFigure { return slices.Concat(toy.Figures(), uci.Figures()) }
+
+// optionsTables are the options of each study's protocol, by the name of the study.
+func optionsTables() map[string]report.Table {
+	return map[string]report.Table{results.Toy: toy.OptionsTable(), results.UCI: uci.OptionsTable(), results.Images: cifar.OptionsTable()}
+}
+
+// datasetNames are the data sets of all studies.
+func datasetNames() []string {
+	return slices.Concat(uci.Datasets(), cifar.Datasets(), []string{toy.CubicName, toy.MoonsName})
+}
+
+// check returns an error for an experiment that no study can carry out.
+func check(e results.Experiment) error {
+	if err := e.Validate(); err != nil {
+		return err
+	}
+	var err error
+	switch e.Study {
+	case results.Toy:
+		_, _, err = toy.ProtocolOf(e, methods.All())
+	case results.UCI:
+		_, _, err = uci.ProtocolOf(e, methods.All())
+	case results.Images:
+		_, _, err = cifar.ProtocolOf(e, methods.All())
+	}
+	return err
+}
