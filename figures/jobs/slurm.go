@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"densityuncertainty/environment/atomicfile"
 )
@@ -53,6 +54,9 @@ func (j JobArray) Write(batches [][]results.Experiment) error {
 	if len(batches) == 0 {
 		return errors.New("jobs: a job array without tasks")
 	}
+	if err := j.check(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Join(j.Folder, "logs"), 0o755); err != nil {
 		return fmt.Errorf("jobs: making the folder of the job array: %w", err)
 	}
@@ -61,6 +65,24 @@ func (j JobArray) Write(batches [][]results.Experiment) error {
 	}
 	if err := atomicfile.WriteBytes(j.Script(), []byte(j.text(len(batches)))); err != nil {
 		return fmt.Errorf("jobs: %w", err)
+	}
+	return nil
+}
+
+// check returns an error for a setting that a line of the script cannot hold.
+func (j JobArray) check() error {
+	for _, setting := range []struct{ name, value string }{
+		{"name", j.Name}, {"folder", j.Folder}, {"partition", j.Partition}, {"resources", j.Gres}, {"time limit", j.Time}, {"line", strings.Join(j.Lines, "")},
+	} {
+		if strings.ContainsFunc(setting.value, unicode.IsControl) {
+			return fmt.Errorf("jobs: the job array's %s %q has a line break or another control character, which a line of a Slurm script cannot hold", setting.name, setting.value)
+		}
+	}
+	// sbatch takes its options from the script word by word.
+	for _, setting := range []struct{ name, value string }{{"folder", j.Folder}, {"partition", j.Partition}, {"resources", j.Gres}, {"time limit", j.Time}} {
+		if strings.ContainsFunc(setting.value, unicode.IsSpace) {
+			return fmt.Errorf("jobs: the job array's %s %q has a blank, which an option of a Slurm script cannot hold; name another", setting.name, setting.value)
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,6 +91,9 @@ func escapeGlob(path string) string {
 
 // readLocked reads a whole file while no writer is in the middle of a line.
 func readLocked(file string) (content []byte, err error) {
+	if err := checkRegular(file); err != nil {
+		return nil, err
+	}
 	lock := flock.New(file)
 	if err := lock.RLock(); err != nil {
 		return nil, fmt.Errorf("results: locking %s: %w", file, err)
@@ -132,4 +136,21 @@ func parse(file string, content []byte) (parsedFile, error) {
 		}
 	}
 	return p, nil
+}
+
+// checkRegular returns an error unless path is a file, or a link to one: opening a pipe would wait for ever.
+func checkRegular(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, link := os.Lstat(path); link == nil {
+			return fmt.Errorf("results: %s is a link to a file that is not there; remove it or restore the file", path)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("results: reading the store: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("results: %s is no regular file (%s), and cannot hold result lines; remove it", path, info.Mode().Type())
+	}
+	return nil
 }

@@ -15,10 +15,18 @@ import (
 // Store appends result lines to a folder. Several processes may append to one folder at a time.
 type Store struct{ dir string }
 
-// OpenStore returns the store in the folder dir, which is made if it does not exist.
+// OpenStore returns the store in the folder dir, which is made if it does not exist. It is an error if nothing can be
+// written there, which one wants to know before hours of training.
 func OpenStore(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("results: making the store: %w", err)
+	}
+	probe, err := os.CreateTemp(dir, ".writable-*")
+	if err != nil {
+		return nil, fmt.Errorf("results: the store cannot be written to: %w", err)
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return nil, fmt.Errorf("results: the store cannot be written to: %w", err)
 	}
 	return &Store{dir: dir}, nil
 }
@@ -49,7 +57,12 @@ func (s *Store) Append(r Result) (added bool, note string, err error) {
 		return false, "", err
 	}
 	path := filepath.Join(s.dir, FileName(r.Experiment))
-	_, statErr := os.Stat(path)
+	_, statErr := os.Lstat(path)
+	if statErr == nil {
+		if err := checkRegular(path); err != nil {
+			return false, "", err
+		}
+	}
 
 	// The lock is on the data file itself: lines are only added, so the file is never replaced.
 	lock := flock.New(path, flock.SetPermissions(0o644))

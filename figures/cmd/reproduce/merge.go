@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +11,10 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"densityuncertainty/environment/atomicfile"
-	"densityuncertainty/figures/predictions"
 	"densityuncertainty/figures/results"
 )
 
@@ -74,30 +75,34 @@ func (c command) merge(_ context.Context, args []string) error {
 			case old.Diverged == line.Diverged && reflect.DeepEqual(old.Metrics, line.Metrics):
 				same++
 			default:
-				conflicts = append(conflicts, fmt.Sprintf("%s has another result of %s %v", folder, line.ID, line.Experiment))
+				conflicts = append(conflicts, fmt.Sprintf("%s has another result of %s %v: %s", folder, line.ID, line.Experiment, differing(line, old)))
 			}
 		}
 	}
-	copied, err := copyPredictions(files, at.predictions)
+	copied, different, err := copyPredictions(files, at.predictions)
 	if err != nil {
 		return err
 	}
+	conflicts = append(conflicts, different...)
 	c.print(c.stderr, fmt.Sprintf("%d results added to %s, %d were there already, %d files of predictions copied\n", added, at.store, same, copied), exitOK)
 	if len(conflicts) > 0 {
-		return fmt.Errorf("%d results differ from those in the store, which were kept:\n  %s", len(conflicts), strings.Join(conflicts, "\n  "))
+		return fmt.Errorf("%d results or predictions differ from those in the store, which were kept:\n  %s", len(conflicts), strings.Join(conflicts, "\n  "))
 	}
 	return nil
 }
 
-// find returns the folders with result lines, and the files of predictions, in and below a folder.
+// find returns the folders with result lines, and the files of predictions, in and below a folder. Links are not
+// followed: what they lead to need not be results.
 func find(folder string) (stores, files []string, err error) {
 	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
+		case !entry.Type().IsRegular():
+			return nil
 		case filepath.Ext(path) == ".jsonl" && !slices.Contains(stores, filepath.Dir(path)):
 			stores = append(stores, filepath.Dir(path))
-		case strings.HasSuffix(path, predictions.Extension):
+		case strings.HasSuffix(path, cifar.PredictionsExtension):
 			files = append(files, path)
 		}
 		return nil
@@ -108,28 +113,37 @@ func find(folder string) (stores, files []string, err error) {
 	return stores, files, nil
 }
 
-// copyPredictions copies the files that the folder lacks.
-func copyPredictions(files []string, folder string) (copied int, err error) {
+// copyPredictions copies the files that the folder lacks, after reading them as predictions. Those that it has with
+// other content are returned, and stay as they are.
+func copyPredictions(files []string, folder string) (copied int, conflicts []string, err error) {
 	for _, file := range files {
-		target := filepath.Join(folder, filepath.Base(file))
-		if _, err := os.Stat(target); err == nil {
-			continue
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return copied, fmt.Errorf("copying predictions: %w", err)
-		}
 		content, err := os.ReadFile(file)
 		if err != nil {
-			return copied, fmt.Errorf("copying predictions: %w", err)
+			return copied, conflicts, fmt.Errorf("copying predictions: %w", err)
+		}
+		if _, err := cifar.ReadPredictions(file); err != nil {
+			return copied, conflicts, fmt.Errorf("copying predictions: %w", err)
+		}
+		target := filepath.Join(folder, filepath.Base(file))
+		present, err := os.ReadFile(target)
+		switch {
+		case err == nil:
+			if !bytes.Equal(present, content) {
+				conflicts = append(conflicts, fmt.Sprintf("%s has other predictions than %s", file, target))
+			}
+			continue
+		case !errors.Is(err, fs.ErrNotExist):
+			return copied, conflicts, fmt.Errorf("copying predictions: %w", err)
 		}
 		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return copied, fmt.Errorf("making the folder for predictions: %w", err)
+			return copied, conflicts, fmt.Errorf("making the folder for predictions: %w", err)
 		}
 		if err := atomicfile.WriteBytes(target, content); err != nil {
-			return copied, fmt.Errorf("copying predictions: %w", err)
+			return copied, conflicts, fmt.Errorf("copying predictions: %w", err)
 		}
 		copied++
 	}
-	return copied, nil
+	return copied, conflicts, nil
 }
 
 const rescoreDoc = `reproduce rescore computes the metrics of image runs anew from the predictions that are kept beside the
@@ -164,7 +178,7 @@ func (c command) rescore(_ context.Context, args []string) error {
 		if line.Experiment.Study != results.Images || line.Diverged {
 			continue
 		}
-		p, err := predictions.Read(filepath.Join(at.predictions, predictions.FileName(line.ID)))
+		p, err := cifar.ReadPredictions(filepath.Join(at.predictions, cifar.PredictionsFile(line.ID)))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -174,7 +188,7 @@ func (c command) rescore(_ context.Context, args []string) error {
 		if p.Experiment != line.ID {
 			return fmt.Errorf("the predictions of %s are of experiment %s", line.ID, p.Experiment)
 		}
-		scores, err := predictions.Score(p)
+		scores, err := cifar.Score(p)
 		if err != nil {
 			return err
 		}
@@ -182,8 +196,8 @@ func (c command) rescore(_ context.Context, args []string) error {
 		metrics := maps.Clone(line.Metrics)
 		maps.Copy(metrics, scores)
 		if !maps.Equal(metrics, line.Metrics) {
-			changed = append(changed, fmt.Sprintf("%s %v: %s", line.ID, line.Experiment, differing(metrics, line.Metrics)))
 			lines[i].Metrics = metrics
+			changed = append(changed, fmt.Sprintf("%s %v: %s", line.ID, line.Experiment, differing(lines[i], line)))
 		}
 	}
 	c.print(c.stderr, fmt.Sprintf("%d lines scored from %s, %d with other numbers\n", scored, at.predictions, len(changed)), exitOK)
@@ -207,13 +221,29 @@ func (c command) rescore(_ context.Context, args []string) error {
 	return nil
 }
 
-// differing names the metrics in which two sets differ.
-func differing(now, before map[string]float64) string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if old, has := before[name]; !has || old != now[name] {
+// differing names the metrics in which two results differ, with both values.
+func differing(now, before results.Result) string {
+	if now.Diverged != before.Diverged {
+		return fmt.Sprintf("diverged %t, in the store %t", now.Diverged, before.Diverged)
+	}
+	names := slices.Sorted(maps.Keys(now.Metrics))
+	for name := range before.Metrics {
+		if _, has := now.Metrics[name]; !has {
 			names = append(names, name)
 		}
 	}
-	return strings.Join(names, ", ")
+	value := func(of results.Result, name string) string {
+		if v, has := of.Metrics[name]; has {
+			return strconv.FormatFloat(v, 'g', 6, 64)
+		}
+		return "none"
+	}
+	var parts []string
+	for _, name := range names {
+		old, has := before.Metrics[name]
+		if v, is := now.Metrics[name]; !has || !is || v != old {
+			parts = append(parts, fmt.Sprintf("%s %s, in the store %s", name, value(now, name), value(before, name)))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
