@@ -2,71 +2,8 @@ package datasets
 
 import (
 	"math"
-	"slices"
 	"testing"
 )
-
-// Apply against the formula of its documentation, at every window.
-func TestApply(t *testing.T) {
-	src := someImages(1).Image(0)
-	for i := range src {
-		src[i] |= 1 // so that padding shows
-	}
-	got, want := make([]byte, ImageSize), make([]byte, ImageSize)
-	for _, pad := range []int{0, 1, 4, 40} {
-		a := Augmentation{Pad: pad}
-		for window := 0; window <= 2*pad; window++ {
-			dy, dx := window, (window*3)%(2*pad+1)
-			for _, flip := range []bool{false, true} {
-				for i := range want {
-					c, y, x := i/1024, i/32%32, i%32
-					if flip {
-						x = 31 - x
-					}
-					y, x = y+dy-pad, x+dx-pad
-					want[i] = 0
-					if 0 <= y && y < 32 && 0 <= x && x < 32 {
-						want[i] = src[c*1024+y*32+x]
-					}
-				}
-				for i := range got {
-					got[i] = 0xee
-				}
-				a.Apply(got, src, dy, dx, flip)
-				if !slices.Equal(got, want) {
-					t.Fatalf("pad %d, window (%d, %d), flip %v: other pixels", pad, dy, dx, flip)
-				}
-			}
-		}
-	}
-}
-
-func TestNoAugmentation(t *testing.T) {
-	m := someImages(3)
-	got := make([]byte, 3*ImageSize)
-	Augmentation{}.Batch(got, m, []int{0, 1, 2}, 9, 9, 2)
-	if !slices.Equal(got, m.Pixels) {
-		t.Error("the images were changed")
-	}
-}
-
-func TestBatchDoesNotDependOnWorkers(t *testing.T) {
-	m := someImages(50)
-	a := Augmentation{Pad: 4, Flip: true}
-	rows := Order(1, 0, 50)[:23]
-	want := make([]byte, len(rows)*ImageSize)
-	for k, i := range rows {
-		dy, dx, flip := a.Draw(3, 2, i)
-		a.Apply(want[k*ImageSize:(k+1)*ImageSize], m.Image(i), dy, dx, flip)
-	}
-	for _, workers := range []int{1, 2, 7, 40} {
-		got := make([]byte, len(want))
-		a.Batch(got, m, rows, 3, 2, workers)
-		if !slices.Equal(got, want) {
-			t.Errorf("%d workers: other pixels", workers)
-		}
-	}
-}
 
 // Windows are uniform, mirroring is a fair coin, and neither tells of the other
 // nor of neighbouring examples, epochs and seeds.
@@ -145,14 +82,5 @@ func TestFlipLeavesWindows(t *testing.T) {
 		if flip || dy != dy2 || dx != dx2 {
 			t.Fatalf("example %d: (%d, %d) and flip %v, with Flip (%d, %d)", i, dy, dx, flip, dy2, dx2)
 		}
-	}
-}
-
-func BenchmarkBatch(b *testing.B) {
-	m := someImages(128)
-	rows := ascending(128)
-	dst := make([]byte, len(m.Pixels))
-	for b.Loop() {
-		Augmentation{Pad: 4, Flip: true}.Batch(dst, m, rows, 1, 1, 1)
 	}
 }
