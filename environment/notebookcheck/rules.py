@@ -10,7 +10,7 @@ from dataclasses import dataclass
 KERNEL = "gonb"
 MOST_CODE_LINES = 100
 FEWEST_WORDS_PER_LINE = 8
-MOST_WORDS_PER_LINE = 15
+MOST_WORDS_PER_LINE = 15.5
 
 
 @dataclass(frozen=True)
