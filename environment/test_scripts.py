@@ -233,7 +233,7 @@ class Lab(unittest.TestCase):
         for name, setting, want in (
             ("apputils-extension:notification", "fetchNews", "false"),
             ("apputils-extension:notification", "checkForUpdates", False),
-            ("completer-extension:manager", "providerTimeout", 15000),
+            ("completer-extension:manager", "providerTimeout", 30000),
         ):
             with self.subTest(setting):
                 properties = self.request(f"lab/api/settings/@jupyterlab/{name}")["schema"]["properties"]
