@@ -110,10 +110,12 @@ func run(ctx context.Context, all []dataSet, f *fetch.Fetcher, args []string, st
 		if err != nil {
 			return fmt.Errorf("the data set %s is not here; put it into the folder that %s names, or leave it out with --data: %w", s.name, fetch.EnvData, err)
 		}
-		for _, file := range files {
-			if _, err := fmt.Fprintf(stdout, "data: %s from %s\n", s.name, file.path); err != nil {
-				return fmt.Errorf("reporting: %w", err)
-			}
+		from := files[0].path
+		if len(files) > 1 {
+			from = filepath.Dir(from)
+		}
+		if _, err := fmt.Fprintf(stdout, "data: %s from %s\n", s.name, from); err != nil {
+			return fmt.Errorf("reporting: %w", err)
 		}
 		if flags.NArg() == 1 {
 			if err := s.collect(ctx, files, flags.Arg(0)); err != nil {
