@@ -75,6 +75,27 @@ func TestOpenFailsLoudly(t *testing.T) {
 	}
 }
 
+// A plugin that is not there is not the end: the error says how to come by it.
+func TestMissingXLA(t *testing.T) {
+	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", t.TempDir())
+	for _, c := range []struct{ config, command string }{
+		{"xla:cuda", "go run ./environment/cmd/xlaplugin cuda13"},
+		{"xla:cuda,tf32=false", "go run ./environment/cmd/xlaplugin cuda13"},
+		{"xla:cpu", "./environment/setup --xla"},
+	} {
+		t.Run(c.config, func(t *testing.T) {
+			t.Setenv(ConfigVariable, c.config)
+			_, _, err := Open()
+			if !xlaCompiledIn {
+				c.command = "DENSITYUNCERTAINTY_XLA=1"
+			}
+			if !errors.Is(err, ErrBackend) || !strings.Contains(err.Error(), c.command) {
+				t.Errorf("got %v, want it to name %s", err, c.command)
+			}
+		})
+	}
+}
+
 func TestTryTurnsPanicsIntoErrors(t *testing.T) {
 	compute.Register("panics", func(string) (compute.Backend, error) { panic("plugin crashed") })
 	if _, err := try("panics"); err == nil || !strings.Contains(err.Error(), "plugin crashed") {
