@@ -133,14 +133,19 @@ func TestParsersReportReadErrors(t *testing.T) {
 }
 
 func TestParseErrorText(t *testing.T) {
-	for want, e := range map[string]*ParseError{
-		"datasets: f: no data":                         {File: "f", Err: ErrEmpty},
-		"datasets: f: line 3: wrong number of columns": {File: "f", Line: 3, Err: ErrFieldCount},
-		"datasets: f: line 3, column 2: out of range":  {File: "f", Line: 3, Column: 2, Err: ErrRange},
+	for _, c := range []struct {
+		want string
+		e    *ParseError
+	}{
+		{"datasets: f: no data", &ParseError{File: "f", Err: ErrEmpty}},
+		{"datasets: f: line 3: wrong number of columns", &ParseError{File: "f", Line: 3, Err: ErrFieldCount}},
+		{"datasets: f: line 3, column 2: out of range", &ParseError{File: "f", Line: 3, Column: 2, Err: ErrRange}},
 	} {
-		if e.Error() != want {
-			t.Errorf("got %q, want %q", e, want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			if c.e.Error() != c.want {
+				t.Errorf("got %q, want %q", c.e, c.want)
+			}
+		})
 	}
 }
 

@@ -35,27 +35,32 @@ func TestOpenRunsAGraph(t *testing.T) {
 }
 
 func TestOpenHonoursTheVariable(t *testing.T) {
-	for config, wantSafe := range map[string]bool{
-		"go":                                false,
-		"go:":                               false,
-		" go:ops_sequential ":               true,
-		"go:ops_parallel":                   false,
-		"go:dependency_order,parallelism=3": false,
-		"go:parallelism=-1":                 true,
-		"go:ops_sequential,parallelism=2":   true,
+	for _, c := range []struct {
+		config   string
+		wantSafe bool
+	}{
+		{"go", false},
+		{"go:", false},
+		{" go:ops_sequential ", true},
+		{"go:ops_parallel", false},
+		{"go:dependency_order,parallelism=3", false},
+		{"go:parallelism=-1", true},
+		{"go:ops_sequential,parallelism=2", true},
 	} {
-		t.Setenv(ConfigVariable, config)
-		backend, line, err := Open()
-		if err != nil {
-			t.Errorf("%q: %v", config, err)
-			continue
-		}
-		if got := Describe(backend).Backend; got != strings.TrimSpace(config) {
-			t.Errorf("%q: described as %q", config, got)
-		}
-		if safe := !strings.Contains(line, "can hang"); safe != wantSafe {
-			t.Errorf("%q: safe = %v in %q", config, safe, line)
-		}
+		t.Run(c.config, func(t *testing.T) {
+			t.Setenv(ConfigVariable, c.config)
+			backend, line, err := Open()
+			if err != nil {
+				t.Errorf("%q: %v", c.config, err)
+				return
+			}
+			if got := Describe(backend).Backend; got != strings.TrimSpace(c.config) {
+				t.Errorf("%q: described as %q", c.config, got)
+			}
+			if safe := !strings.Contains(line, "can hang"); safe != c.wantSafe {
+				t.Errorf("%q: safe = %v in %q", c.config, safe, line)
+			}
+		})
 	}
 }
 

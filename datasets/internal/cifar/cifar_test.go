@@ -59,17 +59,22 @@ func (s sample) python() []byte {
 
 func TestBothVersions(t *testing.T) {
 	for name, s := range samples() {
-		for version, read := range map[string]func(pixels []byte, labels []int) error{
-			"binary": func(p []byte, l []int) error { return s.kind.Binary(s.binary(), p, l) },
-			"python": func(p []byte, l []int) error { return s.kind.Pickle(s.python(), p, l) },
+		for _, c := range []struct {
+			version string
+			read    func(pixels []byte, labels []int) error
+		}{
+			{"binary", func(p []byte, l []int) error { return s.kind.Binary(s.binary(), p, l) }},
+			{"python", func(p []byte, l []int) error { return s.kind.Pickle(s.python(), p, l) }},
 		} {
-			pixels, labels := make([]byte, len(s.pixels)), make([]int, 3)
-			if err := read(pixels, labels); err != nil {
-				t.Errorf("%s, %s version: %v", name, version, err)
-			}
-			if !slices.Equal(labels, s.labels) || !bytes.Equal(pixels, s.pixels) {
-				t.Errorf("%s, %s version: labels %v, want %v; pixels equal: %v", name, version, labels, s.labels, bytes.Equal(pixels, s.pixels))
-			}
+			t.Run(c.version, func(t *testing.T) {
+				pixels, labels := make([]byte, len(s.pixels)), make([]int, 3)
+				if err := c.read(pixels, labels); err != nil {
+					t.Errorf("%s, %s version: %v", name, c.version, err)
+				}
+				if !slices.Equal(labels, s.labels) || !bytes.Equal(pixels, s.pixels) {
+					t.Errorf("%s, %s version: labels %v, want %v; pixels equal: %v", name, c.version, labels, s.labels, bytes.Equal(pixels, s.pixels))
+				}
+			})
 		}
 	}
 }
