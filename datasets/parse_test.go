@@ -13,7 +13,7 @@ import (
 )
 
 func TestParseTable(t *testing.T) {
-	values, columns, err := ParseTable(strings.NewReader("\n 1 2.5\t-3e-2 \r\n\n4 5 6"), "t")
+	values, columns, err := parseTable(strings.NewReader("\n 1 2.5\t-3e-2 \r\n\n4 5 6"), "t")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,13 +40,13 @@ func TestParseTableErrors(t *testing.T) {
 		{"0x1p3\n", 1, 1, strconv.ErrSyntax},
 		{"1\n" + strings.Repeat("1 ", maxLine), 2, 0, nil},
 	} {
-		_, _, err := ParseTable(strings.NewReader(c.text), "t.txt")
+		_, _, err := parseTable(strings.NewReader(c.text), "t.txt")
 		requireParseError(t, c.text, err, "t.txt", c.line, c.column, c.cause)
 	}
 }
 
 func TestParseIndices(t *testing.T) {
-	got, err := ParseIndices(strings.NewReader("3\n 0\r\n\n2"), "i", 4)
+	got, err := parseIndices(strings.NewReader("3\n 0\r\n\n2"), "i", 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestParseIndicesErrors(t *testing.T) {
 		{"one\n", 1, 1, ErrNotInteger},
 		{"1 2\n", 1, 0, ErrFieldCount},
 	} {
-		_, err := ParseIndices(strings.NewReader(c.text), "i.txt", 4)
+		_, err := parseIndices(strings.NewReader(c.text), "i.txt", 4)
 		requireParseError(t, c.text, err, "i.txt", c.line, c.column, c.cause)
 	}
 }
@@ -82,7 +82,7 @@ func TestParseYear(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := ParseYear(f, "year_sample.txt")
+	r, err := parseYear(f, "year_sample.txt", 0)
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -113,9 +113,12 @@ func TestParseYearErrors(t *testing.T) {
 		{row[:len(row)-3], 1, 91, strconv.ErrSyntax},
 		{strings.Replace(row, ",1.5", ",1_5", 1), 1, 2, strconv.ErrSyntax},
 	} {
-		_, err := ParseYear(strings.NewReader(c.text), "y.txt")
+		_, err := parseYear(strings.NewReader(c.text), "y.txt", 0)
 		requireParseError(t, c.text, err, "y.txt", c.line, c.column, c.cause)
 	}
+	// An archive that unpacks to more rows than the set has must not fill the memory.
+	_, err := parseYear(strings.NewReader(row+"\n"+row+"\n"+row+"\n"), "y.txt", 2)
+	requireParseError(t, "more rows", err, "y.txt", 3, 0, ErrRowCount)
 }
 
 // A failing disk must not look like the end of the file.
@@ -124,11 +127,11 @@ func TestParsersReportReadErrors(t *testing.T) {
 	half := func(text string) io.Reader {
 		return io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken))
 	}
-	_, _, err := ParseTable(half("1 2\n"), "f")
+	_, _, err := parseTable(half("1 2\n"), "f")
 	requireParseError(t, "table", err, "f", 2, 0, broken)
-	_, err = ParseIndices(half("1\n"), "f", 4)
+	_, err = parseIndices(half("1\n"), "f", 4)
 	requireParseError(t, "indices", err, "f", 2, 0, broken)
-	_, err = ParseYear(half("2001"+strings.Repeat(",1", 90)+"\n"), "f")
+	_, err = parseYear(half("2001"+strings.Repeat(",1", 90)+"\n"), "f", 0)
 	requireParseError(t, "year", err, "f", 2, 0, broken)
 }
 
