@@ -12,6 +12,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 # go.work above the checkout, modules of other Python packages, a target for pip.
 # Settings that say where to download from stay.
 export GOWORK=off GO111MODULE=on
+# GOFLAGS for what is built without the settings of enter. Were it empty, the flags
+# that go env -w has written would count.
+plain_flags=-buildvcs=false
 unset PYTHONPATH PYTHONSTARTUP PYTHONHOME JUPYTER_PATH
 for variable in $(compgen -e PIP_ || true); do
   case $variable in
@@ -301,7 +304,7 @@ set_up_tools() {
 # which adds advice to two of its errors; that takes a copy of its source.
 install_tools() (
   local tools="$root/environment/tools" source gonb="$state/gonb"
-  export GOFLAGS=
+  export GOFLAGS=$plain_flags
   go -C "$tools" mod download github.com/janpfeifer/gonb || return
   source=$(go -C "$tools" list -m -f '{{.Dir}}' github.com/janpfeifer/gonb) || return
   rm -rf "$gonb"
@@ -360,7 +363,7 @@ PYTHON
 # the way of the kernels' own.
 check_workspace() {
   local found
-  found=$(GOWORK=auto GOFLAGS='' go -C "${TMPDIR:-/tmp}" env GOWORK)
+  found=$(GOWORK=auto GOFLAGS=$plain_flags go -C "${TMPDIR:-/tmp}" env GOWORK)
   [[ -z $found ]] || fail "$found would take the place of the notebooks' own workspace; remove it, or set TMPDIR to another folder"
 }
 

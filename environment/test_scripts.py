@@ -32,7 +32,7 @@ class Scripts(unittest.TestCase):
         """Runs commands in a shell that has sourced lib.sh, with the state in a folder of the test's own."""
         script = f'set -euo pipefail; source "{HERE}/lib.sh"; state="{self.folder}/state"; {commands}'
         environ = {**os.environ, **variables}
-        return subprocess.run(["bash", "-c", script], check=False, capture_output=True, text=True, env=environ, timeout=60)
+        return subprocess.run(["bash", "-c", script], check=False, capture_output=True, text=True, env=environ, cwd=ROOT, timeout=60)
 
 
 class Settings(Scripts):
@@ -56,6 +56,15 @@ class Settings(Scripts):
                 own = [flag for flag in now["GOFLAGS"].split() if not flag.startswith("-tags=noxla") and flag != "-tags=onnx"]
                 self.assertEqual(own, [*kept, "-ldflags=-w"])
                 self.assertEqual((now["GOWORK"], now["GO111MODULE"]), ("off", "on"))
+
+    def test_flags_of_the_users_file(self):
+        """An empty variable would give way to what go env -w has written."""
+        settings = self.folder / "goenv"
+        settings.write_text("GOFLAGS=-toolexec=/bin/false\n")
+        now = self.variables(GOENV=str(settings), GOFLAGS="")
+        self.assertNotIn("toolexec", now["GOFLAGS"])
+        done = self.bash('GOFLAGS=$plain_flags go build -o /dev/null ./environment/cmd/backend; echo built', GOENV=str(settings), CGO_ENABLED="0")
+        self.assertEqual(done.stdout, "built\n", done.stderr)
 
     def test_workspace_above_the_checkout(self):
         """An unrelated go.work above replaces no module."""
