@@ -307,7 +307,7 @@ install_tools() (
   export GOFLAGS=$plain_flags
   go -C "$tools" mod download github.com/janpfeifer/gonb || return
   source=$(go -C "$tools" list -m -f '{{.Dir}}' github.com/janpfeifer/gonb) || return
-  rm -rf "$gonb"
+  if [[ -d $gonb ]]; then chmod -R u+w "$gonb" && rm -rf "$gonb" || return; fi
   cp -R "$source" "$gonb" && chmod -R u+w "$gonb" && cp "$tools/gonb/explain.go" "$gonb/internal/goexec/" || return
   sed -i.original 's/newGonbErrors(s, fileToCellIdAndLine, errorMsg, err)/newGonbErrors(s, fileToCellIdAndLine, explain(errorMsg), err)/' \
     "$gonb/internal/goexec/errorpublish.go" || return

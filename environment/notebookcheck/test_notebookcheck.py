@@ -90,6 +90,15 @@ class Source(unittest.TestCase):
             bad["cells"][1]["source"] = text
             self.assertIn("dot-import", names(self.complaints(bad)), text)
 
+    def test_set_up_line(self):
+        for text in ("!*go work init . ..", "%noautoget", "%goworkfix", "!*rm -f go.work && go work init ."):
+            bad = good()
+            bad["cells"][1]["source"] = text + "\n" + HELLO
+            self.assertIn("set-up-line", names(self.complaints(bad)), text)
+        fine = good()
+        fine["cells"][1]["source"] = "!*with-network go get example.com/x\n" + HELLO + " // go work"
+        self.assertNotIn("set-up-line", names(self.complaints(fine)))
+
     def test_code_lines(self):
         bad = notebook(prose("word " * 1000), code("x()\n\n" * 101))
         self.assertEqual(names(self.complaints(bad)), ["code-lines"])
