@@ -40,8 +40,10 @@ func TestParseTableErrors(t *testing.T) {
 		{"0x1p3\n", 1, 1, strconv.ErrSyntax},
 		{"1\n" + strings.Repeat("1 ", maxLine), 2, 0, nil},
 	} {
-		_, _, err := parseTable(strings.NewReader(c.text), "t.txt")
-		requireParseError(t, c.text, err, "t.txt", c.line, c.column, c.cause)
+		t.Run(c.text[:min(len(c.text), 20)], func(t *testing.T) {
+			_, _, err := parseTable(strings.NewReader(c.text), "t.txt")
+			requireParseError(t, c.text, err, "t.txt", c.line, c.column, c.cause)
+		})
 	}
 }
 
@@ -71,8 +73,10 @@ func TestParseIndicesErrors(t *testing.T) {
 		{"one\n", 1, 1, ErrNotInteger},
 		{"1 2\n", 1, 0, ErrFieldCount},
 	} {
-		_, err := parseIndices(strings.NewReader(c.text), "i.txt", 4)
-		requireParseError(t, c.text, err, "i.txt", c.line, c.column, c.cause)
+		t.Run(c.text, func(t *testing.T) {
+			_, err := parseIndices(strings.NewReader(c.text), "i.txt", 4)
+			requireParseError(t, c.text, err, "i.txt", c.line, c.column, c.cause)
+		})
 	}
 }
 
@@ -113,8 +117,10 @@ func TestParseYearErrors(t *testing.T) {
 		{row[:len(row)-3], 1, 91, strconv.ErrSyntax},
 		{strings.Replace(row, ",1.5", ",1_5", 1), 1, 2, strconv.ErrSyntax},
 	} {
-		_, err := parseYear(strings.NewReader(c.text), "y.txt", 0)
-		requireParseError(t, c.text, err, "y.txt", c.line, c.column, c.cause)
+		t.Run(c.text[:min(len(c.text), 20)], func(t *testing.T) {
+			_, err := parseYear(strings.NewReader(c.text), "y.txt", 0)
+			requireParseError(t, c.text, err, "y.txt", c.line, c.column, c.cause)
+		})
 	}
 	// An archive that unpacks to more rows than the set has must not fill the memory.
 	_, err := parseYear(strings.NewReader(row+"\n"+row+"\n"+row+"\n"), "y.txt", 2)
@@ -219,11 +225,13 @@ func TestReadGalFolderErrors(t *testing.T) {
 		{"index_test_0.txt", "3\n", "index_test_0.txt", ErrDuplicate},
 		{"index_train_0.txt", "0\n1\n", "index_test_0.txt", ErrRowCount},
 	} {
-		_, _, err := ReadGalFolder(galFolder(t, map[string]string{c.file: c.text}), "mine")
-		var parse *ParseError
-		if !errors.As(err, &parse) || filepath.Base(parse.File) != c.blamed || !errors.Is(err, c.cause) {
-			t.Errorf("%s = %q: got %v; want %v in %s", c.file, c.text, err, c.cause, c.blamed)
-		}
+		t.Run(c.file+" "+c.cause.Error(), func(t *testing.T) {
+			_, _, err := ReadGalFolder(galFolder(t, map[string]string{c.file: c.text}), "mine")
+			var parse *ParseError
+			if !errors.As(err, &parse) || filepath.Base(parse.File) != c.blamed || !errors.Is(err, c.cause) {
+				t.Errorf("%s = %q: got %v; want %v in %s", c.file, c.text, err, c.cause, c.blamed)
+			}
+		})
 	}
 	if _, _, err := ReadGalFolder(t.TempDir(), "mine"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("empty folder: got %v", err)

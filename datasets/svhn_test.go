@@ -121,16 +121,18 @@ func TestSVHNRefuses(t *testing.T) {
 		{"label 11", imagefiles.MAT(x, with(y, func(v *imagefiles.Variable) { v.Data = []byte{11, 9, 1, 5} })), ErrShape},
 		{"label 1.5", imagefiles.MAT(x, with(y, func(v *imagefiles.Variable) { v.Data = []float64{1.5, 9, 1, 5} })), ErrShape},
 	} {
-		set, file := tinySVHN(c.data)
-		_, err := set.load(context.Background(), folderOf(t, file), "SVHN tiny")
-		var broken *FileError
-		if !errors.As(err, &broken) || (c.cause != nil && !errors.Is(err, c.cause)) {
-			t.Errorf("%s: got %v, want %v", c.name, err, c.cause)
-			continue
-		}
-		if filepath.Base(broken.File) != "tiny_32x32.mat" || !strings.Contains(err.Error(), svhnURL+"tiny_32x32.mat again") {
-			t.Errorf("%s: %q does not say which file, or what to do", c.name, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			set, file := tinySVHN(c.data)
+			_, err := set.load(context.Background(), folderOf(t, file), "SVHN tiny")
+			var broken *FileError
+			if !errors.As(err, &broken) || (c.cause != nil && !errors.Is(err, c.cause)) {
+				t.Errorf("got %v, want %v", err, c.cause)
+				return
+			}
+			if filepath.Base(broken.File) != "tiny_32x32.mat" || !strings.Contains(err.Error(), svhnURL+"tiny_32x32.mat again") {
+				t.Errorf("%q does not say which file, or what to do", err)
+			}
+		})
 	}
 	set, file := tinySVHN(whole)
 	file.Data = whole[:len(whole)-1]

@@ -27,10 +27,12 @@ func TestVersionFrom(t *testing.T) {
 		{"dependency", "", "v1.2.3", &debug.BuildInfo{Deps: []*debug.Module{{Path: "other", Version: "v7"}, {Path: "densityuncertainty", Version: "v1.2.3"}}}},
 		{"notebook", "v9", "v9", &debug.BuildInfo{Main: debug.Module{Path: "gonb_1"}, Settings: []debug.BuildSetting{revision}, Deps: []*debug.Module{{Path: "densityuncertainty", Version: "(devel)"}}}},
 	} {
-		t.Setenv(VersionVariable, test.variable)
-		if got := versionFrom(test.build); got != test.want {
-			t.Errorf("%s: %q, want %q", test.name, got, test.want)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv(VersionVariable, test.variable)
+			if got := versionFrom(test.build); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
 	}
 	if Version() == "" {
 		t.Error("empty version")

@@ -96,11 +96,13 @@ func TestBinaryRefuses(t *testing.T) {
 			{"longer", append(slices.Clone(whole), 0), 3 * record, ErrTrailing},
 			{"a wrong label", wrong, record, ErrLabel},
 		} {
-			err := s.kind.Binary(c.file, make([]byte, 3*ImageSize), make([]int, 3))
-			var at *parse.Error
-			if !errors.Is(err, c.cause) || !errors.As(err, &at) || at.Offset != c.offset {
-				t.Errorf("%s, %s: got %v, want %v at byte %d", name, c.name, err, c.cause, c.offset)
-			}
+			t.Run(name+", "+c.name, func(t *testing.T) {
+				err := s.kind.Binary(c.file, make([]byte, 3*ImageSize), make([]int, 3))
+				var at *parse.Error
+				if !errors.Is(err, c.cause) || !errors.As(err, &at) || at.Offset != c.offset {
+					t.Errorf("%s, %s: got %v, want %v at byte %d", name, c.name, err, c.cause, c.offset)
+				}
+			})
 		}
 	}
 }
@@ -126,9 +128,11 @@ func TestPickleRefuses(t *testing.T) {
 		{"a label below range", bytes.Replace(imagefiles.Pickle(data, labels), []byte("K\x01K\x02e"), []byte("J\xff\xff\xff\xffK\x02e"), 1), ErrLabel},
 		{"a label that is text", imagefiles.Pickle(data, imagefiles.Entry{Key: "labels", Value: []string{"1", "2"}}), ErrLabel},
 	} {
-		if err := Ten().Pickle(c.file, make([]byte, 2*ImageSize), make([]int, 2)); !errors.Is(err, c.cause) {
-			t.Errorf("%s: got %v, want cause %v", c.name, err, c.cause)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if err := Ten().Pickle(c.file, make([]byte, 2*ImageSize), make([]int, 2)); !errors.Is(err, c.cause) {
+				t.Errorf("got %v, want cause %v", err, c.cause)
+			}
+		})
 	}
 }
 
