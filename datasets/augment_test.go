@@ -2,119 +2,66 @@ package datasets
 
 import (
 	"math"
-	"slices"
 	"testing"
 )
-
-// Apply against the formula of its documentation, at every window.
-func TestApply(t *testing.T) {
-	src := someImages(1).Image(0)
-	for i := range src {
-		src[i] |= 1 // so that padding shows
-	}
-	got, want := make([]byte, ImageSize), make([]byte, ImageSize)
-	for _, pad := range []int{0, 1, 4, 40} {
-		a := Augmentation{Pad: pad}
-		for window := 0; window <= 2*pad; window++ {
-			dy, dx := window, (window*3)%(2*pad+1)
-			for _, flip := range []bool{false, true} {
-				for i := range want {
-					c, y, x := i/1024, i/32%32, i%32
-					if flip {
-						x = 31 - x
-					}
-					y, x = y+dy-pad, x+dx-pad
-					want[i] = 0
-					if 0 <= y && y < 32 && 0 <= x && x < 32 {
-						want[i] = src[c*1024+y*32+x]
-					}
-				}
-				for i := range got {
-					got[i] = 0xee
-				}
-				a.Apply(got, src, dy, dx, flip)
-				if !slices.Equal(got, want) {
-					t.Fatalf("pad %d, window (%d, %d), flip %v: other pixels", pad, dy, dx, flip)
-				}
-			}
-		}
-	}
-}
-
-func TestNoAugmentation(t *testing.T) {
-	m := someImages(3)
-	got := make([]byte, 3*ImageSize)
-	Augmentation{}.Batch(got, m, []int{0, 1, 2}, 9, 9, 2)
-	if !slices.Equal(got, m.Pixels) {
-		t.Error("the images were changed")
-	}
-}
-
-func TestBatchDoesNotDependOnWorkers(t *testing.T) {
-	m := someImages(50)
-	a := Augmentation{Pad: 4, Flip: true}
-	rows := Order(1, 0, 50)[:23]
-	want := make([]byte, len(rows)*ImageSize)
-	for k, i := range rows {
-		dy, dx, flip := a.Draw(3, 2, i)
-		a.Apply(want[k*ImageSize:(k+1)*ImageSize], m.Image(i), dy, dx, flip)
-	}
-	for _, workers := range []int{1, 2, 7, 40} {
-		got := make([]byte, len(want))
-		a.Batch(got, m, rows, 3, 2, workers)
-		if !slices.Equal(got, want) {
-			t.Errorf("%d workers: other pixels", workers)
-		}
-	}
-}
 
 // Windows are uniform, mirroring is a fair coin, and neither tells of the other
 // nor of neighbouring examples, epochs and seeds.
 func TestDrawDistribution(t *testing.T) {
 	a := Augmentation{Pad: 4, Flip: true}
 	const side, n = 9, 81 * 2000
-	for name, draw := range map[string]func(i int) (dy, dx int, flip bool){
-		"examples": func(i int) (int, int, bool) { return a.Draw(1, 0, i) },
-		"epochs":   func(i int) (int, int, bool) { return a.Draw(1, i, 0) },
-		"seeds":    func(i int) (int, int, bool) { return a.Draw(uint64(i), 0, 0) },
+	for _, test := range []struct {
+		name string
+		draw func(i int) (dy, dx int, flip bool)
+	}{
+		{"examples", func(i int) (int, int, bool) { return a.Draw(1, 0, i) }},
+		{"epochs", func(i int) (int, int, bool) { return a.Draw(1, i, 0) }},
+		{"seeds", func(i int) (int, int, bool) { return a.Draw(uint64(i), 0, 0) }},
 	} {
-		var counts [side * side][2]float64
-		var agree, flipsAgree float64 // with the one before
-		var lastWindow int
-		var lastFlip bool
-		for i := range n {
-			dy, dx, flip := draw(i)
-			if dy < 0 || dx < 0 || dy >= side || dx >= side {
-				t.Fatalf("%s: window (%d, %d)", name, dy, dx)
+		t.Run(test.name, func(t *testing.T) {
+			var counts [side * side][2]float64
+			var agree, flipsAgree float64 // with the one before
+			var lastWindow int
+			var lastFlip bool
+			for i := range n {
+				dy, dx, flip := test.draw(i)
+				if dy < 0 || dx < 0 || dy >= side || dx >= side {
+					t.Fatalf("%s: window (%d, %d)", test.name, dy, dx)
+				}
+				window := dy*side + dx
+				counts[window][btoi(flip)]++
+				if i > 0 {
+					agree += float64(btoi(window == lastWindow))
+					flipsAgree += float64(btoi(flip == lastFlip))
+				}
+				lastWindow, lastFlip = window, flip
 			}
-			window := dy*side + dx
-			counts[window][btoi(flip)]++
-			if i > 0 {
-				agree += float64(btoi(window == lastWindow))
-				flipsAgree += float64(btoi(flip == lastFlip))
+			// Pearson's statistic of all 162 outcomes has mean 161 and variance 322.
+			expected := float64(n) / float64(2*len(counts))
+			var chi2, flips float64
+			for _, c := range counts {
+				for _, count := range c {
+					chi2 += (count - expected) * (count - expected) / expected
+				}
+				flips += c[1]
 			}
-			lastWindow, lastFlip = window, flip
-		}
-		// Pearson's statistic of all 162 outcomes has mean 161 and variance 322.
-		expected := float64(n) / float64(2*len(counts))
-		var chi2, flips float64
-		for _, c := range counts {
-			for _, count := range c {
-				chi2 += (count - expected) * (count - expected) / expected
+			df := float64(2*len(counts) - 1)
+			for _, c := range []struct {
+				statistic string
+				z         float64
+			}{
+				{"uniform outcomes", (chi2 - df) / math.Sqrt(2*df)},
+				{"flips", (flips - n/2) / math.Sqrt(n/4.0)},
+				{"windows of neighbours", binomialZ(agree, n-1, 1/float64(len(counts)))},
+				{"directions of neighbours", binomialZ(flipsAgree, n-1, 0.5)},
+			} {
+				t.Run(c.statistic, func(t *testing.T) {
+					if math.Abs(c.z) > 4 {
+						t.Errorf("%s: %s: z = %.1f", test.name, c.statistic, c.z)
+					}
+				})
 			}
-			flips += c[1]
-		}
-		df := float64(2*len(counts) - 1)
-		for statistic, z := range map[string]float64{
-			"uniform outcomes":         (chi2 - df) / math.Sqrt(2*df),
-			"flips":                    (flips - n/2) / math.Sqrt(n/4.0),
-			"windows of neighbours":    binomialZ(agree, n-1, 1/float64(len(counts))),
-			"directions of neighbours": binomialZ(flipsAgree, n-1, 0.5),
-		} {
-			if math.Abs(z) > 4 {
-				t.Errorf("%s: %s: z = %.1f", name, statistic, z)
-			}
-		}
+		})
 	}
 }
 
@@ -145,14 +92,5 @@ func TestFlipLeavesWindows(t *testing.T) {
 		if flip || dy != dy2 || dx != dx2 {
 			t.Fatalf("example %d: (%d, %d) and flip %v, with Flip (%d, %d)", i, dy, dx, flip, dy2, dx2)
 		}
-	}
-}
-
-func BenchmarkBatch(b *testing.B) {
-	m := someImages(128)
-	rows := ascending(128)
-	dst := make([]byte, len(m.Pixels))
-	for b.Loop() {
-		Augmentation{Pad: 4, Flip: true}.Batch(dst, m, rows, 1, 1, 1)
 	}
 }

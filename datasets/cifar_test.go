@@ -215,14 +215,16 @@ func TestCIFARRefusesArchives(t *testing.T) {
 		{"another file", imagefiles.Gzip(imagefiles.Tar(other...)), "tiny-bin/batch_2.bin: not the published MD5"},
 		{"cut off", imagefiles.Gzip(imagefiles.Tar(tiny.contents[0]...)[:9000]), "tiny-bin/batch_2.bin"},
 	} {
-		sum := sha256.Sum256(c.archive)
-		tiny.versions[0].archive.SHA256 = hex.EncodeToString(sum[:])
-		tiny.versions[0].archive.Size = int64(len(c.archive))
-		_, _, err := tiny.load(context.Background(), folderOf(t, imagefiles.File{Name: whole.Name, Data: c.archive}))
-		var file *FileError
-		if !errors.As(err, &file) || filepath.Base(file.File) != whole.Name || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), tiny.versions[0].archive.URL) {
-			t.Errorf("%s: got %v, want %q", c.name, err, c.says)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			sum := sha256.Sum256(c.archive)
+			tiny.versions[0].archive.SHA256 = hex.EncodeToString(sum[:])
+			tiny.versions[0].archive.Size = int64(len(c.archive))
+			_, _, err := tiny.load(context.Background(), folderOf(t, imagefiles.File{Name: whole.Name, Data: c.archive}))
+			var file *FileError
+			if !errors.As(err, &file) || filepath.Base(file.File) != whole.Name || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), tiny.versions[0].archive.URL) {
+				t.Errorf("got %v, want %q", err, c.says)
+			}
+		})
 	}
 }
 
@@ -236,15 +238,17 @@ func TestCIFARNowhere(t *testing.T) {
 		{CIFAR10, []string{"CIFAR-10", "cifar-10-batches-bin/", "cifar-10-batches-py/", "cifar-10-binary.tar.gz", "cifar-10-python.tar.gz", "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"}},
 		{CIFAR100, []string{"CIFAR-100", "cifar-100-binary/", "cifar-100-python/", "cifar-100-binary.tar.gz", "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz"}},
 	} {
-		_, _, err := c.load(context.Background(), f)
-		if err == nil {
-			t.Fatal("no error")
-		}
-		for _, part := range append(c.says, f.Mirror, f.Cache, fetch.EnvData) {
-			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%q does not name %q", err, part)
+		t.Run(c.says[0], func(t *testing.T) {
+			_, _, err := c.load(context.Background(), f)
+			if err == nil {
+				t.Fatal("no error")
 			}
-		}
+			for _, part := range append(c.says, f.Mirror, f.Cache, fetch.EnvData) {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q does not name %q", err, part)
+				}
+			}
+		})
 	}
 }
 

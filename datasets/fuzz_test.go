@@ -18,7 +18,7 @@ func FuzzParseTable(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		values, columns, err := ParseTable(strings.NewReader(text), "fuzz")
+		values, columns, err := parseTable(strings.NewReader(text), "fuzz")
 		if err != nil {
 			requireWellPlaced(t, err, text)
 			return
@@ -32,7 +32,7 @@ func FuzzParseTable(f *testing.F) {
 			again.WriteString(fmt.Sprint(v))
 			again.WriteByte(" \n"[btoi((i+1)%columns == 0)])
 		}
-		values2, columns2, err := ParseTable(strings.NewReader(again.String()), "again")
+		values2, columns2, err := parseTable(strings.NewReader(again.String()), "again")
 		if err != nil || columns2 != columns || !slices.Equal(values, values2) {
 			t.Fatalf("read again: %v in %d columns, error %v; want %v in %d", values2, columns2, err, values, columns)
 		}
@@ -44,7 +44,7 @@ func FuzzParseIndices(f *testing.F) {
 		f.Add(seed, 8)
 	}
 	f.Fuzz(func(t *testing.T, text string, n int) {
-		indices, err := ParseIndices(strings.NewReader(text), "fuzz", n)
+		indices, err := parseIndices(strings.NewReader(text), "fuzz", n)
 		if err != nil {
 			requireWellPlaced(t, err, text)
 			return
@@ -58,7 +58,7 @@ func FuzzParseIndices(f *testing.F) {
 			seen[i] = true
 			fmt.Fprintln(&again, i)
 		}
-		indices2, err := ParseIndices(strings.NewReader(again.String()), "again", n)
+		indices2, err := parseIndices(strings.NewReader(again.String()), "again", n)
 		if err != nil || !slices.Equal(indices, indices2) {
 			t.Fatalf("read again: %v, error %v; want %v", indices2, err, indices)
 		}
@@ -78,7 +78,7 @@ func FuzzParseYear(f *testing.F) {
 		if pad > 0 {
 			text = strings.ReplaceAll(text, "\n", strings.Repeat(",0", int(pad))+"\n") + strings.Repeat(",0", int(pad))
 		}
-		r, err := ParseYear(strings.NewReader(text), "fuzz")
+		r, err := parseYear(strings.NewReader(text), "fuzz", 0)
 		if err != nil {
 			requireWellPlaced(t, err, text)
 			return

@@ -62,7 +62,7 @@ func readGalTable(dir string) (values []float64, columns int, err error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("datasets: reading the table: %w", err)
 	}
-	values, columns, err = ParseTable(f, path)
+	values, columns, err = parseTable(f, path)
 	if closeErr := f.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("datasets: closing %s: %w", path, closeErr)
 	}
@@ -103,7 +103,7 @@ func readIndices(path string, n int) ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("datasets: reading an index file: %w", err)
 	}
-	indices, err := ParseIndices(f, path, n)
+	indices, err := parseIndices(f, path, n)
 	if closeErr := f.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("datasets: closing %s: %w", path, closeErr)
 	}

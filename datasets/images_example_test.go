@@ -25,27 +25,22 @@ func blackAndWhite(n int) *datasets.Images {
 	return m
 }
 
-// From images to the batches of an epoch: hold some out, learn the scaling from
-// the others, shuffle, augment, normalise. With the official files at hand the
+// From images to the examples of an epoch: hold some out, learn the scaling from
+// the others, shuffle, draw windows. With the official files at hand the
 // first line reads
 //
 //	images, test, err := datasets.CIFAR10(ctx, nil)
 func ExampleImages() {
 	images := blackAndWhite(100)
-	const seed, epoch, batch, workers = 1, 0, 30, 2
+	const seed, epoch = 1, 0
 
 	rows, held := datasets.HoldOut(images.N, 10, seed)
 	train, heldOut := images.Take(rows), images.Take(held)
 	stats := datasets.FitChannelStats(train, nil)
 	augment := datasets.Augmentation{Pad: 4, Flip: true}
-	order := datasets.Order(seed, epoch, train.N)
-
-	pixels := make([]byte, batch*datasets.ImageSize)
-	inputs := make([]float32, batch*datasets.ImageSize) // [batch, 3, 32, 32]
-	for first := 0; first < train.N; first += batch {
-		augment.Batch(pixels, train, order[first:first+batch], seed, epoch, workers)
-		stats.Normalise(inputs, pixels)
-		// One training step would be here.
+	for _, i := range datasets.Order(seed, epoch, train.N) {
+		dy, dx, flip := augment.Draw(seed, epoch, i)
+		_, _, _ = dy, dx, flip // cut this window out of train.Image(i), and train on it
 	}
 	fmt.Printf("%d images to train on, %d held out\n", train.N, heldOut.N)
 	fmt.Printf("mean %.3f, standard deviation %.3f\n", stats.Mean[0], stats.Std[0])

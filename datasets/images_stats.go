@@ -1,9 +1,6 @@
 package datasets
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // ChannelStats standardises images channel by channel: z = (v/255 - Mean) / Std
 // for a pixel value v. The order is red, green, blue. Mean and Std are on the
@@ -86,32 +83,8 @@ func ReleasedChannelStats() ChannelStats {
 	}
 }
 
-// Normalise writes (v/255 - Mean) / Std for every pixel of one or more images,
-// keeping their layout [n, 3, 32, 32]. It panics if pixels are not whole images
-// or dst has another length.
-func (s ChannelStats) Normalise(dst []float32, pixels []byte) {
-	if len(pixels)%ImageSize != 0 || len(dst) != len(pixels) {
-		panic(fmt.Sprintf("datasets: Normalise: %d pixels into %d places; want images of %d each, and as many places", len(pixels), len(dst), ImageSize))
-	}
-	var table [ImageChannels][256]float32
-	for c := range table {
-		for v := range table[c] {
-			table[c][v] = float32((float64(v)/255 - s.Mean[c]) / s.Std[c])
-		}
-	}
-	for at := 0; at < len(pixels); at += ImageSize {
-		image, out := pixels[at:at+ImageSize], dst[at:at+ImageSize]
-		for c := range table {
-			values := channel(out, c)
-			for i, v := range channel(image, c) {
-				values[i] = table[c][v]
-			}
-		}
-	}
-}
-
 // channel returns channel c of an image.
-func channel[T any](image []T, c int) []T {
+func channel(image []byte, c int) []byte {
 	return image[c*ImageSide*ImageSide : (c+1)*ImageSide*ImageSide]
 }
 

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// ParseIndices reads 0-based row or column numbers, one a line, in the form of
+// parseIndices reads 0-based row or column numbers, one a line, in the form of
 // Gal & Ghahramani's index files. Order is kept; empty lines are passed over.
 // Each number must be whole, in [0, n), and occur once. file is used in messages
 // only. Faults, and a file without numbers, are reported as a [*ParseError].
-func ParseIndices(r io.Reader, file string, n int) ([]int, error) {
+func parseIndices(r io.Reader, file string, n int) ([]int, error) {
 	var indices []int
 	seen := make(map[int]int) // number -> its line
 	sc := newLineScanner(r)

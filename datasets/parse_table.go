@@ -14,14 +14,14 @@ import (
 // the known files has about 1500.
 const maxLine = 1 << 20
 
-// ParseTable reads a table of numbers separated by blanks or tabs, one row a
+// parseTable reads a table of numbers separated by blanks or tabs, one row a
 // line, all rows equally long. Empty lines are passed over (some published files
 // end with one). file is used in messages only.
 //
 // It returns the values row-major and the number of columns. A missing, surplus,
 // malformed, infinite or not-a-number field and a table without rows are
 // reported as a [*ParseError].
-func ParseTable(r io.Reader, file string) (values []float64, columns int, err error) {
+func parseTable(r io.Reader, file string) (values []float64, columns int, err error) {
 	sc := newLineScanner(r)
 	line := 0
 	for sc.Scan() {

@@ -13,7 +13,7 @@ import (
 )
 
 func TestParseTable(t *testing.T) {
-	values, columns, err := ParseTable(strings.NewReader("\n 1 2.5\t-3e-2 \r\n\n4 5 6"), "t")
+	values, columns, err := parseTable(strings.NewReader("\n 1 2.5\t-3e-2 \r\n\n4 5 6"), "t")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,13 +40,15 @@ func TestParseTableErrors(t *testing.T) {
 		{"0x1p3\n", 1, 1, strconv.ErrSyntax},
 		{"1\n" + strings.Repeat("1 ", maxLine), 2, 0, nil},
 	} {
-		_, _, err := ParseTable(strings.NewReader(c.text), "t.txt")
-		requireParseError(t, c.text, err, "t.txt", c.line, c.column, c.cause)
+		t.Run(c.text[:min(len(c.text), 20)], func(t *testing.T) {
+			_, _, err := parseTable(strings.NewReader(c.text), "t.txt")
+			requireParseError(t, c.text, err, "t.txt", c.line, c.column, c.cause)
+		})
 	}
 }
 
 func TestParseIndices(t *testing.T) {
-	got, err := ParseIndices(strings.NewReader("3\n 0\r\n\n2"), "i", 4)
+	got, err := parseIndices(strings.NewReader("3\n 0\r\n\n2"), "i", 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +73,10 @@ func TestParseIndicesErrors(t *testing.T) {
 		{"one\n", 1, 1, ErrNotInteger},
 		{"1 2\n", 1, 0, ErrFieldCount},
 	} {
-		_, err := ParseIndices(strings.NewReader(c.text), "i.txt", 4)
-		requireParseError(t, c.text, err, "i.txt", c.line, c.column, c.cause)
+		t.Run(c.text, func(t *testing.T) {
+			_, err := parseIndices(strings.NewReader(c.text), "i.txt", 4)
+			requireParseError(t, c.text, err, "i.txt", c.line, c.column, c.cause)
+		})
 	}
 }
 
@@ -82,7 +86,7 @@ func TestParseYear(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := ParseYear(f, "year_sample.txt")
+	r, err := parseYear(f, "year_sample.txt", 0)
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -113,9 +117,14 @@ func TestParseYearErrors(t *testing.T) {
 		{row[:len(row)-3], 1, 91, strconv.ErrSyntax},
 		{strings.Replace(row, ",1.5", ",1_5", 1), 1, 2, strconv.ErrSyntax},
 	} {
-		_, err := ParseYear(strings.NewReader(c.text), "y.txt")
-		requireParseError(t, c.text, err, "y.txt", c.line, c.column, c.cause)
+		t.Run(c.text[:min(len(c.text), 20)], func(t *testing.T) {
+			_, err := parseYear(strings.NewReader(c.text), "y.txt", 0)
+			requireParseError(t, c.text, err, "y.txt", c.line, c.column, c.cause)
+		})
 	}
+	// An archive that unpacks to more rows than the set has must not fill the memory.
+	_, err := parseYear(strings.NewReader(row+"\n"+row+"\n"+row+"\n"), "y.txt", 2)
+	requireParseError(t, "more rows", err, "y.txt", 3, 0, ErrRowCount)
 }
 
 // A failing disk must not look like the end of the file.
@@ -124,23 +133,28 @@ func TestParsersReportReadErrors(t *testing.T) {
 	half := func(text string) io.Reader {
 		return io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken))
 	}
-	_, _, err := ParseTable(half("1 2\n"), "f")
+	_, _, err := parseTable(half("1 2\n"), "f")
 	requireParseError(t, "table", err, "f", 2, 0, broken)
-	_, err = ParseIndices(half("1\n"), "f", 4)
+	_, err = parseIndices(half("1\n"), "f", 4)
 	requireParseError(t, "indices", err, "f", 2, 0, broken)
-	_, err = ParseYear(half("2001"+strings.Repeat(",1", 90)+"\n"), "f")
+	_, err = parseYear(half("2001"+strings.Repeat(",1", 90)+"\n"), "f", 0)
 	requireParseError(t, "year", err, "f", 2, 0, broken)
 }
 
 func TestParseErrorText(t *testing.T) {
-	for want, e := range map[string]*ParseError{
-		"datasets: f: no data":                         {File: "f", Err: ErrEmpty},
-		"datasets: f: line 3: wrong number of columns": {File: "f", Line: 3, Err: ErrFieldCount},
-		"datasets: f: line 3, column 2: out of range":  {File: "f", Line: 3, Column: 2, Err: ErrRange},
+	for _, c := range []struct {
+		want string
+		e    *ParseError
+	}{
+		{"datasets: f: no data", &ParseError{File: "f", Err: ErrEmpty}},
+		{"datasets: f: line 3: wrong number of columns", &ParseError{File: "f", Line: 3, Err: ErrFieldCount}},
+		{"datasets: f: line 3, column 2: out of range", &ParseError{File: "f", Line: 3, Column: 2, Err: ErrRange}},
 	} {
-		if e.Error() != want {
-			t.Errorf("got %q, want %q", e, want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			if c.e.Error() != c.want {
+				t.Errorf("got %q, want %q", c.e, c.want)
+			}
+		})
 	}
 }
 
@@ -211,11 +225,13 @@ func TestReadGalFolderErrors(t *testing.T) {
 		{"index_test_0.txt", "3\n", "index_test_0.txt", ErrDuplicate},
 		{"index_train_0.txt", "0\n1\n", "index_test_0.txt", ErrRowCount},
 	} {
-		_, _, err := ReadGalFolder(galFolder(t, map[string]string{c.file: c.text}), "mine")
-		var parse *ParseError
-		if !errors.As(err, &parse) || filepath.Base(parse.File) != c.blamed || !errors.Is(err, c.cause) {
-			t.Errorf("%s = %q: got %v; want %v in %s", c.file, c.text, err, c.cause, c.blamed)
-		}
+		t.Run(c.file+" "+c.cause.Error(), func(t *testing.T) {
+			_, _, err := ReadGalFolder(galFolder(t, map[string]string{c.file: c.text}), "mine")
+			var parse *ParseError
+			if !errors.As(err, &parse) || filepath.Base(parse.File) != c.blamed || !errors.Is(err, c.cause) {
+				t.Errorf("%s = %q: got %v; want %v in %s", c.file, c.text, err, c.cause, c.blamed)
+			}
+		})
 	}
 	if _, _, err := ReadGalFolder(t.TempDir(), "mine"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("empty folder: got %v", err)

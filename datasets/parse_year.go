@@ -7,18 +7,13 @@ import (
 	"strings"
 )
 
-// ParseYear reads examples in the official form of YearPredictionMSD.txt: one a
+// parseYear reads examples in the official form of YearPredictionMSD.txt: one a
 // line, 91 comma-separated numbers, the first the year (the target, a whole
 // number), the others the 90 timbre features. file is used in messages only.
 //
-// Any number of rows of at least one is accepted, so that excerpts can be read;
-// [Year] insists on all of them. Faults are reported as a [*ParseError].
-func ParseYear(r io.Reader, file string) (*Regression, error) {
-	return parseYear(r, file, 0)
-}
-
-// parseYear is ParseYear with room made for the given number of rows, as growing
-// slices of this size would take twice the memory for a while.
+// With rows above 0 room is made for so many, as growing slices of this size would
+// take twice the memory for a while, and more are refused; with 0 any number is
+// accepted, so that excerpts can be read. Faults are reported as a [*ParseError].
 func parseYear(r io.Reader, file string, rows int) (*Regression, error) {
 	set, err := lookup(yearName)
 	if err != nil {
@@ -53,6 +48,9 @@ func parseYear(r io.Reader, file string, rows int) (*Regression, error) {
 			} else {
 				out.X = append(out.X, v)
 			}
+		}
+		if rows > 0 && len(out.Y) > rows {
+			return nil, &ParseError{File: file, Line: line, Err: fmt.Errorf("%w: more than %d", ErrRowCount, rows)}
 		}
 	}
 	if err := sc.Err(); err != nil {

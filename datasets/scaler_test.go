@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"fmt"
 	"math"
 	"testing"
 )
@@ -52,10 +53,18 @@ func TestScalerOnNaval(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := FitScaler(r.X, r.D, splits[0].Train)
-	for j, value := range map[int]float64{8: 288, 11: 0.998} {
-		if s.Mean[j] != value || s.Std[j] != 1 {
-			t.Errorf("constant feature %d: mean %v, sd %v, want %v, 1", j, s.Mean[j], s.Std[j], value)
-		}
+	for _, c := range []struct {
+		j     int
+		value float64
+	}{
+		{8, 288},
+		{11, 0.998},
+	} {
+		t.Run(fmt.Sprint(c.j), func(t *testing.T) {
+			if s.Mean[c.j] != c.value || s.Std[c.j] != 1 {
+				t.Errorf("constant feature %d: mean %v, sd %v, want %v, 1", c.j, s.Mean[c.j], s.Std[c.j], c.value)
+			}
+		})
 	}
 	x, _ := r.Take(splits[0].Train)
 	z := s.Transform(x)
@@ -73,17 +82,20 @@ func TestScalerOnNaval(t *testing.T) {
 }
 
 func TestScalerRefusesNonsense(t *testing.T) {
-	for name, f := range map[string]func(){
-		"no rows":       func() { FitScaler([]float64{1, 2}, 1, nil) },
-		"ragged":        func() { FitScaler([]float64{1, 2, 3}, 2, []int{0}) },
-		"no columns":    func() { FitScaler([]float64{1}, 0, []int{0}) },
-		"row too high":  func() { FitScaler([]float64{1, 2}, 1, []int{2}) },
-		"row negative":  func() { FitScaler([]float64{1, 2}, 1, []int{-1}) },
-		"transform":     func() { Scaler{Mean: []float64{0, 0}, Std: []float64{1, 1}}.Transform([]float64{1}) },
-		"unfitted":      func() { Scaler{}.Transform([]float64{1}) },
-		"take too high": func() { ToyCubic(2, 0, 1).Take([]int{2}) },
+	for _, c := range []struct {
+		name string
+		f    func()
+	}{
+		{"no rows", func() { FitScaler([]float64{1, 2}, 1, nil) }},
+		{"ragged", func() { FitScaler([]float64{1, 2, 3}, 2, []int{0}) }},
+		{"no columns", func() { FitScaler([]float64{1}, 0, []int{0}) }},
+		{"row too high", func() { FitScaler([]float64{1, 2}, 1, []int{2}) }},
+		{"row negative", func() { FitScaler([]float64{1, 2}, 1, []int{-1}) }},
+		{"transform", func() { Scaler{Mean: []float64{0, 0}, Std: []float64{1, 1}}.Transform([]float64{1}) }},
+		{"unfitted", func() { Scaler{}.Transform([]float64{1}) }},
+		{"take too high", func() { ToyCubic(2, 0, 1).Take([]int{2}) }},
 	} {
-		t.Run(name, func(t *testing.T) { requirePanic(t, f) })
+		t.Run(c.name, func(t *testing.T) { requirePanic(t, c.f) })
 	}
 }
 

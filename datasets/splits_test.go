@@ -171,3 +171,74 @@ func writeLines(h hash.Hash, numbers []int) {
 		fmt.Fprintln(h, i)
 	}
 }
+
+// The reference values were printed by NumPy 2.4.6. The state has 624 words, so
+// the 1000th is past a refill; two permutations in a row also show that the first
+// used up the right number of words.
+func TestLegacyNumPy(t *testing.T) {
+	nth := func(seed uint32, n int) (word uint32) {
+		g := legacyNumPy(seed)
+		for range n {
+			word = g.words.Uint32()
+		}
+		return word
+	}
+	for _, c := range []struct {
+		seed uint32
+		n    int
+		want uint32
+	}{{5489, 1, 3499211612}, {5489, 2, 581869302}, {5489, 3, 3890346734}, {42, 1000, 1946654618}} {
+		t.Run(fmt.Sprintf("word %d of seed %d", c.n, c.seed), func(t *testing.T) {
+			if got := nth(c.seed, c.n); got != c.want {
+				t.Errorf("got %d, want %d", got, c.want)
+			}
+		})
+	}
+	t.Run("permutations", func(t *testing.T) {
+		g := legacyNumPy(0)
+		for _, want := range [][]int{{6, 11, 4, 10, 2, 8, 1, 7, 9, 3, 0, 5}, {3, 1, 2, 4, 0}, {}} {
+			if got := g.perm(len(want)); !slices.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		}
+	})
+}
+
+func TestGapSplits(t *testing.T) {
+	// Input 0 falls with the row; input 1 has two values, so that only the order
+	// of the set decides within each.
+	r := &Regression{N: 7, D: 2, X: []float64{6, 1, 5, 0, 4, 1, 3, 0, 2, 1, 1, 0, 0, 1}}
+	want := []Split{
+		{Train: []int{6, 5, 2, 1, 0}, Test: []int{4, 3}},
+		{Train: []int{1, 3, 2, 4, 6}, Test: []int{5, 0}},
+	}
+	if got := GapSplits(r); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for _, facts := range facts {
+		t.Run(facts.name, func(t *testing.T) {
+			r, err := UCI(facts.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			splits := GapSplits(r)
+			if len(splits) != r.D {
+				t.Fatalf("%d splits, want one for each of %d inputs", len(splits), r.D)
+			}
+			for d, s := range splits {
+				requirePartition(t, fmt.Sprintf("input %d", d), s, r.N)
+				if len(s.Test) != 2*r.N/3-r.N/3 {
+					t.Errorf("input %d: %d test rows", d, len(s.Test))
+				}
+				value := func(row int) float64 { return r.Row(row)[d] }
+				below, above := s.Train[:r.N/3], s.Train[r.N/3:]
+				for _, row := range s.Test {
+					if v := value(row); v < value(below[len(below)-1]) || v > value(above[0]) {
+						t.Fatalf("input %d: row %d with %v is not in the gap from %v to %v", d, row, v, value(below[len(below)-1]), value(above[0]))
+					}
+				}
+			}
+		})
+	}
+	t.Run("too few rows", func(t *testing.T) { requirePanic(t, func() { GapSplits(&Regression{N: 2, D: 1, X: []float64{1, 2}}) }) })
+}

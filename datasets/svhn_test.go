@@ -58,25 +58,38 @@ func TestSVHN(t *testing.T) {
 	double.Data = []float64{10, 9, 1, 5}
 	bytesOnly := y
 	bytesOnly.Class = 9
-	for name, data := range map[string][]byte{
-		"labels stored as bytes":   imagefiles.MAT(x, y),
-		"labels of class bytes":    imagefiles.MAT(x, bytesOnly),
-		"labels stored as doubles": imagefiles.MAT(x, double),
-		"labels first":             imagefiles.MAT(y, x),
+	for _, c := range []struct {
+		name string
+		data []byte
+	}{
+		{"labels stored as bytes", imagefiles.MAT(x, y)},
+		{"labels of class bytes", imagefiles.MAT(x, bytesOnly)},
+		{"labels stored as doubles", imagefiles.MAT(x, double)},
+		{"labels first", imagefiles.MAT(y, x)},
 	} {
-		set, file := tinySVHN(data)
-		inFolder := file
-		inFolder.Name = "svhn/" + file.Name
-		for place, file := range map[string]imagefiles.File{"the folder": file, "the folder svhn in it": inFolder} {
-			got, err := set.load(context.Background(), folderOf(t, file), "SVHN tiny")
-			if err != nil {
-				t.Fatalf("%s, %s: %v", name, place, err)
+		t.Run(c.name, func(t *testing.T) {
+			set, file := tinySVHN(c.data)
+			inFolder := file
+			inFolder.Name = "svhn/" + file.Name
+			for _, test := range []struct {
+				place string
+				file  imagefiles.File
+			}{
+				{"the folder", file},
+				{"the folder svhn in it", inFolder},
+			} {
+				t.Run(test.place, func(t *testing.T) {
+					got, err := set.load(context.Background(), folderOf(t, test.file), "SVHN tiny")
+					if err != nil {
+						t.Fatalf("%s, %s: %v", c.name, test.place, err)
+					}
+					requireSameImages(t, want, got)
+					if got.Name != "SVHN tiny" || len(got.Classes) != 10 || got.Classes[got.Labels[1]] != "9" {
+						t.Errorf("%s, %s: %q, classes %q", c.name, test.place, got.Name, got.Classes)
+					}
+				})
 			}
-			requireSameImages(t, want, got)
-			if got.Name != "SVHN tiny" || len(got.Classes) != 10 || got.Classes[got.Labels[1]] != "9" {
-				t.Errorf("%s, %s: %q, classes %q", name, place, got.Name, got.Classes)
-			}
-		}
+		})
 	}
 }
 
@@ -108,16 +121,18 @@ func TestSVHNRefuses(t *testing.T) {
 		{"label 11", imagefiles.MAT(x, with(y, func(v *imagefiles.Variable) { v.Data = []byte{11, 9, 1, 5} })), ErrShape},
 		{"label 1.5", imagefiles.MAT(x, with(y, func(v *imagefiles.Variable) { v.Data = []float64{1.5, 9, 1, 5} })), ErrShape},
 	} {
-		set, file := tinySVHN(c.data)
-		_, err := set.load(context.Background(), folderOf(t, file), "SVHN tiny")
-		var broken *FileError
-		if !errors.As(err, &broken) || (c.cause != nil && !errors.Is(err, c.cause)) {
-			t.Errorf("%s: got %v, want %v", c.name, err, c.cause)
-			continue
-		}
-		if filepath.Base(broken.File) != "tiny_32x32.mat" || !strings.Contains(err.Error(), svhnURL+"tiny_32x32.mat again") {
-			t.Errorf("%s: %q does not say which file, or what to do", c.name, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			set, file := tinySVHN(c.data)
+			_, err := set.load(context.Background(), folderOf(t, file), "SVHN tiny")
+			var broken *FileError
+			if !errors.As(err, &broken) || (c.cause != nil && !errors.Is(err, c.cause)) {
+				t.Errorf("got %v, want %v", err, c.cause)
+				return
+			}
+			if filepath.Base(broken.File) != "tiny_32x32.mat" || !strings.Contains(err.Error(), svhnURL+"tiny_32x32.mat again") {
+				t.Errorf("%q does not say which file, or what to do", err)
+			}
+		})
 	}
 	set, file := tinySVHN(whole)
 	file.Data = whole[:len(whole)-1]
@@ -164,13 +179,18 @@ func TestSVHNTrainExcerpt(t *testing.T) {
 func TestSVHNTrainExcerptRefuses(t *testing.T) {
 	blank := newImages("blank", "", nil, svhnExcerptImages)
 	x, y := svhnVariables(blank)
-	for name, data := range map[string][]byte{
-		"other pixels": imagefiles.MAT(x),
-		"another size": imagefiles.MAT(y),
+	for _, c := range []struct {
+		name string
+		data []byte
+	}{
+		{"other pixels", imagefiles.MAT(x)},
+		{"another size", imagefiles.MAT(y)},
 	} {
-		_, err := SVHNTrainExcerpt(context.Background(), folderOf(t, imagefiles.File{Name: svhnExcerptFile, Data: data}))
-		if !errors.Is(err, ErrShape) || !strings.Contains(err.Error(), svhnExcerptFile) || !strings.Contains(err.Error(), "remove or replace it") {
-			t.Errorf("%s: got %v", name, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			_, err := SVHNTrainExcerpt(context.Background(), folderOf(t, imagefiles.File{Name: svhnExcerptFile, Data: c.data}))
+			if !errors.Is(err, ErrShape) || !strings.Contains(err.Error(), svhnExcerptFile) || !strings.Contains(err.Error(), "remove or replace it") {
+				t.Errorf("%s: got %v", c.name, err)
+			}
+		})
 	}
 }

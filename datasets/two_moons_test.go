@@ -25,14 +25,19 @@ func TestTwoMoonsStatistics(t *testing.T) {
 	// Each z is standard normal if the claim holds. With r² = 1 + 2 u·ε + |ε|²:
 	// E r² = 1 + 2 sd², Var r² = 4 sd² + 4 sd⁴; E y = 2/π, Var y = 1/2 - 4/π² + sd².
 	root := math.Sqrt(n)
-	for name, z := range map[string]float64{
-		"share of class 1": (ones/n - 0.5) / 0.5 * root,
-		"squared radius":   (squares/n - 1 - 2*sd*sd) / math.Sqrt(4*sd*sd+4*math.Pow(sd, 4)) * root,
-		"mean height":      (upper/n - 2/math.Pi) / math.Sqrt(0.5-4/(math.Pi*math.Pi)+sd*sd) * root,
+	for _, c := range []struct {
+		name string
+		z    float64
+	}{
+		{"share of class 1", (ones/n - 0.5) / 0.5 * root},
+		{"squared radius", (squares/n - 1 - 2*sd*sd) / math.Sqrt(4*sd*sd+4*math.Pow(sd, 4)) * root},
+		{"mean height", (upper/n - 2/math.Pi) / math.Sqrt(0.5-4/(math.Pi*math.Pi)+sd*sd) * root},
 	} {
-		if math.Abs(z) > 4 {
-			t.Errorf("%s: z = %.2f", name, z)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if math.Abs(c.z) > 4 {
+				t.Errorf("%s: z = %.2f", c.name, c.z)
+			}
+		})
 	}
 }
 

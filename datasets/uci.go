@@ -69,7 +69,7 @@ func embeddedTable(file string) (values []float64, columns int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	return ParseTable(text, file)
+	return parseTable(text, file)
 }
 
 // openEmbedded decompresses one of the compiled-in files, named without ".gz".

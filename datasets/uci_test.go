@@ -116,13 +116,15 @@ func TestFirstRows(t *testing.T) {
 		{"wine", 10, 9.4, 5},
 		{"yacht", 5, 0.125, 0.11},
 	} {
-		r, err := UCI(c.name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Row(0)[c.j] != c.x0j || r.Y[0] != c.y {
-			t.Errorf("%s: feature %d is %v, target %v; want %v, %v", c.name, c.j, r.Row(0)[c.j], r.Y[0], c.x0j, c.y)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			r, err := UCI(c.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Row(0)[c.j] != c.x0j || r.Y[0] != c.y {
+				t.Errorf("feature %d is %v, target %v; want %v, %v", c.j, r.Row(0)[c.j], r.Y[0], c.x0j, c.y)
+			}
+		})
 	}
 }
 

@@ -46,8 +46,9 @@ func Year(ctx context.Context, f *fetch.Fetcher) (*Regression, error) {
 	}
 	var r *Regression
 	path, err := f.Get(ctx, fetch.File{
-		Name: yearArchive,
-		URL:  yearURL,
+		Name:  yearArchive,
+		URL:   yearURL,
+		Limit: 1 << 30,
 		// The check of a new file is to read it; what it read need not be read again.
 		Check: func(path string) (err error) {
 			r, err = readYearArchive(path)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -63,9 +64,16 @@ func requested() string { return strings.TrimSpace(os.Getenv(ConfigVariable)) }
 // openRequested opens exactly the backend of the configuration, or fails.
 func openRequested(config string) (compute.Backend, string, error) {
 	backend, err := try(config)
-	if name, _, _ := strings.Cut(config, ":"); err != nil && name == "onnx" && !onnxCompiledIn {
+	switch name, options, _ := strings.Cut(config, ":"); {
+	case err == nil:
+	case name == "onnx" && !onnxCompiledIn:
 		err = errors.New("this program was built without ONNX Runtime; run ./environment/setup --onnx, " +
 			"or build with the tag onnx and cgo, on Linux on amd64")
+	case name == "xla" && !xlaCompiledIn:
+		err = errors.New("this program was built without XLA; set DENSITYUNCERTAINTY_XLA=1 for the commands in ./environment, " +
+			"or build with cgo and without the tag noxla")
+	case name == "xla":
+		err = fmt.Errorf("%w%s", err, howToInstall(options))
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %s=%q does not work: %w (compiled in: %s; unset %s to let the program choose, or set %s=%s)",
@@ -77,6 +85,21 @@ func openRequested(config string) (compute.Backend, string, error) {
 		warnings = append(warnings, "warning: large graphs can hang with this setting, "+GoSequential+" cannot")
 	}
 	return backend, line(backend, "asked for by "+ConfigVariable, warnings), nil
+}
+
+// howToInstall returns the command that installs the plugin which the options of
+// an XLA backend begin with, or "" if it is there, or not one that can be installed.
+func howToInstall(options string) string {
+	plugin, _, _ := strings.Cut(options, ",")
+	command, known := map[string]string{
+		"cuda": "go run ./environment/cmd/xlaplugin cuda13 (or cuda12)",
+		"cpu":  "./environment/setup --xla, or go run ./environment/cmd/xlaplugin cpu",
+	}[plugin]
+	there := slices.ContainsFunc(installedXLA(), func(config string) bool { return strings.HasPrefix(config, "xla:"+plugin) })
+	if !known || there {
+		return ""
+	}
+	return "; to install it: " + command
 }
 
 // try opens a backend, turning GoMLX's panics into errors.

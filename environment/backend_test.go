@@ -35,27 +35,32 @@ func TestOpenRunsAGraph(t *testing.T) {
 }
 
 func TestOpenHonoursTheVariable(t *testing.T) {
-	for config, wantSafe := range map[string]bool{
-		"go":                                false,
-		"go:":                               false,
-		" go:ops_sequential ":               true,
-		"go:ops_parallel":                   false,
-		"go:dependency_order,parallelism=3": false,
-		"go:parallelism=-1":                 true,
-		"go:ops_sequential,parallelism=2":   true,
+	for _, c := range []struct {
+		config   string
+		wantSafe bool
+	}{
+		{"go", false},
+		{"go:", false},
+		{" go:ops_sequential ", true},
+		{"go:ops_parallel", false},
+		{"go:dependency_order,parallelism=3", false},
+		{"go:parallelism=-1", true},
+		{"go:ops_sequential,parallelism=2", true},
 	} {
-		t.Setenv(ConfigVariable, config)
-		backend, line, err := Open()
-		if err != nil {
-			t.Errorf("%q: %v", config, err)
-			continue
-		}
-		if got := Describe(backend).Backend; got != strings.TrimSpace(config) {
-			t.Errorf("%q: described as %q", config, got)
-		}
-		if safe := !strings.Contains(line, "can hang"); safe != wantSafe {
-			t.Errorf("%q: safe = %v in %q", config, safe, line)
-		}
+		t.Run(c.config, func(t *testing.T) {
+			t.Setenv(ConfigVariable, c.config)
+			backend, line, err := Open()
+			if err != nil {
+				t.Errorf("%q: %v", c.config, err)
+				return
+			}
+			if got := Describe(backend).Backend; got != strings.TrimSpace(c.config) {
+				t.Errorf("%q: described as %q", c.config, got)
+			}
+			if safe := !strings.Contains(line, "can hang"); safe != c.wantSafe {
+				t.Errorf("%q: safe = %v in %q", c.config, safe, line)
+			}
+		})
 	}
 }
 
@@ -72,6 +77,27 @@ func TestOpenFailsLoudly(t *testing.T) {
 				t.Errorf("%q: error lacks %q: %v", config, part, err)
 			}
 		}
+	}
+}
+
+// A plugin that is not there is not the end: the error says how to come by it.
+func TestMissingXLA(t *testing.T) {
+	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", t.TempDir())
+	for _, c := range []struct{ config, command string }{
+		{"xla:cuda", "go run ./environment/cmd/xlaplugin cuda13"},
+		{"xla:cuda,tf32=false", "go run ./environment/cmd/xlaplugin cuda13"},
+		{"xla:cpu", "./environment/setup --xla"},
+	} {
+		t.Run(c.config, func(t *testing.T) {
+			t.Setenv(ConfigVariable, c.config)
+			_, _, err := Open()
+			if !xlaCompiledIn {
+				c.command = "DENSITYUNCERTAINTY_XLA=1"
+			}
+			if !errors.Is(err, ErrBackend) || !strings.Contains(err.Error(), c.command) {
+				t.Errorf("got %v, want it to name %s", err, c.command)
+			}
+		})
 	}
 }
 

@@ -27,10 +27,12 @@ func TestVersionFrom(t *testing.T) {
 		{"dependency", "", "v1.2.3", &debug.BuildInfo{Deps: []*debug.Module{{Path: "other", Version: "v7"}, {Path: "densityuncertainty", Version: "v1.2.3"}}}},
 		{"notebook", "v9", "v9", &debug.BuildInfo{Main: debug.Module{Path: "gonb_1"}, Settings: []debug.BuildSetting{revision}, Deps: []*debug.Module{{Path: "densityuncertainty", Version: "(devel)"}}}},
 	} {
-		t.Setenv(VersionVariable, test.variable)
-		if got := versionFrom(test.build); got != test.want {
-			t.Errorf("%s: %q, want %q", test.name, got, test.want)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv(VersionVariable, test.variable)
+			if got := versionFrom(test.build); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
 	}
 	if Version() == "" {
 		t.Error("empty version")
@@ -39,10 +41,19 @@ func TestVersionFrom(t *testing.T) {
 
 func TestField(t *testing.T) {
 	const cpuinfo = "processor\t: 0\nmodel\t\t: 7\nmodel name\t: Some  CPU @ 2.20GHz: x\nmodel name\t: Second\n"
-	for name, want := range map[string]string{"model name": "Some CPU @ 2.20GHz: x", "model": "7", "flags": ""} {
-		if got := field(strings.NewReader(cpuinfo), name); got != want {
-			t.Errorf("field %q = %q, want %q", name, got, want)
-		}
+	for _, c := range []struct {
+		name string
+		want string
+	}{
+		{"model name", "Some CPU @ 2.20GHz: x"},
+		{"model", "7"},
+		{"flags", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := field(strings.NewReader(cpuinfo), c.name); got != c.want {
+				t.Errorf("field %q = %q, want %q", c.name, got, c.want)
+			}
+		})
 	}
 }
 

@@ -7,6 +7,24 @@
 # and build caches are where Go keeps them. Removing .env undoes the set-up.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+
+# What the user's settings would change in what is built, installed or run: a
+# go.work above the checkout, modules of other Python packages, a target for pip.
+# Settings that say where to download from stay.
+export GOWORK=off GO111MODULE=on
+# GOFLAGS for what is built without the settings of enter. Were it empty, the flags
+# that go env -w has written would count.
+plain_flags=-buildvcs=false
+unset PYTHONPATH PYTHONSTARTUP PYTHONHOME JUPYTER_PATH
+for variable in $(compgen -e PIP_ || true); do
+  case $variable in
+    PIP_INDEX_URL | PIP_EXTRA_INDEX_URL | PIP_FIND_LINKS | PIP_NO_INDEX | PIP_PROXY | PIP_CERT | PIP_CLIENT_CERT | PIP_TRUSTED_HOST | \
+      PIP_CACHE_DIR | PIP_DEFAULT_TIMEOUT | PIP_RETRIES) ;;
+    *) unset "$variable" ;;
+  esac
+done
+unset variable
+
 state="$root/.env"
 python=${PYTHON:-python3}
 xla_plugin=pjrt_c_api_cpu_plugin.so
@@ -158,15 +176,18 @@ enter() {
   export PATH="$state/bin:$state/venv/bin:$PATH"
   export JUPYTER_DATA_DIR="$state/jupyter/data"
   export JUPYTER_CONFIG_DIR="$state/jupyter/config"
+  export JUPYTER_CONFIG_PATH="$root/environment/jupyter"
   export JUPYTER_RUNTIME_DIR="$state/jupyter/runtime"
   export IPYTHONDIR="$state/jupyter/ipython"
   # AVX2 and AVX-512 matrix products in the pure Go backend.
   export GOEXPERIMENT=${GOEXPERIMENT:-simd}
-  # A workspace file above the checkout, or a module mode of the user's own,
-  # would replace the versions that go.mod pins.
+  # Of the user's flags only those that change nothing of what is built: another
+  # module mode, an overlay or a tool in between would.
   local flag flags=() tags=()
   for flag in $(go env GOFLAGS); do
-    [[ $flag == -mod=* || $flag == -tags=* || $flag == -ldflags=* ]] || flags+=("$flag")
+    case $flag in
+      -p=* | -buildvcs=* | -modcacherw | -modcacherw=*) flags+=("$flag") ;;
+    esac
   done
   with_xla || tags+=(noxla)
   if with_onnx; then
@@ -269,16 +290,34 @@ set_up_modules() {
 
 set_up_tools() {
   local key
-  key=$(fingerprint "$go_version" "$(<"$root/environment/tools/go.mod")" "$(<"$root/environment/tools/go.sum")")
+  key=$(fingerprint "$go_version" "$root" "$(<"$root/environment/tools/go.mod")" "$(<"$root/environment/tools/go.sum")" "$(<"$root/environment/tools/gonb/explain.go")")
   if up_to_date tools "$key" && [[ -x "$state/bin/gonb" && -x "$state/bin/goimports" && -x "$state/bin/gopls" && -x "$state/bin/staticcheck" ]]; then
     return
   fi
   unstamp tools
   mkdir -p "$state/bin"
-  step "Go tools (notebook kernel, language server, checker)" \
-    env GOWORK=off GOFLAGS= GOBIN="$state/bin" go -C "$root/environment/tools" install -v tool
+  step "Go tools (notebook kernel, language server, checker)" install_tools
   stamp tools "$key"
 }
+
+# install_tools builds what tools/go.mod pins. The kernel gets one function more,
+# which adds advice to two of its errors; that takes a copy of its source.
+install_tools() (
+  local tools="$root/environment/tools" source gonb="$state/gonb"
+  export GOFLAGS=$plain_flags
+  go -C "$tools" mod download github.com/janpfeifer/gonb || return
+  source=$(go -C "$tools" list -m -f '{{.Dir}}' github.com/janpfeifer/gonb) || return
+  if [[ -d $gonb ]]; then chmod -R u+w "$gonb" && rm -rf "$gonb" || return; fi
+  cp -R "$source" "$gonb" && chmod -R u+w "$gonb" && cp "$tools/gonb/explain.go" "$gonb/internal/goexec/" || return
+  sed -i.original 's/newGonbErrors(s, fileToCellIdAndLine, errorMsg, err)/newGonbErrors(s, fileToCellIdAndLine, explain(errorMsg), err)/' \
+    "$gonb/internal/goexec/errorpublish.go" || return
+  grep -q 'explain(errorMsg)' "$gonb/internal/goexec/errorpublish.go" || {
+    echo 'this version of GoNB does not have the line that the advice is added to'
+    return 1
+  }
+  cp "$tools/go.mod" "$gonb.mod" && cp "$tools/go.sum" "$gonb.sum" && go mod edit -replace "github.com/janpfeifer/gonb=$gonb" "$gonb.mod" || return
+  GOBIN="$state/bin" go -C "$tools" install -modfile="$gonb.mod" -v tool
+)
 
 # compile_once fills the build cache, so that the first cell does not wait.
 compile_once() {
@@ -294,18 +333,23 @@ compile_once() {
 register_kernel() {
   local folder="$JUPYTER_DATA_DIR/kernels/gonb"
   mkdir -p "$folder" "$state/log" "$JUPYTER_CONFIG_DIR" "$JUPYTER_RUNTIME_DIR"
-  STATE="$state" "$state/venv/bin/python" -S - >"$folder/kernel.json.part" <<'PYTHON'
+  # It holds the token, with which anybody could run code as its owner.
+  chmod 700 "$JUPYTER_RUNTIME_DIR"
+  ROOT="$root" STATE="$state" "$state/venv/bin/python" -S - >"$folder/kernel.json.part" <<'PYTHON'
 import json, os, sys
 
-state = os.environ["STATE"]
+root, state = os.environ["ROOT"], os.environ["STATE"]
 json.dump({
+    # Each kernel's module is bound to the checkout, by a go.work of the kernel's
+    # own: cells import its packages, and others in the versions of its go.mod.
     # The kernel logs into a file; only what ends it reaches the terminal.
-    "argv": [f"{state}/bin/gonb", "--kernel", "{connection_file}", "--logtostderr=false",
+    "argv": [f"{state}/bin/gonb", "--kernel", "{connection_file}", f"--go_work={root}", "--logtostderr=false",
              f"--log_file={state}/log/kernel.log", "--log_file_max_size=10", "--stderrthreshold=3"],
     "display_name": "Go (gonb)",
     "language": "go",
     "env": {
-        "PATH": f"{state}/bin:{state}/venv/bin:" + "${PATH}",
+        "PATH": f"{state}/bin:{state}/venv/bin:{root}/environment/bin:" + "${PATH}",
+        "GOWORK": "auto",
         "GOFLAGS": os.environ["GOFLAGS"],
         **{name: os.environ[name] for name in ("GOEXPERIMENT", "ONNXRUNTIME_SHARED_LIBRARY_PATH", "PJRT_PLUGIN_LIBRARY_PATH")
            if name in os.environ},
@@ -313,6 +357,49 @@ json.dump({
 }, sys.stdout, indent=1)
 PYTHON
   mv "$folder/kernel.json.part" "$folder/kernel.json"
+}
+
+# check_workspace: a go.work above the folder of temporary files would stand in
+# the way of the kernels' own.
+check_workspace() {
+  local found
+  found=$(GOWORK=auto GOFLAGS=$plain_flags go -C "${TMPDIR:-/tmp}" env GOWORK)
+  [[ -z $found ]] || fail "$found would take the place of the notebooks' own workspace; remove it, or set TMPDIR to another folder"
+}
+
+# go_offline: from here on nothing is downloaded; bin/with-network undoes it.
+go_offline() {
+  DENSITYUNCERTAINTY_GOPROXY=${DENSITYUNCERTAINTY_GOPROXY:-$(go env GOPROXY)}
+  export DENSITYUNCERTAINTY_GOPROXY GOPROXY=off
+}
+
+# missing_data: says so if the folder that DENSITYUNCERTAINTY_DATA names is not there.
+missing_data() {
+  local place=${DENSITYUNCERTAINTY_DATA:-}
+  case $place in
+    '' | http://* | https://*) return ;;
+    file://localhost/*) place=${place#file://localhost} ;;
+    file://*) place=${place#file://} ;;
+  esac
+  [[ -d $place ]] || printf 'DENSITYUNCERTAINTY_DATA names a folder that is not there: %s\n' "$place"
+}
+
+# copy_notebooks: makes the working copies that ./environment/lab opens, in
+# out/lab. One that was changed there stays; others follow the original.
+copy_notebooks() {
+  local copies="$root/out/lab" original name
+  mkdir -p "$copies/.originals"
+  for original in "$root"/notebooks/*.ipynb; do
+    name=${original##*/}
+    if [[ ! -e "$copies/$name" ]] || cmp -s "$copies/$name" "$copies/.originals/$name"; then
+      cp "$original" "$copies/.originals/$name.part"
+      cp "$original" "$copies/$name.part"
+      mv "$copies/.originals/$name.part" "$copies/.originals/$name"
+      mv "$copies/$name.part" "$copies/$name"
+    elif ! cmp -s "$original" "$copies/.originals/$name"; then
+      printf 'out/lab/%s is yours, and older than notebooks/%s; remove it to get the new one.\n' "$name" "$name"
+    fi
+  done
 }
 
 # lock: two set-ups at once would undo each other; the second waits for the first.
@@ -333,6 +420,7 @@ unlock() {
 set_up() {
   check_go
   check_python
+  check_workspace
   mkdir -p "$state"
   lock
   set_up_python

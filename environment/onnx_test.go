@@ -38,11 +38,20 @@ func TestOpenONNX(t *testing.T) {
 
 func TestOpenONNXFailsLoudly(t *testing.T) {
 	t.Setenv(onnx.LibraryVariable, filepath.Join(t.TempDir(), "none.so"))
-	for config, want := range map[string]string{"onnx": "./environment/setup --onnx", "onnx:cpu": onnx.LibraryVariable, "onnx:cuda": `"cuda"`} {
-		t.Setenv(ConfigVariable, config)
-		if backend, _, err := Open(); !errors.Is(err, ErrBackend) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: backend %v, error %v; want one with %q", config, backend, err, want)
-		}
+	for _, c := range []struct {
+		config string
+		want   string
+	}{
+		{"onnx", "./environment/setup --onnx"},
+		{"onnx:cpu", onnx.LibraryVariable},
+		{"onnx:cuda", `"cuda"`},
+	} {
+		t.Run(c.config, func(t *testing.T) {
+			t.Setenv(ConfigVariable, c.config)
+			if backend, _, err := Open(); !errors.Is(err, ErrBackend) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%q: backend %v, error %v; want one with %q", c.config, backend, err, c.want)
+			}
+		})
 	}
 }
 

@@ -107,7 +107,7 @@ func (d *download) transfer(ctx context.Context, have int64) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stalled := time.AfterFunc(d.policy.stall, func() {
-		cancel(fmt.Errorf("the connection was silent for %v", d.policy.stall))
+		cancel(fmt.Errorf("the connection brought fewer than %d bytes in %v", d.policy.least, d.policy.stall))
 	})
 	defer stalled.Stop()
 
@@ -119,7 +119,7 @@ func (d *download) transfer(ctx context.Context, have int64) error {
 	if err != nil {
 		return retryable{causeOr(ctx, err)}
 	}
-	body := &watchedReader{Reader: response.Body, ctx: ctx, timer: stalled, patience: d.policy.stall}
+	body := &watchedReader{Reader: response.Body, ctx: ctx, timer: stalled, policy: d.policy}
 	return errors.Join(d.receive(response, body, have), response.Body.Close())
 }
 
@@ -174,6 +174,9 @@ func (d *download) receive(response *http.Response, body io.Reader, have int64) 
 	if d.file.Size > 0 && total >= 0 && total != d.file.Size {
 		return &SizeError{Path: d.url, Got: total, Want: d.file.Size}
 	}
+	if total > d.file.most() {
+		return errors.Join(&LimitError{URL: d.url, Limit: d.file.most()}, d.drop())
+	}
 	if have == 0 {
 		// Remove the old part before its record is replaced: a crash in between
 		// must not leave one server's bytes under another's record.
@@ -186,9 +189,18 @@ func (d *download) receive(response *http.Response, body io.Reader, have int64) 
 		if errors.As(err, &space) {
 			space.Need = remaining(have, total)
 		}
-		return err
+		return d.spaceFor(err)
 	}
-	return d.write(body, have, total)
+	return d.spaceFor(d.write(body, have, total))
+}
+
+// spaceFor removes what was downloaded if the disk is full: others need the room.
+func (d *download) spaceFor(err error) error {
+	var space *NoSpaceError
+	if errors.As(err, &space) {
+		return errors.Join(err, d.drop())
+	}
+	return err
 }
 
 // write appends body to the first have bytes of the part file.
@@ -217,6 +229,9 @@ func (d *download) write(body io.Reader, have, total int64) (err error) {
 			done += int64(written)
 			if err != nil {
 				return writeError(d.part, remaining(done, total), err)
+			}
+			if done > d.file.most() {
+				return errors.Join(&LimitError{URL: d.url, Limit: d.file.most()}, d.drop())
 			}
 			meter.report(done, false)
 		}
@@ -287,18 +302,20 @@ func causeOr(ctx context.Context, err error) error {
 	return err
 }
 
-// watchedReader puts off the stall alarm whenever something arrives.
+// watchedReader puts off the stall alarm whenever enough has arrived.
 type watchedReader struct {
 	io.Reader
-	ctx      context.Context
-	timer    *time.Timer
-	patience time.Duration
+	ctx    context.Context
+	timer  *time.Timer
+	policy policy
+	since  int64 // bytes since the alarm was put off
 }
 
 func (w *watchedReader) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
-	if n > 0 {
-		w.timer.Reset(w.patience)
+	if w.since += int64(n); w.since >= w.policy.least {
+		w.since = 0
+		w.timer.Reset(w.policy.stall)
 	}
 	if err != nil && err != io.EOF {
 		err = causeOr(w.ctx, err)

@@ -61,6 +61,18 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("%s has %d bytes, expected %d: it is damaged or another version", e.Path, e.Got, e.Want)
 }
 
+// LimitError reports an address that sends more than a file of unknown size may
+// have, or more than the published size.
+type LimitError struct {
+	URL   string
+	Limit int64 // bytes
+}
+
+// Error names the address and the limit.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s sends more than the %d bytes that are allowed for this file: it is another file, or does not end", e.URL, e.Limit)
+}
+
 // NoSpaceError reports that the disk filled up.
 type NoSpaceError struct {
 	Path string // the file being written
@@ -74,7 +86,7 @@ func (e *NoSpaceError) Error() string {
 	if e.Need >= 0 {
 		need = fmt.Sprintf("%d more bytes are needed", e.Need)
 	}
-	return fmt.Sprintf("no space left for %s: %s; free some or set %s to a folder on another disk (what was downloaded is kept, and built upon where the server allows): %v",
+	return fmt.Sprintf("no space left for %s: %s; free some or set %s to a folder on another disk (what was downloaded of it was removed): %v",
 		e.Path, need, EnvCache, e.Err)
 }
 

@@ -46,7 +46,8 @@ type Progress struct {
 type policy struct {
 	attempts int           // tries for each address
 	pause    time.Duration // before the second try; doubles with each further one
-	stall    time.Duration // give up a connection that is silent for so long
+	stall    time.Duration // give up a connection that in so long a time
+	least    int64         // brings fewer than so many bytes
 	every    time.Duration // least time between two calls of Progress
 	open     func(path string, flag int, perm fs.FileMode) (partFile, error)
 }
@@ -66,6 +67,9 @@ func (p policy) withDefaults() policy {
 	}
 	if p.stall == 0 {
 		p.stall = time.Minute
+	}
+	if p.least == 0 {
+		p.least = 64 << 10
 	}
 	if p.every == 0 {
 		p.every = 200 * time.Millisecond
@@ -92,7 +96,7 @@ func (p policy) withDefaults() policy {
 //
 // Errors of a download are of type [*Error]; for each address tried there is
 // one, joined. Their causes include [*StatusError], [*ChecksumError],
-// [*SizeError], [*NoSpaceError], net errors and ctx's error.
+// [*SizeError], [*LimitError], [*NoSpaceError], net errors and ctx's error.
 func (f *Fetcher) Get(ctx context.Context, file File) (string, error) {
 	if f == nil {
 		f = new(Fetcher)

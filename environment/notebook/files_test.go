@@ -65,14 +65,17 @@ func TestFilesOnThisMachineOnly(t *testing.T) {
 }
 
 func TestFilesMayBeDownloaded(t *testing.T) {
-	for name, set := range map[string][2]string{
-		"full mode": {FullVariable, "1"},
-		"a mirror":  {fetch.EnvData, "https://example.invalid/mirror"},
+	for _, c := range []struct {
+		name string
+		set  [2]string
+	}{
+		{"full mode", [2]string{FullVariable, "1"}},
+		{"a mirror", [2]string{fetch.EnvData, "https://example.invalid/mirror"}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Setenv(FullVariable, "")
 			t.Setenv(fetch.EnvData, "")
-			t.Setenv(set[0], set[1])
+			t.Setenv(c.set[0], c.set[1])
 			if ctx, files := Files(); files != nil || ctx.Done() != nil {
 				t.Error("downloads are refused")
 			}
@@ -96,9 +99,15 @@ type keptValue struct {
 }
 
 func TestKeep(t *testing.T) {
-	for name, folder := range map[string]string{"in a notebook": t.TempDir(), "elsewhere": ""} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("GONB_TMP_DIR", folder)
+	for _, test := range []struct {
+		name   string
+		folder string
+	}{
+		{"in a notebook", t.TempDir()},
+		{"elsewhere", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("GONB_TMP_DIR", test.folder)
 			if status, ended := left(t, func() { Kept[keptValue]("a/b c") }); !ended || status != 0 {
 				t.Errorf("before: ended %v with status %d", ended, status)
 			}

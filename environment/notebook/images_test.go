@@ -21,17 +21,22 @@ func TestBitmapValues(t *testing.T) {
 }
 
 func TestBitmapMisuseStopsTheCell(t *testing.T) {
-	for name, call := range map[string]func(){
-		"four planes":    func() { Colour("x", make([]byte, 4), 1) },
-		"no bytes":       func() { Colour("x", nil, 1) },
-		"no width":       func() { Grey("x", []float64{1}, 0, 1) },
-		"no whole row":   func() { Grey("x", []float64{1, 2, 3}, 2, 1) },
-		"no scale":       func() { Grey("x", []float64{1}, 1, 0) },
-		"a scale of NaN": func() { Grey("x", []float64{1}, 1, math.NaN()) },
-		"NaN":            func() { Grey("x", []float64{math.NaN()}, 1, 1) },
+	for _, c := range []struct {
+		name string
+		call func()
+	}{
+		{"four planes", func() { Colour("x", make([]byte, 4), 1) }},
+		{"no bytes", func() { Colour("x", nil, 1) }},
+		{"no width", func() { Grey("x", []float64{1}, 0, 1) }},
+		{"no whole row", func() { Grey("x", []float64{1, 2, 3}, 2, 1) }},
+		{"no scale", func() { Grey("x", []float64{1}, 1, 0) }},
+		{"a scale of NaN", func() { Grey("x", []float64{1}, 1, math.NaN()) }},
+		{"NaN", func() { Grey("x", []float64{math.NaN()}, 1, 1) }},
 	} {
-		if got := panicOf(call); !strings.Contains(got, `"x"`) {
-			t.Errorf("%s: panic %q", name, got)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := panicOf(c.call); !strings.Contains(got, `"x"`) {
+				t.Errorf("%s: panic %q", c.name, got)
+			}
+		})
 	}
 }

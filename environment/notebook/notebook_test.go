@@ -13,11 +13,22 @@ import (
 )
 
 func TestQuick(t *testing.T) {
-	for value, want := range map[string]bool{"": true, "0": true, "false": true, "1": false, "true": false} {
-		t.Setenv(FullVariable, value)
-		if got := Quick(); got != want {
-			t.Errorf("%s=%q: quick = %v, want %v", FullVariable, value, got, want)
-		}
+	for _, c := range []struct {
+		value string
+		want  bool
+	}{
+		{"", true},
+		{"0", true},
+		{"false", true},
+		{"1", false},
+		{"true", false},
+	} {
+		t.Run(c.value, func(t *testing.T) {
+			t.Setenv(FullVariable, c.value)
+			if got := Quick(); got != c.want {
+				t.Errorf("%s=%q: quick = %v, want %v", FullVariable, c.value, got, c.want)
+			}
+		})
 	}
 	t.Setenv(FullVariable, "yes please")
 	if message := panicOf(func() { Quick() }); !strings.Contains(message, `"yes please"`) {
@@ -47,20 +58,24 @@ func TestTableMarkdown(t *testing.T) {
 }
 
 func TestMisuseStopsTheCell(t *testing.T) {
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name string
+
 		call func()
 		want string
 	}{
-		"short row":      {func() { Table([]string{"a", "b"}, [][]string{{"1", "2"}, {"3"}}) }, "row 2 has 1 cells, the header has 2"},
-		"no header":      {func() { Table(nil, nil) }, "no header"},
-		"no drawing":     {func() { SVG([]byte("<html>"), "x") }, "without an <svg>"},
-		"no bitmap":      {func() { PNG([]byte("GIF"), "x") }, "no PNG picture"},
-		"no description": {func() { SVG([]byte("<svg/>"), " ") }, "needs a description"},
-		"no steps":       {func() { NewProgress("work", 0) }, "has 0 steps"},
+		{"short row", func() { Table([]string{"a", "b"}, [][]string{{"1", "2"}, {"3"}}) }, "row 2 has 1 cells, the header has 2"},
+		{"no header", func() { Table(nil, nil) }, "no header"},
+		{"no drawing", func() { SVG([]byte("<html>"), "x") }, "without an <svg>"},
+		{"no bitmap", func() { PNG([]byte("GIF"), "x") }, "no PNG picture"},
+		{"no description", func() { SVG([]byte("<svg/>"), " ") }, "needs a description"},
+		{"no steps", func() { NewProgress("work", 0) }, "has 0 steps"},
 	} {
-		if got := panicOf(test.call); !strings.Contains(got, test.want) {
-			t.Errorf("%s: panic %q, want %q", name, got, test.want)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			if got := panicOf(test.call); !strings.Contains(got, test.want) {
+				t.Errorf("%s: panic %q, want %q", test.name, got, test.want)
+			}
+		})
 	}
 }
 

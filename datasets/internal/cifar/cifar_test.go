@@ -59,17 +59,22 @@ func (s sample) python() []byte {
 
 func TestBothVersions(t *testing.T) {
 	for name, s := range samples() {
-		for version, read := range map[string]func(pixels []byte, labels []int) error{
-			"binary": func(p []byte, l []int) error { return s.kind.Binary(s.binary(), p, l) },
-			"python": func(p []byte, l []int) error { return s.kind.Pickle(s.python(), p, l) },
+		for _, c := range []struct {
+			version string
+			read    func(pixels []byte, labels []int) error
+		}{
+			{"binary", func(p []byte, l []int) error { return s.kind.Binary(s.binary(), p, l) }},
+			{"python", func(p []byte, l []int) error { return s.kind.Pickle(s.python(), p, l) }},
 		} {
-			pixels, labels := make([]byte, len(s.pixels)), make([]int, 3)
-			if err := read(pixels, labels); err != nil {
-				t.Errorf("%s, %s version: %v", name, version, err)
-			}
-			if !slices.Equal(labels, s.labels) || !bytes.Equal(pixels, s.pixels) {
-				t.Errorf("%s, %s version: labels %v, want %v; pixels equal: %v", name, version, labels, s.labels, bytes.Equal(pixels, s.pixels))
-			}
+			t.Run(c.version, func(t *testing.T) {
+				pixels, labels := make([]byte, len(s.pixels)), make([]int, 3)
+				if err := c.read(pixels, labels); err != nil {
+					t.Errorf("%s, %s version: %v", name, c.version, err)
+				}
+				if !slices.Equal(labels, s.labels) || !bytes.Equal(pixels, s.pixels) {
+					t.Errorf("%s, %s version: labels %v, want %v; pixels equal: %v", name, c.version, labels, s.labels, bytes.Equal(pixels, s.pixels))
+				}
+			})
 		}
 	}
 }
@@ -91,11 +96,13 @@ func TestBinaryRefuses(t *testing.T) {
 			{"longer", append(slices.Clone(whole), 0), 3 * record, ErrTrailing},
 			{"a wrong label", wrong, record, ErrLabel},
 		} {
-			err := s.kind.Binary(c.file, make([]byte, 3*ImageSize), make([]int, 3))
-			var at *parse.Error
-			if !errors.Is(err, c.cause) || !errors.As(err, &at) || at.Offset != c.offset {
-				t.Errorf("%s, %s: got %v, want %v at byte %d", name, c.name, err, c.cause, c.offset)
-			}
+			t.Run(name+", "+c.name, func(t *testing.T) {
+				err := s.kind.Binary(c.file, make([]byte, 3*ImageSize), make([]int, 3))
+				var at *parse.Error
+				if !errors.Is(err, c.cause) || !errors.As(err, &at) || at.Offset != c.offset {
+					t.Errorf("%s, %s: got %v, want %v at byte %d", name, c.name, err, c.cause, c.offset)
+				}
+			})
 		}
 	}
 }
@@ -121,9 +128,11 @@ func TestPickleRefuses(t *testing.T) {
 		{"a label below range", bytes.Replace(imagefiles.Pickle(data, labels), []byte("K\x01K\x02e"), []byte("J\xff\xff\xff\xffK\x02e"), 1), ErrLabel},
 		{"a label that is text", imagefiles.Pickle(data, imagefiles.Entry{Key: "labels", Value: []string{"1", "2"}}), ErrLabel},
 	} {
-		if err := Ten().Pickle(c.file, make([]byte, 2*ImageSize), make([]int, 2)); !errors.Is(err, c.cause) {
-			t.Errorf("%s: got %v, want cause %v", c.name, err, c.cause)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if err := Ten().Pickle(c.file, make([]byte, 2*ImageSize), make([]int, 2)); !errors.Is(err, c.cause) {
+				t.Errorf("got %v, want cause %v", err, c.cause)
+			}
+		})
 	}
 }
 

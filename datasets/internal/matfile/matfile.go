@@ -40,6 +40,7 @@ const (
 	tagSize    = 8
 	maxDims    = 8
 	maxName    = 63 // MATLAB's limit
+	maxArrays  = 100
 	complexBit = 0x08
 	// maxInflation bounds how many bytes one byte of deflated data can stand for:
 	// two bits can repeat 258 bytes.
@@ -127,6 +128,9 @@ func Read(file io.Reader, size, limit int64) ([]Array, error) {
 			r.left = rest
 		default:
 			return nil, parse.Errorf(start, "%w: an element of type %d", ErrUnsupported, kind)
+		}
+		if len(arrays) == maxArrays {
+			return nil, parse.Errorf(start, "%w: more than %d arrays", ErrLimit, maxArrays)
 		}
 		limit -= int64(len(a.data))
 		arrays = append(arrays, a)

@@ -68,6 +68,7 @@ func TestReadRefuses(t *testing.T) {
 	plain.Plain = true
 	uncompressed := imagefiles.MAT(plain)
 	huge := imagefiles.MAT(imagefiles.Variable{Name: "X", Class: 9, Dims: []int{1 << 30, 1 << 30, 1 << 30}, Data: []byte("abcdefgh")})
+	many := imagefiles.MAT(slices.Repeat([]imagefiles.Variable{{Name: "e", Class: 9, Dims: []int{0, 0}, Data: []byte{}, Plain: true}}, maxArrays+1)...)
 	// The parts of an uncompressed X start at 128: tag 128, flags 136, dimensions
 	// 152, name 176, entries 184.
 	for _, c := range []struct {
@@ -96,12 +97,15 @@ func TestReadRefuses(t *testing.T) {
 		{"another number of entries", patched(x, 188, 13), 184, ErrSize},
 		{"doubles of the length of bytes", patched(z, 160, 2), 176, ErrSize},
 		{"dimensions beyond all bounds", huge, 128, ErrLimit},
+		{"more arrays than any file has", many, int64(headerSize + maxArrays*(len(many)-headerSize)/(maxArrays+1)), ErrLimit},
 	} {
-		_, err := read(c.file)
-		var at *parse.Error
-		if !errors.Is(err, c.cause) || !errors.As(err, &at) || at.Offset != c.offset {
-			t.Errorf("%s: got %v, want %v at byte %d", c.name, err, c.cause, c.offset)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			_, err := read(c.file)
+			var at *parse.Error
+			if !errors.Is(err, c.cause) || !errors.As(err, &at) || at.Offset != c.offset {
+				t.Errorf("got %v, want %v at byte %d", err, c.cause, c.offset)
+			}
+		})
 	}
 }
 
@@ -161,14 +165,19 @@ func TestNothingIsLeftOver(t *testing.T) {
 	longer = append(longer, make([]byte, 8)...)
 	binary.LittleEndian.PutUint32(longer[132:], uint32(len(longer)-136))
 	matrix := imagefiles.MAT(plain)[headerSize:]
-	for name, file := range map[string][]byte{
-		"after the entries":     append(longer, imagefiles.MAT(other)[headerSize:]...),
-		"after the matrix":      append(imagefiles.MAT(), packed(t, append(slices.Clone(matrix), 0), nil)...),
-		"after the packed data": append(imagefiles.MAT(), packed(t, matrix, make([]byte, 9))...),
+	for _, c := range []struct {
+		name string
+		file []byte
+	}{
+		{"after the entries", append(longer, imagefiles.MAT(other)[headerSize:]...)},
+		{"after the matrix", append(imagefiles.MAT(), packed(t, append(slices.Clone(matrix), 0), nil)...)},
+		{"after the packed data", append(imagefiles.MAT(), packed(t, matrix, make([]byte, 9))...)},
 	} {
-		if _, err := read(file); !errors.Is(err, ErrSize) {
-			t.Errorf("%s: got %v", name, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := read(c.file); !errors.Is(err, ErrSize) {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 

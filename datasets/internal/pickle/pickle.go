@@ -23,6 +23,7 @@ var (
 	ErrOpcode = errors.New("unknown opcode")
 	ErrName   = errors.New("a name that is not allowed")
 	ErrStack  = errors.New("the opcode does not fit the values before it")
+	ErrLimit  = errors.New("more values than an image file has")
 )
 
 // A List is a Python list.
@@ -73,6 +74,15 @@ const (
 // uint8Type is NumPy's type of unsigned bytes.
 type uint8Type struct{}
 
+// Bounds on what a file may make: a byte can ask for a value that takes a hundred,
+// and a chain of containers is as deep as the file is long. The files of CIFAR
+// hold about 20 containers, and a value for every 500 bytes or more.
+const (
+	mostContainers = 1000 // which bounds how deep they nest, too
+	freeValues     = 1 << 16
+	bytesPerValue  = 64 // of the file, for each value beyond freeValues
+)
+
 // tuple is a Python tuple.
 type tuple []any
 
@@ -83,14 +93,17 @@ type machine struct {
 	op    int // offset of the opcode being read
 	stack []any
 	marks []int
+
+	values, containers int // made so far; marks count as values
 }
 
 // Load reads the one value of a pickle, which must take up all of data. It
 // returns map[string]any for a dictionary, [*List], [*Array], string (of fewer
 // than 256 bytes), []byte (of more; a view into data), int, false or nil.
 //
-// Errors are [*parse.Error] with the offset of the opcode at fault. Time and
-// memory are proportional to len(data).
+// Errors are [*parse.Error] with the offset of the opcode at fault. Time is
+// proportional to len(data), and memory is at most three times that plus 30 MB: a
+// file with more values than the sets' files have is refused with ErrLimit.
 func Load(data []byte) (any, error) {
 	m := &machine{data: data}
 	if len(data) < 2 || data[0] != opProto || data[1] != 2 {
@@ -108,6 +121,9 @@ func Load(data []byte) (any, error) {
 		}
 		if err := m.step(code[0]); err != nil {
 			return nil, err
+		}
+		if most := freeValues + len(data)/bytesPerValue; m.values > most || m.containers > mostContainers {
+			return nil, m.errorf("%w: %d values and %d containers, want at most %d and %d", ErrLimit, m.values, m.containers, most, mostContainers)
 		}
 	}
 	if len(m.stack) != 1 || len(m.marks) != 0 {
@@ -135,6 +151,7 @@ func (m *machine) step(code byte) error {
 	case opNewFalse:
 		m.push(false)
 	case opMark:
+		m.values++
 		m.marks = append(m.marks, len(m.stack))
 	case opBinPut, opLongBinPut:
 		return m.put(code)
@@ -179,7 +196,14 @@ func (m *machine) take(n int) ([]byte, error) {
 	return m.data[m.at-n : m.at : m.at], nil
 }
 
-func (m *machine) push(v any) { m.stack = append(m.stack, v) }
+func (m *machine) push(v any) {
+	m.values++
+	switch v.(type) {
+	case map[string]any, *List, tuple, *Array:
+		m.containers++
+	}
+	m.stack = append(m.stack, v)
+}
 
 // base is the first place of the stack that belongs to the innermost mark.
 func (m *machine) base() int {
@@ -378,7 +402,7 @@ func (m *machine) build() error {
 	default:
 		return m.errorf("%w: contents for a %T", ErrStack, target)
 	}
-	m.push(items[0])
+	m.stack = append(m.stack, items[0]) // the same value again
 	return nil
 }
 

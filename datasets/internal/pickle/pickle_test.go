@@ -2,8 +2,10 @@ package pickle
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -59,10 +61,12 @@ func TestLoadNumbers(t *testing.T) {
 		{"\x80\x02K\x01K\x02\x86.", tuple{1, 2}},
 		{"\x80\x02(K\x01K\x02K\x03K\x04t.", tuple{1, 2, 3, 4}},
 	} {
-		got, err := Load([]byte(c.file))
-		if err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%q: got %v, error %v; want %v", c.file, got, err, c.want)
-		}
+		t.Run(fmt.Sprintf("%q", c.file), func(t *testing.T) {
+			got, err := Load([]byte(c.file))
+			if err != nil || !reflect.DeepEqual(got, c.want) {
+				t.Errorf("got %v, error %v; want %v", got, err, c.want)
+			}
+		})
 	}
 }
 
@@ -113,15 +117,51 @@ func TestLoadRefuses(t *testing.T) {
 		{"an array filled twice", "\x80\x02" + array + strings.Repeat("(K\x01K\x02\x85"+dtype+"\x89T\x02\x00\x00\x00abtb", 2) + ".", 138, ErrStack},
 		{"an array of negative size", "\x80\x02" + array + "(K\x01J\xff\xff\xff\xff\x85" + dtype + "\x89T\x02\x00\x00\x00abtb.", 102, nil},
 	} {
-		_, err := Load([]byte(c.file))
-		var at *parse.Error
-		if !errors.As(err, &at) || (c.cause != nil && !errors.Is(err, c.cause)) {
-			t.Errorf("%s: got %v, want cause %v", c.name, err, c.cause)
-			continue
-		}
-		if at.Offset != c.offset {
-			t.Errorf("%s: got %v, want it at byte %d", c.name, err, c.offset)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Load([]byte(c.file))
+			var at *parse.Error
+			if !errors.As(err, &at) || (c.cause != nil && !errors.Is(err, c.cause)) {
+				t.Fatalf("got %v, want cause %v", err, c.cause)
+			}
+			if at.Offset != c.offset {
+				t.Errorf("got %v, want it at byte %d", err, c.offset)
+			}
+		})
+	}
+}
+
+// A file of many small values must not take many times its size, nor nest so
+// deep that whoever walks the result runs out of stack.
+func TestLoadIsBounded(t *testing.T) {
+	const size = 8 << 20
+	for _, c := range []struct{ name, opcodes string }{
+		{"empty values", "N"},
+		{"dictionaries", "}"},
+		{"lists", "]"},
+		{"nested tuples", "\x85"},
+		{"nested lists", "(e"},
+		{"marks", "("},
+		{"large integers", "J\xff\xff\xff\x7f"},
+		{"strings", "U\x01a"},
+		{"arrays", "cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			prefix := "\x80\x02N"
+			if c.opcodes == "(e" {
+				prefix = "\x80\x02" + strings.Repeat("]", 1<<16)
+			}
+			file := []byte(prefix + strings.Repeat(c.opcodes, size/len(c.opcodes)))
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := Load(file)
+			runtime.ReadMemStats(&after)
+			if !errors.Is(err, ErrLimit) {
+				t.Errorf("got %v, want ErrLimit", err)
+			}
+			if got := after.TotalAlloc - before.TotalAlloc; got > size+30<<20 {
+				t.Errorf("%d bytes were allocated for %d", got, len(file))
+			}
+		})
 	}
 }
 

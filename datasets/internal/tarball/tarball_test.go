@@ -52,10 +52,12 @@ func TestEachRefuses(t *testing.T) {
 		{"no archive", bytes.Repeat([]byte("<html>"), 200), nil, tar.ErrHeader},
 		{"a file refused", whole, stop, stop},
 	} {
-		err := Each(bytes.NewReader(c.archive), sizes, func(string, []byte) error { return c.visit })
-		if !errors.Is(err, c.cause) {
-			t.Errorf("%s: got %v, want cause %v", c.name, err, c.cause)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			err := Each(bytes.NewReader(c.archive), sizes, func(string, []byte) error { return c.visit })
+			if !errors.Is(err, c.cause) {
+				t.Errorf("got %v, want cause %v", err, c.cause)
+			}
+		})
 	}
 }
 

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -17,45 +13,96 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"densityuncertainty/datasets/fetch"
 )
 
-// tinySets are data sets of a few records, one of which is not images. Reading
-// them says whether the files are the given ones.
-func tinySets(files map[string][]byte) []dataSet {
-	check := func(names ...string) func(context.Context, *fetch.Fetcher) error {
+// tinySets are two data sets, one of which has two forms. Reading them says
+// whether the files are the given ones.
+func tinySets() []dataSet {
+	read := func(names ...string) func(context.Context, *fetch.Fetcher) error {
 		return func(_ context.Context, f *fetch.Fetcher) error {
 			for _, name := range names {
 				path, found, err := f.Local(name)
-				if err != nil || !found {
-					return fmt.Errorf("%s: found %v, error %w", name, found, err)
+				if err != nil {
+					return err
 				}
-				if contents, err := os.ReadFile(path); err != nil || !bytes.Equal(contents, files[name]) {
-					return fmt.Errorf("%s differs", name)
+				if contents, err := os.ReadFile(path); !found || err != nil || string(contents) != "contents of "+name {
+					return fmt.Errorf("%s: found %v, %q, %w", name, found, contents, err)
 				}
 			}
 			return nil
 		}
 	}
 	return []dataSet{
-		{name: "one", files: records(1, "one-bin/", "a.bin", "b.bin"), archive: fetch.File{Name: "one.tar.gz"}, check: check("one-bin/a.bin", "one-bin/b.bin")},
-		{name: "other", files: []dataFile{{name: "svhn/c.mat"}}, check: check("svhn/c.mat")},
+		{name: "one", forms: [][]string{{"one.tar.gz"}, {"one-bin/a.bin", "one-bin/b.bin"}}, official: fetch.File{Name: "one.tar.gz"}, read: read("one-bin/a.bin", "one-bin/b.bin")},
+		{name: "other", forms: [][]string{{"svhn/c.mat"}}, official: fetch.File{Name: "svhn/c.mat"}, read: read("svhn/c.mat")},
 	}
 }
 
-func tinyFiles() map[string][]byte {
-	r := rand.New(rand.NewPCG(1, 2))
-	bytes := func(n int) []byte {
-		b := make([]byte, n)
-		for i := range b {
-			b[i] = byte(r.Uint32())
-		}
-		return b
+// tinyData is a folder with the files of both sets.
+func tinyData(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	for _, name := range []string{"one-bin/a.bin", "one-bin/b.bin", "svhn/c.mat"} {
+		writeFile(t, filepath.Join(folder, name), "contents of "+name, 0o644)
 	}
-	const record = 1 + 3*32*32
-	return map[string][]byte{"one-bin/a.bin": bytes(2 * record), "one-bin/b.bin": bytes(record), "svhn/c.mat": bytes(1000)}
+	return folder
+}
+
+func TestCollect(t *testing.T) {
+	for _, c := range []struct {
+		name, sets string
+		change     func(t *testing.T, folder string) // of the data
+		want       []string                          // files
+		says       string                            // error; none if empty
+	}{
+		{"all", "one,other", nil, []string{"one-bin/a.bin", "one-bin/b.bin", "svhn/c.mat"}, ""},
+		{"one", "other", nil, []string{"svhn/c.mat"}, ""},
+		{"none", "none", nil, nil, ""},
+		{"an unknown one", "one,two", nil, nil, `unknown "two", want none or some of one,other`},
+		{"missing", "one,other", func(t *testing.T, folder string) { remove(t, filepath.Join(folder, "one-bin/b.bin")) }, nil, "set one is not here; put it into the folder that " + fetch.EnvData},
+		{"wrong", "other", func(t *testing.T, folder string) {
+			writeFile(t, filepath.Join(folder, "svhn/c.mat"), "something else", 0o644)
+		}, []string{"svhn/c.mat"}, "set other is not as published"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &fetch.Fetcher{Mirror: tinyData(t), Cache: t.TempDir()}
+			if c.change != nil {
+				c.change(t, f.Mirror)
+			}
+			out := filepath.Join(t.TempDir(), "data")
+			err := run(t.Context(), tinySets(), f, []string{"--data", c.sets, out}, io.Discard)
+			if (err == nil) != (c.says == "") || (err != nil && !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("error %v, want %q", err, c.says)
+			}
+			for _, name := range c.want {
+				if _, err := os.Stat(filepath.Join(out, name)); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := run(t.Context(), tinySets(), f, []string{"--data", c.sets}, io.Discard); c.name != "wrong" && (err == nil) != (c.says == "") {
+				t.Errorf("dry run: error %v, want %q", err, c.says)
+			}
+		})
+	}
+	for _, args := range [][]string{{"a", "b"}, {"--no-such-flag"}, {"--data", "", "a"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			if err := run(t.Context(), tinySets(), nil, args, io.Discard); !errors.Is(err, errUsage) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// The whole archive is taken where it is, rather than the folder.
+func TestFindPrefersTheArchive(t *testing.T) {
+	f := &fetch.Fetcher{Mirror: tinyData(t)}
+	writeFile(t, filepath.Join(f.Mirror, "one.tar.gz"), "x", 0o644)
+	files, err := tinySets()[0].find(t.Context(), f)
+	if want := []dataFile{{"one.tar.gz", filepath.Join(f.Mirror, "one.tar.gz")}}; err != nil || !slices.Equal(files, want) {
+		t.Errorf("got %v, %v", files, err)
+	}
 }
 
 // The programs of a test bundle: what computes tells how it was called.
@@ -76,42 +123,61 @@ mkdir -p "$2" && : >"$2/pjrt_c_api_cpu_v1_plugin.so"
 `
 )
 
-// makeBundle makes a bundle and returns the folder of its parts.
-func makeBundle(t *testing.T, files map[string][]byte, sets []dataSet) string {
+// makeBundle makes a bundle of the tiny sets and returns the folder of its parts.
+func makeBundle(t *testing.T) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("the scripts of a bundle are for Linux")
 	}
-	base, data, out := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "it's here")
-	myself, err := os.Executable()
+	stage, out := filepath.Join(t.TempDir(), "densityuncertainty-abc+dirty"), filepath.Join(t.TempDir(), "it's here")
+	if err := run(t.Context(), tinySets(), &fetch.Fetcher{Mirror: tinyData(t)}, []string{"--data=one,other", filepath.Join(stage, "data")}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []struct{ name, contents string }{
+		{"bin/reproduce-xla", tellingProgram}, {"bin/reproduce-go", tellingProgram}, {"bin/xlaplugin", installingProgram},
+		{"version", "abc+dirty\n"}, {"glibc", "2.34\n"}, {"random", noise(10_000)},
+	} {
+		writeFile(t, filepath.Join(stage, f.name), f.contents, 0o755)
+	}
+	script, err := os.ReadFile("target/run.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, script := range map[string]string{
-		xlaProgram: tellingProgram, "bin/reproduce-go": tellingProgram, "bin/xlaplugin": installingProgram,
-		"bin/bundle": fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", childMark, myself),
-	} {
-		writeFile(t, filepath.Join(base, name), script, 0o755)
+	writeFile(t, filepath.Join(stage, "run.sh"), string(script), 0o755)
+	pack := func(size string) (string, error) {
+		text, err := exec.Command("bash", "pack.sh", stage, out, size).CombinedOutput()
+		return string(text), err
 	}
-	for name, contents := range files {
-		writeFile(t, filepath.Join(data, name), string(contents), 0o644)
+	if text, err := pack("100"); err == nil || !strings.Contains(text, "choose a larger --part-size") {
+		t.Errorf("too many parts: %v, %s", err, text)
 	}
-	m := maker{
-		version: "abc+dirty", date: time.Unix(1.7e9, 0), glibc: "2.34", base: base, sets: sets,
-		fetcher: &fetch.Fetcher{Mirror: data, Cache: t.TempDir()}, out: out, partSize: 4000, stdout: io.Discard,
-	}
-	if err := m.make(t.Context()); err != nil {
-		t.Fatal(err)
+	if text, err := pack("4000"); err != nil {
+		t.Fatalf("%v: %s", err, text)
 	}
 	if left, err := filepath.Glob(filepath.Join(out, ".*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %q, %v", left, err)
 	}
-	for _, again := range []func(context.Context) error{m.find, m.make} {
-		if err := again(t.Context()); err == nil || !strings.Contains(err.Error(), "is there already") {
-			t.Errorf("making it twice: error %v", err)
-		}
+	if text, err := pack("4000"); err == nil || !strings.Contains(text, "is there already") {
+		t.Errorf("making it twice: %v, %s", err, text)
 	}
-	return filepath.Join(out, m.name())
+	return filepath.Join(out, filepath.Base(stage))
+}
+
+// noise cannot be compressed, so that there are several parts.
+func noise(n int) string {
+	r := rand.New(rand.NewPCG(1, 2))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return string(b)
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func writeFile(t *testing.T, path, contents string, mode os.FileMode) {
@@ -140,8 +206,7 @@ func shell(t *testing.T, env []string, script string, args ...string) (status in
 }
 
 func TestInstall(t *testing.T) {
-	files := tinyFiles()
-	parts := makeBundle(t, files, tinySets(files))
+	parts := makeBundle(t)
 	names, err := filepath.Glob(filepath.Join(parts, "densityuncertainty-abc+dirty.tar.gz.part*"))
 	if err != nil || len(names) < 3 {
 		t.Fatalf("parts %q, %v", names, err)
@@ -167,9 +232,7 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(names[1]); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, names[1])
 	damaged := slices.Clone(third)
 	damaged[7] ^= 1
 	writeFile(t, names[2], string(damaged), 0o644)
@@ -188,10 +251,8 @@ func TestInstall(t *testing.T) {
 	if status, stdout, stderr := shell(t, nil, script, target); status != 0 || stderr != "" || !strings.Contains(stdout, "Ready.") {
 		t.Fatalf("status %d\n%s%s", status, stdout, stderr)
 	}
-	for name, want := range files {
-		if got, err := os.ReadFile(filepath.Join(bundle, "data", name)); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s was not restored: %v", name, err)
-		}
+	if err := tinySets()[0].read(t.Context(), &fetch.Fetcher{Mirror: filepath.Join(bundle, "data")}); err != nil {
+		t.Errorf("the data: %v", err)
 	}
 	if left, err := filepath.Glob(filepath.Join(target, ".*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %q, %v", left, err)
@@ -200,138 +261,17 @@ func TestInstall(t *testing.T) {
 		t.Errorf("again: status %d\n%s%s", status, stdout, stderr)
 	}
 
-	for want, args := range map[string][]string{"unknown argument": {"-x"}, "takes one folder": {"a", "b"}} {
-		if status, _, stderr := shell(t, nil, script, args...); status != 2 || !strings.Contains(stderr, want) {
-			t.Errorf("%q: status %d, want 2 and %q\n%s", args, status, want, stderr)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{{[]string{"-x"}, "unknown argument"}, {[]string{"a", "b"}, "takes one folder"}} {
+		if status, _, stderr := shell(t, nil, script, c.args...); status != 2 || !strings.Contains(stderr, c.want) {
+			t.Errorf("%q: status %d, want 2 and %q\n%s", c.args, status, c.want, stderr)
 		}
 	}
 	writeFile(t, filepath.Join(parts, "SHA256SUMS"), "x\n", 0o644)
 	if status, _, stderr := shell(t, nil, script, target); status != 1 || !strings.Contains(stderr, "SHA256SUMS is damaged") {
 		t.Errorf("damaged sums: status %d\n%s", status, stderr)
-	}
-}
-
-func TestUnpackRepairs(t *testing.T) {
-	files := tinyFiles()
-	parts := makeBundle(t, files, tinySets(files))
-	target := t.TempDir()
-	if status, _, stderr := shell(t, nil, filepath.Join(parts, "install.sh"), target); status != 0 {
-		t.Fatal(stderr)
-	}
-	bundle := filepath.Join(target, filepath.Base(parts))
-	data := func(name string) string { return filepath.Join(bundle, "data", name) }
-	before, err := os.Stat(data("one-bin/a.bin"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, data("one-bin/b.bin"), "cut off", 0o644)
-	if err := unpack(t.Context(), bundle, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := os.ReadFile(data("one-bin/b.bin")); err != nil || !bytes.Equal(got, files["one-bin/b.bin"]) {
-		t.Errorf("the file was not restored: %v", err)
-	}
-	if after, err := os.Stat(data("one-bin/a.bin")); err != nil || !os.SameFile(before, after) {
-		t.Errorf("a file that was right has been replaced: %v", err)
-	}
-
-	for _, name := range []string{"one-bin/b.bin", "svhn/c.mat"} {
-		packed, err := os.ReadFile(filepath.Join(bundle, "packed", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		packed[len(packed)/2] ^= 1
-		writeFile(t, filepath.Join(bundle, "packed", name), string(packed), 0o644)
-		if err := os.Remove(data(name)); err != nil {
-			t.Fatal(err)
-		}
-		if err := unpack(t.Context(), bundle, io.Discard); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "damaged") {
-			t.Errorf("damaged %s: error %v", name, err)
-		}
-		writeFile(t, data(name), string(files[name]), 0o644)
-	}
-	writeFile(t, filepath.Join(bundle, "packed", "manifest.json"), `[{"name": "../a"}]`, 0o644)
-	if err := unpack(t.Context(), bundle, io.Discard); err == nil || !strings.Contains(err.Error(), "leads out") {
-		t.Errorf("a name that leads out of the folder: error %v", err)
-	}
-}
-
-func TestMakeRefusesWrongData(t *testing.T) {
-	files := tinyFiles()
-	sets := tinySets(files)
-	other := maps.Clone(files)
-	other["svhn/c.mat"] = []byte("something else")
-	data, out, base := t.TempDir(), t.TempDir(), t.TempDir()
-	for name, contents := range other {
-		writeFile(t, filepath.Join(data, name), string(contents), 0o644)
-	}
-	m := maker{version: "v1", base: base, sets: sets, fetcher: &fetch.Fetcher{Mirror: data, Cache: t.TempDir()}, out: out, partSize: 4000, stdout: io.Discard}
-	if err := m.make(t.Context()); err == nil || !strings.Contains(err.Error(), "other is not as published") {
-		t.Errorf("wrong data: error %v", err)
-	}
-	writeFile(t, filepath.Join(data, "one-bin/b.bin"), "no records", 0o644)
-	if err := m.make(t.Context()); err == nil || !strings.Contains(err.Error(), "b.bin") {
-		t.Errorf("no records: error %v", err)
-	}
-	if err := os.Remove(filepath.Join(data, "svhn/c.mat")); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.find(t.Context()); err == nil || !strings.Contains(err.Error(), fetch.EnvData) {
-		t.Errorf("missing data: error %v", err)
-	}
-	m.sets, m.partSize = nil, 1
-	if err := m.make(t.Context()); err == nil || !strings.Contains(err.Error(), "choose a larger --part-size") {
-		t.Errorf("too many parts: error %v", err)
-	}
-	if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
-}
-
-// The files may also come from the official archive.
-func TestDataFromArchive(t *testing.T) {
-	files := tinyFiles()
-	set := tinySets(files)[0]
-	f := &fetch.Fetcher{Mirror: t.TempDir(), Cache: t.TempDir()}
-	collect := func() (map[string][]byte, error) {
-		found := make(map[string][]byte)
-		err := set.each(t.Context(), f, func(file dataFile, contents []byte) error {
-			found[file.name] = contents
-			return nil
-		})
-		return found, err
-	}
-	archive := func(names ...string) {
-		var b bytes.Buffer
-		zipped := gzip.NewWriter(&b)
-		w := tar.NewWriter(zipped)
-		for _, name := range names {
-			err := w.WriteHeader(&tar.Header{Name: "./" + name, Size: int64(len(files[name])), Mode: 0o644})
-			if err == nil {
-				_, err = w.Write(files[name])
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := errors.Join(w.Close(), zipped.Close()); err != nil {
-			t.Fatal(err)
-		}
-		writeFile(t, filepath.Join(f.Mirror, set.archive.Name), b.String(), 0o644)
-	}
-	archive("svhn/c.mat", "one-bin/b.bin", "one-bin/a.bin")
-	found, err := collect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range set.files {
-		if !bytes.Equal(found[file.name], files[file.name]) {
-			t.Errorf("%s differs", file.name)
-		}
-	}
-	archive("one-bin/b.bin")
-	if _, err := collect(); err == nil || !strings.Contains(err.Error(), "lacks one-bin/a.bin") {
-		t.Errorf("a file is missing: error %v", err)
 	}
 }
 
@@ -346,7 +286,7 @@ func commandOutput(stdout string) map[string]string {
 }
 
 func TestRunScript(t *testing.T) {
-	parts := makeBundle(t, nil, nil)
+	parts := makeBundle(t)
 	target := t.TempDir()
 	if status, _, stderr := shell(t, nil, filepath.Join(parts, "install.sh"), target); status != 0 {
 		t.Fatal(stderr)
@@ -376,42 +316,50 @@ func TestRunScript(t *testing.T) {
 	gpuAndPython := "PATH=" + at("bin") + ":" + at("python") + ":/usr/bin:/bin"
 	noPlugins := "PJRT_PLUGIN_LIBRARY_PATH=" + at("nowhere")
 
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name string
 		env  []string
 		args string
 		told map[string]string
 		says string
 	}{
-		"list":                   {nil, "list", map[string]string{"program": "reproduce-go", "arguments": "list" + store, "version": "abc+dirty", "data": filepath.Join(bundle, "data")}, ""},
-		"options of the program": {nil, "table all --store=x", map[string]string{"arguments": "table all --store=x"}, ""},
-		"another store":          {[]string{"GOMLX_BACKEND=go"}, "run a --store x", map[string]string{"program": "reproduce-xla", "arguments": "run a --store x", "backend": "go", "device": "unset"}, ""},
-		"no plugin":              {[]string{gpu, noPlugins}, "run a", map[string]string{"program": "reproduce-xla", "arguments": "run a" + store, "backend": "unset"}, "no CUDA plugin was found"},
-		"virtual environment":    {[]string{gpu, "VIRTUAL_ENV=" + at("venv")}, "run a", map[string]string{"backend": "xla:" + at("venv/"+plugin) + ",tf32=false", "libraries": libraries, "flags": compiler, "checks": "no"}, at("venv")},
-		"settings of the user":   {[]string{gpu, "VIRTUAL_ENV=" + at("venv"), "LD_LIBRARY_PATH=/x", "XLA_FLAGS=--a"}, "run a", map[string]string{"libraries": libraries + ":/x", "flags": "--a " + compiler}, at("venv")},
-		"compiler of the user":   {[]string{gpu, "VIRTUAL_ENV=" + at("venv"), "XLA_FLAGS=--xla_gpu_cuda_data_dir=/y"}, "run a", map[string]string{"flags": "--xla_gpu_cuda_data_dir=/y"}, at("venv")},
-		"conda":                  {[]string{gpu, "VIRTUAL_ENV=" + at("empty"), "CONDA_PREFIX=" + at("conda")}, "run a", map[string]string{"backend": "xla:" + at("conda/"+plugin) + ",tf32=false", "libraries": "unset", "flags": "unset", "checks": "unset"}, at("conda")},
-		"python":                 {[]string{gpuAndPython}, "run a", map[string]string{"backend": "xla:" + at("conda/"+plugin) + ",tf32=false"}, at("conda")},
-		"asked for":              {[]string{gpu, "VIRTUAL_ENV=" + at("venv"), "GOMLX_BACKEND=xla:cuda"}, "run a", map[string]string{"backend": "xla:cuda", "libraries": "unset"}, ""},
-		"nothing to download":    {[]string{gpu, "GOMLX_BACKEND=xla:cuda"}, "--download run a", map[string]string{"backend": "xla:cuda"}, "nothing is downloaded"},
-		"device":                 {[]string{gpu, "VIRTUAL_ENV=" + at("venv")}, "--device 3 run a", map[string]string{"device": "3"}, at("venv")},
-		"device, with =":         {[]string{gpu, "VIRTUAL_ENV=" + at("venv")}, "--device=0 run a", map[string]string{"device": "0"}, at("venv")},
+		{"list", nil, "list", map[string]string{"program": "reproduce-go", "arguments": "list" + store, "version": "abc+dirty", "data": filepath.Join(bundle, "data")}, ""},
+		{"options of the program", nil, "table all --store=x", map[string]string{"arguments": "table all --store=x"}, ""},
+		{"another store", []string{"GOMLX_BACKEND=go"}, "run a --store x", map[string]string{"program": "reproduce-xla", "arguments": "run a --store x", "backend": "go", "device": "unset"}, ""},
+		{"no plugin", []string{gpu, noPlugins}, "run a", map[string]string{"program": "reproduce-xla", "arguments": "run a" + store, "backend": "unset"}, "no CUDA plugin was found"},
+		{"virtual environment", []string{gpu, "VIRTUAL_ENV=" + at("venv")}, "run a", map[string]string{"backend": "xla:" + at("venv/"+plugin) + ",tf32=false", "libraries": libraries, "flags": compiler, "checks": "no"}, at("venv")},
+		{"settings of the user", []string{gpu, "VIRTUAL_ENV=" + at("venv"), "LD_LIBRARY_PATH=/x", "XLA_FLAGS=--a"}, "run a", map[string]string{"libraries": libraries + ":/x", "flags": "--a " + compiler}, at("venv")},
+		{"compiler of the user", []string{gpu, "VIRTUAL_ENV=" + at("venv"), "XLA_FLAGS=--xla_gpu_cuda_data_dir=/y"}, "run a", map[string]string{"flags": "--xla_gpu_cuda_data_dir=/y"}, at("venv")},
+		{"conda", []string{gpu, "VIRTUAL_ENV=" + at("empty"), "CONDA_PREFIX=" + at("conda")}, "run a", map[string]string{"backend": "xla:" + at("conda/"+plugin) + ",tf32=false", "libraries": "unset", "flags": "unset", "checks": "unset"}, at("conda")},
+		{"python", []string{gpuAndPython}, "run a", map[string]string{"backend": "xla:" + at("conda/"+plugin) + ",tf32=false"}, at("conda")},
+		{"asked for", []string{gpu, "VIRTUAL_ENV=" + at("venv"), "GOMLX_BACKEND=xla:cuda"}, "run a", map[string]string{"backend": "xla:cuda", "libraries": "unset"}, ""},
+		{"nothing to download", []string{gpu, "GOMLX_BACKEND=xla:cuda"}, "--download run a", map[string]string{"backend": "xla:cuda"}, "nothing is downloaded"},
+		{"device", []string{gpu, "VIRTUAL_ENV=" + at("venv")}, "--device 3 run a", map[string]string{"device": "3"}, at("venv")},
+		{"device, with =", []string{gpu, "VIRTUAL_ENV=" + at("venv")}, "--device=0 run a", map[string]string{"device": "0"}, at("venv")},
 	} {
-		status, stdout, stderr := shell(t, test.env, script, strings.Fields(test.args)...)
-		told := commandOutput(stdout)
-		for what, want := range test.told {
-			if told[what] != want {
-				t.Errorf("%s: %s %q, want %q\n%s", name, what, told[what], want, stderr)
+		t.Run(test.name, func(t *testing.T) {
+			status, stdout, stderr := shell(t, test.env, script, strings.Fields(test.args)...)
+			told := commandOutput(stdout)
+			for what, want := range test.told {
+				if told[what] != want {
+					t.Errorf("%s %q, want %q\n%s", what, told[what], want, stderr)
+				}
 			}
-		}
-		if status != 0 || !strings.Contains(stderr, test.says) || (test.says == "") != (stderr == "") {
-			t.Errorf("%s: status %d, want 0 and %q\n%s", name, status, test.says, stderr)
-		}
+			if status != 0 || !strings.Contains(stderr, test.says) || (test.says == "") != (stderr == "") {
+				t.Errorf("status %d, want 0 and %q\n%s", status, test.says, stderr)
+			}
+		})
 	}
 
-	for args, want := range map[string]string{"": "no command", "--devise 1 list": "unknown argument \"--devise\"", "--device": "needs a number", "--device a list": "\"a\" is not a number", "--device= list": "\"\" is not a number"} {
-		if status, stdout, stderr := shell(t, nil, script, strings.Fields(args)...); status != 2 || stdout != "" || !strings.Contains(stderr, want) {
-			t.Errorf("%q: status %d, want 2 and %q\n%s%s", args, status, want, stdout, stderr)
-		}
+	for _, c := range []struct{ args, want string }{
+		{"", "no command"}, {"--devise 1 list", "unknown argument \"--devise\""}, {"--device", "needs a number"},
+		{"--device a list", "\"a\" is not a number"}, {"--device= list", "\"\" is not a number"},
+	} {
+		t.Run("arguments "+c.args, func(t *testing.T) {
+			if status, stdout, stderr := shell(t, nil, script, strings.Fields(c.args)...); status != 2 || stdout != "" || !strings.Contains(stderr, c.want) {
+				t.Errorf("status %d, want 2 and %q\n%s%s", status, c.want, stdout, stderr)
+			}
+		})
 	}
 	if status, stdout, _ := shell(t, nil, script, "--help"); status != 0 || !strings.Contains(stdout, "Usage:") {
 		t.Errorf("help: status %d\n%s", status, stdout)
@@ -430,37 +378,26 @@ func TestRunScript(t *testing.T) {
 	}
 
 	// A C library that is too old.
-	writeFile(t, filepath.Join(bundle, xlaProgram), brokenProgram, 0o755)
-	for name, test := range map[string]struct {
+	writeFile(t, filepath.Join(bundle, "bin/reproduce-xla"), brokenProgram, 0o755)
+	for _, test := range []struct {
+		name   string
 		env    []string
 		status int
 		says   string
 	}{
-		"plugin found":  {[]string{gpu, "VIRTUAL_ENV=" + at("venv")}, 0, "needs glibc 2.34 or newer"},
-		"Go asked for":  {[]string{gpu, "GOMLX_BACKEND=go:ops_sequential"}, 0, "computing on the processor"},
-		"XLA asked for": {[]string{gpu, "GOMLX_BACKEND=xla:cuda"}, 1, "GLIBC_2.99 not found), and GOMLX_BACKEND=xla:cuda asks for XLA"},
+		{"plugin found", []string{gpu, "VIRTUAL_ENV=" + at("venv")}, 0, "needs glibc 2.34 or newer"},
+		{"Go asked for", []string{gpu, "GOMLX_BACKEND=go:ops_sequential"}, 0, "computing on the processor"},
+		{"XLA asked for", []string{gpu, "GOMLX_BACKEND=xla:cuda"}, 1, "GLIBC_2.99 not found), and GOMLX_BACKEND=xla:cuda asks for XLA"},
 	} {
-		status, stdout, stderr := shell(t, test.env, script, "run", "a")
-		if status != test.status || !strings.Contains(stderr, test.says) {
-			t.Errorf("old library, %s: status %d, want %d and %q\n%s", name, status, test.status, test.says, stderr)
-		}
-		told := commandOutput(stdout)
-		if status == 0 && (told["program"] != "reproduce-go" || strings.HasPrefix(told["backend"], "xla")) {
-			t.Errorf("old library, %s: %v", name, told)
-		}
-	}
-}
-
-func TestNeededGlibc(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("for programs of Linux")
-	}
-	// The shell of most systems is linked to the C library.
-	version, err := neededGlibc("/bin/sh")
-	if err != nil || !strings.HasPrefix(version, "2.") {
-		t.Errorf("/bin/sh: %q, %v", version, err)
-	}
-	if _, err := neededGlibc("main.go"); err == nil {
-		t.Error("no error for a file that is no program")
+		t.Run("old library, "+test.name, func(t *testing.T) {
+			status, stdout, stderr := shell(t, test.env, script, "run", "a")
+			if status != test.status || !strings.Contains(stderr, test.says) {
+				t.Errorf("status %d, want %d and %q\n%s", status, test.status, test.says, stderr)
+			}
+			told := commandOutput(stdout)
+			if status == 0 && (told["program"] != "reproduce-go" || strings.HasPrefix(told["backend"], "xla")) {
+				t.Errorf("%v", told)
+			}
+		})
 	}
 }

@@ -1,12 +1,10 @@
-// Bundle makes the files that take the experiments to machines without Go and
-// without a network. ./environment/bundle builds the programs and calls it:
+// Bundle collects the data sets that ./environment/bundle takes along:
 //
-//	bundle make --base FOLDER --version VERSION --out FOLDER [--data SETS] [--part-size SIZE] [--dry-run]
+//	bundle [--data SETS] [FOLDER]
 //
-// On such a machine the install.sh that it writes calls it once more, to restore
-// the data:
-//
-//	bundle unpack FOLDER
+// It copies their official files into FOLDER, in the layout of the folder
+// DENSITYUNCERTAINTY_DATA, and reads them there as the experiments will. What is
+// not on this machine is downloaded. Without FOLDER it only says where they are.
 package main
 
 import (
@@ -18,118 +16,189 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 
+	"densityuncertainty/datasets"
 	"densityuncertainty/datasets/fetch"
 )
 
-// The exit statuses.
-const (
-	exitOK      = 0
-	exitFailure = 1
-	exitUsage   = 2
-)
+// A dataSet is what can be asked for with --data.
+type dataSet struct {
+	name string
+	// forms are the sets of files that can be taken along, each with names below
+	// the folder of data: the first that is there whole is taken.
+	forms [][]string
+	// official is downloaded where no form is there; without address it cannot be.
+	official fetch.File
+	// read reads the set as the experiments will, which checks it.
+	read func(ctx context.Context, f *fetch.Fetcher) error
+}
+
+var catalogue = []dataSet{
+	{
+		name: "cifar10",
+		forms: [][]string{{"cifar-10-binary.tar.gz"}, {
+			"cifar-10-batches-bin/data_batch_1.bin", "cifar-10-batches-bin/data_batch_2.bin", "cifar-10-batches-bin/data_batch_3.bin",
+			"cifar-10-batches-bin/data_batch_4.bin", "cifar-10-batches-bin/data_batch_5.bin", "cifar-10-batches-bin/test_batch.bin",
+		}},
+		official: fetch.File{Name: "cifar-10-binary.tar.gz", URL: "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"},
+		read: func(ctx context.Context, f *fetch.Fetcher) error {
+			_, _, err := datasets.CIFAR10(ctx, f)
+			return err
+		},
+	},
+	{
+		name:     "cifar100",
+		forms:    [][]string{{"cifar-100-binary.tar.gz"}, {"cifar-100-binary/train.bin", "cifar-100-binary/test.bin"}},
+		official: fetch.File{Name: "cifar-100-binary.tar.gz", URL: "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz"},
+		read: func(ctx context.Context, f *fetch.Fetcher) error {
+			_, _, err := datasets.CIFAR100(ctx, f)
+			return err
+		},
+	},
+	{
+		name:     "svhn",
+		forms:    [][]string{{"svhn/test_32x32.mat"}, {"test_32x32.mat"}},
+		official: fetch.File{Name: "svhn/test_32x32.mat", URL: "http://ufldl.stanford.edu/housenumbers/test_32x32.mat"},
+		read: func(ctx context.Context, f *fetch.Fetcher) error {
+			_, err := datasets.SVHN(ctx, f, datasets.SVHNTest)
+			return err
+		},
+	},
+	{
+		name:     "svhn-excerpt",
+		forms:    [][]string{{"svhn/train_first1083_32x32.mat"}, {"train_first1083_32x32.mat"}},
+		official: fetch.File{Name: "svhn/train_first1083_32x32.mat"},
+		read: func(ctx context.Context, f *fetch.Fetcher) error {
+			_, err := datasets.SVHNTrainExcerpt(ctx, f)
+			return err
+		},
+	},
+}
+
+var errUsage = errors.New("usage: bundle [--data SETS] [FOLDER]")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first signal the default handling is back, so that a second one ends the program at once.
-	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	defer stop()
+	err := run(ctx, catalogue, new(fetch.Fetcher), os.Args[1:], os.Stdout)
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "error:", err)
+	if errors.Is(err, errUsage) {
+		os.Exit(2)
+	}
+	os.Exit(1)
 }
 
-// usageError is a command line that makes no sense.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// run carries out the command line and returns the exit status.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	err := usagef("want \"make\" or \"unpack\"")
-	if len(args) > 0 {
-		switch args[0] {
-		case "make":
-			err = runMake(ctx, args[1:], stdout)
-		case "unpack":
-			err = usagef("unpack wants one folder")
-			if len(args) == 2 {
-				err = unpack(ctx, args[1], stdout)
+func run(ctx context.Context, all []dataSet, f *fetch.Fetcher, args []string, stdout io.Writer) error {
+	flags := flag.NewFlagSet("bundle", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	list := flags.String("data", "cifar10,cifar100,svhn", "the `sets`, separated by commas, or none")
+	if err := flags.Parse(args); err != nil || flags.NArg() > 1 {
+		return errors.Join(errUsage, err)
+	}
+	sets, err := selectSets(all, *list)
+	if err != nil {
+		return err
+	}
+	for _, s := range sets {
+		files, err := s.find(ctx, f)
+		if err != nil {
+			return fmt.Errorf("the data set %s is not here; put it into the folder that %s names, or leave it out with --data: %w", s.name, fetch.EnvData, err)
+		}
+		from := files[0].path
+		if len(files) > 1 {
+			from = filepath.Dir(from)
+		}
+		if _, err := fmt.Fprintf(stdout, "data: %s from %s\n", s.name, from); err != nil {
+			return fmt.Errorf("reporting: %w", err)
+		}
+		if flags.NArg() == 1 {
+			if err := s.collect(ctx, files, flags.Arg(0)); err != nil {
+				return err
 			}
 		}
 	}
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return exitOK
-	}
-	status := exitFailure
-	if usage := (usageError{}); errors.As(err, &usage) {
-		status = exitUsage
-	}
-	if _, err := fmt.Fprintln(stderr, "error:", err); err != nil {
-		return exitFailure
-	}
-	return status
+	return nil
 }
 
-// runMake reads the flags of "bundle make" and carries it out.
-func runMake(ctx context.Context, args []string, stdout io.Writer) error {
-	flags := flag.NewFlagSet("make", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	base := flags.String("base", "", "`folder` that the bundle begins with: bin with the programs, and what else is to lie beside it")
-	version := flags.String("version", "devel", "`version` of the code")
-	data := flags.String("data", "cifar10,cifar100,svhn", "the `sets` to include, separated by commas, or none")
-	out := flags.String("out", "", "`folder` to write to")
-	size := flags.String("part-size", "60MiB", "the largest `size` of a part")
-	dry := flags.Bool("dry-run", false, "only check the flags, that the data are there, and that the bundle is not")
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
-		return err
+// selectSets returns the sets of a list of names, in the catalogue's order.
+func selectSets(all []dataSet, list string) ([]dataSet, error) {
+	if list == "none" {
+		return nil, nil
 	}
+	var known []string
+	for _, s := range all {
+		known = append(known, s.name)
+	}
+	wanted := strings.Split(list, ",")
+	for _, name := range wanted {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("%w: --data: unknown %q, want none or some of %s", errUsage, name, strings.Join(known, ","))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(s dataSet) bool { return !slices.Contains(wanted, s.name) }), nil
+}
+
+// A dataFile is a file on this machine, and its name below the folder of data.
+type dataFile struct{ name, path string }
+
+// find returns the files of the first form that is here, or else downloads it.
+func (s dataSet) find(ctx context.Context, f *fetch.Fetcher) ([]dataFile, error) {
+	for _, form := range s.forms {
+		var files []dataFile
+		for _, name := range form {
+			path, found, err := f.Local(name)
+			if err != nil {
+				return nil, err
+			}
+			if found {
+				files = append(files, dataFile{name, path})
+			}
+		}
+		if len(files) == len(form) {
+			return files, nil
+		}
+	}
+	path, err := f.Get(ctx, s.official)
+	return []dataFile{{s.official.Name, path}}, err
+}
+
+// collect copies the files into a folder, and reads the set from there.
+func (s dataSet) collect(ctx context.Context, files []dataFile, folder string) (err error) {
+	for _, file := range files {
+		if err := copyFile(filepath.Join(folder, filepath.FromSlash(file.name)), file.path); err != nil {
+			return fmt.Errorf("copying the data set %s: %w", s.name, err)
+		}
+	}
+	// A cache that is empty, so that nothing can come from elsewhere.
+	empty, err := os.MkdirTemp("", "bundle")
 	if err != nil {
-		return usageError{err}
+		return fmt.Errorf("making an empty cache: %w", err)
 	}
-	if flags.NArg() > 0 {
-		return usagef("unknown argument %q", flags.Arg(0))
+	defer func() { err = errors.Join(err, os.RemoveAll(empty)) }()
+	if err := s.read(ctx, &fetch.Fetcher{Mirror: folder, Cache: empty}); err != nil {
+		return fmt.Errorf("the data set %s is not as published: %w", s.name, err)
 	}
-	if *out == "" {
-		return usagef("--out needs a folder")
-	}
-	if *base == "" && !*dry {
-		return usagef("--base needs a folder")
-	}
-	m := maker{version: *version, fetcher: new(fetch.Fetcher), out: *out, stdout: stdout}
-	if m.sets, err = selectSets(catalogue, *data); err != nil {
-		return err
-	}
-	if m.partSize, err = parseSize(*size); err != nil {
-		return err
-	}
-	if *dry {
-		return m.find(ctx)
-	}
-	m.base, m.date = *base, commitDate()
-	if m.glibc, err = neededGlibc(filepath.Join(*base, filepath.FromSlash(xlaProgram))); err != nil {
-		return err
-	}
-	return m.make(ctx)
+	return nil
 }
 
-// leastPart keeps the parts of a bundle to a number that can be handled.
-const leastPart = 1 << 20
-
-// parseSize reads a number of bytes, such as 60MiB, 500kB or 1048576.
-func parseSize(text string) (int64, error) {
-	digits := strings.TrimRight(text, "BGMKkmgib")
-	units := map[string]int64{"": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-	unit, known := units[text[len(digits):]]
-	n, err := strconv.ParseInt(digits, 10, 32)
-	if err != nil || !known {
-		return 0, usagef("--part-size: %q is not a size such as 60MiB, 500MB or 62914560", text)
+func copyFile(to, from string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
 	}
-	if n*unit < leastPart {
-		return 0, usagef("--part-size: %q is too small, want at least 1MiB", text)
+	in, err := os.Open(from)
+	if err != nil {
+		return err
 	}
-	return n * unit, nil
+	out, err := os.Create(to)
+	if err != nil {
+		return errors.Join(err, in.Close())
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close(), in.Close())
 }

@@ -7,6 +7,11 @@
 //
 // A second argument names the folder; without it the plugin goes to where
 // programs look for plugins, .local/lib/go-xla in the home folder.
+//
+// The plugins for GPUs are checked against the checksums of the Python package
+// index. The one for processors comes from go-xla's releases, which publish none:
+// TLS alone vouches for it. ./environment/setup --xla installs another build of it
+// that is pinned by its hash.
 package main
 
 import (

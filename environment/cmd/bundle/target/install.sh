@@ -7,8 +7,8 @@ help() {
 Usage: sh install.sh [FOLDER]
 
 Checks the parts beside this file, joins and unpacks them into a new folder below
-FOLDER (default: the folder of this file), and restores the data there. Names the
-parts that are missing or damaged; copy those again, and run it again.
+FOLDER (default: the folder of this file). Names the parts that are missing or
+damaged; copy those again, and run it again.
 HELP
 }
 
@@ -82,8 +82,6 @@ cat "$here/$name".tar.gz.part[0-9][0-9] | gzip -dc | tar -xf - -C "$part" ||
   fail "unpacking into $part failed, see above"
 # The script is the last file of the archive.
 [ -f "$part/$name/run.sh" ] || fail "unpacking into $part failed, see above"
-printf 'Restoring the data, which takes a minute or two ...\n'
-"$part/$name/bin/bundle" unpack "$part/$name" || fail "restoring the data failed, see above; running this again is safe"
 mv -- "$part/$name" "$bundle"
 rmdir -- "$part"
 printf 'Ready. Next: %s/run.sh --help\n' "$bundle"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 KERNEL = "gonb"
 MOST_CODE_LINES = 100
 FEWEST_WORDS_PER_LINE = 8
-MOST_WORDS_PER_LINE = 15
+MOST_WORDS_PER_LINE = 15.5
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,16 @@ def dot_import(notebook):
             yield Complaint("dot-import", "a dot import fails in every other cell; import the package under its name", number)
 
 
+SET_UP = re.compile(r"^[!%].*(?:\bgo work\b|\bgoworkfix\b|\bnoautoget\b)", re.MULTILINE)
+
+
+def set_up_line(notebook):
+    for number, cell in code_cells(notebook):
+        found = SET_UP.search(text_of(cell["source"]))
+        if found:
+            yield Complaint("set-up-line", f"{found.group()!r} is not needed: the kernel is bound to the checkout; begin with the imports", number)
+
+
 def visible_code_lines(notebook):
     """Lines of code a reader sees: not blank, and in a cell that is not hidden."""
     lines = 0
@@ -167,7 +177,7 @@ def not_run(notebook):
             yield Complaint("not-run", "the cell did not run", number)
 
 
-SOURCE_RULES = (kernelspec, committed_output, absolute_path, dot_import)
+SOURCE_RULES = (kernelspec, committed_output, absolute_path, dot_import, set_up_line)
 TEACHING_RULES = (teaching,)
 RUN_RULES = (error_output, exit_status, not_run)
 

@@ -30,6 +30,7 @@ class Outcome:
     notebook: dict = None  # as executed; None when nothing was left
     backend: str = ""
     device: str = ""
+    left_out: int = 0  # parts that the notebook left out, for want of data for example
 
 
 def end_all(mark):
@@ -94,6 +95,7 @@ def run(source, target, limit):
     outcome.complaints += rules.check(outcome.notebook, rules.RUN_RULES)
     if status != 0 and not any(complaint.rule == "error" for complaint in outcome.complaints):
         outcome.complaints.insert(0, rules.Complaint("died", "the kernel died"))
+    outcome.left_out = left_out(outcome.notebook)
     found = BACKEND.search(output_text(outcome.notebook))
     if found:
         outcome.backend, outcome.device = found.groups()
@@ -103,6 +105,14 @@ def run(source, target, limit):
 def output_text(notebook):
     """Everything the cells printed to standard output."""
     return "".join(rules.stream(cell, "stdout") + "\n" for _, cell in rules.code_cells(notebook))
+
+
+def left_out(notebook):
+    """How many cells say that they leave something out, as package notebook does."""
+    return sum(
+        any(rules.text_of(output.get("data", {}).get("text/markdown", "")).startswith("**Left out") for output in cell.get("outputs", []))
+        for _, cell in rules.code_cells(notebook)
+    )
 
 
 FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|(?<![\\\w])\$(?P<inline>[^$]+?)\$", re.DOTALL)

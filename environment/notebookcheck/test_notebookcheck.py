@@ -1,4 +1,4 @@
-"""Tests of the runner: one notebook that passes, and bad ones, at least one for every rule.
+"""Tests of the notebook checker: one notebook that passes, and bad ones, at least one for every rule.
 
 The notebooks that have to be run for that need the kernel, so run this through
 ./environment/test.
@@ -90,6 +90,15 @@ class Source(unittest.TestCase):
             bad["cells"][1]["source"] = text
             self.assertIn("dot-import", names(self.complaints(bad)), text)
 
+    def test_set_up_line(self):
+        for text in ("!*go work init . ..", "%noautoget", "%goworkfix", "!*rm -f go.work && go work init ."):
+            bad = good()
+            bad["cells"][1]["source"] = text + "\n" + HELLO
+            self.assertIn("set-up-line", names(self.complaints(bad)), text)
+        fine = good()
+        fine["cells"][1]["source"] = "!*with-network go get example.com/x\n" + HELLO + " // go work"
+        self.assertNotIn("set-up-line", names(self.complaints(fine)))
+
     def test_code_lines(self):
         bad = notebook(prose("word " * 1000), code("x()\n\n" * 101))
         self.assertEqual(names(self.complaints(bad)), ["code-lines"])
@@ -101,7 +110,7 @@ class Source(unittest.TestCase):
             self.assertEqual(rules.visible_code_lines(notebook(code("x()\n" * 200, metadata=metadata), code("y()"))), 1)
 
     def test_words_per_line(self):
-        for count, wanted in ((79, ["words-per-line"]), (80, []), (150, []), (151, ["words-per-line"])):
+        for count, wanted in ((79, ["words-per-line"]), (80, []), (155, []), (156, ["words-per-line"])):
             self.assertEqual(names(self.complaints(notebook(prose("word " * count), code("x()\n" * 10)))), wanted, count)
 
     def test_words(self):
@@ -115,7 +124,7 @@ def still_running(mark):
         left = []
         for process in psutil.process_iter():
             try:
-                if process.environ().get("RUNNER_TEST") == mark and process.status() != psutil.STATUS_ZOMBIE:
+                if process.environ().get("NOTEBOOKCHECK_TEST") == mark and process.status() != psutil.STATUS_ZOMBIE:
                     left.append(process.cmdline())
             except psutil.Error:
                 pass
@@ -160,7 +169,7 @@ class Run(unittest.TestCase):
             self.assertEqual(names(outcome.complaints), ["exit-status"], source)
 
     def test_wrong_kernel_still_runs_here(self):
-        # Which kernel runs is the runner's choice, so the file's is a rule of its own.
+        # Which kernel runs is the checker's choice, so the file's is a rule of its own.
         bad = good()
         bad["metadata"]["kernelspec"]["name"] = "nonsense"
         self.assertEqual(self.outcome(bad).complaints, [])
@@ -168,7 +177,7 @@ class Run(unittest.TestCase):
     def test_time_limit(self):
         began = time.monotonic()
         mark = str(self.folder)
-        with mock.patch.dict(os.environ, RUNNER_TEST=mark):
+        with mock.patch.dict(os.environ, NOTEBOOKCHECK_TEST=mark):
             outcome = self.outcome(notebook(code(FOREVER)), limit=10)
         self.assertEqual(names(outcome.complaints), ["time-limit"])
         self.assertLess(time.monotonic() - began, 40)
@@ -176,7 +185,7 @@ class Run(unittest.TestCase):
 
     def test_killed_kernel(self):
         mark = str(self.folder)
-        with mock.patch.dict(os.environ, RUNNER_TEST=mark):
+        with mock.patch.dict(os.environ, NOTEBOOKCHECK_TEST=mark):
             outcome = self.outcome(notebook(code("!kill -9 $PPID"), code(HELLO)), limit=60)
         self.assertEqual(still_running(mark), [])
         self.assertEqual(names(outcome.complaints)[0], "died", outcome)
@@ -197,7 +206,7 @@ class Program(unittest.TestCase):
             paths.append(self.folder / name)
             paths[-1].write_text(document if isinstance(document, str) else json.dumps(document))
         printed = io.StringIO()
-        argv = ["runner", *map(str, paths), "--out", str(self.folder / "out"), *arguments]
+        argv = ["notebookcheck", *map(str, paths), "--out", str(self.folder / "out"), *arguments]
         with mock.patch.object(sys, "argv", argv), contextlib.redirect_stdout(printed):
             return cli.main(), printed.getvalue()
 
@@ -207,6 +216,15 @@ class Program(unittest.TestCase):
         self.assertIn("1 of 1 notebooks passed", printed)
         self.assertIn("go:x on Some CPU, 2 cores", printed)
         self.assertIn("Some CPU", (self.folder / "out" / "html" / "good.html").read_text())
+
+    def test_what_was_left_out_is_counted(self):
+        leaving = """%%
+import "densityuncertainty/environment/notebook"
+notebook.Markdown("**Left out for want of data:** x")"""
+        status, printed = self.program({"few.ipynb": notebook(code(HELLO), code(leaving))})
+        self.assertEqual(status, 0, printed)
+        self.assertIn("2 cores, 1 cells left out", printed)
+        self.assertIn("1 of 1 notebooks passed; 1 cells left out", printed)
 
     def test_source_rules_only_when_strict(self):
         bad = copy.deepcopy(good())
@@ -232,17 +250,17 @@ class Program(unittest.TestCase):
 
 class Interruption(unittest.TestCase):
     def test_nothing_is_left_running(self):
-        runner = Path(__file__).resolve().parent
+        checker = Path(__file__).resolve().parent
         for number in (signal.SIGINT, signal.SIGTERM):
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "slow.ipynb"
                 path.write_text(json.dumps(notebook(code("%%\nfmt.Print(1)"), code(FOREVER))))
                 process = subprocess.Popen(
-                    [sys.executable, runner, path, "--out", folder],
+                    [sys.executable, checker, path, "--out", folder],
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     text=True,
-                    env={**os.environ, "RUNNER_TEST": folder},
+                    env={**os.environ, "NOTEBOOKCHECK_TEST": folder},
                     # A shell starts background jobs with Ctrl-C ignored, which children inherit.
                     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
                 )
@@ -254,37 +272,6 @@ class Interruption(unittest.TestCase):
                 _, message = process.communicate(timeout=30)
                 self.assertEqual((process.returncode, message.strip()), (130, "interrupted"))
                 self.assertEqual(still_running(folder), [])
-
-
-class Commands(unittest.TestCase):
-    """The commands refuse wrong arguments before they set anything up."""
-
-    def status(self, *command):
-        folder = Path(__file__).resolve().parent.parent
-        done = subprocess.run([folder / command[0], *command[1:]], check=False, capture_output=True, text=True, timeout=60)
-        return done.returncode, done.stdout + done.stderr
-
-    def test_wrong_arguments(self):
-        for command, text in (
-            (("setup", "now"), '"now"'),
-            (("reproduce", "--fast"), '"--fast"'),
-            (("reproduce", "--only"), "--only needs the name"),
-            (("reproduce", "--only", "no-such-notebook"), 'no notebook "no-such-notebook"; there are:'),
-            (("reproduce", "--only=../x"), 'no notebook "../x"'),
-            (("test", "everything"), '"everything"'),
-            (("lab", "--port"), "--port needs a number"),
-            (("lab", "--port=http"), '"http" is not a port number'),
-        ):
-            status, printed = self.status(*command)
-            self.assertEqual(status, 2, (command, printed))
-            self.assertIn(text, printed)
-            self.assertIn(f"./environment/{command[0]} --help", printed)
-
-    def test_help(self):
-        for command in ("setup", "reproduce", "test", "lab"):
-            status, printed = self.status(command, "--help")
-            self.assertEqual(status, 0, command)
-            self.assertTrue(printed.startswith(f"Usage: ./environment/{command}"), printed)
 
 
 class Formulas(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""Runs and checks notebooks: python environment/runner --help."""
+"""Runs and checks notebooks: python environment/notebookcheck --help."""
 
 import signal
 import sys

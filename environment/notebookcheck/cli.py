@@ -1,4 +1,4 @@
-"""The command line of the runner: python environment/runner --help."""
+"""The command line of the notebook checker: python environment/notebookcheck --help."""
 
 import argparse
 import json
@@ -37,7 +37,7 @@ def one(path, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="runner", description="Runs notebooks without a browser and checks them.")
+    parser = argparse.ArgumentParser(prog="notebookcheck", description="Runs notebooks without a browser and checks them.")
     parser.add_argument("notebooks", nargs="+", type=Path, metavar="NOTEBOOK")
     parser.add_argument("--out", type=Path, required=True, help="folder for the executed notebooks and their HTML")
     parser.add_argument("--mode", choices=("quick", "full"), default="quick", help="only named in the summary")
@@ -56,7 +56,10 @@ def main():
     for path, outcome in zip(options.notebooks, outcomes):
         verdict = "FAIL" if outcome.complaints else "ok"
         where = f"{outcome.backend} on {outcome.device}" if outcome.backend else "backend not shown"
-        print(f"  {verdict:4}  {path.name:{width}}  {outcome.seconds:6.1f} s  {where}")
+        without = f", {outcome.left_out} cells left out" if outcome.left_out else ""
+        print(f"  {verdict:4}  {path.name:{width}}  {outcome.seconds:6.1f} s  {where}{without}")
     failed = sum(bool(outcome.complaints) for outcome in outcomes)
-    print(f"  {len(outcomes) - failed} of {len(outcomes)} notebooks passed", flush=True)
+    without = sum(outcome.left_out for outcome in outcomes)
+    note = f"; {without} cells left out, which say why where they stand" if without else ""
+    print(f"  {len(outcomes) - failed} of {len(outcomes)} notebooks passed{note}", flush=True)
     return 1 if failed else 0

@@ -1,0 +1,51 @@
+"""How ./environment/lab sets up JupyterLab, which reads this file at its start.
+
+Settings of the page itself are in labconfig: no question about news, and time
+for the first completion, while the language server is still loading.
+"""
+
+import atexit
+import os
+from pathlib import Path
+
+import nbformat
+import psutil
+from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
+
+TEMPLATE = Path(__file__).with_name("template.ipynb")
+MARK = "DENSITYUNCERTAINTY_LAB"
+
+
+class Notebooks(AsyncLargeFileManager):
+    """The files of JupyterLab. A new notebook begins as the template."""
+
+    async def new(self, model=None, path=""):
+        model = dict(model or {})
+        kind = model.get("type", "notebook" if path.endswith(".ipynb") else "file")
+        if kind == "notebook" and "content" not in model:
+            model.update(type="notebook", format="json", content=nbformat.read(TEMPLATE, as_version=4))
+        return await super().new(model, path)
+
+
+def end_language_servers():
+    """Ends the language servers of this server's kernels, which a killed kernel leaves behind."""
+    for process in psutil.process_iter(["name"]):
+        try:
+            if process.info["name"] == "gopls" and process.environ().get(MARK) == str(os.getpid()):
+                process.kill()
+        except psutil.Error:  # it ended meanwhile, or is another user's
+            pass
+
+
+# Kernels, and what they start, inherit the mark. Jupyter may read this file twice.
+if os.environ.get(MARK) != str(os.getpid()):
+    os.environ[MARK] = str(os.getpid())
+    atexit.register(end_language_servers)
+
+c = get_config()  # noqa: F821 (Jupyter defines it)
+c.ServerApp.contents_manager_class = Notebooks
+c.MultiKernelManager.default_kernel_name = "gonb"
+c.KernelSpecManager.ensure_native_kernel = False
+c.KernelSpecManager.allowed_kernelspecs = {"gonb"}
+c.LabApp.news_url = None
+c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"

@@ -1,0 +1,286 @@
+"""Tests of the commands of this folder: settings, arguments, and JupyterLab.
+
+JupyterLab has to be set up for that, so run this through ./environment/test.
+"""
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.request
+from pathlib import Path
+
+import psutil
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def bash(self, commands, **variables):
+        """Runs commands in a shell that has sourced lib.sh, with the state in a folder of the test's own."""
+        script = f'set -euo pipefail; source "{HERE}/lib.sh"; state="{self.folder}/state"; {commands}'
+        environ = {**os.environ, **variables}
+        return subprocess.run(["bash", "-c", script], check=False, capture_output=True, text=True, env=environ, cwd=ROOT, timeout=60)
+
+
+class Settings(Scripts):
+    """What the user has set must not change what is built, installed or run."""
+
+    def variables(self, **variables):
+        done = self.bash("enter; env -0", **variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return dict(line.split("=", 1) for line in done.stdout.split("\0") if "=" in line)
+
+    def test_go(self):
+        for flags, kept in (
+            ("-toolexec=/bin/false", []),
+            ("-overlay=x.json", []),
+            ("-mod=mod -modfile=x.mod", []),
+            ("-tags=evil -ldflags=-s -gcflags=-N", []),
+            ("-p=1 -buildvcs=false -modcacherw", ["-p=1", "-buildvcs=false", "-modcacherw"]),
+        ):
+            with self.subTest(flags):
+                now = self.variables(GOFLAGS=flags, GOWORK="/somewhere/go.work", GO111MODULE="off")
+                own = [flag for flag in now["GOFLAGS"].split() if not flag.startswith("-tags=noxla") and flag != "-tags=onnx"]
+                self.assertEqual(own, [*kept, "-ldflags=-w"])
+                self.assertEqual((now["GOWORK"], now["GO111MODULE"]), ("off", "on"))
+
+    def test_flags_of_the_users_file(self):
+        """An empty variable would give way to what go env -w has written."""
+        settings = self.folder / "goenv"
+        settings.write_text("GOFLAGS=-toolexec=/bin/false\n")
+        now = self.variables(GOENV=str(settings), GOFLAGS="")
+        self.assertNotIn("toolexec", now["GOFLAGS"])
+        done = self.bash('GOFLAGS=$plain_flags go build -o /dev/null ./environment/cmd/backend; echo built', GOENV=str(settings), CGO_ENABLED="0")
+        self.assertEqual(done.stdout, "built\n", done.stderr)
+
+    def test_workspace_above_the_checkout(self):
+        """An unrelated go.work above replaces no module."""
+        checkout = self.folder / "above" / "checkout"
+        (checkout / "environment").mkdir(parents=True)
+        shutil.copy(HERE / "lib.sh", checkout / "environment")
+        (checkout.parent / "go.work").write_text("go 1.26\nreplace example.com/x => /tmp\n")
+        (checkout / "go.mod").write_text("module m\ngo 1.26\n")
+        script = f'source "{checkout}/environment/lib.sh"; cd "{checkout}"; go env GOWORK; go list -m'
+        done = subprocess.run(["bash", "-ec", script], check=False, capture_output=True, text=True, env={**os.environ, "GOWORK": ""}, timeout=60)
+        self.assertEqual((done.stdout, done.returncode), ("off\nm\n", 0), done.stderr)
+
+    def test_python_and_pip(self):
+        gone = {"PYTHONPATH": "/x", "PYTHONSTARTUP": "/x", "PYTHONHOME": "/x", "PIP_TARGET": "/x", "PIP_USER": "1", "PIP_NO_DEPS": "1", "JUPYTER_PATH": "/x"}
+        kept = {"PIP_INDEX_URL": "https://example.com/simple", "PIP_CERT": "/x", "PIP_DEFAULT_TIMEOUT": "9"}
+        now = self.variables(**gone, **kept)
+        self.assertEqual([name for name in gone if name in now], [])
+        self.assertEqual({name: now.get(name) for name in kept}, kept)
+
+    def kernel(self, **variables):
+        state = self.folder / "state"
+        (state / "venv" / "bin").mkdir(parents=True)
+        (state / "venv" / "bin" / "python").symlink_to(sys.executable)
+        (state / "jupyter" / "runtime").mkdir(parents=True, mode=0o755)
+        done = self.bash("enter; register_kernel", **variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return state, json.loads((state / "jupyter" / "data" / "kernels" / "gonb" / "kernel.json").read_text())
+
+    def test_the_token_is_its_owners(self):
+        state, _ = self.kernel()
+        self.assertEqual(stat.S_IMODE((state / "jupyter" / "runtime").stat().st_mode), 0o700)
+
+    def test_the_kernel_is_bound_to_the_checkout(self):
+        _, description = self.kernel(GOFLAGS="-toolexec=/bin/false", GOWORK="off")
+        self.assertIn(f"--go_work={ROOT}", description["argv"])
+        self.assertEqual(description["env"]["GOWORK"], "auto")
+        self.assertNotIn("toolexec", description["env"]["GOFLAGS"])
+
+    def test_workspace_above_temporary_files(self):
+        (self.folder / "go.work").write_text("go 1.26\n")
+        done = self.bash("check_workspace", TMPDIR=str(self.folder))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("go.work would take the place", done.stderr)
+        self.assertIn("TMPDIR", done.stderr)
+
+    def test_missing_data(self):
+        for place, says in (
+            ("", ""),
+            ("https://example.com/data", ""),
+            (str(self.folder), ""),
+            (f"file://{self.folder}", ""),
+            (f"{self.folder}/no", f"{self.folder}/no"),
+            (f"file://{self.folder}/no", f"{self.folder}/no"),
+        ):
+            with self.subTest(place):
+                done = self.bash("missing_data", DENSITYUNCERTAINTY_DATA=place)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(done.stdout, says and f"DENSITYUNCERTAINTY_DATA names a folder that is not there: {says}\n")
+
+
+class WorkingCopies(Scripts):
+    """./environment/lab opens copies of the notebooks."""
+
+    def copy(self):
+        done = self.bash(f'root="{self.folder}"; copy_notebooks')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_copies(self):
+        original, copied = self.folder / "notebooks" / "a b.ipynb", self.folder / "out" / "lab" / "a b.ipynb"
+        original.parent.mkdir()
+        original.write_text("1")
+        self.assertEqual((self.copy(), copied.read_text()), ("", "1"))
+        original.write_text("2")
+        self.assertEqual((self.copy(), copied.read_text()), ("", "2"))  # not changed, so it follows
+        copied.write_text("mine")
+        self.assertEqual((self.copy(), copied.read_text()), ("", "mine"))
+        original.write_text("3")
+        self.assertIn("is yours, and older", self.copy())
+        self.assertEqual((copied.read_text(), original.read_text()), ("mine", "3"))
+        copied.unlink()
+        self.assertEqual((self.copy(), copied.read_text()), ("", "3"))
+
+
+class Arguments(unittest.TestCase):
+    """The commands refuse wrong arguments before they set anything up."""
+
+    def status(self, *command):
+        done = subprocess.run([HERE / command[0], *command[1:]], check=False, capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_wrong_arguments(self):
+        for command, text in (
+            (("setup", "now"), '"now"'),
+            (("reproduce", "--fast"), '"--fast"'),
+            (("reproduce", "--only"), "--only needs the name"),
+            (("reproduce", "--only", "no-such-notebook"), 'no notebook "no-such-notebook"; there are:'),
+            (("reproduce", "--only=../x"), 'no notebook "../x"'),
+            (("test", "everything"), '"everything"'),
+            (("lab", "--port"), "--port needs a number"),
+            (("lab", "--port=http"), '"http" is not a port number'),
+            (("lab", "--port", "99999"), '"99999" is not a port number, from 0 to 65535'),
+            (("lab", "--port=65536"), '"65536" is not a port number'),
+        ):
+            with self.subTest(" ".join(command)):
+                status, printed = self.status(*command)
+                self.assertEqual(status, 2, printed)
+                self.assertIn(text, printed)
+                self.assertIn(f"./environment/{command[0]} --help", printed)
+
+    def test_help(self):
+        for command in ("setup", "reproduce", "test", "lab", "bundle"):
+            with self.subTest(command):
+                status, printed = self.status(command, "--help")
+                self.assertEqual(status, 0, command)
+                self.assertTrue(printed.startswith(f"Usage: ./environment/{command}"), printed)
+
+
+class Template(unittest.TestCase):
+    """A new notebook's first cell works, in any folder."""
+
+    def test_runs_anywhere(self):
+        with tempfile.TemporaryDirectory() as elsewhere, tempfile.TemporaryDirectory(dir=ROOT / "environment") as inside:
+            for folder in (elsewhere, inside):
+                with self.subTest(folder):
+                    path = Path(folder) / "new.ipynb"
+                    shutil.copy(HERE / "jupyter" / "template.ipynb", path)
+                    done = subprocess.run(
+                        [sys.executable, HERE / "notebookcheck", path, "--out", folder], check=False, capture_output=True, text=True, timeout=300
+                    )
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                    self.assertIn("308 examples of 6 inputs", (Path(folder) / "notebooks" / "new.ipynb").read_text())
+
+
+class Lab(unittest.TestCase):
+    """JupyterLab as ./environment/lab starts it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.process = subprocess.Popen(
+            [HERE / "lab", "--no-browser", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
+        cls.addClassCleanup(cls.process.stdout.close)
+        cls.addClassCleanup(cls.process.wait)
+        cls.addClassCleanup(cls.process.kill)
+        for line in cls.process.stdout:
+            if "http://127.0.0.1" in line and "token=" in line:
+                cls.address, cls.token = line.split()[-1].split("/lab/tree/out/lab?token=")
+                break
+        for _ in range(100):  # It says so a moment before it listens.
+            try:
+                urllib.request.urlopen(f"{cls.address}/api", timeout=60).close()
+                return
+            except OSError:
+                time.sleep(0.1)
+        raise AssertionError("JupyterLab did not start")
+
+    def request(self, path, content=None):
+        headers = {"Authorization": f"token {self.token}", "Content-Type": "application/json"}
+        data = None if content is None else json.dumps(content).encode()
+        with urllib.request.urlopen(urllib.request.Request(f"{self.address}/{path}", data, headers), timeout=60) as answer:
+            return json.load(answer)
+
+    def test_a_new_notebook_is_the_template(self):
+        with tempfile.TemporaryDirectory(dir=HERE) as folder:
+            path = str(Path(folder).relative_to(ROOT))
+            new = self.request(f"api/contents/{path}", {"type": "notebook"})["path"]
+            cells = self.request(f"api/contents/{new}")["content"]["cells"]
+            self.assertIn("Statements stand below a line that reads `%%`", cells[0]["source"])
+            self.assertIn("import (", cells[1]["source"])
+            other = self.request(f"api/contents/{path}", {"type": "file", "ext": ".txt"})["path"]
+            self.assertEqual(self.request(f"api/contents/{other}")["content"], "")
+
+    def test_settings(self):
+        for name, setting, want in (
+            ("apputils-extension:notification", "fetchNews", "false"),
+            ("apputils-extension:notification", "checkForUpdates", False),
+            ("completer-extension:manager", "providerTimeout", 30000),
+        ):
+            with self.subTest(setting):
+                properties = self.request(f"lab/api/settings/@jupyterlab/{name}")["schema"]["properties"]
+                self.assertEqual(properties[setting]["default"], want)
+
+    def test_only_our_kernel(self):
+        self.assertEqual(list(self.request("api/kernelspecs")["kernelspecs"]), ["gonb"])
+
+    def test_zz_language_servers_end_with_the_server(self):
+        """The last test: it ends the server."""
+
+        def servers():
+            found = []
+            for process in psutil.process_iter(["name"]):
+                try:
+                    if process.info["name"] == "gopls" and process.environ().get("DENSITYUNCERTAINTY_LAB") == str(self.process.pid):
+                        found.append(process)
+                except psutil.Error:
+                    pass
+            return found
+
+        def wait_for(condition):
+            for _ in range(150):
+                if condition():
+                    return True
+                time.sleep(0.1)
+            return False
+
+        self.request("api/kernels", {"name": "gonb"})
+        self.assertTrue(wait_for(servers), "no language server started")
+        # A kernel that is killed cannot tidy up.
+        servers()[0].parent().kill()
+        time.sleep(1)
+        self.assertNotEqual(servers(), [])
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(timeout=60)
+        self.assertTrue(wait_for(lambda: not servers()), "a language server is left")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

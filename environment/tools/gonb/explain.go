@@ -1,0 +1,17 @@
+// Package goexec is what setup adds to the package of that name in the notebook
+// kernel, GoNB: a line of advice for two errors that everybody meets first.
+package goexec
+
+import "strings"
+
+// explain adds to a message what to do about it.
+func explain(message string) string {
+	switch {
+	case strings.Contains(message, "expected declaration, found"):
+		return message + "\nStatements go below a line that reads %%; only declarations (import, func, type, var, const) stand without one."
+	case strings.Contains(message, "disabled by GOPROXY=off"), strings.Contains(message, "cannot find module providing package"):
+		message, _, _ = strings.Cut(message, "\n---------------") // advice of GoNB that does not apply
+		return message + "\nCells download nothing. To add a package to this notebook: !*with-network go get PACKAGE@latest"
+	}
+	return message
+}

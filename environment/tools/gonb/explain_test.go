@@ -1,0 +1,25 @@
+package goexec
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestExplain(t *testing.T) {
+	if got := explain("cannot find module providing package x\n---------------\nNote: try %goworkfix"); strings.Contains(got, "goworkfix") {
+		t.Errorf("got %q", got)
+	}
+	for _, c := range []struct{ name, message, advice string }{
+		{"statement", "main.go:3:1: expected declaration, found fmt", "below a line that reads %%"},
+		{"package", "main.go:3:1: module lookup disabled by GOPROXY=off", "!*with-network go get"},
+		{"package elsewhere", "gonb imports\n\tx/y: cannot find module providing package x/y", "!*with-network go get"},
+		{"other", "main.go:3:1: undefined: x", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := explain(c.message)
+			if !strings.HasPrefix(got, c.message) || !strings.Contains(got, c.advice) || (c.advice == "" && got != c.message) {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
