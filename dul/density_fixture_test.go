@@ -9,7 +9,7 @@ import (
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // recordedLayer is a density layer with the parameters and prior of a recorded one.

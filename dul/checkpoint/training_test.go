@@ -12,7 +12,7 @@ import (
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/checkpoint"
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"

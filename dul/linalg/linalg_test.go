@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/linalg"
 )
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"densityuncertainty/dul/internal/npz"
+	"densityuncertainty/dul/layertest/npz"
 )
 
 // fixture opens one reference case.
