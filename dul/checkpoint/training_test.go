@@ -110,98 +110,63 @@ func (r *run) build(t *testing.T) {
 }
 
 // Ten steps are five steps, a checkpoint, and five steps of another run: to the
-// last bit, in losses, parameters, optimizer and noise.
+// last bit, in losses, parameters, optimizer and noise, whether that run's graph
+// is built before or after. Without a part of the state the runs differ.
 func TestResumedTrainingIsTheSame(t *testing.T) {
-	for name, c := range map[string]struct {
-		host      bool
+	momentum := train.SGD{Momentum: 0.9, Decay: 1e-3}
+	for _, c := range []struct {
+		name      string
+		host      bool // noise of the host
 		optimizer train.Optimizer
+		built     int                             // steps of the other run before the checkpoint is restored
+		spoil     func(t *testing.T, second *run) // what is done to the restored run; nil leaves it right
 	}{
-		"SGD, noise of the host":  {true, train.SGD{Momentum: 0.9, Decay: 1e-3}},
-		"Adam, noise of the host": {true, train.Adam{}},
-		"SGD, noise of the graph": {false, train.SGD{Momentum: 0.9}},
+		{name: "SGD, noise of the host", host: true, optimizer: momentum},
+		{name: "Adam, noise of the host", host: true, optimizer: train.Adam{}},
+		{name: "SGD, noise of the graph", optimizer: momentum},
+		{name: "built before", optimizer: momentum, built: 2},
+		{name: "without the noise's position", host: true, optimizer: momentum, spoil: func(_ *testing.T, r *run) { r.host = stochastic.NewHost(1) }},
+		{name: "without the optimizer", host: true, optimizer: momentum, spoil: func(t *testing.T, r *run) {
+			if err := r.store.DeleteVariablesInScope("/optimizer"); err != nil {
+				t.Fatal(err)
+			}
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			whole := newRun(t, 1, c.host, c.optimizer)
 			want := whole.train(t, 10)
 
-			path := t.TempDir()
 			first := newRun(t, 1, c.host, c.optimizer)
 			got := first.train(t, 5)
-			f := open(t, path, 1)
+			f := open(t, t.TempDir(), 1)
 			if err := f.Save(first.done, checkpoint.State{Store: first.store, Noise: first.host}); err != nil {
 				t.Fatal(err)
 			}
 
 			// The other run starts with another seed, so that nothing agrees by itself.
 			second := newRun(t, 2, c.host, c.optimizer)
+			second.train(t, c.built)
 			found, err := f.Restore(checkpoint.State{Store: second.store, Noise: second.host})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if role := params.RoleOf(second.store.GetVariable("/model/network/output/weights"), second.store); role != params.Weight {
-				t.Errorf("before the graph is built the weights have the role %q", role)
+				t.Errorf("the weights have the role %q", role)
 			}
-			second.done = found.Step
+			if second.done = found.Step; c.spoil != nil {
+				c.spoil(t, second)
+			}
 			got = append(got, second.train(t, 5)...)
+			if c.spoil != nil {
+				if slices.Equal(got, want) {
+					t.Error("the losses are the same")
+				}
+				return
+			}
 			if !slices.Equal(got, want) {
 				t.Errorf("losses %v, want %v", got, want)
 			}
 			requireEqualStores(t, second.store, whole.store)
 		})
 	}
-}
-
-// The comparison above sees each part of the state: without it the runs differ.
-func TestResumedTrainingNeedsTheWholeState(t *testing.T) {
-	want := newRun(t, 1, true, train.SGD{Momentum: 0.9}).train(t, 10)
-	for name, spoil := range map[string]func(t *testing.T, r *run){
-		"the noise's position": func(t *testing.T, r *run) {
-			r.host = stochastic.NewHost(1)
-		},
-		"the optimizer": func(t *testing.T, r *run) {
-			if err := r.store.DeleteVariablesInScope("/optimizer"); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRun(t, 1, true, train.SGD{Momentum: 0.9})
-			r.train(t, 5)
-			f := open(t, t.TempDir(), 1)
-			if err := f.Save(5, checkpoint.State{Store: r.store, Noise: r.host}); err != nil {
-				t.Fatal(err)
-			}
-			second := newRun(t, 2, true, r.optimizer)
-			if _, err := f.Restore(checkpoint.State{Store: second.store, Noise: second.host}); err != nil {
-				t.Fatal(err)
-			}
-			spoil(t, second)
-			second.done = 5
-			if slices.Equal(second.train(t, 5), want[5:]) {
-				t.Errorf("without %s the losses are the same", name)
-			}
-		})
-	}
-}
-
-// A graph that was built and executed before Restore goes on from the saved
-// values, too.
-func TestRestoreIntoABuiltModel(t *testing.T) {
-	f := open(t, t.TempDir(), 1)
-	optimizer := train.SGD{Momentum: 0.9}
-	saved := newRun(t, 1, false, optimizer)
-	saved.train(t, 3)
-	if err := f.Save(3, checkpoint.State{Store: saved.store}); err != nil {
-		t.Fatal(err)
-	}
-	built := newRun(t, 2, false, optimizer)
-	built.train(t, 2)
-	if _, err := f.Restore(checkpoint.State{Store: built.store}); err != nil {
-		t.Fatal(err)
-	}
-	built.done = 3
-	if got, want := built.train(t, 3), saved.train(t, 3); !slices.Equal(got, want) {
-		t.Errorf("losses %v, want %v", got, want)
-	}
-	requireEqualStores(t, built.store, saved.store)
 }
