@@ -8,6 +8,5 @@ import (
 )
 
 func TestDeterministic(t *testing.T) {
-	layertest.Checks{Deterministic: true}.Dense(t, baselines.Deterministic{})
-	layertest.Checks{Deterministic: true}.Conv(t, baselines.Deterministic{})
+	checkFamilies(t, []variant{{name: "default", layers: baselines.Deterministic{}, checks: layertest.Checks{Deterministic: true}}})
 }
