@@ -14,7 +14,6 @@ import (
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 )
@@ -74,8 +73,8 @@ func checkFamilies(t *testing.T, variants []variant) {
 	}
 }
 
-func (v variant) statedMoments(t testing.TB, at fixtures.Values) (mean, variance []float64) {
-	l := linear{t, at}
+func (v variant) statedMoments(_ testing.TB, at fixtures.Values) (mean, variance []float64) {
+	l := linear{at}
 	for i := range l.apply(at["x"], l.weights()) {
 		m, s := v.moments(l, i)
 		mean, variance = append(mean, m), append(variance, s)
@@ -85,10 +84,7 @@ func (v variant) statedMoments(t testing.TB, at fixtures.Values) (mean, variance
 
 // linear is the linear map of a layer at given values, a product of matrices for
 // x [1, in] and a convolution for x [channels, 1, height, width], for closed forms.
-type linear struct {
-	t  testing.TB
-	at fixtures.Values
-}
+type linear struct{ at fixtures.Values }
 
 func (l linear) get(name string) fixtures.Array { return l.at["/layer/"+name] }
 
@@ -99,13 +95,29 @@ func (l linear) weights() fixtures.Array {
 	return l.get("weights_mean")
 }
 
+// apply is computed here, and not by a graph, so that it knows nothing of ops and conv.
 func (l linear) apply(x, w fixtures.Array) []float64 {
-	return fixtures.Evaluate(l.t, dtypes.Float64, fixtures.Values{"x": x, "w": w}, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
-		if in["x"].Rank() == 2 {
-			return []*graph.Node{ops.Product(in["x"], in["w"])}
+	if len(x.Dims) == 2 {
+		y := make([]float64, w.Dims[1])
+		for k, v := range w.Values {
+			y[k%w.Dims[1]] += x.Values[k/w.Dims[1]] * v
 		}
-		return []*graph.Node{conv.Convolve(in["x"], in["w"], layertest.MomentsSpec.Window)}
-	})[0].Values
+		return y
+	}
+	window := layertest.MomentsSpec.Window
+	height, width := x.Dims[2], x.Dims[3]
+	high, wide := window.Out(height), window.Out(width)
+	y := make([]float64, w.Dims[0]*high*wide)
+	for k := range y {
+		filter, top, left := k/(high*wide), k/wide%high*window.Stride-window.Padding, k%wide*window.Stride-window.Padding
+		for p := range w.Dims[1] { // channel, row, column of the window
+			channel, i, j := p/(window.Size*window.Size), top+p/window.Size%window.Size, left+p%window.Size
+			if i >= 0 && i < height && j >= 0 && j < width {
+				y[k] += w.Values[filter*w.Dims[1]+p] * x.Values[(channel*height+i)*width+j]
+			}
+		}
+	}
+	return y
 }
 
 // unit is the unit or filter of entry i of the output.

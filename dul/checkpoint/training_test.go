@@ -13,25 +13,22 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/layertest/fixtures"
-	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/dul/train"
 )
 
-// A run trains a small network of density uncertainty layers.
+// A run trains a density uncertainty layer by gradient descent with momentum.
 type run struct {
-	store     *model.Store
-	host      *stochastic.Host // nil for noise that is drawn in the graph
-	optimizer train.Optimizer
-	sheet     *stochastic.Sheet
-	exec      *model.Exec
-	done      int // steps
+	store *model.Store
+	host  *stochastic.Host // nil for noise that is drawn in the graph
+	sheet *stochastic.Sheet
+	exec  *model.Exec
+	done  int // steps
 }
 
-func newRun(t *testing.T, seed uint64, host bool, optimizer train.Optimizer) *run {
+func newRun(t *testing.T, seed uint64, host bool) *run {
 	t.Helper()
-	r := &run{store: model.NewStore(), optimizer: optimizer}
+	r := &run{store: model.NewStore()}
 	params.SetSeeds(r.store, seed)
 	if err := r.store.SetRNGStateFromSeed(int64(seed)); err != nil {
 		t.Fatal(err)
@@ -45,7 +42,6 @@ func newRun(t *testing.T, seed uint64, host bool, optimizer train.Optimizer) *ru
 // train does the given number of steps and returns their losses.
 func (r *run) train(t *testing.T, steps int) (losses []float32) {
 	t.Helper()
-	const batch, features, total = 16, 3, 10
 	for range steps {
 		if r.exec == nil {
 			r.build(t)
@@ -54,16 +50,8 @@ func (r *run) train(t *testing.T, steps int) (losses []float32) {
 				t.Fatal(err)
 			}
 		}
-		data := rand.New(rand.NewPCG(uint64(r.done), 0))
-		weights := fixtures.Zeros(batch, 1).Map(func(float64) float64 { return 1.0 / batch })
-		var args []any
-		for _, input := range []fixtures.Array{
-			fixtures.Random(data, batch, features), fixtures.Random(data, batch, 1), weights,
-			fixtures.Matrix(1, 1, train.Cosine(0.05)(r.done, total)), fixtures.Matrix(1, 1, float64(r.done+1)),
-		} {
-			args = append(args, fixtures.Tensor(dtypes.Float32, input))
-		}
-		loss, err := r.exec.Call1(args...)
+		x := fixtures.Random(rand.New(rand.NewPCG(uint64(r.done), 0)), 16, 3)
+		loss, err := r.exec.Call1(fixtures.Tensor(dtypes.Float32, x))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,33 +64,31 @@ func (r *run) train(t *testing.T, steps int) (losses []float32) {
 func (r *run) build(t *testing.T) {
 	t.Helper()
 	var err error
-	if r.host != nil {
-		r.sheet = r.host.NewSheet()
-	}
-	r.exec, err = model.NewExec(fixtures.Backend(t), r.store, func(root *model.Scope, in []*graph.Node) *graph.Node {
-		x, y, weights, rate, step := in[0], in[1], in[2], in[3], in[4]
-		g := x.Graph()
-		if r.sheet != nil {
-			stochastic.SetNoise(g, r.sheet)
+	r.exec, err = model.NewExec(fixtures.Backend(t), r.store, func(root *model.Scope, x *graph.Node) *graph.Node {
+		if r.host != nil {
+			r.sheet = r.host.NewSheet()
+			stochastic.SetNoise(x.Graph(), r.sheet)
 		}
-		network := nets.Regression{Network: nets.MLP{Layers: dul.Density{}, Widths: []int{4}}}
-		s := network.Scope(root)
-		nll := train.GaussianNLL(network.Mean(s, x), y, network.LogVariance(s, x))
-		loss := train.Objective{N: []float64{100}, LogLikelihoodScale: 0.01}.Of(nll, weights).Total
+		y := dul.Density{InitStd: 0.1}.Dense(root.In("layer"), x, 2)
+		tally := stochastic.TallyOf(x.Graph())
+		loss := graph.Sub(graph.ReduceAllMean(graph.Mul(y, y)), graph.MulScalar(graph.ReduceAllMean(tally.LogLikelihood), 0.01))
+		loss = graph.Add(loss, graph.MulScalar(graph.ReduceAllSum(tally.KL), 0.01))
 		var variables []*model.Variable
 		var values []*graph.Node
-		for v := range s.IterVariables() {
+		for v := range r.store.IterVariables() {
 			if params.RoleOf(v, r.store) != "" {
-				variables, values = append(variables, v), append(values, v.NodeValue(g))
+				variables, values = append(variables, v), append(values, v.NodeValue(x))
 			}
 		}
-		gradients := graph.Gradient(graph.ReduceAllSum(loss), values...)
-		state := root.In("optimizer")
-		for i, v := range variables {
-			slots := state.In("%s", model.EscapeScopeName(v.Path()))
-			v.SetNodeValue(r.optimizer.Update(slots, values[i], gradients[i], rate, step))
+		slots := root.In("optimizer").WithInitializer(graph.Zeros)
+		for i, gradient := range graph.Gradient(loss, values...) {
+			slot := slots.VariableWithShape(model.EscapeScopeName(variables[i].Path()), gradient.Shape())
+			slot.SetTrainable(false)
+			momentum := graph.Add(graph.MulScalar(slot.NodeValue(x), 0.9), gradient)
+			slot.SetNodeValue(momentum)
+			variables[i].SetNodeValue(graph.Sub(values[i], graph.MulScalar(momentum, 0.05)))
 		}
-		return graph.ReduceAllSum(loss)
+		return loss
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -113,30 +99,27 @@ func (r *run) build(t *testing.T) {
 // last bit, in losses, parameters, optimizer and noise, whether that run's graph
 // is built before or after. Without a part of the state the runs differ.
 func TestResumedTrainingIsTheSame(t *testing.T) {
-	momentum := train.SGD{Momentum: 0.9, Decay: 1e-3}
 	for _, c := range []struct {
-		name      string
-		host      bool // noise of the host
-		optimizer train.Optimizer
-		built     int                             // steps of the other run before the checkpoint is restored
-		spoil     func(t *testing.T, second *run) // what is done to the restored run; nil leaves it right
+		name  string
+		host  bool                            // noise of the host
+		built int                             // steps of the other run before the checkpoint is restored
+		spoil func(t *testing.T, second *run) // what is done to the restored run; nil leaves it right
 	}{
-		{name: "SGD, noise of the host", host: true, optimizer: momentum},
-		{name: "Adam, noise of the host", host: true, optimizer: train.Adam{}},
-		{name: "SGD, noise of the graph", optimizer: momentum},
-		{name: "built before", optimizer: momentum, built: 2},
-		{name: "without the noise's position", host: true, optimizer: momentum, spoil: func(_ *testing.T, r *run) { r.host = stochastic.NewHost(1) }},
-		{name: "without the optimizer", host: true, optimizer: momentum, spoil: func(t *testing.T, r *run) {
+		{name: "noise of the host", host: true},
+		{name: "noise of the graph"},
+		{name: "built before", built: 2},
+		{name: "without the noise's position", host: true, spoil: func(_ *testing.T, r *run) { r.host = stochastic.NewHost(1) }},
+		{name: "without the optimizer", host: true, spoil: func(t *testing.T, r *run) {
 			if err := r.store.DeleteVariablesInScope("/optimizer"); err != nil {
 				t.Fatal(err)
 			}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			whole := newRun(t, 1, c.host, c.optimizer)
+			whole := newRun(t, 1, c.host)
 			want := whole.train(t, 10)
 
-			first := newRun(t, 1, c.host, c.optimizer)
+			first := newRun(t, 1, c.host)
 			got := first.train(t, 5)
 			f := open(t, t.TempDir(), 1)
 			if err := f.Save(first.done, checkpoint.State{Store: first.store, Noise: first.host}); err != nil {
@@ -144,13 +127,13 @@ func TestResumedTrainingIsTheSame(t *testing.T) {
 			}
 
 			// The other run starts with another seed, so that nothing agrees by itself.
-			second := newRun(t, 2, c.host, c.optimizer)
+			second := newRun(t, 2, c.host)
 			second.train(t, c.built)
 			found, err := f.Restore(checkpoint.State{Store: second.store, Noise: second.host})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if role := params.RoleOf(second.store.GetVariable("/model/network/output/weights"), second.store); role != params.Weight {
+			if role := params.RoleOf(second.store.GetVariable("/layer/weights"), second.store); role != params.Weight {
 				t.Errorf("the weights have the role %q", role)
 			}
 			if second.done = found.Step; c.spoil != nil {

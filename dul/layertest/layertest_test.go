@@ -93,6 +93,7 @@ func TestRightFamilyPasses(t *testing.T) {
 
 // Each broken family fails in the checks that are about its fault, and in these alone.
 func TestBrokenFamiliesAreCaught(t *testing.T) {
+	fixtures.GoBackend(t) // the checks are tested, which take XLA minutes to compile
 	constantDraw := func(_ *model.Scope, like *graph.Node) *graph.Node {
 		noise := fixtures.Random(rand.New(rand.NewPCG(1, 2)), like.Shape().Dimensions...)
 		return graph.ConstTensor(like.Graph(), fixtures.Tensor(like.DType(), noise))
