@@ -77,23 +77,13 @@ func TestConvMatchesTheReleasedLayer(t *testing.T) {
 	}
 }
 
-// The recorded fractions of the width that give 3 (for three channels), 2 and 4 components.
-var convFractionOf = map[string]float64{
-	"rank1_density_conv_k3s1p1_c3": 0.0125,
-	"rank1_density_conv_k3s2p1":    0.4,
-	"rank1_density_conv_k1s2":      0.5,
-}
-
 func TestRank1ConvMatchesTheReleasedLayer(t *testing.T) {
-	for name, fraction := range convFractionOf {
-		for sign, negated := range map[string]bool{"corrected": false, "released": true} {
-			model := energy.Rank1Mixture{Fraction: fraction, NegatedLogDet: negated}
-			fixtures.Each(t, name+"_"+sign+".*", func(t *testing.T, c fixtures.Case) {
-				c.CheckLayer(t, "", recordedConv(t, c, dul.Density{Energy: model, ChannelBias: true, Clip: true})) // Clip is of energy.LDL alone
-				c.CheckLayer(t, "nodetach__", recordedConv(t, c, dul.Density{Energy: model, ChannelBias: true, Attached: true}))
-			})
-		}
-	}
+	fixtures.Each(t, "rank1_density_conv_*", func(t *testing.T, c fixtures.Case) {
+		negated := fixtures.ByName(t, c, map[string]bool{"_corrected": false, "_released": true})
+		model := energy.Rank1Mixture{Fraction: fractionOf(c), NegatedLogDet: negated}
+		c.CheckLayer(t, "", recordedConv(t, c, dul.Density{Energy: model, ChannelBias: true, Clip: true})) // Clip is of energy.LDL alone
+		c.CheckLayer(t, "nodetach__", recordedConv(t, c, dul.Density{Energy: model, ChannelBias: true, Attached: true}))
+	})
 }
 
 // convFamilies are density layers with both energies.
