@@ -202,38 +202,43 @@ func TestRoundTrip(t *testing.T) {
 		}
 		v.SetTrainable(true)
 	}
-	for _, store := range []*model.Store{model.NewStore(), built} {
-		f := open(t, path, 2)
-		after, otherNoise := progress{Epoch: 99}, stochastic.NewReplicatedHost([]uint64{0, 0})
-		checked := 0
-		check := func(p any) error {
-			checked = p.(*progress).Epoch
-			return nil
-		}
-		found, err := f.Restore(checkpoint.State{Store: store, Noise: otherNoise, Progress: &after, Check: check})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !found.Found || found.Step != 1234 || found.Version != "v1" || found.Saved.IsZero() || len(found.Damaged) != 0 || filepath.Base(found.Path) != "step-00001234" {
-			t.Errorf("restored %+v", found)
-		}
-		requireEqualStores(t, store, saved)
-		for path, want := range saved.IterParams() {
-			if got, has := store.GetParam(path); !has || got != want {
-				t.Errorf("parameter %s is %v, want %v", path, got, want)
+	for _, c := range []struct {
+		name  string
+		store *model.Store
+	}{{"into an empty store", model.NewStore()}, {"into a built one", built}} {
+		t.Run(c.name, func(t *testing.T) {
+			f := open(t, path, 2)
+			after, otherNoise := progress{Epoch: 99}, stochastic.NewReplicatedHost([]uint64{0, 0})
+			checked := 0
+			check := func(p any) error {
+				checked = p.(*progress).Epoch
+				return nil
 			}
-		}
-		if fmt.Sprint(after) != fmt.Sprint(before) || checked != before.Epoch {
-			t.Errorf("the progress is %+v, want %+v; the check saw epoch %d", after, before, checked)
-		}
-		got, gotErr := otherNoise.State()
-		want, wantErr := noise.State()
-		if gotErr != nil || wantErr != nil || !bytes.Equal(got, want) {
-			t.Errorf("the noise is at %x, want %x (%v, %v)", got, want, gotErr, wantErr)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+			found, err := f.Restore(checkpoint.State{Store: c.store, Noise: otherNoise, Progress: &after, Check: check})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !found.Found || found.Step != 1234 || found.Version != "v1" || found.Saved.IsZero() || len(found.Damaged) != 0 || filepath.Base(found.Path) != "step-00001234" {
+				t.Errorf("restored %+v", found)
+			}
+			requireEqualStores(t, c.store, saved)
+			for path, want := range saved.IterParams() {
+				if got, has := c.store.GetParam(path); !has || got != want {
+					t.Errorf("parameter %s is %v, want %v", path, got, want)
+				}
+			}
+			if fmt.Sprint(after) != fmt.Sprint(before) || checked != before.Epoch {
+				t.Errorf("the progress is %+v, want %+v; the check saw epoch %d", after, before, checked)
+			}
+			got, gotErr := otherNoise.State()
+			want, wantErr := noise.State()
+			if gotErr != nil || wantErr != nil || !bytes.Equal(got, want) {
+				t.Errorf("the noise is at %x, want %x (%v, %v)", got, want, gotErr, wantErr)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	if built.GetVariable("/noise/sheet_1/draw_0") == nil {
 		t.Error("the noise buffer of the built store is gone")
