@@ -1,8 +1,13 @@
 // Package baselines implements the methods that the paper compares density
-// uncertainty layers with, one file a method, and their image layers in conv.go.
-// Each is a family of layers with the same properties as dul.Density: a zero
-// value with the paper's settings, Dense(scope, x, units) for vectors, and
-// Conv(scope, x, spec) for images.
+// uncertainty layers with, one file a method.
+//
+// Each is a family of layers with Dense(scope, x, units) for vectors and
+// Conv(scope, x, spec) for images, as dul.Density is. The zero values of
+// Deterministic, MFVI, Rank1, VDropout and MCDropout have the paper's settings.
+// SNGP and DUE are Gaussian processes on the features of a network of
+// SpectralNormed layers, whose Dense is the head; they must be told of the data
+// first: SNGP.Examples, DUE.Start. An ensemble is no family but a mixture of
+// predictions.
 package baselines
 
 import (
@@ -13,14 +18,6 @@ import (
 
 	"densityuncertainty/dul/params"
 )
-
-// orDefault returns value, or the default where value is zero.
-func orDefault(value, standard float64) float64 {
-	if value == 0 {
-		return standard
-	}
-	return value
-}
 
 // logVariance creates the log-variance of a Gaussian posterior that starts at
 // the given standard deviation.

@@ -4,6 +4,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/params"
 )
 
@@ -13,4 +14,9 @@ type Deterministic struct{}
 // Dense returns x W + b, [..., batch, in] -> [..., batch, units].
 func (Deterministic) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return params.Dense(s, x, units)
+}
+
+// [filters, batch, height', width'].
+func (Deterministic) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
+	return conv.Layer(s, x, c)
 }

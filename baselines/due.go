@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/linalg"
@@ -23,25 +25,24 @@ import (
 // process on their features h (Titsias 2009; Hensman et al. 2015). With M
 // inducing points Z, and L the Cholesky factor of the kernel matrix K(Z, Z),
 //
+//	k(a, b) = o exp(-|a - b|^2 / (2 l^2)),
 //	q(v) = N(m, S S^T),   p(v) = N(0, I),   f(Z) = c + L v,
 //	a(h) = L^-1 K(Z, h),
 //	q(f(h)) = N(c + a^T m,  k(h, h) - a^T a + |S^T a|^2).
 //
 // There is one process for each class, with its own m, S, constant mean c, length
-// scale and output scale; the inducing points are shared, as in the authors'
+// scale l and output scale o; the inducing points are shared, as in the authors'
 // code. The objective is the mean of -log p(y | f(h)) over q plus KL(q(v) || p(v)) / N.
 // All parameters of the head have role Variational: what regularises them is the
 // bound itself, so that they take no weight decay.
 //
 // DUE is a family whose Dense is the head: for nets.ResNet, of whose layers the
-// last alone is dense, and for nets.ResidualMLP as its Head. Start must be set:
-// see StartFrom.
+// last alone is dense, and for nets.ResidualMLP as its Head. Dense and Moments
+// panic, with what to do, where Start was not set: see StartFrom.
 type DUE struct {
 	Hidden SpectralNormed
 	// Start holds the inducing points to start from, of each replica, or one for all.
 	Start []Inducing
-	// Kernel is RBF by default.
-	Kernel Kernel
 	// Samples is the number of draws of f for Softmax; 0 means 32, as the authors'
 	// code scores images out of distribution. (In training that code has 10, what
 	// GPyTorch draws if not told otherwise.) A trainer takes several by
@@ -75,7 +76,7 @@ func (l DUE) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	mean, variance := p.moments()
 	samples := 1
 	if l.Likelihood == Softmax {
-		samples = orDefaultInt(l.Samples, 32)
+		samples = cmp.Or(l.Samples, 32)
 	}
 	n := x.Shape().Dim(-2)
 	eps := stochastic.Draw(s, x, stochastic.Gaussian(), samples*n, units)
@@ -158,7 +159,7 @@ func (l DUE) process(s *model.Scope, x *graph.Node, units int) sparseProcess {
 			squares = graph.Mul(squares, graph.OneMinus(linalg.Identity(squares)))
 		}
 		scaled := graph.Mul(perProcess(squares), graph.Exp(graph.MulScalar(lengthScales, -2)))
-		return graph.Mul(l.Kernel.of(scaled), p.outputScale)
+		return graph.Mul(graph.Exp(graph.MulScalar(scaled, -0.5)), p.outputScale)
 	}
 	k := p.kernel(p.points, p.points)
 	jitter := graph.Mul(linalg.Identity(k), graph.MulScalar(p.outputScale, l.jitter(x.DType())))
@@ -204,15 +205,17 @@ func squaredDistances(a, b *graph.Node) *graph.Node {
 
 func (l DUE) jitter(dtype dtypes.DType) float64 {
 	if dtype == dtypes.Float64 {
-		return orDefault(l.Jitter, 1e-6)
+		return cmp.Or(l.Jitter, 1e-6)
 	}
-	return orDefault(l.Jitter, 1e-4)
+	return cmp.Or(l.Jitter, 1e-4)
 }
 
 // inducing is the number M of inducing points.
 func (l DUE) inducing(width int) int {
 	if len(l.Start) == 0 {
-		panic(errors.New("DUE.Start is empty: the inducing points must come from features of the untrained network, see StartFrom"))
+		panic(errors.New("baselines.DUE: Start is empty; DUE needs inducing points to start from. Take the features of the untrained network " +
+			"with baselines.Headless in the place of the head (predict.Features or predict.ImageFeatures), " +
+			"and set DUE.Start to []baselines.Inducing{start} with start, err := baselines.StartFrom(features, width, count, seed)"))
 	}
 	count := len(l.Start[0].Points) / width
 	for r, z := range l.Start {
@@ -242,60 +245,6 @@ func (l DUE) note(s *model.Scope, x, pivots *graph.Node) {
 		current := graph.Reshape(graph.ReduceMin(pivots, -3, -2, -1), least.Shape().Dimensions...)
 		least.SetNodeValue(graph.Min(least.NodeValue(x), current))
 	}
-}
-
-// A Kernel is the shape of a covariance function k(r), with k(0) = 1, of the
-// distance r over the length scale.
-type Kernel int
-
-const (
-	RBF      Kernel = iota // exp(-r^2/2)
-	Matern12               // exp(-r)
-	Matern32               // (1 + sqrt(3) r) exp(-sqrt(3) r)
-	Matern52               // (1 + sqrt(5) r + 5 r^2/3) exp(-sqrt(5) r)
-)
-
-// of is k as a function of r^2.
-func (k Kernel) of(squares *graph.Node) *graph.Node {
-	if k == RBF {
-		return graph.Exp(graph.MulScalar(squares, -0.5))
-	}
-	smallest := 1e-12 // under the root, which has no derivative at 0
-	if squares.DType() == dtypes.Float64 {
-		smallest = 1e-24
-	}
-	root := func(factor float64) *graph.Node {
-		return graph.Sqrt(graph.AddScalar(graph.MulScalar(squares, factor), smallest))
-	}
-	var r, polynomial *graph.Node
-	switch k {
-	case Matern12:
-		return graph.Exp(graph.Neg(root(1)))
-	case Matern32:
-		r = root(3)
-		polynomial = graph.AddScalar(r, 1)
-	case Matern52:
-		r = root(5)
-		polynomial = graph.Add(graph.AddScalar(r, 1), graph.MulScalar(graph.Mul(r, r), 1./3))
-	default:
-		panic(fmt.Errorf("kernel %d is none of those of package baselines", k))
-	}
-	return graph.Mul(polynomial, graph.Exp(graph.Neg(r)))
-}
-
-// at is k on the host.
-func (k Kernel) at(r float64) float64 {
-	switch k {
-	case Matern12:
-		return math.Exp(-r)
-	case Matern32:
-		r *= math.Sqrt(3)
-		return (1 + r) * math.Exp(-r)
-	case Matern52:
-		r *= math.Sqrt(5)
-		return (1 + r + r*r/3) * math.Exp(-r)
-	}
-	return math.Exp(-r * r / 2)
 }
 
 // Check returns FailedReplicas if K(Z, Z) had no Cholesky factor at some step of
@@ -330,22 +279,178 @@ func (l DUE) Check(store *model.Store, head string) error {
 			}
 		}
 		value := store.GetVariable(model.JoinPath(head, leastPivot))
-		k := l.kernelMatrix(own, width, math.Exp(lengthScales[longest]), math.Exp(outputScales[longest]), l.jitter(value.DType()))
+		k := kernelMatrix(own, width, math.Exp(lengthScales[longest]), math.Exp(outputScales[longest]), l.jitter(value.DType()))
 		failed[r] = fmt.Errorf("DUE.Check: the kernel matrix of the %d inducing points had the pivot %.3g: %w", count, pivot, linalg.Diagnose(k, count))
 	}
 	return failed.asError()
 }
 
 // kernelMatrix is K(Z, Z) with jitter, [M*M].
-func (l DUE) kernelMatrix(points []float64, width int, lengthScale, outputScale, jitter float64) []float64 {
+func kernelMatrix(points []float64, width int, lengthScale, outputScale, jitter float64) []float64 {
 	count := len(points) / width
 	k := make([]float64, count*count)
 	for i := range count {
 		for j := range count {
-			r := math.Sqrt(squaredDistance(points[i*width:(i+1)*width], points[j*width:(j+1)*width])) / lengthScale
-			k[i*count+j] = outputScale * l.Kernel.at(r)
+			r2 := squaredDistance(points[i*width:(i+1)*width], points[j*width:(j+1)*width])
+			k[i*count+j] = outputScale * math.Exp(-r2/(2*lengthScale*lengthScale))
 		}
 		k[i*count+i] += outputScale * jitter
 	}
 	return k
+}
+
+// Inducing is where the inducing points of DUE start.
+type Inducing struct {
+	Points      []float64 // M of them, row-major
+	LengthScale float64
+}
+
+// StartFrom makes the start of DUE from features, row-major with width columns,
+// of the untrained network at training inputs, about a thousand of them: count
+// inducing points by KMeans, and as length scale the mean distance of two
+// features, as the authors' code does. Initial values depend on seed and path
+// alone, so that the features can come of another model of the same seed, whose
+// network is Headless (predict.Features, predict.ImageFeatures).
+func StartFrom(features []float64, width, count int, seed uint64) (Inducing, error) {
+	points, err := KMeans(features, width, count, seed)
+	if err != nil {
+		return Inducing{}, fmt.Errorf("inducing points: %w", err)
+	}
+	n := min(len(features)/width, 1000)
+	sum := 0.0
+	for i := range n {
+		for j := range i {
+			sum += math.Sqrt(squaredDistance(features[i*width:(i+1)*width], features[j*width:(j+1)*width]))
+		}
+	}
+	if !(sum > 0) {
+		return Inducing{}, fmt.Errorf("inducing points: all of the first %d features are equal, or some are no numbers; the network cannot tell its inputs apart", n)
+	}
+	return Inducing{Points: points, LengthScale: sum / float64(n*(n-1)/2)}, nil
+}
+
+// KMeans returns count centres of points, row-major with width columns: the
+// seeds of k-means++ (Arthur & Vassilvitskii 2007), then Lloyd's iterations until
+// no point changes its centre, at most 100. A centre that loses all its points
+// moves to the point that is farthest from its own.
+func KMeans(points []float64, width, count int, seed uint64) ([]float64, error) {
+	if width < 1 || len(points)%width != 0 {
+		return nil, fmt.Errorf("k-means: %d coordinates are not a whole number of points of %d", len(points), width)
+	}
+	n := len(points) / width
+	if count < 1 || count > n {
+		return nil, fmt.Errorf("k-means: %d centres of %d points; want at least 1, and no more than points", count, n)
+	}
+	c := clustering{points: points, width: width, owner: make([]int, n), distance: make([]float64, n)}
+	c.seed(count, rand.New(rand.NewPCG(seed, 0x6b6d65616e73)))
+	for range 100 {
+		c.move()
+		if !c.assign() {
+			break
+		}
+	}
+	return c.centres, nil
+}
+
+// A clustering is the state of KMeans.
+type clustering struct {
+	points, centres []float64
+	width           int
+	owner           []int     // the nearest centre of each point
+	distance        []float64 // and the square of its distance
+}
+
+func (c *clustering) point(i int) []float64  { return c.points[i*c.width : (i+1)*c.width] }
+func (c *clustering) centre(k int) []float64 { return c.centres[k*c.width : (k+1)*c.width] }
+
+// seed chooses each centre among the points with probabilities in proportion to
+// the squares of their distances from those before.
+func (c *clustering) seed(count int, rng *rand.Rand) {
+	n := len(c.owner)
+	c.centres = slices.Clone(c.point(rng.IntN(n)))
+	c.assign()
+	for len(c.centres) < count*c.width {
+		at := rng.Float64() * floats.Sum(c.distance)
+		chosen := n - 1
+		for i, d := range c.distance {
+			if at -= d; at < 0 {
+				chosen = i
+				break
+			}
+		}
+		c.centres = append(c.centres, c.point(chosen)...)
+		c.assign()
+	}
+}
+
+// assign gives each point its nearest centre, and says whether one has changed.
+func (c *clustering) assign() (changed bool) {
+	for i := range c.owner {
+		before := c.owner[i]
+		c.distance[i] = math.Inf(1)
+		for k := range len(c.centres) / c.width {
+			if d := squaredDistance(c.point(i), c.centre(k)); d < c.distance[i] {
+				c.owner[i], c.distance[i] = k, d
+			}
+		}
+		changed = changed || c.owner[i] != before
+	}
+	return changed
+}
+
+// move puts each centre at the mean of its points.
+func (c *clustering) move() {
+	sizes := make([]float64, len(c.centres)/c.width)
+	clear(c.centres)
+	for i, k := range c.owner {
+		sizes[k]++
+		floats.Add(c.centre(k), c.point(i))
+	}
+	for k, size := range sizes {
+		if size > 0 {
+			floats.Scale(1/size, c.centre(k))
+			continue
+		}
+		farthest := floats.MaxIdx(c.distance)
+		copy(c.centre(k), c.point(farthest))
+		c.distance[farthest] = 0
+	}
+}
+
+func squaredDistance(a, b []float64) float64 {
+	sum := 0.0
+	for i, v := range a {
+		sum += (v - b[i]) * (v - b[i])
+	}
+	return sum
+}
+
+// A DUESize is what the memory that DUE's head takes depends on.
+type DUESize struct {
+	Classes, Inducing, Batch, Width int
+	Samples                         int // 0 means 32
+	DType                           dtypes.DType
+}
+
+// Bytes is the memory of all that a training step computes for the head and its
+// gradient, with nothing freed before the end: an upper bound, of which a
+// backend needs less. With WRN-28-10 (640 features), batches of 128 and the 100
+// classes and 100 inducing points of CIFAR-100 it is 1180 MB; the paper reports
+// that DUE ran out of memory there.
+func (z DUESize) Bytes() int {
+	k, m, n, d := z.Classes, z.Inducing, z.Batch, z.Width
+	numbers := k*m*(180*m+70*n) + (m+n)*(40*d+50*m) + 45*cmp.Or(z.Samples, 32)*n*k
+	return numbers * z.DType.Size()
+}
+
+// MostInducing is the largest number of inducing points, up to z.Inducing, whose
+// Bytes are within the limit. There is an error where one is too many.
+func (z DUESize) MostInducing(limit int) (int, error) {
+	for ; z.Inducing > 0; z.Inducing-- {
+		if z.Bytes() <= limit {
+			return z.Inducing, nil
+		}
+	}
+	z.Inducing = 1
+	return 0, fmt.Errorf("DUE with a single inducing point takes up to %d bytes, of which there are %d; make the batch smaller", z.Bytes(), limit)
 }

@@ -1,6 +1,7 @@
 package baselines_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -17,36 +18,29 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/linalg"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/backendtest"
 )
 
-// kernels are the covariance functions as they are usually written.
-var kernels = map[baselines.Kernel]func(r float64) float64{
-	baselines.RBF:      func(r float64) float64 { return math.Exp(-r * r / 2) },
-	baselines.Matern12: func(r float64) float64 { return math.Exp(-r) },
-	baselines.Matern32: func(r float64) float64 { return (1 + math.Sqrt(3)*r) * math.Exp(-math.Sqrt(3)*r) },
-	baselines.Matern52: func(r float64) float64 {
-		return (1 + math.Sqrt(5)*r + 5*r*r/3) * math.Exp(-math.Sqrt(5)*r)
-	},
-}
-
 // A smallProblem is a regression in two dimensions with few examples, all of
 // which are inducing points.
 type smallProblem struct {
-	kernel                   baselines.Kernel
 	x, y, test               []float64
 	noise, length, amplitude float64 // amplitude is k(x, x)
 }
 
 const smallN, smallD, smallTests = 12, 2, 5
 
-func newSmallProblem(kernel baselines.Kernel) smallProblem {
+func newSmallProblem() smallProblem {
 	rng := rand.New(rand.NewPCG(1, 9))
-	p := smallProblem{kernel: kernel, noise: 0.2, length: 0.9, amplitude: math.Ln2}
+	p := smallProblem{noise: 0.2, length: 0.9, amplitude: math.Ln2}
 	p.x, p.test = points(rng, smallN, smallD), points(rng, smallTests, smallD)
 	for i := range smallN {
 		p.y = append(p.y, math.Sin(2*p.x[i*smallD])+0.3*rng.NormFloat64())
@@ -58,7 +52,7 @@ func newSmallProblem(kernel baselines.Kernel) smallProblem {
 func (p smallProblem) head() baselines.DUE {
 	return baselines.DUE{
 		Start:  []baselines.Inducing{{Points: p.x, LengthScale: p.length}},
-		Kernel: p.kernel, Jitter: 1e-12, Likelihood: baselines.Gaussian,
+		Jitter: 1e-12, Likelihood: baselines.Gaussian,
 	}
 }
 
@@ -69,7 +63,7 @@ func (p smallProblem) covariance(a, b []float64) *mat.Dense {
 	for i := range n {
 		for j := range m {
 			r := math.Hypot(a[2*i]-b[2*j], a[2*i+1]-b[2*j+1]) / p.length
-			k.Set(i, j, p.amplitude*kernels[p.kernel](r))
+			k.Set(i, j, p.amplitude*math.Exp(-r*r/2))
 		}
 	}
 	return k
@@ -179,37 +173,51 @@ func (p smallProblem) bound(s *model.Scope, head baselines.DUE, x *graph.Node) *
 	return graph.Sub(fit, graph.Reshape(stochastic.TallyOf(g).KL))
 }
 
+func TestDUE(t *testing.T) {
+	points := fixtures.Random(rand.New(rand.NewPCG(31, 3)), 3, 4).Values
+	start := []baselines.Inducing{{Points: points, LengthScale: math.Sqrt2}}
+	for _, c := range []struct {
+		name   string
+		head   baselines.DUE
+		checks layertest.Checks
+	}{
+		{"Gaussian", baselines.DUE{Start: start, Likelihood: baselines.Gaussian, Jitter: 1e-4}, layertest.Checks{Features: 4}},
+		{"softmax of one sample", baselines.DUE{Start: start, Samples: 1, Jitter: 1e-4}, layertest.Checks{Features: 4}},
+		{"softmax", baselines.DUE{Start: start, Samples: 3, Jitter: 1e-4}, layertest.Checks{Features: 4, NoReplicas: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.checks.Dense(t, c.head) })
+	}
+}
+
 // With all training inputs as inducing points and the best variational
 // distribution DUE is exact Gaussian process regression, and its bound the evidence.
 func TestDUEAtItsOptimumIsExact(t *testing.T) {
-	for kernel := range kernels {
-		p := newSmallProblem(kernel)
-		head, store := p.head(), newStore()
-		test := tensors.FromFlatDataAndDimensions(p.test, smallTests, smallD)
-		headMoments(t, store, head, test, 1) // makes the parameters
-		p.setOptimum(t, store)
-		mean, variance := headMoments(t, store, head, test, 1)
-		wantMean, wantVariance, evidence := p.exact(t)
-		for i := range smallTests {
-			if math.Abs(mean[i]-wantMean[i]) > 1e-8 || math.Abs(variance[i]-wantVariance[i]) > 1e-8 {
-				t.Errorf("kernel %d, input %d: N(%.10g, %.10g), want N(%.10g, %.10g)", kernel, i, mean[i], variance[i], wantMean[i], wantVariance[i])
-			}
+	p := newSmallProblem()
+	head, store := p.head(), newStore()
+	test := tensors.FromFlatDataAndDimensions(p.test, smallTests, smallD)
+	headMoments(t, store, head, test, 1) // makes the parameters
+	p.setOptimum(t, store)
+	mean, variance := headMoments(t, store, head, test, 1)
+	wantMean, wantVariance, evidence := p.exact(t)
+	for i := range smallTests {
+		if math.Abs(mean[i]-wantMean[i]) > 1e-8 || math.Abs(variance[i]-wantVariance[i]) > 1e-8 {
+			t.Errorf("input %d: N(%.10g, %.10g), want N(%.10g, %.10g)", i, mean[i], variance[i], wantMean[i], wantVariance[i])
 		}
-		bound, err := model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
-			return p.bound(s, head, x)
-		}, tensors.FromFlatDataAndDimensions(p.x, smallN, smallD))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := bound.Value().(float64); math.Abs(got-evidence) > 1e-7 {
-			t.Errorf("kernel %d: the bound is %.10g, the log evidence %.10g", kernel, got, evidence)
-		}
+	}
+	bound, err := model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		return p.bound(s, head, x)
+	}, tensors.FromFlatDataAndDimensions(p.x, smallN, smallD))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := bound.Value().(float64); math.Abs(got-evidence) > 1e-7 {
+		t.Errorf("the bound is %.10g, the log evidence %.10g", got, evidence)
 	}
 }
 
 // The optimizer finds that distribution.
 func TestDUEConvergesToExactRegression(t *testing.T) {
-	p := newSmallProblem(baselines.Matern52)
+	p := newSmallProblem()
 	head, store := p.head(), newStore()
 	exec, err := model.NewExec(backendtest.Open(t), store, func(s *model.Scope, x, rate, step *graph.Node) *graph.Node {
 		bound := p.bound(s.In("model"), head, x)
@@ -336,7 +344,7 @@ func TestDUESamples(t *testing.T) {
 		for m := range samples {
 			values = append(values, draws[m*n*classes+i])
 		}
-		checkMoments(t, fmt.Sprintf("f_%d", i), values, mean[i], variance[i])
+		fixtures.CheckMoments(t, fmt.Sprintf("f_%d", i), values, mean[i], variance[i])
 	}
 	logs := tensors.MustCopyFlatData[float64](out[0])
 	for i := range n {
@@ -347,22 +355,6 @@ func TestDUESamples(t *testing.T) {
 		if got := math.Exp(logs[2*i]); math.Abs(got-probabilities[i]) > 4*math.Sqrt(0.5/samples) {
 			t.Errorf("probability %.4f in evaluation, %.4f by the draws of training", got, probabilities[i])
 		}
-	}
-}
-
-// checkMoments compares a sample with a normal distribution by z-scores.
-func checkMoments(t *testing.T, what string, values []float64, mean, variance float64) {
-	t.Helper()
-	n := float64(len(values))
-	first, second := 0.0, 0.0
-	for _, v := range values {
-		first += v / n
-		second += (v - mean) * (v - mean) / n
-	}
-	ofMean := (first - mean) / math.Sqrt(variance/n)
-	ofVariance := (second/variance - 1) / math.Sqrt(2/n)
-	if !(math.Abs(ofMean) < 4 && math.Abs(ofVariance) < 4) {
-		t.Errorf("%s: z-scores of mean and variance are %.1f and %.1f", what, ofMean, ofVariance)
 	}
 }
 
@@ -407,17 +399,23 @@ func TestDUECheck(t *testing.T) {
 }
 
 func TestDUERejectsBadStarts(t *testing.T) {
-	for want, start := range map[string][]baselines.Inducing{
-		"Start is empty":   nil,
-		"3 coordinates":    {{Points: []float64{1, 2, 3}, LengthScale: 1}},
-		"the length scale": {{Points: []float64{1, 2}}},
+	for _, c := range []struct {
+		name  string
+		start []baselines.Inducing
+		says  string
+	}{
+		{"none", nil, "baselines.StartFrom(features, width, count, seed)"},
+		{"coordinates", []baselines.Inducing{{Points: []float64{1, 2, 3}, LengthScale: 1}}, "3 coordinates"},
+		{"length scale", []baselines.Inducing{{Points: []float64{1, 2}}}, "the length scale"},
 	} {
-		_, err := model.CallOnce(backendtest.Open(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
-			return baselines.DUE{Start: start}.Dense(s, x, 3)
-		}, [][]float64{{1, 2}})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error is %v, want one with %q", err, want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			_, err := model.CallOnce(backendtest.Open(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+				return baselines.DUE{Start: c.start}.Dense(s, x, 3)
+			}, [][]float64{{1, 2}})
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error is %v, want one with %q", err, c.says)
+			}
+		})
 	}
 }
 
@@ -475,9 +473,11 @@ func TestDUEBytes(t *testing.T) {
 		{Classes: 3, Inducing: 30, Batch: 16, Width: 200, Samples: 2, DType: dtypes.Float64},
 		{Classes: 50, Inducing: 20, Batch: 32, Width: 8, Samples: 4, DType: dtypes.Float32},
 	} {
-		if got := stepBytes(t, z); got > z.Bytes() || z.Bytes() > 2*got {
-			t.Errorf("%+v: the graph has %d bytes, Bytes is %d", z, got, z.Bytes())
-		}
+		t.Run(fmt.Sprintf("%d classes", z.Classes), func(t *testing.T) {
+			if got := stepBytes(t, z); got > z.Bytes() || z.Bytes() > 2*got {
+				t.Errorf("%+v: the graph has %d bytes, Bytes is %d", z, got, z.Bytes())
+			}
+		})
 	}
 	size := baselines.DUESize{Classes: 100, Inducing: 100, Batch: 128, Width: 640, DType: dtypes.Float32}
 	half, err := size.MostInducing(size.Bytes() / 2)
@@ -536,4 +536,71 @@ func stepBytes(t *testing.T, z baselines.DUESize) int {
 		t.Fatal(err)
 	}
 	return bytes
+}
+
+func TestDUEClassifiesImages(t *testing.T) {
+	ctx, data, test := context.Background(), colours(200, 1), colours(60, 2)
+	hidden := baselines.SpectralNormed{Bound: 3}
+	untrained, err := nets.NewClassifier(backendtest.Open(t), smallResNet(baselines.Headless{SpectralNormed: hidden}), imageClasses, 5, dtypes.Float32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	features, width, err := predict.ImageFeatures(ctx, untrained, untrained.Network, asInputs(data), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if width != 6 || len(features) != 200*6 {
+		t.Fatalf("%d features of width %d, want 200 of 6", len(features), width)
+	}
+	start, err := baselines.StartFrom(features, width, 6, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := baselines.DUE{Hidden: hidden, Start: []baselines.Inducing{start}}
+	c := trained(t, head, data)
+	if err := head.Check(c.Store, "/model/network/output"); err != nil {
+		t.Error(err)
+	}
+	accuracy, entropy := judge(t, c, test)
+	if accuracy < 0.9 || !(entropy < math.Log(imageClasses)) {
+		t.Errorf("accuracy %.3f, entropy %.3f", accuracy, entropy)
+	}
+}
+
+// The whole of a regression by DUE: start, training, draws and moments.
+func TestDUERegression(t *testing.T) {
+	const n, width = 64, 8
+	ctx := context.Background()
+	set := sine(n)
+	hidden := baselines.SpectralNormed{Bound: 0.95}
+	network := func(head nets.Layers) nets.ResidualMLP {
+		return nets.ResidualMLP{Layers: hidden, Head: head, Width: width, Depth: 2}
+	}
+	seeds := []uint64{3}
+	untrained, err := nets.NewRegression(backendtest.Open(t), network(baselines.Headless{}), seeds, false, dtypes.Float64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	features, _, err := predict.Features(ctx, untrained, untrained.Network, [][]float64{set.X}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, err := baselines.StartFrom(features[0], width, 10, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := baselines.DUE{Hidden: hidden, Start: []baselines.Inducing{start}, Likelihood: baselines.Gaussian}
+	run := train.Regression{
+		Network:  network(head),
+		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
+		Schedule: train.Cosine(0.02), Epochs: 200, BatchSize: 16, Seeds: seeds, Float64: true,
+	}
+	fitted, err := run.Fit(ctx, backendtest.Open(t), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := head.Check(fitted.Store, "/model/network/output"); err != nil {
+		t.Error(err)
+	}
+	checkSine(t, fitted, 0.15, 3)
 }

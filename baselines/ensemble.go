@@ -13,8 +13,9 @@ import (
 // Deep ensembles (Lakshminarayanan et al. 2017) are M networks of Deterministic
 // layers, or of any others, that are trained apart from M seeds; their prediction
 // is the mixture of the members' with equal weights. Members of a regression are
-// replicas of one graph (train.Regression.FitEnsemble, predict.Ensemble), those
-// of a classifier are trained one by one.
+// replicas of one graph (train.Regression.FitReplicas, predict.Replicas), whose
+// mixture metrics.MonteCarloNLL scores; those of a classifier are trained one by
+// one, and MixClasses mixes them.
 
 // MixClasses is the prediction of an ensemble of classifiers from its members'
 // probabilities, each [N*classes]:
@@ -52,31 +53,4 @@ func MixClasses(members [][]float64, classes int) (probabilities, mutualInformat
 		mutualInformation[i] = math.Max(mutualInformation[i]-h, 0) // never negative but by rounding
 	}
 	return probabilities, mutualInformation, nil
-}
-
-// MixGaussians are the mean and the variance of the mixture of M Gaussians at
-// each of N inputs, of which mean and variance are [M][N]:
-//
-//	mean = 1/M sum_m mean_m,   variance = 1/M sum_m (variance_m + (mean_m - mean)^2).
-//
-// The mixture's likelihood is not that of these moments: see metrics.MonteCarloNLL.
-func MixGaussians(mean, variance [][]float64) (mixed, mixedVariance []float64, err error) {
-	if len(mean) == 0 || len(mean) != len(variance) {
-		return nil, nil, fmt.Errorf("an ensemble with %d means and %d variances; there must be as many, and at least one", len(mean), len(variance))
-	}
-	n, weight := len(mean[0]), 1/float64(len(mean))
-	mixed, mixedVariance = make([]float64, n), make([]float64, n)
-	for m := range mean {
-		if len(mean[m]) != n || len(variance[m]) != n {
-			return nil, nil, fmt.Errorf("member %d of the ensemble has %d means and %d variances, member 0 has %d", m, len(mean[m]), len(variance[m]), n)
-		}
-		floats.AddScaled(mixed, weight, mean[m])
-	}
-	for m := range mean {
-		for i, v := range variance[m] {
-			d := mean[m][i] - mixed[i]
-			mixedVariance[i] += weight * (v + d*d)
-		}
-	}
-	return mixed, mixedVariance, nil
 }

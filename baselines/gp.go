@@ -3,17 +3,11 @@ package baselines
 import (
 	"fmt"
 	"maps"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
-
-	"densityuncertainty/dul/params"
 )
 
 // A Likelihood is what a Gaussian process f is observed through.
@@ -57,44 +51,6 @@ func (f FailedReplicas) asError() error {
 	return f
 }
 
-// Headless is the family of SpectralNormed without a last layer: its Dense returns
-// its input. A network of it, with the parameters of one of SNGP or DUE, gives
-// the features that the Gaussian process sees.
-type Headless struct{ SpectralNormed }
-
-// Dense returns x.
-func (Headless) Dense(_ *model.Scope, x *graph.Node, _ int) *graph.Node { return x }
-
-// orthogonalBlocks starts a [rows, columns] matrix with blocks of orthogonal
-// columns of random directions, whose lengths are distributed as those of columns
-// of independent draws from N(0, 1).
-func orthogonalBlocks(rng *rand.Rand, dims []int, values []float64) {
-	rows, columns := dims[0], dims[1]
-	directions := make([]float64, len(values))
-	params.Orthogonal(rng, []int{columns, rows}, directions)
-	for j := range columns {
-		squares := 0.0
-		for range rows {
-			x := rng.NormFloat64()
-			squares += x * x
-		}
-		for i := range rows {
-			values[i*columns+j] = math.Sqrt(squares) * directions[j*rows+i]
-		}
-	}
-}
-
-// orDefaultInt returns value, or the default where value is zero.
-func orDefaultInt(value, standard int) int {
-	if value == 0 {
-		return standard
-	}
-	return value
-}
-
-// leadOf returns the replica axes of [..., n, m].
-func leadOf(x *graph.Node) []int { return x.Shape().Dimensions[:x.Rank()-2] }
-
 // float64sAt is the value and shape of a variable.
 func float64sAt(store *model.Store, path string) ([]float64, shapes.Shape, error) {
 	v := store.GetVariable(path)
@@ -117,13 +73,4 @@ func float64sAt(store *model.Store, path string) ([]float64, shapes.Shape, error
 		}
 	})
 	return wide, value.Shape(), err
-}
-
-// setVariable sets a variable that no optimizer trains, creating it where there is none.
-func setVariable(store *model.Store, path string, value *tensors.Tensor) error {
-	if v := store.GetVariable(path); v != nil {
-		return v.SetValue(value)
-	}
-	store.VariableWithValue(path, value).SetTrainable(false)
-	return nil
 }

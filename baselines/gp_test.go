@@ -8,7 +8,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 
-	"densityuncertainty/baselines"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
@@ -87,89 +87,6 @@ func judge(t *testing.T, c *nets.Classifier, data train.Images) (accuracy, entro
 	return accuracy, entropy
 }
 
-// Both methods learn to tell colours apart as families of layers of a ResNet.
-func TestSNGPClassifiesImages(t *testing.T) {
-	data, test := colours(200, 1), colours(60, 2)
-	for name, head := range map[string]baselines.SNGP{"DUE's": {Examples: 200, Inputs: 6}, "uncertainty-baselines'": baselines.UncertaintyBaselinesSNGP(200)} {
-		head.RandomFeatures = 64
-		c := trained(t, head, data)
-		if err := head.Posterior(c.Store, "/model/network/output"); err != nil {
-			t.Fatal(err)
-		}
-		accuracy, entropy := judge(t, c, test)
-		if accuracy < 0.9 || !(entropy < math.Log(imageClasses)) {
-			t.Errorf("%s settings: accuracy %.3f, entropy %.3f", name, accuracy, entropy)
-		}
-	}
-}
-
-func TestDUEClassifiesImages(t *testing.T) {
-	ctx, data, test := context.Background(), colours(200, 1), colours(60, 2)
-	hidden := baselines.SpectralNormed{Bound: 3}
-	untrained, err := nets.NewClassifier(backendtest.Open(t), smallResNet(baselines.Headless{SpectralNormed: hidden}), imageClasses, 5, dtypes.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	features, width, err := predict.ImageFeatures(ctx, untrained, untrained.Network, asInputs(data), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if width != 6 || len(features) != 200*6 {
-		t.Fatalf("%d features of width %d, want 200 of 6", len(features), width)
-	}
-	start, err := baselines.StartFrom(features, width, 6, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head := baselines.DUE{Hidden: hidden, Start: []baselines.Inducing{start}}
-	c := trained(t, head, data)
-	if err := head.Check(c.Store, "/model/network/output"); err != nil {
-		t.Error(err)
-	}
-	accuracy, entropy := judge(t, c, test)
-	if accuracy < 0.9 || !(entropy < math.Log(imageClasses)) {
-		t.Errorf("accuracy %.3f, entropy %.3f", accuracy, entropy)
-	}
-}
-
-// The whole of a regression by DUE: start, training, draws and moments.
-func TestDUERegression(t *testing.T) {
-	const n, width = 64, 8
-	ctx := context.Background()
-	set := sine(n)
-	hidden := baselines.SpectralNormed{Bound: 0.95}
-	network := func(head nets.Layers) nets.ResidualMLP {
-		return nets.ResidualMLP{Layers: hidden, Head: head, Width: width, Depth: 2}
-	}
-	seeds := []uint64{3}
-	untrained, err := nets.NewRegression(backendtest.Open(t), network(baselines.Headless{}), seeds, false, dtypes.Float64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	features, _, err := predict.Features(ctx, untrained, untrained.Network, [][]float64{set.X}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	start, err := baselines.StartFrom(features[0], width, 10, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head := baselines.DUE{Hidden: hidden, Start: []baselines.Inducing{start}, Likelihood: baselines.Gaussian}
-	run := train.Regression{
-		Network:  network(head),
-		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
-		Schedule: train.Cosine(0.02), Epochs: 200, BatchSize: 16, Seeds: seeds, Float64: true,
-	}
-	fitted, err := run.Fit(ctx, backendtest.Open(t), set)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := head.Check(fitted.Store, "/model/network/output"); err != nil {
-		t.Error(err)
-	}
-	checkSine(t, fitted, 0.15, 3)
-}
-
 // sine are n noisy values of sin 3x on [-1, 1].
 func sine(n int) train.Set {
 	rng := rand.New(rand.NewPCG(4, 5))
@@ -209,6 +126,6 @@ func checkSine(t *testing.T, fitted *nets.Regression, mostStd, growth float64) {
 		for _, draw := range draws.Mean {
 			values = append(values, draw[i])
 		}
-		checkMoments(t, "draws", values, m.Mean[i], m.Std[i]*m.Std[i])
+		fixtures.CheckMoments(t, "draws", values, m.Mean[i], m.Std[i]*m.Std[i])
 	}
 }

@@ -1,9 +1,12 @@
 package baselines
 
 import (
+	"cmp"
+
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 )
@@ -20,6 +23,13 @@ type MCDropout struct {
 
 // Dense maps [..., batch, in] to [..., batch, units].
 func (l MCDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	mask := stochastic.Draw(s, x, stochastic.DropoutMask(orDefault(l.Rate, 0.1)), x.Shape().Dim(-2), x.Shape().Dim(-1))
+	mask := stochastic.Draw(s, x, stochastic.DropoutMask(cmp.Or(l.Rate, 0.1)), x.Shape().Dim(-2), x.Shape().Dim(-1))
 	return params.Dense(s, graph.Mul(x, mask), units)
+}
+
+// [channels, batch, height, width] to [filters, batch, height', width'].
+func (l MCDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
+	pixels := conv.Channels(x)
+	mask := stochastic.Draw(s, pixels, stochastic.DropoutMask(cmp.Or(l.Rate, 0.1)), pixels.Shape().Dim(0), pixels.Shape().Dim(1))
+	return conv.Layer(s, conv.LikeImage(graph.Mul(pixels, mask), x), c)
 }

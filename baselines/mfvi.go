@@ -1,9 +1,12 @@
 package baselines
 
 import (
+	"cmp"
+
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
@@ -24,10 +27,26 @@ type MFVI struct {
 func (l MFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	in := x.Shape().Dim(-1)
 	mean := params.New(s, x, "weights_mean", params.Variational, params.KaimingNormal(in), in, units)
-	logVar := logVariance(s, x, "weights_log_variance", orDefault(l.InitStd, 1e-3), in, units)
-	stochastic.TallyOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 0, orDefault(l.PriorStd, 0.1)))
+	logVar := logVariance(s, x, "weights_log_variance", cmp.Or(l.InitStd, 1e-3), in, units)
+	stochastic.TallyOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 0, cmp.Or(l.PriorStd, 0.1)))
 
 	eps := stochastic.Draw(s, x, stochastic.Gaussian(), in, units)
 	weights := graph.Add(mean, graph.Mul(std(logVar), eps))
 	return ops.Affine(x, weights, params.New(s, x, "bias", params.Weight, params.Constant(0), 1, units))
+}
+
+// batch, height', width'] and adds the kernel's KL.
+func (l MFVI) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
+	like, fanIn := conv.Channels(x), c.FanIn(x)
+	mean := params.New(s, like, "weights_mean", params.Variational, params.KaimingNormal(fanIn), c.Filters, fanIn)
+	logVar := logVariance(s, like, "weights_log_variance", cmp.Or(l.InitStd, 1e-3), c.Filters, fanIn)
+	stochastic.TallyOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 0, cmp.Or(l.PriorStd, 0.1)))
+
+	eps := stochastic.Draw(s, like, stochastic.Gaussian(), c.Filters, fanIn)
+	y := conv.Convolve(x, graph.Add(mean, graph.Mul(std(logVar), eps)), c.Window)
+	if c.NoBias {
+		return y
+	}
+	bias := params.New(s, like, "bias", params.Weight, params.Constant(0), c.Filters, 1)
+	return conv.LikeImage(conv.AddColumn(conv.Channels(y), bias), y)
 }

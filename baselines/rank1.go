@@ -1,9 +1,12 @@
 package baselines
 
 import (
+	"cmp"
+
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
@@ -15,6 +18,11 @@ import (
 //	y = s * ((r * x) W + b),   q(r_i) = N(mu_i, sigma_i^2),   p(r_i) = N(1, PriorStd^2),
 //
 // and likewise s; both are drawn anew for each example.
+//
+// That s scales the bias too is the paper's released code, which wraps a whole
+// linear layer, and what its recorded cases hold. In the original method the
+// factors perturb the weights alone, W * r s^T, and the bias is added last, as in
+// its authors' library (edward2, layers.DenseRank1): s * ((r * x) W) + b.
 type Rank1 struct {
 	PriorStd float64 // 0 means 0.1 (section 4: searched over {0.01, 0.1, 1})
 	InitStd  float64 // posterior standard deviation at the start; 0 means 1e-3
@@ -34,8 +42,35 @@ func (l Rank1) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 // factor draws mu + sigma eps, [..., batch, n], for each example of x.
 func (l Rank1) factor(s *model.Scope, x *graph.Node, name string, n int) *graph.Node {
 	mean := params.New(s, x, name+"_factor_mean", params.Variational, params.Constant(1), 1, n)
-	logVar := logVariance(s, x, name+"_factor_log_variance", orDefault(l.InitStd, 1e-3), 1, n)
-	stochastic.TallyOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 1, orDefault(l.PriorStd, 0.1)))
+	logVar := logVariance(s, x, name+"_factor_log_variance", cmp.Or(l.InitStd, 1e-3), 1, n)
+	stochastic.TallyOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 1, cmp.Or(l.PriorStd, 0.1)))
 	eps := stochastic.Draw(s, x, stochastic.Gaussian(), x.Shape().Dim(-2), n)
 	return ops.AddRow(ops.MulRow(eps, std(logVar)), mean)
+}
+
+// channel and filter, however many draws are made of a factor.
+func (l Rank1) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
+	y := conv.Layer(s, l.scaleChannels(s, x, "input"), c)
+	return l.scaleChannels(s, y, "output")
+}
+
+// channel, drawn for each pixel, or once for each example.
+func (l Rank1) scaleChannels(s *model.Scope, x *graph.Node, name string) *graph.Node {
+	pixels := conv.Channels(x)
+	channels, batch, draws := x.Shape().Dim(0), x.Shape().Dim(1), pixels.Shape().Dim(1)
+	mean := params.New(s, pixels, name+"_factor_mean", params.Variational, params.Constant(1), channels, 1)
+	logVar := logVariance(s, pixels, name+"_factor_log_variance", cmp.Or(l.InitStd, 1e-3), channels, 1)
+	stochastic.TallyOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 1, cmp.Or(l.PriorStd, 0.1)))
+	if l.Tied {
+		draws = batch
+	}
+	eps := stochastic.Draw(s, pixels, stochastic.Gaussian(), channels, draws)
+	factor := conv.AddColumn(conv.MulColumn(eps, std(logVar)), mean)
+	if !l.Tied {
+		return conv.LikeImage(graph.Mul(pixels, factor), x)
+	}
+	// One row for each channel and example.
+	rows := channels * batch
+	scaled := conv.MulColumn(graph.Reshape(x, rows, x.Shape().Size()/rows), graph.Reshape(factor, rows, 1))
+	return graph.Reshape(scaled, x.Shape().Dimensions...)
 }

@@ -1,12 +1,15 @@
 package baselines
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 
@@ -73,15 +76,6 @@ type SNGP struct {
 	Likelihood Likelihood
 }
 
-// UncertaintyBaselinesSNGP has what the library uncertainty-baselines does
-// otherwise, for N examples: a bound of 6 for convolutions and none for batch
-// normalisation, a mean-field factor of 20, and frequencies with a deviation of
-// 0.05 for inputs divided by sqrt(2), which is a length scale of 28 in place of 1
-// for inputs whose norm is 11.
-func UncertaintyBaselinesSNGP(n int) SNGP {
-	return SNGP{Hidden: SpectralNormed{Bound: 6, FreeNorm: true}, Examples: n, MeanField: 20, LengthScale: math.Sqrt2 / 0.05, Orthogonal: true}
-}
-
 // RegressionSNGP is the head of a regression on N examples: D random features of
 // h as it is, with a prior variance of 1.
 func RegressionSNGP(n, features int) SNGP {
@@ -114,7 +108,7 @@ func (l SNGP) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 		eps := stochastic.Draw(s, x, stochastic.Gaussian(), x.Shape().Dim(-2), units)
 		return graph.Add(mean, graph.Mul(eps, graph.Sqrt(variance)))
 	}
-	scale := graph.Sqrt(graph.AddScalar(graph.MulScalar(variance, orDefault(l.MeanField, 25)), 1))
+	scale := graph.Sqrt(graph.AddScalar(graph.MulScalar(variance, cmp.Or(l.MeanField, 25)), 1))
 	return graph.Div(mean, scale)
 }
 
@@ -129,7 +123,7 @@ func (l SNGP) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance 
 	// |phi R|^2 with P^-1 = R R^T, so that no rounding makes it negative.
 	z := ops.Product(phi, v.NodeValue(x))
 	d := phi.Shape().Dim(-1)
-	lead, n, covariances := leadOf(x), x.Shape().Dim(-2), z.Shape().Dim(-1)/d
+	lead, n, covariances := x.Shape().Dimensions[:x.Rank()-2], x.Shape().Dim(-2), z.Shape().Dim(-1)/d
 	z = graph.Reshape(z, slices.Concat(lead, []int{n * covariances, d})...)
 	variance = ops.SumColumns(graph.Mul(z, z))
 	return mean, graph.Reshape(variance, slices.Concat(lead, []int{n, covariances})...)
@@ -146,19 +140,38 @@ func (l SNGP) mean(s *model.Scope, x *graph.Node, units int) (phi, mean *graph.N
 // features is phi(x), [..., n, D].
 func (l SNGP) features(s *model.Scope, x *graph.Node) *graph.Node {
 	if !l.Plain {
-		width, inputs := x.Shape().Dim(-1), orDefaultInt(l.Inputs, 128)
+		width, inputs := x.Shape().Dim(-1), cmp.Or(l.Inputs, 128)
 		projection := params.Statistic(s, x, "projection", params.Normal(0, 0.05), width, inputs)
 		x = layerNorm(s, ops.Product(x, projection.NodeValue(x)))
 	}
-	in, d := x.Shape().Dim(-1), orDefaultInt(l.RandomFeatures, 1024)
+	in, d := x.Shape().Dim(-1), cmp.Or(l.RandomFeatures, 1024)
 	draw := params.Normal(0, 1)
 	if l.Orthogonal {
 		draw = orthogonalBlocks
 	}
 	w := params.Statistic(s, x, "frequencies", draw, in, d).NodeValue(x)
 	b := params.Statistic(s, x, "phases", params.Uniform(math.Pi), 1, d).NodeValue(x)
-	angle := ops.Affine(x, graph.MulScalar(w, 1/orDefault(l.LengthScale, 1)), b)
-	return graph.MulScalar(graph.Cos(angle), 1/orDefault(l.FeatureScale, 2))
+	angle := ops.Affine(x, graph.MulScalar(w, 1/cmp.Or(l.LengthScale, 1)), b)
+	return graph.MulScalar(graph.Cos(angle), 1/cmp.Or(l.FeatureScale, 2))
+}
+
+// orthogonalBlocks starts a [rows, columns] matrix with blocks of orthogonal
+// columns of random directions, whose lengths are distributed as those of columns
+// of independent draws from N(0, 1).
+func orthogonalBlocks(rng *rand.Rand, dims []int, values []float64) {
+	rows, columns := dims[0], dims[1]
+	directions := make([]float64, len(values))
+	params.Orthogonal(rng, []int{columns, rows}, directions)
+	for j := range columns {
+		squares := 0.0
+		for range rows {
+			x := rng.NormFloat64()
+			squares += x * x
+		}
+		for i := range rows {
+			values[i*columns+j] = math.Sqrt(squares) * directions[j*rows+i]
+		}
+	}
 }
 
 // layerNorm is (x - mean)/sqrt(variance + 1e-5) scale + shift by rows, [..., n, m].
@@ -209,7 +222,7 @@ func (l SNGP) accumulate(s *model.Scope, phi, mean *graph.Node) {
 // columnsOfClasses is phi times each class's weights, side by side: [..., n, D]
 // and [..., n, K] -> [..., n, K D].
 func columnsOfClasses(phi, weights *graph.Node) *graph.Node {
-	lead, n, d, k := leadOf(phi), phi.Shape().Dim(-2), phi.Shape().Dim(-1), weights.Shape().Dim(-1)
+	lead, n, d, k := phi.Shape().Dimensions[:phi.Rank()-2], phi.Shape().Dim(-2), phi.Shape().Dim(-1), weights.Shape().Dim(-1)
 	reshaped := func(x *graph.Node, dims ...int) *graph.Node { return graph.Reshape(x, slices.Concat(lead, dims)...) }
 	return reshaped(graph.Mul(reshaped(phi, n, 1, d), reshaped(weights, n, k, 1)), n, k*d)
 }
@@ -251,7 +264,7 @@ func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float6
 				for j := i; j < d; j++ {
 					precision.SetSym(i, j, sum[first+i*covariances*d+j]/variance)
 				}
-				precision.SetSym(i, i, precision.At(i, i)+orDefault(l.Ridge, 1))
+				precision.SetSym(i, i, precision.At(i, i)+cmp.Or(l.Ridge, 1))
 			}
 			block, err := inverseRoot(precision)
 			if err != nil {
@@ -285,4 +298,13 @@ func inverseRoot(p *mat.SymDense) (mat.Matrix, error) {
 		return nil, err
 	}
 	return inverse.T(), nil
+}
+
+// setVariable sets a variable that no optimizer trains, creating it where there is none.
+func setVariable(store *model.Store, path string, value *tensors.Tensor) error {
+	if v := store.GetVariable(path); v != nil {
+		return v.SetValue(value)
+	}
+	store.VariableWithValue(path, value).SetTrainable(false)
+	return nil
 }

@@ -3,6 +3,7 @@ package baselines_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
@@ -91,6 +93,27 @@ func fourier(t *testing.T, store *model.Store, x []float64, n int, lengthScale, 
 	return &phi
 }
 
+// withPosterior is an SNGP with a covariance, which its evaluation needs.
+type withPosterior struct{ baselines.SNGP }
+
+func (l withPosterior) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	params.Statistic(s, x, "covariance_root", params.Normal(0, 0.3), l.RandomFeatures, l.RandomFeatures)
+	return l.SNGP.Dense(s, x, units)
+}
+
+func TestSNGP(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		head   baselines.SNGP
+		checks layertest.Checks
+	}{
+		{"classification", baselines.SNGP{RandomFeatures: 6, Inputs: 3}, layertest.Checks{Deterministic: true}},
+		{"regression", baselines.RegressionSNGP(1, 6), layertest.Checks{}},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.checks.Dense(t, withPosterior{c.head}) })
+	}
+}
+
 // With inputs as they are, the variance is that of Bayesian linear regression on
 // the random features, in its dual form, a Gaussian process with kernel
 // k(x, z) = phi(x) phi(z)^T / ridge: k(x, x) - k(x, X) (k(X, X) + sigma^2 I)^-1 k(X, x).
@@ -99,41 +122,43 @@ func TestSNGPVarianceIsThatOfRidgeRegression(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	x, test := points(rng, n, d), points(rng, 8, d)
 	for _, orthogonal := range []bool{false, true} {
-		head := baselines.RegressionSNGP(n, features)
-		head.Ridge, head.LengthScale, head.Orthogonal = ridge, lengthScale, orthogonal
-		store := newStore()
-		for range 3 { // every epoch begins anew
-			epoch(t, store, head, x, d, 1, 12, 12, 6)
-		}
-		if err := head.Posterior(store, "/head", noise); err != nil {
-			t.Fatal(err)
-		}
-		mean, got := headMoments(t, store, head, tensors.FromFlatDataAndDimensions(test, 8, d), 1)
+		t.Run(fmt.Sprintf("Orthogonal=%t", orthogonal), func(t *testing.T) {
+			head := baselines.RegressionSNGP(n, features)
+			head.Ridge, head.LengthScale, head.Orthogonal = ridge, lengthScale, orthogonal
+			store := newStore()
+			for range 3 { // every epoch begins anew
+				epoch(t, store, head, x, d, 1, 12, 12, 6)
+			}
+			if err := head.Posterior(store, "/head", noise); err != nil {
+				t.Fatal(err)
+			}
+			mean, got := headMoments(t, store, head, tensors.FromFlatDataAndDimensions(test, 8, d), 1)
 
-		scale := math.Sqrt(features / 2.)
-		phi, at := fourier(t, store, x, n, lengthScale, scale), fourier(t, store, test, 8, lengthScale, scale)
-		var kernel, cross, prior, solved, want, line mat.Dense
-		kernel.Mul(phi, phi.T())
-		kernel.Scale(1/ridge, &kernel)
-		for i := range n {
-			kernel.Set(i, i, kernel.At(i, i)+noise)
-		}
-		cross.Mul(phi, at.T())
-		cross.Scale(1/ridge, &cross)
-		prior.Mul(at, at.T())
-		if err := solved.Solve(&kernel, &cross); err != nil {
-			t.Fatal(err)
-		}
-		want.Mul(cross.T(), &solved)
-		line.Mul(at, variable(t, store, "weights"))
-		for i := range 8 {
-			if w := prior.At(i, i)/ridge - want.At(i, i); math.Abs(got[i]-w) > 1e-10 {
-				t.Errorf("orthogonal=%t: variance %g at input %d, want %g", orthogonal, got[i], i, w)
+			scale := math.Sqrt(features / 2.)
+			phi, at := fourier(t, store, x, n, lengthScale, scale), fourier(t, store, test, 8, lengthScale, scale)
+			var kernel, cross, prior, solved, want, line mat.Dense
+			kernel.Mul(phi, phi.T())
+			kernel.Scale(1/ridge, &kernel)
+			for i := range n {
+				kernel.Set(i, i, kernel.At(i, i)+noise)
 			}
-			if w := line.At(i, 0) + variable(t, store, "bias").At(0, 0); math.Abs(mean[i]-w) > 1e-12 {
-				t.Errorf("mean %g at input %d, want %g", mean[i], i, w)
+			cross.Mul(phi, at.T())
+			cross.Scale(1/ridge, &cross)
+			prior.Mul(at, at.T())
+			if err := solved.Solve(&kernel, &cross); err != nil {
+				t.Fatal(err)
 			}
-		}
+			want.Mul(cross.T(), &solved)
+			line.Mul(at, variable(t, store, "weights"))
+			for i := range 8 {
+				if w := prior.At(i, i)/ridge - want.At(i, i); math.Abs(got[i]-w) > 1e-10 {
+					t.Errorf("variance %g at input %d, want %g", got[i], i, w)
+				}
+				if w := line.At(i, 0) + variable(t, store, "bias").At(0, 0); math.Abs(mean[i]-w) > 1e-12 {
+					t.Errorf("mean %g at input %d, want %g", mean[i], i, w)
+				}
+			}
+		})
 	}
 }
 
@@ -189,20 +214,25 @@ func TestRandomFeaturesApproximateTheKernel(t *testing.T) {
 	for _, orthogonal := range []bool{false, true} {
 		head := baselines.RegressionSNGP(n, features)
 		head.Orthogonal = orthogonal
-		estimates := map[[2]int][]float64{}
+		type pair struct{ i, j int }
+		var pairs []pair
+		for i := range n {
+			for j := range i {
+				pairs = append(pairs, pair{i, j})
+			}
+		}
+		estimates := make([][]float64, len(pairs))
 		for seed := range uint64(stores) {
 			store := model.NewStore()
 			params.SetSeeds(store, seed)
 			epoch(t, store, head, x, d, 1, n)
 			phi := fourier(t, store, x, n, lengthScale, math.Sqrt(features/2.))
-			for i := range n {
-				for j := range i {
-					estimates[[2]int{i, j}] = append(estimates[[2]int{i, j}], mat.Dot(phi.RowView(i), phi.RowView(j)))
-				}
+			for k, p := range pairs {
+				estimates[k] = append(estimates[k], mat.Dot(phi.RowView(p.i), phi.RowView(p.j)))
 			}
 		}
-		for pair, values := range estimates {
-			i, j := pair[0], pair[1]
+		for k, values := range estimates {
+			i, j := pairs[k].i, pairs[k].j
 			want := math.Exp(-math.Pow(floats.Distance(x[i*d:(i+1)*d], x[j*d:(j+1)*d], 2)/lengthScale, 2) / 2)
 			mean, std := stat.MeanStdDev(values, nil)
 			if z := (mean - want) / (std / math.Sqrt(stores)); math.Abs(z) > 4 {
@@ -259,6 +289,33 @@ func TestSNGPMomentum(t *testing.T) {
 	want, got := variable(t, stores[0], "precision_sum"), variable(t, stores[1], "precision_sum")
 	if !mat.EqualApprox(got, want, 1e-10) {
 		t.Errorf("the moving average of equal batches is\n%.4g\nwant\n%.4g", mat.Formatted(got), mat.Formatted(want))
+	}
+}
+
+// SNGP learns to tell colours apart as a family of layers of a ResNet.
+func TestSNGPClassifiesImages(t *testing.T) {
+	data, test := colours(200, 1), colours(60, 2)
+	for _, f := range []struct {
+		name string
+		head baselines.SNGP
+	}{
+		{"DUE's settings", baselines.SNGP{Examples: 200, Inputs: 6}},
+		{"uncertainty-baselines' settings", baselines.SNGP{
+			Hidden: baselines.SpectralNormed{Bound: 6, FreeNorm: true}, Examples: 200,
+			MeanField: 20, LengthScale: math.Sqrt2 / 0.05, Orthogonal: true,
+		}},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			f.head.RandomFeatures = 64
+			c := trained(t, f.head, data)
+			if err := f.head.Posterior(c.Store, "/model/network/output"); err != nil {
+				t.Fatal(err)
+			}
+			accuracy, entropy := judge(t, c, test)
+			if accuracy < 0.9 || !(entropy < math.Log(imageClasses)) {
+				t.Errorf("accuracy %.3f, entropy %.3f", accuracy, entropy)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -92,7 +93,7 @@ func (l SpectralNormed) Norm(s *model.Scope, x *graph.Node) *graph.Node {
 
 // excess is max(1, norm/c).
 func (l SpectralNormed) excess(norm *graph.Node) *graph.Node {
-	return graph.MaxScalar(graph.MulScalar(norm, 1/orDefault(l.Bound, 3)), 1)
+	return graph.MaxScalar(graph.MulScalar(norm, 1/cmp.Or(l.Bound, 3)), 1)
 }
 
 // A linearMap is the map whose norm is bounded, by its weights; it maps rows
@@ -159,3 +160,11 @@ func unitVector(rng *rand.Rand, _ []int, values []float64) {
 	}
 	floats.Scale(1/math.Max(floats.Norm(values, 2), 1e-12), values)
 }
+
+// Headless is the family of SpectralNormed without a last layer: its Dense returns
+// its input. A network of it, with the parameters of one of SNGP or DUE, gives
+// the features that the Gaussian process sees.
+type Headless struct{ SpectralNormed }
+
+// Dense returns x.
+func (Headless) Dense(_ *model.Scope, x *graph.Node, _ int) *graph.Node { return x }

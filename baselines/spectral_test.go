@@ -10,10 +10,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/environment/backendtest"
 )
@@ -42,7 +44,13 @@ func spectralCases() []spectralCase {
 	}
 }
 
-func (c spectralCase) size() int { return product(c.input) }
+func (c spectralCase) size() int {
+	n := 1
+	for _, d := range c.input {
+		n *= d
+	}
+	return n
+}
 
 // batch is the shape of n examples.
 func (c spectralCase) batch(n int) []int {
@@ -121,7 +129,7 @@ func (c spectralCase) trainUp(t *testing.T, backend compute.Backend, store *mode
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := make([]float64, product(c.batch(6)))
+	x := make([]float64, 6*c.size())
 	for i := range x {
 		x[i] = float64(i*i%11) - 5
 	}
@@ -130,6 +138,16 @@ func (c spectralCase) trainUp(t *testing.T, backend compute.Backend, store *mode
 		if _, err := exec.Call(input); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func TestSpectralNormed(t *testing.T) {
+	for _, reshaped := range []bool{false, true} {
+		t.Run(fmt.Sprintf("ReshapedKernel=%t", reshaped), func(t *testing.T) {
+			l := baselines.SpectralNormed{Bound: 0.2, ReshapedKernel: reshaped}
+			layertest.Checks{Deterministic: true}.Dense(t, l)
+			layertest.Checks{Deterministic: true}.Conv(t, l)
+		})
 	}
 }
 
@@ -160,13 +178,15 @@ func TestSpectralBoundHoldsAfterTraining(t *testing.T) {
 func TestSpectralBoundLeavesSmallWeights(t *testing.T) {
 	backend := backendtest.Open(t)
 	for _, c := range spectralCases() {
-		store := model.NewStore()
-		params.SetSeeds(store, 1)
-		free := c.materialised(t, backend, store, baselines.SpectralNormed{Bound: 1e6})
-		bounded := c.materialised(t, backend, store, baselines.SpectralNormed{Bound: 1.01 * spectralNorm(t, free)})
-		if !mat.Equal(free, bounded) {
-			t.Errorf("%s: a bound above the norm changes the map", c.name)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			store := model.NewStore()
+			params.SetSeeds(store, 1)
+			free := c.materialised(t, backend, store, baselines.SpectralNormed{Bound: 1e6})
+			bounded := c.materialised(t, backend, store, baselines.SpectralNormed{Bound: 1.01 * spectralNorm(t, free)})
+			if !mat.Equal(free, bounded) {
+				t.Error("a bound above the norm changes the map")
+			}
+		})
 	}
 }
 
@@ -204,19 +224,23 @@ func TestSpectralNorm(t *testing.T) {
 	set("/norm/shift", 5, -7)
 	set("/norm/running_mean", 0, 0)
 	set("/norm/running_variance", 0.25-1e-5, 4-1e-5)
-	for free, want := range map[bool][]float64{
-		false: {-2 + 5, 0.5/3 - 7}, // factors -6 and 0.5, divided by 6/2
-		true:  {-6 + 5, 0.5 - 7},
+	for _, c := range []struct {
+		free bool
+		want []float64
+	}{
+		{false, []float64{-2 + 5, 0.5/3 - 7}}, // factors -6 and 0.5, divided by 6/2
+		{true, []float64{-6 + 5, 0.5 - 7}},
 	} {
-		y, err := model.CallOnce(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
-			return baselines.SpectralNormed{Bound: 2, FreeNorm: free}.Norm(s.In("norm"), x)
-		}, tensors.FromFlatDataAndDimensions([]float64{1, 1}, 2, 1, 1, 1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := tensors.MustCopyFlatData[float64](y)
-		if !mat.EqualApprox(mat.NewVecDense(2, got), mat.NewVecDense(2, want), 1e-12) {
-			t.Errorf("FreeNorm %v: got %v, want %v", free, got, want)
-		}
+		t.Run(fmt.Sprintf("FreeNorm=%t", c.free), func(t *testing.T) {
+			y, err := model.CallOnce(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
+				return baselines.SpectralNormed{Bound: 2, FreeNorm: c.free}.Norm(s.In("norm"), x)
+			}, tensors.FromFlatDataAndDimensions([]float64{1, 1}, 2, 1, 1, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := tensors.MustCopyFlatData[float64](y); !floats.EqualApprox(got, c.want, 1e-12) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
 	}
 }

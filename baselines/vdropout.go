@@ -1,11 +1,13 @@
 package baselines
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
@@ -26,7 +28,7 @@ type VDropout struct {
 
 // Dense maps [..., batch, in] to [..., batch, units] and adds the KL.
 func (l VDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	start := math.Log(orDefault(l.Alpha, 0.1))
+	start := math.Log(cmp.Or(l.Alpha, 0.1))
 	var logAlpha *graph.Node
 	if l.Adaptive {
 		logAlpha = params.New(s, x, "log_alpha", params.Variational, params.Constant(start), 1, units)
@@ -39,6 +41,28 @@ func (l VDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	y := params.Dense(s, x, units)
 	eps := stochastic.Draw(s, x, stochastic.Gaussian(), x.Shape().Dim(-2), units)
 	return graph.Mul(y, graph.AddScalar(ops.MulRow(eps, graph.Sqrt(alpha)), 1))
+}
+
+// width] to [filters, batch, height', width'] and adds the KL.
+func (l VDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
+	start := math.Log(cmp.Or(l.Alpha, 0.1))
+	if l.DoubledConvAlpha {
+		start += math.Ln2
+	}
+	y := conv.Layer(s, x, c)
+	pixels := conv.Channels(y)
+	var logAlpha *graph.Node
+	if l.Adaptive {
+		logAlpha = params.New(s, pixels, "log_alpha", params.Variational, params.Constant(start), c.Filters, 1)
+	} else {
+		logAlpha = graph.Reshape(ops.FullRow(pixels, start, c.Filters), c.Filters, 1)
+	}
+	stochastic.TallyOf(x.Graph()).AddKL(dropoutKL(graph.Reshape(logAlpha, 1, c.Filters)))
+
+	alpha := graph.MinScalar(graph.Exp(logAlpha), 1)
+	eps := stochastic.Draw(s, pixels, stochastic.Gaussian(), pixels.Shape().Dim(0), pixels.Shape().Dim(1))
+	factor := graph.AddScalar(conv.MulColumn(eps, graph.Sqrt(alpha)), 1)
+	return conv.LikeImage(graph.Mul(pixels, factor), y)
 }
 
 // dropoutKL is the divergence from the log-uniform prior, up to a constant, by

@@ -15,7 +15,8 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 )
@@ -76,39 +77,36 @@ func TestConvMatchesTheReleasedLayer(t *testing.T) {
 	}
 }
 
-// The recorded fractions of the width that give 3 (for three channels), 2 and 4 components.
-var convFractionOf = map[string]float64{
-	"rank1_density_conv_k3s1p1_c3": 0.0125,
-	"rank1_density_conv_k3s2p1":    0.4,
-	"rank1_density_conv_k1s2":      0.5,
-}
-
 func TestRank1ConvMatchesTheReleasedLayer(t *testing.T) {
-	for name, fraction := range convFractionOf {
-		for sign, negated := range map[string]bool{"corrected": false, "released": true} {
-			model := energy.Rank1Mixture{Fraction: fraction, NegatedLogDet: negated}
-			fixtures.Each(t, name+"_"+sign+".*", func(t *testing.T, c fixtures.Case) {
-				c.CheckLayer(t, "", recordedConv(t, c, dul.Density{Energy: model, ChannelBias: true, Clip: true})) // Clip is of energy.LDL alone
-				c.CheckLayer(t, "nodetach__", recordedConv(t, c, dul.Density{Energy: model, ChannelBias: true, Attached: true}))
-			})
-		}
-	}
+	fixtures.Each(t, "rank1_density_conv_*", func(t *testing.T, c fixtures.Case) {
+		negated := fixtures.ByName(t, c, map[string]bool{"_corrected": false, "_released": true})
+		model := energy.Rank1Mixture{Fraction: fractionOf(c), NegatedLogDet: negated}
+		c.CheckLayer(t, "", recordedConv(t, c, dul.Density{Energy: model, ChannelBias: true, Clip: true})) // Clip is of energy.LDL alone
+		c.CheckLayer(t, "nodetach__", recordedConv(t, c, dul.Density{Energy: model, ChannelBias: true, Attached: true}))
+	})
 }
 
 // convFamilies are density layers with both energies.
-var convFamilies = map[string]dul.Density{
-	"LDL":            {},
-	"LDL replicate":  {Energy: energy.LDL{ReplicatePadding: true}},
-	"Rank1Mixture":   {Energy: energy.Rank1Mixture{Fraction: 1}},
-	"Rank1Mixture 1": {Energy: energy.Rank1Mixture{}, ChannelBias: true},
-	"PlainBias":      {PlainBias: true, PriorStd: 0.3, FixedBetaPrior: true},
+var convFamilies = []struct {
+	name  string
+	layer dul.Density
+}{
+	{"LDL", dul.Density{}},
+	{"LDL replicate", dul.Density{Energy: energy.LDL{ReplicatePadding: true}}},
+	{"Rank1Mixture", dul.Density{Energy: energy.Rank1Mixture{Fraction: 1}}},
+	{"Rank1Mixture of 1", dul.Density{Energy: energy.Rank1Mixture{}, ChannelBias: true}},
+	{"PlainBias", dul.Density{PlainBias: true, PriorStd: 0.3, FixedBetaPrior: true}},
 }
 
-// convSpecs are the layers of the networks.
-var convSpecs = map[string]conv.Spec{
-	"3x3":           {Filters: 2, Window: conv.Same(3, 1), NoBias: true},
-	"3x3, stride 2": {Filters: 3, Window: conv.Same(3, 2)},
-	"1x1, stride 2": {Filters: 2, Window: conv.Same(1, 2)},
+// The zero value cuts the gradient of the energy off, see TestConvDetachedGradients.
+func TestConv(t *testing.T) {
+	for _, f := range convFamilies {
+		t.Run(f.name, func(t *testing.T) {
+			layertest.Checks{CutGradients: true}.Conv(t, f.layer)
+			f.layer.Attached = true
+			t.Run("Attached", func(t *testing.T) { layertest.Conv(t, f.layer) })
+		})
+	}
 }
 
 // convLayer applies a layer in the scope "layer".
@@ -116,25 +114,14 @@ func convLayer(l dul.Density, c conv.Spec) func(s *model.Scope, x *graph.Node) *
 	return func(s *model.Scope, x *graph.Node) *graph.Node { return l.Conv(s.In("layer"), x, c) }
 }
 
-func TestConvAttachedGradients(t *testing.T) {
-	x := fixtures.Random(rand.New(rand.NewPCG(41, 43)), 2, 2, 4, 3)
-	for name, l := range convFamilies {
-		for kind, c := range convSpecs {
-			t.Run(name+"/"+kind, func(t *testing.T) {
-				l.Attached = true
-				fixtures.CheckGradients(t, x, convLayer(l, c))
-			})
-		}
-	}
-}
-
 // By default the energy is a constant for the output's gradient, and the input
 // one for the generative objective.
 func TestConvDetachedGradients(t *testing.T) {
 	spec := conv.Spec{Filters: 2, Window: conv.Same(3, 2)}
 	x := fixtures.Random(rand.New(rand.NewPCG(1, 5)), 2, 2, 4, 3)
-	for name, l := range convFamilies {
-		t.Run(name, func(t *testing.T) {
+	for _, f := range convFamilies {
+		l := f.layer
+		t.Run(f.name, func(t *testing.T) {
 			output := func(s *model.Scope, in fixtures.Nodes) *graph.Node { return convLayer(l, spec)(s, in["x"]) }
 			likelihood := func(s *model.Scope, in fixtures.Nodes) *graph.Node {
 				return stochastic.TallyOf(output(s, in).Graph()).LogLikelihood

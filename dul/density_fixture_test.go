@@ -2,6 +2,7 @@ package dul_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -9,7 +10,7 @@ import (
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // recordedLayer is a density layer with the parameters and prior of a recorded one.
@@ -54,11 +55,27 @@ func TestDensityMatchesTheReleasedLayer(t *testing.T) {
 	}
 }
 
-// The recorded fractions of the width that give 1, 2 and 5 components.
-var fractionOf = map[string]float64{
-	"rank1_density_linear_k1": 0.01,
-	"rank1_density_linear_k2": 0.3,
-	"rank1_density_linear_k5": 0.5,
+// fractionOf is the Fraction that gives a recorded mixture its number of
+// components: the recorded one where that is known, else half a component more
+// than there are.
+func fractionOf(c fixtures.Case) float64 {
+	for _, known := range []struct {
+		name     string
+		fraction float64
+	}{
+		{"linear_k1.", 0.01}, {"linear_k2.", 0.3}, {"linear_k5.", 0.5},
+		{"conv_k3s1p1_c3_", 0.0125}, {"conv_k3s2p1_", 0.4}, {"conv_k1s2_", 0.5},
+	} {
+		if strings.Contains(c.Name, known.name) {
+			return known.fraction
+		}
+	}
+	components, x := c.Array("p_energy_model__v").Dims[0], c.Array("x").Dims
+	features := x[len(x)-1]
+	if len(x) == 4 {
+		features = x[0]
+	}
+	return (float64(components) + 0.5) / float64(features)
 }
 
 func TestRank1DensityMatchesTheReleasedLayer(t *testing.T) {
@@ -69,12 +86,12 @@ func TestRank1DensityMatchesTheReleasedLayer(t *testing.T) {
 		{"", dul.Density{Clip: true}}, // Clip is of energy.LDL alone
 		{"nodetach__", dul.Density{Attached: true}},
 	} {
-		for name, fraction := range fractionOf {
-			layer := variant.layer
-			layer.Energy = energy.Rank1Mixture{Fraction: fraction}
-			fixtures.Each(t, name+".*", func(t *testing.T, c fixtures.Case) {
+		t.Run(fmt.Sprintf("variant=%q", variant.prefix), func(t *testing.T) {
+			fixtures.Each(t, "rank1_density_linear_*", func(t *testing.T, c fixtures.Case) {
+				layer := variant.layer
+				layer.Energy = energy.Rank1Mixture{Fraction: fractionOf(c)}
 				c.CheckLayer(t, variant.prefix, recordedLayer(c, layer))
 			})
-		}
+		})
 	}
 }

@@ -12,23 +12,29 @@ import (
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/stochastic"
 )
 
 // families are density layers with both energies.
-var families = map[string]dul.Density{
-	"LDL":            {},
-	"Rank1Mixture":   {Energy: energy.Rank1Mixture{Fraction: 0.5}},
-	"Rank1Mixture 1": {Energy: energy.Rank1Mixture{Fraction: 0.1}},
-	"PlainBias":      {PlainBias: true, PriorStd: 0.3},
+var families = []struct {
+	name  string
+	layer dul.Density
+}{
+	{"LDL", dul.Density{}},
+	{"Rank1Mixture", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.5}}},
+	{"Rank1Mixture of 1", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.1}}},
+	{"PlainBias", dul.Density{PlainBias: true, PriorStd: 0.3}},
 }
 
-func TestAttachedGradients(t *testing.T) {
-	for name, l := range families {
-		t.Run(name, func(t *testing.T) {
-			l.Attached = true
-			fixtures.CheckLayerGradients(t, l)
+// The zero value cuts the gradient of the energy off, see TestDetachedGradients.
+func TestDense(t *testing.T) {
+	for _, f := range families {
+		t.Run(f.name, func(t *testing.T) {
+			layertest.Checks{CutGradients: true}.Dense(t, f.layer)
+			f.layer.Attached = true
+			t.Run("Attached", func(t *testing.T) { layertest.Dense(t, f.layer) })
 		})
 	}
 }
@@ -37,8 +43,9 @@ func TestAttachedGradients(t *testing.T) {
 // one for the generative objective: the energy model gets no gradient from the
 // output, the input only that of the linear map, and all else the exact one.
 func TestDetachedGradients(t *testing.T) {
-	for name, l := range families {
-		t.Run(name, func(t *testing.T) {
+	for _, f := range families {
+		l := f.layer
+		t.Run(f.name, func(t *testing.T) {
 			output := func(s *model.Scope, in fixtures.Nodes) *graph.Node { return l.Dense(s.In("layer"), in["x"], 2) }
 			inputs := fixtures.Values{"x": fixtures.Random(rand.New(rand.NewPCG(1, 5)), 3, 4)}
 			values, noise := fixtures.Explore(t, inputs, output)
@@ -76,12 +83,6 @@ func TestDetachedGradients(t *testing.T) {
 	}
 }
 
-func TestReplicasAreIndependentLayers(t *testing.T) {
-	for name, l := range families {
-		t.Run(name, func(t *testing.T) { fixtures.CheckReplicas(t, l) })
-	}
-}
-
 // Var[f(h)] is gamma E(h) + beta D/2, or gamma E(h) + beta, and the mean that of
 // the linear map; with uniform noise U[0, 1) the mean is half a standard
 // deviation too high and the variance a twelfth.
@@ -113,7 +114,9 @@ func TestOutputMoments(t *testing.T) {
 			{"uniform", dul.Density{Noise: stochastic.Uniform01()}, 1.5, true},
 		} {
 			for _, host := range []bool{true, false} {
-				samples := fixtures.Samples(t, form.layer, parameters, x, units, n, host)
+				samples := fixtures.Samples(t, func(s *model.Scope, x *graph.Node) *graph.Node {
+					return form.layer.Dense(s.In("layer"), x, units)
+				}, parameters, x, n, host)
 				for j := range units {
 					variance, shift := gamma[j]*e+beta[j]*form.bias, 0.0
 					if form.uniform {

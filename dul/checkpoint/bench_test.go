@@ -1,10 +1,7 @@
 package checkpoint_test
 
 import (
-	"crypto/sha256"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -44,37 +41,5 @@ func BenchmarkRestore(b *testing.B) {
 		if _, err := f.Restore(checkpoint.State{Store: store}); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-// What any save costs at least: the disk and the checksum.
-func BenchmarkDisk(b *testing.B) {
-	_, size := large(b)
-	content := make([]byte, size)
-	path := filepath.Join(b.TempDir(), "file")
-	b.SetBytes(size)
-	for b.Loop() {
-		file, err := os.Create(path)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := file.Write(content); err != nil {
-			b.Fatal(err)
-		}
-		if err := file.Sync(); err != nil {
-			b.Fatal(err)
-		}
-		if err := file.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkChecksum(b *testing.B) {
-	_, size := large(b)
-	content := make([]byte, size)
-	b.SetBytes(size)
-	for b.Loop() {
-		sha256.Sum256(content)
 	}
 }

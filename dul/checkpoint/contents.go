@@ -262,7 +262,7 @@ func (c *contents) apply(state State) error {
 	}
 	state.Store.SetParams(settings)
 	for _, saved := range c.Variables {
-		v, _, err := setVariable(state.Store, saved.Path, c.tensors[tensorName(saved.Path)])
+		v, err := setVariable(state.Store, saved.Path, c.tensors[tensorName(saved.Path)])
 		if err != nil {
 			return err
 		}
@@ -314,14 +314,14 @@ func checkFits(store *model.Store, path string, value *tensors.Tensor) error {
 }
 
 // setVariable sets the variable at path, creating it where there is none.
-func setVariable(store *model.Store, path string, value *tensors.Tensor) (v *model.Variable, created bool, err error) {
+func setVariable(store *model.Store, path string, value *tensors.Tensor) (*model.Variable, error) {
 	if v := store.GetVariable(path); v != nil {
 		if err := v.SetValue(value); err != nil {
-			return nil, false, fmt.Errorf("setting variable %s: %w", path, err)
+			return nil, fmt.Errorf("setting variable %s: %w", path, err)
 		}
-		return v, false, nil
+		return v, nil
 	}
-	return store.VariableWithValue(path, value), true, nil
+	return store.VariableWithValue(path, value), nil
 }
 
 // encodeParameter stores a setting as text. It refuses types that decode does

@@ -167,12 +167,10 @@ func varied(t testing.TB) *model.Store {
 	if err := store.SetRNGStateFromSeed(42); err != nil {
 		t.Fatal(err)
 	}
-	for path, value := range map[string]any{
+	store.SetParams(map[string]any{
 		"/parameter_roles/|model|w": "weight", "/text": "with \"quotes\"\nand lines", "/empty": "",
 		"/yes": true, "/initializer_seed": int64(-7), "/scope/n": 3, "/scope/rate": 1e-300,
-	} {
-		store.SetParam(path, value)
-	}
+	})
 	return store
 }
 
@@ -204,38 +202,43 @@ func TestRoundTrip(t *testing.T) {
 		}
 		v.SetTrainable(true)
 	}
-	for _, store := range []*model.Store{model.NewStore(), built} {
-		f := open(t, path, 2)
-		after, otherNoise := progress{Epoch: 99}, stochastic.NewReplicatedHost([]uint64{0, 0})
-		checked := 0
-		check := func(p any) error {
-			checked = p.(*progress).Epoch
-			return nil
-		}
-		found, err := f.Restore(checkpoint.State{Store: store, Noise: otherNoise, Progress: &after, Check: check})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !found.Found || found.Step != 1234 || found.Version != "v1" || found.Saved.IsZero() || len(found.Damaged) != 0 || filepath.Base(found.Path) != "step-00001234" {
-			t.Errorf("restored %+v", found)
-		}
-		requireEqualStores(t, store, saved)
-		for path, want := range saved.IterParams() {
-			if got, has := store.GetParam(path); !has || got != want {
-				t.Errorf("parameter %s is %v, want %v", path, got, want)
+	for _, c := range []struct {
+		name  string
+		store *model.Store
+	}{{"into an empty store", model.NewStore()}, {"into a built one", built}} {
+		t.Run(c.name, func(t *testing.T) {
+			f := open(t, path, 2)
+			after, otherNoise := progress{Epoch: 99}, stochastic.NewReplicatedHost([]uint64{0, 0})
+			checked := 0
+			check := func(p any) error {
+				checked = p.(*progress).Epoch
+				return nil
 			}
-		}
-		if fmt.Sprint(after) != fmt.Sprint(before) || checked != before.Epoch {
-			t.Errorf("the progress is %+v, want %+v; the check saw epoch %d", after, before, checked)
-		}
-		got, gotErr := otherNoise.State()
-		want, wantErr := noise.State()
-		if gotErr != nil || wantErr != nil || !bytes.Equal(got, want) {
-			t.Errorf("the noise is at %x, want %x (%v, %v)", got, want, gotErr, wantErr)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+			found, err := f.Restore(checkpoint.State{Store: c.store, Noise: otherNoise, Progress: &after, Check: check})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !found.Found || found.Step != 1234 || found.Version != "v1" || found.Saved.IsZero() || len(found.Damaged) != 0 || filepath.Base(found.Path) != "step-00001234" {
+				t.Errorf("restored %+v", found)
+			}
+			requireEqualStores(t, c.store, saved)
+			for path, want := range saved.IterParams() {
+				if got, has := c.store.GetParam(path); !has || got != want {
+					t.Errorf("parameter %s is %v, want %v", path, got, want)
+				}
+			}
+			if fmt.Sprint(after) != fmt.Sprint(before) || checked != before.Epoch {
+				t.Errorf("the progress is %+v, want %+v; the check saw epoch %d", after, before, checked)
+			}
+			got, gotErr := otherNoise.State()
+			want, wantErr := noise.State()
+			if gotErr != nil || wantErr != nil || !bytes.Equal(got, want) {
+				t.Errorf("the noise is at %x, want %x (%v, %v)", got, want, gotErr, wantErr)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	if built.GetVariable("/noise/sheet_1/draw_0") == nil {
 		t.Error("the noise buffer of the built store is gone")
@@ -321,19 +324,23 @@ func TestSaveRefuses(t *testing.T) {
 	}
 	complexes := filled(1, 1)
 	complexes.VariableWithValue("/c", complex64(1))
-	for says, c := range map[string]struct {
+	for _, c := range []struct {
+		name  string
 		step  int
 		state checkpoint.State
+		says  string
 	}{
-		"negative":             {-1, checkpoint.State{Store: filled(1, 1)}},
-		"progress":             {1, checkpoint.State{Store: filled(1, 1), Progress: func() {}}},
-		"/layers is a []int":   {1, checkpoint.State{Store: withParameter}},
-		"reading variable /mo": {1, checkpoint.State{Store: noValue}},
-		"of type Complex64":    {1, checkpoint.State{Store: complexes}},
+		{"step", -1, checkpoint.State{Store: filled(1, 1)}, "negative"},
+		{"progress", 1, checkpoint.State{Store: filled(1, 1), Progress: func() {}}, "progress"},
+		{"setting", 1, checkpoint.State{Store: withParameter}, "/layers is a []int"},
+		{"no value", 1, checkpoint.State{Store: noValue}, "reading variable /mo"},
+		{"type", 1, checkpoint.State{Store: complexes}, "of type Complex64"},
 	} {
-		if err := f.Save(c.step, c.state); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("the error is %v, want one that says %q", err, says)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if err := f.Save(c.step, c.state); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("the error is %v, want one that says %q", err, c.says)
+			}
+		})
 	}
 }
 
@@ -350,40 +357,53 @@ func TestRestoreRefusesOtherModels(t *testing.T) {
 	more := filled(3, 0)
 	more.VariableWithValue("/model/v", 1.0)
 	type other struct{ Epochs int }
-	for says, c := range map[string]checkpoint.State{
-		"/model/w is (Float64)[4] in the model and (Float64)[3]": {Store: shape, Noise: stochastic.NewHost(2), Progress: &progress{Epoch: 9}},
-		"/model/w is (Float32)[3]":                               {Store: dtype, Noise: stochastic.NewHost(2), Progress: &progress{Epoch: 9}},
-		"/model/v, the checkpoint has not":                       {Store: more, Noise: stochastic.NewHost(2), Progress: &progress{Epoch: 9}},
-		"for 2 streams":                                          {Store: filled(3, 0), Noise: stochastic.NewReplicatedHost([]uint64{1, 2}), Progress: &progress{Epoch: 9}},
-		"continued with noise from the host: false":              {Store: filled(3, 0), Progress: &progress{Epoch: 9}},
-		`unknown field "Epoch"`:                                  {Store: filled(3, 0), Noise: stochastic.NewHost(2), Progress: &other{Epochs: 9}},
-		"epoch 2 is of another run": {Store: filled(3, 0), Noise: stochastic.NewHost(2), Progress: &progress{Epoch: 9}, Check: func(p any) error {
+	for _, c := range []struct {
+		name  string
+		state checkpoint.State // with its own noise and progress where they are nil
+		says  string
+	}{
+		{"shape", checkpoint.State{Store: shape}, "/model/w is (Float64)[4] in the model and (Float64)[3]"},
+		{"type", checkpoint.State{Store: dtype}, "/model/w is (Float32)[3]"},
+		{"more variables", checkpoint.State{Store: more}, "/model/v, the checkpoint has not"},
+		{"replicas", checkpoint.State{Store: filled(3, 0), Noise: stochastic.NewReplicatedHost([]uint64{1, 2})}, "for 2 streams"},
+		{"noise of the graph", checkpoint.State{Store: filled(3, 0)}, "continued with noise from the host: false"},
+		{"progress", checkpoint.State{Store: filled(3, 0), Progress: &other{Epochs: 9}}, `unknown field "Epoch"`},
+		{"check", checkpoint.State{Store: filled(3, 0), Check: func(p any) error {
 			return fmt.Errorf("epoch %d is of another run", p.(*progress).Epoch)
-		}},
-		"not a pointer": {Store: filled(3, 0), Noise: stochastic.NewHost(2), Progress: progress{}},
+		}}, "epoch 2 is of another run"},
+		{"no pointer", checkpoint.State{Store: filled(3, 0), Progress: progress{}}, "not a pointer"},
 	} {
-		var noiseBefore []byte
-		if c.Noise != nil {
-			noiseBefore, _ = c.Noise.State()
-		}
-		storeBefore, err := c.Store.Clone()
-		if err != nil {
-			t.Fatal(err)
-		}
-		progressBefore := fmt.Sprint(c.Progress)
-		found, err := f.Restore(c)
-		if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "step-00000005") || found.Found {
-			t.Errorf("%+v and the error %v, want one that says %q", found, err, says)
-		}
-		requireEqualStores(t, c.Store, storeBefore)
-		if c.Noise != nil {
-			if after, _ := c.Noise.State(); !bytes.Equal(after, noiseBefore) {
-				t.Errorf("%s: the noise was moved", says)
+		t.Run(c.name, func(t *testing.T) {
+			state := c.state
+			if state.Progress == nil {
+				state.Progress = &progress{Epoch: 9}
 			}
-		}
-		if after := fmt.Sprint(c.Progress); after != progressBefore {
-			t.Errorf("%s: the progress was changed", says)
-		}
+			if state.Noise == nil && c.name != "noise of the graph" {
+				state.Noise = stochastic.NewHost(2)
+			}
+			position := func() (at []byte) {
+				if state.Noise != nil {
+					var err error
+					if at, err = state.Noise.State(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				return at
+			}
+			before, err := state.Store.Clone()
+			if err != nil {
+				t.Fatal(err)
+			}
+			noise, kept := position(), fmt.Sprint(state.Progress)
+			found, err := f.Restore(state)
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "step-00000005") || found.Found {
+				t.Errorf("%+v and the error %v, want one that says %q", found, err, c.says)
+			}
+			requireEqualStores(t, state.Store, before)
+			if !bytes.Equal(position(), noise) || fmt.Sprint(state.Progress) != kept {
+				t.Error("the noise was moved, or the progress changed")
+			}
+		})
 	}
 	// Progress may be left out, but not be asked for where there is none.
 	if _, err := f.Restore(checkpoint.State{Store: model.NewStore(), Noise: stochastic.NewHost(2)}); err != nil {
@@ -417,23 +437,34 @@ func requireFallback(t *testing.T, what string, f *checkpoint.Folder, newest str
 	}
 }
 
-func TestEveryChangedByteIsNoticed(t *testing.T) {
-	t.Parallel()
-	f, _, newest := damaged(t)
+// Whatever happens to a file is noticed, and the checkpoint before is used.
+func TestDamageIsNoticed(t *testing.T) {
 	for _, part := range parts {
-		file := filepath.Join(newest, part)
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range content {
-			content[i] ^= 1 << (i % 8)
+		t.Run(part, func(t *testing.T) {
+			t.Parallel()
+			f, _, newest := damaged(t)
+			file := filepath.Join(newest, part)
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range content {
+				changed := slices.Clone(content)
+				changed[i] ^= 1 << (i % 8)
+				rewrite(t, file, changed)
+				requireFallback(t, fmt.Sprintf("byte %d changed", i), f, newest)
+				rewrite(t, file, content[:i])
+				requireFallback(t, fmt.Sprintf("cut to %d bytes", i), f, newest)
+			}
+			rewrite(t, file, append(slices.Clone(content), 0))
+			requireFallback(t, "a byte more", f, newest)
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+			requireFallback(t, "removed", f, newest)
 			rewrite(t, file, content)
-			requireFallback(t, fmt.Sprintf("%s with byte %d changed", part, i), f, newest)
-			content[i] ^= 1 << (i % 8)
-		}
-		rewrite(t, file, content)
-		requireStep(t, f, 2)
+			requireStep(t, f, 2)
+		})
 	}
 }
 
@@ -442,30 +473,6 @@ func rewrite(t *testing.T, file string, content []byte) {
 	t.Helper()
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestEveryLengthAndMissingFileIsNoticed(t *testing.T) {
-	t.Parallel()
-	f, _, newest := damaged(t)
-	for _, part := range parts {
-		file := filepath.Join(newest, part)
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for length := range content {
-			rewrite(t, file, content[:length])
-			requireFallback(t, fmt.Sprintf("%s cut to %d bytes", part, length), f, newest)
-		}
-		rewrite(t, file, append(content, 0))
-		requireFallback(t, part+" with a byte more", f, newest)
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
-		requireFallback(t, "no "+part, f, newest)
-		rewrite(t, file, content)
-		requireStep(t, f, 2)
 	}
 }
 
@@ -512,19 +519,21 @@ func TestOtherFormatsAreNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for says, change := range map[string][2]string{
-		"has format 2, this program reads format 1":          {`"format": 1`, `"format": 2`},
-		`unknown field "form"`:                               {`"version"`, `"form": 1, "version"`},
-		"is that of step 3":                                  {`"step": 2`, `"step": 3`},
-		"lists variable /model/other, which model.safetenso": {`"/model/w"`, `"/model/other"`},
+	for _, c := range []struct{ name, old, new, says string }{
+		{"format", `"format": 1`, `"format": 2`, "has format 2, this program reads format 1"},
+		{"field", `"version"`, `"form": 1, "version"`, `unknown field "form"`},
+		{"step", `"step": 2`, `"step": 3`, "is that of step 3"},
+		{"variable", `"/model/w"`, `"/model/other"`, "lists variable /model/other, which model.safetenso"},
 	} {
-		changed := strings.Replace(string(content), change[0], change[1], 1)
-		rewrite(t, manifest, []byte(changed))
-		rewrite(t, manifest+".sha256", checkpoint.SumLine([]byte(changed)))
-		found := requireStep(t, f, 1)
-		if len(found.Damaged) != 1 || !strings.Contains(found.Damaged[0].Error(), says) {
-			t.Errorf("the damage is %v, want %s", found.Damaged, says)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			changed := strings.Replace(string(content), c.old, c.new, 1)
+			rewrite(t, manifest, []byte(changed))
+			rewrite(t, manifest+".sha256", checkpoint.SumLine([]byte(changed)))
+			found := requireStep(t, f, 1)
+			if len(found.Damaged) != 1 || !strings.Contains(found.Damaged[0].Error(), c.says) {
+				t.Errorf("the damage is %v, want %s", found.Damaged, c.says)
+			}
+		})
 	}
 }
 

@@ -12,26 +12,23 @@ import (
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/checkpoint"
-	"densityuncertainty/dul/internal/fixtures"
-	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/dul/train"
 )
 
-// A run trains a small network of density uncertainty layers.
+// A run trains a density uncertainty layer by gradient descent with momentum.
 type run struct {
-	store     *model.Store
-	host      *stochastic.Host // nil for noise that is drawn in the graph
-	optimizer train.Optimizer
-	sheet     *stochastic.Sheet
-	exec      *model.Exec
-	done      int // steps
+	store *model.Store
+	host  *stochastic.Host // nil for noise that is drawn in the graph
+	sheet *stochastic.Sheet
+	exec  *model.Exec
+	done  int // steps
 }
 
-func newRun(t *testing.T, seed uint64, host bool, optimizer train.Optimizer) *run {
+func newRun(t *testing.T, seed uint64, host bool) *run {
 	t.Helper()
-	r := &run{store: model.NewStore(), optimizer: optimizer}
+	r := &run{store: model.NewStore()}
 	params.SetSeeds(r.store, seed)
 	if err := r.store.SetRNGStateFromSeed(int64(seed)); err != nil {
 		t.Fatal(err)
@@ -45,7 +42,6 @@ func newRun(t *testing.T, seed uint64, host bool, optimizer train.Optimizer) *ru
 // train does the given number of steps and returns their losses.
 func (r *run) train(t *testing.T, steps int) (losses []float32) {
 	t.Helper()
-	const batch, features, total = 16, 3, 10
 	for range steps {
 		if r.exec == nil {
 			r.build(t)
@@ -54,16 +50,8 @@ func (r *run) train(t *testing.T, steps int) (losses []float32) {
 				t.Fatal(err)
 			}
 		}
-		data := rand.New(rand.NewPCG(uint64(r.done), 0))
-		weights := fixtures.Zeros(batch, 1).Map(func(float64) float64 { return 1.0 / batch })
-		var args []any
-		for _, input := range []fixtures.Array{
-			fixtures.Random(data, batch, features), fixtures.Random(data, batch, 1), weights,
-			fixtures.Matrix(1, 1, train.Cosine(0.05)(r.done, total)), fixtures.Matrix(1, 1, float64(r.done+1)),
-		} {
-			args = append(args, fixtures.Tensor(dtypes.Float32, input))
-		}
-		loss, err := r.exec.Call1(args...)
+		x := fixtures.Random(rand.New(rand.NewPCG(uint64(r.done), 0)), 16, 3)
+		loss, err := r.exec.Call1(fixtures.Tensor(dtypes.Float32, x))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,33 +64,31 @@ func (r *run) train(t *testing.T, steps int) (losses []float32) {
 func (r *run) build(t *testing.T) {
 	t.Helper()
 	var err error
-	if r.host != nil {
-		r.sheet = r.host.NewSheet()
-	}
-	r.exec, err = model.NewExec(fixtures.Backend(t), r.store, func(root *model.Scope, in []*graph.Node) *graph.Node {
-		x, y, weights, rate, step := in[0], in[1], in[2], in[3], in[4]
-		g := x.Graph()
-		if r.sheet != nil {
-			stochastic.SetNoise(g, r.sheet)
+	r.exec, err = model.NewExec(fixtures.Backend(t), r.store, func(root *model.Scope, x *graph.Node) *graph.Node {
+		if r.host != nil {
+			r.sheet = r.host.NewSheet()
+			stochastic.SetNoise(x.Graph(), r.sheet)
 		}
-		network := nets.Regression{Network: nets.MLP{Layers: dul.Density{}, Widths: []int{4}}}
-		s := network.Scope(root)
-		nll := train.GaussianNLL(network.Mean(s, x), y, network.LogVariance(s, x))
-		loss := train.Objective{N: []float64{100}, LogLikelihoodScale: 0.01}.Of(nll, weights).Total
+		y := dul.Density{InitStd: 0.1}.Dense(root.In("layer"), x, 2)
+		tally := stochastic.TallyOf(x.Graph())
+		loss := graph.Sub(graph.ReduceAllMean(graph.Mul(y, y)), graph.MulScalar(graph.ReduceAllMean(tally.LogLikelihood), 0.01))
+		loss = graph.Add(loss, graph.MulScalar(graph.ReduceAllSum(tally.KL), 0.01))
 		var variables []*model.Variable
 		var values []*graph.Node
-		for v := range s.IterVariables() {
+		for v := range r.store.IterVariables() {
 			if params.RoleOf(v, r.store) != "" {
-				variables, values = append(variables, v), append(values, v.NodeValue(g))
+				variables, values = append(variables, v), append(values, v.NodeValue(x))
 			}
 		}
-		gradients := graph.Gradient(graph.ReduceAllSum(loss), values...)
-		state := root.In("optimizer")
-		for i, v := range variables {
-			slots := state.In("%s", model.EscapeScopeName(v.Path()))
-			v.SetNodeValue(r.optimizer.Update(slots, values[i], gradients[i], rate, step))
+		slots := root.In("optimizer").WithInitializer(graph.Zeros)
+		for i, gradient := range graph.Gradient(loss, values...) {
+			slot := slots.VariableWithShape(model.EscapeScopeName(variables[i].Path()), gradient.Shape())
+			slot.SetTrainable(false)
+			momentum := graph.Add(graph.MulScalar(slot.NodeValue(x), 0.9), gradient)
+			slot.SetNodeValue(momentum)
+			variables[i].SetNodeValue(graph.Sub(values[i], graph.MulScalar(momentum, 0.05)))
 		}
-		return graph.ReduceAllSum(loss)
+		return loss
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -110,98 +96,60 @@ func (r *run) build(t *testing.T) {
 }
 
 // Ten steps are five steps, a checkpoint, and five steps of another run: to the
-// last bit, in losses, parameters, optimizer and noise.
+// last bit, in losses, parameters, optimizer and noise, whether that run's graph
+// is built before or after. Without a part of the state the runs differ.
 func TestResumedTrainingIsTheSame(t *testing.T) {
-	for name, c := range map[string]struct {
-		host      bool
-		optimizer train.Optimizer
+	for _, c := range []struct {
+		name  string
+		host  bool                            // noise of the host
+		built int                             // steps of the other run before the checkpoint is restored
+		spoil func(t *testing.T, second *run) // what is done to the restored run; nil leaves it right
 	}{
-		"SGD, noise of the host":  {true, train.SGD{Momentum: 0.9, Decay: 1e-3}},
-		"Adam, noise of the host": {true, train.Adam{}},
-		"SGD, noise of the graph": {false, train.SGD{Momentum: 0.9}},
+		{name: "noise of the host", host: true},
+		{name: "noise of the graph"},
+		{name: "built before", built: 2},
+		{name: "without the noise's position", host: true, spoil: func(_ *testing.T, r *run) { r.host = stochastic.NewHost(1) }},
+		{name: "without the optimizer", host: true, spoil: func(t *testing.T, r *run) {
+			if err := r.store.DeleteVariablesInScope("/optimizer"); err != nil {
+				t.Fatal(err)
+			}
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			whole := newRun(t, 1, c.host, c.optimizer)
+		t.Run(c.name, func(t *testing.T) {
+			whole := newRun(t, 1, c.host)
 			want := whole.train(t, 10)
 
-			path := t.TempDir()
-			first := newRun(t, 1, c.host, c.optimizer)
+			first := newRun(t, 1, c.host)
 			got := first.train(t, 5)
-			f := open(t, path, 1)
+			f := open(t, t.TempDir(), 1)
 			if err := f.Save(first.done, checkpoint.State{Store: first.store, Noise: first.host}); err != nil {
 				t.Fatal(err)
 			}
 
 			// The other run starts with another seed, so that nothing agrees by itself.
-			second := newRun(t, 2, c.host, c.optimizer)
+			second := newRun(t, 2, c.host)
+			second.train(t, c.built)
 			found, err := f.Restore(checkpoint.State{Store: second.store, Noise: second.host})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if role := params.RoleOf(second.store.GetVariable("/model/network/output/weights"), second.store); role != params.Weight {
-				t.Errorf("before the graph is built the weights have the role %q", role)
+			if role := params.RoleOf(second.store.GetVariable("/layer/weights"), second.store); role != params.Weight {
+				t.Errorf("the weights have the role %q", role)
 			}
-			second.done = found.Step
+			if second.done = found.Step; c.spoil != nil {
+				c.spoil(t, second)
+			}
 			got = append(got, second.train(t, 5)...)
+			if c.spoil != nil {
+				if slices.Equal(got, want) {
+					t.Error("the losses are the same")
+				}
+				return
+			}
 			if !slices.Equal(got, want) {
 				t.Errorf("losses %v, want %v", got, want)
 			}
 			requireEqualStores(t, second.store, whole.store)
 		})
 	}
-}
-
-// The comparison above sees each part of the state: without it the runs differ.
-func TestResumedTrainingNeedsTheWholeState(t *testing.T) {
-	want := newRun(t, 1, true, train.SGD{Momentum: 0.9}).train(t, 10)
-	for name, spoil := range map[string]func(t *testing.T, r *run){
-		"the noise's position": func(t *testing.T, r *run) {
-			r.host = stochastic.NewHost(1)
-		},
-		"the optimizer": func(t *testing.T, r *run) {
-			if err := r.store.DeleteVariablesInScope("/optimizer"); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRun(t, 1, true, train.SGD{Momentum: 0.9})
-			r.train(t, 5)
-			f := open(t, t.TempDir(), 1)
-			if err := f.Save(5, checkpoint.State{Store: r.store, Noise: r.host}); err != nil {
-				t.Fatal(err)
-			}
-			second := newRun(t, 2, true, r.optimizer)
-			if _, err := f.Restore(checkpoint.State{Store: second.store, Noise: second.host}); err != nil {
-				t.Fatal(err)
-			}
-			spoil(t, second)
-			second.done = 5
-			if slices.Equal(second.train(t, 5), want[5:]) {
-				t.Errorf("without %s the losses are the same", name)
-			}
-		})
-	}
-}
-
-// A graph that was built and executed before Restore goes on from the saved
-// values, too.
-func TestRestoreIntoABuiltModel(t *testing.T) {
-	f := open(t, t.TempDir(), 1)
-	optimizer := train.SGD{Momentum: 0.9}
-	saved := newRun(t, 1, false, optimizer)
-	saved.train(t, 3)
-	if err := f.Save(3, checkpoint.State{Store: saved.store}); err != nil {
-		t.Fatal(err)
-	}
-	built := newRun(t, 2, false, optimizer)
-	built.train(t, 2)
-	if _, err := f.Restore(checkpoint.State{Store: built.store}); err != nil {
-		t.Fatal(err)
-	}
-	built.done = 3
-	if got, want := built.train(t, 3), saved.train(t, 3); !slices.Equal(got, want) {
-		t.Errorf("losses %v, want %v", got, want)
-	}
-	requireEqualStores(t, built.store, saved.store)
 }

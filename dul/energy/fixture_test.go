@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"densityuncertainty/dul/energy"
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // ldl evaluates energy.LDL in the scope "energy" at given parameters.

@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/linalg"
 )
 
@@ -97,20 +97,23 @@ func TestGradients(t *testing.T) {
 		symmetrised := func(in fixtures.Nodes) *graph.Node {
 			return graph.MulScalar(graph.Add(in["a"], graph.Transpose(in["a"], -2, -1)), 0.5)
 		}
-		for name, f := range map[string]func(in fixtures.Nodes) *graph.Node{
-			"Cholesky":        func(in fixtures.Nodes) *graph.Node { return linalg.Cholesky(symmetrised(in)).Lower },
-			"SolveLower":      func(in fixtures.Nodes) *graph.Node { return linalg.Cholesky(symmetrised(in)).SolveLower(in["b"]) },
-			"SolveTransposed": func(in fixtures.Nodes) *graph.Node { return linalg.Cholesky(symmetrised(in)).SolveTransposed(in["b"]) },
-			"LogDet":          func(in fixtures.Nodes) *graph.Node { return linalg.Cholesky(symmetrised(in)).LogDet() },
-			"Triangular, SolveLower": func(in fixtures.Nodes) *graph.Node {
+		for _, c := range []struct {
+			name string
+			of   func(in fixtures.Nodes) *graph.Node
+		}{
+			{"Cholesky", func(in fixtures.Nodes) *graph.Node { return linalg.Cholesky(symmetrised(in)).Lower }},
+			{"SolveLower", func(in fixtures.Nodes) *graph.Node { return linalg.Cholesky(symmetrised(in)).SolveLower(in["b"]) }},
+			{"SolveTransposed", func(in fixtures.Nodes) *graph.Node { return linalg.Cholesky(symmetrised(in)).SolveTransposed(in["b"]) }},
+			{"LogDet", func(in fixtures.Nodes) *graph.Node { return linalg.Cholesky(symmetrised(in)).LogDet() }},
+			{"Triangular, SolveLower", func(in fixtures.Nodes) *graph.Node {
 				return linalg.Triangular(linalg.LowerTriangle(in["a"])).SolveLower(in["b"])
-			},
-			"Triangular, SolveTransposed": func(in fixtures.Nodes) *graph.Node {
+			}},
+			{"Triangular, SolveTransposed", func(in fixtures.Nodes) *graph.Node {
 				return linalg.Triangular(linalg.LowerTriangle(in["a"])).SolveTransposed(in["b"])
-			},
+			}},
 		} {
-			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
-				fixtures.CheckGradient(t, values, nil, func(_ *model.Scope, in fixtures.Nodes) *graph.Node { return f(in) })
+			t.Run(fmt.Sprintf("%s/%d", c.name, n), func(t *testing.T) {
+				fixtures.CheckGradient(t, values, nil, func(_ *model.Scope, in fixtures.Nodes) *graph.Node { return c.of(in) })
 			})
 		}
 	}
@@ -175,15 +178,18 @@ func BenchmarkCholesky(b *testing.B) {
 		b.Run(fmt.Sprintf("%d of %dx%d", c.batch, c.n, c.n), func(b *testing.B) {
 			a := fixtures.Tensor(dtypes.Float32, positive(rng, c.batch, c.n))
 			right := fixtures.Tensor(dtypes.Float32, fixtures.Random(rng, c.batch, c.n, 128))
-			for name, build := range map[string]func(f *linalg.Factor, a, right *graph.Node) []*graph.Node{
-				"factor": func(f *linalg.Factor, _, _ *graph.Node) []*graph.Node { return []*graph.Node{f.Lower} },
-				"solve and gradient": func(f *linalg.Factor, a, right *graph.Node) []*graph.Node {
+			for _, of := range []struct {
+				name  string
+				build func(f *linalg.Factor, a, right *graph.Node) []*graph.Node
+			}{
+				{"factor", func(f *linalg.Factor, _, _ *graph.Node) []*graph.Node { return []*graph.Node{f.Lower} }},
+				{"solve and gradient", func(f *linalg.Factor, a, right *graph.Node) []*graph.Node {
 					return graph.Gradient(graph.ReduceAllSum(f.SolveLower(right)), a, right)
-				},
+				}},
 			} {
-				b.Run(name, func(b *testing.B) {
+				b.Run(of.name, func(b *testing.B) {
 					exec, err := model.NewExec(fixtures.Backend(b), model.NewStore(), func(_ *model.Scope, a, right *graph.Node) []*graph.Node {
-						return build(linalg.Cholesky(a), a, right)
+						return of.build(linalg.Cholesky(a), a, right)
 					})
 					if err != nil {
 						b.Fatal(err)

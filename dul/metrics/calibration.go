@@ -89,7 +89,8 @@ func ECE(probs []float64, classes int, labels []int, bins int) (float64, error) 
 	return judged(probs, classes, labels, bins, Outcomes.ECE)
 }
 
-// ECE is the function of that name.
+// ECE is the expected calibration error over bins of equal width, as the function ECE has it of the
+// probabilities: sum_b n_b/N |accuracy_b - confidence_b|, in [0, 1].
 func (o Outcomes) ECE(bins int) (float64, error) {
 	diagram, err := o.Reliability(bins)
 	if err != nil {
@@ -116,7 +117,8 @@ func Reliability(probs []float64, classes int, labels []int, bins int) ([]Bin, e
 	return judged(probs, classes, labels, bins, Outcomes.Reliability)
 }
 
-// Reliability is the function of that name.
+// Reliability sorts the outcomes by their confidence into bins of equal width, whose edges are those of the
+// function Reliability. The bins come in order, empty ones too.
 func (o Outcomes) Reliability(bins int) ([]Bin, error) {
 	if err := o.checkBinned(bins); err != nil {
 		return nil, err
@@ -185,7 +187,8 @@ func AdaptiveECE(probs []float64, classes int, labels []int, bins int) (float64,
 	return judged(probs, classes, labels, bins, Outcomes.AdaptiveECE)
 }
 
-// AdaptiveECE is the function of that name.
+// AdaptiveECE is the expected calibration error over bins of equal count, as the function AdaptiveECE has it
+// of the probabilities, in [0, 1].
 func (o Outcomes) AdaptiveECE(bins int) (float64, error) {
 	if err := o.checkBinned(bins); err != nil {
 		return 0, err

@@ -124,6 +124,67 @@ func lowerQuantile(centres, deviations []float64, p float64) float64 {
 	}
 }
 
+// MonteCarloPITs is each target's probability integral transform under the equal mixture of the M Gaussians
+// that M Monte Carlo samples predict (Dawid 1984), its distribution function at the target,
+//
+//	F(y) = 1/M sum_m Phi((y - mean_m)/s_m).
+//
+// Over many examples they are uniform on [0, 1] if the predictions are right. target [N], mean and variance
+// [M][N] are in one space.
+func MonteCarloPITs(target []float64, mean, variance [][]float64) ([]float64, error) {
+	if err := checkSamples(target, mean, variance, 1); err != nil {
+		return nil, err
+	}
+	each := make([]float64, len(target))
+	for i, y := range target {
+		for m := range mean {
+			each[i] += math.Erfc((mean[m][i]-y)/(math.Sqrt2*math.Sqrt(variance[m][i]))) / (2 * float64(len(mean)))
+		}
+	}
+	return each, nil
+}
+
+// MonteCarloCoverage is the fraction of targets inside the central interval of the given level of the
+// mixture, (1-level)/2 <= F(y) <= (1+level)/2 with F of MonteCarloPITs: IntervalCoverage of
+// CentralIntervals without finding the intervals. level is in (0, 1).
+func MonteCarloCoverage(target []float64, mean, variance [][]float64, level float64) (float64, error) {
+	if !(level > 0 && level < 1) {
+		return 0, fmt.Errorf("metrics: the level is %v, want one in (0, 1): %w", level, ErrValue)
+	}
+	pits, err := MonteCarloPITs(target, mean, variance)
+	if err != nil {
+		return 0, err
+	}
+	inside := 0
+	for _, f := range pits {
+		if tail := (1 - level) / 2; f >= tail && 1-f >= tail {
+			inside++
+		}
+	}
+	return float64(inside) / float64(len(pits)), nil
+}
+
+// MonteCarloStds is each example's predictive standard deviation, that of the equal mixture of the M
+// Gaussians that M Monte Carlo samples predict, mean and variance [M][N]:
+//
+//	sqrt(1/M sum_m (variance_m + (mean_m - mean)^2)),   mean = 1/M sum_m mean_m.
+//
+// Its mean over the examples is a measure of sharpness, as MeanWidth of intervals is.
+func MonteCarloStds(mean, variance [][]float64) ([]float64, error) {
+	if len(mean) == 0 {
+		return nil, fmt.Errorf("metrics: mean holds no samples: %w", ErrEmpty)
+	}
+	if err := checkSamples(make([]float64, len(mean[0])), mean, variance, 1); err != nil {
+		return nil, err
+	}
+	each := make([]float64, len(mean[0]))
+	for i := range each {
+		_, spread := mixtureMoments(mean, variance, i)
+		each[i] = math.Sqrt(spread)
+	}
+	return each, nil
+}
+
 // IntervalCoverage is the fraction of targets inside their interval, low <= target <= high. Intervals of
 // a level are calibrated if it is near that level.
 func IntervalCoverage(target, low, high []float64) (float64, error) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/integrate/quad"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -125,7 +126,8 @@ func TestCentralIntervals(t *testing.T) {
 	near(t, "one component", []float64{low[0], high[0]}, []float64{3 - 2*1.959963984540054, 3 + 2*1.959963984540054})
 }
 
-// Targets drawn from the predicted mixture are inside as often as the level says.
+// Targets drawn from the predicted mixture are inside as often as the level says, and their probability
+// integral transforms are uniform.
 func TestIntervalsCover(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	const n, level = 20000, 0.9
@@ -141,6 +143,41 @@ func TestIntervalsCover(t *testing.T) {
 	got := must[float64](t)(IntervalCoverage(target, low, high))
 	if z := (got - level) / math.Sqrt(level*(1-level)/n); math.Abs(z) > 4 {
 		t.Errorf("coverage %v of level %v, z = %.1f", got, level, z)
+	}
+	if same := must[float64](t)(MonteCarloCoverage(target, mean, variance, level)); same != got {
+		t.Errorf("coverage %v by the distribution function, %v by intervals", same, got)
+	}
+	pits := must[[]float64](t)(MonteCarloPITs(target, mean, variance))
+	uniform := distuv.Uniform{Max: 1}
+	center, spread := stat.MeanVariance(pits, nil)
+	if z := (center - uniform.Mean()) / math.Sqrt(uniform.Variance()/n); math.Abs(z) > 4 {
+		t.Errorf("mean of the transforms %v, z = %.1f", center, z)
+	}
+	if z := (spread - uniform.Variance()) / math.Sqrt(1.0/180/n); math.Abs(z) > 4 { // m4 - variance^2 = 1/80 - 1/144
+		t.Errorf("variance of the transforms %v, z = %.1f", spread, z)
+	}
+}
+
+// The transform and the deviation are integrals of the mixture's density.
+func TestMixtureByQuadrature(t *testing.T) {
+	target, mean, variance := mixtures(rand.New(rand.NewPCG(9, 10)), 4, 20)
+	pits, stds := must[[]float64](t)(MonteCarloPITs(target, mean, variance)), must[[]float64](t)(MonteCarloStds(mean, variance))
+	for i, y := range target {
+		density := func(x float64) float64 {
+			total := 0.0
+			for m := range mean {
+				total += distuv.Normal{Mu: mean[m][i], Sigma: math.Sqrt(variance[m][i])}.Prob(x) / float64(len(mean))
+			}
+			return total
+		}
+		integral := func(f func(x float64) float64, low, high float64) float64 {
+			return quad.Fixed(f, low, high, 2000, quad.Legendre{}, 0)
+		}
+		const far = 50
+		near(t, "transform", pits[i:i+1], []float64{integral(density, -far, y)})
+		center := integral(func(x float64) float64 { return x * density(x) }, -far, far)
+		second := integral(func(x float64) float64 { return (x - center) * (x - center) * density(x) }, -far, far)
+		near(t, "standard deviation", stds[i:i+1], []float64{math.Sqrt(second)})
 	}
 }
 

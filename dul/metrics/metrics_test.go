@@ -1,13 +1,12 @@
 package metrics
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"testing"
 
-	"densityuncertainty/dul/internal/npz"
+	"densityuncertainty/dul/layertest/npz"
 )
 
 // fixture opens one reference case.
@@ -94,9 +93,12 @@ func check1(t *testing.T, a npz.Archive, name string, tolerance float64) func(fl
 
 // The float32 references were summed in float32, so that only about 6 digits can agree.
 func TestECEOfReleasedCode(t *testing.T) {
-	for name, bins := range map[string]int{"ece_a": 10, "ece_b": 15, "ece_edge": 10} {
-		t.Run(name, func(t *testing.T) {
-			a := fixture(t, name)
+	for _, c := range []struct {
+		name string
+		bins int
+	}{{"ece_a", 10}, {"ece_b", 15}, {"ece_edge", 10}} {
+		t.Run(c.name, func(t *testing.T) {
+			a, bins := fixture(t, c.name), c.bins
 			probs, shape := array(t, a, "probs")
 			labels := ints(t, a, "labels")
 			check1(t, a, "ece", 2e-6)(ECE(probs, shape[1], labels, bins))
@@ -263,51 +265,6 @@ func TestBinsIncludeOne(t *testing.T) {
 	diagram := must[[]Bin](t)(Reliability([]float64{1, 0, 0.5, 0.5}, 2, []int{0, 1}, 10))
 	if diagram[9].Count != 1 || diagram[4].Count != 1 || diagram[4].Accuracy != 0 || diagram[0].Low != 0 || diagram[9].High != 1 {
 		t.Errorf("diagram %+v", diagram)
-	}
-}
-
-func TestErrors(t *testing.T) {
-	nan, inf := math.NaN(), math.Inf(1)
-	one := [][]float64{{1}}
-	for name, c := range map[string]struct {
-		want error
-		call func() (any, error)
-	}{
-		"RMSE empty":            {ErrEmpty, func() (any, error) { return RMSE(nil, nil) }},
-		"RMSE lengths":          {ErrLength, func() (any, error) { return RMSE([]float64{1}, []float64{1, 2}) }},
-		"RMSE NaN":              {ErrValue, func() (any, error) { return RMSE([]float64{nan}, []float64{1}) }},
-		"RMSE infinite target":  {ErrValue, func() (any, error) { return RMSE([]float64{1}, []float64{inf}) }},
-		"NLL no samples":        {ErrEmpty, func() (any, error) { return MonteCarloNLL([]float64{1}, nil, nil, 1) }},
-		"NLL sample counts":     {ErrLength, func() (any, error) { return MonteCarloNLL([]float64{1}, one, nil, 1) }},
-		"NLL lengths":           {ErrLength, func() (any, error) { return MonteCarloNLL([]float64{1, 2}, one, one, 1) }},
-		"NLL variance 0":        {ErrValue, func() (any, error) { return MonteCarloNLL([]float64{1}, one, [][]float64{{0}}, 1) }},
-		"NLL NaN":               {ErrValue, func() (any, error) { return MonteCarloNLL([]float64{1}, [][]float64{{nan}}, one, 1) }},
-		"NLL std":               {ErrValue, func() (any, error) { return MonteCarloNLL([]float64{1}, one, one, 0) }},
-		"moments NaN std":       {ErrValue, func() (any, error) { return MomentMatchedNLL([]float64{1}, one, one, nan) }},
-		"no logits":             {ErrEmpty, func() (any, error) { return MeanProbabilities(nil, 2) }},
-		"ragged logits":         {ErrLength, func() (any, error) { return MeanProbabilities([][]float64{{1, 2}, {1, 2, 3, 4}}, 2) }},
-		"NaN logit":             {ErrValue, func() (any, error) { return MutualInformation([][]float64{{nan, 2}}, 2) }},
-		"no classes":            {ErrValue, func() (any, error) { return Accuracy([]float64{1}, 0, []int{0}) }},
-		"rows":                  {ErrLength, func() (any, error) { return Accuracy([]float64{0.5, 0.5, 1}, 2, []int{0}) }},
-		"labels":                {ErrLength, func() (any, error) { return Brier([]float64{0.5, 0.5}, 2, []int{0, 1}) }},
-		"label out of range":    {ErrValue, func() (any, error) { return CategoricalNLL([]float64{0.5, 0.5}, 2, []int{2}) }},
-		"not a distribution":    {ErrValue, func() (any, error) { return Entropy([]float64{0.5, 0.6}, 2) }},
-		"negative probability":  {ErrValue, func() (any, error) { return MaxProbability([]float64{-0.5, 1.5}, 2) }},
-		"no bins":               {ErrValue, func() (any, error) { return ECE([]float64{0.5, 0.5}, 2, []int{0}, 0) }},
-		"no bins, adaptive":     {ErrValue, func() (any, error) { return AdaptiveECE([]float64{0.5, 0.5}, 2, []int{0}, -1) }},
-		"AUROC empty":           {ErrEmpty, func() (any, error) { return AUROC(nil, nil) }},
-		"AUROC one kind":        {ErrValue, func() (any, error) { return AUROC([]float64{1, 2}, []bool{true, true}) }},
-		"AUPRC NaN":             {ErrValue, func() (any, error) { return AUPRC([]float64{nan, 2}, []bool{true, false}) }},
-		"AP lengths":            {ErrLength, func() (any, error) { return AveragePrecision([]float64{1, 2}, []bool{true}) }},
-		"OOD nothing held out":  {ErrEmpty, func() (any, error) { return EnergyOOD([]float64{1}, nil) }},
-		"OOD NaN":               {ErrValue, func() (any, error) { return EnergyOOD([]float64{nan}, []float64{1}) }},
-		"Mean empty":            {ErrEmpty, func() (any, error) { return Mean(nil) }},
-		"Mean of an infinity":   {ErrValue, func() (any, error) { return Mean([]float64{inf}) }},
-		"MeanStd of no numbers": {ErrEmpty, func() (any, error) { m, _, err := MeanStd(nil); return m, err }},
-	} {
-		if _, err := c.call(); !errors.Is(err, c.want) {
-			t.Errorf("%s: got error %v, want %v", name, err, c.want)
-		}
 	}
 }
 

@@ -156,7 +156,7 @@ type Sweep struct {
 	positives, negatives int
 }
 
-// AUROC is the function of that name, over the examples of the sweep.
+// AUROC is what the function AUROC computes, over the examples of the sweep.
 func (s Sweep) AUROC() float64 {
 	// Twice the number of pairs in the right order: an integer, so that the area does not depend on
 	// rounding and keeps its symmetries exactly.
@@ -168,7 +168,7 @@ func (s Sweep) AUROC() float64 {
 	return float64(pairs) / 2 / (float64(s.positives) * float64(s.negatives))
 }
 
-// AUPRC is the function of that name, over the examples of the sweep.
+// AUPRC is what the function AUPRC computes, over the examples of the sweep.
 func (s Sweep) AUPRC() float64 {
 	area, recall, precision := 0.0, 0.0, 1.0
 	s.curve(func(r, p float64) {
@@ -178,7 +178,7 @@ func (s Sweep) AUPRC() float64 {
 	return area
 }
 
-// AveragePrecision is the function of that name, over the examples of the sweep.
+// AveragePrecision is what the function AveragePrecision computes, over the examples of the sweep.
 func (s Sweep) AveragePrecision() float64 {
 	area, recall := 0.0, 0.0
 	s.curve(func(r, p float64) {
@@ -201,7 +201,7 @@ func (s Sweep) curve(yield func(recall, precision float64)) {
 	}
 }
 
-// FPRAtTPR is the function of that name, over the examples of the sweep. It is 1 when tpr is above 1.
+// FPRAtTPR is what the function FPRAtTPR computes, over the examples of the sweep. It is 1 when tpr is above 1.
 func (s Sweep) FPRAtTPR(tpr float64) float64 {
 	found, wrong := 0, 0
 	for g, hits := range s.hits {

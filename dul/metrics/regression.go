@@ -56,25 +56,31 @@ func MonteCarloNLLs(target []float64, mean, variance [][]float64, targetStd floa
 }
 
 // MomentMatchedNLL is the mean negative log likelihood under one Gaussian for each example that has the
-// mixture's mean and variance, 1/M sum_m (variance_m + mean_m^2) - (1/M sum_m mean_m)^2. It is not what
+// mixture's mean and variance, the latter that of MonteCarloStds. It is not what
 // the paper reports; it is here because other work does. Arguments are those of MonteCarloNLLs.
 func MomentMatchedNLL(target []float64, mean, variance [][]float64, targetStd float64) (float64, error) {
 	if err := checkSamples(target, mean, variance, targetStd); err != nil {
 		return 0, err
 	}
-	samples, total := float64(len(mean)), 0.0
+	total := 0.0
 	for i, y := range target {
-		var centre, spread float64
-		for m := range mean {
-			centre += mean[m][i] / samples
-		}
-		for m := range mean {
-			d := mean[m][i] - centre
-			spread += (variance[m][i] + d*d) / samples
-		}
+		centre, spread := mixtureMoments(mean, variance, i)
 		total += math.Log(targetStd) - logNormal(y, centre, spread)
 	}
 	return total / float64(len(target)), nil
+}
+
+// mixtureMoments are the mean and the variance of the mixture for example i.
+func mixtureMoments(mean, variance [][]float64, i int) (centre, spread float64) {
+	samples := float64(len(mean))
+	for m := range mean {
+		centre += mean[m][i] / samples
+	}
+	for m := range mean {
+		d := mean[m][i] - centre
+		spread += (variance[m][i] + d*d) / samples
+	}
+	return centre, spread
 }
 
 // logNormal is the log density of N(mean, variance) at y.

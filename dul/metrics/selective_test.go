@@ -19,8 +19,8 @@ func TestRiskCoverageByHand(t *testing.T) {
 	near(t, "coverage", coverage, []float64{0.2, 0.4, 0.8, 1})
 	near(t, "risk", risk, []float64{0, 0.5, 0.5, 0.4})
 	near(t, "AURC", []float64{must[float64](t)(AURC(confidence, right))}, []float64{(0 + 0.5 + 1.5/3 + 2.0/4 + 2.0/5) / 5})
-	for coverage, want := range map[float64]float64{0.01: 1, 0.2: 1, 0.21: 0.5, 0.4: 0.5, 0.6: 0.5, 0.8: 0.5, 1: 0.6} {
-		near(t, fmt.Sprintf("accuracy at %v", coverage), []float64{must[float64](t)(AccuracyAtCoverage(confidence, right, coverage))}, []float64{want})
+	for _, c := range []struct{ coverage, want float64 }{{0.01, 1}, {0.2, 1}, {0.21, 0.5}, {0.4, 0.5}, {0.6, 0.5}, {0.8, 0.5}, {1, 0.6}} {
+		near(t, fmt.Sprintf("accuracy at %v", c.coverage), []float64{must[float64](t)(AccuracyAtCoverage(confidence, right, c.coverage))}, []float64{c.want})
 	}
 }
 

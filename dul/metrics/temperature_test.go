@@ -93,10 +93,15 @@ func TestTemperatureIsTheMinimum(t *testing.T) {
 }
 
 func TestTemperatureWithoutMinimum(t *testing.T) {
-	for name, labels := range map[string][]int{"all right": {0, 1}, "all wrong": {1, 0}, "no better than chance": {0, 0}} {
-		if got, err := FitTemperature([]float64{1, 0, 0, 1}, 2, labels); !errors.Is(err, ErrValue) {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
+	for _, c := range []struct {
+		name   string
+		labels []int
+	}{{"all right", []int{0, 1}}, {"all wrong", []int{1, 0}}, {"no better than chance", []int{0, 0}}} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, err := FitTemperature([]float64{1, 0, 0, 1}, 2, c.labels); !errors.Is(err, ErrNoTemperature) || !errors.Is(err, ErrValue) {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
 	}
 }
 

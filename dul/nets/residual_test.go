@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
 )
 

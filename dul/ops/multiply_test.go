@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/ops"
 )
 
@@ -64,36 +64,41 @@ func TestTransposesHaveOneSource(t *testing.T) {
 // to 2048 bytes, of which Go's copy releases the vector registers.
 func TestProductsReleaseTheRegisters(t *testing.T) {
 	fixtures.GoBackend(t)
-	for columns, want := range map[int]int{16: 0, 17: 1} {
-		g, in := parameters(t, []int{6, 4}, []int{4, columns})
-		ops.Product(in[0], in[1])
-		copies := 0
-		for _, barrier := range ofType(g, graph.NodeTypeSchedulingBarrier) {
-			inputs := barrier.Inputs()
-			if inputs[0].Type() != graph.NodeTypeConstant {
-				continue
+	for _, c := range []struct{ columns, want int }{{16, 0}, {17, 1}} {
+		t.Run(fmt.Sprintf("%d columns", c.columns), func(t *testing.T) {
+			g, in := parameters(t, []int{6, 4}, []int{4, c.columns})
+			ops.Product(in[0], in[1])
+			copies := 0
+			for _, barrier := range ofType(g, graph.NodeTypeSchedulingBarrier) {
+				inputs := barrier.Inputs()
+				if inputs[0].Type() != graph.NodeTypeConstant {
+					continue
+				}
+				copies++
+				if size := inputs[0].Shape().ByteSize(); size <= 256 || size >= 2048 {
+					t.Errorf("a copy of %d bytes does not release the registers on all processors", size)
+				}
+				if inputs[1].Type() != graph.NodeTypeDotGeneral {
+					t.Errorf("the copy comes after %s, want the product", inputs[1])
+				}
 			}
-			copies++
-			if size := inputs[0].Shape().ByteSize(); size <= 256 || size >= 2048 {
-				t.Errorf("a copy of %d bytes does not release the registers on all processors", size)
+			if copies != c.want {
+				t.Errorf("%d copies after a product of %d columns, want %d", copies, c.columns, c.want)
 			}
-			if inputs[1].Type() != graph.NodeTypeDotGeneral {
-				t.Errorf("the copy comes after %s, want the product", inputs[1])
-			}
-		}
-		if copies != want {
-			t.Errorf("%d copies after a product of %d columns, want %d", copies, columns, want)
-		}
+		})
 	}
 }
 
 // BenchmarkAfterProduct shows what a product leaves behind for the scalar
 // operations after it, here twenty square roots: with plain, GoMLX's own product.
 func BenchmarkAfterProduct(b *testing.B) {
-	for name, multiply := range map[string]func(x, y *graph.Node) *graph.Node{"plain": product, "ops": ops.Product} {
-		b.Run(name, func(b *testing.B) {
+	for _, c := range []struct {
+		name     string
+		multiply func(x, y *graph.Node) *graph.Node
+	}{{"plain", product}, {"ops", ops.Product}} {
+		b.Run(c.name, func(b *testing.B) {
 			exec, err := model.NewExec(fixtures.Backend(b), model.NewStore(), func(_ *model.Scope, x, y *graph.Node) *graph.Node {
-				z := multiply(x, y)
+				z := c.multiply(x, y)
 				for range 20 {
 					z = graph.Sqrt(z)
 				}

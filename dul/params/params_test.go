@@ -12,7 +12,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
 )
 
@@ -132,9 +132,11 @@ func TestNormalAndUniformMoments(t *testing.T) {
 		{"KaimingNormal", params.KaimingNormal(50), 0, 2.0 / 50},
 		{"Uniform", params.Uniform(0.3), 0, 0.3 * 0.3 / 3},
 	} {
-		values := make([]float64, n)
-		c.initial(rand.New(rand.NewPCG(1, 2)), []int{n}, values)
-		fixtures.CheckMoments(t, c.name, values, c.mean, c.variance)
+		t.Run(c.name, func(t *testing.T) {
+			values := make([]float64, n)
+			c.initial(rand.New(rand.NewPCG(1, 2)), []int{n}, values)
+			fixtures.CheckMoments(t, "start", values, c.mean, c.variance)
+		})
 	}
 	values := make([]float64, 10)
 	params.Constant(1.5)(nil, []int{10}, values)
@@ -147,24 +149,26 @@ func TestNormalAndUniformMoments(t *testing.T) {
 
 func TestOrthogonalRowsAreOrthonormal(t *testing.T) {
 	for _, dims := range [][]int{{1, 1}, {1, 5}, {3, 5}, {5, 5}, {7, 3}, {4, 1}} {
-		rows, columns := dims[0], dims[1]
-		values := make([]float64, rows*columns)
-		params.Orthogonal(rand.New(rand.NewPCG(3, 4)), dims, values)
-		m := mat.NewDense(rows, columns, values)
-		for i := range rows {
-			for j := range i + 1 {
-				if i/columns != j/columns {
-					continue // more rows than columns: only each block is orthogonal
-				}
-				want := 0.0
-				if i == j {
-					want = 1
-				}
-				if got := mat.Dot(m.RowView(i), m.RowView(j)); math.Abs(got-want) > 1e-13 {
-					t.Errorf("%v: the product of rows %d and %d is %g, want %g", dims, i, j, got, want)
+		t.Run(fmt.Sprint(dims), func(t *testing.T) {
+			rows, columns := dims[0], dims[1]
+			values := make([]float64, rows*columns)
+			params.Orthogonal(rand.New(rand.NewPCG(3, 4)), dims, values)
+			m := mat.NewDense(rows, columns, values)
+			for i := range rows {
+				for j := range i + 1 {
+					if i/columns != j/columns {
+						continue // more rows than columns: only each block is orthogonal
+					}
+					want := 0.0
+					if i == j {
+						want = 1
+					}
+					if got := mat.Dot(m.RowView(i), m.RowView(j)); math.Abs(got-want) > 1e-13 {
+						t.Errorf("the product of rows %d and %d is %g, want %g", i, j, got, want)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 

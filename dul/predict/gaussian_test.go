@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"densityuncertainty/baselines"
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 )

@@ -13,7 +13,7 @@ import (
 	gomlx "github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 )

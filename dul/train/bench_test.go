@@ -10,7 +10,7 @@ import (
 	_ "github.com/gomlx/compute/gobackend"
 
 	"densityuncertainty/dul"
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 )

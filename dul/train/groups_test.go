@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"densityuncertainty/dul"
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
 )

@@ -70,29 +70,32 @@ func TestOpenReadsEveryType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]struct {
+	for _, c := range []struct {
+		name  string
 		data  []float64
 		shape []int
 	}{
-		"f4":     {[]float64{1, 2.5, -3, float64(float32(0.1)), 5, 6}, []int{2, 3}},
-		"f8":     {[]float64{math.Pi, math.Inf(-1)}, []int{2}},
-		"i4":     {[]float64{-7}, []int{1}},
-		"i8":     {[]float64{-1, 9}, []int{2}},
-		"b1":     {[]float64{1, 0, 1}, []int{3}},
-		"u1":     {[]float64{255}, []int{1}},
-		"scalar": {[]float64{4}, []int{}},
-		"empty":  {nil, []int{0, 3}},
+		{"f4", []float64{1, 2.5, -3, float64(float32(0.1)), 5, 6}, []int{2, 3}},
+		{"f8", []float64{math.Pi, math.Inf(-1)}, []int{2}},
+		{"i4", []float64{-7}, []int{1}},
+		{"i8", []float64{-1, 9}, []int{2}},
+		{"b1", []float64{1, 0, 1}, []int{3}},
+		{"u1", []float64{255}, []int{1}},
+		{"scalar", []float64{4}, []int{}},
+		{"empty", nil, []int{0, 3}},
 	} {
-		data, shape, err := a.Float64(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !reflect.DeepEqual(data, want.data) || !reflect.DeepEqual(shape, want.shape) {
-			t.Errorf("%s: got %v %v, want %v %v", name, data, shape, want.data, want.shape)
-		}
-		if !a.Has(name) || a.Has(name+"?") {
-			t.Errorf("Has is wrong for %s", name)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			data, shape, err := a.Float64(c.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(data, c.data) || !reflect.DeepEqual(shape, c.shape) {
+				t.Errorf("got %v %v, want %v %v", data, shape, c.data, c.shape)
+			}
+			if !a.Has(c.name) || a.Has(c.name+"?") {
+				t.Error("Has is wrong")
+			}
+		})
 	}
 	if got := a.DType("f4"); got != "f4" {
 		t.Errorf("DType = %q", got)
@@ -119,18 +122,23 @@ func TestOpenReadsEveryType(t *testing.T) {
 
 func TestOpenRejects(t *testing.T) {
 	good := npy(t, "<f8", "(2,)", "False", []float64{1, 2})
-	for want, members := range map[string]map[string][]byte{
-		"magic number":  {"a.npy": []byte("this is not an array")},
-		"need 16 bytes": {"a.npy": good[:len(good)-1]},
-		"not supported": {"a.npy": npy(t, "<c8", "(1,)", "False", []float64{1})},
-		"big-endian":    {"a.npy": npy(t, ">f8", "(1,)", "False", []float64{1})},
-		"Fortran order": {"a.npy": npy(t, "<f8", "(1, 1)", "True", []float64{1})},
-		"not an .npy":   {"a.txt": good},
-		"too large":     {"a.npy": npy(t, "<i8", "(1,)", "False", []int64{math.MaxInt64})},
+	for _, c := range []struct {
+		says, member string
+		content      []byte
+	}{
+		{"magic number", "a.npy", []byte("this is not an array")},
+		{"need 16 bytes", "a.npy", good[:len(good)-1]},
+		{"not supported", "a.npy", npy(t, "<c8", "(1,)", "False", []float64{1})},
+		{"big-endian", "a.npy", npy(t, ">f8", "(1,)", "False", []float64{1})},
+		{"Fortran order", "a.npy", npy(t, "<f8", "(1, 1)", "True", []float64{1})},
+		{"not an .npy", "a.txt", good},
+		{"too large", "a.npy", npy(t, "<i8", "(1,)", "False", []int64{math.MaxInt64})},
 	} {
-		if _, err := Open(archive(t, members)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error with %q, got %v", want, err)
-		}
+		t.Run(c.says, func(t *testing.T) {
+			if _, err := Open(archive(t, map[string][]byte{c.member: c.content})); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("want an error with %q, got %v", c.says, err)
+			}
+		})
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "none.npz")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: %v", err)

@@ -1,0 +1,256 @@
+package baselines_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+)
+
+// A family has layers of vectors and of images.
+type family interface {
+	Dense(s *model.Scope, x *graph.Node, units int) *graph.Node
+	Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node
+}
+
+// A variant is a family with one choice of its settings, and what it has.
+type variant struct {
+	name   string
+	layers family
+	checks layertest.Checks
+	// hasKL says whether the layers add a divergence to the objective.
+	hasKL bool
+	// moments of the output, for vectors and for images alike; nil states none.
+	moments func(l linear, i int) (mean, variance float64)
+}
+
+// checkFamilies runs all checks of package layertest for vectors and images.
+func checkFamilies(t *testing.T, variants []variant) {
+	for _, v := range variants {
+		for _, k := range []struct {
+			name string
+			run  func(t testing.TB, checks layertest.Checks)
+			x    fixtures.Array
+			of   func(s *model.Scope, x *graph.Node) *graph.Node
+		}{
+			{
+				"Dense", func(t testing.TB, checks layertest.Checks) { checks.Dense(t, v.layers) }, fixtures.Zeros(2, 3),
+				func(s *model.Scope, x *graph.Node) *graph.Node { return v.layers.Dense(s, x, 2) },
+			},
+			{
+				"Conv", func(t testing.TB, checks layertest.Checks) { checks.Conv(t, v.layers) }, fixtures.Zeros(2, 1, 3, 3),
+				func(s *model.Scope, x *graph.Node) *graph.Node { return v.layers.Conv(s, x, layertest.MomentsSpec) },
+			},
+		} {
+			t.Run(v.name+"/"+k.name, func(t *testing.T) {
+				checks := v.checks
+				if v.moments != nil {
+					checks.Moments = v.statedMoments
+				}
+				k.run(t, checks)
+				if _, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+					y := k.of(s, x)
+					if has := stochastic.TallyOf(x.Graph()).KL != nil; has != v.hasKL {
+						t.Errorf("the layer has a KL: %t, want %t", has, v.hasKL)
+					}
+					return y
+				}, fixtures.Tensor(dtypes.Float32, k.x)); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+	}
+}
+
+func (v variant) statedMoments(_ testing.TB, at fixtures.Values) (mean, variance []float64) {
+	l := linear{at}
+	for i := range l.apply(at["x"], l.weights()) {
+		m, s := v.moments(l, i)
+		mean, variance = append(mean, m), append(variance, s)
+	}
+	return mean, variance
+}
+
+// linear is the linear map of a layer at given values, a product of matrices for
+// x [1, in] and a convolution for x [channels, 1, height, width], for closed forms.
+type linear struct{ at fixtures.Values }
+
+func (l linear) get(name string) fixtures.Array { return l.at["/layer/"+name] }
+
+func (l linear) weights() fixtures.Array {
+	if w, has := l.at["/layer/weights"]; has {
+		return w
+	}
+	return l.get("weights_mean")
+}
+
+// apply is computed here, and not by a graph, so that it knows nothing of ops and conv.
+func (l linear) apply(x, w fixtures.Array) []float64 {
+	if len(x.Dims) == 2 {
+		y := make([]float64, w.Dims[1])
+		for k, v := range w.Values {
+			y[k%w.Dims[1]] += x.Values[k/w.Dims[1]] * v
+		}
+		return y
+	}
+	window := layertest.MomentsSpec.Window
+	height, width := x.Dims[2], x.Dims[3]
+	high, wide := window.Out(height), window.Out(width)
+	y := make([]float64, w.Dims[0]*high*wide)
+	for k := range y {
+		filter, top, left := k/(high*wide), k/wide%high*window.Stride-window.Padding, k%wide*window.Stride-window.Padding
+		for p := range w.Dims[1] { // channel, row, column of the window
+			channel, i, j := p/(window.Size*window.Size), top+p/window.Size%window.Size, left+p%window.Size
+			if i >= 0 && i < height && j >= 0 && j < width {
+				y[k] += w.Values[filter*w.Dims[1]+p] * x.Values[(channel*height+i)*width+j]
+			}
+		}
+	}
+	return y
+}
+
+// unit is the unit or filter of entry i of the output.
+func (l linear) unit(i int) int {
+	if len(l.at["x"].Dims) == 2 {
+		return i
+	}
+	window := layertest.MomentsSpec.Window
+	return i / (window.Out(l.at["x"].Dims[2]) * window.Out(l.at["x"].Dims[3]))
+}
+
+// scaled multiplies each feature, or channel, of the input by a factor.
+func (l linear) scaled(factor func(channel int) float64) fixtures.Array {
+	x := l.at["x"]
+	channels := x.Dims[0]
+	if len(x.Dims) == 2 {
+		channels = x.Dims[1]
+	}
+	y := fixtures.Zeros(x.Dims...)
+	for i, v := range x.Values {
+		y.Values[i] = v * factor(i/(len(x.Values)/channels))
+	}
+	return y
+}
+
+// mean is x W + b.
+func (l linear) mean(i int) float64 {
+	return l.apply(l.at["x"], l.weights())[i] + l.get("bias").Values[l.unit(i)]
+}
+
+// squares is x^2 W^2.
+func (l linear) squares(i int) float64 {
+	return l.apply(l.at["x"].Map(square), l.weights().Map(square))[i]
+}
+
+func square(v float64) float64 { return v * v }
+
+// recorded is a family's layer at the parameters of a recorded one. paths gives
+// the path of each recorded parameter; "bias" is the recorded name of the bias.
+func recorded(t *testing.T, c fixtures.Case, layers family, bias string, paths map[string]string, noise ...fixtures.Array) fixtures.Layer {
+	t.Helper()
+	paths[bias] = "/layer/bias"
+	out := c.Array("out").Dims
+	apply := func(s *model.Scope, x *graph.Node) *graph.Node { return layers.Dense(s.In("layer"), x, out[1]) }
+	if len(out) == 4 {
+		spec := conv.Spec{
+			Filters: out[0], NoBias: !c.Has("p_" + bias),
+			Window: fixtures.ByName(t, c, map[string]conv.Window{"_k3s1p1": conv.Same(3, 1), "_k3s2p1": conv.Same(3, 2)}),
+		}
+		if spec.NoBias {
+			delete(paths, bias)
+		}
+		apply = func(s *model.Scope, x *graph.Node) *graph.Node { return layers.Conv(s.In("layer"), x, spec) }
+	}
+	return fixtures.Layer{Apply: apply, Paths: paths, Noise: noise}
+}
+
+// eachRecorded runs test for the recorded cases of all patterns.
+func eachRecorded(t *testing.T, patterns []string, test func(t *testing.T, c fixtures.Case)) {
+	for _, pattern := range patterns {
+		fixtures.Each(t, pattern, test)
+	}
+}
+
+// isConv says whether a case is one of images.
+func isConv(c fixtures.Case) bool { return strings.Contains(c.Name, "_conv_") }
+
+// draws is a recorded draw of noise for each entry of a layer's output or input.
+func draws(c fixtures.Case, name string) fixtures.Array {
+	if isConv(c) {
+		return c.Array(name).Channels()
+	}
+	return c.Array(name)
+}
+
+// start returns the KL of a new convolution, and its store.
+func start(t *testing.T, layers family, spec conv.Spec, x fixtures.Array) (float64, *model.Store) {
+	t.Helper()
+	store := model.NewStore()
+	params.SetSeeds(store, 1)
+	out, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+		y := layers.Conv(s.In("layer"), x, spec)
+		// The Go backend fails on graphs whose last node is not an output.
+		return []*graph.Node{stochastic.TallyOf(y.Graph()).KL, y}
+	}, fixtures.Tensor(dtypes.Float64, x))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fixtures.FromTensor(t, out[0]).Values[0], store
+}
+
+// A startKL is the KL with which a convolution of 2 channels and 4 filters starts.
+type startKL struct {
+	name   string
+	layers family
+	want   float64
+}
+
+// checkStartKL checks that the KL counts each variable once, whatever the size of the image.
+func checkStartKL(t *testing.T, cases []startKL) {
+	spec := conv.Spec{Filters: 4, Window: conv.Same(3, 1)}
+	x := fixtures.Random(rand.New(rand.NewPCG(3, 7)), 2, 2, 4, 3)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got, _ := start(t, c.layers, spec, x); math.Abs(got-c.want) > 1e-12*max(1, math.Abs(c.want)) {
+				t.Errorf("the KL is %g, want %g", got, c.want)
+			}
+		})
+	}
+}
+
+// checkPriorKL checks that the KL of a Gaussian posterior is zero where it equals
+// its prior, N(mean, 0.2^2), and positive elsewhere.
+func checkPriorKL(t *testing.T, layers nets.Layers, mean float64, means, logVariances []string) {
+	t.Helper()
+	values, noise := fixtures.Explore(t, fixtures.Values{"x": fixtures.Zeros(3, 4)},
+		func(s *model.Scope, in fixtures.Nodes) *graph.Node { return layers.Dense(s.In("layer"), in["x"], 2) })
+	kl := func() float64 {
+		return fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+			return []*graph.Node{stochastic.TallyOf(layers.Dense(s.In("layer"), in["x"], 2).Graph()).KL}
+		})[0].Values[0]
+	}
+	if got := kl(); got <= 0 {
+		t.Errorf("the KL of a random posterior is %g", got)
+	}
+	fill := func(names []string, value float64) {
+		for _, name := range names {
+			values["/layer/"+name] = values["/layer/"+name].Map(func(float64) float64 { return value })
+		}
+	}
+	fill(means, mean)
+	fill(logVariances, 2*math.Log(0.2))
+	if got := kl(); math.Abs(got) > 1e-12 {
+		t.Errorf("the KL at the prior is %g, want 0", got)
+	}
+}

@@ -1,0 +1,97 @@
+package baselines_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/gomlx/compute"
+	_ "github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/nets"
+)
+
+// The output has mean x mu + b and variance x^2 sigma^2; a draw of the weights
+// serves a whole batch.
+func TestMFVI(t *testing.T) {
+	checkFamilies(t, []variant{{
+		name: "default", layers: baselines.MFVI{}, hasKL: true, checks: layertest.Checks{SharedNoise: true},
+		moments: func(l linear, i int) (float64, float64) {
+			return l.mean(i), l.apply(l.at["x"].Map(square), l.get("weights_log_variance").Map(math.Exp))[i]
+		},
+	}})
+}
+
+func TestMFVIMatchesTheReleasedLayer(t *testing.T) {
+	eachRecorded(t, []string{"bayesian_linear_*", "bayesian_conv_*"}, func(t *testing.T, c fixtures.Case) {
+		layers := baselines.MFVI{PriorStd: c.PriorStd("b_prior_logvar")}
+		var eps fixtures.Array
+		if isConv(c) {
+			eps = c.Kernel("eps")
+		} else {
+			eps = c.Array("eps").Transposed()
+		}
+		c.CheckLayer(t, "", recorded(t, c, layers, "bias", map[string]string{
+			"weight_mu":     "/layer/weights_mean",
+			"weight_logvar": "/layer/weights_log_variance",
+		}, eps))
+	})
+}
+
+func TestMFVIKLAtThePrior(t *testing.T) {
+	checkPriorKL(t, baselines.MFVI{PriorStd: 0.2}, 0, []string{"weights_mean"}, []string{"weights_log_variance"})
+}
+
+// MFVI starts with Kaiming-normal means, whose KL is that of their log-variances
+// and mean^2 / (2 0.1^2) each, and with a bias of zero.
+func TestMFVIConvStart(t *testing.T) {
+	const filters, fanIn = 200, 2 * 9
+	spec := conv.Spec{Filters: filters, Window: conv.Same(3, 1)}
+	kl, store := start(t, baselines.MFVI{}, spec, fixtures.Zeros(2, 1, 3, 3))
+	value := func(name string) []float64 {
+		v, err := store.GetVariable("/layer/" + name).Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fixtures.FromTensor(t, v).Values
+	}
+	means := value("weights_mean")
+	fixtures.CheckMoments(t, "means of the kernel", means, 0, 2.0/fanIn)
+	want := filters * fanIn * (math.Log(100) + (1e-4-1)/2)
+	for _, m := range means {
+		want += m * m / (2 * 0.1 * 0.1)
+	}
+	if math.Abs(kl-want) > 1e-12*want {
+		t.Errorf("the KL is %g, want %g", kl, want)
+	}
+	for _, b := range value("bias") {
+		if b != 0 {
+			t.Fatalf("the bias starts at %g, want 0", b)
+		}
+	}
+}
+
+// A network of any family is built in the same way.
+func ExampleMFVI() {
+	backend, err := compute.NewWithConfig("go:ops_sequential")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	network := nets.MLP{Layers: baselines.MFVI{}, Widths: []int{50, 50}}
+	y, err := model.CallOnce(backend, model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+		return network.Apply(s, x, 1)
+	}, [][]float32{{1, 2, 3}, {4, 5, 6}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(y.Shape())
+	// Output: (Float32)[2, 1]
+}

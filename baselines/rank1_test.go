@@ -1,0 +1,121 @@
+package baselines_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/layertest/fixtures"
+)
+
+// With m = (mu_r x) W + b and v the variance of (r x) W, the output has mean
+// mu_s m and variance mu_s^2 v + sigma_s^2 m^2 + sigma_s^2 v. v is sigma_r^2 x^2
+// W^2 where each pixel has a draw of its own, and sum_c (sigma_rc x_c W)^2 where
+// all pixels of channel c share one.
+func TestRank1(t *testing.T) {
+	variance := func(l linear, name string) fixtures.Array { return l.get(name + "_factor_log_variance").Map(math.Exp) }
+	perPixel := func(l linear, i int) float64 {
+		sigma2 := variance(l, "input")
+		of := l.scaled(func(c int) float64 { return math.Sqrt(sigma2.Values[c]) })
+		return l.apply(of.Map(square), l.weights().Map(square))[i]
+	}
+	tied := func(l linear, i int) float64 {
+		total := 0.0
+		for channel, sigma2 := range variance(l, "input").Values {
+			total += sigma2 * square(l.apply(l.scaled(func(c int) float64 {
+				if c == channel {
+					return 1
+				}
+				return 0
+			}), l.weights())[i])
+		}
+		return total
+	}
+	moments := func(ofProduct func(l linear, i int) float64) func(l linear, i int) (float64, float64) {
+		return func(l linear, i int) (float64, float64) {
+			j, mu := l.unit(i), l.get("input_factor_mean").Values
+			m := l.apply(l.scaled(func(c int) float64 { return mu[c] }), l.weights())[i] + l.get("bias").Values[j]
+			v, sigma2, s := ofProduct(l, i), variance(l, "output").Values[j], l.get("output_factor_mean").Values[j]
+			return s * m, s*s*v + sigma2*m*m + sigma2*v
+		}
+	}
+	checkFamilies(t, []variant{
+		{name: "default", layers: baselines.Rank1{}, hasKL: true, moments: moments(perPixel)},
+		{name: "tied", layers: baselines.Rank1{Tied: true}, hasKL: true, moments: moments(tied)},
+	})
+}
+
+func TestRank1MatchesTheReleasedLayer(t *testing.T) {
+	eachRecorded(t, []string{"rank1_linear_*", "rank1_conv_k*"}, func(t *testing.T, c fixtures.Case) {
+		layers := baselines.Rank1{PriorStd: c.PriorStd("b_r_prior_logvar")}
+		kind := "linear"
+		if isConv(c) {
+			kind = "conv"
+		}
+		paths := map[string]string{
+			"r_mu":            "/layer/input_factor_mean",
+			"r_logvar":        "/layer/input_factor_log_variance",
+			"s_mu":            "/layer/output_factor_mean",
+			"s_logvar":        "/layer/output_factor_log_variance",
+			kind + "__weight": "/layer/weights",
+		}
+		c.CheckLayer(t, "", recorded(t, c, layers, kind+"__bias", paths, draws(c, "eps0"), draws(c, "eps1")))
+		if layers.Tied = strings.Contains(c.Name, "tied"); layers.Tied {
+			c.CheckLayer(t, "", recorded(t, c, layers, kind+"__bias", paths, firstPixels(c.Array("eps0")), firstPixels(c.Array("eps1"))))
+		}
+	})
+}
+
+// firstPixels are the first pixels of a batch of images, [channels, batch].
+func firstPixels(a fixtures.Array) fixtures.Array {
+	channels, batch := a.Dims[0], a.Dims[1]
+	return fixtures.Matrix(channels, batch, fixtures.Matrix(channels*batch, a.Dims[2]*a.Dims[3], a.Values...).Column(0)...)
+}
+
+func TestRank1KLAtThePrior(t *testing.T) {
+	checkPriorKL(t, baselines.Rank1{PriorStd: 0.2}, 1,
+		[]string{"input_factor_mean", "output_factor_mean"}, []string{"input_factor_log_variance", "output_factor_log_variance"})
+}
+
+func TestRank1StartKL(t *testing.T) {
+	each := math.Log(100) + (1e-4-1)/2 // of one variable with std 1e-3 from N(mean, 0.1^2)
+	checkStartKL(t, []startKL{
+		{"at the prior", baselines.Rank1{InitStd: 0.2, PriorStd: 0.2}, 0},
+		{"default", baselines.Rank1{}, (2 + 4) * each},
+		{"tied", baselines.Rank1{Tied: true}, (2 + 4) * each},
+	})
+}
+
+// Per pixel the factors of two pixels are independent, tied they are equal.
+func TestRank1ConvTiesItsFactors(t *testing.T) {
+	const n = 2000
+	x := fixtures.Matrix(1, 2, 1, 1)
+	x.Dims = []int{1, 1, 1, 2}
+	for _, tied := range []bool{false, true} {
+		t.Run(fmt.Sprintf("tied=%t", tied), func(t *testing.T) {
+			layers := baselines.Rank1{Tied: tied, InitStd: 0.5}
+			values := fixtures.Values{
+				"/layer/weights": fixtures.Matrix(1, 1, 1), "/layer/bias": fixtures.Zeros(1, 1),
+				"/layer/input_factor_mean": fixtures.Zeros(1, 1), "/layer/input_factor_log_variance": fixtures.Zeros(1, 1),
+				"/layer/output_factor_mean": fixtures.Zeros(1, 1), "/layer/output_factor_log_variance": fixtures.Zeros(1, 1),
+			}
+			samples := fixtures.ImageSamples(t, func(s *model.Scope, x *graph.Node) *graph.Node {
+				return layers.Conv(s.In("layer"), x, conv.Spec{Filters: 1, Window: conv.Same(1, 1)})
+			}, values, x, n, true)
+			left, right := samples.Pixel(0, 0), samples.Pixel(0, 1)
+			if tied && !slices.Equal(left, right) {
+				t.Error("the pixels of a channel have different factors")
+			}
+			if !tied {
+				fixtures.CheckUncorrelated(t, "factors of two pixels", left, right)
+			}
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package baselines_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/stochastic"
+)
+
+// The output has mean m = x W + b and variance min(alpha, 1) m^2.
+func TestVDropout(t *testing.T) {
+	const inImages, both = 2, 1 // what DoubledConvAlpha multiplies alpha by
+	fixed := func(alpha, factor float64) func(l linear, i int) (float64, float64) {
+		return func(l linear, i int) (float64, float64) {
+			m, alpha := l.mean(i), alpha
+			if len(l.at["x"].Dims) == 4 {
+				alpha *= factor
+			}
+			return m, min(alpha, 1) * m * m
+		}
+	}
+	relative := layertest.Checks{RelativeKL: true} // from a prior that is improper
+	checkFamilies(t, []variant{
+		{name: "default", layers: baselines.VDropout{}, hasKL: true, checks: relative, moments: fixed(0.1, both)},
+		{name: "doubled alpha", layers: baselines.VDropout{DoubledConvAlpha: true}, hasKL: true, checks: relative, moments: fixed(0.1, inImages)},
+		{name: "clipped at 1", layers: baselines.VDropout{Alpha: 3}, hasKL: true, checks: relative, moments: fixed(3, both)},
+		{
+			name: "adaptive", layers: baselines.VDropout{Adaptive: true}, hasKL: true, checks: relative,
+			moments: func(l linear, i int) (float64, float64) {
+				m := l.mean(i)
+				return m, min(math.Exp(l.get("log_alpha").Values[l.unit(i)]), 1) * m * m
+			},
+		},
+	})
+}
+
+func TestVDropoutMatchesTheReleasedLayer(t *testing.T) {
+	eachRecorded(t, []string{"vdropout_linear_*", "vdropout_conv_*"}, func(t *testing.T, c fixtures.Case) {
+		bias, paths := "linear__bias", map[string]string{"log_alpha": "/layer/log_alpha", "linear__weight": "/layer/weights"}
+		if isConv(c) {
+			bias, paths = "conv__bias", map[string]string{"log_alpha": "/layer/log_alpha", "conv__weight": "/layer/weights"}
+		}
+		c.CheckLayer(t, "", recorded(t, c, baselines.VDropout{Adaptive: true}, bias, paths, draws(c, "eps")))
+	})
+}
+
+func TestVDropoutStartKL(t *testing.T) {
+	kl := func(alpha float64) float64 {
+		return -4 * (0.5*math.Log(alpha) + 1.16145124*alpha - 1.50204118*alpha*alpha + 0.58629921*alpha*alpha*alpha)
+	}
+	checkStartKL(t, []startKL{
+		{"default", baselines.VDropout{}, kl(0.1)},
+		{"adaptive", baselines.VDropout{Adaptive: true, Alpha: 0.3}, kl(0.3)},
+		{"doubled alpha", baselines.VDropout{DoubledConvAlpha: true}, kl(0.2)},
+	})
+}
+
+// The layer's KL is the cubic approximation; it is within 0.04 of the exact
+// divergence for alpha in (0, 1] (whose additive constant is the recorded one).
+func TestVDropoutKL(t *testing.T) {
+	c := fixtures.Open(t, "vdropout_kl_truth")
+	alphas, approximate, exact := c.Array("alpha"), c.Array("neg_kl_poly_plus_const"), c.Array("neg_kl_exact_plus_const")
+	for i, alpha := range alphas.Values {
+		kl := fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{
+			"x":                fixtures.Zeros(2, 3),
+			"/layer/log_alpha": fixtures.Matrix(1, 1, math.Log(alpha)),
+			"/layer/weights":   fixtures.Zeros(3, 1),
+			"/layer/bias":      fixtures.Zeros(1, 1),
+		}, []fixtures.Array{fixtures.Zeros(2, 1)}, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+			y := baselines.VDropout{Adaptive: true}.Dense(s.In("layer"), in["x"], 1)
+			return []*graph.Node{stochastic.TallyOf(y.Graph()).KL}
+		})[0]
+		fixtures.Compare(t, "KL", kl.Scale(-1), fixtures.Matrix(1, 1, approximate.Values[i]), 1e-10)
+		if difference := math.Abs(-kl.Values[0] - exact.Values[i]); alpha <= 1 && difference > 0.04 {
+			t.Errorf("alpha = %g: the cubic is %g from the exact divergence", alpha, difference)
+		}
+	}
+}

@@ -1,0 +1,411 @@
+package layertest
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+)
+
+// A source is one of the two places where noise is drawn.
+type source struct {
+	name string
+	// of returns the source for the given seeds, one for each replica, and what is
+	// to be called before each execution but the first.
+	of func(seeds ...uint64) (stochastic.Noise, func() error)
+}
+
+var sources = []source{
+	{"host", func(seeds ...uint64) (stochastic.Noise, func() error) {
+		host := stochastic.NewHost(seeds[0])
+		if len(seeds) > 1 {
+			host = stochastic.NewReplicatedHost(seeds)
+		}
+		sheet := host.NewSheet()
+		return sheet, sheet.Refresh
+	}},
+	{"graph", func(...uint64) (stochastic.Noise, func() error) {
+		return stochastic.InGraph{}, func() error { return nil }
+	}},
+}
+
+func newRand() *rand.Rand { return rand.New(rand.NewPCG(17, 19)) }
+
+// A part is something that a layer gives: its output, or what it adds to the tally.
+type part struct {
+	name string
+	of   func(y *graph.Node, tally *stochastic.Tally) *graph.Node
+	dims func(g geometry) []int
+}
+
+var parts = []part{
+	{"output", func(y *graph.Node, _ *stochastic.Tally) *graph.Node { return y }, func(g geometry) []int { return g.out }},
+	{"KL", func(_ *graph.Node, tally *stochastic.Tally) *graph.Node { return tally.KL }, func(g geometry) []int {
+		return slices.Concat(g.lead, []int{1, 1})
+	}},
+	{"log-likelihood", func(_ *graph.Node, tally *stochastic.Tally) *graph.Node { return tally.LogLikelihood }, geometry.eachExample},
+	{"energy", func(_ *graph.Node, tally *stochastic.Tally) *graph.Node {
+		if len(tally.Energies) == 0 {
+			return nil
+		}
+		return tally.Energies[0]
+	}, geometry.eachExample},
+}
+
+// eachExample is the shape of one number for each example.
+func (g geometry) eachExample() []int { return slices.Concat(g.lead, []int{g.batch, 1}) }
+
+// checkShapes builds new layers in both precisions.
+func (f family) checkShapes(t testing.TB, g geometry) {
+	for _, dtype := range []dtypes.DType{dtypes.Float64, dtypes.Float32} {
+		var has []part
+		seeds := []uint64{1}
+		if len(g.lead) > 0 {
+			seeds = make([]uint64, g.lead[0])
+		}
+		noise, _ := sources[0].of(seeds...)
+		results := fresh(t, dtype, g.input(), seeds, func(s *model.Scope, x *graph.Node) []*graph.Node {
+			stochastic.SetNoise(x.Graph(), noise)
+			y := g.layer(s, x)
+			var outputs []*graph.Node
+			for _, p := range parts {
+				if node := p.of(y, stochastic.TallyOf(y.Graph())); node != nil {
+					has, outputs = append(has, p), append(outputs, node)
+				}
+			}
+			return outputs
+		})
+		for i, p := range has {
+			if got, want := results[i].Dims, p.dims(g); !slices.Equal(got, want) || results[i].DType != dtype {
+				t.Errorf("%s of inputs %v: %s%v, want %s%v", p.name, g.x, results[i].DType, got, dtype, want)
+			}
+			if slices.ContainsFunc(results[i].Values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
+				t.Errorf("%s of inputs %v: %.4g has entries that are not finite", p.name, g.x, results[i].Values)
+			}
+		}
+	}
+}
+
+// typed is an array and the type of its tensor.
+type typed struct {
+	fixtures.Array
+	DType dtypes.DType
+}
+
+// fresh executes a function once, in a new store whose parameters start as the seeds say.
+func fresh(t testing.TB, dtype dtypes.DType, x fixtures.Array, seeds []uint64, f func(s *model.Scope, x *graph.Node) []*graph.Node) []typed {
+	t.Helper()
+	store := model.NewStore()
+	params.SetSeeds(store, seeds...)
+	if err := store.SetRNGStateFromSeed(int64(seeds[0])); err != nil {
+		t.Fatal(err)
+	}
+	results, err := model.CallOnceN(fixtures.Backend(t), store, func(root *model.Scope, in []*graph.Node) []*graph.Node {
+		return f(root, in[0])
+	}, fixtures.Tensor(dtype, x))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []typed
+	for _, r := range results {
+		out = append(out, typed{fixtures.FromTensor(t, r), r.DType()})
+	}
+	return out
+}
+
+// singlePrecision is the largest error relative to the largest entry, or to 1
+// where all are smaller: a KL near 0 is a difference of terms near 1.
+const singlePrecision = 2e-5
+
+// checkPrecision compares all parts in both precisions, at the same parameters and noise.
+func checkPrecision(t testing.TB, g geometry) {
+	values, noise := fixtures.Explore(t, fixtures.Values{"x": g.input()}, g.function)
+	var names []string
+	of := func(dtype dtypes.DType) []fixtures.Array {
+		return fixtures.Evaluate(t, dtype, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+			y := g.layer(s, in["x"])
+			names = nil
+			var outputs []*graph.Node
+			for _, p := range parts {
+				if node := p.of(y, stochastic.TallyOf(y.Graph())); node != nil {
+					names, outputs = append(names, p.name), append(outputs, node)
+				}
+			}
+			return outputs
+		})
+	}
+	single, double := of(dtypes.Float32), of(dtypes.Float64)
+	for i, name := range names {
+		e := fixtures.RelativeError(t, name, single[i], double[i])
+		if largest := floats.Norm(double[i].Values, math.Inf(1)); e*min(largest, 1) > singlePrecision {
+			t.Errorf("%s in single precision: relative error %.2g of entries up to %.2g", name, e, largest)
+		}
+	}
+}
+
+// checkKL evaluates the KL at the start and at random parameters.
+func (f family) checkKL(t testing.TB) {
+	g := f.geometries[0]
+	noise, _ := sources[0].of(1)
+	hasKL := false
+	kl := func(s *model.Scope, x *graph.Node) []*graph.Node {
+		y := g.layer(s, x)
+		kl := stochastic.TallyOf(y.Graph()).KL
+		if hasKL = kl != nil; hasKL {
+			return []*graph.Node{kl, y} // the Go backend fails on graphs whose last node is not an output
+		}
+		return []*graph.Node{y}
+	}
+	start := fresh(t, dtypes.Float64, g.input(), []uint64{1}, func(s *model.Scope, x *graph.Node) []*graph.Node {
+		stochastic.SetNoise(x.Graph(), noise)
+		return kl(s, x)
+	})[0]
+	if !hasKL {
+		return
+	}
+	values, _ := fixtures.Explore(t, fixtures.Values{"x": g.input()}, g.function)
+	at := func(x fixtures.Array) fixtures.Array {
+		values["x"] = x
+		return fixtures.Compile(t, dtypes.Float64, values, stochastic.InGraph{}, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+			return kl(s, in["x"])
+		}).Call(values)[0]
+	}
+	few := at(f.copies(g, 1))
+	fixtures.Compare(t, "KL of a larger batch", at(f.copies(g, 5)), few, 1e-12)
+	if f.RelativeKL {
+		return
+	}
+	for _, c := range []struct {
+		when string
+		kl   fixtures.Array
+	}{{"at the start", start.Array}, {"at random parameters", few}} {
+		if v := slices.Min(c.kl.Values); v < -1e-10 {
+			t.Errorf("%s the KL is %g; a divergence is not negative", c.when, v)
+		}
+	}
+}
+
+// copies are n copies of one example of a layer without replicas.
+func (f family) copies(g geometry, n int) fixtures.Array {
+	if f.images {
+		dims := slices.Clone(g.x)
+		dims[1] = 1
+		return fixtures.Copies(fixtures.Random(newRand(), dims...), n)
+	}
+	return fixtures.Matrix(n, g.x[1], fixtures.Random(newRand(), 1, g.x[1]).Repeated(n).Values...)
+}
+
+// checkNoise executes a layer at fixed parameters, several times.
+func (f family) checkNoise(t testing.TB, s source) {
+	g := f.geometries[0]
+	values, _ := fixtures.Explore(t, fixtures.Values{"x": f.copies(g, 2)}, g.function)
+	values["x"] = f.copies(g, 2)
+	drawn := func(seed uint64) (first, second []float64, dims []int) {
+		noise, refresh := s.of(seed)
+		layer := fixtures.Compile(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+			return []*graph.Node{g.layer(s, in["x"])}
+		})
+		layer.Seed(seed)
+		y := layer.Call(values)[0]
+		if err := refresh(); err != nil {
+			t.Fatal(err)
+		}
+		return y.Values, layer.Call(values)[0].Values, y.Dims
+	}
+	first, second, dims := drawn(1)
+	firstAgain, secondAgain, _ := drawn(1)
+	other, _, _ := drawn(2)
+	if f.Deterministic {
+		if !slices.Equal(first, second) || !slices.Equal(first, other) {
+			t.Error("the output of a deterministic layer changes from one execution to the next")
+		}
+		return
+	}
+	if slices.Equal(first, second) {
+		t.Error("two executions have the same noise; it is not drawn anew")
+	}
+	if !slices.Equal(first, firstAgain) || !slices.Equal(second, secondAgain) {
+		t.Error("the same seed gives different noise; draw it by stochastic.Draw")
+	}
+	if slices.Equal(first, other) {
+		t.Error("two seeds give the same noise")
+	}
+	one, two := f.examples(fixtures.Array{Values: first, Dims: dims})
+	if shared := slices.Equal(one, two); shared != f.SharedNoise {
+		t.Errorf("two copies of an example have the same output: %t; want %t", shared, f.SharedNoise)
+	}
+}
+
+// examples are the outputs of two examples of a batch of two.
+func (f family) examples(y fixtures.Array) (one, two []float64) {
+	if !f.images {
+		return y.Values[:len(y.Values)/2], y.Values[len(y.Values)/2:]
+	}
+	pixels := len(y.Values) / (2 * y.Dims[0])
+	for i, v := range y.Values {
+		if i/pixels%2 == 0 {
+			one = append(one, v)
+		} else {
+			two = append(two, v)
+		}
+	}
+	return one, two
+}
+
+// checkMoments compares the moments of the output for one example with those stated.
+func (f family) checkMoments(t testing.TB, s source) {
+	g := f.moments
+	values, _ := fixtures.Explore(t, fixtures.Values{"x": f.copies(g, 1)}, g.function)
+	values["x"] = f.copies(g, 1)
+	mean, variance := f.Moments(t, values)
+	samples := f.sample(t, g, s, values)
+	if len(mean) != len(samples) || len(variance) != len(samples) {
+		t.Fatalf("%d means and %d variances are stated of %d entries of the output", len(mean), len(variance), len(samples))
+	}
+	for i, of := range samples {
+		ofMean, ofVariance := fixtures.Scores(of, mean[i], variance[i])
+		if !(math.Abs(ofMean) < maxZ && math.Abs(ofVariance) < maxZ) {
+			t.Errorf("entry %d of the output: z-scores of mean and variance are %.2f and %.2f for mean %g and variance %g; %d draws have %g and %g",
+				i, ofMean, ofVariance, mean[i], variance[i], len(of), stat.Mean(of, nil), stat.Variance(of, nil))
+		}
+	}
+	if !f.SharedNoise && !f.Deterministic {
+		of := samples[0]
+		fixtures.CheckUncorrelated(t, "noise of two examples", of[1:], of[:len(of)-1])
+	}
+}
+
+// maxZ bounds the z-scores of the entries' moments. A right family, which has up
+// to 48 of them, exceeds 5 standard errors once in 36,000.
+const maxZ = 5
+
+// draws is the number of samples of the output. It shows an error of 4 percent
+// of a variance, and of 3 percent of a standard deviation in the mean.
+const draws = 32000
+
+// sample returns draws of each entry of the output for one example: as copies in
+// a batch, or where one draw serves a batch, as replicas or as executions.
+func (f family) sample(t testing.TB, g geometry, s source, values fixtures.Values) [][]float64 {
+	t.Helper()
+	layer := func(s *model.Scope, in fixtures.Nodes) []*graph.Node { return []*graph.Node{g.function(s, in)} }
+	at := maps.Clone(values)
+	if !f.SharedNoise {
+		at["x"] = f.copies(g, draws)
+		noise, _ := s.of(1)
+		return f.entries(fixtures.Compile(t, dtypes.Float64, at, noise, layer).Call(at)[0], draws)
+	}
+	seeds, executions := []uint64{1}, draws/8
+	if !f.images && !f.NoReplicas {
+		seeds, executions = make([]uint64, draws), 1
+		for i := range seeds {
+			seeds[i] = uint64(i)
+		}
+		for name, a := range values {
+			at[name] = a.Repeated(draws)
+		}
+	}
+	noise, refresh := s.of(seeds...)
+	compiled := fixtures.Compile(t, dtypes.Float64, at, noise, layer)
+	var all [][]float64
+	for i := range executions {
+		if i > 0 {
+			if err := refresh(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for k, of := range f.entries(compiled.Call(at)[0], len(seeds)) {
+			if i == 0 {
+				all = append(all, nil)
+			}
+			all[k] = append(all[k], of...)
+		}
+	}
+	return all
+}
+
+// entries are the values of each entry of one example's output, of n examples.
+func (f family) entries(y fixtures.Array, n int) [][]float64 {
+	size := len(y.Values) / n
+	all := make([][]float64, size)
+	for k := range all {
+		if f.images {
+			positions := size / y.Dims[0]
+			all[k] = y.Pixel(k/positions, k%positions)
+		} else {
+			all[k] = y.Column(k)
+		}
+	}
+	return all
+}
+
+// Gradients compares the gradients of a layer's output, KL, log-likelihood and
+// energy, where it has them, with central finite differences in double
+// precision, with respect to the input x and all trained parameters.
+func Gradients(t testing.TB, x fixtures.Array, layer func(s *model.Scope, x *graph.Node) *graph.Node) {
+	t.Helper()
+	for _, p := range parts {
+		hasPart := true
+		f := func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+			y := layer(s, in["x"])
+			of := p.of(y, stochastic.TallyOf(y.Graph()))
+			if hasPart = of != nil; hasPart {
+				return of
+			}
+			return y
+		}
+		inputs := fixtures.Values{"x": x}
+		values, noise := fixtures.Explore(t, inputs, f)
+		if hasPart {
+			wrt := append(fixtures.Trained(t, inputs, f), "x")
+			run(t, p.name, func(t testing.TB) { fixtures.CheckGradient(t, values, noise, f, wrt...) })
+		}
+	}
+}
+
+// checkReplicas compares a batch of replicas with the layers that their seeds give alone.
+func checkReplicas(t testing.TB, layers DenseLayers, features int) {
+	seeds := []uint64{3, 1, 4}
+	const batch, units = 5, 3
+	x := fixtures.Random(rand.New(rand.NewPCG(23, 29)), len(seeds), batch, features)
+	of := func(x fixtures.Array, host *stochastic.Host, seeds ...uint64) []typed {
+		return fresh(t, dtypes.Float64, x, seeds, func(s *model.Scope, x *graph.Node) []*graph.Node {
+			stochastic.SetNoise(x.Graph(), host.NewSheet())
+			y := layers.Dense(s.In("layer"), x, units)
+			var outputs []*graph.Node
+			for _, p := range parts {
+				if node := p.of(y, stochastic.TallyOf(y.Graph())); node != nil {
+					outputs = append(outputs, node)
+				}
+			}
+			return outputs
+		})
+	}
+	together := of(x, stochastic.NewReplicatedHost(seeds), seeds...)
+	for r, seed := range seeds {
+		part := fixtures.Matrix(batch, features, x.Values[r*batch*features:(r+1)*batch*features]...)
+		for i, want := range of(part, stochastic.NewHost(seed), seed) {
+			if !slices.Equal(together[i].Dims, append([]int{len(seeds)}, want.Dims...)) {
+				t.Fatalf("%d-th result has shape %v with replicas, %v alone", i, together[i].Dims, want.Dims)
+			}
+			size := len(want.Values)
+			got := fixtures.Array{Values: together[i].Values[r*size : (r+1)*size], Dims: want.Dims}
+			fixtures.Compare(t, fmt.Sprintf("replica %d, result %d", r, i), got, want.Array, 1e-13)
+		}
+		size := batch * units
+		if y := together[0].Values; r > 0 && slices.Equal(y[:size], y[r*size:(r+1)*size]) {
+			t.Errorf("replicas 0 and %d are equal", r)
+		}
+	}
+}

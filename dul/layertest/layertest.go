@@ -1,0 +1,187 @@
+// Package layertest checks a family of stochastic layers against what every
+// family of this project keeps to, in one line of a test:
+//
+//	func TestMine(t *testing.T) { layertest.Dense(t, mine.Layers{}) }
+//
+// The checks, each a subtest of its own:
+//
+//   - shapes: output, KL, log-likelihood and energies have the right shapes and
+//     the type of the input, for several geometries and both precisions;
+//   - precision: single precision gives what double precision gives;
+//   - gradients: those of output, KL, log-likelihood and energy with respect to
+//     the input and all trained parameters are the finite differences;
+//   - KL: it is not negative, and does not depend on the size of the batch;
+//   - noise: it is drawn anew for every execution and example, and is a function
+//     of the seed, whether it comes from the host or from the graph;
+//   - replicas: each replica of a batch of them is the layer that its seed gives
+//     alone, in start, output, KL and log-likelihood;
+//   - moments: the output has the mean and variance that the caller states.
+//
+// The layer is built in the scope "/layer". It must make its parameters by
+// package params and draw its noise by stochastic.Draw.
+//
+// What the checks themselves are made of, and recorded reference cases, are in
+// package fixtures below.
+package layertest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/layertest/fixtures"
+)
+
+// DenseLayers is a family of layers of vectors; see nets.Layers.
+type DenseLayers interface {
+	// Dense maps [..., batch, in] to [..., batch, units].
+	Dense(s *model.Scope, x *graph.Node, units int) *graph.Node
+}
+
+// ConvLayers is a family of layers of images; see nets.ImageLayers.
+type ConvLayers interface {
+	// Conv maps [channels, batch, height, width] to [filters, batch, height', width'].
+	Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node
+}
+
+// Checks says what a family has. The zero value is a family with noise of its
+// own for each example, with replicas and a KL that is not negative.
+type Checks struct {
+	// Deterministic is a family without noise, whose output is always the same.
+	Deterministic bool
+	// SharedNoise is a family of which one draw serves all examples of a batch.
+	SharedNoise bool
+	// NoReplicas is a family whose Dense takes no leading replica axis.
+	NoReplicas bool
+	// RelativeKL is a KL that is known up to a constant only, as that from an
+	// improper prior is: its sign says nothing.
+	RelativeKL bool
+	// CutGradients is a family that keeps some gradients from flowing on purpose,
+	// whose gradients are then not compared. Check it without the cut as well.
+	CutGradients bool
+	// Features is the one number of inputs that Dense takes; 0 means any.
+	Features int
+	// Moments are the mean and the variance of each entry of the output for the
+	// one example at["x"], [1, in] or [channels, 1, height, width], at the
+	// parameters at["/layer/..."], in the output's row-major order. Dense has 2
+	// units; Conv 2 filters with a bias, and a window of 3 x 3 pixels that moves by
+	// 2 (MomentsSpec). nil states nothing.
+	Moments func(t testing.TB, at fixtures.Values) (mean, variance []float64)
+}
+
+// MomentsSpec is the convolution of which Checks.Moments states the moments.
+var MomentsSpec = conv.Spec{Filters: 2, Window: conv.Same(3, 2)}
+
+// Dense runs all checks of a family of layers of vectors.
+func Dense(t testing.TB, layers DenseLayers) {
+	t.Helper()
+	Checks{}.Dense(t, layers)
+}
+
+// Conv runs all checks of a family of layers of images.
+func Conv(t testing.TB, layers ConvLayers) {
+	t.Helper()
+	Checks{}.Conv(t, layers)
+}
+
+// Dense runs the checks of a family of layers of vectors.
+func (c Checks) Dense(t testing.TB, layers DenseLayers) {
+	t.Helper()
+	f := family{Checks: c}
+	in := c.Features
+	if in == 0 {
+		in = 4
+	}
+	add := func(exact bool, units int, x ...int) {
+		last := len(x) - 1
+		f.geometries = append(f.geometries, geometry{
+			x: x, out: append(slices.Clone(x[:last]), units), lead: x[:last-1], batch: x[last-1], exact: exact,
+			layer: func(s *model.Scope, x *graph.Node) *graph.Node { return layers.Dense(s.In("layer"), x, units) },
+		})
+	}
+	add(true, 2, 3, in)
+	if !c.NoReplicas {
+		add(true, 2, 2, 3, in)
+	}
+	add(false, 1, 1, in)
+	if c.Features == 0 {
+		add(false, 3, 5, 1)
+		add(false, 4, 2, 7)
+	}
+	f.moments = f.geometries[0]
+	f.run(t)
+	if !c.NoReplicas {
+		run(t, "replicas", func(t testing.TB) { checkReplicas(t, layers, in) })
+	}
+}
+
+// Conv runs the checks of a family of layers of images.
+func (c Checks) Conv(t testing.TB, layers ConvLayers) {
+	t.Helper()
+	f := family{Checks: c, images: true}
+	add := func(exact bool, spec conv.Spec, x ...int) geometry {
+		g := geometry{
+			x: x, out: []int{spec.Filters, x[1], spec.Window.Out(x[2]), spec.Window.Out(x[3])}, batch: x[1], exact: exact,
+			layer: func(s *model.Scope, x *graph.Node) *graph.Node { return layers.Conv(s.In("layer"), x, spec) },
+		}
+		f.geometries = append(f.geometries, g)
+		return g
+	}
+	add(true, conv.Spec{Filters: 2, Window: conv.Same(3, 1), NoBias: true}, 2, 2, 4, 3)
+	add(true, conv.Spec{Filters: 3, Window: conv.Same(3, 2)}, 2, 2, 4, 3)
+	add(true, conv.Spec{Filters: 2, Window: conv.Same(1, 2)}, 2, 2, 4, 3)
+	f.moments = add(false, MomentsSpec, 2, 1, 3, 4)
+	add(false, conv.Spec{Filters: 1, Window: conv.Same(5, 1)}, 1, 3, 5, 4)
+	add(false, conv.Spec{Filters: 3, Window: conv.Same(1, 1)}, 3, 1, 1, 1)
+	f.run(t)
+}
+
+// A family is a family of layers and the geometries in which it is checked.
+type family struct {
+	Checks
+	images     bool
+	geometries []geometry
+	moments    geometry // of the one that Checks.Moments is about
+}
+
+// A geometry is one layer of a family and the shapes of its input and output.
+type geometry struct {
+	x, out []int
+	lead   []int // the replica axes
+	batch  int
+	exact  bool // whether gradients are compared
+	layer  func(s *model.Scope, x *graph.Node) *graph.Node
+}
+
+// input is a random batch for the layer.
+func (g geometry) input() fixtures.Array { return fixtures.Random(newRand(), g.x...) }
+
+// function is the layer as a function of its values.
+func (g geometry) function(s *model.Scope, in fixtures.Nodes) *graph.Node { return g.layer(s, in["x"]) }
+
+// run runs the checks that vectors and images share.
+func (f family) run(t testing.TB) {
+	t.Helper()
+	for _, g := range f.geometries {
+		run(t, fmt.Sprintf("shapes/%v", g.x), func(t testing.TB) { f.checkShapes(t, g) })
+	}
+	run(t, "precision", func(t testing.TB) { checkPrecision(t, f.geometries[0]) })
+	run(t, "KL", func(t testing.TB) { f.checkKL(t) })
+	if !f.CutGradients {
+		for i, g := range f.geometries {
+			if g.exact {
+				run(t, fmt.Sprintf("gradients/%d %v", i, g.x), func(t testing.TB) { Gradients(t, g.input(), g.layer) })
+			}
+		}
+	}
+	for _, s := range sources {
+		run(t, "noise/"+s.name, func(t testing.TB) { f.checkNoise(t, s) })
+		if f.Moments != nil {
+			run(t, "moments/"+s.name, func(t testing.TB) { f.checkMoments(t, s) })
+		}
+	}
+}
