@@ -8,11 +8,12 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/stochastic"
 )
 
 // One layer at a typical and at an improbable input: the noise has variance
-// gamma E(h) + beta D/2, with gamma = beta = 0.01 and E(h) = |h|^2 / 2 at the start.
+// gamma E(h) + beta, with gamma = beta = 0.01 and E(h) = |h|^2 / 2 at the start.
 func ExampleDensity_Dense() {
 	backend, err := compute.NewWithConfig("go:ops_sequential")
 	if err != nil {
@@ -36,4 +37,33 @@ func ExampleDensity_Dense() {
 	// output: (Float64)[2, 3]
 	// energy 1, noise variance 0.02
 	// energy 100, noise variance 1.01
+}
+
+// One layer at a typical and at an improbable image of 3 channels and 4 x 4
+// pixels: at the start the energy of a pixel is half its square.
+func ExampleDensity_Conv() {
+	backend, err := compute.NewWithConfig("go:ops_sequential")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	layer := dul.Density{InitStd: 0.1}
+	spec := conv.Spec{Filters: 8, Window: conv.Same(3, 2)}
+	out, err := model.CallOnceN(backend, model.NewStore(), func(s *model.Scope, pixels *graph.Node) []*graph.Node {
+		images := graph.BroadcastToDims(graph.Reshape(pixels, 1, 2, 1, 1), 3, 2, 4, 4)
+		y := layer.Conv(s.In("layer"), images, spec)
+		return []*graph.Node{y, stochastic.TallyOf(y.Graph()).Energies[0]}
+	}, []float64{1, 10})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("output:", out[0].Shape())
+	for _, e := range out[1].Value().([][]float64) {
+		fmt.Printf("mean energy %g\n", e[0])
+	}
+	// Output:
+	// output: (Float64)[8, 2, 2, 2]
+	// mean energy 1.5
+	// mean energy 150
 }

@@ -209,9 +209,17 @@ func RecipeOf(e experiment.Experiment) (Recipe, error) {
 	return r, nil
 }
 
+// gradients are those of the option "detach".
+func gradients(attached bool) dul.GradientFlow {
+	if attached {
+		return dul.Attached
+	}
+	return dul.Detached
+}
+
 // layers is the family of layers of a method.
 func (r Recipe) layers(method string) (nets.Layers, error) {
-	density := dul.Density{InitStd: r.InitStd, PriorStd: r.PriorStd, Clip: r.Clip, Attached: r.Attached, PlainBias: r.PlainBias}
+	density := dul.Density{InitStd: r.InitStd, PriorStd: r.PriorStd, Clip: r.Clip, Gradients: gradients(r.Attached), HalfD: !r.PlainBias}
 	if r.Uniform {
 		density.Noise = stochastic.Uniform01()
 	}
@@ -234,6 +242,7 @@ func (r Recipe) layers(method string) (nets.Layers, error) {
 		return density, nil
 	case experiment.DensityRank1Mix:
 		density.Energy = energy.Rank1Mixture{Fraction: r.Rank1, ZeroFactors: r.ZeroFactors}
+		density.Clip = false // in the released code, and in this option, it is of the LDL energy alone
 		return density, nil
 	}
 	return nil, fmt.Errorf("there is no method %q", method)
