@@ -32,6 +32,7 @@ var (
 		{"Rank1Mixture 1", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.1}}},
 		{"Diagonal", dul.Density{Energy: energy.Diagonal{}}},
 		{"Constant", dul.Density{Energy: energy.Constant{}}},
+		{"an energy of one's own", dul.Density{Energy: isotropic{}}},
 		{"HalfD", dul.Density{HalfD: true, PriorStd: 0.3}},
 		{"StudentT", dul.Density{Noise: stochastic.StudentT{Nu: 3, UnitVariance: true}}},
 	}
@@ -42,6 +43,7 @@ var (
 		{"Rank1Mixture 1", dul.Density{Energy: energy.Rank1Mixture{}, HalfD: true, HalfChannels: true}},
 		{"Diagonal", dul.Density{Energy: energy.Diagonal{}}},
 		{"Constant", dul.Density{Energy: energy.Constant{}}},
+		{"an energy of one's own", dul.Density{Energy: isotropic{}}},
 		{"HalfD", dul.Density{HalfD: true, PriorStd: 0.3, ConvEtaPriorStd: 2}},
 		{"SharedNoise", dul.Density{SharedNoise: true}},
 	}

@@ -2,6 +2,7 @@ package dul_test
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
@@ -9,6 +10,9 @@ import (
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 )
 
@@ -66,4 +70,47 @@ func ExampleDensity_Conv() {
 	// output: (Float64)[8, 2, 2, 2]
 	// mean energy 1.5
 	// mean energy 150
+}
+
+// isotropic is the Gaussian N(0, s^2 I) with one trained variance, as an energy
+// model of one's own: E(h) = |h|^2 / (2 s^2).
+type isotropic struct{}
+
+func (isotropic) Dense(s *model.Scope, h *graph.Node) energy.Terms {
+	d := float64(h.Shape().Dim(-1))
+	logVariance := params.New(s, h, "log_variance", params.Generative, params.Constant(0), 1, 1)
+	squares := ops.SumColumns(graph.Mul(h, h))
+	e := graph.MulScalar(graph.Mul(squares, graph.Exp(graph.Neg(logVariance))), 0.5)
+	logZ := graph.MulScalar(graph.AddScalar(logVariance, math.Log(2*math.Pi)), d/2)
+	return energy.Terms{Energy: e, LogLikelihood: graph.Neg(graph.Add(e, logZ))}
+}
+
+func (m isotropic) Conv(s *model.Scope, x *graph.Node, w conv.Window) energy.ConvTerms {
+	return energy.Pixelwise(m, s, x, w)
+}
+
+// A layer with an energy model of your own.
+func ExampleEnergyModel() {
+	backend, err := compute.NewWithConfig("go:ops_sequential")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	layer := dul.Density{Energy: isotropic{}}
+	out, err := model.CallOnceN(backend, model.NewStore(), func(s *model.Scope, h *graph.Node) []*graph.Node {
+		y := layer.Dense(s.In("layer"), h, 3)
+		tally := stochastic.TallyOf(h.Graph())
+		return []*graph.Node{y, tally.Energies[0], tally.LogLikelihood}
+	}, [][]float64{{0, 0}, {3, 4}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	e, logLikelihood := out[1].Value().([][]float64), out[2].Value().([][]float64)
+	for i := range e {
+		fmt.Printf("energy %.1f, log-likelihood %.4f\n", e[i][0], logLikelihood[i][0])
+	}
+	// Output:
+	// energy 0.0, log-likelihood -1.8379
+	// energy 12.5, log-likelihood -14.3379
 }

@@ -98,7 +98,7 @@ type StudentT struct {
 //
 // has the t distribution exactly. The draws of U are at least 2^-24, so that none
 // is larger than sqrt(Nu (2^(48/Nu) - 1)), which is 2e14 for Nu = 1/2, 2e7 for
-// Nu = 1 and 62 for Nu = 5.
+// Nu = 1 and 62 for Nu = 5; in single precision it overflows for Nu below 3/8.
 func (t StudentT) Sample(b Base) *graph.Node {
 	if !(t.Nu > 0) || t.UnitVariance && !(t.Nu > 2) {
 		panic(fmt.Errorf("stochastic.StudentT: %g degrees of freedom; they must be above 0, and above 2 for UnitVariance", t.Nu))
@@ -107,7 +107,9 @@ func (t StudentT) Sample(b Base) *graph.Node {
 	if t.UnitVariance {
 		scale = t.Nu - 2
 	}
-	logU := graph.Log(graph.OneMinus(b.Uniform()))
-	radius := graph.Sqrt(graph.MulScalar(graph.Expm1(graph.MulScalar(logU, -2/t.Nu)), scale))
+	y := graph.MulScalar(graph.Log(graph.OneMinus(b.Uniform())), -2/t.Nu)
+	// e^y - 1, also for small y; not every backend has it as one operation.
+	power := graph.Mul(graph.Tanh(graph.MulScalar(y, 0.5)), graph.AddScalar(graph.Exp(y), 1))
+	radius := graph.Sqrt(graph.MulScalar(power, scale))
 	return graph.Mul(radius, graph.Cos(graph.MulScalar(b.Uniform(), 2*math.Pi)))
 }

@@ -88,8 +88,8 @@ func TestNoiseMomentsAndIndependence(t *testing.T) {
 type laplace struct{}
 
 func (laplace) Sample(b stochastic.Base) *graph.Node {
-	u := graph.AddScalar(b.Uniform(), -0.5+1.0/(1<<25))
-	return graph.Neg(graph.Mul(graph.Sign(u), graph.Log1p(graph.MulScalar(graph.Abs(u), -2))))
+	exponential := func() *graph.Node { return graph.Neg(graph.Log(graph.OneMinus(b.Uniform()))) }
+	return graph.Sub(exponential(), exponential())
 }
 
 // The shape of a distribution: as many draws lie in each of twenty intervals of
