@@ -12,8 +12,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// A Noise makes the noise of a graph: one seeded source with two makers,
-// NewHost for the pure Go backend and InGraph for accelerators.
+// A Noise draws the noise of a graph. A Sheet holds what the host drew, for the
+// pure Go backend and for all regressions, whose networks are small; InGraph draws
+// in the graph, for image networks on all other backends.
 type Noise interface {
 	// Draw returns a node of fresh noise from d at every execution of the graph.
 	Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node
@@ -47,7 +48,7 @@ func HasNoise(g *graph.Graph) bool {
 }
 
 // InGraph draws noise in the graph, from the store's random state
-// (model.Store.SetRNGStateFromSeed): the maker for accelerators, where sending
+// (model.Store.SetRNGStateFromSeed): for accelerators, where sending
 // noise from the host would cost more than drawing it. Every draw has 32 random
 // bits, as the host's. Normal noise is made by the Box-Muller transform, of whose
 // two outputs both are used.
