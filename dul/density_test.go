@@ -265,36 +265,34 @@ func TestClip(t *testing.T) {
 // and one beta for each unit or filter from its prior, and the tally gets the
 // log-likelihood and the mean energy of each example, where there are any.
 func TestTally(t *testing.T) {
-	image := fixtures.Random(rand.New(rand.NewPCG(59, 61)), 2, 3, 4, 4)
-	spec := conv.Spec{Filters: 5, Window: conv.Same(3, 2)}
+	const units = 5
+	spec := conv.Spec{Filters: units, Window: conv.Same(3, 2)}
 	// From variance v to 1, each variable has KL (v - 1 - log v)/2.
 	toUnit := func(v float64) float64 { return (v - 1 - math.Log(v)) / 2 }
 	root := math.Exp(0.5)
 	for _, c := range []struct {
-		name  string
-		layer dul.Density
-		conv  bool
-		want  float64 // KL
+		name   string
+		energy dul.EnergyModel
+		layer  dul.Density
+		conv   bool
+		want   float64 // KL
 	}{
-		{"dense, at the prior", dul.Density{InitStd: 0.3, PriorStd: 0.3}, false, 0},
-		{"dense, at the start", dul.Density{}, false, 10 * toUnit(1e-6)},
-		{"dense, ConvEtaPriorStd", dul.Density{InitStd: 1, PriorStd: 1, ConvEtaPriorStd: 2}, false, 0},
-		{"dense, constant energy", dul.Density{Energy: energy.Constant{}}, false, 10 * toUnit(1e-6)},
-		{"conv, at the prior", dul.Density{InitStd: 0.3, PriorStd: 0.3}, true, 0},
-		{"conv, at the start", dul.Density{}, true, 10 * toUnit(1e-6)},
-		{"conv, shared", dul.Density{SharedNoise: true}, true, 10 * toUnit(1e-6)},
-		{"conv, ConvEtaPriorStd, at both priors", dul.Density{InitStd: root, PriorStd: root, ConvEtaPriorStd: root}, true, 0},
-		{"conv, ConvEtaPriorStd", dul.Density{InitStd: 1, PriorStd: 1, ConvEtaPriorStd: root}, true, 5 * toUnit(1/math.E)},
-		{"conv, constant energy", dul.Density{Energy: energy.Constant{}}, true, 10 * toUnit(1e-6)},
+		{"dense, at the prior", energy.LDL{}, dul.Density{InitStd: 0.3, PriorStd: 0.3}, false, 0},
+		{"dense, at the start", energy.LDL{}, dul.Density{}, false, 2 * units * toUnit(1e-6)},
+		{"dense, ConvEtaPriorStd", energy.LDL{}, dul.Density{InitStd: 1, PriorStd: 1, ConvEtaPriorStd: 2}, false, 0},
+		{"dense, constant energy", energy.Constant{}, dul.Density{}, false, 2 * units * toUnit(1e-6)},
+		{"conv, at the prior", energy.LDL{}, dul.Density{InitStd: 0.3, PriorStd: 0.3}, true, 0},
+		{"conv, at the start", energy.LDL{}, dul.Density{}, true, 2 * units * toUnit(1e-6)},
+		{"conv, SharedNoise", energy.LDL{}, dul.Density{SharedNoise: true}, true, 2 * units * toUnit(1e-6)},
+		{"conv, ConvEtaPriorStd, at both priors", energy.LDL{}, dul.Density{InitStd: root, PriorStd: root, ConvEtaPriorStd: root}, true, 0},
+		{"conv, ConvEtaPriorStd", energy.LDL{}, dul.Density{InitStd: 1, PriorStd: 1, ConvEtaPriorStd: root}, true, units * toUnit(1/math.E)},
+		{"conv, constant energy", energy.Constant{}, dul.Density{}, true, 2 * units * toUnit(1e-6)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			layer, x := dense(c.layer, spec.Filters), fixtures.Random(rand.New(rand.NewPCG(1, 1)), 3, 2)
+			c.layer.Energy = c.energy
+			layer, dims := dense(c.layer, units), []int{3, 2}
 			if c.conv {
-				layer, x = convolved(c.layer, spec), image
-			}
-			model0 := c.layer.Energy
-			if model0 == nil {
-				model0 = energy.LDL{}
+				layer, dims = convolved(c.layer, spec), []int{2, 3, 4, 4}
 			}
 			store := model.NewStore()
 			params.SetSeeds(store, 1)
@@ -304,36 +302,31 @@ func TestTally(t *testing.T) {
 				if len(tally.Energies) != 1 {
 					t.Errorf("the tally has %d energies, want 1", len(tally.Energies))
 				}
-				var mean, logLikelihood *graph.Node
-				if again := s.In("again"); c.conv {
-					terms := model0.Conv(again, x, spec.Window)
-					mean, logLikelihood = terms.MeanEnergy, terms.LogLikelihood
-				} else {
-					terms := model0.Dense(again, x)
-					mean, logLikelihood = terms.Energy, terms.LogLikelihood
+				of := c.energy.Dense
+				if c.conv {
+					of = func(s *model.Scope, x *graph.Node) energy.Terms {
+						terms := c.energy.Conv(s, x, spec.Window)
+						return energy.Terms{Energy: terms.MeanEnergy, LogLikelihood: terms.LogLikelihood}
+					}
 				}
-				nodes := []*graph.Node{tally.KL, tally.Energies[0], mean}
-				if tally.LogLikelihood == nil && logLikelihood == nil {
-					return append(nodes, y)
+				terms := of(s.In("again"), x)
+				nodes := []*graph.Node{y, tally.KL, tally.Energies[0], terms.Energy}
+				if (tally.LogLikelihood == nil) != (terms.LogLikelihood == nil) {
+					t.Error("the tally and the energy model differ on whether there is a log-likelihood")
+				} else if terms.LogLikelihood != nil {
+					nodes = append(nodes, tally.LogLikelihood, terms.LogLikelihood)
 				}
-				return append(nodes, y, tally.LogLikelihood, logLikelihood)
-			}, fixtures.Tensor(dtypes.Float64, x))
+				return nodes
+			}, fixtures.Tensor(dtypes.Float64, fixtures.Random(rand.New(rand.NewPCG(59, 61)), dims...)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			arrays := make([]fixtures.Array, len(out))
-			for i := range out {
-				arrays[i] = fixtures.FromTensor(t, out[i])
-			}
-			if got := arrays[0].Values[0]; math.Abs(got-c.want) > 1e-12*max(1, c.want) {
+			if got := fixtures.FromTensor(t, out[1]).Values[0]; math.Abs(got-c.want) > 1e-12*max(1, c.want) {
 				t.Errorf("the KL is %g, want %g", got, c.want)
 			}
-			fixtures.Compare(t, "mean energy", arrays[1], arrays[2], 0)
-			if len(arrays) > 4 {
-				fixtures.Compare(t, "log-likelihood", arrays[4], arrays[5], 0)
-			}
-			if _, fitted := model0.(energy.LDL); fitted != (len(arrays) > 4) {
-				t.Errorf("a log-likelihood: %t, want %t", len(arrays) > 4, fitted)
+			for i := 2; i < len(out); i += 2 {
+				what := []string{"mean energy", "log-likelihood"}[i/2-1]
+				fixtures.Compare(t, what, fixtures.FromTensor(t, out[i]), fixtures.FromTensor(t, out[i+1]), 0)
 			}
 		})
 	}
