@@ -8,6 +8,7 @@
 package dul
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -21,12 +22,40 @@ import (
 	"densityuncertainty/dul/stochastic"
 )
 
-// EnergyModel is what a density uncertainty layer needs of an energy model:
-// energy.LDL and energy.Rank1Mixture are two.
+// EnergyModel is the energy E(h) of a layer's inputs and how it is fitted:
+// energy.LDL, energy.Rank1Mixture, energy.Diagonal and energy.Constant are
+// four. A type of your own needs these two methods; energy.Pixelwise makes the
+// second of the first.
 type EnergyModel interface {
+	// Dense returns the terms of inputs h, [..., batch, features], and creates
+	// the model's parameters in s with params.New and the role params.Generative.
 	Dense(s *model.Scope, h *graph.Node) energy.Terms
+	// Conv returns the terms of images x, [channels, batch, height, width], for
+	// a convolution with window w.
 	Conv(s *model.Scope, x *graph.Node, w conv.Window) energy.ConvTerms
 }
+
+// GradientFlow says which parameters the two objectives of section 2.4 move:
+// L_phi, the evidence lower bound, and L_omega, the log-likelihood of the
+// energy models. h is a layer's input, omega its energy model's parameters.
+type GradientFlow int
+
+const (
+	// PaperGradients are those of the paper, where L_phi is maximised over phi,
+	// the weights and noise variances of all layers, and L_omega over omega:
+	//
+	//	L_phi     reaches phi, also through the path h -> E(h; omega) of the noise's scale, and not omega
+	//	L_omega   reaches omega, fitted to the h of its layer as data, and not phi
+	PaperGradients GradientFlow = iota
+	// Detached makes the energy of the noise a constant, as the released code
+	// does: L_phi lacks the path h -> E(h; omega), so its gradient is not that of
+	// the paper's objective. L_omega is as in the paper.
+	Detached
+	// Attached leaves out nothing: L_phi moves omega too, which is then no longer
+	// fitted to the data alone, and L_omega moves phi, so that the weights change
+	// to make activations probable.
+	Attached
+)
 
 // Density is the family of density uncertainty layers. The zero value is the
 // paper's layer with its default settings; each further field is one place
@@ -37,114 +66,163 @@ type Density struct {
 	// PriorStd is the prior standard deviation of the noise variables epsilon
 	// and eta; 0 means 1 (section 4: searched over {0.1, 1, 10}).
 	PriorStd float64
+	// ConvEtaPriorStd is the prior standard deviation of eta in Conv; 0 means
+	// PriorStd. The released code has exp(1/2) there, whatever PriorStd is.
+	ConvEtaPriorStd float64
 	// InitStd is the posterior standard deviation sqrt(gamma), sqrt(beta) at
 	// the start; 0 means 1e-3 (section 4; the appendix has 0.1 for UCI).
 	InitStd float64
-	// Noise is the distribution of the noise; the zero value is Gaussian.
-	// stochastic.Uniform01() is what the released code draws.
+	// Noise is the distribution of epsilon/sqrt(gamma) and eta/sqrt(beta); nil
+	// means stochastic.Gaussian(). The released code draws stochastic.Uniform01().
+	// The variances below are multiplied by that of the distribution. The KL
+	// remains that of Gaussians.
 	Noise stochastic.Distribution
-	// Clip limits the energy of energy.LDL to [0, features], as the released
-	// code does. It breaks Var proportional to E for improbable inputs.
+	// SharedNoise draws epsilon and eta of Conv once for each filter and example,
+	// for all positions. The default draws them anew at each position, as the
+	// released code does. See Conv for what that makes of the KL.
+	SharedNoise bool
+	// Gradients says which parameters the two objectives move.
+	Gradients GradientFlow
+	// Clip limits the energy that scales the noise to [0, D], D its number of
+	// dimensions: features in Dense, energy.ConvTerms.Dimensions in Conv. D is
+	// twice the mean energy of a fitted Gaussian, so that the variance stays below
+	// gamma D + beta; Var proportional to E is then lost for improbable inputs. The
+	// log-likelihood and the energies reported are not clipped. The released code
+	// clips energy.LDL and not energy.Rank1Mixture.
 	Clip bool
-	// Attached lets the gradient of the noise flow through the energy into the
-	// energy model and the input, and that of the generative objective into the
-	// input, so that the network's weights then also change to make activations
-	// probable. By default input and energy are constants for both gradients:
-	// the energy model learns from the generative objective alone, and nothing
-	// else learns from it.
-	Attached bool
-	// PlainBias gives the variance the paper's form gamma E + beta. The default
-	// is gamma E + beta D/2 (D features): D/2 is the mean energy of a fitted
-	// Gaussian, so that gamma and beta mean the same amount of noise for a
-	// typical input.
-	PlainBias bool
-	// ChannelBias makes D in Conv the number of channels for every energy model,
-	// as the released code does. The default is the number of dimensions of the
-	// energy: the same for energy.LDL, channels size^2 for energy.Rank1Mixture,
-	// whose energy spans a whole window.
-	ChannelBias bool
-	// FixedBetaPrior makes the prior of eta in Conv N(0, e) whatever PriorStd is,
-	// as the released code does.
-	FixedBetaPrior bool
+	// HalfD makes the variance gamma E + beta D/2, D as in Clip: D/2 is the mean
+	// energy of a fitted Gaussian, so that gamma and beta mean the same amount of
+	// noise for a typical input, whatever the width of the layer. The released
+	// code does so; in the paper it is gamma E + beta.
+	HalfD bool
+	// HalfChannels makes D/2 in Conv half the number of channels with HalfD, as
+	// the released code does. It differs for energy.Rank1Mixture alone, whose
+	// energy spans a whole window, D = channels size^2.
+	HalfChannels bool
 }
 
 // Dense is the layer of equation "stochastic_linear_layer1" (section 2.4):
 //
 //	f^j(h) = w^j . h + eps^j sqrt(E(h)) + eta^j
 //	eps^j ~ N(0, gamma^j),  eta^j ~ N(0, beta^j)
-//	Var[f^j(h)] = gamma^j E(h) + beta^j            (beta^j D/2, see PlainBias)
+//	Var[f^j(h)] = gamma^j E(h) + beta^j            (see HalfD)
 //
-// h is [..., batch, features], the result [..., batch, units]. The layer adds
-// KL(q(eps) || p(eps)) + KL(q(eta) || p(eta)) and log p_energy(h) to the
-// graph's stochastic.Tally. It panics on negative settings, as GoMLX's
-// graph-building functions do.
+// h is [..., batch, features], the result [..., batch, units]. One entry of
+// noise times the square root of the variance takes the place of the sum of two,
+// which for Gaussian noise has the same distribution. It is drawn for each
+// example and unit: the local reparametrisation of one draw for each unit, whose
+// KL counts once for the whole training set.
+//
+// The layer adds KL(q(eps) || p(eps)) + KL(q(eta) || p(eta)) and, where the
+// energy model has one, log p_energy(h) to the graph's stochastic.Tally. It
+// panics on settings that are not allowed, as GoMLX's graph-building functions do.
 func (l Density) Dense(s *model.Scope, h *graph.Node, units int) *graph.Node {
 	l = l.withDefaults()
-	terms := l.Energy.Dense(s.In("energy"), l.generativeInput(h))
 	features := h.Shape().Dim(-1)
-	energyOfInput := l.energyOfNoise(terms.Energy, features)
-	tally := stochastic.TallyOf(h.Graph())
-	tally.AddEnergy(terms.Energy)
-	tally.AddLogLikelihood(terms.LogLikelihood)
+	seen := l.generativeInput(h)
+	terms := l.Energy.Dense(s.In("energy"), seen)
+	addTerms(h.Graph(), terms.Energy, terms.LogLikelihood)
 
 	mean := params.Dense(s, h, units)
-	gamma := l.noiseLogVariance(s, h, "gamma_log_variance", 1, units)
-	beta := l.noiseLogVariance(s, h, "beta_log_variance", 1, units)
-	tally.AddKL(stochastic.GaussianKL(nil, gamma, 0, l.PriorStd))
-	tally.AddKL(stochastic.GaussianKL(nil, beta, 0, l.PriorStd))
+	gamma := l.noiseVariance(s, h, "gamma_log_variance", l.PriorStd, 1, units)
+	beta := l.noiseVariance(s, h, "beta_log_variance", l.PriorStd, 1, units)
 
-	variance := ops.Affine(energyOfInput, graph.Exp(gamma), l.constantVariance(beta, features))
+	variance := ops.Affine(l.noiseEnergy(terms.Energy, seen, h, features), gamma, l.constantVariance(beta, features))
 	noise := stochastic.Draw(s, h, l.Noise, h.Shape().Dim(-2), units)
 	return graph.Add(mean, ops.SqrtScaled(variance, noise))
 }
 
-// generativeInput is the input that the energy model sees.
-func (l Density) generativeInput(h *graph.Node) *graph.Node {
-	if l.Attached {
-		return h
+// addTerms adds what an energy model says of each example to the graph's tally.
+func addTerms(g *graph.Graph, energy, logLikelihood *graph.Node) {
+	tally := stochastic.TallyOf(g)
+	tally.AddEnergy(energy)
+	if logLikelihood != nil {
+		tally.AddLogLikelihood(logLikelihood)
 	}
-	return graph.StopGradient(h)
 }
 
-// energyOfNoise is the energy that scales the noise of a layer whose input has
-// the given number of features, or channels.
-func (l Density) energyOfNoise(e *graph.Node, features int) *graph.Node {
-	if l.Clip {
-		if _, isLDL := l.Energy.(energy.LDL); isLDL {
-			e = graph.ClipScalar(e, 0, float64(features))
-		}
+// generativeInput is the input h as the energy model sees it. Unless Attached it
+// is a constant for L_omega; the identity around it can be differentiated to,
+// which a stopped gradient cannot.
+func (l Density) generativeInput(h *graph.Node) *graph.Node {
+	switch l.Gradients {
+	case Attached:
+		return h
+	case Detached:
+		return graph.StopGradient(h)
 	}
-	if !l.Attached {
+	return graph.Identity(graph.StopGradient(h))
+}
+
+// noiseEnergy is the energy e of D dimensions as it scales the noise; the energy
+// model computed it from seen, which is h.
+func (l Density) noiseEnergy(e, seen, h *graph.Node, dimensions int) *graph.Node {
+	switch l.Gradients {
+	case PaperGradients:
+		e = throughInput(e, seen, h)
+	case Detached:
 		e = graph.StopGradient(e)
+	}
+	if l.Clip {
+		e = graph.ClipScalar(e, 0, float64(dimensions))
 	}
 	return e
 }
 
-// noiseLogVariance is log gamma or log beta, one entry for each output.
-func (l Density) noiseLogVariance(s *model.Scope, like *graph.Node, name string, rows, columns int) *graph.Node {
-	return params.New(s, like, name, params.Variational, params.Constant(2*math.Log(l.InitStd)), rows, columns)
+// throughInput is the energy e, of which the gradient reaches the input h and not
+// the energy model's parameters. e is computed from seen, a copy of h that the
+// gradient of the log-likelihood does not leave, so that one evaluation of the
+// energy serves both objectives: the derivative with respect to h alone is built
+// when the gradient arrives, and no product is computed twice.
+func throughInput(e, seen, h *graph.Node) *graph.Node {
+	return ops.WithGradient([]*graph.Node{h},
+		func(in []*graph.Node) *graph.Node { return ops.Tied(graph.StopGradient(e), in) },
+		func(_, de *graph.Node) []*graph.Node {
+			return graph.Gradient(graph.ReduceAllSum(graph.Mul(e, graph.StopGradient(de))), seen)
+		})
 }
 
+// noiseVariance is gamma or beta, the exponential of the parameter of the given
+// name with one entry for each output, whose KL it adds to the tally.
+func (l Density) noiseVariance(s *model.Scope, like *graph.Node, name string, priorStd float64, rows, columns int) *graph.Node {
+	logVariance := params.New(s, like, name, params.Variational, params.Constant(2*math.Log(l.InitStd)), rows, columns)
+	stochastic.TallyOf(like.Graph()).AddKL(stochastic.GaussianKL(nil, logVariance, 0, priorStd))
+	return graph.Exp(logVariance)
+}
+
+// minVariance gives the square root of a variance that underflows a derivative.
+const minVariance = 1e-16
+
 // constantVariance is the part of the variance that does not depend on the
-// energy, beta D/2 or beta (see PlainBias), of an energy of D dimensions. 1e-16
-// gives the square root of a variance that underflows a derivative.
-func (l Density) constantVariance(logBeta *graph.Node, dimensions int) *graph.Node {
-	scale := float64(dimensions) / 2
-	if l.PlainBias {
-		scale = 1
+// energy, beta or beta D/2, for an energy of D dimensions.
+func (l Density) constantVariance(beta *graph.Node, dimensions int) *graph.Node {
+	if l.HalfD {
+		beta = graph.MulScalar(beta, float64(dimensions)/2)
 	}
-	return graph.AddScalar(graph.MulScalar(graph.Exp(logBeta), scale), 1e-16)
+	return graph.AddScalar(beta, minVariance)
 }
 
 func (l Density) withDefaults() Density {
-	if l.PriorStd < 0 || l.InitStd < 0 {
-		panic(fmt.Errorf("dul.Density: PriorStd %g and InitStd %g must not be negative", l.PriorStd, l.InitStd))
+	if !(l.PriorStd >= 0 && l.InitStd >= 0 && l.ConvEtaPriorStd >= 0) {
+		panic(fmt.Errorf("dul.Density: PriorStd %g, InitStd %g and ConvEtaPriorStd %g must not be negative", l.PriorStd, l.InitStd, l.ConvEtaPriorStd))
+	}
+	if l.Gradients < PaperGradients || l.Gradients > Attached {
+		panic(fmt.Errorf("dul.Density: Gradients is %d; it must be PaperGradients, Detached or Attached", l.Gradients))
+	}
+	if l.HalfChannels && !l.HalfD {
+		panic(errors.New("dul.Density: HalfChannels says what D is in HalfD, which is not set"))
 	}
 	if l.Energy == nil {
 		l.Energy = energy.LDL{}
 	}
+	if l.Noise == nil {
+		l.Noise = stochastic.Gaussian()
+	}
 	if l.PriorStd == 0 {
 		l.PriorStd = 1
+	}
+	if l.ConvEtaPriorStd == 0 {
+		l.ConvEtaPriorStd = l.PriorStd
 	}
 	if l.InitStd == 0 {
 		l.InitStd = 1e-3

@@ -1,58 +1,34 @@
 package dul_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/stochastic"
 )
 
-// recordedLayer is a density layer with the parameters and prior of a recorded one.
-func recordedLayer(c fixtures.Case, l dul.Density) fixtures.Layer {
-	paths := map[string]string{
-		"s_logvar":       "/layer/gamma_log_variance",
-		"b_logvar":       "/layer/beta_log_variance",
-		"linear__weight": "/layer/weights",
-		"linear__bias":   "/layer/bias",
+// energyPaths are the paths of the parameters of a recorded energy model, by the
+// recorded names.
+func energyPaths(l dul.Density, conv bool) map[string]string {
+	switch _, isMixture := l.Energy.(energy.Rank1Mixture); {
+	case isMixture:
+		return map[string]string{
+			"energy_model__mixture_logits": "/layer/energy/mixture_logits",
+			"energy_model__v":              "/layer/energy/factors",
+			"energy_model__log_diagonals":  "/layer/energy/log_diagonals",
+		}
+	case conv:
+		return map[string]string{"masked_conv__conv__weight": "/layer/energy/kernel", "logvar": "/layer/energy/log_variance"}
 	}
-	if _, isMixture := l.Energy.(energy.Rank1Mixture); isMixture {
-		paths["energy_model__mixture_logits"] = "/layer/energy/mixture_logits"
-		paths["energy_model__v"] = "/layer/energy/factors"
-		paths["energy_model__log_diagonals"] = "/layer/energy/log_diagonals"
-	} else {
-		paths["L"] = "/layer/energy/lower"
-		paths["logvar"] = "/layer/energy/log_variance"
-	}
-	l.PriorStd = c.PriorStd("b_s_prior_logvar")
-	units := c.Array("out").Dims[1]
-	return fixtures.Layer{
-		Apply: func(s *model.Scope, x *graph.Node) *graph.Node { return l.Dense(s.In("layer"), x, units) },
-		Paths: paths,
-		Noise: []fixtures.Array{c.Array("eps")},
-	}
-}
-
-func TestDensityMatchesTheReleasedLayer(t *testing.T) {
-	for _, variant := range []struct {
-		prefix string
-		layer  dul.Density
-	}{
-		{"", dul.Density{Clip: true}},
-		{"noclip__", dul.Density{}},
-		{"nodetach_noclip__", dul.Density{Attached: true}},
-	} {
-		t.Run(fmt.Sprintf("variant=%q", variant.prefix), func(t *testing.T) {
-			fixtures.Each(t, "density_linear_*", func(t *testing.T, c fixtures.Case) {
-				c.CheckLayer(t, variant.prefix, recordedLayer(c, variant.layer))
-			})
-		})
-	}
+	return map[string]string{"L": "/layer/energy/lower", "logvar": "/layer/energy/log_variance"}
 }
 
 // fractionOf is the Fraction that gives a recorded mixture its number of
@@ -78,20 +54,125 @@ func fractionOf(c fixtures.Case) float64 {
 	return (float64(components) + 0.5) / float64(features)
 }
 
-func TestRank1DensityMatchesTheReleasedLayer(t *testing.T) {
-	for _, variant := range []struct {
-		prefix string
-		layer  dul.Density
+// withFraction is the layer with as many components as were recorded, if its energy is a mixture.
+func withFraction(c fixtures.Case, l dul.Density) dul.Density {
+	if mixture, is := l.Energy.(energy.Rank1Mixture); is {
+		mixture.Fraction = fractionOf(c)
+		l.Energy = mixture
+	}
+	return l
+}
+
+// recordedDense is a density layer with the parameters and prior of a recorded one.
+func recordedDense(_ *testing.T, c fixtures.Case, l dul.Density) fixtures.Layer {
+	paths := energyPaths(l, false)
+	paths["s_logvar"], paths["b_logvar"] = "/layer/gamma_log_variance", "/layer/beta_log_variance"
+	paths["linear__weight"], paths["linear__bias"] = "/layer/weights", "/layer/bias"
+	l.PriorStd = c.PriorStd("b_s_prior_logvar")
+	return fixtures.Layer{Apply: dense(l, c.Array("out").Dims[1]), Paths: paths, Noise: []fixtures.Array{c.Array("eps")}}
+}
+
+// windowOf are the windows of the recorded convolutions, by a part of the name.
+var windowOf = map[string]conv.Window{
+	"_k1s1": conv.Same(1, 1), "_k1s2": conv.Same(1, 2), "_k3s1": conv.Same(3, 1), "_k3s2": conv.Same(3, 2),
+}
+
+// recordedConv is a convolutional density layer with the parameters and priors of
+// a recorded one.
+func recordedConv(t *testing.T, c fixtures.Case, l dul.Density) fixtures.Layer {
+	paths := energyPaths(l, true)
+	paths["s_logvar"], paths["b_logvar"] = "/layer/gamma_log_variance", "/layer/beta_log_variance"
+	paths["conv__weight"] = "/layer/weights"
+	masks := map[string]fixtures.Array{}
+	if c.Has("b_masked_conv__mask") {
+		masks["masked_conv__conv__weight"] = c.Array("b_masked_conv__mask")
+	}
+	hasBias := c.Has("p_conv__bias")
+	if hasBias {
+		paths["conv__bias"] = "/layer/bias"
+	}
+	l.PriorStd, l.ConvEtaPriorStd = c.PriorStd("b_s_prior_logvar"), c.PriorStd("b_b_prior_logvar")
+	spec := conv.Spec{Filters: c.Array("out").Dims[0], Window: fixtures.ByName(t, c, windowOf), NoBias: !hasBias}
+	return fixtures.Layer{Apply: convolved(l, spec), Paths: paths, Noise: []fixtures.Array{c.Array("eps").Channels()}, Masks: masks}
+}
+
+// The released layers are those of HalfD, with the energy of LDL clipped and
+// detached; the energies of mixtures are never clipped.
+func TestReleasedLayers(t *testing.T) {
+	replicate := energy.LDL{ReplicatePadding: true}
+	type build func(t *testing.T, c fixtures.Case, l dul.Density) fixtures.Layer
+	for _, recorded := range []struct {
+		cases  string
+		build  build
+		energy dul.EnergyModel
+		clip   bool
 	}{
-		{"", dul.Density{Clip: true}}, // Clip is of energy.LDL alone
-		{"nodetach__", dul.Density{Attached: true}},
+		{"density_linear_*", recordedDense, energy.LDL{}, true},
+		{"density_conv_*", recordedConv, replicate, true},
+		{"rank1_density_linear_*", recordedDense, energy.Rank1Mixture{}, false},
+		{"rank1_density_conv_*_corrected.*", recordedConv, energy.Rank1Mixture{}, false},
+		{"rank1_density_conv_*_released.*", recordedConv, energy.Rank1Mixture{NegatedLogDet: true}, false},
 	} {
-		t.Run(fmt.Sprintf("variant=%q", variant.prefix), func(t *testing.T) {
-			fixtures.Each(t, "rank1_density_linear_*", func(t *testing.T, c fixtures.Case) {
-				layer := variant.layer
-				layer.Energy = energy.Rank1Mixture{Fraction: fractionOf(c)}
-				c.CheckLayer(t, variant.prefix, recordedLayer(c, layer))
+		layer := dul.Density{Energy: recorded.energy, HalfD: true, HalfChannels: true}
+		for _, variant := range []struct {
+			name, prefix string
+			clip         bool
+			gradients    dul.GradientFlow
+			skip         bool
+		}{
+			{"released", "", recorded.clip, dul.Detached, false},
+			{"not clipped", "noclip__", false, dul.Detached, !recorded.clip},
+			{"attached, not clipped", "nodetach_noclip__", false, dul.Attached, !recorded.clip},
+			{"attached", "nodetach__", false, dul.Attached, recorded.clip},
+		} {
+			if variant.skip { // recorded are two variants more of a layer that clips, and one of others
+				continue
+			}
+			layer.Clip, layer.Gradients = variant.clip, variant.gradients
+			t.Run(variant.name, func(t *testing.T) {
+				fixtures.Each(t, recorded.cases, func(t *testing.T, c fixtures.Case) {
+					c.CheckLayer(t, variant.prefix, recorded.build(t, c, withFraction(c, layer)))
+				})
 			})
+		}
+	}
+}
+
+// With noise of 1 the layer returns mean + sqrt(variance), so the variance can
+// be read off and compared with the closed form.
+func TestVarianceMatchesTheClosedForm(t *testing.T) {
+	c := fixtures.Open(t, "density_variance_a")
+	for _, form := range []struct {
+		name  string
+		layer dul.Density
+	}{
+		{"var_paper", dul.Density{}},
+		{"var_half_d_bias", dul.Density{HalfD: true}},
+	} {
+		t.Run(form.name, func(t *testing.T) {
+			want := c.Array(form.name)
+			ones := fixtures.Zeros(want.Dims...).Map(func(float64) float64 { return 1 })
+			out := fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{
+				"x":                          c.Array("x"),
+				"/layer/energy/lower":        c.Array("L"),
+				"/layer/energy/log_variance": c.Array("logvar"),
+				"/layer/weights":             c.Array("W").Transposed(),
+				"/layer/bias":                c.Array("bias"),
+				"/layer/gamma_log_variance":  c.Array("s_logvar"),
+				"/layer/beta_log_variance":   c.Array("b_logvar"),
+			}, []fixtures.Array{ones}, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+				y := dense(form.layer, want.Dims[1]).output(s, in)
+				tally := stochastic.TallyOf(y.Graph())
+				return []*graph.Node{y, tally.KL, tally.Energies[0]}
+			})
+			variance := fixtures.Zeros(want.Dims...)
+			for i, mean := range c.Array("mean").Values {
+				std := out[0].Values[i] - mean
+				variance.Values[i] = std * std
+			}
+			fixtures.Compare(t, form.name, variance, want, 1e-10)
+			fixtures.Compare(t, "KL", out[1], c.Array("kl_prior1"), 1e-10)
+			fixtures.Compare(t, "energy", out[2], c.Column("energy"), 1e-10)
 		})
 	}
 }

@@ -11,82 +11,107 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 )
 
-// families are density layers with both energies.
-var families = []struct {
+// A family is a density layer under a name.
+type family struct {
 	name  string
 	layer dul.Density
+}
+
+// denseFamilies and convFamilies are density layers with every energy.
+var (
+	denseFamilies = []family{
+		{"LDL", dul.Density{}},
+		{"Rank1Mixture", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.5}}},
+		{"Rank1Mixture 1", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.1}}},
+		{"Diagonal", dul.Density{Energy: energy.Diagonal{}}},
+		{"Constant", dul.Density{Energy: energy.Constant{}}},
+		{"an energy of one's own", dul.Density{Energy: isotropic{}}},
+		{"HalfD", dul.Density{HalfD: true, PriorStd: 0.3}},
+		{"StudentT", dul.Density{Noise: stochastic.StudentT{Nu: 3, UnitVariance: true}}},
+	}
+	convFamilies = []family{
+		{"LDL", dul.Density{}},
+		{"LDL replicate", dul.Density{Energy: energy.LDL{ReplicatePadding: true}}},
+		{"Rank1Mixture", dul.Density{Energy: energy.Rank1Mixture{Fraction: 1}}},
+		{"Rank1Mixture 1", dul.Density{Energy: energy.Rank1Mixture{}, HalfD: true, HalfChannels: true}},
+		{"Diagonal", dul.Density{Energy: energy.Diagonal{}}},
+		{"Constant", dul.Density{Energy: energy.Constant{}}},
+		{"an energy of one's own", dul.Density{Energy: isotropic{}}},
+		{"HalfD", dul.Density{HalfD: true, PriorStd: 0.3, ConvEtaPriorStd: 2}},
+		{"SharedNoise", dul.Density{SharedNoise: true}},
+	}
+)
+
+// convSpecs are the layers of the networks.
+var convSpecs = []struct {
+	name string
+	spec conv.Spec
 }{
-	{"LDL", dul.Density{}},
-	{"Rank1Mixture", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.5}}},
-	{"Rank1Mixture of 1", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.1}}},
-	{"PlainBias", dul.Density{PlainBias: true, PriorStd: 0.3}},
+	{"3x3", conv.Spec{Filters: 2, Window: conv.Same(3, 1), NoBias: true}},
+	{"3x3, stride 2", conv.Spec{Filters: 3, Window: conv.Same(3, 2)}},
+	{"1x1, stride 2", conv.Spec{Filters: 2, Window: conv.Same(1, 2)}},
 }
 
-// The zero value cuts the gradient of the energy off, see TestDetachedGradients.
-func TestDense(t *testing.T) {
-	for _, f := range families {
-		t.Run(f.name, func(t *testing.T) {
-			layertest.Checks{CutGradients: true}.Dense(t, f.layer)
-			f.layer.Attached = true
-			t.Run("Attached", func(t *testing.T) { layertest.Dense(t, f.layer) })
-		})
+// An applied layer maps x to its output in the scope "layer".
+type applied func(s *model.Scope, x *graph.Node) *graph.Node
+
+func dense(l dul.Density, units int) applied {
+	return func(s *model.Scope, x *graph.Node) *graph.Node { return l.Dense(s.In("layer"), x, units) }
+}
+
+func convolved(l dul.Density, c conv.Spec) applied {
+	return func(s *model.Scope, x *graph.Node) *graph.Node { return l.Conv(s.In("layer"), x, c) }
+}
+
+// output is the layer's output as a function of the values.
+func (a applied) output(s *model.Scope, in fixtures.Nodes) *graph.Node { return a(s, in["x"]) }
+
+// eachLayer runs a test for every family as a dense layer, alone and with
+// replicas, and as a convolution of every kind.
+func eachLayer(t *testing.T, flow dul.GradientFlow, test func(t *testing.T, layer applied, x fixtures.Array)) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(41, 43))
+	run := func(name string, layer applied, dims ...int) {
+		x := fixtures.Random(rng, dims...)
+		t.Run(name, func(t *testing.T) { test(t, layer, x) })
+	}
+	for _, f := range denseFamilies {
+		f.layer.Gradients = flow
+		run("dense/"+f.name, dense(f.layer, 2), 3, 4)
+		run("replicas/"+f.name, dense(f.layer, 2), 2, 3, 4)
+	}
+	for _, f := range convFamilies {
+		f.layer.Gradients = flow
+		for _, c := range convSpecs {
+			run("conv/"+f.name+"/"+c.name, convolved(f.layer, c.spec), 2, 2, 4, 3)
+		}
 	}
 }
 
-// By default the energy is a constant for the output's gradient, and the input
-// one for the generative objective: the energy model gets no gradient from the
-// output, the input only that of the linear map, and all else the exact one.
-func TestDetachedGradients(t *testing.T) {
-	for _, f := range families {
-		l := f.layer
-		t.Run(f.name, func(t *testing.T) {
-			output := func(s *model.Scope, in fixtures.Nodes) *graph.Node { return l.Dense(s.In("layer"), in["x"], 2) }
-			inputs := fixtures.Values{"x": fixtures.Random(rand.New(rand.NewPCG(1, 5)), 3, 4)}
-			values, noise := fixtures.Explore(t, inputs, output)
-			fixtures.CheckGradient(t, values, noise, output,
-				"/layer/weights", "/layer/bias", "/layer/gamma_log_variance", "/layer/beta_log_variance")
-
-			likelihood := func(s *model.Scope, in fixtures.Nodes) *graph.Node {
-				return stochastic.TallyOf(output(s, in).Graph()).LogLikelihood
-			}
-			var energyPaths []string
-			for _, path := range values.Parameters() {
-				if len(path) > len("/layer/energy") && path[:len("/layer/energy")] == "/layer/energy" {
-					energyPaths = append(energyPaths, path)
-				}
-			}
-			fixtures.CheckGradient(t, values, noise, likelihood, energyPaths...)
-
-			out := fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-				y := graph.ReduceAllSum(output(s, in))
-				ll := graph.ReduceAllSum(stochastic.TallyOf(y.Graph()).LogLikelihood)
-				ones := graph.OnesLike(graph.ReduceAndKeep(in["x"], graph.ReduceSum, -1))
-				linear := graph.Mul(ones, graph.Transpose(graph.ReduceAndKeep(in["/layer/weights"], graph.ReduceSum, -1), 0, 1))
-				wrt := []*graph.Node{in["x"]}
-				for _, path := range energyPaths {
-					wrt = append(wrt, in[path])
-				}
-				return append([]*graph.Node{linear, graph.Gradient(ll, in["x"])[0]}, graph.Gradient(y, wrt...)...)
-			})
-			fixtures.Compare(t, "gradient of the output with respect to x", out[2], out[0], 1e-14)
-			fixtures.Compare(t, "gradient of the log-likelihood with respect to x", out[1], fixtures.Zeros(3, 4), 0)
-			for i, path := range energyPaths {
-				fixtures.Compare(t, "gradient of the output with respect to "+path, out[3+i], fixtures.Zeros(values[path].Dims...), 0)
-			}
-		})
+// Every family under the checks for any layer; the gradients, some of which the zero value keeps from flowing, are
+// those of gradients_test.go.
+func TestLayers(t *testing.T) {
+	checks := layertest.Checks{CutGradients: true}
+	for _, f := range denseFamilies {
+		t.Run("dense/"+f.name, func(t *testing.T) { checks.Dense(t, f.layer) })
+	}
+	for _, f := range convFamilies {
+		t.Run("conv/"+f.name, func(t *testing.T) { checks.Conv(t, f.layer) })
 	}
 }
 
-// Var[f(h)] is gamma E(h) + beta D/2, or gamma E(h) + beta, and the mean that of
-// the linear map; with uniform noise U[0, 1) the mean is half a standard
-// deviation too high and the variance a twelfth.
-func TestOutputMoments(t *testing.T) {
+// The mean of f(h) is that of the linear map, and its variance gamma E(h) + beta,
+// or gamma E(h) + beta D/2, times the variance of the noise; noise of mean 1/2
+// shifts the mean by half a square root of that.
+func TestDenseMoments(t *testing.T) {
 	const units, n = 2, 25000
 	parameters := fixtures.Values{
 		"/layer/energy/lower":        fixtures.Matrix(3, 3, 0, 0, 0, 0.5, 0, 0, -0.7, 0.4, 0),
@@ -97,102 +122,241 @@ func TestOutputMoments(t *testing.T) {
 		"/layer/beta_log_variance":   fixtures.Matrix(1, 2, math.Log(0.5), math.Log(0.1)),
 	}
 	gamma, beta := []float64{0.3, 1.2}, []float64{0.5, 0.1}
-	for _, x := range []fixtures.Array{fixtures.Matrix(1, 3, 0, 0, 0), fixtures.Matrix(1, 3, 0.5, -1, 2), fixtures.Matrix(1, 3, 6, 2, -5)} {
-		h := x.Values
-		// L^T h, with L's columns (1, 0.5, -0.7), (0, 1, 0.4), (0, 0, 1).
-		z := []float64{h[0] + 0.5*h[1] - 0.7*h[2], h[1] + 0.4*h[2], h[2]}
-		e := 0.5 * (z[0]*z[0]*math.Exp(-0.2) + z[1]*z[1]*math.Exp(0.4) + z[2]*z[2]*math.Exp(-0.6))
-		mean := []float64{h[0] + 0.5*h[1] - 0.3*h[2] + 0.3, -h[0] + 2*h[1] + 0.1*h[2] - 0.2}
-		for _, form := range []struct {
-			name    string
-			layer   dul.Density
-			bias    float64
-			uniform bool
-		}{
-			{"default", dul.Density{}, 1.5, false},
-			{"PlainBias", dul.Density{PlainBias: true}, 1, false},
-			{"uniform", dul.Density{Noise: stochastic.Uniform01()}, 1.5, true},
-		} {
+	for _, form := range []struct {
+		name                  string
+		layer                 dul.Density
+		halfD                 float64 // the factor of beta
+		noiseMean, noiseScale float64 // mean and variance of the noise
+	}{
+		{"default", dul.Density{}, 1, 0, 1},
+		{"HalfD", dul.Density{HalfD: true}, 1.5, 0, 1},
+		{"Uniform01", dul.Density{Noise: stochastic.Uniform01(), HalfD: true}, 1.5, 0.5, 1.0 / 12},
+		{"StudentT", dul.Density{Noise: stochastic.StudentT{Nu: 12}}, 1, 0, 1.2},
+		{"StudentT of unit variance", dul.Density{Noise: stochastic.StudentT{Nu: 12, UnitVariance: true}}, 1, 0, 1},
+	} {
+		for _, x := range []fixtures.Array{fixtures.Matrix(1, 3, 0, 0, 0), fixtures.Matrix(1, 3, 0.5, -1, 2), fixtures.Matrix(1, 3, 6, 2, -5)} {
+			h := x.Values
+			// L^T h, with L's columns (1, 0.5, -0.7), (0, 1, 0.4), (0, 0, 1).
+			z := []float64{h[0] + 0.5*h[1] - 0.7*h[2], h[1] + 0.4*h[2], h[2]}
+			e := 0.5 * (z[0]*z[0]*math.Exp(-0.2) + z[1]*z[1]*math.Exp(0.4) + z[2]*z[2]*math.Exp(-0.6))
+			mean := []float64{h[0] + 0.5*h[1] - 0.3*h[2] + 0.3, -h[0] + 2*h[1] + 0.1*h[2] - 0.2}
 			for _, host := range []bool{true, false} {
-				samples := fixtures.Samples(t, func(s *model.Scope, x *graph.Node) *graph.Node {
-					return form.layer.Dense(s.In("layer"), x, units)
-				}, parameters, x, n, host)
-				for j := range units {
-					variance, shift := gamma[j]*e+beta[j]*form.bias, 0.0
-					if form.uniform {
-						shift, variance = 0.5*math.Sqrt(variance), variance/12
+				t.Run(fmt.Sprintf("%s/host=%t/%v", form.name, host, h), func(t *testing.T) {
+					samples := fixtures.Samples(t, dense(form.layer, units), parameters, x, n, host)
+					for j := range units {
+						variance := gamma[j]*e + beta[j]*form.halfD
+						fixtures.CheckMoments(t, fmt.Sprintf("unit %d", j), samples.Column(j),
+							mean[j]+form.noiseMean*math.Sqrt(variance), form.noiseScale*variance)
 					}
-					fixtures.CheckMoments(t, fmt.Sprintf("%s, host=%t, x=%v, unit %d", form.name, host, h, j),
-						samples.Column(j), mean[j]+shift, variance)
-				}
-				fixtures.CheckUncorrelated(t, "noise of two units", samples.Column(0), samples.Column(1))
+					fixtures.CheckUncorrelated(t, "noise of two units", samples.Column(0), samples.Column(1))
+				})
 			}
 		}
 	}
 }
 
-// Clip limits the variance far from the data to gamma D + beta D/2.
-func TestClipLimitsTheEnergy(t *testing.T) {
-	const d, units = 4, 1
-	std := func(l dul.Density, x fixtures.Array) float64 {
+// At each pixel the mean of f is that of the convolution and its variance gamma E
+// + beta, or gamma E + beta D/2. The noise of two filters and of two examples is
+// independent; that of two pixels too, or, if shared, has the covariance gamma
+// sqrt(E_p E_q) + beta.
+func TestConvMoments(t *testing.T) {
+	const n, channels, filters = 20000, 2, 2
+	x := fixtures.Random(rand.New(rand.NewPCG(47, 53)), channels, 1, 3, 4)
+	spec := conv.Spec{Filters: filters, Window: conv.Same(3, 2)}
+	mixture := energy.Rank1Mixture{Fraction: 1}
+	for _, form := range []struct {
+		name  string
+		layer dul.Density
+		halfD float64 // the factor of beta
+	}{
+		{"LDL", dul.Density{Energy: energy.LDL{}}, 1},
+		{"LDL, HalfD", dul.Density{Energy: energy.LDL{}, HalfD: true}, channels / 2.0},
+		{"LDL, SharedNoise", dul.Density{Energy: energy.LDL{}, SharedNoise: true}, 1},
+		{"Rank1Mixture", dul.Density{Energy: mixture}, 1},
+		{"Rank1Mixture, HalfD", dul.Density{Energy: mixture, HalfD: true}, 9 * channels / 2.0},
+		{"Rank1Mixture, HalfChannels", dul.Density{Energy: mixture, HalfD: true, HalfChannels: true}, channels / 2.0},
+		{"Diagonal", dul.Density{Energy: energy.Diagonal{}}, 1},
+		{"Constant", dul.Density{Energy: energy.Constant{}}, 1},
+		{"Constant, HalfD, SharedNoise", dul.Density{Energy: energy.Constant{}, HalfD: true, SharedNoise: true}, channels / 2.0},
+	} {
+		layer := convolved(form.layer, spec)
+		values, _ := fixtures.Explore(t, fixtures.Values{"x": x}, layer.output)
+		fixed := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+			terms := form.layer.Energy.Conv(s.In("layer").In("energy"), in["x"], spec.Window)
+			return []*graph.Node{terms.Energy, conv.Convolve(in["x"], in["/layer/weights"], spec.Window)}
+		})
+		e, mean := fixed[0].Values, fixed[1].Values
+		positions := len(e)
+		for _, host := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/host=%t", form.name, host), func(t *testing.T) {
+				samples := fixtures.ImageSamples(t, layer, values, x, n, host)
+				for f := range filters {
+					gamma := math.Exp(values["/layer/gamma_log_variance"].Values[f])
+					beta := math.Exp(values["/layer/beta_log_variance"].Values[f]) * form.halfD
+					offset := values["/layer/bias"].Values[f]
+					for p := range positions {
+						fixtures.CheckMoments(t, fmt.Sprintf("filter %d, position %d", f, p), samples.Pixel(f, p),
+							mean[f*positions+p]+offset, gamma*e[p]+beta)
+					}
+					covariance := 0.0
+					if form.layer.SharedNoise {
+						covariance = gamma*math.Sqrt(e[0]*e[1]) + beta
+					}
+					sums := samples.Pixel(f, 0)
+					for i, v := range samples.Pixel(f, 1) {
+						sums[i] += v
+					}
+					fixtures.CheckMoments(t, fmt.Sprintf("filter %d, sum of two positions", f), sums,
+						mean[f*positions]+mean[f*positions+1]+2*offset, gamma*(e[0]+e[1])+2*beta+2*covariance)
+				}
+				here := samples.Pixel(0, 0)
+				fixtures.CheckUncorrelated(t, "noise of two filters", here, samples.Pixel(1, 0))
+				fixtures.CheckUncorrelated(t, "noise of two examples", here[1:], here[:n-1])
+			})
+		}
+	}
+}
+
+// Clip limits the energy to D, for every energy model: the standard deviation of
+// a new layer, with gamma and beta 1, is at most sqrt(D + 1).
+func TestClip(t *testing.T) {
+	const d = 4
+	std := func(t *testing.T, layer applied, x fixtures.Array, at int) float64 {
 		t.Helper()
-		output := func(s *model.Scope, in fixtures.Nodes) *graph.Node { return l.Dense(s.In("layer"), in["x"], units) }
-		values, _ := fixtures.Explore(t, fixtures.Values{"x": x}, output)
+		values, noise := fixtures.Explore(t, fixtures.Values{"x": x}, layer.output)
 		for _, path := range values.Parameters() {
 			values[path] = fixtures.Zeros(values[path].Dims...)
 		}
-		return fixtures.Evaluate(t, dtypes.Float64, values, []fixtures.Array{fixtures.Matrix(1, 1, 1)},
-			func(s *model.Scope, in fixtures.Nodes) []*graph.Node { return []*graph.Node{output(s, in)} })[0].Values[0]
+		for i, draw := range noise {
+			noise[i] = draw.Map(func(float64) float64 { return 1 })
+		}
+		return fixtures.Evaluate(t, dtypes.Float64, values, noise,
+			func(s *model.Scope, in fixtures.Nodes) []*graph.Node { return []*graph.Node{layer.output(s, in)} })[0].Values[at]
 	}
 	near, far := fixtures.Matrix(1, d, 1, 1, 0, 0), fixtures.Matrix(1, d, 30, 0, 0, 0)
+	// One pixel of 8 gives z^2/2 = 32 at the pixel, and its mean over a window is
+	// 32/9 < 4 channels. The mixture's window of 3 x 3 has 36 dimensions.
+	pixel := fixtures.Zeros(d, 1, 3, 3)
+	pixel.Values[4] = 8
+	mixture := energy.Rank1Mixture{} // with parameters of zero N(0, I)
+	one, three := conv.Spec{Filters: 1, Window: conv.Same(1, 1), NoBias: true}, conv.Spec{Filters: 1, Window: conv.Same(3, 1), NoBias: true}
 	for _, c := range []struct {
-		name  string
-		layer dul.Density
-		x     fixtures.Array
-		want  float64 // sqrt(E + D/2)
+		name   string
+		layer  applied
+		x      fixtures.Array
+		at     int
+		energy float64
 	}{
-		{"near", dul.Density{Clip: true}, near, math.Sqrt(1 + 2)},
-		{"far", dul.Density{Clip: true}, far, math.Sqrt(d + 2)},
-		{"far without clip", dul.Density{}, far, math.Sqrt(450 + 2)},
-		// The mixture with v = 0 is N(0, I) too, and is never clipped.
-		{"far mixture", dul.Density{Clip: true, Energy: energy.Rank1Mixture{}}, far, math.Sqrt(450 + 2)},
+		{"near", dense(dul.Density{Clip: true}, 1), near, 0, 1},
+		{"far", dense(dul.Density{Clip: true}, 1), far, 0, d},
+		{"far, not clipped", dense(dul.Density{}, 1), far, 0, 450},
+		{"far, mixture", dense(dul.Density{Clip: true, Energy: mixture}, 1), far, 0, d},
+		{"far, diagonal", dense(dul.Density{Clip: true, Energy: energy.Diagonal{}}, 1), far, 0, d},
+		{"constant", dense(dul.Density{Clip: true, Energy: energy.Constant{}}, 1), far, 0, d / 2},
+		{"1x1", convolved(dul.Density{Clip: true}, one), pixel, 4, d},
+		{"1x1, not clipped", convolved(dul.Density{}, one), pixel, 4, 32},
+		{"1x1, mixture", convolved(dul.Density{Clip: true, Energy: mixture}, one), pixel, 4, d},
+		{"3x3", convolved(dul.Density{Clip: true}, three), pixel, 4, 32.0 / 9},
+		{"3x3, mixture", convolved(dul.Density{Clip: true, Energy: mixture}, three), pixel, 4, 32},
 	} {
-		if got := std(c.layer, c.x); math.Abs(got-c.want) > 1e-12*c.want {
-			t.Errorf("%s: the standard deviation is %g, want %g", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			want := math.Sqrt(c.energy + 1)
+			if got := std(t, c.layer, c.x, c.at); math.Abs(got-want) > 1e-12*want {
+				t.Errorf("the standard deviation is %g, want %g", got, want)
+			}
+		})
 	}
 }
 
-// The noise starts with standard deviation InitStd, and the KL is zero where
-// that is the prior's.
-func TestInitialNoise(t *testing.T) {
-	kl := func(l dul.Density) float64 {
-		t.Helper()
-		tensor, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
-			return stochastic.TallyOf(l.Dense(s.In("layer"), x, 3).Graph()).KL
-		}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(2, 4)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fixtures.FromTensor(t, tensor).Values[0]
-	}
-	if got := kl(dul.Density{InitStd: 0.3, PriorStd: 0.3}); math.Abs(got) > 1e-12 {
-		t.Errorf("KL at the prior is %g, want 0", got)
-	}
-	// Two variables of 3 units: 6 (log(1/0.001) + (1e-6 - 1)/2).
-	want := 6 * (math.Log(1000) + (1e-6-1)/2)
-	if got := kl(dul.Density{}); math.Abs(got-want) > 1e-12*want {
-		t.Errorf("KL of the default start is %g, want %g", got, want)
+// The noise starts with standard deviation InitStd. The KL is that of one gamma
+// and one beta for each unit or filter from its prior, and the tally gets the
+// log-likelihood and the mean energy of each example, where there are any.
+func TestTally(t *testing.T) {
+	const units = 5
+	spec := conv.Spec{Filters: units, Window: conv.Same(3, 2)}
+	// From variance v to 1, each variable has KL (v - 1 - log v)/2.
+	toUnit := func(v float64) float64 { return (v - 1 - math.Log(v)) / 2 }
+	root := math.Exp(0.5)
+	for _, c := range []struct {
+		name   string
+		energy dul.EnergyModel
+		layer  dul.Density
+		conv   bool
+		want   float64 // KL
+	}{
+		{"dense, at the prior", energy.LDL{}, dul.Density{InitStd: 0.3, PriorStd: 0.3}, false, 0},
+		{"dense, at the start", energy.LDL{}, dul.Density{}, false, 2 * units * toUnit(1e-6)},
+		{"dense, ConvEtaPriorStd", energy.LDL{}, dul.Density{InitStd: 1, PriorStd: 1, ConvEtaPriorStd: 2}, false, 0},
+		{"dense, constant energy", energy.Constant{}, dul.Density{}, false, 2 * units * toUnit(1e-6)},
+		{"conv, at the prior", energy.LDL{}, dul.Density{InitStd: 0.3, PriorStd: 0.3}, true, 0},
+		{"conv, at the start", energy.LDL{}, dul.Density{}, true, 2 * units * toUnit(1e-6)},
+		{"conv, SharedNoise", energy.LDL{}, dul.Density{SharedNoise: true}, true, 2 * units * toUnit(1e-6)},
+		{"conv, ConvEtaPriorStd, at both priors", energy.LDL{}, dul.Density{InitStd: root, PriorStd: root, ConvEtaPriorStd: root}, true, 0},
+		{"conv, ConvEtaPriorStd", energy.LDL{}, dul.Density{InitStd: 1, PriorStd: 1, ConvEtaPriorStd: root}, true, units * toUnit(1/math.E)},
+		{"conv, constant energy", energy.Constant{}, dul.Density{}, true, 2 * units * toUnit(1e-6)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.layer.Energy = c.energy
+			layer, dims := dense(c.layer, units), []int{3, 2}
+			if c.conv {
+				layer, dims = convolved(c.layer, spec), []int{2, 3, 4, 4}
+			}
+			store := model.NewStore()
+			params.SetSeeds(store, 1)
+			out, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+				y := layer(s, x)
+				tally := stochastic.TallyOf(y.Graph())
+				if len(tally.Energies) != 1 {
+					t.Errorf("the tally has %d energies, want 1", len(tally.Energies))
+				}
+				of := c.energy.Dense
+				if c.conv {
+					of = func(s *model.Scope, x *graph.Node) energy.Terms {
+						terms := c.energy.Conv(s, x, spec.Window)
+						return energy.Terms{Energy: terms.MeanEnergy, LogLikelihood: terms.LogLikelihood}
+					}
+				}
+				terms := of(s.In("again"), x)
+				nodes := []*graph.Node{y, tally.KL, tally.Energies[0], terms.Energy}
+				if (tally.LogLikelihood == nil) != (terms.LogLikelihood == nil) {
+					t.Error("the tally and the energy model differ on whether there is a log-likelihood")
+				} else if terms.LogLikelihood != nil {
+					nodes = append(nodes, tally.LogLikelihood, terms.LogLikelihood)
+				}
+				return nodes
+			}, fixtures.Tensor(dtypes.Float64, fixtures.Random(rand.New(rand.NewPCG(59, 61)), dims...)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fixtures.FromTensor(t, out[1]).Values[0]; math.Abs(got-c.want) > 1e-12*max(1, c.want) {
+				t.Errorf("the KL is %g, want %g", got, c.want)
+			}
+			for i := 2; i < len(out); i += 2 {
+				what := []string{"mean energy", "log-likelihood"}[i/2-1]
+				fixtures.Compare(t, what, fixtures.FromTensor(t, out[i]), fixtures.FromTensor(t, out[i+1]), 0)
+			}
+		})
 	}
 }
 
-func TestDensityRejectsNegativeSettings(t *testing.T) {
-	for _, l := range []dul.Density{{PriorStd: -1}, {InitStd: -1}} {
-		_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
-			return l.Dense(s.In("layer"), x, 3)
-		}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(2, 4)))
-		if err == nil {
-			t.Errorf("no error for %+v", l)
-		}
+func TestRefusedSettings(t *testing.T) {
+	for _, c := range []family{
+		{"negative PriorStd", dul.Density{PriorStd: -1}},
+		{"negative InitStd", dul.Density{InitStd: -1}},
+		{"negative ConvEtaPriorStd", dul.Density{ConvEtaPriorStd: -1}},
+		{"PriorStd NaN", dul.Density{PriorStd: math.NaN()}},
+		{"unknown Gradients", dul.Density{Gradients: 3}},
+		{"HalfChannels without HalfD", dul.Density{HalfChannels: true}},
+		{"Student t without degrees of freedom", dul.Density{Noise: stochastic.StudentT{}}},
+		{"Student t without a variance", dul.Density{Noise: stochastic.StudentT{Nu: 2, UnitVariance: true}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+				return c.layer.Dense(s.In("layer"), x, 3)
+			}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(2, 4)))
+			if err == nil {
+				t.Errorf("no error for %+v", c.layer)
+			}
+		})
 	}
 }

@@ -95,7 +95,7 @@ func native(x, kernel *graph.Node, w Window) *graph.Node {
 		func(in []*graph.Node) *graph.Node {
 			padding := paddings(w.Padding, func(int) int { return w.Padding })
 			y := convolve(x, square, image, stride, padding, one, one)
-			return tied(graph.StopGradient(y), in)
+			return ops.Tied(graph.StopGradient(y), in)
 		},
 		func(_, dy *graph.Node) []*graph.Node {
 			turned := graph.Reverse(square, 2, 3)
@@ -122,22 +122,6 @@ const bfloat16Key = "/conv_bfloat16"
 // and everything else stay as they are. It has no effect on the pure Go backend
 // and on ONNX Runtime, which gain nothing by it. Call it before the first layer.
 func UseBFloat16(g *graph.Graph) { model.SetGraphParam(g, bfloat16Key, true) }
-
-// tied is y, made to depend on the inputs for the backward sweep, which else
-// would not reach them, as it stops at y. What is selected is always y: a
-// compiler sees that and leaves the selection out.
-func tied(y *graph.Node, inputs []*graph.Node) *graph.Node {
-	g := y.Graph()
-	for _, input := range inputs {
-		first := make([]graph.SliceAxisSpec, input.Rank())
-		for i := range first {
-			first[i] = graph.AxisRange(0, 1)
-		}
-		entry := graph.Reshape(graph.Slice(input, first...))
-		y = graph.Where(graph.Const(g, false), graph.BroadcastToShape(entry, y.Shape()), y)
-	}
-	return y
-}
 
 // byProducts is the same convolution as matrix products. With P(x) the patches
 // of x it is y = K P(x), so that dL/dK = dL/dy P(x)^T.

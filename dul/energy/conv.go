@@ -21,12 +21,14 @@ type ConvTerms struct {
 	// MeanEnergy is the energy of each image, averaged over positions before any
 	// pooling, [batch, 1].
 	MeanEnergy *graph.Node
-	// LogLikelihood is the log-likelihood of each image, [batch, 1].
+	// LogLikelihood is the log-likelihood of each image, [batch, 1]; nil for a
+	// model that is not fitted.
 	LogLikelihood *graph.Node
-	// LogDet is log |Sigma|, [components, 1].
+	// LogDet is log |Sigma|, [components, 1] or, of Pixelwise, as in Terms; nil
+	// for a model without a covariance. Layers do not use it.
 	LogDet *graph.Node
-	// Dimensions is the number of dimensions of the Gaussian at a position: the
-	// mean energy of a fitted one is Dimensions/2.
+	// Dimensions is the number of dimensions D of the model at a position, at
+	// least 1: the mean energy of a fitted Gaussian is D/2.
 	Dimensions int
 }
 

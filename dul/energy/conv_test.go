@@ -18,11 +18,6 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// convModel is an energy model of images.
-type convModel interface {
-	Conv(s *model.Scope, x *graph.Node, w conv.Window) energy.ConvTerms
-}
-
 // windows are those of the networks.
 var windows = []conv.Window{conv.Same(1, 1), conv.Same(1, 2), conv.Same(3, 1), conv.Same(3, 2)}
 
@@ -162,45 +157,47 @@ func TestLDLConvMatchesTheDenseGaussian(t *testing.T) {
 func TestZeroPaddingPreservesVolume(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for _, c := range []struct{ channels, height, width, size int }{{2, 3, 4, 3}, {1, 4, 3, 5}, {3, 2, 2, 1}, {2, 1, 2, 3}} {
-		n := c.channels * c.height * c.width
-		// Image i is 1 at entry i of the raster order, and 0 elsewhere.
-		basis := fixtures.Zeros(c.channels, n, c.height, c.width)
-		pixels := c.height * c.width
-		for i := range n {
-			pixel, channel := i/c.channels, i%c.channels
-			basis.Values[(channel*n+i)*pixels+pixel] = 1
-		}
-		kernel := fixtures.Random(rng, c.channels, c.channels*c.size*c.size)
-		jacobian := func(l energy.LDL) *mat.Dense {
-			z := fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"x": basis, "kernel": kernel}, nil,
-				func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
-					return []*graph.Node{l.Whitened(in["x"], in["kernel"], c.size)}
-				})[0]
-			m := mat.NewDense(n, n, nil)
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			n := c.channels * c.height * c.width
+			// Image i is 1 at entry i of the raster order, and 0 elsewhere.
+			basis := fixtures.Zeros(c.channels, n, c.height, c.width)
+			pixels := c.height * c.width
 			for i := range n {
-				for j := range n {
-					m.Set(j, i, z.Values[((j%c.channels)*n+i)*pixels+j/c.channels])
+				pixel, channel := i/c.channels, i%c.channels
+				basis.Values[(channel*n+i)*pixels+pixel] = 1
+			}
+			kernel := fixtures.Random(rng, c.channels, c.channels*c.size*c.size)
+			jacobian := func(l energy.LDL) *mat.Dense {
+				z := fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"x": basis, "kernel": kernel}, nil,
+					func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
+						return []*graph.Node{l.Whitened(in["x"], in["kernel"], c.size)}
+					})[0]
+				m := mat.NewDense(n, n, nil)
+				for i := range n {
+					for j := range n {
+						m.Set(j, i, z.Values[((j%c.channels)*n+i)*pixels+j/c.channels])
+					}
+				}
+				return m
+			}
+			m := jacobian(energy.LDL{})
+			for i := range n {
+				for j := i; j < n; j++ {
+					want := 0.0
+					if i == j {
+						want = 1
+					}
+					if got := m.At(i, j); math.Abs(got-want) > 1e-14 {
+						t.Errorf("dz_%d/dx_%d is %g, want %g", i, j, got, want)
+					}
 				}
 			}
-			return m
-		}
-		m := jacobian(energy.LDL{})
-		for i := range n {
-			for j := i; j < n; j++ {
-				want := 0.0
-				if i == j {
-					want = 1
-				}
-				if got := m.At(i, j); math.Abs(got-want) > 1e-14 {
-					t.Errorf("%+v: dz_%d/dx_%d is %g, want %g", c, i, j, got, want)
+			if c.size > 1 {
+				if logDet, _ := mat.LogDet(jacobian(energy.LDL{ReplicatePadding: true})); math.Abs(logDet) < 0.01 {
+					t.Errorf("log |dz/dx| is %g with replicate padding; it should not be 0", logDet)
 				}
 			}
-		}
-		if c.size > 1 {
-			if logDet, _ := mat.LogDet(jacobian(energy.LDL{ReplicatePadding: true})); math.Abs(logDet) < 0.01 {
-				t.Errorf("%+v: log |dz/dx| is %g with replicate padding; it should not be 0", c, logDet)
-			}
-		}
+		})
 	}
 }
 
@@ -237,13 +234,14 @@ func TestConvMixtureMatchesTheReleasedModel(t *testing.T) {
 		fixtures.Compare(t, "mean energy", mean, exampleMeans(image("energy")), forValues)
 		fixtures.Compare(t, "log-likelihood", ll, exampleMeans(image("loglik")), forValues)
 
-		names := map[string]string{"v": "factors", "log_diagonals": "log_diagonals", "mixture_logits": "mixture_logits"}
-		for recorded, name := range names {
+		for _, parameter := range []struct{ recorded, name string }{
+			{"v", "factors"}, {"log_diagonals", "log_diagonals"}, {"mixture_logits", "mixture_logits"},
+		} {
 			got := fixtures.Evaluate(t, c.DType, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
 				ll := terms(s.In("energy"), in["x"]).LogLikelihood
-				return graph.Gradient(graph.ReduceAllMean(ll), in["/energy/"+name])
+				return graph.Gradient(graph.ReduceAllMean(ll), in["/energy/"+parameter.name])
 			})[0]
-			fixtures.Compare(t, "gradient of "+name, got, c.Array("gll__"+recorded), forGradients)
+			fixtures.Compare(t, "gradient of "+parameter.name, got, c.Array("gll__"+parameter.recorded), forGradients)
 		}
 	})
 }
@@ -253,27 +251,29 @@ func TestConvMixtureIsTheDenseOneOnPatches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	const channels, batch, height, width, k = 2, 2, 5, 4, 3
 	for _, w := range []conv.Window{conv.Same(1, 1), conv.Same(3, 1), conv.Same(3, 2), {Size: 2, Stride: 1}} {
-		d := channels * w.Size * w.Size
-		v, logDiagonals, logits := fixtures.Random(rng, k, d), fixtures.Random(rng, k, d), fixtures.Random(rng, k, 1)
-		x := fixtures.Random(rng, channels, batch, height, width)
-		rows := patches(x, w)
-		positions := rows.Dims[0] / batch
-		m := energy.Rank1Mixture{Fraction: (k + 0.5) / float64(d)}
-		dense := mixtureValues(v, logDiagonals, logits.Transposed(), rows)
-		want := fixtures.Evaluate(t, dtypes.Float64, dense, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-			terms := m.Dense(s.In("energy"), in["x"])
-			return []*graph.Node{terms.Energy, terms.LogLikelihood, terms.LogDet}
+		t.Run(fmt.Sprintf("%+v", w), func(t *testing.T) {
+			d := channels * w.Size * w.Size
+			v, logDiagonals, logits := fixtures.Random(rng, k, d), fixtures.Random(rng, k, d), fixtures.Random(rng, k, 1)
+			x := fixtures.Random(rng, channels, batch, height, width)
+			rows := patches(x, w)
+			positions := rows.Dims[0] / batch
+			m := energy.Rank1Mixture{Fraction: (k + 0.5) / float64(d)}
+			dense := mixtureValues(v, logDiagonals, logits.Transposed(), rows)
+			want := fixtures.Evaluate(t, dtypes.Float64, dense, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+				terms := m.Dense(s.In("energy"), in["x"])
+				return []*graph.Node{terms.Energy, terms.LogLikelihood, terms.LogDet}
+			})
+			e, mean, ll, logDet := convTerms(t, dtypes.Float64, convMixtureValues(v, logDiagonals, logits, x),
+				func(s *model.Scope, x *graph.Node) energy.ConvTerms { return m.ConvWith(s, x, w, k) })
+			perImage := func(a fixtures.Array) fixtures.Array {
+				return exampleMeans(fixtures.Array{Values: a.Values, Dims: []int{1, batch, positions}})
+			}
+			flat := fixtures.Matrix(len(e.Values), 1, e.Values...)
+			fixtures.Compare(t, "energy", flat, want[0], 1e-13)
+			fixtures.Compare(t, "mean energy", mean, perImage(want[0]), 1e-13)
+			fixtures.Compare(t, "log-likelihood", ll, perImage(want[1]), 1e-13)
+			fixtures.Compare(t, "log determinant", logDet, want[2], 1e-13)
 		})
-		e, mean, ll, logDet := convTerms(t, dtypes.Float64, convMixtureValues(v, logDiagonals, logits, x),
-			func(s *model.Scope, x *graph.Node) energy.ConvTerms { return m.ConvWith(s, x, w, k) })
-		perImage := func(a fixtures.Array) fixtures.Array {
-			return exampleMeans(fixtures.Array{Values: a.Values, Dims: []int{1, batch, positions}})
-		}
-		flat := fixtures.Matrix(len(e.Values), 1, e.Values...)
-		fixtures.Compare(t, "energy", flat, want[0], 1e-13)
-		fixtures.Compare(t, "mean energy", mean, perImage(want[0]), 1e-13)
-		fixtures.Compare(t, "log-likelihood", ll, perImage(want[1]), 1e-13)
-		fixtures.Compare(t, "log determinant", logDet, want[2], 1e-13)
 	}
 }
 
@@ -300,82 +300,47 @@ func patches(x fixtures.Array, w conv.Window) fixtures.Array {
 	return fixtures.Matrix(len(values)/d, d, values...)
 }
 
-// All terms against finite differences, with respect to the parameters and the
-// images.
-func TestConvGradients(t *testing.T) {
-	x := fixtures.Random(rand.New(rand.NewPCG(10, 10)), 2, 2, 4, 3)
-	for name, m := range map[string]convModel{
-		"LDL":            energy.LDL{},
-		"LDL replicate":  energy.LDL{ReplicatePadding: true},
-		"Rank1Mixture 1": energy.Rank1Mixture{},
-		"Rank1Mixture 3": energy.Rank1Mixture{Fraction: 1.5},
-		"released sign":  energy.Rank1Mixture{Fraction: 1, NegatedLogDet: true},
-	} {
-		for term, of := range map[string]func(energy.ConvTerms) *graph.Node{
-			"Energy":        func(t energy.ConvTerms) *graph.Node { return t.Energy },
-			"MeanEnergy":    func(t energy.ConvTerms) *graph.Node { return t.MeanEnergy },
-			"LogLikelihood": func(t energy.ConvTerms) *graph.Node { return t.LogLikelihood },
-			"LogDet":        func(t energy.ConvTerms) *graph.Node { return t.LogDet },
-		} {
-			for _, w := range windows {
-				t.Run(fmt.Sprintf("%s/%s/%+v", name, term, w), func(t *testing.T) {
-					f := func(s *model.Scope, in fixtures.Nodes) *graph.Node { return of(m.Conv(s.In("energy"), in["x"], w)) }
-					values, noise := fixtures.Explore(t, fixtures.Values{"x": x}, f)
-					fixtures.CheckGradient(t, values, noise, f)
-				})
-			}
-		}
-	}
-}
-
 // The energy of a zero image is zero, and that of any other positive.
 func TestConvEnergyIsNotNegative(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 11))
-	for range 20 {
-		channels, k := 1+rng.IntN(4), 1+rng.IntN(3)
-		w := windows[rng.IntN(len(windows))]
-		d := channels * w.Size * w.Size
-		x := fixtures.Random(rng, channels, 2, 4, 5).Scale(math.Exp(3 * rng.NormFloat64()))
-		for c := range channels {
-			clear(x.Values[c*2*20 : c*2*20+20]) // the first image
-		}
-		ofMixture, mixtureMean, _, _ := convTerms(t, dtypes.Float64,
-			convMixtureValues(fixtures.Random(rng, k, d), fixtures.Random(rng, k, d), fixtures.Random(rng, k, 1), x),
-			func(s *model.Scope, x *graph.Node) energy.ConvTerms {
+	for _, m := range []struct {
+		name  string
+		terms func(t *testing.T, w conv.Window, channels, d int, x fixtures.Array) (e, mean fixtures.Array)
+	}{
+		{"Rank1Mixture", func(t *testing.T, w conv.Window, _, d int, x fixtures.Array) (e, mean fixtures.Array) {
+			k := 1 + rng.IntN(3)
+			values := convMixtureValues(fixtures.Random(rng, k, d), fixtures.Random(rng, k, d), fixtures.Random(rng, k, 1), x)
+			e, mean, _, _ = convTerms(t, dtypes.Float64, values, func(s *model.Scope, x *graph.Node) energy.ConvTerms {
 				return energy.Rank1Mixture{}.ConvWith(s, x, w, k)
 			})
-		ofLDL, ldlMean, _, _ := ldlConv(t, dtypes.Float64, energy.LDL{}, w, fixtures.Random(rng, channels, d), fixtures.Random(rng, channels, 1), x)
-		for name, e := range map[string]fixtures.Array{"Rank1Mixture": ofMixture, "LDL": ofLDL} {
-			half := len(e.Values) / 2
-			for i, v := range e.Values {
-				if i < half && math.Abs(v) > 1e-13 {
-					t.Errorf("%s: the energy of a zero image is %g", name, v)
-				}
-				if !(v >= -1e-13) {
-					t.Errorf("%s: the energy at position %d is %g", name, i, v)
-				}
-			}
-		}
-		for name, mean := range map[string]fixtures.Array{"Rank1Mixture": mixtureMean, "LDL": ldlMean} {
-			if !(mean.Values[1] > 0) {
-				t.Errorf("%s: the mean energy of an image is %g", name, mean.Values[1])
-			}
-		}
-	}
-}
-
-func TestConvComponents(t *testing.T) {
-	for _, c := range []struct {
-		fraction float64
-		channels int
-		want     int
-	}{
-		{0.0125, 16, 1}, {0.0125, 32, 1}, {0.0125, 64, 1}, {0.0125, 160, 2}, {0.0125, 320, 4}, {0.0125, 640, 8},
-		{0.0125, 3, 3}, {0.2, 3, 3}, {0.2, 64, 12}, {0, 64, 6}, {0.2, 1, 1},
+			return e, mean
+		}},
+		{"LDL", func(t *testing.T, w conv.Window, channels, d int, x fixtures.Array) (e, mean fixtures.Array) {
+			e, mean, _, _ = ldlConv(t, dtypes.Float64, energy.LDL{}, w, fixtures.Random(rng, channels, d), fixtures.Random(rng, channels, 1), x)
+			return e, mean
+		}},
 	} {
-		if got := (energy.Rank1Mixture{Fraction: c.fraction}).ConvComponents(c.channels); got != c.want {
-			t.Errorf("fraction %g of %d channels: %d components, want %d", c.fraction, c.channels, got, c.want)
-		}
+		t.Run(m.name, func(t *testing.T) {
+			for range 20 {
+				channels, w := 1+rng.IntN(4), windows[rng.IntN(len(windows))]
+				x := fixtures.Random(rng, channels, 2, 4, 5).Scale(math.Exp(3 * rng.NormFloat64()))
+				for c := range channels {
+					clear(x.Values[c*2*20 : c*2*20+20]) // the first image
+				}
+				e, mean := m.terms(t, w, channels, channels*w.Size*w.Size, x)
+				for i, v := range e.Values {
+					if i < len(e.Values)/2 && math.Abs(v) > 1e-13 {
+						t.Errorf("the energy of a zero image is %g", v)
+					}
+					if !(v >= -1e-13) {
+						t.Errorf("the energy at position %d is %g", i, v)
+					}
+				}
+				if !(mean.Values[1] > 0) {
+					t.Errorf("the mean energy of an image is %g", mean.Values[1])
+				}
+			}
+		})
 	}
 }
 
@@ -405,22 +370,24 @@ func TestConvStart(t *testing.T) {
 	fixtures.Compare(t, "mean energy of a new LDL", mean, squares, 1e-14)
 
 	for _, zero := range []bool{false, true} {
-		_, v := start("factors", func(s *model.Scope, x *graph.Node) energy.ConvTerms {
-			return energy.Rank1Mixture{ZeroFactors: zero}.Conv(s, x, conv.Same(3, 1))
-		})
-		rows := mat.NewDense(v.Dims[0], v.Dims[1], v.Values)
-		var products mat.Dense
-		products.Mul(rows, rows.T())
-		for i := range v.Dims[0] {
-			for j := range v.Dims[0] {
-				want := 0.0
-				if i == j && !zero {
-					want = 1
-				}
-				if got := products.At(i, j); math.Abs(got-want) > 1e-13 {
-					t.Errorf("ZeroFactors %t: the product of factors %d and %d is %g, want %g", zero, i, j, got, want)
+		t.Run(fmt.Sprintf("ZeroFactors=%t", zero), func(t *testing.T) {
+			_, v := start("factors", func(s *model.Scope, x *graph.Node) energy.ConvTerms {
+				return energy.Rank1Mixture{ZeroFactors: zero}.Conv(s, x, conv.Same(3, 1))
+			})
+			rows := mat.NewDense(v.Dims[0], v.Dims[1], v.Values)
+			var products mat.Dense
+			products.Mul(rows, rows.T())
+			for i := range v.Dims[0] {
+				for j := range v.Dims[0] {
+					want := 0.0
+					if i == j && !zero {
+						want = 1
+					}
+					if got := products.At(i, j); math.Abs(got-want) > 1e-13 {
+						t.Errorf("the product of factors %d and %d is %g, want %g", i, j, got, want)
+					}
 				}
 			}
-		}
+		})
 	}
 }

@@ -3,7 +3,8 @@
 //
 //	p_energy(h; omega) = exp(-E(h)) / Z,    E(h) = 1/2 h^T Sigma^-1 h >= 0
 //
-// (section 2.1 of the paper), in the paper's two parametrizations of Sigma.
+// (section 2.1 of the paper), in the paper's two parametrizations of Sigma, LDL
+// and Rank1Mixture, and two controls, Diagonal and Constant.
 package energy
 
 import (
@@ -20,9 +21,11 @@ import (
 type Terms struct {
 	// Energy is E(h) >= 0, [..., batch, 1].
 	Energy *graph.Node
-	// LogLikelihood is log p_energy(h; omega), [..., batch, 1].
+	// LogLikelihood is log p_energy(h; omega), [..., batch, 1]; nil for a model
+	// that is not fitted.
 	LogLikelihood *graph.Node
-	// LogDet is log |Sigma|, [..., 1, components].
+	// LogDet is log |Sigma|, [..., 1, components]; nil for a model without a
+	// covariance. Layers do not use it.
 	LogDet *graph.Node
 }
 

@@ -11,33 +11,50 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 
+	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
 )
 
-// Energy, log-likelihood and log determinant against finite differences, with
-// respect to the parameters and the input, alone and with replicas.
+// TestGradients compares all terms with finite differences, with respect to the
+// parameters and the input, of vectors, alone and with replicas, and of images.
 func TestGradients(t *testing.T) {
-	type dense interface {
-		Dense(s *model.Scope, h *graph.Node) energy.Terms
-	}
-	for name, e := range map[string]dense{
-		"LDL":            energy.LDL{},
-		"Rank1Mixture 1": energy.Rank1Mixture{Fraction: 0.1},
-		"Rank1Mixture 3": energy.Rank1Mixture{Fraction: 0.75},
+	const features = 4
+	for _, m := range []struct {
+		name  string
+		model dul.EnergyModel
+	}{
+		{"LDL", energy.LDL{}},
+		{"LDL replicate", energy.LDL{ReplicatePadding: true}},
+		{"Rank1Mixture 1", energy.Rank1Mixture{}},
+		{"Rank1Mixture 3", energy.Rank1Mixture{Fraction: 0.75}},
+		{"Rank1Mixture 3 of a convolution", energy.Rank1Mixture{Fraction: 1.5}},
+		{"Rank1Mixture, released sign", energy.Rank1Mixture{Fraction: 1, NegatedLogDet: true}},
+		{"Diagonal", energy.Diagonal{}},
 	} {
-		for term, of := range map[string]func(energy.Terms) *graph.Node{
-			"Energy":        func(t energy.Terms) *graph.Node { return t.Energy },
-			"LogLikelihood": func(t energy.Terms) *graph.Node { return t.LogLikelihood },
-			"LogDet":        func(t energy.Terms) *graph.Node { return t.LogDet },
-		} {
-			for _, dims := range [][]int{{3, 4}, {2, 3, 4}} {
-				t.Run(fmt.Sprintf("%s/%s/%v", name, term, dims), func(t *testing.T) {
-					f := func(s *model.Scope, in fixtures.Nodes) *graph.Node { return of(e.Dense(s.In("energy"), in["x"])) }
-					inputs := fixtures.Values{"x": fixtures.Random(rand.New(rand.NewPCG(1, 1)), dims...)}
-					values, noise := fixtures.Explore(t, inputs, f)
-					fixtures.CheckGradient(t, values, noise, f)
+		check := func(name string, x fixtures.Array, term func(s *model.Scope, x *graph.Node) *graph.Node) {
+			t.Run(m.name+"/"+name, func(t *testing.T) {
+				f := func(s *model.Scope, in fixtures.Nodes) *graph.Node { return term(s.In("energy"), in["x"]) }
+				values, noise := fixtures.Explore(t, fixtures.Values{"x": x}, f)
+				fixtures.CheckGradient(t, values, noise, f)
+			})
+		}
+		for _, dims := range [][]int{{3, features}, {2, 3, features}} {
+			x := fixtures.Random(rand.New(rand.NewPCG(1, 1)), dims...)
+			for i, name := range []string{"Energy", "LogLikelihood", "LogDet"} {
+				check(fmt.Sprintf("%s/%v", name, dims), x, func(s *model.Scope, x *graph.Node) *graph.Node {
+					terms := m.model.Dense(s, x)
+					return []*graph.Node{terms.Energy, terms.LogLikelihood, terms.LogDet}[i]
+				})
+			}
+		}
+		x := fixtures.Random(rand.New(rand.NewPCG(10, 10)), 2, 2, 4, 3)
+		for _, w := range windows {
+			for i, name := range []string{"Energy", "LogLikelihood", "LogDet", "MeanEnergy"} {
+				check(fmt.Sprintf("%s/%+v", name, w), x, func(s *model.Scope, x *graph.Node) *graph.Node {
+					terms := m.model.Conv(s, x, w)
+					return []*graph.Node{terms.Energy, terms.LogLikelihood, terms.LogDet, terms.MeanEnergy}[i]
 				})
 			}
 		}
@@ -81,29 +98,36 @@ func checkGaussian(t *testing.T, d int, energies func(x fixtures.Array) fixtures
 	}
 }
 
-func TestLDLIsAGaussianForAnyParameters(t *testing.T) {
-	rng := rand.New(rand.NewPCG(2, 2))
-	for range 10 {
-		d := 1 + rng.IntN(6)
-		lower, logVariance := fixtures.Random(rng, d, d), fixtures.Random(rng, 1, d)
-		_, _, logDet := ldl(t, lower, logVariance, fixtures.Zeros(1, d))
-		checkGaussian(t, d, func(x fixtures.Array) fixtures.Array {
-			e, _, _ := ldl(t, lower, logVariance, x)
-			return e
-		}, logDet.Values[0])
-	}
-}
-
-func TestRank1IsAGaussianForAnyParameters(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 3))
-	for range 10 {
-		d := 1 + rng.IntN(6)
-		v, logDiagonals, logits := fixtures.Random(rng, 1, d), fixtures.Random(rng, 1, d), fixtures.Random(rng, 1, 1)
-		_, _, logDet := mixture(t, v, logDiagonals, logits, fixtures.Zeros(1, d))
-		checkGaussian(t, d, func(x fixtures.Array) fixtures.Array {
-			e, _, _ := mixture(t, v, logDiagonals, logits, x)
-			return e
-		}, logDet.Values[0])
+func TestEnergiesAreOfGaussiansForAnyParameters(t *testing.T) {
+	for _, m := range []struct {
+		name  string
+		model func(rng *rand.Rand, d int) (terms func(x fixtures.Array) (e, logLikelihood, logDet fixtures.Array))
+	}{
+		{"LDL", func(rng *rand.Rand, d int) func(fixtures.Array) (e, ll, logDet fixtures.Array) {
+			lower, logVariance := fixtures.Random(rng, d, d), fixtures.Random(rng, 1, d)
+			return func(x fixtures.Array) (e, ll, logDet fixtures.Array) { return ldl(t, lower, logVariance, x) }
+		}},
+		{"Rank1Mixture", func(rng *rand.Rand, d int) func(fixtures.Array) (e, ll, logDet fixtures.Array) {
+			v, logDiagonals, logits := fixtures.Random(rng, 1, d), fixtures.Random(rng, 1, d), fixtures.Random(rng, 1, 1)
+			return func(x fixtures.Array) (e, ll, logDet fixtures.Array) { return mixture(t, v, logDiagonals, logits, x) }
+		}},
+		{"Diagonal", func(rng *rand.Rand, d int) func(fixtures.Array) (e, ll, logDet fixtures.Array) {
+			logVariance := fixtures.Random(rng, 1, d)
+			return func(x fixtures.Array) (e, ll, logDet fixtures.Array) { return diagonal(t, logVariance, x) }
+		}},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(2, 2))
+			for range 10 {
+				d := 1 + rng.IntN(6)
+				terms := m.model(rng, d)
+				_, _, logDet := terms(fixtures.Zeros(1, d))
+				checkGaussian(t, d, func(x fixtures.Array) fixtures.Array {
+					e, _, _ := terms(x)
+					return e
+				}, logDet.Values[0])
+			}
+		})
 	}
 }
 
@@ -128,35 +152,63 @@ func TestMixtureOfEqualComponentsIsTheGaussian(t *testing.T) {
 // The energy is not negative, and zero at zero: zero is the mode of every component.
 func TestEnergyIsNotNegative(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
-	for range 20 {
-		d := 1 + rng.IntN(6)
-		k := 1 + rng.IntN(d)
-		x := fixtures.Random(rng, 20, d).Scale(math.Exp(3 * rng.NormFloat64()))
-		clear(x.Values[:d])
-		ofMixture, _, _ := mixture(t, fixtures.Random(rng, k, d), fixtures.Random(rng, k, d), fixtures.Random(rng, 1, k), x)
-		ofLDL, _, _ := ldl(t, fixtures.Random(rng, d, d), fixtures.Random(rng, 1, d), x)
-		for name, e := range map[string]fixtures.Array{"Rank1Mixture": ofMixture, "LDL": ofLDL} {
-			if math.Abs(e.Values[0]) > 1e-14 {
-				t.Errorf("%s: the energy of zero is %g", name, e.Values[0])
-			}
-			for i, v := range e.Values[1:] {
-				if !(v >= 0) {
-					t.Errorf("%s: the energy of input %d is %g", name, i+1, v)
+	for _, m := range []struct {
+		name   string
+		energy func(t *testing.T, d int, x fixtures.Array) fixtures.Array
+	}{
+		{"Rank1Mixture", func(t *testing.T, d int, x fixtures.Array) fixtures.Array {
+			k := 1 + rng.IntN(d)
+			e, _, _ := mixture(t, fixtures.Random(rng, k, d), fixtures.Random(rng, k, d), fixtures.Random(rng, 1, k), x)
+			return e
+		}},
+		{"LDL", func(t *testing.T, d int, x fixtures.Array) fixtures.Array {
+			e, _, _ := ldl(t, fixtures.Random(rng, d, d), fixtures.Random(rng, 1, d), x)
+			return e
+		}},
+		{"Diagonal", func(t *testing.T, d int, x fixtures.Array) fixtures.Array {
+			e, _, _ := diagonal(t, fixtures.Random(rng, 1, d), x)
+			return e
+		}},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			for range 20 {
+				d := 1 + rng.IntN(6)
+				x := fixtures.Random(rng, 20, d).Scale(math.Exp(3 * rng.NormFloat64()))
+				clear(x.Values[:d])
+				e := m.energy(t, d, x)
+				if math.Abs(e.Values[0]) > 1e-14 {
+					t.Errorf("the energy of zero is %g", e.Values[0])
+				}
+				for i, v := range e.Values[1:] {
+					if !(v >= 0) {
+						t.Errorf("the energy of input %d is %g", i+1, v)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
+// K is the fraction of the features, and of the channels but for three.
 func TestComponents(t *testing.T) {
 	for _, c := range []struct {
-		fraction float64
-		features int
-		want     int
-	}{{0, 50, 5}, {0, 3, 1}, {0.0125, 16, 1}, {0.0125, 160, 2}, {0.2, 64, 12}, {0.0125, 640, 8}} {
-		if got := (energy.Rank1Mixture{Fraction: c.fraction}).Components(c.features); got != c.want {
-			t.Errorf("fraction %g of %d features: %d components, want %d", c.fraction, c.features, got, c.want)
-		}
+		fraction       float64
+		features       int
+		want, wantConv int
+	}{
+		{0, 50, 5, 5}, {0, 3, 1, 3}, {0, 64, 6, 6}, {0.2, 1, 1, 1}, {0.2, 3, 1, 3}, {0.0125, 3, 1, 3},
+		{0.0125, 16, 1, 1}, {0.0125, 32, 1, 1}, {0.0125, 64, 1, 1}, {0.0125, 160, 2, 2}, {0.0125, 320, 4, 4},
+		{0.0125, 640, 8, 8}, {0.2, 64, 12, 12},
+	} {
+		t.Run(fmt.Sprintf("%g of %d", c.fraction, c.features), func(t *testing.T) {
+			m := energy.Rank1Mixture{Fraction: c.fraction}
+			if got := m.Components(c.features); got != c.want {
+				t.Errorf("%d components, want %d", got, c.want)
+			}
+			if got := m.ConvComponents(c.features); got != c.wantConv {
+				t.Errorf("%d components of a convolution, want %d", got, c.wantConv)
+			}
+		})
 	}
 }
 
@@ -165,22 +217,24 @@ func TestComponents(t *testing.T) {
 func TestZeroFactorsNeverMove(t *testing.T) {
 	x := fixtures.Random(rand.New(rand.NewPCG(6, 6)), 20, 6)
 	for _, zero := range []bool{true, false} {
-		m := energy.Rank1Mixture{Fraction: 0.5, ZeroFactors: zero}
-		store := model.NewStore()
-		params.SetSeeds(store, 1)
-		gradient, err := model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
-			ll := m.Dense(s.In("energy"), x).LogLikelihood
-			return graph.Gradient(graph.ReduceAllMean(ll), store.GetVariable("/energy/factors").NodeValue(x))[0]
-		}, fixtures.Tensor(dtypes.Float64, x))
-		if err != nil {
-			t.Fatal(err)
-		}
-		moves := false
-		for _, v := range fixtures.FromTensor(t, gradient).Values {
-			moves = moves || v != 0
-		}
-		if moves == zero {
-			t.Errorf("ZeroFactors %t: the factors have a gradient: %t", zero, moves)
-		}
+		t.Run(fmt.Sprintf("ZeroFactors=%t", zero), func(t *testing.T) {
+			m := energy.Rank1Mixture{Fraction: 0.5, ZeroFactors: zero}
+			store := model.NewStore()
+			params.SetSeeds(store, 1)
+			gradient, err := model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+				ll := m.Dense(s.In("energy"), x).LogLikelihood
+				return graph.Gradient(graph.ReduceAllMean(ll), store.GetVariable("/energy/factors").NodeValue(x))[0]
+			}, fixtures.Tensor(dtypes.Float64, x))
+			if err != nil {
+				t.Fatal(err)
+			}
+			moves := false
+			for _, v := range fixtures.FromTensor(t, gradient).Values {
+				moves = moves || v != 0
+			}
+			if moves == zero {
+				t.Errorf("the factors have a gradient: %t", moves)
+			}
+		})
 	}
 }

@@ -65,7 +65,7 @@ func TestLDLMatchesTheDenseGaussian(t *testing.T) {
 }
 
 // At the maximum-likelihood Gaussian the gradient is zero and the mean energy
-// is D/2, which is why the layer's bias variance is scaled by D/2.
+// is D/2, the scale of dul.Density.HalfD.
 func TestLDLAtTheMaximumLikelihoodFit(t *testing.T) {
 	c := fixtures.Open(t, "ldl_mle_a")
 	e, ll, _ := ldl(t, c.Array("L"), c.Array("logvar"), c.Array("X"))
@@ -173,20 +173,22 @@ func TestBayesianLinearRegressionVarianceIsAnEnergy(t *testing.T) {
 		name        string
 		alpha, beta float64
 	}{{"bayes_linreg_a", 0.7, 2.5}, {"bayes_linreg_b", 2.0, 0.4}} {
-		c := fixtures.Open(t, known.name)
-		x := c.Array("X")
-		n, d := x.Dims[0], x.Dims[1]
-		inputs := mat.NewDense(n, d, x.Values)
-		sigma := mat.NewSymDense(d, nil)
-		sigma.SymOuterK(1/float64(n), inputs.T())
-		for j := range d {
-			sigma.SetSym(j, j, sigma.At(j, j)+known.alpha/(known.beta*float64(n)))
-		}
-		lower, logVariance := precisionFactors(t, sigma)
-		e, _, _ := ldl(t, lower, logVariance, c.Array("X_test"))
-		fixtures.Compare(t, "energy", e, c.Column("energy"), exact)
-		variance := e.Map(func(e float64) float64 { return 1/known.beta + 2/(known.beta*float64(n))*e })
-		fixtures.Compare(t, "predictive variance", variance, c.Column("pred_var"), exact)
+		t.Run(known.name, func(t *testing.T) {
+			c := fixtures.Open(t, known.name)
+			x := c.Array("X")
+			n, d := x.Dims[0], x.Dims[1]
+			inputs := mat.NewDense(n, d, x.Values)
+			sigma := mat.NewSymDense(d, nil)
+			sigma.SymOuterK(1/float64(n), inputs.T())
+			for j := range d {
+				sigma.SetSym(j, j, sigma.At(j, j)+known.alpha/(known.beta*float64(n)))
+			}
+			lower, logVariance := precisionFactors(t, sigma)
+			e, _, _ := ldl(t, lower, logVariance, c.Array("X_test"))
+			fixtures.Compare(t, "energy", e, c.Column("energy"), exact)
+			variance := e.Map(func(e float64) float64 { return 1/known.beta + 2/(known.beta*float64(n))*e })
+			fixtures.Compare(t, "predictive variance", variance, c.Column("pred_var"), exact)
+		})
 	}
 }
 

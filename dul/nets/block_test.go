@@ -70,7 +70,7 @@ func (b recordedBlock) array(name string) fixtures.Array {
 
 // apply is the block with the layers of the released code.
 func (b recordedBlock) apply(s *model.Scope, in fixtures.Nodes) *graph.Node {
-	layers := dul.Density{Energy: energy.LDL{ReplicatePadding: true}, Clip: true}
+	layers := dul.Density{Energy: energy.LDL{ReplicatePadding: true}, Clip: true, Gradients: dul.Detached, HalfD: true}
 	return nets.Block(s.In("block"), layers, in["x"], b.filters, b.stride)
 }
 

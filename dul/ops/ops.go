@@ -53,6 +53,22 @@ func WithGradient(inputs []*Node, f func(inputs []*Node) *Node, vjp func(y, dy *
 	})
 }
 
+// Tied is y, made to depend on the inputs for the backward sweep, which else
+// would not reach them, as it stops at a y whose gradient is stopped. What is
+// selected is always y: a compiler sees that and leaves the selection out.
+func Tied(y *Node, inputs []*Node) *Node {
+	g := y.Graph()
+	for _, input := range inputs {
+		first := make([]SliceAxisSpec, input.Rank())
+		for i := range first {
+			first[i] = AxisRange(0, 1)
+		}
+		entry := Reshape(Slice(input, first...))
+		y = Where(Const(g, false), BroadcastToShape(entry, y.Shape()), y)
+	}
+	return y
+}
+
 // Product returns the matrix product over the last two axes,
 // [..., n, k] x [..., k, m] -> [..., n, m], replica by replica.
 func Product(a, b *Node) *Node {

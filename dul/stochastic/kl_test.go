@@ -1,6 +1,7 @@
 package stochastic_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -101,7 +102,7 @@ func TestGaussianKLGradient(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, dims := range [][]int{{3, 4}, {2, 3, 4}} {
 		values := fixtures.Values{"mean": fixtures.Random(rng, dims...), "log_variance": fixtures.Random(rng, dims...)}
-		fixtures.CheckGradient(t, values, nil, gaussianKL(0.2, 0.7))
+		t.Run(fmt.Sprint(dims), func(t *testing.T) { fixtures.CheckGradient(t, values, nil, gaussianKL(0.2, 0.7)) })
 	}
 }
 

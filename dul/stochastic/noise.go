@@ -12,40 +12,11 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// A Distribution is a distribution of independent noise entries.
-type Distribution struct {
-	kind distributionKind
-	keep float64 // of a dropout mask
-}
-
-type distributionKind int
-
-const (
-	gaussian distributionKind = iota
-	uniform01
-	dropoutMask
-)
-
-// Gaussian is N(0, 1), the paper's noise.
-func Gaussian() Distribution { return Distribution{kind: gaussian} }
-
-// Uniform01 is U[0, 1), what the authors' released code draws in place of
-// N(0, 1): its mean is 1/2 and its standard deviation 1/sqrt(12) = 0.289.
-func Uniform01() Distribution { return Distribution{kind: uniform01} }
-
-// DropoutMask is 1/(1-rate) with probability 1-rate, else 0: mean 1,
-// variance rate/(1-rate). It panics unless 0 <= rate < 1.
-func DropoutMask(rate float64) Distribution {
-	if !(rate >= 0 && rate < 1) {
-		panic(fmt.Errorf("dropout rate is %g; it must be at least 0 and below 1", rate))
-	}
-	return Distribution{kind: dropoutMask, keep: 1 - rate}
-}
-
-// A Noise makes the noise of a graph: one seeded source with two makers,
-// NewHost for the pure Go backend and InGraph for accelerators.
+// A Noise draws the noise of a graph. A Sheet holds what the host drew, for the
+// pure Go backend and for all regressions, whose networks are small; InGraph draws
+// in the graph, for image networks on all other backends.
 type Noise interface {
-	// Draw returns a node of fresh noise at every execution of the graph.
+	// Draw returns a node of fresh noise from d at every execution of the graph.
 	Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node
 }
 
@@ -77,7 +48,7 @@ func HasNoise(g *graph.Graph) bool {
 }
 
 // InGraph draws noise in the graph, from the store's random state
-// (model.Store.SetRNGStateFromSeed): the maker for accelerators, where sending
+// (model.Store.SetRNGStateFromSeed): for accelerators, where sending
 // noise from the host would cost more than drawing it. Every draw has 32 random
 // bits, as the host's. Normal noise is made by the Box-Muller transform, of whose
 // two outputs both are used.
@@ -85,21 +56,26 @@ type InGraph struct{}
 
 // Draw implements Noise.
 func (InGraph) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node {
+	return d.Sample(Base{func(l law) *graph.Node { return inGraph(s, g, l, shape) }})
+}
+
+// inGraph returns draws of one law.
+func inGraph(s *model.Scope, g *graph.Graph, l law, shape shapes.Shape) *graph.Node {
 	size := shape.Size()
 	high, low := randomBits(s, g, (size+1)/2)
 	both := func(high, low *graph.Node) *graph.Node {
 		flat := graph.Slice(graph.Concatenate([]*graph.Node{high, low}, 0), graph.AxisRange(0, size))
 		return graph.StopGradient(graph.Reshape(flat, shape.Dimensions...))
 	}
-	switch d.kind {
-	case uniform01:
+	switch l.kind {
+	case uniform:
 		// 24 bits, which every float32 of [0, 1) can tell apart.
 		bits := graph.BitwiseShiftRightLogicalScalar(both(high, low), uint32(8))
 		return graph.StopGradient(graph.MulScalar(graph.ConvertDType(bits, shape.DType), 1.0/(1<<24)))
-	case dropoutMask:
+	case mask:
 		bits := graph.ConvertDType(both(high, low), dtypes.Uint64) // as the limit may be 1<<32
-		kept := graph.LessThan(bits, graph.Const(g, uint64(d.keep*(1<<32))))
-		return graph.StopGradient(graph.MulScalar(graph.ConvertDType(kept, shape.DType), 1/d.keep))
+		kept := graph.LessThan(bits, graph.Const(g, uint64(l.keep*(1<<32))))
+		return graph.StopGradient(graph.MulScalar(graph.ConvertDType(kept, shape.DType), 1/l.keep))
 	}
 	// sqrt(-2 log u) (cos 2 pi v, sin 2 pi v) are two independent N(0, 1) for
 	// u, v uniform; half a bit more keeps u above 0, whose logarithm is not finite.
@@ -191,7 +167,7 @@ func (h *Host) addStream(seed uint64) {
 // noiseScope is where the store keeps the buffers of all sheets.
 const noiseScope = "/noise/"
 
-// A Sheet is the host noise of one graph: one buffer for each draw, held in
+// A Sheet is the host noise of one graph: one buffer for each base draw, held in
 // variables of the store (under /noise, not trainable).
 type Sheet struct {
 	host    *Host
@@ -200,8 +176,8 @@ type Sheet struct {
 }
 
 type sheetBuffer struct {
-	variable     *model.Variable
-	distribution Distribution
+	variable *model.Variable
+	law      law
 }
 
 // NewSheet returns the Noise for one graph.
@@ -216,9 +192,14 @@ func (t *Sheet) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shape
 	if t.host.replicated && (shape.Rank() < 3 || shape.Dim(0) != streams) {
 		panic(fmt.Errorf("noise of shape %s asked of a host source with %d replicas; its leading axis must be the replicas", shape, streams))
 	}
+	return d.Sample(Base{func(l law) *graph.Node { return t.buffer(s, g, l, shape) }})
+}
+
+// buffer returns a new buffer, filled with draws of one law.
+func (t *Sheet) buffer(s *model.Scope, g *graph.Graph, l law, shape shapes.Shape) *graph.Node {
 	path := fmt.Sprintf("%ssheet_%d/draw_%d", noiseScope, t.number, len(t.buffers))
 	v := s.Store().VariableWithValue(path, tensors.FromShape(shape)).SetTrainable(false)
-	b := sheetBuffer{v, d}
+	b := sheetBuffer{v, l}
 	if err := t.host.fill(b); err != nil {
 		panic(fmt.Errorf("drawing noise %s: %w", path, err))
 	}
@@ -255,20 +236,20 @@ func (h *Host) fill(b sheetBuffer) error {
 		return err
 	}
 	if value.DType() == dtypes.Float64 {
-		return tensors.MutableFlatData(value, func(flat []float64) { fillReplicas(h.streams, b.distribution, flat) })
+		return tensors.MutableFlatData(value, func(flat []float64) { fillReplicas(h.streams, b.law, flat) })
 	}
-	return tensors.MutableFlatData(value, func(flat []float32) { fillReplicas(h.streams, b.distribution, flat) })
+	return tensors.MutableFlatData(value, func(flat []float32) { fillReplicas(h.streams, b.law, flat) })
 }
 
-func fillReplicas[T float32 | float64](streams []*rand.Rand, d Distribution, flat []T) {
+func fillReplicas[T float32 | float64](streams []*rand.Rand, l law, flat []T) {
 	size := len(flat) / len(streams)
 	for r, stream := range streams {
 		part := flat[r*size : (r+1)*size]
-		switch d.kind {
-		case uniform01:
+		switch l.kind {
+		case uniform:
 			fillUniform(stream, part)
-		case dropoutMask:
-			fillDropoutMask(stream, part, d.keep)
+		case mask:
+			fillDropoutMask(stream, part, l.keep)
 		default:
 			fillNormal(stream, part)
 		}

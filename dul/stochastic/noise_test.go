@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/stochastic"
@@ -50,6 +53,9 @@ func TestNoiseMomentsAndIndependence(t *testing.T) {
 		{"Gaussian", stochastic.Gaussian(), 0, 1},
 		{"Uniform01", stochastic.Uniform01(), 0.5, 1.0 / 12},
 		{"DropoutMask", stochastic.DropoutMask(0.3), 1, 0.3 / 0.7},
+		{"StudentT", stochastic.StudentT{Nu: 9.5}, 0, 9.5 / 7.5},
+		{"StudentT, UnitVariance", stochastic.StudentT{Nu: 9.5, UnitVariance: true}, 0, 1},
+		{"a distribution of one's own", laplace{}, 0, 2},
 	} {
 		for _, host := range []bool{true, false} {
 			for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
@@ -78,27 +84,66 @@ func TestNoiseMomentsAndIndependence(t *testing.T) {
 	}
 }
 
-// The shape of the Gaussian: its fourth moment is 3, with standard error
-// sqrt((105 - 9)/n) as E z^8 = 105, and pairs of entries are independent also
-// in their squares, which the two outputs of one Box-Muller transform would
-// not be if either came from the wrong radius.
-func TestGaussianShape(t *testing.T) {
-	for _, host := range []bool{true, false} {
-		draw := executions(t, host, dtypes.Float64, stochastic.Gaussian(), 1, 100, 100)[0]
-		n := float64(len(draw.Values))
-		fourth := 0.0
-		squares := make([]float64, len(draw.Values))
-		for i, z := range draw.Values {
-			squares[i] = z * z
-			fourth += z * z * z * z / n
+// laplace is a distribution as a user writes it.
+type laplace struct{}
+
+func (laplace) Sample(b stochastic.Base) *graph.Node {
+	exponential := func() *graph.Node { return graph.Neg(graph.Log(graph.OneMinus(b.Uniform()))) }
+	return graph.Sub(exponential(), exponential())
+}
+
+// The shape of a distribution: as many draws lie in each of twenty intervals of
+// equal probability as should, which goes for distributions without moments too,
+// and the fourth moment, in standard errors from the eighth, is right; and pairs of
+// entries are independent also in their squares, which the two outputs of one
+// Box-Muller transform would not be if either came from the wrong radius.
+func TestShapes(t *testing.T) {
+	for _, known := range []struct {
+		name           string
+		d              stochastic.Distribution
+		cdf            func(x float64) float64
+		fourth, eighth float64 // moments, 0 if not finite
+	}{
+		{"Gaussian", stochastic.Gaussian(), distuv.UnitNormal.CDF, 3, 105},
+		{"Uniform01", stochastic.Uniform01(), distuv.UnitUniform.CDF, 1.0 / 5, 1.0 / 9},
+		{"StudentT 0.7", stochastic.StudentT{Nu: 0.7}, studentT(0.7, 1).CDF, 0, 0},
+		{"StudentT 2.5", stochastic.StudentT{Nu: 2.5}, studentT(2.5, 1).CDF, 0, 0},
+		{"StudentT 2.5, UnitVariance", stochastic.StudentT{Nu: 2.5, UnitVariance: true}, studentT(2.5, math.Sqrt(0.5/2.5)).CDF, 0, 0},
+		// Moments of t with nu: 3 nu^2 / ((nu-2)(nu-4)) and 105 nu^4 / ((nu-2)(nu-4)(nu-6)(nu-8)).
+		{"StudentT 14", stochastic.StudentT{Nu: 14}, studentT(14, 1).CDF, 3 * 196 / 120.0, 105 * 38416 / 5760.0},
+		{"StudentT 14, UnitVariance", stochastic.StudentT{Nu: 14, UnitVariance: true}, studentT(14, math.Sqrt(12.0/14)).CDF, 3 * 144 / 120.0, 105 * 20736 / 5760.0},
+		{"StudentT 1e6", stochastic.StudentT{Nu: 1e6}, distuv.UnitNormal.CDF, 3, 105},
+		{"a distribution of one's own", laplace{}, distuv.Laplace{Scale: 1}.CDF, 24, 40320},
+	} {
+		for _, host := range []bool{true, false} {
+			for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
+				t.Run(fmt.Sprintf("%s/host=%t/%s", known.name, host, dtype), func(t *testing.T) {
+					draw := executions(t, host, dtype, known.d, 1, 100, 100)[0].Values
+					n := float64(len(draw))
+					const intervals = 20
+					counts, expected := make([]float64, intervals), slices.Repeat([]float64{n / intervals}, intervals)
+					fourth, squares := 0.0, make([]float64, len(draw))
+					for i, x := range draw {
+						counts[min(int(intervals*known.cdf(x)), intervals-1)]++
+						squares[i] = min(x*x, 100) // so that the squares have a variance
+						fourth += x * x * x * x / n
+					}
+					if z := (stat.ChiSquare(counts, expected) - (intervals - 1)) / math.Sqrt(2*(intervals-1)); math.Abs(z) > fixtures.MaxZ {
+						t.Errorf("%v draws in %d intervals of equal probability, z-score %.2f", counts, intervals, z)
+					}
+					if z := (fourth - known.fourth) / math.Sqrt((known.eighth-known.fourth*known.fourth)/n); known.fourth > 0 && math.Abs(z) > fixtures.MaxZ {
+						t.Errorf("the fourth moment is %g, want %g, z-score %.2f", fourth, known.fourth, z)
+					}
+					half := len(squares) / 2
+					fixtures.CheckUncorrelated(t, "squares of both halves", squares[:half], squares[half:])
+				})
+			}
 		}
-		if z := (fourth - 3) / math.Sqrt(96/n); math.Abs(z) > fixtures.MaxZ {
-			t.Errorf("host=%t: the fourth moment is %g, z-score %.2f", host, fourth, z)
-		}
-		half := len(squares) / 2
-		fixtures.CheckUncorrelated(t, fmt.Sprintf("host=%t: squares of both halves", host), squares[:half], squares[half:])
 	}
 }
+
+// studentT is the distribution of a scaled Student t.
+func studentT(nu, scale float64) distuv.StudentsT { return distuv.StudentsT{Nu: nu, Sigma: scale} }
 
 // The statistics tell the noise of the released code from the paper's: uniform
 // noise, also when it is centred, fails the Gaussian's check.
@@ -120,16 +165,18 @@ func TestUniformNoiseFailsTheGaussianCheck(t *testing.T) {
 
 func TestUniformAndMaskValues(t *testing.T) {
 	for _, host := range []bool{true, false} {
-		for _, u := range executions(t, host, dtypes.Float32, stochastic.Uniform01(), 1, 50, 50)[0].Values {
-			if u < 0 || u > 1 {
-				t.Fatalf("host=%t: uniform noise %g is outside [0, 1]", host, u)
+		t.Run(fmt.Sprintf("host=%t", host), func(t *testing.T) {
+			for _, u := range executions(t, host, dtypes.Float32, stochastic.Uniform01(), 1, 50, 50)[0].Values {
+				if u < 0 || u >= 1 {
+					t.Fatalf("uniform noise %g is outside [0, 1)", u)
+				}
 			}
-		}
-		for _, m := range executions(t, host, dtypes.Float64, stochastic.DropoutMask(0.25), 1, 50, 50)[0].Values {
-			if m != 0 && math.Abs(m-1/0.75) > 1e-15 {
-				t.Fatalf("host=%t: a mask entry is %g, want 0 or 4/3", host, m)
+			for _, m := range executions(t, host, dtypes.Float64, stochastic.DropoutMask(0.25), 1, 50, 50)[0].Values {
+				if m != 0 && math.Abs(m-1/0.75) > 1e-15 {
+					t.Fatalf("a mask entry is %g, want 0 or 4/3", m)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -206,25 +253,35 @@ func TestNoiseWithoutSourceIsDrawnInTheGraph(t *testing.T) {
 	}
 }
 
-func TestReplicatedHostRejectsOtherShapes(t *testing.T) {
-	_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
-		stochastic.SetNoise(x.Graph(), stochastic.NewReplicatedHost([]uint64{1, 2}).NewSheet())
-		return stochastic.Draw(s, x, stochastic.Gaussian(), 2, 2)
-	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(3, 1, 1)))
-	if err == nil {
-		t.Error("no error for noise of 3 replicas from a source of 2")
-	}
-}
+// badMask is a distribution that asks for what there is not.
+type badMask struct{}
 
-func TestDropoutMaskRejectsBadRates(t *testing.T) {
-	for _, rate := range []float64{-0.1, 1, math.NaN()} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("no panic for rate %g", rate)
-				}
-			}()
-			stochastic.DropoutMask(rate)
-		}()
+func (badMask) Sample(b stochastic.Base) *graph.Node { return b.Mask(0) }
+
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		d    func() stochastic.Distribution
+		n    stochastic.Noise
+		want string
+	}{
+		{"other replicas", stochastic.Gaussian, stochastic.NewReplicatedHost([]uint64{1, 2}).NewSheet(), "2 replicas"},
+		{"mask of nothing", func() stochastic.Distribution { return badMask{} }, stochastic.InGraph{}, "probability 0"},
+		{"StudentT without Nu", func() stochastic.Distribution { return stochastic.StudentT{} }, stochastic.InGraph{}, "degrees of freedom"},
+		{"StudentT, Nu NaN", func() stochastic.Distribution { return stochastic.StudentT{Nu: math.NaN()} }, stochastic.InGraph{}, "degrees of freedom"},
+		{"StudentT without a variance", func() stochastic.Distribution { return stochastic.StudentT{Nu: 2, UnitVariance: true} }, stochastic.InGraph{}, "UnitVariance"},
+		{"dropout rate below 0", func() stochastic.Distribution { return stochastic.DropoutMask(-0.1) }, stochastic.InGraph{}, "dropout rate"},
+		{"dropout rate 1", func() stochastic.Distribution { return stochastic.DropoutMask(1) }, stochastic.InGraph{}, "dropout rate"},
+		{"dropout rate NaN", func() stochastic.Distribution { return stochastic.DropoutMask(math.NaN()) }, stochastic.InGraph{}, "dropout rate"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+				stochastic.SetNoise(x.Graph(), c.n)
+				return stochastic.Draw(s, x, c.d(), 2, 2)
+			}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(3, 1, 1)))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want one with %q", err, c.want)
+			}
+		})
 	}
 }

@@ -69,21 +69,26 @@ func TestHostRefusesOtherStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	damagedLast := slices.Concat(other[:len(other)/2], bytes.Repeat([]byte("x"), len(other)/2))
-	for name, state := range map[string][]byte{
-		"none":            nil,
-		"cut short":       other[:len(other)-1],
-		"of one replica":  other[:len(other)/2],
-		"damaged in part": damagedLast,
+	for _, c := range []struct {
+		name  string
+		state []byte
+	}{
+		{"none", nil},
+		{"cut short", other[:len(other)-1]},
+		{"of one replica", other[:len(other)/2]},
+		{"damaged in part", damagedLast},
 	} {
-		if err := host.SetState(state); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-		after, err := host.State()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(before, after) {
-			t.Errorf("%s: a refused state moved the streams", name)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if err := host.SetState(c.state); err == nil {
+				t.Error("no error")
+			}
+			after, err := host.State()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(before, after) {
+				t.Error("a refused state moved the streams")
+			}
+		})
 	}
 }

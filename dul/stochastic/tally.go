@@ -5,6 +5,7 @@
 package stochastic
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -47,6 +48,31 @@ func (t *Tally) AddKL(kl *graph.Node) { t.KL = addTerm(t.KL, kl) }
 // AddLogLikelihood adds a layer's log-likelihood of each example,
 // [batch, 1] or [replicas, batch, 1].
 func (t *Tally) AddLogLikelihood(ll *graph.Node) { t.LogLikelihood = addTerm(t.LogLikelihood, ll) }
+
+// WeightLogLikelihood multiplies each example's log-likelihood by its weight,
+// [batch, 1] or [replicas, batch, 1], a constant for the gradient: the weighted
+// generative objective
+//
+//	sum_i weight_i sum_l log p_energy(h_l(x_i); omega_l)
+//
+// with which an energy model is grounded in the examples that determine the
+// posterior, not in the density of all (appendix "Bayesian Uncertainty in Linear
+// Classification", weights energy.LaplaceWeights; the paper leaves them at 1).
+// A training loop calls it between the network and the objective:
+//
+//	logits := network.Apply(s, x, classes)
+//	stochastic.TallyOf(logits.Graph()).WeightLogLikelihood(energy.LaplaceWeights(logits))
+//	losses := objective.Of(nll, shares)
+//
+// Weights of mean 1 leave the size of the gradient as it is; a Gaussian fitted with
+// weights has Sigma = sum_i weight_i h_i h_i^T / sum_i weight_i whatever their mean.
+// It panics where no layer has a log-likelihood.
+func (t *Tally) WeightLogLikelihood(weights *graph.Node) {
+	if t.LogLikelihood == nil {
+		panic(errors.New("stochastic: weights for the log-likelihood of a graph in which no layer has one; weight it after the network is built"))
+	}
+	t.LogLikelihood = graph.Mul(t.LogLikelihood, graph.StopGradient(weights))
+}
 
 // AddEnergy notes a layer's energy of each example.
 func (t *Tally) AddEnergy(energy *graph.Node) { t.Energies = append(t.Energies, energy) }

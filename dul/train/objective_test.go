@@ -28,7 +28,7 @@ func total(layers nets.Layers, objective train.Objective) func(s *model.Scope, i
 
 func TestObjectiveGradient(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 43))
-	layers := dul.Density{Attached: true} // else the energies are constants
+	layers := dul.Density{Gradients: dul.Attached} // else parts of it are constants
 	for _, c := range []struct {
 		dims    []int
 		n       []float64

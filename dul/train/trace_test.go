@@ -44,7 +44,7 @@ type trace struct {
 
 var traces = map[string]trace{
 	"density": {
-		layers: dul.Density{PriorStd: recordedStd(1), Clip: true},
+		layers: dul.Density{PriorStd: recordedStd(1), Clip: true, Gradients: dul.Detached, HalfD: true},
 		paths: map[string]string{
 			"s_logvar": "gamma_log_variance", "b_logvar": "beta_log_variance",
 			"L": "energy/lower", "logvar": "energy/log_variance",

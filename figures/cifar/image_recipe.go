@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"math"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
@@ -158,8 +159,11 @@ func classesOf(dataset string) (int, error) {
 func (r ImageRecipe) layers(method string) (nets.ConvLayers, error) {
 	density := dul.Density{
 		Energy:  energy.LDL{ReplicatePadding: r.ReplicatePadding},
-		InitStd: r.InitStd, PriorStd: r.PriorStd, Clip: r.Clip, Attached: r.Attached,
-		PlainBias: r.PlainBias, ChannelBias: r.ChannelBias, FixedBetaPrior: r.FixedBetaPrior,
+		InitStd: r.InitStd, PriorStd: r.PriorStd, Clip: r.Clip, Gradients: gradients(r.Attached),
+		HalfD: !r.PlainBias, HalfChannels: r.ChannelBias && !r.PlainBias,
+	}
+	if r.FixedBetaPrior {
+		density.ConvEtaPriorStd = math.Exp(0.5)
 	}
 	if r.Uniform {
 		density.Noise = stochastic.Uniform01()
@@ -181,6 +185,7 @@ func (r ImageRecipe) layers(method string) (nets.ConvLayers, error) {
 		return density, nil
 	case experiment.DensityRank1Mix:
 		density.Energy = energy.Rank1Mixture{Fraction: r.Rank1, ZeroFactors: r.ZeroFactors, NegatedLogDet: r.NegatedLogDet}
+		density.Clip = false // in the released code, and in this option, it is of the LDL energy alone
 		return density, nil
 	}
 	return nil, fmt.Errorf("there is no method %q for images", method)

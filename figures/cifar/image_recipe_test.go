@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -115,12 +116,14 @@ func TestImageRecipeReachesLayersAndTraining(t *testing.T) {
 		return network.Layers
 	}
 	for name, c := range map[string]struct{ got, want any }{
-		"density": {layers(experiment.Density, nil), dul.Density{Energy: energy.LDL{}, InitStd: 1e-3}},
+		"density": {layers(experiment.Density, nil), dul.Density{Energy: energy.LDL{}, InitStd: 1e-3, Gradients: dul.Detached, HalfD: true}},
 		"density, every option": {layers(experiment.Density, map[string]string{"noise": "uniform01", "init_std": "0.2", "prior_std": "2", "clip": "true", "detach": "false", "variance": "plain",
 			"variance_d": "channels", "beta_prior": "e", "padding": "replicate"}),
-			dul.Density{Energy: energy.LDL{ReplicatePadding: true}, InitStd: 0.2, PriorStd: 2, Noise: stochastic.Uniform01(), Clip: true, Attached: true, PlainBias: true, ChannelBias: true, FixedBetaPrior: true}},
-		"mixture": {layers(experiment.DensityRank1Mix, map[string]string{"mixture_fraction": "0.0125", "log_det": "negated", "mixture_factors": "zeros"}),
-			dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.0125, NegatedLogDet: true, ZeroFactors: true}, InitStd: 1e-3}},
+			dul.Density{Energy: energy.LDL{ReplicatePadding: true}, InitStd: 0.2, PriorStd: 2, Noise: stochastic.Uniform01(), Clip: true, Gradients: dul.Attached, ConvEtaPriorStd: math.Exp(0.5)}},
+		"density, variance_d": {layers(experiment.Density, map[string]string{"variance_d": "channels"}),
+			dul.Density{Energy: energy.LDL{}, InitStd: 1e-3, Gradients: dul.Detached, HalfD: true, HalfChannels: true}},
+		"mixture": {layers(experiment.DensityRank1Mix, map[string]string{"mixture_fraction": "0.0125", "log_det": "negated", "mixture_factors": "zeros", "clip": "true"}),
+			dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.0125, NegatedLogDet: true, ZeroFactors: true}, InitStd: 1e-3, Gradients: dul.Detached, HalfD: true}},
 		"mfvi":          {layers(experiment.MFVI, map[string]string{"prior_std": "0.5"}), baselines.MFVI{InitStd: 1e-3, PriorStd: 0.5}},
 		"mcdropout":     {layers(experiment.MCDropout, map[string]string{"dropout_rate": "0.3"}), baselines.MCDropout{Rate: 0.3}},
 		"vdropout":      {layers(experiment.VDropout, map[string]string{"alpha": "0.5", "conv_alpha": "doubled", "adaptive_alpha": "true"}), baselines.VDropout{Alpha: 0.5, DoubledConvAlpha: true, Adaptive: true}},

@@ -161,7 +161,7 @@ func TestCosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := inspect.Costs(backend, nets.ResNet14, 10, inspect.Family{Name: "plain", Layers: baselines.Deterministic{}}, inspect.Family{Name: "LDL", Layers: dul.Density{}})
+	table, err := inspect.Costs(backend, nets.ResNet14, 10, inspect.Family{Name: "plain", Layers: baselines.Deterministic{}}, inspect.Family{Name: "LDL", Layers: dul.Density{Gradients: dul.Detached}})
 	if err != nil {
 		t.Fatal(err)
 	}

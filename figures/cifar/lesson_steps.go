@@ -55,8 +55,8 @@ func StepCosts(ctx context.Context, backend compute.Backend, progress func(done 
 		{Family{fmt.Sprintf("Ensemble of %d plain", experiment.EnsembleMembers), plain.Layers}, experiment.EnsembleMembers, experiment.EnsembleMembers},
 		{Family{"SNGP", baselines.SNGP{Examples: cifarImages, Orthogonal: true}}, 1, 1},
 		{Family{"DUE", due}, 1, 1},
-		{Family{"Density, LDL", dul.Density{}}, 1, passes},
-		{Family{"Density, rank-1 mixture of 1.25 %", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.0125}}}, 1, passes},
+		{Family{"Density, LDL", dul.Density{Gradients: dul.Detached, HalfD: true}}, 1, passes},
+		{Family{"Density, rank-1 mixture of 1.25 %", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.0125}, Gradients: dul.Detached, HalfD: true}}, 1, passes},
 	}
 	var single stepCost // of the plain network
 	for i, r := range rows {

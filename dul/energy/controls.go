@@ -1,0 +1,119 @@
+package energy
+
+import (
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
+)
+
+// Constant is the energy E(h) = D/2 of every input of D features: the mean of a
+// fitted Gaussian's. A layer with it has noise that is not grounded in any
+// density, and is else the same: the control for what the energy contributes. It
+// has no parameters and no log-likelihood.
+type Constant struct{}
+
+// Dense returns the terms of inputs h, [..., batch, features].
+func (Constant) Dense(_ *model.Scope, h *graph.Node) Terms {
+	dims := append([]int{}, h.Shape().Dimensions...)
+	d := dims[len(dims)-1]
+	dims[len(dims)-1] = 1
+	return Terms{Energy: halfOf(d, h, dims)}
+}
+
+// Conv returns the terms of images x, [channels, batch, height, width], for a
+// layer with window w: D is the number of channels, as for LDL, and the energy is
+// D/2 at the border too.
+func (Constant) Conv(_ *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
+	d, batch := x.Shape().Dim(0), x.Shape().Dim(1)
+	return ConvTerms{
+		Energy:     halfOf(d, x, []int{1, batch, w.Out(x.Shape().Dim(2)), w.Out(x.Shape().Dim(3))}),
+		MeanEnergy: halfOf(d, x, []int{batch, 1}),
+		Dimensions: d,
+	}
+}
+
+// halfOf is d/2 in the type of x and a shape.
+func halfOf(d int, x *graph.Node, dims []int) *graph.Node {
+	return graph.MulScalar(graph.Ones(x.Graph(), shapes.Make(x.DType(), dims...)), float64(d)/2)
+}
+
+// Diagonal is the Gaussian with independent features,
+//
+//	E(h) = 1/2 sum_d h_d^2 / s_d^2,   log |Sigma| = sum_d log s_d^2,
+//
+// LDL without correlations: the control for what they contribute. Its fit by
+// maximum likelihood is s_d^2 = mean of h_d^2. The log s_d^2 start at zero: Sigma = I.
+type Diagonal struct{}
+
+// Dense returns the terms of inputs h, [..., batch, features].
+func (Diagonal) Dense(s *model.Scope, h *graph.Node) Terms {
+	d := h.Shape().Dim(-1)
+	logVariance := params.New(s, h, "log_variance", params.Generative, params.Constant(0), 1, d)
+	energy := ops.WeightedSquares(h, graph.MulScalar(graph.Exp(graph.Neg(logVariance)), 0.5))
+	logDet := ops.SumColumns(logVariance)
+	return Terms{
+		Energy:        energy,
+		LogLikelihood: ops.AddRow(graph.Neg(energy), logNormalizer(logDet, d)),
+		LogDet:        logDet,
+	}
+}
+
+// Conv returns the terms of images x, [channels, batch, height, width], for a
+// layer with window w: Pixelwise, as for LDL with a kernel of zero.
+func (m Diagonal) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
+	return Pixelwise(m, s, x, w)
+}
+
+// Pixelwise makes the terms of images x, [channels, batch, height, width], for a
+// layer with window w, of a model of vectors that takes the channels of each pixel
+// as its features:
+//
+//	Energy         mean of the pixels' energies in the window, padding counted as zero, as for LDL
+//	MeanEnergy     mean of all pixels' energies
+//	LogLikelihood  mean of all pixels' log-likelihoods
+func Pixelwise(m interface {
+	Dense(s *model.Scope, h *graph.Node) Terms
+}, s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
+	terms := m.Dense(s, graph.Transpose(conv.Channels(x), 0, 1))
+	image := func(perPixel *graph.Node) *graph.Node {
+		return conv.LikeImage(graph.Reshape(perPixel, 1, perPixel.Shape().Size()), x)
+	}
+	energy := image(terms.Energy)
+	of := ConvTerms{
+		Energy:     averagePool(energy, w),
+		MeanEnergy: conv.ExampleMeans(energy),
+		LogDet:     terms.LogDet,
+		Dimensions: x.Shape().Dim(0),
+	}
+	if terms.LogLikelihood != nil {
+		of.LogLikelihood = conv.ExampleMeans(image(terms.LogLikelihood))
+	}
+	return of
+}
+
+// LaplaceWeights are the weights of examples in the energy model that grounds a
+// linear classifier (appendix "Bayesian Uncertainty in Linear Classification").
+// Laplace's approximation to its posterior has the precision
+//
+//	Lambda = sum_i weight_i h_i h_i^T + alpha I,   weight_i = sigma(a_i) (1 - sigma(a_i))
+//
+// for the logit a_i, so that uncertain examples weigh most. logits are [..., batch,
+// 1] for two classes, or [..., batch, K] for K classes of probabilities p_k, where
+//
+//	weight_i = 1/2 sum_k p_k (1 - p_k),
+//
+// half the trace of the Hessian of the cross-entropy, which is the same for K = 2.
+// The result is [..., batch, 1]. For the objective see Tally.WeightLogLikelihood of
+// package stochastic.
+func LaplaceWeights(logits *graph.Node) *graph.Node {
+	if logits.Shape().Dim(-1) == 1 {
+		p := graph.Sigmoid(logits)
+		return graph.Mul(p, graph.OneMinus(p))
+	}
+	p := graph.Softmax(logits, -1)
+	return graph.MulScalar(ops.SumColumns(graph.Mul(p, graph.OneMinus(p))), 0.5)
+}

@@ -1,0 +1,242 @@
+package dul_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+)
+
+// Attached, all gradients are those of the functions themselves.
+func TestAttachedGradients(t *testing.T) {
+	eachLayer(t, dul.Attached, func(t *testing.T, layer applied, x fixtures.Array) { layertest.Gradients(t, x, layer) })
+}
+
+// By default the gradient of the output is the exact one, with respect to the
+// input and to all parameters but those of the energy model, which get none. The
+// gradient of the log-likelihood is the exact one for the energy model and none
+// for all else.
+func TestPaperGradients(t *testing.T) {
+	eachLayer(t, dul.PaperGradients, func(t *testing.T, layer applied, x fixtures.Array) {
+		checkSeparation(t, layer, x, func(values fixtures.Values, noise []fixtures.Array, _ fixtures.Array) {
+			fixtures.CheckGradient(t, values, noise, layer.output, "x")
+		})
+	})
+}
+
+// Detached, the gradient of the output with respect to the input is that of the
+// linear map alone.
+func TestDetachedGradients(t *testing.T) {
+	eachLayer(t, dul.Detached, func(t *testing.T, layer applied, x fixtures.Array) {
+		checkSeparation(t, layer, x, func(values fixtures.Values, noise []fixtures.Array, gradient fixtures.Array) {
+			zeros := make([]fixtures.Array, len(noise))
+			for i, draw := range noise {
+				zeros[i] = fixtures.Zeros(draw.Dims...)
+			}
+			linear := fixtures.Evaluate(t, dtypes.Float64, values, zeros, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+				return graph.Gradient(graph.ReduceAllSum(layer.output(s, in)), in["x"])
+			})[0]
+			fixtures.Compare(t, "gradient of the output with respect to x", gradient, linear, 1e-13)
+		})
+	})
+}
+
+// checkSeparation checks that the output has the exact gradient for the layer's
+// own parameters and none for the energy model's, and the log-likelihood, if there
+// is one, the reverse, and none for the input. checkInput is given the gradient of
+// the sum of the output with respect to the input. All gradients are of one graph,
+// where one must not change another.
+func checkSeparation(t *testing.T, layer applied, x fixtures.Array, checkInput func(fixtures.Values, []fixtures.Array, fixtures.Array)) {
+	t.Helper()
+	values, noise := fixtures.Explore(t, fixtures.Values{"x": x}, layer.output)
+	var ofEnergy, ofLayer []string
+	for _, path := range values.Parameters() {
+		if strings.HasPrefix(path, "/layer/energy/") {
+			ofEnergy = append(ofEnergy, path)
+		} else {
+			ofLayer = append(ofLayer, path)
+		}
+	}
+	fixtures.CheckGradient(t, values, noise, layer.output, ofLayer...)
+	if len(ofEnergy) > 0 {
+		fixtures.CheckGradient(t, values, noise, func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+			return stochastic.TallyOf(layer.output(s, in).Graph()).LogLikelihood
+		}, ofEnergy...)
+	}
+	out := fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		y := layer.output(s, in)
+		nodes := []*graph.Node{in["x"]}
+		for _, path := range ofEnergy {
+			nodes = append(nodes, in[path])
+		}
+		gradients := graph.Gradient(graph.ReduceAllSum(y), nodes...)
+		if likelihood := stochastic.TallyOf(y.Graph()).LogLikelihood; likelihood != nil {
+			for _, path := range ofLayer {
+				nodes = append(nodes, in[path])
+			}
+			ofLikelihood := graph.Gradient(graph.ReduceAllSum(likelihood), nodes...)
+			gradients = append(append(gradients, ofLikelihood[0]), ofLikelihood[1+len(ofEnergy):]...)
+		}
+		return gradients
+	})
+	checkInput(values, noise, out[0])
+	names := append(append(ofEnergy, "x"), ofLayer...)
+	for i, gradient := range out[1:] {
+		fixtures.Compare(t, "gradient that should be zero, with respect to "+names[i], gradient, fixtures.Zeros(gradient.Dims...), 0)
+	}
+}
+
+// twoLayers are two layers of a network. Each energy model is fitted to the input
+// of its layer as data; the first layer's noise moves the second's input, and with
+// it both its energy and its likelihood.
+type twoLayers struct {
+	name  string
+	x     []int
+	apply func(l dul.Density, s *model.Scope, x *graph.Node, layer int) *graph.Node
+}
+
+var networks = []twoLayers{
+	{"dense", []int{5, 4}, func(l dul.Density, s *model.Scope, x *graph.Node, layer int) *graph.Node {
+		return l.Dense(s, x, 3-layer)
+	}},
+	{"conv", []int{2, 3, 4, 4}, func(l dul.Density, s *model.Scope, x *graph.Node, layer int) *graph.Node {
+		return l.Conv(s, x, conv.Spec{Filters: 3 - layer, Window: conv.Same(3, 1+layer)})
+	}},
+}
+
+// objectives are L_phi, here a weighted sum of the outputs minus the KL, and the
+// likelihoods of each layer, which add up to L_omega.
+func (n twoLayers) objectives(l dul.Density, s *model.Scope, in fixtures.Nodes) (phi *graph.Node, omega [2]*graph.Node) {
+	x := in["x"]
+	tally := stochastic.TallyOf(x.Graph())
+	var before *graph.Node
+	for layer := range omega {
+		if layer > 0 {
+			x = graph.Tanh(x)
+		}
+		x = n.apply(l, s.In("layer_%d", layer), x, layer)
+		omega[layer] = graph.ReduceAllSum(tally.LogLikelihood)
+		if layer > 0 {
+			omega[layer] = graph.Sub(omega[layer], before)
+		}
+		before = graph.ReduceAllSum(tally.LogLikelihood)
+	}
+	weights := fixtures.Random(rand.New(rand.NewPCG(7, 7)), x.Shape().Dimensions...)
+	weighted := graph.Mul(x, graph.ConstTensor(x.Graph(), fixtures.Tensor(x.DType(), weights)))
+	return graph.Sub(graph.ReduceAllSum(weighted), graph.ReduceAllSum(tally.KL)), omega
+}
+
+// The gradient of L_phi + L_omega, as training computes it in one sweep, is that
+// of L_phi for all weights and noise variances, and for each energy model that of
+// its own likelihood at the inputs that its layer has. Those of the objectives by
+// themselves are taken of attached layers, and compared with finite differences.
+func TestTheTwoObjectivesOfANetwork(t *testing.T) {
+	for _, n := range networks {
+		for _, f := range denseFamilies[:3] {
+			t.Run(n.name+"/"+f.name, func(t *testing.T) {
+				paper, attached := f.layer, f.layer
+				attached.Gradients = dul.Attached
+				inputs := fixtures.Values{"x": fixtures.Random(rand.New(rand.NewPCG(3, 9)), n.x...)}
+				values, noise := fixtures.Explore(t, inputs, func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+					phi, _ := n.objectives(paper, s, in)
+					return phi
+				})
+				groups := make([][]string, 3) // energies of the two layers, and all else
+				for _, path := range values.Parameters() {
+					group := 2
+					for layer := range 2 {
+						if strings.HasPrefix(path, fmt.Sprintf("/layer_%d/energy/", layer)) {
+							group = layer
+						}
+					}
+					groups[group] = append(groups[group], path)
+				}
+				for group, paths := range groups {
+					alone := func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+						phi, omega := n.objectives(attached, s, in)
+						return append(omega[:], phi)[group]
+					}
+					fixtures.CheckGradient(t, values, noise, alone, paths...)
+					gradients := func(f func(*model.Scope, fixtures.Nodes) *graph.Node) []fixtures.Array {
+						return fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+							var nodes []*graph.Node
+							for _, path := range paths {
+								nodes = append(nodes, in[path])
+							}
+							return graph.Gradient(f(s, in), nodes...)
+						})
+					}
+					want := gradients(alone)
+					got := gradients(func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+						phi, omega := n.objectives(paper, s, in)
+						return graph.Add(phi, graph.Add(omega[0], omega[1]))
+					})
+					for i, path := range paths {
+						fixtures.Compare(t, "gradient with respect to "+path, got[i], want[i], 1e-12)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkGradients is a step of gradients of both objectives with respect to
+// all parameters and the input, as a hidden layer computes it.
+func BenchmarkGradients(b *testing.B) {
+	flows := []struct {
+		name string
+		flow dul.GradientFlow
+	}{{"paper", dul.PaperGradients}, {"detached", dul.Detached}, {"attached", dul.Attached}}
+	for _, shape := range []struct {
+		name  string
+		layer func(dul.Density) applied
+		x     []int
+	}{
+		{"dense 100", func(l dul.Density) applied { return dense(l, 100) }, []int{128, 100}},
+		{"conv 16", func(l dul.Density) applied { return convolved(l, conv.Spec{Filters: 16, Window: conv.Same(3, 1)}) }, []int{16, 16, 32, 32}},
+	} {
+		for _, f := range denseFamilies[:2] {
+			for _, flow := range flows {
+				b.Run(shape.name+"/"+f.name+"/"+flow.name, func(b *testing.B) {
+					f.layer.Gradients = flow.flow
+					layer, store := shape.layer(f.layer), model.NewStore()
+					params.SetSeeds(store, 1)
+					exec, err := model.NewExec(fixtures.Backend(b), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+						y := layer(s, x)
+						nodes := []*graph.Node{x}
+						for v := range store.IterVariables() {
+							if v.Trainable {
+								nodes = append(nodes, v.NodeValue(x))
+							}
+						}
+						tally := stochastic.TallyOf(y.Graph())
+						loss := graph.Add(graph.ReduceAllSum(y), graph.Add(graph.ReduceAllSum(tally.KL), graph.ReduceAllSum(tally.LogLikelihood)))
+						return graph.Gradient(loss, nodes...)
+					})
+					if err != nil {
+						b.Fatal(err)
+					}
+					x := tensors.FromShape(shapes.Make(dtypes.Float32, shape.x...))
+					for b.Loop() {
+						if _, err := exec.Exec(x); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
