@@ -72,7 +72,7 @@ func (l DUE) Norm(s *model.Scope, x *graph.Node) *graph.Node { return l.Hidden.N
 // Dempster-Shafer score; the predictive entropy is DUE's.
 func (l DUE) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	p := l.process(s, x, units)
-	stochastic.TallyOf(x.Graph()).AddKL(p.kl())
+	stochastic.LayerLossesOf(x.Graph()).AddKL(p.kl())
 	mean, variance := p.moments()
 	samples := 1
 	if l.Likelihood == Softmax {

@@ -170,7 +170,7 @@ func (p smallProblem) bound(s *model.Scope, head baselines.DUE, x *graph.Node) *
 	residual := graph.Sub(graph.Const(g, mat.DenseCopyOf(mat.NewVecDense(smallN, p.y)).RawMatrix().Data), graph.Reshape(mean, smallN))
 	squares := graph.Add(graph.Mul(residual, residual), graph.Reshape(variance, smallN))
 	fit := graph.AddScalar(graph.MulScalar(graph.ReduceAllSum(squares), -0.5/p.noise), -smallN*math.Log(2*math.Pi*p.noise)/2)
-	return graph.Sub(fit, graph.Reshape(stochastic.TallyOf(g).KL))
+	return graph.Sub(fit, graph.Reshape(stochastic.LayerLossesOf(g).KL))
 }
 
 func TestDUE(t *testing.T) {
@@ -272,7 +272,7 @@ func TestDUEKL(t *testing.T) {
 	kl := func() float64 {
 		out, err := model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 			head.Dense(s.In("head"), x, classes)
-			return stochastic.TallyOf(x.Graph()).KL
+			return stochastic.LayerLossesOf(x.Graph()).KL
 		}, tensors.FromFlatDataAndDimensions(x, count, 2))
 		if err != nil {
 			t.Fatal(err)
@@ -323,7 +323,7 @@ func TestDUESamples(t *testing.T) {
 	setHead(t, store, "variational_factor", points(rng, classes*4, 4))
 	mean, variance := headMoments(t, store, head, input, classes)
 	out, err := model.CallOnceN(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
-		stochastic.SetNoise(x.Graph(), stochastic.NewHost(1).NewSheet())
+		stochastic.SetNoiseSource(x.Graph(), stochastic.NewHostSampler(1).NewBuffers())
 		predicted := head.Dense(s.In("head"), x, classes)
 		s.Store().SetTraining(x.Graph(), true)
 		return []*graph.Node{predicted, head.Dense(s.At("head"), x, classes)}
@@ -507,7 +507,7 @@ func stepBytes(t *testing.T, z baselines.DUESize) int {
 		g := x.Graph()
 		s.Store().SetTraining(g, true)
 		nll, _ := train.ExpectedCrossEntropy(head.Dense(s.In("head"), x, z.Classes), labels)
-		loss := graph.Add(graph.ReduceAllSum(nll), graph.ReduceAllSum(stochastic.TallyOf(g).KL))
+		loss := graph.Add(graph.ReduceAllSum(nll), graph.ReduceAllSum(stochastic.LayerLossesOf(g).KL))
 		values := []*graph.Node{x}
 		for v := range s.Store().IterVariables() {
 			if v.Trainable {

@@ -61,7 +61,7 @@ func checkFamilies(t *testing.T, variants []variant) {
 				k.run(t, checks)
 				if _, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 					y := k.of(s, x)
-					if has := stochastic.TallyOf(x.Graph()).KL != nil; has != v.hasKL {
+					if has := stochastic.LayerLossesOf(x.Graph()).KL != nil; has != v.hasKL {
 						t.Errorf("the layer has a KL: %t, want %t", has, v.hasKL)
 					}
 					return y
@@ -201,7 +201,7 @@ func start(t *testing.T, layers family, spec conv.Spec, x fixtures.Array) (float
 	out, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 		y := layers.Conv(s.In("layer"), x, spec)
 		// The Go backend fails on graphs whose last node is not an output.
-		return []*graph.Node{stochastic.TallyOf(y.Graph()).KL, y}
+		return []*graph.Node{stochastic.LayerLossesOf(y.Graph()).KL, y}
 	}, fixtures.Tensor(dtypes.Float64, x))
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +237,7 @@ func checkPriorKL(t *testing.T, layers nets.Layers, mean float64, means, logVari
 		func(s *model.Scope, in fixtures.Nodes) *graph.Node { return layers.Dense(s.In("layer"), in["x"], 2) })
 	kl := func() float64 {
 		return fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-			return []*graph.Node{stochastic.TallyOf(layers.Dense(s.In("layer"), in["x"], 2).Graph()).KL}
+			return []*graph.Node{stochastic.LayerLossesOf(layers.Dense(s.In("layer"), in["x"], 2).Graph()).KL}
 		})[0].Values[0]
 	}
 	if got := kl(); got <= 0 {

@@ -28,7 +28,7 @@ func (l MFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	in := x.Shape().Dim(-1)
 	mean := params.New(s, x, "weights_mean", params.Variational, params.KaimingNormal(in), in, units)
 	logVar := logVariance(s, x, "weights_log_variance", cmp.Or(l.InitStd, 1e-3), in, units)
-	stochastic.TallyOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 0, cmp.Or(l.PriorStd, 0.1)))
+	stochastic.LayerLossesOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 0, cmp.Or(l.PriorStd, 0.1)))
 
 	eps := stochastic.Draw(s, x, stochastic.Gaussian(), in, units)
 	weights := graph.Add(mean, graph.Mul(std(logVar), eps))
@@ -40,7 +40,7 @@ func (l MFVI) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	like, fanIn := conv.Channels(x), c.FanIn(x)
 	mean := params.New(s, like, "weights_mean", params.Variational, params.KaimingNormal(fanIn), c.Filters, fanIn)
 	logVar := logVariance(s, like, "weights_log_variance", cmp.Or(l.InitStd, 1e-3), c.Filters, fanIn)
-	stochastic.TallyOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 0, cmp.Or(l.PriorStd, 0.1)))
+	stochastic.LayerLossesOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 0, cmp.Or(l.PriorStd, 0.1)))
 
 	eps := stochastic.Draw(s, like, stochastic.Gaussian(), c.Filters, fanIn)
 	y := conv.Convolve(x, graph.Add(mean, graph.Mul(std(logVar), eps)), c.Window)

@@ -35,7 +35,7 @@ func (l VDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	} else {
 		logAlpha = ops.FullRow(x, start, units)
 	}
-	stochastic.TallyOf(x.Graph()).AddKL(dropoutKL(logAlpha))
+	stochastic.LayerLossesOf(x.Graph()).AddKL(dropoutKL(logAlpha))
 
 	alpha := graph.MinScalar(graph.Exp(logAlpha), 1)
 	y := params.Dense(s, x, units)
@@ -57,7 +57,7 @@ func (l VDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	} else {
 		logAlpha = graph.Reshape(ops.FullRow(pixels, start, c.Filters), c.Filters, 1)
 	}
-	stochastic.TallyOf(x.Graph()).AddKL(dropoutKL(graph.Reshape(logAlpha, 1, c.Filters)))
+	stochastic.LayerLossesOf(x.Graph()).AddKL(dropoutKL(graph.Reshape(logAlpha, 1, c.Filters)))
 
 	alpha := graph.MinScalar(graph.Exp(logAlpha), 1)
 	eps := stochastic.Draw(s, pixels, stochastic.Gaussian(), pixels.Shape().Dim(0), pixels.Shape().Dim(1))

@@ -75,7 +75,7 @@ func TestVDropoutKL(t *testing.T) {
 			"/layer/bias":      fixtures.Zeros(1, 1),
 		}, []fixtures.Array{fixtures.Zeros(2, 1)}, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
 			y := baselines.VDropout{Adaptive: true}.Dense(s.In("layer"), in["x"], 1)
-			return []*graph.Node{stochastic.TallyOf(y.Graph()).KL}
+			return []*graph.Node{stochastic.LayerLossesOf(y.Graph()).KL}
 		})[0]
 		fixtures.Compare(t, "KL", kl.Scale(-1), fixtures.Matrix(1, 1, approximate.Values[i]), 1e-10)
 		if difference := math.Abs(-kl.Values[0] - exact.Values[i]); alpha <= 1 && difference > 0.04 {

@@ -19,7 +19,7 @@ import (
 // x is [channels, batch, height, width], the result [filters, batch, height',
 // width'] for the window's output size. E(h) is what the energy model says of
 // the position. KL, log-likelihood and mean energy of each example go to the
-// graph's stochastic.Tally.
+// graph's stochastic.LayerLosses.
 //
 // The KL has one eps and one eta for each filter. With SharedNoise that is the
 // evidence lower bound of noise that is drawn once for each filter: drawing it

@@ -162,7 +162,7 @@ func TestVarianceMatchesTheClosedForm(t *testing.T) {
 				"/layer/beta_log_variance":   c.Array("b_logvar"),
 			}, []fixtures.Array{ones}, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
 				y := dense(form.layer, want.Dims[1]).output(s, in)
-				tally := stochastic.TallyOf(y.Graph())
+				tally := stochastic.LayerLossesOf(y.Graph())
 				return []*graph.Node{y, tally.KL, tally.Energies[0]}
 			})
 			variance := fixtures.Zeros(want.Dims...)

@@ -305,7 +305,7 @@ func TestTally(t *testing.T) {
 			params.SetSeeds(store, 1)
 			out, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 				y := layer(s, x)
-				tally := stochastic.TallyOf(y.Graph())
+				tally := stochastic.LayerLossesOf(y.Graph())
 				if len(tally.Energies) != 1 {
 					t.Errorf("the tally has %d energies, want 1", len(tally.Energies))
 				}

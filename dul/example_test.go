@@ -27,7 +27,7 @@ func ExampleDensity_Dense() {
 	layer := dul.Density{InitStd: 0.1}
 	out, err := model.CallOnceN(backend, model.NewStore(), func(s *model.Scope, h *graph.Node) []*graph.Node {
 		y := layer.Dense(s.In("layer"), h, 3)
-		return []*graph.Node{y, stochastic.TallyOf(h.Graph()).Energies[0]}
+		return []*graph.Node{y, stochastic.LayerLossesOf(h.Graph()).Energies[0]}
 	}, [][]float64{{1, 1}, {10, -10}})
 	if err != nil {
 		fmt.Println(err)
@@ -56,7 +56,7 @@ func ExampleDensity_Conv() {
 	out, err := model.CallOnceN(backend, model.NewStore(), func(s *model.Scope, pixels *graph.Node) []*graph.Node {
 		images := graph.BroadcastToDims(graph.Reshape(pixels, 1, 2, 1, 1), 3, 2, 4, 4)
 		y := layer.Conv(s.In("layer"), images, spec)
-		return []*graph.Node{y, stochastic.TallyOf(y.Graph()).Energies[0]}
+		return []*graph.Node{y, stochastic.LayerLossesOf(y.Graph()).Energies[0]}
 	}, []float64{1, 10})
 	if err != nil {
 		fmt.Println(err)
@@ -99,7 +99,7 @@ func ExampleEnergyModel() {
 	layer := dul.Density{Energy: isotropic{}}
 	out, err := model.CallOnceN(backend, model.NewStore(), func(s *model.Scope, h *graph.Node) []*graph.Node {
 		y := layer.Dense(s.In("layer"), h, 3)
-		tally := stochastic.TallyOf(h.Graph())
+		tally := stochastic.LayerLossesOf(h.Graph())
 		return []*graph.Node{y, tally.Energies[0], tally.LogLikelihood}
 	}, [][]float64{{0, 0}, {3, 4}})
 	if err != nil {

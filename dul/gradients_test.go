@@ -73,7 +73,7 @@ func checkSeparation(t *testing.T, layer applied, x fixtures.Array, checkInput f
 	fixtures.CheckGradient(t, values, noise, layer.output, ofLayer...)
 	if len(ofEnergy) > 0 {
 		fixtures.CheckGradient(t, values, noise, func(s *model.Scope, in fixtures.Nodes) *graph.Node {
-			return stochastic.TallyOf(layer.output(s, in).Graph()).LogLikelihood
+			return stochastic.LayerLossesOf(layer.output(s, in).Graph()).LogLikelihood
 		}, ofEnergy...)
 	}
 	out := fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
@@ -83,7 +83,7 @@ func checkSeparation(t *testing.T, layer applied, x fixtures.Array, checkInput f
 			nodes = append(nodes, in[path])
 		}
 		gradients := graph.Gradient(graph.ReduceAllSum(y), nodes...)
-		if likelihood := stochastic.TallyOf(y.Graph()).LogLikelihood; likelihood != nil {
+		if likelihood := stochastic.LayerLossesOf(y.Graph()).LogLikelihood; likelihood != nil {
 			for _, path := range ofLayer {
 				nodes = append(nodes, in[path])
 			}
@@ -121,7 +121,7 @@ var networks = []twoLayers{
 // likelihoods of each layer, which add up to L_omega.
 func (n twoLayers) objectives(l dul.Density, s *model.Scope, in fixtures.Nodes) (phi *graph.Node, omega [2]*graph.Node) {
 	x := in["x"]
-	tally := stochastic.TallyOf(x.Graph())
+	tally := stochastic.LayerLossesOf(x.Graph())
 	var before *graph.Node
 	for layer := range omega {
 		if layer > 0 {
@@ -222,7 +222,7 @@ func BenchmarkGradients(b *testing.B) {
 								nodes = append(nodes, v.NodeValue(x))
 							}
 						}
-						tally := stochastic.TallyOf(y.Graph())
+						tally := stochastic.LayerLossesOf(y.Graph())
 						loss := graph.Add(graph.ReduceAllSum(y), graph.Add(graph.ReduceAllSum(tally.KL), graph.ReduceAllSum(tally.LogLikelihood)))
 						return graph.Gradient(loss, nodes...)
 					})

@@ -79,7 +79,7 @@ func write(path string, step int, state State) error {
 	}
 	var list []namedTensor
 	for v := range state.Store.IterVariables() {
-		if stochastic.IsNoise(v) {
+		if stochastic.IsNoiseBuffer(v) {
 			continue
 		}
 		t, err := named(v)
@@ -228,7 +228,7 @@ func (c *contents) apply(state State) error {
 		}
 	}
 	for v := range state.Store.IterVariables() {
-		if !saved[v.Path()] && !stochastic.IsNoise(v) {
+		if !saved[v.Path()] && !stochastic.IsNoiseBuffer(v) {
 			return fmt.Errorf("the model has variable %s, the checkpoint has not", v.Path())
 		}
 	}

@@ -40,7 +40,7 @@ type State struct {
 	Store *model.Store
 	// Noise is the host's source of noise; nil for noise that is drawn in the
 	// graph, whose state is one of the store's variables.
-	Noise *stochastic.Host
+	Noise *stochastic.HostSampler
 	// Progress is what else the run must know, such as its epoch and seeds, as
 	// anything that encoding/json can store. Restore needs a pointer and sets
 	// what it points to. Nil means nothing.

@@ -132,7 +132,7 @@ func requireEqualStores(t testing.TB, got, want *model.Store) {
 	variables := func(s *model.Store) []*model.Variable {
 		var all []*model.Variable
 		for v := range s.IterVariables() {
-			if !stochastic.IsNoise(v) {
+			if !stochastic.IsNoiseBuffer(v) {
 				all = append(all, v)
 			}
 		}
@@ -177,7 +177,7 @@ func varied(t testing.TB) *model.Store {
 func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "not", "there", "yet")
 	saved := varied(t)
-	noise := stochastic.NewReplicatedHost([]uint64{1, 2})
+	noise := stochastic.NewReplicatedHostSampler([]uint64{1, 2})
 	before := progress{Epoch: 3, Seeds: []uint64{1<<64 - 1}, Order: []byte{0, 255}}
 	f := open(t, path, 2)
 	if err := f.Save(1234, checkpoint.State{Store: saved, Noise: noise, Progress: before, Version: "v1"}); err != nil {
@@ -208,7 +208,7 @@ func TestRoundTrip(t *testing.T) {
 	}{{"into an empty store", model.NewStore()}, {"into a built one", built}} {
 		t.Run(c.name, func(t *testing.T) {
 			f := open(t, path, 2)
-			after, otherNoise := progress{Epoch: 99}, stochastic.NewReplicatedHost([]uint64{0, 0})
+			after, otherNoise := progress{Epoch: 99}, stochastic.NewReplicatedHostSampler([]uint64{0, 0})
 			checked := 0
 			check := func(p any) error {
 				checked = p.(*progress).Epoch
@@ -347,7 +347,7 @@ func TestSaveRefuses(t *testing.T) {
 // A checkpoint of another model or run is refused, and nothing of it is taken.
 func TestRestoreRefusesOtherModels(t *testing.T) {
 	f := open(t, t.TempDir(), 1)
-	state := checkpoint.State{Store: filled(3, 5), Noise: stochastic.NewHost(1), Progress: progress{Epoch: 2}}
+	state := checkpoint.State{Store: filled(3, 5), Noise: stochastic.NewHostSampler(1), Progress: progress{Epoch: 2}}
 	if err := f.Save(5, state); err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestRestoreRefusesOtherModels(t *testing.T) {
 		{"shape", checkpoint.State{Store: shape}, "/model/w is (Float64)[4] in the model and (Float64)[3]"},
 		{"type", checkpoint.State{Store: dtype}, "/model/w is (Float32)[3]"},
 		{"more variables", checkpoint.State{Store: more}, "/model/v, the checkpoint has not"},
-		{"replicas", checkpoint.State{Store: filled(3, 0), Noise: stochastic.NewReplicatedHost([]uint64{1, 2})}, "for 2 streams"},
+		{"replicas", checkpoint.State{Store: filled(3, 0), Noise: stochastic.NewReplicatedHostSampler([]uint64{1, 2})}, "for 2 streams"},
 		{"noise of the graph", checkpoint.State{Store: filled(3, 0)}, "continued with noise from the host: false"},
 		{"progress", checkpoint.State{Store: filled(3, 0), Progress: &other{Epochs: 9}}, `unknown field "Epoch"`},
 		{"check", checkpoint.State{Store: filled(3, 0), Check: func(p any) error {
@@ -379,7 +379,7 @@ func TestRestoreRefusesOtherModels(t *testing.T) {
 				state.Progress = &progress{Epoch: 9}
 			}
 			if state.Noise == nil && c.name != "noise of the graph" {
-				state.Noise = stochastic.NewHost(2)
+				state.Noise = stochastic.NewHostSampler(2)
 			}
 			position := func() (at []byte) {
 				if state.Noise != nil {
@@ -406,7 +406,7 @@ func TestRestoreRefusesOtherModels(t *testing.T) {
 		})
 	}
 	// Progress may be left out, but not be asked for where there is none.
-	if _, err := f.Restore(checkpoint.State{Store: model.NewStore(), Noise: stochastic.NewHost(2)}); err != nil {
+	if _, err := f.Restore(checkpoint.State{Store: model.NewStore(), Noise: stochastic.NewHostSampler(2)}); err != nil {
 		t.Errorf("without asking for the progress: %v", err)
 	}
 	save(t, f, 6, filled(3, 6))

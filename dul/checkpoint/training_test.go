@@ -20,8 +20,8 @@ import (
 // A run trains a density uncertainty layer by gradient descent with momentum.
 type run struct {
 	store *model.Store
-	host  *stochastic.Host // nil for noise that is drawn in the graph
-	sheet *stochastic.Sheet
+	host  *stochastic.HostSampler // nil for noise that is drawn in the graph
+	sheet *stochastic.NoiseBuffers
 	exec  *model.Exec
 	done  int // steps
 }
@@ -34,7 +34,7 @@ func newRun(t *testing.T, seed uint64, host bool) *run {
 		t.Fatal(err)
 	}
 	if host {
-		r.host = stochastic.NewHost(seed)
+		r.host = stochastic.NewHostSampler(seed)
 	}
 	return r
 }
@@ -66,11 +66,11 @@ func (r *run) build(t *testing.T) {
 	var err error
 	r.exec, err = model.NewExec(fixtures.Backend(t), r.store, func(root *model.Scope, x *graph.Node) *graph.Node {
 		if r.host != nil {
-			r.sheet = r.host.NewSheet()
-			stochastic.SetNoise(x.Graph(), r.sheet)
+			r.sheet = r.host.NewBuffers()
+			stochastic.SetNoiseSource(x.Graph(), r.sheet)
 		}
 		y := dul.Density{InitStd: 0.1}.Dense(root.In("layer"), x, 2)
-		tally := stochastic.TallyOf(x.Graph())
+		tally := stochastic.LayerLossesOf(x.Graph())
 		loss := graph.Sub(graph.ReduceAllMean(graph.Mul(y, y)), graph.MulScalar(graph.ReduceAllMean(tally.LogLikelihood), 0.01))
 		loss = graph.Add(loss, graph.MulScalar(graph.ReduceAllSum(tally.KL), 0.01))
 		var variables []*model.Variable
@@ -108,7 +108,7 @@ func TestResumedTrainingIsTheSame(t *testing.T) {
 		{name: "noise of the host", host: true},
 		{name: "noise of the graph"},
 		{name: "built before", built: 2},
-		{name: "without the noise's position", host: true, spoil: func(_ *testing.T, r *run) { r.host = stochastic.NewHost(1) }},
+		{name: "without the noise's position", host: true, spoil: func(_ *testing.T, r *run) { r.host = stochastic.NewHostSampler(1) }},
 		{name: "without the optimizer", host: true, spoil: func(t *testing.T, r *run) {
 			if err := r.store.DeleteVariablesInScope("/optimizer"); err != nil {
 				t.Fatal(err)

@@ -24,19 +24,19 @@ type source struct {
 	name string
 	// of returns the source for the given seeds, one for each replica, and what is
 	// to be called before each execution but the first.
-	of func(seeds ...uint64) (stochastic.Noise, func() error)
+	of func(seeds ...uint64) (stochastic.NoiseSource, func() error)
 }
 
 var sources = []source{
-	{"host", func(seeds ...uint64) (stochastic.Noise, func() error) {
-		host := stochastic.NewHost(seeds[0])
+	{"host", func(seeds ...uint64) (stochastic.NoiseSource, func() error) {
+		host := stochastic.NewHostSampler(seeds[0])
 		if len(seeds) > 1 {
-			host = stochastic.NewReplicatedHost(seeds)
+			host = stochastic.NewReplicatedHostSampler(seeds)
 		}
-		sheet := host.NewSheet()
+		sheet := host.NewBuffers()
 		return sheet, sheet.Refresh
 	}},
-	{"graph", func(...uint64) (stochastic.Noise, func() error) {
+	{"graph", func(...uint64) (stochastic.NoiseSource, func() error) {
 		return stochastic.InGraph{}, func() error { return nil }
 	}},
 }
@@ -46,17 +46,17 @@ func newRand() *rand.Rand { return rand.New(rand.NewPCG(17, 19)) }
 // A part is something that a layer gives: its output, or what it adds to the tally.
 type part struct {
 	name string
-	of   func(y *graph.Node, tally *stochastic.Tally) *graph.Node
+	of   func(y *graph.Node, tally *stochastic.LayerLosses) *graph.Node
 	dims func(g geometry) []int
 }
 
 var parts = []part{
-	{"output", func(y *graph.Node, _ *stochastic.Tally) *graph.Node { return y }, func(g geometry) []int { return g.out }},
-	{"KL", func(_ *graph.Node, tally *stochastic.Tally) *graph.Node { return tally.KL }, func(g geometry) []int {
+	{"output", func(y *graph.Node, _ *stochastic.LayerLosses) *graph.Node { return y }, func(g geometry) []int { return g.out }},
+	{"KL", func(_ *graph.Node, tally *stochastic.LayerLosses) *graph.Node { return tally.KL }, func(g geometry) []int {
 		return slices.Concat(g.lead, []int{1, 1})
 	}},
-	{"log-likelihood", func(_ *graph.Node, tally *stochastic.Tally) *graph.Node { return tally.LogLikelihood }, geometry.eachExample},
-	{"energy", func(_ *graph.Node, tally *stochastic.Tally) *graph.Node {
+	{"log-likelihood", func(_ *graph.Node, tally *stochastic.LayerLosses) *graph.Node { return tally.LogLikelihood }, geometry.eachExample},
+	{"energy", func(_ *graph.Node, tally *stochastic.LayerLosses) *graph.Node {
 		if len(tally.Energies) == 0 {
 			return nil
 		}
@@ -77,11 +77,11 @@ func (f family) checkShapes(t testing.TB, g geometry) {
 		}
 		noise, _ := sources[0].of(seeds...)
 		results := fresh(t, dtype, g.input(), seeds, func(s *model.Scope, x *graph.Node) []*graph.Node {
-			stochastic.SetNoise(x.Graph(), noise)
+			stochastic.SetNoiseSource(x.Graph(), noise)
 			y := g.layer(s, x)
 			var outputs []*graph.Node
 			for _, p := range parts {
-				if node := p.of(y, stochastic.TallyOf(y.Graph())); node != nil {
+				if node := p.of(y, stochastic.LayerLossesOf(y.Graph())); node != nil {
 					has, outputs = append(has, p), append(outputs, node)
 				}
 			}
@@ -139,7 +139,7 @@ func checkPrecision(t testing.TB, g geometry) {
 			names = nil
 			var outputs []*graph.Node
 			for _, p := range parts {
-				if node := p.of(y, stochastic.TallyOf(y.Graph())); node != nil {
+				if node := p.of(y, stochastic.LayerLossesOf(y.Graph())); node != nil {
 					names, outputs = append(names, p.name), append(outputs, node)
 				}
 			}
@@ -162,14 +162,14 @@ func (f family) checkKL(t testing.TB) {
 	hasKL := false
 	kl := func(s *model.Scope, x *graph.Node) []*graph.Node {
 		y := g.layer(s, x)
-		kl := stochastic.TallyOf(y.Graph()).KL
+		kl := stochastic.LayerLossesOf(y.Graph()).KL
 		if hasKL = kl != nil; hasKL {
 			return []*graph.Node{kl, y} // the Go backend fails on graphs whose last node is not an output
 		}
 		return []*graph.Node{y}
 	}
 	start := fresh(t, dtypes.Float64, g.input(), []uint64{1}, func(s *model.Scope, x *graph.Node) []*graph.Node {
-		stochastic.SetNoise(x.Graph(), noise)
+		stochastic.SetNoiseSource(x.Graph(), noise)
 		return kl(s, x)
 	})[0]
 	if !hasKL {
@@ -359,7 +359,7 @@ func Gradients(t testing.TB, x fixtures.Array, layer func(s *model.Scope, x *gra
 		hasPart := true
 		f := func(s *model.Scope, in fixtures.Nodes) *graph.Node {
 			y := layer(s, in["x"])
-			of := p.of(y, stochastic.TallyOf(y.Graph()))
+			of := p.of(y, stochastic.LayerLossesOf(y.Graph()))
 			if hasPart = of != nil; hasPart {
 				return of
 			}
@@ -379,23 +379,23 @@ func checkReplicas(t testing.TB, layers DenseLayers, features int) {
 	seeds := []uint64{3, 1, 4}
 	const batch, units = 5, 3
 	x := fixtures.Random(rand.New(rand.NewPCG(23, 29)), len(seeds), batch, features)
-	of := func(x fixtures.Array, host *stochastic.Host, seeds ...uint64) []typed {
+	of := func(x fixtures.Array, host *stochastic.HostSampler, seeds ...uint64) []typed {
 		return fresh(t, dtypes.Float64, x, seeds, func(s *model.Scope, x *graph.Node) []*graph.Node {
-			stochastic.SetNoise(x.Graph(), host.NewSheet())
+			stochastic.SetNoiseSource(x.Graph(), host.NewBuffers())
 			y := layers.Dense(s.In("layer"), x, units)
 			var outputs []*graph.Node
 			for _, p := range parts {
-				if node := p.of(y, stochastic.TallyOf(y.Graph())); node != nil {
+				if node := p.of(y, stochastic.LayerLossesOf(y.Graph())); node != nil {
 					outputs = append(outputs, node)
 				}
 			}
 			return outputs
 		})
 	}
-	together := of(x, stochastic.NewReplicatedHost(seeds), seeds...)
+	together := of(x, stochastic.NewReplicatedHostSampler(seeds), seeds...)
 	for r, seed := range seeds {
 		part := fixtures.Matrix(batch, features, x.Values[r*batch*features:(r+1)*batch*features]...)
-		for i, want := range of(part, stochastic.NewHost(seed), seed) {
+		for i, want := range of(part, stochastic.NewHostSampler(seed), seed) {
 			if !slices.Equal(together[i].Dims, append([]int{len(seeds)}, want.Dims...)) {
 				t.Fatalf("%d-th result has shape %v with replicas, %v alone", i, together[i].Dims, want.Dims)
 			}

@@ -54,7 +54,7 @@ func (l noisy) finish(s *model.Scope, x, mean, logVariance *graph.Node, mul func
 	if l.kl != nil {
 		kl = l.kl(x, kl)
 	}
-	stochastic.TallyOf(x.Graph()).AddKL(kl)
+	stochastic.LayerLossesOf(x.Graph()).AddKL(kl)
 	if l.mean != nil {
 		mean = l.mean(x, mean)
 	}

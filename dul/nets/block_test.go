@@ -109,7 +109,7 @@ func TestBlockMatchesTheReleasedBlock(t *testing.T) {
 				nodes = append(nodes, in[b.paths[name]])
 			}
 			loss := graph.ReduceAllSum(graph.Mul(y, in["ct"]))
-			outputs := append([]*graph.Node{y, stochastic.TallyOf(g).LogLikelihood}, graph.Gradient(loss, nodes...)...)
+			outputs := append([]*graph.Node{y, stochastic.LayerLossesOf(g).LogLikelihood}, graph.Gradient(loss, nodes...)...)
 			for _, name := range names {
 				outputs = append(outputs, s.Store().GetVariable(statistics[name]).NodeValue(g))
 			}

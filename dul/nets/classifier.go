@@ -35,7 +35,7 @@ type Classifier struct {
 	Backend compute.Backend
 	Store   *model.Store
 	// Host is the source of noise; nil draws noise in the graph.
-	Host *stochastic.Host
+	Host *stochastic.HostSampler
 	// Classes is the number of classes.
 	Classes int
 	// DType is the type of parameters and activations.
@@ -55,7 +55,7 @@ func NewClassifier(backend compute.Backend, network ImageNetwork, classes int, s
 	}
 	c := &Classifier{Network: network, Backend: backend, Store: store, Classes: classes, DType: dtype}
 	if ops.IsGo(backend) {
-		c.Host = stochastic.NewHost(seed)
+		c.Host = stochastic.NewHostSampler(seed)
 	}
 	return c, nil
 }

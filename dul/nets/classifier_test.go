@@ -28,7 +28,7 @@ func TestNewClassifier(t *testing.T) {
 		}
 		out, err := model.CallOnce(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
 			if c.Host != nil {
-				stochastic.SetNoise(x.Graph(), c.Host.NewSheet())
+				stochastic.SetNoiseSource(x.Graph(), c.Host.NewBuffers())
 			}
 			return c.Logits(c.Scope(root), x)
 		}, fixtures.Tensor(c.DType, fixtures.Zeros(3, 2, 8, 8).Map(func(float64) float64 { return 1 })))

@@ -79,7 +79,7 @@ type Normalizer interface {
 }
 
 func (t traced) note(s *model.Scope, g *graph.Graph, w conv.Window, apply func() *graph.Node) *graph.Node {
-	tally := stochastic.TallyOf(g)
+	tally := stochastic.LayerLossesOf(g)
 	before := len(tally.Energies)
 	y := apply()
 	energies := Energies(g)

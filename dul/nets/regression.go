@@ -25,7 +25,7 @@ type Regression struct {
 	// Replicas is the number of replicas, 0 for a model without a replica axis.
 	Replicas int
 	// Host is the source of noise.
-	Host *stochastic.Host
+	Host *stochastic.HostSampler
 	// DType is the type of parameters and activations.
 	DType dtypes.DType
 }
@@ -39,9 +39,9 @@ func NewRegression(backend compute.Backend, network Network, seeds []uint64, rep
 	if err != nil {
 		return nil, err
 	}
-	r := &Regression{Network: network, Backend: backend, Store: store, Host: stochastic.NewHost(seeds[0]), DType: dtype}
+	r := &Regression{Network: network, Backend: backend, Store: store, Host: stochastic.NewHostSampler(seeds[0]), DType: dtype}
 	if replicated {
-		r.Replicas, r.Host = len(seeds), stochastic.NewReplicatedHost(seeds)
+		r.Replicas, r.Host = len(seeds), stochastic.NewReplicatedHostSampler(seeds)
 	}
 	return r, nil
 }

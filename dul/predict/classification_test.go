@@ -219,7 +219,7 @@ func TestClassificationLeavesTheModelAsItIs(t *testing.T) {
 	values := func() map[string][]float64 {
 		all := map[string][]float64{}
 		for v := range c.Store.IterVariables() {
-			if stochastic.IsNoise(v) {
+			if stochastic.IsNoiseBuffer(v) {
 				t.Errorf("%s is still there", v.Path())
 			}
 			if v.DType().IsFloat() {

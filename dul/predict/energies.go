@@ -23,7 +23,7 @@ func Energies(ctx context.Context, r *nets.Regression, x []float64, d, samples i
 	}
 	build := func(s *model.Scope, x *graph.Node) []*graph.Node {
 		mean := r.Mean(s, x)
-		energies := stochastic.TallyOf(x.Graph()).Energies
+		energies := stochastic.LayerLossesOf(x.Graph()).Energies
 		if len(energies) == 0 {
 			panic(errors.New("no layer of the network has an energy model"))
 		}

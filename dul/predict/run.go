@@ -20,22 +20,22 @@ import (
 type run struct {
 	exec     *model.Exec
 	store    *model.Store
-	sheet    *stochastic.Sheet // nil where noise is drawn in the graph
+	sheet    *stochastic.NoiseBuffers // nil where noise is drawn in the graph
 	executed bool
 	noisy    bool // of the graph that was built last: whether executions differ
 }
 
 // newRun prepares the graph of build, which is given the store's root scope and
 // the inputs.
-func newRun(backend compute.Backend, store *model.Store, host *stochastic.Host, build func(root *model.Scope, x *graph.Node) []*graph.Node) (*run, error) {
+func newRun(backend compute.Backend, store *model.Store, host *stochastic.HostSampler, build func(root *model.Scope, x *graph.Node) []*graph.Node) (*run, error) {
 	r := &run{store: store}
 	if host != nil {
-		r.sheet = host.NewSheet()
+		r.sheet = host.NewBuffers()
 	}
 	var err error
 	r.exec, err = model.NewExec(backend, store, func(root *model.Scope, x *graph.Node) []*graph.Node {
 		if r.sheet != nil {
-			stochastic.SetNoise(x.Graph(), r.sheet)
+			stochastic.SetNoiseSource(x.Graph(), r.sheet)
 		}
 		outputs := build(root, x)
 		r.noisy = stochastic.HasNoise(x.Graph())

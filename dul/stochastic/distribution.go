@@ -18,7 +18,7 @@ type Distribution interface {
 
 // Base are independent random numbers of one shape, fresh at every execution,
 // from which a Distribution makes its own: every call gives others. They come
-// from the host or are drawn in the graph, whatever the graph's Noise is.
+// from the host or are drawn in the graph, whatever the graph's NoiseSource is.
 type Base struct{ draw func(law) *graph.Node }
 
 // Normal is N(0, 1).

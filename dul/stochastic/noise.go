@@ -12,10 +12,10 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// A Noise draws the noise of a graph. A Sheet holds what the host drew, for the
-// pure Go backend and for all regressions, whose networks are small; InGraph draws
-// in the graph, for image networks on all other backends.
-type Noise interface {
+// A NoiseSource draws the noise of a graph. NoiseBuffers hold what the host drew,
+// for the pure Go backend and for all regressions, whose networks are small;
+// InGraph draws in the graph, for image networks on all other backends.
+type NoiseSource interface {
 	// Draw returns a node of fresh noise from d at every execution of the graph.
 	Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node
 }
@@ -25,17 +25,17 @@ const (
 	drawnKey = "/stochastic_noise_drawn"
 )
 
-// SetNoise makes n the source of all noise of the graph g. Without it a graph
+// SetNoiseSource makes n the source of all noise of the graph g. Without it a graph
 // uses InGraph.
-func SetNoise(g *graph.Graph, n Noise) { model.SetGraphParam(g, noiseKey, n) }
+func SetNoiseSource(g *graph.Graph, n NoiseSource) { model.SetGraphParam(g, noiseKey, n) }
 
 // Draw returns noise of [..., rows, columns] with the replica axes and type of
 // like, from the graph's source.
 func Draw(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *graph.Node {
-	var source Noise = InGraph{}
+	var source NoiseSource = InGraph{}
 	model.SetGraphParam(like.Graph(), drawnKey, true)
 	if value, found := model.GetGraphParam(like.Graph(), noiseKey); found {
-		source = value.(Noise)
+		source = value.(NoiseSource)
 	}
 	return source.Draw(s, like.Graph(), d, likeNoise(like, rows, columns))
 }
@@ -54,7 +54,7 @@ func HasNoise(g *graph.Graph) bool {
 // two outputs both are used.
 type InGraph struct{}
 
-// Draw implements Noise.
+// Draw implements NoiseSource.
 func (InGraph) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node {
 	return d.Sample(Base{func(l law) *graph.Node { return inGraph(s, g, l, shape) }})
 }
@@ -125,30 +125,30 @@ func randomState(store *model.Store) *model.Variable {
 	return store.GetVariable(path)
 }
 
-// Host draws noise on the host, by the ziggurat: on the pure Go backend six
-// times faster than any draw in the graph. Each graph gets a Sheet of its own,
+// HostSampler draws noise on the host, by the ziggurat: on the pure Go backend six
+// times faster than any draw in the graph. Each graph has NoiseBuffers of its own,
 // to be refilled between executions.
 //
 // Every replica has a stream of its own, so the noise of a replica does not
 // depend on which others share its graph.
-type Host struct {
+type HostSampler struct {
 	streams    []*rand.Rand
 	sources    []*rand.PCG // of the streams: they hold all their state
 	replicated bool
-	sheets     int
+	graphs     int
 }
 
-// NewHost makes a host source for graphs without a replica axis.
-func NewHost(seed uint64) *Host {
-	h := &Host{}
+// NewHostSampler makes a host source for graphs without a replica axis.
+func NewHostSampler(seed uint64) *HostSampler {
+	h := &HostSampler{}
 	h.addStream(seed)
 	return h
 }
 
-// NewReplicatedHost makes a host source for graphs whose activations are
+// NewReplicatedHostSampler makes a host source for graphs whose activations are
 // [replicas, batch, features], with one seed for each replica.
-func NewReplicatedHost(seeds []uint64) *Host {
-	h := &Host{replicated: true}
+func NewReplicatedHostSampler(seeds []uint64) *HostSampler {
+	h := &HostSampler{replicated: true}
 	for _, seed := range seeds {
 		h.addStream(seed)
 	}
@@ -158,60 +158,60 @@ func NewReplicatedHost(seeds []uint64) *Host {
 // noiseStream keeps noise apart from other uses of the same seed.
 const noiseStream = 0x6e6f697365
 
-func (h *Host) addStream(seed uint64) {
+func (h *HostSampler) addStream(seed uint64) {
 	source := rand.NewPCG(seed, noiseStream)
 	h.sources = append(h.sources, source)
 	h.streams = append(h.streams, rand.New(source))
 }
 
-// noiseScope is where the store keeps the buffers of all sheets.
+// noiseScope is where the store keeps the buffers of all graphs.
 const noiseScope = "/noise/"
 
-// A Sheet is the host noise of one graph: one buffer for each base draw, held in
-// variables of the store (under /noise, not trainable).
-type Sheet struct {
-	host    *Host
+// NoiseBuffers are the host noise of one graph: one buffer for each base draw, held
+// in variables of the store (under /noise, not trainable).
+type NoiseBuffers struct {
+	host    *HostSampler
 	number  int
-	buffers []sheetBuffer
+	buffers []noiseBuffer
 }
 
-type sheetBuffer struct {
+type noiseBuffer struct {
 	variable *model.Variable
 	law      law
 }
 
-// NewSheet returns the Noise for one graph.
-func (h *Host) NewSheet() *Sheet {
-	h.sheets++
-	return &Sheet{host: h, number: h.sheets}
+// NewBuffers returns the NoiseSource of one graph.
+func (h *HostSampler) NewBuffers() *NoiseBuffers {
+	h.graphs++
+	return &NoiseBuffers{host: h, number: h.graphs}
 }
 
-// Draw implements Noise.
-func (t *Sheet) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node {
-	streams := len(t.host.streams)
-	if t.host.replicated && (shape.Rank() < 3 || shape.Dim(0) != streams) {
+// Draw implements NoiseSource.
+func (n *NoiseBuffers) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node {
+	streams := len(n.host.streams)
+	if n.host.replicated && (shape.Rank() < 3 || shape.Dim(0) != streams) {
 		panic(fmt.Errorf("noise of shape %s asked of a host source with %d replicas; its leading axis must be the replicas", shape, streams))
 	}
-	return d.Sample(Base{func(l law) *graph.Node { return t.buffer(s, g, l, shape) }})
+	return d.Sample(Base{func(l law) *graph.Node { return n.buffer(s, g, l, shape) }})
 }
 
 // buffer returns a new buffer, filled with draws of one law.
-func (t *Sheet) buffer(s *model.Scope, g *graph.Graph, l law, shape shapes.Shape) *graph.Node {
-	path := fmt.Sprintf("%ssheet_%d/draw_%d", noiseScope, t.number, len(t.buffers))
+func (n *NoiseBuffers) buffer(s *model.Scope, g *graph.Graph, l law, shape shapes.Shape) *graph.Node {
+	path := fmt.Sprintf("%sbuffers_%d/draw_%d", noiseScope, n.number, len(n.buffers))
 	v := s.Store().VariableWithValue(path, tensors.FromShape(shape)).SetTrainable(false)
-	b := sheetBuffer{v, l}
-	if err := t.host.fill(b); err != nil {
+	b := noiseBuffer{v, l}
+	if err := n.host.fill(b); err != nil {
 		panic(fmt.Errorf("drawing noise %s: %w", path, err))
 	}
-	t.buffers = append(t.buffers, b)
+	n.buffers = append(n.buffers, b)
 	return v.NodeValue(g)
 }
 
 // Refresh draws new noise into every buffer. Call it before each execution but
 // the first, whose noise is drawn while the graph is built.
-func (t *Sheet) Refresh() error {
-	for _, b := range t.buffers {
-		if err := t.host.fill(b); err != nil {
+func (n *NoiseBuffers) Refresh() error {
+	for _, b := range n.buffers {
+		if err := n.host.fill(b); err != nil {
 			return fmt.Errorf("refreshing noise %s: %w", b.variable.Path(), err)
 		}
 	}
@@ -219,18 +219,18 @@ func (t *Sheet) Refresh() error {
 }
 
 // Release deletes the buffers from the store, whose memory they else take for
-// good; the sheet's graph cannot be executed after it.
-func (t *Sheet) Release(store *model.Store) error {
-	for _, b := range t.buffers {
+// good; their graph cannot be executed after it.
+func (n *NoiseBuffers) Release(store *model.Store) error {
+	for _, b := range n.buffers {
 		if err := store.DeleteVariable(b.variable.Path()); err != nil {
 			return fmt.Errorf("releasing noise %s: %w", b.variable.Path(), err)
 		}
 	}
-	t.buffers = nil
+	n.buffers = nil
 	return nil
 }
 
-func (h *Host) fill(b sheetBuffer) error {
+func (h *HostSampler) fill(b noiseBuffer) error {
 	value, err := b.variable.Value()
 	if err != nil {
 		return err

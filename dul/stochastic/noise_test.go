@@ -21,11 +21,11 @@ import (
 // of one graph, by the host or in the graph.
 func executions(t *testing.T, host bool, dtype dtypes.DType, d stochastic.Distribution, count, rows, columns int) []fixtures.Array {
 	t.Helper()
-	var source stochastic.Noise = stochastic.InGraph{}
-	var sheet *stochastic.Sheet
+	var source stochastic.NoiseSource = stochastic.InGraph{}
+	var buffers *stochastic.NoiseBuffers
 	if host {
-		sheet = stochastic.NewReplicatedHost([]uint64{1, 2, 3, 4}).NewSheet()
-		source = sheet
+		buffers = stochastic.NewReplicatedHostSampler([]uint64{1, 2, 3, 4}).NewBuffers()
+		source = buffers
 	}
 	like := fixtures.Values{"x": fixtures.Zeros(4, 1, 1)}
 	c := fixtures.Compile(t, dtype, like, source, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
@@ -34,7 +34,7 @@ func executions(t *testing.T, host bool, dtype dtypes.DType, d stochastic.Distri
 	var out []fixtures.Array
 	for i := range count {
 		if host && i > 0 {
-			if err := sheet.Refresh(); err != nil {
+			if err := buffers.Refresh(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -184,25 +184,25 @@ func TestUniformAndMaskValues(t *testing.T) {
 // and for every draw.
 func TestHostReplicasAreSeparateStreams(t *testing.T) {
 	seeds := []uint64{5, 6, 7}
-	draw := func(h *stochastic.Host, lead ...int) [][]fixtures.Array {
+	draw := func(h *stochastic.HostSampler, lead ...int) [][]fixtures.Array {
 		t.Helper()
-		sheet := h.NewSheet()
+		buffers := h.NewBuffers()
 		like := fixtures.Values{"x": fixtures.Zeros(append(lead, 1, 1)...)}
-		c := fixtures.Compile(t, dtypes.Float64, like, sheet, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		c := fixtures.Compile(t, dtypes.Float64, like, buffers, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
 			return []*graph.Node{
 				stochastic.Draw(s, in["x"], stochastic.Gaussian(), 2, 3),
 				stochastic.Draw(s, in["x"], stochastic.Uniform01(), 4, 1),
 			}
 		})
 		first := c.Call(like)
-		if err := sheet.Refresh(); err != nil {
+		if err := buffers.Refresh(); err != nil {
 			t.Fatal(err)
 		}
 		return [][]fixtures.Array{first, c.Call(like)}
 	}
-	together := draw(stochastic.NewReplicatedHost(seeds), 3)
+	together := draw(stochastic.NewReplicatedHostSampler(seeds), 3)
 	for r, seed := range seeds {
-		alone := draw(stochastic.NewHost(seed))
+		alone := draw(stochastic.NewHostSampler(seed))
 		for execution := range alone {
 			for i, want := range alone[execution] {
 				size := len(want.Values)
@@ -215,17 +215,17 @@ func TestHostReplicasAreSeparateStreams(t *testing.T) {
 	}
 }
 
-func TestSheetsOfOneHostDiffer(t *testing.T) {
-	host := stochastic.NewHost(1)
+func TestBuffersOfOneHostDiffer(t *testing.T) {
+	host := stochastic.NewHostSampler(1)
 	like := fixtures.Values{"x": fixtures.Zeros(1, 1)}
 	var draws [][]float64
 	for range 2 {
-		draws = append(draws, fixtures.Compile(t, dtypes.Float64, like, host.NewSheet(), func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		draws = append(draws, fixtures.Compile(t, dtypes.Float64, like, host.NewBuffers(), func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
 			return []*graph.Node{stochastic.Draw(s, in["x"], stochastic.Gaussian(), 3, 3)}
 		}).Call(like)[0].Values)
 	}
 	if slices.Equal(draws[0], draws[1]) {
-		t.Error("two sheets of one host hold the same noise")
+		t.Error("the buffers of two graphs of one host hold the same noise")
 	}
 }
 
@@ -262,10 +262,10 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		d    func() stochastic.Distribution
-		n    stochastic.Noise
+		n    stochastic.NoiseSource
 		want string
 	}{
-		{"other replicas", stochastic.Gaussian, stochastic.NewReplicatedHost([]uint64{1, 2}).NewSheet(), "2 replicas"},
+		{"other replicas", stochastic.Gaussian, stochastic.NewReplicatedHostSampler([]uint64{1, 2}).NewBuffers(), "2 replicas"},
 		{"mask of nothing", func() stochastic.Distribution { return badMask{} }, stochastic.InGraph{}, "probability 0"},
 		{"StudentT without Nu", func() stochastic.Distribution { return stochastic.StudentT{} }, stochastic.InGraph{}, "degrees of freedom"},
 		{"StudentT, Nu NaN", func() stochastic.Distribution { return stochastic.StudentT{Nu: math.NaN()} }, stochastic.InGraph{}, "degrees of freedom"},
@@ -276,7 +276,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
-				stochastic.SetNoise(x.Graph(), c.n)
+				stochastic.SetNoiseSource(x.Graph(), c.n)
 				return stochastic.Draw(s, x, c.d(), 2, 2)
 			}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(3, 1, 1)))
 			if err == nil || !strings.Contains(err.Error(), c.want) {

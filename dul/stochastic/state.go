@@ -13,10 +13,10 @@ import (
 // rand.PCG.MarshalBinary writes it.
 const stateSize = 20
 
-// State returns the position of the source's streams: what SetState needs to
-// go on with the same draws. The noise in the buffers of its sheets is not part
-// of it, as every execution draws its own.
-func (h *Host) State() ([]byte, error) {
+// State returns the position of the streams: what SetState needs to go on with
+// the same draws. The noise in the buffers is not part of it, as every execution
+// draws its own.
+func (h *HostSampler) State() ([]byte, error) {
 	state := make([]byte, 0, stateSize*len(h.sources))
 	for r, source := range h.sources {
 		position, err := source.MarshalBinary()
@@ -32,7 +32,7 @@ func (h *Host) State() ([]byte, error) {
 // position; the source must have as many replicas as that one. Set it before a
 // graph is built: building draws the noise of the first execution. After an
 // error the streams are where they were before.
-func (h *Host) SetState(state []byte) error {
+func (h *HostSampler) SetState(state []byte) error {
 	if len(state) != stateSize*len(h.sources) {
 		return fmt.Errorf("the position of the noise streams has %d bytes, want %d for %d streams: it is of a source with another number of replicas, or damaged",
 			len(state), stateSize*len(h.sources), len(h.sources))
@@ -51,6 +51,6 @@ func (h *Host) SetState(state []byte) error {
 	return nil
 }
 
-// IsNoise says whether a variable is a buffer of a Sheet: its value is drawn
+// IsNoiseBuffer says whether a variable is one of NoiseBuffers: its value is drawn
 // anew for every execution, so it is not part of a model or of its training.
-func IsNoise(v *model.Variable) bool { return strings.HasPrefix(v.Path(), noiseScope) }
+func IsNoiseBuffer(v *model.Variable) bool { return strings.HasPrefix(v.Path(), noiseScope) }

@@ -18,10 +18,10 @@ import (
 func TestHostGoesOnFromItsState(t *testing.T) {
 	seeds := []uint64{5, 6}
 	like := fixtures.Values{"x": fixtures.Zeros(2, 1, 1)}
-	draws := func(h *stochastic.Host, count int) []float64 {
+	draws := func(h *stochastic.HostSampler, count int) []float64 {
 		t.Helper()
-		sheet := h.NewSheet()
-		c := fixtures.Compile(t, dtypes.Float32, like, sheet, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		buffers := h.NewBuffers()
+		c := fixtures.Compile(t, dtypes.Float32, like, buffers, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
 			return []*graph.Node{
 				stochastic.Draw(s, in["x"], stochastic.Gaussian(), 3, 5),
 				stochastic.Draw(s, in["x"], stochastic.DropoutMask(0.3), 7, 1),
@@ -30,7 +30,7 @@ func TestHostGoesOnFromItsState(t *testing.T) {
 		var all []float64
 		for i := range count {
 			if i > 0 {
-				if err := sheet.Refresh(); err != nil {
+				if err := buffers.Refresh(); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -41,15 +41,15 @@ func TestHostGoesOnFromItsState(t *testing.T) {
 		return all
 	}
 
-	uninterrupted := draws(stochastic.NewReplicatedHost(seeds), 4)
+	uninterrupted := draws(stochastic.NewReplicatedHostSampler(seeds), 4)
 
-	first := stochastic.NewReplicatedHost(seeds)
+	first := stochastic.NewReplicatedHostSampler(seeds)
 	got := draws(first, 1)
 	state, err := first.State()
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := stochastic.NewReplicatedHost([]uint64{0, 0})
+	second := stochastic.NewReplicatedHostSampler([]uint64{0, 0})
 	if err := second.SetState(state); err != nil {
 		t.Fatal(err)
 	}
@@ -59,12 +59,12 @@ func TestHostGoesOnFromItsState(t *testing.T) {
 }
 
 func TestHostRefusesOtherStates(t *testing.T) {
-	host := stochastic.NewReplicatedHost([]uint64{1, 2})
+	host := stochastic.NewReplicatedHostSampler([]uint64{1, 2})
 	before, err := host.State()
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := stochastic.NewReplicatedHost([]uint64{3, 4}).State()
+	other, err := stochastic.NewReplicatedHostSampler([]uint64{3, 4}).State()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,13 +39,13 @@ type executionShape struct{ rows, count int }
 // An execution is one compiled graph.
 type execution struct {
 	exec  *model.Exec
-	sheet *stochastic.Sheet // nil for noise that is drawn in the graph
+	sheet *stochastic.NoiseBuffers // nil for noise that is drawn in the graph
 }
 
 func (r *classificationRun) newExecutions(p phase) *executions {
 	e := &executions{of: r, phase: p, compiled: map[executionShape]*execution{}, foreign: map[string]bool{}}
 	for v := range r.fitted.Store.IterVariables() {
-		if stochastic.IsNoise(v) {
+		if stochastic.IsNoiseBuffer(v) {
 			e.foreign[v.Path()] = true
 		}
 	}
@@ -60,7 +60,7 @@ func (e *executions) close() error {
 	store := e.of.fitted.Store
 	var own []string
 	for v := range store.IterVariables() {
-		if stochastic.IsNoise(v) && !e.foreign[v.Path()] {
+		if stochastic.IsNoiseBuffer(v) && !e.foreign[v.Path()] {
 			own = append(own, v.Path())
 		}
 	}
@@ -110,13 +110,13 @@ func (e *executions) run(shape executionShape, table *tensors.Tensor, rates []fl
 func (e *executions) compile(shape executionShape) *execution {
 	f, c := e.of.fitted, &execution{}
 	if f.Host != nil {
-		c.sheet = f.Host.NewSheet()
+		c.sheet = f.Host.NewBuffers()
 	}
 	c.exec = model.MustNewExec(f.Backend, f.Store,
 		func(root *model.Scope, pixels, labels, table, rates, numbers *graph.Node) *graph.Node {
 			g := pixels.Graph()
 			if c.sheet != nil {
-				stochastic.SetNoise(g, c.sheet)
+				stochastic.SetNoiseSource(g, c.sheet)
 			}
 			root.Store().SetTraining(g, true)
 			var losses []*graph.Node
@@ -136,7 +136,7 @@ func (e *executions) compile(shape executionShape) *execution {
 func (e *executions) step(root *model.Scope, pixels, labels, table, rate, t *graph.Node) *graph.Node {
 	r, g := e.of, pixels.Graph()
 	// A graph's tally is of all its layers; this step's begins here.
-	*stochastic.TallyOf(g) = stochastic.Tally{}
+	*stochastic.LayerLossesOf(g) = stochastic.LayerLosses{}
 	if r.BFloat16 {
 		conv.UseBFloat16(g)
 	}

@@ -83,7 +83,7 @@ func state(t *testing.T, store *model.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for v := range store.IterVariables() {
-		if stochastic.IsNoise(v) {
+		if stochastic.IsNoiseBuffer(v) {
 			continue
 		}
 		value, err := v.Value()
@@ -217,11 +217,11 @@ func TestFirstLosses(t *testing.T) {
 	exec, err := model.NewExec(f.Backend, f.Store, func(root *model.Scope, pixels *graph.Node) (logits, kl, ll *graph.Node) {
 		g := pixels.Graph()
 		if f.Host != nil {
-			stochastic.SetNoise(g, f.Host.NewSheet())
+			stochastic.SetNoiseSource(g, f.Host.NewBuffers())
 		}
 		root.Store().SetTraining(g, true)
 		logits = f.Logits(f.Scope(root), data.Standardization.Images(pixels, f.DType))
-		return logits, stochastic.TallyOf(g).KL, stochastic.TallyOf(g).LogLikelihood
+		return logits, stochastic.LayerLossesOf(g).KL, stochastic.LayerLossesOf(g).LogLikelihood
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -328,7 +328,7 @@ func TestPretraining(t *testing.T) {
 		t.Errorf("pretraining moved %v", moved)
 	}
 	for v := range after.Store.IterVariables() {
-		if stochastic.IsNoise(v) {
+		if stochastic.IsNoiseBuffer(v) {
 			t.Errorf("the buffer of noise %s is left over", v.Path())
 		}
 	}

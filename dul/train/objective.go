@@ -52,7 +52,7 @@ type Losses struct {
 // and weights each example's share of the mean, [..., batch, 1], 1/n for the n
 // examples of a replica's batch and 0 for padding.
 func (o Objective) Of(nll, weights *graph.Node) Losses {
-	tally := stochastic.TallyOf(nll.Graph())
+	tally := stochastic.LayerLossesOf(nll.Graph())
 	l := Losses{NLL: WeightedSum(nll, weights)}
 	l.Total = l.NLL
 	if tally.KL != nil {

@@ -33,7 +33,7 @@ func TestTrainingOnONNXRuntime(t *testing.T) {
 						t.Skipf("not tested: %v", err)
 					}
 					f := tinyClassifier(t, layers, dtype)
-					f.Backend, f.Host = backend, stochastic.NewHost(5)
+					f.Backend, f.Host = backend, stochastic.NewHostSampler(5)
 					run := tinyRun()
 					run.Epochs, run.PretrainEpochs, run.Schedule = 5, 0, rates
 					if name == "density" {

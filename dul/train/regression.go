@@ -162,16 +162,16 @@ func (r *run) phase(ctx context.Context, p phase) error {
 // A compiledStep is one training step for one batch shape.
 type compiledStep struct {
 	exec     *model.Exec
-	sheet    *stochastic.Sheet
+	sheet    *stochastic.NoiseBuffers
 	executed bool
 }
 
 func (r *run) compile(p phase) *compiledStep {
-	step := &compiledStep{sheet: r.fitted.Host.NewSheet()}
+	step := &compiledStep{sheet: r.fitted.Host.NewBuffers()}
 	step.exec = model.MustNewExec(r.fitted.Backend, r.fitted.Store,
 		func(root *model.Scope, x, y, weights, rate, t *graph.Node) *graph.Node {
 			g := x.Graph()
-			stochastic.SetNoise(g, step.sheet)
+			stochastic.SetNoiseSource(g, step.sheet)
 			root.Store().SetTraining(g, true)
 			s := r.fitted.Scope(root)
 			loss := r.loss(s, p, x, y, weights)
@@ -186,7 +186,7 @@ func (r *run) loss(s *model.Scope, p phase, x, y, weights *graph.Node) *graph.No
 	mean := r.fitted.Mean(s, x)
 	logVariance := r.fitted.LogVariance(s, x)
 	if p.generative {
-		tally := stochastic.TallyOf(x.Graph())
+		tally := stochastic.LayerLossesOf(x.Graph())
 		if tally.LogLikelihood == nil {
 			panic(errors.New("generative pretraining was asked for, but no layer of the network has an energy model"))
 		}

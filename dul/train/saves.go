@@ -169,7 +169,7 @@ func (e *brokenError) Unwrap() error { return ErrDiverged }
 // that is not a number.
 func checkFinite(store *model.Store) error {
 	for v := range store.IterVariables() {
-		if stochastic.IsNoise(v) {
+		if stochastic.IsNoiseBuffer(v) {
 			continue
 		}
 		value, err := v.Value()

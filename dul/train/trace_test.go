@@ -111,7 +111,7 @@ func TestTrainingMatchesTheRecordedTraces(t *testing.T) {
 		hasLikelihood := false
 		exec, err := model.NewExec(fixtures.Backend(t), store, func(root *model.Scope, in []*graph.Node) []*graph.Node {
 			x, y, weights, rate, step := in[0], in[1], in[2], in[3], in[4]
-			stochastic.SetNoise(x.Graph(), &fed{in[5:]})
+			stochastic.SetNoiseSource(x.Graph(), &fed{in[5:]})
 			network := nets.Regression{Network: nets.MLP{Layers: tr.layers, Widths: []int{5, 5, 5}}}
 			s := network.Scope(root)
 			mean := network.Mean(s, x)

@@ -98,7 +98,7 @@ func hasEnergies(family nets.Layers) (has bool) {
 	exec, err := model.NewExec(backend, model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
 		y := family.Dense(s, x, 1)
-		has = stochastic.TallyOf(x.Graph()).LogLikelihood != nil
+		has = stochastic.LayerLossesOf(x.Graph()).LogLikelihood != nil
 		return y
 	})
 	if err != nil {

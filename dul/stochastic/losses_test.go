@@ -16,12 +16,12 @@ import (
 func TestWeightLogLikelihood(t *testing.T) {
 	values := fixtures.Values{"a": fixtures.Matrix(3, 1, 1, -2, 4), "b": fixtures.Matrix(3, 1, 0.5, 3, -1), "w": fixtures.Matrix(3, 1, 2, 0, 0.25)}
 	out := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
-		tally := stochastic.TallyOf(in["a"].Graph())
-		tally.AddLogLikelihood(in["a"])
-		tally.AddLogLikelihood(in["b"])
-		tally.WeightLogLikelihood(in["w"])
-		sum := graph.ReduceAllSum(tally.LogLikelihood)
-		return append([]*graph.Node{tally.LogLikelihood}, graph.Gradient(sum, in["a"], in["b"], in["w"])...)
+		losses := stochastic.LayerLossesOf(in["a"].Graph())
+		losses.AddLogLikelihood(in["a"])
+		losses.AddLogLikelihood(in["b"])
+		losses.WeightLogLikelihood(in["w"])
+		sum := graph.ReduceAllSum(losses.LogLikelihood)
+		return append([]*graph.Node{losses.LogLikelihood}, graph.Gradient(sum, in["a"], in["b"], in["w"])...)
 	})
 	fixtures.Compare(t, "log-likelihood", out[0], fixtures.Matrix(3, 1, 3, 0, 0.75), 1e-15)
 	for i, name := range []string{"a", "b"} {
@@ -36,5 +36,5 @@ func TestWeightsWithoutALogLikelihood(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	(&stochastic.Tally{}).WeightLogLikelihood(nil)
+	(&stochastic.LayerLosses{}).WeightLogLikelihood(nil)
 }

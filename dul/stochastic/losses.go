@@ -1,6 +1,6 @@
 // Package stochastic holds what all stochastic layers share: Gaussian
 // posteriors and their Kullback-Leibler divergence, the noise source, and the
-// per-graph tally of KL and log-likelihood terms that layers contribute to the
+// per-graph sums of the KL and log-likelihood terms that layers contribute to the
 // objective.
 package stochastic
 
@@ -16,8 +16,8 @@ import (
 	"densityuncertainty/dul/ops"
 )
 
-// A Tally is what the layers of one graph have contributed to the objective.
-type Tally struct {
+// LayerLosses are what the layers of one graph have contributed to the objective.
+type LayerLosses struct {
 	// KL is sum over layers of KL(q || p), [1, 1] or [replicas, 1, 1]; nil
 	// where no layer has one.
 	KL *graph.Node
@@ -29,25 +29,28 @@ type Tally struct {
 	Energies []*graph.Node
 }
 
-const tallyKey = "/stochastic_tally"
+const layerLossesKey = "/stochastic_layer_losses"
 
-// TallyOf returns the tally of the graph g, empty before the first layer.
-// Layers add to it while the graph is built; a training loop reads it after.
-func TallyOf(g *graph.Graph) *Tally {
-	if value, found := model.GetGraphParam(g, tallyKey); found {
-		return value.(*Tally)
+// LayerLossesOf returns the layer losses of the graph g, empty before the
+// first layer. Layers add to them while the graph is built; a training loop reads
+// them after.
+func LayerLossesOf(g *graph.Graph) *LayerLosses {
+	if value, found := model.GetGraphParam(g, layerLossesKey); found {
+		return value.(*LayerLosses)
 	}
-	t := &Tally{}
-	model.SetGraphParam(g, tallyKey, t)
-	return t
+	l := &LayerLosses{}
+	model.SetGraphParam(g, layerLossesKey, l)
+	return l
 }
 
 // AddKL adds a layer's divergence, [1, 1] or [replicas, 1, 1].
-func (t *Tally) AddKL(kl *graph.Node) { t.KL = addTerm(t.KL, kl) }
+func (l *LayerLosses) AddKL(kl *graph.Node) { l.KL = addTerm(l.KL, kl) }
 
 // AddLogLikelihood adds a layer's log-likelihood of each example,
 // [batch, 1] or [replicas, batch, 1].
-func (t *Tally) AddLogLikelihood(ll *graph.Node) { t.LogLikelihood = addTerm(t.LogLikelihood, ll) }
+func (l *LayerLosses) AddLogLikelihood(ll *graph.Node) {
+	l.LogLikelihood = addTerm(l.LogLikelihood, ll)
+}
 
 // WeightLogLikelihood multiplies each example's log-likelihood by its weight,
 // [batch, 1] or [replicas, batch, 1], a constant for the gradient: the weighted
@@ -58,24 +61,24 @@ func (t *Tally) AddLogLikelihood(ll *graph.Node) { t.LogLikelihood = addTerm(t.L
 // with which an energy model is grounded in the examples that determine the
 // posterior, not in the density of all (appendix "Bayesian Uncertainty in Linear
 // Classification", weights energy.LaplaceWeights; the paper leaves them at 1).
-// A training loop calls it between the network and the objective:
+// A training loop calls it once, between the network and the objective:
 //
 //	logits := network.Apply(s, x, classes)
-//	stochastic.TallyOf(logits.Graph()).WeightLogLikelihood(energy.LaplaceWeights(logits))
+//	stochastic.LayerLossesOf(logits.Graph()).WeightLogLikelihood(energy.LaplaceWeights(logits))
 //	losses := objective.Of(nll, shares)
 //
 // Weights of mean 1 leave the size of the gradient as it is; a Gaussian fitted with
 // weights has Sigma = sum_i weight_i h_i h_i^T / sum_i weight_i whatever their mean.
 // It panics where no layer has a log-likelihood.
-func (t *Tally) WeightLogLikelihood(weights *graph.Node) {
-	if t.LogLikelihood == nil {
+func (l *LayerLosses) WeightLogLikelihood(weights *graph.Node) {
+	if l.LogLikelihood == nil {
 		panic(errors.New("stochastic: weights for the log-likelihood of a graph in which no layer has one; weight it after the network is built"))
 	}
-	t.LogLikelihood = graph.Mul(t.LogLikelihood, graph.StopGradient(weights))
+	l.LogLikelihood = graph.Mul(l.LogLikelihood, graph.StopGradient(weights))
 }
 
 // AddEnergy notes a layer's energy of each example.
-func (t *Tally) AddEnergy(energy *graph.Node) { t.Energies = append(t.Energies, energy) }
+func (l *LayerLosses) AddEnergy(energy *graph.Node) { l.Energies = append(l.Energies, energy) }
 
 func addTerm(sum, term *graph.Node) *graph.Node {
 	if sum == nil {
