@@ -1,6 +1,8 @@
 package methods
 
 import (
+	"math"
+
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/stochastic"
 )
@@ -15,9 +17,9 @@ type Options struct {
 	InitStd  float64 `option:"init_std" range:"positive" doc:"posterior standard deviation at the start; the text states 0.1 for UCI, which suits U[0,1) noise with its deviation of 0.289 but is too much for N(0,1), and with which MFVI does not fit"`
 	PriorStd float64 `option:"prior_std" range:"positive" doc:"standard deviation of the method's prior"`
 
-	Clip      bool     `option:"clip" doc:"energies of LDL are clipped to [0, D], in convolutions to [0, channels]"`
-	Gradients Detached `option:"detach" doc:"input and energy are constants for the gradients of noise and generative objective"`
-	Variance  Variance `option:"variance" doc:"gamma E + beta as the text has it (plain), or gamma E + beta D/2 (half-d)"`
+	Clip      bool      `option:"clip" doc:"energies are clipped to [0, D], in convolutions to [0, channels]; those of rank-1 mixtures never are"`
+	Gradients Gradients `option:"gradients" doc:"which parameters the two objectives move: as in the paper, where that of the network also moves what comes before the energy but not the energy model; detached, where input and energy are constants; or attached, where everything moves"`
+	Variance  Variance  `option:"variance" doc:"gamma E + beta as the text has it (plain), or gamma E + beta D/2 (half-d)"`
 
 	VarianceD VarianceD `only:"images" option:"variance_d" doc:"the D of half-d in convolutions: dimensions of the energy, or channels, which for the rank-1 mixture of a window are 9 times fewer"`
 	BetaPrior BetaPrior `only:"images" option:"beta_prior" doc:"prior variance of the noise that does not depend on the energy, in convolutions: that of the other, or e whatever prior_std is"`
@@ -45,7 +47,7 @@ type Options struct {
 // The choices, by the text that stands for them on the command line and in result lines.
 type (
 	Noise     string // of Options.Noise
-	Detached  string // of Options.Gradients
+	Gradients string // of Options.Gradients
 	Variance  string // of Options.Variance
 	VarianceD string // of Options.VarianceD
 	BetaPrior string // of Options.BetaPrior
@@ -59,10 +61,12 @@ type (
 
 const (
 	Gaussian  Noise = "gaussian"
-	Uniform01 Noise = "uniform01" // U[0, 1), as the released code draws
+	Uniform01 Noise = "uniform01"  // U[0, 1), as the released code draws
+	StudentT5 Noise = "student-t5" // with 5 degrees of freedom, scaled to variance 1: the paper's "heavy-tailed" remark
 
-	Constants   Detached = "true"
-	Backpropped Detached = "false"
+	PaperGradients Gradients = "paper"
+	Detached       Gradients = "detached"
+	Attached       Gradients = "attached"
 
 	Plain Variance = "plain"
 	HalfD Variance = "half-d"
@@ -93,10 +97,14 @@ const (
 )
 
 // Choices implements Chooser.
-func (Noise) Choices() []string { return []string{string(Gaussian), string(Uniform01)} }
+func (Noise) Choices() []string {
+	return []string{string(Gaussian), string(Uniform01), string(StudentT5)}
+}
 
 // Choices implements Chooser.
-func (Detached) Choices() []string { return []string{string(Constants), string(Backpropped)} }
+func (Gradients) Choices() []string {
+	return []string{string(PaperGradients), string(Detached), string(Attached)}
+}
 
 // Choices implements Chooser.
 func (Variance) Choices() []string { return []string{string(Plain), string(HalfD)} }
@@ -128,7 +136,7 @@ func (Optimizer) Choices() []string { return []string{string(SGD), string(Adam)}
 // PaperOptions are the options as the paper's text has them, with choices of this project where it is silent.
 func PaperOptions() Options {
 	return Options{
-		Noise: Gaussian, Gradients: Constants, Variance: HalfD, VarianceD: DimensionsOfEnergy, BetaPrior: BetaPriorStd, Padding: ZeroPadding,
+		Noise: Gaussian, Gradients: Detached, Variance: HalfD, VarianceD: DimensionsOfEnergy, BetaPrior: BetaPriorStd, Padding: ZeroPadding,
 		MixtureFactors: OrthogonalFactors, LogDet: RightLogDet, ConvAlpha: SameAlpha, Rank1Noise: PerPixel,
 	}
 }
@@ -143,12 +151,21 @@ func ReleasedOptions() Options {
 
 // density is the family of density layers with these options and an energy model.
 func (o Options) density(model dul.EnergyModel) dul.Density {
-	l := dul.Density{
-		Energy: model, InitStd: o.InitStd, PriorStd: o.PriorStd, Clip: o.Clip, Attached: o.Gradients == Backpropped,
-		PlainBias: o.Variance == Plain, ChannelBias: o.VarianceD == Channels, FixedBetaPrior: o.BetaPrior == BetaPriorE,
+	l := dul.Density{Energy: model, InitStd: o.InitStd, PriorStd: o.PriorStd, Clip: o.Clip, HalfD: o.Variance == HalfD, HalfChannels: o.VarianceD == Channels}
+	switch o.Gradients {
+	case Detached:
+		l.Gradients = dul.Detached
+	case Attached:
+		l.Gradients = dul.Attached
 	}
-	if o.Noise == Uniform01 {
+	if o.BetaPrior == BetaPriorE {
+		l.ConvEtaPriorStd = math.Exp(0.5)
+	}
+	switch o.Noise {
+	case Uniform01:
 		l.Noise = stochastic.Uniform01()
+	case StudentT5:
+		l.Noise = stochastic.StudentT{Nu: 5, UnitVariance: true}
 	}
 	return l
 }

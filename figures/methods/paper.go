@@ -85,7 +85,9 @@ var (
 	DensityMixture = Method{
 		Name: "density-rank1mix", Title: "Density, rank-1 mixture",
 		Layers: func(o Options) nets.Layers {
-			return o.density(energy.Rank1Mixture{Fraction: o.MixtureFraction, ZeroFactors: o.MixtureFactors == ZeroFactors, NegatedLogDet: o.LogDet == NegatedLogDet})
+			l := o.density(energy.Rank1Mixture{Fraction: o.MixtureFraction, ZeroFactors: o.MixtureFactors == ZeroFactors, NegatedLogDet: o.LogDet == NegatedLogDet})
+			l.Clip = false // the released code clips LDL alone
+			return l
 		},
 		HasEnergies: true, Detects: []string{ByEnergy},
 		Own: func(s Setting, o *Options) {
@@ -109,6 +111,17 @@ var (
 
 // The methods that this project adds.
 var (
+	// DensityDiagonal is the density layer with a Gaussian of independent inputs as energy model.
+	DensityDiagonal = Method{
+		Name: "density-diagonal", Title: "Density, diagonal", HasEnergies: true, Detects: []string{ByEnergy}, Own: ownPrior,
+		Layers: func(o Options) nets.Layers { return o.density(energy.Diagonal{}) },
+	}
+	// DensityConstant is the density layer whose energy is the same for all inputs: its noise follows nothing. It is
+	// the control that says whether the energy matters.
+	DensityConstant = Method{
+		Name: "density-constant", Title: "Density, constant", Own: ownPrior,
+		Layers: func(o Options) nets.Layers { return o.density(energy.Constant{}) },
+	}
 	// Deterministic is a single network without weight noise.
 	Deterministic = Method{
 		Name: "deterministic", Title: "Deterministic", Layers: deterministicLayers, SamplesOnce: true, FitsTemperature: true,
@@ -126,7 +139,7 @@ const WRN28x10 = "wrn28x10"
 // All are the methods in the order of the paper's tables, then those with which it compares images only, or not
 // at all.
 func All() List {
-	return List{Deterministic, MFVI, MCDropout, VDropout, Rank1, Density, DensityMixture, Ensemble, SNGP, DUE}
+	return List{Deterministic, MFVI, MCDropout, VDropout, Rank1, Density, DensityMixture, Ensemble, SNGP, DUE, DensityDiagonal, DensityConstant}
 }
 
 func deterministicLayers(Options) nets.Layers { return baselines.Deterministic{} }
