@@ -56,10 +56,10 @@ def main():
     for path, outcome in zip(options.notebooks, outcomes):
         verdict = "FAIL" if outcome.complaints else "ok"
         where = f"{outcome.backend} on {outcome.device}" if outcome.backend else "backend not shown"
-        without = f", {outcome.left_out} cells left out" if outcome.left_out else ""
+        without = f", cells left out: {outcome.left_out}" if outcome.left_out else ""
         print(f"  {verdict:4}  {path.name:{width}}  {outcome.seconds:6.1f} s  {where}{without}")
     failed = sum(bool(outcome.complaints) for outcome in outcomes)
     without = sum(outcome.left_out for outcome in outcomes)
-    note = f"; {without} cells left out, which say why where they stand" if without else ""
+    note = f"; cells left out: {without}; they say why where they stand" if without else ""
     print(f"  {len(outcomes) - failed} of {len(outcomes)} notebooks passed{note}", flush=True)
     return 1 if failed else 0

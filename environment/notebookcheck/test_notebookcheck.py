@@ -218,13 +218,11 @@ class Program(unittest.TestCase):
         self.assertIn("Some CPU", (self.folder / "out" / "html" / "good.html").read_text())
 
     def test_what_was_left_out_is_counted(self):
-        leaving = """%%
-import "densityuncertainty/environment/notebook"
-notebook.Markdown("**Left out for want of data:** x")"""
+        leaving = 'import "densityuncertainty/environment/notebook"\n%%\nnotebook.Markdown("**Left out for want of data:** x")'
         status, printed = self.program({"few.ipynb": notebook(code(HELLO), code(leaving))})
         self.assertEqual(status, 0, printed)
-        self.assertIn("2 cores, 1 cells left out", printed)
-        self.assertIn("1 of 1 notebooks passed; 1 cells left out", printed)
+        self.assertIn("2 cores, cells left out: 1", printed)
+        self.assertIn("1 of 1 notebooks passed; cells left out: 1", printed)
 
     def test_source_rules_only_when_strict(self):
         bad = copy.deepcopy(good())
