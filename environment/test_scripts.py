@@ -222,10 +222,10 @@ class Lab(unittest.TestCase):
                 time.sleep(0.1)
         raise AssertionError("JupyterLab did not start")
 
-    def request(self, path, content=None):
+    def request(self, path, content=None, method=None):
         headers = {"Authorization": f"token {self.token}", "Content-Type": "application/json"}
         data = None if content is None else json.dumps(content).encode()
-        with urllib.request.urlopen(urllib.request.Request(f"{self.address}/{path}", data, headers), timeout=60) as answer:
+        with urllib.request.urlopen(urllib.request.Request(f"{self.address}/{path}", data, headers, method=method), timeout=60) as answer:
             return json.load(answer)
 
     def test_a_new_notebook_is_the_template(self):
@@ -237,6 +237,21 @@ class Lab(unittest.TestCase):
             self.assertIn("import (", cells[1]["source"])
             other = self.request(f"api/contents/{path}", {"type": "file", "ext": ".txt"})["path"]
             self.assertEqual(self.request(f"api/contents/{other}")["content"], "")
+
+    def test_saving_what_was_opened_changes_nothing(self):
+        with tempfile.TemporaryDirectory(dir=HERE) as folder:
+            for original in sorted((ROOT / "notebooks").glob("*.ipynb")):
+                with self.subTest(original.name):
+                    path = Path(folder) / original.name
+                    shutil.copy(original, path)
+                    address = f"api/contents/{path.relative_to(ROOT)}"
+                    opened = self.request(address)
+                    saved = self.request(address, {"type": "notebook", "format": "json", "content": opened["content"]}, "PUT")
+                    self.assertEqual((saved["name"], saved["content"]), (original.name, None))
+                    self.assertEqual(path.read_bytes(), original.read_bytes())
+            opened["content"]["cells"][0]["source"] = "changed"
+            self.request(address, {"type": "notebook", "format": "json", "content": opened["content"]}, "PUT")
+            self.assertIn("changed", path.read_text())
 
     def test_settings(self):
         for name, setting, want in (
