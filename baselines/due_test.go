@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
@@ -506,7 +507,7 @@ func stepBytes(t *testing.T, z baselines.DUESize) int {
 	exec, err := model.NewExec(backendtest.Open(t), newStore(), func(s *model.Scope, x, labels *graph.Node) *graph.Node {
 		g := x.Graph()
 		s.Store().SetTraining(g, true)
-		nll, _ := train.ExpectedCrossEntropy(head.Dense(s.In("head"), x, z.Classes), labels)
+		nll := likelihood.Categorical{Classes: z.Classes}.NLL(s, head.Dense(s.In("head"), x, z.Classes), graph.ExpandAxes(labels, -1))
 		loss := graph.Add(graph.ReduceAllSum(nll), graph.ReduceAllSum(stochastic.TallyOf(g).KL))
 		values := []*graph.Node{x}
 		for v := range s.Store().IterVariables() {

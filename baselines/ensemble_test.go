@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
@@ -71,38 +75,38 @@ func TestRegressionEnsemble(t *testing.T) {
 	const members = 4
 	ctx, backend := context.Background(), backendtest.Open(t)
 	rng := rand.New(rand.NewPCG(4, 5))
-	sine := func(n int) train.Set {
-		set := train.Set{D: 1}
-		for range n {
-			x := 2*rng.Float64() - 1
-			set.X, set.Y = append(set.X, x), append(set.Y, math.Sin(3*x)+0.1*rng.NormFloat64())
+	set, test := sineOf(rng, 64), sineOf(rng, 30)
+	fitted, err := nets.NewReplicas(backend, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{16}}, likelihood.Gaussian{}, 1, 2, 3, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fitted.DType = dtypes.Float64
+	if err := adam(100).Fit(ctx, fitted, slices.Repeat([]train.Dataset{set}, members)...); err != nil {
+		t.Fatal(err)
+	}
+	predicted := func(x nets.Floats) (mean, variance [][]float64) {
+		t.Helper()
+		found, err := predict.SampleReplicas(ctx, fitted, slices.Repeat([]nets.Floats{x}, members), predict.Options{Samples: 1})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return set
+		var all predict.Mixture
+		for _, p := range found {
+			all = predict.Mix(all, p.Mixture)
+		}
+		return all.Mean, all.Variances()
 	}
-	set, test := sine(64), sine(30)
-	run := train.Regression{
-		Network:  nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{16}},
-		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
-		Schedule: train.Cosine(0.02), Epochs: 100, BatchSize: 16, Seeds: []uint64{1, 2, 3, 4}, Float64: true,
-	}
-	fitted, err := run.FitEnsemble(ctx, backend, set)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mean, variance, err := predict.Ensemble(ctx, fitted, test.X, 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mean, variance := predicted(test.Inputs.(nets.Floats))
 	if len(mean) != members || len(variance) != members {
 		t.Fatalf("%d means and %d variances of %d members", len(mean), len(variance), members)
 	}
-	together, err := metrics.MonteCarloNLL(test.Y, mean, variance, 1)
+	together, err := metrics.MonteCarloNLL(test.Targets, mean, variance, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	apart := 0.0
 	for m := range members {
-		alone, err := metrics.MonteCarloNLL(test.Y, mean[m:m+1], variance[m:m+1], 1)
+		alone, err := metrics.MonteCarloNLL(test.Targets, mean[m:m+1], variance[m:m+1], 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,10 +116,7 @@ func TestRegressionEnsemble(t *testing.T) {
 		t.Errorf("negative log-likelihood %.3f of the ensemble, %.3f of a member", together, apart)
 	}
 	std := func(x float64) float64 {
-		mean, variance, err := predict.Ensemble(ctx, fitted, []float64{x}, 1, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mean, variance := predicted(nets.Rows([]float64{x}, 1))
 		_, v, err := baselines.MixGaussians(mean, variance)
 		if err != nil {
 			t.Fatal(err)
@@ -124,8 +125,5 @@ func TestRegressionEnsemble(t *testing.T) {
 	}
 	if near, far := std(0), std(8); far < 2*near {
 		t.Errorf("std %.3f far from the data, %.3f among them", far, near)
-	}
-	if _, _, err := predict.Ensemble(ctx, &nets.Regression{}, test.X, 1, 1); err == nil {
-		t.Error("no error for a model without members")
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
-	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/backendtest"
 )
 
@@ -317,16 +316,11 @@ func TestSNGPFailsByReplica(t *testing.T) {
 // the moments that it states.
 func TestSNGPRegression(t *testing.T) {
 	const n = 64
-	ctx, backend := context.Background(), backendtest.Open(t)
+	ctx := context.Background()
 	set := sine(n)
 	head := baselines.RegressionSNGP(n, 64)
-	run := train.Regression{
-		Network:  nets.ResidualMLP{Layers: baselines.SpectralNormed{Bound: 0.95}, Head: head, Width: 16, Depth: 2},
-		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
-		Schedule: train.Cosine(0.02), Epochs: 150, BatchSize: 16, Seeds: []uint64{3}, Float64: true,
-	}
-	fitted, err := run.Fit(ctx, backend, set)
-	if err != nil {
+	fitted := regression(t, nets.ResidualMLP{Layers: baselines.SpectralNormed{Bound: 0.95}, Head: head, Width: 16, Depth: 2})
+	if err := adam(150).Fit(ctx, fitted, set); err != nil {
 		t.Fatal(err)
 	}
 	noise, err := fitted.NoiseVariances()
@@ -340,11 +334,10 @@ func TestSNGPRegression(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSine(t, fitted, 0.1, 5)
-	features, width, err := predict.Features(ctx, fitted, nets.ResidualMLP{
-		Layers: baselines.SpectralNormed{Bound: 0.95}, Head: baselines.Headless{}, Width: 16, Depth: 2,
-	}, [][]float64{{-0.5, 0, 0.5, 10}}, 1)
-	if err != nil || width != 16 || len(features[0]) != 4*16 {
-		t.Errorf("%d features of width %d, error %v", len(features[0]), width, err)
+	headless := fitted.With(nets.ResidualMLP{Layers: baselines.SpectralNormed{Bound: 0.95}, Head: baselines.Headless{}, Width: 16, Depth: 2})
+	found, err := predict.Sample(ctx, headless, nets.Rows([]float64{-0.5, 0, 0.5, 10}, 1), predict.Options{Samples: 1})
+	if err != nil || found.Width != 16 || len(found.Outputs[0]) != 4*16 {
+		t.Errorf("features %+v, error %v", found, err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
@@ -85,9 +86,9 @@ func (r *run) build(t *testing.T) {
 		if r.sheet != nil {
 			stochastic.SetNoise(g, r.sheet)
 		}
-		network := nets.Regression{Network: nets.MLP{Layers: dul.Density{}, Widths: []int{4}}}
+		network := nets.Model{Network: nets.MLP{Layers: dul.Density{}, Widths: []int{4}}, Likelihood: likelihood.Gaussian{}}
 		s := network.Scope(root)
-		nll := train.GaussianNLL(network.Mean(s, x), y, network.LogVariance(s, x))
+		nll := network.Likelihood.NLL(s, network.Apply(s, x), y)
 		loss := train.Objective{N: []float64{100}, LogLikelihoodScale: 0.01}.Of(nll, weights).Total
 		var variables []*model.Variable
 		var values []*graph.Node

@@ -32,6 +32,78 @@ func (p Standardization) Check(channels int) error {
 	return nil
 }
 
+// Inputs are N inputs of a network: Floats or Pixels.
+type Inputs interface {
+	// Len is N.
+	Len() int
+	// Check returns an error unless the fields fit together and N is at least 1.
+	Check() error
+}
+
+// Floats are inputs of real numbers of any shape. The network sees [..., batch,
+// Shape...].
+type Floats struct {
+	// Values are the inputs one after the other, each row-major. Standardise them.
+	Values []float64
+	// Shape is that of one input, such as {features}.
+	Shape []int
+}
+
+// Rows are inputs with the given number of features.
+func Rows(values []float64, features int) Floats {
+	return Floats{Values: values, Shape: []int{features}}
+}
+
+// Size is the number of values of one input.
+func (f Floats) Size() int {
+	size := 1
+	for _, n := range f.Shape {
+		size *= n
+	}
+	return size
+}
+
+// Len implements Inputs.
+func (f Floats) Len() int { return len(f.Values) / max(f.Size(), 1) }
+
+// Check implements Inputs.
+func (f Floats) Check() error {
+	if size := f.Size(); size < 1 || len(f.Values) == 0 || len(f.Values)%size != 0 {
+		return fmt.Errorf("%d input values are not a positive number of inputs of shape %v", len(f.Values), f.Shape)
+	}
+	return nil
+}
+
+// Pixels are images as bytes. The network sees them standardised, [channels, batch,
+// Height, Width], see Standardization.Images.
+type Pixels struct {
+	// Bytes has shape [N, channels, Height, Width], row-major; 0 is black.
+	Bytes         []byte
+	Height, Width int
+	// Standardization has a mean and a standard deviation for each channel.
+	Standardization Standardization
+}
+
+// Channels is the number of channels.
+func (p Pixels) Channels() int { return len(p.Standardization.Mean) }
+
+// Size is the number of bytes of one image.
+func (p Pixels) Size() int { return p.Channels() * p.Height * p.Width }
+
+// Len implements Inputs.
+func (p Pixels) Len() int { return len(p.Bytes) / max(p.Size(), 1) }
+
+// Check implements Inputs.
+func (p Pixels) Check() error {
+	if p.Channels() < 1 || p.Height < 1 || p.Width < 1 {
+		return fmt.Errorf("images of %d x %d pixels with %d channel means; all must be at least 1", p.Height, p.Width, p.Channels())
+	}
+	if len(p.Bytes) == 0 || len(p.Bytes)%p.Size() != 0 {
+		return fmt.Errorf("%d bytes are not a positive number of images of %d bytes each", len(p.Bytes), p.Size())
+	}
+	return p.Standardization.Check(p.Channels())
+}
+
 // Images makes a network's input of bytes, in the graph, so that only a byte a
 // pixel has to reach the device:
 //

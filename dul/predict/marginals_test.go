@@ -7,83 +7,79 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/compute/dtypes"
-
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 )
 
 // sparse is an untrained regression whose head is DUE, with replicas if there
 // are several seeds.
-func sparse(t *testing.T, seeds ...uint64) *nets.Regression {
+func sparse(t *testing.T, seeds ...uint64) *nets.Model {
 	t.Helper()
 	head := baselines.DUE{
 		Start:      []baselines.Inducing{{Points: []float64{0, 1, 2, 2, 1, 0}, LengthScale: 1}},
 		Likelihood: baselines.Gaussian,
 	}
 	network := nets.ResidualMLP{Layers: baselines.Deterministic{}, Head: head, Width: 2, Depth: 1}
-	r, err := nets.NewRegression(fixtures.Backend(t), network, seeds, len(seeds) > 1, dtypes.Float64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return newModel(t, network, likelihood.Gaussian{}, seeds...)
 }
 
 // Marginals and features of replicas are those of each alone, also where one has
 // fewer inputs; before training f has the prior's moments.
-func TestGaussian(t *testing.T) {
+func TestMarginals(t *testing.T) {
 	ctx := context.Background()
-	x := [][]float64{{1, -1, 0.5}, {2, 3}}
+	x := []nets.Floats{nets.Rows([]float64{1, -1, 0.5}, 1), nets.Rows([]float64{2, 3}, 1)}
 	headless := nets.ResidualMLP{Layers: baselines.Deterministic{}, Head: baselines.Headless{}, Width: 2, Depth: 1}
 	joint := sparse(t, 1, 2)
-	together, err := predict.Gaussian(ctx, joint, x, 1)
+	together, err := predict.Marginals(ctx, joint, x...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	features, width, err := predict.Features(ctx, joint, headless, x, 1)
-	if err != nil || width != 2 {
-		t.Fatalf("features of width %d, error %v", width, err)
+	features, err := predict.SampleReplicas(ctx, joint.With(headless), x, predict.Options{Samples: 1})
+	if err != nil {
+		t.Fatal(err)
 	}
 	for r, seed := range []uint64{1, 2} {
 		single := sparse(t, seed)
-		alone, err := predict.Gaussian(ctx, single, x[r:r+1], 1)
+		alone, err := predict.Marginals(ctx, single, x[r])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(together[r].Mean, alone[0].Mean) || len(alone[0].Std) != len(x[r]) || alone[0].NoiseStd != 1 {
-			t.Errorf("replica %d: %+v together, %+v alone", r, together[r], alone[0])
+		got, want := together[r], alone[0]
+		if !slices.Equal(got.Mean[0], want.Mean[0]) || len(want.Std[0]) != x[r].Len() || want.NoiseStd[0][0] != 1 {
+			t.Errorf("replica %d: %+v together, %+v alone", r, got, want)
 		}
-		for i, std := range alone[0].Std {
+		for i, std := range want.Std[0] {
 			// q(v) is the prior, so that the variance is k(h, h) = log 2 but for jitter.
-			if math.Abs(std*std-math.Ln2) > 1e-5 || math.Abs(std-together[r].Std[i]) > 1e-12 {
-				t.Errorf("replica %d, input %d: std %g, together %g", r, i, std, together[r].Std[i])
+			if math.Abs(std*std-math.Ln2) > 1e-5 || math.Abs(std-got.Std[0][i]) > 1e-12 {
+				t.Errorf("replica %d, input %d: std %g, together %g", r, i, std, got.Std[0][i])
 			}
 		}
-		own, _, err := predict.Features(ctx, single, headless, x[r:r+1], 1)
-		if err != nil {
-			t.Fatal(err)
+		own := sample(t, single.With(headless), x[r], predict.Options{Samples: 1})
+		if own.Width != 2 || features[r].Width != 2 {
+			t.Fatalf("features of width %d together and %d alone, want 2", features[r].Width, own.Width)
 		}
-		for i, want := range own[0] {
-			if len(own[0]) != len(features[r]) || math.Abs(features[r][i]-want) > 1e-12 {
-				t.Fatalf("replica %d: features %v together, %v alone", r, features[r], own[0])
-			}
-		}
+		n := x[r].Len()
+		fixtures.Compare(t, "features", fixtures.Matrix(n, 2, features[r].Outputs[0]...), fixtures.Matrix(n, 2, own.Outputs[0]...), 1e-12)
 	}
+}
 
-	plain := sparse(t, 1)
+func TestMarginalsAreRefused(t *testing.T) {
+	plain, classes := sparse(t, 1), sparse(t, 1)
 	plain.Network = nets.MLP{Layers: baselines.Deterministic{}}
-	if _, err := predict.Gaussian(ctx, plain, x[:1], 1); err == nil || !strings.Contains(err.Error(), "no moments") {
-		t.Errorf("a network without moments: %v", err)
-	}
-	if _, err := predict.Gaussian(ctx, joint, x[:1], 1); err == nil {
-		t.Error("no error for one set of inputs of two replicas")
-	}
-	if _, _, err := predict.Features(ctx, joint, headless, x[:1], 1); err == nil {
-		t.Error("no error for features of one set of inputs of two replicas")
-	}
-	if _, _, err := predict.ImageFeatures(ctx, classifier(t, baselines.Deterministic{}), nil, photos(2), 0); err == nil {
-		t.Error("no error for batches of 0 images")
+	classes.Likelihood = likelihood.Categorical{Classes: 2}
+	for _, c := range []struct {
+		name, want string
+		m          *nets.Model
+	}{
+		{"network", "no moments", plain}, {"likelihood", "likelihood.Gaussian is needed", classes}, {"replicas", "1 sets of inputs", sparse(t, 1, 2)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := predict.Marginals(context.Background(), c.m, nets.Rows([]float64{1}, 1)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want one with %q", err, c.want)
+			}
+		})
 	}
 }

@@ -1,26 +1,66 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/core/tensors"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
 )
 
-// A Set is one replica's data, row-major: X is N*D, Y is N. Standardise it first.
-type Set struct {
-	X, Y []float64
-	D    int
+// A Dataset is a training set of N inputs and their targets.
+type Dataset struct {
+	// Inputs are nets.Floats, or nets.Pixels, which stay on the device.
+	Inputs nets.Inputs
+	// Targets are real targets, T for each example one after the other; Labels are
+	// classes from 0. There is one of both.
+	Targets []float64
+	Labels  []int
 }
 
-// N is the number of examples.
-func (s Set) N() int { return len(s.Y) }
+// Len is the number N of examples.
+func (d Dataset) Len() int { return d.Inputs.Len() }
 
-func (s Set) validate() error {
-	if s.D < 1 || s.N() == 0 || len(s.X) != s.N()*s.D {
-		return fmt.Errorf("training set has %d features, %d inputs and %d targets; want inputs = features * targets, none of them 0", s.D, len(s.X), s.N())
+// columns is the number T of targets of an example.
+func (d Dataset) columns() int {
+	if d.Labels != nil {
+		return 1
+	}
+	return len(d.Targets) / d.Len()
+}
+
+func (d Dataset) check(l likelihood.Likelihood) error {
+	if d.Inputs == nil {
+		return errors.New("training set: there are no Inputs")
+	}
+	if err := d.Inputs.Check(); err != nil {
+		return fmt.Errorf("training set: %w", err)
+	}
+	if d.Labels != nil && len(d.Labels) != d.Len() || d.Labels == nil && (len(d.Targets) == 0 || len(d.Targets)%d.Len() != 0) || d.Labels != nil && d.Targets != nil {
+		return fmt.Errorf("training set: %d inputs, %d labels and %d targets; want a label or an equal number of targets for each input", d.Len(), len(d.Labels), len(d.Targets))
+	}
+	categorical, is := l.(likelihood.Categorical)
+	if is && d.Labels == nil {
+		return errors.New("training set: there are Targets where likelihood.Categorical needs Labels")
+	}
+	for i, label := range d.Labels {
+		if label < 0 || is && label >= categorical.Classes {
+			return fmt.Errorf("training set: example %d has label %d; the model has classes 0 to %d", i, label, categorical.Classes-1)
+		}
+	}
+	return nil
+}
+
+// sameKind says why two sets cannot be those of replicas, which share one graph.
+func sameKind(a, b Dataset) error {
+	x, isFloats := a.Inputs.(nets.Floats)
+	y, alsoFloats := b.Inputs.(nets.Floats)
+	switch {
+	case !isFloats || !alsoFloats:
+		return errors.New("images cannot be the inputs of replicas; train one model after the other")
+	case fmt.Sprint(x.Shape) != fmt.Sprint(y.Shape), a.columns() != b.columns(), (a.Labels == nil) != (b.Labels == nil):
+		return fmt.Errorf("has inputs of shape %v with %d targets, replica 0 inputs of shape %v with %d; replicas share one graph, so train these apart", y.Shape, b.columns(), x.Shape, a.columns())
 	}
 	return nil
 }
@@ -28,121 +68,64 @@ func (s Set) validate() error {
 // shuffleStream keeps the order of examples apart from other uses of a seed.
 const shuffleStream = 0x73687566666c65
 
-// batches deals the sets' examples out in seeded random order. Every replica
-// shuffles with its own generator, so its order does not depend on the others.
-type batches struct {
-	sets       []Set
-	replicated bool
-	dtype      dtypes.DType
-	size       int
-	rngs       []*rand.Rand
-	orders     [][]int
-	steps      int // in an epoch
-	buffers    map[int]*batch
+// An order is the order of one replica's examples, anew in every epoch. It is a
+// function of seed and epoch alone, so that a run that was stopped goes on with
+// the same batches.
+type order struct {
+	seed    uint64
+	n       int
+	own     func(seed uint64, epoch, n int) []int // nil for the usual one
+	rng     *rand.Rand
+	indices []int
+	epoch   int // of indices; -1 before the first
 }
 
-// A batch is the input of one step; its tensors are reused.
-type batch struct{ x, y, weights *tensors.Tensor }
-
-func newBatches(sets []Set, seeds []uint64, replicated bool, dtype dtypes.DType, size int) (*batches, error) {
-	if len(sets) == 0 || len(sets) != len(seeds) {
-		return nil, fmt.Errorf("%d training sets and %d seeds; want one seed for each set, and at least one", len(sets), len(seeds))
-	}
-	if size < 1 {
-		return nil, fmt.Errorf("batch size is %d; it must be at least 1", size)
-	}
-	b := &batches{sets: sets, replicated: replicated, dtype: dtype, size: size, buffers: map[int]*batch{}}
-	for r, set := range sets {
-		if err := set.validate(); err != nil {
-			return nil, fmt.Errorf("replica %d: %w", r, err)
-		}
-		if set.D != sets[0].D {
-			return nil, fmt.Errorf("replica %d has %d features, replica 0 has %d; replicas share one graph, so train these apart", r, set.D, sets[0].D)
-		}
-		steps := (set.N() + size - 1) / size
-		if r > 0 && steps != b.steps {
-			return nil, fmt.Errorf("replica %d has %d examples, replica 0 has %d: with batches of %d their epochs have different lengths; train these apart", r, set.N(), sets[0].N(), size)
-		}
-		b.steps = steps
-		b.rngs = append(b.rngs, rand.New(rand.NewPCG(seeds[r], shuffleStream)))
-		order := make([]int, set.N())
-		for i := range order {
-			order[i] = i
-		}
-		b.orders = append(b.orders, order)
-	}
-	return b, nil
+func newOrder(seed uint64, n int, own func(seed uint64, epoch, n int) []int) *order {
+	o := &order{seed: seed, n: n, own: own}
+	o.restart()
+	return o
 }
 
-// shuffle starts a new epoch.
-func (b *batches) shuffle() {
-	for r, order := range b.orders {
-		b.rngs[r].Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+func (o *order) restart() {
+	o.epoch, o.indices, o.rng = -1, make([]int, o.n), rand.New(rand.NewPCG(o.seed, shuffleStream))
+	for i := range o.indices {
+		o.indices[i] = i
 	}
 }
 
-// rows is the number of rows of the epoch's batch k: the largest of the
-// replicas', whose shorter ones are padded with rows of weight zero.
-func (b *batches) rows(k int) int {
-	rows := 0
-	for _, order := range b.orders {
-		rows = max(rows, min(b.size, len(order)-k*b.size))
-	}
-	return rows
-}
-
-// next fills the tensors of the epoch's batch k.
-func (b *batches) next(k int) (*batch, error) {
-	rows := b.rows(k)
-	buffer, found := b.buffers[rows]
-	if !found {
-		lead := []int{}
-		if b.replicated {
-			lead = append(lead, len(b.sets))
-		}
-		tensor := func(columns int) *tensors.Tensor {
-			return tensors.FromShape(shapes.Make(b.dtype, append(append([]int{}, lead...), rows, columns)...))
-		}
-		buffer = &batch{tensor(b.sets[0].D), tensor(1), tensor(1)}
-		b.buffers[rows] = buffer
-	}
-	fill := fillBatch[float32]
-	if b.dtype == dtypes.Float64 {
-		fill = fillBatch[float64]
-	}
-	return buffer, fill(b, buffer, k, rows)
-}
-
-func fillBatch[T float32 | float64](b *batches, buffer *batch, k, rows int) error {
-	var x, y, w []T
-	for _, part := range []struct {
-		tensor *tensors.Tensor
-		flat   *[]T
-	}{{buffer.x, &x}, {buffer.y, &y}, {buffer.weights, &w}} {
-		if err := tensors.MutableFlatData(part.tensor, func(flat []T) { *part.flat = flat }); err != nil {
-			return fmt.Errorf("filling a batch: %w", err)
-		}
-	}
-	d := b.sets[0].D
-	for r, set := range b.sets {
-		order := b.orders[r]
-		first := k * b.size
-		count := min(rows, len(order)-first)
-		for i := range rows {
-			row := r*rows + i
-			if i >= count {
-				w[row] = 0
-				y[row] = 0
-				clear(x[row*d : (row+1)*d])
-				continue
+// of returns the order of an epoch. Every epoch shuffles the order of the one
+// before; going back begins again.
+func (o *order) of(epoch int) ([]int, error) {
+	if o.own != nil {
+		if o.epoch != epoch {
+			o.indices = o.own(o.seed, epoch, o.n)
+			if err := isPermutation(o.indices, o.n); err != nil {
+				return nil, fmt.Errorf("the order of epoch %d: %w", epoch, err)
 			}
-			source := order[first+i]
-			for j, v := range set.X[source*d : (source+1)*d] {
-				x[row*d+j] = T(v)
-			}
-			y[row] = T(set.Y[source])
-			w[row] = T(1 / float64(count))
+			o.epoch = epoch
 		}
+		return o.indices, nil
+	}
+	if epoch < o.epoch {
+		o.restart()
+	}
+	for ; o.epoch < epoch; o.epoch++ {
+		o.rng.Shuffle(o.n, func(i, j int) { o.indices[i], o.indices[j] = o.indices[j], o.indices[i] })
+	}
+	return o.indices, nil
+}
+
+// isPermutation says why order is not one of 0 to n-1.
+func isPermutation(order []int, n int) error {
+	if len(order) != n {
+		return fmt.Errorf("has %d examples, want %d", len(order), n)
+	}
+	seen := make([]bool, n)
+	for _, i := range order {
+		if i < 0 || i >= n || seen[i] {
+			return fmt.Errorf("has example %d twice, or there is no such example among %d", i, n)
+		}
+		seen[i] = true
 	}
 	return nil
 }

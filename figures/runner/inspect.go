@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
@@ -37,29 +39,31 @@ func (r *Runner) Inspect(ctx context.Context, e experiment.Experiment, progress 
 	if err != nil {
 		return Inspection{}, err
 	}
-	training, err := recipe.regression(e)
+	network, training, err := recipe.regression(e)
 	if err != nil {
 		return Inspection{}, err
 	}
-	training.Seeds = []uint64{trainingSeed(e)}
 	training.Progress = func(p train.Progress) {
 		if progress != nil {
-			progress(float64(p.Done)/float64(p.Total), fmt.Sprintf("loss %.3g", p.Loss))
+			progress(float64(p.Step)/float64(p.Steps), fmt.Sprintf("loss %.3g", p.Losses.Total))
 		}
 	}
-	fitted, err := training.Fit(ctx, r.backend, t.train)
+	m, err := nets.New(r.backend, network, likelihood.Gaussian{}, trainingSeed(e))
 	if err != nil {
 		return Inspection{}, fmt.Errorf("%v: %w", e, err)
 	}
-	draws, err := predict.Regression(ctx, fitted, t.inputs, t.train.D, e.Samples)
+	if err := training.Fit(ctx, m, t.train); err != nil {
+		return Inspection{}, fmt.Errorf("%v: %w", e, err)
+	}
+	draws, err := predict.Sample(ctx, m, nets.Rows(t.inputs, 1), predict.Options{Samples: e.Samples, Energies: true})
 	if err != nil {
 		return Inspection{}, fmt.Errorf("%v: predicting: %w", e, err)
 	}
-	energies, err := predict.Energies(ctx, fitted, t.inputs, t.train.D, e.Samples)
-	if err != nil {
-		return Inspection{}, fmt.Errorf("%v: energies: %w", e, err)
+	var energies [][]float64
+	for _, layer := range draws.Energies {
+		energies = append(energies, layer.Mean)
 	}
-	summary, err := evaluateToy(t, ofDraws(draws))
+	summary, err := evaluateToy(t, ofDraws(draws.Mixture))
 	if err != nil {
 		return Inspection{}, fmt.Errorf("%v: evaluating: %w", e, err)
 	}

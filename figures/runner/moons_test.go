@@ -9,20 +9,16 @@ import (
 	"densityuncertainty/figures/render"
 )
 
-// The map has the places that its axes say, and a point keeps its place to half a step of the 255.
+// The map has the places that its axes say.
 func TestMoonsGrid(t *testing.T) {
-	if got := gridOf([]byte{1, 2}); !slices.Equal(got, []byte{1, 1, 2, 1, 1, 2, 2, 2}) {
+	if got := gridOf([]float64{1, 2}, []float64{3, 4}); !slices.Equal(got, []float64{1, 3, 2, 3, 1, 4, 2, 4}) {
 		t.Errorf("grid %v; want rows from below", got)
 	}
-	points := []float64{moonsLeft, moonsLow, moonsLeft + moonsSide, moonsLow + moonsSide, -100, 100}
-	if got := pixelsOf(points); !slices.Equal(got, []byte{0, 0, 255, 255, 0, 255}) {
-		t.Errorf("pixels %v", got)
-	}
-	if got := coordinates([]byte{0, 255}, moonsLow); got[0] != moonsLow || got[1] != moonsLow+moonsSide {
-		t.Errorf("coordinates %v", got)
+	if got := axisOf(moonsLow); len(got) != moonsPoints || got[0] != moonsLow || got[moonsPoints-1] != moonsLow+moonsSide {
+		t.Errorf("axis %v", got)
 	}
 	// Of the two places, on the point and the whole square away, one is far.
-	if far := farOf([]float64{1, 2, 3, 4}, []byte{0, 255}, []float64{moonsLeft, moonsLow}); !slices.Equal(far, []float64{2, 3, 4}) {
+	if far := farOf([]float64{1, 2, 3, 4}, []float64{0, 6}, []float64{0, 6}, []float64{0, 0}); !slices.Equal(far, []float64{2, 3, 4}) {
 		t.Errorf("far places have values %v", far)
 	}
 }

@@ -17,33 +17,30 @@ import (
 type prediction struct {
 	mean, std [][]float64 // [M][N]; std is nil where each component is a single function
 	noise     []float64   // [M]
+	diverged  bool        // whether training did
 	failed    error       // why it is of no use, of a Gaussian process without a Cholesky factor
 }
 
 // ofDraws are the draws of all models whose mixture is the prediction.
-func ofDraws(models ...predict.Draws) prediction {
+func ofDraws(models ...predict.Mixture) prediction {
 	var p prediction
 	for _, d := range models {
 		p.mean = append(p.mean, d.Mean...)
-		p.noise = append(p.noise, slices.Repeat([]float64{d.NoiseStd}, len(d.Mean))...)
+		for _, noise := range d.NoiseStd {
+			p.noise = append(p.noise, noise[0])
+		}
 	}
 	return p
 }
 
 // ofMarginals is the prediction of a Gaussian process.
-func ofMarginals(m predict.Marginals) prediction {
-	return prediction{mean: [][]float64{m.Mean}, std: [][]float64{m.Std}, noise: []float64{m.NoiseStd}}
+func ofMarginals(m predict.Mixture) prediction {
+	return prediction{mean: m.Mean, std: m.Std, noise: []float64{m.NoiseStd[0][0]}}
 }
 
 // moments are the mean and the standard deviation of the function, [N].
 func (p prediction) moments() (mean, std []float64) {
-	mean, std = predict.Draws{Mean: p.mean}.Moments()
-	for _, within := range p.std {
-		for i, s := range within {
-			std[i] = math.Sqrt(std[i]*std[i] + s*s/float64(len(p.std)))
-		}
-	}
-	return mean, std
+	return predict.Mixture{Mean: p.mean, Std: p.std}.Moments()
 }
 
 // variances are those of the target in each component, [M][N].
@@ -88,8 +85,12 @@ func (p prediction) quantiles(wanted map[string]float64) map[string][]float64 {
 	return curves
 }
 
-// finite says whether no number of the prediction is a NaN or an infinity.
+// finite says whether training converged and no number of the prediction is a NaN
+// or an infinity.
 func (p prediction) finite() bool {
+	if p.diverged {
+		return false
+	}
 	infinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 	for _, values := range slices.Concat(p.mean, p.std, [][]float64{p.noise}) {
 		if slices.ContainsFunc(values, infinite) {

@@ -9,7 +9,7 @@ import (
 
 // The mixture of two members: N(1, 2^2) and N(3, 4^2) of the target, points of the function.
 func TestPredictionOfAnEnsemble(t *testing.T) {
-	p := ofDraws(predict.Draws{Mean: [][]float64{{1}}, NoiseStd: 2}, predict.Draws{Mean: [][]float64{{3}}, NoiseStd: 4})
+	p := ofDraws(predict.Mixture{Mean: [][]float64{{1}}, NoiseStd: [][]float64{{2}}}, predict.Mixture{Mean: [][]float64{{3}}, NoiseStd: [][]float64{{4}}})
 	mean, std := p.moments()
 	if mean[0] != 2 || std[0] != 1 {
 		t.Errorf("moments %v, %v; want 2 and 1", mean[0], std[0])
@@ -27,7 +27,7 @@ func TestPredictionOfAnEnsemble(t *testing.T) {
 
 // A Gaussian process has the quantiles of its Gaussian, and its variance is added to the noise's.
 func TestPredictionOfAProcess(t *testing.T) {
-	p := ofMarginals(predict.Marginals{Mean: []float64{1, 2}, Std: []float64{3, 4}, NoiseStd: 2})
+	p := ofMarginals(predict.Mixture{Mean: [][]float64{{1, 2}}, Std: [][]float64{{3, 4}}, NoiseStd: [][]float64{{2, 2}}})
 	mean, std := p.moments()
 	if mean[1] != 2 || math.Abs(std[1]-4) > 1e-12 {
 		t.Errorf("moments %v, %v", mean, std)

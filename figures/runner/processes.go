@@ -7,9 +7,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
@@ -31,38 +32,69 @@ const (
 	processHead = "/model/network/output"
 )
 
+// A fitting is a training run of the replicas of one graph, and what they predict at.
+type fitting struct {
+	train.Trainer
+	network nets.Network
+	sets    []train.Dataset
+	inputs  []nets.Floats
+	seeds   []uint64
+}
+
+// train fits a model for each seed, and tells which of them diverged.
+func (f fitting) train(ctx context.Context, backend compute.Backend) (m *nets.Model, diverged []bool, err error) {
+	if m, err = nets.NewReplicas(backend, f.network, likelihood.Gaussian{}, f.seeds...); err != nil {
+		return nil, nil, err
+	}
+	diverged = make([]bool, len(f.seeds))
+	err = f.Fit(ctx, m, f.sets...)
+	var some *train.DivergedError
+	if !errors.As(err, &some) {
+		return m, diverged, err
+	}
+	for _, d := range some.Diverged {
+		diverged[d.Replica] = true
+	}
+	return m, diverged, nil
+}
+
 // fit trains the tasks as replicas of one graph and predicts.
-func (r *Runner) fit(ctx context.Context, run train.Regression, tasks []task) ([]prediction, error) {
+func (r *Runner) fit(ctx context.Context, network nets.Network, run train.Trainer, tasks []task) ([]prediction, error) {
 	members := membersOf(tasks[0].experiment)
-	var sets []train.Set
-	var inputs [][]float64
+	f := fitting{Trainer: run, network: network}
 	for _, t := range tasks {
 		for m := range members {
-			sets, inputs = append(sets, t.train), append(inputs, t.inputs)
-			run.Seeds = append(run.Seeds, memberSeed(t.experiment, m))
+			f.sets, f.inputs = append(f.sets, t.train), append(f.inputs, nets.Rows(t.inputs, features(t.train)))
+			f.seeds = append(f.seeds, memberSeed(t.experiment, m))
 		}
 	}
 	switch tasks[0].experiment.Method {
 	case experiment.SNGP:
-		return r.fitSNGP(ctx, run, sets, inputs)
+		return r.fitSNGP(ctx, f)
 	case experiment.DUE:
 		points := inducingPoints
 		if tasks[0].experiment.Study == experiment.Toy {
 			points = toyInducingPoints
 		}
-		return r.fitDUE(ctx, run, sets, inputs, points)
+		return r.fitDUE(ctx, f, points)
 	}
-	fitted, err := run.FitReplicas(ctx, r.backend, sets)
+	fitted, diverged, err := f.train(ctx, r.backend)
 	if err != nil {
 		return nil, err
 	}
-	draws, err := predict.Replicas(ctx, fitted, inputs, sets[0].D, drawsOf(tasks[0].experiment))
+	draws, err := predict.SampleReplicas(ctx, fitted, f.inputs, predict.Options{Samples: drawsOf(tasks[0].experiment)})
 	if err != nil {
 		return nil, fmt.Errorf("predicting: %w", err)
 	}
 	var all []prediction
 	for of := range slices.Chunk(draws, members) {
-		all = append(all, ofDraws(of...))
+		var mixtures []predict.Mixture
+		for _, p := range of {
+			mixtures = append(mixtures, p.Mixture)
+		}
+		p := ofDraws(mixtures...)
+		p.diverged, diverged = slices.Contains(diverged[:members], true), diverged[members:]
+		all = append(all, p)
 	}
 	return all, nil
 }
@@ -93,11 +125,11 @@ func memberSeed(e experiment.Experiment, member int) uint64 {
 // fitSNGP trains with a Gaussian process of random features. The length scale is
 // the root of the number of inputs: distances of standardised inputs grow with
 // it, and the layers below stretch them little.
-func (r *Runner) fitSNGP(ctx context.Context, run train.Regression, sets []train.Set, inputs [][]float64) ([]prediction, error) {
-	head := baselines.RegressionSNGP(sets[0].N(), randomFeatures)
-	head.LengthScale = math.Sqrt(float64(sets[0].D))
-	run.Network = withHead(run.Network, head)
-	fitted, err := run.FitReplicas(ctx, r.backend, sets)
+func (r *Runner) fitSNGP(ctx context.Context, f fitting) ([]prediction, error) {
+	head := baselines.RegressionSNGP(f.sets[0].Len(), randomFeatures)
+	head.LengthScale = math.Sqrt(float64(features(f.sets[0])))
+	f.network = withHead(f.network, head)
+	fitted, diverged, err := f.train(ctx, r.backend)
 	if err != nil {
 		return nil, err
 	}
@@ -106,38 +138,38 @@ func (r *Runner) fitSNGP(ctx context.Context, run train.Regression, sets []train
 		return nil, err
 	}
 	checked := head.Posterior(fitted.Store, processHead, variances...)
-	return marginals(ctx, fitted, inputs, sets[0].D, checked)
+	return marginals(ctx, fitted, f.inputs, diverged, checked)
 }
 
 // fitDUE trains with a sparse Gaussian process, which starts from the features of
 // the untrained network.
-func (r *Runner) fitDUE(ctx context.Context, run train.Regression, sets []train.Set, inputs [][]float64, points int) ([]prediction, error) {
-	untrained, err := nets.NewRegression(r.backend, withHead(run.Network, baselines.Headless{}), run.Seeds, true, dtypes.Float32)
+func (r *Runner) fitDUE(ctx context.Context, f fitting, points int) ([]prediction, error) {
+	untrained, err := nets.NewReplicas(r.backend, withHead(f.network, baselines.Headless{}), nil, f.seeds...)
 	if err != nil {
 		return nil, err
 	}
-	x := make([][]float64, len(sets))
-	for i, set := range sets {
-		x[i] = set.X
+	x := make([]nets.Floats, len(f.sets))
+	for i, set := range f.sets {
+		x[i] = set.Inputs.(nets.Floats)
 	}
-	features, width, err := predict.Features(ctx, untrained, untrained.Network, x, sets[0].D)
+	found, err := predict.SampleReplicas(ctx, untrained, x, predict.Options{Samples: 1})
 	if err != nil {
 		return nil, fmt.Errorf("features of the untrained network: %w", err)
 	}
 	head := baselines.DUE{Likelihood: baselines.Gaussian}
-	for i, f := range features {
-		start, err := baselines.StartFrom(f, width, min(points, sets[i].N()), run.Seeds[i])
+	for i, p := range found {
+		start, err := baselines.StartFrom(p.Outputs[0], p.Width, min(points, f.sets[i].Len()), f.seeds[i])
 		if err != nil {
 			return nil, err
 		}
 		head.Start = append(head.Start, start)
 	}
-	run.Network = withHead(run.Network, head)
-	fitted, err := run.FitReplicas(ctx, r.backend, sets)
+	f.network = withHead(f.network, head)
+	fitted, diverged, err := f.train(ctx, r.backend)
 	if err != nil {
 		return nil, err
 	}
-	return marginals(ctx, fitted, inputs, sets[0].D, checkDUE(head, fitted.Store, processHead))
+	return marginals(ctx, fitted, f.inputs, diverged, checkDUE(head, fitted.Store, processHead))
 }
 
 // checkDUE is a variable so that a test can have a failure.
@@ -152,19 +184,19 @@ func withHead(network nets.Network, head nets.Layers) nets.Network {
 
 // marginals are the predictions of replicas that were checked, with that outcome:
 // those that failed the check say so, and do not keep the others from theirs.
-func marginals(ctx context.Context, fitted *nets.Regression, inputs [][]float64, d int, checked error) ([]prediction, error) {
+func marginals(ctx context.Context, fitted *nets.Model, inputs []nets.Floats, diverged []bool, checked error) ([]prediction, error) {
 	var failed baselines.FailedReplicas
 	if checked != nil && !errors.As(checked, &failed) {
 		return nil, checked
 	}
-	each, err := predict.Gaussian(ctx, fitted, inputs, d)
+	each, err := predict.Marginals(ctx, fitted, inputs...)
 	if err != nil {
 		return nil, fmt.Errorf("predicting: %w", err)
 	}
 	all := make([]prediction, len(each))
 	for i, m := range each {
 		all[i] = ofMarginals(m)
-		all[i].failed = failed[i]
+		all[i].failed, all[i].diverged = failed[i], diverged[i]
 	}
 	return all, nil
 }

@@ -252,14 +252,14 @@ const (
 	jointScale = 0.01
 )
 
-// regression returns the training run of an experiment.
-func (r Recipe) regression(e experiment.Experiment) (train.Regression, error) {
+// regression returns the network of an experiment and its training run.
+func (r Recipe) regression(e experiment.Experiment) (nets.Network, train.Trainer, error) {
 	layers, err := r.layers(e.Method)
 	if err != nil {
-		return train.Regression{}, err
+		return nil, train.Trainer{}, err
 	}
-	t := train.Regression{
-		Network:            nets.MLP{Layers: layers, Widths: slices.Repeat([]int{r.Width}, r.HiddenLayers)},
+	var network nets.Network = nets.MLP{Layers: layers, Widths: slices.Repeat([]int{r.Width}, r.HiddenLayers)}
+	t := train.Trainer{
 		LogLikelihoodScale: 1,
 		Epochs:             e.Epochs,
 		BatchSize:          batchSize,
@@ -268,12 +268,12 @@ func (r Recipe) regression(e experiment.Experiment) (train.Regression, error) {
 	case experiment.Density, experiment.DensityRank1Mix:
 		t.PretrainEpochs = r.PretrainEpochs
 	case experiment.SNGP, experiment.DUE: // whose head needs the data, see fitSNGP and fitDUE
-		t.Network = nets.ResidualMLP{Layers: layers, Width: r.Width, Depth: r.HiddenLayers}
+		network = nets.ResidualMLP{Layers: layers, Width: r.Width, Depth: r.HiddenLayers}
 	}
 	if e.Study == experiment.Toy {
 		t.Schedule = train.Cosine(toyRate)
 		t.Groups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}
-		return t, nil
+		return network, t, nil
 	}
 	t.Schedule = train.Cosine(learningRate)
 	sgd := func(decay float64) train.Optimizer { return train.SGD{Momentum: momentum, Decay: decay} }
@@ -298,5 +298,5 @@ func (r Recipe) regression(e experiment.Experiment) (train.Regression, error) {
 		t.Groups = append(t.Groups, train.Group{Roles: []params.Role{params.Variational}, Optimizer: train.Adam{Decay: variationalDecay}})
 	}
 	t.PretrainGroups = []train.Group{generative}
-	return t, nil
+	return network, t, nil
 }

@@ -18,6 +18,7 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/experiment"
@@ -117,7 +118,7 @@ func recoverTo(err *error, e experiment.Experiment) {
 // inputs at which to predict.
 type task struct {
 	experiment experiment.Experiment
-	train      train.Set
+	train      train.Dataset
 	inputs     []float64 // standardised, row-major
 	target     []float64 // standardised targets at inputs; nil for the toy
 	scale      datasets.Scaler
@@ -125,15 +126,18 @@ type task struct {
 	raw        *datasets.Regression // the toy's data
 }
 
+// features is the number of features of a set's inputs.
+func features(set train.Dataset) int { return set.Inputs.(nets.Floats).Size() }
+
 // equalEpochs groups tasks whose epochs have the same number of batches, which
 // is what replicas of one graph need, or for SNGP, which counts them, of examples.
 func equalEpochs(tasks []task) [][]task {
 	var groups [][]task
 	steps := func(t task) int {
 		if t.experiment.Method == experiment.SNGP {
-			return t.train.N()
+			return t.train.Len()
 		}
-		return (t.train.N() + batchSize - 1) / batchSize
+		return (t.train.Len() + batchSize - 1) / batchSize
 	}
 	for _, t := range tasks {
 		i := slices.IndexFunc(groups, func(group []task) bool { return steps(group[0]) == steps(t) })
@@ -151,7 +155,7 @@ func equalEpochs(tasks []task) [][]task {
 // error that names these and wraps linalg.ErrNotPositiveDefinite.
 func (r *Runner) train(ctx context.Context, recipe Recipe, tasks []task, evaluate func(task, prediction) (results.Result, error), progress func(float64, string)) ([]results.Result, error) {
 	wall, cpu := time.Now(), cpuTime()
-	run, err := recipe.regression(tasks[0].experiment)
+	network, run, err := recipe.regression(tasks[0].experiment)
 	if err != nil {
 		return nil, err
 	}
@@ -160,9 +164,9 @@ func (r *Runner) train(ctx context.Context, recipe Recipe, tasks []task, evaluat
 		if p.Pretraining {
 			what = "generative pretraining"
 		}
-		progress(float64(p.Done)/float64(p.Total), fmt.Sprintf("%s, epoch %d of %d, loss %.3g", what, p.Done, p.Total, p.Loss))
+		progress(float64(p.Step)/float64(p.Steps), fmt.Sprintf("%s, epoch %d of %d, loss %.3g", what, p.Epoch, p.Epochs, p.Losses.Total))
 	}
-	predictions, err := r.fit(ctx, run, tasks)
+	predictions, err := r.fit(ctx, network, run, tasks)
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", tasks[0].experiment, err)
 	}
@@ -226,7 +230,7 @@ func uciTask(ctx context.Context, e experiment.Experiment) (task, error) {
 	testX, testY := data.Take(split.Test)
 	return task{
 		experiment: e,
-		train:      train.Set{X: features.Transform(trainX), Y: target.Transform(trainY), D: data.D},
+		train:      train.Dataset{Inputs: nets.Rows(features.Transform(trainX), data.D), Targets: target.Transform(trainY)},
 		inputs:     features.Transform(testX),
 		target:     target.Transform(testY),
 		scale:      target,
@@ -278,7 +282,7 @@ func toyTask(_ context.Context, e experiment.Experiment) (task, error) {
 	}
 	return task{
 		experiment: e,
-		train:      train.Set{X: inputs.Transform(data.X), Y: target.Transform(data.Y), D: 1},
+		train:      train.Dataset{Inputs: nets.Rows(inputs.Transform(data.X), 1), Targets: target.Transform(data.Y)},
 		inputs:     inputs.Transform(grid),
 		scale:      target,
 		grid:       grid,

@@ -119,7 +119,7 @@ func TestParameterGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run, err := recipe.regression(e)
+		_, run, err := recipe.regression(e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,16 +284,16 @@ func TestFailedFactorisation(t *testing.T) {
 func TestFinite(t *testing.T) {
 	one := []float64{1}
 	for _, p := range []prediction{
-		ofDraws(predict.Draws{Mean: [][]float64{{1, math.NaN()}}, NoiseStd: 1}),
-		ofDraws(predict.Draws{Mean: [][]float64{{1, 2}, {math.Inf(1), 0}}, NoiseStd: 1}),
-		ofDraws(predict.Draws{Mean: [][]float64{one}, NoiseStd: math.NaN()}),
-		ofMarginals(predict.Marginals{Mean: one, Std: []float64{math.NaN()}, NoiseStd: 1}),
+		ofDraws(predict.Mixture{Mean: [][]float64{{1, math.NaN()}}, NoiseStd: [][]float64{{1, 1}}}),
+		ofDraws(predict.Mixture{Mean: [][]float64{{1, 2}, {math.Inf(1), 0}}, NoiseStd: [][]float64{{1, 1}, {1, 1}}}),
+		ofDraws(predict.Mixture{Mean: [][]float64{one}, NoiseStd: [][]float64{{math.NaN()}}}),
+		ofMarginals(predict.Mixture{Mean: [][]float64{one}, Std: [][]float64{{math.NaN()}}, NoiseStd: [][]float64{{1}}}),
 	} {
 		if p.finite() {
 			t.Errorf("%+v counts as finite", p)
 		}
 	}
-	if !ofDraws(predict.Draws{Mean: [][]float64{{1, 2}}, NoiseStd: 1}).finite() {
+	if !ofDraws(predict.Mixture{Mean: [][]float64{{1, 2}}, NoiseStd: [][]float64{{1, 1}}}).finite() {
 		t.Error("finite draws count as not finite")
 	}
 }
