@@ -20,6 +20,7 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
@@ -506,7 +507,7 @@ func stepBytes(t *testing.T, z baselines.DUESize) int {
 	exec, err := model.NewExec(backendtest.Open(t), newStore(), func(s *model.Scope, x, labels *graph.Node) *graph.Node {
 		g := x.Graph()
 		s.Store().SetTraining(g, true)
-		nll, _ := train.ExpectedCrossEntropy(head.Dense(s.In("head"), x, z.Classes), labels)
+		nll := likelihood.Categorical{Classes: z.Classes}.NLL(s, head.Dense(s.In("head"), x, z.Classes), graph.ExpandAxes(labels, -1))
 		loss := graph.Add(graph.ReduceAllSum(nll), graph.ReduceAllSum(stochastic.LayerLossesOf(g).KL))
 		values := []*graph.Node{x}
 		for v := range s.Store().IterVariables() {
@@ -541,14 +542,15 @@ func stepBytes(t *testing.T, z baselines.DUESize) int {
 func TestDUEClassifiesImages(t *testing.T) {
 	ctx, data, test := context.Background(), colours(200, 1), colours(60, 2)
 	hidden := baselines.SpectralNormed{Bound: 3}
-	untrained, err := nets.NewClassifier(backendtest.Open(t), smallResNet(baselines.Headless{SpectralNormed: hidden}), imageClasses, 5, dtypes.Float32)
+	untrained, err := nets.New(backendtest.Open(t), smallResNet(baselines.Headless{SpectralNormed: hidden}), nil, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	features, width, err := predict.ImageFeatures(ctx, untrained, untrained.Network, asInputs(data), 64)
+	found, err := predict.Sample(ctx, untrained, data.Inputs, predict.Options{Samples: 1, BatchSize: 64, Training: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+	features, width := found.Outputs[0], found.Width
 	if width != 6 || len(features) != 200*6 {
 		t.Fatalf("%d features of width %d, want 200 of 6", len(features), width)
 	}
@@ -576,27 +578,18 @@ func TestDUERegression(t *testing.T) {
 	network := func(head nets.Layers) nets.ResidualMLP {
 		return nets.ResidualMLP{Layers: hidden, Head: head, Width: width, Depth: 2}
 	}
-	seeds := []uint64{3}
-	untrained, err := nets.NewRegression(backendtest.Open(t), network(baselines.Headless{}), seeds, false, dtypes.Float64)
+	untrained := regression(t, network(baselines.Headless{}))
+	found, err := predict.Sample(ctx, untrained.With(untrained.Network), set.Inputs, predict.Options{Samples: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	features, _, err := predict.Features(ctx, untrained, untrained.Network, [][]float64{set.X}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	start, err := baselines.StartFrom(features[0], width, 10, 1)
+	start, err := baselines.StartFrom(found.Outputs[0], width, 10, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	head := baselines.DUE{Hidden: hidden, Start: []baselines.Inducing{start}, Likelihood: baselines.Gaussian}
-	run := train.Regression{
-		Network:  network(head),
-		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
-		Schedule: train.Cosine(0.02), Epochs: 200, BatchSize: 16, Seeds: seeds, Float64: true,
-	}
-	fitted, err := run.Fit(ctx, backendtest.Open(t), set)
-	if err != nil {
+	fitted := regression(t, network(head))
+	if err := adam(200).Fit(ctx, fitted, set); err != nil {
 		t.Fatal(err)
 	}
 	if err := head.Check(fitted.Store, "/model/network/output"); err != nil {

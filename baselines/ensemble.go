@@ -13,9 +13,8 @@ import (
 // Deep ensembles (Lakshminarayanan et al. 2017) are M networks of Deterministic
 // layers, or of any others, that are trained apart from M seeds; their prediction
 // is the mixture of the members' with equal weights. Members of a regression are
-// replicas of one graph (train.Regression.FitReplicas, predict.Replicas), whose
-// mixture metrics.MonteCarloNLL scores; those of a classifier are trained one by
-// one, and MixClasses mixes them.
+// replicas of one graph (nets.NewReplicas, predict.Mix), those
+// of a classifier are trained one by one.
 
 // MixClasses is the prediction of an ensemble of classifiers from its members'
 // probabilities, each [N*classes]:

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
@@ -53,43 +55,38 @@ func TestRegressionEnsemble(t *testing.T) {
 	const members = 4
 	ctx, backend := context.Background(), backendtest.Open(t)
 	rng := rand.New(rand.NewPCG(4, 5))
-	sine := func(n int) train.Set {
-		set := train.Set{D: 1}
-		for range n {
-			x := 2*rng.Float64() - 1
-			set.X, set.Y = append(set.X, x), append(set.Y, math.Sin(3*x)+0.1*rng.NormFloat64())
-		}
-		return set
-	}
-	set, test := sine(64), sine(30)
-	seeds := []uint64{1, 2, 3, 4}
-	run := train.Regression{
-		Network:  nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{16}},
-		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
-		Schedule: train.Cosine(0.02), Epochs: 100, BatchSize: 16, Seeds: seeds, Float64: true,
-	}
-	fitted, err := run.FitReplicas(ctx, backend, slices.Repeat([]train.Set{set}, members))
+	set, test := sineOf(rng, 64), sineOf(rng, 30)
+	fitted, err := nets.NewReplicas(backend, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{16}}, likelihood.Gaussian{}, 1, 2, 3, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	predicted := func(x []float64) (mean, variance [][]float64) {
-		draws, err := predict.Replicas(ctx, fitted, slices.Repeat([][]float64{x}, members), 1, 1)
+	fitted.DType = dtypes.Float64
+	if err := adam(100).Fit(ctx, fitted, slices.Repeat([]train.Dataset{set}, members)...); err != nil {
+		t.Fatal(err)
+	}
+	predicted := func(x nets.Floats) (mean, variance [][]float64) {
+		t.Helper()
+		found, err := predict.SampleReplicas(ctx, fitted, slices.Repeat([]nets.Floats{x}, members), predict.Options{Samples: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range draws {
-			mean, variance = append(mean, d.Mean[0]), append(variance, slices.Repeat([]float64{d.NoiseStd * d.NoiseStd}, len(x)))
+		var all predict.Mixture
+		for _, p := range found {
+			all = predict.Mix(all, p.Mixture)
 		}
-		return mean, variance
+		return all.Mean, all.Variances()
 	}
-	mean, variance := predicted(test.X)
-	together, err := metrics.MonteCarloNLL(test.Y, mean, variance, 1)
+	mean, variance := predicted(test.Inputs.(nets.Floats))
+	if len(mean) != members || len(variance) != members {
+		t.Fatalf("%d means and %d variances of %d members", len(mean), len(variance), members)
+	}
+	together, err := metrics.MonteCarloNLL(test.Targets, mean, variance, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	apart := 0.0
 	for m := range members {
-		alone, err := metrics.MonteCarloNLL(test.Y, mean[m:m+1], variance[m:m+1], 1)
+		alone, err := metrics.MonteCarloNLL(test.Targets, mean[m:m+1], variance[m:m+1], 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,8 +96,11 @@ func TestRegressionEnsemble(t *testing.T) {
 		t.Errorf("negative log-likelihood %.3f of the ensemble, %.3f of a member", together, apart)
 	}
 	std := func(x float64) float64 {
-		mean, variance := predicted([]float64{x})
-		means, variances := slices.Concat(mean...), slices.Concat(variance...)
+		mean, variance := predicted(nets.Rows([]float64{x}, 1))
+		var means, variances []float64 // of the members, whose mixture has the variance
+		for m := range mean {
+			means, variances = append(means, mean[m][0]), append(variances, variance[m][0])
+		}
 		return math.Sqrt(stat.Mean(variances, nil) + stat.PopVariance(means, nil))
 	}
 	if near, far := std(0), std(8); far < 2*near {

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
@@ -19,11 +20,12 @@ import (
 const imageClasses = 3
 
 // colours are n images of 8 x 8 pixels whose class is the brightest channel.
-func colours(n int, seed uint64) train.Images {
+func colours(n int, seed uint64) train.Dataset {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	data := train.Images{Height: 8, Width: 8, Standardization: nets.Standardization{
+	images := nets.Pixels{Height: 8, Width: 8, Standardization: nets.Standardization{
 		Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{0.25, 0.25, 0.25},
 	}}
+	var data train.Dataset
 	for range n {
 		label := rng.IntN(imageClasses)
 		data.Labels = append(data.Labels, label)
@@ -33,15 +35,12 @@ func colours(n int, seed uint64) train.Images {
 				if c == label {
 					v += 55
 				}
-				data.Pixels = append(data.Pixels, byte(v))
+				images.Bytes = append(images.Bytes, byte(v))
 			}
 		}
 	}
+	data.Inputs = images
 	return data
-}
-
-func asInputs(data train.Images) predict.Images {
-	return predict.Images{Pixels: data.Pixels, Height: data.Height, Width: data.Width, Standardization: data.Standardization}
 }
 
 func smallResNet(layers nets.ConvLayers) nets.ResNet {
@@ -49,16 +48,15 @@ func smallResNet(layers nets.ConvLayers) nets.ResNet {
 }
 
 // trained is a classifier of the family after a few epochs.
-func trained(t *testing.T, layers nets.ConvLayers, data train.Images) *nets.Classifier {
+func trained(t *testing.T, layers nets.ConvLayers, data train.Dataset) *nets.Model {
 	t.Helper()
-	c, err := nets.NewClassifier(backendtest.Open(t), smallResNet(layers), imageClasses, 5, dtypes.Float32)
+	c, err := nets.New(backendtest.Open(t), smallResNet(layers), likelihood.Categorical{Classes: imageClasses}, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	recipe := train.ResNet14(imageClasses)
 	recipe.Epochs, recipe.PretrainEpochs, recipe.BatchSize, recipe.LearningRate = 12, 0, 32, 0.05
-	run := recipe.Classification()
-	run.Order = func(seed uint64, epoch, n int) []int { return rand.New(rand.NewPCG(seed, uint64(epoch))).Perm(n) }
+	run := recipe.Trainer()
 	if err := run.Fit(context.Background(), c, data); err != nil {
 		t.Fatal(err)
 	}
@@ -66,9 +64,9 @@ func trained(t *testing.T, layers nets.ConvLayers, data train.Images) *nets.Clas
 }
 
 // accuracy and mean entropy of a classifier's predictions.
-func judge(t *testing.T, c *nets.Classifier, data train.Images) (accuracy, entropy float64) {
+func judge(t *testing.T, c *nets.Model, data train.Dataset) (accuracy, entropy float64) {
 	t.Helper()
-	classes, err := predict.Classification(context.Background(), c, asInputs(data), predict.Sampling{Samples: 1})
+	classes, err := predict.Sample(context.Background(), c, data.Inputs, predict.Options{Samples: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,37 +85,57 @@ func judge(t *testing.T, c *nets.Classifier, data train.Images) (accuracy, entro
 	return accuracy, entropy
 }
 
-// sine are n noisy values of sin 3x on [-1, 1].
-func sine(n int) train.Set {
-	rng := rand.New(rand.NewPCG(4, 5))
-	set := train.Set{D: 1}
-	for range n {
-		x := 2*rng.Float64() - 1
-		set.X, set.Y = append(set.X, x), append(set.Y, math.Sin(3*x)+0.1*rng.NormFloat64())
+// regression is an untrained model of a real target.
+func regression(t *testing.T, network nets.Network) *nets.Model {
+	t.Helper()
+	m, err := nets.New(backendtest.Open(t), network, likelihood.Gaussian{}, 3)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return set
+	m.DType = dtypes.Float64
+	return m
+}
+
+// adam is a training run that suits sine.
+func adam(epochs int) train.Trainer {
+	return train.Trainer{
+		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
+		Schedule: train.Cosine(0.02), Epochs: epochs, BatchSize: 16,
+	}
+}
+
+// sine are n noisy values of sin 3x on [-1, 1].
+func sine(n int) train.Dataset { return sineOf(rand.New(rand.NewPCG(4, 5)), n) }
+
+func sineOf(rng *rand.Rand, n int) train.Dataset {
+	var x, y []float64
+	for range n {
+		x = append(x, 2*rng.Float64()-1)
+		y = append(y, math.Sin(3*x[len(x)-1])+0.1*rng.NormFloat64())
+	}
+	return train.Dataset{Inputs: nets.Rows(x, 1), Targets: y}
 }
 
 // checkSine checks that a regression of sine knows the function where the data are,
 // with at most the given standard deviation, and growth times as much far away,
 // and that its draws have the moments that it states.
-func checkSine(t *testing.T, fitted *nets.Regression, mostStd, growth float64) {
+func checkSine(t *testing.T, fitted *nets.Model, mostStd, growth float64) {
 	t.Helper()
 	ctx, inputs := context.Background(), []float64{-0.5, 0, 0.5, 10}
-	marginals, err := predict.Gaussian(ctx, fitted, [][]float64{inputs}, 1)
+	marginals, err := predict.Marginals(ctx, fitted, nets.Rows(inputs, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := marginals[0]
+	mean, std := marginals[0].Mean[0], marginals[0].Std[0]
 	for i, x := range inputs[:3] {
-		if math.Abs(m.Mean[i]-math.Sin(3*x)) > 0.15 || m.Std[i] > mostStd {
-			t.Errorf("at %g: mean %.3f, std %.3f; the function is %.3f", x, m.Mean[i], m.Std[i], math.Sin(3*x))
+		if math.Abs(mean[i]-math.Sin(3*x)) > 0.15 || std[i] > mostStd {
+			t.Errorf("at %g: mean %.3f, std %.3f; the function is %.3f", x, mean[i], std[i], math.Sin(3*x))
 		}
 	}
-	if m.Std[3] < growth*m.Std[1] {
-		t.Errorf("std %.3f far from the data, %.3f among them", m.Std[3], m.Std[1])
+	if std[3] < growth*std[1] {
+		t.Errorf("std %.3f far from the data, %.3f among them", std[3], std[1])
 	}
-	draws, err := predict.Regression(ctx, fitted, inputs, 1, 2000)
+	draws, err := predict.Sample(ctx, fitted, nets.Rows(inputs, 1), predict.Options{Samples: 2000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,6 +144,6 @@ func checkSine(t *testing.T, fitted *nets.Regression, mostStd, growth float64) {
 		for _, draw := range draws.Mean {
 			values = append(values, draw[i])
 		}
-		fixtures.CheckMoments(t, "draws", values, m.Mean[i], m.Std[i]*m.Std[i])
+		fixtures.CheckMoments(t, "draws", values, mean[i], std[i]*std[i])
 	}
 }

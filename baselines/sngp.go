@@ -230,7 +230,7 @@ func columnsOfClasses(phi, weights *graph.Node) *graph.Node {
 // Posterior computes the covariance from the sum that the training has left, for
 // the head at the given scope, such as "/model/network/output", in double
 // precision on the host. noiseVariance is sigma^2 of each replica
-// (nets.Regression.NoiseVariances), or none for Softmax. Training the model further makes the covariance stale.
+// (nets.Model.NoiseVariances), or none for Softmax. Training the model further makes the covariance stale.
 //
 // It returns an error where the sum is not that of one whole epoch, and
 // FailedReplicas, wrapping linalg.ErrNotPositiveDefinite, where P has no Cholesky

@@ -22,7 +22,6 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
-	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/backendtest"
 )
 
@@ -292,30 +291,19 @@ func TestSNGPMomentum(t *testing.T) {
 	}
 }
 
-// SNGP learns to tell colours apart as a family of layers of a ResNet.
+// Both methods learn to tell colours apart as families of layers of a ResNet.
 func TestSNGPClassifiesImages(t *testing.T) {
 	data, test := colours(200, 1), colours(60, 2)
-	for _, f := range []struct {
-		name string
-		head baselines.SNGP
-	}{
-		{"DUE's settings", baselines.SNGP{Examples: 200, Inputs: 6}},
-		{"uncertainty-baselines' settings", baselines.SNGP{
-			Hidden: baselines.SpectralNormed{Bound: 6, FreeNorm: true}, Examples: 200,
-			MeanField: 20, LengthScale: math.Sqrt2 / 0.05, Orthogonal: true,
-		}},
-	} {
-		t.Run(f.name, func(t *testing.T) {
-			f.head.RandomFeatures = 64
-			c := trained(t, f.head, data)
-			if err := f.head.Posterior(c.Store, "/model/network/output"); err != nil {
-				t.Fatal(err)
-			}
-			accuracy, entropy := judge(t, c, test)
-			if accuracy < 0.9 || !(entropy < math.Log(imageClasses)) {
-				t.Errorf("accuracy %.3f, entropy %.3f", accuracy, entropy)
-			}
-		})
+	for name, head := range map[string]baselines.SNGP{"DUE's": {Examples: 200, Inputs: 6}, "uncertainty-baselines'": baselines.UncertaintyBaselinesSNGP(200)} {
+		head.RandomFeatures = 64
+		c := trained(t, head, data)
+		if err := head.Posterior(c.Store, "/model/network/output"); err != nil {
+			t.Fatal(err)
+		}
+		accuracy, entropy := judge(t, c, test)
+		if accuracy < 0.9 || !(entropy < math.Log(imageClasses)) {
+			t.Errorf("%s settings: accuracy %.3f, entropy %.3f", name, accuracy, entropy)
+		}
 	}
 }
 
@@ -374,16 +362,11 @@ func TestSNGPFailsByReplica(t *testing.T) {
 // the moments that it states.
 func TestSNGPRegression(t *testing.T) {
 	const n = 64
-	ctx, backend := context.Background(), backendtest.Open(t)
+	ctx := context.Background()
 	set := sine(n)
 	head := baselines.RegressionSNGP(n, 64)
-	run := train.Regression{
-		Network:  nets.ResidualMLP{Layers: baselines.SpectralNormed{Bound: 0.95}, Head: head, Width: 16, Depth: 2},
-		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
-		Schedule: train.Cosine(0.02), Epochs: 150, BatchSize: 16, Seeds: []uint64{3}, Float64: true,
-	}
-	fitted, err := run.Fit(ctx, backend, set)
-	if err != nil {
+	fitted := regression(t, nets.ResidualMLP{Layers: baselines.SpectralNormed{Bound: 0.95}, Head: head, Width: 16, Depth: 2})
+	if err := adam(150).Fit(ctx, fitted, set); err != nil {
 		t.Fatal(err)
 	}
 	noise, err := fitted.NoiseVariances()
@@ -397,11 +380,10 @@ func TestSNGPRegression(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSine(t, fitted, 0.1, 5)
-	features, width, err := predict.Features(ctx, fitted, nets.ResidualMLP{
-		Layers: baselines.SpectralNormed{Bound: 0.95}, Head: baselines.Headless{}, Width: 16, Depth: 2,
-	}, [][]float64{{-0.5, 0, 0.5, 10}}, 1)
-	if err != nil || width != 16 || len(features[0]) != 4*16 {
-		t.Errorf("%d features of width %d, error %v", len(features[0]), width, err)
+	headless := fitted.With(nets.ResidualMLP{Layers: baselines.SpectralNormed{Bound: 0.95}, Head: baselines.Headless{}, Width: 16, Depth: 2})
+	found, err := predict.Sample(ctx, headless, nets.Rows([]float64{-0.5, 0, 0.5, 10}, 1), predict.Options{Samples: 1})
+	if err != nil || found.Width != 16 || len(found.Outputs[0]) != 4*16 {
+		t.Errorf("features %+v, error %v", found, err)
 	}
 }
 

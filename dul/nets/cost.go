@@ -29,7 +29,7 @@ import (
 //	Rank1                    177,348      275,460   36,519,492
 //	Density, rank 1          206,608      322,148   43,613,653
 //	Density, LDL             341,266      535,922   72,071,058
-func Parameters(backend compute.Backend, network ImageNetwork, channels, height, width, classes int) (map[params.Role]int, error) {
+func Parameters(backend compute.Backend, network Network, channels, height, width, classes int) (map[params.Role]int, error) {
 	counts := map[params.Role]int{}
 	store := model.NewStore()
 	params.WithoutValues(store)

@@ -1,7 +1,6 @@
 package nets_test
 
 import (
-	"math"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -38,42 +37,5 @@ func TestMLPRejectsBadWidths(t *testing.T) {
 	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(2, 2)))
 	if err == nil {
 		t.Error("no error for a hidden layer of width 0")
-	}
-}
-
-// Noise comes from the host, and a model starts with noise variance 1.
-func TestNewRegression(t *testing.T) {
-	for _, replicas := range []int{0, 2} {
-		seeds := []uint64{1, 2}[:max(replicas, 1)]
-		r, err := nets.NewRegression(fixtures.Backend(t), nets.MLP{Layers: baselines.VDropout{}}, seeds, replicas > 0, dtypes.Float64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Host == nil || r.Replicas != replicas {
-			t.Errorf("host %v and %d replicas, want a host and %d", r.Host, r.Replicas, replicas)
-		}
-		dims := []int{3, 2}
-		if replicas > 0 {
-			dims = []int{replicas, 3, 2}
-		}
-		exec, err := model.NewExec(r.Backend, r.Store, func(root *model.Scope, x *graph.Node) (*graph.Node, *graph.Node) {
-			s := r.Scope(root)
-			return r.Mean(s, x), r.LogVariance(s, x)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		mean, logVariance, err := exec.Call2(fixtures.Tensor(dtypes.Float64, fixtures.Zeros(dims...)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := mean.Size(), 3*max(replicas, 1); got != want {
-			t.Errorf("%d means, want %d", got, want)
-		}
-		for _, v := range fixtures.FromTensor(t, logVariance).Values {
-			if math.Abs(v) > 0 {
-				t.Errorf("the log variance starts at %g, want 0", v)
-			}
-		}
 	}
 }

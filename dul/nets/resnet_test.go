@@ -16,6 +16,7 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 )
@@ -45,12 +46,9 @@ func TestResNet(t *testing.T) {
 	}
 	for name, layers := range families {
 		t.Run(name, func(t *testing.T) {
-			c, err := nets.NewClassifier(fixtures.Backend(t), tiny(layers), 5, 3, dtypes.Float64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := newModel(t, tiny(layers), likelihood.Categorical{Classes: 5}, 3)
 			exec, err := model.NewExec(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
-				return c.Logits(c.Scope(root), x)
+				return c.Apply(c.Scope(root), x)
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -305,10 +303,7 @@ func TestBlockDropout(t *testing.T) {
 	ones := fixtures.Zeros(4, 100, 10, 10).Map(func(float64) float64 { return 1 })
 	for _, training := range []bool{true, false} {
 		for _, rate := range []float64{rate, 0} {
-			c, err := nets.NewClassifier(fixtures.Backend(t), tiny(baselines.Deterministic{}), 2, 3, dtypes.Float64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := newModel(t, tiny(baselines.Deterministic{}), likelihood.Categorical{Classes: 2}, 3)
 			out, err := model.CallOnce(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
 				root.Store().SetTraining(x.Graph(), training)
 				return nets.Drop(root.In("dropout"), x, rate)

@@ -178,6 +178,22 @@ func FromFloat64(shape shapes.Shape, values []float64) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(narrow, shape.Dimensions...)
 }
 
+// ToFloat64 copies the entries of a tensor of Float32 or Float64 in row-major order.
+func ToFloat64(t *tensors.Tensor) ([]float64, error) {
+	switch t.DType() {
+	case dtypes.Float64:
+		return tensors.CopyFlatData[float64](t)
+	case dtypes.Float32:
+		narrow, err := tensors.CopyFlatData[float32](t)
+		wide := make([]float64, len(narrow))
+		for i, v := range narrow {
+			wide[i] = float64(v)
+		}
+		return wide, err
+	}
+	return nil, fmt.Errorf("a tensor of type %s has no float64 values; it must be Float32 or Float64", t.DType())
+}
+
 // Initial fills one replica's values (row-major, shape dims) with its start.
 type Initial func(rng *rand.Rand, dims []int, values []float64)
 

@@ -7,10 +7,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	_ "github.com/gomlx/compute/gobackend"
 
+	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
-	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 )
@@ -30,50 +32,73 @@ func cpuSeconds(t testing.TB) float64 {
 // alone and as replicas in one graph. The figure to read is cpu-ms/step: CPU
 // time of one replica's training step, noise and batches included.
 func BenchmarkDensityStep(b *testing.B) {
-	for _, replicas := range []int{0, 1, 20} {
+	for _, replicas := range []int{1, 2, 20} {
 		b.Run(fmt.Sprintf("replicas=%d", replicas), func(b *testing.B) {
 			rng := rand.New(rand.NewPCG(1, 1))
-			count := max(replicas, 1)
-			sets, seeds := make([]train.Set, count), make([]uint64, count)
-			for r := range sets {
-				sets[r].D = 13
-				for range 128 {
-					for range 13 {
-						sets[r].X = append(sets[r].X, rng.NormFloat64())
-					}
-					sets[r].Y = append(sets[r].Y, rng.NormFloat64())
+			var data []train.Dataset
+			var seeds []uint64
+			for r := range replicas {
+				x, y := make([]float64, 128*13), make([]float64, 128)
+				for i := range x {
+					x[i] = rng.NormFloat64()
 				}
-				seeds[r] = uint64(r)
+				for i := range y {
+					y[i] = rng.NormFloat64()
+				}
+				data, seeds = append(data, train.Dataset{Inputs: nets.Rows(x, 13), Targets: y}), append(seeds, uint64(r))
 			}
+			const warmUp = 3
 			var start float64
-			steps := 0
-			t := train.Regression{
-				Network:            nets.MLP{Layers: dul.Density{InitStd: 0.03}, Widths: []int{50, 50, 50}},
+			run := train.Trainer{
 				LogLikelihoodScale: 0.01,
 				Groups:             []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{Momentum: 0.9}}},
-				Schedule:           train.Cosine(0.01),
-				Epochs:             b.N + 3,
-				BatchSize:          128,
-				Seeds:              seeds,
+				Schedule:           train.Cosine(0.01), Epochs: b.N + warmUp, BatchSize: 128,
 				Progress: func(p train.Progress) {
-					if p.Done == 3 {
+					if p.Step == warmUp {
 						start = cpuSeconds(b)
 						b.ResetTimer()
 					}
-					steps = p.Done - 3
 				},
 			}
-			backend := fixtures.Backend(b)
-			var err error
-			if replicas == 0 {
-				_, err = t.Fit(context.Background(), backend, sets[0])
-			} else {
-				_, err = t.FitReplicas(context.Background(), backend, sets)
+			network := nets.MLP{Layers: dul.Density{InitStd: 0.03}, Widths: []int{50, 50, 50}}
+			fit(b, run, newModel(b, network, likelihood.Gaussian{}, dtypes.Float32, seeds...), data...)
+			b.ReportMetric((cpuSeconds(b)-start)*1e3/float64(b.N*replicas), "cpu-ms/step")
+		})
+	}
+}
+
+// BenchmarkResNet14Step trains a ResNet-14 at batch size 128 on images of 32 x
+// 32 pixels. The figures to read are ms/step, wall time, and cpu-ms/step, the
+// CPU time of all threads, both of a whole step: images, noise, gradients, update.
+func BenchmarkResNet14Step(b *testing.B) {
+	for _, family := range []struct {
+		name   string
+		layers nets.ConvLayers
+	}{{"plain", baselines.Deterministic{}}, {"density", dul.Density{}}} {
+		b.Run(family.name, func(b *testing.B) {
+			const warmUp = 2
+			data := noiseImages(256, 32, 10)
+			m := newModel(b, nets.ResNet14(family.layers), likelihood.Categorical{Classes: 10}, dtypes.Float32, 1)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			var start float64
+			run := train.ResNet14(10).Trainer()
+			run.PretrainEpochs, run.Epochs = 0, b.N+warmUp
+			run.Progress = func(p train.Progress) {
+				switch p.Step {
+				case warmUp:
+					start = cpuSeconds(b)
+					b.ResetTimer()
+				case warmUp + b.N:
+					b.StopTimer()
+					b.ReportMetric((cpuSeconds(b)-start)*1e3/float64(b.N), "cpu-ms/step")
+					b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/step")
+					cancel()
+				}
 			}
-			if err != nil {
+			if err := run.Fit(ctx, m, data); ctx.Err() == nil {
 				b.Fatal(err)
 			}
-			b.ReportMetric((cpuSeconds(b)-start)*1e3/float64(steps*count), "cpu-ms/step")
 		})
 	}
 }

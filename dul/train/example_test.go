@@ -3,52 +3,111 @@ package train_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 )
 
+// A density uncertainty network learns y = 2x and predicts it.
+func Example() {
+	ctx := context.Background()
+	backend, err := compute.NewWithConfig("go:ops_sequential")
+	check(err)
+	data := train.Dataset{Inputs: nets.Rows([]float64{-1, -0.5, 0, 0.5, 1}, 1), Targets: []float64{-2, -1, 0, 1, 2}}
+	m, err := nets.New(backend, nets.MLP{Layers: dul.Density{}, Widths: []int{20}}, likelihood.Gaussian{}, 1)
+	check(err)
+	run := train.Trainer{
+		Epochs: 300, BatchSize: 5, LogLikelihoodScale: 1, Schedule: train.Cosine(0.02),
+		Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
+	}
+	check(run.Fit(ctx, m, data))
+	p, err := predict.Sample(ctx, m, nets.Rows([]float64{0.75}, 1), predict.Options{Samples: 100})
+	check(err)
+	mean, _ := p.Moments()
+	fmt.Printf("y(0.75) is about %.1f\n", mean[0])
+	// Output: y(0.75) is about 1.5
+}
+
+// poisson is y ~ Poisson(e^output), a likelihood of counts:
+// -log p(y) = e^output - y output + log y!, the last of which is a constant.
+type poisson struct{}
+
+func (poisson) Outputs() int { return 1 }
+
+func (poisson) NLL(_ *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	return graph.Sub(graph.Exp(outputs), graph.Mul(targets, outputs))
+}
+
+// A likelihood of one's own is a type with two methods.
+func Example_likelihood() {
+	ctx := context.Background()
+	backend, err := compute.NewWithConfig("go:ops_sequential")
+	check(err)
+	data := train.Dataset{Inputs: nets.Rows([]float64{0, 0, 1, 1}, 1), Targets: []float64{1, 3, 7, 9}}
+	m, err := nets.New(backend, nets.MLP{Layers: baselines.Deterministic{}}, poisson{}, 1)
+	check(err)
+	run := train.Trainer{
+		Epochs: 500, BatchSize: 4, Schedule: train.Cosine(0.1),
+		Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
+	}
+	check(run.Fit(ctx, m, data))
+	p, err := predict.Sample(ctx, m, nets.Rows([]float64{0, 1}, 1), predict.Options{Samples: 1})
+	check(err)
+	fmt.Printf("rates %.2f and %.2f\n", math.Exp(p.Outputs[0][0]), math.Exp(p.Outputs[0][1]))
+	// Output: rates 2.00 and 8.00
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
 // A run with checkpoints is stopped and started again; the second call of Fit
 // goes on where the first one stopped.
-func ExampleClassification() {
+func ExampleTrainer() {
 	folder, err := os.MkdirTemp("", "run")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer func() { _ = os.RemoveAll(folder) }() // scratch: what is left harms nobody
-	fit := func(ctx context.Context, progress func(train.ClassificationProgress)) error {
+	fit := func(ctx context.Context, progress func(train.Progress)) error {
 		backend, err := compute.NewWithConfig("go:ops_sequential")
 		if err != nil {
 			return err
 		}
 		network := nets.ResNet{Layers: dul.Density{}, Blocks: []int{1}, Widths: []int{2}, Stem: 2}
-		classifier, err := nets.NewClassifier(backend, network, 3, 1, dtypes.Float32)
+		classifier, err := nets.New(backend, network, likelihood.Categorical{Classes: 3}, 1)
 		if err != nil {
 			return err
 		}
 		recipe := train.ResNet14(3) // the paper's, but for
 		recipe.Epochs, recipe.BatchSize = 3, 16
-		run := recipe.Classification()
-		run.Order = shuffled // datasets.Order
+		run := recipe.Trainer()
 		run.Checkpoints = train.Checkpoints{Folder: folder}
 		run.Progress = progress
 		return run.Fit(ctx, classifier, noiseImages(40, 8, 3))
 	}
 
 	ctx, stop := context.WithCancel(context.Background())
-	err = fit(ctx, func(p train.ClassificationProgress) {
+	err = fit(ctx, func(p train.Progress) {
 		if p.Step == 5 {
 			stop()
 		}
 	})
 	fmt.Println(err)
-	err = fit(context.Background(), func(p train.ClassificationProgress) {
+	err = fit(context.Background(), func(p train.Progress) {
 		fmt.Printf("step %d of %d, epoch %d of %d\n", p.Step, p.Steps, p.Epoch, p.Epochs)
 	})
 	fmt.Println(err)

@@ -5,79 +5,135 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 )
 
-// linearSet draws n examples of y = x_1 - 2 x_2 + noise of the given deviation.
-func linearSet(n int, noise float64, seed uint64) train.Set {
-	rng := rand.New(rand.NewPCG(seed, 0))
-	set := train.Set{D: 2}
-	for range n {
-		a, b := rng.NormFloat64(), rng.NormFloat64()
-		set.X = append(set.X, a, b)
-		set.Y = append(set.Y, a-2*b+noise*rng.NormFloat64())
-	}
-	return set
-}
-
-func regression(layers nets.Layers, seeds ...uint64) train.Regression {
-	return train.Regression{
-		Network:            nets.MLP{Layers: layers, Widths: []int{8}},
+// regression is a training run for linearSet.
+func regression() train.Trainer {
+	return train.Trainer{
 		LogLikelihoodScale: 1,
 		Groups: []train.Group{
 			{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{}},
 			{Roles: []params.Role{params.Weight, params.Variational, params.Likelihood}, Optimizer: train.SGD{Momentum: 0.9, Decay: 1e-4}},
 		},
-		Schedule:  train.Cosine(0.02),
-		Epochs:    5,
-		BatchSize: 16,
-		Seeds:     seeds,
-		Float64:   true,
+		Schedule: train.Cosine(0.02), Epochs: 5, BatchSize: 16,
 	}
 }
 
-// Training must find the function and the noise of a problem that it can solve.
-func TestFitLearns(t *testing.T) {
-	run := regression(baselines.Deterministic{}, 3)
-	run.Epochs = 200
-	fitted, err := run.Fit(context.Background(), fixtures.Backend(t), linearSet(400, 0.3, 1))
-	if err != nil {
+// mlp is an untrained regression; with several seeds it has replicas.
+func mlp(t testing.TB, layers nets.Layers, seeds ...uint64) *nets.Model {
+	t.Helper()
+	return newModel(t, nets.MLP{Layers: layers, Widths: []int{8}}, likelihood.Gaussian{}, dtypes.Float64, seeds...)
+}
+
+func fit(t testing.TB, run train.Trainer, m *nets.Model, data ...train.Dataset) {
+	t.Helper()
+	if err := run.Fit(context.Background(), m, data...); err != nil {
 		t.Fatal(err)
-	}
-	test := linearSet(200, 0, 2)
-	draws, err := predict.Regression(context.Background(), fitted, test.X, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := 0.0
-	for i, y := range test.Y {
-		sum += (draws.Mean[0][i] - y) * (draws.Mean[0][i] - y)
-	}
-	if rmse := math.Sqrt(sum / 200); rmse > 0.2 {
-		t.Errorf("root mean squared error against the noise-free targets is %.3f, want at most 0.2 (targets have standard deviation 2.2)", rmse)
-	}
-	if draws.NoiseStd < 0.22 || draws.NoiseStd > 0.38 {
-		t.Errorf("trained noise standard deviation %.3f, data have 0.3", draws.NoiseStd)
 	}
 }
 
-// A regression draws its noise on the host, so a short run ends at the same
-// numbers on every backend, up to rounding.
+func sample(t testing.TB, m *nets.Model, x nets.Inputs, samples int) *predict.Prediction {
+	t.Helper()
+	p, err := predict.Sample(context.Background(), m, x, predict.Options{Samples: samples})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Training finds the function and the noise of a problem that it can solve, also
+// where the noise depends on the input.
+func TestRegressionLearns(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		l    likelihood.Likelihood
+		std  func(x []float64) float64
+	}{
+		{"Gaussian", likelihood.Gaussian{}, func([]float64) float64 { return 0.3 }},
+		{"heteroscedastic", likelihood.Heteroscedastic{}, func(x []float64) float64 { return 0.3 * math.Exp(x[0]) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			data, clean := linearSet(400, 1, 1), linearSet(400, 0, 1)
+			values := data.Inputs.(nets.Floats).Values
+			for i := range data.Targets { // noise of the wanted deviation
+				x := values[2*i : 2*i+2]
+				mean := x[0] - 2*x[1]
+				data.Targets[i], clean.Targets[i] = mean+c.std(x)*(data.Targets[i]-mean), mean
+			}
+			m := newModel(t, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{8}}, c.l, dtypes.Float64, 3)
+			run := regression()
+			run.Epochs = 200
+			fit(t, run, m, data)
+			p := sample(t, m, data.Inputs, 1)
+			squares, ratio := 0.0, 0.0
+			for i, y := range clean.Targets {
+				squares += math.Pow(p.Mean[0][i]-y, 2) / 400
+				ratio += math.Log(p.NoiseStd[0][i]/c.std(values[2*i:2*i+2])) / 400
+			}
+			if rmse := math.Sqrt(squares); rmse > 0.25 {
+				t.Errorf("root mean squared error against the noise-free targets is %.3f, want at most 0.25 (targets have standard deviation 2.2)", rmse)
+			}
+			if math.Abs(ratio) > 0.3 {
+				t.Errorf("the noise is %.2f times that of the data", math.Exp(ratio))
+			}
+			if low, high := slices.Min(p.NoiseStd[0]), slices.Max(p.NoiseStd[0]); (high > 5*low) != (c.name == "heteroscedastic") {
+				t.Errorf("the noise goes from %.2f to %.2f", low, high)
+			}
+		})
+	}
+}
+
+// Classifiers of images and of points learn, and the last progress says so.
+func TestClassificationLearns(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		network nets.Network
+		data    train.Dataset
+		classes int
+	}{
+		{"plain images", nets.ResNet{Layers: baselines.Deterministic{}, Blocks: []int{1, 1}, Widths: []int{2, 3}, Stem: 2}, colours(120), imageClasses},
+		{"density images", nets.ResNet{Layers: dul.Density{}, Blocks: []int{1, 1}, Widths: []int{2, 3}, Stem: 2}, colours(120), imageClasses},
+		{"points", nets.MLP{Layers: dul.Density{}, Widths: []int{8}}, halves(120), 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := trials()[1].Trainer
+			run.Epochs = 30
+			if strings.HasPrefix(c.name, "plain") {
+				run.PretrainEpochs = 0
+			}
+			var last train.Progress
+			run.Progress = func(p train.Progress) { last = p }
+			fit(t, run, newModel(t, c.network, likelihood.Categorical{Classes: c.classes}, dtypes.Float32, 5), c.data)
+			if last.Step != last.Steps || last.Epoch != last.Epochs || last.ExamplesPerSecond <= 0 || last.Remaining != 0 {
+				t.Errorf("at the end the progress is %+v", last)
+			}
+			if last.Losses.Accuracy < 0.9 || last.Losses.NLL > 0.4 {
+				t.Errorf("accuracy %.3f and cross-entropy %.3f on the training set; want at least 0.9 and at most 0.4", last.Losses.Accuracy, last.Losses.NLL)
+			}
+		})
+	}
+}
+
+// With noise of the host a short run ends at the same numbers on every backend, up
+// to rounding.
 func TestBackendsAgree(t *testing.T) {
 	backend := fixtures.Backend(t)
 	if ops.IsGo(backend) {
@@ -87,202 +143,257 @@ func TestBackendsAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := regression(dul.Density{InitStd: 0.1}, 11)
+	run := regression()
 	run.PretrainEpochs = 2
 	set := linearSet(40, 0.3, 1)
-	var draws []predict.Draws
+	var found []*predict.Prediction
 	for _, b := range []compute.Backend{backend, pureGo} {
-		r, err := run.Fit(context.Background(), b, set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := predict.Regression(context.Background(), r, set.X, 2, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		draws = append(draws, d)
+		m := mlp(t, dul.Density{InitStd: 0.1}, 11)
+		m.Backend, m.Host = b, stochastic.NewHostSampler(11)
+		fit(t, run, m, set)
+		found = append(found, sample(t, m, set.Inputs, 3))
 	}
-	for m, want := range draws[1].Mean {
-		fixtures.Compare(t, fmt.Sprintf("draw %d", m), fixtures.Matrix(1, 40, draws[0].Mean[m]...), fixtures.Matrix(1, 40, want...), 1e-9)
+	for m, want := range found[1].Mean {
+		fixtures.Compare(t, fmt.Sprintf("sample %d", m), fixtures.Matrix(1, 40, found[0].Mean[m]...), fixtures.Matrix(1, 40, want...), 1e-9)
 	}
 }
 
-// A replica must not depend on which others it is trained with: initial values,
-// order, noise and so the result equal those of the model trained alone.
+// A replica does not depend on which others it is trained with: initial values,
+// order, noise and so the result equal those of the model trained alone. One whose
+// batches are padded draws other noise, but without noise is the same as well.
 func TestReplicaEqualsModelTrainedAlone(t *testing.T) {
-	families := map[string]nets.Layers{
-		"density":   dul.Density{InitStd: 0.1},
-		"mfvi":      baselines.MFVI{InitStd: 0.1},
-		"mcdropout": baselines.MCDropout{},
-		"vdropout":  baselines.VDropout{},
-		"rank1":     baselines.Rank1{InitStd: 0.1},
-	}
-	sets := []train.Set{linearSet(40, 0.3, 1), linearSet(40, 0.3, 2), linearSet(37, 0.3, 3)}
+	sets := []train.Dataset{linearSet(40, 0.3, 1), linearSet(40, 0.3, 2), linearSet(37, 0.3, 3)}
 	seeds := []uint64{11, 12, 13}
-	inputs := [][]float64{sets[0].X[:20], sets[1].X[:20], sets[2].X[:20]}
-	for name, layers := range families {
-		t.Run(name, func(t *testing.T) {
-			backend, ctx := fixtures.Backend(t), context.Background()
-			run := regression(layers, seeds...)
-			if name == "density" {
+	for _, c := range []struct {
+		name   string
+		layers nets.Layers
+		equal  int // replicas
+	}{
+		{"deterministic", baselines.Deterministic{}, 3}, {"density", dul.Density{InitStd: 0.1}, 2}, {"mfvi", baselines.MFVI{InitStd: 0.1}, 2},
+		{"mcdropout", baselines.MCDropout{}, 2}, {"vdropout", baselines.VDropout{}, 2}, {"rank1", baselines.Rank1{InitStd: 0.1}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := regression()
+			if c.name == "density" {
 				run.PretrainEpochs = 2
 			}
-			together, err := run.FitReplicas(ctx, backend, sets)
+			together := mlp(t, c.layers, seeds...)
+			fit(t, run, together, sets...)
+			var inputs []nets.Floats
+			for _, set := range sets {
+				inputs = append(inputs, nets.Rows(set.Inputs.(nets.Floats).Values[:20], 2))
+			}
+			joint, err := predict.SampleReplicas(context.Background(), together, inputs, predict.Options{Samples: 3})
 			if err != nil {
 				t.Fatal(err)
 			}
-			joint, err := predict.Replicas(ctx, together, inputs, 2, 3)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for r := range sets[:2] { // the third is padded, so it draws other noise
-				run.Seeds = seeds[r : r+1]
-				alone, err := run.Fit(ctx, backend, sets[r])
-				if err != nil {
-					t.Fatal(err)
-				}
-				single, err := predict.Regression(ctx, alone, inputs[r], 2, 3)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for m := range single.Mean {
-					for i, want := range single.Mean[m] {
-						if got := joint[r].Mean[m][i]; math.Abs(got-want) > 1e-9 {
-							t.Fatalf("replica %d, draw %d, input %d: %v in the batch, %v alone", r, m, i, got, want)
-						}
-					}
-				}
-				if math.Abs(single.NoiseStd-joint[r].NoiseStd) > 1e-9 {
-					t.Errorf("replica %d: noise %v in the batch, %v alone", r, joint[r].NoiseStd, single.NoiseStd)
+			for r := range c.equal {
+				alone := mlp(t, c.layers, seeds[r])
+				alone.Host = stochastic.NewHostSampler(seeds[r])
+				fit(t, run, alone, sets[r])
+				want := sample(t, alone, inputs[r], 3)
+				got := joint[r]
+				fixtures.Compare(t, fmt.Sprintf("replica %d", r), fixtures.Matrix(3, 10, slices.Concat(got.Mean...)...), fixtures.Matrix(3, 10, slices.Concat(want.Mean...)...), 1e-9)
+				if math.Abs(got.NoiseStd[0][0]-want.NoiseStd[0][0]) > 1e-9 {
+					t.Errorf("replica %d: noise %v in the batch, %v alone", r, got.NoiseStd[0][0], want.NoiseStd[0][0])
 				}
 			}
 		})
 	}
 }
 
-// Padding rows have weight zero: a shorter replica of a deterministic network
-// must end where it does alone.
-func TestPaddingDoesNotChangeAReplica(t *testing.T) {
-	sets := []train.Set{linearSet(48, 0.3, 1), linearSet(41, 0.3, 2)}
-	backend, ctx := fixtures.Backend(t), context.Background()
-	run := regression(baselines.Deterministic{}, 5, 6)
-	together, err := run.FitReplicas(ctx, backend, sets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := [][]float64{sets[0].X[:10], sets[1].X[:10]}
-	joint, err := predict.Replicas(ctx, together, x, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run.Seeds = []uint64{6}
-	alone, err := run.Fit(ctx, backend, sets[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	single, err := predict.Regression(ctx, alone, x[1], 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range single.Mean[0] {
-		if got := joint[1].Mean[0][i]; math.Abs(got-want) > 1e-9 {
-			t.Fatalf("input %d: %v padded, %v alone", i, got, want)
-		}
-	}
-}
-
 func TestSameSeedSameModel(t *testing.T) {
-	backend, ctx, set := fixtures.Backend(t), context.Background(), linearSet(40, 0.3, 1)
-	predictions := func(seed uint64) []float64 {
-		fitted, err := regression(dul.Density{InitStd: 0.1}, seed).Fit(ctx, backend, set)
-		if err != nil {
-			t.Fatal(err)
+	eachTrial(t, func(t *testing.T, c trial) {
+		trained := func(change uint64) map[string]string {
+			c.seeds = slices.Clone(c.seeds)
+			c.seeds[len(c.seeds)-1] += change
+			m := c.model(t, dtypes.Float32)
+			c.fit(t, m)
+			return stateOf(t, m.Store)
 		}
-		draws, err := predict.Regression(ctx, fitted, set.X, 2, 2)
-		if err != nil {
-			t.Fatal(err)
+		first, again, other := trained(0), trained(0), trained(1)
+		differ := 0
+		for path, value := range first {
+			if again[path] != value {
+				t.Errorf("%s differs in two runs of one seed", path)
+			}
+			if other[path] != value {
+				differ++
+			}
 		}
-		return slices.Concat(draws.Mean...)
+		if differ < len(first)/4 {
+			t.Errorf("%d of %d variables differ in runs of two seeds", differ, len(first))
+		}
+	})
+}
+
+// Pretraining improves the energy models and moves nothing but them and running
+// statistics. No buffer of noise is left over.
+func TestPretrainingTrainsTheEnergyModelsAlone(t *testing.T) {
+	eachTrial(t, func(t *testing.T, c trial) {
+		c.Epochs, c.PretrainEpochs = 0, 1
+		before, after := c.model(t, dtypes.Float64), c.model(t, dtypes.Float64)
+		still := c
+		still.Schedule = train.Constant(0)
+		still.fit(t, before)
+		var losses []float64
+		c.PretrainEpochs = 60
+		c.Progress = func(p train.Progress) {
+			if !p.Pretraining {
+				t.Errorf("step %d is not reported as pretraining", p.Step)
+			}
+			if p.Step%4 == 0 {
+				losses = append(losses, p.Losses.Total)
+			}
+		}
+		c.fit(t, after)
+		if first, last := losses[0], losses[len(losses)-1]; !(last < first-0.3) {
+			t.Errorf("the objective of the energy models went from %.3f to %.3f, want a clear decrease", first, last)
+		}
+		now := parametersOf(t, after)
+		for path, start := range parametersOf(t, before) {
+			generative := params.RoleOf(after.Store.GetVariable(path), after.Store) == params.Generative
+			if moved := !slices.Equal(start.Values, now[path].Values); moved && !generative || !moved && generative && len(start.Values) > 1 {
+				t.Errorf("%s moved: %t", path, moved)
+			}
+		}
+		for v := range after.Store.IterVariables() {
+			if stochastic.IsNoiseBuffer(v) {
+				t.Errorf("the buffer of noise %s is left over", v.Path())
+			}
+		}
+	})
+}
+
+// An epoch is every image once, in whole batches and one with the rest, in
+// pretraining, which goes step by step, and in training.
+func TestEpochs(t *testing.T) {
+	type call struct{ epoch, image int }
+	seen := map[call]int{}
+	c := trials()[0]
+	c.Augmentation = spy(func(epoch, image int) { seen[call{epoch, image}]++ })
+	var steps, epochs []int
+	var pretraining []bool
+	c.StepsPerExecution = 2
+	c.Progress = func(p train.Progress) {
+		steps, epochs, pretraining = append(steps, p.Step), append(epochs, p.Epoch), append(pretraining, p.Pretraining)
 	}
-	first, again, other := predictions(1), predictions(1), predictions(2)
-	if !slices.Equal(first, again) {
-		t.Error("two runs of one seed differ")
+	c.fit(t, c.model(t, dtypes.Float32))
+	if want := []int{1, 2, 3, 4, 6, 7, 8, 10, 11, 12}; !slices.Equal(steps, want) {
+		t.Errorf("executions end at steps %v, want %v", steps, want)
 	}
-	if slices.Equal(first, other) {
-		t.Error("runs of two seeds are equal")
+	if want := []int{0, 0, 0, 1, 1, 1, 2, 2, 2, 3}; !slices.Equal(epochs, want) {
+		t.Errorf("finished epochs %v, want %v", epochs, want)
+	}
+	if !pretraining[3] || pretraining[4] {
+		t.Errorf("pretraining: %v", pretraining)
+	}
+	if len(seen) != 3*trialN {
+		t.Errorf("%d images in 3 epochs, want %d", len(seen), 3*trialN)
+	}
+	for c, n := range seen {
+		if n != 1 {
+			t.Errorf("image %d came %d times in epoch %d", c.image, n, c.epoch)
+		}
 	}
 }
 
-// Pretraining must improve the generative objective and leave all else alone.
-func TestPretrainingTrainsTheEnergyModelsAlone(t *testing.T) {
-	backend, ctx, set := fixtures.Backend(t), context.Background(), linearSet(64, 0.3, 1)
-	run := regression(dul.Density{}, 4)
-	run.Epochs, run.PretrainEpochs = 0, 1
-	run.PretrainGroups = run.Groups[:1]
-	before, err := run.Fit(ctx, backend, set)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var losses []float64
-	run.PretrainEpochs = 60
-	run.Progress = func(p train.Progress) {
-		if !p.Pretraining {
-			t.Errorf("epoch %d is not reported as pretraining", p.Done)
+// spy is an augmentation that tells what it is asked.
+type spy func(epoch, image int)
+
+func (f spy) Draw(_ uint64, epoch, image int) (top, left int, flip bool) {
+	f(epoch, image)
+	return 2, 2, false
+}
+
+// Several steps in one graph are the same steps: where operations are carried out
+// one by one the same bits, with a compiler, which fuses them, up to rounding.
+func TestStepsPerExecution(t *testing.T) {
+	eachTrial(t, func(t *testing.T, c trial) {
+		one, three := c.model(t, dtypes.Float64), c.model(t, dtypes.Float64)
+		c.fit(t, one)
+		c.StepsPerExecution = 3
+		c.fit(t, three)
+		if ops.IsGo(one.Backend) {
+			sameState(t, three, one)
+			return
 		}
-		losses = append(losses, p.Loss)
-	}
-	after, err := run.Fit(ctx, backend, set)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first, last := losses[0], losses[len(losses)-1]; !(last < first-0.5) {
-		t.Errorf("negative log-likelihood of the energy models went from %.3f to %.3f, want a clear decrease", first, last)
-	}
-	for v := range before.Store.IterVariables() {
-		role := params.RoleOf(v, before.Store)
-		if role == "" {
-			continue
+		got := parametersOf(t, three)
+		for path, want := range parametersOf(t, one) {
+			// A gradient that cancels, as of a bias before batch normalisation, is
+			// rounding alone, so some variables have fewer digits than others.
+			fixtures.Compare(t, path, got[path], want, 1e-9)
 		}
-		same := v.MustValue().Equal(after.Store.GetVariable(v.Path()).MustValue())
-		if generative := role == params.Generative; same == generative {
-			t.Errorf("%s (%s): unchanged is %v", v.Path(), role, same)
-		}
-	}
+	})
 }
 
 func TestFitErrors(t *testing.T) {
-	backend, ctx := fixtures.Backend(t), context.Background()
-	canceled, cancel := context.WithCancel(ctx)
+	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
-	good := linearSet(40, 0.3, 1)
-	tests := []struct {
-		name   string
-		change func(*train.Regression)
-		sets   []train.Set
-		ctx    context.Context
-		want   string
-	}{
-		{"no network", func(r *train.Regression) { r.Network = nil }, []train.Set{good}, ctx, "Network"},
-		{"negative epochs", func(r *train.Regression) { r.Epochs = -1 }, []train.Set{good}, ctx, "-1 epochs"},
-		{"batch size", func(r *train.Regression) { r.BatchSize = 0 }, []train.Set{good}, ctx, "batch size is 0"},
-		{"seeds", func(r *train.Regression) { r.Seeds = []uint64{1, 2} }, []train.Set{good}, ctx, "1 training sets and 2 seeds"},
-		{"empty set", nil, []train.Set{{D: 2}}, ctx, "0 targets"},
-		{"ragged set", nil, []train.Set{{D: 2, X: []float64{1, 2, 3}, Y: []float64{1, 2}}}, ctx, "3 inputs"},
-		{"unequal epochs", func(r *train.Regression) { r.Seeds = []uint64{1, 2} }, []train.Set{good, linearSet(80, 0.3, 1)}, ctx, "train these apart"},
-		{"no energy model", func(r *train.Regression) { r.PretrainEpochs = 1 }, []train.Set{good}, ctx, "no layer of the network has an energy model"},
-		{"canceled", nil, []train.Set{good}, canceled, "stopped after 0 of 5 epochs"},
+	good, all := linearSet(40, 0.3, 1), trials()
+	floats, images := all[1].Trainer, all[0].Trainer
+	pixels := func(change func(p *nets.Pixels, labels *[]int)) []train.Dataset {
+		data := colours(trialN)
+		p := data.Inputs.(nets.Pixels)
+		change(&p, &data.Labels)
+		data.Inputs = p
+		return []train.Dataset{data}
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			run := regression(baselines.Deterministic{}, 1)
-			if test.change != nil {
-				test.change(&run)
+	set := func(data ...train.Dataset) []train.Dataset { return data }
+	for _, c := range []struct {
+		name     string
+		of       train.Trainer
+		change   func(*train.Trainer)
+		replicas int
+		like     likelihood.Likelihood
+		data     []train.Dataset
+		ctx      context.Context
+		want     string
+	}{
+		{name: "no schedule", of: floats, change: func(r *train.Trainer) { r.Schedule = nil }, data: set(good), want: "needs a Schedule"},
+		{name: "negative epochs", of: floats, change: func(r *train.Trainer) { r.Epochs = -1 }, data: set(good), want: "-1 epochs"},
+		{name: "batch size", of: floats, change: func(r *train.Trainer) { r.BatchSize = 0 }, data: set(good), want: "batch size is 0"},
+		{name: "negative padding", of: images, change: func(r *train.Trainer) { r.Padding = -1 }, data: set(good), want: "padding is -1"},
+		{name: "checkpoints", of: images, change: func(r *train.Trainer) { r.Checkpoints.Keep = -1 }, data: set(good), want: "Keep -1"},
+		{name: "number of sets", of: floats, data: set(good, good), want: "2 training sets for a model with 0 replicas"},
+		{name: "no inputs", of: floats, data: set(train.Dataset{}), want: "no Inputs"},
+		{name: "empty set", of: floats, data: set(train.Dataset{Inputs: nets.Rows(nil, 2)}), want: "0 input values"},
+		{name: "ragged inputs", of: floats, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2, 3}, 2), Targets: []float64{1}}), want: "3 input values"},
+		{name: "no targets", of: floats, data: set(train.Dataset{Inputs: good.Inputs}), want: "0 targets"},
+		{name: "targets of classes", of: floats, like: likelihood.Categorical{Classes: 2}, data: set(good), want: "needs Labels"},
+		{name: "label", of: images, like: likelihood.Categorical{Classes: 3}, data: pixels(func(_ *nets.Pixels, l *[]int) { (*l)[5] = 3 }), want: "has label 3"},
+		{name: "unequal epochs", of: floats, replicas: 2, data: set(good, linearSet(80, 0.3, 1)), want: "train these apart"},
+		{name: "unequal features", of: floats, replicas: 2, data: set(good, train.Dataset{Inputs: nets.Rows(make([]float64, 40), 1), Targets: make([]float64, 40)}), want: "train these apart"},
+		{name: "images of replicas", of: images, replicas: 2, like: likelihood.Categorical{Classes: 3}, data: set(colours(8), colours(8)), want: "one model after the other"},
+		{name: "augmented points", of: images, data: set(good), want: "which are for images"},
+		{name: "bytes", of: images, like: likelihood.Categorical{Classes: 3}, data: pixels(func(p *nets.Pixels, _ *[]int) { p.Bytes = p.Bytes[:191] }), want: "191 bytes"},
+		{name: "standardisation", of: images, like: likelihood.Categorical{Classes: 3}, data: pixels(func(p *nets.Pixels, _ *[]int) { p.Standardization.Std = []float64{1, 0, 1} }), want: "deviation of channel 1 is 0"},
+		{name: "no permutation", of: floats, change: func(r *train.Trainer) { r.Order = func(_ uint64, _, n int) []int { return make([]int, n) } }, data: set(good), want: "the order of epoch 0"},
+		{name: "window", of: images, like: likelihood.Categorical{Classes: 3}, change: func(r *train.Trainer) { r.Padding = 1 }, data: set(colours(8)), want: "both must be from 0 to 2"},
+		{name: "no energy model", of: floats, data: set(good), want: "no layer of the network has an energy model"},
+		{name: "canceled", of: floats, data: set(good), ctx: canceled, want: "stopped after 0 of 15 steps"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := c.of
+			if c.change != nil {
+				c.change(&run)
 			}
-			_, err := run.FitReplicas(test.ctx, backend, test.sets)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error is %v, want one with %q", err, test.want)
+			if c.like == nil {
+				c.like = likelihood.Gaussian{}
 			}
-			if test.name == "canceled" && !errors.Is(err, context.Canceled) {
+			if c.ctx == nil {
+				c.ctx = context.Background()
+			}
+			seeds := make([]uint64, max(c.replicas, 1))
+			var network nets.Network = nets.MLP{Layers: baselines.Deterministic{}}
+			if _, is := c.data[0].Inputs.(nets.Pixels); is {
+				network = nets.ResNet{Layers: baselines.Deterministic{}, Blocks: []int{1}, Widths: []int{2}, Stem: 2}
+			}
+			err := run.Fit(c.ctx, newModel(t, network, c.like, dtypes.Float32, seeds...), c.data...)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %v, want one with %q", err, c.want)
+			}
+			if c.ctx.Err() != nil && !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v does not wrap context.Canceled", err)
 			}
 		})

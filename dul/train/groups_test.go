@@ -1,7 +1,6 @@
 package train_test
 
 import (
-	"context"
 	"math"
 	"strings"
 	"testing"
@@ -17,28 +16,15 @@ import (
 // learning rate: for one step of plain SGD, the change.
 func TestGroups(t *testing.T) {
 	set := linearSet(16, 0.1, 2)
-	oneStep := regression(dul.Density{}, 4)
+	oneStep := regression()
 	oneStep.Epochs, oneStep.Schedule = 1, train.Constant(0.01)
 	trained := func(groups ...train.Group) map[string]fixtures.Array {
 		t.Helper()
 		r := oneStep
 		r.Groups = groups
-		f, err := r.Fit(context.Background(), fixtures.Backend(t), set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		values := map[string]fixtures.Array{}
-		for v := range f.Store.IterVariables() {
-			if !v.Trainable {
-				continue
-			}
-			value, err := v.Value()
-			if err != nil {
-				t.Fatal(err)
-			}
-			values[v.Path()] = fixtures.FromTensor(t, value)
-		}
-		return values
+		m := mlp(t, dul.Density{}, 4)
+		fit(t, r, m, set)
+		return parametersOf(t, m)
 	}
 	sgd := train.SGD{}
 	all := train.AllRoles()
@@ -66,10 +52,12 @@ func TestGroups(t *testing.T) {
 		{"rate", []train.Group{{Roles: []params.Role{params.Generative}, Optimizer: sgd, Rate: 3}, {Roles: all, Optimizer: sgd}},
 			map[string]float64{weights: 1, bias: 1, energy: 3}},
 	} {
-		got := trained(c.groups...)
-		for path, factor := range c.factor {
-			fixtures.Compare(t, c.name+" "+path, change(got, path), change(step, path).Scale(factor), 1e-10)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got := trained(c.groups...)
+			for path, factor := range c.factor {
+				fixtures.Compare(t, path, change(got, path), change(step, path).Scale(factor), 1e-10)
+			}
+		})
 		if largest := fixtures.RelativeError(t, weights, change(step, weights), fixtures.Zeros(8, 1)); largest == 0 {
 			t.Fatal("training changes nothing")
 		}

@@ -6,12 +6,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
-	"io"
 	"math"
 	"reflect"
 	"strings"
 
-	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/nets"
 )
 
 // A setting is one of the things that fix the result of a run, as text.
@@ -23,59 +22,67 @@ type setting struct {
 // identity is everything that fixes the result of the run: one that goes on from
 // a checkpoint must have the same. Functions count by what they return: the
 // schedule for every step, order and augmentation for the first epoch.
-func (r *classificationRun) identity() ([]setting, error) {
-	data := digest(func(h hash.Hash) {
-		_, _ = h.Write(r.data.Pixels) // a hash's Write never fails
-		for _, label := range r.data.Labels {
-			writeNumbers(h, uint64(label))
+func (r *run) identity() ([]setting, error) {
+	var sizes []string
+	inputs, targets, orders := sha256.New(), sha256.New(), sha256.New()
+	for k, set := range r.data {
+		size := fmt.Sprint(set.Len())
+		switch x := set.Inputs.(type) {
+		case nets.Pixels:
+			size += fmt.Sprintf(" of %d x %d x %d", x.Channels(), x.Height, x.Width)
+			_, _ = inputs.Write(x.Bytes) // a hash's Write never fails
+		case nets.Floats:
+			size += fmt.Sprintf(" of %v", x.Shape)
+			writeFloats(inputs, x.Values)
 		}
-	})
-	schedule := digest(func(h hash.Hash) {
-		for _, total := range []int{r.PretrainEpochs * r.epochSteps, r.Epochs * r.epochSteps} {
-			for t := range total {
-				writeNumbers(h, math.Float64bits(r.Schedule(t, total)))
-			}
+		sizes = append(sizes, size)
+		writeFloats(targets, set.Targets)
+		writeInts(targets, set.Labels)
+		order, err := r.orders[k].of(0)
+		if err != nil {
+			return nil, err
 		}
-	})
-	order := r.Order(r.Seed, 0, r.data.N())
-	if err := isPermutation(order, r.data.N()); err != nil {
-		return nil, fmt.Errorf("the order of epoch 0: %w", err)
+		writeInts(orders, order)
 	}
-	orders := digest(func(h hash.Hash) {
-		for _, i := range order {
-			writeNumbers(h, uint64(i))
+	schedule, augmentation := sha256.New(), "none"
+	for _, total := range []int{r.PretrainEpochs * r.epochSteps, r.Epochs * r.epochSteps} {
+		for t := range total {
+			writeFloats(schedule, []float64{r.Schedule(t, total)})
 		}
-	})
-	augmentation := "none"
+	}
 	if r.Augmentation != nil {
-		augmentation = digest(func(h hash.Hash) {
-			for i := range r.data.N() {
-				top, left, flip := r.Augmentation.Draw(r.Seed, 0, i)
-				writeNumbers(h, uint64(top), uint64(left))
-				if flip {
-					writeNumbers(h, 1)
-				}
+		draws := sha256.New()
+		for i := range r.data[0].Len() {
+			top, left, flip := r.Augmentation.Draw(r.orders[0].seed, 0, i)
+			writeInts(draws, []int{top, left})
+			if flip {
+				writeInts(draws, []int{1})
 			}
-		})
+		}
+		augmentation = digest(draws)
+	}
+	standardization := "none"
+	if x, is := r.data[0].Inputs.(nets.Pixels); is {
+		standardization = fmt.Sprint(x.Standardization)
 	}
 	return []setting{
-		{"network", describe(r.fitted.Network)},
-		{"classes", fmt.Sprint(r.fitted.Classes)},
-		{"classifier's seed", fmt.Sprint(params.Seeds(r.fitted.Store))},
-		{"type of parameters", fmt.Sprint(r.fitted.DType)},
-		{"images", fmt.Sprintf("%d of %d x %d x %d", r.data.N(), r.data.channels(), r.data.Height, r.data.Width)},
-		{"pixels and labels", data},
-		{"channel means", fmt.Sprint(r.data.Standardization.Mean)},
-		{"channel standard deviations", fmt.Sprint(r.data.Standardization.Std)},
+		{"network", describe(r.model.Network)},
+		{"likelihood", describe(r.model.Likelihood)},
+		{"seeds", fmt.Sprint(r.model.Seeds())},
+		{"replicas", fmt.Sprint(r.model.Replicas)},
+		{"type of parameters", fmt.Sprint(r.model.DType)},
+		{"examples", strings.Join(sizes, ", ")},
+		{"inputs", digest(inputs)},
+		{"targets", digest(targets)},
+		{"standardisation", standardization},
 		{"Epochs", fmt.Sprint(r.Epochs)},
 		{"PretrainEpochs", fmt.Sprint(r.PretrainEpochs)},
 		{"BatchSize", fmt.Sprint(r.BatchSize)},
 		{"Groups", describe(r.Groups)},
 		{"PretrainGroups", describe(r.PretrainGroups)},
-		{"Schedule", schedule},
+		{"Schedule", digest(schedule)},
 		{"LogLikelihoodScale", fmt.Sprint(r.LogLikelihoodScale)},
-		{"Seed", fmt.Sprint(r.Seed)},
-		{"Order", orders},
+		{"Order", digest(orders)},
 		{"Augmentation", augmentation},
 		{"Padding", fmt.Sprint(r.Padding)},
 		{"BFloat16", fmt.Sprint(r.BFloat16)},
@@ -96,17 +103,18 @@ func sameRun(saved, now []setting) error {
 	return nil
 }
 
-// digest is the SHA-256 of what fill writes, shortened: it is to tell runs
-// apart, not to keep out an attacker.
-func digest(fill func(h hash.Hash)) string {
-	h := sha256.New()
-	fill(h)
-	return hex.EncodeToString(h.Sum(nil)[:16])
+// digest is a SHA-256, shortened: it is to tell runs apart, not to keep out an attacker.
+func digest(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)[:16]) }
+
+func writeFloats(h hash.Hash, numbers []float64) {
+	for _, v := range numbers {
+		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))) // a hash's Write never fails
+	}
 }
 
-func writeNumbers(h hash.Hash, numbers ...uint64) {
+func writeInts(h hash.Hash, numbers []int) {
 	for _, v := range numbers {
-		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, v)) // a hash's Write never fails
+		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(v))) // a hash's Write never fails
 	}
 }
 
@@ -148,8 +156,8 @@ func describeValue(b *strings.Builder, v reflect.Value) {
 			describeValue(&list, v.Index(i))
 		}
 		if v.Len() > longList {
-			sum := digest(func(h hash.Hash) { _, _ = io.WriteString(h, list.String()) }) // a hash's Write never fails
-			fmt.Fprintf(b, "[%d entries, SHA-256 %s]", v.Len(), sum)
+			sum := sha256.Sum256([]byte(list.String()))
+			fmt.Fprintf(b, "[%d entries, SHA-256 %x]", v.Len(), sum[:16])
 			return
 		}
 		fmt.Fprintf(b, "[%s]", list.String())

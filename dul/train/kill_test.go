@@ -2,7 +2,6 @@ package train_test
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,24 +13,12 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 
-	"densityuncertainty/dul"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/reexec"
 )
 
-// killFolder is the environment variable that makes TestKilledRunGoesOn the
-// process that is killed; it names the folder of its checkpoints.
-const killFolder = "TRAIN_TEST_KILL_FOLDER"
-
-// saveSteps is how often that process saves.
+// saveSteps is how often the processes that are killed save.
 const saveSteps = 3
-
-// killRun is the run that is killed again and again: 1204 steps, more than all
-// killed processes together reach on a fast machine.
-func killRun() train.Classification {
-	run := tinyRun()
-	run.Epochs = 300
-	return run
-}
 
 // A run that is killed by the system at any moment, many times, and started
 // again each time, ends with the same bits as one that was never killed, and
@@ -40,46 +27,45 @@ func TestKilledRunGoesOn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a compiler takes a minute for all the processes")
 	}
-	f := tinyClassifier(t, dul.Density{}, dtypes.Float32)
-	run := killRun()
-	if folder := os.Getenv(killFolder); folder != "" {
-		run.Checkpoints = train.Checkpoints{Folder: folder, EverySteps: saveSteps}
-		run.Notes = func(note string) { fmt.Println("note:", note) }
-		run.Progress = func(p train.ClassificationProgress) { fmt.Println("step", p.Step) }
-		if err := run.Fit(context.Background(), f, colours(tinyImages)); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
+	for _, c := range []struct {
+		trial
+		epochs, kills int
+	}{{trials()[0], 300, 24}, {trials()[4], 1000, 12}} { // more steps than all killed processes together reach
+		t.Run(c.name, func(t *testing.T) {
+			c.Epochs = c.epochs
+			m, run := c.model(t, dtypes.Float32), c.Trainer
+			if folder, is := reexec.Argument(t); is {
+				run.Checkpoints = train.Checkpoints{Folder: folder, EverySteps: saveSteps}
+				run.Notes = func(note string) { fmt.Println("note:", note) }
+				run.Progress = func(p train.Progress) { fmt.Println("step", p.Step) }
+				fit(t, run, m, c.data...)
+				return
+			}
+			want := c.model(t, dtypes.Float32)
+			c.fit(t, want)
+			folder := t.TempDir()
+			rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+			reached, lost := 0, 0
+			for range c.kills {
+				// Some processes are killed before their first step, the others within or
+				// after a save, at any moment of the step or the save that follows.
+				first, last := trainUntilKilled(t, folder, rng.IntN(2*saveSteps), rng)
+				if first > reached+1 || (first > 0 && first <= reached-saveSteps-1) {
+					t.Fatalf("killed after step %d, the next process went on with step %d", reached, first)
+				}
+				if first > 0 {
+					lost += reached + 1 - first
+					reached = last
+				}
+			}
+			t.Logf("%d kills; %d steps were done again; after the last kill step %d was done", c.kills, lost, reached)
 
-	want := tinyClassifier(t, dul.Density{}, dtypes.Float32)
-	if err := run.Fit(context.Background(), want, colours(tinyImages)); err != nil {
-		t.Fatal(err)
+			run.Checkpoints = train.Checkpoints{Folder: folder, EverySteps: 100}
+			run.Notes = func(note string) { t.Error(note) }
+			fit(t, run, m, c.data...)
+			sameState(t, m, want)
+		})
 	}
-	folder := t.TempDir()
-	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
-	const kills = 24
-	reached, lost := 0, 0
-	for range kills {
-		// Some processes are killed before their first step, the others within or
-		// after a save, at any moment of the step or the save that follows.
-		first, last := trainUntilKilled(t, folder, rng.IntN(2*saveSteps), rng)
-		if first > reached+1 || (first > 0 && first <= reached-saveSteps-1) {
-			t.Fatalf("killed after step %d, the next process went on with step %d", reached, first)
-		}
-		if first > 0 {
-			lost += reached + 1 - first
-			reached = last
-		}
-	}
-	t.Logf("%d kills; %d steps were done again; after the last kill step %d was done", kills, lost, reached)
-
-	run.Checkpoints = train.Checkpoints{Folder: folder, EverySteps: saveSteps}
-	run.Notes = func(note string) { t.Error(note) }
-	if err := run.Fit(context.Background(), f, colours(tinyImages)); err != nil {
-		t.Fatal(err)
-	}
-	sameState(t, f, want)
 }
 
 // trainUntilKilled starts a process that trains, and kills it soon after it has
@@ -87,13 +73,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 // the process announced, 0 if none.
 func trainUntilKilled(t *testing.T, folder string, steps int, rng *rand.Rand) (first, last int) {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(program, "-test.run=^TestKilledRunGoesOn$")
-	c.Env = append(os.Environ(), killFolder+"="+folder)
-	c.Stderr = os.Stderr
+	c := reexec.Command(t, folder)
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -1,11 +1,6 @@
-// Package train fits networks of stochastic layers: the objective of the
-// paper, optimizers with parameter groups, the learning-rate schedule and the
-// loop over seeded batches.
 package train
 
 import (
-	"math"
-
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
@@ -13,18 +8,6 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 )
-
-// GaussianNLL is the negative log-likelihood of targets under
-// N(mean, e^logVariance) for each example, [..., batch, 1]:
-//
-//	1/2 [ log 2 pi + logVariance + (target - mean)^2 e^-logVariance ]
-//
-// logVariance is [..., 1, 1].
-func GaussianNLL(mean, target, logVariance *graph.Node) *graph.Node {
-	residual := graph.Sub(target, mean)
-	scaled := ops.MulRow(graph.Mul(residual, residual), graph.Exp(graph.Neg(logVariance)))
-	return graph.MulScalar(ops.AddRow(scaled, graph.AddScalar(logVariance, math.Log(2*math.Pi))), 0.5)
-}
 
 // An Objective is the function that training minimizes,
 //
@@ -42,18 +25,18 @@ type Objective struct {
 	LogLikelihoodScale float64
 }
 
-// Losses are an objective and its parts for each replica, [..., 1, 1]. KL and
+// Terms are an objective and its parts for each replica, [..., 1, 1]. KL and
 // LogLikelihood are nil where no layer has one.
-type Losses struct {
+type Terms struct {
 	Total, NLL, KL, LogLikelihood *graph.Node
 }
 
-// Of returns the losses of the graph: nll is each example's, [..., batch, 1],
+// Of returns the terms of the graph: nll is each example's, [..., batch, 1],
 // and weights each example's share of the mean, [..., batch, 1], 1/n for the n
 // examples of a replica's batch and 0 for padding.
-func (o Objective) Of(nll, weights *graph.Node) Losses {
+func (o Objective) Of(nll, weights *graph.Node) Terms {
 	tally := stochastic.LayerLossesOf(nll.Graph())
-	l := Losses{NLL: WeightedSum(nll, weights)}
+	l := Terms{NLL: WeightedSum(nll, weights)}
 	l.Total = l.NLL
 	if tally.KL != nil {
 		l.KL = tally.KL

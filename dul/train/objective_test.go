@@ -1,7 +1,6 @@
 package train_test
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 )
@@ -19,9 +19,9 @@ import (
 // total is the objective of a small network at inputs x, targets y and weights.
 func total(layers nets.Layers, objective train.Objective) func(s *model.Scope, in fixtures.Nodes) *graph.Node {
 	return func(root *model.Scope, in fixtures.Nodes) *graph.Node {
-		r := nets.Regression{Network: nets.MLP{Layers: layers, Widths: []int{3}}}
+		r := nets.Model{Network: nets.MLP{Layers: layers, Widths: []int{3}}, Likelihood: likelihood.Gaussian{}}
 		s := r.Scope(root)
-		nll := train.GaussianNLL(r.Mean(s, in["x"]), in["y"], r.LogVariance(s, in["x"]))
+		nll := r.Likelihood.NLL(s, r.Apply(s, in["x"]), in["y"])
 		return objective.Of(nll, in["weights"]).Total
 	}
 }
@@ -94,17 +94,4 @@ func TestPaddingDoesNotChangeTheObjective(t *testing.T) {
 			fixtures.Compare(t, name, got, want[i], 1e-13)
 		}
 	}
-}
-
-func TestGaussianNLL(t *testing.T) {
-	values := fixtures.Values{
-		"mean":         fixtures.Matrix(2, 1, 1, -1),
-		"target":       fixtures.Matrix(2, 1, 3, -1),
-		"log_variance": fixtures.Matrix(1, 1, math.Log(4)),
-	}
-	out := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
-		return []*graph.Node{train.GaussianNLL(in["mean"], in["target"], in["log_variance"])}
-	})[0]
-	atMean := 0.5 * math.Log(2*math.Pi*4)
-	fixtures.Compare(t, "NLL", out, fixtures.Matrix(2, 1, atMean+0.5*4/4, atMean), 1e-15)
 }

@@ -3,7 +3,6 @@
 package train_test
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
@@ -32,16 +32,15 @@ func TestTrainingOnONNXRuntime(t *testing.T) {
 					if err != nil {
 						t.Skipf("not tested: %v", err)
 					}
-					f := tinyClassifier(t, layers, dtype)
+					network := nets.ResNet{Layers: layers, Blocks: []int{1, 1}, Widths: []int{2, 3}, Stem: 2}
+					f := newModel(t, network, likelihood.Categorical{Classes: imageClasses}, dtype, 5)
 					f.Backend, f.Host = backend, stochastic.NewHostSampler(5)
-					run := tinyRun()
+					run := trials()[0].Trainer
 					run.Epochs, run.PretrainEpochs, run.Schedule = 5, 0, rates
 					if name == "density" {
 						run.PretrainEpochs = 1
 					}
-					if err := run.Fit(context.Background(), f, colours(tinyImages)); err != nil {
-						t.Fatal(err)
-					}
+					fit(t, run, f, colours(trialN))
 					values := map[string][]float64{}
 					for v := range f.Store.IterVariables() {
 						if v.Trainable {

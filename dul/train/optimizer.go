@@ -146,3 +146,17 @@ func Cosine(rate float64) Schedule {
 		return rate * (1 + math.Cos(math.Pi*float64(t)/float64(total))) / 2
 	}
 }
+
+// Steps is rate, multiplied by factor at each of the given parts of the run,
+// from 0 to 1.
+func Steps(rate, factor float64, at ...float64) Schedule {
+	return func(t, total int) float64 {
+		r := rate
+		for _, part := range at {
+			if float64(t) >= part*float64(total) {
+				r *= factor
+			}
+		}
+		return r
+	}
+}

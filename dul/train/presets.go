@@ -78,9 +78,9 @@ func (r Recipe) Released() Recipe {
 // releasedScale multiplies the generative objective in the released code.
 const releasedScale = 0.01
 
-// Classification is the training run of the recipe. The caller fills in seed,
-// order, augmentation and where to save.
-func (r Recipe) Classification() Classification {
+// Trainer is the training run of the recipe. The caller fills in order,
+// augmentation and where to save.
+func (r Recipe) Trainer() Trainer {
 	optimizer := func(decay float64) Optimizer {
 		if r.Adam {
 			return Adam{Beta1: 0.9, Beta2: 0.99, Decay: decay, Decoupled: true}
@@ -107,7 +107,7 @@ func (r Recipe) Classification() Classification {
 		groups = []Group{energies, noise}
 		weights.Roles = append(weights.Roles, params.Generative) // those that are left
 	}
-	return Classification{
+	return Trainer{
 		Epochs: r.Epochs, BatchSize: r.BatchSize, PretrainEpochs: r.PretrainEpochs,
 		Schedule: Cosine(r.LearningRate), LogLikelihoodScale: scale,
 		Groups:         append(groups, weights, Group{Roles: []params.Role{params.Variational}, Optimizer: optimizer(variationalDecay)}),
@@ -118,4 +118,18 @@ func (r Recipe) Classification() Classification {
 // named says whether a parameter has one of the names, whatever its scope.
 func named(parameter string, names ...string) bool {
 	return slices.Contains(names, path.Base(parameter))
+}
+
+// SNGP is the training run of SNGP on CIFAR by the DUE authors' code, with which
+// the paper ran it: 200 epochs with batches of 128, a learning rate of 0.05 that
+// falls to a fifth after 60, 120 and 160 epochs, and a weight decay of 5e-4.
+func SNGP() Trainer { return lastLayerProcess(0.05) }
+
+// DUE is the same for DUE, with a learning rate of 0.1.
+func DUE() Trainer { return lastLayerProcess(0.1) }
+
+func lastLayerProcess(rate float64) Trainer {
+	run := Recipe{Epochs: 200, BatchSize: 128, LearningRate: rate, Momentum: 0.9, WeightDecay: 5e-4}.Trainer()
+	run.Schedule = Steps(rate, 0.2, 60./200, 120./200, 160./200)
+	return run
 }

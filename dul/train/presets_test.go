@@ -43,7 +43,7 @@ func TestRecipes(t *testing.T) {
 		{"WRN-28 as released", train.WideResNet28().Released(), 64, 0.05,
 			train.SGD{Momentum: 0.9, Decay: 5e-4}, train.SGD{Momentum: 0.9, Decay: 5e-4}, train.SGD{Momentum: 0.9, Decay: 1e-5}, 0.05, 0.01, 200, 1},
 	} {
-		run := c.recipe.Classification()
+		run := c.recipe.Trainer()
 		if run.Epochs != c.epochs || run.PretrainEpochs != c.pretrain || run.BatchSize != c.batch || run.LogLikelihoodScale != c.scale {
 			t.Errorf("%s: %d epochs, %d of pretraining, batches of %d, scale %g", c.name, run.Epochs, run.PretrainEpochs, run.BatchSize, run.LogLikelihoodScale)
 		}
@@ -70,7 +70,7 @@ func TestRecipes(t *testing.T) {
 	}
 	adam := train.ResNet14(10)
 	adam.Adam = true
-	if got, want := groupOf(t, adam.Classification().Groups, params.Weight).Optimizer, (train.Adam{Beta1: 0.9, Beta2: 0.99, Decay: 1e-4, Decoupled: true}); got != want {
+	if got, want := groupOf(t, adam.Trainer().Groups, params.Weight).Optimizer, (train.Adam{Beta1: 0.9, Beta2: 0.99, Decay: 1e-4, Decoupled: true}); got != want {
 		t.Errorf("with Adam weights are trained by %+v, want %+v", got, want)
 	}
 }
@@ -105,7 +105,7 @@ func TestEnergiesByName(t *testing.T) {
 			has := func(g train.Group) bool {
 				return slices.Contains(g.Roles, c.role) && (g.Match == nil || g.Match(c.path))
 			}
-			run := recipe.Classification()
+			run := recipe.Trainer()
 			i := slices.IndexFunc(run.Groups, has)
 			if i < 0 || run.Groups[i].Optimizer != (train.SGD{Momentum: 0.9, Decay: want}) {
 				t.Errorf("%s, by name %v: group %d of %+v, want a decay of %g", c.name, byName, i, run.Groups, want)
@@ -117,5 +117,25 @@ func TestEnergiesByName(t *testing.T) {
 	}
 	if !train.ResNet14(10).Released().EnergiesByName || train.ResNet14(10).EnergiesByName {
 		t.Error("the paper's recipe chooses energy models by role, the released one by name")
+	}
+}
+
+// SNGP's and DUE's rate falls after 60, 120 and 160 of 200 epochs, here of 10 steps each.
+func TestStepsOfTheGaussianProcesses(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		run  train.Trainer
+		rate float64
+	}{{"SNGP", train.SNGP(), 0.05}, {"DUE", train.DUE(), 0.1}} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.run.Epochs != 200 || c.run.BatchSize != 128 || c.run.PretrainEpochs != 0 {
+				t.Errorf("%d epochs, batches of %d, %d for pretraining", c.run.Epochs, c.run.BatchSize, c.run.PretrainEpochs)
+			}
+			for step, factor := range map[int]float64{0: 1, 599: 1, 600: 0.2, 1199: 0.2, 1200: 0.04, 1600: 0.008, 1999: 0.008} {
+				if got, want := c.run.Schedule(step, 2000), c.rate*factor; math.Abs(got-want) > 1e-15 {
+					t.Errorf("the rate of step %d is %g, want %g", step, got, want)
+				}
+			}
+		})
 	}
 }

@@ -4,15 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
-
 	"densityuncertainty/dul/checkpoint"
-	"densityuncertainty/dul/stochastic"
 )
 
 // Checkpoints say where and when a run is saved. A run is also saved when it
@@ -34,7 +28,7 @@ type Checkpoints struct {
 	Version string
 }
 
-func (c Checkpoints) validate() error {
+func (c Checkpoints) check() error {
 	if c.EverySteps < 0 || c.Every < 0 || c.Keep < 0 {
 		return fmt.Errorf("train.Checkpoints has EverySteps %d, Every %s and Keep %d; none may be negative", c.EverySteps, c.Every, c.Keep)
 	}
@@ -57,12 +51,12 @@ type saves struct {
 
 // saved is what a checkpoint holds besides the variables and the noise.
 type saved struct {
-	Run   []setting   `json:"run"`
-	Epoch epochLosses `json:"epoch"`
+	Run []setting `json:"run"`
+	state
 }
 
 // trainSaving is train from the last checkpoint on, with new ones on the way.
-func (r *classificationRun) trainSaving(ctx context.Context) (err error) {
+func (r *run) trainSaving(ctx context.Context) (err error) {
 	s := &saves{Checkpoints: r.Checkpoints}
 	if s.Keep == 0 {
 		s.Keep = keepSaves
@@ -89,10 +83,10 @@ func (r *classificationRun) trainSaving(ctx context.Context) (err error) {
 }
 
 // restore goes to where the last checkpoint was saved.
-func (s *saves) restore(r *classificationRun) error {
+func (s *saves) restore(r *run) error {
 	var progress saved
 	found, err := s.folder.Restore(checkpoint.State{
-		Store: r.fitted.Store, Noise: r.fitted.Host, Progress: &progress,
+		Store: r.model.Store, Noise: r.model.Host, Progress: &progress,
 		Check: func(progress any) error {
 			if err := sameRun(progress.(*saved).Run, s.identity); err != nil {
 				return fmt.Errorf("it is of another run: %w; use another folder, or the settings of that run", err)
@@ -110,13 +104,13 @@ func (s *saves) restore(r *classificationRun) error {
 	for _, damage := range found.Damaged {
 		r.Notes(fmt.Sprintf("%v; going on from step %d", damage, found.Step))
 	}
-	r.step, r.epoch, s.lastStep = found.Step, progress.Epoch, found.Step
+	r.step, r.state, s.lastStep = found.Step, progress.state, found.Step
 	return nil
 }
 
 // afterStep saves if it is time to. That a checkpoint cannot be written does not
 // end the run: the earlier ones are still there, and there will be another.
-func (s *saves) afterStep(r *classificationRun) error {
+func (s *saves) afterStep(r *run) error {
 	if s == nil {
 		return nil
 	}
@@ -127,8 +121,7 @@ func (s *saves) afterStep(r *classificationRun) error {
 	}
 	lastStep := s.lastStep
 	err := s.save(r)
-	var broken *brokenError
-	if err != nil && !errors.As(err, &broken) {
+	if err != nil && !errors.Is(err, ErrDiverged) {
 		r.Notes(fmt.Sprintf("training goes on, but a stop would lose what was done since step %d: %v", lastStep, err))
 		s.lastStep, s.lastTime = r.step, time.Now()
 		return nil
@@ -137,67 +130,20 @@ func (s *saves) afterStep(r *classificationRun) error {
 }
 
 // save writes a checkpoint, unless the run was saved at this step.
-func (s *saves) save(r *classificationRun) error {
+func (s *saves) save(r *run) error {
 	if r.step == s.lastStep {
 		return nil
 	}
-	if err := checkFinite(r.fitted.Store); err != nil {
+	if err := r.checkParameters(); err != nil {
 		return err
 	}
 	err := s.folder.Save(r.step, checkpoint.State{
-		Store: r.fitted.Store, Noise: r.fitted.Host,
-		Progress: saved{Run: s.identity, Epoch: r.epoch}, Version: s.Version,
+		Store: r.model.Store, Noise: r.model.Host,
+		Progress: saved{Run: s.identity, state: r.state}, Version: s.Version,
 	})
 	if err != nil {
 		return err
 	}
 	s.lastStep, s.lastTime = r.step, time.Now()
 	return nil
-}
-
-// A brokenError names a variable that is no number any more.
-type brokenError struct{ path string }
-
-func (e *brokenError) Error() string {
-	return fmt.Sprintf("variable %s has entries that are no numbers any more; lower the learning rate or the noise at the start", e.path)
-}
-
-// Unwrap returns ErrDiverged.
-func (e *brokenError) Unwrap() error { return ErrDiverged }
-
-// checkFinite says which of the store's variables has an infinite entry or one
-// that is not a number.
-func checkFinite(store *model.Store) error {
-	for v := range store.IterVariables() {
-		if stochastic.IsNoiseBuffer(v) {
-			continue
-		}
-		value, err := v.Value()
-		if err != nil {
-			return fmt.Errorf("reading variable %s: %w", v.Path(), err)
-		}
-		finite := true
-		switch v.DType() {
-		case dtypes.Float32:
-			err = tensors.ConstFlatData(value, func(flat []float32) { finite = allFinite(flat) })
-		case dtypes.Float64:
-			err = tensors.ConstFlatData(value, func(flat []float64) { finite = allFinite(flat) })
-		}
-		if err != nil {
-			return fmt.Errorf("reading variable %s: %w", v.Path(), err)
-		}
-		if !finite {
-			return &brokenError{v.Path()}
-		}
-	}
-	return nil
-}
-
-func allFinite[T float32 | float64](values []T) bool {
-	for _, v := range values {
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return false
-		}
-	}
-	return true
 }

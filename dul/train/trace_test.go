@@ -13,6 +13,7 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
@@ -112,10 +113,10 @@ func TestTrainingMatchesTheRecordedTraces(t *testing.T) {
 		exec, err := model.NewExec(fixtures.Backend(t), store, func(root *model.Scope, in []*graph.Node) []*graph.Node {
 			x, y, weights, rate, step := in[0], in[1], in[2], in[3], in[4]
 			stochastic.SetNoiseSource(x.Graph(), &fed{in[5:]})
-			network := nets.Regression{Network: nets.MLP{Layers: tr.layers, Widths: []int{5, 5, 5}}}
+			network := nets.Model{Network: nets.MLP{Layers: tr.layers, Widths: []int{5, 5, 5}}, Likelihood: likelihood.Gaussian{}}
 			s := network.Scope(root)
-			mean := network.Mean(s, x)
-			nll := train.GaussianNLL(mean, y, network.LogVariance(s, x))
+			mean := network.Apply(s, x)
+			nll := network.Likelihood.NLL(s, mean, y)
 			losses := train.Objective{N: []float64{trainingExamples}, LogLikelihoodScale: tr.scale}.Of(nll, weights)
 
 			var values []*graph.Node

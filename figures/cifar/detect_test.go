@@ -45,7 +45,7 @@ func TestDetectByLayer(t *testing.T) {
 	// layer and the same in the second.
 	views := func(name string, first ...float64) inspect.Views {
 		return inspect.Views{Images: &datasets.Images{Name: name},
-			Classes: predict.Classes{Energies: []predict.LayerEnergy{{Layer: "a", Mean: first}, {Layer: "b", Mean: []float64{4, 5, 6}}}}}
+			Prediction: predict.Prediction{Energies: []predict.LayerEnergy{{Layer: "a", Mean: first}, {Layer: "b", Mean: []float64{4, 5, 6}}}}}
 	}
 	table, err := inspect.DetectByLayer(views("held out", 4, 5, 6), views("test", 4.5, 5, 5.5), views("dim", 1, 1.5, 2), views("alike", 4.5, 5, 5.5))
 	if err != nil {

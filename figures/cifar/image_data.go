@@ -10,7 +10,6 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/datasets/fetch"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
 )
@@ -222,11 +221,11 @@ func first(m *datasets.Images, n int) *datasets.Images {
 }
 
 // trainingSet are the images to train on.
-func (d imageData) trainingSet() train.Images {
-	return train.Images{Pixels: d.train.Pixels, Height: datasets.ImageSide, Width: datasets.ImageSide, Labels: d.train.Labels, Standardization: d.stats}
+func (d imageData) trainingSet() train.Dataset {
+	return train.Dataset{Inputs: d.inputs(d.train), Labels: d.train.Labels}
 }
 
-// inputs are images to predict.
-func (d imageData) inputs(m *datasets.Images) predict.Images {
-	return predict.Images{Pixels: m.Pixels, Height: datasets.ImageSide, Width: datasets.ImageSide, Standardization: d.stats}
+// inputs are images as a network sees them.
+func (d imageData) inputs(m *datasets.Images) nets.Pixels {
+	return nets.Pixels{Bytes: m.Pixels, Height: datasets.ImageSide, Width: datasets.ImageSide, Standardization: d.stats}
 }

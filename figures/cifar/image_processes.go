@@ -19,7 +19,7 @@ import (
 func isProcess(method string) bool { return method == experiment.SNGP || method == experiment.DUE }
 
 // processPreset is the training with which the paper ran SNGP or DUE.
-func processPreset(method string) train.Classification {
+func processPreset(method string) train.Trainer {
 	if method == experiment.DUE {
 		return train.DUE()
 	}
@@ -66,7 +66,7 @@ func (run *imageRun) withProcess(ctx context.Context, recipe ImageRecipe, networ
 			return network, err
 		}
 		run.note(fmt.Sprintf("%v: %s", run.experiment, needs))
-		start, err := run.startOfDUE(ctx, inducingOf(recipe, classes), network, classes)
+		start, err := run.startOfDUE(ctx, inducingOf(recipe, classes), network)
 		if err != nil {
 			return network, err
 		}
@@ -137,21 +137,21 @@ var memory = func() int {
 }
 
 // startOfDUE are so many inducing points among the features of the untrained network.
-func (run *imageRun) startOfDUE(ctx context.Context, count int, network nets.ResNet, classes int) (baselines.Inducing, error) {
+func (run *imageRun) startOfDUE(ctx context.Context, count int, network nets.ResNet) (baselines.Inducing, error) {
 	none := func(err error) (baselines.Inducing, error) {
 		return baselines.Inducing{}, fmt.Errorf("inducing points of the untrained network: %w", err)
 	}
 	seed := trainingSeed(run.experiment)
 	network.Layers = baselines.Headless{}
-	untrained, err := nets.NewClassifier(run.backend, network, classes, seed, dtypes.Float32)
+	untrained, err := nets.New(run.backend, network, nil, seed)
 	if err != nil {
 		return none(err)
 	}
-	features, width, err := predict.ImageFeatures(ctx, untrained, network, run.data.inputs(first(run.data.train, startImages)), startBatch)
+	found, err := predict.Sample(ctx, untrained, run.data.inputs(first(run.data.train, startImages)), predict.Options{Samples: 1, BatchSize: startBatch, Training: true})
 	if err != nil {
 		return none(err)
 	}
-	start, err := baselines.StartFrom(features, width, count, seed)
+	start, err := baselines.StartFrom(found.Outputs[0], found.Width, count, seed)
 	if err != nil {
 		return none(err)
 	}

@@ -217,8 +217,8 @@ const shiftBy = 4
 
 // classification returns the training run of an experiment, without seed,
 // progress and checkpoints.
-func (r ImageRecipe) classification(e experiment.Experiment) train.Classification {
-	t := r.Classification()
+func (r ImageRecipe) classification(e experiment.Experiment) train.Trainer {
+	t := r.Trainer()
 	if r.LikelihoodScale > 0 {
 		t.LogLikelihoodScale = r.LikelihoodScale
 	}

@@ -14,11 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
@@ -54,8 +54,8 @@ type imageRun struct {
 	*Runner
 	experiment experiment.Experiment
 	data       imageData
-	members    []*nets.Classifier // of an ensemble; otherwise one
-	finish     func() error       // what the method does after training
+	members    []*nets.Model // of an ensemble; otherwise one
+	finish     func() error  // what the method does after training
 	progress   func(done float64, note string)
 	effort     effort
 	meter      *meter
@@ -88,7 +88,7 @@ func (r *Runner) image(ctx context.Context, e experiment.Experiment, progress fu
 		return fail("building the network", err)
 	}
 	for m := range membersOf(e) {
-		member, err := nets.NewClassifier(r.backend, network, classes, memberSeed(e, m), dtypes.Float32)
+		member, err := nets.New(r.backend, network, likelihood.Categorical{Classes: classes}, memberSeed(e, m))
 		if err != nil {
 			return fail("building the network", err)
 		}
@@ -216,7 +216,6 @@ func (run *imageRun) train(ctx context.Context, recipe ImageRecipe, folder strin
 
 func (run *imageRun) trainMember(ctx context.Context, recipe ImageRecipe, folder string, m int) error {
 	fit := recipe.classification(run.experiment)
-	fit.Seed = memberSeed(run.experiment, m)
 	onHost := run.members[m].Host != nil
 	if onHost && fit.BFloat16 {
 		return fmt.Errorf("option precision is bfloat16, which the backend %s has no use for; leave it at float32 or choose an accelerator (GOMLX_BACKEND)", run.info.Backend)
@@ -233,15 +232,15 @@ func (run *imageRun) trainMember(ctx context.Context, recipe ImageRecipe, folder
 	}
 	fit.Notes = func(text string) { run.note(fmt.Sprintf("%v: %s%s", run.experiment, who, text)) }
 	var lost error // of the meter
-	fit.Progress = func(p train.ClassificationProgress) {
+	fit.Progress = func(p train.Progress) {
 		what := "training"
 		if p.Pretraining {
 			what = "generative pretraining"
 		}
 		note := fmt.Sprintf("%s%s, epoch %d of %d, loss %.3g, accuracy %.1f%%", who, what, (p.Step-1)*p.Epochs/p.Steps+1, p.Epochs, p.Losses.Total, 100*p.Losses.Accuracy)
-		if p.ImagesPerSecond > 0 {
-			note += fmt.Sprintf(", %.0f images/s, about %v to train", p.ImagesPerSecond, p.Remaining.Round(time.Second))
-			run.meter.imagesPerSecond = p.ImagesPerSecond
+		if p.ExamplesPerSecond > 0 {
+			note += fmt.Sprintf(", %.0f images/s, about %v to train", p.ExamplesPerSecond, p.Remaining.Round(time.Second))
+			run.meter.imagesPerSecond = p.ExamplesPerSecond
 		}
 		run.report((float64(m)+float64(p.Step)/float64(p.Steps))/float64(len(run.members)), 0, note)
 		if err := run.meter.saveNowAndThen(); err != nil && lost == nil {
@@ -270,7 +269,7 @@ const hostBatch, deviceBatch = 128, 500
 // measure again would not help.
 func (run *imageRun) measure(ctx context.Context) (map[string]float64, error) {
 	e, d := run.experiment, run.data
-	p := &predictions.Predictions{Experiment: e.ID(), Dataset: e.Dataset, Classes: run.members[0].Classes, Samples: drawsOf(e) * len(run.members), Labels: d.test.Labels}
+	p := &predictions.Predictions{Experiment: e.ID(), Dataset: e.Dataset, Classes: run.members[0].Likelihood.Outputs(), Samples: drawsOf(e) * len(run.members), Labels: d.test.Labels}
 	done := 0.0
 	predicted := func(m *datasets.Images) (imagePrediction, error) {
 		share := float64(m.N) / float64(run.effort.images)
@@ -328,14 +327,14 @@ func (run *imageRun) predict(ctx context.Context, m *datasets.Images, report fun
 	var p imagePrediction
 	var each [][]float64 // the members' probabilities
 	for i, member := range run.members {
-		sampling := predict.Sampling{Samples: drawsOf(e), BatchSize: min(deviceBatch, m.N), Energies: run.keepsEnergies(), KeepLogits: e.Method == experiment.SNGP}
+		sampling := predict.Options{Samples: drawsOf(e), BatchSize: deviceBatch, Energies: run.keepsEnergies(), KeepOutputs: e.Method == experiment.SNGP}
 		if member.Host != nil {
-			sampling.BatchSize = min(hostBatch, m.N)
+			sampling.BatchSize = hostBatch
 		}
 		sampling.Progress = func(images, total int) {
 			report((float64(i)+float64(images)/float64(total))/float64(len(run.members)), fmt.Sprintf("predicting %s, image %d of %d", m.Name, images, total))
 		}
-		classes, err := predict.Classification(ctx, member, run.data.inputs(m), sampling)
+		classes, err := predict.Sample(ctx, member, run.data.inputs(m), sampling)
 		if errors.Is(err, metrics.ErrValue) { // of logits that are no numbers
 			err = fmt.Errorf("%w: %w", train.ErrDiverged, err)
 		}
@@ -343,8 +342,8 @@ func (run *imageRun) predict(ctx context.Context, m *datasets.Images, report fun
 			return p, err
 		}
 		p = imagePrediction{probabilities: classes.Probabilities, mutualInformation: classes.MutualInformation, energies: lastEnergies(classes)}
-		if sampling.KeepLogits { // all samples of SNGP are equal
-			if p.dempsterShafer, err = metrics.DempsterShafer(classes.Logits[0], member.Classes); err != nil {
+		if sampling.KeepOutputs { // all samples of SNGP are equal
+			if p.dempsterShafer, err = metrics.DempsterShafer(classes.Outputs[0], classes.Width); err != nil {
 				return p, err
 			}
 		}
@@ -352,7 +351,7 @@ func (run *imageRun) predict(ctx context.Context, m *datasets.Images, report fun
 	}
 	if len(each) > 1 {
 		var err error
-		if p.probabilities, p.mutualInformation, err = baselines.MixClasses(each, run.members[0].Classes); err != nil {
+		if p.probabilities, p.mutualInformation, err = baselines.MixClasses(each, run.members[0].Likelihood.Outputs()); err != nil {
 			return p, err
 		}
 	}
@@ -434,7 +433,7 @@ func kept(folder string, p *predictions.Predictions) (map[string]float64, error)
 }
 
 // lastEnergies are those of the input of the last convolution; none without energies.
-func lastEnergies(c *predict.Classes) predictions.Energies {
+func lastEnergies(c *predict.Prediction) predictions.Energies {
 	if c.Energies == nil || c.LastConvolution < 0 {
 		return predictions.Energies{}
 	}

@@ -13,9 +13,9 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
 
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
@@ -26,7 +26,7 @@ import (
 
 // Training is one training run of an image classifier.
 type Training struct {
-	Network nets.ImageNetwork
+	Network nets.Network
 	// Recipe is how it is trained, such as train.ResNet14(10) for fewer epochs;
 	// generative pretraining is left out where the network has no energy models.
 	Recipe train.Recipe
@@ -42,7 +42,7 @@ type Training struct {
 
 // A Model is a trained classifier with all that it needs to predict.
 type Model struct {
-	Classifier *nets.Classifier
+	Classifier *nets.Model
 	// Standardization has the mean and standard deviation of the training images.
 	Standardization nets.Standardization
 	// Names are those of the classes.
@@ -53,7 +53,7 @@ type Model struct {
 }
 
 // hasEnergies says whether a network has layers with an energy model.
-func hasEnergies(backend compute.Backend, network nets.ImageNetwork, classes int) (bool, error) {
+func hasEnergies(backend compute.Backend, network nets.Network, classes int) (bool, error) {
 	counts, err := nets.Parameters(backend, network, datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, classes)
 	return counts[params.Generative] > 0, err
 }
@@ -69,7 +69,7 @@ func (t Training) Fit(ctx context.Context, backend compute.Backend) (*Model, err
 	stats := datasets.FitChannelStats(t.Images, nil)
 	m := &Model{Standardization: nets.Standardization{Mean: stats.Mean[:], Std: stats.Std[:]}, Names: t.Images.Classes, progress: t.Progress}
 	var err error
-	if m.Classifier, err = nets.NewClassifier(backend, t.Network, len(m.Names), t.Seed, dtypes.Float32); err != nil {
+	if m.Classifier, err = nets.New(backend, t.Network, likelihood.Categorical{Classes: len(m.Names)}, t.Seed); err != nil {
 		return nil, fmt.Errorf("inspect: building the network: %w", err)
 	}
 	if m.hasEnergies, err = hasEnergies(backend, t.Network, len(m.Names)); err != nil {
@@ -78,20 +78,25 @@ func (t Training) Fit(ctx context.Context, backend compute.Backend) (*Model, err
 	if !m.hasEnergies {
 		t.Recipe.PretrainEpochs = 0
 	}
-	run := t.Recipe.Classification()
-	run.Seed, run.Order, run.Augmentation = t.Seed, datasets.Order, datasets.Augmentation{Flip: true}
-	run.Progress = func(p train.ClassificationProgress) {
+	run := t.Recipe.Trainer()
+	run.Order, run.Augmentation = datasets.Order, datasets.Augmentation{Flip: true}
+	run.Progress = func(p train.Progress) {
 		what := "training"
 		if p.Pretraining {
 			what = "generative pretraining"
 		}
 		t.Progress(float64(p.Step)/float64(p.Steps), fmt.Sprintf("%s, cross-entropy %.2f, accuracy %.0f %%", what, p.Losses.NLL, 100*p.Losses.Accuracy))
 	}
-	data := train.Images{Pixels: t.Images.Pixels, Labels: t.Images.Labels, Height: datasets.ImageSide, Width: datasets.ImageSide, Standardization: m.Standardization}
+	data := train.Dataset{Inputs: m.inputs(t.Images), Labels: t.Images.Labels}
 	if err := run.Fit(ctx, m.Classifier, data); err != nil {
 		return nil, fmt.Errorf("inspect: %w", err)
 	}
 	return m, nil
+}
+
+// inputs are images as the network sees them.
+func (m *Model) inputs(images *datasets.Images) nets.Pixels {
+	return nets.Pixels{Bytes: images.Pixels, Height: datasets.ImageSide, Width: datasets.ImageSide, Standardization: m.Standardization}
 }
 
 // mostAtOnce is the number of images that are predicted at once.
@@ -103,20 +108,19 @@ type Views struct {
 	Images *datasets.Images
 	// Names are those of the classes that the classifier knows.
 	Names []string
-	predict.Classes
+	predict.Prediction
 }
 
 // Look predicts images, which may be of classes that the model does not know, by
 // the mean of so many samples, together with the energies if it has any.
 func (m *Model) Look(ctx context.Context, images *datasets.Images, samples int) (*Views, error) {
-	sampling := predict.Sampling{Samples: samples, BatchSize: max(1, min(images.N, mostAtOnce)), Energies: m.hasEnergies}
+	sampling := predict.Options{Samples: samples, BatchSize: mostAtOnce, Energies: m.hasEnergies}
 	sampling.Progress = func(done, total int) { m.progress(float64(done)/float64(total), "predicting "+images.Name) }
-	inputs := predict.Images{Pixels: images.Pixels, Height: datasets.ImageSide, Width: datasets.ImageSide, Standardization: m.Standardization}
-	classes, err := predict.Classification(ctx, m.Classifier, inputs, sampling)
+	found, err := predict.Sample(ctx, m.Classifier, m.inputs(images), sampling)
 	if err != nil {
 		return nil, fmt.Errorf("inspect: predicting %s: %w", images.Name, err)
 	}
-	return &Views{Images: images, Names: m.Names, Classes: *classes}, nil
+	return &Views{Images: images, Names: m.Names, Prediction: *found}, nil
 }
 
 // Judged is what became of the predictions, for render.ReliabilityDiagrams under a

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
@@ -98,7 +98,7 @@ func stepCostOf(ctx context.Context, backend compute.Backend, network nets.ResNe
 	if err != nil {
 		return stepCost{}, err
 	}
-	c, err := nets.NewClassifier(backend, network, stepClasses, 1, dtypes.Float32)
+	c, err := nets.New(backend, network, likelihood.Categorical{Classes: stepClasses}, 1)
 	if err != nil {
 		return stepCost{}, err
 	}
@@ -108,11 +108,11 @@ func stepCostOf(ctx context.Context, backend compute.Backend, network nets.ResNe
 	}
 	recipe := train.ResNet14(stepClasses)
 	recipe.Epochs, recipe.PretrainEpochs, recipe.BatchSize = 1, 0, stepBatch
-	run := recipe.Classification()
+	run := recipe.Trainer()
 	run.Order = datasets.Order
 	cost.seconds = math.Inf(1)
 	var before time.Time
-	run.Progress = func(p train.ClassificationProgress) {
+	run.Progress = func(p train.Progress) {
 		now := time.Now()
 		if p.Step > 1 {
 			cost.seconds = min(cost.seconds, now.Sub(before).Seconds())
@@ -144,15 +144,16 @@ func anywhere(count int) baselines.Inducing {
 }
 
 // noise are images of random bytes, with labels in turn.
-func noise(n, classes int) train.Images {
+func noise(n, classes int) train.Dataset {
 	rng := rand.New(rand.NewPCG(1, 2))
-	data := train.Images{
-		Pixels: make([]byte, n*datasets.ImageSize), Labels: make([]int, n), Height: datasets.ImageSide, Width: datasets.ImageSide,
+	images := nets.Pixels{
+		Bytes: make([]byte, n*datasets.ImageSize), Height: datasets.ImageSide, Width: datasets.ImageSide,
 		Standardization: nets.Standardization{Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{0.3, 0.3, 0.3}},
 	}
-	for i := range data.Pixels {
-		data.Pixels[i] = byte(rng.Uint32())
+	for i := range images.Bytes {
+		images.Bytes[i] = byte(rng.Uint32())
 	}
+	data := train.Dataset{Inputs: images, Labels: make([]int, n)}
 	for i := range data.Labels {
 		data.Labels[i] = i % classes
 	}

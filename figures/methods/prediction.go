@@ -11,58 +11,22 @@ import (
 	"densityuncertainty/dul/predict"
 )
 
-// A Prediction is the predictive distribution at N inputs, a mixture of M
-// Gaussians with equal weights: of the function, N(Mean_m, Std_m^2), and with
-// Noise_m^2 added of the target.
+// A Prediction is the predictive distribution of a regression at N inputs, of a model or an ensemble.
 type Prediction struct {
-	Mean, Std [][]float64 // [M][N]; Std is nil where each component is a single function
-	Noise     []float64   // [M]
-	Failed    error       // why it is of no use, of a Gaussian process without a Cholesky factor
+	predict.Mixture
+	// Diverged says whether training did.
+	Diverged bool
+	// Failed is why the prediction is of no use, of a Gaussian process without a Cholesky factor.
+	Failed error
 }
 
-// OfDraws are the draws of all models whose mixture is the prediction.
-func OfDraws(models ...predict.Draws) Prediction {
-	var p Prediction
-	for _, d := range models {
-		p.Mean = append(p.Mean, d.Mean...)
-		p.Noise = append(p.Noise, slices.Repeat([]float64{d.NoiseStd}, len(d.Mean))...)
+// NoiseDeviation is the root of the components' mean noise variance, at the first input: the noise is the same at all.
+func (p Prediction) NoiseDeviation() float64 {
+	var noise []float64
+	for _, component := range p.NoiseStd {
+		noise = append(noise, component[0])
 	}
-	return p
-}
-
-// ofMarginals is the prediction of a Gaussian process.
-func ofMarginals(m predict.Marginals) Prediction {
-	return Prediction{Mean: [][]float64{m.Mean}, Std: [][]float64{m.Std}, Noise: []float64{m.NoiseStd}}
-}
-
-// Moments are the mean and the standard deviation of the function, [N].
-func (p Prediction) Moments() (mean, std []float64) {
-	mean, std = predict.Draws{Mean: p.Mean}.Moments()
-	for _, within := range p.Std {
-		for i, s := range within {
-			std[i] = math.Sqrt(std[i]*std[i] + s*s/float64(len(p.Std)))
-		}
-	}
-	return mean, std
-}
-
-// Variances are those of the target in each component, [M][N].
-func (p Prediction) Variances() [][]float64 {
-	all := make([][]float64, len(p.Mean))
-	for m, mean := range p.Mean {
-		all[m] = slices.Repeat([]float64{p.Noise[m] * p.Noise[m]}, len(mean))
-		if p.Std != nil {
-			floats.Add(all[m], product(p.Std[m], p.Std[m]))
-		}
-	}
-	return all
-}
-
-func product(a, b []float64) []float64 { return floats.MulTo(make([]float64, len(a)), a, b) }
-
-// NoiseStd is the root of the components' mean noise variance.
-func (p Prediction) NoiseStd() float64 {
-	return floats.Norm(p.Noise, 2) / math.Sqrt(float64(len(p.Noise)))
+	return floats.Norm(noise, 2) / math.Sqrt(float64(len(noise)))
 }
 
 // Quantiles are those of the function at each input, by name: of the Gaussian where
@@ -88,13 +52,13 @@ func (p Prediction) Quantiles(wanted map[string]float64) map[string][]float64 {
 	return curves
 }
 
-// Finite says whether no number of the prediction is a NaN or an infinity.
+// Finite says whether training converged and no number of the prediction is a NaN or an infinity.
 func (p Prediction) Finite() bool {
 	infinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
-	for _, values := range slices.Concat(p.Mean, p.Std, [][]float64{p.Noise}) {
+	for _, values := range slices.Concat(p.Mean, p.Std, p.NoiseStd) {
 		if slices.ContainsFunc(values, infinite) {
 			return false
 		}
 	}
-	return true
+	return !p.Diverged
 }

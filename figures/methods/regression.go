@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
@@ -39,78 +39,119 @@ func WithHead(network nets.Network, head nets.Layers) nets.Network {
 	return n
 }
 
-// Regressions are what FitRegressions trains: one model, or one ensemble, for each experiment.
+// Describe is the part of a training run that is done, from 0 to 1, and how it goes in words.
+func Describe(at train.Progress) (done float64, note string) {
+	what := "training"
+	if at.Pretraining {
+		what = "generative pretraining"
+	}
+	note = fmt.Sprintf("%s, epoch %d of %d, loss %.3g", what, min(at.Epoch+1, at.Epochs), at.Epochs, at.Losses.Total)
+	return float64(at.Step) / float64(at.Steps), note
+}
+
+// Regressions are what Fit trains: one model, or one ensemble, for each experiment.
 type Regressions struct {
-	Method Method
-	// Run is the training without network and seeds.
-	Run train.Regression
+	Method  Method
+	Trainer train.Trainer
 	// Network is that of Method.Network.
 	Network nets.Network
 	// Experiments have equal groups; each has its own training data and the inputs at which to predict.
 	Experiments []results.Experiment
-	Sets        []train.Set
-	Inputs      [][]float64
+	Sets        []train.Dataset
+	Inputs      []nets.Floats
 }
 
-// Fit trains all models as replicas of one graph and predicts. A prediction whose Gaussian process has no
-// Cholesky factor says so in Failed, and does not keep the others from theirs.
+// Fit trains all models as replicas of one graph and predicts. A prediction of a model that diverged, or whose
+// Gaussian process has no Cholesky factor, says so, and does not keep the others from theirs.
 func (r Regressions) Fit(ctx context.Context, backend compute.Backend) ([]Prediction, error) {
 	members := r.Method.Networks()
-	run := r.Run
-	run.Network, run.Seeds = r.Network, nil
-	var sets []train.Set
-	var inputs [][]float64
+	f := fitting{Trainer: r.Trainer, network: r.Network}
 	for i, e := range r.Experiments {
 		for m := range members {
-			sets, inputs = append(sets, r.Sets[i]), append(inputs, r.Inputs[i])
-			run.Seeds = append(run.Seeds, Seed(e, m))
+			f.sets, f.inputs = append(f.sets, r.Sets[i]), append(f.inputs, r.Inputs[i])
+			f.seeds = append(f.seeds, Seed(e, m))
 		}
 	}
 	if r.Method.Process != nil {
-		return r.fitProcess(ctx, backend, run, sets, inputs)
+		return f.process(ctx, backend, r.Method.Process)
 	}
-	fitted, err := run.FitReplicas(ctx, backend, sets)
+	fitted, diverged, err := f.train(ctx, backend)
 	if err != nil {
 		return nil, err
 	}
-	draws, err := predict.Replicas(ctx, fitted, inputs, sets[0].D, r.Method.SamplesOf(r.Experiments[0].Samples))
+	samples := r.Method.SamplesOf(r.Experiments[0].Samples)
+	drawn, err := predict.SampleReplicas(ctx, fitted, f.inputs, predict.Options{Samples: samples})
 	if err != nil {
 		return nil, fmt.Errorf("predicting: %w", err)
 	}
-	var all []Prediction
-	for of := range slices.Chunk(draws, members) {
-		all = append(all, OfDraws(of...))
+	all := make([]Prediction, len(r.Experiments))
+	for i := range all {
+		var mixtures []predict.Mixture
+		for _, p := range drawn[i*members : (i+1)*members] {
+			mixtures = append(mixtures, p.Mixture)
+		}
+		all[i] = Prediction{Mixture: predict.Mix(mixtures...), Diverged: slices.Contains(diverged[i*members:(i+1)*members], true)}
 	}
 	return all, nil
 }
 
-// fitProcess trains a Gaussian process on the features of a network together with it.
-func (r Regressions) fitProcess(ctx context.Context, backend compute.Backend, run train.Regression, sets []train.Set, inputs [][]float64) ([]Prediction, error) {
-	task := Task{Kind: Regression, Inputs: sets[0].D, Examples: sets[0].N(), Seeds: run.Seeds}
+// fitting is the training of a model for each seed.
+type fitting struct {
+	train.Trainer
+	network nets.Network
+	sets    []train.Dataset
+	inputs  []nets.Floats
+	seeds   []uint64
+}
+
+// train fits the models, and tells which of them diverged.
+func (f fitting) train(ctx context.Context, backend compute.Backend) (m *nets.Model, diverged []bool, err error) {
+	if m, err = nets.NewReplicas(backend, f.network, likelihood.Gaussian{}, f.seeds...); err != nil {
+		return nil, nil, err
+	}
+	diverged = make([]bool, len(f.seeds))
+	err = f.Fit(ctx, m, f.sets...)
+	var some *train.DivergedError
+	if !errors.As(err, &some) {
+		return m, diverged, err
+	}
+	for _, d := range some.Diverged {
+		diverged[d.Replica] = true
+	}
+	return m, diverged, nil
+}
+
+// process trains a Gaussian process on the features of a network together with it.
+func (f fitting) process(ctx context.Context, backend compute.Backend, p Process) ([]Prediction, error) {
+	inputs := make([]nets.Floats, len(f.sets))
+	for i, set := range f.sets {
+		inputs[i] = set.Inputs.(nets.Floats)
+	}
+	task := Task{Kind: Regression, Inputs: inputs[0].Size(), Examples: f.sets[0].Len(), Seeds: f.seeds}
 	if task.Inputs == 1 {
 		task.Kind = FewInputs
 	}
 	task.Features = func() ([][]float64, int, error) {
-		untrained, err := nets.NewRegression(backend, WithHead(run.Network, baselines.Headless{}), run.Seeds, true, dtypes.Float32)
+		untrained, err := nets.NewReplicas(backend, WithHead(f.network, baselines.Headless{}), nil, f.seeds...)
 		if err != nil {
 			return nil, 0, err
 		}
-		x := make([][]float64, len(sets))
-		for i, set := range sets {
-			x[i] = set.X
-		}
-		features, width, err := predict.Features(ctx, untrained, untrained.Network, x, sets[0].D)
+		found, err := predict.SampleReplicas(ctx, untrained, inputs, predict.Options{Samples: 1})
 		if err != nil {
 			return nil, 0, fmt.Errorf("features of the untrained network: %w", err)
 		}
-		return features, width, nil
+		var features [][]float64
+		for _, of := range found {
+			features = append(features, of.Outputs[0])
+		}
+		return features, found[0].Width, nil
 	}
-	head, err := r.Method.Process.Head(task)
+	head, err := p.Head(task)
 	if err != nil {
 		return nil, err
 	}
-	run.Network = WithHead(run.Network, head.Layers)
-	fitted, err := run.FitReplicas(ctx, backend, sets)
+	f.network = WithHead(f.network, head.Layers)
+	fitted, diverged, err := f.train(ctx, backend)
 	if err != nil {
 		return nil, err
 	}
@@ -122,14 +163,13 @@ func (r Regressions) fitProcess(ctx context.Context, backend compute.Backend, ru
 	if err := head.Finish(fitted.Store, noise...); err != nil && !errors.As(err, &failed) {
 		return nil, err
 	}
-	each, err := predict.Gaussian(ctx, fitted, inputs, sets[0].D)
+	each, err := predict.Marginals(ctx, fitted, f.inputs...)
 	if err != nil {
 		return nil, fmt.Errorf("predicting: %w", err)
 	}
 	all := make([]Prediction, len(each))
 	for i, m := range each {
-		all[i] = ofMarginals(m)
-		all[i].Failed = failed[i]
+		all[i] = Prediction{Mixture: m, Diverged: diverged[i], Failed: failed[i]}
 	}
 	return all, nil
 }

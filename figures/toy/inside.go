@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -38,24 +41,26 @@ func LookInside(ctx context.Context, p Protocol, m methods.Method) (inside Insid
 		return Inside{}, err
 	}
 	d := cubicOf(e)
-	run := p.training(m, cubicN)
-	run.Network, run.Seeds = m.Network(p.Options, p.Width, p.HiddenLayers), []uint64{methods.Seed(e, 0)}
-	if report != nil {
-		run.Progress = progressOf(report)
-	}
-	fitted, err := run.Fit(ctx, machine.Backend, d.train)
+	model, err := nets.New(machine.Backend, m.Network(p.Options, p.Width, p.HiddenLayers), likelihood.Gaussian{}, methods.Seed(e, 0))
 	if err != nil {
 		return Inside{}, fmt.Errorf("%v: %w", e, err)
 	}
-	draws, err := predict.Regression(ctx, fitted, d.inputs, d.train.D, e.Samples)
+	trainer := p.trainer(m, cubicN)
+	if report != nil {
+		trainer.Progress = func(at train.Progress) { report(methods.Describe(at)) }
+	}
+	if err := trainer.Fit(ctx, model, d.train); err != nil {
+		return Inside{}, fmt.Errorf("%v: %w", e, err)
+	}
+	drawn, err := predict.Sample(ctx, model, d.inputs, predict.Options{Samples: e.Samples, Energies: true})
 	if err != nil {
 		return Inside{}, fmt.Errorf("%v: predicting: %w", e, err)
 	}
-	energies, err := predict.Energies(ctx, fitted, d.inputs, d.train.D, e.Samples)
-	if err != nil {
-		return Inside{}, fmt.Errorf("%v: energies: %w", e, err)
+	_, s := d.summary(methods.Prediction{Mixture: drawn.Mixture})
+	inside = Inside{X: s[results.SeriesX], Mean: s[results.SeriesMean], Std: s[results.SeriesStd],
+		TrainX: s[results.SeriesTrainX], TrainY: s[results.SeriesTrainY]}
+	for _, layer := range drawn.Energies {
+		inside.Energies = append(inside.Energies, layer.Mean)
 	}
-	_, s := d.summary(methods.OfDraws(draws))
-	return Inside{X: s[results.SeriesX], Mean: s[results.SeriesMean], Std: s[results.SeriesStd], Energies: energies,
-		TrainX: s[results.SeriesTrainX], TrainY: s[results.SeriesTrainY]}, nil
+	return inside, nil
 }

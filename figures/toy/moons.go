@@ -2,17 +2,9 @@ package toy
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"slices"
-
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/model"
-	"gonum.org/v1/gonum/stat"
-
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
@@ -20,6 +12,12 @@ import (
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 // The problem of two moons, which the paper does not have.
@@ -27,23 +25,13 @@ const (
 	moonsN, moonsTestN = 500, 2000
 	moonsNoise         = 0.1
 	moonsClasses       = 2
-	// A point is an image of one pixel, whose two channels are its coordinates in
-	// the square of this side with this corner.
+	// The map is the square of this side with this corner; it has so many points
+	// along either axis.
 	moonsLeft, moonsLow, moonsSide = -2.5, -2.75, 6.0
-	// The map has a point at every so many of the 256 values of a coordinate.
-	moonsStride = 5
+	moonsPoints                    = 52
 	// Points at least this far from all training points count as far away.
 	moonsFar = 1.0
 )
-
-// planar is a network of points as a network of images of one pixel.
-type planar struct{ nets.Network }
-
-// Apply maps [coordinates, batch, 1, 1] to [batch, classes].
-func (n planar) Apply(s *model.Scope, x *graph.Node, classes int) *graph.Node {
-	points := graph.Transpose(graph.Reshape(x, x.Shape().Dim(0), x.Shape().Dim(1)), 0, 1)
-	return n.Network.Apply(s, points, classes)
-}
 
 // moons trains classifiers of two moons one after the other.
 func (r Runner) moons(ctx context.Context, p Protocol, m methods.Method, batch []results.Experiment, progress func(done float64, note string)) (found []results.Result, err error) {
@@ -62,13 +50,10 @@ func (r Runner) oneMoons(ctx context.Context, p Protocol, m methods.Method, e re
 	watch := jobs.StartStopwatch()
 	points, labels := datasets.TwoMoons(moonsN, moonsNoise, e.Seed)
 	unseen, answers := datasets.TwoMoons(moonsTestN, moonsNoise, ^e.Seed)
-	data := train.Images{Pixels: pixelsOf(points), Height: 1, Width: 1, Labels: labels}
-	data.Standardization = standardizationOf(data.Pixels)
-	var axis []byte
-	for v := 0; v <= math.MaxUint8; v += moonsStride {
-		axis = append(axis, byte(v))
-	}
-	asked := slices.Concat(gridOf(axis), data.Pixels, pixelsOf(unseen))
+	scale := datasets.FitScaler(points, 2, datasets.Order(0, 0, moonsN))
+	data := train.Dataset{Inputs: nets.Rows(scale.Transform(points), 2), Labels: labels}
+	xs, ys := axisOf(moonsLeft), axisOf(moonsLow)
+	asked := nets.Rows(scale.Transform(slices.Concat(gridOf(xs, ys), points, unseen)), 2)
 	probabilities, err := r.classifyMoons(ctx, p, m, e, data, asked, progress)
 	if err != nil {
 		return results.Result{}, err
@@ -77,7 +62,7 @@ func (r Runner) oneMoons(ctx context.Context, p Protocol, m methods.Method, e re
 	if err != nil {
 		return results.Result{}, err
 	}
-	cells := len(axis) * len(axis)
+	cells := len(xs) * len(ys)
 	accuracy, err := metrics.Accuracy(probabilities[(cells+moonsN)*moonsClasses:], moonsClasses, answers)
 	if err != nil {
 		return results.Result{}, err
@@ -86,10 +71,10 @@ func (r Runner) oneMoons(ctx context.Context, p Protocol, m methods.Method, e re
 	line.Metrics = map[string]float64{
 		results.MetricAccuracy:    accuracy,
 		results.MetricEntropyData: stat.Mean(entropy[cells:cells+moonsN], nil),
-		results.MetricEntropyFar:  stat.Mean(farOf(entropy[:cells], axis, points), nil),
+		results.MetricEntropyFar:  stat.Mean(farOf(entropy[:cells], xs, ys, points), nil),
 	}
 	line.Series = map[string][]float64{
-		results.SeriesX: coordinates(axis, moonsLeft), results.SeriesY: coordinates(axis, moonsLow),
+		results.SeriesX: xs, results.SeriesY: ys,
 		results.SeriesEntropy: make([]float64, cells),
 		results.SeriesTrainX:  make([]float64, moonsN), results.SeriesTrainY: make([]float64, moonsN),
 		results.SeriesLabel: make([]float64, moonsN),
@@ -107,20 +92,18 @@ func (r Runner) oneMoons(ctx context.Context, p Protocol, m methods.Method, e re
 
 // classifyMoons trains the method's classifier, for an ensemble all its members, and
 // returns the probabilities at the points that are asked for, [N*2].
-func (r Runner) classifyMoons(ctx context.Context, p Protocol, m methods.Method, e results.Experiment, data train.Images, asked []byte, progress func(done float64, note string)) ([]float64, error) {
+func (r Runner) classifyMoons(ctx context.Context, p Protocol, m methods.Method, e results.Experiment, data train.Dataset, asked nets.Floats, progress func(done float64, note string)) ([]float64, error) {
 	members := m.Networks()
 	var all [][]float64
 	for member := range members {
-		c, err := r.fitMoons(ctx, p, m, methods.Seed(e, member), data, func(at train.ClassificationProgress) {
+		c, err := r.fitMoons(ctx, p, m, methods.Seed(e, member), data, func(at train.Progress) {
 			done := float64(at.Step) / float64(at.Steps)
 			progress((float64(member)+done)/float64(members), fmt.Sprintf("step %d of %d, loss %.3g", at.Step, at.Steps, at.Losses.Total))
 		})
 		if err != nil {
 			return nil, err
 		}
-		images := asInputs(data)
-		images.Pixels = asked
-		classes, err := predict.Classification(ctx, c, images, predict.Sampling{Samples: m.SamplesOf(e.Samples), BatchSize: moonsN})
+		classes, err := predict.Sample(ctx, c, asked, predict.Options{Samples: m.SamplesOf(e.Samples), BatchSize: moonsN})
 		if err != nil {
 			return nil, fmt.Errorf("predicting: %w", err)
 		}
@@ -131,99 +114,59 @@ func (r Runner) classifyMoons(ctx context.Context, p Protocol, m methods.Method,
 }
 
 // fitMoons trains one classifier.
-func (r Runner) fitMoons(ctx context.Context, p Protocol, m methods.Method, seed uint64, data train.Images, progress func(train.ClassificationProgress)) (*nets.Classifier, error) {
+func (r Runner) fitMoons(ctx context.Context, p Protocol, m methods.Method, seed uint64, data train.Dataset, progress func(train.Progress)) (*nets.Model, error) {
 	network := m.Network(p.Options, p.Width, p.HiddenLayers)
-	finish := func(*nets.Classifier) error { return nil }
+	finish := func(*nets.Model) error { return nil }
 	if m.Process != nil {
-		task := methods.Task{Kind: methods.Points, Examples: data.N(), Inputs: 2, Classes: moonsClasses, Seeds: []uint64{seed}}
+		task := methods.Task{Kind: methods.Points, Examples: data.Len(), Inputs: 2, Classes: moonsClasses, Seeds: []uint64{seed}}
 		task.Features = func() ([][]float64, int, error) {
-			untrained, err := nets.NewClassifier(r.Backend, planar{methods.WithHead(network, baselines.Headless{})}, moonsClasses, seed, dtypes.Float32)
+			untrained, err := nets.New(r.Backend, methods.WithHead(network, baselines.Headless{}), nil, seed)
 			if err != nil {
 				return nil, 0, err
 			}
-			features, width, err := predict.ImageFeatures(ctx, untrained, untrained.Network, asInputs(data), data.N())
+			found, err := predict.Sample(ctx, untrained, data.Inputs, predict.Options{Samples: 1, Training: true})
 			if err != nil {
 				return nil, 0, fmt.Errorf("features of the untrained network: %w", err)
 			}
-			return [][]float64{features}, width, nil
+			return found.Outputs, found.Width, nil
 		}
 		head, err := m.Process.Head(task)
 		if err != nil {
 			return nil, err
 		}
 		network = methods.WithHead(network, head.Layers)
-		finish = func(c *nets.Classifier) error { return head.Finish(c.Store) }
+		finish = func(c *nets.Model) error { return head.Finish(c.Store) }
 	}
-	c, err := nets.NewClassifier(r.Backend, planar{network}, moonsClasses, seed, dtypes.Float32)
+	c, err := nets.New(r.Backend, network, likelihood.Categorical{Classes: moonsClasses}, seed)
 	if err != nil {
 		return nil, err
 	}
-	like := p.training(m, data.N()) // a classifier is trained as a regression is
-	run := train.Classification{
-		Epochs: like.Epochs, BatchSize: like.BatchSize, PretrainEpochs: like.PretrainEpochs,
-		Groups: like.Groups, Schedule: like.Schedule, LogLikelihoodScale: like.LogLikelihoodScale,
-		Seed: seed, Order: datasets.Order, Progress: progress,
-	}
-	if err := run.Fit(ctx, c, data); err != nil {
+	trainer := p.trainer(m, data.Len()) // as a regression is trained
+	trainer.Progress = progress
+	if err := trainer.Fit(ctx, c, data); err != nil {
 		return nil, err
 	}
 	return c, finish(c)
 }
 
-func asInputs(data train.Images) predict.Images {
-	return predict.Images{Pixels: data.Pixels, Height: data.Height, Width: data.Width, Standardization: data.Standardization}
-}
-
-// pixelsOf rounds points, [N*2], to bytes.
-func pixelsOf(points []float64) []byte {
-	pixels := make([]byte, len(points))
-	for i, v := range points {
-		low := moonsLeft
-		if i%2 == 1 {
-			low = moonsLow
-		}
-		pixels[i] = byte(math.Round(math.MaxUint8 * min(max((v-low)/moonsSide, 0), 1)))
-	}
-	return pixels
-}
-
-// coordinates are those of bytes, along the axis that begins at low.
-func coordinates(pixels []byte, low float64) []float64 {
-	values := make([]float64, len(pixels))
-	for i, v := range pixels {
-		values[i] = low + moonsSide*float64(v)/math.MaxUint8
-	}
-	return values
+// axisOf are the coordinates of the map along the axis that begins at low.
+func axisOf(low float64) []float64 {
+	return floats.Span(make([]float64, moonsPoints), low, low+moonsSide)
 }
 
 // gridOf are all points of the map, row by row from below.
-func gridOf(axis []byte) []byte {
-	var grid []byte
-	for _, y := range axis {
-		for _, x := range axis {
+func gridOf(xs, ys []float64) []float64 {
+	var grid []float64
+	for _, y := range ys {
+		for _, x := range xs {
 			grid = append(grid, x, y)
 		}
 	}
 	return grid
 }
 
-// standardizationOf is that of points as pixels.
-func standardizationOf(pixels []byte) nets.Standardization {
-	var s nets.Standardization
-	for c := range 2 {
-		var values []float64
-		for i := c; i < len(pixels); i += 2 {
-			values = append(values, float64(pixels[i])/math.MaxUint8)
-		}
-		mean, std := stat.PopMeanStdDev(values, nil)
-		s.Mean, s.Std = append(s.Mean, mean), append(s.Std, std)
-	}
-	return s
-}
-
 // farOf are the values of the map at points far from all of the given ones.
-func farOf(values []float64, axis []byte, points []float64) []float64 {
-	xs, ys := coordinates(axis, moonsLeft), coordinates(axis, moonsLow)
+func farOf(values, xs, ys, points []float64) []float64 {
 	var far []float64
 	for i, v := range values {
 		nearest := math.Inf(1)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
@@ -65,9 +66,9 @@ const (
 type cubicData struct {
 	experiment results.Experiment
 	raw        *datasets.Regression
-	train      train.Set
-	grid       []float64 // in the data's own units
-	inputs     []float64 // the grid, standardised
+	train      train.Dataset
+	grid       []float64   // in the data's own units
+	inputs     nets.Floats // the grid, standardised
 	target     datasets.Scaler
 }
 
@@ -83,14 +84,14 @@ func cubicOf(e results.Experiment) cubicData {
 		grid = append(grid, -gridEnd+gridStep*float64(i))
 	}
 	return cubicData{
-		experiment: e, raw: data, grid: grid, inputs: inputs.Transform(grid), target: target,
-		train: train.Set{X: inputs.Transform(data.X), Y: target.Transform(data.Y), D: 1},
+		experiment: e, raw: data, grid: grid, inputs: nets.Rows(inputs.Transform(grid), 1), target: target,
+		train: train.Dataset{Inputs: nets.Rows(inputs.Transform(data.X), 1), Targets: target.Transform(data.Y)},
 	}
 }
 
-// training is the training run on n examples, without network and seeds.
-func (p Protocol) training(m methods.Method, n int) train.Regression {
-	t := train.Regression{
+// trainer is the training run on n examples.
+func (p Protocol) trainer(m methods.Method, n int) train.Trainer {
+	t := train.Trainer{
 		LogLikelihoodScale: 1, Epochs: p.Steps, BatchSize: n, Schedule: train.Cosine(p.LearningRate),
 		Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
 	}
@@ -103,8 +104,8 @@ func (p Protocol) training(m methods.Method, n int) train.Regression {
 // cubic trains a batch as replicas of one graph.
 func (r Runner) cubic(ctx context.Context, p Protocol, m methods.Method, batch []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
 	watch := jobs.StartStopwatch()
-	fit := methods.Regressions{Method: m, Run: p.training(m, cubicN), Network: m.Network(p.Options, p.Width, p.HiddenLayers), Experiments: batch}
-	fit.Run.Progress = progressOf(progress)
+	fit := methods.Regressions{Method: m, Trainer: p.trainer(m, cubicN), Network: m.Network(p.Options, p.Width, p.HiddenLayers), Experiments: batch}
+	fit.Trainer.Progress = func(at train.Progress) { progress(methods.Describe(at)) }
 	data := make([]cubicData, len(batch))
 	for i, e := range batch {
 		data[i] = cubicOf(e)
@@ -133,17 +134,6 @@ func (r Runner) cubic(ctx context.Context, p Protocol, m methods.Method, batch [
 	return found, errors.Join(failures...)
 }
 
-// progressOf tells of a training run in words.
-func progressOf(progress func(done float64, note string)) func(train.Progress) {
-	return func(at train.Progress) {
-		what := "training"
-		if at.Pretraining {
-			what = "generative pretraining"
-		}
-		progress(float64(at.Done)/float64(at.Total), fmt.Sprintf("%s, epoch %d of %d, loss %.3g", what, at.Done, at.Total, at.Loss))
-	}
-}
-
 // summary is the draws of the mean function along the grid, in the data's own units.
 func (d cubicData) summary(p methods.Prediction) (map[string]float64, map[string][]float64) {
 	mean, std := p.Moments()
@@ -163,5 +153,5 @@ func (d cubicData) summary(p methods.Prediction) (map[string]float64, map[string
 	}) {
 		series[name] = d.target.Inverse(curve)
 	}
-	return map[string]float64{results.MetricNoiseStd: p.NoiseStd() * scale}, series
+	return map[string]float64{results.MetricNoiseStd: p.NoiseDeviation() * scale}, series
 }

@@ -11,6 +11,7 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
@@ -60,7 +61,7 @@ func Stretch(ctx context.Context, backend compute.Backend, seed uint64, progress
 	var panels []report.Pairs
 	for i, n := range networks {
 		pairs, err := stretch(ctx, backend, seed, n, func(p train.Progress) {
-			progress((float64(i)+float64(p.Done)/float64(p.Total))/float64(len(networks)), fmt.Sprintf("%s, loss %.3g", n.Name, p.Loss))
+			progress((float64(i)+float64(p.Step)/float64(p.Steps))/float64(len(networks)), fmt.Sprintf("%s, loss %.3g", n.Name, p.Losses.Total))
 		})
 		if err != nil {
 			return report.Figure{}, fmt.Errorf("toy: stretch of %s: %w", n.Name, err)
@@ -79,26 +80,30 @@ func stretch(ctx context.Context, backend compute.Backend, seed uint64, n Featur
 		y = append(y, float64(2*label-1))
 	}
 	network := topped{n.Network}
-	fit := train.Regression{
-		Network: network, Seeds: []uint64{seed}, BatchSize: stretchPoints, Epochs: stretchSteps, LogLikelihoodScale: 1,
+	m, err := nets.New(backend, network, likelihood.Gaussian{}, seed)
+	if err != nil {
+		return report.Pairs{}, err
+	}
+	fit := train.Trainer{
+		BatchSize: stretchPoints, Epochs: stretchSteps, LogLikelihoodScale: 1,
 		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
 		Schedule: train.Cosine(stretchRate),
 		Progress: progress,
 	}
-	fitted, err := fit.Fit(ctx, backend, train.Set{X: x, Y: y, D: 2})
-	if err != nil {
+	if err := fit.Fit(ctx, m, train.Dataset{Inputs: nets.Rows(x, 2), Targets: y}); err != nil {
 		return report.Pairs{}, err
 	}
 	x = x[:2*stretchPairs]
-	h, width, err := predict.Features(ctx, fitted, bare{network}, [][]float64{x}, 2)
+	found, err := predict.Sample(ctx, m.With(bare{network}), nets.Rows(x, 2), predict.Options{Samples: 1})
 	if err != nil {
 		return report.Pairs{}, err
 	}
+	h, width := found.Outputs[0], found.Width
 	pairs := report.Pairs{Title: n.Name}
 	for i := range stretchPairs {
 		for j := range i {
 			pairs.Inputs = append(pairs.Inputs, floats.Distance(x[2*i:2*i+2], x[2*j:2*j+2], 2))
-			pairs.Features = append(pairs.Features, floats.Distance(h[0][i*width:(i+1)*width], h[0][j*width:(j+1)*width], 2))
+			pairs.Features = append(pairs.Features, floats.Distance(h[i*width:(i+1)*width], h[j*width:(j+1)*width], 2))
 			pairs.Across = append(pairs.Across, labels[i] != labels[j])
 		}
 	}

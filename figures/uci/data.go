@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/results"
 )
@@ -64,8 +65,8 @@ func DatasetTitle(dataset string) string {
 // splitData is one split of a data set, standardised by its training part.
 type splitData struct {
 	experiment results.Experiment
-	train      train.Set
-	inputs     []float64 // of the test part, row-major
+	train      train.Dataset
+	inputs     nets.Floats // of the test part
 	target     []float64
 	scale      datasets.Scaler // of the target
 }
@@ -97,8 +98,8 @@ func load(ctx context.Context, e results.Experiment) (splitData, error) {
 	testX, testY := data.Take(split.Test)
 	return splitData{
 		experiment: e,
-		train:      train.Set{X: features.Transform(trainX), Y: target.Transform(trainY), D: data.D},
-		inputs:     features.Transform(testX),
+		train:      train.Dataset{Inputs: nets.Rows(features.Transform(trainX), data.D), Targets: target.Transform(trainY)},
+		inputs:     nets.Rows(features.Transform(testX), data.D),
 		target:     target.Transform(testY),
 		scale:      target,
 	}, nil

@@ -82,9 +82,9 @@ func (r Runner) Run(ctx context.Context, batch []results.Experiment, progress fu
 func (p Protocol) replicas(m methods.Method, splits []splitData) [][]splitData {
 	length := func(s splitData) int {
 		if m.Process != nil && m.Process.CountsExamples() {
-			return s.train.N()
+			return s.train.Len()
 		}
-		return (s.train.N() + p.BatchSize - 1) / p.BatchSize
+		return (s.train.Len() + p.BatchSize - 1) / p.BatchSize
 	}
 	var groups [][]splitData
 	for _, s := range splits {
@@ -103,14 +103,8 @@ func (p Protocol) replicas(m methods.Method, splits []splitData) [][]splitData {
 // error that names these and wraps linalg.ErrNotPositiveDefinite.
 func (r Runner) train(ctx context.Context, p Protocol, m methods.Method, splits []splitData, progress func(float64, string)) ([]results.Result, error) {
 	watch := jobs.StartStopwatch()
-	fit := methods.Regressions{Method: m, Run: p.training(m), Network: m.Network(p.Options, p.Width, p.HiddenLayers)}
-	fit.Run.Progress = func(at train.Progress) {
-		what := "training"
-		if at.Pretraining {
-			what = "generative pretraining"
-		}
-		progress(float64(at.Done)/float64(at.Total), fmt.Sprintf("%s, epoch %d of %d, loss %.3g", what, at.Done, at.Total, at.Loss))
-	}
+	fit := methods.Regressions{Method: m, Trainer: p.trainer(m), Network: m.Network(p.Options, p.Width, p.HiddenLayers)}
+	fit.Trainer.Progress = func(at train.Progress) { progress(methods.Describe(at)) }
 	for _, s := range splits {
 		fit.Experiments, fit.Sets, fit.Inputs = append(fit.Experiments, s.experiment), append(fit.Sets, s.train), append(fit.Inputs, s.inputs)
 	}
@@ -150,9 +144,9 @@ const (
 	jointScale = 0.01
 )
 
-// training is the training run, without network and seeds.
-func (p Protocol) training(m methods.Method) train.Regression {
-	t := train.Regression{LogLikelihoodScale: 1, Epochs: p.Epochs, BatchSize: p.BatchSize, Schedule: train.Cosine(p.LearningRate)}
+// trainer is the training run.
+func (p Protocol) trainer(m methods.Method) train.Trainer {
+	t := train.Trainer{LogLikelihoodScale: 1, Epochs: p.Epochs, BatchSize: p.BatchSize, Schedule: train.Cosine(p.LearningRate)}
 	if m.HasEnergies {
 		t.PretrainEpochs = p.PretrainEpochs
 	}
@@ -197,7 +191,7 @@ func (s splitData) evaluate(p methods.Prediction) (map[string]float64, error) {
 	return map[string]float64{
 		results.MetricRMSE:     rmse * scale,
 		results.MetricNLL:      nll,
-		results.MetricNoiseStd: p.NoiseStd() * scale,
+		results.MetricNoiseStd: p.NoiseDeviation() * scale,
 		results.MetricModelStd: stat.Mean(std, nil) * scale,
 	}, nil
 }

@@ -2,22 +2,21 @@ package predict
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 )
 
-// A run is a graph of a model that is executed again and again, each time with
-// fresh noise.
-type run struct {
+// A repeated is a graph of a model that is executed again and again, each time
+// with fresh noise.
+type repeated struct {
 	exec     *model.Exec
 	store    *model.Store
 	sheet    *stochastic.NoiseBuffers // nil where noise is drawn in the graph
@@ -25,15 +24,15 @@ type run struct {
 	noisy    bool // of the graph that was built last: whether executions differ
 }
 
-// newRun prepares the graph of build, which is given the store's root scope and
-// the inputs.
-func newRun(backend compute.Backend, store *model.Store, host *stochastic.HostSampler, build func(root *model.Scope, x *graph.Node) []*graph.Node) (*run, error) {
-	r := &run{store: store}
-	if host != nil {
-		r.sheet = host.NewBuffers()
+// newRepeated prepares the graph of build, which is given the store's root scope
+// and the inputs.
+func newRepeated(m *nets.Model, build func(root *model.Scope, x *graph.Node) []*graph.Node) (*repeated, error) {
+	r := &repeated{store: m.Store}
+	if m.Host != nil {
+		r.sheet = m.Host.NewBuffers()
 	}
 	var err error
-	r.exec, err = model.NewExec(backend, store, func(root *model.Scope, x *graph.Node) []*graph.Node {
+	r.exec, err = model.NewExec(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) []*graph.Node {
 		if r.sheet != nil {
 			stochastic.SetNoiseSource(x.Graph(), r.sheet)
 		}
@@ -50,7 +49,7 @@ func newRun(backend compute.Backend, store *model.Store, host *stochastic.HostSa
 // repeat executes the graph for the same inputs and hands each execution's
 // outputs to use. Without noise all would have the same outputs, and only the
 // first is carried out.
-func (r *run) repeat(ctx context.Context, inputs *tensors.Tensor, times int, use func(out [][]float64)) error {
+func (r *repeated) repeat(ctx context.Context, inputs *tensors.Tensor, times int, use func(out [][]float64)) error {
 	var out [][]float64
 	for m := range times {
 		if err := ctx.Err(); err != nil {
@@ -62,23 +61,18 @@ func (r *run) repeat(ctx context.Context, inputs *tensors.Tensor, times int, use
 				return fmt.Errorf("execution %d: %w", m, err)
 			}
 		} else {
-			out = copied(out) // what use was given is its own
+			out = slices.Clone(out)
+			for i, row := range out {
+				out[i] = slices.Clone(row) // what use was given is its own
+			}
 		}
 		use(out)
 	}
 	return nil
 }
 
-func copied(rows [][]float64) [][]float64 {
-	own := make([][]float64, len(rows))
-	for i, row := range rows {
-		own[i] = slices.Clone(row)
-	}
-	return own
-}
-
 // outputs executes the graph once.
-func (r *run) outputs(inputs *tensors.Tensor) ([][]float64, error) {
+func (r *repeated) outputs(inputs *tensors.Tensor) ([][]float64, error) {
 	if r.executed && r.sheet != nil {
 		if err := r.sheet.Refresh(); err != nil {
 			return nil, err
@@ -91,7 +85,7 @@ func (r *run) outputs(inputs *tensors.Tensor) ([][]float64, error) {
 	}
 	out := make([][]float64, len(nodes))
 	for i, node := range nodes {
-		if out[i], err = float64s(node); err != nil {
+		if out[i], err = params.ToFloat64(node); err != nil {
 			return nil, err
 		}
 		// Go's collector does not see how much of an accelerator's memory a tensor holds.
@@ -103,27 +97,10 @@ func (r *run) outputs(inputs *tensors.Tensor) ([][]float64, error) {
 }
 
 // close frees the compiled graph and its noise.
-func (r *run) close() error {
+func (r *repeated) close() error {
 	r.exec.Finalize()
 	if r.sheet == nil {
 		return nil
 	}
 	return r.sheet.Release(r.store)
-}
-
-// float64s copies a tensor's entries.
-func float64s(t *tensors.Tensor) ([]float64, error) {
-	switch t.DType() {
-	case dtypes.Float64:
-		return tensors.CopyFlatData[float64](t)
-	case dtypes.Float32:
-		narrow, err := tensors.CopyFlatData[float32](t)
-		wide := make([]float64, len(narrow))
-		for i, v := range narrow {
-			wide[i] = float64(v)
-		}
-		return wide, err
-	default:
-		return nil, errors.New("prediction: neither float32 nor float64")
-	}
 }

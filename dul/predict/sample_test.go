@@ -20,6 +20,7 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
@@ -28,43 +29,56 @@ import (
 
 const classes = 3
 
-var convFamilies = map[string]nets.ConvLayers{
-	"Deterministic":   baselines.Deterministic{},
-	"MCDropout":       baselines.MCDropout{},
-	"VDropout":        baselines.VDropout{},
-	"MFVI":            baselines.MFVI{InitStd: 0.1},
-	"Rank1":           baselines.Rank1{InitStd: 0.1},
-	"Density, rank 1": dul.Density{Energy: energy.Rank1Mixture{}, InitStd: 0.1},
-	"Density, LDL":    dul.Density{InitStd: 0.1},
+var convFamilies = []struct {
+	name   string
+	layers nets.ConvLayers
+}{
+	{"Deterministic", baselines.Deterministic{}},
+	{"MCDropout", baselines.MCDropout{}},
+	{"VDropout", baselines.VDropout{}},
+	{"MFVI", baselines.MFVI{InitStd: 0.1}},
+	{"Rank1", baselines.Rank1{InitStd: 0.1}},
+	{"Density, rank 1", dul.Density{Energy: energy.Rank1Mixture{}, InitStd: 0.1}},
+	{"Density, LDL", dul.Density{InitStd: 0.1}},
 }
 
-// classifier is an untrained network for the images of photos.
-func classifier(t testing.TB, layers nets.ConvLayers) *nets.Classifier {
+// newModel is an untrained model; with several seeds it has replicas.
+func newModel(t testing.TB, network nets.Network, l likelihood.Likelihood, seeds ...uint64) *nets.Model {
 	t.Helper()
-	network := nets.ResNet{Layers: layers, Blocks: []int{1, 1}, Widths: []int{3, 4}, Stem: 2}
-	c, err := nets.NewClassifier(fixtures.Backend(t), network, classes, 1, dtypes.Float64)
+	m, err := nets.NewReplicas(fixtures.Backend(t), network, l, seeds...)
+	if len(seeds) == 1 {
+		m, err = nets.New(fixtures.Backend(t), network, l, seeds[0])
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	m.DType = dtypes.Float64
+	return m
+}
+
+// classifier is an untrained network for the images of photos.
+func classifier(t testing.TB, layers nets.ConvLayers) *nets.Model {
+	t.Helper()
+	network := nets.ResNet{Layers: layers, Blocks: []int{1, 1}, Widths: []int{3, 4}, Stem: 2}
+	return newModel(t, network, likelihood.Categorical{Classes: classes}, 1)
 }
 
 // photos are n images of random bytes.
-func photos(n int) predict.Images {
+func photos(n int) nets.Pixels {
 	rng := rand.New(rand.NewPCG(3, 1))
-	m := predict.Images{
-		Height: 8, Width: 8, Pixels: make([]byte, n*3*8*8),
+	m := nets.Pixels{
+		Height: 8, Width: 8, Bytes: make([]byte, n*3*8*8),
 		Standardization: nets.Standardization{Mean: []float64{0.4, 0.5, 0.6}, Std: []float64{0.2, 0.25, 0.3}},
 	}
-	for i := range m.Pixels {
-		m.Pixels[i] = byte(rng.IntN(256))
+	for i := range m.Bytes {
+		m.Bytes[i] = byte(rng.IntN(256))
 	}
 	return m
 }
 
-func classify(t testing.TB, c *nets.Classifier, images predict.Images, sampling predict.Sampling) *predict.Classes {
+func sample(t testing.TB, m *nets.Model, x nets.Inputs, o predict.Options) *predict.Prediction {
 	t.Helper()
-	got, err := predict.Classification(context.Background(), c, images, sampling)
+	got, err := predict.Sample(context.Background(), m, x, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,8 +90,8 @@ func classify(t testing.TB, c *nets.Classifier, images predict.Images, sampling 
 func TestClassificationOfADeterministicNetwork(t *testing.T) {
 	c, images := classifier(t, baselines.Deterministic{}), photos(5)
 	logits, err := gomlx.CallOnce(c.Backend, c.Store, func(root *gomlx.Scope, x *graph.Node) *graph.Node {
-		return c.Logits(c.Scope(root), images.Standardization.Images(x, c.DType))
-	}, tensors.FromFlatDataAndDimensions(images.Pixels, 5, 3, 8, 8))
+		return c.Apply(c.Scope(root), images.Standardization.Images(x, c.DType))
+	}, tensors.FromFlatDataAndDimensions(images.Bytes, 5, 3, 8, 8))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +101,7 @@ func TestClassificationOfADeterministicNetwork(t *testing.T) {
 	}
 	for _, batch := range []int{1, 2, 5, 8} {
 		var heard []int
-		got := classify(t, c, images, predict.Sampling{Samples: 2, BatchSize: batch, Progress: func(done, total int) {
+		got := sample(t, c, images, predict.Options{Samples: 2, BatchSize: batch, Progress: func(done, total int) {
 			heard = append(heard, done)
 			if total != 5 {
 				t.Errorf("progress towards %d images, want 5", total)
@@ -102,8 +116,8 @@ func TestClassificationOfADeterministicNetwork(t *testing.T) {
 		if len(heard) != (5+batch-1)/batch || heard[len(heard)-1] != 5 {
 			t.Errorf("in batches of %d, progress was heard of %v images", batch, heard)
 		}
-		if got.Logits != nil || got.Energies != nil || got.LastConvolution != -1 {
-			t.Errorf("logits %v, energies %v and last convolution %d, of which none was asked for", got.Logits, got.Energies, got.LastConvolution)
+		if got.Outputs != nil || got.Energies != nil || got.LastConvolution != -1 {
+			t.Errorf("logits %v, energies %v and last convolution %d, of which none was asked for", got.Outputs, got.Energies, got.LastConvolution)
 		}
 	}
 }
@@ -112,23 +126,23 @@ func TestClassificationOfADeterministicNetwork(t *testing.T) {
 // samples in an execution; the samples of a stochastic network differ, and do so
 // within an execution.
 func TestClassificationOfAllFamilies(t *testing.T) {
-	for name, layers := range convFamilies {
+	for _, family := range convFamilies {
 		for _, inGraph := range []bool{false, true} {
 			for _, perExecution := range []int{1, 2} {
-				t.Run(fmt.Sprintf("%s/%t/%d", name, inGraph, perExecution), func(t *testing.T) {
-					c := classifier(t, layers)
+				t.Run(fmt.Sprintf("%s/%t/%d", family.name, inGraph, perExecution), func(t *testing.T) {
+					c := classifier(t, family.layers)
 					if inGraph {
 						c.Host = nil
 					}
-					got := classify(t, c, photos(3), predict.Sampling{Samples: 4, PerExecution: perExecution, BatchSize: 2, KeepLogits: true})
-					if len(got.Logits) != 4 || len(got.Probabilities) != 3*classes {
-						t.Fatalf("%d samples of logits and %d probabilities", len(got.Logits), len(got.Probabilities))
+					got := sample(t, c, photos(3), predict.Options{Samples: 4, PerExecution: perExecution, BatchSize: 2, KeepOutputs: true})
+					if len(got.Outputs) != 4 || len(got.Probabilities) != 3*classes {
+						t.Fatalf("%d samples of logits and %d probabilities", len(got.Outputs), len(got.Probabilities))
 					}
-					wantProbabilities, err := metrics.MeanProbabilities(got.Logits, classes)
+					wantProbabilities, err := metrics.MeanProbabilities(got.Outputs, classes)
 					if err != nil {
 						t.Fatal(err)
 					}
-					wantInformation, err := metrics.MutualInformation(got.Logits, classes)
+					wantInformation, err := metrics.MutualInformation(got.Outputs, classes)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -136,7 +150,7 @@ func TestClassificationOfAllFamilies(t *testing.T) {
 						t.Errorf("%v and %v, from the logits %v and %v", got.Probabilities, got.MutualInformation, wantProbabilities, wantInformation)
 					}
 					for m := range 3 {
-						if same := slices.Equal(got.Logits[m], got.Logits[m+1]); same != (name == "Deterministic") {
+						if same := slices.Equal(got.Outputs[m], got.Outputs[m+1]); same != (family.name == "Deterministic") {
 							t.Errorf("samples %d and %d are equal: %t", m, m+1, same)
 						}
 					}
@@ -151,7 +165,7 @@ func TestSamplesPerExecution(t *testing.T) {
 	c, images := classifier(t, dul.Density{InitStd: 0.3}), photos(1)
 	const samples = 1000
 	of := func(perExecution int) [][]float64 {
-		logits := classify(t, c, images, predict.Sampling{Samples: samples, PerExecution: perExecution, BatchSize: 1, KeepLogits: true}).Logits
+		logits := sample(t, c, images, predict.Options{Samples: samples, PerExecution: perExecution, BatchSize: 1, KeepOutputs: true}).Outputs
 		byClass := make([][]float64, classes)
 		for _, sample := range logits {
 			for k, v := range sample {
@@ -177,7 +191,7 @@ func TestSamplesPerExecution(t *testing.T) {
 // of |x|^2/2, without noise; further energies differ from sample to sample.
 func TestClassificationEnergies(t *testing.T) {
 	images := photos(3)
-	got := classify(t, classifier(t, dul.Density{InitStd: 0.1}), images, predict.Sampling{Samples: 4, PerExecution: 2, BatchSize: 2, Energies: true})
+	got := sample(t, classifier(t, dul.Density{InitStd: 0.1}), images, predict.Options{Samples: 4, PerExecution: 2, BatchSize: 2, Energies: true})
 	var names []string
 	for l, e := range got.Energies {
 		names = append(names, e.Layer)
@@ -201,7 +215,7 @@ func TestClassificationEnergies(t *testing.T) {
 	for i, e := range got.Energies[0].One {
 		sum := 0.0
 		for k := range 3 {
-			for _, v := range images.Pixels[(3*i+k)*64 : (3*i+k+1)*64] {
+			for _, v := range images.Bytes[(3*i+k)*64 : (3*i+k+1)*64] {
 				z := (float64(v)/255 - images.Standardization.Mean[k]) / images.Standardization.Std[k]
 				sum += z * z / 2 / 64
 			}
@@ -215,7 +229,7 @@ func TestClassificationEnergies(t *testing.T) {
 // Prediction leaves nothing behind and moves no running statistics.
 func TestClassificationLeavesTheModelAsItIs(t *testing.T) {
 	c := classifier(t, dul.Density{})
-	classify(t, c, photos(2), predict.Sampling{Samples: 1})
+	sample(t, c, photos(2), predict.Options{Samples: 1})
 	values := func() map[string][]float64 {
 		all := map[string][]float64{}
 		for v := range c.Store.IterVariables() {
@@ -233,7 +247,7 @@ func TestClassificationLeavesTheModelAsItIs(t *testing.T) {
 		return all
 	}
 	before := values()
-	classify(t, c, photos(2), predict.Sampling{Samples: 1})
+	sample(t, c, photos(2), predict.Options{Samples: 1})
 	after := values()
 	if len(before) != len(after) {
 		t.Errorf("%d variables before, %d after", len(before), len(after))
@@ -245,36 +259,39 @@ func TestClassificationLeavesTheModelAsItIs(t *testing.T) {
 	}
 }
 
-func TestClassificationErrors(t *testing.T) {
+func TestErrors(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
 	plain := classifier(t, baselines.Deterministic{})
 	none, ragged, flat, gray := photos(0), photos(2), photos(1), photos(1)
-	ragged.Pixels = ragged.Pixels[1:]
+	ragged.Bytes = ragged.Bytes[1:]
 	flat.Height = 0
 	gray.Standardization.Std = gray.Standardization.Std[:1]
 	stopping, stop := context.WithCancel(context.Background())
 	for _, test := range []struct {
-		name     string
-		ctx      context.Context
-		c        *nets.Classifier
-		images   predict.Images
-		sampling predict.Sampling
-		want     string
+		name    string
+		ctx     context.Context
+		c       *nets.Model
+		images  nets.Inputs
+		options predict.Options
+		want    string
 	}{
-		{"no images", context.Background(), plain, none, predict.Sampling{}, "0 bytes"},
-		{"ragged", context.Background(), plain, ragged, predict.Sampling{}, "383 bytes"},
-		{"flat", context.Background(), plain, flat, predict.Sampling{}, "0 x 8 pixels"},
-		{"standardisation", context.Background(), plain, gray, predict.Sampling{}, "1 standard deviations"},
-		{"negative", context.Background(), plain, photos(1), predict.Sampling{Samples: -1}, "-1 samples"},
-		{"not a divisor", context.Background(), plain, photos(1), predict.Sampling{Samples: 5, PerExecution: 2}, "choose a divisor"},
-		{"energies", context.Background(), plain, photos(1), predict.Sampling{Energies: true}, "no layer of the network has an energy model"},
-		{"network", context.Background(), classifier(t, nil), photos(1), predict.Sampling{}, "image 0"},
-		{"canceled", canceled, plain, photos(1), predict.Sampling{PerExecution: 1}, "stopped after 0 of 25"},
-		{"stopped", stopping, plain, photos(2), predict.Sampling{BatchSize: 1, Progress: func(int, int) { stop() }}, "image 1"},
+		{"replicas", context.Background(), newModel(t, nets.MLP{Layers: baselines.Deterministic{}}, likelihood.Gaussian{}, 1, 2), nets.Rows([]float64{1}, 1), predict.Options{}, "use predict.SampleReplicas"},
+		{"no features", context.Background(), plain, nets.Rows([]float64{1, 2}, 0), predict.Options{}, "inputs of shape [0]"},
+		{"ragged rows", context.Background(), plain, nets.Rows([]float64{1, 2}, 3), predict.Options{}, "2 input values"},
+		{"no images", context.Background(), plain, none, predict.Options{}, "0 bytes"},
+		{"ragged", context.Background(), plain, ragged, predict.Options{}, "383 bytes"},
+		{"flat", context.Background(), plain, flat, predict.Options{}, "0 x 8 pixels"},
+		{"standardisation", context.Background(), plain, gray, predict.Options{}, "1 standard deviations"},
+		{"negative", context.Background(), plain, photos(1), predict.Options{Samples: -1}, "-1 samples"},
+		{"not a divisor", context.Background(), plain, photos(1), predict.Options{Samples: 5, PerExecution: 2}, "choose a divisor"},
+		{"energies", context.Background(), plain, photos(1), predict.Options{Energies: true}, "no layer of the network has an energy model"},
+		{"network", context.Background(), classifier(t, nil), photos(1), predict.Options{}, "input 0"},
+		{"canceled", canceled, plain, photos(1), predict.Options{PerExecution: 1}, "stopped after 0 of 25"},
+		{"stopped", stopping, plain, photos(2), predict.Options{BatchSize: 1, Progress: func(int, int) { stop() }}, "input 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := predict.Classification(test.ctx, test.c, test.images, test.sampling)
+			_, err := predict.Sample(test.ctx, test.c, test.images, test.options)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("the error is %v, want one with %q", err, test.want)
 			}
@@ -287,20 +304,18 @@ func TestClassificationErrors(t *testing.T) {
 
 // A sample of ResNet-14 on 32 x 32 pixels, in images a second.
 func BenchmarkClassification(b *testing.B) {
-	images := predict.Images{
-		Height: 32, Width: 32, Pixels: make([]byte, 256*3*32*32),
+	images := nets.Pixels{
+		Height: 32, Width: 32, Bytes: make([]byte, 256*3*32*32),
 		Standardization: nets.Standardization{Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{0.25, 0.25, 0.25}},
 	}
-	for _, name := range []string{"Deterministic", "Density, rank 1", "Density, LDL"} {
+	for _, family := range slices.Concat(convFamilies[:1], convFamilies[5:]) {
 		for _, batch := range []int{32, 128} {
-			b.Run(fmt.Sprintf("%s/%d", name, batch), func(b *testing.B) {
-				c, err := nets.NewClassifier(fixtures.Backend(b), nets.ResNet14(convFamilies[name]), 10, 1, dtypes.Float32)
-				if err != nil {
-					b.Fatal(err)
-				}
-				classify(b, c, images, predict.Sampling{Samples: 1, BatchSize: batch})
+			b.Run(fmt.Sprintf("%s/%d", family.name, batch), func(b *testing.B) {
+				c := newModel(b, nets.ResNet14(family.layers), likelihood.Categorical{Classes: 10}, 1)
+				c.DType = dtypes.Float32
+				sample(b, c, images, predict.Options{Samples: 1, BatchSize: batch})
 				for b.Loop() {
-					classify(b, c, images, predict.Sampling{Samples: 1, BatchSize: batch})
+					sample(b, c, images, predict.Options{Samples: 1, BatchSize: batch})
 				}
 				b.ReportMetric(256*float64(b.N)/b.Elapsed().Seconds(), "images/s")
 			})

@@ -91,19 +91,17 @@ func TestPickEqualsDatasets(t *testing.T) {
 		}
 	}
 
-	r := &classificationRun{
-		Classification: Classification{BatchSize: images.N, Seed: seed, Order: datasets.Order, Augmentation: augmentation, Padding: augmentation.Pad},
-		data:           Images{Labels: images.Labels},
-		epochSteps:     1,
-		step:           epoch,
-	}
-	table, err := r.table(executionShape{rows: images.N, count: 1})
+	s := &pixelSource{run: &run{
+		Trainer: Trainer{BatchSize: images.N, Augmentation: augmentation, Padding: augmentation.Pad},
+		orders:  []*order{newOrder(seed, images.N, datasets.Order)},
+	}}
+	tables, err := s.next(block{executionShape{rows: images.N, count: 1}, epoch, 0})
 	if err != nil {
 		t.Fatal(err)
 	}
 	result, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(_ *model.Scope, pixels, table *graph.Node) *graph.Node {
 		return pick(pixels, graph.Reshape(table, images.N, pickColumns), augmentation.Pad)
-	}, tensors.FromFlatDataAndDimensions(images.Pixels, images.N, 3, 32, 32), table)
+	}, tensors.FromFlatDataAndDimensions(images.Pixels, images.N, 3, 32, 32), tables[0])
 	if err != nil {
 		t.Fatal(err)
 	}

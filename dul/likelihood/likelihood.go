@@ -1,0 +1,160 @@
+// Package likelihood holds what a network's outputs say of the targets: the
+// distribution p(y | outputs) whose negative logarithm training minimises.
+package likelihood
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
+)
+
+// A Likelihood is a distribution of a target given the outputs of a network.
+// Gaussian, Heteroscedastic and Categorical are three; any type with these two
+// methods is another (see the example).
+type Likelihood interface {
+	// Outputs is the number of outputs that the network has for each example.
+	Outputs() int
+	// NLL is -log p(target | outputs) of each example, [..., batch, 1], for
+	// outputs [..., batch, Outputs()]; "..." is the replica axis, if there is one.
+	// Targets are [..., batch, T], of the outputs' type where they are real
+	// numbers, Int32 where they are labels. Parameters of its own are made by
+	// params.New(s, outputs, ...) with the role params.Likelihood.
+	NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node
+}
+
+// A Regression is a likelihood of a real target with a mean and a variance.
+type Regression interface {
+	Likelihood
+	// Moments are the target's mean and the logarithm of its variance, each
+	// [..., batch, 1]; the latter may be [..., 1, 1], the same for all examples.
+	Moments(s *model.Scope, outputs *graph.Node) (mean, logVariance *graph.Node)
+}
+
+// Gaussian is y ~ N(output, sigma^2) with a constant, trained variance ("we treat
+// the output variance as a trainable parameter", appendix of the paper), whose
+// logarithm starts at 0.
+type Gaussian struct{}
+
+// Outputs is 1, the mean.
+func (Gaussian) Outputs() int { return 1 }
+
+// LogVariance is the name of Gaussian's parameter, log sigma^2.
+const LogVariance = "observation_log_variance"
+
+// Moments are the output and log sigma^2, [..., 1, 1].
+func (Gaussian) Moments(s *model.Scope, outputs *graph.Node) (mean, logVariance *graph.Node) {
+	return outputs, params.New(s, outputs, LogVariance, params.Likelihood, params.Constant(0), 1, 1)
+}
+
+// NLL is 1/2 [log 2 pi + log sigma^2 + (target - mean)^2 / sigma^2].
+func (l Gaussian) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	mean, logVariance := l.Moments(s, outputs)
+	residual := graph.Sub(targets, mean)
+	scaled := ops.MulRow(graph.Mul(residual, residual), graph.Exp(graph.Neg(logVariance)))
+	return graph.MulScalar(ops.AddRow(scaled, graph.AddScalar(logVariance, math.Log(2*math.Pi))), 0.5)
+}
+
+// Heteroscedastic is y ~ N(m, e^v) with a variance that depends on the input: the
+// network's two outputs are m and v (Kendall & Gal 2017, section 2.2).
+//
+// The exponential is chosen over softplus(v) (Lakshminarayanan et al. 2017)
+// because the likelihood is then e^-v and v themselves: nothing underflows, no
+// smallest variance has to be invented, and v = 0 is the unit variance that
+// standardised targets begin with. Its price is a variance that grows fast where
+// the network extrapolates v linearly.
+type Heteroscedastic struct{}
+
+// Outputs is 2, mean and log-variance.
+func (Heteroscedastic) Outputs() int { return 2 }
+
+// Moments are the two outputs.
+func (Heteroscedastic) Moments(_ *model.Scope, outputs *graph.Node) (mean, logVariance *graph.Node) {
+	return graph.SliceAxis(outputs, -1, graph.AxisElem(0)), graph.SliceAxis(outputs, -1, graph.AxisElem(1))
+}
+
+// NLL is 1/2 [log 2 pi + v + (target - m)^2 e^-v].
+func (l Heteroscedastic) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	mean, logVariance := l.Moments(s, outputs)
+	residual := graph.Sub(targets, mean)
+	scaled := graph.Mul(graph.Mul(residual, residual), graph.Exp(graph.Neg(logVariance)))
+	return graph.MulScalar(graph.Add(scaled, graph.AddScalar(logVariance, math.Log(2*math.Pi))), 0.5)
+}
+
+// A Classification is a likelihood of a label of which an output can be right or wrong.
+type Classification interface {
+	Likelihood
+	// Correct is 1 for each example whose label is the most probable one, else 0,
+	// [..., batch, 1].
+	Correct(outputs, labels *graph.Node) *graph.Node
+}
+
+// Categorical is p(y | outputs) = softmax(outputs)_y: the outputs are logits, the
+// targets labels from 0, [..., batch, 1]. Logits may be several draws, [draws, ...,
+// batch, Classes], which baselines.DUE returns in training: NLL is then the mean
+// of the draws' cross-entropies.
+type Categorical struct{ Classes int }
+
+// Outputs is the number of classes. It panics for fewer than 2.
+func (l Categorical) Outputs() int {
+	if l.Classes < 2 {
+		panic(fmt.Errorf("likelihood.Categorical of %d classes; at least 2 are needed", l.Classes))
+	}
+	return l.Classes
+}
+
+// NLL is log sum_k exp(logit_k) - logit_label, the cross-entropy.
+func (Categorical) NLL(_ *model.Scope, logits, labels *graph.Node) *graph.Node {
+	draws := drawsOf(logits, labels)
+	if draws == 0 {
+		return crossEntropy(logits, labels)
+	}
+	dims := labels.Shape().Dimensions
+	repeated := graph.BroadcastToDims(graph.ExpandAxes(labels, 0), slices.Insert(slices.Clone(dims), 0, draws)...)
+	each := crossEntropy(joined(logits), joined(repeated))
+	return meanOfDraws(graph.Reshape(each, repeated.Shape().Dimensions...))
+}
+
+// Correct implements Classification. Of several draws the mean logits count.
+func (Categorical) Correct(logits, labels *graph.Node) *graph.Node {
+	if drawsOf(logits, labels) > 0 {
+		logits = meanOfDraws(logits)
+	}
+	chosen := graph.ExpandAxes(graph.ArgMax(logits, -1, labels.DType()), -1)
+	return graph.ConvertDType(graph.Equal(chosen, labels), logits.DType())
+}
+
+func crossEntropy(logits, labels *graph.Node) *graph.Node {
+	labels = graph.Reshape(labels, labels.Shape().Dimensions[:labels.Rank()-1]...)
+	chosen := graph.OneHot(labels, logits.Shape().Dim(-1), logits.DType())
+	return graph.Sub(ops.LogSumExp(logits), ops.SumColumns(graph.Mul(logits, chosen)))
+}
+
+// drawsOf is the number of draws of the logits, 0 where they are no draws.
+func drawsOf(logits, labels *graph.Node) int {
+	switch logits.Rank() - labels.Rank() {
+	case 0:
+		return 0
+	case 1:
+		return logits.Shape().Dim(0)
+	}
+	panic(fmt.Errorf("likelihood.Categorical: logits of shape %s for labels of shape %s; want one axis more for several draws, or none", logits.Shape(), labels.Shape()))
+}
+
+// joined makes one axis of the first two.
+func joined(x *graph.Node) *graph.Node {
+	dims := x.Shape().Dimensions
+	return graph.Reshape(x, slices.Insert(slices.Clone(dims[2:]), 0, dims[0]*dims[1])...)
+}
+
+// meanOfDraws is the mean over the leading axis.
+func meanOfDraws(x *graph.Node) *graph.Node {
+	dims := x.Shape().Dimensions
+	sum := ops.SumRows(graph.Reshape(x, dims[0], -1))
+	return graph.MulScalar(graph.Reshape(sum, dims[1:]...), 1/float64(dims[0]))
+}

@@ -1,0 +1,132 @@
+package nets
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/params"
+)
+
+// A Standardization is the mean and the standard deviation of each channel of
+// the training images, on the scale of v/255, from 0 to 1.
+type Standardization struct {
+	Mean, Std []float64
+}
+
+// Check returns an error unless there are a mean and a positive standard
+// deviation for each of the channels.
+func (p Standardization) Check(channels int) error {
+	if len(p.Mean) != channels || len(p.Std) != channels {
+		return fmt.Errorf("standardisation by %d means and %d standard deviations of images with %d channels; each channel needs one of both",
+			len(p.Mean), len(p.Std), channels)
+	}
+	for i, std := range p.Std {
+		if !(std > 0) {
+			return fmt.Errorf("standardisation: the standard deviation of channel %d is %g; it must be positive", i, std)
+		}
+	}
+	return nil
+}
+
+// Inputs are N inputs of a network: Floats or Pixels.
+type Inputs interface {
+	// Len is N.
+	Len() int
+	// Check returns an error unless the fields fit together and N is at least 1.
+	Check() error
+}
+
+// Floats are inputs of real numbers of any shape. The network sees [..., batch,
+// Shape...].
+type Floats struct {
+	// Values are the inputs one after the other, each row-major. Standardise them.
+	Values []float64
+	// Shape is that of one input, such as {features}.
+	Shape []int
+}
+
+// Rows are inputs with the given number of features.
+func Rows(values []float64, features int) Floats {
+	return Floats{Values: values, Shape: []int{features}}
+}
+
+// Size is the number of values of one input.
+func (f Floats) Size() int {
+	size := 1
+	for _, n := range f.Shape {
+		size *= n
+	}
+	return size
+}
+
+// Len implements Inputs.
+func (f Floats) Len() int { return len(f.Values) / max(f.Size(), 1) }
+
+// Check implements Inputs.
+func (f Floats) Check() error {
+	if size := f.Size(); size < 1 || len(f.Values) == 0 || len(f.Values)%size != 0 {
+		return fmt.Errorf("%d input values are not a positive number of inputs of shape %v", len(f.Values), f.Shape)
+	}
+	return nil
+}
+
+// Pixels are images as bytes. The network sees them standardised, [channels, batch,
+// Height, Width], see Standardization.Images.
+type Pixels struct {
+	// Bytes has shape [N, channels, Height, Width], row-major; 0 is black.
+	Bytes         []byte
+	Height, Width int
+	// Standardization has a mean and a standard deviation for each channel.
+	Standardization Standardization
+}
+
+// Channels is the number of channels.
+func (p Pixels) Channels() int { return len(p.Standardization.Mean) }
+
+// Size is the number of bytes of one image.
+func (p Pixels) Size() int { return p.Channels() * p.Height * p.Width }
+
+// Len implements Inputs.
+func (p Pixels) Len() int { return len(p.Bytes) / max(p.Size(), 1) }
+
+// Check implements Inputs.
+func (p Pixels) Check() error {
+	if p.Channels() < 1 || p.Height < 1 || p.Width < 1 {
+		return fmt.Errorf("images of %d x %d pixels with %d channel means; all must be at least 1", p.Height, p.Width, p.Channels())
+	}
+	if len(p.Bytes) == 0 || len(p.Bytes)%p.Size() != 0 {
+		return fmt.Errorf("%d bytes are not a positive number of images of %d bytes each", len(p.Bytes), p.Size())
+	}
+	return p.Standardization.Check(p.Channels())
+}
+
+// Images makes a network's input of bytes, in the graph, so that only a byte a
+// pixel has to reach the device:
+//
+//	z = (v/255 - Mean) / Std
+//
+// for a byte v, uint8 [batch, channels, height, width] -> dtype [channels,
+// batch, height, width]. It panics where Check has an error, as GoMLX's
+// graph-building functions do.
+func (p Standardization) Images(x *graph.Node, dtype dtypes.DType) *graph.Node {
+	x.AssertRank(4)
+	channels := x.Shape().Dim(1)
+	if err := p.Check(channels); err != nil {
+		panic(fmt.Errorf("nets.Standardization: %w", err))
+	}
+	factors, offsets := make([]float64, channels), make([]float64, channels)
+	for i := range factors {
+		factors[i] = 1 / (255 * p.Std[i])
+		offsets[i] = -p.Mean[i] / p.Std[i]
+	}
+	column := func(values []float64) *graph.Node {
+		return graph.ConstTensor(x.Graph(), params.FromFloat64(shapes.Make(dtype, channels, 1), values))
+	}
+	images := graph.Transpose(graph.ConvertDType(x, dtype), 0, 1)
+	scaled := conv.MulColumn(conv.Channels(images), column(factors))
+	return graph.StopGradient(conv.LikeImage(conv.AddColumn(scaled, column(offsets)), images))
+}

@@ -1,0 +1,165 @@
+package nets
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+)
+
+// ConvLayers is what an image network needs of a family of layers.
+type ConvLayers interface {
+	Layers
+	// Conv maps images [channels, batch, height, width] to images
+	// [Filters, batch, Out(height), Out(width)].
+	Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node
+}
+
+// A Network maps inputs to outputs [..., batch, outputs]. MLP takes [..., batch,
+// features], where "..." is the replica axis of a model with replicas; ResNet
+// takes images [channels, batch, height, width].
+type Network interface {
+	Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node
+}
+
+// A Model is p(y | x) = Likelihood(y | Network(x)) with its parameters and its
+// source of noise. New makes one, package train fits it, package predict asks it.
+type Model struct {
+	Network Network
+	// Likelihood may be nil for a model that is not trained.
+	Likelihood likelihood.Likelihood
+	Backend    compute.Backend
+	Store      *model.Store
+	// Replicas is the number of replicas, 0 for a model without a replica axis.
+	Replicas int
+	// Host is the source of noise; nil draws noise in the graph.
+	Host *stochastic.HostSampler
+	// DType is the type of parameters and activations, Float32 from New. Change it
+	// before the first use.
+	DType dtypes.DType
+}
+
+// New returns an untrained model. The seed fixes its initial parameters, its
+// noise and the order in which it is shown the data. Noise comes from the host on
+// the pure Go backend and from the graph on all others.
+func New(backend compute.Backend, network Network, l likelihood.Likelihood, seed uint64) (*Model, error) {
+	m, err := newModel(backend, network, l, seed)
+	if err == nil && ops.IsGo(backend) {
+		m.Host = stochastic.NewHostSampler(seed)
+	}
+	return m, err
+}
+
+// NewReplicas returns an untrained model of len(seeds) independent replicas that
+// share a graph, which is faster than one after the other: activations and
+// parameters have a leading replica axis. Noise comes from the host on all
+// backends, so that a replica depends neither on which others share its graph nor
+// on the backend.
+func NewReplicas(backend compute.Backend, network Network, l likelihood.Likelihood, seeds ...uint64) (*Model, error) {
+	if len(seeds) == 0 {
+		return nil, errors.New("a model of no replicas was asked for; give each replica a seed")
+	}
+	m, err := newModel(backend, network, l, seeds...)
+	if err == nil {
+		m.Replicas, m.Host = len(seeds), stochastic.NewReplicatedHostSampler(seeds)
+	}
+	return m, err
+}
+
+// newModel makes the parts that all models have. The first seed is that of the
+// noise that is drawn in the graph.
+func newModel(backend compute.Backend, network Network, l likelihood.Likelihood, seeds ...uint64) (m *Model, err error) {
+	if network == nil {
+		return nil, errors.New("a model without a network was asked for")
+	}
+	if l != nil {
+		if err := outputsOf(l); err != nil {
+			return nil, err
+		}
+	}
+	store := model.NewStore()
+	params.SetSeeds(store, seeds...)
+	if err := store.SetRNGStateFromSeed(int64(seeds[0])); err != nil {
+		return nil, err
+	}
+	return &Model{Network: network, Likelihood: l, Backend: backend, Store: store, DType: dtypes.Float32}, nil
+}
+
+// outputsOf says why a likelihood has no number of outputs.
+func outputsOf(l likelihood.Likelihood) (err error) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			err = fmt.Errorf("%v", problem)
+		}
+	}()
+	if n := l.Outputs(); n < 1 {
+		return fmt.Errorf("a likelihood of type %T has %d outputs; at least 1 is needed", l, n)
+	}
+	return nil
+}
+
+// Seeds are those that the model was made with, one for each replica.
+func (m *Model) Seeds() []uint64 { return params.Seeds(m.Store) }
+
+// Count is the number of replicas, 1 for a model without a replica axis.
+func (m *Model) Count() int { return max(m.Replicas, 1) }
+
+// Lead is the replica axis of the model's activations, none for a model without.
+func (m *Model) Lead() []int {
+	if m.Replicas == 0 {
+		return nil
+	}
+	return []int{m.Replicas}
+}
+
+// Scope is the scope of the model's parameters below the store's root.
+func (m *Model) Scope(root *model.Scope) *model.Scope { return root.In("model") }
+
+// Apply is the network's outputs, with fresh noise; s is the model's Scope.
+func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
+	outputs := 1
+	if m.Likelihood != nil {
+		outputs = m.Likelihood.Outputs()
+	}
+	return m.Network.Apply(s.In("network"), x, outputs)
+}
+
+// With is the model with another network in the place of its own, on the same
+// parameters, and without a likelihood: such as one without a last layer, whose
+// outputs are features.
+func (m *Model) With(network Network) *Model {
+	other := *m
+	other.Network, other.Likelihood = network, nil
+	return &other
+}
+
+// NoiseVariances are the trained variances sigma^2 of likelihood.Gaussian, one for
+// each replica, or a single one.
+func (m *Model) NoiseVariances() ([]float64, error) {
+	v := m.Store.GetVariable("/model/" + likelihood.LogVariance)
+	if v == nil {
+		return nil, errors.New("the model has no observation noise yet: train it first, with likelihood.Gaussian")
+	}
+	value, err := v.Value()
+	if err != nil {
+		return nil, fmt.Errorf("reading the observation noise: %w", err)
+	}
+	variances, err := params.ToFloat64(value)
+	if err != nil {
+		return nil, fmt.Errorf("reading the observation noise: %w", err)
+	}
+	for i, logVariance := range variances {
+		variances[i] = math.Exp(logVariance)
+	}
+	return variances, nil
+}

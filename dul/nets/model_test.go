@@ -1,0 +1,111 @@
+package nets_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/stochastic"
+)
+
+// newModel is an untrained model in double precision.
+func newModel(t *testing.T, network nets.Network, l likelihood.Likelihood, seed uint64) *nets.Model {
+	t.Helper()
+	m, err := nets.New(fixtures.Backend(t), network, l, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.DType = dtypes.Float64
+	return m
+}
+
+// The seed fixes parameters and noise, which comes from the host on the Go backend.
+func TestNew(t *testing.T) {
+	logits := func(seed uint64) []float64 {
+		m := newModel(t, tiny(dul.Density{}), likelihood.Categorical{Classes: 3}, seed)
+		if fromHost := m.Host != nil; fromHost != ops.IsGo(m.Backend) {
+			t.Fatalf("noise comes from the host: %t on backend %s", fromHost, m.Backend.Name())
+		}
+		out, err := model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+			if m.Host != nil {
+				stochastic.SetNoiseSource(x.Graph(), m.Host.NewBuffers())
+			}
+			return m.Apply(m.Scope(root), x)
+		}, fixtures.Tensor(m.DType, fixtures.Zeros(3, 2, 8, 8).Map(func(float64) float64 { return 1 })))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fixtures.FromTensor(t, out).Values
+	}
+	if !slices.Equal(logits(1), logits(1)) {
+		t.Error("two models of one seed differ")
+	}
+	if slices.Equal(logits(1), logits(2)) {
+		t.Error("models of two seeds are equal")
+	}
+}
+
+// Replicas have their noise from the host, and each its own parameters.
+func TestNewReplicas(t *testing.T) {
+	m, err := nets.NewReplicas(fixtures.Backend(t), nets.MLP{Layers: baselines.VDropout{}}, likelihood.Gaussian{}, 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Host == nil || m.Replicas != 2 || !slices.Equal(m.Seeds(), []uint64{1, 2}) {
+		t.Errorf("host %v, %d replicas, seeds %v", m.Host, m.Replicas, m.Seeds())
+	}
+	if _, err := m.NoiseVariances(); err == nil {
+		t.Error("an untrained model has noise variances")
+	}
+	out, err := model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+		s := m.Scope(root)
+		y, logVariance := likelihood.Gaussian{}.Moments(s, m.Apply(s, x))
+		return graph.Add(y, graph.ZerosLike(logVariance))
+	}, fixtures.Tensor(m.DType, fixtures.Zeros(2, 3, 2).Map(func(float64) float64 { return 1 })))
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := fixtures.FromTensor(t, out)
+	if !slices.Equal(y.Dims, []int{2, 3, 1}) || y.Values[0] == y.Values[3] {
+		t.Errorf("outputs %+v", y)
+	}
+	variances, err := m.NoiseVariances()
+	if err != nil || len(variances) != 2 || math.Abs(variances[0]-1) > 0 || math.Abs(variances[1]-1) > 0 {
+		t.Errorf("noise variances %v of untrained replicas, want 1 (%v)", variances, err)
+	}
+}
+
+func TestBadModels(t *testing.T) {
+	network := tiny(baselines.Deterministic{})
+	for _, c := range []struct {
+		name, want string
+		make       func() (*nets.Model, error)
+	}{
+		{"one class", "at least 2", func() (*nets.Model, error) {
+			return nets.New(fixtures.Backend(t), network, likelihood.Categorical{Classes: 1}, 1)
+		}},
+		{"no network", "without a network", func() (*nets.Model, error) {
+			return nets.New(fixtures.Backend(t), nil, likelihood.Gaussian{}, 1)
+		}},
+		{"no replicas", "no replicas", func() (*nets.Model, error) {
+			return nets.NewReplicas(fixtures.Backend(t), network, likelihood.Gaussian{})
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := c.make(); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,64 @@
+package predict
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+)
+
+// Marginals are the posterior of a regression's function at each input by itself,
+// in closed form, where it is Gaussian: of a model with likelihood.Gaussian and a
+// network that has Moments, such as a nets.ResidualMLP with a Gaussian process as
+// its head. They are a mixture of one component for each replica, or a single one
+// without replicas.
+func Marginals(ctx context.Context, m *nets.Model, x ...nets.Floats) ([]Mixture, error) {
+	network, is := m.Network.(gaussianNetwork)
+	if !is {
+		return nil, fmt.Errorf("a network of type %T has no moments; draw from it by predict.Sample", m.Network)
+	}
+	if _, is := m.Likelihood.(likelihood.Gaussian); !is {
+		return nil, fmt.Errorf("marginals with a likelihood of type %T; likelihood.Gaussian is needed", m.Likelihood)
+	}
+	if len(x) != m.Count() {
+		return nil, fmt.Errorf("%d sets of inputs for a model with %d replicas", len(x), m.Replicas)
+	}
+	inputs := make([]nets.Inputs, len(x))
+	for i := range x {
+		inputs[i] = x[i]
+	}
+	both := *m
+	both.Network = moments{network}
+	found, err := sample(ctx, &both, inputs, Options{Samples: 1})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Mixture, len(found))
+	for r, p := range found {
+		mean, std := make([]float64, x[r].Len()), make([]float64, x[r].Len())
+		for i := range mean {
+			mean[i], std[i] = p.Mean[0][2*i], math.Sqrt(p.Mean[0][2*i+1])
+		}
+		all[r] = Mixture{Mean: [][]float64{mean}, Std: [][]float64{std}, NoiseStd: p.NoiseStd}
+	}
+	return all, nil
+}
+
+// A gaussianNetwork knows the moments of its outputs, see nets.ResidualMLP.
+type gaussianNetwork interface {
+	Moments(s *model.Scope, x *graph.Node, outputs int) (mean, variance *graph.Node)
+}
+
+// moments is the network of the moments, side by side.
+type moments struct{ gaussianNetwork }
+
+// Apply implements nets.Network.
+func (m moments) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	mean, variance := m.Moments(s, x, outputs)
+	return graph.Concatenate([]*graph.Node{mean, variance}, -1)
+}

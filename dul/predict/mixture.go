@@ -1,0 +1,129 @@
+package predict
+
+import (
+	"math"
+	"slices"
+
+	"densityuncertainty/dul/nets"
+)
+
+// A Mixture is a mixture of M Gaussians with equal weights at each of N inputs,
+// the predictive distribution of a regression:
+//
+//	p(y | x_i) = 1/M sum_m N(y | Mean[m][i], Std[m][i]^2 + NoiseStd[m][i]^2).
+type Mixture struct {
+	// Mean holds the components' means, [M][N]: the network's function in sample m.
+	Mean [][]float64
+	// Std is the deviation of the function within a component, [M][N]; nil where
+	// each component is a single function.
+	Std [][]float64
+	// NoiseStd is the deviation of the observation noise, [M][N]. Rows may share
+	// memory.
+	NoiseStd [][]float64
+}
+
+// Moments are the mean and the standard deviation of the function at each input,
+// without observation noise; the deviation is that of the population of samples
+// (divided by M).
+func (m Mixture) Moments() (mean, std []float64) {
+	n := len(m.Mean[0])
+	mean, std = make([]float64, n), make([]float64, n)
+	count := float64(len(m.Mean))
+	for _, sample := range m.Mean {
+		for i, v := range sample {
+			mean[i] += v / count
+		}
+	}
+	for _, sample := range m.Mean {
+		for i, v := range sample {
+			std[i] += (v - mean[i]) * (v - mean[i]) / count
+		}
+	}
+	for i := range std {
+		std[i] = math.Sqrt(std[i])
+	}
+	for _, within := range m.Std {
+		for i, s := range within {
+			std[i] = math.Sqrt(std[i]*std[i] + s*s/count)
+		}
+	}
+	return mean, std
+}
+
+// Variances are those of the target in each component, [M][N]: with Mean what
+// metrics.MonteCarloNLL takes.
+func (m Mixture) Variances() [][]float64 {
+	all := make([][]float64, len(m.Mean))
+	for k, noise := range m.NoiseStd {
+		all[k] = make([]float64, len(noise))
+		for i, s := range noise {
+			all[k][i] = s * s
+			if m.Std != nil {
+				all[k][i] += m.Std[k][i] * m.Std[k][i]
+			}
+		}
+	}
+	return all
+}
+
+// Mix is the mixture of several models' predictions at the same inputs, such as
+// the members of an ensemble.
+func Mix(of ...Mixture) Mixture {
+	var all Mixture
+	for _, m := range of {
+		all.Mean = append(all.Mean, m.Mean...)
+		all.Std = append(all.Std, m.Std...)
+		all.NoiseStd = append(all.NoiseStd, m.NoiseStd...)
+	}
+	return all
+}
+
+// addMixture appends n inputs, of samples [M][n] with log-variances of the noise
+// [M][n or more], or [M][1].
+func (m *Mixture) addMixture(mean, logVariances [][]float64, n int) {
+	noise := make([][]float64, len(mean))
+	for k, row := range logVariances {
+		if len(row) == 1 && k > 0 && row[0] == logVariances[k-1][0] {
+			noise[k] = noise[k-1]
+			continue
+		}
+		for _, v := range row[:min(n, len(row))] {
+			noise[k] = append(noise[k], math.Exp(v/2))
+		}
+		if len(row) == 1 {
+			noise[k] = slices.Repeat(noise[k], n)
+		}
+	}
+	appendEach(&m.Mean, mean)
+	appendEach(&m.NoiseStd, noise)
+}
+
+// appendEach appends each sample's part to what there is of it.
+func appendEach(to *[][]float64, parts [][]float64) {
+	if *to == nil {
+		*to = parts
+		return
+	}
+	for m, part := range parts {
+		(*to)[m] = slices.Concat((*to)[m], part)
+	}
+}
+
+// addEnergies appends the energies of n inputs, [M][n*layers].
+func (p *Prediction) addEnergies(layers []nets.LayerEnergy, samples [][]float64, n int) {
+	if p.Energies == nil {
+		p.LastConvolution = nets.LastConvolution(layers)
+		p.Energies = make([]LayerEnergy, len(layers))
+	}
+	for l := range p.Energies {
+		to := &p.Energies[l]
+		to.Layer = layers[l].Layer
+		for i := range n {
+			mean, at := 0.0, i*len(layers)+l
+			for _, energies := range samples {
+				mean += energies[at] / float64(len(samples))
+			}
+			to.Mean, to.One = append(to.Mean, mean), append(to.One, samples[0][at])
+		}
+	}
+}

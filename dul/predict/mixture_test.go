@@ -1,0 +1,201 @@
+package predict_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/stochastic"
+)
+
+func ExampleMixture_Moments() {
+	m := predict.Mixture{Mean: [][]float64{{1, 5}, {3, 5}}}
+	mean, std := m.Moments()
+	fmt.Println(mean, std)
+	// Output: [2 5] [1 0]
+}
+
+// Variances of the function and of the noise add up, in the components and over them.
+func TestMixture(t *testing.T) {
+	a := predict.Mixture{Mean: [][]float64{{1}}, Std: [][]float64{{3}}, NoiseStd: [][]float64{{2}}}
+	b := predict.Mixture{Mean: [][]float64{{5}}, Std: [][]float64{{1}}, NoiseStd: [][]float64{{0}}}
+	m := predict.Mix(a, b)
+	if mean, std := m.Moments(); mean[0] != 3 || math.Abs(std[0]-3) > 1e-15 { // 4 between, (9+1)/2 within
+		t.Errorf("moments %v, %v; want 3 and 3", mean, std)
+	}
+	if v := m.Variances(); v[0][0] != 13 || v[1][0] != 1 {
+		t.Errorf("variances %v; want 13 and 1", v)
+	}
+}
+
+// mlp is an untrained regression with two inputs; its noise variance is 1.
+func mlp(t testing.TB, layers nets.Layers, seeds ...uint64) *nets.Model {
+	t.Helper()
+	return newModel(t, nets.MLP{Layers: layers, Widths: []int{4}}, likelihood.Gaussian{}, seeds...)
+}
+
+// scaledOutput is a family of deterministic hidden layers and an output that is
+// multiplied by Gaussian noise.
+type scaledOutput struct{}
+
+func (scaledOutput) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	if units == 1 {
+		return baselines.VDropout{}.Dense(s, x, units)
+	}
+	return baselines.Deterministic{}.Dense(s, x, units)
+}
+
+// Samples of a deterministic network are equal, those of a stochastic one have its
+// mean and deviation, whatever the batches and samples of an execution.
+func TestSamplesOfARegression(t *testing.T) {
+	x := nets.Rows([]float64{0.5, -1, 2, 0.3, 1, 1}, 2)
+	plain := sample(t, mlp(t, baselines.Deterministic{}, 1), x, predict.Options{Samples: 2})
+	if plain.NoiseStd[1][2] != 1 || plain.Outputs != nil {
+		t.Errorf("of an untrained model: noise %v, want 1; outputs %v", plain.NoiseStd, plain.Outputs)
+	}
+	if !slices.Equal(plain.Mean[0], plain.Mean[1]) {
+		t.Error("two samples of a deterministic network differ")
+	}
+	const samples = 4000
+	for _, c := range []struct{ batch, per int }{{0, 0}, {2, 1}, {3, 4}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			noisy := sample(t, mlp(t, scaledOutput{}, 1), x, predict.Options{Samples: samples, BatchSize: c.batch, PerExecution: c.per})
+			mean, std := noisy.Moments()
+			for i, m := range plain.Mean[0] {
+				if z := (mean[i] - m) / (std[i] / math.Sqrt(samples)); math.Abs(z) > 4 {
+					t.Errorf("input %d: mean of the samples %v, want %v (z = %.1f)", i, mean[i], m, z)
+				}
+				// The output is multiplied by noise of variance 0.1: std = sqrt(0.1) |mean|.
+				want := math.Sqrt(0.1) * math.Abs(m)
+				if z := (std[i]/want - 1) * math.Sqrt(2*samples); math.Abs(z) > 4 {
+					t.Errorf("input %d: standard deviation of the samples %v, want %v (z = %.1f)", i, std[i], want, z)
+				}
+			}
+		})
+	}
+}
+
+// raw is a network whose outputs are its inputs.
+type raw struct{}
+
+func (raw) Apply(_ *model.Scope, x *graph.Node, _ int) *graph.Node { return x }
+
+// The mean and the noise of a heteroscedastic model are its two outputs, of any
+// other likelihood, or none, the outputs are all there is.
+func TestOutputs(t *testing.T) {
+	x := nets.Rows([]float64{5, 0, 7, math.Log(4)}, 2)
+	got := sample(t, newModel(t, raw{}, likelihood.Heteroscedastic{}, 1), x, predict.Options{Samples: 1, BatchSize: 1})
+	fixtures.Compare(t, "mean", fixtures.Matrix(1, 2, got.Mean[0]...), fixtures.Matrix(1, 2, 5, 7), 1e-15)
+	fixtures.Compare(t, "noise", fixtures.Matrix(1, 2, got.NoiseStd[0]...), fixtures.Matrix(1, 2, 1, 2), 1e-15)
+	got = sample(t, newModel(t, raw{}, nil, 1), x, predict.Options{Samples: 2})
+	if got.Width != 2 || !slices.Equal(got.Outputs[1], x.Values) || got.Mean != nil || got.Probabilities != nil {
+		t.Errorf("without a likelihood: %+v", got)
+	}
+	// Inputs of any shape reach the network as they are.
+	box := nets.Floats{Values: make([]float64, 24), Shape: []int{2, 3}}
+	if got = sample(t, newModel(t, raw{}, nil, 1), box, predict.Options{Samples: 1}); got.Width != 3 || box.Len() != 4 {
+		t.Errorf("%d outputs of %d inputs", got.Width, box.Len())
+	}
+}
+
+// Inputs of unequal number are padded, which must not show, in batches neither.
+func TestReplicasOfUnequalSize(t *testing.T) {
+	ctx, m := context.Background(), mlp(t, baselines.Deterministic{}, 1, 2)
+	long, short := nets.Rows([]float64{0.5, -1, 2, 0.3, 1, 1}, 2), nets.Rows([]float64{2, 0.3}, 2)
+	for _, batch := range []int{0, 2, 1} {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+			got, err := predict.SampleReplicas(ctx, m, []nets.Floats{long, short}, predict.Options{Samples: 1, BatchSize: batch})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got[0].Mean[0]) != 3 || len(got[1].Mean[0]) != 1 {
+				t.Fatalf("%d and %d predictions, want 3 and 1", len(got[0].Mean[0]), len(got[1].Mean[0]))
+			}
+			alone, err := predict.SampleReplicas(ctx, m, []nets.Floats{short, short}, predict.Options{Samples: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(alone[1].Mean[0][0]-got[1].Mean[0][0]) > 1e-12 || math.Abs(got[0].Mean[0][1]-alone[0].Mean[0][0]) > 1e-12 {
+				t.Errorf("predictions %v and %v padded, %v and %v alone", got[0].Mean, got[1].Mean, alone[0].Mean, alone[1].Mean)
+			}
+		})
+	}
+	for _, c := range []struct {
+		name, want string
+		x          []nets.Floats
+	}{
+		{"number", "1 sets of inputs for a model with 2 replicas", []nets.Floats{short}},
+		{"shape", "replica 1 has inputs of shape [1]", []nets.Floats{short, nets.Rows([]float64{1}, 1)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := predict.SampleReplicas(ctx, m, c.x, predict.Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// An untrained LDL has Sigma = I, so the first layer's energy is |x|^2/2, of every
+// replica; layers that have no names are numbered.
+func TestEnergiesOfARegression(t *testing.T) {
+	x := nets.Rows([]float64{3, 4, 0, 0, 1, -2}, 2)
+	found, err := predict.SampleReplicas(context.Background(), mlp(t, dul.Density{}, 1, 2), []nets.Floats{x, x}, predict.Options{Samples: 3, BatchSize: 2, Energies: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r, p := range found {
+		if len(p.Energies) != 2 || p.Energies[1].Layer != "layer 1" || len(p.Energies[1].Mean) != 3 || p.LastConvolution != -1 {
+			t.Fatalf("energies are %+v, want 2 layers with 3 inputs each", p.Energies)
+		}
+		fixtures.Compare(t, fmt.Sprintf("replica %d", r), fixtures.Matrix(1, 3, p.Energies[0].Mean...), fixtures.Matrix(1, 3, 12.5, 0, 2.5), 1e-12)
+		if second := p.Energies[1].Mean; second[0] <= second[1] {
+			t.Errorf("the second layer's energies are %v; that of the larger input should be larger", second)
+		}
+	}
+}
+
+// counting is a network whose output is the number of its executions, with or
+// without a draw of noise.
+type counting struct{ noisy bool }
+
+func (c counting) Apply(s *model.Scope, x *graph.Node, _ int) *graph.Node {
+	executions := s.Store().VariableWithValue("/executions", 0.0)
+	count := graph.AddScalar(executions.NodeValue(x.Graph()), 1)
+	executions.SetNodeValue(count)
+	y := graph.BroadcastToDims(graph.Reshape(count, 1, 1), x.Shape().Dim(0), 1)
+	if c.noisy {
+		noise := stochastic.Draw(s, y, stochastic.Gaussian(), y.Shape().Dim(0), 1)
+		y = graph.Add(y, graph.MulScalar(noise, 0))
+	}
+	return y
+}
+
+// Samples of a network without noise are one execution, and do not share memory.
+func TestNetworkWithoutNoiseIsExecutedOnce(t *testing.T) {
+	for _, c := range []struct {
+		noisy bool
+		want  []float64
+	}{{false, []float64{1, 1, 1}}, {true, []float64{1, 2, 3}}} {
+		t.Run(fmt.Sprint(c.noisy), func(t *testing.T) {
+			got := sample(t, newModel(t, counting{c.noisy}, likelihood.Gaussian{}, 1), nets.Rows([]float64{0, 0}, 1), predict.Options{Samples: 3, PerExecution: 1})
+			for m, mean := range got.Mean {
+				if mean[0] != c.want[m] || mean[1] != c.want[m] {
+					t.Errorf("sample %d is of execution %v, want %v", m, mean, c.want[m])
+				}
+				mean[0], mean[1] = -1, -1
+			}
+		})
+	}
+}

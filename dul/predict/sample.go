@@ -1,0 +1,364 @@
+package predict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+)
+
+// Options say how predictions are drawn.
+type Options struct {
+	// Samples is the number M of samples; 0 means 25, as in the paper.
+	Samples int
+	// BatchSize is the number of inputs that are computed at once; 0 means 128
+	// images, or all inputs that are no images.
+	BatchSize int
+	// PerExecution is the number of samples that one execution draws, each by a
+	// copy of the network of its own; it must divide Samples. More save the start
+	// of an execution, and take as much longer to compile. 0 means 1 on the pure
+	// Go backend, on others the largest divisor of Samples up to 5.
+	PerExecution int
+	// KeepOutputs keeps the outputs of all samples also where class probabilities
+	// are computed of them.
+	KeepOutputs bool
+	// Energies asks for the energies of the layers' inputs.
+	Energies bool
+	// Training applies the network as in training: batch normalisation uses the
+	// statistics of the batch, so that an untrained network can be asked too, and
+	// the running statistics move.
+	Training bool
+	// Progress, if not nil, hears of the number of inputs done after each batch.
+	Progress func(done, total int)
+}
+
+// mostPerExecution is the largest default of Options.PerExecution.
+const mostPerExecution = 5
+
+func (o Options) withDefaults(m *nets.Model, images bool, n int) (Options, error) {
+	if o.Samples < 0 || o.BatchSize < 0 || o.PerExecution < 0 {
+		return o, fmt.Errorf("%d samples, of them %d in one execution, in batches of %d; none may be negative", o.Samples, o.PerExecution, o.BatchSize)
+	}
+	if o.Samples == 0 {
+		o.Samples = 25
+	}
+	if o.BatchSize == 0 && images {
+		o.BatchSize = 128
+	}
+	if o.BatchSize == 0 || o.BatchSize > n {
+		o.BatchSize = n
+	}
+	if o.PerExecution == 0 {
+		o.PerExecution = 1
+		for k := 2; k <= mostPerExecution && m.Host == nil; k++ {
+			if o.Samples%k == 0 {
+				o.PerExecution = k
+			}
+		}
+	}
+	if o.Samples%o.PerExecution != 0 {
+		return o, fmt.Errorf("%d samples cannot be drawn %d in each execution; choose a divisor", o.Samples, o.PerExecution)
+	}
+	return o, nil
+}
+
+// A Prediction is what M samples say of N inputs.
+type Prediction struct {
+	// Outputs are the network's, [M][N*Width]: those of a likelihood.Classification
+	// only with Options.KeepOutputs, none of a likelihood.Regression, whose are
+	// Mixture.
+	Outputs [][]float64
+	// Width is the number of outputs for each input.
+	Width int
+
+	// Mixture is the predictive distribution for a likelihood.Regression.
+	Mixture
+
+	// Probabilities are p(y | x) = 1/M sum_m softmax(outputs_m(x))_y, [N*Width], for a
+	// likelihood.Classification.
+	Probabilities []float64
+	// MutualInformation is that between label and sample, in nats, [N]: the
+	// entropy of Probabilities minus the mean entropy of the samples.
+	MutualInformation []float64
+
+	// Energies are those of the layers' inputs, in the order in which the network
+	// applies the layers; nil without Options.Energies.
+	Energies []LayerEnergy
+	// LastConvolution is the number in Energies of the features by which the
+	// paper tells inputs unlike the training data: the input of the last
+	// convolution that sees more than one pixel; -1 if Energies has none.
+	LastConvolution int
+}
+
+// A LayerEnergy is the energy E(h) of the input h of a layer at N inputs: of an
+// image the mean over positions, and not clipped.
+type LayerEnergy struct {
+	// Layer is the layer's scope below the network's, or "layer" and its number in
+	// a network that does not tell (see nets.Energies).
+	Layer string
+	// Mean is the mean over the samples, [N]; One is that of the first sample, [N].
+	// The noise of the layers before makes them differ.
+	Mean, One []float64
+}
+
+// Sample predicts by a model without replicas. Batch normalisation uses its
+// running statistics; the noise of the layers is drawn anew for every sample, and
+// for every batch where it is that of weights. An error comes of bad inputs, of a
+// network that cannot be applied to them, of energies asked of a network without
+// energy models, and where the context ends.
+func Sample(ctx context.Context, m *nets.Model, x nets.Inputs, o Options) (*Prediction, error) {
+	if m.Replicas != 0 {
+		return nil, fmt.Errorf("the model has %d replicas; use predict.SampleReplicas", m.Replicas)
+	}
+	all, err := sample(ctx, m, []nets.Inputs{x}, o)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// SampleReplicas predicts by each replica of a model at its own inputs x[r].
+func SampleReplicas(ctx context.Context, m *nets.Model, x []nets.Floats, o Options) ([]*Prediction, error) {
+	if m.Replicas != len(x) || m.Replicas == 0 {
+		return nil, fmt.Errorf("%d sets of inputs for a model with %d replicas", len(x), m.Replicas)
+	}
+	inputs := make([]nets.Inputs, len(x))
+	for i := range x {
+		inputs[i] = x[i]
+	}
+	return sample(ctx, m, inputs, o)
+}
+
+// A sampler is the state of one call.
+type sampler struct {
+	Options
+	model  *nets.Model
+	inputs []nets.Inputs // of each replica
+	total  int           // of the largest replica
+	found  []*Prediction // of each replica
+
+	regression likelihood.Regression // nil for none
+	classes    bool
+	width      int
+	layers     []nets.LayerEnergy // of the graph that was built last
+}
+
+func sample(ctx context.Context, m *nets.Model, inputs []nets.Inputs, o Options) (found []*Prediction, err error) {
+	p := &sampler{Options: o, model: m, inputs: inputs}
+	for _, x := range inputs {
+		if err := x.Check(); err != nil {
+			return nil, err
+		}
+		p.total = max(p.total, x.Len())
+		p.found = append(p.found, &Prediction{LastConvolution: -1})
+	}
+	if err := sameShape(inputs); err != nil {
+		return nil, err
+	}
+	_, images := inputs[0].(nets.Pixels)
+	if p.Options, err = o.withDefaults(m, images, p.total); err != nil {
+		return nil, err
+	}
+	p.regression, _ = m.Likelihood.(likelihood.Regression)
+	_, p.classes = m.Likelihood.(likelihood.Classification)
+	g, err := newRepeated(m, p.build)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, g.close()) }()
+	for done := 0; done < p.total; {
+		count := min(p.BatchSize, p.total-done)
+		if err := p.batch(ctx, g, done, count); err != nil {
+			return nil, fmt.Errorf("predicting input %d and those after it: %w", done, err)
+		}
+		done += count
+		if p.Progress != nil {
+			p.Progress(done, p.total)
+		}
+	}
+	return p.found, nil
+}
+
+// sameShape says why inputs cannot be those of replicas.
+func sameShape(inputs []nets.Inputs) error {
+	for i, x := range inputs[1:] {
+		if a, b := fmt.Sprint(inputs[0].(nets.Floats).Shape), fmt.Sprint(x.(nets.Floats).Shape); a != b {
+			return fmt.Errorf("replica %d has inputs of shape %s, replica 0 of shape %s", i+1, b, a)
+		}
+	}
+	return nil
+}
+
+// build applies the network to a batch PerExecution times. Its outputs are those
+// of the network, [PerExecution, ..., batch, K], the log-variances of a regression
+// and, with Energies, those of all layers, [PerExecution, ..., batch, layers].
+func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
+	g := x.Graph()
+	root.Store().SetTraining(g, p.Training)
+	if pixels, is := p.inputs[0].(nets.Pixels); is {
+		x = pixels.Standardization.Images(x, p.model.DType)
+	}
+	var outputs, logVariances, energies []*graph.Node
+	for range p.PerExecution {
+		named, all := len(nets.Energies(g)), len(stochastic.LayerLossesOf(g).Energies)
+		s := p.model.Scope(root.ResetVisited())
+		y := p.model.Apply(s, x)
+		if p.regression != nil {
+			mean, logVariance := p.regression.Moments(s, y)
+			y, logVariances = mean, append(logVariances, graph.ExpandAxes(logVariance, 0))
+		}
+		p.width = y.Shape().Dim(-1)
+		outputs = append(outputs, graph.ExpandAxes(y, 0))
+		if p.Energies {
+			p.layers = layersOf(g, named, all)
+			energies = append(energies, graph.ExpandAxes(sideBySide(p.layers), 0))
+		}
+	}
+	// The Go backend fails on graphs whose last node is not an output.
+	var list []*graph.Node
+	for _, parts := range [][]*graph.Node{energies, logVariances, outputs} {
+		if parts != nil {
+			list = append(list, graph.Concatenate(parts, 0))
+		}
+	}
+	return list
+}
+
+// layersOf are the energies of the layers that a graph has more than so many named
+// ones and so many in all.
+func layersOf(g *graph.Graph, named, all int) []nets.LayerEnergy {
+	layers := nets.Energies(g)[named:]
+	if len(layers) == 0 { // a network that does not name its layers
+		for _, energy := range stochastic.LayerLossesOf(g).Energies[all:] {
+			layers = append(layers, nets.LayerEnergy{Layer: fmt.Sprintf("layer %d", len(layers)), Energy: energy})
+		}
+	}
+	if len(layers) == 0 {
+		panic(errors.New("energies were asked for, but no layer of the network has an energy model"))
+	}
+	return layers
+}
+
+func sideBySide(layers []nets.LayerEnergy) *graph.Node {
+	columns := make([]*graph.Node, len(layers))
+	for l, layer := range layers {
+		columns[l] = layer.Energy
+	}
+	return graph.Concatenate(columns, -1)
+}
+
+// batch predicts at inputs first to first+count-1. The last batch is filled up
+// with zeros, except in training, where they would enter the statistics.
+func (p *sampler) batch(ctx context.Context, g *repeated, first, count int) error {
+	rows := p.BatchSize
+	if p.Training {
+		rows = count
+	}
+	inputs := p.rows(first, count, rows)
+	samples := make([][][][]float64, len(p.found)) // [replicas][outputs of the graph][M]
+	for r := range samples {
+		samples[r] = make([][][]float64, 3)
+	}
+	err := g.repeat(ctx, inputs, p.Samples/p.PerExecution, func(out [][]float64) {
+		for kind, values := range p.byKind(out) {
+			block := len(values) / (p.PerExecution * len(p.found))
+			for k := range p.PerExecution {
+				for r := range p.found {
+					at := (k*len(p.found) + r) * block
+					samples[r][kind] = append(samples[r][kind], values[at:at+block])
+				}
+			}
+		}
+	})
+	if err := errors.Join(err, inputs.FinalizeAll()); err != nil {
+		return err
+	}
+	for r, found := range p.found {
+		if n := min(p.inputs[r].Len()-first, count); n > 0 {
+			if err := p.add(found, samples[r], n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// What an execution returns.
+const (
+	kindEnergies = iota
+	kindLogVariances
+	kindOutputs
+)
+
+// byKind sorts the outputs of build.
+func (p *sampler) byKind(out [][]float64) [][]float64 {
+	sorted := make([][]float64, 3)
+	if p.Energies {
+		sorted[kindEnergies], out = out[0], out[1:]
+	}
+	if p.regression != nil {
+		sorted[kindLogVariances], out = out[0], out[1:]
+	}
+	sorted[kindOutputs] = out[0]
+	return sorted
+}
+
+// rows are the inputs of a batch as a tensor, with so many rows.
+func (p *sampler) rows(first, count, rows int) *tensors.Tensor {
+	if pixels, is := p.inputs[0].(nets.Pixels); is {
+		size := pixels.Size()
+		padded := make([]byte, rows*size)
+		copy(padded, pixels.Bytes[first*size:(first+count)*size])
+		return tensors.FromFlatDataAndDimensions(padded, rows, pixels.Channels(), pixels.Height, pixels.Width)
+	}
+	shape := p.inputs[0].(nets.Floats)
+	size := shape.Size()
+	padded := make([]float64, len(p.inputs)*rows*size)
+	for r, x := range p.inputs {
+		values := x.(nets.Floats).Values
+		copy(padded[r*rows*size:], values[min(first*size, len(values)):min((first+count)*size, len(values))])
+	}
+	dims := append(append(p.model.Lead(), rows), shape.Shape...)
+	return params.FromFloat64(shapes.Make(p.model.DType, dims...), padded)
+}
+
+// add appends the samples, by kind, of a replica at n further inputs.
+func (p *sampler) add(to *Prediction, samples [][][]float64, n int) error {
+	outputs := samples[kindOutputs]
+	for m := range outputs {
+		outputs[m] = outputs[m][:n*p.width]
+	}
+	to.Width = p.width
+	switch {
+	case p.regression != nil:
+		to.addMixture(outputs, samples[kindLogVariances], n)
+	case p.classes:
+		probabilities, err := metrics.MeanProbabilities(outputs, p.width)
+		if err != nil {
+			return err
+		}
+		information, err := metrics.MutualInformation(outputs, p.width)
+		if err != nil {
+			return err
+		}
+		to.Probabilities = append(to.Probabilities, probabilities...)
+		to.MutualInformation = append(to.MutualInformation, information...)
+	}
+	if p.regression == nil && (!p.classes || p.KeepOutputs) {
+		appendEach(&to.Outputs, outputs)
+	}
+	if p.Energies {
+		to.addEnergies(p.layers, samples[kindEnergies], n)
+	}
+	return nil
+}

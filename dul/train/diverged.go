@@ -1,0 +1,113 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"densityuncertainty/dul/stochastic"
+)
+
+// ErrDiverged is wrapped by the error of a run whose objective or one of whose
+// parameters is no number any more.
+var ErrDiverged = errors.New("training diverged")
+
+// A Divergence is where the training of one replica went wrong.
+type Divergence struct {
+	// Replica is its number, 0 for a model without replicas.
+	Replica int `json:"replica"`
+	// Step is the step, from 1 and with those of the pretraining, after which it
+	// was noticed.
+	Step int `json:"step"`
+	// Reason is the objective or the parameter that is no number any more.
+	Reason string `json:"reason"`
+}
+
+// A DivergedError is the error of a model some of whose replicas diverged, or of a
+// model without replicas that did. It wraps ErrDiverged.
+type DivergedError struct {
+	Replicas int // of the model, 0 for none
+	Diverged []Divergence
+}
+
+// Error implements error.
+func (e *DivergedError) Error() string {
+	var parts []string
+	for _, d := range e.Diverged {
+		text := fmt.Sprintf("step %d: %s", d.Step, d.Reason)
+		if e.Replicas > 0 {
+			text = fmt.Sprintf("replica %d of %d, %s", d.Replica, e.Replicas, text)
+		}
+		parts = append(parts, text)
+	}
+	return fmt.Sprintf("%v: %s; lower the learning rate or the noise at the start (InitStd)", ErrDiverged, strings.Join(parts, "; "))
+}
+
+// Unwrap returns ErrDiverged.
+func (e *DivergedError) Unwrap() error { return ErrDiverged }
+
+// diverge notes where a replica diverged first.
+func (r *run) diverge(d Divergence) {
+	if !r.hasDiverged(d.Replica) {
+		r.Diverged = append(r.Diverged, d)
+	}
+}
+
+func (r *run) hasDiverged(replica int) bool {
+	return slices.ContainsFunc(r.Diverged, func(d Divergence) bool { return d.Replica == replica })
+}
+
+// divergence is nil unless a replica diverged.
+func (r *run) divergence() error {
+	if len(r.Diverged) == 0 {
+		return nil
+	}
+	return &DivergedError{Replicas: r.model.Replicas, Diverged: r.Diverged}
+}
+
+// checkParameters notes the replicas with a parameter that is no number any more,
+// and is an error where none is left.
+func (r *run) checkParameters() error {
+	for v := range r.model.Store.IterVariables() {
+		if stochastic.IsNoiseBuffer(v) {
+			continue
+		}
+		value, err := v.Value()
+		if err != nil {
+			return fmt.Errorf("reading variable %s: %w", v.Path(), err)
+		}
+		broken := make([]bool, r.model.Count())
+		switch v.DType() {
+		case dtypes.Float32:
+			err = tensors.ConstFlatData(value, func(flat []float32) { markNotFinite(broken, flat) })
+		case dtypes.Float64:
+			err = tensors.ConstFlatData(value, func(flat []float64) { markNotFinite(broken, flat) })
+		}
+		if err != nil {
+			return fmt.Errorf("reading variable %s: %w", v.Path(), err)
+		}
+		for k, is := range broken {
+			if is {
+				r.diverge(Divergence{k, r.step, fmt.Sprintf("variable %s has entries that are no numbers any more", v.Path())})
+			}
+		}
+	}
+	if len(r.Diverged) == r.model.Count() {
+		return r.divergence()
+	}
+	return nil
+}
+
+// markNotFinite marks the replicas, each of which has an equal part of the values.
+func markNotFinite[T float32 | float64](broken []bool, values []T) {
+	size := max(len(values)/len(broken), 1)
+	for i, v := range values {
+		if notFinite(float64(v)) {
+			broken[min(i/size, len(broken)-1)] = true
+		}
+	}
+}

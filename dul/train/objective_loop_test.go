@@ -1,0 +1,272 @@
+package train_test
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/dul/train"
+)
+
+// firstBatch is what the untrained model says of the first examples of its data,
+// in training: outputs [replicas][rows*K], KL [replicas], log-likelihoods of the
+// energy models [replicas][rows].
+func firstBatch(t *testing.T, c trial) (outputs [][]float64, kl []float64, ll [][]float64) {
+	t.Helper()
+	m := c.model(t, dtypes.Float64)
+	var input *tensors.Tensor
+	pixels, isPixels := c.data[0].Inputs.(nets.Pixels)
+	if isPixels {
+		input = tensors.FromFlatDataAndDimensions(pixels.Bytes[:c.BatchSize*pixels.Size()], c.BatchSize, 3, 8, 8)
+	} else {
+		var x []float64
+		for _, set := range c.data {
+			x = append(x, set.Inputs.(nets.Floats).Values[:c.BatchSize*2]...)
+		}
+		input = params.FromFloat64(shapes.Make(m.DType, append(m.Lead(), c.BatchSize, 2)...), x)
+	}
+	exec, err := model.NewExec(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) (y, kl, ll *graph.Node) {
+		g := x.Graph()
+		if m.Host != nil {
+			stochastic.SetNoiseSource(g, m.Host.NewBuffers())
+		}
+		root.Store().SetTraining(g, true)
+		if isPixels {
+			x = pixels.Standardization.Images(x, m.DType)
+		}
+		y = m.Apply(m.Scope(root), x)
+		return y, stochastic.LayerLossesOf(g).KL, stochastic.LayerLossesOf(g).LogLikelihood
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b, d, err := exec.Call3(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := func(x *tensors.Tensor) [][]float64 {
+		values := fixtures.FromTensor(t, x).Values
+		return slices.Collect(slices.Chunk(values, len(values)/len(c.data)))
+	}
+	return parts(a), slices.Concat(parts(b)...), parts(d)
+}
+
+// byHand is the negative log-likelihood of an example by its formula, and whether
+// its label is the most probable one.
+func byHand(l likelihood.Likelihood, outputs []float64, data train.Dataset, i int) (nll, correct float64) {
+	gaussian := func(mean, logVariance float64) float64 {
+		return 0.5 * (math.Log(2*math.Pi) + logVariance + math.Pow(data.Targets[i]-mean, 2)/math.Exp(logVariance))
+	}
+	switch l.(type) {
+	case likelihood.Gaussian:
+		return gaussian(outputs[0], 0), 0
+	case likelihood.Heteroscedastic:
+		return gaussian(outputs[0], outputs[1]), 0
+	}
+	sum := 0.0
+	for _, z := range outputs {
+		sum += math.Exp(z)
+	}
+	if outputs[data.Labels[i]] == slices.Max(outputs) {
+		correct = 1
+	}
+	return math.Log(sum) - outputs[data.Labels[i]], correct
+}
+
+// The losses of the first step are what the objective's formula gives for the
+// untrained network, of the replicas' means: with N examples, not those of the
+// batch, and with the scale of the generative objective, which in pretraining is alone.
+func TestFirstLosses(t *testing.T) {
+	const scale = 0.3
+	eachTrial(t, func(t *testing.T, c trial) {
+		c.Order, c.Augmentation, c.LogLikelihoodScale = inOrder, nil, scale
+		outputs, kl, ll := firstBatch(t, c)
+		var joint train.Losses
+		rows, replicas := float64(c.BatchSize), float64(len(c.data))
+		for r, set := range c.data {
+			width := len(outputs[r]) / c.BatchSize
+			for i := range c.BatchSize {
+				nll, correct := byHand(c.like, outputs[r][i*width:(i+1)*width], set, i)
+				joint.NLL += nll / rows / replicas
+				joint.Accuracy += correct / rows / replicas
+				joint.LogLikelihood += ll[r][i] / rows / replicas
+			}
+			joint.KL += kl[r] / replicas
+			joint.Total += kl[r] / float64(set.Len()) / replicas
+		}
+		joint.Total += joint.NLL - scale*joint.LogLikelihood
+		pretraining := joint
+		pretraining.Total = -scale * joint.LogLikelihood
+		for _, phase := range []struct {
+			name     string
+			pretrain int
+			want     train.Losses
+		}{{"joint", 0, joint}, {"pretraining", 1, pretraining}} {
+			t.Run(phase.name, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				c.PretrainEpochs = phase.pretrain
+				var got train.Losses
+				c.Progress = func(p train.Progress) {
+					got = p.Losses
+					cancel()
+				}
+				if err := c.Fit(ctx, c.model(t, dtypes.Float64), c.data...); ctx.Err() == nil {
+					t.Fatal(err)
+				}
+				for _, part := range []struct {
+					name      string
+					got, want float64
+				}{
+					{"objective", got.Total, phase.want.Total}, {"negative log-likelihood", got.NLL, phase.want.NLL}, {"KL", got.KL, phase.want.KL},
+					{"log-likelihood of the energy models", got.LogLikelihood, phase.want.LogLikelihood}, {"accuracy", got.Accuracy, phase.want.Accuracy},
+				} {
+					if math.Abs(part.got-part.want) > 1e-10*math.Max(1, math.Abs(part.want)) {
+						t.Errorf("%s of the first batch is %.15g, want %.15g", part.name, part.got, part.want)
+					}
+				}
+			})
+		}
+	})
+}
+
+// Every step has fresh noise, also those that share an execution: while nothing is
+// trained, the losses of one batch differ from step to step if and only if the
+// network has noise.
+func TestNoiseOfEveryStep(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		layers  nets.ConvLayers
+		inGraph bool
+		per     int
+		differ  bool
+	}{
+		{"none", baselines.Deterministic{}, false, 1, false},
+		{"host", dul.Density{InitStd: 0.3}, false, 1, true},
+		{"host, two steps an execution", dul.Density{InitStd: 0.3}, false, 2, true},
+		{"graph", dul.Density{InitStd: 0.3}, true, 1, true},
+		{"graph, two steps an execution", dul.Density{InitStd: 0.3}, true, 2, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newModel(t, nets.MLP{Layers: c.layers, Widths: []int{6}}, likelihood.Gaussian{}, dtypes.Float64, 1)
+			m.Host = stochastic.NewHostSampler(1)
+			if c.inGraph {
+				m.Host = nil
+			}
+			var sums []float64
+			run := train.Trainer{
+				Epochs: 4, BatchSize: 4, Order: inOrder, Schedule: train.Constant(0), Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}},
+				StepsPerExecution: c.per, Progress: func(p train.Progress) { sums = append(sums, p.Losses.NLL) },
+			}
+			data := linearSet(2, 0.3, 1) // the same batch in either half of an epoch
+			x := data.Inputs.(nets.Floats).Values
+			data = train.Dataset{Inputs: nets.Rows(slices.Repeat(x, 4), 2), Targets: slices.Repeat(data.Targets, 4)}
+			if err := run.Fit(context.Background(), m, data); err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(sums)
+			if distinct := len(slices.Compact(sums)); (distinct > 1) != c.differ || c.differ && distinct < 8/c.per {
+				t.Errorf("losses %v", sums)
+			}
+		})
+	}
+}
+
+// The model's seed decides its noise: with the same parameters and order, another
+// seed of noise alone gives another first loss, the same seed the same.
+func TestNoiseDependsOnTheSeed(t *testing.T) {
+	eachTrial(t, func(t *testing.T, c trial) {
+		for _, inGraph := range []bool{false, true} {
+			if inGraph && len(c.seeds) > 1 {
+				continue // replicas have their noise from the host
+			}
+			first := func(noise uint64) float64 {
+				seeds := slices.Clone(c.seeds)
+				for i := range seeds {
+					seeds[i] += noise
+				}
+				m := newModel(t, c.network(dul.Density{InitStd: 0.3}), c.like, dtypes.Float64, seeds...)
+				params.SetSeeds(m.Store, c.seeds...) // of initial parameters and order
+				if inGraph {
+					m.Host = nil
+				}
+				run := c.Trainer
+				run.PretrainEpochs, run.Epochs, run.BatchSize = 0, 1, trialN
+				loss := 0.0
+				run.Progress = func(p train.Progress) { loss = p.Losses.NLL }
+				if err := run.Fit(context.Background(), m, c.data...); err != nil {
+					t.Fatal(err)
+				}
+				return loss
+			}
+			if a, b := first(1), first(1); a != b {
+				t.Errorf("in the graph %t: losses %v and %v with one seed", inGraph, a, b)
+			}
+			if a, b := first(1), first(2); a == b {
+				t.Errorf("in the graph %t: the first loss is %v with either seed", inGraph, a)
+			}
+		}
+	})
+}
+
+// Step t of the joint training has the rate Schedule(t, total), the pretraining
+// that of its first step: with a rate at one step alone, what a run changes is in
+// proportion to it.
+func TestSchedule(t *testing.T) {
+	eachTrial(t, func(t *testing.T, c trial) {
+		c.Groups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}
+		c.PretrainGroups = nil
+		change := func(pretrain, epochs, at int, rate float64) fixtures.Array {
+			c.PretrainEpochs, c.Epochs = pretrain, epochs
+			run := func(rate float64) map[string]fixtures.Array {
+				c.Schedule = func(t, total int) float64 {
+					if total != 4*(pretrain+epochs) {
+						return math.NaN()
+					}
+					if t == at {
+						return rate
+					}
+					return 0
+				}
+				m := c.model(t, dtypes.Float64)
+				c.fit(t, m)
+				return parametersOf(t, m)
+			}
+			start, end := run(0), run(rate)
+			var all fixtures.Array
+			for _, path := range slices.Sorted(maps.Keys(start)) {
+				for i, v := range end[path].Values {
+					all.Values = append(all.Values, v-start[path].Values[i])
+				}
+			}
+			all.Dims = []int{1, len(all.Values)}
+			return all
+		}
+		none := fixtures.Zeros(1, len(change(0, 1, 0, 1e-3).Values))
+		for _, step := range []int{0, 2, 3} {
+			small, large := change(0, 1, step, 1e-3), change(0, 1, step, 3e-3)
+			fixtures.Compare(t, "three times the rate", large, small.Scale(3), 1e-9)
+			if fixtures.RelativeError(t, "no change", small, none) == 0 {
+				t.Errorf("step %d trains nothing", step)
+			}
+		}
+		if first, never := change(1, 0, 0, 1e-4), change(1, 0, 1, 1e-4); fixtures.RelativeError(t, "pretraining", first, none) == 0 || fixtures.RelativeError(t, "pretraining", never, none) != 0 {
+			t.Error("the pretraining has not the rate of the schedule's first step")
+		}
+	})
+}

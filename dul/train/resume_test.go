@@ -1,0 +1,284 @@
+package train_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/checkpoint"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
+)
+
+// A run that is stopped after any step and called again ends with the same bits
+// as one that was not.
+func TestStoppedRunGoesOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a compiler takes a minute for all the runs")
+	}
+	eachTrial(t, func(t *testing.T, c trial) {
+		want := c.model(t, dtypes.Float32)
+		var losses []train.Losses
+		c.Progress = func(p train.Progress) { losses = append(losses, p.Losses) }
+		c.fit(t, want)
+		for _, stops := range [][]int{{1}, {4}, {6, 7}, {3, 5, 9, 11}, {trialSteps}} {
+			c.Checkpoints.Folder = t.TempDir()
+			stops = append(stops, math.MaxInt)
+			for _, stop := range stops {
+				// A new process would have a new model, too.
+				m := c.model(t, dtypes.Float32)
+				ctx, cancel := context.WithCancel(context.Background())
+				c.Progress = func(p train.Progress) {
+					if p.Step == stop {
+						cancel()
+					}
+					if p.Losses != losses[p.Step-1] {
+						t.Errorf("stops %v: the losses after step %d are %+v, without a stop %+v", stops, p.Step, p.Losses, losses[p.Step-1])
+					}
+				}
+				err := c.Fit(ctx, m, c.data...)
+				cancel()
+				switch {
+				case stop < trialSteps && !errors.Is(err, context.Canceled):
+					t.Fatalf("stopped after step %d: the error is %v", stop, err)
+				case stop >= trialSteps && err != nil:
+					t.Fatal(err)
+				case stop == math.MaxInt:
+					sameState(t, m, want)
+				}
+			}
+		}
+	})
+}
+
+// A checkpoint of another run is refused with the name of the setting that
+// differs, and leaves the model alone.
+func TestAnotherRunIsRefused(t *testing.T) {
+	density := dul.Density{}
+	for _, kind := range []struct {
+		of      trial
+		changes []change
+	}{
+		{trials()[0], []change{
+			{"inputs", func(c *trial) { c.data[0].Inputs.(nets.Pixels).Bytes[7]++ }},
+			{"examples", func(c *trial) { c.data = []train.Dataset{colours(trialN + 1)} }},
+			{"standardisation", func(c *trial) {
+				c.data[0].Inputs.(nets.Pixels).Standardization.Mean[2] = 0.4
+			}},
+			{"Augmentation", func(c *trial) { c.Augmentation = nil }},
+			{"Padding", func(c *trial) { c.Padding++ }},
+		}},
+		{trials()[4], []change{
+			{"network", func(c *trial) {
+				c.network = func(dul.Density) nets.Network { return nets.MLP{Layers: dul.Density{PriorStd: 2}, Widths: []int{6}} }
+			}},
+			{"likelihood", func(c *trial) { c.like = likelihood.Heteroscedastic{} }},
+			{"seeds", func(c *trial) { c.seeds = []uint64{5, 7} }},
+			{"replicas", func(c *trial) { c.seeds, c.data = c.seeds[:1], c.data[:1] }},
+			{"inputs", func(c *trial) { c.data[1].Inputs.(nets.Floats).Values[7]++ }},
+			{"targets", func(c *trial) { c.data[1].Targets[7]++ }},
+			{"examples", func(c *trial) { c.data[1] = linearSet(trialN-1, 0.3, 2) }},
+			{"Epochs", func(c *trial) { c.Epochs++ }},
+			{"BatchSize", func(c *trial) { c.BatchSize = 10 }},
+			{"Groups", func(c *trial) { c.Groups[1].Optimizer = train.SGD{} }},
+			{"Schedule", func(c *trial) { c.Schedule = train.Cosine(0.04) }},
+			{"LogLikelihoodScale", func(c *trial) { c.LogLikelihoodScale = 0.5 }},
+			{"Order", func(c *trial) { c.Order = inOrder }},
+		}},
+	} {
+		t.Run(kind.of.name, func(t *testing.T) {
+			folder := t.TempDir()
+			fit := func(c trial) (*nets.Model, error) {
+				c.Checkpoints.Folder = folder
+				m := newModel(t, c.network(density), c.like, dtypes.Float32, c.seeds...)
+				return m, c.Fit(context.Background(), m, c.data...)
+			}
+			again := func() trial {
+				return trials()[slices.IndexFunc(trials(), func(c trial) bool { return c.name == kind.of.name })]
+			}
+			if _, err := fit(again()); err != nil {
+				t.Fatal(err)
+			}
+			for _, change := range kind.changes {
+				t.Run(change.setting, func(t *testing.T) {
+					c := again()
+					change.make(&c)
+					m, err := fit(c)
+					if err == nil || !strings.Contains(err.Error(), "its "+change.setting+" is ") && change.setting != "replicas" || !strings.Contains(err.Error(), "another run") {
+						t.Errorf("the error is %v", err)
+					}
+					if n := len(stateOf(t, m.Store)); n > 1 { // the state of random draws
+						t.Errorf("the refused checkpoint left %d variables in the model", n)
+					}
+				})
+			}
+			if _, err := fit(again()); err != nil {
+				t.Errorf("the unchanged run is refused: %v", err)
+			}
+		})
+	}
+}
+
+// A change makes another run of a trial.
+type change struct {
+	setting string
+	make    func(*trial)
+}
+
+// A damaged checkpoint costs the steps since the one before it, and a note.
+func TestDamagedCheckpointIsNoted(t *testing.T) {
+	c := trials()[0]
+	want := c.model(t, dtypes.Float32)
+	c.fit(t, want)
+	c.Checkpoints = train.Checkpoints{Folder: t.TempDir(), EverySteps: 2}
+	ctx, cancel := context.WithCancel(context.Background())
+	c.Progress = func(p train.Progress) {
+		if p.Step == 7 {
+			cancel()
+		}
+	}
+	if err := c.Fit(ctx, c.model(t, dtypes.Float32), c.data...); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(c.Checkpoints.Folder, "step-*"))
+	if err != nil || len(names) != 2 || filepath.Base(names[1]) != "step-00000007" {
+		t.Fatalf("checkpoints %v, want those of steps 6 and 7 (%v)", names, err)
+	}
+	if err := os.Truncate(filepath.Join(names[1], "model.safetensors"), 1000); err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	first := 0
+	c.Notes = func(note string) { notes = append(notes, note) }
+	c.Progress = func(p train.Progress) {
+		if first == 0 {
+			first = p.Step
+		}
+	}
+	m := c.model(t, dtypes.Float32)
+	c.fit(t, m)
+	if first != 7 || len(notes) != 1 || !strings.Contains(notes[0], names[1]) || !strings.Contains(notes[0], "step 6") {
+		t.Errorf("the run went on with step %d, notes %q", first, notes)
+	}
+	sameState(t, m, want)
+}
+
+// That a checkpoint cannot be written is noted and does not end the run, but at
+// its end it is an error.
+func TestFailingSaveIsNoted(t *testing.T) {
+	c := trials()[1]
+	c.Checkpoints = train.Checkpoints{Folder: filepath.Join(t.TempDir(), "run"), EverySteps: 5}
+	var notes []string
+	steps := 0
+	c.Notes = func(note string) { notes = append(notes, note) }
+	c.Progress = func(p train.Progress) {
+		if steps = p.Step; steps == 6 {
+			if err := os.RemoveAll(c.Checkpoints.Folder); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	err := c.Fit(context.Background(), c.model(t, dtypes.Float32), c.data...)
+	if err == nil || steps != trialSteps || len(notes) != 1 || !strings.Contains(notes[0], "since step 5") {
+		t.Errorf("after %d steps the error is %v, notes %q", steps, err, notes)
+	}
+}
+
+// Every run notices that its objective is no number any more, at the step where it
+// happens, and that its last step leaves parameters that are none; it says what to
+// try, and saves no such checkpoint.
+func TestDiverged(t *testing.T) {
+	eachTrial(t, func(t *testing.T, c trial) {
+		for _, when := range []struct {
+			name     string
+			step     int // of the joint training, with an infinite rate
+			want     string
+			lastGood int
+		}{{"objective", 4, "step 6: the objective is no number any more", 4}, {"last step", 7, "step 8: variable /", 7}} {
+			for _, folder := range []string{"", t.TempDir()} {
+				if folder != "" {
+					when.want = "variable /" // noticed before it is saved
+				}
+				t.Run(when.name+map[bool]string{true: ", saving"}[folder != ""], func(t *testing.T) {
+					c.PretrainEpochs = 0
+					c.Schedule = func(step, _ int) float64 {
+						if step == when.step {
+							return math.Inf(1)
+						}
+						return 0.01
+					}
+					c.Checkpoints = train.Checkpoints{Folder: folder, EverySteps: 1}
+					err := c.Fit(context.Background(), c.model(t, dtypes.Float32), c.data...)
+					var diverged *train.DivergedError
+					if !errors.Is(err, train.ErrDiverged) || !errors.As(err, &diverged) || len(diverged.Diverged) != len(c.data) ||
+						!strings.Contains(err.Error(), when.want) || !strings.Contains(err.Error(), "lower the learning rate") {
+						t.Errorf("the error is %v", err)
+					}
+					if folder == "" {
+						return
+					}
+					saved, err := checkpoint.Open(folder, 1)
+					if err != nil {
+						t.Fatal(err)
+					}
+					found, err := saved.Restore(checkpoint.State{Store: model.NewStore(), Noise: c.model(t, dtypes.Float32).Host})
+					if err := errors.Join(err, saved.Close()); err != nil || found.Step != when.lastGood {
+						t.Errorf("the last checkpoint is of step %d, want %d (%v)", found.Step, when.lastGood, err)
+					}
+				})
+			}
+		}
+	})
+}
+
+// A replica that diverges does not keep the others from what they are without it,
+// also where the run is stopped and goes on, and the error names it alone.
+func TestDivergedReplica(t *testing.T) {
+	c := trials()[4]
+	want := c.model(t, dtypes.Float32)
+	c.fit(t, want)
+	c.data[1].Targets[3] = math.Inf(1)
+	for _, stop := range []int{0, 9} {
+		c.Checkpoints.Folder = t.TempDir()
+		for _, at := range []int{stop, 0} {
+			ctx, cancel := context.WithCancel(context.Background())
+			c.Progress = func(p train.Progress) {
+				if math.IsNaN(p.Losses.Total) {
+					t.Errorf("step %d reports %+v", p.Step, p.Losses)
+				}
+				if p.Step == at {
+					cancel()
+				}
+			}
+			m := c.model(t, dtypes.Float32)
+			err := c.Fit(ctx, m, c.data...)
+			cancel()
+			if at > 0 {
+				if !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				continue
+			}
+			var diverged *train.DivergedError
+			if !errors.As(err, &diverged) || len(diverged.Diverged) != 1 || diverged.Diverged[0].Replica != 1 || !strings.Contains(err.Error(), "replica 1 of 2") {
+				t.Errorf("stopped after %d: the error is %v", stop, err)
+			}
+			got := parametersOf(t, m)
+			for path, array := range parametersOf(t, want) {
+				n := len(array.Values) / 2
+				fixtures.Compare(t, path, fixtures.Matrix(1, n, got[path].Values[:n]...), fixtures.Matrix(1, n, array.Values[:n]...), 0)
+			}
+		}
+	}
+}

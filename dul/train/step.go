@@ -1,0 +1,176 @@
+package train
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+)
+
+// executions are the compiled graphs of one phase, by how many steps of how many
+// examples they make: several whole batches together, one whole batch, and the
+// smaller one at the end of an epoch.
+type executions struct {
+	*run
+	phase    phase
+	compiled map[executionShape]*execution
+}
+
+type executionShape struct{ rows, count int }
+
+// An execution is one compiled graph.
+type execution struct {
+	exec  *model.Exec
+	sheet *stochastic.NoiseBuffers // nil for noise that is drawn in the graph
+}
+
+// close frees the graphs and their buffers of noise.
+func (e *executions) close() error {
+	var failures []error
+	for _, c := range e.compiled {
+		c.exec.Finalize()
+		if c.sheet != nil {
+			failures = append(failures, c.sheet.Release(e.model.Store))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// execute makes as many steps as there are rates, the first of which has the
+// number t in its phase. It returns each step's losses of each replica, and
+// whether the graph had to be compiled first.
+func (e *executions) execute(b block, rates []float64, t int) (losses [][][]float64, compiled bool, err error) {
+	fed, err := e.source.next(b)
+	if err != nil {
+		return nil, false, err
+	}
+	c, found := e.compiled[b.executionShape]
+	switch {
+	case !found:
+		c = e.compile(b.executionShape) // which draws the noise of the first execution
+		e.compiled[b.executionShape] = c
+	case c.sheet != nil:
+		if err := c.sheet.Refresh(); err != nil {
+			return nil, false, err
+		}
+	}
+	numbers := make([]float64, len(rates))
+	for i := range numbers {
+		numbers[i] = float64(t + i)
+	}
+	for _, values := range [][]float64{rates, numbers} {
+		fed = append(fed, params.FromFloat64(shapes.Make(e.model.DType, len(values)), values))
+	}
+	var args []any
+	for _, tensor := range slices.Concat(e.source.resident(), fed) {
+		args = append(args, tensor)
+	}
+	out, err := c.exec.Call1(args...)
+	if err != nil {
+		return nil, false, err
+	}
+	values, err := params.ToFloat64(out)
+	for row := range slices.Chunk(values, lossColumns) {
+		if len(losses) == 0 || len(losses[len(losses)-1]) == len(e.data) {
+			losses = append(losses, nil)
+		}
+		losses[len(losses)-1] = append(losses[len(losses)-1], row)
+	}
+	return losses, !found, errors.Join(err, freed(append(fed, out)...))
+}
+
+// compile makes the graph of shape.count steps, one after the other.
+func (e *executions) compile(shape executionShape) *execution {
+	m, c := e.model, &execution{}
+	if m.Host != nil {
+		c.sheet = m.Host.NewBuffers()
+	}
+	c.exec = model.MustNewExec(m.Backend, m.Store, func(root *model.Scope, args []*graph.Node) *graph.Node {
+		g := args[0].Graph()
+		if c.sheet != nil {
+			stochastic.SetNoiseSource(g, c.sheet)
+		}
+		root.Store().SetTraining(g, true)
+		rates, numbers := args[len(args)-2], args[len(args)-1]
+		var losses []*graph.Node
+		for k := range shape.count {
+			x, targets, weights := e.source.step(args, k, shape)
+			losses = append(losses, e.step(root.ResetVisited(), x, targets, weights, entry(rates, k), entry(numbers, k)))
+		}
+		return graph.Concatenate(losses, 0)
+	})
+	return c
+}
+
+// step is one training step in the graph: the rate and the step's number t are
+// scalars, the result is a row of losses for each replica, [1, replicas, lossColumns].
+func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph.Node) *graph.Node {
+	g, m := x.Graph(), e.model
+	// A graph's tally is of all its layers; this step's begins here.
+	*stochastic.LayerLossesOf(g) = stochastic.LayerLosses{}
+	if e.BFloat16 {
+		conv.UseBFloat16(g)
+	}
+	s := m.Scope(root)
+	outputs := m.Apply(s, x)
+	objective := Objective{LogLikelihoodScale: e.LogLikelihoodScale}
+	for _, set := range e.data {
+		objective.N = append(objective.N, float64(set.Len()))
+	}
+	terms := objective.Of(m.Likelihood.NLL(s, outputs, targets), weights)
+	if e.phase.generative {
+		if terms.LogLikelihood == nil {
+			panic(errors.New("generative pretraining was asked for, but no layer of the network has an energy model"))
+		}
+		terms.Total = graph.MulScalar(terms.LogLikelihood, -e.LogLikelihoodScale)
+	}
+	applyGroups(root.In("%s", e.phase.name), s, terms.Total, e.phase.groups, rate, t)
+
+	row := []*graph.Node{terms.Total, terms.NLL, terms.KL, terms.LogLikelihood, nil}
+	if l, is := m.Likelihood.(likelihood.Classification); is {
+		row[4] = WeightedSum(l.Correct(outputs, targets), weights)
+	}
+	for i, term := range row {
+		if term == nil {
+			row[i] = graph.ZerosLike(terms.NLL)
+		}
+	}
+	return graph.Reshape(graph.Concatenate(row, -1), 1, m.Count(), lossColumns)
+}
+
+// applyGroups updates every parameter of the scope by the optimizer of its group.
+func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, t *graph.Node) {
+	g, store := loss.Graph(), s.Store()
+	var variables []*model.Variable
+	var values []*graph.Node
+	var owners []Group
+	for v := range s.IterVariables() {
+		if !v.InUseByGraph(g) {
+			continue
+		}
+		for _, group := range groups {
+			if group.contains(v, store) {
+				if group.Optimizer != nil {
+					variables, values, owners = append(variables, v), append(values, v.NodeValue(g)), append(owners, group)
+				}
+				break
+			}
+		}
+	}
+	gradients := graph.Gradient(graph.ReduceAllSum(loss), values...)
+	for i, v := range variables {
+		groupRate := rate
+		if owners[i].Rate != 0 {
+			groupRate = graph.MulScalar(rate, owners[i].Rate)
+		}
+		slots := state.In("%s", model.EscapeScopeName(v.Path()))
+		v.SetNodeValue(owners[i].Optimizer.Update(slots, values[i], gradients[i], groupRate, t))
+	}
+}

@@ -1,0 +1,360 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"densityuncertainty/dul/nets"
+)
+
+// A Trainer fits any model, with or without replicas, by minimising its Objective.
+// An epoch is every example once in random order; its last batch has what is left
+// over and is trained on like any other.
+//
+// With Checkpoints a run survives being stopped or killed: Fit called again goes
+// on in the middle of the epoch, and on the pure Go backend ends with the same
+// bits as a run that was never stopped.
+type Trainer struct {
+	Epochs    int
+	BatchSize int
+	// Groups say how each kind of parameter is trained. A parameter belongs to
+	// the first group that contains it; one in no group stays as it is.
+	Groups []Group
+	// Schedule gives the learning rate of each step.
+	Schedule Schedule
+	// LogLikelihoodScale multiplies the generative objective (see Objective).
+	LogLikelihoodScale float64
+	// PretrainEpochs are spent on the generative objective alone, at the
+	// schedule's first learning rate, before the joint training. The running
+	// statistics of batch normalisation move there too.
+	PretrainEpochs int
+	// PretrainGroups take the place of Groups there; nil means Groups.
+	PretrainGroups []Group
+	// Order gives the order of n examples in an epoch, a pure function that returns
+	// each of 0 to n-1 once. Epochs of pretraining count, from 0. The seed is the
+	// model's, of each replica its own. Nil shuffles the order of the epoch before.
+	Order func(seed uint64, epoch, n int) []int
+	// Augmentation changes images; nil leaves them as they are. Padding is the
+	// number of black pixels on each side that it cuts its windows from.
+	Augmentation Augmentation
+	Padding      int
+	// StepsPerExecution is how many steps of the joint training are computed
+	// without asking the host in between; 0 means 1, right for the pure Go backend.
+	// An accelerator that needs a few milliseconds for a step gains from 3 to 8,
+	// and takes as much longer to compile. Choose a divisor of the number of whole
+	// batches in an epoch: else there is one more graph, for the steps left over.
+	StepsPerExecution int
+	// BFloat16 lets convolutions multiply in bfloat16 (conv.UseBFloat16), on
+	// accelerators; prediction stays in the type of the parameters.
+	BFloat16 bool
+	// Progress, if not nil, hears of every execution.
+	Progress func(Progress)
+	// Checkpoints say where and when the run is saved; the zero value never saves.
+	Checkpoints Checkpoints
+	// Notes, if not nil, hears what the user should know though the run goes on,
+	// such as that a checkpoint was damaged and an older one is used.
+	Notes func(string)
+}
+
+// An Augmentation changes the training images anew in every epoch.
+type Augmentation interface {
+	// Draw says what to do with an image, given by its number in the set, in an
+	// epoch: the top row and the left column, from 0 to 2 Trainer.Padding, of the
+	// window to cut out of the padded image, and whether to mirror the window left
+	// to right. It is a pure function, so that a run that was stopped goes on with
+	// the same images. The seed is the model's.
+	Draw(seed uint64, epoch, image int) (top, left int, flip bool)
+}
+
+// Progress is the state of a run after an execution.
+type Progress struct {
+	// Step and Steps count training steps done and in all, pretraining included.
+	Step, Steps int
+	// Epoch counts the finished epochs, of Epochs in all.
+	Epoch, Epochs int
+	// Pretraining says whether this was a step of the generative pretraining.
+	Pretraining bool
+	// Rate is the learning rate of the last step.
+	Rate float64
+	// Losses are means over the steps of this epoch so far, and over the replicas
+	// that have not diverged.
+	Losses Losses
+	// ExamplesPerSecond is the speed since Fit was called, of all replicas
+	// together, without the executions that compile.
+	ExamplesPerSecond float64
+	// Remaining is the time to the end at that speed.
+	Remaining time.Duration
+}
+
+// Losses are the objective and its parts. KL is in nats, not divided by N; parts
+// that the model does not have are 0.
+type Losses struct {
+	Total, NLL, KL, LogLikelihood float64
+	// Accuracy is the part of the training examples, as augmented, whose label was
+	// the most probable one; of a likelihood.Classification.
+	Accuracy float64
+}
+
+// lossColumns is the number of fields of Losses.
+const lossColumns = 5
+
+// lossesOf gives the fields of a row that a step returns.
+func lossesOf(row []float64) Losses {
+	return Losses{Total: row[0], NLL: row[1], KL: row[2], LogLikelihood: row[3], Accuracy: row[4]}
+}
+
+func (t Trainer) check() error {
+	if t.Schedule == nil || len(t.Groups) == 0 {
+		return errors.New("train.Trainer needs a Schedule and Groups")
+	}
+	if t.Epochs < 0 || t.PretrainEpochs < 0 || t.StepsPerExecution < 0 {
+		return fmt.Errorf("train.Trainer has %d epochs, %d for pretraining and %d steps per execution; none may be negative", t.Epochs, t.PretrainEpochs, t.StepsPerExecution)
+	}
+	if t.BatchSize < 1 {
+		return fmt.Errorf("batch size is %d; it must be at least 1", t.BatchSize)
+	}
+	if t.Padding < 0 {
+		return fmt.Errorf("padding is %d pixels; it must not be negative", t.Padding)
+	}
+	return t.Checkpoints.check()
+}
+
+// Fit trains m on the data, one set for each replica, or a single one. Sets of
+// replicas may differ in size as long as their epochs have the same number of
+// batches; shorter batches are padded with examples of weight zero. Replica r
+// sees the same initial values and order as a model of its seed alone and, where
+// none of its batches is padded, the same noise.
+//
+// The run goes on from the last checkpoint in the folder, if there is one; one of
+// a run with other settings is refused. When ctx is cancelled Fit saves a
+// checkpoint and returns ctx's error, wrapped. Where the objective or a parameter
+// is no number any more the error is a *DivergedError; replicas that did not
+// diverge are trained to the end all the same.
+func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err error) {
+	if err := t.check(); err != nil {
+		return err
+	}
+	if t.StepsPerExecution == 0 {
+		t.StepsPerExecution = 1
+	}
+	if t.PretrainGroups == nil {
+		t.PretrainGroups = t.Groups
+	}
+	if t.Notes == nil {
+		t.Notes = func(string) {}
+	}
+	r := &run{Trainer: t, model: m, data: data}
+	if err := r.checkData(); err != nil {
+		return err
+	}
+	r.steps = (t.PretrainEpochs + t.Epochs) * r.epochSteps
+	r.source = r.newSource()
+	defer func() { err = errors.Join(err, freed(r.source.resident()...)) }()
+	if t.Checkpoints.Folder != "" {
+		err = r.trainSaving(ctx)
+	} else if err = r.train(ctx); err == nil {
+		err = r.checkParameters()
+	}
+	if err != nil {
+		return err
+	}
+	return r.divergence()
+}
+
+// A run is the state of one call of Fit.
+type run struct {
+	Trainer
+	model      *nets.Model
+	data       []Dataset // of each replica
+	orders     []*order  // of each replica
+	source     source
+	epochSteps int // steps of an epoch
+	steps      int // of the run
+	step       int // done
+	state
+	saves *saves // nil without checkpoints
+	speed speed
+}
+
+// A state is what a checkpoint keeps of a run besides the model and the step.
+type state struct {
+	// Sums are those of the losses of the current epoch so far, times Weight.
+	Sums   [lossColumns]float64 `json:"sums"`
+	Weight float64              `json:"weight"`
+	// Diverged are the replicas that diverged.
+	Diverged []Divergence `json:"diverged,omitempty"`
+}
+
+// speed is the time that executions took, and how many steps and examples they had.
+type speed struct {
+	time            time.Duration
+	steps, examples int
+}
+
+// checkData checks the sets and sets what follows from them.
+func (r *run) checkData() error {
+	m := r.model
+	if m.Likelihood == nil {
+		return errors.New("the model has no likelihood, and so nothing to train it by")
+	}
+	if len(r.data) != m.Count() {
+		return fmt.Errorf("%d training sets for a model with %d replicas; want one for each, or a single one without replicas", len(r.data), m.Replicas)
+	}
+	for i, set := range r.data {
+		err := set.check(m.Likelihood)
+		if err == nil && m.Replicas > 0 {
+			err = sameKind(r.data[0], set)
+		}
+		if err == nil {
+			n := set.Len()
+			r.orders = append(r.orders, newOrder(m.Seeds()[i], n, r.Order))
+			steps := (n + r.BatchSize - 1) / r.BatchSize
+			if i > 0 && steps != r.epochSteps {
+				err = fmt.Errorf("%d examples, where replica 0 has %d: with batches of %d their epochs have different lengths; train these apart", n, r.data[0].Len(), r.BatchSize)
+			}
+			r.epochSteps = steps
+		}
+		if err != nil && m.Replicas > 0 {
+			err = fmt.Errorf("replica %d: %w", i, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, is := r.data[0].Inputs.(nets.Pixels); !is && (r.Augmentation != nil || r.Padding != 0) {
+		return errors.New("there is an Augmentation or a Padding, which are for images, but the inputs are none")
+	}
+	return nil
+}
+
+// A phase is a part of a run with an objective of its own.
+type phase struct {
+	name       string
+	epochs     int
+	groups     []Group
+	generative bool // only the generative objective, at a constant rate
+}
+
+// train runs the steps that are left.
+func (r *run) train(ctx context.Context) error {
+	pretraining := phase{name: "pretraining", epochs: r.PretrainEpochs, groups: r.PretrainGroups, generative: true}
+	joint := phase{name: "training", epochs: r.Epochs, groups: r.Groups}
+	first := 0
+	for _, p := range []phase{pretraining, joint} {
+		end := first + p.epochs*r.epochSteps
+		if err := r.phase(ctx, p, first, end); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		first = end
+	}
+	return nil
+}
+
+// phase runs what is left of the steps from first to before end.
+func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
+	executions := &executions{run: r, phase: p, compiled: map[executionShape]*execution{}}
+	defer func() { err = errors.Join(err, executions.close()) }()
+	for r.step < end {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("stopped after %d of %d steps: %w", r.step, r.steps, err)
+		}
+		began := time.Now()
+		b := block{r.shape(p), r.step / r.epochSteps, r.step % r.epochSteps}
+		rates := make([]float64, b.count)
+		for i := range rates {
+			rates[i] = r.Schedule(r.step-first+i, end-first)
+			if p.generative {
+				rates[i] = r.Schedule(0, end-first)
+			}
+		}
+		losses, compiled, err := executions.execute(b, rates, r.step-first+1)
+		if err != nil {
+			return fmt.Errorf("steps %d to %d: %w", r.step+1, r.step+b.count, err)
+		}
+		if err := r.note(losses, b.rows); err != nil {
+			return err
+		}
+		if !compiled {
+			r.speed.time += time.Since(began)
+			r.speed.steps += b.count
+			r.speed.examples += b.rows * b.count * len(r.data)
+		}
+		r.report(p, rates[b.count-1])
+		if err := r.saves.afterStep(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shape is that of the next execution: several steps of whole batches if the
+// epoch has as many left, else one step, of as many rows as the largest replica
+// has. Pretraining, which is short, goes step by step: it would not gain the time
+// that the larger graph takes to compile.
+func (r *run) shape(p phase) executionShape {
+	done := r.step % r.epochSteps
+	shape, whole := executionShape{count: 1}, math.MaxInt
+	for _, set := range r.data {
+		shape.rows = max(shape.rows, min(r.BatchSize, set.Len()-done*r.BatchSize))
+		whole = min(whole, set.Len()/r.BatchSize-done)
+	}
+	if !p.generative && whole >= r.StepsPerExecution {
+		shape.count = r.StepsPerExecution
+	}
+	return shape
+}
+
+// note counts steps of the given losses, [steps][replicas][lossColumns], as done.
+func (r *run) note(losses [][][]float64, rows int) error {
+	for _, replicas := range losses {
+		if r.step%r.epochSteps == 0 {
+			r.Sums, r.Weight = [lossColumns]float64{}, 0
+		}
+		r.step++
+		for k, row := range replicas {
+			if slices.ContainsFunc(row, notFinite) {
+				r.diverge(Divergence{k, r.step, fmt.Sprintf("the objective is no number any more: %+v", lossesOf(row))})
+			}
+		}
+		left := len(replicas) - len(r.Diverged)
+		if left == 0 {
+			return r.divergence()
+		}
+		r.Weight += float64(rows)
+		for k, row := range replicas {
+			if !r.hasDiverged(k) {
+				for i, value := range row {
+					r.Sums[i] += value * float64(rows) / float64(left)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+
+func (r *run) report(p phase, rate float64) {
+	if r.Progress == nil {
+		return
+	}
+	means := r.Sums
+	for i := range means {
+		means[i] /= r.Weight
+	}
+	progress := Progress{
+		Step: r.step, Steps: r.steps,
+		Epoch: r.step / r.epochSteps, Epochs: r.PretrainEpochs + r.Epochs,
+		Pretraining: p.generative, Rate: rate, Losses: lossesOf(means[:]),
+	}
+	if seconds := r.speed.time.Seconds(); seconds > 0 {
+		progress.ExamplesPerSecond = float64(r.speed.examples) / seconds
+		left := float64(r.steps-r.step) / float64(r.speed.steps)
+		progress.Remaining = time.Duration(left * float64(r.speed.time))
+	}
+	r.Progress(progress)
+}
