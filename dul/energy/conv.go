@@ -64,7 +64,7 @@ func (l LDL) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
 	c := x.Shape().Dim(0)
 	rows := conv.Channels(x)
 	kernel := params.New(s, rows, "kernel", params.Generative, params.Constant(0), c, c*w.Size*w.Size)
-	logVariance := params.New(s, rows, "log_variance", params.Generative, params.Constant(0), c, 1)
+	logVariance := floored(params.New(s, rows, "log_variance", params.Generative, params.Constant(0), c, 1))
 
 	z := conv.Channels(l.whitened(x, kernel, w.Size))
 	squares := weightedSquares(z, graph.MulScalar(graph.Exp(graph.Neg(logVariance)), 0.5))
@@ -182,7 +182,7 @@ func (m Rank1Mixture) conv(s *model.Scope, x *graph.Node, w conv.Window, k int) 
 		start = params.Constant(0)
 	}
 	v := params.New(s, rows, "factors", params.Generative, start, k, d)
-	logDiagonals := params.New(s, rows, "log_diagonals", params.Generative, params.Constant(0), k, d)
+	logDiagonals := floored(params.New(s, rows, "log_diagonals", params.Generative, params.Constant(0), k, d))
 	logits := params.New(s, rows, "mixture_logits", params.Generative, params.Constant(0), k, 1)
 
 	precision := graph.Exp(graph.Neg(logDiagonals)) // D_k^-1, [K, D]

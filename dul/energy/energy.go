@@ -54,7 +54,7 @@ type LDL struct {
 func (LDL) Dense(s *model.Scope, h *graph.Node) Terms {
 	d := h.Shape().Dim(-1)
 	lower := params.New(s, h, "lower", params.Generative, params.Constant(0), d, d)
-	logVariance := params.New(s, h, "log_variance", params.Generative, params.Constant(0), 1, d)
+	logVariance := floored(params.New(s, h, "log_variance", params.Generative, params.Constant(0), 1, d))
 
 	halfPrecision := graph.MulScalar(graph.Exp(graph.Neg(logVariance)), 0.5)
 	energy := ops.QuadraticForm(h, ops.UnitLowerTriangular(lower), halfPrecision)
@@ -111,7 +111,7 @@ func (m Rank1Mixture) Dense(s *model.Scope, h *graph.Node) Terms {
 		start = params.Constant(0)
 	}
 	v := params.New(s, h, "factors", params.Generative, start, k, d)
-	logDiagonals := params.New(s, h, "log_diagonals", params.Generative, params.Constant(0), k, d)
+	logDiagonals := floored(params.New(s, h, "log_diagonals", params.Generative, params.Constant(0), k, d))
 	logits := params.New(s, h, "mixture_logits", params.Generative, params.Constant(0), 1, k)
 
 	row := func(x *graph.Node) *graph.Node { return graph.Reshape(x, append(leadOf(h), 1, k)...) }
