@@ -291,19 +291,30 @@ func TestSNGPMomentum(t *testing.T) {
 	}
 }
 
-// Both methods learn to tell colours apart as families of layers of a ResNet.
+// SNGP learns to tell colours apart as a family of layers of a ResNet.
 func TestSNGPClassifiesImages(t *testing.T) {
 	data, test := colours(200, 1), colours(60, 2)
-	for name, head := range map[string]baselines.SNGP{"DUE's": {Examples: 200, Inputs: 6}, "uncertainty-baselines'": baselines.UncertaintyBaselinesSNGP(200)} {
-		head.RandomFeatures = 64
-		c := trained(t, head, data)
-		if err := head.Posterior(c.Store, "/model/network/output"); err != nil {
-			t.Fatal(err)
-		}
-		accuracy, entropy := judge(t, c, test)
-		if accuracy < 0.9 || !(entropy < math.Log(imageClasses)) {
-			t.Errorf("%s settings: accuracy %.3f, entropy %.3f", name, accuracy, entropy)
-		}
+	for _, f := range []struct {
+		name string
+		head baselines.SNGP
+	}{
+		{"DUE's settings", baselines.SNGP{Examples: 200, Inputs: 6}},
+		{"uncertainty-baselines' settings", baselines.SNGP{
+			Hidden: baselines.SpectralNormed{Bound: 6, FreeNorm: true}, Examples: 200,
+			MeanField: 20, LengthScale: math.Sqrt2 / 0.05, Orthogonal: true,
+		}},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			f.head.RandomFeatures = 64
+			c := trained(t, f.head, data)
+			if err := f.head.Posterior(c.Store, "/model/network/output"); err != nil {
+				t.Fatal(err)
+			}
+			accuracy, entropy := judge(t, c, test)
+			if accuracy < 0.9 || !(entropy < math.Log(imageClasses)) {
+				t.Errorf("accuracy %.3f, entropy %.3f", accuracy, entropy)
+			}
+		})
 	}
 }
 
