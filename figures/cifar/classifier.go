@@ -1,0 +1,234 @@
+package cifar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/methods"
+)
+
+// A Classifier is a trained network, or the members of an ensemble, with all that it needs to predict images.
+type Classifier struct {
+	Method methods.Method
+	// Classes are the names of the classes.
+	Classes []string
+	// Standardization has the mean and standard deviation of the training images.
+	Standardization nets.Standardization
+
+	members  []*nets.Classifier
+	networks []nets.ResNet  // of the members
+	finish   []func() error // what a Gaussian process does after training
+	counts   map[params.Role]int
+	progress func(done float64, note string)
+}
+
+// TrainClassifier trains a classifier of a method on labelled images, to look into: with the protocol's epochs,
+// options and first seed, its network and its progress; scale, samples and numbers of images have no part. Images
+// are mirrored at random, but not shifted, which pays only over many epochs.
+func TrainClassifier(ctx context.Context, backend compute.Backend, p Protocol, m methods.Method, images *datasets.Images) (*Classifier, error) {
+	r, err := p.recipe(m)
+	if err == nil {
+		var network nets.ResNet
+		if network, err = r.network(p.Network, r.Layers); err == nil {
+			return trainClassifier(ctx, backend, p, m, r, network, images)
+		}
+	}
+	return nil, fmt.Errorf("cifar: %w", err)
+}
+
+func trainClassifier(ctx context.Context, backend compute.Backend, p Protocol, m methods.Method, r recipe, network nets.ResNet, images *datasets.Images) (*Classifier, error) {
+	if images.N == 0 || images.Labels == nil {
+		return nil, fmt.Errorf("cifar: training on %d images of %s with %d labels; there must be some, and as many of both", images.N, images.Name, len(images.Labels))
+	}
+	if len(p.Seeds) == 0 {
+		return nil, errors.New("cifar: the protocol has no seed")
+	}
+	progress := p.Progress
+	if progress == nil {
+		progress = func(float64, string) {}
+	}
+	c := &Classifier{Method: m, Classes: images.Classes, Standardization: standardization(images, r.ChannelStats), progress: progress}
+	p.Seeds = p.Seeds[:1]
+	e := p.Experiments(m)[0]
+	var seeds []uint64
+	for member := range m.Networks() {
+		seeds = append(seeds, methods.Seed(e, member))
+	}
+	if err := c.build(ctx, backend, r.Inducing, network, images, seeds); err != nil {
+		return nil, fmt.Errorf("cifar: building the network: %w", err)
+	}
+	run := r.training(p.Epochs, m.ImageSchedule)
+	if r.Augmentation {
+		run.Augmentation, run.Padding = datasets.Augmentation{Flip: true}, 0
+	}
+	for i := range c.members {
+		run.Seed = seeds[i]
+		run.Progress = func(t train.ClassificationProgress) {
+			done := (float64(i) + float64(t.Step)/float64(t.Steps)) / float64(len(c.members))
+			progress(done, fmt.Sprintf("%s%s, cross-entropy %.2f, accuracy %.0f %%", c.who(i), phase(t), t.Losses.NLL, 100*t.Losses.Accuracy))
+		}
+		if err := c.train(ctx, i, run, images); err != nil {
+			return nil, fmt.Errorf("cifar: %w", err)
+		}
+	}
+	if err := c.finishAll(); err != nil {
+		return nil, fmt.Errorf("cifar: %w", err)
+	}
+	return c, nil
+}
+
+// who names a member of an ensemble in what is said of its training.
+func (c *Classifier) who(member int) string {
+	if len(c.members) == 1 {
+		return ""
+	}
+	return fmt.Sprintf("member %d of %d, ", member+1, len(c.members))
+}
+
+// phase says which part of the training it is.
+func phase(t train.ClassificationProgress) string {
+	if t.Pretraining {
+		return "generative pretraining"
+	}
+	return "training"
+}
+
+// startImages are as many training images as inducing points start among, in batches of startBatch.
+const startImages, startBatch = 1000, 100
+
+// build makes the untrained members, one of each seed. A Gaussian process takes the place of the network's last
+// layer, for which it is shown images.
+func (c *Classifier) build(ctx context.Context, backend compute.Backend, inducing int, network nets.ResNet, images *datasets.Images, seeds []uint64) error {
+	for _, seed := range seeds {
+		complete := network
+		if c.Method.Process != nil {
+			head, err := c.Method.Process.Head(methods.Task{
+				Kind: methods.Pictures, Examples: images.N, Classes: len(c.Classes), Inducing: inducing, Seeds: []uint64{seed},
+				Features: func() ([][]float64, int, error) {
+					return c.features(ctx, backend, network, first(images, startImages), seed)
+				},
+			})
+			if err != nil {
+				return err
+			}
+			layers, has := head.Layers.(nets.ConvLayers)
+			if !has {
+				return fmt.Errorf("the Gaussian process of %s has layers of type %T, which have no convolution", c.Method.Name, head.Layers)
+			}
+			complete.Layers = layers
+			at := len(c.members)
+			c.finish = append(c.finish, func() error { return head.Finish(c.members[at].Store) })
+		}
+		member, err := nets.NewClassifier(backend, complete, len(c.Classes), seed, dtypes.Float32)
+		if err != nil {
+			return err
+		}
+		c.members, c.networks = append(c.members, member), append(c.networks, complete)
+	}
+	var err error
+	if c.counts, err = nets.Parameters(backend, c.networks[0], datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, len(c.Classes)); err != nil {
+		return err
+	}
+	if c.counts[params.Generative] > 0 != c.Method.HasEnergies {
+		return fmt.Errorf("the layers of %s have %d parameters of energy models, but HasEnergies is %v; make the method with methods.New, which finds out, or set it",
+			c.Method.Name, c.counts[params.Generative], c.Method.HasEnergies)
+	}
+	return nil
+}
+
+// features are those of the untrained network without its last layer.
+func (c *Classifier) features(ctx context.Context, backend compute.Backend, network nets.ResNet, images *datasets.Images, seed uint64) ([][]float64, int, error) {
+	fail := func(err error) ([][]float64, int, error) {
+		return nil, 0, fmt.Errorf("features of the untrained network: %w", err)
+	}
+	untrained, err := nets.NewClassifier(backend, network, len(c.Classes), seed, dtypes.Float32)
+	if err != nil {
+		return fail(err)
+	}
+	features, width, err := predict.ImageFeatures(ctx, untrained, network, c.inputs(images), startBatch)
+	if err != nil {
+		return fail(err)
+	}
+	return [][]float64{features}, width, nil
+}
+
+// train fits one member.
+func (c *Classifier) train(ctx context.Context, member int, run train.Classification, images *datasets.Images) error {
+	return run.Fit(ctx, c.members[member], train.Images{
+		Pixels: images.Pixels, Height: datasets.ImageSide, Width: datasets.ImageSide, Labels: images.Labels, Standardization: c.Standardization,
+	})
+}
+
+// finishAll does what the method does after the training of all members.
+func (c *Classifier) finishAll() error {
+	for _, finish := range c.finish {
+		if err := finish(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inputs are images to predict.
+func (c *Classifier) inputs(m *datasets.Images) predict.Images {
+	return predict.Images{Pixels: m.Pixels, Height: datasets.ImageSide, Width: datasets.ImageSide, Standardization: c.Standardization}
+}
+
+// The batches of prediction.
+const hostBatch, deviceBatch = 128, 500
+
+// classify predicts images by so many samples of each member, whose mixture is the prediction of an ensemble, with
+// the energies and the first sample's logits of its first member if they are wanted.
+func (c *Classifier) classify(ctx context.Context, m *datasets.Images, samples int, energies, logits bool, report func(done float64)) (*predict.Classes, error) {
+	var mixture *predict.Classes
+	var each [][]float64 // the members' probabilities
+	for i, member := range c.members {
+		sampling := predict.Sampling{Samples: c.Method.SamplesOf(samples), BatchSize: min(deviceBatch, m.N), Energies: energies, KeepLogits: logits}
+		if member.Host != nil {
+			sampling.BatchSize = min(hostBatch, m.N)
+		}
+		sampling.Progress = func(images, total int) {
+			report((float64(i) + float64(images)/float64(total)) / float64(len(c.members)))
+		}
+		classes, err := predict.Classification(ctx, member, c.inputs(m), sampling)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			mixture = classes
+		}
+		each = append(each, classes.Probabilities)
+	}
+	if len(each) > 1 {
+		var err error
+		if mixture.Probabilities, mixture.MutualInformation, err = baselines.MixClasses(each, len(c.Classes)); err != nil {
+			return nil, err
+		}
+	}
+	return mixture, nil
+}
+
+// Predict predicts images, which may be of classes that the classifier does not know, by the mean of so many
+// samples, together with the energies if it has any.
+func (c *Classifier) Predict(ctx context.Context, images *datasets.Images, samples int) (*Predictions, error) {
+	if images.N == 0 {
+		return nil, fmt.Errorf("cifar: there are no images of %s to predict", images.Name)
+	}
+	report := func(done float64) { c.progress(done, "predicting "+images.Name) }
+	classes, err := c.classify(ctx, images, samples, c.Method.HasEnergies, false, report)
+	if err != nil {
+		return nil, fmt.Errorf("cifar: predicting %s: %w", images.Name, err)
+	}
+	return &Predictions{Images: images, Names: slices.Clone(c.Classes), Classes: *classes}, nil
+}
