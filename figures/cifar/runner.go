@@ -41,11 +41,14 @@ func run(ctx context.Context, r *Runner, p Protocol, list methods.List) ([]resul
 	if err := list.Validate(); err != nil {
 		return nil, err
 	}
-	progress := p.Progress
-	if progress == nil {
-		progress = func(float64, string) {}
+	last := 0.0
+	progress := func(done float64, note string) {
+		last = done
+		if p.Progress != nil {
+			p.Progress(done, note)
+		}
 	}
-	r.Methods, r.Notes = list, func(text string) { progress(0, text) }
+	r.Methods, r.Notes = list, func(text string) { progress(last, text) }
 	return jobs.Live(ctx, r, p.Experiments(list...), progress)
 }
 
