@@ -47,9 +47,11 @@ func TrainClassifier(ctx context.Context, backend compute.Backend, p Protocol, m
 	return nil, fmt.Errorf("cifar: %w", err)
 }
 
-func trainClassifier(ctx context.Context, backend compute.Backend, p Protocol, m methods.Method, r recipe, network nets.ResNet, images *datasets.Images) (*Classifier, error) {
+func trainClassifier(ctx context.Context, backend compute.Backend, p Protocol, m methods.Method, r recipe, network nets.ResNet,
+	images *datasets.Images) (*Classifier, error) {
 	if images.N == 0 || images.Labels == nil {
-		return nil, fmt.Errorf("cifar: training on %d images of %s with %d labels; there must be some, and as many of both", images.N, images.Name, len(images.Labels))
+		return nil, fmt.Errorf("cifar: training on %d images of %s with %d labels; there must be some, and as many of both",
+			images.N, images.Name, len(images.Labels))
 	}
 	if len(p.Seeds) == 0 {
 		return nil, errors.New("cifar: the protocol has no seed")
@@ -148,7 +150,8 @@ func (c *Classifier) build(ctx context.Context, backend compute.Backend, inducin
 }
 
 // features are those of the untrained network without its last layer.
-func (c *Classifier) features(ctx context.Context, backend compute.Backend, network nets.ResNet, images *datasets.Images, seed uint64) ([][]float64, int, error) {
+func (c *Classifier) features(ctx context.Context, backend compute.Backend, network nets.ResNet, images *datasets.Images,
+	seed uint64) ([][]float64, int, error) {
 	fail := func(err error) ([][]float64, int, error) {
 		return nil, 0, fmt.Errorf("features of the untrained network: %w", err)
 	}
@@ -190,7 +193,8 @@ const hostBatch, deviceBatch = 128, 500
 
 // classify predicts images by so many samples of each member, whose mixture is the prediction of an ensemble, with
 // the energies and the first sample's logits of its first member if they are wanted.
-func (c *Classifier) classify(ctx context.Context, m *datasets.Images, samples int, energies, logits bool, report func(done float64)) (*predict.Classes, error) {
+func (c *Classifier) classify(ctx context.Context, m *datasets.Images, samples int, energies, logits bool,
+	report func(done float64)) (*predict.Classes, error) {
 	var mixture *predict.Classes
 	var each [][]float64 // the members' probabilities
 	for i, member := range c.members {

@@ -104,9 +104,7 @@ func TestClassifier(t *testing.T) {
 	if !reflect.DeepEqual(got, want) || strip.Pictures[1].Label != "dark" || strip.Title != "row" {
 		t.Errorf("picture %+v, want %+v", got, want)
 	}
-	if _, err := p.Strip("row", 10); err == nil || !strings.Contains(err.Error(), "no image 10 of made up") {
-		t.Errorf("an image that is not there: %v", err)
-	}
+	fails(t, "an image that is not there", errorOf(p.Strip("row", 10)), "no image 10 of made up")
 
 	judged, err := p.Judged("method")
 	if err != nil || judged.Name != "method" || len(judged.Outcomes.Right) != 10 || !judged.Outcomes.Right[0] {
@@ -145,19 +143,11 @@ func TestClassifierWithoutEnergiesAndLabels(t *testing.T) {
 	if picture := strip.Pictures[0]; picture.Label != "" || !math.IsNaN(picture.Energy) || p.LastEnergies() != nil {
 		t.Errorf("picture %+v", picture)
 	}
-	if _, err := p.Judged("method"); err == nil || !strings.Contains(err.Error(), "made up has no labels") {
-		t.Errorf("judged without labels: %v", err)
-	}
-	if _, err := c.Predict(context.Background(), &datasets.Images{Name: "nothing"}, 1); err == nil || !strings.Contains(err.Error(), "no images of nothing") {
-		t.Errorf("no images: %v", err)
-	}
+	fails(t, "judged without labels", errorOf(p.Judged("method")), "made up has no labels")
+	fails(t, "no images", errorOf(c.Predict(context.Background(), &datasets.Images{Name: "nothing"}, 1)), "no images of nothing")
 	backend := sequential(t)
-	if _, err := TrainClassifier(context.Background(), backend, Paper(CIFAR10, ResNet14), methods.MFVI, other); err == nil || !strings.Contains(err.Error(), "0 labels") {
-		t.Errorf("training without labels: %v", err)
-	}
-	if _, err := TrainClassifier(context.Background(), backend, Paper(CIFAR10, "none"), methods.MFVI, other); err == nil || !strings.Contains(err.Error(), `no network "none"`) {
-		t.Errorf("training of no network: %v", err)
-	}
+	fails(t, "training without labels", errorOf(TrainClassifier(context.Background(), backend, Paper(CIFAR10, ResNet14), methods.MFVI, other)), "0 labels")
+	fails(t, "training of no network", errorOf(TrainClassifier(context.Background(), backend, Paper(CIFAR10, "none"), methods.MFVI, other)), `no network "none"`)
 }
 
 // An ensemble, and a Gaussian process, are trained and predict as any other method.

@@ -153,7 +153,8 @@ func (c *imageCache) of(ctx context.Context, e results.Experiment, stats Channel
 		return imageData{}, err
 	}
 	if e.HeldOut+max(e.TrainN, 1) > all.N || e.TestN > test.N {
-		return imageData{}, fmt.Errorf("%d images to train on, %d held out and %d to test on were asked for, of %d and %d that there are", e.TrainN, e.HeldOut, e.TestN, all.N, test.N)
+		return imageData{}, fmt.Errorf("%d images to train on, %d held out and %d to test on were asked for, of %d and %d that there are",
+			e.TrainN, e.HeldOut, e.TestN, all.N, test.N)
 	}
 	rows, held := datasets.HoldOut(all.N, e.HeldOut, heldOutSeed)
 	if e.TrainN > 0 {

@@ -96,9 +96,7 @@ func TestDetectionNeedsSVHN(t *testing.T) {
 					t.Fatalf("it went on: %s", note)
 				}
 			})
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "--without-svhn") || !strings.Contains(err.Error(), "test_32x32.mat") {
-				t.Errorf("error %v", err)
-			}
+			fails(t, "without SVHN", err, c.want, "--without-svhn", "test_32x32.mat")
 			small := e
 			small.Scale = results.Small
 			for _, goesOn := range []struct {
@@ -132,10 +130,6 @@ func TestOptionalSets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := officialFiles.svhn(context.Background(), false); err == nil || !strings.Contains(err.Error(), "test_32x32.mat") {
-		t.Errorf("a damaged SVHN: %v", err)
-	}
-	if _, err := officialFiles.excerpt(context.Background()); err == nil || !strings.Contains(err.Error(), "train_first1083_32x32.mat") {
-		t.Errorf("a damaged excerpt: %v", err)
-	}
+	fails(t, "a damaged SVHN", errorOf(officialFiles.svhn(context.Background(), false)), "test_32x32.mat")
+	fails(t, "a damaged excerpt", errorOf(officialFiles.excerpt(context.Background())), "train_first1083_32x32.mat")
 }

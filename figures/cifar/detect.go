@@ -90,7 +90,8 @@ func DetectByLayer(heldOut, inside Predictions, outside ...Predictions) (report.
 // detectAt is the AUROC at layer l.
 func detectAt(l int, heldOut, inside, outside Predictions) (Interval, error) {
 	if l >= len(inside.Energies) || l >= len(outside.Energies) {
-		return Interval{}, fmt.Errorf("energies of %d, %d and %d layers; the predictions must be of one model", len(heldOut.Energies), len(inside.Energies), len(outside.Energies))
+		return Interval{}, fmt.Errorf("energies of %d, %d and %d layers; the predictions must be of one model",
+			len(heldOut.Energies), len(inside.Energies), len(outside.Energies))
 	}
 	reference := heldOut.Energies[l].Mean
 	in, err := metrics.EnergyOOD(inside.Energies[l].Mean, reference)

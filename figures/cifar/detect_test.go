@@ -62,7 +62,6 @@ func TestDetectByLayer(t *testing.T) {
 	}
 	none := predicted("none")
 	none.Energies = nil
-	if _, err := DetectByLayer(predicted("held out", 4), none, predicted("dim", 1)); err == nil || !strings.Contains(err.Error(), "layer a, dim: energies of 2, 0 and 2 layers") {
-		t.Errorf("predictions of different models: %v", err)
-	}
+	err = errorOf(DetectByLayer(predicted("held out", 4), none, predicted("dim", 1)))
+	fails(t, "predictions of different models", err, "layer a, dim: energies of 2, 0 and 2 layers")
 }

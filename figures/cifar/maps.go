@@ -22,7 +22,8 @@ const mapRate = 0.02
 // at a rate of 0.02, and returns what it shows before and after. build is given
 // standardised images, [channels, N, height, width], and returns what is to be
 // shown and the loss, a scalar.
-func Maps(backend compute.Backend, images *datasets.Images, steps int, build func(s *model.Scope, x *graph.Node) (shown, loss *graph.Node)) (before, after []float32, err error) {
+func Maps(backend compute.Backend, images *datasets.Images, steps int,
+	build func(s *model.Scope, x *graph.Node) (shown, loss *graph.Node)) (before, after []float32, err error) {
 	stats := datasets.FitChannelStats(images, nil)
 	scale := nets.Standardization{Mean: stats.Mean[:], Std: stats.Std[:]}
 	exec, err := model.NewExec(backend, model.NewStore(), func(root *model.Scope, pixels *graph.Node) *graph.Node {

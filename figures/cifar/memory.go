@@ -31,7 +31,8 @@ func (p Protocol) Memory(m methods.Method) (string, error) {
 		return "", err
 	}
 	size := baselines.DUESize{Classes: set.classes, Inducing: r.Inducing, Batch: r.BatchSize, Width: slices.Max(network.Widths), DType: dtypes.Float32}
-	says := fmt.Sprintf("the Gaussian processes take up to %.0f MB of memory in a training step, with %d inducing points for %d classes; fewer by the option inducing_points",
+	says := fmt.Sprintf("the Gaussian processes take up to %.0f MB of memory in a training step, "+
+		"with %d inducing points for %d classes; fewer by the option inducing_points",
 		float64(size.Bytes())/1e6, size.Inducing, size.Classes)
 	images := startImages
 	if p.TrainN > 0 {

@@ -2,7 +2,6 @@ package cifar
 
 import (
 	"os"
-	"strings"
 	"testing"
 )
 
@@ -28,7 +27,5 @@ func TestMeterGoesOn(t *testing.T) {
 	if err := os.WriteFile(m.file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := startMeter(folder); err == nil || !strings.Contains(err.Error(), m.file) {
-		t.Errorf("a damaged file: %v", err)
-	}
+	fails(t, "a damaged file", errorOf(startMeter(folder)), m.file)
 }

@@ -39,12 +39,13 @@ type Protocol struct {
 	// Decay is what the weight decay applies to. On log-variances, where the released code puts it too, it outweighs
 	// the KL divergence; the text does not say.
 	Decay Decay `option:"decay" doc:"what the weight decay applies to; on log-variances it outweighs the KL"`
-	// EnergyOptimizer trains the energy models. The text does not say which; the released code takes that of the
-	// weights, with a generative objective that is a hundred times smaller.
-	EnergyOptimizer EnergyOptimizer `option:"energy_optimizer" doc:"the energy models have an Adam of their own, or the weights' optimizer and the generative objective times 0.01; the text does not say"`
-	// EnergyGroups says which parameters are those of the energy models. The names that they have in the released
-	// code take in the variances of the density layers' noise, and leave out rank-1 factors and mixture logits.
-	EnergyGroups EnergyGroups `option:"energy_groups" doc:"what the energy models' optimizer and decay are for: the energy models, or what parameter names suggest, which is the density noise's variances too and neither rank-1 factors nor mixture logits"`
+	// EnergyOptimizer trains the energy models: an Adam of their own, or as in the released code the optimizer of the
+	// weights, with a generative objective that is a hundred times smaller. The text does not say.
+	EnergyOptimizer EnergyOptimizer `option:"energy_optimizer" doc:"of the energy models: an Adam of their own, or the weights' and 0.01 of the objective"`
+	// EnergyGroups says which parameters that optimizer and its decay are for: the energy models, or those with the
+	// names by which the released code tells them, which take in the variances of the density layers' noise, and
+	// leave out rank-1 factors and mixture logits.
+	EnergyGroups EnergyGroups `option:"energy_groups" doc:"what is trained as energy models: they, or what the names of parameters suggest"`
 	// EnergyRate is a choice of this project: at the weights' 0.1 Adam does not settle.
 	EnergyRate float64 `option:"energy_rate" range:"positive" doc:"learning rate of the energy models' own Adam"`
 	// EnergyDecay is p(omega) of the paper's objective, which it leaves open; the number is that of the released code.
@@ -54,7 +55,7 @@ type Protocol struct {
 	// PretrainEpochs is 1 in the released code. The text has none, but energies of untrained models are noise.
 	PretrainEpochs int `option:"pretrain_epochs" range:"whole" doc:"epochs of generative pretraining; the text has none"`
 	// ChannelStats are what images are standardised by.
-	ChannelStats ChannelStats `option:"channel_stats" doc:"channel means and deviations: of all training images not held out, or the constants of the released code"`
+	ChannelStats ChannelStats `option:"channel_stats" doc:"channel means and deviations: of the training images, or the released constants"`
 	// Augmentation is the usual one for CIFAR.
 	Augmentation bool `option:"augmentation" doc:"training images are shifted by up to 4 pixels and mirrored"`
 	// Precision saves time on accelerators; prediction stays in float32.

@@ -115,7 +115,8 @@ func (r recipe) network(name string, family nets.Layers) (nets.ResNet, error) {
 	}
 	layers, has := family.(nets.ConvLayers)
 	if !has {
-		return nets.ResNet{}, fmt.Errorf("layers of type %T have no convolution, so that no image network can be made of them; give them a method Conv (see nets.ConvLayers)", family)
+		return nets.ResNet{}, fmt.Errorf("layers of type %T have no convolution, so that no image network can be made of them; "+
+			"give them a method Conv (see nets.ConvLayers)", family)
 	}
 	network := made.of(layers)
 	network.Dropout = r.BlockDropout

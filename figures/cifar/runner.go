@@ -304,7 +304,8 @@ func (x *experimentRun) trainMember(ctx context.Context, member int, seed uint64
 	fit.Notes = func(text string) { x.note(fmt.Sprintf("%v: %s%s", x.experiment, who, text)) }
 	var lost error // of the meter
 	fit.Progress = func(p train.ClassificationProgress) {
-		note := fmt.Sprintf("%s%s, epoch %d of %d, loss %.3g, accuracy %.1f%%", who, phase(p), (p.Step-1)*p.Epochs/p.Steps+1, p.Epochs, p.Losses.Total, 100*p.Losses.Accuracy)
+		note := fmt.Sprintf("%s%s, epoch %d of %d, loss %.3g, accuracy %.1f%%",
+			who, phase(p), (p.Step-1)*p.Epochs/p.Steps+1, p.Epochs, p.Losses.Total, 100*p.Losses.Accuracy)
 		if p.ImagesPerSecond > 0 {
 			note += fmt.Sprintf(", %.0f images/s, about %v to train", p.ImagesPerSecond, p.Remaining.Round(time.Second))
 			x.meter.imagesPerSecond = p.ImagesPerSecond

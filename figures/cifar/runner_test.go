@@ -26,6 +26,18 @@ var _ jobs.Runner = new(Runner)
 
 func ignore(float64, string) {}
 
+// fails reports an error, of what was tried, that there is not, or without the words.
+func fails(t *testing.T, tried string, err error, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if err == nil || !strings.Contains(err.Error(), w) {
+			t.Errorf("%s: error %v, want one with %q", tried, err, w)
+		}
+	}
+}
+
+func errorOf[T any](_ T, err error) error { return err }
+
 // madeUp are n images of noise in which each class has a brightness of its own.
 func madeUp(name string, n, classes int, seed uint64) *datasets.Images {
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -219,6 +231,9 @@ func TestRunnerErrors(t *testing.T) {
 	damaged := &datasets.FileError{File: "test_batch.bin", Offset: -1, Err: datasets.ErrChecksum, Advice: "get it again"}
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
+	option := func(name, value string) func(*Runner, *results.Experiment) {
+		return func(_ *Runner, e *results.Experiment) { e.Options = map[string]string{name: value} }
+	}
 	for _, c := range []struct {
 		name   string
 		ctx    context.Context
@@ -231,9 +246,9 @@ func TestRunnerErrors(t *testing.T) {
 		{"damaged data of a set out of distribution", context.Background(), func(r *Runner, _ *results.Experiment) {
 			r.images.files.svhn = func(context.Context, bool) (*datasets.Images, error) { return nil, damaged }
 		}, "not the published MD5"},
-		{"an option", context.Background(), func(_ *Runner, e *results.Experiment) { e.Options = map[string]string{"none": "1"} }, `no option "none"`},
-		{"an option for others", context.Background(), func(_ *Runner, e *results.Experiment) { e.Options = map[string]string{"clip": "true"} }, "no use for the option clip"},
-		{"a precision for others", context.Background(), func(_ *Runner, e *results.Experiment) { e.Options = map[string]string{"precision": "bfloat16"} }, "choose an accelerator"},
+		{"an option", context.Background(), option("none", "1"), `no option "none"`},
+		{"an option for others", context.Background(), option("clip", "true"), "no use for the option clip"},
+		{"a precision for others", context.Background(), option("precision", "bfloat16"), "choose an accelerator"},
 		{"a method", context.Background(), func(_ *Runner, e *results.Experiment) { e.Method = "none" }, `no method "none"`},
 		{"a data set", context.Background(), func(_ *Runner, e *results.Experiment) { e.Dataset = "mnist" }, `no image data set "mnist"`},
 		{"stopped", canceled, func(*Runner, *results.Experiment) {}, "context canceled"},
@@ -361,19 +376,11 @@ func TestMethodOfOnesOwn(t *testing.T) {
 			t.Errorf("no metric %s", metric)
 		}
 	}
-	if _, err := Run(context.Background(), p, mine, mine); err == nil || !strings.Contains(err.Error(), `two methods are named "narrow"`) {
-		t.Errorf("twice the same: %v", err)
-	}
-	if _, err := Run(context.Background(), p, methods.New("dense", denseOnly{})); err == nil || !strings.Contains(err.Error(), "have no convolution") {
-		t.Errorf("without convolutions: %v", err)
-	}
+	fails(t, "twice the same", errorOf(Run(context.Background(), p, mine, mine)), `two methods are named "narrow"`)
+	fails(t, "without convolutions", errorOf(Run(context.Background(), p, methods.New("dense", denseOnly{}))), "have no convolution")
 	p.Clip = true
-	if _, err := Run(context.Background(), p, mine); err == nil || !strings.Contains(err.Error(), "narrow has no use for the option clip") {
-		t.Errorf("an option that a given family does not take: %v", err)
-	}
+	fails(t, "an option that a given family does not take", errorOf(Run(context.Background(), p, mine)), "narrow has no use for the option clip")
 	forgotten := methods.Density
 	forgotten.HasEnergies = false
-	if _, err := run(context.Background(), r, tinyProtocol(), methods.List{forgotten}); err == nil || !strings.Contains(err.Error(), "HasEnergies is false") {
-		t.Errorf("energy models that would not be trained: %v", err)
-	}
+	fails(t, "energy models that would not be trained", errorOf(run(context.Background(), r, tinyProtocol(), methods.List{forgotten})), "HasEnergies is false")
 }

@@ -39,11 +39,18 @@ const (
 // network is evaluated for a prediction. An ensemble is so many plain networks. It
 // calls progress with the part that is done and the family's name.
 func StepCosts(ctx context.Context, backend compute.Backend, progress func(done float64, note string)) (report.Table, error) {
+	return stepCosts(ctx, backend, stepBatch, stepCount, progress)
+}
+
+func stepCosts(ctx context.Context, backend compute.Backend, batch, steps int, progress func(done float64, note string)) (report.Table, error) {
+	words, err := caption("step-costs", batch)
+	if err != nil {
+		return report.Table{}, err
+	}
 	t := report.Table{
-		Name: "step-costs",
-		Caption: fmt.Sprintf("ResNet-14 with 10 classes, measured on this machine: trainable numbers; operations of a training step for one image, without those of a Gaussian process on top; "+
-			"megabytes kept from step to step; seconds of a step with %d images, the fastest of a few, and their ratio to the plain network's; passes through a network for a prediction.", stepBatch),
-		Columns: []string{"Layers", "Parameters", "GFLOP, one image", "MB kept", fmt.Sprintf("s, step of %d", stepBatch), "ratio", "passes"},
+		Name:    "step-costs",
+		Caption: words,
+		Columns: []string{"Layers", "Parameters", "GFLOP, one image", "MB kept", fmt.Sprintf("s, step of %d", batch), "ratio", "passes"},
 	}
 	plain := Family{"Plain", baselines.Deterministic{}}
 	due := baselines.DUE{Start: []baselines.Inducing{anywhere(stepClasses)}}
@@ -62,8 +69,7 @@ func StepCosts(ctx context.Context, backend compute.Backend, progress func(done 
 	for i, r := range rows {
 		cost := single
 		if r.networks == 1 {
-			var err error
-			cost, err = stepCostOf(ctx, backend, nets.ResNet14(r.Layers), func(part float64) {
+			cost, err = stepCostOf(ctx, backend, nets.ResNet14(r.Layers), batch, steps, func(part float64) {
 				progress((float64(i)+part)/float64(len(rows)), r.Name)
 			})
 			if err != nil {
@@ -93,7 +99,7 @@ type stepCost struct {
 }
 
 // stepCostOf measures it, and tells progress the part that is done.
-func stepCostOf(ctx context.Context, backend compute.Backend, network nets.ResNet, progress func(part float64)) (stepCost, error) {
+func stepCostOf(ctx context.Context, backend compute.Backend, network nets.ResNet, batch, steps int, progress func(part float64)) (stepCost, error) {
 	counts, err := nets.Parameters(backend, network, datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, stepClasses)
 	if err != nil {
 		return stepCost{}, err
@@ -108,7 +114,7 @@ func stepCostOf(ctx context.Context, backend compute.Backend, network nets.ResNe
 	}
 	// The groups of parameters that density layers have: other families lack some of them.
 	p := Paper(CIFAR10, ResNet14)
-	p.BatchSize, p.PretrainEpochs, p.Augmentation = stepBatch, 0, false
+	p.BatchSize, p.PretrainEpochs, p.Augmentation = batch, 0, false
 	run := p.resolve(methods.Density).training(1, nil)
 	cost.seconds = math.Inf(1)
 	var before time.Time
@@ -120,7 +126,7 @@ func stepCostOf(ctx context.Context, backend compute.Backend, network nets.ResNe
 		before = now
 		progress(float64(p.Step) / float64(p.Steps))
 	}
-	if err := run.Fit(ctx, c, noise(stepBatch*stepCount, stepClasses)); err != nil {
+	if err := run.Fit(ctx, c, noise(batch*steps, stepClasses)); err != nil {
 		return stepCost{}, err
 	}
 	for v := range c.Store.IterVariables() {

@@ -8,7 +8,7 @@ import (
 
 func TestStepCosts(t *testing.T) {
 	last := 0.0
-	table, err := StepCosts(t.Context(), sequential(t), func(done float64, note string) {
+	table, err := stepCosts(t.Context(), sequential(t), 4, 2, func(done float64, note string) {
 		if done < last || done > 1 || note == "" {
 			t.Errorf("progress %v after %v, %q", done, last, note)
 		}

@@ -116,7 +116,8 @@ func decayRows() []row {
 // singleRows are a single network, the same with a temperature, and an ensemble.
 func singleRows() []row {
 	temperature := row{
-		title: methods.Deterministic.Title + ", temperature scaled" + notInPaper, method: methods.Deterministic, change: Protocol.WithHeldOut, ending: predictions.Scaled,
+		title: methods.Deterministic.Title + ", temperature scaled" + notInPaper, method: methods.Deterministic,
+		change: Protocol.WithHeldOut, ending: predictions.Scaled,
 	}
 	return slices.Concat(addedRows(methods.Deterministic), []row{temperature}, addedRows(methods.Ensemble))
 }
