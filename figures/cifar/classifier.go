@@ -16,6 +16,7 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
 )
 
 // A Classifier is a trained network, or the members of an ensemble, with all that it needs to predict images.
@@ -27,9 +28,9 @@ type Classifier struct {
 	Standardization nets.Standardization
 
 	members  []*nets.Classifier
-	networks []nets.ResNet  // of the members
-	finish   []func() error // what a Gaussian process does after training
-	counts   map[params.Role]int
+	seeds    []uint64            // of the members
+	finish   []func() error      // what a Gaussian process does after training
+	counts   map[params.Role]int // parameters of a member
 	progress func(done float64, note string)
 }
 
@@ -61,33 +62,52 @@ func trainClassifier(ctx context.Context, backend compute.Backend, p Protocol, m
 		progress = func(float64, string) {}
 	}
 	c := &Classifier{Method: m, Classes: images.Classes, Standardization: standardization(images, r.ChannelStats), progress: progress}
-	p.Seeds = p.Seeds[:1]
-	e := p.Experiments(m)[0]
-	var seeds []uint64
-	for member := range m.Networks() {
-		seeds = append(seeds, methods.Seed(e, member))
-	}
-	if err := c.build(ctx, backend, r.Inducing, network, images, seeds); err != nil {
+	if err := c.build(ctx, backend, r.Inducing, network, images, p.Experiments(m)[0]); err != nil {
 		return nil, fmt.Errorf("cifar: building the network: %w", err)
 	}
 	run := r.training(p.Epochs, m.ImageSchedule)
 	if r.Augmentation {
 		run.Augmentation, run.Padding = datasets.Augmentation{Flip: true}, 0
 	}
-	for i := range c.members {
-		run.Seed = seeds[i]
+	err := c.fit(ctx, run, images, func(member int, run *train.Classification) {
 		run.Progress = func(t train.ClassificationProgress) {
-			done := (float64(i) + float64(t.Step)/float64(t.Steps)) / float64(len(c.members))
-			progress(done, fmt.Sprintf("%s%s, cross-entropy %.2f, accuracy %.0f %%", c.who(i), phase(t), t.Losses.NLL, 100*t.Losses.Accuracy))
+			note := fmt.Sprintf("%s%s, cross-entropy %.2f, accuracy %.0f %%", c.who(member), phase(t), t.Losses.NLL, 100*t.Losses.Accuracy)
+			progress(c.trained(member, t), note)
 		}
-		if err := c.train(ctx, i, run, images); err != nil {
-			return nil, fmt.Errorf("cifar: %w", err)
-		}
-	}
-	if err := c.finishAll(); err != nil {
+	})
+	if err != nil {
 		return nil, fmt.Errorf("cifar: %w", err)
 	}
 	return c, nil
+}
+
+// fit trains the members one after the other, each as prepare completes it, and finishes what a Gaussian process
+// needs then.
+func (c *Classifier) fit(ctx context.Context, run train.Classification, images *datasets.Images, prepare func(member int, run *train.Classification)) error {
+	data := train.Images{
+		Pixels: images.Pixels, Height: datasets.ImageSide, Width: datasets.ImageSide, Labels: images.Labels, Standardization: c.Standardization,
+	}
+	for i, member := range c.members {
+		run.Seed = c.seeds[i]
+		prepare(i, &run)
+		if err := run.Fit(ctx, member, data); err != nil {
+			if len(c.members) > 1 {
+				err = fmt.Errorf("member %d of %d of the ensemble: %w", i+1, len(c.members), err)
+			}
+			return err
+		}
+	}
+	for _, finish := range c.finish {
+		if err := finish(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trained is the part of the training of all members that is done.
+func (c *Classifier) trained(member int, t train.ClassificationProgress) float64 {
+	return (float64(member) + float64(t.Step)/float64(t.Steps)) / float64(len(c.members))
 }
 
 // who names a member of an ensemble in what is said of its training.
@@ -109,11 +129,12 @@ func phase(t train.ClassificationProgress) string {
 // startImages are as many training images as inducing points start among, in batches of startBatch.
 const startImages, startBatch = 1000, 100
 
-// build makes the untrained members, one of each seed. A Gaussian process takes the place of the network's last
-// layer, for which it is shown images.
-func (c *Classifier) build(ctx context.Context, backend compute.Backend, inducing int, network nets.ResNet, images *datasets.Images, seeds []uint64) error {
-	for _, seed := range seeds {
-		complete := network
+// build makes the untrained members of an experiment. A Gaussian process takes the place of the network's last layer,
+// for which it is shown images.
+func (c *Classifier) build(ctx context.Context, backend compute.Backend, inducing int, network nets.ResNet, images *datasets.Images,
+	e results.Experiment) error {
+	for i := range c.Method.Networks() {
+		complete, seed := network, methods.Seed(e, i)
 		if c.Method.Process != nil {
 			head, err := c.Method.Process.Head(methods.Task{
 				Kind: methods.Pictures, Examples: images.N, Classes: len(c.Classes), Inducing: inducing, Seeds: []uint64{seed},
@@ -129,17 +150,16 @@ func (c *Classifier) build(ctx context.Context, backend compute.Backend, inducin
 				return fmt.Errorf("the Gaussian process of %s has layers of type %T, which have no convolution", c.Method.Name, head.Layers)
 			}
 			complete.Layers = layers
-			at := len(c.members)
-			c.finish = append(c.finish, func() error { return head.Finish(c.members[at].Store) })
+			c.finish = append(c.finish, func() error { return head.Finish(c.members[i].Store) })
 		}
 		member, err := nets.NewClassifier(backend, complete, len(c.Classes), seed, dtypes.Float32)
 		if err != nil {
 			return err
 		}
-		c.members, c.networks = append(c.members, member), append(c.networks, complete)
+		c.members, c.seeds = append(c.members, member), append(c.seeds, seed)
 	}
 	var err error
-	if c.counts, err = nets.Parameters(backend, c.networks[0], datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, len(c.Classes)); err != nil {
+	if c.counts, err = nets.Parameters(backend, c.members[0].Network, datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, len(c.Classes)); err != nil {
 		return err
 	}
 	if c.counts[params.Generative] > 0 != c.Method.HasEnergies {
@@ -164,23 +184,6 @@ func (c *Classifier) features(ctx context.Context, backend compute.Backend, netw
 		return fail(err)
 	}
 	return [][]float64{features}, width, nil
-}
-
-// train fits one member.
-func (c *Classifier) train(ctx context.Context, member int, run train.Classification, images *datasets.Images) error {
-	return run.Fit(ctx, c.members[member], train.Images{
-		Pixels: images.Pixels, Height: datasets.ImageSide, Width: datasets.ImageSide, Labels: images.Labels, Standardization: c.Standardization,
-	})
-}
-
-// finishAll does what the method does after the training of all members.
-func (c *Classifier) finishAll() error {
-	for _, finish := range c.finish {
-		if err := finish(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // inputs are images to predict.

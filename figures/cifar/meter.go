@@ -21,6 +21,7 @@ type meter struct {
 	began     time.Time
 	beganCPU  time.Duration
 	lastSaved time.Time
+	lost      bool // it could not be saved, which was said
 	// imagesPerSecond is the speed of the training, 0 while it is not known.
 	imagesPerSecond float64
 }

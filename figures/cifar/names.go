@@ -39,9 +39,9 @@ var allDatasets = []dataset{{CIFAR10, "CIFAR-10", 10, datasets.CIFAR10}, {CIFAR1
 
 // Datasets are the names of the data sets that classifiers are trained on.
 func Datasets() []string {
-	names := make([]string, len(allDatasets))
-	for i, d := range allDatasets {
-		names[i] = d.name
+	var names []string
+	for _, d := range allDatasets {
+		names = append(names, d.name)
 	}
 	return names
 }
@@ -72,9 +72,9 @@ var allNetworks = []network{{ResNet14, "ResNet-14", nets.ResNet14}, {ResNet20, "
 
 // Networks are the names of the networks.
 func Networks() []string {
-	names := make([]string, len(allNetworks))
-	for i, n := range allNetworks {
-		names[i] = n.name
+	var names []string
+	for _, n := range allNetworks {
+		names = append(names, n.name)
 	}
 	return names
 }

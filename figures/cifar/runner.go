@@ -181,11 +181,7 @@ func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(do
 		r.note(fmt.Sprintf("%v: %s", e, needs))
 	}
 	x.classifier = &Classifier{Method: m, Classes: x.data.train.Classes, Standardization: x.data.stats}
-	var seeds []uint64
-	for member := range m.Networks() {
-		seeds = append(seeds, methods.Seed(e, member))
-	}
-	if err := x.classifier.build(ctx, r.Machine.Backend, x.recipe.Inducing, network, x.data.train, seeds); err != nil {
+	if err := x.classifier.build(ctx, r.Machine.Backend, x.recipe.Inducing, network, x.data.train, e); err != nil {
 		return fail("building the network", err)
 	}
 	x.cost = network.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, len(x.classifier.Classes))
@@ -199,10 +195,7 @@ func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(do
 	}
 	line = r.Machine.Line(e, 1)
 	doing := "training"
-	if err = x.train(ctx, seeds, folder); err == nil {
-		err = x.classifier.finishAll()
-	}
-	if err == nil {
+	if err = x.train(ctx, folder); err == nil {
 		doing = "predicting"
 		line.Metrics, err = x.measure(ctx)
 	}
@@ -272,51 +265,40 @@ func stepsPerExecution(images, batchSize int) int {
 // of an hour.
 const checkpointEvery = 2 * time.Minute
 
-// train fits the networks one after the other, each from its last checkpoint on.
-func (x *experimentRun) train(ctx context.Context, seeds []uint64, folder string) error {
-	for member, seed := range seeds {
-		if err := x.trainMember(ctx, member, seed, folder); err != nil {
-			if len(seeds) > 1 {
-				err = fmt.Errorf("member %d of %d of the ensemble: %w", member+1, len(seeds), err)
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-func (x *experimentRun) trainMember(ctx context.Context, member int, seed uint64, folder string) error {
+// train fits the networks, each from its last checkpoint on.
+func (x *experimentRun) train(ctx context.Context, folder string) error {
 	c := x.classifier
-	fit := x.recipe.training(x.experiment.Epochs, c.Method.ImageSchedule)
-	fit.Seed = seed
-	onHost := c.members[member].Host != nil
-	if onHost && fit.BFloat16 {
+	run := x.recipe.training(x.experiment.Epochs, c.Method.ImageSchedule)
+	onHost := c.members[0].Host != nil
+	if onHost && run.BFloat16 {
 		return fmt.Errorf("option precision is bfloat16, which the backend %s has no use for; leave it at float32 or choose an accelerator (%s)",
 			x.Machine.Info.Backend, environment.ConfigVariable)
 	}
 	if !onHost && x.experiment.Network != WRN28x10 {
-		fit.StepsPerExecution = stepsPerExecution(x.data.train.N, fit.BatchSize)
+		run.StepsPerExecution = stepsPerExecution(x.data.train.N, run.BatchSize)
 	}
-	if folder != "" {
-		fit.Checkpoints = train.Checkpoints{Folder: x.checkpoints(folder, member), Every: checkpointEvery, Version: x.Machine.Info.Version}
-	}
-	who := c.who(member)
-	fit.Notes = func(text string) { x.note(fmt.Sprintf("%v: %s%s", x.experiment, who, text)) }
-	var lost error // of the meter
-	fit.Progress = func(p train.ClassificationProgress) {
-		note := fmt.Sprintf("%s%s, epoch %d of %d, loss %.3g, accuracy %.1f%%",
-			who, phase(p), (p.Step-1)*p.Epochs/p.Steps+1, p.Epochs, p.Losses.Total, 100*p.Losses.Accuracy)
-		if p.ImagesPerSecond > 0 {
-			note += fmt.Sprintf(", %.0f images/s, about %v to train", p.ImagesPerSecond, p.Remaining.Round(time.Second))
-			x.meter.imagesPerSecond = p.ImagesPerSecond
+	return c.fit(ctx, run, x.data.train, func(member int, run *train.Classification) {
+		if folder != "" {
+			run.Checkpoints = train.Checkpoints{Folder: x.checkpoints(folder, member), Every: checkpointEvery, Version: x.Machine.Info.Version}
 		}
-		x.report((float64(member)+float64(p.Step)/float64(p.Steps))/float64(len(c.members)), 0, note)
-		if err := x.meter.saveNowAndThen(); err != nil && lost == nil {
-			lost = err
-			x.note(fmt.Sprintf("%v: training goes on, but its time will not be known: %v", x.experiment, err))
-		}
+		run.Notes = func(text string) { x.note(fmt.Sprintf("%v: %s%s", x.experiment, c.who(member), text)) }
+		run.Progress = func(p train.ClassificationProgress) { x.trained(member, p) }
+	})
+}
+
+// trained hears of the training of a member.
+func (x *experimentRun) trained(member int, p train.ClassificationProgress) {
+	note := fmt.Sprintf("%s%s, epoch %d of %d, loss %.3g, accuracy %.1f%%",
+		x.classifier.who(member), phase(p), (p.Step-1)*p.Epochs/p.Steps+1, p.Epochs, p.Losses.Total, 100*p.Losses.Accuracy)
+	if p.ImagesPerSecond > 0 {
+		note += fmt.Sprintf(", %.0f images/s, about %v to train", p.ImagesPerSecond, p.Remaining.Round(time.Second))
+		x.meter.imagesPerSecond = p.ImagesPerSecond
 	}
-	return c.train(ctx, member, fit, x.data.train)
+	x.report(x.classifier.trained(member, p), 0, note)
+	if err := x.meter.saveNowAndThen(); err != nil && !x.meter.lost {
+		x.meter.lost = true
+		x.note(fmt.Sprintf("%v: training goes on, but its time will not be known: %v", x.experiment, err))
+	}
 }
 
 // checkpoints is the folder of a member's checkpoints.
