@@ -38,14 +38,11 @@ type Classifier struct {
 // options and first seed, its network and its progress; scale, samples and numbers of images have no part. Images
 // are mirrored at random, but not shifted, which pays only over many epochs.
 func TrainClassifier(ctx context.Context, backend compute.Backend, p Protocol, m methods.Method, images *datasets.Images) (*Classifier, error) {
-	r, err := p.recipe(m)
-	if err == nil {
-		var network nets.ResNet
-		if network, err = r.network(p.Network, r.Layers); err == nil {
-			return trainClassifier(ctx, backend, p, m, r, network, images)
-		}
+	r, network, err := p.recipe(m)
+	if err != nil {
+		return nil, fmt.Errorf("cifar: %w", err)
 	}
-	return nil, fmt.Errorf("cifar: %w", err)
+	return trainClassifier(ctx, backend, p, m, r, network, images)
 }
 
 func trainClassifier(ctx context.Context, backend compute.Backend, p Protocol, m methods.Method, r recipe, network nets.ResNet,

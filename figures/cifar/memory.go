@@ -15,22 +15,14 @@ import (
 // in a training step, and where that is more than this computer has, how many inducing points would fit; "" for
 // other methods. There is an error for more inducing points than training images that they are chosen among.
 func (p Protocol) Memory(m methods.Method) (string, error) {
-	r, err := p.recipe(m)
+	r, network, err := p.recipe(m)
 	if err != nil {
 		return "", err
 	}
 	if r.Inducing == 0 {
 		return "", nil
 	}
-	network, err := r.network(p.Network, r.Layers)
-	if err != nil {
-		return "", err
-	}
-	set, err := datasetNamed(p.Dataset)
-	if err != nil {
-		return "", err
-	}
-	size := baselines.DUESize{Classes: set.classes, Inducing: r.Inducing, Batch: r.BatchSize, Width: slices.Max(network.Widths), DType: dtypes.Float32}
+	size := baselines.DUESize{Classes: p.classes(), Inducing: r.Inducing, Batch: r.BatchSize, Width: slices.Max(network.Widths), DType: dtypes.Float32}
 	says := fmt.Sprintf("the Gaussian processes take up to %.0f MB of memory in a training step, "+
 		"with %d inducing points for %d classes; fewer by the option inducing_points",
 		float64(size.Bytes())/1e6, size.Inducing, size.Classes)

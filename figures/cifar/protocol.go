@@ -200,7 +200,7 @@ func ProtocolOf(e results.Experiment) (Protocol, error) {
 // Check says why a method cannot be run by the protocol: a family of layers without convolutions, an option that
 // makes no difference to the method, a data set or a network that there is not.
 func (p Protocol) Check(m methods.Method) error {
-	_, err := p.recipe(m)
+	_, _, err := p.recipe(m)
 	return err
 }
 

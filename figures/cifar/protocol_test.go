@@ -104,7 +104,7 @@ func TestRecipes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.want.Layers = c.layers
-			if got, err := c.protocol.recipe(c.method); err != nil || got != c.want {
+			if got, _, err := c.protocol.recipe(c.method); err != nil || got != c.want {
 				t.Errorf("got %+v, %v\nwant %+v", got, err, c.want)
 			}
 		})
@@ -173,7 +173,7 @@ func TestOptions(t *testing.T) {
 			if got := p.Experiments(c.method)[0].Options; !reflect.DeepEqual(got, option) {
 				t.Errorf("its experiments have the options %v", got)
 			}
-			r, err := p.recipe(c.method)
+			r, _, err := p.recipe(c.method)
 			if err != nil || !c.check(r) {
 				t.Errorf("recipe %+v, error %v", r, err)
 			}
@@ -233,7 +233,7 @@ func TestProtocolsThatCannotBe(t *testing.T) {
 		want   string
 		change func(p *Protocol, m *methods.Method)
 	}{
-		{"denseOnly have no convolution", func(_ *Protocol, m *methods.Method) {
+		{"denseOnly, have no convolution", func(_ *Protocol, m *methods.Method) {
 			m.Layers = func(methods.Options) nets.Layers { return denseOnly{} }
 		}},
 		{`no image data set "mnist"`, func(p *Protocol, _ *methods.Method) { p.Dataset = "mnist" }},
@@ -304,8 +304,8 @@ func TestTraining(t *testing.T) {
 		name   string
 		blocks []int
 	}{{ResNet14, []int{2, 2, 2}}, {ResNet20, []int{3, 3, 3}}, {WRN28x10, []int{4, 4, 4}}} {
-		if n, err := own.network(c.name, own.Layers); err != nil || !slices.Equal(n.Blocks, c.blocks) {
-			t.Errorf("%s: blocks %v (error %v), want %v", c.name, n.Blocks, err, c.blocks)
+		if _, n, err := Paper(CIFAR10, c.name).recipe(methods.SNGP); err != nil || !slices.Equal(n.Blocks, c.blocks) || (n.Dropout == 0.3) != (c.name == WRN28x10) {
+			t.Errorf("%s: blocks %v with dropout %v (error %v), want %v", c.name, n.Blocks, n.Dropout, err, c.blocks)
 		}
 	}
 }

@@ -67,8 +67,7 @@ func (p Protocol) resolve(m methods.Method) recipe {
 		ChannelStats: p.ChannelStats, Augmentation: p.Augmentation, Precision: p.Precision,
 	}
 	if process, has := m.Process.(methods.InducingProcess); has {
-		set, _ := datasetNamed(p.Dataset)
-		r.Inducing = process.InducingPoints(methods.Task{Kind: methods.Pictures, Classes: set.classes, Inducing: o.Inducing})
+		r.Inducing = process.InducingPoints(methods.Task{Kind: methods.Pictures, Classes: p.classes(), Inducing: o.Inducing})
 	}
 	if !m.HasEnergies {
 		return r
@@ -89,38 +88,40 @@ func (p Protocol) resolve(m methods.Method) recipe {
 	return r
 }
 
-// recipe is resolve with all that can be wrong.
-func (p Protocol) recipe(m methods.Method) (recipe, error) {
-	if err := m.Validate(); err != nil {
-		return recipe{}, err
+// classes is the number of classes of the data set; 0 for one that there is not.
+func (p Protocol) classes() int {
+	set, err := datasetNamed(p.Dataset)
+	if err != nil {
+		return 0
 	}
-	if _, err := datasetNamed(p.Dataset); err != nil {
-		return recipe{}, err
-	}
-	if _, err := networkNamed(p.Network); err != nil {
-		return recipe{}, err
-	}
-	r := p.resolve(m)
-	if _, err := r.network(p.Network, r.Layers); err != nil {
-		return recipe{}, err
-	}
-	return r, p.unusedError(m)
+	return set.classes
 }
 
-// network is the network with a name, of a family of layers.
-func (r recipe) network(name string, family nets.Layers) (nets.ResNet, error) {
-	made, err := networkNamed(name)
+// recipe is resolve, and the network of the method's layers, with all that can be wrong.
+func (p Protocol) recipe(m methods.Method) (recipe, nets.ResNet, error) {
+	fail := func(err error) (recipe, nets.ResNet, error) { return recipe{}, nets.ResNet{}, err }
+	if err := m.Validate(); err != nil {
+		return fail(err)
+	}
+	if _, err := datasetNamed(p.Dataset); err != nil {
+		return fail(err)
+	}
+	network, err := networkNamed(p.Network)
 	if err != nil {
-		return nets.ResNet{}, err
+		return fail(err)
 	}
-	layers, has := family.(nets.ConvLayers)
+	r := p.resolve(m)
+	layers, has := r.Layers.(nets.ConvLayers)
 	if !has {
-		return nets.ResNet{}, fmt.Errorf("layers of type %T have no convolution, so that no image network can be made of them; "+
-			"give them a method Conv (see nets.ConvLayers)", family)
+		return fail(fmt.Errorf("the layers of %s, of type %T, have no convolution, so that no image network can be made of them; "+
+			"give them a method Conv (see nets.ConvLayers)", m.Name, r.Layers))
 	}
-	network := made.of(layers)
-	network.Dropout = r.BlockDropout
-	return network, nil
+	if err := p.unusedError(m); err != nil {
+		return fail(err)
+	}
+	made := network.of(layers)
+	made.Dropout = r.BlockDropout
+	return r, made, nil
 }
 
 // shiftBy is the padding of the usual augmentation for CIFAR.

@@ -97,12 +97,9 @@ func (r *Runner) Cost(e results.Experiment) float64 {
 	if err != nil || !has {
 		return 0 // Run says what is wrong
 	}
-	plain, err := networkCost(Paper(CIFAR10, ResNet14), methods.Deterministic)
-	if err != nil {
-		return 0
-	}
 	cost, err := networkCost(p, m)
-	if err != nil {
+	plain, plainErr := networkCost(Paper(CIFAR10, ResNet14), methods.Deterministic)
+	if err != nil || plainErr != nil {
 		return 0
 	}
 	training, test := float64(trainingImages-e.HeldOut), float64(testImages)
@@ -119,19 +116,11 @@ func (r *Runner) Cost(e results.Experiment) float64 {
 
 // networkCost is that of a single network.
 func networkCost(p Protocol, m methods.Method) (nets.Cost, error) {
-	r, err := p.recipe(m)
+	_, network, err := p.recipe(m)
 	if err != nil {
 		return nets.Cost{}, err
 	}
-	network, err := r.network(p.Network, r.Layers)
-	if err != nil {
-		return nets.Cost{}, err
-	}
-	set, err := datasetNamed(p.Dataset)
-	if err != nil {
-		return nets.Cost{}, err
-	}
-	return network.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, set.classes), nil
+	return network.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, p.classes()), nil
 }
 
 // An experimentRun is one experiment while it runs.
@@ -162,12 +151,9 @@ func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(do
 	if x.protocol, err = ProtocolOf(e); err != nil {
 		return results.Result{}, err
 	}
-	if x.recipe, err = x.protocol.recipe(m); err != nil {
+	var network nets.ResNet
+	if x.recipe, network, err = x.protocol.recipe(m); err != nil {
 		return fail("reading the protocol", err)
-	}
-	network, err := x.recipe.network(e.Network, x.recipe.Layers)
-	if err != nil {
-		return fail("building the network", err)
 	}
 	progress(0, "reading images")
 	if x.data, err = r.images.of(ctx, e, x.recipe.ChannelStats, r.WithoutSVHN, r.note); err != nil {
