@@ -1,4 +1,4 @@
-package inspect_test
+package cifar
 
 import (
 	"math/rand/v2"
@@ -8,7 +8,6 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/predict"
-	"densityuncertainty/figures/inspect"
 )
 
 func TestDetect(t *testing.T) {
@@ -20,7 +19,7 @@ func TestDetect(t *testing.T) {
 			outside = append(outside, 1+rng.NormFloat64())
 		}
 	}
-	auroc, auprc, err := inspect.Detect(inside, outside)
+	auroc, auprc, err := Detect(inside, outside)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,22 +31,22 @@ func TestDetect(t *testing.T) {
 	if auprc.Low < 0.4 || auprc.High > 0.8 {
 		t.Errorf("AUPRC %v", auprc)
 	}
-	if got := (inspect.Interval{Value: 0.5, Low: 0.25, High: 0.75}).String(); got != "0.500 [0.250, 0.750]" {
+	if got := (Interval{Value: 0.5, Low: 0.25, High: 0.75}).String(); got != "0.500 [0.250, 0.750]" {
 		t.Errorf("printed %q", got)
 	}
-	if _, _, err := inspect.Detect(inside, nil); err == nil {
+	if _, _, err := Detect(inside, nil); err == nil {
 		t.Error("no images outside, and no error")
 	}
 }
 
 func TestDetectByLayer(t *testing.T) {
-	// Energies about 5 in distribution; strange images have too little in the first
+	// Energies about 5 in distribution; images out of distribution have too little in the first
 	// layer and the same in the second.
-	views := func(name string, first ...float64) inspect.Views {
-		return inspect.Views{Images: &datasets.Images{Name: name},
+	predicted := func(name string, first ...float64) Predictions {
+		return Predictions{Images: &datasets.Images{Name: name},
 			Prediction: predict.Prediction{Energies: []predict.LayerEnergy{{Layer: "a", Mean: first}, {Layer: "b", Mean: []float64{4, 5, 6}}}}}
 	}
-	table, err := inspect.DetectByLayer(views("held out", 4, 5, 6), views("test", 4.5, 5, 5.5), views("dim", 1, 1.5, 2), views("alike", 4.5, 5, 5.5))
+	table, err := DetectByLayer(predicted("held out", 4, 5, 6), predicted("test", 4.5, 5, 5.5), predicted("dim", 1, 1.5, 2), predicted("alike", 4.5, 5, 5.5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,9 +60,8 @@ func TestDetectByLayer(t *testing.T) {
 			}
 		}
 	}
-	none := views("none")
+	none := predicted("none")
 	none.Energies = nil
-	if _, err := inspect.DetectByLayer(views("held out", 4), none, views("dim", 1)); err == nil || !strings.Contains(err.Error(), "layer a, dim: energies of 2, 0 and 2 layers") {
-		t.Errorf("views of different models: %v", err)
-	}
+	err = errorOf(DetectByLayer(predicted("held out", 4), none, predicted("dim", 1)))
+	fails(t, "predictions of different models", err, "layer a, dim: energies of 2, 0 and 2 layers")
 }

@@ -135,3 +135,37 @@ func Departures(protocol, from any) map[string]string {
 	}
 	return options
 }
+
+// Unused are the names of options, among those given, that make no difference to what a protocol comes to: with
+// another value of theirs in the protocol the result of resolve is the same.
+func Unused[P any](protocol P, options map[string]string, resolve func(P) any) []string {
+	var unused []string
+	for _, f := range Fields(protocol, "") {
+		if _, given := options[f.Name]; !given {
+			continue
+		}
+		other := protocol
+		f.change(reflect.ValueOf(&other).Elem())
+		if reflect.DeepEqual(resolve(protocol), resolve(other)) {
+			unused = append(unused, f.Name)
+		}
+	}
+	return unused
+}
+
+// change gives the field of a protocol another value that it can have.
+func (f Field) change(protocol reflect.Value) {
+	v := protocol.FieldByIndex(f.index)
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Int:
+		v.SetInt(v.Int() + 1)
+	case reflect.Float64:
+		v.SetFloat(v.Float() / 2)
+	default:
+		choices := v.Interface().(Chooser).Choices()
+		i := slices.IndexFunc(choices, func(c string) bool { return c != v.String() })
+		v.SetString(choices[i])
+	}
+}

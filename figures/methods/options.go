@@ -151,7 +151,8 @@ func ReleasedOptions() Options {
 
 // density is the family of density layers with these options and an energy model.
 func (o Options) density(model dul.EnergyModel) dul.Density {
-	l := dul.Density{Energy: model, InitStd: o.InitStd, PriorStd: o.PriorStd, Clip: o.Clip, HalfD: o.Variance == HalfD, HalfChannels: o.VarianceD == Channels}
+	l := dul.Density{Energy: model, InitStd: o.InitStd, PriorStd: o.PriorStd, Clip: o.Clip, HalfD: o.Variance == HalfD}
+	l.HalfChannels = l.HalfD && o.VarianceD == Channels
 	switch o.Gradients {
 	case Detached:
 		l.Gradients = dul.Detached

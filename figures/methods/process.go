@@ -20,6 +20,13 @@ type Process interface {
 	CountsExamples() bool
 }
 
+// An InducingProcess is a Process with inducing points, on whose number its memory depends.
+type InducingProcess interface {
+	Process
+	// InducingPoints is their number for a task.
+	InducingPoints(t Task) int
+}
+
 // A Head is the last layer of a network. For image networks, Layers is the family of all layers.
 type Head struct {
 	Layers nets.Layers
@@ -99,22 +106,24 @@ type due struct {
 func (due) Hidden() nets.Layers  { return baselines.SpectralNormed{Bound: dueBound} }
 func (due) CountsExamples() bool { return false }
 
+// InducingPoints implements InducingProcess.
+func (due) InducingPoints(t Task) int {
+	switch {
+	case t.Kind == Regression:
+		return inducingPoints
+	case t.Kind != Pictures:
+		return fewInducingPoints
+	case t.Inducing > 0:
+		return t.Inducing
+	}
+	return t.Classes
+}
+
 func (d due) Head(t Task) (Head, error) {
-	points := t.Inducing
+	points := d.InducingPoints(t)
 	head := baselines.DUE{}
-	switch t.Kind {
-	case Regression:
+	if t.Kind == Regression || t.Kind == FewInputs {
 		head.Likelihood = baselines.Gaussian
-		points = inducingPoints
-	case FewInputs:
-		head.Likelihood = baselines.Gaussian
-		points = fewInducingPoints
-	case Points:
-		points = fewInducingPoints
-	case Pictures:
-		if points == 0 {
-			points = t.Classes
-		}
 	}
 	features, width, err := t.Features()
 	if err != nil {

@@ -53,7 +53,7 @@ func check(e results.Experiment) error {
 	case results.UCI:
 		_, _, err = uci.ProtocolOf(e, methods.All())
 	case results.Images:
-		_, _, err = cifar.ProtocolOf(e, methods.All())
+		err = cifar.Check(e, methods.All())
 	}
 	return err
 }

@@ -102,7 +102,7 @@ func find(folder string) (stores, files []string, err error) {
 			return nil
 		case filepath.Ext(path) == ".jsonl" && !slices.Contains(stores, filepath.Dir(path)):
 			stores = append(stores, filepath.Dir(path))
-		case strings.HasSuffix(path, cifar.PredictionsExtension):
+		case strings.HasSuffix(path, predictions.Extension):
 			files = append(files, path)
 		}
 		return nil
@@ -121,7 +121,7 @@ func copyPredictions(files []string, folder string) (copied int, conflicts []str
 		if err != nil {
 			return copied, conflicts, fmt.Errorf("copying predictions: %w", err)
 		}
-		if _, err := cifar.ReadPredictions(file); err != nil {
+		if _, err := predictions.Read(file); err != nil {
 			return copied, conflicts, fmt.Errorf("copying predictions: %w", err)
 		}
 		target := filepath.Join(folder, filepath.Base(file))
@@ -178,7 +178,7 @@ func (c command) rescore(_ context.Context, args []string) error {
 		if line.Experiment.Study != results.Images || line.Diverged {
 			continue
 		}
-		p, err := cifar.ReadPredictions(filepath.Join(at.predictions, cifar.PredictionsFile(line.ID)))
+		p, err := predictions.Read(filepath.Join(at.predictions, predictions.FileName(line.ID)))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -188,7 +188,7 @@ func (c command) rescore(_ context.Context, args []string) error {
 		if p.Experiment != line.ID {
 			return fmt.Errorf("the predictions of %s are of experiment %s", line.ID, p.Experiment)
 		}
-		scores, err := cifar.Score(p)
+		scores, err := predictions.Score(p)
 		if err != nil {
 			return err
 		}

@@ -36,6 +36,6 @@ func studiesOn(machine jobs.Machine) jobs.Studies {
 	return jobs.Studies{
 		results.Toy:    toy.Runner{Machine: machine, Methods: methods.All()},
 		results.UCI:    uci.Runner{Machine: machine, Methods: methods.All()},
-		results.Images: cifar.NewRunner(machine, methods.All()),
+		results.Images: &cifar.Runner{Machine: machine, Methods: methods.All()},
 	}
 }

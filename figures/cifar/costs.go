@@ -1,0 +1,64 @@
+package cifar
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/figures/report"
+)
+
+// A Family is a family of layers with the name of its row.
+type Family struct {
+	Name   string
+	Layers nets.ConvLayers
+}
+
+// Bytes of a trainable number in float32 while it is trained: itself, its gradient
+// and what its optimizer keeps, one number for SGD with momentum and two for the
+// Adam of the energy models.
+const (
+	bytesWithSGD  = 3 * 4
+	bytesWithAdam = 4 * 4
+)
+
+// Costs is a table of what a network costs with each family of layers, for CIFAR
+// images of so many classes: trainable numbers and those of the energy models
+// among them, the bytes they take in training, activations not included, and
+// operations for one image (see nets.CostOf), in prediction and in a training
+// step, with their ratio to the first family's. Nothing is trained for it.
+func Costs(backend compute.Backend, network func(nets.ConvLayers) nets.ResNet, classes int, families ...Family) (report.Table, error) {
+	t := report.Table{
+		Name:    "costs",
+		Columns: []string{"Layers", "Parameters", "of energy models", "Training state", "GFLOP, prediction", "GFLOP, training step", "ratio"},
+	}
+	first := 0.0
+	for _, family := range families {
+		net := network(family.Layers)
+		counts, err := nets.Parameters(backend, net, datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, classes)
+		if err != nil {
+			return report.Table{}, fmt.Errorf("cifar: %s: %w", family.Name, err)
+		}
+		total, generative := 0, counts[params.Generative]
+		for _, n := range counts {
+			total += n
+		}
+		bytes := float64(bytesWithSGD*(total-generative) + bytesWithAdam*generative)
+		cost := net.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, classes)
+		if first == 0 {
+			first = cost.Training
+		}
+		row := report.Row{Name: family.Name}
+		for _, cell := range []string{
+			grouped(total), grouped(generative), fmt.Sprintf("%.4g MB", bytes/1e6),
+			fmt.Sprintf("%.3g", cost.Forward/1e9), fmt.Sprintf("%.3g", cost.Training/1e9), fmt.Sprintf("%.2f", cost.Training/first),
+		} {
+			row.Cells = append(row.Cells, report.TextCell(cell))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}

@@ -1,0 +1,86 @@
+package cifar
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/params"
+)
+
+// An EnergyFit is the course of fitting an energy model to features by maximum
+// likelihood.
+type EnergyFit struct {
+	// LogLikelihood and Energy are the means over the features at each step, the
+	// first of them before any training. The former is what was maximised, right
+	// or wrong.
+	LogLikelihood, Energy []float64
+	// Features and Others are the energies of the single ones in the end.
+	Features, Others []float64
+}
+
+// fitRate is the learning rate of FitEnergy.
+const fitRate = 0.02
+
+// FitEnergy fits an energy model to features, [N*d] row-major, by steps of Adam on
+// all of them at once, at a rate of 0.02; others, [M*d], have no part in it. The
+// model sees a vector as an image of one pixel with d channels. The seed fixes
+// where it starts.
+func FitEnergy(backend compute.Backend, m dul.EnergyModel, d int, features, others []float64, steps int, seed uint64) (EnergyFit, error) {
+	if d < 1 || len(features) == 0 || len(features)%d != 0 || len(others)%d != 0 || steps < 1 {
+		return EnergyFit{}, fmt.Errorf("cifar: %d numbers to fit and %d others, %d of them a vector, in %d steps", len(features), len(others), d, steps)
+	}
+	n, all := len(features)/d, (len(features)+len(others))/d
+	channels := make([]float64, 0, all*d) // [d, all]
+	for j := range d {
+		for _, rows := range [][]float64{features, others} {
+			for i := j; i < len(rows); i += d {
+				channels = append(channels, rows[i])
+			}
+		}
+	}
+	x := params.FromFloat64(shapes.Make(dtypes.Float32, d, all, 1, 1), channels)
+	store := model.NewStore()
+	params.SetSeeds(store, seed)
+	exec, err := model.NewExec(backend, store, func(root *model.Scope, x *graph.Node) []*graph.Node {
+		terms := m.Conv(root.In("energy"), x, conv.Same(1, 1))
+		logLikelihood := graph.ReduceAllMean(graph.SliceAxis(terms.LogLikelihood, 0, graph.AxisRange(0, n)))
+		optimizer.Adam().LearningRate(fitRate).Done().UpdateGraph(root, x.Graph(), graph.Neg(logLikelihood))
+		return []*graph.Node{graph.Reshape(terms.Energy, all), graph.Reshape(logLikelihood, 1)}
+	})
+	if err != nil {
+		return EnergyFit{}, fmt.Errorf("cifar: building the energy model: %w", err)
+	}
+	defer exec.Finalize()
+	var f EnergyFit
+	for step := range steps + 1 {
+		out, err := exec.Call(x)
+		if err != nil {
+			return EnergyFit{}, fmt.Errorf("cifar: step %d: %w", step, err)
+		}
+		energies, logLikelihood := entries(out[0]), entries(out[1])
+		f.Features, f.Others = energies[:n], energies[n:]
+		f.LogLikelihood = append(f.LogLikelihood, logLikelihood[0])
+		f.Energy = append(f.Energy, stat.Mean(f.Features, nil))
+	}
+	return f, nil
+}
+
+// entries are the entries of a float32 tensor.
+func entries(t *tensors.Tensor) []float64 {
+	narrow := tensors.MustCopyFlatData[float32](t)
+	values := make([]float64, len(narrow))
+	for i, v := range narrow {
+		values[i] = float64(v)
+	}
+	return values
+}

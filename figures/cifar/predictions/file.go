@@ -1,0 +1,252 @@
+package predictions
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io/fs"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"densityuncertainty/dul/checkpoint"
+)
+
+// A file is a safetensors file, which other programs read too:
+//
+//	test.labels                     [N]     bytes
+//	test.log_probabilities          [N, C]  float32
+//	held_out.labels, .log_probabilities     of the held-out images, where they are given
+//	test.COLUMN, held_out.COLUMN, ood.SET.COLUMN    float32, those that are given
+//
+// with texts about the run, and the checksum of everything, in its metadata.
+//
+// Probabilities are stored by their logarithms. Most predictions are so certain that the largest probability itself
+// is 1 in float32, and the order of those images, which AUROC is about, would be lost; log p is about -(1 - p), to a
+// relative precision of 6e-8 at both ends.
+
+// Extension is the ending of a file's name.
+const Extension = ".safetensors"
+
+// FileName is the name of the file of an experiment.
+func FileName(experiment string) string { return experiment + Extension }
+
+const formatName = "densityuncertainty predictions 2"
+
+// The keys of the metadata.
+const (
+	keyFormat     = "format"
+	keyExperiment = "experiment"
+	keyDataset    = "dataset"
+	keyClasses    = "classes"
+	keySamples    = "samples"
+	keySets       = "sets" // their names, separated by commas
+	keySum        = "sha256"
+)
+
+// The names of the tensors that are not columns.
+const (
+	testLabels, testProbs       = "test.labels", "test.log_probabilities"
+	heldOutLabels, heldOutProbs = "held_out.labels", "held_out.log_probabilities"
+)
+
+// ErrDamaged is wrapped by the error for a file that is not what Write wrote.
+var ErrDamaged = errors.New("not a file of predictions, or a damaged one; restore it, or remove it and run the experiment again")
+
+// Write stores p at path as a whole or not at all. What is stored is rounded to float32, probabilities by their
+// logarithms; the predicted classes stay what they are. Predictions that Validate rejects are refused.
+func Write(path string, p *Predictions) error {
+	if err := p.Validate(); err != nil {
+		return fmt.Errorf("predictions: writing %s: %w", path, err)
+	}
+	var sets []string
+	for _, set := range p.Others {
+		sets = append(sets, set.Name)
+	}
+	metadata := map[string]string{
+		keyFormat: formatName, keyExperiment: p.Experiment, keyDataset: p.Dataset,
+		keyClasses: strconv.Itoa(p.Classes), keySamples: strconv.Itoa(p.Samples), keySets: strings.Join(sets, ","),
+	}
+	named := map[string]*tensors.Tensor{testLabels: bytesOf(p.Labels), testProbs: logProbabilities(p.Probs, p.Classes)}
+	if p.HeldOutLabels != nil {
+		named[heldOutLabels], named[heldOutProbs] = bytesOf(p.HeldOutLabels), logProbabilities(p.HeldOutProbs, p.Classes)
+	}
+	for _, c := range p.columns() {
+		if *c.list != nil {
+			named[c.name] = c.tensor()
+		}
+	}
+	sum, err := checksum(named, metadata)
+	if err != nil {
+		return fmt.Errorf("predictions: writing %s: %w", path, err)
+	}
+	metadata[keySum] = sum
+	if err := checkpoint.WriteTensors(path, named, metadata); err != nil {
+		return fmt.Errorf("predictions: %w", err)
+	}
+	return nil
+}
+
+// Read returns the predictions in the file at path, which Validate accepts. Of a file that is damaged, cut short, or
+// of another kind it says so with ErrDamaged.
+func Read(path string) (*Predictions, error) {
+	named, metadata, err := checkpoint.ReadTensors(path)
+	var p *Predictions
+	if err == nil {
+		p, err = decode(named, metadata)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("predictions: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("predictions: reading %s: %w: %w", path, err, ErrDamaged)
+	}
+	return p, nil
+}
+
+// decode is the inverse of what Write does before it writes.
+func decode(named map[string]*tensors.Tensor, metadata map[string]string) (*Predictions, error) {
+	if metadata[keyFormat] != formatName {
+		return nil, fmt.Errorf("its format is %q, want %q", metadata[keyFormat], formatName)
+	}
+	sum := metadata[keySum]
+	delete(metadata, keySum)
+	if want, err := checksum(named, metadata); err != nil || sum != want {
+		return nil, errors.Join(errors.New("its content does not have the checksum that it names"), err)
+	}
+	p := &Predictions{Experiment: metadata[keyExperiment], Dataset: metadata[keyDataset]}
+	for _, number := range []struct {
+		key string
+		to  *int
+	}{{keyClasses, &p.Classes}, {keySamples, &p.Samples}} {
+		var err error
+		if *number.to, err = strconv.Atoi(metadata[number.key]); err != nil {
+			return nil, fmt.Errorf("its number of %s is %q", number.key, metadata[number.key])
+		}
+	}
+	if sets := metadata[keySets]; sets != "" {
+		for name := range strings.SplitSeq(sets, ",") {
+			p.Others = append(p.Others, Set{Name: name})
+		}
+	}
+	known := map[string]func(*tensors.Tensor){
+		testLabels: func(t *tensors.Tensor) { p.Labels = intsOf(t) }, testProbs: func(t *tensors.Tensor) { p.Probs = exponentials(t) },
+		heldOutLabels: func(t *tensors.Tensor) { p.HeldOutLabels = intsOf(t) }, heldOutProbs: func(t *tensors.Tensor) { p.HeldOutProbs = exponentials(t) },
+	}
+	for _, c := range p.columns() {
+		known[c.name] = c.set
+	}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		t, set := named[name], known[name]
+		want := dtypes.Float32
+		if name == testLabels || name == heldOutLabels {
+			want = dtypes.Uint8
+		}
+		if set == nil || t.DType() != want {
+			return nil, fmt.Errorf("it has a tensor %q of type %s, which is unknown", name, t.DType())
+		}
+		set(t)
+	}
+	return p, p.Validate()
+}
+
+// checksum is the SHA-256 of tensors and texts with their names, in hexadecimal digits.
+func checksum(named map[string]*tensors.Tensor, metadata map[string]string) (string, error) {
+	sum := sha256.New()
+	add := func(text string) { writeTo(sum, []byte(strconv.Quote(text))) }
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		add(key)
+		add(metadata[key])
+	}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		add(name)
+		add(named[name].Shape().String())
+		if err := named[name].ConstBytes(func(data []byte) { writeTo(sum, data) }); err != nil {
+			return "", fmt.Errorf("tensor %s: %w", name, err)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func writeTo(sum hash.Hash, data []byte) {
+	_, _ = sum.Write(data) // a hash's Write never fails
+}
+
+func bytesOf(labels []int) *tensors.Tensor {
+	bytes := make([]uint8, len(labels))
+	for i, label := range labels {
+		bytes[i] = uint8(label)
+	}
+	return tensors.FromFlatDataAndDimensions(bytes, len(bytes))
+}
+
+func intsOf(t *tensors.Tensor) []int {
+	bytes := tensors.MustCopyFlatData[uint8](t)
+	labels := make([]int, len(bytes))
+	for i, b := range bytes {
+		labels[i] = int(b)
+	}
+	return labels
+}
+
+// logProbabilities are the logarithms of rows of probabilities. Where rounding makes a class before the predicted one
+// as probable as that, it is taken down to the next number, since of equals the first is predicted.
+func logProbabilities(probs []float64, classes int) *tensors.Tensor {
+	logs := make([]float32, 0, len(probs))
+	for row := range slices.Chunk(probs, classes) {
+		top := slices.Index(row, slices.Max(row))
+		largest := float32(math.Log(row[top]))
+		for c, p := range row {
+			log := float32(math.Log(p))
+			if c < top && log >= largest {
+				log = math.Nextafter32(largest, float32(math.Inf(-1)))
+			}
+			logs = append(logs, log)
+		}
+	}
+	return tensors.FromFlatDataAndDimensions(logs, len(logs)/classes, classes)
+}
+
+func exponentials(t *tensors.Tensor) []float64 {
+	values := floatsOf(t)
+	for i, v := range values {
+		values[i] = math.Exp(v)
+	}
+	return values
+}
+
+func floatsOf(t *tensors.Tensor) []float64 {
+	narrow := tensors.MustCopyFlatData[float32](t)
+	values := make([]float64, len(narrow))
+	for i, v := range narrow {
+		values[i] = float64(v)
+	}
+	return values
+}
+
+// tensor is the column as it is stored.
+func (c column) tensor() *tensors.Tensor {
+	narrow := make([]float32, len(*c.list))
+	for i, v := range *c.list {
+		if c.kind == probability {
+			v = math.Log(v)
+		}
+		narrow[i] = float32(v)
+	}
+	return tensors.FromFlatDataAndDimensions(narrow, len(narrow))
+}
+
+// set is the inverse of tensor.
+func (c column) set(t *tensors.Tensor) {
+	*c.list = floatsOf(t)
+	if c.kind == probability {
+		*c.list = exponentials(t)
+	}
+}

@@ -1,0 +1,202 @@
+package predictions
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/figures/methods"
+)
+
+// The scores by which sets out of distribution are told from the test set, besides those that package methods names.
+// Each is larger for examples that are less like the training data.
+const (
+	ByMaxProbability = ""            // minus the largest probability, as the paper's baselines
+	ByEnergyOnce     = "_energyonce" // methods.ByEnergy of one sample
+)
+
+// Scaled ends the names of the metrics after temperature scaling.
+const Scaled = "_scaled"
+
+// Score computes every metric that the predictions allow:
+//
+//	accuracy, nll, brier, ece10, ece15, adaptive_ece15, classwise_ece15   on the test set
+//	aurc                                                                  by the largest probability
+//	temperature                                                           that the held-out images ask for
+//	accuracy_scaled, nll_scaled, ...                                      the first two lines with it
+//	ood_SET_auroc, ood_SET_auprc, ood_SET_ap, ood_SET_fpr95               for each other set
+//
+// The temperature and what follows from it is there if labels and probabilities of held-out images are,
+// and if there is a best one. The other sets have no scaled metrics: the temperature changes an image's
+// largest probability by all the others, which are not kept.
+//
+// where the examples out of distribution are the positive ones and each of the last names stands for the
+// score ByMaxProbability; the other scores append their name, as in ood_svhn_auroc_energy, and are
+// there if their lists are. Definitions are those of package metrics (auprc by the trapezoidal rule, ap
+// the average precision). nll is +Inf when a label has probability 0.
+func Score(p *Predictions) (map[string]float64, error) {
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("predictions: scoring %s: %w", p.Experiment, err)
+	}
+	s := scorer{scores: make(map[string]float64)}
+	s.classes(p, p.Probs, "")
+	if p.HeldOutLabels != nil {
+		s.scaled(p)
+	}
+	for _, set := range p.Others {
+		for _, by := range []string{ByMaxProbability, methods.ByEntropy, methods.ByMutualInformation, methods.ByDempsterShafer, methods.ByEnergy, ByEnergyOnce} {
+			inside, outside, err := p.OODScores(set, by)
+			s.note(err)
+			if inside != nil && outside != nil {
+				s.detection("ood_"+set.Name+"_", by, inside, outside)
+			}
+		}
+	}
+	if s.err != nil {
+		return nil, fmt.Errorf("predictions: scoring %s: %w", p.Experiment, s.err)
+	}
+	return s.scores, nil
+}
+
+// OODScores are the score by which the set's examples are told from the test set's, for the examples of
+// each. Both are nil if the predictions lack the lists for it.
+func (p *Predictions) OODScores(set Set, by string) (test, other []float64, err error) {
+	switch by {
+	case ByMaxProbability:
+		inside, err := metrics.MaxProbability(p.Probs, p.Classes)
+		return negated(inside), negated(set.MaxProbability), err
+	case methods.ByEntropy:
+		if set.Entropy == nil {
+			return nil, nil, nil
+		}
+		inside, err := metrics.Entropy(p.Probs, p.Classes)
+		return inside, set.Entropy, err
+	case methods.ByMutualInformation:
+		if p.MutualInformation == nil || set.MutualInformation == nil {
+			return nil, nil, nil
+		}
+		return p.MutualInformation, set.MutualInformation, nil
+	case methods.ByDempsterShafer:
+		if p.DempsterShafer == nil || set.DempsterShafer == nil {
+			return nil, nil, nil
+		}
+		return p.DempsterShafer, set.DempsterShafer, nil
+	case methods.ByEnergy:
+		return distances(p.Energy.Mean, set.Energy.Mean, p.HeldOut.Mean)
+	case ByEnergyOnce:
+		return distances(p.Energy.Once, set.Energy.Once, p.HeldOut.Once)
+	}
+	return nil, nil, fmt.Errorf("predictions: unknown score %q", by)
+}
+
+// distances is the energy statistic of both sets.
+func distances(test, other, heldOut []float64) (testScore, otherScore []float64, err error) {
+	if test == nil || other == nil || heldOut == nil {
+		return nil, nil, nil
+	}
+	if testScore, err = metrics.EnergyOOD(test, heldOut); err != nil {
+		return nil, nil, err
+	}
+	if otherScore, err = metrics.EnergyOOD(other, heldOut); err != nil {
+		return nil, nil, err
+	}
+	return testScore, otherScore, nil
+}
+
+func negated(values []float64) []float64 {
+	turned := make([]float64, len(values))
+	for i, v := range values {
+		turned[i] = -v
+	}
+	return turned
+}
+
+// scorer collects numbers and the first error.
+type scorer struct {
+	scores map[string]float64
+	err    error
+}
+
+func (s *scorer) note(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// set returns a function that takes a metric's results.
+func (s *scorer) set(name string) func(float64, error) {
+	return func(value float64, err error) {
+		s.note(err)
+		s.scores[name] = value
+	}
+}
+
+// classes adds the metrics of class probabilities on the test set.
+func (s *scorer) classes(p *Predictions, probs []float64, suffix string) {
+	s.set("accuracy" + suffix)(metrics.Accuracy(probs, p.Classes, p.Labels))
+	s.set("nll" + suffix)(metrics.CategoricalNLL(probs, p.Classes, p.Labels))
+	s.set("brier" + suffix)(metrics.Brier(probs, p.Classes, p.Labels))
+	s.set("classwise_ece15" + suffix)(metrics.ClasswiseECE(probs, p.Classes, p.Labels, 15))
+	outcomes, err := metrics.NewOutcomes(probs, p.Classes, p.Labels)
+	if err != nil {
+		s.note(err)
+		return
+	}
+	s.set("ece10" + suffix)(outcomes.ECE(10))
+	s.set("ece15" + suffix)(outcomes.ECE(15))
+	s.set("adaptive_ece15" + suffix)(outcomes.AdaptiveECE(15))
+	s.set("aurc" + suffix)(metrics.AURC(outcomes.Confidence, outcomes.Right))
+}
+
+// scaled adds the temperature that the held-out images ask for, and the metrics with it.
+func (s *scorer) scaled(p *Predictions) {
+	t, err := metrics.FitTemperature(logits(p.HeldOutProbs), p.Classes, p.HeldOutLabels)
+	if errors.Is(err, metrics.ErrNoTemperature) {
+		return
+	}
+	if err != nil {
+		s.note(err)
+		return
+	}
+	s.scores["temperature"] = t
+	probs, err := metrics.Softmax(logits(p.Probs), p.Classes, t)
+	if err != nil {
+		s.note(err)
+		return
+	}
+	s.classes(p, probs, Scaled)
+}
+
+// logits are those of probabilities, up to a number for each example, which makes no difference. A
+// probability of 0 is taken as smallest.
+func logits(probs []float64) []float64 {
+	logs := make([]float64, len(probs))
+	for i, p := range probs {
+		logs[i] = math.Log(math.Max(p, smallest))
+	}
+	return logs
+}
+
+// smallest is below all positive numbers of float32, in which networks compute.
+const smallest = 0x1p-150
+
+// detection adds the ranking metrics of one score.
+func (s *scorer) detection(prefix, suffix string, inside, outside []float64) {
+	positive := slices.Concat(make([]bool, len(inside)), slices.Repeat([]bool{true}, len(outside)))
+	ranks, err := metrics.NewRanks(slices.Concat(inside, outside), positive)
+	if err != nil {
+		s.note(err)
+		return
+	}
+	sweep, err := ranks.Sweep(nil)
+	if err != nil {
+		s.note(err)
+		return
+	}
+	s.scores[prefix+"auroc"+suffix] = sweep.AUROC()
+	s.scores[prefix+"auprc"+suffix] = sweep.AUPRC()
+	s.scores[prefix+"ap"+suffix] = sweep.AveragePrecision()
+	s.scores[prefix+"fpr95"+suffix] = sweep.FPRAtTPR(0.95)
+}

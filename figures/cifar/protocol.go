@@ -1,0 +1,215 @@
+// Package cifar is the image study, the paper's section 4: classifiers of CIFAR-10 and CIFAR-100 with each method,
+// and how well they tell other images from those that they know.
+//
+// A Protocol says how classifiers are trained and tested. Run carries one out for any methods and returns the
+// results; Runner does so for the stored experiments, which Sets lists, and Tables shows them beside the paper's
+// numbers. TrainClassifier trains a single classifier to look into.
+package cifar
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+)
+
+// A Protocol says how image classifiers are trained and tested. Paper and Released make one; what is changed
+// afterwards becomes an option of the experiments, by the name in the field's tag.
+//
+// A number of methods.Options that is 0 is the method's own, and where it has none: a learning rate of 0.1, with the
+// Wide ResNet 0.05, that falls along half a cosine; batches of 128, with the Wide ResNet 64; a weight decay of 1e-4
+// on CIFAR-10, 2e-4 on CIFAR-100 and 5e-4 with the Wide ResNet; and posteriors that start with a standard deviation
+// of 1e-3, in the released code 1e-4.
+type Protocol struct {
+	Fidelity string   // results.Paper or results.Released
+	Dataset  string   // CIFAR10 or CIFAR100
+	Network  string   // ResNet14, ResNet20 or WRN28x10
+	Scale    string   // results.Full, Quick, Small or Grid
+	Seeds    []uint64 // of one experiment each
+	Epochs   int      // of the joint training
+	Samples  int      // of a prediction, for methods that do not ask for a number of their own
+	TrainN   int      // images to train on; 0 means all that are not held out
+	TestN    int      // images of the test set, and of each set out of distribution; 0 means all
+	HeldOut  int      // training images kept out of training: see results.Experiment
+
+	methods.Options
+
+	// Decay is what the weight decay applies to. On log-variances, where the released code puts it too, it outweighs
+	// the KL divergence; the text does not say.
+	Decay Decay `option:"decay" doc:"what the weight decay applies to; on log-variances it outweighs the KL"`
+	// EnergyOptimizer trains the energy models: an Adam of their own, or as in the released code the optimizer of the
+	// weights, with a generative objective that is a hundred times smaller. The text does not say.
+	EnergyOptimizer EnergyOptimizer `option:"energy_optimizer" doc:"of the energy models: an Adam of their own, or the weights' and 0.01 of the objective"`
+	// EnergyGroups says which parameters that optimizer and its decay are for: the energy models, or those with the
+	// names by which the released code tells them, which take in the variances of the density layers' noise, and
+	// leave out rank-1 factors and mixture logits.
+	EnergyGroups EnergyGroups `option:"energy_groups" doc:"what is trained as energy models: they, or what the names of parameters suggest"`
+	// EnergyRate is a choice of this project: at the weights' 0.1 Adam does not settle.
+	EnergyRate float64 `option:"energy_rate" range:"positive" doc:"learning rate of the energy models' own Adam"`
+	// EnergyDecay is p(omega) of the paper's objective, which it leaves open; the number is that of the released code.
+	EnergyDecay float64 `option:"energy_decay" range:"positive" doc:"weight decay of the energy models, an implicit prior p(omega), which the text leaves open"`
+	// LikelihoodScale is 1 in the text; 0 means what goes with EnergyOptimizer.
+	LikelihoodScale float64 `option:"likelihood_scale" range:"positive" doc:"factor of the generative objective"`
+	// PretrainEpochs is 1 in the released code. The text has none, but energies of untrained models are noise.
+	PretrainEpochs int `option:"pretrain_epochs" range:"whole" doc:"epochs of generative pretraining; the text has none"`
+	// ChannelStats are what images are standardised by.
+	ChannelStats ChannelStats `option:"channel_stats" doc:"channel means and deviations: of the training images, or the released constants"`
+	// Augmentation is the usual one for CIFAR.
+	Augmentation bool `option:"augmentation" doc:"training images are shifted by up to 4 pixels and mirrored"`
+	// Precision saves time on accelerators; prediction stays in float32.
+	Precision Precision `option:"precision" doc:"of the convolutions while training; bfloat16 needs an accelerator"`
+
+	// Progress, if not nil, hears from Run and TrainClassifier how much is done, from 0 to 1, and how it goes.
+	Progress func(done float64, note string)
+}
+
+// The choices, by the text that stands for them on the command line and in result lines.
+type (
+	Decay           string // of Protocol.Decay
+	EnergyOptimizer string // of Protocol.EnergyOptimizer
+	EnergyGroups    string // of Protocol.EnergyGroups
+	ChannelStats    string // of Protocol.ChannelStats
+	Precision       string // of Protocol.Precision
+)
+
+const (
+	DecayWeights Decay = "weights" // weights, biases and batch normalisation
+	DecayAll     Decay = "all"     // variational parameters too
+
+	OwnAdam        EnergyOptimizer = "own"
+	JointOptimizer EnergyOptimizer = "joint"
+
+	ExplicitGroups EnergyGroups = "explicit"
+	GroupsByName   EnergyGroups = "by-name"
+
+	ComputedStats ChannelStats = "computed"
+	ReleasedStats ChannelStats = "released"
+
+	Float32  Precision = "float32"
+	BFloat16 Precision = "bfloat16"
+)
+
+// Choices implements methods.Chooser.
+func (Decay) Choices() []string { return []string{string(DecayWeights), string(DecayAll)} }
+
+// Choices implements methods.Chooser.
+func (EnergyOptimizer) Choices() []string { return []string{string(OwnAdam), string(JointOptimizer)} }
+
+// Choices implements methods.Chooser.
+func (EnergyGroups) Choices() []string { return []string{string(ExplicitGroups), string(GroupsByName)} }
+
+// Choices implements methods.Chooser.
+func (ChannelStats) Choices() []string { return []string{string(ComputedStats), string(ReleasedStats)} }
+
+// Choices implements methods.Chooser.
+func (Precision) Choices() []string { return []string{string(Float32), string(BFloat16)} }
+
+// Paper is the protocol of the paper's text (section 4, "Experimental details"), with choices of this project where
+// it is silent or does not work, for a data set and a network by their names: 200 epochs on all training images,
+// 25 samples, 3 seeds.
+func Paper(dataset, network string) Protocol {
+	return Protocol{
+		Fidelity: results.Paper, Dataset: dataset, Network: network, Scale: results.Full, Seeds: []uint64{0, 1, 2}, Epochs: 200, Samples: 25,
+		Options: methods.PaperOptions(),
+		Decay:   DecayWeights, EnergyOptimizer: OwnAdam, EnergyGroups: ExplicitGroups, EnergyRate: 1e-2, EnergyDecay: 1e-5, PretrainEpochs: 1,
+		ChannelStats: ComputedStats, Augmentation: true, Precision: Float32,
+	}
+}
+
+// Released is the protocol as the authors' released code has it. Its ResNet-14 has 20 layers: ResNet20.
+func Released(dataset, network string) Protocol {
+	p := Paper(dataset, network)
+	p.Fidelity, p.Options = results.Released, methods.ReleasedOptions()
+	p.Decay, p.EnergyOptimizer, p.EnergyGroups, p.ChannelStats = DecayAll, JointOptimizer, GroupsByName, ReleasedStats
+	return p
+}
+
+// Quick is the protocol at a scale that shows the pipeline at work, in minutes on a processor: an epoch of 512
+// images, 5 samples, one seed.
+func (p Protocol) Quick() Protocol {
+	p.Scale, p.Seeds, p.Epochs, p.Samples, p.TrainN, p.TestN, p.HeldOut = results.Quick, []uint64{0}, 1, 5, 512, 256, 256
+	return p
+}
+
+// Small is the protocol at a scale within reach of a processor, with numbers that mean something, though not what
+// the paper's do: 5 epochs of 5,000 images.
+func (p Protocol) Small() Protocol {
+	p.Scale, p.Epochs, p.TrainN, p.TestN, p.HeldOut = results.Small, 5, 5000, 1000, 1000
+	return p
+}
+
+// WithHeldOut keeps 5,000 of the 50,000 training images out of training.
+func (p Protocol) WithHeldOut() Protocol {
+	p.HeldOut = 5000
+	return p
+}
+
+// Experiments are those of methods, for each of them one of every seed.
+func (p Protocol) Experiments(list ...methods.Method) []results.Experiment {
+	var all []results.Experiment
+	for _, m := range list {
+		samples := p.Samples
+		if m.ImageSamples > 0 {
+			samples = m.ImageSamples
+		}
+		for _, seed := range p.Seeds {
+			all = append(all, results.Experiment{
+				Study: results.Images, Method: m.Name, Dataset: p.Dataset, Network: p.Network, Seed: seed, Epochs: p.Epochs, Samples: samples,
+				Fidelity: p.Fidelity, Scale: p.Scale, Options: p.departures(), TrainN: p.TrainN, TestN: p.TestN, HeldOut: p.HeldOut,
+			})
+		}
+	}
+	return all
+}
+
+// departures are the options by which the protocol differs from that of its fidelity.
+func (p Protocol) departures() map[string]string { return methods.Departures(p, p.ofFidelity()) }
+
+// ofFidelity is the protocol of the same fidelity, data set and network.
+func (p Protocol) ofFidelity() Protocol {
+	if p.Fidelity == results.Released {
+		return Released(p.Dataset, p.Network)
+	}
+	return Paper(p.Dataset, p.Network)
+}
+
+// ProtocolOf is the protocol of an experiment, the inverse of Experiments. An experiment of another study, or with
+// a data set, network or option that there is not, is an error.
+func ProtocolOf(e results.Experiment) (Protocol, error) {
+	fail := func(err error) (Protocol, error) { return Protocol{}, fmt.Errorf("cifar: %v: %w", e, err) }
+	if e.Study != results.Images {
+		return fail(fmt.Errorf("it is of the study %q, not of %q", e.Study, results.Images))
+	}
+	p := Protocol{Fidelity: e.Fidelity, Dataset: e.Dataset, Network: e.Network}.ofFidelity()
+	p.Scale, p.Seeds, p.Epochs, p.Samples = e.Scale, []uint64{e.Seed}, e.Epochs, e.Samples
+	p.TrainN, p.TestN, p.HeldOut = e.TrainN, e.TestN, e.HeldOut
+	if _, err := datasetNamed(e.Dataset); err != nil {
+		return fail(err)
+	}
+	if _, err := networkNamed(e.Network); err != nil {
+		return fail(err)
+	}
+	if err := methods.Set(&p, e.Options); err != nil {
+		return fail(err)
+	}
+	return p, nil
+}
+
+// Check says why a method cannot be run by the protocol: a family of layers without convolutions, an option that
+// makes no difference to the method, a data set or a network that there is not.
+func (p Protocol) Check(m methods.Method) error {
+	_, _, err := p.recipe(m)
+	return err
+}
+
+// unusedError names the options of the protocol that change nothing for a method.
+func (p Protocol) unusedError(m methods.Method) error {
+	unused := methods.Unused(p, p.departures(), func(q Protocol) any { return q.resolve(m) })
+	if len(unused) == 0 {
+		return nil
+	}
+	slices.Sort(unused)
+	return fmt.Errorf("%s has no use for the option %s: with any value its layers and its training are the same; leave it out", m.Name, strings.Join(unused, ", "))
+}

@@ -1,0 +1,340 @@
+package cifar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/environment"
+	"densityuncertainty/figures/jobs"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+)
+
+// Run carries out a protocol for each method and seed, on the backend that the environment chooses, and returns the
+// results in the order of p.Experiments. It keeps nothing; p.Progress hears how it goes.
+func Run(ctx context.Context, p Protocol, list ...methods.Method) (found []results.Result, err error) {
+	for _, m := range list {
+		if err := p.Check(m); err != nil {
+			return nil, fmt.Errorf("cifar: %w", err)
+		}
+	}
+	machine, err := jobs.OpenMachine()
+	if err != nil {
+		return nil, err
+	}
+	defer machine.Backend.Finalize()
+	return run(ctx, &Runner{Machine: machine}, p, list)
+}
+
+func run(ctx context.Context, r *Runner, p Protocol, list methods.List) ([]results.Result, error) {
+	if err := list.Validate(); err != nil {
+		return nil, err
+	}
+	last := 0.0
+	progress := func(done float64, note string) {
+		last = done
+		if p.Progress != nil {
+			p.Progress(done, note)
+		}
+	}
+	r.Methods, r.Notes = list, func(text string) { progress(last, text) }
+	return jobs.Live(ctx, r, p.Experiments(list...), progress)
+}
+
+// Runner trains and tests image classifiers; it is a jobs.Runner.
+type Runner struct {
+	Machine jobs.Machine
+	// Methods are those whose experiments it can carry out.
+	Methods methods.List
+	// Work is the folder in which experiments keep their checkpoints, each in its WorkFolder; "" keeps none. The
+	// runner removes nothing there.
+	Work string
+	// Predictions is the folder in which experiments keep what their model said of each image; "" keeps nothing.
+	Predictions string
+	// WithoutSVHN lets the experiments that the table of out-of-distribution detection is made of go on where the
+	// test part of SVHN cannot be had.
+	WithoutSVHN bool
+	// Notes, if not nil, hears what the user should know though a run goes on.
+	Notes func(string)
+
+	images imageCache
+}
+
+// WorkFolder is the folder of one experiment in progress below a folder of work.
+func WorkFolder(work string, e results.Experiment) string { return filepath.Join(work, e.ID()) }
+
+// Run implements jobs.Runner. It carries out the experiments one after the other: one of them fills a processor or
+// an accelerator. Stopped and called again it goes on with the training where it was, given a folder for work.
+func (r *Runner) Run(ctx context.Context, batch []results.Experiment, progress func(done float64, note string)) (found []results.Result, err error) {
+	for i, e := range batch {
+		line, err := r.one(ctx, e, func(done float64, note string) {
+			progress((float64(i)+done)/float64(len(batch)), note)
+		})
+		if err != nil {
+			return found, err
+		}
+		found = append(found, line)
+	}
+	return found, nil
+}
+
+// Cost implements jobs.Runner: the operations of training and prediction, in units of those of a plain ResNet-14's
+// training step for one image.
+func (r *Runner) Cost(e results.Experiment) float64 {
+	m, has := r.Methods.Named(e.Method)
+	p, err := ProtocolOf(e)
+	if err != nil || !has {
+		return 0 // Run says what is wrong
+	}
+	cost, err := networkCost(p, m)
+	plain, plainErr := networkCost(Paper(CIFAR10, ResNet14), methods.Deterministic)
+	if err != nil || plainErr != nil {
+		return 0
+	}
+	training, test := float64(trainingImages-e.HeldOut), float64(testImages)
+	if e.TrainN > 0 {
+		training = float64(e.TrainN)
+	}
+	if e.TestN > 0 {
+		test = float64(e.TestN)
+	}
+	// The other CIFAR is predicted too.
+	operations := cost.Training*training*float64(e.Epochs) + cost.Forward*float64(m.SamplesOf(e.Samples))*(2*test+float64(e.HeldOut))
+	return float64(m.Networks()) * operations / plain.Training
+}
+
+// networkCost is that of a single network.
+func networkCost(p Protocol, m methods.Method) (nets.Cost, error) {
+	_, network, err := p.recipe(m)
+	if err != nil {
+		return nets.Cost{}, err
+	}
+	return network.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, p.classes()), nil
+}
+
+// An experimentRun is one experiment while it runs.
+type experimentRun struct {
+	*Runner
+	experiment results.Experiment
+	protocol   Protocol
+	recipe     recipe
+	cost       nets.Cost // of one network
+	data       imageData
+	classifier *Classifier
+	progress   func(done float64, note string)
+	effort     effort
+	meter      *meter
+}
+
+// one trains a classifier, predicts and measures.
+func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(done float64, note string)) (line results.Result, err error) {
+	defer jobs.Recover(&err, e)
+	fail := func(doing string, err error) (results.Result, error) {
+		return results.Result{}, fmt.Errorf("%v: %s: %w", e, doing, err)
+	}
+	m, has := r.Methods.Named(e.Method)
+	if !has {
+		return results.Result{}, fmt.Errorf("cifar: %v: there is no method %q for images; the runner has %s", e, e.Method, strings.Join(r.Methods.Names(), ", "))
+	}
+	x := &experimentRun{Runner: r, experiment: e, progress: progress}
+	if x.protocol, err = ProtocolOf(e); err != nil {
+		return results.Result{}, err
+	}
+	var network nets.ResNet
+	if x.recipe, network, err = x.protocol.recipe(m); err != nil {
+		return fail("reading the protocol", err)
+	}
+	progress(0, "reading images")
+	if x.data, err = r.images.of(ctx, e, x.recipe.ChannelStats, r.WithoutSVHN, r.note); err != nil {
+		return fail("reading images", err)
+	}
+	needs, err := x.protocol.Memory(m)
+	if err != nil {
+		return fail("building the network", err)
+	}
+	if needs != "" {
+		r.note(fmt.Sprintf("%v: %s", e, needs))
+	}
+	x.classifier = &Classifier{Method: m, Classes: x.data.train.Classes, Standardization: x.data.stats}
+	if err := x.classifier.build(ctx, r.Machine.Backend, x.recipe.Inducing, network, x.data.train, e); err != nil {
+		return fail("building the network", err)
+	}
+	x.cost = network.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, len(x.classifier.Classes))
+	x.effort = x.effortOf()
+	folder := ""
+	if r.Work != "" {
+		folder = WorkFolder(r.Work, e)
+	}
+	if x.meter, err = startMeter(folder); err != nil {
+		return fail("preparing", err)
+	}
+	line = r.Machine.Line(e, 1)
+	doing := "training"
+	if err = x.train(ctx, folder); err == nil {
+		doing = "predicting"
+		line.Metrics, err = x.measure(ctx)
+	}
+	switch {
+	case errors.Is(err, train.ErrDiverged):
+		r.note(fmt.Sprintf("%v diverged: %s: %v", e, doing, err))
+		line.Diverged, line.Metrics = true, nil
+	case err != nil:
+		return fail(doing, errors.Join(err, x.meter.save()))
+	default:
+		if err := x.addPosteriorStd(line.Metrics); err != nil {
+			return fail("measuring the posterior", err)
+		}
+		x.addCosts(line.Metrics)
+	}
+	line.WallSeconds, line.CPUSeconds = x.meter.now()
+	line.Finished = time.Now().UTC().Truncate(time.Second)
+	return line, nil
+}
+
+// note tells the user what he should know though the run goes on.
+func (r *Runner) note(text string) {
+	if r.Notes != nil {
+		r.Notes(text)
+	}
+}
+
+// An effort is the work of a run, for the progress.
+type effort struct {
+	training, prediction float64 // floating-point operations
+	images               int     // to predict
+}
+
+func (x *experimentRun) effortOf() effort {
+	images := x.data.test.N
+	if x.keepsEnergies() || x.fitsTemperature() {
+		images += x.data.heldOut.N
+	}
+	for _, other := range x.data.others {
+		images += other.images.N
+	}
+	epochs := x.recipe.Energies.PretrainEpochs + x.experiment.Epochs
+	samples := x.classifier.Method.SamplesOf(x.experiment.Samples)
+	return effort{training: x.cost.Training * float64(epochs*x.data.train.N), prediction: x.cost.Forward * float64(samples*images), images: images}
+}
+
+// report tells how far the run is, given the parts of training and prediction done.
+func (x *experimentRun) report(trained, predicted float64, note string) {
+	e := x.effort
+	x.progress((trained*e.training+predicted*e.prediction)/(e.training+e.prediction), note)
+}
+
+// stepsPerExecution is how many training steps of a small network an accelerator computes without asking the host in
+// between: about 4, and if possible a divisor of the whole batches of an epoch, so that there are no single ones left
+// over, which need a graph of their own.
+func stepsPerExecution(images, batchSize int) int {
+	batches := images / batchSize
+	for _, steps := range []int{4, 5, 3, 6, 7, 8, 2} {
+		if batches%steps == 0 {
+			return steps
+		}
+	}
+	return 4
+}
+
+// checkpointEvery is the most that a killed run loses, often enough for a card that trains a ResNet-14 in a quarter
+// of an hour.
+const checkpointEvery = 2 * time.Minute
+
+// train fits the networks, each from its last checkpoint on.
+func (x *experimentRun) train(ctx context.Context, folder string) error {
+	c := x.classifier
+	run := x.recipe.training(x.experiment.Epochs, c.Method.ImageSchedule)
+	onHost := c.members[0].Host != nil
+	if onHost && run.BFloat16 {
+		return fmt.Errorf("option precision is bfloat16, which the backend %s has no use for; leave it at float32 or choose an accelerator (%s)",
+			x.Machine.Info.Backend, environment.ConfigVariable)
+	}
+	if !onHost && x.experiment.Network != WRN28x10 {
+		run.StepsPerExecution = stepsPerExecution(x.data.train.N, run.BatchSize)
+	}
+	return c.fit(ctx, run, x.data.train, func(member int, run *train.Trainer) {
+		if folder != "" {
+			run.Checkpoints = train.Checkpoints{Folder: x.checkpoints(folder, member), Every: checkpointEvery, Version: x.Machine.Info.Version}
+		}
+		run.Notes = func(text string) { x.note(fmt.Sprintf("%v: %s%s", x.experiment, c.who(member), text)) }
+		run.Progress = func(p train.Progress) { x.trained(member, p) }
+	})
+}
+
+// trained hears of the training of a member.
+func (x *experimentRun) trained(member int, p train.Progress) {
+	note := fmt.Sprintf("%s%s, epoch %d of %d, loss %.3g, accuracy %.1f%%",
+		x.classifier.who(member), phase(p), (p.Step-1)*p.Epochs/p.Steps+1, p.Epochs, p.Losses.Total, 100*p.Losses.Accuracy)
+	if p.ExamplesPerSecond > 0 {
+		note += fmt.Sprintf(", %.0f images/s, about %v to train", p.ExamplesPerSecond, p.Remaining.Round(time.Second))
+		x.meter.imagesPerSecond = p.ExamplesPerSecond
+	}
+	x.report(x.classifier.trained(member, p), 0, note)
+	if err := x.meter.saveNowAndThen(); err != nil && !x.meter.lost {
+		x.meter.lost = true
+		x.note(fmt.Sprintf("%v: training goes on, but its time will not be known: %v", x.experiment, err))
+	}
+}
+
+// checkpoints is the folder of a member's checkpoints.
+func (x *experimentRun) checkpoints(folder string, member int) string {
+	folder = filepath.Join(folder, "checkpoints")
+	if len(x.classifier.members) > 1 {
+		folder = filepath.Join(folder, fmt.Sprintf("member-%d", member))
+	}
+	return folder
+}
+
+// addPosteriorStd adds the geometric mean of the posterior standard deviations, e^(v/2) over the entries v of all
+// log-variances of all members, of a method that trains them.
+func (x *experimentRun) addPosteriorStd(to map[string]float64) error {
+	sum, n := 0.0, 0
+	for _, member := range x.classifier.members {
+		store := member.Store
+		for v := range store.IterVariables() {
+			if params.RoleOf(v, store) != params.Variational || !strings.HasSuffix(v.Path(), "log_variance") {
+				continue
+			}
+			value, err := v.Value()
+			if err != nil {
+				return fmt.Errorf("reading variable %s: %w", v.Path(), err)
+			}
+			if err := tensors.ConstFlatData(value, func(flat []float32) {
+				for _, logVariance := range flat {
+					sum += float64(logVariance)
+				}
+				n += len(flat)
+			}); err != nil {
+				return fmt.Errorf("reading variable %s: %w", v.Path(), err)
+			}
+		}
+	}
+	if n > 0 {
+		to[results.MetricPosteriorStd] = math.Exp(sum / float64(n) / 2)
+	}
+	return nil
+}
+
+// addCosts adds what all members together cost.
+func (x *experimentRun) addCosts(to map[string]float64) {
+	members := float64(len(x.classifier.members))
+	for _, n := range x.classifier.counts {
+		to[results.MetricParameters] += members * float64(n)
+	}
+	to[results.MetricTrainingGFLOP] = members * x.cost.Training / 1e9
+	if rate := x.meter.imagesPerSecond; rate > 0 {
+		to[results.MetricImagesPerSecond] = rate / members
+		to[results.MetricSecondsPerEpoch] = members * float64(x.data.train.N) / rate
+	}
+}

@@ -1,0 +1,166 @@
+package cifar
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/gomlx/compute"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
+)
+
+const (
+	// stepBatch and stepCount are the images of a training step of StepCosts, and the
+	// steps, the first of which compiles and is not timed.
+	stepBatch, stepCount = 32, 5
+	// stepClasses are those of CIFAR-10, and passes the samples of a network with
+	// noise that the paper predicts images from.
+	stepClasses, passes = 10, 25
+)
+
+// StepCosts trains ResNet-14 on CIFAR-10's 10 classes with several families for a few
+// steps of 32 images of noise, on this machine, and returns a table of what that
+// takes: trainable numbers (nets.Parameters); operations for one image of a step
+// (nets.CostOf, which leaves out what a Gaussian process does on top, less than 2 %);
+// megabytes of all that is kept from step to step, with statistics and what
+// optimizers remember; seconds for a step, the fastest of four, since other work may
+// slow some of them, and their ratio to the plain network's; and how often the
+// network is evaluated for a prediction. An ensemble is so many plain networks. It
+// calls progress with the part that is done and the family's name.
+func StepCosts(ctx context.Context, backend compute.Backend, progress func(done float64, note string)) (report.Table, error) {
+	return stepCosts(ctx, backend, stepBatch, stepCount, progress)
+}
+
+func stepCosts(ctx context.Context, backend compute.Backend, batch, steps int, progress func(done float64, note string)) (report.Table, error) {
+	words, err := caption("step-costs", batch)
+	if err != nil {
+		return report.Table{}, err
+	}
+	t := report.Table{
+		Name:    "step-costs",
+		Caption: words,
+		Columns: []string{"Layers", "Parameters", "GFLOP, one image", "MB kept", fmt.Sprintf("s, step of %d", batch), "ratio", "passes"},
+	}
+	plain := Family{"Plain", baselines.Deterministic{}}
+	due := baselines.DUE{Start: []baselines.Inducing{anywhere(stepClasses)}}
+	rows := []struct {
+		Family
+		networks, passes int
+	}{
+		{plain, 1, 1},
+		{Family{fmt.Sprintf("Ensemble of %d plain", methods.EnsembleMembers), plain.Layers}, methods.EnsembleMembers, methods.EnsembleMembers},
+		{Family{"SNGP", baselines.SNGP{Examples: trainingImages, Orthogonal: true}}, 1, 1},
+		{Family{"DUE", due}, 1, 1},
+		{Family{"Density, LDL", dul.Density{}}, 1, passes},
+		{Family{"Density, rank-1 mixture of 1.25 %", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.0125}}}, 1, passes},
+	}
+	var single stepCost // of the plain network
+	for i, r := range rows {
+		cost := single
+		if r.networks == 1 {
+			cost, err = stepCostOf(ctx, backend, nets.ResNet14(r.Layers), batch, steps, func(part float64) {
+				progress((float64(i)+part)/float64(len(rows)), r.Name)
+			})
+			if err != nil {
+				return report.Table{}, fmt.Errorf("cifar: %s: %w", r.Name, err)
+			}
+		}
+		if i == 0 {
+			single = cost
+		}
+		times := float64(r.networks)
+		row := report.Row{Name: r.Name}
+		for _, cell := range []string{
+			grouped(r.networks * cost.parameters), fmt.Sprintf("%.3f", times*cost.operations/1e9), fmt.Sprintf("%.1f", times*cost.bytes/1e6),
+			fmt.Sprintf("%.2f", times*cost.seconds), fmt.Sprintf("%.1f", times*cost.seconds/single.seconds), fmt.Sprint(r.passes),
+		} {
+			row.Cells = append(row.Cells, report.TextCell(cell))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}
+
+// A stepCost is what training a network takes.
+type stepCost struct {
+	parameters                 int
+	operations, bytes, seconds float64
+}
+
+// stepCostOf measures it, and tells progress the part that is done.
+func stepCostOf(ctx context.Context, backend compute.Backend, network nets.ResNet, batch, steps int, progress func(part float64)) (stepCost, error) {
+	counts, err := nets.Parameters(backend, network, datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, stepClasses)
+	if err != nil {
+		return stepCost{}, err
+	}
+	c, err := nets.New(backend, network, likelihood.Categorical{Classes: stepClasses}, 1)
+	if err != nil {
+		return stepCost{}, err
+	}
+	cost := stepCost{operations: network.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, stepClasses).Training}
+	for _, n := range counts {
+		cost.parameters += n
+	}
+	// The groups of parameters that density layers have: other families lack some of them.
+	p := Paper(CIFAR10, ResNet14)
+	p.BatchSize, p.PretrainEpochs, p.Augmentation = batch, 0, false
+	run := p.resolve(methods.Density).training(1, nil)
+	cost.seconds = math.Inf(1)
+	var before time.Time
+	run.Progress = func(p train.Progress) {
+		now := time.Now()
+		if p.Step > 1 {
+			cost.seconds = min(cost.seconds, now.Sub(before).Seconds())
+		}
+		before = now
+		progress(float64(p.Step) / float64(p.Steps))
+	}
+	if err := run.Fit(ctx, c, noise(batch*steps, stepClasses)); err != nil {
+		return stepCost{}, err
+	}
+	for v := range c.Store.IterVariables() {
+		cost.bytes += float64(v.Shape().ByteSize())
+	}
+	return cost, nil
+}
+
+// features are the inputs of ResNet-14's last layer.
+const features = 64
+
+// anywhere are inducing points that cost what any others do.
+func anywhere(count int) baselines.Inducing {
+	rng := rand.New(rand.NewPCG(3, 4))
+	start := baselines.Inducing{Points: make([]float64, count*features), LengthScale: math.Sqrt(features)}
+	for i := range start.Points {
+		start.Points[i] = rng.NormFloat64()
+	}
+	return start
+}
+
+// noise are images of random bytes, with labels in turn.
+func noise(n, classes int) train.Dataset {
+	rng := rand.New(rand.NewPCG(1, 2))
+	images := nets.Pixels{
+		Bytes: make([]byte, n*datasets.ImageSize), Height: datasets.ImageSide, Width: datasets.ImageSide,
+		Standardization: nets.Standardization{Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{0.3, 0.3, 0.3}},
+	}
+	for i := range images.Bytes {
+		images.Bytes[i] = byte(rng.Uint32())
+	}
+	labels := make([]int, n)
+	for i := range labels {
+		labels[i] = i % classes
+	}
+	return train.Dataset{Inputs: images, Labels: labels}
+}

@@ -1,0 +1,72 @@
+package cifar
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
+)
+
+// gridTable shows the grid search: for each method the choices, measured on held-out training images, the one with
+// the lowest NLL in bold, and the one that the paper chose.
+func gridTable(lines []results.Result, further []methods.Method) (report.Table, error) {
+	t := report.Table{
+		Name:    "cifar-grid",
+		Columns: []string{"Method", "Data set", "Network", "Training images", "Epochs", "Held out", "n", "NLL", "Accuracy (%)", "ECE", "Paper"},
+	}
+	var err error
+	if t.Caption, err = caption("grid", nil); err != nil {
+		return t, err
+	}
+	list := append(methods.All(), further...)
+	groups := imageGroups(lines, results.Grid, list)
+	titles := groupTitles(groups, list, func(e results.Experiment) []int { return []int{e.TrainN, e.Epochs, e.HeldOut} })
+	rivals := make(map[string][]int) // the rows of a method with the same training
+	for i, g := range groups {
+		e := g.First
+		row := report.Row{Name: titles[i]}
+		for _, text := range []string{title(e.Dataset), title(e.Network), orAll(e.TrainN), fmt.Sprint(e.Epochs), grouped(e.HeldOut), runCount(g)} {
+			row.Cells = append(row.Cells, report.TextCell(text))
+		}
+		cells, err := groupCells(g, measure{metric: results.MetricNLL, factor: 1, decimals: 4}, measure{metric: results.MetricAccuracy, factor: 100, decimals: 2},
+			measure{metric: results.MetricECE, factor: 1, decimals: 4})
+		if err != nil {
+			return report.Table{}, err
+		}
+		chosen := "–"
+		if chosenByPaper(e) {
+			chosen = "chosen"
+		}
+		t.Rows = append(t.Rows, report.Row{Name: row.Name, Cells: append(append(row.Cells, cells...), report.TextCell(chosen))})
+		if !math.IsNaN(meanOf(g, results.MetricNLL)) {
+			e.Options = nil
+			rivals[e.Group()] = append(rivals[e.Group()], i)
+		}
+	}
+	const nllCell = 6
+	for _, rows := range rivals {
+		if len(rows) > 1 {
+			best := slices.MinFunc(rows, func(a, b int) int {
+				return cmp.Compare(meanOf(groups[a], results.MetricNLL), meanOf(groups[b], results.MetricNLL))
+			})
+			t.Rows[best].Cells[nllCell][0].Bold = true
+		}
+	}
+	return t, nil
+}
+
+// chosenByPaper says whether an experiment has the choice of the paper's grid search for its method.
+func chosenByPaper(e results.Experiment) bool {
+	return slices.ContainsFunc(gridChoices, func(c gridChoice) bool {
+		p := Paper(CIFAR10, ResNet14)
+		c.set(&p, c.chosen)
+		return c.method.Name == e.Method && slices.ContainsFunc(slices.Collect(maps.Keys(p.departures())), func(name string) bool {
+			return e.Options[name] == p.departures()[name]
+		})
+	})
+}

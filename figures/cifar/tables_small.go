@@ -1,0 +1,154 @@
+package cifar
+
+import (
+	"fmt"
+	"slices"
+
+	"densityuncertainty/figures/cifar/predictions"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
+)
+
+// imageGroups collects the lines of image experiments of one scale that differ in the seed alone, in the order of
+// data set, network, training images, epochs and method.
+func imageGroups(lines []results.Result, scale string, list methods.List) []results.Group {
+	groups := results.Groups(slices.DeleteFunc(slices.Clone(lines), func(line results.Result) bool {
+		return line.Experiment.Study != results.Images || line.Experiment.Scale != scale
+	}))
+	at := func(names []string, name string) int { // unknown ones come last
+		if i := slices.Index(names, name); i >= 0 {
+			return i
+		}
+		return len(names)
+	}
+	key := func(g results.Group) []int {
+		e := g.First
+		return []int{at(Datasets(), e.Dataset), at(Networks(), e.Network), e.TrainN, e.Epochs, at(list.Names(), e.Method)}
+	}
+	slices.SortStableFunc(groups, func(a, b results.Group) int { return slices.Compare(key(a), key(b)) })
+	return groups
+}
+
+// runCount says how many runs there are.
+func runCount(g results.Group) string {
+	if g.Diverged > 0 {
+		return fmt.Sprintf("%d, %d diverged", len(g.Lines), g.Diverged)
+	}
+	return fmt.Sprint(len(g.Lines))
+}
+
+// groupCells are the means and standard deviations of several metrics over the lines that have them.
+func groupCells(g results.Group, measures ...measure) ([]report.Cell, error) {
+	var cells []report.Cell
+	for _, m := range measures {
+		mean, std, _, err := g.MeanStd(m.metric)
+		if err != nil {
+			return nil, err
+		}
+		cells = append(cells, report.TextCell(report.MeanStd(m.factor*mean, m.factor*std, m.decimals)))
+	}
+	return cells, nil
+}
+
+// orAll prints a number of images, of which 0 are all.
+func orAll(n int) string {
+	if n == 0 {
+		return "all"
+	}
+	return grouped(n)
+}
+
+// smallTable shows the runs of scale small: real results on part of the data, for fewer epochs or with other options,
+// each with what it was made with. They say nothing about the paper's numbers.
+func smallTable(lines []results.Result, further []methods.Method) (report.Table, error) {
+	t := report.Table{
+		Name: "cifar-small",
+		Columns: []string{"Data set", "Network", "Method", "Training images", "Epochs", "Test images", "n", "Accuracy (%)", "NLL", "ECE",
+			"AUROC, probability", "AUROC, own score", "s/epoch", "Device"},
+	}
+	var err error
+	if t.Caption, err = caption("small", nil); err != nil {
+		return t, err
+	}
+	list := append(methods.All(), further...)
+	groups := imageGroups(lines, results.Small, list)
+	titles := groupTitles(groups, list, func(e results.Experiment) []int { return []int{e.TrainN, e.Epochs, e.TestN} })
+	for i, g := range groups {
+		m, _ := list.Named(g.First.Method)
+		row, err := smallRow(g, m, titles[i], "")
+		if err != nil {
+			return report.Table{}, err
+		}
+		t.Rows = append(t.Rows, row)
+		if scaled := having(g, results.MetricNLL+predictions.Scaled); len(scaled.Lines) > 0 {
+			if row, err = smallRow(scaled, m, titles[i]+", temperature scaled", predictions.Scaled); err != nil {
+				return report.Table{}, err
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t, nil
+}
+
+// smallRow is the row of a group in the table of small runs, with the metrics of that ending.
+func smallRow(g results.Group, m methods.Method, methodTitle, ending string) (report.Row, error) {
+	e := g.First
+	row := report.Row{Name: title(e.Dataset)}
+	for _, text := range []string{title(e.Network), methodTitle, orAll(e.TrainN), fmt.Sprint(e.Epochs), orAll(e.TestN), runCount(g)} {
+		row.Cells = append(row.Cells, report.TextCell(text))
+	}
+	auroc := detectionMetric(otherDataset(e.Dataset), "auroc")
+	measures := []measure{
+		{metric: results.MetricAccuracy + ending, factor: 100, decimals: 1}, {metric: results.MetricNLL + ending, factor: 1, decimals: 3},
+		{metric: results.MetricECE + ending, factor: 1, decimals: 3}, {metric: auroc + ending, factor: 1, decimals: 3}, {factor: 1, decimals: 3},
+	}
+	if len(m.Detects) > 0 {
+		measures[4].metric = auroc + m.Detects[0]
+	}
+	cells, err := groupCells(g, measures...)
+	if err != nil {
+		return report.Row{}, err
+	}
+	device := "–"
+	if len(g.Lines) > 0 {
+		device = g.Lines[0].Device
+	}
+	row.Cells = append(append(row.Cells, cells...), report.TextCell(number("%.3g", g, results.MetricSecondsPerEpoch)), report.TextCell(device))
+	return row, nil
+}
+
+// having is the group without the lines that lack a metric.
+func having(g results.Group, metric string) results.Group {
+	g.Lines = slices.DeleteFunc(slices.Clone(g.Lines), func(line results.Result) bool {
+		_, has := line.Metrics[metric]
+		return !has
+	})
+	return g
+}
+
+// groupTitles names the methods of groups with their options. Where groups are equal in method, data set, network and
+// the table's further columns, the names say in what else they differ.
+func groupTitles(groups []results.Group, list methods.List, columns func(results.Experiment) []int) []string {
+	hidden := []func(results.Experiment) string{
+		func(e results.Experiment) string { return e.Fidelity },
+		func(e results.Experiment) string { return grouped(e.HeldOut) + " held out" },
+		func(e results.Experiment) string { return orAll(e.TestN) + " test images" },
+		func(e results.Experiment) string { return fmt.Sprintf("%d samples", e.Samples) },
+	}
+	variant := func(e results.Experiment) string { return list.Title(e.Method) + e.Variant()[len(e.Method):] }
+	titles := make([]string, len(groups))
+	for i, g := range groups {
+		titles[i] = variant(g.First)
+		for _, field := range hidden {
+			if slices.ContainsFunc(groups, func(other results.Group) bool {
+				a, b := g.First, other.First
+				return variant(a) == variant(b) && a.Dataset == b.Dataset && a.Network == b.Network &&
+					slices.Equal(columns(a), columns(b)) && field(a) != field(b)
+			}) {
+				titles[i] += ", " + field(g.First)
+			}
+		}
+	}
+	return titles
+}
