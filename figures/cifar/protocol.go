@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
 
@@ -212,4 +213,19 @@ func (p Protocol) unusedError(m methods.Method) error {
 	}
 	slices.Sort(unused)
 	return fmt.Errorf("%s has no use for the option %s: with any value its layers and its training are the same; leave it out", m.Name, strings.Join(unused, ", "))
+}
+
+// OptionsTable lists every option of the protocol in both fidelities, each with the network that it names ResNet-14.
+func OptionsTable() report.Table {
+	var versions []methods.Version
+	for _, p := range []Protocol{Paper(CIFAR10, ResNet14), Released(CIFAR10, ResNet20)} {
+		setting := methods.Setting{Study: results.Images, Fidelity: p.Fidelity, Dataset: p.Dataset, Network: p.Network}
+		versions = append(versions, methods.Version{Protocol: p, Filled: func(m methods.Method) any {
+			filled := p
+			filled.Options = m.Fill(setting, p.Options, p.defaults())
+			return filled
+		}})
+	}
+	columns := []string{"option", "`paper` fidelity", "`released` fidelity", "what it is"}
+	return report.PlainTable("images-options", "", columns, methods.DescribeOptions(results.Images, versions...))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 
 	"densityuncertainty/figures/cifar"
@@ -53,7 +54,20 @@ func check(e results.Experiment) error {
 	case results.UCI:
 		_, _, err = uci.ProtocolOf(e, methods.All())
 	case results.Images:
-		err = cifar.Check(e, methods.All())
+		_, _, err = imageProtocol(e)
 	}
 	return err
+}
+
+// imageProtocol is the protocol and the method of an image experiment.
+func imageProtocol(e results.Experiment) (cifar.Protocol, methods.Method, error) {
+	m, has := methods.All().Named(e.Method)
+	if !has {
+		return cifar.Protocol{}, m, fmt.Errorf("%v: there is no method %q", e, e.Method)
+	}
+	p, err := cifar.ProtocolOf(e)
+	if err == nil {
+		err = p.Check(m)
+	}
+	return p, m, err
 }

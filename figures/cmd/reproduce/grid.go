@@ -31,7 +31,7 @@ func (c command) grid(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	table, err := cifar.GridTable(lines)
+	table, err := cifar.Table("cifar-grid", lines)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"densityuncertainty/environment/atomicfile"
+	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/results"
 )
 

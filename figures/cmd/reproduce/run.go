@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -140,7 +139,11 @@ func (c command) plan(missing []results.Experiment) error {
 			continue
 		}
 		said[e.Group()] = true
-		needs, err := cifar.MemoryNote(e)
+		p, m, err := imageProtocol(e)
+		if err != nil {
+			return err
+		}
+		needs, err := p.Memory(m)
 		if err != nil {
 			return fmt.Errorf("%v: %w", e, err)
 		}
