@@ -56,7 +56,9 @@ func (t Table) markdown() string {
 	escape := markdownEscaper.Replace
 	var b strings.Builder
 	writeRow := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
-	fmt.Fprintf(&b, "%s\n\n", escape(t.Caption))
+	if t.Caption != "" {
+		fmt.Fprintf(&b, "%s\n\n", escape(t.Caption))
+	}
 	head, rule := make([]string, len(t.Columns)), make([]string, len(t.Columns))
 	for i, column := range t.Columns {
 		head[i], rule[i] = escape(column), "---"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -196,7 +197,7 @@ func (c command) rescore(_ context.Context, args []string) error {
 		scored++
 		metrics := maps.Clone(line.Metrics)
 		maps.Copy(metrics, scores)
-		if !maps.Equal(metrics, line.Metrics) {
+		if !maps.EqualFunc(metrics, line.Metrics, alike) {
 			lines[i].Metrics = metrics
 			changed = append(changed, fmt.Sprintf("%s %v: %s", line.ID, line.Experiment, differing(lines[i], line)))
 		}
@@ -221,6 +222,9 @@ func (c command) rescore(_ context.Context, args []string) error {
 	}
 	return nil
 }
+
+// alike says whether two numbers are equal up to the rounding of the predictions that are kept.
+func alike(a, b float64) bool { return math.Abs(a-b) <= 1e-5*max(1, math.Abs(b)) }
 
 // differing names the metrics in which two results differ, with both values.
 func differing(now, before results.Result) string {
