@@ -13,8 +13,8 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// distanceMethods are those whose distance awareness is compared.
-func distanceMethods() methods.List {
+// DistanceMethods are those whose distance awareness is compared.
+func DistanceMethods() methods.List {
 	return methods.List{methods.Deterministic, methods.MCDropout, methods.Density, methods.SNGP, methods.DUE, methods.Ensemble}
 }
 
@@ -44,7 +44,7 @@ func DistanceMoons(lines []results.Result, seed uint64, further ...methods.Metho
 func distanceFigure(name string, protocol Protocol, lines []results.Result, seed uint64, further []methods.Method,
 	draw func(title string, line results.Result, first bool) (*plot.Plot, error)) (report.Figure, error) {
 	var panels []panel
-	for _, m := range append(distanceMethods(), further...) {
+	for _, m := range append(DistanceMethods(), further...) {
 		panels = append(panels, panel{protocol, m, m.Title})
 	}
 	chosen, err := linesOf(name, lines, seed, panels)

@@ -174,7 +174,7 @@ func DistanceTable(lines []results.Result, further ...methods.Method) (report.Ta
 		Columns: []string{"Method", "moons: at data", "moons: far away", "cubic: gap / data", "cubic: beyond / data"},
 	}
 	index := results.ByID(lines)
-	for _, m := range append(distanceMethods(), further...) {
+	for _, m := range append(DistanceMethods(), further...) {
 		atData, far, _ := seedValues(index, Moons(), m, func(line results.Result) (a, b float64, has bool, err error) {
 			return line.Metrics[results.MetricEntropyData], line.Metrics[results.MetricEntropyFar], true, nil
 		})

@@ -39,7 +39,7 @@ func full(p Protocol) Protocol { return p }
 // distance are the runs of each method on both problems, seed by seed.
 func distance() (all []results.Experiment) {
 	for _, scaled := range []func(Protocol) Protocol{full, Protocol.Quick} {
-		for _, m := range distanceMethods() {
+		for _, m := range DistanceMethods() {
 			cubic, moons := scaled(Cubic()).Experiments(m), scaled(Moons()).Experiments(m)
 			for i := range cubic {
 				all = append(all, cubic[i], moons[i])
