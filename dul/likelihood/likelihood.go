@@ -55,9 +55,15 @@ func (Gaussian) Moments(s *model.Scope, outputs *graph.Node) (mean, logVariance 
 // NLL is 1/2 [log 2 pi + log sigma^2 + (target - mean)^2 / sigma^2].
 func (l Gaussian) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	mean, logVariance := l.Moments(s, outputs)
+	return gaussianNLL(mean, logVariance, targets, ops.MulRow, ops.AddRow) // of one row
+}
+
+// gaussianNLL is -log N(target; mean, e^logVariance), with the products and sums
+// that suit the shape of logVariance.
+func gaussianNLL(mean, logVariance, targets *graph.Node, mul, add func(a, b *graph.Node) *graph.Node) *graph.Node {
 	residual := graph.Sub(targets, mean)
-	scaled := ops.MulRow(graph.Mul(residual, residual), graph.Exp(graph.Neg(logVariance)))
-	return graph.MulScalar(ops.AddRow(scaled, graph.AddScalar(logVariance, math.Log(2*math.Pi))), 0.5)
+	scaled := mul(graph.Mul(residual, residual), graph.Exp(graph.Neg(logVariance)))
+	return graph.MulScalar(add(scaled, graph.AddScalar(logVariance, math.Log(2*math.Pi))), 0.5)
 }
 
 // Heteroscedastic is y ~ N(m, e^v) with a variance that depends on the input: the
@@ -81,9 +87,7 @@ func (Heteroscedastic) Moments(_ *model.Scope, outputs *graph.Node) (mean, logVa
 // NLL is 1/2 [log 2 pi + v + (target - m)^2 e^-v].
 func (l Heteroscedastic) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	mean, logVariance := l.Moments(s, outputs)
-	residual := graph.Sub(targets, mean)
-	scaled := graph.Mul(graph.Mul(residual, residual), graph.Exp(graph.Neg(logVariance)))
-	return graph.MulScalar(graph.Add(scaled, graph.AddScalar(logVariance, math.Log(2*math.Pi))), 0.5)
+	return gaussianNLL(mean, logVariance, targets, graph.Mul, graph.Add)
 }
 
 // A Classification is a likelihood of a label of which an output can be right or wrong.
@@ -100,13 +104,8 @@ type Classification interface {
 // of the draws' cross-entropies.
 type Categorical struct{ Classes int }
 
-// Outputs is the number of classes. It panics for fewer than 2.
-func (l Categorical) Outputs() int {
-	if l.Classes < 2 {
-		panic(fmt.Errorf("likelihood.Categorical of %d classes; at least 2 are needed", l.Classes))
-	}
-	return l.Classes
-}
+// Outputs is the number of classes.
+func (l Categorical) Outputs() int { return l.Classes }
 
 // NLL is log sum_k exp(logit_k) - logit_label, the cross-entropy.
 func (Categorical) NLL(_ *model.Scope, logits, labels *graph.Node) *graph.Node {

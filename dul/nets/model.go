@@ -82,10 +82,11 @@ func newModel(backend compute.Backend, network Network, l likelihood.Likelihood,
 	if network == nil {
 		return nil, errors.New("a model without a network was asked for")
 	}
-	if l != nil {
-		if err := outputsOf(l); err != nil {
-			return nil, err
-		}
+	if c, is := l.(likelihood.Categorical); is && c.Classes < 2 {
+		return nil, fmt.Errorf("a likelihood of %d classes was asked for; at least 2 are needed", c.Classes)
+	}
+	if l != nil && l.Outputs() < 1 {
+		return nil, fmt.Errorf("a likelihood of type %T has %d outputs; at least 1 is needed", l, l.Outputs())
 	}
 	store := model.NewStore()
 	params.SetSeeds(store, seeds...)
@@ -93,19 +94,6 @@ func newModel(backend compute.Backend, network Network, l likelihood.Likelihood,
 		return nil, err
 	}
 	return &Model{Network: network, Likelihood: l, Backend: backend, Store: store, DType: dtypes.Float32}, nil
-}
-
-// outputsOf says why a likelihood has no number of outputs.
-func outputsOf(l likelihood.Likelihood) (err error) {
-	defer func() {
-		if problem := recover(); problem != nil {
-			err = fmt.Errorf("%v", problem)
-		}
-	}()
-	if n := l.Outputs(); n < 1 {
-		return fmt.Errorf("a likelihood of type %T has %d outputs; at least 1 is needed", l, n)
-	}
-	return nil
 }
 
 // Seeds are those that the model was made with, one for each replica.

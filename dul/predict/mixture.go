@@ -101,11 +101,14 @@ func (m *Mixture) addMixture(mean, logVariances [][]float64, n int) {
 // appendEach appends each sample's part to what there is of it.
 func appendEach(to *[][]float64, parts [][]float64) {
 	if *to == nil {
-		*to = parts
+		*to = make([][]float64, len(parts))
+		for m, part := range parts {
+			(*to)[m] = slices.Clip(part) // what follows it belongs to others
+		}
 		return
 	}
 	for m, part := range parts {
-		(*to)[m] = slices.Concat((*to)[m], part)
+		(*to)[m] = append((*to)[m], part...)
 	}
 }
 

@@ -24,14 +24,17 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("the same is described as %s and %s", plain, again)
 	}
 	seen := map[string]bool{plain: true}
-	for name, change := range map[string]func(z *baselines.Inducing){
-		"a number":  func(z *baselines.Inducing) { z.Points[33333] = 1e-300 },
-		"its place": func(z *baselines.Inducing) { z.Points[33334] = 1e-300 },
-		"the count": func(z *baselines.Inducing) { z.Points = z.Points[1:] },
-		"a scale":   func(z *baselines.Inducing) { z.LengthScale = 3 },
+	for _, c := range []struct {
+		name   string
+		change func(z *baselines.Inducing)
+	}{
+		{"a number", func(z *baselines.Inducing) { z.Points[33333] = 1e-300 }},
+		{"its place", func(z *baselines.Inducing) { z.Points[33334] = 1e-300 }},
+		{"the count", func(z *baselines.Inducing) { z.Points = z.Points[1:] }},
+		{"a scale", func(z *baselines.Inducing) { z.LengthScale = 3 }},
 	} {
-		if text := network(change); seen[text] {
-			t.Errorf("%s changes nothing: %s", name, text)
+		if text := network(c.change); seen[text] {
+			t.Errorf("%s changes nothing: %s", c.name, text)
 		} else {
 			seen[text] = true
 		}

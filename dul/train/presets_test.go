@@ -131,9 +131,12 @@ func TestStepsOfTheGaussianProcesses(t *testing.T) {
 			if c.run.Epochs != 200 || c.run.BatchSize != 128 || c.run.PretrainEpochs != 0 {
 				t.Errorf("%d epochs, batches of %d, %d for pretraining", c.run.Epochs, c.run.BatchSize, c.run.PretrainEpochs)
 			}
-			for step, factor := range map[int]float64{0: 1, 599: 1, 600: 0.2, 1199: 0.2, 1200: 0.04, 1600: 0.008, 1999: 0.008} {
-				if got, want := c.run.Schedule(step, 2000), c.rate*factor; math.Abs(got-want) > 1e-15 {
-					t.Errorf("the rate of step %d is %g, want %g", step, got, want)
+			for _, at := range []struct {
+				step   int
+				factor float64
+			}{{0, 1}, {599, 1}, {600, 0.2}, {1199, 0.2}, {1200, 0.04}, {1600, 0.008}, {1999, 0.008}} {
+				if got, want := c.run.Schedule(at.step, 2000), c.rate*at.factor; math.Abs(got-want) > 1e-15 {
+					t.Errorf("the rate of step %d is %g, want %g", at.step, got, want)
 				}
 			}
 		})
