@@ -10,7 +10,7 @@ import (
 
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
-	"densityuncertainty/dul/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // descended is what gradient descent on the negative log-likelihood of inputs h
