@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"bytes"
-	"densityuncertainty/figures/results"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"densityuncertainty/environment/atomicfile"
+	"densityuncertainty/figures/results"
 )
 
 // A JobArray is a Slurm job array with one task for each batch of experiments. A task writes to folders of
