@@ -83,12 +83,13 @@ func (f Field) set(protocol reflect.Value, text string) error {
 		}
 		v.SetInt(n)
 	case reflect.Float64:
+		most, wants := math.MaxFloat64, "a positive number"
+		if f.kind == "rate" {
+			most, wants = math.Nextafter(1, 0), "a number above 0 and below 1"
+		}
 		x, err := strconv.ParseFloat(text, 64)
-		switch {
-		case err != nil || math.IsInf(x, 0) || math.IsNaN(x) || f.kind != "rate" && x <= 0:
-			return fmt.Errorf("is %q, want a positive number", text)
-		case f.kind == "rate" && !(x > 0 && x < 1):
-			return fmt.Errorf("is %q, want a number above 0 and below 1", text)
+		if err != nil || !(x > 0 && x <= most) {
+			return fmt.Errorf("is %q, want %s", text, wants)
 		}
 		v.SetFloat(x)
 	default:
