@@ -43,3 +43,26 @@ func TestPredictionOfAProcess(t *testing.T) {
 		t.Errorf("quantiles %v", q)
 	}
 }
+
+// A number that is not finite makes a prediction useless, wherever it is.
+func TestFinite(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		name string
+		p    Prediction
+		want bool
+	}{
+		{"finite draws", OfDraws(predict.Draws{Mean: [][]float64{{1, 2}}, NoiseStd: 1}), true},
+		{"a mean", OfDraws(predict.Draws{Mean: [][]float64{{1, nan}}, NoiseStd: 1}), false},
+		{"a later mean", OfDraws(predict.Draws{Mean: [][]float64{{1, 2}, {inf, 0}}, NoiseStd: 1}), false},
+		{"the noise", OfDraws(predict.Draws{Mean: [][]float64{{1}}, NoiseStd: nan}), false},
+		{"the deviation", ofMarginals(predict.Marginals{Mean: []float64{1}, Std: []float64{nan}, NoiseStd: 1}), false},
+		{"a finite process", ofMarginals(predict.Marginals{Mean: []float64{1}, Std: []float64{1}, NoiseStd: 1}), true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.p.Finite(); got != c.want {
+				t.Errorf("%+v: finite %t", c.p, got)
+			}
+		})
+	}
+}
