@@ -3,6 +3,7 @@ package toy
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -122,7 +123,10 @@ func bands(name, title string, lines []results.Result, seed uint64, columns int,
 // bandsOf draws a panel for each line.
 func bandsOf(name, title string, lines []results.Result, titles []string, columns int) (report.Figure, error) {
 	first := lines[0].Experiment
-	low, high := dataRange(lines[0].Series[results.SeriesTrainY])
+	low, high := 0.0, 1.0
+	if i := slices.IndexFunc(lines, func(line results.Result) bool { return !line.Diverged }); i >= 0 {
+		low, high = dataRange(lines[i].Series[results.SeriesTrainY])
+	}
 	f := grid(name, len(lines), columns, 20, 10)
 	f.Caption = fmt.Sprintf("%s: training data, predictive mean, and central 95%% and 99%% of %d predictive draws; %d gradient steps, seed %d.",
 		title, first.Samples, first.Epochs, first.Seed)
@@ -206,8 +210,9 @@ func dataRange(y []float64) (low, high float64) {
 func bandsPlot(title string, line results.Result, withLegend bool) (*plot.Plot, error) {
 	p := report.New(title, "x", "y")
 	if line.Diverged {
-		p.Title.Text += "\ndiverged"
-		return p, report.Points(p, "", line.Series[results.SeriesTrainX], line.Series[results.SeriesTrainY], report.Red, report.DotRadius)
+		p.Title.Text += "\ndiverged" // and left no series
+		p.X.Min, p.X.Max = -gridEnd, gridEnd
+		return p, nil
 	}
 	s := func(name string) []float64 { return line.Series[name] }
 	names := map[bool][4]string{true: {"99% of draws", "95% of draws", "mean", "data"}}[withLegend]
