@@ -124,6 +124,18 @@ func TestPictures(t *testing.T) {
 	if got := figtest.Titles(f); !slices.Equal(got, want) || len(f.Panels) != 2 || len(f.Panels[0]) != 3 {
 		t.Errorf("panels %q, want %q, three in a row", got, want)
 	}
+	if strings.Contains(f.Caption, "seed") || strings.Contains(f.Caption, "QUICK") {
+		t.Errorf("the caption %q tells of one seed or of quick runs", f.Caption)
+	}
+	// A quick run among others is marked, and the others are not.
+	lines[2] = made(Cubic().Quick().Experiments(methods.MFVI))[0]
+	if f, err = Pictures(lines); err != nil || !strings.Contains(f.Caption, "QUICK RUN") {
+		t.Errorf("with a quick run: caption %q, %v", f.Caption, err)
+	}
+	want[2] = "mfvi, seed 0\nquick run, 800 steps"
+	if got := figtest.Titles(f); !slices.Equal(got, want) {
+		t.Errorf("with a quick run: panels %q, want %q", got, want)
+	}
 	for _, c := range []struct {
 		name  string
 		lines []results.Result
