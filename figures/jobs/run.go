@@ -13,7 +13,7 @@ import (
 
 // Runner trains and evaluates experiments.
 type Runner interface {
-	// Run carries out a batch whose experiments differ in Split and Seed only, and returns one result
+	// Run carries out a batch of at least one experiment, which differ in Split and Seed only, and returns one result
 	// for each. When ctx is done it stops soon and returns ctx's error, together with the results of
 	// the experiments that are complete; likewise with an error that is some experiments' alone, the
 	// results of the others. It may call progress, from one goroutine at a time, with the fraction of

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,40 +14,89 @@ import (
 )
 
 func exp(method, dataset string, split int) results.Experiment {
-	return results.Experiment{Study: results.UCI, Method: method, Dataset: dataset, Splits: results.GalSplits, Split: split,
+	return results.Experiment{Study: results.UCI, Method: method, Dataset: dataset, Splits: "gal", Split: split,
 		Seed: uint64(split), Epochs: 100, Samples: 10, Fidelity: results.Paper, Scale: results.Full}
 }
 
 func result(e results.Experiment) results.Result { return results.Result{ID: e.ID(), Experiment: e} }
 
-func TestMissing(t *testing.T) {
-	a, b, c := exp("density", "yacht", 0), exp("density", "yacht", 1), exp("rank1", "yacht", 0)
-	got := Missing([]results.Experiment{a, b, c}, []results.Result{result(b)})
-	if !reflect.DeepEqual(got, []results.Experiment{a, c}) {
-		t.Errorf("got %v", got)
-	}
-}
-
 func TestBatches(t *testing.T) {
-	a0, a1, a2 := exp("density", "yacht", 0), exp("density", "yacht", 1), exp("density", "yacht", 2)
-	b0 := exp("rank1", "yacht", 0)
-	all := []results.Experiment{a0, b0, a1, a2}
-	for size, want := range map[int][][]results.Experiment{
-		0: {{a0, a1, a2}, {b0}},
-		2: {{a0, a1}, {b0}, {a2}},
-		1: {{a0}, {b0}, {a1}, {a2}},
+	a0, a1, a2, b0 := exp("density", "yacht", 0), exp("density", "yacht", 1), exp("density", "yacht", 2), exp("rank1", "yacht", 0)
+	image := results.Experiment{Study: results.Images, Method: "density", Dataset: "cifar10", Network: "resnet14", Epochs: 1, Samples: 1,
+		Fidelity: results.Paper, Scale: results.Full}
+	second := image
+	second.Seed = 1
+	for _, c := range []struct {
+		name string
+		list []results.Experiment
+		size int
+		want [][]results.Experiment
+	}{
+		{"no limit", []results.Experiment{a0, b0, a1, a2}, 0, [][]results.Experiment{{a0, a1, a2}, {b0}}},
+		{"two", []results.Experiment{a0, b0, a1, a2}, 2, [][]results.Experiment{{a0, a1}, {b0}, {a2}}},
+		{"one", []results.Experiment{a0, b0, a1, a2}, 1, [][]results.Experiment{{a0}, {b0}, {a1}, {a2}}},
+		{"images alone, no limit", []results.Experiment{image, a0, second, a1}, 0, [][]results.Experiment{{image}, {a0, a1}, {second}}},
+		{"images alone, two", []results.Experiment{image, second}, 2, [][]results.Experiment{{image}, {second}}},
+		{"none", nil, 0, nil},
 	} {
-		if got := Batches(all, size); !reflect.DeepEqual(got, want) {
-			t.Errorf("size %d: got %v", size, got)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := Batches(c.list, c.size); !reflect.DeepEqual(got, c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
 	}
 }
 
-// runnerFunc makes a function a Runner.
+// runnerFunc makes a function a Runner, for which a run costs as much as it has epochs.
 type runnerFunc func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error)
 
 func (f runnerFunc) Run(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
 	return f(ctx, batch, progress)
+}
+
+func (f runnerFunc) Cost(e results.Experiment) float64 { return float64(e.Epochs) }
+
+// Each batch goes to the runner of its study, and so does the question what it costs.
+func TestStudies(t *testing.T) {
+	var ran []string
+	named := func(name string) Runner {
+		return runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
+			ran = append(ran, name)
+			return good(ctx, batch, progress)
+		})
+	}
+	studies := Studies{results.UCI: named("uci"), results.Toy: named("toy")}
+	toy, image := exp("density", "toy-cubic", 0), exp("density", "cifar10", 0)
+	toy.Study, toy.Epochs, image.Study = results.Toy, 7, results.Images
+	for _, c := range []struct {
+		name  string
+		batch []results.Experiment
+		cost  float64
+		want  string // in the error
+	}{
+		{"uci", []results.Experiment{exp("density", "yacht", 0)}, 100, ""},
+		{"toy", []results.Experiment{toy}, 7, ""},
+		{"another", []results.Experiment{image}, 0, "cifar10"},
+		{"none", nil, 0, "empty batch"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ran = nil
+			found, err := studies.Run(t.Context(), c.batch, func(float64, string) {})
+			switch {
+			case c.want != "":
+				if err == nil || !strings.Contains(err.Error(), c.want) || ran != nil {
+					t.Errorf("%v ran, error %v, want one with %q", ran, err, c.want)
+				}
+			case err != nil || len(found) != 1 || found[0].ID != c.batch[0].ID() || !slices.Equal(ran, []string{c.name}):
+				t.Errorf("%v ran and returned %v, %v", ran, found, err)
+			}
+			for _, e := range c.batch {
+				if got := studies.Cost(e); got != c.cost {
+					t.Errorf("it costs %v, want %v", got, c.cost)
+				}
+			}
+		})
+	}
 }
 
 // memory keeps results without a disk.
@@ -65,7 +115,7 @@ func all(t *testing.T, ctx context.Context, r Runner, store Appender, batches []
 	var out strings.Builder
 	clock := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	tick := func() time.Time { clock = clock.Add(time.Minute); return clock }
-	err := All(ctx, r, store, batches, NewReporter(&out, false, tick, batches))
+	err := All(ctx, r, store, batches, NewReporter(&out, false, tick, r, batches))
 	return out.String(), err
 }
 
@@ -148,21 +198,43 @@ func TestAllGivesUp(t *testing.T) {
 }
 
 func TestAllChecksTheRunner(t *testing.T) {
-	short := runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
-		return []results.Result{result(batch[0])}, nil
-	})
-	if _, err := all(t, context.Background(), short, &memory{}, batches()[:1]); err == nil || !strings.Contains(err.Error(), "no result for 2 of 3") {
-		t.Errorf("a short answer: %v", err)
+	returning := func(found ...results.Result) Runner {
+		return runnerFunc(func(context.Context, []results.Experiment, func(float64, string)) ([]results.Result, error) {
+			return found, nil
+		})
 	}
-	stray := runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
-		return []results.Result{result(exp("density", "wine", 0))}, nil
-	})
-	if _, err := all(t, context.Background(), stray, &memory{}, batches()[:1]); err == nil || !strings.Contains(err.Error(), "not in the batch") {
-		t.Errorf("a stray answer: %v", err)
+	for _, c := range []struct {
+		name   string
+		runner Runner
+		store  memory
+		want   string
+		kept   int // that the store was given
+	}{
+		{"a short answer", returning(result(batches()[0][0])), memory{}, "no result for 2 of 3", 1},
+		{"a stray answer", returning(result(exp("density", "wine", 0))), memory{}, "not in the batch", 0},
+		{"a full disk", runnerFunc(good), memory{err: errors.New("disk full")}, "disk full", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := all(t, context.Background(), c.runner, &c.store, batches()[:1]); err == nil || !strings.Contains(err.Error(), c.want) || len(c.store.ids) != c.kept {
+				t.Errorf("%d appended, error %v; want %d and %q", len(c.store.ids), err, c.kept, c.want)
+			}
+		})
 	}
-	full := &memory{err: errors.New("disk full")}
-	if _, err := all(t, context.Background(), runnerFunc(good), full, batches()); err == nil || len(full.ids) != 1 {
-		t.Errorf("a full disk: %d appended, %v", len(full.ids), err)
+}
+
+// Time left and part done go by what batches cost, not by their number.
+func TestReportGoesByCost(t *testing.T) {
+	long, short := exp("density", "yacht", 0), exp("rank1", "yacht", 0)
+	long.Epochs = 900
+	var out strings.Builder
+	clock := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	batches := [][]results.Experiment{{long}, {short}}
+	r := NewReporter(&out, false, func() time.Time { return clock }, runnerFunc(good), batches)
+	clock = clock.Add(9 * time.Minute)
+	r.begin(batches[0])
+	r.end(nil)
+	if got := out.String(); !strings.Contains(got, "[1/2 runs, 90%, 9m0s, about 1m0s left]") {
+		t.Errorf("report:\n%s", got)
 	}
 }
 
@@ -170,7 +242,7 @@ func TestTerminalReport(t *testing.T) {
 	var out strings.Builder
 	b := batches()[:2]
 	clock := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
-	r := NewReporter(&out, true, func() time.Time { clock = clock.Add(time.Second); return clock }, b)
+	r := NewReporter(&out, true, func() time.Time { clock = clock.Add(time.Second); return clock }, runnerFunc(good), b)
 	r.begin(b[0])
 	r.update(0.5, "epoch 50/100")
 	r.Note("a note")

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"bytes"
-	"densityuncertainty/figures/results"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"unicode"
 
 	"densityuncertainty/environment/atomicfile"
+	"densityuncertainty/figures/results"
 )
 
 // A JobArray is a Slurm job array with one task for each batch of experiments. A task writes to folders of

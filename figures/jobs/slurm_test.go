@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"densityuncertainty/figures/results"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,52 +107,33 @@ func TestScriptRequeues(t *testing.T) {
 	}
 	program("scontrol", "echo \"$@\" >> "+filepath.Join(dir, "requeued")+"\n")
 	log := filepath.Join(dir, "requeued")
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name     string
 		body     string
 		status   int
 		requeued bool
 	}{
 		// Slurm's signal comes when the program has just begun, and once more.
-		"stopped":  {"trap 'trap : TERM; kill -TERM $PPID; sleep 0.2; exit 75' TERM\nkill -TERM $PPID\nfor i in {1..500}; do sleep 0.02; done\n", 75, true},
-		"finished": {"exit 0\n", 0, false},
-		"failed":   {"exit 1\n", 1, false},
+		{"stopped", "trap 'trap : TERM; kill -TERM $PPID; sleep 0.2; exit 75' TERM\nkill -TERM $PPID\nfor i in {1..500}; do sleep 0.02; done\n", 75, true},
+		{"finished", "exit 0\n", 0, false},
+		{"failed", "exit 1\n", 1, false},
 	} {
-		if err := os.RemoveAll(log); err != nil {
-			t.Fatal(err)
-		}
-		job := JobArray{Name: "n", Folder: dir, Program: program("program", c.body)}
-		script := program("script", job.text(1))
-		cmd := exec.Command(bash, script)
-		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SLURM_ARRAY_TASK_ID=0", "SLURM_ARRAY_JOB_ID=7")
-		out, err := cmd.CombinedOutput()
-		if got := cmd.ProcessState.ExitCode(); got != c.status {
-			t.Errorf("%s: status %d (%v), want %d\n%s", name, got, err, c.status, out)
-		}
-		requeued, err := os.ReadFile(log)
-		if (err == nil) != c.requeued || c.requeued && string(requeued) != "requeue 7_0\n" {
-			t.Errorf("%s: requeued %q (%v), want %v", name, requeued, err, c.requeued)
-		}
-	}
-}
-
-// An image experiment is a batch of its own, whatever the limit.
-func TestImageBatches(t *testing.T) {
-	set, ok := results.SetByName("cifar10-resnet14")
-	if !ok {
-		t.Fatal("no set cifar10-resnet14")
-	}
-	full := set.At(results.Full)
-	for _, size := range []int{0, 2} {
-		if got := Batches(full, size); len(got) != len(full) {
-			t.Errorf("%d batches of at most %d, want %d", len(got), size, len(full))
-		}
-	}
-	whole, part := full[0], full[0]
-	part.Scale, part.TrainN, part.TestN = results.Small, 5000, 1000
-	wide := whole
-	wide.Network = results.WRN28x10
-	costs := []float64{imageCost(part), imageCost(whole), imageCost(wide)}
-	if !(costs[0] < costs[1]/5 && costs[1] < costs[2]/5) {
-		t.Errorf("costs of a part, of ResNet-14 and of the Wide ResNet are %v", costs)
+		t.Run(c.name, func(t *testing.T) {
+			if err := os.RemoveAll(log); err != nil {
+				t.Fatal(err)
+			}
+			job := JobArray{Name: "n", Folder: dir, Program: program("program", c.body)}
+			script := program("script", job.text(1))
+			cmd := exec.Command(bash, script)
+			cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SLURM_ARRAY_TASK_ID=0", "SLURM_ARRAY_JOB_ID=7")
+			out, err := cmd.CombinedOutput()
+			if got := cmd.ProcessState.ExitCode(); got != c.status {
+				t.Errorf("status %d (%v), want %d\n%s", got, err, c.status, out)
+			}
+			requeued, err := os.ReadFile(log)
+			if (err == nil) != c.requeued || c.requeued && string(requeued) != "requeue 7_0\n" {
+				t.Errorf("requeued %q (%v), want %v", requeued, err, c.requeued)
+			}
+		})
 	}
 }

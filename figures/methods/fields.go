@@ -20,14 +20,14 @@ type Field struct {
 	Doc  string // what it is, and why someone would change it
 
 	index []int
-	kind  string // of numbers: "positive", "count" (at least 1), "whole" (at least 0) or "rate" (0 to below 1)
-	only  string // the study it is for; "" for all
+	kind  string // of numbers: "positive", "count" (at least 1), "whole" (at least 0) or "rate" (between 0 and 1)
+	only  string // the studies it is for, apart by blanks; "" for all
 }
 
 // Fields are the fields with an option tag of a protocol, a struct, and of the structs that it embeds, in their
-// order. study leaves out those whose tag "only" names another; "" leaves out none.
+// order. study leaves out those whose tag "only" names others; "" leaves out none.
 //
-// The tags are option:"name" doc:"what it is" and, for numbers, range:"positive|count|whole|rate" and only:"the study it is for".
+// The tags are option:"name" doc:"what it is", for numbers range:"positive|count|whole|rate", and only:"the studies it is for".
 func Fields(protocol any, study string) []Field {
 	var fields []Field
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(protocol)) {
@@ -36,7 +36,7 @@ func Fields(protocol any, study string) []Field {
 			continue
 		}
 		field := Field{Name: name, Doc: f.Tag.Get("doc"), index: f.Index, kind: f.Tag.Get("range"), only: f.Tag.Get("only")}
-		if study == "" || field.only == "" || field.only == study {
+		if study == "" || field.only == "" || slices.Contains(strings.Fields(field.only), study) {
 			fields = append(fields, field)
 		}
 	}
@@ -83,12 +83,13 @@ func (f Field) set(protocol reflect.Value, text string) error {
 		}
 		v.SetInt(n)
 	case reflect.Float64:
+		most, wants := math.MaxFloat64, "a positive number"
+		if f.kind == "rate" {
+			most, wants = math.Nextafter(1, 0), "a number above 0 and below 1"
+		}
 		x, err := strconv.ParseFloat(text, 64)
-		switch {
-		case err != nil || math.IsInf(x, 0) || math.IsNaN(x) || f.kind != "rate" && x <= 0:
-			return fmt.Errorf("is %q, want a positive number", text)
-		case f.kind == "rate" && !(x > 0 && x < 1):
-			return fmt.Errorf("is %q, want a number above 0 and below 1", text)
+		if err != nil || !(x > 0 && x <= most) {
+			return fmt.Errorf("is %q, want %s", text, wants)
 		}
 		v.SetFloat(x)
 	default:
@@ -103,8 +104,11 @@ func (f Field) set(protocol reflect.Value, text string) error {
 
 // Set sets fields of the protocol, a pointer to a struct, by the names and values of options, in the order of the
 // names. It returns an error for an option that there is not, and for a value that the field cannot have.
-func Set(protocol any, options map[string]string) error {
-	fields := Fields(reflect.ValueOf(protocol).Elem().Interface(), "")
+func Set(protocol any, options map[string]string) error { return SetFor("", protocol, options) }
+
+// SetFor is Set with the fields of a study alone: an option that would change nothing there is refused.
+func SetFor(study string, protocol any, options map[string]string) error {
+	fields := Fields(reflect.ValueOf(protocol).Elem().Interface(), study)
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
 		if i < 0 {

@@ -97,11 +97,8 @@ func (sngp) Head(t Task) (Head, error) {
 	return Head{Layers: head, Finish: finish}, nil
 }
 
-// due is the Process of DUE, which starts from the features of the untrained network. check is that of
-// baselines.DUE; a test can have one that fails.
-type due struct {
-	check func(head baselines.DUE, store *model.Store, scope string) error
-}
+// due is the Process of DUE, which starts from the features of the untrained network.
+type due struct{}
 
 func (due) Hidden() nets.Layers  { return baselines.SpectralNormed{Bound: dueBound} }
 func (due) CountsExamples() bool { return false }
@@ -140,9 +137,5 @@ func (d due) Head(t Task) (Head, error) {
 		}
 		head.Start = append(head.Start, start)
 	}
-	check := d.check
-	if check == nil {
-		check = baselines.DUE.Check
-	}
-	return Head{Layers: head, Finish: func(store *model.Store, _ ...float64) error { return check(head, store, headScope) }}, nil
+	return Head{Layers: head, Finish: func(store *model.Store, _ ...float64) error { return head.Check(store, headScope) }}, nil
 }

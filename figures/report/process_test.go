@@ -1,14 +1,14 @@
-package report
+package report_test
 
 import (
-	"bytes"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
-	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/internal/figtest"
+	"densityuncertainty/figures/report"
 )
 
 func TestStandardDeviations(t *testing.T) {
@@ -17,24 +17,24 @@ func TestStandardDeviations(t *testing.T) {
 		at := -4 + 0.1*float64(i)
 		x, exact, rough = append(x, at), append(exact, 1-math.Exp(-at*at)), append(rough, 1-0.8*math.Exp(-at*at))
 	}
-	curves := []Variance{{"exact", exact}, {"rough", rough}}
-	f, err := StandardDeviations("process", x, []float64{-0.5, 0, 0.5}, Variances{"left", curves}, Variances{"right", curves[:1]})
-	golden(t)(f, err)
+	curves := []report.Variance{{"exact", exact}, {"rough", rough}}
+	f, err := report.StandardDeviations("process", x, []float64{-0.5, 0, 0.5}, report.Variances{"left", curves}, report.Variances{"right", curves[:1]})
+	figtest.Golden(t)(f, err)
 	if left, right := f.Panels[0][0], f.Panels[0][1]; left.Y.Max != right.Y.Max || right.Y.Label.Text != "" {
 		t.Errorf("axes to %v and %v, label %q", left.Y.Max, right.Y.Max, right.Y.Label.Text)
 	}
 	rough[3] = -0.1
-	if _, err := StandardDeviations("process", x, []float64{0}, Variances{"left", curves}); err == nil || !strings.Contains(err.Error(), "rough has the variance -0.1 at place 3") {
+	if _, err := report.StandardDeviations("process", x, []float64{0}, report.Variances{"left", curves}); err == nil || !strings.Contains(err.Error(), "rough has the variance -0.1 at place 3") {
 		t.Errorf("a negative variance: %v", err)
 	}
-	if _, err := StandardDeviations("process", x, []float64{0}, Variances{"left", []Variance{{"short", exact[1:]}}}); err == nil || !strings.Contains(err.Error(), "81 x values but 80") {
+	if _, err := report.StandardDeviations("process", x, []float64{0}, report.Variances{"left", []report.Variance{{"short", exact[1:]}}}); err == nil || !strings.Contains(err.Error(), "81 x values but 80") {
 		t.Errorf("too few values: %v", err)
 	}
 }
 
 func TestDistances(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	pairs := Pairs{Title: "network", Inputs: []float64{1, 1}, Features: []float64{0.5, 3}, Across: []bool{false, true}}
+	pairs := report.Pairs{Title: "network", Inputs: []float64{1, 1}, Features: []float64{0.5, 3}, Across: []bool{false, true}}
 	for range 200 {
 		d := 4 * rng.Float64()
 		pairs.Inputs = append(pairs.Inputs, d)
@@ -43,30 +43,14 @@ func TestDistances(t *testing.T) {
 	}
 	same := pairs
 	same.Across = slices.Repeat([]bool{false}, len(pairs.Inputs))
-	f, err := Distances("stretch", pairs, same)
-	golden(t)(f, err)
+	f, err := report.Distances("stretch", pairs, same)
+	figtest.Golden(t)(f, err)
 	if got := f.Panels[0][0].Title.Text; !strings.HasSuffix(got, "stretched 0.5 to 3 times") {
 		t.Errorf("title %q", got)
 	}
-	for _, bad := range []Pairs{{}, {Inputs: []float64{1}, Features: []float64{1}}, {Inputs: []float64{0}, Features: []float64{1}, Across: []bool{true}}} {
-		if _, err := Distances("stretch", bad); err == nil {
+	for _, bad := range []report.Pairs{{}, {Inputs: []float64{1}, Features: []float64{1}}, {Inputs: []float64{0}, Features: []float64{1}, Across: []bool{true}}} {
+		if _, err := report.Distances("stretch", bad); err == nil {
 			t.Errorf("%+v was drawn", bad)
 		}
-	}
-}
-
-// A browser shows the map of an SVG in the whole of its rectangle.
-func TestImagesFillTheirPlace(t *testing.T) {
-	f, err := DistanceMoons(distanceResults(t), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	svg, err := f.Bytes(SVG)
-	if err != nil {
-		t.Fatal(err)
-	}
-	images, stretched := bytes.Count(svg, []byte("<image")), bytes.Count(svg, []byte(`<image preserveAspectRatio="none" `))
-	if images != len(experiment.DistanceMethods()) || stretched != images {
-		t.Errorf("%d of %d images fill their place", stretched, images)
 	}
 }

@@ -1,8 +1,11 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"image/color"
+	"math"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -11,13 +14,27 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// points pairs two lists; the plotters themselves reject NaN and infinities.
+// finite returns an error that names the first value that cannot be drawn: a NaN or an infinity.
+func finite(what, list string, values []float64) error {
+	for i, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("report: %s: the %s at place %d of %d is %v, which cannot be drawn; draw the part that is finite", what, list, i, len(values), v)
+		}
+	}
+	return nil
+}
+
+// points pairs two lists.
 func points(what string, x, y []float64) (plotter.XYs, error) {
+	what = strings.TrimSpace(what) // the name is empty where it is not in the legend
 	if len(x) != len(y) {
 		return nil, fmt.Errorf("report: %s: %d x values but %d y values", what, len(x), len(y))
 	}
 	if len(x) == 0 {
 		return nil, fmt.Errorf("report: %s: no points", what)
+	}
+	if err := errors.Join(finite(what, "x value", x), finite(what, "y value", y)); err != nil {
+		return nil, err
 	}
 	xys := make(plotter.XYs, len(x))
 	for i := range x {
@@ -33,7 +50,8 @@ func legend(p *plot.Plot, name string, thumbs ...plot.Thumbnailer) {
 	}
 }
 
-// Line draws y over x. An empty name keeps it out of the legend.
+// Line draws y over x. An empty name keeps it out of the legend. Here as in the other shapes a list that is empty, of
+// another length or not finite is an error that says which value of which series it is.
 func Line(p *plot.Plot, name string, x, y []float64, c color.Color) error {
 	return styledLine(p, name, x, y, draw.LineStyle{Color: c, Width: vg.Points(lineWidth)})
 }
@@ -104,6 +122,9 @@ func Histogram(p *plot.Plot, name string, values []float64, bins int, c color.Co
 	if len(values) == 0 || bins < 1 {
 		return fmt.Errorf("report: histogram %s: %d values in %d bins", name, len(values), bins)
 	}
+	if err := finite("histogram "+name, "value", values); err != nil {
+		return err
+	}
 	h, err := plotter.NewHist(plotter.Values(values), bins)
 	if err != nil {
 		return fmt.Errorf("report: histogram %s: %w", name, err)
@@ -138,6 +159,9 @@ func ErrorBars(p *plot.Plot, name string, x, y, std []float64, c color.Color, sh
 	}
 	if len(std) != len(x) {
 		return fmt.Errorf("report: error bars %s: %d points but %d standard deviations", name, len(x), len(std))
+	}
+	if err := finite("error bars "+name, "standard deviation", std); err != nil {
+		return err
 	}
 	bars := spread{XYs: xys, XErrors: make(plotter.XErrors, len(x))}
 	for i, s := range std {

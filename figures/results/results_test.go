@@ -1,6 +1,7 @@
 package results
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"math"
@@ -11,11 +12,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // sample is a result that can be stored.
 func sample(split int) Result {
-	e := Experiment{Study: UCI, Method: Density, Dataset: "yacht", Splits: GalSplits,
+	e := Experiment{Study: UCI, Method: "density", Dataset: "yacht", Splits: "gal",
 		Split: split, Seed: 1, Epochs: 100, Samples: 10, Fidelity: Paper, Scale: Full}
 	return Result{ID: e.ID(), Experiment: e, Metrics: map[string]float64{"rmse": 2.5, "nll": 1.0 / 3}, Backend: "go",
 		Device: "test", Version: "test", WallSeconds: 1.5, CPUSeconds: 3, Batched: 4, Finished: time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)}
@@ -76,25 +79,30 @@ func TestAppendOnce(t *testing.T) {
 }
 
 func TestAppendRefuses(t *testing.T) {
-	for want, change := range map[string]func(*Result){
-		`metric "nll" is NaN`:       func(r *Result) { r.Metrics["nll"] = math.NaN() },
-		`metric "rmse" is +Inf`:     func(r *Result) { r.Metrics["rmse"] = math.Inf(1) },
-		`series "x" has NaN`:        func(r *Result) { r.Series = map[string][]float64{"x": {0, math.NaN()}} },
-		"the result's ID":           func(r *Result) { r.ID = "0" },
-		"batched is 0":              func(r *Result) { r.Batched = 0 },
-		"finishing time":            func(r *Result) { r.Finished = time.Time{} },
-		"wall_seconds is NaN":       func(r *Result) { r.WallSeconds = math.NaN() },
-		`method is "denisty"`:       func(r *Result) { r.Experiment.Method = "denisty" },
-		"cpu_seconds is -1, want a": func(r *Result) { r.CPUSeconds = -1 },
+	for _, c := range []struct {
+		want   string
+		change func(*Result)
+	}{
+		{`metric "nll" is NaN`, func(r *Result) { r.Metrics["nll"] = math.NaN() }},
+		{`metric "rmse" is +Inf`, func(r *Result) { r.Metrics["rmse"] = math.Inf(1) }},
+		{`series "x" has NaN at index 1`, func(r *Result) { r.Series = map[string][]float64{"x": {0, math.NaN()}} }},
+		{"the result's ID", func(r *Result) { r.ID = "0" }},
+		{"batched is 0", func(r *Result) { r.Batched = 0 }},
+		{"finishing time", func(r *Result) { r.Finished = time.Time{} }},
+		{"wall_seconds is NaN", func(r *Result) { r.WallSeconds = math.NaN() }},
+		{"cpu_seconds is -1, want a", func(r *Result) { r.CPUSeconds = -1 }},
+		{`method is "Density!"`, func(r *Result) { r.Experiment.Method = "Density!" }},
 	} {
-		s, r := openStore(t), sample(0)
-		change(&r)
-		if _, _, err := s.Append(r); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error with %q, got %v", want, err)
-		}
-		if lines, _, err := Read(s.Dir()); err != nil || len(lines) != 0 {
-			t.Errorf("a refused result left %v, %v", lines, err)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			s, r := openStore(t), sample(0)
+			c.change(&r)
+			if _, _, err := s.Append(r); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("want an error with %q, got %v", c.want, err)
+			}
+			if lines, _, err := Read(s.Dir()); err != nil || len(lines) != 0 {
+				t.Errorf("a refused result left %v, %v", lines, err)
+			}
+		})
 	}
 }
 
@@ -176,24 +184,26 @@ func TestCorruptedMiddleLine(t *testing.T) {
 		}
 		return string(b)
 	}
-	for name, bad := range map[string]string{
-		"half a line":     line(1)[:50] + "\n",
-		"empty line":      "\n",
-		"unknown field":   strings.Replace(line(1), `"backend"`, `"backendd"`, 1),
-		"changed number":  strings.Replace(line(1), `"epochs":100`, `"epochs":200`, 1),
-		"two on one line": strings.TrimSuffix(line(1), "\n") + line(2),
+	for _, c := range []struct{ name, bad string }{
+		{"half a line", line(1)[:50] + "\n"},
+		{"empty line", "\n"},
+		{"unknown field", strings.Replace(line(1), `"backend"`, `"backendd"`, 1)},
+		{"changed number", strings.Replace(line(1), `"epochs":100`, `"epochs":200`, 1)},
+		{"two on one line", strings.TrimSuffix(line(1), "\n") + line(2)},
 	} {
-		s := openStore(t)
-		mustAppend(t, s, sample(0))
-		path := tear(t, s, bad+line(3))
-		_, _, err := Read(s.Dir())
-		var lineErr *LineError
-		if !errors.As(err, &lineErr) || lineErr.Line != 2 || lineErr.File != path {
-			t.Errorf("%s: Read gives %v", name, err)
-		}
-		if _, _, err := s.Append(sample(4)); !errors.As(err, &lineErr) {
-			t.Errorf("%s: Append gives %v", name, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			s := openStore(t)
+			mustAppend(t, s, sample(0))
+			path := tear(t, s, c.bad+line(3))
+			_, _, err := Read(s.Dir())
+			var lineErr *LineError
+			if !errors.As(err, &lineErr) || lineErr.Line != 2 || lineErr.File != path {
+				t.Errorf("Read gives %v", err)
+			}
+			if _, _, err := s.Append(sample(4)); !errors.As(err, &lineErr) {
+				t.Errorf("Append gives %v", err)
+			}
+		})
 	}
 }
 
@@ -243,6 +253,7 @@ func child(dir, firstText string) error {
 		return err
 	}
 	for i := range perChild {
+		fmt.Println("appending", first+i)
 		if _, _, err := s.Append(sample(first + i)); err != nil {
 			return err
 		}
@@ -269,6 +280,73 @@ func TestTwoProcesses(t *testing.T) {
 	}
 	lines, notes, err := Read(dir)
 	if err != nil || len(notes) != 0 || len(lines) != perChild*3/2 {
+		t.Errorf("%d lines, notes %v, %v", len(lines), notes, err)
+	}
+}
+
+// A writer is in the middle of a line: it holds the lock, and only half of the line is there. A second process that
+// appends the same experiment waits for the other half, and so does a reader. Without the lock the process would take
+// the half for what a killed run left, and the reader would report it.
+func TestOthersWaitForAWriter(t *testing.T) {
+	s := openStore(t)
+	mustAppend(t, s, sample(perChild))
+	line, err := sample(0).encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := len(line) / 2
+	lock := flock.New(filepath.Join(s.Dir(), FileName(sample(0).Experiment)))
+	if err := lock.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	tear(t, s, string(line[:half]))
+
+	other := childCommand(s.Dir(), 0)
+	out, err := other.StdoutPipe()
+	if err == nil {
+		err = other.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	appending, said := make(chan bool, 2), bufio.NewScanner(out)
+	go func() {
+		appending <- said.Scan() // before its first line
+		appending <- said.Scan() // after it
+	}()
+	if !<-appending {
+		t.Fatal("the other process did not start")
+	}
+	read := make(chan error, 1)
+	go func() {
+		_, notes, err := Read(s.Dir())
+		if len(notes) > 0 {
+			err = errors.Join(err, errors.New(notes[0]))
+		}
+		read <- err
+	}()
+	select {
+	case <-appending:
+		t.Error("the other process did not wait")
+	case err := <-read:
+		t.Errorf("the reader did not wait: %v", err)
+	case <-time.After(500 * time.Millisecond):
+		tear(t, s, string(line[half:]))
+		if err := lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-read; err != nil {
+			t.Errorf("the reader that waited: %v", err)
+		}
+		if !<-appending {
+			t.Error("the other process did not append")
+		}
+	}
+	if err := errors.Join(lock.Close(), other.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	lines, notes, err := Read(s.Dir())
+	if err != nil || len(notes) != 0 || len(lines) != perChild+1 || lines[1].ID != sample(0).ID {
 		t.Errorf("%d lines, notes %v, %v", len(lines), notes, err)
 	}
 }

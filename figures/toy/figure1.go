@@ -3,6 +3,7 @@ package toy
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -100,7 +101,9 @@ func Pictures(lines []results.Result) (report.Figure, error) {
 		}
 		titles = append(titles, fmt.Sprintf("%s, seed %d", line.Experiment.Variant(), line.Experiment.Seed))
 	}
-	return bandsOf("runs", "Predictive distributions on one-dimensional regression", lines, titles, 3)
+	f, err := bandsOf("runs", lines, titles, 3)
+	f.Caption = "Predictive distributions on one-dimensional regression: training data, predictive mean, and central 95% and 99% of the predictive draws of each run." + f.Caption
+	return f, err
 }
 
 // The sizes, in points: a panel with its share of the axes.
@@ -116,23 +119,27 @@ func bands(name, title string, lines []results.Result, seed uint64, columns int,
 	for _, p := range panels {
 		titles = append(titles, p.title)
 	}
-	return bandsOf(name, title, chosen, titles, columns)
+	f, err := bandsOf(name, chosen, titles, columns)
+	first := chosen[0].Experiment
+	f.Caption = fmt.Sprintf("%s: training data, predictive mean, and central 95%% and 99%% of %d predictive draws; %d gradient steps, seed %d.",
+		title, first.Samples, first.Epochs, first.Seed) + f.Caption
+	return f, err
 }
 
-// bandsOf draws a panel for each line.
-func bandsOf(name, title string, lines []results.Result, titles []string, columns int) (report.Figure, error) {
-	first := lines[0].Experiment
-	low, high := dataRange(lines[0].Series[results.SeriesTrainY])
-	f := grid(name, len(lines), columns, 20, 10)
-	f.Caption = fmt.Sprintf("%s: training data, predictive mean, and central 95%% and 99%% of %d predictive draws; %d gradient steps, seed %d.",
-		title, first.Samples, first.Epochs, first.Seed)
-	quick := ""
-	if first.Scale == results.Quick {
-		quick = fmt.Sprintf("\nquick run, %d steps", first.Epochs)
-		f.Caption += " QUICK RUN: not comparable with the paper."
+// bandsOf draws a panel for each line. The caption says no more than that some are quick.
+func bandsOf(name string, lines []results.Result, titles []string, columns int) (report.Figure, error) {
+	low, high := 0.0, 1.0
+	if i := slices.IndexFunc(lines, func(line results.Result) bool { return !line.Diverged }); i >= 0 {
+		low, high = dataRange(lines[i].Series[results.SeriesTrainY])
 	}
+	f := grid(name, len(lines), columns, 20, 10)
 	for n, line := range lines {
-		p, err := bandsPlot(titles[n]+quick, line, n == 0)
+		title := titles[n]
+		if e := line.Experiment; e.Scale == results.Quick {
+			title += fmt.Sprintf("\nquick run, %d steps", e.Epochs)
+			f.Caption = " QUICK RUN: not comparable with the paper."
+		}
+		p, err := bandsPlot(title, line, n == 0)
 		if err != nil {
 			return report.Figure{}, fmt.Errorf("toy: %s: %v: %w", name, line.Experiment, err)
 		}
@@ -206,8 +213,9 @@ func dataRange(y []float64) (low, high float64) {
 func bandsPlot(title string, line results.Result, withLegend bool) (*plot.Plot, error) {
 	p := report.New(title, "x", "y")
 	if line.Diverged {
-		p.Title.Text += "\ndiverged"
-		return p, report.Points(p, "", line.Series[results.SeriesTrainX], line.Series[results.SeriesTrainY], report.Red, report.DotRadius)
+		p.Title.Text += "\ndiverged" // and left no series
+		p.X.Min, p.X.Max = -gridEnd, gridEnd
+		return p, nil
 	}
 	s := func(name string) []float64 { return line.Series[name] }
 	names := map[bool][4]string{true: {"99% of draws", "95% of draws", "mean", "data"}}[withLegend]

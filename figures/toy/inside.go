@@ -2,6 +2,7 @@ package toy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"densityuncertainty/dul/likelihood"
@@ -27,6 +28,12 @@ type Inside struct {
 // LookInside trains a method with energy models on the cubic, for the first of the protocol's seeds, as Run does,
 // and returns the layers' energies as well.
 func LookInside(ctx context.Context, p Protocol, m methods.Method) (inside Inside, err error) {
+	if err := m.Validate(); err != nil {
+		return Inside{}, err
+	}
+	if len(p.Seeds) == 0 {
+		return Inside{}, errors.New("toy: looking inside a network: the protocol has no seeds, want at least one")
+	}
 	machine, err := jobs.OpenMachine()
 	if err != nil {
 		return Inside{}, err

@@ -110,7 +110,7 @@ func ProtocolOf(e results.Experiment, list methods.List) (Protocol, methods.Meth
 	}
 	p := Protocol{Problem: e.Dataset}.usual()
 	p.Scale, p.Steps, p.Samples, p.Seeds = e.Scale, e.Epochs, e.Samples, []uint64{e.Seed}
-	if err := methods.Set(&p, e.Options); err != nil {
+	if err := methods.SetFor(results.Toy, &p, e.Options); err != nil {
 		return fail(err)
 	}
 	return p.filled(e, m), m, nil
@@ -118,7 +118,7 @@ func ProtocolOf(e results.Experiment, list methods.List) (Protocol, methods.Meth
 
 // filled has the numbers that are the method's own or depend on the problem.
 func (p Protocol) filled(e results.Experiment, m methods.Method) Protocol {
-	usual := methods.Options{InitStd: 0.01, Optimizer: methods.Adam, LearningRate: 1e-3}
+	usual := methods.Options{InitStd: 0.01, LearningRate: 1e-3}
 	if p.Problem == MoonsName {
 		usual.LearningRate = 1e-2
 	}

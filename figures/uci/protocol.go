@@ -157,7 +157,7 @@ func ProtocolOf(e results.Experiment, list methods.List) (Protocol, methods.Meth
 	}
 	p := Protocol{Fidelity: e.Fidelity}.fidelity()
 	p.Scale, p.Datasets, p.Splits, p.Only, p.Epochs, p.Samples = e.Scale, []string{e.Dataset}, e.Splits, []int{e.Split}, e.Epochs, e.Samples
-	if err := methods.Set(&p, e.Options); err != nil {
+	if err := methods.SetFor(results.UCI, &p, e.Options); err != nil {
 		return fail(err)
 	}
 	return p.filled(e, m), m, nil

@@ -1,0 +1,163 @@
+// Package figtest has what the tests of figures and tables share.
+package figtest
+
+import (
+	"encoding/xml"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/cmpimg"
+
+	"densityuncertainty/environment/atomicfile"
+	"densityuncertainty/figures/report"
+)
+
+var update = flag.Bool("update", false, "write the golden pictures instead of comparing with them")
+
+// tolerance lets fonts be rasterised a shade differently on another processor.
+const tolerance = 0.1
+
+// Same says whether two PNG pictures look the same.
+func Same(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	same, err := cmpimg.EqualApprox("png", a, b, tolerance)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return same
+}
+
+// PNG makes a picture of a figure that was made without an error. A figure without a caption is an error.
+func PNG(t *testing.T) func(report.Figure, error) []byte {
+	return func(f report.Figure, err error) []byte {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Caption == "" {
+			t.Errorf("%s has no caption", f.Name)
+		}
+		picture, err := f.Bytes(report.PNG)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return picture
+	}
+}
+
+// Golden compares a figure that was made without an error with its picture in testdata.
+func Golden(t *testing.T) func(report.Figure, error) {
+	return func(f report.Figure, err error) {
+		t.Helper()
+		got := PNG(t)(f, err)
+		path := filepath.Join("testdata", f.Name+".png")
+		if *update {
+			if err := atomicfile.WriteBytes(path, got); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !Same(t, got, want) {
+			failed := filepath.Join(os.TempDir(), f.Name+"_got.png")
+			t.Errorf("%s differs from %s; the new picture is %s; if it is right, run the test with -update", f.Name, path, failed)
+			if err := os.WriteFile(failed, got, 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// Titles are those of a figure's panels, row by row.
+func Titles(f report.Figure) []string {
+	var titles []string
+	for _, row := range f.Panels {
+		for _, p := range row {
+			if p != nil {
+				titles = append(titles, p.Title.Text)
+			}
+		}
+	}
+	return titles
+}
+
+// Text is a cell in one line: its own lines apart by " | ", the bold ones between asterisks.
+func Text(c report.Cell) string {
+	var parts []string
+	for _, line := range c {
+		if line.Bold {
+			line.Text = "*" + line.Text + "*"
+		}
+		parts = append(parts, line.Text)
+	}
+	return strings.Join(parts, " | ")
+}
+
+// Cell is the Text of the first cell with these headings.
+func Cell(t *testing.T, table report.Table, row, column string) string {
+	t.Helper()
+	for _, r := range table.Rows {
+		for i, c := range table.Columns[1:] {
+			if r.Name == row && c == column {
+				return Text(r.Cells[i])
+			}
+		}
+	}
+	t.Fatalf("%s has no cell %s, %s", table.Name, row, column)
+	return ""
+}
+
+// Renders checks that a table can be rendered in every format, is the same each time, and well formed.
+func Renders(t *testing.T, table report.Table) {
+	t.Helper()
+	for _, format := range report.TableFormats() {
+		out, err := table.Render(format)
+		if err != nil {
+			t.Fatalf("%s as %s: %v", table.Name, format, err)
+		}
+		if again, err := table.Render(format); err != nil || out != again {
+			t.Errorf("%s as %s is not reproducible: %v", table.Name, format, err)
+		}
+		switch format {
+		case report.HTML:
+			// <br> is no XML; everything else must be well formed.
+			var v struct{}
+			if err := xml.Unmarshal([]byte(strings.ReplaceAll(out, "<br>", "<br/>")), &v); err != nil {
+				t.Errorf("%s: %v\n%s", table.Name, err, out)
+			}
+		case report.LaTeX:
+			checkLaTeX(t, table, out)
+		case report.Markdown:
+			for _, line := range strings.Split(out, "\n") {
+				if strings.HasPrefix(line, "|") && strings.Count(line, " | ") != len(table.Columns)-1 {
+					t.Errorf("%s: a line of another width: %s", table.Name, line)
+				}
+			}
+		}
+	}
+}
+
+// checkLaTeX checks braces and that no character is left that LaTeX does not take.
+func checkLaTeX(t *testing.T, table report.Table, out string) {
+	t.Helper()
+	depth := 0
+	for i, r := range out {
+		switch {
+		case r == '{' && (i == 0 || out[i-1] != '\\'):
+			depth++
+		case r == '}' && (i == 0 || out[i-1] != '\\'):
+			depth--
+		case r > 126:
+			t.Errorf("%s: LaTeX holds %q", table.Name, r)
+		}
+	}
+	if depth != 0 || !strings.Contains(out, `\toprule`) || strings.Count(out, `\\`+"\n") != len(table.Rows)+1 {
+		t.Errorf("%s: braces off by %d, or rows are missing:\n%s", table.Name, depth, out)
+	}
+}

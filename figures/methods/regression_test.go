@@ -1,0 +1,125 @@
+package methods_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"densityuncertainty/dul/train"
+	"densityuncertainty/environment"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+)
+
+func split(i int) results.Experiment {
+	return results.Experiment{Study: results.UCI, Method: "m", Dataset: "yacht", Splits: "gal", Split: i, Seed: uint64(i), Epochs: 1, Samples: 4,
+		Fidelity: results.Paper, Scale: results.Quick}
+}
+
+// Seeds are pinned, since stored results depend on them, and differ between all members of all splits.
+func TestSeed(t *testing.T) {
+	for _, c := range []struct {
+		e      results.Experiment
+		member int
+		want   uint64
+	}{
+		{results.Experiment{}, 0, 0x9e3779b97f4a7c15},
+		{results.Experiment{Seed: 2}, 0, 0x9e3779b97f4a7c17},
+		{results.Experiment{Split: 1}, 0, 0x3c6ef372fe94f82a},
+		{results.Experiment{}, 1, 0x6f6b9efd5dcd6baa},
+	} {
+		if got := methods.Seed(c.e, c.member); got != c.want {
+			t.Errorf("seed %d, split %d, member %d: %#x, want %#x", c.e.Seed, c.e.Split, c.member, got, c.want)
+		}
+	}
+	seen := make(map[uint64]string)
+	for i := range 20 {
+		for member := range methods.EnsembleMembers {
+			seed, place := methods.Seed(split(i), member), fmt.Sprintf("split %d, member %d", i, member)
+			if other, taken := seen[seed]; taken {
+				t.Errorf("%s has the seed of %s", place, other)
+			}
+			seen[seed] = place
+		}
+	}
+}
+
+// fit trains experiments on one set of data for a few epochs.
+func fit(t *testing.T, m methods.Method, experiments ...results.Experiment) []methods.Prediction {
+	t.Helper()
+	t.Setenv(environment.ConfigVariable, environment.GoSequential)
+	backend, _, err := environment.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set train.Set
+	for i := range 24 {
+		x := float64(i)/12 - 1
+		set.X, set.Y = append(set.X, x, x*x), append(set.Y, math.Sin(3*x))
+	}
+	set.D = 2
+	o := m.Fill(methods.Setting{Study: results.UCI, Fidelity: results.Paper}, methods.PaperOptions(), methods.Options{InitStd: 0.1})
+	r := methods.Regressions{Method: m, Network: m.Network(o, 5, 1), Experiments: experiments, Run: train.Regression{LogLikelihoodScale: 1, Epochs: 3, BatchSize: 12,
+		Schedule: train.Cosine(0.01), Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}}}
+	for range experiments {
+		r.Sets, r.Inputs = append(r.Sets, set), append(r.Inputs, []float64{-0.5, 0.25, 0, 0, 0.5, 0.25})
+	}
+	predictions, err := r.Fit(t.Context(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return predictions
+}
+
+// A prediction has as many components as the method has networks and each of them samples, and they are not all
+// the same; of a Gaussian process it is a single Gaussian.
+func TestComponents(t *testing.T) {
+	for _, c := range []struct {
+		method     methods.Method
+		components int
+		gaussian   bool
+	}{
+		{methods.Deterministic, 1, false},
+		{methods.Ensemble, 5, false},
+		{methods.MFVI, 4, false},
+		{methods.MCDropout, 4, false},
+		{methods.VDropout, 4, false},
+		{methods.Rank1, 4, false},
+		{methods.Density, 4, false},
+		{methods.DensityMixture, 4, false},
+		{methods.SNGP, 1, true},
+		{methods.DUE, 1, true},
+	} {
+		t.Run(c.method.Name, func(t *testing.T) {
+			p := fit(t, c.method, split(0))[0]
+			if len(p.Mean) != c.components || len(p.Noise) != c.components || (p.Std != nil) != c.gaussian || p.Failed != nil || !p.Finite() {
+				t.Fatalf("%d means, %d noises, deviations %v, failed %v", len(p.Mean), len(p.Noise), p.Std, p.Failed)
+			}
+			for m := range p.Mean {
+				if len(p.Mean[m]) != 3 || m > 0 && slices.Equal(p.Mean[m], p.Mean[0]) {
+					t.Errorf("component %d is %v, the first %v", m, p.Mean[m], p.Mean[0])
+				}
+			}
+		})
+	}
+}
+
+// Splits with the same data differ, since each has seeds of its own, and each is what it is alone.
+func TestSplitsAreIndependent(t *testing.T) {
+	for _, m := range []methods.Method{methods.Deterministic, methods.Density, methods.Ensemble, methods.DUE} {
+		t.Run(m.Name, func(t *testing.T) {
+			together, alone := fit(t, m, split(0), split(1)), fit(t, m, split(1))
+			for i := range together[0].Mean {
+				if slices.Equal(together[0].Mean[i], together[1].Mean[i]) {
+					t.Errorf("component %d of both splits is %v", i, together[0].Mean[i])
+				}
+				for j, got := range together[1].Mean[i] {
+					if want := alone[0].Mean[i][j]; math.Abs(got-want) > 1e-4*(1+math.Abs(want)) {
+						t.Errorf("component %d of split 1 at %d: %v, alone %v", i, j, got, want)
+					}
+				}
+			}
+		})
+	}
+}

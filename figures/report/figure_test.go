@@ -1,0 +1,197 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"image/png"
+	"io"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"densityuncertainty/figures/internal/figtest"
+	"densityuncertainty/figures/report"
+)
+
+// shapes is a picture of the shapes that notebooks use, with a line at a height.
+func shapes(height float64) (report.Figure, error) {
+	p := report.New("Energies", "energy", "density")
+	rng := rand.New(rand.NewPCG(3, 4))
+	inside, outside := make([]float64, 400), make([]float64, 400)
+	for i := range inside {
+		inside[i], outside[i] = rng.NormFloat64(), 3+1.5*rng.NormFloat64()
+	}
+	err := errors.Join(report.Histogram(p, "CIFAR-10", inside, 25, report.Blue), report.Histogram(p, "SVHN", outside, 25, report.Orange),
+		report.Line(p, "a line", []float64{-3, 8}, []float64{0, height}, report.Palette()[2]))
+	p.Legend.Top = true
+	f := report.Single("shapes", p, vg.Points(300), vg.Points(200))
+	f.Caption = "Shapes."
+	return f, err
+}
+
+func TestShapes(t *testing.T) { figtest.Golden(t)(shapes(0.3)) }
+
+// A comparison of pictures must notice a line that moved.
+func TestGoldenNoticesAChange(t *testing.T) {
+	if before, after := figtest.PNG(t)(shapes(0.3)), figtest.PNG(t)(shapes(0.28)); figtest.Same(t, before, after) {
+		t.Error("a moved line gives an equal picture")
+	}
+}
+
+func TestFigureFormats(t *testing.T) {
+	f, err := shapes(0.3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		format string
+		check  func(t *testing.T, out []byte)
+	}{
+		{report.SVG, func(t *testing.T, out []byte) {
+			d := xml.NewDecoder(bytes.NewReader(out))
+			for {
+				if _, err := d.Token(); err == io.EOF {
+					break
+				} else if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !bytes.Contains(out, []byte("Energies")) || !bytes.Contains(out, []byte("sans-serif")) {
+				t.Error("the SVG lacks a title or a fallback font")
+			}
+		}},
+		{report.PNG, func(t *testing.T, out []byte) {
+			if c, err := png.DecodeConfig(bytes.NewReader(out)); err != nil || c.Width != 800 { // 300 points at 192 dots per inch
+				t.Errorf("PNG: %+v, %v", c, err)
+			}
+		}},
+		{report.PDF, func(t *testing.T, out []byte) {
+			if !bytes.HasPrefix(out, []byte("%PDF-")) {
+				t.Error("not a PDF")
+			}
+		}},
+	} {
+		t.Run(c.format, func(t *testing.T) {
+			out, err := f.Bytes(c.format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := f.Bytes(c.format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.format != report.PDF && !bytes.Equal(out, again) {
+				t.Error("the picture differs from one time to the next")
+			}
+			c.check(t, out)
+		})
+	}
+	if _, err := f.Bytes("gif"); err == nil || !strings.Contains(err.Error(), "svg, png, pdf") {
+		t.Errorf("unknown format: %v", err)
+	}
+	for _, bad := range []report.Figure{{}, {Panels: [][]*plot.Plot{{nil}, {nil, nil}}}} {
+		if _, err := bad.Bytes(report.PNG); err == nil {
+			t.Error("a bad grid was drawn")
+		}
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "picture.svg")
+	f := report.Single("picture", report.New("t", "x", "y"), 100, 100)
+	f.Panels[0][0].X.Max, f.Panels[0][0].Y.Max = 1, 1
+	for range 2 {
+		if err := f.WriteFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A folder in the way makes the last step fail.
+	blocked := filepath.Join(dir, "blocked.svg")
+	if err := os.MkdirAll(filepath.Join(blocked, "inner"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.WriteFile(blocked); err == nil {
+		t.Error("a folder was overwritten")
+	}
+	if err := f.WriteFile(filepath.Join(dir, "missing", "picture.svg")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing folder: %v", err)
+	}
+	if err := f.WriteFile(filepath.Join(dir, "picture")); err == nil {
+		t.Error("a name without an ending was accepted")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("files left: %v, %v", entries, err)
+	}
+}
+
+// What cannot be drawn is refused by name and place.
+func TestShapesRefuse(t *testing.T) {
+	p := report.New("", "", "")
+	nan, inf := math.NaN(), math.Inf(1)
+	one, two, bad := []float64{1}, []float64{1, 2}, []float64{1, nan}
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"line lengths", report.Line(p, "n", one, two, report.Blue), "line n: 1 x values but 2"},
+		{"line empty", report.Line(p, "n", nil, nil, report.Blue), "line n: no points"},
+		{"line NaN", report.Line(p, "n", two, bad, report.Blue), "line n: the y value at place 1 of 2 is NaN"},
+		{"line infinite", report.Line(p, "n", []float64{inf, 0}, two, report.Blue), "line n: the x value at place 0 of 2 is +Inf"},
+		{"line without a name", report.Line(p, "", two, bad, report.Blue), "line: the y value at place 1"},
+		{"dashes NaN", report.Dashes(p, "n", two, bad, report.Blue), "line n: the y value at place 1"},
+		{"band low", report.Band(p, "n", two, one, two, report.Blue), "band n: 2 x values but 1"},
+		{"band high", report.Band(p, "n", two, two, one, report.Blue), "band n: 2 x values but 1"},
+		{"band NaN low", report.Band(p, "n", two, bad, two, report.Blue), "band n: the y value at place 1"},
+		{"band NaN high", report.Band(p, "n", two, two, bad, report.Blue), "band n: the y value at place 1"},
+		{"points NaN", report.Points(p, "n", bad, two, report.Blue, 1), "points n: the x value at place 1"},
+		{"histogram empty", report.Histogram(p, "n", nil, 3, report.Blue), "histogram n: 0 values"},
+		{"histogram bins", report.Histogram(p, "n", one, 0, report.Blue), "histogram n: 1 values in 0 bins"},
+		{"histogram NaN", report.Histogram(p, "n", bad, 3, report.Blue), "histogram n: the value at place 1"},
+		{"error bars deviations", report.ErrorBars(p, "n", one, one, two, report.Blue, draw.CircleGlyph{}), "error bars n: 1 points but 2"},
+		{"error bars NaN", report.ErrorBars(p, "n", two, two, bad, report.Blue, draw.CircleGlyph{}), "error bars n: the standard deviation at place 1"},
+		{"error bars empty", report.ErrorBars(p, "n", nil, nil, nil, report.Blue, draw.CircleGlyph{}), "error bars n: no points"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.err == nil || !strings.Contains(c.err.Error(), "report: "+c.want) {
+				t.Errorf("got %v, want an error with %q", c.err, c.want)
+			}
+		})
+	}
+}
+
+// Only the lowest row and the first column keep the labels of shared axes.
+func TestShareAxes(t *testing.T) {
+	for _, lowest := range []bool{false, true} {
+		for _, first := range []bool{false, true} {
+			t.Run(fmt.Sprintf("lowest %t first %t", lowest, first), func(t *testing.T) {
+				p := report.New("", "x", "y")
+				report.ShareAxes(p, lowest, first)
+				for _, axis := range []struct {
+					of   plot.Axis
+					keep bool
+				}{{p.X, lowest}, {p.Y, first}} {
+					for _, tick := range axis.of.Tick.Marker.Ticks(0, 1) {
+						if (strings.TrimSpace(tick.Label) != "") != axis.keep || tick.Label == "" {
+							t.Errorf("the tick %q, want it with its label: %t", tick.Label, axis.keep)
+						}
+					}
+					if (axis.of.Label.Text != "") != axis.keep {
+						t.Errorf("the label %q, want it: %t", axis.of.Label.Text, axis.keep)
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot"
+)
+
+// The area of a histogram is the share of the values that are on the axis.
+func TestStepDensity(t *testing.T) {
+	x, density := stepDensity([]float64{0, 0.5, 0.5, 1, 3}, 0, 2, 4)
+	if fmt.Sprint(x) != "[0 0.5 0.5 1 1 1.5 1.5 2]" || fmt.Sprint(density) != "[0.4 0.4 0.8 0.8 0.4 0.4 0 0]" {
+		t.Errorf("got %v, %v", x, density)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		marker    plot.Ticker
+		low, high float64
+		want      string
+	}{
+		{roundTicks{4}, 0, 1, "0.0 0.5 1.0"},
+		{roundTicks{4}, 2.2, 6.7, "3 4 5 6"},
+		{roundTicks{4}, 3.558, 3.570, "3.560 3.565 3.570"},
+		{roundTicks{4}, -127, 133, "-100 0 100"},
+		{roundTicks{4}, -6, 6, "-5 0 5"},
+		{roundTicks{4}, 0.3, 0.5, "0.3 0.4 0.5"},
+		{roundTicks{4}, -0.004, 0.004, "-0.004 -0.002 0.000 0.002 0.004"},
+		{roundTicks{4}, 1, 1, ""},
+		{powerTicks{}, -2.5, 4.2, "0.01 1 100 10000"},
+		{powerTicks{}, -7, 7, "1e-6 0.001 1 1000 1e6"},
+		{powerTicks{}, 0.1, 3.9, "10 100 1000"},
+		{powerTicks{}, -0.2, 0.6, "1 2"},
+		{powerTicks{}, -0.4, 0.8, "0.5 1 2 5"},
+		{powerTicks{}, 2, 2.5, "100 200"},
+	} {
+		t.Run(fmt.Sprintf("%T %v to %v", c.marker, c.low, c.high), func(t *testing.T) {
+			var labels []string
+			for _, tick := range c.marker.Ticks(c.low, c.high) {
+				labels = append(labels, tick.Label)
+			}
+			if got := strings.Join(labels, " "); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// The area under the curve of a separation is that of the scores, whichever end is the strange one.
+func TestAreaOfASeparation(t *testing.T) {
+	for _, c := range []struct {
+		lower bool
+		want  float64
+	}{{false, 3. / 4}, {true, 1. / 4}} { // of 4 pairs the outside's is higher in 3
+		s := Separation{Lower: c.lower, Inside: Sample{"in", []float64{1, 3}}, Outside: []Sample{{"out", []float64{2, 4}}}}
+		if got, err := s.auroc(s.Outside[0]); err != nil || math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("lower %t: %v, want %v; %v", c.lower, got, c.want, err)
+		}
+		f, err := OODHistograms("n", []Separation{s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		svg, err := f.Bytes(SVG)
+		if want := fmt.Sprintf("AUROC %.3f", c.want); err != nil || !bytes.Contains(svg, []byte(want)) {
+			t.Errorf("lower %t: the legend lacks %s, %v", c.lower, want, err)
+		}
+	}
+}
+
+// Red, green and blue come from their planes, rows from top to bottom.
+func TestEnlarged(t *testing.T) {
+	p := Picture{Pixels: make([]uint8, 3*imageSide*imageSide)}
+	for c := range 3 {
+		p.Pixels[(c*imageSide+2)*imageSide+5] = uint8(10 * (c + 1))
+	}
+	m := p.enlarged()
+	for dy := range enlargement {
+		for dx := range enlargement {
+			r, g, b, a := m.At(5*enlargement+dx, 2*enlargement+dy).RGBA()
+			if r>>8 != 10 || g>>8 != 20 || b>>8 != 30 || a>>8 != 255 {
+				t.Fatalf("pixel is %d, %d, %d, %d", r>>8, g>>8, b>>8, a>>8)
+			}
+		}
+	}
+	if r, _, _, _ := m.At(6*enlargement, 2*enlargement).RGBA(); r != 0 {
+		t.Error("the neighbour is not black")
+	}
+}

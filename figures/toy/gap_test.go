@@ -1,0 +1,131 @@
+package toy
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+
+	"densityuncertainty/figures/internal/figtest"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+)
+
+func TestGapRatio(t *testing.T) {
+	x := []float64{-5, -4, -3, -2, -1.5, -1, 0, 1, 1.5, 2, 3, 4, 5}
+	std := []float64{9, 1, 2, 3, 9, 6, 7, 8, 9, 1, 2, 3, 9}
+	if ratio, err := GapRatio(x, std); err != nil || math.Abs(ratio-3.5) > 1e-15 {
+		t.Errorf("got %v, %v", ratio, err)
+	}
+	for _, c := range []struct {
+		name   string
+		x, std []float64
+		want   string
+	}{
+		{"lengths", []float64{0, 2}, []float64{1}, "2 inputs but 1"},
+		{"no gap", []float64{2, 3}, []float64{1, 1}, "inputs in [-1, 1]"},
+		{"no data", []float64{0, 1}, []float64{1, 1}, "inputs in [-4, -2]"},
+		{"zero deviation", []float64{0, 2}, []float64{1, 0}, "at the data is 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if ratio, err := GapRatio(c.x, c.std); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, %v", ratio, err)
+			}
+		})
+	}
+}
+
+func TestGapRatios(t *testing.T) {
+	ratios := map[string]float64{"density": 1.4, "density-rank1mix": 0.9, "mfvi": 0.25, "rank1": 0.7} // vdropout was not run
+	var lines []results.Result
+	for _, e := range figure1() {
+		ratio := ratios[e.Method]
+		if ratio == 0 || e.Scale == results.Full && e.Seed == 2 {
+			continue
+		}
+		lines = append(lines, results.Result{ID: e.ID(), Experiment: e, Diverged: e.Method == "mfvi" && e.Seed == 1,
+			Series: map[string][]float64{"x": {-3, 0, 3}, "std": {1, ratio, 1}}})
+	}
+	table, err := GapRatios(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	figtest.Renders(t, table)
+	for _, c := range []struct{ row, column, want string }{
+		{"MFVI", "Seed 0", "0.25 | ≤ 0.6: holds"},
+		{"MFVI", "Seed 1", "diverged"},
+		{"Rank-1 BNN", "Seed 0", "0.70 | ≤ 0.6: does not hold"},
+		{"Density Uncertainty (LDL)", "Seed 1", "1.40 | ≥ 1.2: holds"},
+		{"Density Uncertainty (LDL, energy clipped)", "Seed 2", "quick, 800 steps: 1.40"},
+		{"Density, rank-1 mixture", "Seed 0", "0.90 | no threshold"},
+		{"Variational Dropout", "Seed 0", "not run"},
+	} {
+		t.Run(c.row+", "+c.column, func(t *testing.T) {
+			if got := figtest.Cell(t, table, c.row, c.column); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestDistanceTable(t *testing.T) {
+	lines := made(results.Filter{Scale: results.Full}.Apply(distance()))
+	for i, line := range lines {
+		e := line.Experiment
+		lines[i].Metrics = map[string]float64{results.MetricEntropyData: 0.1 * float64(e.Seed), results.MetricEntropyFar: 0.5}
+		if e.Dataset != CubicName {
+			continue
+		}
+		std := []float64{4, 99, 1, 2, 2, 1, 99, 8}
+		floats.Scale(1+float64(e.Seed), std)
+		if e.Method == "deterministic" {
+			floats.Scale(0, std)
+		}
+		lines[i].Series = map[string][]float64{results.SeriesX: {-6, -4.5, -3, 0, 0.5, 3, 4.5, 5}, results.SeriesStd: std}
+	}
+	table, err := DistanceTable(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	figtest.Renders(t, table)
+	for i, m := range distanceMethods() {
+		want := []string{"0.100 (0.000 to 0.200)", "0.500 (0.500 to 0.500)", "2.0 (2.0 to 2.0)", "6.0 (6.0 to 6.0)"}
+		if m.Name == methods.Deterministic.Name {
+			want[2], want[3] = "no spread", "no spread"
+		}
+		var got []string
+		for _, c := range table.Rows[i].Cells {
+			got = append(got, figtest.Text(c))
+		}
+		if table.Rows[i].Name != m.Title || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", table.Rows[i].Name, got, want)
+		}
+	}
+	// Of the single network one run is missing: on two moons, or of the cubic, it diverged.
+	missing, diverged := slices.DeleteFunc(slices.Clone(lines), func(r results.Result) bool {
+		return r.Experiment.Method == "deterministic" && r.Experiment.Dataset == MoonsName && r.Experiment.Seed == 1
+	}), slices.Clone(lines)
+	diverged[0].Diverged = true
+	for _, c := range []struct {
+		name  string
+		lines []results.Result
+		want  []string
+	}{
+		{"a run is missing", missing, []string{"not run", "not run", "no spread", "no spread"}},
+		{"a run diverged", diverged, []string{"0.100 (0.000 to 0.200)", "0.500 (0.500 to 0.500)", "not run", "not run"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			table, err := DistanceTable(c.lines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, want := range c.want {
+				if got := figtest.Text(table.Rows[0].Cells[k]); got != want {
+					t.Errorf("%s: %q, want %q", table.Columns[k+1], got, want)
+				}
+			}
+		})
+	}
+}

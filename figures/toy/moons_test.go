@@ -1,0 +1,148 @@
+package toy
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+)
+
+// The map has the places that its axes say, and a point keeps its place to half a step of the 255.
+func TestMoonsGrid(t *testing.T) {
+	if got := gridOf([]byte{1, 2}); !slices.Equal(got, []byte{1, 1, 2, 1, 1, 2, 2, 2}) {
+		t.Errorf("grid %v; want rows from below", got)
+	}
+	points := []float64{moonsLeft, moonsLow, moonsLeft + moonsSide, moonsLow + moonsSide, -100, 100}
+	if got := pixelsOf(points); !slices.Equal(got, []byte{0, 0, 255, 255, 0, 255}) {
+		t.Errorf("pixels %v", got)
+	}
+	if got := coordinates([]byte{0, 255}, moonsLow); got[0] != moonsLow || got[1] != moonsLow+moonsSide {
+		t.Errorf("coordinates %v", got)
+	}
+	// Of the two places, on the point and the whole square away, one is far.
+	if far := farOf([]float64{1, 2, 3, 4}, []byte{0, 255}, []float64{moonsLeft, moonsLow}); !slices.Equal(far, []float64{2, 3, 4}) {
+		t.Errorf("far places have values %v", far)
+	}
+}
+
+// A Gaussian process is uncertain far away, and a single network is not.
+func TestMoonsDistanceAwareness(t *testing.T) {
+	r := runner(t)
+	for _, c := range []struct {
+		method    methods.Method
+		low, high float64 // of the entropy far away
+	}{
+		{methods.Deterministic, 0, 0.2},
+		{methods.Ensemble, 0, math.Ln2},
+		{methods.Density, 0, math.Ln2},
+		{methods.SNGP, 0.6, math.Ln2},
+		{methods.DUE, 0.5, math.Ln2},
+	} {
+		t.Run(c.method.Name, func(t *testing.T) {
+			last := 0.0
+			found, err := r.Run(t.Context(), short(Moons(), c.method, 60, 2, 0), func(done float64, note string) {
+				if done < last || done > 1 || note == "" {
+					t.Errorf("progress %v after %v, %q", done, last, note)
+				}
+				last = done
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, metrics := found[0].Series, found[0].Metrics
+			if len(s[results.SeriesEntropy]) != len(s[results.SeriesX])*len(s[results.SeriesY]) || len(s[results.SeriesTrainX]) != moonsN || len(s[results.SeriesLabel]) != moonsN {
+				t.Errorf("%d values of a map of %d by %d, %d points", len(s[results.SeriesEntropy]), len(s[results.SeriesX]), len(s[results.SeriesY]), len(s[results.SeriesTrainX]))
+			}
+			if a := metrics[results.MetricAccuracy]; a < 0.8 {
+				t.Errorf("accuracy %.3f", a)
+			}
+			if far := metrics[results.MetricEntropyFar]; far < c.low || far > c.high {
+				t.Errorf("entropy far from the data %.3f, want %.2f to %.2f", far, c.low, c.high)
+			}
+		})
+	}
+}
+
+func TestMoonsStop(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	reports := 0
+	_, err := runner(t).Run(ctx, short(Moons(), methods.SNGP, 1000, 2, 0), func(done float64, note string) {
+		if reports++; done > 0.1 || note == "" {
+			t.Errorf("report %v, %q", done, note)
+		}
+		cancel()
+	})
+	if !errors.Is(err, context.Canceled) || reports == 0 {
+		t.Errorf("%d reports, then %v", reports, err)
+	}
+}
+
+// What LookInside sees is the network that Run trains: the same mean, up to the noise of the draws.
+func TestLookInside(t *testing.T) {
+	r := runner(t)
+	p := Cubic().Quick()
+	p.Steps, p.Samples, p.Seeds = 20, 200, []uint64{0}
+	last := 0.0
+	p.Progress = func(done float64, note string) { last = done }
+	inside, err := LookInside(t.Context(), p, methods.Density)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last != 1 || len(inside.Energies) != 2 {
+		t.Fatalf("progress ended at %g with energies of %d layers, want 1 and 2", last, len(inside.Energies))
+	}
+	lines, err := r.Run(t.Context(), p.Experiments(methods.Density), func(float64, string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := lines[0].Series
+	if !slices.Equal(inside.TrainX, want[results.SeriesTrainX]) || !slices.Equal(inside.TrainY, want[results.SeriesTrainY]) {
+		t.Error("the training data are others")
+	}
+	for i, x := range want[results.SeriesX] {
+		// Two means of 200 draws differ by their standard errors.
+		if bound := 5 * want[results.SeriesStd][i] * 0.1; math.Abs(inside.Mean[i]-want[results.SeriesMean][i]) > bound {
+			t.Errorf("at x = %g the mean is %g, that of Run %g", x, inside.Mean[i], want[results.SeriesMean][i])
+		}
+		for l, energy := range inside.Energies {
+			if len(energy) != len(inside.X) || energy[i] < 0 {
+				t.Fatalf("energies of layer %d: %d values for %d inputs, %g at x = %g", l, len(energy), len(inside.X), energy[i], x)
+			}
+		}
+	}
+}
+
+func TestLookInsideRefuses(t *testing.T) {
+	seedless := Cubic()
+	seedless.Seeds = nil
+	for _, c := range []struct {
+		name string
+		p    Protocol
+		m    methods.Method
+		want string
+	}{
+		{"moons", Moons(), methods.Density, "only the cubic"},
+		{"no energies", short20(), methods.Rank1, "energy model"},
+		{"no seeds", seedless, methods.Density, "no seeds"},
+		{"no layers", Cubic(), methods.Method{Name: "own"}, "own has no layers"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			runner(t) // sets the backend
+			if _, err := LookInside(t.Context(), c.p, c.m); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// short20 is the cubic's protocol with 20 steps.
+func short20() Protocol {
+	p := Cubic().Quick()
+	p.Steps = 20
+	return p
+}

@@ -1,0 +1,154 @@
+package uci_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/plot"
+
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/environment"
+	"densityuncertainty/figures/internal/figtest"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/uci"
+)
+
+// additive is a family of layers y = x W + b + sd eps, whose noise is the same everywhere.
+type additive struct{ sd float64 }
+
+func (l additive) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	eps := stochastic.Draw(s, x, stochastic.Gaussian(), x.Shape().Dim(-2), units)
+	return graph.Add(params.Dense(s, x, units), graph.MulScalar(eps, l.sd))
+}
+
+// own are two methods of one's own, the second with a title.
+func own() methods.List {
+	second := methods.New("growing", growing{0.1})
+	second.Title = "Noise that grows"
+	return methods.List{methods.New("additive", additive{0.3}), second}
+}
+
+// Methods of one's own are trained and shown as those of the paper are: each has a column or row of its own under its
+// title, and what the others show stays as it was.
+func TestOwnMethods(t *testing.T) {
+	t.Setenv(environment.ConfigVariable, environment.GoSequential)
+	var lines []results.Result
+	for _, optimizer := range []methods.Optimizer{"", methods.Adam} {
+		p := uci.Paper().On("yacht")
+		p.Epochs, p.Samples, p.Only, p.Optimizer = 2, 3, []int{0, 1}, optimizer
+		found, err := uci.Run(t.Context(), p, slices.Concat(methods.List{methods.Density, methods.Rank1, methods.Ensemble}, own())...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range found { // passed off as runs of the whole protocol
+			line.Experiment.Epochs, line.Experiment.Samples = 100, 10
+			line.ID = line.Experiment.ID()
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) != 2*5*2 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	type table struct {
+		name   string
+		make   func([]results.Result, ...methods.Method) (report.Table, error)
+		titles []string // of the further columns; none for tables that do not compare all methods
+	}
+	plain := []string{"additive", "Noise that grows"}
+	tables := []table{{"paired-rmse", uci.PairedRMSE, plain}, {"paired-nll", uci.PairedNLL, plain}}
+	for i, named := range uci.Tables() {
+		of := table{named.Name, func(lines []results.Result, further ...methods.Method) (report.Table, error) {
+			return uci.Tables(further...)[i].Make(lines)
+		}, nil}
+		switch named.Name {
+		case "uci-nll", "uci-rmse":
+			of.titles = []string{"additive (not in the paper)", "Noise that grows (not in the paper)"}
+		case "uci-adam":
+			of.titles = plain
+		}
+		tables = append(tables, of)
+	}
+	for _, c := range tables {
+		t.Run(c.name, func(t *testing.T) {
+			before, err := c.make(lines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Nothing may depend on the order of the lines.
+			shuffled := slices.Clone(lines)
+			slices.Reverse(shuffled)
+			after, err := c.make(shuffled, own()...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := slices.Concat(before.Columns, c.titles); !slices.Equal(after.Columns, want) || len(after.Rows) != len(before.Rows) {
+				t.Fatalf("%d rows of columns %q, want %q", len(after.Rows), after.Columns, want)
+			}
+			for i, row := range after.Rows {
+				for k, cell := range row.Cells {
+					got := figtest.Text(cell)
+					if k < len(before.Rows[i].Cells) {
+						if want := figtest.Text(before.Rows[i].Cells[k]); got != want {
+							t.Errorf("%s, %s: %q, without the further methods %q", row.Name, after.Columns[k+1], got, want)
+						}
+					} else if strings.HasPrefix(row.Name, "Yacht") == strings.Contains(got, "not run") {
+						t.Errorf("%s, %s: %q", row.Name, after.Columns[k+1], got)
+					}
+				}
+			}
+			figtest.Renders(t, after)
+		})
+	}
+	for i, named := range uci.Figures(own()...) {
+		t.Run("figure "+named.Name, func(t *testing.T) {
+			before, err := uci.Figures()[i].Make(lines, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, err := named.Make(lines, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			labels := func(f report.Figure) (list []string) {
+				for _, tick := range f.Panels[0][0].Y.Tick.Marker.(plot.ConstantTicks) {
+					list = append(list, tick.Label)
+				}
+				return list
+			}
+			if got, want := labels(after), slices.Concat(labels(before), plain); !slices.Equal(got, want) {
+				t.Errorf("the rows are %q, want %q", got, want)
+			}
+			if _, err := after.Bytes(report.SVG); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Run("table of runs", func(t *testing.T) {
+		table, err := uci.Table(lines)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows []string
+		for _, row := range table.Rows {
+			rows = append(rows, row.Name)
+		}
+		want := []string{"density", "rank1", "ensemble", "additive", "growing",
+			"density optimizer=adam", "rank1 optimizer=adam", "ensemble optimizer=adam", "additive optimizer=adam", "growing optimizer=adam"}
+		if !slices.Equal(rows, want) {
+			t.Errorf("the rows are %q, want %q", rows, want)
+		}
+	})
+}
+
+// Two methods of one name would take each other's results.
+func TestOwnMethodsAreChecked(t *testing.T) {
+	if _, err := uci.Run(t.Context(), uci.Paper(), methods.New("density", additive{1}), methods.Density); err == nil || !strings.Contains(err.Error(), `two methods are named "density"`) {
+		t.Errorf("got %v", err)
+	}
+}

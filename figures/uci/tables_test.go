@@ -1,0 +1,399 @@
+package uci
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot"
+
+	"densityuncertainty/figures/internal/figtest"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
+)
+
+// check compares cells of a table.
+func check(t *testing.T, table report.Table, cells [][3]string) {
+	t.Helper()
+	for _, c := range cells {
+		t.Run(place(c[0], c[1]), func(t *testing.T) {
+			if got := figtest.Cell(t, table, c[0], c[1]); got != c[2] {
+				t.Errorf("\n got %s\nwant %s", got, c[2])
+			}
+		})
+	}
+}
+
+func TestNLLCells(t *testing.T) {
+	yacht, quick := of(methods.Density, "yacht"), quickOf(methods.Density, "yacht")
+	const best = "*2.650 ± 0.103 (n=20)* | paper 2.593 ± 0.067 | +0.6 sd, agrees"
+	// Runs with other settings in the same store, which must not enter a cell.
+	foreign := made(yacht, spread(2.65, 2.5, 0.1))
+	for _, change := range []func(*results.Experiment){
+		func(e *results.Experiment) { e.Epochs = 50 },
+		func(e *results.Experiment) { e.Options = map[string]string{"clip": "true"} },
+		func(e *results.Experiment) { e.Fidelity = results.Released },
+		func(e *results.Experiment) { e.Splits = RandomSplits },
+		func(e *results.Experiment) { e.Seed = 99 },
+	} {
+		e := yacht[0]
+		change(&e)
+		foreign = append(foreign, made([]results.Experiment{e}, level(1000))...)
+	}
+	for _, c := range []struct {
+		name  string
+		lines []results.Result
+		want  string
+	}{
+		{"nothing", nil, "not run | paper 2.593 ± 0.067"},
+		{"agrees", made(yacht, spread(2.65, 2.5, 0.1)), best},
+		{"better", made(yacht, spread(2.3, 2.5, 0.1)), "*2.300 ± 0.103 (n=20)* | paper 2.593 ± 0.067 | -2.9 sd, better"},
+		{"worse", made(yacht, spread(2.8, 2.5, 0.1)), "*2.800 ± 0.103 (n=20)* | paper 2.593 ± 0.067 | +2.0 sd, worse"},
+		{"part of the splits", made(yacht[:2], spread(2.6, 2.5, 0.1)), "2.600 ± 0.141 (n=2 of 20) | paper 2.593 ± 0.067 | +0.0 sd, agrees"},
+		{"one split", made(yacht[:1], spread(2.5, 2.5, 0.1)), "2.600 (n=1 of 20) | paper 2.593 ± 0.067 | +0.007, no sd"},
+		{"quick only", made(quick, level(3)), "quick, 20 epochs: 3.000 ± 0.141 (n=2) | paper 2.593 ± 0.067"},
+		{"quick beside full", append(made(quick, level(3)), made(yacht, spread(2.65, 2.5, 0.1))...), best},
+		{"foreign runs", foreign, best},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			table, err := NLL(c.lines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := figtest.Cell(t, table, "Yacht Hydrodynamics", "Density Uncertainty"); got != c.want {
+				t.Errorf("\n got %s\nwant %s", got, c.want)
+			}
+		})
+	}
+	broken := made(yacht, level(2))
+	delete(broken[5].Metrics, results.MetricNLL)
+	if _, err := NLL(broken); err == nil || !strings.Contains(err.Error(), `no metric "nll"`) {
+		t.Errorf("a line without the metric: %v", err)
+	}
+}
+
+func TestDivergedRunsAreShown(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		diverged []int
+		want     string
+	}{
+		{"one", []int{3}, "0.623 ± 0.051 (n=19) | 1 of 20 runs diverged | paper 0.623 ± 0.051"},
+		{"all", []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}, "20 of 20 runs diverged | paper 0.623 ± 0.051"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			lines := made(of(methods.Rank1, "wine"), spread(0.95, 0.62, 0.05))
+			for _, i := range c.diverged {
+				lines[i].Diverged, lines[i].Metrics = true, nil
+			}
+			table, err := RMSE(lines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := figtest.Cell(t, table, "Wine Quality Red", "Rank-1 BNN"); got != c.want {
+				t.Errorf("got %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// The methods that the paper's UCI tables leave out have no number of the paper beside them, and are not
+// wanted on the large sets.
+func TestRowsAndColumns(t *testing.T) {
+	lines := append(made(of(methods.SNGP, "yacht"), spread(1.9, 0.8, 0.1)), made(of(methods.Density, "yacht"), level(2.5))...)
+	table, err := NLL(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(table.Rows) != 10 || len(table.Columns) != 10 {
+		t.Errorf("%d rows, columns %v", len(table.Rows), table.Columns)
+	}
+	check(t, table, [][3]string{
+		{"Boston Housing", "MFVI", "not run | paper –"},
+		{"Energy Efficiency (cooling)", "Rank-1 BNN", "not run | paper 2.044 ± 0.099"},
+		{"Energy Efficiency (heating)", "Rank-1 BNN", "not run | paper –"},
+		{"Year Prediction MSD", "MC Dropout", "not run | paper 3.568"},
+		{"Yacht Hydrodynamics", "SNGP (not in the paper)", "*1.900 ± 0.103 (n=20)*"},
+		{"Yacht Hydrodynamics", "DUE (not in the paper)", "not run"},
+		{"Kin8nm", "Deep Ensemble (not in the paper)", "–"},
+	})
+}
+
+func TestDensityTable(t *testing.T) {
+	var lines []results.Result
+	for i, m := range tableMethods() { // MFVI is the best and density the last on yacht; on wine only density was run
+		lines = append(lines, made(of(m, "yacht"), spread(2+0.1*float64(i), 3-0.1*float64(i), 0.1))...)
+	}
+	lines = append(lines, made(of(methods.Density, "wine"), level(1))...)
+	slices.Reverse(lines) // which line is density's is not a matter of its place
+	table, err := DensityTable(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, table, [][3]string{
+		{"Yacht Hydrodynamics", "NLL", "2.400 ± 0.103 (n=20) | paper 2.593 ± 0.067 | -1.9 sd, better"},
+		{"Yacht Hydrodynamics", "best NLL of ours", "MFVI | 2.000"},
+		{"Yacht Hydrodynamics", "best RMSE of ours", "Density Uncertainty | 2.600"},
+		{"Wine Quality Red", "best NLL of ours", "–"},
+		{"Boston Housing", "NLL", "not run | paper 2.523 ± 0.205"},
+	})
+}
+
+// The table of one optimizer takes SNGP and DUE from their own set, and no method from the protocol's runs.
+func TestAdamTable(t *testing.T) {
+	adam := withAdam().On("yacht")
+	table, err := AdamTable(slices.Concat(made(of(methods.SNGP, "yacht"), spread(1.9, 0.8, 0.1)), made(of(methods.Rank1, "yacht"), level(0.1)),
+		made(adam.Experiments(methods.Density), spread(1.5, 0.9, 0.1))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, table, [][3]string{
+		{"Yacht Hydrodynamics, NLL", "SNGP", "1.900 ± 0.103 (n=20)"},
+		{"Yacht Hydrodynamics, NLL", "Density Uncertainty", "*1.500 ± 0.103 (n=20)*"},
+		{"Yacht Hydrodynamics, RMSE", "SNGP", "*0.800 ± 0.103 (n=20)*"},
+		{"Yacht Hydrodynamics, RMSE", "Rank-1 BNN", "not run"},
+		{"Boston Housing, RMSE", "Density Uncertainty", "not run"},
+	})
+}
+
+func TestClaims(t *testing.T) {
+	none, err := Claims(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Density wins on yacht and loses on wine; boston is incomplete.
+	var lines []results.Result
+	for i, m := range []methods.Method{methods.Density, methods.Rank1, methods.VDropout, methods.MCDropout} {
+		v := float64(i + 1)
+		lines = slices.Concat(lines, made(of(m, "yacht"), level(v)), made(of(m, "wine"), level(-v)), made(of(m, "boston")[1:], level(v)))
+	}
+	some, err := Claims(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("none", func(t *testing.T) {
+		check(t, none, [][3]string{{"NLL", "Paper: best on", "6 of 9"}, {"RMSE", "Paper: best on", "6 of 9"}, {"NLL", "Ours: best on", "–"}, {"RMSE", "Ours: best on", "–"}})
+		if got := figtest.Cell(t, none, "NLL", "Paper: not best on"); !strings.Contains(got, "Protein Structure: Rank-1 BNN 2.771, density 2.821") {
+			t.Errorf("exceptions: %s", got)
+		}
+	})
+	t.Run("some", func(t *testing.T) {
+		check(t, some, [][3]string{{"RMSE", "Ours: best on", "1 of 2"}, {"RMSE", "Ours: not best on", "Wine Quality Red: MC Dropout -4.000, density -1.000"}})
+		if got := figtest.Cell(t, some, "RMSE", "Not complete"); !strings.HasPrefix(got, "Boston Housing | Concrete") {
+			t.Errorf("not complete: %s", got)
+		}
+	})
+}
+
+func TestAgreement(t *testing.T) {
+	// Yacht as the paper has it, Boston far better in NLL and far worse in RMSE.
+	table, err := Agreement(append(made(of(methods.Density, "yacht"), spread(2.593, 2.505, 0.1)), made(of(methods.Density, "boston"), spread(1, 9, 0.1))...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(table.Rows) != 2*len(PaperMethods()) {
+		t.Fatalf("%d rows, want one for each method and metric", len(table.Rows))
+	}
+	for _, row := range table.Rows {
+		var got []string
+		for _, c := range row.Cells {
+			got = append(got, figtest.Text(c))
+		}
+		want := map[string]string{"NLL": "NLL 0 0 0 10", "RMSE": "RMSE 0 0 0 10"}
+		if row.Name == methods.Density.Title {
+			want = map[string]string{"NLL": "NLL 1 1 0 8", "RMSE": "RMSE 0 1 1 8"}
+		}
+		if strings.Join(got, " ") != want[got[0]] {
+			t.Errorf("%s: %v, want %s", row.Name, got, want[got[0]])
+		}
+	}
+}
+
+func TestReleasedTable(t *testing.T) {
+	references, err := References()
+	if err != nil || len(references) != 12 {
+		t.Fatal(len(references), err)
+	}
+	// A far-away split outside the reference's ones must not count: concrete was measured on 5.
+	table, err := ReleasedTable(made(Released().On("concrete").Experiments(methods.Density), func(e results.Experiment) map[string]float64 {
+		if e.Split >= 5 {
+			return map[string]float64{results.MetricNLL: 100, results.MetricRMSE: 100}
+		}
+		return map[string]float64{results.MetricNLL: 3.1 + 0.1*float64(e.Split-2), results.MetricRMSE: 5.3}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, table, [][3]string{{"Concrete Strength", "NLL", "3.100 ± 0.158 (n=5) | theirs 3.0761 ± 0.1057 | +0.2 sd, agrees"}})
+	for _, c := range []struct{ want, content string }{
+		{"unexpected heading", "a,b\n"},
+		{"nll_mean of", "dataset,method,splits,nll_mean,nll_std,rmse_mean,rmse_std\nyacht,density,20,x,1,1,1\n"},
+		{"wrong number", "dataset,method\nyacht\n"},
+	} {
+		if _, err := decodeReferences(c.content); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("want an error with %q, got %v", c.want, err)
+		}
+	}
+}
+
+// The sizes that the paper prints must be those of the data.
+func TestDatasetsTable(t *testing.T) {
+	table, err := DatasetsTable(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range table.Rows {
+		if row.Name == DatasetTitle(Year) || row.Name == DatasetTitle("energy") {
+			continue
+		}
+		for _, column := range []string{"Size", "Dimension"} {
+			if ours, theirs := figtest.Cell(t, table, row.Name, column), figtest.Cell(t, table, row.Name, column+" (paper)"); ours != theirs {
+				t.Errorf("%s of %s: measured %s, paper %s", column, row.Name, ours, theirs)
+			}
+		}
+	}
+	check(t, table, [][3]string{{"Year Prediction MSD", "Size", "not measured"}, {"Energy Efficiency (heating)", "Size (paper)", "–"}, {"Energy Efficiency (heating)", "Size", "768"}})
+}
+
+// Lines of any methods and settings have a row for each group that differs in split and seed alone.
+func TestTable(t *testing.T) {
+	with := func(noise methods.Noise) []results.Experiment {
+		p := Paper().On("yacht")
+		p.Noise, p.Clip = noise, true
+		return p.Experiments(methods.Density)
+	}
+	broken := made(with(methods.Uniform01)[:3], spread(2.5, 0.001, 0.1))
+	broken[1].Diverged = true
+	table, err := Table(append(made(with(methods.Gaussian), spread(2.5, 0.001, 0.1)), broken...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, table, [][3]string{
+		{"density clip=true", "NLL", "2.500 ± 0.103"},
+		{"density clip=true", "RMSE", "0.00100 ± 0.10260"},
+		{"density clip=true", "n", "20"},
+		{"density clip=true", "Epochs", "100"},
+		{"density clip=true", "Data set", "Yacht Hydrodynamics"},
+		{"density clip=true noise=uniform01", "NLL", "2.600 ± 0.000"},
+		{"density clip=true noise=uniform01", "n", "2, 1 diverged"},
+	})
+	figtest.Renders(t, table)
+	for i := range broken {
+		broken[i].Diverged = true
+	}
+	if table, err = Table(broken); err != nil {
+		t.Fatal(err)
+	}
+	check(t, table, [][3]string{{"density clip=true noise=uniform01", "NLL", "diverged"}, {"density clip=true noise=uniform01", "n", "0, 3 diverged"}})
+	lines := made(of(methods.Density, "yacht"), level(1))
+	lines[4].Metrics = nil
+	if _, err := Table(lines); err == nil || !strings.Contains(err.Error(), "no metric") {
+		t.Errorf("a line without metrics: %v", err)
+	}
+}
+
+func TestPaired(t *testing.T) {
+	// Density has 10 and 11 in turn; DUE 10.4, better on every other split. One of DUE's splits diverged.
+	var lines []results.Result
+	for _, m := range []methods.Method{methods.Density, methods.Rank1, methods.DUE, methods.SNGP} {
+		lines = append(lines, made(Paper().On(smallDatasets()...).Experiments(m), func(e results.Experiment) map[string]float64 {
+			v := map[string]float64{"density": 10 + float64(e.Split%2), "due": 10.4, "rank1": 20, "sngp": 20}[e.Method]
+			return map[string]float64{results.MetricRMSE: v, results.MetricNLL: -v}
+		})...)
+	}
+	for i, line := range lines {
+		lines[i].Diverged = line.Experiment.Method == "due" && line.Experiment.Split == 1
+	}
+	for _, c := range []struct {
+		name string
+		make func([]results.Result, ...methods.Method) (report.Table, error)
+		want [][2]string
+	}{
+		{"RMSE", PairedRMSE, [][2]string{{"Density Uncertainty", "*10.500 ± 0.513*"}, {"DUE", "10.400 ± 0.000 | better on 9 of 19"}, {"Rank-1 BNN", "20.000 ± 0.000 | better on 0 of 20"}, {"Deep Ensemble", "not run"}}},
+		{"NLL", PairedNLL, [][2]string{{"Density Uncertainty", "-10.500 ± 0.513"}, {"DUE", "-10.400 ± 0.000 | better on 10 of 19"}, {"Rank-1 BNN", "*-20.000 ± 0.000* | better on 20 of 20"}, {"SNGP", "-20.000 ± 0.000 | better on 20 of 20"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			table, err := c.make(lines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(table.Rows) != len(smallDatasets()) {
+				t.Errorf("%d rows", len(table.Rows))
+			}
+			for _, row := range table.Rows {
+				for _, want := range c.want {
+					if got := figtest.Cell(t, table, row.Name, want[0]); got != want[1] {
+						t.Errorf("%s: %q, want %q", place(row.Name, want[0]), got, want[1])
+					}
+				}
+			}
+			figtest.Renders(t, table)
+		})
+	}
+}
+
+func TestEveryTableRenders(t *testing.T) {
+	lines := made(of(methods.Density, "yacht"), spread(-2.6, 2.5, 0.1))
+	for _, named := range Tables() {
+		t.Run(named.Name, func(t *testing.T) {
+			table, err := named.Make(lines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if table.Name != named.Name || table.Caption == "" || named.Doc == "" {
+				t.Errorf("it calls itself %s, caption %q, doc %q", table.Name, table.Caption, named.Doc)
+			}
+			figtest.Renders(t, table)
+		})
+	}
+}
+
+// MFVI on protein was not run and wine only in part.
+func TestFigures(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	experiments := slices.DeleteFunc(set(t, "uci").At(results.Full), func(e results.Experiment) bool {
+		return e.Dataset == "protein" && e.Method == "mfvi" || e.Dataset == "wine" && e.Split > 4
+	})
+	lines := made(experiments, func(e results.Experiment) map[string]float64 {
+		v := 3 - 0.2*float64(len(e.Method)) + 0.1*rng.NormFloat64()
+		return map[string]float64{results.MetricNLL: v, results.MetricRMSE: v + 3}
+	})
+	for _, named := range Figures() {
+		t.Run(named.Name, func(t *testing.T) {
+			f, err := named.Make(lines, 0)
+			figtest.Golden(t)(f, err)
+			if named.Name != f.Name || named.Doc == "" {
+				t.Errorf("it calls itself %s, doc %q", f.Name, named.Doc)
+			}
+		})
+	}
+	if _, err := Picture(lines, "ece"); err == nil || !strings.Contains(err.Error(), "want nll or rmse") {
+		t.Errorf("an unknown metric: %v", err)
+	}
+}
+
+// labels are those of the methods beside the first panel of a picture.
+func labels(f report.Figure) []string {
+	var list []string
+	for _, tick := range f.Panels[0][0].Y.Tick.Marker.(plot.ConstantTicks) {
+		list = append(list, tick.Label)
+	}
+	return list
+}
+
+// A picture has a line for each method of the paper's tables and MFVI.
+func TestPictureRows(t *testing.T) {
+	f, err := Picture(nil, results.MetricRMSE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := labels(f), []string{"MFVI", "MC Dropout", "Variational Dropout", "Rank-1 BNN", "Density Uncertainty"}; !slices.Equal(got, want) {
+		t.Errorf("the methods are %q, want %q", got, want)
+	}
+	if p := f.Panels[1][4]; p.Title.Text != "Energy Efficiency (heating)" || p.X.Label.Text != "not run" || math.IsInf(p.X.Min, 0) {
+		t.Errorf("the last panel is %q, %q", p.Title.Text, p.X.Label.Text)
+	}
+}
