@@ -20,14 +20,14 @@ type Field struct {
 	Doc  string // what it is, and why someone would change it
 
 	index []int
-	kind  string // of numbers: "positive", "count" (at least 1), "whole" (at least 0) or "rate" (0 to below 1)
+	kind  string // of numbers: "positive", "count" (at least 1), "whole" (at least 0) or "rate" (0 to below 1) or "step" (to mostStep)
 	only  string // the study it is for; "" for all
 }
 
 // Fields are the fields with an option tag of a protocol, a struct, and of the structs that it embeds, in their
 // order. study leaves out those whose tag "only" names another; "" leaves out none.
 //
-// The tags are option:"name" doc:"what it is" and, for numbers, range:"positive|count|whole|rate" and only:"the study it is for".
+// The tags are option:"name" doc:"what it is" and, for numbers, range:"positive|count|whole|rate|step" and only:"the study it is for".
 func Fields(protocol any, study string) []Field {
 	var fields []Field
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(protocol)) {
@@ -63,6 +63,9 @@ func (f Field) Text(protocol any) string {
 	return v.String()
 }
 
+// mostStep bounds learning rates: with more, every optimizer here diverges at its first steps.
+const mostStep = 100
+
 // set parses text into the field of the struct that protocol points to.
 func (f Field) set(protocol reflect.Value, text string) error {
 	v := protocol.FieldByIndex(f.index)
@@ -87,6 +90,8 @@ func (f Field) set(protocol reflect.Value, text string) error {
 		switch {
 		case err != nil || math.IsInf(x, 0) || math.IsNaN(x) || f.kind != "rate" && x <= 0:
 			return fmt.Errorf("is %q, want a positive number", text)
+		case f.kind == "step" && x > mostStep:
+			return fmt.Errorf("is %q, want a positive number of at most %d", text, mostStep)
 		case f.kind == "rate" && !(x > 0 && x < 1):
 			return fmt.Errorf("is %q, want a number above 0 and below 1", text)
 		}
