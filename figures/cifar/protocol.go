@@ -48,7 +48,7 @@ type Protocol struct {
 	// leave out rank-1 factors and mixture logits.
 	EnergyGroups EnergyGroups `option:"energy_groups" doc:"what is trained as energy models: they, or what the names of parameters suggest"`
 	// EnergyRate is a choice of this project: at the weights' 0.1 Adam does not settle.
-	EnergyRate float64 `option:"energy_rate" range:"positive" doc:"learning rate of the energy models' own Adam"`
+	EnergyRate float64 `option:"energy_rate" range:"step" doc:"learning rate of the energy models' own Adam"`
 	// EnergyDecay is p(omega) of the paper's objective, which it leaves open; the number is that of the released code.
 	EnergyDecay float64 `option:"energy_decay" range:"positive" doc:"weight decay of the energy models, an implicit prior p(omega), which the text leaves open"`
 	// LikelihoodScale is 1 in the text; 0 means what goes with EnergyOptimizer.

@@ -147,11 +147,11 @@ set -u
 `)
 	for _, variable := range j.Environment {
 		name, value, _ := strings.Cut(variable, "=")
-		fmt.Fprintf(&b, "export %s=%s\n", name, shellQuoted(value))
+		fmt.Fprintf(&b, "export %s=%s\n", name, ShellQuoted(value))
 	}
 	flags := ""
 	for _, flag := range j.Flags {
-		flags += " " + shellQuoted(flag)
+		flags += " " + ShellQuoted(flag)
 	}
 	fmt.Fprintf(&b, `
 # The time is nearly up, or a more important job wants the node: the program saves and ends.
@@ -173,12 +173,12 @@ if [ "$status" -eq %d ]; then
     scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
 fi
 exit "$status"
-`, shellQuoted(j.Program), shellQuoted(j.Folder), flags, Requeue)
+`, ShellQuoted(j.Program), ShellQuoted(j.Folder), flags, Requeue)
 	return b.String()
 }
 
-// shellQuoted is a text as one word of a shell.
-func shellQuoted(text string) string {
+// ShellQuoted is a text as one word of a shell.
+func ShellQuoted(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 

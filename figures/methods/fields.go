@@ -20,14 +20,14 @@ type Field struct {
 	Doc  string // what it is, and why someone would change it
 
 	index []int
-	kind  string // of numbers: "positive", "count" (at least 1), "whole" (at least 0) or "rate" (between 0 and 1)
+	kind  string // of numbers: "positive", "count" (at least 1), "whole" (at least 0) "rate" (between 0 and 1) or "step" (to mostStep)
 	only  string // the studies it is for, apart by blanks; "" for all
 }
 
 // Fields are the fields with an option tag of a protocol, a struct, and of the structs that it embeds, in their
 // order. study leaves out those whose tag "only" names others; "" leaves out none.
 //
-// The tags are option:"name" doc:"what it is", for numbers range:"positive|count|whole|rate", and only:"the studies it is for".
+// The tags are option:"name" doc:"what it is", for numbers range:"positive|count|whole|rate|step", and only:"the studies it is for".
 func Fields(protocol any, study string) []Field {
 	var fields []Field
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(protocol)) {
@@ -63,6 +63,9 @@ func (f Field) Text(protocol any) string {
 	return v.String()
 }
 
+// mostStep bounds learning rates: with more, every optimizer here diverges at its first steps.
+const mostStep = 100
+
 // set parses text into the field of the struct that protocol points to.
 func (f Field) set(protocol reflect.Value, text string) error {
 	v := protocol.FieldByIndex(f.index)
@@ -84,8 +87,11 @@ func (f Field) set(protocol reflect.Value, text string) error {
 		v.SetInt(n)
 	case reflect.Float64:
 		most, wants := math.MaxFloat64, "a positive number"
-		if f.kind == "rate" {
+		switch f.kind {
+		case "rate":
 			most, wants = math.Nextafter(1, 0), "a number above 0 and below 1"
+		case "step":
+			most, wants = mostStep, fmt.Sprintf("a positive number of at most %d", mostStep)
 		}
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(x > 0 && x <= most) {

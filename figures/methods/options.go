@@ -39,7 +39,7 @@ type Options struct {
 	BlockDropout float64 `only:"images" option:"block_dropout" range:"rate" doc:"dropout between the two convolutions of a block, in training alone, as the DUE authors' code has it for the Wide ResNet"`
 
 	Optimizer    Optimizer `only:"uci images" option:"optimizer" doc:"of weights and variational parameters: SGD with momentum 0.9, or Adam (on images AdamW); the text says ADAM for images, which with its learning rate of 0.1 must be a slip"`
-	LearningRate float64   `option:"learning_rate" range:"positive" doc:"at the first step; for MFVI with the Wide ResNet the text can be read either way"`
+	LearningRate float64   `option:"learning_rate" range:"step" doc:"at the first step; for MFVI with the Wide ResNet the text can be read either way"`
 	BatchSize    int       `only:"uci images" option:"batch_size" range:"count" doc:"examples of a training step"`
 	WeightDecay  float64   `only:"uci images" option:"weight_decay" range:"positive" doc:"of what the option decay names"`
 }

@@ -2,7 +2,7 @@ package report
 
 import "densityuncertainty/figures/results"
 
-// Table is a finished table, ready to be rendered as Markdown, LaTeX or HTML.
+// Table is a finished table, ready to be rendered in one of TableFormats.
 type Table struct {
 	Name    string   // for labels and file names, for example "uci-nll"
 	Caption string   // what the numbers are

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/csv"
 	"fmt"
 	"html"
 	"strings"
@@ -11,10 +12,11 @@ const (
 	Markdown = "md"
 	LaTeX    = "latex"
 	HTML     = "html"
+	CSV      = "csv" // the cells alone: no caption, no notes, nothing in bold
 )
 
 // TableFormats lists the formats that Table.Render knows.
-func TableFormats() []string { return []string{Markdown, LaTeX, HTML} }
+func TableFormats() []string { return []string{Markdown, LaTeX, HTML, CSV} }
 
 // Render returns the table as text in one of TableFormats.
 func (t Table) Render(format string) (string, error) {
@@ -30,6 +32,8 @@ func (t Table) Render(format string) (string, error) {
 		return t.latex(), nil
 	case HTML:
 		return t.html(), nil
+	case CSV:
+		return t.csv()
 	}
 	return "", fmt.Errorf("report: unknown format %q, want one of %s", format, strings.Join(TableFormats(), ", "))
 }
@@ -155,4 +159,21 @@ func (t Table) html() string {
 	}
 	b.WriteString("</table>\n")
 	return b.String()
+}
+
+// csv is for programs, as RFC 4180 has it; the lines of a cell are set apart by "; ".
+func (t Table) csv() (string, error) {
+	records := [][]string{t.Columns}
+	for _, row := range t.Rows {
+		record := []string{row.Name}
+		for _, cell := range row.Cells {
+			record = append(record, cell.join(func(s string) string { return s }, "%s", "; "))
+		}
+		records = append(records, record)
+	}
+	var b strings.Builder
+	if err := csv.NewWriter(&b).WriteAll(records); err != nil {
+		return "", fmt.Errorf("report: the table %s as CSV: %w", t.Name, err)
+	}
+	return b.String(), nil
 }

@@ -48,6 +48,8 @@ type Result struct {
 	Batched     int     `json:"batched"`
 
 	Finished time.Time `json:"finished"` // RFC 3339, in UTC
+
+	uses uses // of Watch
 }
 
 // seriesDigits is how many significant digits of a series are kept.

@@ -82,7 +82,7 @@ func (x Index) summarize(wanted []Experiment, metric string, optional bool) (Sum
 		for _, e := range (Filter{Scale: scale}).Apply(wanted) {
 			s.Wanted++
 			s.Epochs, s.Images = e.Epochs, e.TrainN
-			line, done := x[e.ID()]
+			line, done := x.Find(e)
 			if !done {
 				continue
 			}
@@ -130,6 +130,7 @@ func Groups(lines []Result) []Group {
 	var groups []Group
 	at := make(map[string]int)
 	for _, line := range lines {
+		line.uses.note(line)
 		key := line.Experiment.Group()
 		i, seen := at[key]
 		if !seen {

@@ -182,7 +182,7 @@ func linesOf(name string, lines []results.Result, seed uint64, panels []panel) (
 			}
 			p.Seeds = []uint64{seed}
 			e := p.Experiments(panel.method)[0]
-			if line, done := index[e.ID()]; done {
+			if line, done := index.Find(e); done {
 				chosen = append(chosen, line)
 			} else {
 				lacking = append(lacking, e.Variant())

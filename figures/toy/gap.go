@@ -137,10 +137,10 @@ func GapRatios(lines []results.Result, further ...methods.Method) (report.Table,
 // cell is one seed's ratio with its verdict, or the quick one without.
 func (r gapRow) cell(index results.Index, full, quick results.Experiment) (report.Cell, error) {
 	e := full
-	line, done := index[e.ID()]
+	line, done := index.Find(e)
 	if !done {
 		e = quick
-		if line, done = index[e.ID()]; !done {
+		if line, done = index.Find(e); !done {
 			return report.TextCell("not run"), nil
 		}
 	}
@@ -206,7 +206,7 @@ func DistanceTable(lines []results.Result, further ...methods.Method) (report.Ta
 func seedValues(index results.Index, p Protocol, m methods.Method, of func(results.Result) (a, b float64, has bool, err error)) (as, bs []float64, err error) {
 	as, bs = []float64{}, []float64{}
 	for _, e := range p.Experiments(m) {
-		line, done := index[e.ID()]
+		line, done := index.Find(e)
 		if !done || line.Diverged {
 			return nil, nil, nil
 		}

@@ -418,7 +418,7 @@ func (x metric) paired(lines []results.Result, further []methods.Method) (report
 			runs := Paper().On(dataset).Experiments(m)
 			bySplit[m.Name] = make(map[int]float64)
 			for _, e := range runs {
-				if line, done := index[e.ID()]; done && !line.Diverged {
+				if line, done := index.Find(e); done && !line.Diverged {
 					bySplit[m.Name][e.Split] = line.Metrics[x.name]
 				}
 			}

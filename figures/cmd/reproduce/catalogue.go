@@ -59,6 +59,24 @@ func check(e results.Experiment) error {
 	return err
 }
 
+// usualProtocol is the protocol of an experiment's fidelity, from which its options depart.
+func usualProtocol(e results.Experiment) any {
+	released := e.Fidelity == results.Released
+	switch {
+	case e.Study == results.Toy && e.Dataset == toy.MoonsName:
+		return toy.Moons()
+	case e.Study == results.Toy:
+		return toy.Cubic()
+	case e.Study == results.UCI && released:
+		return uci.Released()
+	case e.Study == results.UCI:
+		return uci.Paper()
+	case released:
+		return cifar.Released(e.Dataset, e.Network)
+	}
+	return cifar.Paper(e.Dataset, e.Network)
+}
+
 // imageProtocol is the protocol and the method of an image experiment.
 func imageProtocol(e results.Experiment) (cifar.Protocol, methods.Method, error) {
 	m, has := methods.All().Named(e.Method)

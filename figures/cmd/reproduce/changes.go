@@ -1,40 +1,45 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/jobs"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
 
 // changes are what the flags make of a set's experiments.
 type changes struct {
-	epochs, trainN, testN, heldOut, samples *int
-	options                                 assignments
+	numbers []func(*results.Experiment) // those that were given
+	options assignments
 }
 
-// unchanged is the value of a number that was not given.
-const unchanged = -1
-
 func changeFlags(flags *flag.FlagSet) *changes {
-	number := func(name, doc string) *int {
-		return flags.Int(name, unchanged, doc+" (default that of the set)")
+	c := &changes{options: make(assignments)}
+	number := func(name, doc string, field func(*results.Experiment) *int) {
+		flags.Func(name, doc+" (default that of the set)", func(text string) error {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 0 {
+				return errors.New("want a whole number of at least 0")
+			}
+			c.numbers = append(c.numbers, func(e *results.Experiment) { *field(e) = n })
+			return nil
+		})
 	}
-	c := &changes{
-		epochs:  number("epochs", "train for this `many` epochs, on the toy steps"),
-		trainN:  number("train-n", "images: train on this `many`, 0 for all that are not held out"),
-		testN:   number("test-n", "images: test on this `many` of each set, 0 for all"),
-		heldOut: number("held-out", "images: keep this `many` training images out of training, for the energy statistic"),
-		samples: number("samples", "draw this `many` Monte Carlo samples"),
-		options: make(assignments),
-	}
+	number("epochs", "train for this `many` epochs, on the toy steps", func(e *results.Experiment) *int { return &e.Epochs })
+	number("train-n", "images: train on this `many`, 0 for all that are not held out", func(e *results.Experiment) *int { return &e.TrainN })
+	number("test-n", "images: test on this `many` of each set, 0 for all", func(e *results.Experiment) *int { return &e.TestN })
+	number("held-out", "images: keep this `many` training images out of training, for the energy statistic", func(e *results.Experiment) *int { return &e.HeldOut })
+	number("samples", "draw this `many` Monte Carlo samples", func(e *results.Experiment) *int { return &e.Samples })
 	flags.Var(c.options, "set", "set an option, as `name=value`; repeat it for several (\"reproduce options\" lists them)")
 	return c
 }
@@ -48,13 +53,8 @@ func (c *changes) apply(all []results.Experiment) ([]results.Experiment, error) 
 	}
 	for i := range changed {
 		e := &changed[i]
-		for _, n := range []struct {
-			value *int
-			field *int
-		}{{c.epochs, &e.Epochs}, {c.trainN, &e.TrainN}, {c.testN, &e.TestN}, {c.heldOut, &e.HeldOut}, {c.samples, &e.Samples}} {
-			if *n.value != unchanged {
-				*n.field = *n.value
-			}
+		for _, set := range c.numbers {
+			set(e)
 		}
 		if len(c.options) > 0 {
 			e.Options = maps.Clone(e.Options)
@@ -62,6 +62,7 @@ func (c *changes) apply(all []results.Experiment) ([]results.Experiment, error) 
 				e.Options = make(map[string]string)
 			}
 			maps.Copy(e.Options, c.options)
+			withoutUsual(e.Options, usualProtocol(*e))
 		}
 		if known[e.ID()] { // not changed, or changed into another of them
 			continue
@@ -74,6 +75,16 @@ func (c *changes) apply(all []results.Experiment) ([]results.Experiment, error) 
 		}
 	}
 	return changed, nil
+}
+
+// withoutUsual removes options whose value is that of the protocol anyway: with them the experiment would be the same
+// under another name.
+func withoutUsual(options map[string]string, usual any) {
+	for _, f := range methods.Fields(usual, "") {
+		if value, has := options[f.Name]; has && value == f.Text(usual) {
+			delete(options, f.Name)
+		}
+	}
 }
 
 // assignments is a flag name=value that can be given several times.
@@ -107,11 +118,16 @@ type folders struct {
 }
 
 func (p *folders) flags(flags *flag.FlagSet) {
-	flags.StringVar(&p.store, "store", "", "`folder` that results are appended to (default figures/runs of the checkout)")
+	p.storeFlags(flags)
 	flags.StringVar(&p.work, "work", "", "`folder` for the checkpoints of image runs (default out/work of the checkout; with --store the folder work there)")
-	flags.StringVar(&p.predictions, "predictions", "", "`folder` for the predictions of image runs (default the folder predictions in the store)")
 	flags.BoolVar(&p.keep, "keep", false, "keep the checkpoints of image runs that are finished")
 	flags.BoolVar(&p.withoutSVHN, withoutSVHNFlag, false, "run the experiments of the table ood-svhn even if SVHN's test part is not there: its columns then stay empty")
+}
+
+// storeFlags are those of commands that do not train.
+func (p *folders) storeFlags(flags *flag.FlagSet) {
+	flags.StringVar(&p.store, "store", "", "`folder` of the results (default figures/runs of the checkout)")
+	flags.StringVar(&p.predictions, "predictions", "", "`folder` for the predictions of image runs (default the folder predictions in the store)")
 }
 
 // withoutSVHNFlag is the name of a flag that is passed on to the processes that a command starts.

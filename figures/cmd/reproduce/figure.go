@@ -9,10 +9,11 @@ import (
 
 	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
 )
 
-const figureDoc = `reproduce figure writes a figure made from the results in the store, and prints its caption.
-"reproduce list" shows the figures. A figure of quick runs says so in its titles.
+const figureDoc = `reproduce figure writes a figure made from the results in the store, and prints its caption
+and what it was made by and from. "reproduce list" shows the figures. A figure of quick runs says so in its titles.
 
 Usage: reproduce figure NAME|all [flags]
 `
@@ -52,7 +53,8 @@ func (c command) figure(_ context.Context, args []string) error {
 		if !slices.Contains(wanted, named.Name) {
 			continue
 		}
-		figure, err := named.Make(lines, *seed)
+		watched, used := results.Watch(lines)
+		figure, err := named.Make(watched, *seed)
 		if err != nil {
 			return err
 		}
@@ -71,7 +73,7 @@ func (c command) figure(_ context.Context, args []string) error {
 		if err := atomicfile.WriteBytes(path, picture); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(c.stdout, "%s: %s\n", path, figure.Caption); err != nil {
+		if _, err := fmt.Fprintf(c.stdout, "%s: %s\n%s\n", path, figure.Caption, citation(used())); err != nil {
 			return fmt.Errorf("printing the caption: %w", err)
 		}
 	}

@@ -20,8 +20,10 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/results"
@@ -37,7 +39,17 @@ const (
 )
 
 func main() {
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx := context.Background()
+	if len(os.Args) > 1 && slices.Contains([]string{"run", "grid", "task"}, os.Args[1]) { // there may be something to save
+		ctx = untilSignal(ctx)
+	}
+	c := command{stdout: os.Stdout, stderr: os.Stderr, newRunner: newRunner}
+	os.Exit(c.main(ctx, os.Args[1:]))
+}
+
+// untilSignal is a context that Ctrl-C and SIGTERM end.
+func untilSignal(parent context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
@@ -47,8 +59,7 @@ func main() {
 		signal.Reset(os.Interrupt)
 		cancel(stoppedBy{s})
 	}()
-	c := command{stdout: os.Stdout, stderr: os.Stderr, newRunner: newRunner}
-	os.Exit(c.main(ctx, os.Args[1:]))
+	return ctx
 }
 
 // stoppedBy is the cause of a context that a signal ended.
@@ -77,7 +88,7 @@ Usage:
   reproduce fill   FILE     [flags]     make the generated parts of a Markdown file anew
 
   reproduce grid            [flags]     the paper's grid search on held-out images, and its table
-  reproduce options                     list the options that --set takes
+  reproduce options [STUDY]             list the options that --set takes
   reproduce rescore         [flags]     compute the metrics of image runs anew from their predictions
   reproduce merge  FOLDER.. [flags]     add the results in folders to the store
   reproduce task   FOLDER INDEX         run one task of a job array (see "reproduce run --help")
@@ -112,18 +123,40 @@ func (c command) main(ctx context.Context, args []string) int {
 			status = exitRequeue
 		}
 		return c.print(c.stderr, fmt.Sprintf("reproduce: stopped: %v\nThe finished experiments are stored. To go on, run the same command again:\n  reproduce %s\n",
-			err, strings.Join(args, " ")), status)
+			err, commandLine(args)), status)
 	default:
 		return c.print(c.stderr, fmt.Sprintf("reproduce: %v\n", err), exitFailure)
 	}
 }
 
-// print writes text and returns status, or exitFailure when the text cannot be written.
+// print writes text and returns status, or exitFailure when the text cannot be written. Names of files, which are part
+// of many errors, can have any characters: those that a terminal would obey are written as Go does.
 func (c command) print(w io.Writer, text string, status int) int {
-	if _, err := io.WriteString(w, text); err != nil {
+	var b strings.Builder
+	for _, r := range text {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
 		return exitFailure
 	}
 	return status
+}
+
+// commandLine are arguments as they are typed into a shell.
+func commandLine(args []string) string {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		if words[i] = arg; arg == "" || strings.ContainsFunc(arg, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_=,./:+@%", r)
+		}) {
+			words[i] = jobs.ShellQuoted(arg)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // newFlags returns a flag set that prints nothing by itself.
@@ -140,7 +173,12 @@ func (c command) parse(flags *flag.FlagSet, doc string, args []string) (position
 		err := flags.Parse(args)
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(c.stdout)
-			c.print(c.stdout, doc+"\nFlags:\n", exitOK)
+			hasFlags := false
+			flags.VisitAll(func(*flag.Flag) { hasFlags = true })
+			if hasFlags {
+				doc += "\nFlags:\n"
+			}
+			c.print(c.stdout, doc, exitOK)
 			flags.PrintDefaults()
 			return nil, err
 		}

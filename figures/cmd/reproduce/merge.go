@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ Usage: reproduce merge FOLDER... [flags]
 func (c command) merge(_ context.Context, args []string) error {
 	flags := newFlags("merge")
 	var at folders
-	at.flags(flags)
+	at.storeFlags(flags)
 	positional, err := c.parse(flags, mergeDoc, args)
 	if err != nil {
 		return err
@@ -45,7 +46,7 @@ func (c command) merge(_ context.Context, args []string) error {
 	for _, folder := range positional {
 		s, f, err := find(folder)
 		if err != nil {
-			return err
+			return fmt.Errorf("looking for results: %w", err)
 		}
 		stores, files = append(stores, s...), append(files, f...)
 	}
@@ -60,8 +61,8 @@ func (c command) merge(_ context.Context, args []string) error {
 	known := results.ByID(lines)
 	added, same := 0, 0
 	var conflicts []string
-	for _, folder := range stores {
-		found, err := c.read(paths{folder})
+	for _, file := range stores {
+		found, err := c.read(paths{file})
 		if err != nil {
 			return err
 		}
@@ -77,7 +78,7 @@ func (c command) merge(_ context.Context, args []string) error {
 			case old.Diverged == line.Diverged && reflect.DeepEqual(old.Metrics, line.Metrics):
 				same++
 			default:
-				conflicts = append(conflicts, fmt.Sprintf("%s has another result of %s %v: %s", folder, line.ID, line.Experiment, differing(line, old)))
+				conflicts = append(conflicts, fmt.Sprintf("%s has another result of %s %v: %s", file, line.ID, line.Experiment, differing(line, old)))
 			}
 		}
 	}
@@ -93,26 +94,31 @@ func (c command) merge(_ context.Context, args []string) error {
 	return nil
 }
 
-// find returns the folders with result lines, and the files of predictions, in and below a folder. Links are not
-// followed: what they lead to need not be results.
+// find returns the files of result lines, and those of predictions, in and below a folder. Links in it are not
+// followed, as what they lead to need not be results, and pipes and the like are passed over.
 func find(folder string) (stores, files []string, err error) {
+	if folder, err = filepath.EvalSymlinks(folder); err != nil {
+		return nil, nil, err
+	}
+	if info, err := os.Stat(folder); err != nil {
+		return nil, nil, err
+	} else if !info.IsDir() {
+		return nil, nil, fmt.Errorf("%s is not a folder", folder)
+	}
 	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case !entry.Type().IsRegular():
 			return nil
-		case filepath.Ext(path) == ".jsonl" && !slices.Contains(stores, filepath.Dir(path)):
-			stores = append(stores, filepath.Dir(path))
-		case strings.HasSuffix(path, predictions.Extension):
+		case filepath.Ext(path) == ".jsonl":
+			stores = append(stores, path)
+		case filepath.Ext(path) == predictions.Extension:
 			files = append(files, path)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("looking for results: %w", err)
-	}
-	return stores, files, nil
+	return stores, files, err
 }
 
 // copyPredictions copies the files that the folder lacks, after reading them as predictions. Those that it has with
@@ -123,15 +129,23 @@ func copyPredictions(files []string, folder string) (copied int, conflicts []str
 		if err != nil {
 			return copied, conflicts, fmt.Errorf("copying predictions: %w", err)
 		}
-		if _, err := predictions.Read(file); err != nil {
+		read, err := predictions.Read(file)
+		if err != nil {
 			return copied, conflicts, fmt.Errorf("copying predictions: %w", err)
+		}
+		if predictions.FileName(read.Experiment) != filepath.Base(file) {
+			return copied, conflicts, fmt.Errorf("copying predictions: %s has those of %s; rename it to %s", file, read.Experiment, predictions.FileName(read.Experiment))
 		}
 		target := filepath.Join(folder, filepath.Base(file))
 		present, err := os.ReadFile(target)
 		switch {
 		case err == nil:
 			if !bytes.Equal(present, content) {
-				conflicts = append(conflicts, fmt.Sprintf("%s has other predictions than %s", file, target))
+				difference, err := otherScores(read, target)
+				if err != nil {
+					return copied, conflicts, err
+				}
+				conflicts = append(conflicts, fmt.Sprintf("%s has other predictions than %s: %s", file, target, difference))
 			}
 			continue
 		case !errors.Is(err, fs.ErrNotExist):
@@ -148,6 +162,23 @@ func copyPredictions(files []string, folder string) (copied int, conflicts []str
 	return copied, conflicts, nil
 }
 
+// otherScores names the metrics in which predictions differ from those in a file.
+func otherScores(p *predictions.Predictions, file string) (string, error) {
+	kept, err := predictions.Read(file)
+	if err != nil {
+		return "", err
+	}
+	now, err := predictions.Score(p)
+	if err != nil {
+		return "", err
+	}
+	before, err := predictions.Score(kept)
+	if err != nil {
+		return "", err
+	}
+	return cmp.Or(differing(results.Result{Metrics: now}, results.Result{Metrics: before}), "with the same metrics"), nil
+}
+
 const rescoreDoc = `reproduce rescore computes the metrics of image runs anew from the predictions that are kept beside the
 store, without training. It says which lines of the store have other numbers or lack some, and is an
 error if there are any. With --out it writes all lines of the store to a new one, with these metrics.
@@ -158,7 +189,7 @@ Usage: reproduce rescore [flags]
 func (c command) rescore(_ context.Context, args []string) error {
 	flags := newFlags("rescore")
 	var at folders
-	at.flags(flags)
+	at.storeFlags(flags)
 	out := flags.String("out", "", "`folder` of a new store")
 	positional, err := c.parse(flags, rescoreDoc, args)
 	if err != nil {

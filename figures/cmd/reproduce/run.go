@@ -51,7 +51,7 @@ func (c command) request(command, doc string, set []string, args []string) (requ
 	splits := flags.String("splits", "", "only these `splits`, for example 0-4 or 0,3,7")
 	seeds := flags.String("seeds", "", "only these `seeds`, for example 0-2")
 	fidelity := flags.String("fidelity", "", "only this `fidelity`: paper or released")
-	scale := flags.String("scale", "", "`scale`: full, or quick for a small run that is never compared with the paper (default full where the set has it)")
+	scale := flags.String("scale", "", "only this `scale`: full, quick for a small run that is never compared with the paper, small or grid (default full where the set has it)")
 	changes := changeFlags(flags)
 	r.folders.flags(flags)
 	r.slurm.flags(flags)
@@ -90,15 +90,20 @@ func (c command) request(command, doc string, set []string, args []string) (requ
 		return r, err
 	}
 	if r.wanted = filter.Apply(r.wanted); len(r.wanted) == 0 {
-		return r, usagef("no experiment of %s passes the flags; see \"reproduce list\"", r.name)
+		return r, usagef("%s has no experiment of scale %s with these methods, data sets, splits, seeds and fidelity; \"reproduce list\" shows the sets' scales", r.name, *scale)
 	}
 	changed, err := changes.apply(r.wanted)
 	if err != nil {
 		return r, err
 	}
 	r.wanted = results.Union(results.Set{Experiments: changed}) // a change can make two equal
-	r.devices = words(*devices)
-	if err := r.slurm.check(); err != nil {
+	if r.batch < 0 {
+		return r, usagef("--batch is %d, want at least 1, or 0 for all", r.batch)
+	}
+	if r.devices = words(*devices); slices.Contains(r.devices, "") {
+		return r, usagef("--devices: %q names a GPU with no number", *devices)
+	}
+	if err := r.slurm.check(flags); err != nil {
 		return r, err
 	}
 	return r, r.folders.fill()
@@ -156,11 +161,8 @@ func (c command) plan(missing []results.Experiment) error {
 
 // readIfThere reads the lines of a store that may not exist yet.
 func (c command) readIfThere(store string) ([]results.Result, error) {
-	if _, err := os.Stat(store); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, nil
-		}
-		return nil, err
+	if _, err := os.Stat(store); errors.Is(err, os.ErrNotExist) {
+		return nil, nil
 	}
 	return c.read(paths{store})
 }

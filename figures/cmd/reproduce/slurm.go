@@ -23,6 +23,9 @@ const (
 	engineSlurm = "slurm"
 )
 
+// slurmDoc begins the description of flags that are for job arrays alone.
+const slurmDoc = "slurm: "
+
 // slurmFlags say how a job array is made.
 type slurmFlags struct {
 	engine, folder, program    string
@@ -34,26 +37,32 @@ type slurmFlags struct {
 
 func (s *slurmFlags) flags(flags *flag.FlagSet) {
 	flags.StringVar(&s.engine, "engine", engineHere, "`engine`: here, or slurm to write a job array")
-	flags.StringVar(&s.folder, "slurm-dir", "", "slurm: `folder` for script, tasks, logs, results and checkpoints, seen by all nodes (default out/slurm/SET here)")
-	flags.StringVar(&s.program, "program", "", "slurm: `path` of this program on the nodes (default that of the running one)")
-	flags.StringVar(&s.partition, "partition", "", "slurm: `partition`")
-	flags.StringVar(&s.gres, "gres", "gpu:1", "slurm: generic `resources` of a task, empty for none")
-	flags.IntVar(&s.cpus, "cpus", 0, "slurm: `processors` of a task")
-	flags.StringVar(&s.timeLimit, "time", "", "slurm: time `limit` of a task, such as 04:00:00; a task that needs longer is requeued")
-	flags.IntVar(&s.parallel, "parallel", 0, "slurm: at most this `many` tasks at a time")
-	flags.Var(&s.lines, "sbatch", "slurm: a further `line` for sbatch, such as --account=name; repeat it for several")
-	flags.BoolVar(&s.submit, "submit", false, "slurm: submit the job array with sbatch")
+	flags.StringVar(&s.folder, "slurm-dir", "", slurmDoc+"`folder` for script, tasks, logs, results and checkpoints, seen by all nodes (default out/slurm/SET here)")
+	flags.StringVar(&s.program, "program", "", slurmDoc+"`path` of this program on the nodes (default that of the running one)")
+	flags.StringVar(&s.partition, "partition", "", slurmDoc+"`partition`")
+	flags.StringVar(&s.gres, "gres", "gpu:1", slurmDoc+"generic `resources` of a task, empty for none")
+	flags.IntVar(&s.cpus, "cpus", 0, slurmDoc+"`processors` of a task")
+	flags.StringVar(&s.timeLimit, "time", "", slurmDoc+"time `limit` of a task, such as 04:00:00; a task that needs longer is requeued")
+	flags.IntVar(&s.parallel, "parallel", 0, slurmDoc+"at most this `many` tasks at a time")
+	flags.Var(&s.lines, "sbatch", slurmDoc+"a further `line` for sbatch, such as --account=name; repeat it for several")
+	flags.BoolVar(&s.submit, "submit", false, slurmDoc+"submit the job array with sbatch")
 }
 
 // check reports flags that do not fit together.
-func (s *slurmFlags) check() error {
-	switch {
-	case s.engine != engineHere && s.engine != engineSlurm:
+func (s *slurmFlags) check(flags *flag.FlagSet) error {
+	if s.engine != engineHere && s.engine != engineSlurm {
 		return usagef("--engine: unknown %q, want %s or %s", s.engine, engineHere, engineSlurm)
-	case s.engine == engineHere && s.submit:
-		return usagef("--submit is for --engine %s", engineSlurm)
 	}
-	return nil
+	var err error
+	flags.Visit(func(f *flag.Flag) {
+		switch {
+		case s.engine == engineHere && strings.HasPrefix(f.Usage, slurmDoc):
+			err = usagef("--%s is for --engine %s", f.Name, engineSlurm)
+		case s.engine == engineSlurm && f.Name == "devices":
+			err = usagef("--devices is for --engine %s", engineHere)
+		}
+	})
+	return err
 }
 
 // passedOn are the variables that a task needs as they are here.

@@ -14,13 +14,14 @@ import (
 )
 
 const tableDoc = `reproduce table prints a table made from the results in the store, or writes it to a file.
-"reproduce list" shows the tables. A cell without results says "not run"; a quick result says so.
+"reproduce list" shows the tables. A cell without results says "not run"; a quick result says so. The last
+line says what the table was made by and from; csv has the cells alone, without it, caption and notes.
 
 Usage: reproduce table NAME|all [flags]
 `
 
 // endings are the file endings of the table formats.
-var endings = map[string]string{report.Markdown: ".md", report.LaTeX: ".tex", report.HTML: ".html"}
+var endings = map[string]string{report.Markdown: ".md", report.LaTeX: ".tex", report.HTML: ".html", report.CSV: ".csv"}
 
 func (c command) table(_ context.Context, args []string) error {
 	flags := newFlags("table")
@@ -51,10 +52,12 @@ func (c command) table(_ context.Context, args []string) error {
 		if !slices.Contains(wanted, named.Name) {
 			continue
 		}
-		text, err := makeTable(named, lines, *format)
+		watched, used := results.Watch(lines)
+		text, err := makeTable(named, watched, *format)
 		if err != nil {
 			return err
 		}
+		text = cited(text, *format, citation(used()))
 		if *out == "" {
 			printed = append(printed, text)
 			continue
