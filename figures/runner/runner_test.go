@@ -288,6 +288,7 @@ func TestFinite(t *testing.T) {
 		ofDraws(predict.Mixture{Mean: [][]float64{{1, 2}, {math.Inf(1), 0}}, NoiseStd: [][]float64{{1, 1}, {1, 1}}}),
 		ofDraws(predict.Mixture{Mean: [][]float64{one}, NoiseStd: [][]float64{{math.NaN()}}}),
 		ofMarginals(predict.Mixture{Mean: [][]float64{one}, Std: [][]float64{{math.NaN()}}, NoiseStd: [][]float64{{1}}}),
+		{mean: [][]float64{one}, noise: one, diverged: true},
 	} {
 		if p.finite() {
 			t.Errorf("%+v counts as finite", p)
