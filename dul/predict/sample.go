@@ -199,9 +199,10 @@ func sameShape(inputs []nets.Inputs) error {
 	return nil
 }
 
-// build applies the network to a batch PerExecution times. Its outputs are those
-// of the network, [PerExecution, ..., batch, K], the log-variances of a regression
-// and, with Energies, those of all layers, [PerExecution, ..., batch, layers].
+// build applies the network to a batch PerExecution times. It returns, with
+// Energies, those of all layers, [PerExecution, ..., batch, layers], the
+// log-variances of a regression, and last the network's outputs, [PerExecution,
+// ..., batch, Width].
 func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 	g := x.Graph()
 	root.Store().SetTraining(g, p.Training)
