@@ -199,9 +199,10 @@ func sameShape(inputs []nets.Inputs) error {
 	return nil
 }
 
-// build applies the network to a batch PerExecution times. Its outputs are those
-// of the network, [PerExecution, ..., batch, K], the log-variances of a regression
-// and, with Energies, those of all layers, [PerExecution, ..., batch, layers].
+// build applies the network to a batch PerExecution times. It returns, with
+// Energies, those of all layers, [PerExecution, ..., batch, layers], the
+// log-variances of a regression, and last the network's outputs, [PerExecution,
+// ..., batch, Width].
 func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 	g := x.Graph()
 	root.Store().SetTraining(g, p.Training)
@@ -265,17 +266,24 @@ func (p *sampler) batch(ctx context.Context, g *repeated, first, count int) erro
 		rows = count
 	}
 	inputs := p.rows(first, count, rows)
-	samples := make([][][][]float64, len(p.found)) // [replicas][outputs of the graph][M]
-	for r := range samples {
-		samples[r] = make([][][]float64, 3)
-	}
+	replicas := make([]drawn, len(p.found))
 	err := g.repeat(ctx, inputs, p.Samples/p.PerExecution, func(out [][]float64) {
-		for kind, values := range p.byKind(out) {
-			block := len(values) / (p.PerExecution * len(p.found))
-			for k := range p.PerExecution {
-				for r := range p.found {
-					at := (k*len(p.found) + r) * block
-					samples[r][kind] = append(samples[r][kind], values[at:at+block])
+		// part is that of sample k of replica r.
+		part := func(values []float64, k, r int) []float64 {
+			size := len(values) / (p.PerExecution * len(replicas))
+			at := (k*len(replicas) + r) * size
+			return values[at : at+size]
+		}
+		outputs := out[len(out)-1] // in the order of build
+		for k := range p.PerExecution {
+			for r := range replicas {
+				d := &replicas[r]
+				d.outputs = append(d.outputs, part(outputs, k, r))
+				if p.Energies {
+					d.energies = append(d.energies, part(out[0], k, r))
+				}
+				if p.regression != nil {
+					d.logVariances = append(d.logVariances, part(out[len(out)-2], k, r))
 				}
 			}
 		}
@@ -285,7 +293,7 @@ func (p *sampler) batch(ctx context.Context, g *repeated, first, count int) erro
 	}
 	for r, found := range p.found {
 		if n := min(p.inputs[r].Len()-first, count); n > 0 {
-			if err := p.add(found, samples[r], n); err != nil {
+			if err := p.add(found, replicas[r], n); err != nil {
 				return err
 			}
 		}
@@ -293,25 +301,8 @@ func (p *sampler) batch(ctx context.Context, g *repeated, first, count int) erro
 	return nil
 }
 
-// What an execution returns.
-const (
-	kindEnergies = iota
-	kindLogVariances
-	kindOutputs
-)
-
-// byKind sorts the outputs of build.
-func (p *sampler) byKind(out [][]float64) [][]float64 {
-	sorted := make([][]float64, 3)
-	if p.Energies {
-		sorted[kindEnergies], out = out[0], out[1:]
-	}
-	if p.regression != nil {
-		sorted[kindLogVariances], out = out[0], out[1:]
-	}
-	sorted[kindOutputs] = out[0]
-	return sorted
-}
+// drawn are the samples of one replica at the inputs of a batch, each [M].
+type drawn struct{ energies, logVariances, outputs [][]float64 }
 
 // rows are the inputs of a batch as a tensor, with so many rows.
 func (p *sampler) rows(first, count, rows int) *tensors.Tensor {
@@ -332,16 +323,16 @@ func (p *sampler) rows(first, count, rows int) *tensors.Tensor {
 	return params.FromFloat64(shapes.Make(p.model.DType, dims...), padded)
 }
 
-// add appends the samples, by kind, of a replica at n further inputs.
-func (p *sampler) add(to *Prediction, samples [][][]float64, n int) error {
-	outputs := samples[kindOutputs]
+// add appends what a replica says of n further inputs.
+func (p *sampler) add(to *Prediction, d drawn, n int) error {
+	outputs := d.outputs
 	for m := range outputs {
 		outputs[m] = outputs[m][:n*p.width]
 	}
 	to.Width = p.width
 	switch {
 	case p.regression != nil:
-		to.addMixture(outputs, samples[kindLogVariances], n)
+		to.addMixture(outputs, d.logVariances, n)
 	case p.classes:
 		probabilities, err := metrics.MeanProbabilities(outputs, p.width)
 		if err != nil {
@@ -358,7 +349,7 @@ func (p *sampler) add(to *Prediction, samples [][][]float64, n int) error {
 		appendEach(&to.Outputs, outputs)
 	}
 	if p.Energies {
-		to.addEnergies(p.layers, samples[kindEnergies], n)
+		to.addEnergies(p.layers, d.energies, n)
 	}
 	return nil
 }

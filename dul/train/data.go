@@ -30,6 +30,15 @@ func (d Dataset) columns() int {
 	return len(d.Targets) / d.Len()
 }
 
+// target is that of an example, or its label, [T].
+func (d Dataset) target(i int) []float64 {
+	if d.Labels != nil {
+		return []float64{float64(d.Labels[i])}
+	}
+	t := d.columns()
+	return d.Targets[i*t : (i+1)*t]
+}
+
 func (d Dataset) check(l likelihood.Likelihood) error {
 	if d.Inputs == nil {
 		return errors.New("training set: there are no Inputs")

@@ -69,7 +69,6 @@ func (r *run) identity() ([]setting, error) {
 		{"network", describe(r.model.Network)},
 		{"likelihood", describe(r.model.Likelihood)},
 		{"seeds", fmt.Sprint(r.model.Seeds())},
-		{"replicas", fmt.Sprint(r.model.Replicas)},
 		{"type of parameters", fmt.Sprint(r.model.DType)},
 		{"examples", strings.Join(sizes, ", ")},
 		{"inputs", digest(inputs)},

@@ -36,18 +36,26 @@ func (r *run) newSource() source {
 	if pixels, is := r.data[0].Inputs.(nets.Pixels); is {
 		n := pixels.Len()
 		s := &pixelSource{run: r, pixels: pixels, bytes: tensors.FromFlatDataAndDimensions(pixels.Bytes, n, pixels.Channels(), pixels.Height, pixels.Width)}
-		if r.data[0].Labels == nil {
-			s.targets = params.FromFloat64(shapes.Make(r.model.DType, n, r.data[0].columns()), r.data[0].Targets)
-			return s
+		var y []float64
+		for i := range n {
+			y = append(y, r.data[0].target(i)...)
 		}
-		labels := make([]int32, n)
-		for i, label := range r.data[0].Labels {
-			labels[i] = int32(label)
-		}
-		s.targets = tensors.FromFlatDataAndDimensions(labels, n, 1)
+		s.answers = r.targets(y, n, r.data[0].columns())
 		return s
 	}
 	return floatSource{r}
+}
+
+// targets is a tensor of targets of the model's type, or of labels as Int32.
+func (r *run) targets(y []float64, dims ...int) *tensors.Tensor {
+	if r.data[0].Labels == nil {
+		return params.FromFloat64(shapes.Make(r.model.DType, dims...), y)
+	}
+	labels := make([]int32, len(y))
+	for i, v := range y {
+		labels[i] = int32(v)
+	}
+	return tensors.FromFlatDataAndDimensions(labels, dims...)
 }
 
 // A floatSource sends every step its examples.
@@ -62,7 +70,6 @@ func (s floatSource) next(b block) ([]*tensors.Tensor, error) {
 	kind := s.data[0]
 	shape, columns := kind.Inputs.(nets.Floats).Shape, kind.columns()
 	var x, y, weights []float64
-	var labels []int32
 	for k := range b.count {
 		for r, set := range s.data {
 			order, err := s.orders[r].of(b.epoch)
@@ -76,29 +83,19 @@ func (s floatSource) next(b block) ([]*tensors.Tensor, error) {
 			for _, i := range rows {
 				x = append(x, inputs.Values[i*size:(i+1)*size]...)
 				weights = append(weights, 1/float64(len(rows)))
-				if set.Labels != nil {
-					labels = append(labels, int32(set.Labels[i]))
-				} else {
-					y = append(y, set.Targets[i*columns:(i+1)*columns]...)
-				}
+				y = append(y, set.target(i)...)
 			}
 			missing := b.rows - len(rows)
-			x, weights = append(x, make([]float64, missing*size)...), append(weights, make([]float64, missing)...)
-			if set.Labels != nil {
-				labels = append(labels, make([]int32, missing)...)
-			} else {
-				y = append(y, make([]float64, missing*columns)...)
-			}
+			x = append(x, make([]float64, missing*size)...)
+			y = append(y, make([]float64, missing*columns)...)
+			weights = append(weights, make([]float64, missing)...)
 		}
 	}
 	dims := func(last ...int) []int { return slices.Concat([]int{b.count}, s.model.Lead(), []int{b.rows}, last) }
 	tensor := func(values []float64, last ...int) *tensors.Tensor {
 		return params.FromFloat64(shapes.Make(s.model.DType, dims(last...)...), values)
 	}
-	if kind.Labels != nil {
-		return []*tensors.Tensor{tensor(x, shape...), tensors.FromFlatDataAndDimensions(labels, dims(1)...), tensor(weights, 1)}, nil
-	}
-	return []*tensors.Tensor{tensor(x, shape...), tensor(y, columns), tensor(weights, 1)}, nil
+	return []*tensors.Tensor{tensor(x, shape...), s.targets(y, dims(columns)...), tensor(weights, 1)}, nil
 }
 
 func (floatSource) step(tensors []*graph.Node, k int, _ executionShape) (x, targets, weights *graph.Node) {
@@ -119,10 +116,10 @@ func entry(x *graph.Node, k int) *graph.Node {
 type pixelSource struct {
 	*run
 	pixels         nets.Pixels
-	bytes, targets *tensors.Tensor // [N, channels, height, width] and [N, T]
+	bytes, answers *tensors.Tensor // [N, channels, height, width] and [N, T]
 }
 
-func (s *pixelSource) resident() []*tensors.Tensor { return []*tensors.Tensor{s.bytes, s.targets} }
+func (s *pixelSource) resident() []*tensors.Tensor { return []*tensors.Tensor{s.bytes, s.answers} }
 
 // The columns of a table of picks: what a step needs to know of each image.
 const (
