@@ -148,16 +148,16 @@ type DUESize struct {
 // backend needs less. For K classes, M inducing points, n examples of d features
 // and S samples it is, in numbers of so many bytes,
 //
-//	K M (180 M + 70 n) + (M + n) (40 d + 50 M) + 45 S n K.
+//	K M (180 M + 70 n) + (M + n) (40 d + 50 M) + 72 S n K.
 //
-// For WRN-28-10 (640 features) and batches of 128 that is 26 MB with the 10
-// classes and 10 inducing points of CIFAR-10, and 1180 MB with the 100 and 100 of
+// For WRN-28-10 (640 features) and batches of 128 that is 31 MB with the 10
+// classes and 10 inducing points of CIFAR-10, and 1220 MB with the 100 and 100 of
 // CIFAR-100, where the paper reports that DUE ran out of memory. Covariances
 // between classes and examples as one matrix would take DenseBytes, 655 MB, for
 // each copy; the likelihood needs the variances alone.
 func (z DUESize) Bytes() int {
 	k, m, n, d := z.Classes, z.Inducing, z.Batch, z.Width
-	numbers := k*m*(180*m+70*n) + (m+n)*(40*d+50*m) + 45*orDefaultInt(z.Samples, 32)*n*k
+	numbers := k*m*(180*m+70*n) + (m+n)*(40*d+50*m) + 72*orDefaultInt(z.Samples, 32)*n*k
 	return numbers * z.DType.Size()
 }
 

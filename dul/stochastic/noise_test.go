@@ -80,8 +80,7 @@ func TestNoiseMomentsAndIndependence(t *testing.T) {
 
 // The shape of the Gaussian: its fourth moment is 3, with standard error
 // sqrt((105 - 9)/n) as E z^8 = 105, and pairs of entries are independent also
-// in their squares, which the two outputs of one Box-Muller transform would
-// not be if either came from the wrong radius.
+// in their squares.
 func TestGaussianShape(t *testing.T) {
 	for _, host := range []bool{true, false} {
 		draw := executions(t, host, dtypes.Float64, stochastic.Gaussian(), 1, 100, 100)[0]
