@@ -41,7 +41,7 @@ func (l MFVI) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 // [channels, batch, height, width] to [filters, batch, height', width'].
 func (l MCDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	pixels := conv.Channels(x)
-	mask := stochastic.Draw(s, pixels, stochastic.DropoutMask(orDefault(l.Rate, 0.1)), pixels.Shape().Dim(0), pixels.Shape().Dim(1))
+	mask := conv.Noise(s, pixels, stochastic.DropoutMask(orDefault(l.Rate, 0.1)))
 	return conv.Layer(s, conv.LikeImage(graph.Mul(pixels, mask), x), c)
 }
 
@@ -64,7 +64,7 @@ func (l VDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	stochastic.TallyOf(x.Graph()).AddKL(dropoutKL(graph.Reshape(logAlpha, 1, c.Filters)))
 
 	alpha := graph.MinScalar(graph.Exp(logAlpha), 1)
-	eps := stochastic.Draw(s, pixels, stochastic.Gaussian(), pixels.Shape().Dim(0), pixels.Shape().Dim(1))
+	eps := conv.Noise(s, pixels, stochastic.Gaussian())
 	factor := graph.AddScalar(conv.MulColumn(eps, graph.Sqrt(alpha)), 1)
 	return conv.LikeImage(graph.Mul(pixels, factor), y)
 }

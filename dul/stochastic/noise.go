@@ -60,12 +60,26 @@ func SetNoise(g *graph.Graph, n Noise) { model.SetGraphParam(g, noiseKey, n) }
 // Draw returns noise of [..., rows, columns] with the replica axes and type of
 // like, from the graph's source.
 func Draw(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *graph.Node {
-	var source Noise = InGraph{}
-	model.SetGraphParam(like.Graph(), drawnKey, true)
-	if value, found := model.GetGraphParam(like.Graph(), noiseKey); found {
-		source = value.(Noise)
+	return sourceOf(like.Graph()).Draw(s, like.Graph(), d, likeNoise(like, rows, columns))
+}
+
+// DrawByColumns is Draw for one matrix of which the backend keeps the entries of a
+// column next to each other: noise that is drawn in the graph is then drawn in
+// that order.
+func DrawByColumns(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *graph.Node {
+	if _, inGraph := sourceOf(like.Graph()).(InGraph); inGraph {
+		return graph.Transpose(Draw(s, like, d, columns, rows), 0, 1)
 	}
-	return source.Draw(s, like.Graph(), d, likeNoise(like, rows, columns))
+	return Draw(s, like, d, rows, columns)
+}
+
+// sourceOf is the graph's source of noise, which is about to be used.
+func sourceOf(g *graph.Graph) Noise {
+	model.SetGraphParam(g, drawnKey, true)
+	if value, found := model.GetGraphParam(g, noiseKey); found {
+		return value.(Noise)
+	}
+	return InGraph{}
 }
 
 // HasNoise says whether any layer of the graph g has drawn noise so far. Where
