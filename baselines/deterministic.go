@@ -16,6 +16,7 @@ func (Deterministic) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node
 	return params.Dense(s, x, units)
 }
 
+// Conv returns the convolution of x, [channels, batch, height, width] ->
 // [filters, batch, height', width'].
 func (Deterministic) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	return conv.Layer(s, x, c)

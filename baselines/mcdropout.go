@@ -27,9 +27,11 @@ func (l MCDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return params.Dense(s, graph.Mul(x, mask), units)
 }
 
+// Conv is Dense with a convolution in the place of x W: every pixel of every
+// channel is dropped by itself, also those of the network's input image. It maps
 // [channels, batch, height, width] to [filters, batch, height', width'].
 func (l MCDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	pixels := conv.Channels(x)
-	mask := stochastic.Draw(s, pixels, stochastic.DropoutMask(cmp.Or(l.Rate, 0.1)), pixels.Shape().Dim(0), pixels.Shape().Dim(1))
+	mask := conv.Noise(s, pixels, stochastic.DropoutMask(cmp.Or(l.Rate, 0.1)))
 	return conv.Layer(s, conv.LikeImage(graph.Mul(pixels, mask), x), c)
 }

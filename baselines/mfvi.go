@@ -35,6 +35,8 @@ func (l MFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return ops.Affine(x, weights, params.New(s, x, "bias", params.Weight, params.Constant(0), 1, units))
 }
 
+// Conv is Dense with a convolution in the place of x W: one draw of the kernel
+// for each execution. It maps [channels, batch, height, width] to [filters,
 // batch, height', width'] and adds the kernel's KL.
 func (l MFVI) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	like, fanIn := conv.Channels(x), c.FanIn(x)

@@ -48,6 +48,9 @@ func (l Rank1) factor(s *model.Scope, x *graph.Node, name string, n int) *graph.
 	return ops.AddRow(ops.MulRow(eps, std(logVar)), mean)
 }
 
+// Conv is Dense with a convolution in the place of x W, and one posterior for
+// each input channel and each filter. It maps [channels, batch, height, width] to
+// [filters, batch, height', width'] and adds the factors' KL, once for each
 // channel and filter, however many draws are made of a factor.
 func (l Rank1) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	y := conv.Layer(s, l.scaleChannels(s, x, "input"), c)

@@ -43,6 +43,8 @@ func (l VDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return graph.Mul(y, graph.AddScalar(ops.MulRow(eps, graph.Sqrt(alpha)), 1))
 }
 
+// Conv is Dense with a convolution in the place of x W, with noise drawn for
+// each pixel and one alpha for each filter. It maps [channels, batch, height,
 // width] to [filters, batch, height', width'] and adds the KL.
 func (l VDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	start := math.Log(cmp.Or(l.Alpha, 0.1))
@@ -60,7 +62,7 @@ func (l VDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	stochastic.LayerLossesOf(x.Graph()).AddKL(dropoutKL(graph.Reshape(logAlpha, 1, c.Filters)))
 
 	alpha := graph.MinScalar(graph.Exp(logAlpha), 1)
-	eps := stochastic.Draw(s, pixels, stochastic.Gaussian(), pixels.Shape().Dim(0), pixels.Shape().Dim(1))
+	eps := conv.Noise(s, pixels, stochastic.Gaussian())
 	factor := graph.AddScalar(conv.MulColumn(eps, graph.Sqrt(alpha)), 1)
 	return conv.LikeImage(graph.Mul(pixels, factor), y)
 }

@@ -50,8 +50,11 @@ func (l Density) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 		return graph.Add(output, l.sharedNoise(s, output, energy, gamma, beta))
 	}
 	variance := conv.Outer(gamma, conv.Channels(energy), beta)
-	noise := stochastic.Draw(s, mean, l.Noise, mean.Shape().Dim(0), mean.Shape().Dim(1))
-	return conv.LikeImage(graph.Add(mean, ops.SqrtScaled(variance, noise)), output)
+	noise := conv.Noise(s, mean, l.Noise)
+	y := conv.Entrywise(func(in []*graph.Node) *graph.Node {
+		return graph.Add(in[0], ops.SqrtScaled(in[1], in[2]))
+	}, mean, variance, noise)
+	return conv.LikeImage(y, output)
 }
 
 // sharedNoise is eps^j sqrt(E) + eta^j in the shape of the output, [filters,

@@ -38,7 +38,7 @@ var ErrBackend = errors.New("no compute backend")
 //
 // Errors wrap [ErrBackend].
 func Open() (compute.Backend, string, error) {
-	disableXLADownloads()
+	prepareXLA()
 	if config := requested(); config != "" {
 		return openRequested(config)
 	}

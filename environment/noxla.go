@@ -7,8 +7,8 @@ import "github.com/gomlx/compute"
 // xlaCompiledIn tells whether this program contains the XLA backend.
 const xlaCompiledIn = false
 
-// disableXLADownloads has nothing to disable in a program without XLA.
-func disableXLADownloads() {}
+// prepareXLA has nothing to prepare in a program without XLA.
+func prepareXLA() {}
 
 // installedXLA returns no configurations in a program without XLA.
 func installedXLA() []string { return nil }

@@ -3,26 +3,86 @@ package conv
 import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/stochastic"
 )
 
 // Channels is an image batch as a matrix with one row for each channel:
 // [channels, batch, height, width] -> [channels, batch*height*width].
 func Channels(x *graph.Node) *graph.Node {
 	c := x.Shape().Dim(0)
-	return graph.Reshape(x, c, x.Shape().Size()/c)
+	pixels := x.Shape().Size() / c
+	if ops.OnGo(x) {
+		return graph.Reshape(x, c, pixels)
+	}
+	return flipped(graph.Reshape(channelsLast(x), pixels, c))
 }
 
 // LikeImage is the inverse of Channels: m, [rows, batch*height*width], takes the
 // batch, height and width of x.
 func LikeImage(m, x *graph.Node) *graph.Node {
-	d := x.Shape().Dimensions
-	return graph.Reshape(m, m.Shape().Dim(0), d[1], d[2], d[3])
+	rows, d := m.Shape().Dim(0), x.Shape().Dimensions
+	if ops.OnGo(x) {
+		return graph.Reshape(m, rows, d[1], d[2], d[3])
+	}
+	return channelsFirst(graph.Reshape(flipped(m), d[1], d[2], d[3], rows))
+}
+
+// channelsLast is [channels, batch, height, width] -> [batch, height, width, channels].
+func channelsLast(x *graph.Node) *graph.Node { return graph.TransposeAllAxes(x, 1, 2, 3, 0) }
+
+// channelsFirst is the inverse of channelsLast.
+func channelsFirst(x *graph.Node) *graph.Node { return graph.TransposeAllAxes(x, 3, 0, 1, 2) }
+
+// flipped is the transpose of a matrix: with the channels last, if they were first.
+func flipped(m *graph.Node) *graph.Node { return graph.TransposeAllAxes(m, 1, 0) }
+
+// row is a column as a row.
+func row(column *graph.Node) *graph.Node { return graph.Reshape(column, 1, column.Shape().Dim(0)) }
+
+// Entrywise is f of images, or of matrices of channels, all of one shape, where
+// every entry of the result depends on the same entry of each input alone.
+func Entrywise(f func(in []*graph.Node) *graph.Node, inputs ...*graph.Node) *graph.Node {
+	if ops.OnGo(inputs[0]) {
+		return f(inputs)
+	}
+	to, from := channelsLast, channelsFirst
+	if inputs[0].Rank() == 2 {
+		to, from = flipped, flipped
+	}
+	in := make([]*graph.Node, len(inputs))
+	for i, x := range inputs {
+		in[i] = to(x)
+	}
+	return from(f(in))
+}
+
+// ReLU is max(x, 0) of images; its derivative at 0 is 0.
+func ReLU(x *graph.Node) *graph.Node {
+	return Entrywise(func(in []*graph.Node) *graph.Node { return ops.ReLU(in[0]) }, x)
+}
+
+// Add is the sum of images.
+func Add(x, y *graph.Node) *graph.Node {
+	return Entrywise(func(in []*graph.Node) *graph.Node { return graph.Add(in[0], in[1]) }, x, y)
+}
+
+// Noise is a draw for every entry of a matrix of channels.
+func Noise(s *model.Scope, m *graph.Node, d stochastic.Distribution) *graph.Node {
+	channels, pixels := m.Shape().Dim(0), m.Shape().Dim(1)
+	if ops.OnGo(m) {
+		return stochastic.Draw(s, m, d, channels, pixels)
+	}
+	return stochastic.DrawByColumns(s, m, d, channels, pixels)
 }
 
 // AddColumn adds an entry to each row of a matrix: [n, m] + [n, 1].
 func AddColumn(x, column *graph.Node) *graph.Node {
+	if !ops.OnGo(x) {
+		return flipped(graph.Add(flipped(x), row(column)))
+	}
 	return ops.WithGradient([]*graph.Node{x, column},
 		func(in []*graph.Node) *graph.Node {
 			return affineRows(in[1], term{graph.OnesLike(in[1]), in[0]})
@@ -32,6 +92,9 @@ func AddColumn(x, column *graph.Node) *graph.Node {
 
 // MulColumn multiplies each row of a matrix by an entry: [n, m] * [n, 1].
 func MulColumn(x, column *graph.Node) *graph.Node {
+	if !ops.OnGo(x) {
+		return flipped(graph.Mul(flipped(x), row(column)))
+	}
 	return ops.WithGradient([]*graph.Node{x, column},
 		func(in []*graph.Node) *graph.Node { return scaleRows(in[0], in[1]) },
 		func(_, dy *graph.Node) []*graph.Node {
@@ -39,22 +102,42 @@ func MulColumn(x, column *graph.Node) *graph.Node {
 		})
 }
 
-// Outer is column x row, [n, 1] x [1, m] -> [n, m], plus an entry for each row, [n, 1].
-func Outer(column, row, offset *graph.Node) *graph.Node {
-	return ops.WithGradient([]*graph.Node{column, row, offset},
+// Outer is column x line, [n, 1] x [1, m] -> [n, m], plus an entry for each row, [n, 1].
+func Outer(column, line, offset *graph.Node) *graph.Node {
+	if !ops.OnGo(line) {
+		return flipped(graph.Add(graph.Mul(flipped(line), row(column)), row(offset)))
+	}
+	return ops.WithGradient([]*graph.Node{column, line, offset},
 		func(in []*graph.Node) *graph.Node {
-			if !ops.OnGo(row) {
-				return graph.Add(graph.Mul(in[0], in[1]), in[2])
-			}
 			left := graph.Concatenate([]*graph.Node{in[0], in[2]}, 1)
 			right := graph.Concatenate([]*graph.Node{in[1], graph.OnesLike(in[1])}, 0)
 			return product(left, right)
 		},
 		func(_, dy *graph.Node) []*graph.Node {
 			return []*graph.Node{
-				product(dy, graph.Reshape(row, row.Shape().Dim(1), 1)),
-				product(graph.Reshape(column, 1, column.Shape().Dim(0)), dy),
+				product(dy, graph.Reshape(line, line.Shape().Dim(1), 1)),
+				product(row(column), dy),
 				rowSums(dy),
+			}
+		})
+}
+
+// WeightedSquares is sum_i weight_i z_ij^2: [n, m] and [n, 1] -> [1, m].
+func WeightedSquares(z, weights *graph.Node) *graph.Node {
+	if !ops.OnGo(z) {
+		last := flipped(z)
+		return flipped(graph.ReduceAndKeep(graph.Mul(graph.Mul(last, last), row(weights)), graph.ReduceSum, 1))
+	}
+	var squares *graph.Node
+	return ops.WithGradient([]*graph.Node{z, weights},
+		func(in []*graph.Node) *graph.Node {
+			squares = graph.Mul(in[0], in[0])
+			return product(row(in[1]), squares)
+		},
+		func(_, dy *graph.Node) []*graph.Node {
+			return []*graph.Node{
+				graph.Mul(z, product(graph.MulScalar(weights, 2), dy)),
+				product(squares, graph.Reshape(dy, dy.Shape().Dim(1), 1)),
 			}
 		})
 }
@@ -71,17 +154,17 @@ func ExampleMeans(x *graph.Node) *graph.Node {
 // dense layer: [channels, batch, height, width] -> [batch, channels].
 func GlobalMeans(x *graph.Node) *graph.Node {
 	channels, batch, positions := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2)*x.Shape().Dim(3)
+	if !ops.OnGo(x) {
+		return graph.MulScalar(graph.ReduceSum(channelsLast(x), 1, 2), 1/float64(positions))
+	}
 	sums := ops.SumColumns(graph.Reshape(x, channels*batch, positions))
 	return graph.MulScalar(graph.Transpose(graph.Reshape(sums, channels, batch), 0, 1), 1/float64(positions))
 }
 
-// scaleRows multiplies each row by an entry, [n, m] * [n, 1]; on the Go backend,
-// which broadcasts and sums several times slower than it multiplies matrices,
-// as a batch of products of a 1 x 1 matrix and a row.
+// scaleRows multiplies each row by an entry, [n, m] * [n, 1], on the Go backend,
+// which broadcasts and sums several times slower than it multiplies matrices: as
+// a batch of products of a 1 x 1 matrix and a row.
 func scaleRows(x, column *graph.Node) *graph.Node {
-	if !ops.OnGo(x) {
-		return graph.Mul(x, column)
-	}
 	n, m := x.Shape().Dim(0), x.Shape().Dim(1)
 	scaled := graph.DotGeneral(graph.Reshape(column, n, 1, 1), []int{2}, []int{0}, graph.Reshape(x, n, 1, m), []int{1}, []int{0})
 	return graph.Reshape(scaled, n, m)
@@ -90,7 +173,7 @@ func scaleRows(x, column *graph.Node) *graph.Node {
 // rowDots is sum_j x_ij y_ij for each row, [n, m] and [n, m] -> [n, 1].
 func rowDots(x, y *graph.Node) *graph.Node {
 	if !ops.OnGo(x) {
-		return graph.ReduceAndKeep(graph.Mul(x, y), graph.ReduceSum, 1)
+		return flipped(graph.ReduceAndKeep(graph.Mul(flipped(x), flipped(y)), graph.ReduceSum, 0))
 	}
 	n := x.Shape().Dim(0)
 	return graph.Reshape(graph.DotGeneral(x, []int{1}, []int{0}, y, []int{1}, []int{0}), n, 1)
@@ -99,7 +182,7 @@ func rowDots(x, y *graph.Node) *graph.Node {
 // rowSums is sum_j x_ij, [n, m] -> [n, 1].
 func rowSums(x *graph.Node) *graph.Node {
 	if !ops.OnGo(x) {
-		return graph.ReduceAndKeep(x, graph.ReduceSum, 1)
+		return flipped(graph.ReduceAndKeep(flipped(x), graph.ReduceSum, 0))
 	}
 	return ops.SumColumns(x)
 }
@@ -114,11 +197,11 @@ func affineRows(offset *graph.Node, terms ...term) *graph.Node {
 	x := terms[0].x
 	n, m := x.Shape().Dim(0), x.Shape().Dim(1)
 	if !ops.OnGo(x) {
-		sum := offset
+		sum := row(offset)
 		for _, t := range terms {
-			sum = graph.Add(graph.Mul(t.x, t.factor), sum)
+			sum = graph.Add(graph.Mul(flipped(t.x), row(t.factor)), sum)
 		}
-		return sum
+		return flipped(sum)
 	}
 	identity := graph.DiagonalWithValue(graph.ScalarOne(x.Graph(), x.DType()), n)
 	var left, right []*graph.Node

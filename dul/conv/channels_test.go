@@ -20,6 +20,7 @@ func TestChannelOperations(t *testing.T) {
 	matrix, column := fixtures.Random(rng, 3, 5), fixtures.Random(rng, 3, 1)
 	row, offset := fixtures.Random(rng, 1, 5), fixtures.Random(rng, 3, 1)
 	images, gray := fixtures.Random(rng, 3, 2, 2, 4), fixtures.Random(rng, 1, 2, 3, 2)
+	other, moreImages := fixtures.Random(rng, 3, 5), fixtures.Random(rng, 3, 2, 2, 4)
 	entries := func(rows, columns int, f func(i, j int) float64) fixtures.Array {
 		y := fixtures.Zeros(rows, columns)
 		for k := range y.Values {
@@ -49,6 +50,25 @@ func TestChannelOperations(t *testing.T) {
 		{"Outer", fixtures.Values{"c": column, "r": row, "o": offset},
 			func(in fixtures.Nodes) *graph.Node { return conv.Outer(in["c"], in["r"], in["o"]) },
 			entries(3, 5, func(i, j int) float64 { return column.Values[i]*row.Values[j] + offset.Values[i] })},
+		{"WeightedSquares", fixtures.Values{"z": matrix, "w": column},
+			func(in fixtures.Nodes) *graph.Node { return conv.WeightedSquares(in["z"], in["w"]) },
+			entries(1, 5, func(_, j int) float64 {
+				sum := 0.0
+				for i, weight := range column.Values {
+					sum += weight * matrix.Values[5*i+j] * matrix.Values[5*i+j]
+				}
+				return sum
+			})},
+		{"Entrywise on matrices", fixtures.Values{"x": matrix, "y": other},
+			func(in fixtures.Nodes) *graph.Node {
+				return conv.Entrywise(func(in []*graph.Node) *graph.Node { return graph.Sub(in[0], in[1]) }, in["x"], in["y"])
+			},
+			entries(3, 5, func(i, j int) float64 { return matrix.Values[5*i+j] - other.Values[5*i+j] })},
+		{"ReLU and Add", fixtures.Values{"x": images, "y": moreImages},
+			func(in fixtures.Nodes) *graph.Node { return conv.Add(conv.ReLU(in["x"]), in["y"]) },
+			fixtures.Array{Dims: images.Dims, Values: entries(3, 16, func(i, j int) float64 {
+				return max(images.Values[16*i+j], 0) + moreImages.Values[16*i+j]
+			}).Values}},
 		{"Channels and LikeImage", fixtures.Values{"x": images, "c": column},
 			func(in fixtures.Nodes) *graph.Node {
 				return conv.LikeImage(conv.MulColumn(conv.Channels(in["x"]), in["c"]), in["x"])

@@ -9,6 +9,16 @@
 // convolution is a product of matrices: the kernel, [filters, channels*size*size],
 // times the patches of the image, [channels*size*size, batch*height*width]. An
 // entry for each channel is a column, [channels, 1].
+//
+// # Order in memory
+//
+// That is also the order in memory on the pure Go backend. Compilers convolve
+// faster, and sum over pixels faster, where the channels of a pixel lie next to
+// each other. So there every function of this package turns its inputs to [batch,
+// height, width, channels], or [batch*height*width, channels], and its result
+// back. Between two of them the turns cancel, which compilers see: they
+// move nothing. What is done to images entry by entry goes through Entrywise for
+// the same reason.
 package conv
 
 import (
@@ -75,16 +85,19 @@ func Convolve(x, kernel *graph.Node, w Window) *graph.Node {
 // windows of even size and refuses large paddings.)
 func native(x, kernel *graph.Node, w Window) *graph.Node {
 	height, width := x.Shape().Dim(2), x.Shape().Dim(3)
-	square := graph.Reshape(kernel, kernel.Shape().Dim(0), x.Shape().Dim(0), w.Size, w.Size)
-	image := graph.ConvolveAxesConfig{ // [channels, batch, ..] and [filters, channels, ..] -> [filters, batch, ..]
-		InputChannels: 0, InputBatch: 1, InputSpatial: []int{2, 3},
-		KernelOutputChannels: 0, KernelInputChannels: 1, KernelSpatial: []int{2, 3},
-		OutputChannels: 0, OutputBatch: 1, OutputSpatial: []int{2, 3},
+	// [height, width, channels, filters]
+	square := graph.TransposeAllAxes(graph.Reshape(kernel, kernel.Shape().Dim(0), x.Shape().Dim(0), w.Size, w.Size), 2, 3, 1, 0)
+	image := graph.ConvolveAxesConfig{ // [batch, .., channels] and [.., channels, filters] -> [batch, .., filters]
+		InputChannels: 3, InputBatch: 0, InputSpatial: []int{1, 2},
+		KernelOutputChannels: 3, KernelInputChannels: 2, KernelSpatial: []int{0, 1},
+		OutputChannels: 3, OutputBatch: 0, OutputSpatial: []int{1, 2},
 	}
-	back := image // [filters, batch, ..] and [filters, channels, ..] -> [channels, batch, ..]
-	back.KernelOutputChannels, back.KernelInputChannels = 1, 0
-	across := image // [channels, batch, ..] and [filters, batch, ..] -> [filters, channels, ..]
-	across.InputChannels, across.InputBatch = 1, 0
+	back := image // [batch, .., filters] and [.., channels, filters] -> [batch, .., channels]
+	back.KernelOutputChannels, back.KernelInputChannels = 2, 3
+	across := image // [batch, .., channels] and [batch, .., filters] -> [.., channels, filters]
+	across.InputChannels, across.InputBatch = 0, 3
+	across.KernelInputChannels, across.KernelSpatial, across.KernelOutputChannels = 0, []int{1, 2}, 3
+	across.OutputSpatial, across.OutputBatch, across.OutputChannels = []int{0, 1}, 2, 3
 	one, stride := []int{1, 1}, []int{w.Stride, w.Stride}
 	lead := w.Size - 1 - w.Padding
 	leftOver := func(n int) int { return (n + 2*w.Padding - w.Size) % w.Stride } // pixels beyond the last position
@@ -94,13 +107,15 @@ func native(x, kernel *graph.Node, w Window) *graph.Node {
 	return ops.WithGradient([]*graph.Node{x, kernel},
 		func(in []*graph.Node) *graph.Node {
 			padding := paddings(w.Padding, func(int) int { return w.Padding })
-			y := convolve(x, square, image, stride, padding, one, one)
+			y := channelsFirst(convolve(channelsLast(in[0]), square, image, stride, padding, one, one))
 			return ops.Tied(graph.StopGradient(y), in)
 		},
 		func(_, dy *graph.Node) []*graph.Node {
-			turned := graph.Reverse(square, 2, 3)
-			dx := convolve(dy, turned, back, one, paddings(lead, func(n int) int { return lead + leftOver(n) }), stride, one)
-			dk := convolve(x, dy, across, one, paddings(w.Padding, func(n int) int { return w.Padding - leftOver(n) }), one, stride)
+			turned := graph.Reverse(square, 0, 1)
+			last := channelsLast(dy)
+			dx := channelsFirst(convolve(last, turned, back, one, paddings(lead, func(n int) int { return lead + leftOver(n) }), stride, one))
+			dk := convolve(channelsLast(x), last, across, one, paddings(w.Padding, func(n int) int { return w.Padding - leftOver(n) }), one, stride)
+			dk = graph.TransposeAllAxes(dk, 3, 2, 0, 1)
 			return []*graph.Node{dx, graph.Reshape(dk, kernel.Shape().Dimensions...)}
 		})
 }

@@ -67,7 +67,7 @@ func (l LDL) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
 	logVariance := floored(params.New(s, rows, "log_variance", params.Generative, params.Constant(0), c, 1))
 
 	z := conv.Channels(l.whitened(x, kernel, w.Size))
-	squares := weightedSquares(z, graph.MulScalar(graph.Exp(graph.Neg(logVariance)), 0.5))
+	squares := conv.WeightedSquares(z, graph.MulScalar(graph.Exp(graph.Neg(logVariance)), 0.5))
 	energy := conv.LikeImage(squares, x)
 	mean := conv.ExampleMeans(energy)
 	logDet := ops.SumRows(logVariance)
@@ -118,25 +118,6 @@ func replicate(x *graph.Node, n int) *graph.Node {
 		}
 	}
 	return x
-}
-
-// weightedSquares is sum_i weight_i z_ij^2: [n, m] and [n, 1] -> [1, m].
-func weightedSquares(z, weights *graph.Node) *graph.Node {
-	var squares *graph.Node
-	product := func(a, b *graph.Node) *graph.Node {
-		return graph.DotGeneral(a, []int{1}, nil, b, []int{0}, nil)
-	}
-	return ops.WithGradient([]*graph.Node{z, weights},
-		func(in []*graph.Node) *graph.Node {
-			squares = graph.Mul(in[0], in[0])
-			return product(graph.Reshape(in[1], 1, in[1].Shape().Dim(0)), squares)
-		},
-		func(_, dy *graph.Node) []*graph.Node {
-			return []*graph.Node{
-				graph.Mul(z, product(graph.MulScalar(weights, 2), dy)),
-				product(squares, graph.Reshape(dy, dy.Shape().Dim(1), 1)),
-			}
-		})
 }
 
 // averagePool is the mean over the window of one-channel images; padding counts

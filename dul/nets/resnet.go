@@ -7,7 +7,6 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/conv"
-	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/stochastic"
 )
 
@@ -67,7 +66,7 @@ func (r ResNet) Apply(s *model.Scope, x *graph.Node, classes int) *graph.Node {
 	for _, b := range r.blocks() {
 		h = b.apply(s.In("%s", b.name), layers, h)
 	}
-	h = ops.ReLU(layers.norm(s.In("norm"), h))
+	h = conv.ReLU(layers.norm(s.In("norm"), h))
 	return layers.Dense(s.In("output"), conv.GlobalMeans(h), classes)
 }
 
@@ -132,14 +131,14 @@ func (b block) keepsShape() bool { return b.stride == 1 && b.in == b.filters }
 
 // apply maps [in, batch, height, width] to [filters, batch, height/stride, width/stride].
 func (b block) apply(s *model.Scope, layers traced, x *graph.Node) *graph.Node {
-	h := ops.ReLU(layers.norm(s.In("norm_1"), x))
+	h := conv.ReLU(layers.norm(s.In("norm_1"), x))
 	h = layers.Conv(s.In("conv_1"), h, b.first())
-	h = b.drop(s.In("dropout"), ops.ReLU(layers.norm(s.In("norm_2"), h)))
+	h = b.drop(s.In("dropout"), conv.ReLU(layers.norm(s.In("norm_2"), h)))
 	h = layers.Conv(s.In("conv_2"), h, b.second())
 	if !b.keepsShape() {
 		x = layers.Conv(s.In("shortcut"), x, b.shortcut())
 	}
-	return graph.Add(h, x)
+	return conv.Add(h, x)
 }
 
 // drop is dropout of the pixels of x, of every channel by itself, in training.
@@ -148,6 +147,6 @@ func (b block) drop(s *model.Scope, x *graph.Node) *graph.Node {
 		return x
 	}
 	m := conv.Channels(x)
-	mask := stochastic.Draw(s, m, stochastic.DropoutMask(b.dropout), m.Shape().Dim(0), m.Shape().Dim(1))
+	mask := conv.Noise(s, m, stochastic.DropoutMask(b.dropout))
 	return conv.LikeImage(graph.Mul(m, mask), x)
 }

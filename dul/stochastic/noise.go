@@ -2,7 +2,6 @@ package stochastic
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"github.com/gomlx/compute/dtypes"
@@ -32,12 +31,26 @@ func SetNoiseSource(g *graph.Graph, n NoiseSource) { model.SetGraphParam(g, nois
 // Draw returns noise of [..., rows, columns] with the replica axes and type of
 // like, from the graph's source.
 func Draw(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *graph.Node {
-	var source NoiseSource = InGraph{}
-	model.SetGraphParam(like.Graph(), drawnKey, true)
-	if value, found := model.GetGraphParam(like.Graph(), noiseKey); found {
-		source = value.(NoiseSource)
+	return sourceOf(like.Graph()).Draw(s, like.Graph(), d, likeNoise(like, rows, columns))
+}
+
+// DrawByColumns is Draw for one matrix of which the backend keeps the entries of a
+// column next to each other: noise that is drawn in the graph is then drawn in
+// that order.
+func DrawByColumns(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *graph.Node {
+	if _, inGraph := sourceOf(like.Graph()).(InGraph); inGraph {
+		return graph.Transpose(Draw(s, like, d, columns, rows), 0, 1)
 	}
-	return source.Draw(s, like.Graph(), d, likeNoise(like, rows, columns))
+	return Draw(s, like, d, rows, columns)
+}
+
+// sourceOf is the graph's source of noise, which is about to be used.
+func sourceOf(g *graph.Graph) NoiseSource {
+	model.SetGraphParam(g, drawnKey, true)
+	if value, found := model.GetGraphParam(g, noiseKey); found {
+		return value.(NoiseSource)
+	}
+	return InGraph{}
 }
 
 // HasNoise says whether any layer of the graph g has drawn noise so far. Where
@@ -50,8 +63,7 @@ func HasNoise(g *graph.Graph) bool {
 // InGraph draws noise in the graph, from the store's random state
 // (model.Store.SetRNGStateFromSeed): for accelerators, where sending
 // noise from the host would cost more than drawing it. Every draw has 32 random
-// bits, as the host's. Normal noise is made by the Box-Muller transform, of whose
-// two outputs both are used.
+// bits, as the host's, and is a function of its number alone.
 type InGraph struct{}
 
 // Draw implements NoiseSource.
@@ -61,38 +73,29 @@ func (InGraph) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes
 
 // inGraph returns draws of one law.
 func inGraph(s *model.Scope, g *graph.Graph, l law, shape shapes.Shape) *graph.Node {
-	size := shape.Size()
-	high, low := randomBits(s, g, (size+1)/2)
-	both := func(high, low *graph.Node) *graph.Node {
-		flat := graph.Slice(graph.Concatenate([]*graph.Node{high, low}, 0), graph.AxisRange(0, size))
-		return graph.StopGradient(graph.Reshape(flat, shape.Dimensions...))
-	}
+	bits := randomBits(s, g, shape)
 	switch l.kind {
 	case uniform:
 		// 24 bits, which every float32 of [0, 1) can tell apart.
-		bits := graph.BitwiseShiftRightLogicalScalar(both(high, low), uint32(8))
+		bits = graph.BitwiseShiftRightLogicalScalar(bits, uint32(8))
 		return graph.StopGradient(graph.MulScalar(graph.ConvertDType(bits, shape.DType), 1.0/(1<<24)))
 	case mask:
-		bits := graph.ConvertDType(both(high, low), dtypes.Uint64) // as the limit may be 1<<32
-		kept := graph.LessThan(bits, graph.Const(g, uint64(l.keep*(1<<32))))
+		wide := graph.ConvertDType(bits, dtypes.Uint64) // as the limit may be 1<<32
+		kept := graph.LessThan(wide, graph.Const(g, uint64(l.keep*(1<<32))))
 		return graph.StopGradient(graph.MulScalar(graph.ConvertDType(kept, shape.DType), 1/l.keep))
 	}
-	// sqrt(-2 log u) (cos 2 pi v, sin 2 pi v) are two independent N(0, 1) for
-	// u, v uniform; half a bit more keeps u above 0, whose logarithm is not finite.
-	u := graph.MulScalar(graph.AddScalar(graph.ConvertDType(high, shape.DType), 0.5), 1.0/(1<<32))
-	radius := graph.Sqrt(graph.MulScalar(graph.Log(graph.MinScalar(u, 1)), -2))
-	angle := graph.MulScalar(graph.ConvertDType(low, shape.DType), 2*math.Pi/(1<<32))
-	return both(graph.Mul(radius, graph.Cos(angle)), graph.Mul(radius, graph.Sin(angle)))
+	return graph.StopGradient(normalsOf(bits, shape.DType))
 }
 
-// randomBits returns 2 count words of 32 random bits, in halves, Uint32 [count],
-// by the generator SplitMix64 (Steele, Lea & Flood 2014). Its word i is a function
-// of i alone; of the store's random state the first word is where the stream
-// starts, and the second counts the draws, each of which takes the next 2^32 words.
+// randomBits returns 32 random bits for each entry of the shape, Uint32: the upper
+// half of a word of the generator SplitMix64 (Steele, Lea & Flood 2014). Its word
+// i is a function of i alone; of the store's random state the first word is where
+// the stream starts, and the second counts the draws, each of which takes the next
+// 2^32 words.
 //
 // Compilers fuse that with what uses the words. The backend's own generator,
 // Philox, takes XLA several times as long, and its graph longer to compile.
-func randomBits(s *model.Scope, g *graph.Graph, count int) (high, low *graph.Node) {
+func randomBits(s *model.Scope, g *graph.Graph, shape shapes.Shape) *graph.Node {
 	word := func(value uint64) *graph.Node { return graph.Const(g, value) }
 	mixed := func(z *graph.Node, shift, factor uint64) *graph.Node {
 		return graph.Mul(graph.BitwiseXor(z, graph.BitwiseShiftRightLogicalScalar(z, shift)), word(factor))
@@ -103,14 +106,13 @@ func randomBits(s *model.Scope, g *graph.Graph, count int) (high, low *graph.Nod
 	start := graph.Reshape(graph.Slice(state, graph.AxisElem(0)))
 	draw := graph.BitwiseShiftLeftScalar(graph.Reshape(graph.Slice(state, graph.AxisElem(1))), uint64(32))
 
-	z := graph.Add(graph.Iota(g, shapes.Make(dtypes.Uint64, count), 0), draw)
+	z := graph.Add(graph.Iota(g, shapes.Make(dtypes.Uint64, shape.Size()), 0), draw)
 	z = graph.Add(graph.Mul(z, word(0x9e3779b97f4a7c15)), start)
 	z = mixed(z, 30, 0xbf58476d1ce4e5b9)
 	z = mixed(z, 27, 0x94d049bb133111eb)
 	z = graph.BitwiseXor(z, graph.BitwiseShiftRightLogicalScalar(z, uint64(31)))
-	high = graph.BitwiseShiftRightLogicalScalar(z, uint64(32))
-	low = graph.BitwiseAnd(z, word(math.MaxUint32))
-	return graph.ConvertDType(high, dtypes.Uint32), graph.ConvertDType(low, dtypes.Uint32)
+	high := graph.ConvertDType(graph.BitwiseShiftRightLogicalScalar(z, uint64(32)), dtypes.Uint32)
+	return graph.Reshape(high, shape.Dimensions...)
 }
 
 // randomState is the store's random state, three words; without a seed a random one.

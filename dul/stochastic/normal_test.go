@@ -4,6 +4,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/environment/backendtest"
 )
 
 // The layers fit: all have the area of the lowest, and the uppermost ends at f(0).
@@ -19,15 +27,40 @@ func TestLayersOfTheZiggurat(t *testing.T) {
 // The draws fill intervals of equal probability equally, and those beyond
 // several limits, where layers differ in kind, are as many as they should be.
 func TestNormalDraws(t *testing.T) {
-	t.Run("float32", func(t *testing.T) { testNormalDraws[float32](t) })
-	t.Run("float64", func(t *testing.T) { testNormalDraws[float64](t) })
+	t.Run("host/float32", func(t *testing.T) { testNormalDraws(t, filled[float32]()) })
+	t.Run("host/float64", func(t *testing.T) { testNormalDraws(t, filled[float64]()) })
+	t.Run("graph/float32", func(t *testing.T) { testNormalDraws(t, drawnInGraph[float32](t)) })
+	t.Run("graph/float64", func(t *testing.T) { testNormalDraws(t, drawnInGraph[float64](t)) })
 }
 
-func testNormalDraws[T float32 | float64](t *testing.T) {
-	const n, intervals = 2_000_001, 500
-	noise := make([]T, n)
-	fillNormal(rand.New(rand.NewPCG(5, 7)), noise)
+const drawn = 2_000_001
 
+func filled[T float32 | float64]() []T {
+	noise := make([]T, drawn)
+	fillNormal(rand.New(rand.NewPCG(5, 7)), noise)
+	return noise
+}
+
+func drawnInGraph[T float32 | float64](t *testing.T) []T {
+	store := model.NewStore()
+	if err := store.SetRNGStateFromSeed(5); err != nil {
+		t.Fatal(err)
+	}
+	z, err := model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, g *graph.Graph) *graph.Node {
+		return InGraph{}.Draw(s, g, Gaussian(), shapes.Make(dtypes.FromGenericsType[T](), drawn))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise, err := tensors.CopyFlatData[T](z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return noise
+}
+
+func testNormalDraws[T float32 | float64](t *testing.T, noise []T) {
+	const n, intervals = drawn, 500
 	counts := make([]int, intervals)
 	for _, x := range noise {
 		counts[min(int(intervals*0.5*math.Erfc(-float64(x)/math.Sqrt2)), intervals-1)]++
