@@ -60,7 +60,7 @@ func WithHead(network nets.Network, head nets.Layers) nets.Network {
 	return n
 }
 
-// Regressions are what FitRegressions trains: one model, or one ensemble, for each experiment.
+// Regressions are what Fit trains: one model, or one ensemble, for each experiment.
 type Regressions struct {
 	Method Method
 	// Run is the training without network and seeds.
