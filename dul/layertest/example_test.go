@@ -38,8 +38,8 @@ func Example() {
 	// <nil>
 	// noise/host: two executions have the same noise; it is not drawn anew
 	// noise/host: two seeds give the same noise
-	// noise/host: two copies of an example have the same output: true; want false
+	// noise/host: copies of an example have the same output: true; want false
 	// noise/graph: two executions have the same noise; it is not drawn anew
 	// noise/graph: two seeds give the same noise
-	// noise/graph: two copies of an example have the same output: true; want false
+	// noise/graph: copies of an example have the same output: true; want false
 }

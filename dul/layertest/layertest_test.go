@@ -150,7 +150,7 @@ func TestBrokenFamiliesAreCaught(t *testing.T) {
 			says: "the same seed gives different noise", layers: noisy{noise: ownDraw},
 		},
 		{
-			name: "noise of a batch shared", fails: []string{"noise", "moments"}, says: "two copies of an example have the same output: true",
+			name: "noise of a batch shared", fails: []string{"noise", "moments"}, says: "copies of an example have the same output: true",
 			layers: noisy{noise: sharedDraw},
 		},
 		{name: "noise not shared", checks: layertest.Checks{SharedNoise: true}, image: true, fails: []string{"noise"}, says: "same output: false"},

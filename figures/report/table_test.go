@@ -94,6 +94,8 @@ func TestCells(t *testing.T) {
 	part, quick, images, none, diverged := full(2, 2.6, 0.1), full(2, 3, 0.1), full(2, 3, 0.1), full(0, nan, nan), full(19, 0.95, 0.05)
 	quick.Scale, images.Scale, images.Images, diverged.Diverged = results.Quick, results.Quick, 500, 1
 	none.Unmeasured = 20
+	lost := full(0, nan, nan)
+	lost.Diverged = 20
 	theirs := report.Published{2.593, 0.067, 3}
 	for _, c := range []struct {
 		name    string
@@ -110,6 +112,7 @@ func TestCells(t *testing.T) {
 		{"not run", results.Summary{}, theirs, "not run | paper 2.593 ± 0.067"},
 		{"not measured", none, theirs, "not measured | paper 2.593 ± 0.067"},
 		{"diverged", diverged, theirs, "0.950 ± 0.050 (n=19) | 1 of 20 runs diverged | paper 2.593 ± 0.067"},
+		{"all diverged", lost, theirs, "20 of 20 runs diverged | paper 2.593 ± 0.067"},
 		{"no deviation published", full(20, 2.65, 0.1), report.Published{2.6, nan, 1}, "2.650 ± 0.100 (n=20) | paper 2.6 | +0.0 sd, agrees"},
 		{"not published", full(20, 2.65, 0.1), report.Published{nan, nan, 0}, "2.650 ± 0.100 (n=20) | paper –"},
 	} {

@@ -14,20 +14,18 @@ import (
 //go:embed released.csv
 var releasedCSV string
 
-// Reference is one measurement of the authors' released code.
-type Reference struct {
+// reference is one measurement of the authors' released code.
+type reference struct {
 	Dataset, Method string
 	Splits          int // random splits 0 to Splits-1
 	NLL, RMSE       report.Published
 }
 
-// References are the measurements of the authors' released code, in the order of the file.
-func References() ([]Reference, error) { return decodeReferences(releasedCSV) }
-
 // referenceDecimals are the decimals of the file.
 const referenceDecimals = 4
 
-func decodeReferences(content string) ([]Reference, error) {
+// decodeReferences reads the measurements, in the order of the file.
+func decodeReferences(content string) ([]reference, error) {
 	r := csv.NewReader(strings.NewReader(content))
 	r.Comment = '#'
 	records, err := r.ReadAll()
@@ -37,7 +35,7 @@ func decodeReferences(content string) ([]Reference, error) {
 	if len(records) == 0 || strings.Join(records[0], ",") != "dataset,method,splits,nll_mean,nll_std,rmse_mean,rmse_std" {
 		return nil, fmt.Errorf("uci: released.csv: unexpected heading")
 	}
-	var list []Reference
+	var list []reference
 	for _, record := range records[1:] {
 		numbers := make([]float64, 5)
 		for i := range numbers {
@@ -45,7 +43,7 @@ func decodeReferences(content string) ([]Reference, error) {
 				return nil, fmt.Errorf("uci: released.csv: %s of %s, %s: %w", records[0][i+2], record[0], record[1], err)
 			}
 		}
-		list = append(list, Reference{Dataset: record[0], Method: record[1], Splits: int(numbers[0]),
+		list = append(list, reference{Dataset: record[0], Method: record[1], Splits: int(numbers[0]),
 			NLL:  report.Published{Mean: numbers[1], Std: numbers[2], Decimals: referenceDecimals},
 			RMSE: report.Published{Mean: numbers[3], Std: numbers[4], Decimals: referenceDecimals}})
 	}
@@ -55,7 +53,7 @@ func decodeReferences(content string) ([]Reference, error) {
 // ReleasedTable compares our runs in the released fidelity with measurements of the authors' code, each
 // over the same splits.
 func ReleasedTable(lines []results.Result) (report.Table, error) {
-	references, err := References()
+	references, err := decodeReferences(releasedCSV)
 	if err != nil {
 		return report.Table{}, err
 	}

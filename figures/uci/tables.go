@@ -69,7 +69,7 @@ func wanted(dataset string, m methods.Method) []results.Experiment {
 	return atBothScales(Paper().On(dataset), methods.List{m})
 }
 
-// published is the paper's number; its mean is NaN where it prints none.
+// of is the paper's number for a method on a data set; its mean is NaN where it prints none.
 func (x metric) of(dataset string, m methods.Method) report.Published {
 	cell, ok := paper.Lookup(x.published, paperRows[dataset], m.Paper.UCI)
 	if !ok {
