@@ -20,7 +20,7 @@ type Field struct {
 	Doc  string // what it is, and why someone would change it
 
 	index []int
-	kind  string // of numbers: "positive", "count" (at least 1), "whole" (at least 0) "rate" (between 0 and 1) or "step" (to mostStep)
+	kind  string // of numbers: "positive", "count" (at least 1), "whole" (at least 0), "rate" (between 0 and 1) or "step" (to mostStep)
 	only  string // the studies it is for, apart by blanks; "" for all
 }
 

@@ -21,6 +21,7 @@ type values struct {
 var (
 	boolean  = values{[]string{"true", "false"}, []string{"", "yes", "1"}, "want true or false"}
 	positive = values{[]string{"0.2", "1e-05", "3"}, []string{"", "0", "-1", "NaN", "+Inf", "x"}, "want a positive number"}
+	step     = values{[]string{"0.2", "1e-05", "100"}, []string{"", "0", "-1", "NaN", "+Inf", "x", "100.5"}, "want a positive number of at most 100"}
 	rate     = values{[]string{"0.5"}, []string{"", "0", "1", "-0.1", "NaN", "x"}, "want a number above 0 and below 1"}
 	count    = values{[]string{"1", "64"}, []string{"", "0", "-1", "1.5", "99999999999", "x"}, "want a whole number of at least 1"}
 	whole    = values{[]string{"0", "64"}, []string{"", "-1", "1.5", "x"}, "want a whole number of at least 0"}
@@ -38,15 +39,15 @@ type option struct {
 // The options of both studies, and those of each.
 var (
 	common = []option{
-		{"noise", choice("gaussian", "uniform01")}, {"init_std", positive}, {"prior_std", positive}, {"clip", boolean}, {"detach", choice("true", "false")},
-		{"variance", choice("plain", "half-d")}, {"mixture_factors", choice("orthogonal", "zeros")}, {"mixture_fraction", positive},
+		{"noise", choice("gaussian", "uniform01", "student-t5")}, {"init_std", positive}, {"prior_std", positive}, {"clip", boolean},
+		{"gradients", choice("paper", "detached", "attached")}, {"variance", choice("plain", "half-d")}, {"mixture_factors", choice("orthogonal", "zeros")}, {"mixture_fraction", positive},
 		{"dropout_rate", rate}, {"alpha", positive}, {"adaptive_alpha", boolean},
 	}
 	ofUCI = slices.Concat(common, []option{
-		{"optimizer", choice("sgd", "adam")}, {"learning_rate", positive}, {"batch_size", count}, {"weight_decay", positive},
+		{"optimizer", choice("sgd", "adam")}, {"learning_rate", step}, {"batch_size", count}, {"weight_decay", positive},
 		{"hidden_layers", whole}, {"width", count}, {"energy_optimizer", choice("own", "joint")}, {"decay", choice("weights", "all")}, {"pretrain_epochs", whole},
 	})
-	ofToy = slices.Concat(common, []option{{"learning_rate", positive}, {"hidden_layers", whole}, {"width", count}, {"pretrain_steps", count}})
+	ofToy = slices.Concat(common, []option{{"learning_rate", step}, {"hidden_layers", whole}, {"width", count}, {"pretrain_steps", count}})
 )
 
 // protocols are those whose options are taken to and from experiments.

@@ -2,6 +2,7 @@ package methods_test
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,13 +28,14 @@ func TestLayersOfTheStudies(t *testing.T) {
 	deterministic := baselines.Deterministic{}
 	dropout := baselines.MCDropout{Rate: 0.1}
 	density := func(initStd float64) dul.Density {
-		return dul.Density{Energy: energy.LDL{}, InitStd: initStd, PriorStd: 1}
+		return dul.Density{Energy: energy.LDL{}, InitStd: initStd, PriorStd: 1, Gradients: dul.Detached, HalfD: true}
 	}
-	mixture := func(d dul.Density, e energy.Rank1Mixture) dul.Density { d.Energy = e; return d }
+	with := func(d dul.Density, e dul.EnergyModel) dul.Density { d.Energy = e; return d }
 	released := density(0.1)
-	released.Noise, released.Clip, released.ChannelBias, released.FixedBetaPrior = stochastic.Uniform01(), true, true, true
+	released.Noise, released.Clip, released.HalfChannels, released.ConvEtaPriorStd = stochastic.Uniform01(), true, true, math.Exp(0.5)
 	released.Energy = energy.LDL{ReplicatePadding: true}
-	releasedMixture := mixture(released, energy.Rank1Mixture{Fraction: 0.1, ZeroFactors: true, NegatedLogDet: true})
+	releasedMixture := with(released, energy.Rank1Mixture{Fraction: 0.1, ZeroFactors: true, NegatedLogDet: true})
+	releasedMixture.Clip = false
 
 	of := func(method string) methods.Method {
 		m, has := methods.All().Named(method)
@@ -82,20 +84,23 @@ func TestLayersOfTheStudies(t *testing.T) {
 		{"uci", "vdropout", baselines.VDropout{Alpha: 0.1}},
 		{"uci", "rank1", baselines.Rank1{InitStd: 0.1, PriorStd: 0.1}},
 		{"uci", "density", density(0.03)},
-		{"uci", "density-rank1mix", mixture(density(0.03), energy.Rank1Mixture{Fraction: 0.1})},
+		{"uci", "density-rank1mix", with(density(0.03), energy.Rank1Mixture{Fraction: 0.1})},
+		{"uci", "density-diagonal", with(density(0.03), energy.Diagonal{})},
+		{"uci", "density-constant", with(density(0.03), energy.Constant{})},
 		{"uci", "ensemble", deterministic},
 		{"uci released", "mfvi", baselines.MFVI{InitStd: 0.1, PriorStd: 0.1}},
 		{"uci released", "vdropout", baselines.VDropout{Alpha: 0.1, DoubledConvAlpha: true}},
 		{"uci released", "rank1", baselines.Rank1{InitStd: 0.1, PriorStd: 0.1}},
 		{"uci released", "density", released},
 		{"uci released", "density-rank1mix", releasedMixture},
+		{"uci released", "density-diagonal", with(released, energy.Diagonal{})},
 		{"toy", "deterministic", deterministic},
 		{"toy", "mfvi", baselines.MFVI{InitStd: 0.01, PriorStd: 1}},
 		{"toy", "mcdropout", dropout},
 		{"toy", "vdropout", baselines.VDropout{Alpha: 0.1}},
 		{"toy", "rank1", baselines.Rank1{InitStd: 0.01, PriorStd: 0.1}},
 		{"toy", "density", density(0.01)},
-		{"toy", "density-rank1mix", mixture(density(0.01), energy.Rank1Mixture{Fraction: 0.1})},
+		{"toy", "density-rank1mix", with(density(0.01), energy.Rank1Mixture{Fraction: 0.1})},
 		{"moons", "density", density(0.01)},
 		{"moons", "ensemble", deterministic},
 	} {
@@ -138,6 +143,8 @@ func TestFill(t *testing.T) {
 		{"Rank-1 on images", methods.Rank1, images, methods.Options{}, func(o *methods.Options) { o.PriorStd = 0.1 }},
 		{"Rank-1 on UCI", methods.Rank1, regression, methods.Options{}, func(o *methods.Options) { o.PriorStd, o.InitStd = 0.1, 0.1 }},
 		{"density", methods.Density, images, methods.Options{}, func(o *methods.Options) { o.PriorStd = 1 }},
+		{"density, diagonal", methods.DensityDiagonal, images, methods.Options{}, func(o *methods.Options) { o.PriorStd = 1 }},
+		{"density, constant", methods.DensityConstant, regression, methods.Options{}, func(o *methods.Options) { o.PriorStd = 1 }},
 		{"density mixture", methods.DensityMixture, images, methods.Options{}, func(o *methods.Options) { o.PriorStd, o.MixtureFraction = 1, 0.1 }},
 		{"SNGP on UCI", methods.SNGP, regression, methods.Options{}, func(o *methods.Options) { o.Optimizer = methods.Adam }},
 		{"SNGP on UCI with SGD", methods.SNGP, regression, methods.Options{Optimizer: methods.SGD}, func(*methods.Options) {}},
@@ -247,7 +254,8 @@ func TestListValidate(t *testing.T) {
 
 func TestList(t *testing.T) {
 	all := methods.All()
-	want := []string{"deterministic", "mfvi", "mcdropout", "vdropout", "rank1", "density", "density-rank1mix", "ensemble", "sngp", "due"}
+	want := []string{"deterministic", "mfvi", "mcdropout", "vdropout", "rank1", "density", "density-rank1mix", "ensemble", "sngp", "due",
+		"density-diagonal", "density-constant"}
 	if got := all.Names(); !slices.Equal(got, want) {
 		t.Errorf("the methods are %v, want %v", got, want)
 	}
@@ -277,6 +285,8 @@ func TestWhatMethodsAre(t *testing.T) {
 		"ensemble: 5 networks, 1 samples, energies false, process false, temperature false, detects [_mutualinformation], images 1 samples, schedule false",
 		"sngp: 1 networks, 1 samples, energies false, process true, temperature false, detects [_dempstershafer], images 1 samples, schedule true",
 		"due: 1 networks, 10 samples, energies false, process true, temperature false, detects [_entropy], images 1 samples, schedule true",
+		"density-diagonal: 1 networks, 10 samples, energies true, process false, temperature false, detects [_energy], images 0 samples, schedule false",
+		"density-constant: 1 networks, 10 samples, energies false, process false, temperature false, detects [], images 0 samples, schedule false",
 	}
 	if !slices.Equal(lines, want) {
 		t.Errorf("the methods are\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))

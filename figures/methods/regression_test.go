@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/methods"
@@ -53,17 +54,17 @@ func fit(t *testing.T, m methods.Method, experiments ...results.Experiment) []me
 	if err != nil {
 		t.Fatal(err)
 	}
-	var set train.Set
+	var inputs, targets []float64
 	for i := range 24 {
 		x := float64(i)/12 - 1
-		set.X, set.Y = append(set.X, x, x*x), append(set.Y, math.Sin(3*x))
+		inputs, targets = append(inputs, x, x*x), append(targets, math.Sin(3*x))
 	}
-	set.D = 2
+	set := train.Dataset{Inputs: nets.Rows(inputs, 2), Targets: targets}
 	o := m.Fill(methods.Setting{Study: results.UCI, Fidelity: results.Paper}, methods.PaperOptions(), methods.Options{InitStd: 0.1})
-	r := methods.Regressions{Method: m, Network: m.Network(o, 5, 1), Experiments: experiments, Run: train.Regression{LogLikelihoodScale: 1, Epochs: 3, BatchSize: 12,
+	r := methods.Regressions{Method: m, Network: m.Network(o, 5, 1), Experiments: experiments, Trainer: train.Trainer{LogLikelihoodScale: 1, Epochs: 3, BatchSize: 12,
 		Schedule: train.Cosine(0.01), Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}}}
 	for range experiments {
-		r.Sets, r.Inputs = append(r.Sets, set), append(r.Inputs, []float64{-0.5, 0.25, 0, 0, 0.5, 0.25})
+		r.Sets, r.Inputs = append(r.Sets, set), append(r.Inputs, nets.Rows([]float64{-0.5, 0.25, 0, 0, 0.5, 0.25}, 2))
 	}
 	predictions, err := r.Fit(t.Context(), backend)
 	if err != nil {
@@ -88,13 +89,15 @@ func TestComponents(t *testing.T) {
 		{methods.Rank1, 4, false},
 		{methods.Density, 4, false},
 		{methods.DensityMixture, 4, false},
+		{methods.DensityDiagonal, 4, false},
+		{methods.DensityConstant, 4, false},
 		{methods.SNGP, 1, true},
 		{methods.DUE, 1, true},
 	} {
 		t.Run(c.method.Name, func(t *testing.T) {
 			p := fit(t, c.method, split(0))[0]
-			if len(p.Mean) != c.components || len(p.Noise) != c.components || (p.Std != nil) != c.gaussian || p.Failed != nil || !p.Finite() {
-				t.Fatalf("%d means, %d noises, deviations %v, failed %v", len(p.Mean), len(p.Noise), p.Std, p.Failed)
+			if len(p.Mean) != c.components || len(p.NoiseStd) != c.components || (p.Std != nil) != c.gaussian || p.Failed != nil || !p.Finite() {
+				t.Fatalf("%d means, %d noises, deviations %v, failed %v", len(p.Mean), len(p.NoiseStd), p.Std, p.Failed)
 			}
 			for m := range p.Mean {
 				if len(p.Mean[m]) != 3 || m > 0 && slices.Equal(p.Mean[m], p.Mean[0]) {

@@ -68,22 +68,3 @@ func ExampleLookup() {
 	fmt.Println(c.Mean, c.Std, c.Decimals, c.Bold, ok)
 	// Output: 2.593 0.067 3 true true
 }
-
-func TestNames(t *testing.T) {
-	for dataset, row := range uciRows {
-		if _, ok := Lookup(UCIDatasets, row, "Size"); !ok {
-			t.Errorf("%s: the paper has no row %q", dataset, row)
-		}
-		for method := range uciColumns {
-			if _, ok := UCICell(UCINLL, dataset, method); !ok {
-				t.Errorf("no cell for %s, %s", dataset, method)
-			}
-		}
-	}
-	if _, ok := UCIRow("energy"); ok {
-		t.Error("the heating load has no row in the paper")
-	}
-	if _, ok := UCICell(UCINLL, "boston", "mfvi"); ok {
-		t.Error("the paper has no MFVI column")
-	}
-}

@@ -165,7 +165,7 @@ func TestDistanceMoonsTitles(t *testing.T) {
 		t.Fatal(err)
 	}
 	images, stretched := bytes.Count(svg, []byte("<image")), bytes.Count(svg, []byte(`<image preserveAspectRatio="none" `))
-	if images != len(distanceMethods()) || stretched != images {
+	if images != len(DistanceMethods()) || stretched != images {
 		t.Errorf("%d of %d images fill their place", stretched, images)
 	}
 	for i, line := range lines {

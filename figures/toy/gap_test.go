@@ -90,7 +90,7 @@ func TestDistanceTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	figtest.Renders(t, table)
-	for i, m := range distanceMethods() {
+	for i, m := range DistanceMethods() {
 		want := []string{"0.100 (0.000 to 0.200)", "0.500 (0.500 to 0.500)", "2.0 (2.0 to 2.0)", "6.0 (6.0 to 6.0)"}
 		if m.Name == methods.Deterministic.Name {
 			want[2], want[3] = "no spread", "no spread"

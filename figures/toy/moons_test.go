@@ -8,24 +8,28 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/datasets"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
 
-// The map has the places that its axes say, and a point keeps its place to half a step of the 255.
+// The map has the places that its axes say.
 func TestMoonsGrid(t *testing.T) {
-	if got := gridOf([]byte{1, 2}); !slices.Equal(got, []byte{1, 1, 2, 1, 1, 2, 2, 2}) {
+	if got := gridOf([]float64{1, 2}, []float64{3, 4}); !slices.Equal(got, []float64{1, 3, 2, 3, 1, 4, 2, 4}) {
 		t.Errorf("grid %v; want rows from below", got)
 	}
-	points := []float64{moonsLeft, moonsLow, moonsLeft + moonsSide, moonsLow + moonsSide, -100, 100}
-	if got := pixelsOf(points); !slices.Equal(got, []byte{0, 0, 255, 255, 0, 255}) {
-		t.Errorf("pixels %v", got)
+	axis := axisOf(moonsLow)
+	if len(axis) != moonsPoints || axis[0] != moonsLow || axis[moonsPoints-1] != moonsLow+moonsSide {
+		t.Errorf("axis %v", axis)
 	}
-	if got := coordinates([]byte{0, 255}, moonsLow); got[0] != moonsLow || got[1] != moonsLow+moonsSide {
-		t.Errorf("coordinates %v", got)
+	for i, v := range axis {
+		if want := moonsLow + moonsSide*float64(i)/(moonsPoints-1); math.Abs(v-want) > 1e-12 {
+			t.Errorf("place %d of the axis is %v, want %v", i, v, want)
+		}
 	}
-	// Of the two places, on the point and the whole square away, one is far.
-	if far := farOf([]float64{1, 2, 3, 4}, []byte{0, 255}, []float64{moonsLeft, moonsLow}); !slices.Equal(far, []float64{2, 3, 4}) {
+	// Of the four places, on the point and the square's sides away, one is not far.
+	ends := func(low float64) []float64 { return []float64{low, low + moonsSide} }
+	if far := farOf([]float64{1, 2, 3, 4}, ends(moonsLeft), ends(moonsLow), []float64{moonsLeft, moonsLow}); !slices.Equal(far, []float64{2, 3, 4}) {
 		t.Errorf("far places have values %v", far)
 	}
 }
@@ -57,6 +61,12 @@ func TestMoonsDistanceAwareness(t *testing.T) {
 			s, metrics := found[0].Series, found[0].Metrics
 			if len(s[results.SeriesEntropy]) != len(s[results.SeriesX])*len(s[results.SeriesY]) || len(s[results.SeriesTrainX]) != moonsN || len(s[results.SeriesLabel]) != moonsN {
 				t.Errorf("%d values of a map of %d by %d, %d points", len(s[results.SeriesEntropy]), len(s[results.SeriesX]), len(s[results.SeriesY]), len(s[results.SeriesTrainX]))
+			}
+			points, labels := datasets.TwoMoons(moonsN, moonsNoise, 0)
+			for i, label := range labels { // what was trained on is shown where it is
+				if s[results.SeriesTrainX][i] != points[2*i] || s[results.SeriesTrainY][i] != points[2*i+1] || s[results.SeriesLabel][i] != float64(label) {
+					t.Fatalf("point %d is shown at (%v, %v)", i, s[results.SeriesTrainX][i], s[results.SeriesTrainY][i])
+				}
 			}
 			if a := metrics[results.MetricAccuracy]; a < 0.8 {
 				t.Errorf("accuracy %.3f", a)

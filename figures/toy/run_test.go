@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/dul/predict"
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
@@ -85,16 +86,14 @@ func TestCubic(t *testing.T) {
 // The data of a seed are standardised, and what is reported is back in their own units.
 func TestCubicUnits(t *testing.T) {
 	d := cubicOf(short(Cubic(), methods.Density, 1, 1, 3)[0])
-	for i, y := range d.train.Y {
+	for i, y := range d.train.Targets {
 		if back := d.target.Mean[0] + d.target.Std[0]*y; math.Abs(back-d.raw.Y[i]) > 1e-9 {
 			t.Fatalf("target %d is %v, back in its units %v", i, d.raw.Y[i], back)
 		}
 	}
 	n := len(d.grid)
-	p := methods.Prediction{Mean: [][]float64{make([]float64, n), make([]float64, n)}, Noise: []float64{0.5, 0.5}}
-	for i := range n {
-		p.Mean[0][i], p.Mean[1][i] = 1, 3
-	}
+	all := func(v float64) []float64 { return slices.Repeat([]float64{v}, n) }
+	p := methods.Prediction{Mixture: predict.Mixture{Mean: [][]float64{all(1), all(3)}, NoiseStd: [][]float64{all(0.5), all(0.5)}}}
 	metrics, series := d.summary(p)
 	scale := d.target.Std[0]
 	for _, c := range []struct {
@@ -175,7 +174,7 @@ func TestTraining(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			run := p.training(m, 70)
+			run := p.trainer(m, 70)
 			if run.Epochs != c.epochs || run.PretrainEpochs != c.pretrain || p.LearningRate != c.rate || p.HiddenLayers != c.hidden || p.Width != c.width || p.Samples != c.samples || run.BatchSize != 70 || run.LogLikelihoodScale != 1 {
 				t.Errorf("got %+v of %+v", run, p)
 			}

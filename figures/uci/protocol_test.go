@@ -197,12 +197,12 @@ func TestEveryOptionCounts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			run := p.training(m)
+			run := p.trainer(m)
 			fmt.Fprintf(&all, "%#v %v %v %v %v %v %v\n", m.Network(p.Options, p.Width, p.HiddenLayers), run.LogLikelihoodScale, run.Epochs, run.BatchSize, run.PretrainEpochs, run.Groups, p.LearningRate)
 		}
 		return all.String()
 	}
-	other := map[string]string{"noise": "uniform01", "init_std": "0.2", "prior_std": "2", "clip": "true", "detach": "false", "variance": "plain",
+	other := map[string]string{"noise": "uniform01", "init_std": "0.2", "prior_std": "2", "clip": "true", "gradients": "paper", "variance": "plain",
 		"mixture_factors": "zeros", "mixture_fraction": "0.2", "dropout_rate": "0.3", "alpha": "0.4", "adaptive_alpha": "true", "optimizer": "adam",
 		"learning_rate": "0.3", "batch_size": "7", "weight_decay": "0.5", "hidden_layers": "1", "width": "7", "energy_optimizer": "joint", "decay": "all", "pretrain_epochs": "0"}
 	usual := built(t, Paper())
@@ -249,7 +249,7 @@ func TestParameterGroups(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			run := p.training(m)
+			run := p.trainer(m)
 			got := make(map[params.Role]train.Optimizer)
 			for _, g := range run.Groups {
 				for _, role := range g.Roles {
@@ -278,8 +278,8 @@ func TestPretraining(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := map[string]int{"density": 10, "density-rank1mix": 10, "own": 10}[m.Name]
-			if got := p.training(m).PretrainEpochs; got != want {
+			want := map[string]int{"density": 10, "density-rank1mix": 10, "density-diagonal": 10, "own": 10}[m.Name]
+			if got := p.trainer(m).PretrainEpochs; got != want {
 				t.Errorf("%d epochs of generative pretraining, want %d", got, want)
 			}
 		})

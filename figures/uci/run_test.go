@@ -17,6 +17,8 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
@@ -78,8 +80,9 @@ func TestLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.experiment.Split != c.split || s.train.D != 6 || s.train.N() != 277 || len(s.inputs) != 31*6 || len(s.target) != 31 {
-				t.Fatalf("split %d of %d inputs, %d rows to train on, %d and %d to test", s.experiment.Split, s.train.D, s.train.N(), len(s.inputs)/6, len(s.target))
+			trained := s.train.Inputs.(nets.Floats)
+			if s.experiment.Split != c.split || trained.Size() != 6 || s.inputs.Size() != 6 || s.train.Len() != 277 || s.inputs.Len() != 31 || len(s.target) != 31 {
+				t.Fatalf("split %d of %d inputs, %d rows to train on, %d and %d to test", s.experiment.Split, trained.Size(), s.train.Len(), s.inputs.Len(), len(s.target))
 			}
 			if !near(s.scale.Mean[0], c.mean, 1e-8) || !near(s.scale.Std[0], c.std, 1e-8) {
 				t.Errorf("targets are scaled by %v and %v, want %v and %v", s.scale.Mean[0], s.scale.Std[0], c.mean, c.std)
@@ -88,21 +91,21 @@ func TestLoad(t *testing.T) {
 				if got := s.target[i]*c.std + c.mean; !near(got, c.test[i], 1e-7) {
 					t.Errorf("test target %d is %v, want %v", i, got, c.test[i])
 				}
-				if got := s.train.Y[i]*c.std + c.mean; !near(got, c.train[i], 1e-7) {
+				if got := s.train.Targets[i]*c.std + c.mean; !near(got, c.train[i], 1e-7) {
 					t.Errorf("training target %d is %v, want %v", i, got, c.train[i])
 				}
 			}
 			for j := range c.input {
-				if !near(s.inputs[j], c.input[j], 1e-8) || !near(s.train.X[j], c.trained[j], 1e-8) {
-					t.Errorf("column %d: test input %v, training input %v, want %v and %v", j, s.inputs[j], s.train.X[j], c.input[j], c.trained[j])
+				if !near(s.inputs.Values[j], c.input[j], 1e-8) || !near(trained.Values[j], c.trained[j], 1e-8) {
+					t.Errorf("column %d: test input %v, training input %v, want %v and %v", j, s.inputs.Values[j], trained.Values[j], c.input[j], c.trained[j])
 				}
 			}
 			for j := range 7 { // all columns of the training part, the target last, have mean 0 and deviation 1
 				var mean, square float64
 				for i := range 277 {
-					v := s.train.Y[i]
+					v := s.train.Targets[i]
 					if j < 6 {
-						v = s.train.X[6*i+j]
+						v = trained.Values[6*i+j]
 					}
 					mean, square = mean+v/277, square+v*v/277
 				}
@@ -119,7 +122,7 @@ func TestLoad(t *testing.T) {
 // N(120, 10^2) and N(120, 20^2) for 150.
 func TestEvaluate(t *testing.T) {
 	s := splitData{target: []float64{2, 5}, scale: datasets.Scaler{Mean: []float64{100}, Std: []float64{10}}}
-	p := methods.Prediction{Mean: [][]float64{{1, 2}, {3, 2}}, Noise: []float64{1, 2}}
+	p := methods.Prediction{Mixture: predict.Mixture{Mean: [][]float64{{1, 2}, {3, 2}}, NoiseStd: [][]float64{{1, 1}, {2, 2}}}}
 	got, err := s.evaluate(p)
 	if err != nil {
 		t.Fatal(err)
@@ -261,10 +264,8 @@ func TestNetworkOfARun(t *testing.T) {
 func TestReplicas(t *testing.T) {
 	var splits []splitData
 	for _, n := range []int{100, 128, 129, 100, 200} {
-		var s splitData
-		s.train.D, s.train.Y = 1, make([]float64, n)
-		s.train.X = make([]float64, n)
-		splits = append(splits, s)
+		set := train.Dataset{Inputs: nets.Rows(make([]float64, n), 1), Targets: make([]float64, n)}
+		splits = append(splits, splitData{train: set})
 	}
 	for _, c := range []struct {
 		m    methods.Method
@@ -279,7 +280,7 @@ func TestReplicas(t *testing.T) {
 			for _, group := range (Protocol{Options: methods.Options{BatchSize: 128}}).replicas(c.m, splits) {
 				var sizes []int
 				for _, s := range group {
-					sizes = append(sizes, s.train.N())
+					sizes = append(sizes, s.train.Len())
 				}
 				got = append(got, fmt.Sprint(sizes))
 			}

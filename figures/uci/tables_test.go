@@ -11,6 +11,7 @@ import (
 
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/paper"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
@@ -212,6 +213,29 @@ func TestReleasedTable(t *testing.T) {
 		if _, err := decodeReferences(c.content); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("want an error with %q, got %v", c.want, err)
 		}
+	}
+}
+
+// The names by which the paper's numbers are found are those that it prints, of all data sets and methods.
+func TestNamesOfThePaper(t *testing.T) {
+	for _, dataset := range Datasets() {
+		t.Run(dataset, func(t *testing.T) {
+			row, has := paperRows[dataset]
+			if has != (dataset != "energy") { // the heating load has no row in the paper
+				t.Fatalf("the paper's row is %q", row)
+			}
+			if _, ok := paper.Lookup(paper.UCIDatasets, row, "Size"); ok != has {
+				t.Errorf("the paper has a row %q: %t", row, ok)
+			}
+			for _, m := range methods.All() {
+				printed := has && slices.Contains([]string{"mcdropout", "vdropout", "rank1", "density"}, m.Name)
+				for _, x := range theMetrics {
+					if _, ok := paper.Lookup(x.published, row, m.Paper.UCI); ok != printed {
+						t.Errorf("a cell for %s in %s: %t, want %t", m.Name, x.published, ok, printed)
+					}
+				}
+			}
+		})
 	}
 }
 
