@@ -34,6 +34,29 @@ func TestOpenRunsAGraph(t *testing.T) {
 	}
 }
 
+// Where no plugin is installed, the mode of the Go backend is that for the work.
+func TestOpenForWork(t *testing.T) {
+	t.Setenv(ConfigVariable, "")
+	for _, c := range []struct {
+		name string
+		work Work
+		want string
+	}{{"small networks", SmallNetworks, GoSequential}, {"images", Images, GoParallel}} {
+		t.Run(c.name, func(t *testing.T) {
+			backend, line, err := OpenFor(c.work)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if backend.String() != "go" {
+				t.Skip("a plugin is installed")
+			}
+			if got := Describe(backend).Backend; got != c.want || !strings.Contains(line, c.want) {
+				t.Errorf("described as %q in %q, want %q", got, line, c.want)
+			}
+		})
+	}
+}
+
 func TestOpenHonoursTheVariable(t *testing.T) {
 	for _, c := range []struct {
 		config   string

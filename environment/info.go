@@ -34,8 +34,10 @@ func Describe(backend compute.Backend) Info {
 		return info
 	}
 	info.Backend, info.Device = GoSequential, processor()
-	// The Go backend does not tell its options, but they have only one source.
-	if config := requested(); config != "" {
+	// The Go backend does not tell its options; they were chosen here or asked for.
+	if config, chosen := unasked.Load(backend); chosen {
+		info.Backend = config.(string)
+	} else if config := requested(); config != "" {
 		info.Backend = config
 	}
 	return info
