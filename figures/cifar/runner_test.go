@@ -269,13 +269,13 @@ func TestRunnerErrors(t *testing.T) {
 func TestDivergence(t *testing.T) {
 	for _, c := range []struct {
 		name        string
-		rate        float64
+		decay       float64
 		epochs      int
 		batch       int
 		doing, what string
 	}{
 		{"in training", 1e30, 2, 8, "training: ", ""},
-		{"no chance for a label", 1e3, 1, 16, "predicting: ", "nll is +Inf"},
+		{"no chance for a label", 10, 1, 16, "predicting: ", "nll is +Inf"},
 		{"logits that are no numbers", 1e4, 1, 16, "predicting: ", "logits[0][0] is NaN"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -283,7 +283,9 @@ func TestDivergence(t *testing.T) {
 			r.Predictions = t.TempDir()
 			var notes []string
 			r.Notes = func(text string) { notes = append(notes, text) }
-			found := outcome(t, r, tiny(methods.Deterministic, func(p *Protocol) { p.Epochs, p.BatchSize, p.LearningRate = c.epochs, c.batch, c.rate }))
+			found := outcome(t, r, tiny(methods.Deterministic, func(p *Protocol) {
+				p.Epochs, p.BatchSize, p.LearningRate, p.WeightDecay = c.epochs, c.batch, 1, c.decay
+			}))
 			if !found.Diverged || found.Metrics != nil {
 				t.Errorf("result %+v", found)
 			}

@@ -119,15 +119,27 @@ type folders struct {
 
 func (p *folders) flags(flags *flag.FlagSet) {
 	p.storeFlags(flags)
-	flags.StringVar(&p.work, "work", "", "`folder` for the checkpoints of image runs (default out/work of the checkout; with --store the folder work there)")
+	folderFlag(flags, &p.work, "work", "`folder` for the checkpoints of image runs (default out/work of the checkout; with --store the folder work there)")
 	flags.BoolVar(&p.keep, "keep", false, "keep the checkpoints of image runs that are finished")
 	flags.BoolVar(&p.withoutSVHN, withoutSVHNFlag, false, "run the experiments of the table ood-svhn even if SVHN's test part is not there: its columns then stay empty")
 }
 
+// folderFlag adds a flag for a folder. An empty name is refused: it is a variable of a shell that is not set, and the
+// results must not go to the default then.
+func folderFlag(flags *flag.FlagSet, folder *string, name, doc string) {
+	flags.Func(name, doc, func(text string) error {
+		if text == "" {
+			return errEmptyName
+		}
+		*folder = text
+		return nil
+	})
+}
+
 // storeFlags are those of commands that do not train.
 func (p *folders) storeFlags(flags *flag.FlagSet) {
-	flags.StringVar(&p.store, "store", "", "`folder` of the results (default figures/runs of the checkout)")
-	flags.StringVar(&p.predictions, "predictions", "", "`folder` for the predictions of image runs (default the folder predictions in the store)")
+	folderFlag(flags, &p.store, "store", "`folder` of the results (default figures/runs of the checkout)")
+	folderFlag(flags, &p.predictions, "predictions", "`folder` for the predictions of image runs (default the folder predictions in the store)")
 }
 
 // withoutSVHNFlag is the name of a flag that is passed on to the processes that a command starts.

@@ -193,6 +193,9 @@ func (c command) parse(flags *flag.FlagSet, doc string, args []string) (position
 	}
 }
 
+// errEmptyName is the error of flags for files and folders.
+var errEmptyName = errors.New("the name is empty")
+
 // storeFlag adds --store for commands that only read: it can be repeated.
 func storeFlag(flags *flag.FlagSet) *paths {
 	var p paths
@@ -208,7 +211,7 @@ func (p *paths) String() string { return strings.Join(*p, ",") }
 // Set adds a path.
 func (p *paths) Set(path string) error {
 	if path == "" {
-		return errors.New("the name is empty")
+		return errEmptyName
 	}
 	*p = append(*p, path)
 	return nil

@@ -1,0 +1,252 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"densityuncertainty/figures/cifar"
+	"densityuncertainty/figures/cifar/predictions"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+)
+
+// imageResult is one whose predictions writePredictions makes up.
+func imageResult() results.Result {
+	return madeUp(cifar.Paper(cifar.CIFAR10, cifar.ResNet14).Small().Experiments(methods.MFVI)[0])
+}
+
+// storeWith is a store in dir with these results.
+func storeWith(t *testing.T, dir string, lines ...results.Result) string {
+	t.Helper()
+	store, err := results.OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines {
+		if _, _, err := store.Append(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// writePredictions makes up those of imageResult in a folder of the store, with the labels of three examples: two of
+// them are right with 0, 1, 1, one with 0, 1, 0.
+func writePredictions(t *testing.T, store string, labels ...int) string {
+	t.Helper()
+	e := imageResult().Experiment
+	p := &predictions.Predictions{Experiment: e.ID(), Dataset: e.Dataset, Classes: 2, Samples: 2, Labels: labels, Probs: []float64{0.75, 0.25, 0.5, 0.5, 0.25, 0.75}}
+	file := filepath.Join(store, "predictions", predictions.FileName(e.ID()))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), predictions.Write(file, p)); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestMerge(t *testing.T) {
+	dir := t.TempDir()
+	store := filepath.Join(dir, "runs")
+	from := storeWith(t, filepath.Join(dir, "from", "task-0"), imageResult())
+	file := writePredictions(t, from, 0, 1, 1)
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(dir, "from"), link); err != nil {
+		t.Fatal(err)
+	}
+	succeeds(t, "1 results added", "merge", link, "--store", store)
+	succeeds(t, "0 results added to "+store+", 1 were there already, 0 files of predictions copied", "merge", link, "--store", store)
+	holds(t, store, 1)
+	copied := filepath.Join(store, "predictions", filepath.Base(file))
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(copied); err != nil || string(got) != string(want) {
+		t.Errorf("the predictions are others, %v", err)
+	}
+
+	other := imageResult()
+	other.Metrics = map[string]float64{"accuracy": 0.75, "nll": 1, "ece10": 0.1, "brier": 2}
+	diverged := imageResult()
+	diverged.Diverged = true
+	for _, c := range []struct {
+		name string
+		from string
+		want []string
+	}{
+		{"another result", storeWith(t, filepath.Join(dir, "other"), other), []string{other.ID, "accuracy 0.75, in the store 0.5; brier 2, in the store none\n"}},
+		{"a run that diverged", storeWith(t, filepath.Join(dir, "diverged"), diverged), []string{"diverged true, in the store false\n"}},
+		{"other predictions", filepath.Dir(writePredictions(t, filepath.Join(dir, "labels"), 0, 1, 0)), []string{"has other predictions than " + copied, "accuracy 0.333333, in the store 0.666667; "}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, want := range append(c.want, "1 results or predictions differ from those in the store, which were kept") {
+				fails(t, exitFailure, want, "merge", c.from, "--store", store)
+			}
+			if kept := holds(t, store, 1)[0]; kept.Metrics["accuracy"] != 0.5 || kept.Diverged {
+				t.Errorf("the store has %v", kept)
+			}
+			if got, err := os.ReadFile(copied); err != nil || string(got) != string(want) {
+				t.Errorf("the predictions were overwritten, %v", err)
+			}
+		})
+	}
+}
+
+// What is no file of results is passed over, and what is no file of predictions is not copied.
+func TestMergeChecks(t *testing.T) {
+	dir := t.TempDir()
+	outside := storeWith(t, filepath.Join(dir, "outside"), imageResult())
+	result, file := filepath.Join(outside, results.FileName(imageResult().Experiment)), writePredictions(t, outside, 0, 1, 1)
+	for _, c := range []struct {
+		name string
+		make func(path, of string) error
+	}{
+		{"link", func(path, of string) error { return os.Symlink(of, path) }},
+		{"dangling link", func(path, _ string) error { return os.Symlink(filepath.Join(dir, "none"), path) }},
+		{"pipe", func(path, _ string) error { return syscall.Mkfifo(path, 0o600) }},
+		{"folder", func(path, _ string) error { return os.Mkdir(path, 0o755) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			from, store := t.TempDir(), t.TempDir()
+			yacht := madeUp(results.Union(sets()...)[100])
+			storeWith(t, from, yacht) // beside them is a file that counts
+			if err := errors.Join(c.make(filepath.Join(from, "a.jsonl"), result), c.make(filepath.Join(from, filepath.Base(file)), file)); err != nil {
+				t.Fatal(err)
+			}
+			succeeds(t, "1 results added to "+store+", 0 were there already, 0 files", "merge", from, "--store", store)
+			if lines := holds(t, store, 1); lines[0].ID != yacht.ID {
+				t.Errorf("the store has %v", lines[0].Experiment)
+			}
+		})
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, file string
+		content    []byte
+		want       string
+	}{
+		{"damaged predictions", filepath.Base(file), content[:len(content)-4], "damaged"},
+		{"predictions of another experiment", "0123456789abcdef" + predictions.Extension, content, "rename it to " + filepath.Base(file)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			from, store := t.TempDir(), t.TempDir()
+			path := filepath.Join(from, c.file)
+			if err := os.WriteFile(path, c.content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			fails(t, exitFailure, c.want, "merge", from, "--store", store)
+			fails(t, exitFailure, path, "merge", from, "--store", store)
+			if copied, err := filepath.Glob(filepath.Join(store, "predictions", "*")); err != nil || len(copied) != 0 {
+				t.Errorf("copied %v, %v", copied, err)
+			}
+		})
+	}
+	t.Run("a file in place of the folder", func(t *testing.T) {
+		fails(t, exitFailure, result+" is not a folder", "merge", result, "--store", t.TempDir())
+	})
+}
+
+func TestRescore(t *testing.T) {
+	dir := t.TempDir()
+	r := imageResult()
+	r.Metrics = map[string]float64{"accuracy": 0.1, "parameters": 7}
+	storeWith(t, dir, r)
+	file := writePredictions(t, dir, 0, 1, 1)
+	p, err := predictions.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, err := predictions.Score(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{r.ID, "accuracy 0.666667, in the store 0.1; ", "nll 0.", "in the store none"} {
+		fails(t, exitFailure, want, "rescore", "--store", dir)
+	}
+	out := filepath.Join(dir, "new")
+	succeeds(t, "1 with other numbers", "rescore", "--store", dir, "--out", out)
+	metrics := holds(t, out, 1)[0].Metrics
+	if metrics["parameters"] != 7 {
+		t.Errorf("what is not scored is %v", metrics["parameters"])
+	}
+	for name, score := range scores {
+		if metrics[name] != score {
+			t.Errorf("%s is %v, want %v", name, metrics[name], score)
+		}
+	}
+	succeeds(t, "1 lines scored", "rescore", "--store", out, "--predictions", filepath.Dir(file))
+	fails(t, exitFailure, "already has a result", "rescore", "--store", dir, "--out", out)
+	if err := os.WriteFile(file, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, exitFailure, file, "rescore", "--store", dir)
+}
+
+// Numbers that differ by the rounding of the kept predictions are the same, others are not.
+func TestRescoreRounds(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		off   float64
+		wrong bool
+	}{{"rounded", 3e-6, false}, {"wrong", 3e-5, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			p, err := predictions.Read(writePredictions(t, dir, 0, 1, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := imageResult()
+			if r.Metrics, err = predictions.Score(p); err != nil {
+				t.Fatal(err)
+			}
+			r.Metrics["nll"] += c.off
+			storeWith(t, dir, r)
+			status, _, stderr := reproduce("rescore", "--store", dir)
+			if (status != exitOK) != c.wrong || strings.Contains(stderr, "nll") != c.wrong {
+				t.Errorf("status %d\n%s", status, stderr)
+			}
+		})
+	}
+}
+
+// A pipe or a link that leads nowhere in the store ends the program instead of making it wait.
+func TestPipeInTheStore(t *testing.T) {
+	for _, args := range [][]string{{"run", "figure1"}, {"list"}, {"table", "gap-ratio"}, {"figure", "figure1"}, {"rescore"}} {
+		t.Run(args[0], func(t *testing.T) {
+			store := t.TempDir()
+			if err := syscall.Mkfifo(filepath.Join(store, "toy-toy-cubic-paper.jsonl"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			start(t, nil, append(args, "--store", store)...).ends(t, exitFailure, "toy-toy-cubic-paper.jsonl is no regular file")
+		})
+	}
+}
+
+// A command that saves nothing can be stopped at any time, also where it waits for a file.
+func TestSIGTERMWhileWaiting(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "README.md")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, nil, "fill", pipe, "--store", dir)
+	w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits until the program reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	p.signal(t, dir, 0, syscall.SIGTERM)
+	p.ends(t, -1)
+}

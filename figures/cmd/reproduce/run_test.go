@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"densityuncertainty/figures/cifar"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+)
+
+func TestRunAndList(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "runs")
+	args := []string{"run", "uci", "--scale=quick", "--methods", "density,rank1", "--datasets", "yacht", "--store", store}
+	if plan := succeeds(t, "4 to run in 2 batches", append(args, "--dry-run")...); strings.Count(plan, "\n") != 4 {
+		t.Errorf("the plan is\n%s", plan)
+	}
+	if _, err := os.Stat(store); !os.IsNotExist(err) {
+		t.Errorf("a dry run made the store: %v", err)
+	}
+	succeeds(t, "[4/4 runs, 100%", args...)
+	if _, _, stderr := reproduce(args...); !strings.Contains(stderr, "4 experiments, 4 already in") || strings.Contains(stderr, "[") {
+		t.Errorf("the second run says\n%s", stderr)
+	}
+	list := succeeds(t, "", "list", "--store", store)
+	if !strings.Contains(strings.Join(strings.Fields(list), " "), " uci 0 825 4 26 0 0 UCI") || !strings.Contains(list, "uci-released") {
+		t.Errorf("the list is\n%s", list)
+	}
+	fails(t, exitFailure, "no such file", "list", "--store", filepath.Join(store, "missing"))
+}
+
+// A store that cannot be is an error before anything is trained.
+func TestStoreThatCannotBe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("{}\n{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	corrupt := t.TempDir()
+	line := filepath.Join(corrupt, "uci-yacht-paper.jsonl")
+	if err := os.WriteFile(line, []byte("{}\n{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, store, want string }{
+		{"a file in its place", file, file},
+		{"below a file", filepath.Join(file, "runs"), "not a directory"},
+		{"a line that is no result", corrupt, line + ":1:"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, _, stderr := reproduce("run", "uci", "--datasets", "yacht", "--store", c.store)
+			if status != exitFailure || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "runs, 0%") {
+				t.Errorf("status %d\n%s", status, stderr)
+			}
+		})
+	}
+}
+
+// Changed experiments are small runs, other ones than the paper's.
+func TestChangesMakeSmallRuns(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "runs")
+	args := []string{"run", "cifar10-resnet14", "--methods", "density,mfvi", "--seeds", "0,2", "--store", store}
+	// The set has both methods also with weight decay on all parameters.
+	succeeds(t, "[8/8 runs, 100%", append(args, "--epochs", "3", "--train-n", "100", "--test-n", "50", "--held-out", "20", "--samples", "4",
+		"--set", "init_std=0.01", "--set", "batch_size=16")...)
+	want := results.Experiment{Study: results.Images, Method: "mfvi", Dataset: cifar.CIFAR10, Network: cifar.ResNet14, Epochs: 3, Samples: 4,
+		Fidelity: results.Paper, Scale: results.Small, TrainN: 100, TestN: 50, HeldOut: 20, Options: map[string]string{"init_std": "0.01", "batch_size": "16"}}
+	if got := holds(t, store, 8)[0].Experiment; got.ID() != want.ID() {
+		t.Errorf("first experiment %+v, want %+v", got, want)
+	}
+	table := succeeds(t, "", "table", "cifar-small", "--store", store)
+	if strings.Count(table, "| CIFAR-10 | ResNet-14 |") != 4 || !strings.Contains(table, "init\\_std=0.01") {
+		t.Errorf("the table is\n%s", table)
+	}
+	for _, c := range []struct{ name, change, want string }{
+		{"the set itself", "--seeds=0,2", "8 experiments, 0 already in"},
+		{"a change makes some equal", "--set=decay=all", "4 experiments, 0 already in"},
+		{"also with a value that is usual", "--set=decay=weights", "4 experiments, 0 already in"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan := succeeds(t, c.want, append(args, "--dry-run", c.change)...)
+			if !strings.HasPrefix(c.want, fmt.Sprint(strings.Count(plan, "\n"))) || strings.Contains(plan, "decay=weights") || strings.Contains(plan, results.Small) {
+				t.Errorf("the plan is\n%s", plan)
+			}
+		})
+	}
+}
+
+// An option with its usual value is no other experiment, in any study.
+func TestUsualOptions(t *testing.T) {
+	for _, c := range []struct{ set, option, change string }{
+		{"figure1", "hidden_layers=1", "hidden_layers=2"},
+		{"uci", "clip=false", "clip=true"},
+		{"uci-released", "clip=true", "clip=false"},
+		{"cifar10-wrn", "noise=gaussian", "noise=uniform01"},
+		{"cifar-released", "noise=uniform01", "noise=gaussian"},
+	} {
+		t.Run(c.set, func(t *testing.T) {
+			args := []string{"run", c.set, "--methods", "density", "--dry-run", "--store", t.TempDir(), "--set"}
+			if plan := succeeds(t, "", append(args, c.option)...); plan == "" || strings.Contains(plan, c.option) {
+				t.Errorf("the plan is\n%s", plan)
+			}
+			if plan := succeeds(t, "", append(args, c.change)...); !strings.Contains(plan, c.change) {
+				t.Errorf("the changed plan is\n%s", plan)
+			}
+		})
+	}
+}
+
+// A plan says once for each set of settings what DUE needs, and that too much is too much.
+func TestPlanOfDUE(t *testing.T) {
+	args := []string{"run", "cifar100-wrn", "--methods", "due,sngp", "--dry-run", "--store", t.TempDir()}
+	for _, c := range []struct{ points, want string }{
+		{"100", "up to 1180 MB of memory in a training step, with 100 inducing points for 100 classes"},
+		{"20", "up to 190 MB"},
+	} {
+		t.Run(c.points, func(t *testing.T) {
+			status, stdout, stderr := reproduce(append(args, "--methods", "due", "--set", "inducing_points="+c.points)...)
+			if status != exitOK || strings.Count(stdout, "\n") != 3 || strings.Count(stderr, c.want) != 1 {
+				t.Errorf("%d\n%s\n%s", status, stdout, stderr)
+			}
+		})
+	}
+	t.Run("both methods", func(t *testing.T) {
+		if plan := succeeds(t, "MB of memory", args...); strings.Count(plan, "\n") != 6 {
+			t.Errorf("the plan is\n%s", plan)
+		}
+	})
+	t.Run("too many", func(t *testing.T) {
+		status, _, stderr := reproduce(append(args, "--methods", "due", "--set", "inducing_points=5000")...)
+		if status != exitFailure || !strings.Contains(stderr, "5000 are too many") || !strings.Contains(stderr, "MB of memory") {
+			t.Errorf("%d\n%s", status, stderr)
+		}
+	})
+}
+
+// A set without full experiments runs at its own scale.
+func TestScaleOfASet(t *testing.T) {
+	for _, c := range []struct{ set, want string }{
+		{"cifar-small", "60 experiments"}, {"grid", "12 experiments"}, {"ood-svhn", "36 experiments"}, {"cifar-gp", "30 experiments"}, {"cifar10-wrn", "24 experiments"},
+	} {
+		t.Run(c.set, func(t *testing.T) { succeeds(t, c.want, "run", c.set, "--dry-run", "--store", t.TempDir()) })
+	}
+	t.Run("all", func(t *testing.T) {
+		ids := map[string]bool{}
+		for line := range strings.Lines(succeeds(t, "", "run", "all", "--dry-run", "--store", t.TempDir())) {
+			id, _, _ := strings.Cut(line, " ")
+			if ids[id] {
+				t.Errorf("listed twice: %s", line)
+			}
+			ids[id] = true
+		}
+		if len(ids) < 1000 {
+			t.Errorf("%d experiments", len(ids))
+		}
+	})
+}
+
+func TestGrid(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "runs")
+	table := succeeds(t, "", "grid", "--epochs", "2", "--train-n", "100", "--methods", "density", "--store", store)
+	if strings.Count(table, "| Density Uncertainty prior\\_std=") != 3 || !strings.Contains(table, "chosen") {
+		t.Errorf("the table is\n%s", table)
+	}
+	if e := holds(t, store, 3)[0].Experiment; e.Scale != results.Grid || e.Epochs != 2 {
+		t.Errorf("the first experiment is %+v", e)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	all := succeeds(t, "", "options")
+	for _, c := range []struct{ study, has, lacks string }{
+		{"toy", "| pretrain\\_steps |", "padding"},
+		{"uci", "| hidden\\_layers | 2 | 3 |", "padding"},
+		{"images", "| padding | zero | replicate |", "hidden\\_layers"},
+	} {
+		t.Run(c.study, func(t *testing.T) {
+			one := succeeds(t, "", "options", c.study)
+			if !strings.Contains(one, c.has) || strings.Contains(one, c.lacks) || !strings.Contains(all, one) {
+				t.Errorf("it lacks %q or has %q:\n%s", c.has, c.lacks, one)
+			}
+		})
+	}
+}
+
+// Checkpoints go once the result is stored, unless they are to be kept.
+func TestCheckpointsOfFinishedRuns(t *testing.T) {
+	e := cifar.Paper(cifar.CIFAR10, cifar.ResNet14).Small().Experiments(methods.MFVI)[0]
+	for _, keep := range []bool{false, true} {
+		t.Run(fmt.Sprint(keep), func(t *testing.T) {
+			dir := t.TempDir()
+			store, err := results.OpenStore(filepath.Join(dir, "runs"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			folder := cifar.WorkFolder(dir, e)
+			if err := os.MkdirAll(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if added, _, err := (removingCheckpoints{store, folders{work: dir, keep: keep}}).Append(madeUp(e)); err != nil || !added {
+				t.Fatal(added, err)
+			}
+			if _, err := os.Stat(folder); (err == nil) != keep {
+				t.Errorf("the folder: %v", err)
+			}
+		})
+	}
+}
+
+// jobArray is a command line that writes one with three tasks into the folder job.
+func jobArray(store, job string) []string {
+	return []string{"run", "cifar-small", "--methods", "density", "--datasets", "cifar10", "--store", store, "--engine", "slurm", "--slurm-dir", job, "--program", "/bin/reproduce"}
+}
+
+func TestJobArray(t *testing.T) {
+	dir := t.TempDir()
+	store, job := filepath.Join(dir, "runs"), filepath.Join(dir, "job")
+	t.Setenv("DENSITYUNCERTAINTY_DATA", "/data")
+	args := append(jobArray(store, job), "--partition", "short", "--gres", "", "--time", "1:00", "--sbatch", "--account=a", "--without-svhn")
+	succeeds(t, "with 3 tasks\nSubmit it with:\n  sbatch "+job+"/job.sh", args...)
+	script, err := os.ReadFile(filepath.Join(job, "job.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"--array=0-2\n", "--partition=short\n", "--account=a\n", "export DENSITYUNCERTAINTY_DATA='/data'", "--time=1:00\n", "\"$SLURM_ARRAY_TASK_ID\" '--without-svhn' &\n"} {
+		if !bytes.Contains(script, []byte(want)) {
+			t.Errorf("the script lacks %q:\n%s", want, script)
+		}
+	}
+	for index := range 3 {
+		for _, want := range []string{"1 to run", "1 already in"} { // a requeued task that was finished
+			succeeds(t, want, "task", job, fmt.Sprint(index))
+		}
+	}
+	fails(t, exitFailure, "no task 3", "task", job, "3")
+	for _, want := range []string{"3 results added", "0 results added"} {
+		succeeds(t, want, "merge", filepath.Join(job, "results"), "--store", store)
+		holds(t, store, 3)
+	}
+	succeeds(t, "0 to run", args...)
+}
+
+func TestSubmit(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "sbatch"), []byte("#!/bin/sh\necho Submitted \"$1\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	stdout := succeeds(t, "", append(jobArray(dir, filepath.Join(dir, "job")), "--submit")...)
+	if stdout != "Submitted "+filepath.Join(dir, "job", "job.sh")+"\n" {
+		t.Errorf("sbatch was given %q", stdout)
+	}
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"densityuncertainty/environment"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
+)
+
+// quickStore has made-up quick runs of these sets.
+func quickStore(t *testing.T, sets ...string) string {
+	t.Helper()
+	store := filepath.Join(t.TempDir(), "runs")
+	for _, set := range sets {
+		succeeds(t, "100%", "run", set, "--scale", "quick", "--store", store)
+	}
+	return store
+}
+
+func TestTable(t *testing.T) {
+	store, dir := quickStore(t, "figure1", "distance", "uci"), t.TempDir()
+	text := succeeds(t, "", "table", "uci-nll", "--store", store)
+	for _, want := range []string{"quick, 20 epochs: 2.000", "not run<br>paper"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table lacks %q:\n%s", want, text)
+		}
+	}
+	cite := "densityuncertainty " + environment.Version() + ", paper fidelity, 30 runs, of them 30 quick"
+	for _, c := range []struct{ format, ending, last string }{
+		{report.Markdown, ".md", "\n\n" + cite + "\n"},
+		{report.LaTeX, ".tex", "\\end{table}\n% " + cite + "\n"},
+		{report.HTML, ".html", "</table>\n<p>" + cite + "</p>\n"},
+		{report.CSV, ".csv", "\n"},
+	} {
+		t.Run(c.format, func(t *testing.T) {
+			out := filepath.Join(dir, c.format)
+			if stdout := succeeds(t, "wrote "+out, "table", "all", "--format", c.format, "--out", out, "--store", store); stdout != "" {
+				t.Errorf("it also prints:\n%s", stdout)
+			}
+			if files, err := filepath.Glob(filepath.Join(out, "*"+c.ending)); err != nil || len(files) != len(namedTables()) {
+				t.Errorf("files %v, %v", files, err)
+			}
+			text, err := os.ReadFile(filepath.Join(out, "uci-nll"+c.ending))
+			if err != nil || !strings.HasSuffix(string(text), c.last) || c.format == report.CSV && strings.Contains(string(text), cite) {
+				t.Errorf("it does not end with %q (%v):\n%s", c.last, err, text)
+			}
+		})
+	}
+}
+
+func TestFigure(t *testing.T) {
+	store, dir := quickStore(t, "figure1", "distance", "uci"), t.TempDir()
+	cite := fmt.Sprintf("\ndensityuncertainty %s, paper fidelity, 4 runs, of them 4 quick\n", environment.Version())
+	for _, c := range []struct{ name, file, format, begins string }{
+		{"svg", "a.svg", "--format=svg", "<?xml"},
+		{"png", "a.png", "--format=png", "\x89PNG"},
+		{"pdf", "a.pdf", "--format=pdf", "%PDF"},
+		{"by the ending", "b.png", "--format=", "\x89PNG"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out := filepath.Join(dir, c.file)
+			stdout := succeeds(t, "", "figure", "figure1", "--seed", "2", c.format, "--out", out, "--store", store)
+			if !strings.HasPrefix(stdout, out+": ") || !strings.Contains(stdout, "seed 2. QUICK RUN") || !strings.HasSuffix(stdout, cite) {
+				t.Errorf("it prints %q", stdout)
+			}
+			if picture, err := os.ReadFile(out); err != nil || !strings.HasPrefix(string(picture), c.begins) {
+				t.Errorf("%.20q, %v", picture, err)
+			}
+		})
+	}
+	t.Run("all", func(t *testing.T) {
+		stdout := succeeds(t, "", "figure", "all", "--format", "png", "--out", filepath.Join(dir, "all"), "--store", store)
+		if n := strings.Count(stdout, "\ndensityuncertainty "); n != 7 {
+			t.Errorf("%d captions, want 7\n%s", n, stdout)
+		}
+	})
+	t.Run("a seed without runs", func(t *testing.T) {
+		fails(t, exitFailure, "run: reproduce run figure1", "figure", "figure1", "--seed", "9", "--store", store)
+	})
+}
+
+func TestCitation(t *testing.T) {
+	all := results.Union(sets()...)
+	of := func(scale, fidelity string, n int) []results.Result {
+		var lines []results.Result
+		for _, e := range (results.Filter{Scale: scale, Fidelity: fidelity}).Apply(all)[:n] {
+			lines = append(lines, madeUp(e))
+		}
+		return lines
+	}
+	paper, quick, released, small := of("full", "paper", 5), of("quick", "paper", 2), of("full", "released", 1), of("small", "paper", 3)
+	for _, c := range []struct {
+		name, want string
+		lines      []results.Result
+	}{
+		{"none", ", 0 runs", nil},
+		{"full", ", paper fidelity, 5 runs", paper},
+		{"some quick", ", paper fidelity, 7 runs, of them 2 quick", append(paper, quick...)},
+		{"both fidelities", ", paper and released fidelity, 6 runs, of them 2 quick and 3 small", append(append(released, quick...), small...)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, want := citation(results.ByID(c.lines)), "densityuncertainty "+environment.Version()+c.want; got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestFillIn(t *testing.T) {
+	text := "a\n<!-- generated: options uci -->\nto be replaced\n<!-- end of generated -->\n<!-- generated: table uci-nll -->\n<!-- end of generated -->\nb\n"
+	filled, err := fillIn(text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(filled, "to be replaced") || !strings.Contains(filled, "| clip |") ||
+		strings.Contains(filled, "densityuncertainty ") || !strings.HasPrefix(filled, "a\n") || !strings.HasSuffix(filled, "b\n") {
+		t.Errorf("filled in:\n%s", filled)
+	}
+	if again, err := fillIn(filled, nil); err != nil || again != filled {
+		t.Errorf("filling twice gives another text (error %v):\n%s", err, again)
+	}
+	for _, c := range []struct{ name, wrong, want string }{
+		{"a table", "<!-- generated: table none -->\n<!-- end of generated -->", "nothing to generate for"},
+		{"a study", "<!-- generated: options cifar -->\n<!-- end of generated -->", "options STUDY"},
+		{"no end", "<!-- generated: options uci -->\n", "1 generated parts begin"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := fillIn(c.wrong, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// The README's tables must be those of the committed result lines.
+func TestReadmeIsUpToDate(t *testing.T) {
+	const readme = "../../../README.md"
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := results.Committed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filled, err := fillIn(string(text), lines); err != nil || filled != string(text) {
+		t.Errorf("README.md does not show the committed result lines (%v); run: go run ./figures/cmd/reproduce fill README.md", err)
+	}
+}
