@@ -54,9 +54,13 @@ func trained(t *testing.T, layers nets.ConvLayers, data train.Dataset) *nets.Mod
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe := train.ResNet14(imageClasses)
-	recipe.Epochs, recipe.PretrainEpochs, recipe.BatchSize, recipe.LearningRate = 12, 0, 32, 0.05
-	run := recipe.Trainer()
+	run := train.Trainer{
+		Epochs: 12, BatchSize: 32, Schedule: train.Cosine(0.05),
+		Groups: []train.Group{{
+			Roles:     train.AllRoles(),
+			Optimizer: train.SGD{Momentum: 0.9, Decay: 1e-4},
+		}},
+	}
 	if err := run.Fit(context.Background(), c, data); err != nil {
 		t.Fatal(err)
 	}

@@ -82,8 +82,8 @@ func BenchmarkResNet14Step(b *testing.B) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			var start float64
-			run := train.ResNet14(10).Trainer()
-			run.PretrainEpochs, run.Epochs = 0, b.N+warmUp
+			run := bySGD(b.N+warmUp, 128, 0.1)
+			run.PretrainEpochs = 0
 			run.Progress = func(p train.Progress) {
 				switch p.Step {
 				case warmUp:

@@ -118,9 +118,7 @@ func trials() []trial {
 		return nets.ResNet{Layers: d, Blocks: []int{1, 1}, Widths: []int{2, 3}, Stem: 2}
 	}
 	mlp := func(d dul.Density) nets.Network { return nets.MLP{Layers: d, Widths: []int{6}} }
-	recipe := train.ResNet14(imageClasses)
-	recipe.Epochs, recipe.BatchSize, recipe.LearningRate = 2, 8, 0.05
-	onFloats := recipe.Trainer()
+	onFloats := bySGD(2, 8, 0.05)
 	onImages := onFloats
 	onImages.Order, onImages.Augmentation, onImages.Padding = shuffled, jitter{}, 2
 	return []trial{
@@ -130,6 +128,21 @@ func trials() []trial {
 		{"heteroscedastic", mlp, likelihood.Heteroscedastic{}, []uint64{5}, []train.Dataset{linearSet(trialN, 0.3, 1)}, onFloats},
 		{"replicas", mlp, likelihood.Gaussian{}, []uint64{5, 6}, []train.Dataset{linearSet(trialN, 0.3, 1), linearSet(trialN-2, 0.3, 2)}, onFloats},
 		{"replicas of points", mlp, likelihood.Categorical{Classes: 2}, []uint64{5, 6}, []train.Dataset{halves(trialN), halves(trialN - 2)}, onFloats},
+	}
+}
+
+// bySGD trains as the paper's image networks are trained: SGD with momentum along
+// half a cosine, energy models by an Adam of their own, one epoch on them alone.
+func bySGD(epochs, batch int, rate float64) train.Trainer {
+	energies := train.Group{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{Decay: 1e-5}, Rate: 0.01 / rate}
+	return train.Trainer{
+		Epochs: epochs, BatchSize: batch, PretrainEpochs: 1, Schedule: train.Cosine(rate), LogLikelihoodScale: 1,
+		Groups: []train.Group{
+			energies,
+			{Roles: []params.Role{params.Weight}, Optimizer: train.SGD{Momentum: 0.9, Decay: 1e-4}},
+			{Roles: []params.Role{params.Variational}, Optimizer: train.SGD{Momentum: 0.9}},
+		},
+		PretrainGroups: []train.Group{energies},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 )
@@ -92,11 +93,13 @@ func ExampleTrainer() {
 		if err != nil {
 			return err
 		}
-		recipe := train.ResNet14(3) // the paper's, but for
-		recipe.Epochs, recipe.BatchSize = 3, 16
-		run := recipe.Trainer()
-		run.Checkpoints = train.Checkpoints{Folder: folder}
-		run.Progress = progress
+		run := train.Trainer{
+			Epochs: 3, BatchSize: 16, PretrainEpochs: 1, Schedule: train.Cosine(0.01), LogLikelihoodScale: 1,
+			Groups:         []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
+			PretrainGroups: []train.Group{{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{}}},
+			Checkpoints:    train.Checkpoints{Folder: folder},
+			Progress:       progress,
+		}
 		return run.Fit(ctx, classifier, noiseImages(40, 8, 3))
 	}
 
