@@ -19,14 +19,14 @@ type Store struct{ dir string }
 // written there, which one wants to know before hours of training.
 func OpenStore(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("results: making the store: %w", err)
+		return nil, fmt.Errorf("results: making the store %s: %w", dir, err)
 	}
 	probe, err := os.CreateTemp(dir, ".writable-*")
 	if err != nil {
-		return nil, fmt.Errorf("results: the store cannot be written to: %w", err)
+		return nil, fmt.Errorf("results: the store %s cannot be written to: %w", dir, err)
 	}
 	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
-		return nil, fmt.Errorf("results: the store cannot be written to: %w", err)
+		return nil, fmt.Errorf("results: the store %s cannot be written to: %w", dir, err)
 	}
 	return &Store{dir: dir}, nil
 }
