@@ -2,9 +2,10 @@
 # What the commands of this folder share. Sourced, not run.
 #
 # Everything installed stays in the folder .env of the checkout: Python packages
-# in .env/venv, Go tools in .env/bin (the kernel's source in .env/gonb), Jupyter's
-# description of the kernel in .env/jupyter, ONNX Runtime in .env/onnx, XLA's plugin for processors in .env/xla. Go's own module
-# and build caches are where Go keeps them. Removing .env undoes the set-up.
+# in .env/venv, Go tools in .env/bin, the source of the notebook kernel in
+# .env/gonb, its description for Jupyter in .env/jupyter, ONNX Runtime in
+# .env/onnx, XLA's plugin for processors in .env/xla. Go's own module and build
+# caches are where Go keeps them. Removing .env undoes the set-up.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
