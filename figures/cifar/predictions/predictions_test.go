@@ -384,33 +384,6 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// What is read is valid, can be scored, and is read again as it was after writing.
-func FuzzRead(f *testing.F) {
-	for seed := range uint64(3) {
-		bytes, err := os.ReadFile(written(f, made(f, 3, 4, 5, 8, seed)))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(bytes)
-	}
-	f.Fuzz(func(t *testing.T, content []byte) {
-		path := filepath.Join(t.TempDir(), "p")
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		p, err := Read(path)
-		if err != nil {
-			return
-		}
-		if _, err := Score(p); err != nil {
-			t.Errorf("no score: %v", err)
-		}
-		if q := read(t, written(t, p)); !slices.Equal(q.Labels, p.Labels) {
-			t.Errorf("labels %v, read again %v", p.Labels, q.Labels)
-		}
-	})
-}
-
 func BenchmarkWrite(b *testing.B) {
 	for _, classes := range []int{10, 100} {
 		p := made(b, classes, testImages, svhnImages, 12, 1)
