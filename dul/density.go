@@ -48,7 +48,8 @@ const (
 	//	L_omega   moves omega, fitted to the h of its layer as data, and not phi
 	//
 	// The energy is evaluated once for both. Its derivative with respect to h is
-	// one product more than Detached has: 3 to 16 % of a layer's training step.
+	// one product more than Detached has: 3 to 16 % of a training step of a layer
+	// on the pure Go backend.
 	PaperGradients GradientFlow = iota
 	// Detached makes the energy of the noise a constant, as the released code
 	// does: L_phi lacks the path h -> E(h; omega), so its gradient is not that of
