@@ -16,24 +16,13 @@ import (
 	"densityuncertainty/dul/layertest/fixtures"
 )
 
-// diagonal evaluates energy.Diagonal in the scope "energy" at given parameters.
-func diagonal(t *testing.T, logVariance, x fixtures.Array) (e, logLikelihood, logDet fixtures.Array) {
-	t.Helper()
-	out := fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"x": x, "/energy/log_variance": logVariance}, nil,
-		func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-			terms := energy.Diagonal{}.Dense(s.In("energy"), in["x"])
-			return []*graph.Node{terms.Energy, terms.LogLikelihood, terms.LogDet}
-		})
-	return out[0], out[1], out[2]
-}
-
 // Diagonal is LDL with a lower triangle, or a kernel, of zeros.
 func TestDiagonalIsLDLWithoutCorrelations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 21))
 	logVariance := fixtures.Random(rng, 1, 3)
 	t.Run("dense", func(t *testing.T) {
 		x := fixtures.Random(rng, 5, 3)
-		e, ll, logDet := diagonal(t, logVariance, x)
+		e, ll, logDet := denseTerms(t, energy.Diagonal{}, fixtures.Values{"x": x, "/energy/log_variance": logVariance})
 		wantE, wantLL, wantLogDet := ldl(t, fixtures.Zeros(3, 3), logVariance, x)
 		fixtures.Compare(t, "energy", e, wantE, 1e-14)
 		fixtures.Compare(t, "log-likelihood", ll, wantLL, 1e-14)

@@ -23,7 +23,8 @@ var windows = []conv.Window{conv.Same(1, 1), conv.Same(1, 2), conv.Same(3, 1), c
 
 // convTerms evaluates energy, mean energy, log-likelihood and log determinant of
 // images, [channels, batch, height, width], at given parameters.
-func convTerms(t *testing.T, dtype dtypes.DType, values fixtures.Values, of func(s *model.Scope, x *graph.Node) energy.ConvTerms) (e, mean, logLikelihood, logDet fixtures.Array) {
+func convTerms(t *testing.T, dtype dtypes.DType, values fixtures.Values, of func(s *model.Scope, x *graph.Node) energy.ConvTerms,
+) (e, mean, logLikelihood, logDet fixtures.Array) {
 	t.Helper()
 	out := fixtures.Evaluate(t, dtype, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
 		terms := of(s.In("energy"), in["x"])
@@ -33,7 +34,8 @@ func convTerms(t *testing.T, dtype dtypes.DType, values fixtures.Values, of func
 }
 
 // ldlConv is convTerms of energy.LDL.
-func ldlConv(t *testing.T, dtype dtypes.DType, l energy.LDL, w conv.Window, kernel, logVariance, x fixtures.Array) (e, mean, logLikelihood, logDet fixtures.Array) {
+func ldlConv(t *testing.T, dtype dtypes.DType, l energy.LDL, w conv.Window, kernel, logVariance, x fixtures.Array,
+) (e, mean, logLikelihood, logDet fixtures.Array) {
 	t.Helper()
 	values := fixtures.Values{"x": x, "/energy/kernel": kernel, "/energy/log_variance": logVariance}
 	return convTerms(t, dtype, values, func(s *model.Scope, x *graph.Node) energy.ConvTerms { return l.Conv(s, x, w) })
@@ -302,32 +304,23 @@ func patches(x fixtures.Array, w conv.Window) fixtures.Array {
 
 // The energy of a zero image is zero, and that of any other positive.
 func TestConvEnergyIsNotNegative(t *testing.T) {
-	rng := rand.New(rand.NewPCG(11, 11))
-	for _, m := range []struct {
-		name  string
-		terms func(t *testing.T, w conv.Window, channels, d int, x fixtures.Array) (e, mean fixtures.Array)
-	}{
-		{"Rank1Mixture", func(t *testing.T, w conv.Window, _, d int, x fixtures.Array) (e, mean fixtures.Array) {
-			k := 1 + rng.IntN(3)
-			values := convMixtureValues(fixtures.Random(rng, k, d), fixtures.Random(rng, k, d), fixtures.Random(rng, k, 1), x)
-			e, mean, _, _ = convTerms(t, dtypes.Float64, values, func(s *model.Scope, x *graph.Node) energy.ConvTerms {
-				return energy.Rank1Mixture{}.ConvWith(s, x, w, k)
-			})
-			return e, mean
-		}},
-		{"LDL", func(t *testing.T, w conv.Window, channels, d int, x fixtures.Array) (e, mean fixtures.Array) {
-			e, mean, _, _ = ldlConv(t, dtypes.Float64, energy.LDL{}, w, fixtures.Random(rng, channels, d), fixtures.Random(rng, channels, 1), x)
-			return e, mean
-		}},
-	} {
+	for _, m := range append(gaussians, named{"Rank1Mixture of several", energy.Rank1Mixture{Fraction: 1}}) {
 		t.Run(m.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(11, 11))
 			for range 20 {
 				channels, w := 1+rng.IntN(4), windows[rng.IntN(len(windows))]
 				x := fixtures.Random(rng, channels, 2, 4, 5).Scale(math.Exp(3 * rng.NormFloat64()))
 				for c := range channels {
 					clear(x.Values[c*2*20 : c*2*20+20]) // the first image
 				}
-				e, mean := m.terms(t, w, channels, channels*w.Size*w.Size, x)
+				terms := func(s *model.Scope, x *graph.Node) energy.ConvTerms { return m.model.Conv(s, x, w) }
+				values, _ := fixtures.Explore(t, fixtures.Values{"x": x}, func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+					return terms(s.In("energy"), in["x"]).Energy
+				})
+				for _, path := range values.Parameters() {
+					values[path] = fixtures.Random(rng, values[path].Dims...)
+				}
+				e, mean, _, _ := convTerms(t, dtypes.Float64, values, terms)
 				for i, v := range e.Values {
 					if i < len(e.Values)/2 && math.Abs(v) > 1e-13 {
 						t.Errorf("the energy of a zero image is %g", v)

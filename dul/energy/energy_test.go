@@ -21,10 +21,7 @@ import (
 // parameters and the input, of vectors, alone and with replicas, and of images.
 func TestGradients(t *testing.T) {
 	const features = 4
-	for _, m := range []struct {
-		name  string
-		model dul.EnergyModel
-	}{
+	for _, m := range []named{
 		{"LDL", energy.LDL{}},
 		{"LDL replicate", energy.LDL{ReplicatePadding: true}},
 		{"Rank1Mixture 1", energy.Rank1Mixture{}},
@@ -98,29 +95,38 @@ func checkGaussian(t *testing.T, d int, energies func(x fixtures.Array) fixtures
 	}
 }
 
+// randomModel is a model of d features with random parameters, as a function of
+// the inputs.
+func randomModel(t *testing.T, rng *rand.Rand, m dul.EnergyModel, d int) func(x fixtures.Array) (e, logLikelihood, logDet fixtures.Array) {
+	t.Helper()
+	values, _ := fixtures.Explore(t, fixtures.Values{"x": fixtures.Zeros(1, d)}, func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+		return m.Dense(s.In("energy"), in["x"]).Energy
+	})
+	for _, path := range values.Parameters() {
+		values[path] = fixtures.Random(rng, values[path].Dims...)
+	}
+	return func(x fixtures.Array) (e, logLikelihood, logDet fixtures.Array) {
+		values["x"] = x
+		return denseTerms(t, m, values)
+	}
+}
+
+// A named energy model.
+type named struct {
+	name  string
+	model dul.EnergyModel
+}
+
+// gaussians are models with one component at up to six features.
+var gaussians = []named{{"LDL", energy.LDL{}}, {"Rank1Mixture", energy.Rank1Mixture{Fraction: 0.1}}, {"Diagonal", energy.Diagonal{}}}
+
 func TestEnergiesAreOfGaussiansForAnyParameters(t *testing.T) {
-	for _, m := range []struct {
-		name  string
-		model func(rng *rand.Rand, d int) (terms func(x fixtures.Array) (e, logLikelihood, logDet fixtures.Array))
-	}{
-		{"LDL", func(rng *rand.Rand, d int) func(fixtures.Array) (e, ll, logDet fixtures.Array) {
-			lower, logVariance := fixtures.Random(rng, d, d), fixtures.Random(rng, 1, d)
-			return func(x fixtures.Array) (e, ll, logDet fixtures.Array) { return ldl(t, lower, logVariance, x) }
-		}},
-		{"Rank1Mixture", func(rng *rand.Rand, d int) func(fixtures.Array) (e, ll, logDet fixtures.Array) {
-			v, logDiagonals, logits := fixtures.Random(rng, 1, d), fixtures.Random(rng, 1, d), fixtures.Random(rng, 1, 1)
-			return func(x fixtures.Array) (e, ll, logDet fixtures.Array) { return mixture(t, v, logDiagonals, logits, x) }
-		}},
-		{"Diagonal", func(rng *rand.Rand, d int) func(fixtures.Array) (e, ll, logDet fixtures.Array) {
-			logVariance := fixtures.Random(rng, 1, d)
-			return func(x fixtures.Array) (e, ll, logDet fixtures.Array) { return diagonal(t, logVariance, x) }
-		}},
-	} {
+	for _, m := range gaussians {
 		t.Run(m.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(2, 2))
 			for range 10 {
 				d := 1 + rng.IntN(6)
-				terms := m.model(rng, d)
+				terms := randomModel(t, rng, m.model, d)
 				_, _, logDet := terms(fixtures.Zeros(1, d))
 				checkGaussian(t, d, func(x fixtures.Array) fixtures.Array {
 					e, _, _ := terms(x)
@@ -151,31 +157,14 @@ func TestMixtureOfEqualComponentsIsTheGaussian(t *testing.T) {
 
 // The energy is not negative, and zero at zero: zero is the mode of every component.
 func TestEnergyIsNotNegative(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 5))
-	for _, m := range []struct {
-		name   string
-		energy func(t *testing.T, d int, x fixtures.Array) fixtures.Array
-	}{
-		{"Rank1Mixture", func(t *testing.T, d int, x fixtures.Array) fixtures.Array {
-			k := 1 + rng.IntN(d)
-			e, _, _ := mixture(t, fixtures.Random(rng, k, d), fixtures.Random(rng, k, d), fixtures.Random(rng, 1, k), x)
-			return e
-		}},
-		{"LDL", func(t *testing.T, d int, x fixtures.Array) fixtures.Array {
-			e, _, _ := ldl(t, fixtures.Random(rng, d, d), fixtures.Random(rng, 1, d), x)
-			return e
-		}},
-		{"Diagonal", func(t *testing.T, d int, x fixtures.Array) fixtures.Array {
-			e, _, _ := diagonal(t, fixtures.Random(rng, 1, d), x)
-			return e
-		}},
-	} {
+	for _, m := range append(gaussians, named{"Rank1Mixture of several", energy.Rank1Mixture{Fraction: 0.6}}) {
 		t.Run(m.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(5, 5))
 			for range 20 {
 				d := 1 + rng.IntN(6)
 				x := fixtures.Random(rng, 20, d).Scale(math.Exp(3 * rng.NormFloat64()))
 				clear(x.Values[:d])
-				e := m.energy(t, d, x)
+				e, _, _ := randomModel(t, rng, m.model, d)(x)
 				if math.Abs(e.Values[0]) > 1e-14 {
 					t.Errorf("the energy of zero is %g", e.Values[0])
 				}

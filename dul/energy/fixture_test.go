@@ -9,31 +9,31 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 
+	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/layertest/fixtures"
 )
 
-// ldl evaluates energy.LDL in the scope "energy" at given parameters.
+// denseTerms evaluates a model in the scope "energy" at given values.
+func denseTerms(t *testing.T, m dul.EnergyModel, values fixtures.Values) (e, logLikelihood, logDet fixtures.Array) {
+	t.Helper()
+	out := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		terms := m.Dense(s.In("energy"), in["x"])
+		return []*graph.Node{terms.Energy, terms.LogLikelihood, terms.LogDet}
+	})
+	return out[0], out[1], out[2]
+}
+
+// ldl evaluates energy.LDL at given parameters.
 func ldl(t *testing.T, lower, logVariance, x fixtures.Array) (e, logLikelihood, logDet fixtures.Array) {
 	t.Helper()
-	out := fixtures.Evaluate(t, dtypes.Float64,
-		fixtures.Values{"x": x, "/energy/lower": lower, "/energy/log_variance": logVariance}, nil,
-		func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-			terms := energy.LDL{}.Dense(s.In("energy"), in["x"])
-			return []*graph.Node{terms.Energy, terms.LogLikelihood, terms.LogDet}
-		})
-	return out[0], out[1], out[2]
+	return denseTerms(t, energy.LDL{}, fixtures.Values{"x": x, "/energy/lower": lower, "/energy/log_variance": logVariance})
 }
 
 // mixture evaluates energy.Rank1Mixture with one component for each row of v.
 func mixture(t *testing.T, v, logDiagonals, logits, x fixtures.Array) (e, logLikelihood, logDet fixtures.Array) {
 	t.Helper()
-	out := fixtures.Evaluate(t, dtypes.Float64, mixtureValues(v, logDiagonals, logits, x), nil,
-		func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-			terms := withComponents(v).Dense(s.In("energy"), in["x"])
-			return []*graph.Node{terms.Energy, terms.LogLikelihood, terms.LogDet}
-		})
-	return out[0], out[1], out[2]
+	return denseTerms(t, withComponents(v), mixtureValues(v, logDiagonals, logits, x))
 }
 
 func mixtureValues(v, logDiagonals, logits, x fixtures.Array) fixtures.Values {
