@@ -29,7 +29,7 @@ func Run(ctx context.Context, p Protocol, list ...methods.Method) (found []resul
 			return nil, fmt.Errorf("cifar: %w", err)
 		}
 	}
-	machine, err := jobs.OpenMachine()
+	machine, err := jobs.OpenMachine(environment.Images)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func madeUp(name string, n, classes int, seed uint64) *datasets.Images {
 func withMadeUpImages(t *testing.T) (r *Runner, reads map[string]int) {
 	t.Helper()
 	t.Setenv(environment.ConfigVariable, environment.GoSequential) // the same bits every time
-	machine, err := jobs.OpenMachine()
+	machine, err := jobs.OpenMachine(environment.Images)
 	if err != nil {
 		t.Fatal(err)
 	}

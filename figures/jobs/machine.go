@@ -21,9 +21,9 @@ type Machine struct {
 	Choice string
 }
 
-// OpenMachine returns a machine with the backend that the environment chooses.
-func OpenMachine() (Machine, error) {
-	backend, choice, err := environment.Open()
+// OpenMachine returns a machine with the backend that the environment chooses for the work.
+func OpenMachine(work environment.Work) (Machine, error) {
+	backend, choice, err := environment.OpenFor(work)
 	if err != nil {
 		return Machine{}, err
 	}

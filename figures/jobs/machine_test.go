@@ -12,7 +12,7 @@ import (
 
 func TestMachine(t *testing.T) {
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
-	machine, err := OpenMachine()
+	machine, err := OpenMachine(environment.SmallNetworks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func TestMachine(t *testing.T) {
 		t.Errorf("line %+v of the machine %+v", line, machine)
 	}
 	t.Setenv(environment.ConfigVariable, "none")
-	if _, err := OpenMachine(); err == nil {
+	if _, err := OpenMachine(environment.SmallNetworks); err == nil {
 		t.Error("a backend that there is not was opened")
 	}
 }

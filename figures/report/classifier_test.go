@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/report"
 )
@@ -41,14 +40,6 @@ func TestReliabilityDiagrams(t *testing.T) {
 		t.Errorf("title %q, ECE %v, %v", f.Panels[0][0].Title.Text, ece, err)
 	}
 	figtest.Golden(t)(f, err)
-}
-
-func TestRiskCoverageCurves(t *testing.T) {
-	figtest.Golden(t)(report.RiskCoverageCurves("risk-coverage", methods()))
-	// Few examples, all tied.
-	if _, err := report.RiskCoverageCurves("few", []report.Judged{{"one", metrics.Outcomes{Confidence: []float64{0.5, 0.5}, Right: []bool{true, false}}}}); err != nil {
-		t.Error(err)
-	}
 }
 
 // separations are energies whose statistic spans many powers of ten, and confidences.
@@ -204,8 +195,6 @@ func TestClassifierFiguresReject(t *testing.T) {
 		}},
 		{"0 bins", func() (report.Figure, error) { return report.ReliabilityDiagrams("n", methods(), 0) }},
 		{"n: no methods", func() (report.Figure, error) { return report.ReliabilityDiagrams("n", nil, 10) }},
-		{"none: metrics", func() (report.Figure, error) { return report.RiskCoverageCurves("n", []report.Judged{{Name: "none"}}) }},
-		{"n: no methods", func() (report.Figure, error) { return report.RiskCoverageCurves("n", nil) }},
 		{"no separations", func() (report.Figure, error) { return report.OODHistograms("n", nil) }},
 		{"of one kind", func() (report.Figure, error) { return ood(false, []float64{1}, nil) }},
 		{"no place on a logarithmic", func() (report.Figure, error) { return ood(true, []float64{-1, 1}, []float64{1}) }},

@@ -9,6 +9,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -34,7 +35,7 @@ func LookInside(ctx context.Context, p Protocol, m methods.Method) (inside Insid
 	if len(p.Seeds) == 0 {
 		return Inside{}, errors.New("toy: looking inside a network: the protocol has no seeds, want at least one")
 	}
-	machine, err := jobs.OpenMachine()
+	machine, err := jobs.OpenMachine(environment.SmallNetworks)
 	if err != nil {
 		return Inside{}, err
 	}

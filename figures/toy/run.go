@@ -8,6 +8,7 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -20,7 +21,7 @@ func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Res
 	if err := methods.List(list).Validate(); err != nil {
 		return nil, err
 	}
-	machine, err := jobs.OpenMachine()
+	machine, err := jobs.OpenMachine(environment.SmallNetworks)
 	if err != nil {
 		return nil, err
 	}

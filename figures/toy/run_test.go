@@ -19,7 +19,7 @@ import (
 func runner(t *testing.T) Runner {
 	t.Helper()
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
-	machine, err := jobs.OpenMachine()
+	machine, err := jobs.OpenMachine(environment.SmallNetworks)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -25,7 +26,7 @@ func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Res
 	if err := methods.List(list).Validate(); err != nil {
 		return nil, err
 	}
-	machine, err := jobs.OpenMachine()
+	machine, err := jobs.OpenMachine(environment.SmallNetworks)
 	if err != nil {
 		return nil, err
 	}

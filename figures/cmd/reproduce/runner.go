@@ -1,12 +1,14 @@
 package main
 
 import (
+	"densityuncertainty/environment"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/toy"
 	"densityuncertainty/figures/uci"
+	"slices"
 )
 
 // settings are what a runner is given.
@@ -14,13 +16,14 @@ type settings struct {
 	work        string // folder for checkpoints
 	predictions string // folder for predictions
 	withoutSVHN bool   // go on where SVHN is missing
+	computes    environment.Work
 	note        func(string)
 }
 
 // newRunner returns what trains the experiments. It is a variable so that a test can run this program
 // with a runner that does not train.
 var newRunner = func(s settings) (jobs.Runner, error) {
-	machine, err := jobs.OpenMachine()
+	machine, err := jobs.OpenMachine(s.computes)
 	if err != nil {
 		return nil, err
 	}
@@ -38,4 +41,13 @@ func studiesOn(machine jobs.Machine) jobs.Studies {
 		results.UCI:    uci.Runner{Machine: machine, Methods: methods.All()},
 		results.Images: &cifar.Runner{Machine: machine, Methods: methods.All()},
 	}
+}
+
+// workOf is what kind of work the batches are: images where any are, as they take nearly all of the time.
+func workOf(batches [][]results.Experiment) environment.Work {
+	ofImages := func(e results.Experiment) bool { return e.Study == results.Images }
+	if slices.ContainsFunc(slices.Concat(batches...), ofImages) {
+		return environment.Images
+	}
+	return environment.SmallNetworks
 }
