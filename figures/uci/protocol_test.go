@@ -52,16 +52,19 @@ func TestCatalogue(t *testing.T) {
 			"uci-nll, Yacht Hydrodynamics, Density Uncertainty", "uci-rmse, Yacht Hydrodynamics, Density Uncertainty",
 			"uci-density, Yacht Hydrodynamics, NLL", "uci-density, Yacht Hydrodynamics, best NLL of ours",
 			"uci-density, Yacht Hydrodynamics, RMSE", "uci-density, Yacht Hydrodynamics, best RMSE of ours",
+			"uci-short, Yacht Hydrodynamics, NLL", "uci-short, Yacht Hydrodynamics, RMSE", "uci-short, Yacht Hydrodynamics, lowest NLL of ours", "uci-short, Yacht Hydrodynamics, lowest RMSE of ours",
 			"uci-claims, NLL, Ours: best on", "uci-claims, NLL, Not complete", "uci-claims, RMSE, Ours: best on", "uci-claims, RMSE, Not complete",
 			"uci-agreement, Density Uncertainty, Better", "uci-agreement, Density Uncertainty, Nothing to compare",
 		}},
 		{"uci mfvi on protein gal split 4 seed 4 (paper, full)", "22c175cb8d93eb04", []string{
 			"uci-nll, Protein Structure, MFVI", "uci-rmse, Protein Structure, MFVI",
 			"uci-density, Protein Structure, best NLL of ours", "uci-density, Protein Structure, best RMSE of ours",
+			"uci-short, Protein Structure, lowest NLL of ours", "uci-short, Protein Structure, lowest RMSE of ours",
 		}},
 		{"uci rank1 on year gal split 0 seed 0 (paper, full)", "2dfd22f395eab70d", []string{
 			"uci-nll, Year Prediction MSD, Rank-1 BNN", "uci-rmse, Year Prediction MSD, Rank-1 BNN",
 			"uci-density, Year Prediction MSD, best NLL of ours", "uci-density, Year Prediction MSD, best RMSE of ours",
+			"uci-short, Year Prediction MSD, lowest NLL of ours", "uci-short, Year Prediction MSD, lowest RMSE of ours",
 			"uci-claims, NLL, Ours: best on", "uci-claims, NLL, Not complete", "uci-claims, RMSE, Ours: best on", "uci-claims, RMSE, Not complete",
 		}},
 		{"uci sngp on wine gal split 19 seed 19 (paper, full)", "27129b34edd97674", []string{

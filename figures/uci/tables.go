@@ -31,6 +31,7 @@ func Tables(further ...methods.Method) []report.NamedTable {
 		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: with(NLL)},
 		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: with(RMSE)},
 		{Name: "uci-density", Doc: "both metrics of the density layer on UCI, and which method is best in ours", Make: DensityTable},
+		{Name: "uci-short", Doc: "means of the density layer on UCI beside the paper's and the best of ours", Make: ShortTable},
 		{Name: "uci-datasets", Doc: "UCI data sets: size and dimension, measured beside the paper's", Make: DatasetsTable},
 		{Name: "uci-agreement", Doc: "on how many UCI data sets each method's number agrees with the paper's", Make: Agreement},
 		{Name: "uci-claims", Doc: "on how many UCI data sets density uncertainty is best, ours and the paper's", Make: Claims},
@@ -100,17 +101,22 @@ func (x metric) compared(lines results.Index, dataset string, list methods.List)
 	return all, nil
 }
 
-// lowest names the method with the lowest mean, if every method is complete.
-func lowest(all []comparison) report.Cell {
+// lowest is that of the method with the lowest mean; complete says whether every method is.
+func lowest(all []comparison) (best comparison, complete bool) {
 	var summaries []results.Summary
 	for _, c := range all {
 		summaries = append(summaries, c.ours)
 	}
-	best, complete := results.Lowest(summaries)
-	if complete < len(all) {
-		return report.TextCell("–")
+	at, n := results.Lowest(summaries)
+	if n < len(all) {
+		return comparison{}, false
 	}
-	return report.TextCell(all[best].method.Title, report.MeanStd(all[best].ours.Mean, math.NaN(), 3))
+	return all[at], true
+}
+
+// densityOf is the density layer's among all.
+func densityOf(all []comparison) comparison {
+	return all[slices.IndexFunc(all, func(c comparison) bool { return c.method.Name == methods.Density.Name })]
 }
 
 // NLL is the paper's table of UCI negative log likelihoods with our numbers beside it; further methods have columns
@@ -190,8 +196,41 @@ func DensityTable(lines []results.Result) (report.Table, error) {
 			if err != nil {
 				return report.Table{}, err
 			}
-			density := all[slices.IndexFunc(all, func(c comparison) bool { return c.method.Name == methods.Density.Name })]
-			row.Cells = append(row.Cells, report.Compare(report.Difference, density.ours, density.paper, "paper", 3), lowest(all))
+			density, best := densityOf(all), report.TextCell("–")
+			if c, complete := lowest(all); complete {
+				best = report.TextCell(c.method.Title, report.MeanStd(c.ours.Mean, math.NaN(), 3))
+			}
+			row.Cells = append(row.Cells, report.Compare(report.Difference, density.ours, density.paper, "paper", 3), best)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}
+
+// ShortTable is DensityTable in means alone, for a page with little room.
+func ShortTable(lines []results.Result) (report.Table, error) {
+	t := report.Table{Name: "uci-short", Columns: []string{"Data set", "NLL", "paper's NLL", "lowest NLL of ours", "RMSE", "paper's RMSE", "lowest RMSE of ours"}}
+	t.Caption, _ = prose.Text(t.Name, captionData{Paper(), titles(tableMethods())})
+	index := results.ByID(lines)
+	for _, dataset := range tableDatasets() {
+		row := report.Row{Name: DatasetTitle(dataset)}
+		for _, x := range theMetrics {
+			all, err := x.compared(index, dataset, tableMethods())
+			if err != nil {
+				return report.Table{}, err
+			}
+			density := densityOf(all)
+			mean, theirs, best := "not run", "–", "–"
+			if !math.IsNaN(density.paper.Mean) {
+				theirs = fmt.Sprintf("%.*f", density.paper.Decimals, density.paper.Mean)
+			}
+			if density.ours.Complete() {
+				mean = report.MeanStd(density.ours.Mean, math.NaN(), 3)
+			}
+			if c, complete := lowest(all); complete {
+				best = fmt.Sprintf("%s %s", report.MeanStd(c.ours.Mean, math.NaN(), 3), c.method.Title)
+			}
+			row.Cells = append(row.Cells, report.TextCell(mean), report.TextCell(theirs), report.TextCell(best))
 		}
 		t.Rows = append(t.Rows, row)
 	}
