@@ -1,0 +1,71 @@
+package environment_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mine is a program of another module: a family of layers of its own in an experiment of this one.
+const mine = `package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/uci"
+)
+
+type halved struct{}
+
+func (halved) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return graph.MulScalar(baselines.Deterministic{}.Dense(s, x, units), 0.5)
+}
+
+func main() {
+	p := uci.Paper().On("yacht").Quick()
+	p.Epochs, p.PretrainEpochs = 1, 0
+	lines, err := uci.Run(context.Background(), p, methods.New("halved", halved{}))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(lines[0].Experiment.Method, lines[0].Metrics[results.MetricRMSE] > 0)
+}
+`
+
+// The README says how another module imports the packages: by a workspace, without the network.
+func TestOtherModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	checkout, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "main.go"), []byte(mine), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out []byte
+	for _, arguments := range [][]string{{"mod", "init", "example.com/mine"}, {"work", "init", ".", checkout}, {"run", "."}} {
+		c := exec.Command("go", arguments...)
+		c.Dir = folder
+		c.Env = append(os.Environ(), "GOWORK=", "GOPROXY=off", "GOMLX_BACKEND=go:ops_sequential")
+		var said strings.Builder
+		c.Stderr = &said
+		if out, err = c.Output(); err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(arguments, " "), err, said.String())
+		}
+	}
+	if got := strings.TrimSpace(string(out)); got != "halved true" {
+		t.Errorf("the program of another module prints %q", got)
+	}
+}
