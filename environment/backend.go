@@ -61,7 +61,7 @@ func Open() (compute.Backend, string, error) { return OpenFor(SmallNetworks) }
 //
 // Errors wrap [ErrBackend].
 func OpenFor(work Work) (compute.Backend, string, error) {
-	prepareXLA()
+	disableXLADownloads()
 	if config := requested(); config != "" {
 		return openRequested(config)
 	}

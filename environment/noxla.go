@@ -7,8 +7,8 @@ import "github.com/gomlx/compute"
 // xlaCompiledIn tells whether this program contains the XLA backend.
 const xlaCompiledIn = false
 
-// prepareXLA has nothing to prepare in a program without XLA.
-func prepareXLA() {}
+// disableXLADownloads has nothing to disable in a program without XLA.
+func disableXLADownloads() {}
 
 // installedXLA returns no configurations in a program without XLA.
 func installedXLA() []string { return nil }

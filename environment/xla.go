@@ -12,12 +12,8 @@ import (
 // xlaCompiledIn tells whether this program contains the XLA backend.
 const xlaCompiledIn = true
 
-// prepareXLA sets what XLA needs before a backend is opened: that go-xla fetches
-// no plugin when it finds none, and that freed memory is kept.
-func prepareXLA() {
-	xla.EnableAutoInstall(false)
-	keepMemory()
-}
+// disableXLADownloads keeps go-xla from fetching a plugin when it finds none.
+func disableXLADownloads() { xla.EnableAutoInstall(false) }
 
 // installedXLA returns the configurations of the XLA plugins on this machine
 // that may be chosen without being asked for, best first.
