@@ -215,16 +215,25 @@ func (p Protocol) unusedError(m methods.Method) error {
 	return fmt.Errorf("%s has no use for the option %s: with any value its layers and its training are the same; leave it out", m.Name, strings.Join(unused, ", "))
 }
 
-// OptionsTable lists every option of the protocol in both fidelities, each with the network that it names ResNet-14.
+// OptionsTable lists every option of the protocol in both fidelities: on CIFAR-10 with the network that each names
+// ResNet-14, and what is different for 100 classes and for the Wide ResNet.
 func OptionsTable() report.Table {
-	var versions []methods.Version
-	for _, p := range []Protocol{Paper(CIFAR10, ResNet14), Released(CIFAR10, ResNet20)} {
-		setting := methods.Setting{Study: results.Images, Fidelity: p.Fidelity, Dataset: p.Dataset, Network: p.Network}
-		versions = append(versions, methods.Version{Protocol: p, Filled: func(m methods.Method) any {
-			filled := p
-			filled.Options = m.Fill(setting, p.Options, p.defaults())
+	version := func(name string, p Protocol) methods.Version {
+		return methods.Version{Setting: name, Protocol: p, Filled: func(m methods.Method) any {
+			filled, r := p, p.resolve(m)
+			filled.Options = m.Fill(p.setting(), p.Options, p.defaults())
+			filled.Inducing, filled.LikelihoodScale = r.Inducing, r.Energies.LikelihoodScale
 			return filled
-		}})
+		}}
+	}
+	var versions []methods.Version
+	for _, f := range []struct {
+		protocol func(dataset, network string) Protocol
+		resnet   string
+	}{{Paper, ResNet14}, {Released, ResNet20}} {
+		v := version("", f.protocol(CIFAR10, f.resnet))
+		v.Also = []methods.Version{version(CIFAR100, f.protocol(CIFAR100, f.resnet)), version(WRN28x10, f.protocol(CIFAR10, WRN28x10))}
+		versions = append(versions, v)
 	}
 	columns := []string{"option", "`paper` fidelity", "`released` fidelity", "what it is"}
 	return report.PlainTable("images-options", "", columns, methods.DescribeOptions(results.Images, versions...))

@@ -60,7 +60,7 @@ func (p Protocol) defaults() methods.Options {
 
 // resolve fills in what the protocol leaves to the method and to its own defaults.
 func (p Protocol) resolve(m methods.Method) recipe {
-	o := m.Fill(methods.Setting{Study: results.Images, Fidelity: p.Fidelity, Dataset: p.Dataset, Network: p.Network}, p.Options, p.defaults())
+	o := m.Fill(p.setting(), p.Options, p.defaults())
 	r := recipe{
 		Layers: m.Layers(o), BlockDropout: o.BlockDropout,
 		Optimizer: o.Optimizer, BatchSize: o.BatchSize, LearningRate: o.LearningRate, WeightDecay: o.WeightDecay, Decay: p.Decay,
@@ -86,6 +86,11 @@ func (p Protocol) resolve(m methods.Method) recipe {
 		}
 	}
 	return r
+}
+
+// setting is what methods have values of their own for.
+func (p Protocol) setting() methods.Setting {
+	return methods.Setting{Study: results.Images, Fidelity: p.Fidelity, Dataset: p.Dataset, Network: p.Network}
 }
 
 // classes is the number of classes of the data set; 0 for one that there is not.

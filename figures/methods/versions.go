@@ -11,6 +11,9 @@ type Version struct {
 	Protocol any // the struct as its constructor makes it
 	// Filled is the protocol with the numbers filled in that are the method's own.
 	Filled func(m Method) any
+	// Also are the same in other settings; what differs in them is listed too, after their Setting.
+	Setting string
+	Also    []Version
 }
 
 // DescribeOptions lists the options of a study's protocol, made from its fields, as rows of text: the name, its value
@@ -21,7 +24,13 @@ func DescribeOptions(study string, versions ...Version) [][]string {
 	for _, f := range Fields(versions[0].Protocol, study) {
 		row := []string{f.Name}
 		for _, v := range versions {
-			row = append(row, f.value(v))
+			value := f.value(v)
+			for _, other := range v.Also {
+				if text := f.value(other); text != f.value(v) {
+					value += fmt.Sprintf("; %s %s", other.Setting, text)
+				}
+			}
+			row = append(row, value)
 		}
 		rows = append(rows, append(row, f.Doc))
 	}

@@ -9,11 +9,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"densityuncertainty/environment/reexec"
 )
 
 // sample is a result that can be stored.
@@ -224,54 +227,45 @@ func TestReadSeveralPlaces(t *testing.T) {
 	}
 }
 
-const (
-	childDir   = "RESULTS_TEST_DIR"
-	childFirst = "RESULTS_TEST_FIRST"
-	perChild   = 60
-)
+// perWriter is how many experiments a writer appends.
+const perWriter = 60
 
-// TestMain lets the test binary stand for a second program that appends.
-func TestMain(m *testing.M) {
-	dir := os.Getenv(childDir)
-	if dir == "" {
-		os.Exit(m.Run())
-	}
-	if err := child(dir, os.Getenv(childFirst)); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+// writer is a second program that appends experiments from the first on. Its test must begin with isWriter.
+func writer(t *testing.T, dir string, first int) *exec.Cmd {
+	return reexec.Command(t, fmt.Sprint(first, " ", dir))
 }
 
-// child appends perChild experiments from the first on.
-func child(dir, firstText string) error {
+// isWriter is the second program, where this is its process.
+func isWriter(t *testing.T) bool {
+	argument, is := reexec.Argument(t)
+	if !is {
+		return false
+	}
+	number, dir, _ := strings.Cut(argument, " ")
+	first, err := strconv.Atoi(number)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := OpenStore(dir)
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	var first int
-	if _, err := fmt.Sscan(firstText, &first); err != nil {
-		return err
-	}
-	for i := range perChild {
+	for i := range perWriter {
 		fmt.Println("appending", first+i)
 		if _, _, err := s.Append(sample(first + i)); err != nil {
-			return err
+			t.Fatal(err)
 		}
 	}
-	return nil
-}
-
-func childCommand(dir string, first int) *exec.Cmd {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childDir+"="+dir, fmt.Sprintf("%s=%d", childFirst, first))
-	cmd.Stderr = os.Stderr
-	return cmd
+	return true
 }
 
 // Two programs append overlapping lists; every experiment must end up on exactly one line.
 func TestTwoProcesses(t *testing.T) {
+	if isWriter(t) {
+		return
+	}
 	dir := t.TempDir()
-	one, two := childCommand(dir, 0), childCommand(dir, perChild/2)
+	one, two := writer(t, dir, 0), writer(t, dir, perWriter/2)
 	if err := errors.Join(one.Start(), two.Start()); err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +273,7 @@ func TestTwoProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines, notes, err := Read(dir)
-	if err != nil || len(notes) != 0 || len(lines) != perChild*3/2 {
+	if err != nil || len(notes) != 0 || len(lines) != perWriter*3/2 {
 		t.Errorf("%d lines, notes %v, %v", len(lines), notes, err)
 	}
 }
@@ -288,8 +282,11 @@ func TestTwoProcesses(t *testing.T) {
 // appends the same experiment waits for the other half, and so does a reader. Without the lock the process would take
 // the half for what a killed run left, and the reader would report it.
 func TestOthersWaitForAWriter(t *testing.T) {
+	if isWriter(t) {
+		return
+	}
 	s := openStore(t)
-	mustAppend(t, s, sample(perChild))
+	mustAppend(t, s, sample(perWriter))
 	line, err := sample(0).encode()
 	if err != nil {
 		t.Fatal(err)
@@ -301,7 +298,7 @@ func TestOthersWaitForAWriter(t *testing.T) {
 	}
 	tear(t, s, string(line[:half]))
 
-	other := childCommand(s.Dir(), 0)
+	other := writer(t, s.Dir(), 0)
 	out, err := other.StdoutPipe()
 	if err == nil {
 		err = other.Start()
@@ -346,20 +343,23 @@ func TestOthersWaitForAWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines, notes, err := Read(s.Dir())
-	if err != nil || len(notes) != 0 || len(lines) != perChild+1 || lines[1].ID != sample(0).ID {
+	if err != nil || len(notes) != 0 || len(lines) != perWriter+1 || lines[1].ID != sample(0).ID {
 		t.Errorf("%d lines, notes %v, %v", len(lines), notes, err)
 	}
 }
 
 // A program is killed at many moments; what it had appended must stay readable and be completed.
 func TestKilledWriter(t *testing.T) {
+	if isWriter(t) {
+		return
+	}
 	dir := t.TempDir()
-	for first := 0; first < 5*perChild; first += perChild {
-		cmd := childCommand(dir, first)
+	for first := 0; first < 5*perWriter; first += perWriter {
+		cmd := writer(t, dir, first)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(5+7*first/perChild) * time.Millisecond)
+		time.Sleep(time.Duration(5+7*first/perWriter) * time.Millisecond)
 		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Fatal(err)
 		}
@@ -370,13 +370,13 @@ func TestKilledWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for first := 0; first < 5*perChild; first += perChild {
-		if err := childCommand(dir, first).Run(); err != nil {
+	for first := 0; first < 5*perWriter; first += perWriter {
+		if err := writer(t, dir, first).Run(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	lines, notes, err := Read(dir)
-	if err != nil || len(notes) != 0 || len(lines) != 5*perChild {
+	if err != nil || len(notes) != 0 || len(lines) != 5*perWriter {
 		t.Errorf("%d lines, notes %v, %v", len(lines), notes, err)
 	}
 }
