@@ -5,7 +5,6 @@ go 1.26.5
 require (
 	github.com/gofrs/flock v0.13.0
 	github.com/gomlx/compute v0.1.0
-	github.com/gomlx/compute-onnx v0.0.0-20260727144917-270d819490b5
 	github.com/gomlx/go-xla v0.4.0
 	github.com/gomlx/gomlx v0.28.1
 	github.com/janpfeifer/gonb v0.11.4
@@ -22,7 +21,6 @@ require (
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/gofrs/uuid v4.4.0+incompatible // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
-	github.com/google/uuid v1.6.0 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
 	golang.org/x/image v0.30.0 // indirect

@@ -57,7 +57,7 @@ func Open() (compute.Backend, string, error) { return OpenFor(SmallNetworks) }
 // this order, the XLA plugins found on this machine (CUDA before CPU), which are
 // the fastest for both kinds, and the pure Go backend, as [GoSequential] or, for
 // images, as [GoParallel]. XLA plugins are used only if they are already
-// installed. ONNX Runtime is used only where GOMLX_BACKEND asks for it.
+// installed.
 //
 // Errors wrap [ErrBackend].
 func OpenFor(work Work) (compute.Backend, string, error) {
@@ -98,9 +98,6 @@ func openRequested(config string) (compute.Backend, string, error) {
 	backend, err := try(config)
 	switch name, options, _ := strings.Cut(config, ":"); {
 	case err == nil:
-	case name == "onnx" && !onnxCompiledIn:
-		err = errors.New("this program was built without ONNX Runtime; run ./environment/setup --onnx, " +
-			"or build with the tag onnx and cgo, on Linux on amd64")
 	case name == "xla" && !xlaCompiledIn:
 		err = errors.New("this program was built without XLA; set DENSITYUNCERTAINTY_XLA=1 for the commands in ./environment, " +
 			"or build with cgo and without the tag noxla")

@@ -9,15 +9,6 @@
 //
 // [Describe] returns the same facts as fields, for result lines.
 //
-// ONNX Runtime 1.26 is one more backend for processors, and an independent check
-// of the others: results agree with those of the pure Go backend to rounding. It
-// is an option for Linux on amd64: GOMLX_BACKEND=onnx, in a program built with
-// the tag onnx and cgo, where its library is installed; ./environment/setup
-// --onnx sees to both. It is not chosen by itself, as neither is faster for all:
-// on two cores a training step of a small dense network takes ONNX Runtime about
-// twice as long as the pure Go backend, one of the image models about half as
-// long. It has no convolutions in double precision.
-//
 // XLA for processors comes from go run ./environment/cmd/xlaplugin cpu, which
 // fetches go-xla's own build, or from ./environment/setup --xla, which takes
 // another build out of a pinned Python package.

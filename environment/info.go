@@ -29,10 +29,6 @@ func Describe(backend compute.Backend) Info {
 		info.Backend, info.Device = config, device
 		return info
 	}
-	if config, device, ok := describeONNX(backend); ok {
-		info.Backend, info.Device = config, device
-		return info
-	}
 	info.Backend, info.Device = GoSequential, processor()
 	// The Go backend does not tell its options; they were chosen here or asked for.
 	if config, chosen := unasked.Load(backend); chosen {
@@ -103,9 +99,6 @@ func compiledIn() []string {
 	names := []string{gobackend.BackendName}
 	if xlaCompiledIn {
 		names = append(names, "xla")
-	}
-	if onnxCompiledIn {
-		names = append(names, "onnx")
 	}
 	return names
 }

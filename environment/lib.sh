@@ -3,9 +3,9 @@
 #
 # Everything installed stays in the folder .env of the checkout: Python packages
 # in .env/venv, Go tools in .env/bin, the source of the notebook kernel in
-# .env/gonb, its description for Jupyter in .env/jupyter, ONNX Runtime in
-# .env/onnx, XLA's plugin for processors in .env/xla. Go's own module and build
-# caches are where Go keeps them. Removing .env undoes the set-up.
+# .env/gonb, its description for Jupyter in .env/jupyter, XLA's plugin for
+# processors in .env/xla. Go's own module and build caches are where Go keeps them.
+# Removing .env undoes the set-up.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
@@ -29,7 +29,6 @@ unset variable
 state="$root/.env"
 python=${PYTHON:-python3}
 xla_plugin=pjrt_c_api_cpu_plugin.so
-onnx_library=libonnxruntime.so
 
 fail() {
   printf 'error: %s\n' "$*" >&2
@@ -153,17 +152,6 @@ has_xla() {
   [[ -f "$1/$xla_plugin" ]]
 }
 
-# with_onnx: whether programs are to contain ONNX Runtime, which needs a C
-# compiler: where setup --onnx has installed its library.
-with_onnx() {
-  has_onnx "$state/onnx"
-}
-
-# has_onnx FOLDER: whether it holds ONNX Runtime, as installed here.
-has_onnx() {
-  [[ -f "$1/$onnx_library" ]]
-}
-
 # check_c_compiler NAME WITHOUT: fails where there is none for NAME; WITHOUT says
 # how to do without it.
 check_c_compiler() {
@@ -191,10 +179,6 @@ enter() {
     esac
   done
   with_xla || tags+=(noxla)
-  if with_onnx; then
-    tags+=(onnx)
-    export ONNXRUNTIME_SHARED_LIBRARY_PATH=${ONNXRUNTIME_SHARED_LIBRARY_PATH:-$state/onnx/$onnx_library}
-  fi
   if has_xla "$state/xla"; then
     PJRT_PLUGIN_LIBRARY_PATH="$state/xla:$(plugin_folders)"
     export PJRT_PLUGIN_LIBRARY_PATH
@@ -255,22 +239,15 @@ PYTHON
   mv "$folder.part" "$folder"
 }
 
-# set_up_library KIND NAME: the library that requirements-KIND.txt pins, with KIND
-# being onnx or xla, in .env/NAME. Where NAME is KIND, programs are built with it.
-set_up_library() {
-  local key title="ONNX Runtime"
-  [[ $1 == onnx ]] || title="XLA's plugin for processors"
-  key=$(fingerprint "$(<"$root/environment/requirements-$1.txt")")
-  if up_to_date "$2" "$key" && "has_$1" "$state/$2"; then return; fi
-  unstamp "$2"
-  step "$title" "install_$1" "$state/$2"
-  stamp "$2" "$key"
-}
-
-install_onnx() {
-  take_from_package "$1" "$root/environment/requirements-onnx.txt" \
-    onnxruntime/capi/libonnxruntime.so.1.26.0 "$onnx_library" \
-    onnxruntime/LICENSE LICENSE onnxruntime/ThirdPartyNotices.txt ThirdPartyNotices.txt
+# set_up_xla NAME: XLA's plugin, as requirements-xla.txt pins it, in .env/NAME. Where
+# NAME is xla, programs are built with it.
+set_up_xla() {
+  local key
+  key=$(fingerprint "$(<"$root/environment/requirements-xla.txt")")
+  if up_to_date "$1" "$key" && has_xla "$state/$1"; then return; fi
+  unstamp "$1"
+  step "XLA's plugin for processors" install_xla "$state/$1"
+  stamp "$1" "$key"
 }
 
 install_xla() {
@@ -352,7 +329,7 @@ json.dump({
         "PATH": f"{state}/bin:{state}/venv/bin:{root}/environment/bin:" + "${PATH}",
         "GOWORK": "auto",
         "GOFLAGS": os.environ["GOFLAGS"],
-        **{name: os.environ[name] for name in ("GOEXPERIMENT", "ONNXRUNTIME_SHARED_LIBRARY_PATH", "PJRT_PLUGIN_LIBRARY_PATH")
+        **{name: os.environ[name] for name in ("GOEXPERIMENT", "PJRT_PLUGIN_LIBRARY_PATH")
            if name in os.environ},
     },
 }, sys.stdout, indent=1)
@@ -416,8 +393,8 @@ unlock() {
   exec 9>&-
 }
 
-# set_up [--onnx] [--xla]: makes everything that is missing or out of date, with
-# --onnx ONNX Runtime too, with --xla XLA's plugin for processors, and enters.
+# set_up [--xla]: makes everything that is missing or out of date, with --xla XLA's
+# plugin for processors too, and enters.
 set_up() {
   check_go
   check_python
@@ -425,13 +402,11 @@ set_up() {
   mkdir -p "$state"
   lock
   set_up_python
-  if [[ " $* " == *' --onnx '* ]] || with_onnx; then set_up_library onnx onnx; fi
-  if [[ " $* " == *' --xla '* ]] || has_xla "$state/xla"; then set_up_library xla xla; fi
+  if [[ " $* " == *' --xla '* ]] || has_xla "$state/xla"; then set_up_xla xla; fi
   # The tools are built with the project's settings, so that both share what
   # they have compiled of the standard library.
   enter
   if with_xla; then check_c_compiler XLA "set DENSITYUNCERTAINTY_XLA=0"; fi
-  if with_onnx; then check_c_compiler 'ONNX Runtime' "remove $state/onnx"; fi
   set_up_tools
   set_up_modules
   register_kernel

@@ -134,8 +134,8 @@ const bfloat16Key = "/conv_bfloat16"
 // UseBFloat16 lets all convolutions of the graph g, and those of their gradients
 // and of the energies, take and give entries rounded to bfloat16 (8 bits of
 // precision), and add up in the precision of the backend; parameters, activations
-// and everything else stay as they are. It has no effect on the pure Go backend
-// and on ONNX Runtime, which gain nothing by it. Call it before the first layer.
+// and everything else stay as they are. It has no effect on the pure Go backend,
+// which gains nothing by it. Call it before the first layer.
 func UseBFloat16(g *graph.Graph) { model.SetGraphParam(g, bfloat16Key, true) }
 
 // byProducts is the same convolution as matrix products. With P(x) the patches
