@@ -1,5 +1,6 @@
 // Package baselines implements the methods that the paper compares density
-// uncertainty layers with, one file a method.
+// uncertainty layers with, one file a method; SNGP and DUE share gp.go and
+// spectral.go.
 //
 // Each is a family of layers with Dense(scope, x, units) for vectors and
 // Conv(scope, x, spec) for images, as dul.Density is. The zero values of

@@ -45,8 +45,8 @@ type DUE struct {
 	Start []Inducing
 	// Samples is the number of draws of f for Softmax; 0 means 32, as the authors'
 	// code scores images out of distribution. (In training that code has 10, what
-	// GPyTorch draws if not told otherwise.) A trainer takes several by
-	// train.ExpectedCrossEntropy.
+	// GPyTorch draws if not told otherwise.) A trainer averages their
+	// cross-entropies (likelihood.Categorical).
 	Samples int
 	// Jitter times the output scale is added to the diagonal of K(Z, Z); 0 means
 	// 1e-4, or in double precision 1e-6.
@@ -310,7 +310,7 @@ type Inducing struct {
 // inducing points by KMeans, and as length scale the mean distance of two
 // features, as the authors' code does. Initial values depend on seed and path
 // alone, so that the features can come of another model of the same seed, whose
-// network is Headless (predict.Features, predict.ImageFeatures).
+// network is Headless (see Headless).
 func StartFrom(features []float64, width, count int, seed uint64) (Inducing, error) {
 	points, err := KMeans(features, width, count, seed)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 // layers, or of any others, that are trained apart from M seeds; their prediction
 // is the mixture of the members' with equal weights. Members of a regression are
 // replicas of one graph (nets.NewReplicas, predict.Mix), those
-// of a classifier are trained one by one.
+// of a classifier are trained one by one. The experiments do so in
+// methods.Regressions.Fit and cifar.Classifier.
 
 // MixClasses is the prediction of an ensemble of classifiers from its members'
 // probabilities, each [N*classes]:

@@ -57,7 +57,8 @@ func (l Rank1) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	return l.scaleChannels(s, y, "output")
 }
 
-// channel, drawn for each pixel, or once for each example.
+// scaleChannels multiplies each channel of x by a factor, drawn for each pixel, or
+// once for each example and channel.
 func (l Rank1) scaleChannels(s *model.Scope, x *graph.Node, name string) *graph.Node {
 	pixels := conv.Channels(x)
 	channels, batch, draws := x.Shape().Dim(0), x.Shape().Dim(1), pixels.Shape().Dim(1)

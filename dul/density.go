@@ -188,8 +188,8 @@ func throughInput(e, seen, h *graph.Node) *graph.Node {
 }
 
 // noiseVariance is gamma or beta, the exponential of the parameter of the given
-// name with one entry for each output, whose KL it adds
-// to the graph's stochastic.LayerLosses.
+// name with one entry for each output, whose KL it adds to the graph's
+// stochastic.LayerLosses.
 func (l Density) noiseVariance(s *model.Scope, like *graph.Node, name string, priorStd float64, rows, columns int) *graph.Node {
 	logVariance := params.New(s, like, name, params.Variational, params.Constant(2*math.Log(l.InitStd)), rows, columns)
 	stochastic.LayerLossesOf(like.Graph()).AddKL(stochastic.GaussianKL(nil, logVariance, 0, priorStd))

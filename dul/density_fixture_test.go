@@ -162,8 +162,8 @@ func TestVarianceMatchesTheClosedForm(t *testing.T) {
 				"/layer/beta_log_variance":   c.Array("b_logvar"),
 			}, []fixtures.Array{ones}, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
 				y := dense(form.layer, want.Dims[1]).output(s, in)
-				tally := stochastic.LayerLossesOf(y.Graph())
-				return []*graph.Node{y, tally.KL, tally.Energies[0]}
+				losses := stochastic.LayerLossesOf(y.Graph())
+				return []*graph.Node{y, losses.KL, losses.Energies[0]}
 			})
 			variance := fixtures.Zeros(want.Dims...)
 			for i, mean := range c.Array("mean").Values {

@@ -269,9 +269,9 @@ func TestClip(t *testing.T) {
 }
 
 // The noise starts with standard deviation InitStd. The KL is that of one gamma
-// and one beta for each unit or filter from its prior, and the tally gets the
+// and one beta for each unit or filter from its prior, and the layer losses get the
 // log-likelihood and the mean energy of each example, where there are any.
-func TestTally(t *testing.T) {
+func TestLayerLosses(t *testing.T) {
 	const units = 5
 	spec := conv.Spec{Filters: units, Window: conv.Same(3, 2)}
 	// From variance v to 1, each variable has KL (v - 1 - log v)/2.
@@ -305,9 +305,9 @@ func TestTally(t *testing.T) {
 			params.SetSeeds(store, 1)
 			out, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 				y := layer(s, x)
-				tally := stochastic.LayerLossesOf(y.Graph())
-				if len(tally.Energies) != 1 {
-					t.Errorf("the tally has %d energies, want 1", len(tally.Energies))
+				losses := stochastic.LayerLossesOf(y.Graph())
+				if len(losses.Energies) != 1 {
+					t.Errorf("there are %d energies, want 1", len(losses.Energies))
 				}
 				of := c.energy.Dense
 				if c.conv {
@@ -317,11 +317,11 @@ func TestTally(t *testing.T) {
 					}
 				}
 				terms := of(s.In("again"), x)
-				nodes := []*graph.Node{y, tally.KL, tally.Energies[0], terms.Energy}
-				if (tally.LogLikelihood == nil) != (terms.LogLikelihood == nil) {
-					t.Error("the tally and the energy model differ on whether there is a log-likelihood")
+				nodes := []*graph.Node{y, losses.KL, losses.Energies[0], terms.Energy}
+				if (losses.LogLikelihood == nil) != (terms.LogLikelihood == nil) {
+					t.Error("the layer and the energy model differ on whether there is a log-likelihood")
 				} else if terms.LogLikelihood != nil {
-					nodes = append(nodes, tally.LogLikelihood, terms.LogLikelihood)
+					nodes = append(nodes, losses.LogLikelihood, terms.LogLikelihood)
 				}
 				return nodes
 			}, fixtures.Tensor(dtypes.Float64, fixtures.Random(rand.New(rand.NewPCG(59, 61)), dims...)))

@@ -99,8 +99,8 @@ func ExampleEnergyModel() {
 	layer := dul.Density{Energy: isotropic{}}
 	out, err := model.CallOnceN(backend, model.NewStore(), func(s *model.Scope, h *graph.Node) []*graph.Node {
 		y := layer.Dense(s.In("layer"), h, 3)
-		tally := stochastic.LayerLossesOf(h.Graph())
-		return []*graph.Node{y, tally.Energies[0], tally.LogLikelihood}
+		losses := stochastic.LayerLossesOf(h.Graph())
+		return []*graph.Node{y, losses.Energies[0], losses.LogLikelihood}
 	}, [][]float64{{0, 0}, {3, 4}})
 	if err != nil {
 		fmt.Println(err)

@@ -121,22 +121,22 @@ var networks = []twoLayers{
 // likelihoods of each layer, which add up to L_omega.
 func (n twoLayers) objectives(l dul.Density, s *model.Scope, in fixtures.Nodes) (phi *graph.Node, omega [2]*graph.Node) {
 	x := in["x"]
-	tally := stochastic.LayerLossesOf(x.Graph())
+	losses := stochastic.LayerLossesOf(x.Graph())
 	var before *graph.Node
 	for layer := range omega {
 		if layer > 0 {
 			x = graph.Tanh(x)
 		}
 		x = n.apply(l, s.In("layer_%d", layer), x, layer)
-		omega[layer] = graph.ReduceAllSum(tally.LogLikelihood)
+		omega[layer] = graph.ReduceAllSum(losses.LogLikelihood)
 		if layer > 0 {
 			omega[layer] = graph.Sub(omega[layer], before)
 		}
-		before = graph.ReduceAllSum(tally.LogLikelihood)
+		before = graph.ReduceAllSum(losses.LogLikelihood)
 	}
 	weights := fixtures.Random(rand.New(rand.NewPCG(7, 7)), x.Shape().Dimensions...)
 	weighted := graph.Mul(x, graph.ConstTensor(x.Graph(), fixtures.Tensor(x.DType(), weights)))
-	return graph.Sub(graph.ReduceAllSum(weighted), graph.ReduceAllSum(tally.KL)), omega
+	return graph.Sub(graph.ReduceAllSum(weighted), graph.ReduceAllSum(losses.KL)), omega
 }
 
 // The gradient of L_phi + L_omega, as training computes it in one sweep, is that
@@ -222,8 +222,8 @@ func BenchmarkGradients(b *testing.B) {
 								nodes = append(nodes, v.NodeValue(x))
 							}
 						}
-						tally := stochastic.LayerLossesOf(y.Graph())
-						loss := graph.Add(graph.ReduceAllSum(y), graph.Add(graph.ReduceAllSum(tally.KL), graph.ReduceAllSum(tally.LogLikelihood)))
+						losses := stochastic.LayerLossesOf(y.Graph())
+						loss := graph.Add(graph.ReduceAllSum(y), graph.Add(graph.ReduceAllSum(losses.KL), graph.ReduceAllSum(losses.LogLikelihood)))
 						return graph.Gradient(loss, nodes...)
 					})
 					if err != nil {

@@ -70,9 +70,9 @@ func (r *run) build(t *testing.T) {
 			stochastic.SetNoiseSource(x.Graph(), r.sheet)
 		}
 		y := dul.Density{InitStd: 0.1}.Dense(root.In("layer"), x, 2)
-		tally := stochastic.LayerLossesOf(x.Graph())
-		loss := graph.Sub(graph.ReduceAllMean(graph.Mul(y, y)), graph.MulScalar(graph.ReduceAllMean(tally.LogLikelihood), 0.01))
-		loss = graph.Add(loss, graph.MulScalar(graph.ReduceAllSum(tally.KL), 0.01))
+		losses := stochastic.LayerLossesOf(x.Graph())
+		loss := graph.Sub(graph.ReduceAllMean(graph.Mul(y, y)), graph.MulScalar(graph.ReduceAllMean(losses.LogLikelihood), 0.01))
+		loss = graph.Add(loss, graph.MulScalar(graph.ReduceAllSum(losses.KL), 0.01))
 		var variables []*model.Variable
 		var values []*graph.Node
 		for v := range r.store.IterVariables() {

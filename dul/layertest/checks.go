@@ -43,24 +43,24 @@ var sources = []source{
 
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(17, 19)) }
 
-// A part is something that a layer gives: its output, or what it adds to the tally.
+// A part is something that a layer gives: its output, or what it adds to the layer losses.
 type part struct {
 	name string
-	of   func(y *graph.Node, tally *stochastic.LayerLosses) *graph.Node
+	of   func(y *graph.Node, losses *stochastic.LayerLosses) *graph.Node
 	dims func(g geometry) []int
 }
 
 var parts = []part{
 	{"output", func(y *graph.Node, _ *stochastic.LayerLosses) *graph.Node { return y }, func(g geometry) []int { return g.out }},
-	{"KL", func(_ *graph.Node, tally *stochastic.LayerLosses) *graph.Node { return tally.KL }, func(g geometry) []int {
+	{"KL", func(_ *graph.Node, losses *stochastic.LayerLosses) *graph.Node { return losses.KL }, func(g geometry) []int {
 		return slices.Concat(g.lead, []int{1, 1})
 	}},
-	{"log-likelihood", func(_ *graph.Node, tally *stochastic.LayerLosses) *graph.Node { return tally.LogLikelihood }, geometry.eachExample},
-	{"energy", func(_ *graph.Node, tally *stochastic.LayerLosses) *graph.Node {
-		if len(tally.Energies) == 0 {
+	{"log-likelihood", func(_ *graph.Node, losses *stochastic.LayerLosses) *graph.Node { return losses.LogLikelihood }, geometry.eachExample},
+	{"energy", func(_ *graph.Node, losses *stochastic.LayerLosses) *graph.Node {
+		if len(losses.Energies) == 0 {
 			return nil
 		}
-		return tally.Energies[0]
+		return losses.Energies[0]
 	}, geometry.eachExample},
 }
 

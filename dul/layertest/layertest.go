@@ -42,7 +42,7 @@ type DenseLayers interface {
 	Dense(s *model.Scope, x *graph.Node, units int) *graph.Node
 }
 
-// ConvLayers is a family of layers of images; see nets.ImageLayers.
+// ConvLayers is a family of layers of images; see nets.ConvLayers.
 type ConvLayers interface {
 	// Conv maps [channels, batch, height, width] to [filters, batch, height', width'].
 	Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node

@@ -79,11 +79,11 @@ type Normalizer interface {
 }
 
 func (t traced) note(s *model.Scope, g *graph.Graph, w conv.Window, apply func() *graph.Node) *graph.Node {
-	tally := stochastic.LayerLossesOf(g)
-	before := len(tally.Energies)
+	losses := stochastic.LayerLossesOf(g)
+	before := len(losses.Energies)
 	y := apply()
 	energies := Energies(g)
-	for _, energy := range tally.Energies[before:] {
+	for _, energy := range losses.Energies[before:] {
 		name := strings.TrimPrefix(strings.TrimPrefix(s.Scope(), t.base), model.ScopeSeparator)
 		energies = append(energies, LayerEnergy{Layer: name, Window: w, Energy: energy})
 	}

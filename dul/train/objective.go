@@ -35,15 +35,15 @@ type Terms struct {
 // and weights each example's share of the mean, [..., batch, 1], 1/n for the n
 // examples of a replica's batch and 0 for padding.
 func (o Objective) Of(nll, weights *graph.Node) Terms {
-	tally := stochastic.LayerLossesOf(nll.Graph())
+	losses := stochastic.LayerLossesOf(nll.Graph())
 	l := Terms{NLL: WeightedSum(nll, weights)}
 	l.Total = l.NLL
-	if tally.KL != nil {
-		l.KL = tally.KL
+	if losses.KL != nil {
+		l.KL = losses.KL
 		l.Total = graph.Add(l.Total, graph.Mul(l.KL, o.perExample(nll)))
 	}
-	if tally.LogLikelihood != nil {
-		l.LogLikelihood = WeightedSum(tally.LogLikelihood, weights)
+	if losses.LogLikelihood != nil {
+		l.LogLikelihood = WeightedSum(losses.LogLikelihood, weights)
 		l.Total = graph.Sub(l.Total, graph.MulScalar(l.LogLikelihood, o.LogLikelihoodScale))
 	}
 	return l

@@ -113,7 +113,7 @@ func (e *executions) compile(shape executionShape) *execution {
 // scalars, the result is a row of losses for each replica, [1, replicas, lossColumns].
 func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph.Node) *graph.Node {
 	g, m := x.Graph(), e.model
-	// A graph's tally is of all its layers; this step's begins here.
+	// A graph's layer losses are of all its layers; this step's begin here.
 	*stochastic.LayerLossesOf(g) = stochastic.LayerLosses{}
 	if e.BFloat16 {
 		conv.UseBFloat16(g)

@@ -28,7 +28,7 @@ const (
 // Costs is a table of what a network costs with each family of layers, for CIFAR
 // images of so many classes: trainable numbers and those of the energy models
 // among them, the bytes they take in training, activations not included, and
-// operations for one image (see nets.CostOf), in prediction and in a training
+// operations for one image (see nets.ResNet.CostOf), in prediction and in a training
 // step, with their ratio to the first family's. Nothing is trained for it.
 func Costs(backend compute.Backend, network func(nets.ConvLayers) nets.ResNet, classes int, families ...Family) (report.Table, error) {
 	t := report.Table{

@@ -30,14 +30,19 @@ const (
 )
 
 // StepCosts trains ResNet-14 on CIFAR-10's 10 classes with several families for a few
-// steps of 32 images of noise, on this machine, and returns a table of what that
-// takes: trainable numbers (nets.Parameters); operations for one image of a step
-// (nets.CostOf, which leaves out what a Gaussian process does on top, less than 2 %);
-// megabytes of all that is kept from step to step, with statistics and what
-// optimizers remember; seconds for a step, the fastest of four, since other work may
-// slow some of them, and their ratio to the plain network's; and how often the
-// network is evaluated for a prediction. An ensemble is so many plain networks. It
-// calls progress with the part that is done and the family's name.
+// steps of 32 images of noise, on this machine, and returns a table of what that takes:
+//
+//   - trainable numbers (nets.Parameters);
+//   - operations for one image of a step (nets.ResNet.CostOf, which leaves out what a
+//     Gaussian process does on top, less than 2 %);
+//   - megabytes of all that is kept from step to step, with statistics and what
+//     optimizers remember;
+//   - seconds for a step, the fastest of four, since other work may slow some of them,
+//     and their ratio to the plain network's;
+//   - how often the network is evaluated for a prediction.
+//
+// An ensemble is so many plain networks. It calls progress with the part that is done
+// and the family's name.
 func StepCosts(ctx context.Context, backend compute.Backend, progress func(done float64, note string)) (report.Table, error) {
 	return stepCosts(ctx, backend, stepBatch, stepCount, progress)
 }

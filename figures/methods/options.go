@@ -133,7 +133,9 @@ func (PerImage) Choices() []string { return []string{string(PerPixel), string(Pe
 // Choices implements Chooser.
 func (Optimizer) Choices() []string { return []string{string(SGD), string(Adam)} }
 
-// PaperOptions are the options as the paper's text has them, with choices of this project where it is silent.
+// PaperOptions are the options as the paper's text has them, with choices of this project where it is silent. In two
+// places they are the released code's: energies are constants in gradients, where the text's would be PaperGradients,
+// and the variance is gamma E + beta D/2, where the text's is Plain.
 func PaperOptions() Options {
 	return Options{
 		Noise: Gaussian, Gradients: Detached, Variance: HalfD, VarianceD: DimensionsOfEnergy, BetaPrior: BetaPriorStd, Padding: ZeroPadding,

@@ -74,7 +74,7 @@ const (
 func (Decay) Choices() []string { return []string{string(DecayWeights), string(DecayAll)} }
 
 // Paper is the protocol of the paper's text, with choices of this project where it is silent or does not work: the
-// initial noise, generative pretraining, and which parameters the weight decay is for.
+// initial noise, generative pretraining, and which parameters the weight decay is for. See also methods.PaperOptions.
 func Paper() Protocol {
 	return Protocol{
 		Fidelity: results.Paper, Scale: results.Full, Datasets: Datasets(), Splits: GalSplits, Epochs: 100, Samples: 10,

@@ -20,7 +20,7 @@ func addedMethods() methods.List {
 	return methods.List{methods.Deterministic, methods.Ensemble, methods.SNGP, methods.DUE}
 }
 
-// full and quick runs of a protocol.
+// atBothScales are the full and the quick runs of a protocol.
 func atBothScales(p Protocol, list methods.List) []results.Experiment {
 	return append(p.Experiments(list...), p.Quick().Experiments(list...)...)
 }

@@ -24,18 +24,18 @@ const Scaled = "_scaled"
 //
 //	accuracy, nll, brier, ece10, ece15, adaptive_ece15, classwise_ece15   on the test set
 //	aurc                                                                  by the largest probability
-//	temperature                                                           that the held-out images ask for
-//	accuracy_scaled, nll_scaled, ...                                      the first two lines with it
 //	ood_SET_auroc, ood_SET_auprc, ood_SET_ap, ood_SET_fpr95               for each other set
+//	temperature                                                           that the held-out images ask for
+//	accuracy_scaled, nll_scaled, ...                                      of the first two lines, with it
+//
+// In the ood metrics the examples out of distribution are the positive ones. The names stand for the
+// score ByMaxProbability; the other scores append their name, as in ood_svhn_auroc_energy, and are
+// there if their lists are. Definitions are those of package metrics (auprc by the trapezoidal rule, ap
+// the average precision). nll is +Inf when a label has probability 0.
 //
 // The temperature and what follows from it is there if labels and probabilities of held-out images are,
 // and if there is a best one. The other sets have no scaled metrics: the temperature changes an image's
 // largest probability by all the others, which are not kept.
-//
-// where the examples out of distribution are the positive ones and each of the last names stands for the
-// score ByMaxProbability; the other scores append their name, as in ood_svhn_auroc_energy, and are
-// there if their lists are. Definitions are those of package metrics (auprc by the trapezoidal rule, ap
-// the average precision). nll is +Inf when a label has probability 0.
 func Score(p *Predictions) (map[string]float64, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("predictions: scoring %s: %w", p.Experiment, err)
