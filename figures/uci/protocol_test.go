@@ -52,6 +52,7 @@ func TestCatalogue(t *testing.T) {
 			"uci-nll, Yacht Hydrodynamics, Density Uncertainty", "uci-rmse, Yacht Hydrodynamics, Density Uncertainty",
 			"uci-density, Yacht Hydrodynamics, NLL", "uci-density, Yacht Hydrodynamics, best NLL of ours",
 			"uci-density, Yacht Hydrodynamics, RMSE", "uci-density, Yacht Hydrodynamics, best RMSE of ours",
+			"uci-energy, Yacht Hydrodynamics, paper, Density Uncertainty",
 			"uci-short, Yacht Hydrodynamics, NLL", "uci-short, Yacht Hydrodynamics, RMSE", "uci-short, Yacht Hydrodynamics, lowest NLL of ours", "uci-short, Yacht Hydrodynamics, lowest RMSE of ours",
 			"uci-claims, NLL, Ours: best on", "uci-claims, NLL, Not complete", "uci-claims, RMSE, Ours: best on", "uci-claims, RMSE, Not complete",
 			"uci-agreement, Density Uncertainty, Better", "uci-agreement, Density Uncertainty, Nothing to compare",

@@ -59,6 +59,11 @@ func Sets() []results.Set {
 				methods.Deterministic, methods.Ensemble}),
 		},
 		{
+			Name:        "uci-energy",
+			Doc:         "density layers with constant, diagonal, LDL and mixture energies in four settings: does the energy matter?",
+			Experiments: energyExperiments(),
+		},
+		{
 			Name:        "uci-released",
 			Doc:         "UCI as the authors' code runs it (random splits), for comparison with that code",
 			Experiments: atBothScales(Released().On("yacht", "boston", "concrete", "energy", "energy-cooling", "wine"), methods.List{methods.Density, methods.Rank1}),

@@ -36,6 +36,7 @@ func Tables(further ...methods.Method) []report.NamedTable {
 		{Name: "uci-agreement", Doc: "on how many UCI data sets each method's number agrees with the paper's", Make: Agreement},
 		{Name: "uci-claims", Doc: "on how many UCI data sets density uncertainty is best, ours and the paper's", Make: Claims},
 		{Name: "uci-released", Doc: "UCI with the released settings beside measurements of the authors' code", Make: ReleasedTable},
+		{Name: "uci-energy", Doc: "does the energy matter: density layers with each energy model against constant energy, paired", Make: EnergyTable},
 		{Name: "uci-adam", Doc: "all methods on the smallest UCI data sets with Adam", Make: with(AdamTable)},
 	}
 }
