@@ -7,6 +7,10 @@ const (
 	MetricNLL  = "nll"  // negative log likelihood in nats; of a regression in the target's own units
 	MetricRMSE = "rmse" // root mean squared error in the target's own units
 
+	MetricCRPS     = "crps"       // continuous ranked probability score, in the target's own units
+	MetricCoverage = "coverage95" // part of the targets inside central 95 % intervals of the predictive distribution, 0 to 1
+	MetricSpearman = "spearman"   // rank correlation of predicted variance and squared error; there if the variances differ
+
 	MetricNoiseStd = "noise_std" // standard deviation of the observation noise, in the target's own units
 	MetricModelStd = "model_std" // mean standard deviation of the function at the test inputs, in the target's own units
 

@@ -24,14 +24,17 @@ func smallDatasets() []string {
 	return []string{"boston", "concrete", "energy", "energy-cooling", "wine", "yacht"}
 }
 
-// SplitCount is the number of Gal's splits of a UCI data set, hence the number of runs that the
-// paper's mean and standard deviation are over: 20, of Protein 5, of Year 1. It is 0 for no data set.
-func SplitCount(dataset string) int {
-	_, _, splits, err := datasets.UCISize(dataset)
-	if err != nil {
+// SplitCount is the number of splits of a UCI data set, hence the number of runs that the paper's mean and standard
+// deviation are over: 20, of Protein 5, of Year 1; of GapSplits one for each input. It is 0 for no data set.
+func SplitCount(dataset, splits string) int {
+	_, features, published, err := datasets.UCISize(dataset)
+	switch {
+	case err != nil:
 		return 0
+	case splits == GapSplits:
+		return features
 	}
-	return splits
+	return published
 }
 
 // paperRows are the paper's names of the data sets. The paper's Energy target is the cooling load,
@@ -83,10 +86,15 @@ func load(ctx context.Context, e results.Experiment) (splitData, error) {
 		return splitData{}, err
 	}
 	var splits []datasets.Split
-	if e.Splits == RandomSplits {
+	switch e.Splits {
+	case RandomSplits:
 		splits = datasets.RandomSplits(data.N, e.Split+1)
-	} else if splits, err = datasets.GalSplits(e.Dataset); err != nil {
-		return splitData{}, err
+	case GapSplits:
+		splits = datasets.GapSplits(data)
+	default:
+		if splits, err = datasets.GalSplits(e.Dataset); err != nil {
+			return splitData{}, err
+		}
 	}
 	if e.Split >= len(splits) {
 		return splitData{}, fmt.Errorf("%v: the data set has %d splits", e, len(splits))

@@ -39,9 +39,12 @@ func own() methods.List {
 func TestOwnMethods(t *testing.T) {
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
 	var lines []results.Result
-	for _, optimizer := range []methods.Optimizer{"", methods.Adam} {
+	for _, c := range []struct {
+		splits    string
+		optimizer methods.Optimizer
+	}{{uci.GalSplits, ""}, {uci.GalSplits, methods.Adam}, {uci.GapSplits, ""}} {
 		p := uci.Paper().On("yacht")
-		p.Epochs, p.Samples, p.Only, p.Optimizer = 2, 3, []int{0, 1}, optimizer
+		p.Epochs, p.Samples, p.Only, p.Splits, p.Optimizer = 2, 3, []int{0, 1}, c.splits, c.optimizer
 		found, err := uci.Run(t.Context(), p, slices.Concat(methods.List{methods.Density, methods.Rank1, methods.Ensemble}, own())...)
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +55,7 @@ func TestOwnMethods(t *testing.T) {
 			lines = append(lines, line)
 		}
 	}
-	if len(lines) != 2*5*2 {
+	if len(lines) != 3*5*2 {
 		t.Fatalf("%d lines", len(lines))
 	}
 	type table struct {
@@ -69,7 +72,7 @@ func TestOwnMethods(t *testing.T) {
 		switch named.Name {
 		case "uci-nll", "uci-rmse":
 			of.titles = []string{"additive (not in the paper)", "Noise that grows (not in the paper)"}
-		case "uci-adam":
+		case "uci-adam", "uci-gap":
 			of.titles = plain
 		}
 		tables = append(tables, of)
@@ -136,10 +139,14 @@ func TestOwnMethods(t *testing.T) {
 		}
 		var rows []string
 		for _, row := range table.Rows {
-			rows = append(rows, row.Name)
+			rows = append(rows, row.Name+", "+figtest.Text(row.Cells[0]))
 		}
-		want := []string{"density", "rank1", "ensemble", "additive", "growing",
-			"density optimizer=adam", "rank1 optimizer=adam", "ensemble optimizer=adam", "additive optimizer=adam", "growing optimizer=adam"}
+		var want []string
+		for _, what := range []string{", Yacht Hydrodynamics", " optimizer=adam, Yacht Hydrodynamics", ", Yacht Hydrodynamics, gaps"} {
+			for _, name := range []string{"density", "rank1", "ensemble", "additive", "growing"} {
+				want = append(want, name+what)
+			}
+		}
 		if !slices.Equal(rows, want) {
 			t.Errorf("the rows are %q, want %q", rows, want)
 		}

@@ -20,6 +20,7 @@ import (
 const (
 	GalSplits    = "gal"    // those published with Gal and Ghahramani (2016); for Year the one that its donors fixed
 	RandomSplits = "random" // seeded random 90/10 splits, as in the authors' code
+	GapSplits    = "gap"    // for each input, the examples with the middle third of its values are the test part (Foong et al. 2019)
 )
 
 // Protocol says how a method is trained and evaluated on UCI: with one field for each place where the paper's text
@@ -30,7 +31,7 @@ type Protocol struct {
 	Scale    string // results.Full or results.Quick
 
 	Datasets []string // names of Datasets
-	Splits   string   // GalSplits or RandomSplits
+	Splits   string   // GalSplits, RandomSplits or GapSplits
 	Only     []int    // these splits; nil means all
 	Epochs   int      // 100 in the appendix; the released code's default is 50
 	Samples  int      // Monte Carlo samples at prediction: 10
@@ -116,7 +117,7 @@ func (p Protocol) Experiments(list ...methods.Method) []results.Experiment {
 	var all []results.Experiment
 	for _, dataset := range p.Datasets {
 		for _, m := range list {
-			for split := range SplitCount(dataset) {
+			for split := range SplitCount(dataset, p.Splits) {
 				if p.Only != nil && !slices.Contains(p.Only, split) {
 					continue
 				}
@@ -152,8 +153,8 @@ func ProtocolOf(e results.Experiment, list methods.List) (Protocol, methods.Meth
 	if !slices.Contains(Datasets(), e.Dataset) {
 		return fail(fmt.Errorf("there is no data set %q, want one of %s", e.Dataset, strings.Join(Datasets(), ", ")))
 	}
-	if e.Splits != GalSplits && e.Splits != RandomSplits {
-		return fail(fmt.Errorf("splits are %q, want %s or %s", e.Splits, GalSplits, RandomSplits))
+	if e.Splits != GalSplits && e.Splits != RandomSplits && e.Splits != GapSplits {
+		return fail(fmt.Errorf("splits are %q, want %s, %s or %s", e.Splits, GalSplits, RandomSplits, GapSplits))
 	}
 	p := Protocol{Fidelity: e.Fidelity}.fidelity()
 	p.Scale, p.Datasets, p.Splits, p.Only, p.Epochs, p.Samples = e.Scale, []string{e.Dataset}, e.Splits, []int{e.Split}, e.Epochs, e.Samples

@@ -23,7 +23,7 @@ func TestCatalogue(t *testing.T) {
 		if e.Method == "density" {
 			v--
 		}
-		return map[string]float64{results.MetricNLL: v, results.MetricRMSE: v}
+		return map[string]float64{results.MetricNLL: v, results.MetricRMSE: v, results.MetricCoverage: v, results.MetricSpearman: v}
 	})
 	cells := func(lines []results.Result) map[string]string {
 		texts := make(map[string]string)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -176,7 +177,7 @@ func (p Protocol) trainer(m methods.Method) train.Trainer {
 	return t
 }
 
-// evaluate computes RMSE and Monte Carlo NLL on the test part, in the target's own units: with s the standard
+// evaluate computes RMSE, Monte Carlo NLL and the other metrics on the test part, in the target's own units: with s the standard
 // deviation of the training targets, RMSE = s RMSE_z and NLL = NLL_z + log s of the standardised ones.
 func (s splitData) evaluate(p methods.Prediction) (map[string]float64, error) {
 	mean, std := p.Moments()
@@ -189,10 +190,31 @@ func (s splitData) evaluate(p methods.Prediction) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]float64{
+	crps, err := metrics.MonteCarloCRPS(s.target, p.Mean, p.Variances(), scale)
+	if err != nil {
+		return nil, err
+	}
+	coverage, err := metrics.MonteCarloCoverage(s.target, p.Mean, p.Variances(), 0.95)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]float64{
 		results.MetricRMSE:     rmse * scale,
 		results.MetricNLL:      nll,
+		results.MetricCRPS:     crps,
+		results.MetricCoverage: coverage,
 		results.MetricNoiseStd: p.NoiseDeviation() * scale,
 		results.MetricModelStd: stat.Mean(std, nil) * scale,
-	}, nil
+	}
+	// The noise has the same variance everywhere, so that the function's deviations are in the order of all.
+	if slices.Min(std) < slices.Max(std) {
+		distance := make([]float64, len(mean))
+		for i := range mean {
+			distance[i] = math.Abs(mean[i] - s.target[i])
+		}
+		if found[results.MetricSpearman], err = metrics.Spearman(std, distance); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }

@@ -72,6 +72,9 @@ func TestLoad(t *testing.T) {
 		{"random 4", RandomSplits, 4, 10.766209386, 15.34733831, []float64{1.99, 2.63, 2.94}, []float64{15.25, 12.4, 20.11},
 			[6]float64{0.050572242, 0.026968201, -0.015664729, 2.624449284, -1.845376104, -0.378840468},
 			[6]float64{1.528534409, 1.529592972, -0.015664729, 0.582236793, -0.235849376, 0.852835702}},
+		{"gap 4", GapSplits, 4, 10.42297561, 14.793292627, []float64{1.01, 1.43, 2.05}, []float64{0.04, 0.17, 0.36},
+			[6]float64{0.052128604, -2.086489818, -1.621773498, -2.004022485, -0.274633204, -0.61675541},
+			[6]float64{0.052128604, 1.784874144, -1.621773498, 0.50251247, -1.6738, -1.598773732}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := Paper().On("yacht")
@@ -80,8 +83,12 @@ func TestLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			trained := s.train.Inputs.(nets.Floats)
-			if s.experiment.Split != c.split || trained.Size() != 6 || s.inputs.Size() != 6 || s.train.Len() != 277 || s.inputs.Len() != 31 || len(s.target) != 31 {
+			trained, test := s.train.Inputs.(nets.Floats), 31
+			if c.splits == GapSplits {
+				test = 103
+			}
+			n := 308 - test
+			if s.experiment.Split != c.split || trained.Size() != 6 || s.inputs.Size() != 6 || s.train.Len() != n || s.inputs.Len() != test || len(s.target) != test {
 				t.Fatalf("split %d of %d inputs, %d rows to train on, %d and %d to test", s.experiment.Split, trained.Size(), s.train.Len(), s.inputs.Len(), len(s.target))
 			}
 			if !near(s.scale.Mean[0], c.mean, 1e-8) || !near(s.scale.Std[0], c.std, 1e-8) {
@@ -102,12 +109,12 @@ func TestLoad(t *testing.T) {
 			}
 			for j := range 7 { // all columns of the training part, the target last, have mean 0 and deviation 1
 				var mean, square float64
-				for i := range 277 {
+				for i := range n {
 					v := s.train.Targets[i]
 					if j < 6 {
 						v = trained.Values[6*i+j]
 					}
-					mean, square = mean+v/277, square+v*v/277
+					mean, square = mean+v/float64(n), square+v*v/float64(n)
 				}
 				if !near(mean, 0, 1e-12) || !near(square, 1, 1e-12) {
 					t.Errorf("column %d has mean %v and mean square %v on the training part", j, mean, square)
@@ -132,7 +139,17 @@ func TestEvaluate(t *testing.T) {
 	}
 	first := (normal(120, 110, 10) + normal(120, 130, 20)) / 2
 	second := (normal(150, 120, 10) + normal(150, 120, 20)) / 2
+	// With A(m, s) = E|z| of z ~ N(m, s^2), the score of an equal mixture of two Gaussians for y is
+	// (A(y-m1, s1) + A(y-m2, s2))/2 - (A(0, s1 root 2) + A(0, s2 root 2) + 2 A(m1-m2, root of s1^2+s2^2))/8.
+	distance := func(m, s float64) float64 { return m*math.Erf(m/s/math.Sqrt2) + 2*s*s*normal(m, 0, s) }
+	crps := func(y, m1, s1, m2, s2 float64) float64 {
+		return (distance(y-m1, s1)+distance(y-m2, s2))/2 -
+			(distance(0, s1*math.Sqrt2)+distance(0, s2*math.Sqrt2)+2*distance(m1-m2, math.Hypot(s1, s2)))/8
+	}
 	want := map[string]float64{
+		results.MetricCRPS:     (crps(120, 110, 10, 130, 20) + crps(150, 120, 10, 120, 20)) / 2,
+		results.MetricCoverage: 1,                           // the targets are at 0.575 and 0.966 of their distributions
+		results.MetricSpearman: -1,                          // the mean is uncertain where it is right
 		results.MetricRMSE:     math.Sqrt((0 + 30*30) / 2.), // the means of the draws are 120 and 120
 		results.MetricNLL:      -(math.Log(first) + math.Log(second)) / 2,
 		results.MetricNoiseStd: math.Sqrt((10*10 + 20*20) / 2.),
@@ -203,7 +220,7 @@ func TestRunRefuses(t *testing.T) {
 		{"study", t.Context(), func(e *results.Experiment) { e.Study = results.Toy }, `the study is "toy", want "uci"`},
 		{"method", t.Context(), func(e *results.Experiment) { e.Method = "none" }, `no method "none", want one of deterministic, mfvi`},
 		{"data set", t.Context(), func(e *results.Experiment) { e.Dataset = "iris" }, `no data set "iris", want one of boston`},
-		{"splits", t.Context(), func(e *results.Experiment) { e.Splits = "other" }, `splits are "other", want gal or random`},
+		{"splits", t.Context(), func(e *results.Experiment) { e.Splits = "other" }, `splits are "other", want gal, random or gap`},
 		{"split", t.Context(), func(e *results.Experiment) { e.Split = 20 }, "20 splits"},
 		{"option", t.Context(), func(e *results.Experiment) { e.Options = map[string]string{"none": "1"} }, `no option "none"`},
 		{"option of images", t.Context(), func(e *results.Experiment) { e.Options = map[string]string{"padding": "zero"} }, `no option "padding"`},

@@ -64,6 +64,11 @@ func Sets() []results.Set {
 			Experiments: energyExperiments(),
 		},
 		{
+			Name:        "uci-gap",
+			Doc:         "UCI regression on gap splits, whose test inputs lie between those of training: every method on the small sets",
+			Experiments: atBothScales(inGaps(), gapMethods()),
+		},
+		{
 			Name:        "uci-released",
 			Doc:         "UCI as the authors' code runs it (random splits), for comparison with that code",
 			Experiments: atBothScales(Released().On("yacht", "boston", "concrete", "energy", "energy-cooling", "wine"), methods.List{methods.Density, methods.Rank1}),

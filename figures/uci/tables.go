@@ -37,6 +37,7 @@ func Tables(further ...methods.Method) []report.NamedTable {
 		{Name: "uci-claims", Doc: "on how many UCI data sets density uncertainty is best, ours and the paper's", Make: Claims},
 		{Name: "uci-released", Doc: "UCI with the released settings beside measurements of the authors' code", Make: ReleasedTable},
 		{Name: "uci-energy", Doc: "does the energy matter: density layers with each energy model against constant energy, paired", Make: EnergyTable},
+		{Name: "uci-gap", Doc: "every method on gap splits: likelihood, coverage, and whether variance tells where errors are large", Make: with(GapTable)},
 		{Name: "uci-adam", Doc: "all methods on the smallest UCI data sets with Adam", Make: with(AdamTable)},
 	}
 }
@@ -407,8 +408,12 @@ func Table(lines []results.Result) (report.Table, error) {
 		if g.Diverged > 0 {
 			count += fmt.Sprintf(", %d diverged", g.Diverged)
 		}
+		dataset := DatasetTitle(g.First.Dataset)
+		if g.First.Splits == GapSplits {
+			dataset += ", gaps"
+		}
 		row := report.Row{Name: g.First.Variant(), Cells: []report.Cell{
-			report.TextCell(DatasetTitle(g.First.Dataset)), report.TextCell(fmt.Sprint(g.First.Epochs)), report.TextCell(count)}}
+			report.TextCell(dataset), report.TextCell(fmt.Sprint(g.First.Epochs)), report.TextCell(count)}}
 		for _, x := range theMetrics {
 			mean, std, n, err := g.MeanStd(x.name)
 			switch {
@@ -456,12 +461,7 @@ func (x metric) paired(lines []results.Result, further []methods.Method) (report
 		var ours []results.Summary
 		for _, m := range list {
 			runs := Paper().On(dataset).Experiments(m)
-			bySplit[m.Name] = make(map[int]float64)
-			for _, e := range runs {
-				if line, done := index.Find(e); done && !line.Diverged {
-					bySplit[m.Name][e.Split] = line.Metrics[x.name]
-				}
-			}
+			bySplit[m.Name] = metricBySplit(index, runs, x.name)
 			s, err := index.Summarize(runs, x.name)
 			if err != nil {
 				return report.Table{}, err
@@ -480,6 +480,19 @@ func (x metric) paired(lines []results.Result, further []methods.Method) (report
 		t.Rows = append(t.Rows, row)
 	}
 	return t, nil
+}
+
+// metricBySplit has a metric of the runs that are done, have it, and did not diverge.
+func metricBySplit(index results.Index, runs []results.Experiment, metric string) map[int]float64 {
+	values := make(map[int]float64)
+	for _, e := range runs {
+		if line, done := index.Find(e); done && !line.Diverged {
+			if value, measured := line.Metrics[metric]; measured {
+				values[e.Split] = value
+			}
+		}
+	}
+	return values
 }
 
 // betterOn says on how many of the splits that both have the values are below the reference's.

@@ -1,0 +1,46 @@
+package uci
+
+import (
+	"slices"
+	"testing"
+
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+)
+
+// Yacht has six inputs, so six gaps.
+func TestGapTable(t *testing.T) {
+	in := func(m methods.Method) []results.Experiment { return inGaps().On("yacht").Experiments(m) }
+	measured := func(nll, coverage float64, others map[string]float64) func(results.Experiment) map[string]float64 {
+		return func(e results.Experiment) map[string]float64 {
+			found := map[string]float64{results.MetricNLL: nll + float64(e.Split), results.MetricCoverage: coverage}
+			for name, value := range others {
+				found[name] = value
+			}
+			return found
+		}
+	}
+	table, err := GapTable(slices.Concat(
+		made(in(methods.Density), measured(2, 0.9, map[string]float64{results.MetricSpearman: 0.25})),
+		made(in(methods.Rank1), func(e results.Experiment) map[string]float64 { // lower on the first two gaps
+			return map[string]float64{results.MetricNLL: 2.5 * float64(e.Split), results.MetricCoverage: 0.5, results.MetricSpearman: -0.5}
+		}),
+		made(in(methods.Deterministic), measured(3, 0.75, nil)), // has no variance to rank by
+		made(in(methods.DUE)[1:], measured(1, 0.75, nil)),
+		made(of(methods.MFVI, "yacht"), level(1)), // other splits
+	))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, table, [][3]string{
+		{"Yacht Hydrodynamics, NLL", "Density Uncertainty", "*4.50 ± 1.87 (n=6)*"},
+		{"Yacht Hydrodynamics, NLL", "Rank-1 BNN", "6.25 ± 4.68 (n=6) | better on 2 of 6"},
+		{"Yacht Hydrodynamics, NLL", "Deterministic", "5.50 ± 1.87 (n=6) | better on 0 of 6"},
+		{"Yacht Hydrodynamics, NLL", "DUE", "4.00 ± 1.58 (n=5 of 6)"},
+		{"Yacht Hydrodynamics, NLL", "MFVI", "not run"},
+		{"Yacht Hydrodynamics, coverage", "Rank-1 BNN", "0.50 ± 0.00 (n=6)"},
+		{"Yacht Hydrodynamics, rank correlation", "Density Uncertainty", "0.25 ± 0.00 (n=6)"},
+		{"Yacht Hydrodynamics, rank correlation", "Deterministic", "not measured"},
+		{"Boston Housing, NLL", "Density Uncertainty", "not run"},
+	})
+}
