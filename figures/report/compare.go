@@ -88,13 +88,13 @@ func Compare(judge func(results.Summary, Published) (float64, string), ours resu
 // smallMean is the size below which 3 decimals would hide most of a number.
 const smallMean = 0.02
 
-// MeanStd prints "2.593 ± 0.067", with more decimals for small numbers, and the mean alone where there is no
+// MeanStd prints "2.593 ± 0.067", with more decimals for small numbers where more than two are asked for, and the mean alone where there is no
 // standard deviation; a dash where there is no mean.
 func MeanStd(mean, std float64, decimals int) string {
 	if math.IsNaN(mean) {
 		return "–"
 	}
-	if math.Abs(mean) < smallMean {
+	if math.Abs(mean) < smallMean && decimals > 2 {
 		decimals = max(decimals, 5)
 	}
 	if math.IsNaN(std) {
