@@ -57,7 +57,7 @@ type Runner struct {
 	Machine jobs.Machine
 	// Methods are those whose experiments it can carry out.
 	Methods methods.List
-	// Work is the folder in which experiments keep their checkpoints, each in its WorkFolder; "" keeps none. The
+	// Work is the folder in which experiments keep their checkpoints, each in its jobs.WorkFolder; "" keeps none. The
 	// runner removes nothing there.
 	Work string
 	// Predictions is the folder in which experiments keep what their model said of each image; "" keeps nothing.
@@ -70,9 +70,6 @@ type Runner struct {
 
 	images imageCache
 }
-
-// WorkFolder is the folder of one experiment in progress below a folder of work.
-func WorkFolder(work string, e results.Experiment) string { return filepath.Join(work, e.ID()) }
 
 // Run implements jobs.Runner. It carries out the experiments one after the other: one of them fills a processor or
 // an accelerator. Stopped and called again it goes on with the training where it was, given a folder for work.
@@ -174,7 +171,7 @@ func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(do
 	x.effort = x.effortOf()
 	folder := ""
 	if r.Work != "" {
-		folder = WorkFolder(r.Work, e)
+		folder = jobs.WorkFolder(r.Work, e)
 	}
 	if x.meter, err = startMeter(folder); err != nil {
 		return fail("preparing", err)

@@ -144,7 +144,7 @@ func TestStoppedAndContinued(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "training") {
 		t.Fatalf("the stopped run: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(WorkFolder(work, e), "checkpoints")); err != nil {
+	if _, err := os.Stat(filepath.Join(jobs.WorkFolder(work, e), "checkpoints")); err != nil {
 		t.Fatal(err)
 	}
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"densityuncertainty/figures/results"
 )
@@ -23,6 +24,9 @@ type Runner interface {
 	// Cost is a run's expected effort, in training examples of a small network: good enough to tell an hour from a minute.
 	Cost(e results.Experiment) float64
 }
+
+// WorkFolder is the folder of one experiment in progress below a folder of work. What keeps its result may remove it.
+func WorkFolder(work string, e results.Experiment) string { return filepath.Join(work, e.ID()) }
 
 // Studies is the Runner of experiments of several studies: each batch goes to that of its study, by the names
 // results.Toy, results.UCI and results.Images.

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"math"
+	"path/filepath"
 	"slices"
+	"time"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -38,6 +42,26 @@ func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Res
 type Runner struct {
 	jobs.Machine
 	Methods methods.List // those that experiments may name
+	// Work is the folder in which batches keep their checkpoints, each in the jobs.WorkFolder of its last experiment;
+	// "" keeps none. The runner removes nothing there.
+	Work string
+}
+
+// checkpointEvery is the most that a killed run loses.
+const checkpointEvery = 2 * time.Minute
+
+// checkpoints are those of splits that are trained together. Others that end with the same one, as where the size of
+// a batch was changed, have others.
+func (r Runner) checkpoints(splits []splitData) train.Checkpoints {
+	if r.Work == "" {
+		return train.Checkpoints{}
+	}
+	all := fnv.New64a()
+	for _, s := range splits {
+		_, _ = io.WriteString(all, s.experiment.ID()) // a hash takes everything
+	}
+	folder := jobs.WorkFolder(r.Work, splits[len(splits)-1].experiment)
+	return train.Checkpoints{Folder: filepath.Join(folder, fmt.Sprintf("%016x", all.Sum64())), Every: checkpointEvery, Version: r.Info.Version}
 }
 
 // Cost implements jobs.Runner: the examples that a run sees.
@@ -50,7 +74,7 @@ func (r Runner) Cost(e results.Experiment) float64 {
 }
 
 // Run trains a batch of experiments that differ in the split only as replicas of one graph. See jobs.Runner for the
-// contract.
+// contract. Stopped and called again it goes on with the training where it was, given a folder for work.
 func (r Runner) Run(ctx context.Context, batch []results.Experiment, progress func(done float64, note string)) (found []results.Result, err error) {
 	defer jobs.Recover(&err, batch[0])
 	p, m, err := ProtocolOf(batch[0], r.Methods)
@@ -106,6 +130,7 @@ func (p Protocol) replicas(m methods.Method, splits []splitData) [][]splitData {
 func (r Runner) train(ctx context.Context, p Protocol, m methods.Method, splits []splitData, progress func(float64, string)) ([]results.Result, error) {
 	watch := jobs.StartStopwatch()
 	fit := methods.Regressions{Method: m, Trainer: p.trainer(m), Network: m.Network(p.Options, p.Width, p.HiddenLayers)}
+	fit.Trainer.Checkpoints = r.checkpoints(splits)
 	fit.Trainer.Progress = func(at train.Progress) { progress(methods.Describe(at)) }
 	for _, s := range splits {
 		fit.Experiments, fit.Sets, fit.Inputs = append(fit.Experiments, s.experiment), append(fit.Sets, s.train), append(fit.Inputs, s.inputs)

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -119,8 +118,8 @@ type folders struct {
 
 func (p *folders) flags(flags *flag.FlagSet) {
 	p.storeFlags(flags)
-	folderFlag(flags, &p.work, "work", "`folder` for the checkpoints of image runs (default out/work of the checkout; with --store the folder work there)")
-	flags.BoolVar(&p.keep, "keep", false, "keep the checkpoints of image runs that are finished")
+	folderFlag(flags, &p.work, "work", "`folder` for checkpoints (default out/work of the checkout; with --store the folder work there)")
+	flags.BoolVar(&p.keep, "keep", false, "keep the checkpoints of runs that are finished")
 	flags.BoolVar(&p.withoutSVHN, withoutSVHNFlag, false, "run the experiments of the table ood-svhn even if SVHN's test part is not there: its columns then stay empty")
 }
 
@@ -178,7 +177,7 @@ func (t removingCheckpoints) Append(r results.Result) (added bool, note string, 
 	if err != nil || t.at.keep {
 		return added, note, err
 	}
-	if err := os.RemoveAll(cifar.WorkFolder(t.at.work, r.Experiment)); err != nil {
+	if err := os.RemoveAll(jobs.WorkFolder(t.at.work, r.Experiment)); err != nil {
 		// The result is safe; a folder that stays is no reason to stop.
 		note = strings.TrimPrefix(note+"; ", "; ") + fmt.Sprintf("the checkpoints of %v stay: %v", r.Experiment, err)
 	}

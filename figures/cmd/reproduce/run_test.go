@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"densityuncertainty/figures/cifar"
+	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
@@ -195,7 +196,7 @@ func TestCheckpointsOfFinishedRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			folder := cifar.WorkFolder(dir, e)
+			folder := jobs.WorkFolder(dir, e)
 			if err := os.MkdirAll(folder, 0o755); err != nil {
 				t.Fatal(err)
 			}

@@ -30,6 +30,9 @@ var newRunner = func(s settings) (jobs.Runner, error) {
 	s.note(machine.Choice)
 	studies := studiesOn(machine)
 	images := studies[results.Images].(*cifar.Runner)
+	regressions := studies[results.UCI].(uci.Runner)
+	regressions.Work = s.work
+	studies[results.UCI] = regressions
 	images.Work, images.Predictions, images.WithoutSVHN, images.Notes = s.work, s.predictions, s.withoutSVHN, s.note
 	return studies, nil
 }
