@@ -51,6 +51,14 @@ func groupCells(g results.Group, measures ...measure) ([]report.Cell, error) {
 	return cells, nil
 }
 
+// trainedOn is the number of training images, without those held out where all others are used.
+func trainedOn(e results.Experiment) string {
+	if e.TrainN == 0 && e.HeldOut > 0 {
+		return grouped(trainingImages - e.HeldOut)
+	}
+	return orAll(e.TrainN)
+}
+
 // orAll prints a number of images, of which 0 are all.
 func orAll(n int) string {
 	if n == 0 {
@@ -95,7 +103,7 @@ func smallTable(lines []results.Result, further []methods.Method) (report.Table,
 func smallRow(g results.Group, m methods.Method, methodTitle, ending string) (report.Row, error) {
 	e := g.First
 	row := report.Row{Name: title(e.Dataset)}
-	for _, text := range []string{title(e.Network), methodTitle, orAll(e.TrainN), fmt.Sprint(e.Epochs), orAll(e.TestN), runCount(g)} {
+	for _, text := range []string{title(e.Network), methodTitle, trainedOn(e), fmt.Sprint(e.Epochs), orAll(e.TestN), runCount(g)} {
 		row.Cells = append(row.Cells, report.TextCell(text))
 	}
 	auroc := detectionMetric(otherDataset(e.Dataset), "auroc")

@@ -446,3 +446,15 @@ func TestGridShowsTheBest(t *testing.T) {
 		}
 	}
 }
+
+// Images held out are not trained on.
+func TestTrainedOn(t *testing.T) {
+	for _, c := range []struct {
+		train, heldOut int
+		want           string
+	}{{0, 0, "all"}, {0, 5000, "45,000"}, {5000, 1000, "5,000"}} {
+		if got := trainedOn(results.Experiment{TrainN: c.train, HeldOut: c.heldOut}); got != c.want {
+			t.Errorf("%d with %d held out: %s, want %s", c.train, c.heldOut, got, c.want)
+		}
+	}
+}
