@@ -317,8 +317,10 @@ func TestSets(t *testing.T) {
 	sum, count := sha256.New(), 0
 	for _, set := range Sets() {
 		for _, e := range set.Experiments {
-			count++
-			fmt.Fprintln(sum, set.Name, e.ID())
+			if set.Name != "processor" { // changes with the noise that is chosen
+				count++
+				fmt.Fprintln(sum, set.Name, e.ID())
+			}
 			p, err := ProtocolOf(e)
 			if err != nil {
 				t.Fatal(err)
@@ -332,8 +334,8 @@ func TestSets(t *testing.T) {
 			}
 		}
 	}
-	const want = "caf422b822c816e719d27b3160d04c31772770a420c76d26a5fa2291d2395134"
-	if got := hex.EncodeToString(sum.Sum(nil)); count != 334 || got != want {
-		t.Errorf("%d experiments with the sum %s, want 334 with %s: a change of an identity orphans committed results", count, got, want)
+	const want = "9a1ac3c6d446f871cb978491669987946baac0f99ca5ef4dac07282d00c66752"
+	if got := hex.EncodeToString(sum.Sum(nil)); count != 366 || got != want {
+		t.Errorf("%d experiments with the sum %s, want 366 with %s: a change of an identity orphans committed results", count, got, want)
 	}
 }
