@@ -80,8 +80,27 @@ func (t *paired) settle(table *report.Table) error {
 		return err
 	}
 	for i, c := range t.cells {
-		cell, d := &table.Rows[c.row].Cells[c.column], c.difference
-		*cell = append(*cell, report.CellLine{Text: fmt.Sprintf("%+.3f [%+.3f, %+.3f], %s", d.Mean, d.Low, d.High, verdicts[i]), Bold: verdicts[i] == "better"})
+		cell := &table.Rows[c.row].Cells[c.column]
+		*cell = append(*cell, c.line(verdicts[i]))
 	}
 	return nil
+}
+
+// line is the difference, its interval and the verdict.
+func (c pairedCell) line(verdict string) report.CellLine {
+	d := c.difference
+	return report.CellLine{Text: fmt.Sprintf("%+.3f [%+.3f, %+.3f], %s", d.Mean, d.Low, d.High, verdict), Bold: verdict == "better"}
+}
+
+// counts says how many of the tests came out how.
+func (t *paired) counts() (string, error) {
+	verdicts, err := t.verdicts()
+	if err != nil {
+		return "", err
+	}
+	count := make(map[string]int)
+	for _, v := range verdicts {
+		count[v]++
+	}
+	return fmt.Sprintf("Of %d comparisons %d are better, %d worse and %d undecided.", len(verdicts), count["better"], count["worse"], count["undecided"]), nil
 }

@@ -14,7 +14,7 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// What each experiment of the catalogue is for: the cells that change where its line is missing. The identities are
+// What each experiment of the catalogue is for: the cells of the tables beside the paper's that change where its line is missing. The identities are
 // pinned, since stored lines are found by them.
 func TestCatalogue(t *testing.T) {
 	all := results.Union(Sets()...)
@@ -28,8 +28,8 @@ func TestCatalogue(t *testing.T) {
 	cells := func(lines []results.Result) map[string]string {
 		texts := make(map[string]string)
 		for _, named := range Tables() {
-			if named.Name == "uci-datasets" { // which no line is needed for
-				continue
+			if !slices.Contains([]string{"uci-nll", "uci-rmse", "uci-density", "uci-short", "uci-agreement", "uci-adam", "uci-released"}, named.Name) {
+				continue // in the others a line is part of more cells than one would read
 			}
 			table, err := named.Make(lines)
 			if err != nil {
@@ -52,9 +52,7 @@ func TestCatalogue(t *testing.T) {
 			"uci-nll, Yacht Hydrodynamics, Density Uncertainty", "uci-rmse, Yacht Hydrodynamics, Density Uncertainty",
 			"uci-density, Yacht Hydrodynamics, NLL", "uci-density, Yacht Hydrodynamics, best NLL of ours",
 			"uci-density, Yacht Hydrodynamics, RMSE", "uci-density, Yacht Hydrodynamics, best RMSE of ours",
-			"uci-energy, Yacht Hydrodynamics, paper, Density Uncertainty",
 			"uci-short, Yacht Hydrodynamics, NLL", "uci-short, Yacht Hydrodynamics, RMSE", "uci-short, Yacht Hydrodynamics, lowest NLL of ours", "uci-short, Yacht Hydrodynamics, lowest RMSE of ours",
-			"uci-claims, NLL, Ours: best on", "uci-claims, NLL, Not complete", "uci-claims, RMSE, Ours: best on", "uci-claims, RMSE, Not complete",
 			"uci-agreement, Density Uncertainty, Better", "uci-agreement, Density Uncertainty, Nothing to compare",
 		}},
 		{"uci mfvi on protein gal split 4 seed 4 (paper, full)", "22c175cb8d93eb04", []string{
@@ -66,7 +64,6 @@ func TestCatalogue(t *testing.T) {
 			"uci-nll, Year Prediction MSD, Rank-1 BNN", "uci-rmse, Year Prediction MSD, Rank-1 BNN",
 			"uci-density, Year Prediction MSD, best NLL of ours", "uci-density, Year Prediction MSD, best RMSE of ours",
 			"uci-short, Year Prediction MSD, lowest NLL of ours", "uci-short, Year Prediction MSD, lowest RMSE of ours",
-			"uci-claims, NLL, Ours: best on", "uci-claims, NLL, Not complete", "uci-claims, RMSE, Ours: best on", "uci-claims, RMSE, Not complete",
 		}},
 		{"uci sngp on wine gal split 19 seed 19 (paper, full)", "27129b34edd97674", []string{
 			"uci-nll, Wine Quality Red, SNGP (not in the paper)", "uci-rmse, Wine Quality Red, SNGP (not in the paper)",
@@ -77,9 +74,12 @@ func TestCatalogue(t *testing.T) {
 		}},
 		{"uci rank1 on concrete random split 2 seed 2 (released, full)", "bb83872c62a8314a", []string{
 			"uci-released, Concrete Strength, NLL", "uci-released, Concrete Strength, RMSE",
+			"uci-released, Concrete Strength, NLL, all splits", "uci-released, Concrete Strength, RMSE, all splits",
 		}},
 		// The authors' code was measured on the first 5 of 20 splits of concrete.
-		{"uci rank1 on concrete random split 6 seed 6 (released, full)", "b136da3c6bc7f622", nil},
+		{"uci rank1 on concrete random split 6 seed 6 (released, full)", "b136da3c6bc7f622", []string{
+			"uci-released, Concrete Strength, NLL, all splits", "uci-released, Concrete Strength, RMSE, all splits",
+		}},
 		// Quick runs are shown where there are no full ones.
 		{"uci density on boston gal split 1 seed 1 (paper, quick)", "c2b712aef06c172c", nil},
 	} {

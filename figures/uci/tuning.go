@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"sync"
 
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
 
@@ -215,4 +217,52 @@ func tunings() []tuning {
 		{inGaps(), all},
 		{Paper().On("kin8nm", "naval"), energyMethods()},
 	}
+}
+
+// TuningTable says which settings Tuned has: for each method how often each was chosen, over the splits of a data set.
+func TuningTable([]results.Result) (report.Table, error) {
+	t := report.Table{Name: "uci-tuning", Columns: []string{"Data set"}}
+	t.Caption, t.Notes = prose.Text(t.Name, nil)
+	list := tunings()[0].methods
+	for _, m := range list {
+		t.Columns = append(t.Columns, m.Title)
+	}
+	for _, tuning := range tunings() {
+		for _, dataset := range tuning.protocol.Datasets {
+			row := report.Row{Name: DatasetTitle(dataset)}
+			if tuning.protocol.Splits == GapSplits {
+				row.Name += ", gaps"
+			}
+			for _, m := range list {
+				row.Cells = append(row.Cells, report.TextCell(tuned().counts(dataset, tuning.protocol.Splits, m)...))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t, nil
+}
+
+// counts are how often each of a method's settings was chosen, the most frequent first.
+func (all choices) counts(dataset, splits string, m methods.Method) []string {
+	count := make(map[choice]int)
+	for what, c := range all {
+		if what.dataset == dataset && what.splits == splits && what.method == m.Name {
+			count[c]++
+		}
+	}
+	if len(count) == 0 {
+		return []string{"not run"}
+	}
+	order := slices.SortedFunc(maps.Keys(count), func(a, b choice) int {
+		return cmp.Or(count[b]-count[a], strings.Compare(string(a.optimizer), string(b.optimizer)), cmp.Compare(a.scale, b.scale))
+	})
+	var lines []string
+	for _, c := range order {
+		text := string(c.optimizer)
+		if m.NoiseScale != "" {
+			text += " " + formatScale(c.scale)
+		}
+		lines = append(lines, fmt.Sprintf("%d× %s", count[c], text))
+	}
+	return lines
 }

@@ -90,18 +90,10 @@ func oneAtATime(from, to Protocol) (steps []step) {
 	return steps
 }
 
-// bothWays are the two ends of the steps, on the same splits of the small sets.
-func bothWays() (text, released Protocol) {
-	text, released = Paper().On(smallDatasets()...), Released().On(smallDatasets()...)
-	released.Splits = GalSplits
-	return text, released
-}
-
 func oneAtATimeSet() (all []results.Experiment) {
-	text, released := bothWays()
-	for _, ends := range [][2]Protocol{{text, released}, {released, text}} {
-		all = append(all, ends[0].Experiments(methods.Density)...)
-		for _, s := range oneAtATime(ends[0], ends[1]) {
+	for _, way := range directions() {
+		all = append(all, way.base.Experiments(methods.Density)...)
+		for _, s := range way.steps {
 			all = append(all, s.protocol.Experiments(methods.Density)...)
 		}
 	}
