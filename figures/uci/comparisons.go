@@ -1,6 +1,7 @@
 package uci
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,17 +16,19 @@ type comparisonRow struct {
 	name   string
 	metric string
 	runs   func(m methods.Method) []results.Experiment
-	ratio  float64 // of test to training examples
 }
 
-// compareMethods adds rows to a table, in which every method is tested against one that is the reference, split by
-// split, where the metric is better when lower. The lowest mean of a row is bold.
-func compareMethods(t *report.Table, lines []results.Result, rows []comparisonRow, list methods.List, reference methods.Method, decimals int) error {
+// compareMethods adds rows to a table, in which every method is tested against density uncertainty, split by split, where
+// the metric is better when lower. The lowest mean of a row is bold. Verdicts on further methods are a family of their
+// own, so that those on the others do not depend on what is compared beside them.
+func compareMethods(t *report.Table, lines []results.Result, rows []comparisonRow, list, further methods.List) error {
+	reference, base := methods.Density, len(list)
+	list = slices.Concat(list, further)
 	for _, m := range list {
 		t.Columns = append(t.Columns, m.Title)
 	}
 	index := results.ByID(lines)
-	var tests paired
+	var tests, ofFurther paired
 	for _, r := range rows {
 		row := report.Row{Name: r.name}
 		against := metricBySplit(index, results.Filter{Scale: results.Full}.Apply(r.runs(reference)), r.metric)
@@ -36,26 +39,30 @@ func compareMethods(t *report.Table, lines []results.Result, rows []comparisonRo
 				return err
 			}
 			ours = append(ours, s)
-			row.Cells = append(row.Cells, report.SummaryCell(s, decimals))
+			row.Cells = append(row.Cells, report.SummaryCell(s, 3))
 			if m.Name == reference.Name {
 				continue
 			}
+			family := &tests
+			if i >= base {
+				family = &ofFurther
+			}
 			values := metricBySplit(index, results.Filter{Scale: results.Full}.Apply(r.runs(m)), r.metric)
-			if err := tests.add(len(t.Rows), i, values, against, r.ratio); err != nil {
+			if err := family.add(len(t.Rows), i, values, against, randomSplits); err != nil {
 				return err
 			}
 		}
 		row.BoldLowest(ours)
 		t.Rows = append(t.Rows, row)
 	}
-	return tests.settle(t)
+	return errors.Join(tests.settle(t), ofFurther.settle(t))
 }
 
 // bothMetrics are rows of both metrics for each data set.
 func bothMetrics(datasets []string, of func(dataset string, m methods.Method) []results.Experiment) (rows []comparisonRow) {
 	for _, dataset := range datasets {
 		for _, x := range theMetrics {
-			rows = append(rows, comparisonRow{DatasetTitle(dataset) + ", " + x.title, x.name, func(m methods.Method) []results.Experiment { return of(dataset, m) }, randomSplits})
+			rows = append(rows, comparisonRow{DatasetTitle(dataset) + ", " + x.title, x.name, func(m methods.Method) []results.Experiment { return of(dataset, m) }})
 		}
 	}
 	return rows
@@ -72,7 +79,7 @@ func AdamTable(lines []results.Result, further ...methods.Method) (report.Table,
 		}
 		return atBothScales(withAdam().On(dataset), methods.List{m})
 	})
-	return t, compareMethods(&t, lines, rows, slices.Concat(tableMethods(), addedMethods(), further), methods.Density, 3)
+	return t, compareMethods(&t, lines, rows, append(tableMethods(), addedMethods()...), further)
 }
 
 // TunedTable compares all methods with the settings that did best for each on held-out training examples (Tuned).
@@ -80,7 +87,7 @@ func TunedTable(lines []results.Result, further ...methods.Method) (report.Table
 	t := report.Table{Name: "uci-tuned", Columns: []string{"Data set and metric"}}
 	t.Caption, t.Notes = prose.Text(t.Name, Paper())
 	rows := bothMetrics(smallDatasets(), func(dataset string, m methods.Method) []results.Experiment { return Tuned().On(dataset).Experiments(m) })
-	return t, compareMethods(&t, lines, rows, slices.Concat(tableMethods(), addedMethods(), further), methods.Density, 3)
+	return t, compareMethods(&t, lines, rows, append(tableMethods(), addedMethods()...), further)
 }
 
 // Paired compares methods on the small data sets split by split with density uncertainty, by the metric
@@ -95,9 +102,9 @@ func Paired(lines []results.Result, metricName string, further ...methods.Method
 	t.Caption, _ = prose.Text("paired", map[string]string{"What": theMetrics[i].what, "Reference": methods.Density.Title})
 	var rows []comparisonRow
 	for _, dataset := range smallDatasets() {
-		rows = append(rows, comparisonRow{DatasetTitle(dataset), metricName, Paper().On(dataset).experimentsOf, randomSplits})
+		rows = append(rows, comparisonRow{DatasetTitle(dataset), metricName, Paper().On(dataset).experimentsOf})
 	}
-	return t, compareMethods(&t, lines, rows, slices.Concat(methods.List{methods.Density, methods.Rank1}, addedMethods(), further), methods.Density, 3)
+	return t, compareMethods(&t, lines, rows, append(methods.List{methods.Density, methods.Rank1}, addedMethods()...), further)
 }
 
 // experimentsOf is Experiments of a single method.
@@ -111,10 +118,10 @@ func ConvergedTable(lines []results.Result) (report.Table, error) {
 	var rows []comparisonRow
 	for _, dataset := range smallDatasets() {
 		for _, p := range []Protocol{Paper(), longTraining(), longestTraining()} {
-			rows = append(rows, comparisonRow{fmt.Sprintf("%s, %d", DatasetTitle(dataset), p.Epochs), results.MetricNLL, p.On(dataset).experimentsOf, randomSplits})
+			rows = append(rows, comparisonRow{fmt.Sprintf("%s, %d", DatasetTitle(dataset), p.Epochs), results.MetricNLL, p.On(dataset).experimentsOf})
 		}
 	}
-	return t, compareMethods(&t, lines, rows, slices.Concat(tableMethods(), addedMethods()), methods.Density, 3)
+	return t, compareMethods(&t, lines, rows, append(tableMethods(), addedMethods()...), nil)
 }
 
 // SamplesTable is the negative log likelihood with 1000 Monte Carlo samples, and below it the paired difference to that

@@ -145,6 +145,9 @@ func optionsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 				}
 			}
 		}
+		if p.X.Min > p.X.Max { // nothing is drawn yet
+			p.X.Label.Text = "not run"
+		}
 		if err := report.Dashes(p, "", []float64{0, 0}, []float64{-0.6, float64(len(places)) - 0.4}, report.Grey); err != nil {
 			return report.Figure{}, err
 		}
