@@ -113,10 +113,22 @@ func (b Bounds) LayerByLayer(unit int) [][]float64 {
 	return all
 }
 
+// Ratios are the smallest and the largest Var[a^j | x] / E[E_0 + ... + E_l | x] after layer l, over all units j and the
+// grid: what the constants of the proposition are bounds of.
+func (b Bounds) Ratios(l int) (low, high float64) {
+	low, total := math.Inf(1), b.TotalEnergy(l)
+	for _, unit := range b.Layers[l].Variance {
+		for i, v := range unit {
+			low, high = min(low, v/total[i]), max(high, v/total[i])
+		}
+	}
+	return low, high
+}
+
 // Constants are, after each layer, the constants C with Var a^j >= C E[E_0 + ... + E_l] for all units j: repaired, the
 // product of ResidualStep.Constant over the layers, for all x; and printed, ResidualStep.PrintedConstant with the
-// smallest and largest ratio of variance and energy before the layer that are found on the grid, which is to the
-// printed proof's advantage. At the input layer both are Alpha.
+// Ratios that the layer before it has on the grid, which is to the printed proof's advantage. At the input layer both
+// are its Alpha, the repaired one at most 1.
 func (b Bounds) Constants() (repaired, printed []float64) {
 	for l, layer := range b.Layers {
 		worst := layer.Uniform()
@@ -124,13 +136,7 @@ func (b Bounds) Constants() (repaired, printed []float64) {
 			repaired, printed = append(repaired, min(worst.Alpha, 1)), append(printed, worst.Alpha)
 			continue
 		}
-		low, high := math.Inf(1), 0.0
-		total := b.TotalEnergy(l - 1)
-		for _, unit := range b.Layers[l-1].Variance {
-			for i, v := range unit {
-				low, high = min(low, v/total[i]), max(high, v/total[i])
-			}
-		}
+		low, high := b.Ratios(l - 1)
 		repaired = append(repaired, repaired[l-1]*worst.Constant())
 		printed = append(printed, worst.PrintedConstant(len(layer.Steps), low, high))
 	}

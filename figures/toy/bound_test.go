@@ -102,6 +102,9 @@ func TestFindBounds(t *testing.T) {
 			if lowest < -4.5 {
 				t.Errorf("batch norm %v, layer %d: a variance is %.1f standard errors below its bound", batchNorm, l, -lowest)
 			}
+			if low, high := b.Ratios(l); !(low <= high) || low < repaired[l] || layer.Variance[0][7]/total[7] < low {
+				t.Errorf("batch norm %v, layer %d: ratios %v to %v, constant %v", batchNorm, l, low, high, repaired[l])
+			}
 			if l > 0 && (printed[l] >= 0 || !(repaired[l] > 0)) {
 				t.Errorf("batch norm %v, layer %d: constants printed %v, repaired %v", batchNorm, l, printed[l], repaired[l])
 			}
