@@ -31,7 +31,15 @@ func Tables(further ...methods.Method) []report.NamedTable {
 		},
 		report.NamedTable{
 			Name: "cifar-grid", Doc: "the grid search, measured on held-out images",
-			Make: func(lines []results.Result) (report.Table, error) { return gridTable(lines, further) },
+			Make: func(lines []results.Result) (report.Table, error) { return papersGrid.make(lines, further) },
+		},
+		report.NamedTable{
+			Name: "cifar-processor", Doc: "every method with ResNet-14 on all of CIFAR-10 for 10 epochs, compared with each other",
+			Make: func(lines []results.Result) (report.Table, error) { return processorTable(lines, further) },
+		},
+		report.NamedTable{
+			Name: "cifar-processor-grid", Doc: "the noise of each method for them, chosen on held-out images",
+			Make: func(lines []results.Result) (report.Table, error) { return processorsGrid.make(lines, further) },
 		})
 }
 

@@ -160,3 +160,64 @@ func groupTitles(groups []results.Group, list methods.List, columns func(results
 	}
 	return titles
 }
+
+// processorTable shows the runs of the protocol processor.
+func processorTable(lines []results.Result, further []methods.Method) (report.Table, error) {
+	t := report.Table{
+		Name: "cifar-processor",
+		Columns: []string{"Data set", "Method", "Noise", "n", "Accuracy (%)", "NLL", "ECE", "Brier", "AURC", "AUROC, probability", "AUROC, own score",
+			"Posterior std", "s/epoch", "Device"},
+	}
+	var err error
+	if t.Caption, err = caption("processor", Paper(CIFAR10, ResNet14).Processor()); err != nil {
+		return t, err
+	}
+	list := append(methods.All(), further...)
+	for _, g := range imageGroups(lines, results.Processor, list) {
+		m, _ := list.Named(g.First.Method)
+		row, err := processorRow(g, m, list, "")
+		if err != nil {
+			return report.Table{}, err
+		}
+		t.Rows = append(t.Rows, row)
+		if scaled := having(g, results.MetricNLL+predictions.Scaled); len(scaled.Lines) > 0 {
+			if row, err = processorRow(scaled, m, list, predictions.Scaled); err != nil {
+				return report.Table{}, err
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t, nil
+}
+
+// processorRow is the row of a group in the table of the protocol processor, with the metrics of that ending.
+func processorRow(g results.Group, m methods.Method, list methods.List, ending string) (report.Row, error) {
+	name, noise := processorTitle(g.First, list)
+	if ending == predictions.Scaled {
+		name += ", temperature scaled"
+	}
+	row := report.Row{Name: title(g.First.Dataset), Cells: []report.Cell{report.TextCell(name), report.TextCell(noise), report.TextCell(runCount(g))}}
+	auroc := detectionMetric(otherDataset(g.First.Dataset), "auroc")
+	measures := []measure{
+		{metric: results.MetricAccuracy + ending, factor: 100, decimals: 2}, {metric: results.MetricNLL + ending, factor: 1, decimals: 4},
+		{metric: results.MetricECE + ending, factor: 1, decimals: 4}, {metric: metricBrier + ending, factor: 1, decimals: 4},
+		{metric: metricAURC + ending, factor: 1, decimals: 4}, {metric: auroc + ending, factor: 1, decimals: 3}, {factor: 1, decimals: 3},
+	}
+	if len(m.Detects) > 0 {
+		measures[6].metric = auroc + m.Detects[0] + ending
+	}
+	cells, err := groupCells(g, measures...)
+	if err != nil {
+		return report.Row{}, err
+	}
+	device := "–"
+	if len(g.Lines) > 0 {
+		device = g.Lines[0].Device
+	}
+	row.Cells = append(append(row.Cells, cells...), report.TextCell(number("%.2g", g, results.MetricPosteriorStd)),
+		report.TextCell(number("%.3g", g, results.MetricSecondsPerEpoch)), report.TextCell(device))
+	return row, nil
+}
+
+// The metrics of package predictions that only this study has.
+const metricBrier, metricAURC = "brier", "aurc"

@@ -14,6 +14,9 @@ const (
 	MetricNoiseStd = "noise_std" // standard deviation of the observation noise, in the target's own units
 	MetricModelStd = "model_std" // mean standard deviation of the function at the test inputs, in the target's own units
 
+	MetricGapRatio    = "gap_ratio"      // cubic: mean standard deviation of the function in the gap over that at the data
+	MetricGapCoverage = "gap_coverage95" // cubic: part of the gap where x^3 is inside the central 95 % of the function's draws, 0 to 1
+
 	MetricAccuracy    = "accuracy"     // part of the test examples, 0 to 1
 	MetricECE         = "ece10"        // expected calibration error with 10 bins
 	MetricEntropyData = "entropy_data" // two moons: mean entropy at the training data, in nats

@@ -66,7 +66,7 @@ func (c *changes) apply(all []results.Experiment) ([]results.Experiment, error) 
 		if known[e.ID()] { // not changed, or changed into another of them
 			continue
 		}
-		if e.Study == results.Images && e.Scale != results.Grid {
+		if e.Study == results.Images && !e.OnHeldOut() {
 			e.Scale = results.Small
 		}
 		if err := check(*e); err != nil {

@@ -170,6 +170,20 @@ func TestGrid(t *testing.T) {
 	}
 }
 
+// The noise is chosen of the runs of a grid; without them the set says what it lacks.
+func TestChoose(t *testing.T) {
+	dir := t.TempDir()
+	store, file := filepath.Join(dir, "runs"), filepath.Join(dir, "chosen.csv")
+	if stdout := succeeds(t, "nothing is chosen for density", "choose", "--store", quickStore(t, "figure1")); stdout != "method,option,value,held_out_nll\n" {
+		t.Errorf("without a grid it chooses %q", stdout)
+	}
+	succeeds(t, "100%", "run", "processor-grid", "--methods", "rank1,vdropout", "--store", store)
+	succeeds(t, "nothing is chosen for density, density-constant, mfvi", "choose", file, "--store", store)
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "\nrank1,init_std,0.001,") || !strings.Contains(string(text), "\nvdropout,alpha,0.03,") {
+		t.Errorf("%s (%v)", text, err)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	all := succeeds(t, "", "options")
 	for _, c := range []struct{ study, has, lacks string }{

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/jobs"
@@ -8,7 +10,6 @@ import (
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/toy"
 	"densityuncertainty/figures/uci"
-	"slices"
 )
 
 // settings are what a runner is given.
@@ -40,7 +41,7 @@ var newRunner = func(s settings) (jobs.Runner, error) {
 // studiesOn are the runners of all studies on a machine; none is needed for the costs of experiments.
 func studiesOn(machine jobs.Machine) jobs.Studies {
 	return jobs.Studies{
-		results.Toy:    toy.Runner{Machine: machine, Methods: methods.All()},
+		results.Toy:    toy.Runner{Machine: machine, Methods: methods.All(), Curves: toy.Drawn},
 		results.UCI:    uci.Runner{Machine: machine, Methods: methods.All()},
 		results.Images: &cifar.Runner{Machine: machine, Methods: methods.All()},
 	}
