@@ -154,6 +154,7 @@ func FindBounds(ctx context.Context, p Protocol, depth int, batchNorm bool, draw
 	if err != nil {
 		return Bounds{}, err
 	}
+	defer machine.Backend.Finalize()
 	e, report := p.Experiments(methods.Density)[0], p.Progress
 	defer jobs.Recover(&err, e)
 	p, m, err := ProtocolOf(e, methods.List{methods.Density})

@@ -245,7 +245,9 @@ func TestCatalogue(t *testing.T) {
 	}
 	// The runs of density on the cubic are of both sets.
 	sets := Sets()
-	of := func(sets ...results.Set) int { return len(results.Filter{Scale: results.Full}.Apply(results.Union(sets...))) }
+	of := func(sets ...results.Set) int {
+		return len(results.Filter{Scale: results.Full}.Apply(results.Union(sets...)))
+	}
 	if common := of(sets[0]) + of(sets[1]) - of(sets[0], sets[1]); common != 3 {
 		t.Errorf("%s and %s share %d full runs, want 3", sets[0].Name, sets[1].Name, common)
 	}
