@@ -24,7 +24,7 @@ func TestScalerOnConstantColumn(t *testing.T) {
 	for i := range x {
 		x[i] = 0.1 // a sum of 1001 of these is not 100.1 in floating point
 	}
-	s := FitScaler(x, 1, allRows(n))
+	s := FitScaler(x, 1, ascending(n))
 	if s.Mean[0] != 0.1 || s.Std[0] != 1 {
 		t.Fatalf("mean %v, sd %v, want 0.1, 1", s.Mean[0], s.Std[0])
 	}
@@ -68,7 +68,7 @@ func TestScalerOnNaval(t *testing.T) {
 	}
 	x, _ := r.Take(splits[0].Train)
 	z := s.Transform(x)
-	again := FitScaler(z, r.D, allRows(len(splits[0].Train)))
+	again := FitScaler(z, r.D, ascending(len(splits[0].Train)))
 	for j := range r.D {
 		if math.Abs(again.Mean[j]) > 1e-9 || math.Abs(again.Std[j]-1) > 1e-9 {
 			t.Errorf("feature %d standardised has mean %v, sd %v", j, again.Mean[j], again.Std[j])

@@ -10,8 +10,6 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-
-	"densityuncertainty/datasets/internal/published"
 )
 
 func TestGalSplits(t *testing.T) {
@@ -35,8 +33,8 @@ func TestGalSplits(t *testing.T) {
 // The drawn splits are, number for number in the same order, the published index
 // files.
 func TestGalSplitsArePublishedFiles(t *testing.T) {
-	for _, set := range published.Sets {
-		splits, err := GalSplits(set.Name)
+	for _, set := range publishedSets {
+		splits, err := GalSplits(set.name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,8 +43,8 @@ func TestGalSplitsArePublishedFiles(t *testing.T) {
 			writeLines(h, s.Train)
 			writeLines(h, s.Test)
 		}
-		if got := hex.EncodeToString(h.Sum(nil)); got != set.Splits {
-			t.Errorf("%s: SHA-256 of the splits is %s, published %s", set.Name, got, set.Splits)
+		if got := hex.EncodeToString(h.Sum(nil)); got != set.splits {
+			t.Errorf("%s: SHA-256 of the splits is %s, published %s", set.name, got, set.splits)
 		}
 	}
 }

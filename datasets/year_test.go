@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -50,18 +49,6 @@ func yearMirror(t *testing.T, archive []byte) (cache string, requests *int) {
 	t.Setenv(fetch.EnvData, s.URL)
 	t.Setenv(fetch.EnvCache, cache)
 	return cache, requests
-}
-
-// mirrorOnly knows no host but this machine, so that no test leaves it.
-var mirrorOnly = &http.Client{Transport: localTransport{}}
-
-type localTransport struct{}
-
-func (localTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Hostname() != "127.0.0.1" {
-		return nil, &net.DNSError{Err: "no such host", Name: r.URL.Hostname(), IsNotFound: true}
-	}
-	return http.DefaultTransport.RoundTrip(r)
 }
 
 // wholeYearText is a table of the full size, whose years and first features tell
@@ -120,7 +107,7 @@ func TestYearRefusesWrongArchives(t *testing.T) {
 		{"truncated", good[:len(good)/2], zip.ErrFormat, "cut-off"},
 		{"no archive", []byte("<html>log in</html>"), zip.ErrFormat, "damaged"},
 		{"damaged", damaged, nil, "damaged"},
-		{"too few rows", good, ErrRowCount, "4, expected 515345"},
+		{"too few rows", good, errRowCount, "4, expected 515345"},
 		{"other member", yearZip(t, "readme.txt", bytes.NewReader(sample)), nil, "holds no YearPredictionMSD.txt"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -150,5 +137,5 @@ func TestYearFromLocalText(t *testing.T) {
 	}
 	t.Setenv(fetch.EnvData, dir)
 	_, err = UCI("year")
-	requireParseError(t, "excerpt", err, filepath.Join(dir, yearText), 0, 0, ErrRowCount)
+	requireParseError(t, "excerpt", err, filepath.Join(dir, yearText), 0, 0, errRowCount)
 }
