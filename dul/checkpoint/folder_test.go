@@ -2,6 +2,7 @@ package checkpoint_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -432,7 +433,7 @@ func damaged(t *testing.T) (f *checkpoint.Folder, path, newest string) {
 func requireFallback(t *testing.T, what string, f *checkpoint.Folder, newest string) {
 	t.Helper()
 	found := requireStep(t, f, 1)
-	if len(found.Damaged) != 1 || found.Damaged[0].Path != newest || !strings.Contains(found.Damaged[0].Error(), newest) {
+	if len(found.Damaged) != 1 || !strings.Contains(found.Damaged[0].Error(), newest) {
 		t.Fatalf("%s: the damaged checkpoints are %v, want %s", what, found.Damaged, newest)
 	}
 }
@@ -496,9 +497,8 @@ func TestSwappedFilesAreNoticed(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), older) || !strings.Contains(err.Error(), newest) {
 			t.Errorf("%s: the error is %v, want one that names both checkpoints", what, err)
 		}
-		var damage *checkpoint.DamageError
-		if !errors.As(err, &damage) || store.NumVariables() != 0 {
-			t.Errorf("%s: the error is %T; the store has %d variables, want none", what, err, store.NumVariables())
+		if store.NumVariables() != 0 {
+			t.Errorf("%s: the store has %d variables, want none", what, store.NumVariables())
 		}
 	}
 	for _, part := range parts {
@@ -528,7 +528,7 @@ func TestOtherFormatsAreNoticed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			changed := strings.Replace(string(content), c.old, c.new, 1)
 			rewrite(t, manifest, []byte(changed))
-			rewrite(t, manifest+".sha256", checkpoint.SumLine([]byte(changed)))
+			rewrite(t, manifest+".sha256", fmt.Appendf(nil, "%x  checkpoint.json\n", sha256.Sum256([]byte(changed))))
 			found := requireStep(t, f, 1)
 			if len(found.Damaged) != 1 || !strings.Contains(found.Damaged[0].Error(), c.says) {
 				t.Errorf("the damage is %v, want %s", found.Damaged, c.says)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -16,41 +15,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/checkpoint"
+	"densityuncertainty/environment/reexec"
 )
-
-// Tests that need another process run this program again, with the name of a
-// child in childName and its folder in childFolder.
-const (
-	childName   = "CHECKPOINT_TEST_CHILD"
-	childFolder = "CHECKPOINT_TEST_FOLDER"
-)
-
-// children are what such a process does.
-var children = map[string]func(folder string) error{"save for ever": saveForEver}
-
-func TestMain(m *testing.M) {
-	run, isChild := children[os.Getenv(childName)]
-	if !isChild {
-		os.Exit(m.Run())
-	}
-	if err := run(os.Getenv(childFolder)); err != nil {
-		fmt.Println("error:", err)
-		os.Exit(1)
-	}
-}
-
-// childCommand is a command that runs a child.
-func childCommand(t *testing.T, name, folder string) *exec.Cmd {
-	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(program)
-	c.Env = append(os.Environ(), childName+"="+name, childFolder+"="+folder)
-	c.Stderr = os.Stderr
-	return c
-}
 
 // childEntries is the size of the child's variable: 2 MB, which takes longer to
 // write than all the rest.
@@ -86,7 +52,7 @@ type writer struct {
 // startWriter starts saveForEver and waits for its first save to begin.
 func startWriter(t *testing.T, path string) *writer {
 	t.Helper()
-	w := &writer{Cmd: childCommand(t, "save for ever", path)}
+	w := &writer{Cmd: reexec.Command(t, path)}
 	out, err := w.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -140,6 +106,9 @@ func TestKilledWriters(t *testing.T) {
 	for lane := range lanes {
 		t.Run(strconv.Itoa(lane), func(t *testing.T) {
 			t.Parallel()
+			if path, is := reexec.Argument(t); is {
+				t.Fatal(saveForEver(path))
+			}
 			path := t.TempDir()
 			random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), uint64(lane)))
 			kills, reached, interrupted := 0, 0, 0
@@ -197,6 +166,9 @@ func TestKilledWriters(t *testing.T) {
 
 // Two processes cannot save into one folder; a killed one's lock goes with it.
 func TestSecondProcessIsRefused(t *testing.T) {
+	if path, is := reexec.Argument(t); is {
+		t.Fatal(saveForEver(path))
+	}
 	path := t.TempDir()
 	w := startWriter(t, path)
 	_, err := checkpoint.Open(path, 1)
