@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/internal/must"
 )
 
 // tinyCIFAR is a set of the form of CIFAR-10 with three training files of two
@@ -191,9 +192,7 @@ func TestPickledBatches(t *testing.T) {
 		m.Labels[i] = i % 251
 	}
 	got := newImages("", "", nil, m.N)
-	if err := (&cifarSet{labelKey: "k"}).python(pickled("k", m.Labels, m.Pixels), got.Pixels, got.Labels); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, (&cifarSet{labelKey: "k"}).python(pickled("k", m.Labels, m.Pixels), got.Pixels, got.Labels))
 	requireSameImages(t, m, got)
 }
 
@@ -306,19 +305,13 @@ func TestRealCIFAR(t *testing.T) {
 					t.Errorf("%s: %d images, of the classes %v", part.images.Name, part.images.N, counts)
 				}
 			}
-			text, err := os.ReadFile(filepath.Join(f.Mirror, binary.folder, c.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(filepath.Join(f.Mirror, binary.folder, c.text)))(t)
 			if got := strings.Fields(string(text)); !slices.Equal(got, c.set.classes) {
 				t.Errorf("classes %q, in %s %q", c.set.classes, c.text, got)
 			}
 
 			f = realFiles(t, binary.folder, python.folder)
-			paths, err := python.unpacked(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			paths := must.Get(python.unpacked(f))(t)
 			train2, test2, err := c.set.readFolder(context.Background(), python, paths)
 			if err != nil {
 				t.Fatal(err)
@@ -334,20 +327,13 @@ func TestRealCIFARDamaged(t *testing.T) {
 	version := cifar10.versions[0]
 	f := realFiles(t, version.folder)
 	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, version.folder), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(folder, version.folder), 0o755))
 	for i, file := range version.files {
-		contents, err := os.ReadFile(filepath.Join(f.Mirror, version.folder, file.name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		contents := must.Get(os.ReadFile(filepath.Join(f.Mirror, version.folder, file.name)))(t)
 		if i == 3 {
 			contents[12345678] ^= 1
 		}
-		if err := os.WriteFile(filepath.Join(folder, version.folder, file.name), contents, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, version.folder, file.name), contents, 0o644))
 	}
 	f.Mirror = folder
 	_, _, err := CIFAR10(context.Background(), f)

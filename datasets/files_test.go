@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/internal/must"
 )
 
 // testFile is a file with its path in a folder or an archive.
@@ -33,9 +34,7 @@ func folderOf(t *testing.T, files ...testFile) *fetch.Fetcher {
 	folder := t.TempDir()
 	for _, file := range files {
 		path := filepath.Join(folder, filepath.FromSlash(file.name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, file.data, 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, file.data, 0o644)))
 	}
 	return &fetch.Fetcher{Mirror: folder, Cache: t.TempDir(), Client: mirrorOnly}
 }
@@ -73,13 +72,13 @@ type loadCIFAR func(context.Context, *fetch.Fetcher) (train, test *Images, err e
 func tarOf(files ...testFile) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	must(w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "folder/", Mode: 0o755}))
+	panicOn(w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "folder/", Mode: 0o755}))
 	for _, f := range files {
-		must(w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.data)), Mode: 0o644}))
+		panicOn(w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.data)), Mode: 0o644}))
 		_, err := w.Write(f.data)
-		must(err)
+		panicOn(err)
 	}
-	must(w.Close())
+	panicOn(w.Close())
 	return b.Bytes()
 }
 
@@ -87,7 +86,7 @@ func tarOf(files ...testFile) []byte {
 func linkOf(name string) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	must(errors.Join(w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: "/etc/passwd"}), w.Close()))
+	panicOn(errors.Join(w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: "/etc/passwd"}), w.Close()))
 	return b.Bytes()
 }
 
@@ -95,7 +94,7 @@ func gzipped(data []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err := w.Write(data)
-	must(errors.Join(err, w.Close()))
+	panicOn(errors.Join(err, w.Close()))
 	return b.Bytes()
 }
 
@@ -144,7 +143,7 @@ func matPacked(data, tail []byte) []byte {
 	var packed bytes.Buffer
 	z := zlib.NewWriter(&packed)
 	_, err := z.Write(data)
-	must(errors.Join(err, z.Close()))
+	panicOn(errors.Join(err, z.Close()))
 	packed.Write(tail)
 	return append(words(miCOMPRESSED, packed.Len()), packed.Bytes()...)
 }
@@ -179,7 +178,7 @@ func words(values ...int) []byte {
 	return b
 }
 
-func must(err error) {
+func panicOn(err error) {
 	if err != nil {
 		panic(err) // writing to memory does not fail
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"densityuncertainty/internal/must"
 )
 
 var (
@@ -118,10 +120,7 @@ func TestReadMATRefuses(t *testing.T) {
 // same arrays (unused header text).
 func TestMATDamageShows(t *testing.T) {
 	file := matOf(matX, matY)
-	want, err := readMAT(bytes.NewReader(file), 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(readMAT(bytes.NewReader(file), 1000))(t)
 	for i := 124; i < len(file); i++ {
 		damaged := slices.Clone(file)
 		damaged[i] ^= 0x10

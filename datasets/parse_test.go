@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"densityuncertainty/internal/must"
 )
 
 func TestParseTable(t *testing.T) {
@@ -48,14 +50,9 @@ func TestParseTableErrors(t *testing.T) {
 
 // testdata/year_sample.txt has the official form with invented numbers.
 func TestParseYear(t *testing.T) {
-	f, err := os.Open("testdata/year_sample.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open("testdata/year_sample.txt"))(t)
 	r, err := parseYear(f, "year_sample.txt", 0)
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, f.Close()))
 	if r.N != 4 || r.D != 90 || len(r.X) != 4*90 || len(r.Features) != 90 {
 		t.Fatalf("N = %d, D = %d, %d inputs, %d feature names", r.N, r.D, len(r.X), len(r.Features))
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"densityuncertainty/internal/must"
 )
 
 func TestScalerUsesGivenRowsOnly(t *testing.T) {
@@ -44,14 +46,8 @@ func TestScalerOnUnderflow(t *testing.T) {
 }
 
 func TestScalerOnNaval(t *testing.T) {
-	r, err := UCI("naval")
-	if err != nil {
-		t.Fatal(err)
-	}
-	splits, err := GalSplits("naval")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(UCI("naval"))(t)
+	splits := must.Get(GalSplits("naval"))(t)
 	s := FitScaler(r.X, r.D, splits[0].Train)
 	for _, c := range []struct {
 		j     int

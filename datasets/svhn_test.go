@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/internal/must"
 )
 
 // svhnVariables returns the images in the form of the file: X is
@@ -163,10 +164,7 @@ func TestSVHNNowhere(t *testing.T) {
 }
 
 func TestSVHNTrainExcerpt(t *testing.T) {
-	m, err := SVHNTrainExcerpt(context.Background(), realFiles(t, filepath.Join("svhn", svhnExcerptFile)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(SVHNTrainExcerpt(context.Background(), realFiles(t, filepath.Join("svhn", svhnExcerptFile))))(t)
 	if m.N != 1083 || len(m.Pixels) != 1083*ImageSize || m.Labels != nil || m.Name != "first 1083 images of SVHN train, no labels" {
 		t.Errorf("%q: %d images, labels %v", m.Name, m.N, m.Labels)
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"densityuncertainty/internal/must"
 )
 
 // Facts of each set as published: size, split sizes, mean and population
@@ -33,10 +35,7 @@ var facts = []struct {
 func TestUCI(t *testing.T) {
 	for _, want := range facts {
 		t.Run(want.name, func(t *testing.T) {
-			r, err := UCI(want.name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(UCI(want.name))(t)
 			if r.Name != want.name || r.N != want.n || r.D != want.d || len(r.X) != want.n*want.d || len(r.Y) != want.n {
 				t.Fatalf("got %q with N = %d, D = %d, %d inputs, %d targets", r.Name, r.N, r.D, len(r.X), len(r.Y))
 			}
@@ -91,10 +90,7 @@ var publishedSets = []struct{ name, md5, splits string }{
 // The embedded tables are, byte for byte, the published ones.
 func TestEmbeddedFilesArePublishedFiles(t *testing.T) {
 	for _, set := range publishedSets {
-		text, err := openEmbedded(set.name + ".txt")
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(openEmbedded(set.name + ".txt"))(t)
 		h := md5.New()
 		if _, err := io.Copy(h, text); err != nil {
 			t.Fatal(err)
@@ -122,10 +118,7 @@ func TestFirstRows(t *testing.T) {
 		{"yacht", 5, 0.125, 0.11},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := UCI(c.name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(UCI(c.name))(t)
 			if r.Row(0)[c.j] != c.x0j || r.Y[0] != c.y {
 				t.Errorf("feature %d is %v, target %v; want %v, %v", c.j, r.Row(0)[c.j], r.Y[0], c.x0j, c.y)
 			}
@@ -134,14 +127,8 @@ func TestFirstRows(t *testing.T) {
 }
 
 func TestEnergySetsShareInputs(t *testing.T) {
-	heating, err := UCI("energy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cooling, err := UCI("energy-cooling")
-	if err != nil {
-		t.Fatal(err)
-	}
+	heating := must.Get(UCI("energy"))(t)
+	cooling := must.Get(UCI("energy-cooling"))(t)
 	differ := false
 	for i, x := range heating.X {
 		if cooling.X[i] != x {
@@ -157,15 +144,9 @@ func TestEnergySetsShareInputs(t *testing.T) {
 }
 
 func TestUCIReturnsFreshCopies(t *testing.T) {
-	a, err := UCI("yacht")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(UCI("yacht"))(t)
 	a.X[0], a.Y[0], a.Features[0] = 99, 99, "changed"
-	b, err := UCI("yacht")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(UCI("yacht"))(t)
 	if b.X[0] == 99 || b.Y[0] == 99 || b.Features[0] == "changed" {
 		t.Error("a change to one copy shows in another")
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/internal/must"
 )
 
 // yearZip packs text as the member of that name.
@@ -22,16 +23,11 @@ func yearZip(t *testing.T, name string, text io.Reader) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
-	w, err := z.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(z.Create(name))(t)
 	if _, err := io.Copy(w, text); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	return b.Bytes()
 }
 
@@ -70,10 +66,7 @@ func TestYear(t *testing.T) {
 	}
 	cache, requests := yearMirror(t, yearZip(t, yearText, wholeYearText()))
 	for range 2 { // the second time from the cache
-		r, err := UCI("year")
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(UCI("year"))(t)
 		if r.Name != "year" || r.N != 515345 || r.D != 90 || len(r.X) != r.N*r.D || len(r.Y) != r.N {
 			t.Fatalf("%q: N = %d, D = %d, %d inputs, %d targets", r.Name, r.N, r.D, len(r.X), len(r.Y))
 		}
@@ -91,10 +84,7 @@ func TestYear(t *testing.T) {
 }
 
 func TestYearRefusesWrongArchives(t *testing.T) {
-	sample, err := os.ReadFile("testdata/year_sample.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample := must.Get(os.ReadFile("testdata/year_sample.txt"))(t)
 	good := yearZip(t, yearText, bytes.NewReader(sample))
 	damaged := bytes.Clone(good)
 	damaged[len(damaged)/2] ^= 0xff

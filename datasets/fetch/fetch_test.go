@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"densityuncertainty/internal/must"
 )
 
 func TestDownloadThenCache(t *testing.T) {
@@ -25,10 +27,7 @@ func TestDownloadThenCache(t *testing.T) {
 	f.Progress = func(p Progress) { seen = append(seen, p) }
 	file := File{Name: "set.bin", URL: s.URL, SHA256: strings.ToUpper(sum(contents)), Size: int64(len(contents))}
 	for range 2 {
-		got, err := f.Get(context.Background(), file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(f.Get(context.Background(), file))(t)
 		if got != want {
 			t.Fatalf("path %s, want %s", got, want)
 		}
@@ -145,9 +144,7 @@ func TestServers(t *testing.T) {
 				if c.from.URL == "URL" {
 					c.from.URL = s.URL
 				}
-				if err := writeOrigin(path+".part", c.from); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, writeOrigin(path+".part", c.from))
 			}
 			for range c.runs {
 				if _, err := f.Get(context.Background(), c.file); err == nil {
@@ -393,10 +390,7 @@ func TestMirrorThenOfficialAddress(t *testing.T) {
 	f, _ := newFetcher(t)
 	f.Mirror = mirror.URL + "/sets"
 	for _, name := range []string{"a.bin", "b.bin"} {
-		path, err := f.Get(context.Background(), File{Name: name, URL: official.URL, SHA256: sum(contents)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(f.Get(context.Background(), File{Name: name, URL: official.URL, SHA256: sum(contents)}))(t)
 		requireContents(t, path)
 	}
 	if !slices.Equal(paths, []string{"/sets/a.bin", "/sets/b.bin"}) || len(official.requests()) != 1 {
@@ -459,10 +453,7 @@ func TestCacheEnvironment(t *testing.T) {
 	t.Setenv(EnvData, "")
 	t.Setenv(EnvCache, filepath.Join(t.TempDir(), "new", "folder"))
 	var f *Fetcher // nil is ready to use
-	path, err := f.Get(context.Background(), File{Name: "a/b.bin", URL: s.URL, SHA256: sum(contents)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(f.Get(context.Background(), File{Name: "a/b.bin", URL: s.URL, SHA256: sum(contents)}))(t)
 	if want := filepath.Join(os.Getenv(EnvCache), "a", "b.bin"); path != want {
 		t.Errorf("path %s, want %s", path, want)
 	}
@@ -491,9 +482,7 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(errs...))
 	requireContents(t, path)
 	if n := len(s.requests()); n != 2 {
 		t.Errorf("%d requests, want 2: one broken, one resumed", n)
@@ -532,10 +521,7 @@ func TestTwoProcesses(t *testing.T) {
 	if url := os.Getenv("FETCH_TEST_URL"); url != "" {
 		// This is one of the two: the test binary started by itself below.
 		var f Fetcher
-		path, err := f.Get(context.Background(), File{Name: "set.bin", URL: url, SHA256: sum(contents)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(f.Get(context.Background(), File{Name: "set.bin", URL: url, SHA256: sum(contents)}))(t)
 		requireContents(t, path)
 		return
 	}

@@ -12,7 +12,8 @@ import (
 	"testing"
 
 	"densityuncertainty/dul/checkpoint"
-	"densityuncertainty/environment/reexec"
+	"densityuncertainty/internal/must"
+	"densityuncertainty/internal/reexec"
 )
 
 // A disk that stops taking data anywhere in a file leaves the earlier
@@ -20,18 +21,14 @@ import (
 // the saving is left to another process, of which nothing else writes files.
 func TestFullDiskLeavesThePreviousCheckpoint(t *testing.T) {
 	if path, is := reexec.Argument(t); is {
-		if err := fillTheDisk(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, fillTheDisk(path))
 		return
 	}
 	path := t.TempDir()
 	f := open(t, path, 1)
 	save(t, f, 1, filled(3, 1))
 	before := list(t, path)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Close())
 	if out, err := reexec.Command(t, path).Output(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

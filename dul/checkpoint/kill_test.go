@@ -15,7 +15,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/checkpoint"
-	"densityuncertainty/environment/reexec"
+	"densityuncertainty/internal/must"
+	"densityuncertainty/internal/reexec"
 )
 
 // childEntries is the size of the child's variable: 2 MB, which takes longer to
@@ -53,14 +54,9 @@ type writer struct {
 func startWriter(t *testing.T, path string) *writer {
 	t.Helper()
 	w := &writer{Cmd: reexec.Command(t, path)}
-	out, err := w.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(w.StdoutPipe())(t)
 	w.lines = bufio.NewScanner(out)
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Start())
 	if !w.listen(t) {
 		t.Error("the writer says nothing")
 	}
@@ -87,9 +83,7 @@ func (w *writer) listen(t *testing.T) bool {
 // kill ends the writer as the system does, without a chance to clean up.
 func (w *writer) kill(t *testing.T) {
 	t.Helper()
-	if err := w.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Process.Kill())
 	for w.listen(t) {
 	}
 	var exit *exec.ExitError
@@ -130,22 +124,13 @@ func TestKilledWriters(t *testing.T) {
 				}
 				saved := max(w.saved, reached)
 
-				leftovers, err := filepath.Glob(filepath.Join(path, ".step*"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				f, err := checkpoint.Open(path, 2)
-				if err != nil {
-					t.Fatal(err)
-				}
+				leftovers := must.Get(filepath.Glob(filepath.Join(path, ".step*")))(t)
+				f := must.Get(checkpoint.Open(path, 2))(t)
 				if now, err := filepath.Glob(filepath.Join(path, ".step*")); err != nil || len(now) > 0 {
 					t.Errorf("of what the killed writer left unfinished, %v, there is still %v (%v)", leftovers, now, err)
 				}
 				store := model.NewStore()
-				found, err := f.Restore(checkpoint.State{Store: store})
-				if err != nil {
-					t.Fatal(err)
-				}
+				found := must.Get(f.Restore(checkpoint.State{Store: store}))(t)
 				if found.Step < saved || found.Step > saved+1 || len(found.Damaged) > 0 {
 					t.Fatalf("the writer had saved step %d; the newest checkpoint is of step %d, damaged ones: %v", saved, found.Step, found.Damaged)
 				}
@@ -155,9 +140,7 @@ func TestKilledWriters(t *testing.T) {
 					}
 				}
 				reached = found.Step
-				if err := f.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, f.Close())
 			}
 			t.Logf("%d kills, %d of them in the middle of a save; %d steps saved", kills, interrupted, reached)
 		})

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"densityuncertainty/internal/must"
 )
 
 // The percentile interval of a mean of n normal values is close to mean +- z s/sqrt n with s^2 divided by
@@ -51,10 +53,7 @@ func TestBootstrapOfAUROCCovers(t *testing.T) {
 				score[i] += shift
 			}
 		}
-		ranks, err := NewRanks(score, positive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ranks := must.Get(NewRanks(score, positive))(t)
 		low, high, err := BootstrapStrata([]int{n, n}, 399, uint64(run), level, func(indices []int) (float64, error) {
 			s, err := ranks.Sweep(indices)
 			return s.AUROC(), err
@@ -126,10 +125,7 @@ func TestResamplesAreExact(t *testing.T) {
 	for range 100 {
 		n := 2 + rng.IntN(40)
 		score, positive := scores(rng, n)
-		ranks, err := NewRanks(score, positive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ranks := must.Get(NewRanks(score, positive))(t)
 		indices, drawn, kinds := make([]int, n), make([]float64, n), make([]bool, n)
 		for k := range indices {
 			i := rng.IntN(n)
@@ -142,13 +138,13 @@ func TestResamplesAreExact(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if want := must[float64](t)(AUPRC(drawn, kinds)); sweep.AUPRC() != want {
+		if want := must.Get(AUPRC(drawn, kinds))(t); sweep.AUPRC() != want {
 			t.Errorf("AUPRC %v, want %v", sweep.AUPRC(), want)
 		}
-		if want := must[float64](t)(AveragePrecision(drawn, kinds)); sweep.AveragePrecision() != want {
+		if want := must.Get(AveragePrecision(drawn, kinds))(t); sweep.AveragePrecision() != want {
 			t.Errorf("AP %v, want %v", sweep.AveragePrecision(), want)
 		}
-		if want := must[float64](t)(FPR95(drawn, kinds)); sweep.FPRAtTPR(0.95) != want {
+		if want := must.Get(FPR95(drawn, kinds))(t); sweep.FPRAtTPR(0.95) != want {
 			t.Errorf("FPR95 %v, want %v", sweep.FPRAtTPR(0.95), want)
 		}
 	}

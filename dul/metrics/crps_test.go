@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"densityuncertainty/internal/must"
 )
 
 // crpsByIntegral is the definition, integral (F(x) - [x >= y])^2 dx, evaluated by quadrature.
@@ -50,7 +52,7 @@ func TestCRPSIsTheIntegral(t *testing.T) {
 	for _, m := range []int{1, 2, 7} {
 		target, mean, variance := mixtures(rng, m, 20)
 		const std = 9.2
-		each := must[[]float64](t)(MonteCarloCRPSs(target, mean, variance, std))
+		each := must.Get(MonteCarloCRPSs(target, mean, variance, std))(t)
 		want, total := make([]float64, len(target)), 0.0
 		for i, y := range target {
 			var means, variances []float64
@@ -61,9 +63,9 @@ func TestCRPSIsTheIntegral(t *testing.T) {
 			total += want[i] / float64(len(target))
 		}
 		near(t, fmt.Sprintf("CRPS of %d components", m), each, want)
-		near(t, "mean CRPS", []float64{must[float64](t)(MonteCarloCRPS(target, mean, variance, std))}, []float64{total})
+		near(t, "mean CRPS", []float64{must.Get(MonteCarloCRPS(target, mean, variance, std))(t)}, []float64{total})
 		if m == 1 {
-			for i, v := range must[[]float64](t)(GaussianCRPSs(target, mean[0], variance[0])) {
+			for i, v := range must.Get(GaussianCRPSs(target, mean[0], variance[0]))(t) {
 				near(t, "Gaussian CRPS", []float64{std * v}, want[i:i+1])
 			}
 		}
@@ -73,31 +75,31 @@ func TestCRPSIsTheIntegral(t *testing.T) {
 func TestCRPSProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	target, mean, variance := mixtures(rng, 5, 100)
-	each := must[[]float64](t)(MonteCarloCRPSs(target, mean, variance, 1))
+	each := must.Get(MonteCarloCRPSs(target, mean, variance, 1))(t)
 	for i, v := range each {
 		if v < 0 {
 			t.Errorf("CRPS %d is %v", i, v)
 		}
 	}
 	// At the mean of N(m, s^2) it is s (sqrt 2 - 1)/sqrt pi.
-	near(t, "at the mean", must[[]float64](t)(GaussianCRPSs([]float64{3}, []float64{3}, []float64{4})), []float64{2 * (math.Sqrt2 - 1) / math.Sqrt(math.Pi)})
+	near(t, "at the mean", must.Get(GaussianCRPSs([]float64{3}, []float64{3}, []float64{4}))(t), []float64{2 * (math.Sqrt2 - 1) / math.Sqrt(math.Pi)})
 	// Without spread it is the distance.
 	tiny := make([]float64, len(target))
 	distance := make([]float64, len(target))
 	for i := range tiny {
 		tiny[i], distance[i] = 1e-24, math.Abs(target[i]-mean[0][i])
 	}
-	near(t, "without spread", must[[]float64](t)(GaussianCRPSs(target, mean[0], tiny)), distance)
+	near(t, "without spread", must.Get(GaussianCRPSs(target, mean[0], tiny))(t), distance)
 	// Equal components are one component.
-	near(t, "equal components", must[[]float64](t)(MonteCarloCRPSs(target, [][]float64{mean[0], mean[0]}, [][]float64{variance[0], variance[0]}, 1)),
-		must[[]float64](t)(GaussianCRPSs(target, mean[0], variance[0])))
+	near(t, "equal components", must.Get(MonteCarloCRPSs(target, [][]float64{mean[0], mean[0]}, [][]float64{variance[0], variance[0]}, 1))(t),
+		must.Get(GaussianCRPSs(target, mean[0], variance[0]))(t))
 	// Units: a target, mean and deviation of a hundredth give a hundredth.
 	small := [3][]float64{}
 	for i := range target {
 		small[0], small[1], small[2] = append(small[0], target[i]/100), append(small[1], mean[0][i]/100), append(small[2], variance[0][i]/1e4)
 	}
-	near(t, "units", must[[]float64](t)(MonteCarloCRPSs(small[0], [][]float64{small[1]}, [][]float64{small[2]}, 100)),
-		must[[]float64](t)(GaussianCRPSs(target, mean[0], variance[0])))
+	near(t, "units", must.Get(MonteCarloCRPSs(small[0], [][]float64{small[1]}, [][]float64{small[2]}, 100))(t),
+		must.Get(GaussianCRPSs(target, mean[0], variance[0]))(t))
 }
 
 func TestCentralIntervals(t *testing.T) {
@@ -140,14 +142,14 @@ func TestIntervalsCover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := must[float64](t)(IntervalCoverage(target, low, high))
+	got := must.Get(IntervalCoverage(target, low, high))(t)
 	if z := (got - level) / math.Sqrt(level*(1-level)/n); math.Abs(z) > 4 {
 		t.Errorf("coverage %v of level %v, z = %.1f", got, level, z)
 	}
-	if same := must[float64](t)(MonteCarloCoverage(target, mean, variance, level)); same != got {
+	if same := must.Get(MonteCarloCoverage(target, mean, variance, level))(t); same != got {
 		t.Errorf("coverage %v by the distribution function, %v by intervals", same, got)
 	}
-	pits := must[[]float64](t)(MonteCarloPITs(target, mean, variance))
+	pits := must.Get(MonteCarloPITs(target, mean, variance))(t)
 	uniform := distuv.Uniform{Max: 1}
 	center, spread := stat.MeanVariance(pits, nil)
 	if z := (center - uniform.Mean()) / math.Sqrt(uniform.Variance()/n); math.Abs(z) > 4 {
@@ -161,7 +163,7 @@ func TestIntervalsCover(t *testing.T) {
 // The transform and the deviation are integrals of the mixture's density.
 func TestMixtureByQuadrature(t *testing.T) {
 	target, mean, variance := mixtures(rand.New(rand.NewPCG(9, 10)), 4, 20)
-	pits, stds := must[[]float64](t)(MonteCarloPITs(target, mean, variance)), must[[]float64](t)(MonteCarloStds(mean, variance))
+	pits, stds := must.Get(MonteCarloPITs(target, mean, variance))(t), must.Get(MonteCarloStds(mean, variance))(t)
 	for i, y := range target {
 		density := func(x float64) float64 {
 			total := 0.0
@@ -183,10 +185,10 @@ func TestMixtureByQuadrature(t *testing.T) {
 
 func TestIntervalsByHand(t *testing.T) {
 	low, high := []float64{0, 1, 2, 3}, []float64{1, 3, 2, 7}
-	if got := must[float64](t)(IntervalCoverage([]float64{1, 0, 2, 7.5}, low, high)); got != 0.5 {
+	if got := must.Get(IntervalCoverage([]float64{1, 0, 2, 7.5}, low, high))(t); got != 0.5 {
 		t.Errorf("coverage %v", got)
 	}
-	if got := must[float64](t)(MeanWidth(low, high)); got != 7.0/4 {
+	if got := must.Get(MeanWidth(low, high))(t); got != 7.0/4 {
 		t.Errorf("width %v", got)
 	}
 }

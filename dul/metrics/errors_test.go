@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"densityuncertainty/internal/must"
 )
 
 func TestErrors(t *testing.T) {
@@ -12,10 +14,7 @@ func TestErrors(t *testing.T) {
 	one := [][]float64{{1}}
 	score, positive := []float64{1, 2}, []bool{true, false}
 	half := []float64{0.5, 0.5}
-	ranks, err := NewRanks(score, positive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ranks := must.Get(NewRanks(score, positive))(t)
 	outcomes := Outcomes{Confidence: []float64{0.5}, Right: []bool{true}}
 	interval := func(low, high []float64, err error) (any, error) { return fmt.Sprint(low, high), err }
 	bounds := func(low, high float64, err error) (any, error) { return fmt.Sprint(low, high), err }
