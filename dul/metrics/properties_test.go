@@ -50,6 +50,14 @@ func predictions(rng *rand.Rand, n, classes int) (probs []float64, labels []int)
 	return probs, labels
 }
 
+func averagePrecision(score []float64, positive []bool) (float64, error) {
+	return swept(score, positive, Sweep.AveragePrecision)
+}
+
+func fprAtTPR(t *testing.T, score []float64, positive []bool, tpr float64) float64 {
+	return must.Get(swept(score, positive, func(s Sweep) float64 { return s.FPRAtTPR(tpr) }))(t)
+}
+
 func TestRankingProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 42))
 	for range 200 {
@@ -90,7 +98,7 @@ func TestRankingProperties(t *testing.T) {
 		for _, m := range []struct {
 			name string
 			of   func([]float64, []bool) (float64, error)
-		}{{"AUROC", AUROC}, {"AUPRC", AUPRC}, {"AP", AveragePrecision}, {"FPR95", FPR95}} {
+		}{{"AUROC", AUROC}, {"AUPRC", AUPRC}, {"AP", averagePrecision}, {"FPR95", FPR95}} {
 			before := must.Get(m.of(score, positive))(t)
 			if after := must.Get(m.of(mapped, positive))(t); after != before {
 				t.Errorf("%s is %v, after a monotone map %v", m.name, before, after)
@@ -100,7 +108,7 @@ func TestRankingProperties(t *testing.T) {
 			}
 		}
 		near(t, "AUROC of the negated score", []float64{must.Get(AUROC(negated, positive))(t)}, []float64{1 - area})
-		near(t, "AP of a constant", []float64{must.Get(AveragePrecision(constant, positive))(t)}, []float64{prevalence})
+		near(t, "AP of a constant", []float64{must.Get(averagePrecision(constant, positive))(t)}, []float64{prevalence})
 		near(t, "AUPRC of a constant", []float64{must.Get(AUPRC(constant, positive))(t)}, []float64{(1 + prevalence) / 2})
 		near(t, "AUROC of a constant", []float64{must.Get(AUROC(constant, positive))(t)}, []float64{0.5})
 
@@ -123,7 +131,7 @@ func TestRankingProperties(t *testing.T) {
 					smallest = min(smallest, wrong/(float64(n)-positives))
 				}
 			}
-			if got := must.Get(FPRAtTPR(score, positive, tpr))(t); got != smallest {
+			if got := fprAtTPR(t, score, positive, tpr); got != smallest {
 				t.Errorf("FPR at TPR %v is %v, want %v", tpr, got, smallest)
 			}
 		}
@@ -145,10 +153,10 @@ func TestFPR95ByHand(t *testing.T) {
 	if got := must.Get(FPR95(score, positive))(t); got != 0.3 {
 		t.Errorf("FPR95 is %v", got)
 	}
-	if got := must.Get(FPRAtTPR(score, positive, 0.9))(t); got != 0 {
+	if got := fprAtTPR(t, score, positive, 0.9); got != 0 {
 		t.Errorf("FPR at TPR 0.9 is %v", got)
 	}
-	if got := must.Get(FPRAtTPR(score, positive, 0.951))(t); got != 1 {
+	if got := fprAtTPR(t, score, positive, 0.951); got != 1 {
 		t.Errorf("FPR at TPR 0.951 is %v", got)
 	}
 }
@@ -158,8 +166,9 @@ func TestClassificationProperties(t *testing.T) {
 	for range 200 {
 		n, classes, bins := 1+rng.IntN(60), 2+rng.IntN(5), 1+rng.IntN(20)
 		probs, labels := predictions(rng, n, classes)
+		outcomes := must.Get(NewOutcomes(probs, classes, labels))(t)
 		for _, e := range []float64{
-			must.Get(ECE(probs, classes, labels, bins))(t), must.Get(AdaptiveECE(probs, classes, labels, bins))(t),
+			must.Get(outcomes.ECE(bins))(t), must.Get(outcomes.AdaptiveECE(bins))(t),
 			must.Get(ClasswiseECE(probs, classes, labels, bins))(t),
 		} {
 			if e < 0 || e > 1 {
@@ -170,8 +179,8 @@ func TestClassificationProperties(t *testing.T) {
 		accuracy := must.Get(Accuracy(probs, classes, labels))(t)
 		confidence := must.Get(Mean(must.Get(MaxProbability(probs, classes))(t)))(t)
 		gap := []float64{math.Abs(accuracy - confidence)}
-		near(t, "ECE, one bin", []float64{must.Get(ECE(probs, classes, labels, 1))(t)}, gap)
-		near(t, "adaptive ECE, one bin", []float64{must.Get(AdaptiveECE(probs, classes, labels, 1))(t)}, gap)
+		near(t, "ECE, one bin", []float64{must.Get(outcomes.ECE(1))(t)}, gap)
+		near(t, "adaptive ECE, one bin", []float64{must.Get(outcomes.AdaptiveECE(1))(t)}, gap)
 		// More bins that divide the old ones hide less.
 		if coarse, fine := must.Get(ClasswiseECE(probs, classes, labels, 1))(t), must.Get(ClasswiseECE(probs, classes, labels, 2))(t); fine < coarse-1e-12 {
 			t.Errorf("classwise ECE is %v with one bin, %v with two", coarse, fine)
@@ -188,7 +197,7 @@ func TestClassificationProperties(t *testing.T) {
 			}
 		}
 		total, count := 0.0, 0
-		for _, b := range must.Get(Reliability(probs, classes, labels, bins))(t) {
+		for _, b := range must.Get(outcomes.Reliability(bins))(t) {
 			total += float64(b.Count) * b.Accuracy
 			count += b.Count
 			if b.Count > 0 && (b.Confidence <= b.Low-1e-12 || b.Confidence > b.High+1e-12) {

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -21,20 +20,6 @@ func TestRiskCoverageByHand(t *testing.T) {
 	near(t, "coverage", coverage, []float64{0.2, 0.4, 0.8, 1})
 	near(t, "risk", risk, []float64{0, 0.5, 0.5, 0.4})
 	near(t, "AURC", []float64{must.Get(AURC(confidence, right))(t)}, []float64{(0 + 0.5 + 1.5/3 + 2.0/4 + 2.0/5) / 5})
-	for _, c := range []struct{ coverage, want float64 }{{0.01, 1}, {0.2, 1}, {0.21, 0.5}, {0.4, 0.5}, {0.6, 0.5}, {0.8, 0.5}, {1, 0.6}} {
-		near(t, fmt.Sprintf("accuracy at %v", c.coverage), []float64{must.Get(AccuracyAtCoverage(confidence, right, c.coverage))(t)}, []float64{c.want})
-	}
-}
-
-// 0.07*100 is a little above 7 in floating point, but 7 of 100 examples are a coverage of 0.07.
-func TestCoverageIsNotRoundedUp(t *testing.T) {
-	confidence, right := make([]float64, 100), make([]bool, 100)
-	for i := range confidence {
-		confidence[i], right[i] = -float64(i), i < 7
-	}
-	if got := must.Get(AccuracyAtCoverage(confidence, right, 0.07))(t); got != 1 {
-		t.Errorf("accuracy %v", got)
-	}
 }
 
 // AURC with ties is the average over the orders of the tied examples.
@@ -76,7 +61,6 @@ func TestSelectiveProperties(t *testing.T) {
 		if last := len(risk) - 1; coverage[last] != 1 || risk[last] != errors {
 			t.Errorf("the curve ends at coverage %v, risk %v; the error rate is %v", coverage[last], risk[last], errors)
 		}
-		near(t, "accuracy at coverage 1", []float64{must.Get(AccuracyAtCoverage(confidence, right, 1))(t)}, []float64{1 - errors})
 		near(t, "AURC of a constant", []float64{must.Get(AURC(same, right))(t)}, []float64{errors})
 		area := must.Get(AURC(confidence, right))(t)
 		if area < 0 || area > 1 {
@@ -101,10 +85,4 @@ func TestSelectiveProperties(t *testing.T) {
 			t.Errorf("AURC is %v after a monotone map, %v before", again, area)
 		}
 	}
-}
-
-func ExampleAccuracyAtCoverage() {
-	accuracy, err := AccuracyAtCoverage([]float64{0.9, 0.8, 0.7, 0.6}, []bool{true, true, true, false}, 0.75)
-	fmt.Println(accuracy, err)
-	// Output: 1 <nil>
 }
