@@ -17,7 +17,8 @@ import (
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/params"
-	"densityuncertainty/environment/backendtest"
+	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/internal/must"
 )
 
 // A spectralCase is a layer and the shape of its input, with the examples along axis 1
@@ -86,10 +87,7 @@ func (c spectralCase) materialised(t *testing.T, backend compute.Backend, store 
 	if err != nil {
 		t.Fatal(err)
 	}
-	flat, err := tensors.CopyFlatData[float64](y)
-	if err != nil {
-		t.Fatal(err)
-	}
+	flat := must.Get(tensors.CopyFlatData[float64](y))(t)
 	outputs := y.Shape().Dim(1)
 	m := mat.NewDense(n, outputs, nil)
 	for i := range n {
@@ -154,7 +152,7 @@ func TestSpectralNormed(t *testing.T) {
 // After training the norm of the map, by SVD, is the bound, and the norm of the
 // weights themselves is far above it.
 func TestSpectralBoundHoldsAfterTraining(t *testing.T) {
-	backend := backendtest.Open(t)
+	backend := fixtures.Backend(t)
 	for _, c := range spectralCases() {
 		for _, bound := range []float64{0.7, 3} {
 			t.Run(fmt.Sprintf("%s/%g", c.name, bound), func(t *testing.T) {
@@ -176,7 +174,7 @@ func TestSpectralBoundHoldsAfterTraining(t *testing.T) {
 
 // A map within the bound stays as it is.
 func TestSpectralBoundLeavesSmallWeights(t *testing.T) {
-	backend := backendtest.Open(t)
+	backend := fixtures.Backend(t)
 	for _, c := range spectralCases() {
 		t.Run(c.name, func(t *testing.T) {
 			store := model.NewStore()
@@ -192,16 +190,13 @@ func TestSpectralBoundLeavesSmallWeights(t *testing.T) {
 
 // The reshaped kernel's norm is bounded as a matrix; the map's may then be larger.
 func TestReshapedKernel(t *testing.T) {
-	backend := backendtest.Open(t)
+	backend := fixtures.Backend(t)
 	c := spectralCases()[1]
 	store := model.NewStore()
 	params.SetSeeds(store, 1)
 	l := baselines.SpectralNormed{Bound: 0.7, ReshapedKernel: true}
 	c.trainUp(t, backend, store, l, 120)
-	kernel, err := tensors.CopyFlatData[float64](store.GetVariable("/layer/weights").MustValue())
-	if err != nil {
-		t.Fatal(err)
-	}
+	kernel := must.Get(tensors.CopyFlatData[float64](store.GetVariable("/layer/weights").MustValue()))(t)
 	free := mat.NewDense(3, 18, kernel)
 	norm := spectralNorm(t, free)
 	got := c.materialised(t, backend, store, l)
@@ -215,7 +210,7 @@ func TestReshapedKernel(t *testing.T) {
 // The factor of a normalisation is bounded by that of its most stretched channel;
 // its shift is not.
 func TestSpectralNorm(t *testing.T) {
-	backend := backendtest.Open(t)
+	backend := fixtures.Backend(t)
 	store := model.NewStore()
 	set := func(path string, values ...float64) {
 		store.VariableWithValue(path, tensors.FromFlatDataAndDimensions(values, 2, 1))

@@ -4,27 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
-
-	"densityuncertainty/datasets/fetch"
 )
-
-// realFiles returns a fetcher of the official files in the folder named by
-// DENSITYUNCERTAINTY_DATA, which goes nowhere else. It skips the test if one of
-// the files is not there.
-func realFiles(t *testing.T, names ...string) *fetch.Fetcher {
-	t.Helper()
-	folder := os.Getenv(fetch.EnvData)
-	for _, name := range names {
-		if _, err := os.Stat(filepath.Join(folder, name)); folder == "" || err != nil {
-			t.Skipf("needs %s in the folder that %s names; it is %q", name, fetch.EnvData, folder)
-		}
-	}
-	return &fetch.Fetcher{Mirror: folder, Cache: t.TempDir(), Client: mirrorOnly}
-}
 
 // someImages makes n images of pseudo-random pixels.
 func someImages(n int) *Images {
@@ -191,7 +173,7 @@ func TestOrder(t *testing.T) {
 func TestChannelStatsOfCIFAR(t *testing.T) {
 	for _, c := range []struct {
 		folder string
-		load   func(context.Context, *fetch.Fetcher) (train, test *Images, err error)
+		load   loadCIFAR
 		want   ChannelStats
 	}{
 		{"cifar-10-batches-bin", CIFAR10, ChannelStats{[3]float64{0.491400, 0.482158, 0.446531}, [3]float64{0.247032, 0.243485, 0.261588}}},

@@ -8,6 +8,8 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
+
+	"densityuncertainty/internal/must"
 )
 
 // Where an XLA plugin is installed Open chooses it; the tests that pin the Go
@@ -133,10 +135,7 @@ func TestTryTurnsPanicsIntoErrors(t *testing.T) {
 
 func TestLineReportsSkippedPlugins(t *testing.T) {
 	t.Setenv(ConfigVariable, "")
-	backend, err := try(GoSequential)
-	if err != nil {
-		t.Fatal(err)
-	}
+	backend := must.Get(try(GoSequential))(t)
 	text := line(backend, "pure Go", []string{"xla:cuda did not start: driver too old"})
 	if !strings.HasPrefix(text, "backend go:ops_sequential (pure Go), device: ") || !strings.Contains(text, "; xla:cuda did not start: driver too old") {
 		t.Errorf("line %q", text)

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"densityuncertainty/dul/conv"
-	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/internal/fixtures"
 )
 
 // BenchmarkConvolve times one convolution of a ResNet-14 with both gradients, at

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/conv"
-	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/internal/fixtures"
 )
 
 // geometries are the windows and image sizes of the tests: strides, paddings and

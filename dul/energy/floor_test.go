@@ -10,7 +10,8 @@ import (
 
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
-	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/internal/must"
 )
 
 // descended is what gradient descent on the negative log-likelihood of inputs h
@@ -35,10 +36,7 @@ func descended(t *testing.T, logLikelihood func(s *model.Scope, h *graph.Node) *
 		t.Fatal(err)
 	}
 	for range steps {
-		loss, err := exec.Call1(fixtures.Tensor(dtypes.Float32, h), float32(start))
-		if err != nil {
-			t.Fatal(err)
-		}
+		loss := must.Get(exec.Call1(fixtures.Tensor(dtypes.Float32, h), float32(start)))(t)
 		if l := fixtures.FromTensor(t, loss).Values[0]; math.IsNaN(l) || math.IsInf(l, 0) {
 			t.Fatalf("the loss is %g", l)
 		}

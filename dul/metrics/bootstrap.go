@@ -12,22 +12,18 @@ import (
 // middle fraction level of its values. It says how much the number would change with another test set of
 // the same size; it does not hold the spread over training runs. The same seed gives the same interval.
 //
+// The examples come from one or several test sets, sizes[0] of the first, sizes[1] of the second and so on: each set is
+// resampled by itself, so that the numbers of examples in and out of distribution, on which AUPRC depends, stay what
+// they are.
+//
 // f may keep nothing of indices, which are overwritten by the next resample, and its error ends the
 // bootstrap. What does not depend on the resample belongs outside of f: sort with NewRanks, judge with
-// NewOutcomes, or list each example's own value and use MeanAt. To compare two methods let f be the
-// difference of their numbers on the same indices.
+// NewOutcomes. To compare two methods let f be the difference of their numbers on the same indices.
 //
 // The bounds are the values of rank (1-level)/2 (replicates+1) from below and from above, interpolated
 // linearly; with too few replicates for such a rank they are the smallest and the largest. 1000
 // replicates are usual for a level of 0.95.
-func Bootstrap(n, replicates int, seed uint64, level float64, f func(indices []int) (float64, error)) (low, high float64, err error) {
-	return BootstrapStrata([]int{n}, replicates, seed, level, f)
-}
-
-// BootstrapStrata is Bootstrap for examples that come from several test sets, sizes[0] of the first,
-// sizes[1] of the second and so on: each set is resampled by itself, so that the numbers of examples in
-// and out of distribution, on which AUPRC depends, stay what they are.
-func BootstrapStrata(sizes []int, replicates int, seed uint64, level float64, f func(indices []int) (float64, error)) (low, high float64, err error) {
+func Bootstrap(sizes []int, replicates int, seed uint64, level float64, f func(indices []int) (float64, error)) (low, high float64, err error) {
 	n := 0
 	for _, size := range sizes {
 		if size < 1 {
@@ -82,21 +78,4 @@ func ranked(values []float64, p float64) float64 {
 	}
 	share := rank - float64(k)
 	return (1-share)*values[k] + share*values[k+1]
-}
-
-// MeanAt returns the function of indices that is the mean of the values there, for Bootstrap.
-func MeanAt(values []float64) func(indices []int) (float64, error) {
-	return func(indices []int) (float64, error) {
-		if len(indices) == 0 {
-			return 0, fmt.Errorf("metrics: the mean at no indices: %w", ErrEmpty)
-		}
-		total := 0.0
-		for _, i := range indices {
-			if i < 0 || i >= len(values) {
-				return 0, fmt.Errorf("metrics: index %d of %d values: %w", i, len(values), ErrValue)
-			}
-			total += values[i]
-		}
-		return total / float64(len(indices)), nil
-	}
 }

@@ -85,12 +85,6 @@ func checkBins(bins int) error {
 // ECE is the expected calibration error sum_b n_b/N |accuracy_b - confidence_b| over the bins of
 // Reliability (Naeini et al. 2015), in [0, 1]. The paper does not state the number of bins; its code
 // uses 10.
-func ECE(probs []float64, classes int, labels []int, bins int) (float64, error) {
-	return judged(probs, classes, labels, bins, Outcomes.ECE)
-}
-
-// ECE is the expected calibration error over bins of equal width, as the function ECE has it of the
-// probabilities: sum_b n_b/N |accuracy_b - confidence_b|, in [0, 1].
 func (o Outcomes) ECE(bins int) (float64, error) {
 	diagram, err := o.Reliability(bins)
 	if err != nil {
@@ -99,26 +93,10 @@ func (o Outcomes) ECE(bins int) (float64, error) {
 	return calibrationError(diagram, len(o.Right)), nil
 }
 
-// judged evaluates a number of the outcomes.
-func judged[T any](probs []float64, classes int, labels []int, bins int, of func(Outcomes, int) (T, error)) (T, error) {
-	o, err := NewOutcomes(probs, classes, labels)
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return of(o, bins)
-}
-
-// Reliability sorts the examples by their confidence max_c p_c into bins (low, high] of equal width on
-// [0, 1]; an example of confidence 0 is in the first. The edges are the float32 numbers nearest to
+// Reliability sorts the examples by their confidence into bins (low, high] of equal width on
+// [0, 1], in order, empty ones too; an example of confidence 0 is in the first. The edges are the float32 numbers nearest to
 // k/bins as float32 arithmetic gives them, counted from the nearer end, since the reference values were
 // computed so: a confidence that is a float32 on an edge falls into the same bin.
-func Reliability(probs []float64, classes int, labels []int, bins int) ([]Bin, error) {
-	return judged(probs, classes, labels, bins, Outcomes.Reliability)
-}
-
-// Reliability sorts the outcomes by their confidence into bins of equal width, whose edges are those of the
-// function Reliability. The bins come in order, empty ones too.
 func (o Outcomes) Reliability(bins int) ([]Bin, error) {
 	if err := o.checkBinned(bins); err != nil {
 		return nil, err
@@ -183,12 +161,6 @@ func ClasswiseECE(probs []float64, classes int, labels []int, bins int) (float64
 // AdaptiveECE is the expected calibration error over bins of equal count: the examples in the order of
 // their confidence are cut into bins lists whose lengths differ by at most one, longer ones first.
 // Examples of equal confidence keep their order. With fewer examples than bins some bins are empty.
-func AdaptiveECE(probs []float64, classes int, labels []int, bins int) (float64, error) {
-	return judged(probs, classes, labels, bins, Outcomes.AdaptiveECE)
-}
-
-// AdaptiveECE is the expected calibration error over bins of equal count, as the function AdaptiveECE has it
-// of the probabilities, in [0, 1].
 func (o Outcomes) AdaptiveECE(bins int) (float64, error) {
 	if err := o.checkBinned(bins); err != nil {
 		return 0, err

@@ -12,20 +12,18 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
-	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/internal/must"
 )
 
 // newModel is an untrained model in double precision.
 func newModel(t *testing.T, network nets.Network, l likelihood.Likelihood, seed uint64) *nets.Model {
 	t.Helper()
-	m, err := nets.New(fixtures.Backend(t), network, l, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nets.New(fixtures.Backend(t), network, l, seed))(t)
 	m.DType = dtypes.Float64
 	return m
 }
@@ -58,10 +56,7 @@ func TestNew(t *testing.T) {
 
 // Replicas have their noise from the host, and each its own parameters.
 func TestNewReplicas(t *testing.T) {
-	m, err := nets.NewReplicas(fixtures.Backend(t), nets.MLP{Layers: baselines.VDropout{}}, likelihood.Gaussian{}, 1, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nets.NewReplicas(fixtures.Backend(t), nets.MLP{Layers: baselines.VDropout{}}, likelihood.Gaussian{}, 1, 2))(t)
 	if m.Host == nil || m.Replicas != 2 || !slices.Equal(m.Seeds(), []uint64{1, 2}) {
 		t.Errorf("host %v, %d replicas, seeds %v", m.Host, m.Replicas, m.Seeds())
 	}

@@ -15,10 +15,11 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
-	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
+	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/internal/must"
 )
 
 var families = map[string]nets.ConvLayers{
@@ -55,10 +56,7 @@ func TestResNet(t *testing.T) {
 			}
 			var logits []fixtures.Array
 			for _, x := range []fixtures.Array{two, one} {
-				out, err := exec.Call1(fixtures.Tensor(c.DType, x))
-				if err != nil {
-					t.Fatal(err)
-				}
+				out := must.Get(exec.Call1(fixtures.Tensor(c.DType, x)))(t)
 				logits = append(logits, fixtures.FromTensor(t, out))
 			}
 			if !slices.Equal(logits[0].Dims, []int{2, 5}) {
@@ -172,10 +170,7 @@ func TestParameters(t *testing.T) {
 						want[role] += n
 					}
 				}
-				got, err := nets.Parameters(fixtures.Backend(t), c.build(family), 3, 32, 32, 10)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := must.Get(nets.Parameters(fixtures.Backend(t), c.build(family), 3, 32, 32, 10))(t)
 				if !maps.Equal(got, want) {
 					t.Errorf("the parameters by role are %v, by hand %v", got, want)
 				}

@@ -19,12 +19,13 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
-	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/internal/must"
 )
 
 const classes = 3
@@ -78,10 +79,7 @@ func photos(n int) nets.Pixels {
 
 func sample(t testing.TB, m *nets.Model, x nets.Inputs, o predict.Options) *predict.Prediction {
 	t.Helper()
-	got, err := predict.Sample(context.Background(), m, x, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(predict.Sample(context.Background(), m, x, o))(t)
 	return got
 }
 
@@ -95,10 +93,7 @@ func TestClassificationOfADeterministicNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := metrics.MeanProbabilities([][]float64{fixtures.FromTensor(t, logits).Values}, classes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(metrics.MeanProbabilities([][]float64{fixtures.FromTensor(t, logits).Values}, classes))(t)
 	for _, batch := range []int{1, 2, 5, 8} {
 		var heard []int
 		got := sample(t, c, images, predict.Options{Samples: 2, BatchSize: batch, Progress: func(done, total int) {
@@ -138,14 +133,8 @@ func TestClassificationOfAllFamilies(t *testing.T) {
 					if len(got.Outputs) != 4 || len(got.Probabilities) != 3*classes {
 						t.Fatalf("%d samples of logits and %d probabilities", len(got.Outputs), len(got.Probabilities))
 					}
-					wantProbabilities, err := metrics.MeanProbabilities(got.Outputs, classes)
-					if err != nil {
-						t.Fatal(err)
-					}
-					wantInformation, err := metrics.MutualInformation(got.Outputs, classes)
-					if err != nil {
-						t.Fatal(err)
-					}
+					wantProbabilities := must.Get(metrics.MeanProbabilities(got.Outputs, classes))(t)
+					wantInformation := must.Get(metrics.MutualInformation(got.Outputs, classes))(t)
 					if !slices.Equal(got.Probabilities, wantProbabilities) || !slices.Equal(got.MutualInformation, wantInformation) {
 						t.Errorf("%v and %v, from the logits %v and %v", got.Probabilities, got.MutualInformation, wantProbabilities, wantInformation)
 					}
@@ -237,10 +226,7 @@ func TestClassificationLeavesTheModelAsItIs(t *testing.T) {
 				t.Errorf("%s is still there", v.Path())
 			}
 			if v.DType().IsFloat() {
-				value, err := v.Value()
-				if err != nil {
-					t.Fatal(err)
-				}
+				value := must.Get(v.Value())(t)
 				all[v.Path()] = fixtures.FromTensor(t, value).Values
 			}
 		}

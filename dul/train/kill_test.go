@@ -14,7 +14,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"densityuncertainty/dul/train"
-	"densityuncertainty/environment/reexec"
+	"densityuncertainty/internal/must"
+	"densityuncertainty/internal/reexec"
 )
 
 // saveSteps is how often the processes that are killed save.
@@ -74,13 +75,8 @@ func TestKilledRunGoesOn(t *testing.T) {
 func trainUntilKilled(t *testing.T, folder string, steps int, rng *rand.Rand) (first, last int) {
 	t.Helper()
 	c := reexec.Command(t, folder)
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(c.StdoutPipe())(t)
+	must.Do(t, c.Start())
 	lines := bufio.NewScanner(out)
 	listen := func() bool {
 		if !lines.Scan() {

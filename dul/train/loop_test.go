@@ -15,12 +15,13 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
-	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/internal/must"
 )
 
 // firstBatch is what the untrained model says of the first examples of its data,
@@ -176,9 +177,7 @@ func TestNoiseOfEveryStep(t *testing.T) {
 			data := linearSet(2, 0.3, 1) // the same batch in either half of an epoch
 			x := data.Inputs.(nets.Floats).Values
 			data = train.Dataset{Inputs: nets.Rows(slices.Repeat(x, 4), 2), Targets: slices.Repeat(data.Targets, 4)}
-			if err := run.Fit(context.Background(), m, data); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, run.Fit(context.Background(), m, data))
 			slices.Sort(sums)
 			if distinct := len(slices.Compact(sums)); (distinct > 1) != c.differ || c.differ && distinct < 8/c.per {
 				t.Errorf("losses %v", sums)
@@ -209,9 +208,7 @@ func TestNoiseDependsOnTheSeed(t *testing.T) {
 				run.PretrainEpochs, run.Epochs, run.BatchSize = 0, 1, trialN
 				loss := 0.0
 				run.Progress = func(p train.Progress) { loss = p.Losses.NLL }
-				if err := run.Fit(context.Background(), m, c.data...); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, run.Fit(context.Background(), m, c.data...))
 				return loss
 			}
 			if a, b := first(1), first(1); a != b {

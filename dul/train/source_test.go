@@ -11,8 +11,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/datasets"
-	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/internal/must"
 )
 
 // What the graph makes of a table of picks must be, byte for byte, what
@@ -53,10 +54,7 @@ func TestPick(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := tensors.CopyFlatData[uint8](result)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(tensors.CopyFlatData[uint8](result))(t)
 		if !bytes.Equal(got, want) {
 			t.Errorf("padding %d: %v, want %v", padding, got[:width], want[:width])
 		}
@@ -95,20 +93,14 @@ func TestPickEqualsDatasets(t *testing.T) {
 		Trainer: Trainer{BatchSize: images.N, Augmentation: augmentation, Padding: augmentation.Pad},
 		orders:  []*order{newOrder(seed, images.N, datasets.Order)},
 	}}
-	tables, err := s.next(block{executionShape{rows: images.N, count: 1}, epoch, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tables := must.Get(s.next(block{executionShape{rows: images.N, count: 1}, epoch, 0}))(t)
 	result, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(_ *model.Scope, pixels, table *graph.Node) *graph.Node {
 		return pick(pixels, graph.Reshape(table, images.N, pickColumns), augmentation.Pad)
 	}, tensors.FromFlatDataAndDimensions(images.Pixels, images.N, 3, 32, 32), tables[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := tensors.CopyFlatData[uint8](result)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(tensors.CopyFlatData[uint8](result))(t)
 	if !bytes.Equal(got, want) {
 		t.Error("the graph's images are not the windows that package datasets draws")
 	}

@@ -12,11 +12,12 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
-	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/internal/must"
 )
 
 // fed is noise that is handed to the graph as inputs.
@@ -158,10 +159,7 @@ func TestTrainingMatchesTheRecordedTraces(t *testing.T) {
 				}
 				args = append(args, fixtures.Tensor(c.DType, eps))
 			}
-			results, err := exec.Exec(args...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			results := must.Get(exec.Exec(args...))(t)
 			var out []fixtures.Array
 			for _, r := range results {
 				out = append(out, fixtures.FromTensor(t, r))
@@ -182,10 +180,7 @@ func TestTrainingMatchesTheRecordedTraces(t *testing.T) {
 			}
 		}
 		for _, name := range names {
-			value, err := store.GetVariable(paths[name]).Value()
-			if err != nil {
-				t.Fatal(err)
-			}
+			value := must.Get(store.GetVariable(paths[name]).Value())(t)
 			compare("final__"+name, fixtures.FromTensor(t, value), forGradients)
 		}
 		t.Logf("%s: worst relative error %.2g", c.Name, worst)

@@ -21,6 +21,7 @@ import (
 
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/report"
+	"densityuncertainty/internal/must"
 )
 
 // shapes is a picture of the shapes that notebooks use, with a line at a height.
@@ -70,10 +71,7 @@ func TestGoldenNoticesAChange(t *testing.T) {
 }
 
 func TestFigureFormats(t *testing.T) {
-	f, err := shapes(0.3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(shapes(0.3))(t)
 	for _, c := range []struct {
 		format string
 		check  func(t *testing.T, out []byte)
@@ -103,14 +101,8 @@ func TestFigureFormats(t *testing.T) {
 		}},
 	} {
 		t.Run(c.format, func(t *testing.T) {
-			out, err := f.Bytes(c.format)
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, err := f.Bytes(c.format)
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(f.Bytes(c.format))(t)
+			again := must.Get(f.Bytes(c.format))(t)
 			if c.format != report.PDF && !bytes.Equal(out, again) {
 				t.Error("the picture differs from one time to the next")
 			}
@@ -133,15 +125,11 @@ func TestWriteFile(t *testing.T) {
 	f := report.Single("picture", report.New("t", "x", "y"), 100, 100)
 	f.Panels[0][0].X.Max, f.Panels[0][0].Y.Max = 1, 1
 	for range 2 {
-		if err := f.WriteFile(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.WriteFile(path))
 	}
 	// A folder in the way makes the last step fail.
 	blocked := filepath.Join(dir, "blocked.svg")
-	if err := os.MkdirAll(filepath.Join(blocked, "inner"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(blocked, "inner"), 0o755))
 	if err := f.WriteFile(blocked); err == nil {
 		t.Error("a folder was overwritten")
 	}

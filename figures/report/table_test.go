@@ -10,6 +10,7 @@ import (
 	"densityuncertainty/figures/paper"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/internal/must"
 )
 
 // awkward has all that some format must escape.
@@ -29,10 +30,7 @@ func TestRender(t *testing.T) {
 		{report.HTML, []string{"a_b &amp; &lt;c&gt;", "-1 ± 2<br><b>&lt;b&gt;</b>"}},
 	} {
 		t.Run(c.format, func(t *testing.T) {
-			out, err := awkward().Render(c.format)
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(awkward().Render(c.format))(t)
 			for _, w := range c.want {
 				if !strings.Contains(out, w) {
 					t.Errorf("it lacks %q:\n%s", w, out)

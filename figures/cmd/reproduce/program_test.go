@@ -15,6 +15,7 @@ import (
 
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/internal/must"
 )
 
 // What the made-up runner does in a process of its own.
@@ -128,15 +129,10 @@ type program struct {
 
 func start(t *testing.T, env []string, args ...string) *program {
 	t.Helper()
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(os.Executable())(t)
 	p := &program{cmd: exec.Command(path, args...)}
 	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), env...), &p.stderr
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.cmd.Start())
 	return p
 }
 
@@ -151,9 +147,7 @@ func (p *program) signal(t *testing.T, store string, n int, s os.Signal) {
 			t.Fatalf("no %d results within 20 s", n)
 		}
 	}
-	if err := p.cmd.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.cmd.Process.Signal(s))
 }
 
 // ends waits for the end, which must come with a status, -1 after a signal, and the wanted messages.
@@ -183,10 +177,7 @@ func TestCtrlCThenContinue(t *testing.T) {
 	succeeds(t, fmt.Sprintf("%d already in", len(before)), args...)
 	holds(t, store, 40)
 	// Every stored experiment was started once, but for the one that Ctrl-C stopped.
-	content, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(log))(t)
 	if started := bytes.Count(content, []byte("\n")); started > len(before)+1 {
 		t.Errorf("the first program started %d experiments and stored %d", started, len(before))
 	}
@@ -239,10 +230,7 @@ func TestDevices(t *testing.T) {
 	}
 	start(t, nil, args...).ends(t, exitOK, "2, device 5: ", "[1/1 runs, 100%")
 	holds(t, store, 12)
-	content, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(log))(t)
 	if !strings.Contains(string(content), " without-svhn true device=3\n") || !strings.Contains(string(content), "device=5\n") {
 		t.Errorf("devices of the first processes:\n%s", content)
 	}

@@ -12,6 +12,7 @@ import (
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/internal/must"
 )
 
 func TestRunAndList(t *testing.T) {
@@ -37,14 +38,10 @@ func TestRunAndList(t *testing.T) {
 // A store that cannot be is an error before anything is trained.
 func TestStoreThatCannotBe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("{}\n{}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("{}\n{}\n"), 0o600))
 	corrupt := t.TempDir()
 	line := filepath.Join(corrupt, "uci-yacht-paper.jsonl")
-	if err := os.WriteFile(line, []byte("{}\n{}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(line, []byte("{}\n{}\n"), 0o600))
 	for _, c := range []struct{ name, store, want string }{
 		{"a file in its place", file, file},
 		{"below a file", filepath.Join(file, "runs"), "not a directory"},
@@ -206,14 +203,9 @@ func TestCheckpointsOfFinishedRuns(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		t.Run(fmt.Sprint(keep), func(t *testing.T) {
 			dir := t.TempDir()
-			store, err := results.OpenStore(filepath.Join(dir, "runs"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			store := must.Get(results.OpenStore(filepath.Join(dir, "runs")))(t)
 			folder := jobs.WorkFolder(dir, e)
-			if err := os.MkdirAll(folder, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(folder, 0o755))
 			if added, _, err := (removingCheckpoints{store, folders{work: dir, keep: keep}}).Append(madeUp(e)); err != nil || !added {
 				t.Fatal(added, err)
 			}
@@ -235,10 +227,7 @@ func TestJobArray(t *testing.T) {
 	t.Setenv("DENSITYUNCERTAINTY_DATA", "/data")
 	args := append(jobArray(store, job), "--partition", "short", "--gres", "", "--time", "1:00", "--sbatch", "--account=a", "--without-svhn")
 	succeeds(t, "with 3 tasks\nSubmit it with:\n  sbatch "+job+"/job.sh", args...)
-	script, err := os.ReadFile(filepath.Join(job, "job.sh"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(os.ReadFile(filepath.Join(job, "job.sh")))(t)
 	for _, want := range []string{"--array=0-2\n", "--partition=short\n", "--account=a\n", "export DENSITYUNCERTAINTY_DATA='/data'", "--time=1:00\n", "\"$SLURM_ARRAY_TASK_ID\" '--without-svhn' &\n"} {
 		if !bytes.Contains(script, []byte(want)) {
 			t.Errorf("the script lacks %q:\n%s", want, script)
@@ -259,9 +248,7 @@ func TestJobArray(t *testing.T) {
 
 func TestSubmit(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "sbatch"), []byte("#!/bin/sh\necho Submitted \"$1\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "sbatch"), []byte("#!/bin/sh\necho Submitted \"$1\"\n"), 0o755))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	stdout := succeeds(t, "", append(jobArray(dir, filepath.Join(dir, "job")), "--submit")...)
 	if stdout != "Submitted "+filepath.Join(dir, "job", "job.sh")+"\n" {

@@ -10,6 +10,7 @@ import (
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/internal/must"
 )
 
 // quickStore has made-up quick runs of these sets.
@@ -113,10 +114,7 @@ func TestCitation(t *testing.T) {
 
 func TestFillIn(t *testing.T) {
 	text := "a\n<!-- generated: options uci -->\nto be replaced\n<!-- end of generated -->\n<!-- generated: table uci-nll -->\n<!-- end of generated -->\nb\n"
-	filled, err := fillIn(text, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	filled := must.Get(fillIn(text, nil))(t)
 	if strings.Contains(filled, "to be replaced") || !strings.Contains(filled, "| clip |") ||
 		strings.Contains(filled, "densityuncertainty ") || !strings.HasPrefix(filled, "a\n") || !strings.HasSuffix(filled, "b\n") {
 		t.Errorf("filled in:\n%s", filled)
@@ -140,14 +138,8 @@ func TestFillIn(t *testing.T) {
 // The README's tables must be those of the committed result lines.
 func TestReadmeIsUpToDate(t *testing.T) {
 	const readme = "../../../README.md"
-	text, err := os.ReadFile(readme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := results.Committed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(readme))(t)
+	lines := must.Get(results.Committed())(t)
 	if filled, err := fillIn(string(text), lines); err != nil || filled != string(text) {
 		t.Errorf("README.md does not show the committed result lines (%v); run: go run ./figures/cmd/reproduce fill README.md", err)
 	}

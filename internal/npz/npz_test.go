@@ -12,6 +12,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"densityuncertainty/internal/must"
 )
 
 // npy builds one .npy file in format version 1.
@@ -25,9 +27,7 @@ func npy(t *testing.T, descr, shape string, fortran string, values any) []byte {
 	var b bytes.Buffer
 	b.WriteString("\x93NUMPY\x01\x00")
 	for _, v := range []any{uint16(len(header)), []byte(header), values} {
-		if err := binary.Write(&b, binary.LittleEndian, v); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, binary.Write(&b, binary.LittleEndian, v))
 	}
 	return b.Bytes()
 }
@@ -35,23 +35,15 @@ func npy(t *testing.T, descr, shape string, fortran string, values any) []byte {
 func archive(t *testing.T, members map[string][]byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "case.npz")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(path))(t)
 	w := zip.NewWriter(f)
 	for name, body := range members {
-		m, err := w.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(w.Create(name))(t)
 		if _, err := m.Write(body); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(w.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(w.Close(), f.Close()))
 	return path
 }
 
@@ -66,10 +58,7 @@ func TestOpenReadsEveryType(t *testing.T) {
 		"scalar.npy": npy(t, "<f8", "()", "False", []float64{4}),
 		"empty.npy":  npy(t, "<f8", "(0, 3)", "False", []float64{}),
 	})
-	a, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(Open(path))(t)
 	for _, c := range []struct {
 		name  string
 		data  []float64
