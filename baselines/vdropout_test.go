@@ -11,7 +11,7 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // The output has mean m = x W + b and variance min(alpha, 1) m^2.

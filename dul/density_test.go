@@ -16,7 +16,7 @@ import (
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // A family is a density layer under a name.

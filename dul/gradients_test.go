@@ -17,7 +17,7 @@ import (
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // Attached, all gradients are those of the functions themselves.

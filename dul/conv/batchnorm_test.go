@@ -11,8 +11,8 @@ import (
 
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/params"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/environment/must"
 )
 
 // normalised is the formula of BatchNorm's doc comment with given statistics.

@@ -16,7 +16,7 @@ import (
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // noisy is a right family, y = x W + b + sigma eps, and the steps in which a

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"densityuncertainty/internal/must"
-	"densityuncertainty/internal/npz"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/dul/layertest/npz"
 )
 
 // fixture opens one reference case.

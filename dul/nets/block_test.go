@@ -13,7 +13,7 @@ import (
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // recordedBlock is a recorded block: its parameters by their names there, the

@@ -9,7 +9,7 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // |x_0 - x_1| as a network: ReLU(x_0 - x_1) + ReLU(x_1 - x_0), and no ReLU

@@ -10,7 +10,7 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // h_0 = 2x, h_1 = h_0 + ReLU(-h_0), output 3 h_1: 6 max(x, 0).

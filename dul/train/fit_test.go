@@ -22,8 +22,8 @@ import (
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/environment/must"
 )
 
 // regression is a training run for linearSet.

@@ -8,7 +8,7 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // A group without optimizer leaves its parameters as they are, the first group

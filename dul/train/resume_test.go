@@ -18,8 +18,8 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/environment/must"
 )
 
 // A run that is stopped after any step and called again ends with the same bits

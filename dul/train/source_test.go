@@ -12,8 +12,8 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/environment/must"
 )
 
 // What the graph makes of a table of picks must be, byte for byte, what

@@ -8,7 +8,7 @@ import (
 
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 func TestMachine(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // judged are made-up outcomes of 10 classes: confidences as a trained network has them, and answers that

@@ -21,7 +21,7 @@ import (
 
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // shapes is a picture of the shapes that notebooks use, with a line at a height.

@@ -10,7 +10,7 @@ import (
 	"densityuncertainty/figures/paper"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // awkward has all that some format must escape.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // stored is a result that a store accepts.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // Watch counts the lines that were looked up or grouped, and no others.

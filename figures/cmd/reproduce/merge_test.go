@@ -14,7 +14,7 @@ import (
 	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // imageResult is one whose predictions writePredictions makes up.

@@ -15,7 +15,7 @@ import (
 
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // What the made-up runner does in a process of its own.

@@ -10,7 +10,7 @@ import (
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // quickStore has made-up quick runs of these sets.
