@@ -19,6 +19,7 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/nets"
@@ -26,7 +27,6 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/environment/must"
 )
 

@@ -12,12 +12,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/environment/must"
 )
 

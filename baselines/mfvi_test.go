@@ -13,8 +13,8 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
-	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/environment/must"
 )
 

@@ -18,11 +18,11 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
-	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/environment/must"
 )
 

@@ -16,8 +16,8 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
-	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/environment/must"
 )
 

@@ -11,8 +11,8 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
-	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/stochastic"
 )
 
 // energyPaths are the paths of the parameters of a recorded energy model, by the

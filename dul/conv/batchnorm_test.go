@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/conv"
-	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/environment/must"
 )
 

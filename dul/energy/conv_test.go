@@ -14,8 +14,8 @@ import (
 
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
-	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/params"
 )
 
 // windows are those of the networks.

@@ -13,8 +13,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 
-	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/linalg"
 	"densityuncertainty/environment/must"
 )
 

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"densityuncertainty/environment/must"
 	"densityuncertainty/dul/layertest/npz"
+	"densityuncertainty/environment/must"
 )
 
 // fixture opens one reference case.

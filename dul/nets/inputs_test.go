@@ -8,8 +8,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/environment/must"
 )
 

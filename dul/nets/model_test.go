@@ -12,11 +12,11 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/environment/must"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 
-	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/params"
 )
 
 // starts makes the named parameters, [replicas..., 4, 6], in the given order

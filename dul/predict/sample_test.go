@@ -19,12 +19,12 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/environment/must"
 )
 

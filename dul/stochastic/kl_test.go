@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
-	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/stochastic"
 )
 
 // gaussianKL is stochastic.GaussianKL of posteriors in the values "mean" (if

@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment/must"
 )
 

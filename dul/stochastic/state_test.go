@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
-	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment/must"
 )
 

@@ -10,12 +10,12 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/environment/must"
 )
 

@@ -14,6 +14,7 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/ops"
@@ -22,7 +23,6 @@ import (
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
-	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/environment/must"
 )
 

@@ -15,10 +15,10 @@ import (
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/checkpoint"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/environment/must"
 )
 

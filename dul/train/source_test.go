@@ -11,8 +11,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/datasets"
-	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/environment/must"
 )
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"densityuncertainty/environment"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/results"
 )
 
 func TestMachine(t *testing.T) {

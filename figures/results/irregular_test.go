@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"densityuncertainty/figures/results"
 	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/results"
 )
 
 // stored is a result that a store accepts.

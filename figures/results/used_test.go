@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"densityuncertainty/figures/results"
 	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/results"
 )
 
 // Watch counts the lines that were looked up or grouped, and no others.

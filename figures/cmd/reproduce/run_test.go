@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/environment/must"
 )
 
 func TestRunAndList(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/environment/must"
 )
 
 // quickStore has made-up quick runs of these sets.
