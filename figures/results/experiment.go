@@ -28,7 +28,7 @@ const (
 	Full  = "full"  // the whole protocol: compared with the paper
 	Quick = "quick" // a small run that shows the pipeline at work, never compared with the paper
 	Small = "small" // images only: a real run on part of the data, for fewer epochs or with other options, shown with these, never compared with the paper
-	Grid  = "grid"  // images only: a choice of hyperparameters, measured on held-out training images
+	Grid  = "grid"  // not the toy: a choice of hyperparameters, measured on held-out training examples
 
 	// Images only: all of the data in as many epochs as a processor manages. Methods are compared with each other, never
 	// with the paper; their noise is chosen by the runs of the second scale, measured on held-out training images.
@@ -48,7 +48,7 @@ type Experiment struct {
 	Epochs   int               `json:"epochs"`            // passes over the training part; gradient steps for the toy
 	Samples  int               `json:"samples"`           // Monte Carlo samples at prediction, of each network; a single one is drawn where all would be equal
 	Fidelity string            `json:"fidelity"`          // Paper or Released
-	Scale    string            `json:"scale"`             // Full or Quick; for images also one of the others
+	Scale    string            `json:"scale"`             // Full or Quick; for UCI also Grid, for images any
 	Options  map[string]string `json:"options,omitempty"` // departures from the fidelity's defaults, by the names of the protocol's fields; nil and empty are the same
 
 	// The rest is for images. A field that is empty is not part of the identity.
@@ -164,7 +164,11 @@ func (e Experiment) validate() error {
 	}
 	switch e.Study {
 	case Toy, UCI:
-		checks = append(checks, oneOf("scale", e.Scale, Full, Quick), empty("network", e.Network),
+		scales := []string{Full, Quick}
+		if e.Study == UCI {
+			scales = append(scales, Grid)
+		}
+		checks = append(checks, oneOf("scale", e.Scale, scales...), empty("network", e.Network),
 			empty("train_n", e.TrainN), empty("test_n", e.TestN), empty("held_out", e.HeldOut))
 	case Images:
 		checks = append(checks, CheckName("network", e.Network), empty("split", e.Split),

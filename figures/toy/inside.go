@@ -39,6 +39,7 @@ func LookInside(ctx context.Context, p Protocol, m methods.Method) (inside Insid
 	if err != nil {
 		return Inside{}, err
 	}
+	defer machine.Backend.Finalize()
 	e := p.Experiments(m)[0]
 	defer jobs.Recover(&err, e)
 	if p.Problem != CubicName {

@@ -100,7 +100,7 @@ func TestOwnMethods(t *testing.T) {
 						if want := figtest.Text(before.Rows[i].Cells[k]); got != want {
 							t.Errorf("%s, %s: %q, without the further methods %q", row.Name, after.Columns[k+1], got, want)
 						}
-					} else if strings.HasPrefix(row.Name, "Yacht") == strings.Contains(got, "not run") {
+					} else if ran := strings.HasPrefix(row.Name, "Yacht") && !strings.Contains(row.Name, ", tuned,"); ran == strings.Contains(got, "not run") {
 						t.Errorf("%s, %s: %q", row.Name, after.Columns[k+1], got)
 					}
 				}

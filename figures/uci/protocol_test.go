@@ -133,7 +133,7 @@ func TestSets(t *testing.T) {
 		{"uci-year", 5, 1, 5, 0, 0, 0},
 		{"uci-gp", 4, 6, 4 * 6 * 20, 4 * 3 * 2, 20, 3},
 		{"uci-adam", 7, 6, 7 * 6 * 20, 7 * 3 * 2, 20, 3},
-		{"uci-released", 2, 6, 2 * 6 * 20, 2 * 3 * 2, 20, 3},
+		{"uci-released", 4, 9, 4 * (8*20 + 5), 4 * 3 * 2, 20, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := set(t, c.name)
@@ -166,14 +166,14 @@ func TestProtocolOf(t *testing.T) {
 		m       methods.Method
 		want    string
 	}{
-		{Paper(), "yacht", methods.Density, "2 layers of 50, start 0.03, sgd 0.01, batches of 128, decay 0.0001 of weights, energies own, 10 epochs before 100"},
-		{Paper(), "protein", methods.Density, "2 layers of 100, start 0.03, sgd 0.01, batches of 128, decay 0.0001 of weights, energies own, 10 epochs before 100"},
+		{Paper(), "yacht", methods.Density, "2 layers of 50, start 0.1, sgd 0.01, batches of 128, decay 0.0001 of weights, energies own, 10 epochs before 100"},
+		{Paper(), "protein", methods.Density, "2 layers of 100, start 0.1, sgd 0.01, batches of 128, decay 0.0001 of weights, energies own, 10 epochs before 100"},
 		{Paper(), Year, methods.Rank1, "2 layers of 100, start 0.1, sgd 0.01, batches of 128, decay 0.0001 of weights, energies own, 10 epochs before 100"},
-		{Paper(), "boston", methods.MFVI, "2 layers of 50, start 0.01, sgd 0.01, batches of 128, decay 0.0001 of weights, energies own, 10 epochs before 100"},
-		{Paper(), "boston", methods.SNGP, "2 layers of 50, start 0.03, adam 0.01, batches of 128, decay 0.0001 of weights, energies own, 10 epochs before 100"},
-		{Paper(), "wine", methods.DUE, "2 layers of 50, start 0.03, adam 0.01, batches of 128, decay 0.0001 of weights, energies own, 10 epochs before 100"},
-		{withAdam(), "boston", methods.Density, "2 layers of 50, start 0.03, adam 0.01, batches of 128, decay 0.0001 of weights, energies own, 10 epochs before 100"},
-		{Paper().Quick(), "boston", methods.Density, "2 layers of 50, start 0.03, sgd 0.01, batches of 128, decay 0.0001 of weights, energies own, 10 epochs before 20"},
+		{Paper(), "boston", methods.MFVI, "2 layers of 50, start 0.1, sgd 0.01, batches of 128, decay 0.0001 of weights, energies own, 10 epochs before 100"},
+		{Paper(), "boston", methods.SNGP, "2 layers of 50, start 0.1, adam 0.01, batches of 128, decay 0.0001 of weights, energies own, 10 epochs before 100"},
+		{Paper(), "wine", methods.DUE, "2 layers of 50, start 0.1, adam 0.01, batches of 128, decay 0.0001 of weights, energies own, 10 epochs before 100"},
+		{withAdam(), "boston", methods.Density, "2 layers of 50, start 0.1, adam 0.01, batches of 128, decay 0.0001 of weights, energies own, 10 epochs before 100"},
+		{Paper().Quick(), "boston", methods.Density, "2 layers of 50, start 0.1, sgd 0.01, batches of 128, decay 0.0001 of weights, energies own, 10 epochs before 20"},
 		{Released(), "yacht", methods.Density, "3 layers of 50, start 0.1, sgd 0.01, batches of 128, decay 0.0001 of all, energies joint, 10 epochs before 100"},
 		{Released(), "protein", methods.Rank1, "3 layers of 50, start 0.1, sgd 0.01, batches of 128, decay 0.0001 of all, energies joint, 10 epochs before 100"},
 		{Released(), "yacht", methods.MFVI, "3 layers of 50, start 0.1, sgd 0.01, batches of 128, decay 0.0001 of all, energies joint, 10 epochs before 100"},
@@ -206,7 +206,7 @@ func TestEveryOptionCounts(t *testing.T) {
 		}
 		return all.String()
 	}
-	other := map[string]string{"noise": "uniform01", "init_std": "0.2", "prior_std": "2", "clip": "true", "gradients": "paper", "variance": "plain",
+	other := map[string]string{"noise": "uniform01", "init_std": "0.2", "prior_std": "2", "clip": "true", "gradients": "detached", "variance": "half-d",
 		"mixture_factors": "zeros", "mixture_fraction": "0.2", "dropout_rate": "0.3", "alpha": "0.4", "adaptive_alpha": "true", "optimizer": "adam",
 		"learning_rate": "0.3", "batch_size": "7", "weight_decay": "0.5", "hidden_layers": "1", "width": "7", "energy_optimizer": "joint", "decay": "all", "pretrain_epochs": "0"}
 	usual := built(t, Paper())

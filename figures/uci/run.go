@@ -31,11 +31,11 @@ func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Res
 	if err := methods.List(list).Validate(); err != nil {
 		return nil, err
 	}
-	machine, err := jobs.OpenMachine(environment.SmallNetworks)
-	if err != nil {
-		return nil, err
+	if missing := p.untuned(list); missing != nil {
+		return nil, missing
 	}
-	return jobs.Live(ctx, Runner{Machine: machine, Methods: list}, p.Experiments(list...), p.Progress)
+	on := func(machine jobs.Machine) jobs.Runner { return Runner{Machine: machine, Methods: list} }
+	return jobs.LiveFor(ctx, environment.SmallNetworks, on, p.Experiments(list...), p.Progress)
 }
 
 // Runner carries out experiments of the study; it implements jobs.Runner.
