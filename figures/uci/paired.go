@@ -19,16 +19,13 @@ const (
 const confidence = 0.95
 
 // paired are tests of differences over the splits of data sets, one for each of some cells of a table. The verdicts
-// hold for all of them together, at 1 - confidence (metrics.PairedDifference, metrics.Holm).
+// hold for all of them together, at 1 - confidence (metrics.PairedDifference, report.Verdicts).
 type paired struct {
-	cells []pairedCell
-	p     []float64
+	cells       []pairedCell
+	differences []metrics.Difference
 }
 
-type pairedCell struct {
-	row, column int
-	difference  metrics.Difference
-}
+type pairedCell struct{ row, column int }
 
 // add tests the values of a cell against those of a reference, both by split. Without the same splits in both, at
 // least two, there is nothing to test.
@@ -45,43 +42,19 @@ func (t *paired) add(row, column int, values, reference map[int]float64, testTra
 	if err != nil {
 		return fmt.Errorf("uci: %w", err)
 	}
-	t.cells, t.p = append(t.cells, pairedCell{row, column, d}), append(t.p, d.P)
+	t.cells, t.differences = append(t.cells, pairedCell{row, column}), append(t.differences, d)
 	return nil
-}
-
-// verdicts are those of the tests in their order, for a metric that is better when lower: "better", "worse" or
-// "undecided".
-func (t *paired) verdicts() ([]string, error) {
-	if len(t.p) == 0 {
-		return nil, nil
-	}
-	adjusted, err := metrics.Holm(t.p)
-	if err != nil {
-		return nil, fmt.Errorf("uci: %w", err)
-	}
-	all := make([]string, len(adjusted))
-	for i, p := range adjusted {
-		switch {
-		case p > 1-confidence:
-			all[i] = "undecided"
-		case t.cells[i].difference.Mean < 0:
-			all[i] = "better"
-		default:
-			all[i] = "worse"
-		}
-	}
-	return all, nil
 }
 
 // settle adds to each cell that was tested the difference, its interval and the verdict.
 func (t *paired) settle(table *report.Table) error {
-	verdicts, err := t.verdicts()
+	verdicts, err := report.Verdicts(t.differences, confidence)
 	if err != nil {
-		return err
+		return fmt.Errorf("uci: %w", err)
 	}
 	for i, c := range t.cells {
-		cell, d := &table.Rows[c.row].Cells[c.column], c.difference
-		*cell = append(*cell, report.CellLine{Text: fmt.Sprintf("%+.3f [%+.3f, %+.3f], %s", d.Mean, d.Low, d.High, verdicts[i]), Bold: verdicts[i] == "better"})
+		cell, d := &table.Rows[c.row].Cells[c.column], t.differences[i]
+		*cell = append(*cell, report.CellLine{Text: fmt.Sprintf("%+.3f [%+.3f, %+.3f], %s", d.Mean, d.Low, d.High, verdicts[i]), Bold: verdicts[i] == report.Better})
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +39,23 @@ const Extension = ".safetensors"
 
 // FileName is the name of the file of an experiment.
 func FileName(experiment string) string { return experiment + Extension }
+
+// Folder is the name of the folder of files beside the result lines.
+const Folder = "predictions"
+
+// In finds the file of an experiment in the folders of predictions of stores of result lines; found is false where it is
+// in none.
+func In(stores ...string) func(experiment string) (file string, found bool) {
+	return func(experiment string) (file string, found bool) {
+		for _, store := range stores {
+			file := filepath.Join(store, Folder, FileName(experiment))
+			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+				return file, true
+			}
+		}
+		return "", false
+	}
+}
 
 const formatName = "densityuncertainty predictions 2"
 

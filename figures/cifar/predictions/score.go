@@ -58,9 +58,7 @@ func Score(p *Predictions) (map[string]float64, error) {
 	}
 	s := scorer{scores: make(map[string]float64)}
 	s.classes(p, p.Probs, "")
-	if p.HeldOutLabels != nil {
-		s.scaled(p)
-	}
+	s.scaled(p)
 	for _, set := range p.Others {
 		for _, by := range p.Scores() {
 			inside, outside, err := p.OODScores(set, by)
@@ -181,21 +179,30 @@ func (s *scorer) classes(p *Predictions, probs []float64, suffix string) {
 
 // scaled adds the temperature that the held-out images ask for, and the metrics with it.
 func (s *scorer) scaled(p *Predictions) {
-	t, err := metrics.FitTemperature(logits(p.HeldOutProbs), p.Classes, p.HeldOutLabels)
-	if errors.Is(err, metrics.ErrNoTemperature) {
-		return
-	}
-	if err != nil {
+	probs, t, err := p.Scaled()
+	if err != nil || probs == nil {
 		s.note(err)
 		return
 	}
 	s.scores["temperature"] = t
-	probs, err := metrics.Softmax(logits(p.Probs), p.Classes, t)
-	if err != nil {
-		s.note(err)
-		return
-	}
 	s.classes(p, probs, Scaled)
+}
+
+// Scaled are the probabilities on the test set, [N*C], with the temperature that the held-out images ask for; nil
+// without labels of these, and where none is best for them.
+func (p *Predictions) Scaled() (probs []float64, temperature float64, err error) {
+	if p.HeldOutLabels == nil {
+		return nil, 0, nil
+	}
+	temperature, err = metrics.FitTemperature(logits(p.HeldOutProbs), p.Classes, p.HeldOutLabels)
+	if errors.Is(err, metrics.ErrNoTemperature) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	probs, err = metrics.Softmax(logits(p.Probs), p.Classes, temperature)
+	return probs, temperature, err
 }
 
 // logits are those of probabilities, up to a number for each example, which makes no difference. A

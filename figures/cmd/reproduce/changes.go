@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -162,7 +163,7 @@ func (p *folders) fill() error {
 		p.work = filepath.Join(p.store, "work")
 	}
 	if p.predictions == "" {
-		p.predictions = filepath.Join(p.store, "predictions")
+		p.predictions = filepath.Join(p.store, predictions.Folder)
 	}
 	return nil
 }

@@ -12,6 +12,9 @@ import (
 	"densityuncertainty/figures/results"
 )
 
+// nothingKept is for tables of runs without predictions.
+func nothingKept(string) (file string, found bool) { return "", false }
+
 // quickStore has made-up quick runs of these sets.
 func quickStore(t *testing.T, sets ...string) string {
 	t.Helper()
@@ -113,7 +116,7 @@ func TestCitation(t *testing.T) {
 
 func TestFillIn(t *testing.T) {
 	text := "a\n<!-- generated: options uci -->\nto be replaced\n<!-- end of generated -->\n<!-- generated: table uci-nll -->\n<!-- end of generated -->\nb\n"
-	filled, err := fillIn(text, nil)
+	filled, err := fillIn(text, nil, nothingKept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +124,7 @@ func TestFillIn(t *testing.T) {
 		strings.Contains(filled, "densityuncertainty ") || !strings.HasPrefix(filled, "a\n") || !strings.HasSuffix(filled, "b\n") {
 		t.Errorf("filled in:\n%s", filled)
 	}
-	if again, err := fillIn(filled, nil); err != nil || again != filled {
+	if again, err := fillIn(filled, nil, nothingKept); err != nil || again != filled {
 		t.Errorf("filling twice gives another text (error %v):\n%s", err, again)
 	}
 	for _, c := range []struct{ name, wrong, want string }{
@@ -130,7 +133,7 @@ func TestFillIn(t *testing.T) {
 		{"no end", "<!-- generated: options uci -->\n", "1 generated parts begin"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := fillIn(c.wrong, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := fillIn(c.wrong, nil, nothingKept); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
@@ -148,7 +151,11 @@ func TestReadmeIsUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if filled, err := fillIn(string(text), lines); err != nil || filled != string(text) {
+	kept, err := predictionsOf(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filled, err := fillIn(string(text), lines, kept); err != nil || filled != string(text) {
 		t.Errorf("README.md does not show the committed result lines (%v); run: go run ./figures/cmd/reproduce fill README.md", err)
 	}
 }
