@@ -10,6 +10,7 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
+import handout
 import sources
 
 HERE = Path(__file__).resolve().parent
@@ -51,9 +52,12 @@ def build(notebooks, made, catalogue):
     """Makes the pages in the folder html of made, and returns the complaints."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "source", Path(folder) / "html"
-        sources.write(notebooks, made, catalogue, source)
+        has_handout = handout.possible(made / "figures")
+        sources.write(notebooks, made, catalogue, source, has_handout)
         shutil.copy(installed("sphinx-mathjax-offline", "/tex-svg.js"), source / "_static")
         complaints = [complaint.replace(f"{source}{os.sep}", "") for complaint in render(source, target)]
+        if has_handout:
+            complaints += handout.write(notebooks, made / "figures", target)
         for name in (".buildinfo", "objects.inv"):
             (target / name).unlink(missing_ok=True)
         shutil.rmtree(target / "_sources", ignore_errors=True)

@@ -104,10 +104,15 @@ def capitalized(text):
     return text[:1].upper() + text[1:]
 
 
+def description(drawing):
+    """The caption of a figure, and what it was made from, which the drawing holds."""
+    caption, _, citation = (ElementTree.parse(drawing).getroot().findtext("{http://www.w3.org/2000/svg}desc") or "").partition("\n")
+    return caption, citation
+
+
 def figure_page(path, doc, folder):
-    """Makes the source of a figure's page. Its caption, and what it was made from, are in the drawing."""
-    description = ElementTree.parse(path).getroot().findtext("{http://www.w3.org/2000/svg}desc") or ""
-    caption, _, citation = description.partition("\n")
+    """Makes the source of a figure's page."""
+    caption, citation = description(path)
     title, name = capitalized(doc), f"figure-{path.stem}"
     shutil.copy(path, folder / "_static" / "pictures" / path.name)
     place = f"_static/pictures/{path.name}"
@@ -154,12 +159,17 @@ def section(title, pages):
     return f"## {title}\n\n:::::{{grid}} 1 2 2 {columns}\n:gutter: 3\n\n{cards}\n:::::\n\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{contents}\n```\n"
 
 
-def write(notebooks, made, catalogue, folder):
-    """Writes the sources of all pages into folder, and returns the pages.
+HANDOUT = """
+The method on one page, to be printed: <a href="handout.html">handout</a>.
+"""
+
+
+def write(notebooks, made, catalogue, folder, handout):
+    """Writes the sources of all pages into folder.
 
     notebooks are the paths of the notebooks, made is the folder with what was made of
     them and of the results: notebooks, figures and tables. catalogue has the names and
-    descriptions of figures and tables, in their order.
+    descriptions of figures and tables, in their order. handout says whether there is one.
     """
     (folder / "_static" / "pictures").mkdir(parents=True)
     here = Path(__file__).parent
@@ -170,5 +180,5 @@ def write(notebooks, made, catalogue, folder):
         paths = [(made / kind / (named["name"] + ending), named["doc"]) for named in catalogue.get(kind, [])]
         parts[kind.capitalize()] = [make(path, doc, folder) for path, doc in paths if path.exists()]
     index = (here / "index.md").read_text(encoding="utf-8")
-    (folder / "index.md").write_text(index + "\n" + "\n".join(section(*part) for part in parts.items()), encoding="utf-8")
-    return [page for part in parts.values() for page in part]
+    text = [index, *([HANDOUT] if handout else []), *(section(*part) for part in parts.items())]
+    (folder / "index.md").write_text("\n".join(text), encoding="utf-8")

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import cli
 import formulas
+import handout
+import slides
 import sources
 
 DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {0}"><desc>What it shows. More &lt; less.\nmade of 3 runs</desc></svg>'
@@ -145,6 +147,96 @@ class Site(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr, r"^ *FAIL pages: 01_a\.ipynb.*99_none\.ipynb")
             self.assertTrue((Path(folder) / "html" / "01_a.html").exists())
+
+
+class Handout(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.path = self.folder / "a.ipynb"
+        (self.folder / "figure1.svg").write_text("<?xml version='1.0'?>" + DRAWING.format(5))
+
+    def test_formulas_are_those_of_the_notebooks(self):
+        text = "$$\\frac{2}{\\beta N} .$$\n\n$$f^j(h) = w^j \\cdot h + \\epsilon^j \\sqrt{E},$$ $$E_\\ell(h) = 1$$ and $$- \\log p_\\ell(h_{\\ell,i})$$"
+        self.path.write_text(json.dumps(notebook(markdown(text))))
+        self.assertTrue(handout.possible(self.folder))
+        page = handout.page([self.path], self.folder)
+        self.assertEqual(page.partition("<body>")[2].count("$$"), 8)
+        for formula in (r"$$\frac{2}{\beta N}$$", r"\sqrt{E}$$", r"$$E_\ell(h) = 1$$", "made of 3 runs", '<svg xmlns="http://www.w3.org/2000/svg"'):
+            self.assertIn(formula, page)
+
+    def test_a_formula_that_is_gone(self):
+        self.path.write_text(json.dumps(notebook(markdown("$$a$$"))))
+        [complaint] = handout.write([self.path], self.folder, self.folder)
+        self.assertIn("no notebook has a formula with", complaint)
+        self.assertFalse((self.folder / "handout.html").exists())
+
+    def test_its_own_notebooks(self):
+        """The handout finds its formulas in the notebooks as they are."""
+        notebooks = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
+        self.assertEqual(handout.page(notebooks, self.folder).partition("<body>")[2].count("$$"), 8)
+
+
+class Slides(unittest.TestCase):
+    def test_deck(self):
+        cells = slides.deck(FIRST, "a").cells
+        kinds = [cell.metadata.slideshow.slide_type for cell in cells if cell.metadata.slideshow.slide_type != "notes"]
+        self.assertEqual(kinds, ["slide", "slide", "subslide", "subslide", "subslide"])
+        texts = [cell.source for cell in cells if cell.metadata.slideshow.slide_type != "notes"]
+        self.assertTrue(texts[0].startswith("# The first: a start\n\n**Claim.**"))
+        for text, parts in zip(texts[1:], (["$$a", "```go\n%%"], ["printed"], ["<img"], ["| a | b |", "Numbers"])):
+            self.assertTrue(text.startswith("## 1. A part\n"), text)
+            for part in parts:
+                self.assertIn(part, text)
+        self.assertNotIn("import", "".join(texts))
+
+    def test_no_text_is_lost(self):
+        """What slides shorten, the notes have in full."""
+        root = Path(__file__).resolve().parents[2]
+        for path in sorted((root / "notebooks").glob("*.ipynb")):
+            content = json.loads(path.read_text())
+            text = "\n\n".join(cell.source for cell in slides.deck(content, path.stem).cells)
+            for cell in content["cells"]:
+                if cell["cell_type"] != "markdown":
+                    continue
+                for block in slides.blocks(sources.text_of(cell["source"])):
+                    with self.subTest(path.name, block=block):
+                        self.assertIn(block.lstrip("# "), text)
+
+    def test_shortened(self):
+        short = "One. " * slides.SHORT
+        self.assertEqual(slides.shortened(short), short)
+        long = "First *of. All* words here. " + "Then more of them. " * 20
+        self.assertTrue(slides.shortened(long).startswith("First *of. All* words here. Then"))
+        self.assertTrue(slides.shortened(long).endswith(" …"))
+        self.assertLessEqual(len(slides.shortened(long).split()), slides.SHORT + 1)
+        for kept in ("word " * 99, "| " * 99, "- a. B " * 50):
+            self.assertEqual(slides.shortened(kept), kept)
+
+    def test_blocks(self):
+        text = "# T\n\nA\nb.\n\n```go\nx\n\ny\n```\n\n$$\na\n\nb\n$$\n\n$$c$$\n\n- d\n- e\n"
+        self.assertEqual(slides.blocks(text), ["# T", "A\nb.", "```go\nx\n\ny\n```", "$$\na\n\nb\n$$", "$$c$$", "- d\n- e\n"[:-1]])
+
+    def test_pack(self):
+        paragraphs = ["x" * slides.LINE * 6] * 3
+        self.assertEqual(slides.pack(paragraphs, room=14), [paragraphs[:2], paragraphs[2:]])
+        leading = ["x" * slides.LINE * 6, "y" * slides.LINE * 6, "$$z$$"]
+        self.assertEqual(slides.pack(leading, room=14), [leading[:1], leading[1:]])
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "01_a.ipynb"
+            path.write_text(json.dumps(FIRST))
+            made = slides.write(path, Path(folder) / "slides")
+            page = made.read_text()
+            needed = re.findall(r'<(?:script|link|img)\b[^>]*?(?:src|href)="([^"#?]*)', page)
+            for address in needed:
+                if not address.startswith("data:"):
+                    self.assertTrue((made.parent / address).is_file(), address)
+            self.assertIn("reveal/dist/reveal.js", needed)
+            self.assertIn('href="02_b.html"', page)
+            self.assertIn("<title>The first: a start slides</title>", page)
 
 
 class Parts(unittest.TestCase):
