@@ -74,6 +74,8 @@ func TestFigure(t *testing.T) {
 			}
 			if picture, err := os.ReadFile(out); err != nil || !strings.HasPrefix(string(picture), c.begins) {
 				t.Errorf("%.20q, %v", picture, err)
+			} else if has := strings.Contains(string(picture), "seed 2. QUICK RUN") && strings.Contains(string(picture), cite[1:len(cite)-1]+"</desc>"); has != (c.name == "svg") {
+				t.Errorf("it holds its caption and citation: %v", has)
 			}
 		})
 	}
@@ -86,6 +88,19 @@ func TestFigure(t *testing.T) {
 	t.Run("a seed without runs", func(t *testing.T) {
 		fails(t, exitFailure, "run: reproduce run figure1", "figure", "figure1", "--seed", "9", "--store", store)
 	})
+}
+
+func TestDescribed(t *testing.T) {
+	for _, c := range []struct{ svg, want string }{
+		{"<?xml version=\"1.0\"?>\n<svg width=\"1\">\n</svg>", "<?xml version=\"1.0\"?>\n<svg width=\"1\">\n<desc>a &lt; b</desc>\n</svg>"},
+		{"<svg", "<svg"},
+		{"<?xml?>", "<?xml?>"},
+		{"", ""},
+	} {
+		if got := string(described([]byte(c.svg), "a < b")); got != c.want {
+			t.Errorf("%q: %q, want %q", c.svg, got, c.want)
+		}
+	}
 }
 
 func TestCitation(t *testing.T) {
