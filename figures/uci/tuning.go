@@ -5,6 +5,7 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -87,7 +88,7 @@ func parseChoices(content string) (choices, error) {
 		m, _ := methods.All().Named(r[3])
 		p := Paper()
 		err3 := methods.SetFor(results.UCI, &p, c.options(m))
-		if err := cmp.Or(err1, err2, err3); err != nil {
+		if err := errors.Join(err1, err2, err3); err != nil {
 			return nil, fmt.Errorf("uci: tuned.csv: line %d: %w", i+2, err)
 		}
 		all[chosenFor{r[0], r[1], split, r[3]}] = c
