@@ -12,10 +12,10 @@ import (
 
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/internal/fixtures"
 )
 
 // A family has layers of vectors and of images.

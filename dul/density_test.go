@@ -14,9 +14,9 @@ import (
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/internal/fixtures"
 )
 
 // A family is a density layer under a name.

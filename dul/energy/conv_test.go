@@ -14,8 +14,8 @@ import (
 
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
-	"densityuncertainty/internal/fixtures"
 )
 
 // windows are those of the networks.

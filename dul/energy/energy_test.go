@@ -13,8 +13,8 @@ import (
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
-	"densityuncertainty/internal/fixtures"
 )
 
 // TestGradients compares all terms with finite differences, with respect to the

@@ -10,8 +10,8 @@ import (
 
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/environment/must"
 )
 
 // descended is what gradient descent on the negative log-likelihood of inputs h

@@ -8,8 +8,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/internal/fixtures"
 )
 
 // Five steps of each optimizer with given gradients, against PyTorch's.

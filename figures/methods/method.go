@@ -49,6 +49,9 @@ type Method struct {
 	HasEnergies bool
 	// FitsTemperature says that image classifiers get a temperature, fitted on held-out images.
 	FitsTemperature bool
+	// FitsGaussian says that image classifiers get Gaussians, fitted to the features of the training images afterwards,
+	// by which images out of distribution are told too: the control for energy models that are trained with the network.
+	FitsGaussian bool
 	// Detects are the scores of its own by which it tells images out of distribution, besides the maximum
 	// probability that all methods have; see package cifar.
 	Detects []string

@@ -130,7 +130,7 @@ var (
 	}
 	// Deterministic is a single network without weight noise.
 	Deterministic = Method{
-		Name: "deterministic", Title: "Deterministic", Layers: deterministicLayers, SamplesOnce: true, FitsTemperature: true,
+		Name: "deterministic", Title: "Deterministic", Layers: deterministicLayers, SamplesOnce: true, FitsTemperature: true, FitsGaussian: true,
 	}
 	// Ensemble is a deep ensemble of deterministic networks (Lakshminarayanan et al. 2017).
 	Ensemble = Method{

@@ -19,9 +19,9 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/internal/must"
 )
 
 // shapes is a picture of the shapes that notebooks use, with a line at a height.

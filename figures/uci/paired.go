@@ -19,11 +19,8 @@ const (
 const confidence = 0.95
 
 // paired are tests of differences over the splits of data sets, one for each of some cells of a table. The verdicts
-// hold for all of them together, at 1 - confidence (metrics.PairedDifference, metrics.Holm).
-type paired struct {
-	cells []pairedCell
-	p     []float64
-}
+// hold for all of them together, at 1 - confidence (metrics.PairedDifference, report.Verdicts).
+type paired struct{ cells []pairedCell }
 
 type pairedCell struct {
 	row, column int
@@ -45,32 +42,21 @@ func (t *paired) add(row, column int, values, reference map[int]float64, testTra
 	if err != nil {
 		return fmt.Errorf("uci: %w", err)
 	}
-	t.cells, t.p = append(t.cells, pairedCell{row, column, d}), append(t.p, d.P)
+	t.cells = append(t.cells, pairedCell{row, column, d})
 	return nil
 }
 
-// verdicts are those of the tests in their order, for a metric that is better when lower: "better", "worse" or
-// "undecided".
+// verdicts are those of the tests in their order, for a metric that is better when lower.
 func (t *paired) verdicts() ([]string, error) {
-	if len(t.p) == 0 {
-		return nil, nil
+	var differences []metrics.Difference
+	for _, c := range t.cells {
+		differences = append(differences, c.difference)
 	}
-	adjusted, err := metrics.Holm(t.p)
+	verdicts, err := report.Verdicts(differences, confidence)
 	if err != nil {
 		return nil, fmt.Errorf("uci: %w", err)
 	}
-	all := make([]string, len(adjusted))
-	for i, p := range adjusted {
-		switch {
-		case p > 1-confidence:
-			all[i] = "undecided"
-		case t.cells[i].difference.Mean < 0:
-			all[i] = "better"
-		default:
-			all[i] = "worse"
-		}
-	}
-	return all, nil
+	return verdicts, nil
 }
 
 // settle adds to each cell that was tested the difference, its interval and the verdict.
@@ -89,7 +75,7 @@ func (t *paired) settle(table *report.Table) error {
 // line is the difference, its interval and the verdict.
 func (c pairedCell) line(verdict string) report.CellLine {
 	d := c.difference
-	return report.CellLine{Text: fmt.Sprintf("%+.3f [%+.3f, %+.3f], %s", d.Mean, d.Low, d.High, verdict), Bold: verdict == "better"}
+	return report.CellLine{Text: fmt.Sprintf("%+.3f [%+.3f, %+.3f], %s", d.Mean, d.Low, d.High, verdict), Bold: verdict == report.Better}
 }
 
 // counts says how many of the tests came out how.
@@ -102,5 +88,5 @@ func (t *paired) counts() (string, error) {
 	for _, v := range verdicts {
 		count[v]++
 	}
-	return fmt.Sprintf("Of %d comparisons %d are better, %d worse and %d undecided.", len(verdicts), count["better"], count["worse"], count["undecided"]), nil
+	return fmt.Sprintf("Of %d comparisons %d are better, %d worse and %d undecided.", len(verdicts), count[report.Better], count[report.Worse], count[report.Undecided]), nil
 }

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
 )
 
 // What the made-up runner does in a process of its own.

@@ -180,7 +180,7 @@ func (c command) train(ctx context.Context, at folders, batches [][]results.Expe
 	}
 	report := jobs.NewReporter(c.stderr, isTerminal(c.stderr), time.Now, studiesOn(jobs.Machine{}), batches)
 	runner, err := c.newRunner(settings{
-		work: at.work, predictions: at.predictions, withoutSVHN: at.withoutSVHN, computes: workOf(batches), note: report.Note,
+		work: at.work, predictions: at.predictions, networks: at.networks, withoutSVHN: at.withoutSVHN, computes: workOf(batches), note: report.Note,
 	})
 	if err != nil {
 		return err

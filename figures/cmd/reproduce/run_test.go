@@ -2,17 +2,18 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
 )
 
 func TestRunAndList(t *testing.T) {
@@ -31,6 +32,11 @@ func TestRunAndList(t *testing.T) {
 	list := succeeds(t, "", "list", "--store", store)
 	if !strings.Contains(strings.Join(strings.Fields(list), " "), " uci 0 825 4 26 0 0 UCI") || !strings.Contains(list, "uci-released") {
 		t.Errorf("the list is\n%s", list)
+	}
+	var names struct{ Tables, Figures, Sets []struct{ Name, Doc string } }
+	if err := json.Unmarshal([]byte(succeeds(t, "", "list", "--format", "json")), &names); err != nil ||
+		len(names.Tables) != len(namedTables()) || names.Figures[0].Name != "figure1" || names.Sets[0].Doc == "" {
+		t.Errorf("as JSON: %v, %v", names, err)
 	}
 	fails(t, exitFailure, "no such file", "list", "--store", filepath.Join(store, "missing"))
 }

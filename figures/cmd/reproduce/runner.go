@@ -16,6 +16,7 @@ import (
 type settings struct {
 	work        string // folder for checkpoints
 	predictions string // folder for predictions
+	networks    string // folder for trained networks
 	withoutSVHN bool   // go on where SVHN is missing
 	computes    environment.Work
 	note        func(string)
@@ -35,6 +36,7 @@ var newRunner = func(s settings) (jobs.Runner, error) {
 	regressions.Work = s.work
 	studies[results.UCI] = regressions
 	images.Work, images.Predictions, images.WithoutSVHN, images.Notes = s.work, s.predictions, s.withoutSVHN, s.note
+	images.Networks = s.networks
 	return studies, nil
 }
 

@@ -58,6 +58,7 @@ func TestWrongUsage(t *testing.T) {
 		{"options toy uci", "options takes one study"},
 		{"task out", "task wants"},
 		{"task out first", "is not the number of"},
+		{"list --format xml", `--format: unknown "xml", want text or json`},
 		{"merge", "merge wants"},
 		{"fill", "fill wants one file"},
 		{"rescore cifar-small", "rescore takes no"},
