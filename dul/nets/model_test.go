@@ -36,15 +36,12 @@ func TestNew(t *testing.T) {
 		if fromHost := m.Host != nil; fromHost != ops.IsGo(m.Backend) {
 			t.Fatalf("noise comes from the host: %t on backend %s", fromHost, m.Backend.Name())
 		}
-		out, err := model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+		out := must.Get(model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
 			if m.Host != nil {
 				stochastic.SetNoiseSource(x.Graph(), m.Host.NewBuffers())
 			}
 			return m.Apply(m.Scope(root), x)
-		}, fixtures.Tensor(m.DType, fixtures.Zeros(3, 2, 8, 8).Map(func(float64) float64 { return 1 })))
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, fixtures.Tensor(m.DType, fixtures.Zeros(3, 2, 8, 8).Map(func(float64) float64 { return 1 }))))(t)
 		return fixtures.FromTensor(t, out).Values
 	}
 	if !slices.Equal(logits(1), logits(1)) {
@@ -64,14 +61,11 @@ func TestNewReplicas(t *testing.T) {
 	if _, err := m.NoiseVariances(); err == nil {
 		t.Error("an untrained model has noise variances")
 	}
-	out, err := model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+	out := must.Get(model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
 		s := m.Scope(root)
 		y, logVariance := likelihood.Gaussian{}.Moments(s, m.Apply(s, x))
 		return graph.Add(y, graph.ZerosLike(logVariance))
-	}, fixtures.Tensor(m.DType, fixtures.Zeros(2, 3, 2).Map(func(float64) float64 { return 1 })))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, fixtures.Tensor(m.DType, fixtures.Zeros(2, 3, 2).Map(func(float64) float64 { return 1 }))))(t)
 	y := fixtures.FromTensor(t, out)
 	if !slices.Equal(y.Dims, []int{2, 3, 1}) || y.Values[0] == y.Values[3] {
 		t.Errorf("outputs %+v", y)
