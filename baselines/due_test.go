@@ -19,6 +19,7 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/nets"
@@ -26,8 +27,7 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // A smallProblem is a regression in two dimensions with few examples, all of

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"densityuncertainty/baselines"
-	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // The output has mean x W + b and variance rate/(1-rate) x^2 W^2.

@@ -13,9 +13,9 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // The output has mean x mu + b and variance x^2 sigma^2; a draw of the weights

@@ -12,7 +12,7 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/conv"
-	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // With m = (mu_r x) W + b and v the variance of (r x) W, the output has mean

@@ -16,9 +16,9 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // A spectralCase is a layer and the shape of its input, with the examples along axis 1

@@ -10,8 +10,8 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/internal/fixtures"
 )
 
 // The output has mean m = x W + b and variance min(alpha, 1) m^2.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"densityuncertainty/datasets/fetch"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // tinyCIFAR is a set of the form of CIFAR-10 with three training files of two

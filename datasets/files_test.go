@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"densityuncertainty/datasets/fetch"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // testFile is a file with its path in a folder or an archive.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // someImages makes n images of pseudo-random pixels.

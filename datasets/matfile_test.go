@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 var (

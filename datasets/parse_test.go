@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 func TestParseTable(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 func TestScalerUsesGivenRowsOnly(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"testing"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 func TestGalSplits(t *testing.T) {

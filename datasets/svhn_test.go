@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"densityuncertainty/datasets/fetch"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // svhnVariables returns the images in the form of the file: X is

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // Facts of each set as published: size, split sizes, mean and population

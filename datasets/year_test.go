@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"densityuncertainty/datasets/fetch"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // yearZip packs text as the member of that name.

@@ -11,8 +11,8 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/internal/fixtures"
 )
 
 // energyPaths are the paths of the parameters of a recorded energy model, by the

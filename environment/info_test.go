@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 func TestVersionFrom(t *testing.T) {

@@ -380,6 +380,29 @@ copy_notebooks() {
   done
 }
 
+# make_results OUT: the paper's tables and figures from the stored results, in OUT.
+# Says which could not be made, and makes the others.
+make_results() {
+  local kind status=0
+  mkdir -p "$1/tables" "$1/figures"
+  for kind in table figure; do
+    printf '\n%ss from the stored results:\n' "$kind"
+    go -C "$root" run ./figures/cmd/reproduce "$kind" all --out "$1/${kind}s" || {
+      printf 'FAIL the %ss could not be made\n' "$kind" >&2
+      status=1
+    }
+  done
+  return $status
+}
+
+# make_pages OUT: pages of all notebooks, those in OUT/notebooks with their outputs,
+# and of the tables and figures in OUT, for a browser or a web server, in OUT/html.
+make_pages() {
+  local catalogue
+  catalogue=$(go -C "$root" run ./figures/cmd/reproduce list --format json) &&
+    python "$root/environment/pages" "$1" "$root"/notebooks/*.ipynb --catalogue /dev/stdin <<<"$catalogue"
+}
+
 # lock: two set-ups at once would undo each other; the second waits for the first.
 lock() {
   exec 9>"$state/lock"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // mine is a program of another module: a family of layers of its own in an experiment of this one.

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 func TestDownloadThenCache(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // contents is what the test servers serve: longer than one read, and not

@@ -215,8 +215,8 @@ func (c *contents) apply(state State) error {
 	for _, v := range c.Variables {
 		saved[v.Path] = true
 		value := c.tensors[tensorName(v.Path)]
-		if known := state.Store.GetVariable(v.Path); known != nil && !known.Shape().Equal(value.Shape()) {
-			return fmt.Errorf("variable %s is %s in the model and %s in the file", v.Path, known.Shape(), value.Shape())
+		if err := checkFits(state.Store, v.Path, value); err != nil {
+			return err
 		}
 	}
 	for v := range state.Store.IterVariables() {
@@ -254,16 +254,32 @@ func (c *contents) apply(state State) error {
 	}
 	state.Store.SetParams(settings)
 	for _, saved := range c.Variables {
-		value := c.tensors[tensorName(saved.Path)]
-		v := state.Store.GetVariable(saved.Path)
-		if v == nil {
-			v = state.Store.VariableWithValue(saved.Path, value)
-		} else if err := v.SetValue(value); err != nil {
-			return fmt.Errorf("setting variable %s: %w", saved.Path, err)
+		v, err := setVariable(state.Store, saved.Path, c.tensors[tensorName(saved.Path)])
+		if err != nil {
+			return err
 		}
 		v.SetTrainable(saved.Trainable)
 	}
 	return nil
+}
+
+// checkFits says whether a tensor can be the value of the variable at path.
+func checkFits(store *model.Store, path string, value *tensors.Tensor) error {
+	if v := store.GetVariable(path); v != nil && !v.Shape().Equal(value.Shape()) {
+		return fmt.Errorf("variable %s is %s in the model and %s in the file", path, v.Shape(), value.Shape())
+	}
+	return nil
+}
+
+// setVariable sets the variable at path, creating it where there is none.
+func setVariable(store *model.Store, path string, value *tensors.Tensor) (*model.Variable, error) {
+	if v := store.GetVariable(path); v != nil {
+		if err := v.SetValue(value); err != nil {
+			return nil, fmt.Errorf("setting variable %s: %w", path, err)
+		}
+		return v, nil
+	}
+	return store.VariableWithValue(path, value), nil
 }
 
 // progressFor returns the saved progress as a pointer of the type of target; the

@@ -18,7 +18,7 @@ import (
 
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // progress is what the runs of these tests keep beside their variables.

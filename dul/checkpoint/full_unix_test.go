@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"densityuncertainty/dul/checkpoint"
-	"densityuncertainty/internal/must"
-	"densityuncertainty/internal/reexec"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/environment/reexec"
 )
 
 // A disk that stops taking data anywhere in a file leaves the earlier

@@ -15,8 +15,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/checkpoint"
-	"densityuncertainty/internal/must"
-	"densityuncertainty/internal/reexec"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/environment/reexec"
 )
 
 // childEntries is the size of the child's variable: 2 MB, which takes longer to

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"densityuncertainty/dul/conv"
-	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // BenchmarkConvolve times one convolution of a ResNet-14 with both gradients, at

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/conv"
-	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // Each operation by channel has the values of its formula, entry by entry, and

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/conv"
-	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // geometries are the windows and image sizes of the tests: strides, paddings and

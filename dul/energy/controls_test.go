@@ -13,7 +13,7 @@ import (
 
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
-	"densityuncertainty/internal/fixtures"
+	"densityuncertainty/dul/layertest/fixtures"
 )
 
 // Diagonal is LDL with a lower triangle, or a kernel, of zeros.

@@ -13,9 +13,9 @@ import (
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // TestGradients compares all terms with finite differences, with respect to the

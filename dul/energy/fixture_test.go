@@ -11,8 +11,8 @@ import (
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/environment/must"
 )
 
 // denseTerms evaluates a model in the scope "energy" at given values.

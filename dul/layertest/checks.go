@@ -14,9 +14,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/internal/fixtures"
 )
 
 // A source is one of the two places where noise is drawn.

@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
-	"densityuncertainty/internal/fixtures"
 )
 
 // labels are a constant [..., batch, 1].

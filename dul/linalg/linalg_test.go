@@ -13,9 +13,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/linalg"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // positive is a batch of symmetric positive definite matrices with eigenvalues

@@ -24,23 +24,44 @@ import (
 // linearly; with too few replicates for such a rank they are the smallest and the largest. 1000
 // replicates are usual for a level of 0.95.
 func Bootstrap(sizes []int, replicates int, seed uint64, level float64, f func(indices []int) (float64, error)) (low, high float64, err error) {
+	if !(level > 0 && level < 1) {
+		return 0, 0, fmt.Errorf("metrics: the level is %v, want one in (0, 1): %w", level, ErrValue)
+	}
+	drawn, err := Replicates(sizes, replicates, seed, func(indices []int) ([]float64, error) {
+		value, err := f(indices)
+		return []float64{value}, err
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	values := make([]float64, replicates)
+	for b := range values {
+		values[b] = drawn[b][0]
+	}
+	slices.Sort(values)
+	low = ranked(values, (1-level)/2)
+	slices.Reverse(values)
+	return low, ranked(values, (1-level)/2), nil
+}
+
+// Replicates are the values of several numbers on the same resamples, [replicates][numbers]: what Bootstrap makes its
+// interval of. f returns as many numbers each time, which must be finite.
+func Replicates(sizes []int, replicates int, seed uint64, f func(indices []int) ([]float64, error)) ([][]float64, error) {
 	n := 0
 	for _, size := range sizes {
 		if size < 1 {
-			return 0, 0, fmt.Errorf("metrics: bootstrap of %d examples: %w", size, ErrEmpty)
+			return nil, fmt.Errorf("metrics: bootstrap of %d examples: %w", size, ErrEmpty)
 		}
 		n += size
 	}
 	switch {
 	case n == 0:
-		return 0, 0, fmt.Errorf("metrics: bootstrap of no examples: %w", ErrEmpty)
+		return nil, fmt.Errorf("metrics: bootstrap of no examples: %w", ErrEmpty)
 	case replicates < 1:
-		return 0, 0, fmt.Errorf("metrics: %d bootstrap replicates, want at least 1: %w", replicates, ErrValue)
-	case !(level > 0 && level < 1):
-		return 0, 0, fmt.Errorf("metrics: the level is %v, want one in (0, 1): %w", level, ErrValue)
+		return nil, fmt.Errorf("metrics: %d bootstrap replicates, want at least 1: %w", replicates, ErrValue)
 	}
 	rng := rand.New(rand.NewPCG(seed, bootstrapStream))
-	values, indices := make([]float64, replicates), make([]int, n)
+	values, indices := make([][]float64, replicates), make([]int, n)
 	for b := range values {
 		first, k := 0, 0
 		for _, size := range sizes {
@@ -50,17 +71,20 @@ func Bootstrap(sizes []int, replicates int, seed uint64, level float64, f func(i
 			}
 			first += size
 		}
+		var err error
 		if values[b], err = f(indices); err != nil {
-			return 0, 0, fmt.Errorf("metrics: bootstrap replicate %d: %w", b, err)
+			return nil, fmt.Errorf("metrics: bootstrap replicate %d: %w", b, err)
 		}
-		if math.IsNaN(values[b]) || math.IsInf(values[b], 0) {
-			return 0, 0, fmt.Errorf("metrics: bootstrap replicate %d is %v: %w", b, values[b], ErrValue)
+		if len(values[b]) != len(values[0]) {
+			return nil, fmt.Errorf("metrics: bootstrap replicate %d has %d numbers, the first has %d: %w", b, len(values[b]), len(values[0]), ErrLength)
+		}
+		for _, v := range values[b] {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, fmt.Errorf("metrics: bootstrap replicate %d is %v: %w", b, v, ErrValue)
+			}
 		}
 	}
-	slices.Sort(values)
-	low = ranked(values, (1-level)/2)
-	slices.Reverse(values)
-	return low, ranked(values, (1-level)/2), nil
+	return values, nil
 }
 
 // bootstrapStream keeps the draws apart from others made from the same seed.
@@ -78,4 +102,21 @@ func ranked(values []float64, p float64) float64 {
 	}
 	share := rank - float64(k)
 	return (1-share)*values[k] + share*values[k+1]
+}
+
+// MeanAt returns the function of indices that is the mean of the values there, for Bootstrap.
+func MeanAt(values []float64) func(indices []int) (float64, error) {
+	return func(indices []int) (float64, error) {
+		if len(indices) == 0 {
+			return 0, fmt.Errorf("metrics: the mean at no indices: %w", ErrEmpty)
+		}
+		total := 0.0
+		for _, i := range indices {
+			if i < 0 || i >= len(values) {
+				return 0, fmt.Errorf("metrics: index %d of %d values: %w", i, len(values), ErrValue)
+			}
+			total += values[i]
+		}
+		return total / float64(len(indices)), nil
+	}
 }

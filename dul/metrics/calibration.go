@@ -3,6 +3,7 @@ package metrics
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -157,6 +158,34 @@ func ClasswiseECE(probs []float64, classes int, labels []int, bins int) (float64
 	}
 	return total, nil
 }
+
+// ECEFloor is the mean ECE of so many draws of outcomes with these confidences whose predictions are right with exactly
+// the probability that they say: what ECE would be of a perfectly calibrated model with as many examples, since the
+// mean of an absolute value is not 0. An ECE near it says nothing more. The same seed gives the same draws.
+func (o Outcomes) ECEFloor(bins, draws int, seed uint64) (float64, error) {
+	if err := o.checkBinned(bins); err != nil {
+		return 0, err
+	}
+	if draws < 1 {
+		return 0, fmt.Errorf("metrics: %d draws of outcomes, want at least 1: %w", draws, ErrValue)
+	}
+	rng := rand.New(rand.NewPCG(seed, floorStream))
+	drawn, total := Outcomes{Confidence: o.Confidence, Right: make([]bool, len(o.Right))}, 0.0
+	for range draws {
+		for i, p := range o.Confidence {
+			drawn.Right[i] = rng.Float64() < p
+		}
+		ece, err := drawn.ECE(bins)
+		if err != nil {
+			return 0, err
+		}
+		total += ece
+	}
+	return total / float64(draws), nil
+}
+
+// floorStream keeps the draws apart from others made from the same seed.
+const floorStream = 0x666c6f6f72
 
 // AdaptiveECE is the expected calibration error over bins of equal count: the examples in the order of
 // their confidence are cut into bins lists whose lengths differ by at most one, longer ones first.

@@ -35,24 +35,33 @@ func MeanProbabilities(logits [][]float64, classes int) ([]float64, error) {
 // Accuracy is the fraction of examples whose most probable class is the label. Of equally probable
 // classes the first counts.
 func Accuracy(probs []float64, classes int, labels []int) (float64, error) {
-	return meanOver(probs, classes, labels, func(p []float64, label int) float64 {
+	return meanOf(eachOf(probs, classes, labels, func(p []float64, label int) float64 {
 		if floats.MaxIdx(p) == label {
 			return 1
 		}
 		return 0
-	})
+	}))
 }
 
 // CategoricalNLL is the mean over the examples of -log p(label), in nats. It is +Inf, without an error, when the
 // prediction rules a label out.
 func CategoricalNLL(probs []float64, classes int, labels []int) (float64, error) {
-	return meanOver(probs, classes, labels, func(p []float64, label int) float64 { return -math.Log(p[label]) })
+	return meanOf(CategoricalNLLs(probs, classes, labels))
 }
 
-// Brier is the mean over the examples of sum_c (p_c - [c = label])^2 (Brier 1950), from 0 (certain and right) to 2
-// (certain and wrong).
+// CategoricalNLLs is each example's -log p(label) in nats, +Inf where p(label) is 0.
+func CategoricalNLLs(probs []float64, classes int, labels []int) ([]float64, error) {
+	return eachOf(probs, classes, labels, func(p []float64, label int) float64 { return -math.Log(p[label]) })
+}
+
+// Brier is the mean over the examples of Briers, from 0 (certain and right) to 2 (certain and wrong).
 func Brier(probs []float64, classes int, labels []int) (float64, error) {
-	return meanOver(probs, classes, labels, func(p []float64, label int) float64 {
+	return meanOf(Briers(probs, classes, labels))
+}
+
+// Briers is each example's sum_c (p_c - [c = label])^2 (Brier 1950).
+func Briers(probs []float64, classes int, labels []int) ([]float64, error) {
+	return eachOf(probs, classes, labels, func(p []float64, label int) float64 {
 		sum := 0.0
 		for c, q := range p {
 			if c == label {
@@ -64,14 +73,22 @@ func Brier(probs []float64, classes int, labels []int) (float64, error) {
 	})
 }
 
-// meanOver is the mean of a number of each example's probabilities and label.
-func meanOver(probs []float64, classes int, labels []int, of func(p []float64, label int) float64) (float64, error) {
+// eachOf is a number of each example's probabilities and label.
+func eachOf(probs []float64, classes int, labels []int, of func(p []float64, label int) float64) ([]float64, error) {
 	if err := checkLabelled(probs, classes, labels); err != nil {
-		return 0, err
+		return nil, err
 	}
 	each := make([]float64, len(labels))
 	for i, label := range labels {
 		each[i] = of(row(probs, classes, i), label)
+	}
+	return each, nil
+}
+
+// meanOf is the mean of each example's value, which may be +Inf.
+func meanOf(each []float64, err error) (float64, error) {
+	if err != nil {
+		return 0, err
 	}
 	return floats.Sum(each) / float64(len(each)), nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // By hand: differences 1, 2, 3 have mean 2 and s = 1. With two degrees of freedom the quantile p of Student's

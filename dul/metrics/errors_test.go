@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 func TestErrors(t *testing.T) {

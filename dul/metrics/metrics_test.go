@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"densityuncertainty/internal/must"
-	"densityuncertainty/internal/npz"
+	"densityuncertainty/dul/layertest/npz"
+	"densityuncertainty/environment/must"
 )
 
 // fixture opens one reference case.

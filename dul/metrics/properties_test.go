@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/integrate"
 	"gonum.org/v1/gonum/stat"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // near compares with numbers derived another way.

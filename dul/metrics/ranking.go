@@ -150,6 +150,22 @@ func (s Sweep) AUROC() float64 {
 	return float64(pairs) / 2 / (float64(s.positives) * float64(s.negatives))
 }
 
+// AURC is what the function AURC computes, where the score is the confidence and the positive examples are those with a
+// wrong answer, over the examples of the sweep.
+func (s Sweep) AURC() float64 {
+	total := 0.0
+	kept, wrong := 0, 0
+	for g, hits := range s.hits {
+		group := selection{size: hits + s.misses[g], wrong: hits}
+		for j := 1; j <= group.size; j++ {
+			total += group.riskOf(kept, wrong, j)
+		}
+		kept += group.size
+		wrong += group.wrong
+	}
+	return total / float64(kept)
+}
+
 // AUPRC is what the function AUPRC computes, over the examples of the sweep.
 func (s Sweep) AUPRC() float64 {
 	area, recall, precision := 0.0, 0.0, 1.0

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // By hand: in the order of confidence right, wrong, then two tied of which one is wrong, then right.

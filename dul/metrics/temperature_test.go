@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 func TestDempsterShafer(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/internal/fixtures"
 )
 
 // recordedBlock is a recorded block: its parameters by their names there, the

@@ -8,9 +8,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // Bytes become standardised values with the channel first.

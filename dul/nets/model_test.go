@@ -13,12 +13,12 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // newModel is an untrained model in double precision.

@@ -8,8 +8,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/internal/fixtures"
 )
 
 // |x_0 - x_1| as a network: ReLU(x_0 - x_1) + ReLU(x_1 - x_0), and no ReLU

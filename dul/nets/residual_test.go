@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/internal/fixtures"
 )
 
 // h_0 = 2x, h_1 = h_0 + ReLU(-h_0), output 3 h_1: 6 max(x, 0).

@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/ops"
-	"densityuncertainty/internal/fixtures"
 )
 
 // What compilers get instead of the Go backend's forms has the same values and gradients.

@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/ops"
-	"densityuncertainty/internal/fixtures"
 )
 
 // parameters starts a graph with one parameter of each shape.

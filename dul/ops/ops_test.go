@@ -11,8 +11,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/ops"
-	"densityuncertainty/internal/fixtures"
 )
 
 // An operation is one function of the package: how it is called here, the

@@ -12,9 +12,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // starts makes the named parameters, [replicas..., 4, 6], in the given order

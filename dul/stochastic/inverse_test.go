@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"densityuncertainty/internal/backendtest"
+	"densityuncertainty/environment/backendtest"
 )
 
 // The formula is the inverse of the distribution function at every probability:

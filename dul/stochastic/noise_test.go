@@ -13,9 +13,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // executions draws noise of 4 replicas, [4, rows, columns], in successive executions

@@ -11,8 +11,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
-	"densityuncertainty/internal/backendtest"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/backendtest"
+	"densityuncertainty/environment/must"
 )
 
 // The layers fit: all have the area of the lowest, and the uppermost ends at f(0).

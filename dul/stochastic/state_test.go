@@ -9,9 +9,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // A source that is put where another one was goes on with its draws, in a graph

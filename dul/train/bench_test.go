@@ -15,7 +15,7 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // cpuSeconds is the CPU time that the process has used.

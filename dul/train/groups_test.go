@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/internal/fixtures"
 )
 
 // A group without optimizer leaves its parameters as they are, the first group

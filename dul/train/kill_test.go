@@ -14,8 +14,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"densityuncertainty/dul/train"
-	"densityuncertainty/internal/must"
-	"densityuncertainty/internal/reexec"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/environment/reexec"
 )
 
 // saveSteps is how often the processes that are killed save.

@@ -10,10 +10,10 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/internal/fixtures"
 )
 
 // total is the objective of a small network at inputs x, targets y and weights.

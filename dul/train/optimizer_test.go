@@ -8,9 +8,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // Five steps of each optimizer with given gradients, against PyTorch's.

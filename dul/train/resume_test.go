@@ -15,11 +15,11 @@ import (
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/checkpoint"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // A run that is stopped after any step and called again ends with the same bits

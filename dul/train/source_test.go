@@ -11,9 +11,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/internal/fixtures"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // What the graph makes of a table of picks must be, byte for byte, what

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"densityuncertainty/environment/atomicfile"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // names lists a folder.

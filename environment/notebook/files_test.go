@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"densityuncertainty/datasets/fetch"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // left runs f and returns whether it ended the cell, and as what.

@@ -12,7 +12,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // kernel stands in for the notebook kernel at the other end of a cell's pipes.

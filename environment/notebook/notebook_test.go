@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 func TestQuick(t *testing.T) {

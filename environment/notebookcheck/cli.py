@@ -23,14 +23,8 @@ def one(path, options):
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         outcome = run.Outcome(0, [rules.Complaint("format", f"cannot be read as a notebook: {error!r}")])
     else:
-        executed = options.out / "notebooks" / path.name
-        outcome = run.run(path, executed, limit)
+        outcome = run.run(path, options.out / "notebooks" / path.name, limit)
         outcome.complaints[:0] = complaints
-        if outcome.notebook is not None:
-            try:
-                run.export(executed, options.out / "html" / (path.stem + ".html"))
-            except Exception as error:  # One page less must not cost the other notebooks.
-                outcome.complaints.append(rules.Complaint("export", f"cannot be shown as a page: {error!r}"))
     for complaint in outcome.complaints:
         print(f"    FAIL {path.name}: {complaint}", flush=True)
     return outcome
@@ -39,7 +33,7 @@ def one(path, options):
 def main():
     parser = argparse.ArgumentParser(prog="notebookcheck", description="Runs notebooks without a browser and checks them.")
     parser.add_argument("notebooks", nargs="+", type=Path, metavar="NOTEBOOK")
-    parser.add_argument("--out", type=Path, required=True, help="folder for the executed notebooks and their HTML")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the executed notebooks, in its folder notebooks")
     parser.add_argument("--mode", choices=("quick", "full"), default="quick", help="only named in the summary")
     parser.add_argument("--limit", type=float, default=0, help="seconds for each notebook, instead of its own limit")
     parser.add_argument("--strict", action="store_true", help="check the source and the teaching limits as well")

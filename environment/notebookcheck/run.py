@@ -1,6 +1,5 @@
 """Runs a notebook within a time limit, whatever it does."""
 
-import html
 import json
 import os
 import re
@@ -113,36 +112,3 @@ def left_out(notebook):
         any(rules.text_of(output.get("data", {}).get("text/markdown", "")).startswith("**Left out") for output in cell.get("outputs", []))
         for _, cell in rules.code_cells(notebook)
     )
-
-
-FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|(?<![\\\w])\$(?P<inline>[^$]+?)\$", re.DOTALL)
-
-
-def formulas_as_mathml(page):
-    """Replaces the TeX formulas of rendered Markdown by MathML, which browsers show by themselves."""
-    import latex2mathml.converter
-
-    def convert(match):
-        display = "block" if match["block"] else "inline"
-        tex = html.unescape(match["block"] or match["inline"]).strip()
-        try:
-            return latex2mathml.converter.convert(tex, display=display)
-        except Exception:  # The package raises errors of many kinds for TeX that it does not know.
-            return f"<code>{html.escape(tex)}</code>"
-
-    return FORMULA.sub(convert, page)
-
-
-def export(executed, page):
-    """Writes an executed notebook as one HTML file that needs no network to be read."""
-    from nbconvert import HTMLExporter  # slow to load, and not always needed
-    from nbconvert.filters import markdown2html
-
-    # Only widgets need require.js, and they do not work in a page without a kernel.
-    exporter = HTMLExporter(template_name="lab", require_js_url="", mathjax_url="")
-    exporter.register_filter("markdown2html", lambda source: formulas_as_mathml(markdown2html(source)))
-    body, _ = exporter.from_filename(str(executed))
-    page.parent.mkdir(parents=True, exist_ok=True)
-    part = page.with_name(page.name + ".part")
-    part.write_text(body, encoding="utf-8")
-    os.replace(part, page)

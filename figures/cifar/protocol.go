@@ -8,8 +8,6 @@ package cifar
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
@@ -207,12 +205,7 @@ func (p Protocol) Check(m methods.Method) error {
 
 // unusedError names the options of the protocol that change nothing for a method.
 func (p Protocol) unusedError(m methods.Method) error {
-	unused := methods.Unused(p, p.departures(), func(q Protocol) any { return q.resolve(m) })
-	if len(unused) == 0 {
-		return nil
-	}
-	slices.Sort(unused)
-	return fmt.Errorf("%s has no use for the option %s: with any value its layers and its training are the same; leave it out", m.Name, strings.Join(unused, ", "))
+	return methods.RefuseUnused(p, p.departures(), m, func(q Protocol) any { return q.resolve(m) })
 }
 
 // OptionsTable lists every option of the protocol in both fidelities: on CIFAR-10 with the network that each names

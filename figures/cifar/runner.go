@@ -62,6 +62,8 @@ type Runner struct {
 	Work string
 	// Predictions is the folder in which experiments keep what their model said of each image; "" keeps nothing.
 	Predictions string
+	// Networks is the folder in which experiments keep their trained networks; "" keeps none.
+	Networks string
 	// WithoutSVHN lets the experiments that the table of out-of-distribution detection is made of go on where the
 	// test part of SVHN cannot be had.
 	WithoutSVHN bool
@@ -179,6 +181,10 @@ func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(do
 	line = r.Machine.Line(e, 1)
 	doing := "training"
 	if err = x.train(ctx, folder); err == nil {
+		doing = "keeping the network"
+		err = x.keepNetworks()
+	}
+	if err == nil {
 		doing = "predicting"
 		line.Metrics, err = x.measure(ctx)
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
 )
 
 func TestLive(t *testing.T) {

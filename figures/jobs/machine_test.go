@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
 )
 
 func TestMachine(t *testing.T) {

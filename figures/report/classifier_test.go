@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/internal/must"
 )
 
 // judged are made-up outcomes of 10 classes: confidences as a trained network has them, and answers that

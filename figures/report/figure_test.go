@@ -19,9 +19,9 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/internal/must"
 )
 
 // shapes is a picture of the shapes that notebooks use, with a line at a height.
@@ -41,6 +41,27 @@ func shapes(height float64) (report.Figure, error) {
 }
 
 func TestShapes(t *testing.T) { figtest.Golden(t)(shapes(0.3)) }
+
+// The lowest row is below, what is outside of the range has the shade of its end, and the axes end with the map.
+func TestShades(t *testing.T) {
+	p := report.New("A map", "x", "y")
+	var x, y, z []float64
+	for i := range 20 {
+		x, y = append(x, float64(i)/10), append(y, 10+float64(i))
+		for j := range 20 {
+			z = append(z, float64(i+j)/10-1) // -1 to 2.8
+		}
+	}
+	if err := report.Shades(p, x, y, z, 0, 2); err != nil {
+		t.Fatal(err)
+	}
+	if p.X.Max != 1.9 || p.Y.Min != 10 {
+		t.Errorf("axes from %v to %v and from %v to %v", p.X.Min, p.X.Max, p.Y.Min, p.Y.Max)
+	}
+	f := report.Single("shades", p, vg.Points(160), vg.Points(120))
+	f.Caption = "A map."
+	figtest.Golden(t)(f, nil)
+}
 
 // A comparison of pictures must notice a line that moved.
 func TestGoldenNoticesAChange(t *testing.T) {
@@ -144,6 +165,9 @@ func TestShapesRefuse(t *testing.T) {
 		{"band NaN low", report.Band(p, "n", two, bad, two, report.Blue), "band n: the y value at place 1"},
 		{"band NaN high", report.Band(p, "n", two, two, bad, report.Blue), "band n: the y value at place 1"},
 		{"points NaN", report.Points(p, "n", bad, two, report.Blue, 1), "points n: the x value at place 1"},
+		{"map size", report.Shades(p, []float64{0, 1}, []float64{0, 1}, one, 0, 1), "a map of 2 by 2 places has 1 values"},
+		{"map range", report.Shades(p, []float64{0, 1}, []float64{0, 1}, []float64{1, 2, 3, 4}, 1, 1), "a map in shades from 1 to 1"},
+		{"map infinite", report.Shades(p, []float64{0, 1}, []float64{0, 1}, []float64{1, math.Inf(1), 3, 4}, 0, 1), "map: the value at place 1"},
 		{"histogram empty", report.Histogram(p, "n", nil, 3, report.Blue), "histogram n: 0 values"},
 		{"histogram bins", report.Histogram(p, "n", one, 0, report.Blue), "histogram n: 1 values in 0 bins"},
 		{"histogram NaN", report.Histogram(p, "n", bad, 3, report.Blue), "histogram n: the value at place 1"},

@@ -9,7 +9,7 @@ import (
 
 	"gonum.org/v1/plot"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // The area of a histogram is the share of the values that are on the axis.

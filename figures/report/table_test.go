@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/paper"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
 )
 
 // awkward has all that some format must escape.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
 )
 
 // stored is a result that a store accepts.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"densityuncertainty/internal/must"
-	"densityuncertainty/internal/reexec"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/environment/reexec"
 )
 
 // sample is a result that can be stored.

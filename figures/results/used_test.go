@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
 )
 
 // Watch counts the lines that were looked up or grouped, and no others.

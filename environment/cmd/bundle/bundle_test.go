@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"densityuncertainty/datasets/fetch"
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // tinySets are two data sets, one of which has two forms. Reading them says

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"html"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +15,7 @@ import (
 )
 
 const figureDoc = `reproduce figure writes a figure made from the results in the store, and prints its caption
-and what it was made by and from. "reproduce list" shows the figures. A figure of quick runs says so in its titles.
+and what it was made by and from, which an SVG file also holds. "reproduce list" shows the figures. A figure of quick runs says so in its titles.
 
 Usage: reproduce figure NAME|all [flags]
 `
@@ -62,6 +64,10 @@ func (c command) figure(_ context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
+		cite := citation(used())
+		if *format == report.SVG {
+			picture = described(picture, figure.Caption+"\n"+cite)
+		}
 		file := named.Name + "." + *format
 		path, err := target(*out, file, len(wanted) > 1)
 		if err != nil {
@@ -73,9 +79,20 @@ func (c command) figure(_ context.Context, args []string) error {
 		if err := atomicfile.WriteBytes(path, picture); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(c.stdout, "%s: %s\n%s\n", path, figure.Caption, citation(used())); err != nil {
+		if _, err := fmt.Fprintf(c.stdout, "%s: %s\n%s\n", path, figure.Caption, cite); err != nil {
 			return fmt.Errorf("printing the caption: %w", err)
 		}
 	}
 	return nil
+}
+
+// described is an SVG drawing with a text as its description, which programs that read it aloud say, and which stays
+// with the file.
+func described(svg []byte, text string) []byte {
+	open := bytes.Index(svg, []byte("<svg"))
+	end := open + bytes.IndexByte(svg[max(open, 0):], '>') + 1
+	if open < 0 || end <= open {
+		return svg
+	}
+	return slices.Concat(svg[:end], []byte("\n<desc>"+html.EscapeString(text)+"</desc>"), svg[end:])
 }

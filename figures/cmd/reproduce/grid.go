@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
@@ -41,6 +42,43 @@ func (c command) grid(ctx context.Context, args []string) error {
 	}
 	if _, err := fmt.Fprint(c.stdout, text); err != nil {
 		return fmt.Errorf("printing the table: %w", err)
+	}
+	return nil
+}
+
+const chooseDoc = `reproduce choose chooses the noise of each method for the set processor: the value with the lowest NLL on held-out
+images among the runs of the set processor-grid in the store. It prints the choices, or writes them to a file;
+that of the program is figures/cifar/chosen.csv.
+
+Usage: reproduce choose [FILE] [flags]
+`
+
+func (c command) choose(_ context.Context, args []string) error {
+	flags := newFlags("choose")
+	stores := storeFlag(flags)
+	positional, err := c.parse(flags, chooseDoc, args)
+	if err != nil {
+		return err
+	}
+	if len(positional) > 1 {
+		return usagef("choose writes one file, not %d", len(positional))
+	}
+	lines, err := c.read(*stores)
+	if err != nil {
+		return err
+	}
+	file, missing, err := cifar.ChosenNoise(lines)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		c.print(c.stderr, fmt.Sprintf("nothing is chosen for %s: not all of their runs of processor-grid are there\n", strings.Join(missing, ", ")), exitOK)
+	}
+	if len(positional) > 0 {
+		return atomicfile.WriteBytes(positional[0], file)
+	}
+	if _, err := c.stdout.Write(file); err != nil {
+		return fmt.Errorf("printing the choices: %w", err)
 	}
 	return nil
 }

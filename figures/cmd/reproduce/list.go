@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -16,13 +17,53 @@ figures that can be made.
 Usage: reproduce list [flags]
 `
 
+// named is what --format json says of a table, a figure or a set.
+type named struct {
+	Name string `json:"name"`
+	Doc  string `json:"doc"`
+}
+
+// catalogue is what can be made and run, in the order of the list, as JSON.
+func catalogue() ([]byte, error) {
+	var all struct {
+		Tables  []named `json:"tables"`
+		Figures []named `json:"figures"`
+		Sets    []named `json:"sets"`
+	}
+	for _, t := range namedTables() {
+		all.Tables = append(all.Tables, named{t.Name, t.Doc})
+	}
+	for _, f := range namedFigures() {
+		all.Figures = append(all.Figures, named{f.Name, f.Doc})
+	}
+	for _, s := range sets() {
+		all.Sets = append(all.Sets, named{s.Name, s.Doc})
+	}
+	return json.MarshalIndent(all, "", " ")
+}
+
 func (c command) list(_ context.Context, args []string) error {
 	flags := newFlags("list")
 	stores := storeFlag(flags)
+	format := flags.String("format", "text", "`format`: text, or json, which has names and descriptions alone")
 	if positional, err := c.parse(flags, listDoc, args); err != nil {
 		return err
 	} else if len(positional) > 0 {
 		return usagef("list takes no %q", positional[0])
+	}
+	switch *format {
+	case "text":
+	case "json":
+		text, err := catalogue()
+		if err != nil {
+			return fmt.Errorf("formatting the list: %w", err)
+		}
+		if _, err := fmt.Fprintf(c.stdout, "%s\n", text); err != nil {
+			return fmt.Errorf("printing the list: %w", err)
+		}
+		return nil
+	default:
+		return usagef("--format: unknown %q, want text or json", *format)
 	}
 	lines, err := c.read(*stores)
 	if err != nil {
@@ -33,7 +74,7 @@ func (c command) list(_ context.Context, args []string) error {
 	fmt.Fprintln(w, "SET\tFULL done\tmissing\tQUICK done\tmissing\tOTHER done\tmissing\tWHAT")
 	for _, set := range sets() {
 		fmt.Fprintf(w, "%s", set.Name)
-		for _, scales := range [][]string{{results.Full}, {results.Quick}, {results.Small, results.Grid}} {
+		for _, scales := range [][]string{{results.Full}, {results.Quick}, {results.Small, results.Grid, results.Processor, results.ProcessorGrid}} {
 			var wanted []results.Experiment
 			for _, scale := range scales {
 				wanted = append(wanted, set.At(scale)...)
@@ -41,7 +82,11 @@ func (c command) list(_ context.Context, args []string) error {
 			missing := len(results.Missing(wanted, lines))
 			fmt.Fprintf(w, "\t%d\t%d", len(wanted)-missing, missing)
 		}
-		fmt.Fprintf(w, "\t%s\n", set.Doc)
+		doc := set.Doc
+		if set.Lacks != "" {
+			doc += "; not yet all of it"
+		}
+		fmt.Fprintf(w, "\t%s\n", doc)
 	}
 	fmt.Fprintln(w, "\nTABLE\t\t\t\t\t\t\tWHAT")
 	for _, t := range namedTables() {

@@ -10,11 +10,11 @@ import (
 	"syscall"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
 )
 
 // imageResult is one whose predictions writePredictions makes up.

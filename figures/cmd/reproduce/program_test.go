@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
 )
 
 // What the made-up runner does in a process of its own.
@@ -166,10 +166,10 @@ func (p *program) ends(t *testing.T, status int, wants ...string) {
 
 func TestCtrlCThenContinue(t *testing.T) {
 	store, log := filepath.Join(t.TempDir(), "my runs"), filepath.Join(t.TempDir(), "log")
-	args := []string{"run", "uci-released", "--datasets", "yacht", "--batch", "4", "--store", store}
+	args := []string{"run", "uci-released", "--methods", "density,rank1", "--datasets", "yacht", "--batch", "4", "--store", store}
 	p := start(t, []string{fakeDelay + "=40ms", fakeLog + "=" + log}, args...)
 	p.signal(t, store, 4, os.Interrupt)
-	p.ends(t, exitInterrupted, "To go on, run the same command again:\n  reproduce run uci-released --datasets yacht --batch 4 --store '"+store+"'\n")
+	p.ends(t, exitInterrupted, "To go on, run the same command again:\n  reproduce run uci-released --methods density,rank1 --datasets yacht --batch 4 --store '"+store+"'\n")
 	before, notes, err := results.Read(store)
 	if err != nil || len(notes) != 0 || len(before) < 4 || len(before) >= 40 {
 		t.Fatalf("%d lines, %v, %v", len(before), notes, err)
@@ -194,7 +194,7 @@ func TestSIGTERMAsksToBeRequeued(t *testing.T) {
 
 func TestKillThenContinue(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "runs")
-	args := []string{"run", "uci-released", "--datasets", "yacht", "--batch", "1", "--store", store}
+	args := []string{"run", "uci-released", "--methods", "density,rank1", "--datasets", "yacht", "--batch", "1", "--store", store}
 	for n := range 4 {
 		p := start(t, []string{fakeDelay + "=10ms"}, args...)
 		p.signal(t, store, 1+5*n, syscall.SIGKILL)
@@ -210,7 +210,7 @@ func TestKillThenContinue(t *testing.T) {
 // Two programs share one store and one list of work.
 func TestTwoProgramsOneStore(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "runs")
-	args := []string{"run", "uci-released", "--datasets", "yacht,wine", "--batch", "2", "--store", store}
+	args := []string{"run", "uci-released", "--methods", "density,rank1", "--datasets", "yacht,wine", "--batch", "2", "--store", store}
 	one, two := start(t, []string{fakeDelay + "=1ms"}, args...), start(t, []string{fakeDelay + "=1ms"}, args...)
 	one.ends(t, exitOK)
 	two.ends(t, exitOK)

@@ -2,17 +2,18 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
 )
 
 func TestRunAndList(t *testing.T) {
@@ -31,6 +32,11 @@ func TestRunAndList(t *testing.T) {
 	list := succeeds(t, "", "list", "--store", store)
 	if !strings.Contains(strings.Join(strings.Fields(list), " "), " uci 0 825 4 26 0 0 UCI") || !strings.Contains(list, "uci-released") {
 		t.Errorf("the list is\n%s", list)
+	}
+	var names struct{ Tables, Figures, Sets []struct{ Name, Doc string } }
+	if err := json.Unmarshal([]byte(succeeds(t, "", "list", "--format", "json")), &names); err != nil ||
+		len(names.Tables) != len(namedTables()) || names.Figures[0].Name != "figure1" || names.Sets[0].Doc == "" {
+		t.Errorf("as JSON: %v, %v", names, err)
 	}
 	fails(t, exitFailure, "no such file", "list", "--store", filepath.Join(store, "missing"))
 }
@@ -164,6 +170,20 @@ func TestGrid(t *testing.T) {
 	}
 	if e := holds(t, store, 3)[0].Experiment; e.Scale != results.Grid || e.Epochs != 2 {
 		t.Errorf("the first experiment is %+v", e)
+	}
+}
+
+// The noise is chosen of the runs of a grid; without them the set says what it lacks.
+func TestChoose(t *testing.T) {
+	dir := t.TempDir()
+	store, file := filepath.Join(dir, "runs"), filepath.Join(dir, "chosen.csv")
+	if stdout := succeeds(t, "nothing is chosen for density", "choose", "--store", quickStore(t, "figure1")); stdout != "method,option,value,held_out_nll\n" {
+		t.Errorf("without a grid it chooses %q", stdout)
+	}
+	succeeds(t, "100%", "run", "processor-grid", "--methods", "rank1,vdropout", "--store", store)
+	succeeds(t, "nothing is chosen for density, density-constant, mfvi", "choose", file, "--store", store)
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "\nrank1,init_std,0.001,") || !strings.Contains(string(text), "\nvdropout,alpha,0.03,") {
+		t.Errorf("%s (%v)", text, err)
 	}
 }
 

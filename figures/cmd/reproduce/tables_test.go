@@ -8,10 +8,13 @@ import (
 	"testing"
 
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/internal/must"
 )
+
+// nothingKept is for tables of runs without predictions.
+func nothingKept(string) (file string, found bool) { return "", false }
 
 // quickStore has made-up quick runs of these sets.
 func quickStore(t *testing.T, sets ...string) string {
@@ -71,6 +74,8 @@ func TestFigure(t *testing.T) {
 			}
 			if picture, err := os.ReadFile(out); err != nil || !strings.HasPrefix(string(picture), c.begins) {
 				t.Errorf("%.20q, %v", picture, err)
+			} else if has := strings.Contains(string(picture), "seed 2. QUICK RUN") && strings.Contains(string(picture), cite[1:len(cite)-1]+"</desc>"); has != (c.name == "svg") {
+				t.Errorf("it holds its caption and citation: %v", has)
 			}
 		})
 	}
@@ -83,6 +88,19 @@ func TestFigure(t *testing.T) {
 	t.Run("a seed without runs", func(t *testing.T) {
 		fails(t, exitFailure, "run: reproduce run figure1", "figure", "figure1", "--seed", "9", "--store", store)
 	})
+}
+
+func TestDescribed(t *testing.T) {
+	for _, c := range []struct{ svg, want string }{
+		{"<?xml version=\"1.0\"?>\n<svg width=\"1\">\n</svg>", "<?xml version=\"1.0\"?>\n<svg width=\"1\">\n<desc>a &lt; b</desc>\n</svg>"},
+		{"<svg", "<svg"},
+		{"<?xml?>", "<?xml?>"},
+		{"", ""},
+	} {
+		if got := string(described([]byte(c.svg), "a < b")); got != c.want {
+			t.Errorf("%q: %q, want %q", c.svg, got, c.want)
+		}
+	}
 }
 
 func TestCitation(t *testing.T) {
@@ -114,12 +132,12 @@ func TestCitation(t *testing.T) {
 
 func TestFillIn(t *testing.T) {
 	text := "a\n<!-- generated: options uci -->\nto be replaced\n<!-- end of generated -->\n<!-- generated: table uci-nll -->\n<!-- end of generated -->\nb\n"
-	filled := must.Get(fillIn(text, nil))(t)
+	filled := must.Get(fillIn(text, nil, nothingKept))(t)
 	if strings.Contains(filled, "to be replaced") || !strings.Contains(filled, "| clip |") ||
 		strings.Contains(filled, "densityuncertainty ") || !strings.HasPrefix(filled, "a\n") || !strings.HasSuffix(filled, "b\n") {
 		t.Errorf("filled in:\n%s", filled)
 	}
-	if again, err := fillIn(filled, nil); err != nil || again != filled {
+	if again, err := fillIn(filled, nil, nothingKept); err != nil || again != filled {
 		t.Errorf("filling twice gives another text (error %v):\n%s", err, again)
 	}
 	for _, c := range []struct{ name, wrong, want string }{
@@ -128,7 +146,7 @@ func TestFillIn(t *testing.T) {
 		{"no end", "<!-- generated: options uci -->\n", "1 generated parts begin"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := fillIn(c.wrong, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := fillIn(c.wrong, nil, nothingKept); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
@@ -140,7 +158,8 @@ func TestReadmeIsUpToDate(t *testing.T) {
 	const readme = "../../../README.md"
 	text := must.Get(os.ReadFile(readme))(t)
 	lines := must.Get(results.Committed())(t)
-	if filled, err := fillIn(string(text), lines); err != nil || filled != string(text) {
+	kept := must.Get(predictionsOf(nil))(t)
+	if filled, err := fillIn(string(text), lines, kept); err != nil || filled != string(text) {
 		t.Errorf("README.md does not show the committed result lines (%v); run: go run ./figures/cmd/reproduce fill README.md", err)
 	}
 }

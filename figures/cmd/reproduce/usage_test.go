@@ -9,7 +9,7 @@ import (
 func TestHelp(t *testing.T) {
 	for _, c := range []struct{ args, lacks string }{
 		{"--help", ""}, {"help", ""}, {"list --help", ""}, {"run -h", "(default -1)"}, {"run figure1 --help", ""}, {"table --help", ""}, {"figure --help", ""},
-		{"fill --help", ""}, {"grid --help", "(default -1)"}, {"options --help", "Flags"}, {"rescore --help", "-keep"}, {"merge --help", "-keep"}, {"task --help", ""},
+		{"fill --help", ""}, {"grid --help", "(default -1)"}, {"choose --help", "-keep"}, {"options --help", "Flags"}, {"rescore --help", "-keep"}, {"merge --help", "-keep"}, {"task --help", ""},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			status, stdout, stderr := reproduce(strings.Fields(c.args)...)
@@ -53,10 +53,12 @@ func TestWrongUsage(t *testing.T) {
 		{"run cifar-small --devices 0,,1", `--devices: "0,,1" names a GPU with no number`},
 		{"run uci --batch -1", "--batch is -1"},
 		{"grid cifar-small", "grid takes no"},
+		{"choose a b", "choose writes one file, not 2"},
 		{"options alpha", "options takes one study: toy, uci, images"},
 		{"options toy uci", "options takes one study"},
 		{"task out", "task wants"},
 		{"task out first", "is not the number of"},
+		{"list --format xml", `--format: unknown "xml", want text or json`},
 		{"merge", "merge wants"},
 		{"fill", "fill wants one file"},
 		{"rescore cifar-small", "rescore takes no"},

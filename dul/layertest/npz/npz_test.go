@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"densityuncertainty/internal/must"
+	"densityuncertainty/environment/must"
 )
 
 // npy builds one .npy file in format version 1.

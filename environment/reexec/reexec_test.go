@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"densityuncertainty/internal/reexec"
+	"densityuncertainty/environment/reexec"
 )
 
 // A test and a subtest, whose names need quoting, see their own argument alone.

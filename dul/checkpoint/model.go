@@ -1,0 +1,82 @@
+package checkpoint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/params"
+)
+
+// Export writes the variables of a model that have a role (see package params),
+// its parameters and running statistics, and texts about it to one safetensors
+// file. Optimizer and random state are left out: the file is a trained model, for
+// evaluation and for other programs. Tensors are called by their variable's path
+// without the first slash.
+func Export(store *model.Store, path string, metadata map[string]string) error {
+	list := make(map[string]*tensors.Tensor)
+	for v := range store.IterVariables() {
+		if params.RoleOf(v, store) == "" {
+			continue
+		}
+		value, err := v.Value()
+		if err != nil {
+			return fmt.Errorf("checkpoint: exporting to %s: reading variable %s: %w", path, v.Path(), err)
+		}
+		list[tensorName(v.Path())] = value
+	}
+	if len(list) == 0 {
+		return fmt.Errorf("checkpoint: exporting to %s: the store has no parameters; build the model's graph first", path)
+	}
+	return WriteTensors(path, list, metadata)
+}
+
+// Import sets a model's parameters and running statistics to those of a file
+// that Export or another program wrote, and returns the texts in it. In a store
+// that has none yet it creates them; the graph that is built afterwards finds
+// them there and gives them their roles. Where the store has some, the file must
+// have the same ones, of the same shapes and types: the first that differs is an
+// error, after which the store is as it was.
+func Import(store *model.Store, path string) (metadata map[string]string, err error) {
+	list, metadata, err := ReadTensors(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := importTensors(store, list); err != nil {
+		return nil, fmt.Errorf("checkpoint: importing %s: %w", path, err)
+	}
+	return metadata, nil
+}
+
+// importTensors sets the variables of a store to the tensors of a file, by their names there.
+func importTensors(store *model.Store, list map[string]*tensors.Tensor) error {
+	known := make(map[string]bool)
+	for v := range store.IterVariables() {
+		if params.RoleOf(v, store) != "" {
+			known[tensorName(v.Path())] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if list[name] == nil {
+			return fmt.Errorf("the model has variable %s, the file has not", model.RootScopePath+name)
+		}
+	}
+	names := slices.Sorted(maps.Keys(list))
+	for _, name := range names {
+		if len(known) > 0 && !known[name] {
+			return fmt.Errorf("the file has variable %s, the model has not", model.RootScopePath+name)
+		}
+		if err := checkFits(store, model.RootScopePath+name, list[name]); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		if _, err := setVariable(store, model.RootScopePath+name, list[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package checkpoint_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/checkpoint"
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/params"
+)
+
+// build makes a model with weights and running statistics in a store, and
+// returns its output for one image.
+func build(t *testing.T, store *model.Store, seed uint64) []float64 {
+	t.Helper()
+	params.SetSeeds(store, seed)
+	y, err := model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		spec := conv.Spec{Filters: 3, Window: conv.Same(3, 1)}
+		return conv.BatchNorm(s.In("norm"), conv.Layer(s.In("layer"), x, spec))
+	}, fixtures.Tensor(dtypes.Float32, fixtures.Zeros(2, 1, 4, 4).Map(func(float64) float64 { return 1 })))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fixtures.FromTensor(t, y).Values
+}
+
+// values are the bytes of all variables with a role, by path.
+func values(t *testing.T, store *model.Store) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for v := range store.IterVariables() {
+		if params.RoleOf(v, store) != "" {
+			all[v.Path()] = string(bytesOf(t, v))
+		}
+	}
+	return all
+}
+
+// A model is the same after an import, whether it is built before or after.
+func TestExportAndImport(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	saved := model.NewStore()
+	build(t, saved, 1)
+	// Not as they start.
+	setTo(t, saved, "/norm/running_mean", 0.25)
+	want := build(t, saved, 1)
+	saved.VariableWithValue("/optimizer/step", 7.0)
+	texts := map[string]string{"version": "v7", "experiment": `{"seed":1}`}
+	if err := checkpoint.Export(saved, path, texts); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		built bool
+	}{{"into an empty store", false}, {"into a built model", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			store := model.NewStore()
+			if c.built {
+				build(t, store, 2)
+			}
+			got, err := checkpoint.Import(store, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !maps.Equal(got, texts) {
+				t.Errorf("texts %v, want %v", got, texts)
+			}
+			if y := build(t, store, 2); !slices.Equal(y, want) {
+				t.Errorf("the output is %.4g, want %.4g", y, want)
+			}
+			if !maps.Equal(values(t, store), values(t, saved)) {
+				t.Error("the variables differ")
+			}
+			if store.GetVariable("/optimizer/step") != nil {
+				t.Error("the optimizer's state was exported")
+			}
+			if v := store.GetVariable("/norm/running_mean"); v.Trainable || !store.GetVariable("/layer/weights").Trainable {
+				t.Error("running statistics are trained, or weights are not")
+			}
+		})
+	}
+}
+
+func setTo(t *testing.T, store *model.Store, path string, value float64) {
+	t.Helper()
+	v := store.GetVariable(path)
+	a := fixtures.Zeros(v.Shape().Dimensions...).Map(func(float64) float64 { return value })
+	if err := v.SetValue(fixtures.Tensor(v.DType(), a)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The first difference between file and model is named, and nothing is changed.
+func TestImportRefusesOtherModels(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	type variable struct {
+		path  string
+		value any
+	}
+	with := func(variables ...variable) *model.Store {
+		store := model.NewStore()
+		for _, v := range variables {
+			store.VariableWithValue(v.path, v.value)
+			store.SetParam("/parameter_roles/"+strings.ReplaceAll(v.path, "/", "|"), string(params.Weight))
+		}
+		return store
+	}
+	a, b := variable{"/m/a", []float32{0, 0}}, variable{"/m/b", float32(0)}
+	if err := checkpoint.Export(with(variable{"/m/a", []float32{1, 2}}, variable{"/m/b", float32(3)}), path, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		store *model.Store
+		says  string
+	}{
+		{"more in the model", with(a, b, variable{"/m/c", 1.0}, variable{"/m/0", 1.0}), "the model has variable /m/0, the file has not"},
+		{"more in the file", with(a), "the file has variable /m/b, the model has not"},
+		{"size", with(variable{"/m/a", []float32{0, 0, 0}}, b), "/m/a is (Float32)[3] in the model and (Float32)[2] in the file"},
+		{"type", with(a, variable{"/m/b", 0.0}), "variable /m/b is (Float64) in the model and (Float32) in the file"},
+		{"axes", with(variable{"/m/a", [][]float32{{0}, {0}}}, b), "/m/a is (Float32)[2, 1] in the model and (Float32)[2] in the file"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := values(t, c.store)
+			if _, err := checkpoint.Import(c.store, path); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
+				t.Errorf("the error is %v, want one that says %q", err, c.says)
+			}
+			if !maps.Equal(values(t, c.store), before) {
+				t.Error("the refused import changed the store")
+			}
+		})
+	}
+}
+
+func TestExportAndImportErrors(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "model.safetensors")
+	if err := checkpoint.Export(filled(1, 1), path, nil); err == nil || !strings.Contains(err.Error(), "no parameters") {
+		t.Errorf("exporting a store without parameters: %v", err)
+	}
+	if got := list(t, folder); got != "" {
+		t.Errorf("a refused export left %s", got)
+	}
+	if _, err := checkpoint.Import(model.NewStore(), path); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("importing a missing file: %v", err)
+	}
+	built := model.NewStore()
+	build(t, built, 1)
+	if err := checkpoint.Export(built, filepath.Join(folder, "missing", "x"), nil); err == nil || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("exporting into a missing folder: %v", err)
+	}
+	if err := checkpoint.Export(built, path, nil); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrite(t, path, content[:len(content)-1])
+	store := model.NewStore()
+	if _, err := checkpoint.Import(store, path); err == nil || !strings.Contains(err.Error(), "in data of") || store.NumVariables() != 0 {
+		t.Errorf("importing a file that was cut short: %v", err)
+	}
+}

@@ -1,0 +1,282 @@
+"""Tests of the pages: python environment/pages/test_pages.py.
+
+How they look is for the tests in a browser.
+"""
+
+import base64
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import cli
+import formulas
+import handout
+import slides
+import sources
+
+DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {0}"><desc>What it shows. More &lt; less.\nmade of 3 runs</desc></svg>'
+TABLE = "Numbers of two methods. More.\n\n| Method | NLL |\n| --- | --- |\n| a | **1.5** |\n| b<br>paper | 2 |\n\n- A note.\n\nmade of 4 runs\n"
+CATALOGUE = {
+    "figures": [{"name": "gap", "doc": "the gap"}, {"name": "not made", "doc": "x"}],
+    "tables": [{"name": "nll", "doc": "likelihood"}],
+}
+
+
+def markdown(text):
+    return {"cell_type": "markdown", "id": "m", "metadata": {}, "source": text}
+
+
+def code(text, *outputs):
+    return {"cell_type": "code", "id": "c", "metadata": {}, "source": text, "execution_count": 1, "outputs": list(outputs)}
+
+
+def shown(kind, text):
+    return {"output_type": "display_data", "metadata": {}, "data": {kind: text}}
+
+
+def image(size):
+    return f'<img alt="x" src="data:image/svg+xml;base64,{base64.b64encode(DRAWING.format(size).encode()).decode()}">'
+
+
+def notebook(*cells):
+    metadata = {"kernelspec": {"name": "gonb", "display_name": "Go", "language": "go"}, "language_info": {"name": "go", "pygments_lexer": "go"}}
+    return {"cells": [{**cell, "id": f"c{number}"} for number, cell in enumerate(cells)], "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+FIRST = notebook(
+    markdown("# The first: a start\n\n**Claim.** *Noise follows\nthe energy* $E$. More.\n\nThen the [second](02_b.ipynb)."),
+    code('import "fmt"'),
+    markdown("## 1. A part\n\n$$a = \\frac{1}{2} \\qquad b$$\n"),
+    code(
+        '%%\nfmt.Println("x")',
+        {"output_type": "stream", "name": "stdout", "text": "printed\n"},
+        shown("text/html", image(10) + image(20)),
+        shown("text/markdown", "Numbers $x$.\n\n| a | b |\n| --- | --- |\n| 1 | 2 |"),
+    ),
+)
+SECOND = notebook(markdown("# The second\n\nA line. And more."), code("%%\nlater()"))
+
+
+class Site(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.made = Path(folder.name) / "out"
+        for name in ("notebooks", "figures", "tables"):
+            (cls.made / name).mkdir(parents=True)
+        (cls.made / "figures" / "gap.svg").write_text(DRAWING.format(5))
+        (cls.made / "tables" / "nll.md").write_text(TABLE)
+        paths = [Path(folder.name) / name for name in ("01_a.ipynb", "02_b.ipynb")]
+        for path, content in zip(paths, (FIRST, SECOND)):
+            path.write_text(json.dumps(content))
+        (cls.made / "notebooks" / "01_a.ipynb").write_text(json.dumps(FIRST))
+        cls.paths = paths
+        cls.complaints = cli.build(paths, cls.made, CATALOGUE)
+
+    def page(self, name):
+        return (self.made / "html" / f"{name}.html").read_text()
+
+    def test_no_complaints(self):
+        self.assertEqual(self.complaints, [])
+
+    def test_every_page(self):
+        names = {path.stem for path in (self.made / "html").glob("*.html")}
+        self.assertEqual(names, {"index", "search", "01_a", "02_b", "figure-gap", "table-nll"})
+
+    def test_first_page(self):
+        page = self.page("index")
+        for text in ("The first: a start", "Noise follows the energy.", "The second", "A line.", "The gap", "What it shows.", "Likelihood", "Numbers of two methods."):
+            self.assertIn(text, page)
+        for address in ("01_a.html", "02_b.html", "figure-gap.html", "table-nll.html"):
+            self.assertIn(f'href="{address}"', page)
+        self.assertRegex(page, r'src="_images/01_a-2\.svg"')  # the larger of the two
+        self.assertIn("<strong>1.5</strong>", page)
+
+    def test_links_between_notebooks(self):
+        self.assertRegex(self.page("01_a"), r'href="02_b\.html"[^>]*>(<span[^>]*>)?second')
+
+    def test_previous_next_and_back(self):
+        page = self.page("02_b")
+        for address in ("01_a.html", "figure-gap.html", "index.html"):
+            self.assertIn(f'href="{address}"', page)
+        self.assertIn("<title>The second - Density uncertainty layers</title>", page)
+
+    def test_what_cells_show(self):
+        page = self.page("01_a")
+        self.assertIn("printed", page)
+        self.assertIn("<td", page)
+        self.assertIn(r"\(x\)", page)
+        self.assertIn("Show the imports", page)
+        self.assertIn('class="formulas', page)
+
+    def test_a_notebook_that_was_not_run(self):
+        self.assertIn("was not run", self.page("02_b"))
+        self.assertNotIn("was not run", self.page("01_a"))
+
+    def test_what_a_table_and_a_figure_were_made_of(self):
+        self.assertIn("made of 4 runs", self.page("table-nll"))
+        self.assertIn("<table", self.page("table-nll"))
+        self.assertIn("made of 3 runs", self.page("figure-gap"))
+        self.assertIn("More &lt; less.", self.page("figure-gap"))
+
+    def test_any_static_host(self):
+        """Every file that a page needs lies beside it, under a relative address."""
+        folder = self.made / "html"
+        for path in folder.glob("*.html"):
+            page = path.read_text()
+            needed = re.findall(r'<(?:script|img|link|source)\b[^>]*?(?:src|href)="([^"#?]*)', page)
+            links = [link for link in re.findall(r'<a\b[^>]*?href="([^"#?]*)', page) if link and not link.startswith("https://")]
+            self.assertGreater(len(needed), 5)
+            for address in filter(None, needed + links):
+                with self.subTest(page=path.name, address=address):
+                    self.assertNotRegex(address, r"^([a-z]+:|/)")
+                    self.assertTrue((folder / address).is_file())
+        self.assertIn('href="html/index.html"', (self.made / "index.html").read_text())
+
+    def test_a_dead_link(self):
+        broken = notebook(markdown("# Broken\n\n[nowhere](99_none.ipynb)"))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "01_a.ipynb"
+            path.write_text(json.dumps(broken))
+            done = subprocess.run([sys.executable, Path(__file__).parent, folder, path], check=False, capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, r"^ *FAIL pages: 01_a\.ipynb.*99_none\.ipynb")
+            self.assertTrue((Path(folder) / "html" / "01_a.html").exists())
+
+
+class Handout(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.path = self.folder / "a.ipynb"
+        (self.folder / "figure1.svg").write_text("<?xml version='1.0'?>" + DRAWING.format(5))
+
+    def test_formulas_are_those_of_the_notebooks(self):
+        text = "$$\\frac{2}{\\beta N} .$$\n\n$$f^j(h) = w^j \\cdot h + \\epsilon^j \\sqrt{E},$$ $$E_\\ell(h) = 1$$ and $$- \\log p_\\ell(h_{\\ell,i})$$"
+        self.path.write_text(json.dumps(notebook(markdown(text))))
+        self.assertTrue(handout.possible(self.folder))
+        page = handout.page([self.path], self.folder)
+        self.assertEqual(page.partition("<body>")[2].count("$$"), 8)
+        for formula in (r"$$\frac{2}{\beta N}$$", r"\sqrt{E}$$", r"$$E_\ell(h) = 1$$", "made of 3 runs", '<svg xmlns="http://www.w3.org/2000/svg"'):
+            self.assertIn(formula, page)
+
+    def test_a_formula_that_is_gone(self):
+        self.path.write_text(json.dumps(notebook(markdown("$$a$$"))))
+        [complaint] = handout.write([self.path], self.folder, self.folder)
+        self.assertIn("no notebook has a formula with", complaint)
+        self.assertFalse((self.folder / "handout.html").exists())
+
+    def test_its_own_notebooks(self):
+        """The handout finds its formulas in the notebooks as they are."""
+        notebooks = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
+        self.assertEqual(handout.page(notebooks, self.folder).partition("<body>")[2].count("$$"), 8)
+
+
+class Slides(unittest.TestCase):
+    def test_deck(self):
+        cells = slides.deck(FIRST, "a").cells
+        kinds = [cell.metadata.slideshow.slide_type for cell in cells if cell.metadata.slideshow.slide_type != "notes"]
+        self.assertEqual(kinds, ["slide", "slide", "subslide", "subslide", "subslide"])
+        texts = [cell.source for cell in cells if cell.metadata.slideshow.slide_type != "notes"]
+        self.assertTrue(texts[0].startswith("# The first: a start\n\n**Claim.**"))
+        for text, parts in zip(texts[1:], (["$$a", "```go\n%%"], ["printed"], ["<img"], ["| a | b |", "Numbers"])):
+            self.assertTrue(text.startswith("## 1. A part\n"), text)
+            for part in parts:
+                self.assertIn(part, text)
+        self.assertNotIn("import", "".join(texts))
+
+    def test_no_text_is_lost(self):
+        """What slides shorten, the notes have in full."""
+        root = Path(__file__).resolve().parents[2]
+        for path in sorted((root / "notebooks").glob("*.ipynb")):
+            content = json.loads(path.read_text())
+            text = "\n\n".join(cell.source for cell in slides.deck(content, path.stem).cells)
+            for cell in content["cells"]:
+                if cell["cell_type"] != "markdown":
+                    continue
+                for block in slides.blocks(sources.text_of(cell["source"])):
+                    with self.subTest(path.name, block=block):
+                        self.assertIn(block.lstrip("# "), text)
+
+    def test_shortened(self):
+        short = "One. " * slides.SHORT
+        self.assertEqual(slides.shortened(short), short)
+        long = "First *of. All* words here. " + "Then more of them. " * 20
+        self.assertTrue(slides.shortened(long).startswith("First *of. All* words here. Then"))
+        self.assertTrue(slides.shortened(long).endswith(" …"))
+        self.assertLessEqual(len(slides.shortened(long).split()), slides.SHORT + 1)
+        for kept in ("word " * 99, "| " * 99, "- a. B " * 50):
+            self.assertEqual(slides.shortened(kept), kept)
+
+    def test_blocks(self):
+        text = "# T\n\nA\nb.\n\n```go\nx\n\ny\n```\n\n$$\na\n\nb\n$$\n\n$$c$$\n\n- d\n- e\n"
+        self.assertEqual(slides.blocks(text), ["# T", "A\nb.", "```go\nx\n\ny\n```", "$$\na\n\nb\n$$", "$$c$$", "- d\n- e\n"[:-1]])
+
+    def test_pack(self):
+        paragraphs = ["x" * slides.LINE * 6] * 3
+        self.assertEqual(slides.pack(paragraphs, room=14), [paragraphs[:2], paragraphs[2:]])
+        leading = ["x" * slides.LINE * 6, "y" * slides.LINE * 6, "$$z$$"]
+        self.assertEqual(slides.pack(leading, room=14), [leading[:1], leading[1:]])
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "01_a.ipynb"
+            path.write_text(json.dumps(FIRST))
+            made = slides.write(path, Path(folder) / "slides")
+            page = made.read_text()
+            needed = re.findall(r'<(?:script|link|img)\b[^>]*?(?:src|href)="([^"#?]*)', page)
+            for address in needed:
+                if not address.startswith("data:"):
+                    self.assertTrue((made.parent / address).is_file(), address)
+            self.assertIn("reveal/dist/reveal.js", needed)
+            self.assertIn('href="02_b.html"', page)
+            self.assertIn("<title>The first: a start slides</title>", page)
+
+
+class Parts(unittest.TestCase):
+    def test_parts(self):
+        for tex, want in (
+            (r"a \qquad b", ["a", "b"]),
+            (r"a \quad b", [r"a \quad b"]),
+            (r"a, \qquad b \qquad\text{or}\qquad c", ["a,", "b", r"\text{or}", "c"]),
+            (r"\text{a \qquad b}", [r"\text{a \qquad b}"]),
+            (r"\begin{aligned} a \qquad b \end{aligned}", [r"\begin{aligned} a \qquad b \end{aligned}"]),
+            (r"\left( a \qquad b \right] \qquad \leftarrow", [r"\left( a \qquad b \right]", r"\leftarrow"]),
+            (r"\{ a \qquad b \}", [r"\{ a", r"b \}"]),
+            (r"a \qquads", [r"a \qquads"]),
+            ("", []),
+        ):
+            with self.subTest(tex):
+                self.assertEqual(formulas.parts(tex), want)
+
+
+class Sources(unittest.TestCase):
+    def test_title_and_line(self):
+        for text, want in (
+            ("# T\n\n**Claim.** *One `x` thing*, and more.", ("T", "One `x` thing.")),
+            ("# T: of\n\n**Claim.** *Is it?* Yes.", ("T: of", "Is it?")),
+            ("# T\n\nNo claim here, 3.5 of it. Then.", ("T", "No claim here, 3.5 of it.")),
+            ("No heading. At all", ("name", "No heading.")),
+            ("", ("name", "")),
+        ):
+            with self.subTest(text):
+                self.assertEqual(sources.title_and_line(notebook(markdown(text)), "name"), want)
+        self.assertEqual(sources.title_and_line(notebook(), "name"), ("name", ""))
+
+    def test_preview(self):
+        rows = [["h1", "h2", r"a\|b", "h4", "h5"], ["---"] * 5, *([str(i)] * 5 for i in range(9))]
+        text = "Caption\n\n" + "\n".join("| " + " | ".join(row) + " |" for row in rows)
+        lines = sources.preview(text).splitlines()
+        self.assertEqual(lines[0], r"| h1 | h2 | a\|b | h4 |")
+        self.assertEqual(lines[-1], "| 4 | 4 | 4 | 4 |")
+        self.assertEqual(sources.preview("none"), "")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, warnings="ignore")  # of deprecations among other packages
