@@ -48,12 +48,9 @@ func TestPick(t *testing.T) {
 				}
 			}
 		}
-		result, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(_ *model.Scope, pixels, table *graph.Node) *graph.Node {
+		result := must.Get(model.CallOnce(fixtures.Backend(t), model.NewStore(), func(_ *model.Scope, pixels, table *graph.Node) *graph.Node {
 			return pick(pixels, table, padding)
-		}, tensors.FromFlatDataAndDimensions(pixels, n, channels, height, width), tensors.FromFlatDataAndDimensions(table, batch, pickColumns))
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, tensors.FromFlatDataAndDimensions(pixels, n, channels, height, width), tensors.FromFlatDataAndDimensions(table, batch, pickColumns)))(t)
 		got := must.Get(tensors.CopyFlatData[uint8](result))(t)
 		if !bytes.Equal(got, want) {
 			t.Errorf("padding %d: %v, want %v", padding, got[:width], want[:width])
@@ -94,12 +91,9 @@ func TestPickEqualsDatasets(t *testing.T) {
 		orders:  []*order{newOrder(seed, images.N, datasets.Order)},
 	}}
 	tables := must.Get(s.next(block{executionShape{rows: images.N, count: 1}, epoch, 0}))(t)
-	result, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(_ *model.Scope, pixels, table *graph.Node) *graph.Node {
+	result := must.Get(model.CallOnce(fixtures.Backend(t), model.NewStore(), func(_ *model.Scope, pixels, table *graph.Node) *graph.Node {
 		return pick(pixels, graph.Reshape(table, images.N, pickColumns), augmentation.Pad)
-	}, tensors.FromFlatDataAndDimensions(images.Pixels, images.N, 3, 32, 32), tables[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, tensors.FromFlatDataAndDimensions(images.Pixels, images.N, 3, 32, 32), tables[0]))(t)
 	got := must.Get(tensors.CopyFlatData[uint8](result))(t)
 	if !bytes.Equal(got, want) {
 		t.Error("the graph's images are not the windows that package datasets draws")

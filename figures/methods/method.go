@@ -104,7 +104,7 @@ func hasEnergies(family nets.Layers) (has bool) {
 	defer backend.Finalize()
 	exec, err := model.NewExec(backend, model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
-		y := guarded{family}.Dense(s, x, 1)
+		y := (&nets.Model{Network: nets.MLP{Layers: family}}).Apply(s, x)
 		has = stochastic.LayerLossesOf(x.Graph()).LogLikelihood != nil
 		return y
 	})

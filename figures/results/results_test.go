@@ -113,10 +113,7 @@ func TestDivergedRunIsKept(t *testing.T) {
 	r.Metrics["nll"] = math.NaN()
 	r.Series = map[string][]float64{"mean": {math.Inf(1)}, "x": {1}}
 	mustAppend(t, s, r)
-	lines, _, err := Read(s.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines, _ := must.Get2(Read(s.Dir()))(t)
 	got := lines[0]
 	if _, has := got.Metrics["nll"]; !got.Diverged || has || got.Metrics["rmse"] != 2.5 || len(got.Series) != 1 {
 		t.Errorf("read %+v", got)

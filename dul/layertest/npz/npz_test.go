@@ -74,10 +74,7 @@ func TestOpenReadsEveryType(t *testing.T) {
 		{"empty", nil, []int{0, 3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			data, shape, err := a.Float64(c.name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data, shape := must.Get2(a.Float64(c.name))(t)
 			if !reflect.DeepEqual(data, c.data) || !reflect.DeepEqual(shape, c.shape) {
 				t.Errorf("got %v %v, want %v %v", data, shape, c.data, c.shape)
 			}
