@@ -333,12 +333,3 @@ func TestRealCIFARDamaged(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-func BenchmarkCIFAR10(b *testing.B) {
-	f := realFiles(b, "cifar-10-batches-bin")
-	for b.Loop() {
-		if _, _, err := CIFAR10(context.Background(), f); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
