@@ -9,6 +9,9 @@ import (
 	"syscall"
 )
 
+// ErrNoAddress is wrapped by the error for a file that is not on this machine and that nobody offers.
+var ErrNoAddress = errors.New("it has no address to download it from")
+
 // Error says which file could not be had, from where, and why.
 type Error struct {
 	Name   string   // the file's name

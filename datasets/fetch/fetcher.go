@@ -174,8 +174,8 @@ func (f *Fetcher) download(ctx context.Context, file File, path string) error {
 		return err
 	}
 	if len(addresses) == 0 {
-		return fmt.Errorf("fetch: there is no good copy of %s at %s, and it has no address to download it from; put it into a folder and set %s to that folder",
-			file.Name, strings.Join(looked, " or "), EnvData)
+		return fmt.Errorf("fetch: there is no good copy of %s at %s, and %w; put it into a folder and set %s to that folder",
+			file.Name, strings.Join(looked, " or "), ErrNoAddress, EnvData)
 	}
 	var failures []error
 	for _, address := range addresses {

@@ -35,7 +35,7 @@ func Parameters(backend compute.Backend, network Network, channels, height, widt
 	params.WithoutValues(store)
 	exec, err := model.NewExec(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true) // some families predict only once trained
-		network.Apply(s, x, classes)
+		apply(network, s, x, classes)
 		for v := range store.IterVariables() {
 			if role := params.RoleOf(v, store); role != "" && v.Trainable {
 				counts[role] += v.Shape().Size()
