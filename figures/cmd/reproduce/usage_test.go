@@ -53,6 +53,7 @@ func TestWrongUsage(t *testing.T) {
 		{"run cifar-small --devices 0,,1", `--devices: "0,,1" names a GPU with no number`},
 		{"run uci --batch -1", "--batch is -1"},
 		{"grid cifar-small", "grid takes no"},
+		{"export", "export wants the folder of networks"},
 		{"choose a b", "choose writes one file, not 2"},
 		{"options alpha", "options takes one study: toy, uci, images"},
 		{"options toy uci", "options takes one study"},
