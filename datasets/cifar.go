@@ -56,6 +56,16 @@ func CIFAR100(ctx context.Context, f *fetch.Fetcher) (train, test *Images, err e
 	return cifar100.load(ctx, f)
 }
 
+// CIFARClasses are the names of the classes of CIFAR-10 or CIFAR-100, by their number.
+func CIFARClasses(n int) ([]string, error) {
+	for _, set := range []cifarSet{cifar10, cifar100} {
+		if len(set.classes) == n {
+			return slices.Clone(set.classes), nil
+		}
+	}
+	return nil, fmt.Errorf("datasets: there is no CIFAR set of %d classes; there are those of %d and %d", n, len(cifar10.classes), len(cifar100.classes))
+}
+
 // cifarSet is one of the two sets, with the published facts on its files.
 type cifarSet struct {
 	name       string

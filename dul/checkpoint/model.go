@@ -51,6 +51,14 @@ func Import(store *model.Store, path string) (metadata map[string]string, err er
 	return metadata, nil
 }
 
+// SetTensors is Import of tensors that were read before (ReadTensors, ParseTensors).
+func SetTensors(store *model.Store, named map[string]*tensors.Tensor) error {
+	if err := importTensors(store, named); err != nil {
+		return fmt.Errorf("checkpoint: setting variables: %w", err)
+	}
+	return nil
+}
+
 // importTensors sets the variables of a store to the tensors of a file, by their names there.
 func importTensors(store *model.Store, list map[string]*tensors.Tensor) error {
 	known := make(map[string]bool)

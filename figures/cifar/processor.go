@@ -183,7 +183,7 @@ func ChosenNoise(lines []results.Result) (file []byte, missing []string, err err
 	for _, n := range noiseScales {
 		best, lowest, complete := "", math.Inf(1), true
 		for _, value := range n.values {
-			line, done := byID[n.candidate(value).ID()]
+			line, done := byID.Find(n.candidate(value))
 			nll, has := line.Metrics[results.MetricNLL]
 			switch {
 			case !done:

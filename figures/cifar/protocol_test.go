@@ -56,7 +56,7 @@ func TestRecipes(t *testing.T) {
 		return r
 	}
 	process := func(r recipe, inducing int, dropout float64) recipe {
-		r.Inducing, r.BlockDropout = inducing, dropout
+		r.Inducing, r.BlockDropout, r.ProcessRate = inducing, dropout, float64(min(inducing, 1))
 		return r
 	}
 	for _, c := range []struct {
@@ -143,6 +143,7 @@ func TestOptions(t *testing.T) {
 		{"conv_alpha", "doubled", methods.VDropout, none, func(r recipe) bool { return r.Layers.(baselines.VDropout).DoubledConvAlpha }},
 		{"adaptive_alpha", "true", methods.VDropout, none, func(r recipe) bool { return r.Layers.(baselines.VDropout).Adaptive }},
 		{"rank1_noise", "channel", methods.Rank1, methods.List{methods.MFVI}, func(r recipe) bool { return r.Layers.(baselines.Rank1).Tied }},
+		{"process_rate", "10", methods.DUE, methods.List{methods.Density}, func(r recipe) bool { return r.weightGroups()[1].Rate == 10 }},
 		{optionInducing, "7", methods.DUE, methods.List{methods.SNGP, methods.Density}, func(r recipe) bool { return r.Inducing == 7 }},
 		{"block_dropout", "0.2", methods.SNGP, everyone, func(r recipe) bool { return r.BlockDropout == 0.2 }},
 		{"optimizer", "adam", methods.Density, everyone, func(r recipe) bool {

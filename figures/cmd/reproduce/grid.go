@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -87,6 +88,49 @@ func (c command) choose(_ context.Context, args []string) error {
 	}
 	if _, err := c.stdout.Write(file); err != nil {
 		return fmt.Errorf("printing the choices: %w", err)
+	}
+	return nil
+}
+
+const exportDoc = `reproduce export makes the folder of trained networks that are part of the program (default figures/cifar/networks
+of the checkout) of those that "reproduce run processor --networks FOLDER" kept and of the lines in the store:
+seed 0 of deterministic, rank1, density and density-constant, with how each was made.
+
+Usage: reproduce export FOLDER [flags]
+`
+
+func (c command) export(_ context.Context, args []string) error {
+	flags := newFlags("export")
+	stores := storeFlag(flags)
+	out := flags.String("out", "", "`folder` to write")
+	positional, err := c.parse(flags, exportDoc, args)
+	if err != nil {
+		return err
+	}
+	if len(positional) != 1 {
+		return usagef("export wants the folder of networks")
+	}
+	if *out == "" {
+		dir, err := results.DefaultDir()
+		if err != nil {
+			return err
+		}
+		*out = filepath.Join(dir, "..", "cifar", "networks")
+	}
+	lines, err := c.read(*stores)
+	if err != nil {
+		return err
+	}
+	names, missing, err := cifar.ExportNetworks(lines, positional[0], *out)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("there is nothing to export: %s has no network of a line in the store", positional[0])
+	}
+	c.print(c.stderr, fmt.Sprintf("wrote %s to %s\n", strings.Join(names, ", "), *out), exitOK)
+	if len(missing) > 0 {
+		c.print(c.stderr, fmt.Sprintf("without %s, whose network or line is missing\n", strings.Join(missing, ", ")), exitOK)
 	}
 	return nil
 }

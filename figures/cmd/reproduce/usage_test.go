@@ -54,6 +54,7 @@ func TestWrongUsage(t *testing.T) {
 		{"run uci --batch -1", "--batch is -1"},
 		{"grid cifar-small", "grid takes no"},
 		{"choose a", "choose wants uci or images"}, {"choose uci a b", "choose wants uci or images"},
+		{"export", "export wants the folder of networks"},
 		{"options alpha", "options takes one study: toy, uci, images"},
 		{"options toy uci", "options takes one study"},
 		{"task out", "task wants"},
