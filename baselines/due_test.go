@@ -197,12 +197,9 @@ func TestDUEAtItsOptimumIsExact(t *testing.T) {
 			t.Errorf("input %d: N(%.10g, %.10g), want N(%.10g, %.10g)", i, mean[i], variance[i], wantMean[i], wantVariance[i])
 		}
 	}
-	bound, err := model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+	bound := must.Get(model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		return p.bound(s, head, x)
-	}, tensors.FromFlatDataAndDimensions(p.x, smallN, smallD))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, tensors.FromFlatDataAndDimensions(p.x, smallN, smallD)))(t)
 	if got := bound.Value().(float64); math.Abs(got-evidence) > 1e-7 {
 		t.Errorf("the bound is %.10g, the log evidence %.10g", got, evidence)
 	}
@@ -212,7 +209,7 @@ func TestDUEAtItsOptimumIsExact(t *testing.T) {
 func TestDUEConvergesToExactRegression(t *testing.T) {
 	p := newSmallProblem()
 	head, store := p.head(), newStore()
-	exec, err := model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x, rate, step *graph.Node) *graph.Node {
+	exec := must.Get(model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x, rate, step *graph.Node) *graph.Node {
 		bound := p.bound(s.In("model"), head, x)
 		for _, name := range []string{"variational_mean", "variational_factor"} {
 			v := store.GetVariable("/model/head/" + name)
@@ -221,10 +218,7 @@ func TestDUEConvergesToExactRegression(t *testing.T) {
 			v.SetNodeValue(train.Adam{}.Update(s.In("state_%s", name), value, gradient, rate, step))
 		}
 		return bound
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	const steps = 1500
 	x := tensors.FromFlatDataAndDimensions(p.x, smallN, smallD)
 	var bound float64
@@ -232,13 +226,10 @@ func TestDUEConvergesToExactRegression(t *testing.T) {
 		out := must.Get(exec.Call1(x, train.Cosine(0.05)(i, steps), float64(i+1)))(t)
 		bound = out.Value().(float64)
 	}
-	out, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+	out := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 		mean, variance := head.Moments(s.In("model").In("head"), x, 1)
 		return []*graph.Node{mean, variance}
-	}, tensors.FromFlatDataAndDimensions(p.test, smallTests, smallD))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, tensors.FromFlatDataAndDimensions(p.test, smallTests, smallD)))(t)
 	mean, variance := tensors.MustCopyFlatData[float64](out[0]), tensors.MustCopyFlatData[float64](out[1])
 	wantMean, wantVariance, evidence := p.exact(t)
 	if gap := evidence - bound; gap < 0 || gap > 1e-4 {
@@ -260,13 +251,10 @@ func TestDUEKL(t *testing.T) {
 	head := baselines.DUE{Start: []baselines.Inducing{{Points: x, LengthScale: 1}}, Samples: 2}
 	store := newStore()
 	kl := func() float64 {
-		out, err := model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		out := must.Get(model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 			head.Dense(s.In("head"), x, classes)
 			return stochastic.LayerLossesOf(x.Graph()).KL
-		}, tensors.FromFlatDataAndDimensions(x, count, 2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, tensors.FromFlatDataAndDimensions(x, count, 2)))(t)
 		out.Shape().AssertDims(1, 1)
 		return tensors.MustCopyFlatData[float64](out)[0]
 	}
@@ -312,15 +300,12 @@ func TestDUESamples(t *testing.T) {
 	setHead(t, store, "variational_mean", points(rng, classes*4, 1))
 	setHead(t, store, "variational_factor", points(rng, classes*4, 4))
 	mean, variance := headMoments(t, store, head, input, classes)
-	out, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+	out := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 		stochastic.SetNoiseSource(x.Graph(), stochastic.NewHostSampler(1).NewBuffers())
 		predicted := head.Dense(s.In("head"), x, classes)
 		s.Store().SetTraining(x.Graph(), true)
 		return []*graph.Node{predicted, head.Dense(s.At("head"), x, classes)}
-	}, input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, input))(t)
 	draws := tensors.MustCopyFlatData[float64](out[1])
 	probabilities := make([]float64, n) // of the first class
 	for m := range samples {
@@ -406,49 +391,6 @@ func TestDUERejectsBadStarts(t *testing.T) {
 				t.Errorf("error is %v, want one with %q", err, c.says)
 			}
 		})
-	}
-}
-
-// Three clusters far apart are found whatever the seed.
-func TestKMeans(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 3))
-	centres := [][2]float64{{0, 0}, {50, 0}, {0, 50}}
-	var x []float64
-	means := make([][2]float64, 3)
-	for i := range 60 {
-		for k := range 2 {
-			v := centres[i%3][k] + rng.NormFloat64()
-			x = append(x, v)
-			means[i%3][k] += v / 20
-		}
-	}
-	for seed := range uint64(5) {
-		got := must.Get(baselines.KMeans(x, 2, 3, seed))(t)
-		for _, want := range means {
-			near := math.Inf(1)
-			for k := range 3 {
-				near = min(near, math.Hypot(got[2*k]-want[0], got[2*k+1]-want[1]))
-			}
-			if near > 1e-12 {
-				t.Errorf("seed %d: no centre at %v: %v", seed, want, got)
-			}
-		}
-	}
-	// As many centres as points, some of them equal.
-	if got, err := baselines.KMeans([]float64{1, 1, 2}, 1, 3, 1); err != nil || len(got) != 3 {
-		t.Errorf("%v, error %v", got, err)
-	}
-	for _, c := range []struct{ width, count int }{{0, 1}, {7, 1}, {2, 0}, {2, 61}} {
-		if _, err := baselines.KMeans(x, c.width, c.count, 1); err == nil {
-			t.Errorf("no error for %d centres of points of %d", c.count, c.width)
-		}
-	}
-	start, err := baselines.StartFrom([]float64{0, 3, 0}, 1, 2, 1)
-	if err != nil || math.Abs(start.LengthScale-2) > 1e-15 { // distances 3, 3, 0
-		t.Errorf("%+v, error %v", start, err)
-	}
-	if _, err := baselines.StartFrom([]float64{1, 1}, 1, 1, 1); err == nil {
-		t.Error("no error for equal features")
 	}
 }
 

@@ -38,26 +38,20 @@ func points(rng *rand.Rand, n, d int) []float64 {
 // headMoments are those of a head on inputs as they are, [n, units] and [n, ...].
 func headMoments(t *testing.T, store *model.Store, head nets.GaussianHead, x *tensors.Tensor, units int) (mean, variance []float64) {
 	t.Helper()
-	out, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+	out := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 		mean, variance := head.Moments(s.In("head"), x, units)
 		return []*graph.Node{mean, variance}
-	}, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, x))(t)
 	return tensors.MustCopyFlatData[float64](out[0]), tensors.MustCopyFlatData[float64](out[1])
 }
 
 // epoch shows a head the rows of x in batches of the given sizes, in training.
 func epoch(t *testing.T, store *model.Store, head nets.Layers, x []float64, d, units int, sizes ...int) {
 	t.Helper()
-	exec, err := model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+	exec := must.Get(model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
 		return head.Dense(s.In("head"), x, units)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for _, n := range sizes {
 		if _, err := exec.Call(tensors.FromFlatDataAndDimensions(x[:n*d], n, d)); err != nil {
 			t.Fatal(err)

@@ -77,16 +77,13 @@ func (c spectralCase) materialised(t *testing.T, backend compute.Backend, store 
 			}
 		}
 	})
-	y, err := model.CallOnce(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
+	y := must.Get(model.CallOnce(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		y := c.apply(l, s, x)
 		if y.Rank() == 4 {
 			y = graph.Transpose(y, 0, 1)
 		}
 		return graph.Reshape(y, n+1, -1)
-	}, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, x))(t)
 	flat := must.Get(tensors.CopyFlatData[float64](y))(t)
 	outputs := y.Shape().Dim(1)
 	m := mat.NewDense(n, outputs, nil)
@@ -111,7 +108,7 @@ func spectralNorm(t *testing.T, m mat.Matrix) float64 {
 // its weights passes any bound.
 func (c spectralCase) trainUp(t *testing.T, backend compute.Backend, store *model.Store, l baselines.SpectralNormed, steps int) {
 	t.Helper()
-	exec, err := model.NewExec(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
+	exec := must.Get(model.NewExec(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		g := x.Graph()
 		s.Store().SetTraining(g, true)
 		y := c.apply(l, s, x)
@@ -123,10 +120,7 @@ func (c spectralCase) trainUp(t *testing.T, backend compute.Backend, store *mode
 			}
 		}
 		return loss
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	x := make([]float64, 6*c.size())
 	for i := range x {
 		x[i] = float64(i*i%11) - 5
@@ -227,12 +221,9 @@ func TestSpectralNorm(t *testing.T) {
 		{true, []float64{-6 + 5, 0.5 - 7}},
 	} {
 		t.Run(fmt.Sprintf("FreeNorm=%t", c.free), func(t *testing.T) {
-			y, err := model.CallOnce(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
+			y := must.Get(model.CallOnce(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
 				return baselines.SpectralNormed{Bound: 2, FreeNorm: c.free}.Norm(s.In("norm"), x)
-			}, tensors.FromFlatDataAndDimensions([]float64{1, 1}, 2, 1, 1, 1))
-			if err != nil {
-				t.Fatal(err)
-			}
+			}, tensors.FromFlatDataAndDimensions([]float64{1, 1}, 2, 1, 1, 1)))(t)
 			if got := tensors.MustCopyFlatData[float64](y); !floats.EqualApprox(got, c.want, 1e-12) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}

@@ -71,10 +71,7 @@ func (v *cifarVersion) describe(name string, contents []byte, test bool) testFil
 
 func (tiny *tinyCIFAR) require(t *testing.T, f *fetch.Fetcher) {
 	t.Helper()
-	train, test, err := tiny.load(context.Background(), f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	train, test := must.Get2(tiny.load(context.Background(), f))(t)
 	if train.Name != "tiny train" || test.Name != "tiny test" || train.N != 6 || test.N != 2 || !slices.Equal(test.Classes, tiny.classes) {
 		t.Errorf("%d images %q and %d images %q of classes %q", train.N, train.Name, test.N, test.Name, test.Classes)
 	}
@@ -288,10 +285,7 @@ func TestRealCIFAR(t *testing.T) {
 		t.Run(c.set.name, func(t *testing.T) {
 			binary, python := c.set.versions[0], c.set.versions[1]
 			f := realFiles(t, binary.folder)
-			train, test, err := c.set.load(context.Background(), f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			train, test := must.Get2(c.set.load(context.Background(), f))(t)
 			for _, part := range []struct {
 				images    *Images
 				perClass  int
@@ -312,10 +306,7 @@ func TestRealCIFAR(t *testing.T) {
 
 			f = realFiles(t, binary.folder, python.folder)
 			paths := must.Get(python.unpacked(f))(t)
-			train2, test2, err := c.set.readFolder(context.Background(), python, paths)
-			if err != nil {
-				t.Fatal(err)
-			}
+			train2, test2 := must.Get2(c.set.readFolder(context.Background(), python, paths))(t)
 			requireSameImages(t, train, train2)
 			requireSameImages(t, test, test2)
 		})
@@ -340,14 +331,5 @@ func TestRealCIFARDamaged(t *testing.T) {
 	var file *FileError
 	if !errors.As(err, &file) || filepath.Base(file.File) != "data_batch_4.bin" || !errors.Is(err, ErrChecksum) {
 		t.Errorf("got %v", err)
-	}
-}
-
-func BenchmarkCIFAR10(b *testing.B) {
-	f := realFiles(b, "cifar-10-batches-bin")
-	for b.Loop() {
-		if _, _, err := CIFAR10(context.Background(), f); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 // someImages makes n images of pseudo-random pixels.
@@ -180,10 +182,7 @@ func TestChannelStatsOfCIFAR(t *testing.T) {
 		{"cifar-100-binary", CIFAR100, ChannelStats{[3]float64{0.507076, 0.486549, 0.440918}, [3]float64{0.267334, 0.256438, 0.276150}}},
 	} {
 		t.Run(c.folder, func(t *testing.T) {
-			train, _, err := c.load(context.Background(), realFiles(t, c.folder))
-			if err != nil {
-				t.Fatal(err)
-			}
+			train, _ := must.Get2(c.load(context.Background(), realFiles(t, c.folder)))(t)
 			got := FitChannelStats(train, nil)
 			for i := range ImageChannels {
 				if math.Abs(got.Mean[i]-c.want.Mean[i]) > 1e-6 || math.Abs(got.Std[i]-c.want.Std[i]) > 1e-6 {
@@ -196,10 +195,7 @@ func TestChannelStatsOfCIFAR(t *testing.T) {
 
 // Where the released values come from, to the four digits they have.
 func TestReleasedChannelStats(t *testing.T) {
-	train, _, err := CIFAR10(context.Background(), realFiles(t, "cifar-10-batches-bin"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	train, _ := must.Get2(CIFAR10(context.Background(), realFiles(t, "cifar-10-batches-bin")))(t)
 	const n = ImageSide * ImageSide
 	released, whole := ReleasedChannelStats(), FitChannelStats(train, nil)
 	for c := range ImageChannels {

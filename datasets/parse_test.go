@@ -14,10 +14,7 @@ import (
 )
 
 func TestParseTable(t *testing.T) {
-	values, columns, err := parseTable(strings.NewReader("\n 1 2.5\t-3e-2 \r\n\n4 5 6"), "t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	values, columns := must.Get2(parseTable(strings.NewReader("\n 1 2.5\t-3e-2 \r\n\n4 5 6"), "t"))(t)
 	if columns != 3 || !slices.Equal(values, []float64{1, 2.5, -0.03, 4, 5, 6}) {
 		t.Errorf("got %v in %d columns", values, columns)
 	}

@@ -122,9 +122,7 @@ func TestYearFromLocalText(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, yearText), sample, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, yearText), sample, 0o644))
 	t.Setenv(fetch.EnvData, dir)
 	_, err = UCI("year")
 	requireParseError(t, "excerpt", err, filepath.Join(dir, yearText), 0, 0, errRowCount)

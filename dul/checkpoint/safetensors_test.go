@@ -79,10 +79,7 @@ func TestTensorsOfAllTypesRoundTrip(t *testing.T) {
 	metadata := map[string]string{"version": "1", "<roles>": `{"a":"b"}`}
 	var b bytes.Buffer
 	must.Do(t, writeTensors(&b, list, metadata))
-	got, gotMetadata, err := readBytes(b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got, gotMetadata := must.Get2(readBytes(b.Bytes()))(t)
 	if !maps.Equal(gotMetadata, metadata) {
 		t.Errorf("metadata %v, want %v", gotMetadata, metadata)
 	}

@@ -20,7 +20,7 @@ func descended(t *testing.T, logLikelihood func(s *model.Scope, h *graph.Node) *
 	t.Helper()
 	store := model.NewStore()
 	var logVariances *model.Variable
-	exec, err := model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, h, offset *graph.Node) *graph.Node {
+	exec := must.Get(model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, h, offset *graph.Node) *graph.Node {
 		loss := graph.Neg(graph.ReduceAllMean(logLikelihood(s, h)))
 		for v := range store.IterVariables() {
 			if v.Name() == "log_variance" || v.Name() == "log_diagonals" {
@@ -31,10 +31,7 @@ func descended(t *testing.T, logLikelihood func(s *model.Scope, h *graph.Node) *
 		step := graph.MulScalar(graph.Gradient(loss, value)[0], rate)
 		logVariances.SetNodeValue(graph.Add(graph.Sub(value, step), offset))
 		return loss
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for range steps {
 		loss := must.Get(exec.Call1(fixtures.Tensor(dtypes.Float32, h), float32(start)))(t)
 		if l := fixtures.FromTensor(t, loss).Values[0]; math.IsNaN(l) || math.IsInf(l, 0) {

@@ -34,10 +34,7 @@ func TestBootstrapCovers(t *testing.T) {
 		for i := range values {
 			values[i] = rng.NormFloat64()
 		}
-		low, high, err := Bootstrap([]int{n}, replicates, uint64(run), level, meanAt(values))
-		if err != nil {
-			t.Fatal(err)
-		}
+		low, high := must.Get2(Bootstrap([]int{n}, replicates, uint64(run), level, meanAt(values)))(t)
 		if low <= 0 && 0 <= high {
 			covered++
 		}
@@ -65,13 +62,10 @@ func TestBootstrapOfAUROCCovers(t *testing.T) {
 			}
 		}
 		ranks := must.Get(NewRanks(score, positive))(t)
-		low, high, err := Bootstrap([]int{n, n}, 399, uint64(run), level, func(indices []int) (float64, error) {
+		low, high := must.Get2(Bootstrap([]int{n, n}, 399, uint64(run), level, func(indices []int) (float64, error) {
 			s, err := ranks.Sweep(indices)
 			return s.AUROC(), err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		if low <= truth && truth <= high {
 			covered++
 		}

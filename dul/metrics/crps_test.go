@@ -99,10 +99,7 @@ func TestCentralIntervals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	_, mean, variance := mixtures(rng, 6, 50)
 	for _, level := range []float64{0.5, 0.9, 0.95, 0.999} {
-		low, high, err := CentralIntervals(mean, variance, level)
-		if err != nil {
-			t.Fatal(err)
-		}
+		low, high := must.Get2(CentralIntervals(mean, variance, level))(t)
 		for i := range low {
 			var below, above float64
 			for m := range mean {
@@ -114,10 +111,7 @@ func TestCentralIntervals(t *testing.T) {
 		}
 	}
 	// One component has the textbook interval.
-	low, high, err := CentralIntervals([][]float64{{3}}, [][]float64{{4}}, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	low, high := must.Get2(CentralIntervals([][]float64{{3}}, [][]float64{{4}}, 0.95))(t)
 	near(t, "one component", []float64{low[0], high[0]}, []float64{3 - 2*1.959963984540054, 3 + 2*1.959963984540054})
 }
 
@@ -131,10 +125,7 @@ func TestIntervalsCover(t *testing.T) {
 		m := rng.IntN(len(mean))
 		target[i] = mean[m][i] + math.Sqrt(variance[m][i])*rng.NormFloat64()
 	}
-	low, high, err := CentralIntervals(mean, variance, level)
-	if err != nil {
-		t.Fatal(err)
-	}
+	low, high := must.Get2(CentralIntervals(mean, variance, level))(t)
 	inside := 0.0
 	for i, y := range target {
 		if low[i] <= y && y <= high[i] {

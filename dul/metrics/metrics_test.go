@@ -18,19 +18,13 @@ func fixture(t *testing.T, name string) npz.Archive {
 
 func array(t *testing.T, a npz.Archive, name string) ([]float64, []int) {
 	t.Helper()
-	data, shape, err := a.Float64(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data, shape := must.Get2(a.Float64(name))(t)
 	return data, shape
 }
 
 func ints(t *testing.T, a npz.Archive, name string) []int {
 	t.Helper()
-	data, _, err := a.Ints(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data, _ := must.Get2(a.Ints(name))(t)
 	return data
 }
 

@@ -31,7 +31,7 @@ import (
 //	Density, LDL             341,266      535,922   72,071,058
 func Parameters(backend compute.Backend, network Network, channels, height, width, classes int) (map[params.Role]int, error) {
 	counts := map[params.Role]int{}
-	err := eachVariable(backend, channels, height, width, func(s *model.Scope, x *graph.Node) { network.Apply(s, x, classes) },
+	err := eachVariable(backend, channels, height, width, func(s *model.Scope, x *graph.Node) { apply(network, s, x, classes) },
 		func(v *model.Variable, role params.Role) {
 			if v.Trainable {
 				counts[role] += v.Shape().Size()

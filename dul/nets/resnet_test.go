@@ -48,12 +48,9 @@ func TestResNet(t *testing.T) {
 	for name, layers := range families {
 		t.Run(name, func(t *testing.T) {
 			c := newModel(t, tiny(layers), likelihood.Categorical{Classes: 5}, 3)
-			exec, err := model.NewExec(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+			exec := must.Get(model.NewExec(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
 				return c.Apply(c.Scope(root), x)
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			var logits []fixtures.Array
 			for _, x := range []fixtures.Array{two, one} {
 				out := must.Get(exec.Call1(fixtures.Tensor(c.DType, x)))(t)
@@ -299,13 +296,10 @@ func TestBlockDropout(t *testing.T) {
 	for _, training := range []bool{true, false} {
 		for _, rate := range []float64{rate, 0} {
 			c := newModel(t, tiny(baselines.Deterministic{}), likelihood.Categorical{Classes: 2}, 3)
-			out, err := model.CallOnce(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+			out := must.Get(model.CallOnce(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
 				root.Store().SetTraining(x.Graph(), training)
 				return nets.Drop(root.In("dropout"), x, rate)
-			}, fixtures.Tensor(c.DType, ones))
-			if err != nil {
-				t.Fatal(err)
-			}
+			}, fixtures.Tensor(c.DType, ones)))(t)
 			dropped := 0
 			for i, v := range fixtures.FromTensor(t, out).Values {
 				switch {

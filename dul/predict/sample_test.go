@@ -87,12 +87,9 @@ func sample(t testing.TB, m *nets.Model, x nets.Inputs, o predict.Options) *pred
 // whatever the batches, and its samples agree.
 func TestClassificationOfADeterministicNetwork(t *testing.T) {
 	c, images := classifier(t, baselines.Deterministic{}), photos(5)
-	logits, err := gomlx.CallOnce(c.Backend, c.Store, func(root *gomlx.Scope, x *graph.Node) *graph.Node {
+	logits := must.Get(gomlx.CallOnce(c.Backend, c.Store, func(root *gomlx.Scope, x *graph.Node) *graph.Node {
 		return c.Apply(c.Scope(root), images.Standardization.Images(x, c.DType))
-	}, tensors.FromFlatDataAndDimensions(images.Bytes, 5, 3, 8, 8))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, tensors.FromFlatDataAndDimensions(images.Bytes, 5, 3, 8, 8)))(t)
 	want := must.Get(metrics.MeanProbabilities([][]float64{fixtures.FromTensor(t, logits).Values}, classes))(t)
 	for _, batch := range []int{1, 2, 5, 8} {
 		var heard []int

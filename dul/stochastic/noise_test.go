@@ -229,12 +229,9 @@ func TestBuffersOfOneHostDiffer(t *testing.T) {
 func TestNoiseWithoutSourceIsDrawnInTheGraph(t *testing.T) {
 	store := model.NewStore()
 	must.Do(t, store.SetRNGStateFromSeed(1))
-	exec, err := model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+	exec := must.Get(model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		return stochastic.Draw(s, x, stochastic.Gaussian(), 5, 5)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	var draws [][]float64
 	for range 2 {
 		y := must.Get(exec.Call1(fixtures.Tensor(dtypes.Float64, fixtures.Zeros(1, 1))))(t)

@@ -45,12 +45,9 @@ func filled[T float32 | float64]() []T {
 func drawnInGraph[T float32 | float64](t *testing.T) []T {
 	store := model.NewStore()
 	must.Do(t, store.SetRNGStateFromSeed(5))
-	z, err := model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, g *graph.Graph) *graph.Node {
+	z := must.Get(model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, g *graph.Graph) *graph.Node {
 		return InGraph{}.Draw(s, g, Gaussian(), shapes.Make(dtypes.FromGenericsType[T](), drawn))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	noise := must.Get(tensors.CopyFlatData[T](z))(t)
 	return noise
 }

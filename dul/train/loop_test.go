@@ -41,7 +41,7 @@ func firstBatch(t *testing.T, c trial) (outputs [][]float64, kl []float64, ll []
 		}
 		input = params.FromFloat64(shapes.Make(m.DType, append(m.Lead(), c.BatchSize, 2)...), x)
 	}
-	exec, err := model.NewExec(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) (y, kl, ll *graph.Node) {
+	exec := must.Get(model.NewExec(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) (y, kl, ll *graph.Node) {
 		g := x.Graph()
 		if m.Host != nil {
 			stochastic.SetNoiseSource(g, m.Host.NewBuffers())
@@ -52,10 +52,7 @@ func firstBatch(t *testing.T, c trial) (outputs [][]float64, kl []float64, ll []
 		}
 		y = m.Apply(m.Scope(root), x)
 		return y, stochastic.LayerLossesOf(g).KL, stochastic.LayerLossesOf(g).LogLikelihood
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	a, b, d, err := exec.Call3(input)
 	if err != nil {
 		t.Fatal(err)

@@ -21,3 +21,12 @@ func Do(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// Get2 is Get for a function of two values.
+func Get2[A, B any](a A, b B, err error) func(testing.TB) (A, B) {
+	return func(t testing.TB) (A, B) {
+		t.Helper()
+		Do(t, err)
+		return a, b
+	}
+}

@@ -39,26 +39,25 @@ func (p Protocol) processorGrid() Protocol {
 // chooses: as many for every method.
 type noiseScale struct {
 	method methods.Method
-	option string
 	values [4]string
 }
 
 // The standard deviations are of weights, which He's initialisation gives one of 0.06 to 0.12; those of Rank-1 BNN are
 // of factors that are 1 in the mean. The least leaves networks without noise to speak of.
 var noiseScales = []noiseScale{
-	{methods.Density, "init_std", [4]string{"0.001", "0.003", "0.01", "0.03"}},
-	{methods.DensityConstant, "init_std", [4]string{"0.001", "0.003", "0.01", "0.03"}},
-	{methods.Rank1, "init_std", [4]string{"0.001", "0.01", "0.1", "0.3"}},
-	{methods.MFVI, "init_std", [4]string{"0.001", "0.003", "0.01", "0.03"}},
-	{methods.MCDropout, "dropout_rate", [4]string{"0.05", "0.1", "0.2", "0.3"}},
-	{methods.VDropout, "alpha", [4]string{"0.03", "0.1", "0.25", "0.5"}},
-	{methods.DensityMixture, "init_std", [4]string{"0.001", "0.003", "0.01", "0.03"}},
-	{methods.DensityDiagonal, "init_std", [4]string{"0.001", "0.003", "0.01", "0.03"}},
+	{methods.Density, [4]string{"0.001", "0.003", "0.01", "0.03"}},
+	{methods.DensityConstant, [4]string{"0.001", "0.003", "0.01", "0.03"}},
+	{methods.Rank1, [4]string{"0.001", "0.01", "0.1", "0.3"}},
+	{methods.MFVI, [4]string{"0.001", "0.003", "0.01", "0.03"}},
+	{methods.MCDropout, [4]string{"0.05", "0.1", "0.2", "0.3"}},
+	{methods.VDropout, [4]string{"0.03", "0.1", "0.25", "0.5"}},
+	{methods.DensityMixture, [4]string{"0.001", "0.003", "0.01", "0.03"}},
+	{methods.DensityDiagonal, [4]string{"0.001", "0.003", "0.01", "0.03"}},
 }
 
 // with is a protocol with a value of the noise; the values are among those above.
 func (n noiseScale) with(p Protocol, value string) Protocol {
-	if err := methods.Set(&p, map[string]string{n.option: value}); err != nil {
+	if err := methods.Set(&p, map[string]string{n.method.NoiseScale: value}); err != nil {
 		panic(fmt.Sprintf("cifar: %s: %v", n.method.Name, err))
 	}
 	return p
@@ -128,7 +127,7 @@ func processorSet(c chosen) results.Set {
 	add(seed(0), processes...)
 	add(seed(0), methods.Ensemble)
 	if len(lacking) > 0 {
-		s.Lacks = fmt.Sprintf("the noise of %s is not chosen yet: run the set processor-grid, write figures/cifar/chosen.csv with \"reproduce choose\", and build this program again",
+		s.Lacks = fmt.Sprintf("the noise of %s is not chosen yet: run the set processor-grid, write figures/cifar/chosen.csv with \"reproduce choose images\", and build this program again",
 			strings.Join(lacking, ", "))
 	}
 	return s
@@ -166,7 +165,7 @@ func decodeChosen(r io.Reader) (chosen, error) {
 	c := make(chosen)
 	for _, row := range rows[1:] {
 		n, has := scaleOf(row[0])
-		if _, again := c[row[0]]; again || !has || n.option != row[1] || !slices.Contains(n.values[:], row[2]) {
+		if _, again := c[row[0]]; again || !has || n.method.NoiseScale != row[1] || !slices.Contains(n.values[:], row[2]) {
 			return nil, fmt.Errorf("cifar: the chosen noise has the row %s, but %s=%s is not among the choices for %s, or there are two rows of it",
 				strings.Join(row, ","), row[1], row[2], row[0])
 		}
@@ -202,7 +201,7 @@ func ChosenNoise(lines []results.Result) (file []byte, missing []string, err err
 		case best == "":
 			return nil, nil, fmt.Errorf("cifar: all runs of %s in the set processor-grid diverged, so none of their values can be chosen", n.method.Name)
 		default:
-			rows = append(rows, []string{n.method.Name, n.option, best, strconv.FormatFloat(lowest, 'g', 6, 64)})
+			rows = append(rows, []string{n.method.Name, n.method.NoiseScale, best, strconv.FormatFloat(lowest, 'g', 6, 64)})
 		}
 	}
 	var text bytes.Buffer
@@ -230,9 +229,9 @@ func processorTitle(e results.Experiment, list methods.List) (title, noise strin
 	} else {
 		title += ", decay on weights alone"
 	}
-	if n, has := scaleOf(e.Method); has && options[n.option] != "" {
-		noise = n.option + " = " + options[n.option]
-		delete(options, n.option)
+	if n, has := scaleOf(e.Method); has && options[n.method.NoiseScale] != "" {
+		noise = n.method.NoiseScale + " = " + options[n.method.NoiseScale]
+		delete(options, n.method.NoiseScale)
 	}
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		title += fmt.Sprintf(", %s=%s", name, options[name])

@@ -36,7 +36,7 @@ func TestChosenNoise(t *testing.T) {
 	}
 	file, missing, err := ChosenNoise(lines)
 	if err != nil || !bytes.Equal(file, chosenText) {
-		t.Errorf("figures/cifar/chosen.csv is\n%s, but the committed runs choose\n%s, without %v (error %v); write it with \"reproduce choose figures/cifar/chosen.csv\"",
+		t.Errorf("figures/cifar/chosen.csv is\n%s, but the committed runs choose\n%s, without %v (error %v); write it with \"reproduce choose images figures/cifar/chosen.csv\"",
 			chosenText, file, missing, err)
 	}
 	if c := committedChoice(); len(c)+len(missing) != len(noiseScales) {
@@ -127,7 +127,7 @@ func TestProcessorSet(t *testing.T) {
 	}
 	weights := 0
 	for _, e := range full.Experiments {
-		if n, has := scaleOf(e.Method); has && e.Options[n.option] != n.values[3] {
+		if n, has := scaleOf(e.Method); has && e.Options[n.method.NoiseScale] != n.values[3] {
 			t.Errorf("%v has not the value %s", e, n.values[3])
 		}
 		if e.Scale != results.Processor || e.Epochs != 10 || e.HeldOut != 5000 || e.TrainN != 0 || e.TestN != 0 || e.Dataset != CIFAR10 {

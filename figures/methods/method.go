@@ -62,10 +62,9 @@ type Method struct {
 	// of the protocol's.
 	ImageSchedule func(rate float64) train.Schedule
 
-	// NoiseScale is the option that says how strong the method's noise is at the start, such as "init_std", and
-	// NoiseScales the values of it that a choice of hyperparameters tries; "" and none for a method without one.
-	NoiseScale  string
-	NoiseScales []float64
+	// NoiseScale is the option that says how strong the method's noise is at the start, such as InitStd, which a choice
+	// of hyperparameters tries values of; "" for a method without one.
+	NoiseScale string
 
 	// Own fills in options that are 0 or "" with what the method has of its own in a setting. What is still not
 	// filled in then is the setting's. Nil has nothing of its own.
@@ -105,7 +104,7 @@ func hasEnergies(family nets.Layers) (has bool) {
 	defer backend.Finalize()
 	exec, err := model.NewExec(backend, model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
-		y := guarded{family}.Dense(s, x, 1)
+		y := (&nets.Model{Network: nets.MLP{Layers: family}}).Apply(s, x)
 		has = stochastic.LayerLossesOf(x.Graph()).LogLikelihood != nil
 		return y
 	})

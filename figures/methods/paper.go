@@ -20,19 +20,20 @@ const (
 	ByEnergy            = "_energy"            // squared distance from the mean held-out energy, as the paper's method
 )
 
-// initStd is the option of the posterior standard deviation at the start, and initStds are those that a choice tries:
-// up to the text's 0.1 for UCI.
-const initStd = "init_std"
-
-var initStds = []float64{0.003, 0.01, 0.03, 0.1}
+// The noise scales.
+const (
+	InitStd     = "init_std"     // posterior standard deviation at the start
+	DropoutRate = "dropout_rate" // of MC dropout
+	Alpha       = "alpha"        // noise variance of variational dropout
+)
 
 // The methods that the paper compares.
 var (
 	// MFVI is mean-field variational inference (Blundell et al. 2015).
 	MFVI = Method{
 		Name: "mfvi", Title: "MFVI", Paper: PaperNames{Images: "MFVI"},
-		NoiseScale: initStd, NoiseScales: initStds,
-		Layers: func(o Options) nets.Layers { return baselines.MFVI{InitStd: o.InitStd, PriorStd: o.PriorStd} },
+		NoiseScale: InitStd,
+		Layers:     func(o Options) nets.Layers { return baselines.MFVI{InitStd: o.InitStd, PriorStd: o.PriorStd} },
 		Own: func(s Setting, o *Options) {
 			switch {
 			case s.Study == results.Toy:
@@ -48,14 +49,14 @@ var (
 	// MCDropout is Monte Carlo dropout (Gal & Ghahramani 2016).
 	MCDropout = Method{
 		Name: "mcdropout", Title: "MC Dropout", Paper: PaperNames{UCI: "MCDropout", Images: "MCDropout"},
-		NoiseScale: "dropout_rate", NoiseScales: []float64{0.003, 0.01, 0.03, 0.1},
-		Layers: func(o Options) nets.Layers { return baselines.MCDropout{Rate: o.DropoutRate} },
-		Own:    func(_ Setting, o *Options) { own(&o.DropoutRate, 0.1) },
+		NoiseScale: DropoutRate,
+		Layers:     func(o Options) nets.Layers { return baselines.MCDropout{Rate: o.DropoutRate} },
+		Own:        func(_ Setting, o *Options) { own(&o.DropoutRate, 0.1) },
 	}
 	// VDropout is variational dropout (Kingma et al. 2015).
 	VDropout = Method{
 		Name: "vdropout", Title: "Variational Dropout", Paper: PaperNames{UCI: "VDropout", Images: "VDropout"},
-		NoiseScale: "alpha", NoiseScales: []float64{0.003, 0.01, 0.03, 0.1},
+		NoiseScale: Alpha,
 		Layers: func(o Options) nets.Layers {
 			return baselines.VDropout{Alpha: o.Alpha, Adaptive: o.AdaptiveAlpha, DoubledConvAlpha: o.ConvAlpha == DoubledAlpha}
 		},
@@ -69,7 +70,7 @@ var (
 	// Rank1 is the rank-1 Bayesian neural network (Dusenberry et al. 2020).
 	Rank1 = Method{
 		Name: "rank1", Title: "Rank-1 BNN", Paper: PaperNames{UCI: "Rank1-BNN", Images: "Rank-1 BNN"},
-		NoiseScale: initStd, NoiseScales: initStds,
+		NoiseScale: InitStd,
 		Layers: func(o Options) nets.Layers {
 			return baselines.Rank1{InitStd: o.InitStd, PriorStd: o.PriorStd, Tied: o.Rank1Noise == PerChannel}
 		},
@@ -78,7 +79,7 @@ var (
 	// Density is the paper's method with its full-rank LDL energy.
 	Density = Method{
 		Name: "density", Title: "Density Uncertainty", Paper: PaperNames{UCI: "Density Uncertainty", Images: "Density Uncertainty"},
-		NoiseScale: initStd, NoiseScales: initStds,
+		NoiseScale: InitStd,
 		Layers: func(o Options) nets.Layers {
 			return o.density(energy.LDL{ReplicatePadding: o.Padding == ReplicatePadding})
 		},
@@ -87,7 +88,7 @@ var (
 	// DensityMixture is the paper's method with a mixture of rank-1 Gaussians as energy model.
 	DensityMixture = Method{
 		Name: "density-rank1mix", Title: "Density, rank-1 mixture",
-		NoiseScale: initStd, NoiseScales: initStds,
+		NoiseScale: InitStd,
 		Layers: func(o Options) nets.Layers {
 			l := o.density(energy.Rank1Mixture{Fraction: o.MixtureFraction, ZeroFactors: o.MixtureFactors == ZeroFactors, NegatedLogDet: o.LogDet == NegatedLogDet})
 			l.Clip = false // the released code clips LDL alone
@@ -118,15 +119,15 @@ var (
 	// DensityDiagonal is the density layer with a Gaussian of independent inputs as energy model.
 	DensityDiagonal = Method{
 		Name: "density-diagonal", Title: "Density, diagonal", HasEnergies: true, Detects: []string{ByEnergy}, Own: ownPrior,
-		NoiseScale: initStd, NoiseScales: initStds,
-		Layers: func(o Options) nets.Layers { return o.density(energy.Diagonal{}) },
+		NoiseScale: InitStd,
+		Layers:     func(o Options) nets.Layers { return o.density(energy.Diagonal{}) },
 	}
 	// DensityConstant is the density layer whose energy is the same for all inputs: its noise follows nothing. It is
 	// the control that says whether the energy matters.
 	DensityConstant = Method{
 		Name: "density-constant", Title: "Density, constant", Own: ownPrior,
-		NoiseScale: initStd, NoiseScales: initStds,
-		Layers: func(o Options) nets.Layers { return o.density(energy.Constant{}) },
+		NoiseScale: InitStd,
+		Layers:     func(o Options) nets.Layers { return o.density(energy.Constant{}) },
 	}
 	// Deterministic is a single network without weight noise.
 	Deterministic = Method{

@@ -2,6 +2,7 @@ package uci
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -117,61 +118,76 @@ func optionsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 		marks = append(marks, m)
 	}
 	f.Key = keyOf(marks...)
-	places := optionPlaces(ways)
+	options := optionNames(ways)
 	for n, dataset := range smallDatasets() {
 		if n%columns == 0 {
 			f.Panels = append(f.Panels, make([]*plot.Plot, columns))
 		}
-		p := report.New(DatasetTitle(dataset), "change of NLL (nats)", "")
-		var ticks []plot.Tick
-		for option, y := range places {
-			label := " "
-			if n%columns == 0 {
-				label = option
-			}
-			ticks = append(ticks, plot.Tick{Value: y, Label: label})
-		}
+		series := make([]bars, len(ways))
 		for d := range ways {
-			b := bars{colour: effectMarks[d].colour, shape: effectMarks[d].shape}
-			for _, e := range all {
-				if e.direction == d && e.dataset == dataset {
-					difference := e.paired.difference
-					b.add(difference.Mean, places[ways[d].steps[e.step].option]+apart*(1-2*float64(d)), difference.High-difference.Mean)
-				}
-			}
-			if len(b.x) > 0 {
-				if err := report.ErrorBars(p, "", b.x, b.y, b.std, b.colour, b.shape); err != nil {
-					return report.Figure{}, err
-				}
+			series[d] = bars{colour: effectMarks[d].colour, shape: effectMarks[d].shape}
+		}
+		for _, e := range all {
+			if e.dataset == dataset {
+				series[e.direction].addDifference(e.paired, float64(slices.Index(options, ways[e.direction].steps[e.step].option)))
 			}
 		}
-		if p.X.Min > p.X.Max { // nothing is drawn yet
-			p.X.Label.Text = "not run"
-		}
-		if err := report.Dashes(p, "", []float64{0, 0}, []float64{-0.6, float64(len(places)) - 0.4}, report.Grey); err != nil {
+		if f.Panels[n/columns][n%columns], err = forest(DatasetTitle(dataset), options, n%columns == 0, series); err != nil {
 			return report.Figure{}, err
 		}
-		p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-		p.Y.Min, p.Y.Max = -0.6, float64(len(places))-0.4
-		f.Panels[n/columns][n%columns] = p
 	}
 	return f, nil
 }
 
-// optionPlaces are the heights at which options are drawn, the first on top.
-func optionPlaces(ways []direction) map[string]float64 {
-	var names []string
-	places := make(map[string]float64)
+// addDifference appends a difference with its interval in a row of a forest.
+func (b *bars) addDifference(c pairedCell, row float64) {
+	b.add(c.difference.Mean, row, c.difference.High-c.difference.Mean)
+}
+
+// forest is a plot of differences with their intervals: rows with the labels from above, in each a mark of every series
+// that has one there, whose y is the row, and a line at 0.
+func forest(title string, labels []string, labelled bool, series []bars) (*plot.Plot, error) {
+	p := report.New(title, "change of NLL (nats)", "")
+	var ticks []plot.Tick
+	for i, label := range labels {
+		if !labelled {
+			label = " "
+		}
+		ticks = append(ticks, plot.Tick{Value: float64(len(labels) - 1 - i), Label: label})
+	}
+	drawn := 0
+	for k, b := range series {
+		if len(b.x) == 0 {
+			continue
+		}
+		drawn++
+		y := make([]float64, len(b.y))
+		for i, row := range b.y {
+			y[i] = float64(len(labels)-1) - row + 2*apart/float64(len(series))*(float64(len(series)-1)-2*float64(k))
+		}
+		if err := report.ErrorBars(p, "", b.x, y, b.std, b.colour, b.shape); err != nil {
+			return nil, err
+		}
+	}
+	if drawn == 0 {
+		p.X.Label.Text = "not run"
+	}
+	if err := report.Dashes(p, "", []float64{0, 0}, []float64{-0.6, float64(len(labels)) - 0.4}, report.Grey); err != nil {
+		return nil, err
+	}
+	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
+	p.Y.Min, p.Y.Max = -0.6, float64(len(labels))-0.4
+	return p, nil
+}
+
+// optionNames are the options of the steps, each once, in their order.
+func optionNames(ways []direction) (names []string) {
 	for _, way := range ways {
 		for _, s := range way.steps {
-			if _, has := places[s.option]; !has {
+			if !slices.Contains(names, s.option) {
 				names = append(names, s.option)
-				places[s.option] = 0
 			}
 		}
 	}
-	for i, name := range names {
-		places[name] = float64(len(names) - 1 - i)
-	}
-	return places
+	return names
 }

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
@@ -74,4 +78,50 @@ func EnergyTable(lines []results.Result) (report.Table, error) {
 		}
 	}
 	return t, tests.settle(&t)
+}
+
+// energyMarks are those of the energy models but the constant one.
+var energyMarks = []mark{{colour: report.Green, shape: draw.BoxGlyph{}}, {colour: report.Blue, shape: draw.CircleGlyph{}}, {colour: report.Orange, shape: draw.PyramidGlyph{}}}
+
+// energyPicture shows EnergyTable as a picture: a panel for each setting and in it, for each data set, what an energy
+// model does in the place of constant energy, with its interval.
+func energyPicture(lines []results.Result, _ uint64) (report.Figure, error) {
+	f := report.Figure{Name: "uci-energy", Width: vg.Points(760), Height: vg.Points(290), Panels: make([][]*plot.Plot, 1)}
+	f.Caption, _ = prose.Text("energy picture", nil)
+	list := energyMethods()
+	marks := slices.Clone(energyMarks)
+	for i := range marks {
+		marks[i].name = list[i+1].Title
+	}
+	f.Key = keyOf(marks...)
+	index := results.ByID(lines)
+	for n, s := range energySettings() {
+		var labels []string
+		series := make([]bars, len(marks))
+		for i, m := range marks {
+			series[i] = bars{colour: m.colour, shape: m.shape}
+		}
+		for row, dataset := range s.protocol.Datasets {
+			labels = append(labels, DatasetTitle(dataset))
+			values := func(m methods.Method) map[int]float64 {
+				return metricBySplit(index, s.protocol.On(dataset).Experiments(m), results.MetricNLL)
+			}
+			control := values(list[0])
+			for i := range marks {
+				var test paired
+				if err := test.add(0, 0, values(list[i+1]), control, randomSplits); err != nil {
+					return report.Figure{}, err
+				}
+				for _, c := range test.cells {
+					series[i].addDifference(c, float64(row))
+				}
+			}
+		}
+		p, err := forest(s.name, labels, n == 0, series)
+		if err != nil {
+			return report.Figure{}, err
+		}
+		f.Panels[0] = append(f.Panels[0], p)
+	}
+	return f, nil
 }

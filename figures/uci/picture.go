@@ -22,6 +22,7 @@ func Figures(further ...methods.Method) []report.NamedFigure {
 	return []report.NamedFigure{
 		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: of(nll)},
 		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: of(rmse)},
+		{Name: "uci-energy", Doc: "what each energy model does to density layers on UCI, in the place of constant energy", Make: energyPicture},
 		{Name: "uci-options", Doc: "what each single option between the text and the released code does to density layers on UCI", Make: optionsPicture},
 	}
 }

@@ -70,7 +70,7 @@ func Sets() []results.Set {
 		},
 		{
 			Name:        "uci-tuning",
-			Doc:         "optimizer and noise of every method tried on held-out training examples, for the tuned settings (then: reproduce choose)",
+			Doc:         "optimizer and noise of every method tried on held-out training examples, for the tuned settings (then: reproduce choose uci)",
 			Experiments: tuningSet(),
 		},
 		{

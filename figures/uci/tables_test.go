@@ -368,6 +368,9 @@ func TestFigures(t *testing.T) {
 	experiments = append(experiments, slices.DeleteFunc(set(t, "uci-options").At(results.Full), func(e results.Experiment) bool {
 		return e.Fidelity == results.Paper && e.Options == nil || e.Dataset == "wine"
 	})...)
+	experiments = append(experiments, slices.DeleteFunc(set(t, "uci-energy").At(results.Full), func(e results.Experiment) bool {
+		return e.Options["optimizer"] != "adam"
+	})...)
 	lines := made(experiments, func(e results.Experiment) map[string]float64 {
 		v := 3 - 0.2*float64(len(e.Method)) + 0.1*rng.NormFloat64()
 		return map[string]float64{results.MetricNLL: v, results.MetricRMSE: v + 3}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -77,7 +78,7 @@ func parseChoices(content string) (choices, error) {
 		return nil, fmt.Errorf("uci: tuned.csv: %w", err)
 	}
 	if len(records) == 0 || !slices.Equal(records[0], tunedHeading) {
-		return nil, fmt.Errorf("uci: tuned.csv: the heading is not %s; make it anew with reproduce choose", strings.Join(tunedHeading, ","))
+		return nil, fmt.Errorf("uci: tuned.csv: the heading is not %s; make it anew with reproduce choose uci", strings.Join(tunedHeading, ","))
 	}
 	all := make(choices)
 	for i, r := range records[1:] {
@@ -87,7 +88,7 @@ func parseChoices(content string) (choices, error) {
 		m, _ := methods.All().Named(r[3])
 		p := Paper()
 		err3 := methods.SetFor(results.UCI, &p, c.options(m))
-		if err := cmp.Or(err1, err2, err3); err != nil {
+		if err := errors.Join(err1, err2, err3); err != nil {
 			return nil, fmt.Errorf("uci: tuned.csv: line %d: %w", i+2, err)
 		}
 		all[chosenFor{r[0], r[1], split, r[3]}] = c
@@ -98,7 +99,7 @@ func parseChoices(content string) (choices, error) {
 // Tuned is the protocol of the paper with the optimizer, SGD or Adam, and the scale of the noise at the start that did
 // best for each method on each split: the pair of the lowest negative log likelihood on a fifth of the split's
 // training part, which the other four fifths were trained for; test examples have no part in it. Every method has the
-// same number of values (methods.Method.NoiseScales), one without noise the optimizers alone.
+// same number of values, one without noise the optimizers alone.
 //
 // The choices are stored beside this package for the splits on which they were made. Experiments leaves out what there
 // is no choice for, as for one's own methods, and Run says so.
@@ -116,7 +117,7 @@ func (p Protocol) untuned(list methods.List) error {
 	for _, dataset := range p.Datasets {
 		for _, m := range list {
 			if len(p.On(dataset).Experiments(m)) == 0 {
-				return fmt.Errorf("uci: no settings were chosen for %s on %s with the splits %q; take uci.Paper() and set options of your own, or run the set uci-tuning, and then reproduce choose", m.Name, dataset, p.Splits)
+				return fmt.Errorf("uci: no settings were chosen for %s on %s with the splits %q; take uci.Paper() and set options of your own, or run the set uci-tuning, and then reproduce choose uci", m.Name, dataset, p.Splits)
 			}
 		}
 	}
@@ -126,9 +127,13 @@ func (p Protocol) untuned(list methods.List) error {
 // optimizers are those that a choice tries, each with the learning rate of the protocol.
 var optimizers = []methods.Optimizer{methods.SGD, methods.Adam}
 
+// noiseScales are the values to try: up to the text's standard deviation of 0.1, and rates and variances as many times
+// smaller than the paper's.
+var noiseScales = []float64{0.003, 0.01, 0.03, 0.1}
+
 // grid are the choices to try for a method on each split of the protocol.
 func (p Protocol) grid(m methods.Method) []choice {
-	scales := m.NoiseScales
+	scales := noiseScales
 	if m.NoiseScale == "" {
 		scales = []float64{0}
 	}

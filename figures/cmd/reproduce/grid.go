@@ -11,6 +11,7 @@ import (
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/uci"
 )
 
 const gridDoc = `reproduce grid carries out the paper's grid search (section 4): the dropout rate of MC dropout, the noise
@@ -47,11 +48,12 @@ func (c command) grid(ctx context.Context, args []string) error {
 	return nil
 }
 
-const chooseDoc = `reproduce choose chooses the noise of each method for the set processor: the value with the lowest NLL on held-out
-images among the runs of the set processor-grid in the store. It prints the choices, or writes them to a file;
-that of the program is figures/cifar/chosen.csv.
+const chooseDoc = `reproduce choose chooses hyperparameters of each method by the runs in the store that tried them, measured on held-out
+training examples: with "uci" the optimizer and the noise for each split, of the set uci-tuning, and with "images" the
+noise for the set processor, of the set processor-grid. It prints the choices, or writes them to a file; those of the
+program are figures/uci/tuned.csv and figures/cifar/chosen.csv.
 
-Usage: reproduce choose [FILE] [flags]
+Usage: reproduce choose uci|images [FILE] [flags]
 `
 
 func (c command) choose(_ context.Context, args []string) error {
@@ -61,22 +63,28 @@ func (c command) choose(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(positional) > 1 {
-		return usagef("choose writes one file, not %d", len(positional))
+	if n := len(positional); n == 0 || n > 2 || positional[0] != results.UCI && positional[0] != results.Images {
+		return usagef("choose wants uci or images, and a file at most")
 	}
 	lines, err := c.read(*stores)
 	if err != nil {
 		return err
 	}
-	file, missing, err := cifar.ChosenNoise(lines)
+	var file []byte
+	if positional[0] == results.UCI {
+		file, err = uci.Choose(lines)
+	} else {
+		var missing []string
+		file, missing, err = cifar.ChosenNoise(lines)
+		if len(missing) > 0 {
+			c.print(c.stderr, fmt.Sprintf("nothing is chosen for %s: not all of their runs of processor-grid are there\n", strings.Join(missing, ", ")), exitOK)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	if len(missing) > 0 {
-		c.print(c.stderr, fmt.Sprintf("nothing is chosen for %s: not all of their runs of processor-grid are there\n", strings.Join(missing, ", ")), exitOK)
-	}
-	if len(positional) > 0 {
-		return atomicfile.WriteBytes(positional[0], file)
+	if len(positional) > 1 {
+		return atomicfile.WriteBytes(positional[1], file)
 	}
 	if _, err := c.stdout.Write(file); err != nil {
 		return fmt.Errorf("printing the choices: %w", err)

@@ -5,7 +5,7 @@
 //	reproduce table uci-nll --format md    a table from the results
 //	reproduce figure figure1 --format svg  a figure from the results
 //
-// Further commands are for image runs: grid, choose, export, rescore, merge, options, task. "reproduce --help" lists all.
+// Further commands: grid, choose, export, rescore, merge, options, task. "reproduce --help" lists all.
 //
 // Results are kept in a store, one line each; whatever is in the store is not run again.
 package main
@@ -88,7 +88,7 @@ Usage:
   reproduce fill   FILE     [flags]     make the generated parts of a Markdown file anew
 
   reproduce grid            [flags]     the paper's grid search on held-out images, and its table
-  reproduce choose  [FILE]  [flags]     choose the noise of methods for the set processor, of its grid's results
+  reproduce choose  uci|images [FILE]   choose hyperparameters of methods by runs on held-out training examples
   reproduce export  FOLDER  [flags]     make the trained networks that are part of the program, of those that runs kept
   reproduce options [STUDY]             list the options that --set takes
   reproduce rescore         [flags]     compute the metrics of image runs anew from their predictions

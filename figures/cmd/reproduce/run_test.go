@@ -177,11 +177,11 @@ func TestGrid(t *testing.T) {
 func TestChoose(t *testing.T) {
 	dir := t.TempDir()
 	store, file := filepath.Join(dir, "runs"), filepath.Join(dir, "chosen.csv")
-	if stdout := succeeds(t, "nothing is chosen for density", "choose", "--store", quickStore(t, "figure1")); stdout != "method,option,value,held_out_nll\n" {
+	if stdout := succeeds(t, "nothing is chosen for density", "choose", "images", "--store", quickStore(t, "figure1")); stdout != "method,option,value,held_out_nll\n" {
 		t.Errorf("without a grid it chooses %q", stdout)
 	}
 	succeeds(t, "100%", "run", "processor-grid", "--methods", "rank1,vdropout", "--store", store)
-	succeeds(t, "nothing is chosen for density, density-constant, mfvi", "choose", file, "--store", store)
+	succeeds(t, "nothing is chosen for density, density-constant, mfvi", "choose", "images", file, "--store", store)
 	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "\nrank1,init_std,0.001,") || !strings.Contains(string(text), "\nvdropout,alpha,0.03,") {
 		t.Errorf("%s (%v)", text, err)
 	}

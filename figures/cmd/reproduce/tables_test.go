@@ -81,8 +81,8 @@ func TestFigure(t *testing.T) {
 	}
 	t.Run("all", func(t *testing.T) {
 		stdout := succeeds(t, "", "figure", "all", "--format", "png", "--out", filepath.Join(dir, "all"), "--store", store)
-		if n := strings.Count(stdout, "\ndensityuncertainty "); n != 7 {
-			t.Errorf("%d captions, want 7\n%s", n, stdout)
+		if n := strings.Count(stdout, "\ndensityuncertainty "); n != 9 {
+			t.Errorf("%d captions, want 9\n%s", n, stdout)
 		}
 	})
 	t.Run("a seed without runs", func(t *testing.T) {

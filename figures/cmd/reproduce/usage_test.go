@@ -54,7 +54,7 @@ func TestWrongUsage(t *testing.T) {
 		{"run uci --batch -1", "--batch is -1"},
 		{"grid cifar-small", "grid takes no"},
 		{"export", "export wants the folder of networks"},
-		{"choose a b", "choose writes one file, not 2"},
+		{"choose a", "choose wants uci or images"}, {"choose uci a b", "choose wants uci or images"},
 		{"options alpha", "options takes one study: toy, uci, images"},
 		{"options toy uci", "options takes one study"},
 		{"task out", "task wants"},
