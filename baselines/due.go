@@ -307,12 +307,12 @@ type Inducing struct {
 
 // StartFrom makes the start of DUE from features, row-major with width columns,
 // of the untrained network at training inputs, about a thousand of them: count
-// inducing points by KMeans, and as length scale the mean distance of two
+// inducing points by k-means, and as length scale the mean distance of two
 // features, as the authors' code does. Initial values depend on seed and path
 // alone, so that the features can come of another model of the same seed, whose
 // network is Headless (see Headless).
 func StartFrom(features []float64, width, count int, seed uint64) (Inducing, error) {
-	points, err := KMeans(features, width, count, seed)
+	points, err := kMeans(features, width, count, seed)
 	if err != nil {
 		return Inducing{}, fmt.Errorf("inducing points: %w", err)
 	}
@@ -329,11 +329,11 @@ func StartFrom(features []float64, width, count int, seed uint64) (Inducing, err
 	return Inducing{Points: points, LengthScale: sum / float64(n*(n-1)/2)}, nil
 }
 
-// KMeans returns count centres of points, row-major with width columns: the
+// kMeans returns count centres of points, row-major with width columns: the
 // seeds of k-means++ (Arthur & Vassilvitskii 2007), then Lloyd's iterations until
 // no point changes its centre, at most 100. A centre that loses all its points
 // moves to the point that is farthest from its own.
-func KMeans(points []float64, width, count int, seed uint64) ([]float64, error) {
+func kMeans(points []float64, width, count int, seed uint64) ([]float64, error) {
 	if width < 1 || len(points)%width != 0 {
 		return nil, fmt.Errorf("k-means: %d coordinates are not a whole number of points of %d", len(points), width)
 	}
@@ -352,7 +352,7 @@ func KMeans(points []float64, width, count int, seed uint64) ([]float64, error) 
 	return c.centres, nil
 }
 
-// A clustering is the state of KMeans.
+// A clustering is the state of kMeans.
 type clustering struct {
 	points, centres []float64
 	width           int

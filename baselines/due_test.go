@@ -27,7 +27,7 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/environment/backendtest"
+	"densityuncertainty/environment/must"
 )
 
 // A smallProblem is a regression in two dimensions with few examples, all of
@@ -90,9 +90,7 @@ func (p smallProblem) exact(t *testing.T) (mean, variance []float64, evidence fl
 	y := mat.NewVecDense(smallN, p.y)
 	var weights mat.VecDense
 	var solved mat.Dense
-	if err := errors.Join(c.SolveVecTo(&weights, y), c.SolveTo(&solved, cross)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(c.SolveVecTo(&weights, y), c.SolveTo(&solved, cross)))
 	for i := range smallTests {
 		mean = append(mean, mat.Dot(cross.ColView(i), &weights))
 		variance = append(variance, p.amplitude-mat.Dot(cross.ColView(i), solved.ColView(i)))
@@ -117,9 +115,7 @@ func (p smallProblem) setOptimum(t *testing.T, store *model.Store) {
 	var l mat.TriDense
 	c.LTo(&l)
 	var a, ay mat.Dense
-	if err := a.Solve(&l, p.covariance(p.x, p.x)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Solve(&l, p.covariance(p.x, p.x)))
 	precision := mat.NewSymDense(smallN, nil)
 	precision.SymOuterK(1/p.noise, &a)
 	for i := range smallN {
@@ -129,9 +125,7 @@ func (p smallProblem) setOptimum(t *testing.T, store *model.Store) {
 		t.Fatal("not positive definite")
 	}
 	var covariance mat.SymDense
-	if err := inner.InverseTo(&covariance); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, inner.InverseTo(&covariance))
 	ay.Mul(&a, mat.NewVecDense(smallN, p.y))
 	var mean mat.Dense
 	mean.Mul(&covariance, &ay)
@@ -157,9 +151,7 @@ func setHead(t *testing.T, store *model.Store, name string, values []float64) {
 	if v == nil {
 		t.Fatalf("the head has no variable %s", name)
 	}
-	if err := v.SetValue(params.FromFloat64(v.Shape(), values)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.SetValue(params.FromFloat64(v.Shape(), values)))
 }
 
 // bound is N times the objective with the mean of the log-likelihood in closed
@@ -205,12 +197,9 @@ func TestDUEAtItsOptimumIsExact(t *testing.T) {
 			t.Errorf("input %d: N(%.10g, %.10g), want N(%.10g, %.10g)", i, mean[i], variance[i], wantMean[i], wantVariance[i])
 		}
 	}
-	bound, err := model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+	bound := must.Get(model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		return p.bound(s, head, x)
-	}, tensors.FromFlatDataAndDimensions(p.x, smallN, smallD))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, tensors.FromFlatDataAndDimensions(p.x, smallN, smallD)))(t)
 	if got := bound.Value().(float64); math.Abs(got-evidence) > 1e-7 {
 		t.Errorf("the bound is %.10g, the log evidence %.10g", got, evidence)
 	}
@@ -220,7 +209,7 @@ func TestDUEAtItsOptimumIsExact(t *testing.T) {
 func TestDUEConvergesToExactRegression(t *testing.T) {
 	p := newSmallProblem()
 	head, store := p.head(), newStore()
-	exec, err := model.NewExec(backendtest.Open(t), store, func(s *model.Scope, x, rate, step *graph.Node) *graph.Node {
+	exec := must.Get(model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x, rate, step *graph.Node) *graph.Node {
 		bound := p.bound(s.In("model"), head, x)
 		for _, name := range []string{"variational_mean", "variational_factor"} {
 			v := store.GetVariable("/model/head/" + name)
@@ -229,27 +218,18 @@ func TestDUEConvergesToExactRegression(t *testing.T) {
 			v.SetNodeValue(train.Adam{}.Update(s.In("state_%s", name), value, gradient, rate, step))
 		}
 		return bound
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	const steps = 1500
 	x := tensors.FromFlatDataAndDimensions(p.x, smallN, smallD)
 	var bound float64
 	for i := range steps {
-		out, err := exec.Call1(x, train.Cosine(0.05)(i, steps), float64(i+1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(exec.Call1(x, train.Cosine(0.05)(i, steps), float64(i+1)))(t)
 		bound = out.Value().(float64)
 	}
-	out, err := model.CallOnceN(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+	out := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 		mean, variance := head.Moments(s.In("model").In("head"), x, 1)
 		return []*graph.Node{mean, variance}
-	}, tensors.FromFlatDataAndDimensions(p.test, smallTests, smallD))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, tensors.FromFlatDataAndDimensions(p.test, smallTests, smallD)))(t)
 	mean, variance := tensors.MustCopyFlatData[float64](out[0]), tensors.MustCopyFlatData[float64](out[1])
 	wantMean, wantVariance, evidence := p.exact(t)
 	if gap := evidence - bound; gap < 0 || gap > 1e-4 {
@@ -271,13 +251,10 @@ func TestDUEKL(t *testing.T) {
 	head := baselines.DUE{Start: []baselines.Inducing{{Points: x, LengthScale: 1}}, Samples: 2}
 	store := newStore()
 	kl := func() float64 {
-		out, err := model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		out := must.Get(model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 			head.Dense(s.In("head"), x, classes)
 			return stochastic.LayerLossesOf(x.Graph()).KL
-		}, tensors.FromFlatDataAndDimensions(x, count, 2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, tensors.FromFlatDataAndDimensions(x, count, 2)))(t)
 		out.Shape().AssertDims(1, 1)
 		return tensors.MustCopyFlatData[float64](out)[0]
 	}
@@ -323,15 +300,12 @@ func TestDUESamples(t *testing.T) {
 	setHead(t, store, "variational_mean", points(rng, classes*4, 1))
 	setHead(t, store, "variational_factor", points(rng, classes*4, 4))
 	mean, variance := headMoments(t, store, head, input, classes)
-	out, err := model.CallOnceN(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+	out := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 		stochastic.SetNoiseSource(x.Graph(), stochastic.NewHostSampler(1).NewBuffers())
 		predicted := head.Dense(s.In("head"), x, classes)
 		s.Store().SetTraining(x.Graph(), true)
 		return []*graph.Node{predicted, head.Dense(s.At("head"), x, classes)}
-	}, input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, input))(t)
 	draws := tensors.MustCopyFlatData[float64](out[1])
 	probabilities := make([]float64, n) // of the first class
 	for m := range samples {
@@ -381,7 +355,7 @@ func TestDUECheck(t *testing.T) {
 	replicas := baselines.DUE{Start: []baselines.Inducing{fine, head.Start[0], fine, head.Start[0]}, Jitter: head.Jitter, Likelihood: head.Likelihood}
 	store = model.NewStore()
 	params.SetSeeds(store, 1, 2, 3, 4)
-	if _, err := model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+	if _, err := model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
 		return replicas.Dense(s.In("head"), x, 1)
 	}, tensors.FromFlatDataAndDimensions(slices.Repeat(x, 4), 4, 2, 2)); err != nil {
@@ -410,59 +384,13 @@ func TestDUERejectsBadStarts(t *testing.T) {
 		{"length scale", []baselines.Inducing{{Points: []float64{1, 2}}}, "the length scale"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := model.CallOnce(backendtest.Open(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+			_, err := model.CallOnce(fixtures.Backend(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 				return baselines.DUE{Start: c.start}.Dense(s, x, 3)
 			}, [][]float64{{1, 2}})
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("error is %v, want one with %q", err, c.says)
 			}
 		})
-	}
-}
-
-// Three clusters far apart are found whatever the seed.
-func TestKMeans(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 3))
-	centres := [][2]float64{{0, 0}, {50, 0}, {0, 50}}
-	var x []float64
-	means := make([][2]float64, 3)
-	for i := range 60 {
-		for k := range 2 {
-			v := centres[i%3][k] + rng.NormFloat64()
-			x = append(x, v)
-			means[i%3][k] += v / 20
-		}
-	}
-	for seed := range uint64(5) {
-		got, err := baselines.KMeans(x, 2, 3, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, want := range means {
-			near := math.Inf(1)
-			for k := range 3 {
-				near = min(near, math.Hypot(got[2*k]-want[0], got[2*k+1]-want[1]))
-			}
-			if near > 1e-12 {
-				t.Errorf("seed %d: no centre at %v: %v", seed, want, got)
-			}
-		}
-	}
-	// As many centres as points, some of them equal.
-	if got, err := baselines.KMeans([]float64{1, 1, 2}, 1, 3, 1); err != nil || len(got) != 3 {
-		t.Errorf("%v, error %v", got, err)
-	}
-	for _, c := range []struct{ width, count int }{{0, 1}, {7, 1}, {2, 0}, {2, 61}} {
-		if _, err := baselines.KMeans(x, c.width, c.count, 1); err == nil {
-			t.Errorf("no error for %d centres of points of %d", c.count, c.width)
-		}
-	}
-	start, err := baselines.StartFrom([]float64{0, 3, 0}, 1, 2, 1)
-	if err != nil || math.Abs(start.LengthScale-2) > 1e-15 { // distances 3, 3, 0
-		t.Errorf("%+v, error %v", start, err)
-	}
-	if _, err := baselines.StartFrom([]float64{1, 1}, 1, 1, 1); err == nil {
-		t.Error("no error for equal features")
 	}
 }
 
@@ -504,7 +432,7 @@ func stepBytes(t *testing.T, z baselines.DUESize) int {
 	}
 	head := baselines.DUE{Start: []baselines.Inducing{{Points: x, LengthScale: 1}}, Samples: z.Samples}
 	built, bytes := errors.New("built"), 0
-	exec, err := model.NewExec(backendtest.Open(t), newStore(), func(s *model.Scope, x, labels *graph.Node) *graph.Node {
+	exec, err := model.NewExec(fixtures.Backend(t), newStore(), func(s *model.Scope, x, labels *graph.Node) *graph.Node {
 		g := x.Graph()
 		s.Store().SetTraining(g, true)
 		nll := likelihood.Categorical{Classes: z.Classes}.NLL(s, head.Dense(s.In("head"), x, z.Classes), graph.ExpandAxes(labels, -1))
@@ -542,22 +470,13 @@ func stepBytes(t *testing.T, z baselines.DUESize) int {
 func TestDUEClassifiesImages(t *testing.T) {
 	ctx, data, test := context.Background(), colours(200, 1), colours(60, 2)
 	hidden := baselines.SpectralNormed{Bound: 3}
-	untrained, err := nets.New(backendtest.Open(t), smallResNet(baselines.Headless{SpectralNormed: hidden}), nil, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := predict.Sample(ctx, untrained, data.Inputs, predict.Options{Samples: 1, BatchSize: 64, Training: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	untrained := must.Get(nets.New(fixtures.Backend(t), smallResNet(baselines.Headless{SpectralNormed: hidden}), nil, 5))(t)
+	found := must.Get(predict.Sample(ctx, untrained, data.Inputs, predict.Options{Samples: 1, BatchSize: 64, Training: true}))(t)
 	features, width := found.Outputs[0], found.Width
 	if width != 6 || len(features) != 200*6 {
 		t.Fatalf("%d features of width %d, want 200 of 6", len(features), width)
 	}
-	start, err := baselines.StartFrom(features, width, 6, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	start := must.Get(baselines.StartFrom(features, width, 6, 1))(t)
 	head := baselines.DUE{Hidden: hidden, Start: []baselines.Inducing{start}}
 	c := trained(t, head, data)
 	if err := head.Check(c.Store, "/model/network/output"); err != nil {
@@ -579,19 +498,11 @@ func TestDUERegression(t *testing.T) {
 		return nets.ResidualMLP{Layers: hidden, Head: head, Width: width, Depth: 2}
 	}
 	untrained := regression(t, network(baselines.Headless{}))
-	found, err := predict.Sample(ctx, untrained.With(untrained.Network), set.Inputs, predict.Options{Samples: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	start, err := baselines.StartFrom(found.Outputs[0], width, 10, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(predict.Sample(ctx, untrained.With(untrained.Network), set.Inputs, predict.Options{Samples: 1}))(t)
+	start := must.Get(baselines.StartFrom(found.Outputs[0], width, 10, 1))(t)
 	head := baselines.DUE{Hidden: hidden, Start: []baselines.Inducing{start}, Likelihood: baselines.Gaussian}
 	fitted := regression(t, network(head))
-	if err := adam(200).Fit(ctx, fitted, set); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, adam(200).Fit(ctx, fitted, set))
 	if err := head.Check(fitted.Store, "/model/network/output"); err != nil {
 		t.Error(err)
 	}

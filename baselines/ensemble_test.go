@@ -12,12 +12,13 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/environment/backendtest"
+	"densityuncertainty/environment/must"
 )
 
 // The members agree on the first example and not on the second.
@@ -53,23 +54,15 @@ func TestMixErrors(t *testing.T) {
 // the data, and its likelihood is no worse than their mean (Jensen's inequality).
 func TestRegressionEnsemble(t *testing.T) {
 	const members = 4
-	ctx, backend := context.Background(), backendtest.Open(t)
+	ctx, backend := context.Background(), fixtures.Backend(t)
 	rng := rand.New(rand.NewPCG(4, 5))
 	set, test := sineOf(rng, 64), sineOf(rng, 30)
-	fitted, err := nets.NewReplicas(backend, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{16}}, likelihood.Gaussian{}, 1, 2, 3, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fitted := must.Get(nets.NewReplicas(backend, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{16}}, likelihood.Gaussian{}, 1, 2, 3, 4))(t)
 	fitted.DType = dtypes.Float64
-	if err := adam(100).Fit(ctx, fitted, slices.Repeat([]train.Dataset{set}, members)...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, adam(100).Fit(ctx, fitted, slices.Repeat([]train.Dataset{set}, members)...))
 	predicted := func(x nets.Floats) (mean, variance [][]float64) {
 		t.Helper()
-		found, err := predict.SampleReplicas(ctx, fitted, slices.Repeat([]nets.Floats{x}, members), predict.Options{Samples: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(predict.SampleReplicas(ctx, fitted, slices.Repeat([]nets.Floats{x}, members), predict.Options{Samples: 1}))(t)
 		var all predict.Mixture
 		for _, p := range found {
 			all = predict.Mix(all, p.Mixture)
@@ -80,16 +73,10 @@ func TestRegressionEnsemble(t *testing.T) {
 	if len(mean) != members || len(variance) != members {
 		t.Fatalf("%d means and %d variances of %d members", len(mean), len(variance), members)
 	}
-	together, err := metrics.MonteCarloNLL(test.Targets, mean, variance, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	together := must.Get(metrics.MonteCarloNLL(test.Targets, mean, variance, 1))(t)
 	apart := 0.0
 	for m := range members {
-		alone, err := metrics.MonteCarloNLL(test.Targets, mean[m:m+1], variance[m:m+1], 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		alone := must.Get(metrics.MonteCarloNLL(test.Targets, mean[m:m+1], variance[m:m+1], 1))(t)
 		apart += alone / members
 	}
 	if together >= apart || together > 0 {

@@ -16,6 +16,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/environment/must"
 )
 
 // A family has layers of vectors and of images.
@@ -198,14 +199,11 @@ func start(t *testing.T, layers family, spec conv.Spec, x fixtures.Array) (float
 	t.Helper()
 	store := model.NewStore()
 	params.SetSeeds(store, 1)
-	out, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+	out := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 		y := layers.Conv(s.In("layer"), x, spec)
 		// The Go backend fails on graphs whose last node is not an output.
 		return []*graph.Node{stochastic.LayerLossesOf(y.Graph()).KL, y}
-	}, fixtures.Tensor(dtypes.Float64, x))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, fixtures.Tensor(dtypes.Float64, x)))(t)
 	return fixtures.FromTensor(t, out[0]).Values[0], store
 }
 

@@ -14,7 +14,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/environment/backendtest"
+	"densityuncertainty/environment/must"
 )
 
 const imageClasses = 3
@@ -50,10 +50,7 @@ func smallResNet(layers nets.ConvLayers) nets.ResNet {
 // trained is a classifier of the family after a few epochs.
 func trained(t *testing.T, layers nets.ConvLayers, data train.Dataset) *nets.Model {
 	t.Helper()
-	c, err := nets.New(backendtest.Open(t), smallResNet(layers), likelihood.Categorical{Classes: imageClasses}, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(nets.New(fixtures.Backend(t), smallResNet(layers), likelihood.Categorical{Classes: imageClasses}, 5))(t)
 	run := train.Trainer{
 		Epochs: 12, BatchSize: 32, Schedule: train.Cosine(0.05),
 		Groups: []train.Group{{
@@ -61,41 +58,24 @@ func trained(t *testing.T, layers nets.ConvLayers, data train.Dataset) *nets.Mod
 			Optimizer: train.SGD{Momentum: 0.9, Decay: 1e-4},
 		}},
 	}
-	if err := run.Fit(context.Background(), c, data); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run.Fit(context.Background(), c, data))
 	return c
 }
 
 // accuracy and mean entropy of a classifier's predictions.
 func judge(t *testing.T, c *nets.Model, data train.Dataset) (accuracy, entropy float64) {
 	t.Helper()
-	classes, err := predict.Sample(context.Background(), c, data.Inputs, predict.Options{Samples: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	accuracy, err = metrics.Accuracy(classes.Probabilities, imageClasses, data.Labels)
-	if err != nil {
-		t.Fatal(err)
-	}
-	each, err := metrics.Entropy(classes.Probabilities, imageClasses)
-	if err != nil {
-		t.Fatal(err)
-	}
-	entropy, err = metrics.Mean(each)
-	if err != nil {
-		t.Fatal(err)
-	}
+	classes := must.Get(predict.Sample(context.Background(), c, data.Inputs, predict.Options{Samples: 1}))(t)
+	accuracy = must.Get(metrics.Accuracy(classes.Probabilities, imageClasses, data.Labels))(t)
+	each := must.Get(metrics.Entropy(classes.Probabilities, imageClasses))(t)
+	entropy = must.Get(metrics.Mean(each))(t)
 	return accuracy, entropy
 }
 
 // regression is an untrained model of a real target.
 func regression(t *testing.T, network nets.Network) *nets.Model {
 	t.Helper()
-	m, err := nets.New(backendtest.Open(t), network, likelihood.Gaussian{}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nets.New(fixtures.Backend(t), network, likelihood.Gaussian{}, 3))(t)
 	m.DType = dtypes.Float64
 	return m
 }
@@ -126,10 +106,7 @@ func sineOf(rng *rand.Rand, n int) train.Dataset {
 func checkSine(t *testing.T, fitted *nets.Model, mostStd, growth float64) {
 	t.Helper()
 	ctx, inputs := context.Background(), []float64{-0.5, 0, 0.5, 10}
-	marginals, err := predict.Marginals(ctx, fitted, nets.Rows(inputs, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	marginals := must.Get(predict.Marginals(ctx, fitted, nets.Rows(inputs, 1)))(t)
 	mean, std := marginals[0].Mean[0], marginals[0].Std[0]
 	for i, x := range inputs[:3] {
 		if math.Abs(mean[i]-math.Sin(3*x)) > 0.15 || std[i] > mostStd {
@@ -139,10 +116,7 @@ func checkSine(t *testing.T, fitted *nets.Model, mostStd, growth float64) {
 	if std[3] < growth*std[1] {
 		t.Errorf("std %.3f far from the data, %.3f among them", std[3], std[1])
 	}
-	draws, err := predict.Sample(ctx, fitted, nets.Rows(inputs, 1), predict.Options{Samples: 2000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	draws := must.Get(predict.Sample(ctx, fitted, nets.Rows(inputs, 1), predict.Options{Samples: 2000}))(t)
 	for i := range inputs {
 		var values []float64
 		for _, draw := range draws.Mean {

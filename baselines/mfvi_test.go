@@ -15,6 +15,7 @@ import (
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/environment/must"
 )
 
 // The output has mean x mu + b and variance x^2 sigma^2; a draw of the weights
@@ -55,10 +56,7 @@ func TestMFVIConvStart(t *testing.T) {
 	spec := conv.Spec{Filters: filters, Window: conv.Same(3, 1)}
 	kl, store := start(t, baselines.MFVI{}, spec, fixtures.Zeros(2, 1, 3, 3))
 	value := func(name string) []float64 {
-		v, err := store.GetVariable("/layer/" + name).Value()
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(store.GetVariable("/layer/" + name).Value())(t)
 		return fixtures.FromTensor(t, v).Values
 	}
 	means := value("weights_mean")

@@ -18,11 +18,12 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
-	"densityuncertainty/environment/backendtest"
+	"densityuncertainty/environment/must"
 )
 
 // points are n rows of d draws from N(0, 1).
@@ -37,26 +38,20 @@ func points(rng *rand.Rand, n, d int) []float64 {
 // headMoments are those of a head on inputs as they are, [n, units] and [n, ...].
 func headMoments(t *testing.T, store *model.Store, head nets.GaussianHead, x *tensors.Tensor, units int) (mean, variance []float64) {
 	t.Helper()
-	out, err := model.CallOnceN(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+	out := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 		mean, variance := head.Moments(s.In("head"), x, units)
 		return []*graph.Node{mean, variance}
-	}, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, x))(t)
 	return tensors.MustCopyFlatData[float64](out[0]), tensors.MustCopyFlatData[float64](out[1])
 }
 
 // epoch shows a head the rows of x in batches of the given sizes, in training.
 func epoch(t *testing.T, store *model.Store, head nets.Layers, x []float64, d, units int, sizes ...int) {
 	t.Helper()
-	exec, err := model.NewExec(backendtest.Open(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+	exec := must.Get(model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
 		return head.Dense(s.In("head"), x, units)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for _, n := range sizes {
 		if _, err := exec.Call(tensors.FromFlatDataAndDimensions(x[:n*d], n, d)); err != nil {
 			t.Fatal(err)
@@ -128,9 +123,7 @@ func TestSNGPVarianceIsThatOfRidgeRegression(t *testing.T) {
 			for range 3 { // every epoch begins anew
 				epoch(t, store, head, x, d, 1, 12, 12, 6)
 			}
-			if err := head.Posterior(store, "/head", noise); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, head.Posterior(store, "/head", noise))
 			mean, got := headMoments(t, store, head, tensors.FromFlatDataAndDimensions(test, 8, d), 1)
 
 			scale := math.Sqrt(features / 2.)
@@ -144,9 +137,7 @@ func TestSNGPVarianceIsThatOfRidgeRegression(t *testing.T) {
 			cross.Mul(phi, at.T())
 			cross.Scale(1/ridge, &cross)
 			prior.Mul(at, at.T())
-			if err := solved.Solve(&kernel, &cross); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, solved.Solve(&kernel, &cross))
 			want.Mul(cross.T(), &solved)
 			line.Mul(at, variable(t, store, "weights"))
 			for i := range 8 {
@@ -170,9 +161,7 @@ func TestSNGPPerClass(t *testing.T) {
 	head := baselines.SNGP{Examples: n, RandomFeatures: features, Plain: true, PerClass: true}
 	store := newStore()
 	epoch(t, store, head, x, d, classes, 15, 5)
-	if err := head.Posterior(store, "/head"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, head.Posterior(store, "/head"))
 	_, got := headMoments(t, store, head, tensors.FromFlatDataAndDimensions(test, 4, d), classes)
 
 	phi, at := fourier(t, store, x, n, 1, 2), fourier(t, store, test, 4, 1, 2)
@@ -193,9 +182,7 @@ func TestSNGPPerClass(t *testing.T) {
 			precision.SymRankOne(precision, p*(1-p), phi.RowView(i))
 		}
 		var inverse mat.Dense
-		if err := inverse.Inverse(precision); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, inverse.Inverse(precision))
 		for i := range 4 {
 			if want := mat.Inner(at.RowView(i), &inverse, at.RowView(i)); math.Abs(got[i*classes+k]-want) > 1e-10 {
 				t.Errorf("variance of class %d at input %d is %g, want %g", k, i, got[i*classes+k], want)
@@ -255,17 +242,12 @@ func TestSNGPMeanField(t *testing.T) {
 	epoch(t, store, head, x, d, classes, n)
 	input := tensors.FromFlatDataAndDimensions(x, n, d)
 	dense := func(s *model.Scope, x *graph.Node) *graph.Node { return head.Dense(s.In("head"), x, classes) }
-	if _, err := model.CallOnce(backendtest.Open(t), store, dense, input); err == nil || !strings.Contains(err.Error(), "call SNGP.Posterior") {
+	if _, err := model.CallOnce(fixtures.Backend(t), store, dense, input); err == nil || !strings.Contains(err.Error(), "call SNGP.Posterior") {
 		t.Errorf("evaluation without a covariance: %v", err)
 	}
-	if err := head.Posterior(store, "/head"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, head.Posterior(store, "/head"))
 	mean, variance := headMoments(t, store, head, input, classes)
-	logits, err := model.CallOnce(backendtest.Open(t), store, dense, input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	logits := must.Get(model.CallOnce(fixtures.Backend(t), store, dense, input))(t)
 	for i, got := range tensors.MustCopyFlatData[float64](logits) {
 		if want := mean[i] / math.Sqrt(1+math.Pi/8*variance[i/classes]); math.Abs(got-want) > 1e-12 {
 			t.Errorf("logit %d is %g, want %g", i, got, want)
@@ -307,9 +289,7 @@ func TestSNGPClassifiesImages(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			f.head.RandomFeatures = 64
 			c := trained(t, f.head, data)
-			if err := f.head.Posterior(c.Store, "/model/network/output"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, f.head.Posterior(c.Store, "/model/network/output"))
 			accuracy, entropy := judge(t, c, test)
 			if accuracy < 0.9 || !(entropy < math.Log(imageClasses)) {
 				t.Errorf("accuracy %.3f, entropy %.3f", accuracy, entropy)
@@ -339,7 +319,7 @@ func TestSNGPErrors(t *testing.T) {
 	if err := head.Posterior(store, "/head", 1); !errors.As(err, &failed) || !errors.Is(failed[0], linalg.ErrNotPositiveDefinite) || !strings.Contains(err.Error(), "condition number") {
 		t.Errorf("negative ridge: %v", err)
 	}
-	_, err := model.CallOnce(backendtest.Open(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+	_, err := model.CallOnce(fixtures.Backend(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
 		return baselines.SNGP{}.Dense(s, x, 1)
 	}, [][]float64{{1, 2}})
@@ -377,19 +357,12 @@ func TestSNGPRegression(t *testing.T) {
 	set := sine(n)
 	head := baselines.RegressionSNGP(n, 64)
 	fitted := regression(t, nets.ResidualMLP{Layers: baselines.SpectralNormed{Bound: 0.95}, Head: head, Width: 16, Depth: 2})
-	if err := adam(150).Fit(ctx, fitted, set); err != nil {
-		t.Fatal(err)
-	}
-	noise, err := fitted.NoiseVariances()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, adam(150).Fit(ctx, fitted, set))
+	noise := must.Get(fitted.NoiseVariances())(t)
 	if want := math.Exp(variableAt(t, fitted.Store, "/model/observation_log_variance")[0]); len(noise) != 1 || noise[0] != want {
 		t.Errorf("noise variances %v, want %g", noise, want)
 	}
-	if err := head.Posterior(fitted.Store, "/model/network/output", noise...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, head.Posterior(fitted.Store, "/model/network/output", noise...))
 	checkSine(t, fitted, 0.1, 5)
 	headless := fitted.With(nets.ResidualMLP{Layers: baselines.SpectralNormed{Bound: 0.95}, Head: baselines.Headless{}, Width: 16, Depth: 2})
 	found, err := predict.Sample(ctx, headless, nets.Rows([]float64{-0.5, 0, 0.5, 10}, 1), predict.Options{Samples: 1})

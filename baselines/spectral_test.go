@@ -16,8 +16,9 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
-	"densityuncertainty/environment/backendtest"
+	"densityuncertainty/environment/must"
 )
 
 // A spectralCase is a layer and the shape of its input, with the examples along axis 1
@@ -76,20 +77,14 @@ func (c spectralCase) materialised(t *testing.T, backend compute.Backend, store 
 			}
 		}
 	})
-	y, err := model.CallOnce(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
+	y := must.Get(model.CallOnce(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		y := c.apply(l, s, x)
 		if y.Rank() == 4 {
 			y = graph.Transpose(y, 0, 1)
 		}
 		return graph.Reshape(y, n+1, -1)
-	}, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	flat, err := tensors.CopyFlatData[float64](y)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, x))(t)
+	flat := must.Get(tensors.CopyFlatData[float64](y))(t)
 	outputs := y.Shape().Dim(1)
 	m := mat.NewDense(n, outputs, nil)
 	for i := range n {
@@ -113,7 +108,7 @@ func spectralNorm(t *testing.T, m mat.Matrix) float64 {
 // its weights passes any bound.
 func (c spectralCase) trainUp(t *testing.T, backend compute.Backend, store *model.Store, l baselines.SpectralNormed, steps int) {
 	t.Helper()
-	exec, err := model.NewExec(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
+	exec := must.Get(model.NewExec(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		g := x.Graph()
 		s.Store().SetTraining(g, true)
 		y := c.apply(l, s, x)
@@ -125,10 +120,7 @@ func (c spectralCase) trainUp(t *testing.T, backend compute.Backend, store *mode
 			}
 		}
 		return loss
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	x := make([]float64, 6*c.size())
 	for i := range x {
 		x[i] = float64(i*i%11) - 5
@@ -154,7 +146,7 @@ func TestSpectralNormed(t *testing.T) {
 // After training the norm of the map, by SVD, is the bound, and the norm of the
 // weights themselves is far above it.
 func TestSpectralBoundHoldsAfterTraining(t *testing.T) {
-	backend := backendtest.Open(t)
+	backend := fixtures.Backend(t)
 	for _, c := range spectralCases() {
 		for _, bound := range []float64{0.7, 3} {
 			t.Run(fmt.Sprintf("%s/%g", c.name, bound), func(t *testing.T) {
@@ -176,7 +168,7 @@ func TestSpectralBoundHoldsAfterTraining(t *testing.T) {
 
 // A map within the bound stays as it is.
 func TestSpectralBoundLeavesSmallWeights(t *testing.T) {
-	backend := backendtest.Open(t)
+	backend := fixtures.Backend(t)
 	for _, c := range spectralCases() {
 		t.Run(c.name, func(t *testing.T) {
 			store := model.NewStore()
@@ -192,16 +184,13 @@ func TestSpectralBoundLeavesSmallWeights(t *testing.T) {
 
 // The reshaped kernel's norm is bounded as a matrix; the map's may then be larger.
 func TestReshapedKernel(t *testing.T) {
-	backend := backendtest.Open(t)
+	backend := fixtures.Backend(t)
 	c := spectralCases()[1]
 	store := model.NewStore()
 	params.SetSeeds(store, 1)
 	l := baselines.SpectralNormed{Bound: 0.7, ReshapedKernel: true}
 	c.trainUp(t, backend, store, l, 120)
-	kernel, err := tensors.CopyFlatData[float64](store.GetVariable("/layer/weights").MustValue())
-	if err != nil {
-		t.Fatal(err)
-	}
+	kernel := must.Get(tensors.CopyFlatData[float64](store.GetVariable("/layer/weights").MustValue()))(t)
 	free := mat.NewDense(3, 18, kernel)
 	norm := spectralNorm(t, free)
 	got := c.materialised(t, backend, store, l)
@@ -215,7 +204,7 @@ func TestReshapedKernel(t *testing.T) {
 // The factor of a normalisation is bounded by that of its most stretched channel;
 // its shift is not.
 func TestSpectralNorm(t *testing.T) {
-	backend := backendtest.Open(t)
+	backend := fixtures.Backend(t)
 	store := model.NewStore()
 	set := func(path string, values ...float64) {
 		store.VariableWithValue(path, tensors.FromFlatDataAndDimensions(values, 2, 1))
@@ -232,12 +221,9 @@ func TestSpectralNorm(t *testing.T) {
 		{true, []float64{-6 + 5, 0.5 - 7}},
 	} {
 		t.Run(fmt.Sprintf("FreeNorm=%t", c.free), func(t *testing.T) {
-			y, err := model.CallOnce(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
+			y := must.Get(model.CallOnce(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
 				return baselines.SpectralNormed{Bound: 2, FreeNorm: c.free}.Norm(s.In("norm"), x)
-			}, tensors.FromFlatDataAndDimensions([]float64{1, 1}, 2, 1, 1, 1))
-			if err != nil {
-				t.Fatal(err)
-			}
+			}, tensors.FromFlatDataAndDimensions([]float64{1, 1}, 2, 1, 1, 1)))(t)
 			if got := tensors.MustCopyFlatData[float64](y); !floats.EqualApprox(got, c.want, 1e-12) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}

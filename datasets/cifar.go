@@ -1,20 +1,24 @@
 package datasets
 
 import (
+	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/md5"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
 	"densityuncertainty/datasets/fetch"
-	"densityuncertainty/datasets/internal/cifar"
-	"densityuncertainty/datasets/internal/tarball"
 )
 
 // CIFAR10 returns CIFAR-10: 50000 training and 10000 test images of 10 classes,
@@ -52,18 +56,30 @@ func CIFAR100(ctx context.Context, f *fetch.Fetcher) (train, test *Images, err e
 	return cifar100.load(ctx, f)
 }
 
+// CIFARClasses are the names of the classes of CIFAR-10 or CIFAR-100, by their number.
+func CIFARClasses(n int) ([]string, error) {
+	for _, set := range []cifarSet{cifar10, cifar100} {
+		if len(set.classes) == n {
+			return slices.Clone(set.classes), nil
+		}
+	}
+	return nil, fmt.Errorf("datasets: there is no CIFAR set of %d classes; there are those of %d and %d", n, len(cifar10.classes), len(cifar100.classes))
+}
+
 // cifarSet is one of the two sets, with the published facts on its files.
 type cifarSet struct {
-	name     string
-	classes  []string
-	versions []cifarVersion // in order of preference; the first is downloaded
+	name       string
+	classes    []string
+	labelBytes int            // of an image in the binary version; the last is its class
+	labelKey   string         // of the classes in the Python version
+	versions   []cifarVersion // in order of preference; the first is downloaded
 }
 
 // cifarVersion is a set in one of the official formats.
 type cifarVersion struct {
 	archive fetch.File
 	folder  string // in the archive, and where that was unpacked
-	read    func(file, pixels []byte, labels []int) error
+	read    func(set *cifarSet, file, pixels []byte, labels []int) error
 	files   []cifarFile
 }
 
@@ -132,7 +148,7 @@ func (v *cifarVersion) unpacked(f *fetch.Fetcher) ([]string, error) {
 	}
 	if len(paths) > 0 && len(missing) > 0 {
 		folder := filepath.Dir(paths[0])
-		return nil, fileError(folder, fmt.Errorf("%w: %s", ErrLacking, strings.Join(missing, ", ")), v.advice())
+		return nil, &FileError{File: folder, Err: fmt.Errorf("%w: %s", errLacking, strings.Join(missing, ", ")), Advice: v.advice()}
 	}
 	return paths, nil
 }
@@ -171,12 +187,53 @@ func (s *cifarSet) room(v cifarVersion) room {
 }
 
 // fill checks the contents of a file and reads it into its part.
-func (v *cifarVersion) fill(file cifarFile, contents []byte, part *Images) error {
+func (s *cifarSet) fill(v cifarVersion, file cifarFile, contents []byte, part *Images) error {
 	sum := md5.Sum(contents)
 	if got := hex.EncodeToString(sum[:]); got != file.md5 {
 		return fmt.Errorf("%w: %s, published is %s", ErrChecksum, got, file.md5)
 	}
-	return v.read(contents, part.Pixels, part.Labels)
+	if err := v.read(s, contents, part.Pixels, part.Labels); err != nil {
+		return err
+	}
+	if worst := slices.Max(part.Labels); worst >= len(s.classes) {
+		return fmt.Errorf("%w: label %d, expected one of %d classes", errShape, worst, len(s.classes))
+	}
+	return nil
+}
+
+// binary reads a file of the binary version: for each image its labels, one byte
+// each, then its pixels.
+func (s *cifarSet) binary(file, pixels []byte, labels []int) error {
+	record := s.labelBytes + ImageSize
+	if len(file) != len(labels)*record {
+		return fmt.Errorf("%w: %d bytes, expected %d images of %d", errShape, len(file), len(labels), record)
+	}
+	for i := range labels {
+		image := file[i*record:]
+		labels[i] = int(image[s.labelBytes-1])
+		copy(pixels[i*ImageSize:(i+1)*ImageSize], image[s.labelBytes:])
+	}
+	return nil
+}
+
+// python reads a file of the Python version, a pickled dictionary. A pickle is a
+// program, but these are known byte for byte by their MD5, so two look-ups do: the
+// pixels are the string of their length (opcode T), the labels the list that follows
+// its key (opcode U), numbers of one byte (opcode K) in batches of 1000, each between
+// "(" and "e".
+func (s *cifarSet) python(file, pixels []byte, labels []int) error {
+	const batch = 1000
+	_, list, found := bytes.Cut(file, append([]byte{'U', byte(len(s.labelKey))}, s.labelKey...))
+	_, list, begun := bytes.Cut(list, []byte("(K"))
+	_, image, there := bytes.Cut(file, binary.LittleEndian.AppendUint32([]byte{'T'}, uint32(len(pixels))))
+	if !found || !begun || !there || len(image) < len(pixels) || len(list) < 2*(len(labels)+len(labels)/batch) {
+		return fmt.Errorf("%w: no %d bytes of pixels, or not as many labels under %q", errShape, len(pixels), s.labelKey)
+	}
+	for i := range labels {
+		labels[i] = int(list[2*(i+i/batch)])
+	}
+	copy(pixels, image)
+	return nil
 }
 
 // readFolder reads the files at the given paths, all at once.
@@ -188,10 +245,10 @@ func (s *cifarSet) readFolder(ctx context.Context, v cifarVersion, paths []strin
 		wg.Go(func() {
 			contents, err := readSized(ctx, paths[i], file.size)
 			if err == nil {
-				err = v.fill(file, contents, r.parts[i])
+				err = s.fill(v, file, contents, r.parts[i])
 			}
 			if err != nil {
-				errs[i] = fileError(paths[i], err, v.advice())
+				errs[i] = &FileError{File: paths[i], Err: err, Advice: v.advice()}
 			}
 		})
 	}
@@ -212,7 +269,7 @@ func readSized(ctx context.Context, path string, size int64) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() != size {
-		return nil, fmt.Errorf("%w: %d bytes, published are %d", ErrFileSize, info.Size(), size)
+		return nil, fmt.Errorf("%w: %d bytes, published are %d", errFileSize, info.Size(), size)
 	}
 	return os.ReadFile(path)
 }
@@ -224,41 +281,60 @@ func (s *cifarSet) readArchive(ctx context.Context, v cifarVersion, path string)
 		return nil, nil, fmt.Errorf("datasets: opening %s: %w", s.name, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	advice := fmt.Sprintf("remove %s, and get %s from %s again", path, v.archive.Name, v.archive.URL)
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, nil, fileError(path, err, advice)
-	}
 	r := s.room(v)
-	sizes, number := map[string]int64{}, map[string]int{}
-	for i, file := range v.files {
-		name := v.folder + "/" + file.name
-		sizes[name], number[name] = file.size, i
-	}
-	err = tarball.Each(unzipped, sizes, func(name string, contents []byte) error {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		i := number[name]
-		if err := v.fill(v.files[i], contents, r.parts[i]); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, nil, fileError(path, err, advice)
+	if err := s.unpack(ctx, v, f, r); err != nil {
+		return nil, nil, &FileError{File: path, Err: err, Advice: fmt.Sprintf("remove %s, and get %s from %s again", path, v.archive.Name, v.archive.URL)}
 	}
 	return r.train, r.test, nil
 }
 
+// unpack reads the files of a compressed archive, in any order, until it has all.
+func (s *cifarSet) unpack(ctx context.Context, v cifarVersion, f io.Reader, r room) error {
+	unzipped, err := gzip.NewReader(f)
+	if err != nil {
+		return err
+	}
+	archive := tar.NewReader(unzipped)
+	wanted := map[string]int{}
+	for i, file := range v.files {
+		wanted[v.folder+"/"+file.name] = i
+	}
+	for len(wanted) > 0 {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		header, err := archive.Next()
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", errLacking, strings.Join(slices.Sorted(maps.Keys(wanted)), ", "), err)
+		}
+		name := strings.TrimPrefix(header.Name, "./")
+		i, known := wanted[name]
+		if !known {
+			continue
+		}
+		delete(wanted, name)
+		if size := v.files[i].size; header.Size != size {
+			return fmt.Errorf("%s: %w: %d bytes, published are %d", name, errFileSize, header.Size, size)
+		}
+		contents := make([]byte, header.Size)
+		if _, err := io.ReadFull(archive, contents); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := s.fill(v, v.files[i], contents, r.parts[i]); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 var cifar10 = cifarSet{
-	name:    "CIFAR-10",
+	name: "CIFAR-10", labelBytes: 1, labelKey: "labels",
 	classes: []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"},
 	versions: []cifarVersion{
 		{
 			archive: cifarArchive("cifar-10-binary.tar.gz", 170052171, "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"),
 			folder:  "cifar-10-batches-bin",
-			read:    cifar.Ten().Binary,
+			read:    (*cifarSet).binary,
 			files: []cifarFile{
 				{"data_batch_1.bin", "5dd7e06a14cb22eb9f671a540d1b7c25", 30730000, 10000, false},
 				{"data_batch_2.bin", "5ea93a67294ea407fff1d09f752e9692", 30730000, 10000, false},
@@ -271,7 +347,7 @@ var cifar10 = cifarSet{
 		{
 			archive: cifarArchive("cifar-10-python.tar.gz", 170498071, "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce"),
 			folder:  "cifar-10-batches-py",
-			read:    cifar.Ten().Pickle,
+			read:    (*cifarSet).python,
 			files: []cifarFile{
 				{"data_batch_1", "c99cafc152244af753f735de768cd75f", 31035704, 10000, false},
 				{"data_batch_2", "d4bba439e000b95fd0a9bffe97cbabec", 31035320, 10000, false},
@@ -285,7 +361,7 @@ var cifar10 = cifarSet{
 }
 
 var cifar100 = cifarSet{
-	name: "CIFAR-100",
+	name: "CIFAR-100", labelBytes: 2, labelKey: "fine_labels",
 	classes: []string{
 		"apple", "aquarium_fish", "baby", "bear", "beaver", "bed", "bee", "beetle", "bicycle", "bottle",
 		"bowl", "boy", "bridge", "bus", "butterfly", "camel", "can", "castle", "caterpillar", "cattle",
@@ -302,7 +378,7 @@ var cifar100 = cifarSet{
 		{
 			archive: cifarArchive("cifar-100-binary.tar.gz", 168513733, "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"),
 			folder:  "cifar-100-binary",
-			read:    cifar.Hundred().Binary,
+			read:    (*cifarSet).binary,
 			files: []cifarFile{
 				{"train.bin", "6172c7755cfe09b2fe270c85cebc1b15", 153700000, 50000, false},
 				{"test.bin", "4499cfba6c016c1be1438163640a0898", 30740000, 10000, true},
@@ -311,7 +387,7 @@ var cifar100 = cifarSet{
 		{
 			archive: cifarArchive("cifar-100-python.tar.gz", 169001437, "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7"),
 			folder:  "cifar-100-python",
-			read:    cifar.Hundred().Pickle,
+			read:    (*cifarSet).python,
 			files: []cifarFile{
 				{"train", "16019d7e3df5f24257cddd939b257f8d", 155249918, 50000, false},
 				{"test", "f0ef6b0ae62326f3e7ffdfab6717acfc", 31049707, 10000, true},

@@ -17,9 +17,7 @@ import (
 	"time"
 
 	"densityuncertainty/datasets/fetch"
-	"densityuncertainty/datasets/internal/cifar"
-	"densityuncertainty/datasets/internal/imagefiles"
-	"densityuncertainty/datasets/internal/pickle"
+	"densityuncertainty/environment/must"
 )
 
 // tinyCIFAR is a set of the form of CIFAR-10 with three training files of two
@@ -27,41 +25,37 @@ import (
 // files, in both versions.
 type tinyCIFAR struct {
 	cifarSet
-	archives []imagefiles.File
-	contents [][]imagefiles.File // of each version
-	images   *Images             // training images, then test images
+	archives []testFile
+	contents [][]testFile // of each version
+	images   *Images      // training images, then test images
 }
 
 func newTinyCIFAR() *tinyCIFAR {
 	tiny := &tinyCIFAR{
-		cifarSet: cifarSet{name: "tiny", classes: []string{"a", "b", "c"}},
+		cifarSet: cifarSet{name: "tiny", classes: []string{"a", "b", "c"}, labelBytes: 2, labelKey: "classes"},
 		images:   someImages(8),
 	}
 	for i := range tiny.images.Labels {
 		tiny.images.Labels[i] = i % 3
 	}
-	binary := cifarVersion{folder: "tiny-bin", read: cifar.Ten().Binary}
-	python := cifarVersion{folder: "tiny-py", read: cifar.Ten().Pickle}
-	tiny.contents = make([][]imagefiles.File, 2)
+	binary := cifarVersion{folder: "tiny-bin", read: (*cifarSet).binary}
+	python := cifarVersion{folder: "tiny-py", read: (*cifarSet).python}
+	tiny.contents = make([][]testFile, 2)
 	for i, name := range []string{"batch_1", "batch_2", "batch_3", "test"} {
 		part := tiny.images.Take([]int{2 * i, 2*i + 1})
 		var records []byte
 		for k, label := range part.Labels {
-			records = append(append(records, byte(label)), part.Image(k)...)
+			records = append(append(records, 77, byte(label)), part.Image(k)...)
 		}
-		pickled := imagefiles.Pickle(
-			imagefiles.Entry{Key: "labels", Value: part.Labels},
-			imagefiles.Entry{Key: "data", Value: imagefiles.Pixels{Columns: ImageSize, Data: part.Pixels}},
-		)
 		tiny.contents[0] = append(tiny.contents[0], binary.describe(name+".bin", records, name == "test"))
-		tiny.contents[1] = append(tiny.contents[1], python.describe(name, pickled, name == "test"))
+		tiny.contents[1] = append(tiny.contents[1], python.describe(name, pickled("classes", part.Labels, part.Pixels), name == "test"))
 	}
 	for i, v := range []cifarVersion{binary, python} {
 		name := v.folder + ".tar.gz"
-		packed := imagefiles.Gzip(imagefiles.Tar(tiny.contents[i]...))
+		packed := gzipped(tarOf(tiny.contents[i]...))
 		sum := sha256.Sum256(packed)
 		v.archive = fetch.File{Name: name, URL: "http://127.0.0.1:1/" + name, Size: int64(len(packed)), SHA256: hex.EncodeToString(sum[:])}
-		tiny.archives = append(tiny.archives, imagefiles.File{Name: name, Data: packed})
+		tiny.archives = append(tiny.archives, testFile{name, packed})
 		tiny.versions = append(tiny.versions, v)
 	}
 	return tiny
@@ -69,32 +63,15 @@ func newTinyCIFAR() *tinyCIFAR {
 
 // describe enters a file of two images into the version and returns it with its
 // name in the archive.
-func (v *cifarVersion) describe(name string, contents []byte, test bool) imagefiles.File {
+func (v *cifarVersion) describe(name string, contents []byte, test bool) testFile {
 	sum := md5.Sum(contents)
 	v.files = append(v.files, cifarFile{name, hex.EncodeToString(sum[:]), int64(len(contents)), 2, test})
-	return imagefiles.File{Name: v.folder + "/" + name, Data: contents}
-}
-
-// folderOf writes files into a new folder and returns a fetcher that looks there
-// and nowhere else.
-func folderOf(t *testing.T, files ...imagefiles.File) *fetch.Fetcher {
-	t.Helper()
-	folder := t.TempDir()
-	for _, file := range files {
-		path := filepath.Join(folder, filepath.FromSlash(file.Name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, file.Data, 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return &fetch.Fetcher{Mirror: folder, Cache: t.TempDir(), Client: mirrorOnly}
+	return testFile{v.folder + "/" + name, contents}
 }
 
 func (tiny *tinyCIFAR) require(t *testing.T, f *fetch.Fetcher) {
 	t.Helper()
-	train, test, err := tiny.load(context.Background(), f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	train, test := must.Get2(tiny.load(context.Background(), f))(t)
 	if train.Name != "tiny train" || test.Name != "tiny test" || train.N != 6 || test.N != 2 || !slices.Equal(test.Classes, tiny.classes) {
 		t.Errorf("%d images %q and %d images %q of classes %q", train.N, train.Name, test.N, test.Name, test.Classes)
 	}
@@ -124,7 +101,7 @@ func TestCIFARFromEveryPlace(t *testing.T) {
 				http.NotFound(w, r)
 				return
 			}
-			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(tiny.archives[0].Data))
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(tiny.archives[0].data))
 		}))
 		defer mirror.Close()
 		f := &fetch.Fetcher{Mirror: mirror.URL, Cache: t.TempDir(), Client: mirrorOnly}
@@ -144,20 +121,20 @@ func TestCIFARRefusesUnpackedFiles(t *testing.T) {
 			change func(contents []byte) []byte
 			cause  error
 		}{
-			{"missing", func([]byte) []byte { return nil }, ErrLacking},
-			{"truncated", func(b []byte) []byte { return b[:len(b)-1] }, ErrFileSize},
-			{"longer", func(b []byte) []byte { return append(b, 0) }, ErrFileSize},
+			{"missing", func([]byte) []byte { return nil }, errLacking},
+			{"truncated", func(b []byte) []byte { return b[:len(b)-1] }, errFileSize},
+			{"longer", func(b []byte) []byte { return append(b, 0) }, errFileSize},
 			{"damaged", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }, ErrChecksum},
 		} {
 			t.Run(version.folder+" "+c.name, func(t *testing.T) {
 				files := slices.Clone(tiny.contents[i])
-				files[2].Data = c.change(slices.Clone(files[2].Data))
-				if files[2].Data == nil {
+				files[2].data = c.change(slices.Clone(files[2].data))
+				if files[2].data == nil {
 					files = slices.Delete(files, 2, 3)
 				}
 				_, _, err := tiny.load(context.Background(), folderOf(t, files...))
 				var file *FileError
-				if !errors.Is(err, c.cause) || !errors.As(err, &file) || file.Offset != -1 {
+				if !errors.Is(err, c.cause) || !errors.As(err, &file) {
 					t.Fatalf("got %v, want %v", err, c.cause)
 				}
 				for _, part := range []string{"batch_3", version.folder, version.archive.URL, fetch.EnvData, "unpack it again"} {
@@ -172,56 +149,87 @@ func TestCIFARRefusesUnpackedFiles(t *testing.T) {
 
 // A file whose checksum is right and whose contents are not is the reader's to
 // refuse.
-func TestCIFARErrorsHaveOffsets(t *testing.T) {
-	tiny := newTinyCIFAR()
-	contents := slices.Clone(tiny.contents[0][1].Data)
-	contents[cifar.Ten().RecordSize()] = 77
-	sum := md5.Sum(contents)
-	tiny.versions[0].files[1].md5 = hex.EncodeToString(sum[:])
-	tiny.contents[0][1].Data = contents
-	_, _, err := tiny.load(context.Background(), folderOf(t, tiny.contents[0]...))
-	var file *FileError
-	if !errors.As(err, &file) || file.Offset != 3073 || filepath.Base(file.File) != "batch_2.bin" || !errors.Is(err, cifar.ErrLabel) {
-		t.Errorf("got %v", err)
+func TestCIFARRefusesContents(t *testing.T) {
+	labels, pixels := []int{1, 2}, someImages(2).Pixels
+	for _, c := range []struct {
+		name     string
+		version  int
+		contents []byte
+	}{
+		{"a label out of range", 0, slices.Repeat([]byte{77}, 2*(2+ImageSize))},
+		{"an image too few", 0, make([]byte, 2+ImageSize)},
+		{"half an image more", 0, make([]byte, 5*(2+ImageSize)/2)},
+		{"a pickled label out of range", 1, pickled("classes", []int{1, 3}, pixels)},
+		{"pickled labels of another set", 1, pickled("labels", labels, pixels)},
+		{"no pickled labels", 1, pickled("classes", nil, pixels)},
+		{"a pickled image too few", 1, pickled("classes", labels, pixels[:ImageSize])},
+		{"cut in the pickled pixels", 1, pickled("classes", labels, pixels)[:5000]},
+		{"cut in the pickled labels", 1, pickled("classes", labels, pixels)[:25]},
+		{"empty", 1, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tiny := newTinyCIFAR()
+			version := &tiny.versions[c.version]
+			version.files = version.files[:1]
+			file := version.describe(version.files[0].name, c.contents, true)
+			version.files = append(version.files[1:], version.files[2:]...)
+			_, _, err := tiny.load(context.Background(), folderOf(t, file))
+			var broken *FileError
+			if !errors.As(err, &broken) || !errors.Is(err, errShape) || filepath.Base(broken.File) != filepath.Base(file.name) {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
+}
+
+// Labels stand in batches of 1000.
+func TestPickledBatches(t *testing.T) {
+	m := someImages(2001)
+	for i := range m.Labels {
+		m.Labels[i] = i % 251
+	}
+	got := newImages("", "", nil, m.N)
+	must.Do(t, (&cifarSet{labelKey: "k"}).python(pickled("k", m.Labels, m.Pixels), got.Pixels, got.Labels))
+	requireSameImages(t, m, got)
 }
 
 func TestCIFARRefusesArchives(t *testing.T) {
 	tiny := newTinyCIFAR()
 	whole := tiny.archives[0]
-	_, _, err := tiny.load(context.Background(), folderOf(t, imagefiles.File{Name: whole.Name, Data: whole.Data[:len(whole.Data)-100]}))
-	var size *fetch.SizeError
-	if !errors.As(err, &size) || filepath.Base(size.Path) != whole.Name || !strings.Contains(err.Error(), "remove or replace it") {
+	_, _, err := tiny.load(context.Background(), folderOf(t, testFile{whole.name, whole.data[:len(whole.data)-100]}))
+	if !errors.Is(err, fetch.ErrDamaged) || !strings.Contains(err.Error(), whole.name+" has ") || !strings.Contains(err.Error(), "remove or replace it") {
 		t.Errorf("truncated: got %v", err)
 	}
-	damaged := slices.Clone(whole.Data)
+	damaged := slices.Clone(whole.data)
 	damaged[len(damaged)/2] ^= 1
-	_, _, err = tiny.load(context.Background(), folderOf(t, imagefiles.File{Name: whole.Name, Data: damaged}))
-	var sum *fetch.ChecksumError
-	if !errors.As(err, &sum) || filepath.Base(sum.Path) != whole.Name {
+	_, _, err = tiny.load(context.Background(), folderOf(t, testFile{whole.name, damaged}))
+	if !errors.Is(err, fetch.ErrDamaged) || !strings.Contains(err.Error(), whole.name+" has SHA-256") {
 		t.Errorf("damaged: got %v", err)
 	}
 	// Archives that are what was published, and still cannot be used.
 	lacking := tiny.contents[0][:3]
 	other := slices.Clone(tiny.contents[0])
-	other[1].Data = bytes.Repeat([]byte{1}, len(other[1].Data))
+	other[1].data = bytes.Repeat([]byte{1}, len(other[1].data))
 	for _, c := range []struct {
 		name    string
 		archive []byte
 		says    string
 	}{
-		{"not compressed", imagefiles.Tar(tiny.contents[0]...), "gzip"},
-		{"a file missing", imagefiles.Gzip(imagefiles.Tar(lacking...)), "tiny-bin/test.bin"},
-		{"another file", imagefiles.Gzip(imagefiles.Tar(other...)), "tiny-bin/batch_2.bin: not the published MD5"},
-		{"cut off", imagefiles.Gzip(imagefiles.Tar(tiny.contents[0]...)[:9000]), "tiny-bin/batch_2.bin"},
+		{"not compressed", tarOf(tiny.contents[0]...), "gzip"},
+		{"a file missing", gzipped(tarOf(lacking...)), "tiny-bin/test.bin"},
+		{"another file", gzipped(tarOf(other...)), "tiny-bin/batch_2.bin: not the published MD5"},
+		{"a longer file", gzipped(tarOf(append([]testFile{{"tiny-bin/batch_1.bin", make([]byte, 1e4)}}, tiny.contents[0]...)...)), "not the published size"},
+		{"cut in a header", gzipped(tarOf(tiny.contents[0]...)[:600]), "tiny-bin/batch_1.bin"},
+		{"a link", gzipped(linkOf("tiny-bin/batch_1.bin")), "not the published size"},
+		{"cut off", gzipped(tarOf(tiny.contents[0]...)[:9000]), "tiny-bin/batch_2.bin"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sum := sha256.Sum256(c.archive)
 			tiny.versions[0].archive.SHA256 = hex.EncodeToString(sum[:])
 			tiny.versions[0].archive.Size = int64(len(c.archive))
-			_, _, err := tiny.load(context.Background(), folderOf(t, imagefiles.File{Name: whole.Name, Data: c.archive}))
+			_, _, err := tiny.load(context.Background(), folderOf(t, testFile{whole.name, c.archive}))
 			var file *FileError
-			if !errors.As(err, &file) || filepath.Base(file.File) != whole.Name || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), tiny.versions[0].archive.URL) {
+			if !errors.As(err, &file) || filepath.Base(file.File) != whole.name || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), tiny.versions[0].archive.URL) {
 				t.Errorf("got %v, want %q", err, c.says)
 			}
 		})
@@ -232,7 +240,7 @@ func TestCIFARRefusesArchives(t *testing.T) {
 func TestCIFARNowhere(t *testing.T) {
 	f := folderOf(t)
 	for _, c := range []struct {
-		load func(context.Context, *fetch.Fetcher) (train, test *Images, err error)
+		load loadCIFAR
 		says []string
 	}{
 		{CIFAR10, []string{"CIFAR-10", "cifar-10-batches-bin/", "cifar-10-batches-py/", "cifar-10-binary.tar.gz", "cifar-10-python.tar.gz", "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"}},
@@ -256,7 +264,7 @@ func TestCIFARCancelled(t *testing.T) {
 	tiny := newTinyCIFAR()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, files := range [][]imagefiles.File{tiny.contents[0], tiny.archives[:1]} {
+	for _, files := range [][]testFile{tiny.contents[0], tiny.archives[:1]} {
 		if _, _, err := tiny.load(ctx, folderOf(t, files...)); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
@@ -268,20 +276,16 @@ func TestCIFARCancelled(t *testing.T) {
 func TestRealCIFAR(t *testing.T) {
 	for _, c := range []struct {
 		set         *cifarSet
-		text, meta  string
-		key         string
+		text        string
 		train, test int // images of a class
 	}{
-		{&cifar10, "batches.meta.txt", "batches.meta", "label_names", 5000, 1000},
-		{&cifar100, "fine_label_names.txt", "meta", "fine_label_names", 500, 100},
+		{&cifar10, "batches.meta.txt", 5000, 1000},
+		{&cifar100, "fine_label_names.txt", 500, 100},
 	} {
 		t.Run(c.set.name, func(t *testing.T) {
 			binary, python := c.set.versions[0], c.set.versions[1]
 			f := realFiles(t, binary.folder)
-			train, test, err := c.set.load(context.Background(), f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			train, test := must.Get2(c.set.load(context.Background(), f))(t)
 			for _, part := range []struct {
 				images    *Images
 				perClass  int
@@ -295,40 +299,16 @@ func TestRealCIFAR(t *testing.T) {
 					t.Errorf("%s: %d images, of the classes %v", part.images.Name, part.images.N, counts)
 				}
 			}
-			text, err := os.ReadFile(filepath.Join(f.Mirror, binary.folder, c.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(filepath.Join(f.Mirror, binary.folder, c.text)))(t)
 			if got := strings.Fields(string(text)); !slices.Equal(got, c.set.classes) {
 				t.Errorf("classes %q, in %s %q", c.set.classes, c.text, got)
 			}
 
 			f = realFiles(t, binary.folder, python.folder)
-			paths, err := python.unpacked(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			train2, test2, err := c.set.readFolder(context.Background(), python, paths)
-			if err != nil {
-				t.Fatal(err)
-			}
+			paths := must.Get(python.unpacked(f))(t)
+			train2, test2 := must.Get2(c.set.readFolder(context.Background(), python, paths))(t)
 			requireSameImages(t, train, train2)
 			requireSameImages(t, test, test2)
-			meta, err := os.ReadFile(filepath.Join(f.Mirror, python.folder, c.meta))
-			if err != nil {
-				t.Fatal(err)
-			}
-			value, err := pickle.Load(meta)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var names []string
-			for _, name := range value.(map[string]any)[c.key].(*pickle.List).Items {
-				names = append(names, name.(string))
-			}
-			if !slices.Equal(names, c.set.classes) {
-				t.Errorf("classes %q, in %s %q", c.set.classes, c.meta, names)
-			}
 		})
 	}
 }
@@ -338,37 +318,18 @@ func TestRealCIFARDamaged(t *testing.T) {
 	version := cifar10.versions[0]
 	f := realFiles(t, version.folder)
 	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, version.folder), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(folder, version.folder), 0o755))
 	for i, file := range version.files {
-		contents, err := os.ReadFile(filepath.Join(f.Mirror, version.folder, file.name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		contents := must.Get(os.ReadFile(filepath.Join(f.Mirror, version.folder, file.name)))(t)
 		if i == 3 {
 			contents[12345678] ^= 1
 		}
-		if err := os.WriteFile(filepath.Join(folder, version.folder, file.name), contents, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, version.folder, file.name), contents, 0o644))
 	}
 	f.Mirror = folder
 	_, _, err := CIFAR10(context.Background(), f)
 	var file *FileError
 	if !errors.As(err, &file) || filepath.Base(file.File) != "data_batch_4.bin" || !errors.Is(err, ErrChecksum) {
 		t.Errorf("got %v", err)
-	}
-}
-
-func BenchmarkCIFAR10(b *testing.B) {
-	folder := os.Getenv(fetch.EnvData)
-	if _, err := os.Stat(filepath.Join(folder, "cifar-10-batches-bin")); folder == "" || err != nil {
-		b.Skipf("needs cifar-10-batches-bin in the folder that %s names", fetch.EnvData)
-	}
-	for b.Loop() {
-		if _, _, err := CIFAR10(context.Background(), &fetch.Fetcher{Mirror: folder, Cache: b.TempDir(), Client: mirrorOnly}); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Each fuzz test holds a parser to what it promises: a *ParseError that points
+// Each fuzz test holds a parser to what it promises: a *FileError that points
 // into the file, or a result of consistent shape that, written out and read
 // again, is the same.
 
@@ -35,32 +35,6 @@ func FuzzParseTable(f *testing.F) {
 		values2, columns2, err := parseTable(strings.NewReader(again.String()), "again")
 		if err != nil || columns2 != columns || !slices.Equal(values, values2) {
 			t.Fatalf("read again: %v in %d columns, error %v; want %v in %d", values2, columns2, err, values, columns)
-		}
-	})
-}
-
-func FuzzParseIndices(f *testing.F) {
-	for _, seed := range []string{"", "0\n1\n2\n", "3\n\n1", "-1", "5\n5\n", "1.0", "1 2", "+7\n", "99999999999999999999", "\xff"} {
-		f.Add(seed, 8)
-	}
-	f.Fuzz(func(t *testing.T, text string, n int) {
-		indices, err := parseIndices(strings.NewReader(text), "fuzz", n)
-		if err != nil {
-			requireWellPlaced(t, err, text)
-			return
-		}
-		seen := map[int]bool{}
-		var again strings.Builder
-		for _, i := range indices {
-			if i < 0 || i >= n || seen[i] {
-				t.Fatalf("%d is outside [0, %d) or occurs twice", i, n)
-			}
-			seen[i] = true
-			fmt.Fprintln(&again, i)
-		}
-		indices2, err := parseIndices(strings.NewReader(again.String()), "again", n)
-		if err != nil || !slices.Equal(indices, indices2) {
-			t.Fatalf("read again: %v, error %v; want %v", indices2, err, indices)
 		}
 	})
 }
@@ -98,7 +72,7 @@ func FuzzParseYear(f *testing.F) {
 
 func requireWellPlaced(t *testing.T, err error, text string) {
 	t.Helper()
-	var parse *ParseError
+	var parse *FileError
 	if !errors.As(err, &parse) {
 		t.Fatalf("error of type %T: %v", err, err)
 	}

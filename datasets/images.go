@@ -29,6 +29,10 @@ type Images struct {
 	Labels []int
 	// N is the number of images.
 	N int
+	// WholeN is the number of images of the official set of which these are the sample that comes with the program, and
+	// Official are their numbers in it, from 0 on; 0 and nil for images of the official files. Take keeps both.
+	WholeN   int
+	Official []int
 }
 
 // newImages makes room for n images with labels.
@@ -50,12 +54,16 @@ func (m *Images) Image(i int) []byte {
 // [0, N).
 func (m *Images) Take(indices []int) *Images {
 	out := newImages(m.Name, m.Citation, m.Classes, len(indices))
+	out.WholeN = m.WholeN
 	if m.Labels == nil {
 		out.Labels = nil
 	}
 	for to, from := range indices {
 		m.check(from)
 		copy(out.Image(to), m.Image(from))
+		if m.Official != nil {
+			out.Official = append(out.Official, m.Official[from])
+		}
 		if m.Labels != nil {
 			out.Labels[to] = m.Labels[from]
 		}

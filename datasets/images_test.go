@@ -4,27 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
-	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/environment/must"
 )
-
-// realFiles returns a fetcher of the official files in the folder named by
-// DENSITYUNCERTAINTY_DATA, which goes nowhere else. It skips the test if one of
-// the files is not there.
-func realFiles(t *testing.T, names ...string) *fetch.Fetcher {
-	t.Helper()
-	folder := os.Getenv(fetch.EnvData)
-	for _, name := range names {
-		if _, err := os.Stat(filepath.Join(folder, name)); folder == "" || err != nil {
-			t.Skipf("needs %s in the folder that %s names; it is %q", name, fetch.EnvData, folder)
-		}
-	}
-	return &fetch.Fetcher{Mirror: folder, Cache: t.TempDir(), Client: mirrorOnly}
-}
 
 // someImages makes n images of pseudo-random pixels.
 func someImages(n int) *Images {
@@ -191,17 +175,14 @@ func TestOrder(t *testing.T) {
 func TestChannelStatsOfCIFAR(t *testing.T) {
 	for _, c := range []struct {
 		folder string
-		load   func(context.Context, *fetch.Fetcher) (train, test *Images, err error)
+		load   loadCIFAR
 		want   ChannelStats
 	}{
 		{"cifar-10-batches-bin", CIFAR10, ChannelStats{[3]float64{0.491400, 0.482158, 0.446531}, [3]float64{0.247032, 0.243485, 0.261588}}},
 		{"cifar-100-binary", CIFAR100, ChannelStats{[3]float64{0.507076, 0.486549, 0.440918}, [3]float64{0.267334, 0.256438, 0.276150}}},
 	} {
 		t.Run(c.folder, func(t *testing.T) {
-			train, _, err := c.load(context.Background(), realFiles(t, c.folder))
-			if err != nil {
-				t.Fatal(err)
-			}
+			train, _ := must.Get2(c.load(context.Background(), realFiles(t, c.folder)))(t)
 			got := FitChannelStats(train, nil)
 			for i := range ImageChannels {
 				if math.Abs(got.Mean[i]-c.want.Mean[i]) > 1e-6 || math.Abs(got.Std[i]-c.want.Std[i]) > 1e-6 {
@@ -214,10 +195,7 @@ func TestChannelStatsOfCIFAR(t *testing.T) {
 
 // Where the released values come from, to the four digits they have.
 func TestReleasedChannelStats(t *testing.T) {
-	train, _, err := CIFAR10(context.Background(), realFiles(t, "cifar-10-batches-bin"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	train, _ := must.Get2(CIFAR10(context.Background(), realFiles(t, "cifar-10-batches-bin")))(t)
 	const n = ImageSide * ImageSide
 	released, whole := ReleasedChannelStats(), FitChannelStats(train, nil)
 	for c := range ImageChannels {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 func TestScalerUsesGivenRowsOnly(t *testing.T) {
@@ -24,7 +26,7 @@ func TestScalerOnConstantColumn(t *testing.T) {
 	for i := range x {
 		x[i] = 0.1 // a sum of 1001 of these is not 100.1 in floating point
 	}
-	s := FitScaler(x, 1, allRows(n))
+	s := FitScaler(x, 1, ascending(n))
 	if s.Mean[0] != 0.1 || s.Std[0] != 1 {
 		t.Fatalf("mean %v, sd %v, want 0.1, 1", s.Mean[0], s.Std[0])
 	}
@@ -44,14 +46,8 @@ func TestScalerOnUnderflow(t *testing.T) {
 }
 
 func TestScalerOnNaval(t *testing.T) {
-	r, err := UCI("naval")
-	if err != nil {
-		t.Fatal(err)
-	}
-	splits, err := GalSplits("naval")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(UCI("naval"))(t)
+	splits := must.Get(GalSplits("naval"))(t)
 	s := FitScaler(r.X, r.D, splits[0].Train)
 	for _, c := range []struct {
 		j     int
@@ -68,7 +64,7 @@ func TestScalerOnNaval(t *testing.T) {
 	}
 	x, _ := r.Take(splits[0].Train)
 	z := s.Transform(x)
-	again := FitScaler(z, r.D, allRows(len(splits[0].Train)))
+	again := FitScaler(z, r.D, ascending(len(splits[0].Train)))
 	for j := range r.D {
 		if math.Abs(again.Mean[j]) > 1e-9 || math.Abs(again.Std[j]-1) > 1e-9 {
 			t.Errorf("feature %d standardised has mean %v, sd %v", j, again.Mean[j], again.Std[j])

@@ -11,15 +11,12 @@ import (
 	"slices"
 	"testing"
 
-	"densityuncertainty/datasets/internal/published"
+	"densityuncertainty/environment/must"
 )
 
 func TestGalSplits(t *testing.T) {
 	for _, want := range facts {
-		splits, err := GalSplits(want.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		splits := must.Get(GalSplits(want.name))(t)
 		if len(splits) != want.splits {
 			t.Errorf("%s: %d splits, want %d", want.name, len(splits), want.splits)
 		}
@@ -35,41 +32,29 @@ func TestGalSplits(t *testing.T) {
 // The drawn splits are, number for number in the same order, the published index
 // files.
 func TestGalSplitsArePublishedFiles(t *testing.T) {
-	for _, set := range published.Sets {
-		splits, err := GalSplits(set.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, set := range publishedSets {
+		splits := must.Get(GalSplits(set.name))(t)
 		h := sha256.New()
 		for _, s := range splits {
 			writeLines(h, s.Train)
 			writeLines(h, s.Test)
 		}
-		if got := hex.EncodeToString(h.Sum(nil)); got != set.Splits {
-			t.Errorf("%s: SHA-256 of the splits is %s, published %s", set.Name, got, set.Splits)
+		if got := hex.EncodeToString(h.Sum(nil)); got != set.splits {
+			t.Errorf("%s: SHA-256 of the splits is %s, published %s", set.name, got, set.splits)
 		}
 	}
 }
 
 func TestEnergySetsShareSplits(t *testing.T) {
-	heating, err := GalSplits("energy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cooling, err := GalSplits("energy-cooling")
-	if err != nil {
-		t.Fatal(err)
-	}
+	heating := must.Get(GalSplits("energy"))(t)
+	cooling := must.Get(GalSplits("energy-cooling"))(t)
 	if !reflect.DeepEqual(heating, cooling) {
 		t.Error("the splits differ")
 	}
 }
 
 func TestYearSplitIsOfficial(t *testing.T) {
-	splits, err := GalSplits("year")
-	if err != nil {
-		t.Fatal(err)
-	}
+	splits := must.Get(GalSplits("year"))(t)
 	if len(splits) != 1 {
 		t.Fatalf("%d splits, want 1", len(splits))
 	}
@@ -82,10 +67,7 @@ func TestYearSplitIsOfficial(t *testing.T) {
 }
 
 func TestRandomSplitsEqualScikitLearn(t *testing.T) {
-	text, err := os.ReadFile("testdata/sklearn_splits.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/sklearn_splits.json"))(t)
 	var want struct {
 		Splits []struct {
 			N, Seed, TrainLen, TestLen int
@@ -93,9 +75,7 @@ func TestRandomSplitsEqualScikitLearn(t *testing.T) {
 			TrainHead, TestHead        []int
 		}
 	}
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &want))
 	if len(want.Splits) == 0 {
 		t.Fatal("no reference splits")
 	}
@@ -128,10 +108,7 @@ func TestRandomSplitsRefusesTooFewRows(t *testing.T) {
 
 // Appending to one part must not overwrite the other.
 func TestSplitPartsDoNotAlias(t *testing.T) {
-	gal, err := GalSplits("yacht")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gal := must.Get(GalSplits("yacht"))(t)
 	for _, s := range []Split{gal[0], RandomSplits(308, 1)[0]} {
 		test, train := slices.Clone(s.Test), slices.Clone(s.Train)
 		_ = append(s.Train, -1)
@@ -217,10 +194,7 @@ func TestGapSplits(t *testing.T) {
 	}
 	for _, facts := range facts {
 		t.Run(facts.name, func(t *testing.T) {
-			r, err := UCI(facts.name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(UCI(facts.name))(t)
 			splits := GapSplits(r)
 			if len(splits) != r.D {
 				t.Fatalf("%d splits, want one for each of %d inputs", len(splits), r.D)

@@ -10,7 +10,6 @@ import (
 	"os"
 
 	"densityuncertainty/datasets/fetch"
-	"densityuncertainty/datasets/internal/matfile"
 )
 
 // SVHNPart is a part of SVHN.
@@ -80,7 +79,7 @@ func (s svhnFile) load(ctx context.Context, f *fetch.Fetcher, name string) (*Ima
 	}
 	m, err := readSVHN(path, s.images, true)
 	if err != nil {
-		return nil, fileError(path, err, fmt.Sprintf("get %s from %s again", s.file, svhnURL+s.file))
+		return nil, &FileError{File: path, Err: err, Advice: fmt.Sprintf("get %s from %s again", s.file, svhnURL+s.file)}
 	}
 	m.Name = name
 	return m, nil
@@ -104,7 +103,7 @@ func SVHNTrainExcerpt(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
 		}
 		sum := sha256.Sum256(m.Pixels)
 		if got := hex.EncodeToString(sum[:]); got != svhnExcerptPixels {
-			return nil, fmt.Errorf("%w: SHA-256 of the pixels is %s, not %s", ErrShape, got, svhnExcerptPixels)
+			return nil, fmt.Errorf("%w: SHA-256 of the pixels is %s, not %s", errShape, got, svhnExcerptPixels)
 		}
 		return m, nil
 	}
@@ -117,7 +116,7 @@ func SVHNTrainExcerpt(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
 	}
 	m, err := read(path)
 	if err != nil {
-		return nil, fileError(path, err, "replace the file")
+		return nil, &FileError{File: path, Err: err, Advice: "replace the file"}
 	}
 	m.Name = name
 	return m, nil
@@ -142,32 +141,24 @@ func readSVHN(path string, n int, labelled bool) (m *Images, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	return parseSVHN(f, info.Size(), n, labelled)
+	return parseSVHN(f, n, labelled)
 }
 
 // parseSVHN reads the variables X, the images as row x column x channel x image,
 // and y, the labels, both in column-major order.
-func parseSVHN(file io.Reader, size int64, n int, labelled bool) (*Images, error) {
-	// Room for the pixels, and for labels in double precision.
-	arrays, err := matfile.Read(file, size, int64(n)*(ImageSize+8))
+func parseSVHN(file io.Reader, n int, labelled bool) (*Images, error) {
+	// Room for the pixels, for labels in double precision, and for what describes both.
+	arrays, err := readMAT(file, int64(n)*(ImageSize+8)+1024)
 	if err != nil {
 		return nil, err
 	}
-	variables := map[string]matfile.Array{}
-	for _, a := range arrays {
-		variables[a.Name] = a
+	x := arrays["X"]
+	if d := x.dims; len(d) != 4 || d[0] != ImageSide || d[1] != ImageSide || d[2] != ImageChannels || d[3] != n {
+		return nil, fmt.Errorf("%w: variable X has dimensions %v, expected 32 x 32 x 3 x %d", errShape, d, n)
 	}
-	x := variables["X"]
-	if d := x.Dims; len(d) != 4 || d[0] != ImageSide || d[1] != ImageSide || d[2] != ImageChannels || d[3] != n {
-		return nil, fmt.Errorf("%w: variable X has dimensions %v, expected 32 x 32 x 3 x %d", ErrShape, d, n)
-	}
-	pixels, err := x.Bytes()
+	pixels, err := x.bytes()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrShape, err)
+		return nil, fmt.Errorf("%w: %w", errShape, err)
 	}
 	// Column-major with the image last is the wanted order but for rows and
 	// columns of each channel.
@@ -178,15 +169,15 @@ func parseSVHN(file io.Reader, size int64, n int, labelled bool) (*Images, error
 	if !labelled {
 		return m, nil
 	}
-	y := variables["y"]
-	if y.Len() != n || len(y.Dims) != 2 {
-		return nil, fmt.Errorf("%w: variable y has dimensions %v, expected %d labels", ErrShape, y.Dims, n)
+	y := arrays["y"]
+	if y.len() != n || len(y.dims) != 2 {
+		return nil, fmt.Errorf("%w: variable y has dimensions %v, expected %d labels", errShape, y.dims, n)
 	}
 	m.Labels = make([]int, n)
-	for i, v := range y.Float64s() {
+	for i, v := range y.float64s() {
 		label := int(v)
 		if float64(label) != v || label < 1 || label > 10 {
-			return nil, fmt.Errorf("%w: label %v of image %d, expected 1 to 10", ErrShape, v, i)
+			return nil, fmt.Errorf("%w: label %v of image %d, expected 1 to 10", errShape, v, i)
 		}
 		m.Labels[i] = label % 10
 	}

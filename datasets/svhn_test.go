@@ -13,13 +13,12 @@ import (
 	"testing"
 
 	"densityuncertainty/datasets/fetch"
-	"densityuncertainty/datasets/internal/imagefiles"
-	"densityuncertainty/datasets/internal/matfile"
+	"densityuncertainty/environment/must"
 )
 
 // svhnVariables returns the images in the form of the file: X is
 // row x column x channel x image with the row running fastest, digit 0 is 10.
-func svhnVariables(m *Images) (x, y imagefiles.Variable) {
+func svhnVariables(m *Images) (x, y matVariable) {
 	data := make([]byte, 0, len(m.Pixels))
 	labels := make([]byte, m.N)
 	for i := range m.N {
@@ -34,8 +33,8 @@ func svhnVariables(m *Images) (x, y imagefiles.Variable) {
 			labels[i] = 10
 		}
 	}
-	return imagefiles.Variable{Name: "X", Class: 9, Dims: []int{32, 32, 3, m.N}, Data: data},
-		imagefiles.Variable{Name: "y", Class: 6, Dims: []int{m.N, 1}, Data: labels}
+	return matVariable{name: "X", class: 9, dims: []int{32, 32, 3, m.N}, data: data},
+		matVariable{name: "y", class: 6, dims: []int{m.N, 1}, data: labels}
 }
 
 func digits() *Images {
@@ -45,35 +44,35 @@ func digits() *Images {
 }
 
 // tinySVHN describes and names a file as if it were published.
-func tinySVHN(data []byte) (svhnFile, imagefiles.File) {
+func tinySVHN(data []byte) (svhnFile, testFile) {
 	sum := sha256.Sum256(data)
 	set := svhnFile{file: "tiny_32x32.mat", sha256: hex.EncodeToString(sum[:]), size: int64(len(data)), images: 4}
-	return set, imagefiles.File{Name: set.file, Data: data}
+	return set, testFile{set.file, data}
 }
 
 func TestSVHN(t *testing.T) {
 	want := digits()
 	x, y := svhnVariables(want)
 	double := y
-	double.Data = []float64{10, 9, 1, 5}
+	double.data = []float64{10, 9, 1, 5}
 	bytesOnly := y
-	bytesOnly.Class = 9
+	bytesOnly.class = 9
 	for _, c := range []struct {
 		name string
 		data []byte
 	}{
-		{"labels stored as bytes", imagefiles.MAT(x, y)},
-		{"labels of class bytes", imagefiles.MAT(x, bytesOnly)},
-		{"labels stored as doubles", imagefiles.MAT(x, double)},
-		{"labels first", imagefiles.MAT(y, x)},
+		{"labels stored as bytes", matOf(x, y)},
+		{"labels of class bytes", matOf(x, bytesOnly)},
+		{"labels stored as doubles", matOf(x, double)},
+		{"labels first", matOf(y, x)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set, file := tinySVHN(c.data)
 			inFolder := file
-			inFolder.Name = "svhn/" + file.Name
+			inFolder.name = "svhn/" + file.name
 			for _, test := range []struct {
 				place string
-				file  imagefiles.File
+				file  testFile
 			}{
 				{"the folder", file},
 				{"the folder svhn in it", inFolder},
@@ -95,10 +94,10 @@ func TestSVHN(t *testing.T) {
 
 func TestSVHNRefuses(t *testing.T) {
 	x, y := svhnVariables(digits())
-	whole := imagefiles.MAT(x, y)
-	badSum := slices.Clone(imagefiles.MAT(x))
+	whole := matOf(x, y)
+	badSum := slices.Clone(matOf(x))
 	badSum[len(badSum)-1] ^= 1
-	with := func(v imagefiles.Variable, change func(*imagefiles.Variable)) imagefiles.Variable {
+	with := func(v matVariable, change func(*matVariable)) matVariable {
 		change(&v)
 		return v
 	}
@@ -107,19 +106,19 @@ func TestSVHNRefuses(t *testing.T) {
 		data  []byte
 		cause error
 	}{
-		{"no MATLAB file", bytes.Repeat([]byte("<html>"), 50), matfile.ErrFormat},
+		{"no MATLAB file", bytes.Repeat([]byte("<html>"), 50), errMATFormat},
 		{"cut in the images", whole[:5000], nil},
 		{"images damaged", badSum, zlib.ErrChecksum},
-		{"no images", imagefiles.MAT(y), ErrShape},
-		{"no labels", imagefiles.MAT(x), ErrShape},
-		{"fewer images", imagefiles.MAT(with(x, func(v *imagefiles.Variable) { v.Dims, v.Data = []int{32, 32, 3, 3}, v.Data.([]byte)[:3*ImageSize] }), y), ErrShape},
-		{"more images", imagefiles.MAT(with(x, func(v *imagefiles.Variable) { v.Dims, v.Data = []int{32, 32, 3, 5}, make([]byte, 5*ImageSize) }), y), matfile.ErrLimit},
-		{"images of other sides", imagefiles.MAT(with(x, func(v *imagefiles.Variable) { v.Dims = []int{3, 32, 32, 4} }), y), ErrShape},
-		{"images in double precision", imagefiles.MAT(with(x, func(v *imagefiles.Variable) { v.Data = make([]float64, 4*ImageSize) }), y), matfile.ErrLimit},
-		{"fewer labels", imagefiles.MAT(x, with(y, func(v *imagefiles.Variable) { v.Dims, v.Data = []int{3, 1}, []byte{1, 2, 3} })), ErrShape},
-		{"label 0", imagefiles.MAT(x, with(y, func(v *imagefiles.Variable) { v.Data = []byte{0, 9, 1, 5} })), ErrShape},
-		{"label 11", imagefiles.MAT(x, with(y, func(v *imagefiles.Variable) { v.Data = []byte{11, 9, 1, 5} })), ErrShape},
-		{"label 1.5", imagefiles.MAT(x, with(y, func(v *imagefiles.Variable) { v.Data = []float64{1.5, 9, 1, 5} })), ErrShape},
+		{"no images", matOf(y), errShape},
+		{"no labels", matOf(x), errShape},
+		{"fewer images", matOf(with(x, func(v *matVariable) { v.dims, v.data = []int{32, 32, 3, 3}, v.data.([]byte)[:3*ImageSize] }), y), errShape},
+		{"more images", matOf(with(x, func(v *matVariable) { v.dims, v.data = []int{32, 32, 3, 5}, make([]byte, 5*ImageSize) }), y), errLimit},
+		{"images of other sides", matOf(with(x, func(v *matVariable) { v.dims = []int{3, 32, 32, 4} }), y), errShape},
+		{"images in double precision", matOf(with(x, func(v *matVariable) { v.data = make([]float64, 4*ImageSize) }), y), errLimit},
+		{"fewer labels", matOf(x, with(y, func(v *matVariable) { v.dims, v.data = []int{3, 1}, []byte{1, 2, 3} })), errShape},
+		{"label 0", matOf(x, with(y, func(v *matVariable) { v.data = []byte{0, 9, 1, 5} })), errShape},
+		{"label 11", matOf(x, with(y, func(v *matVariable) { v.data = []byte{11, 9, 1, 5} })), errShape},
+		{"label 1.5", matOf(x, with(y, func(v *matVariable) { v.data = []float64{1.5, 9, 1, 5} })), errShape},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set, file := tinySVHN(c.data)
@@ -135,9 +134,8 @@ func TestSVHNRefuses(t *testing.T) {
 		})
 	}
 	set, file := tinySVHN(whole)
-	file.Data = whole[:len(whole)-1]
-	var size *fetch.SizeError
-	if _, err := set.load(context.Background(), folderOf(t, file), "SVHN tiny"); !errors.As(err, &size) {
+	file.data = whole[:len(whole)-1]
+	if _, err := set.load(context.Background(), folderOf(t, file), "SVHN tiny"); !errors.Is(err, fetch.ErrDamaged) {
 		t.Errorf("truncated: got %v", err)
 	}
 }
@@ -166,10 +164,7 @@ func TestSVHNNowhere(t *testing.T) {
 }
 
 func TestSVHNTrainExcerpt(t *testing.T) {
-	m, err := SVHNTrainExcerpt(context.Background(), realFiles(t, filepath.Join("svhn", svhnExcerptFile)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(SVHNTrainExcerpt(context.Background(), realFiles(t, filepath.Join("svhn", svhnExcerptFile))))(t)
 	if m.N != 1083 || len(m.Pixels) != 1083*ImageSize || m.Labels != nil || m.Name != "first 1083 images of SVHN train, no labels" {
 		t.Errorf("%q: %d images, labels %v", m.Name, m.N, m.Labels)
 	}
@@ -183,12 +178,12 @@ func TestSVHNTrainExcerptRefuses(t *testing.T) {
 		name string
 		data []byte
 	}{
-		{"other pixels", imagefiles.MAT(x)},
-		{"another size", imagefiles.MAT(y)},
+		{"other pixels", matOf(x)},
+		{"another size", matOf(y)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := SVHNTrainExcerpt(context.Background(), folderOf(t, imagefiles.File{Name: svhnExcerptFile, Data: c.data}))
-			if !errors.Is(err, ErrShape) || !strings.Contains(err.Error(), svhnExcerptFile) || !strings.Contains(err.Error(), "remove or replace it") {
+			_, err := SVHNTrainExcerpt(context.Background(), folderOf(t, testFile{svhnExcerptFile, c.data}))
+			if !errors.Is(err, errShape) || !strings.Contains(err.Error(), svhnExcerptFile) || !strings.Contains(err.Error(), "remove or replace it") {
 				t.Errorf("%s: got %v", c.name, err)
 			}
 		})

@@ -9,8 +9,6 @@ import (
 	"path"
 )
 
-//go:generate go run ./internal/embeduci -gal $GAL_UCI_DIR -energy $ENERGY_CSV -out uci
-
 // uciFiles holds the published data.txt of each small set, gzip-compressed, and
 // the cooling loads of the energy set. uci/NOTICE.md states origin and terms.
 //

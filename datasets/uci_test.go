@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"densityuncertainty/datasets/internal/published"
+	"densityuncertainty/environment/must"
 )
 
 // Facts of each set as published: size, split sizes, mean and population
@@ -35,17 +35,14 @@ var facts = []struct {
 func TestUCI(t *testing.T) {
 	for _, want := range facts {
 		t.Run(want.name, func(t *testing.T) {
-			r, err := UCI(want.name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(UCI(want.name))(t)
 			if r.Name != want.name || r.N != want.n || r.D != want.d || len(r.X) != want.n*want.d || len(r.Y) != want.n {
 				t.Fatalf("got %q with N = %d, D = %d, %d inputs, %d targets", r.Name, r.N, r.D, len(r.X), len(r.Y))
 			}
 			if r.Title == "" || r.Citation == "" || r.Licence == "" || len(r.Features) != r.D {
 				t.Errorf("title %q, citation %q, licence %q, %d feature names", r.Title, r.Citation, r.Licence, len(r.Features))
 			}
-			s := FitScaler(r.Y, 1, allRows(r.N))
+			s := FitScaler(r.Y, 1, ascending(r.N))
 			if !sameDigits(s.Mean[0], want.mean) || !sameDigits(s.Std[0], want.std) {
 				t.Errorf("target mean %v, sd %v; want %v, %v", s.Mean[0], s.Std[0], want.mean, want.std)
 			}
@@ -75,27 +72,31 @@ func constantColumns(r *Regression) []int {
 	return found
 }
 
-func allRows(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	return rows
+// publishedSets are the checksums of the files published with Gal & Ghahramani,
+// "Dropout as a Bayesian Approximation", ICML 2016: the MD5 of data.txt, and the
+// SHA-256 of the index files one after the other, index_train_0.txt,
+// index_test_0.txt, index_train_1.txt, ...
+var publishedSets = []struct{ name, md5, splits string }{
+	{"boston", "d4accdce7a25600298819f8e28e8d593", "18b10e66698dc86e27dfac2dd2abc98b7d467fafce569974ef39be4b01eb59f5"},
+	{"concrete", "3a0d46c88b95e3181e5a29475b3a2e04", "d39ca20cfd3231c27c7f487eed3e87aff3a8595ece021f7f07cc031229e6e2b9"},
+	{"energy", "261d4267aec44ab19d18cca07eb7060f", "a1b6240d92199026e82bda456f51b41dcf28db80ba086665d875bf8437ba5606"},
+	{"kin8nm", "d98fb393cdd2a57256699f8968d4d632", "c574bba51a5e229d94697698f27e1d5643131b5fd9013ed4dbd97aed652b7fac"},
+	{"naval", "4a95e860425c9cf765b56f0134ad99cf", "3731380094c5b5f0fb72a87b64caf73c5a3c90b68351c84eb2bede61c4283b81"},
+	{"protein", "03318b0daa2286057cb5a10b06d31be1", "023fd3158c800878f7965c307496c1bcb4621bb54b97a2fd4e00a758bb699c1f"},
+	{"wine", "4db64a13e3668d394c63b75404fe056d", "67d058bcd16fbdc5facf9aa77ed32d8685260d8944c5dcd129f12e310297cdb7"},
+	{"yacht", "7f76e247bb7ca38df3f1a5e918697b3f", "6dc08e1f2962f5f9af7c95159110df7ecbca1da241a41ef4281bf7383fc7d677"},
 }
 
 // The embedded tables are, byte for byte, the published ones.
 func TestEmbeddedFilesArePublishedFiles(t *testing.T) {
-	for _, set := range published.Sets {
-		text, err := openEmbedded(set.Name + ".txt")
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, set := range publishedSets {
+		text := must.Get(openEmbedded(set.name + ".txt"))(t)
 		h := md5.New()
 		if _, err := io.Copy(h, text); err != nil {
 			t.Fatal(err)
 		}
-		if got := hex.EncodeToString(h.Sum(nil)); got != set.MD5 {
-			t.Errorf("%s: MD5 %s, published %s", set.Name, got, set.MD5)
+		if got := hex.EncodeToString(h.Sum(nil)); got != set.md5 {
+			t.Errorf("%s: MD5 %s, published %s", set.name, got, set.md5)
 		}
 	}
 }
@@ -117,10 +118,7 @@ func TestFirstRows(t *testing.T) {
 		{"yacht", 5, 0.125, 0.11},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := UCI(c.name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(UCI(c.name))(t)
 			if r.Row(0)[c.j] != c.x0j || r.Y[0] != c.y {
 				t.Errorf("feature %d is %v, target %v; want %v, %v", c.j, r.Row(0)[c.j], r.Y[0], c.x0j, c.y)
 			}
@@ -129,14 +127,8 @@ func TestFirstRows(t *testing.T) {
 }
 
 func TestEnergySetsShareInputs(t *testing.T) {
-	heating, err := UCI("energy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cooling, err := UCI("energy-cooling")
-	if err != nil {
-		t.Fatal(err)
-	}
+	heating := must.Get(UCI("energy"))(t)
+	cooling := must.Get(UCI("energy-cooling"))(t)
 	differ := false
 	for i, x := range heating.X {
 		if cooling.X[i] != x {
@@ -152,15 +144,9 @@ func TestEnergySetsShareInputs(t *testing.T) {
 }
 
 func TestUCIReturnsFreshCopies(t *testing.T) {
-	a, err := UCI("yacht")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(UCI("yacht"))(t)
 	a.X[0], a.Y[0], a.Features[0] = 99, 99, "changed"
-	b, err := UCI("yacht")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(UCI("yacht"))(t)
 	if b.X[0] == 99 || b.Y[0] == 99 || b.Features[0] == "changed" {
 		t.Error("a change to one copy shows in another")
 	}

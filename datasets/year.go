@@ -111,7 +111,7 @@ func wholeYear(f io.Reader, name string) (*Regression, error) {
 		return nil, err
 	}
 	if r.N != yearRows {
-		return nil, &ParseError{File: name, Err: fmt.Errorf("%w: %d, expected %d", ErrRowCount, r.N, yearRows)}
+		return nil, &FileError{File: name, Err: fmt.Errorf("%w: %d, expected %d", errRowCount, r.N, yearRows)}
 	}
 	return r, nil
 }

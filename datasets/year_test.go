@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/environment/must"
 )
 
 // yearZip packs text as the member of that name.
@@ -23,16 +23,11 @@ func yearZip(t *testing.T, name string, text io.Reader) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
-	w, err := z.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(z.Create(name))(t)
 	if _, err := io.Copy(w, text); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	return b.Bytes()
 }
 
@@ -50,18 +45,6 @@ func yearMirror(t *testing.T, archive []byte) (cache string, requests *int) {
 	t.Setenv(fetch.EnvData, s.URL)
 	t.Setenv(fetch.EnvCache, cache)
 	return cache, requests
-}
-
-// mirrorOnly knows no host but this machine, so that no test leaves it.
-var mirrorOnly = &http.Client{Transport: localTransport{}}
-
-type localTransport struct{}
-
-func (localTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Hostname() != "127.0.0.1" {
-		return nil, &net.DNSError{Err: "no such host", Name: r.URL.Hostname(), IsNotFound: true}
-	}
-	return http.DefaultTransport.RoundTrip(r)
 }
 
 // wholeYearText is a table of the full size, whose years and first features tell
@@ -83,10 +66,7 @@ func TestYear(t *testing.T) {
 	}
 	cache, requests := yearMirror(t, yearZip(t, yearText, wholeYearText()))
 	for range 2 { // the second time from the cache
-		r, err := UCI("year")
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(UCI("year"))(t)
 		if r.Name != "year" || r.N != 515345 || r.D != 90 || len(r.X) != r.N*r.D || len(r.Y) != r.N {
 			t.Fatalf("%q: N = %d, D = %d, %d inputs, %d targets", r.Name, r.N, r.D, len(r.X), len(r.Y))
 		}
@@ -104,10 +84,7 @@ func TestYear(t *testing.T) {
 }
 
 func TestYearRefusesWrongArchives(t *testing.T) {
-	sample, err := os.ReadFile("testdata/year_sample.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample := must.Get(os.ReadFile("testdata/year_sample.txt"))(t)
 	good := yearZip(t, yearText, bytes.NewReader(sample))
 	damaged := bytes.Clone(good)
 	damaged[len(damaged)/2] ^= 0xff
@@ -120,7 +97,7 @@ func TestYearRefusesWrongArchives(t *testing.T) {
 		{"truncated", good[:len(good)/2], zip.ErrFormat, "cut-off"},
 		{"no archive", []byte("<html>log in</html>"), zip.ErrFormat, "damaged"},
 		{"damaged", damaged, nil, "damaged"},
-		{"too few rows", good, ErrRowCount, "4, expected 515345"},
+		{"too few rows", good, errRowCount, "4, expected 515345"},
 		{"other member", yearZip(t, "readme.txt", bytes.NewReader(sample)), nil, "holds no YearPredictionMSD.txt"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -145,10 +122,8 @@ func TestYearFromLocalText(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, yearText), sample, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, yearText), sample, 0o644))
 	t.Setenv(fetch.EnvData, dir)
 	_, err = UCI("year")
-	requireParseError(t, "excerpt", err, filepath.Join(dir, yearText), 0, 0, ErrRowCount)
+	requireParseError(t, "excerpt", err, filepath.Join(dir, yearText), 0, 0, errRowCount)
 }

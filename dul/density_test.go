@@ -17,6 +17,7 @@ import (
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/environment/must"
 )
 
 // A family is a density layer under a name.
@@ -303,7 +304,7 @@ func TestLayerLosses(t *testing.T) {
 			}
 			store := model.NewStore()
 			params.SetSeeds(store, 1)
-			out, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+			out := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 				y := layer(s, x)
 				losses := stochastic.LayerLossesOf(y.Graph())
 				if len(losses.Energies) != 1 {
@@ -324,10 +325,7 @@ func TestLayerLosses(t *testing.T) {
 					nodes = append(nodes, losses.LogLikelihood, terms.LogLikelihood)
 				}
 				return nodes
-			}, fixtures.Tensor(dtypes.Float64, fixtures.Random(rand.New(rand.NewPCG(59, 61)), dims...)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			}, fixtures.Tensor(dtypes.Float64, fixtures.Random(rand.New(rand.NewPCG(59, 61)), dims...))))(t)
 			if got := fixtures.FromTensor(t, out[1]).Values[0]; math.Abs(got-c.want) > 1e-12*max(1, c.want) {
 				t.Errorf("the KL is %g, want %g", got, c.want)
 			}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/gobackend"
@@ -82,13 +81,8 @@ func OpenFor(work Work) (compute.Backend, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: the pure Go backend %q did not start: %w", ErrBackend, config, err)
 	}
-	unasked.Store(backend, config)
 	return backend, line(backend, "pure Go, "+whyNotXLA(skipped), skipped), nil
 }
-
-// unasked is the configuration of the Go backends that were chosen without being
-// asked for, by backend, as these do not tell it.
-var unasked sync.Map
 
 // requested returns the backend that the user asked for, or "".
 func requested() string { return strings.TrimSpace(os.Getenv(ConfigVariable)) }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
+
+	"densityuncertainty/environment/must"
 )
 
 // Where an XLA plugin is installed Open chooses it; the tests that pin the Go
@@ -15,10 +17,7 @@ import (
 
 func TestOpenRunsAGraph(t *testing.T) {
 	t.Setenv(ConfigVariable, "")
-	backend, line, err := Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	backend, line := must.Get2(Open())(t)
 	square := graph.MustNewExec(backend, func(x *graph.Node) *graph.Node { return graph.Mul(x, x) })
 	if got := square.MustCall1(float32(3)).Value(); got != float32(9) {
 		t.Errorf("3*3 = %v on %s", got, line)
@@ -43,10 +42,7 @@ func TestOpenForWork(t *testing.T) {
 		want string
 	}{{"small networks", SmallNetworks, GoSequential}, {"images", Images, GoParallel}} {
 		t.Run(c.name, func(t *testing.T) {
-			backend, line, err := OpenFor(c.work)
-			if err != nil {
-				t.Fatal(err)
-			}
+			backend, line := must.Get2(OpenFor(c.work))(t)
 			if backend.String() != "go" {
 				t.Skip("a plugin is installed")
 			}
@@ -133,10 +129,7 @@ func TestTryTurnsPanicsIntoErrors(t *testing.T) {
 
 func TestLineReportsSkippedPlugins(t *testing.T) {
 	t.Setenv(ConfigVariable, "")
-	backend, err := try(GoSequential)
-	if err != nil {
-		t.Fatal(err)
-	}
+	backend := must.Get(try(GoSequential))(t)
 	text := line(backend, "pure Go", []string{"xla:cuda did not start: driver too old"})
 	if !strings.HasPrefix(text, "backend go:ops_sequential (pure Go), device: ") || !strings.Contains(text, "; xla:cuda did not start: driver too old") {
 		t.Errorf("line %q", text)

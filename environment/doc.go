@@ -13,9 +13,6 @@
 // fetches go-xla's own build, or from ./environment/setup --xla, which takes
 // another build out of a pinned Python package.
 //
-// Package backendtest opens the backend of tests, pure Go where nothing else is
-// asked for.
-//
 // The build tag noxla (or CGO_ENABLED=0) leaves XLA out, which makes programs
 // link several times faster.
 package environment

@@ -1,7 +1,9 @@
 package environment
 
 import (
+	"cmp"
 	"os"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -29,14 +31,21 @@ func Describe(backend compute.Backend) Info {
 		info.Backend, info.Device = config, device
 		return info
 	}
-	info.Backend, info.Device = GoSequential, processor()
-	// The Go backend does not tell its options; they were chosen here or asked for.
-	if config, chosen := unasked.Load(backend); chosen {
-		info.Backend = config.(string)
-	} else if config := requested(); config != "" {
-		info.Backend = config
-	}
+	info.Backend, info.Device = cmp.Or(requested(), goMode(backend)), processor()
 	return info
+}
+
+// goMode is GoParallel for a Go backend with any number of workers, else GoSequential: which of the two OpenFor chose.
+// The backend does not tell its options, and its type cannot be named here, but its workers are an exported field.
+func goMode(backend compute.Backend) string {
+	b := reflect.Indirect(reflect.ValueOf(backend))
+	if b.Kind() != reflect.Struct || !b.FieldByName("Workers").IsValid() {
+		return GoSequential
+	}
+	if workers, is := b.FieldByName("Workers").Interface().(interface{ IsUnlimited() bool }); is && workers.IsUnlimited() {
+		return GoParallel
+	}
+	return GoSequential
 }
 
 // Version returns the version of this code: the module's version, or the

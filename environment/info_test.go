@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 func TestVersionFrom(t *testing.T) {
@@ -74,12 +76,8 @@ func TestNvidiaModels(t *testing.T) {
 		t.Errorf("no driver: %q", got)
 	}
 	gpu := filepath.Join(root, "0000:01:00.0")
-	if err := os.MkdirAll(gpu, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(gpu, "information"), []byte("Model: \t\t NVIDIA H200\nIRQ: 12\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(gpu, 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(gpu, "information"), []byte("Model: \t\t NVIDIA H200\nIRQ: 12\n"), 0o644))
 	if got := nvidiaModels(root); len(got) != 1 || got[0] != "NVIDIA H200" {
 		t.Errorf("got %q", got)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 // mine is a program of another module: a family of layers of its own in an experiment of this one.
@@ -51,9 +53,7 @@ func TestOtherModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "main.go"), []byte(mine), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(folder, "main.go"), []byte(mine), 0o644))
 	var out []byte
 	for _, arguments := range [][]string{{"mod", "init", "example.com/mine"}, {"work", "init", ".", checkout}, {"run", "."}} {
 		c := exec.Command("go", arguments...)

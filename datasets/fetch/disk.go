@@ -25,7 +25,7 @@ func verify(file File, path string) error {
 			return err
 		}
 		if info.Size() != file.Size {
-			return &SizeError{Path: path, Got: info.Size(), Want: file.Size}
+			return sizeError(path, info.Size(), file.Size)
 		}
 	}
 	if file.SHA256 != "" {
@@ -34,7 +34,7 @@ func verify(file File, path string) error {
 			return err
 		}
 		if !strings.EqualFold(got, file.SHA256) {
-			return &ChecksumError{Path: path, Got: got, Want: file.SHA256}
+			return fmt.Errorf("%s has SHA-256 %s, expected %s: %w", path, got, file.SHA256, ErrDamaged)
 		}
 		return nil
 	}
@@ -138,7 +138,7 @@ func readOrigin(part string) (origin, error) {
 func writeAtomically(path string, text []byte) error {
 	err := atomicfile.WriteBytes(path, text)
 	if errors.Is(err, syscall.ENOSPC) {
-		return &NoSpaceError{Path: path, Need: int64(len(text)), Err: err}
+		return &noSpaceError{path, int64(len(text)), err}
 	}
 	return err
 }

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -161,21 +160,20 @@ func (d *download) receive(response *http.Response, body io.Reader, have int64) 
 		if response.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", have) {
 			return nil // an earlier run was stopped between the last byte and the check
 		}
-		return retryable{errors.Join(&StatusError{response.StatusCode, response.Status}, d.drop())}
+		return retryable{errors.Join(statusError(response), d.drop())}
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
-		return retryable{&StatusError{response.StatusCode, response.Status}}
+		return retryable{statusError(response)}
 	default:
-		err := &StatusError{response.StatusCode, response.Status}
 		if response.StatusCode >= 500 {
-			return retryable{err}
+			return retryable{statusError(response)}
 		}
-		return err
+		return statusError(response)
 	}
 	if d.file.Size > 0 && total >= 0 && total != d.file.Size {
-		return &SizeError{Path: d.url, Got: total, Want: d.file.Size}
+		return sizeError(d.url, total, d.file.Size)
 	}
 	if total > d.file.most() {
-		return errors.Join(&LimitError{URL: d.url, Limit: d.file.most()}, d.drop())
+		return errors.Join(limitError(d.url, d.file.most()), d.drop())
 	}
 	if have == 0 {
 		// Remove the old part before its record is replaced: a crash in between
@@ -185,9 +183,9 @@ func (d *download) receive(response *http.Response, body io.Reader, have int64) 
 		}
 	}
 	if err := writeOrigin(d.part, origin{URL: d.url, Validator: validator(response.Header)}); err != nil {
-		var space *NoSpaceError
+		var space *noSpaceError
 		if errors.As(err, &space) {
-			space.Need = remaining(have, total)
+			space.need = remaining(have, total)
 		}
 		return d.spaceFor(err)
 	}
@@ -196,7 +194,7 @@ func (d *download) receive(response *http.Response, body io.Reader, have int64) 
 
 // spaceFor removes what was downloaded if the disk is full: others need the room.
 func (d *download) spaceFor(err error) error {
-	var space *NoSpaceError
+	var space *noSpaceError
 	if errors.As(err, &space) {
 		return errors.Join(err, d.drop())
 	}
@@ -231,7 +229,7 @@ func (d *download) write(body io.Reader, have, total int64) (err error) {
 				return writeError(d.part, remaining(done, total), err)
 			}
 			if done > d.file.most() {
-				return errors.Join(&LimitError{URL: d.url, Limit: d.file.most()}, d.drop())
+				return errors.Join(limitError(d.url, d.file.most()), d.drop())
 			}
 			meter.report(done, false)
 		}
@@ -275,22 +273,14 @@ func validator(h http.Header) string {
 
 // parseContentRange reads "bytes start-end/size"; size is -1 if given as "*".
 func parseContentRange(header string) (start, size int64, err error) {
-	rest, ok := strings.CutPrefix(header, "bytes ")
-	span, sizeText, ok2 := strings.Cut(rest, "/")
-	startText, _, ok3 := strings.Cut(span, "-")
-	if !ok || !ok2 || !ok3 {
-		return 0, 0, fmt.Errorf("malformed Content-Range %q", header)
+	var end int64
+	if _, err = fmt.Sscanf(header, "bytes %d-%d/%d", &start, &end, &size); err == nil {
+		return start, size, nil
 	}
-	if start, err = strconv.ParseInt(startText, 10, 64); err != nil {
-		return 0, 0, fmt.Errorf("malformed Content-Range %q: %w", header, err)
-	}
-	if sizeText == "*" {
+	if _, starErr := fmt.Sscanf(header, "bytes %d-%d/*", &start, &end); starErr == nil {
 		return start, -1, nil
 	}
-	if size, err = strconv.ParseInt(sizeText, 10, 64); err != nil {
-		return 0, 0, fmt.Errorf("malformed Content-Range %q: %w", header, err)
-	}
-	return start, size, nil
+	return 0, 0, fmt.Errorf("malformed Content-Range %q: %w", header, err)
 }
 
 // causeOr returns why ctx ended, if it has, and err otherwise: "silent for 1m"

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,25 +60,13 @@ type partFile interface {
 }
 
 func (p policy) withDefaults() policy {
-	if p.attempts == 0 {
-		p.attempts = 4
-	}
-	if p.pause == 0 {
-		p.pause = time.Second
-	}
-	if p.stall == 0 {
-		p.stall = time.Minute
-	}
-	if p.least == 0 {
-		p.least = 64 << 10
-	}
-	if p.every == 0 {
-		p.every = 200 * time.Millisecond
-	}
+	p.attempts = cmp.Or(p.attempts, 4)
+	p.pause = cmp.Or(p.pause, time.Second)
+	p.stall = cmp.Or(p.stall, time.Minute)
+	p.least = cmp.Or(p.least, 64<<10)
+	p.every = cmp.Or(p.every, 200*time.Millisecond)
 	if p.open == nil {
-		p.open = func(path string, flag int, perm fs.FileMode) (partFile, error) {
-			return os.OpenFile(path, flag, perm)
-		}
+		p.open = func(path string, flag int, perm fs.FileMode) (partFile, error) { return os.OpenFile(path, flag, perm) }
 	}
 	return p
 }
@@ -95,8 +84,7 @@ func (p policy) withDefaults() policy {
 // what it has for later resumption.
 //
 // Errors of a download are of type [*Error]; for each address tried there is
-// one, joined. Their causes include [*StatusError], [*ChecksumError],
-// [*SizeError], [*LimitError], [*NoSpaceError], net errors and ctx's error.
+// one, joined. Their causes include [ErrDamaged], net errors and ctx's error.
 func (f *Fetcher) Get(ctx context.Context, file File) (string, error) {
 	if f == nil {
 		f = new(Fetcher)
@@ -186,18 +174,18 @@ func (f *Fetcher) download(ctx context.Context, file File, path string) error {
 		return err
 	}
 	if len(addresses) == 0 {
-		return fmt.Errorf("fetch: there is no good copy of %s at %s, and it has no address to download it from; put it into a folder and set %s to that folder",
-			file.Name, strings.Join(looked, " or "), EnvData)
+		return fmt.Errorf("fetch: there is no good copy of %s at %s, and %w; put it into a folder and set %s to that folder",
+			file.Name, strings.Join(looked, " or "), ErrNoAddress, EnvData)
 	}
 	var failures []error
 	for _, address := range addresses {
-		d := download{file: file, url: address, part: path + ".part", client: f.client(), progress: f.Progress, policy: f.policy.withDefaults()}
+		d := download{file: file, url: address, part: path + ".part", client: cmp.Or(f.Client, defaultClient), progress: f.Progress, policy: f.policy.withDefaults()}
 		err := d.run(ctx)
 		if err == nil {
 			return publish(file, d.part, path)
 		}
 		failures = append(failures, &Error{Name: file.Name, URL: address, Looked: looked, Err: err})
-		var space *NoSpaceError
+		var space *noSpaceError
 		if ctx.Err() != nil || errors.As(err, &space) {
 			break // another address would not help
 		}
@@ -205,23 +193,12 @@ func (f *Fetcher) download(ctx context.Context, file File, path string) error {
 	return errors.Join(failures...)
 }
 
-func (f *Fetcher) client() *http.Client {
-	if f.Client != nil {
-		return f.Client
-	}
-	return defaultClient
-}
-
 // defaultClient limits the wait for an answer, but not the whole transfer, which
 // may be long; the transfer itself is watched for stalls.
-var defaultClient = &http.Client{Transport: patientTransport()}
-
-func patientTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		TLSHandshakeTimeout:   20 * time.Second,
-		ResponseHeaderTimeout: time.Minute,
-		IdleConnTimeout:       time.Minute,
-		ForceAttemptHTTP2:     true,
-	}
-}
+var defaultClient = &http.Client{Transport: &http.Transport{
+	Proxy:                 http.ProxyFromEnvironment,
+	TLSHandshakeTimeout:   20 * time.Second,
+	ResponseHeaderTimeout: time.Minute,
+	IdleConnTimeout:       time.Minute,
+	ForceAttemptHTTP2:     true,
+}}

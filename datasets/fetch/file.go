@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -21,27 +22,16 @@ type File struct {
 	SHA256 string
 	// Size is the size in bytes; 0 if unknown.
 	Size int64
-	// Limit is the most bytes to take where Size is unknown; 0 means [DefaultLimit].
+	// Limit is the most bytes to take where Size is unknown; 0 means 4 GiB: an
+	// address that never stops sending must not fill the disk.
 	Limit int64
 	// Check looks at the contents of a complete file, such as whether an archive
 	// can be read to its end; nil checks nothing. It is used where SHA256 is empty.
 	Check func(path string) error
 }
 
-// DefaultLimit is the most bytes of a file whose size is not known, 4 GiB: an
-// address that never stops sending must not fill the disk.
-const DefaultLimit = 4 << 30
-
 // most is how many bytes the file can have.
-func (f File) most() int64 {
-	switch {
-	case f.Size > 0:
-		return f.Size
-	case f.Limit > 0:
-		return f.Limit
-	}
-	return DefaultLimit
-}
+func (f File) most() int64 { return cmp.Or(f.Size, f.Limit, 4<<30) }
 
 func (f File) validate() error {
 	if !filepath.IsLocal(filepath.FromSlash(f.Name)) || strings.HasSuffix(f.Name, "/") || f.Name == "." {

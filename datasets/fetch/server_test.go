@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"densityuncertainty/environment/must"
 )
 
 // contents is what the test servers serve: longer than one read, and not
@@ -91,10 +93,7 @@ func newFetcher(t *testing.T) (*Fetcher, string) {
 
 func requireContents(t *testing.T, path string) {
 	t.Helper()
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(os.ReadFile(path))(t)
 	if !bytes.Equal(got, contents) {
 		t.Fatalf("%s: %d bytes with SHA-256 %s, want %d with %s", path, len(got), sum(got), len(contents), sum(contents))
 	}
@@ -111,7 +110,5 @@ func requireAbsent(t *testing.T, paths ...string) {
 
 func write(t *testing.T, path string, b []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, b, 0o644))
 }

@@ -82,11 +82,11 @@ func write(path string, step int, state State) error {
 		if stochastic.IsNoiseBuffer(v) {
 			continue
 		}
-		t, err := named(v)
+		value, err := v.Value()
 		if err != nil {
-			return err
+			return fmt.Errorf("reading variable %s: %w", v.Path(), err)
 		}
-		list = append(list, t)
+		list = append(list, namedTensor{tensorName(v.Path()), value})
 		m.Variables = append(m.Variables, variable{v.Path(), v.Trainable})
 	}
 	for path, value := range state.Store.IterParams() {
@@ -115,15 +115,6 @@ func write(path string, step int, state State) error {
 
 // sumLine is the content of the file that guards checkpoint.json.
 func sumLine(sum []byte) []byte { return fmt.Appendf(nil, "%x  %s\n", sum, manifestName) }
-
-// named is the tensor of a variable under its name in a file.
-func named(v *model.Variable) (namedTensor, error) {
-	value, err := v.Value()
-	if err != nil {
-		return namedTensor{}, fmt.Errorf("reading variable %s: %w", v.Path(), err)
-	}
-	return namedTensor{tensorName(v.Path()), value}, nil
-}
 
 // tensorName is the name in a file of the variable at path.
 func tensorName(path string) string { return strings.TrimPrefix(path, model.RootScopePath) }
@@ -223,7 +214,8 @@ func (c *contents) apply(state State) error {
 	saved := map[string]bool{}
 	for _, v := range c.Variables {
 		saved[v.Path] = true
-		if err := checkFits(state.Store, v.Path, c.tensors[tensorName(v.Path)]); err != nil {
+		value := c.tensors[tensorName(v.Path)]
+		if err := checkFits(state.Store, v.Path, value); err != nil {
 			return err
 		}
 	}
@@ -271,6 +263,25 @@ func (c *contents) apply(state State) error {
 	return nil
 }
 
+// checkFits says whether a tensor can be the value of the variable at path.
+func checkFits(store *model.Store, path string, value *tensors.Tensor) error {
+	if v := store.GetVariable(path); v != nil && !v.Shape().Equal(value.Shape()) {
+		return fmt.Errorf("variable %s is %s in the model and %s in the file", path, v.Shape(), value.Shape())
+	}
+	return nil
+}
+
+// setVariable sets the variable at path, creating it where there is none.
+func setVariable(store *model.Store, path string, value *tensors.Tensor) (*model.Variable, error) {
+	if v := store.GetVariable(path); v != nil {
+		if err := v.SetValue(value); err != nil {
+			return nil, fmt.Errorf("setting variable %s: %w", path, err)
+		}
+		return v, nil
+	}
+	return store.VariableWithValue(path, value), nil
+}
+
 // progressFor returns the saved progress as a pointer of the type of target; the
 // zero Value for a nil target.
 func (c *contents) progressFor(target any) (reflect.Value, error) {
@@ -303,25 +314,6 @@ func decodeStrictly(text []byte, target any) error {
 		return errors.New("something follows its value")
 	}
 	return nil
-}
-
-// checkFits says whether a tensor can be the value of the variable at path.
-func checkFits(store *model.Store, path string, value *tensors.Tensor) error {
-	if v := store.GetVariable(path); v != nil && !v.Shape().Equal(value.Shape()) {
-		return fmt.Errorf("variable %s is %s in the model and %s in the file", path, v.Shape(), value.Shape())
-	}
-	return nil
-}
-
-// setVariable sets the variable at path, creating it where there is none.
-func setVariable(store *model.Store, path string, value *tensors.Tensor) (*model.Variable, error) {
-	if v := store.GetVariable(path); v != nil {
-		if err := v.SetValue(value); err != nil {
-			return nil, fmt.Errorf("setting variable %s: %w", path, err)
-		}
-		return v, nil
-	}
-	return store.VariableWithValue(path, value), nil
 }
 
 // encodeParameter stores a setting as text. It refuses types that decode does

@@ -1,6 +1,5 @@
 // Package checkpoint saves the state of a training run, so that a run that was
-// stopped or killed goes on as if it had not been, and the parameters of a
-// model, for evaluation and for other programs.
+// stopped or killed goes on as if it had not been.
 //
 // A checkpoint is a folder step-00001234 with
 //
@@ -12,7 +11,7 @@
 //   - checkpoint.json.sha256: the SHA-256 of checkpoint.json, as sha256sum writes it.
 //
 // It has its name only when all of it is on disk. Tensors are called by their
-// variable's path without the first slash.
+// variable's path without the first slash; [ReadTensors] and other programs read them.
 package checkpoint
 
 import (
@@ -163,24 +162,10 @@ type Restored struct {
 	// Saved is when, and Version by which version of the program.
 	Saved   time.Time
 	Version string
-	// Damaged are the newer checkpoints that could not be used, newest first:
+	// Damaged names the newer checkpoints that could not be used, newest first, and why:
 	// their steps have to be run again. Show them to the user.
-	Damaged []*DamageError
+	Damaged []error
 }
-
-// A DamageError says why a checkpoint cannot be used.
-type DamageError struct {
-	Path string // of its folder
-	Err  error
-}
-
-// Error names the checkpoint and what is wrong with it.
-func (e *DamageError) Error() string {
-	return fmt.Sprintf("checkpoint %s is damaged or of another version: %v", e.Path, e.Err)
-}
-
-// Unwrap returns what is wrong.
-func (e *DamageError) Unwrap() error { return e.Err }
 
 // Restore puts the state back that was saved last: it creates the variables that
 // the store lacks and sets those that it has, so that graphs built before or
@@ -199,7 +184,6 @@ func (f *Folder) Restore(state State) (Restored, error) {
 		return Restored{}, err
 	}
 	var result Restored
-	var refused []error
 	for _, n := range slices.Backward(existing) {
 		path := filepath.Join(f.path, n.String())
 		saved, err := read(path, n.step)
@@ -208,9 +192,7 @@ func (f *Folder) Restore(state State) (Restored, error) {
 		}
 		if err != nil {
 			f.damaged[n.String()] = true
-			damage := &DamageError{Path: path, Err: err}
-			result.Damaged = append(result.Damaged, damage)
-			refused = append(refused, damage)
+			result.Damaged = append(result.Damaged, fmt.Errorf("checkpoint %s is damaged or of another version: %w", path, err))
 			continue
 		}
 		if err := saved.apply(state); err != nil {
@@ -220,8 +202,8 @@ func (f *Folder) Restore(state State) (Restored, error) {
 		result.Saved, result.Version = saved.Saved, saved.Version
 		return result, nil
 	}
-	if len(refused) > 0 {
-		return Restored{}, fmt.Errorf("checkpoint: none in %s can be used; put back a copy of one, or remove them to start anew: %w", f.path, errors.Join(refused...))
+	if len(result.Damaged) > 0 {
+		return Restored{}, fmt.Errorf("checkpoint: none in %s can be used; put back a copy of one, or remove them to start anew: %w", f.path, errors.Join(result.Damaged...))
 	}
 	return result, nil
 }

@@ -12,22 +12,24 @@ import (
 	"testing"
 
 	"densityuncertainty/dul/checkpoint"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/environment/reexec"
 )
-
-func init() { children["fill the disk"] = fillTheDisk }
 
 // A disk that stops taking data anywhere in a file leaves the earlier
 // checkpoints as they were. The limit is the system's on the size of a file, so
 // the saving is left to another process, of which nothing else writes files.
 func TestFullDiskLeavesThePreviousCheckpoint(t *testing.T) {
+	if path, is := reexec.Argument(t); is {
+		must.Do(t, fillTheDisk(path))
+		return
+	}
 	path := t.TempDir()
 	f := open(t, path, 1)
 	save(t, f, 1, filled(3, 1))
 	before := list(t, path)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := childCommand(t, "fill the disk", path).Output(); err != nil {
+	must.Do(t, f.Close())
+	if out, err := reexec.Command(t, path).Output(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if got := list(t, path); got != before {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -16,41 +15,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/checkpoint"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/environment/reexec"
 )
-
-// Tests that need another process run this program again, with the name of a
-// child in childName and its folder in childFolder.
-const (
-	childName   = "CHECKPOINT_TEST_CHILD"
-	childFolder = "CHECKPOINT_TEST_FOLDER"
-)
-
-// children are what such a process does.
-var children = map[string]func(folder string) error{"save for ever": saveForEver}
-
-func TestMain(m *testing.M) {
-	run, isChild := children[os.Getenv(childName)]
-	if !isChild {
-		os.Exit(m.Run())
-	}
-	if err := run(os.Getenv(childFolder)); err != nil {
-		fmt.Println("error:", err)
-		os.Exit(1)
-	}
-}
-
-// childCommand is a command that runs a child.
-func childCommand(t *testing.T, name, folder string) *exec.Cmd {
-	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(program)
-	c.Env = append(os.Environ(), childName+"="+name, childFolder+"="+folder)
-	c.Stderr = os.Stderr
-	return c
-}
 
 // childEntries is the size of the child's variable: 2 MB, which takes longer to
 // write than all the rest.
@@ -86,15 +53,10 @@ type writer struct {
 // startWriter starts saveForEver and waits for its first save to begin.
 func startWriter(t *testing.T, path string) *writer {
 	t.Helper()
-	w := &writer{Cmd: childCommand(t, "save for ever", path)}
-	out, err := w.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := &writer{Cmd: reexec.Command(t, path)}
+	out := must.Get(w.StdoutPipe())(t)
 	w.lines = bufio.NewScanner(out)
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Start())
 	if !w.listen(t) {
 		t.Error("the writer says nothing")
 	}
@@ -121,9 +83,7 @@ func (w *writer) listen(t *testing.T) bool {
 // kill ends the writer as the system does, without a chance to clean up.
 func (w *writer) kill(t *testing.T) {
 	t.Helper()
-	if err := w.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Process.Kill())
 	for w.listen(t) {
 	}
 	var exit *exec.ExitError
@@ -140,6 +100,9 @@ func TestKilledWriters(t *testing.T) {
 	for lane := range lanes {
 		t.Run(strconv.Itoa(lane), func(t *testing.T) {
 			t.Parallel()
+			if path, is := reexec.Argument(t); is {
+				t.Fatal(saveForEver(path))
+			}
 			path := t.TempDir()
 			random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), uint64(lane)))
 			kills, reached, interrupted := 0, 0, 0
@@ -161,22 +124,13 @@ func TestKilledWriters(t *testing.T) {
 				}
 				saved := max(w.saved, reached)
 
-				leftovers, err := filepath.Glob(filepath.Join(path, ".step*"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				f, err := checkpoint.Open(path, 2)
-				if err != nil {
-					t.Fatal(err)
-				}
+				leftovers := must.Get(filepath.Glob(filepath.Join(path, ".step*")))(t)
+				f := must.Get(checkpoint.Open(path, 2))(t)
 				if now, err := filepath.Glob(filepath.Join(path, ".step*")); err != nil || len(now) > 0 {
 					t.Errorf("of what the killed writer left unfinished, %v, there is still %v (%v)", leftovers, now, err)
 				}
 				store := model.NewStore()
-				found, err := f.Restore(checkpoint.State{Store: store})
-				if err != nil {
-					t.Fatal(err)
-				}
+				found := must.Get(f.Restore(checkpoint.State{Store: store}))(t)
 				if found.Step < saved || found.Step > saved+1 || len(found.Damaged) > 0 {
 					t.Fatalf("the writer had saved step %d; the newest checkpoint is of step %d, damaged ones: %v", saved, found.Step, found.Damaged)
 				}
@@ -186,9 +140,7 @@ func TestKilledWriters(t *testing.T) {
 					}
 				}
 				reached = found.Step
-				if err := f.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, f.Close())
 			}
 			t.Logf("%d kills, %d of them in the middle of a save; %d steps saved", kills, interrupted, reached)
 		})
@@ -197,6 +149,9 @@ func TestKilledWriters(t *testing.T) {
 
 // Two processes cannot save into one folder; a killed one's lock goes with it.
 func TestSecondProcessIsRefused(t *testing.T) {
+	if path, is := reexec.Argument(t); is {
+		t.Fatal(saveForEver(path))
+	}
 	path := t.TempDir()
 	w := startWriter(t, path)
 	_, err := checkpoint.Open(path, 1)

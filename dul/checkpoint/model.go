@@ -1,10 +1,7 @@
 package checkpoint
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
@@ -12,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/params"
-	"densityuncertainty/environment/atomicfile"
 )
 
 // Export writes the variables of a model that have a role (see package params),
@@ -21,28 +17,21 @@ import (
 // evaluation and for other programs. Tensors are called by their variable's path
 // without the first slash.
 func Export(store *model.Store, path string, metadata map[string]string) error {
-	var list []namedTensor
+	list := make(map[string]*tensors.Tensor)
 	for v := range store.IterVariables() {
 		if params.RoleOf(v, store) == "" {
 			continue
 		}
-		t, err := named(v)
+		value, err := v.Value()
 		if err != nil {
-			return fmt.Errorf("checkpoint: exporting to %s: %w", path, err)
+			return fmt.Errorf("checkpoint: exporting to %s: reading variable %s: %w", path, v.Path(), err)
 		}
-		list = append(list, t)
+		list[tensorName(v.Path())] = value
 	}
 	if len(list) == 0 {
 		return fmt.Errorf("checkpoint: exporting to %s: the store has no parameters; build the model's graph first", path)
 	}
-	err := atomicfile.Write(path, func(file io.Writer) error {
-		w := bufio.NewWriterSize(file, bufferSize)
-		return errors.Join(writeTensors(w, list, metadata), w.Flush())
-	})
-	if err != nil {
-		return fmt.Errorf("checkpoint: exporting: %w", err)
-	}
-	return nil
+	return WriteTensors(path, list, metadata)
 }
 
 // Import sets a model's parameters and running statistics to those of a file
@@ -52,43 +41,48 @@ func Export(store *model.Store, path string, metadata map[string]string) error {
 // have the same ones, of the same shapes and types: the first that differs is an
 // error, after which the store is as it was.
 func Import(store *model.Store, path string) (metadata map[string]string, err error) {
-	list, metadata, _, err := readModel(path)
-	if err == nil {
-		err = importTensors(store, list)
-	}
+	list, metadata, err := ReadTensors(path)
 	if err != nil {
+		return nil, err
+	}
+	if err := importTensors(store, list); err != nil {
 		return nil, fmt.Errorf("checkpoint: importing %s: %w", path, err)
 	}
 	return metadata, nil
 }
 
-func importTensors(store *model.Store, list []namedTensor) error {
-	values := map[string]*tensors.Tensor{}
-	for _, t := range list {
-		values[model.RootScopePath+t.name] = t.tensor
+// SetTensors is Import of tensors that were read before (ReadTensors, ParseTensors).
+func SetTensors(store *model.Store, named map[string]*tensors.Tensor) error {
+	if err := importTensors(store, named); err != nil {
+		return fmt.Errorf("checkpoint: setting variables: %w", err)
 	}
-	known := map[string]bool{}
+	return nil
+}
+
+// importTensors sets the variables of a store to the tensors of a file, by their names there.
+func importTensors(store *model.Store, list map[string]*tensors.Tensor) error {
+	known := make(map[string]bool)
 	for v := range store.IterVariables() {
 		if params.RoleOf(v, store) != "" {
-			known[v.Path()] = true
+			known[tensorName(v.Path())] = true
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(known)) {
-		if values[path] == nil {
-			return fmt.Errorf("the model has variable %s, the file has not", path)
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if list[name] == nil {
+			return fmt.Errorf("the model has variable %s, the file has not", model.RootScopePath+name)
 		}
 	}
-	paths := slices.Sorted(maps.Keys(values))
-	for _, path := range paths {
-		if len(known) > 0 && !known[path] {
-			return fmt.Errorf("the file has variable %s, the model has not", path)
+	names := slices.Sorted(maps.Keys(list))
+	for _, name := range names {
+		if len(known) > 0 && !known[name] {
+			return fmt.Errorf("the file has variable %s, the model has not", model.RootScopePath+name)
 		}
-		if err := checkFits(store, path, values[path]); err != nil {
+		if err := checkFits(store, model.RootScopePath+name, list[name]); err != nil {
 			return err
 		}
 	}
-	for _, path := range paths {
-		if _, err := setVariable(store, path, values[path]); err != nil {
+	for _, name := range names {
+		if _, err := setVariable(store, model.RootScopePath+name, list[name]); err != nil {
 			return err
 		}
 	}

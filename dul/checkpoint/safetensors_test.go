@@ -13,6 +13,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"densityuncertainty/environment/must"
 )
 
 // file is a safetensors file of a header and data.
@@ -27,9 +29,7 @@ func readBytes(b []byte) ([]namedTensor, map[string]string, error) {
 func bytesOf(t testing.TB, value *tensors.Tensor) []byte {
 	t.Helper()
 	var all []byte
-	if err := value.ConstBytes(func(data []byte) { all = slices.Clone(data) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, value.ConstBytes(func(data []byte) { all = slices.Clone(data) }))
 	return all
 }
 
@@ -78,13 +78,8 @@ func TestTensorsOfAllTypesRoundTrip(t *testing.T) {
 	list = append(list, namedTensor{"special", tensors.FromFlatDataAndDimensions([]float64{nan, math.Inf(-1), math.Copysign(0, -1), 5e-324}, 4)})
 	metadata := map[string]string{"version": "1", "<roles>": `{"a":"b"}`}
 	var b bytes.Buffer
-	if err := writeTensors(&b, list, metadata); err != nil {
-		t.Fatal(err)
-	}
-	got, gotMetadata, err := readBytes(b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeTensors(&b, list, metadata))
+	got, gotMetadata := must.Get2(readBytes(b.Bytes()))(t)
 	if !maps.Equal(gotMetadata, metadata) {
 		t.Errorf("metadata %v, want %v", gotMetadata, metadata)
 	}
@@ -92,9 +87,7 @@ func TestTensorsOfAllTypesRoundTrip(t *testing.T) {
 
 	slices.Reverse(list)
 	var again bytes.Buffer
-	if err := writeTensors(&again, list, metadata); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeTensors(&again, list, metadata))
 	if !bytes.Equal(b.Bytes(), again.Bytes()) {
 		t.Error("the file depends on the order of the list")
 	}

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -35,9 +36,22 @@ func ReadTensors(path string) (named map[string]*tensors.Tensor, metadata map[st
 	if err != nil {
 		return nil, nil, fmt.Errorf("checkpoint: reading tensors of %s: %w", path, err)
 	}
-	named = make(map[string]*tensors.Tensor, len(list))
+	return byName(list), metadata, nil
+}
+
+// ParseTensors is ReadTensors of the content of a file.
+func ParseTensors(content []byte) (named map[string]*tensors.Tensor, metadata map[string]string, err error) {
+	list, metadata, err := readTensors(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		return nil, nil, fmt.Errorf("checkpoint: reading tensors: %w", err)
+	}
+	return byName(list), metadata, nil
+}
+
+func byName(list []namedTensor) map[string]*tensors.Tensor {
+	named := make(map[string]*tensors.Tensor, len(list))
 	for _, t := range list {
 		named[t.name] = t.tensor
 	}
-	return named, metadata, nil
+	return named
 }

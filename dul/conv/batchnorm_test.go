@@ -12,6 +12,7 @@ import (
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
+	"densityuncertainty/environment/must"
 )
 
 // normalised is the formula of BatchNorm's doc comment with given statistics.
@@ -133,10 +134,7 @@ func TestRunningStatistics(t *testing.T) {
 			if v.Trainable || params.RoleOf(v, store) != params.Running {
 				t.Errorf("%s is trainable: %t, its role is %q", path, v.Trainable, params.RoleOf(v, store))
 			}
-			value, err := v.Value()
-			if err != nil {
-				t.Fatal(err)
-			}
+			value := must.Get(v.Value())(t)
 			fixtures.Compare(t, path+" "+when, fixtures.FromTensor(t, value), want, 1e-13)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
+	"densityuncertainty/environment/must"
 )
 
 // windows are those of the networks.
@@ -344,13 +345,10 @@ func TestConvStart(t *testing.T) {
 	start := func(name string, build func(s *model.Scope, x *graph.Node) energy.ConvTerms) (mean, parameter fixtures.Array) {
 		store := model.NewStore()
 		params.SetSeeds(store, 1)
-		out, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
+		out := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 			terms := build(s.In("energy"), x)
 			return []*graph.Node{terms.MeanEnergy, store.GetVariable("/energy/" + name).NodeValue(x)}
-		}, fixtures.Tensor(dtypes.Float64, x))
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, fixtures.Tensor(dtypes.Float64, x)))(t)
 		return fixtures.FromTensor(t, out[0]), fixtures.FromTensor(t, out[1])
 	}
 	mean, _ := start("kernel", func(s *model.Scope, x *graph.Node) energy.ConvTerms {

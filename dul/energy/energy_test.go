@@ -15,6 +15,7 @@ import (
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
+	"densityuncertainty/environment/must"
 )
 
 // TestGradients compares all terms with finite differences, with respect to the
@@ -210,13 +211,10 @@ func TestZeroFactorsNeverMove(t *testing.T) {
 			m := energy.Rank1Mixture{Fraction: 0.5, ZeroFactors: zero}
 			store := model.NewStore()
 			params.SetSeeds(store, 1)
-			gradient, err := model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+			gradient := must.Get(model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 				ll := m.Dense(s.In("energy"), x).LogLikelihood
 				return graph.Gradient(graph.ReduceAllMean(ll), store.GetVariable("/energy/factors").NodeValue(x))[0]
-			}, fixtures.Tensor(dtypes.Float64, x))
-			if err != nil {
-				t.Fatal(err)
-			}
+			}, fixtures.Tensor(dtypes.Float64, x)))(t)
 			moves := false
 			for _, v := range fixtures.FromTensor(t, gradient).Values {
 				moves = moves || v != 0

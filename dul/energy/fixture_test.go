@@ -12,6 +12,7 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/environment/must"
 )
 
 // denseTerms evaluates a model in the scope "energy" at given values.
@@ -201,9 +202,7 @@ func precisionFactors(t *testing.T, sigma *mat.SymDense) (lower, logVariance fix
 		t.Fatal("the covariance is not positive definite")
 	}
 	precision := mat.NewSymDense(sigma.SymmetricDim(), nil)
-	if err := factors.InverseTo(precision); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, factors.InverseTo(precision))
 	if !factors.Factorize(precision) {
 		t.Fatal("the precision is not positive definite")
 	}

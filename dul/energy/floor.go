@@ -6,8 +6,13 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// lowestVariance is the least variance of a feature in an energy model.
-const lowestVariance = 1e-8
+// lowestVariance is the least variance of a feature in an energy model: a deviation of a hundredth of that of a
+// standardised input.
+//
+// It is as large as this for the sake of Rank1Mixture. The quadratic form of a component is a difference of two sums
+// of squares over the variance; with 1e-8, which training reaches where inputs are constant, as two of Naval are, its
+// rounding in float32 alone is larger than an energy.
+const lowestVariance = 1e-4
 
 // floored is max(logVariance, log lowestVariance).
 //

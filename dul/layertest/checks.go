@@ -64,6 +64,16 @@ var parts = []part{
 	}, geometry.eachExample},
 }
 
+// partsOf are the parts that a layer with output y gives.
+func partsOf(y *graph.Node) (has []part, nodes []*graph.Node) {
+	for _, p := range parts {
+		if node := p.of(y, stochastic.LayerLossesOf(y.Graph())); node != nil {
+			has, nodes = append(has, p), append(nodes, node)
+		}
+	}
+	return has, nodes
+}
+
 // eachExample is the shape of one number for each example.
 func (g geometry) eachExample() []int { return slices.Concat(g.lead, []int{g.batch, 1}) }
 
@@ -78,13 +88,8 @@ func (f family) checkShapes(t testing.TB, g geometry) {
 		noise, _ := sources[0].of(seeds...)
 		results := fresh(t, dtype, g.input(), seeds, func(s *model.Scope, x *graph.Node) []*graph.Node {
 			stochastic.SetNoiseSource(x.Graph(), noise)
-			y := g.layer(s, x)
 			var outputs []*graph.Node
-			for _, p := range parts {
-				if node := p.of(y, stochastic.LayerLossesOf(y.Graph())); node != nil {
-					has, outputs = append(has, p), append(outputs, node)
-				}
-			}
+			has, outputs = partsOf(g.layer(s, x))
 			return outputs
 		})
 		for i, p := range has {
@@ -132,25 +137,19 @@ const singlePrecision = 2e-5
 // checkPrecision compares all parts in both precisions, at the same parameters and noise.
 func checkPrecision(t testing.TB, g geometry) {
 	values, noise := fixtures.Explore(t, fixtures.Values{"x": g.input()}, g.function)
-	var names []string
+	var has []part
 	of := func(dtype dtypes.DType) []fixtures.Array {
 		return fixtures.Evaluate(t, dtype, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-			y := g.layer(s, in["x"])
-			names = nil
 			var outputs []*graph.Node
-			for _, p := range parts {
-				if node := p.of(y, stochastic.LayerLossesOf(y.Graph())); node != nil {
-					names, outputs = append(names, p.name), append(outputs, node)
-				}
-			}
+			has, outputs = partsOf(g.layer(s, in["x"]))
 			return outputs
 		})
 	}
 	single, double := of(dtypes.Float32), of(dtypes.Float64)
-	for i, name := range names {
-		e := fixtures.RelativeError(t, name, single[i], double[i])
+	for i, p := range has {
+		e := fixtures.RelativeError(t, p.name, single[i], double[i])
 		if largest := floats.Norm(double[i].Values, math.Inf(1)); e*min(largest, 1) > singlePrecision {
-			t.Errorf("%s in single precision: relative error %.2g of entries up to %.2g", name, e, largest)
+			t.Errorf("%s in single precision: relative error %.2g of entries up to %.2g", p.name, e, largest)
 		}
 	}
 }
@@ -382,13 +381,7 @@ func checkReplicas(t testing.TB, layers DenseLayers, features int) {
 	of := func(x fixtures.Array, host *stochastic.HostSampler, seeds ...uint64) []typed {
 		return fresh(t, dtypes.Float64, x, seeds, func(s *model.Scope, x *graph.Node) []*graph.Node {
 			stochastic.SetNoiseSource(x.Graph(), host.NewBuffers())
-			y := layers.Dense(s.In("layer"), x, units)
-			var outputs []*graph.Node
-			for _, p := range parts {
-				if node := p.of(y, stochastic.LayerLossesOf(y.Graph())); node != nil {
-					outputs = append(outputs, node)
-				}
-			}
+			_, outputs := partsOf(layers.Dense(s.In("layer"), x, units))
 			return outputs
 		})
 	}

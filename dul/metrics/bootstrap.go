@@ -12,39 +12,56 @@ import (
 // middle fraction level of its values. It says how much the number would change with another test set of
 // the same size; it does not hold the spread over training runs. The same seed gives the same interval.
 //
+// The examples come from one or several test sets, sizes[0] of the first, sizes[1] of the second and so on: each set is
+// resampled by itself, so that the numbers of examples in and out of distribution, on which AUPRC depends, stay what
+// they are.
+//
 // f may keep nothing of indices, which are overwritten by the next resample, and its error ends the
 // bootstrap. What does not depend on the resample belongs outside of f: sort with NewRanks, judge with
-// NewOutcomes, or list each example's own value and use MeanAt. To compare two methods let f be the
-// difference of their numbers on the same indices.
+// NewOutcomes. To compare two methods let f be the difference of their numbers on the same indices.
 //
 // The bounds are the values of rank (1-level)/2 (replicates+1) from below and from above, interpolated
 // linearly; with too few replicates for such a rank they are the smallest and the largest. 1000
 // replicates are usual for a level of 0.95.
-func Bootstrap(n, replicates int, seed uint64, level float64, f func(indices []int) (float64, error)) (low, high float64, err error) {
-	return BootstrapStrata([]int{n}, replicates, seed, level, f)
+func Bootstrap(sizes []int, replicates int, seed uint64, level float64, f func(indices []int) (float64, error)) (low, high float64, err error) {
+	if !(level > 0 && level < 1) {
+		return 0, 0, fmt.Errorf("metrics: the level is %v, want one in (0, 1): %w", level, ErrValue)
+	}
+	drawn, err := Replicates(sizes, replicates, seed, func(indices []int) ([]float64, error) {
+		value, err := f(indices)
+		return []float64{value}, err
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	values := make([]float64, replicates)
+	for b := range values {
+		values[b] = drawn[b][0]
+	}
+	slices.Sort(values)
+	low = ranked(values, (1-level)/2)
+	slices.Reverse(values)
+	return low, ranked(values, (1-level)/2), nil
 }
 
-// BootstrapStrata is Bootstrap for examples that come from several test sets, sizes[0] of the first,
-// sizes[1] of the second and so on: each set is resampled by itself, so that the numbers of examples in
-// and out of distribution, on which AUPRC depends, stay what they are.
-func BootstrapStrata(sizes []int, replicates int, seed uint64, level float64, f func(indices []int) (float64, error)) (low, high float64, err error) {
+// Replicates are the values of several numbers on the same resamples, [replicates][numbers]: what Bootstrap makes its
+// interval of. f returns as many numbers each time, which must be finite.
+func Replicates(sizes []int, replicates int, seed uint64, f func(indices []int) ([]float64, error)) ([][]float64, error) {
 	n := 0
 	for _, size := range sizes {
 		if size < 1 {
-			return 0, 0, fmt.Errorf("metrics: bootstrap of %d examples: %w", size, ErrEmpty)
+			return nil, fmt.Errorf("metrics: bootstrap of %d examples: %w", size, ErrEmpty)
 		}
 		n += size
 	}
 	switch {
 	case n == 0:
-		return 0, 0, fmt.Errorf("metrics: bootstrap of no examples: %w", ErrEmpty)
+		return nil, fmt.Errorf("metrics: bootstrap of no examples: %w", ErrEmpty)
 	case replicates < 1:
-		return 0, 0, fmt.Errorf("metrics: %d bootstrap replicates, want at least 1: %w", replicates, ErrValue)
-	case !(level > 0 && level < 1):
-		return 0, 0, fmt.Errorf("metrics: the level is %v, want one in (0, 1): %w", level, ErrValue)
+		return nil, fmt.Errorf("metrics: %d bootstrap replicates, want at least 1: %w", replicates, ErrValue)
 	}
 	rng := rand.New(rand.NewPCG(seed, bootstrapStream))
-	values, indices := make([]float64, replicates), make([]int, n)
+	values, indices := make([][]float64, replicates), make([]int, n)
 	for b := range values {
 		first, k := 0, 0
 		for _, size := range sizes {
@@ -54,17 +71,20 @@ func BootstrapStrata(sizes []int, replicates int, seed uint64, level float64, f 
 			}
 			first += size
 		}
+		var err error
 		if values[b], err = f(indices); err != nil {
-			return 0, 0, fmt.Errorf("metrics: bootstrap replicate %d: %w", b, err)
+			return nil, fmt.Errorf("metrics: bootstrap replicate %d: %w", b, err)
 		}
-		if math.IsNaN(values[b]) || math.IsInf(values[b], 0) {
-			return 0, 0, fmt.Errorf("metrics: bootstrap replicate %d is %v: %w", b, values[b], ErrValue)
+		if len(values[b]) != len(values[0]) {
+			return nil, fmt.Errorf("metrics: bootstrap replicate %d has %d numbers, the first has %d: %w", b, len(values[b]), len(values[0]), ErrLength)
+		}
+		for _, v := range values[b] {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, fmt.Errorf("metrics: bootstrap replicate %d is %v: %w", b, v, ErrValue)
+			}
 		}
 	}
-	slices.Sort(values)
-	low = ranked(values, (1-level)/2)
-	slices.Reverse(values)
-	return low, ranked(values, (1-level)/2), nil
+	return values, nil
 }
 
 // bootstrapStream keeps the draws apart from others made from the same seed.

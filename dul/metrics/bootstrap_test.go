@@ -8,7 +8,20 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"densityuncertainty/environment/must"
 )
+
+// meanAt is the mean of the values at indices.
+func meanAt(values []float64) func(indices []int) (float64, error) {
+	return func(indices []int) (float64, error) {
+		total := 0.0
+		for _, i := range indices {
+			total += values[i] / float64(len(indices))
+		}
+		return total, nil
+	}
+}
 
 // The percentile interval of a mean of n normal values is close to mean +- z s/sqrt n with s^2 divided by
 // n rather than n-1, and covers the truth as often as Student's t says of that.
@@ -21,10 +34,7 @@ func TestBootstrapCovers(t *testing.T) {
 		for i := range values {
 			values[i] = rng.NormFloat64()
 		}
-		low, high, err := Bootstrap(n, replicates, uint64(run), level, MeanAt(values))
-		if err != nil {
-			t.Fatal(err)
-		}
+		low, high := must.Get2(Bootstrap([]int{n}, replicates, uint64(run), level, meanAt(values)))(t)
 		if low <= 0 && 0 <= high {
 			covered++
 		}
@@ -51,17 +61,11 @@ func TestBootstrapOfAUROCCovers(t *testing.T) {
 				score[i] += shift
 			}
 		}
-		ranks, err := NewRanks(score, positive)
-		if err != nil {
-			t.Fatal(err)
-		}
-		low, high, err := BootstrapStrata([]int{n, n}, 399, uint64(run), level, func(indices []int) (float64, error) {
+		ranks := must.Get(NewRanks(score, positive))(t)
+		low, high := must.Get2(Bootstrap([]int{n, n}, 399, uint64(run), level, func(indices []int) (float64, error) {
 			s, err := ranks.Sweep(indices)
 			return s.AUROC(), err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		if low <= truth && truth <= high {
 			covered++
 		}
@@ -75,12 +79,12 @@ func TestBootstrapOfAUROCCovers(t *testing.T) {
 func TestBootstrapRanks(t *testing.T) {
 	next := 0.0
 	count := func([]int) (float64, error) { next++; return next, nil }
-	low, high, err := Bootstrap(1, 99, 0, 0.9, count) // values 1 to 99; ranks 5 and 95
+	low, high, err := Bootstrap([]int{1}, 99, 0, 0.9, count) // values 1 to 99; ranks 5 and 95
 	if err != nil || math.Abs(low-5) > 1e-12 || math.Abs(high-95) > 1e-12 {
 		t.Errorf("got %v, %v, %v", low, high, err)
 	}
 	next = 0
-	low, high, err = Bootstrap(1, 3, 0, 0.99, count)
+	low, high, err = Bootstrap([]int{1}, 3, 0, 0.99, count)
 	if err != nil || low != 1 || high != 3 {
 		t.Errorf("too few replicates: got %v, %v, %v", low, high, err)
 	}
@@ -90,7 +94,7 @@ func TestBootstrapRanks(t *testing.T) {
 func TestBootstrapDraws(t *testing.T) {
 	draws := func(seed uint64) []float64 {
 		counts := make([]float64, 5)
-		if _, _, err := BootstrapStrata([]int{2, 3}, 6000, seed, 0.9, func(indices []int) (float64, error) {
+		if _, _, err := Bootstrap([]int{2, 3}, 6000, seed, 0.9, func(indices []int) (float64, error) {
 			first := 0
 			for _, i := range indices {
 				counts[i]++
@@ -126,10 +130,7 @@ func TestResamplesAreExact(t *testing.T) {
 	for range 100 {
 		n := 2 + rng.IntN(40)
 		score, positive := scores(rng, n)
-		ranks, err := NewRanks(score, positive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ranks := must.Get(NewRanks(score, positive))(t)
 		indices, drawn, kinds := make([]int, n), make([]float64, n), make([]bool, n)
 		for k := range indices {
 			i := rng.IntN(n)
@@ -142,13 +143,13 @@ func TestResamplesAreExact(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if want := must[float64](t)(AUPRC(drawn, kinds)); sweep.AUPRC() != want {
+		if want := must.Get(AUPRC(drawn, kinds))(t); sweep.AUPRC() != want {
 			t.Errorf("AUPRC %v, want %v", sweep.AUPRC(), want)
 		}
-		if want := must[float64](t)(AveragePrecision(drawn, kinds)); sweep.AveragePrecision() != want {
+		if want := must.Get(swept(drawn, kinds, Sweep.AveragePrecision))(t); sweep.AveragePrecision() != want {
 			t.Errorf("AP %v, want %v", sweep.AveragePrecision(), want)
 		}
-		if want := must[float64](t)(FPR95(drawn, kinds)); sweep.FPRAtTPR(0.95) != want {
+		if want := must.Get(FPR95(drawn, kinds))(t); sweep.FPRAtTPR(0.95) != want {
 			t.Errorf("FPR95 %v, want %v", sweep.FPRAtTPR(0.95), want)
 		}
 	}
@@ -156,10 +157,10 @@ func TestResamplesAreExact(t *testing.T) {
 
 func TestBootstrapPassesErrorsOn(t *testing.T) {
 	broken := errors.New("broken")
-	if _, _, err := Bootstrap(3, 10, 0, 0.9, func([]int) (float64, error) { return 0, broken }); !errors.Is(err, broken) {
+	if _, _, err := Bootstrap([]int{3}, 10, 0, 0.9, func([]int) (float64, error) { return 0, broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
-	if _, _, err := Bootstrap(3, 10, 0, 0.9, func([]int) (float64, error) { return math.NaN(), nil }); !errors.Is(err, ErrValue) {
+	if _, _, err := Bootstrap([]int{3}, 10, 0, 0.9, func([]int) (float64, error) { return math.NaN(), nil }); !errors.Is(err, ErrValue) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -172,7 +173,7 @@ func ExampleBootstrap() {
 		fmt.Println(err)
 		return
 	}
-	low, high, err := Bootstrap(len(labels), 1000, 1, 0.9, func(indices []int) (float64, error) {
+	low, high, err := Bootstrap([]int{len(labels)}, 1000, 1, 0.9, func(indices []int) (float64, error) {
 		resampled, err := outcomes.At(indices)
 		if err != nil {
 			return 0, err

@@ -3,6 +3,7 @@ package metrics
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -85,12 +86,6 @@ func checkBins(bins int) error {
 // ECE is the expected calibration error sum_b n_b/N |accuracy_b - confidence_b| over the bins of
 // Reliability (Naeini et al. 2015), in [0, 1]. The paper does not state the number of bins; its code
 // uses 10.
-func ECE(probs []float64, classes int, labels []int, bins int) (float64, error) {
-	return judged(probs, classes, labels, bins, Outcomes.ECE)
-}
-
-// ECE is the expected calibration error over bins of equal width, as the function ECE has it of the
-// probabilities: sum_b n_b/N |accuracy_b - confidence_b|, in [0, 1].
 func (o Outcomes) ECE(bins int) (float64, error) {
 	diagram, err := o.Reliability(bins)
 	if err != nil {
@@ -99,26 +94,10 @@ func (o Outcomes) ECE(bins int) (float64, error) {
 	return calibrationError(diagram, len(o.Right)), nil
 }
 
-// judged evaluates a number of the outcomes.
-func judged[T any](probs []float64, classes int, labels []int, bins int, of func(Outcomes, int) (T, error)) (T, error) {
-	o, err := NewOutcomes(probs, classes, labels)
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return of(o, bins)
-}
-
-// Reliability sorts the examples by their confidence max_c p_c into bins (low, high] of equal width on
-// [0, 1]; an example of confidence 0 is in the first. The edges are the float32 numbers nearest to
+// Reliability sorts the examples by their confidence into bins (low, high] of equal width on
+// [0, 1], in order, empty ones too; an example of confidence 0 is in the first. The edges are the float32 numbers nearest to
 // k/bins as float32 arithmetic gives them, counted from the nearer end, since the reference values were
 // computed so: a confidence that is a float32 on an edge falls into the same bin.
-func Reliability(probs []float64, classes int, labels []int, bins int) ([]Bin, error) {
-	return judged(probs, classes, labels, bins, Outcomes.Reliability)
-}
-
-// Reliability sorts the outcomes by their confidence into bins of equal width, whose edges are those of the
-// function Reliability. The bins come in order, empty ones too.
 func (o Outcomes) Reliability(bins int) ([]Bin, error) {
 	if err := o.checkBinned(bins); err != nil {
 		return nil, err
@@ -180,15 +159,37 @@ func ClasswiseECE(probs []float64, classes int, labels []int, bins int) (float64
 	return total, nil
 }
 
+// ECEFloor is the mean ECE of so many draws of outcomes with these confidences whose predictions are right with exactly
+// the probability that they say: what ECE would be of a perfectly calibrated model with as many examples, since the
+// mean of an absolute value is not 0. An ECE near it says nothing more. The same seed gives the same draws.
+func (o Outcomes) ECEFloor(bins, draws int, seed uint64) (float64, error) {
+	if err := o.checkBinned(bins); err != nil {
+		return 0, err
+	}
+	if draws < 1 {
+		return 0, fmt.Errorf("metrics: %d draws of outcomes, want at least 1: %w", draws, ErrValue)
+	}
+	rng := rand.New(rand.NewPCG(seed, floorStream))
+	drawn, total := Outcomes{Confidence: o.Confidence, Right: make([]bool, len(o.Right))}, 0.0
+	for range draws {
+		for i, p := range o.Confidence {
+			drawn.Right[i] = rng.Float64() < p
+		}
+		ece, err := drawn.ECE(bins)
+		if err != nil {
+			return 0, err
+		}
+		total += ece
+	}
+	return total / float64(draws), nil
+}
+
+// floorStream keeps the draws apart from others made from the same seed.
+const floorStream = 0x666c6f6f72
+
 // AdaptiveECE is the expected calibration error over bins of equal count: the examples in the order of
 // their confidence are cut into bins lists whose lengths differ by at most one, longer ones first.
 // Examples of equal confidence keep their order. With fewer examples than bins some bins are empty.
-func AdaptiveECE(probs []float64, classes int, labels []int, bins int) (float64, error) {
-	return judged(probs, classes, labels, bins, Outcomes.AdaptiveECE)
-}
-
-// AdaptiveECE is the expected calibration error over bins of equal count, as the function AdaptiveECE has it
-// of the probabilities, in [0, 1].
 func (o Outcomes) AdaptiveECE(bins int) (float64, error) {
 	if err := o.checkBinned(bins); err != nil {
 		return 0, err

@@ -35,19 +35,15 @@ func MeanProbabilities(logits [][]float64, classes int) ([]float64, error) {
 // Accuracy is the fraction of examples whose most probable class is the label. Of equally probable
 // classes the first counts.
 func Accuracy(probs []float64, classes int, labels []int) (float64, error) {
-	if err := checkLabelled(probs, classes, labels); err != nil {
-		return 0, err
-	}
-	right := 0
-	for i, label := range labels {
-		if floats.MaxIdx(row(probs, classes, i)) == label {
-			right++
+	return meanOf(eachOf(probs, classes, labels, func(p []float64, label int) float64 {
+		if floats.MaxIdx(p) == label {
+			return 1
 		}
-	}
-	return float64(right) / float64(len(labels)), nil
+		return 0
+	}))
 }
 
-// CategoricalNLL is the mean over the examples of -log p(label). It is +Inf, without an error, when the
+// CategoricalNLL is the mean over the examples of -log p(label), in nats. It is +Inf, without an error, when the
 // prediction rules a label out.
 func CategoricalNLL(probs []float64, classes int, labels []int) (float64, error) {
 	return meanOf(CategoricalNLLs(probs, classes, labels))
@@ -55,14 +51,7 @@ func CategoricalNLL(probs []float64, classes int, labels []int) (float64, error)
 
 // CategoricalNLLs is each example's -log p(label) in nats, +Inf where p(label) is 0.
 func CategoricalNLLs(probs []float64, classes int, labels []int) ([]float64, error) {
-	if err := checkLabelled(probs, classes, labels); err != nil {
-		return nil, err
-	}
-	each := make([]float64, len(labels))
-	for i, label := range labels {
-		each[i] = -math.Log(row(probs, classes, i)[label])
-	}
-	return each, nil
+	return eachOf(probs, classes, labels, func(p []float64, label int) float64 { return -math.Log(p[label]) })
 }
 
 // Brier is the mean over the examples of Briers, from 0 (certain and right) to 2 (certain and wrong).
@@ -72,17 +61,26 @@ func Brier(probs []float64, classes int, labels []int) (float64, error) {
 
 // Briers is each example's sum_c (p_c - [c = label])^2 (Brier 1950).
 func Briers(probs []float64, classes int, labels []int) ([]float64, error) {
+	return eachOf(probs, classes, labels, func(p []float64, label int) float64 {
+		sum := 0.0
+		for c, q := range p {
+			if c == label {
+				q--
+			}
+			sum += q * q
+		}
+		return sum
+	})
+}
+
+// eachOf is a number of each example's probabilities and label.
+func eachOf(probs []float64, classes int, labels []int, of func(p []float64, label int) float64) ([]float64, error) {
 	if err := checkLabelled(probs, classes, labels); err != nil {
 		return nil, err
 	}
 	each := make([]float64, len(labels))
 	for i, label := range labels {
-		for c, p := range row(probs, classes, i) {
-			if c == label {
-				p--
-			}
-			each[i] += p * p
-		}
+		each[i] = of(row(probs, classes, i), label)
 	}
 	return each, nil
 }

@@ -63,6 +63,39 @@ func PairedDifference(a, b []float64, testTrain, level float64) (Difference, err
 	return d, nil
 }
 
+// BootstrapDifference is the difference of a number between two methods, with what bootstrap replicates of it, at
+// least two (see Replicates), say about other test examples: with se their standard deviation the interval is
+//
+//	value +- z((1+level)/2) se,
+//
+// and P that of value/se, both by the normal distribution, which holds for many examples. It is centred at the value,
+// since numbers such as the calibration error are larger on resamples than on the examples. Without any spread P is 0,
+// or without a difference 1. level is in (0, 1).
+func BootstrapDifference(value float64, replicates []float64, level float64) (Difference, error) {
+	if err := checkSome("replicates", replicates); err != nil {
+		return Difference{}, err
+	}
+	if err := checkFinite("value", []float64{value}); err != nil {
+		return Difference{}, err
+	}
+	switch {
+	case len(replicates) < 2:
+		return Difference{}, fmt.Errorf("metrics: a difference of %d replicate, want at least 2: %w", len(replicates), ErrEmpty)
+	case !(level > 0 && level < 1):
+		return Difference{}, fmt.Errorf("metrics: the level is %v, want one in (0, 1): %w", level, ErrValue)
+	}
+	se := stat.StdDev(replicates, nil)
+	reach := distuv.UnitNormal.Quantile((1+level)/2) * se
+	d := Difference{Mean: value, Low: value - reach, High: value + reach}
+	switch {
+	case se > 0:
+		d.P = 2 * distuv.UnitNormal.Survival(math.Abs(value)/se)
+	case value == 0:
+		d.P = 1
+	}
+	return d, nil
+}
+
 // Holm adjusts the p-values of m hypotheses that are tested together (Holm 1979): in ascending order
 //
 //	adjusted_(k) = max_{j <= k} min(1, (m - j + 1) p_(j)),

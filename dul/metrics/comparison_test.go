@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
+
+	"densityuncertainty/environment/must"
 )
 
 // By hand: differences 1, 2, 3 have mean 2 and s = 1. With two degrees of freedom the quantile p of Student's
@@ -27,7 +29,7 @@ func TestPairedDifferenceByHand(t *testing.T) {
 		{"always one more", []float64{2, 3}, []float64{1, 2}, 0, 1, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := must[Difference](t)(PairedDifference(c.a, c.b, c.ratio, 0.95))
+			d := must.Get(PairedDifference(c.a, c.b, c.ratio, 0.95))(t)
 			near(t, "difference", []float64{d.Mean, d.Low, d.High, d.P}, []float64{c.mean, c.mean - c.reach, c.mean + c.reach, c.p})
 		})
 	}
@@ -50,15 +52,15 @@ func TestPairedDifferenceCovers(t *testing.T) {
 					b[i] = rng.NormFloat64()
 					a[i] = b[i] + shared + math.Sqrt(1-rho)*rng.NormFloat64() + truth
 				}
-				d := must[Difference](t)(PairedDifference(a, b, ratio, level))
+				d := must.Get(PairedDifference(a, b, ratio, level))(t)
 				if d.Low <= truth && truth <= d.High {
 					covered++
 				}
-				if d := must[Difference](t)(PairedDifference(a, b, 0, level)); d.Low <= truth && truth <= d.High {
+				if d := must.Get(PairedDifference(a, b, 0, level))(t); d.Low <= truth && truth <= d.High {
 					naive++
 				}
 				floats.AddConst(-truth, a)
-				if must[Difference](t)(PairedDifference(a, b, ratio, level)).P < 0.2 {
+				if must.Get(PairedDifference(a, b, ratio, level))(t).P < 0.2 {
 					rejected++
 				}
 			}
@@ -85,7 +87,7 @@ func TestHolm(t *testing.T) {
 		{"tied", []float64{0.02, 0.02}, []float64{0.04, 0.04}},
 		{"at most 1", []float64{0.5, 1, 0.7}, []float64{1, 1, 1}},
 	} {
-		t.Run(c.name, func(t *testing.T) { near(t, "adjusted", must[[]float64](t)(Holm(c.p)), c.want) })
+		t.Run(c.name, func(t *testing.T) { near(t, "adjusted", must.Get(Holm(c.p))(t), c.want) })
 	}
 }
 
@@ -100,7 +102,7 @@ func TestHolmFamilyWiseError(t *testing.T) {
 		for i := range p {
 			p[i] = rng.Float64()
 		}
-		if floats.Min(must[[]float64](t)(Holm(p))) <= alpha {
+		if floats.Min(must.Get(Holm(p))(t)) <= alpha {
 			wrong++
 		}
 	}
@@ -126,8 +128,8 @@ func TestSpearmanByHand(t *testing.T) {
 		{"ties in both", []float64{0, 0, 0, 1}, []float64{7, 7, 8, 8}, 1 / math.Sqrt(3)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			near(t, "correlation", []float64{must[float64](t)(Spearman(c.x, c.y))}, []float64{c.want})
-			near(t, "exchanged", []float64{must[float64](t)(Spearman(c.y, c.x))}, []float64{c.want})
+			near(t, "correlation", []float64{must.Get(Spearman(c.x, c.y))(t)}, []float64{c.want})
+			near(t, "exchanged", []float64{must.Get(Spearman(c.y, c.x))(t)}, []float64{c.want})
 		})
 	}
 }
@@ -144,11 +146,11 @@ func TestSpearmanOfNormalVariables(t *testing.T) {
 			y[i] = r*x[i] + math.Sqrt(1-r*r)*rng.NormFloat64()
 			mapped[i] = math.Exp(y[i])
 		}
-		got := must[float64](t)(Spearman(x, y))
+		got := must.Get(Spearman(x, y))(t)
 		if want := 6 / math.Pi * math.Asin(r/2); math.Abs(got-want) > 4/math.Sqrt(n) {
 			t.Errorf("correlation %v: got %v, want %v", r, got, want)
 		}
-		if again := must[float64](t)(Spearman(x, mapped)); again != got {
+		if again := must.Get(Spearman(x, mapped))(t); again != got {
 			t.Errorf("%v after a growing map, %v before", again, got)
 		}
 	}

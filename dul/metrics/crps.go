@@ -5,47 +5,22 @@ import (
 	"math"
 )
 
-// GaussianCRPSs is each example's continuous ranked probability score of the prediction N(mean, variance),
+// MonteCarloCRPS is the mean over the examples of the continuous ranked probability score
 //
-//	CRPS = integral (F(x) - [x >= y])^2 dx = s (z (2 Phi(z) - 1) + 2 phi(z) - 1/sqrt(pi)),  z = (y - mean)/s,
+//	integral (F(x) - [x >= y])^2 dx
 //
-// with F the predictive distribution function and s the standard deviation (Gneiting and Raftery 2007,
-// section 4.2). It is in the target's units, smaller is better, and tends to |y - mean| as s tends to 0.
-// All lists have one value for each example; variances are positive.
-func GaussianCRPSs(target, mean, variance []float64) ([]float64, error) {
-	if err := checkSamples(target, [][]float64{mean}, [][]float64{variance}, 1); err != nil {
-		return nil, err
-	}
-	each := make([]float64, len(target))
-	for i, y := range target {
-		s := math.Sqrt(variance[i])
-		each[i] = meanDistance(y-mean[i], s) - s/math.Sqrt(math.Pi)
-	}
-	return each, nil
-}
-
-// MonteCarloCRPS is the mean over the examples of MonteCarloCRPSs.
-func MonteCarloCRPS(target []float64, mean, variance [][]float64, targetStd float64) (float64, error) {
-	each, err := MonteCarloCRPSs(target, mean, variance, targetStd)
-	if err != nil {
-		return 0, err
-	}
-	return Mean(each)
-}
-
-// MonteCarloCRPSs is each example's continuous ranked probability score under the equal mixture of the
-// M Gaussians that M Monte Carlo samples predict, in closed form (Grimit et al. 2006):
+// with F the distribution function of the equal mixture of the M Gaussians that M Monte Carlo samples predict
+// (Gneiting and Raftery 2007, section 4.2), in closed form (Grimit et al. 2006):
 //
 //	targetStd (1/M sum_m A(y - mean_m, v_m) - 1/(2 M^2) sum_mn A(mean_m - mean_n, v_m + v_n)),
 //
-// where A(d, v) is the mean of |X| for X from N(d, v). Arguments and spaces are those of MonteCarloNLLs; the
-// result is in the target's own units. The cost grows with M^2.
-func MonteCarloCRPSs(target []float64, mean, variance [][]float64, targetStd float64) ([]float64, error) {
+// where A(d, v) is the mean of |X| for X from N(d, v). It is in the target's own units, smaller is better, and tends
+// to |y - mean| as the variances tend to 0. Arguments and spaces are those of MonteCarloNLL. The cost grows with M^2.
+func MonteCarloCRPS(target []float64, mean, variance [][]float64, targetStd float64) (float64, error) {
 	if err := checkSamples(target, mean, variance, targetStd); err != nil {
-		return nil, err
+		return 0, err
 	}
-	samples := float64(len(mean))
-	each := make([]float64, len(target))
+	samples, each := float64(len(mean)), make([]float64, len(target))
 	for i, y := range target {
 		toTarget, toEachOther := 0.0, 0.0
 		for m := range mean {
@@ -57,7 +32,7 @@ func MonteCarloCRPSs(target []float64, mean, variance [][]float64, targetStd flo
 		}
 		each[i] = targetStd * (toTarget/samples - toEachOther/(2*samples*samples))
 	}
-	return each, nil
+	return Mean(each)
 }
 
 // meanDistance is the mean of |X| for X from N(d, s^2), 2 s phi(d/s) + d (2 Phi(d/s) - 1).
@@ -145,8 +120,7 @@ func MonteCarloPITs(target []float64, mean, variance [][]float64) ([]float64, er
 }
 
 // MonteCarloCoverage is the fraction of targets inside the central interval of the given level of the
-// mixture, (1-level)/2 <= F(y) <= (1+level)/2 with F of MonteCarloPITs: IntervalCoverage of
-// CentralIntervals without finding the intervals. level is in (0, 1).
+// mixture, (1-level)/2 <= F(y) <= (1+level)/2 with F of MonteCarloPITs. level is in (0, 1).
 func MonteCarloCoverage(target []float64, mean, variance [][]float64, level float64) (float64, error) {
 	if !(level > 0 && level < 1) {
 		return 0, fmt.Errorf("metrics: the level is %v, want one in (0, 1): %w", level, ErrValue)
@@ -162,78 +136,4 @@ func MonteCarloCoverage(target []float64, mean, variance [][]float64, level floa
 		}
 	}
 	return float64(inside) / float64(len(pits)), nil
-}
-
-// MonteCarloStds is each example's predictive standard deviation, that of the equal mixture of the M
-// Gaussians that M Monte Carlo samples predict, mean and variance [M][N]:
-//
-//	sqrt(1/M sum_m (variance_m + (mean_m - mean)^2)),   mean = 1/M sum_m mean_m.
-//
-// Its mean over the examples is a measure of sharpness, as MeanWidth of intervals is.
-func MonteCarloStds(mean, variance [][]float64) ([]float64, error) {
-	if len(mean) == 0 {
-		return nil, fmt.Errorf("metrics: mean holds no samples: %w", ErrEmpty)
-	}
-	if err := checkSamples(make([]float64, len(mean[0])), mean, variance, 1); err != nil {
-		return nil, err
-	}
-	each := make([]float64, len(mean[0]))
-	for i := range each {
-		_, spread := mixtureMoments(mean, variance, i)
-		each[i] = math.Sqrt(spread)
-	}
-	return each, nil
-}
-
-// IntervalCoverage is the fraction of targets inside their interval, low <= target <= high. Intervals of
-// a level are calibrated if it is near that level.
-func IntervalCoverage(target, low, high []float64) (float64, error) {
-	if err := checkSome("target", target); err != nil {
-		return 0, err
-	}
-	if err := checkIntervals(low, high, len(target)); err != nil {
-		return 0, err
-	}
-	inside := 0
-	for i, y := range target {
-		if low[i] <= y && y <= high[i] {
-			inside++
-		}
-	}
-	return float64(inside) / float64(len(target)), nil
-}
-
-// MeanWidth is the sharpness of intervals, the mean of high - low in their units. Of two methods whose
-// intervals cover equally well the sharper one says more.
-func MeanWidth(low, high []float64) (float64, error) {
-	if err := checkIntervals(low, high, len(low)); err != nil {
-		return 0, err
-	}
-	total := 0.0
-	for i := range low {
-		total += high[i] - low[i]
-	}
-	return total / float64(len(low)), nil
-}
-
-// checkIntervals reports lists that are not n intervals.
-func checkIntervals(low, high []float64, n int) error {
-	if err := checkSome("low", low); err != nil {
-		return err
-	}
-	if err := checkSome("high", high); err != nil {
-		return err
-	}
-	if err := checkLength("low", len(low), "target", n); err != nil {
-		return err
-	}
-	if err := checkLength("high", len(high), "low", len(low)); err != nil {
-		return err
-	}
-	for i := range low {
-		if low[i] > high[i] {
-			return fmt.Errorf("metrics: interval %d is from %v to %v: %w", i, low[i], high[i], ErrValue)
-		}
-	}
-	return nil
 }

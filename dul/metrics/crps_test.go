@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"densityuncertainty/environment/must"
 )
 
 // crpsByIntegral is the definition, integral (F(x) - [x >= y])^2 dx, evaluated by quadrature.
@@ -46,68 +48,58 @@ func mixtures(rng *rand.Rand, m, n int) (target []float64, mean, variance [][]fl
 }
 
 func TestCRPSIsTheIntegral(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng, each := rand.New(rand.NewPCG(1, 2)), map[int][]float64{}
 	for _, m := range []int{1, 2, 7} {
 		target, mean, variance := mixtures(rng, m, 20)
 		const std = 9.2
-		each := must[[]float64](t)(MonteCarloCRPSs(target, mean, variance, std))
-		want, total := make([]float64, len(target)), 0.0
 		for i, y := range target {
 			var means, variances []float64
+			var one, spread [][]float64 // of example i alone
 			for k := range mean {
 				means, variances = append(means, mean[k][i]), append(variances, variance[k][i])
+				one, spread = append(one, mean[k][i:i+1]), append(spread, variance[k][i:i+1])
 			}
-			want[i] = std * crpsByIntegral(y, means, variances)
-			total += want[i] / float64(len(target))
+			each[m] = append(each[m], must.Get(MonteCarloCRPS(target[i:i+1], one, spread, std))(t))
+			near(t, fmt.Sprintf("CRPS of %d components", m), each[m][i:], []float64{std * crpsByIntegral(y, means, variances)})
 		}
-		near(t, fmt.Sprintf("CRPS of %d components", m), each, want)
-		near(t, "mean CRPS", []float64{must[float64](t)(MonteCarloCRPS(target, mean, variance, std))}, []float64{total})
-		if m == 1 {
-			for i, v := range must[[]float64](t)(GaussianCRPSs(target, mean[0], variance[0])) {
-				near(t, "Gaussian CRPS", []float64{std * v}, want[i:i+1])
-			}
-		}
+		near(t, "mean CRPS", []float64{must.Get(MonteCarloCRPS(target, mean, variance, std))(t)}, []float64{stat.Mean(each[m], nil)})
 	}
 }
 
 func TestCRPSProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	target, mean, variance := mixtures(rng, 5, 100)
-	each := must[[]float64](t)(MonteCarloCRPSs(target, mean, variance, 1))
-	for i, v := range each {
-		if v < 0 {
-			t.Errorf("CRPS %d is %v", i, v)
-		}
+	gaussian := func(target, mean, variance []float64, std float64) []float64 {
+		return []float64{must.Get(MonteCarloCRPS(target, [][]float64{mean}, [][]float64{variance}, std))(t)}
+	}
+	if v := must.Get(MonteCarloCRPS(target, mean, variance, 1))(t); v < 0 {
+		t.Errorf("CRPS is %v", v)
 	}
 	// At the mean of N(m, s^2) it is s (sqrt 2 - 1)/sqrt pi.
-	near(t, "at the mean", must[[]float64](t)(GaussianCRPSs([]float64{3}, []float64{3}, []float64{4})), []float64{2 * (math.Sqrt2 - 1) / math.Sqrt(math.Pi)})
+	near(t, "at the mean", gaussian([]float64{3}, []float64{3}, []float64{4}, 1), []float64{2 * (math.Sqrt2 - 1) / math.Sqrt(math.Pi)})
 	// Without spread it is the distance.
-	tiny := make([]float64, len(target))
-	distance := make([]float64, len(target))
+	tiny, distance := make([]float64, len(target)), 0.0
 	for i := range tiny {
-		tiny[i], distance[i] = 1e-24, math.Abs(target[i]-mean[0][i])
+		tiny[i] = 1e-24
+		distance += math.Abs(target[i]-mean[0][i]) / float64(len(target))
 	}
-	near(t, "without spread", must[[]float64](t)(GaussianCRPSs(target, mean[0], tiny)), distance)
+	near(t, "without spread", gaussian(target, mean[0], tiny, 1), []float64{distance})
 	// Equal components are one component.
-	near(t, "equal components", must[[]float64](t)(MonteCarloCRPSs(target, [][]float64{mean[0], mean[0]}, [][]float64{variance[0], variance[0]}, 1)),
-		must[[]float64](t)(GaussianCRPSs(target, mean[0], variance[0])))
+	near(t, "equal components", []float64{must.Get(MonteCarloCRPS(target, [][]float64{mean[0], mean[0]}, [][]float64{variance[0], variance[0]}, 1))(t)},
+		gaussian(target, mean[0], variance[0], 1))
 	// Units: a target, mean and deviation of a hundredth give a hundredth.
 	small := [3][]float64{}
 	for i := range target {
 		small[0], small[1], small[2] = append(small[0], target[i]/100), append(small[1], mean[0][i]/100), append(small[2], variance[0][i]/1e4)
 	}
-	near(t, "units", must[[]float64](t)(MonteCarloCRPSs(small[0], [][]float64{small[1]}, [][]float64{small[2]}, 100)),
-		must[[]float64](t)(GaussianCRPSs(target, mean[0], variance[0])))
+	near(t, "units", gaussian(small[0], small[1], small[2], 100), gaussian(target, mean[0], variance[0], 1))
 }
 
 func TestCentralIntervals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	_, mean, variance := mixtures(rng, 6, 50)
 	for _, level := range []float64{0.5, 0.9, 0.95, 0.999} {
-		low, high, err := CentralIntervals(mean, variance, level)
-		if err != nil {
-			t.Fatal(err)
-		}
+		low, high := must.Get2(CentralIntervals(mean, variance, level))(t)
 		for i := range low {
 			var below, above float64
 			for m := range mean {
@@ -119,10 +111,7 @@ func TestCentralIntervals(t *testing.T) {
 		}
 	}
 	// One component has the textbook interval.
-	low, high, err := CentralIntervals([][]float64{{3}}, [][]float64{{4}}, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	low, high := must.Get2(CentralIntervals([][]float64{{3}}, [][]float64{{4}}, 0.95))(t)
 	near(t, "one component", []float64{low[0], high[0]}, []float64{3 - 2*1.959963984540054, 3 + 2*1.959963984540054})
 }
 
@@ -136,18 +125,21 @@ func TestIntervalsCover(t *testing.T) {
 		m := rng.IntN(len(mean))
 		target[i] = mean[m][i] + math.Sqrt(variance[m][i])*rng.NormFloat64()
 	}
-	low, high, err := CentralIntervals(mean, variance, level)
-	if err != nil {
-		t.Fatal(err)
+	low, high := must.Get2(CentralIntervals(mean, variance, level))(t)
+	inside := 0.0
+	for i, y := range target {
+		if low[i] <= y && y <= high[i] {
+			inside++
+		}
 	}
-	got := must[float64](t)(IntervalCoverage(target, low, high))
+	got := inside / n
 	if z := (got - level) / math.Sqrt(level*(1-level)/n); math.Abs(z) > 4 {
 		t.Errorf("coverage %v of level %v, z = %.1f", got, level, z)
 	}
-	if same := must[float64](t)(MonteCarloCoverage(target, mean, variance, level)); same != got {
+	if same := must.Get(MonteCarloCoverage(target, mean, variance, level))(t); same != got {
 		t.Errorf("coverage %v by the distribution function, %v by intervals", same, got)
 	}
-	pits := must[[]float64](t)(MonteCarloPITs(target, mean, variance))
+	pits := must.Get(MonteCarloPITs(target, mean, variance))(t)
 	uniform := distuv.Uniform{Max: 1}
 	center, spread := stat.MeanVariance(pits, nil)
 	if z := (center - uniform.Mean()) / math.Sqrt(uniform.Variance()/n); math.Abs(z) > 4 {
@@ -158,10 +150,10 @@ func TestIntervalsCover(t *testing.T) {
 	}
 }
 
-// The transform and the deviation are integrals of the mixture's density.
+// The transforms are integrals of the mixture's density.
 func TestMixtureByQuadrature(t *testing.T) {
 	target, mean, variance := mixtures(rand.New(rand.NewPCG(9, 10)), 4, 20)
-	pits, stds := must[[]float64](t)(MonteCarloPITs(target, mean, variance)), must[[]float64](t)(MonteCarloStds(mean, variance))
+	pits := must.Get(MonteCarloPITs(target, mean, variance))(t)
 	for i, y := range target {
 		density := func(x float64) float64 {
 			total := 0.0
@@ -170,24 +162,7 @@ func TestMixtureByQuadrature(t *testing.T) {
 			}
 			return total
 		}
-		integral := func(f func(x float64) float64, low, high float64) float64 {
-			return quad.Fixed(f, low, high, 2000, quad.Legendre{}, 0)
-		}
-		const far = 50
-		near(t, "transform", pits[i:i+1], []float64{integral(density, -far, y)})
-		center := integral(func(x float64) float64 { return x * density(x) }, -far, far)
-		second := integral(func(x float64) float64 { return (x - center) * (x - center) * density(x) }, -far, far)
-		near(t, "standard deviation", stds[i:i+1], []float64{math.Sqrt(second)})
-	}
-}
-
-func TestIntervalsByHand(t *testing.T) {
-	low, high := []float64{0, 1, 2, 3}, []float64{1, 3, 2, 7}
-	if got := must[float64](t)(IntervalCoverage([]float64{1, 0, 2, 7.5}, low, high)); got != 0.5 {
-		t.Errorf("coverage %v", got)
-	}
-	if got := must[float64](t)(MeanWidth(low, high)); got != 7.0/4 {
-		t.Errorf("width %v", got)
+		near(t, "transform", pits[i:i+1], []float64{quad.Fixed(density, -50, y, 2000, quad.Legendre{}, 0)})
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 func TestErrors(t *testing.T) {
@@ -12,10 +14,7 @@ func TestErrors(t *testing.T) {
 	one := [][]float64{{1}}
 	score, positive := []float64{1, 2}, []bool{true, false}
 	half := []float64{0.5, 0.5}
-	ranks, err := NewRanks(score, positive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ranks := must.Get(NewRanks(score, positive))(t)
 	outcomes := Outcomes{Confidence: []float64{0.5}, Right: []bool{true}}
 	interval := func(low, high []float64, err error) (any, error) { return fmt.Sprint(low, high), err }
 	bounds := func(low, high float64, err error) (any, error) { return fmt.Sprint(low, high), err }
@@ -34,7 +33,6 @@ func TestErrors(t *testing.T) {
 		{"NLL variance 0", ErrValue, func() (any, error) { return MonteCarloNLL([]float64{1}, one, [][]float64{{0}}, 1) }},
 		{"NLL NaN", ErrValue, func() (any, error) { return MonteCarloNLL([]float64{1}, [][]float64{{nan}}, one, 1) }},
 		{"NLL std", ErrValue, func() (any, error) { return MonteCarloNLL([]float64{1}, one, one, 0) }},
-		{"moments NaN std", ErrValue, func() (any, error) { return MomentMatchedNLL([]float64{1}, one, one, nan) }},
 		{"no logits", ErrEmpty, func() (any, error) { return MeanProbabilities(nil, 2) }},
 		{"ragged logits", ErrLength, func() (any, error) { return MeanProbabilities([][]float64{{1, 2}, {1, 2, 3, 4}}, 2) }},
 		{"NaN logit", ErrValue, func() (any, error) { return MutualInformation([][]float64{{nan, 2}}, 2) }},
@@ -44,19 +42,19 @@ func TestErrors(t *testing.T) {
 		{"label out of range", ErrValue, func() (any, error) { return CategoricalNLL([]float64{0.5, 0.5}, 2, []int{2}) }},
 		{"not a distribution", ErrValue, func() (any, error) { return Entropy([]float64{0.5, 0.6}, 2) }},
 		{"negative probability", ErrValue, func() (any, error) { return MaxProbability([]float64{-0.5, 1.5}, 2) }},
-		{"no bins", ErrValue, func() (any, error) { return ECE([]float64{0.5, 0.5}, 2, []int{0}, 0) }},
-		{"no bins, adaptive", ErrValue, func() (any, error) { return AdaptiveECE([]float64{0.5, 0.5}, 2, []int{0}, -1) }},
+		{"no bins", ErrValue, func() (any, error) { return outcomes.ECE(0) }},
+		{"no bins, adaptive", ErrValue, func() (any, error) { return outcomes.AdaptiveECE(-1) }},
 		{"AUROC empty", ErrEmpty, func() (any, error) { return AUROC(nil, nil) }},
 		{"AUROC one kind", ErrValue, func() (any, error) { return AUROC([]float64{1, 2}, []bool{true, true}) }},
 		{"AUPRC NaN", ErrValue, func() (any, error) { return AUPRC([]float64{nan, 2}, []bool{true, false}) }},
-		{"AP lengths", ErrLength, func() (any, error) { return AveragePrecision([]float64{1, 2}, []bool{true}) }},
+		{"AUPRC lengths", ErrLength, func() (any, error) { return AUPRC([]float64{1, 2}, []bool{true}) }},
+		{"NLL NaN std", ErrValue, func() (any, error) { return MonteCarloNLL([]float64{1}, one, one, nan) }},
+		{"outcomes labels", ErrLength, func() (any, error) { return NewOutcomes(half, 2, nil) }},
 		{"OOD nothing held out", ErrEmpty, func() (any, error) { return EnergyOOD([]float64{1}, nil) }},
 		{"OOD NaN", ErrValue, func() (any, error) { return EnergyOOD([]float64{nan}, []float64{1}) }},
 		{"Mean empty", ErrEmpty, func() (any, error) { return Mean(nil) }},
 		{"Mean of an infinity", ErrValue, func() (any, error) { return Mean([]float64{inf}) }},
 		{"MeanStd of no numbers", ErrEmpty, func() (any, error) { m, _, err := MeanStd(nil); return m, err }},
-		{"TPR 0", ErrValue, func() (any, error) { return FPRAtTPR(score, positive, 0) }},
-		{"TPR NaN", ErrValue, func() (any, error) { return FPRAtTPR(score, positive, nan) }},
 		{"FPR one kind", ErrValue, func() (any, error) { return FPR95(score, []bool{true, true}) }},
 		{"ranks NaN", ErrValue, func() (any, error) { return NewRanks([]float64{nan, 1}, positive) }},
 		{"sweep index", ErrValue, func() (any, error) { return ranks.Sweep([]int{0, 1, 2}) }},
@@ -72,21 +70,13 @@ func TestErrors(t *testing.T) {
 		{"risk empty", ErrEmpty, func() (any, error) { return interval(RiskCoverage(nil, nil)) }},
 		{"risk lengths", ErrLength, func() (any, error) { return AURC(score, []bool{true}) }},
 		{"risk NaN", ErrValue, func() (any, error) { return AURC([]float64{nan}, []bool{true}) }},
-		{"coverage 0", ErrValue, func() (any, error) { return AccuracyAtCoverage(score, positive, 0) }},
-		{"coverage 2", ErrValue, func() (any, error) { return AccuracyAtCoverage(score, positive, 2) }},
-		{"coverage empty", ErrEmpty, func() (any, error) { return AccuracyAtCoverage(nil, nil, 1) }},
-		{"CRPS lengths", ErrLength, func() (any, error) { return GaussianCRPSs(score, []float64{1}, []float64{1}) }},
-		{"CRPS variance", ErrValue, func() (any, error) { return GaussianCRPSs([]float64{1}, []float64{1}, []float64{0}) }},
+		{"CRPS lengths", ErrLength, func() (any, error) { return MonteCarloCRPS(score, one, one, 1) }},
+		{"CRPS variance", ErrValue, func() (any, error) { return MonteCarloCRPS([]float64{1}, one, [][]float64{{0}}, 1) }},
 		{"CRPS no samples", ErrEmpty, func() (any, error) { return MonteCarloCRPS([]float64{1}, nil, nil, 1) }},
 		{"CRPS std", ErrValue, func() (any, error) { return MonteCarloCRPS([]float64{1}, one, one, -1) }},
 		{"interval level", ErrValue, func() (any, error) { return interval(CentralIntervals(one, one, 1)) }},
 		{"interval samples", ErrEmpty, func() (any, error) { return interval(CentralIntervals(nil, nil, 0.5)) }},
 		{"interval lengths", ErrLength, func() (any, error) { return interval(CentralIntervals(one, [][]float64{{1, 2}}, 0.5)) }},
-		{"covered empty", ErrEmpty, func() (any, error) { return IntervalCoverage(nil, nil, nil) }},
-		{"covered lengths", ErrLength, func() (any, error) { return IntervalCoverage(score, score, []float64{3}) }},
-		{"covered reversed", ErrValue, func() (any, error) { return IntervalCoverage(score, []float64{1, 2}, []float64{1, 1}) }},
-		{"width empty", ErrEmpty, func() (any, error) { return MeanWidth(nil, nil) }},
-		{"width NaN", ErrValue, func() (any, error) { return MeanWidth([]float64{nan}, []float64{1}) }},
 		{"evidence NaN", ErrValue, func() (any, error) { return DempsterShafer([]float64{nan, 1}, 2) }},
 		{"evidence rows", ErrLength, func() (any, error) { return DempsterShafer([]float64{1}, 2) }},
 		{"temperature 0", ErrValue, func() (any, error) { return Softmax(half, 2, 0) }},
@@ -94,17 +84,13 @@ func TestErrors(t *testing.T) {
 		{"temperature labels", ErrLength, func() (any, error) { return FitTemperature(half, 2, nil) }},
 		{"temperature label", ErrValue, func() (any, error) { return FitTemperature(half, 2, []int{-1}) }},
 		{"temperature empty", ErrEmpty, func() (any, error) { return FitTemperature(nil, 2, nil) }},
-		{"bootstrap nothing", ErrEmpty, func() (any, error) { return bounds(Bootstrap(0, 10, 0, 0.9, MeanAt(score))) }},
-		{"bootstrap no strata", ErrEmpty, func() (any, error) { return bounds(BootstrapStrata(nil, 10, 0, 0.9, MeanAt(score))) }},
-		{"bootstrap never", ErrValue, func() (any, error) { return bounds(Bootstrap(2, 0, 0, 0.9, MeanAt(score))) }},
-		{"bootstrap level", ErrValue, func() (any, error) { return bounds(Bootstrap(2, 10, 0, 0, MeanAt(score))) }},
-		{"bootstrap index", ErrValue, func() (any, error) { return bounds(Bootstrap(30, 10, 0, 0.9, MeanAt(score))) }},
-		{"mean at nothing", ErrEmpty, func() (any, error) { return MeanAt(score)(nil) }},
+		{"bootstrap nothing", ErrEmpty, func() (any, error) { return bounds(Bootstrap([]int{0}, 10, 0, 0.9, meanAt(score))) }},
+		{"bootstrap no strata", ErrEmpty, func() (any, error) { return bounds(Bootstrap(nil, 10, 0, 0.9, meanAt(score))) }},
+		{"bootstrap never", ErrValue, func() (any, error) { return bounds(Bootstrap([]int{2}, 0, 0, 0.9, meanAt(score))) }},
+		{"bootstrap level", ErrValue, func() (any, error) { return bounds(Bootstrap([]int{2}, 10, 0, 0, meanAt(score))) }},
 		{"PIT lengths", ErrLength, func() (any, error) { return MonteCarloPITs(score, one, one) }},
 		{"coverage level", ErrValue, func() (any, error) { return MonteCarloCoverage([]float64{1}, one, one, 1) }},
 		{"coverage variance", ErrValue, func() (any, error) { return MonteCarloCoverage([]float64{1}, one, [][]float64{{-1}}, 0.9) }},
-		{"stds empty", ErrEmpty, func() (any, error) { return MonteCarloStds(nil, nil) }},
-		{"stds lengths", ErrLength, func() (any, error) { return MonteCarloStds(one, [][]float64{{1, 2}}) }},
 		{"difference of one", ErrEmpty, func() (any, error) { return PairedDifference([]float64{1}, []float64{1}, 0, 0.9) }},
 		{"difference lengths", ErrLength, func() (any, error) { return PairedDifference(score, []float64{1}, 0, 0.9) }},
 		{"difference NaN", ErrValue, func() (any, error) { return PairedDifference(score, []float64{1, nan}, 0, 0.9) }},

@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/integrate"
 	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/environment/must"
 )
 
 // near compares with numbers derived another way.
@@ -48,12 +50,20 @@ func predictions(rng *rand.Rand, n, classes int) (probs []float64, labels []int)
 	return probs, labels
 }
 
+func averagePrecision(score []float64, positive []bool) (float64, error) {
+	return swept(score, positive, Sweep.AveragePrecision)
+}
+
+func fprAtTPR(t *testing.T, score []float64, positive []bool, tpr float64) float64 {
+	return must.Get(swept(score, positive, func(s Sweep) float64 { return s.FPRAtTPR(tpr) }))(t)
+}
+
 func TestRankingProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 42))
 	for range 200 {
 		n := 2 + rng.IntN(50)
 		score, positive := scores(rng, n)
-		area := must[float64](t)(AUROC(score, positive))
+		area := must.Get(AUROC(score, positive))(t)
 
 		// The definition: pairs in order, ties one half.
 		pairs, right, prevalence := 0.0, 0.0, 0.0
@@ -88,19 +98,19 @@ func TestRankingProperties(t *testing.T) {
 		for _, m := range []struct {
 			name string
 			of   func([]float64, []bool) (float64, error)
-		}{{"AUROC", AUROC}, {"AUPRC", AUPRC}, {"AP", AveragePrecision}, {"FPR95", FPR95}} {
-			before := must[float64](t)(m.of(score, positive))
-			if after := must[float64](t)(m.of(mapped, positive)); after != before {
+		}{{"AUROC", AUROC}, {"AUPRC", AUPRC}, {"AP", averagePrecision}, {"FPR95", FPR95}} {
+			before := must.Get(m.of(score, positive))(t)
+			if after := must.Get(m.of(mapped, positive))(t); after != before {
 				t.Errorf("%s is %v, after a monotone map %v", m.name, before, after)
 			}
 			if before < 0 || before > 1 {
 				t.Errorf("%s is %v", m.name, before)
 			}
 		}
-		near(t, "AUROC of the negated score", []float64{must[float64](t)(AUROC(negated, positive))}, []float64{1 - area})
-		near(t, "AP of a constant", []float64{must[float64](t)(AveragePrecision(constant, positive))}, []float64{prevalence})
-		near(t, "AUPRC of a constant", []float64{must[float64](t)(AUPRC(constant, positive))}, []float64{(1 + prevalence) / 2})
-		near(t, "AUROC of a constant", []float64{must[float64](t)(AUROC(constant, positive))}, []float64{0.5})
+		near(t, "AUROC of the negated score", []float64{must.Get(AUROC(negated, positive))(t)}, []float64{1 - area})
+		near(t, "AP of a constant", []float64{must.Get(averagePrecision(constant, positive))(t)}, []float64{prevalence})
+		near(t, "AUPRC of a constant", []float64{must.Get(AUPRC(constant, positive))(t)}, []float64{(1 + prevalence) / 2})
+		near(t, "AUROC of a constant", []float64{must.Get(AUROC(constant, positive))(t)}, []float64{0.5})
 
 		// FPR at TPR: try every threshold.
 		for _, tpr := range []float64{0.3, 0.5, 0.95, 1} {
@@ -121,7 +131,7 @@ func TestRankingProperties(t *testing.T) {
 					smallest = min(smallest, wrong/(float64(n)-positives))
 				}
 			}
-			if got := must[float64](t)(FPRAtTPR(score, positive, tpr)); got != smallest {
+			if got := fprAtTPR(t, score, positive, tpr); got != smallest {
 				t.Errorf("FPR at TPR %v is %v, want %v", tpr, got, smallest)
 			}
 		}
@@ -140,13 +150,13 @@ func TestFPR95ByHand(t *testing.T) {
 	for i := range 10 {
 		score, positive = append(score, map[bool]float64{true: 11, false: 0}[i < 3]), append(positive, false)
 	}
-	if got := must[float64](t)(FPR95(score, positive)); got != 0.3 {
+	if got := must.Get(FPR95(score, positive))(t); got != 0.3 {
 		t.Errorf("FPR95 is %v", got)
 	}
-	if got := must[float64](t)(FPRAtTPR(score, positive, 0.9)); got != 0 {
+	if got := fprAtTPR(t, score, positive, 0.9); got != 0 {
 		t.Errorf("FPR at TPR 0.9 is %v", got)
 	}
-	if got := must[float64](t)(FPRAtTPR(score, positive, 0.951)); got != 1 {
+	if got := fprAtTPR(t, score, positive, 0.951); got != 1 {
 		t.Errorf("FPR at TPR 0.951 is %v", got)
 	}
 }
@@ -156,37 +166,38 @@ func TestClassificationProperties(t *testing.T) {
 	for range 200 {
 		n, classes, bins := 1+rng.IntN(60), 2+rng.IntN(5), 1+rng.IntN(20)
 		probs, labels := predictions(rng, n, classes)
+		outcomes := must.Get(NewOutcomes(probs, classes, labels))(t)
 		for _, e := range []float64{
-			must[float64](t)(ECE(probs, classes, labels, bins)), must[float64](t)(AdaptiveECE(probs, classes, labels, bins)),
-			must[float64](t)(ClasswiseECE(probs, classes, labels, bins)),
+			must.Get(outcomes.ECE(bins))(t), must.Get(outcomes.AdaptiveECE(bins))(t),
+			must.Get(ClasswiseECE(probs, classes, labels, bins))(t),
 		} {
 			if e < 0 || e > 1 {
 				t.Errorf("a calibration error is %v", e)
 			}
 		}
 		// With one bin all of them are |accuracy - confidence|.
-		accuracy := must[float64](t)(Accuracy(probs, classes, labels))
-		confidence := must[float64](t)(Mean(must[[]float64](t)(MaxProbability(probs, classes))))
+		accuracy := must.Get(Accuracy(probs, classes, labels))(t)
+		confidence := must.Get(Mean(must.Get(MaxProbability(probs, classes))(t)))(t)
 		gap := []float64{math.Abs(accuracy - confidence)}
-		near(t, "ECE, one bin", []float64{must[float64](t)(ECE(probs, classes, labels, 1))}, gap)
-		near(t, "adaptive ECE, one bin", []float64{must[float64](t)(AdaptiveECE(probs, classes, labels, 1))}, gap)
+		near(t, "ECE, one bin", []float64{must.Get(outcomes.ECE(1))(t)}, gap)
+		near(t, "adaptive ECE, one bin", []float64{must.Get(outcomes.AdaptiveECE(1))(t)}, gap)
 		// More bins that divide the old ones hide less.
-		if coarse, fine := must[float64](t)(ClasswiseECE(probs, classes, labels, 1)), must[float64](t)(ClasswiseECE(probs, classes, labels, 2)); fine < coarse-1e-12 {
+		if coarse, fine := must.Get(ClasswiseECE(probs, classes, labels, 1))(t), must.Get(ClasswiseECE(probs, classes, labels, 2))(t); fine < coarse-1e-12 {
 			t.Errorf("classwise ECE is %v with one bin, %v with two", coarse, fine)
 		}
-		if b := must[float64](t)(Brier(probs, classes, labels)); b < 0 || b > 2 {
+		if b := must.Get(Brier(probs, classes, labels))(t); b < 0 || b > 2 {
 			t.Errorf("Brier is %v", b)
 		}
-		if nll := must[float64](t)(CategoricalNLL(probs, classes, labels)); nll < 0 {
+		if nll := must.Get(CategoricalNLL(probs, classes, labels))(t); nll < 0 {
 			t.Errorf("NLL is %v", nll)
 		}
-		for _, h := range must[[]float64](t)(Entropy(probs, classes)) {
+		for _, h := range must.Get(Entropy(probs, classes))(t) {
 			if h < 0 || h > math.Log(float64(classes))+1e-12 {
 				t.Errorf("entropy of %d classes is %v", classes, h)
 			}
 		}
 		total, count := 0.0, 0
-		for _, b := range must[[]Bin](t)(Reliability(probs, classes, labels, bins)) {
+		for _, b := range must.Get(outcomes.Reliability(bins))(t) {
 			total += float64(b.Count) * b.Accuracy
 			count += b.Count
 			if b.Count > 0 && (b.Confidence <= b.Low-1e-12 || b.Confidence > b.High+1e-12) {
@@ -206,7 +217,7 @@ func TestClasswiseECEByHand(t *testing.T) {
 	probs := []float64{0.2, 0.8, 0.4, 0.6, 0.9, 0.1, 0.7, 0.3}
 	labels := []int{1, 0, 0, 1}
 	want := 0.5*math.Abs(0.5-0.3) + 0.5*math.Abs(0.5-0.8)
-	near(t, "classwise ECE", []float64{must[float64](t)(ClasswiseECE(probs, 2, labels, 2))}, []float64{want})
+	near(t, "classwise ECE", []float64{must.Get(ClasswiseECE(probs, 2, labels, 2))(t)}, []float64{want})
 	// A table of the reference, with the definition spelled out over masks.
 	a := fixture(t, "classif_metrics_b")
 	table, shape := array(t, a, "mean_probs")
@@ -227,7 +238,7 @@ func TestClasswiseECEByHand(t *testing.T) {
 			total += math.Abs(hits-p) / float64(len(truth)*classes)
 		}
 	}
-	near(t, "classwise ECE of the reference", []float64{must[float64](t)(ClasswiseECE(table, classes, truth, 15))}, []float64{total})
+	near(t, "classwise ECE of the reference", []float64{must.Get(ClasswiseECE(table, classes, truth, 15))(t)}, []float64{total})
 }
 
 // Adaptive ECE by hand: five examples in two bins, the longer one first.
@@ -235,7 +246,7 @@ func TestAdaptiveECEByHand(t *testing.T) {
 	confidence := []float64{0.9, 0.6, 0.7, 0.8, 1}
 	o := Outcomes{Confidence: confidence, Right: []bool{true, false, true, false, true}}
 	want := 3.0/5*math.Abs(1.0/3-0.7) + 2.0/5*math.Abs(1-0.95)
-	near(t, "adaptive ECE", []float64{must[float64](t)(o.AdaptiveECE(2))}, []float64{want})
+	near(t, "adaptive ECE", []float64{must.Get(o.AdaptiveECE(2))(t)}, []float64{want})
 }
 
 // The bin by arithmetic is the bin that the edges say.

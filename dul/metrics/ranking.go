@@ -22,35 +22,17 @@ func AUROC(score []float64, positive []bool) (float64, error) {
 
 // AUPRC is the area under the precision-recall curve by the trapezoidal rule. The curve has one point
 // for each different score, as threshold, and starts at recall 0, precision 1. The rule interpolates
-// between points and so is a little optimistic; AveragePrecision is not. Both kinds must occur.
+// between points and so is a little optimistic; Sweep.AveragePrecision is not. Both kinds must occur.
 // A random score gives about the fraction of positives, not one half; a constant score, whose curve is
 // one straight line from precision 1 to that fraction, gives the middle between 1 and the fraction.
 func AUPRC(score []float64, positive []bool) (float64, error) {
 	return swept(score, positive, Sweep.AUPRC)
 }
 
-// AveragePrecision is sum_k (recall_k - recall_{k-1}) precision_k over the thresholds in descending
-// order: the area under the precision-recall curve as a step function. A constant score gives the
-// fraction of positives.
-func AveragePrecision(score []float64, positive []bool) (float64, error) {
-	return swept(score, positive, Sweep.AveragePrecision)
-}
-
-// FPR95 is FPRAtTPR at a true positive rate of 0.95, the usual operating point of detectors of strange
+// FPR95 is Sweep.FPRAtTPR at a true positive rate of 0.95, the usual operating point of detectors of strange
 // inputs. Some work takes the examples in distribution as positive; see the convention above.
 func FPR95(score []float64, positive []bool) (float64, error) {
-	return FPRAtTPR(score, positive, 0.95)
-}
-
-// FPRAtTPR is the smallest false positive rate at which at least the fraction tpr of the positive
-// examples is found: the fraction of negative examples with a score at or above the largest threshold t
-// for which the fraction of positive examples with score >= t is tpr or more. Examples of equal score
-// are called positive together, and nothing is interpolated. tpr is in (0, 1].
-func FPRAtTPR(score []float64, positive []bool, tpr float64) (float64, error) {
-	if !(tpr > 0 && tpr <= 1) {
-		return 0, fmt.Errorf("metrics: the true positive rate is %v, want one in (0, 1]: %w", tpr, ErrValue)
-	}
-	return swept(score, positive, func(s Sweep) float64 { return s.FPRAtTPR(tpr) })
+	return swept(score, positive, func(s Sweep) float64 { return s.FPRAtTPR(0.95) })
 }
 
 // swept evaluates one number of the sweep over all examples.
@@ -168,6 +150,22 @@ func (s Sweep) AUROC() float64 {
 	return float64(pairs) / 2 / (float64(s.positives) * float64(s.negatives))
 }
 
+// AURC is what the function AURC computes, where the score is the confidence and the positive examples are those with a
+// wrong answer, over the examples of the sweep.
+func (s Sweep) AURC() float64 {
+	total := 0.0
+	kept, wrong := 0, 0
+	for g, hits := range s.hits {
+		group := selection{size: hits + s.misses[g], wrong: hits}
+		for j := 1; j <= group.size; j++ {
+			total += group.riskOf(kept, wrong, j)
+		}
+		kept += group.size
+		wrong += group.wrong
+	}
+	return total / float64(kept)
+}
+
 // AUPRC is what the function AUPRC computes, over the examples of the sweep.
 func (s Sweep) AUPRC() float64 {
 	area, recall, precision := 0.0, 0.0, 1.0
@@ -178,7 +176,9 @@ func (s Sweep) AUPRC() float64 {
 	return area
 }
 
-// AveragePrecision is what the function AveragePrecision computes, over the examples of the sweep.
+// AveragePrecision is sum_k (recall_k - recall_{k-1}) precision_k over the thresholds in descending
+// order: the area under the precision-recall curve as a step function. A constant score gives the
+// fraction of positives.
 func (s Sweep) AveragePrecision() float64 {
 	area, recall := 0.0, 0.0
 	s.curve(func(r, p float64) {
@@ -201,7 +201,10 @@ func (s Sweep) curve(yield func(recall, precision float64)) {
 	}
 }
 
-// FPRAtTPR is what the function FPRAtTPR computes, over the examples of the sweep. It is 1 when tpr is above 1.
+// FPRAtTPR is the smallest false positive rate at which at least the fraction tpr of the positive
+// examples is found: the fraction of negative examples with a score at or above the largest threshold t
+// for which the fraction of positive examples with score >= t is tpr or more. Examples of equal score
+// are called positive together, and nothing is interpolated. It is 1 when tpr is above 1.
 func (s Sweep) FPRAtTPR(tpr float64) float64 {
 	found, wrong := 0, 0
 	for g, hits := range s.hits {

@@ -22,16 +22,7 @@ func RMSE(prediction, target []float64) (float64, error) {
 	return floats.Distance(prediction, target, 2) / math.Sqrt(float64(len(target))), nil
 }
 
-// MonteCarloNLL is the mean over the examples of MonteCarloNLLs.
-func MonteCarloNLL(target []float64, mean, variance [][]float64, targetStd float64) (float64, error) {
-	each, err := MonteCarloNLLs(target, mean, variance, targetStd)
-	if err != nil {
-		return 0, err
-	}
-	return Mean(each)
-}
-
-// MonteCarloNLLs is the negative log likelihood of each example under the equal mixture of the M
+// MonteCarloNLL is the mean over the examples of the negative log likelihood under the equal mixture of the M
 // Gaussians that M Monte Carlo samples predict,
 //
 //	-log 1/M sum_m N(y; mean_m, variance_m) + log targetStd.
@@ -40,47 +31,18 @@ func MonteCarloNLL(target []float64, mean, variance [][]float64, targetStd float
 // was divided by targetStd; adding log targetStd (change of variables) gives the density in the target's
 // own units. Pass targetStd 1 if nothing was divided. The sum is taken after shifting by its largest
 // exponent, so that an example far from every sample has a large finite value rather than +Inf.
-func MonteCarloNLLs(target []float64, mean, variance [][]float64, targetStd float64) ([]float64, error) {
+func MonteCarloNLL(target []float64, mean, variance [][]float64, targetStd float64) (float64, error) {
 	if err := checkSamples(target, mean, variance, targetStd); err != nil {
-		return nil, err
+		return 0, err
 	}
-	each := make([]float64, len(target))
-	logs := make([]float64, len(mean))
+	each, logs := make([]float64, len(target)), make([]float64, len(mean))
 	for i, y := range target {
 		for m := range mean {
 			logs[m] = logNormal(y, mean[m][i], variance[m][i])
 		}
 		each[i] = math.Log(float64(len(mean))) - floats.LogSumExp(logs) + math.Log(targetStd)
 	}
-	return each, nil
-}
-
-// MomentMatchedNLL is the mean negative log likelihood under one Gaussian for each example that has the
-// mixture's mean and variance, the latter that of MonteCarloStds. It is not what
-// the paper reports; it is here because other work does. Arguments are those of MonteCarloNLLs.
-func MomentMatchedNLL(target []float64, mean, variance [][]float64, targetStd float64) (float64, error) {
-	if err := checkSamples(target, mean, variance, targetStd); err != nil {
-		return 0, err
-	}
-	total := 0.0
-	for i, y := range target {
-		centre, spread := mixtureMoments(mean, variance, i)
-		total += math.Log(targetStd) - logNormal(y, centre, spread)
-	}
-	return total / float64(len(target)), nil
-}
-
-// mixtureMoments are the mean and the variance of the mixture for example i.
-func mixtureMoments(mean, variance [][]float64, i int) (centre, spread float64) {
-	samples := float64(len(mean))
-	for m := range mean {
-		centre += mean[m][i] / samples
-	}
-	for m := range mean {
-		d := mean[m][i] - centre
-		spread += (variance[m][i] + d*d) / samples
-	}
-	return centre, spread
+	return Mean(each)
 }
 
 // logNormal is the log density of N(mean, variance) at y.
@@ -89,7 +51,7 @@ func logNormal(y, mean, variance float64) float64 {
 	return -0.5 * (math.Log(2*math.Pi*variance) + d*d/variance)
 }
 
-// checkSamples reports what is wrong with the arguments of MonteCarloNLLs.
+// checkSamples reports what is wrong with the arguments of MonteCarloNLL.
 func checkSamples(target []float64, mean, variance [][]float64, targetStd float64) error {
 	if err := checkSome("target", target); err != nil {
 		return err

@@ -1,10 +1,5 @@
 package metrics
 
-import (
-	"fmt"
-	"math"
-)
-
 // A selective classifier answers only where it is confident: of N examples the k with the largest
 // confidence. Its coverage is k/N and its risk the fraction of wrong answers among the k. Any score that
 // is larger where the prediction is trusted more will do as confidence: the largest probability, the
@@ -47,32 +42,6 @@ func AURC(confidence []float64, right []bool) (float64, error) {
 		wrong += g.wrong
 	}
 	return total / float64(len(right)), nil
-}
-
-// AccuracyAtCoverage is the accuracy on the most confident examples, as few as make up the given
-// fraction of all: the smallest k with k/N >= coverage. coverage is in (0, 1].
-func AccuracyAtCoverage(confidence []float64, right []bool, coverage float64) (float64, error) {
-	if !(coverage > 0 && coverage <= 1) {
-		return 0, fmt.Errorf("metrics: coverage is %v, want one in (0, 1]: %w", coverage, ErrValue)
-	}
-	groups, err := selections(confidence, right)
-	if err != nil {
-		return 0, err
-	}
-	n := float64(len(right))
-	k := int(math.Ceil(coverage * n))
-	if k > 1 && float64(k-1)/n >= coverage { // the product was rounded up
-		k--
-	}
-	kept, wrong := 0, 0
-	for _, g := range groups {
-		if kept+g.size >= k {
-			return 1 - g.riskOf(kept, wrong, k-kept), nil
-		}
-		kept += g.size
-		wrong += g.wrong
-	}
-	return 0, fmt.Errorf("metrics: coverage %v of %d examples: %w", coverage, len(right), ErrValue)
 }
 
 // selection is the examples of one confidence.

@@ -1,10 +1,11 @@
 package metrics
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 // By hand: in the order of confidence right, wrong, then two tied of which one is wrong, then right.
@@ -12,27 +13,10 @@ import (
 func TestRiskCoverageByHand(t *testing.T) {
 	confidence := []float64{0.6, 0.9, 0.5, 0.8, 0.6}
 	right := []bool{true, true, true, false, false}
-	coverage, risk, err := RiskCoverage(confidence, right)
-	if err != nil {
-		t.Fatal(err)
-	}
+	coverage, risk := must.Get2(RiskCoverage(confidence, right))(t)
 	near(t, "coverage", coverage, []float64{0.2, 0.4, 0.8, 1})
 	near(t, "risk", risk, []float64{0, 0.5, 0.5, 0.4})
-	near(t, "AURC", []float64{must[float64](t)(AURC(confidence, right))}, []float64{(0 + 0.5 + 1.5/3 + 2.0/4 + 2.0/5) / 5})
-	for _, c := range []struct{ coverage, want float64 }{{0.01, 1}, {0.2, 1}, {0.21, 0.5}, {0.4, 0.5}, {0.6, 0.5}, {0.8, 0.5}, {1, 0.6}} {
-		near(t, fmt.Sprintf("accuracy at %v", c.coverage), []float64{must[float64](t)(AccuracyAtCoverage(confidence, right, c.coverage))}, []float64{c.want})
-	}
-}
-
-// 0.07*100 is a little above 7 in floating point, but 7 of 100 examples are a coverage of 0.07.
-func TestCoverageIsNotRoundedUp(t *testing.T) {
-	confidence, right := make([]float64, 100), make([]bool, 100)
-	for i := range confidence {
-		confidence[i], right[i] = -float64(i), i < 7
-	}
-	if got := must[float64](t)(AccuracyAtCoverage(confidence, right, 0.07)); got != 1 {
-		t.Errorf("accuracy %v", got)
-	}
+	near(t, "AURC", []float64{must.Get(AURC(confidence, right))(t)}, []float64{(0 + 0.5 + 1.5/3 + 2.0/4 + 2.0/5) / 5})
 }
 
 // AURC with ties is the average over the orders of the tied examples.
@@ -51,7 +35,7 @@ func TestAURCAveragesOverOrders(t *testing.T) {
 		}
 		orders++
 	}
-	near(t, "AURC", []float64{must[float64](t)(AURC(confidence, right))}, []float64{total / orders})
+	near(t, "AURC", []float64{must.Get(AURC(confidence, right))(t)}, []float64{total / orders})
 }
 
 func TestSelectiveProperties(t *testing.T) {
@@ -67,16 +51,12 @@ func TestSelectiveProperties(t *testing.T) {
 			}
 		}
 		errors := float64(wrong) / float64(n)
-		coverage, risk, err := RiskCoverage(confidence, right)
-		if err != nil {
-			t.Fatal(err)
-		}
+		coverage, risk := must.Get2(RiskCoverage(confidence, right))(t)
 		if last := len(risk) - 1; coverage[last] != 1 || risk[last] != errors {
 			t.Errorf("the curve ends at coverage %v, risk %v; the error rate is %v", coverage[last], risk[last], errors)
 		}
-		near(t, "accuracy at coverage 1", []float64{must[float64](t)(AccuracyAtCoverage(confidence, right, 1))}, []float64{1 - errors})
-		near(t, "AURC of a constant", []float64{must[float64](t)(AURC(same, right))}, []float64{errors})
-		area := must[float64](t)(AURC(confidence, right))
+		near(t, "AURC of a constant", []float64{must.Get(AURC(same, right))(t)}, []float64{errors})
+		area := must.Get(AURC(confidence, right))(t)
 		if area < 0 || area > 1 {
 			t.Errorf("AURC is %v", area)
 		}
@@ -89,20 +69,14 @@ func TestSelectiveProperties(t *testing.T) {
 				worst[i] = 1
 			}
 		}
-		if b, w := must[float64](t)(AURC(best, right)), must[float64](t)(AURC(worst, right)); area < b-1e-12 || area > w+1e-12 {
+		if b, w := must.Get(AURC(best, right))(t), must.Get(AURC(worst, right))(t); area < b-1e-12 || area > w+1e-12 {
 			t.Errorf("AURC is %v, outside of [%v, %v]", area, b, w)
 		}
 		for i := range confidence {
 			confidence[i] = math.Exp(3*confidence[i]) - 7
 		}
-		if again := must[float64](t)(AURC(confidence, right)); again != area {
+		if again := must.Get(AURC(confidence, right))(t); again != area {
 			t.Errorf("AURC is %v after a monotone map, %v before", again, area)
 		}
 	}
-}
-
-func ExampleAccuracyAtCoverage() {
-	accuracy, err := AccuracyAtCoverage([]float64{0.9, 0.8, 0.7, 0.6}, []bool{true, true, true, false}, 0.75)
-	fmt.Println(accuracy, err)
-	// Output: 1 <nil>
 }

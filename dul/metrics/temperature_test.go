@@ -6,10 +6,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 func TestDempsterShafer(t *testing.T) {
-	got := must[[]float64](t)(DempsterShafer([]float64{0, 0, math.Log(2), math.Log(4), 800, -800, -800, -800}, 2))
+	got := must.Get(DempsterShafer([]float64{0, 0, math.Log(2), math.Log(4), 800, -800, -800, -800}, 2))(t)
 	near(t, "Dempster-Shafer", got, []float64{2.0 / 4, 2.0 / 8, 0, 1})
 }
 
@@ -43,7 +45,7 @@ func TestTemperatureByHand(t *testing.T) {
 		logits = append(logits, 5, 0)
 		labels = append(labels, map[bool]int{true: 0, false: 1}[i < 8])
 	}
-	near(t, "temperature", []float64{must[float64](t)(FitTemperature(logits, 2, labels))}, []float64{5 / math.Log(4)})
+	near(t, "temperature", []float64{must.Get(FitTemperature(logits, 2, labels))(t)}, []float64{5 / math.Log(4)})
 }
 
 // Logits that were multiplied by a factor are divided by it again, within the standard error of the
@@ -56,7 +58,7 @@ func TestTemperatureIsRecovered(t *testing.T) {
 		for i := range logits {
 			logits[i] *= factor
 		}
-		got := must[float64](t)(FitTemperature(logits, 5, labels))
+		got := must.Get(FitTemperature(logits, 5, labels))(t)
 		if z := (factor/got - 1) * math.Sqrt(curvature*float64(len(labels))); math.Abs(z) > 4 {
 			t.Errorf("factor %v: temperature %v, z = %.1f", factor, got, z)
 		}
@@ -68,27 +70,24 @@ func TestTemperatureIsTheMinimum(t *testing.T) {
 	for range 50 {
 		classes := 2 + rng.IntN(6)
 		logits, labels := calibrated(rng, 40, classes)
-		best, err := FitTemperature(logits, classes, labels)
-		if err != nil {
-			t.Fatal(err)
-		}
+		best := must.Get(FitTemperature(logits, classes, labels))(t)
 		nll := func(temperature float64) float64 {
-			return must[float64](t)(CategoricalNLL(must[[]float64](t)(Softmax(logits, classes, temperature)), classes, labels))
+			return must.Get(CategoricalNLL(must.Get(Softmax(logits, classes, temperature))(t), classes, labels))(t)
 		}
 		for _, other := range []float64{0.01, 0.5, 0.99, 1.01, 2, 50} {
 			if nll(best*other) < nll(best) {
 				t.Errorf("NLL at T = %v is %v, at %v it is %v", best, nll(best), best*other, nll(best*other))
 			}
 		}
-		before := must[float64](t)(Accuracy(must[[]float64](t)(Softmax(logits, classes, 1)), classes, labels))
-		if after := must[float64](t)(Accuracy(must[[]float64](t)(Softmax(logits, classes, best)), classes, labels)); after != before {
+		before := must.Get(Accuracy(must.Get(Softmax(logits, classes, 1))(t), classes, labels))(t)
+		if after := must.Get(Accuracy(must.Get(Softmax(logits, classes, best))(t), classes, labels))(t); after != before {
 			t.Errorf("accuracy %v before, %v after", before, after)
 		}
 		shifted := make([]float64, len(logits))
 		for i := range shifted {
 			shifted[i] = logits[i] + float64(i/classes)
 		}
-		near(t, "after a shift", []float64{must[float64](t)(FitTemperature(shifted, classes, labels))}, []float64{best})
+		near(t, "after a shift", []float64{must.Get(FitTemperature(shifted, classes, labels))(t)}, []float64{best})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/environment/must"
 )
 
 // Bytes become standardised values with the channel first.
@@ -19,10 +20,7 @@ func TestImages(t *testing.T) {
 	p := nets.Standardization{Mean: []float64{0.5, 0.2}, Std: []float64{0.25, 0.1}}
 	want := fixtures.Array{Dims: []int{2, 2, 1, 2}, Values: []float64{-2, 2, 2, -2, 0, 2, 6, 4}}
 	for dtype, tolerance := range map[dtypes.DType]float64{dtypes.Float64: 1e-15, dtypes.Float32: 1e-6} {
-		out, err := graph.CallOnce(fixtures.Backend(t), func(x *graph.Node) *graph.Node { return p.Images(x, dtype) }, pixels)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(graph.CallOnce(fixtures.Backend(t), func(x *graph.Node) *graph.Node { return p.Images(x, dtype) }, pixels))(t)
 		if out.DType() != dtype {
 			t.Errorf("the images have type %s, want %s", out.DType(), dtype)
 		}

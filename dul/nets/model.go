@@ -113,13 +113,31 @@ func (m *Model) Lead() []int {
 // Scope is the scope of the model's parameters below the store's root.
 func (m *Model) Scope(root *model.Scope) *model.Scope { return root.In("model") }
 
-// Apply is the network's outputs, with fresh noise; s is the model's Scope.
+// Apply is the network's outputs, with fresh noise; s is the model's Scope. What
+// the network or its layers panic with, such as a text, it panics with as an error.
 func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 	outputs := 1
 	if m.Likelihood != nil {
 		outputs = m.Likelihood.Outputs()
 	}
-	return m.Network.Apply(s.In("network"), x, outputs)
+	return apply(m.Network, s.In("network"), x, outputs)
+}
+
+// apply applies a network and turns what it panics with into an error. GoMLX catches
+// errors alone: anything else would pass it by with a lock closed, for which the
+// closing of the model then waits without end.
+func apply(network Network, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	defer func() {
+		problem := recover()
+		if problem == nil {
+			return
+		}
+		if _, is := problem.(error); !is {
+			problem = fmt.Errorf("building the network: %v", problem)
+		}
+		panic(problem)
+	}()
+	return network.Apply(s, x, outputs)
 }
 
 // With is the model with another network in the place of its own, on the same

@@ -12,20 +12,19 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/environment/must"
 )
 
 // newModel is an untrained model in double precision.
 func newModel(t *testing.T, network nets.Network, l likelihood.Likelihood, seed uint64) *nets.Model {
 	t.Helper()
-	m, err := nets.New(fixtures.Backend(t), network, l, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nets.New(fixtures.Backend(t), network, l, seed))(t)
 	m.DType = dtypes.Float64
 	return m
 }
@@ -37,15 +36,12 @@ func TestNew(t *testing.T) {
 		if fromHost := m.Host != nil; fromHost != ops.IsGo(m.Backend) {
 			t.Fatalf("noise comes from the host: %t on backend %s", fromHost, m.Backend.Name())
 		}
-		out, err := model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+		out := must.Get(model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
 			if m.Host != nil {
 				stochastic.SetNoiseSource(x.Graph(), m.Host.NewBuffers())
 			}
 			return m.Apply(m.Scope(root), x)
-		}, fixtures.Tensor(m.DType, fixtures.Zeros(3, 2, 8, 8).Map(func(float64) float64 { return 1 })))
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, fixtures.Tensor(m.DType, fixtures.Zeros(3, 2, 8, 8).Map(func(float64) float64 { return 1 }))))(t)
 		return fixtures.FromTensor(t, out).Values
 	}
 	if !slices.Equal(logits(1), logits(1)) {
@@ -58,24 +54,18 @@ func TestNew(t *testing.T) {
 
 // Replicas have their noise from the host, and each its own parameters.
 func TestNewReplicas(t *testing.T) {
-	m, err := nets.NewReplicas(fixtures.Backend(t), nets.MLP{Layers: baselines.VDropout{}}, likelihood.Gaussian{}, 1, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nets.NewReplicas(fixtures.Backend(t), nets.MLP{Layers: baselines.VDropout{}}, likelihood.Gaussian{}, 1, 2))(t)
 	if m.Host == nil || m.Replicas != 2 || !slices.Equal(m.Seeds(), []uint64{1, 2}) {
 		t.Errorf("host %v, %d replicas, seeds %v", m.Host, m.Replicas, m.Seeds())
 	}
 	if _, err := m.NoiseVariances(); err == nil {
 		t.Error("an untrained model has noise variances")
 	}
-	out, err := model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+	out := must.Get(model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
 		s := m.Scope(root)
 		y, logVariance := likelihood.Gaussian{}.Moments(s, m.Apply(s, x))
 		return graph.Add(y, graph.ZerosLike(logVariance))
-	}, fixtures.Tensor(m.DType, fixtures.Zeros(2, 3, 2).Map(func(float64) float64 { return 1 })))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, fixtures.Tensor(m.DType, fixtures.Zeros(2, 3, 2).Map(func(float64) float64 { return 1 }))))(t)
 	y := fixtures.FromTensor(t, out)
 	if !slices.Equal(y.Dims, []int{2, 3, 1}) || y.Values[0] == y.Values[3] {
 		t.Errorf("outputs %+v", y)
@@ -107,5 +97,42 @@ func TestBadModels(t *testing.T) {
 				t.Errorf("the error is %v, want one with %q", err, c.want)
 			}
 		})
+	}
+}
+
+// broken is a family that cannot be built, and says so by a text.
+type broken struct{}
+
+func (broken) Dense(*model.Scope, *graph.Node, int) *graph.Node { panic("no layer") }
+
+func (broken) Conv(*model.Scope, *graph.Node, conv.Spec) *graph.Node { panic("no layer") }
+
+// What a family panics with is an error of the call, dense or convolution, also where
+// only its parameters are counted, and the model can be used and freed afterwards.
+func TestBrokenFamily(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		network nets.Network
+		input   []int
+	}{
+		{"dense", nets.MLP{Layers: broken{}}, []int{2, 3}},
+		{"residual", nets.ResidualMLP{Layers: baselines.Deterministic{}, Head: broken{}, Width: 2, Depth: 1}, []int{2, 3}},
+		{"convolution", tiny(broken{}), []int{3, 2, 8, 8}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newModel(t, c.network, likelihood.Gaussian{}, 1)
+			exec := must.Get(model.NewExec(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+				return m.Apply(m.Scope(root), x)
+			}))(t)
+			for range 2 {
+				if _, err := exec.Call1(fixtures.Tensor(m.DType, fixtures.Zeros(c.input...))); err == nil || !strings.Contains(err.Error(), "no layer") {
+					t.Errorf("the error is %v", err)
+				}
+			}
+			exec.Finalize()
+		})
+	}
+	if _, err := nets.Parameters(fixtures.Backend(t), tiny(broken{}), 3, 8, 8, 10); err == nil || !strings.Contains(err.Error(), "no layer") {
+		t.Errorf("counting: %v", err)
 	}
 }

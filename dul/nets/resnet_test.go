@@ -19,6 +19,7 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
+	"densityuncertainty/environment/must"
 )
 
 var families = map[string]nets.ConvLayers{
@@ -47,18 +48,12 @@ func TestResNet(t *testing.T) {
 	for name, layers := range families {
 		t.Run(name, func(t *testing.T) {
 			c := newModel(t, tiny(layers), likelihood.Categorical{Classes: 5}, 3)
-			exec, err := model.NewExec(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+			exec := must.Get(model.NewExec(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
 				return c.Apply(c.Scope(root), x)
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			var logits []fixtures.Array
 			for _, x := range []fixtures.Array{two, one} {
-				out, err := exec.Call1(fixtures.Tensor(c.DType, x))
-				if err != nil {
-					t.Fatal(err)
-				}
+				out := must.Get(exec.Call1(fixtures.Tensor(c.DType, x)))(t)
 				logits = append(logits, fixtures.FromTensor(t, out))
 			}
 			if !slices.Equal(logits[0].Dims, []int{2, 5}) {
@@ -172,10 +167,7 @@ func TestParameters(t *testing.T) {
 						want[role] += n
 					}
 				}
-				got, err := nets.Parameters(fixtures.Backend(t), c.build(family), 3, 32, 32, 10)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := must.Get(nets.Parameters(fixtures.Backend(t), c.build(family), 3, 32, 32, 10))(t)
 				if !maps.Equal(got, want) {
 					t.Errorf("the parameters by role are %v, by hand %v", got, want)
 				}
@@ -304,13 +296,10 @@ func TestBlockDropout(t *testing.T) {
 	for _, training := range []bool{true, false} {
 		for _, rate := range []float64{rate, 0} {
 			c := newModel(t, tiny(baselines.Deterministic{}), likelihood.Categorical{Classes: 2}, 3)
-			out, err := model.CallOnce(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+			out := must.Get(model.CallOnce(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
 				root.Store().SetTraining(x.Graph(), training)
 				return nets.Drop(root.In("dropout"), x, rate)
-			}, fixtures.Tensor(c.DType, ones))
-			if err != nil {
-				t.Fatal(err)
-			}
+			}, fixtures.Tensor(c.DType, ones)))(t)
 			dropped := 0
 			for i, v := range fixtures.FromTensor(t, out).Values {
 				switch {

@@ -14,6 +14,7 @@ import (
 
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/params"
+	"densityuncertainty/environment/must"
 )
 
 // starts makes the named parameters, [replicas..., 4, 6], in the given order
@@ -24,16 +25,13 @@ func starts(t *testing.T, store *model.Store, replicas int, names ...string) map
 	if replicas > 0 {
 		dims = []int{replicas, 1, 1}
 	}
-	results, err := model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, in []*graph.Node) []*graph.Node {
+	results := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, in []*graph.Node) []*graph.Node {
 		var out []*graph.Node
 		for _, name := range names {
 			out = append(out, params.New(s.At("layer"), in[0], name, params.Weight, params.Normal(0, 1), 4, 6))
 		}
 		return out
-	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(dims...)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(dims...))))(t)
 	values := map[string][]float64{}
 	for i, name := range names {
 		values[name] = fixtures.FromTensor(t, results[i]).Values

@@ -12,6 +12,7 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/environment/must"
 )
 
 // sparse is an untrained regression whose head is DUE, with replicas if there
@@ -33,20 +34,11 @@ func TestMarginals(t *testing.T) {
 	x := []nets.Floats{nets.Rows([]float64{1, -1, 0.5}, 1), nets.Rows([]float64{2, 3}, 1)}
 	headless := nets.ResidualMLP{Layers: baselines.Deterministic{}, Head: baselines.Headless{}, Width: 2, Depth: 1}
 	joint := sparse(t, 1, 2)
-	together, err := predict.Marginals(ctx, joint, x...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	features, err := predict.SampleReplicas(ctx, joint.With(headless), x, predict.Options{Samples: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	together := must.Get(predict.Marginals(ctx, joint, x...))(t)
+	features := must.Get(predict.SampleReplicas(ctx, joint.With(headless), x, predict.Options{Samples: 1}))(t)
 	for r, seed := range []uint64{1, 2} {
 		single := sparse(t, seed)
-		alone, err := predict.Marginals(ctx, single, x[r])
-		if err != nil {
-			t.Fatal(err)
-		}
+		alone := must.Get(predict.Marginals(ctx, single, x[r]))(t)
 		got, want := together[r], alone[0]
 		if !slices.Equal(got.Mean[0], want.Mean[0]) || len(want.Std[0]) != x[r].Len() || want.NoiseStd[0][0] != 1 {
 			t.Errorf("replica %d: %+v together, %+v alone", r, got, want)

@@ -18,6 +18,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/environment/must"
 )
 
 func ExampleMixture_Moments() {
@@ -116,17 +117,11 @@ func TestReplicasOfUnequalSize(t *testing.T) {
 	long, short := nets.Rows([]float64{0.5, -1, 2, 0.3, 1, 1}, 2), nets.Rows([]float64{2, 0.3}, 2)
 	for _, batch := range []int{0, 2, 1} {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
-			got, err := predict.SampleReplicas(ctx, m, []nets.Floats{long, short}, predict.Options{Samples: 1, BatchSize: batch})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(predict.SampleReplicas(ctx, m, []nets.Floats{long, short}, predict.Options{Samples: 1, BatchSize: batch}))(t)
 			if len(got[0].Mean[0]) != 3 || len(got[1].Mean[0]) != 1 {
 				t.Fatalf("%d and %d predictions, want 3 and 1", len(got[0].Mean[0]), len(got[1].Mean[0]))
 			}
-			alone, err := predict.SampleReplicas(ctx, m, []nets.Floats{short, short}, predict.Options{Samples: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			alone := must.Get(predict.SampleReplicas(ctx, m, []nets.Floats{short, short}, predict.Options{Samples: 1}))(t)
 			if math.Abs(alone[1].Mean[0][0]-got[1].Mean[0][0]) > 1e-12 || math.Abs(got[0].Mean[0][1]-alone[0].Mean[0][0]) > 1e-12 {
 				t.Errorf("predictions %v and %v padded, %v and %v alone", got[0].Mean, got[1].Mean, alone[0].Mean, alone[1].Mean)
 			}
@@ -151,10 +146,7 @@ func TestReplicasOfUnequalSize(t *testing.T) {
 // replica; layers that have no names are numbered.
 func TestEnergiesOfARegression(t *testing.T) {
 	x := nets.Rows([]float64{3, 4, 0, 0, 1, -2}, 2)
-	found, err := predict.SampleReplicas(context.Background(), mlp(t, dul.Density{}, 1, 2), []nets.Floats{x, x}, predict.Options{Samples: 3, BatchSize: 2, Energies: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(predict.SampleReplicas(context.Background(), mlp(t, dul.Density{}, 1, 2), []nets.Floats{x, x}, predict.Options{Samples: 3, BatchSize: 2, Energies: true}))(t)
 	for r, p := range found {
 		if len(p.Energies) != 2 || p.Energies[1].Layer != "layer 1" || len(p.Energies[1].Mean) != 3 || p.LastConvolution != -1 {
 			t.Fatalf("energies are %+v, want 2 layers with 3 inputs each", p.Energies)

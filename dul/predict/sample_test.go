@@ -25,6 +25,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/environment/must"
 )
 
 const classes = 3
@@ -78,10 +79,7 @@ func photos(n int) nets.Pixels {
 
 func sample(t testing.TB, m *nets.Model, x nets.Inputs, o predict.Options) *predict.Prediction {
 	t.Helper()
-	got, err := predict.Sample(context.Background(), m, x, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(predict.Sample(context.Background(), m, x, o))(t)
 	return got
 }
 
@@ -89,16 +87,10 @@ func sample(t testing.TB, m *nets.Model, x nets.Inputs, o predict.Options) *pred
 // whatever the batches, and its samples agree.
 func TestClassificationOfADeterministicNetwork(t *testing.T) {
 	c, images := classifier(t, baselines.Deterministic{}), photos(5)
-	logits, err := gomlx.CallOnce(c.Backend, c.Store, func(root *gomlx.Scope, x *graph.Node) *graph.Node {
+	logits := must.Get(gomlx.CallOnce(c.Backend, c.Store, func(root *gomlx.Scope, x *graph.Node) *graph.Node {
 		return c.Apply(c.Scope(root), images.Standardization.Images(x, c.DType))
-	}, tensors.FromFlatDataAndDimensions(images.Bytes, 5, 3, 8, 8))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := metrics.MeanProbabilities([][]float64{fixtures.FromTensor(t, logits).Values}, classes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, tensors.FromFlatDataAndDimensions(images.Bytes, 5, 3, 8, 8)))(t)
+	want := must.Get(metrics.MeanProbabilities([][]float64{fixtures.FromTensor(t, logits).Values}, classes))(t)
 	for _, batch := range []int{1, 2, 5, 8} {
 		var heard []int
 		got := sample(t, c, images, predict.Options{Samples: 2, BatchSize: batch, Progress: func(done, total int) {
@@ -138,14 +130,8 @@ func TestClassificationOfAllFamilies(t *testing.T) {
 					if len(got.Outputs) != 4 || len(got.Probabilities) != 3*classes {
 						t.Fatalf("%d samples of logits and %d probabilities", len(got.Outputs), len(got.Probabilities))
 					}
-					wantProbabilities, err := metrics.MeanProbabilities(got.Outputs, classes)
-					if err != nil {
-						t.Fatal(err)
-					}
-					wantInformation, err := metrics.MutualInformation(got.Outputs, classes)
-					if err != nil {
-						t.Fatal(err)
-					}
+					wantProbabilities := must.Get(metrics.MeanProbabilities(got.Outputs, classes))(t)
+					wantInformation := must.Get(metrics.MutualInformation(got.Outputs, classes))(t)
 					if !slices.Equal(got.Probabilities, wantProbabilities) || !slices.Equal(got.MutualInformation, wantInformation) {
 						t.Errorf("%v and %v, from the logits %v and %v", got.Probabilities, got.MutualInformation, wantProbabilities, wantInformation)
 					}
@@ -237,10 +223,7 @@ func TestClassificationLeavesTheModelAsItIs(t *testing.T) {
 				t.Errorf("%s is still there", v.Path())
 			}
 			if v.DType().IsFloat() {
-				value, err := v.Value()
-				if err != nil {
-					t.Fatal(err)
-				}
+				value := must.Get(v.Value())(t)
 				all[v.Path()] = fixtures.FromTensor(t, value).Values
 			}
 		}

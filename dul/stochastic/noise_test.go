@@ -15,6 +15,7 @@ import (
 
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/environment/must"
 )
 
 // executions draws noise of 4 replicas, [4, rows, columns], in successive executions
@@ -34,9 +35,7 @@ func executions(t *testing.T, host bool, dtype dtypes.DType, d stochastic.Distri
 	var out []fixtures.Array
 	for i := range count {
 		if host && i > 0 {
-			if err := buffers.Refresh(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, buffers.Refresh())
 		}
 		out = append(out, c.Call(like)[0])
 	}
@@ -195,9 +194,7 @@ func TestHostReplicasAreSeparateStreams(t *testing.T) {
 			}
 		})
 		first := c.Call(like)
-		if err := buffers.Refresh(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, buffers.Refresh())
 		return [][]fixtures.Array{first, c.Call(like)}
 	}
 	together := draw(stochastic.NewReplicatedHostSampler(seeds), 3)
@@ -231,21 +228,13 @@ func TestBuffersOfOneHostDiffer(t *testing.T) {
 
 func TestNoiseWithoutSourceIsDrawnInTheGraph(t *testing.T) {
 	store := model.NewStore()
-	if err := store.SetRNGStateFromSeed(1); err != nil {
-		t.Fatal(err)
-	}
-	exec, err := model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+	must.Do(t, store.SetRNGStateFromSeed(1))
+	exec := must.Get(model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		return stochastic.Draw(s, x, stochastic.Gaussian(), 5, 5)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	var draws [][]float64
 	for range 2 {
-		y, err := exec.Call1(fixtures.Tensor(dtypes.Float64, fixtures.Zeros(1, 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		y := must.Get(exec.Call1(fixtures.Tensor(dtypes.Float64, fixtures.Zeros(1, 1))))(t)
 		draws = append(draws, fixtures.FromTensor(t, y).Values)
 	}
 	if slices.Equal(draws[0], draws[1]) {

@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/environment/backendtest"
+	"densityuncertainty/environment/must"
 )
 
 // The layers fit: all have the area of the lowest, and the uppermost ends at f(0).
@@ -43,19 +44,11 @@ func filled[T float32 | float64]() []T {
 
 func drawnInGraph[T float32 | float64](t *testing.T) []T {
 	store := model.NewStore()
-	if err := store.SetRNGStateFromSeed(5); err != nil {
-		t.Fatal(err)
-	}
-	z, err := model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, g *graph.Graph) *graph.Node {
+	must.Do(t, store.SetRNGStateFromSeed(5))
+	z := must.Get(model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, g *graph.Graph) *graph.Node {
 		return InGraph{}.Draw(s, g, Gaussian(), shapes.Make(dtypes.FromGenericsType[T](), drawn))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	noise, err := tensors.CopyFlatData[T](z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	noise := must.Get(tensors.CopyFlatData[T](z))(t)
 	return noise
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/environment/must"
 )
 
 // A source that is put where another one was goes on with its draws, in a graph
@@ -30,9 +31,7 @@ func TestHostGoesOnFromItsState(t *testing.T) {
 		var all []float64
 		for i := range count {
 			if i > 0 {
-				if err := buffers.Refresh(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, buffers.Refresh())
 			}
 			for _, draw := range c.Call(like) {
 				all = append(all, draw.Values...)
@@ -45,14 +44,9 @@ func TestHostGoesOnFromItsState(t *testing.T) {
 
 	first := stochastic.NewReplicatedHostSampler(seeds)
 	got := draws(first, 1)
-	state, err := first.State()
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(first.State())(t)
 	second := stochastic.NewReplicatedHostSampler([]uint64{0, 0})
-	if err := second.SetState(state); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, second.SetState(state))
 	if got = append(got, draws(second, 3)...); !slices.Equal(got, uninterrupted) {
 		t.Error("the noise of a source that was stopped and put back differs from that of one that was not")
 	}
@@ -60,14 +54,8 @@ func TestHostGoesOnFromItsState(t *testing.T) {
 
 func TestHostRefusesOtherStates(t *testing.T) {
 	host := stochastic.NewReplicatedHostSampler([]uint64{1, 2})
-	before, err := host.State()
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := stochastic.NewReplicatedHostSampler([]uint64{3, 4}).State()
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(host.State())(t)
+	other := must.Get(stochastic.NewReplicatedHostSampler([]uint64{3, 4}).State())(t)
 	damagedLast := slices.Concat(other[:len(other)/2], bytes.Repeat([]byte("x"), len(other)/2))
 	for _, c := range []struct {
 		name  string
@@ -82,10 +70,7 @@ func TestHostRefusesOtherStates(t *testing.T) {
 			if err := host.SetState(c.state); err == nil {
 				t.Error("no error")
 			}
-			after, err := host.State()
-			if err != nil {
-				t.Fatal(err)
-			}
+			after := must.Get(host.State())(t)
 			if !bytes.Equal(before, after) {
 				t.Error("a refused state moved the streams")
 			}

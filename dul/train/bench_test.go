@@ -15,15 +15,14 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
 )
 
 // cpuSeconds is the CPU time that the process has used.
 func cpuSeconds(t testing.TB) float64 {
 	t.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	seconds := func(v syscall.Timeval) float64 { return float64(v.Sec) + float64(v.Usec)*1e-6 }
 	return seconds(usage.Utime) + seconds(usage.Stime)
 }

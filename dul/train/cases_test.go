@@ -16,6 +16,7 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
 )
 
 // linearSet draws n examples of y = x_1 - 2 x_2 + noise of the given deviation.
@@ -176,9 +177,7 @@ func newModel(t testing.TB, network nets.Network, l likelihood.Likelihood, dtype
 // fit runs the trial on a model.
 func (c trial) fit(t testing.TB, m *nets.Model) {
 	t.Helper()
-	if err := c.Fit(context.Background(), m, c.data...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Fit(context.Background(), m, c.data...))
 }
 
 // stateOf is the bytes of all variables but the buffers of noise.
@@ -189,13 +188,8 @@ func stateOf(t testing.TB, store *model.Store) map[string]string {
 		if stochastic.IsNoiseBuffer(v) {
 			continue
 		}
-		value, err := v.Value()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := value.ConstBytes(func(data []byte) { all[v.Path()] = string(data) }); err != nil {
-			t.Fatal(err)
-		}
+		value := must.Get(v.Value())(t)
+		must.Do(t, value.ConstBytes(func(data []byte) { all[v.Path()] = string(data) }))
 	}
 	return all
 }
@@ -215,14 +209,8 @@ func sameState(t testing.TB, got, want *nets.Model) {
 	if got.Host == nil && want.Host == nil {
 		return // the state of noise that is drawn in the graph is a variable
 	}
-	gotNoise, err := got.Host.State()
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantNoise, err := want.Host.State()
-	if err != nil {
-		t.Fatal(err)
-	}
+	gotNoise := must.Get(got.Host.State())(t)
+	wantNoise := must.Get(want.Host.State())(t)
 	if !slices.Equal(gotNoise, wantNoise) {
 		t.Error("the streams of noise are at different positions")
 	}
@@ -236,10 +224,7 @@ func parametersOf(t testing.TB, m *nets.Model) map[string]fixtures.Array {
 		if role := params.RoleOf(v, m.Store); role == "" || role == params.Running {
 			continue
 		}
-		value, err := v.Value()
-		if err != nil {
-			t.Fatal(err)
-		}
+		value := must.Get(v.Value())(t)
 		values[v.Path()] = fixtures.FromTensor(t, value)
 	}
 	return values

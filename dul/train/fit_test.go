@@ -23,6 +23,7 @@ import (
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 )
 
 // regression is a training run for linearSet.
@@ -45,17 +46,12 @@ func mlp(t testing.TB, layers nets.Layers, seeds ...uint64) *nets.Model {
 
 func fit(t testing.TB, run train.Trainer, m *nets.Model, data ...train.Dataset) {
 	t.Helper()
-	if err := run.Fit(context.Background(), m, data...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run.Fit(context.Background(), m, data...))
 }
 
 func sample(t testing.TB, m *nets.Model, x nets.Inputs, samples int) *predict.Prediction {
 	t.Helper()
-	p, err := predict.Sample(context.Background(), m, x, predict.Options{Samples: samples})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(predict.Sample(context.Background(), m, x, predict.Options{Samples: samples}))(t)
 	return p
 }
 
@@ -139,10 +135,7 @@ func TestBackendsAgree(t *testing.T) {
 	if ops.IsGo(backend) {
 		t.Skip("compares another backend with the pure Go backend; set GOMLX_BACKEND")
 	}
-	pureGo, err := compute.NewWithConfig(environment.GoSequential)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pureGo := must.Get(compute.NewWithConfig(environment.GoSequential))(t)
 	run := regression()
 	run.PretrainEpochs = 2
 	set := linearSet(40, 0.3, 1)
@@ -183,10 +176,7 @@ func TestReplicaEqualsModelTrainedAlone(t *testing.T) {
 			for _, set := range sets {
 				inputs = append(inputs, nets.Rows(set.Inputs.(nets.Floats).Values[:20], 2))
 			}
-			joint, err := predict.SampleReplicas(context.Background(), together, inputs, predict.Options{Samples: 3})
-			if err != nil {
-				t.Fatal(err)
-			}
+			joint := must.Get(predict.SampleReplicas(context.Background(), together, inputs, predict.Options{Samples: 3}))(t)
 			for r := range c.equal {
 				alone := mlp(t, c.layers, seeds[r])
 				alone.Host = stochastic.NewHostSampler(seeds[r])

@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/environment/reexec"
 )
 
@@ -74,13 +75,8 @@ func TestKilledRunGoesOn(t *testing.T) {
 func trainUntilKilled(t *testing.T, folder string, steps int, rng *rand.Rand) (first, last int) {
 	t.Helper()
 	c := reexec.Command(t, folder)
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(c.StdoutPipe())(t)
+	must.Do(t, c.Start())
 	lines := bufio.NewScanner(out)
 	listen := func() bool {
 		if !lines.Scan() {

@@ -21,6 +21,7 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
 )
 
 // firstBatch is what the untrained model says of the first examples of its data,
@@ -40,7 +41,7 @@ func firstBatch(t *testing.T, c trial) (outputs [][]float64, kl []float64, ll []
 		}
 		input = params.FromFloat64(shapes.Make(m.DType, append(m.Lead(), c.BatchSize, 2)...), x)
 	}
-	exec, err := model.NewExec(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) (y, kl, ll *graph.Node) {
+	exec := must.Get(model.NewExec(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) (y, kl, ll *graph.Node) {
 		g := x.Graph()
 		if m.Host != nil {
 			stochastic.SetNoiseSource(g, m.Host.NewBuffers())
@@ -51,10 +52,7 @@ func firstBatch(t *testing.T, c trial) (outputs [][]float64, kl []float64, ll []
 		}
 		y = m.Apply(m.Scope(root), x)
 		return y, stochastic.LayerLossesOf(g).KL, stochastic.LayerLossesOf(g).LogLikelihood
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	a, b, d, err := exec.Call3(input)
 	if err != nil {
 		t.Fatal(err)
@@ -176,9 +174,7 @@ func TestNoiseOfEveryStep(t *testing.T) {
 			data := linearSet(2, 0.3, 1) // the same batch in either half of an epoch
 			x := data.Inputs.(nets.Floats).Values
 			data = train.Dataset{Inputs: nets.Rows(slices.Repeat(x, 4), 2), Targets: slices.Repeat(data.Targets, 4)}
-			if err := run.Fit(context.Background(), m, data); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, run.Fit(context.Background(), m, data))
 			slices.Sort(sums)
 			if distinct := len(slices.Compact(sums)); (distinct > 1) != c.differ || c.differ && distinct < 8/c.per {
 				t.Errorf("losses %v", sums)
@@ -209,9 +205,7 @@ func TestNoiseDependsOnTheSeed(t *testing.T) {
 				run.PretrainEpochs, run.Epochs, run.BatchSize = 0, 1, trialN
 				loss := 0.0
 				run.Progress = func(p train.Progress) { loss = p.Losses.NLL }
-				if err := run.Fit(context.Background(), m, c.data...); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, run.Fit(context.Background(), m, c.data...))
 				return loss
 			}
 			if a, b := first(1), first(1); a != b {

@@ -1,4 +1,4 @@
-package train_test
+package train
 
 import (
 	"math/rand/v2"
@@ -13,16 +13,15 @@ import (
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/train"
 )
 
 // total is the objective of a small network at inputs x, targets y and weights.
-func total(layers nets.Layers, objective train.Objective) func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+func total(layers nets.Layers, o objective) func(s *model.Scope, in fixtures.Nodes) *graph.Node {
 	return func(root *model.Scope, in fixtures.Nodes) *graph.Node {
 		r := nets.Model{Network: nets.MLP{Layers: layers, Widths: []int{3}}, Likelihood: likelihood.Gaussian{}}
 		s := r.Scope(root)
 		nll := r.Likelihood.NLL(s, r.Apply(s, in["x"]), in["y"])
-		return objective.Of(nll, in["weights"]).Total
+		return o.of(nll, in["weights"]).total
 	}
 }
 
@@ -38,7 +37,7 @@ func TestObjectiveGradient(t *testing.T) {
 		{[]int{2, 3}, []float64{10, 7}, []float64{1.0 / 3, 1.0 / 3, 1.0 / 3, 0.5, 0.5, 0}},
 	} {
 		with := func(columns int) []int { return append(append([]int{}, c.dims...), columns) }
-		f := total(layers, train.Objective{N: c.n, LogLikelihoodScale: 0.3})
+		f := total(layers, objective{n: c.n, logLikelihoodScale: 0.3})
 		values, noise := fixtures.Explore(t, fixtures.Values{
 			"x":       fixtures.Random(rng, with(4)...),
 			"y":       fixtures.Random(rng, with(1)...),
@@ -59,7 +58,7 @@ func TestPaddingDoesNotChangeTheObjective(t *testing.T) {
 		{"VDropout", baselines.VDropout{}}, {"MCDropout", baselines.MCDropout{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := total(c.layers, train.Objective{N: []float64{10}, LogLikelihoodScale: 0.3})
+			f := total(c.layers, objective{n: []float64{10}, logLikelihoodScale: 0.3})
 			x, y := fixtures.Random(rng, 4, 3), fixtures.Random(rng, 4, 1)
 			copy(x.Values[9:], []float64{0, 0, 0})
 			y.Values[3] = 0

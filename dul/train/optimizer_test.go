@@ -10,6 +10,7 @@ import (
 
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
 )
 
 // Five steps of each optimizer with given gradients, against PyTorch's.
@@ -34,26 +35,20 @@ func TestOptimizersMatchTheRecordedTraces(t *testing.T) {
 				}
 				store := model.NewStore()
 				parameter := store.VariableWithValue("/p", fixtures.Tensor(dtype, start))
-				exec, err := model.NewExec(fixtures.Backend(t), store,
+				exec := must.Get(model.NewExec(fixtures.Backend(t), store,
 					func(root *model.Scope, gradient, rate, step *graph.Node) *graph.Node {
 						value := parameter.NodeValue(gradient)
 						updated := known.optimizer.Update(root.In("state"), value, gradient, rate, step)
 						parameter.SetNodeValue(updated)
 						return updated
-					})
-				if err != nil {
-					t.Fatal(err)
-				}
+					}))(t)
 				for i := range steps {
 					row := func(a fixtures.Array) fixtures.Array { return fixtures.Matrix(1, n, a.Values[i*n:(i+1)*n]...) }
 					scalar := func(v float64) fixtures.Array { return fixtures.Array{Values: []float64{v}} }
-					got, err := exec.Call1(
+					got := must.Get(exec.Call1(
 						fixtures.Tensor(dtype, row(gradients)),
 						fixtures.Tensor(dtype, scalar(known.schedule(i, steps))),
-						fixtures.Tensor(dtype, scalar(float64(i+1))))
-					if err != nil {
-						t.Fatal(err)
-					}
+						fixtures.Tensor(dtype, scalar(float64(i+1)))))(t)
 					fixtures.Compare(t, fmt.Sprintf("step %d", i), fixtures.FromTensor(t, got), row(c.Array(known.name)), tolerance)
 				}
 			})

@@ -19,6 +19,7 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
 )
 
 // A run that is stopped after any step and called again ends with the same bits
@@ -154,9 +155,7 @@ func TestDamagedCheckpointIsNoted(t *testing.T) {
 	if err != nil || len(names) != 2 || filepath.Base(names[1]) != "step-00000007" {
 		t.Fatalf("checkpoints %v, want those of steps 6 and 7 (%v)", names, err)
 	}
-	if err := os.Truncate(filepath.Join(names[1], "model.safetensors"), 1000); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(filepath.Join(names[1], "model.safetensors"), 1000))
 	var notes []string
 	first := 0
 	c.Notes = func(note string) { notes = append(notes, note) }
@@ -183,9 +182,7 @@ func TestFailingSaveIsNoted(t *testing.T) {
 	c.Notes = func(note string) { notes = append(notes, note) }
 	c.Progress = func(p train.Progress) {
 		if steps = p.Step; steps == 6 {
-			if err := os.RemoveAll(c.Checkpoints.Folder); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(c.Checkpoints.Folder))
 		}
 	}
 	err := c.Fit(context.Background(), c.model(t, dtypes.Float32), c.data...)
@@ -227,10 +224,7 @@ func TestDiverged(t *testing.T) {
 					if folder == "" {
 						return
 					}
-					saved, err := checkpoint.Open(folder, 1)
-					if err != nil {
-						t.Fatal(err)
-					}
+					saved := must.Get(checkpoint.Open(folder, 1))(t)
 					found, err := saved.Restore(checkpoint.State{Store: model.NewStore(), Noise: c.model(t, dtypes.Float32).Host})
 					if err := errors.Join(err, saved.Close()); err != nil || found.Step != when.lastGood {
 						t.Errorf("the last checkpoint is of step %d, want %d (%v)", found.Step, when.lastGood, err)

@@ -5,14 +5,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/layertest/fixtures"
-	"densityuncertainty/dul/nets"
+	"densityuncertainty/environment/must"
 )
 
 // What the graph makes of a table of picks must be, byte for byte, what
@@ -47,16 +46,10 @@ func TestPick(t *testing.T) {
 				}
 			}
 		}
-		result, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(_ *model.Scope, pixels, table *graph.Node) *graph.Node {
+		result := must.Get(model.CallOnce(fixtures.Backend(t), model.NewStore(), func(_ *model.Scope, pixels, table *graph.Node) *graph.Node {
 			return pick(pixels, table, padding)
-		}, tensors.FromFlatDataAndDimensions(pixels, n, channels, height, width), tensors.FromFlatDataAndDimensions(table, batch, pickColumns))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := tensors.CopyFlatData[uint8](result)
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, tensors.FromFlatDataAndDimensions(pixels, n, channels, height, width), tensors.FromFlatDataAndDimensions(table, batch, pickColumns)))(t)
+		got := must.Get(tensors.CopyFlatData[uint8](result))(t)
 		if !bytes.Equal(got, want) {
 			t.Errorf("padding %d: %v, want %v", padding, got[:width], want[:width])
 		}
@@ -95,37 +88,12 @@ func TestPickEqualsDatasets(t *testing.T) {
 		Trainer: Trainer{BatchSize: images.N, Augmentation: augmentation, Padding: augmentation.Pad},
 		orders:  []*order{newOrder(seed, images.N, datasets.Order)},
 	}}
-	tables, err := s.next(block{executionShape{rows: images.N, count: 1}, epoch, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(_ *model.Scope, pixels, table *graph.Node) *graph.Node {
+	tables := must.Get(s.next(block{executionShape{rows: images.N, count: 1}, epoch, 0}))(t)
+	result := must.Get(model.CallOnce(fixtures.Backend(t), model.NewStore(), func(_ *model.Scope, pixels, table *graph.Node) *graph.Node {
 		return pick(pixels, graph.Reshape(table, images.N, pickColumns), augmentation.Pad)
-	}, tensors.FromFlatDataAndDimensions(images.Pixels, images.N, 3, 32, 32), tables[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := tensors.CopyFlatData[uint8](result)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, tensors.FromFlatDataAndDimensions(images.Pixels, images.N, 3, 32, 32), tables[0]))(t)
+	got := must.Get(tensors.CopyFlatData[uint8](result))(t)
 	if !bytes.Equal(got, want) {
 		t.Error("the graph's images are not the windows that package datasets draws")
-	}
-}
-
-// BenchmarkPick is what picking a batch of 128 CIFAR images costs.
-func BenchmarkPick(b *testing.B) {
-	const n, batch, padding = 1000, 128, 4
-	standard := nets.Standardization{Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{0.25, 0.25, 0.25}}
-	pixels := tensors.FromFlatDataAndDimensions(make([]byte, n*3*32*32), n, 3, 32, 32)
-	table := make([]int32, batch*pickColumns)
-	exec := model.MustNewExec(fixtures.Backend(b), model.NewStore(), func(_ *model.Scope, pixels, table *graph.Node) *graph.Node {
-		return standard.Images(pick(pixels, table, padding), dtypes.Float32)
-	})
-	for b.Loop() {
-		if _, err := exec.Call1(pixels, tensors.FromFlatDataAndDimensions(table, batch, pickColumns)); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

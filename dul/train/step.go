@@ -120,26 +120,26 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 	}
 	s := m.Scope(root)
 	outputs := m.Apply(s, x)
-	objective := Objective{LogLikelihoodScale: e.LogLikelihoodScale}
+	o := objective{logLikelihoodScale: e.LogLikelihoodScale}
 	for _, set := range e.data {
-		objective.N = append(objective.N, float64(set.Len()))
+		o.n = append(o.n, float64(set.Len()))
 	}
-	terms := objective.Of(m.Likelihood.NLL(s, outputs, targets), weights)
+	parts := o.of(m.Likelihood.NLL(s, outputs, targets), weights)
 	if e.phase.generative {
-		if terms.LogLikelihood == nil {
+		if parts.logLikelihood == nil {
 			panic(errors.New("generative pretraining was asked for, but no layer of the network has an energy model"))
 		}
-		terms.Total = graph.MulScalar(terms.LogLikelihood, -e.LogLikelihoodScale)
+		parts.total = graph.MulScalar(parts.logLikelihood, -e.LogLikelihoodScale)
 	}
-	applyGroups(root.In("%s", e.phase.name), s, terms.Total, e.phase.groups, rate, t)
+	applyGroups(root.In("%s", e.phase.name), s, parts.total, e.phase.groups, rate, t)
 
-	row := []*graph.Node{terms.Total, terms.NLL, terms.KL, terms.LogLikelihood, nil}
+	row := []*graph.Node{parts.total, parts.nll, parts.kl, parts.logLikelihood, nil}
 	if l, is := m.Likelihood.(likelihood.Classification); is {
-		row[4] = WeightedSum(l.Correct(outputs, targets), weights)
+		row[4] = weightedSum(l.Correct(outputs, targets), weights)
 	}
 	for i, term := range row {
 		if term == nil {
-			row[i] = graph.ZerosLike(terms.NLL)
+			row[i] = graph.ZerosLike(parts.nll)
 		}
 	}
 	return graph.Reshape(graph.Concatenate(row, -1), 1, m.Count(), lossColumns)

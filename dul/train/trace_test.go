@@ -1,4 +1,4 @@
-package train_test
+package train
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
 )
 
 // fed is noise that is handed to the graph as inputs.
@@ -117,21 +117,21 @@ func TestTrainingMatchesTheRecordedTraces(t *testing.T) {
 			s := network.Scope(root)
 			mean := network.Apply(s, x)
 			nll := network.Likelihood.NLL(s, mean, y)
-			losses := train.Objective{N: []float64{trainingExamples}, LogLikelihoodScale: tr.scale}.Of(nll, weights)
+			losses := objective{n: []float64{trainingExamples}, logLikelihoodScale: tr.scale}.of(nll, weights)
 
 			var values []*graph.Node
 			for _, name := range names {
 				values = append(values, store.GetVariable(paths[name]).NodeValue(x.Graph()))
 			}
-			gradients := graph.Gradient(graph.ReduceAllSum(losses.Total), values...)
+			gradients := graph.Gradient(graph.ReduceAllSum(losses.total), values...)
 			for i, name := range names {
 				state := root.In("optimizer_%s", name)
-				updated := train.SGD{Momentum: 0.9, Decay: decay}.Update(state, values[i], gradients[i], rate, step)
+				updated := SGD{Momentum: 0.9, Decay: decay}.Update(state, values[i], gradients[i], rate, step)
 				store.GetVariable(paths[name]).SetNodeValue(updated)
 			}
-			outputs := []*graph.Node{mean, losses.Total, losses.NLL, losses.KL}
-			if hasLikelihood = losses.LogLikelihood != nil; hasLikelihood {
-				outputs = append(outputs, losses.LogLikelihood)
+			outputs := []*graph.Node{mean, losses.total, losses.nll, losses.kl}
+			if hasLikelihood = losses.logLikelihood != nil; hasLikelihood {
+				outputs = append(outputs, losses.logLikelihood)
 			}
 			return append(outputs, gradients...)
 		})
@@ -139,7 +139,7 @@ func TestTrainingMatchesTheRecordedTraces(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		schedule := train.Cosine(0.01)
+		schedule := Cosine(0.01)
 		examples := len(c.Array("y").Values)
 		ones := fixtures.Zeros(examples, 1).Map(func(float64) float64 { return 1 / float64(examples) })
 		for step := range steps {
@@ -158,10 +158,7 @@ func TestTrainingMatchesTheRecordedTraces(t *testing.T) {
 				}
 				args = append(args, fixtures.Tensor(c.DType, eps))
 			}
-			results, err := exec.Exec(args...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			results := must.Get(exec.Exec(args...))(t)
 			var out []fixtures.Array
 			for _, r := range results {
 				out = append(out, fixtures.FromTensor(t, r))
@@ -182,10 +179,7 @@ func TestTrainingMatchesTheRecordedTraces(t *testing.T) {
 			}
 		}
 		for _, name := range names {
-			value, err := store.GetVariable(paths[name]).Value()
-			if err != nil {
-				t.Fatal(err)
-			}
+			value := must.Get(store.GetVariable(paths[name]).Value())(t)
 			compare("final__"+name, fixtures.FromTensor(t, value), forGradients)
 		}
 		t.Logf("%s: worst relative error %.2g", c.Name, worst)

@@ -11,7 +11,8 @@ import (
 	"densityuncertainty/dul/nets"
 )
 
-// A Trainer fits any model, with or without replicas, by minimising its Objective.
+// A Trainer fits any model, with or without replicas, by minimising the objective of
+// the package's documentation.
 // An epoch is every example once in random order; its last batch has what is left
 // over and is trained on like any other.
 //
@@ -26,7 +27,8 @@ type Trainer struct {
 	Groups []Group
 	// Schedule gives the learning rate of each step.
 	Schedule Schedule
-	// LogLikelihoodScale multiplies the generative objective (see Objective).
+	// LogLikelihoodScale multiplies the generative objective; the
+	// released code has 0.01, and 0 leaves the energy models untrained.
 	LogLikelihoodScale float64
 	// PretrainEpochs are spent on the generative objective alone, at the
 	// schedule's first learning rate, before the joint training. The running

@@ -11,15 +11,13 @@ import (
 	"testing"
 
 	"densityuncertainty/environment/atomicfile"
+	"densityuncertainty/environment/must"
 )
 
 // names lists a folder.
 func names(t *testing.T, folder string) string {
 	t.Helper()
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(folder))(t)
 	var all []string
 	for _, entry := range entries {
 		all = append(all, entry.Name())
@@ -29,10 +27,7 @@ func names(t *testing.T, folder string) string {
 
 func require(t *testing.T, path, content string) {
 	t.Helper()
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(os.ReadFile(path))(t)
 	if string(got) != content {
 		t.Errorf("%s holds %q, want %q", path, got, content)
 	}
@@ -40,9 +35,7 @@ func require(t *testing.T, path, content string) {
 
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	if err := atomicfile.WriteBytes(path, []byte(content)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, atomicfile.WriteBytes(path, []byte(content)))
 }
 
 func TestWriteReplaces(t *testing.T) {
@@ -52,10 +45,7 @@ func TestWriteReplaces(t *testing.T) {
 		write(t, path, content)
 		require(t, path, content)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(path))(t)
 	if info.Mode().Perm() != 0o644 {
 		t.Errorf("mode %v, want 0644", info.Mode())
 	}
@@ -124,9 +114,7 @@ func TestPanicLeavesTheOldFile(t *testing.T) {
 func TestFailedRenameLeavesNothing(t *testing.T) {
 	folder := t.TempDir()
 	taken := filepath.Join(folder, "taken")
-	if err := os.MkdirAll(filepath.Join(taken, "inner"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(taken, "inner"), 0o755))
 	if err := atomicfile.WriteBytes(taken, nil); err == nil {
 		t.Error("a file was written over a folder")
 	}
@@ -157,9 +145,7 @@ func TestMissingFolder(t *testing.T) {
 
 func TestFolderThatMayNotBeWritten(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.Chmod(folder, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(folder, 0o555))
 	if err := os.WriteFile(filepath.Join(folder, "probe"), nil, 0o600); err == nil {
 		t.Skip("this user may write everywhere")
 	}
@@ -183,15 +169,10 @@ func TestWriteFolder(t *testing.T) {
 			os.WriteFile(filepath.Join(folder, "one"), []byte("1"), 0o644),
 			os.WriteFile(filepath.Join(folder, "inner", "two"), []byte("2"), 0o600))
 	}
-	if err := atomicfile.WriteFolder(path, fill); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, atomicfile.WriteFolder(path, fill))
 	require(t, filepath.Join(path, "one"), "1")
 	require(t, filepath.Join(path, "inner", "two"), "2")
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(path))(t)
 	if info.Mode().Perm() != 0o755 {
 		t.Errorf("mode %v, want 0755", info.Mode())
 	}
@@ -202,9 +183,7 @@ func TestWriteFolder(t *testing.T) {
 		t.Errorf("the parent holds %s", got)
 	}
 
-	if err := atomicfile.RemoveFolder(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, atomicfile.RemoveFolder(path))
 	if got := names(t, parent); got != "" {
 		t.Errorf("after the removal the parent holds %s", got)
 	}
@@ -233,17 +212,11 @@ func TestRemoveLeftovers(t *testing.T) {
 	folder := t.TempDir()
 	keep := []string{".hidden", "a.part", "b"}
 	for _, name := range append(keep, ".c.txt.123.part") {
-		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
 	}
 	unfinished := filepath.Join(folder, ".d.456.part", "inner")
-	if err := os.MkdirAll(unfinished, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := atomicfile.RemoveLeftovers(folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(unfinished, 0o755))
+	must.Do(t, atomicfile.RemoveLeftovers(folder))
 	if got := names(t, folder); got != strings.Join(keep, " ") {
 		t.Errorf("the folder holds %s, want %v", got, keep)
 	}
@@ -253,14 +226,10 @@ func TestRemoveLeftovers(t *testing.T) {
 func TestTemporariesAreLeftovers(t *testing.T) {
 	folder := t.TempDir()
 	moved := filepath.Join(folder, "moved")
-	if err := os.Mkdir(moved, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(moved, 0o755))
 	check := func() error {
 		before := names(t, folder)
-		if err := atomicfile.RemoveLeftovers(folder); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, atomicfile.RemoveLeftovers(folder))
 		if got := names(t, folder); got != "moved" || before == "moved" {
 			t.Errorf("of %s the removal leaves %s", before, got)
 		}
@@ -279,9 +248,7 @@ func TestRename(t *testing.T) {
 	from, to := filepath.Join(folder, "from"), filepath.Join(folder, "to")
 	write(t, from, "x")
 	write(t, to, "old")
-	if err := atomicfile.Rename(from, to); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, atomicfile.Rename(from, to))
 	require(t, to, "x")
 	if got := names(t, folder); got != "to" {
 		t.Errorf("the folder holds %s", got)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/environment/must"
 )
 
 // left runs f and returns whether it ended the cell, and as what.
@@ -55,9 +56,7 @@ func TestFilesOnThisMachineOnly(t *testing.T) {
 		t.Errorf("Need: ended %v with status %d", ended, status)
 	}
 
-	if err := os.WriteFile(filepath.Join(folder, someFile.Name), []byte("abc"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(folder, someFile.Name), []byte("abc"), 0o600))
 	ctx, files = Files()
 	if path, err := files.Get(ctx, someFile); err != nil || filepath.Dir(path) != folder {
 		t.Errorf("a file that is here: %q, %v", path, err)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"densityuncertainty/environment/must"
 )
 
 // kernel stands in for the notebook kernel at the other end of a cell's pipes.
@@ -30,9 +32,7 @@ func startKernel(t *testing.T) *kernel {
 	folder := t.TempDir()
 	toKernel, toCell := filepath.Join(folder, "to_kernel"), filepath.Join(folder, "to_cell")
 	for _, path := range []string{toKernel, toCell} {
-		if err := syscall.Mkfifo(path, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, syscall.Mkfifo(path, 0o600))
 	}
 	t.Setenv(protocol.GONB_PIPE_ENV, toKernel)
 	t.Setenv(protocol.GONB_PIPE_BACK_ENV, toCell)

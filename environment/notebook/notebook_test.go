@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"densityuncertainty/environment/must"
 )
 
 func TestQuick(t *testing.T) {
@@ -139,9 +141,7 @@ func TestInNotebook(t *testing.T) {
 func onePixel(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))))
 	return b.Bytes()
 }
 

@@ -166,8 +166,7 @@ func (c *imageCache) of(ctx context.Context, e results.Experiment, stats Channel
 	if e.HeldOut > 0 {
 		d.heldOut = all.Take(held)
 	}
-	if e.Scale == results.Grid {
-		// Hyperparameters are chosen without a look at the test images.
+	if e.OnHeldOut() {
 		d.test, d.heldOut = d.heldOut, nil
 		return d, nil
 	}

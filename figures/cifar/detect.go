@@ -25,7 +25,7 @@ const (
 // Detect says how well a score, larger for images out of distribution, tells images out of
 // distribution from those inside: metrics.AUROC and metrics.AUPRC, the images out
 // of distribution being the positive ones, with intervals by
-// metrics.BootstrapStrata.
+// metrics.Bootstrap.
 func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
 	positive := slices.Concat(make([]bool, len(inside)), slices.Repeat([]bool{true}, len(outside)))
 	ranks, err := metrics.NewRanks(slices.Concat(inside, outside), positive)
@@ -45,7 +45,7 @@ func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
 			i.Value, err = at(nil)
 		}
 		if err == nil {
-			i.Low, i.High, err = metrics.BootstrapStrata([]int{len(inside), len(outside)}, replicates, bootstrapSeed, level, at)
+			i.Low, i.High, err = metrics.Bootstrap([]int{len(inside), len(outside)}, replicates, bootstrapSeed, level, at)
 		}
 		return i
 	}

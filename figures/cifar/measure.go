@@ -36,10 +36,17 @@ func (x *experimentRun) measure(ctx context.Context) (map[string]float64, error)
 	p := &predictions.Predictions{
 		Experiment: e.ID(), Dataset: e.Dataset, Classes: len(c.Classes), Samples: c.Method.SamplesOf(e.Samples) * len(c.members), Labels: d.test.Labels,
 	}
+	fitted, err := x.fitAfterwards(ctx)
+	if err != nil {
+		return nil, err
+	}
 	done := 0.0
 	predicted := func(m *datasets.Images) (imagePrediction, error) {
 		share := float64(m.N) / float64(x.effort.images)
 		found, err := x.predict(ctx, m, func(part float64, note string) { x.report(1, done+share*part, note) })
+		if err == nil {
+			found.distances, err = fitted.distances(ctx, c, m)
+		}
 		done += share
 		return found, err
 	}
@@ -48,6 +55,7 @@ func (x *experimentRun) measure(ctx context.Context) (map[string]float64, error)
 		return nil, err
 	}
 	p.Probs, p.MutualInformation, p.DempsterShafer, p.Energy = test.probabilities, test.mutualInformation, test.dempsterShafer, test.energies
+	p.Distances, p.Layers = test.distances, test.layers
 	if x.keepsEnergies() || x.fitsTemperature() {
 		held, err := predicted(d.heldOut)
 		if err != nil {
@@ -63,7 +71,7 @@ func (x *experimentRun) measure(ctx context.Context) (map[string]float64, error)
 		if err != nil {
 			return nil, err
 		}
-		set := predictions.Set{Name: other.name, MutualInformation: found.mutualInformation, DempsterShafer: found.dempsterShafer, Energy: found.energies}
+		set := predictions.Set{Name: other.name, MutualInformation: found.mutualInformation, DempsterShafer: found.dempsterShafer, Distances: found.distances, Energy: found.energies}
 		if set.MaxProbability, err = metrics.MaxProbability(found.probabilities, p.Classes); err != nil {
 			return nil, err
 		}
@@ -83,7 +91,9 @@ func (x *experimentRun) measure(ctx context.Context) (map[string]float64, error)
 type imagePrediction struct {
 	probabilities, mutualInformation []float64
 	dempsterShafer                   []float64
+	distances                        predictions.Distances
 	energies                         predictions.Energies
+	layers                           []string // of energies
 }
 
 func (x *experimentRun) predict(ctx context.Context, m *datasets.Images, report func(part float64, note string)) (imagePrediction, error) {
@@ -98,6 +108,9 @@ func (x *experimentRun) predict(ctx context.Context, m *datasets.Images, report 
 		return imagePrediction{}, err
 	}
 	p := imagePrediction{probabilities: found.Probabilities, mutualInformation: found.MutualInformation, energies: lastEnergies(found)}
+	for _, layer := range found.Energies {
+		p.layers, p.energies.Layers = append(p.layers, layer.Layer), append(p.energies.Layers, layer.Mean)
+	}
 	if wantLogits {
 		if p.dempsterShafer, err = metrics.DempsterShafer(found.Outputs[0], len(x.classifier.Classes)); err != nil {
 			return p, err
@@ -108,10 +121,15 @@ func (x *experimentRun) predict(ctx context.Context, m *datasets.Images, report 
 
 // check reports the first number that is not finite.
 func (p imagePrediction) check(set string) error {
-	for _, list := range []struct {
+	type list struct {
 		name   string
 		values []float64
-	}{{"probability", p.probabilities}, {"mutual information", p.mutualInformation}, {"energy", p.energies.Mean}, {"energy of one sample", p.energies.Once}} {
+	}
+	lists := []list{{"probability", p.probabilities}, {"mutual information", p.mutualInformation}, {"energy", p.energies.Mean}, {"energy of one sample", p.energies.Once}}
+	for l, layer := range p.layers {
+		lists = append(lists, list{"energy at " + layer, p.energies.Layers[l]})
+	}
+	for _, list := range lists {
 		if i := slices.IndexFunc(list.values, notFinite); i >= 0 {
 			return fmt.Errorf("%s number %d on %s is %v: %w", list.name, i, set, list.values[i], train.ErrDiverged)
 		}

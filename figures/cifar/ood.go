@@ -19,6 +19,8 @@ var scoreWords = map[string]string{
 	methods.ByEntropy:            "entropy",
 	methods.ByDempsterShafer:     "Dempster-Shafer",
 	methods.ByMutualInformation:  "mutual information of label and member",
+	predictions.ByGaussian:       "Gaussian of the features",
+	predictions.ByClassGaussian:  "Gaussian of each class",
 }
 
 // detectionMetric is the name of a metric of telling a set's images from those of the test set.

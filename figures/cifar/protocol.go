@@ -8,8 +8,6 @@ package cifar
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
@@ -53,6 +51,10 @@ type Protocol struct {
 	EnergyDecay float64 `option:"energy_decay" range:"positive" doc:"weight decay of the energy models, an implicit prior p(omega), which the text leaves open"`
 	// LikelihoodScale is 1 in the text; 0 means what goes with EnergyOptimizer.
 	LikelihoodScale float64 `option:"likelihood_scale" range:"positive" doc:"factor of the generative objective"`
+	// ProcessRate makes the parameters of a Gaussian process follow faster. A whitened process starts with a mean of 0,
+	// through which no gradient reaches the network, and its mean moves by kernel values below 1 where that of a dense
+	// layer moves by features: in a short training the network else hardly learns. 0 means 1.
+	ProcessRate float64 `option:"process_rate" range:"positive" doc:"factor of the learning rate for the parameters of DUE's Gaussian process"`
 	// PretrainEpochs is 1 in the released code. The text has none, but energies of untrained models are noise.
 	PretrainEpochs int `option:"pretrain_epochs" range:"whole" doc:"epochs of generative pretraining; the text has none"`
 	// ChannelStats are what images are standardised by.
@@ -207,12 +209,7 @@ func (p Protocol) Check(m methods.Method) error {
 
 // unusedError names the options of the protocol that change nothing for a method.
 func (p Protocol) unusedError(m methods.Method) error {
-	unused := methods.Unused(p, p.departures(), func(q Protocol) any { return q.resolve(m) })
-	if len(unused) == 0 {
-		return nil
-	}
-	slices.Sort(unused)
-	return fmt.Errorf("%s has no use for the option %s: with any value its layers and its training are the same; leave it out", m.Name, strings.Join(unused, ", "))
+	return methods.RefuseUnused(p, p.departures(), m, func(q Protocol) any { return q.resolve(m) })
 }
 
 // OptionsTable lists every option of the protocol in both fidelities: on CIFAR-10 with the network that each names

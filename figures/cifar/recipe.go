@@ -1,6 +1,7 @@
 package cifar
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -19,6 +20,7 @@ type recipe struct {
 	Layers       nets.Layers
 	Inducing     int // inducing points that a Gaussian process of the method has; 0 for other methods
 	BlockDropout float64
+	ProcessRate  float64 // factor of the learning rate of DUE's process; 0 for other methods
 
 	Optimizer                 methods.Optimizer
 	BatchSize                 int
@@ -68,6 +70,7 @@ func (p Protocol) resolve(m methods.Method) recipe {
 	}
 	if process, has := m.Process.(methods.InducingProcess); has {
 		r.Inducing = process.InducingPoints(methods.Task{Kind: methods.Pictures, Classes: p.classes(), Inducing: o.Inducing})
+		r.ProcessRate = cmp.Or(p.ProcessRate, 1)
 	}
 	if !m.HasEnergies {
 		return r
@@ -171,7 +174,7 @@ func (r recipe) weightGroups() []train.Group {
 	if r.Decay == DecayAll {
 		decay = r.WeightDecay
 	}
-	return []train.Group{weights, {Roles: []params.Role{params.Variational}, Optimizer: r.optimizer(decay)}}
+	return []train.Group{weights, {Roles: []params.Role{params.Variational}, Optimizer: r.optimizer(decay), Rate: r.ProcessRate}}
 }
 
 // energyGroups are the energy models, which are pretrained, and what else is trained as they are.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/nets"
@@ -19,6 +19,7 @@ import (
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
+
 )
 
 // Run carries out a protocol for each method and seed, on the backend that the environment chooses, and returns the
@@ -62,6 +63,8 @@ type Runner struct {
 	Work string
 	// Predictions is the folder in which experiments keep what their model said of each image; "" keeps nothing.
 	Predictions string
+	// Networks is the folder in which experiments keep their trained networks; "" keeps none.
+	Networks string
 	// WithoutSVHN lets the experiments that the table of out-of-distribution detection is made of go on where the
 	// test part of SVHN cannot be had.
 	WithoutSVHN bool
@@ -179,6 +182,10 @@ func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(do
 	line = r.Machine.Line(e, 1)
 	doing := "training"
 	if err = x.train(ctx, folder); err == nil {
+		doing = "keeping the network"
+		err = x.keepNetworks()
+	}
+	if err == nil {
 		doing = "predicting"
 		line.Metrics, err = x.measure(ctx)
 	}
@@ -307,14 +314,11 @@ func (x *experimentRun) addPosteriorStd(to map[string]float64) error {
 			if err != nil {
 				return fmt.Errorf("reading variable %s: %w", v.Path(), err)
 			}
-			if err := tensors.ConstFlatData(value, func(flat []float32) {
-				for _, logVariance := range flat {
-					sum += float64(logVariance)
-				}
-				n += len(flat)
-			}); err != nil {
+			logVariances, err := params.ToFloat64(value)
+			if err != nil {
 				return fmt.Errorf("reading variable %s: %w", v.Path(), err)
 			}
+			sum, n = sum+floats.Sum(logVariances), n+len(logVariances)
 		}
 	}
 	if n > 0 {

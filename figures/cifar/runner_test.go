@@ -228,7 +228,7 @@ func TestWithoutSomeSets(t *testing.T) {
 }
 
 func TestRunnerErrors(t *testing.T) {
-	damaged := &datasets.FileError{File: "test_batch.bin", Offset: -1, Err: datasets.ErrChecksum, Advice: "get it again"}
+	damaged := &datasets.FileError{File: "test_batch.bin", Err: datasets.ErrChecksum, Advice: "get it again"}
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
 	option := func(name, value string) func(*Runner, *results.Experiment) {

@@ -58,6 +58,8 @@ func Sets() []results.Set {
 			Doc:         "the paper's grid search: prior and noise of each method, CIFAR-10 with ResNet-14, measured on 5,000 held-out images",
 			Experiments: gridExperiments(),
 		},
+		processorGridSet(),
+		processorSet(committedChoice()),
 	}
 }
 

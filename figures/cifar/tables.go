@@ -31,11 +31,29 @@ func Tables(further ...methods.Method) []report.NamedTable {
 		},
 		report.NamedTable{
 			Name: "cifar-grid", Doc: "the grid search, measured on held-out images",
-			Make: func(lines []results.Result) (report.Table, error) { return gridTable(lines, further) },
+			Make: func(lines []results.Result) (report.Table, error) { return papersGrid.make(lines, further) },
+		},
+		report.NamedTable{
+			Name: "cifar-processor", Doc: "every method with ResNet-14 on all of CIFAR-10 for 10 epochs, compared with each other",
+			Make: func(lines []results.Result) (report.Table, error) { return processorTable(lines, further) },
+		},
+		report.NamedTable{
+			Name: "cifar-processor-grid", Doc: "the noise of each method for them, chosen on held-out images",
+			Make: func(lines []results.Result) (report.Table, error) { return processorsGrid.make(lines, further) },
+		},
+		report.NamedTable{
+			Name: "cifar-processor-differences", Doc: "what they say of each test image, compared with density uncertainty",
+			Compare: func(lines []results.Result, kept report.Predictions) (report.Table, error) {
+				return differencesTable(lines, further, kept)
+			},
+		},
+		report.NamedTable{
+			Name: "cifar-processor-ood", Doc: "out-of-distribution detection by every score of every one of them, with the energies of each layer",
+			Make: func(lines []results.Result) (report.Table, error) { return processorDetection(lines, further) },
 		})
 }
 
-// Table is one of Tables, by its name, of result lines.
+// Table is one of Tables, by its name, of result lines; predictions are those that come with the checkout.
 func Table(name string, lines []results.Result, further ...methods.Method) (report.Table, error) {
 	all := Tables(further...)
 	i := slices.IndexFunc(all, func(t report.NamedTable) bool { return t.Name == name })
@@ -46,7 +64,11 @@ func Table(name string, lines []results.Result, further ...methods.Method) (repo
 		}
 		return report.Table{}, fmt.Errorf("cifar: there is no table %q; there are %s", name, strings.Join(names, ", "))
 	}
-	return all[i].Make(lines)
+	dir, err := results.DefaultDir()
+	if err != nil {
+		return report.Table{}, err
+	}
+	return all[i].Of(lines, predictions.In(dir))
 }
 
 // A classificationTable is one of the paper's tables, with rows of our own.
@@ -282,7 +304,7 @@ func costCells(byID results.Index, wanted []results.Experiment) []report.Cell {
 	finished := func(scale string) results.Group {
 		var g results.Group
 		for _, e := range (results.Filter{Scale: scale}).Apply(wanted) {
-			if line, done := byID[e.ID()]; done && !line.Diverged {
+			if line, done := byID.Find(e); done && !line.Diverged {
 				g.Lines = append(g.Lines, line)
 			}
 		}

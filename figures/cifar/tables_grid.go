@@ -12,19 +12,31 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// gridTable shows the grid search: for each method the choices, measured on held-out training images, the one with
-// the lowest NLL in bold, and the one that the paper chose.
-func gridTable(lines []results.Result, further []methods.Method) (report.Table, error) {
+// A gridKind is a search for hyperparameters.
+type gridKind struct {
+	table, caption, scale string
+	chose                 string // heads the column of the choice
+	chosen                func(results.Experiment) bool
+}
+
+var (
+	papersGrid     = gridKind{"cifar-grid", "grid", results.Grid, "Paper", chosenByPaper}
+	processorsGrid = gridKind{"cifar-processor-grid", "processor-grid", results.ProcessorGrid, "Chosen", isChosen}
+)
+
+// make shows the grid search: for each method the choices, measured on held-out training images, the one with the
+// lowest NLL in bold, and the one that was chosen.
+func (k gridKind) make(lines []results.Result, further []methods.Method) (report.Table, error) {
 	t := report.Table{
-		Name:    "cifar-grid",
-		Columns: []string{"Method", "Data set", "Network", "Training images", "Epochs", "Held out", "n", "NLL", "Accuracy (%)", "ECE", "Paper"},
+		Name:    k.table,
+		Columns: []string{"Method", "Data set", "Network", "Training images", "Epochs", "Held out", "n", "NLL", "Accuracy (%)", "ECE", k.chose},
 	}
 	var err error
-	if t.Caption, err = caption("grid", nil); err != nil {
+	if t.Caption, err = caption(k.caption, nil); err != nil {
 		return t, err
 	}
 	list := append(methods.All(), further...)
-	groups := imageGroups(lines, results.Grid, list)
+	groups := imageGroups(lines, k.scale, list)
 	titles := groupTitles(groups, list, func(e results.Experiment) []int { return []int{e.TrainN, e.Epochs, e.HeldOut} })
 	rivals := make(map[string][]int) // the rows of a method with the same training
 	for i, g := range groups {
@@ -39,7 +51,7 @@ func gridTable(lines []results.Result, further []methods.Method) (report.Table, 
 			return report.Table{}, err
 		}
 		chosen := "–"
-		if chosenByPaper(e) {
+		if k.chosen(e) {
 			chosen = "chosen"
 		}
 		t.Rows = append(t.Rows, report.Row{Name: row.Name, Cells: append(append(row.Cells, cells...), report.TextCell(chosen))})

@@ -1,8 +1,10 @@
 package cifar
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/methods"
@@ -159,4 +161,172 @@ func groupTitles(groups []results.Group, list methods.List, columns func(results
 		}
 	}
 	return titles
+}
+
+// processorTable shows the runs of the protocol processor.
+func processorTable(lines []results.Result, further []methods.Method) (report.Table, error) {
+	t := report.Table{
+		Name: "cifar-processor",
+		Columns: []string{"Data set", "Method", "Noise", "n", "Accuracy (%)", "NLL", "ECE", "Brier", "AURC", "AUROC, probability", "AUROC, own score",
+			"Posterior std", "s/epoch", "Device"},
+	}
+	var err error
+	if t.Caption, err = caption("processor", Paper(CIFAR10, ResNet14).Processor()); err != nil {
+		return t, err
+	}
+	list := append(methods.All(), further...)
+	for _, g := range imageGroups(lines, results.Processor, list) {
+		m, _ := list.Named(g.First.Method)
+		row, err := processorRow(g, m, list, "")
+		if err != nil {
+			return report.Table{}, err
+		}
+		t.Rows = append(t.Rows, row)
+		if scaled := having(g, results.MetricNLL+predictions.Scaled); len(scaled.Lines) > 0 {
+			if row, err = processorRow(scaled, m, list, predictions.Scaled); err != nil {
+				return report.Table{}, err
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t, nil
+}
+
+// processorRow is the row of a group in the table of the protocol processor, with the metrics of that ending.
+func processorRow(g results.Group, m methods.Method, list methods.List, ending string) (report.Row, error) {
+	name, noise := processorTitle(g.First, list)
+	if ending == predictions.Scaled {
+		name += ", temperature scaled"
+	}
+	row := report.Row{Name: title(g.First.Dataset), Cells: []report.Cell{report.TextCell(name), report.TextCell(noise), report.TextCell(runCount(g))}}
+	auroc := detectionMetric(otherDataset(g.First.Dataset), "auroc")
+	measures := []measure{
+		{metric: results.MetricAccuracy + ending, factor: 100, decimals: 2}, {metric: results.MetricNLL + ending, factor: 1, decimals: 4},
+		{metric: results.MetricECE + ending, factor: 1, decimals: 4}, {metric: metricBrier + ending, factor: 1, decimals: 4},
+		{metric: metricAURC + ending, factor: 1, decimals: 4}, {metric: auroc + ending, factor: 1, decimals: 3}, {factor: 1, decimals: 3},
+	}
+	if len(m.Detects) > 0 {
+		measures[6].metric = auroc + m.Detects[0] + ending
+	}
+	cells, err := groupCells(g, measures...)
+	if err != nil {
+		return report.Row{}, err
+	}
+	device := "–"
+	if len(g.Lines) > 0 {
+		device = g.Lines[0].Device
+	}
+	row.Cells = append(append(row.Cells, cells...), report.TextCell(number("%.2g", g, results.MetricPosteriorStd)),
+		report.TextCell(number("%.3g", g, results.MetricSecondsPerEpoch)), report.TextCell(device))
+	return row, nil
+}
+
+// The metrics of package predictions that only this study has.
+const metricBrier, metricAURC = "brier", "aurc"
+
+// processorDetection shows how well each score of the methods of the protocol processor tells other images.
+func processorDetection(lines []results.Result, further []methods.Method) (report.Table, error) {
+	t := report.Table{Name: "cifar-processor-ood", Columns: []string{"Data set", "Method", "Score", "n"}}
+	var err error
+	if t.Caption, err = caption("processor-ood", grouped(testImages)); err != nil {
+		return t, err
+	}
+	list := append(methods.All(), further...)
+	groups := imageGroups(lines, results.Processor, list)
+	var others []string // in the order in which runs are shown them
+	for _, other := range []string{CIFAR100, CIFAR10, svhnTest, svhnExcerpt} {
+		if slices.ContainsFunc(groups, func(g results.Group) bool { return len(having(g, detectionMetric(other, "auroc")).Lines) > 0 }) {
+			others = append(others, other)
+			t.Columns = append(t.Columns, otherTitle(other)+" AUROC", otherTitle(other)+" AUPRC")
+		}
+	}
+	type best struct {
+		row   int
+		value float64
+	}
+	largest := make(map[string]best) // by data set and column
+	for _, g := range groups {
+		name, _ := processorTitle(g.First, list)
+		for _, by := range scoresOf(g, others) {
+			row := report.Row{Name: title(g.First.Dataset), Cells: []report.Cell{report.TextCell(name), report.TextCell(scoreTitle(by)), report.TextCell(runCount(g))}}
+			for _, other := range others {
+				for _, metric := range []string{"auroc", "auprc"} {
+					m := measure{metric: detectionMetric(other, metric) + by, factor: 1, decimals: 3}
+					cells, err := groupCells(g, m)
+					if err != nil {
+						return report.Table{}, err
+					}
+					at := fmt.Sprint(g.First.Dataset, len(row.Cells))
+					if mean := meanOf(g, m.metric); mean > largest[at].value {
+						largest[at] = best{len(t.Rows), mean}
+					}
+					row.Cells = append(row.Cells, cells[0])
+				}
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	for column := 3; column < 3+2*len(others); column++ {
+		for _, dataset := range Datasets() {
+			if b, has := largest[fmt.Sprint(dataset, column)]; has {
+				t.Rows[b.row].Cells[column][0].Bold = true
+			}
+		}
+	}
+	return t, nil
+}
+
+// otherTitle is the name of a set out of distribution in tables.
+func otherTitle(name string) string {
+	switch name {
+	case svhnTest:
+		return "SVHN"
+	case svhnExcerpt:
+		return "SVHN (1,083)"
+	}
+	return title(name)
+}
+
+// scoresOf are the scores with which runs tell images: those of all methods, and the energies of each layer in the
+// order in which the network applies the layers.
+func scoresOf(g results.Group, others []string) []string {
+	var all []string
+	for _, by := range []string{predictions.ByMaxProbability, methods.ByEntropy, methods.ByMutualInformation, methods.ByDempsterShafer,
+		predictions.ByGaussian, predictions.ByClassGaussian, methods.ByEnergy, predictions.ByEnergyOnce} {
+		if slices.ContainsFunc(others, func(other string) bool { return len(having(g, detectionMetric(other, "auroc")+by).Lines) > 0 }) {
+			all = append(all, by)
+		}
+	}
+	var layers []string
+	for _, line := range g.Lines {
+		for name := range line.Metrics {
+			if _, layer, is := strings.Cut(name, predictions.ByLayer("")); is && !slices.Contains(layers, layer) {
+				layers = append(layers, layer)
+			}
+		}
+	}
+	slices.SortFunc(layers, func(a, b string) int { return cmp.Or(cmp.Compare(depth(a), depth(b)), cmp.Compare(a, b)) })
+	for _, layer := range layers {
+		all = append(all, predictions.ByLayer(layer))
+	}
+	return all
+}
+
+// depth orders the names of a ResNet's layers as the network applies them.
+func depth(layer string) int {
+	switch {
+	case layer == "stem":
+		return 0
+	case strings.HasPrefix(layer, "stage_"):
+		return 1
+	}
+	return 2
+}
+
+// scoreTitle is a score in words.
+func scoreTitle(by string) string {
+	if layer, is := strings.CutPrefix(by, predictions.ByLayer("")); is {
+		return "energy, " + layer
+	}
+	return scoreWords[by]
 }

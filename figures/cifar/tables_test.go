@@ -72,7 +72,7 @@ func TestTablesOfCommittedLines(t *testing.T) {
 	for _, named := range Tables() {
 		t.Run(named.Name, func(t *testing.T) {
 			for _, lines := range [][]results.Result{nil, committed} {
-				table, err := named.Make(lines)
+				table, err := named.Of(lines, func(string) (string, bool) { return "", false })
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -4,8 +4,19 @@ import (
 	"context"
 	"fmt"
 
+	"densityuncertainty/environment"
 	"densityuncertainty/figures/results"
 )
+
+// LiveFor is Live on a machine that it opens for the work, with the backend that the environment chooses, and closes.
+func LiveFor(ctx context.Context, work environment.Work, on func(Machine) Runner, experiments []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
+	machine, err := OpenMachine(work)
+	if err != nil {
+		return nil, err
+	}
+	defer machine.Backend.Finalize()
+	return Live(ctx, on(machine), experiments, progress)
+}
 
 // Live carries out experiments and returns their results in the order of the experiments, without a
 // store: for runs that are short enough to be watched, as in a notebook. It calls progress, which may

@@ -8,21 +8,19 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/results"
 )
 
 func TestLive(t *testing.T) {
 	wanted := []results.Experiment{exp("density", "yacht", 1), exp("rank1", "boston", 0), exp("density", "yacht", 0)}
 	var fractions []float64
-	lines, err := Live(context.Background(), runnerFunc(good), wanted, func(done float64, note string) {
+	lines := must.Get(Live(context.Background(), runnerFunc(good), wanted, func(done float64, note string) {
 		fractions = append(fractions, done)
 		if !strings.Contains(note, "yacht") && !strings.Contains(note, "boston") {
 			t.Errorf("the note %q does not say what is running", note)
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for i, e := range wanted {
 		if lines[i].ID != e.ID() {
 			t.Errorf("line %d is of %v, want %v", i, lines[i].Experiment, e)

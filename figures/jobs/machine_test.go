@@ -7,15 +7,13 @@ import (
 	"time"
 
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/results"
 )
 
 func TestMachine(t *testing.T) {
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
-	machine, err := OpenMachine(environment.SmallNetworks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	machine := must.Get(OpenMachine(environment.SmallNetworks))(t)
 	e := exp("density", "yacht", 3)
 	line := machine.Line(e, 4)
 	if line.ID != e.ID() || line.Experiment.Split != 3 || line.Batched != 4 || line.Backend != environment.GoSequential || line.Device == "" || line.Version == "" || machine.Choice == "" {

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 func TestJobArrayScript(t *testing.T) {
@@ -62,9 +64,7 @@ func TestTasksOfAJobArray(t *testing.T) {
 	job := JobArray{Name: "n", Folder: filepath.Join(t.TempDir(), "job"), Program: "p"}
 	want := batches()
 	for range 2 { // the same tasks may be written again
-		if err := job.Write(want); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, job.Write(want))
 	}
 	for i := range want {
 		got, err := Task(job.Folder, i)
@@ -83,9 +83,7 @@ func TestTasksOfAJobArray(t *testing.T) {
 	if err := job.Write(nil); err == nil {
 		t.Error("a job array without tasks was written")
 	}
-	if err := os.WriteFile(filepath.Join(job.Folder, tasksName), []byte("[{\"study\":\"uci\"}]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(job.Folder, tasksName), []byte("[{\"study\":\"uci\"}]\n"), 0o600))
 	if _, err := Task(job.Folder, 0); err == nil || !strings.Contains(err.Error(), tasksName+":1") {
 		t.Errorf("a task that is no experiment: %v", err)
 	}
@@ -100,9 +98,7 @@ func TestScriptRequeues(t *testing.T) {
 	dir := t.TempDir()
 	program := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("#!"+bash+"\n"+text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte("#!"+bash+"\n"+text), 0o755))
 		return path
 	}
 	program("scontrol", "echo \"$@\" >> "+filepath.Join(dir, "requeued")+"\n")
@@ -119,9 +115,7 @@ func TestScriptRequeues(t *testing.T) {
 		{"failed", "exit 1\n", 1, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := os.RemoveAll(log); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(log))
 			job := JobArray{Name: "n", Folder: dir, Program: program("program", c.body)}
 			script := program("script", job.text(1))
 			cmd := exec.Command(bash, script)

@@ -163,6 +163,28 @@ func Unused[P any](protocol P, options map[string]string, resolve func(P) any) [
 	return unused
 }
 
+// DeparturesOf is Departures without those options that Unused lists: what is left is what makes a run another one.
+func DeparturesOf[P any](protocol, from P, resolve func(P) any) map[string]string {
+	options := Departures(protocol, from)
+	for _, name := range Unused(protocol, options, resolve) {
+		delete(options, name)
+	}
+	if len(options) == 0 {
+		return nil
+	}
+	return options
+}
+
+// RefuseUnused is an error that names the options of a method that Unused lists.
+func RefuseUnused[P any](protocol P, options map[string]string, m Method, resolve func(P) any) error {
+	unused := Unused(protocol, options, resolve)
+	if len(unused) == 0 {
+		return nil
+	}
+	slices.Sort(unused)
+	return fmt.Errorf("%s has no use for the option %s: with any value its layers and its training are the same; leave it out", m.Name, strings.Join(unused, ", "))
+}
+
 // change gives the field of a protocol another value that it can have.
 func (f Field) change(protocol reflect.Value) {
 	v := protocol.FieldByIndex(f.index)

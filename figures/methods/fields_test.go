@@ -64,13 +64,28 @@ var protocols = []struct {
 	{"toy moons", results.Toy, toy.Moons(), ofToy, ofToyProtocol(toy.Moons())},
 }
 
+// using is a method that has a use for the options: with another the experiments do not have them.
+func using(options map[string]string) methods.Method {
+	for name := range options {
+		switch {
+		case strings.HasPrefix(name, "mixture"):
+			return methods.DensityMixture
+		case strings.HasPrefix(name, "dropout"):
+			return methods.MCDropout
+		case strings.Contains(name, "alpha"):
+			return methods.VDropout
+		}
+	}
+	return methods.Density
+}
+
 func ofUCIProtocol(p uci.Protocol) func(*testing.T, map[string]string) (results.Experiment, any) {
 	return func(t *testing.T, options map[string]string) (results.Experiment, any) {
 		p := p.On("yacht")
 		if err := methods.SetFor(results.UCI, &p, options); err != nil {
 			t.Fatal(err)
 		}
-		e := p.Experiments(methods.Density)[7]
+		e := p.Experiments(using(options))[7]
 		again, _, err := uci.ProtocolOf(e, methods.All())
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +100,7 @@ func ofToyProtocol(p toy.Protocol) func(*testing.T, map[string]string) (results.
 		if err := methods.SetFor(results.Toy, &p, options); err != nil {
 			t.Fatal(err)
 		}
-		e := p.Experiments(methods.Density)[1]
+		e := p.Experiments(using(options))[1]
 		again, _, err := toy.ProtocolOf(e, methods.All())
 		if err != nil {
 			t.Fatal(err)
@@ -172,7 +187,7 @@ func TestOptionsRefused(t *testing.T) {
 func TestDeparturesOfReleased(t *testing.T) {
 	got := methods.Departures(uci.Released(), uci.Paper())
 	want := map[string]string{"noise": "uniform01", "clip": "true", "padding": "replicate", "variance_d": "channels", "beta_prior": "e", "log_det": "negated",
-		"conv_alpha": "doubled", "mixture_factors": "zeros", "hidden_layers": "3", "energy_optimizer": "joint", "decay": "all"}
+		"conv_alpha": "doubled", "gradients": "detached", "variance": "half-d", "mixture_factors": "zeros", "hidden_layers": "3", "energy_optimizer": "joint", "decay": "all"}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

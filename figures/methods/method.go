@@ -49,6 +49,9 @@ type Method struct {
 	HasEnergies bool
 	// FitsTemperature says that image classifiers get a temperature, fitted on held-out images.
 	FitsTemperature bool
+	// FitsGaussian says that image classifiers get Gaussians, fitted to the features of the training images afterwards,
+	// by which images out of distribution are told too: the control for energy models that are trained with the network.
+	FitsGaussian bool
 	// Detects are the scores of its own by which it tells images out of distribution, besides the maximum
 	// probability that all methods have; see package cifar.
 	Detects []string
@@ -58,6 +61,10 @@ type Method struct {
 	// ImageSchedule, if not nil, is the learning rate of image classifiers from the first step's on, in the place
 	// of the protocol's.
 	ImageSchedule func(rate float64) train.Schedule
+
+	// NoiseScale is the option that says how strong the method's noise is at the start, such as InitStd, which a choice
+	// of hyperparameters tries values of; "" for a method without one.
+	NoiseScale string
 
 	// Own fills in options that are 0 or "" with what the method has of its own in a setting. What is still not
 	// filled in then is the setting's. Nil has nothing of its own.
@@ -97,7 +104,7 @@ func hasEnergies(family nets.Layers) (has bool) {
 	defer backend.Finalize()
 	exec, err := model.NewExec(backend, model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
-		y := guarded{family}.Dense(s, x, 1)
+		y := (&nets.Model{Network: nets.MLP{Layers: family}}).Apply(s, x)
 		has = stochastic.LayerLossesOf(x.Graph()).LogLikelihood != nil
 		return y
 	})

@@ -28,10 +28,11 @@ func TestLayersOfTheStudies(t *testing.T) {
 	deterministic := baselines.Deterministic{}
 	dropout := baselines.MCDropout{Rate: 0.1}
 	density := func(initStd float64) dul.Density {
-		return dul.Density{Energy: energy.LDL{}, InitStd: initStd, PriorStd: 1, Gradients: dul.Detached, HalfD: true}
+		return dul.Density{Energy: energy.LDL{}, InitStd: initStd, PriorStd: 1}
 	}
 	with := func(d dul.Density, e dul.EnergyModel) dul.Density { d.Energy = e; return d }
 	released := density(0.1)
+	released.Gradients, released.HalfD = dul.Detached, true
 	released.Noise, released.Clip, released.HalfChannels, released.ConvEtaPriorStd = stochastic.Uniform01(), true, true, math.Exp(0.5)
 	released.Energy = energy.LDL{ReplicatePadding: true}
 	releasedMixture := with(released, energy.Rank1Mixture{Fraction: 0.1, ZeroFactors: true, NegatedLogDet: true})
@@ -79,14 +80,14 @@ func TestLayersOfTheStudies(t *testing.T) {
 		want          nets.Layers
 	}{
 		{"uci", "deterministic", deterministic},
-		{"uci", "mfvi", baselines.MFVI{InitStd: 0.01, PriorStd: 0.1}},
+		{"uci", "mfvi", baselines.MFVI{InitStd: 0.1, PriorStd: 0.1}},
 		{"uci", "mcdropout", dropout},
 		{"uci", "vdropout", baselines.VDropout{Alpha: 0.1}},
 		{"uci", "rank1", baselines.Rank1{InitStd: 0.1, PriorStd: 0.1}},
-		{"uci", "density", density(0.03)},
-		{"uci", "density-rank1mix", with(density(0.03), energy.Rank1Mixture{Fraction: 0.1})},
-		{"uci", "density-diagonal", with(density(0.03), energy.Diagonal{})},
-		{"uci", "density-constant", with(density(0.03), energy.Constant{})},
+		{"uci", "density", density(0.1)},
+		{"uci", "density-rank1mix", with(density(0.1), energy.Rank1Mixture{Fraction: 0.1})},
+		{"uci", "density-diagonal", with(density(0.1), energy.Diagonal{})},
+		{"uci", "density-constant", with(density(0.1), energy.Constant{})},
 		{"uci", "ensemble", deterministic},
 		{"uci released", "mfvi", baselines.MFVI{InitStd: 0.1, PriorStd: 0.1}},
 		{"uci released", "vdropout", baselines.VDropout{Alpha: 0.1, DoubledConvAlpha: true}},
@@ -135,13 +136,13 @@ func TestFill(t *testing.T) {
 			}},
 		{"switches stay as they are", methods.Deterministic, images, methods.Options{Clip: true}, func(o *methods.Options) { o.Clip = true }},
 		{"MFVI's rate on images", methods.MFVI, images, methods.Options{}, func(o *methods.Options) { o.PriorStd, o.LearningRate = 0.1, 0.01 }},
-		{"MFVI's start on UCI", methods.MFVI, regression, methods.Options{}, func(o *methods.Options) { o.PriorStd, o.InitStd = 0.1, 0.01 }},
+		{"MFVI on UCI", methods.MFVI, regression, methods.Options{}, func(o *methods.Options) { o.PriorStd = 0.1 }},
 		{"MC dropout", methods.MCDropout, images, methods.Options{}, func(o *methods.Options) { o.DropoutRate = 0.1 }},
 		{"variational dropout", methods.VDropout, images, methods.Options{}, func(o *methods.Options) { o.Alpha = 0.1 }},
 		{"variational dropout, released", methods.VDropout, released, methods.Options{}, func(o *methods.Options) { o.Alpha = 1e-3 }},
 		{"variational dropout, released, wide", methods.VDropout, releasedWide, methods.Options{}, func(o *methods.Options) { o.Alpha = 0.1 }},
 		{"Rank-1 on images", methods.Rank1, images, methods.Options{}, func(o *methods.Options) { o.PriorStd = 0.1 }},
-		{"Rank-1 on UCI", methods.Rank1, regression, methods.Options{}, func(o *methods.Options) { o.PriorStd, o.InitStd = 0.1, 0.1 }},
+		{"Rank-1 on UCI", methods.Rank1, regression, methods.Options{}, func(o *methods.Options) { o.PriorStd = 0.1 }},
 		{"density", methods.Density, images, methods.Options{}, func(o *methods.Options) { o.PriorStd = 1 }},
 		{"density, diagonal", methods.DensityDiagonal, images, methods.Options{}, func(o *methods.Options) { o.PriorStd = 1 }},
 		{"density, constant", methods.DensityConstant, regression, methods.Options{}, func(o *methods.Options) { o.PriorStd = 1 }},

@@ -14,7 +14,7 @@ import (
 // that of the protocol's fidelity becomes an option of the experiment, by the name in the tag.
 type Options struct {
 	Noise    Noise   `option:"noise" doc:"distribution of the density layer's noise"`
-	InitStd  float64 `option:"init_std" range:"positive" doc:"posterior standard deviation at the start; the text states 0.1 for UCI, which suits U[0,1) noise with its deviation of 0.289 but is too much for N(0,1), and with which MFVI does not fit"`
+	InitStd  float64 `option:"init_std" range:"positive" doc:"posterior standard deviation at the start; the text states 0.1 for UCI, which suits U[0,1) noise with its deviation of 0.289 but is much for N(0,1), and with which MFVI does not fit"`
 	PriorStd float64 `option:"prior_std" range:"positive" doc:"standard deviation of the method's prior"`
 
 	Clip      bool      `option:"clip" doc:"energies are clipped to [0, D], in convolutions to [0, channels]; those of rank-1 mixtures never are"`
@@ -133,12 +133,10 @@ func (PerImage) Choices() []string { return []string{string(PerPixel), string(Pe
 // Choices implements Chooser.
 func (Optimizer) Choices() []string { return []string{string(SGD), string(Adam)} }
 
-// PaperOptions are the options as the paper's text has them, with choices of this project where it is silent. In two
-// places they are the released code's: energies are constants in gradients, where the text's would be PaperGradients,
-// and the variance is gamma E + beta D/2, where the text's is Plain.
+// PaperOptions are the options as the paper's text has them, with choices of this project where it is silent.
 func PaperOptions() Options {
 	return Options{
-		Noise: Gaussian, Gradients: Detached, Variance: HalfD, VarianceD: DimensionsOfEnergy, BetaPrior: BetaPriorStd, Padding: ZeroPadding,
+		Noise: Gaussian, Gradients: PaperGradients, Variance: Plain, VarianceD: DimensionsOfEnergy, BetaPrior: BetaPriorStd, Padding: ZeroPadding,
 		MixtureFactors: OrthogonalFactors, LogDet: RightLogDet, ConvAlpha: SameAlpha, Rank1Noise: PerPixel,
 	}
 }
@@ -146,7 +144,8 @@ func PaperOptions() Options {
 // ReleasedOptions are those of the authors' released code.
 func ReleasedOptions() Options {
 	o := PaperOptions()
-	o.Noise, o.Clip, o.Padding, o.VarianceD, o.BetaPrior, o.LogDet = Uniform01, true, ReplicatePadding, Channels, BetaPriorE, NegatedLogDet
+	o.Noise, o.Clip, o.Gradients, o.Variance, o.VarianceD = Uniform01, true, Detached, HalfD, Channels
+	o.Padding, o.BetaPrior, o.LogDet = ReplicatePadding, BetaPriorE, NegatedLogDet
 	o.ConvAlpha = DoubledAlpha
 	return o
 }

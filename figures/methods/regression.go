@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
@@ -31,26 +29,7 @@ func (m Method) Network(o Options, width, hiddenLayers int) nets.Network {
 	if m.Process != nil {
 		return nets.ResidualMLP{Layers: m.Process.Hidden(), Width: width, Depth: hiddenLayers}
 	}
-	return nets.MLP{Layers: guarded{m.Layers(o)}, Widths: slices.Repeat([]int{width}, hiddenLayers)}
-}
-
-// guarded turns what a family panics with into an error. GoMLX catches errors alone: anything else would pass it by
-// with a lock closed, for which the closing of the model then waits without end.
-type guarded struct{ nets.Layers }
-
-// Dense implements nets.Layers.
-func (g guarded) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	defer func() {
-		problem := recover()
-		if problem == nil {
-			return
-		}
-		if _, is := problem.(error); !is {
-			problem = fmt.Errorf("%v", problem)
-		}
-		panic(problem)
-	}()
-	return g.Layers.Dense(s, x, units)
+	return nets.MLP{Layers: m.Layers(o), Widths: slices.Repeat([]int{width}, hiddenLayers)}
 }
 
 // WithHead is the residual network of Network with a head.

@@ -5,13 +5,12 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 func TestPublished(t *testing.T) {
-	decoded, err := decode(published)
-	if err != nil {
-		t.Fatal(err)
-	}
+	decoded := must.Get(decode(published))(t)
 	counts := map[string]int{}
 	bold := map[string]int{}
 	for _, c := range decoded {

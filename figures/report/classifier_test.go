@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/report"
 )
@@ -77,10 +78,7 @@ func TestOODHistograms(t *testing.T) {
 	same := report.Separation{Title: "same", Inside: report.Sample{"a", []float64{1, 1}}, Outside: []report.Sample{{"b", []float64{1}}}}
 	zeros := report.Separation{Title: "zeros", Log: true, Inside: report.Sample{"a", []float64{0, 1}}, Outside: []report.Sample{{"b", []float64{10}}}}
 	for _, s := range []report.Separation{same, zeros} {
-		f, err := report.OODHistograms(s.Title, []report.Separation{s})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(report.OODHistograms(s.Title, []report.Separation{s}))(t)
 		if _, err := f.Bytes(report.SVG); err != nil {
 			t.Error(err)
 		}

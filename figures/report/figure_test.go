@@ -19,6 +19,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/report"
 )
@@ -41,6 +42,27 @@ func shapes(height float64) (report.Figure, error) {
 
 func TestShapes(t *testing.T) { figtest.Golden(t)(shapes(0.3)) }
 
+// The lowest row is below, what is outside of the range has the shade of its end, and the axes end with the map.
+func TestShades(t *testing.T) {
+	p := report.New("A map", "x", "y")
+	var x, y, z []float64
+	for i := range 20 {
+		x, y = append(x, float64(i)/10), append(y, 10+float64(i))
+		for j := range 20 {
+			z = append(z, float64(i+j)/10-1) // -1 to 2.8
+		}
+	}
+	if err := report.Shades(p, x, y, z, 0, 2); err != nil {
+		t.Fatal(err)
+	}
+	if p.X.Max != 1.9 || p.Y.Min != 10 {
+		t.Errorf("axes from %v to %v and from %v to %v", p.X.Min, p.X.Max, p.Y.Min, p.Y.Max)
+	}
+	f := report.Single("shades", p, vg.Points(160), vg.Points(120))
+	f.Caption = "A map."
+	figtest.Golden(t)(f, nil)
+}
+
 // A comparison of pictures must notice a line that moved.
 func TestGoldenNoticesAChange(t *testing.T) {
 	if before, after := figtest.PNG(t)(shapes(0.3)), figtest.PNG(t)(shapes(0.28)); figtest.Same(t, before, after) {
@@ -49,10 +71,7 @@ func TestGoldenNoticesAChange(t *testing.T) {
 }
 
 func TestFigureFormats(t *testing.T) {
-	f, err := shapes(0.3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(shapes(0.3))(t)
 	for _, c := range []struct {
 		format string
 		check  func(t *testing.T, out []byte)
@@ -82,14 +101,8 @@ func TestFigureFormats(t *testing.T) {
 		}},
 	} {
 		t.Run(c.format, func(t *testing.T) {
-			out, err := f.Bytes(c.format)
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, err := f.Bytes(c.format)
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(f.Bytes(c.format))(t)
+			again := must.Get(f.Bytes(c.format))(t)
 			if c.format != report.PDF && !bytes.Equal(out, again) {
 				t.Error("the picture differs from one time to the next")
 			}
@@ -112,15 +125,11 @@ func TestWriteFile(t *testing.T) {
 	f := report.Single("picture", report.New("t", "x", "y"), 100, 100)
 	f.Panels[0][0].X.Max, f.Panels[0][0].Y.Max = 1, 1
 	for range 2 {
-		if err := f.WriteFile(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.WriteFile(path))
 	}
 	// A folder in the way makes the last step fail.
 	blocked := filepath.Join(dir, "blocked.svg")
-	if err := os.MkdirAll(filepath.Join(blocked, "inner"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(blocked, "inner"), 0o755))
 	if err := f.WriteFile(blocked); err == nil {
 		t.Error("a folder was overwritten")
 	}
@@ -156,6 +165,9 @@ func TestShapesRefuse(t *testing.T) {
 		{"band NaN low", report.Band(p, "n", two, bad, two, report.Blue), "band n: the y value at place 1"},
 		{"band NaN high", report.Band(p, "n", two, two, bad, report.Blue), "band n: the y value at place 1"},
 		{"points NaN", report.Points(p, "n", bad, two, report.Blue, 1), "points n: the x value at place 1"},
+		{"map size", report.Shades(p, []float64{0, 1}, []float64{0, 1}, one, 0, 1), "a map of 2 by 2 places has 1 values"},
+		{"map range", report.Shades(p, []float64{0, 1}, []float64{0, 1}, []float64{1, 2, 3, 4}, 1, 1), "a map in shades from 1 to 1"},
+		{"map infinite", report.Shades(p, []float64{0, 1}, []float64{0, 1}, []float64{1, math.Inf(1), 3, 4}, 0, 1), "map: the value at place 1"},
 		{"histogram empty", report.Histogram(p, "n", nil, 3, report.Blue), "histogram n: 0 values"},
 		{"histogram bins", report.Histogram(p, "n", one, 0, report.Blue), "histogram n: 1 values in 0 bins"},
 		{"histogram NaN", report.Histogram(p, "n", bad, 3, report.Blue), "histogram n: the value at place 1"},

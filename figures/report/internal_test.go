@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/plot"
+
+	"densityuncertainty/environment/must"
 )
 
 // The area of a histogram is the share of the values that are on the axis.
@@ -61,10 +63,7 @@ func TestAreaOfASeparation(t *testing.T) {
 		if got, err := s.auroc(s.Outside[0]); err != nil || math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("lower %t: %v, want %v; %v", c.lower, got, c.want, err)
 		}
-		f, err := OODHistograms("n", []Separation{s})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(OODHistograms("n", []Separation{s}))(t)
 		svg, err := f.Bytes(SVG)
 		if want := fmt.Sprintf("AUROC %.3f", c.want); err != nil || !bytes.Contains(svg, []byte(want)) {
 			t.Errorf("lower %t: the legend lacks %s, %v", c.lower, want, err)

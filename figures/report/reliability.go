@@ -25,7 +25,7 @@ const (
 )
 
 // ReliabilityDiagrams is a figure of one diagram for each method, up to four in a row. Over bins of
-// confidence (bins of them, see metrics.Reliability) a line shows the accuracy of the bin's examples, and
+// confidence (bins of them, see metrics.Outcomes) a line shows the accuracy of the bin's examples, and
 // the shaded area the gap between it and their mean confidence, which the expected calibration error
 // averages: it is above the line where the method is too confident. On the dashed line the two are equal.
 // Below, the share of the test set in each bin.

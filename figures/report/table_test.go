@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/paper"
 	"densityuncertainty/figures/report"
@@ -29,10 +30,7 @@ func TestRender(t *testing.T) {
 		{report.HTML, []string{"a_b &amp; &lt;c&gt;", "-1 ± 2<br><b>&lt;b&gt;</b>"}},
 	} {
 		t.Run(c.format, func(t *testing.T) {
-			out, err := awkward().Render(c.format)
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(awkward().Render(c.format))(t)
 			for _, w := range c.want {
 				if !strings.Contains(out, w) {
 					t.Errorf("it lacks %q:\n%s", w, out)

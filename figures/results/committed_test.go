@@ -5,25 +5,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 func TestCommitted(t *testing.T) {
 	checkout := t.TempDir()
 	notebooks, runs := filepath.Join(checkout, "notebooks"), filepath.Join(checkout, "figures", "runs")
-	if err := os.Mkdir(notebooks, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(checkout, "go.mod"), []byte(moduleLine), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(notebooks, 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(checkout, "go.mod"), []byte(moduleLine), 0o644))
 	t.Chdir(notebooks)
 	if lines, err := Committed(); err != nil || len(lines) != 0 {
 		t.Fatalf("without a folder: %d lines, %v", len(lines), err)
 	}
-	store, err := OpenStore(runs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(OpenStore(runs))(t)
 	r := sample(0)
 	if _, _, err := store.Append(r); err != nil {
 		t.Fatal(err)
@@ -32,13 +27,8 @@ func TestCommitted(t *testing.T) {
 		t.Fatalf("with one line: %v, %v", lines, err)
 	}
 	file := filepath.Join(runs, FileName(r.Experiment))
-	line, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, append(line, line...), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	line := must.Get(os.ReadFile(file))(t)
+	must.Do(t, os.WriteFile(file, append(line, line...), 0o644))
 	if _, err := Committed(); err == nil || !strings.Contains(err.Error(), "already in") {
 		t.Errorf("a repeated line: %v", err)
 	}

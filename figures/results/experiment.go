@@ -28,7 +28,12 @@ const (
 	Full  = "full"  // the whole protocol: compared with the paper
 	Quick = "quick" // a small run that shows the pipeline at work, never compared with the paper
 	Small = "small" // images only: a real run on part of the data, for fewer epochs or with other options, shown with these, never compared with the paper
-	Grid  = "grid"  // images only: a choice of hyperparameters, measured on held-out training images
+	Grid  = "grid"  // not the toy: a choice of hyperparameters, measured on held-out training examples
+
+	// Images only: all of the data in as many epochs as a processor manages. Methods are compared with each other, never
+	// with the paper; their noise is chosen by the runs of the second scale, measured on held-out training images.
+	Processor     = "processor"
+	ProcessorGrid = "processor-grid"
 )
 
 // Experiment says what a run is, as data: one model trained once on one split with one seed. Two equal values
@@ -43,18 +48,22 @@ type Experiment struct {
 	Epochs   int               `json:"epochs"`            // passes over the training part; gradient steps for the toy
 	Samples  int               `json:"samples"`           // Monte Carlo samples at prediction, of each network; a single one is drawn where all would be equal
 	Fidelity string            `json:"fidelity"`          // Paper or Released
-	Scale    string            `json:"scale"`             // Full or Quick; for images also Small or Grid
+	Scale    string            `json:"scale"`             // Full or Quick; for UCI also Grid, for images any
 	Options  map[string]string `json:"options,omitempty"` // departures from the fidelity's defaults, by the names of the protocol's fields; nil and empty are the same
 
 	// The rest is for images. A field that is empty is not part of the identity.
 	Network string `json:"network,omitempty"`  // the name of a network of the study
 	TrainN  int    `json:"train_n,omitempty"`  // images to train on; 0 means all that are not held out
 	TestN   int    `json:"test_n,omitempty"`   // images of the test set, and of each set out of distribution; 0 means all
-	HeldOut int    `json:"held_out,omitempty"` // training images kept out of training: the reference of the energy statistic, or what a Grid run is measured on
+	HeldOut int    `json:"held_out,omitempty"` // training images kept out of training: the reference of the energy statistic, or what a run to choose hyperparameters is measured on
 }
 
 // Scales lists the scales.
-func Scales() []string { return []string{Full, Quick, Small, Grid} }
+func Scales() []string { return []string{Full, Quick, Small, Grid, Processor, ProcessorGrid} }
+
+// OnHeldOut reports whether the experiment is measured on held-out training images, so that hyperparameters are chosen
+// without a look at the test images.
+func (e Experiment) OnHeldOut() bool { return e.Scale == Grid || e.Scale == ProcessorGrid }
 
 // ID is the experiment's identity: the first 16 hexadecimal digits of the SHA-256 of its canonical
 // JSON (fields in the order of the struct, option names sorted). Any change of any field changes it.
@@ -155,7 +164,11 @@ func (e Experiment) validate() error {
 	}
 	switch e.Study {
 	case Toy, UCI:
-		checks = append(checks, oneOf("scale", e.Scale, Full, Quick), empty("network", e.Network),
+		scales := []string{Full, Quick}
+		if e.Study == UCI {
+			scales = append(scales, Grid)
+		}
+		checks = append(checks, oneOf("scale", e.Scale, scales...), empty("network", e.Network),
 			empty("train_n", e.TrainN), empty("test_n", e.TestN), empty("held_out", e.HeldOut))
 	case Images:
 		checks = append(checks, CheckName("network", e.Network), empty("split", e.Split),
@@ -163,7 +176,7 @@ func (e Experiment) validate() error {
 		switch e.Scale {
 		case Full: // a part of the data would be compared with the paper
 			checks = append(checks, empty("train_n", e.TrainN), empty("test_n", e.TestN))
-		case Grid:
+		case Grid, ProcessorGrid:
 			checks = append(checks, atLeast("held_out", e.HeldOut, 1))
 		}
 	}
@@ -188,6 +201,8 @@ type Set struct {
 	Name        string
 	Doc         string       // one line
 	Experiments []Experiment // of all its scales; see At
+	// Lacks says which experiments the set will have that cannot be listed yet, and what to do for it; "" for none.
+	Lacks string
 }
 
 // At returns the set's experiments of one scale, in their order.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/results"
 )
 
@@ -49,14 +50,9 @@ func TestIrregularFiles(t *testing.T) {
 		}, "is no regular file (p---------)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			store, err := results.OpenStore(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			store := must.Get(results.OpenStore(t.TempDir()))(t)
 			path := filepath.Join(store.Dir(), results.FileName(stored().Experiment))
-			if err := c.make(path); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.make(path))
 			for _, do := range []struct {
 				name string
 				do   func() error
@@ -74,14 +70,9 @@ func TestIrregularFiles(t *testing.T) {
 		})
 	}
 	t.Run("link to a file", func(t *testing.T) {
-		store, err := results.OpenStore(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(results.OpenStore(t.TempDir()))(t)
 		path := filepath.Join(store.Dir(), results.FileName(stored().Experiment))
-		if err := errors.Join(os.WriteFile(path+".elsewhere", nil, 0o600), os.Symlink(path+".elsewhere", path)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.WriteFile(path+".elsewhere", nil, 0o600), os.Symlink(path+".elsewhere", path)))
 		if added, _, err := store.Append(stored()); err != nil || !added {
 			t.Fatal(added, err)
 		}
@@ -95,9 +86,7 @@ func TestIrregularFiles(t *testing.T) {
 func TestOpenStoreThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	file, locked := filepath.Join(dir, "file"), filepath.Join(dir, "locked")
-	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Mkdir(locked, 0o500)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(file, nil, 0o600), os.Mkdir(locked, 0o500)))
 	if os.Geteuid() == 0 {
 		locked = "/proc" // where nobody can make files
 	}

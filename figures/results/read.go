@@ -12,27 +12,13 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// LineError is the error of a line that cannot be read, other than a last line cut short.
-type LineError struct {
-	File string
-	Line int // 1-based
-	Err  error
-}
-
-func (e *LineError) Error() string {
-	return fmt.Sprintf("results: %s:%d: %v; restore the file or remove the line", e.File, e.Line, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *LineError) Unwrap() error { return e.Err }
-
 // extension marks the files that hold result lines.
 const extension = ".jsonl"
 
 // Read returns the result lines of files and folders, in the order given; a folder stands for its
 // .jsonl files in alphabetical order. When an experiment appears more than once the first line
 // counts. Notes say, for a person to read, what was passed over: repeated lines, and a last line
-// that a killed process left unfinished. Any other unreadable line is a *LineError.
+// that a killed process left unfinished. Any other unreadable line is an error that names file and line.
 func Read(paths ...string) (lines []Result, notes []string, err error) {
 	var files []string
 	for _, path := range paths {
@@ -132,7 +118,7 @@ func parse(file string, content []byte) (parsedFile, error) {
 			p.torn = true
 			return p, nil
 		default:
-			return parsedFile{}, &LineError{File: file, Line: len(p.results) + 1, Err: err}
+			return parsedFile{}, fmt.Errorf("results: %s:%d: %w; restore the file or remove the line", file, len(p.results)+1, err)
 		}
 	}
 	return p, nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/environment/reexec"
 )
 
@@ -29,10 +30,7 @@ func sample(split int) Result {
 
 func openStore(t *testing.T) *Store {
 	t.Helper()
-	s, err := OpenStore(filepath.Join(t.TempDir(), "runs"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(OpenStore(filepath.Join(t.TempDir(), "runs")))(t)
 	return s
 }
 
@@ -115,10 +113,7 @@ func TestDivergedRunIsKept(t *testing.T) {
 	r.Metrics["nll"] = math.NaN()
 	r.Series = map[string][]float64{"mean": {math.Inf(1)}, "x": {1}}
 	mustAppend(t, s, r)
-	lines, _, err := Read(s.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines, _ := must.Get2(Read(s.Dir()))(t)
 	got := lines[0]
 	if _, has := got.Metrics["nll"]; !got.Diverged || has || got.Metrics["rmse"] != 2.5 || len(got.Series) != 1 {
 		t.Errorf("read %+v", got)
@@ -134,17 +129,12 @@ func tear(t *testing.T, s *Store, text string) string {
 		t.Fatal(err)
 	}
 	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, f.Close()))
 	return path
 }
 
 func TestTornLastLine(t *testing.T) {
-	whole, err := sample(1).encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(sample(1).encode())(t)
 	for cut := 1; cut < len(whole)-1; cut += 37 {
 		s := openStore(t)
 		mustAppend(t, s, sample(0))
@@ -167,10 +157,7 @@ func TestTornLastLine(t *testing.T) {
 func TestLastLineWithoutNewline(t *testing.T) {
 	s := openStore(t)
 	mustAppend(t, s, sample(0))
-	whole, err := sample(1).encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(sample(1).encode())(t)
 	tear(t, s, strings.TrimSuffix(string(whole), "\n"))
 	mustAppend(t, s, sample(2))
 	lines, notes, err := Read(s.Dir())
@@ -181,10 +168,7 @@ func TestLastLineWithoutNewline(t *testing.T) {
 
 func TestCorruptedMiddleLine(t *testing.T) {
 	line := func(split int) string {
-		b, err := sample(split).encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(sample(split).encode())(t)
 		return string(b)
 	}
 	for _, c := range []struct{ name, bad string }{
@@ -198,12 +182,10 @@ func TestCorruptedMiddleLine(t *testing.T) {
 			s := openStore(t)
 			mustAppend(t, s, sample(0))
 			path := tear(t, s, c.bad+line(3))
-			_, _, err := Read(s.Dir())
-			var lineErr *LineError
-			if !errors.As(err, &lineErr) || lineErr.Line != 2 || lineErr.File != path {
+			if _, _, err := Read(s.Dir()); err == nil || !strings.Contains(err.Error(), path+":2: ") {
 				t.Errorf("Read gives %v", err)
 			}
-			if _, _, err := s.Append(sample(4)); !errors.As(err, &lineErr) {
+			if _, _, err := s.Append(sample(4)); err == nil || !strings.Contains(err.Error(), path+":2: ") {
 				t.Errorf("Append gives %v", err)
 			}
 		})
@@ -242,14 +224,8 @@ func isWriter(t *testing.T) bool {
 		return false
 	}
 	number, dir, _ := strings.Cut(argument, " ")
-	first, err := strconv.Atoi(number)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := OpenStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(strconv.Atoi(number))(t)
+	s := must.Get(OpenStore(dir))(t)
 	for i := range perWriter {
 		fmt.Println("appending", first+i)
 		if _, _, err := s.Append(sample(first + i)); err != nil {
@@ -266,12 +242,8 @@ func TestTwoProcesses(t *testing.T) {
 	}
 	dir := t.TempDir()
 	one, two := writer(t, dir, 0), writer(t, dir, perWriter/2)
-	if err := errors.Join(one.Start(), two.Start()); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(one.Wait(), two.Wait()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(one.Start(), two.Start()))
+	must.Do(t, errors.Join(one.Wait(), two.Wait()))
 	lines, notes, err := Read(dir)
 	if err != nil || len(notes) != 0 || len(lines) != perWriter*3/2 {
 		t.Errorf("%d lines, notes %v, %v", len(lines), notes, err)
@@ -287,15 +259,10 @@ func TestOthersWaitForAWriter(t *testing.T) {
 	}
 	s := openStore(t)
 	mustAppend(t, s, sample(perWriter))
-	line, err := sample(0).encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := must.Get(sample(0).encode())(t)
 	half := len(line) / 2
 	lock := flock.New(filepath.Join(s.Dir(), FileName(sample(0).Experiment)))
-	if err := lock.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lock.Lock())
 	tear(t, s, string(line[:half]))
 
 	other := writer(t, s.Dir(), 0)
@@ -329,9 +296,7 @@ func TestOthersWaitForAWriter(t *testing.T) {
 		t.Errorf("the reader did not wait: %v", err)
 	case <-time.After(500 * time.Millisecond):
 		tear(t, s, string(line[half:]))
-		if err := lock.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, lock.Close())
 		if err := <-read; err != nil {
 			t.Errorf("the reader that waited: %v", err)
 		}
@@ -339,9 +304,7 @@ func TestOthersWaitForAWriter(t *testing.T) {
 			t.Error("the other process did not append")
 		}
 	}
-	if err := errors.Join(lock.Close(), other.Wait()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(lock.Close(), other.Wait()))
 	lines, notes, err := Read(s.Dir())
 	if err != nil || len(notes) != 0 || len(lines) != perWriter+1 || lines[1].ID != sample(0).ID {
 		t.Errorf("%d lines, notes %v, %v", len(lines), notes, err)
@@ -356,9 +319,7 @@ func TestKilledWriter(t *testing.T) {
 	dir := t.TempDir()
 	for first := 0; first < 5*perWriter; first += perWriter {
 		cmd := writer(t, dir, first)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		time.Sleep(time.Duration(5+7*first/perWriter) * time.Millisecond)
 		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Fatal(err)
@@ -371,9 +332,7 @@ func TestKilledWriter(t *testing.T) {
 		}
 	}
 	for first := 0; first < 5*perWriter; first += perWriter {
-		if err := writer(t, dir, first).Run(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, writer(t, dir, first).Run())
 	}
 	lines, notes, err := Read(dir)
 	if err != nil || len(notes) != 0 || len(lines) != 5*perWriter {

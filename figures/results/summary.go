@@ -21,9 +21,6 @@ type Summary struct {
 	Std        float64 // sample standard deviation over the runs; NaN when N is below 2
 }
 
-// StdErr is the standard error of the mean, Std / sqrt(N); NaN when N is below 2.
-func (s Summary) StdErr() float64 { return s.Std / math.Sqrt(float64(s.N)) }
-
 // Complete reports whether every full-scale run is there and none diverged.
 func (s Summary) Complete() bool {
 	return s.Scale == Full && s.N == s.Wanted

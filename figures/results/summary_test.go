@@ -67,9 +67,6 @@ func TestSummarize(t *testing.T) {
 			if !same(got.Mean, c.want.Mean) || !same(got.Std, c.want.Std) || got.Complete() != c.complete {
 				t.Errorf("got %+v, complete %t; want %+v, %t", got, got.Complete(), c.want, c.complete)
 			}
-			if want := c.want.Std / math.Sqrt(float64(c.want.N)); !same(got.StdErr(), want) {
-				t.Errorf("standard error %v, want %v", got.StdErr(), want)
-			}
 			if twice := got.Times(-2); !same(twice.Mean, -2*got.Mean) || !same(twice.Std, 2*got.Std) || twice.N != got.N {
 				t.Errorf("minus two times it is %+v", twice)
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/results"
 )
 
@@ -39,9 +40,7 @@ func TestWatch(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			watched, used := results.Watch(lines)
-			if err := c.use(watched); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.use(watched))
 			if err := c.use(lines); err != nil { // lines that nobody watches
 				t.Fatal(err)
 			}

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
@@ -107,14 +106,9 @@ func moonsPlot(title string, line results.Result, _ bool) (*plot.Plot, error) {
 	s := func(name string) []float64 { return line.Series[name] }
 	p := report.New(title, "first input", "second input")
 	p.Title.Text += fmt.Sprintf("\nat data %.2f, far away %.2f", line.Metrics[results.MetricEntropyData], line.Metrics[results.MetricEntropyFar])
-	grid := heights{x: s(results.SeriesX), y: s(results.SeriesY), z: s(results.SeriesEntropy)}
-	if len(grid.x) < 2 || len(grid.y) < 2 || len(grid.z) != len(grid.x)*len(grid.y) {
-		return nil, fmt.Errorf("a map of %d by %d places has %d values", len(grid.x), len(grid.y), len(grid.z))
+	if err := report.Shades(p, s(results.SeriesX), s(results.SeriesY), s(results.SeriesEntropy), 0, math.Ln2); err != nil {
+		return nil, err
 	}
-	heat := plotter.NewHeatMap(grid, shades{})
-	heat.Min, heat.Max = 0, math.Ln2
-	heat.Rasterized = true
-	p.Add(heat)
 	for label, c := range []color.Color{report.Orange, report.Red} {
 		var x, y []float64
 		for i, v := range s(results.SeriesLabel) {
@@ -126,30 +120,5 @@ func moonsPlot(title string, line results.Result, _ bool) (*plot.Plot, error) {
 			return nil, err
 		}
 	}
-	p.X.Min, p.X.Max = dataEnds(grid.x)
-	p.Y.Min, p.Y.Max = dataEnds(grid.y)
 	return p, nil
-}
-
-// heights implements plotter.GridXYZ.
-type heights struct{ x, y, z []float64 }
-
-func (h heights) Dims() (c, r int)   { return len(h.x), len(h.y) }
-func (h heights) Z(c, r int) float64 { return min(max(h.z[r*len(h.x)+c], 0), math.Ln2) }
-func (h heights) X(c int) float64    { return h.x[c] }
-func (h heights) Y(r int) float64    { return h.y[r] }
-
-// shades is a palette from white to report.Navy.
-type shades struct{}
-
-// Colors implements palette.Palette.
-func (shades) Colors() []color.Color {
-	const steps = 64
-	colours := make([]color.Color, steps)
-	for i := range colours {
-		part := float64(i) / (steps - 1)
-		mix := func(end uint8) uint8 { return uint8(math.Round(255 - part*(255-float64(end)))) }
-		colours[i] = color.RGBA{R: mix(report.Navy.R), G: mix(report.Navy.G), B: mix(report.Navy.B), A: 0xff}
-	}
-	return colours
 }

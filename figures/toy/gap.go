@@ -13,10 +13,10 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// GapRatio measures what Figure 1 shows: the mean predictive standard deviation in the middle of the gap
+// gapRatio measures what Figure 1 shows: the mean predictive standard deviation in the middle of the gap
 // without data, x in [-1, 1], over that where the data are, x in [-4, -2] and [2, 4]. Above 1 the model is
 // less certain where it has seen nothing. x and std are the series of a toy result.
-func GapRatio(x, std []float64) (float64, error) {
+func gapRatio(x, std []float64) (float64, error) {
 	if len(x) != len(std) {
 		return 0, fmt.Errorf("toy: gap ratio: %d inputs but %d standard deviations", len(x), len(std))
 	}
@@ -43,52 +43,51 @@ func GapRatio(x, std []float64) (float64, error) {
 	return inside / outside, nil
 }
 
-// The thresholds of the verdict are ours: the paper prints a picture and no numbers. They lie between
-// what an independent PyTorch implementation gave on three seeds with optimizer, rate and steps like ours:
-// density with clipping 1.25 to 1.52 and without 2.3 to 4.0; MFVI, variational dropout and rank-1 0.12 to
-// 0.40. Its energy models were fitted further than ours, whose gap ratios are lower for it.
-const (
-	wideAtLeast = 1.2
-	flatAtMost  = 0.6
-)
-
-// claim is what the paper's Figure 1 claims of a method's ratio.
-type claim int
-
-const (
-	noClaim claim = iota
-	wide          // less certain in the gap
-	flat          // as certain there as elsewhere
-)
-
-// verdict says whether a ratio shows what the paper's figure claims.
-func (c claim) verdict(ratio float64) string {
-	holds := map[bool]string{true: "holds", false: "does not hold"}
-	switch c {
-	case wide:
-		return fmt.Sprintf("≥ %.1f: %s", wideAtLeast, holds[ratio >= wideAtLeast])
-	case flat:
-		return fmt.Sprintf("≤ %.1f: %s", flatAtMost, holds[ratio <= flatAtMost])
+// gapCoverage is the part of the inputs in the gap, |x| < 2, where x^3 is between the curves low and high.
+func gapCoverage(x, low, high []float64) float64 {
+	inside, all := 0.0, 0.0
+	for i, v := range x {
+		if math.Abs(v) < 2 {
+			all++
+			if cube := v * v * v; low[i] <= cube && cube <= high[i] {
+				inside++
+			}
+		}
 	}
-	return "no threshold"
+	return inside / all
 }
 
 // gapRow is a row of the table of gap ratios.
 type gapRow struct {
 	panel
-	claim claim
+	picture string // what the paper's Figure 1 shows of the method
 }
 
 // gapRows are those of the runs of Figure 1.
 func gapRows() []gapRow {
 	return []gapRow{
-		{panel{Cubic(), methods.MFVI, methods.MFVI.Title}, flat},
-		{panel{Cubic(), methods.VDropout, methods.VDropout.Title}, flat},
-		{panel{Cubic(), methods.Rank1, methods.Rank1.Title}, flat},
-		{panel{Cubic(), methods.Density, methods.Density.Title + " (LDL)"}, wide},
-		{panel{clipped(), methods.Density, methods.Density.Title + " (LDL, energy clipped)"}, wide},
-		{panel{Cubic(), methods.DensityMixture, methods.DensityMixture.Title}, noClaim},
+		{panel{Cubic(), methods.MFVI, methods.MFVI.Title}, "flat"},
+		{panel{Cubic(), methods.VDropout, methods.VDropout.Title}, "flat"},
+		{panel{Cubic(), methods.Rank1, methods.Rank1.Title}, "flat"},
+		{panel{Cubic(), methods.Density, methods.Density.Title + " (LDL)"}, "wider in the gap"},
+		{panel{clipped(), methods.Density, methods.Density.Title + " (LDL, energy clipped)"}, "–"},
+		{panel{Cubic(), methods.DensityMixture, methods.DensityMixture.Title}, "–"},
 	}
+}
+
+// gapSeeds are the seeds of the table of gap ratios; figures show one of the protocol's.
+const gapSeeds = 20
+
+// Drawn says whether an experiment is one that figures show, and so needs its curves.
+func Drawn(e results.Experiment) bool { return slices.Contains(Cubic().Seeds, e.Seed) }
+
+// manySeeds is the protocol with the seeds of the table of gap ratios.
+func manySeeds(p Protocol) Protocol {
+	p.Seeds = nil
+	for seed := range uint64(gapSeeds) {
+		p.Seeds = append(p.Seeds, seed)
+	}
+	return p
 }
 
 // Tables are the tables of the study. Further methods, such as one's own, get rows in those that compare all
@@ -101,60 +100,47 @@ func Tables(further ...methods.Method) []report.NamedTable {
 	}
 }
 
-// GapRatios is the table of gap ratios: a row for each method, further ones too, and a column for each seed.
+// GapRatios is Figure 1 in numbers: a row for each method, further ones too, with what its uncertainty does in the gap.
 func GapRatios(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	p := Cubic()
 	t := report.Table{
 		Name: "gap-ratio",
-		Caption: fmt.Sprintf("Figure 1 in numbers: mean predictive standard deviation on [-1, 1], where there are no data, over that on [-4, -2] and [2, 4], where they are. "+
-			"Above 1 the model is less certain in the gap. %d gradient steps, %d samples, data and network as in the paper's text, which states neither the training nor thresholds: both are ours. "+
-			"Clipping limits the energy to [0, D] with D = 1 in the hidden layer and 50 in the output layer.", p.Steps, p.Samples),
-		Columns: []string{"Method"},
-	}
-	for _, seed := range p.Seeds {
-		t.Columns = append(t.Columns, fmt.Sprintf("Seed %d", seed))
+		Caption: fmt.Sprintf("Figure 1 in numbers, mean ± standard deviation over n seeds. Gap ratio: mean standard deviation of the function on [-1, 1], where there are no data, over that on [-4, -2] and [2, 4], where they are; "+
+			"above 1 the model is less certain in the gap. The paper prints pictures and no numbers; flat would be about 1. Truth in the band: part of the gap, |x| < 2, where the cube of x is inside the central 95 %% of the draws. "+
+			"%d gradient steps, %d samples; the paper states neither. Clipping limits the energy to [0, D] with D = 1 in the hidden layer and 50 in the output layer.", p.Steps, p.Samples),
+		Columns: []string{"Method", "The paper's picture", "Gap ratio", "Seeds with a ratio above 1", "Truth in the band"},
 	}
 	rows := gapRows()
 	for _, m := range further {
-		rows = append(rows, gapRow{panel{Cubic(), m, m.Title}, noClaim})
+		rows = append(rows, gapRow{panel{Cubic(), m, m.Title}, "–"})
 	}
 	index := results.ByID(lines)
 	for _, r := range rows {
-		row := report.Row{Name: r.title}
-		full, quick := r.protocol.Experiments(r.method), r.protocol.Quick().Experiments(r.method)
-		for i := range full {
-			cell, err := r.cell(index, full[i], quick[i])
-			if err != nil {
-				return report.Table{}, err
-			}
-			row.Cells = append(row.Cells, cell)
+		runs := manySeeds(r.protocol).Experiments(r.method)
+		runs = append(runs, r.protocol.Quick().Experiments(r.method)...)
+		ratio, err := index.SummarizeOptional(runs, results.MetricGapRatio)
+		if err != nil {
+			return report.Table{}, err
 		}
-		t.Rows = append(t.Rows, row)
+		coverage, err := index.SummarizeOptional(runs, results.MetricGapCoverage)
+		if err != nil {
+			return report.Table{}, err
+		}
+		above := 0
+		for _, e := range (results.Filter{Scale: ratio.Scale}).Apply(runs) {
+			if line, done := index.Find(e); done && line.Metrics[results.MetricGapRatio] > 1 {
+				above++
+			}
+		}
+		count := report.TextCell("–")
+		if ratio.N > 0 {
+			count = report.TextCell(fmt.Sprintf("%d of %d", above, ratio.N))
+		}
+		t.Rows = append(t.Rows, report.Row{Name: r.title, Cells: []report.Cell{
+			report.TextCell(r.picture), report.SummaryCell(ratio, 2), count, report.SummaryCell(coverage, 2),
+		}})
 	}
 	return t, nil
-}
-
-// cell is one seed's ratio with its verdict, or the quick one without.
-func (r gapRow) cell(index results.Index, full, quick results.Experiment) (report.Cell, error) {
-	e := full
-	line, done := index.Find(e)
-	if !done {
-		e = quick
-		if line, done = index.Find(e); !done {
-			return report.TextCell("not run"), nil
-		}
-	}
-	if line.Diverged {
-		return report.TextCell("diverged"), nil
-	}
-	ratio, err := GapRatio(line.Series[results.SeriesX], line.Series[results.SeriesStd])
-	if err != nil {
-		return nil, fmt.Errorf("%v: %w", e, err)
-	}
-	if e.Scale == results.Quick {
-		return report.TextCell(fmt.Sprintf("quick, %d steps: %.2f", e.Epochs, ratio)), nil
-	}
-	return report.TextCell(fmt.Sprintf("%.2f", ratio), r.claim.verdict(ratio)), nil
 }
 
 // beyond is from where on the cubic's inputs are outside of its data, which end at 4.
@@ -164,7 +150,7 @@ const beyond = 5
 // numbers, from their full-scale lines: for each method the mean
 // entropy at the data of two moons and far away from them, and on the cubic the
 // mean standard deviation of the function in the gap, |x| <= 1, and outside,
-// |x| >= 5, over that at the data (see GapRatio). Each cell has the mean and
+// |x| >= 5, over that at the data (see gapRatio). Each cell has the mean and
 // the range over the seeds. Further methods have rows of their own.
 func DistanceTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	t := report.Table{
@@ -228,7 +214,7 @@ func gapAndBeyond(line results.Result) (gap, outside float64, has bool, err erro
 	if len(std) == 0 || slices.Max(std) == 0 {
 		return 0, 0, false, nil
 	}
-	if gap, err = GapRatio(x, std); err != nil {
+	if gap, err = gapRatio(x, std); err != nil {
 		return 0, 0, false, err
 	}
 	at := func(low, high float64) float64 {

@@ -16,7 +16,7 @@ import (
 func TestGapRatio(t *testing.T) {
 	x := []float64{-5, -4, -3, -2, -1.5, -1, 0, 1, 1.5, 2, 3, 4, 5}
 	std := []float64{9, 1, 2, 3, 9, 6, 7, 8, 9, 1, 2, 3, 9}
-	if ratio, err := GapRatio(x, std); err != nil || math.Abs(ratio-3.5) > 1e-15 {
+	if ratio, err := gapRatio(x, std); err != nil || math.Abs(ratio-3.5) > 1e-15 {
 		t.Errorf("got %v, %v", ratio, err)
 	}
 	for _, c := range []struct {
@@ -30,10 +30,22 @@ func TestGapRatio(t *testing.T) {
 		{"zero deviation", []float64{0, 2}, []float64{1, 0}, "at the data is 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if ratio, err := GapRatio(c.x, c.std); err == nil || !strings.Contains(err.Error(), c.want) {
+			if ratio, err := gapRatio(c.x, c.std); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, %v", ratio, err)
 			}
 		})
+	}
+}
+
+// The curves are -1 and 1, so that x^3 is between them for |x| <= 1: of the five inputs in the gap three.
+func TestGapCoverage(t *testing.T) {
+	x := []float64{-3, -2, -1.5, -1, 0, 1, 1.5, 2, 3}
+	low, high := make([]float64, len(x)), make([]float64, len(x))
+	for i := range x {
+		low[i], high[i] = -1, 1
+	}
+	if got := gapCoverage(x, low, high); got != 0.6 {
+		t.Errorf("got %v, want 0.6", got)
 	}
 }
 
@@ -42,11 +54,12 @@ func TestGapRatios(t *testing.T) {
 	var lines []results.Result
 	for _, e := range figure1() {
 		ratio := ratios[e.Method]
-		if ratio == 0 || e.Scale == results.Full && e.Seed == 2 {
+		if ratio == 0 || e.Scale == results.Full && (e.Seed == 2 || e.Options != nil) {
 			continue
 		}
+		ratio += 0.1 * float64(e.Seed%2)
 		lines = append(lines, results.Result{ID: e.ID(), Experiment: e, Diverged: e.Method == "mfvi" && e.Seed == 1,
-			Series: map[string][]float64{"x": {-3, 0, 3}, "std": {1, ratio, 1}}})
+			Metrics: map[string]float64{results.MetricGapRatio: ratio, results.MetricGapCoverage: 0.5}})
 	}
 	table, err := GapRatios(lines)
 	if err != nil {
@@ -54,13 +67,16 @@ func TestGapRatios(t *testing.T) {
 	}
 	figtest.Renders(t, table)
 	for _, c := range []struct{ row, column, want string }{
-		{"MFVI", "Seed 0", "0.25 | ≤ 0.6: holds"},
-		{"MFVI", "Seed 1", "diverged"},
-		{"Rank-1 BNN", "Seed 0", "0.70 | ≤ 0.6: does not hold"},
-		{"Density Uncertainty (LDL)", "Seed 1", "1.40 | ≥ 1.2: holds"},
-		{"Density Uncertainty (LDL, energy clipped)", "Seed 2", "quick, 800 steps: 1.40"},
-		{"Density, rank-1 mixture", "Seed 0", "0.90 | no threshold"},
-		{"Variational Dropout", "Seed 0", "not run"},
+		{"MFVI", "The paper's picture", "flat"},
+		{"MFVI", "Gap ratio", "0.30 ± 0.05 (n=18 of 20) | 1 of 19 runs diverged"},
+		{"MFVI", "Seeds with a ratio above 1", "0 of 18"},
+		{"Density Uncertainty (LDL)", "Gap ratio", "1.45 ± 0.05 (n=19 of 20)"},
+		{"Density Uncertainty (LDL)", "Seeds with a ratio above 1", "19 of 19"},
+		{"Density Uncertainty (LDL)", "Truth in the band", "0.50 ± 0.00 (n=19 of 20)"},
+		{"Density Uncertainty (LDL, energy clipped)", "Gap ratio", "quick, 800 epochs: 1.43 ± 0.06 (n=3)"},
+		{"Density, rank-1 mixture", "Seeds with a ratio above 1", "0 of 19"},
+		{"Variational Dropout", "Gap ratio", "not run"},
+		{"Variational Dropout", "Seeds with a ratio above 1", "–"},
 	} {
 		t.Run(c.row+", "+c.column, func(t *testing.T) {
 			if got := figtest.Cell(t, table, c.row, c.column); got != c.want {

@@ -39,6 +39,7 @@ func LookInside(ctx context.Context, p Protocol, m methods.Method) (inside Insid
 	if err != nil {
 		return Inside{}, err
 	}
+	defer machine.Backend.Finalize()
 	e := p.Experiments(m)[0]
 	defer jobs.Recover(&err, e)
 	if p.Problem != CubicName {
@@ -64,7 +65,10 @@ func LookInside(ctx context.Context, p Protocol, m methods.Method) (inside Insid
 	if err != nil {
 		return Inside{}, fmt.Errorf("%v: predicting: %w", e, err)
 	}
-	_, s := d.summary(methods.Prediction{Mixture: drawn.Mixture})
+	_, s, err := d.summary(methods.Prediction{Mixture: drawn.Mixture})
+	if err != nil {
+		return Inside{}, fmt.Errorf("%v: %w", e, err)
+	}
 	inside = Inside{X: s[results.SeriesX], Mean: s[results.SeriesMean], Std: s[results.SeriesStd],
 		TrainX: s[results.SeriesTrainX], TrainY: s[results.SeriesTrainY]}
 	for _, layer := range drawn.Energies {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"strings"
 
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
@@ -69,12 +70,13 @@ func (p Protocol) Quick() Protocol {
 
 // Experiments are the runs of the methods: for each method, each seed.
 func (p Protocol) Experiments(list ...methods.Method) []results.Experiment {
-	options := methods.Departures(p, p.usual())
 	var all []results.Experiment
 	for _, m := range list {
 		for _, seed := range p.Seeds {
-			all = append(all, results.Experiment{Study: results.Toy, Method: m.Name, Dataset: p.Problem, Seed: seed, Epochs: p.Steps,
-				Samples: p.Samples, Fidelity: results.Paper, Scale: p.Scale, Options: options})
+			e := results.Experiment{Study: results.Toy, Method: m.Name, Dataset: p.Problem, Seed: seed, Epochs: p.Steps,
+				Samples: p.Samples, Fidelity: results.Paper, Scale: p.Scale}
+			e.Options = methods.DeparturesOf(p, p.usual(), func(q Protocol) any { return q.resolve(e, m) })
+			all = append(all, e)
 		}
 	}
 	return all
@@ -113,7 +115,28 @@ func ProtocolOf(e results.Experiment, list methods.List) (Protocol, methods.Meth
 	if err := methods.SetFor(results.Toy, &p, e.Options); err != nil {
 		return fail(err)
 	}
+	if err := methods.RefuseUnused(p, e.Options, m, func(q Protocol) any { return q.resolve(e, m) }); err != nil {
+		return fail(err)
+	}
 	return p.filled(e, m), m, nil
+}
+
+// resolved is all that options come to for a method: two protocols of which it is the same train the same network in
+// the same way.
+type resolved struct {
+	layers              nets.Layers
+	rate                float64
+	hiddenLayers, width int
+	pretrainSteps       int // with energies alone
+}
+
+func (p Protocol) resolve(e results.Experiment, m methods.Method) resolved {
+	p = p.filled(e, m)
+	r := resolved{layers: m.Layers(p.Options), rate: p.LearningRate, hiddenLayers: p.HiddenLayers, width: p.Width}
+	if m.HasEnergies {
+		r.pretrainSteps = p.PretrainSteps
+	}
+	return r
 }
 
 // filled has the numbers that are the method's own or depend on the problem.

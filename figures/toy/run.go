@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/nets"
@@ -21,17 +22,16 @@ func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Res
 	if err := methods.List(list).Validate(); err != nil {
 		return nil, err
 	}
-	machine, err := jobs.OpenMachine(environment.SmallNetworks)
-	if err != nil {
-		return nil, err
-	}
-	return jobs.Live(ctx, Runner{Machine: machine, Methods: list}, p.Experiments(list...), p.Progress)
+	on := func(machine jobs.Machine) jobs.Runner { return Runner{Machine: machine, Methods: list} }
+	return jobs.LiveFor(ctx, environment.SmallNetworks, on, p.Experiments(list...), p.Progress)
 }
 
 // Runner carries out experiments of the study; it implements jobs.Runner.
 type Runner struct {
 	jobs.Machine
 	Methods methods.List // those that experiments may name
+	// Curves says whether a result on the cubic keeps its series; nil keeps those of all.
+	Curves func(results.Experiment) bool
 }
 
 // Cost implements jobs.Runner: the examples that a run sees.
@@ -127,7 +127,12 @@ func (r Runner) cubic(ctx context.Context, p Protocol, m methods.Method, batch [
 			failures = append(failures, fmt.Errorf("%v: %w", d.experiment, predictions[i].Failed))
 			continue
 		default:
-			line.Metrics, line.Series = d.summary(predictions[i])
+			if line.Metrics, line.Series, err = d.summary(predictions[i]); err != nil {
+				return nil, fmt.Errorf("%v: %w", d.experiment, err)
+			}
+			if r.Curves != nil && !r.Curves(d.experiment) {
+				line.Series = nil
+			}
 		}
 		found = append(found, line)
 	}
@@ -136,13 +141,13 @@ func (r Runner) cubic(ctx context.Context, p Protocol, m methods.Method, batch [
 }
 
 // summary is the draws of the mean function along the grid, in the data's own units.
-func (d cubicData) summary(p methods.Prediction) (map[string]float64, map[string][]float64) {
+func (d cubicData) summary(p methods.Prediction) (measured map[string]float64, series map[string][]float64, err error) {
 	mean, std := p.Moments()
 	scale := d.target.Std[0]
 	for i := range std {
 		std[i] *= scale
 	}
-	series := map[string][]float64{
+	series = map[string][]float64{
 		results.SeriesX:      d.grid,
 		results.SeriesMean:   d.target.Inverse(mean),
 		results.SeriesStd:    std,
@@ -154,5 +159,14 @@ func (d cubicData) summary(p methods.Prediction) (map[string]float64, map[string
 	}) {
 		series[name] = d.target.Inverse(curve)
 	}
-	return map[string]float64{results.MetricNoiseStd: p.NoiseDeviation() * scale}, series
+	measured = map[string]float64{
+		results.MetricNoiseStd:    p.NoiseDeviation() * scale,
+		results.MetricGapCoverage: gapCoverage(d.grid, series[results.SeriesQ025], series[results.SeriesQ975]),
+	}
+	if slices.Max(std) > 0 { // a single network has no spread
+		if measured[results.MetricGapRatio], err = gapRatio(d.grid, std); err != nil {
+			return nil, nil, err
+		}
+	}
+	return measured, series, nil
 }

@@ -94,7 +94,10 @@ func TestCubicUnits(t *testing.T) {
 	n := len(d.grid)
 	all := func(v float64) []float64 { return slices.Repeat([]float64{v}, n) }
 	p := methods.Prediction{Mixture: predict.Mixture{Mean: [][]float64{all(1), all(3)}, NoiseStd: [][]float64{all(0.5), all(0.5)}}}
-	metrics, series := d.summary(p)
+	metrics, series, err := d.summary(p)
+	if err != nil {
+		t.Fatal(err)
+	}
 	scale := d.target.Std[0]
 	for _, c := range []struct {
 		name      string
@@ -103,6 +106,7 @@ func TestCubicUnits(t *testing.T) {
 		{"mean", series[results.SeriesMean][7], d.target.Mean[0] + 2*scale},
 		{"deviation", series[results.SeriesStd][7], scale},
 		{"noise", metrics[results.MetricNoiseStd], 0.5 * scale},
+		{"gap ratio", metrics[results.MetricGapRatio], 1},
 		{"first x", series[results.SeriesX][0], -6},
 		{"last x", series[results.SeriesX][n-1], 6},
 		{"2.5% quantile", series[results.SeriesQ025][0], d.target.Mean[0] + scale},

@@ -19,14 +19,14 @@ func setOf(figure string) string {
 // Sets is the catalogue of the study's experiments. An experiment that two figures need is in the sets of both.
 func Sets() []results.Set {
 	return []results.Set{
-		{Name: figure1Set, Doc: "Figure 1: predictive bands on one-dimensional regression with a gap, 3 seeds", Experiments: figure1()},
+		{Name: figure1Set, Doc: "Figure 1: predictive bands on one-dimensional regression with a gap, 20 seeds", Experiments: figure1()},
 		{Name: distanceSet, Doc: "Distance awareness of six methods on problems that can be drawn: the cubic of Figure 1 and two moons, 3 seeds", Experiments: distance()},
 	}
 }
 
 // figure1 are the runs of the rows of the table of gap ratios, among which are those of the figure.
 func figure1() (all []results.Experiment) {
-	for _, scaled := range []func(Protocol) Protocol{full, Protocol.Quick} {
+	for _, scaled := range []func(Protocol) Protocol{manySeeds, Protocol.Quick} {
 		for _, r := range gapRows() {
 			all = append(all, scaled(r.protocol).Experiments(r.method)...)
 		}

@@ -3,6 +3,8 @@ package uci
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/nets"
@@ -100,6 +102,9 @@ func load(ctx context.Context, e results.Experiment) (splitData, error) {
 		return splitData{}, fmt.Errorf("%v: the data set has %d splits", e, len(splits))
 	}
 	split := splits[e.Split]
+	if e.Scale == results.Grid {
+		split = forChoosing(split, e.Split)
+	}
 	features := datasets.FitScaler(data.X, data.D, split.Train)
 	target := datasets.FitScaler(data.Y, 1, split.Train)
 	trainX, trainY := data.Take(split.Train)
@@ -111,4 +116,22 @@ func load(ctx context.Context, e results.Experiment) (splitData, error) {
 		target:     target.Transform(testY),
 		scale:      target,
 	}, nil
+}
+
+// heldOutPart is the part of the training examples on which hyperparameters are chosen.
+const heldOutPart = 0.2
+
+// forChoosing takes the test part of a split away, and makes a fifth of its training part, drawn at random, the test part.
+func forChoosing(s datasets.Split, number int) datasets.Split {
+	n := len(s.Train)
+	train, held := datasets.HoldOut(n, max(1, int(math.Round(heldOutPart*float64(n)))), uint64(number))
+	of := func(places []int) []int {
+		rows := make([]int, len(places))
+		for i, place := range places {
+			rows[i] = s.Train[place]
+		}
+		slices.Sort(rows)
+		return rows
+	}
+	return datasets.Split{Train: of(train), Test: of(held)}
 }

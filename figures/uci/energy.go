@@ -2,10 +2,12 @@ package uci
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
-	"densityuncertainty/dul/metrics"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
@@ -23,17 +25,11 @@ type setting struct {
 	protocol Protocol
 }
 
-// energySettings are the paper fidelity, the text in the two places where that follows the released code, one
-// optimizer that is close to converged, and the released code.
+// energySettings are the text, the same with the settings that did best on held-out training examples, one optimizer
+// that is close to converged, and the released code.
 func energySettings() []setting {
-	text := Paper().On(smallDatasets()...)
-	text.Variance, text.Gradients = methods.Plain, methods.PaperGradients
-	return []setting{
-		{"paper", Paper().On(slices.DeleteFunc(tableDatasets(), func(d string) bool { return d == Year })...)},
-		{"text", text},
-		{"Adam", withAdam()},
-		{"released", Released().On(smallDatasets()...)},
-	}
+	rows := slices.DeleteFunc(tableDatasets(), func(d string) bool { return d == Year })
+	return []setting{{"paper", Paper().On(rows...)}, {"tuned", Tuned().On(rows...)}, {"Adam", withAdam().On(rows...)}, {"released", Released().On(rows...)}}
 }
 
 // energyExperiments are the runs of EnergyTable.
@@ -45,15 +41,9 @@ func energyExperiments() []results.Experiment {
 	return all
 }
 
-// testTrain is the ratio of test to training examples of a split, for the correction of paired differences.
-const testTrain = 1.0 / 9
-
-// energyLevel is the level of the intervals of EnergyTable, and 1 minus that of its verdicts.
-const energyLevel = 0.95
-
 // EnergyTable says whether the energy of the inputs matters: the negative log likelihood of density layers with each
-// energy model, and its paired difference to that with constant energy, seeds and all else equal (see
-// metrics.PairedDifference), with a verdict at 5 % that holds for all cells of the table together (metrics.Holm).
+// energy model, and its paired difference to that with constant energy, seeds and all else equal, with a verdict that
+// holds for all cells of the table together.
 func EnergyTable(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "uci-energy", Columns: []string{"Data set, settings"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
@@ -61,74 +51,77 @@ func EnergyTable(lines []results.Result) (report.Table, error) {
 	for _, m := range list {
 		t.Columns = append(t.Columns, m.Title)
 	}
-	type tested struct {
-		row, column int
-		metrics.Difference
-	}
-	var all []tested
-	var p []float64
 	index := results.ByID(lines)
+	var tests paired
 	for _, dataset := range tableDatasets() {
 		for _, s := range energySettings() {
 			if !slices.Contains(s.protocol.Datasets, dataset) {
 				continue
 			}
 			row := report.Row{Name: fmt.Sprintf("%s, %s", DatasetTitle(dataset), s.name)}
-			var bySplit [][]float64
-			for _, m := range list {
+			var control map[int]float64
+			for i, m := range list {
 				runs := s.protocol.On(dataset).Experiments(m)
 				summary, err := index.Summarize(runs, results.MetricNLL)
 				if err != nil {
 					return report.Table{}, err
 				}
 				row.Cells = append(row.Cells, report.SummaryCell(summary, 3))
-				bySplit = append(bySplit, valuesOf(index, runs, results.MetricNLL))
-			}
-			for i := 1; i < len(list); i++ {
-				if bySplit[0] == nil || bySplit[i] == nil {
-					continue
+				values := metricBySplit(index, runs, results.MetricNLL)
+				if i == 0 {
+					control = values
+				} else if err := tests.add(len(t.Rows), i, values, control, randomSplits); err != nil {
+					return report.Table{}, err
 				}
-				d, err := metrics.PairedDifference(bySplit[i], bySplit[0], testTrain, energyLevel)
-				if err != nil {
-					return report.Table{}, fmt.Errorf("uci: %s: %w", row.Name, err)
-				}
-				all, p = append(all, tested{len(t.Rows), i, d}), append(p, d.P)
 			}
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	if len(all) == 0 {
-		return t, nil
-	}
-	adjusted, err := metrics.Holm(p)
-	if err != nil {
-		return report.Table{}, fmt.Errorf("uci: %w", err)
-	}
-	for i, d := range all {
-		verdict := "undecided"
-		switch {
-		case adjusted[i] > 1-energyLevel:
-		case d.Mean < 0:
-			verdict = "better"
-		default:
-			verdict = "worse"
-		}
-		cell := &t.Rows[d.row].Cells[d.column]
-		*cell = append(*cell, report.CellLine{Text: fmt.Sprintf("%+.3f [%+.3f, %+.3f], %s", d.Mean, d.Low, d.High, verdict), Bold: verdict == "better"})
-	}
-	return t, nil
+	return t, tests.settle(&t)
 }
 
-// valuesOf are the values of a metric in the order of the runs; nil where one has none.
-func valuesOf(index results.Index, runs []results.Experiment, metric string) []float64 {
-	var values []float64
-	for _, e := range runs {
-		line, done := index.Find(e)
-		value, measured := line.Metrics[metric]
-		if !done || line.Diverged || !measured || math.IsNaN(value) {
-			return nil
-		}
-		values = append(values, value)
+// energyMarks are those of the energy models but the constant one.
+var energyMarks = []mark{{colour: report.Green, shape: draw.BoxGlyph{}}, {colour: report.Blue, shape: draw.CircleGlyph{}}, {colour: report.Orange, shape: draw.PyramidGlyph{}}}
+
+// energyPicture shows EnergyTable as a picture: a panel for each setting and in it, for each data set, what an energy
+// model does in the place of constant energy, with its interval.
+func energyPicture(lines []results.Result, _ uint64) (report.Figure, error) {
+	f := report.Figure{Name: "uci-energy", Width: vg.Points(760), Height: vg.Points(290), Panels: make([][]*plot.Plot, 1)}
+	f.Caption, _ = prose.Text("energy picture", nil)
+	list := energyMethods()
+	marks := slices.Clone(energyMarks)
+	for i := range marks {
+		marks[i].name = list[i+1].Title
 	}
-	return values
+	f.Key = keyOf(marks...)
+	index := results.ByID(lines)
+	for n, s := range energySettings() {
+		var labels []string
+		series := make([]bars, len(marks))
+		for i, m := range marks {
+			series[i] = bars{colour: m.colour, shape: m.shape}
+		}
+		for row, dataset := range s.protocol.Datasets {
+			labels = append(labels, DatasetTitle(dataset))
+			values := func(m methods.Method) map[int]float64 {
+				return metricBySplit(index, s.protocol.On(dataset).Experiments(m), results.MetricNLL)
+			}
+			control := values(list[0])
+			for i := range marks {
+				var test paired
+				if err := test.add(0, 0, values(list[i+1]), control, randomSplits); err != nil {
+					return report.Figure{}, err
+				}
+				for _, c := range test.cells {
+					series[i].addDifference(c, float64(row))
+				}
+			}
+		}
+		p, err := forest(s.name, labels, n == 0, series)
+		if err != nil {
+			return report.Figure{}, err
+		}
+		f.Panels[0] = append(f.Panels[0], p)
+	}
+	return f, nil
 }

@@ -33,6 +33,7 @@ func TestEnergyTable(t *testing.T) {
 		{"Wine Quality Red, paper", "Density Uncertainty", "0.500 ± 0.103 (n=20)"},
 		{"Boston Housing, paper", "Density Uncertainty", "1.955 ± 0.154 (n=20) | -0.045 [-0.088, -0.002], undecided"},
 		{"Concrete Strength, paper", "Density, constant", "not run"},
-		{"Boston Housing, text", "Density Uncertainty", "not run"},
+		{"Boston Housing, Adam", "Density Uncertainty", "not run"},
+		{"Kin8nm, released", "Density Uncertainty", "not run"},
 	})
 }

@@ -22,6 +22,8 @@ func Figures(further ...methods.Method) []report.NamedFigure {
 	return []report.NamedFigure{
 		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: of(nll)},
 		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: of(rmse)},
+		{Name: "uci-energy", Doc: "what each energy model does to density layers on UCI, in the place of constant energy", Make: energyPicture},
+		{Name: "uci-options", Doc: "what each single option between the text and the released code does to density layers on UCI", Make: optionsPicture},
 	}
 }
 
@@ -39,7 +41,11 @@ func Picture(lines []results.Result, metricName string, further ...methods.Metho
 
 func (x metric) picture(lines []results.Result, further []methods.Method) (report.Figure, error) {
 	const columns = 5
-	f := report.Figure{Name: "uci-" + x.name, Width: vg.Points(760), Height: vg.Points(375), Key: comparisonKey()}
+	f := report.Figure{Name: "uci-" + x.name, Width: vg.Points(760), Height: vg.Points(375), Key: keyOf(
+		mark{"ours, mean ± 1 sd over all splits", report.Blue, oursShape},
+		mark{"ours, mean ± 1 sd over part of the splits", report.Blue, partShape},
+		mark{"paper, mean ± 1 sd over all splits", report.Orange, theirsShape},
+	)}
 	f.Caption, _ = prose.Text("picture", map[string]string{"What": x.what})
 	index := results.ByID(lines)
 	for n, dataset := range tableDatasets() {
@@ -126,21 +132,19 @@ func (b *bars) add(x, y, std float64) {
 	b.x, b.y, b.std = append(b.x, x), append(b.y, y), append(b.std, std)
 }
 
-// comparisonKey explains the glyphs.
-func comparisonKey() *plot.Legend {
-	p := report.New("", "", "")
-	key := p.Legend
+// A mark is what stands for some of the numbers in a picture.
+type mark struct {
+	name   string
+	colour color.Color
+	shape  draw.GlyphDrawer
+}
+
+// keyOf explains marks.
+func keyOf(marks ...mark) *plot.Legend {
+	key := report.New("", "", "").Legend
 	key.Left = true
-	for _, entry := range []struct {
-		name   string
-		colour color.Color
-		shape  draw.GlyphDrawer
-	}{
-		{"ours, mean ± 1 sd over all splits", report.Blue, oursShape},
-		{"ours, mean ± 1 sd over part of the splits", report.Blue, partShape},
-		{"paper, mean ± 1 sd over all splits", report.Orange, theirsShape},
-	} {
-		key.Add(entry.name, glyph{draw.GlyphStyle{Color: entry.colour, Radius: vg.Points(2.4), Shape: entry.shape}})
+	for _, m := range marks {
+		key.Add(m.name, glyph{draw.GlyphStyle{Color: m.colour, Radius: vg.Points(2.4), Shape: m.shape}})
 	}
 	return &key
 }

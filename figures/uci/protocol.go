@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
@@ -44,6 +45,8 @@ type Protocol struct {
 	Decay           Decay           `option:"decay" doc:"what the weight decay applies to"`
 	PretrainEpochs  int             `option:"pretrain_epochs" range:"whole" doc:"epochs of generative pretraining; the text has none"`
 
+	choices choices // of Tuned; nil for the others
+
 	// Progress, if not nil, hears from Run of the part that is done, from 0 to 1, and how it goes.
 	Progress func(done float64, note string)
 }
@@ -74,8 +77,8 @@ const (
 // Choices implements methods.Chooser.
 func (Decay) Choices() []string { return []string{string(DecayWeights), string(DecayAll)} }
 
-// Paper is the protocol of the paper's text, with choices of this project where it is silent or does not work: the
-// initial noise, generative pretraining, and which parameters the weight decay is for. See also methods.PaperOptions.
+// Paper is the protocol of the paper's text, with choices of this project where it is silent: generative pretraining,
+// which parameters the weight decay is for, and how the energy models are trained. See also methods.PaperOptions.
 func Paper() Protocol {
 	return Protocol{
 		Fidelity: results.Paper, Scale: results.Full, Datasets: Datasets(), Splits: GalSplits, Epochs: 100, Samples: 10,
@@ -110,19 +113,33 @@ func (p Protocol) Quick() Protocol {
 	return p
 }
 
-// Experiments are the runs of the methods: for each data set, each method and each split. The seed of a run is its
-// split, so that runs of one cell are independent in their initial values too.
+// Experiments are the runs of the methods: for each data set, each method and each split, of Tuned those for which
+// there is a choice. The seed of a run is its split, so that runs of one cell are independent in their initial values
+// too.
 func (p Protocol) Experiments(list ...methods.Method) []results.Experiment {
-	options := methods.Departures(p, p.fidelity())
 	var all []results.Experiment
 	for _, dataset := range p.Datasets {
 		for _, m := range list {
+			options := make(map[choice]map[string]string) // which are the same for most splits
 			for split := range SplitCount(dataset, p.Splits) {
 				if p.Only != nil && !slices.Contains(p.Only, split) {
 					continue
 				}
-				all = append(all, results.Experiment{Study: results.UCI, Method: m.Name, Dataset: dataset, Splits: p.Splits, Split: split,
-					Seed: uint64(split), Epochs: p.Epochs, Samples: p.Samples, Fidelity: p.Fidelity, Scale: p.Scale, Options: options})
+				e := results.Experiment{Study: results.UCI, Method: m.Name, Dataset: dataset, Splits: p.Splits, Split: split,
+					Seed: uint64(split), Epochs: p.Epochs, Samples: p.Samples, Fidelity: p.Fidelity, Scale: p.Scale}
+				c, has := p.choices[chosenFor{dataset, p.Splits, split, m.Name}]
+				if p.choices != nil && !has {
+					continue
+				}
+				if _, known := options[c]; !known {
+					of := p
+					if has {
+						of = c.apply(p, m)
+					}
+					options[c] = methods.DeparturesOf(of, p.fidelity(), func(q Protocol) any { return q.resolve(e, m) })
+				}
+				e.Options = options[c]
+				all = append(all, e)
 			}
 		}
 	}
@@ -161,15 +178,39 @@ func ProtocolOf(e results.Experiment, list methods.List) (Protocol, methods.Meth
 	if err := methods.SetFor(results.UCI, &p, e.Options); err != nil {
 		return fail(err)
 	}
+	if err := methods.RefuseUnused(p, e.Options, m, func(q Protocol) any { return q.resolve(e, m) }); err != nil {
+		return fail(err)
+	}
 	return p.filled(e, m), m, nil
+}
+
+// resolved is all that options come to for a method: two protocols of which it is the same train the same network in
+// the same way.
+type resolved struct {
+	layers                     nets.Layers
+	optimizer                  methods.Optimizer
+	rate, decay                float64
+	batch, hiddenLayers, width int
+	energyOptimizer            EnergyOptimizer // with energies alone, and so on
+	pretrainEpochs             int
+	decayOf                    Decay
+}
+
+func (p Protocol) resolve(e results.Experiment, m methods.Method) resolved {
+	p = p.filled(e, m)
+	r := resolved{
+		layers: m.Layers(p.Options), optimizer: p.Optimizer, rate: p.LearningRate, decay: p.WeightDecay, batch: p.BatchSize,
+		hiddenLayers: p.HiddenLayers, width: p.Width, decayOf: p.Decay,
+	}
+	if m.HasEnergies {
+		r.energyOptimizer, r.pretrainEpochs = p.EnergyOptimizer, p.PretrainEpochs
+	}
+	return r
 }
 
 // filled has the numbers that are the method's own or depend on the data set.
 func (p Protocol) filled(e results.Experiment, m methods.Method) Protocol {
-	usual := methods.Options{InitStd: 0.03, Optimizer: methods.SGD, LearningRate: 0.01, BatchSize: 128, WeightDecay: 1e-4}
-	if p.Fidelity == results.Released {
-		usual.InitStd = 0.1
-	}
+	usual := methods.Options{InitStd: 0.1, Optimizer: methods.SGD, LearningRate: 0.01, BatchSize: 128, WeightDecay: 1e-4}
 	p.Options = m.Fill(methods.Setting{Study: results.UCI, Fidelity: p.Fidelity, Dataset: e.Dataset}, p.Options, usual)
 	if p.Width == 0 {
 		p.Width = 50

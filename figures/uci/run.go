@@ -31,11 +31,11 @@ func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Res
 	if err := methods.List(list).Validate(); err != nil {
 		return nil, err
 	}
-	machine, err := jobs.OpenMachine(environment.SmallNetworks)
-	if err != nil {
-		return nil, err
+	if missing := p.untuned(list); missing != nil {
+		return nil, missing
 	}
-	return jobs.Live(ctx, Runner{Machine: machine, Methods: list}, p.Experiments(list...), p.Progress)
+	on := func(machine jobs.Machine) jobs.Runner { return Runner{Machine: machine, Methods: list} }
+	return jobs.LiveFor(ctx, environment.SmallNetworks, on, p.Experiments(list...), p.Progress)
 }
 
 // Runner carries out experiments of the study; it implements jobs.Runner.
@@ -202,6 +202,19 @@ func (p Protocol) trainer(m methods.Method) train.Trainer {
 	return t
 }
 
+// sharpness is the mean standard deviation of the target, of noise and of the function, whose deviations are given.
+func sharpness(p methods.Prediction, std []float64) float64 {
+	sum := 0.0
+	for i, s := range std {
+		noise := 0.0
+		for _, component := range p.NoiseStd {
+			noise += component[i] * component[i] / float64(len(p.NoiseStd))
+		}
+		sum += math.Sqrt(s*s + noise)
+	}
+	return sum / float64(len(std))
+}
+
 // evaluate computes RMSE, Monte Carlo NLL and the other metrics on the test part, in the target's own units: with s the standard
 // deviation of the training targets, RMSE = s RMSE_z and NLL = NLL_z + log s of the standardised ones.
 func (s splitData) evaluate(p methods.Prediction) (map[string]float64, error) {
@@ -224,12 +237,13 @@ func (s splitData) evaluate(p methods.Prediction) (map[string]float64, error) {
 		return nil, err
 	}
 	found := map[string]float64{
-		results.MetricRMSE:     rmse * scale,
-		results.MetricNLL:      nll,
-		results.MetricCRPS:     crps,
-		results.MetricCoverage: coverage,
-		results.MetricNoiseStd: p.NoiseDeviation() * scale,
-		results.MetricModelStd: stat.Mean(std, nil) * scale,
+		results.MetricRMSE:      rmse * scale,
+		results.MetricNLL:       nll,
+		results.MetricCRPS:      crps,
+		results.MetricCoverage:  coverage,
+		results.MetricSharpness: sharpness(p, std) * scale,
+		results.MetricNoiseStd:  p.NoiseDeviation() * scale,
+		results.MetricModelStd:  stat.Mean(std, nil) * scale,
 	}
 	// The noise has the same variance everywhere, so that the function's deviations are in the order of all.
 	if slices.Min(std) < slices.Max(std) {

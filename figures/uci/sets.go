@@ -66,12 +66,37 @@ func Sets() []results.Set {
 		{
 			Name:        "uci-gap",
 			Doc:         "UCI regression on gap splits, whose test inputs lie between those of training: every method on the small sets",
-			Experiments: atBothScales(inGaps(), gapMethods()),
+			Experiments: gapExperiments(),
+		},
+		{
+			Name:        "uci-tuning",
+			Doc:         "optimizer and noise of every method tried on held-out training examples, for the tuned settings (then: reproduce choose uci)",
+			Experiments: tuningSet(),
+		},
+		{
+			Name:        "uci-tuned",
+			Doc:         "UCI regression with the settings of every method that did best on held-out training examples",
+			Experiments: tunedSet(),
+		},
+		{
+			Name:        "uci-options",
+			Doc:         "density layers on UCI with one option at a time from the text to the released code, and back",
+			Experiments: oneAtATimeSet(),
+		},
+		{
+			Name:        "uci-samples",
+			Doc:         "UCI regression with 1000 Monte Carlo samples in the place of 10, for methods without a closed form",
+			Experiments: manySamples().Experiments(sampledMethods()...),
+		},
+		{
+			Name:        "uci-converged",
+			Doc:         "UCI regression trained for 400 epochs, and some methods for 4000 on five splits",
+			Experiments: convergedSet(),
 		},
 		{
 			Name:        "uci-released",
 			Doc:         "UCI as the authors' code runs it (random splits), for comparison with that code",
-			Experiments: atBothScales(Released().On("yacht", "boston", "concrete", "energy", "energy-cooling", "wine"), methods.List{methods.Density, methods.Rank1}),
+			Experiments: atBothScales(Released().On(withoutYear...), PaperMethods()),
 		},
 	}
 }

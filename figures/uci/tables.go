@@ -3,7 +3,6 @@ package uci
 import (
 	_ "embed"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -34,10 +33,16 @@ func Tables(further ...methods.Method) []report.NamedTable {
 		{Name: "uci-short", Doc: "means of the density layer on UCI beside the paper's and the best of ours", Make: ShortTable},
 		{Name: "uci-datasets", Doc: "UCI data sets: size and dimension, measured beside the paper's", Make: DatasetsTable},
 		{Name: "uci-agreement", Doc: "on how many UCI data sets each method's number agrees with the paper's", Make: Agreement},
-		{Name: "uci-claims", Doc: "on how many UCI data sets density uncertainty is best, ours and the paper's", Make: Claims},
+		{Name: "uci-claims", Doc: "density uncertainty against each method of the paper's UCI tables, paired, in three settings", Make: Claims},
 		{Name: "uci-released", Doc: "UCI with the released settings beside measurements of the authors' code", Make: ReleasedTable},
 		{Name: "uci-energy", Doc: "does the energy matter: density layers with each energy model against constant energy, paired", Make: EnergyTable},
 		{Name: "uci-gap", Doc: "every method on gap splits: likelihood, coverage, and whether variance tells where errors are large", Make: with(GapTable)},
+		{Name: "uci-tuned", Doc: "all methods on UCI with the settings that did best on held-out training examples", Make: with(TunedTable)},
+		{Name: "uci-tuning", Doc: "which settings did best on held-out training examples", Make: TuningTable},
+		{Name: "uci-scores", Doc: "continuous ranked probability score, coverage and sharpness of every method on UCI", Make: with(ScoresTable)},
+		{Name: "uci-samples", Doc: "UCI negative log likelihood with 1000 Monte Carlo samples beside 10", Make: SamplesTable},
+		{Name: "uci-converged", Doc: "UCI negative log likelihood after 100, 400 and 4000 epochs", Make: ConvergedTable},
+		{Name: "uci-options", Doc: "what each single option between the text and the released code does to density layers on UCI, paired", Make: OptionsEffects},
 		{Name: "uci-adam", Doc: "all methods on the smallest UCI data sets with Adam", Make: with(AdamTable)},
 	}
 }
@@ -270,106 +275,6 @@ func Agreement(lines []results.Result) (report.Table, error) {
 	return t, nil
 }
 
-// Claims counts on how many data sets density uncertainty has the lowest mean among the methods of
-// the paper's table, in the paper and in ours, and names the others. Only data sets with complete
-// full-scale results of all four methods count for ours.
-func Claims(lines []results.Result) (report.Table, error) {
-	t := report.Table{Name: "uci-claims", Columns: []string{"Metric", "Paper: best on", "Paper: not best on", "Ours: best on", "Ours: not best on", "Not complete"}}
-	t.Caption, t.Notes = prose.Text(t.Name, captionData{Paper(), titles(PaperMethods())})
-	index := results.ByID(lines)
-	for _, x := range theMetrics {
-		var theirs, ours claim
-		var open []string
-		for _, dataset := range tableDatasets() {
-			if paperRows[dataset] == "" {
-				continue
-			}
-			all, err := x.compared(index, dataset, PaperMethods())
-			if err != nil {
-				return report.Table{}, err
-			}
-			published, mine, complete := make(map[string]float64), make(map[string]float64), true
-			for _, c := range all {
-				published[c.method.Name], mine[c.method.Name] = c.paper.Mean, c.ours.Mean
-				complete = complete && c.ours.Complete()
-			}
-			theirs.count(dataset, published)
-			if complete {
-				ours.count(dataset, mine)
-			} else {
-				open = append(open, DatasetTitle(dataset))
-			}
-		}
-		t.Rows = append(t.Rows, report.Row{Name: x.title, Cells: []report.Cell{
-			report.TextCell(theirs.score()), report.TextCell(theirs.exceptions...),
-			report.TextCell(ours.score()), report.TextCell(ours.exceptions...), report.TextCell(open...),
-		}})
-	}
-	return t, nil
-}
-
-// claim counts the data sets on which density uncertainty is best.
-type claim struct {
-	best, total int
-	exceptions  []string
-}
-
-// count takes one data set's means by the names of the methods of the paper.
-func (c *claim) count(dataset string, means map[string]float64) {
-	c.total++
-	density, winner := methods.Density, PaperMethods()[0]
-	for _, m := range PaperMethods() {
-		if means[m.Name] < means[winner.Name] {
-			winner = m
-		}
-	}
-	if winner.Name == density.Name {
-		c.best++
-		return
-	}
-	c.exceptions = append(c.exceptions, fmt.Sprintf("%s: %s %.3f, density %.3f", DatasetTitle(dataset), winner.Title, means[winner.Name], means[density.Name]))
-}
-
-func (c claim) score() string {
-	if c.total == 0 {
-		return "–"
-	}
-	return fmt.Sprintf("%d of %d", c.best, c.total)
-}
-
-// AdamTable compares all methods on the smallest UCI sets with one optimizer: what of the lead of SNGP and
-// DUE in NLL and RMSE is left where the others are trained with Adam too.
-func AdamTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
-	t := report.Table{Name: "uci-adam", Columns: []string{"Data set and metric"}}
-	t.Caption, t.Notes = prose.Text(t.Name, Paper())
-	list := slices.Concat(tableMethods(), addedMethods(), further)
-	for _, m := range list {
-		t.Columns = append(t.Columns, m.Title)
-	}
-	index := results.ByID(lines)
-	for _, dataset := range smallDatasets() {
-		for _, x := range theMetrics {
-			row := report.Row{Name: DatasetTitle(dataset) + ", " + x.title}
-			var ours []results.Summary
-			for _, m := range list {
-				p := withAdam().On(dataset)
-				if m.Process != nil { // has Adam anyway
-					p = Paper().On(dataset)
-				}
-				s, err := index.Summarize(atBothScales(p, methods.List{m}), x.name)
-				if err != nil {
-					return report.Table{}, err
-				}
-				row.Cells = append(row.Cells, report.SummaryCell(s, 3))
-				ours = append(ours, s)
-			}
-			row.BoldLowest(ours)
-			t.Rows = append(t.Rows, row)
-		}
-	}
-	return t, nil
-}
-
 // DatasetsTable is the paper's table of the UCI data sets with the sizes measured from the data. The Year
 // set, a download of 200 MB, is not fetched for a table. The result lines do not matter.
 func DatasetsTable([]results.Result) (report.Table, error) {
@@ -432,56 +337,6 @@ func Table(lines []results.Result) (report.Table, error) {
 	return t, nil
 }
 
-// PairedRMSE compares methods on the small data sets split by split with density uncertainty: a cell has mean and
-// standard deviation of the root mean squared error over the full-scale runs of the paper's protocol, and on how many
-// of the splits, of those that both have, the method is better. The lowest mean of each row is bold. The methods are
-// Rank-1, since the paper's others have larger errors on all of these sets, those that this project adds, and further
-// ones.
-func PairedRMSE(lines []results.Result, further ...methods.Method) (report.Table, error) {
-	return rmse.paired(lines, further)
-}
-
-// PairedNLL is PairedRMSE for the negative log likelihood, in nats.
-func PairedNLL(lines []results.Result, further ...methods.Method) (report.Table, error) {
-	return nll.paired(lines, further)
-}
-
-func (x metric) paired(lines []results.Result, further []methods.Method) (report.Table, error) {
-	reference := methods.Density
-	t := report.Table{Name: "paired-" + x.name, Columns: []string{"Data set"}}
-	t.Caption, _ = prose.Text("paired", map[string]string{"What": x.what, "Reference": reference.Title})
-	list := slices.Concat(methods.List{reference, methods.Rank1}, addedMethods(), further)
-	for _, m := range list {
-		t.Columns = append(t.Columns, m.Title)
-	}
-	index := results.ByID(lines)
-	for _, dataset := range smallDatasets() {
-		row := report.Row{Name: DatasetTitle(dataset)}
-		bySplit := make(map[string]map[int]float64)
-		var ours []results.Summary
-		for _, m := range list {
-			runs := Paper().On(dataset).Experiments(m)
-			bySplit[m.Name] = metricBySplit(index, runs, x.name)
-			s, err := index.Summarize(runs, x.name)
-			if err != nil {
-				return report.Table{}, err
-			}
-			ours = append(ours, s)
-			cell := report.TextCell("not run")
-			if s.N > 0 {
-				cell = report.TextCell(fmt.Sprintf("%.3f ± %.3f", s.Mean, s.Std))
-				if m.Name != reference.Name {
-					cell = append(cell, report.CellLine{Text: betterOn(bySplit[m.Name], bySplit[reference.Name])})
-				}
-			}
-			row.Cells = append(row.Cells, cell)
-		}
-		row.BoldLowest(ours)
-		t.Rows = append(t.Rows, row)
-	}
-	return t, nil
-}
-
 // metricBySplit has a metric of the runs that are done, have it, and did not diverge.
 func metricBySplit(index results.Index, runs []results.Experiment, metric string) map[int]float64 {
 	values := make(map[int]float64)
@@ -493,18 +348,4 @@ func metricBySplit(index results.Index, runs []results.Experiment, metric string
 		}
 	}
 	return values
-}
-
-// betterOn says on how many of the splits that both have the values are below the reference's.
-func betterOn(values, reference map[int]float64) string {
-	better, both := 0, 0
-	for _, split := range slices.Sorted(maps.Keys(values)) {
-		if other, has := reference[split]; has {
-			both++
-			if values[split] < other {
-				better++
-			}
-		}
-	}
-	return fmt.Sprintf("better on %d of %d", better, both)
 }

@@ -11,9 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"regexp"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,9 +31,6 @@ type array struct {
 	shape []int  // empty for a scalar
 	data  []float64
 }
-
-// ErrNoArray is wrapped by the error of a name that the archive does not hold.
-var ErrNoArray = errors.New("no such array")
 
 // maxExact is the largest integer magnitude below which every integer is a float64.
 const maxExact = 1 << 53
@@ -61,16 +59,6 @@ func Open(path string) (Archive, error) {
 	return a, nil
 }
 
-// Names lists the arrays of the archive in alphabetical order.
-func (a Archive) Names() []string {
-	names := make([]string, 0, len(a.arrays))
-	for name := range a.arrays {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
-}
-
 // Has reports whether the archive holds an array of that name.
 func (a Archive) Has(name string) bool {
 	_, ok := a.arrays[name]
@@ -82,22 +70,9 @@ func (a Archive) Has(name string) bool {
 func (a Archive) Float64(name string) (data []float64, shape []int, err error) {
 	arr, ok := a.arrays[name]
 	if !ok {
-		return nil, nil, fmt.Errorf("npz: %s: %w: %q (it holds %s)", a.path, ErrNoArray, name, strings.Join(a.Names(), ", "))
+		return nil, nil, fmt.Errorf("npz: %s: no such array: %q (it holds %s)", a.path, name, strings.Join(slices.Sorted(maps.Keys(a.arrays)), ", "))
 	}
 	return append([]float64(nil), arr.data...), append([]int{}, arr.shape...), nil
-}
-
-// Float32 is Float64 rounded to float32; exact when the file holds float32 (see DType).
-func (a Archive) Float32(name string) (data []float32, shape []int, err error) {
-	values, shape, err := a.Float64(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	data = make([]float32, len(values))
-	for i, v := range values {
-		data[i] = float32(v)
-	}
-	return data, shape, nil
 }
 
 // Ints returns the array as integers and fails if any value is not a whole number.
@@ -127,10 +102,6 @@ func (a Archive) Scalar(name string) (float64, error) {
 	}
 	return values[0], nil
 }
-
-// DType returns the NumPy type code of an array ("f4", "f8", "i4", "i8", "u1", "b1"), or "" when
-// the archive does not hold it.
-func (a Archive) DType(name string) string { return a.arrays[name].dtype }
 
 func readMember(member *zip.File) (array, error) {
 	rc, err := member.Open()

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/environment/must"
 )
 
 // tinySets are two data sets, one of which has two forms. Reading them says
@@ -130,19 +131,14 @@ func makeBundle(t *testing.T) string {
 		t.Skip("the scripts of a bundle are for Linux")
 	}
 	stage, out := filepath.Join(t.TempDir(), "densityuncertainty-abc+dirty"), filepath.Join(t.TempDir(), "it's here")
-	if err := run(t.Context(), tinySets(), &fetch.Fetcher{Mirror: tinyData(t)}, []string{"--data=one,other", filepath.Join(stage, "data")}, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), tinySets(), &fetch.Fetcher{Mirror: tinyData(t)}, []string{"--data=one,other", filepath.Join(stage, "data")}, io.Discard))
 	for _, f := range []struct{ name, contents string }{
 		{"bin/reproduce-xla", tellingProgram}, {"bin/reproduce-go", tellingProgram}, {"bin/xlaplugin", installingProgram},
 		{"version", "abc+dirty\n"}, {"glibc", "2.34\n"}, {"random", noise(10_000)},
 	} {
 		writeFile(t, filepath.Join(stage, f.name), f.contents, 0o755)
 	}
-	script, err := os.ReadFile("target/run.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(os.ReadFile("target/run.sh"))(t)
 	writeFile(t, filepath.Join(stage, "run.sh"), string(script), 0o755)
 	pack := func(size string) (string, error) {
 		text, err := exec.Command("bash", "pack.sh", stage, out, size).CombinedOutput()
@@ -175,19 +171,13 @@ func noise(n int) string {
 
 func remove(t *testing.T, path string) {
 	t.Helper()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 }
 
 func writeFile(t *testing.T, path, contents string, mode os.FileMode) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(contents), mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(t, os.WriteFile(path, []byte(contents), mode))
 }
 
 // shell runs a script with nothing but the given environment.
@@ -212,10 +202,7 @@ func TestInstall(t *testing.T) {
 		t.Fatalf("parts %q, %v", names, err)
 	}
 	for i, name := range names {
-		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(os.Stat(name))(t)
 		if last := i == len(names)-1; info.Size() > 4000 || (!last && info.Size() < 4000) {
 			t.Errorf("%s has %d bytes", name, info.Size())
 		}
@@ -224,14 +211,8 @@ func TestInstall(t *testing.T) {
 	bundle := filepath.Join(target, "densityuncertainty-abc+dirty")
 
 	// One part has not arrived, another one is damaged.
-	second, err := os.ReadFile(names[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	third, err := os.ReadFile(names[2])
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(os.ReadFile(names[1]))(t)
+	third := must.Get(os.ReadFile(names[2]))(t)
 	remove(t, names[1])
 	damaged := slices.Clone(third)
 	damaged[7] ^= 1

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +40,23 @@ const Extension = ".safetensors"
 // FileName is the name of the file of an experiment.
 func FileName(experiment string) string { return experiment + Extension }
 
+// Folder is the name of the folder of files beside the result lines.
+const Folder = "predictions"
+
+// In finds the file of an experiment in the folders of predictions of stores of result lines; found is false where it is
+// in none.
+func In(stores ...string) func(experiment string) (file string, found bool) {
+	return func(experiment string) (file string, found bool) {
+		for _, store := range stores {
+			file := filepath.Join(store, Folder, FileName(experiment))
+			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+				return file, true
+			}
+		}
+		return "", false
+	}
+}
+
 const formatName = "densityuncertainty predictions 2"
 
 // The keys of the metadata.
@@ -47,7 +66,8 @@ const (
 	keyDataset    = "dataset"
 	keyClasses    = "classes"
 	keySamples    = "samples"
-	keySets       = "sets" // their names, separated by commas
+	keySets       = "sets"   // their names, separated by commas
+	keyLayers     = "layers" // the same; missing for none
 	keySum        = "sha256"
 )
 
@@ -73,6 +93,9 @@ func Write(path string, p *Predictions) error {
 	metadata := map[string]string{
 		keyFormat: formatName, keyExperiment: p.Experiment, keyDataset: p.Dataset,
 		keyClasses: strconv.Itoa(p.Classes), keySamples: strconv.Itoa(p.Samples), keySets: strings.Join(sets, ","),
+	}
+	if p.Layers != nil {
+		metadata[keyLayers] = strings.Join(p.Layers, ",")
 	}
 	named := map[string]*tensors.Tensor{testLabels: bytesOf(p.Labels), testProbs: logProbabilities(p.Probs, p.Classes)}
 	if p.HeldOutLabels != nil {
@@ -136,6 +159,12 @@ func decode(named map[string]*tensors.Tensor, metadata map[string]string) (*Pred
 			p.Others = append(p.Others, Set{Name: name})
 		}
 	}
+	if layers := metadata[keyLayers]; layers != "" {
+		if p.Layers = strings.Split(layers, ","); len(p.Layers) > maxLayers {
+			return nil, fmt.Errorf("it has %d layers, more than %d", len(p.Layers), maxLayers)
+		}
+		p.makeLayers()
+	}
 	known := map[string]func(*tensors.Tensor){
 		testLabels: func(t *tensors.Tensor) { p.Labels = intsOf(t) }, testProbs: func(t *tensors.Tensor) { p.Probs = exponentials(t) },
 		heldOutLabels: func(t *tensors.Tensor) { p.HeldOutLabels = intsOf(t) }, heldOutProbs: func(t *tensors.Tensor) { p.HeldOutProbs = exponentials(t) },
@@ -154,7 +183,33 @@ func decode(named map[string]*tensors.Tensor, metadata map[string]string) (*Pred
 		}
 		set(t)
 	}
+	p.dropLayers()
 	return p, p.Validate()
+}
+
+// energies are those of all sets.
+func (p *Predictions) energies() []*Energies {
+	list := []*Energies{&p.Energy, &p.HeldOut}
+	for i := range p.Others {
+		list = append(list, &p.Others[i].Energy)
+	}
+	return list
+}
+
+// makeLayers makes room for the energies of each layer.
+func (p *Predictions) makeLayers() {
+	for _, e := range p.energies() {
+		e.Layers = make([][]float64, len(p.Layers))
+	}
+}
+
+// dropLayers takes the room away again where the file had none of them.
+func (p *Predictions) dropLayers() {
+	for _, e := range p.energies() {
+		if !slices.ContainsFunc(e.Layers, func(layer []float64) bool { return layer != nil }) {
+			e.Layers = nil
+		}
+	}
 }
 
 // checksum is the SHA-256 of tensors and texts with their names, in hexadecimal digits.

@@ -3,7 +3,8 @@
 //
 // One file holds one run: the class probabilities on the test set, averaged over the Monte Carlo
 // samples, and each example's scores on every further set, whose labels do not matter. It has a megabyte for a full
-// run on CIFAR-10 with SVHN and energies, five on CIFAR-100, and a tenth of a megabyte for a small one on CIFAR-10.
+// run on CIFAR-10 with SVHN and energies, five on CIFAR-100, and a tenth of a megabyte for a small one on CIFAR-10;
+// the energies of all layers are two or three more.
 package predictions
 
 import (
@@ -29,7 +30,12 @@ type Predictions struct {
 	Probs             []float64 // [N*C], row-major: probabilities averaged over the samples
 	MutualInformation []float64 // between label and sample, in nats; see metrics.MutualInformation
 	DempsterShafer    []float64 // of the logits, of a method for which their size means something; see metrics.DempsterShafer
+	Distances         Distances
 	Energy            Energies
+
+	// Layers are the names of the layers whose energies are in Energies.Layers, in the order in which the network
+	// applies them; nil where these are not kept.
+	Layers []string
 
 	// HeldOut are the energies on training images that were held out, the reference of the energy
 	// statistic; see metrics.EnergyOOD. Wherever energies are given, so must be these.
@@ -51,6 +57,7 @@ type Set struct {
 	Entropy           []float64 // of the averaged probabilities, in nats
 	MutualInformation []float64 // between label and sample, in nats
 	DempsterShafer    []float64
+	Distances         Distances
 	Energy            Energies
 }
 
@@ -59,6 +66,15 @@ type Set struct {
 type Energies struct {
 	Mean []float64 // averaged over the Monte Carlo samples
 	Once []float64 // of the first sample alone
+
+	Layers [][]float64 // as Mean, for the input of each of Predictions.Layers
+}
+
+// Distances are squared Mahalanobis distances of the features before the last layer from Gaussians that were fitted to
+// those of the training images afterwards.
+type Distances struct {
+	One   []float64 // from a single Gaussian
+	Class []float64 // from the nearest of one Gaussian for each class, with a common covariance (Lee et al. 2018)
 }
 
 // The limits.
@@ -68,6 +84,7 @@ const (
 	maxExamples = 1 << 20 // of one set
 	maxSets     = 16
 	maxName     = 100 // bytes
+	maxLayers   = 1000
 )
 
 // Validate reports the first thing that is wrong with p.
@@ -87,6 +104,9 @@ func (p *Predictions) Validate() error {
 			return fmt.Errorf("there are %d labels of held-out images and %d energies", len(p.HeldOutLabels), p.heldOut())
 		}
 	}
+	if err := p.checkLayers(); err != nil {
+		return err
+	}
 	given := false
 	for _, c := range p.columns() {
 		if *c.list != nil {
@@ -105,6 +125,21 @@ func (p *Predictions) Validate() error {
 // heldOut is the number of held-out examples.
 func (p *Predictions) heldOut() int {
 	return max(len(p.HeldOut.Mean), len(p.HeldOut.Once), len(p.HeldOutLabels))
+}
+
+// checkLayers reports names of layers that cannot be, and energies of other layers than those that are named.
+func (p *Predictions) checkLayers() error {
+	for i, name := range p.Layers {
+		if name == "" || len(name) > maxName || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_/") != "" || slices.Contains(p.Layers[:i], name) {
+			return fmt.Errorf("name %q of layer %d is not 1 to %d lower-case letters, digits, hyphens, underscores and slashes, or is that of another layer", name, i, maxName)
+		}
+	}
+	for _, e := range p.energies() {
+		if len(e.Layers) != 0 && len(e.Layers) != len(p.Layers) {
+			return fmt.Errorf("there are energies of %d layers, and names of %d", len(e.Layers), len(p.Layers))
+		}
+	}
+	return nil
 }
 
 // checkNames reports a name that cannot be.
@@ -145,6 +180,7 @@ func (p *Predictions) checkNumbers() error {
 		{"test examples", len(p.Labels), 1, maxExamples},
 		{"held-out examples", p.heldOut(), 0, maxExamples},
 		{"sets", len(p.Others), 0, maxSets},
+		{"layers", len(p.Layers), 0, maxLayers},
 	} {
 		if c.got < c.low || c.got > c.high {
 			return fmt.Errorf("%d %s, want %d to %d", c.got, c.what, c.low, c.high)
@@ -160,6 +196,7 @@ const (
 	probability kind = iota
 	nats             // entropy and mutual information
 	fraction         // from 0 to 1
+	squared          // a squared distance
 	energy
 )
 
@@ -171,6 +208,8 @@ func (k kind) domain() (low, high float64) {
 		return 0, 1 + room
 	case nats:
 		return -room, 8 // above the entropy log C of C <= 256 classes
+	case squared:
+		return 0, 1e38
 	}
 	return -1e38, 1e38
 }
@@ -189,11 +228,10 @@ func (p *Predictions) columns() []column {
 	list := []column{
 		{"test.mutual_information", &p.MutualInformation, examples, nats},
 		{"test.dempster_shafer", &p.DempsterShafer, examples, fraction},
-		{"test.energy", &p.Energy.Mean, examples, energy},
-		{"test.energy_once", &p.Energy.Once, examples, energy},
-		{"held_out.energy", &p.HeldOut.Mean, heldOut, energy},
-		{"held_out.energy_once", &p.HeldOut.Once, heldOut, energy},
 	}
+	list = append(list, p.Distances.columns("test.", examples)...)
+	list = append(list, p.Energy.columns("test.", p.Layers, examples)...)
+	list = append(list, p.HeldOut.columns("held_out.", p.Layers, heldOut)...)
 	for i := range p.Others {
 		set := &p.Others[i]
 		prefix, n := "ood."+set.Name+".", len(set.MaxProbability)
@@ -201,9 +239,21 @@ func (p *Predictions) columns() []column {
 			column{prefix + "log_max_probability", &set.MaxProbability, n, probability},
 			column{prefix + "entropy", &set.Entropy, n, nats},
 			column{prefix + "mutual_information", &set.MutualInformation, n, nats},
-			column{prefix + "dempster_shafer", &set.DempsterShafer, n, fraction},
-			column{prefix + "energy", &set.Energy.Mean, n, energy},
-			column{prefix + "energy_once", &set.Energy.Once, n, energy})
+			column{prefix + "dempster_shafer", &set.DempsterShafer, n, fraction})
+		list = append(list, set.Distances.columns(prefix, n)...)
+		list = append(list, set.Energy.columns(prefix, p.Layers, n)...)
+	}
+	return list
+}
+
+func (d *Distances) columns(prefix string, n int) []column {
+	return []column{{prefix + "gaussian", &d.One, n, squared}, {prefix + "class_gaussian", &d.Class, n, squared}}
+}
+
+func (e *Energies) columns(prefix string, layers []string, n int) []column {
+	list := []column{{prefix + "energy", &e.Mean, n, energy}, {prefix + "energy_once", &e.Once, n, energy}}
+	for l := range e.Layers {
+		list = append(list, column{prefix + "energy." + layers[l], &e.Layers[l], n, energy})
 	}
 	return list
 }

@@ -231,6 +231,50 @@ func TestScoreByHand(t *testing.T) {
 // small are predictions of a few images.
 func small(t testing.TB) *Predictions { return made(t, 10, 10, 8, 8, 4) }
 
+// withLayers gives energies of two layers: as at the last convolution, and backwards.
+func withLayers(p *Predictions) *Predictions {
+	p.Layers = []string{"stem", "stage_0_block_1/conv_2"}
+	for _, e := range p.energies() {
+		backwards := slices.Clone(e.Mean)
+		slices.Reverse(backwards)
+		e.Layers = [][]float64{slices.Clone(e.Mean), backwards}
+	}
+	return p
+}
+
+// What the layers and the features' Gaussians say comes back, and is scored.
+func TestLayersAndDistances(t *testing.T) {
+	p := withLayers(small(t))
+	p.Distances = Distances{One: []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, Class: slices.Repeat([]float64{1}, 10)}
+	p.Others[0].Distances = Distances{One: slices.Repeat([]float64{8.5}, 8), Class: slices.Repeat([]float64{2}, 8)}
+	q := read(t, written(t, p))
+	if !slices.Equal(q.Layers, p.Layers) || !reflect.DeepEqual(q.Distances, p.Distances) {
+		t.Errorf("layers %q and distances %v come back as %q and %v", p.Layers, p.Distances, q.Layers, q.Distances)
+	}
+	for l := range p.Layers {
+		for i, want := range p.Others[0].Energy.Layers[l] {
+			if got := q.Others[0].Energy.Layers[l][i]; math.Abs(got-want) > 1e-6*math.Abs(want) {
+				t.Errorf("layer %d, image %d: %v comes back as %v", l, i, want, got)
+			}
+		}
+	}
+	s := scored(t, q)
+	for name, want := range map[string]float64{
+		"ood_svhn_auroc_gaussian": 0.9, "ood_svhn_auroc_classgaussian": 1,
+		"ood_svhn_auroc_energy@stem": s["ood_svhn_auroc_energy"], "ood_svhn_auprc_energy@stage_0_block_1/conv_2": s["ood_svhn_auprc_energy"],
+	} {
+		if got, has := s[name]; !has || math.Abs(got-want) > 1e-12 {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if _, has := s["ood_svhn_fpr95_energy@stem"]; has {
+		t.Error("a layer has more than AUROC and AUPRC")
+	}
+	if got := read(t, written(t, small(t))); got.Layers != nil || got.Energy.Layers != nil {
+		t.Errorf("without layers there are %q", got.Layers)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	for _, c := range []struct {
 		want  string
@@ -261,6 +305,11 @@ func TestValidate(t *testing.T) {
 		{"\"test.energy_once\" has the value NaN", func(p *Predictions) { p.Energy.Once[3] = math.NaN() }},
 		{"\"held_out.energy\" has the value +", func(p *Predictions) { p.HeldOut.Mean[3] = math.Inf(1) }},
 		{"none of a held-out set", func(p *Predictions) { p.HeldOut = Energies{} }},
+		{"name \"Conv\" of layer 1", func(p *Predictions) { withLayers(p).Layers[1] = "Conv" }},
+		{"or is that of another layer", func(p *Predictions) { withLayers(p).Layers[1] = p.Layers[0] }},
+		{"energies of 1 layers, and names of 2", func(p *Predictions) { withLayers(p).HeldOut.Layers = p.HeldOut.Layers[:1] }},
+		{"\"ood.svhn.energy.stem\" has 3 values", func(p *Predictions) { withLayers(p).Others[0].Energy.Layers[0] = []float64{1, 2, 3} }},
+		{"\"test.gaussian\" has the value -1", func(p *Predictions) { p.Distances.One = slices.Repeat([]float64{-1}, 10) }},
 		{"the held-out images: ", func(p *Predictions) { withHeldOut(t, p).HeldOutLabels = nil }},
 		{"the held-out images: metrics: label 10 of example 1", func(p *Predictions) { withHeldOut(t, p).HeldOutLabels[1] = 10 }},
 		{"4 labels of held-out images and 5 energies", func(p *Predictions) {

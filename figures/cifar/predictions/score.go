@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/methods"
@@ -15,7 +16,22 @@ import (
 const (
 	ByMaxProbability = ""            // minus the largest probability, as the paper's baselines
 	ByEnergyOnce     = "_energyonce" // methods.ByEnergy of one sample
+
+	ByGaussian      = "_gaussian"      // squared distance of the features from a Gaussian fitted afterwards
+	ByClassGaussian = "_classgaussian" // the same from the nearest class's
 )
+
+// ByLayer is methods.ByEnergy for the input of a layer, by its name in Predictions.Layers.
+func ByLayer(layer string) string { return methods.ByEnergy + "@" + layer }
+
+// Scores are the scores that predictions may have.
+func (p *Predictions) Scores() []string {
+	list := []string{ByMaxProbability, methods.ByEntropy, methods.ByMutualInformation, methods.ByDempsterShafer, ByGaussian, ByClassGaussian, methods.ByEnergy, ByEnergyOnce}
+	for _, layer := range p.Layers {
+		list = append(list, ByLayer(layer))
+	}
+	return list
+}
 
 // Scaled ends the names of the metrics after temperature scaling.
 const Scaled = "_scaled"
@@ -30,7 +46,7 @@ const Scaled = "_scaled"
 //
 // In the ood metrics the examples out of distribution are the positive ones. The names stand for the
 // score ByMaxProbability; the other scores append their name, as in ood_svhn_auroc_energy, and are
-// there if their lists are. Definitions are those of package metrics (auprc by the trapezoidal rule, ap
+// there if their lists are. Energies of single layers have auroc and auprc alone. Definitions are those of package metrics (auprc by the trapezoidal rule, ap
 // the average precision). nll is +Inf when a label has probability 0.
 //
 // The temperature and what follows from it is there if labels and probabilities of held-out images are,
@@ -42,11 +58,9 @@ func Score(p *Predictions) (map[string]float64, error) {
 	}
 	s := scorer{scores: make(map[string]float64)}
 	s.classes(p, p.Probs, "")
-	if p.HeldOutLabels != nil {
-		s.scaled(p)
-	}
+	s.scaled(p)
 	for _, set := range p.Others {
-		for _, by := range []string{ByMaxProbability, methods.ByEntropy, methods.ByMutualInformation, methods.ByDempsterShafer, methods.ByEnergy, ByEnergyOnce} {
+		for _, by := range p.Scores() {
 			inside, outside, err := p.OODScores(set, by)
 			s.note(err)
 			if inside != nil && outside != nil {
@@ -74,21 +88,34 @@ func (p *Predictions) OODScores(set Set, by string) (test, other []float64, err 
 		inside, err := metrics.Entropy(p.Probs, p.Classes)
 		return inside, set.Entropy, err
 	case methods.ByMutualInformation:
-		if p.MutualInformation == nil || set.MutualInformation == nil {
-			return nil, nil, nil
-		}
-		return p.MutualInformation, set.MutualInformation, nil
+		return pair(p.MutualInformation, set.MutualInformation)
 	case methods.ByDempsterShafer:
-		if p.DempsterShafer == nil || set.DempsterShafer == nil {
-			return nil, nil, nil
-		}
-		return p.DempsterShafer, set.DempsterShafer, nil
+		return pair(p.DempsterShafer, set.DempsterShafer)
+	case ByGaussian:
+		return pair(p.Distances.One, set.Distances.One)
+	case ByClassGaussian:
+		return pair(p.Distances.Class, set.Distances.Class)
 	case methods.ByEnergy:
 		return distances(p.Energy.Mean, set.Energy.Mean, p.HeldOut.Mean)
 	case ByEnergyOnce:
 		return distances(p.Energy.Once, set.Energy.Once, p.HeldOut.Once)
 	}
+	if name, is := strings.CutPrefix(by, ByLayer("")); is && slices.Contains(p.Layers, name) {
+		l := slices.Index(p.Layers, name)
+		if p.Energy.Layers == nil || set.Energy.Layers == nil || p.HeldOut.Layers == nil {
+			return nil, nil, nil
+		}
+		return distances(p.Energy.Layers[l], set.Energy.Layers[l], p.HeldOut.Layers[l])
+	}
 	return nil, nil, fmt.Errorf("predictions: unknown score %q", by)
+}
+
+// pair are two lists, or neither where one is missing.
+func pair(test, other []float64) (testScore, otherScore []float64, err error) {
+	if test == nil || other == nil {
+		return nil, nil, nil
+	}
+	return test, other, nil
 }
 
 // distances is the energy statistic of both sets.
@@ -152,21 +179,30 @@ func (s *scorer) classes(p *Predictions, probs []float64, suffix string) {
 
 // scaled adds the temperature that the held-out images ask for, and the metrics with it.
 func (s *scorer) scaled(p *Predictions) {
-	t, err := metrics.FitTemperature(logits(p.HeldOutProbs), p.Classes, p.HeldOutLabels)
-	if errors.Is(err, metrics.ErrNoTemperature) {
-		return
-	}
-	if err != nil {
+	probs, t, err := p.Scaled()
+	if err != nil || probs == nil {
 		s.note(err)
 		return
 	}
 	s.scores["temperature"] = t
-	probs, err := metrics.Softmax(logits(p.Probs), p.Classes, t)
-	if err != nil {
-		s.note(err)
-		return
-	}
 	s.classes(p, probs, Scaled)
+}
+
+// Scaled are the probabilities on the test set, [N*C], with the temperature that the held-out images ask for; nil
+// without labels of these, and where none is best for them.
+func (p *Predictions) Scaled() (probs []float64, temperature float64, err error) {
+	if p.HeldOutLabels == nil {
+		return nil, 0, nil
+	}
+	temperature, err = metrics.FitTemperature(logits(p.HeldOutProbs), p.Classes, p.HeldOutLabels)
+	if errors.Is(err, metrics.ErrNoTemperature) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	probs, err = metrics.Softmax(logits(p.Probs), p.Classes, temperature)
+	return probs, temperature, err
 }
 
 // logits are those of probabilities, up to a number for each example, which makes no difference. A
@@ -197,6 +233,9 @@ func (s *scorer) detection(prefix, suffix string, inside, outside []float64) {
 	}
 	s.scores[prefix+"auroc"+suffix] = sweep.AUROC()
 	s.scores[prefix+"auprc"+suffix] = sweep.AUPRC()
+	if strings.HasPrefix(suffix, ByLayer("")) {
+		return
+	}
 	s.scores[prefix+"ap"+suffix] = sweep.AveragePrecision()
 	s.scores[prefix+"fpr95"+suffix] = sweep.FPRAtTPR(0.95)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"densityuncertainty/figures/cifar"
+	"densityuncertainty/figures/claims"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
@@ -26,7 +27,7 @@ func setNamed(name string) (results.Set, bool) {
 
 // namedTables are the tables of all studies.
 func namedTables() []report.NamedTable {
-	return slices.Concat(uci.Tables(), toy.Tables(), cifar.Tables())
+	return slices.Concat(claims.Tables(), uci.Tables(), toy.Tables(), cifar.Tables())
 }
 
 // namedFigures are the figures of all studies.

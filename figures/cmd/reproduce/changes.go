@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -66,7 +67,7 @@ func (c *changes) apply(all []results.Experiment) ([]results.Experiment, error) 
 		if known[e.ID()] { // not changed, or changed into another of them
 			continue
 		}
-		if e.Study == results.Images && e.Scale != results.Grid {
+		if e.Study == results.Images && !e.OnHeldOut() {
 			e.Scale = results.Small
 		}
 		if err := check(*e); err != nil {
@@ -112,13 +113,15 @@ type folders struct {
 	store       string
 	work        string // of checkpoints
 	predictions string
-	keep        bool // checkpoints of finished experiments
-	withoutSVHN bool // go on where it is missing
+	networks    string // of trained networks; "" keeps none
+	keep        bool   // checkpoints of finished experiments
+	withoutSVHN bool   // go on where it is missing
 }
 
 func (p *folders) flags(flags *flag.FlagSet) {
 	p.storeFlags(flags)
 	folderFlag(flags, &p.work, "work", "`folder` for checkpoints (default out/work of the checkout; with --store the folder work there)")
+	folderFlag(flags, &p.networks, "networks", "`folder` in which image runs keep their trained networks as safetensors files (default none)")
 	flags.BoolVar(&p.keep, "keep", false, "keep the checkpoints of runs that are finished")
 	flags.BoolVar(&p.withoutSVHN, withoutSVHNFlag, false, "run the experiments of the table ood-svhn even if SVHN's test part is not there: its columns then stay empty")
 }
@@ -160,7 +163,7 @@ func (p *folders) fill() error {
 		p.work = filepath.Join(p.store, "work")
 	}
 	if p.predictions == "" {
-		p.predictions = filepath.Join(p.store, "predictions")
+		p.predictions = filepath.Join(p.store, predictions.Folder)
 	}
 	return nil
 }

@@ -69,6 +69,9 @@ func (c command) onDevices(ctx context.Context, r request, batches [][]results.E
 func (r request) child(ctx context.Context, program, folder string, index int, device string, out io.Writer) error {
 	args := []string{"task", folder, strconv.Itoa(index), "--store", r.folders.store, "--work", r.folders.work, "--predictions", r.folders.predictions,
 		"--keep=" + strconv.FormatBool(r.folders.keep), "--" + withoutSVHNFlag + "=" + strconv.FormatBool(r.folders.withoutSVHN)}
+	if r.folders.networks != "" {
+		args = append(args, "--networks", r.folders.networks)
+	}
 	child := exec.CommandContext(ctx, program, args...)
 	child.Env = append(os.Environ(), deviceVariable+"="+device)
 	child.Stdout, child.Stderr = out, out

@@ -34,11 +34,15 @@ func (c command) fill(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	kept, err := predictionsOf(*stores)
+	if err != nil {
+		return err
+	}
 	before, err := os.ReadFile(positional[0])
 	if err != nil {
 		return fmt.Errorf("filling: %w", err)
 	}
-	after, err := fillIn(string(before), lines)
+	after, err := fillIn(string(before), lines, kept)
 	if err != nil {
 		return fmt.Errorf("filling %s: %w", positional[0], err)
 	}
@@ -52,14 +56,14 @@ func (c command) fill(_ context.Context, args []string) error {
 var generatedPart = regexp.MustCompile(`(?s)(<!-- generated: ([^\n]*?) -->\n).*?(<!-- end of generated -->)`)
 
 // fillIn returns the text with its generated parts made from the lines.
-func fillIn(text string, lines []results.Result) (string, error) {
+func fillIn(text string, lines []results.Result, kept report.Predictions) (string, error) {
 	if begun, ended := strings.Count(text, "<!-- generated: "), strings.Count(text, "<!-- end of generated -->"); begun != ended {
 		return "", fmt.Errorf("%d generated parts begin and %d end", begun, ended)
 	}
 	var failed error
 	filled := generatedPart.ReplaceAllStringFunc(text, func(part string) string {
 		groups := generatedPart.FindStringSubmatch(part)
-		content, err := generate(groups[2], lines)
+		content, err := generate(groups[2], lines, kept)
 		if err != nil {
 			failed = err
 			return part
@@ -70,7 +74,7 @@ func fillIn(text string, lines []results.Result) (string, error) {
 }
 
 // generate makes the content that a mark names.
-func generate(what string, lines []results.Result) (string, error) {
+func generate(what string, lines []results.Result, kept report.Predictions) (string, error) {
 	kind, name, _ := strings.Cut(what, " ")
 	switch kind {
 	case "options":
@@ -79,7 +83,7 @@ func generate(what string, lines []results.Result) (string, error) {
 		}
 	case "table":
 		if i := slices.IndexFunc(namedTables(), func(t report.NamedTable) bool { return t.Name == name }); i >= 0 {
-			return makeTable(namedTables()[i], lines, report.Markdown)
+			return makeTable(namedTables()[i], lines, kept, report.Markdown)
 		}
 	}
 	return "", fmt.Errorf("there is nothing to generate for %q; write \"options STUDY\" with toy, uci or images, or \"table NAME\" with a name from \"reproduce list\"", what)

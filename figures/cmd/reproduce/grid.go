@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/uci"
 )
 
 const gridDoc = `reproduce grid carries out the paper's grid search (section 4): the dropout rate of MC dropout, the noise
@@ -41,6 +44,93 @@ func (c command) grid(ctx context.Context, args []string) error {
 	}
 	if _, err := fmt.Fprint(c.stdout, text); err != nil {
 		return fmt.Errorf("printing the table: %w", err)
+	}
+	return nil
+}
+
+const chooseDoc = `reproduce choose chooses hyperparameters of each method by the runs in the store that tried them, measured on held-out
+training examples: with "uci" the optimizer and the noise for each split, of the set uci-tuning, and with "images" the
+noise for the set processor, of the set processor-grid. It prints the choices, or writes them to a file; those of the
+program are figures/uci/tuned.csv and figures/cifar/chosen.csv.
+
+Usage: reproduce choose uci|images [FILE] [flags]
+`
+
+func (c command) choose(_ context.Context, args []string) error {
+	flags := newFlags("choose")
+	stores := storeFlag(flags)
+	positional, err := c.parse(flags, chooseDoc, args)
+	if err != nil {
+		return err
+	}
+	if n := len(positional); n == 0 || n > 2 || positional[0] != results.UCI && positional[0] != results.Images {
+		return usagef("choose wants uci or images, and a file at most")
+	}
+	lines, err := c.read(*stores)
+	if err != nil {
+		return err
+	}
+	var file []byte
+	if positional[0] == results.UCI {
+		file, err = uci.Choose(lines)
+	} else {
+		var missing []string
+		file, missing, err = cifar.ChosenNoise(lines)
+		if len(missing) > 0 {
+			c.print(c.stderr, fmt.Sprintf("nothing is chosen for %s: not all of their runs of processor-grid are there\n", strings.Join(missing, ", ")), exitOK)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if len(positional) > 1 {
+		return atomicfile.WriteBytes(positional[1], file)
+	}
+	if _, err := c.stdout.Write(file); err != nil {
+		return fmt.Errorf("printing the choices: %w", err)
+	}
+	return nil
+}
+
+const exportDoc = `reproduce export makes the folder of trained networks that are part of the program (default figures/cifar/networks
+of the checkout) of those that "reproduce run processor --networks FOLDER" kept and of the lines in the store:
+seed 0 of deterministic, rank1, density and density-constant, with how each was made.
+
+Usage: reproduce export FOLDER [flags]
+`
+
+func (c command) export(_ context.Context, args []string) error {
+	flags := newFlags("export")
+	stores := storeFlag(flags)
+	out := flags.String("out", "", "`folder` to write")
+	positional, err := c.parse(flags, exportDoc, args)
+	if err != nil {
+		return err
+	}
+	if len(positional) != 1 {
+		return usagef("export wants the folder of networks")
+	}
+	if *out == "" {
+		dir, err := results.DefaultDir()
+		if err != nil {
+			return err
+		}
+		*out = filepath.Join(dir, "..", "cifar", "networks")
+	}
+	lines, err := c.read(*stores)
+	if err != nil {
+		return err
+	}
+	names, missing, err := cifar.ExportNetworks(lines, positional[0], *out)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("there is nothing to export: %s has no network of a line in the store", positional[0])
+	}
+	c.print(c.stderr, fmt.Sprintf("wrote %s to %s\n", strings.Join(names, ", "), *out), exitOK)
+	if len(missing) > 0 {
+		c.print(c.stderr, fmt.Sprintf("without %s, whose network or line is missing\n", strings.Join(missing, ", ")), exitOK)
 	}
 	return nil
 }

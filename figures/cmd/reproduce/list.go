@@ -74,7 +74,7 @@ func (c command) list(_ context.Context, args []string) error {
 	fmt.Fprintln(w, "SET\tFULL done\tmissing\tQUICK done\tmissing\tOTHER done\tmissing\tWHAT")
 	for _, set := range sets() {
 		fmt.Fprintf(w, "%s", set.Name)
-		for _, scales := range [][]string{{results.Full}, {results.Quick}, {results.Small, results.Grid}} {
+		for _, scales := range [][]string{{results.Full}, {results.Quick}, {results.Small, results.Grid, results.Processor, results.ProcessorGrid}} {
 			var wanted []results.Experiment
 			for _, scale := range scales {
 				wanted = append(wanted, set.At(scale)...)
@@ -82,7 +82,11 @@ func (c command) list(_ context.Context, args []string) error {
 			missing := len(results.Missing(wanted, lines))
 			fmt.Fprintf(w, "\t%d\t%d", len(wanted)-missing, missing)
 		}
-		fmt.Fprintf(w, "\t%s\n", set.Doc)
+		doc := set.Doc
+		if set.Lacks != "" {
+			doc += "; not yet all of it"
+		}
+		fmt.Fprintf(w, "\t%s\n", doc)
 	}
 	fmt.Fprintln(w, "\nTABLE\t\t\t\t\t\t\tWHAT")
 	for _, t := range namedTables() {

@@ -5,7 +5,7 @@
 //	reproduce table uci-nll --format md    a table from the results
 //	reproduce figure figure1 --format svg  a figure from the results
 //
-// Further commands are for image runs: grid, rescore, merge, options, task. "reproduce --help" lists all.
+// Further commands: grid, choose, export, rescore, merge, options, task. "reproduce --help" lists all.
 //
 // Results are kept in a store, one line each; whatever is in the store is not run again.
 package main
@@ -88,6 +88,8 @@ Usage:
   reproduce fill   FILE     [flags]     make the generated parts of a Markdown file anew
 
   reproduce grid            [flags]     the paper's grid search on held-out images, and its table
+  reproduce choose  uci|images [FILE]   choose hyperparameters of methods by runs on held-out training examples
+  reproduce export  FOLDER  [flags]     make the trained networks that are part of the program, of those that runs kept
   reproduce options [STUDY]             list the options that --set takes
   reproduce rescore         [flags]     compute the metrics of image runs anew from their predictions
   reproduce merge  FOLDER.. [flags]     add the results in folders to the store
@@ -99,7 +101,7 @@ Usage:
 // main carries out the command line and returns the exit status.
 func (c command) main(ctx context.Context, args []string) int {
 	commands := map[string]func(context.Context, []string) error{"list": c.list, "run": c.run, "table": c.table, "figure": c.figure, "fill": c.fill,
-		"grid": c.grid, "options": c.options, "rescore": c.rescore, "merge": c.merge, "task": c.task}
+		"grid": c.grid, "choose": c.choose, "export": c.export, "options": c.options, "rescore": c.rescore, "merge": c.merge, "task": c.task}
 	err := usagef("no command")
 	if len(args) > 0 {
 		if args[0] == "help" || args[0] == "-h" || args[0] == "--help" || args[0] == "-help" {

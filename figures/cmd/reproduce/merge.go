@@ -109,6 +109,8 @@ func find(folder string) (stores, files []string, err error) {
 		switch {
 		case err != nil:
 			return err
+		case entry.IsDir() && path != folder && slices.Contains([]string{"work", "networks"}, entry.Name()):
+			return fs.SkipDir // checkpoints and trained networks, which are safetensors files too
 		case !entry.Type().IsRegular():
 			return nil
 		case filepath.Ext(path) == ".jsonl":

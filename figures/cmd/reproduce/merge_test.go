@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/methods"
@@ -24,10 +25,7 @@ func imageResult() results.Result {
 // storeWith is a store in dir with these results.
 func storeWith(t *testing.T, dir string, lines ...results.Result) string {
 	t.Helper()
-	store, err := results.OpenStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(results.OpenStore(dir))(t)
 	for _, line := range lines {
 		if _, _, err := store.Append(line); err != nil {
 			t.Fatal(err)
@@ -43,9 +41,7 @@ func writePredictions(t *testing.T, store string, labels ...int) string {
 	e := imageResult().Experiment
 	p := &predictions.Predictions{Experiment: e.ID(), Dataset: e.Dataset, Classes: 2, Samples: 2, Labels: labels, Probs: []float64{0.75, 0.25, 0.5, 0.5, 0.25, 0.75}}
 	file := filepath.Join(store, "predictions", predictions.FileName(e.ID()))
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), predictions.Write(file, p)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), predictions.Write(file, p)))
 	return file
 }
 
@@ -55,17 +51,12 @@ func TestMerge(t *testing.T) {
 	from := storeWith(t, filepath.Join(dir, "from", "task-0"), imageResult())
 	file := writePredictions(t, from, 0, 1, 1)
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(filepath.Join(dir, "from"), link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(filepath.Join(dir, "from"), link))
 	succeeds(t, "1 results added", "merge", link, "--store", store)
 	succeeds(t, "0 results added to "+store+", 1 were there already, 0 files of predictions copied", "merge", link, "--store", store)
 	holds(t, store, 1)
 	copied := filepath.Join(store, "predictions", filepath.Base(file))
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(file))(t)
 	if got, err := os.ReadFile(copied); err != nil || string(got) != string(want) {
 		t.Errorf("the predictions are others, %v", err)
 	}
@@ -115,19 +106,14 @@ func TestMergeChecks(t *testing.T) {
 			from, store := t.TempDir(), t.TempDir()
 			yacht := madeUp(results.Union(sets()...)[100])
 			storeWith(t, from, yacht) // beside them is a file that counts
-			if err := errors.Join(c.make(filepath.Join(from, "a.jsonl"), result), c.make(filepath.Join(from, filepath.Base(file)), file)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(c.make(filepath.Join(from, "a.jsonl"), result), c.make(filepath.Join(from, filepath.Base(file)), file)))
 			succeeds(t, "1 results added to "+store+", 0 were there already, 0 files", "merge", from, "--store", store)
 			if lines := holds(t, store, 1); lines[0].ID != yacht.ID {
 				t.Errorf("the store has %v", lines[0].Experiment)
 			}
 		})
 	}
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(file))(t)
 	for _, c := range []struct {
 		name, file string
 		content    []byte
@@ -139,9 +125,7 @@ func TestMergeChecks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			from, store := t.TempDir(), t.TempDir()
 			path := filepath.Join(from, c.file)
-			if err := os.WriteFile(path, c.content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, c.content, 0o600))
 			fails(t, exitFailure, c.want, "merge", from, "--store", store)
 			fails(t, exitFailure, path, "merge", from, "--store", store)
 			if copied, err := filepath.Glob(filepath.Join(store, "predictions", "*")); err != nil || len(copied) != 0 {
@@ -160,14 +144,8 @@ func TestRescore(t *testing.T) {
 	r.Metrics = map[string]float64{"accuracy": 0.1, "parameters": 7}
 	storeWith(t, dir, r)
 	file := writePredictions(t, dir, 0, 1, 1)
-	p, err := predictions.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scores, err := predictions.Score(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(predictions.Read(file))(t)
+	scores := must.Get(predictions.Score(p))(t)
 	for _, want := range []string{r.ID, "accuracy 0.666667, in the store 0.1; ", "nll 0.", "in the store none"} {
 		fails(t, exitFailure, want, "rescore", "--store", dir)
 	}
@@ -184,9 +162,7 @@ func TestRescore(t *testing.T) {
 	}
 	succeeds(t, "1 lines scored", "rescore", "--store", out, "--predictions", filepath.Dir(file))
 	fails(t, exitFailure, "already has a result", "rescore", "--store", dir, "--out", out)
-	if err := os.WriteFile(file, []byte("damaged"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("damaged"), 0o600))
 	fails(t, exitFailure, file, "rescore", "--store", dir)
 }
 
@@ -222,9 +198,7 @@ func TestPipeInTheStore(t *testing.T) {
 	for _, args := range [][]string{{"run", "figure1"}, {"list"}, {"table", "gap-ratio"}, {"figure", "figure1"}, {"rescore"}} {
 		t.Run(args[0], func(t *testing.T) {
 			store := t.TempDir()
-			if err := syscall.Mkfifo(filepath.Join(store, "toy-toy-cubic-paper.jsonl"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, syscall.Mkfifo(filepath.Join(store, "toy-toy-cubic-paper.jsonl"), 0o600))
 			start(t, nil, append(args, "--store", store)...).ends(t, exitFailure, "toy-toy-cubic-paper.jsonl is no regular file")
 		})
 	}
@@ -234,9 +208,7 @@ func TestPipeInTheStore(t *testing.T) {
 func TestSIGTERMWhileWaiting(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "README.md")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(pipe, 0o600))
 	p := start(t, nil, "fill", pipe, "--store", dir)
 	w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits until the program reads
 	if err != nil {

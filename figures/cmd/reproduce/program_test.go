@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/results"
 )
@@ -128,15 +129,10 @@ type program struct {
 
 func start(t *testing.T, env []string, args ...string) *program {
 	t.Helper()
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(os.Executable())(t)
 	p := &program{cmd: exec.Command(path, args...)}
 	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), env...), &p.stderr
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.cmd.Start())
 	return p
 }
 
@@ -151,9 +147,7 @@ func (p *program) signal(t *testing.T, store string, n int, s os.Signal) {
 			t.Fatalf("no %d results within 20 s", n)
 		}
 	}
-	if err := p.cmd.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.cmd.Process.Signal(s))
 }
 
 // ends waits for the end, which must come with a status, -1 after a signal, and the wanted messages.
@@ -172,10 +166,10 @@ func (p *program) ends(t *testing.T, status int, wants ...string) {
 
 func TestCtrlCThenContinue(t *testing.T) {
 	store, log := filepath.Join(t.TempDir(), "my runs"), filepath.Join(t.TempDir(), "log")
-	args := []string{"run", "uci-released", "--datasets", "yacht", "--batch", "4", "--store", store}
+	args := []string{"run", "uci-released", "--methods", "density,rank1", "--datasets", "yacht", "--batch", "4", "--store", store}
 	p := start(t, []string{fakeDelay + "=40ms", fakeLog + "=" + log}, args...)
 	p.signal(t, store, 4, os.Interrupt)
-	p.ends(t, exitInterrupted, "To go on, run the same command again:\n  reproduce run uci-released --datasets yacht --batch 4 --store '"+store+"'\n")
+	p.ends(t, exitInterrupted, "To go on, run the same command again:\n  reproduce run uci-released --methods density,rank1 --datasets yacht --batch 4 --store '"+store+"'\n")
 	before, notes, err := results.Read(store)
 	if err != nil || len(notes) != 0 || len(before) < 4 || len(before) >= 40 {
 		t.Fatalf("%d lines, %v, %v", len(before), notes, err)
@@ -183,10 +177,7 @@ func TestCtrlCThenContinue(t *testing.T) {
 	succeeds(t, fmt.Sprintf("%d already in", len(before)), args...)
 	holds(t, store, 40)
 	// Every stored experiment was started once, but for the one that Ctrl-C stopped.
-	content, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(log))(t)
 	if started := bytes.Count(content, []byte("\n")); started > len(before)+1 {
 		t.Errorf("the first program started %d experiments and stored %d", started, len(before))
 	}
@@ -203,7 +194,7 @@ func TestSIGTERMAsksToBeRequeued(t *testing.T) {
 
 func TestKillThenContinue(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "runs")
-	args := []string{"run", "uci-released", "--datasets", "yacht", "--batch", "1", "--store", store}
+	args := []string{"run", "uci-released", "--methods", "density,rank1", "--datasets", "yacht", "--batch", "1", "--store", store}
 	for n := range 4 {
 		p := start(t, []string{fakeDelay + "=10ms"}, args...)
 		p.signal(t, store, 1+5*n, syscall.SIGKILL)
@@ -219,7 +210,7 @@ func TestKillThenContinue(t *testing.T) {
 // Two programs share one store and one list of work.
 func TestTwoProgramsOneStore(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "runs")
-	args := []string{"run", "uci-released", "--datasets", "yacht,wine", "--batch", "2", "--store", store}
+	args := []string{"run", "uci-released", "--methods", "density,rank1", "--datasets", "yacht,wine", "--batch", "2", "--store", store}
 	one, two := start(t, []string{fakeDelay + "=1ms"}, args...), start(t, []string{fakeDelay + "=1ms"}, args...)
 	one.ends(t, exitOK)
 	two.ends(t, exitOK)
@@ -239,10 +230,7 @@ func TestDevices(t *testing.T) {
 	}
 	start(t, nil, args...).ends(t, exitOK, "2, device 5: ", "[1/1 runs, 100%")
 	holds(t, store, 12)
-	content, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(log))(t)
 	if !strings.Contains(string(content), " without-svhn true device=3\n") || !strings.Contains(string(content), "device=5\n") {
 		t.Errorf("devices of the first processes:\n%s", content)
 	}

@@ -51,7 +51,7 @@ func (c command) request(command, doc string, set []string, args []string) (requ
 	splits := flags.String("splits", "", "only these `splits`, for example 0-4 or 0,3,7")
 	seeds := flags.String("seeds", "", "only these `seeds`, for example 0-2")
 	fidelity := flags.String("fidelity", "", "only this `fidelity`: paper or released")
-	scale := flags.String("scale", "", "only this `scale`: full, quick for a small run that is never compared with the paper, small or grid (default full where the set has it)")
+	scale := flags.String("scale", "", "only this `scale`: full, quick for a small run that is never compared with the paper, small, grid, processor or processor-grid (default full where the set has it)")
 	changes := changeFlags(flags)
 	r.folders.flags(flags)
 	r.slurm.flags(flags)
@@ -68,7 +68,8 @@ func (c command) request(command, doc string, set []string, args []string) (requ
 		}
 		positional = set
 	}
-	if r.wanted, err = selectSets(positional); err != nil {
+	var lacks []string
+	if r.wanted, lacks, err = selectSets(positional); err != nil {
 		return r, err
 	}
 	r.name = positional[0]
@@ -90,7 +91,11 @@ func (c command) request(command, doc string, set []string, args []string) (requ
 		return r, err
 	}
 	if r.wanted = filter.Apply(r.wanted); len(r.wanted) == 0 {
-		return r, usagef("%s has no experiment of scale %s with these methods, data sets, splits, seeds and fidelity; \"reproduce list\" shows the sets' scales", r.name, *scale)
+		return r, usagef("%s", strings.Join(append([]string{fmt.Sprintf(
+			"%s has no experiment of scale %s with these methods, data sets, splits, seeds and fidelity; \"reproduce list\" shows the sets' scales", r.name, *scale)}, lacks...), "; "))
+	}
+	for _, lack := range lacks {
+		c.print(c.stderr, lack+"\n", exitOK)
 	}
 	changed, err := changes.apply(r.wanted)
 	if err != nil {
@@ -175,7 +180,7 @@ func (c command) train(ctx context.Context, at folders, batches [][]results.Expe
 	}
 	report := jobs.NewReporter(c.stderr, isTerminal(c.stderr), time.Now, studiesOn(jobs.Machine{}), batches)
 	runner, err := c.newRunner(settings{
-		work: at.work, predictions: at.predictions, withoutSVHN: at.withoutSVHN, computes: workOf(batches), note: report.Note,
+		work: at.work, predictions: at.predictions, networks: at.networks, withoutSVHN: at.withoutSVHN, computes: workOf(batches), note: report.Note,
 	})
 	if err != nil {
 		return err
@@ -183,23 +188,29 @@ func (c command) train(ctx context.Context, at folders, batches [][]results.Expe
 	return jobs.All(ctx, runner, removingCheckpoints{store, at}, batches, report)
 }
 
-// selectSets returns the experiments of the one set that is named, or of all, each once.
-func selectSets(positional []string) ([]results.Experiment, error) {
+// selectSets returns the experiments of the one set that is named, or of all, each once, and what these sets lack.
+func selectSets(positional []string) (selected []results.Experiment, lacks []string, err error) {
 	var names []string
 	for _, s := range sets() {
 		names = append(names, s.Name)
 	}
 	if len(positional) != 1 {
-		return nil, usagef("run wants one set: %s or all", strings.Join(names, ", "))
+		return nil, nil, usagef("run wants one set: %s or all", strings.Join(names, ", "))
 	}
-	if positional[0] == "all" {
-		return results.Union(sets()...), nil
+	wanted := sets()
+	if positional[0] != "all" {
+		set, ok := setNamed(positional[0])
+		if !ok {
+			return nil, nil, usagef("unknown set %q, want %s or all", positional[0], strings.Join(names, ", "))
+		}
+		wanted = []results.Set{set}
 	}
-	set, ok := setNamed(positional[0])
-	if !ok {
-		return nil, usagef("unknown set %q, want %s or all", positional[0], strings.Join(names, ", "))
+	for _, set := range wanted {
+		if set.Lacks != "" {
+			lacks = append(lacks, fmt.Sprintf("the set %s is not complete: %s", set.Name, set.Lacks))
+		}
 	}
-	return set.Experiments, nil
+	return results.Union(wanted...), lacks, nil
 }
 
 // checkFilter finds misspelt names, which would otherwise select nothing.

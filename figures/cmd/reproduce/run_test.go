@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
@@ -43,14 +44,10 @@ func TestRunAndList(t *testing.T) {
 // A store that cannot be is an error before anything is trained.
 func TestStoreThatCannotBe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("{}\n{}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("{}\n{}\n"), 0o600))
 	corrupt := t.TempDir()
 	line := filepath.Join(corrupt, "uci-yacht-paper.jsonl")
-	if err := os.WriteFile(line, []byte("{}\n{}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(line, []byte("{}\n{}\n"), 0o600))
 	for _, c := range []struct{ name, store, want string }{
 		{"a file in its place", file, file},
 		{"below a file", filepath.Join(file, "runs"), "not a directory"},
@@ -176,6 +173,20 @@ func TestGrid(t *testing.T) {
 	}
 }
 
+// The noise is chosen of the runs of a grid; without them the set says what it lacks.
+func TestChoose(t *testing.T) {
+	dir := t.TempDir()
+	store, file := filepath.Join(dir, "runs"), filepath.Join(dir, "chosen.csv")
+	if stdout := succeeds(t, "nothing is chosen for density", "choose", "images", "--store", quickStore(t, "figure1")); stdout != "method,option,value,held_out_nll\n" {
+		t.Errorf("without a grid it chooses %q", stdout)
+	}
+	succeeds(t, "100%", "run", "processor-grid", "--methods", "rank1,vdropout", "--store", store)
+	succeeds(t, "nothing is chosen for density, density-constant, mfvi", "choose", "images", file, "--store", store)
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "\nrank1,init_std,0.001,") || !strings.Contains(string(text), "\nvdropout,alpha,0.03,") {
+		t.Errorf("%s (%v)", text, err)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	all := succeeds(t, "", "options")
 	for _, c := range []struct{ study, has, lacks string }{
@@ -198,14 +209,9 @@ func TestCheckpointsOfFinishedRuns(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		t.Run(fmt.Sprint(keep), func(t *testing.T) {
 			dir := t.TempDir()
-			store, err := results.OpenStore(filepath.Join(dir, "runs"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			store := must.Get(results.OpenStore(filepath.Join(dir, "runs")))(t)
 			folder := jobs.WorkFolder(dir, e)
-			if err := os.MkdirAll(folder, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(folder, 0o755))
 			if added, _, err := (removingCheckpoints{store, folders{work: dir, keep: keep}}).Append(madeUp(e)); err != nil || !added {
 				t.Fatal(added, err)
 			}
@@ -227,10 +233,7 @@ func TestJobArray(t *testing.T) {
 	t.Setenv("DENSITYUNCERTAINTY_DATA", "/data")
 	args := append(jobArray(store, job), "--partition", "short", "--gres", "", "--time", "1:00", "--sbatch", "--account=a", "--without-svhn")
 	succeeds(t, "with 3 tasks\nSubmit it with:\n  sbatch "+job+"/job.sh", args...)
-	script, err := os.ReadFile(filepath.Join(job, "job.sh"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(os.ReadFile(filepath.Join(job, "job.sh")))(t)
 	for _, want := range []string{"--array=0-2\n", "--partition=short\n", "--account=a\n", "export DENSITYUNCERTAINTY_DATA='/data'", "--time=1:00\n", "\"$SLURM_ARRAY_TASK_ID\" '--without-svhn' &\n"} {
 		if !bytes.Contains(script, []byte(want)) {
 			t.Errorf("the script lacks %q:\n%s", want, script)
@@ -251,9 +254,7 @@ func TestJobArray(t *testing.T) {
 
 func TestSubmit(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "sbatch"), []byte("#!/bin/sh\necho Submitted \"$1\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "sbatch"), []byte("#!/bin/sh\necho Submitted \"$1\"\n"), 0o755))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	stdout := succeeds(t, "", append(jobArray(dir, filepath.Join(dir, "job")), "--submit")...)
 	if stdout != "Submitted "+filepath.Join(dir, "job", "job.sh")+"\n" {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/jobs"
@@ -8,13 +10,13 @@ import (
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/toy"
 	"densityuncertainty/figures/uci"
-	"slices"
 )
 
 // settings are what a runner is given.
 type settings struct {
 	work        string // folder for checkpoints
 	predictions string // folder for predictions
+	networks    string // folder for trained networks
 	withoutSVHN bool   // go on where SVHN is missing
 	computes    environment.Work
 	note        func(string)
@@ -34,13 +36,14 @@ var newRunner = func(s settings) (jobs.Runner, error) {
 	regressions.Work = s.work
 	studies[results.UCI] = regressions
 	images.Work, images.Predictions, images.WithoutSVHN, images.Notes = s.work, s.predictions, s.withoutSVHN, s.note
+	images.Networks = s.networks
 	return studies, nil
 }
 
 // studiesOn are the runners of all studies on a machine; none is needed for the costs of experiments.
 func studiesOn(machine jobs.Machine) jobs.Studies {
 	return jobs.Studies{
-		results.Toy:    toy.Runner{Machine: machine, Methods: methods.All()},
+		results.Toy:    toy.Runner{Machine: machine, Methods: methods.All(), Curves: toy.Drawn},
 		results.UCI:    uci.Runner{Machine: machine, Methods: methods.All()},
 		results.Images: &cifar.Runner{Machine: machine, Methods: methods.All()},
 	}

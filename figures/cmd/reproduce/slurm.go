@@ -96,6 +96,13 @@ func (c command) writeJob(ctx context.Context, r request, batches [][]results.Ex
 	if r.folders.withoutSVHN {
 		job.Flags = append(job.Flags, "--"+withoutSVHNFlag)
 	}
+	if r.folders.networks != "" {
+		networks, err := filepath.Abs(r.folders.networks)
+		if err != nil {
+			return fmt.Errorf("the folder for networks: %w", err)
+		}
+		job.Flags = append(job.Flags, "--networks="+networks)
+	}
 	if err := job.Write(batches); err != nil {
 		return err
 	}
@@ -143,6 +150,6 @@ func (c command) task(ctx context.Context, args []string) error {
 		return err
 	}
 	store, work, kept := jobs.TaskPlaces(positional[0], index)
-	at := folders{store: cmp.Or(given.store, store), work: cmp.Or(given.work, work), predictions: cmp.Or(given.predictions, kept), keep: given.keep, withoutSVHN: given.withoutSVHN}
+	at := folders{store: cmp.Or(given.store, store), work: cmp.Or(given.work, work), predictions: cmp.Or(given.predictions, kept), networks: given.networks, keep: given.keep, withoutSVHN: given.withoutSVHN}
 	return c.carryOut(ctx, request{wanted: batch, folders: at})
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"densityuncertainty/environment/atomicfile"
+	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
@@ -47,13 +48,17 @@ func (c command) table(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	kept, err := predictionsOf(*stores)
+	if err != nil {
+		return err
+	}
 	var printed []string
 	for _, named := range namedTables() {
 		if !slices.Contains(wanted, named.Name) {
 			continue
 		}
 		watched, used := results.Watch(lines)
-		text, err := makeTable(named, watched, *format)
+		text, err := makeTable(named, watched, kept, *format)
 		if err != nil {
 			return err
 		}
@@ -77,9 +82,26 @@ func (c command) table(_ context.Context, args []string) error {
 	return nil
 }
 
+// predictionsOf finds what runs kept beside the given stores, or the default one. A file of result lines has the folder
+// beside it.
+func predictionsOf(stores paths) (report.Predictions, error) {
+	if len(stores) == 0 {
+		dir, err := results.DefaultDir()
+		if err != nil {
+			return nil, err
+		}
+		stores = paths{dir}
+	}
+	var folders []string
+	for _, store := range stores {
+		folders = append(folders, store, filepath.Dir(store))
+	}
+	return predictions.In(folders...), nil
+}
+
 // makeTable makes and renders one table.
-func makeTable(named report.NamedTable, lines []results.Result, format string) (string, error) {
-	t, err := named.Make(lines)
+func makeTable(named report.NamedTable, lines []results.Result, kept report.Predictions, format string) (string, error) {
+	t, err := named.Of(lines, kept)
 	if err != nil {
 		return "", err
 	}

@@ -8,9 +8,13 @@ import (
 	"testing"
 
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
+
+// nothingKept is for tables of runs without predictions.
+func nothingKept(string) (file string, found bool) { return "", false }
 
 // quickStore has made-up quick runs of these sets.
 func quickStore(t *testing.T, sets ...string) string {
@@ -77,8 +81,8 @@ func TestFigure(t *testing.T) {
 	}
 	t.Run("all", func(t *testing.T) {
 		stdout := succeeds(t, "", "figure", "all", "--format", "png", "--out", filepath.Join(dir, "all"), "--store", store)
-		if n := strings.Count(stdout, "\ndensityuncertainty "); n != 7 {
-			t.Errorf("%d captions, want 7\n%s", n, stdout)
+		if n := strings.Count(stdout, "\ndensityuncertainty "); n != 9 {
+			t.Errorf("%d captions, want 9\n%s", n, stdout)
 		}
 	})
 	t.Run("a seed without runs", func(t *testing.T) {
@@ -128,15 +132,12 @@ func TestCitation(t *testing.T) {
 
 func TestFillIn(t *testing.T) {
 	text := "a\n<!-- generated: options uci -->\nto be replaced\n<!-- end of generated -->\n<!-- generated: table uci-nll -->\n<!-- end of generated -->\nb\n"
-	filled, err := fillIn(text, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	filled := must.Get(fillIn(text, nil, nothingKept))(t)
 	if strings.Contains(filled, "to be replaced") || !strings.Contains(filled, "| clip |") ||
 		strings.Contains(filled, "densityuncertainty ") || !strings.HasPrefix(filled, "a\n") || !strings.HasSuffix(filled, "b\n") {
 		t.Errorf("filled in:\n%s", filled)
 	}
-	if again, err := fillIn(filled, nil); err != nil || again != filled {
+	if again, err := fillIn(filled, nil, nothingKept); err != nil || again != filled {
 		t.Errorf("filling twice gives another text (error %v):\n%s", err, again)
 	}
 	for _, c := range []struct{ name, wrong, want string }{
@@ -145,7 +146,7 @@ func TestFillIn(t *testing.T) {
 		{"no end", "<!-- generated: options uci -->\n", "1 generated parts begin"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := fillIn(c.wrong, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := fillIn(c.wrong, nil, nothingKept); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
@@ -155,15 +156,10 @@ func TestFillIn(t *testing.T) {
 // The README's tables must be those of the committed result lines.
 func TestReadmeIsUpToDate(t *testing.T) {
 	const readme = "../../../README.md"
-	text, err := os.ReadFile(readme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := results.Committed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if filled, err := fillIn(string(text), lines); err != nil || filled != string(text) {
+	text := must.Get(os.ReadFile(readme))(t)
+	lines := must.Get(results.Committed())(t)
+	kept := must.Get(predictionsOf(nil))(t)
+	if filled, err := fillIn(string(text), lines, kept); err != nil || filled != string(text) {
 		t.Errorf("README.md does not show the committed result lines (%v); run: go run ./figures/cmd/reproduce fill README.md", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 func TestHelp(t *testing.T) {
 	for _, c := range []struct{ args, lacks string }{
 		{"--help", ""}, {"help", ""}, {"list --help", ""}, {"run -h", "(default -1)"}, {"run figure1 --help", ""}, {"table --help", ""}, {"figure --help", ""},
-		{"fill --help", ""}, {"grid --help", "(default -1)"}, {"options --help", "Flags"}, {"rescore --help", "-keep"}, {"merge --help", "-keep"}, {"task --help", ""},
+		{"fill --help", ""}, {"grid --help", "(default -1)"}, {"choose --help", "-keep"}, {"options --help", "Flags"}, {"rescore --help", "-keep"}, {"merge --help", "-keep"}, {"task --help", ""},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			status, stdout, stderr := reproduce(strings.Fields(c.args)...)
@@ -53,6 +53,8 @@ func TestWrongUsage(t *testing.T) {
 		{"run cifar-small --devices 0,,1", `--devices: "0,,1" names a GPU with no number`},
 		{"run uci --batch -1", "--batch is -1"},
 		{"grid cifar-small", "grid takes no"},
+		{"choose a", "choose wants uci or images"}, {"choose uci a b", "choose wants uci or images"},
+		{"export", "export wants the folder of networks"},
 		{"options alpha", "options takes one study: toy, uci, images"},
 		{"options toy uci", "options takes one study"},
 		{"task out", "task wants"},

@@ -1,0 +1,52 @@
+package baselines
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"densityuncertainty/environment/must"
+)
+
+// Three clusters far apart are found whatever the seed.
+func TestKMeans(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	centres := [][2]float64{{0, 0}, {50, 0}, {0, 50}}
+	var x []float64
+	means := make([][2]float64, 3)
+	for i := range 60 {
+		for k := range 2 {
+			v := centres[i%3][k] + rng.NormFloat64()
+			x = append(x, v)
+			means[i%3][k] += v / 20
+		}
+	}
+	for seed := range uint64(5) {
+		got := must.Get(kMeans(x, 2, 3, seed))(t)
+		for _, want := range means {
+			near := math.Inf(1)
+			for k := range 3 {
+				near = min(near, math.Hypot(got[2*k]-want[0], got[2*k+1]-want[1]))
+			}
+			if near > 1e-12 {
+				t.Errorf("seed %d: no centre at %v: %v", seed, want, got)
+			}
+		}
+	}
+	// As many centres as points, some of them equal.
+	if got, err := kMeans([]float64{1, 1, 2}, 1, 3, 1); err != nil || len(got) != 3 {
+		t.Errorf("%v, error %v", got, err)
+	}
+	for _, c := range []struct{ width, count int }{{0, 1}, {7, 1}, {2, 0}, {2, 61}} {
+		if _, err := kMeans(x, c.width, c.count, 1); err == nil {
+			t.Errorf("no error for %d centres of points of %d", c.count, c.width)
+		}
+	}
+	start, err := StartFrom([]float64{0, 3, 0}, 1, 2, 1)
+	if err != nil || math.Abs(start.LengthScale-2) > 1e-15 { // distances 3, 3, 0
+		t.Errorf("%+v, error %v", start, err)
+	}
+	if _, err := StartFrom([]float64{1, 1}, 1, 1, 1); err == nil {
+		t.Error("no error for equal features")
+	}
+}

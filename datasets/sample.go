@@ -1,0 +1,152 @@
+package datasets
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"image"
+	"image/draw"
+	"strconv"
+
+	"golang.org/x/image/webp"
+
+	"densityuncertainty/datasets/fetch"
+)
+
+// The sample of images that is part of the program; sample/NOTICE.md says where it comes from and on what terms.
+//
+//go:embed sample/*.webp sample/sample.csv
+var sampleFiles embed.FS
+
+// CIFAR10Sample returns a part of CIFAR-10 that comes with the program: 1000 training and 1000 test images, as many of
+// each class, as they are in the official files, in their order. The training images are among the 5000 that
+// HoldOut(50000, 5000, 0) holds out.
+func CIFAR10Sample() (train, test *Images, err error) {
+	train, err1 := sampleOf("cifar10-train", "CIFAR-10 train", cifarCitation, cifar10.classes, 50000)
+	test, err2 := sampleOf("cifar10-test", "CIFAR-10 test", cifarCitation, cifar10.classes, 10000)
+	return train, test, errors.Join(err1, err2)
+}
+
+// CIFAR100Sample returns 500 test images of CIFAR-100 that come with the program, five of each class.
+func CIFAR100Sample() (test *Images, err error) {
+	return sampleOf("cifar100-test", "CIFAR-100 test", cifarCitation, cifar100.classes, 10000)
+}
+
+// SVHNSample returns 500 of the first 1083 images of SVHN's training part, which come with the program, without labels.
+func SVHNSample() (*Images, error) {
+	return sampleOf("svhn", "SVHN train", svhnCitation, svhnClasses(), svhnFiles[SVHNTrain].images)
+}
+
+// CIFAR10OrSample is CIFAR10, or CIFAR10Sample where the official files are not at hand and cannot be had from f:
+// Images.WholeN tells which, and Images.Origin in words. Official files that are damaged are an error.
+func CIFAR10OrSample(ctx context.Context, f *fetch.Fetcher) (train, test *Images, err error) {
+	train, test, err = CIFAR10(ctx, f)
+	if notAtHand(ctx, err) {
+		return CIFAR10Sample()
+	}
+	return train, test, err
+}
+
+// CIFAR100OrSample is the test images of CIFAR100, or CIFAR100Sample.
+func CIFAR100OrSample(ctx context.Context, f *fetch.Fetcher) (test *Images, err error) {
+	_, test, err = CIFAR100(ctx, f)
+	if notAtHand(ctx, err) {
+		return CIFAR100Sample()
+	}
+	return test, err
+}
+
+// SVHNOrSample is SVHNTrainExcerpt, or SVHNSample.
+func SVHNOrSample(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
+	m, err := SVHNTrainExcerpt(ctx, f)
+	if notAtHand(ctx, err) {
+		return SVHNSample()
+	}
+	return m, err
+}
+
+// notAtHand says whether an error is that of files that are nowhere to be had. A context that was ended to refuse a
+// download has a cause of its own.
+func notAtHand(ctx context.Context, err error) bool {
+	var nowhere *fetch.Error
+	cause := context.Cause(ctx)
+	stopped := errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded)
+	return (errors.As(err, &nowhere) || errors.Is(err, fetch.ErrNoAddress)) && !stopped
+}
+
+// Origin says in words which images these are, for a line of output.
+func (m *Images) Origin() string {
+	if m.WholeN == 0 {
+		return fmt.Sprintf("%s: %d images of the official files", m.Name, m.N)
+	}
+	return fmt.Sprintf("%s: a sample of %d of %d images, which comes with the program", m.Name, m.N, m.WholeN)
+}
+
+// sampleRows is the list of the sample: the images' numbers in the official sets and their labels.
+func sampleRows(file string) (official, labels []int, err error) {
+	text, err := sampleFiles.ReadFile("sample/sample.csv")
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, row := range rows[1:] {
+		if row[0] != file {
+			continue
+		}
+		number, err := strconv.Atoi(row[1])
+		if err != nil {
+			return nil, nil, err
+		}
+		official = append(official, number)
+		if row[2] == "" {
+			continue
+		}
+		label, err := strconv.Atoi(row[2])
+		if err != nil {
+			return nil, nil, err
+		}
+		labels = append(labels, label)
+	}
+	return official, labels, nil
+}
+
+// sampleOf decodes a sheet of the sample: images of a set of whole ones, side by side, row by row.
+func sampleOf(file, name, citation string, classes []string, whole int) (*Images, error) {
+	fail := func(err error) (*Images, error) { return nil, fmt.Errorf("datasets: the sample of %s: %w", name, err) }
+	official, labels, err := sampleRows(file)
+	if err != nil {
+		return fail(err)
+	}
+	packed, err := sampleFiles.ReadFile("sample/" + file + ".webp")
+	if err != nil {
+		return fail(err)
+	}
+	decoded, err := webp.Decode(bytes.NewReader(packed))
+	if err != nil {
+		return fail(err)
+	}
+	m := newImages(name, citation, classes, len(official))
+	m.WholeN, m.Official, m.Labels = whole, official, labels
+	columns, rows := decoded.Bounds().Dx()/ImageSide, decoded.Bounds().Dy()/ImageSide
+	if columns*rows != m.N || labels != nil && len(labels) != m.N {
+		return fail(fmt.Errorf("%d x %d images and %d labels, expected %d of both", columns, rows, len(labels), m.N))
+	}
+	sheet := image.NewNRGBA(decoded.Bounds())
+	draw.Draw(sheet, sheet.Rect, decoded, decoded.Bounds().Min, draw.Src)
+	for i := range m.N {
+		pixels := m.Image(i)
+		for k := range ImageSide * ImageSide {
+			at := sheet.PixOffset(i%columns*ImageSide+k%ImageSide, i/columns*ImageSide+k/ImageSide)
+			for channel := range ImageChannels {
+				pixels[channel*ImageSide*ImageSide+k] = sheet.Pix[at+channel]
+			}
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,131 @@
+package datasets
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"densityuncertainty/datasets/fetch"
+)
+
+// samples are all parts of the sample, with the SHA-256 of their pixels that the program that makes them prints.
+func samples(t *testing.T) map[string]*Images {
+	t.Helper()
+	train, test, err1 := CIFAR10Sample()
+	hundred, err2 := CIFAR100Sample()
+	svhn, err3 := SVHNSample()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]*Images{
+		"8695e5694c0b2fcd7bedb312b6e0fffbce6bcae71937d29cd316bb0c7d3ae2ed": train,
+		"c9ac2c21aabb6e7ce9c613736e8cf1974a589dca772490f6689095bdc50f4a42": test,
+		"4a53e32bd4ef95e6189177cdc7db5e2a9dba4cd64606a9d7084b1b76cef8b9f5": hundred,
+		"241b6aee85df28b7a7ea723ab0aee5e5854bbb4e58d4d8dbdfc78087b941ee5b": svhn,
+	}
+}
+
+// The pixels are those that were packed, labels are balanced, numbers ascend, and the training images are held out.
+func TestSample(t *testing.T) {
+	_, held := HoldOut(50000, 5000, 0)
+	for sum, m := range samples(t) {
+		if got := sha256.Sum256(m.Pixels); hex.EncodeToString(got[:]) != sum {
+			t.Errorf("%s: SHA-256 of the pixels is %x, want %s", m.Name, got, sum)
+		}
+		if len(m.Official) != m.N || !slices.IsSorted(m.Official) || len(slices.Compact(slices.Clone(m.Official))) != m.N || m.Official[m.N-1] >= m.WholeN {
+			t.Errorf("%s: %d numbers of %d images, from %d to %d", m.Name, len(m.Official), m.N, m.Official[0], m.Official[m.N-1])
+		}
+		counts := make(map[int]int)
+		for _, label := range m.Labels {
+			counts[label]++
+		}
+		if m.Labels != nil && len(counts) != len(m.Classes) {
+			t.Errorf("%s: labels of %d classes, want %d", m.Name, len(counts), len(m.Classes))
+		}
+		for label, n := range counts {
+			if n != m.N/len(m.Classes) {
+				t.Errorf("%s: %d images of class %d, want %d", m.Name, n, label, m.N/len(m.Classes))
+			}
+		}
+		if m.Name == "CIFAR-10 train" && slices.ContainsFunc(m.Official, func(i int) bool { return !slices.Contains(held, i) }) {
+			t.Error("some training images are not among those that the experiments hold out")
+		}
+		if want := "a sample of"; !strings.Contains(m.Origin(), want) {
+			t.Errorf("%s: %q does not say %q", m.Name, m.Origin(), want)
+		}
+		part := m.Take([]int{3, 1})
+		if part.WholeN != m.WholeN || !slices.Equal(part.Official, []int{m.Official[3], m.Official[1]}) || !slices.Equal(part.Image(1), m.Image(1)) {
+			t.Errorf("%s: images 3 and 1 are %v of %d", m.Name, part.Official, part.WholeN)
+		}
+	}
+}
+
+// Where the official files are, the sample is a part of them.
+func TestSampleIsOfficial(t *testing.T) {
+	refusing := &fetch.Fetcher{Client: &http.Client{Transport: refuse{func(error) {}}}}
+	train, test, err := CIFAR10(t.Context(), refusing)
+	if notAtHand(t.Context(), err) {
+		t.Skip("the official files are not at hand")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	official := map[string]*Images{"CIFAR-10 train": train, "CIFAR-10 test": test}
+	if _, official["CIFAR-100 test"], err = CIFAR100(t.Context(), refusing); err != nil && !notAtHand(t.Context(), err) {
+		t.Fatal(err)
+	}
+	if official["SVHN train"], err = SVHNTrainExcerpt(t.Context(), refusing); err != nil && !notAtHand(t.Context(), err) {
+		t.Fatal(err)
+	}
+	for _, m := range samples(t) {
+		whole := official[m.Name]
+		if whole == nil {
+			t.Logf("%s: the official files are not at hand", m.Name)
+			continue
+		}
+		picked := whole.Take(m.Official)
+		if !slices.Equal(picked.Pixels, m.Pixels) || !slices.Equal(picked.Labels, m.Labels) || m.Labels != nil && !slices.Equal(picked.Classes, m.Classes) {
+			t.Errorf("%s differs from the official files", m.Name)
+		}
+	}
+}
+
+// refuse refuses every request, and ends the context of the one who asks.
+type refuse struct{ end context.CancelCauseFunc }
+
+func (r refuse) RoundTrip(*http.Request) (*http.Response, error) {
+	err := errors.New("no downloads in tests")
+	r.end(err)
+	return nil, err
+}
+
+// Without the official files there is the sample; a stop, or files that are damaged, are errors.
+func TestOrSample(t *testing.T) {
+	t.Setenv(fetch.EnvData, t.TempDir())
+	cache := t.TempDir()
+	refusing := func() (context.Context, *fetch.Fetcher) { // as a notebook in quick mode
+		ctx, cancel := context.WithCancelCause(t.Context())
+		return ctx, &fetch.Fetcher{Cache: cache, Client: &http.Client{Transport: refuse{cancel}}}
+	}
+	train, test, err := CIFAR10OrSample(refusing())
+	if err != nil || train.N != 1000 || test.WholeN != 10000 {
+		t.Fatalf("CIFAR-10: %v", err)
+	}
+	if hundred, err := CIFAR100OrSample(refusing()); err != nil || hundred.N != 500 {
+		t.Errorf("CIFAR-100: %v", err)
+	}
+	if svhn, err := SVHNOrSample(refusing()); err != nil || svhn.N != 500 || svhn.Labels != nil {
+		t.Errorf("SVHN: %v", err)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	_, f := refusing()
+	if _, _, err := CIFAR10OrSample(stopped, f); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
+	}
+}

@@ -1,0 +1,340 @@
+package cifar
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/figures/cifar/predictions"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
+)
+
+// A judgement is a number by which predictions of test images are compared.
+type judgement struct {
+	heading  string
+	factor   float64
+	decimals int
+	sign     float64 // -1 where higher is better
+}
+
+var judgements = []judgement{{"NLL", 1, 4, 1}, {"Brier", 1, 4, 1}, {"Accuracy (%)", 100, 2, -1}, {"ECE", 1, 4, 1}, {"AURC", 1, 4, 1}}
+
+const (
+	judgedBins  = 10  // of ECE
+	floorDraws  = 200 // of its noise floor
+	placeOfECE  = 3   // in judgements
+	compareSeed = 1
+)
+
+// judgedRun is what one run says of the test images, ready to be resampled.
+type judgedRun struct {
+	nll, brier, right []float64 // of each image
+	outcomes          metrics.Outcomes
+	ranks             *metrics.Ranks
+}
+
+func newJudgedRun(probs []float64, classes int, labels []int) (*judgedRun, error) {
+	r := new(judgedRun)
+	var err error
+	if r.nll, err = metrics.CategoricalNLLs(probs, classes, labels); err != nil {
+		return nil, err
+	}
+	if r.brier, err = metrics.Briers(probs, classes, labels); err != nil {
+		return nil, err
+	}
+	if r.outcomes, err = metrics.NewOutcomes(probs, classes, labels); err != nil {
+		return nil, err
+	}
+	wrong := make([]bool, len(labels))
+	r.right = make([]float64, len(labels))
+	for i, right := range r.outcomes.Right {
+		wrong[i] = !right
+		if right {
+			r.right[i] = 1
+		}
+	}
+	r.ranks, err = metrics.NewRanks(r.outcomes.Confidence, wrong)
+	return r, err
+}
+
+// at are the judgements over the images at indices.
+func (r *judgedRun) at(indices []int) ([]float64, error) {
+	values := make([]float64, 0, len(judgements))
+	for _, each := range [][]float64{r.nll, r.brier, r.right} {
+		mean, err := metrics.MeanAt(each)(indices)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, mean)
+	}
+	picked, err := r.outcomes.At(indices)
+	if err != nil {
+		return nil, err
+	}
+	ece, err := picked.ECE(judgedBins)
+	if err != nil {
+		return nil, err
+	}
+	sweep, err := r.ranks.Sweep(indices)
+	if err != nil {
+		return nil, err
+	}
+	return append(values, ece, sweep.AURC()), nil
+}
+
+// A contender is a method with its runs by their seeds.
+type contender struct {
+	title string
+	runs  map[uint64]*judgedRun
+}
+
+// differencesTable compares the methods of the protocol processor with density uncertainty, image by image.
+func differencesTable(lines []results.Result, further []methods.Method, kept report.Predictions) (report.Table, error) {
+	t := report.Table{Name: "cifar-processor-differences", Columns: []string{"Data set", "Method", "Seeds"}}
+	for _, j := range judgements {
+		t.Columns = append(t.Columns, j.heading)
+	}
+	var err error
+	if t.Caption, err = caption("differences", map[string]int{"Bins": judgedBins, "Replicates": replicates}); err != nil {
+		return t, err
+	}
+	var absent []string
+	for _, name := range Datasets() {
+		list, labels, without, err := contenders(lines, name, append(methods.All(), further...), kept)
+		if err != nil {
+			return report.Table{}, err
+		}
+		absent = append(absent, without...)
+		rows, err := comparedRows(name, list, len(labels))
+		if err != nil {
+			return report.Table{}, err
+		}
+		t.Rows = append(t.Rows, rows...)
+	}
+	if len(absent) > 0 {
+		t.Notes = append(t.Notes, "Without predictions, and so not compared: "+strings.Join(absent, ", ")+".")
+	}
+	return t, nil
+}
+
+// contenders are the methods with runs on a data set whose predictions are kept, density first, with the labels of the
+// test images, and the names of the runs without predictions.
+func contenders(lines []results.Result, dataset string, list methods.List, kept report.Predictions) (found []contender, labels []int, absent []string, err error) {
+	fail := func(err error) ([]contender, []int, []string, error) {
+		return nil, nil, nil, fmt.Errorf("cifar: comparing runs on %s: %w", dataset, err)
+	}
+	for _, g := range imageGroups(lines, results.Processor, list) {
+		if g.First.Dataset != dataset {
+			continue
+		}
+		name, _ := processorTitle(g.First, list)
+		plain := contender{name, make(map[uint64]*judgedRun)}
+		scaled := contender{name + ", temperature scaled", make(map[uint64]*judgedRun)}
+		for _, line := range g.Lines {
+			file, has := kept(line.ID)
+			if !has {
+				absent = append(absent, fmt.Sprintf("%s, seed %d", name, line.Experiment.Seed))
+				continue
+			}
+			p, err := predictions.Read(file)
+			if err != nil {
+				return fail(err)
+			}
+			if labels == nil {
+				labels = p.Labels
+			}
+			if p.Experiment != line.ID || !slices.Equal(p.Labels, labels) {
+				return fail(fmt.Errorf("the predictions in %s are of experiment %s, or of other test images than those of the other runs", file, p.Experiment))
+			}
+			if plain.runs[line.Experiment.Seed], err = newJudgedRun(p.Probs, p.Classes, labels); err != nil {
+				return fail(err)
+			}
+			probs, _, err := p.Scaled()
+			if err != nil {
+				return fail(err)
+			}
+			if probs != nil {
+				if scaled.runs[line.Experiment.Seed], err = newJudgedRun(probs, p.Classes, labels); err != nil {
+					return fail(err)
+				}
+			}
+		}
+		for _, c := range []contender{plain, scaled} {
+			switch {
+			case len(c.runs) == 0:
+			case isReference(g.First):
+				found = slices.Insert(found, 0, c)
+			default:
+				found = append(found, c)
+			}
+		}
+	}
+	if len(found) > 0 && found[0].title != methods.Density.Title {
+		found = nil // nothing to compare with
+	}
+	return found, labels, absent, nil
+}
+
+// isReference says whether an experiment is of the paper's method in the protocol's own settings.
+func isReference(e results.Experiment) bool {
+	return e.Method == methods.Density.Name && e.Options["decay"] == string(DecayAll)
+}
+
+// comparedRows are the rows of a data set with n test images: of the reference, which is the first, and of the others
+// with their differences from it and the verdicts on these.
+func comparedRows(dataset string, list []contender, n int) ([]report.Row, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	drawn, err := resampled(list, n)
+	if err != nil {
+		return nil, fmt.Errorf("cifar: comparing runs on %s: %w", dataset, err)
+	}
+	type place struct{ row, column int }
+	var rows []report.Row
+	var places []place
+	var tested, shown []metrics.Difference
+	disagree := make(map[int]bool) // tests whose seeds have different signs
+	for i, c := range list {
+		seeds := slices.Sorted(maps.Keys(c.runs))
+		row := report.Row{Name: title(dataset), Cells: []report.Cell{report.TextCell(c.title), report.TextCell(strings.Trim(fmt.Sprint(seeds), "[]"))}}
+		for k, j := range judgements {
+			cell := report.TextCell(fmt.Sprintf("%.*f", j.decimals, j.factor*drawn.mean(i, k, seeds)))
+			if k == placeOfECE {
+				floor, err := c.floor(seeds)
+				if err != nil {
+					return nil, err
+				}
+				cell[0].Text += fmt.Sprintf(" (floor %.4f)", floor)
+			}
+			row.Cells = append(row.Cells, cell)
+			both := slices.DeleteFunc(slices.Clone(seeds), func(seed uint64) bool { return list[0].runs[seed] == nil })
+			if i == 0 || len(both) == 0 {
+				continue
+			}
+			d, sameSign, err := drawn.difference(i, k, both)
+			if err != nil {
+				return nil, fmt.Errorf("cifar: comparing %s on %s: %w", c.title, dataset, err)
+			}
+			disagree[len(tested)] = !sameSign
+			tested = append(tested, metrics.Difference{Mean: j.sign * d.Mean, P: d.P})
+			shown, places = append(shown, d), append(places, place{i, k + 2})
+		}
+		rows = append(rows, row)
+	}
+	verdicts, err := report.Verdicts(tested, level)
+	if err != nil {
+		return nil, err
+	}
+	for i, at := range places {
+		if disagree[i] {
+			verdicts[i] = report.Undecided
+		}
+		j, d := judgements[at.column-2], shown[i]
+		cell := &rows[at.row].Cells[at.column]
+		*cell = append(*cell, report.CellLine{Bold: verdicts[i] == report.Better, Text: fmt.Sprintf("%+.*f [%+.*f, %+.*f], %s",
+			j.decimals, j.factor*d.Mean, j.decimals, j.factor*d.Low, j.decimals, j.factor*d.High, verdicts[i])})
+	}
+	return rows, nil
+}
+
+// floor is the mean noise floor of ECE over runs.
+func (c contender) floor(seeds []uint64) (float64, error) {
+	total := 0.0
+	for _, seed := range seeds {
+		floor, err := c.runs[seed].outcomes.ECEFloor(judgedBins, floorDraws, compareSeed)
+		if err != nil {
+			return 0, fmt.Errorf("cifar: noise floor of %s: %w", c.title, err)
+		}
+		total += floor / float64(len(seeds))
+	}
+	return total, nil
+}
+
+// A runPlace is a run by its contender and seed.
+type runPlace struct {
+	contender int
+	seed      uint64
+}
+
+// draws are the judgements of all runs: over all images, and over the same resamples of them.
+type draws struct {
+	place     map[runPlace]int
+	values    []float64   // [runs*judgements]
+	resampled [][]float64 // [replicates][runs*judgements]
+}
+
+func resampled(list []contender, n int) (*draws, error) {
+	d := &draws{place: make(map[runPlace]int)}
+	var runs []*judgedRun
+	for i, c := range list {
+		for seed, run := range c.runs {
+			d.place[runPlace{i, seed}] = len(runs)
+			runs = append(runs, run)
+		}
+	}
+	judge := func(indices []int) ([]float64, error) {
+		values := make([]float64, 0, len(runs)*len(judgements))
+		for _, run := range runs {
+			of, err := run.at(indices)
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, of...)
+		}
+		return values, nil
+	}
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	var err error
+	if d.values, err = judge(all); err != nil {
+		return nil, err
+	}
+	d.resampled, err = metrics.Replicates([]int{n}, replicates, compareSeed, judge)
+	return d, err
+}
+
+// at is the place of judgement k of a run.
+func (d *draws) at(contender, k int, seed uint64) int {
+	return d.place[runPlace{contender, seed}]*len(judgements) + k
+}
+
+// mean is judgement k of a contender, over seeds.
+func (d *draws) mean(contender, k int, seeds []uint64) float64 {
+	total := 0.0
+	for _, seed := range seeds {
+		total += d.values[d.at(contender, k, seed)]
+	}
+	return total / float64(len(seeds))
+}
+
+// difference is that of judgement k of a contender from the reference's, which is the first, averaged over the seeds
+// that both have; sameSign says whether it has the same sign for each of them.
+func (d *draws) difference(contender, k int, seeds []uint64) (difference metrics.Difference, sameSign bool, err error) {
+	of := func(values []float64, seed uint64) float64 {
+		return values[d.at(contender, k, seed)] - values[d.at(0, k, seed)]
+	}
+	mean := func(values []float64) float64 {
+		total := 0.0
+		for _, seed := range seeds {
+			total += of(values, seed)
+		}
+		return total / float64(len(seeds))
+	}
+	spread := make([]float64, len(d.resampled))
+	for b, values := range d.resampled {
+		spread[b] = mean(values)
+	}
+	sameSign = true
+	for _, seed := range seeds[1:] {
+		sameSign = sameSign && of(d.values, seed)*of(d.values, seeds[0]) > 0
+	}
+	difference, err = metrics.BootstrapDifference(mean(d.values), spread, level)
+	return difference, sameSign, err
+}

@@ -1,0 +1,214 @@
+package cifar
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/figures/cifar/predictions"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
+)
+
+// spoken are predictions of n images of 10 classes for an experiment: logits of noise that all runs of a seed share, in
+// which the label stands out by skill, times sharpness.
+func spoken(t *testing.T, e results.Experiment, n int, skill, sharpness float64) *predictions.Predictions {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(e.Seed, 9))
+	draw := func() (labels []int, probs []float64) {
+		var logits []float64
+		for i := range n {
+			labels = append(labels, i%10)
+			for c := range 10 {
+				logit := rng.NormFloat64()
+				if c == i%10 {
+					logit += skill
+				}
+				logits = append(logits, sharpness*logit)
+			}
+		}
+		probs, err := metrics.Softmax(logits, 10, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return labels, probs
+	}
+	p := &predictions.Predictions{Experiment: e.ID(), Dataset: e.Dataset, Classes: 10, Samples: 1}
+	p.Labels, p.Probs = draw()
+	if e.Method == methods.Deterministic.Name {
+		p.HeldOutLabels, p.HeldOutProbs = draw()
+	}
+	return p
+}
+
+// Predictions whose logits are the logarithm of probabilities of the model that made the labels are the best in every
+// proper score; sharper ones are worse, and calibrated again by a temperature. Less skill is worse in all but
+// calibration.
+func TestDifferences(t *testing.T) {
+	const n = 3000
+	store := t.TempDir()
+	if err := os.Mkdir(filepath.Join(store, predictions.Folder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := Paper(CIFAR10, ResNet14).Processor()
+	p.Seeds = []uint64{0, 1}
+	one := p
+	one.Seeds = []uint64{0}
+	var lines []results.Result
+	keep := func(e results.Experiment, skill, sharpness float64) {
+		// With noise N(0, 1) and the label ahead by skill, log p(label) grows with skill times the logit.
+		if err := predictions.Write(filepath.Join(store, predictions.Folder, predictions.FileName(e.ID())), spoken(t, e, n, skill, skill*sharpness)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add := func(list []results.Experiment, skill, sharpness float64) {
+		for _, e := range list {
+			lines = append(lines, linesOf(func(results.Experiment) map[string]float64 { return map[string]float64{results.MetricNLL: 1} }, []results.Experiment{e})...)
+			keep(e, skill, sharpness)
+		}
+	}
+	add(p.Experiments(methods.Density), 2, 1)
+	add(p.Experiments(methods.Deterministic), 2, 1.6)
+	add(one.Experiments(methods.Rank1), 1.7, 1)
+	lines = append(lines, linesOf(func(results.Experiment) map[string]float64 { return nil }, one.Experiments(methods.MFVI))...)
+
+	named := Tables()
+	i := slices.IndexFunc(named, func(t report.NamedTable) bool { return t.Name == "cifar-processor-differences" })
+	table, err := named[i].Of(lines, predictions.In(store))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	verdict := make(map[string]string)
+	for _, row := range table.Rows {
+		name := row.Cells[0][0].Text
+		got = append(got, name+" "+row.Cells[1][0].Text)
+		for k, cell := range row.Cells[2:] {
+			if len(cell) > 1 {
+				verdict[name+" "+judgements[k].heading] = cell[1].Text
+			}
+		}
+	}
+	if want := []string{"Density Uncertainty 0 1", "Deterministic 0 1", "Deterministic, temperature scaled 0 1", "Rank-1 BNN 0"}; !slices.Equal(got, want) {
+		t.Fatalf("rows %q, want %q", got, want)
+	}
+	for name, want := range map[string]string{
+		"Deterministic NLL": "worse", "Deterministic ECE": "worse", "Deterministic Brier": "worse", "Deterministic Accuracy (%)": "undecided",
+		"Deterministic, temperature scaled NLL": "undecided", "Rank-1 BNN NLL": "worse", "Rank-1 BNN Accuracy (%)": "worse", "Rank-1 BNN AURC": "worse",
+		"Rank-1 BNN ECE": "undecided",
+	} {
+		if got := verdict[name]; !strings.HasSuffix(got, ", "+want) {
+			t.Errorf("%s: %q, want %s", name, got, want)
+		}
+	}
+	if len(table.Notes) != 1 || !strings.Contains(table.Notes[0], "MFVI, seed 0") {
+		t.Errorf("notes %q", table.Notes)
+	}
+
+	// The labels are those of all runs; a difference whose seeds disagree is undecided.
+	swapped := make([]contender, 2)
+	for k, first := range []uint64{0, 1} {
+		swapped[k] = contender{"", make(map[uint64]*judgedRun)}
+		for seed := range uint64(2) {
+			skill := 2.0
+			if seed == first {
+				skill = 1.5
+			}
+			e := p.Experiments(methods.Density)[seed]
+			q := spoken(t, e, n, skill, 2)
+			if swapped[k].runs[seed], err = newJudgedRun(q.Probs, 10, q.Labels); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	d, err := resampled(swapped, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, same, err := d.difference(1, 0, []uint64{0, 1}); err != nil || same {
+		t.Errorf("seeds that disagree have the same sign: %v, %v", same, err)
+	}
+	alone, _, err := d.difference(1, 0, []uint64{0})
+	want := d.mean(1, 0, []uint64{0}) - d.mean(0, 0, []uint64{0})
+	if err != nil || math.Abs(alone.Mean-want) > 1e-12 || alone.Low > alone.Mean || alone.High < alone.Mean {
+		t.Errorf("%+v (%v), want a mean of %v", alone, err, want)
+	}
+	keep(lines[0].Experiment, 2, 1)
+	other := spoken(t, lines[0].Experiment, n, 2, 1)
+	other.Labels[0] = 7
+	if err := predictions.Write(filepath.Join(store, predictions.Folder, predictions.FileName(lines[0].ID)), other); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := named[i].Of(lines, predictions.In(store)); err == nil || !strings.Contains(err.Error(), "other test images") {
+		t.Errorf("with other labels: %v", err)
+	}
+}
+
+// Without runs of density, or without predictions, there is nothing to compare.
+func TestDifferencesOfNothing(t *testing.T) {
+	p := Paper(CIFAR10, ResNet14).Processor()
+	lines := linesOf(func(results.Experiment) map[string]float64 { return nil }, p.Experiments(methods.Density))
+	for _, list := range [][]results.Result{nil, lines} {
+		table, err := differencesTable(list, nil, predictions.In(t.TempDir()))
+		if err != nil || len(table.Rows) > 0 || len(table.Notes) != len(list) {
+			t.Errorf("of %d lines: %d rows, notes %q, %v", len(list), len(table.Rows), table.Notes, err)
+		}
+	}
+}
+
+func TestProcessorDetection(t *testing.T) {
+	p := Paper(CIFAR10, ResNet14).Processor()
+	lines := linesOf(func(e results.Experiment) map[string]float64 {
+		of := func(set string, byProbability, byOwn float64) map[string]float64 {
+			m := map[string]float64{"ood_" + set + "_auroc": byProbability, "ood_" + set + "_auprc": byProbability}
+			own := predictions.ByClassGaussian
+			if e.Method == methods.Density.Name {
+				own = methods.ByEnergy
+				for _, layer := range []string{"output", "stem", "stage_1_block_0/conv_1"} {
+					m["ood_"+set+"_auroc"+predictions.ByLayer(layer)] = 0.5
+					m["ood_"+set+"_auprc"+predictions.ByLayer(layer)] = 0.4
+				}
+			}
+			m["ood_"+set+"_auroc"+own], m["ood_"+set+"_auprc"+own] = byOwn, byOwn
+			return m
+		}
+		m := of("svhn-first1083", 0.7, 0.8)
+		for name, v := range of("cifar100", 0.75, 0.6) {
+			m[name] = v
+		}
+		return m
+	}, p.Experiments(methods.Density), p.Experiments(methods.Deterministic))
+	table := tableOf(t, "cifar-processor-ood", lines)
+	if want := []string{"Data set", "Method", "Score", "n", "CIFAR-100 AUROC", "CIFAR-100 AUPRC", "SVHN (1,083) AUROC", "SVHN (1,083) AUPRC"}; !slices.Equal(table.Columns, want) {
+		t.Fatalf("columns %q, want %q", table.Columns, want)
+	}
+	var scores []string
+	for _, row := range table.Rows {
+		scores = append(scores, row.Cells[0][0].Text+": "+row.Cells[1][0].Text)
+	}
+	want := []string{"Deterministic: maximum probability", "Deterministic: Gaussian of each class", "Density Uncertainty: maximum probability", "Density Uncertainty: energy",
+		"Density Uncertainty: energy, stem", "Density Uncertainty: energy, stage_1_block_0/conv_1", "Density Uncertainty: energy, output"}
+	if !slices.Equal(scores, want) {
+		t.Errorf("rows %q\nwant %q", scores, want)
+	}
+	bold := 0
+	for r, row := range table.Rows {
+		for k, cell := range row.Cells {
+			if cell[0].Bold {
+				bold++
+				if r != map[int]int{3: 0, 4: 0, 5: 1, 6: 1}[k] {
+					t.Errorf("row %d, column %d is bold: %s", r, k, cell[0].Text)
+				}
+			}
+		}
+	}
+	if bold != 4 {
+		t.Errorf("%d cells are bold, want 4", bold)
+	}
+}

@@ -1,0 +1,192 @@
+package cifar
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/checkpoint"
+	"densityuncertainty/environment/backendtest"
+	"densityuncertainty/figures/cifar/predictions"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+)
+
+// A run keeps the energies of all layers with its predictions, scores them, and keeps its trained network.
+func TestRunsKeepLayersAndNetworks(t *testing.T) {
+	r, _ := withMadeUpImages(t)
+	r.Predictions, r.Networks = t.TempDir(), t.TempDir()
+	e := tiny(methods.Density, oneEpoch)
+	line := outcome(t, r, e)
+	p, err := predictions.Read(filepath.Join(r.Predictions, predictions.FileName(e.ID())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// the stem, two convolutions of each of six blocks, two shortcuts and the last layer
+	last := slices.Index(p.Layers, "stage_2_block_1/conv_2")
+	if len(p.Layers) != 16 || last < 0 || len(p.Others[0].Energy.Layers) != 16 || !slices.Equal(p.Energy.Layers[last], p.Energy.Mean) {
+		t.Errorf("layers %q, the last convolution's is number %d, energies of %d layers", p.Layers, last, len(p.Others[0].Energy.Layers))
+	}
+	if auroc, has := line.Metrics["ood_svhn_auroc"+predictions.ByLayer(p.Layers[last])]; !has || auroc != line.Metrics["ood_svhn_auroc"+methods.ByEnergy] {
+		t.Errorf("AUROC at the last convolution is %v, want %v", auroc, line.Metrics["ood_svhn_auroc"+methods.ByEnergy])
+	}
+	named, metadata, err := checkpoint.ReadTensors(filepath.Join(r.Networks, NetworkFile(e, 0, 1)))
+	if err != nil || metadata[keyFormat] != networkFormat || !slices.ContainsFunc(slices.Collect(maps.Keys(named)), func(name string) bool { return strings.HasPrefix(name, "model/network/output/") }) {
+		t.Errorf("the network's file has %d tensors and the metadata %v (error %v)", len(named), metadata, err)
+	}
+}
+
+// The features of a plain network get Gaussians where there are enough training images.
+func TestGaussiansAfterwards(t *testing.T) {
+	r, _ := withMadeUpImages(t)
+	r.Predictions = t.TempDir()
+	r.images.files.cifar = func(_ context.Context, name string) (train, test *datasets.Images, err error) {
+		return madeUp(name+" train", 120, 10, 1), madeUp(name+" test", 12, 10, 2), nil
+	}
+	e := tiny(methods.Deterministic, oneEpoch, func(p *Protocol) { p.TrainN = 100 })
+	line := outcome(t, r, e)
+	for _, by := range []string{predictions.ByGaussian, predictions.ByClassGaussian} {
+		if auroc, has := line.Metrics["ood_svhn_auroc"+by]; !has || auroc < 0 || auroc > 1 {
+			t.Errorf("AUROC%s is %v, %v", by, auroc, has)
+		}
+	}
+	few := outcome(t, r, tiny(methods.Deterministic, oneEpoch))
+	if _, has := few.Metrics["ood_svhn_auroc"+predictions.ByGaussian]; has {
+		t.Error("16 features of 64 numbers got a Gaussian")
+	}
+}
+
+// processorLine is a quick run of a method with its network, made into one of the protocol processor.
+func processorLine(t *testing.T, folder string, m methods.Method) results.Result {
+	t.Helper()
+	r, _ := withMadeUpImages(t)
+	r.Networks = t.TempDir()
+	e := tiny(m, oneEpoch)
+	line := outcome(t, r, e)
+	named, metadata, err := checkpoint.ReadTensors(filepath.Join(r.Networks, NetworkFile(e, 0, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line.Experiment = Paper(CIFAR10, ResNet14).Processor().Experiments(m)[0]
+	line.ID = line.Experiment.ID()
+	text, err := json.Marshal(line.Experiment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metadata[keyExperiment] = string(text)
+	if err := checkpoint.WriteTensors(filepath.Join(folder, NetworkFile(line.Experiment, 0, 1)), named, metadata); err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+// What is exported is loaded by its name, and says of images what the network that was trained says; what is wrong with
+// a file is named.
+func TestExportedNetworks(t *testing.T) {
+	kept, to := t.TempDir(), t.TempDir()
+	lines := []results.Result{processorLine(t, kept, methods.Deterministic), processorLine(t, kept, methods.Density)}
+	names, missing, err := ExportNetworks(lines, kept, filepath.Join(to, "networks"))
+	if err != nil || !slices.Equal(names, []string{"deterministic", "density"}) || !slices.Equal(missing, []string{"rank1", "density-constant"}) {
+		t.Fatalf("exported %q without %q: %v", names, missing, err)
+	}
+	backend := backendtest.Open(t)
+	images := madeUp("CIFAR-10 test", 12, 10, 2)
+	for i, name := range names {
+		direct, err := LoadClassifier(backend, []string{filepath.Join(kept, NetworkFile(lines[i].Experiment, 0, 1))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := trainedIn(os.DirFS(to), backend, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err1 := direct.Predict(t.Context(), images, 2)
+		b, err2 := loaded.Predict(t.Context(), images, 2)
+		if err := errors.Join(err1, err2); err != nil || !slices.Equal(a.Probabilities, b.Probabilities) || !slices.Equal(loaded.Classes[:2], []string{"airplane", "automobile"}) {
+			t.Errorf("%s: of %v it says %v, want %v (%v)", name, loaded.Classes[:2], b.Probabilities[:3], a.Probabilities[:3], err)
+		}
+	}
+	if _, err := trainedIn(os.DirFS(to), backend, "rank1"); err == nil || !strings.Contains(err.Error(), `there are ["deterministic" "density"]`) {
+		t.Errorf("a network that there is not: %v", err)
+	}
+
+	file := filepath.Join(to, "networks", "density.safetensors")
+	for _, c := range []struct {
+		name, want string
+		spoil      func(named map[string]*tensors.Tensor, metadata map[string]string)
+	}{
+		{"missing", "the network has variable /model/network/stem/", func(named map[string]*tensors.Tensor, _ map[string]string) {
+			maps.DeleteFunc(named, func(name string, _ *tensors.Tensor) bool { return strings.HasPrefix(name, "model/network/stem/") })
+		}},
+		{"too much", "the file has variable /model/network/other, the network has not", func(named map[string]*tensors.Tensor, _ map[string]string) {
+			named["model/network/other"] = tensors.FromValue([]float32{1})
+		}},
+		{"shape", "has the shape", func(named map[string]*tensors.Tensor, _ map[string]string) {
+			for name := range named {
+				named[name] = tensors.FromValue([]float32{1, 2, 3})
+			}
+		}},
+		{"format", "its format is", func(_ map[string]*tensors.Tensor, metadata map[string]string) { delete(metadata, keyFormat) }},
+		{"channels", "means and deviations of 0", func(_ map[string]*tensors.Tensor, metadata map[string]string) { metadata[keyStandard] = "{}" }},
+		{"experiment", "reading how it was made", func(_ map[string]*tensors.Tensor, metadata map[string]string) { metadata[keyExperiment] = "" }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			named, metadata, err := checkpoint.ReadTensors(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.spoil(named, metadata)
+			spoilt := filepath.Join(t.TempDir(), "a.safetensors")
+			if err := checkpoint.WriteTensors(spoilt, named, metadata); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := LoadClassifier(backend, []string{spoilt}); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), spoilt) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[len(content)-1] ^= 1
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := trainedIn(os.DirFS(to), backend, "density"); err == nil || !strings.Contains(err.Error(), "SHA-256") {
+		t.Errorf("a changed file: %v", err)
+	}
+	if _, err := LoadClassifier(backend, nil); err == nil {
+		t.Error("no file: no error")
+	}
+}
+
+// The networks that are part of the program can be loaded, and are those of committed results.
+func TestTrainedNetworks(t *testing.T) {
+	list, err := TrainedNetworks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := results.Committed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	byID, backend := results.ByID(lines), backendtest.Open(t)
+	for _, n := range list {
+		if _, err := Trained(backend, n.Name); err != nil {
+			t.Error(err)
+		}
+		if _, has := byID[n.Line.ID]; !has {
+			t.Errorf("%s: its result %s is not among the committed ones", n.Name, n.Line.ID)
+		}
+	}
+}

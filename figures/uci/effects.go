@@ -1,0 +1,193 @@
+package uci
+
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
+)
+
+// direction is a way from one fidelity towards the other, one option at a time.
+type direction struct {
+	from  string // the name of the fidelity
+	base  Protocol
+	steps []step
+}
+
+// directions are both ways, on the same splits of the small sets.
+func directions() []direction {
+	text, released := Paper().On(smallDatasets()...), Released().On(smallDatasets()...)
+	released.Splits = GalSplits
+	return []direction{{results.Paper, text, oneAtATime(text, released)}, {results.Released, released, oneAtATime(released, text)}}
+}
+
+// effect is the paired difference of the negative log likelihood that one option makes on one data set.
+type effect struct {
+	dataset   string
+	direction int
+	step      int
+	paired    pairedCell
+	verdict   string
+}
+
+// effects are those of all options for which all runs are there; row and column of their cells are those of
+// OptionsEffects.
+func effects(index results.Index) ([]effect, error) {
+	var tests paired
+	var all []effect
+	row := 0
+	for d, way := range directions() {
+		for s, step := range way.steps {
+			for column, dataset := range smallDatasets() {
+				values := func(p Protocol) map[int]float64 {
+					return metricBySplit(index, p.On(dataset).Experiments(methods.Density), results.MetricNLL)
+				}
+				before := len(tests.cells)
+				if err := tests.add(row, column, values(step.protocol), values(way.base), randomSplits); err != nil {
+					return nil, err
+				}
+				if len(tests.cells) > before {
+					all = append(all, effect{dataset: dataset, direction: d, step: s, paired: tests.cells[before]})
+				}
+			}
+			row++
+		}
+	}
+	verdicts, err := tests.verdicts()
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].verdict = verdicts[i]
+	}
+	return all, nil
+}
+
+// OptionsEffects says which of the differences between text and released code matter: the paired difference of the
+// negative log likelihood of density layers where one option has the other fidelity's value. A row for each option in
+// each direction, a column for each of the small data sets.
+func OptionsEffects(lines []results.Result) (report.Table, error) {
+	t := report.Table{Name: "uci-options", Columns: []string{"From, and the one option"}}
+	t.Caption, t.Notes = prose.Text(t.Name, nil)
+	for _, dataset := range smallDatasets() {
+		t.Columns = append(t.Columns, DatasetTitle(dataset))
+	}
+	for _, way := range directions() {
+		for _, s := range way.steps {
+			row := report.Row{Name: fmt.Sprintf("%s, %s=%s", way.from, s.option, s.value)}
+			for range smallDatasets() {
+				row.Cells = append(row.Cells, report.TextCell("not run"))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	all, err := effects(results.ByID(lines))
+	if err != nil {
+		return report.Table{}, err
+	}
+	for _, e := range all {
+		t.Rows[e.paired.row].Cells[e.paired.column] = report.Cell{e.paired.line(e.verdict)}
+	}
+	return t, nil
+}
+
+// effectMarks are those of the directions.
+var effectMarks = []mark{{colour: report.Blue, shape: draw.CircleGlyph{}}, {colour: report.Orange, shape: draw.PyramidGlyph{}}}
+
+// optionsPicture shows OptionsEffects as a picture: a panel for each data set and in it, for each option, what it does
+// when it is taken from the other fidelity, with its interval.
+func optionsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
+	const columns = 3
+	f := report.Figure{Name: "uci-options", Width: vg.Points(760), Height: vg.Points(420)}
+	f.Caption, _ = prose.Text("options picture", nil)
+	all, err := effects(results.ByID(lines))
+	if err != nil {
+		return report.Figure{}, err
+	}
+	ways := directions()
+	var marks []mark
+	for d, way := range ways {
+		m := effectMarks[d]
+		m.name = fmt.Sprintf("%s, with this option of the other", way.from)
+		marks = append(marks, m)
+	}
+	f.Key = keyOf(marks...)
+	options := optionNames(ways)
+	for n, dataset := range smallDatasets() {
+		if n%columns == 0 {
+			f.Panels = append(f.Panels, make([]*plot.Plot, columns))
+		}
+		series := make([]bars, len(ways))
+		for d := range ways {
+			series[d] = bars{colour: effectMarks[d].colour, shape: effectMarks[d].shape}
+		}
+		for _, e := range all {
+			if e.dataset == dataset {
+				series[e.direction].addDifference(e.paired, float64(slices.Index(options, ways[e.direction].steps[e.step].option)))
+			}
+		}
+		if f.Panels[n/columns][n%columns], err = forest(DatasetTitle(dataset), options, n%columns == 0, series); err != nil {
+			return report.Figure{}, err
+		}
+	}
+	return f, nil
+}
+
+// addDifference appends a difference with its interval in a row of a forest.
+func (b *bars) addDifference(c pairedCell, row float64) {
+	b.add(c.difference.Mean, row, c.difference.High-c.difference.Mean)
+}
+
+// forest is a plot of differences with their intervals: rows with the labels from above, in each a mark of every series
+// that has one there, whose y is the row, and a line at 0.
+func forest(title string, labels []string, labelled bool, series []bars) (*plot.Plot, error) {
+	p := report.New(title, "change of NLL (nats)", "")
+	var ticks []plot.Tick
+	for i, label := range labels {
+		if !labelled {
+			label = " "
+		}
+		ticks = append(ticks, plot.Tick{Value: float64(len(labels) - 1 - i), Label: label})
+	}
+	drawn := 0
+	for k, b := range series {
+		if len(b.x) == 0 {
+			continue
+		}
+		drawn++
+		y := make([]float64, len(b.y))
+		for i, row := range b.y {
+			y[i] = float64(len(labels)-1) - row + 2*apart/float64(len(series))*(float64(len(series)-1)-2*float64(k))
+		}
+		if err := report.ErrorBars(p, "", b.x, y, b.std, b.colour, b.shape); err != nil {
+			return nil, err
+		}
+	}
+	if drawn == 0 {
+		p.X.Label.Text = "not run"
+	}
+	if err := report.Dashes(p, "", []float64{0, 0}, []float64{-0.6, float64(len(labels)) - 0.4}, report.Grey); err != nil {
+		return nil, err
+	}
+	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
+	p.Y.Min, p.Y.Max = -0.6, float64(len(labels))-0.4
+	return p, nil
+}
+
+// optionNames are the options of the steps, each once, in their order.
+func optionNames(ways []direction) (names []string) {
+	for _, way := range ways {
+		for _, s := range way.steps {
+			if !slices.Contains(names, s.option) {
+				names = append(names, s.option)
+			}
+		}
+	}
+	return names
+}

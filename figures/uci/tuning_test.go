@@ -1,0 +1,250 @@
+package uci
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+)
+
+// The examples for choosing are a fifth of the training part; no example of the test part is among them or the rest.
+func TestForChoosing(t *testing.T) {
+	splits, err := datasets.GalSplits("yacht")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number, s := range splits {
+		parts := forChoosing(s, number)
+		both := slices.Concat(parts.Train, parts.Test)
+		slices.Sort(both)
+		train := slices.Sorted(slices.Values(s.Train))
+		if !slices.Equal(both, train) {
+			t.Fatalf("split %d: the parts are not those of the training part", number)
+		}
+		if want := int(math.Round(0.2 * float64(len(s.Train)))); len(parts.Test) != want {
+			t.Errorf("split %d: %d examples to choose by, want %d", number, len(parts.Test), want)
+		}
+	}
+	if a, b := forChoosing(splits[0], 0), forChoosing(splits[0], 1); slices.Equal(a.Test, b.Test) {
+		t.Error("two splits have the same examples to choose by")
+	}
+}
+
+// A run that tries settings sees nothing of its split's test part.
+func TestGridRunsAreTestedOnTrainingExamples(t *testing.T) {
+	e := Paper().On("yacht").Experiments(methods.Density)[3]
+	e.Scale = results.Grid
+	s, err := load(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := e
+	full.Scale = results.Full
+	whole, err := load(t.Context(), full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.train.Len()+len(s.target), whole.train.Len(); got != want {
+		t.Errorf("%d examples in both parts, want the %d of the training part", got, want)
+	}
+}
+
+// tried are made-up results of all settings on one split: the negative log likelihood is that of score.
+func tried(t *testing.T, m methods.Method, dataset string, split int, score func(c choice) float64) (lines []results.Result) {
+	t.Helper()
+	p := Paper().On(dataset)
+	p.Scale, p.Only = results.Grid, []int{split}
+	for _, c := range p.grid(m) {
+		lines = append(lines, made(c.apply(p, m).Experiments(m), func(results.Experiment) map[string]float64 {
+			return map[string]float64{results.MetricNLL: score(c)}
+		})...)
+	}
+	return lines
+}
+
+func TestChoose(t *testing.T) {
+	density := tried(t, methods.Density, "yacht", 2, func(c choice) float64 {
+		if c.optimizer == methods.Adam && c.scale == 0.01 {
+			return -1
+		}
+		return c.scale
+	})
+	if len(density) != 8 {
+		t.Fatalf("%d settings are tried, want 8", len(density))
+	}
+	single := tried(t, methods.Deterministic, "yacht", 2, func(c choice) float64 {
+		return map[methods.Optimizer]float64{methods.SGD: 1, methods.Adam: 2}[c.optimizer]
+	})
+	rank1 := tried(t, methods.Rank1, "yacht", 2, func(c choice) float64 { return c.scale })
+	rank1[0].Diverged = true // the lowest
+	for _, c := range []struct {
+		name  string
+		lines []results.Result
+		want  string
+	}{
+		{"nothing was run", nil, ""},
+		{"lowest", density, "yacht,gal,2,density,adam,0.01,-1.0000\n"},
+		{"without noise", single, "yacht,gal,2,deterministic,sgd,0,1.0000\n"},
+		{"diverged", rank1, "yacht,gal,2,rank1,adam,0.003,0.0030\n"},
+		{"one is missing", density[1:], ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text, err := Choose(c.lines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := strings.Join(tunedHeading, ",") + "\n" + c.want; string(text) != want {
+				t.Errorf("got\n%s\nwant\n%s", text, want)
+			}
+			if _, err := parseChoices(string(text)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestParseChoices(t *testing.T) {
+	heading := strings.Join(tunedHeading, ",") + "\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", "", "heading"},
+		{"heading", "a,b\n", "heading"},
+		{"split", heading + "yacht,gal,x,density,adam,0.01,1\n", "line 2"},
+		{"scale", heading + "yacht,gal,1,density,adam,x,1\n", "line 2"},
+		{"negative scale", heading + "yacht,gal,1,density,adam,-1,1\n", "init_std"},
+		{"optimizer", heading + "yacht,gal,1,density,lbfgs,0.1,1\n", "optimizer"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := parseChoices(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// The experiments of tuned settings are those of the paper's protocol with the options chosen for each split.
+func TestTuned(t *testing.T) {
+	all, err := parseChoices(strings.Join(tunedHeading, ",") + "\nyacht,gal,1,density,adam,0.01,1\nyacht,gal,3,density,sgd,0.1,1\nyacht,gal,3,mcdropout,sgd,0.03,1\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Paper().On("yacht")
+	p.choices = all
+	var got []string
+	for _, e := range p.Experiments(methods.Density, methods.MCDropout) {
+		if _, _, err := ProtocolOf(e, methods.All()); err != nil {
+			t.Error(err)
+		}
+		got = append(got, e.String())
+	}
+	want := []string{
+		"uci density init_std=0.01 optimizer=adam on yacht gal split 1 seed 1 (paper, full)",
+		"uci density init_std=0.1 optimizer=sgd on yacht gal split 3 seed 3 (paper, full)",
+		"uci mcdropout dropout_rate=0.03 optimizer=sgd on yacht gal split 3 seed 3 (paper, full)",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	if err := p.untuned(methods.List{methods.Density, methods.Rank1}); err == nil || !strings.Contains(err.Error(), "no settings were chosen for rank1 on yacht") {
+		t.Errorf("got %v", err)
+	}
+	if err := Paper().untuned(methods.List{methods.Rank1}); err != nil {
+		t.Error(err)
+	}
+}
+
+// The committed choices are those of the committed results.
+func TestCommittedChoices(t *testing.T) {
+	lines, err := results.Committed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Choose(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tunedCSV != string(want) {
+		t.Error("figures/uci/tuned.csv is not what the results say; make it anew with reproduce choose")
+	}
+}
+
+// From the text to the released code and back, each option of density layers is taken once in each direction.
+func TestOneAtATime(t *testing.T) {
+	var got []string
+	for _, way := range directions() {
+		for _, s := range way.steps {
+			got = append(got, way.from+" "+s.option+"="+s.value)
+			if d := methods.Departures(s.protocol, way.base); len(d) != 1 || d[s.option] != s.value {
+				t.Errorf("%s: the protocol differs by %v", s.option, d)
+			}
+			if s.protocol.Splits != GalSplits {
+				t.Errorf("%s: splits are %s", s.option, s.protocol.Splits)
+			}
+		}
+	}
+	want := []string{
+		"paper noise=uniform01", "paper clip=true", "paper gradients=detached", "paper variance=half-d", "paper hidden_layers=3", "paper energy_optimizer=joint", "paper decay=all",
+		"released noise=gaussian", "released clip=false", "released gradients=paper", "released variance=plain", "released hidden_layers=2", "released energy_optimizer=own", "released decay=weights",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+// Three of the options make a difference of -0.1 with 0.02 above and below in turn: a corrected standard error of 0.00824 (see
+// TestEnergyTable). The others were not run.
+func TestOptionsEffects(t *testing.T) {
+	way := directions()[0]
+	lines := made(way.base.On("wine").Experiments(methods.Density), spread(2, 0, 0.1))
+	lines = append(lines, made(way.steps[0].protocol.On("wine").Experiments(methods.Density), spread(1.9, 0, 0.12))...)
+	table, err := OptionsEffects(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, table, [][3]string{
+		{"paper, noise=uniform01", "Wine Quality Red", "*-0.100 [-0.117, -0.083], better*"},
+		{"paper, noise=uniform01", "Yacht Hydrodynamics", "not run"},
+		{"released, noise=gaussian", "Wine Quality Red", "not run"},
+	})
+	f, err := optionsPicture(lines, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Panels) != 2 || len(f.Panels[0]) != 3 {
+		t.Errorf("%d rows of panels", len(f.Panels))
+	}
+}
+
+// The longer runs are compared with density uncertainty after as many epochs.
+func TestConvergedTable(t *testing.T) {
+	lines := slices.Concat(
+		made(of(methods.Density, "yacht"), level(3)), made(of(methods.Rank1, "yacht"), level(2)),
+		made(longTraining().On("yacht").Experiments(methods.Density), level(1)), made(longTraining().On("yacht").Experiments(methods.Rank1), level(2)),
+		made(longestTraining().On("yacht").Experiments(methods.Density), level(1)),
+	)
+	table, err := ConvergedTable(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, table, [][3]string{
+		{"Yacht Hydrodynamics, 100", "Rank-1 BNN", "*2.000 ± 0.103 (n=20)* | *-1.000 [-1.000, -1.000], better*"},
+		{"Yacht Hydrodynamics, 400", "Rank-1 BNN", "2.000 ± 0.103 (n=20) | +1.000 [+1.000, +1.000], worse"},
+		{"Yacht Hydrodynamics, 4000", "Density Uncertainty", "*1.020 ± 0.110 (n=5)*"},
+		{"Yacht Hydrodynamics, 4000", "Rank-1 BNN", "not run"},
+	})
+}
+
+// With 1000 samples the difference is to the runs with 10 of the same method.
+func TestSamplesTable(t *testing.T) {
+	table, err := SamplesTable(append(made(of(methods.Density, "yacht"), level(3)), made(manySamples().On("yacht").Experiments(methods.Density), level(2))...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, table, [][3]string{
+		{"Yacht Hydrodynamics", "Density Uncertainty", "2.000 ± 0.103 (n=20) | *-1.000 [-1.000, -1.000], better*"},
+		{"Yacht Hydrodynamics", "Rank-1 BNN", "not run"},
+	})
+}
