@@ -256,6 +256,18 @@ install_xla() {
     $package/libpjrt_cpu.so "$xla_plugin" $package-2026.6.23.dist-info/METADATA METADATA
 }
 
+# set_up_browser: what drives a browser in the tests, in .env/browser.
+set_up_browser() {
+  local key
+  key=$(fingerprint "$python_version" "$(<"$root/environment/requirements-browser.txt")")
+  if up_to_date browser "$key"; then return; fi
+  unstamp browser
+  rm -rf "$state/browser"
+  step "What drives a browser" "$state/venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
+    --require-hashes --only-binary :all: --target "$state/browser" -r "$root/environment/requirements-browser.txt"
+  stamp browser "$key"
+}
+
 set_up_modules() {
   local key
   key=$(fingerprint "$go_version" "$(go env GOMODCACHE)" "$(<"$root/go.mod")" "$(<"$root/go.sum")")

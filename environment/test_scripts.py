@@ -164,6 +164,9 @@ class Arguments(unittest.TestCase):
             (("reproduce", "--only", "no-such-notebook"), 'no notebook "no-such-notebook"; there are:'),
             (("reproduce", "--only=../x"), 'no notebook "../x"'),
             (("test", "everything"), '"everything"'),
+            (("slides",), "needs the name of a notebook"),
+            (("slides", "no-such-notebook"), 'no notebook "no-such-notebook"; there are:'),
+            (("slides", "--fast"), '"--fast"'),
             (("lab", "--port"), "--port needs a number"),
             (("lab", "--port=http"), '"http" is not a port number'),
             (("lab", "--port", "99999"), '"99999" is not a port number, from 0 to 65535'),
@@ -176,7 +179,7 @@ class Arguments(unittest.TestCase):
                 self.assertIn(f"./environment/{command[0]} --help", printed)
 
     def test_help(self):
-        for command in ("setup", "reproduce", "test", "lab", "bundle"):
+        for command in ("setup", "reproduce", "test", "lab", "slides", "bundle"):
             with self.subTest(command):
                 status, printed = self.status(command, "--help")
                 self.assertEqual(status, 0, command)
@@ -199,28 +202,39 @@ class Template(unittest.TestCase):
                     self.assertIn("308 examples of 6 inputs", (Path(folder) / "notebooks" / "new.ipynb").read_text())
 
 
+def start_lab(case, **variables):
+    """Starts JupyterLab for a class of tests. Returns its process, its address, and the token that it wants."""
+    process = subprocess.Popen(
+        [HERE / "lab", "--no-browser", "--port=0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, **variables},
+    )
+    for tidy in (process.stdout.close, process.wait, process.kill):
+        case.addClassCleanup(tidy)
+    for line in process.stdout:
+        if "http://127.0.0.1" in line and "token=" in line:
+            address, token = line.split()[-1].split("/lab/tree/out/lab?token=")
+            break
+    else:
+        raise AssertionError("JupyterLab ended")
+    for _ in range(100):  # It says so a moment before it listens.
+        try:
+            urllib.request.urlopen(f"{address}/api", timeout=60).close()
+            return process, address, token
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError("JupyterLab did not start")
+
+
 class Lab(unittest.TestCase):
     """JupyterLab as ./environment/lab starts it."""
 
     @classmethod
     def setUpClass(cls):
-        cls.process = subprocess.Popen(
-            [HERE / "lab", "--no-browser", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-        )
-        cls.addClassCleanup(cls.process.stdout.close)
-        cls.addClassCleanup(cls.process.wait)
-        cls.addClassCleanup(cls.process.kill)
-        for line in cls.process.stdout:
-            if "http://127.0.0.1" in line and "token=" in line:
-                cls.address, cls.token = line.split()[-1].split("/lab/tree/out/lab?token=")
-                break
-        for _ in range(100):  # It says so a moment before it listens.
-            try:
-                urllib.request.urlopen(f"{cls.address}/api", timeout=60).close()
-                return
-            except OSError:
-                time.sleep(0.1)
-        raise AssertionError("JupyterLab did not start")
+        cls.process, cls.address, cls.token = start_lab(cls)
 
     def request(self, path, content=None, method=None):
         headers = {"Authorization": f"token {self.token}", "Content-Type": "application/json"}

@@ -7,7 +7,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"gonum.org/v1/gonum/stat"
@@ -67,20 +66,17 @@ func FitEnergy(backend compute.Backend, m dul.EnergyModel, d int, features, othe
 		if err != nil {
 			return EnergyFit{}, fmt.Errorf("cifar: step %d: %w", step, err)
 		}
-		energies, logLikelihood := entries(out[0]), entries(out[1])
+		energies, err := params.ToFloat64(out[0])
+		if err != nil {
+			return EnergyFit{}, fmt.Errorf("cifar: step %d: %w", step, err)
+		}
+		logLikelihood, err := params.ToFloat64(out[1])
+		if err != nil {
+			return EnergyFit{}, fmt.Errorf("cifar: step %d: %w", step, err)
+		}
 		f.Features, f.Others = energies[:n], energies[n:]
 		f.LogLikelihood = append(f.LogLikelihood, logLikelihood[0])
 		f.Energy = append(f.Energy, stat.Mean(f.Features, nil))
 	}
 	return f, nil
-}
-
-// entries are the entries of a float32 tensor.
-func entries(t *tensors.Tensor) []float64 {
-	narrow := tensors.MustCopyFlatData[float32](t)
-	values := make([]float64, len(narrow))
-	for i, v := range narrow {
-		values[i] = float64(v)
-	}
-	return values
 }

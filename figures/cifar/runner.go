@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/nets"
@@ -316,14 +316,11 @@ func (x *experimentRun) addPosteriorStd(to map[string]float64) error {
 			if err != nil {
 				return fmt.Errorf("reading variable %s: %w", v.Path(), err)
 			}
-			if err := tensors.ConstFlatData(value, func(flat []float32) {
-				for _, logVariance := range flat {
-					sum += float64(logVariance)
-				}
-				n += len(flat)
-			}); err != nil {
+			logVariances, err := params.ToFloat64(value)
+			if err != nil {
 				return fmt.Errorf("reading variable %s: %w", v.Path(), err)
 			}
+			sum, n = sum+floats.Sum(logVariances), n+len(logVariances)
 		}
 	}
 	if n > 0 {

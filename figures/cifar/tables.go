@@ -304,7 +304,7 @@ func costCells(byID results.Index, wanted []results.Experiment) []report.Cell {
 	finished := func(scale string) results.Group {
 		var g results.Group
 		for _, e := range (results.Filter{Scale: scale}).Apply(wanted) {
-			if line, done := byID[e.ID()]; done && !line.Diverged {
+			if line, done := byID.Find(e); done && !line.Diverged {
 				g.Lines = append(g.Lines, line)
 			}
 		}

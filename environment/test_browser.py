@@ -1,0 +1,216 @@
+"""Tests in a real browser: JupyterLab as a person uses it, the pages, the slides and the handout.
+
+Needs Chromium and Playwright, and in out/test the pages and the executed notebooks
+of ./environment/test, so run this through it.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+MADE = ROOT / "out" / "test"
+PHONE, DESKTOP = {"width": 390, "height": 800}, {"width": 1300, "height": 900}
+sys.path[:0] = [str(HERE), str(HERE / "pages")]
+
+from playwright.sync_api import sync_playwright  # noqa: E402
+
+import browser  # noqa: E402
+import slides  # noqa: E402
+import test_scripts  # noqa: E402
+
+
+def setUpModule():
+    global chromium
+    playwright = sync_playwright().start()
+    unittest.addModuleCleanup(playwright.stop)
+    chromium = playwright.chromium.launch(executable_path=browser.find(), args=browser.flags())
+    unittest.addModuleCleanup(chromium.close)
+
+
+class Browser(unittest.TestCase):
+    def open(self, width=DESKTOP, scheme="light"):
+        """A new page of the browser, and the list of what it fetches from elsewhere, or not at all, and of its errors."""
+        context = chromium.new_context(viewport=width, color_scheme=scheme)
+        context.set_default_timeout(60000)
+        self.addCleanup(context.close)
+        page, troubles = context.new_page(), []
+        # What it looked like in the end, for whoever wonders why a test failed.
+        self.addCleanup(lambda: page.screenshot(path=MADE / "browser" / f"{self.id()}.png"))
+        page.on("console", lambda message: message.type == "error" and troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("requestfailed", lambda request: troubles.append(f"not loaded: {request.url}"))
+        page.on("request", lambda request: request.url.startswith("http") and troubles.append(f"from elsewhere: {request.url}"))
+        return page, troubles
+
+
+class Lab(Browser):
+    """JupyterLab, as whoever opens it for the first time uses it."""
+
+    def setUp(self):
+        # Inside the checkout, where JupyterLab can save.
+        folder = tempfile.TemporaryDirectory(dir=HERE)
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.workspaces = tempfile.TemporaryDirectory()
+        self.addCleanup(self.workspaces.cleanup)
+        self.process, self.address, token = test_scripts.start_lab(type(self), JUPYTERLAB_WORKSPACES_DIR=self.workspaces.name)
+        self.addCleanup(self.end)
+        self.page, _ = self.open()
+        self.address += "/lab/tree/" + str(self.folder.relative_to(ROOT))
+        self.page.goto(f"{self.address}?token={token}")
+        self.page.locator(f'.jp-BreadCrumbs [title="{self.folder.relative_to(ROOT)}"]').wait_for()
+
+    def end(self):
+        """Ends JupyterLab, and with it its kernels."""
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:  # it was about to save
+            self.process.kill()
+
+    def seen(self, selector):
+        """Waits until a thing of the notebook that is in front can be seen, and returns it."""
+        found = self.page.locator(f".jp-NotebookPanel:not(.lm-mod-hidden) {selector}").last
+        found.wait_for()
+        return found
+
+    def run_cell(self, code):
+        """Runs code in a new cell at the end, and returns the cell."""
+        self.page.keyboard.press("Escape")
+        self.page.keyboard.press("b")
+        self.page.keyboard.press("Enter")
+        self.page.keyboard.insert_text(code)
+        self.page.keyboard.press("Control+Enter")
+        return self.seen(".jp-CodeCell.jp-mod-selected")
+
+    def test_first_minutes(self):
+        page = self.page
+        page.get_by_role("menuitem", name="File", exact=True).click()
+        page.locator(".lm-Menu-item", has=page.get_by_text("New", exact=True)).click()
+        page.locator('.lm-Menu-item[data-command="notebook:create-new"]').first.click()
+
+        # Nobody asks anything, and the template is there.
+        self.seen(':text("Statements stand below a line that reads")')
+        self.assertEqual(page.locator(".jp-Dialog, .Toastify__toast").count(), 0)
+
+        # The kernel is just starting: the first completion shows something.
+        page.get_by_text(re.compile(r"\| (Unknown|Idle)$")).wait_for()
+        self.seen(".jp-CodeCell .cm-content").click()
+        page.keyboard.press("Control+End")
+        page.keyboard.type("\nfmt.Pri")
+        page.keyboard.press("Tab")
+        page.locator(".jp-Completer-item", has_text="Println").first.wait_for()
+        page.keyboard.press("Escape")
+        for _ in "\nfmt.Pri":
+            page.keyboard.press("Backspace")
+
+        # The first cell works.
+        page.keyboard.press("Control+Enter")
+        self.seen(':text("308 examples of 6 inputs")')
+
+        # What everybody tries first works, or says in one line what to do.
+        self.run_cell('fmt.Println("hi")').get_by_text("Statements go below a line that reads %%").wait_for()
+        self.run_cell('%%\nfmt.Println("hi")').locator(".jp-OutputArea").get_by_text("hi", exact=True).wait_for()
+        self.run_cell('import "densityuncertainty/dul"\n\n%%\nfmt.Printf("%T", dul.Density{})').locator(".jp-OutputArea").get_by_text("dul.Density", exact=True).wait_for()
+        self.run_cell('import "example.com/none"\n\n%%\nnone.None()').get_by_text("!*with-network go get").first.wait_for()
+
+    def test_saving_changes_nothing(self):
+        original = min((ROOT / "notebooks").glob("*.ipynb"))
+        path = self.folder / original.name
+        shutil.copy(original, path)
+        self.page.goto(f"{self.address}/{path.name}")
+        self.seen(".jp-CodeCell").click()
+        with self.page.expect_response(lambda answer: answer.request.method == "PUT" and path.name in answer.url):
+            self.page.keyboard.press("Control+s")
+        self.assertEqual(path.read_bytes(), original.read_bytes())
+
+
+MEASURE = """() => ({
+  width: document.documentElement.scrollWidth,
+  formulas: document.querySelectorAll(".math").length,
+  drawn: document.querySelectorAll("mjx-container svg").length,
+  wrong: document.querySelectorAll("mjx-merror, [data-mjx-error]").length,
+  cut: [...document.querySelectorAll("div.math")].filter((e) => e.scrollWidth > e.clientWidth + 1).length,
+  images: [...document.images].filter((e) => e.complete && e.naturalWidth === 0).map((e) => e.alt),
+})"""
+
+
+class Pages(Browser):
+    def test_every_page_on_a_phone_and_on_a_desk(self):
+        page, troubles = self.open()
+        for path in sorted((MADE / "html").glob("*.html")):
+            with self.subTest(path.name):
+                page.set_viewport_size(PHONE)
+                page.goto(path.as_uri())
+                if path.stem == "handout":
+                    page.evaluate("() => MathJax.startup.promise")
+                else:
+                    page.wait_for_function("document.documentElement.dataset.ready")
+                found = page.evaluate(MEASURE)
+                self.assertEqual((found["width"], found["wrong"], found["images"]), (PHONE["width"], 0, []))
+                if path.stem != "handout":
+                    self.assertEqual((found["drawn"], found["cut"]), (found["formulas"], 0))
+                page.set_viewport_size(DESKTOP)
+                self.assertEqual(page.evaluate(MEASURE)["width"], DESKTOP["width"])
+                self.assertEqual(troubles, [])
+
+    def test_there_and_back(self):
+        page, troubles = self.open(PHONE)
+        page.goto((MADE / "index.html").as_uri())
+        page.locator(".sd-card").first.wait_for()  # it forwards
+        cards = page.locator(".sd-card").count()
+        notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
+        self.assertGreater(cards, len(notebooks) + 20)
+        page.locator(".sd-card").first.click()
+        page.wait_for_url(f"**/{notebooks[0].stem}.html")
+        page.locator(".next-page").click()
+        page.wait_for_url(f"**/{notebooks[1].stem}.html")
+        page.locator(".back a").click()
+        page.wait_for_url("**/index.html")
+        self.assertEqual(troubles, [])
+
+    def test_dark(self):
+        page, _ = self.open(scheme="dark")
+        page.goto((MADE / "html" / "index.html").as_uri())
+        light, dark = (
+            page.evaluate(f"getComputedStyle(document.body).{name}.match(/[0-9]+/g).slice(0, 3).reduce((a, b) => a + +b, 0)")
+            for name in ("color", "backgroundColor")
+        )
+        self.assertGreater(light, 400)
+        self.assertLess(dark, 150)
+
+    def test_handout_is_one_page(self):
+        printed = (MADE / "html" / "handout.pdf").read_bytes()
+        self.assertEqual(len(re.findall(rb"/Type */Page\b(?!s)", printed)), 1)
+        [(width, height)] = re.findall(rb"/MediaBox *\[0 0 ([0-9.]+) ([0-9.]+)\]", printed)
+        self.assertEqual((round(float(width)), round(float(height))), (595, 842))  # A4, in points
+
+
+class Slides(Browser):
+    def test_nothing_is_cut_off(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for executed in sorted((MADE / "notebooks").glob("*.ipynb"))[:3]:
+                with self.subTest(executed.name):
+                    page, troubles = self.open({"width": slides.WIDTH, "height": slides.HEIGHT})
+                    page.goto(slides.write(executed, Path(folder)).as_uri())
+                    page.wait_for_function("document.documentElement.dataset.ready")
+                    heights = page.evaluate(
+                        """() => [...document.querySelectorAll(".slides > section > section")].map((slide) => {
+                          slide.parentElement.style.display = slide.style.display = "block";
+                          return slide.scrollHeight;
+                        })"""
+                    )
+                    self.assertGreater(len(heights), 8)
+                    self.assertLessEqual(max(heights), slides.HEIGHT)
+                    self.assertEqual(page.locator("mjx-merror, [data-mjx-error]").count(), 0)
+                    self.assertEqual(troubles, [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
