@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,27 +180,20 @@ func ChosenNoise(lines []results.Result) (file []byte, missing []string, err err
 	byID := results.ByID(lines)
 	rows := [][]string{chosenColumns}
 	for _, n := range noiseScales {
-		best, lowest, complete := "", math.Inf(1), true
+		var candidates []results.Experiment
 		for _, value := range n.values {
-			line, done := byID.Find(n.candidate(value))
-			nll, has := line.Metrics[results.MetricNLL]
-			switch {
-			case !done:
-				complete = false
-			case line.Diverged:
-			case !has || math.IsNaN(nll):
-				return nil, nil, fmt.Errorf("cifar: the line of %v has no NLL", line.Experiment)
-			case nll < lowest:
-				best, lowest = value, nll
-			}
+			candidates = append(candidates, n.candidate(value))
 		}
+		best, lowest, complete, err := byID.Lowest(candidates, results.MetricNLL)
 		switch {
+		case err != nil:
+			return nil, nil, fmt.Errorf("cifar: choosing the noise of %s: %w", n.method.Name, err)
 		case !complete:
 			missing = append(missing, n.method.Name)
-		case best == "":
+		case best < 0:
 			return nil, nil, fmt.Errorf("cifar: all runs of %s in the set processor-grid diverged, so none of their values can be chosen", n.method.Name)
 		default:
-			rows = append(rows, []string{n.method.Name, n.method.NoiseScale, best, strconv.FormatFloat(lowest, 'g', 6, 64)})
+			rows = append(rows, []string{n.method.Name, n.method.NoiseScale, n.values[best], strconv.FormatFloat(lowest, 'g', 6, 64)})
 		}
 	}
 	var text bytes.Buffer

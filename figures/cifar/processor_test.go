@@ -78,7 +78,7 @@ func TestChoiceOfNoise(t *testing.T) {
 	}
 	without := slices.Clone(lines)
 	without[0].Metrics = nil
-	if _, _, err := ChosenNoise(without); err == nil || !strings.Contains(err.Error(), "has no NLL") {
+	if _, _, err := ChosenNoise(without); err == nil || !strings.Contains(err.Error(), "no metric") {
 		t.Errorf("without an NLL: %v", err)
 	}
 	if file, missing, err := ChosenNoise(lines[1:]); err != nil || !slices.Equal(missing, []string{"density"}) || strings.Contains(string(file), "density,") {

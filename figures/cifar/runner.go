@@ -19,7 +19,6 @@ import (
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
-
 )
 
 // Run carries out a protocol for each method and seed, on the backend that the environment chooses, and returns the

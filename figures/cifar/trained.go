@@ -201,7 +201,7 @@ func TrainedNetworks() ([]TrainedNetwork, error) {
 }
 
 // Trained is one of TrainedNetworks by its name, such as "density": a classifier of CIFAR-10 with ResNet-14, trained by
-// the protocol processor. An error says which there are, or what of the file is not as the list says.
+// the protocol processor. An error says which there are (fs.ErrNotExist), or what of the file is not as the list says.
 func Trained(backend compute.Backend, name string) (*Classifier, error) {
 	return trainedIn(networkFiles, backend, name)
 }
@@ -225,7 +225,7 @@ func trainedIn(files fs.FS, backend compute.Backend, name string) (*Classifier, 
 		for _, n := range list {
 			names = append(names, n.Name)
 		}
-		return fail(fmt.Errorf("there is none of that name; there are %q", names))
+		return fail(fmt.Errorf("there is none of that name, there are %q: %w", names, fs.ErrNotExist))
 	}
 	content, err := fs.ReadFile(files, path.Join("networks", name+".safetensors"))
 	if err != nil {

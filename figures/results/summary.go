@@ -107,6 +107,30 @@ func (x Index) summarize(wanted []Experiment, metric string, optional bool) (Sum
 	return Summary{Mean: math.NaN(), Std: math.NaN()}, nil
 }
 
+// Lowest is the place of the experiment with the lowest metric among candidates, the first of equals, and that metric.
+// complete is false where a candidate was not run; best is -1 then, and where all of them diverged. A run that did not
+// diverge and lacks the metric is an error.
+func (x Index) Lowest(candidates []Experiment, metric string) (best int, value float64, complete bool, err error) {
+	best, value = -1, math.NaN()
+	for i, e := range candidates {
+		line, done := x.Find(e)
+		if !done {
+			return -1, math.NaN(), false, nil
+		}
+		if line.Diverged {
+			continue
+		}
+		v, has := line.Metrics[metric]
+		if !has || math.IsNaN(v) {
+			return -1, math.NaN(), false, fmt.Errorf("results: the result %s of %v has no metric %q", line.ID, e, metric)
+		}
+		if best < 0 || v < value {
+			best, value = i, v
+		}
+	}
+	return best, value, true, nil
+}
+
 // meanStd are NaN for no values.
 func meanStd(values []float64) (mean, std float64, err error) {
 	if len(values) == 0 {

@@ -193,31 +193,39 @@ type captionData struct {
 // DensityTable is the density layer's part of both UCI tables on one page: ours
 // and the paper's numbers, and which method is best in ours.
 func DensityTable(lines []results.Result) (report.Table, error) {
-	t := report.Table{Name: "uci-density", Columns: []string{"Data set", "NLL", "best NLL of ours", "RMSE", "best RMSE of ours"}}
-	t.Caption, t.Notes = prose.Text(t.Name, captionData{Paper(), titles(tableMethods())})
-	index := results.ByID(lines)
-	for _, dataset := range tableDatasets() {
-		row := report.Row{Name: DatasetTitle(dataset)}
-		for _, x := range theMetrics {
-			all, err := x.compared(index, dataset, tableMethods())
-			if err != nil {
-				return report.Table{}, err
-			}
-			density, best := densityOf(all), report.TextCell("–")
-			if c, complete := lowest(all); complete {
-				best = report.TextCell(c.method.Title, report.MeanStd(c.ours.Mean, math.NaN(), 3))
-			}
-			row.Cells = append(row.Cells, report.Compare(report.Difference, density.ours, density.paper, "paper", 3), best)
+	columns := []string{"Data set", "NLL", "best NLL of ours", "RMSE", "best RMSE of ours"}
+	return densityTable("uci-density", columns, lines, func(density comparison, best *comparison) []report.Cell {
+		winner := report.TextCell("–")
+		if best != nil {
+			winner = report.TextCell(best.method.Title, report.MeanStd(best.ours.Mean, math.NaN(), 3))
 		}
-		t.Rows = append(t.Rows, row)
-	}
-	return t, nil
+		return []report.Cell{report.Compare(report.Difference, density.ours, density.paper, "paper", 3), winner}
+	})
 }
 
 // ShortTable is DensityTable in means alone, for a page with little room.
 func ShortTable(lines []results.Result) (report.Table, error) {
-	t := report.Table{Name: "uci-short", Columns: []string{"Data set", "NLL", "paper's NLL", "lowest NLL of ours", "RMSE", "paper's RMSE", "lowest RMSE of ours"}}
-	t.Caption, _ = prose.Text(t.Name, captionData{Paper(), titles(tableMethods())})
+	columns := []string{"Data set", "NLL", "paper's NLL", "lowest NLL of ours", "RMSE", "paper's RMSE", "lowest RMSE of ours"}
+	return densityTable("uci-short", columns, lines, func(density comparison, best *comparison) []report.Cell {
+		mean, theirs, winner := "not run", "–", "–"
+		if !math.IsNaN(density.paper.Mean) {
+			theirs = fmt.Sprintf("%.*f", density.paper.Decimals, density.paper.Mean)
+		}
+		if density.ours.Complete() {
+			mean = report.MeanStd(density.ours.Mean, math.NaN(), 3)
+		}
+		if best != nil {
+			winner = fmt.Sprintf("%s %s", report.MeanStd(best.ours.Mean, math.NaN(), 3), best.method.Title)
+		}
+		return []report.Cell{report.TextCell(mean), report.TextCell(theirs), report.TextCell(winner)}
+	})
+}
+
+// densityTable has a row for each data set, with the cells for each metric that are made of the density layer's numbers
+// and the lowest of ours; nil where a method's runs are not complete.
+func densityTable(name string, columns []string, lines []results.Result, cells func(density comparison, best *comparison) []report.Cell) (report.Table, error) {
+	t := report.Table{Name: name, Columns: columns}
+	t.Caption, t.Notes = prose.Text(name, captionData{Paper(), titles(tableMethods())})
 	index := results.ByID(lines)
 	for _, dataset := range tableDatasets() {
 		row := report.Row{Name: DatasetTitle(dataset)}
@@ -226,18 +234,11 @@ func ShortTable(lines []results.Result) (report.Table, error) {
 			if err != nil {
 				return report.Table{}, err
 			}
-			density := densityOf(all)
-			mean, theirs, best := "not run", "–", "–"
-			if !math.IsNaN(density.paper.Mean) {
-				theirs = fmt.Sprintf("%.*f", density.paper.Decimals, density.paper.Mean)
-			}
-			if density.ours.Complete() {
-				mean = report.MeanStd(density.ours.Mean, math.NaN(), 3)
-			}
+			var best *comparison
 			if c, complete := lowest(all); complete {
-				best = fmt.Sprintf("%s %s", report.MeanStd(c.ours.Mean, math.NaN(), 3), c.method.Title)
+				best = &c
 			}
-			row.Cells = append(row.Cells, report.TextCell(mean), report.TextCell(theirs), report.TextCell(best))
+			row.Cells = append(row.Cells, cells(densityOf(all), best)...)
 		}
 		t.Rows = append(t.Rows, row)
 	}

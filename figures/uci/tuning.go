@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,11 +170,16 @@ func Choose(lines []results.Result) ([]byte, error) {
 		for _, dataset := range t.protocol.Datasets {
 			for split := range SplitCount(dataset, t.protocol.Splits) {
 				for _, m := range t.methods {
-					best, nll := t.protocol.best(index, dataset, split, m)
-					if math.IsNaN(nll) {
+					grid, tried := t.protocol.tried(dataset, split, m)
+					best, nll, _, err := index.Lowest(tried, results.MetricNLL)
+					if err != nil {
+						return nil, fmt.Errorf("uci: choosing: %w", err)
+					}
+					if best < 0 {
 						continue
 					}
-					if err := w.Write([]string{dataset, t.protocol.Splits, strconv.Itoa(split), m.Name, string(best.optimizer), formatScale(best.scale),
+					c := grid[best]
+					if err := w.Write([]string{dataset, t.protocol.Splits, strconv.Itoa(split), m.Name, string(c.optimizer), formatScale(c.scale),
 						strconv.FormatFloat(nll, 'f', 4, 64)}); err != nil {
 						return nil, fmt.Errorf("uci: choosing: %w", err)
 					}
@@ -187,23 +191,15 @@ func Choose(lines []results.Result) ([]byte, error) {
 	return text.Bytes(), w.Error()
 }
 
-// best is the choice for a method on one split and its negative log likelihood on held-out training examples; NaN where
-// a part of the grid was not run, and where all of it diverged.
-func (p Protocol) best(index results.Index, dataset string, split int, m methods.Method) (best choice, lowest float64) {
+// tried are the choices to try for a method on one split, and their experiments.
+func (p Protocol) tried(dataset string, split int, m methods.Method) (grid []choice, experiments []results.Experiment) {
 	p = p.On(dataset)
 	p.Scale, p.Only = results.Grid, []int{split}
-	lowest = math.NaN()
-	for _, c := range p.grid(m) {
-		line, done := index.Find(c.apply(p, m).Experiments(m)[0])
-		if !done {
-			return choice{}, math.NaN()
-		}
-		nll, measured := line.Metrics[results.MetricNLL]
-		if !line.Diverged && measured && !(lowest <= nll) {
-			best, lowest = c, nll
-		}
+	grid = p.grid(m)
+	for _, c := range grid {
+		experiments = append(experiments, c.apply(p, m).Experiments(m)...)
 	}
-	return best, lowest
+	return grid, experiments
 }
 
 // tuning is what hyperparameters are chosen for.

@@ -153,13 +153,16 @@ func TestFillIn(t *testing.T) {
 	}
 }
 
-// The README's tables must be those of the committed result lines.
-func TestReadmeIsUpToDate(t *testing.T) {
-	const readme = "../../../README.md"
-	text := must.Get(os.ReadFile(readme))(t)
+// The generated parts of the pages must be those of the committed result lines.
+func TestPagesAreUpToDate(t *testing.T) {
 	lines := must.Get(results.Committed())(t)
 	kept := must.Get(predictionsOf(nil))(t)
-	if filled, err := fillIn(string(text), lines, kept); err != nil || filled != string(text) {
-		t.Errorf("README.md does not show the committed result lines (%v); run: go run ./figures/cmd/reproduce fill README.md", err)
+	for _, page := range []string{"README.md", "figures/README.md", "figures/toy/README.md", "figures/uci/README.md", "figures/cifar/README.md"} {
+		t.Run(page, func(t *testing.T) {
+			text := must.Get(os.ReadFile(filepath.Join("..", "..", "..", page)))(t)
+			if filled, err := fillIn(string(text), lines, kept); err != nil || filled != string(text) {
+				t.Errorf("%s does not show the committed result lines (%v); run: go run ./figures/cmd/reproduce fill %s", page, err, page)
+			}
+		})
 	}
 }

@@ -1,0 +1,52 @@
+package cifar
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/datasets/fetch"
+)
+
+// refusing refuses every request, and ends the context of the one who asks.
+type refusing struct{ end context.CancelCauseFunc }
+
+func (r refusing) RoundTrip(*http.Request) (*http.Response, error) {
+	err := errors.New("no downloads in tests")
+	r.end(err)
+	return nil, err
+}
+
+// Without the official files the pictures are those of the sample, and say so; those that are held out are no training
+// images, and none that the protocols train on.
+func TestPicturesOfTheSample(t *testing.T) {
+	t.Setenv(fetch.EnvData, t.TempDir())
+	cache := t.TempDir()
+	p, err := OpenPictures(func() (context.Context, *fetch.Fetcher) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		return ctx, &fetch.Fetcher{Cache: cache, Client: &http.Client{Transport: refusing{cancel}}}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Training.N != 800 || p.HeldOut.N != 200 || p.Test.N != 1000 || p.CIFAR100.N != 500 || p.SVHN.N != 500 {
+		t.Errorf("%d, %d, %d, %d and %d images", p.Training.N, p.HeldOut.N, p.Test.N, p.CIFAR100.N, p.SVHN.N)
+	}
+	if got := p.Origins(); strings.Count(got, "a sample of") != 5 {
+		t.Errorf("it says:\n%s", got)
+	}
+	trained, _ := datasets.HoldOut(trainingImages, Protocol{}.WithHeldOut().HeldOut, heldOutSeed)
+	slices.Sort(trained)
+	for _, i := range p.HeldOut.Official {
+		if _, found := slices.BinarySearch(trained, i); found || slices.Contains(p.Training.Official, i) {
+			t.Errorf("image %d is held out and trained on", i)
+		}
+	}
+	if some := Some(p.SVHN, 7, 1); some.N != 7 || Some(some, 9, 2).N != 7 {
+		t.Errorf("7 and then 9 of these are %d and %d", some.N, Some(some, 9, 2).N)
+	}
+}
