@@ -134,9 +134,12 @@ class Lab(Browser):
 MEASURE = """() => ({
   width: document.documentElement.scrollWidth,
   formulas: document.querySelectorAll(".math").length,
-  drawn: document.querySelectorAll("mjx-container svg").length,
+  drawn: document.querySelectorAll(".math mjx-container").length,
   wrong: document.querySelectorAll("mjx-merror, [data-mjx-error]").length,
-  cut: [...document.querySelectorAll("div.math")].filter((e) => e.scrollWidth > e.clientWidth + 1).length,
+  cut: [...document.querySelectorAll("mjx-container")].filter((e) => {
+    const box = e.closest("div.math, p, li, td, th, h1, h2, h3").getBoundingClientRect();
+    return e.querySelector("svg").getBoundingClientRect().right > box.right + 1;
+  }).length,
   images: [...document.images].filter((e) => e.complete && e.naturalWidth === 0).map((e) => e.alt),
 })"""
 

@@ -242,18 +242,26 @@ class Slides(unittest.TestCase):
 class Parts(unittest.TestCase):
     def test_parts(self):
         for tex, want in (
-            (r"a \qquad b", ["a", "b"]),
-            (r"a \quad b", [r"a \quad b"]),
-            (r"a, \qquad b \qquad\text{or}\qquad c", ["a,", "b", r"\text{or}", "c"]),
+            (r"a \qquad b", ["a", "-b"]),
+            (r"a \quad\text{or}\quad b", ["a", r"-\text{or}", "-b"]),
             (r"\text{a \qquad b}", [r"\text{a \qquad b}"]),
             (r"\begin{aligned} a \qquad b \end{aligned}", [r"\begin{aligned} a \qquad b \end{aligned}"]),
-            (r"\left( a \qquad b \right] \qquad \leftarrow", [r"\left( a \qquad b \right]", r"\leftarrow"]),
-            (r"\{ a \qquad b \}", [r"\{ a", r"b \}"]),
+            (r"\left( a \qquad b \right] \qquad \leftarrow", [r"\left( a \qquad b \right]", r"-\leftarrow"]),
+            (r"\{ a \qquad b \}", [r"\{ a", r"-b \}"]),
             (r"a \qquads", [r"a \qquads"]),
+            ("a = b", ["a = b"]),
+            ("a" * 40 + "= b \\le \\sum_{i = 1} c", ["a" * 40, "{} = b", "{} \\le \\sum_{i = 1} c"]),
+            ("a" * 40 + ":= b =: c", ["a" * 40, "{} := b", "{} =: c"]),
+            ("a" * 40 + r" \qquad b = c", ["a" * 40, "-b = c"]),
             ("", []),
         ):
             with self.subTest(tex):
-                self.assertEqual(formulas.parts(tex), want)
+                self.assertEqual([("-" if space else "") + part for part, space in formulas.parts(tex)], want)
+
+    def test_width(self):
+        for tex, want in (("a + b", 3), (r"\frac{a}{b}", 3), (r"\alpha_i^2", 3), (r"\, x", 1), (r"\operatorname{Var}", 4), ("", 0)):
+            with self.subTest(tex):
+                self.assertEqual(formulas.width(tex), want)
 
 
 class Sources(unittest.TestCase):
