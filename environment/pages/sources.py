@@ -33,7 +33,13 @@ def text_of(value):
 def first_sentence(text):
     """The first sentence of a paragraph."""
     text = " ".join(text.split())
-    return re.split(r"(?<=[.:?!])\s+(?=[A-Z])", text, maxsplit=1)[0]
+    return re.split(r"(?<=[.?!])\s+(?=[A-Z])", text, maxsplit=1)[0]
+
+
+def first_clause(caption):
+    """What the first sentence of a caption says before a colon, unless that is only a name."""
+    head, colon, _ = first_sentence(caption).partition(": ")
+    return head.rstrip(".") + "." if len(head.split()) > 3 or not colon else first_sentence(caption)
 
 
 def title_and_line(notebook, fallback):
@@ -118,7 +124,7 @@ def figure_page(path, doc, folder):
     place = f"_static/pictures/{path.name}"
     source = f'# {title}\n\n<a class="picture" href="{place}"><img alt="{html.escape(caption)}" src="{place}"></a>\n\n{caption}\n\n'
     (folder / f"{name}.md").write_text(source + f'<p class="citation">{html.escape(citation)}</p>\n', encoding="utf-8")
-    return Page(name, title, first_sentence(caption), place)
+    return Page(name, title, first_clause(caption), place)
 
 
 def preview(text, rows=5, columns=4):
@@ -134,7 +140,7 @@ def table_page(path, doc, folder):
     body, _, citation = text.rpartition("\n\n")
     title, name = capitalized(doc), f"table-{path.stem}"
     (folder / f"{name}.md").write_text(f'# {title}\n\n{body}\n\n<p class="citation">{html.escape(citation)}</p>\n', encoding="utf-8")
-    return Page(name, title, first_sentence(text.split("\n\n")[0]), preview=preview(text))
+    return Page(name, title, first_clause(text.split("\n\n")[0]), preview=preview(text))
 
 
 def card(page):
