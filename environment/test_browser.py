@@ -64,7 +64,7 @@ class Lab(Browser):
         """Ends JupyterLab, and with it its kernels."""
         cls.process.terminate()
         try:
-            cls.process.wait(timeout=20)
+            cls.process.wait(timeout=60)
         except subprocess.TimeoutExpired:  # it was about to save
             cls.process.kill()
 
