@@ -64,7 +64,7 @@ class Lab(Browser):
         """Ends JupyterLab, and with it its kernels."""
         cls.process.terminate()
         try:
-            cls.process.wait(timeout=20)
+            cls.process.wait(timeout=60)
         except subprocess.TimeoutExpired:  # it was about to save
             cls.process.kill()
 
@@ -204,9 +204,9 @@ class Slides(Browser):
     def test_nothing_is_cut_off(self):
         page, troubles = self.open({"width": slides.WIDTH, "height": slides.HEIGHT})
         with tempfile.TemporaryDirectory() as folder:
-            for executed in sorted((MADE / "notebooks").glob("*.ipynb")):
-                with self.subTest(executed.name):
-                    page.goto(slides.write(executed, Path(folder)).as_uri())
+            for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
+                with self.subTest(notebook.name):
+                    page.goto(slides.write(MADE / "notebooks" / notebook.name, Path(folder)).as_uri())
                     page.wait_for_function("document.documentElement.dataset.ready")
                     heights = page.evaluate(
                         """() => [...document.querySelectorAll(".slides > section > section")].map((slide) => {

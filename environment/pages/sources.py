@@ -30,6 +30,11 @@ def text_of(value):
     return value if isinstance(value, str) else "".join(value)
 
 
+def ended(sentence):
+    """A sentence with a sign at its end."""
+    return sentence if sentence.endswith((".", "?", "!")) else sentence + "."
+
+
 def first_sentence(text):
     """The first sentence of a paragraph."""
     text = " ".join(text.split())
@@ -38,8 +43,9 @@ def first_sentence(text):
 
 def first_clause(caption):
     """What the first sentence of a caption says before a colon, unless that is only a name."""
-    head, colon, _ = first_sentence(caption).partition(": ")
-    return head.rstrip(".") + "." if len(head.split()) > 3 or not colon else first_sentence(caption)
+    sentence = first_sentence(caption)
+    head, _, _ = sentence.partition(": ")
+    return ended(head if len(head.split()) > 3 else sentence)
 
 
 def title_and_line(notebook, fallback):
@@ -51,7 +57,7 @@ def title_and_line(notebook, fallback):
     claim = CLAIM.search(first)
     if claim:
         line = " ".join(claim["line"].split())
-        return title, line if line[-1] in ".?!" else line + "."
+        return title, ended(line)
     paragraphs = [part for part in first.split("\n\n") if part.strip() and not part.startswith("#")]
     return title, first_sentence(paragraphs[0]) if paragraphs else ""
 

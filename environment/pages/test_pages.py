@@ -293,6 +293,7 @@ class Sources(unittest.TestCase):
             ("Numbers of two methods: mean, 3.5 of it. More.", "Numbers of two methods."),
             ("UCI: means of them all. More.", "UCI: means of them all."),
             ("No end", "No end."),
+            ("Does it matter at all? Numbers: means.", "Does it matter at all?"),
         ):
             with self.subTest(caption):
                 self.assertEqual(sources.first_clause(caption), want)
