@@ -20,8 +20,8 @@ import (
 // description says what the drawing shows, for those who cannot see it.
 //
 // The sliders can be moved as long as the cell runs, which ends when another cell waits to run, the kernel is
-// interrupted, or the page is left. Then, and where the cell's program ended otherwise, they say so. Call Explore
-// last in a cell, and [Keep] for it what took long, so that the cell can be run again at once.
+// interrupted, or half a minute after the page was closed. Then, and where the cell's program ended otherwise, they
+// say so. Call Explore last in a cell, and [Keep] for it what took long, so that the cell can be run again at once.
 //
 // Where nothing can be moved, because nobody sees the notebook run or the front end cannot talk to the program,
 // there are drawings of a few positions instead: a row for each slider, in which it moves and the others are at

@@ -44,13 +44,8 @@
 
   function stop() {
     clearInterval(timer);
-    removeEventListener("pagehide", leave);
     document.removeEventListener("visibilitychange", ask);
     show(false);
-  }
-
-  function leave() {
-    if (comm) tell("end");
   }
 
   // Whether this cell, which has lost its output then, or another one waits to run: those have a star too.
@@ -79,7 +74,6 @@
   }
 
   const timer = setInterval(ask, pause);
-  addEventListener("pagehide", leave);
   document.addEventListener("visibilitychange", ask);
   ask();
 }
