@@ -2,7 +2,6 @@ package notebook
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"html"
 	"image"
@@ -68,8 +67,8 @@ func Bitmaps(width int, bitmaps ...Bitmap) {
 		var encoded bytes.Buffer
 		Check(png.Encode(&encoded, b.Image))
 		caption := html.EscapeString(b.Caption)
-		fmt.Fprintf(&row, `<div style="width:%dpx;text-align:center"><img style="width:100%%;border:1px solid #888;image-rendering:pixelated" alt="%s" src="data:image/png;base64,%s"><br><small>%s</small></div>`,
-			width, caption, base64.StdEncoding.EncodeToString(encoded.Bytes()), strings.ReplaceAll(caption, "\n", "<br>"))
+		fmt.Fprintf(&row, `<div style="width:%dpx;text-align:center"><img style="width:100%%;border:1px solid #888;image-rendering:pixelated" alt="%s" src="%s"><br><small>%s</small></div>`,
+			width, caption, source("image/png", encoded.Bytes()), strings.ReplaceAll(caption, "\n", "<br>"))
 	}
 	row.WriteString(`</div>`)
 	send(protocol.MIMETextHTML, row.String(), "")

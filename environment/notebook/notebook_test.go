@@ -136,6 +136,7 @@ func TestInNotebook(t *testing.T) {
 	if kernel.syncs() != len(shown) {
 		t.Errorf("%d messages, %d acknowledged", len(shown), kernel.syncs())
 	}
+	t.Run("Explore", func(t *testing.T) { exploreInNotebook(t, kernel) })
 }
 
 func onePixel(t *testing.T) []byte {

@@ -33,13 +33,23 @@ func HTML(fragment string) {
 // The description says in words what the drawing shows, for readers who cannot
 // see it; it stops the cell to leave it out.
 func SVG(drawing []byte, description string) {
-	start := bytes.Index(drawing, []byte("<svg"))
-	if start < 0 {
-		panic(fmt.Errorf("notebook.SVG: %d bytes without an <svg> element", len(drawing)))
-	}
 	// As an image of its own a drawing cannot disturb another one's styles and
 	// ids, and it survives the export to HTML, which drops image/svg+xml.
-	picture("image/svg+xml", drawing[start:], description)
+	picture("image/svg+xml", svgElement("notebook.SVG", drawing), description)
+}
+
+// svgElement is the root element of a vector drawing. One without stops the cell.
+func svgElement(who string, drawing []byte) []byte {
+	start := bytes.Index(drawing, []byte("<svg"))
+	if start < 0 {
+		panic(fmt.Errorf("%s: %d bytes without an <svg> element", who, len(drawing)))
+	}
+	return drawing[start:]
+}
+
+// source is data as the source of an image element.
+func source(media string, data []byte) string {
+	return "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(data)
 }
 
 // PNG shows a bitmap in PNG format. The description says in words what it
@@ -60,8 +70,8 @@ func picture(media string, data []byte, description string) {
 		say("[picture: " + description + "]")
 		return
 	}
-	send(protocol.MIMETextHTML, fmt.Sprintf(`<img style="max-width:100%%;background:white" alt="%s" src="data:%s;base64,%s">`,
-		html.EscapeString(description), media, base64.StdEncoding.EncodeToString(data)), "")
+	send(protocol.MIMETextHTML, fmt.Sprintf(`<img style="max-width:100%%;background:white" alt="%s" src="%s">`,
+		html.EscapeString(description), source(media, data)), "")
 }
 
 // Table shows rows of text under a header. The first column is aligned left,

@@ -194,6 +194,11 @@ func TestClassifierFiguresReject(t *testing.T) {
 		{"0 bins", func() (report.Figure, error) { return report.ReliabilityDiagrams("n", methods(), 0) }},
 		{"n: no methods", func() (report.Figure, error) { return report.ReliabilityDiagrams("n", nil, 10) }},
 		{"no separations", func() (report.Figure, error) { return report.OODHistograms("n", nil) }},
+		{"1.5 is no rate", func() (report.Figure, error) { return report.OODThreshold("n", separations(), 1.5) }},
+		{"NaN is no rate", func() (report.Figure, error) { return report.OODThreshold("n", separations(), math.NaN()) }},
+		{"has no scores", func() (report.Figure, error) {
+			return report.OODThreshold("n", []report.Separation{{Inside: report.Sample{"a", nil}}}, 0.1)
+		}},
 		{"of one kind", func() (report.Figure, error) { return ood(false, []float64{1}, nil) }},
 		{"no place on a logarithmic", func() (report.Figure, error) { return ood(true, []float64{-1, 1}, []float64{1}) }},
 		{"no value is above 0", func() (report.Figure, error) { return ood(true, []float64{0}, []float64{0}) }},

@@ -71,6 +71,35 @@ func TestAreaOfASeparation(t *testing.T) {
 	}
 }
 
+// A threshold has the asked fraction of the test set beyond it, on the strange side.
+func TestThresholdOfASeparation(t *testing.T) {
+	for _, c := range []struct {
+		lower     bool
+		rate      float64
+		threshold float64
+		want      []string
+	}{
+		{false, 0, 4, []string{"in, FPR 0 %", "out, TPR 33 %"}},
+		{false, 0.25, 3, []string{"in, FPR 25 %", "out, TPR 67 %"}},
+		{false, 1, 1, []string{"in, FPR 75 %", "out, TPR 100 %"}}, // beyond the smallest
+		{true, 0.5, 3, []string{"in, FPR 50 %", "out, TPR 33 %"}},
+		{true, 1, 4, []string{"in, FPR 75 %", "out, TPR 67 %"}},
+	} {
+		s := Separation{Lower: c.lower, Inside: Sample{"in", []float64{3, 1, 4, 2}}, Outside: []Sample{{"out", []float64{2, 3.5, 7}}}}
+		if got := s.threshold(c.rate); got != c.threshold {
+			t.Errorf("%+v: threshold %g", c, got)
+		}
+		for _, s.Log = range []bool{false, true} {
+			svg := must.Get(must.Get(OODThreshold("n", []Separation{s}, c.rate))(t).Bytes(SVG))(t)
+			for _, want := range c.want {
+				if !bytes.Contains(svg, []byte(want)) {
+					t.Errorf("%+v: the legend lacks %q", c, want)
+				}
+			}
+		}
+	}
+}
+
 // Red, green and blue come from their planes, rows from top to bottom.
 func TestEnlarged(t *testing.T) {
 	p := Picture{Pixels: make([]uint8, 3*imageSide*imageSide)}

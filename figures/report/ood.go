@@ -39,12 +39,31 @@ const (
 // OODHistograms is a figure of histograms scaled to an area of one, a panel for each separation, up to
 // four in a row. On a logarithmic axis the density is that of the logarithm to base 10. The legends have the area under the receiver operating characteristic (metrics.AUROC).
 func OODHistograms(name string, separations []Separation) (Figure, error) {
+	f, err := oodFigure(name, separations, nil)
+	f.Caption = "Scores of test images and of images out of the training distribution, each histogram scaled to an area of one. AUROC is the chance that an image out of distribution looks stranger than a test image."
+	return f, err
+}
+
+// OODThreshold is OODHistograms with a threshold in each panel, beyond which examples count as strange: the one
+// that a fraction of the test set is beyond, the false positives. Instead of the areas the legends have the
+// rate of false positives (FPR), and of true ones (TPR) among each set out of distribution.
+func OODThreshold(name string, separations []Separation, falsePositives float64) (Figure, error) {
+	if !(falsePositives >= 0 && falsePositives <= 1) {
+		return Figure{}, fmt.Errorf("report: %s: %g is no rate of false positives, want 0 to 1", name, falsePositives)
+	}
+	f, err := oodFigure(name, separations, &falsePositives)
+	f.Caption = "Scores of test images and of images out of the training distribution, each histogram scaled to an area of one, and a threshold with its rates of false (FPR) and true positives (TPR)."
+	return f, err
+}
+
+// oodFigure is OODHistograms, with thresholds if falsePositives is not nil, and without a caption.
+func oodFigure(name string, separations []Separation, falsePositives *float64) (Figure, error) {
 	if len(separations) == 0 {
 		return Figure{}, fmt.Errorf("report: %s: no separations", name)
 	}
 	var panels []*plot.Plot
 	for _, s := range separations {
-		p, err := separationPlot(s)
+		p, err := separationPlot(s, falsePositives)
 		if err != nil {
 			return Figure{}, fmt.Errorf("report: %s: %s: %w", name, s.Title, err)
 		}
@@ -56,11 +75,10 @@ func OODHistograms(name string, separations []Separation) (Figure, error) {
 			p.Y.Label.Text = ""
 		}
 	})
-	f.Caption = "Scores of test images and of images out of the training distribution, each histogram scaled to an area of one. AUROC is the chance that an image out of distribution looks stranger than a test image."
 	return f, nil
 }
 
-func separationPlot(s Separation) (*plot.Plot, error) {
+func separationPlot(s Separation, falsePositives *float64) (*plot.Plot, error) {
 	p := New(s.Title, s.Label, "density")
 	colours := Palette()
 	all := []Sample{s.Inside}
@@ -71,11 +89,26 @@ func separationPlot(s Separation) (*plot.Plot, error) {
 		}
 		all = append(all, Sample{fmt.Sprintf("%s, AUROC %.3f", out.Name, area), out.Values})
 	}
+	if falsePositives != nil {
+		if len(s.Inside.Values) == 0 {
+			return nil, fmt.Errorf("the test set %q has no scores to find a threshold by", s.Inside.Name)
+		}
+		threshold := Sample{"", []float64{s.threshold(*falsePositives)}}
+		all[0].Name = fmt.Sprintf("%s, FPR %.0f %%", s.Inside.Name, 100*s.beyond(s.Inside, threshold.Values[0]))
+		for i, out := range s.Outside {
+			all[1+i].Name = fmt.Sprintf("%s, TPR %.0f %%", out.Name, 100*s.beyond(out, threshold.Values[0]))
+		}
+		all = append(all, threshold) // onto the same axis
+	}
 	if s.Log {
 		if err := logarithms(all); err != nil {
 			return nil, err
 		}
 		p.X.Tick.Marker = powerTicks{}
+	}
+	var threshold []float64
+	if falsePositives != nil {
+		threshold, all = all[len(all)-1].Values, all[:len(all)-1]
 	}
 	var pooled []float64
 	for _, sample := range all {
@@ -98,8 +131,35 @@ func separationPlot(s Separation) (*plot.Plot, error) {
 	}
 	p.X.Min, p.X.Max, p.Y.Min = low, high, 0
 	p.Y.Max *= 1 + 0.13*float64(len(all)) // room for the legend
+	for _, at := range threshold {
+		at = min(max(at, low), high)
+		if err := Dashes(p, "", []float64{at, at}, []float64{0, p.Y.Max}, Red); err != nil {
+			return nil, err
+		}
+	}
 	p.Legend.Top, p.Legend.Left = true, true
 	return p, nil
+}
+
+// threshold is the value that the fraction of the test set is beyond, as nearly as its size and ties allow.
+func (s Separation) threshold(falsePositives float64) float64 {
+	values := slices.Sorted(slices.Values(s.Inside.Values))
+	n := int(math.Round(falsePositives * float64(len(values))))
+	if s.Lower {
+		return values[min(n, len(values)-1)]
+	}
+	return values[max(len(values)-1-n, 0)]
+}
+
+// beyond is the fraction of a set that looks stranger than the threshold.
+func (s Separation) beyond(set Sample, threshold float64) float64 {
+	n := 0
+	for _, v := range set.Values {
+		if s.Lower && v < threshold || !s.Lower && v > threshold {
+			n++
+		}
+	}
+	return float64(n) / float64(len(set.Values))
 }
 
 // auroc is the area for one set out of distribution.

@@ -4,19 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image/color"
+	"strconv"
+
+	"gonum.org/v1/plot"
 
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/notebook"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
 
 // Inside is what goes on in one network trained on the cubic, along the grid.
 type Inside struct {
+	// Steps are those of its training.
+	Steps int
 	// X is the grid, Mean and Std the moments of the predictive draws there, all
 	// in the units of the data.
 	X, Mean, Std []float64
@@ -69,10 +77,63 @@ func LookInside(ctx context.Context, p Protocol, m methods.Method) (inside Insid
 	if err != nil {
 		return Inside{}, fmt.Errorf("%v: %w", e, err)
 	}
-	inside = Inside{X: s[results.SeriesX], Mean: s[results.SeriesMean], Std: s[results.SeriesStd],
+	inside = Inside{Steps: p.Steps, X: s[results.SeriesX], Mean: s[results.SeriesMean], Std: s[results.SeriesStd],
 		TrainX: s[results.SeriesTrainX], TrainY: s[results.SeriesTrainY]}
 	for _, layer := range drawn.Energies {
 		inside.Energies = append(inside.Energies, layer.Mean)
 	}
 	return inside, nil
+}
+
+// StepsSlider goes through networks that were trained for several numbers of steps; its positions are what
+// InsideFigure shows.
+func StepsSlider(runs []Inside) notebook.Slider {
+	var steps []string
+	for _, run := range runs {
+		steps = append(steps, strconv.Itoa(run.Steps))
+	}
+	return notebook.Choice("gradient steps", 0, steps...)
+}
+
+// InsideFigure draws one of several networks, runs[shown], before the others in pale: along the grid, the energies of
+// the inputs of its layers, of which all have the same number, and the standard deviation of what comes out. The axes
+// are the same whichever is shown.
+func InsideFigure(runs []Inside, shown int) (report.Figure, error) {
+	fail := func(err error) (report.Figure, error) {
+		return report.Figure{}, fmt.Errorf("toy: inside networks: %w", err)
+	}
+	if shown < 0 || shown >= len(runs) {
+		return fail(fmt.Errorf("number %d is to be shown, and there are %d", shown, len(runs)))
+	}
+	layers := len(runs[shown].Energies)
+	row := make([]*plot.Plot, layers+1)
+	for l := range layers {
+		row[l] = report.New(fmt.Sprintf("energy, layer %d", l+1), "x", "")
+	}
+	row[layers] = report.New("standard deviation", "x", "")
+	draw := func(run Inside, c color.Color) error {
+		if len(run.Energies) != layers {
+			return fmt.Errorf("after %d steps there are energies of %d layers, after %d of %d", run.Steps, len(run.Energies), runs[shown].Steps, layers)
+		}
+		for l, energy := range run.Energies {
+			if err := report.Line(row[l], "", run.X, energy, c); err != nil {
+				return err
+			}
+		}
+		return report.Line(row[layers], "", run.X, run.Std, c)
+	}
+	for i, run := range runs {
+		if i != shown {
+			if err := draw(run, report.PaleBlue); err != nil {
+				return fail(err)
+			}
+		}
+	}
+	if err := draw(runs[shown], report.Navy); err != nil {
+		return fail(err)
+	}
+	return report.Figure{
+		Name: "inside", Panels: [][]*plot.Plot{row}, Width: 620, Height: 190,
+		Caption: fmt.Sprintf("Inside a network after %d gradient steps: the energies of its layers, and the standard deviation of its output.", runs[shown].Steps),
+	}, nil
 }

@@ -3,6 +3,7 @@ package toy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
 
@@ -123,6 +125,52 @@ func TestLookInside(t *testing.T) {
 			if len(energy) != len(inside.X) || energy[i] < 0 {
 				t.Fatalf("energies of layer %d: %d values for %d inputs, %g at x = %g", l, len(energy), len(inside.X), energy[i], x)
 			}
+		}
+	}
+}
+
+// The picture of one network is its own line before those of the others, on the axes of all.
+func TestInsideFigure(t *testing.T) {
+	run := func(steps int, scale float64) Inside {
+		return Inside{Steps: steps, X: []float64{0, 1}, Std: []float64{scale, 2 * scale}, Energies: [][]float64{{1, scale}, {scale, 3}}}
+	}
+	runs := []Inside{run(100, 1), run(200, 9)}
+	var pictures []string
+	for i, r := range runs {
+		f, err := InsideFigure(runs, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("after %d gradient steps", r.Steps); !strings.Contains(f.Caption, want) || len(f.Panels[0]) != 3 {
+			t.Errorf("%d panels, %q, want 3 and %q", len(f.Panels[0]), f.Caption, want)
+		}
+		for panel, top := range []float64{9, 9, 18} {
+			if got := f.Panels[0][panel].Y.Max; got != top {
+				t.Errorf("number %d, panel %d ends at %g, want %g", i, panel, got, top)
+			}
+		}
+		svg, err := f.Bytes(report.SVG)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pictures = append(pictures, string(svg))
+	}
+	if pictures[0] == pictures[1] {
+		t.Error("the pictures of both networks are the same")
+	}
+	for _, wrong := range []struct {
+		runs  []Inside
+		shown int
+		want  string
+	}{
+		{nil, 0, "number 0 is to be shown, and there are 0"},
+		{runs, 2, "number 2"},
+		{runs, -1, "number -1"},
+		{[]Inside{runs[0], {Steps: 7}}, 0, "after 7 steps there are energies of 0 layers, after 100 of 2"},
+		{[]Inside{{X: []float64{0}, Std: nil}}, 0, "inside networks"},
+	} {
+		if _, err := InsideFigure(wrong.runs, wrong.shown); err == nil || !strings.Contains(err.Error(), wrong.want) {
+			t.Errorf("number %d of %d: %v, want %q", wrong.shown, len(wrong.runs), err, wrong.want)
 		}
 	}
 }
