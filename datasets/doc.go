@@ -12,5 +12,7 @@
 // that: [Year] reads it from a folder or mirror named by the environment variable
 // DENSITYUNCERTAINTY_DATA, from the cache, or from its official address (see
 // package densityuncertainty/datasets/fetch). The image sets are read from the same
-// places; [CIFAR10], [CIFAR100] and [SVHN] say under which names.
+// places; [CIFAR10], [CIFAR100] and [SVHN] say under which names. A sample of these
+// images is compiled into the program: [CIFAR10Sample], [CIFAR100Sample] and
+// [SVHNSample]; sample/NOTICE.md states its origin and terms.
 package datasets

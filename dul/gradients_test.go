@@ -22,6 +22,7 @@ import (
 
 // Attached, all gradients are those of the functions themselves.
 func TestAttachedGradients(t *testing.T) {
+	fixtures.SkipShortOffGo(t)
 	eachLayer(t, dul.Attached, func(t *testing.T, layer applied, x fixtures.Array) { layertest.Gradients(t, x, layer) })
 }
 
@@ -30,6 +31,7 @@ func TestAttachedGradients(t *testing.T) {
 // gradient of the log-likelihood is the exact one for the energy model and none
 // for all else.
 func TestPaperGradients(t *testing.T) {
+	fixtures.SkipShortOffGo(t)
 	eachLayer(t, dul.PaperGradients, func(t *testing.T, layer applied, x fixtures.Array) {
 		checkSeparation(t, layer, x, func(values fixtures.Values, noise []fixtures.Array, _ fixtures.Array) {
 			fixtures.CheckGradient(t, values, noise, layer.output, "x")
@@ -40,6 +42,7 @@ func TestPaperGradients(t *testing.T) {
 // Detached, the gradient of the output with respect to the input is that of the
 // linear map alone.
 func TestDetachedGradients(t *testing.T) {
+	fixtures.SkipShortOffGo(t)
 	eachLayer(t, dul.Detached, func(t *testing.T, layer applied, x fixtures.Array) {
 		checkSeparation(t, layer, x, func(values fixtures.Values, noise []fixtures.Array, gradient fixtures.Array) {
 			zeros := make([]fixtures.Array, len(noise))
@@ -144,6 +147,7 @@ func (n twoLayers) objectives(l dul.Density, s *model.Scope, in fixtures.Nodes) 
 // its own likelihood at the inputs that its layer has. Those of the objectives by
 // themselves are taken of attached layers, and compared with finite differences.
 func TestTheTwoObjectivesOfANetwork(t *testing.T) {
+	fixtures.SkipShortOffGo(t)
 	for _, n := range networks {
 		for _, f := range denseFamilies[:3] {
 			t.Run(n.name+"/"+f.name, func(t *testing.T) {

@@ -116,7 +116,7 @@ func howToInstall(options string) string {
 	plugin, _, _ := strings.Cut(options, ",")
 	command, known := map[string]string{
 		"cuda": "go run ./environment/cmd/xlaplugin cuda13 (or cuda12)",
-		"cpu":  "./environment/setup --xla, or go run ./environment/cmd/xlaplugin cpu",
+		"cpu":  "./environment/setup --xla",
 	}[plugin]
 	there := slices.ContainsFunc(installedXLA(), func(config string) bool { return strings.HasPrefix(config, "xla:"+plugin) })
 	if !known || there {

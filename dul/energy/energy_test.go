@@ -21,6 +21,7 @@ import (
 // TestGradients compares all terms with finite differences, with respect to the
 // parameters and the input, of vectors, alone and with replicas, and of images.
 func TestGradients(t *testing.T) {
+	fixtures.SkipShortOffGo(t)
 	const features = 4
 	for _, m := range []named{
 		{"LDL", energy.LDL{}},

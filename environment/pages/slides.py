@@ -22,6 +22,7 @@ HERE = Path(__file__).resolve().parent
 WIDTH, HEIGHT = 1280, 720
 LINE = 90  # letters in a line of text
 ROOM = 14  # lines of text on a slide
+ROWS = 16  # lines of a table on a slide
 SHORT = 45  # words of a paragraph that is shown in full
 BREAK = re.compile(r"(?<=[.:?!])\s+(?=[A-Z*`$])")
 
@@ -98,6 +99,20 @@ def listing(source, height):
     return f'<div style="font-size:{max(size, 11):.1f}px">\n\n```go\n{code}\n```\n\n</div>'
 
 
+def in_parts(table):
+    """A table in as many as fit on a slide each, all with its head."""
+    head, rows = table.split("\n")[:2], table.split("\n")[2:]
+    found, used = [[]], 0
+    for row in rows:
+        need = 1 + max(cell.count("<br>") for cell in row.split("|"))
+        if found[-1] and used + need > ROWS:
+            found.append([])
+            used = 0
+        found[-1].append(row)
+        used += need
+    return ["\n".join([*head, *part]) for part in found]
+
+
 def shown(outputs):
     """What a cell's outputs show, as blocks of Markdown for one slide each, with the words for the speaker's notes."""
     found, printed = [], ""
@@ -116,7 +131,8 @@ def shown(outputs):
             if text.startswith("*") and not text.startswith("**") and found and found[-1][0].startswith('<div class="picture"'):
                 found[-1] = (found[-1][0] + "\n\n" + "\n\n".join(caption), text)
             else:
-                found.append(("\n\n".join([*caption, *(block for block in blocks(text) if block.startswith("|"))]), "\n\n".join(words)))
+                tables = [part for block in blocks(text) if block.startswith("|") for part in in_parts(block)]
+                found += [("\n\n".join([*caption, table]), "\n\n".join(words)) for table in tables or [""]]
     if printed:
         found.insert(0, (f"```text\n{printed.rstrip()}\n```", ""))
     return found

@@ -30,10 +30,22 @@ def text_of(value):
     return value if isinstance(value, str) else "".join(value)
 
 
+def ended(sentence):
+    """A sentence with a sign at its end."""
+    return sentence if sentence.endswith((".", "?", "!")) else sentence + "."
+
+
 def first_sentence(text):
     """The first sentence of a paragraph."""
     text = " ".join(text.split())
-    return re.split(r"(?<=[.:?!])\s+(?=[A-Z])", text, maxsplit=1)[0]
+    return re.split(r"(?<=[.?!])\s+(?=[A-Z])", text, maxsplit=1)[0]
+
+
+def first_clause(caption):
+    """What the first sentence of a caption says before a colon, unless that is only a name."""
+    sentence = first_sentence(caption)
+    head, _, _ = sentence.partition(": ")
+    return ended(head if len(head.split()) > 3 else sentence)
 
 
 def title_and_line(notebook, fallback):
@@ -45,7 +57,7 @@ def title_and_line(notebook, fallback):
     claim = CLAIM.search(first)
     if claim:
         line = " ".join(claim["line"].split())
-        return title, line if line[-1] in ".?!" else line + "."
+        return title, ended(line)
     paragraphs = [part for part in first.split("\n\n") if part.strip() and not part.startswith("#")]
     return title, first_sentence(paragraphs[0]) if paragraphs else ""
 
@@ -118,7 +130,7 @@ def figure_page(path, doc, folder):
     place = f"_static/pictures/{path.name}"
     source = f'# {title}\n\n<a class="picture" href="{place}"><img alt="{html.escape(caption)}" src="{place}"></a>\n\n{caption}\n\n'
     (folder / f"{name}.md").write_text(source + f'<p class="citation">{html.escape(citation)}</p>\n', encoding="utf-8")
-    return Page(name, title, first_sentence(caption), place)
+    return Page(name, title, first_clause(caption), place)
 
 
 def preview(text, rows=5, columns=4):
@@ -134,7 +146,7 @@ def table_page(path, doc, folder):
     body, _, citation = text.rpartition("\n\n")
     title, name = capitalized(doc), f"table-{path.stem}"
     (folder / f"{name}.md").write_text(f'# {title}\n\n{body}\n\n<p class="citation">{html.escape(citation)}</p>\n', encoding="utf-8")
-    return Page(name, title, first_sentence(text.split("\n\n")[0]), preview=preview(text))
+    return Page(name, title, first_clause(text.split("\n\n")[0]), preview=preview(text))
 
 
 def card(page):

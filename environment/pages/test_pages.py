@@ -214,6 +214,16 @@ class Slides(unittest.TestCase):
         for kept in ("word " * 99, "| " * 99, "- a. B " * 50):
             self.assertEqual(slides.shortened(kept), kept)
 
+    def test_long_tables(self):
+        table = "| a | b |\n| --- | --- |\n" + "\n".join(f"| {i} | 1<br>2<br>3 |" for i in range(12))
+        parts = slides.in_parts(table)
+        self.assertEqual([part.count("\n") for part in parts], [6, 6, 3])  # with two lines of head
+        self.assertTrue(all(part.startswith("| a | b |\n| --- | --- |\n| ") for part in parts))
+        self.assertIn("| 11 | 1<br>2<br>3 |", parts[-1])
+        self.assertEqual(slides.in_parts("| a |\n| --- |"), ["| a |\n| --- |"])
+        output = {"output_type": "display_data", "data": {"text/markdown": f"Caption.\n\n{table}\n\n- Note."}}
+        self.assertEqual([("Caption" in part, "Note" in notes) for part, notes in slides.shown([output])], [(True, True)] * 3)
+
     def test_blocks(self):
         text = "# T\n\nA\nb.\n\n```go\nx\n\ny\n```\n\n$$\na\n\nb\n$$\n\n$$c$$\n\n- d\n- e\n"
         self.assertEqual(slides.blocks(text), ["# T", "A\nb.", "```go\nx\n\ny\n```", "$$\na\n\nb\n$$", "$$c$$", "- d\n- e\n"[:-1]])
@@ -242,18 +252,26 @@ class Slides(unittest.TestCase):
 class Parts(unittest.TestCase):
     def test_parts(self):
         for tex, want in (
-            (r"a \qquad b", ["a", "b"]),
-            (r"a \quad b", [r"a \quad b"]),
-            (r"a, \qquad b \qquad\text{or}\qquad c", ["a,", "b", r"\text{or}", "c"]),
+            (r"a \qquad b", ["a", "-b"]),
+            (r"a \quad\text{or}\quad b", ["a", r"-\text{or}", "-b"]),
             (r"\text{a \qquad b}", [r"\text{a \qquad b}"]),
             (r"\begin{aligned} a \qquad b \end{aligned}", [r"\begin{aligned} a \qquad b \end{aligned}"]),
-            (r"\left( a \qquad b \right] \qquad \leftarrow", [r"\left( a \qquad b \right]", r"\leftarrow"]),
-            (r"\{ a \qquad b \}", [r"\{ a", r"b \}"]),
+            (r"\left( a \qquad b \right] \qquad \leftarrow", [r"\left( a \qquad b \right]", r"-\leftarrow"]),
+            (r"\{ a \qquad b \}", [r"\{ a", r"-b \}"]),
             (r"a \qquads", [r"a \qquads"]),
+            ("a = b", ["a = b"]),
+            ("a" * 40 + "= b \\le \\sum_{i = 1} c", ["a" * 40, "{} = b", "{} \\le \\sum_{i = 1} c"]),
+            ("a" * 40 + ":= b =: c", ["a" * 40, "{} := b", "{} =: c"]),
+            ("a" * 40 + r" \qquad b = c", ["a" * 40, "-b = c"]),
             ("", []),
         ):
             with self.subTest(tex):
-                self.assertEqual(formulas.parts(tex), want)
+                self.assertEqual([("-" if space else "") + part for part, space in formulas.parts(tex)], want)
+
+    def test_width(self):
+        for tex, want in (("a + b", 3), (r"\frac{a}{b}", 3), (r"\alpha_i^2", 3), (r"\, x", 1), (r"\operatorname{Var}", 4), ("", 0)):
+            with self.subTest(tex):
+                self.assertEqual(formulas.width(tex), want)
 
 
 class Sources(unittest.TestCase):
@@ -268,6 +286,17 @@ class Sources(unittest.TestCase):
             with self.subTest(text):
                 self.assertEqual(sources.title_and_line(notebook(markdown(text)), "name"), want)
         self.assertEqual(sources.title_and_line(notebook(), "name"), ("name", ""))
+
+    def test_first_clause(self):
+        for caption, want in (
+            ("Numbers of two methods. More.", "Numbers of two methods."),
+            ("Numbers of two methods: mean, 3.5 of it. More.", "Numbers of two methods."),
+            ("UCI: means of them all. More.", "UCI: means of them all."),
+            ("No end", "No end."),
+            ("Does it matter at all? Numbers: means.", "Does it matter at all?"),
+        ):
+            with self.subTest(caption):
+                self.assertEqual(sources.first_clause(caption), want)
 
     def test_preview(self):
         rows = [["h1", "h2", r"a\|b", "h4", "h5"], ["---"] * 5, *([str(i)] * 5 for i in range(9))]

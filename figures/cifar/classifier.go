@@ -26,6 +26,8 @@ type Classifier struct {
 	Classes []string
 	// Standardization has the mean and standard deviation of the training images.
 	Standardization nets.Standardization
+	// Origin says how a network that was loaded was made.
+	Origin string
 
 	members  []*nets.Model
 	finish   []func() error      // what a Gaussian process does after training
@@ -218,6 +220,10 @@ func (c *Classifier) classify(ctx context.Context, m *datasets.Images, samples i
 	}
 	return mixture, nil
 }
+
+// Watch lets progress hear how predictions go, from 0 to 1 for each set of images; for a network that was loaded, since
+// one that TrainClassifier made tells its protocol's.
+func (c *Classifier) Watch(progress func(done float64, note string)) { c.progress = progress }
 
 // Predict predicts images, which may be of classes that the classifier does not know, by the mean of so many
 // samples, together with the energies if it has any.

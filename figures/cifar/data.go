@@ -53,6 +53,19 @@ var officialFiles = imageFiles{
 	},
 }
 
+// sampleImages are those that come with the program.
+var sampleImages = imageFiles{
+	cifar: func(_ context.Context, name string) (train, test *datasets.Images, err error) {
+		if name == CIFAR100 {
+			test, err = datasets.CIFAR100Sample()
+			return &datasets.Images{Name: "CIFAR-100 train"}, test, err
+		}
+		return datasets.CIFAR10Sample()
+	},
+	svhn:    func(context.Context, bool) (*datasets.Images, error) { return nil, nil },
+	excerpt: func(context.Context) (*datasets.Images, error) { return datasets.SVHNSample() },
+}
+
 // isHere reports whether a file of SVHN is in the local folder.
 func isHere(name string) (bool, error) {
 	var local *fetch.Fetcher

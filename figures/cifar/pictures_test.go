@@ -10,6 +10,8 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/environment"
+	"densityuncertainty/figures/methods"
 )
 
 // refusing refuses every request, and ends the context of the one who asks.
@@ -49,4 +51,20 @@ func TestPicturesOfTheSample(t *testing.T) {
 	if some := Some(p.SVHN, 7, 1); some.N != 7 || Some(some, 9, 2).N != 7 {
 		t.Errorf("7 and then 9 of these are %d and %d", some.N, Some(some, 9, 2).N)
 	}
+}
+
+// Run with the sample needs no files, and what it has too few of it says.
+func TestRunOnTheSample(t *testing.T) {
+	t.Setenv(environment.ConfigVariable, environment.GoSequential)
+	t.Setenv(fetch.EnvData, t.TempDir())
+	p := tinyProtocol()
+	p.Sample, p.Epochs = true, 1
+	lines, err := Run(t.Context(), p, methods.Deterministic)
+	if err != nil || lines[0].Metrics["ood_cifar100_auroc"] == 0 || lines[0].Metrics["ood_svhn-first1083_auroc"] == 0 {
+		t.Errorf("%v, error %v", lines, err)
+	}
+	p.TrainN = 999
+	fails(t, "too many images", errorOf(Run(t.Context(), p, methods.Deterministic)), "999 images to train on", "of 1000")
+	p.TrainN, p.Dataset = 16, CIFAR100
+	fails(t, "training images of CIFAR-100", errorOf(Run(t.Context(), p, methods.Deterministic)), "16 images to train on", "of 0")
 }

@@ -123,7 +123,11 @@ func processorSet(c chosen) results.Set {
 		p.Decay = DecayWeights
 		return p
 	}, methods.Density)
-	add(seed(0), processes...)
+	add(seed(0), methods.SNGP)
+	add(func(p Protocol) Protocol {
+		p.ProcessRate = shortProcessRate
+		return p
+	}, methods.DUE)
 	add(seed(0), methods.Ensemble)
 	if len(lacking) > 0 {
 		s.Lacks = fmt.Sprintf("the noise of %s is not chosen yet: run the set processor-grid, write figures/cifar/chosen.csv with \"reproduce choose images\", and build this program again",
@@ -131,6 +135,10 @@ func processorSet(c chosen) results.Set {
 	}
 	return s
 }
+
+// shortProcessRate is Protocol.ProcessRate for DUE: in 3 epochs of 20,000 images, where a plain network reached 55 %, it
+// reached 24 % with a factor of 1 and 37 % with 10 (one seed, 1000 test images).
+const shortProcessRate = 10
 
 // chosen are the values of the noise scales by the names of the methods; methods whose grid is not done have none.
 type chosen map[string]string

@@ -64,6 +64,9 @@ type Protocol struct {
 	// Precision saves time on accelerators; prediction stays in float32.
 	Precision Precision `option:"precision" doc:"of the convolutions while training; bfloat16 needs an accelerator"`
 
+	// Sample takes the sample of CIFAR-10 that comes with the program in the place of the official files: 1000 images
+	// to train on and hold out, and 1000 to test on. It is for Run, and no part of experiments.
+	Sample bool
 	// Progress, if not nil, hears from Run and TrainClassifier how much is done, from 0 to 1, and how it goes.
 	Progress func(done float64, note string)
 }

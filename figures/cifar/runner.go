@@ -49,6 +49,9 @@ func run(ctx context.Context, r *Runner, p Protocol, list methods.List) ([]resul
 		}
 	}
 	r.Methods, r.Notes = list, func(text string) { progress(last, text) }
+	if p.Sample {
+		r.images.files = sampleImages
+	}
 	return jobs.Live(ctx, r, p.Experiments(list...), progress)
 }
 

@@ -131,7 +131,7 @@ func (c *Classifier) with(backend compute.Backend, named map[string]*tensors.Ten
 		return nil, err
 	}
 	if c == nil {
-		c = &Classifier{Method: m, Classes: classes, Standardization: standard, progress: func(float64, string) {}}
+		c = &Classifier{Method: m, Classes: classes, Standardization: standard, Origin: e.String(), progress: func(float64, string) {}}
 	}
 	if c.Method.Name != m.Name || len(c.Classes) != len(classes) {
 		return nil, fmt.Errorf("it is of the method %s with %d classes, the first file of %s with %d", m.Name, len(classes), c.Method.Name, len(c.Classes))
@@ -185,6 +185,13 @@ type TrainedNetwork struct {
 	Name   string         `json:"name"`   // of the method
 	SHA256 string         `json:"sha256"` // of its file, Name.safetensors
 	Line   results.Result `json:"line"`   // the result of the run that trained it
+}
+
+// String says how the network was made and what it scored, on one line.
+func (n TrainedNetwork) String() string {
+	e := n.Line.Experiment
+	return fmt.Sprintf("%s: %d epochs of %s images of %s, seed %d; on %s test images accuracy %.1f %%, NLL %.3f, ECE %.3f", n.Name, e.Epochs, trainedOn(e),
+		title(e.Dataset), e.Seed, orAll(e.TestN), 100*n.Line.Metrics[results.MetricAccuracy], n.Line.Metrics[results.MetricNLL], n.Line.Metrics[results.MetricECE])
 }
 
 // TrainedNetworks lists the trained networks that are part of the program, with how each was made.
@@ -250,6 +257,7 @@ func trainedIn(files fs.FS, backend compute.Backend, name string) (*Classifier, 
 	if err != nil {
 		return fail(err)
 	}
+	c.Origin = list[i].String()
 	return c, nil
 }
 

@@ -111,7 +111,8 @@ func TestExportedNetworks(t *testing.T) {
 		}
 		a, err1 := direct.Predict(t.Context(), images, 2)
 		b, err2 := loaded.Predict(t.Context(), images, 2)
-		if err := errors.Join(err1, err2); err != nil || !slices.Equal(a.Probabilities, b.Probabilities) || !slices.Equal(loaded.Classes[:2], []string{"airplane", "automobile"}) {
+		if err := errors.Join(err1, err2); err != nil || !slices.Equal(a.Probabilities, b.Probabilities) || !slices.Equal(loaded.Classes[:2], []string{"airplane", "automobile"}) ||
+			!strings.HasPrefix(loaded.Origin, name+": 10 epochs of 45,000 images of CIFAR-10") {
 			t.Errorf("%s: of %v it says %v, want %v (%v)", name, loaded.Classes[:2], b.Probabilities[:3], a.Probabilities[:3], err)
 		}
 	}

@@ -87,8 +87,10 @@ func fallbackFonts(svg []byte) []byte {
 }
 
 // stretchedImages lets bitmaps inside of a drawing, such as those of heat maps, fill the rectangle that they
-// are drawn into; a browser would keep the ratio of their sides and leave the rest empty.
+// are drawn into; a browser would keep the ratio of their sides and leave the rest empty. gonum writes them as PNG
+// and says JPEG, which browsers see through and other programs do not.
 func stretchedImages(svg []byte) []byte {
+	svg = bytes.ReplaceAll(svg, []byte("data:image/jpg;base64"), []byte("data:image/png;base64"))
 	return bytes.ReplaceAll(svg, []byte("<image "), []byte(`<image preserveAspectRatio="none" `))
 }
 

@@ -178,6 +178,21 @@ func TestDistanceMoonsTitles(t *testing.T) {
 	}
 }
 
+// The maps of an SVG figure are PNG, and are called so.
+func TestMapsArePNG(t *testing.T) {
+	f, err := DistanceMoons(at(results.Full), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := f.Bytes(report.SVG)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(svg), "data:image/png;base64,iVBOR") || strings.Contains(string(svg), "image/jp") {
+		t.Error("the maps are not called PNG")
+	}
+}
+
 // What each experiment of the catalogue is for: the figures and the rows that take it in. An experiment that none
 // takes in would be run for nothing.
 func TestCatalogue(t *testing.T) {

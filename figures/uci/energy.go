@@ -125,3 +125,41 @@ func energyPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 	}
 	return f, nil
 }
+
+// SpreadTable says what the energy does to a trained network, in the settings of EnergyTable: how far its function
+// spreads, what part of the targets is inside 95 % intervals, whether the variance ranks the errors, and the error,
+// each with constant energy and with LDL.
+func SpreadTable(lines []results.Result) (report.Table, error) {
+	t := report.Table{Name: "uci-spread", Columns: []string{"Data set, settings"}}
+	t.Caption, t.Notes = prose.Text(t.Name, nil)
+	measures := []struct {
+		title, name string
+		decimals    int
+	}{
+		{"deviation of the function", results.MetricModelStd, 3}, {"coverage", results.MetricCoverage, 2},
+		{"rank correlation", results.MetricSpearman, 2}, {"RMSE", results.MetricRMSE, 3},
+	}
+	list := methods.List{methods.DensityConstant, methods.Density}
+	for _, x := range measures {
+		for _, m := range list {
+			t.Columns = append(t.Columns, x.title+", "+m.Title)
+		}
+	}
+	index := results.ByID(lines)
+	for _, dataset := range smallDatasets() {
+		for _, s := range energySettings() {
+			row := report.Row{Name: fmt.Sprintf("%s, %s", DatasetTitle(dataset), s.name)}
+			for _, x := range measures {
+				for _, m := range list {
+					summary, err := index.SummarizeOptional(s.protocol.On(dataset).Experiments(m), x.name)
+					if err != nil {
+						return report.Table{}, err
+					}
+					row.Cells = append(row.Cells, report.SummaryCell(summary, x.decimals))
+				}
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t, nil
+}

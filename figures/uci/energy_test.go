@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
 )
 
 // Differences of -0.1 with 0.02 above and below in turn have a standard deviation of 0.02 sqrt(20/19) = 0.02052, a
@@ -35,5 +36,25 @@ func TestEnergyTable(t *testing.T) {
 		{"Concrete Strength, paper", "Density, constant", "not run"},
 		{"Boston Housing, Adam", "Density Uncertainty", "not run"},
 		{"Kin8nm, released", "Density Uncertainty", "not run"},
+	})
+}
+
+func TestSpreadTable(t *testing.T) {
+	measured := func(spread, coverage float64) func(results.Experiment) map[string]float64 {
+		return func(e results.Experiment) map[string]float64 {
+			return map[string]float64{results.MetricModelStd: spread, results.MetricCoverage: coverage, results.MetricRMSE: 2 * spread}
+		}
+	}
+	table, err := SpreadTable(slices.Concat(made(of(methods.DensityConstant, "yacht"), measured(2, 0.99)), made(of(methods.Density, "yacht"), measured(1, 0.96))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, table, [][3]string{
+		{"Yacht Hydrodynamics, paper", "deviation of the function, Density, constant", "2.000 ± 0.000 (n=20)"},
+		{"Yacht Hydrodynamics, paper", "deviation of the function, Density Uncertainty", "1.000 ± 0.000 (n=20)"},
+		{"Yacht Hydrodynamics, paper", "coverage, Density Uncertainty", "0.96 ± 0.00 (n=20)"},
+		{"Yacht Hydrodynamics, paper", "rank correlation, Density Uncertainty", "not measured"},
+		{"Yacht Hydrodynamics, paper", "RMSE, Density, constant", "4.000 ± 0.000 (n=20)"},
+		{"Yacht Hydrodynamics, Adam", "RMSE, Density, constant", "not run"},
 	})
 }

@@ -156,9 +156,9 @@ func (p Protocol) tuningExperiments(list ...methods.Method) (all []results.Exper
 	return all
 }
 
-// Choose makes the file of the choices of Tuned from the results of the set uci-tuning: of each split and method for
-// which all of the grid is there, the pair with the lowest negative log likelihood on the held-out training examples.
-// A run that diverged is not chosen.
+// Choose makes the file of the choices of Tuned from the results of the set uci-tuning: for each
+// data set and method of which all of the grid was run, on every split the pair with the lowest negative log likelihood
+// on the held-out training examples. A run that diverged is not chosen.
 func Choose(lines []results.Result) ([]byte, error) {
 	index := results.ByID(lines)
 	var text bytes.Buffer
@@ -168,27 +168,39 @@ func Choose(lines []results.Result) ([]byte, error) {
 	}
 	for _, t := range tunings() {
 		for _, dataset := range t.protocol.Datasets {
-			for split := range SplitCount(dataset, t.protocol.Splits) {
-				for _, m := range t.methods {
-					grid, tried := t.protocol.tried(dataset, split, m)
-					best, nll, _, err := index.Lowest(tried, results.MetricNLL)
-					if err != nil {
-						return nil, fmt.Errorf("uci: choosing: %w", err)
-					}
-					if best < 0 {
-						continue
-					}
-					c := grid[best]
-					if err := w.Write([]string{dataset, t.protocol.Splits, strconv.Itoa(split), m.Name, string(c.optimizer), formatScale(c.scale),
-						strconv.FormatFloat(nll, 'f', 4, 64)}); err != nil {
-						return nil, fmt.Errorf("uci: choosing: %w", err)
-					}
+			for _, m := range t.methods {
+				rows, err := t.protocol.choose(index, dataset, m)
+				if err != nil {
+					return nil, err
+				}
+				if err := w.WriteAll(rows); err != nil {
+					return nil, fmt.Errorf("uci: choosing: %w", err)
 				}
 			}
 		}
 	}
 	w.Flush()
 	return text.Bytes(), w.Error()
+}
+
+// choose are the rows of the file for a method on a data set; none where a run is missing.
+func (p Protocol) choose(index results.Index, dataset string, m methods.Method) (rows [][]string, err error) {
+	for split := range SplitCount(dataset, p.Splits) {
+		grid, tried := p.tried(dataset, split, m)
+		best, nll, complete, err := index.Lowest(tried, results.MetricNLL)
+		if err != nil {
+			return nil, fmt.Errorf("uci: choosing: %w", err)
+		}
+		if !complete {
+			return nil, nil
+		}
+		if best < 0 {
+			continue // all diverged
+		}
+		c := grid[best]
+		rows = append(rows, []string{dataset, p.Splits, strconv.Itoa(split), m.Name, string(c.optimizer), formatScale(c.scale), strconv.FormatFloat(nll, 'f', 4, 64)})
+	}
+	return rows, nil
 }
 
 // tried are the choices to try for a method on one split, and their experiments.

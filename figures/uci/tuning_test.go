@@ -1,6 +1,7 @@
 package uci
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -53,11 +54,10 @@ func TestGridRunsAreTestedOnTrainingExamples(t *testing.T) {
 	}
 }
 
-// tried are made-up results of all settings on one split: the negative log likelihood is that of score.
-func tried(t *testing.T, m methods.Method, dataset string, split int, score func(c choice) float64) (lines []results.Result) {
-	t.Helper()
-	p := Paper().On(dataset)
-	p.Scale, p.Only = results.Grid, []int{split}
+// tried are made-up results of all settings on the splits of yacht: the negative log likelihood is that of score.
+func tried(m methods.Method, score func(c choice) float64) (lines []results.Result) {
+	p := Paper().On("yacht")
+	p.Scale = results.Grid
 	for _, c := range p.grid(m) {
 		lines = append(lines, made(c.apply(p, m).Experiments(m), func(results.Experiment) map[string]float64 {
 			return map[string]float64{results.MetricNLL: score(c)}
@@ -67,29 +67,31 @@ func tried(t *testing.T, m methods.Method, dataset string, split int, score func
 }
 
 func TestChoose(t *testing.T) {
-	density := tried(t, methods.Density, "yacht", 2, func(c choice) float64 {
+	density := tried(methods.Density, func(c choice) float64 {
 		if c.optimizer == methods.Adam && c.scale == 0.01 {
 			return -1
 		}
 		return c.scale
 	})
-	if len(density) != 8 {
-		t.Fatalf("%d settings are tried, want 8", len(density))
+	if len(density) != 8*20 {
+		t.Fatalf("%d runs, want 8 settings on 20 splits", len(density))
 	}
-	single := tried(t, methods.Deterministic, "yacht", 2, func(c choice) float64 {
+	single := tried(methods.Deterministic, func(c choice) float64 {
 		return map[methods.Optimizer]float64{methods.SGD: 1, methods.Adam: 2}[c.optimizer]
 	})
-	rank1 := tried(t, methods.Rank1, "yacht", 2, func(c choice) float64 { return c.scale })
-	rank1[0].Diverged = true // the lowest
+	rank1 := tried(methods.Rank1, func(c choice) float64 { return c.scale })
+	for i := range 20 {
+		rank1[i].Diverged = true // with the first setting, the lowest
+	}
 	for _, c := range []struct {
 		name  string
 		lines []results.Result
-		want  string
+		want  string // of each split, after its number
 	}{
 		{"nothing was run", nil, ""},
-		{"lowest", density, "yacht,gal,2,density,adam,0.01,-1.0000\n"},
-		{"without noise", single, "yacht,gal,2,deterministic,sgd,0,1.0000\n"},
-		{"diverged", rank1, "yacht,gal,2,rank1,adam,0.003,0.0030\n"},
+		{"lowest", density, "density,adam,0.01,-1.0000"},
+		{"without noise", single, "deterministic,sgd,0,1.0000"},
+		{"diverged", rank1, "rank1,adam,0.003,0.0030"},
 		{"one is missing", density[1:], ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +99,11 @@ func TestChoose(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := strings.Join(tunedHeading, ",") + "\n" + c.want; string(text) != want {
+			want := strings.Join(tunedHeading, ",") + "\n"
+			for split := 0; c.want != "" && split < 20; split++ {
+				want += fmt.Sprintf("yacht,gal,%d,%s\n", split, c.want)
+			}
+			if string(text) != want {
 				t.Errorf("got\n%s\nwant\n%s", text, want)
 			}
 			if _, err := parseChoices(string(text)); err != nil {

@@ -9,9 +9,8 @@
 // programs look for plugins, .local/lib/go-xla in the home folder.
 //
 // The plugins for GPUs are checked against the checksums of the Python package
-// index. The one for processors comes from go-xla's releases, which publish none:
-// TLS alone vouches for it. ./environment/setup --xla installs another build of it
-// that is pinned by its hash.
+// index. The one for processors is that of ./environment/setup --xla, ZML's build
+// out of a package that is pinned by its hash; it is for Linux on x86_64.
 package main
 
 import (
@@ -53,9 +52,7 @@ func run(args []string) error {
 	var install func(folder string) error
 	switch plugin := args[0]; plugin {
 	case "cpu":
-		install = func(folder string) error {
-			return installer.CPUAutoInstall(folder, false, installer.Verbose) // the version that go-xla was tested with
-		}
+		install = installCPU
 	case "cuda12", "cuda13":
 		install = func(folder string) error { return installCUDA(plugin, folder) }
 	default:

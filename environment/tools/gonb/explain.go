@@ -1,8 +1,14 @@
 // Package goexec is what setup adds to the package of that name in the notebook
-// kernel, GoNB: a line of advice for two errors that everybody meets first.
+// kernel, GoNB: a line of advice for three errors that everybody meets first.
 package goexec
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
+
+// unknown is what the compiler says of a name that is not declared. Those of packages have a dot in them.
+var unknown = regexp.MustCompile(`undefined: (\w+)(?:$|\n)`)
 
 // explain adds to a message what to do about it.
 func explain(message string) string {
@@ -12,6 +18,9 @@ func explain(message string) string {
 	case strings.Contains(message, "disabled by GOPROXY=off"), strings.Contains(message, "cannot find module providing package"):
 		message, _, _ = strings.Cut(message, "\n---------------") // advice of GoNB that does not apply
 		return message + "\nCells download nothing. To add a package to this notebook: !*with-network go get PACKAGE@latest"
+	case unknown.MatchString(message):
+		name := unknown.FindStringSubmatch(message)[1]
+		return message + "\nA cell is a program of its own, and values end with it: notebook.Keep carries " + name + " on, notebook.Kept brings it back; declarations (func, type, var, const) above %% stay."
 	}
 	return message
 }

@@ -13,7 +13,10 @@ func TestExplain(t *testing.T) {
 		{"statement", "main.go:3:1: expected declaration, found fmt", "below a line that reads %%"},
 		{"package", "main.go:3:1: module lookup disabled by GOPROXY=off", "!*with-network go get"},
 		{"package elsewhere", "gonb imports\n\tx/y: cannot find module providing package x/y", "!*with-network go get"},
-		{"other", "main.go:3:1: undefined: x", ""},
+		{"value", "main.go:3:1: undefined: x", "notebook.Keep carries x on"},
+		{"value among others", "main.go:3:1: undefined: mean\n\nmore", "notebook.Keep carries mean on"},
+		{"of a package", "main.go:3:1: undefined: fmt.Printn", ""},
+		{"other", "main.go:3:1: declared and not used: x", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := explain(c.message)
