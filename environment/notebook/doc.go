@@ -11,6 +11,9 @@
 // A cell is a program of its own: [Keep] and [Kept] hand values on to later
 // cells, and [Need] ends a cell whose data are missing without failing it.
 //
+// [Explore] redraws a picture while sliders are moved, and shows a few positions of
+// them where nobody can move anything, as in exported pages.
+//
 // Outside a notebook the same code runs as an ordinary program: text goes to
 // standard output, progress to standard error, and pictures are only named.
 package notebook

@@ -90,8 +90,8 @@ func (e explorer) invitation() string {
 // ended is what sliders say that can no longer be moved.
 const ended = "This cell has ended: run it again to move its sliders."
 
-// The state of an explorer on its page. As long as no program answers there it is one that has ended, so that it
-// says so too where its program was killed, or where a saved notebook is opened.
+// page is an explorer in the notebook. Its sliders are those of a cell that has ended until the script hears from the
+// program, so that they say so too where a saved notebook is opened.
 var page = template.Must(template.New("explore").Parse(`<div id="{{.ID}}">
 <div style="display:grid;grid-template-columns:max-content minmax(8em,24em) max-content;gap:4px 12px;align-items:center;margin-bottom:4px">
 {{- range .Inputs}}

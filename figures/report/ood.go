@@ -130,13 +130,13 @@ func separationPlot(s Separation, falsePositives *float64) (*plot.Plot, error) {
 		}
 	}
 	p.X.Min, p.X.Max, p.Y.Min = low, high, 0
-	p.Y.Max *= 1 + 0.13*float64(len(all)) // room for the legend
 	for _, at := range threshold {
 		at = min(max(at, low), high)
 		if err := Dashes(p, "", []float64{at, at}, []float64{0, p.Y.Max}, Red); err != nil {
 			return nil, err
 		}
 	}
+	p.Y.Max *= 1 + 0.13*float64(len(all)) // room for the legend
 	p.Legend.Top, p.Legend.Left = true, true
 	return p, nil
 }
