@@ -275,7 +275,7 @@ func (all choices) counts(dataset, splits string, m methods.Method) []string {
 		if m.NoiseScale != "" {
 			text += " " + formatScale(c.scale)
 		}
-		lines = append(lines, fmt.Sprintf("%d× %s", count[c], text))
+		lines = append(lines, fmt.Sprintf("%s: %d", text, count[c]))
 	}
 	return lines
 }
