@@ -17,8 +17,9 @@ def limit_of(notebook, fallback):
 def one(path, options):
     """Runs and checks one notebook, shows how it went, and returns the outcome."""
     try:
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-        complaints = rules.check(notebook, rules.SOURCE_RULES + rules.TEACHING_RULES) if options.strict else []
+        text = path.read_text(encoding="utf-8")
+        notebook = json.loads(text)
+        complaints = [*rules.as_saved(text), *rules.check(notebook, rules.SOURCE_RULES + rules.TEACHING_RULES)] if options.strict else []
         limit = options.limit or limit_of(notebook, 600)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         outcome = run.Outcome(0, [rules.Complaint("format", f"cannot be read as a notebook: {error!r}")])

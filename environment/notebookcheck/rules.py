@@ -7,6 +7,8 @@ checked on the file as it is kept; rules about the run on what the run left.
 import re
 from dataclasses import dataclass
 
+import nbformat
+
 KERNEL = "gonb"
 MOST_CODE_LINES = 100
 FEWEST_WORDS_PER_LINE = 8
@@ -50,6 +52,12 @@ def stream(cell, name):
 
 
 # Rules about the source.
+
+
+def as_saved(text):
+    """The rule about the file itself: a notebook that is opened and saved in Jupyter must not change."""
+    if text != nbformat.writes(nbformat.reads(text, as_version=4)) + "\n":
+        yield Complaint("as-saved", "Jupyter would write the file in another form; open it and save it there once")
 
 
 def kernelspec(notebook):

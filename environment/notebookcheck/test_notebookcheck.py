@@ -18,6 +18,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+import nbformat
 import psutil
 
 import cli
@@ -49,6 +50,11 @@ def good():
     return notebook(prose("# Title\n" + "word " * 20), code(HELLO))
 
 
+def saved(document):
+    """The file that Jupyter makes of a notebook."""
+    return nbformat.writes(nbformat.from_dict(document)) + "\n"
+
+
 def names(complaints):
     return [complaint.rule for complaint in complaints]
 
@@ -73,6 +79,12 @@ class Source(unittest.TestCase):
             bad["cells"][1].update(fields)
             self.assertEqual(names(self.complaints(bad)), ["committed-output"], fields)
             self.assertEqual(self.complaints(bad)[0].cell, 2)
+
+    def test_as_saved(self):
+        text = saved(good())
+        self.assertEqual(list(rules.as_saved(text)), [])
+        for other in (text + "\n", text.replace(' "nbformat": 4,', ' "nbformat":4,'), json.dumps(good(), indent=1) + "\n"):
+            self.assertEqual(names(rules.as_saved(other)), ["as-saved"], other)
 
     def test_absolute_path(self):
         for text in ("/home/me/x", 'os.Open("/data1/x.csv")', "see /tmp/figures", r"C:\Users\me", "~/checkout", "!ls /root/x"):
@@ -204,7 +216,7 @@ class Program(unittest.TestCase):
         paths = []
         for name, document in documents.items():
             paths.append(self.folder / name)
-            paths[-1].write_text(document if isinstance(document, str) else json.dumps(document))
+            paths[-1].write_text(document if isinstance(document, str) else saved(document))
         printed = io.StringIO()
         argv = ["notebookcheck", *map(str, paths), "--out", str(self.folder / "out"), *arguments]
         with mock.patch.object(sys, "argv", argv), contextlib.redirect_stdout(printed):
