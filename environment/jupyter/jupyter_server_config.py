@@ -27,7 +27,9 @@ def plain(notebook):
 
 class Notebooks(AsyncLargeFileManager):
     """The files of JupyterLab. A new notebook begins as the template, and one
-    that is saved as it was opened keeps its file, byte for byte."""
+    that is saved as it was opened keeps its file, byte for byte. What a kernel
+    says of its language, down to the version, is of this machine: a notebook
+    keeps what it has of it."""
 
     async def new(self, model=None, path=""):
         model = dict(model or {})
@@ -39,6 +41,8 @@ class Notebooks(AsyncLargeFileManager):
     async def save(self, model, path=""):
         if model.get("type") == "notebook" and model.get("content") and await self.file_exists(path):
             there = await self.get(path, type="notebook")
+            if language := there["content"]["metadata"].get("language_info"):
+                model["content"]["metadata"]["language_info"] = language
             if plain(there["content"]) == plain(model["content"]):
                 return {**there, "content": None, "format": None}
         return await super().save(model, path)
