@@ -149,7 +149,7 @@ func keep(store Appender, batch []results.Experiment, found []results.Result, re
 
 // allPresent reports the first experiment of a batch without a result.
 func allPresent(batch []results.Experiment, found []results.Result) error {
-	if missing := results.Missing(batch, found); len(missing) > 0 {
+	if missing := results.ByID(found).Missing(batch); len(missing) > 0 {
 		return fmt.Errorf("the runner returned no result for %d of %d experiments, first %v", len(missing), len(batch), missing[0])
 	}
 	return nil

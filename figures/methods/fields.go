@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Chooser is a type of text that has one of a few values. The zero value, "", is not among them.
@@ -25,12 +26,17 @@ type Field struct {
 }
 
 // Fields are the fields with an option tag of a protocol, a struct, and of the structs that it embeds, in their
-// order. study leaves out those whose tag "only" names others; "" leaves out none.
+// order. study leaves out those whose tag "only" names others; "" leaves out none. The list is shared and must not be
+// changed: experiments ask for it by the thousand.
 //
 // The tags are option:"name" doc:"what it is", for numbers range:"positive|count|whole|rate|step", and only:"the studies it is for".
 func Fields(protocol any, study string) []Field {
+	key := fieldsKey{reflect.TypeOf(protocol), study}
+	if known, has := fieldsOf.Load(key); has {
+		return known.([]Field)
+	}
 	var fields []Field
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(protocol)) {
+	for _, f := range reflect.VisibleFields(key.protocol) {
 		name, has := f.Tag.Lookup("option")
 		if !has {
 			continue
@@ -40,7 +46,16 @@ func Fields(protocol any, study string) []Field {
 			fields = append(fields, field)
 		}
 	}
+	fieldsOf.Store(key, fields)
 	return fields
+}
+
+// fieldsOf are the fields of each type and study that were asked for, by fieldsKey.
+var fieldsOf sync.Map
+
+type fieldsKey struct {
+	protocol reflect.Type
+	study    string
 }
 
 // Text is the field's value in a protocol as an option has it; "" for a value that is the method's own.

@@ -250,15 +250,3 @@ func (f Filter) Apply(all []Experiment) []Experiment {
 	}
 	return kept
 }
-
-// Missing returns the experiments that have no line among lines, in their order.
-func Missing(wanted []Experiment, lines []Result) []Experiment {
-	have := ByID(lines)
-	var missing []Experiment
-	for _, e := range wanted {
-		if _, done := have[e.ID()]; !done {
-			missing = append(missing, e)
-		}
-	}
-	return missing
-}

@@ -197,7 +197,7 @@ func TestSets(t *testing.T) {
 	if len(union) != 17 || union[0].ID() != s.Experiments[0].ID() || union[16].ID() != image().ID() {
 		t.Errorf("the union is %v", union)
 	}
-	missing := Missing(s.Experiments[:3], []Result{{ID: s.Experiments[1].ID()}})
+	missing := ByID([]Result{{ID: s.Experiments[1].ID()}}).Missing(s.Experiments[:3])
 	if len(missing) != 2 || missing[0].ID() != s.Experiments[0].ID() || missing[1].ID() != s.Experiments[2].ID() {
 		t.Errorf("missing are %v, want the first and the third", missing)
 	}

@@ -61,6 +61,17 @@ func ByID(lines []Result) Index {
 	return byID
 }
 
+// Missing returns the experiments that have no line, in their order.
+func (x Index) Missing(wanted []Experiment) []Experiment {
+	var missing []Experiment
+	for _, e := range wanted {
+		if _, done := x[e.ID()]; !done {
+			missing = append(missing, e)
+		}
+	}
+	return missing
+}
+
 // Summarize averages a metric over the full-scale runs among the wanted experiments or, when there is
 // none, over the quick ones. A run without the metric that did not diverge is an error.
 func (x Index) Summarize(wanted []Experiment, metric string) (Summary, error) {

@@ -145,15 +145,14 @@ func (p Protocol) grid(m methods.Method) []choice {
 	return all
 }
 
-// tuningExperiments are the runs from which Choose chooses, for the splits of the protocol.
-func (p Protocol) tuningExperiments(list ...methods.Method) (all []results.Experiment) {
+// tried are the runs from which Choose chooses for a method: for each choice of the grid one on every split of the
+// protocol.
+func (p Protocol) tried(m methods.Method) (runs [][]results.Experiment) {
 	p.Scale = results.Grid
-	for _, m := range list {
-		for _, c := range p.grid(m) {
-			all = append(all, c.apply(p, m).Experiments(m)...)
-		}
+	for _, c := range p.grid(m) {
+		runs = append(runs, c.apply(p, m).Experiments(m))
 	}
-	return all
+	return runs
 }
 
 // Choose makes the file of the choices of Tuned from the results of the set uci-tuning: for each
@@ -185,9 +184,14 @@ func Choose(lines []results.Result) ([]byte, error) {
 
 // choose are the rows of the file for a method on a data set; none where a run is missing.
 func (p Protocol) choose(index results.Index, dataset string, m methods.Method) (rows [][]string, err error) {
-	for split := range SplitCount(dataset, p.Splits) {
-		grid, tried := p.tried(dataset, split, m)
-		best, nll, complete, err := index.Lowest(tried, results.MetricNLL)
+	p = p.On(dataset)
+	grid, runs := p.grid(m), p.tried(m)
+	for split := range runs[0] {
+		candidates := make([]results.Experiment, len(grid))
+		for i := range grid {
+			candidates[i] = runs[i][split]
+		}
+		best, nll, complete, err := index.Lowest(candidates, results.MetricNLL)
 		if err != nil {
 			return nil, fmt.Errorf("uci: choosing: %w", err)
 		}
@@ -201,17 +205,6 @@ func (p Protocol) choose(index results.Index, dataset string, m methods.Method) 
 		rows = append(rows, []string{dataset, p.Splits, strconv.Itoa(split), m.Name, string(c.optimizer), formatScale(c.scale), strconv.FormatFloat(nll, 'f', 4, 64)})
 	}
 	return rows, nil
-}
-
-// tried are the choices to try for a method on one split, and their experiments.
-func (p Protocol) tried(dataset string, split int, m methods.Method) (grid []choice, experiments []results.Experiment) {
-	p = p.On(dataset)
-	p.Scale, p.Only = results.Grid, []int{split}
-	grid = p.grid(m)
-	for _, c := range grid {
-		experiments = append(experiments, c.apply(p, m).Experiments(m)...)
-	}
-	return grid, experiments
 }
 
 // tuning is what hyperparameters are chosen for.

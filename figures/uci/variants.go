@@ -50,7 +50,9 @@ func gapExperiments() (all []results.Experiment) {
 
 func tuningSet() (all []results.Experiment) {
 	for _, t := range tunings() {
-		all = append(all, t.protocol.tuningExperiments(t.methods...)...)
+		for _, m := range t.methods {
+			all = slices.Concat(all, slices.Concat(t.protocol.tried(m)...))
+		}
 	}
 	return all
 }

@@ -16,15 +16,6 @@ import (
 // sets are the experiments of all studies.
 func sets() []results.Set { return slices.Concat(toy.Sets(), uci.Sets(), cifar.Sets()) }
 
-// setNamed returns the set of that name.
-func setNamed(name string) (results.Set, bool) {
-	i := slices.IndexFunc(sets(), func(s results.Set) bool { return s.Name == name })
-	if i < 0 {
-		return results.Set{}, false
-	}
-	return sets()[i], true
-}
-
 // namedTables are the tables of all studies.
 func namedTables() []report.NamedTable {
 	return slices.Concat(claims.Tables(), uci.Tables(), toy.Tables(), cifar.Tables())

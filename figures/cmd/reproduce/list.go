@@ -72,6 +72,7 @@ func (c command) list(_ context.Context, args []string) error {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SET\tFULL done\tmissing\tQUICK done\tmissing\tOTHER done\tmissing\tWHAT")
+	index := results.ByID(lines)
 	for _, set := range sets() {
 		fmt.Fprintf(w, "%s", set.Name)
 		for _, scales := range [][]string{{results.Full}, {results.Quick}, {results.Small, results.Grid, results.Processor, results.ProcessorGrid}} {
@@ -79,7 +80,7 @@ func (c command) list(_ context.Context, args []string) error {
 			for _, scale := range scales {
 				wanted = append(wanted, set.At(scale)...)
 			}
-			missing := len(results.Missing(wanted, lines))
+			missing := len(index.Missing(wanted))
 			fmt.Fprintf(w, "\t%d\t%d", len(wanted)-missing, missing)
 		}
 		doc := set.Doc

@@ -120,7 +120,7 @@ func (c command) carryOut(ctx context.Context, r request) error {
 	if err != nil {
 		return err
 	}
-	missing := results.Missing(r.wanted, lines)
+	missing := results.ByID(lines).Missing(r.wanted)
 	batches := jobs.Batches(missing, r.batch)
 	c.print(c.stderr, fmt.Sprintf("%d experiments, %d already in %s, %d to run in %d batches\n",
 		len(r.wanted), len(r.wanted)-len(missing), r.folders.store, len(missing), len(batches)), exitOK)
@@ -190,20 +190,20 @@ func (c command) train(ctx context.Context, at folders, batches [][]results.Expe
 
 // selectSets returns the experiments of the one set that is named, or of all, each once, and what these sets lack.
 func selectSets(positional []string) (selected []results.Experiment, lacks []string, err error) {
+	wanted := sets()
 	var names []string
-	for _, s := range sets() {
+	for _, s := range wanted {
 		names = append(names, s.Name)
 	}
 	if len(positional) != 1 {
 		return nil, nil, usagef("run wants one set: %s or all", strings.Join(names, ", "))
 	}
-	wanted := sets()
 	if positional[0] != "all" {
-		set, ok := setNamed(positional[0])
-		if !ok {
+		i := slices.Index(names, positional[0])
+		if i < 0 {
 			return nil, nil, usagef("unknown set %q, want %s or all", positional[0], strings.Join(names, ", "))
 		}
-		wanted = []results.Set{set}
+		wanted = wanted[i : i+1]
 	}
 	for _, set := range wanted {
 		if set.Lacks != "" {
