@@ -13,28 +13,13 @@ import (
 // standard deviation in the gap over that at the data.
 func Claims(lines []results.Result) ([]report.Claim, error) {
 	index := results.ByID(lines)
-	var failed error
-	ratios := func(m methods.Method) gapRatios {
-		var r gapRatios
-		s, err := index.SummarizeOptional(manySeeds(Cubic()).Experiments(m), results.MetricGapRatio)
-		if err != nil {
-			failed = err
-			return r
-		}
-		r.Summary = s
-		for _, e := range manySeeds(Cubic()).Experiments(m) {
-			if line, done := index.Find(e); done && line.Metrics[results.MetricGapRatio] > 1 {
-				r.above++
-			}
-		}
-		return r
-	}
 	all := map[string]gapRatios{}
 	for _, m := range figure1Methods() {
-		all[m.Name] = ratios(m)
-	}
-	if failed != nil {
-		return nil, failed
+		r, err := ratiosOf(index, manySeeds(Cubic()).Experiments(m))
+		if err != nil {
+			return nil, err
+		}
+		all[m.Name] = r
 	}
 	of := func(holds func(r gapRatios) bool, list ...methods.Method) (verdict, evidence string) {
 		verdict = report.Holds
@@ -61,10 +46,4 @@ func Claims(lines []results.Result) ([]report.Claim, error) {
 		claim("That of variational dropout and Rank-1 BNN is flat (within a fifth of that at the data)", func(r gapRatios) bool { return r.Mean > 0.8 && r.Mean < 1.25 }, methods.VDropout, methods.Rank1),
 		claim("That of density uncertainty is higher in the gap", func(r gapRatios) bool { return r.above == r.N }, methods.Density),
 	}, nil
-}
-
-// gapRatios are those of a method, and how many are above 1.
-type gapRatios struct {
-	results.Summary
-	above int
 }

@@ -118,7 +118,7 @@ func GapRatios(lines []results.Result, further ...methods.Method) (report.Table,
 	for _, r := range rows {
 		runs := manySeeds(r.protocol).Experiments(r.method)
 		runs = append(runs, r.protocol.Quick().Experiments(r.method)...)
-		ratio, err := index.SummarizeOptional(runs, results.MetricGapRatio)
+		ratio, err := ratiosOf(index, runs)
 		if err != nil {
 			return report.Table{}, err
 		}
@@ -126,21 +126,34 @@ func GapRatios(lines []results.Result, further ...methods.Method) (report.Table,
 		if err != nil {
 			return report.Table{}, err
 		}
-		above := 0
-		for _, e := range (results.Filter{Scale: ratio.Scale}).Apply(runs) {
-			if line, done := index.Find(e); done && line.Metrics[results.MetricGapRatio] > 1 {
-				above++
-			}
-		}
 		count := report.TextCell("–")
 		if ratio.N > 0 {
-			count = report.TextCell(fmt.Sprintf("%d of %d", above, ratio.N))
+			count = report.TextCell(fmt.Sprintf("%d of %d", ratio.above, ratio.N))
 		}
 		t.Rows = append(t.Rows, report.Row{Name: r.title, Cells: []report.Cell{
-			report.TextCell(r.picture), report.SummaryCell(ratio, 2), count, report.SummaryCell(coverage, 2),
+			report.TextCell(r.picture), report.SummaryCell(ratio.Summary, 2), count, report.SummaryCell(coverage, 2),
 		}})
 	}
 	return t, nil
+}
+
+// gapRatios are those of some runs of a method, and how many of them are above 1.
+type gapRatios struct {
+	results.Summary
+	above int
+}
+
+// ratiosOf are the gap ratios of those of the runs that the summary is about.
+func ratiosOf(index results.Index, runs []results.Experiment) (r gapRatios, err error) {
+	if r.Summary, err = index.SummarizeOptional(runs, results.MetricGapRatio); err != nil {
+		return r, err
+	}
+	for _, e := range (results.Filter{Scale: r.Scale}).Apply(runs) {
+		if line, done := index.Find(e); done && line.Metrics[results.MetricGapRatio] > 1 {
+			r.above++
+		}
+	}
+	return r, nil
 }
 
 // beyond is from where on the cubic's inputs are outside of its data, which end at 4.

@@ -11,61 +11,94 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// A comparisonRow is a row of a table of methods: a metric of their runs.
-type comparisonRow struct {
-	name   string
-	metric string
-	runs   func(m methods.Method) []results.Experiment
+// A methodTable compares methods: a column for each, and a row for each metric of some of their runs.
+type methodTable struct {
+	rows []methodRow
+	list methods.List
+	// further methods, such as one's own, have columns after those of list. Verdicts on them are a family of their own,
+	// so that those on the others do not depend on what is compared beside them.
+	further   methods.List
+	decimals  int     // of means and standard deviations
+	testTrain float64 // of the splits: randomSplits or gapSplits
 }
 
-// compareMethods adds rows to a table, in which every method is tested against density uncertainty, split by split, where
-// the metric is better when lower. The lowest mean of a row is bold. Verdicts on further methods are a family of their
-// own, so that those on the others do not depend on what is compared beside them.
-func compareMethods(t *report.Table, lines []results.Result, rows []comparisonRow, list, further methods.List) error {
-	reference, base := methods.Density, len(list)
-	list = slices.Concat(list, further)
-	for _, m := range list {
+// A methodRow is a row of a methodTable: a metric that is better when lower if it is tested.
+type methodRow struct {
+	name, metric string
+	runs         func(m methods.Method) []results.Experiment
+	// against are the runs that those of a method are tested against, split by split, at full scale; none for the
+	// reference itself. A row without it tests nothing, and its metric may be one that older lines do not have.
+	against func(m methods.Method) []results.Experiment
+	bold    bool // the lowest mean
+}
+
+// testedAgainst is the row with a test of each method against the reference.
+func (r methodRow) testedAgainst(reference methods.Method) methodRow {
+	its := r.runs(reference)
+	r.against = func(m methods.Method) []results.Experiment {
+		if m.Name == reference.Name {
+			return nil
+		}
+		return its
+	}
+	return r
+}
+
+// fill adds the columns, the rows and the verdicts to a table.
+func (x methodTable) fill(t *report.Table, lines []results.Result) error {
+	all := slices.Concat(x.list, x.further)
+	for _, m := range all {
 		t.Columns = append(t.Columns, m.Title)
 	}
 	index := results.ByID(lines)
+	bySplit := func(runs []results.Experiment, metric string) map[int]float64 {
+		return metricBySplit(index, results.Filter{Scale: results.Full}.Apply(runs), metric)
+	}
 	var tests, ofFurther paired
-	for _, r := range rows {
+	for _, r := range x.rows {
 		row := report.Row{Name: r.name}
-		against := metricBySplit(index, results.Filter{Scale: results.Full}.Apply(r.runs(reference)), r.metric)
 		var ours []results.Summary
-		for i, m := range list {
-			s, err := index.Summarize(r.runs(m), r.metric)
+		for i, m := range all {
+			runs, summarize := r.runs(m), index.Summarize
+			if r.against == nil {
+				summarize = index.SummarizeOptional
+			}
+			s, err := summarize(runs, r.metric)
 			if err != nil {
 				return err
 			}
 			ours = append(ours, s)
-			row.Cells = append(row.Cells, report.SummaryCell(s, 3))
-			if m.Name == reference.Name {
+			row.Cells = append(row.Cells, report.SummaryCell(s, x.decimals))
+			if r.against == nil {
 				continue
 			}
 			family := &tests
-			if i >= base {
+			if i >= len(x.list) {
 				family = &ofFurther
 			}
-			values := metricBySplit(index, results.Filter{Scale: results.Full}.Apply(r.runs(m)), r.metric)
-			if err := family.add(len(t.Rows), i, values, against, randomSplits); err != nil {
+			if err := family.add(len(t.Rows), i, bySplit(runs, r.metric), bySplit(r.against(m), r.metric), x.testTrain); err != nil {
 				return err
 			}
 		}
-		row.BoldLowest(ours)
+		if r.bold {
+			row.BoldLowest(ours)
+		}
 		t.Rows = append(t.Rows, row)
 	}
 	return errors.Join(tests.settle(t), ofFurther.settle(t))
 }
 
-// bothMetrics are rows of both metrics for each data set.
-func bothMetrics(datasets []string, of func(dataset string, m methods.Method) []results.Experiment) (rows []comparisonRow) {
-	for _, dataset := range datasets {
-		for _, x := range theMetrics {
-			rows = append(rows, comparisonRow{DatasetTitle(dataset) + ", " + x.title, x.name, func(m methods.Method) []results.Experiment { return of(dataset, m) }})
+// onSmallSets is the table that compares all methods by both metrics on each of the small data sets.
+func onSmallSets(further methods.List, of func(dataset string, m methods.Method) []results.Experiment) methodTable {
+	x := methodTable{list: append(tableMethods(), addedMethods()...), further: further, decimals: 3, testTrain: randomSplits}
+	for _, dataset := range smallDatasets() {
+		for _, metric := range theMetrics {
+			row := methodRow{name: DatasetTitle(dataset) + ", " + metric.title, metric: metric.name, bold: true,
+				runs: func(m methods.Method) []results.Experiment { return of(dataset, m) }}
+			x.rows = append(x.rows, row.testedAgainst(methods.Density))
 		}
 	}
-	return rows
+	return x
 }
 
 // AdamTable compares all methods on the smallest UCI sets with one optimizer: what of the lead of SNGP and DUE in NLL
@@ -73,21 +106,19 @@ func bothMetrics(datasets []string, of func(dataset string, m methods.Method) []
 func AdamTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	t := report.Table{Name: "uci-adam", Columns: []string{"Data set and metric"}}
 	t.Caption, t.Notes = prose.Text(t.Name, Paper())
-	rows := bothMetrics(smallDatasets(), func(dataset string, m methods.Method) []results.Experiment {
+	return t, onSmallSets(further, func(dataset string, m methods.Method) []results.Experiment {
 		if m.Process != nil { // has Adam anyway
 			return atBothScales(Paper().On(dataset), methods.List{m})
 		}
 		return atBothScales(withAdam().On(dataset), methods.List{m})
-	})
-	return t, compareMethods(&t, lines, rows, append(tableMethods(), addedMethods()...), further)
+	}).fill(&t, lines)
 }
 
 // TunedTable compares all methods with the settings that did best for each on held-out training examples (Tuned).
 func TunedTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	t := report.Table{Name: "uci-tuned", Columns: []string{"Data set and metric"}}
 	t.Caption, t.Notes = prose.Text(t.Name, Paper())
-	rows := bothMetrics(smallDatasets(), func(dataset string, m methods.Method) []results.Experiment { return Tuned().On(dataset).Experiments(m) })
-	return t, compareMethods(&t, lines, rows, append(tableMethods(), addedMethods()...), further)
+	return t, onSmallSets(further, func(dataset string, m methods.Method) []results.Experiment { return Tuned().On(dataset).Experiments(m) }).fill(&t, lines)
 }
 
 // Paired compares methods on the small data sets split by split with density uncertainty, by the metric
@@ -100,11 +131,12 @@ func Paired(lines []results.Result, metricName string, further ...methods.Method
 	}
 	t := report.Table{Name: "paired-" + metricName, Columns: []string{"Data set"}}
 	t.Caption, _ = prose.Text("paired", map[string]string{"What": theMetrics[i].what, "Reference": methods.Density.Title})
-	var rows []comparisonRow
+	x := methodTable{list: append(methods.List{methods.Density, methods.Rank1}, addedMethods()...), further: further, decimals: 3, testTrain: randomSplits}
 	for _, dataset := range smallDatasets() {
-		rows = append(rows, comparisonRow{DatasetTitle(dataset), metricName, Paper().On(dataset).experimentsOf})
+		row := methodRow{name: DatasetTitle(dataset), metric: metricName, bold: true, runs: Paper().On(dataset).experimentsOf}
+		x.rows = append(x.rows, row.testedAgainst(methods.Density))
 	}
-	return t, compareMethods(&t, lines, rows, append(methods.List{methods.Density, methods.Rank1}, addedMethods()...), further)
+	return t, x.fill(&t, lines)
 }
 
 // experimentsOf is Experiments of a single method.
@@ -115,13 +147,14 @@ func (p Protocol) experimentsOf(m methods.Method) []results.Experiment { return 
 func ConvergedTable(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "uci-converged", Columns: []string{"Data set, epochs"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	var rows []comparisonRow
+	x := methodTable{list: append(tableMethods(), addedMethods()...), decimals: 3, testTrain: randomSplits}
 	for _, dataset := range smallDatasets() {
 		for _, p := range []Protocol{Paper(), longTraining(), longestTraining()} {
-			rows = append(rows, comparisonRow{fmt.Sprintf("%s, %d", DatasetTitle(dataset), p.Epochs), results.MetricNLL, p.On(dataset).experimentsOf})
+			row := methodRow{name: fmt.Sprintf("%s, %d", DatasetTitle(dataset), p.Epochs), metric: results.MetricNLL, bold: true, runs: p.On(dataset).experimentsOf}
+			x.rows = append(x.rows, row.testedAgainst(methods.Density))
 		}
 	}
-	return t, compareMethods(&t, lines, rows, append(tableMethods(), addedMethods()...), nil)
+	return t, x.fill(&t, lines)
 }
 
 // SamplesTable is the negative log likelihood with 1000 Monte Carlo samples, and below it the paired difference to that
@@ -129,29 +162,12 @@ func ConvergedTable(lines []results.Result) (report.Table, error) {
 func SamplesTable(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "uci-samples", Columns: []string{"Data set"}}
 	t.Caption, t.Notes = prose.Text(t.Name, manySamples())
-	list := sampledMethods()
-	for _, m := range list {
-		t.Columns = append(t.Columns, m.Title)
-	}
-	index := results.ByID(lines)
-	var tests paired
+	x := methodTable{list: sampledMethods(), decimals: 3, testTrain: randomSplits}
 	for _, dataset := range smallDatasets() {
-		row := report.Row{Name: DatasetTitle(dataset)}
-		for i, m := range list {
-			many := manySamples().On(dataset).Experiments(m)
-			s, err := index.Summarize(many, results.MetricNLL)
-			if err != nil {
-				return report.Table{}, err
-			}
-			row.Cells = append(row.Cells, report.SummaryCell(s, 3))
-			few := metricBySplit(index, Paper().On(dataset).Experiments(m), results.MetricNLL)
-			if err := tests.add(len(t.Rows), i, metricBySplit(index, many, results.MetricNLL), few, randomSplits); err != nil {
-				return report.Table{}, err
-			}
-		}
-		t.Rows = append(t.Rows, row)
+		x.rows = append(x.rows, methodRow{name: DatasetTitle(dataset), metric: results.MetricNLL,
+			runs: manySamples().On(dataset).experimentsOf, against: Paper().On(dataset).experimentsOf})
 	}
-	return t, tests.settle(&t)
+	return t, x.fill(&t, lines)
 }
 
 // ScoresTable has scores that the paper does not print: the continuous ranked probability score, the part of the
@@ -159,38 +175,21 @@ func SamplesTable(lines []results.Result) (report.Table, error) {
 func ScoresTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	t := report.Table{Name: "uci-scores", Columns: []string{"Data set and score"}}
 	t.Caption, t.Notes = prose.Text(t.Name, Paper())
-	list := slices.Concat(tableMethods(), addedMethods(), further)
-	for _, m := range list {
-		t.Columns = append(t.Columns, m.Title)
-	}
-	index := results.ByID(lines)
+	x := methodTable{list: append(tableMethods(), addedMethods()...), further: further, decimals: 3}
 	for _, dataset := range tableDatasets() {
-		for _, x := range []struct{ name, title string }{
+		for _, score := range []struct{ name, title string }{
 			{results.MetricCRPS, "CRPS"}, {results.MetricCoverage, "coverage"}, {results.MetricSharpness, "sharpness"},
 		} {
-			row := report.Row{Name: DatasetTitle(dataset) + ", " + x.title}
-			var ours []results.Summary
-			for _, m := range list {
-				s, err := index.SummarizeOptional(wanted(dataset, m), x.name)
-				if err != nil {
-					return report.Table{}, err
-				}
-				ours = append(ours, s)
-				row.Cells = append(row.Cells, report.SummaryCell(s, 3))
-			}
-			if x.name == results.MetricCRPS {
-				row.BoldLowest(ours)
-			}
-			t.Rows = append(t.Rows, row)
+			x.rows = append(x.rows, methodRow{name: DatasetTitle(dataset) + ", " + score.title, metric: score.name,
+				runs: func(m methods.Method) []results.Experiment { return wanted(dataset, m) }, bold: score.name == results.MetricCRPS})
 		}
 	}
-	return t, nil
+	return t, x.fill(&t, lines)
 }
 
 // claimSettings are those in which the paper's claim on UCI is tested.
 func claimSettings() []setting {
-	rows := slices.DeleteFunc(tableDatasets(), func(d string) bool { return d == Year })
-	return []setting{{"paper", Paper().On(rows...)}, {"tuned", Tuned().On(rows...)}, {"released", Released().On(rows...)}}
+	return slices.DeleteFunc(energySettings(), func(s setting) bool { return s.name == "Adam" })
 }
 
 // Claims tests the paper's claim that density uncertainty is the best of its UCI tables: for each data set, metric and

@@ -47,37 +47,16 @@ func energyExperiments() []results.Experiment {
 func EnergyTable(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "uci-energy", Columns: []string{"Data set, settings"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	list := energyMethods()
-	for _, m := range list {
-		t.Columns = append(t.Columns, m.Title)
-	}
-	index := results.ByID(lines)
-	var tests paired
+	x := methodTable{list: energyMethods(), decimals: 3, testTrain: randomSplits}
 	for _, dataset := range tableDatasets() {
 		for _, s := range energySettings() {
-			if !slices.Contains(s.protocol.Datasets, dataset) {
-				continue
+			if slices.Contains(s.protocol.Datasets, dataset) {
+				row := methodRow{name: fmt.Sprintf("%s, %s", DatasetTitle(dataset), s.name), metric: results.MetricNLL, runs: s.protocol.On(dataset).experimentsOf}
+				x.rows = append(x.rows, row.testedAgainst(methods.DensityConstant))
 			}
-			row := report.Row{Name: fmt.Sprintf("%s, %s", DatasetTitle(dataset), s.name)}
-			var control map[int]float64
-			for i, m := range list {
-				runs := s.protocol.On(dataset).Experiments(m)
-				summary, err := index.Summarize(runs, results.MetricNLL)
-				if err != nil {
-					return report.Table{}, err
-				}
-				row.Cells = append(row.Cells, report.SummaryCell(summary, 3))
-				values := metricBySplit(index, runs, results.MetricNLL)
-				if i == 0 {
-					control = values
-				} else if err := tests.add(len(t.Rows), i, values, control, randomSplits); err != nil {
-					return report.Table{}, err
-				}
-			}
-			t.Rows = append(t.Rows, row)
 		}
 	}
-	return t, tests.settle(&t)
+	return t, x.fill(&t, lines)
 }
 
 // energyMarks are those of the energy models but the constant one.

@@ -1,9 +1,7 @@
 package uci
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
@@ -37,46 +35,22 @@ func gapSettings() []setting {
 func GapTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	t := report.Table{Name: "uci-gap", Columns: []string{"Data set, settings and metric"}}
 	t.Caption, t.Notes = prose.Text(t.Name, Paper())
-	base := gapMethods()
-	list := slices.Concat(base, further)
-	for _, m := range list {
-		t.Columns = append(t.Columns, m.Title)
-	}
-	index := results.ByID(lines)
-	var tests, ofFurther paired
+	x := methodTable{list: gapMethods(), further: further, decimals: 2, testTrain: gapSplits}
 	for _, dataset := range smallDatasets() {
-		for _, setting := range gapSettings() {
-			p := setting.protocol.On(dataset)
-			reference := metricBySplit(index, p.Experiments(methods.Density), results.MetricNLL)
-			for _, x := range []struct{ name, title string }{
+		for _, s := range gapSettings() {
+			for _, score := range []struct{ name, title string }{
 				{results.MetricNLL, "NLL"}, {results.MetricCoverage, "coverage"}, {results.MetricSpearman, "rank correlation"},
 			} {
-				row := report.Row{Name: fmt.Sprintf("%s, %s, %s", DatasetTitle(dataset), setting.name, x.title)}
-				var ours []results.Summary
-				for i, m := range list {
-					s, err := index.SummarizeOptional(atBothScales(p, methods.List{m}), x.name)
-					if err != nil {
-						return report.Table{}, err
-					}
-					ours = append(ours, s)
-					row.Cells = append(row.Cells, report.SummaryCell(s, 2))
-					if x.name != results.MetricNLL || m.Name == methods.Density.Name {
-						continue
-					}
-					family := &tests
-					if i >= len(base) { // verdicts on the others do not depend on what is compared beside them
-						family = &ofFurther
-					}
-					if err := family.add(len(t.Rows), i, metricBySplit(index, p.Experiments(m), x.name), reference, gapSplits); err != nil {
-						return report.Table{}, err
-					}
+				row := methodRow{name: fmt.Sprintf("%s, %s, %s", DatasetTitle(dataset), s.name, score.title), metric: score.name, bold: score.name == results.MetricNLL,
+					runs: func(m methods.Method) []results.Experiment {
+						return atBothScales(s.protocol.On(dataset), methods.List{m})
+					}}
+				if score.name == results.MetricNLL {
+					row = row.testedAgainst(methods.Density)
 				}
-				if x.name == results.MetricNLL {
-					row.BoldLowest(ours)
-				}
-				t.Rows = append(t.Rows, row)
+				x.rows = append(x.rows, row)
 			}
 		}
 	}
-	return t, errors.Join(tests.settle(&t), ofFurther.settle(&t))
+	return t, x.fill(&t, lines)
 }
