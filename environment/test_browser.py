@@ -135,6 +135,13 @@ class Lab(Browser):
         self.run_cell("%%\nfmt.Println(yacht)").get_by_text("notebook.Keep carries yacht on").first.wait_for()
         self.run_cell('import "example.com/none"\n\n%%\nnone.None()').get_by_text("!*with-network go get").first.wait_for()
 
+    def test_launcher(self):
+        """The tile that JupyterLab begins with makes the same notebook as its menu."""
+        self.page.locator('.jp-LauncherCard[data-category="Notebook"]', has_text="Go (gonb)").click()
+        self.seen(':text("Statements stand below a line that reads")')
+        made = [path.name for path in self.folder.glob("*.ipynb")]
+        self.assertEqual(made, ["Untitled.ipynb"])
+
     def test_sliders(self):
         page = self.page
         notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "gonb", "display_name": "Go (gonb)"}})

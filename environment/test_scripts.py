@@ -280,35 +280,46 @@ class Lab(unittest.TestCase):
     def test_only_our_kernel(self):
         self.assertEqual(list(self.request("api/kernelspecs")["kernelspecs"]), ["gonb"])
 
-    def test_zz_language_servers_end_with_the_server(self):
-        """The last test: it ends the server."""
+    def language_servers(self):
+        """Those of this JupyterLab."""
+        found = []
+        for process in psutil.process_iter(["name"]):
+            try:
+                if process.info["name"] == "gopls" and process.environ().get("DENSITYUNCERTAINTY_LAB") == str(self.process.pid):
+                    found.append(process)
+            except psutil.Error:
+                pass
+        return found
 
-        def servers():
-            found = []
-            for process in psutil.process_iter(["name"]):
-                try:
-                    if process.info["name"] == "gopls" and process.environ().get("DENSITYUNCERTAINTY_LAB") == str(self.process.pid):
-                        found.append(process)
-                except psutil.Error:
-                    pass
-            return found
+    def wait_for(self, condition, otherwise):
+        for _ in range(150):
+            if condition():
+                return
+            time.sleep(0.1)
+        self.fail(otherwise)
 
-        def wait_for(condition):
-            for _ in range(150):
-                if condition():
-                    return True
-                time.sleep(0.1)
-            return False
-
+    def test_yy_language_servers_end_with_the_server(self):
+        """The last test but one: it ends the server, and starts another."""
         self.request("api/kernels", {"name": "gonb"})
-        self.assertTrue(wait_for(servers), "no language server started")
+        self.wait_for(self.language_servers, "no language server started")
         # A kernel that is killed cannot tidy up.
-        servers()[0].parent().kill()
+        self.language_servers()[0].parent().kill()
         time.sleep(1)
-        self.assertNotEqual(servers(), [])
+        self.assertNotEqual(self.language_servers(), [])
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(timeout=60)
-        self.assertTrue(wait_for(lambda: not servers()), "a language server is left")
+        self.wait_for(lambda: not self.language_servers(), "a language server is left")
+
+    def test_zz_language_servers_of_a_killed_server_end_with_the_next(self):
+        type(self).process, type(self).address, type(self).token = start_lab(type(self))
+        self.request("api/kernels", {"name": "gonb"})
+        self.wait_for(self.language_servers, "no language server started")
+        self.language_servers()[0].parent().kill()
+        self.process.kill()
+        self.process.wait(timeout=60)
+        self.assertNotEqual(self.language_servers(), [])
+        start_lab(type(self))
+        self.wait_for(lambda: not self.language_servers(), "a language server is left")
 
 
 if __name__ == "__main__":

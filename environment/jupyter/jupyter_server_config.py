@@ -49,10 +49,11 @@ class Notebooks(AsyncLargeFileManager):
 
 
 def end_language_servers():
-    """Ends the language servers of this server's kernels, which a killed kernel leaves behind."""
+    """Ends the language servers that killed kernels left behind: those of this server, and of servers that were killed."""
     for process in psutil.process_iter(["name"]):
         try:
-            if process.info["name"] == "gopls" and process.environ().get(MARK) == str(os.getpid()):
+            mark = process.environ().get(MARK, "") if process.info["name"] == "gopls" else ""
+            if mark == str(os.getpid()) or (mark.isdecimal() and not psutil.pid_exists(int(mark))):
                 process.kill()
         except psutil.Error:  # it ended meanwhile, or is another user's
             pass
@@ -61,6 +62,7 @@ def end_language_servers():
 # Kernels, and what they start, inherit the mark. Jupyter may read this file twice.
 if os.environ.get(MARK) != str(os.getpid()):
     os.environ[MARK] = str(os.getpid())
+    end_language_servers()
     atexit.register(end_language_servers)
 
 c = get_config()  # noqa: F821 (Jupyter defines it)
