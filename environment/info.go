@@ -3,10 +3,13 @@ package environment
 import (
 	"cmp"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/gobackend"
@@ -50,7 +53,8 @@ func goMode(backend compute.Backend) string {
 
 // Version returns the version of this code: the module's version, or the
 // revision of the checkout it was built from, with "+dirty" when files were
-// changed; failing both the value of DENSITYUNCERTAINTY_VERSION, or "devel".
+// changed; failing both the value of DENSITYUNCERTAINTY_VERSION, what git says of
+// the checkout that "go run" has just compiled, or "devel".
 func Version() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -83,8 +87,25 @@ func versionFrom(build *debug.BuildInfo) string {
 	if version := strings.TrimSpace(os.Getenv(VersionVariable)); version != "" {
 		return version
 	}
+	if build.Main.Path == module {
+		return cmp.Or(goRunRevision(), "devel")
+	}
 	return "devel"
 }
+
+// goRunRevision is the revision of the checkout in the current folder, for a program that "go run" or "go test" has
+// compiled from it a moment ago, without the stamp of "go build"; else "".
+var goRunRevision = sync.OnceValue(func() string {
+	program, err := os.Executable()
+	if err != nil || !strings.Contains(program, string(filepath.Separator)+"go-build") {
+		return ""
+	}
+	revision, err := exec.Command("git", "describe", "--always", "--dirty=+dirty", "--abbrev=12", "--exclude=*").Output()
+	if err != nil { // no git, or no checkout of it
+		return ""
+	}
+	return strings.TrimSpace(string(revision))
+})
 
 // vectorised tells whether the program was built with GOEXPERIMENT=simd, which
 // turns on the Go backend's AVX2 and AVX-512 matrix products.
