@@ -60,7 +60,7 @@ func trainClassifier(ctx context.Context, backend compute.Backend, p Protocol, m
 		progress = func(float64, string) {}
 	}
 	c := &Classifier{Method: m, Classes: images.Classes, Standardization: standardization(images, r.ChannelStats), progress: progress}
-	if err := c.build(ctx, backend, r.Inducing, network, images, p.Experiments(m)[0]); err != nil {
+	if err := c.build(ctx, backend, r, network, images, p.Experiments(m)[0]); err != nil {
 		return nil, fmt.Errorf("cifar: building the network: %w", err)
 	}
 	run := r.training(p.Epochs, m.ImageSchedule)
@@ -126,13 +126,13 @@ const startImages, startBatch = 1000, 100
 
 // build makes the untrained members of an experiment. A Gaussian process takes the place of the network's last layer,
 // for which it is shown images.
-func (c *Classifier) build(ctx context.Context, backend compute.Backend, inducing int, network nets.ResNet, images *datasets.Images,
+func (c *Classifier) build(ctx context.Context, backend compute.Backend, r recipe, network nets.ResNet, images *datasets.Images,
 	e results.Experiment) error {
 	for i := range c.Method.Networks() {
 		complete, seed := network, methods.Seed(e, i)
 		if c.Method.Process != nil {
 			head, err := c.Method.Process.Head(methods.Task{
-				Kind: methods.Pictures, Examples: images.N, Classes: len(c.Classes), Inducing: inducing, Seeds: []uint64{seed},
+				Kind: methods.Pictures, Examples: images.N, Classes: len(c.Classes), Inducing: r.Inducing, LengthScale: r.LengthScale, Seeds: []uint64{seed},
 				Features: func() ([][]float64, int, error) {
 					return c.features(ctx, backend, network, first(images, startImages), seed)
 				},

@@ -42,6 +42,19 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
+// The length scale that is asked for is that of the network that is trained.
+func TestLengthScale(t *testing.T) {
+	r, _ := withMadeUpImages(t)
+	var nll []float64
+	for _, scale := range []float64{0, 1, 20} {
+		e := tiny(methods.SNGP, oneEpoch, func(p *Protocol) { p.LengthScale = scale })
+		nll = append(nll, outcome(t, r, e).Metrics["nll"])
+	}
+	if nll[0] != nll[1] || nll[0] == nll[2] {
+		t.Errorf("negative log likelihoods %v for no length scale of one's own, for 1, which is the same, and for 20", nll)
+	}
+}
+
 // An ensemble is the mixture of members of which the first is the single network of the same seed, costs as much as
 // all of them, and goes on after a stop with the member that it was at. The single network has a temperature of its own.
 func TestEnsemble(t *testing.T) {

@@ -123,7 +123,10 @@ func processorSet(c chosen) results.Set {
 		p.Decay = DecayWeights
 		return p
 	}, methods.Density)
-	add(seed(0), methods.SNGP)
+	add(func(p Protocol) Protocol {
+		p.LengthScale = shortLengthScale
+		return p
+	}, methods.SNGP)
 	add(func(p Protocol) Protocol {
 		p.ProcessRate = shortProcessRate
 		return p
@@ -135,6 +138,12 @@ func processorSet(c chosen) results.Set {
 	}
 	return s
 }
+
+// shortLengthScale is Options.LengthScale for SNGP. With a scale of 1 the kernel of two images is next to 0 until the
+// network has brought them close together, since 128 normalised numbers are 16 apart where nothing is known of them, and
+// what is learned of one image says nothing of others. In 3 epochs of 20,000 images SNGP reached 29 % with 1, and 44 %
+// with the 20 of its authors' code (one seed, 1000 test images).
+const shortLengthScale = 20
 
 // shortProcessRate is Protocol.ProcessRate for DUE: in 3 epochs of 20,000 images, where a plain network reached 55 %, it
 // reached 24 % with a factor of 1 and 37 % with 10 (one seed, 1000 test images).

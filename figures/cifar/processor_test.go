@@ -133,6 +133,9 @@ func TestProcessorSet(t *testing.T) {
 		if e.Scale != results.Processor || e.Epochs != 10 || e.HeldOut != 5000 || e.TrainN != 0 || e.TestN != 0 || e.Dataset != CIFAR10 {
 			t.Errorf("%+v", e)
 		}
+		if (e.Options["length_scale"] == "20") != (e.Method == methods.SNGP.Name) {
+			t.Errorf("%v has the length scale %q", e, e.Options["length_scale"])
+		}
 		if (e.Options["process_rate"] == "10") != (e.Method == methods.DUE.Name) {
 			t.Errorf("%v: a process_rate of %q", e, e.Options["process_rate"])
 		}

@@ -222,7 +222,7 @@ func OptionsTable() report.Table {
 		return methods.Version{Setting: name, Protocol: p, Filled: func(m methods.Method) any {
 			filled, r := p, p.resolve(m)
 			filled.Options = m.Fill(p.setting(), p.Options, p.defaults())
-			filled.Inducing, filled.LikelihoodScale = r.Inducing, r.Energies.LikelihoodScale
+			filled.Inducing, filled.LengthScale, filled.LikelihoodScale = r.Inducing, r.LengthScale, r.Energies.LikelihoodScale
 			return filled
 		}}
 	}

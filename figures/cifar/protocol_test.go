@@ -57,6 +57,7 @@ func TestRecipes(t *testing.T) {
 	}
 	process := func(r recipe, inducing int, dropout float64) recipe {
 		r.Inducing, r.BlockDropout, r.ProcessRate = inducing, dropout, float64(min(inducing, 1))
+		r.LengthScale = 1 - r.ProcessRate
 		return r
 	}
 	for _, c := range []struct {
@@ -98,7 +99,7 @@ func TestRecipes(t *testing.T) {
 		{"rank-1", Paper(CIFAR10, ResNet14), methods.Rank1, baselines.Rank1{InitStd: 1e-3, PriorStd: 0.1}, paper(128, 0.1, 1e-4, noEnergies)},
 		{"deterministic", Paper(CIFAR10, ResNet14), methods.Deterministic, baselines.Deterministic{}, paper(128, 0.1, 1e-4, noEnergies)},
 		{"ensemble", Paper(CIFAR10, ResNet14), methods.Ensemble, baselines.Deterministic{}, paper(128, 0.1, 1e-4, noEnergies)},
-		{"SNGP", Paper(CIFAR10, ResNet14), methods.SNGP, baselines.Headless{}, paper(128, 0.05, 5e-4, noEnergies)},
+		{"SNGP", Paper(CIFAR10, ResNet14), methods.SNGP, baselines.Headless{}, process(paper(128, 0.05, 5e-4, noEnergies), 0, 0)},
 		{"DUE", Paper(CIFAR100, ResNet14), methods.DUE, baselines.Headless{}, process(paper(128, 0.1, 5e-4, noEnergies), 100, 0)},
 		{"SNGP, WRN", Paper(CIFAR10, WRN28x10), methods.SNGP, baselines.Headless{}, process(paper(128, 0.05, 5e-4, noEnergies), 0, 0.3)},
 		{"DUE, WRN", Paper(CIFAR10, WRN28x10), methods.DUE, baselines.Headless{}, process(paper(128, 0.1, 5e-4, noEnergies), 10, 0.3)},
@@ -145,6 +146,7 @@ func TestOptions(t *testing.T) {
 		{"rank1_noise", "channel", methods.Rank1, methods.List{methods.MFVI}, func(r recipe) bool { return r.Layers.(baselines.Rank1).Tied }},
 		{"process_rate", "10", methods.DUE, methods.List{methods.Density}, func(r recipe) bool { return r.weightGroups()[1].Rate == 10 }},
 		{optionInducing, "7", methods.DUE, methods.List{methods.SNGP, methods.Density}, func(r recipe) bool { return r.Inducing == 7 }},
+		{"length_scale", "20", methods.SNGP, methods.List{methods.DUE, methods.Density}, func(r recipe) bool { return r.LengthScale == 20 }},
 		{"block_dropout", "0.2", methods.SNGP, everyone, func(r recipe) bool { return r.BlockDropout == 0.2 }},
 		{"optimizer", "adam", methods.Density, everyone, func(r recipe) bool {
 			return r.weightGroups()[0].Optimizer == train.Adam{Beta1: 0.9, Beta2: 0.99, Decay: 1e-4, Decoupled: true}

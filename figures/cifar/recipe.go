@@ -21,6 +21,7 @@ type recipe struct {
 	Inducing     int // inducing points that a Gaussian process of the method has; 0 for other methods
 	BlockDropout float64
 	ProcessRate  float64 // factor of the learning rate of DUE's process; 0 for other methods
+	LengthScale  float64 // of a kernel whose length scale is not trained, SNGP's; 0 for other methods
 
 	Optimizer                 methods.Optimizer
 	BatchSize                 int
@@ -71,6 +72,9 @@ func (p Protocol) resolve(m methods.Method) recipe {
 	if process, has := m.Process.(methods.InducingProcess); has {
 		r.Inducing = process.InducingPoints(methods.Task{Kind: methods.Pictures, Classes: p.classes(), Inducing: o.Inducing})
 		r.ProcessRate = cmp.Or(p.ProcessRate, 1)
+	}
+	if process, has := m.Process.(methods.ScaledProcess); has {
+		r.LengthScale = process.LengthScale(methods.Task{Kind: methods.Pictures, LengthScale: o.LengthScale})
 	}
 	if !m.HasEnergies {
 		return r

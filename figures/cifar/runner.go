@@ -169,7 +169,7 @@ func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(do
 		r.note(fmt.Sprintf("%v: %s", e, needs))
 	}
 	x.classifier = &Classifier{Method: m, Classes: x.data.train.Classes, Standardization: x.data.stats}
-	if err := x.classifier.build(ctx, r.Machine.Backend, x.recipe.Inducing, network, x.data.train, e); err != nil {
+	if err := x.classifier.build(ctx, r.Machine.Backend, x.recipe, network, x.data.train, e); err != nil {
 		return fail("building the network", err)
 	}
 	x.cost = network.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, len(x.classifier.Classes))

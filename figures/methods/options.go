@@ -36,6 +36,7 @@ type Options struct {
 	Rank1Noise    PerImage  `only:"images" option:"rank1_noise" doc:"rank-1 factors of a convolution are drawn for each pixel, or once for a channel and example as in the original method"`
 
 	Inducing     int     `only:"images" option:"inducing_points" range:"count" doc:"inducing points of DUE, which decide how much memory it takes"`
+	LengthScale  float64 `only:"images" option:"length_scale" range:"positive" doc:"of the kernel of SNGP's random features, whose inputs are 128 numbers with mean 0 and variance 1: 1 in the DUE authors' code, 20 in that of SNGP's"`
 	BlockDropout float64 `only:"images" option:"block_dropout" range:"rate" doc:"dropout between the two convolutions of a block, in training alone, as the DUE authors' code has it for the Wide ResNet"`
 
 	Optimizer    Optimizer `only:"uci images" option:"optimizer" doc:"of weights and variational parameters: SGD with momentum 0.9, or Adam (on images AdamW); the text says ADAM for images, which with its learning rate of 0.1 must be a slip"`

@@ -1,6 +1,7 @@
 package methods
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/gomlx/gomlx/ml/model"
@@ -27,6 +28,13 @@ type InducingProcess interface {
 	InducingPoints(t Task) int
 }
 
+// A ScaledProcess is a Process whose kernel has a length scale that is not trained.
+type ScaledProcess interface {
+	Process
+	// LengthScale is that for a task.
+	LengthScale(t Task) float64
+}
+
 // A Head is the last layer of a network. For image networks, Layers is the family of all layers.
 type Head struct {
 	Layers nets.Layers
@@ -41,7 +49,9 @@ type Task struct {
 	Inputs   int // of a network of dense layers
 	Classes  int // of a classifier
 	Inducing int // inducing points asked for; 0 means the process's own number
-	Seeds    []uint64
+	// LengthScale is the one asked for; 0 means the process's own.
+	LengthScale float64
+	Seeds       []uint64
 	// Features are those of the untrained network at training inputs, of each replica, row-major with width columns.
 	Features func() (features [][]float64, width int, err error)
 }
@@ -80,19 +90,26 @@ type sngp struct{}
 func (sngp) Hidden() nets.Layers  { return baselines.SpectralNormed{Bound: sngpBound} }
 func (sngp) CountsExamples() bool { return true }
 
-func (sngp) Head(t Task) (Head, error) {
+// LengthScale implements ScaledProcess.
+func (sngp) LengthScale(t Task) float64 {
+	if t.Kind == Pictures {
+		return cmp.Or(t.LengthScale, 1)
+	}
+	return math.Sqrt(float64(t.Inputs))
+}
+
+func (p sngp) Head(t Task) (Head, error) {
 	var head baselines.SNGP
 	switch t.Kind {
 	case Regression, FewInputs:
 		head = baselines.RegressionSNGP(t.Examples, randomFeatures)
-		head.LengthScale = math.Sqrt(float64(t.Inputs))
 	case Points:
-		head = baselines.SNGP{Examples: t.Examples, RandomFeatures: randomFeatures, Plain: true,
-			LengthScale: math.Sqrt(float64(t.Inputs)), FeatureScale: math.Sqrt(float64(randomFeatures) / 2)}
+		head = baselines.SNGP{Examples: t.Examples, RandomFeatures: randomFeatures, Plain: true, FeatureScale: math.Sqrt(float64(randomFeatures) / 2)}
 	case Pictures:
 		// Orthogonal frequencies, as in the code with which the paper ran it.
 		head = baselines.SNGP{Examples: t.Examples, Orthogonal: true}
 	}
+	head.LengthScale = p.LengthScale(t)
 	finish := func(store *model.Store, noise ...float64) error { return head.Posterior(store, headScope, noise...) }
 	return Head{Layers: head, Finish: finish}, nil
 }
