@@ -22,14 +22,14 @@ type LayerSample struct {
 const middle = 0.9
 
 // LayerEnergies is a figure of the energies of every layer, from the input to the output, on several sets
-// of images: the mean over the images as a point, and a bar that spans the middle 90 % of them. Energies
-// are divided by the layer's mean energy on the first set, the one in distribution, since layers differ
+// of images: the median over the images as a point, and a bar that spans the middle 90 % of them. Energies
+// are divided by the layer's median energy on the first set, the one in distribution, since layers differ
 // in their numbers of channels: 1 is a typical image. layers names the layers; energies are positive.
 func LayerEnergies(name string, layers []string, sets []LayerSample) (Figure, error) {
 	if len(layers) == 0 || len(sets) == 0 {
 		return Figure{}, fmt.Errorf("report: %s: %d layers and %d sets", name, len(layers), len(sets))
 	}
-	p := New("Energy of each layer's input", "layer", "energy / mean on "+sets[0].Name)
+	p := New("Energy of each layer's input", "layer", "energy / median on "+sets[0].Name)
 	unit := make([]float64, len(layers))
 	for k, set := range sets {
 		if len(set.Energies) != len(layers) {
@@ -44,13 +44,13 @@ func LayerEnergies(name string, layers []string, sets []LayerSample) (Figure, er
 				return Figure{}, fmt.Errorf("report: %s: layer %s has %d energies on %s, want some, all positive and finite", name, layers[l], len(energies), set.Name)
 			}
 			sorted := slices.Sorted(slices.Values(energies))
-			mean := stat.Mean(sorted, nil)
+			median := stat.Quantile(0.5, stat.Empirical, sorted, nil)
 			if k == 0 {
-				unit[l] = mean
+				unit[l] = median
 			}
 			low, high := stat.Quantile((1-middle)/2, stat.Empirical, sorted, nil), stat.Quantile((1+middle)/2, stat.Empirical, sorted, nil)
 			// The axis is of logarithms; sets stand side by side.
-			y := math.Log10(mean / unit[l])
+			y := math.Log10(median / unit[l])
 			bars.XYs = append(bars.XYs, plotter.XY{X: float64(l) + 0.5*(float64(k)+0.5-float64(len(sets))/2)/float64(len(sets)), Y: y})
 			bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{y - math.Log10(low/unit[l]), math.Log10(high/unit[l]) - y})
 		}

@@ -35,8 +35,8 @@ func OpenStore(dir string) (*Store, error) {
 func (s *Store) Dir() string { return s.dir }
 
 // FileName is the name of the file that holds an experiment's line: study, data set and fidelity,
-// with "-quick", "-small" or "-grid" for runs of these scales, so that they can be told apart and thrown
-// away.
+// with the scale after another "-" unless it is Full, so that quick runs and their like can be told apart and
+// thrown away.
 func FileName(e Experiment) string {
 	name := e.Study + "-" + e.Dataset + "-" + e.Fidelity
 	if e.Scale != Full {

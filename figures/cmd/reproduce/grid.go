@@ -75,7 +75,7 @@ func (c command) choose(_ context.Context, args []string) error {
 		file, err = uci.Choose(lines)
 	} else {
 		var missing []string
-		file, missing, err = cifar.ChosenNoise(lines)
+		file, missing, err = cifar.ChosenOptions(lines)
 		if len(missing) > 0 {
 			c.print(c.stderr, fmt.Sprintf("nothing is chosen for %s: not all of their runs of processor-grid are there\n", strings.Join(missing, ", ")), exitOK)
 		}

@@ -11,7 +11,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,6 +60,7 @@ func (c command) merge(_ context.Context, args []string) error {
 	known := results.ByID(lines)
 	added, same := 0, 0
 	var conflicts []string
+	other := make(map[string]bool) // experiments of which the store has another result, and whose predictions are not wanted
 	for _, file := range stores {
 		found, err := c.read(paths{file})
 		if err != nil {
@@ -75,13 +75,17 @@ func (c command) merge(_ context.Context, args []string) error {
 				}
 				known[line.ID] = line
 				added++
-			case old.Diverged == line.Diverged && reflect.DeepEqual(old.Metrics, line.Metrics):
-				same++
 			default:
-				conflicts = append(conflicts, fmt.Sprintf("%s has another result of %s %v: %s", file, line.ID, line.Experiment, differing(line, old)))
+				if difference := differing(line, old, equal); difference != "" {
+					conflicts = append(conflicts, fmt.Sprintf("%s has another result of %s %v: %s", file, line.ID, line.Experiment, difference))
+					other[predictions.FileName(line.ID)] = true
+				} else {
+					same++
+				}
 			}
 		}
 	}
+	files = slices.DeleteFunc(files, func(file string) bool { return other[filepath.Base(file)] })
 	copied, different, err := copyPredictions(files, at.predictions)
 	if err != nil {
 		return err
@@ -178,7 +182,7 @@ func otherScores(p *predictions.Predictions, file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return cmp.Or(differing(results.Result{Metrics: now}, results.Result{Metrics: before}), "with the same metrics"), nil
+	return cmp.Or(differing(results.Result{Metrics: now}, results.Result{Metrics: before}, equal), "with the same metrics"), nil
 }
 
 const rescoreDoc = `reproduce rescore computes the metrics of image runs anew from the predictions that are kept beside the
@@ -232,7 +236,7 @@ func (c command) rescore(_ context.Context, args []string) error {
 		maps.Copy(metrics, scores)
 		if !maps.EqualFunc(metrics, line.Metrics, alike) {
 			lines[i].Metrics = metrics
-			changed = append(changed, fmt.Sprintf("%s %v: %s", line.ID, line.Experiment, differing(lines[i], line)))
+			changed = append(changed, fmt.Sprintf("%s %v: %s", line.ID, line.Experiment, differing(lines[i], line, alike)))
 		}
 	}
 	c.print(c.stderr, fmt.Sprintf("%d lines scored from %s, %d with other numbers\n", scored, at.predictions, len(changed)), exitOK)
@@ -259,8 +263,12 @@ func (c command) rescore(_ context.Context, args []string) error {
 // alike says whether two numbers are equal up to the rounding of the predictions that are kept.
 func alike(a, b float64) bool { return math.Abs(a-b) <= 1e-5*max(1, math.Abs(b)) }
 
-// differing names the metrics in which two results differ, with both values.
-func differing(now, before results.Result) string {
+// equal says whether two numbers are the same.
+func equal(a, b float64) bool { return a == b }
+
+// differing names the metrics in which two results are not the same, with both values; "" for none. How long a run took
+// is no part of its result.
+func differing(now, before results.Result, same func(a, b float64) bool) string {
 	if now.Diverged != before.Diverged {
 		return fmt.Sprintf("diverged %t, in the store %t", now.Diverged, before.Diverged)
 	}
@@ -278,8 +286,11 @@ func differing(now, before results.Result) string {
 	}
 	var parts []string
 	for _, name := range names {
+		if name == results.MetricSecondsPerEpoch || name == results.MetricImagesPerSecond {
+			continue
+		}
 		old, has := before.Metrics[name]
-		if v, is := now.Metrics[name]; !has || !is || v != old {
+		if v, is := now.Metrics[name]; !has || !is || !same(v, old) {
 			parts = append(parts, fmt.Sprintf("%s %s, in the store %s", name, value(now, name), value(before, name)))
 		}
 	}

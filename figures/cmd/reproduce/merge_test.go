@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,6 +86,22 @@ func TestMerge(t *testing.T) {
 				t.Errorf("the predictions were overwritten, %v", err)
 			}
 		})
+	}
+}
+
+// How long a run took is no part of its result, and predictions of a result that the store has otherwise are not copied.
+func TestMergeOfAnotherRun(t *testing.T) {
+	again := imageResult()
+	again.Metrics = maps.Clone(again.Metrics)
+	again.Metrics[results.MetricSecondsPerEpoch] = 99
+	succeeds(t, "1 were there already", "merge", storeWith(t, t.TempDir(), again), "--store", storeWith(t, t.TempDir(), imageResult()))
+
+	again.Metrics[results.MetricAccuracy] = 0.75
+	from, store := storeWith(t, t.TempDir(), again), storeWith(t, t.TempDir(), imageResult())
+	writePredictions(t, from, 0, 1, 1)
+	fails(t, exitFailure, "accuracy 0.75, in the store 0.5", "merge", from, "--store", store)
+	if copied, err := filepath.Glob(filepath.Join(store, "predictions", "*")); err != nil || len(copied) != 0 {
+		t.Errorf("copied %v, %v", copied, err)
 	}
 }
 

@@ -231,10 +231,10 @@ func TestJobArray(t *testing.T) {
 	dir := t.TempDir()
 	store, job := filepath.Join(dir, "runs"), filepath.Join(dir, "job")
 	t.Setenv("DENSITYUNCERTAINTY_DATA", "/data")
-	args := append(jobArray(store, job), "--partition", "short", "--gres", "", "--time", "1:00", "--sbatch", "--account=a", "--without-svhn")
+	args := append(jobArray(store, job), "--partition", "short", "--gres", "", "--time", "1:00", "--sbatch", "--account=a", "--without-svhn", "--keep")
 	succeeds(t, "with 3 tasks\nSubmit it with:\n  sbatch "+job+"/job.sh", args...)
 	script := must.Get(os.ReadFile(filepath.Join(job, "job.sh")))(t)
-	for _, want := range []string{"--array=0-2\n", "--partition=short\n", "--account=a\n", "export DENSITYUNCERTAINTY_DATA='/data'", "--time=1:00\n", "\"$SLURM_ARRAY_TASK_ID\" '--without-svhn' &\n"} {
+	for _, want := range []string{"--array=0-2\n", "--partition=short\n", "--account=a\n", "export DENSITYUNCERTAINTY_DATA='/data'", "--time=1:00\n", "\"$SLURM_ARRAY_TASK_ID\" '--without-svhn' '--keep' &\n"} {
 		if !bytes.Contains(script, []byte(want)) {
 			t.Errorf("the script lacks %q:\n%s", want, script)
 		}

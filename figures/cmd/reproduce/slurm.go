@@ -60,6 +60,9 @@ func (s *slurmFlags) check(flags *flag.FlagSet) error {
 			err = usagef("--%s is for --engine %s", f.Name, engineSlurm)
 		case s.engine == engineSlurm && f.Name == "devices":
 			err = usagef("--devices is for --engine %s", engineHere)
+		case s.engine == engineSlurm && (f.Name == "work" || f.Name == "predictions"):
+			err = usagef("--%s is for --engine %s: tasks keep checkpoints, results and predictions in the folder of the job array (--slurm-dir), "+
+				"and \"reproduce merge\" brings the latter two to where its flags say", f.Name, engineHere)
 		}
 	})
 	return err
@@ -95,6 +98,9 @@ func (c command) writeJob(ctx context.Context, r request, batches [][]results.Ex
 	}
 	if r.folders.withoutSVHN {
 		job.Flags = append(job.Flags, "--"+withoutSVHNFlag)
+	}
+	if r.folders.keep {
+		job.Flags = append(job.Flags, "--keep")
 	}
 	if r.folders.networks != "" {
 		networks, err := filepath.Abs(r.folders.networks)

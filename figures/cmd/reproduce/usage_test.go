@@ -50,6 +50,8 @@ func TestWrongUsage(t *testing.T) {
 		{"run cifar-small --submit", "--submit is for --engine slurm"},
 		{"run cifar-small --partition gpu", "--partition is for --engine slurm"},
 		{"run cifar-small --engine slurm --devices 0", "--devices is for --engine here"},
+		{"run cifar-small --engine slurm --work x", "--work is for --engine here"},
+		{"run cifar-small --engine slurm --predictions x", "--predictions is for --engine here"},
 		{"run cifar-small --devices 0,,1", `--devices: "0,,1" names a GPU with no number`},
 		{"run uci --batch -1", "--batch is -1"},
 		{"grid cifar-small", "grid takes no"},
