@@ -34,12 +34,19 @@ func TestClaims(t *testing.T) {
 		add(Paper(CIFAR10, WRN28x10), m, 0.9, 0.01, 0.2)
 	}
 	add(Paper(CIFAR10, ResNet14).WithHeldOut(), methods.Density, 0.9, 0.01, 0.2)
+	// A run that diverged is no missing run.
+	i := slices.IndexFunc(lines, func(line results.Result) bool {
+		e := line.Experiment
+		return e.Method == methods.MFVI.Name && e.Network == ResNet14 && e.Dataset == CIFAR10
+	})
+	lines[i].Diverged, lines[i].Metrics = true, nil
 	claims, err := Claims(lines)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ where, claim, verdict, evidence string }{
 		{"table CIFAR-10, ResNet-14", "lower ECE and NLL", report.Holds, "ECE against MFVI better"},
+		{"table CIFAR-10, ResNet-14", "lower ECE and NLL", report.Holds, "MFVI diverged on 1 of 3 seeds"},
 		{"table CIFAR-100, ResNet-14", "best in accuracy", report.DoesNotHold, "Accuracy (%) against Rank-1 BNN worse"},
 		{"table CIFAR-10, WRN-28-10", "best in accuracy", report.NotRun, ""},
 		{"table of rank-1 components", "1.25 %", report.NotRun, ""},
@@ -52,5 +59,37 @@ func TestClaims(t *testing.T) {
 		if got := claims[i]; got.Verdict != c.verdict || !strings.Contains(got.Evidence, c.evidence) {
 			t.Errorf("%s: %s (%s), want %s (%s)", c.where, got.Verdict, got.Evidence, c.verdict, c.evidence)
 		}
+	}
+}
+
+// A claim that two methods are alike is judged by the spread over seeds, one about a method of which a run diverged is lost.
+func TestComparableClaim(t *testing.T) {
+	mixture, full := Paper(CIFAR10, WRN28x10).withFraction(0.0125), Paper(CIFAR10, WRN28x10)
+	for _, c := range []struct {
+		name     string
+		behind   float64
+		diverged bool
+		verdict  string
+	}{{"alike", 0.009, false, report.Holds}, {"worse", 0.011, false, report.DoesNotHold}, {"better", -0.011, false, report.Holds}, {"diverged", 0, true, report.DoesNotHold}} {
+		t.Run(c.name, func(t *testing.T) {
+			var lines []results.Result
+			add := func(list []results.Experiment, behind float64) {
+				for _, e := range list {
+					lines = append(lines, results.Result{ID: e.ID(), Experiment: e,
+						Metrics: map[string]float64{results.MetricAccuracy: 0.9, results.MetricNLL: 0.2 + 0.01*float64(e.Seed) + behind}})
+				}
+			}
+			add(mixture.Experiments(methods.DensityMixture), c.behind)
+			lines[1].Diverged = c.diverged
+			add(full.Experiments(methods.Density), 0)
+			claims, err := Claims(lines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(claims, func(got report.Claim) bool { return got.Where == "table of rank-1 components" })
+			if claims[i].Verdict != c.verdict {
+				t.Errorf("%s (%s), want %s", claims[i].Verdict, claims[i].Evidence, c.verdict)
+			}
+		})
 	}
 }

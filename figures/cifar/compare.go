@@ -127,11 +127,17 @@ func contenders(lines []results.Result, dataset string, list methods.List, kept 
 	fail := func(err error) ([]contender, []int, []string, error) {
 		return nil, nil, nil, fmt.Errorf("cifar: comparing runs on %s: %w", dataset, err)
 	}
-	for _, g := range imageGroups(lines, results.Processor, list) {
-		if g.First.Dataset != dataset {
-			continue
+	compared := false // with density uncertainty
+	groups := slices.DeleteFunc(imageGroups(lines, results.Processor, list), func(g results.Group) bool { return g.First.Dataset != dataset })
+	reference := referenceOf(groups)
+	for i, g := range groups {
+		name, option := processorTitle(g.First, list)
+		if slices.ContainsFunc(groups, func(other results.Group) bool {
+			its, value := processorTitle(other.First, list)
+			return its == name && value != option
+		}) {
+			name += ", " + option
 		}
-		name, _ := processorTitle(g.First, list)
 		plain := contender{name, make(map[uint64]*judgedRun)}
 		scaled := contender{name + ", temperature scaled", make(map[uint64]*judgedRun)}
 		for _, line := range g.Lines {
@@ -163,25 +169,34 @@ func contenders(lines []results.Result, dataset string, list methods.List, kept 
 				}
 			}
 		}
-		for _, c := range []contender{plain, scaled} {
+		for k, c := range []contender{plain, scaled} {
 			switch {
 			case len(c.runs) == 0:
-			case isReference(g.First):
-				found = slices.Insert(found, 0, c)
+			case i == reference && k == 0:
+				found, compared = slices.Insert(found, 0, c), true
 			default:
 				found = append(found, c)
 			}
 		}
 	}
-	if len(found) > 0 && found[0].title != methods.Density.Title {
-		found = nil // nothing to compare with
+	if !compared {
+		return nil, labels, absent, nil
 	}
 	return found, labels, absent, nil
 }
 
-// isReference says whether an experiment is of the paper's method in the protocol's own settings.
-func isReference(e results.Experiment) bool {
-	return e.Method == methods.Density.Name && e.Options["decay"] == string(DecayAll)
+// referenceOf is the place of the group that others are compared with: the paper's method with decay of all parameters
+// and the value that is chosen for it or, if there is no such group, with the value of the first; -1 for none.
+func referenceOf(groups []results.Group) int {
+	of := func(chosen func(results.Experiment) bool) int {
+		return slices.IndexFunc(groups, func(g results.Group) bool {
+			return g.First.Method == methods.Density.Name && g.First.Options["decay"] == string(DecayAll) && chosen(g.First)
+		})
+	}
+	if i := of(hasChosen); i >= 0 {
+		return i
+	}
+	return of(func(results.Experiment) bool { return true })
 }
 
 // comparedRows are the rows of a data set with n test images: of the reference, which is the first, and of the others

@@ -150,6 +150,35 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
+// Of several runs of density, those with the chosen value are what others are compared with, wherever they stand.
+func TestReference(t *testing.T) {
+	n, _ := searchOf(methods.Density.Name)
+	group := func(value string, decay Decay) results.Group {
+		p := Paper(CIFAR10, ResNet14).Processor()
+		if value != "" {
+			p = n.with(p, value)
+		}
+		p.Decay = decay
+		return results.Group{First: p.Experiments(methods.Density)[0]}
+	}
+	chosen := committedChoice()[methods.Density.Name]
+	for _, c := range []struct {
+		name   string
+		groups []results.Group
+		want   int
+	}{
+		{"the chosen value", []results.Group{group("0.03", DecayAll), group(chosen, DecayWeights), group(chosen, DecayAll)}, 2},
+		{"the first other", []results.Group{group("", DecayWeights), group("0.03", DecayAll), group("", DecayAll)}, 1},
+		{"none", []results.Group{group(chosen, DecayWeights)}, -1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := referenceOf(c.groups); got != c.want {
+				t.Errorf("group %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
 // Without runs of density, or without predictions, there is nothing to compare.
 func TestDifferencesOfNothing(t *testing.T) {
 	p := Paper(CIFAR10, ResNet14).Processor()

@@ -1,6 +1,7 @@
 package cifar
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -68,6 +69,9 @@ func DetectByLayer(heldOut, inside Predictions, outside ...Predictions) (report.
 	}
 	for _, layer := range heldOut.Energies {
 		t.Rows = append(t.Rows, report.Row{Name: layer.Layer})
+	}
+	if len(heldOut.Energies) == 0 {
+		return report.Table{}, errors.New("cifar: detection by layer: the predictions have no energies; they must be of density layers")
 	}
 	for _, out := range outside {
 		best, largest := 0, 0.0

@@ -64,4 +64,5 @@ func TestDetectByLayer(t *testing.T) {
 	none.Energies = nil
 	err = errorOf(DetectByLayer(predicted("held out", 4), none, predicted("dim", 1)))
 	fails(t, "predictions of different models", err, "layer a, dim: energies of 2, 0 and 2 layers")
+	fails(t, "predictions without energies", errorOf(DetectByLayer(none, none, none)), "no energies")
 }

@@ -13,7 +13,7 @@ import (
 // madeUpGrid are lines of the whole grid in which the value at place best has the lowest NLL.
 func madeUpGrid(best int) []results.Result {
 	var lines []results.Result
-	for _, n := range noiseScales {
+	for _, n := range searches {
 		for i, value := range n.values {
 			nll := 1.5
 			if i == best {
@@ -29,24 +29,24 @@ func madeUpGrid(best int) []results.Result {
 }
 
 // The committed choice is that of the committed runs.
-func TestChosenNoise(t *testing.T) {
+func TestChosenOptions(t *testing.T) {
 	lines, err := results.Committed()
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, missing, err := ChosenNoise(lines)
+	file, missing, err := ChosenOptions(lines)
 	if err != nil || !bytes.Equal(file, chosenText) {
 		t.Errorf("figures/cifar/chosen.csv is\n%s, but the committed runs choose\n%s, without %v (error %v); write it with \"reproduce choose images figures/cifar/chosen.csv\"",
 			chosenText, file, missing, err)
 	}
-	if c := committedChoice(); len(c)+len(missing) != len(noiseScales) {
-		t.Errorf("%d methods are chosen for and %d missing, of %d", len(c), len(missing), len(noiseScales))
+	if c := committedChoice(); len(c)+len(missing) != len(searches) {
+		t.Errorf("%d methods are chosen for and %d missing, of %d", len(c), len(missing), len(searches))
 	}
 }
 
 func TestChoiceOfNoise(t *testing.T) {
 	lines := madeUpGrid(2)
-	file, missing, err := ChosenNoise(lines)
+	file, missing, err := ChosenOptions(lines)
 	if err != nil || len(missing) > 0 {
 		t.Fatalf("missing %v, error %v", missing, err)
 	}
@@ -54,7 +54,7 @@ func TestChoiceOfNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range noiseScales {
+	for _, n := range searches {
 		if c[n.method.Name] != n.values[2] {
 			t.Errorf("%s: chosen %q, want %q", n.method.Name, c[n.method.Name], n.values[2])
 		}
@@ -62,26 +62,26 @@ func TestChoiceOfNoise(t *testing.T) {
 
 	equal := slices.Clone(lines)
 	equal[1].Metrics = equal[2].Metrics // the first method's second value is as good as its third
-	if file, _, err := ChosenNoise(equal); err != nil || !strings.Contains(string(file), "density,init_std,0.003,") {
+	if file, _, err := ChosenOptions(equal); err != nil || !strings.Contains(string(file), "density,init_std,0.003,") {
 		t.Errorf("of equals it does not choose the smaller: %s, %v", file, err)
 	}
 	diverged := slices.Clone(lines)
 	diverged[2].Diverged, diverged[2].Metrics = true, nil
-	if file, missing, err := ChosenNoise(diverged); err != nil || len(missing) > 0 || !strings.Contains(string(file), "density,init_std,0.001,") {
+	if file, missing, err := ChosenOptions(diverged); err != nil || len(missing) > 0 || !strings.Contains(string(file), "density,init_std,0.001,") {
 		t.Errorf("with a run that diverged: %s, missing %v, %v", file, missing, err)
 	}
 	for i := range 4 {
 		diverged[i].Diverged = true
 	}
-	if _, _, err := ChosenNoise(diverged); err == nil || !strings.Contains(err.Error(), "all runs of density") {
+	if _, _, err := ChosenOptions(diverged); err == nil || !strings.Contains(err.Error(), "all runs of density") {
 		t.Errorf("with all diverged: %v", err)
 	}
 	without := slices.Clone(lines)
 	without[0].Metrics = nil
-	if _, _, err := ChosenNoise(without); err == nil || !strings.Contains(err.Error(), "no metric") {
+	if _, _, err := ChosenOptions(without); err == nil || !strings.Contains(err.Error(), "no metric") {
 		t.Errorf("without an NLL: %v", err)
 	}
-	if file, missing, err := ChosenNoise(lines[1:]); err != nil || !slices.Equal(missing, []string{"density"}) || strings.Contains(string(file), "density,") {
+	if file, missing, err := ChosenOptions(lines[1:]); err != nil || !slices.Equal(missing, []string{"density"}) || strings.Contains(string(file), "density,") {
 		t.Errorf("without one run: %s, missing %v, %v", file, missing, err)
 	}
 }
@@ -105,7 +105,7 @@ func TestWrongChoices(t *testing.T) {
 	}
 }
 
-// With nothing chosen there are the methods without noise to choose, and the set says what it lacks. With all chosen
+// With nothing chosen there are the methods without an option to choose, and the set says what it lacks. With all chosen
 // each method has its value.
 func TestProcessorSet(t *testing.T) {
 	some := processorSet(nil)
@@ -113,12 +113,12 @@ func TestProcessorSet(t *testing.T) {
 	for _, e := range some.Experiments {
 		names = append(names, e.Method)
 	}
-	if want := []string{"deterministic", "deterministic", "sngp", "due", "ensemble"}; !slices.Equal(names, want) ||
-		!strings.Contains(some.Lacks, "density, density-constant, rank1, mfvi, mcdropout, vdropout, density-rank1mix, density-diagonal is not chosen") {
+	if want := []string{"deterministic", "deterministic", "ensemble"}; !slices.Equal(names, want) ||
+		!strings.Contains(some.Lacks, "density, density-constant, rank1, mfvi, mcdropout, vdropout, density-rank1mix, density-diagonal, sngp, due are not chosen") {
 		t.Errorf("without a choice: %v, lacks %q", names, some.Lacks)
 	}
 	all := make(chosen)
-	for _, n := range noiseScales {
+	for _, n := range searches {
 		all[n.method.Name] = n.values[3]
 	}
 	full := processorSet(all)
@@ -127,17 +127,11 @@ func TestProcessorSet(t *testing.T) {
 	}
 	weights := 0
 	for _, e := range full.Experiments {
-		if n, has := scaleOf(e.Method); has && e.Options[n.method.NoiseScale] != n.values[3] {
+		if n, has := searchOf(e.Method); has && e.Options[n.option] != n.values[3] {
 			t.Errorf("%v has not the value %s", e, n.values[3])
 		}
 		if e.Scale != results.Processor || e.Epochs != 10 || e.HeldOut != 5000 || e.TrainN != 0 || e.TestN != 0 || e.Dataset != CIFAR10 {
 			t.Errorf("%+v", e)
-		}
-		if (e.Options["length_scale"] == "20") != (e.Method == methods.SNGP.Name) {
-			t.Errorf("%v has the length scale %q", e, e.Options["length_scale"])
-		}
-		if (e.Options["process_rate"] == "10") != (e.Method == methods.DUE.Name) {
-			t.Errorf("%v: a process_rate of %q", e, e.Options["process_rate"])
 		}
 		if e.Options["decay"] != string(DecayAll) {
 			weights++
@@ -155,8 +149,8 @@ func TestProcessorSet(t *testing.T) {
 
 func TestProcessorTables(t *testing.T) {
 	grid := tableOf(t, "cifar-processor-grid", madeUpGrid(1))
-	if len(grid.Rows) != 32 {
-		t.Fatalf("%d rows, want 32", len(grid.Rows))
+	if len(grid.Rows) != 40 {
+		t.Fatalf("%d rows, want 40", len(grid.Rows))
 	}
 	for _, c := range []struct{ row, nll string }{
 		{"Density Uncertainty decay=all init_std=0.003", "*1.2500*"}, {"Density Uncertainty decay=all init_std=0.01", "1.5000"},
@@ -168,7 +162,7 @@ func TestProcessorTables(t *testing.T) {
 	}
 
 	p := Paper(CIFAR10, ResNet14).Processor()
-	density := noiseScales[0].with(p, "0.01")
+	density := searches[0].with(p, "0.01")
 	weights := density
 	weights.Decay = DecayWeights
 	lines := linesOf(func(e results.Experiment) map[string]float64 {

@@ -25,7 +25,7 @@ type Protocol struct {
 	Fidelity string   // results.Paper or results.Released
 	Dataset  string   // CIFAR10 or CIFAR100
 	Network  string   // ResNet14, ResNet20 or WRN28x10
-	Scale    string   // results.Full, Quick, Small or Grid
+	Scale    string   // results.Full, Quick, Small, Grid, Processor or ProcessorGrid
 	Seeds    []uint64 // of one experiment each
 	Epochs   int      // of the joint training
 	Samples  int      // of a prediction, for methods that do not ask for a number of their own

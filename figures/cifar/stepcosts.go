@@ -67,8 +67,8 @@ func stepCosts(ctx context.Context, backend compute.Backend, batch, steps int, p
 		{Family{fmt.Sprintf("Ensemble of %d plain", methods.EnsembleMembers), plain.Layers}, methods.EnsembleMembers, methods.EnsembleMembers},
 		{Family{"SNGP", baselines.SNGP{Examples: trainingImages, Orthogonal: true}}, 1, 1},
 		{Family{"DUE", due}, 1, 1},
-		{Family{"Density, LDL", dul.Density{Gradients: dul.Detached}}, 1, passes},
-		{Family{"Density, rank-1 mixture of 1.25 %", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.0125}, Gradients: dul.Detached}}, 1, passes},
+		{Family{"Density, LDL", dul.Density{}}, 1, passes},
+		{Family{"Density, rank-1 mixture of 1.25 %", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.0125}}}, 1, passes},
 	}
 	var single stepCost // of the plain network
 	for i, r := range rows {

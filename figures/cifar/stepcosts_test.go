@@ -24,7 +24,7 @@ func TestStepCosts(t *testing.T) {
 	// place of 64*10 + 10 numbers 2*128 of the normalisation and 1024*10 + 10, DUE
 	// for 10 classes 10 points of 64, and 10*10 + 10 + 3 of each.
 	for i, want := range [][]string{
-		{"175,178", "0.160"}, {"875,890", "0.800"}, {"185,034", "0.160"}, {"176,298", "0.160"}, {"341,266", "0.276"},
+		{"175,178", "0.160"}, {"875,890", "0.800"}, {"185,034", "0.160"}, {"176,298", "0.160"}, {"341,266", "0.333"},
 	} {
 		if got := texts(table.Rows[i]); !reflect.DeepEqual(got[1:3], want) {
 			t.Errorf("%s: %q, want %q", table.Rows[i].Name, got[1:3], want)

@@ -38,7 +38,7 @@ func Tables(further ...methods.Method) []report.NamedTable {
 			Make: func(lines []results.Result) (report.Table, error) { return processorTable(lines, further) },
 		},
 		report.NamedTable{
-			Name: "cifar-processor-grid", Doc: "the noise of each method for them, chosen on held-out images",
+			Name: "cifar-processor-grid", Doc: "the option of each method for them that is chosen on held-out images",
 			Make: func(lines []results.Result) (report.Table, error) { return processorsGrid.make(lines, further) },
 		},
 		report.NamedTable{
@@ -317,21 +317,27 @@ func costCells(byID results.Index, wanted []results.Experiment) []report.Cell {
 		cells[1] = report.TextCell(grouped(int(all[0].Metrics[results.MetricParameters])))
 		cells[2] = report.TextCell(fmt.Sprintf("%.3g", all[0].Metrics[results.MetricTrainingGFLOP]))
 	}
+	if len(full.Lines) > 0 {
+		copy(cells[3:], timeCells(full))
+	}
+	return cells
+}
+
+// timeCells are the time of an epoch on the device that most lines of a group are from, and that device.
+func timeCells(g results.Group) []report.Cell {
 	byDevice := make(map[string]results.Group)
-	device := ""
-	for _, line := range full.Lines {
-		g := byDevice[line.Device]
-		g.Lines = append(g.Lines, line)
-		byDevice[line.Device] = g
-		if len(g.Lines) > len(byDevice[device].Lines) {
+	device := "–"
+	for _, line := range g.Lines {
+		of := byDevice[line.Device]
+		of.Lines = append(of.Lines, line)
+		byDevice[line.Device] = of
+		if len(of.Lines) > len(byDevice[device].Lines) {
 			device = line.Device
 		}
 	}
-	if len(full.Lines) > 0 {
-		cells[3], cells[4] = report.TextCell(number("%.3g", byDevice[device], results.MetricSecondsPerEpoch)), report.TextCell(device)
-	}
+	cells := []report.Cell{report.TextCell(number("%.3g", byDevice[device], results.MetricSecondsPerEpoch)), report.TextCell(device)}
 	if len(byDevice) > 1 {
-		cells[4] = append(cells[4], report.CellLine{Text: fmt.Sprintf("and %d other", len(byDevice)-1)})
+		cells[1] = append(cells[1], report.CellLine{Text: fmt.Sprintf("and %d other", len(byDevice)-1)})
 	}
 	return cells
 }

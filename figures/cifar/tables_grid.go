@@ -42,7 +42,7 @@ func (k gridKind) make(lines []results.Result, further []methods.Method) (report
 	for i, g := range groups {
 		e := g.First
 		row := report.Row{Name: titles[i]}
-		for _, text := range []string{title(e.Dataset), title(e.Network), orAll(e.TrainN), fmt.Sprint(e.Epochs), grouped(e.HeldOut), runCount(g)} {
+		for _, text := range []string{title(e.Dataset), title(e.Network), trainedOn(e), fmt.Sprint(e.Epochs), grouped(e.HeldOut), runCount(g)} {
 			row.Cells = append(row.Cells, report.TextCell(text))
 		}
 		cells, err := groupCells(g, measure{metric: results.MetricNLL, factor: 1, decimals: 4}, measure{metric: results.MetricAccuracy, factor: 100, decimals: 2},

@@ -120,11 +120,7 @@ func smallRow(g results.Group, m methods.Method, methodTitle, ending string) (re
 	if err != nil {
 		return report.Row{}, err
 	}
-	device := "–"
-	if len(g.Lines) > 0 {
-		device = g.Lines[0].Device
-	}
-	row.Cells = append(append(row.Cells, cells...), report.TextCell(number("%.3g", g, results.MetricSecondsPerEpoch)), report.TextCell(device))
+	row.Cells = slices.Concat(row.Cells, cells, timeCells(g))
 	return row, nil
 }
 
@@ -167,7 +163,7 @@ func groupTitles(groups []results.Group, list methods.List, columns func(results
 func processorTable(lines []results.Result, further []methods.Method) (report.Table, error) {
 	t := report.Table{
 		Name: "cifar-processor",
-		Columns: []string{"Data set", "Method", "Noise", "n", "Accuracy (%)", "NLL", "ECE", "Brier", "AURC", "AUROC, probability", "AUROC, own score",
+		Columns: []string{"Data set", "Method", "Chosen option", "n", "Accuracy (%)", "NLL", "ECE", "Brier", "AURC", "AUROC, probability", "AUROC, own score",
 			"Posterior std", "s/epoch", "Device"},
 	}
 	var err error
@@ -194,11 +190,11 @@ func processorTable(lines []results.Result, further []methods.Method) (report.Ta
 
 // processorRow is the row of a group in the table of the protocol processor, with the metrics of that ending.
 func processorRow(g results.Group, m methods.Method, list methods.List, ending string) (report.Row, error) {
-	name, noise := processorTitle(g.First, list)
+	name, option := processorTitle(g.First, list)
 	if ending == predictions.Scaled {
 		name += ", temperature scaled"
 	}
-	row := report.Row{Name: title(g.First.Dataset), Cells: []report.Cell{report.TextCell(name), report.TextCell(noise), report.TextCell(runCount(g))}}
+	row := report.Row{Name: title(g.First.Dataset), Cells: []report.Cell{report.TextCell(name), report.TextCell(option), report.TextCell(runCount(g))}}
 	auroc := detectionMetric(otherDataset(g.First.Dataset), "auroc")
 	measures := []measure{
 		{metric: results.MetricAccuracy + ending, factor: 100, decimals: 2}, {metric: results.MetricNLL + ending, factor: 1, decimals: 4},
@@ -212,12 +208,8 @@ func processorRow(g results.Group, m methods.Method, list methods.List, ending s
 	if err != nil {
 		return report.Row{}, err
 	}
-	device := "–"
-	if len(g.Lines) > 0 {
-		device = g.Lines[0].Device
-	}
-	row.Cells = append(append(row.Cells, cells...), report.TextCell(number("%.2g", g, results.MetricPosteriorStd)),
-		report.TextCell(number("%.3g", g, results.MetricSecondsPerEpoch)), report.TextCell(device))
+	row.Cells = append(append(row.Cells, cells...), report.TextCell(number("%.2g", g, results.MetricPosteriorStd)))
+	row.Cells = append(row.Cells, timeCells(g)...)
 	return row, nil
 }
 

@@ -76,7 +76,11 @@ func processorLine(t *testing.T, folder string, m methods.Method) results.Result
 	if err != nil {
 		t.Fatal(err)
 	}
-	line.Experiment = Paper(CIFAR10, ResNet14).Processor().Experiments(m)[0]
+	p := Paper(CIFAR10, ResNet14).Processor()
+	if n, has := searchOf(m.Name); has {
+		p = n.with(p, committedChoice()[m.Name])
+	}
+	line.Experiment = p.Experiments(m)[0]
 	line.ID = line.Experiment.ID()
 	text, err := json.Marshal(line.Experiment)
 	if err != nil {

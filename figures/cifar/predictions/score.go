@@ -215,7 +215,8 @@ func logits(probs []float64) []float64 {
 	return logs
 }
 
-// smallest is below all positive numbers of float32, in which networks compute.
+// smallest is below all positive numbers of float32, in which networks compute their logits. Means over samples are of
+// float64, and a smaller one counts as this.
 const smallest = 0x1p-150
 
 // detection adds the ranking metrics of one score.
