@@ -253,7 +253,7 @@ func (l DUE) note(s *model.Scope, x, pivots *graph.Node) {
 // now, and wrapping linalg.ErrNotPositiveDefinite.
 func (l DUE) Check(store *model.Store, head string) error {
 	read := func(name string) ([]float64, []int, error) {
-		values, shape, err := float64sAt(store, model.JoinPath(head, name))
+		values, shape, err := params.Values(store, model.JoinPath(head, name))
 		return values, shape.Dimensions, err
 	}
 	pivots, _, err1 := read(leastPivot)

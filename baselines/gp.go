@@ -5,9 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/ml/model"
 )
 
 // A Likelihood is what a Gaussian process f is observed through.
@@ -49,28 +46,4 @@ func (f FailedReplicas) asError() error {
 		return nil
 	}
 	return f
-}
-
-// float64sAt is the value and shape of a variable.
-func float64sAt(store *model.Store, path string) ([]float64, shapes.Shape, error) {
-	v := store.GetVariable(path)
-	if v == nil {
-		return nil, shapes.Shape{}, fmt.Errorf("there is no variable %s", path)
-	}
-	value, err := v.Value()
-	if err != nil {
-		return nil, shapes.Shape{}, fmt.Errorf("reading %s: %w", path, err)
-	}
-	wide := make([]float64, value.Shape().Size())
-	err = value.ConstFlatData(func(flat any) {
-		switch flat := flat.(type) {
-		case []float32:
-			for i, x := range flat {
-				wide[i] = float64(x)
-			}
-		case []float64:
-			copy(wide, flat)
-		}
-	})
-	return wide, value.Shape(), err
 }

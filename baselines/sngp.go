@@ -236,11 +236,11 @@ func columnsOfClasses(phi, weights *graph.Node) *graph.Node {
 // FailedReplicas, wrapping linalg.ErrNotPositiveDefinite, where P has no Cholesky
 // factor: the covariances of these replicas are then zero.
 func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float64) error {
-	sum, shape, err := float64sAt(store, model.JoinPath(head, precisionSum))
+	sum, shape, err := params.Values(store, model.JoinPath(head, precisionSum))
 	if err != nil {
 		return fmt.Errorf("SNGP.Posterior: the head has no precision, has it been trained? %w", err)
 	}
-	seen, _, err := float64sAt(store, model.JoinPath(head, seenExamples))
+	seen, _, err := params.Values(store, model.JoinPath(head, seenExamples))
 	if err != nil {
 		return fmt.Errorf("SNGP.Posterior: %w", err)
 	}

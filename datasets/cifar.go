@@ -396,6 +396,12 @@ var cifar100 = cifarSet{
 	},
 }
 
+// CIFAR10Archive is the official archive that [CIFAR10] downloads, with its size and SHA-256.
+func CIFAR10Archive() fetch.File { return cifar10.versions[0].archive }
+
+// CIFAR100Archive is the official archive that [CIFAR100] downloads, with its size and SHA-256.
+func CIFAR100Archive() fetch.File { return cifar100.versions[0].archive }
+
 func cifarArchive(name string, size int64, sha256 string) fetch.File {
 	return fetch.File{Name: name, URL: "https://www.cs.toronto.edu/~kriz/" + name, Size: size, SHA256: sha256}
 }

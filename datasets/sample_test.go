@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -121,6 +123,12 @@ func TestOrSample(t *testing.T) {
 	}
 	if svhn, err := SVHNOrSample(refusing()); err != nil || svhn.N != 500 || svhn.Labels != nil {
 		t.Errorf("SVHN: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(cache, cifar10.versions[0].archive.Name), []byte("<html>"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := CIFAR10OrSample(refusing()); !errors.Is(err, fetch.ErrDamaged) {
+		t.Errorf("with a damaged archive: %v", err)
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()

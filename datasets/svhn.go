@@ -72,8 +72,15 @@ func SVHN(ctx context.Context, f *fetch.Fetcher, part SVHNPart) (*Images, error)
 	return set.load(ctx, f, "SVHN "+string(part))
 }
 
+// SVHNTestFile is the official file that [SVHN] downloads for SVHNTest, with its size and SHA-256.
+func SVHNTestFile() fetch.File { return svhnFiles[SVHNTest].official() }
+
+func (s svhnFile) official() fetch.File {
+	return fetch.File{Name: s.file, URL: svhnURL + s.file, Size: s.size, SHA256: s.sha256}
+}
+
 func (s svhnFile) load(ctx context.Context, f *fetch.Fetcher, name string) (*Images, error) {
-	path, err := getSVHN(ctx, f, fetch.File{Name: s.file, URL: svhnURL + s.file, Size: s.size, SHA256: s.sha256})
+	path, err := getSVHN(ctx, f, s.official())
 	if err != nil {
 		return nil, fmt.Errorf("datasets: getting %s: %w", name, err)
 	}

@@ -91,13 +91,13 @@ unstamp() {
 
 check_go() {
   local version
-  command -v go >/dev/null || fail 'Go is not installed, or not on PATH. Version 1.26 or newer is needed: https://go.dev/doc/install'
+  command -v go >/dev/null || fail 'Go is not installed, or not on PATH. Version 1.26.5 or newer is needed: https://go.dev/doc/install'
   version=$(go -C "$root" env GOVERSION 2>&1) || fail "Go does not work here: $version"
-  if ! [[ $version =~ ^go([0-9]+)\.([0-9]+) ]]; then
-    fail "Go's version \"$version\" is not understood; 1.26 or newer is needed: https://go.dev/doc/install"
+  if ! [[ $version =~ ^go([0-9]+)\.([0-9]+)(\.([0-9]+))? ]]; then
+    fail "Go's version \"$version\" is not understood; 1.26.5 or newer is needed: https://go.dev/doc/install"
   fi
-  if ((BASH_REMATCH[1] * 1000 + BASH_REMATCH[2] < 1026)); then
-    fail "Go 1.26 or newer is needed, but $(command -v go) is $version: https://go.dev/doc/install"
+  if ((BASH_REMATCH[1] * 1000000 + BASH_REMATCH[2] * 1000 + ${BASH_REMATCH[4]:-0} < 1026005)); then
+    fail "Go 1.26.5 or newer is needed, but $(command -v go) is $version: https://go.dev/doc/install"
   fi
   go_version=$version
 }

@@ -3,6 +3,7 @@ package linalg
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -24,12 +25,10 @@ func Diagnose(matrix []float64, n int) error {
 		return fmt.Errorf("%w: of %d x %d, with entries that are no numbers", ErrNotPositiveDefinite, n, n)
 	}
 	values := eigen.Values(nil) // ascending
-	least, largest, smallest := values[0], 0.0, values[n-1]
+	least, largest, smallest := values[0], 0.0, math.Inf(1)
 	for _, v := range values {
-		largest, smallest = max(largest, abs(v)), min(smallest, abs(v))
+		largest, smallest = max(largest, math.Abs(v)), min(smallest, math.Abs(v))
 	}
 	return fmt.Errorf("%w: of %d x %d, with eigenvalues from %.3g to %.3g and condition number %.3g; add more to its diagonal, or compute in double precision",
 		ErrNotPositiveDefinite, n, n, least, values[n-1], largest/smallest)
 }
-
-func abs(x float64) float64 { return max(x, -x) }

@@ -194,6 +194,24 @@ func ToFloat64(t *tensors.Tensor) ([]float64, error) {
 	return nil, fmt.Errorf("a tensor of type %s has no float64 values; it must be Float32 or Float64", t.DType())
 }
 
+// Values are the entries of a store's variable in row-major order, as [ToFloat64] has them, and its shape. path is that
+// of the variable, such as "/model/output/weights"; an error says that there is none.
+func Values(store *model.Store, path string) ([]float64, shapes.Shape, error) {
+	v := store.GetVariable(path)
+	if v == nil {
+		return nil, shapes.Shape{}, fmt.Errorf("params: there is no variable %s", path)
+	}
+	value, err := v.Value()
+	if err != nil {
+		return nil, shapes.Shape{}, fmt.Errorf("params: reading %s: %w", path, err)
+	}
+	values, err := ToFloat64(value)
+	if err != nil {
+		return nil, shapes.Shape{}, fmt.Errorf("params: reading %s: %w", path, err)
+	}
+	return values, value.Shape(), nil
+}
+
 // Initial fills one replica's values (row-major, shape dims) with its start.
 type Initial func(rng *rand.Rand, dims []int, values []float64)
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -205,6 +206,22 @@ func TestFromFloat64(t *testing.T) {
 		tensor := fixtures.Tensor(dtype, fixtures.Matrix(1, 2, 0.5, -3))
 		if got := fixtures.FromTensor(t, tensor).Values; tensor.DType() != dtype || !slices.Equal(got, []float64{0.5, -3}) {
 			t.Errorf("%s: %v of type %s", dtype, got, tensor.DType())
+		}
+	}
+}
+
+// What a variable holds comes as float64; one of whole numbers, or none, is named.
+func TestValues(t *testing.T) {
+	store := model.NewStore()
+	store.VariableWithValue("/layer/weights", [][]float32{{1, 2}, {3, 4}})
+	store.VariableWithValue("/layer/step", []int64{7})
+	values, shape, err := params.Values(store, "/layer/weights")
+	if err != nil || !slices.Equal(values, []float64{1, 2, 3, 4}) || !slices.Equal(shape.Dimensions, []int{2, 2}) {
+		t.Errorf("%v of %v, %v", values, shape, err)
+	}
+	for _, path := range []string{"/layer/step", "/layer/none"} {
+		if _, _, err := params.Values(store, path); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: error %v", path, err)
 		}
 	}
 }

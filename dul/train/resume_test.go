@@ -3,6 +3,7 @@ package train_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -175,19 +176,23 @@ func TestDamagedCheckpointIsNoted(t *testing.T) {
 // That a checkpoint cannot be written is noted and does not end the run, but at
 // its end it is an error.
 func TestFailingSaveIsNoted(t *testing.T) {
-	c := trials()[1]
-	c.Checkpoints = train.Checkpoints{Folder: filepath.Join(t.TempDir(), "run"), EverySteps: 5}
-	var notes []string
-	steps := 0
-	c.Notes = func(note string) { notes = append(notes, note) }
-	c.Progress = func(p train.Progress) {
-		if steps = p.Step; steps == 6 {
-			must.Do(t, os.RemoveAll(c.Checkpoints.Folder))
-		}
-	}
-	err := c.Fit(context.Background(), c.model(t, dtypes.Float32), c.data...)
-	if err == nil || steps != trialSteps || len(notes) != 1 || !strings.Contains(notes[0], "since step 5") {
-		t.Errorf("after %d steps the error is %v, notes %q", steps, err, notes)
+	for _, every := range []int{5, 4} { // between the last steps, and at the last one too
+		t.Run(fmt.Sprintf("every %d steps", every), func(t *testing.T) {
+			c := trials()[1]
+			c.Checkpoints = train.Checkpoints{Folder: filepath.Join(t.TempDir(), "run"), EverySteps: every}
+			var notes []string
+			steps := 0
+			c.Notes = func(note string) { notes = append(notes, note) }
+			c.Progress = func(p train.Progress) {
+				if steps = p.Step; steps == every+1 {
+					must.Do(t, os.RemoveAll(c.Checkpoints.Folder))
+				}
+			}
+			err := c.Fit(context.Background(), c.model(t, dtypes.Float32), c.data...)
+			if err == nil || steps != trialSteps || len(notes) != trialSteps/every-1 || !strings.Contains(notes[0], fmt.Sprintf("since step %d", every)) {
+				t.Errorf("after %d steps the error is %v, notes %q", steps, err, notes)
+			}
+		})
 	}
 }
 

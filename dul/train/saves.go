@@ -45,8 +45,10 @@ type saves struct {
 	Checkpoints
 	folder   *checkpoint.Folder
 	identity []setting
-	lastStep int
-	lastTime time.Time
+	lastStep int // that is saved
+	// When it was last tried, even if it failed.
+	triedStep int
+	triedTime time.Time
 }
 
 // saved is what a checkpoint holds besides the variables and the noise.
@@ -97,14 +99,14 @@ func (s *saves) restore(r *run) error {
 	if err != nil {
 		return err
 	}
-	s.lastTime = time.Now()
+	s.triedTime = time.Now()
 	if !found.Found {
 		return nil
 	}
 	for _, damage := range found.Damaged {
 		r.Notes(fmt.Sprintf("%v; going on from step %d", damage, found.Step))
 	}
-	r.step, r.state, s.lastStep = found.Step, progress.state, found.Step
+	r.step, r.state, s.lastStep, s.triedStep = found.Step, progress.state, found.Step, found.Step
 	return nil
 }
 
@@ -114,16 +116,15 @@ func (s *saves) afterStep(r *run) error {
 	if s == nil {
 		return nil
 	}
-	enoughSteps := s.EverySteps > 0 && r.step-s.lastStep >= s.EverySteps
-	enoughTime := s.Every > 0 && time.Since(s.lastTime) >= s.Every
+	enoughSteps := s.EverySteps > 0 && r.step-s.triedStep >= s.EverySteps
+	enoughTime := s.Every > 0 && time.Since(s.triedTime) >= s.Every
 	if !enoughSteps && !enoughTime {
 		return nil
 	}
-	lastStep := s.lastStep
 	err := s.save(r)
+	s.triedStep, s.triedTime = r.step, time.Now()
 	if err != nil && !errors.Is(err, ErrDiverged) {
-		r.Notes(fmt.Sprintf("training goes on, but a stop would lose what was done since step %d: %v", lastStep, err))
-		s.lastStep, s.lastTime = r.step, time.Now()
+		r.Notes(fmt.Sprintf("training goes on, but a stop would lose what was done since step %d: %v", s.lastStep, err))
 		return nil
 	}
 	return err
@@ -144,6 +145,6 @@ func (s *saves) save(r *run) error {
 	if err != nil {
 		return err
 	}
-	s.lastStep, s.lastTime = r.step, time.Now()
+	s.lastStep = r.step
 	return nil
 }

@@ -87,7 +87,7 @@ func TestProgress(t *testing.T) {
 	p := newProgress("training", 4, drawLine(&out), 2*time.Second, func() time.Time { return clock })
 	p.SetPart(0.25, "loss 3") // too early to be drawn
 	clock = clock.Add(2 * time.Second)
-	p.Add(1)
+	p.Set(2, "loss 3")
 	clock = clock.Add(time.Second)
 	p.Set(3, "loss 2")
 	p.Set(9, "loss 1")
@@ -111,7 +111,7 @@ func TestInNotebook(t *testing.T) {
 	Table([]string{"a"}, [][]string{{"1"}})
 	Bitmaps(90, Grey("a < b\nsecond", []float64{0, 1}, 2, 1), Colour("c", []byte{1, 2, 3}, 1))
 	p := NewProgress("<work>", 2)
-	p.Add(2)
+	p.Set(2, "")
 	p.Finish()
 
 	shown := kernel.shown()

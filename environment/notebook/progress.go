@@ -64,14 +64,6 @@ func (p *Progress) Set(done int, note string) {
 // SetPart is [Progress.Set] with the part of the work that is finished, from 0 to 1.
 func (p *Progress) SetPart(done float64, note string) { p.Set(int(done*float64(p.total)), note) }
 
-// Add says that so many more steps are finished, and keeps the note.
-func (p *Progress) Add(steps int) {
-	p.mu.Lock()
-	done, note := p.done+steps, p.note
-	p.mu.Unlock()
-	p.Set(done, note)
-}
-
 // Finish shows the last state and the time taken. Further calls do nothing.
 func (p *Progress) Finish() {
 	p.mu.Lock()

@@ -1,4 +1,4 @@
-"""Settings of Sphinx, which makes the pages. Those that differ from run to run are in build.py."""
+"""Settings of Sphinx, which makes the pages. Those that differ from run to run are in cli.py."""
 
 extensions = ["myst_nb", "sphinx_design"]
 html_theme = "furo"

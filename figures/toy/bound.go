@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
@@ -255,7 +254,7 @@ func stepsOf(m *nets.Model, scope string, width int) ([]ResidualStep, error) {
 	values := map[string][]float64{}
 	var missing error
 	for _, name := range []string{"weights", "gamma_log_variance", "energy/lower", "energy/log_variance"} {
-		v, err := valuesOf(m.Store, scope+"/"+name)
+		v, _, err := params.Values(m.Store, scope+"/"+name)
 		values[name], missing = v, errors.Join(missing, err)
 	}
 	if missing != nil {
@@ -273,18 +272,6 @@ func stepsOf(m *nets.Model, scope string, width int) ([]ResidualStep, error) {
 		}
 	}
 	return steps, nil
-}
-
-func valuesOf(store *model.Store, path string) ([]float64, error) {
-	v := store.GetVariable(path)
-	if v == nil {
-		return nil, fmt.Errorf("there is no parameter %s", path)
-	}
-	value, err := v.Value()
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	return params.ToFloat64(value)
 }
 
 // leastPrecision is the smallest eigenvalue of the precision L D L^T of an energy.LDL with these parameters.

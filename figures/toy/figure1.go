@@ -182,7 +182,7 @@ func linesOf(name string, lines []results.Result, seed uint64, panels []panel) (
 			}
 			p.Seeds = []uint64{seed}
 			e := p.Experiments(panel.method)[0]
-			if line, done := index.Find(e); done {
+			if line, done := index.Find(e); done && (line.Diverged || len(line.Series) > 0) {
 				chosen = append(chosen, line)
 			} else {
 				lacking = append(lacking, e.Variant())
@@ -194,6 +194,9 @@ func linesOf(name string, lines []results.Result, seed uint64, panels []panel) (
 		if scale == results.Full {
 			missing = lacking
 		}
+	}
+	if !slices.Contains(Cubic().Seeds, seed) {
+		return nil, fmt.Errorf("toy: %s of seed %d: only runs of the seeds %v keep the curves that it draws", name, seed, Cubic().Seeds)
 	}
 	return nil, fmt.Errorf("toy: %s needs seed %d of %s; run: reproduce run %s", name, seed, strings.Join(missing, ", "), setOf(name))
 }

@@ -66,7 +66,7 @@ type gapRow struct {
 // gapRows are those of the runs of Figure 1.
 func gapRows() []gapRow {
 	return []gapRow{
-		{panel{Cubic(), methods.MFVI, methods.MFVI.Title}, "flat"},
+		{panel{Cubic(), methods.MFVI, methods.MFVI.Title}, "collapsed in the gap"},
 		{panel{Cubic(), methods.VDropout, methods.VDropout.Title}, "flat"},
 		{panel{Cubic(), methods.Rank1, methods.Rank1.Title}, "flat"},
 		{panel{Cubic(), methods.Density, methods.Density.Title + " (LDL)"}, "wider in the gap"},
@@ -187,6 +187,8 @@ func DistanceTable(lines []results.Result, further ...methods.Method) (report.Ta
 			switch {
 			case values == nil:
 				cell = "not run"
+			case slices.ContainsFunc(values, math.IsNaN):
+				cell = "diverged"
 			case len(values) > 0:
 				decimals := 3
 				if i >= 2 {
@@ -201,13 +203,18 @@ func DistanceTable(lines []results.Result, further ...methods.Method) (report.Ta
 	return t, nil
 }
 
-// seedValues are two numbers of each of a method's full-scale lines that have them; nil where a line is missing.
+// seedValues are two numbers of each of a method's full-scale lines that have them, NaN of one that diverged; nil where
+// a line is missing.
 func seedValues(index results.Index, p Protocol, m methods.Method, of func(results.Result) (a, b float64, has bool, err error)) (as, bs []float64, err error) {
 	as, bs = []float64{}, []float64{}
 	for _, e := range p.Experiments(m) {
 		line, done := index.Find(e)
-		if !done || line.Diverged {
+		switch {
+		case !done:
 			return nil, nil, nil
+		case line.Diverged:
+			as, bs = append(as, math.NaN()), append(bs, math.NaN())
+			continue
 		}
 		a, b, has, err := of(line)
 		if err != nil {

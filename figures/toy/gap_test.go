@@ -67,7 +67,7 @@ func TestGapRatios(t *testing.T) {
 	}
 	figtest.Renders(t, table)
 	for _, c := range []struct{ row, column, want string }{
-		{"MFVI", "The paper's picture", "flat"},
+		{"MFVI", "The paper's picture", "collapsed in the gap"},
 		{"MFVI", "Gap ratio", "0.30 ± 0.05 (n=18 of 20) | 1 of 19 runs diverged"},
 		{"MFVI", "Seeds with a ratio above 1", "0 of 18"},
 		{"Density Uncertainty (LDL)", "Gap ratio", "1.45 ± 0.05 (n=19 of 20)"},
@@ -130,7 +130,7 @@ func TestDistanceTable(t *testing.T) {
 		want  []string
 	}{
 		{"a run is missing", missing, []string{"not run", "not run", "no spread", "no spread"}},
-		{"a run diverged", diverged, []string{"0.100 (0.000 to 0.200)", "0.500 (0.500 to 0.500)", "not run", "not run"}},
+		{"a run diverged", diverged, []string{"0.100 (0.000 to 0.200)", "0.500 (0.500 to 0.500)", "diverged", "diverged"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			table, err := DistanceTable(c.lines)

@@ -12,6 +12,7 @@ import (
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -55,6 +56,12 @@ func (r Runner) oneMoons(ctx context.Context, p Protocol, m methods.Method, e re
 	xs, ys := axisOf(moonsLeft), axisOf(moonsLow)
 	asked := nets.Rows(scale.Transform(slices.Concat(gridOf(xs, ys), points, unseen)), 2)
 	probabilities, err := r.classifyMoons(ctx, p, m, e, data, asked, progress)
+	if errors.Is(err, train.ErrDiverged) {
+		line := r.Line(e, 1)
+		line.Diverged = true
+		watch.Stop(&line)
+		return line, nil
+	}
 	if err != nil {
 		return results.Result{}, err
 	}

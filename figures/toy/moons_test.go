@@ -9,6 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
@@ -77,6 +81,23 @@ func TestMoonsDistanceAwareness(t *testing.T) {
 				t.Errorf("entropy far from the data %.3f, want %.2f to %.2f", far, c.low, c.high)
 			}
 		})
+	}
+}
+
+// brokenLayers give no numbers.
+type brokenLayers struct{ baselines.Deterministic }
+
+func (l brokenLayers) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return graph.MulScalar(l.Deterministic.Dense(s, x, units), math.NaN())
+}
+
+// A training that diverges is a result, and does not lose those of other methods.
+func TestMoonsDiverge(t *testing.T) {
+	p := Moons().Quick()
+	p.Seeds, p.Steps = []uint64{0}, 5
+	lines, err := Run(t.Context(), p, methods.New("broken", brokenLayers{}), methods.Deterministic)
+	if err != nil || len(lines) != 2 || !lines[0].Diverged || lines[0].Metrics != nil || lines[1].Diverged {
+		t.Errorf("%+v, %v", lines, err)
 	}
 }
 

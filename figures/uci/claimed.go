@@ -34,7 +34,8 @@ func Claimed(lines []results.Result) ([]report.Claim, error) {
 }
 
 // bestOnMost checks that density uncertainty has the lowest mean of the methods of the paper's tables on two thirds of
-// its data sets, and says how many of the differences are decided. Where none is decided for it, it is undecided.
+// its data sets, and says how many of the differences are decided. Where the means say one thing and no difference is
+// decided that way, it is undecided.
 func (x metric) bestOnMost(index results.Index, s setting) (report.Claim, error) {
 	c := report.Claim{Where: "appendix, UCI results", Claim: fmt.Sprintf("Density uncertainty has the lowest mean %s on 6 of the 9 data sets (settings: %s)", x.title, s.name), Verdict: report.NotRun}
 	var tests paired
@@ -84,12 +85,12 @@ func (x metric) bestOnMost(index results.Index, s setting) (report.Claim, error)
 	if err != nil {
 		return c, err
 	}
-	c.Verdict = report.DoesNotHold
-	if 3*best >= 2*complete {
+	c.Verdict = report.Undecided // by means alone
+	switch decided := func(verdict string) bool { return slices.Contains(verdicts, verdict) }; {
+	case 3*best >= 2*complete && decided(report.Better):
 		c.Verdict = report.Holds
-		if !slices.Contains(verdicts, report.Better) {
-			c.Verdict = report.Undecided // by means alone
-		}
+	case 3*best < 2*complete && decided(report.Worse):
+		c.Verdict = report.DoesNotHold
 	}
 	c.Evidence = fmt.Sprintf("lowest mean on %d of the %d data sets that were run", best, complete)
 	if len(lost) > 0 {

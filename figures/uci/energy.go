@@ -42,8 +42,8 @@ func energyExperiments() []results.Experiment {
 }
 
 // EnergyTable says whether the energy of the inputs matters: the negative log likelihood of density layers with each
-// energy model, and its paired difference to that with constant energy, seeds and all else equal, with a verdict that
-// holds for all cells of the table together.
+// energy model, and its paired difference to that with constant energy, seeds and all else equal but for the tuned
+// settings, which are each model's own, with a verdict that holds for all cells of the table together.
 func EnergyTable(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "uci-energy", Columns: []string{"Data set, settings"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)

@@ -45,6 +45,8 @@ type Runner struct {
 	// Work is the folder in which batches keep their checkpoints, each in the jobs.WorkFolder of its last experiment;
 	// "" keeps none. The runner removes nothing there.
 	Work string
+	// Notes, if not nil, hears what the user should know though a run goes on, such as a checkpoint that cannot be written.
+	Notes func(string)
 }
 
 // checkpointEvery is the most that a killed run loses.
@@ -132,6 +134,9 @@ func (r Runner) train(ctx context.Context, p Protocol, m methods.Method, splits 
 	fit := methods.Regressions{Method: m, Trainer: p.trainer(m), Network: m.Network(p.Options, p.Width, p.HiddenLayers)}
 	fit.Trainer.Checkpoints = r.checkpoints(splits)
 	fit.Trainer.Progress = func(at train.Progress) { progress(methods.Describe(at)) }
+	if r.Notes != nil {
+		fit.Trainer.Notes = func(text string) { r.Notes(fmt.Sprintf("%v: %s", splits[len(splits)-1].experiment, text)) }
+	}
 	for _, s := range splits {
 		fit.Experiments, fit.Sets, fit.Inputs = append(fit.Experiments, s.experiment), append(fit.Sets, s.train), append(fit.Inputs, s.inputs)
 	}

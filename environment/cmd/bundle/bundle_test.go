@@ -97,6 +97,15 @@ func TestCollect(t *testing.T) {
 }
 
 // The whole archive is taken where it is, rather than the folder.
+// What is downloaded is known by its size and sum: anything else would stay in the cache as if it were right.
+func TestDownloadsAreChecked(t *testing.T) {
+	for _, set := range catalogue {
+		if f := set.official; f.URL != "" && (f.Size == 0 || f.SHA256 == "") {
+			t.Errorf("%s: %+v", set.name, f)
+		}
+	}
+}
+
 func TestFindPrefersTheArchive(t *testing.T) {
 	f := &fetch.Fetcher{Mirror: tinyData(t)}
 	writeFile(t, filepath.Join(f.Mirror, "one.tar.gz"), "x", 0o644)

@@ -36,6 +36,12 @@ type dataSet struct {
 	read func(ctx context.Context, f *fetch.Fetcher) error
 }
 
+// inFolder is a file with a name below a folder.
+func inFolder(folder string, f fetch.File) fetch.File {
+	f.Name = folder + "/" + f.Name
+	return f
+}
+
 var catalogue = []dataSet{
 	{
 		name: "cifar10",
@@ -43,7 +49,7 @@ var catalogue = []dataSet{
 			"cifar-10-batches-bin/data_batch_1.bin", "cifar-10-batches-bin/data_batch_2.bin", "cifar-10-batches-bin/data_batch_3.bin",
 			"cifar-10-batches-bin/data_batch_4.bin", "cifar-10-batches-bin/data_batch_5.bin", "cifar-10-batches-bin/test_batch.bin",
 		}},
-		official: fetch.File{Name: "cifar-10-binary.tar.gz", URL: "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"},
+		official: datasets.CIFAR10Archive(),
 		read: func(ctx context.Context, f *fetch.Fetcher) error {
 			_, _, err := datasets.CIFAR10(ctx, f)
 			return err
@@ -52,7 +58,7 @@ var catalogue = []dataSet{
 	{
 		name:     "cifar100",
 		forms:    [][]string{{"cifar-100-binary.tar.gz"}, {"cifar-100-binary/train.bin", "cifar-100-binary/test.bin"}},
-		official: fetch.File{Name: "cifar-100-binary.tar.gz", URL: "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz"},
+		official: datasets.CIFAR100Archive(),
 		read: func(ctx context.Context, f *fetch.Fetcher) error {
 			_, _, err := datasets.CIFAR100(ctx, f)
 			return err
@@ -61,7 +67,7 @@ var catalogue = []dataSet{
 	{
 		name:     "svhn",
 		forms:    [][]string{{"svhn/test_32x32.mat"}, {"test_32x32.mat"}},
-		official: fetch.File{Name: "svhn/test_32x32.mat", URL: "http://ufldl.stanford.edu/housenumbers/test_32x32.mat"},
+		official: inFolder("svhn", datasets.SVHNTestFile()),
 		read: func(ctx context.Context, f *fetch.Fetcher) error {
 			_, err := datasets.SVHN(ctx, f, datasets.SVHNTest)
 			return err
