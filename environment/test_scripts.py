@@ -5,6 +5,7 @@ JupyterLab has to be set up for that, so run this through ./environment/test.
 
 import json
 import os
+import runpy
 import shutil
 import signal
 import stat
@@ -15,6 +16,7 @@ import time
 import unittest
 import urllib.request
 from pathlib import Path
+from unittest import mock
 
 import psutil
 
@@ -227,6 +229,32 @@ def start_lab(case, **variables):
         except OSError:
             time.sleep(0.1)
     raise AssertionError("JupyterLab did not start")
+
+
+class Files(unittest.TestCase):
+    """The files of JupyterLab, without a server."""
+
+    def test_a_file_is_never_half_written(self):
+        config = runpy.run_path(str(HERE / "jupyter" / "jupyter_server_config.py"), {"get_config": mock.MagicMock()})
+        with tempfile.TemporaryDirectory() as folder:
+            manager = config["Notebooks"](root_dir=folder)
+            path, link = Path(folder) / "a.txt", Path(folder) / "link"
+            link.symlink_to(path)
+            for text, written in ((True, "first\n"), (True, "second\n"), (False, b"third")):
+                before = path.read_bytes() if path.exists() else None
+                with manager.atomic_writing(str(link), text=text) as file:
+                    file.write(written)
+                    file.flush()
+                    self.assertEqual(path.read_bytes() if path.exists() else None, before)
+                self.assertEqual(path.read_bytes(), written.encode() if text else written)
+            path.chmod(0o640)
+            with self.assertRaises(KeyboardInterrupt), manager.atomic_writing(str(path)) as file:
+                file.write("half")
+                raise KeyboardInterrupt
+            self.assertEqual((path.read_bytes(), sorted(os.listdir(folder))), (b"third", ["a.txt", "link"]))
+            with manager.atomic_writing(str(path)) as file:
+                file.write("fourth")
+            self.assertEqual((path.read_text(), path.stat().st_mode & 0o777, link.is_symlink()), ("fourth", 0o640, True))
 
 
 class Lab(unittest.TestCase):

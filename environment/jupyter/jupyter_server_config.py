@@ -5,8 +5,11 @@ for the first completion, while the language server is still loading.
 """
 
 import atexit
+import contextlib
 import json
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import nbformat
@@ -15,6 +18,8 @@ from jupyter_server.services.contents.largefilemanager import AsyncLargeFileMana
 
 TEMPLATE = Path(__file__).with_name("template.ipynb")
 MARK = "DENSITYUNCERTAINTY_LAB"
+UMASK = os.umask(0o077)
+os.umask(UMASK)
 
 
 def plain(notebook):
@@ -46,6 +51,30 @@ class Notebooks(AsyncLargeFileManager):
             if plain(there["content"]) == plain(model["content"]):
                 return {**there, "content": None, "format": None}
         return await super().save(model, path)
+
+    @contextlib.contextmanager
+    def atomic_writing(self, os_path, *args, text=True, encoding="utf-8", **kwargs):
+        """Writes beside the file, and renames: who is killed leaves the old file or the new one, and never a part."""
+        target = Path(os_path).resolve()
+        if not os.access(target.parent, os.W_OK):  # a file may still be written to
+            with super().atomic_writing(os_path, *args, text=text, encoding=encoding, **kwargs) as file:
+                yield file
+            return
+        with self.perm_to_403(os_path):
+            handle, part = tempfile.mkstemp(prefix=".~", dir=target.parent)
+            try:
+                with open(handle, "w" if text else "wb", **({"encoding": encoding, "newline": "\n"} if text else {})) as file:
+                    yield file
+                    file.flush()
+                    os.fsync(file.fileno())
+                if target.exists():
+                    shutil.copymode(target, part)
+                else:
+                    os.chmod(part, 0o666 & ~UMASK)
+                os.replace(part, target)
+            except BaseException:
+                os.unlink(part)
+                raise
 
 
 def end_language_servers():
