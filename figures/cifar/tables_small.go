@@ -239,7 +239,8 @@ func processorDetection(lines []results.Result, further []methods.Method) (repor
 	largest := make(map[string]best) // by data set and column
 	for _, g := range groups {
 		name, _ := processorTitle(g.First, list)
-		for _, by := range scoresOf(g, others) {
+		m, _ := list.Named(g.First.Method)
+		for _, by := range scoresOf(g, m, others) {
 			row := report.Row{Name: title(g.First.Dataset), Cells: []report.Cell{report.TextCell(name), report.TextCell(scoreTitle(by)), report.TextCell(runCount(g))}}
 			for _, other := range others {
 				for _, metric := range []string{"auroc", "auprc"} {
@@ -279,12 +280,17 @@ func otherTitle(name string) string {
 	return title(name)
 }
 
-// scoresOf are the scores with which runs tell images: those of all methods, and the energies of each layer in the
-// order in which the network applies the layers.
-func scoresOf(g results.Group, others []string) []string {
+// scoresOf are the scores with which runs of a method tell images: those of all methods, and the energies of each layer
+// in the order in which the network applies the layers. Mutual information is nothing where there is a single network
+// without noise.
+func scoresOf(g results.Group, m methods.Method, others []string) []string {
+	single := m.Networks() == 1 && m.SamplesOf(2) == 1
 	var all []string
 	for _, by := range []string{predictions.ByMaxProbability, methods.ByEntropy, methods.ByMutualInformation, methods.ByDempsterShafer,
 		predictions.ByGaussian, predictions.ByClassGaussian, methods.ByEnergy, predictions.ByEnergyOnce} {
+		if by == methods.ByMutualInformation && single {
+			continue
+		}
 		if slices.ContainsFunc(others, func(other string) bool { return len(having(g, detectionMetric(other, "auroc")+by).Lines) > 0 }) {
 			all = append(all, by)
 		}

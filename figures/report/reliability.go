@@ -77,7 +77,7 @@ func reliabilityPlot(m Judged, bins int, withLegend bool) (*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
-	total, largest, right := 0, 0, 0.0
+	total, largest, right, most := 0, 0, 0.0, 0.0 // most is where the largest bar stands
 	for _, b := range diagram {
 		total += b.Count
 		largest = max(largest, b.Count)
@@ -106,15 +106,20 @@ func reliabilityPlot(m Judged, bins int, withLegend bool) (*plot.Plot, error) {
 		}
 		names[0], names[1] = "", "" // one legend entry for all bins
 		if b.Count == largest {
+			most = (b.Low + b.High) / 2
 			words := fmt.Sprintf("%.0f %%", 100*float64(largest)/float64(total))
-			if err := Text(p, words, (b.Low+b.High)/2, countBase+height+0.01, text.XCenter, text.YBottom, Grey); err != nil {
+			if err := Text(p, words, most, countBase+height+0.01, text.XCenter, text.YBottom, Grey); err != nil {
 				return nil, err
 			}
 		}
 	}
+	free, side := 0.0, text.XLeft // where the largest bar is not
+	if most < 0.5 {
+		free, side = 1, text.XRight
+	}
 	for _, err := range []error{
 		Dashes(p, names[2], []float64{0, 1}, []float64{0, 1}, Grey),
-		Text(p, "share of examples", 0, countBase+countHeight, text.XLeft, text.YCenter, Grey),
+		Text(p, "share of examples", free, countBase+countHeight, side, text.YCenter, Grey),
 	} {
 		if err != nil {
 			return nil, err

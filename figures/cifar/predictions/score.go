@@ -88,6 +88,10 @@ func (p *Predictions) OODScores(set Set, by string) (test, other []float64, err 
 		inside, err := metrics.Entropy(p.Probs, p.Classes)
 		return inside, set.Entropy, err
 	case methods.ByMutualInformation:
+		some := func(x float64) bool { return x != 0 }
+		if !slices.ContainsFunc(p.MutualInformation, some) && !slices.ContainsFunc(set.MutualInformation, some) {
+			return nil, nil, nil // of a single network without noise it tells nothing
+		}
 		return pair(p.MutualInformation, set.MutualInformation)
 	case methods.ByDempsterShafer:
 		return pair(p.DempsterShafer, set.DempsterShafer)
