@@ -153,17 +153,13 @@ func (s Sweep) AUROC() float64 {
 // AURC is what the function AURC computes, where the score is the confidence and the positive examples are those with a
 // wrong answer, over the examples of the sweep.
 func (s Sweep) AURC() float64 {
-	total := 0.0
-	kept, wrong := 0, 0
-	for g, hits := range s.hits {
-		group := selection{size: hits + s.misses[g], wrong: hits}
-		for j := 1; j <= group.size; j++ {
-			total += group.riskOf(kept, wrong, j)
+	return meanRisk(func(yield func(selection) bool) {
+		for g, hits := range s.hits {
+			if !yield(selection{size: hits + s.misses[g], wrong: hits}) {
+				return
+			}
 		}
-		kept += group.size
-		wrong += group.wrong
-	}
-	return total / float64(kept)
+	})
 }
 
 // AUPRC is what the function AUPRC computes, over the examples of the sweep.

@@ -1,5 +1,10 @@
 package metrics
 
+import (
+	"iter"
+	"slices"
+)
+
 // A selective classifier answers only where it is confident: of N examples the k with the largest
 // confidence. Its coverage is k/N and its risk the fraction of wrong answers among the k. Any score that
 // is larger where the prediction is trusted more will do as confidence: the largest probability, the
@@ -32,16 +37,21 @@ func AURC(confidence []float64, right []bool) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	return meanRisk(slices.Values(groups)), nil
+}
+
+// meanRisk is the mean of the risks of the 1, 2, ... most confident examples of all selections, the most confident first.
+func meanRisk(groups iter.Seq[selection]) float64 {
 	total := 0.0
 	kept, wrong := 0, 0
-	for _, g := range groups {
+	for g := range groups {
 		for j := 1; j <= g.size; j++ {
 			total += g.riskOf(kept, wrong, j)
 		}
 		kept += g.size
 		wrong += g.wrong
 	}
-	return total / float64(len(right)), nil
+	return total / float64(kept)
 }
 
 // selection is the examples of one confidence.
