@@ -85,8 +85,11 @@ func TestFigure(t *testing.T) {
 			t.Errorf("%d captions, want 9\n%s", n, stdout)
 		}
 	})
-	t.Run("a seed without runs", func(t *testing.T) {
-		fails(t, exitFailure, "run: reproduce run figure1", "figure", "figure1", "--seed", "9", "--store", store)
+	t.Run("no runs", func(t *testing.T) {
+		fails(t, exitFailure, "run: reproduce run figure1", "figure", "figure1", "--seed", "2", "--store", t.TempDir())
+	})
+	t.Run("a seed without curves", func(t *testing.T) {
+		fails(t, exitFailure, "only runs of the seeds [0 1 2] keep the curves", "figure", "figure1", "--seed", "9", "--store", store)
 	})
 }
 
