@@ -57,10 +57,10 @@ func (c command) merge(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	known := results.ByID(lines)
+	before, known := results.ByID(lines), results.ByID(lines)
 	added, same := 0, 0
 	var conflicts []string
-	other := make(map[string]bool) // experiments of which the store has another result, and whose predictions are not wanted
+	other := make(map[string]bool) // files of predictions that go with another result than the store had
 	for _, file := range stores {
 		found, err := c.read(paths{file})
 		if err != nil {
@@ -68,20 +68,22 @@ func (c command) merge(_ context.Context, args []string) error {
 		}
 		for _, line := range found {
 			old, has := known[line.ID]
-			switch {
-			case !has:
+			if !has {
 				if _, _, err := store.Append(line); err != nil {
 					return err
 				}
 				known[line.ID] = line
 				added++
-			default:
-				if difference := differing(line, old, equal); difference != "" {
-					conflicts = append(conflicts, fmt.Sprintf("%s has another result of %s %v: %s", file, line.ID, line.Experiment, difference))
-					other[predictions.FileName(line.ID)] = true
-				} else {
-					same++
-				}
+				continue
+			}
+			difference := differing(line, old, equal)
+			if difference == "" {
+				same++
+				continue
+			}
+			conflicts = append(conflicts, fmt.Sprintf("%s has another result of %s %v: %s", file, line.ID, line.Experiment, difference))
+			if _, had := before[line.ID]; had {
+				other[predictions.FileName(line.ID)] = true
 			}
 		}
 	}

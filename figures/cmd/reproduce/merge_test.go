@@ -105,6 +105,21 @@ func TestMergeOfAnotherRun(t *testing.T) {
 	}
 }
 
+// Of two results that are both new the first is kept, and the predictions that lie beside it with it.
+func TestMergeOfTwoResults(t *testing.T) {
+	dir := t.TempDir()
+	other := imageResult()
+	other.Metrics = map[string]float64{results.MetricAccuracy: 0.75}
+	first := storeWith(t, filepath.Join(dir, "a"), imageResult())
+	storeWith(t, filepath.Join(dir, "b"), other)
+	file := writePredictions(t, first, 0, 1, 1)
+	store := filepath.Join(dir, "runs")
+	fails(t, exitFailure, "accuracy 0.75, in the store 0.5", "merge", dir, "--store", store)
+	if _, err := os.Stat(filepath.Join(store, "predictions", filepath.Base(file))); err != nil {
+		t.Error(err)
+	}
+}
+
 // What is no file of results is passed over, and what is no file of predictions is not copied.
 func TestMergeChecks(t *testing.T) {
 	dir := t.TempDir()
