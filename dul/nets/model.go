@@ -152,15 +152,11 @@ func (m *Model) With(network Network) *Model {
 // NoiseVariances are the trained variances sigma^2 of likelihood.Gaussian, one for
 // each replica, or a single one.
 func (m *Model) NoiseVariances() ([]float64, error) {
-	v := m.Store.GetVariable("/model/" + likelihood.LogVariance)
-	if v == nil {
+	const path = "/model/" + likelihood.LogVariance
+	if m.Store.GetVariable(path) == nil {
 		return nil, errors.New("the model has no observation noise yet: train it first, with likelihood.Gaussian")
 	}
-	value, err := v.Value()
-	if err != nil {
-		return nil, fmt.Errorf("reading the observation noise: %w", err)
-	}
-	variances, err := params.ToFloat64(value)
+	variances, _, err := params.Values(m.Store, path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the observation noise: %w", err)
 	}

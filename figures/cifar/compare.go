@@ -127,9 +127,13 @@ func contenders(lines []results.Result, dataset string, list methods.List, kept 
 	fail := func(err error) ([]contender, []int, []string, error) {
 		return nil, nil, nil, fmt.Errorf("cifar: comparing runs on %s: %w", dataset, err)
 	}
-	compared := false // with density uncertainty
 	groups := slices.DeleteFunc(imageGroups(lines, results.Processor, list), func(g results.Group) bool { return g.First.Dataset != dataset })
 	reference := referenceOf(groups)
+	if reference > 0 { // it comes first
+		g := groups[reference]
+		groups = slices.Insert(slices.Delete(groups, reference, reference+1), 0, g)
+	}
+	compared := false // with the reference
 	for i, g := range groups {
 		name, option := processorTitle(g.First, list)
 		if slices.ContainsFunc(groups, func(other results.Group) bool {
@@ -169,12 +173,9 @@ func contenders(lines []results.Result, dataset string, list methods.List, kept 
 				}
 			}
 		}
-		for k, c := range []contender{plain, scaled} {
-			switch {
-			case len(c.runs) == 0:
-			case i == reference && k == 0:
-				found, compared = slices.Insert(found, 0, c), true
-			default:
+		compared = compared || i == 0 && reference >= 0 && len(plain.runs) > 0
+		for _, c := range []contender{plain, scaled} {
+			if len(c.runs) > 0 {
 				found = append(found, c)
 			}
 		}

@@ -26,8 +26,8 @@ func (p Protocol) Processor() Protocol {
 	return p.WithHeldOut()
 }
 
-// processorGrid is the protocol by whose runs an option of each method is chosen for Processor: 3 epochs of 20,000 images, measured
-// on the images that Processor holds out too.
+// processorGrid is the protocol by whose runs an option of each method is chosen for Processor: 3 epochs of 20,000
+// images, measured on the images that Processor holds out too.
 func (p Protocol) processorGrid() Protocol {
 	p = p.Processor()
 	p.Scale, p.Epochs, p.TrainN, p.Samples = results.ProcessorGrid, 3, 20000, 10

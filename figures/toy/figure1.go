@@ -195,7 +195,7 @@ func linesOf(name string, lines []results.Result, seed uint64, panels []panel) (
 			missing = lacking
 		}
 	}
-	if !slices.Contains(Cubic().Seeds, seed) {
+	if !Drawn(results.Experiment{Seed: seed}) {
 		return nil, fmt.Errorf("toy: %s of seed %d: only runs of the seeds %v keep the curves that it draws", name, seed, Cubic().Seeds)
 	}
 	return nil, fmt.Errorf("toy: %s needs seed %d of %s; run: reproduce run %s", name, seed, strings.Join(missing, ", "), setOf(name))
