@@ -125,6 +125,25 @@ func howToInstall(options string) string {
 	return "; to install it: " + command
 }
 
+// fullPrecision is the option of an XLA backend with which products are computed
+// in float32: on GPUs go-xla else rounds their factors to 10 bits (TF32).
+const fullPrecision = "tf32=false"
+
+// tf32Variable tells NVIDIA's libraries to leave TF32 off if it is "0". The option
+// alone reaches matrix products and not convolutions, whose precision go-xla
+// leaves to the library.
+const tf32Variable = "NVIDIA_TF32_OVERRIDE"
+
+// honourPrecision sets tf32Variable, if the user has not, for a configuration that
+// asks for full precision. The libraries read it when they are loaded.
+func honourPrecision(config string) error {
+	_, options, _ := strings.Cut(config, ":")
+	if _, given := os.LookupEnv(tf32Variable); given || !slices.Contains(strings.Split(options, ","), fullPrecision) {
+		return nil
+	}
+	return os.Setenv(tf32Variable, "0")
+}
+
 // try opens a backend, turning GoMLX's panics into errors.
 func try(config string) (backend compute.Backend, err error) {
 	defer func() {
@@ -132,6 +151,9 @@ func try(config string) (backend compute.Backend, err error) {
 			backend, err = nil, fmt.Errorf("opening backend %q: %v", config, reason)
 		}
 	}()
+	if err := honourPrecision(config); err != nil {
+		return nil, err
+	}
 	return compute.NewWithConfig(config)
 }
 

@@ -3,6 +3,7 @@ package environment
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -115,6 +116,28 @@ func TestMissingXLA(t *testing.T) {
 			}
 			if !errors.Is(err, ErrBackend) || !strings.Contains(err.Error(), c.command) {
 				t.Errorf("got %v, want it to name %s", err, c.command)
+			}
+		})
+	}
+}
+
+// Without the variable a GPU's convolutions are rounded, whatever the option says.
+func TestFullPrecision(t *testing.T) {
+	for _, c := range []struct{ name, config, given, want string }{
+		{"asked for", "xla:cuda,tf32=false", "", "0"},
+		{"among others", "xla:/a/plugin.so,preallocate=false,tf32=false", "", "0"},
+		{"not asked for", "xla:cuda", "", ""},
+		{"the opposite", "xla:cuda,tf32=true", "", ""},
+		{"the user's own", "xla:cuda,tf32=false", "1", "1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv(tf32Variable, c.given)
+			if c.given == "" {
+				must.Do(t, os.Unsetenv(tf32Variable))
+			}
+			must.Do(t, honourPrecision(c.config))
+			if got := os.Getenv(tf32Variable); got != c.want {
+				t.Errorf("%s=%q, want %q", tf32Variable, got, c.want)
 			}
 		})
 	}

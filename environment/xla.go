@@ -28,16 +28,16 @@ func preferred(plugins []string) []string {
 	for _, kind := range []string{"cuda", "cpu"} {
 		for _, name := range plugins {
 			if name == kind || strings.HasPrefix(name, kind+"_v") {
-				configs = append(configs, xla.BackendName+":"+name+fullPrecision[kind])
+				config := xla.BackendName + ":" + name
+				if kind == "cuda" {
+					config += "," + fullPrecision
+				}
+				configs = append(configs, config)
 			}
 		}
 	}
 	return configs
 }
-
-// fullPrecision is the option, by kind of plugin, with which products are
-// computed in float32: on GPUs go-xla else rounds their factors to 10 bits (TF32).
-var fullPrecision = map[string]string{"cuda": ",tf32=false"}
 
 // describeXLA returns the configuration and the device of an XLA backend; ok
 // is false for any other backend.
@@ -48,7 +48,7 @@ func describeXLA(backend compute.Backend) (config, device string, ok bool) {
 	}
 	config = xla.BackendName + ":" + x.PluginName()
 	if x.IsCUDA() && !x.DotGeneralUseTF32 {
-		config += fullPrecision["cuda"]
+		config += "," + fullPrecision
 	}
 	if x.IsCPU() {
 		return config, processor(), true

@@ -2,6 +2,7 @@ package train_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
@@ -66,37 +68,58 @@ func BenchmarkDensityStep(b *testing.B) {
 	}
 }
 
-// BenchmarkResNet14Step trains a ResNet-14 at batch size 128 on images of 32 x
-// 32 pixels. The figures to read are ms/step, wall time, and cpu-ms/step, the
-// CPU time of all threads, both of a whole step: images, noise, gradients, update.
-func BenchmarkResNet14Step(b *testing.B) {
+// What BenchmarkImageStep trains. They are flags of the test program, so that one
+// program measures all of them: go test ./dul/train -run '^$' -bench ImageStep -batch 512
+var (
+	benchNetwork  = flag.String("network", "resnet14", "network of BenchmarkImageStep: resnet14 or wrn28x10")
+	benchBatch    = flag.Int("batch", 128, "images in a step of BenchmarkImageStep")
+	benchSteps    = flag.Int("steps", 1, "steps that BenchmarkImageStep computes without asking the host in between")
+	benchBFloat16 = flag.Bool("bfloat16", false, "let convolutions of BenchmarkImageStep multiply in bfloat16")
+)
+
+// BenchmarkImageStep trains a network on images of 32 x 32 pixels. The figures to
+// read are ms/step, wall time, and cpu-ms/step, the CPU time of all threads, both
+// of a whole step: images, noise, gradients, update. The program step_pytorch.py
+// measures the same of PyTorch, in turn with this.
+func BenchmarkImageStep(b *testing.B) {
+	build, known := map[string]func(nets.ConvLayers) nets.ResNet{"resnet14": nets.ResNet14, "wrn28x10": nets.WideResNet28x10}[*benchNetwork]
+	if !known || *benchBatch < 1 || *benchSteps < 1 {
+		b.Fatalf("-network %s -batch %d -steps %d: want resnet14 or wrn28x10, and numbers of at least 1", *benchNetwork, *benchBatch, *benchSteps)
+	}
 	for _, family := range []struct {
 		name   string
 		layers nets.ConvLayers
-	}{{"plain", baselines.Deterministic{}}, {"density", dul.Density{}}} {
+	}{
+		{"plain", baselines.Deterministic{}},
+		{"density", dul.Density{}},
+		{"detached", dul.Density{Gradients: dul.Detached}},
+		{"mixture", dul.Density{Energy: energy.Rank1Mixture{}}},
+	} {
 		b.Run(family.name, func(b *testing.B) {
-			const warmUp = 2
-			data := noiseImages(256, 32, 10)
-			m := newModel(b, nets.ResNet14(family.layers), likelihood.Categorical{Classes: 10}, dtypes.Float32, 1)
+			perEpoch := max(2, *benchSteps)
+			warmUp := 2 * *benchSteps
+			data := noiseImages(perEpoch**benchBatch, 32, 10)
+			m := newModel(b, build(family.layers), likelihood.Categorical{Classes: 10}, dtypes.Float32, 1)
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			var start float64
-			run := bySGD(b.N+warmUp, 128, 0.1)
-			run.PretrainEpochs = 0
+			run := bySGD(1+(b.N+warmUp)/perEpoch, *benchBatch, 0.1)
+			run.PretrainEpochs, run.StepsPerExecution, run.BFloat16 = 0, *benchSteps, *benchBFloat16
 			run.Progress = func(p train.Progress) {
-				switch p.Step {
-				case warmUp:
+				if p.Step == warmUp {
 					start = cpuSeconds(b)
 					b.ResetTimer()
-				case warmUp + b.N:
+				}
+				if done := p.Step - warmUp; done >= b.N && ctx.Err() == nil {
 					b.StopTimer()
-					b.ReportMetric((cpuSeconds(b)-start)*1e3/float64(b.N), "cpu-ms/step")
-					b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/step")
+					b.ReportMetric((cpuSeconds(b)-start)*1e3/float64(done), "cpu-ms/step")
+					b.ReportMetric(b.Elapsed().Seconds()*1e3/float64(done), "ms/step")
+					b.ReportMetric(float64(done**benchBatch)/b.Elapsed().Seconds(), "images/s")
 					cancel()
 				}
 			}
 			if err := run.Fit(ctx, m, data); ctx.Err() == nil {
-				b.Fatal(err)
+				b.Fatalf("the training ended before the measurement: %v", err)
 			}
 		})
 	}

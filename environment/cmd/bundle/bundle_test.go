@@ -168,6 +168,54 @@ func makeBundle(t *testing.T) string {
 	return filepath.Join(out, filepath.Base(stage))
 }
 
+// The script of the checks runs each test program in its folder, counts, and fails
+// if one of them does.
+func TestCheckScript(t *testing.T) {
+	bundle := t.TempDir()
+	for _, name := range []string{"run.sh", "check.sh"} {
+		script := must.Get(os.ReadFile(filepath.Join("target", name)))(t)
+		writeFile(t, filepath.Join(bundle, name), string(script), 0o755)
+	}
+	writeFile(t, filepath.Join(bundle, "version"), "abc\n", 0o644)
+	writeFile(t, filepath.Join(bundle, "bin/reproduce-xla"), tellingProgram, 0o755)
+	script := filepath.Join(bundle, "check.sh")
+	env := []string{"GOMLX_BACKEND=go:ops_sequential"}
+	for _, c := range []struct{ args, want string }{
+		{"", "no step"}, {"--small", "no step"}, {"corect", "unknown step"}, {"--processes 0 compare", "\"0\" is not a number of at least 1"},
+		{"--processes", "needs a number"}, {"-x correct", "unknown argument"},
+	} {
+		t.Run("arguments "+c.args, func(t *testing.T) {
+			if status, _, stderr := shell(t, env, script, strings.Fields(c.args)...); status != 2 || !strings.Contains(stderr, c.want) {
+				t.Errorf("status %d, want 2 and %q\n%s", status, c.want, stderr)
+			}
+		})
+	}
+	if status, _, stderr := shell(t, env, script, "correct"); status != 1 || !strings.Contains(stderr, "made without --checks") {
+		t.Errorf("without checks: status %d\n%s", status, stderr)
+	}
+
+	const passing = "#!/bin/sh\n[ -d testdata ] || exit 3\necho \"--- PASS: A ($*)\"\necho '    --- SKIP: A/b'\n"
+	writeFile(t, filepath.Join(bundle, "checks/a/b/b.test"), passing, 0o755)
+	must.Do(t, os.MkdirAll(filepath.Join(bundle, "checks/a/b/testdata"), 0o755))
+	if status, stdout, stderr := shell(t, env, script, "--small", "correct"); status != 0 || !strings.Contains(stdout, "float32 a/b/b passed: 1 tests passed, 0 failed, 1 left out") {
+		t.Errorf("status %d\n%s%s", status, stdout, stderr)
+	}
+	writeFile(t, filepath.Join(bundle, "checks/c/c.test"), "#!/bin/sh\necho '--- FAIL: C'\nexit 1\n", 0o755)
+	status, stdout, _ := shell(t, env, script, "correct")
+	if status != 1 || !strings.Contains(stdout, "float32 a/b/b passed") || !strings.Contains(stdout, "float32 c/c FAILED: 0 tests passed, 1 failed") {
+		t.Errorf("status %d, want 1\n%s", status, stdout)
+	}
+	if log := must.Get(os.ReadFile(filepath.Join(bundle, "results/check/correct-float32-c-c.txt")))(t); string(log) != "--- FAIL: C\n" {
+		t.Errorf("log %q", log)
+	}
+
+	status, stdout, stderr := shell(t, env, script, "--small", "compare")
+	told := commandOutput(stdout)
+	if want := "run processor --methods deterministic,rank1,density-constant,density --set decay=all --keep --epochs 1"; status != 0 || !strings.HasPrefix(told["arguments"], want) {
+		t.Errorf("compare: status %d, arguments %q, want %q\n%s", status, told["arguments"], want, stderr)
+	}
+}
+
 // noise cannot be compressed, so that there are several parts.
 func noise(n int) string {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -322,6 +370,8 @@ func TestRunScript(t *testing.T) {
 		{"compiler of the user", []string{gpu, "VIRTUAL_ENV=" + at("venv"), "XLA_FLAGS=--xla_gpu_cuda_data_dir=/y"}, "run a", map[string]string{"flags": "--xla_gpu_cuda_data_dir=/y"}, at("venv")},
 		{"conda", []string{gpu, "VIRTUAL_ENV=" + at("empty"), "CONDA_PREFIX=" + at("conda")}, "run a", map[string]string{"backend": "xla:" + at("conda/"+plugin) + ",tf32=false", "libraries": "unset", "flags": "unset", "checks": "unset"}, at("conda")},
 		{"python", []string{gpuAndPython}, "run a", map[string]string{"backend": "xla:" + at("conda/"+plugin) + ",tf32=false"}, at("conda")},
+		{"TF32", []string{gpu, "VIRTUAL_ENV=" + at("venv")}, "--tf32 run a", map[string]string{"backend": "xla:" + at("venv/"+plugin) + ",tf32=true"}, at("venv")},
+		{"another program", []string{gpu, "VIRTUAL_ENV=" + at("venv")}, "with " + filepath.Join(bundle, "bin/reproduce-go") + " a b", map[string]string{"program": "reproduce-go", "arguments": "a b", "backend": "xla:" + at("venv/"+plugin) + ",tf32=false"}, at("venv")},
 		{"asked for", []string{gpu, "VIRTUAL_ENV=" + at("venv"), "GOMLX_BACKEND=xla:cuda"}, "run a", map[string]string{"backend": "xla:cuda", "libraries": "unset"}, ""},
 		{"nothing to download", []string{gpu, "GOMLX_BACKEND=xla:cuda"}, "--download run a", map[string]string{"backend": "xla:cuda"}, "nothing is downloaded"},
 		{"device", []string{gpu, "VIRTUAL_ENV=" + at("venv")}, "--device 3 run a", map[string]string{"device": "3"}, at("venv")},
@@ -343,7 +393,7 @@ func TestRunScript(t *testing.T) {
 
 	for _, c := range []struct{ args, want string }{
 		{"", "no command"}, {"--devise 1 list", "unknown argument \"--devise\""}, {"--device", "needs a number"},
-		{"--device a list", "\"a\" is not a number"}, {"--device= list", "\"\" is not a number"},
+		{"--device a list", "\"a\" is not a number"}, {"--device= list", "\"\" is not a number"}, {"with", "with needs a program"},
 	} {
 		t.Run("arguments "+c.args, func(t *testing.T) {
 			if status, stdout, stderr := shell(t, nil, script, strings.Fields(c.args)...); status != 2 || stdout != "" || !strings.Contains(stderr, c.want) {

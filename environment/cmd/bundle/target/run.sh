@@ -4,7 +4,7 @@ set -eu
 
 help() {
   cat <<'HELP'
-Usage: ./run.sh [--device N] [--download] COMMAND [ARGUMENT]...
+Usage: ./run.sh [--device N] [--tf32] [--download] COMMAND [ARGUMENT]...
 
 Calls the program "reproduce" of this bundle, with an NVIDIA GPU where there is
 one, otherwise on the processor. Commands are described by "./run.sh help":
@@ -12,9 +12,11 @@ one, otherwise on the processor. Commands are described by "./run.sh help":
   ./run.sh list                        what there is, and what is done
   ./run.sh run SET [--scale quick]     run what is missing; again to go on
   ./run.sh table all                   tables from the results
+  ./run.sh with PROGRAM [ARGUMENT]...  another program, with the same settings
 
   --device N   the GPU to use, 0 for the first. Several can work at once on
                one set: start ./run.sh once for each.
+  --tf32       on a GPU, round the factors of products to 10 bits: faster
   --download   if no plugin for XLA is found, download one first, into this
                folder: for a GPU, some gigabytes, or without one for the
                processor. Needs the network.
@@ -49,6 +51,7 @@ say() {
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 download=
+tf32=false
 while [ $# -gt 0 ]; do
   case $1 in
     --device)
@@ -58,6 +61,7 @@ while [ $# -gt 0 ]; do
       ;;
     --device=*) device=${1#--device=} ;;
     --download) download=yes ;;
+    --tf32) tf32=true ;;
     -h | --help)
       help
       exit
@@ -122,7 +126,7 @@ use_plugin() {
   done
   # XLA's Go side looks for the libraries in one other place, and warns at length.
   [ -z "$libraries" ] || export GOPJRT_CUDA_CHECKS="${GOPJRT_CUDA_CHECKS:-no}"
-  export GOMLX_BACKEND="xla:$1,tf32=false" # products in float32, not with 10 bits
+  export GOMLX_BACKEND="xla:$1,tf32=$tf32"
   [ -z "$libraries" ] || export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
   say "CUDA plugin $1"
 }
@@ -208,6 +212,9 @@ choose_program() {
 }
 
 case $1 in
+  with) [ $# -gt 1 ] || usage_error 'with needs a program' ;;
+esac
+case $1 in
   # These compute nothing.
   help | list | options | table | figure | fill | merge | rescore) program=$here/bin/reproduce-go ;;
   *) choose_program ;;
@@ -216,6 +223,11 @@ esac
 export DENSITYUNCERTAINTY_DATA="${DENSITYUNCERTAINTY_DATA:-$here/data}"
 export DENSITYUNCERTAINTY_CACHE="${DENSITYUNCERTAINTY_CACHE:-$here/cache}"
 export DENSITYUNCERTAINTY_VERSION="${DENSITYUNCERTAINTY_VERSION:-$(cat "$here/version")}"
+
+if [ "$1" = with ]; then
+  shift
+  exec "$@"
+fi
 
 names_store() {
   for argument; do

@@ -1,0 +1,212 @@
+"""PyTorch's time for the training steps of BenchmarkImageStep, in turn with it.
+
+    GOEXPERIMENT=simd go test -c -o train.test ./dul/train
+    GOMLX_BACKEND=xla:cpu python dul/train/step_pytorch.py --program ./train.test
+
+Each round times every kind of step once with each of the two, every time in a new
+process, so that what else the machine does falls on both; the table has medians
+of the rounds and their ratio. Needs PyTorch. The networks are those of package
+nets, with the density layer as in package dul: per-position Gaussian noise, LDL
+energy with zero padding, variance gamma E + beta. PyTorch has it "detached", with
+the energy a constant in the likelihood's gradient, as the released code has it.
+"""
+
+import argparse
+import math
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+KINDS = ("plain", "density", "detached", "mixture")  # of BenchmarkImageStep
+IN_PYTORCH = {"plain": "plain", "density": "detached", "detached": "detached"}
+
+
+def pytorch_step(options):
+    """Prints wall time, CPU time and images per second of a step of PyTorch."""
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    torch.set_num_threads(options.threads)
+    torch.backends.cuda.matmul.allow_tf32 = options.precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = options.precision == "tf32"
+
+    class Noisy(nn.Module):
+        """The noise variances gamma and beta of a layer, one of each for a filter."""
+
+        def __init__(self, filters, shape):
+            super().__init__()
+            self.gamma = nn.Parameter(torch.full((filters, *shape), 2 * math.log(1e-3)))
+            self.beta = nn.Parameter(torch.full((filters, *shape), 2 * math.log(1e-3)))
+
+        def add_noise(self, mean, energy):
+            variance = self.gamma.exp() * energy.detach() + self.beta.exp()
+            return mean + torch.sqrt(variance + 1e-16) * torch.randn_like(mean)
+
+        def kl(self):
+            return sum((0.5 * (v.exp() - 1 - v)).sum() for v in (self.gamma, self.beta))
+
+    class DensityConv(Noisy):
+        def __init__(self, channels, filters, size, stride, bias):
+            super().__init__(filters, (1, 1))
+            self.convolve = nn.Conv2d(channels, filters, size, stride, size // 2, bias=bias)
+            self.size, self.stride = size, stride
+            self.factor = nn.Parameter(torch.zeros(channels, channels, size, size))
+            self.log_variance = nn.Parameter(torch.zeros(channels, 1, 1))
+            # A channel sees what comes before it: positions in reading order, then channels.
+            place = torch.arange(size * size).view(1, 1, size, size) * channels + torch.arange(channels).view(1, -1, 1, 1)
+            own = (size * size // 2) * channels + torch.arange(channels).view(-1, 1, 1, 1)
+            self.register_buffer("before", (place < own).float())
+            self.register_buffer("itself", (place == own).float())
+
+        def forward(self, x):
+            residual = functional.conv2d(x.detach(), self.factor * self.before + self.itself, padding=self.size // 2)
+            energy = (residual.square() * (0.5 * (-self.log_variance).exp())).sum(1, keepdim=True)
+            self.log_likelihood = -0.5 * self.log_variance.sum() - energy.mean((1, 2, 3))
+            if self.size > 1 or self.stride > 1:
+                energy = functional.avg_pool2d(energy, self.size, self.stride, self.size // 2)
+            return self.add_noise(self.convolve(x), energy)
+
+    class DensityDense(Noisy):
+        def __init__(self, features, units):
+            super().__init__(units, ())
+            self.multiply = nn.Linear(features, units)
+            self.factor = nn.Parameter(torch.zeros(features, features))
+            self.log_variance = nn.Parameter(torch.zeros(features))
+            self.register_buffer("identity", torch.eye(features))
+
+        def forward(self, h):
+            residual = h.detach() @ (self.factor.tril(-1) + self.identity).T
+            energy = 0.5 * (residual.square() / self.log_variance.exp()).sum(-1, keepdim=True)
+            self.log_likelihood = -0.5 * self.log_variance.sum() - energy[:, 0]
+            return self.add_noise(self.multiply(h), energy)
+
+    def conv(channels, filters, size, stride=1, bias=False):
+        if options.layers == "plain":
+            return nn.Conv2d(channels, filters, size, stride, size // 2, bias=bias)
+        return DensityConv(channels, filters, size, stride, bias)
+
+    class Block(nn.Module):
+        def __init__(self, channels, filters, stride):
+            super().__init__()
+            self.norm_1, self.norm_2 = nn.BatchNorm2d(channels), nn.BatchNorm2d(filters)
+            self.conv_1, self.conv_2 = conv(channels, filters, 3, stride), conv(filters, filters, 3)
+            same = stride == 1 and channels == filters
+            self.shortcut = nn.Identity() if same else conv(channels, filters, 1, stride, bias=True)
+
+        def forward(self, x):
+            h = self.conv_1(functional.relu(self.norm_1(x)))
+            return self.conv_2(functional.relu(self.norm_2(h))) + self.shortcut(x)
+
+    blocks, widths = {"resnet14": (2, (16, 32, 64)), "wrn28x10": (4, (160, 320, 640))}[options.network]
+    stages, channels = [], 16
+    for stage, width in enumerate(widths):
+        for i in range(blocks):
+            stages.append(Block(channels, width, 2 if stage > 0 and i == 0 else 1))
+            channels = width
+    output = nn.Linear(channels, 10) if options.layers == "plain" else DensityDense(channels, 10)
+    network = nn.Sequential(
+        conv(3, 16, 3, bias=True), *stages, nn.BatchNorm2d(channels), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), output
+    ).to(options.device, memory_format=torch.channels_last)
+    noisy = [m for m in network.modules() if isinstance(m, Noisy)]
+    images = torch.randn(options.batch, 3, 32, 32, device=options.device).contiguous(memory_format=torch.channels_last)
+    labels = torch.randint(0, 10, (options.batch,), device=options.device)
+
+    def loss():
+        with torch.autocast(options.device, torch.bfloat16, enabled=options.precision == "bfloat16"):
+            logits = network(images)
+        objective = functional.cross_entropy(logits.float(), labels)
+        for layer in noisy:
+            objective = objective + layer.kl() / 50_000 - layer.log_likelihood.mean()
+        return objective
+
+    if options.compile:
+        loss = torch.compile(loss)
+    omega = [p for name, p in network.named_parameters() if name.endswith(("factor", "log_variance"))]
+    others = [p for name, p in network.named_parameters() if not name.endswith(("factor", "log_variance"))]
+    optimizers = [torch.optim.SGD(others, lr=1e-3, momentum=0.9, weight_decay=1e-4)]
+    if omega:
+        optimizers.append(torch.optim.Adam(omega, lr=1e-3, weight_decay=1e-5))
+
+    def step():
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        loss().backward()
+        for optimizer in optimizers:
+            optimizer.step()
+        if options.device == "cuda":
+            torch.cuda.synchronize()
+
+    for _ in range(3):
+        step()
+    start, cpu = time.perf_counter(), cpu_seconds()
+    for _ in range(options.count):
+        step()
+    wall = (time.perf_counter() - start) / options.count
+    cpu = (cpu_seconds() - cpu) / options.count
+    print(f"{cpu * 1e3:.2f} cpu-ms/step {options.batch / wall:.0f} images/s {wall * 1e3:.2f} ms/step", flush=True)
+
+
+def cpu_seconds():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def measure(command):
+    """Milliseconds of wall and CPU time of a step, as the command prints them."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    found = {unit: float(value) for value, unit in re.findall(r"([0-9.e+]+) (ms/step|cpu-ms/step)", done.stdout)}
+    if done.returncode != 0 or len(found) != 2:
+        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}\nerror: this measured nothing")
+    return found["ms/step"], found["cpu-ms/step"]
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--program", help="the test program of package train; without it PyTorch alone is measured")
+    p.add_argument("--kinds", default="plain,density", help="some of " + ",".join(KINDS) + ", separated by commas")
+    p.add_argument("--network", default="resnet14", choices=["resnet14", "wrn28x10"])
+    p.add_argument("--batch", type=int, default=128, help="images in a step (128)")
+    p.add_argument("--steps", type=int, default=1, help="steps that the Go program computes in one execution (1)")
+    p.add_argument("--precision", default="float32", choices=["float32", "tf32", "bfloat16"], help="of PyTorch; of the Go program bfloat16 alone, tf32 is in GOMLX_BACKEND")
+    p.add_argument("--count", type=int, default=20, help="steps to time in a round (20)")
+    p.add_argument("--rounds", type=int, default=5, help="rounds (5)")
+    p.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="of PyTorch")
+    p.add_argument("--threads", type=int, default=2, help="of PyTorch (2)")
+    p.add_argument("--compile", action="store_true", help="let torch.compile compile the objective")
+    p.add_argument("--without-pytorch", action="store_true", help="measure the Go program alone")
+    p.add_argument("--layers", choices=["plain", "detached"], help=argparse.SUPPRESS)  # measures this one, here
+    options = p.parse_args()
+    if options.layers:
+        return pytorch_step(options)
+    kinds = options.kinds.split(",")
+    if options.without_pytorch and not options.program:
+        p.error("nothing to measure: neither --program nor PyTorch")
+    if unknown := set(kinds) - set(KINDS):
+        p.error(f"unknown {', '.join(sorted(unknown))}; want some of {', '.join(KINDS)}")
+
+    times = {}
+    for _ in range(options.rounds):
+        for kind in kinds:
+            if options.program:
+                command = [options.program, "-test.run=^$", f"-test.bench=^BenchmarkImageStep$/^{kind}$", f"-test.benchtime={options.count}x"]
+                command += [f"-network={options.network}", f"-batch={options.batch}", f"-steps={options.steps}", f"-bfloat16={options.precision == 'bfloat16'}"]
+                times.setdefault((kind, "Go"), []).append(measure(command))
+            if kind in IN_PYTORCH and not options.without_pytorch:
+                times.setdefault((kind, "PyTorch"), []).append(measure([sys.executable, *sys.argv, "--layers", IN_PYTORCH[kind]]))
+    print(f"{options.network}, batches of {options.batch}, {options.precision}, {options.rounds} rounds; ms of a step, medians")
+    print(f"{'':10} {'wall':>8} {'CPU':>8} {'PyTorch':>8} {'CPU':>8} {'ratio':>6} {'CPU':>6}")
+    for kind in kinds:
+        row = []
+        for which in ("Go", "PyTorch"):
+            measured = times.get((kind, which))
+            row += [statistics.median(column) for column in zip(*measured)] if measured else [math.nan, math.nan]
+        row += [row[0] / row[2], row[1] / row[3]]
+        print(f"{kind:10} " + " ".join(f"{v:8.1f}" for v in row[:4]) + " " + " ".join(f"{v:6.2f}" for v in row[4:]))
+
+
+if __name__ == "__main__":
+    main()
