@@ -94,6 +94,13 @@ type Density struct {
 	// log-likelihood and the energies reported are not clipped. The released code
 	// clips energy.LDL and not energy.Rank1Mixture.
 	Clip bool
+	// MeanEnergy puts the mean of the energies over the training examples in the
+	// place of E(h): a layer with as much noise on average, which is the same for
+	// every input. It is the control that tells where the noise goes from how much
+	// there is, neither the paper nor the released code has it. In training it is the
+	// mean over the batch, in convolutions also over positions; in evaluation a running
+	// mean of these. The energies reported and the log-likelihood are not changed.
+	MeanEnergy bool
 	// HalfD makes the variance gamma E + beta D/2, D as in Clip: D/2 is the mean
 	// energy of a fitted Gaussian, so that gamma and beta mean the same amount of
 	// noise for a typical input, whatever the width of the layer. The released
@@ -131,7 +138,7 @@ func (l Density) Dense(s *model.Scope, h *graph.Node, units int) *graph.Node {
 	gamma := l.noiseVariance(s, h, "gamma_log_variance", l.PriorStd, 1, units)
 	beta := l.noiseVariance(s, h, "beta_log_variance", l.PriorStd, 1, units)
 
-	variance := ops.Affine(l.noiseEnergy(terms.Energy, seen, h, features), gamma, l.constantVariance(beta, features))
+	variance := ops.Affine(l.noiseEnergy(s, terms.Energy, seen, h, features), gamma, l.constantVariance(beta, features))
 	noise := stochastic.Draw(s, h, l.Noise, h.Shape().Dim(-2), units)
 	return graph.Add(mean, ops.SqrtScaled(variance, noise))
 }
@@ -160,8 +167,9 @@ func (l Density) generativeInput(h *graph.Node) *graph.Node {
 }
 
 // noiseEnergy is the energy e of D dimensions as it scales the noise; the energy
-// model computed it from seen, which is h.
-func (l Density) noiseEnergy(e, seen, h *graph.Node, dimensions int) *graph.Node {
+// model computed it from seen, which is h. It is [..., batch, 1] or an image of one
+// channel.
+func (l Density) noiseEnergy(s *model.Scope, e, seen, h *graph.Node, dimensions int) *graph.Node {
 	switch l.Gradients {
 	case PaperGradients:
 		e = throughInput(e, seen, h)
@@ -171,7 +179,26 @@ func (l Density) noiseEnergy(e, seen, h *graph.Node, dimensions int) *graph.Node
 	if l.Clip {
 		e = graph.ClipScalar(e, 0, float64(dimensions))
 	}
+	if l.MeanEnergy {
+		e = meanEnergy(s, e, dimensions)
+	}
 	return e
+}
+
+// meanEnergy has the mean of the energies e in the place of each. The running
+// mean starts at D/2, that of a fitted Gaussian.
+func meanEnergy(s *model.Scope, e *graph.Node, dimensions int) *graph.Node {
+	g, column := e.Graph(), e
+	if e.Rank() == 4 {
+		column = graph.Reshape(e, e.Shape().Size(), 1)
+	}
+	running := params.Statistic(s, column, "mean_energy", params.Constant(float64(dimensions)/2), 1, 1)
+	mean := running.NodeValue(g)
+	if s.Store().IsTraining(g) {
+		mean = graph.ReduceAndKeep(column, graph.ReduceMean, -2)
+		params.Follow(running, mean)
+	}
+	return graph.Reshape(graph.BroadcastToDims(mean, column.Shape().Dimensions...), e.Shape().Dimensions...)
 }
 
 // throughInput is the energy e, of which the gradient reaches the input h and not

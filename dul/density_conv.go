@@ -33,7 +33,7 @@ func (l Density) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	l = l.withDefaults()
 	seen := l.generativeInput(x)
 	terms := l.Energy.Conv(s.In("energy"), seen, c.Window)
-	energy := l.noiseEnergy(terms.Energy, seen, x, terms.Dimensions)
+	energy := l.noiseEnergy(s, terms.Energy, seen, x, terms.Dimensions)
 	addTerms(x.Graph(), terms.MeanEnergy, terms.LogLikelihood)
 
 	output := conv.Layer(s, x, c)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -37,6 +38,7 @@ var (
 		{"an energy of one's own", dul.Density{Energy: isotropic{}}},
 		{"HalfD", dul.Density{HalfD: true, PriorStd: 0.3}},
 		{"StudentT", dul.Density{Noise: stochastic.StudentT{Nu: 3, UnitVariance: true}}},
+		{"MeanEnergy", dul.Density{MeanEnergy: true}},
 	}
 	convFamilies = []family{
 		{"LDL", dul.Density{}},
@@ -48,6 +50,7 @@ var (
 		{"an energy of one's own", dul.Density{Energy: isotropic{}}},
 		{"HalfD", dul.Density{HalfD: true, PriorStd: 0.3, ConvEtaPriorStd: 2}},
 		{"SharedNoise", dul.Density{SharedNoise: true}},
+		{"MeanEnergy", dul.Density{MeanEnergy: true}},
 	}
 )
 
@@ -267,6 +270,72 @@ func TestClip(t *testing.T) {
 			}
 		})
 	}
+}
+
+// With MeanEnergy the noise of every input has the variance gamma m + beta, where m
+// is the mean energy of the batch, of each replica by itself, in training, and the
+// running mean in evaluation.
+func TestMeanEnergy(t *testing.T) {
+	rng := rand.New(rand.NewPCG(61, 67))
+	mean := func(x fixtures.Array) float64 { // of z^2/2 over D = 2 features and all examples
+		squares := 0.0
+		for _, v := range x.Values {
+			squares += v * v / 2
+		}
+		return squares / float64(len(x.Values)/2)
+	}
+	one, two := fixtures.Random(rng, 1, 3, 2), fixtures.Random(rng, 1, 3, 2)
+	both := fixtures.Array{Dims: []int{2, 3, 2}, Values: append(slices.Clone(one.Values), two.Values...)}
+	image := fixtures.Random(rng, 2, 2, 3, 2)
+	for _, c := range []struct {
+		name    string
+		layer   applied
+		x       fixtures.Array
+		means   []float64 // of each replica
+		running fixtures.Array
+	}{
+		{"dense", dense(dul.Density{MeanEnergy: true}, 1), fixtures.Array{Dims: []int{3, 2}, Values: one.Values}, []float64{mean(one)}, fixtures.Matrix(1, 1, 0.7)},
+		{"replicas", dense(dul.Density{MeanEnergy: true}, 1), both, []float64{mean(one), mean(two)}, fixtures.Array{Dims: []int{2, 1, 1}, Values: []float64{0.7, 0.3}}},
+		{"conv", convolved(dul.Density{MeanEnergy: true}, conv.Spec{Filters: 1, Window: conv.Same(1, 1), NoBias: true}), image, []float64{mean(image)}, fixtures.Matrix(1, 1, 0.7)},
+	} {
+		for _, training := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/training=%t", c.name, training), func(t *testing.T) {
+				output := func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+					s.Store().SetTraining(in["x"].Graph(), training)
+					return c.layer.output(s, in)
+				}
+				values, noise := fixtures.Explore(t, fixtures.Values{"x": c.x}, output)
+				for _, path := range values.Parameters() {
+					values[path] = fixtures.Zeros(values[path].Dims...) // gamma = beta = 1
+				}
+				values["/layer/mean_energy"] = c.running
+				for i, draw := range noise {
+					noise[i] = draw.Map(func(float64) float64 { return 1 })
+				}
+				want := c.running.Values
+				if training {
+					want = c.means
+				}
+				out := fixtures.Evaluate(t, dtypes.Float64, values, noise,
+					func(s *model.Scope, in fixtures.Nodes) []*graph.Node { return []*graph.Node{output(s, in)} })[0].Values
+				for i, got := range out {
+					if std := math.Sqrt(want[i*len(want)/len(out)] + 1); math.Abs(got-std) > 1e-12 {
+						t.Errorf("entry %d has the deviation %g, want %g", i, got, std)
+					}
+				}
+			})
+		}
+	}
+
+	// The running mean follows the batches from D/2 on.
+	store := model.NewStore()
+	params.SetSeeds(store, 1)
+	must.Get(model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		s.Store().SetTraining(x.Graph(), true)
+		return dense(dul.Density{MeanEnergy: true}, 1)(s, x)
+	}, fixtures.Tensor(dtypes.Float64, fixtures.Array{Dims: []int{3, 2}, Values: one.Values})))(t)
+	running := must.Get(store.GetVariable("/layer/mean_energy").Value())(t)
+	fixtures.Compare(t, "running mean", fixtures.FromTensor(t, running), fixtures.Matrix(1, 1, 0.9*1+0.1*mean(one)), 1e-13)
 }
 
 // The noise starts with standard deviation InitStd. The KL is that of one gamma

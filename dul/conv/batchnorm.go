@@ -8,10 +8,7 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-const (
-	normEpsilon  = 1e-5
-	normMomentum = 0.1
-)
+const normEpsilon = 1e-5
 
 // BatchNorm normalises every channel of an image batch,
 //
@@ -19,7 +16,7 @@ const (
 //
 // with scale and shift trained (role Weight, starting at 1 and 0). In training
 // mean and variance are those of the batch, and the running statistics follow
-// them: running = 0.9 running + 0.1 batch, with the unbiased variance. In
+// them (params.Follow), with the unbiased variance. In
 // evaluation they are the running statistics.
 func BatchNorm(s *model.Scope, x *graph.Node) *graph.Node {
 	g, m := x.Graph(), Channels(x)
@@ -37,12 +34,8 @@ func BatchNorm(s *model.Scope, x *graph.Node) *graph.Node {
 	mean := graph.MulScalar(rowSums(m), 1/count)
 	// In one pass over m; rounding may leave a constant channel a little below 0.
 	variance := graph.MaxScalar(graph.Sub(graph.MulScalar(rowDots(m, m), 1/count), graph.Mul(mean, mean)), 0)
-	follow := func(v *model.Variable, batch *graph.Node) {
-		batch = graph.StopGradient(batch)
-		v.SetNodeValue(graph.Add(graph.MulScalar(v.NodeValue(g), 1-normMomentum), graph.MulScalar(batch, normMomentum)))
-	}
-	follow(runningMean, mean)
-	follow(runningVariance, graph.MulScalar(variance, count/(count-1)))
+	params.Follow(runningMean, mean)
+	params.Follow(runningVariance, graph.MulScalar(variance, count/(count-1)))
 	return LikeImage(inBatch(m, scale, shift, graph.StopGradient(mean), graph.StopGradient(variance)), x)
 }
 

@@ -78,6 +78,14 @@ func Statistic(s *model.Scope, like Like, name string, initial Initial, dims ...
 	return variable(s, like, name, Running, initial, dims...).SetTrainable(false)
 }
 
+// Follow moves a Statistic in the graph of a training step a tenth of the way to
+// what it is in the batch: running = 0.9 running + 0.1 batch. No gradient flows.
+func Follow(running *model.Variable, batch *graph.Node) {
+	const momentum = 0.1
+	old := running.NodeValue(batch.Graph())
+	running.SetNodeValue(graph.Add(graph.MulScalar(old, 1-momentum), graph.MulScalar(graph.StopGradient(batch), momentum)))
+}
+
 // roleKey is where the store remembers a parameter's role; the path's
 // separators are escaped so that every role lives in one scope of its own.
 func roleKey(path string) string {

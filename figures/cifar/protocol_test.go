@@ -131,6 +131,7 @@ func TestOptions(t *testing.T) {
 		{"init_std", "0.2", methods.MFVI, none, func(r recipe) bool { return r.Layers.(baselines.MFVI).InitStd == 0.2 }},
 		{"prior_std", "2", methods.Density, none, func(r recipe) bool { return density(r).PriorStd == 2 }},
 		{"clip", "true", methods.Density, none, func(r recipe) bool { return density(r).Clip }},
+		{"mean_energy", "true", methods.Density, none, func(r recipe) bool { return density(r).MeanEnergy }},
 		{"gradients", "detached", methods.Density, none, func(r recipe) bool { return density(r).Gradients == dul.Detached }},
 		{"variance", "half-d", methods.Density, none, func(r recipe) bool { return density(r).HalfD }},
 		{"variance_d", "channels", methods.Density, none, func(r recipe) bool { return density(r).HalfChannels }},

@@ -39,7 +39,7 @@ type option struct {
 // The options of both studies, and those of each.
 var (
 	common = []option{
-		{"noise", choice("gaussian", "uniform01", "student-t5")}, {"init_std", positive}, {"prior_std", positive}, {"clip", boolean},
+		{"noise", choice("gaussian", "uniform01", "student-t5")}, {"init_std", positive}, {"prior_std", positive}, {"clip", boolean}, {"mean_energy", boolean},
 		{"gradients", choice("paper", "detached", "attached")}, {"variance", choice("plain", "half-d")}, {"mixture_factors", choice("orthogonal", "zeros")}, {"mixture_fraction", positive},
 		{"dropout_rate", rate}, {"alpha", positive}, {"adaptive_alpha", boolean},
 	}

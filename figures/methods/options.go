@@ -17,9 +17,10 @@ type Options struct {
 	InitStd  float64 `option:"init_std" range:"positive" doc:"posterior standard deviation at the start; the text states 0.1 for UCI, which suits U[0,1) noise with its deviation of 0.289 but is much for N(0,1), and with which MFVI does not fit"`
 	PriorStd float64 `option:"prior_std" range:"positive" doc:"standard deviation of the method's prior"`
 
-	Clip      bool      `option:"clip" doc:"energies are clipped to [0, D], in convolutions to [0, channels]; those of rank-1 mixtures never are"`
-	Gradients Gradients `option:"gradients" doc:"which parameters the two objectives move: as in the paper, where that of the network also moves what comes before the energy but not the energy model; detached, where input and energy are constants; or attached, where everything moves"`
-	Variance  Variance  `option:"variance" doc:"gamma E + beta as the text has it (plain), or gamma E + beta D/2 (half-d)"`
+	Clip       bool      `option:"clip" doc:"energies are clipped to [0, D], in convolutions to [0, channels]; those of rank-1 mixtures never are"`
+	MeanEnergy bool      `option:"mean_energy" doc:"the noise follows the mean of the energies over the training examples in the place of E(h): as much noise, in no particular place; a control that neither text nor code has"`
+	Gradients  Gradients `option:"gradients" doc:"which parameters the two objectives move: as in the paper, where that of the network also moves what comes before the energy but not the energy model; detached, where input and energy are constants; or attached, where everything moves"`
+	Variance   Variance  `option:"variance" doc:"gamma E + beta as the text has it (plain), or gamma E + beta D/2 (half-d)"`
 
 	VarianceD VarianceD `only:"images" option:"variance_d" doc:"the D of half-d in convolutions: dimensions of the energy, or channels, which for the rank-1 mixture of a window are 9 times fewer"`
 	BetaPrior BetaPrior `only:"images" option:"beta_prior" doc:"prior variance of the noise that does not depend on the energy, in convolutions: that of the other, or e whatever prior_std is"`
@@ -153,7 +154,7 @@ func ReleasedOptions() Options {
 
 // density is the family of density layers with these options and an energy model.
 func (o Options) density(model dul.EnergyModel) dul.Density {
-	l := dul.Density{Energy: model, InitStd: o.InitStd, PriorStd: o.PriorStd, Clip: o.Clip, HalfD: o.Variance == HalfD}
+	l := dul.Density{Energy: model, InitStd: o.InitStd, PriorStd: o.PriorStd, Clip: o.Clip, MeanEnergy: o.MeanEnergy, HalfD: o.Variance == HalfD}
 	l.HalfChannels = l.HalfD && o.VarianceD == Channels
 	switch o.Gradients {
 	case Detached:

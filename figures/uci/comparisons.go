@@ -139,8 +139,13 @@ func Paired(lines []results.Result, metricName string, further ...methods.Method
 	return t, x.fill(&t, lines)
 }
 
-// experimentsOf is Experiments of a single method.
-func (p Protocol) experimentsOf(m methods.Method) []results.Experiment { return p.Experiments(m) }
+// experimentsOf is Experiments of a single method of a table, which can be everywhere().
+func (p Protocol) experimentsOf(m methods.Method) []results.Experiment {
+	if m.Name == everywhere().Name {
+		p.MeanEnergy, m = true, methods.Density
+	}
+	return p.Experiments(m)
+}
 
 // ConvergedTable is the negative log likelihood after 100, 400 and, of some methods, 4000 epochs, each method tested
 // against density uncertainty.

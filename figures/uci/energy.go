@@ -59,6 +59,47 @@ func EnergyTable(lines []results.Result) (report.Table, error) {
 	return t, x.fill(&t, lines)
 }
 
+// everywhere stands in tables for density layers with the option mean_energy: as much noise as theirs, which follows
+// nothing.
+func everywhere() methods.Method {
+	m := methods.Density
+	m.Name, m.Title = m.Name+" mean_energy=true", "Density, mean energy"
+	return m
+}
+
+// placeSettings are those of PlaceTable, on the small data sets. Both columns have the settings that are tuned for LDL.
+func placeSettings() []setting {
+	all := energySettings()
+	for i := range all {
+		all[i].protocol = all[i].protocol.On(smallDatasets()...)
+	}
+	return all
+}
+
+// placeExperiments are the runs of PlaceTable with the mean energy, and those on gap splits for GapTable.
+func placeExperiments() (all []results.Experiment) {
+	for _, s := range append(placeSettings(), setting{protocol: inGaps()}) {
+		all = append(all, s.protocol.experimentsOf(everywhere())...)
+	}
+	return all
+}
+
+// PlaceTable says whether it matters where the noise goes, and not only how much there is: the negative log likelihood
+// of density layers whose noise follows the mean energy, the same for every input, and of density layers, with the
+// paired difference.
+func PlaceTable(lines []results.Result) (report.Table, error) {
+	t := report.Table{Name: "uci-place", Columns: []string{"Data set, settings"}}
+	t.Caption, t.Notes = prose.Text(t.Name, nil)
+	x := methodTable{list: methods.List{everywhere(), methods.Density}, decimals: 3, testTrain: randomSplits}
+	for _, dataset := range smallDatasets() {
+		for _, s := range placeSettings() {
+			row := methodRow{name: fmt.Sprintf("%s, %s", DatasetTitle(dataset), s.name), metric: results.MetricNLL, runs: s.protocol.On(dataset).experimentsOf}
+			x.rows = append(x.rows, row.testedAgainst(everywhere()))
+		}
+	}
+	return t, x.fill(&t, lines)
+}
+
 // energyMarks are those of the energy models but the constant one.
 var energyMarks = []mark{{colour: report.Green, shape: draw.BoxGlyph{}}, {colour: report.Blue, shape: draw.CircleGlyph{}}, {colour: report.Orange, shape: draw.PyramidGlyph{}}}
 

@@ -206,7 +206,7 @@ func TestEveryOptionCounts(t *testing.T) {
 		}
 		return all.String()
 	}
-	other := map[string]string{"noise": "uniform01", "init_std": "0.2", "prior_std": "2", "clip": "true", "gradients": "detached", "variance": "half-d",
+	other := map[string]string{"noise": "uniform01", "init_std": "0.2", "prior_std": "2", "clip": "true", "mean_energy": "true", "gradients": "detached", "variance": "half-d",
 		"mixture_factors": "zeros", "mixture_fraction": "0.2", "dropout_rate": "0.3", "alpha": "0.4", "adaptive_alpha": "true", "optimizer": "adam",
 		"learning_rate": "0.3", "batch_size": "7", "weight_decay": "0.5", "hidden_layers": "1", "width": "7", "energy_optimizer": "joint", "decay": "all", "pretrain_epochs": "0"}
 	usual := built(t, Paper())

@@ -64,6 +64,11 @@ func Sets() []results.Set {
 			Experiments: energyExperiments(),
 		},
 		{
+			Name:        "uci-place",
+			Doc:         "density layers whose noise follows the mean energy, as much as theirs and the same for all inputs: does it matter where it goes?",
+			Experiments: placeExperiments(),
+		},
+		{
 			Name:        "uci-gap",
 			Doc:         "UCI regression on gap splits, whose test inputs lie between those of training: every method on the small sets",
 			Experiments: gapExperiments(),

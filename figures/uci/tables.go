@@ -36,6 +36,7 @@ func Tables(further ...methods.Method) []report.NamedTable {
 		{Name: "uci-claims", Doc: "density uncertainty against each method of the paper's UCI tables, paired, in three settings", Make: Claims},
 		{Name: "uci-released", Doc: "UCI with the released settings beside measurements of the authors' code", Make: ReleasedTable},
 		{Name: "uci-energy", Doc: "does the energy matter: density layers with each energy model against constant energy, paired", Make: EnergyTable},
+		{Name: "uci-place", Doc: "does it matter where the noise goes: density layers against the same with the mean energy, paired", Make: PlaceTable},
 		{Name: "uci-spread", Doc: "why: spread, coverage, rank correlation and error with constant energy and with LDL", Make: SpreadTable},
 		{Name: "uci-gap", Doc: "every method on gap splits: likelihood, coverage, and whether variance tells where errors are large", Make: with(GapTable)},
 		{Name: "uci-tuned", Doc: "all methods on UCI with the settings that did best on held-out training examples", Make: with(TunedTable)},
