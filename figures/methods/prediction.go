@@ -52,9 +52,9 @@ func (p Prediction) Quantiles(wanted map[string]float64) map[string][]float64 {
 	return curves
 }
 
-// Finite says whether training converged and no number of the prediction is a NaN or an infinity.
+// Finite says whether training converged and no mean or variance of the prediction is a NaN or an infinity.
 func (p Prediction) Finite() bool {
-	infinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+	infinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v*v, 0) }
 	for _, values := range slices.Concat(p.Mean, p.Std, p.NoiseStd) {
 		if slices.ContainsFunc(values, infinite) {
 			return false

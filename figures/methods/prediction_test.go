@@ -76,6 +76,7 @@ func TestFinite(t *testing.T) {
 		{"a mean", of(component(1, nan, 1)), false},
 		{"a later mean", of(component(1, 2, 1), component(inf, 0, 1)), false},
 		{"the noise", of(component(1, 2, nan)), false},
+		{"the noise, whose variance overflows", of(component(1, 2, 1e190)), false},
 		{"the deviation", of(process([2]float64{1, 1}, [2]float64{1, nan})), false},
 		{"a finite process", of(process([2]float64{1, 1}, [2]float64{1, 1})), true},
 		{"diverged", diverged, false},
