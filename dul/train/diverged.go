@@ -13,7 +13,8 @@ import (
 )
 
 // ErrDiverged is wrapped by the error of a run whose objective or one of whose
-// parameters is no number any more.
+// parameters is no number any more, or whose objective became a million times as
+// large as it was at first.
 var ErrDiverged = errors.New("training diverged")
 
 // A Divergence is where the training of one replica went wrong.
@@ -23,7 +24,7 @@ type Divergence struct {
 	// Step is the step, from 1 and with those of the pretraining, after which it
 	// was noticed.
 	Step int `json:"step"`
-	// Reason is the objective or the parameter that is no number any more.
+	// Reason is the objective, or the parameter that is no number any more.
 	Reason string `json:"reason"`
 }
 

@@ -14,11 +14,13 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 )
@@ -238,6 +240,32 @@ func TestDiverged(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An objective that explodes has diverged though it is a number: a network that was
+// thrown far away gives numbers, and a picture of them looks like one.
+func TestExplosion(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rate float64 // of the third step
+		want string
+	}{{"explodes", 1e4, "step 4: the objective went from "}, {"does not", 0.02, ""}} {
+		t.Run(c.name, func(t *testing.T) {
+			run := regression()
+			run.Groups = run.Groups[1:2]
+			run.Groups[0].Roles = []params.Role{params.Weight} // the noise variance does not make up for it
+			run.Schedule = func(step, _ int) float64 {
+				if step == 2 {
+					return c.rate
+				}
+				return 0.001
+			}
+			err := run.Fit(context.Background(), mlp(t, baselines.Deterministic{}, 3), linearSet(64, 1, 1))
+			if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("the error is %v, want %q", err, c.want)
+			}
+		})
+	}
 }
 
 // A replica that diverges does not keep the others from what they are without it,

@@ -134,7 +134,8 @@ func (t Trainer) check() error {
 // The run goes on from the last checkpoint in the folder, if there is one; one of
 // a run with other settings is refused. When ctx is cancelled Fit saves a
 // checkpoint and returns ctx's error, wrapped. Where the objective or a parameter
-// is no number any more the error is a *DivergedError; replicas that did not
+// is no number any more, or the objective a million times as large as at first, the
+// error is a *DivergedError; replicas that did not
 // diverge are trained to the end all the same.
 func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err error) {
 	if err := t.check(); err != nil {
@@ -187,6 +188,8 @@ type state struct {
 	// Sums are those of the losses of the current epoch so far, times Weight.
 	Sums   [lossColumns]float64 `json:"sums"`
 	Weight float64              `json:"weight"`
+	// First are the objectives of the replicas at the first step, which say what is much.
+	First []float64 `json:"first,omitempty"`
 	// Diverged are the replicas that diverged.
 	Diverged []Divergence `json:"diverged,omitempty"`
 }
@@ -318,8 +321,18 @@ func (r *run) note(losses [][][]float64, rows int) error {
 		}
 		r.step++
 		for k, row := range replicas {
-			if slices.ContainsFunc(row, notFinite) {
+			total := lossesOf(row).Total
+			broken := slices.ContainsFunc(row, notFinite)
+			if len(r.First) < len(replicas) {
+				r.First = append(r.First, total)
+				if broken { // and a checkpoint cannot keep it
+					r.First[k] = 0
+				}
+			}
+			if broken {
 				r.diverge(Divergence{k, r.step, fmt.Sprintf("the objective is no number any more: %+v", lossesOf(row))})
+			} else if total > explosion*(1+math.Abs(r.First[k])) {
+				r.diverge(Divergence{k, r.step, fmt.Sprintf("the objective went from %.3g to %.3g", r.First[k], total)})
 			}
 		}
 		left := len(replicas) - len(r.Diverged)
@@ -337,6 +350,11 @@ func (r *run) note(losses [][][]float64, rows int) error {
 	}
 	return nil
 }
+
+// explosion is how many times its first value, and at least 1, an objective must
+// reach to have diverged. A network that has been there gives numbers, and none
+// that mean anything: its units are far from where they were initialised.
+const explosion = 1e6
 
 func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
