@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
@@ -40,10 +41,7 @@ func TestClaims(t *testing.T) {
 		return e.Method == methods.MFVI.Name && e.Network == ResNet14 && e.Dataset == CIFAR10
 	})
 	lines[i].Diverged, lines[i].Metrics = true, nil
-	claims, err := Claims(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	claims := must.Get(Claims(lines))(t)
 	for _, c := range []struct{ where, claim, verdict, evidence string }{
 		{"table CIFAR-10, ResNet-14", "lower ECE and NLL", report.Holds, "ECE against MFVI better"},
 		{"table CIFAR-10, ResNet-14", "lower ECE and NLL", report.Holds, "MFVI diverged on 1 of 3 seeds"},
@@ -82,10 +80,7 @@ func TestComparableClaim(t *testing.T) {
 			add(mixture.Experiments(methods.DensityMixture), c.behind)
 			lines[1].Diverged = c.diverged
 			add(full.Experiments(methods.Density), 0)
-			claims, err := Claims(lines)
-			if err != nil {
-				t.Fatal(err)
-			}
+			claims := must.Get(Claims(lines))(t)
 			i := slices.IndexFunc(claims, func(got report.Claim) bool { return got.Where == "table of rank-1 components" })
 			if claims[i].Verdict != c.verdict {
 				t.Errorf("%s (%s), want %s", claims[i].Verdict, claims[i].Evidence, c.verdict)

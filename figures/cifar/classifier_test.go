@@ -21,6 +21,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 )
@@ -28,10 +29,7 @@ import (
 func sequential(t *testing.T) compute.Backend {
 	t.Helper()
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
-	backend, _, err := environment.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	backend, _ := must.Get2(environment.Open())(t)
 	return backend
 }
 
@@ -60,10 +58,7 @@ func fitted(t *testing.T, m methods.Method, wantSteps int) *Classifier {
 	}
 	r := p.resolve(m)
 	small := nets.ResNet{Layers: r.Layers.(nets.ConvLayers), Stem: 2, Blocks: []int{1}, Widths: []int{2}}
-	c, err := trainClassifier(context.Background(), sequential(t), p, m, r, small, bright(32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(trainClassifier(context.Background(), sequential(t), p, m, r, small, bright(32)))(t)
 	if steps != wantSteps {
 		t.Errorf("%d steps, want %d", steps, wantSteps)
 	}
@@ -73,10 +68,7 @@ func fitted(t *testing.T, m methods.Method, wantSteps int) *Classifier {
 func TestClassifier(t *testing.T) {
 	c := fitted(t, methods.Density, 36)
 	test := bright(10)
-	p, err := c.Predict(context.Background(), test, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(c.Predict(context.Background(), test, 2))(t)
 	accuracy, err := metrics.Accuracy(p.Probabilities, 2, test.Labels)
 	if err != nil || accuracy != 1 {
 		t.Errorf("accuracy %v, %v", accuracy, err)
@@ -89,10 +81,7 @@ func TestClassifier(t *testing.T) {
 		t.Errorf("layer sample %q of %d layers; the last convolution is not the third", sample.Name, len(sample.Energies))
 	}
 
-	strip, err := p.Strip("row", 3, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	strip := must.Get(p.Strip("row", 3, 0))(t)
 	want := report.Picture{Pixels: test.Image(3), Label: "bright", Prediction: "bright", Energy: p.LastEnergies()[3],
 		Probability: max(p.Probabilities[6], p.Probabilities[7])}
 	want.Entropy = -p.Probabilities[6]*math.Log(p.Probabilities[6]) - p.Probabilities[7]*math.Log(p.Probabilities[7])
@@ -120,9 +109,7 @@ func TestClassifier(t *testing.T) {
 
 	var b bytes.Buffer
 	var back Predictions
-	if err := gob.NewEncoder(&b).Encode(p); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, gob.NewEncoder(&b).Encode(p))
 	if err := gob.NewDecoder(&b).Decode(&back); err != nil || !reflect.DeepEqual(back, *p) {
 		t.Errorf("kept and read again: %v", err)
 	}
@@ -132,14 +119,8 @@ func TestClassifierWithoutEnergiesAndLabels(t *testing.T) {
 	c := fitted(t, methods.Deterministic, 32)
 	other := bright(4)
 	other.Classes, other.Labels = []string{"0", "1"}, nil
-	p, err := c.Predict(context.Background(), other, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	strip, err := p.Strip("row", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(c.Predict(context.Background(), other, 1))(t)
+	strip := must.Get(p.Strip("row", 1))(t)
 	if picture := strip.Pictures[0]; picture.Label != "" || !math.IsNaN(picture.Energy) || p.LastEnergies() != nil {
 		t.Errorf("picture %+v", picture)
 	}
@@ -160,10 +141,7 @@ func TestClassifiersOfSeveralNetworksAndProcesses(t *testing.T) {
 	}{{two, 64}, {methods.SNGP, 32}} {
 		t.Run(c.method.Name, func(t *testing.T) {
 			test := bright(6)
-			p, err := fitted(t, c.method, c.steps).Predict(context.Background(), test, 3)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(fitted(t, c.method, c.steps).Predict(context.Background(), test, 3))(t)
 			if accuracy, err := metrics.Accuracy(p.Probabilities, 2, test.Labels); err != nil || accuracy < 0.5 {
 				t.Errorf("accuracy %v, %v", accuracy, err)
 			}
@@ -178,11 +156,8 @@ func TestRanked(t *testing.T) {
 }
 
 func TestCosts(t *testing.T) {
-	table, err := Costs(sequential(t), nets.ResNet14, 10, Family{Name: "plain", Layers: baselines.Deterministic{}}, Family{Name: "LDL", Layers: dul.Density{}},
-		Family{Name: "LDL, detached", Layers: dul.Density{Gradients: dul.Detached}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Costs(sequential(t), nets.ResNet14, 10, Family{Name: "plain", Layers: baselines.Deterministic{}}, Family{Name: "LDL", Layers: dul.Density{}},
+		Family{Name: "LDL, detached", Layers: dul.Density{Gradients: dul.Detached}}))(t)
 	// The energy model of a layer has channels^2 size^2 + channels numbers:
 	// 84 (stem) + 5 x 2320 + 272 + 4 x 9248 + 1056 + 3 x 36928 + 4160 (output).
 	// Its operations, 0.058 GFLOP, come three times in a training step, and twice where the input has no gradient.
@@ -209,14 +184,11 @@ func texts(row report.Row) []string {
 // A model of the mean of an image converges to it.
 func TestMaps(t *testing.T) {
 	images := bright(2)
-	before, after, err := Maps(sequential(t), images, 200, func(s *model.Scope, x *graph.Node) (shown, loss *graph.Node) {
+	before, after := must.Get2(Maps(sequential(t), images, 200, func(s *model.Scope, x *graph.Node) (shown, loss *graph.Node) {
 		values := conv.Channels(x)
 		guess := params.New(s, values, "guess", params.Weight, params.Constant(0), values.Shape().Dimensions...)
 		return guess, graph.ReduceAllMean(graph.Square(graph.Sub(values, guess)))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	stats := datasets.FitChannelStats(images, nil)
 	for i := range datasets.ImageSide * datasets.ImageSide { // the first channel of the first image
 		want := (float64(images.Pixels[i])/255 - stats.Mean[0]) / stats.Std[0]

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"densityuncertainty/dul/metrics"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
@@ -33,10 +34,7 @@ func spoken(t *testing.T, e results.Experiment, n int, skill, sharpness float64)
 				logits = append(logits, sharpness*logit)
 			}
 		}
-		probs, err := metrics.Softmax(logits, 10, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		probs = must.Get(metrics.Softmax(logits, 10, 1))(t)
 		return labels, probs
 	}
 	p := &predictions.Predictions{Experiment: e.ID(), Dataset: e.Dataset, Classes: 10, Samples: 1}
@@ -53,9 +51,7 @@ func spoken(t *testing.T, e results.Experiment, n int, skill, sharpness float64)
 func TestDifferences(t *testing.T) {
 	const n = 3000
 	store := t.TempDir()
-	if err := os.Mkdir(filepath.Join(store, predictions.Folder), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(store, predictions.Folder), 0o755))
 	p := Paper(CIFAR10, ResNet14).Processor()
 	p.Seeds = []uint64{0, 1}
 	one := p
@@ -63,9 +59,7 @@ func TestDifferences(t *testing.T) {
 	var lines []results.Result
 	keep := func(e results.Experiment, skill, sharpness float64) {
 		// With noise N(0, 1) and the label ahead by skill, log p(label) grows with skill times the logit.
-		if err := predictions.Write(filepath.Join(store, predictions.Folder, predictions.FileName(e.ID())), spoken(t, e, n, skill, skill*sharpness)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, predictions.Write(filepath.Join(store, predictions.Folder, predictions.FileName(e.ID())), spoken(t, e, n, skill, skill*sharpness)))
 	}
 	add := func(list []results.Experiment, skill, sharpness float64) {
 		for _, e := range list {
@@ -80,10 +74,7 @@ func TestDifferences(t *testing.T) {
 
 	named := Tables()
 	i := slices.IndexFunc(named, func(t report.NamedTable) bool { return t.Name == "cifar-processor-differences" })
-	table, err := named[i].Of(lines, predictions.In(store))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(named[i].Of(lines, predictions.In(store)))(t)
 	var got []string
 	verdict := make(map[string]string)
 	for _, row := range table.Rows {
@@ -122,15 +113,10 @@ func TestDifferences(t *testing.T) {
 			}
 			e := p.Experiments(methods.Density)[seed]
 			q := spoken(t, e, n, skill, 2)
-			if swapped[k].runs[seed], err = newJudgedRun(q.Probs, 10, q.Labels); err != nil {
-				t.Fatal(err)
-			}
+			swapped[k].runs[seed] = must.Get(newJudgedRun(q.Probs, 10, q.Labels))(t)
 		}
 	}
-	d, err := resampled(swapped, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(resampled(swapped, n))(t)
 	if _, same, err := d.difference(1, 0, []uint64{0, 1}); err != nil || same {
 		t.Errorf("seeds that disagree have the same sign: %v, %v", same, err)
 	}
@@ -142,9 +128,7 @@ func TestDifferences(t *testing.T) {
 	keep(lines[0].Experiment, 2, 1)
 	other := spoken(t, lines[0].Experiment, n, 2, 1)
 	other.Labels[0] = 7
-	if err := predictions.Write(filepath.Join(store, predictions.Folder, predictions.FileName(lines[0].ID)), other); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, predictions.Write(filepath.Join(store, predictions.Folder, predictions.FileName(lines[0].ID)), other))
 	if _, err := named[i].Of(lines, predictions.In(store)); err == nil || !strings.Contains(err.Error(), "other test images") {
 		t.Errorf("with other labels: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
@@ -25,10 +26,7 @@ func TestImagesOfExperiments(t *testing.T) {
 	}
 	e := tiny(methods.VDropout)
 	e.Scale, e.TrainN, e.TestN = results.Grid, 0, 0
-	d, err := of(e, ComputedStats)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(of(e, ComputedStats))(t)
 	if d.train.N != 54 || d.test.N != 6 || d.heldOut != nil || d.others != nil {
 		t.Errorf("%d training and %d test images, held out %v, others %v", d.train.N, d.test.N, d.heldOut, d.others)
 	}
@@ -41,10 +39,7 @@ func TestImagesOfExperiments(t *testing.T) {
 	}
 	small := tiny(methods.Density)
 	small.Seed = 5
-	part, err := of(small, ComputedStats)
-	if err != nil {
-		t.Fatal(err)
-	}
+	part := must.Get(of(small, ComputedStats))(t)
 	if !slices.Equal(part.heldOut.Pixels, d.test.Pixels) || part.train.N != 16 || part.test.N != 8 {
 		t.Errorf("%d training, %d test and %d held-out images", part.train.N, part.test.N, part.heldOut.N)
 	}
@@ -122,13 +117,9 @@ func TestOptionalSets(t *testing.T) {
 	if m, err := officialFiles.excerpt(context.Background()); m != nil || err != nil {
 		t.Errorf("an excerpt that is not there: %v, %v", m, err)
 	}
-	if err := os.Mkdir(filepath.Join(folder, "svhn"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(folder, "svhn"), 0o755))
 	for _, name := range []string{"test_32x32.mat", "svhn/train_first1083_32x32.mat"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte("damaged"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte("damaged"), 0o600))
 	}
 	fails(t, "a damaged SVHN", errorOf(officialFiles.svhn(context.Background(), false)), "test_32x32.mat")
 	fails(t, "a damaged excerpt", errorOf(officialFiles.excerpt(context.Background())), "train_first1083_32x32.mat")

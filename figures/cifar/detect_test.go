@@ -8,6 +8,7 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/environment/must"
 )
 
 func TestDetect(t *testing.T) {
@@ -19,10 +20,7 @@ func TestDetect(t *testing.T) {
 			outside = append(outside, 1+rng.NormFloat64())
 		}
 	}
-	auroc, auprc, err := Detect(inside, outside)
-	if err != nil {
-		t.Fatal(err)
-	}
+	auroc, auprc := must.Get2(Detect(inside, outside))(t)
 	// Normal scores a distance of 1 apart: Phi(1/sqrt 2) = 0.760.
 	if auroc.Low > 0.760 || auroc.High < 0.760 || auroc.Value < auroc.Low || auroc.Value > auroc.High || auroc.High-auroc.Low > 0.08 {
 		t.Errorf("AUROC %v, want one about 0.760", auroc)
@@ -46,10 +44,7 @@ func TestDetectByLayer(t *testing.T) {
 		return Predictions{Images: &datasets.Images{Name: name},
 			Prediction: predict.Prediction{Energies: []predict.LayerEnergy{{Layer: "a", Mean: first}, {Layer: "b", Mean: []float64{4, 5, 6}}}}}
 	}
-	table, err := DetectByLayer(predicted("held out", 4, 5, 6), predicted("test", 4.5, 5, 5.5), predicted("dim", 1, 1.5, 2), predicted("alike", 4.5, 5, 5.5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(DetectByLayer(predicted("held out", 4, 5, 6), predicted("test", 4.5, 5, 5.5), predicted("dim", 1, 1.5, 2), predicted("alike", 4.5, 5, 5.5)))(t)
 	if want := []string{"Input of the layer", "dim", "alike"}; !reflect.DeepEqual(table.Columns, want) {
 		t.Errorf("columns %q, want %q", table.Columns, want)
 	}
@@ -62,7 +57,7 @@ func TestDetectByLayer(t *testing.T) {
 	}
 	none := predicted("none")
 	none.Energies = nil
-	err = errorOf(DetectByLayer(predicted("held out", 4), none, predicted("dim", 1)))
+	err := errorOf(DetectByLayer(predicted("held out", 4), none, predicted("dim", 1)))
 	fails(t, "predictions of different models", err, "layer a, dim: energies of 2, 0 and 2 layers")
 	fails(t, "predictions without energies", errorOf(DetectByLayer(none, none, none)), "no energies")
 }

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/dul/energy"
+	"densityuncertainty/environment/must"
 )
 
 // The likelihood of a Gaussian is largest at the covariance of the features, where
@@ -23,10 +24,7 @@ func TestFitEnergy(t *testing.T) {
 		features = append(features, a, a+0.5*b, c-a)
 		others = append(others, a, -a, 0)
 	}
-	fit, err := FitEnergy(backend, energy.LDL{}, d, features, others, 1000, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fit := must.Get(FitEnergy(backend, energy.LDL{}, d, features, others, 1000, 1))(t)
 	var second mat.SymDense // about zero, as the model
 	second.SymOuterK(1.0/n, mat.NewDense(n, d, features).T())
 	var factors mat.Cholesky
@@ -45,9 +43,7 @@ func TestFitEnergy(t *testing.T) {
 	}
 	// (a, -a, 0) at the first example: 1/2 x' S^-1 x.
 	x, solved := mat.NewVecDense(d, others[:d]), mat.NewVecDense(d, nil)
-	if err := factors.SolveVecTo(solved, x); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, factors.SolveVecTo(solved, x))
 	if want := mat.Dot(x, solved) / 2; math.Abs(fit.Others[0]-want) > 0.02*want {
 		t.Errorf("energy of another vector %v, want %v", fit.Others[0], want)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -63,10 +64,7 @@ func TestEnsemble(t *testing.T) {
 		if err != nil {
 			return results.Result{}, nil, err
 		}
-		p, err := predictions.Read(filepath.Join(r.Predictions, predictions.FileName(e.ID())))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(predictions.Read(filepath.Join(r.Predictions, predictions.FileName(e.ID()))))(t)
 		return found[0], p, nil
 	}
 	runnerIn := func(folder string) *Runner {
@@ -75,10 +73,7 @@ func TestEnsemble(t *testing.T) {
 		return r
 	}
 	single, ensemble := tiny(methods.Deterministic, oneEpoch), tiny(methods.Ensemble, oneEpoch)
-	one, alone, err := run(context.Background(), runnerIn(t.TempDir()), single, ignore)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one, alone := must.Get2(run(context.Background(), runnerIn(t.TempDir()), single, ignore))(t)
 	if len(alone.HeldOutLabels) != 6 || len(alone.HeldOutProbs) != 60 || alone.Samples != 1 {
 		t.Errorf("predictions of %d held-out images, %d samples", len(alone.HeldOutLabels), alone.Samples)
 	}
@@ -86,7 +81,7 @@ func TestEnsemble(t *testing.T) {
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	_, _, err = run(ctx, runnerIn(folder), ensemble, func(_ float64, note string) {
+	_, _, err := run(ctx, runnerIn(folder), ensemble, func(_ float64, note string) {
 		if strings.HasPrefix(note, "member 3 of 5, training") {
 			cancel()
 		}
@@ -96,18 +91,12 @@ func TestEnsemble(t *testing.T) {
 	}
 	var last float64
 	var notes strings.Builder
-	five, mixture, err := run(context.Background(), runnerIn(folder), ensemble, forward(t, &last, &notes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	five, mixture := must.Get2(run(context.Background(), runnerIn(folder), ensemble, forward(t, &last, &notes)))(t)
 	again := notes.String()
 	if last < 0.999 || last > 1.001 || strings.Contains(again, "member 2 of 5, training") || !strings.Contains(again, "member 5 of 5, training") {
 		t.Errorf("progress ended at %v, after\n%s", last, again)
 	}
-	whole, _, err := run(context.Background(), runnerIn(t.TempDir()), ensemble, ignore)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole, _ := must.Get2(run(context.Background(), runnerIn(t.TempDir()), ensemble, ignore))(t)
 	if got, want := withoutSpeed(five), withoutSpeed(whole); !maps.Equal(got, want) {
 		t.Errorf("stopped and continued: %v, in one go %v", got, want)
 	}

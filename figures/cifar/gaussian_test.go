@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/environment/must"
 )
 
 // drawn are n features of two classes, which lie apart along the first axis by 10 and vary with standard deviations
@@ -25,32 +27,20 @@ func drawn(n int, seed uint64) (features []float64, labels []int) {
 func TestDistancesFromGaussians(t *testing.T) {
 	const n = 4000
 	features, labels := drawn(n, 1)
-	g, err := fitGaussian(features, 3, labels, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(fitGaussian(features, 3, labels, 2))(t)
 	fresh, _ := drawn(n, 2)
-	found, err := g.distances(fresh)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(g.distances(fresh))(t)
 	// chi-squared with 2 degrees of freedom: mean 2, variance 4
 	if mean := stat.Mean(found, nil); math.Abs(mean-2) > 4*2/math.Sqrt(n) {
 		t.Errorf("mean squared distance %v, want 2", mean)
 	}
-	exact, err := g.distances([]float64{0, 3, 0, 10, 4, 0, 5, 3, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := must.Get(g.distances([]float64{0, 3, 0, 10, 4, 0, 5, 3, 0}))(t)
 	for i, want := range []float64{0, 4, 6.25} { // (1/0.5)^2, (5/2)^2
 		if math.Abs(exact[i]-want) > 0.4 {
 			t.Errorf("distance %d is %v, want about %v", i, exact[i], want)
 		}
 	}
-	one, err := fitGaussian(features, 3, make([]int, n), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get(fitGaussian(features, 3, make([]int, n), 1))(t)
 	if between, err := one.distances([]float64{5, 3, 0}); err != nil || between[0] > 0.1 {
 		t.Errorf("half way between the classes a single Gaussian has the distance %v, want about 0 (%v)", between, err)
 	}

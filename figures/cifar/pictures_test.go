@@ -11,6 +11,7 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/datasets/fetch"
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
 )
 
@@ -28,13 +29,10 @@ func (r refusing) RoundTrip(*http.Request) (*http.Response, error) {
 func TestPicturesOfTheSample(t *testing.T) {
 	t.Setenv(fetch.EnvData, t.TempDir())
 	cache := t.TempDir()
-	p, err := OpenPictures(func() (context.Context, *fetch.Fetcher) {
+	p := must.Get(OpenPictures(func() (context.Context, *fetch.Fetcher) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		return ctx, &fetch.Fetcher{Cache: cache, Client: &http.Client{Transport: refusing{cancel}}}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if p.Training.N != 800 || p.HeldOut.N != 200 || p.Test.N != 1000 || p.CIFAR100.N != 500 || p.SVHN.N != 500 {
 		t.Errorf("%d, %d, %d, %d and %d images", p.Training.N, p.HeldOut.N, p.Test.N, p.CIFAR100.N, p.SVHN.N)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
@@ -30,10 +31,7 @@ func madeUpGrid(best int) []results.Result {
 
 // The committed choice is that of the committed runs.
 func TestChosenOptions(t *testing.T) {
-	lines, err := results.Committed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(results.Committed())(t)
 	file, missing, err := ChosenOptions(lines)
 	if err != nil || !bytes.Equal(file, chosenText) {
 		t.Errorf("figures/cifar/chosen.csv is\n%s, but the committed runs choose\n%s, without %v (error %v); write it with \"reproduce choose images figures/cifar/chosen.csv\"",
@@ -50,10 +48,7 @@ func TestChoiceOfNoise(t *testing.T) {
 	if err != nil || len(missing) > 0 {
 		t.Fatalf("missing %v, error %v", missing, err)
 	}
-	c, err := decodeChosen(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(decodeChosen(bytes.NewReader(file)))(t)
 	for _, n := range searches {
 		if c[n.method.Name] != n.values[2] {
 			t.Errorf("%s: chosen %q, want %q", n.method.Name, c[n.method.Name], n.values[2])

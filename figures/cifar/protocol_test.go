@@ -21,6 +21,7 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
@@ -34,9 +35,7 @@ const (
 // with is the protocol with options.
 func with(t *testing.T, p Protocol, options map[string]string) Protocol {
 	t.Helper()
-	if err := methods.Set(&p, options); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, methods.Set(&p, options))
 	return p
 }
 
@@ -328,10 +327,7 @@ func TestSets(t *testing.T) {
 				count++
 				fmt.Fprintln(sum, set.Name, e.ID())
 			}
-			p, err := ProtocolOf(e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(ProtocolOf(e))(t)
 			m, _ := methods.All().Named(e.Method)
 			if again := p.Experiments(m)[0]; again.ID() != e.ID() {
 				t.Errorf("%s: %v comes back as %v", set.Name, e, again)

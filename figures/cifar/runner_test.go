@@ -16,6 +16,7 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
@@ -56,10 +57,7 @@ func madeUp(name string, n, classes int, seed uint64) *datasets.Images {
 func withMadeUpImages(t *testing.T) (r *Runner, reads map[string]int) {
 	t.Helper()
 	t.Setenv(environment.ConfigVariable, environment.GoSequential) // the same bits every time
-	machine, err := jobs.OpenMachine(environment.Images)
-	if err != nil {
-		t.Fatal(err)
-	}
+	machine := must.Get(jobs.OpenMachine(environment.Images))(t)
 	r, reads = &Runner{Machine: machine, Methods: methods.All()}, map[string]int{}
 	r.images.files = imageFiles{
 		cifar: func(_ context.Context, dataset string) (train, test *datasets.Images, err error) {
@@ -144,30 +142,19 @@ func TestStoppedAndContinued(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "training") {
 		t.Fatalf("the stopped run: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(jobs.WorkFolder(work, e), "checkpoints")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(os.Stat(filepath.Join(jobs.WorkFolder(work, e), "checkpoints")))(t)
 
 	second, _ := withMadeUpImages(t)
 	second.Work, second.Predictions = work, kept
 	var last float64
 	var notes strings.Builder
-	found, err := second.Run(context.Background(), []results.Experiment{e}, forward(t, &last, &notes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(second.Run(context.Background(), []results.Experiment{e}, forward(t, &last, &notes)))(t)
 	if said := notes.String(); last < 0.999 || last > 1.001 || strings.Contains(said, "epoch 1 of 3") || !strings.Contains(said, "predicting svhn") {
 		t.Errorf("progress ended at %v, after\n%s", last, said)
 	}
 	got := found[0]
-	p, err := predictions.Read(filepath.Join(kept, predictions.FileName(e.ID())))
-	if err != nil {
-		t.Fatal(err)
-	}
-	scores, err := predictions.Score(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(predictions.Read(filepath.Join(kept, predictions.FileName(e.ID()))))(t)
+	scores := must.Get(predictions.Score(p))(t)
 	for name, score := range scores {
 		if got.Metrics[name] != score {
 			t.Errorf("%s is %v in the line and %v from the predictions", name, got.Metrics[name], score)
@@ -366,10 +353,7 @@ func TestMethodOfOnesOwn(t *testing.T) {
 	p.Epochs, p.TrainN, p.TestN, p.HeldOut = 1, 8, 4, 4
 	last, said := 0.0, ""
 	p.Progress = func(done float64, note string) { last, said = done, said+note+"\n" }
-	lines, err := run(context.Background(), r, p, methods.List{methods.Deterministic, mine})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(run(context.Background(), r, p, methods.List{methods.Deterministic, mine}))(t)
 	if len(lines) != 2 || lines[1].Experiment.Method != "narrow" || math.Abs(last-1) > 1e-12 || !strings.Contains(said, "images narrow batch_size=8 on cifar10") {
 		t.Fatalf("%d lines, progress to %v:\n%s", len(lines), last, said)
 	}

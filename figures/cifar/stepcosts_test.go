@@ -4,19 +4,18 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+
+	"densityuncertainty/environment/must"
 )
 
 func TestStepCosts(t *testing.T) {
 	last := 0.0
-	table, err := stepCosts(t.Context(), sequential(t), 4, 2, func(done float64, note string) {
+	table := must.Get(stepCosts(t.Context(), sequential(t), 4, 2, func(done float64, note string) {
 		if done < last || done > 1 || note == "" {
 			t.Errorf("progress %v after %v, %q", done, last, note)
 		}
 		last = done
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if last != 1 {
 		t.Errorf("progress ends at %v", last)
 	}

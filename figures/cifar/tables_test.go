@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
@@ -35,10 +36,7 @@ func measured(accuracy, ece, nll, sd float64) func(results.Experiment) map[strin
 
 func tableOf(t *testing.T, name string, lines []results.Result, further ...methods.Method) report.Table {
 	t.Helper()
-	table, err := Table(name, lines, further...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Table(name, lines, further...))(t)
 	return table
 }
 
@@ -65,17 +63,11 @@ var ten14 = Paper(CIFAR10, ResNet14)
 
 // Every table is made, in every format, of no lines and of those that come with the checkout.
 func TestTablesOfCommittedLines(t *testing.T) {
-	committed, err := results.Committed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	committed := must.Get(results.Committed())(t)
 	for _, named := range Tables() {
 		t.Run(named.Name, func(t *testing.T) {
 			for _, lines := range [][]results.Result{nil, committed} {
-				table, err := named.Of(lines, func(string) (string, bool) { return "", false })
-				if err != nil {
-					t.Fatal(err)
-				}
+				table := must.Get(named.Of(lines, func(string) (string, bool) { return "", false }))(t)
 				for _, format := range report.TableFormats() {
 					if _, err := table.Render(format); err != nil {
 						t.Error(err)

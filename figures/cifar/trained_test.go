@@ -16,6 +16,7 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/environment/backendtest"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -27,10 +28,7 @@ func TestRunsKeepLayersAndNetworks(t *testing.T) {
 	r.Predictions, r.Networks = t.TempDir(), t.TempDir()
 	e := tiny(methods.Density, oneEpoch)
 	line := outcome(t, r, e)
-	p, err := predictions.Read(filepath.Join(r.Predictions, predictions.FileName(e.ID())))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(predictions.Read(filepath.Join(r.Predictions, predictions.FileName(e.ID()))))(t)
 	// the stem, two convolutions of each of six blocks, two shortcuts and the last layer
 	last := slices.Index(p.Layers, "stage_2_block_1/conv_2")
 	if len(p.Layers) != 16 || last < 0 || len(p.Others[0].Energy.Layers) != 16 || !slices.Equal(p.Energy.Layers[last], p.Energy.Mean) {
@@ -72,24 +70,16 @@ func processorLine(t *testing.T, folder string, m methods.Method) results.Result
 	r.Networks = t.TempDir()
 	e := tiny(m, oneEpoch)
 	line := outcome(t, r, e)
-	named, metadata, err := checkpoint.ReadTensors(filepath.Join(r.Networks, NetworkFile(e, 0, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	named, metadata := must.Get2(checkpoint.ReadTensors(filepath.Join(r.Networks, NetworkFile(e, 0, 1))))(t)
 	p := Paper(CIFAR10, ResNet14).Processor()
 	if n, has := searchOf(m.Name); has {
 		p = n.with(p, committedChoice()[m.Name])
 	}
 	line.Experiment = p.Experiments(m)[0]
 	line.ID = line.Experiment.ID()
-	text, err := json.Marshal(line.Experiment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(line.Experiment))(t)
 	metadata[keyExperiment] = string(text)
-	if err := checkpoint.WriteTensors(filepath.Join(folder, NetworkFile(line.Experiment, 0, 1)), named, metadata); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, checkpoint.WriteTensors(filepath.Join(folder, NetworkFile(line.Experiment, 0, 1)), named, metadata))
 	return line
 }
 
@@ -105,14 +95,8 @@ func TestExportedNetworks(t *testing.T) {
 	backend := backendtest.Open(t)
 	images := madeUp("CIFAR-10 test", 12, 10, 2)
 	for i, name := range names {
-		direct, err := LoadClassifier(backend, []string{filepath.Join(kept, NetworkFile(lines[i].Experiment, 0, 1))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		loaded, err := trainedIn(os.DirFS(to), backend, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		direct := must.Get(LoadClassifier(backend, []string{filepath.Join(kept, NetworkFile(lines[i].Experiment, 0, 1))}))(t)
+		loaded := must.Get(trainedIn(os.DirFS(to), backend, name))(t)
 		a, err1 := direct.Predict(t.Context(), images, 2)
 		b, err2 := loaded.Predict(t.Context(), images, 2)
 		if err := errors.Join(err1, err2); err != nil || !slices.Equal(a.Probabilities, b.Probabilities) || !slices.Equal(loaded.Classes[:2], []string{"airplane", "automobile"}) ||
@@ -145,28 +129,18 @@ func TestExportedNetworks(t *testing.T) {
 		{"experiment", "reading how it was made", func(_ map[string]*tensors.Tensor, metadata map[string]string) { metadata[keyExperiment] = "" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			named, metadata, err := checkpoint.ReadTensors(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			named, metadata := must.Get2(checkpoint.ReadTensors(file))(t)
 			c.spoil(named, metadata)
 			spoilt := filepath.Join(t.TempDir(), "a.safetensors")
-			if err := checkpoint.WriteTensors(spoilt, named, metadata); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, checkpoint.WriteTensors(spoilt, named, metadata))
 			if _, err := LoadClassifier(backend, []string{spoilt}); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), spoilt) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
 	}
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(file))(t)
 	content[len(content)-1] ^= 1
-	if err := os.WriteFile(file, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, content, 0o644))
 	if _, err := trainedIn(os.DirFS(to), backend, "density"); err == nil || !strings.Contains(err.Error(), "SHA-256") {
 		t.Errorf("a changed file: %v", err)
 	}
@@ -188,14 +162,8 @@ func TestTrainedNetworks(t *testing.T) {
 	}
 	backend, size := backendtest.Open(t), 0
 	for _, n := range list {
-		c, err := Trained(backend, n.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		file, err := networkFiles.ReadFile("networks/" + n.Name + ".safetensors")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Trained(backend, n.Name))(t)
+		file := must.Get(networkFiles.ReadFile("networks/" + n.Name + ".safetensors"))(t)
 		if size += len(file); c.Method.Name != n.Line.Experiment.Method || n.Line.Experiment.Network != ResNet14 {
 			t.Errorf("%s: a network of %s by the run %v", n.Name, c.Method.Name, n.Line.Experiment)
 		}

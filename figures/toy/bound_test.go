@@ -8,6 +8,7 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
 )
 
@@ -74,10 +75,7 @@ func TestFindBounds(t *testing.T) {
 		p.Variance = methods.Plain
 		last := 0.0
 		p.Progress = func(done float64, _ string) { last = done }
-		b, err := FindBounds(t.Context(), p, 2, batchNorm, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(FindBounds(t.Context(), p, 2, batchNorm, 1000))(t)
 		if len(b.Layers) != 3 || last != 1 {
 			t.Fatalf("%d layers, progress %v", len(b.Layers), last)
 		}

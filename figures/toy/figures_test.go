@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
@@ -95,10 +96,7 @@ func TestDivergedPanels(t *testing.T) {
 				if named.Name != c.figure {
 					continue
 				}
-				f, err := named.Make(lines, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				f := must.Get(named.Make(lines, 0))(t)
 				for i, title := range figtest.Titles(f) {
 					if strings.Contains(title, "diverged") != slices.Contains(c.panels, i) {
 						t.Errorf("panel %d has the title %q", i, title)
@@ -116,10 +114,7 @@ func TestPictures(t *testing.T) {
 	p := Cubic()
 	p.Seeds, p.Steps, p.Width = []uint64{4, 5}, 70, 7
 	lines := made(p.Experiments(methods.Rank1, methods.Density))
-	f, err := Pictures(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Pictures(lines))(t)
 	want := []string{"rank1 width=7, seed 4", "rank1 width=7, seed 5", "density width=7, seed 4", "density width=7, seed 5"}
 	if got := figtest.Titles(f); !slices.Equal(got, want) || len(f.Panels) != 2 || len(f.Panels[0]) != 3 {
 		t.Errorf("panels %q, want %q, three in a row", got, want)
@@ -129,7 +124,8 @@ func TestPictures(t *testing.T) {
 	}
 	// A quick run among others is marked, and the others are not.
 	lines[2] = made(Cubic().Quick().Experiments(methods.MFVI))[0]
-	if f, err = Pictures(lines); err != nil || !strings.Contains(f.Caption, "QUICK RUN") {
+	f, err := Pictures(lines)
+	if err != nil || !strings.Contains(f.Caption, "QUICK RUN") {
 		t.Errorf("with a quick run: caption %q, %v", f.Caption, err)
 	}
 	want[2] = "mfvi, seed 0\nquick run, 800 steps"
@@ -152,18 +148,12 @@ func TestPictures(t *testing.T) {
 
 func TestDistanceMoonsTitles(t *testing.T) {
 	lines := at(results.Full)
-	f, err := DistanceMoons(lines, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(DistanceMoons(lines, 1))(t)
 	if title := f.Panels[1][0].Title.Text; title != "SNGP\nat data 0.10, far away 0.50" || !strings.Contains(f.Caption, "seed 1") {
 		t.Errorf("title %q, caption %q", title, f.Caption)
 	}
 	// A browser shows the map of an SVG in the whole of its rectangle.
-	svg, err := f.Bytes(report.SVG)
-	if err != nil {
-		t.Fatal(err)
-	}
+	svg := must.Get(f.Bytes(report.SVG))(t)
 	images, stretched := bytes.Count(svg, []byte("<image")), bytes.Count(svg, []byte(`<image preserveAspectRatio="none" `))
 	if images != len(DistanceMethods()) || stretched != images {
 		t.Errorf("%d of %d images fill their place", stretched, images)
@@ -180,14 +170,8 @@ func TestDistanceMoonsTitles(t *testing.T) {
 
 // The maps of an SVG figure are PNG, and are called so.
 func TestMapsArePNG(t *testing.T) {
-	f, err := DistanceMoons(at(results.Full), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	svg, err := f.Bytes(report.SVG)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(DistanceMoons(at(results.Full), 0))(t)
+	svg := must.Get(f.Bytes(report.SVG))(t)
 	if !strings.Contains(string(svg), "data:image/png;base64,iVBOR") || strings.Contains(string(svg), "image/jp") {
 		t.Error("the maps are not called PNG")
 	}
@@ -206,9 +190,7 @@ func TestCatalogue(t *testing.T) {
 		}
 		whole, err := GapRatios(lines)
 		part, err2 := GapRatios(without)
-		if err := errors.Join(err, err2); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, err2))
 		for i, row := range whole.Rows {
 			for k := range row.Cells {
 				if figtest.Text(row.Cells[k]) != figtest.Text(part.Rows[i].Cells[k]) {

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -61,10 +62,7 @@ func TestGapRatios(t *testing.T) {
 		lines = append(lines, results.Result{ID: e.ID(), Experiment: e, Diverged: e.Method == "mfvi" && e.Seed == 1,
 			Metrics: map[string]float64{results.MetricGapRatio: ratio, results.MetricGapCoverage: 0.5}})
 	}
-	table, err := GapRatios(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(GapRatios(lines))(t)
 	figtest.Renders(t, table)
 	for _, c := range []struct{ row, column, want string }{
 		{"MFVI", "The paper's picture", "collapsed in the gap"},
@@ -101,10 +99,7 @@ func TestDistanceTable(t *testing.T) {
 		}
 		lines[i].Series = map[string][]float64{results.SeriesX: {-6, -4.5, -3, 0, 0.5, 3, 4.5, 5}, results.SeriesStd: std}
 	}
-	table, err := DistanceTable(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(DistanceTable(lines))(t)
 	figtest.Renders(t, table)
 	for i, m := range DistanceMethods() {
 		want := []string{"0.100 (0.000 to 0.200)", "0.500 (0.500 to 0.500)", "2.0 (2.0 to 2.0)", "6.0 (6.0 to 6.0)"}
@@ -133,10 +128,7 @@ func TestDistanceTable(t *testing.T) {
 		{"a run diverged", diverged, []string{"0.100 (0.000 to 0.200)", "0.500 (0.500 to 0.500)", "diverged", "diverged"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			table, err := DistanceTable(c.lines)
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(DistanceTable(c.lines))(t)
 			for k, want := range c.want {
 				if got := figtest.Text(table.Rows[0].Cells[k]); got != want {
 					t.Errorf("%s: %q, want %q", table.Columns[k+1], got, want)

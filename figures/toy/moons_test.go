@@ -14,6 +14,7 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
@@ -55,15 +56,12 @@ func TestMoonsDistanceAwareness(t *testing.T) {
 	} {
 		t.Run(c.method.Name, func(t *testing.T) {
 			last := 0.0
-			found, err := r.Run(t.Context(), short(Moons(), c.method, 60, 2, 0), func(done float64, note string) {
+			found := must.Get(r.Run(t.Context(), short(Moons(), c.method, 60, 2, 0), func(done float64, note string) {
 				if done < last || done > 1 || note == "" {
 					t.Errorf("progress %v after %v, %q", done, last, note)
 				}
 				last = done
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			s, metrics := found[0].Series, found[0].Metrics
 			if len(s[results.SeriesEntropy]) != len(s[results.SeriesX])*len(s[results.SeriesY]) || len(s[results.SeriesTrainX]) != moonsN || len(s[results.SeriesLabel]) != moonsN {
 				t.Errorf("%d values of a map of %d by %d, %d points", len(s[results.SeriesEntropy]), len(s[results.SeriesX]), len(s[results.SeriesY]), len(s[results.SeriesTrainX]))
@@ -122,17 +120,11 @@ func TestLookInside(t *testing.T) {
 	p.Steps, p.Samples, p.Seeds = 20, 200, []uint64{0}
 	last := 0.0
 	p.Progress = func(done float64, note string) { last = done }
-	inside, err := LookInside(t.Context(), p, methods.Density)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inside := must.Get(LookInside(t.Context(), p, methods.Density))(t)
 	if last != 1 || len(inside.Energies) != 2 {
 		t.Fatalf("progress ended at %g with energies of %d layers, want 1 and 2", last, len(inside.Energies))
 	}
-	lines, err := r.Run(t.Context(), p.Experiments(methods.Density), func(float64, string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(r.Run(t.Context(), p.Experiments(methods.Density), func(float64, string) {}))(t)
 	want := lines[0].Series
 	if !slices.Equal(inside.TrainX, want[results.SeriesTrainX]) || !slices.Equal(inside.TrainY, want[results.SeriesTrainY]) {
 		t.Error("the training data are others")
@@ -158,10 +150,7 @@ func TestInsideFigure(t *testing.T) {
 	runs := []Inside{run(100, 1), run(200, 9)}
 	var pictures []string
 	for i, r := range runs {
-		f, err := InsideFigure(runs, i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(InsideFigure(runs, i))(t)
 		if want := fmt.Sprintf("after %d gradient steps", r.Steps); !strings.Contains(f.Caption, want) || len(f.Panels[0]) != 3 {
 			t.Errorf("%d panels, %q, want 3 and %q", len(f.Panels[0]), f.Caption, want)
 		}
@@ -170,10 +159,7 @@ func TestInsideFigure(t *testing.T) {
 				t.Errorf("number %d, panel %d ends at %g, want %g", i, panel, got, top)
 			}
 		}
-		svg, err := f.Bytes(report.SVG)
-		if err != nil {
-			t.Fatal(err)
-		}
+		svg := must.Get(f.Bytes(report.SVG))(t)
 		pictures = append(pictures, string(svg))
 	}
 	if pictures[0] == pictures[1] {

@@ -11,6 +11,7 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
@@ -45,16 +46,10 @@ func quick(t *testing.T) []results.Result {
 		p = p.Quick()
 		p.Steps, p.Samples = 8, 6
 		list := slices.Concat(methods.All(), own())
-		trained, err := toy.Run(t.Context(), p, list...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		trained := must.Get(toy.Run(t.Context(), p, list...))(t)
 		clipped := p
 		clipped.Clip = true
-		more, err := toy.Run(t.Context(), clipped, methods.Density)
-		if err != nil {
-			t.Fatal(err)
-		}
+		more := must.Get(toy.Run(t.Context(), clipped, methods.Density))(t)
 		for _, line := range append(trained, more...) {
 			line.Experiment.Epochs = steps
 			line.Experiment.Samples = map[string]int{toy.CubicName: 1000, toy.MoonsName: 100}[p.Problem]
@@ -91,14 +86,8 @@ func TestOwnMethods(t *testing.T) {
 		{"distance", full, toy.DistanceTable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			before, err := c.make(c.lines)
-			if err != nil {
-				t.Fatal(err)
-			}
-			after, err := c.make(c.lines, own()...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := must.Get(c.make(c.lines))(t)
+			after := must.Get(c.make(c.lines, own()...))(t)
 			if len(after.Rows) != len(before.Rows)+2 {
 				t.Fatalf("%d rows with two methods more than %d", len(after.Rows), len(before.Rows))
 			}
@@ -120,14 +109,8 @@ func TestOwnMethods(t *testing.T) {
 	}
 	for i, named := range toy.Figures(own()...) {
 		t.Run(named.Name, func(t *testing.T) {
-			before, err := toy.Figures()[i].Make(lines, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			after, err := named.Make(lines, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := must.Get(toy.Figures()[i].Make(lines, 1))(t)
+			after := must.Get(named.Make(lines, 1))(t)
 			want := figtest.Titles(before)
 			if named.Name != "figure1-energies" { // which compares energy models alone
 				for k, m := range own() {

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"densityuncertainty/dul/linalg"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/toy"
 )
 
@@ -18,10 +19,7 @@ func indefinite(a, b float64) float64 { return -1 }
 func TestProcessVariance(t *testing.T) {
 	// One observation: k(x, x) - k(x, z)^2 / (k(z, z) + sigma2).
 	x := []float64{0.5, 1.5, 50}
-	one, err := toy.ProcessVariance(squaredExponential, []float64{0.5}, 0.1, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get(toy.ProcessVariance(squaredExponential, []float64{0.5}, 0.1, x))(t)
 	for i, at := range x {
 		k := squaredExponential(at, 0.5)
 		if want := 2 - k*k/2.1; math.Abs(one[i]-want) > 1e-12 {
@@ -30,10 +28,7 @@ func TestProcessVariance(t *testing.T) {
 	}
 	// Several, by the inverse.
 	data := []float64{-1, 0, 0.3, 2}
-	several, err := toy.ProcessVariance(squaredExponential, data, 0.1, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	several := must.Get(toy.ProcessVariance(squaredExponential, data, 0.1, x))(t)
 	gram, inverse := mat.NewDense(4, 4, nil), new(mat.Dense)
 	gram.Apply(func(i, j int, _ float64) float64 {
 		if i == j {
@@ -41,9 +36,7 @@ func TestProcessVariance(t *testing.T) {
 		}
 		return squaredExponential(data[i], data[j])
 	}, gram)
-	if err := inverse.Inverse(gram); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, inverse.Inverse(gram))
 	for i, at := range x {
 		k := mat.NewVecDense(4, nil)
 		for j, z := range data {
@@ -65,10 +58,7 @@ func TestProcessVariance(t *testing.T) {
 // with all of the data as inducing points the sparse variance is the exact one.
 func TestInducingFeatures(t *testing.T) {
 	z, x := []float64{-2, -0.5, 1}, []float64{-2, -0.5, 1, 0.2, 9}
-	a, err := toy.InducingFeatures(squaredExponential, z, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(toy.InducingFeatures(squaredExponential, z, x))(t)
 	inner := func(i, j int) float64 { return mat.Dot(a.RowView(i), a.RowView(j)) }
 	for i := range x {
 		for j := range z {
@@ -82,21 +72,13 @@ func TestInducingFeatures(t *testing.T) {
 	}
 
 	const noise = 0.1
-	exact, err := toy.ProcessVariance(squaredExponential, z, noise, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	atData, err := toy.InducingFeatures(squaredExponential, z, z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := must.Get(toy.ProcessVariance(squaredExponential, z, noise, x))(t)
+	atData := must.Get(toy.InducingFeatures(squaredExponential, z, z))(t)
 	var precision, covariance mat.Dense
 	precision.Mul(atData.T(), atData)
 	precision.Scale(1/noise, &precision)
 	precision.Add(&precision, mat.NewDiagDense(3, []float64{1, 1, 1}))
-	if err := covariance.Inverse(&precision); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, covariance.Inverse(&precision))
 	for i, form := range toy.QuadraticForms(a, &covariance) {
 		if sparse := form + 2 - inner(i, i); math.Abs(sparse-exact[i]) > 1e-6 {
 			t.Errorf("at %v: sparse variance %v, exact %v", x[i], sparse, exact[i])

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/toy"
 )
@@ -20,10 +21,7 @@ func gaussian(a, b float64) float64 {
 var wide = []toy.Grid{{-5, 7, 97}, {-14, 10, 97}}
 
 func TestQuadrature(t *testing.T) {
-	q, err := toy.NewQuadrature(gaussian, wide[0], wide[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(toy.NewQuadrature(gaussian, wide[0], wide[1]))(t)
 	for _, c := range []struct{ u1, u2, mean, variance float64 }{{1, 0, 1, 1}, {0, 1, -2, 4}, {1, 1, -1, 7}, {1, -1, 3, 3}} {
 		mean, variance := q.Moments(c.u1, c.u2)
 		if math.Abs(mean-c.mean) > 1e-6 || math.Abs(variance-c.variance) > 1e-4 {

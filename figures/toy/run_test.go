@@ -10,6 +10,7 @@ import (
 
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -19,10 +20,7 @@ import (
 func runner(t *testing.T) Runner {
 	t.Helper()
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
-	machine, err := jobs.OpenMachine(environment.SmallNetworks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	machine := must.Get(jobs.OpenMachine(environment.SmallNetworks))(t)
 	return Runner{Machine: machine, Methods: methods.All()}
 }
 
@@ -40,22 +38,16 @@ func TestCubic(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			batch := short(Cubic(), m, 20, 50, 0, 1)
 			last := 0.0
-			found, err := r.Run(t.Context(), batch, func(done float64, note string) {
+			found := must.Get(r.Run(t.Context(), batch, func(done float64, note string) {
 				if done < last || note == "" {
 					t.Errorf("progress went from %v to %v, %q", last, done, note)
 				}
 				last = done
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			if last != 1 {
 				t.Errorf("progress ended at %v, want 1", last)
 			}
-			alone, err := r.Run(t.Context(), batch[1:], func(float64, string) {})
-			if err != nil {
-				t.Fatal(err)
-			}
+			alone := must.Get(r.Run(t.Context(), batch[1:], func(float64, string) {}))(t)
 			for i, f := range found {
 				if f.ID != batch[i].ID() || f.Batched != 2 || f.Diverged || f.Backend == "" || f.Finished.IsZero() || f.CPUSeconds <= 0 || !(f.Metrics[results.MetricNoiseStd] > 0) {
 					t.Errorf("result %d is incomplete: %+v", i, f)
@@ -94,10 +86,7 @@ func TestCubicUnits(t *testing.T) {
 	n := len(d.grid)
 	all := func(v float64) []float64 { return slices.Repeat([]float64{v}, n) }
 	p := methods.Prediction{Mixture: predict.Mixture{Mean: [][]float64{all(1), all(3)}, NoiseStd: [][]float64{all(0.5), all(0.5)}}}
-	metrics, series, err := d.summary(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	metrics, series := must.Get2(d.summary(p))(t)
 	scale := d.target.Std[0]
 	for _, c := range []struct {
 		name      string
@@ -174,10 +163,7 @@ func TestTraining(t *testing.T) {
 		{"moons, density, quick", Moons().Quick(), methods.Density, 100, 50, 1e-2, 2, 50, 100},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, m, err := ProtocolOf(c.p.Experiments(c.m)[0], methods.All())
-			if err != nil {
-				t.Fatal(err)
-			}
+			p, m := must.Get2(ProtocolOf(c.p.Experiments(c.m)[0], methods.All()))(t)
 			run := p.trainer(m, 70)
 			if run.Epochs != c.epochs || run.PretrainEpochs != c.pretrain || p.LearningRate != c.rate || p.HiddenLayers != c.hidden || p.Width != c.width || p.Samples != c.samples || run.BatchSize != 70 || run.LogLikelihoodScale != 1 {
 				t.Errorf("got %+v of %+v", run, p)

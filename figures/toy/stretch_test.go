@@ -12,6 +12,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/report"
 )
 
@@ -24,17 +25,11 @@ func (twice) Apply(_ *model.Scope, x *graph.Node, _ int) *graph.Node {
 
 func TestStretch(t *testing.T) {
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
-	backend, _, err := environment.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	backend, _ := must.Get2(environment.Open())(t)
 	of := func(features nets.Network) (pairs report.Pairs, least, most float64) {
 		t.Helper()
 		steps := 0
-		pairs, err := stretch(t.Context(), backend, 1, Features{"f", features}, func(train.Progress) { steps++ })
-		if err != nil {
-			t.Fatal(err)
-		}
+		pairs = must.Get(stretch(t.Context(), backend, 1, Features{"f", features}, func(train.Progress) { steps++ }))(t)
 		if steps == 0 || len(pairs.Inputs) != stretchPairs*(stretchPairs-1)/2 {
 			t.Errorf("%d reports of progress, %d pairs", steps, len(pairs.Inputs))
 		}

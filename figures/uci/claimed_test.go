@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
@@ -13,10 +14,7 @@ import (
 // verdictOn is the verdict on the claim that begins with some words, in a setting, and its evidence.
 func verdictOn(t *testing.T, lines []results.Result, begins, setting string) (verdict, evidence string) {
 	t.Helper()
-	claims, err := Claimed(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	claims := must.Get(Claimed(lines))(t)
 	i := slices.IndexFunc(claims, func(c report.Claim) bool {
 		return strings.HasPrefix(c.Claim, begins) && strings.Contains(c.Claim, "settings: "+setting)
 	})

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
@@ -22,10 +23,7 @@ func TestEnergyTable(t *testing.T) {
 		made(of(methods.DensityConstant, "boston"), spread(2, 0, 0.1)), // t = 0.045 / 0.0206 = 2.19, p = 0.042, and twice that among four
 		made(of(methods.Density, "boston"), spread(1.955, 0, 0.15)),
 	)
-	table, err := EnergyTable(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(EnergyTable(lines))(t)
 	check(t, table, [][3]string{
 		{"Yacht Hydrodynamics, paper", "Density, constant", "2.000 ± 0.103 (n=20)"},
 		{"Yacht Hydrodynamics, paper", "Density, diagonal", "2.000 ± 0.123 (n=20) | +0.000 [-0.017, +0.017], undecided"},
@@ -45,10 +43,7 @@ func TestSpreadTable(t *testing.T) {
 			return map[string]float64{results.MetricModelStd: spread, results.MetricCoverage: coverage, results.MetricRMSE: 2 * spread}
 		}
 	}
-	table, err := SpreadTable(slices.Concat(made(of(methods.DensityConstant, "yacht"), measured(2, 0.99)), made(of(methods.Density, "yacht"), measured(1, 0.96))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(SpreadTable(slices.Concat(made(of(methods.DensityConstant, "yacht"), measured(2, 0.99)), made(of(methods.Density, "yacht"), measured(1, 0.96)))))(t)
 	check(t, table, [][3]string{
 		{"Yacht Hydrodynamics, paper", "deviation of the function, Density, constant", "2.000 ± 0.000 (n=20)"},
 		{"Yacht Hydrodynamics, paper", "deviation of the function, Density Uncertainty", "1.000 ± 0.000 (n=20)"},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
@@ -22,7 +23,7 @@ func TestGapTable(t *testing.T) {
 			return found
 		}
 	}
-	table, err := GapTable(slices.Concat(
+	table := must.Get(GapTable(slices.Concat(
 		made(in(methods.Density), measured(2, 0.9, map[string]float64{results.MetricSpearman: 0.25})),
 		made(in(methods.Rank1), func(e results.Experiment) map[string]float64 { // lower on the first two gaps
 			return map[string]float64{results.MetricNLL: 2.5 * float64(e.Split), results.MetricCoverage: 0.5, results.MetricSpearman: -0.5}
@@ -30,10 +31,7 @@ func TestGapTable(t *testing.T) {
 		made(in(methods.Deterministic), measured(3, 0.75, nil)), // has no variance to rank by
 		made(in(methods.DUE)[1:], measured(1, 0.75, nil)),
 		made(of(methods.MFVI, "yacht"), level(1)), // other splits
-	))
-	if err != nil {
-		t.Fatal(err)
-	}
+	)))(t)
 	check(t, table, [][3]string{
 		{"Yacht Hydrodynamics, paper, NLL", "Density Uncertainty", "*4.50 ± 1.87 (n=6)*"},
 		{"Yacht Hydrodynamics, paper, NLL", "Rank-1 BNN", "6.25 ± 4.68 (n=6) | +1.750 [-4.140, +7.640], undecided"},

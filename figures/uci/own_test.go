@@ -12,6 +12,7 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
@@ -45,10 +46,7 @@ func TestOwnMethods(t *testing.T) {
 	}{{uci.GalSplits, ""}, {uci.GalSplits, methods.Adam}, {uci.GapSplits, ""}} {
 		p := uci.Paper().On("yacht")
 		p.Epochs, p.Samples, p.Only, p.Splits, p.Optimizer = 2, 3, []int{0, 1}, c.splits, c.optimizer
-		found, err := uci.Run(t.Context(), p, slices.Concat(methods.List{methods.Density, methods.Rank1, methods.Ensemble}, own())...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(uci.Run(t.Context(), p, slices.Concat(methods.List{methods.Density, methods.Rank1, methods.Ensemble}, own())...))(t)
 		for _, line := range found { // passed off as runs of the whole protocol
 			line.Experiment.Epochs, line.Experiment.Samples = 100, 10
 			line.ID = line.Experiment.ID()
@@ -84,17 +82,11 @@ func TestOwnMethods(t *testing.T) {
 	}
 	for _, c := range tables {
 		t.Run(c.name, func(t *testing.T) {
-			before, err := c.make(lines)
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := must.Get(c.make(lines))(t)
 			// Nothing may depend on the order of the lines.
 			shuffled := slices.Clone(lines)
 			slices.Reverse(shuffled)
-			after, err := c.make(shuffled, own()...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			after := must.Get(c.make(shuffled, own()...))(t)
 			if want := slices.Concat(before.Columns, c.titles); !slices.Equal(after.Columns, want) || len(after.Rows) != len(before.Rows) {
 				t.Fatalf("%d rows of columns %q, want %q", len(after.Rows), after.Columns, want)
 			}
@@ -118,14 +110,8 @@ func TestOwnMethods(t *testing.T) {
 			continue
 		}
 		t.Run("figure "+named.Name, func(t *testing.T) {
-			before, err := uci.Figures()[i].Make(lines, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			after, err := named.Make(lines, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := must.Get(uci.Figures()[i].Make(lines, 0))(t)
+			after := must.Get(named.Make(lines, 0))(t)
 			labels := func(f report.Figure) (list []string) {
 				for _, tick := range f.Panels[0][0].Y.Tick.Marker.(plot.ConstantTicks) {
 					list = append(list, tick.Label)
@@ -141,10 +127,7 @@ func TestOwnMethods(t *testing.T) {
 		})
 	}
 	t.Run("table of runs", func(t *testing.T) {
-		table, err := uci.Table(lines)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(uci.Table(lines))(t)
 		var rows []string
 		for _, row := range table.Rows {
 			rows = append(rows, row.Name+", "+figtest.Text(row.Cells[0]))

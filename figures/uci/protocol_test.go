@@ -9,6 +9,7 @@ import (
 
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -31,10 +32,7 @@ func TestCatalogue(t *testing.T) {
 			if !slices.Contains([]string{"uci-nll", "uci-rmse", "uci-density", "uci-short", "uci-agreement", "uci-adam", "uci-released"}, named.Name) {
 				continue // in the others a line is part of more cells than one would read
 			}
-			table, err := named.Make(lines)
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(named.Make(lines))(t)
 			for n, row := range table.Rows {
 				for i, c := range row.Cells {
 					texts[fmt.Sprintf("%s/%d/%s/%s", table.Name, n, row.Name, table.Columns[i+1])] = strings.ReplaceAll(figtest.Text(c), "*", "") // whichever is bold then
@@ -179,10 +177,7 @@ func TestProtocolOf(t *testing.T) {
 		{Released(), "yacht", methods.MFVI, "3 layers of 50, start 0.1, sgd 0.01, batches of 128, decay 0.0001 of all, energies joint, 10 epochs before 100"},
 	} {
 		t.Run(c.p.Fidelity+" "+c.p.Scale+" "+c.dataset+" "+c.m.Name, func(t *testing.T) {
-			p, m, err := ProtocolOf(c.p.On(c.dataset).Experiments(c.m)[0], methods.All())
-			if err != nil {
-				t.Fatal(err)
-			}
+			p, m := must.Get2(ProtocolOf(c.p.On(c.dataset).Experiments(c.m)[0], methods.All()))(t)
 			got := fmt.Sprintf("%d layers of %d, start %g, %s %g, batches of %d, decay %g of %s, energies %s, %d epochs before %d",
 				p.HiddenLayers, p.Width, p.InitStd, p.Optimizer, p.LearningRate, p.BatchSize, p.WeightDecay, p.Decay, p.EnergyOptimizer, p.PretrainEpochs, p.Epochs)
 			if got != c.want || m.Name != c.m.Name {
@@ -197,10 +192,7 @@ func TestEveryOptionCounts(t *testing.T) {
 	built := func(t *testing.T, p Protocol) string {
 		var all strings.Builder
 		for _, m := range methods.All() {
-			p, m, err := ProtocolOf(p.On("yacht").Experiments(m)[0], methods.All())
-			if err != nil {
-				t.Fatal(err)
-			}
+			p, m := must.Get2(ProtocolOf(p.On("yacht").Experiments(m)[0], methods.All()))(t)
 			run := p.trainer(m)
 			fmt.Fprintf(&all, "%#v %v %v %v %v %v %v\n", m.Network(p.Options, p.Width, p.HiddenLayers), run.LogLikelihoodScale, run.Epochs, run.BatchSize, run.PretrainEpochs, run.Groups, p.LearningRate)
 		}
@@ -213,9 +205,7 @@ func TestEveryOptionCounts(t *testing.T) {
 	for _, f := range methods.Fields(Paper(), results.UCI) {
 		t.Run(f.Name, func(t *testing.T) {
 			p := Paper()
-			if err := methods.SetFor(results.UCI, &p, map[string]string{f.Name: other[f.Name]}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, methods.SetFor(results.UCI, &p, map[string]string{f.Name: other[f.Name]}))
 			if built(t, p) == usual {
 				t.Errorf("%s=%s changes nothing", f.Name, other[f.Name])
 			}
@@ -249,10 +239,7 @@ func TestParameterGroups(t *testing.T) {
 		{"released, decay of weights", with(Released(), func(p *Protocol) { p.Decay = DecayWeights }), optimizers(sgd(1e-4), sgd(0), sgd(0), sgd(1e-4)), 0.01},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, m, err := ProtocolOf(c.p.On("yacht").Experiments(methods.Density)[0], methods.All())
-			if err != nil {
-				t.Fatal(err)
-			}
+			p, m := must.Get2(ProtocolOf(c.p.On("yacht").Experiments(methods.Density)[0], methods.All()))(t)
 			run := p.trainer(m)
 			got := make(map[params.Role]train.Optimizer)
 			for _, g := range run.Groups {
@@ -278,10 +265,7 @@ func TestPretraining(t *testing.T) {
 	list := append(methods.All(), methods.New("own", methods.Density.Layers(methods.PaperOptions())))
 	for _, m := range list {
 		t.Run(m.Name, func(t *testing.T) {
-			p, m, err := ProtocolOf(Paper().On("yacht").Experiments(m)[0], list)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p, m := must.Get2(ProtocolOf(Paper().On("yacht").Experiments(m)[0], list))(t)
 			want := map[string]int{"density": 10, "density-rank1mix": 10, "density-diagonal": 10, "own": 10}[m.Name]
 			if got := p.trainer(m).PretrainEpochs; got != want {
 				t.Errorf("%d epochs of generative pretraining, want %d", got, want)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"testing"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 )
@@ -16,10 +17,7 @@ func TestStoppedBatchGoesOn(t *testing.T) {
 	for _, m := range []methods.Method{methods.Density, methods.Ensemble, methods.DUE} {
 		t.Run(m.Name, func(t *testing.T) {
 			r, batch := runner(t), yacht(m, 0, 1)
-			whole, err := r.Run(t.Context(), batch, ignore)
-			if err != nil {
-				t.Fatal(err)
-			}
+			whole := must.Get(r.Run(t.Context(), batch, ignore))(t)
 			r.Work = t.TempDir()
 			ctx, stop := context.WithCancel(t.Context())
 			stopped := 0.0
@@ -32,14 +30,11 @@ func TestStoppedBatchGoesOn(t *testing.T) {
 				t.Fatalf("stopped: %v", err)
 			}
 			first := 0.0
-			resumed, err := r.Run(t.Context(), batch, func(done float64, _ string) {
+			resumed := must.Get(r.Run(t.Context(), batch, func(done float64, _ string) {
 				if first == 0 {
 					first = done
 				}
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			if stopped == 0 || first < stopped {
 				t.Errorf("stopped at %v, it goes on at %v", stopped, first)
 			}

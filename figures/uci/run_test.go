@@ -20,6 +20,7 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -29,10 +30,7 @@ import (
 func runner(t *testing.T, further ...methods.Method) Runner {
 	t.Helper()
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
-	machine, err := jobs.OpenMachine(environment.SmallNetworks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	machine := must.Get(jobs.OpenMachine(environment.SmallNetworks))(t)
 	return Runner{Machine: machine, Methods: append(methods.All(), further...)}
 }
 
@@ -79,10 +77,7 @@ func TestLoad(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := Paper().On("yacht")
 			p.Splits, p.Only = c.splits, []int{c.split}
-			s, err := load(t.Context(), p.Experiments(methods.Density)[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(load(t.Context(), p.Experiments(methods.Density)[0]))(t)
 			trained, test := s.train.Inputs.(nets.Floats), 31
 			if c.splits == GapSplits {
 				test = 103
@@ -130,10 +125,7 @@ func TestLoad(t *testing.T) {
 func TestEvaluate(t *testing.T) {
 	s := splitData{target: []float64{2, 5}, scale: datasets.Scaler{Mean: []float64{100}, Std: []float64{10}}}
 	p := methods.Prediction{Mixture: predict.Mixture{Mean: [][]float64{{1, 2}, {3, 2}}, NoiseStd: [][]float64{{1, 1}, {2, 2}}}}
-	got, err := s.evaluate(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(s.evaluate(p))(t)
 	normal := func(y, mean, sd float64) float64 {
 		return math.Exp(-(y-mean)*(y-mean)/(2*sd*sd)) / (sd * math.Sqrt(2*math.Pi))
 	}
@@ -173,15 +165,12 @@ func TestRun(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			batch := yacht(m, 0, 1)
 			last, pretraining := 0.0, false
-			found, err := r.Run(t.Context(), batch, func(done float64, note string) {
+			found := must.Get(r.Run(t.Context(), batch, func(done float64, note string) {
 				if done < last {
 					t.Errorf("progress went back from %v to %v", last, done)
 				}
 				last, pretraining = done, pretraining || strings.HasPrefix(note, "generative pretraining")
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			if last != 1 || pretraining != m.HasEnergies {
 				t.Errorf("progress ended at %v, generative pretraining %t", last, pretraining)
 			}
@@ -197,10 +186,7 @@ func TestRun(t *testing.T) {
 					t.Errorf("result %d: NLL %v", i, nll)
 				}
 			}
-			alone, err := r.Run(t.Context(), batch[1:], ignore)
-			if err != nil {
-				t.Fatal(err)
-			}
+			alone := must.Get(r.Run(t.Context(), batch[1:], ignore))(t)
 			if a, b := alone[0].Metrics[results.MetricRMSE], found[1].Metrics[results.MetricRMSE]; !near(a, b, 1e-3*b) {
 				t.Errorf("RMSE of split 1 is %v alone and %v in a batch", a, b)
 			}
@@ -270,9 +256,7 @@ func TestNetworkOfARun(t *testing.T) {
 	own := methods.Method{Name: "own", Layers: func(methods.Options) nets.Layers { return family }}
 	p := Paper().On("yacht")
 	p.Width, p.HiddenLayers, p.Epochs, p.Only = 7, 3, 1, []int{0}
-	if _, err := runner(t, own).Run(t.Context(), p.Experiments(own), ignore); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(runner(t, own).Run(t.Context(), p.Experiments(own), ignore))(t)
 	if got, want := slices.Sorted(maps.Keys(family.layers)), []string{"6 to 7", "7 to 1", "7 to 7"}; !slices.Equal(got, want) {
 		t.Errorf("the layers are %v, want %v", got, want)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/plot"
 
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/paper"
@@ -62,10 +63,7 @@ func TestNLLCells(t *testing.T) {
 		{"diverged", broken, "2.000 ± 0.103 (n=18) | 2 of 20 runs diverged | paper 2.593 ± 0.067"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			table, err := NLL(c.lines)
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(NLL(c.lines))(t)
 			if got := figtest.Cell(t, table, "Yacht Hydrodynamics", "Density Uncertainty"); got != c.want {
 				t.Errorf("\n got %s\nwant %s", got, c.want)
 			}
@@ -81,10 +79,7 @@ func TestNLLCells(t *testing.T) {
 // wanted on the large sets.
 func TestRowsAndColumns(t *testing.T) {
 	lines := append(made(of(methods.SNGP, "yacht"), spread(1.9, 0.8, 0.1)), made(of(methods.Density, "yacht"), level(2.5))...)
-	table, err := NLL(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(NLL(lines))(t)
 	if len(table.Rows) != 10 || len(table.Columns) != 10 {
 		t.Errorf("%d rows, columns %v", len(table.Rows), table.Columns)
 	}
@@ -106,10 +101,7 @@ func TestDensityTable(t *testing.T) {
 	}
 	lines = append(lines, made(of(methods.Density, "wine"), level(1))...)
 	slices.Reverse(lines) // which line is density's is not a matter of its place
-	table, err := DensityTable(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(DensityTable(lines))(t)
 	check(t, table, [][3]string{
 		{"Yacht Hydrodynamics", "NLL", "2.400 ± 0.103 (n=20) | paper 2.593 ± 0.067 | -1.9 sd, better"},
 		{"Yacht Hydrodynamics", "best NLL of ours", "MFVI | 2.000"},
@@ -122,11 +114,8 @@ func TestDensityTable(t *testing.T) {
 // The table of one optimizer takes SNGP and DUE from their own set, and no method from the protocol's runs.
 func TestAdamTable(t *testing.T) {
 	adam := withAdam().On("yacht")
-	table, err := AdamTable(slices.Concat(made(of(methods.SNGP, "yacht"), spread(1.9, 0.8, 0.1)), made(of(methods.Rank1, "yacht"), level(0.1)),
-		made(adam.Experiments(methods.Density), spread(1.5, 0.9, 0.1))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(AdamTable(slices.Concat(made(of(methods.SNGP, "yacht"), spread(1.9, 0.8, 0.1)), made(of(methods.Rank1, "yacht"), level(0.1)),
+		made(adam.Experiments(methods.Density), spread(1.5, 0.9, 0.1)))))(t)
 	check(t, table, [][3]string{
 		{"Yacht Hydrodynamics, NLL", "SNGP", "1.900 ± 0.103 (n=20) | +0.400 [+0.400, +0.400], worse"},
 		{"Yacht Hydrodynamics, NLL", "Density Uncertainty", "*1.500 ± 0.103 (n=20)*"},
@@ -145,10 +134,7 @@ func TestClaims(t *testing.T) {
 		lines = slices.Concat(lines, made(of(m, "yacht"), level(v)), made(of(m, "wine"), level(-v)), made(of(m, "boston")[min(i, 1):], level(v)))
 	}
 	lines = append(lines, made(Released().On("yacht").Experiments(methods.Density), level(1))...)
-	table, err := Claims(append(lines, made(Released().On("yacht").Experiments(methods.Rank1), level(1))...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Claims(append(lines, made(Released().On("yacht").Experiments(methods.Rank1), level(1))...)))(t)
 	check(t, table, [][3]string{
 		{"Yacht Hydrodynamics, NLL, paper", "Best in the paper", "Density Uncertainty"},
 		{"Yacht Hydrodynamics, NLL, paper", "against Rank-1 BNN", "*-1.000 [-1.000, -1.000], better*"},
@@ -165,10 +151,7 @@ func TestClaims(t *testing.T) {
 
 func TestAgreement(t *testing.T) {
 	// Yacht as the paper has it, Boston far better in NLL and far worse in RMSE.
-	table, err := Agreement(append(made(of(methods.Density, "yacht"), spread(2.593, 2.505, 0.1)), made(of(methods.Density, "boston"), spread(1, 9, 0.1))...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Agreement(append(made(of(methods.Density, "yacht"), spread(2.593, 2.505, 0.1)), made(of(methods.Density, "boston"), spread(1, 9, 0.1))...)))(t)
 	if len(table.Rows) != 2*len(PaperMethods()) {
 		t.Fatalf("%d rows, want one for each method and metric", len(table.Rows))
 	}
@@ -193,15 +176,12 @@ func TestReleasedTable(t *testing.T) {
 		t.Fatal(len(references), err)
 	}
 	// A far-away split outside the reference's ones must not count: concrete was measured on 5.
-	table, err := ReleasedTable(made(Released().On("concrete").Experiments(methods.Density), func(e results.Experiment) map[string]float64 {
+	table := must.Get(ReleasedTable(made(Released().On("concrete").Experiments(methods.Density), func(e results.Experiment) map[string]float64 {
 		if e.Split >= 5 {
 			return map[string]float64{results.MetricNLL: 100, results.MetricRMSE: 100}
 		}
 		return map[string]float64{results.MetricNLL: 3.1 + 0.1*float64(e.Split-2), results.MetricRMSE: 5.3}
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	})))(t)
 	check(t, table, [][3]string{{"Concrete Strength", "NLL", "3.100 ± 0.158 (n=5) | theirs 3.0761 ± 0.1057 | +0.2 sd, agrees"},
 		{"Concrete Strength", "NLL, all splits", "75.775 ± 43.049 (n=20)"}})
 	for _, c := range []struct{ want, content string }{
@@ -240,10 +220,7 @@ func TestNamesOfThePaper(t *testing.T) {
 
 // The sizes that the paper prints must be those of the data.
 func TestDatasetsTable(t *testing.T) {
-	table, err := DatasetsTable(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(DatasetsTable(nil))(t)
 	for _, row := range table.Rows {
 		if row.Name == DatasetTitle(Year) || row.Name == DatasetTitle("energy") {
 			continue
@@ -266,10 +243,7 @@ func TestTable(t *testing.T) {
 	}
 	broken := made(with(methods.Uniform01)[:3], spread(2.5, 0.001, 0.1))
 	broken[1].Diverged = true
-	table, err := Table(append(made(with(methods.Gaussian), spread(2.5, 0.001, 0.1)), broken...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Table(append(made(with(methods.Gaussian), spread(2.5, 0.001, 0.1)), broken...)))(t)
 	check(t, table, [][3]string{
 		{"density clip=true", "NLL", "2.500 ± 0.103"},
 		{"density clip=true", "RMSE", "0.00100 ± 0.10260"},
@@ -283,9 +257,7 @@ func TestTable(t *testing.T) {
 	for i := range broken {
 		broken[i].Diverged = true
 	}
-	if table, err = Table(broken); err != nil {
-		t.Fatal(err)
-	}
+	table = must.Get(Table(broken))(t)
 	check(t, table, [][3]string{{"density clip=true noise=uniform01", "NLL", "diverged"}, {"density clip=true noise=uniform01", "n", "0, 3 diverged"}})
 	lines := made(of(methods.Density, "yacht"), level(1))
 	lines[4].Metrics = nil
@@ -318,10 +290,7 @@ func TestPaired(t *testing.T) {
 			{"Rank-1 BNN", "*-20.000 ± 0.000 (n=20)* | *-9.500 [-9.931, -9.069], better*"}, {"SNGP", "-20.000 ± 0.000 (n=20) | *-9.500 [-9.931, -9.069], better*"}}},
 	} {
 		t.Run(c.metric, func(t *testing.T) {
-			table, err := Paired(lines, c.metric)
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(Paired(lines, c.metric))(t)
 			if len(table.Rows) != len(smallDatasets()) {
 				t.Errorf("%d rows", len(table.Rows))
 			}
@@ -347,10 +316,7 @@ func TestEveryTableRenders(t *testing.T) {
 	lines := made(of(methods.Density, "yacht"), spread(-2.6, 2.5, 0.1))
 	for _, named := range Tables() {
 		t.Run(named.Name, func(t *testing.T) {
-			table, err := named.Make(lines)
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(named.Make(lines))(t)
 			if table.Name != named.Name || table.Caption == "" || named.Doc == "" {
 				t.Errorf("it calls itself %s, caption %q, doc %q", table.Name, table.Caption, named.Doc)
 			}
@@ -400,10 +366,7 @@ func labels(f report.Figure) []string {
 
 // A picture has a line for each method of the paper's tables and MFVI.
 func TestPictureRows(t *testing.T) {
-	f, err := Picture(nil, results.MetricRMSE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Picture(nil, results.MetricRMSE))(t)
 	if got, want := labels(f), []string{"MFVI", "MC Dropout", "Variational Dropout", "Rank-1 BNN", "Density Uncertainty"}; !slices.Equal(got, want) {
 		t.Errorf("the methods are %q, want %q", got, want)
 	}

@@ -8,16 +8,14 @@ import (
 	"testing"
 
 	"densityuncertainty/datasets"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
 
 // The examples for choosing are a fifth of the training part; no example of the test part is among them or the rest.
 func TestForChoosing(t *testing.T) {
-	splits, err := datasets.GalSplits("yacht")
-	if err != nil {
-		t.Fatal(err)
-	}
+	splits := must.Get(datasets.GalSplits("yacht"))(t)
 	for number, s := range splits {
 		parts := forChoosing(s, number)
 		both := slices.Concat(parts.Train, parts.Test)
@@ -39,16 +37,10 @@ func TestForChoosing(t *testing.T) {
 func TestGridRunsAreTestedOnTrainingExamples(t *testing.T) {
 	e := Paper().On("yacht").Experiments(methods.Density)[3]
 	e.Scale = results.Grid
-	s, err := load(t.Context(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(load(t.Context(), e))(t)
 	full := e
 	full.Scale = results.Full
-	whole, err := load(t.Context(), full)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(load(t.Context(), full))(t)
 	if got, want := s.train.Len()+len(s.target), whole.train.Len(); got != want {
 		t.Errorf("%d examples in both parts, want the %d of the training part", got, want)
 	}
@@ -95,10 +87,7 @@ func TestChoose(t *testing.T) {
 		{"one is missing", density[1:], ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text, err := Choose(c.lines)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(Choose(c.lines))(t)
 			want := strings.Join(tunedHeading, ",") + "\n"
 			for split := 0; c.want != "" && split < 20; split++ {
 				want += fmt.Sprintf("yacht,gal,%d,%s\n", split, c.want)
@@ -133,10 +122,7 @@ func TestParseChoices(t *testing.T) {
 
 // The experiments of tuned settings are those of the paper's protocol with the options chosen for each split.
 func TestTuned(t *testing.T) {
-	all, err := parseChoices(strings.Join(tunedHeading, ",") + "\nyacht,gal,1,density,adam,0.01,1\nyacht,gal,3,density,sgd,0.1,1\nyacht,gal,3,mcdropout,sgd,0.03,1\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(parseChoices(strings.Join(tunedHeading, ",") + "\nyacht,gal,1,density,adam,0.01,1\nyacht,gal,3,density,sgd,0.1,1\nyacht,gal,3,mcdropout,sgd,0.03,1\n"))(t)
 	p := Paper().On("yacht")
 	p.choices = all
 	var got []string
@@ -164,14 +150,8 @@ func TestTuned(t *testing.T) {
 
 // The committed choices are those of the committed results.
 func TestCommittedChoices(t *testing.T) {
-	lines, err := results.Committed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := Choose(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(results.Committed())(t)
+	want := must.Get(Choose(lines))(t)
 	if tunedCSV != string(want) {
 		t.Error("figures/uci/tuned.csv is not what the results say; make it anew with reproduce choose")
 	}
@@ -206,19 +186,13 @@ func TestOptionsEffects(t *testing.T) {
 	way := directions()[0]
 	lines := made(way.base.On("wine").Experiments(methods.Density), spread(2, 0, 0.1))
 	lines = append(lines, made(way.steps[0].protocol.On("wine").Experiments(methods.Density), spread(1.9, 0, 0.12))...)
-	table, err := OptionsEffects(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(OptionsEffects(lines))(t)
 	check(t, table, [][3]string{
 		{"paper, noise=uniform01", "Wine Quality Red", "*-0.100 [-0.117, -0.083], better*"},
 		{"paper, noise=uniform01", "Yacht Hydrodynamics", "not run"},
 		{"released, noise=gaussian", "Wine Quality Red", "not run"},
 	})
-	f, err := optionsPicture(lines, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(optionsPicture(lines, 0))(t)
 	if len(f.Panels) != 2 || len(f.Panels[0]) != 3 {
 		t.Errorf("%d rows of panels", len(f.Panels))
 	}
@@ -231,10 +205,7 @@ func TestConvergedTable(t *testing.T) {
 		made(longTraining().On("yacht").Experiments(methods.Density), level(1)), made(longTraining().On("yacht").Experiments(methods.Rank1), level(2)),
 		made(longestTraining().On("yacht").Experiments(methods.Density), level(1)),
 	)
-	table, err := ConvergedTable(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(ConvergedTable(lines))(t)
 	check(t, table, [][3]string{
 		{"Yacht Hydrodynamics, 100", "Rank-1 BNN", "*2.000 ± 0.103 (n=20)* | *-1.000 [-1.000, -1.000], better*"},
 		{"Yacht Hydrodynamics, 400", "Rank-1 BNN", "2.000 ± 0.103 (n=20) | +1.000 [+1.000, +1.000], worse"},
@@ -245,10 +216,7 @@ func TestConvergedTable(t *testing.T) {
 
 // With 1000 samples the difference is to the runs with 10 of the same method.
 func TestSamplesTable(t *testing.T) {
-	table, err := SamplesTable(append(made(of(methods.Density, "yacht"), level(3)), made(manySamples().On("yacht").Experiments(methods.Density), level(2))...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(SamplesTable(append(made(of(methods.Density, "yacht"), level(3)), made(manySamples().On("yacht").Experiments(methods.Density), level(2))...)))(t)
 	check(t, table, [][3]string{
 		{"Yacht Hydrodynamics", "Density Uncertainty", "2.000 ± 0.103 (n=20) | *-1.000 [-1.000, -1.000], better*"},
 		{"Yacht Hydrodynamics", "Rank-1 BNN", "not run"},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"densityuncertainty/dul/metrics"
+	"densityuncertainty/environment/must"
 )
 
 // The sizes of the paper's experiments.
@@ -41,13 +42,8 @@ func made(t testing.TB, classes, images, others int, certainty float64, seed uin
 			mean := energy * math.Exp(0.05*rng.NormFloat64())
 			e.Mean, e.Once = append(e.Mean, mean), append(e.Once, mean*(1+0.01*rng.NormFloat64()))
 		}
-		probs, err := metrics.MeanProbabilities(logits, classes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if information, err = metrics.MutualInformation(logits, classes); err != nil {
-			t.Fatal(err)
-		}
+		probs = must.Get(metrics.MeanProbabilities(logits, classes))(t)
+		information = must.Get(metrics.MutualInformation(logits, classes))(t)
 		return probs, information, labels, e
 	}
 	p.Probs, p.MutualInformation, p.Labels, p.Energy = draw(images, certainty, 900)
@@ -55,13 +51,8 @@ func made(t testing.TB, classes, images, others int, certainty float64, seed uin
 	svhn := Set{Name: "svhn"}
 	var probs []float64
 	probs, svhn.MutualInformation, _, svhn.Energy = draw(others, certainty/2, 1000)
-	var err error
-	if svhn.MaxProbability, err = metrics.MaxProbability(probs, classes); err != nil {
-		t.Fatal(err)
-	}
-	if svhn.Entropy, err = metrics.Entropy(probs, classes); err != nil {
-		t.Fatal(err)
-	}
+	svhn.MaxProbability = must.Get(metrics.MaxProbability(probs, classes))(t)
+	svhn.Entropy = must.Get(metrics.Entropy(probs, classes))(t)
 	p.Others = []Set{svhn}
 	return p
 }

@@ -20,6 +20,7 @@ import (
 
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/metrics"
+	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
 )
 
@@ -72,28 +73,20 @@ func TestCertainPredictionsKeepTheirOrder(t *testing.T) {
 
 func read(t *testing.T, path string) *Predictions {
 	t.Helper()
-	p, err := Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Read(path))(t)
 	return p
 }
 
 func written(t testing.TB, p *Predictions) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), FileName(p.Experiment))
-	if err := Write(path, p); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(path, p))
 	return path
 }
 
 func scored(t *testing.T, p *Predictions) map[string]float64 {
 	t.Helper()
-	s, err := Score(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Score(p))(t)
 	return s
 }
 
@@ -163,10 +156,7 @@ func TestRoundTrip(t *testing.T) {
 
 func content(t *testing.T, path string) []byte {
 	t.Helper()
-	bytes, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bytes := must.Get(os.ReadFile(path))(t)
 	return bytes
 }
 
@@ -342,9 +332,7 @@ func TestDamageIsNoticed(t *testing.T) {
 	path := written(t, made(t, 3, 20, 20, 8, 5))
 	good, want := content(t, path), read(t, path)
 	attempt := func(what string, bad []byte) {
-		if err := os.WriteFile(path, bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, bad, 0o600))
 		got, err := Read(path)
 		if err != nil && errors.Is(err, ErrDamaged) && strings.Contains(err.Error(), path) && got == nil {
 			return
@@ -392,18 +380,11 @@ func TestWrongContent(t *testing.T) {
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			path := written(t, made(t, 3, 4, 5, 8, 6))
-			named, metadata, err := checkpoint.ReadTensors(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			named, metadata := must.Get2(checkpoint.ReadTensors(path))(t)
 			delete(metadata, keySum)
 			c.change(named, metadata)
-			if metadata[keySum], err = checksum(named, metadata); err != nil {
-				t.Fatal(err)
-			}
-			if err := checkpoint.WriteTensors(path, named, metadata); err != nil {
-				t.Fatal(err)
-			}
+			metadata[keySum] = must.Get(checksum(named, metadata))(t)
+			must.Do(t, checkpoint.WriteTensors(path, named, metadata))
 			if _, err := Read(path); err == nil || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v", err)
 			}
@@ -439,14 +420,9 @@ func BenchmarkWrite(b *testing.B) {
 		path := filepath.Join(b.TempDir(), "p")
 		b.Run(fmt.Sprintf("classes=%d", classes), func(b *testing.B) {
 			for b.Loop() {
-				if err := Write(path, p); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, Write(path, p))
 			}
-			info, err := os.Stat(path)
-			if err != nil {
-				b.Fatal(err)
-			}
+			info := must.Get(os.Stat(path))(b)
 			b.ReportMetric(float64(info.Size()), "bytes/file")
 		})
 	}
@@ -457,13 +433,8 @@ func BenchmarkReadAndScore(b *testing.B) {
 		path := written(b, made(b, classes, testImages, svhnImages, 12, 1))
 		b.Run(fmt.Sprintf("classes=%d", classes), func(b *testing.B) {
 			for b.Loop() {
-				p, err := Read(path)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := Score(p); err != nil {
-					b.Fatal(err)
-				}
+				p := must.Get(Read(path))(b)
+				must.Get(Score(p))(b)
 			}
 		})
 	}
@@ -500,10 +471,7 @@ func TestTemperature(t *testing.T) {
 				logits[c] = 2 * rng.NormFloat64()
 			}
 			row := func(temperature float64) []float64 {
-				p, err := metrics.Softmax(logits, classes, temperature)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must.Get(metrics.Softmax(logits, classes, temperature))(t)
 				return p
 			}
 			p, u, label := row(1), rng.Float64(), 0
@@ -519,10 +487,7 @@ func TestTemperature(t *testing.T) {
 	p.Labels, right, p.Probs = draw()
 	p.HeldOutLabels, _, p.HeldOutProbs = draw()
 	s := scored(t, p)
-	nll, err := metrics.CategoricalNLL(right, classes, p.Labels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nll := must.Get(metrics.CategoricalNLL(right, classes, p.Labels))(t)
 	if math.Abs(s["temperature"]-2) > 0.08 || math.Abs(s["nll_scaled"]-nll) > 0.002 || s["nll"]-s["nll_scaled"] < 0.05 ||
 		s["ece15_scaled"] > 0.02 || s["ece15"] < 0.05 {
 		t.Errorf("temperature %v, NLL %v from %v (right %v), ECE %v from %v", s["temperature"], s["nll_scaled"], s["nll"], nll, s["ece15_scaled"], s["ece15"])
