@@ -34,33 +34,14 @@ func Export(store *model.Store, path string, metadata map[string]string) error {
 	return WriteTensors(path, list, metadata)
 }
 
-// Import sets a model's parameters and running statistics to those of a file
-// that Export or another program wrote, and returns the texts in it. In a store
+// SetTensors sets a model's parameters and running statistics to those of a file
+// that Export or another program wrote (ReadTensors, ParseTensors). In a store
 // that has none yet it creates them; the graph that is built afterwards finds
 // them there and gives them their roles. Where the store has some, the file must
 // have the same ones, of the same shapes and types: the first that differs is an
 // error, after which the store is as it was.
-func Import(store *model.Store, path string) (metadata map[string]string, err error) {
-	list, metadata, err := ReadTensors(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := importTensors(store, list); err != nil {
-		return nil, fmt.Errorf("checkpoint: importing %s: %w", path, err)
-	}
-	return metadata, nil
-}
-
-// SetTensors is Import of tensors that were read before (ReadTensors, ParseTensors).
 func SetTensors(store *model.Store, named map[string]*tensors.Tensor) error {
-	if err := importTensors(store, named); err != nil {
-		return fmt.Errorf("checkpoint: setting variables: %w", err)
-	}
-	return nil
-}
-
-// importTensors sets the variables of a store to the tensors of a file, by their names there.
-func importTensors(store *model.Store, list map[string]*tensors.Tensor) error {
+	fail := func(err error) error { return fmt.Errorf("checkpoint: setting variables: %w", err) }
 	known := make(map[string]bool)
 	for v := range store.IterVariables() {
 		if params.RoleOf(v, store) != "" {
@@ -68,22 +49,22 @@ func importTensors(store *model.Store, list map[string]*tensors.Tensor) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		if list[name] == nil {
-			return fmt.Errorf("the model has variable %s, the file has not", model.RootScopePath+name)
+		if named[name] == nil {
+			return fail(fmt.Errorf("the model has variable %s, the file has not", model.RootScopePath+name))
 		}
 	}
-	names := slices.Sorted(maps.Keys(list))
+	names := slices.Sorted(maps.Keys(named))
 	for _, name := range names {
 		if len(known) > 0 && !known[name] {
-			return fmt.Errorf("the file has variable %s, the model has not", model.RootScopePath+name)
+			return fail(fmt.Errorf("the file has variable %s, the model has not", model.RootScopePath+name))
 		}
-		if err := checkFits(store, model.RootScopePath+name, list[name]); err != nil {
-			return err
+		if err := checkFits(store, model.RootScopePath+name, named[name]); err != nil {
+			return fail(err)
 		}
 	}
 	for _, name := range names {
-		if _, err := setVariable(store, model.RootScopePath+name, list[name]); err != nil {
-			return err
+		if _, err := setVariable(store, model.RootScopePath+name, named[name]); err != nil {
+			return fail(err)
 		}
 	}
 	return nil

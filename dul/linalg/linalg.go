@@ -2,9 +2,8 @@
 // processes need and GoMLX lacks, with gradients, for all backends.
 //
 // Matrices are [..., n, n]; leading axes are a batch. A factorisation is a fixed
-// number of operations in the graph, about 15 n for Cholesky and 4 log2(n) for
-// Triangular, most of them products of matrices: it is for n from 1 to a few
-// hundred, and for many matrices at once.
+// number of operations in the graph, about 15 n, most of them products of
+// matrices: it is for n from 1 to a few hundred, and for many matrices at once.
 package linalg
 
 import (
@@ -24,8 +23,7 @@ type Factor struct {
 	// LeastPivot is the least of the numbers whose square roots are the diagonal
 	// of a Cholesky factor, [..., 1, 1], a constant for gradients. Where it is not
 	// positive the matrix was not positive definite in the precision of the graph,
-	// and Lower, though finite, is not its factor. It is nil for a Factor made by
-	// Triangular. Diagnose says on the host what is wrong with such a matrix.
+	// and Lower, though finite, is not its factor. Diagnose says on the host what is wrong with such a matrix.
 	LeastPivot *graph.Node
 
 	inverse *graph.Node // of Lower; a constant for gradients
@@ -106,27 +104,6 @@ func lowerBlocks(a, b, c *graph.Node) *graph.Node {
 		graph.Concatenate([]*graph.Node{a, above}, -1),
 		graph.Concatenate([]*graph.Node{b, c}, -1),
 	}, -2)
-}
-
-// Triangular is the Factor of a given lower triangular matrix, [..., n, n], whose
-// entries above the diagonal must be zero. Its inverse grows from that of the
-// diagonal, X_1, by doubling: with B_m the entries of L that link neighbouring
-// blocks of m rows,
-//
-//	X_2m = X_m - X_m B_m X_m.
-func Triangular(l *graph.Node) *Factor {
-	n := squareSize(l)
-	fixed := graph.StopGradient(l)
-	diagonal := Identity(l)
-	// Ones off the diagonal keep the division finite.
-	x := graph.Mul(diagonal, graph.Reciprocal(graph.Add(graph.Mul(fixed, diagonal), graph.OneMinus(diagonal))))
-	for m := 1; m < n; m *= 2 {
-		link := masked(l, func(row, column int) float64 {
-			return indicator(row/(2*m) == column/(2*m) && row/m > column/m)
-		})
-		x = graph.Sub(x, ops.Product(x, ops.Product(graph.Mul(fixed, link), x)))
-	}
-	return &Factor{Lower: l, inverse: graph.StopGradient(x)}
 }
 
 // SolveLower returns X with L X = b, [..., n, m]. The gradients are db = L^-T dX

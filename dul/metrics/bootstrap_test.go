@@ -149,7 +149,7 @@ func TestResamplesAreExact(t *testing.T) {
 		if want := must.Get(swept(drawn, kinds, Sweep.AveragePrecision))(t); sweep.AveragePrecision() != want {
 			t.Errorf("AP %v, want %v", sweep.AveragePrecision(), want)
 		}
-		if want := must.Get(FPR95(drawn, kinds))(t); sweep.FPRAtTPR(0.95) != want {
+		if want := must.Get(fpr95(drawn, kinds))(t); sweep.FPRAtTPR(0.95) != want {
 			t.Errorf("FPR95 %v, want %v", sweep.FPRAtTPR(0.95), want)
 		}
 	}

@@ -41,64 +41,6 @@ func meanDistance(d, s float64) float64 {
 	return s*math.Sqrt(2/math.Pi)*math.Exp(-z*z/2) + d*math.Erf(z/math.Sqrt2)
 }
 
-// CentralIntervals is the interval between the quantiles (1-level)/2 and (1+level)/2 of the equal mixture
-// of the M Gaussians that M Monte Carlo samples predict, for each example, in the units of mean: 1/M
-// sum_m Phi((low - mean_m)/s_m) = (1-level)/2, and high alike. The quantiles are found by bisection to
-// the last digit. mean and variance are [M][N], level is in (0, 1).
-func CentralIntervals(mean, variance [][]float64, level float64) (low, high []float64, err error) {
-	if !(level > 0 && level < 1) {
-		return nil, nil, fmt.Errorf("metrics: the level is %v, want one in (0, 1): %w", level, ErrValue)
-	}
-	if len(mean) == 0 {
-		return nil, nil, fmt.Errorf("metrics: mean holds no samples: %w", ErrEmpty)
-	}
-	// Only the number of targets matters to the check.
-	if err := checkSamples(make([]float64, len(mean[0])), mean, variance, 1); err != nil {
-		return nil, nil, err
-	}
-	n, tail := len(mean[0]), (1-level)/2
-	low, high = make([]float64, n), make([]float64, n)
-	centres, deviations := make([]float64, len(mean)), make([]float64, len(mean))
-	for i := range n {
-		for m := range mean {
-			centres[m], deviations[m] = mean[m][i], math.Sqrt(variance[m][i])
-		}
-		low[i] = lowerQuantile(centres, deviations, tail)
-		// The upper quantile is the lower one of the mirrored mixture: tails are exact where 1 - tail is not.
-		for m := range centres {
-			centres[m] = -centres[m]
-		}
-		high[i] = -lowerQuantile(centres, deviations, tail)
-	}
-	return low, high, nil
-}
-
-// lowerQuantile is the quantile p < 1/2 of an equal mixture of Gaussians.
-func lowerQuantile(centres, deviations []float64, p float64) float64 {
-	// It lies between the smallest and the largest of the components' own quantiles.
-	z := -math.Sqrt2 * math.Erfcinv(2*p)
-	below, above := math.Inf(1), math.Inf(-1)
-	for m, c := range centres {
-		q := c + z*deviations[m]
-		below, above = min(below, q), max(above, q)
-	}
-	for {
-		middle := below + (above-below)/2
-		if middle <= below || middle >= above {
-			return middle
-		}
-		total := 0.0
-		for m, c := range centres {
-			total += math.Erfc((c-middle)/(deviations[m]*math.Sqrt2)) / 2
-		}
-		if total < p*float64(len(centres)) {
-			below = middle
-		} else {
-			above = middle
-		}
-	}
-}
-
 // MonteCarloPITs is each target's probability integral transform under the equal mixture of the M Gaussians
 // that M Monte Carlo samples predict (Dawid 1984), its distribution function at the target,
 //

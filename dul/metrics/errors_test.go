@@ -16,7 +16,6 @@ func TestErrors(t *testing.T) {
 	half := []float64{0.5, 0.5}
 	ranks := must.Get(NewRanks(score, positive))(t)
 	outcomes := Outcomes{Confidence: []float64{0.5}, Right: []bool{true}}
-	interval := func(low, high []float64, err error) (any, error) { return fmt.Sprint(low, high), err }
 	bounds := func(low, high float64, err error) (any, error) { return fmt.Sprint(low, high), err }
 	for _, c := range []struct {
 		name string
@@ -55,7 +54,7 @@ func TestErrors(t *testing.T) {
 		{"Mean empty", ErrEmpty, func() (any, error) { return Mean(nil) }},
 		{"Mean of an infinity", ErrValue, func() (any, error) { return Mean([]float64{inf}) }},
 		{"MeanStd of no numbers", ErrEmpty, func() (any, error) { m, _, err := MeanStd(nil); return m, err }},
-		{"FPR one kind", ErrValue, func() (any, error) { return FPR95(score, []bool{true, true}) }},
+		{"AUPRC one kind", ErrValue, func() (any, error) { return AUPRC(score, []bool{true, true}) }},
 		{"ranks NaN", ErrValue, func() (any, error) { return NewRanks([]float64{nan, 1}, positive) }},
 		{"sweep index", ErrValue, func() (any, error) { return ranks.Sweep([]int{0, 1, 2}) }},
 		{"sweep one kind", ErrValue, func() (any, error) { return ranks.Sweep([]int{1, 1}) }},
@@ -67,16 +66,13 @@ func TestErrors(t *testing.T) {
 		{"no outcomes at", ErrEmpty, func() (any, error) { return Outcomes{}.At(nil) }},
 		{"classwise bins", ErrValue, func() (any, error) { return ClasswiseECE(half, 2, []int{0}, 0) }},
 		{"classwise label", ErrValue, func() (any, error) { return ClasswiseECE(half, 2, []int{2}, 10) }},
-		{"risk empty", ErrEmpty, func() (any, error) { return interval(RiskCoverage(nil, nil)) }},
+		{"risk empty", ErrEmpty, func() (any, error) { return AURC(nil, nil) }},
 		{"risk lengths", ErrLength, func() (any, error) { return AURC(score, []bool{true}) }},
 		{"risk NaN", ErrValue, func() (any, error) { return AURC([]float64{nan}, []bool{true}) }},
 		{"CRPS lengths", ErrLength, func() (any, error) { return MonteCarloCRPS(score, one, one, 1) }},
 		{"CRPS variance", ErrValue, func() (any, error) { return MonteCarloCRPS([]float64{1}, one, [][]float64{{0}}, 1) }},
 		{"CRPS no samples", ErrEmpty, func() (any, error) { return MonteCarloCRPS([]float64{1}, nil, nil, 1) }},
 		{"CRPS std", ErrValue, func() (any, error) { return MonteCarloCRPS([]float64{1}, one, one, -1) }},
-		{"interval level", ErrValue, func() (any, error) { return interval(CentralIntervals(one, one, 1)) }},
-		{"interval samples", ErrEmpty, func() (any, error) { return interval(CentralIntervals(nil, nil, 0.5)) }},
-		{"interval lengths", ErrLength, func() (any, error) { return interval(CentralIntervals(one, [][]float64{{1, 2}}, 0.5)) }},
 		{"evidence NaN", ErrValue, func() (any, error) { return DempsterShafer([]float64{nan, 1}, 2) }},
 		{"evidence rows", ErrLength, func() (any, error) { return DempsterShafer([]float64{1}, 2) }},
 		{"temperature 0", ErrValue, func() (any, error) { return Softmax(half, 2, 0) }},

@@ -54,6 +54,10 @@ func averagePrecision(score []float64, positive []bool) (float64, error) {
 	return swept(score, positive, Sweep.AveragePrecision)
 }
 
+func fpr95(score []float64, positive []bool) (float64, error) {
+	return swept(score, positive, func(s Sweep) float64 { return s.FPRAtTPR(0.95) })
+}
+
 func fprAtTPR(t *testing.T, score []float64, positive []bool, tpr float64) float64 {
 	return must.Get(swept(score, positive, func(s Sweep) float64 { return s.FPRAtTPR(tpr) }))(t)
 }
@@ -98,7 +102,7 @@ func TestRankingProperties(t *testing.T) {
 		for _, m := range []struct {
 			name string
 			of   func([]float64, []bool) (float64, error)
-		}{{"AUROC", AUROC}, {"AUPRC", AUPRC}, {"AP", averagePrecision}, {"FPR95", FPR95}} {
+		}{{"AUROC", AUROC}, {"AUPRC", AUPRC}, {"AP", averagePrecision}, {"FPR95", fpr95}} {
 			before := must.Get(m.of(score, positive))(t)
 			if after := must.Get(m.of(mapped, positive))(t); after != before {
 				t.Errorf("%s is %v, after a monotone map %v", m.name, before, after)
@@ -150,7 +154,7 @@ func TestFPR95ByHand(t *testing.T) {
 	for i := range 10 {
 		score, positive = append(score, map[bool]float64{true: 11, false: 0}[i < 3]), append(positive, false)
 	}
-	if got := must.Get(FPR95(score, positive))(t); got != 0.3 {
+	if got := fprAtTPR(t, score, positive, 0.95); got != 0.3 {
 		t.Errorf("FPR95 is %v", got)
 	}
 	if got := fprAtTPR(t, score, positive, 0.9); got != 0 {

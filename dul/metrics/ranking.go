@@ -11,7 +11,7 @@ import (
 // Detecting examples out of the training distribution is ranking with two kinds of examples. The
 // convention everywhere here: the positive examples are the ones out of distribution, and a larger
 // score is stranger. The reverse convention is had by negating the scores and swapping the kinds; it
-// gives the same AUROC but other AUPRC, AveragePrecision and FPR95.
+// gives the same AUROC but other AUPRC, AveragePrecision and FPRAtTPR.
 
 // AUROC is the area under the receiver operating characteristic: the probability that a positive
 // example has a larger score than a negative one, where a tie counts one half. Both kinds must occur.
@@ -27,12 +27,6 @@ func AUROC(score []float64, positive []bool) (float64, error) {
 // one straight line from precision 1 to that fraction, gives the middle between 1 and the fraction.
 func AUPRC(score []float64, positive []bool) (float64, error) {
 	return swept(score, positive, Sweep.AUPRC)
-}
-
-// FPR95 is Sweep.FPRAtTPR at a true positive rate of 0.95, the usual operating point of detectors of strange
-// inputs. Some work takes the examples in distribution as positive; see the convention above.
-func FPR95(score []float64, positive []bool) (float64, error) {
-	return swept(score, positive, func(s Sweep) float64 { return s.FPRAtTPR(0.95) })
 }
 
 // swept evaluates one number of the sweep over all examples.
@@ -104,6 +98,18 @@ func ascending(values []float64) []ordered {
 // Sweep counts what a threshold meets on its way down through the examples at indices, each as often as
 // it is named; nil is every example once. Both kinds must occur among them.
 func (r *Ranks) Sweep(indices []int) (Sweep, error) {
+	s, err := r.count(indices)
+	if err != nil {
+		return Sweep{}, err
+	}
+	if s.positives == 0 || s.negatives == 0 {
+		return Sweep{}, fmt.Errorf("metrics: all %d examples are of one kind, want positive and negative ones: %w", s.positives+s.negatives, ErrValue)
+	}
+	return s, nil
+}
+
+// count is Sweep without the demand for both kinds.
+func (r *Ranks) count(indices []int) (Sweep, error) {
 	s := Sweep{hits: make([]int, r.groups), misses: make([]int, r.groups)}
 	count := func(i int) {
 		if r.positive[i] {
@@ -125,9 +131,6 @@ func (r *Ranks) Sweep(indices []int) (Sweep, error) {
 		}
 		count(i)
 	}
-	if s.positives == 0 || s.negatives == 0 {
-		return Sweep{}, fmt.Errorf("metrics: all %d examples are of one kind, want positive and negative ones: %w", s.positives+s.negatives, ErrValue)
-	}
 	return s, nil
 }
 
@@ -148,18 +151,6 @@ func (s Sweep) AUROC() float64 {
 		above += hits
 	}
 	return float64(pairs) / 2 / (float64(s.positives) * float64(s.negatives))
-}
-
-// AURC is what the function AURC computes, where the score is the confidence and the positive examples are those with a
-// wrong answer, over the examples of the sweep.
-func (s Sweep) AURC() float64 {
-	return meanRisk(func(yield func(selection) bool) {
-		for g, hits := range s.hits {
-			if !yield(selection{size: hits + s.misses[g], wrong: hits}) {
-				return
-			}
-		}
-	})
 }
 
 // AUPRC is what the function AUPRC computes, over the examples of the sweep.

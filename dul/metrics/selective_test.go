@@ -10,12 +10,9 @@ import (
 
 // By hand: in the order of confidence right, wrong, then two tied of which one is wrong, then right.
 // The k most confident have 0, 1, 1.5 (expected), 2 and 2 errors.
-func TestRiskCoverageByHand(t *testing.T) {
+func TestAURCByHand(t *testing.T) {
 	confidence := []float64{0.6, 0.9, 0.5, 0.8, 0.6}
 	right := []bool{true, true, true, false, false}
-	coverage, risk := must.Get2(RiskCoverage(confidence, right))(t)
-	near(t, "coverage", coverage, []float64{0.2, 0.4, 0.8, 1})
-	near(t, "risk", risk, []float64{0, 0.5, 0.5, 0.4})
 	near(t, "AURC", []float64{must.Get(AURC(confidence, right))(t)}, []float64{(0 + 0.5 + 1.5/3 + 2.0/4 + 2.0/5) / 5})
 }
 
@@ -51,10 +48,6 @@ func TestSelectiveProperties(t *testing.T) {
 			}
 		}
 		errors := float64(wrong) / float64(n)
-		coverage, risk := must.Get2(RiskCoverage(confidence, right))(t)
-		if last := len(risk) - 1; coverage[last] != 1 || risk[last] != errors {
-			t.Errorf("the curve ends at coverage %v, risk %v; the error rate is %v", coverage[last], risk[last], errors)
-		}
 		near(t, "AURC of a constant", []float64{must.Get(AURC(same, right))(t)}, []float64{errors})
 		area := must.Get(AURC(confidence, right))(t)
 		if area < 0 || area > 1 {

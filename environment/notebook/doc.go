@@ -9,7 +9,7 @@
 // the same with the errors of other functions.
 //
 // A cell is a program of its own: [Keep] and [Kept] hand values on to later
-// cells, and [Need] ends a cell whose data are missing without failing it.
+// cells.
 //
 // [Explore] redraws a picture while sliders are moved, and shows a few positions of
 // them where nobody can move anything, as in exported pages.

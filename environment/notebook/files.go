@@ -16,8 +16,8 @@ var errNoDownload = errors.New("a notebook in quick mode downloads nothing")
 // Files says how a notebook gets the files of data sets. In quick mode it takes
 // those that are on this machine, in the folder that DENSITYUNCERTAINTY_DATA
 // names or in the cache; where a download would begin there is a [fetch.Error]
-// instead, for [Need] to show, and the context, which is for getting files and
-// nothing else, ends with it. In full mode, and where DENSITYUNCERTAINTY_DATA
+// instead, and the context, which is for getting files and nothing else, ends
+// with it. In full mode, and where DENSITYUNCERTAINTY_DATA
 // names an address, what is missing is downloaded.
 func Files() (context.Context, *fetch.Fetcher) {
 	if !Quick() || strings.Contains(os.Getenv(fetch.EnvData), "://") {
@@ -35,18 +35,6 @@ type refusal context.CancelCauseFunc
 func (r refusal) RoundTrip(*http.Request) (*http.Response, error) {
 	r(errNoDownload)
 	return nil, errNoDownload
-}
-
-// Need ends the cell, without failing the notebook, when err says that a file
-// could not be had: it shows which, and how to get it. Any other error stops the
-// cell as in [Check].
-func Need(err error) {
-	var absent *fetch.Error
-	if !errors.As(err, &absent) {
-		Check(err)
-		return
-	}
-	leave("**Left out for want of data:** " + strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
 // leave shows why the cell ends here, and ends it as if it had run.

@@ -1,7 +1,6 @@
 package notebook
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -52,9 +51,6 @@ func TestFilesOnThisMachineOnly(t *testing.T) {
 	if waited := time.Since(began); waited > 500*time.Millisecond {
 		t.Errorf("the refusal took %v", waited)
 	}
-	if status, ended := left(t, func() { Need(fmt.Errorf("getting it: %w", err)) }); !ended || status != 0 {
-		t.Errorf("Need: ended %v with status %d", ended, status)
-	}
 
 	must.Do(t, os.WriteFile(filepath.Join(folder, someFile.Name), []byte("abc"), 0o600))
 	ctx, files = Files()
@@ -79,16 +75,6 @@ func TestFilesMayBeDownloaded(t *testing.T) {
 				t.Error("downloads are refused")
 			}
 		})
-	}
-}
-
-func TestNeedStopsForOtherErrors(t *testing.T) {
-	Need(nil)
-	if got := panicOf(func() { Need(errors.New("damaged")) }); got != "damaged" {
-		t.Errorf("panic %q", got)
-	}
-	if got := panicOf(func() { Need(context.Canceled) }); got == "" {
-		t.Error("a cancelled context did not stop the cell")
 	}
 }
 

@@ -20,15 +20,6 @@ func Markdown(text string) {
 	send(protocol.MIMETextMarkdown, text, "")
 }
 
-// HTML shows a fragment of HTML.
-func HTML(fragment string) {
-	if !In() {
-		say(fragment)
-		return
-	}
-	send(protocol.MIMETextHTML, fragment, "")
-}
-
 // SVG shows a vector drawing, an XML document whose root element is svg.
 // The description says in words what the drawing shows, for readers who cannot
 // see it; it stops the cell to leave it out.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
@@ -151,7 +152,7 @@ func TestProcessorTables(t *testing.T) {
 		{"Density Uncertainty decay=all init_std=0.003", "*1.2500*"}, {"Density Uncertainty decay=all init_std=0.01", "1.5000"},
 		{"MC Dropout decay=all dropout_rate=0.1", "*1.2500*"},
 	} {
-		if got := cell(t, grid, c.row, "NLL"); got != c.nll {
+		if got := figtest.Cell(t, grid, c.row, "NLL"); got != c.nll {
 			t.Errorf("%s: %s, want %s", c.row, got, c.nll)
 		}
 	}

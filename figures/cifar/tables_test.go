@@ -8,6 +8,7 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar/predictions"
+	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
@@ -38,25 +39,6 @@ func tableOf(t *testing.T, name string, lines []results.Result, further ...metho
 	t.Helper()
 	table := must.Get(Table(name, lines, further...))(t)
 	return table
-}
-
-// cell finds a cell by its row and column headings, with its lines side by side and bold ones between stars.
-func cell(t *testing.T, table report.Table, row, column string) string {
-	t.Helper()
-	r := slices.IndexFunc(table.Rows, func(r report.Row) bool { return r.Name == row })
-	c := slices.Index(table.Columns, column)
-	if r < 0 || c < 1 {
-		t.Fatalf("%s has no cell %s, %s", table.Name, row, column)
-	}
-	var parts []string
-	for _, line := range table.Rows[r].Cells[c-1] {
-		part := line.Text
-		if line.Bold {
-			part = "*" + part + "*"
-		}
-		parts = append(parts, part)
-	}
-	return strings.Join(parts, " | ")
 }
 
 var ten14 = Paper(CIFAR10, ResNet14)
@@ -114,11 +96,11 @@ func TestClassificationCells(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			table := tableOf(t, "cifar10-resnet14", c.lines)
 			for i, want := range c.want {
-				if got := cell(t, table, "Density Uncertainty", table.Columns[i+1]); got != want {
+				if got := figtest.Cell(t, table, "Density Uncertainty", table.Columns[i+1]); got != want {
 					t.Errorf("%s:\n got %s\nwant %s", table.Columns[i+1], got, want)
 				}
 			}
-			if got := cell(t, table, "MFVI", "Parameters"); got != "–" {
+			if got := figtest.Cell(t, table, "MFVI", "Parameters"); got != "–" {
 				t.Errorf("parameters of what was not run: %s", got)
 			}
 		})
@@ -154,17 +136,17 @@ func TestRowsBesideThePapers(t *testing.T) {
 		{"SNGP (not in the paper)", "0.3500 ± 0.0010 (n=3)"},
 		{"DUE (not in the paper)", "0.3600 ± 0.0010 (n=3)"},
 	} {
-		if got := cell(t, table, c.row, "NLL"); got != c.want {
+		if got := figtest.Cell(t, table, c.row, "NLL"); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.row, got, c.want)
 		}
 	}
-	if got := cell(t, tableOf(t, "cifar10-wrn", list), "Deep Ensemble (not in the paper)", "NLL"); got != "not run" {
+	if got := figtest.Cell(t, tableOf(t, "cifar10-wrn", list), "Deep Ensemble (not in the paper)", "NLL"); got != "not run" {
 		t.Errorf("an ensemble of Wide ResNets: %s", got)
 	}
 	for i := range list {
 		delete(list[i].Metrics, "nll_scaled") // no temperature was the best
 	}
-	if got := cell(t, tableOf(t, "cifar10-resnet14", list), "Deterministic, temperature scaled (not in the paper)", "NLL"); got != "not measured" {
+	if got := figtest.Cell(t, tableOf(t, "cifar10-resnet14", list), "Deterministic, temperature scaled (not in the paper)", "NLL"); got != "not measured" {
 		t.Errorf("without a temperature: %s", got)
 	}
 }
@@ -178,7 +160,7 @@ func TestBestMethodIsBold(t *testing.T) {
 	table := tableOf(t, "cifar10-resnet14", list)
 	for _, c := range []struct{ column, best string }{{"Accuracy (%)", "MFVI"}, {"ECE", "Density Uncertainty"}, {"NLL", "MFVI"}} {
 		for _, row := range table.Rows {
-			if got := strings.HasPrefix(cell(t, table, row.Name, c.column), "*"); got != (row.Name == c.best) {
+			if got := strings.HasPrefix(figtest.Cell(t, table, row.Name, c.column), "*"); got != (row.Name == c.best) {
 				t.Errorf("%s, %s: bold is %v", row.Name, c.column, got)
 			}
 		}
@@ -195,7 +177,7 @@ func TestRowsOfFurtherMethods(t *testing.T) {
 		return m
 	}
 	lines := linesOf(detected, ten14.Experiments(mine), ten14.Small().Experiments(mine), ten14.Small().Experiments(methods.DUE))
-	if got, want := cell(t, tableOf(t, "cifar10-resnet14", lines, mine), "My layers (not in the paper)", "NLL"), "0.3000 ± 0.0010 (n=3)"; got != want {
+	if got, want := figtest.Cell(t, tableOf(t, "cifar10-resnet14", lines, mine), "My layers (not in the paper)", "NLL"), "0.3000 ± 0.0010 (n=3)"; got != want {
 		t.Errorf("classification: %s, want %s", got, want)
 	}
 	detection := tableOf(t, "ood-svhn", lines, mine)
@@ -232,7 +214,7 @@ func TestWideResNetRows(t *testing.T) {
 		{"cifar10-wrn", "Full-rank LDL", "NLL", "not run | paper 0.119 ± 0.003"},
 		{"cifar100-wrn", "DUE", "ECE", "not run | paper – | (out of memory)"},
 	} {
-		if got := cell(t, tableOf(t, c.table, list), c.row, c.column); !strings.HasPrefix(got, c.want) {
+		if got := figtest.Cell(t, tableOf(t, c.table, list), c.row, c.column); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s, %s: %s, want %s", c.table, c.row, got, c.want)
 		}
 	}
@@ -246,7 +228,7 @@ func TestLinesWithoutMetrics(t *testing.T) {
 	list[1].Metrics = nil
 	fails(t, "a line without metrics", errorOf(Table("cifar10-resnet14", list)), "no metric")
 	list[1].Diverged = true
-	got := cell(t, tableOf(t, "cifar10-resnet14", list), "MFVI", "NLL")
+	got := figtest.Cell(t, tableOf(t, "cifar10-resnet14", list), "MFVI", "NLL")
 	if !strings.Contains(got, "1 of 3 runs diverged | paper 0.291") || strings.Contains(got, "sd,") {
 		t.Errorf("a diverged run: %s", got)
 	}
@@ -287,11 +269,11 @@ func TestDetectionTable(t *testing.T) {
 		{"MFVI", "Score", "maximum probability"},
 		{"Density Uncertainty", "Score", "energy"},
 	} {
-		if got := cell(t, table, c.row, c.column); got != c.want {
+		if got := figtest.Cell(t, table, c.row, c.column); got != c.want {
 			t.Errorf("%s, %s:\n got %s\nwant %s", c.row, c.column, got, c.want)
 		}
 	}
-	if got, want := cell(t, tableOf(t, "ood-svhn", nil), "MFVI", "CIFAR-10 → SVHN AUROC"), "not run | paper 0.830 ± 0.014"; got != want {
+	if got, want := figtest.Cell(t, tableOf(t, "ood-svhn", nil), "MFVI", "CIFAR-10 → SVHN AUROC"), "not run | paper 0.830 ± 0.014"; got != want {
 		t.Errorf("without lines: %s, want %s", got, want)
 	}
 }
@@ -410,7 +392,7 @@ func TestRunsAreToldApart(t *testing.T) {
 	if got := []string{grid.Rows[0].Name, grid.Rows[1].Name}; !slices.Equal(got, []string{"Density Uncertainty, paper", "Density Uncertainty, released"}) {
 		t.Errorf("grid: %q", got)
 	}
-	if got := cell(t, grid, "Density Uncertainty, paper", "NLL"); strings.HasPrefix(got, "*") {
+	if got := figtest.Cell(t, grid, "Density Uncertainty, paper", "NLL"); strings.HasPrefix(got, "*") {
 		t.Errorf("the only one is the best of its kind: %s", got)
 	}
 }
@@ -433,7 +415,7 @@ func TestGridShowsTheBest(t *testing.T) {
 		{"Rank-1 BNN prior_std=0.1", "0.5000", "chosen"},
 		{"MC Dropout dropout_rate=0.1", "*0.2000*", "chosen"},
 	} {
-		if nll, chosen := cell(t, table, c.row, "NLL"), cell(t, table, c.row, "Paper"); nll != c.nll || chosen != c.chosen {
+		if nll, chosen := figtest.Cell(t, table, c.row, "NLL"), figtest.Cell(t, table, c.row, "Paper"); nll != c.nll || chosen != c.chosen {
 			t.Errorf("%s: %s, %s, want %s, %s", c.row, nll, chosen, c.nll, c.chosen)
 		}
 	}

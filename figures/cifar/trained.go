@@ -180,35 +180,33 @@ var networkFiles embed.FS
 // networksList is the name of the list, NetworksFolder/networks.json.
 const networksList = "networks.json"
 
-// A TrainedNetwork is a trained network that is part of the program.
-type TrainedNetwork struct {
+// A trainedNetwork is a trained network that is part of the program.
+type trainedNetwork struct {
 	Name   string         `json:"name"`   // of the method
 	SHA256 string         `json:"sha256"` // of its file, Name.safetensors
 	Line   results.Result `json:"line"`   // the result of the run that trained it
 }
 
 // String says how the network was made and what it scored, on one line.
-func (n TrainedNetwork) String() string {
+func (n trainedNetwork) String() string {
 	e := n.Line.Experiment
 	return fmt.Sprintf("%s: %d epochs of %s images of %s, seed %d; on %s test images accuracy %.1f %%, NLL %.3f, ECE %.3f", n.Name, e.Epochs, trainedOn(e),
 		title(e.Dataset), e.Seed, orAll(e.TestN), 100*n.Line.Metrics[results.MetricAccuracy], n.Line.Metrics[results.MetricNLL], n.Line.Metrics[results.MetricECE])
 }
 
-// TrainedNetworks lists the trained networks that are part of the program, with how each was made.
-func TrainedNetworks() ([]TrainedNetwork, error) {
-	text, err := networkFiles.ReadFile(path.Join("networks", networksList))
-	var list []TrainedNetwork
+// listed lists the trained networks in the folder networks of a file system.
+func listed(files fs.FS) ([]trainedNetwork, error) {
+	text, err := fs.ReadFile(files, path.Join("networks", networksList))
+	var list []trainedNetwork
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("cifar: the list of trained networks: %w", err)
-	}
-	return list, nil
+	return list, err
 }
 
-// Trained is one of TrainedNetworks by its name, such as "density": a classifier of CIFAR-10 with ResNet-14, trained by
-// the protocol processor. An error says which there are (fs.ErrNotExist), or what of the file is not as the list says.
+// Trained is one of the trained networks that are part of the program, by its name, such as "density": a classifier of
+// CIFAR-10 with ResNet-14, trained by the protocol processor. An error says which there are (fs.ErrNotExist), or what of
+// the file is not as the list says.
 func Trained(backend compute.Backend, name string) (*Classifier, error) {
 	return trainedIn(networkFiles, backend, name)
 }
@@ -218,15 +216,11 @@ func trainedIn(files fs.FS, backend compute.Backend, name string) (*Classifier, 
 	fail := func(err error) (*Classifier, error) {
 		return nil, fmt.Errorf("cifar: the trained network %q: %w", name, err)
 	}
-	text, err := fs.ReadFile(files, path.Join("networks", networksList))
-	var list []TrainedNetwork
-	if err == nil {
-		err = json.Unmarshal(text, &list)
-	}
+	list, err := listed(files)
 	if err != nil {
 		return fail(err)
 	}
-	i := slices.IndexFunc(list, func(n TrainedNetwork) bool { return n.Name == name })
+	i := slices.IndexFunc(list, func(n trainedNetwork) bool { return n.Name == name })
 	if i < 0 {
 		var names []string
 		for _, n := range list {
@@ -271,7 +265,7 @@ func ExportNetworks(lines []results.Result, kept, to string) (names, missing []s
 	fail := func(err error) ([]string, []string, error) {
 		return nil, nil, fmt.Errorf("cifar: exporting networks to %s: %w", to, err)
 	}
-	list := []TrainedNetwork{}
+	list := []trainedNetwork{}
 	for _, m := range exported {
 		i := slices.IndexFunc(lines, func(line results.Result) bool {
 			e := line.Experiment
@@ -297,7 +291,7 @@ func ExportNetworks(lines []results.Result, kept, to string) (names, missing []s
 			return fail(err)
 		}
 		sum := sha256.Sum256(content)
-		list = append(list, TrainedNetwork{Name: m.Name, SHA256: hex.EncodeToString(sum[:]), Line: lines[i]})
+		list = append(list, trainedNetwork{Name: m.Name, SHA256: hex.EncodeToString(sum[:]), Line: lines[i]})
 		names = append(names, m.Name)
 	}
 	if len(list) == 0 {

@@ -151,14 +151,11 @@ func TestExportedNetworks(t *testing.T) {
 
 // The networks that are part of the program can be loaded, and take little room.
 func TestTrainedNetworks(t *testing.T) {
-	list, err := TrainedNetworks()
+	list := must.Get(listed(networkFiles))(t)
 	for _, n := range list {
 		if e := n.Line.Experiment; e.Scale != results.Processor || e.Seed != 0 || !hasChosen(e) {
 			t.Errorf("%s is of another protocol: %v", n.Name, e)
 		}
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 	backend, size := backendtest.Open(t), 0
 	for _, n := range list {
