@@ -98,10 +98,7 @@ func differencesTable(lines []results.Result, further []methods.Method, kept rep
 	for _, j := range judgements {
 		t.Columns = append(t.Columns, j.heading)
 	}
-	var err error
-	if t.Caption, err = caption("differences", map[string]int{"Bins": judgedBins, "Replicates": replicates}); err != nil {
-		return t, err
-	}
+	t.Caption, t.Notes = prose.Text(t.Name, map[string]int{"Bins": judgedBins, "Replicates": replicates})
 	var absent []string
 	for _, name := range Datasets() {
 		list, labels, without, err := contenders(lines, name, append(methods.All(), further...), kept)

@@ -49,17 +49,7 @@ var detectionColumns = []detectionColumn{
 func detectionTable(lines []results.Result, further []methods.Method) (report.Table, error) {
 	byID := results.ByID(lines)
 	t := report.Table{Name: "ood-svhn", Columns: []string{"Method", "Score"}}
-	var err error
-	if t.Caption, err = caption("detection", Paper(CIFAR10, ResNet14)); err != nil {
-		return t, err
-	}
-	for _, name := range []string{"note-svhn", "note-own-scores", "note-excerpt"} {
-		note, err := caption(name, nil)
-		if err != nil {
-			return t, err
-		}
-		t.Notes = append(t.Notes, note)
-	}
+	t.Caption, t.Notes = prose.Text(t.Name, Paper(CIFAR10, ResNet14))
 	for _, c := range detectionColumns {
 		t.Columns = append(t.Columns, c.heading)
 	}

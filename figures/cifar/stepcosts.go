@@ -48,15 +48,11 @@ func StepCosts(ctx context.Context, backend compute.Backend, progress func(done 
 }
 
 func stepCosts(ctx context.Context, backend compute.Backend, batch, steps int, progress func(done float64, note string)) (report.Table, error) {
-	words, err := caption("step-costs", batch)
-	if err != nil {
-		return report.Table{}, err
-	}
 	t := report.Table{
 		Name:    "step-costs",
-		Caption: words,
 		Columns: []string{"Layers", "Parameters", "GFLOP, one image", "MB kept", fmt.Sprintf("s, step of %d", batch), "ratio", "passes"},
 	}
+	t.Caption, t.Notes = prose.Text(t.Name, batch)
 	plain := Family{"Plain", baselines.Deterministic{}}
 	due := baselines.DUE{Start: []baselines.Inducing{anywhere(stepClasses)}}
 	rows := []struct {
@@ -74,6 +70,7 @@ func stepCosts(ctx context.Context, backend compute.Backend, batch, steps int, p
 	for i, r := range rows {
 		cost := single
 		if r.networks == 1 {
+			var err error
 			cost, err = stepCostOf(ctx, backend, nets.ResNet14(r.Layers), batch, steps, func(part float64) {
 				progress((float64(i)+part)/float64(len(rows)), r.Name)
 			})

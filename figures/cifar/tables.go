@@ -1,6 +1,7 @@
 package cifar
 
 import (
+	_ "embed"
 	"fmt"
 	"math"
 	"slices"
@@ -12,6 +13,11 @@ import (
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
+
+//go:embed prose.md
+var proseText string
+
+var prose = report.ParseProse(proseText)
 
 // Tables are the tables of the image study. Each shows the runs of further methods too, in rows below its own.
 func Tables(further ...methods.Method) []report.NamedTable {
@@ -205,16 +211,7 @@ var classificationMeasures = []measure{
 func (d classificationTable) make(lines []results.Result) (report.Table, error) {
 	byID := results.ByID(lines)
 	t := report.Table{Name: d.name, Columns: []string{"Method"}}
-	var err error
-	if t.Caption, err = caption("classification", struct {
-		What     string
-		Protocol Protocol
-	}{d.what, d.protocol}); err != nil {
-		return t, err
-	}
-	if t.Notes, err = d.notes(); err != nil {
-		return t, err
-	}
+	t.Caption, t.Notes = d.prose()
 	columns := make([][]results.Summary, len(classificationMeasures))
 	for _, m := range classificationMeasures {
 		t.Columns = append(t.Columns, m.heading)
@@ -271,30 +268,24 @@ func published(table, row, column string) (report.Published, string) {
 	return report.Published{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}, cell.Note
 }
 
-// notes are the remarks on rows that need one.
-func (d classificationTable) notes() ([]string, error) {
+// prose is the caption, with notes on the rows that need one.
+func (d classificationTable) prose() (caption string, notes []string) {
 	has := func(of func(row) bool) bool { return slices.ContainsFunc(d.rows, of) }
-	var notes []string
-	for _, remark := range []struct {
-		wanted bool
-		name   string
-		data   any
+	data := struct {
+		What                          string
+		Protocol                      Protocol
+		Members                       int // of the ensemble, 0 without one
+		Temperature, Processes, Decay bool
 	}{
-		{has(func(r row) bool { return r.method.Name == methods.Ensemble.Name }), "note-ensemble", methods.Ensemble.Networks()},
-		{has(func(r row) bool { return r.ending == predictions.Scaled }), "note-temperature", nil},
-		{has(func(r row) bool { return r.method.Process != nil }), "note-processes", nil},
-		{has(func(r row) bool { return r.change != nil && r.change(d.protocol).Decay != d.protocol.Decay }), "note-decay", nil},
-	} {
-		if !remark.wanted {
-			continue
-		}
-		text, err := caption(remark.name, remark.data)
-		if err != nil {
-			return nil, err
-		}
-		notes = append(notes, text)
+		What: d.what, Protocol: d.protocol,
+		Temperature: has(func(r row) bool { return r.ending == predictions.Scaled }),
+		Processes:   has(func(r row) bool { return r.method.Process != nil }),
+		Decay:       has(func(r row) bool { return r.change != nil && r.change(d.protocol).Decay != d.protocol.Decay }),
 	}
-	return notes, nil
+	if has(func(r row) bool { return r.method.Name == methods.Ensemble.Name }) {
+		data.Members = methods.Ensemble.Networks()
+	}
+	return prose.Text("classification", data)
 }
 
 // costCells are the cells of the posterior that came out and of what the runs cost: parameters, operations, time of

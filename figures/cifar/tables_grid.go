@@ -14,14 +14,14 @@ import (
 
 // A gridKind is a search for hyperparameters.
 type gridKind struct {
-	table, caption, scale string
-	chose                 string // heads the column of the choice
-	chosen                func(results.Experiment) bool
+	table, scale string
+	chose        string // heads the column of the choice
+	chosen       func(results.Experiment) bool
 }
 
 var (
-	papersGrid     = gridKind{"cifar-grid", "grid", results.Grid, "Paper", chosenByPaper}
-	processorsGrid = gridKind{"cifar-processor-grid", "processor-grid", results.ProcessorGrid, "Chosen", isChosen}
+	papersGrid     = gridKind{"cifar-grid", results.Grid, "Paper", chosenByPaper}
+	processorsGrid = gridKind{"cifar-processor-grid", results.ProcessorGrid, "Chosen", isChosen}
 )
 
 // make shows the grid search: for each method the choices, measured on held-out training images, the one with the
@@ -31,10 +31,7 @@ func (k gridKind) make(lines []results.Result, further []methods.Method) (report
 		Name:    k.table,
 		Columns: []string{"Method", "Data set", "Network", "Training images", "Epochs", "Held out", "n", "NLL", "Accuracy (%)", "ECE", k.chose},
 	}
-	var err error
-	if t.Caption, err = caption(k.caption, nil); err != nil {
-		return t, err
-	}
+	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	list := append(methods.All(), further...)
 	groups := imageGroups(lines, k.scale, list)
 	titles := groupTitles(groups, list, func(e results.Experiment) []int { return []int{e.TrainN, e.Epochs, e.HeldOut} })

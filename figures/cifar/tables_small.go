@@ -77,10 +77,7 @@ func smallTable(lines []results.Result, further []methods.Method) (report.Table,
 		Columns: []string{"Data set", "Network", "Method", "Training images", "Epochs", "Test images", "n", "Accuracy (%)", "NLL", "ECE",
 			"AUROC, probability", "AUROC, own score", "s/epoch", "Device"},
 	}
-	var err error
-	if t.Caption, err = caption("small", nil); err != nil {
-		return t, err
-	}
+	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	list := append(methods.All(), further...)
 	groups := imageGroups(lines, results.Small, list)
 	titles := groupTitles(groups, list, func(e results.Experiment) []int { return []int{e.TrainN, e.Epochs, e.TestN} })
@@ -166,10 +163,7 @@ func processorTable(lines []results.Result, further []methods.Method) (report.Ta
 		Columns: []string{"Data set", "Method", "Chosen option", "n", "Accuracy (%)", "NLL", "ECE", "Brier", "AURC", "AUROC, probability", "AUROC, own score",
 			"Posterior std", "s/epoch", "Device"},
 	}
-	var err error
-	if t.Caption, err = caption("processor", Paper(CIFAR10, ResNet14).Processor()); err != nil {
-		return t, err
-	}
+	t.Caption, t.Notes = prose.Text(t.Name, Paper(CIFAR10, ResNet14).Processor())
 	list := append(methods.All(), further...)
 	for _, g := range imageGroups(lines, results.Processor, list) {
 		m, _ := list.Named(g.First.Method)
@@ -219,10 +213,7 @@ const metricBrier, metricAURC = "brier", "aurc"
 // processorDetection shows how well each score of the methods of the protocol processor tells other images.
 func processorDetection(lines []results.Result, further []methods.Method) (report.Table, error) {
 	t := report.Table{Name: "cifar-processor-ood", Columns: []string{"Data set", "Method", "Score", "n"}}
-	var err error
-	if t.Caption, err = caption("processor-ood", grouped(testImages)); err != nil {
-		return t, err
-	}
+	t.Caption, t.Notes = prose.Text(t.Name, grouped(testImages))
 	list := append(methods.All(), further...)
 	groups := imageGroups(lines, results.Processor, list)
 	var others []string // in the order in which runs are shown them
