@@ -188,7 +188,7 @@ func contenders(lines []results.Result, dataset string, list methods.List, kept 
 func referenceOf(groups []results.Group) int {
 	of := func(chosen func(results.Experiment) bool) int {
 		return slices.IndexFunc(groups, func(g results.Group) bool {
-			return g.First.Method == methods.Density.Name && g.First.Options["decay"] == string(DecayAll) && chosen(g.First)
+			return g.First.Method == methods.Density.Name && g.First.Options["decay"] == string(methods.DecayAll) && chosen(g.First)
 		})
 	}
 	if i := of(hasChosen); i >= 0 {

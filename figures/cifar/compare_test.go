@@ -137,7 +137,7 @@ func TestDifferences(t *testing.T) {
 // Of several runs of density, those with the chosen value are what others are compared with, wherever they stand.
 func TestReference(t *testing.T) {
 	n, _ := searchOf(methods.Density.Name)
-	group := func(value string, decay Decay) results.Group {
+	group := func(value string, decay methods.Decay) results.Group {
 		p := Paper(CIFAR10, ResNet14).Processor()
 		if value != "" {
 			p = n.with(p, value)
@@ -151,9 +151,9 @@ func TestReference(t *testing.T) {
 		groups []results.Group
 		want   int
 	}{
-		{"the chosen value", []results.Group{group("0.03", DecayAll), group(chosen, DecayWeights), group(chosen, DecayAll)}, 2},
-		{"the first other", []results.Group{group("", DecayWeights), group("0.03", DecayAll), group("", DecayAll)}, 1},
-		{"none", []results.Group{group(chosen, DecayWeights)}, -1},
+		{"the chosen value", []results.Group{group("0.03", methods.DecayAll), group(chosen, methods.DecayWeights), group(chosen, methods.DecayAll)}, 2},
+		{"the first other", []results.Group{group("", methods.DecayWeights), group("0.03", methods.DecayAll), group("", methods.DecayAll)}, 1},
+		{"none", []results.Group{group(chosen, methods.DecayWeights)}, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := referenceOf(c.groups); got != c.want {

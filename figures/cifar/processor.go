@@ -22,7 +22,7 @@ import (
 // whole test sets. The weight decay is on all parameters, as in the released code, since in so few epochs posteriors
 // stay where they start without it.
 func (p Protocol) Processor() Protocol {
-	p.Scale, p.Seeds, p.Epochs, p.Decay = results.Processor, []uint64{0}, 10, DecayAll
+	p.Scale, p.Seeds, p.Epochs, p.Decay = results.Processor, []uint64{0}, 10, methods.DecayAll
 	return p.WithHeldOut()
 }
 
@@ -127,7 +127,7 @@ func processorSet(c chosen) results.Set {
 	add(seed(1), key...)
 	add(seed(0), methods.MFVI, methods.MCDropout, methods.VDropout, methods.DensityMixture, methods.DensityDiagonal)
 	add(func(p Protocol) Protocol {
-		p.Decay = DecayWeights
+		p.Decay = methods.DecayWeights
 		return p
 	}, methods.Density)
 	add(seed(0), methods.SNGP, methods.DUE)
@@ -230,7 +230,7 @@ func hasChosen(e results.Experiment) bool {
 func processorTitle(e results.Experiment, list methods.List) (title, option string) {
 	options := maps.Clone(e.Options)
 	title, option = list.Title(e.Method), "–"
-	if options["decay"] == string(DecayAll) {
+	if options["decay"] == string(methods.DecayAll) {
 		delete(options, "decay")
 	} else {
 		title += ", decay on weights alone"

@@ -129,7 +129,7 @@ func TestProcessorSet(t *testing.T) {
 		if e.Scale != results.Processor || e.Epochs != 10 || e.HeldOut != 5000 || e.TrainN != 0 || e.TestN != 0 || e.Dataset != CIFAR10 {
 			t.Errorf("%+v", e)
 		}
-		if e.Options["decay"] != string(DecayAll) {
+		if e.Options["decay"] != string(methods.DecayAll) {
 			weights++
 		}
 		p, err := ProtocolOf(e)
@@ -160,7 +160,7 @@ func TestProcessorTables(t *testing.T) {
 	p := Paper(CIFAR10, ResNet14).Processor()
 	density := searches[0].with(p, "0.01")
 	weights := density
-	weights.Decay = DecayWeights
+	weights.Decay = methods.DecayWeights
 	lines := linesOf(func(e results.Experiment) map[string]float64 {
 		return map[string]float64{results.MetricAccuracy: 0.8, results.MetricNLL: 0.6, results.MetricECE: 0.02, "brier": 0.3, "aurc": 0.06,
 			"ood_cifar100_auroc": 0.7, "ood_cifar100_auroc_energy": 0.75, results.MetricPosteriorStd: 0.02, results.MetricSecondsPerEpoch: 80}

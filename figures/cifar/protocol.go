@@ -37,14 +37,14 @@ type Protocol struct {
 
 	// Decay is what the weight decay applies to. On log-variances, where the released code puts it too, it outweighs
 	// the KL divergence; the text does not say.
-	Decay Decay `option:"decay" doc:"what the weight decay applies to; on log-variances it outweighs the KL"`
+	Decay methods.Decay `option:"decay" choices:"weights all" doc:"what the weight decay applies to; on log-variances it outweighs the KL"`
 	// EnergyOptimizer trains the energy models: an Adam of their own, or as in the released code the optimizer of the
 	// weights, with a generative objective that is a hundred times smaller. The text does not say.
-	EnergyOptimizer EnergyOptimizer `option:"energy_optimizer" doc:"of the energy models: an Adam of their own, or the weights' and 0.01 of the objective"`
+	EnergyOptimizer methods.EnergyOptimizer `option:"energy_optimizer" choices:"own joint" doc:"of the energy models: an Adam of their own, or the weights' and 0.01 of the objective"`
 	// EnergyGroups says which parameters that optimizer and its decay are for: the energy models, or those with the
 	// names by which the released code tells them, which take in the variances of the density layers' noise, and
 	// leave out rank-1 factors and mixture logits.
-	EnergyGroups EnergyGroups `option:"energy_groups" doc:"what is trained as energy models: they, or what the names of parameters suggest"`
+	EnergyGroups EnergyGroups `option:"energy_groups" choices:"explicit by-name" doc:"what is trained as energy models: they, or what the names of parameters suggest"`
 	// EnergyRate is a choice of this project: at the weights' 0.1 Adam does not settle.
 	EnergyRate float64 `option:"energy_rate" range:"step" doc:"learning rate of the energy models' own Adam"`
 	// EnergyDecay is p(omega) of the paper's objective, which it leaves open; the number is that of the released code.
@@ -58,11 +58,11 @@ type Protocol struct {
 	// PretrainEpochs is 1 in the released code. The text has none, but energies of untrained models are noise.
 	PretrainEpochs int `option:"pretrain_epochs" range:"whole" doc:"epochs of generative pretraining; the text has none"`
 	// ChannelStats are what images are standardised by.
-	ChannelStats ChannelStats `option:"channel_stats" doc:"channel means and deviations: of the training images, or the released constants"`
+	ChannelStats ChannelStats `option:"channel_stats" choices:"computed released" doc:"channel means and deviations: of the training images, or the released constants"`
 	// Augmentation is the usual one for CIFAR.
 	Augmentation bool `option:"augmentation" doc:"training images are shifted by up to 4 pixels and mirrored"`
 	// Precision saves time on accelerators; prediction stays in float32.
-	Precision Precision `option:"precision" doc:"of the convolutions while training; bfloat16 needs an accelerator"`
+	Precision Precision `option:"precision" choices:"float32 bfloat16" doc:"of the convolutions while training; bfloat16 needs an accelerator"`
 
 	// Sample takes the sample of CIFAR-10 that comes with the program in the place of the official files: 1000 images
 	// to train on and hold out, and 1000 to test on. It is for Run, and no part of experiments.
@@ -73,20 +73,12 @@ type Protocol struct {
 
 // The choices, by the text that stands for them on the command line and in result lines.
 type (
-	Decay           string // of Protocol.Decay
-	EnergyOptimizer string // of Protocol.EnergyOptimizer
-	EnergyGroups    string // of Protocol.EnergyGroups
-	ChannelStats    string // of Protocol.ChannelStats
-	Precision       string // of Protocol.Precision
+	EnergyGroups string // of Protocol.EnergyGroups
+	ChannelStats string // of Protocol.ChannelStats
+	Precision    string // of Protocol.Precision
 )
 
 const (
-	DecayWeights Decay = "weights" // weights, biases and batch normalisation
-	DecayAll     Decay = "all"     // variational parameters too
-
-	OwnAdam        EnergyOptimizer = "own"
-	JointOptimizer EnergyOptimizer = "joint"
-
 	ExplicitGroups EnergyGroups = "explicit"
 	GroupsByName   EnergyGroups = "by-name"
 
@@ -97,21 +89,6 @@ const (
 	BFloat16 Precision = "bfloat16"
 )
 
-// Choices implements methods.Chooser.
-func (Decay) Choices() []string { return []string{string(DecayWeights), string(DecayAll)} }
-
-// Choices implements methods.Chooser.
-func (EnergyOptimizer) Choices() []string { return []string{string(OwnAdam), string(JointOptimizer)} }
-
-// Choices implements methods.Chooser.
-func (EnergyGroups) Choices() []string { return []string{string(ExplicitGroups), string(GroupsByName)} }
-
-// Choices implements methods.Chooser.
-func (ChannelStats) Choices() []string { return []string{string(ComputedStats), string(ReleasedStats)} }
-
-// Choices implements methods.Chooser.
-func (Precision) Choices() []string { return []string{string(Float32), string(BFloat16)} }
-
 // Paper is the protocol of the paper's text (section 4, "Experimental details"), with choices of this project where
 // it is silent or does not work, for a data set and a network by their names: 200 epochs on all training images,
 // 25 samples, 3 seeds.
@@ -119,7 +96,7 @@ func Paper(dataset, network string) Protocol {
 	return Protocol{
 		Fidelity: results.Paper, Dataset: dataset, Network: network, Scale: results.Full, Seeds: []uint64{0, 1, 2}, Epochs: 200, Samples: 25,
 		Options: methods.PaperOptions(),
-		Decay:   DecayWeights, EnergyOptimizer: OwnAdam, EnergyGroups: ExplicitGroups, EnergyRate: 1e-2, EnergyDecay: 1e-5, PretrainEpochs: 1,
+		Decay:   methods.DecayWeights, EnergyOptimizer: methods.OwnAdam, EnergyGroups: ExplicitGroups, EnergyRate: 1e-2, EnergyDecay: 1e-5, PretrainEpochs: 1,
 		ChannelStats: ComputedStats, Augmentation: true, Precision: Float32,
 	}
 }
@@ -128,7 +105,7 @@ func Paper(dataset, network string) Protocol {
 func Released(dataset, network string) Protocol {
 	p := Paper(dataset, network)
 	p.Fidelity, p.Options = results.Released, methods.ReleasedOptions()
-	p.Decay, p.EnergyOptimizer, p.EnergyGroups, p.ChannelStats = DecayAll, JointOptimizer, GroupsByName, ReleasedStats
+	p.Decay, p.EnergyOptimizer, p.EnergyGroups, p.ChannelStats = methods.DecayAll, methods.JointOptimizer, GroupsByName, ReleasedStats
 	return p
 }
 

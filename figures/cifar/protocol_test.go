@@ -46,12 +46,12 @@ func TestRecipes(t *testing.T) {
 	ofReleased := energyRecipe{Joint: true, ByName: true, Decay: 1e-5, LikelihoodScale: 0.01, PretrainEpochs: 1}
 	ldl := dul.Density{Energy: energy.LDL{}, InitStd: 1e-3, PriorStd: 1}
 	paper := func(batch int, rate, decay float64, e energyRecipe) recipe {
-		return recipe{Optimizer: methods.SGD, BatchSize: batch, LearningRate: rate, WeightDecay: decay, Decay: DecayWeights, Energies: e,
+		return recipe{Optimizer: methods.SGD, BatchSize: batch, LearningRate: rate, WeightDecay: decay, Decay: methods.DecayWeights, Energies: e,
 			ChannelStats: ComputedStats, Augmentation: true, Precision: Float32}
 	}
 	released := func(e energyRecipe, decay float64) recipe {
 		r := paper(128, 0.1, decay, e)
-		r.Decay, r.ChannelStats = DecayAll, ReleasedStats
+		r.Decay, r.ChannelStats = methods.DecayAll, ReleasedStats
 		return r
 	}
 	process := func(r recipe, inducing int, dropout float64) recipe {

@@ -26,7 +26,7 @@ type recipe struct {
 	Optimizer                 methods.Optimizer
 	BatchSize                 int
 	LearningRate, WeightDecay float64
-	Decay                     Decay
+	Decay                     methods.Decay
 	Energies                  energyRecipe
 	ChannelStats              ChannelStats
 	Augmentation              bool
@@ -80,7 +80,7 @@ func (p Protocol) resolve(m methods.Method) recipe {
 		return r
 	}
 	r.Energies = energyRecipe{
-		Joint: p.EnergyOptimizer == JointOptimizer, ByName: p.EnergyGroups == GroupsByName,
+		Joint: p.EnergyOptimizer == methods.JointOptimizer, ByName: p.EnergyGroups == GroupsByName,
 		Decay: p.EnergyDecay, LikelihoodScale: p.LikelihoodScale, PretrainEpochs: p.PretrainEpochs,
 	}
 	if !r.Energies.Joint {
@@ -175,7 +175,7 @@ func (r recipe) weightGroups() []train.Group {
 		weights.Roles = append(weights.Roles, params.Generative) // those that energyGroups leaves out
 	}
 	decay := 0.0
-	if r.Decay == DecayAll {
+	if r.Decay == methods.DecayAll {
 		decay = r.WeightDecay
 	}
 	return []train.Group{weights, {Roles: []params.Role{params.Variational}, Optimizer: r.optimizer(decay), Rate: r.ProcessRate}}

@@ -85,7 +85,7 @@ func (p Protocol) withFraction(fraction float64) Protocol {
 
 // withDecayAll is the protocol with weight decay on all parameters.
 func (p Protocol) withDecayAll() Protocol {
-	p.Decay = DecayAll
+	p.Decay = methods.DecayAll
 	return p
 }
 

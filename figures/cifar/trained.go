@@ -269,7 +269,7 @@ func ExportNetworks(lines []results.Result, kept, to string) (names, missing []s
 	for _, m := range exported {
 		i := slices.IndexFunc(lines, func(line results.Result) bool {
 			e := line.Experiment
-			return e.Scale == results.Processor && e.Method == m.Name && e.Seed == 0 && e.Dataset == CIFAR10 && e.Options["decay"] == string(DecayAll) &&
+			return e.Scale == results.Processor && e.Method == m.Name && e.Seed == 0 && e.Dataset == CIFAR10 && e.Options["decay"] == string(methods.DecayAll) &&
 				hasChosen(e) && !line.Diverged
 		})
 		if i < 0 {

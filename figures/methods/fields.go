@@ -11,25 +11,24 @@ import (
 	"sync"
 )
 
-// Chooser is a type of text that has one of a few values. The zero value, "", is not among them.
-type Chooser interface{ Choices() []string }
-
 // Field is one field of a protocol that an experiment can set by name: the name is that of the options in result
 // lines and of --set on the command line.
 type Field struct {
 	Name string // of the option
 	Doc  string // what it is, and why someone would change it
 
-	index []int
-	kind  string // of numbers: "positive", "count" (at least 1), "whole" (at least 0), "rate" (between 0 and 1) or "step" (to mostStep)
-	only  string // the studies it is for, apart by blanks; "" for all
+	index   []int
+	kind    string   // of numbers: "positive", "count" (at least 1), "whole" (at least 0), "rate" (between 0 and 1) or "step" (to mostStep)
+	choices []string // of text: its values; "", the zero value, is not among them
+	only    string   // the studies it is for, apart by blanks; "" for all
 }
 
 // Fields are the fields with an option tag of a protocol, a struct, and of the structs that it embeds, in their
 // order. study leaves out those whose tag "only" names others; "" leaves out none. The list is shared and must not be
 // changed: experiments ask for it by the thousand.
 //
-// The tags are option:"name" doc:"what it is", for numbers range:"positive|count|whole|rate|step", and only:"the studies it is for".
+// The tags are option:"name" doc:"what it is", for numbers range:"positive|count|whole|rate|step", for text choices:"its values,
+// apart by blanks", and only:"the studies it is for".
 func Fields(protocol any, study string) []Field {
 	key := fieldsKey{reflect.TypeOf(protocol), study}
 	if known, has := fieldsOf.Load(key); has {
@@ -41,7 +40,8 @@ func Fields(protocol any, study string) []Field {
 		if !has {
 			continue
 		}
-		field := Field{Name: name, Doc: f.Tag.Get("doc"), index: f.Index, kind: f.Tag.Get("range"), only: f.Tag.Get("only")}
+		field := Field{Name: name, Doc: f.Tag.Get("doc"), index: f.Index, kind: f.Tag.Get("range"), choices: strings.Fields(f.Tag.Get("choices")),
+			only: f.Tag.Get("only")}
 		if study == "" || field.only == "" || slices.Contains(strings.Fields(field.only), study) {
 			fields = append(fields, field)
 		}
@@ -114,9 +114,8 @@ func (f Field) set(protocol reflect.Value, text string) error {
 		}
 		v.SetFloat(x)
 	default:
-		choices := v.Interface().(Chooser).Choices()
-		if !slices.Contains(choices, text) {
-			return fmt.Errorf("is %q, want %s", text, strings.Join(choices, " or "))
+		if !slices.Contains(f.choices, text) {
+			return fmt.Errorf("is %q, want %s", text, strings.Join(f.choices, " or "))
 		}
 		v.SetString(text)
 	}
@@ -211,8 +210,7 @@ func (f Field) change(protocol reflect.Value) {
 	case reflect.Float64:
 		v.SetFloat(v.Float() / 2)
 	default:
-		choices := v.Interface().(Chooser).Choices()
-		i := slices.IndexFunc(choices, func(c string) bool { return c != v.String() })
-		v.SetString(choices[i])
+		i := slices.IndexFunc(f.choices, func(c string) bool { return c != v.String() })
+		v.SetString(f.choices[i])
 	}
 }

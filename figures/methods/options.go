@@ -13,40 +13,40 @@ import (
 // A number that is 0 is the method's own (see Method.Own), and text that is "" too. A value that differs from
 // that of the protocol's fidelity becomes an option of the experiment, by the name in the tag.
 type Options struct {
-	Noise    Noise   `option:"noise" doc:"distribution of the density layer's noise"`
+	Noise    Noise   `option:"noise" choices:"gaussian uniform01 student-t5" doc:"distribution of the density layer's noise"`
 	InitStd  float64 `option:"init_std" range:"positive" doc:"posterior standard deviation at the start; the text states 0.1 for UCI, which suits U[0,1) noise with its deviation of 0.289 but is much for N(0,1), and with which MFVI does not fit"`
 	PriorStd float64 `option:"prior_std" range:"positive" doc:"standard deviation of the method's prior"`
 
 	Clip       bool      `option:"clip" doc:"energies are clipped to [0, D], in convolutions to [0, channels]; those of rank-1 mixtures never are"`
 	MeanEnergy bool      `option:"mean_energy" doc:"the noise follows the mean of the energies over the training examples in the place of E(h): as much noise, in no particular place; a control that neither text nor code has"`
-	Gradients  Gradients `option:"gradients" doc:"which parameters the two objectives move: as in the paper, where that of the network also moves what comes before the energy but not the energy model; detached, where input and energy are constants; or attached, where everything moves"`
-	Variance   Variance  `option:"variance" doc:"gamma E + beta as the text has it (plain), or gamma E + beta D/2 (half-d)"`
+	Gradients  Gradients `option:"gradients" choices:"paper detached attached" doc:"which parameters the two objectives move: as in the paper, where that of the network also moves what comes before the energy but not the energy model; detached, where input and energy are constants; or attached, where everything moves"`
+	Variance   Variance  `option:"variance" choices:"plain half-d" doc:"gamma E + beta as the text has it (plain), or gamma E + beta D/2 (half-d)"`
 
-	VarianceD VarianceD `only:"images" option:"variance_d" doc:"the D of half-d in convolutions: dimensions of the energy, or channels, which for the rank-1 mixture of a window are 9 times fewer"`
-	BetaPrior BetaPrior `only:"images" option:"beta_prior" doc:"prior variance of the noise that does not depend on the energy, in convolutions: that of the other, or e whatever prior_std is"`
-	Padding   Padding   `only:"images" option:"padding" doc:"what the masked convolution of the LDL energy sees beyond the border; with copies of the border the likelihood is wrong"`
+	VarianceD VarianceD `only:"images" option:"variance_d" choices:"energy channels" doc:"the D of half-d in convolutions: dimensions of the energy, or channels, which for the rank-1 mixture of a window are 9 times fewer"`
+	BetaPrior BetaPrior `only:"images" option:"beta_prior" choices:"prior_std e" doc:"prior variance of the noise that does not depend on the energy, in convolutions: that of the other, or e whatever prior_std is"`
+	Padding   Padding   `only:"images" option:"padding" choices:"zero replicate" doc:"what the masked convolution of the LDL energy sees beyond the border; with copies of the border the likelihood is wrong"`
 
-	MixtureFactors  Factors `option:"mixture_factors" doc:"start of the rank-1 factors; in the released code they start at zero in dense layers, where their gradient is zero too, so that they never move"`
+	MixtureFactors  Factors `option:"mixture_factors" choices:"orthogonal zeros" doc:"start of the rank-1 factors; in the released code they start at zero in dense layers, where their gradient is zero too, so that they never move"`
 	MixtureFraction float64 `option:"mixture_fraction" range:"positive" doc:"rank-1 components as a fraction of the layer's width or channels, at least one"`
-	LogDet          LogDet  `only:"images" option:"log_det" doc:"sign of the log-determinant in the likelihood of the rank-1 mixture in convolutions"`
+	LogDet          LogDet  `only:"images" option:"log_det" choices:"right negated" doc:"sign of the log-determinant in the likelihood of the rank-1 mixture in convolutions"`
 
 	DropoutRate   float64   `option:"dropout_rate" range:"rate" doc:"of MC dropout"`
 	Alpha         float64   `option:"alpha" range:"positive" doc:"noise variance of variational dropout"`
-	ConvAlpha     ConvAlpha `only:"images" option:"conv_alpha" doc:"noise variance of variational dropout in convolutions"`
+	ConvAlpha     ConvAlpha `only:"images" option:"conv_alpha" choices:"same doubled" doc:"noise variance of variational dropout in convolutions"`
 	AdaptiveAlpha bool      `option:"adaptive_alpha" doc:"variational dropout trains its noise variance"`
-	Rank1Noise    PerImage  `only:"images" option:"rank1_noise" doc:"rank-1 factors of a convolution are drawn for each pixel, or once for a channel and example as in the original method"`
+	Rank1Noise    PerImage  `only:"images" option:"rank1_noise" choices:"pixel channel" doc:"rank-1 factors of a convolution are drawn for each pixel, or once for a channel and example as in the original method"`
 
 	Inducing     int     `only:"images" option:"inducing_points" range:"count" doc:"inducing points of DUE, which decide how much memory it takes"`
 	LengthScale  float64 `only:"images" option:"length_scale" range:"positive" doc:"of the kernel of SNGP's random features, whose inputs are 128 numbers with mean 0 and variance 1: 1 in the DUE authors' code, 20 in that of SNGP's"`
 	BlockDropout float64 `only:"images" option:"block_dropout" range:"rate" doc:"dropout between the two convolutions of a block, in training alone, as the DUE authors' code has it for the Wide ResNet"`
 
-	Optimizer    Optimizer `only:"uci images" option:"optimizer" doc:"of weights and variational parameters: SGD with momentum 0.9, or Adam (on images AdamW); the text says ADAM for images, which with its learning rate of 0.1 must be a slip"`
+	Optimizer    Optimizer `only:"uci images" option:"optimizer" choices:"sgd adam" doc:"of weights and variational parameters: SGD with momentum 0.9, or Adam (on images AdamW); the text says ADAM for images, which with its learning rate of 0.1 must be a slip"`
 	LearningRate float64   `option:"learning_rate" range:"step" doc:"at the first step; for MFVI with the Wide ResNet the text can be read either way"`
 	BatchSize    int       `only:"uci images" option:"batch_size" range:"count" doc:"examples of a training step"`
 	WeightDecay  float64   `only:"uci images" option:"weight_decay" range:"positive" doc:"of what the option decay names"`
 }
 
-// The choices, by the text that stands for them on the command line and in result lines.
+// The choices, by the text that stands for them on the command line and in result lines, and in the tags of the fields.
 type (
 	Noise     string // of Options.Noise
 	Gradients string // of Options.Gradients
@@ -59,6 +59,10 @@ type (
 	ConvAlpha string // of Options.ConvAlpha
 	PerImage  string // of Options.Rank1Noise
 	Optimizer string // of Options.Optimizer
+
+	// Those of protocols that train in batches.
+	Decay           string // what the weight decay applies to
+	EnergyOptimizer string // how the energy models are trained
 )
 
 const (
@@ -96,44 +100,13 @@ const (
 
 	SGD  Optimizer = "sgd"
 	Adam Optimizer = "adam"
+
+	DecayWeights Decay = "weights" // weights, biases and batch normalisation
+	DecayAll     Decay = "all"     // also variational parameters and the observation variance
+
+	OwnAdam        EnergyOptimizer = "own"
+	JointOptimizer EnergyOptimizer = "joint" // that of the weights
 )
-
-// Choices implements Chooser.
-func (Noise) Choices() []string {
-	return []string{string(Gaussian), string(Uniform01), string(StudentT5)}
-}
-
-// Choices implements Chooser.
-func (Gradients) Choices() []string {
-	return []string{string(PaperGradients), string(Detached), string(Attached)}
-}
-
-// Choices implements Chooser.
-func (Variance) Choices() []string { return []string{string(Plain), string(HalfD)} }
-
-// Choices implements Chooser.
-func (VarianceD) Choices() []string { return []string{string(DimensionsOfEnergy), string(Channels)} }
-
-// Choices implements Chooser.
-func (BetaPrior) Choices() []string { return []string{string(BetaPriorStd), string(BetaPriorE)} }
-
-// Choices implements Chooser.
-func (Padding) Choices() []string { return []string{string(ZeroPadding), string(ReplicatePadding)} }
-
-// Choices implements Chooser.
-func (Factors) Choices() []string { return []string{string(OrthogonalFactors), string(ZeroFactors)} }
-
-// Choices implements Chooser.
-func (LogDet) Choices() []string { return []string{string(RightLogDet), string(NegatedLogDet)} }
-
-// Choices implements Chooser.
-func (ConvAlpha) Choices() []string { return []string{string(SameAlpha), string(DoubledAlpha)} }
-
-// Choices implements Chooser.
-func (PerImage) Choices() []string { return []string{string(PerPixel), string(PerChannel)} }
-
-// Choices implements Chooser.
-func (Optimizer) Choices() []string { return []string{string(SGD), string(Adam)} }
 
 // PaperOptions are the options as the paper's text has them, with choices of this project where it is silent.
 func PaperOptions() Options {

@@ -39,11 +39,11 @@ type Protocol struct {
 
 	methods.Options
 
-	HiddenLayers    int             `option:"hidden_layers" range:"whole" doc:"hidden layers of the networks: 2 in the text, 3 in the code"`
-	Width           int             `option:"width" range:"count" doc:"units of a hidden layer: 50, in the text 100 for Protein and Year; the code's test for these is never true"`
-	EnergyOptimizer EnergyOptimizer `option:"energy_optimizer" doc:"the energy models have an Adam of their own with decay 1e-5, or share the weights' SGD with decay 1e-4 and the generative objective times 0.01; the text does not say"`
-	Decay           Decay           `option:"decay" doc:"what the weight decay applies to"`
-	PretrainEpochs  int             `option:"pretrain_epochs" range:"whole" doc:"epochs of generative pretraining; the text has none"`
+	HiddenLayers    int                     `option:"hidden_layers" range:"whole" doc:"hidden layers of the networks: 2 in the text, 3 in the code"`
+	Width           int                     `option:"width" range:"count" doc:"units of a hidden layer: 50, in the text 100 for Protein and Year; the code's test for these is never true"`
+	EnergyOptimizer methods.EnergyOptimizer `option:"energy_optimizer" choices:"own joint" doc:"the energy models have an Adam of their own with decay 1e-5, or share the weights' SGD with decay 1e-4 and the generative objective times 0.01; the text does not say"`
+	Decay           methods.Decay           `option:"decay" choices:"weights all" doc:"what the weight decay applies to"`
+	PretrainEpochs  int                     `option:"pretrain_epochs" range:"whole" doc:"epochs of generative pretraining; the text has none"`
 
 	choices choices // of Tuned; nil for the others
 
@@ -51,38 +51,12 @@ type Protocol struct {
 	Progress func(done float64, note string)
 }
 
-// EnergyOptimizer is how the energy models are trained.
-type EnergyOptimizer string
-
-// The choices of Protocol.EnergyOptimizer.
-const (
-	OwnOptimizer   EnergyOptimizer = "own"
-	JointOptimizer EnergyOptimizer = "joint"
-)
-
-// Choices implements methods.Chooser.
-func (EnergyOptimizer) Choices() []string {
-	return []string{string(OwnOptimizer), string(JointOptimizer)}
-}
-
-// Decay is what the weight decay applies to.
-type Decay string
-
-// The choices of Protocol.Decay.
-const (
-	DecayWeights Decay = "weights"
-	DecayAll     Decay = "all" // also variational parameters and the observation variance
-)
-
-// Choices implements methods.Chooser.
-func (Decay) Choices() []string { return []string{string(DecayWeights), string(DecayAll)} }
-
 // Paper is the protocol of the paper's text, with choices of this project where it is silent: generative pretraining,
 // which parameters the weight decay is for, and how the energy models are trained. See also methods.PaperOptions.
 func Paper() Protocol {
 	return Protocol{
 		Fidelity: results.Paper, Scale: results.Full, Datasets: Datasets(), Splits: GalSplits, Epochs: 100, Samples: 10,
-		Options: methods.PaperOptions(), HiddenLayers: 2, EnergyOptimizer: OwnOptimizer, Decay: DecayWeights, PretrainEpochs: 10,
+		Options: methods.PaperOptions(), HiddenLayers: 2, EnergyOptimizer: methods.OwnAdam, Decay: methods.DecayWeights, PretrainEpochs: 10,
 	}
 }
 
@@ -90,7 +64,7 @@ func Paper() Protocol {
 func Released() Protocol {
 	p := Protocol{
 		Fidelity: results.Released, Scale: results.Full, Datasets: Datasets(), Splits: RandomSplits, Epochs: 100, Samples: 10,
-		Options: methods.ReleasedOptions(), HiddenLayers: 3, EnergyOptimizer: JointOptimizer, Decay: DecayAll, PretrainEpochs: 10,
+		Options: methods.ReleasedOptions(), HiddenLayers: 3, EnergyOptimizer: methods.JointOptimizer, Decay: methods.DecayAll, PretrainEpochs: 10,
 	}
 	p.MixtureFactors = methods.ZeroFactors
 	return p
@@ -191,9 +165,9 @@ type resolved struct {
 	optimizer                  methods.Optimizer
 	rate, decay                float64
 	batch, hiddenLayers, width int
-	energyOptimizer            EnergyOptimizer // with energies alone, and so on
+	energyOptimizer            methods.EnergyOptimizer // with energies alone, and so on
 	pretrainEpochs             int
-	decayOf                    Decay
+	decayOf                    methods.Decay
 }
 
 func (p Protocol) resolve(e results.Experiment, m methods.Method) resolved {

@@ -231,12 +231,12 @@ func TestParameterGroups(t *testing.T) {
 	}{
 		{"paper", Paper(), optimizers(sgd(1e-4), sgd(0), sgd(0), adam(1e-5)), 1},
 		{"paper, adam", with(Paper(), toAdam), optimizers(adam(1e-4), adam(0), sgd(0), adam(1e-5)), 1},
-		{"paper, decay of all", with(Paper(), func(p *Protocol) { p.Decay = DecayAll }), optimizers(sgd(1e-4), sgd(1e-4), sgd(1e-4), adam(1e-5)), 1},
-		{"paper, joint", with(Paper(), func(p *Protocol) { p.EnergyOptimizer = JointOptimizer }), optimizers(sgd(1e-4), sgd(0), sgd(0), sgd(1e-4)), 0.01},
+		{"paper, decay of all", with(Paper(), func(p *Protocol) { p.Decay = methods.DecayAll }), optimizers(sgd(1e-4), sgd(1e-4), sgd(1e-4), adam(1e-5)), 1},
+		{"paper, joint", with(Paper(), func(p *Protocol) { p.EnergyOptimizer = methods.JointOptimizer }), optimizers(sgd(1e-4), sgd(0), sgd(0), sgd(1e-4)), 0.01},
 		{"paper, more decay", with(Paper(), func(p *Protocol) { p.WeightDecay = 0.5 }), optimizers(sgd(0.5), sgd(0), sgd(0), adam(1e-5)), 1},
 		{"released", Released(), optimizers(sgd(1e-4), sgd(1e-4), sgd(1e-4), sgd(1e-4)), 0.01},
 		{"released, adam", with(Released(), toAdam), optimizers(adam(1e-4), adam(1e-4), sgd(1e-4), sgd(1e-4)), 0.01},
-		{"released, decay of weights", with(Released(), func(p *Protocol) { p.Decay = DecayWeights }), optimizers(sgd(1e-4), sgd(0), sgd(0), sgd(1e-4)), 0.01},
+		{"released, decay of weights", with(Released(), func(p *Protocol) { p.Decay = methods.DecayWeights }), optimizers(sgd(1e-4), sgd(0), sgd(0), sgd(1e-4)), 0.01},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, m := must.Get2(ProtocolOf(c.p.On("yacht").Experiments(methods.Density)[0], methods.All()))(t)

@@ -184,11 +184,11 @@ func (p Protocol) trainer(m methods.Method) train.Trainer {
 	}
 	sgd := func(decay float64) train.Optimizer { return train.SGD{Momentum: momentum, Decay: decay} }
 	variationalDecay := 0.0
-	if p.Decay == DecayAll {
+	if p.Decay == methods.DecayAll {
 		variationalDecay = p.WeightDecay
 	}
 	generative := train.Group{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{Decay: energyDecay}}
-	if p.EnergyOptimizer == JointOptimizer {
+	if p.EnergyOptimizer == methods.JointOptimizer {
 		t.LogLikelihoodScale = jointScale
 		generative.Optimizer = sgd(p.WeightDecay)
 	}
