@@ -42,7 +42,7 @@ const (
 // warning is how many seconds before the end of its time a task is told to save and stop.
 const warning = 180
 
-// Requeue is the exit status of a task that was stopped and wants to go on.
+// Requeue is the exit status of a task that was stopped and wants to go on (EX_TEMPFAIL of sysexits.h).
 const Requeue = 75
 
 // Script is the path of the script for sbatch.

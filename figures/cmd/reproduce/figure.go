@@ -30,11 +30,7 @@ func (c command) figure(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var names []string
-	for _, f := range namedFigures() {
-		names = append(names, f.Name)
-	}
-	wanted, err := selectNames("figure", names, positional)
+	wanted, err := selected("figure", "figure", namedFigures(), func(f report.NamedFigure) string { return f.Name }, positional)
 	if err != nil {
 		return err
 	}
@@ -51,10 +47,7 @@ func (c command) figure(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, named := range namedFigures() {
-		if !slices.Contains(wanted, named.Name) {
-			continue
-		}
+	for _, named := range wanted {
 		watched, used := results.Watch(lines)
 		figure, err := named.Make(watched, *seed)
 		if err != nil {

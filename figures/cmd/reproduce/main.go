@@ -5,7 +5,7 @@
 //	reproduce table uci-nll --format md    a table from the results
 //	reproduce figure figure1 --format svg  a figure from the results
 //
-// Further commands: grid, choose, export, rescore, merge, options, task. "reproduce --help" lists all.
+// Further commands: choose, export, rescore, merge, options, task. "reproduce --help" lists all.
 //
 // Results are kept in a store, one line each; whatever is in the store is not run again.
 package main
@@ -33,14 +33,14 @@ import (
 const (
 	exitOK          = 0
 	exitFailure     = 1
-	exitUsage       = 2   // the command line is wrong
-	exitRequeue     = 75  // SIGTERM: what is done is kept, the same command goes on (EX_TEMPFAIL of sysexits.h)
-	exitInterrupted = 130 // as shells report a program that Ctrl-C ended
+	exitUsage       = 2            // the command line is wrong
+	exitRequeue     = jobs.Requeue // SIGTERM: what is done is kept, the same command goes on
+	exitInterrupted = 130          // as shells report a program that Ctrl-C ended
 )
 
 func main() {
 	ctx := context.Background()
-	if len(os.Args) > 1 && slices.Contains([]string{"run", "grid", "task"}, os.Args[1]) { // there may be something to save
+	if len(os.Args) > 1 && slices.Contains([]string{"run", "task"}, os.Args[1]) { // there may be something to save
 		ctx = untilSignal(ctx)
 	}
 	c := command{stdout: os.Stdout, stderr: os.Stderr, newRunner: newRunner}
@@ -87,7 +87,6 @@ Usage:
   reproduce figure NAME|all [flags]     write a figure made from the store
   reproduce fill   FILE     [flags]     make the generated parts of a Markdown file anew
 
-  reproduce grid            [flags]     the paper's grid search on held-out images, and its table
   reproduce choose  uci|images [FILE]   choose hyperparameters of methods by runs on held-out training examples
   reproduce export  FOLDER  [flags]     make the trained networks that are part of the program, of those that runs kept
   reproduce options [STUDY]             list the options that --set takes
@@ -101,7 +100,7 @@ Usage:
 // main carries out the command line and returns the exit status.
 func (c command) main(ctx context.Context, args []string) int {
 	commands := map[string]func(context.Context, []string) error{"list": c.list, "run": c.run, "table": c.table, "figure": c.figure, "fill": c.fill,
-		"grid": c.grid, "choose": c.choose, "export": c.export, "options": c.options, "rescore": c.rescore, "merge": c.merge, "task": c.task}
+		"choose": c.choose, "export": c.export, "options": c.options, "rescore": c.rescore, "merge": c.merge, "task": c.task}
 	err := usagef("no command")
 	if len(args) > 0 {
 		if args[0] == "help" || args[0] == "-h" || args[0] == "--help" || args[0] == "-help" {

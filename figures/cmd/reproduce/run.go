@@ -22,7 +22,7 @@ Usage: reproduce run SET|all [flags]
 `
 
 func (c command) run(ctx context.Context, args []string) error {
-	r, err := c.request("run", runDoc, nil, args)
+	r, err := c.request(args)
 	if err != nil {
 		return err
 	}
@@ -41,11 +41,10 @@ type request struct {
 	devices []string
 }
 
-// request reads the flags of a command that runs experiments: those of the given set, or of the one that
-// is named on the command line.
-func (c command) request(command, doc string, set []string, args []string) (request, error) {
+// request reads the command line.
+func (c command) request(args []string) (request, error) {
 	var r request
-	flags := newFlags(command)
+	flags := newFlags("run")
 	methods := flags.String("methods", "", "only these `methods`, separated by commas")
 	datasets := flags.String("datasets", "", "only these `data sets`, separated by commas")
 	splits := flags.String("splits", "", "only these `splits`, for example 0-4 or 0,3,7")
@@ -58,21 +57,21 @@ func (c command) request(command, doc string, set []string, args []string) (requ
 	flags.IntVar(&r.batch, "batch", 0, "train at most this `many` splits together, 0 for all")
 	devices := flags.String("devices", "", "run in several processes, one for each of these `GPUs`, such as 0,1,2; a number that is repeated has as many")
 	flags.BoolVar(&r.dry, "dry-run", false, "only print what would run")
-	positional, err := c.parse(flags, doc, args)
+	positional, err := c.parse(flags, runDoc, args)
 	if err != nil {
 		return r, err
 	}
-	if len(set) > 0 {
-		if len(positional) > 0 {
-			return r, usagef("%s takes no %q", command, positional[0])
-		}
-		positional = set
-	}
-	var lacks []string
-	if r.wanted, lacks, err = selectSets(positional); err != nil {
+	wanted, err := selected("run", "set", sets(), func(s results.Set) string { return s.Name }, positional)
+	if err != nil {
 		return r, err
 	}
-	r.name = positional[0]
+	r.name, r.wanted = positional[0], results.Union(wanted...)
+	var lacks []string
+	for _, set := range wanted {
+		if set.Lacks != "" {
+			lacks = append(lacks, fmt.Sprintf("the set %s is not complete: %s", set.Name, set.Lacks))
+		}
+	}
 	if *scale == "" {
 		*scale = r.wanted[0].Scale
 	}
@@ -179,38 +178,11 @@ func (c command) train(ctx context.Context, at folders, batches [][]results.Expe
 		return err
 	}
 	report := jobs.NewReporter(c.stderr, isTerminal(c.stderr), time.Now, studiesOn(jobs.Machine{}), batches)
-	runner, err := c.newRunner(settings{
-		work: at.work, predictions: at.predictions, networks: at.networks, withoutSVHN: at.withoutSVHN, computes: workOf(batches), note: report.Note,
-	})
+	runner, err := c.newRunner(settings{at, workOf(batches), report.Note})
 	if err != nil {
 		return err
 	}
 	return jobs.All(ctx, runner, removingCheckpoints{store, at}, batches, report)
-}
-
-// selectSets returns the experiments of the one set that is named, or of all, each once, and what these sets lack.
-func selectSets(positional []string) (selected []results.Experiment, lacks []string, err error) {
-	wanted := sets()
-	var names []string
-	for _, s := range wanted {
-		names = append(names, s.Name)
-	}
-	if len(positional) != 1 {
-		return nil, nil, usagef("run wants one set: %s or all", strings.Join(names, ", "))
-	}
-	if positional[0] != "all" {
-		i := slices.Index(names, positional[0])
-		if i < 0 {
-			return nil, nil, usagef("unknown set %q, want %s or all", positional[0], strings.Join(names, ", "))
-		}
-		wanted = wanted[i : i+1]
-	}
-	for _, set := range wanted {
-		if set.Lacks != "" {
-			lacks = append(lacks, fmt.Sprintf("the set %s is not complete: %s", set.Name, set.Lacks))
-		}
-	}
-	return results.Union(wanted...), lacks, nil
 }
 
 // checkFilter finds misspelt names, which would otherwise select nothing.

@@ -164,7 +164,8 @@ func TestScaleOfASet(t *testing.T) {
 
 func TestGrid(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "runs")
-	table := succeeds(t, "", "grid", "--epochs", "2", "--train-n", "100", "--methods", "density", "--store", store)
+	succeeds(t, "", "run", "grid", "--epochs", "2", "--train-n", "100", "--methods", "density", "--store", store)
+	table := succeeds(t, "", "table", "cifar-grid", "--store", store)
 	if strings.Count(table, "| Density Uncertainty prior\\_std=") != 3 || !strings.Contains(table, "chosen") {
 		t.Errorf("the table is\n%s", table)
 	}

@@ -14,12 +14,9 @@ import (
 
 // settings are what a runner is given.
 type settings struct {
-	work        string // folder for checkpoints
-	predictions string // folder for predictions
-	networks    string // folder for trained networks
-	withoutSVHN bool   // go on where SVHN is missing
-	computes    environment.Work
-	note        func(string)
+	folders
+	computes environment.Work
+	note     func(string)
 }
 
 // newRunner returns what trains the experiments. It is a variable so that a test can run this program

@@ -28,23 +28,21 @@ const slurmDoc = "slurm: "
 
 // slurmFlags say how a job array is made.
 type slurmFlags struct {
-	engine, folder, program    string
-	partition, gres, timeLimit string
-	cpus, parallel             int
-	lines                      paths
-	submit                     bool
+	jobs.JobArray
+	engine string
+	submit bool
 }
 
 func (s *slurmFlags) flags(flags *flag.FlagSet) {
 	flags.StringVar(&s.engine, "engine", engineHere, "`engine`: here, or slurm to write a job array")
-	flags.StringVar(&s.folder, "slurm-dir", "", slurmDoc+"`folder` for script, tasks, logs, results and checkpoints, seen by all nodes (default out/slurm/SET here)")
-	flags.StringVar(&s.program, "program", "", slurmDoc+"`path` of this program on the nodes (default that of the running one)")
-	flags.StringVar(&s.partition, "partition", "", slurmDoc+"`partition`")
-	flags.StringVar(&s.gres, "gres", "gpu:1", slurmDoc+"generic `resources` of a task, empty for none")
-	flags.IntVar(&s.cpus, "cpus", 0, slurmDoc+"`processors` of a task")
-	flags.StringVar(&s.timeLimit, "time", "", slurmDoc+"time `limit` of a task, such as 04:00:00; a task that needs longer is requeued")
-	flags.IntVar(&s.parallel, "parallel", 0, slurmDoc+"at most this `many` tasks at a time")
-	flags.Var(&s.lines, "sbatch", slurmDoc+"a further `line` for sbatch, such as --account=name; repeat it for several")
+	flags.StringVar(&s.Folder, "slurm-dir", "", slurmDoc+"`folder` for script, tasks, logs, results and checkpoints, seen by all nodes (default out/slurm/SET here)")
+	flags.StringVar(&s.Program, "program", "", slurmDoc+"`path` of this program on the nodes (default that of the running one)")
+	flags.StringVar(&s.Partition, "partition", "", slurmDoc+"`partition`")
+	flags.StringVar(&s.Gres, "gres", "gpu:1", slurmDoc+"generic `resources` of a task, empty for none")
+	flags.IntVar(&s.CPUs, "cpus", 0, slurmDoc+"`processors` of a task")
+	flags.StringVar(&s.Time, "time", "", slurmDoc+"time `limit` of a task, such as 04:00:00; a task that needs longer is requeued")
+	flags.IntVar(&s.Parallel, "parallel", 0, slurmDoc+"at most this `many` tasks at a time")
+	flags.Var((*paths)(&s.Lines), "sbatch", slurmDoc+"a further `line` for sbatch, such as --account=name; repeat it for several")
 	flags.BoolVar(&s.submit, "submit", false, slurmDoc+"submit the job array with sbatch")
 }
 
@@ -73,9 +71,8 @@ var passedOn = []string{fetch.EnvData, fetch.EnvCache, environment.ConfigVariabl
 
 // writeJob writes a job array for the batches, and submits it if that was asked for.
 func (c command) writeJob(ctx context.Context, r request, batches [][]results.Experiment) error {
-	s := r.slurm
-	job := jobs.JobArray{Name: "densityuncertainty-" + r.name, Folder: s.folder, Program: s.program, Partition: s.partition, Gres: s.gres,
-		CPUs: s.cpus, Time: s.timeLimit, Parallel: s.parallel, Lines: s.lines}
+	job := r.slurm.JobArray
+	job.Name = "densityuncertainty-" + r.name
 	if job.Folder == "" {
 		job.Folder = filepath.Join("out", "slurm", r.name)
 	}
@@ -115,7 +112,7 @@ func (c command) writeJob(ctx context.Context, r request, batches [][]results.Ex
 	c.print(c.stderr, fmt.Sprintf("wrote %s with %d tasks\n", job.Script(), len(batches)), exitOK)
 	merge := fmt.Sprintf("When tasks are done, bring their results into the store, as often as you like:\n  reproduce merge %s --store %s\n",
 		filepath.Join(job.Folder, "results"), r.folders.store)
-	if !s.submit {
+	if !r.slurm.submit {
 		c.print(c.stderr, fmt.Sprintf("Submit it with:\n  sbatch %s\n%s", job.Script(), merge), exitOK)
 		return nil
 	}

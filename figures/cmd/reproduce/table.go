@@ -33,11 +33,7 @@ func (c command) table(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var names []string
-	for _, t := range namedTables() {
-		names = append(names, t.Name)
-	}
-	wanted, err := selectNames("table", names, positional)
+	wanted, err := selected("table", "table", namedTables(), func(t report.NamedTable) string { return t.Name }, positional)
 	if err != nil {
 		return err
 	}
@@ -53,10 +49,7 @@ func (c command) table(_ context.Context, args []string) error {
 		return err
 	}
 	var printed []string
-	for _, named := range namedTables() {
-		if !slices.Contains(wanted, named.Name) {
-			continue
-		}
+	for _, named := range wanted {
 		watched, used := results.Watch(lines)
 		text, err := makeTable(named, watched, kept, *format)
 		if err != nil {
@@ -108,18 +101,23 @@ func makeTable(named report.NamedTable, lines []results.Result, kept report.Pred
 	return t.Render(format)
 }
 
-// selectNames returns the one name that is asked for, or all of them.
-func selectNames(command string, names, positional []string) ([]string, error) {
-	list := strings.Join(names, ", ")
+// selected returns the one of a list whose name is asked for, or all of them. kind says what they are.
+func selected[T any](command, kind string, list []T, name func(T) string, positional []string) ([]T, error) {
+	var names []string
+	for _, one := range list {
+		names = append(names, name(one))
+	}
 	switch {
 	case len(positional) != 1:
-		return nil, usagef("%s wants one name: %s or all", command, list)
+		return nil, usagef("%s wants one %s: %s or all", command, kind, strings.Join(names, ", "))
 	case positional[0] == "all":
-		return names, nil
-	case !slices.Contains(names, positional[0]):
-		return nil, usagef("unknown %s %q, want %s or all", command, positional[0], list)
+		return list, nil
 	}
-	return positional, nil
+	i := slices.Index(names, positional[0])
+	if i < 0 {
+		return nil, usagef("unknown %s %q, want %s or all", kind, positional[0], strings.Join(names, ", "))
+	}
+	return list[i : i+1], nil
 }
 
 // target is the file to write: out itself, or the file called name in the folder out, which is made.

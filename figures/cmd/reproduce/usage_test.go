@@ -9,7 +9,7 @@ import (
 func TestHelp(t *testing.T) {
 	for _, c := range []struct{ args, lacks string }{
 		{"--help", ""}, {"help", ""}, {"list --help", ""}, {"run -h", "(default -1)"}, {"run figure1 --help", ""}, {"table --help", ""}, {"figure --help", ""},
-		{"fill --help", ""}, {"grid --help", "(default -1)"}, {"choose --help", "-keep"}, {"options --help", "Flags"}, {"rescore --help", "-keep"}, {"merge --help", "-keep"}, {"task --help", ""},
+		{"fill --help", ""}, {"choose --help", "-keep"}, {"options --help", "Flags"}, {"rescore --help", "-keep"}, {"merge --help", "-keep"}, {"task --help", ""},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			status, stdout, stderr := reproduce(strings.Fields(c.args)...)
@@ -54,7 +54,6 @@ func TestWrongUsage(t *testing.T) {
 		{"run cifar-small --engine slurm --predictions x", "--predictions is for --engine here"},
 		{"run cifar-small --devices 0,,1", `--devices: "0,,1" names a GPU with no number`},
 		{"run uci --batch -1", "--batch is -1"},
-		{"grid cifar-small", "grid takes no"},
 		{"choose a", "choose wants uci or images"}, {"choose uci a b", "choose wants uci or images"},
 		{"export", "export wants the folder of networks"},
 		{"options alpha", "options takes one study: toy, uci, images"},
@@ -75,10 +74,10 @@ func TestWrongUsage(t *testing.T) {
 		{"list --store=", "the name is empty"},
 		{"list figure1", "list takes no"},
 		{"table uci-nl", "unknown table"},
-		{"table", "table wants one name"},
+		{"table", "table wants one table"},
 		{"table uci-nll --format docx", `--format: unknown "docx", want md, latex, html, csv`},
 		{"figure figure2", "unknown figure"},
-		{"figure figure1 uci-nll", "figure wants one name"},
+		{"figure figure1 uci-nll", "figure wants one figure"},
 		{"figure figure1 --format gif", `--format: unknown "gif"`},
 	} {
 		t.Run(c.line, func(t *testing.T) {

@@ -14,40 +14,6 @@ import (
 	"densityuncertainty/figures/uci"
 )
 
-const gridDoc = `reproduce grid carries out the paper's grid search (section 4): the dropout rate of MC dropout, the noise
-variance of variational dropout, and the prior standard deviations of Rank-1 BNN and of density
-uncertainty, each model measured on training images of CIFAR-10 that are held out. Then it prints the
-table cifar-grid. It takes the flags of "reproduce run"; with --epochs or --train-n it is a cheaper search.
-
-Usage: reproduce grid [flags]
-`
-
-func (c command) grid(ctx context.Context, args []string) error {
-	r, err := c.request("grid", gridDoc, []string{"grid"}, args)
-	if err != nil {
-		return err
-	}
-	if err := c.carryOut(ctx, r); err != nil || r.dry || r.slurm.engine == engineSlurm {
-		return err
-	}
-	lines, err := c.read(paths{r.folders.store})
-	if err != nil {
-		return err
-	}
-	table, err := cifar.Table("cifar-grid", lines)
-	if err != nil {
-		return err
-	}
-	text, err := table.Render(report.Markdown)
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprint(c.stdout, text); err != nil {
-		return fmt.Errorf("printing the table: %w", err)
-	}
-	return nil
-}
-
 const chooseDoc = `reproduce choose chooses hyperparameters of each method by the runs in the store that tried them, measured on held-out
 training examples: with "uci" the optimizer and the noise for each split, of the set uci-tuning, and with "images" the
 noise for the set processor, of the set processor-grid. It prints the choices, or writes them to a file; those of the
