@@ -82,10 +82,6 @@ func (x metric) bestOnMost(index results.Index, s setting) (report.Claim, error)
 	if complete == 0 {
 		return c, nil
 	}
-	counts, err := tests.counts()
-	if err != nil {
-		return c, err
-	}
 	verdicts, err := tests.verdicts()
 	if err != nil {
 		return c, err
@@ -101,7 +97,7 @@ func (x metric) bestOnMost(index results.Index, s setting) (report.Claim, error)
 	if len(lost) > 0 {
 		c.Evidence += ", not on " + strings.Join(lost, ", ")
 	}
-	c.Evidence += ". " + counts
+	c.Evidence += ". " + tally(verdicts)
 	return c, nil
 }
 
@@ -119,11 +115,9 @@ func (x control) grounding(index results.Index, s setting) (report.Claim, error)
 	var tests paired
 	lower, n := 0, 0
 	for _, dataset := range s.protocol.Datasets {
-		values := func(m methods.Method) map[int]float64 {
-			return metricBySplit(index, s.protocol.On(dataset).experimentsOf(m), results.MetricNLL)
-		}
+		density, its := s.protocol.bySplit(index, dataset, methods.Density, results.MetricNLL), s.protocol.bySplit(index, dataset, x.method, results.MetricNLL)
 		before := len(tests.cells)
-		if err := tests.add(0, 0, values(methods.Density), values(x.method), randomSplits); err != nil {
+		if err := tests.add(0, 0, density, its, randomSplits); err != nil {
 			return c, err
 		}
 		for _, cell := range tests.cells[before:] {
@@ -149,11 +143,7 @@ func (x control) grounding(index results.Index, s setting) (report.Claim, error)
 	default:
 		c.Verdict = report.Undecided
 	}
-	counts, err := tests.counts()
-	if err != nil {
-		return c, err
-	}
-	c.Evidence = fmt.Sprintf("NLL of LDL energies against %s: lower mean on %d of %d data sets. %s", x.title, lower, n, counts)
+	c.Evidence = fmt.Sprintf("NLL of LDL energies against %s: lower mean on %d of %d data sets. %s", x.title, lower, n, tally(verdicts))
 	return c, nil
 }
 

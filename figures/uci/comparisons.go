@@ -85,7 +85,9 @@ func (x methodTable) fill(t *report.Table, lines []results.Result) error {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	return errors.Join(tests.settle(t), ofFurther.settle(t))
+	_, err := tests.settle(t)
+	_, errOfFurther := ofFurther.settle(t)
+	return errors.Join(err, errOfFurther)
 }
 
 // onSmallSets is the table that compares all methods by both metrics on each of the small data sets.
@@ -212,13 +214,10 @@ func Claims(lines []results.Result) (report.Table, error) {
 		for _, dataset := range tableDatasets() {
 			for _, s := range claimSettings() {
 				row := report.Row{Name: fmt.Sprintf("%s, %s, %s", DatasetTitle(dataset), x.title, s.name), Cells: []report.Cell{report.TextCell(x.bestInPaper(dataset))}}
-				values := func(m methods.Method) map[int]float64 {
-					return metricBySplit(index, s.protocol.On(dataset).Experiments(m), x.name)
-				}
-				density := values(methods.Density)
+				density := s.protocol.bySplit(index, dataset, methods.Density, x.name)
 				for i, m := range others {
 					row.Cells = append(row.Cells, nil)
-					if err := tests.add(len(t.Rows), i+1, density, values(m), randomSplits); err != nil {
+					if err := tests.add(len(t.Rows), i+1, density, s.protocol.bySplit(index, dataset, m, x.name), randomSplits); err != nil {
 						return report.Table{}, err
 					}
 				}
@@ -226,7 +225,8 @@ func Claims(lines []results.Result) (report.Table, error) {
 			}
 		}
 	}
-	if err := tests.settle(&t); err != nil {
+	verdicts, err := tests.settle(&t)
+	if err != nil {
 		return report.Table{}, err
 	}
 	for _, row := range t.Rows {
@@ -236,11 +236,7 @@ func Claims(lines []results.Result) (report.Table, error) {
 			}
 		}
 	}
-	counts, err := tests.counts()
-	if err != nil {
-		return report.Table{}, err
-	}
-	t.Notes = append(t.Notes, counts)
+	t.Notes = append(t.Notes, tally(verdicts))
 	return t, nil
 }
 

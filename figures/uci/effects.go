@@ -45,9 +45,7 @@ func effects(index results.Index) ([]effect, error) {
 	for d, way := range directions() {
 		for s, step := range way.steps {
 			for column, dataset := range smallDatasets() {
-				values := func(p Protocol) map[int]float64 {
-					return metricBySplit(index, p.On(dataset).Experiments(methods.Density), results.MetricNLL)
-				}
+				values := func(p Protocol) map[int]float64 { return p.bySplit(index, dataset, methods.Density, results.MetricNLL) }
 				before := len(tests.cells)
 				if err := tests.add(row, column, values(step.protocol), values(way.base), randomSplits); err != nil {
 					return nil, err

@@ -59,17 +59,17 @@ func (t *paired) verdicts() ([]string, error) {
 	return verdicts, nil
 }
 
-// settle adds to each cell that was tested the difference, its interval and the verdict.
-func (t *paired) settle(table *report.Table) error {
+// settle adds to each cell that was tested the difference, its interval and the verdict, and returns the verdicts.
+func (t *paired) settle(table *report.Table) ([]string, error) {
 	verdicts, err := t.verdicts()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, c := range t.cells {
 		cell := &table.Rows[c.row].Cells[c.column]
 		*cell = append(*cell, c.line(verdicts[i]))
 	}
-	return nil
+	return verdicts, nil
 }
 
 // line is the difference, its interval and the verdict.
@@ -78,15 +78,11 @@ func (c pairedCell) line(verdict string) report.CellLine {
 	return report.CellLine{Text: fmt.Sprintf("%+.3f [%+.3f, %+.3f], %s", d.Mean, d.Low, d.High, verdict), Bold: verdict == report.Better}
 }
 
-// counts says how many of the tests came out how.
-func (t *paired) counts() (string, error) {
-	verdicts, err := t.verdicts()
-	if err != nil {
-		return "", err
-	}
+// tally says how many tests came out how.
+func tally(verdicts []string) string {
 	count := make(map[string]int)
 	for _, v := range verdicts {
 		count[v]++
 	}
-	return fmt.Sprintf("Of %d comparisons %d are better, %d worse and %d undecided.", len(verdicts), count[report.Better], count[report.Worse], count[report.Undecided]), nil
+	return fmt.Sprintf("Of %d comparisons %d are better, %d worse and %d undecided.", len(verdicts), count[report.Better], count[report.Worse], count[report.Undecided])
 }

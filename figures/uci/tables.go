@@ -340,6 +340,11 @@ func Table(lines []results.Result) (report.Table, error) {
 	return t, nil
 }
 
+// bySplit is metricBySplit of the runs of a method of a table on a data set.
+func (p Protocol) bySplit(index results.Index, dataset string, m methods.Method, metric string) map[int]float64 {
+	return metricBySplit(index, p.On(dataset).experimentsOf(m), metric)
+}
+
 // metricBySplit has a metric of the runs that are done, have it, and did not diverge.
 func metricBySplit(index results.Index, runs []results.Experiment, metric string) map[int]float64 {
 	values := make(map[int]float64)
