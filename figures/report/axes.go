@@ -2,6 +2,22 @@ package report
 
 import "gonum.org/v1/plot"
 
+// InRows arranges panels in rows of so many; places of the last that are left over stay empty. Each panel is handed to
+// adapt, if that is not nil, which is told whether it is the lowest of its column and the first of its row.
+func InRows(panels []*plot.Plot, columns int, adapt func(p *plot.Plot, lowest, first bool)) (rows [][]*plot.Plot) {
+	columns = min(columns, len(panels))
+	for n, p := range panels {
+		if n%columns == 0 {
+			rows = append(rows, make([]*plot.Plot, columns))
+		}
+		rows[n/columns][n%columns] = p
+		if adapt != nil {
+			adapt(p, n+columns >= len(panels), n%columns == 0)
+		}
+	}
+	return rows
+}
+
 // ShareAxes takes the labels off the axes that another panel shows: only the lowest row has x labels, only
 // the first column y labels. The space is taken too, so that panels move together.
 func ShareAxes(p *plot.Plot, lowest, first bool) {

@@ -88,15 +88,7 @@ func addBars(p *plot.Plot, name string, bars interface {
 	if err != nil {
 		return err
 	}
-	lines.LineStyle = draw.LineStyle{Color: c, Width: vg.Points(1)}
-	lines.CapWidth = vg.Points(3)
-	dots, err := plotter.NewScatter(bars)
-	if err != nil {
-		return err
-	}
+	lines.LineStyle, lines.CapWidth = draw.LineStyle{Color: c, Width: vg.Points(1)}, vg.Points(3)
 	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}}
-	dots.GlyphStyle = draw.GlyphStyle{Color: c, Radius: vg.Points(2.4), Shape: shapes[k%len(shapes)]}
-	p.Add(lines, dots)
-	legend(p, name, dots)
-	return nil
+	return glyphs(p, name, lines, bars, c, shapes[k%len(shapes)])
 }

@@ -46,25 +46,12 @@ func ReliabilityDiagrams(name string, methods []Judged, bins int) (Figure, error
 	return f, nil
 }
 
-// inRows arranges panels in rows of equal length, at most four. The sizes are those of a panel, in points.
-// Each panel is handed to adapt, which is told whether it is the lowest of its column and the first of
-// its row.
+// inRows is a figure of panels in rows of equal length, at most four. The sizes are those of a panel, in points.
 func inRows(name string, panels []*plot.Plot, width, height float64, adapt func(p *plot.Plot, lowest, first bool)) Figure {
 	const most = 4
-	f := Figure{Name: name}
 	rows := (len(panels) + most - 1) / most
-	columns := (len(panels) + rows - 1) / rows
-	for start := 0; start < len(panels); start += columns {
-		row := make([]*plot.Plot, columns)
-		copy(row, panels[start:min(start+columns, len(panels))])
-		for i, p := range row {
-			if p != nil {
-				adapt(p, start+columns+i >= len(panels), i == 0)
-			}
-		}
-		f.Panels = append(f.Panels, row)
-	}
-	f.Width, f.Height = vg.Points(width*float64(columns)+20), vg.Points(height*float64(len(f.Panels))+10)
+	f := Figure{Name: name, Panels: InRows(panels, (len(panels)+rows-1)/rows, adapt)}
+	f.Width, f.Height = vg.Points(width*float64(len(f.Panels[0]))+20), vg.Points(height*float64(len(f.Panels))+10)
 	return f
 }
 

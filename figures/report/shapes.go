@@ -171,14 +171,18 @@ func ErrorBars(p *plot.Plot, name string, x, y, std []float64, c color.Color, sh
 	if err != nil {
 		return fmt.Errorf("report: error bars %s: %w", name, err)
 	}
-	lines.LineStyle = draw.LineStyle{Color: c, Width: vg.Points(1)}
-	lines.CapWidth = vg.Points(3)
-	dots, err := plotter.NewScatter(xys)
+	lines.LineStyle, lines.CapWidth = draw.LineStyle{Color: c, Width: vg.Points(1)}, vg.Points(3)
+	return glyphs(p, name, lines, xys, c, shape)
+}
+
+// glyphs draws glyphs on their bars.
+func glyphs(p *plot.Plot, name string, bars plot.Plotter, at plotter.XYer, c color.Color, shape draw.GlyphDrawer) error {
+	dots, err := plotter.NewScatter(at)
 	if err != nil {
 		return fmt.Errorf("report: error bars %s: %w", name, err)
 	}
 	dots.GlyphStyle = draw.GlyphStyle{Color: c, Radius: vg.Points(2.4), Shape: shape}
-	p.Add(lines, dots)
+	p.Add(bars, dots)
 	legend(p, name, dots)
 	return nil
 }

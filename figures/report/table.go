@@ -35,15 +35,20 @@ func TextCell(lines ...string) Cell {
 	return c
 }
 
+// TextCells are cells of one plain line.
+func TextCells(texts ...string) []Cell {
+	var cells []Cell
+	for _, text := range texts {
+		cells = append(cells, TextCell(text))
+	}
+	return cells
+}
+
 // PlainTable is a table of texts; the first of each row is its name.
 func PlainTable(name, caption string, columns []string, rows [][]string) Table {
 	t := Table{Name: name, Caption: caption, Columns: columns}
 	for _, row := range rows {
-		r := Row{Name: row[0]}
-		for _, text := range row[1:] {
-			r.Cells = append(r.Cells, TextCell(text))
-		}
-		t.Rows = append(t.Rows, r)
+		t.Rows = append(t.Rows, Row{Name: row[0], Cells: TextCells(row[1:]...)})
 	}
 	return t
 }

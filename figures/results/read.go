@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 
 	"github.com/gofrs/flock"
 )
@@ -30,12 +30,15 @@ func Read(paths ...string) (lines []Result, notes []string, err error) {
 			files = append(files, path)
 			continue
 		}
-		found, err := filepath.Glob(filepath.Join(escapeGlob(path), "*"+extension))
+		entries, err := os.ReadDir(path)
 		if err != nil {
 			return nil, nil, fmt.Errorf("results: listing %s: %w", path, err)
 		}
-		slices.Sort(found)
-		files = append(files, found...)
+		for _, entry := range entries {
+			if strings.HasSuffix(entry.Name(), extension) {
+				files = append(files, filepath.Join(path, entry.Name()))
+			}
+		}
 	}
 	seen := make(map[string]string)
 	for _, file := range files {
@@ -61,18 +64,6 @@ func Read(paths ...string) (lines []Result, notes []string, err error) {
 		}
 	}
 	return lines, notes, nil
-}
-
-// escapeGlob makes a folder's name literal in a pattern.
-func escapeGlob(path string) string {
-	var b bytes.Buffer
-	for _, c := range []byte(path) {
-		if bytes.IndexByte([]byte(`*?[\`), c) >= 0 {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(c)
-	}
-	return b.String()
 }
 
 // readLocked reads a whole file while no writer is in the middle of a line.

@@ -50,12 +50,11 @@ func distanceFigure(name string, protocol Protocol, lines []results.Result, seed
 	if err != nil {
 		return report.Figure{}, err
 	}
-	f := grid(name, len(panels), distanceColumns, 40, 30)
-	quick := ""
+	quick, caption := "", ""
 	if e := chosen[0].Experiment; e.Scale == results.Quick {
-		quick = fmt.Sprintf("\nquick run, %d steps", e.Epochs)
-		f.Caption = " QUICK RUN."
+		quick, caption = fmt.Sprintf("\nquick run, %d steps", e.Epochs), " QUICK RUN."
 	}
+	var drawn []*plot.Plot
 	for n, line := range chosen {
 		title := panels[n].title + quick
 		p, err := report.New(title+"\ndiverged", "", ""), error(nil)
@@ -66,8 +65,10 @@ func distanceFigure(name string, protocol Protocol, lines []results.Result, seed
 		if err != nil {
 			return report.Figure{}, fmt.Errorf("toy: %s: %v: %w", name, line.Experiment, err)
 		}
-		place(f, n, len(panels), distanceColumns, p)
+		drawn = append(drawn, p)
 	}
+	f := inRows(name, drawn, distanceColumns, 40, 30)
+	f.Caption = caption
 	return f, nil
 }
 
@@ -85,20 +86,9 @@ func spreadPlot(title string, line results.Result, withLegend bool) (*plot.Plot,
 	names := map[bool][4]string{true: {"target, ±2 sd", "function, ±2 sd", "mean", "data"}}[withLegend]
 	outerLow, outerHigh := around(line.Metrics[results.MetricNoiseStd])
 	low, high := around(0)
-	for _, err := range []error{
-		report.Band(p, names[0], s(results.SeriesX), outerLow, outerHigh, report.PaleBlue),
-		report.Band(p, names[1], s(results.SeriesX), low, high, report.MidBlue),
-		report.Line(p, names[2], s(results.SeriesX), s(results.SeriesMean), report.Navy),
-		report.Points(p, names[3], s(results.SeriesTrainX), s(results.SeriesTrainY), report.Red, report.DotRadius),
-	} {
-		if err != nil {
-			return nil, err
-		}
-	}
-	p.X.Min, p.X.Max = dataEnds(s(results.SeriesX))
+	err := drawBands(p, names, line, outerLow, outerHigh, low, high)
 	p.Y.Min, p.Y.Max = dataRange(s(results.SeriesTrainY))
-	p.Legend.Top, p.Legend.Left = true, true
-	return p, nil
+	return p, err
 }
 
 // moonsPlot draws one panel of DistanceMoons.

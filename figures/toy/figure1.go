@@ -132,40 +132,32 @@ func bandsOf(name string, lines []results.Result, titles []string, columns int) 
 	if i := slices.IndexFunc(lines, func(line results.Result) bool { return !line.Diverged }); i >= 0 {
 		low, high = dataRange(lines[i].Series[results.SeriesTrainY])
 	}
-	f := grid(name, len(lines), columns, 20, 10)
+	caption := ""
+	var panels []*plot.Plot
 	for n, line := range lines {
 		title := titles[n]
 		if e := line.Experiment; e.Scale == results.Quick {
 			title += fmt.Sprintf("\nquick run, %d steps", e.Epochs)
-			f.Caption = " QUICK RUN: not comparable with the paper."
+			caption = " QUICK RUN: not comparable with the paper."
 		}
 		p, err := bandsPlot(title, line, n == 0)
 		if err != nil {
 			return report.Figure{}, fmt.Errorf("toy: %s: %v: %w", name, line.Experiment, err)
 		}
 		p.Y.Min, p.Y.Max = low, high
-		place(f, n, len(lines), columns, p)
+		panels = append(panels, p)
 	}
+	f := inRows(name, panels, columns, 20, 10)
+	f.Caption = caption
 	return f, nil
 }
 
-// grid is a figure with empty places for so many panels; right and below are the points that its width and height
-// have besides them.
-func grid(name string, panels, columns int, right, below float64) report.Figure {
-	columns = min(columns, panels)
-	rows := (panels + columns - 1) / columns
-	f := report.Figure{Name: name, Width: vg.Points(float64(panelWidth*columns) + right), Height: vg.Points(float64(panelHeight*rows) + below)}
-	for range rows {
-		f.Panels = append(f.Panels, make([]*plot.Plot, columns))
-	}
+// inRows is a figure of panels, of which only the lowest of a column and the first of a row have labels; right and below
+// are the points that its width and height have besides the panels.
+func inRows(name string, panels []*plot.Plot, columns int, right, below float64) report.Figure {
+	f := report.Figure{Name: name, Panels: report.InRows(panels, columns, report.ShareAxes)}
+	f.Width, f.Height = vg.Points(float64(panelWidth*len(f.Panels[0]))+right), vg.Points(float64(panelHeight*len(f.Panels))+below)
 	return f
-}
-
-// place puts panel n of so many where it belongs. Only the lowest of a column and the first of a row have labels.
-func place(f report.Figure, n, panels, columns int, p *plot.Plot) {
-	columns = min(columns, panels)
-	report.ShareAxes(p, n+columns >= panels, n%columns == 0)
-	f.Panels[n/columns][n%columns] = p
 }
 
 // linesOf finds the lines of the panels, all of full scale or all quick.
@@ -222,20 +214,24 @@ func bandsPlot(title string, line results.Result, withLegend bool) (*plot.Plot, 
 	}
 	s := func(name string) []float64 { return line.Series[name] }
 	names := map[bool][4]string{true: {"99% of draws", "95% of draws", "mean", "data"}}[withLegend]
+	return p, drawBands(p, names, line, s(results.SeriesQ005), s(results.SeriesQ995), s(results.SeriesQ025), s(results.SeriesQ975))
+}
+
+// drawBands draws the data and the mean of a run on the cubic in a band, and that in an outer one.
+func drawBands(p *plot.Plot, names [4]string, line results.Result, outerLow, outerHigh, low, high []float64) error {
+	s := func(name string) []float64 { return line.Series[name] }
 	for _, err := range []error{
-		report.Band(p, names[0], s(results.SeriesX), s(results.SeriesQ005), s(results.SeriesQ995), report.PaleBlue),
-		report.Band(p, names[1], s(results.SeriesX), s(results.SeriesQ025), s(results.SeriesQ975), report.MidBlue),
+		report.Band(p, names[0], s(results.SeriesX), outerLow, outerHigh, report.PaleBlue),
+		report.Band(p, names[1], s(results.SeriesX), low, high, report.MidBlue),
 		report.Line(p, names[2], s(results.SeriesX), s(results.SeriesMean), report.Navy),
 		report.Points(p, names[3], s(results.SeriesTrainX), s(results.SeriesTrainY), report.Red, report.DotRadius),
 	} {
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	p.X.Min, p.X.Max = dataEnds(s(results.SeriesX))
+	x := s(results.SeriesX)
+	p.X.Min, p.X.Max = x[0], x[len(x)-1]
 	p.Legend.Top, p.Legend.Left = true, true
-	return p, nil
+	return nil
 }
-
-// dataEnds are the first and last of ascending values.
-func dataEnds(x []float64) (first, last float64) { return x[0], x[len(x)-1] }

@@ -7,41 +7,26 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
 
-// gapRatio measures what Figure 1 shows: the mean predictive standard deviation in the middle of the gap
-// without data, x in [-1, 1], over that where the data are, x in [-4, -2] and [2, 4]. Above 1 the model is
-// less certain where it has seen nothing. x and std are the series of a toy result.
-func gapRatio(x, std []float64) (float64, error) {
-	if len(x) != len(std) {
-		return 0, fmt.Errorf("toy: gap ratio: %d inputs but %d standard deviations", len(x), len(std))
-	}
-	var gap, data []float64
+// meanWhere is the mean of the values at those x whose distance from 0 is from low to high.
+func meanWhere(x, values []float64, low, high float64) float64 {
+	var inside []float64
 	for i, v := range x {
-		switch a := math.Abs(v); {
-		case a <= 1:
-			gap = append(gap, std[i])
-		case a >= 2 && a <= 4:
-			data = append(data, std[i])
+		if a := math.Abs(v); a >= low && a <= high {
+			inside = append(inside, values[i])
 		}
 	}
-	inside, err := metrics.Mean(gap)
-	if err != nil {
-		return 0, fmt.Errorf("toy: gap ratio: inputs in [-1, 1]: %w", err)
-	}
-	outside, err := metrics.Mean(data)
-	if err != nil {
-		return 0, fmt.Errorf("toy: gap ratio: inputs in [-4, -2] and [2, 4]: %w", err)
-	}
-	if outside <= 0 {
-		return 0, fmt.Errorf("toy: gap ratio: the standard deviation at the data is %v, want a positive number", outside)
-	}
-	return inside / outside, nil
+	return stat.Mean(inside, nil)
 }
+
+// gapRatio measures what Figure 1 shows: the mean predictive standard deviation in the middle of the gap
+// without data, x in [-1, 1], over that where the data are, x in [-4, -2] and [2, 4]. Above 1 the model is
+// less certain where it has seen nothing. x and std are the series of a toy result, not of a function without spread.
+func gapRatio(x, std []float64) float64 { return meanWhere(x, std, 0, 1) / meanWhere(x, std, 2, 4) }
 
 // gapCoverage is the part of the inputs in the gap, |x| < 2, where x^3 is between the curves low and high.
 func gapCoverage(x, low, high []float64) float64 {
@@ -174,13 +159,10 @@ func DistanceTable(lines []results.Result, further ...methods.Method) (report.Ta
 	}
 	index := results.ByID(lines)
 	for _, m := range append(DistanceMethods(), further...) {
-		atData, far, _ := seedValues(index, Moons(), m, func(line results.Result) (a, b float64, has bool, err error) {
-			return line.Metrics[results.MetricEntropyData], line.Metrics[results.MetricEntropyFar], true, nil
+		atData, far := seedValues(index, Moons(), m, func(line results.Result) (a, b float64, has bool) {
+			return line.Metrics[results.MetricEntropyData], line.Metrics[results.MetricEntropyFar], true
 		})
-		gap, outside, err := seedValues(index, Cubic(), m, gapAndBeyond)
-		if err != nil {
-			return report.Table{}, err
-		}
+		gap, outside := seedValues(index, Cubic(), m, gapAndBeyond)
 		row := report.Row{Name: m.Title}
 		for i, values := range [][]float64{atData, far, gap, outside} {
 			cell := "no spread"
@@ -205,46 +187,30 @@ func DistanceTable(lines []results.Result, further ...methods.Method) (report.Ta
 
 // seedValues are two numbers of each of a method's full-scale lines that have them, NaN of one that diverged; nil where
 // a line is missing.
-func seedValues(index results.Index, p Protocol, m methods.Method, of func(results.Result) (a, b float64, has bool, err error)) (as, bs []float64, err error) {
+func seedValues(index results.Index, p Protocol, m methods.Method, of func(results.Result) (a, b float64, has bool)) (as, bs []float64) {
 	as, bs = []float64{}, []float64{}
 	for _, e := range p.Experiments(m) {
 		line, done := index.Find(e)
 		switch {
 		case !done:
-			return nil, nil, nil
+			return nil, nil
 		case line.Diverged:
 			as, bs = append(as, math.NaN()), append(bs, math.NaN())
 			continue
 		}
-		a, b, has, err := of(line)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%v: %w", e, err)
-		}
-		if has {
+		if a, b, has := of(line); has {
 			as, bs = append(as, a), append(bs, b)
 		}
 	}
-	return as, bs, nil
+	return as, bs
 }
 
 // gapAndBeyond are the standard deviations in the gap and beyond the data over that at the data; a function without
 // spread has none.
-func gapAndBeyond(line results.Result) (gap, outside float64, has bool, err error) {
+func gapAndBeyond(line results.Result) (gap, outside float64, has bool) {
 	x, std := line.Series[results.SeriesX], line.Series[results.SeriesStd]
 	if len(std) == 0 || slices.Max(std) == 0 {
-		return 0, 0, false, nil
+		return 0, 0, false
 	}
-	if gap, err = gapRatio(x, std); err != nil {
-		return 0, 0, false, err
-	}
-	at := func(low, high float64) float64 {
-		var inside []float64
-		for i, v := range x {
-			if a := math.Abs(v); a >= low && a <= high {
-				inside = append(inside, std[i])
-			}
-		}
-		return stat.Mean(inside, nil)
-	}
-	return gap, at(beyond, math.Inf(1)) / at(2, 4), true, nil
+	return gapRatio(x, std), meanWhere(x, std, beyond, math.Inf(1)) / meanWhere(x, std, 2, 4), true
 }

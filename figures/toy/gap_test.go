@@ -3,7 +3,6 @@ package toy
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -17,24 +16,8 @@ import (
 func TestGapRatio(t *testing.T) {
 	x := []float64{-5, -4, -3, -2, -1.5, -1, 0, 1, 1.5, 2, 3, 4, 5}
 	std := []float64{9, 1, 2, 3, 9, 6, 7, 8, 9, 1, 2, 3, 9}
-	if ratio, err := gapRatio(x, std); err != nil || math.Abs(ratio-3.5) > 1e-15 {
-		t.Errorf("got %v, %v", ratio, err)
-	}
-	for _, c := range []struct {
-		name   string
-		x, std []float64
-		want   string
-	}{
-		{"lengths", []float64{0, 2}, []float64{1}, "2 inputs but 1"},
-		{"no gap", []float64{2, 3}, []float64{1, 1}, "inputs in [-1, 1]"},
-		{"no data", []float64{0, 1}, []float64{1, 1}, "inputs in [-4, -2]"},
-		{"zero deviation", []float64{0, 2}, []float64{1, 0}, "at the data is 0"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if ratio, err := gapRatio(c.x, c.std); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, %v", ratio, err)
-			}
-		})
+	if ratio := gapRatio(x, std); math.Abs(ratio-3.5) > 1e-15 {
+		t.Errorf("got %v", ratio)
 	}
 }
 

@@ -73,10 +73,7 @@ func LookInside(ctx context.Context, p Protocol, m methods.Method) (inside Insid
 	if err != nil {
 		return Inside{}, fmt.Errorf("%v: predicting: %w", e, err)
 	}
-	_, s, err := d.summary(methods.Prediction{Mixture: drawn.Mixture})
-	if err != nil {
-		return Inside{}, fmt.Errorf("%v: %w", e, err)
-	}
+	_, s := d.summary(methods.Prediction{Mixture: drawn.Mixture})
 	inside = Inside{Steps: p.Steps, X: s[results.SeriesX], Mean: s[results.SeriesMean], Std: s[results.SeriesStd],
 		TrainX: s[results.SeriesTrainX], TrainY: s[results.SeriesTrainY]}
 	for _, layer := range drawn.Energies {

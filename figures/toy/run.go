@@ -127,9 +127,7 @@ func (r Runner) cubic(ctx context.Context, p Protocol, m methods.Method, batch [
 			failures = append(failures, fmt.Errorf("%v: %w", d.experiment, predictions[i].Failed))
 			continue
 		default:
-			if line.Metrics, line.Series, err = d.summary(predictions[i]); err != nil {
-				return nil, fmt.Errorf("%v: %w", d.experiment, err)
-			}
+			line.Metrics, line.Series = d.summary(predictions[i])
 			if r.Curves != nil && !r.Curves(d.experiment) {
 				line.Series = nil
 			}
@@ -141,7 +139,7 @@ func (r Runner) cubic(ctx context.Context, p Protocol, m methods.Method, batch [
 }
 
 // summary is the draws of the mean function along the grid, in the data's own units.
-func (d cubicData) summary(p methods.Prediction) (measured map[string]float64, series map[string][]float64, err error) {
+func (d cubicData) summary(p methods.Prediction) (measured map[string]float64, series map[string][]float64) {
 	mean, std := p.Moments()
 	scale := d.target.Std[0]
 	for i := range std {
@@ -164,9 +162,7 @@ func (d cubicData) summary(p methods.Prediction) (measured map[string]float64, s
 		results.MetricGapCoverage: gapCoverage(d.grid, series[results.SeriesQ025], series[results.SeriesQ975]),
 	}
 	if slices.Max(std) > 0 { // a single network has no spread
-		if measured[results.MetricGapRatio], err = gapRatio(d.grid, std); err != nil {
-			return nil, nil, err
-		}
+		measured[results.MetricGapRatio] = gapRatio(d.grid, std)
 	}
-	return measured, series, nil
+	return measured, series
 }

@@ -213,7 +213,7 @@ func Claims(lines []results.Result) (report.Table, error) {
 	for _, x := range theMetrics {
 		for _, dataset := range tableDatasets() {
 			for _, s := range claimSettings() {
-				row := report.Row{Name: fmt.Sprintf("%s, %s, %s", DatasetTitle(dataset), x.title, s.name), Cells: []report.Cell{report.TextCell(x.bestInPaper(dataset))}}
+				row := report.Row{Name: fmt.Sprintf("%s, %s, %s", DatasetTitle(dataset), x.title, s.name), Cells: report.TextCells(x.bestInPaper(dataset))}
 				density := s.protocol.bySplit(index, dataset, methods.Density, x.name)
 				for i, m := range others {
 					row.Cells = append(row.Cells, nil)

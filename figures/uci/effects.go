@@ -78,11 +78,8 @@ func OptionsEffects(lines []results.Result) (report.Table, error) {
 	}
 	for _, way := range directions() {
 		for _, s := range way.steps {
-			row := report.Row{Name: fmt.Sprintf("%s, %s=%s", way.from, s.option, s.value)}
-			for range smallDatasets() {
-				row.Cells = append(row.Cells, report.TextCell("not run"))
-			}
-			t.Rows = append(t.Rows, row)
+			t.Rows = append(t.Rows, report.Row{Name: fmt.Sprintf("%s, %s=%s", way.from, s.option, s.value),
+				Cells: report.TextCells(slices.Repeat([]string{"not run"}, len(smallDatasets()))...)})
 		}
 	}
 	all, err := effects(results.ByID(lines))
@@ -117,10 +114,8 @@ func optionsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 	}
 	f.Key = keyOf(marks...)
 	options := optionNames(ways)
+	var panels []*plot.Plot
 	for n, dataset := range smallDatasets() {
-		if n%columns == 0 {
-			f.Panels = append(f.Panels, make([]*plot.Plot, columns))
-		}
 		series := make([]bars, len(ways))
 		for d := range ways {
 			series[d] = bars{colour: effectMarks[d].colour, shape: effectMarks[d].shape}
@@ -130,10 +125,13 @@ func optionsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 				series[e.direction].addDifference(e.paired, float64(slices.Index(options, ways[e.direction].steps[e.step].option)))
 			}
 		}
-		if f.Panels[n/columns][n%columns], err = forest(DatasetTitle(dataset), options, n%columns == 0, series); err != nil {
+		p, err := forest(DatasetTitle(dataset), options, n%columns == 0, series)
+		if err != nil {
 			return report.Figure{}, err
 		}
+		panels = append(panels, p)
 	}
+	f.Panels = report.InRows(panels, columns, nil)
 	return f, nil
 }
 

@@ -48,10 +48,8 @@ func (x metric) picture(lines []results.Result, further []methods.Method) (repor
 	)}
 	f.Caption, _ = prose.Text("picture", map[string]string{"What": x.what})
 	index := results.ByID(lines)
+	var panels []*plot.Plot
 	for n, dataset := range tableDatasets() {
-		if n%columns == 0 {
-			f.Panels = append(f.Panels, make([]*plot.Plot, columns))
-		}
 		all, err := x.compared(index, dataset, append(tableMethods(), further...))
 		if err != nil {
 			return report.Figure{}, err
@@ -60,8 +58,9 @@ func (x metric) picture(lines []results.Result, further []methods.Method) (repor
 		if err != nil {
 			return report.Figure{}, err
 		}
-		f.Panels[n/columns][n%columns] = p
+		panels = append(panels, p)
 	}
+	f.Panels = report.InRows(panels, columns, nil)
 	return f, nil
 }
 

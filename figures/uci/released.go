@@ -72,7 +72,7 @@ func ReleasedTable(lines []results.Result) (report.Table, error) {
 			full.Only = append(full.Only, split)
 		}
 		runs := append(full.Experiments(m), p.Quick().Experiments(m)...)
-		row := report.Row{Name: DatasetTitle(ref.Dataset), Cells: []report.Cell{report.TextCell(m.Title), report.TextCell(strconv.Itoa(ref.Splits))}}
+		row := report.Row{Name: DatasetTitle(ref.Dataset), Cells: report.TextCells(m.Title, strconv.Itoa(ref.Splits))}
 		var all []report.Cell
 		for _, of := range []struct {
 			metric metric

@@ -268,11 +268,8 @@ func Agreement(lines []results.Result) (report.Table, error) {
 				}
 				counts[verdict]++
 			}
-			row := report.Row{Name: m.Title, Cells: []report.Cell{report.TextCell(x.title)}}
-			for _, n := range []int{counts[report.Better], counts[report.Agrees], counts[report.Worse], counts[report.Unsettled] + counts[report.NoUnit]} {
-				row.Cells = append(row.Cells, report.TextCell(fmt.Sprint(n)))
-			}
-			t.Rows = append(t.Rows, row)
+			t.Rows = append(t.Rows, report.Row{Name: m.Title, Cells: report.TextCells(x.title, fmt.Sprint(counts[report.Better]), fmt.Sprint(counts[report.Agrees]),
+				fmt.Sprint(counts[report.Worse]), fmt.Sprint(counts[report.Unsettled]+counts[report.NoUnit]))})
 		}
 	}
 	return t, nil
@@ -299,8 +296,7 @@ func DatasetsTable([]results.Result) (report.Table, error) {
 			}
 			size, dimension = strconv.Itoa(data.N), strconv.Itoa(data.D)
 		}
-		t.Rows = append(t.Rows, report.Row{Name: DatasetTitle(dataset), Cells: []report.Cell{
-			report.TextCell(size), report.TextCell(printed(dataset, "Size")), report.TextCell(dimension), report.TextCell(printed(dataset, "Dimension"))}})
+		t.Rows = append(t.Rows, report.Row{Name: DatasetTitle(dataset), Cells: report.TextCells(size, printed(dataset, "Size"), dimension, printed(dataset, "Dimension"))})
 	}
 	return t, nil
 }
@@ -320,8 +316,7 @@ func Table(lines []results.Result) (report.Table, error) {
 		if g.First.Splits == GapSplits {
 			dataset += ", gaps"
 		}
-		row := report.Row{Name: g.First.Variant(), Cells: []report.Cell{
-			report.TextCell(dataset), report.TextCell(fmt.Sprint(g.First.Epochs)), report.TextCell(count)}}
+		row := report.Row{Name: g.First.Variant(), Cells: report.TextCells(dataset, fmt.Sprint(g.First.Epochs), count)}
 		for _, x := range theMetrics {
 			mean, std, n, err := g.MeanStd(x.name)
 			switch {
