@@ -214,7 +214,7 @@ func comparedRows(dataset string, list []contender, n int) ([]report.Row, error)
 	disagree := make(map[int]bool) // tests whose seeds have different signs
 	for i, c := range list {
 		seeds := slices.Sorted(maps.Keys(c.runs))
-		row := report.Row{Name: title(dataset), Cells: []report.Cell{report.TextCell(c.title), report.TextCell(strings.Trim(fmt.Sprint(seeds), "[]"))}}
+		row := report.Row{Name: title(dataset), Cells: report.TextCells(c.title, strings.Trim(fmt.Sprint(seeds), "[]"))}
 		for k, j := range judgements {
 			cell := report.TextCell(fmt.Sprintf("%.*f", j.decimals, j.factor*drawn.mean(i, k, seeds)))
 			if k == placeOfECE {

@@ -51,14 +51,10 @@ func Costs(backend compute.Backend, network func(nets.ConvLayers) nets.ResNet, c
 		if first == 0 {
 			first = cost.Training
 		}
-		row := report.Row{Name: family.Name}
-		for _, cell := range []string{
+		t.Rows = append(t.Rows, report.Row{Name: family.Name, Cells: report.TextCells(
 			grouped(total), grouped(generative), fmt.Sprintf("%.4g MB", bytes/1e6),
 			fmt.Sprintf("%.3g", cost.Forward/1e9), fmt.Sprintf("%.3g", cost.Training/1e9), fmt.Sprintf("%.2f", cost.Training/first),
-		} {
-			row.Cells = append(row.Cells, report.TextCell(cell))
-		}
-		t.Rows = append(t.Rows, row)
+		)})
 	}
 	return t, nil
 }

@@ -54,7 +54,7 @@ func detectionTable(lines []results.Result, further []methods.Method) (report.Ta
 		t.Columns = append(t.Columns, c.heading)
 	}
 	for _, row := range detectionRows(further) {
-		made := report.Row{Name: row.title, Cells: []report.Cell{report.TextCell(scoreWords[row.ending])}}
+		made := report.Row{Name: row.title, Cells: report.TextCells(scoreWords[row.ending])}
 		for _, c := range detectionColumns {
 			ours, err := byID.SummarizeOptional(row.wanted(Paper(c.dataset, ResNet14)), detectionMetric(c.other, c.metric)+row.ending)
 			if err != nil {

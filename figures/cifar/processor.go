@@ -34,14 +34,16 @@ func (p Protocol) processorGrid() Protocol {
 	return p
 }
 
-// A search is among values of the option that matters most to a method in a short training, as many for every method:
-// how much noise it has or, where a Gaussian process is the last layer, how fast that learns.
+// A search is among values of an option of a method.
 type search struct {
 	method methods.Method
 	option string
-	values [4]string
+	values []string
 }
 
+// searches are for the option that matters most to a method in a short training, of as many values for every method: how
+// much noise it has or, where a Gaussian process is the last layer, how fast that learns.
+//
 // The standard deviations are of weights, which He's initialisation gives one of 0.06 to 0.12; those of Rank-1 BNN are
 // of factors that are 1 in the mean. The least leaves networks without noise to speak of.
 //
@@ -49,16 +51,16 @@ type search struct {
 // since 128 normalised numbers are 16 apart where nothing is known of them, and what is learned of one image says
 // nothing of others; its authors' code has 20. DUE's whitened process follows slowly too (Protocol.ProcessRate).
 var searches = []search{
-	{methods.Density, methods.InitStd, [4]string{"0.001", "0.003", "0.01", "0.03"}},
-	{methods.DensityConstant, methods.InitStd, [4]string{"0.001", "0.003", "0.01", "0.03"}},
-	{methods.Rank1, methods.InitStd, [4]string{"0.001", "0.01", "0.1", "0.3"}},
-	{methods.MFVI, methods.InitStd, [4]string{"0.001", "0.003", "0.01", "0.03"}},
-	{methods.MCDropout, methods.DropoutRate, [4]string{"0.05", "0.1", "0.2", "0.3"}},
-	{methods.VDropout, methods.Alpha, [4]string{"0.03", "0.1", "0.25", "0.5"}},
-	{methods.DensityMixture, methods.InitStd, [4]string{"0.001", "0.003", "0.01", "0.03"}},
-	{methods.DensityDiagonal, methods.InitStd, [4]string{"0.001", "0.003", "0.01", "0.03"}},
-	{methods.SNGP, "length_scale", [4]string{"1", "5", "20", "50"}},
-	{methods.DUE, "process_rate", [4]string{"1", "3", "10", "30"}},
+	{methods.Density, methods.InitStd, []string{"0.001", "0.003", "0.01", "0.03"}},
+	{methods.DensityConstant, methods.InitStd, []string{"0.001", "0.003", "0.01", "0.03"}},
+	{methods.Rank1, methods.InitStd, []string{"0.001", "0.01", "0.1", "0.3"}},
+	{methods.MFVI, methods.InitStd, []string{"0.001", "0.003", "0.01", "0.03"}},
+	{methods.MCDropout, methods.DropoutRate, []string{"0.05", "0.1", "0.2", "0.3"}},
+	{methods.VDropout, methods.Alpha, []string{"0.03", "0.1", "0.25", "0.5"}},
+	{methods.DensityMixture, methods.InitStd, []string{"0.001", "0.003", "0.01", "0.03"}},
+	{methods.DensityDiagonal, methods.InitStd, []string{"0.001", "0.003", "0.01", "0.03"}},
+	{methods.SNGP, "length_scale", []string{"1", "5", "20", "50"}},
+	{methods.DUE, "process_rate", []string{"1", "3", "10", "30"}},
 }
 
 // with is a protocol with a value of the option; the values are among those above.

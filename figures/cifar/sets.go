@@ -145,30 +145,27 @@ func smallExperiments(dataset string) []results.Experiment {
 		p.Experiments(methods.Ensemble), p.Experiments(processes...))
 }
 
-// A gridChoice is a hyperparameter of a method that the paper searches (section 4, "Experimental details"). It does
-// not search the posterior standard deviation at the start.
-type gridChoice struct {
-	method methods.Method
-	set    func(p *Protocol, value float64)
-	values []float64
-	chosen float64 // by the paper
+// A papersSearch is one of the paper's (section 4, "Experimental details"), with the value that it chose.
+type papersSearch struct {
+	search
+	chosen string
 }
 
-var gridChoices = []gridChoice{
-	{methods.MCDropout, func(p *Protocol, value float64) { p.DropoutRate = value }, []float64{0.1, 0.2, 0.3}, 0.1},
-	{methods.VDropout, func(p *Protocol, value float64) { p.Alpha = value }, []float64{0.1, 0.25, 0.5}, 0.1},
-	{methods.Rank1, func(p *Protocol, value float64) { p.PriorStd = value }, []float64{0.01, 0.1, 1}, 0.1},
-	{methods.Density, func(p *Protocol, value float64) { p.PriorStd = value }, []float64{0.1, 1, 10}, 1},
+// papersSearches do not have the posterior standard deviation at the start.
+var papersSearches = []papersSearch{
+	{search{methods.MCDropout, methods.DropoutRate, []string{"0.1", "0.2", "0.3"}}, "0.1"},
+	{search{methods.VDropout, methods.Alpha, []string{"0.1", "0.25", "0.5"}}, "0.1"},
+	{search{methods.Rank1, "prior_std", []string{"0.01", "0.1", "1"}}, "0.1"},
+	{search{methods.Density, "prior_std", []string{"0.1", "1", "10"}}, "1"},
 }
 
 func gridExperiments() []results.Experiment {
 	var all []results.Experiment
-	for _, choice := range gridChoices {
-		for _, value := range choice.values {
-			p := Paper(CIFAR10, ResNet14).WithHeldOut()
-			p.Scale, p.Seeds = results.Grid, []uint64{0}
-			choice.set(&p, value)
-			all = append(all, p.Experiments(choice.method)...)
+	p := Paper(CIFAR10, ResNet14).WithHeldOut()
+	p.Scale, p.Seeds = results.Grid, []uint64{0}
+	for _, s := range papersSearches {
+		for _, value := range s.values {
+			all = append(all, s.with(p, value).Experiments(s.method)...)
 		}
 	}
 	return all

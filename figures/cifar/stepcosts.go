@@ -82,14 +82,10 @@ func stepCosts(ctx context.Context, backend compute.Backend, batch, steps int, p
 			single = cost
 		}
 		times := float64(r.networks)
-		row := report.Row{Name: r.Name}
-		for _, cell := range []string{
-			grouped(r.networks * cost.parameters), fmt.Sprintf("%.3f", times*cost.operations/1e9), fmt.Sprintf("%.1f", times*cost.bytes/1e6),
+		t.Rows = append(t.Rows, report.Row{Name: r.Name, Cells: report.TextCells(
+			grouped(r.networks*cost.parameters), fmt.Sprintf("%.3f", times*cost.operations/1e9), fmt.Sprintf("%.1f", times*cost.bytes/1e6),
 			fmt.Sprintf("%.2f", times*cost.seconds), fmt.Sprintf("%.1f", times*cost.seconds/single.seconds), fmt.Sprint(r.passes),
-		} {
-			row.Cells = append(row.Cells, report.TextCell(cell))
-		}
-		t.Rows = append(t.Rows, row)
+		)})
 	}
 	return t, nil
 }

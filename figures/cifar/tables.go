@@ -302,8 +302,7 @@ func costCells(byID results.Index, wanted []results.Experiment) []report.Cell {
 		return g
 	}
 	full, quick := finished(results.Full), finished(results.Quick)
-	dash := report.TextCell("–")
-	cells := []report.Cell{report.TextCell(number("%.2g", full, results.MetricPosteriorStd)), dash, dash, dash, dash}
+	cells := report.TextCells(number("%.2g", full, results.MetricPosteriorStd), "–", "–", "–", "–")
 	if all := append(slices.Clip(full.Lines), quick.Lines...); len(all) > 0 {
 		cells[1] = report.TextCell(grouped(int(all[0].Metrics[results.MetricParameters])))
 		cells[2] = report.TextCell(fmt.Sprintf("%.3g", all[0].Metrics[results.MetricTrainingGFLOP]))
@@ -326,7 +325,7 @@ func timeCells(g results.Group) []report.Cell {
 			device = line.Device
 		}
 	}
-	cells := []report.Cell{report.TextCell(number("%.3g", byDevice[device], results.MetricSecondsPerEpoch)), report.TextCell(device)}
+	cells := report.TextCells(number("%.3g", byDevice[device], results.MetricSecondsPerEpoch), device)
 	if len(byDevice) > 1 {
 		cells[1] = append(cells[1], report.CellLine{Text: fmt.Sprintf("and %d other", len(byDevice)-1)})
 	}

@@ -3,7 +3,6 @@ package cifar
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -38,10 +37,7 @@ func (k gridKind) make(lines []results.Result, further []methods.Method) (report
 	rivals := make(map[string][]int) // the rows of a method with the same training
 	for i, g := range groups {
 		e := g.First
-		row := report.Row{Name: titles[i]}
-		for _, text := range []string{title(e.Dataset), title(e.Network), trainedOn(e), fmt.Sprint(e.Epochs), grouped(e.HeldOut), runCount(g)} {
-			row.Cells = append(row.Cells, report.TextCell(text))
-		}
+		row := report.Row{Name: titles[i], Cells: report.TextCells(title(e.Dataset), title(e.Network), trainedOn(e), fmt.Sprint(e.Epochs), grouped(e.HeldOut), runCount(g))}
 		cells, err := groupCells(g, measure{metric: results.MetricNLL, factor: 1, decimals: 4}, measure{metric: results.MetricAccuracy, factor: 100, decimals: 2},
 			measure{metric: results.MetricECE, factor: 1, decimals: 4})
 		if err != nil {
@@ -51,7 +47,8 @@ func (k gridKind) make(lines []results.Result, further []methods.Method) (report
 		if k.chosen(e) {
 			chosen = "chosen"
 		}
-		t.Rows = append(t.Rows, report.Row{Name: row.Name, Cells: append(append(row.Cells, cells...), report.TextCell(chosen))})
+		row.Cells = append(append(row.Cells, cells...), report.TextCell(chosen))
+		t.Rows = append(t.Rows, row)
 		if !math.IsNaN(meanOf(g, results.MetricNLL)) {
 			e.Options = nil
 			rivals[e.Group()] = append(rivals[e.Group()], i)
@@ -71,11 +68,7 @@ func (k gridKind) make(lines []results.Result, further []methods.Method) (report
 
 // chosenByPaper says whether an experiment has the choice of the paper's grid search for its method.
 func chosenByPaper(e results.Experiment) bool {
-	return slices.ContainsFunc(gridChoices, func(c gridChoice) bool {
-		p := Paper(CIFAR10, ResNet14)
-		c.set(&p, c.chosen)
-		return c.method.Name == e.Method && slices.ContainsFunc(slices.Collect(maps.Keys(p.departures())), func(name string) bool {
-			return e.Options[name] == p.departures()[name]
-		})
+	return slices.ContainsFunc(papersSearches, func(s papersSearch) bool {
+		return s.method.Name == e.Method && e.Options[s.option] == s.chosen
 	})
 }

@@ -81,30 +81,39 @@ func smallTable(lines []results.Result, further []methods.Method) (report.Table,
 	list := append(methods.All(), further...)
 	groups := imageGroups(lines, results.Small, list)
 	titles := groupTitles(groups, list, func(e results.Experiment) []int { return []int{e.TrainN, e.Epochs, e.TestN} })
+	err := addGroups(&t, groups, list, func(i int, g results.Group, m methods.Method, ending string) (report.Row, error) {
+		return smallRow(g, m, titles[i], ending)
+	})
+	return t, err
+}
+
+// addGroups adds a row for each group and, where runs have a temperature, one for these with the ending of its metrics.
+func addGroups(t *report.Table, groups []results.Group, list methods.List, row func(i int, g results.Group, m methods.Method, ending string) (report.Row, error)) error {
 	for i, g := range groups {
 		m, _ := list.Named(g.First.Method)
-		row, err := smallRow(g, m, titles[i], "")
-		if err != nil {
-			return report.Table{}, err
-		}
-		t.Rows = append(t.Rows, row)
-		if scaled := having(g, results.MetricNLL+predictions.Scaled); len(scaled.Lines) > 0 {
-			if row, err = smallRow(scaled, m, titles[i]+", temperature scaled", predictions.Scaled); err != nil {
-				return report.Table{}, err
+		for _, ending := range []string{"", predictions.Scaled} {
+			if ending != "" {
+				if g = having(g, results.MetricNLL+ending); len(g.Lines) == 0 {
+					continue
+				}
 			}
-			t.Rows = append(t.Rows, row)
+			made, err := row(i, g, m, ending)
+			if err != nil {
+				return err
+			}
+			t.Rows = append(t.Rows, made)
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // smallRow is the row of a group in the table of small runs, with the metrics of that ending.
 func smallRow(g results.Group, m methods.Method, methodTitle, ending string) (report.Row, error) {
 	e := g.First
-	row := report.Row{Name: title(e.Dataset)}
-	for _, text := range []string{title(e.Network), methodTitle, trainedOn(e), fmt.Sprint(e.Epochs), orAll(e.TestN), runCount(g)} {
-		row.Cells = append(row.Cells, report.TextCell(text))
+	if ending == predictions.Scaled {
+		methodTitle += ", temperature scaled"
 	}
+	row := report.Row{Name: title(e.Dataset), Cells: report.TextCells(title(e.Network), methodTitle, trainedOn(e), fmt.Sprint(e.Epochs), orAll(e.TestN), runCount(g))}
 	auroc := detectionMetric(otherDataset(e.Dataset), "auroc")
 	measures := []measure{
 		{metric: results.MetricAccuracy + ending, factor: 100, decimals: 1}, {metric: results.MetricNLL + ending, factor: 1, decimals: 3},
@@ -165,21 +174,10 @@ func processorTable(lines []results.Result, further []methods.Method) (report.Ta
 	}
 	t.Caption, t.Notes = prose.Text(t.Name, Paper(CIFAR10, ResNet14).Processor())
 	list := append(methods.All(), further...)
-	for _, g := range imageGroups(lines, results.Processor, list) {
-		m, _ := list.Named(g.First.Method)
-		row, err := processorRow(g, m, list, "")
-		if err != nil {
-			return report.Table{}, err
-		}
-		t.Rows = append(t.Rows, row)
-		if scaled := having(g, results.MetricNLL+predictions.Scaled); len(scaled.Lines) > 0 {
-			if row, err = processorRow(scaled, m, list, predictions.Scaled); err != nil {
-				return report.Table{}, err
-			}
-			t.Rows = append(t.Rows, row)
-		}
-	}
-	return t, nil
+	err := addGroups(&t, imageGroups(lines, results.Processor, list), list, func(_ int, g results.Group, m methods.Method, ending string) (report.Row, error) {
+		return processorRow(g, m, list, ending)
+	})
+	return t, err
 }
 
 // processorRow is the row of a group in the table of the protocol processor, with the metrics of that ending.
@@ -188,7 +186,7 @@ func processorRow(g results.Group, m methods.Method, list methods.List, ending s
 	if ending == predictions.Scaled {
 		name += ", temperature scaled"
 	}
-	row := report.Row{Name: title(g.First.Dataset), Cells: []report.Cell{report.TextCell(name), report.TextCell(option), report.TextCell(runCount(g))}}
+	row := report.Row{Name: title(g.First.Dataset), Cells: report.TextCells(name, option, runCount(g))}
 	auroc := detectionMetric(otherDataset(g.First.Dataset), "auroc")
 	measures := []measure{
 		{metric: results.MetricAccuracy + ending, factor: 100, decimals: 2}, {metric: results.MetricNLL + ending, factor: 1, decimals: 4},
@@ -232,7 +230,7 @@ func processorDetection(lines []results.Result, further []methods.Method) (repor
 		name, _ := processorTitle(g.First, list)
 		m, _ := list.Named(g.First.Method)
 		for _, by := range scoresOf(g, m, others) {
-			row := report.Row{Name: title(g.First.Dataset), Cells: []report.Cell{report.TextCell(name), report.TextCell(scoreTitle(by)), report.TextCell(runCount(g))}}
+			row := report.Row{Name: title(g.First.Dataset), Cells: report.TextCells(name, scoreTitle(by), runCount(g))}
 			for _, other := range others {
 				for _, metric := range []string{"auroc", "auprc"} {
 					m := measure{metric: detectionMetric(other, metric) + by, factor: 1, decimals: 3}
