@@ -90,7 +90,7 @@ type cifarFile struct {
 	test      bool
 }
 
-const cifarCitation = "Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009; " + unstated
+const cifarCitation = "Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009; no licence stated by the source; customary use is research with citation"
 
 // load finds the set and reads it.
 func (s *cifarSet) load(ctx context.Context, f *fetch.Fetcher) (train, test *Images, err error) {

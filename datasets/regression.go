@@ -7,12 +7,6 @@ import "fmt"
 type Regression struct {
 	// Name is the short name by which the set is asked for, such as "yacht".
 	Name string
-	// Title is the full name, for captions.
-	Title string
-	// Citation is the publication to cite.
-	Citation string
-	// Licence states the terms of use, as far as the source states any.
-	Licence string
 	// Features names the D columns of X; nil where the source gives no names.
 	Features []string
 	// X holds the inputs, shape [N, D], row-major: example i is X[i*D : (i+1)*D].

@@ -23,9 +23,6 @@ func ToyCubic(n int, noiseStd float64, seed uint64) *Regression {
 	rng := rand.New(rand.NewPCG(seed, stream))
 	r := &Regression{
 		Name:     "toy-cubic",
-		Title:    "Toy cubic regression",
-		Citation: "Park & Blei, Density Uncertainty Layers for Reliable Uncertainty Estimation, AISTATS 2024",
-		Licence:  "none needed (synthetic)",
 		Features: []string{"x"},
 		X:        make([]float64, n),
 		Y:        make([]float64, n),
