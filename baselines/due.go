@@ -214,7 +214,7 @@ func (l DUE) jitter(dtype dtypes.DType) float64 {
 func (l DUE) inducing(width int) int {
 	if len(l.Start) == 0 {
 		panic(errors.New("baselines.DUE: Start is empty; DUE needs inducing points to start from. Take the features of the untrained network " +
-			"with baselines.Headless in the place of the head (predict.Features or predict.ImageFeatures), " +
+			"with baselines.Headless in the place of the head (the Outputs of predict.Sample), " +
 			"and set DUE.Start to []baselines.Inducing{start} with start, err := baselines.StartFrom(features, width, count, seed)"))
 	}
 	count := len(l.Start[0].Points) / width

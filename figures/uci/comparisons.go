@@ -103,9 +103,9 @@ func onSmallSets(further methods.List, of func(dataset string, m methods.Method)
 	return x
 }
 
-// AdamTable compares all methods on the smallest UCI sets with one optimizer: what of the lead of SNGP and DUE in NLL
+// adamTable compares all methods on the smallest UCI sets with one optimizer: what of the lead of SNGP and DUE in NLL
 // and RMSE is left where the others are trained with Adam too. Each is tested against density uncertainty.
-func AdamTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
+func adamTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	t := report.Table{Name: "uci-adam", Columns: []string{"Data set and metric"}}
 	t.Caption, t.Notes = prose.Text(t.Name, Paper())
 	return t, onSmallSets(further, func(dataset string, m methods.Method) []results.Experiment {
@@ -177,9 +177,9 @@ func SamplesTable(lines []results.Result) (report.Table, error) {
 	return t, x.fill(&t, lines)
 }
 
-// ScoresTable has scores that the paper does not print: the continuous ranked probability score, the part of the
+// scoresTable has scores that the paper does not print: the continuous ranked probability score, the part of the
 // targets inside 95 % intervals, and sharpness, the mean standard deviation of the predictive distribution.
-func ScoresTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
+func scoresTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	t := report.Table{Name: "uci-scores", Columns: []string{"Data set and score"}}
 	t.Caption, t.Notes = prose.Text(t.Name, Paper())
 	x := methodTable{list: append(tableMethods(), addedMethods()...), further: further, decimals: 3}

@@ -26,9 +26,9 @@ func smallDatasets() []string {
 	return []string{"boston", "concrete", "energy", "energy-cooling", "wine", "yacht"}
 }
 
-// SplitCount is the number of splits of a UCI data set, hence the number of runs that the paper's mean and standard
+// splitCount is the number of splits of a UCI data set, hence the number of runs that the paper's mean and standard
 // deviation are over: 20, of Protein 5, of Year 1; of GapSplits one for each input. It is 0 for no data set.
-func SplitCount(dataset, splits string) int {
+func splitCount(dataset, splits string) int {
 	_, features, published, err := datasets.UCISize(dataset)
 	switch {
 	case err != nil:

@@ -37,7 +37,7 @@ type effect struct {
 }
 
 // effects are those of all options for which all runs are there; row and column of their cells are those of
-// OptionsEffects.
+// optionsEffects.
 func effects(index results.Index) ([]effect, error) {
 	var tests paired
 	var all []effect
@@ -67,10 +67,10 @@ func effects(index results.Index) ([]effect, error) {
 	return all, nil
 }
 
-// OptionsEffects says which of the differences between text and released code matter: the paired difference of the
+// optionsEffects says which of the differences between text and released code matter: the paired difference of the
 // negative log likelihood of density layers where one option has the other fidelity's value. A row for each option in
 // each direction, a column for each of the small data sets.
-func OptionsEffects(lines []results.Result) (report.Table, error) {
+func optionsEffects(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "uci-options", Columns: []string{"From, and the one option"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	for _, dataset := range smallDatasets() {
@@ -95,7 +95,7 @@ func OptionsEffects(lines []results.Result) (report.Table, error) {
 // effectMarks are those of the directions.
 var effectMarks = []mark{{colour: report.Blue, shape: draw.CircleGlyph{}}, {colour: report.Orange, shape: draw.PyramidGlyph{}}}
 
-// optionsPicture shows OptionsEffects as a picture: a panel for each data set and in it, for each option, what it does
+// optionsPicture shows optionsEffects as a picture: a panel for each data set and in it, for each option, what it does
 // when it is taken from the other fidelity, with its interval.
 func optionsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 	const columns = 3

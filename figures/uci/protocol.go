@@ -95,7 +95,7 @@ func (p Protocol) Experiments(list ...methods.Method) []results.Experiment {
 	for _, dataset := range p.Datasets {
 		for _, m := range list {
 			options := make(map[choice]map[string]string) // which are the same for most splits
-			for split := range SplitCount(dataset, p.Splits) {
+			for split := range splitCount(dataset, p.Splits) {
 				if p.Only != nil && !slices.Contains(p.Only, split) {
 					continue
 				}

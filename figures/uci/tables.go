@@ -29,8 +29,8 @@ func Tables(further ...methods.Method) []report.NamedTable {
 	return []report.NamedTable{
 		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: with(NLL)},
 		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: with(RMSE)},
-		{Name: "uci-density", Doc: "both metrics of the density layer on UCI, and which method is best in ours", Make: DensityTable},
-		{Name: "uci-short", Doc: "means of the density layer on UCI beside the paper's and the best of ours", Make: ShortTable},
+		{Name: "uci-density", Doc: "both metrics of the density layer on UCI, and which method is best in ours", Make: densityTable},
+		{Name: "uci-short", Doc: "means of the density layer on UCI beside the paper's and the best of ours", Make: shortTable},
 		{Name: "uci-datasets", Doc: "UCI data sets: size and dimension, measured beside the paper's", Make: DatasetsTable},
 		{Name: "uci-agreement", Doc: "on how many UCI data sets each method's number agrees with the paper's", Make: Agreement},
 		{Name: "uci-claims", Doc: "density uncertainty against each method of the paper's UCI tables, paired, in three settings", Make: Claims},
@@ -41,11 +41,11 @@ func Tables(further ...methods.Method) []report.NamedTable {
 		{Name: "uci-gap", Doc: "every method on gap splits: likelihood, coverage, and whether variance tells where errors are large", Make: with(GapTable)},
 		{Name: "uci-tuned", Doc: "all methods on UCI with the settings that did best on held-out training examples", Make: with(TunedTable)},
 		{Name: "uci-tuning", Doc: "which settings did best on held-out training examples", Make: TuningTable},
-		{Name: "uci-scores", Doc: "continuous ranked probability score, coverage and sharpness of every method on UCI", Make: with(ScoresTable)},
+		{Name: "uci-scores", Doc: "continuous ranked probability score, coverage and sharpness of every method on UCI", Make: with(scoresTable)},
 		{Name: "uci-samples", Doc: "UCI negative log likelihood with 1000 Monte Carlo samples beside 10", Make: SamplesTable},
 		{Name: "uci-converged", Doc: "UCI negative log likelihood after 100, 400 and 4000 epochs", Make: ConvergedTable},
-		{Name: "uci-options", Doc: "what each single option between the text and the released code does to density layers on UCI, paired", Make: OptionsEffects},
-		{Name: "uci-adam", Doc: "all methods on the smallest UCI data sets with Adam", Make: with(AdamTable)},
+		{Name: "uci-options", Doc: "what each single option between the text and the released code does to density layers on UCI, paired", Make: optionsEffects},
+		{Name: "uci-adam", Doc: "all methods on the smallest UCI data sets with Adam", Make: with(adamTable)},
 	}
 }
 
@@ -192,11 +192,11 @@ type captionData struct {
 	Columns string
 }
 
-// DensityTable is the density layer's part of both UCI tables on one page: ours
+// densityTable is the density layer's part of both UCI tables on one page: ours
 // and the paper's numbers, and which method is best in ours.
-func DensityTable(lines []results.Result) (report.Table, error) {
+func densityTable(lines []results.Result) (report.Table, error) {
 	columns := []string{"Data set", "NLL", "best NLL of ours", "RMSE", "best RMSE of ours"}
-	return densityTable("uci-density", columns, lines, func(density comparison, best *comparison) []report.Cell {
+	return aboutDensity("uci-density", columns, lines, func(density comparison, best *comparison) []report.Cell {
 		winner := report.TextCell("–")
 		if best != nil {
 			winner = report.TextCell(best.method.Title, report.MeanStd(best.ours.Mean, math.NaN(), 3))
@@ -205,10 +205,10 @@ func DensityTable(lines []results.Result) (report.Table, error) {
 	})
 }
 
-// ShortTable is DensityTable in means alone, for a page with little room.
-func ShortTable(lines []results.Result) (report.Table, error) {
+// shortTable is densityTable in means alone, for a page with little room.
+func shortTable(lines []results.Result) (report.Table, error) {
 	columns := []string{"Data set", "NLL", "paper's NLL", "lowest NLL of ours", "RMSE", "paper's RMSE", "lowest RMSE of ours"}
-	return densityTable("uci-short", columns, lines, func(density comparison, best *comparison) []report.Cell {
+	return aboutDensity("uci-short", columns, lines, func(density comparison, best *comparison) []report.Cell {
 		mean, theirs, winner := "not run", "–", "–"
 		if !math.IsNaN(density.paper.Mean) {
 			theirs = fmt.Sprintf("%.*f", density.paper.Decimals, density.paper.Mean)
@@ -219,13 +219,13 @@ func ShortTable(lines []results.Result) (report.Table, error) {
 		if best != nil {
 			winner = fmt.Sprintf("%s %s", report.MeanStd(best.ours.Mean, math.NaN(), 3), best.method.Title)
 		}
-		return []report.Cell{report.TextCell(mean), report.TextCell(theirs), report.TextCell(winner)}
+		return report.TextCells(mean, theirs, winner)
 	})
 }
 
-// densityTable has a row for each data set, with the cells for each metric that are made of the density layer's numbers
+// aboutDensity has a row for each data set, with the cells for each metric that are made of the density layer's numbers
 // and the lowest of ours; nil where a method's runs are not complete.
-func densityTable(name string, columns []string, lines []results.Result, cells func(density comparison, best *comparison) []report.Cell) (report.Table, error) {
+func aboutDensity(name string, columns []string, lines []results.Result, cells func(density comparison, best *comparison) []report.Cell) (report.Table, error) {
 	t := report.Table{Name: name, Columns: columns}
 	t.Caption, t.Notes = prose.Text(name, captionData{Paper(), titles(tableMethods())})
 	index := results.ByID(lines)

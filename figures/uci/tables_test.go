@@ -101,7 +101,7 @@ func TestDensityTable(t *testing.T) {
 	}
 	lines = append(lines, made(of(methods.Density, "wine"), level(1))...)
 	slices.Reverse(lines) // which line is density's is not a matter of its place
-	table := must.Get(DensityTable(lines))(t)
+	table := must.Get(densityTable(lines))(t)
 	check(t, table, [][3]string{
 		{"Yacht Hydrodynamics", "NLL", "2.400 ± 0.103 (n=20) | paper 2.593 ± 0.067 | -1.9 sd, better"},
 		{"Yacht Hydrodynamics", "best NLL of ours", "MFVI | 2.000"},
@@ -114,7 +114,7 @@ func TestDensityTable(t *testing.T) {
 // The table of one optimizer takes SNGP and DUE from their own set, and no method from the protocol's runs.
 func TestAdamTable(t *testing.T) {
 	adam := withAdam().On("yacht")
-	table := must.Get(AdamTable(slices.Concat(made(of(methods.SNGP, "yacht"), spread(1.9, 0.8, 0.1)), made(of(methods.Rank1, "yacht"), level(0.1)),
+	table := must.Get(adamTable(slices.Concat(made(of(methods.SNGP, "yacht"), spread(1.9, 0.8, 0.1)), made(of(methods.Rank1, "yacht"), level(0.1)),
 		made(adam.Experiments(methods.Density), spread(1.5, 0.9, 0.1)))))(t)
 	check(t, table, [][3]string{
 		{"Yacht Hydrodynamics, NLL", "SNGP", "1.900 ± 0.103 (n=20) | +0.400 [+0.400, +0.400], worse"},

@@ -186,7 +186,7 @@ func TestOptionsEffects(t *testing.T) {
 	way := directions()[0]
 	lines := made(way.base.On("wine").Experiments(methods.Density), spread(2, 0, 0.1))
 	lines = append(lines, made(way.steps[0].protocol.On("wine").Experiments(methods.Density), spread(1.9, 0, 0.12))...)
-	table := must.Get(OptionsEffects(lines))(t)
+	table := must.Get(optionsEffects(lines))(t)
 	check(t, table, [][3]string{
 		{"paper, noise=uniform01", "Wine Quality Red", "*-0.100 [-0.117, -0.083], better*"},
 		{"paper, noise=uniform01", "Yacht Hydrodynamics", "not run"},

@@ -190,7 +190,7 @@ func TestScore(t *testing.T) {
 	if fewer["ood_svhn_fpr95_energyonce"] != s["ood_svhn_fpr95_energyonce"] {
 		t.Error("the energies of one sample changed")
 	}
-	if _, _, err := p.OODScores(p.Others[0], "none"); err == nil || !strings.Contains(err.Error(), `"none"`) {
+	if _, _, err := p.oodScores(p.Others[0], "none"); err == nil || !strings.Contains(err.Error(), `"none"`) {
 		t.Errorf("an unknown score: %v", err)
 	}
 }

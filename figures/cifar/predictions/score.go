@@ -61,7 +61,7 @@ func Score(p *Predictions) (map[string]float64, error) {
 	s.scaled(p)
 	for _, set := range p.Others {
 		for _, by := range p.Scores() {
-			inside, outside, err := p.OODScores(set, by)
+			inside, outside, err := p.oodScores(set, by)
 			s.note(err)
 			if inside != nil && outside != nil {
 				s.detection("ood_"+set.Name+"_", by, inside, outside)
@@ -74,9 +74,9 @@ func Score(p *Predictions) (map[string]float64, error) {
 	return s.scores, nil
 }
 
-// OODScores are the score by which the set's examples are told from the test set's, for the examples of
+// oodScores are the score by which the set's examples are told from the test set's, for the examples of
 // each. Both are nil if the predictions lack the lists for it.
-func (p *Predictions) OODScores(set Set, by string) (test, other []float64, err error) {
+func (p *Predictions) oodScores(set Set, by string) (test, other []float64, err error) {
 	switch by {
 	case ByMaxProbability:
 		inside, err := metrics.MaxProbability(p.Probs, p.Classes)
