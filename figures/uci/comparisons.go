@@ -199,9 +199,9 @@ func claimSettings() []setting {
 	return slices.DeleteFunc(energySettings(), func(s setting) bool { return s.name == "Adam" })
 }
 
-// Claims tests the paper's claim that density uncertainty is the best of its UCI tables: for each data set, metric and
+// ClaimsTable tests the paper's claim that density uncertainty is the best of its UCI tables: for each data set, metric and
 // setting density uncertainty against each other method, paired over the splits. Better means that density is.
-func Claims(lines []results.Result) (report.Table, error) {
+func ClaimsTable(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "uci-claims", Columns: []string{"Data set, metric and settings", "Best in the paper"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	others := slices.DeleteFunc(PaperMethods(), isDensity)

@@ -127,14 +127,14 @@ func TestAdamTable(t *testing.T) {
 
 // Density is better than every other method on yacht and worse on wine, by the same on each split; on boston a run of each
 // other is missing.
-func TestClaims(t *testing.T) {
+func TestClaimsTable(t *testing.T) {
 	var lines []results.Result
 	for i, m := range []methods.Method{methods.Density, methods.Rank1, methods.VDropout, methods.MCDropout} {
 		v := float64(i + 1)
 		lines = slices.Concat(lines, made(of(m, "yacht"), level(v)), made(of(m, "wine"), level(-v)), made(of(m, "boston")[min(i, 1):], level(v)))
 	}
 	lines = append(lines, made(Released().On("yacht").Experiments(methods.Density), level(1))...)
-	table := must.Get(Claims(append(lines, made(Released().On("yacht").Experiments(methods.Rank1), level(1))...)))(t)
+	table := must.Get(ClaimsTable(append(lines, made(Released().On("yacht").Experiments(methods.Rank1), level(1))...)))(t)
 	check(t, table, [][3]string{
 		{"Yacht Hydrodynamics, NLL, paper", "Best in the paper", "Density Uncertainty"},
 		{"Yacht Hydrodynamics, NLL, paper", "against Rank-1 BNN", "*-1.000 [-1.000, -1.000], better*"},

@@ -10,8 +10,8 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// Claimed are the paper's claims about UCI regression, checked in the settings of Claims.
-func Claimed(lines []results.Result) ([]report.Claim, error) {
+// Claims are the paper's claims about UCI regression, checked in the settings of ClaimsTable.
+func Claims(lines []results.Result) ([]report.Claim, error) {
 	index := results.ByID(lines)
 	var all []report.Claim
 	for _, x := range theMetrics {

@@ -14,7 +14,7 @@ import (
 // verdictOn is the verdict on the claim that begins with some words, in a setting, and its evidence.
 func verdictOn(t *testing.T, lines []results.Result, begins, setting string) (verdict, evidence string) {
 	t.Helper()
-	claims := must.Get(Claimed(lines))(t)
+	claims := must.Get(Claims(lines))(t)
 	i := slices.IndexFunc(claims, func(c report.Claim) bool {
 		return strings.HasPrefix(c.Claim, begins) && strings.Contains(c.Claim, "settings: "+setting)
 	})
