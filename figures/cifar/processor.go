@@ -63,7 +63,7 @@ var searches = []search{
 	{methods.DUE, "process_rate", []string{"1", "3", "10", "30"}},
 }
 
-// with is a protocol with a value of the option; the values are among those above.
+// with is a protocol with a value of the option, one of a search.
 func (n search) with(p Protocol, value string) Protocol {
 	if err := methods.Set(&p, map[string]string{n.option: value}); err != nil {
 		panic(fmt.Sprintf("cifar: %s: %v", n.method.Name, err))
