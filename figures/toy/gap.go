@@ -209,7 +209,7 @@ func seedValues(index results.Index, p Protocol, m methods.Method, of func(resul
 // spread has none.
 func gapAndBeyond(line results.Result) (gap, outside float64, has bool) {
 	x, std := line.Series[results.SeriesX], line.Series[results.SeriesStd]
-	if len(std) == 0 || slices.Max(std) == 0 {
+	if len(std) == 0 || len(std) != len(x) || slices.Max(std) == 0 {
 		return 0, 0, false
 	}
 	return gapRatio(x, std), meanWhere(x, std, beyond, math.Inf(1)) / meanWhere(x, std, 2, 4), true

@@ -44,8 +44,8 @@ func (r methodRow) testedAgainst(reference methods.Method) methodRow {
 	return r
 }
 
-// fill adds the columns, the rows and the verdicts to a table.
-func (x methodTable) fill(t *report.Table, lines []results.Result) error {
+// fill is the table with the columns, the rows and the verdicts.
+func (x methodTable) fill(t report.Table, lines []results.Result) (report.Table, error) {
 	all := slices.Concat(x.list, x.further)
 	for _, m := range all {
 		t.Columns = append(t.Columns, m.Title)
@@ -65,7 +65,7 @@ func (x methodTable) fill(t *report.Table, lines []results.Result) error {
 			}
 			s, err := summarize(runs, r.metric)
 			if err != nil {
-				return err
+				return t, err
 			}
 			ours = append(ours, s)
 			row.Cells = append(row.Cells, report.SummaryCell(s, x.decimals))
@@ -77,7 +77,7 @@ func (x methodTable) fill(t *report.Table, lines []results.Result) error {
 				family = &ofFurther
 			}
 			if err := family.add(len(t.Rows), i, bySplit(runs, r.metric), bySplit(r.against(m), r.metric), x.testTrain); err != nil {
-				return err
+				return t, err
 			}
 		}
 		if r.bold {
@@ -85,9 +85,9 @@ func (x methodTable) fill(t *report.Table, lines []results.Result) error {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	_, err := tests.settle(t)
-	_, errOfFurther := ofFurther.settle(t)
-	return errors.Join(err, errOfFurther)
+	_, err := tests.settle(&t)
+	_, errOfFurther := ofFurther.settle(&t)
+	return t, errors.Join(err, errOfFurther)
 }
 
 // onSmallSets is the table that compares all methods by both metrics on each of the small data sets.
@@ -108,19 +108,19 @@ func onSmallSets(further methods.List, of func(dataset string, m methods.Method)
 func adamTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	t := report.Table{Name: "uci-adam", Columns: []string{"Data set and metric"}}
 	t.Caption, t.Notes = prose.Text(t.Name, Paper())
-	return t, onSmallSets(further, func(dataset string, m methods.Method) []results.Experiment {
+	return onSmallSets(further, func(dataset string, m methods.Method) []results.Experiment {
 		if m.Process != nil { // has Adam anyway
 			return atBothScales(Paper().On(dataset), methods.List{m})
 		}
 		return atBothScales(withAdam().On(dataset), methods.List{m})
-	}).fill(&t, lines)
+	}).fill(t, lines)
 }
 
 // TunedTable compares all methods with the settings that did best for each on held-out training examples (Tuned).
 func TunedTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	t := report.Table{Name: "uci-tuned", Columns: []string{"Data set and metric"}}
 	t.Caption, t.Notes = prose.Text(t.Name, Paper())
-	return t, onSmallSets(further, func(dataset string, m methods.Method) []results.Experiment { return Tuned().On(dataset).Experiments(m) }).fill(&t, lines)
+	return onSmallSets(further, func(dataset string, m methods.Method) []results.Experiment { return Tuned().On(dataset).Experiments(m) }).fill(t, lines)
 }
 
 // Paired compares methods on the small data sets split by split with density uncertainty, by the metric
@@ -138,7 +138,7 @@ func Paired(lines []results.Result, metricName string, further ...methods.Method
 		row := methodRow{name: DatasetTitle(dataset), metric: metricName, bold: true, runs: Paper().On(dataset).experimentsOf}
 		x.rows = append(x.rows, row.testedAgainst(methods.Density))
 	}
-	return t, x.fill(&t, lines)
+	return x.fill(t, lines)
 }
 
 // experimentsOf is Experiments of a single method of a table, which can be everywhere().
@@ -161,7 +161,7 @@ func ConvergedTable(lines []results.Result) (report.Table, error) {
 			x.rows = append(x.rows, row.testedAgainst(methods.Density))
 		}
 	}
-	return t, x.fill(&t, lines)
+	return x.fill(t, lines)
 }
 
 // SamplesTable is the negative log likelihood with 1000 Monte Carlo samples, and below it the paired difference to that
@@ -174,7 +174,7 @@ func SamplesTable(lines []results.Result) (report.Table, error) {
 		x.rows = append(x.rows, methodRow{name: DatasetTitle(dataset), metric: results.MetricNLL,
 			runs: manySamples().On(dataset).experimentsOf, against: Paper().On(dataset).experimentsOf})
 	}
-	return t, x.fill(&t, lines)
+	return x.fill(t, lines)
 }
 
 // scoresTable has scores that the paper does not print: the continuous ranked probability score, the part of the
@@ -191,7 +191,7 @@ func scoresTable(lines []results.Result, further ...methods.Method) (report.Tabl
 				runs: func(m methods.Method) []results.Experiment { return wanted(dataset, m) }, bold: score.name == results.MetricCRPS})
 		}
 	}
-	return t, x.fill(&t, lines)
+	return x.fill(t, lines)
 }
 
 // claimSettings are those in which the paper's claim on UCI is tested.

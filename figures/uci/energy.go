@@ -56,7 +56,7 @@ func EnergyTable(lines []results.Result) (report.Table, error) {
 			}
 		}
 	}
-	return t, x.fill(&t, lines)
+	return x.fill(t, lines)
 }
 
 // everywhere stands in tables for density layers with the option mean_energy: as much noise as theirs, which follows
@@ -97,7 +97,7 @@ func PlaceTable(lines []results.Result) (report.Table, error) {
 			x.rows = append(x.rows, row.testedAgainst(everywhere()))
 		}
 	}
-	return t, x.fill(&t, lines)
+	return x.fill(t, lines)
 }
 
 // energyMarks are those of the energy models but the constant one.

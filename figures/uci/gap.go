@@ -52,5 +52,5 @@ func GapTable(lines []results.Result, further ...methods.Method) (report.Table, 
 			}
 		}
 	}
-	return t, x.fill(&t, lines)
+	return x.fill(t, lines)
 }

@@ -238,7 +238,7 @@ names_store() {
   return 1
 }
 case $1 in
-  list | run | grid | table | figure | fill | merge | rescore)
+  list | run | table | figure | fill | merge | rescore)
     if ! names_store "$@"; then
       mkdir -p -- "$here/results"
       set -- "$@" --store "$here/results"
