@@ -60,6 +60,11 @@ func (x metric) bestOnMost(index results.Index, s setting) (report.Claim, error)
 			}
 			means, values[i] = append(means, mean), metricBySplit(index, runs, x.name)
 		}
+		if text := s.protocol.diverged(index, dataset, methods.Density); text != "" {
+			complete++
+			lost = append(lost, fmt.Sprintf("%s (%s)", DatasetTitle(dataset), text))
+			continue
+		}
 		lowest, n := results.Lowest(means)
 		if n < len(means) {
 			continue
@@ -113,8 +118,13 @@ type control struct {
 func (x control) grounding(index results.Index, s setting) (report.Claim, error) {
 	c := report.Claim{Where: "abstract, section 2", Claim: fmt.Sprintf("%s (settings: %s)", x.claim, s.name), Verdict: report.NotRun}
 	var tests paired
+	var lost []string
 	lower, n := 0, 0
 	for _, dataset := range s.protocol.Datasets {
+		if text := s.protocol.diverged(index, dataset, methods.Density); text != "" {
+			lost = append(lost, fmt.Sprintf("%s of %s", text, DatasetTitle(dataset)))
+			continue
+		}
 		density, its := s.protocol.bySplit(index, dataset, methods.Density, results.MetricNLL), s.protocol.bySplit(index, dataset, x.method, results.MetricNLL)
 		before := len(tests.cells)
 		if err := tests.add(0, 0, density, its, randomSplits); err != nil {
@@ -134,7 +144,7 @@ func (x control) grounding(index results.Index, s setting) (report.Claim, error)
 	if err != nil {
 		return c, err
 	}
-	better, worse := slices.Contains(verdicts, report.Better), slices.Contains(verdicts, report.Worse)
+	better, worse := slices.Contains(verdicts, report.Better), slices.Contains(verdicts, report.Worse) || len(lost) > 0
 	switch {
 	case better && !worse:
 		c.Verdict = report.Holds
@@ -144,6 +154,9 @@ func (x control) grounding(index results.Index, s setting) (report.Claim, error)
 		c.Verdict = report.Undecided
 	}
 	c.Evidence = fmt.Sprintf("NLL of LDL energies against %s: lower mean on %d of %d data sets. %s", x.title, lower, n, tally(verdicts))
+	for _, text := range lost {
+		c.Evidence += " " + text + "."
+	}
 	return c, nil
 }
 

@@ -36,6 +36,14 @@ func TestBestOnMost(t *testing.T) {
 		}
 		return lines
 	}
+	diverging := func(lines []results.Result) []results.Result {
+		for i, line := range lines {
+			if line.Experiment.Method == methods.Density.Name && line.Experiment.Split < 18 {
+				lines[i].Diverged, lines[i].Metrics = true, nil
+			}
+		}
+		return lines
+	}
 	const claim = "Density uncertainty has the lowest mean NLL"
 	for _, c := range []struct {
 		name              string
@@ -46,6 +54,8 @@ func TestBestOnMost(t *testing.T) {
 		{"a method is missing", of(Paper(), "yacht", 1, 2)[20:], report.NotRun, ""},
 		{"best", slices.Concat(of(Paper(), "yacht", 1, 2), of(Paper(), "wine", 1, 3)), report.Holds, "lowest mean on 2 of the 2 data sets that were run. Of 6 comparisons 6 are better"},
 		{"behind", slices.Concat(of(Paper(), "yacht", 2, 1), of(Paper(), "wine", 1, 3)), report.DoesNotHold, "not on Yacht Hydrodynamics"},
+		{"diverged", slices.Concat(of(Paper(), "wine", 1, 3), diverging(of(Paper(), "yacht", 1, 2))), report.Undecided,
+			"lowest mean on 1 of the 2 data sets that were run, not on Yacht Hydrodynamics (Density Uncertainty diverged on 18 of 20 splits). Of 3 comparisons 3 are better"},
 		{"other settings", of(Released(), "yacht", 1, 2), report.NotRun, ""},
 		{"the heating load, which the paper does not have", of(Paper(), "energy", 1, 2), report.NotRun, ""},
 	} {
@@ -66,11 +76,16 @@ func TestGrounding(t *testing.T) {
 		}
 		return append(made(Paper().On("yacht").Experiments(methods.Density), of), made(Paper().On("yacht").Experiments(methods.DensityConstant), level(control))...)
 	}
+	lost := made(Paper().On("naval").Experiments(methods.Density), level(1))
+	for i := range lost {
+		lost[i].Diverged, lost[i].Metrics = true, nil
+	}
 	for _, c := range []struct {
 		name    string
 		lines   []results.Result
 		verdict string
 	}{
+		{"better, and diverged elsewhere", append(pair(1, 2, false), lost...), report.Undecided},
 		{"nothing", nil, report.NotRun}, {"better", pair(1, 2, false), report.Holds}, {"worse", pair(2, 1, false), report.DoesNotHold}, {"either way", pair(1, 1, true), report.Undecided},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package uci
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -216,10 +217,16 @@ func ClaimsTable(lines []results.Result) (report.Table, error) {
 				row := report.Row{Name: fmt.Sprintf("%s, %s, %s", DatasetTitle(dataset), x.title, s.name), Cells: report.TextCells(x.bestInPaper(dataset))}
 				density := s.protocol.bySplit(index, dataset, methods.Density, x.name)
 				for i, m := range others {
-					row.Cells = append(row.Cells, nil)
+					untested := cmp.Or(s.protocol.diverged(index, dataset, methods.Density), s.protocol.diverged(index, dataset, m), "not run")
+					before := len(tests.cells)
 					if err := tests.add(len(t.Rows), i+1, density, s.protocol.bySplit(index, dataset, m, x.name), randomSplits); err != nil {
 						return report.Table{}, err
 					}
+					var cell report.Cell
+					if len(tests.cells) == before {
+						cell = report.TextCell(untested)
+					}
+					row.Cells = append(row.Cells, cell)
 				}
 				t.Rows = append(t.Rows, row)
 			}
@@ -228,13 +235,6 @@ func ClaimsTable(lines []results.Result) (report.Table, error) {
 	verdicts, err := tests.settle(&t)
 	if err != nil {
 		return report.Table{}, err
-	}
-	for _, row := range t.Rows {
-		for i, cell := range row.Cells {
-			if cell == nil {
-				row.Cells[i] = report.TextCell("not run")
-			}
-		}
 	}
 	t.Notes = append(t.Notes, tally(verdicts))
 	return t, nil

@@ -110,14 +110,19 @@ func (x metric) compared(lines results.Index, dataset string, list methods.List)
 	return all, nil
 }
 
-// lowest is that of the method with the lowest mean; complete says whether every method is.
+// lowest is that of the method with the lowest mean among those of which no run diverged; complete says whether every
+// method was run.
 func lowest(all []comparison) (best comparison, complete bool) {
 	var summaries []results.Summary
+	diverged := 0
 	for _, c := range all {
 		summaries = append(summaries, c.ours)
+		if c.ours.Diverged > 0 && c.ours.N+c.ours.Diverged == c.ours.Wanted {
+			diverged++
+		}
 	}
 	at, n := results.Lowest(summaries)
-	if n < len(all) {
+	if at < 0 || n+diverged < len(all) {
 		return comparison{}, false
 	}
 	return all[at], true
@@ -213,8 +218,11 @@ func shortTable(lines []results.Result) (report.Table, error) {
 		if !math.IsNaN(density.paper.Mean) {
 			theirs = fmt.Sprintf("%.*f", density.paper.Decimals, density.paper.Mean)
 		}
-		if density.ours.Complete() {
+		switch {
+		case density.ours.Complete():
 			mean = report.MeanStd(density.ours.Mean, math.NaN(), 3)
+		case density.ours.Diverged > 0:
+			mean = fmt.Sprintf("%d of %d diverged", density.ours.Diverged, density.ours.Wanted)
 		}
 		if best != nil {
 			winner = fmt.Sprintf("%s %s", report.MeanStd(best.ours.Mean, math.NaN(), 3), best.method.Title)
@@ -338,6 +346,23 @@ func Table(lines []results.Result) (report.Table, error) {
 // bySplit is metricBySplit of the runs of a method of a table on a data set.
 func (p Protocol) bySplit(index results.Index, dataset string, m methods.Method, metric string) map[int]float64 {
 	return metricBySplit(index, p.On(dataset).experimentsOf(m), metric)
+}
+
+// diverged says on how many splits of a data set runs of a method diverged; "" if on none.
+func (p Protocol) diverged(index results.Index, dataset string, m methods.Method) string {
+	lost, n := 0, 0
+	for _, e := range p.On(dataset).experimentsOf(m) {
+		if line, done := index.Find(e); done {
+			n++
+			if line.Diverged {
+				lost++
+			}
+		}
+	}
+	if lost == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s diverged on %d of %d splits", m.Title, lost, n)
 }
 
 // metricBySplit has a metric of the runs that are done, have it, and did not diverge.
