@@ -28,6 +28,13 @@ func clipped() Protocol {
 	return p
 }
 
+// everywhere is the protocol with the mean of the energies in the place of each.
+func everywhere() Protocol {
+	p := Cubic()
+	p.MeanEnergy = true
+	return p
+}
+
 // figure1Methods are those of the paper's Figure 1.
 func figure1Methods() methods.List {
 	return methods.List{methods.MFVI, methods.VDropout, methods.Rank1, methods.Density}

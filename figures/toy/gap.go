@@ -57,6 +57,8 @@ func gapRows() []gapRow {
 		{panel{Cubic(), methods.Density, methods.Density.Title + " (LDL)"}, "wider in the gap"},
 		{panel{clipped(), methods.Density, methods.Density.Title + " (LDL, energy clipped)"}, "–"},
 		{panel{Cubic(), methods.DensityMixture, methods.DensityMixture.Title}, "–"},
+		{panel{everywhere(), methods.Density, methods.Density.Title + " (LDL, mean energy)"}, "–"},
+		{panel{Cubic(), methods.DensityConstant, methods.DensityConstant.Title}, "–"},
 	}
 }
 
@@ -92,7 +94,8 @@ func GapRatios(lines []results.Result, further ...methods.Method) (report.Table,
 		Name: "gap-ratio",
 		Caption: fmt.Sprintf("Figure 1 in numbers, mean ± standard deviation over n seeds. Gap ratio: mean standard deviation of the function on [-1, 1], where there are no data, over that on [-4, -2] and [2, 4], where they are; "+
 			"above 1 the model is less certain in the gap. The paper prints pictures and no numbers; flat would be about 1. Truth in the band: part of the gap, |x| < 2, where the cube of x is inside the central 95 %% of the draws. "+
-			"%d gradient steps, %d samples; the paper states neither. Clipping limits the energy to [0, D] with D = 1 in the hidden layer and 50 in the output layer.", p.Steps, p.Samples),
+			"%d gradient steps, %d samples; the paper states neither. Clipping limits the energy to [0, D] with D = 1 in the hidden layer and 50 in the output layer. Two controls: with the mean energy there is as much noise on average, the same for every input; "+
+			"with the constant one, D/2, it follows nothing either.", p.Steps, p.Samples),
 		Columns: []string{"Method", "The paper's picture", "Gap ratio", "Seeds with a ratio above 1", "Truth in the band"},
 	}
 	rows := gapRows()

@@ -47,9 +47,10 @@ func quick(t *testing.T) []results.Result {
 		p.Steps, p.Samples = 8, 6
 		list := slices.Concat(methods.All(), own())
 		trained := must.Get(toy.Run(t.Context(), p, list...))(t)
-		clipped := p
-		clipped.Clip = true
+		clipped, everywhere := p, p
+		clipped.Clip, everywhere.MeanEnergy = true, true
 		more := must.Get(toy.Run(t.Context(), clipped, methods.Density))(t)
+		more = append(more, must.Get(toy.Run(t.Context(), everywhere, methods.Density))(t)...)
 		for _, line := range append(trained, more...) {
 			line.Experiment.Epochs = steps
 			line.Experiment.Samples = map[string]int{toy.CubicName: 1000, toy.MoonsName: 100}[p.Problem]
