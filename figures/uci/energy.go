@@ -67,11 +67,12 @@ func everywhere() methods.Method {
 	return m
 }
 
-// placeSettings are those of PlaceTable, on the small data sets. Both columns have the settings that are tuned for LDL.
+// placeSettings are those of PlaceTable, on all data sets but the largest. Both columns have the settings that are tuned
+// for LDL.
 func placeSettings() []setting {
 	all := energySettings()
 	for i := range all {
-		all[i].protocol = all[i].protocol.On(smallDatasets()...)
+		all[i].protocol.Datasets = slices.DeleteFunc(slices.Clone(all[i].protocol.Datasets), func(d string) bool { return d == "protein" })
 	}
 	return all
 }
@@ -91,8 +92,11 @@ func PlaceTable(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "uci-place", Columns: []string{"Data set, settings"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	x := methodTable{list: methods.List{everywhere(), methods.Density}, decimals: 3, testTrain: randomSplits}
-	for _, dataset := range smallDatasets() {
+	for _, dataset := range tableDatasets() {
 		for _, s := range placeSettings() {
+			if !slices.Contains(s.protocol.Datasets, dataset) {
+				continue
+			}
 			row := methodRow{name: fmt.Sprintf("%s, %s", DatasetTitle(dataset), s.name), metric: results.MetricNLL, runs: s.protocol.On(dataset).experimentsOf}
 			x.rows = append(x.rows, row.testedAgainst(everywhere()))
 		}
