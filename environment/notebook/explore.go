@@ -134,8 +134,9 @@ type waits struct {
 	hidden      time.Duration // for one while it is in the background
 }
 
-// A page says something twice a second, in the background once a minute.
-var patience = waits{first: 10 * time.Second, next: 30 * time.Second, hidden: 3 * time.Minute}
+// A page says something twice a second, in the background once a minute. Its first
+// word takes a while where GoNB has yet to connect it, on a machine that is busy.
+var patience = waits{first: 30 * time.Second, next: 30 * time.Second, hidden: 3 * time.Minute}
 
 // live shows the sliders and redraws the picture until there is a reason to end.
 func (e explorer) live(patience waits) {
