@@ -85,14 +85,15 @@ func TestIrregularFiles(t *testing.T) {
 // A store that cannot be written to is an error when it is opened, not after the first training.
 func TestOpenStoreThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
-	file, locked := filepath.Join(dir, "file"), filepath.Join(dir, "locked")
-	must.Do(t, errors.Join(os.WriteFile(file, nil, 0o600), os.Mkdir(locked, 0o500)))
+	file, locked, link := filepath.Join(dir, "file"), filepath.Join(dir, "locked"), filepath.Join(dir, "link")
+	must.Do(t, errors.Join(os.WriteFile(file, nil, 0o600), os.Mkdir(locked, 0o500), os.Symlink(filepath.Join(dir, "none"), link)))
 	if os.Geteuid() == 0 {
 		locked = "/proc" // where nobody can make files
 	}
 	for _, c := range []struct{ name, dir, want string }{
 		{"below a file", filepath.Join(file, "runs"), "making the store "},
 		{"a file in its place", file, "making the store "},
+		{"a dangling link", link, "where there is no folder; remove the link or restore the folder"},
 		{"no permission", locked, "cannot be written to: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -19,6 +19,9 @@ type Store struct{ dir string }
 // written there, which one wants to know before hours of training.
 func OpenStore(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
+		if target, link := os.Readlink(dir); link == nil {
+			return nil, fmt.Errorf("results: making the store %s, a link to %s, where there is no folder; remove the link or restore the folder: %w", dir, target, err)
+		}
 		return nil, fmt.Errorf("results: making the store %s: %w", dir, err)
 	}
 	probe, err := os.CreateTemp(dir, ".writable-*")
