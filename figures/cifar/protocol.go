@@ -137,10 +137,12 @@ func (p Protocol) Experiments(list ...methods.Method) []results.Experiment {
 		if m.ImageSamples > 0 {
 			samples = m.ImageSamples
 		}
+		of := p
+		of.Options = m.Changed(p.Options)
 		for _, seed := range p.Seeds {
 			all = append(all, results.Experiment{
 				Study: results.Images, Method: m.Name, Dataset: p.Dataset, Network: p.Network, Seed: seed, Epochs: p.Epochs, Samples: samples,
-				Fidelity: p.Fidelity, Scale: p.Scale, Options: p.departures(), TrainN: p.TrainN, TestN: p.TestN, HeldOut: p.HeldOut,
+				Fidelity: p.Fidelity, Scale: p.Scale, Options: of.departures(), TrainN: p.TrainN, TestN: p.TestN, HeldOut: p.HeldOut,
 			})
 		}
 	}

@@ -69,6 +69,8 @@ type Method struct {
 	// Own fills in options that are 0 or "" with what the method has of its own in a setting. What is still not
 	// filled in then is the setting's. Nil has nothing of its own.
 	Own func(s Setting, o *Options)
+	// Change, if not nil, is what runs with the method have otherwise than the protocol that asks for them; see Variant.
+	Change func(o *Options)
 }
 
 // PaperNames are the paper's names of a method.
@@ -118,6 +120,38 @@ func hasEnergies(family nets.Layers) (has bool) {
 	return has
 }
 
+// Variant is the method with other options, as in
+//
+//	methods.Density.Variant("Density, start 0.01", func(o *methods.Options) { o.InitStd = 0.01 })
+//
+// which has a column or a panel of its own under this title in tables and pictures. Its experiments have the method's
+// name and these options. Change can be nil, for another title alone.
+func (m Method) Variant(title string, change func(o *Options)) Method {
+	before := m.Change
+	m.Title = title
+	m.Change = func(o *Options) {
+		for _, f := range []func(*Options){before, change} {
+			if f != nil {
+				f(o)
+			}
+		}
+	}
+	return m
+}
+
+// variantOf says whether one of two methods of the same name is a variant of the other.
+func (m Method) variantOf(other Method) bool {
+	return (m.Change != nil || other.Change != nil) && reflect.ValueOf(m.Layers).Pointer() == reflect.ValueOf(other.Layers).Pointer()
+}
+
+// Changed are the options of a protocol as experiments with the method have them; see Variant.
+func (m Method) Changed(o Options) Options {
+	if m.Change != nil {
+		m.Change(&o)
+	}
+	return o
+}
+
 // Networks is the number of networks that an experiment with the method trains.
 func (m Method) Networks() int { return max(m.Members, 1) }
 
@@ -158,7 +192,7 @@ func (m Method) Validate() error {
 	return nil
 }
 
-// List is a list of methods with different names.
+// List is a list of methods with different names, and of variants of these.
 type List []Method
 
 // Names are the names of the methods.
@@ -187,13 +221,13 @@ func (l List) Title(name string) string {
 	return name
 }
 
-// Validate returns an error for a method that cannot be, and for two with one name.
+// Validate returns an error for a method that cannot be, and for two with one name that are not variants of one another.
 func (l List) Validate() error {
 	for i, m := range l {
 		if err := m.Validate(); err != nil {
 			return err
 		}
-		if slices.Contains(l[:i].Names(), m.Name) {
+		if first, has := l[:i].Named(m.Name); has && !m.variantOf(first) {
 			return fmt.Errorf("methods: two methods are named %q; a name is part of the identity of an experiment, so give each its own", m.Name)
 		}
 	}

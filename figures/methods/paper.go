@@ -129,6 +129,9 @@ var (
 		NoiseScale: InitStd,
 		Layers:     func(o Options) nets.Layers { return o.density(energy.Constant{}) },
 	}
+	// DensityMean is the density layer with the mean of its energies in the place of each: as much noise as its, which
+	// follows nothing. It is the control that says whether the energy matters by where the noise goes.
+	DensityMean = Density.Variant("Density, mean energy", func(o *Options) { o.MeanEnergy = true })
 	// Deterministic is a single network without weight noise.
 	Deterministic = Method{
 		Name: "deterministic", Title: "Deterministic", Layers: deterministicLayers, SamplesOnce: true, FitsTemperature: true, FitsGaussian: true,

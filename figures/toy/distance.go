@@ -42,11 +42,8 @@ func DistanceMoons(lines []results.Result, seed uint64, further ...methods.Metho
 // distanceFigure makes a panel for each method.
 func distanceFigure(name string, protocol Protocol, lines []results.Result, seed uint64, further []methods.Method,
 	draw func(title string, line results.Result, first bool) (*plot.Plot, error)) (report.Figure, error) {
-	var panels []panel
-	for _, m := range append(DistanceMethods(), further...) {
-		panels = append(panels, panel{protocol, m, m.Title})
-	}
-	chosen, err := linesOf(name, lines, seed, panels)
+	list := append(DistanceMethods(), further...)
+	chosen, err := linesOf(name, protocol, lines, seed, list)
 	if err != nil {
 		return report.Figure{}, err
 	}
@@ -56,7 +53,7 @@ func distanceFigure(name string, protocol Protocol, lines []results.Result, seed
 	}
 	var drawn []*plot.Plot
 	for n, line := range chosen {
-		title := panels[n].title + quick
+		title := list[n].Title + quick
 		p, err := report.New(title+"\ndiverged", "", ""), error(nil)
 		p.X.Max, p.X.Min, p.Y.Max, p.Y.Min = 1, 0, 1, 0
 		if !line.Diverged {

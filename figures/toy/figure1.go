@@ -14,25 +14,9 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// panel is one panel of a figure: the method in a version of the protocol, and its title.
-type panel struct {
-	protocol Protocol
-	method   methods.Method
-	title    string
-}
-
-// clipped is the protocol with the energies of LDL limited to [0, D].
-func clipped() Protocol {
-	p := Cubic()
-	p.Clip = true
-	return p
-}
-
-// everywhere is the protocol with the mean of the energies in the place of each.
-func everywhere() Protocol {
-	p := Cubic()
-	p.MeanEnergy = true
-	return p
+// clipped are density layers with the energies of LDL limited to [0, D].
+func clipped(title string) methods.Method {
+	return methods.Density.Variant(title, func(o *methods.Options) { o.Clip = true })
 }
 
 // figure1Methods are those of the paper's Figure 1.
@@ -40,22 +24,13 @@ func figure1Methods() methods.List {
 	return methods.List{methods.MFVI, methods.VDropout, methods.Rank1, methods.Density}
 }
 
-// lettered are the panels of the methods in the protocol of Figure 1: "(a) MFVI" and so on.
-func lettered(list methods.List) []panel {
-	var panels []panel
-	for i, m := range list {
-		panels = append(panels, panel{Cubic(), m, fmt.Sprintf("(%c) %s", 'a'+i, m.Title)})
+// lettered are the methods with the titles of their panels in Figure 1: "(a) MFVI" and so on.
+func lettered(list methods.List) methods.List {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Title = fmt.Sprintf("(%c) %s", 'a'+i, list[i].Title)
 	}
-	return panels
-}
-
-// energyPanels compare the energy models of the density layers.
-func energyPanels() []panel {
-	return []panel{
-		{Cubic(), methods.Density, "LDL, not clipped"},
-		{clipped(), methods.Density, "LDL, clipped to [0, D]"},
-		{Cubic(), methods.DensityMixture, "Rank-1 mixture"},
-	}
+	return list
 }
 
 // Figures are the figures of the study. Further methods, such as one's own, get panels in those that compare all
@@ -92,7 +67,8 @@ func Figure1(lines []results.Result, seed uint64, columns int, further ...method
 
 // Figure1Energies is a further figure: the density layer with its energy models.
 func Figure1Energies(lines []results.Result, seed uint64) (report.Figure, error) {
-	return bands("figure1-energies", "Density uncertainty with three energy models", lines, seed, len(energyPanels()), energyPanels())
+	list := methods.List{methods.Density.Variant("LDL, not clipped", nil), clipped("LDL, clipped to [0, D]"), methods.DensityMixture.Variant("Rank-1 mixture", nil)}
+	return bands("figure1-energies", "Density uncertainty with three energy models", lines, seed, len(list), list)
 }
 
 // Pictures shows runs on the cubic as Figure 1 does, whatever methods and settings they are of: a panel for each line
@@ -116,15 +92,15 @@ func Pictures(lines []results.Result) (report.Figure, error) {
 // The sizes, in points: a panel with its share of the axes.
 const panelWidth, panelHeight = 150, 160
 
-// bands finds the lines of the panels and draws them.
-func bands(name, title string, lines []results.Result, seed uint64, columns int, panels []panel) (report.Figure, error) {
-	chosen, err := linesOf(name, lines, seed, panels)
+// bands finds the lines of the methods and draws a panel of each.
+func bands(name, title string, lines []results.Result, seed uint64, columns int, list methods.List) (report.Figure, error) {
+	chosen, err := linesOf(name, Cubic(), lines, seed, list)
 	if err != nil {
 		return report.Figure{}, err
 	}
 	var titles []string
-	for _, p := range panels {
-		titles = append(titles, p.title)
+	for _, m := range list {
+		titles = append(titles, m.Title)
 	}
 	f, err := bandsOf(name, chosen, titles, columns)
 	first := chosen[0].Experiment
@@ -167,20 +143,20 @@ func inRows(name string, panels []*plot.Plot, columns int, right, below float64)
 	return f
 }
 
-// linesOf finds the lines of the panels, all of full scale or all quick.
-func linesOf(name string, lines []results.Result, seed uint64, panels []panel) ([]results.Result, error) {
+// linesOf finds the lines of the methods, all of full scale or all quick.
+func linesOf(name string, protocol Protocol, lines []results.Result, seed uint64, list methods.List) ([]results.Result, error) {
 	index := results.ByID(lines)
 	var missing []string
 	for _, scale := range []string{results.Full, results.Quick} {
 		var chosen []results.Result
 		var lacking []string
-		for _, panel := range panels {
-			p := panel.protocol
+		for _, m := range list {
+			p := protocol
 			if scale == results.Quick {
 				p = p.Quick()
 			}
 			p.Seeds = []uint64{seed}
-			e := p.Experiments(panel.method)[0]
+			e := p.Experiments(m)[0]
 			if line, done := index.Find(e); done && (line.Diverged || len(line.Series) > 0) {
 				chosen = append(chosen, line)
 			} else {

@@ -44,21 +44,21 @@ func gapCoverage(x, low, high []float64) float64 {
 
 // gapRow is a row of the table of gap ratios.
 type gapRow struct {
-	panel
+	methods.Method
 	picture string // what the paper's Figure 1 shows of the method
 }
 
 // gapRows are those of the runs of Figure 1.
 func gapRows() []gapRow {
 	return []gapRow{
-		{panel{Cubic(), methods.MFVI, methods.MFVI.Title}, "collapsed in the gap"},
-		{panel{Cubic(), methods.VDropout, methods.VDropout.Title}, "flat"},
-		{panel{Cubic(), methods.Rank1, methods.Rank1.Title}, "flat"},
-		{panel{Cubic(), methods.Density, methods.Density.Title + " (LDL)"}, "wider in the gap"},
-		{panel{clipped(), methods.Density, methods.Density.Title + " (LDL, energy clipped)"}, "–"},
-		{panel{Cubic(), methods.DensityMixture, methods.DensityMixture.Title}, "–"},
-		{panel{everywhere(), methods.Density, methods.Density.Title + " (LDL, mean energy)"}, "–"},
-		{panel{Cubic(), methods.DensityConstant, methods.DensityConstant.Title}, "–"},
+		{methods.MFVI, "collapsed in the gap"},
+		{methods.VDropout, "flat"},
+		{methods.Rank1, "flat"},
+		{methods.Density.Variant(methods.Density.Title+" (LDL)", nil), "wider in the gap"},
+		{clipped(methods.Density.Title + " (LDL, energy clipped)"), "–"},
+		{methods.DensityMixture, "–"},
+		{methods.DensityMean.Variant(methods.Density.Title+" (LDL, mean energy)", nil), "–"},
+		{methods.DensityConstant, "–"},
 	}
 }
 
@@ -100,12 +100,12 @@ func GapRatios(lines []results.Result, further ...methods.Method) (report.Table,
 	}
 	rows := gapRows()
 	for _, m := range further {
-		rows = append(rows, gapRow{panel{Cubic(), m, m.Title}, "–"})
+		rows = append(rows, gapRow{m, "–"})
 	}
 	index := results.ByID(lines)
 	for _, r := range rows {
-		runs := manySeeds(r.protocol).Experiments(r.method)
-		runs = append(runs, r.protocol.Quick().Experiments(r.method)...)
+		runs := manySeeds(p).Experiments(r.Method)
+		runs = append(runs, p.Quick().Experiments(r.Method)...)
 		ratio, err := ratiosOf(index, runs)
 		if err != nil {
 			return report.Table{}, err
@@ -118,7 +118,7 @@ func GapRatios(lines []results.Result, further ...methods.Method) (report.Table,
 		if ratio.N > 0 {
 			count = report.TextCell(fmt.Sprintf("%d of %d", ratio.above, ratio.N))
 		}
-		t.Rows = append(t.Rows, report.Row{Name: r.title, Cells: []report.Cell{
+		t.Rows = append(t.Rows, report.Row{Name: r.Title, Cells: []report.Cell{
 			report.TextCell(r.picture), report.SummaryCell(ratio.Summary, 2), count, report.SummaryCell(coverage, 2),
 		}})
 	}

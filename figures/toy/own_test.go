@@ -28,11 +28,11 @@ func (l growing) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return graph.Add(params.Dense(s, x, units), graph.MulScalar(graph.Mul(length, eps), l.sd))
 }
 
-// own are two methods of one's own, the second with a title.
+// own are two methods of one's own, the second with a title, and a variant of one of the paper's.
 func own() methods.List {
 	second := methods.New("growing", growing{0.1})
 	second.Title = "Noise that grows"
-	return methods.List{methods.New("additive", additive{0.3}), second}
+	return methods.List{methods.New("additive", additive{0.3}), second, methods.Density.Variant("Start 0.2", func(o *methods.Options) { o.InitStd = 0.2 })}
 }
 
 // quick are the runs of the catalogue and of two methods of one's own at quick scale, of a few steps only, passed off
@@ -47,10 +47,8 @@ func quick(t *testing.T) []results.Result {
 		p.Steps, p.Samples = 8, 6
 		list := slices.Concat(methods.All(), own())
 		trained := must.Get(toy.Run(t.Context(), p, list...))(t)
-		clipped, everywhere := p, p
-		clipped.Clip, everywhere.MeanEnergy = true, true
-		more := must.Get(toy.Run(t.Context(), clipped, methods.Density))(t)
-		more = append(more, must.Get(toy.Run(t.Context(), everywhere, methods.Density))(t)...)
+		clipped := methods.Density.Variant("", func(o *methods.Options) { o.Clip = true })
+		more := must.Get(toy.Run(t.Context(), p, clipped, methods.DensityMean))(t)
 		for _, line := range append(trained, more...) {
 			line.Experiment.Epochs = steps
 			line.Experiment.Samples = map[string]int{toy.CubicName: 1000, toy.MoonsName: 100}[p.Problem]
@@ -89,8 +87,8 @@ func TestOwnMethods(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			before := must.Get(c.make(c.lines))(t)
 			after := must.Get(c.make(c.lines, own()...))(t)
-			if len(after.Rows) != len(before.Rows)+2 {
-				t.Fatalf("%d rows with two methods more than %d", len(after.Rows), len(before.Rows))
+			if len(after.Rows) != len(before.Rows)+3 {
+				t.Fatalf("%d rows with three methods more than %d", len(after.Rows), len(before.Rows))
 			}
 			for i, row := range after.Rows {
 				want := report.Row{}
@@ -117,7 +115,7 @@ func TestOwnMethods(t *testing.T) {
 				for k, m := range own() {
 					title := m.Title
 					if strings.HasPrefix(named.Name, "figure1") {
-						title = []string{"(e) ", "(f) "}[k] + title
+						title = []string{"(e) ", "(f) ", "(g) "}[k] + title
 					}
 					want = append(want, title)
 				}
@@ -141,7 +139,7 @@ func TestOwnMethods(t *testing.T) {
 	if _, err := toy.Figure1(lines, 1, 4, own()...); err != nil {
 		t.Error(err)
 	}
-	if _, err := toy.Figure1(slices.DeleteFunc(lines, func(r results.Result) bool { return r.Experiment.Method == "growing" }), 1, 4, own()...); err == nil || !strings.Contains(err.Error(), "additive, growing; run") {
+	if _, err := toy.Figure1(slices.DeleteFunc(lines, func(r results.Result) bool { return r.Experiment.Method == "growing" }), 1, 4, own()...); err == nil || !strings.Contains(err.Error(), "additive, growing, density init_std=0.2; run") {
 		t.Errorf("without the runs of a method of one's own: %v", err)
 	}
 }

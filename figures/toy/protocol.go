@@ -72,10 +72,12 @@ func (p Protocol) Quick() Protocol {
 func (p Protocol) Experiments(list ...methods.Method) []results.Experiment {
 	var all []results.Experiment
 	for _, m := range list {
+		of := p
+		of.Options = m.Changed(p.Options)
 		for _, seed := range p.Seeds {
 			e := results.Experiment{Study: results.Toy, Method: m.Name, Dataset: p.Problem, Seed: seed, Epochs: p.Steps,
 				Samples: p.Samples, Fidelity: results.Paper, Scale: p.Scale}
-			e.Options = methods.DeparturesOf(p, p.usual(), func(q Protocol) any { return q.resolve(e, m) })
+			e.Options = methods.DeparturesOf(of, p.usual(), func(q Protocol) any { return q.resolve(e, m) })
 			all = append(all, e)
 		}
 	}

@@ -28,7 +28,7 @@ func Sets() []results.Set {
 func figure1() (all []results.Experiment) {
 	for _, scaled := range []func(Protocol) Protocol{manySeeds, Protocol.Quick} {
 		for _, r := range gapRows() {
-			all = append(all, scaled(r.protocol).Experiments(r.method)...)
+			all = append(all, scaled(Cubic()).Experiments(r.Method)...)
 		}
 	}
 	return all

@@ -37,7 +37,7 @@ type methodRow struct {
 func (r methodRow) testedAgainst(reference methods.Method) methodRow {
 	its := r.runs(reference)
 	r.against = func(m methods.Method) []results.Experiment {
-		if m.Name == reference.Name {
+		if slices.EqualFunc(r.runs(m), its, func(a, b results.Experiment) bool { return a.ID() == b.ID() }) {
 			return nil
 		}
 		return its
@@ -142,13 +142,8 @@ func Paired(lines []results.Result, metricName string, further ...methods.Method
 	return x.fill(t, lines)
 }
 
-// experimentsOf is Experiments of a single method of a table, which can be everywhere().
-func (p Protocol) experimentsOf(m methods.Method) []results.Experiment {
-	if m.Name == everywhere().Name {
-		p.MeanEnergy, m = true, methods.Density
-	}
-	return p.Experiments(m)
-}
+// experimentsOf is Experiments of a single method.
+func (p Protocol) experimentsOf(m methods.Method) []results.Experiment { return p.Experiments(m) }
 
 // ConvergedTable is the negative log likelihood after 100, 400 and, of some methods, 4000 epochs, each method tested
 // against density uncertainty.

@@ -59,14 +59,6 @@ func EnergyTable(lines []results.Result) (report.Table, error) {
 	return x.fill(t, lines)
 }
 
-// everywhere stands in tables for density layers with the option mean_energy: as much noise as theirs, which follows
-// nothing.
-func everywhere() methods.Method {
-	m := methods.Density
-	m.Name, m.Title = m.Name+" mean_energy=true", "Density, mean energy"
-	return m
-}
-
 // placeSettings are those of PlaceTable, on all data sets but the largest. Both columns have the settings that are tuned
 // for LDL.
 func placeSettings() []setting {
@@ -80,7 +72,7 @@ func placeSettings() []setting {
 // placeExperiments are the runs of PlaceTable with the mean energy, and those on gap splits for GapTable.
 func placeExperiments() (all []results.Experiment) {
 	for _, s := range append(placeSettings(), setting{protocol: inGaps()}) {
-		all = append(all, s.protocol.experimentsOf(everywhere())...)
+		all = append(all, s.protocol.Experiments(methods.DensityMean)...)
 	}
 	return all
 }
@@ -91,14 +83,14 @@ func placeExperiments() (all []results.Experiment) {
 func PlaceTable(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "uci-place", Columns: []string{"Data set, settings"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	x := methodTable{list: methods.List{everywhere(), methods.Density}, decimals: 3, testTrain: randomSplits}
+	x := methodTable{list: methods.List{methods.DensityMean, methods.Density}, decimals: 3, testTrain: randomSplits}
 	for _, dataset := range tableDatasets() {
 		for _, s := range placeSettings() {
 			if !slices.Contains(s.protocol.Datasets, dataset) {
 				continue
 			}
 			row := methodRow{name: fmt.Sprintf("%s, %s", DatasetTitle(dataset), s.name), metric: results.MetricNLL, runs: s.protocol.On(dataset).experimentsOf}
-			x.rows = append(x.rows, row.testedAgainst(everywhere()))
+			x.rows = append(x.rows, row.testedAgainst(methods.DensityMean))
 		}
 	}
 	return x.fill(t, lines)

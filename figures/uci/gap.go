@@ -35,7 +35,7 @@ func gapSettings() []setting {
 func GapTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	t := report.Table{Name: "uci-gap", Columns: []string{"Data set, settings and metric"}}
 	t.Caption, t.Notes = prose.Text(t.Name, Paper())
-	x := methodTable{list: append(methods.List{everywhere()}, gapMethods()...), further: further, decimals: 2, testTrain: gapSplits}
+	x := methodTable{list: append(methods.List{methods.DensityMean}, gapMethods()...), further: further, decimals: 2, testTrain: gapSplits}
 	for _, dataset := range smallDatasets() {
 		for _, s := range gapSettings() {
 			for _, score := range []struct{ name, title string }{
@@ -43,7 +43,7 @@ func GapTable(lines []results.Result, further ...methods.Method) (report.Table, 
 			} {
 				row := methodRow{name: fmt.Sprintf("%s, %s, %s", DatasetTitle(dataset), s.name, score.title), metric: score.name, bold: score.name == results.MetricNLL,
 					runs: func(m methods.Method) []results.Experiment {
-						return append(s.protocol.On(dataset).experimentsOf(m), s.protocol.On(dataset).Quick().experimentsOf(m)...)
+						return atBothScales(s.protocol.On(dataset), methods.List{m})
 					}}
 				if score.name == results.MetricNLL {
 					row = row.testedAgainst(methods.Density)

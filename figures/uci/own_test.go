@@ -28,11 +28,11 @@ func (l additive) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return graph.Add(params.Dense(s, x, units), graph.MulScalar(eps, l.sd))
 }
 
-// own are two methods of one's own, the second with a title.
+// own are two methods of one's own, the second with a title, and a variant of one of the paper's.
 func own() methods.List {
 	second := methods.New("growing", growing{0.1})
 	second.Title = "Noise that grows"
-	return methods.List{methods.New("additive", additive{0.3}), second}
+	return methods.List{methods.New("additive", additive{0.3}), second, methods.Density.Variant("Start 0.2", func(o *methods.Options) { o.InitStd = 0.2 })}
 }
 
 // Methods of one's own are trained and shown as those of the paper are: each has a column or row of its own under its
@@ -53,7 +53,7 @@ func TestOwnMethods(t *testing.T) {
 			lines = append(lines, line)
 		}
 	}
-	if len(lines) != 3*5*2 {
+	if len(lines) != 3*6*2 {
 		t.Fatalf("%d lines", len(lines))
 	}
 	type table struct {
@@ -61,7 +61,7 @@ func TestOwnMethods(t *testing.T) {
 		make   func([]results.Result, ...methods.Method) (report.Table, error)
 		titles []string // of the further columns; none for tables that do not compare all methods
 	}
-	plain := []string{"additive", "Noise that grows"}
+	plain := []string{"additive", "Noise that grows", "Start 0.2"}
 	var tables []table
 	for _, metric := range []string{results.MetricRMSE, results.MetricNLL} {
 		tables = append(tables, table{"paired-" + metric, func(lines []results.Result, further ...methods.Method) (report.Table, error) {
@@ -74,7 +74,7 @@ func TestOwnMethods(t *testing.T) {
 		}, nil}
 		switch named.Name {
 		case "uci-nll", "uci-rmse":
-			of.titles = []string{"additive (not in the paper)", "Noise that grows (not in the paper)"}
+			of.titles = []string{"additive (not in the paper)", "Noise that grows (not in the paper)", "Start 0.2 (not in the paper)"}
 		case "uci-adam", "uci-gap", "uci-tuned", "uci-scores":
 			of.titles = plain
 		}
@@ -97,7 +97,9 @@ func TestOwnMethods(t *testing.T) {
 						if want := figtest.Text(before.Rows[i].Cells[k]); got != want {
 							t.Errorf("%s, %s: %q, without the further methods %q", row.Name, after.Columns[k+1], got, want)
 						}
-					} else if ran := strings.HasPrefix(row.Name, "Yacht") && !strings.Contains(row.Name, ", tuned,") && c.name != "uci-tuned"; ran == strings.Contains(got, "not run") {
+					} else if tuned := strings.Contains(row.Name, ", tuned,") || c.name == "uci-tuned"; tuned && strings.HasPrefix(after.Columns[k+1], "Start") {
+						continue // tuned as density layers are, of which these may be the runs with Adam
+					} else if ran := strings.HasPrefix(row.Name, "Yacht") && !tuned; ran == strings.Contains(got, "not run") {
 						t.Errorf("%s, %s: %q", row.Name, after.Columns[k+1], got)
 					}
 				}
@@ -134,7 +136,7 @@ func TestOwnMethods(t *testing.T) {
 		}
 		var want []string
 		for _, what := range []string{", Yacht Hydrodynamics", " optimizer=adam, Yacht Hydrodynamics", ", Yacht Hydrodynamics, gaps"} {
-			for _, name := range []string{"density", "rank1", "ensemble", "additive", "growing"} {
+			for _, name := range []string{"density", "rank1", "ensemble", "additive", "growing", "density init_std=0.2"} {
 				want = append(want, name+what)
 			}
 		}
@@ -144,8 +146,11 @@ func TestOwnMethods(t *testing.T) {
 	})
 }
 
-// Two methods of one name would take each other's results.
+// Two methods of one name would take each other's results, also where one has other options.
 func TestOwnMethodsAreChecked(t *testing.T) {
+	if _, err := uci.Run(t.Context(), uci.Paper(), methods.New("density", additive{1}).Variant("", nil), methods.Density); err == nil || !strings.Contains(err.Error(), `two methods are named "density"`) {
+		t.Errorf("a variant of another method: %v", err)
+	}
 	if _, err := uci.Run(t.Context(), uci.Paper(), methods.New("density", additive{1}), methods.Density); err == nil || !strings.Contains(err.Error(), `two methods are named "density"`) {
 		t.Errorf("got %v", err)
 	}

@@ -110,6 +110,7 @@ func (p Protocol) Experiments(list ...methods.Method) []results.Experiment {
 					if has {
 						of = c.apply(p, m)
 					}
+					of.Options = m.Changed(of.Options)
 					options[c] = methods.DeparturesOf(of, p.fidelity(), func(q Protocol) any { return q.resolve(e, m) })
 				}
 				e.Options = options[c]

@@ -345,13 +345,13 @@ func Table(lines []results.Result) (report.Table, error) {
 
 // bySplit is metricBySplit of the runs of a method of a table on a data set.
 func (p Protocol) bySplit(index results.Index, dataset string, m methods.Method, metric string) map[int]float64 {
-	return metricBySplit(index, p.On(dataset).experimentsOf(m), metric)
+	return metricBySplit(index, p.On(dataset).Experiments(m), metric)
 }
 
 // diverged says on how many splits of a data set runs of a method diverged; "" if on none.
 func (p Protocol) diverged(index results.Index, dataset string, m methods.Method) string {
 	lost, n := 0, 0
-	for _, e := range p.On(dataset).experimentsOf(m) {
+	for _, e := range p.On(dataset).Experiments(m) {
 		if line, done := index.Find(e); done {
 			n++
 			if line.Diverged {
