@@ -2,6 +2,8 @@ package datasets
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -76,4 +78,191 @@ func (m *Images) check(i int) {
 	if i < 0 || i >= m.N {
 		panic(fmt.Sprintf("datasets: image %d of %s is outside [0, %d)", i, m.Name, m.N))
 	}
+}
+
+// HoldOut divides n training examples at random into those to train on and
+// `held` others, for choosing settings, or for the mean energy that
+// out-of-distribution scores are taken against. Test examples have no part in
+// either. The others are the last of a random permutation that depends on seed
+// and n alone; train is the rest, both in the order of the permutation. So for
+// one seed a smaller held-out part is a part of a larger one.
+//
+// HoldOut panics if held is not in [0, n].
+func HoldOut(n, held int, seed uint64) (train, heldOut []int) {
+	if held < 0 || held > n {
+		panic(fmt.Sprintf("datasets: HoldOut: cannot hold out %d of %d examples", held, n))
+	}
+	p := draws(holdOutStream, seed, 0, 0).Perm(n)
+	return p[: n-held : n-held], p[n-held:]
+}
+
+// Order returns the order in which n examples are used in an epoch (from 0): a
+// random permutation of 0, ..., n-1 that depends on nothing but the arguments, so
+// that a run resumed in the middle goes on as it would have.
+//
+// Order panics if n < 0.
+func Order(seed uint64, epoch, n int) []int {
+	if n < 0 {
+		panic(fmt.Sprintf("datasets: Order: n = %d must not be negative", n))
+	}
+	return draws(orderStream, seed, epoch, 0).Perm(n)
+}
+
+// These keep different uses of the same seed apart.
+const (
+	holdOutStream = 0x686f6c646f7574
+	orderStream   = 0x6f72646572
+	augmentStream = 0x6175676d656e74
+)
+
+// draws returns a generator that depends on nothing but its arguments. For
+// given stream, seed and epoch, no two indices share a generator.
+func draws(stream, seed uint64, epoch, index int) *rand.Rand {
+	run := scramble(scramble(seed) ^ stream)
+	era := scramble(run + uint64(epoch))
+	return rand.New(rand.NewPCG(era, scramble(era+uint64(index))))
+}
+
+// scramble is a bijection of 64-bit numbers under which neighbours become
+// unrelated: the output function of the generator SplitMix64 (Steele, Lea &
+// Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
+func scramble(z uint64) uint64 {
+	z += 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// ChannelStats standardises images channel by channel: z = (v/255 - Mean) / Std
+// for a pixel value v. The order is red, green, blue. Mean and Std are on the
+// scale of v/255, from 0 to 1.
+type ChannelStats struct {
+	Mean, Std [ImageChannels]float64
+}
+
+// FitChannelStats computes the mean and the population standard deviation of each
+// channel's v/255, over all pixels of the given images; nil rows means all
+// images. Passing the rows to train on keeps others out of the scaling.
+//
+// A channel that is constant over these images gets Std 1, as in [FitScaler].
+//
+// FitChannelStats panics if there is no image or a row is not in [0, N).
+func FitChannelStats(m *Images, rows []int) ChannelStats {
+	if rows == nil {
+		rows = ascending(m.N)
+	}
+	if len(rows) == 0 {
+		panic("datasets: FitChannelStats: no images to fit on")
+	}
+	// Counting how often each value occurs makes the sums exact and short.
+	// Neighbours mostly have the same value; taking turns among four counters lets
+	// the processor count them at the same time.
+	var counts [ImageChannels][4][256]int64
+	for _, i := range rows {
+		m.check(i)
+		image := m.Image(i)
+		for c := range counts {
+			pixels, turns := channel(image, c), &counts[c]
+			for at := 0; at < len(pixels); at += 4 {
+				turns[0][pixels[at]]++
+				turns[1][pixels[at+1]]++
+				turns[2][pixels[at+2]]++
+				turns[3][pixels[at+3]]++
+			}
+		}
+	}
+	var s ChannelStats
+	for c := range counts {
+		s.Mean[c], s.Std[c] = valueMoments(&counts[c])
+	}
+	return s
+}
+
+// valueMoments returns mean and population standard deviation of v/255, where
+// value v occurs counts[v] times.
+func valueMoments(turns *[4][256]int64) (mean, std float64) {
+	var counts [256]int64
+	var n, sum int64
+	for v := range counts {
+		count := turns[0][v] + turns[1][v] + turns[2][v] + turns[3][v]
+		counts[v] = count
+		n += count
+		sum += int64(v) * count
+	}
+	mean = float64(sum) / float64(n)
+	var squares float64
+	for v, count := range counts {
+		dev := float64(v) - mean
+		squares += dev * dev * float64(count)
+	}
+	std = math.Sqrt(squares/float64(n)) / 255
+	if std == 0 {
+		std = 1
+	}
+	return mean / 255, std
+}
+
+// ReleasedChannelStats are the values of the authors' released code, which uses
+// them for CIFAR-10 and CIFAR-100 alike. The means are those of CIFAR-10's training
+// part. The standard deviations are about a fifth smaller than those of its pixels:
+// they are the mean over its images of the (unbiased) standard deviation within an
+// image.
+func ReleasedChannelStats() ChannelStats {
+	return ChannelStats{
+		Mean: [ImageChannels]float64{0.4914, 0.4822, 0.4465},
+		Std:  [ImageChannels]float64{0.2023, 0.1994, 0.2010},
+	}
+}
+
+// channel returns channel c of an image.
+func channel(image []byte, c int) []byte {
+	return image[c*ImageSide*ImageSide : (c+1)*ImageSide*ImageSide]
+}
+
+// ascending returns 0, ..., n-1.
+func ascending(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
+// Augmentation shifts and mirrors images at random while training. The recipe
+// customary for CIFAR is Augmentation{Pad: 4, Flip: true}; the zero value changes
+// nothing.
+//
+// An image is padded by Pad pixels on every side, a window of the original size
+// is cut out at a random place, and with Flip the window is mirrored left to
+// right half of the time. The padding is black, pixel value 0: it is added before
+// normalisation, as in the usual recipe, so that normalised it is
+// (0 - Mean) / Std and not 0.
+type Augmentation struct {
+	// Pad is the width of the padding in pixels, at least 0.
+	Pad int
+	// Flip is whether to mirror.
+	Flip bool
+}
+
+// Draw returns what to do with an example in an epoch: the window's top row dy and
+// left column dx in the padded image, independent and uniform on 0, ..., 2 Pad,
+// and whether to mirror, with probability 1/2 if Flip. Of an image src the training
+// example is then, with q = 31 - x if flip and q = x otherwise,
+//
+//	dst[c, y, x] = src[c, y + dy - Pad, q + dx - Pad], or 0 outside of src;
+//
+// (Pad, Pad, false) gives the image itself. Package train cuts the windows out
+// where the backend computes.
+//
+// The result depends on nothing but Pad, Flip and the arguments: index is the
+// number of the example in its set, not in its batch, so neither batches nor the
+// number of workers matter. Flip does not change dy and dx. Draw panics if Pad is
+// negative.
+func (a Augmentation) Draw(seed uint64, epoch, index int) (dy, dx int, flip bool) {
+	if a.Pad < 0 {
+		panic(fmt.Sprintf("datasets: Augmentation: Pad is %d, it must not be negative", a.Pad))
+	}
+	rng := draws(augmentStream, seed, epoch, index)
+	dy, dx = rng.IntN(2*a.Pad+1), rng.IntN(2*a.Pad+1)
+	return dy, dx, a.Flip && rng.IntN(2) == 1
 }

@@ -1,12 +1,17 @@
 package datasets
 
 import (
+	"bufio"
 	"compress/gzip"
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path"
+	"strconv"
+	"strings"
 )
 
 // uciFiles holds the published data.txt of each small set, gzip-compressed, and
@@ -81,4 +86,230 @@ func openEmbedded(file string) (io.Reader, error) {
 		return nil, fmt.Errorf("datasets: embedded file %s: %w", file, err)
 	}
 	return text, nil
+}
+
+const (
+	yearName  = "year"
+	yearRows  = 515345
+	yearTrain = 463715
+	yearD     = 90
+)
+
+// entry is what is known about a set without reading its file; uci/NOTICE.md has origin, citation and terms.
+type entry struct {
+	name         string
+	file         string // embedded file; "" for year
+	target       string // embedded file of the target, where it is not in file
+	n, d, splits int
+	features     []string
+}
+
+func (e *entry) describe() *Regression {
+	return &Regression{Name: e.name, Features: append([]string(nil), e.features...), N: e.n, D: e.d}
+}
+
+var energyFeatures = []string{
+	"relative compactness", "surface area", "wall area", "roof area",
+	"overall height", "orientation", "glazing area", "glazing area distribution",
+}
+
+// catalogue lists the sets in the order of the paper's UCI table, year last.
+var catalogue = []entry{
+	{
+		name: "boston", file: "boston.txt", n: 506, d: 13, splits: 20,
+		features: []string{"CRIM", "ZN", "INDUS", "CHAS", "NOX", "RM", "AGE", "DIS", "RAD", "TAX", "PTRATIO", "B", "LSTAT"},
+	},
+	{
+		name: "concrete", file: "concrete.txt", n: 1030, d: 8, splits: 20,
+		features: []string{"cement", "blast furnace slag", "fly ash", "water", "superplasticizer", "coarse aggregate", "fine aggregate", "age"},
+	},
+	{
+		name: "energy", file: "energy.txt", n: 768, d: 8, splits: 20,
+		features: energyFeatures,
+	},
+	{
+		name: "energy-cooling", file: "energy.txt", target: "energy-cooling.txt", n: 768, d: 8, splits: 20,
+		features: energyFeatures,
+	},
+	{
+		name: "kin8nm", file: "kin8nm.txt", n: 8192, d: 8, splits: 20,
+		features: []string{"theta1", "theta2", "theta3", "theta4", "theta5", "theta6", "theta7", "theta8"},
+	},
+	{
+		name: "naval", file: "naval.txt", n: 11934, d: 16, splits: 20,
+		features: []string{"lp", "v", "GTT", "GTn", "GGn", "Ts", "Tp", "T48", "T1", "T2", "P48", "P1", "P2", "Pexh", "TIC", "mf"},
+	},
+	{
+		name: "protein", file: "protein.txt", n: 45730, d: 9, splits: 5,
+		features: []string{"F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9"},
+	},
+	{
+		name: "wine", file: "wine.txt", n: 1599, d: 11, splits: 20,
+		features: []string{
+			"fixed acidity", "volatile acidity", "citric acid", "residual sugar", "chlorides",
+			"free sulfur dioxide", "total sulfur dioxide", "density", "pH", "sulphates", "alcohol",
+		},
+	},
+	{
+		name: "yacht", file: "yacht.txt", n: 308, d: 6, splits: 20,
+		features: []string{
+			"longitudinal position of the centre of buoyancy", "prismatic coefficient", "length-displacement ratio",
+			"beam-draught ratio", "length-beam ratio", "Froude number",
+		},
+	},
+	{
+		name: yearName, n: yearRows, d: yearD, splits: 1,
+		features: yearFeatures(),
+	},
+}
+
+// yearFeatures names the twelve timbre averages and the 78 timbre covariances.
+func yearFeatures() []string {
+	var names []string
+	for i := range 12 {
+		names = append(names, fmt.Sprintf("timbre average %d", i+1))
+	}
+	for i := range yearD - 12 {
+		names = append(names, fmt.Sprintf("timbre covariance %d", i+1))
+	}
+	return names
+}
+
+// UCINames lists the names that [UCI] and [GalSplits] accept, in the order of the
+// paper's table: energy is the heating load, energy-cooling the cooling load.
+func UCINames() []string {
+	names := make([]string, len(catalogue))
+	for i, e := range catalogue {
+		names[i] = e.name
+	}
+	return names
+}
+
+// UCISize is the number of examples, of features and of published splits of a UCI
+// data set by its name, known without reading it. It returns an error for a name that
+// is not among UCINames.
+func UCISize(name string) (examples, features, splits int, err error) {
+	e, err := lookup(name)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	return e.n, e.d, e.splits, nil
+}
+
+func lookup(name string) (*entry, error) {
+	for i := range catalogue {
+		if catalogue[i].name == name {
+			return &catalogue[i], nil
+		}
+	}
+	return nil, fmt.Errorf("datasets: unknown data set %q; the known ones are %s", name, strings.Join(UCINames(), ", "))
+}
+
+// maxLine is the longest line, in bytes, that a parser accepts; the longest of
+// the known files has about 1500.
+const maxLine = 1 << 20
+
+// parseRows reads a table of finite decimal numbers, one row a line, all rows
+// equally long: as the first one, or with columns above 0 as that says. fields
+// divides a line. Empty lines are passed over (some published files end with one).
+// Each row is handed to add, which must not keep it.
+//
+// file is used in messages only. Faults, an error of add, and a table without rows
+// are reported as a [*FileError].
+func parseRows(r io.Reader, file string, columns int, fields func(line string) []string, add func(row []float64) error) error {
+	sc := bufio.NewScanner(r)
+	sc.Buffer(nil, maxLine)
+	var row []float64
+	line, rows := 0, 0
+	for ; sc.Scan(); line++ {
+		text := strings.TrimSpace(sc.Text())
+		if text == "" {
+			continue
+		}
+		row = row[:0]
+		split := fields(text)
+		if columns == 0 {
+			columns = len(split)
+		}
+		if len(split) != columns {
+			return &FileError{File: file, Line: line + 1, Err: fmt.Errorf("%w: %d, expected %d", errFieldCount, len(split), columns)}
+		}
+		for j, field := range split {
+			v, err := parseFinite(strings.TrimSpace(field))
+			if err != nil {
+				return &FileError{File: file, Line: line + 1, Column: j + 1, Err: err}
+			}
+			row = append(row, v)
+		}
+		if err := add(row); err != nil {
+			return &FileError{File: file, Line: line + 1, Err: err}
+		}
+		rows++
+	}
+	if err := sc.Err(); err != nil {
+		return &FileError{File: file, Line: line + 1, Err: err}
+	}
+	if rows == 0 {
+		return &FileError{File: file, Err: errEmpty}
+	}
+	return nil
+}
+
+// parseFinite reads a decimal number. Go's own parser also takes hexadecimal
+// floats, underscores between digits and the words "inf" and "nan"; in a data
+// file each of these is damage.
+func parseFinite(field string) (float64, error) {
+	v, err := strconv.ParseFloat(field, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange), err == nil && (math.IsNaN(v) || math.IsInf(v, 0)):
+		return 0, fmt.Errorf("%w: %q", errNotFinite, field)
+	case err != nil:
+		return 0, err
+	case strings.ContainsAny(field, "xX_"):
+		return 0, fmt.Errorf("not a decimal number: %q: %w", field, strconv.ErrSyntax)
+	}
+	return v, nil
+}
+
+// parseTable reads a table with blanks or tabs between its numbers, and returns the
+// values row-major and the number of columns.
+func parseTable(r io.Reader, file string) (values []float64, columns int, err error) {
+	err = parseRows(r, file, 0, strings.Fields, func(row []float64) error {
+		values, columns = append(values, row...), len(row)
+		return nil
+	})
+	return values, columns, err
+}
+
+// parseYear reads examples in the official form of YearPredictionMSD.txt: one a
+// line, 91 comma-separated numbers, the first the year (the target, a whole
+// number), the others the 90 timbre features.
+//
+// With rows above 0 room is made for so many, as growing slices of this size would
+// take twice the memory for a while, and more are refused; with 0 any number is
+// accepted, so that excerpts can be read.
+func parseYear(r io.Reader, file string, rows int) (*Regression, error) {
+	set, err := lookup(yearName)
+	if err != nil {
+		return nil, err
+	}
+	out := set.describe()
+	out.X = make([]float64, 0, rows*yearD)
+	out.Y = make([]float64, 0, rows)
+	commas := func(line string) []string { return strings.Split(line, ",") }
+	err = parseRows(r, file, yearD+1, commas, func(row []float64) error {
+		if year := row[0]; year != math.Trunc(year) {
+			return fmt.Errorf("%w: year %v", errNotInteger, year)
+		}
+		if rows > 0 && len(out.Y) == rows {
+			return fmt.Errorf("%w: more than %d", errRowCount, rows)
+		}
+		out.Y, out.X = append(out.Y, row[0]), append(out.X, row[1:]...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.N = len(out.Y)
+	return out, nil
 }

@@ -23,6 +23,7 @@ package conv
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -30,6 +31,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
 )
 
 // A Window is the geometry of a convolution: a square of Size x Size pixels
@@ -225,4 +227,35 @@ func turned(kernel *graph.Node) *graph.Node {
 	d := kernel.Shape().Dimensions
 	k := graph.Reverse(graph.Transpose(kernel, 0, 1), 2, 3)
 	return graph.Reshape(k, d[1], d[0]*d[2]*d[3])
+}
+
+// A Spec is what a network asks of a convolutional layer.
+type Spec struct {
+	Filters int
+	Window  Window
+	// NoBias leaves the bias out, as before a batch normalisation.
+	NoBias bool
+}
+
+// FanIn is the number of inputs of one output entry of a convolution of x.
+func (c Spec) FanIn(x *graph.Node) int { return x.Shape().Dim(0) * c.Window.Size * c.Window.Size }
+
+// Layer returns the deterministic convolution of x with the kernel "weights",
+// [filters, channels*size*size], and the "bias", [filters, 1]. The kernel starts
+// Kaiming-normal, the bias at draws from U(-1/sqrt(fan in), 1/sqrt(fan in)); both
+// have role Weight.
+func Layer(s *model.Scope, x *graph.Node, c Spec) *graph.Node {
+	fanIn := c.FanIn(x)
+	kernel := params.New(s, Channels(x), "weights", params.Weight, params.KaimingNormal(fanIn), c.Filters, fanIn)
+	return AddBias(s, Convolve(x, kernel, c.Window), c, fanIn)
+}
+
+// AddBias adds the parameter "bias" to the output y of a convolution, unless the
+// Spec has none.
+func AddBias(s *model.Scope, y *graph.Node, c Spec, fanIn int) *graph.Node {
+	if c.NoBias {
+		return y
+	}
+	bias := params.New(s, Channels(y), "bias", params.Weight, params.Uniform(1/math.Sqrt(float64(fanIn))), c.Filters, 1)
+	return LikeImage(AddColumn(Channels(y), bias), y)
 }

@@ -88,3 +88,78 @@ func checkSample(what string, sample []float64, n int) error {
 	}
 	return checkFinite(what, sample)
 }
+
+// MonteCarloCRPS is the mean over the examples of the continuous ranked probability score
+//
+//	integral (F(x) - [x >= y])^2 dx
+//
+// with F the distribution function of the equal mixture of the M Gaussians that M Monte Carlo samples predict
+// (Gneiting and Raftery 2007, section 4.2), in closed form (Grimit et al. 2006):
+//
+//	targetStd (1/M sum_m A(y - mean_m, v_m) - 1/(2 M^2) sum_mn A(mean_m - mean_n, v_m + v_n)),
+//
+// where A(d, v) is the mean of |X| for X from N(d, v). It is in the target's own units, smaller is better, and tends
+// to |y - mean| as the variances tend to 0. Arguments and spaces are those of MonteCarloNLL. The cost grows with M^2.
+func MonteCarloCRPS(target []float64, mean, variance [][]float64, targetStd float64) (float64, error) {
+	if err := checkSamples(target, mean, variance, targetStd); err != nil {
+		return 0, err
+	}
+	samples, each := float64(len(mean)), make([]float64, len(target))
+	for i, y := range target {
+		toTarget, toEachOther := 0.0, 0.0
+		for m := range mean {
+			toTarget += meanDistance(y-mean[m][i], math.Sqrt(variance[m][i]))
+			toEachOther += meanDistance(0, math.Sqrt(2*variance[m][i]))
+			for n := range m {
+				toEachOther += 2 * meanDistance(mean[m][i]-mean[n][i], math.Sqrt(variance[m][i]+variance[n][i]))
+			}
+		}
+		each[i] = targetStd * (toTarget/samples - toEachOther/(2*samples*samples))
+	}
+	return Mean(each)
+}
+
+// meanDistance is the mean of |X| for X from N(d, s^2), 2 s phi(d/s) + d (2 Phi(d/s) - 1).
+func meanDistance(d, s float64) float64 {
+	z := d / s
+	return s*math.Sqrt(2/math.Pi)*math.Exp(-z*z/2) + d*math.Erf(z/math.Sqrt2)
+}
+
+// MonteCarloPITs is each target's probability integral transform under the equal mixture of the M Gaussians
+// that M Monte Carlo samples predict (Dawid 1984), its distribution function at the target,
+//
+//	F(y) = 1/M sum_m Phi((y - mean_m)/s_m).
+//
+// Over many examples they are uniform on [0, 1] if the predictions are right. target [N], mean and variance
+// [M][N] are in one space.
+func MonteCarloPITs(target []float64, mean, variance [][]float64) ([]float64, error) {
+	if err := checkSamples(target, mean, variance, 1); err != nil {
+		return nil, err
+	}
+	each := make([]float64, len(target))
+	for i, y := range target {
+		for m := range mean {
+			each[i] += math.Erfc((mean[m][i]-y)/(math.Sqrt2*math.Sqrt(variance[m][i]))) / (2 * float64(len(mean)))
+		}
+	}
+	return each, nil
+}
+
+// MonteCarloCoverage is the fraction of targets inside the central interval of the given level of the
+// mixture, (1-level)/2 <= F(y) <= (1+level)/2 with F of MonteCarloPITs. level is in (0, 1).
+func MonteCarloCoverage(target []float64, mean, variance [][]float64, level float64) (float64, error) {
+	if !(level > 0 && level < 1) {
+		return 0, fmt.Errorf("metrics: the level is %v, want one in (0, 1): %w", level, ErrValue)
+	}
+	pits, err := MonteCarloPITs(target, mean, variance)
+	if err != nil {
+		return 0, err
+	}
+	inside := 0
+	for _, f := range pits {
+		if tail := (1 - level) / 2; f >= tail && 1-f >= tail {
+			inside++
+		}
+	}
+	return float64(inside) / float64(len(pits)), nil
+}

@@ -35,3 +35,54 @@ func (m MLP) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	}
 	return m.Layers.Dense(s.In("output"), x, outputs)
 }
+
+// ResidualMLP is a multilayer perceptron with residual connections and a head of
+// a family of its own,
+//
+//	h_0 = dense(x),   h_l = h_{l-1} + relu(dense(h_{l-1})),   output = head(h_Depth),
+//
+// the network of van Amersfoort et al. (2021) for regression. With layers that
+// bound how far they stretch distances, the connections keep inputs that differ
+// apart in the features h_Depth.
+type ResidualMLP struct {
+	Layers Layers
+	Head   Layers
+	Width  int
+	Depth  int
+}
+
+// Apply maps [..., batch, features] to what the head makes of it, [..., batch,
+// outputs]. It panics on a width or depth that is not positive, as GoMLX's
+// graph-building functions do.
+func (m ResidualMLP) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	h := m.features(s, x)
+	return m.Head.Dense(s.In("output"), h, outputs)
+}
+
+// Moments are the mean and the variance of the outputs, for a head that has
+// them, such as a Gaussian process. It panics for any other.
+func (m ResidualMLP) Moments(s *model.Scope, x *graph.Node, outputs int) (mean, variance *graph.Node) {
+	head, is := m.Head.(GaussianHead)
+	if !is {
+		panic(fmt.Errorf("nets.ResidualMLP: a head of type %T has no moments", m.Head))
+	}
+	h := m.features(s, x)
+	return head.Moments(s.In("output"), h, outputs)
+}
+
+func (m ResidualMLP) features(s *model.Scope, x *graph.Node) *graph.Node {
+	if m.Width < 1 || m.Depth < 1 {
+		panic(fmt.Errorf("nets.ResidualMLP: width %d and depth %d; both must be at least 1", m.Width, m.Depth))
+	}
+	h := m.Layers.Dense(s.In("input"), x, m.Width)
+	for i := range m.Depth {
+		h = graph.Add(h, ops.ReLU(m.Layers.Dense(s.In("block_%d", i), h, m.Width)))
+	}
+	return h
+}
+
+// A GaussianHead is a family whose outputs are Gaussian given its input: their
+// means, [..., batch, outputs], and variances, [..., batch, 1] or [..., batch, outputs].
+type GaussianHead interface {
+	Moments(s *model.Scope, x *graph.Node, outputs int) (mean, variance *graph.Node)
+}

@@ -7,6 +7,7 @@ package params
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
+
+	"densityuncertainty/dul/ops"
 )
 
 // Role says what a parameter is for.
@@ -279,4 +282,27 @@ func Orthogonal(rng *rand.Rand, dims []int, values []float64) {
 			}
 		}
 	}
+}
+
+// KaimingNormal starts weights at draws from N(0, 2/fanIn), which keeps the
+// variance of activations through ReLU layers (He et al. 2015).
+func KaimingNormal(fanIn int) Initial { return Normal(0, math.Sqrt(2/float64(fanIn))) }
+
+// Dense returns the deterministic linear map x W + b of a dense layer:
+// [..., batch, in] -> [..., batch, units]. W starts Kaiming-normal, b as Bias
+// says; both have role Weight.
+func Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	in := x.Shape().Dim(-1)
+	w := New(s, x, "weights", Weight, KaimingNormal(in), in, units)
+	return ops.Affine(x, w, Bias(s, x, units))
+}
+
+// Bias returns the parameter b of a dense layer on inputs x, [..., 1, units]. It
+// starts at draws from U(-1/sqrt(in), 1/sqrt(in)), as PyTorch's linear layers
+// do. Zero would put the kinks of all ReLUs of a first layer at the input zero,
+// where its activations, and with them the energy of the next layer's input,
+// would then vanish.
+func Bias(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	bound := 1 / math.Sqrt(float64(x.Shape().Dim(-1)))
+	return New(s, x, "bias", Weight, Uniform(bound), 1, units)
 }

@@ -4,9 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 )
 
 // A Dataset is a training set of N inputs and their targets.
@@ -135,6 +141,196 @@ func isPermutation(order []int, n int) error {
 			return fmt.Errorf("has example %d twice, or there is no such example among %d", i, n)
 		}
 		seen[i] = true
+	}
+	return nil
+}
+
+// A source hands the examples of a run to its graphs.
+type source interface {
+	// resident are the tensors that all executions are given.
+	resident() []*tensors.Tensor
+	// next makes the further tensors of one execution.
+	next(b block) ([]*tensors.Tensor, error)
+	// step returns inputs, targets [..., rows, T] and each example's share of the
+	// mean, [..., rows, 1], of step k of an execution, in the graph, from the nodes
+	// of all these tensors.
+	step(tensors []*graph.Node, k int, shape executionShape) (x, targets, weights *graph.Node)
+}
+
+// A block is the examples of one execution.
+type block struct {
+	executionShape
+	epoch, first int // first is the number of the first step in its epoch
+}
+
+// newSource returns the source of a run's data. What it makes of them must agree
+// in type with the model.
+func (r *run) newSource() source {
+	if pixels, is := r.data[0].Inputs.(nets.Pixels); is {
+		n := pixels.Len()
+		s := &pixelSource{run: r, pixels: pixels, bytes: tensors.FromFlatDataAndDimensions(pixels.Bytes, n, pixels.Channels(), pixels.Height, pixels.Width)}
+		var y []float64
+		for i := range n {
+			y = append(y, r.data[0].target(i)...)
+		}
+		s.answers = r.targets(y, n, r.data[0].columns())
+		return s
+	}
+	return floatSource{r}
+}
+
+// targets is a tensor of targets of the model's type, or of labels as Int32.
+func (r *run) targets(y []float64, dims ...int) *tensors.Tensor {
+	if r.data[0].Labels == nil {
+		return params.FromFloat64(shapes.Make(r.model.DType, dims...), y)
+	}
+	labels := make([]int32, len(y))
+	for i, v := range y {
+		labels[i] = int32(v)
+	}
+	return tensors.FromFlatDataAndDimensions(labels, dims...)
+}
+
+// A floatSource sends every step its examples.
+type floatSource struct{ *run }
+
+func (floatSource) resident() []*tensors.Tensor { return nil }
+
+// next makes inputs [steps, ..., rows, shape...], targets [steps, ..., rows, T] and
+// weights [steps, ..., rows, 1]. A replica with fewer examples is padded with
+// zeros of weight zero.
+func (s floatSource) next(b block) ([]*tensors.Tensor, error) {
+	kind := s.data[0]
+	shape, columns := kind.Inputs.(nets.Floats).Shape, kind.columns()
+	var x, y, weights []float64
+	for k := range b.count {
+		for r, set := range s.data {
+			order, err := s.orders[r].of(b.epoch)
+			if err != nil {
+				return nil, err
+			}
+			inputs := set.Inputs.(nets.Floats)
+			size := inputs.Size()
+			first := (b.first + k) * s.BatchSize
+			rows := order[first:min(first+b.rows, len(order))]
+			for _, i := range rows {
+				x = append(x, inputs.Values[i*size:(i+1)*size]...)
+				weights = append(weights, 1/float64(len(rows)))
+				y = append(y, set.target(i)...)
+			}
+			missing := b.rows - len(rows)
+			x = append(x, make([]float64, missing*size)...)
+			y = append(y, make([]float64, missing*columns)...)
+			weights = append(weights, make([]float64, missing)...)
+		}
+	}
+	dims := func(last ...int) []int { return slices.Concat([]int{b.count}, s.model.Lead(), []int{b.rows}, last) }
+	tensor := func(values []float64, last ...int) *tensors.Tensor {
+		return params.FromFloat64(shapes.Make(s.model.DType, dims(last...)...), values)
+	}
+	return []*tensors.Tensor{tensor(x, shape...), s.targets(y, dims(columns)...), tensor(weights, 1)}, nil
+}
+
+func (floatSource) step(tensors []*graph.Node, k int, _ executionShape) (x, targets, weights *graph.Node) {
+	return entry(tensors[0], k), entry(tensors[1], k), entry(tensors[2], k)
+}
+
+// entry is entry k of the first axis, which it drops.
+func entry(x *graph.Node, k int) *graph.Node {
+	dims := x.Shape().Dimensions
+	if dims[0] > 1 {
+		x = graph.Slice(x, graph.AxisElem(k))
+	}
+	return graph.Reshape(x, dims[1:]...)
+}
+
+// A pixelSource keeps the training set where the backend computes: each step is
+// sent the numbers of its images and their shifts, no pixels.
+type pixelSource struct {
+	*run
+	pixels         nets.Pixels
+	bytes, answers *tensors.Tensor // [N, channels, height, width] and [N, T]
+}
+
+func (s *pixelSource) resident() []*tensors.Tensor { return []*tensors.Tensor{s.bytes, s.answers} }
+
+// The columns of a table of picks: what a step needs to know of each image.
+const (
+	pickImage   = iota // its number
+	pickTop            // of the window
+	pickLeft           // of the window
+	pickFlip           // 1 or 0
+	pickColumns        // their number
+)
+
+// next makes a table of picks, [steps, rows, pickColumns].
+func (s *pixelSource) next(b block) ([]*tensors.Tensor, error) {
+	order, err := s.orders[0].of(b.epoch)
+	if err != nil {
+		return nil, err
+	}
+	first := b.first * s.BatchSize
+	images := order[first : first+b.rows*b.count]
+	picks := make([]int32, 0, len(images)*pickColumns)
+	for _, image := range images {
+		top, left, flip := s.Padding, s.Padding, false
+		if s.Augmentation != nil {
+			top, left, flip = s.Augmentation.Draw(s.orders[0].seed, b.epoch, image)
+		}
+		if min(top, left) < 0 || max(top, left) > 2*s.Padding {
+			return nil, fmt.Errorf("the augmentation cuts image %d at (%d, %d) in epoch %d; with a padding of %d both must be from 0 to %d", image, top, left, b.epoch, s.Padding, 2*s.Padding)
+		}
+		picks = append(picks, int32(image), int32(top), int32(left), 0)
+		if flip {
+			picks[len(picks)-1] = 1
+		}
+	}
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(picks, b.count, b.rows, pickColumns)}, nil
+}
+
+func (s *pixelSource) step(tensors []*graph.Node, k int, shape executionShape) (x, targets, weights *graph.Node) {
+	bytes, all, table := tensors[0], tensors[1], entry(tensors[2], k)
+	x = s.pixels.Standardization.Images(pick(bytes, table, s.Padding), s.model.DType)
+	targets = graph.Gather(all, graph.SliceAxis(table, 1, graph.AxisRange(pickImage, pickImage+1)))
+	ones := graph.Ones(bytes.Graph(), shapes.Make(s.model.DType, shape.rows, 1))
+	return x, targets, graph.MulScalar(ones, 1/float64(shape.rows))
+}
+
+// pick is the images of a batch, augmented, [batch, channels, height, width], of
+// the bytes of all images, [N, channels, height, width], by a table of picks,
+// [batch, pickColumns]. Images are padded with so many black pixels.
+func pick(pixels, table *graph.Node, padding int) *graph.Node {
+	batch := table.Shape().Dim(0)
+	column := func(first, end int) *graph.Node { return graph.SliceAxis(table, 1, graph.AxisRange(first, end)) }
+	x := graph.Gather(pixels, column(pickImage, pickImage+1))
+	dims := x.Shape().Dimensions
+	if padding > 0 {
+		x = framed(framed(x, 2, padding), 3, padding)
+		example := graph.Iota(table.Graph(), shapes.Make(table.DType(), batch, 1), 0)
+		corner := graph.Concatenate([]*graph.Node{example, column(pickTop, pickFlip)}, 1)
+		x = graph.GatherSlices(x, []int{0, 2, 3}, corner, []int{1, dims[2], dims[3]}, true)
+		x = graph.Reshape(x, dims...)
+	}
+	flip := graph.GreaterThan(column(pickFlip, pickColumns), graph.ScalarZero(table.Graph(), table.DType()))
+	flip = graph.BroadcastToDims(graph.Reshape(flip, batch, 1, 1, 1), dims...)
+	return graph.Where(flip, graph.Reverse(x, 3), x)
+}
+
+// framed puts black pixels before and after an axis.
+func framed(x *graph.Node, axis, width int) *graph.Node {
+	shape := x.Shape().Clone()
+	shape.Dimensions[axis] = width
+	black := graph.Zeros(x.Graph(), shape)
+	return graph.Concatenate([]*graph.Node{black, x, black}, axis)
+}
+
+// freed frees buffers of the device now: the garbage collector, which sees only
+// the host's memory, might take its time.
+func freed(list ...*tensors.Tensor) error {
+	for _, t := range list {
+		if err := t.FinalizeAll(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -141,3 +141,61 @@ func roundSeries(values []float64) (rounded []float64, bad int) {
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// The metrics of a result, by their names in the store. Those of predictions out of distribution, such as
+// "ood_svhn_auroc_energy", are made by the package of the image study. What an ensemble cost is that of all
+// its members together.
+const (
+	MetricNLL  = "nll"  // negative log likelihood in nats; of a regression in the target's own units
+	MetricRMSE = "rmse" // root mean squared error in the target's own units
+
+	MetricCRPS     = "crps"       // continuous ranked probability score, in the target's own units
+	MetricCoverage = "coverage95" // part of the targets inside central 95 % intervals of the predictive distribution, 0 to 1
+	MetricSpearman = "spearman"   // rank correlation of predicted variance and squared error; there if the variances differ
+
+	MetricNoiseStd  = "noise_std" // standard deviation of the observation noise, in the target's own units
+	MetricSharpness = "sharpness" // mean standard deviation of the target's predictive distribution, noise and function, in the target's own units
+
+	MetricModelStd = "model_std" // mean standard deviation of the function at the test inputs, in the target's own units
+
+	MetricGapRatio    = "gap_ratio"      // cubic: mean standard deviation of the function in the gap over that at the data
+	MetricGapCoverage = "gap_coverage95" // cubic: part of the gap where x^3 is inside the central 95 % of the function's draws, 0 to 1
+
+	MetricAccuracy    = "accuracy"     // part of the test examples, 0 to 1
+	MetricECE         = "ece10"        // expected calibration error with 10 bins
+	MetricEntropyData = "entropy_data" // two moons: mean entropy at the training data, in nats
+	MetricEntropyFar  = "entropy_far"  // two moons: mean entropy at places at least 1 away from all training data
+
+	// MetricPosteriorStd is the geometric mean of the standard deviations of the trained
+	// posterior: of weights (MFVI), factors (Rank-1 BNN), or the two noise scales of
+	// density layers. Methods without one lack it.
+	MetricPosteriorStd = "posterior_std"
+
+	MetricParameters      = "parameters"        // trainable parameters, energy models included
+	MetricTrainingGFLOP   = "training_gflop"    // 10^9 floating-point operations of a training step for one image
+	MetricSecondsPerEpoch = "seconds_per_epoch" // of training, without compilation
+	MetricImagesPerSecond = "images_per_second" // in training
+)
+
+// The series of a toy result, all in the data's own units. A predictive draw is the network's output for
+// one draw of its noise, without observation noise; mean, standard deviation and percentiles at each x are
+// those of the draws.
+const (
+	SeriesX      = "x"
+	SeriesMean   = "mean"
+	SeriesStd    = "std"
+	SeriesQ005   = "q0.5"
+	SeriesQ025   = "q2.5"
+	SeriesQ975   = "q97.5"
+	SeriesQ995   = "q99.5"
+	SeriesTrainX = "train_x"
+	SeriesTrainY = "train_y"
+)
+
+// The further series of a result on two moons: the map has a value for each place of the grid SeriesX by
+// SeriesY, row by row from below.
+const (
+	SeriesY       = "y"
+	SeriesEntropy = "entropy" // of the predictive distribution, in nats
+	SeriesLabel   = "label"   // the class of each training point, 0 or 1
+)

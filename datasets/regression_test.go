@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
+	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -215,4 +216,109 @@ func TestGapSplits(t *testing.T) {
 		})
 	}
 	t.Run("too few rows", func(t *testing.T) { requirePanic(t, func() { GapSplits(&Regression{N: 2, D: 1, X: []float64{1, 2}}) }) })
+}
+
+func TestScalerUsesGivenRowsOnly(t *testing.T) {
+	// Rows 0 and 2 have the columns {1, 3} and {10, 30}; row 1 would spoil both.
+	x := []float64{1, 10, 1e9, -1e9, 3, 30}
+	s := FitScaler(x, 2, []int{0, 2})
+	if s.Mean[0] != 2 || s.Mean[1] != 20 {
+		t.Errorf("means %v, want [2 20]", s.Mean)
+	}
+	if s.Std[0] != 1 || s.Std[1] != 10 { // population: the deviations are ±1 and ±10
+		t.Errorf("standard deviations %v, want [1 10]", s.Std)
+	}
+}
+
+func TestScalerOnConstantColumn(t *testing.T) {
+	const n = 1001
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = 0.1 // a sum of 1001 of these is not 100.1 in floating point
+	}
+	s := FitScaler(x, 1, ascending(n))
+	if s.Mean[0] != 0.1 || s.Std[0] != 1 {
+		t.Fatalf("mean %v, sd %v, want 0.1, 1", s.Mean[0], s.Std[0])
+	}
+	for _, z := range s.Transform(x) {
+		if z != 0 {
+			t.Fatalf("standardised value %v, want 0", z)
+		}
+	}
+}
+
+// The deviations underflow when squared, though the column is not constant.
+func TestScalerOnUnderflow(t *testing.T) {
+	s := FitScaler([]float64{0, 5e-324}, 1, []int{0, 1})
+	if s.Std[0] != 1 {
+		t.Errorf("sd %v, want 1", s.Std[0])
+	}
+}
+
+func TestScalerOnNaval(t *testing.T) {
+	r := must.Get(UCI("naval"))(t)
+	splits := must.Get(GalSplits("naval"))(t)
+	s := FitScaler(r.X, r.D, splits[0].Train)
+	for _, c := range []struct {
+		j     int
+		value float64
+	}{
+		{8, 288},
+		{11, 0.998},
+	} {
+		t.Run(fmt.Sprint(c.j), func(t *testing.T) {
+			if s.Mean[c.j] != c.value || s.Std[c.j] != 1 {
+				t.Errorf("constant feature %d: mean %v, sd %v, want %v, 1", c.j, s.Mean[c.j], s.Std[c.j], c.value)
+			}
+		})
+	}
+	x, _ := r.Take(splits[0].Train)
+	z := s.Transform(x)
+	again := FitScaler(z, r.D, ascending(len(splits[0].Train)))
+	for j := range r.D {
+		if math.Abs(again.Mean[j]) > 1e-9 || math.Abs(again.Std[j]-1) > 1e-9 {
+			t.Errorf("feature %d standardised has mean %v, sd %v", j, again.Mean[j], again.Std[j])
+		}
+	}
+	for i, back := range s.Inverse(z) {
+		if math.Abs(back-x[i]) > 1e-12*(1+math.Abs(x[i])) {
+			t.Fatalf("value %d: %v came back as %v", i, x[i], back)
+		}
+	}
+}
+
+func TestScalerRefusesNonsense(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		f    func()
+	}{
+		{"no rows", func() { FitScaler([]float64{1, 2}, 1, nil) }},
+		{"ragged", func() { FitScaler([]float64{1, 2, 3}, 2, []int{0}) }},
+		{"no columns", func() { FitScaler([]float64{1}, 0, []int{0}) }},
+		{"row too high", func() { FitScaler([]float64{1, 2}, 1, []int{2}) }},
+		{"row negative", func() { FitScaler([]float64{1, 2}, 1, []int{-1}) }},
+		{"transform", func() { Scaler{Mean: []float64{0, 0}, Std: []float64{1, 1}}.Transform([]float64{1}) }},
+		{"unfitted", func() { Scaler{}.Transform([]float64{1}) }},
+		{"take too high", func() { ToyCubic(2, 0, 1).Take([]int{2}) }},
+	} {
+		t.Run(c.name, func(t *testing.T) { requirePanic(t, c.f) })
+	}
+}
+
+func TestTakeCopies(t *testing.T) {
+	r := &Regression{X: []float64{1, 2, 3, 4, 5, 6}, Y: []float64{7, 8, 9}, N: 3, D: 2}
+	x, y := r.Take([]int{2, 0})
+	want := []float64{5, 6, 1, 2}
+	for i := range want {
+		if x[i] != want[i] {
+			t.Fatalf("x = %v, want %v", x, want)
+		}
+	}
+	if y[0] != 9 || y[1] != 7 {
+		t.Fatalf("y = %v, want [9 7]", y)
+	}
+	x[0], y[0] = 0, 0
+	if r.X[4] != 5 || r.Y[2] != 9 {
+		t.Error("a change to the copy shows in the set")
+	}
 }
