@@ -24,7 +24,7 @@ func (c command) figure(_ context.Context, args []string) error {
 	flags := newFlags("figure")
 	stores := storeFlag(flags)
 	format := flags.String("format", "", "`format`: "+strings.Join(report.FigureFormats(), ", ")+" (default that of the file of --out, else svg)")
-	out := flags.String("out", "", "`file` to write (default NAME.FORMAT here); for \"all\" a folder (default here)")
+	out := flags.String("out", "", "`file` or folder to write to (default NAME.FORMAT here); for \"all\" a folder (default here)")
 	seed := flags.Uint64("seed", 0, "`seed` of the run that figures of the toy study show")
 	positional, err := c.parse(flags, figureDoc, args)
 	if err != nil {

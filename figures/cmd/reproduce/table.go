@@ -28,7 +28,7 @@ func (c command) table(_ context.Context, args []string) error {
 	flags := newFlags("table")
 	stores := storeFlag(flags)
 	format := flags.String("format", report.Markdown, "`format`: "+strings.Join(report.TableFormats(), ", "))
-	out := flags.String("out", "", "`file` to write instead of printing; for \"all\" a folder")
+	out := flags.String("out", "", "`file` or folder to write to instead of printing; for \"all\" a folder")
 	positional, err := c.parse(flags, tableDoc, args)
 	if err != nil {
 		return err
@@ -120,9 +120,9 @@ func selected[T any](command, kind string, list []T, name func(T) string, positi
 	return list[i : i+1], nil
 }
 
-// target is the file to write: out itself, or the file called name in the folder out, which is made.
-func target(out, name string, isFolder bool) (string, error) {
-	if !isFolder {
+// target is the file to write: out itself, or the file called name in the folder out, which is made for several.
+func target(out, name string, several bool) (string, error) {
+	if info, err := os.Stat(out); !several && (err != nil || !info.IsDir()) {
 		return out, nil
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {

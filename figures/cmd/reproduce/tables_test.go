@@ -79,6 +79,16 @@ func TestFigure(t *testing.T) {
 			}
 		})
 	}
+	t.Run("into a folder", func(t *testing.T) {
+		out := t.TempDir()
+		succeeds(t, "", "figure", "figure1", "--seed", "2", "--out", out, "--store", store)
+		succeeds(t, "", "table", "gap-ratio", "--format", "csv", "--out", out, "--store", store)
+		for _, name := range []string{"figure1.svg", "gap-ratio.csv"} {
+			if _, err := os.Stat(filepath.Join(out, name)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 	t.Run("all", func(t *testing.T) {
 		stdout := succeeds(t, "", "figure", "all", "--format", "png", "--out", filepath.Join(dir, "all"), "--store", store)
 		if n := strings.Count(stdout, "\ndensityuncertainty "); n != 9 {
