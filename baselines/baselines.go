@@ -8,7 +8,7 @@
 // SNGP and DUE are Gaussian processes on the features of a network of
 // SpectralNormed layers, whose Dense is the head; they must be told of the data
 // first: SNGP.Examples, DUE.Start. An ensemble is no family but a mixture of
-// predictions.
+// predictions: predict.Mix, predict.MixClasses.
 package baselines
 
 import (

@@ -3,7 +3,6 @@ package baselines_test
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -155,44 +154,6 @@ func (l linear) squares(i int) float64 {
 }
 
 func square(v float64) float64 { return v * v }
-
-// recorded is a family's layer at the parameters of a recorded one. paths gives
-// the path of each recorded parameter; "bias" is the recorded name of the bias.
-func recorded(t *testing.T, c fixtures.Case, layers family, bias string, paths map[string]string, noise ...fixtures.Array) fixtures.Layer {
-	t.Helper()
-	paths[bias] = "/layer/bias"
-	out := c.Array("out").Dims
-	apply := func(s *model.Scope, x *graph.Node) *graph.Node { return layers.Dense(s.In("layer"), x, out[1]) }
-	if len(out) == 4 {
-		spec := conv.Spec{
-			Filters: out[0], NoBias: !c.Has("p_" + bias),
-			Window: fixtures.ByName(t, c, map[string]conv.Window{"_k3s1p1": conv.Same(3, 1), "_k3s2p1": conv.Same(3, 2)}),
-		}
-		if spec.NoBias {
-			delete(paths, bias)
-		}
-		apply = func(s *model.Scope, x *graph.Node) *graph.Node { return layers.Conv(s.In("layer"), x, spec) }
-	}
-	return fixtures.Layer{Apply: apply, Paths: paths, Noise: noise}
-}
-
-// eachRecorded runs test for the recorded cases of all patterns.
-func eachRecorded(t *testing.T, patterns []string, test func(t *testing.T, c fixtures.Case)) {
-	for _, pattern := range patterns {
-		fixtures.Each(t, pattern, test)
-	}
-}
-
-// isConv says whether a case is one of images.
-func isConv(c fixtures.Case) bool { return strings.Contains(c.Name, "_conv_") }
-
-// draws is a recorded draw of noise for each entry of a layer's output or input.
-func draws(c fixtures.Case, name string) fixtures.Array {
-	if isConv(c) {
-		return c.Array(name).Channels()
-	}
-	return c.Array(name)
-}
 
 // start returns the KL of a new convolution, and its store.
 func start(t *testing.T, layers family, spec conv.Spec, x fixtures.Array) (float64, *model.Store) {

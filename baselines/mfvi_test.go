@@ -29,22 +29,6 @@ func TestMFVI(t *testing.T) {
 	}})
 }
 
-func TestMFVIMatchesTheReleasedLayer(t *testing.T) {
-	eachRecorded(t, []string{"bayesian_linear_*", "bayesian_conv_*"}, func(t *testing.T, c fixtures.Case) {
-		layers := baselines.MFVI{PriorStd: c.PriorStd("b_prior_logvar")}
-		var eps fixtures.Array
-		if isConv(c) {
-			eps = c.Kernel("eps")
-		} else {
-			eps = c.Array("eps").Transposed()
-		}
-		c.CheckLayer(t, "", recorded(t, c, layers, "bias", map[string]string{
-			"weight_mu":     "/layer/weights_mean",
-			"weight_logvar": "/layer/weights_log_variance",
-		}, eps))
-	})
-}
-
 func TestMFVIKLAtThePrior(t *testing.T) {
 	checkPriorKL(t, baselines.MFVI{PriorStd: 0.2}, 0, []string{"weights_mean"}, []string{"weights_log_variance"})
 }

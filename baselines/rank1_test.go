@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -49,27 +48,6 @@ func TestRank1(t *testing.T) {
 	checkFamilies(t, []variant{
 		{name: "default", layers: baselines.Rank1{}, hasKL: true, moments: moments(perPixel)},
 		{name: "tied", layers: baselines.Rank1{Tied: true}, hasKL: true, moments: moments(tied)},
-	})
-}
-
-func TestRank1MatchesTheReleasedLayer(t *testing.T) {
-	eachRecorded(t, []string{"rank1_linear_*", "rank1_conv_k*"}, func(t *testing.T, c fixtures.Case) {
-		layers := baselines.Rank1{PriorStd: c.PriorStd("b_r_prior_logvar")}
-		kind := "linear"
-		if isConv(c) {
-			kind = "conv"
-		}
-		paths := map[string]string{
-			"r_mu":            "/layer/input_factor_mean",
-			"r_logvar":        "/layer/input_factor_log_variance",
-			"s_mu":            "/layer/output_factor_mean",
-			"s_logvar":        "/layer/output_factor_log_variance",
-			kind + "__weight": "/layer/weights",
-		}
-		c.CheckLayer(t, "", recorded(t, c, layers, kind+"__bias", paths, draws(c, "eps0"), draws(c, "eps1")))
-		if layers.Tied = strings.Contains(c.Name, "tied"); layers.Tied {
-			c.CheckLayer(t, "", recorded(t, c, layers, kind+"__bias", paths, firstPixels(c.Array("eps0")), firstPixels(c.Array("eps1"))))
-		}
 	})
 }
 

@@ -41,16 +41,6 @@ func TestVDropout(t *testing.T) {
 	})
 }
 
-func TestVDropoutMatchesTheReleasedLayer(t *testing.T) {
-	eachRecorded(t, []string{"vdropout_linear_*", "vdropout_conv_*"}, func(t *testing.T, c fixtures.Case) {
-		bias, paths := "linear__bias", map[string]string{"log_alpha": "/layer/log_alpha", "linear__weight": "/layer/weights"}
-		if isConv(c) {
-			bias, paths = "conv__bias", map[string]string{"log_alpha": "/layer/log_alpha", "conv__weight": "/layer/weights"}
-		}
-		c.CheckLayer(t, "", recorded(t, c, baselines.VDropout{Adaptive: true}, bias, paths, draws(c, "eps")))
-	})
-}
-
 func TestVDropoutStartKL(t *testing.T) {
 	kl := func(alpha float64) float64 {
 		return -4 * (0.5*math.Log(alpha) + 1.16145124*alpha - 1.50204118*alpha*alpha + 0.58629921*alpha*alpha*alpha)

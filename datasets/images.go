@@ -219,15 +219,6 @@ func channel(image []byte, c int) []byte {
 	return image[c*ImageSide*ImageSide : (c+1)*ImageSide*ImageSide]
 }
 
-// ascending returns 0, ..., n-1.
-func ascending(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	return rows
-}
-
 // Augmentation shifts and mirrors images at random while training. The recipe
 // customary for CIFAR is Augmentation{Pad: 4, Flip: true}; the zero value changes
 // nothing.

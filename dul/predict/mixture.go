@@ -1,10 +1,14 @@
 package predict
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 
-	"densityuncertainty/dul/nets"
+	"gonum.org/v1/gonum/floats"
+
+	"densityuncertainty/dul/metrics"
 )
 
 // A Mixture is a mixture of M Gaussians with equal weights at each of N inputs,
@@ -98,35 +102,40 @@ func (m *Mixture) addMixture(mean, logVariances [][]float64, n int) {
 	appendEach(&m.NoiseStd, noise)
 }
 
-// appendEach appends each sample's part to what there is of it.
-func appendEach(to *[][]float64, parts [][]float64) {
-	if *to == nil {
-		*to = make([][]float64, len(parts))
-		for m, part := range parts {
-			(*to)[m] = slices.Clip(part) // what follows it belongs to others
+// MixClasses is the prediction of an ensemble of classifiers from its members'
+// probabilities, each [N*classes]:
+//
+//	p(y | x) = 1/M sum_m p_m(y | x),
+//
+// and the mutual information of label and member, in nats, [N]: the entropy of p
+// minus the mean entropy of the members, which is how far they disagree.
+func MixClasses(members [][]float64, classes int) (probabilities, mutualInformation []float64, err error) {
+	if len(members) == 0 {
+		return nil, nil, errors.New("an ensemble without members has no prediction")
+	}
+	probabilities = make([]float64, len(members[0]))
+	var entropies []float64 // mean over the members
+	weight := 1 / float64(len(members))
+	for m, p := range members {
+		if len(p) != len(probabilities) {
+			return nil, nil, fmt.Errorf("member %d of the ensemble has %d probabilities, member 0 has %d", m, len(p), len(probabilities))
 		}
-		return
-	}
-	for m, part := range parts {
-		(*to)[m] = append((*to)[m], part...)
-	}
-}
-
-// addEnergies appends the energies of n inputs, [M][n*layers].
-func (p *Prediction) addEnergies(layers []nets.LayerEnergy, samples [][]float64, n int) {
-	if p.Energies == nil {
-		p.LastConvolution = nets.LastConvolution(layers)
-		p.Energies = make([]LayerEnergy, len(layers))
-	}
-	for l := range p.Energies {
-		to := &p.Energies[l]
-		to.Layer = layers[l].Layer
-		for i := range n {
-			mean, at := 0.0, i*len(layers)+l
-			for _, energies := range samples {
-				mean += energies[at] / float64(len(samples))
-			}
-			to.Mean, to.One = append(to.Mean, mean), append(to.One, samples[0][at])
+		each, err := metrics.Entropy(p, classes)
+		if err != nil {
+			return nil, nil, fmt.Errorf("member %d of the ensemble: %w", m, err)
 		}
+		if entropies == nil {
+			entropies = make([]float64, len(each))
+		}
+		floats.AddScaled(probabilities, weight, p)
+		floats.AddScaled(entropies, weight, each)
 	}
+	mutualInformation, err = metrics.Entropy(probabilities, classes)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, h := range entropies {
+		mutualInformation[i] = math.Max(mutualInformation[i]-h, 0) // never negative but by rounding
+	}
+	return probabilities, mutualInformation, nil
 }

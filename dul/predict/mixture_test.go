@@ -191,3 +191,32 @@ func TestNetworkWithoutNoiseIsExecutedOnce(t *testing.T) {
 		})
 	}
 }
+
+// The members agree on the first example and not on the second.
+func ExampleMixClasses() {
+	p, information, err := predict.MixClasses([][]float64{
+		{0.9, 0.1, 1, 0},
+		{0.9, 0.1, 0, 1},
+	}, 2)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%.2f\n%.3f\n", p, information)
+	// Output:
+	// [0.90 0.10 0.50 0.50]
+	// [0.000 0.693]
+}
+
+func TestMixClassesErrors(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		members [][]float64
+	}{{"none", nil}, {"of two lengths", [][]float64{{1, 0}, {1}}}, {"no probabilities", [][]float64{{0.5, 0.2}}}} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, _, err := predict.MixClasses(c.members, 2); err == nil {
+				t.Error("no error")
+			}
+		})
+	}
+}

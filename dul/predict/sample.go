@@ -445,3 +445,36 @@ func (r *repeated) close() error {
 	}
 	return r.sheet.Release(r.store)
 }
+
+// appendEach appends each sample's part to what there is of it.
+func appendEach(to *[][]float64, parts [][]float64) {
+	if *to == nil {
+		*to = make([][]float64, len(parts))
+		for m, part := range parts {
+			(*to)[m] = slices.Clip(part) // what follows it belongs to others
+		}
+		return
+	}
+	for m, part := range parts {
+		(*to)[m] = append((*to)[m], part...)
+	}
+}
+
+// addEnergies appends the energies of n inputs, [M][n*layers].
+func (p *Prediction) addEnergies(layers []nets.LayerEnergy, samples [][]float64, n int) {
+	if p.Energies == nil {
+		p.LastConvolution = nets.LastConvolution(layers)
+		p.Energies = make([]LayerEnergy, len(layers))
+	}
+	for l := range p.Energies {
+		to := &p.Energies[l]
+		to.Layer = layers[l].Layer
+		for i := range n {
+			mean, at := 0.0, i*len(layers)+l
+			for _, energies := range samples {
+				mean += energies[at] / float64(len(samples))
+			}
+			to.Mean, to.One = append(to.Mean, mean), append(to.One, samples[0][at])
+		}
+	}
+}

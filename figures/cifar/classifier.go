@@ -8,7 +8,6 @@ import (
 
 	"github.com/gomlx/compute"
 
-	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
@@ -214,7 +213,7 @@ func (c *Classifier) classify(ctx context.Context, m *datasets.Images, samples i
 	}
 	if len(each) > 1 {
 		var err error
-		if mixture.Probabilities, mixture.MutualInformation, err = baselines.MixClasses(each, len(c.Classes)); err != nil {
+		if mixture.Probabilities, mixture.MutualInformation, err = predict.MixClasses(each, len(c.Classes)); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 )
 
 // constantNoise is a family of layers of one's own: plain ones with Gaussian noise of one standard deviation on
@@ -32,7 +33,7 @@ func (l constantNoise) noisy(s *model.Scope, y *graph.Node) *graph.Node {
 	return graph.Add(y, graph.MulScalar(noise, l.std))
 }
 
-// A family of one's own beside the paper's method, on a part of CIFAR-10: what each gets right of the test images.
+// A family of one's own beside the paper's method, on a part of CIFAR-10.
 func ExampleRun() {
 	p := cifar.Paper(cifar.CIFAR10, cifar.ResNet14).Quick()
 	mine := methods.New("constant-noise", constantNoise{std: 0.1})
@@ -41,7 +42,5 @@ func ExampleRun() {
 		fmt.Println(err)
 		return
 	}
-	for _, r := range found {
-		fmt.Printf("%s: %.2f right\n", r.Experiment.Method, r.Metrics["accuracy"])
-	}
+	report.ShowTable(cifar.Table(found))
 }

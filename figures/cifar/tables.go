@@ -59,8 +59,8 @@ func Tables(further ...methods.Method) []report.NamedTable {
 		})
 }
 
-// Table is one of Tables, by its name, of result lines; predictions are those that come with the checkout.
-func Table(name string, lines []results.Result, further ...methods.Method) (report.Table, error) {
+// NamedTable is one of Tables, by its name, of result lines; predictions are those that come with the checkout.
+func NamedTable(name string, lines []results.Result, further ...methods.Method) (report.Table, error) {
 	all := Tables(further...)
 	i := slices.IndexFunc(all, func(t report.NamedTable) bool { return t.Name == name })
 	if i < 0 {
@@ -69,6 +69,9 @@ func Table(name string, lines []results.Result, further ...methods.Method) (repo
 			names = append(names, t.Name)
 		}
 		return report.Table{}, fmt.Errorf("cifar: there is no table %q; there are %s", name, strings.Join(names, ", "))
+	}
+	if all[i].Compare == nil { // needs no predictions, and so no checkout
+		return all[i].Make(lines)
 	}
 	dir, err := results.DefaultDir()
 	if err != nil {

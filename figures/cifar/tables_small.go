@@ -88,6 +88,29 @@ func smallTable(lines []results.Result, further []methods.Method) (report.Table,
 	return t, err
 }
 
+// Table compares runs of any methods, protocols and scales, such as those of one's own layers: a row for each group of
+// lines that differ in the seed only, in the order of their first lines, with mean ± standard deviation over the seeds.
+// Diverged runs are counted and not averaged.
+func Table(lines []results.Result) (report.Table, error) {
+	t := report.Table{Name: "runs", Columns: []string{"Variant", "Data set", "Network", "Training images", "Epochs", "Test images", "n",
+		"Accuracy (%)", "NLL", "ECE", "AUROC, probability"}}
+	t.Caption, _ = prose.Text(t.Name, nil)
+	for _, g := range results.Groups(lines) {
+		e := g.First
+		if e.Study != results.Images {
+			return report.Table{}, fmt.Errorf("cifar: %v is no run on images", e)
+		}
+		cells, err := groupCells(g, measure{metric: results.MetricAccuracy, factor: 100, decimals: 1}, measure{metric: results.MetricNLL, factor: 1, decimals: 3},
+			measure{metric: results.MetricECE, factor: 1, decimals: 3}, measure{metric: detectionMetric(otherDataset(e.Dataset), "auroc"), factor: 1, decimals: 3})
+		if err != nil {
+			return report.Table{}, err
+		}
+		made := report.TextCells(title(e.Dataset), title(e.Network), trainedOn(e), fmt.Sprint(e.Epochs), orAll(e.TestN), runCount(g))
+		t.Rows = append(t.Rows, report.Row{Name: e.Variant(), Cells: slices.Concat(made, cells)})
+	}
+	return t, nil
+}
+
 // addGroups adds a row for each group and, where runs have a temperature, one for these with the ending of its metrics.
 func addGroups(t *report.Table, groups []results.Group, list methods.List, row func(i int, g results.Group, m methods.Method, ending string) (report.Row, error)) error {
 	for i, g := range groups {

@@ -37,7 +37,7 @@ func measured(accuracy, ece, nll, sd float64) func(results.Experiment) map[strin
 
 func tableOf(t *testing.T, name string, lines []results.Result, further ...methods.Method) report.Table {
 	t.Helper()
-	table := must.Get(Table(name, lines, further...))(t)
+	table := must.Get(NamedTable(name, lines, further...))(t)
 	return table
 }
 
@@ -58,7 +58,7 @@ func TestTablesOfCommittedLines(t *testing.T) {
 			}
 		})
 	}
-	fails(t, "a table that is not there", errorOf(Table("cifar11", nil)), `no table "cifar11"; there are cifar10-resnet14, `)
+	fails(t, "a table that is not there", errorOf(NamedTable("cifar11", nil)), `no table "cifar11"; there are cifar10-resnet14, `)
 }
 
 func TestClassificationCells(t *testing.T) {
@@ -223,10 +223,43 @@ func TestWideResNetRows(t *testing.T) {
 	}
 }
 
+// Runs of any method, scale and option are compared, also from a folder that is in no checkout.
+func TestTableOfRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	small := ten14.Quick()
+	small.Seeds, small.TrainN, small.TestN, small.HeldOut, small.Decay = []uint64{0, 1}, 256, 64, 64, methods.DecayAll
+	own := methods.New("own", nil)
+	lines := linesOf(measured(0.9, 0.1, 0.3, 0.01), small.Experiments(own, methods.Density.Variant("", func(o *methods.Options) { o.InitStd = 0.2 })), ten14.Experiments(methods.MFVI)[:1])
+	lines[3].Diverged = true
+	table := must.Get(Table(lines))(t)
+	var got []string
+	for _, row := range table.Rows {
+		cells := []string{row.Name}
+		for _, c := range row.Cells {
+			cells = append(cells, figtest.Text(c))
+		}
+		got = append(got, strings.Join(cells, ", "))
+	}
+	want := []string{
+		"own decay=all, CIFAR-10, ResNet-14, 256, 1, 64, 2, 89.5 ± 0.7, 0.295 ± 0.007, 0.095 ± 0.007, –",
+		"density decay=all init_std=0.2, CIFAR-10, ResNet-14, 256, 1, 64, 1, 1 diverged, 89.0, 0.290, 0.090, –",
+		"mfvi, CIFAR-10, ResNet-14, all, 200, all, 1, 89.0, 0.290, 0.090, –",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	figtest.Renders(t, table)
+	if _, err := NamedTable("cifar-small", lines, own); err != nil {
+		t.Error(err)
+	}
+	lines[0].Experiment.Study = results.UCI
+	fails(t, "a run on UCI", errorOf(Table(lines)), "is no run on images")
+}
+
 func TestLinesWithoutMetrics(t *testing.T) {
 	list := linesOf(measured(0.9, 0.1, 0.3, 0.01), ten14.Experiments(methods.MFVI))
 	list[1].Metrics = nil
-	fails(t, "a line without metrics", errorOf(Table("cifar10-resnet14", list)), "no metric")
+	fails(t, "a line without metrics", errorOf(NamedTable("cifar10-resnet14", list)), "no metric")
 	list[1].Diverged = true
 	got := figtest.Cell(t, tableOf(t, "cifar10-resnet14", list), "MFVI", "NLL")
 	if !strings.Contains(got, "1 of 3 runs diverged | paper 0.291") || strings.Contains(got, "sd,") {

@@ -136,7 +136,9 @@ var (
 	Deterministic = Method{
 		Name: "deterministic", Title: "Deterministic", Layers: deterministicLayers, SamplesOnce: true, FitsTemperature: true, FitsGaussian: true,
 	}
-	// Ensemble is a deep ensemble of deterministic networks (Lakshminarayanan et al. 2017).
+	// Ensemble is a deep ensemble of deterministic networks (Lakshminarayanan et al. 2017), trained apart from seeds of
+	// their own, whose prediction is the mixture of theirs: in regression as replicas of one graph (Regressions.Fit), on
+	// images one by one (cifar.Classifier).
 	Ensemble = Method{
 		Name: "ensemble", Title: "Deep Ensemble", Layers: deterministicLayers, SamplesOnce: true, ImageSamples: 1, Members: EnsembleMembers,
 		Detects: []string{ByMutualInformation},

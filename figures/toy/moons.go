@@ -2,6 +2,11 @@ package toy
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/likelihood"
@@ -12,10 +17,6 @@ import (
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
-	"errors"
-	"fmt"
-	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -116,7 +117,7 @@ func (r Runner) classifyMoons(ctx context.Context, p Protocol, m methods.Method,
 		}
 		all = append(all, classes.Probabilities)
 	}
-	probabilities, _, err := baselines.MixClasses(all, moonsClasses)
+	probabilities, _, err := predict.MixClasses(all, moonsClasses)
 	return probabilities, err
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
@@ -205,3 +207,45 @@ func OptionsTable() report.Table {
 	columns := []string{"option", "`paper` fidelity", "`released` fidelity", "what it is"}
 	return report.PlainTable("uci-options", "", columns, methods.DescribeOptions(results.UCI, versions...))
 }
+
+// trainer is the training run.
+func (p Protocol) trainer(m methods.Method) train.Trainer {
+	t := train.Trainer{LogLikelihoodScale: 1, Epochs: p.Epochs, BatchSize: p.BatchSize, Schedule: train.Cosine(p.LearningRate)}
+	if m.HasEnergies {
+		t.PretrainEpochs = p.PretrainEpochs
+	}
+	sgd := func(decay float64) train.Optimizer { return train.SGD{Momentum: momentum, Decay: decay} }
+	variationalDecay := 0.0
+	if p.Decay == methods.DecayAll {
+		variationalDecay = p.WeightDecay
+	}
+	generative := train.Group{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{Decay: energyDecay}}
+	if p.EnergyOptimizer == methods.JointOptimizer {
+		t.LogLikelihoodScale = jointScale
+		generative.Optimizer = sgd(p.WeightDecay)
+	}
+	t.PretrainGroups = []train.Group{generative}
+	t.Groups = []train.Group{
+		generative,
+		{Roles: []params.Role{params.Weight}, Optimizer: sgd(p.WeightDecay)},
+		{Roles: []params.Role{params.Variational, params.Likelihood}, Optimizer: sgd(variationalDecay)},
+	}
+	if p.Optimizer == methods.Adam {
+		t.Groups[1].Optimizer = train.Adam{Decay: p.WeightDecay}
+		// The noise variance has to fall further than Adam goes.
+		t.Groups[2].Roles = []params.Role{params.Likelihood}
+		t.Groups = append(t.Groups, train.Group{Roles: []params.Role{params.Variational}, Optimizer: train.Adam{Decay: variationalDecay}})
+	}
+	return t
+}
+
+// The numbers of the training that neither the text nor the code leaves open (appendix of the paper), or that are
+// the code's where the text is silent.
+const (
+	momentum = 0.9
+	// energyDecay is the weight decay of the energy models, an implicit
+	// Gaussian prior p(omega), which the paper leaves open.
+	energyDecay = 1e-5
+	// jointScale multiplies the generative objective in the released code.
+	jointScale = 0.01
+)

@@ -16,7 +16,6 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/metrics"
-	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/jobs"
@@ -163,48 +162,6 @@ func (r Runner) train(ctx context.Context, p Protocol, m methods.Method, splits 
 	}
 	watch.StopShared(found, len(splits))
 	return found, errors.Join(failures...)
-}
-
-// The numbers of the training that neither the text nor the code leaves open (appendix of the paper), or that are
-// the code's where the text is silent.
-const (
-	momentum = 0.9
-	// energyDecay is the weight decay of the energy models, an implicit
-	// Gaussian prior p(omega), which the paper leaves open.
-	energyDecay = 1e-5
-	// jointScale multiplies the generative objective in the released code.
-	jointScale = 0.01
-)
-
-// trainer is the training run.
-func (p Protocol) trainer(m methods.Method) train.Trainer {
-	t := train.Trainer{LogLikelihoodScale: 1, Epochs: p.Epochs, BatchSize: p.BatchSize, Schedule: train.Cosine(p.LearningRate)}
-	if m.HasEnergies {
-		t.PretrainEpochs = p.PretrainEpochs
-	}
-	sgd := func(decay float64) train.Optimizer { return train.SGD{Momentum: momentum, Decay: decay} }
-	variationalDecay := 0.0
-	if p.Decay == methods.DecayAll {
-		variationalDecay = p.WeightDecay
-	}
-	generative := train.Group{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{Decay: energyDecay}}
-	if p.EnergyOptimizer == methods.JointOptimizer {
-		t.LogLikelihoodScale = jointScale
-		generative.Optimizer = sgd(p.WeightDecay)
-	}
-	t.PretrainGroups = []train.Group{generative}
-	t.Groups = []train.Group{
-		generative,
-		{Roles: []params.Role{params.Weight}, Optimizer: sgd(p.WeightDecay)},
-		{Roles: []params.Role{params.Variational, params.Likelihood}, Optimizer: sgd(variationalDecay)},
-	}
-	if p.Optimizer == methods.Adam {
-		t.Groups[1].Optimizer = train.Adam{Decay: p.WeightDecay}
-		// The noise variance has to fall further than Adam goes.
-		t.Groups[2].Roles = []params.Role{params.Likelihood}
-		t.Groups = append(t.Groups, train.Group{Roles: []params.Role{params.Variational}, Optimizer: train.Adam{Decay: variationalDecay}})
-	}
-	return t
 }
 
 // sharpness is the mean standard deviation of the target, of noise and of the function, whose deviations are given.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/claims"
@@ -80,4 +81,23 @@ func imageProtocol(e results.Experiment) (cifar.Protocol, methods.Method, error)
 		err = p.Check(m)
 	}
 	return p, m, err
+}
+
+// selected returns the one of a list whose name is asked for, or all of them. kind says what they are.
+func selected[T any](command, kind string, list []T, name func(T) string, positional []string) ([]T, error) {
+	var names []string
+	for _, one := range list {
+		names = append(names, name(one))
+	}
+	switch {
+	case len(positional) != 1:
+		return nil, usagef("%s wants one %s: %s or all", command, kind, strings.Join(names, ", "))
+	case positional[0] == "all":
+		return list, nil
+	}
+	i := slices.Index(names, positional[0])
+	if i < 0 {
+		return nil, usagef("unknown %s %q, want %s or all", kind, positional[0], strings.Join(names, ", "))
+	}
+	return list[i : i+1], nil
 }

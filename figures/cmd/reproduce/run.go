@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -252,4 +255,83 @@ func isTerminal(w any) bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// folders are the folders of a run.
+type folders struct {
+	store       string
+	work        string // of checkpoints
+	predictions string
+	networks    string // of trained networks; "" keeps none
+	keep        bool   // checkpoints of finished experiments
+	withoutSVHN bool   // go on where it is missing
+}
+
+func (p *folders) flags(flags *flag.FlagSet) {
+	p.storeFlags(flags)
+	folderFlag(flags, &p.work, "work", "`folder` for checkpoints (default out/work of the checkout; with --store the folder work there)")
+	folderFlag(flags, &p.networks, "networks", "`folder` in which image runs keep their trained networks as safetensors files (default none)")
+	flags.BoolVar(&p.keep, "keep", false, "keep the checkpoints of runs that are finished")
+	flags.BoolVar(&p.withoutSVHN, withoutSVHNFlag, false, "run the experiments of the table ood-svhn even if SVHN's test part is not there: its columns then stay empty")
+}
+
+// folderFlag adds a flag for a folder. An empty name is refused: it is a variable of a shell that is not set, and the
+// results must not go to the default then.
+func folderFlag(flags *flag.FlagSet, folder *string, name, doc string) {
+	flags.Func(name, doc, func(text string) error {
+		if text == "" {
+			return errEmptyName
+		}
+		*folder = text
+		return nil
+	})
+}
+
+// storeFlags are those of commands that do not train.
+func (p *folders) storeFlags(flags *flag.FlagSet) {
+	folderFlag(flags, &p.store, "store", "`folder` of the results (default figures/runs of the checkout)")
+	folderFlag(flags, &p.predictions, "predictions", "`folder` for the predictions of image runs (default the folder predictions in the store)")
+}
+
+// withoutSVHNFlag is the name of a flag that is passed on to the processes that a command starts.
+const withoutSVHNFlag = "without-svhn"
+
+// fill sets the defaults.
+func (p *folders) fill() error {
+	if p.store == "" {
+		dir, err := results.DefaultDir()
+		if err != nil {
+			return err
+		}
+		p.store = dir
+		if p.work == "" {
+			p.work = filepath.Join(dir, "..", "..", "out", "work")
+		}
+	}
+	if p.work == "" {
+		p.work = filepath.Join(p.store, "work")
+	}
+	if p.predictions == "" {
+		p.predictions = filepath.Join(p.store, predictions.Folder)
+	}
+	return nil
+}
+
+// removingCheckpoints is a store that removes an experiment's checkpoints once its result is kept.
+type removingCheckpoints struct {
+	store jobs.Appender
+	at    folders
+}
+
+// Append keeps a result.
+func (t removingCheckpoints) Append(r results.Result) (added bool, note string, err error) {
+	added, note, err = t.store.Append(r)
+	if err != nil || t.at.keep {
+		return added, note, err
+	}
+	if err := os.RemoveAll(jobs.WorkFolder(t.at.work, r.Experiment)); err != nil {
+		// The result is safe; a folder that stays is no reason to stop.
+		note = strings.TrimPrefix(note+"; ", "; ") + fmt.Sprintf("the checkpoints of %v stay: %v", r.Experiment, err)
+	}
+	return added, note, nil
 }

@@ -20,13 +20,6 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// Seed makes one seed of an experiment's seed and split, and of the number of the network in an ensemble, so that
-// splits and members do not share initial values and noise. The first member has that of a single network. (The
-// multipliers, the first of which is the golden ratio's of 64 bits, spread neighbouring numbers.)
-func Seed(e results.Experiment, member int) uint64 {
-	return e.Seed + uint64(e.Split+1)*0x9e3779b97f4a7c15 + uint64(member)*0xd1342543de82ef95
-}
-
 // Network is the network of dense layers of a method: a multilayer perceptron, or for a Gaussian process a
 // residual one of as many layers, whose head is still to come. All widths are equal.
 func (m Method) Network(o Options, width, hiddenLayers int) nets.Network {
