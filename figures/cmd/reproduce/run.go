@@ -20,6 +20,7 @@ import (
 
 const runDoc = `reproduce run carries out the experiments of a set (or of all sets) that are not in the store yet.
 Stop it with Ctrl-C and run it again to go on: what is finished is stored and not repeated.
+With --again it repeats experiments that are in the store, and says which come out the same.
 
 Usage: reproduce run SET|all [flags]
 `
@@ -38,6 +39,7 @@ type request struct {
 	wanted  []results.Experiment
 	folders folders
 	batch   int
+	again   int // splits of each group to compare with the store, in the place of running what it lacks
 	dry     bool
 	slurm   slurmFlags
 	// devices are those to run on, an experiment at a time on each; empty for the one of this process.
@@ -58,6 +60,7 @@ func (c command) request(args []string) (request, error) {
 	r.folders.flags(flags)
 	r.slurm.flags(flags)
 	flags.IntVar(&r.batch, "batch", 0, "train at most this `many` splits together, 0 for all")
+	flags.IntVar(&r.again, "again", 0, "run so `many` splits of each group that the store has once more, and compare: nothing is stored")
 	devices := flags.String("devices", "", "run in several processes, one for each of these `GPUs`, such as 0,1,2; a number that is repeated has as many")
 	flags.BoolVar(&r.dry, "dry-run", false, "only print what would run")
 	positional, err := c.parse(flags, runDoc, args)
@@ -107,6 +110,9 @@ func (c command) request(args []string) (request, error) {
 	if r.batch < 0 {
 		return r, usagef("--batch is %d, want at least 1, or 0 for all", r.batch)
 	}
+	if r.again < 0 {
+		return r, usagef("--again is %d, want at least 1", r.again)
+	}
 	if r.devices = words(*devices); slices.Contains(r.devices, "") {
 		return r, usagef("--devices: %q names a GPU with no number", *devices)
 	}
@@ -121,6 +127,9 @@ func (c command) carryOut(ctx context.Context, r request) error {
 	lines, err := c.readIfThere(r.folders.store)
 	if err != nil {
 		return err
+	}
+	if r.again > 0 {
+		return c.again(ctx, r, lines)
 	}
 	missing := results.ByID(lines).Missing(r.wanted)
 	batches := jobs.Batches(missing, r.batch)

@@ -41,6 +41,40 @@ func TestRunAndList(t *testing.T) {
 	fails(t, exitFailure, "no such file", "list", "--store", filepath.Join(store, "missing"))
 }
 
+// Experiments that are stored are run once more, and compared with their lines.
+func TestRunAgain(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "runs")
+	args := []string{"run", "uci", "--scale=quick", "--methods", "density,rank1", "--datasets", "yacht", "--store", store}
+	fails(t, exitUsage, "nothing to compare", append(args, "--again", "1")...)
+	fails(t, exitUsage, "--again is -1", append(args, "--again", "-1")...)
+	succeeds(t, "", args...)
+	file := filepath.Join(store, "uci-yacht-paper-quick.jsonl")
+	kept := string(must.Get(os.ReadFile(file))(t))
+	for _, c := range []struct{ many, want string }{{"1", "of 2 runs 2 come out as they are stored, and 0 more"}, {"9", "of 4 runs 4 come"}} {
+		if got := succeeds(t, "100%", append(args, "--again", c.many)...); !strings.HasPrefix(got, c.want) || strings.Count(got, "\n") != 1 {
+			t.Errorf("%s of each: %q", c.many, got)
+		}
+	}
+	// One line has another number, one a number that differs by rounding, and one diverged.
+	lines := strings.SplitAfter(kept, "\n")
+	lines[0] = strings.Replace(lines[0], `"nll":2`, `"nll":2.5`, 1)
+	lines[1] = strings.Replace(lines[1], `"nll":2`, `"nll":2.00001`, 1)
+	lines[3] = strings.Replace(lines[3], `"backend"`, `"diverged":true,"backend"`, 1)
+	must.Do(t, os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600))
+	status, stdout, stderr := reproduce(append(args, "--again", "2")...)
+	for _, want := range []string{"split 0 seed 0 (paper, quick): nll 2.5, now 2, differs by 0.2 times itself", "diverged: true, now false (stored by test on fake, none; now test on fake, none)", "of 4 runs 1 come out as they are stored, and 1 more but for rounding"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	if status != exitFailure || !strings.Contains(stderr, "2 of 4 runs are not as they are stored") {
+		t.Errorf("status %d\n%s", status, stderr)
+	}
+	if after := must.Get(os.ReadFile(file))(t); string(after) != strings.Join(lines, "") {
+		t.Error("the store changed")
+	}
+}
+
 // A store that cannot be is an error before anything is trained.
 func TestStoreThatCannotBe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
