@@ -154,6 +154,17 @@ func eachTrial(t *testing.T, test func(t *testing.T, c trial)) {
 	}
 }
 
+// named is the trial of a name.
+func named(t testing.TB, name string) trial {
+	t.Helper()
+	all := trials()
+	i := slices.IndexFunc(all, func(c trial) bool { return c.name == name })
+	if i < 0 {
+		t.Fatalf("there is no trial %q", name)
+	}
+	return all[i]
+}
+
 // model is an untrained model of the trial.
 func (c trial) model(t testing.TB, dtype dtypes.DType) *nets.Model {
 	t.Helper()

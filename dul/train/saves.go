@@ -209,7 +209,7 @@ func (r *run) identity() ([]setting, error) {
 	if x, is := r.data[0].Inputs.(nets.Pixels); is {
 		standardization = fmt.Sprint(x.Standardization)
 	}
-	return []setting{
+	settings := []setting{
 		{"network", describe(r.model.Network)},
 		{"likelihood", describe(r.model.Likelihood)},
 		{"seeds", fmt.Sprint(r.model.Seeds())},
@@ -229,7 +229,11 @@ func (r *run) identity() ([]setting, error) {
 		{"Augmentation", augmentation},
 		{"Padding", fmt.Sprint(r.Padding)},
 		{"BFloat16", fmt.Sprint(r.BFloat16)},
-	}, nil
+	}
+	if r.EarlyStopping.Score != nil {
+		settings = append(settings, setting{"EarlyStopping", fmt.Sprint(max(1, r.EarlyStopping.Every))})
+	}
+	return settings, nil
 }
 
 // sameRun names the first setting of a saved run in which this one differs.

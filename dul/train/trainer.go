@@ -53,6 +53,9 @@ type Trainer struct {
 	// BFloat16 lets convolutions multiply in bfloat16 (conv.UseBFloat16), on
 	// accelerators; prediction stays in the type of the parameters.
 	BFloat16 bool
+	// EarlyStopping ends with the best parameters in the place of the last ones; the
+	// zero value does not.
+	EarlyStopping EarlyStopping
 	// Progress, if not nil, hears of every execution.
 	Progress func(Progress)
 	// Checkpoints say where and when the run is saved; the zero value never saves.
@@ -119,6 +122,9 @@ func (t Trainer) check() error {
 	if t.BatchSize < 1 {
 		return fmt.Errorf("batch size is %d; it must be at least 1", t.BatchSize)
 	}
+	if t.EarlyStopping.Every < 0 {
+		return fmt.Errorf("early stopping scores every %d epochs; it must not be negative", t.EarlyStopping.Every)
+	}
 	if t.Padding < 0 {
 		return fmt.Errorf("padding is %d pixels; it must not be negative", t.Padding)
 	}
@@ -165,7 +171,7 @@ func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err e
 	if err != nil {
 		return err
 	}
-	return r.divergence()
+	return errors.Join(r.takeBest(), r.divergence())
 }
 
 // A run is the state of one call of Fit.
@@ -192,6 +198,9 @@ type state struct {
 	First []float64 `json:"first,omitempty"`
 	// Diverged are the replicas that diverged.
 	Diverged []Divergence `json:"diverged,omitempty"`
+	// Best are the replicas' best scores, and Scored the last step that was scored.
+	Best   []best `json:"best,omitempty"`
+	Scored int    `json:"scored,omitempty"`
 }
 
 // speed is the time that executions took, and how many steps and examples they had.
@@ -263,7 +272,15 @@ func (r *run) train(ctx context.Context) error {
 func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
 	executions := &executions{run: r, phase: p, compiled: map[executionShape]*execution{}}
 	defer func() { err = errors.Join(err, executions.close()) }()
-	for r.step < end {
+	for {
+		if !p.generative {
+			if err := r.keepBest(ctx, first, end); err != nil {
+				return err
+			}
+		}
+		if r.step >= end {
+			return nil
+		}
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped after %d of %d steps: %w", r.step, r.steps, err)
 		}
@@ -293,7 +310,6 @@ func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
 			return err
 		}
 	}
-	return nil
 }
 
 // shape is that of the next execution: several steps of whole batches if the

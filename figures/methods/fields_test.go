@@ -45,7 +45,7 @@ var (
 	}
 	ofUCI = slices.Concat(common, []option{
 		{"optimizer", choice("sgd", "adam")}, {"learning_rate", step}, {"batch_size", count}, {"weight_decay", positive},
-		{"hidden_layers", whole}, {"width", count}, {"energy_optimizer", choice("own", "joint")}, {"decay", choice("weights", "all")}, {"pretrain_epochs", whole},
+		{"hidden_layers", whole}, {"width", count}, {"energy_optimizer", choice("own", "joint")}, {"decay", choice("weights", "all")}, {"pretrain_epochs", whole}, {"early_stopping", boolean},
 	})
 	ofToy = slices.Concat(common, []option{{"learning_rate", step}, {"hidden_layers", whole}, {"width", count}, {"pretrain_steps", count}})
 )

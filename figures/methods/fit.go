@@ -14,6 +14,7 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
@@ -56,27 +57,39 @@ type Regressions struct {
 	Experiments []results.Experiment
 	Sets        []train.Dataset
 	Inputs      []nets.Floats
+	// HeldOut, if not nil, are examples of each by whose negative log-likelihood the best of a hundred epochs is kept
+	// (train.EarlyStopping). Methods with a Process have none.
+	HeldOut []train.Dataset
 }
 
 // Fit trains all models as replicas of one graph and predicts. A prediction of a model that diverged, or whose
 // Gaussian process has no Cholesky factor, says so, and does not keep the others from theirs.
 func (r Regressions) Fit(ctx context.Context, backend compute.Backend) ([]Prediction, error) {
 	members := r.Method.Networks()
+	samples := r.Method.SamplesOf(r.Experiments[0].Samples)
 	f := fitting{Trainer: r.Trainer, network: r.Network}
+	var heldOut []train.Dataset
 	for i, e := range r.Experiments {
 		for m := range members {
 			f.sets, f.inputs = append(f.sets, r.Sets[i]), append(f.inputs, r.Inputs[i])
 			f.seeds = append(f.seeds, Seed(e, m))
+			if r.HeldOut != nil {
+				heldOut = append(heldOut, r.HeldOut[i])
+			}
 		}
 	}
 	if r.Method.Process != nil {
 		return f.process(ctx, backend, r.Method.Process)
 	}
+	if r.HeldOut != nil {
+		f.EarlyStopping = train.EarlyStopping{Every: max(1, r.Trainer.Epochs/scoredEpochs), Score: func(ctx context.Context, m *nets.Model) ([]float64, error) {
+			return heldOutNLL(ctx, m, heldOut, samples)
+		}}
+	}
 	fitted, diverged, err := f.train(ctx, backend)
 	if err != nil {
 		return nil, err
 	}
-	samples := r.Method.SamplesOf(r.Experiments[0].Samples)
 	drawn, err := predict.SampleReplicas(ctx, fitted, f.inputs, predict.Options{Samples: samples})
 	if err != nil {
 		return nil, fmt.Errorf("predicting: %w", err)
@@ -90,6 +103,32 @@ func (r Regressions) Fit(ctx context.Context, backend compute.Backend) ([]Predic
 		all[i] = Prediction{Mixture: predict.Mix(mixtures...), Diverged: slices.Contains(diverged[i*members:(i+1)*members], true)}
 	}
 	return all, nil
+}
+
+// scoredEpochs is how many epochs early stopping has the choice of.
+const scoredEpochs = 100
+
+// heldOutNLL is the negative log-likelihood of examples of each replica, in units of their scale; NaN for one whose
+// prediction is not finite.
+func heldOutNLL(ctx context.Context, m *nets.Model, examples []train.Dataset, samples int) ([]float64, error) {
+	var inputs []nets.Floats
+	for _, set := range examples {
+		inputs = append(inputs, set.Inputs.(nets.Floats))
+	}
+	drawn, err := predict.SampleReplicas(ctx, m, inputs, predict.Options{Samples: samples})
+	if err != nil {
+		return nil, fmt.Errorf("predicting held-out examples: %w", err)
+	}
+	scores := make([]float64, len(drawn))
+	for i, p := range drawn {
+		if scores[i] = math.NaN(); !(Prediction{Mixture: p.Mixture}).Finite() {
+			continue
+		}
+		if scores[i], err = metrics.MonteCarloNLL(examples[i].Targets, p.Mean, p.Variances(), 1); err != nil {
+			return nil, err
+		}
+	}
+	return scores, nil
 }
 
 // fitting is the training of a model for each seed.

@@ -71,14 +71,16 @@ func DatasetTitle(dataset string) string {
 type splitData struct {
 	experiment results.Experiment
 	train      train.Dataset
-	inputs     nets.Floats // of the test part
+	heldOut    train.Dataset // of the training part, for early stopping
+	inputs     nets.Floats   // of the test part
 	target     []float64
 	scale      datasets.Scaler // of the target
 }
 
-// load reads the split of an experiment. Inputs and targets are standardised by means and deviations of the
-// training part alone; a column that is constant there is only centred.
-func load(ctx context.Context, e results.Experiment) (splitData, error) {
+// load reads the split of an experiment, with early stopping without the examples that are held out of its training
+// part. Inputs and targets are standardised by means and deviations of the training part alone; a column that is
+// constant there is only centred.
+func load(ctx context.Context, e results.Experiment, earlyStopping bool) (splitData, error) {
 	read := func() (*datasets.Regression, error) { return datasets.UCI(e.Dataset) }
 	if e.Dataset == Year { // may be downloaded, which Ctrl-C must be able to stop
 		read = func() (*datasets.Regression, error) { return datasets.Year(ctx, nil) }
@@ -105,20 +107,25 @@ func load(ctx context.Context, e results.Experiment) (splitData, error) {
 	if e.Scale == results.Grid {
 		split = forChoosing(split, e.Split)
 	}
+	var heldOut []int
+	if earlyStopping {
+		inner := forChoosing(split, e.Split)
+		split.Train, heldOut = inner.Train, inner.Test
+	}
 	features := datasets.FitScaler(data.X, data.D, split.Train)
 	target := datasets.FitScaler(data.Y, 1, split.Train)
-	trainX, trainY := data.Take(split.Train)
-	testX, testY := data.Take(split.Test)
-	return splitData{
-		experiment: e,
-		train:      train.Dataset{Inputs: nets.Rows(features.Transform(trainX), data.D), Targets: target.Transform(trainY)},
-		inputs:     nets.Rows(features.Transform(testX), data.D),
-		target:     target.Transform(testY),
-		scale:      target,
-	}, nil
+	of := func(rows []int) (inputs nets.Floats, targets []float64) {
+		x, y := data.Take(rows)
+		return nets.Rows(features.Transform(x), data.D), target.Transform(y)
+	}
+	s := splitData{experiment: e, scale: target}
+	s.train.Inputs, s.train.Targets = of(split.Train)
+	s.heldOut.Inputs, s.heldOut.Targets = of(heldOut)
+	s.inputs, s.target = of(split.Test)
+	return s, nil
 }
 
-// heldOutPart is the part of the training examples on which hyperparameters are chosen.
+// heldOutPart is the part of the training examples on which hyperparameters are chosen, and epochs by early stopping.
 const heldOutPart = 0.2
 
 // forChoosing takes the test part of a split away, and makes a fifth of its training part, drawn at random, the test part.

@@ -47,6 +47,8 @@ type Protocol struct {
 	Decay           methods.Decay           `option:"decay" choices:"weights all" doc:"what the weight decay applies to"`
 	PretrainEpochs  int                     `option:"pretrain_epochs" range:"whole" doc:"epochs of generative pretraining; the text has none"`
 
+	EarlyStopping bool `option:"early_stopping" doc:"a fifth of each training part is held out, and of a hundred epochs the one with the lowest NLL there is kept; neither text nor code has it"`
+
 	choices choices // of Tuned; nil for the others
 
 	// Progress, if not nil, hears from Run of the part that is done, from 0 to 1, and how it goes.
@@ -171,6 +173,7 @@ type resolved struct {
 	energyOptimizer            methods.EnergyOptimizer // with energies alone, and so on
 	pretrainEpochs             int
 	decayOf                    methods.Decay
+	earlyStopping              bool
 }
 
 func (p Protocol) resolve(e results.Experiment, m methods.Method) resolved {
@@ -182,6 +185,7 @@ func (p Protocol) resolve(e results.Experiment, m methods.Method) resolved {
 	if m.HasEnergies {
 		r.energyOptimizer, r.pretrainEpochs = p.EnergyOptimizer, p.PretrainEpochs
 	}
+	r.earlyStopping = p.EarlyStopping && m.Process == nil
 	return r
 }
 

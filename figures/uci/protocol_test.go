@@ -194,13 +194,14 @@ func TestEveryOptionCounts(t *testing.T) {
 		for _, m := range methods.All() {
 			p, m := must.Get2(ProtocolOf(p.On("yacht").Experiments(m)[0], methods.All()))(t)
 			run := p.trainer(m)
-			fmt.Fprintf(&all, "%#v %v %v %v %v %v %v\n", m.Network(p.Options, p.Width, p.HiddenLayers), run.LogLikelihoodScale, run.Epochs, run.BatchSize, run.PretrainEpochs, run.Groups, p.LearningRate)
+			s := must.Get(load(t.Context(), p.Experiments(m)[0], p.EarlyStopping))(t)
+			fmt.Fprintf(&all, "%d %#v %v %v %v %v %v %v\n", s.train.Len(), m.Network(p.Options, p.Width, p.HiddenLayers), run.LogLikelihoodScale, run.Epochs, run.BatchSize, run.PretrainEpochs, run.Groups, p.LearningRate)
 		}
 		return all.String()
 	}
 	other := map[string]string{"noise": "uniform01", "init_std": "0.2", "prior_std": "2", "clip": "true", "mean_energy": "true", "gradients": "detached", "variance": "half-d",
 		"mixture_factors": "zeros", "mixture_fraction": "0.2", "dropout_rate": "0.3", "alpha": "0.4", "adaptive_alpha": "true", "optimizer": "adam",
-		"learning_rate": "0.3", "batch_size": "7", "weight_decay": "0.5", "hidden_layers": "1", "width": "7", "energy_optimizer": "joint", "decay": "all", "pretrain_epochs": "0"}
+		"learning_rate": "0.3", "batch_size": "7", "weight_decay": "0.5", "hidden_layers": "1", "width": "7", "energy_optimizer": "joint", "decay": "all", "pretrain_epochs": "0", "early_stopping": "true"}
 	usual := built(t, Paper())
 	for _, f := range methods.Fields(Paper(), results.UCI) {
 		t.Run(f.Name, func(t *testing.T) {

@@ -84,7 +84,7 @@ func (r Runner) Run(ctx context.Context, batch []results.Experiment, progress fu
 	}
 	splits := make([]splitData, len(batch))
 	for i, e := range batch {
-		if splits[i], err = load(ctx, e); err != nil {
+		if splits[i], err = load(ctx, e, p.EarlyStopping); err != nil {
 			return nil, err
 		}
 	}
@@ -138,6 +138,9 @@ func (r Runner) train(ctx context.Context, p Protocol, m methods.Method, splits 
 	}
 	for _, s := range splits {
 		fit.Experiments, fit.Sets, fit.Inputs = append(fit.Experiments, s.experiment), append(fit.Sets, s.train), append(fit.Inputs, s.inputs)
+		if p.EarlyStopping {
+			fit.HeldOut = append(fit.HeldOut, s.heldOut)
+		}
 	}
 	predictions, err := fit.Fit(ctx, r.Backend)
 	if err != nil {

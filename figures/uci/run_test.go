@@ -12,6 +12,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
@@ -77,7 +78,7 @@ func TestLoad(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := Paper().On("yacht")
 			p.Splits, p.Only = c.splits, []int{c.split}
-			s := must.Get(load(t.Context(), p.Experiments(methods.Density)[0]))(t)
+			s := must.Get(load(t.Context(), p.Experiments(methods.Density)[0], false))(t)
 			trained, test := s.train.Inputs.(nets.Floats), 31
 			if c.splits == GapSplits {
 				test = 103
@@ -332,5 +333,55 @@ func TestFailedFactorisation(t *testing.T) {
 	r = failure(other)
 	if found, err := r.Run(t.Context(), batch, ignore); !errors.Is(err, other) || len(found) > 0 {
 		t.Errorf("another failure: %v, %v", found, err)
+	}
+}
+
+// With early stopping a fifth of the training part is held out; the test part stays what it is, and is not looked at.
+func TestEarlyStopping(t *testing.T) {
+	t.Setenv(environment.ConfigVariable, environment.GoSequential)
+	p := Paper().On("yacht")
+	p.Only, p.Epochs, p.Samples, p.LearningRate = []int{2, 3}, 150, 4, 0.03
+	e := p.Experiments(methods.Density)[0]
+	whole, stopped := must.Get(load(t.Context(), e, false))(t), must.Get(load(t.Context(), e, true))(t)
+	raw := func(s splitData, targets []float64) []float64 { return s.scale.Inverse(targets) }
+	both := slices.Concat(raw(stopped, stopped.train.Targets), raw(stopped, stopped.heldOut.Targets))
+	all := raw(whole, whole.train.Targets)
+	slices.Sort(both)
+	slices.Sort(all)
+	if len(both) != len(all) || stopped.heldOut.Len() != 55 || stopped.heldOut.Inputs.Len() != 55 {
+		t.Fatalf("%d examples to train on and %d to stop by of %d", stopped.train.Len(), stopped.heldOut.Len(), len(all))
+	}
+	for i := range all {
+		if !near(both[i], all[i], 1e-9) {
+			t.Fatalf("target %d of both parts is %v, of the training part %v", i, both[i], all[i])
+		}
+	}
+	if got, want := raw(stopped, stopped.target), raw(whole, whole.target); !near(got[0], want[0], 1e-9) || !near(got[30], want[30], 1e-9) || len(got) != len(want) {
+		t.Error("the test part is another one")
+	}
+	if mean := stat.Mean(stopped.train.Targets, nil); !near(mean, 0, 1e-12) {
+		t.Errorf("the mean of the examples to train on is %v", mean)
+	}
+
+	list := []methods.Method{methods.Density, methods.Ensemble}
+	last := must.Get(Run(t.Context(), p, list...))(t)
+	p.EarlyStopping = true
+	best := must.Get(Run(t.Context(), p, list...))(t)
+	for i, line := range best {
+		if line.Experiment.Options["early_stopping"] != "true" || line.Diverged || line.Metrics[results.MetricNLL] == last[i].Metrics[results.MetricNLL] {
+			t.Errorf("%v: %v, without early stopping %v", line.Experiment, line.Metrics, last[i].Metrics)
+		}
+	}
+	sngp := p.Experiments(methods.SNGP)[0]
+	if sngp.Options["early_stopping"] != "" {
+		t.Error("SNGP, which has none, has the option early_stopping")
+	}
+	sngp.Options = maps.Clone(sngp.Options)
+	if sngp.Options == nil {
+		sngp.Options = make(map[string]string)
+	}
+	sngp.Options["early_stopping"] = "true"
+	if _, _, err := ProtocolOf(sngp, methods.All()); err == nil || !strings.Contains(err.Error(), "sngp has no use for the option early_stopping") {
+		t.Errorf("SNGP with early stopping: %v", err)
 	}
 }

@@ -96,7 +96,7 @@ func Sets() []results.Set {
 		},
 		{
 			Name:        "uci-converged",
-			Doc:         "UCI regression trained for 400 epochs, and some methods for 4000 on five splits",
+			Doc:         "UCI regression trained for 400 epochs, and some methods for 4000 on five splits, also with early stopping",
 			Experiments: convergedSet(),
 		},
 		{
@@ -134,10 +134,17 @@ func longestTraining() Protocol {
 	return p
 }
 
+// stoppedEarly is longest training of which the best epoch is kept.
+func stoppedEarly() Protocol {
+	p := longestTraining()
+	p.EarlyStopping = true
+	return p
+}
+
 var longMethods = methods.List{methods.Density, methods.Rank1, methods.MCDropout, methods.Ensemble}
 
 func convergedSet() []results.Experiment {
-	return append(longTraining().Experiments(slices.Concat(tableMethods(), addedMethods())...), longestTraining().Experiments(longMethods...)...)
+	return slices.Concat(longTraining().Experiments(slices.Concat(tableMethods(), addedMethods())...), longestTraining().Experiments(longMethods...), stoppedEarly().Experiments(longMethods...))
 }
 
 func gapExperiments() (all []results.Experiment) {

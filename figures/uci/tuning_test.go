@@ -37,10 +37,10 @@ func TestForChoosing(t *testing.T) {
 func TestGridRunsAreTestedOnTrainingExamples(t *testing.T) {
 	e := Paper().On("yacht").Experiments(methods.Density)[3]
 	e.Scale = results.Grid
-	s := must.Get(load(t.Context(), e))(t)
+	s := must.Get(load(t.Context(), e, false))(t)
 	full := e
 	full.Scale = results.Full
-	whole := must.Get(load(t.Context(), full))(t)
+	whole := must.Get(load(t.Context(), full, false))(t)
 	if got, want := s.train.Len()+len(s.target), whole.train.Len(); got != want {
 		t.Errorf("%d examples in both parts, want the %d of the training part", got, want)
 	}

@@ -1,0 +1,141 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+)
+
+// EarlyStopping ends the training of each replica with the parameters that it had
+// after the epoch with the lowest score, such as the negative log-likelihood of
+// examples that are held out: where a network fits its training examples better and
+// better and others worse, those of that epoch are the better ones (Prechelt 1998,
+// "Early stopping - but when?"). All epochs are trained, since replicas that share
+// a graph turn at different ones; what the training goes through is the same
+// without it, also its noise.
+type EarlyStopping struct {
+	// Every is how many epochs of the joint training lie between two scores; the
+	// last one is scored too. 0 means 1.
+	Every int
+	// Score gives a number for each replica, the lower the better; one that is no
+	// number is never the best. It must leave the model as it is. Nil does not stop
+	// early.
+	Score func(ctx context.Context, m *nets.Model) ([]float64, error)
+}
+
+// A best is what a checkpoint keeps of the best score of a replica; its parameters
+// are variables of the store.
+type best struct {
+	Score float64 `json:"score"`
+	Step  int     `json:"step"` // 0 before there is one
+}
+
+// bestScope is where in the store the parameters of the best epochs are.
+const bestScope = "best"
+
+// keepBest scores the model if an epoch has ended after which it is time to, and
+// it was not before; first and end are the steps of the joint training.
+func (r *run) keepBest(ctx context.Context, first, end int) (err error) {
+	every := max(1, r.EarlyStopping.Every) * r.epochSteps
+	if r.EarlyStopping.Score == nil || r.step == first || r.step <= r.Scored || (r.step-first)%every != 0 && r.step != end {
+		return nil
+	}
+	if host := r.model.Host; host != nil { // the noise of the steps to come stays what it is
+		before, failure := host.State()
+		if failure != nil {
+			return failure
+		}
+		defer func() { err = errors.Join(err, host.SetState(before)) }()
+	}
+	scores, err := r.EarlyStopping.Score(ctx, r.model)
+	if err != nil {
+		return fmt.Errorf("scoring the model after step %d: %w", r.step, err)
+	}
+	if len(scores) != r.model.Count() {
+		return fmt.Errorf("EarlyStopping.Score gave %d scores for a model with %d replicas", len(scores), r.model.Count())
+	}
+	if r.Best == nil {
+		r.Best = make([]best, len(scores))
+	}
+	better := make([]bool, len(scores))
+	for k, score := range scores {
+		if !notFinite(score) && (r.Best[k].Step == 0 || score < r.Best[k].Score) {
+			r.Best[k], better[k] = best{score, r.step}, true
+		}
+	}
+	r.Scored = r.step
+	return r.eachParameter(func(v, kept *model.Variable) error { return copyReplicas(kept, v, better) })
+}
+
+// takeBest puts the parameters of the best epochs in the place of the last ones;
+// those of a replica without a score stay.
+func (r *run) takeBest() error {
+	if r.Best == nil {
+		return nil
+	}
+	scored := make([]bool, len(r.Best))
+	for k := range scored {
+		scored[k] = r.Best[k].Step > 0
+	}
+	if err := r.eachParameter(func(v, kept *model.Variable) error { return copyReplicas(v, kept, scored) }); err != nil {
+		return err
+	}
+	return r.model.Store.DeleteVariablesInScope(model.RootScopePath + bestScope)
+}
+
+// eachParameter visits the model's parameters and running statistics, with the
+// variable that keeps those of the best epoch, which it creates.
+func (r *run) eachParameter(visit func(v, kept *model.Variable) error) error {
+	store := r.model.Store
+	var all []*model.Variable
+	for v := range store.IterVariables() {
+		if params.RoleOf(v, store) != "" {
+			all = append(all, v)
+		}
+	}
+	for _, v := range all {
+		path := model.RootScopePath + bestScope + v.Path()
+		kept := store.GetVariable(path)
+		if kept == nil {
+			value, err := v.Value()
+			if err == nil {
+				value, err = value.LocalClone()
+			}
+			if err != nil {
+				return fmt.Errorf("keeping variable %s: %w", v.Path(), err)
+			}
+			kept = store.VariableWithValue(path, value)
+			kept.Trainable = false
+		}
+		if err := visit(v, kept); err != nil {
+			return fmt.Errorf("keeping variable %s: %w", v.Path(), err)
+		}
+	}
+	return nil
+}
+
+// copyReplicas copies the values of some replicas, each of which has an equal part of them.
+func copyReplicas(to, from *model.Variable, which []bool) error {
+	var values [2][]float64
+	for i, v := range []*model.Variable{to, from} {
+		value, err := v.Value()
+		if err != nil {
+			return err
+		}
+		if values[i], err = params.ToFloat64(value); err != nil {
+			return err
+		}
+	}
+	part := len(values[0]) / len(which)
+	for k, copied := range which {
+		if copied {
+			copy(values[0][k*part:(k+1)*part], values[1][k*part:(k+1)*part])
+		}
+	}
+	return to.SetValue(params.FromFloat64(to.Shape(), values[0]))
+}
