@@ -148,11 +148,11 @@ func Paired(lines []results.Result, metricName string, further ...methods.Method
 func (p Protocol) experimentsOf(m methods.Method) []results.Experiment { return p.Experiments(m) }
 
 // ConvergedTable is the negative log likelihood after 100, 400 and, of some methods, 4000 epochs, of which with early
-// stopping the best one is kept, each method tested against density uncertainty.
+// stopping the best one is kept, each method tested against density layers whose energies are detached.
 func ConvergedTable(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "uci-converged", Columns: []string{"Data set, epochs"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	x := methodTable{list: append(tableMethods(), addedMethods()...), decimals: 3, testTrain: randomSplits}
+	x := methodTable{list: convergedMethods(), decimals: 3, testTrain: randomSplits}
 	for _, dataset := range smallDatasets() {
 		for _, p := range []Protocol{Paper(), longTraining(), longestTraining(), stoppedEarly()} {
 			name := fmt.Sprintf("%s, %d", DatasetTitle(dataset), p.Epochs)
@@ -160,7 +160,7 @@ func ConvergedTable(lines []results.Result) (report.Table, error) {
 				name += ", stopped early"
 			}
 			row := methodRow{name: name, metric: results.MetricNLL, bold: true, runs: p.On(dataset).experimentsOf}
-			x.rows = append(x.rows, row.testedAgainst(methods.Density))
+			x.rows = append(x.rows, row.testedAgainst(detached))
 		}
 	}
 	return x.fill(t, lines)

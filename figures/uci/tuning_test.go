@@ -198,11 +198,11 @@ func TestOptionsEffects(t *testing.T) {
 	}
 }
 
-// The longer runs are compared with density uncertainty after as many epochs.
+// The longer runs are compared with density layers with detached energies after as many epochs.
 func TestConvergedTable(t *testing.T) {
 	lines := slices.Concat(
-		made(of(methods.Density, "yacht"), level(3)), made(of(methods.Rank1, "yacht"), level(2)),
-		made(longTraining().On("yacht").Experiments(methods.Density), level(1)), made(longTraining().On("yacht").Experiments(methods.Rank1), level(2)),
+		made(of(detached, "yacht"), level(3)), made(of(methods.Rank1, "yacht"), level(2)),
+		made(longTraining().On("yacht").Experiments(detached), level(1)), made(longTraining().On("yacht").Experiments(methods.Rank1), level(2)),
 		made(longestTraining().On("yacht").Experiments(methods.Density), level(1)),
 	)
 	table := must.Get(ConvergedTable(lines))(t)
