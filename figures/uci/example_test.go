@@ -3,6 +3,7 @@ package uci_test
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
@@ -10,6 +11,7 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/uci"
 )
 
@@ -42,4 +44,39 @@ func ExampleRun() {
 	// Output:
 	// growing on Yacht Hydrodynamics, 2 splits
 	// density on Yacht Hydrodynamics, 2 splits
+}
+
+// Lines are kept under the method's own name, and read again by all that takes lines.
+func ExampleRun_stored() {
+	p := uci.Paper().On("yacht").Quick()
+	p.Epochs, p.Only = 1, []int{0}
+	lines, err := uci.Run(context.Background(), p, methods.New("growing", growing{sd: 0.1}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	folder, err := os.MkdirTemp("", "mine")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(folder)
+	store, err := results.OpenStore(folder)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, line := range lines {
+		if _, _, err := store.Append(line); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	kept, _, err := results.Read(folder)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(kept), kept[0].Experiment)
+	// Output: 1 uci growing on yacht gal split 0 seed 0 (paper, quick)
 }
