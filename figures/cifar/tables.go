@@ -285,7 +285,7 @@ func (d classificationTable) prose() (caption string, notes []string) {
 		Processes:   has(func(r row) bool { return r.method.Process != nil }),
 		Decay:       has(func(r row) bool { return r.change != nil && r.change(d.protocol).Decay != d.protocol.Decay }),
 	}
-	if has(func(r row) bool { return r.method.Name == methods.Ensemble.Name }) {
+	if has(func(r row) bool { return r.method.Members > 1 }) {
 		data.Members = methods.Ensemble.Networks()
 	}
 	return prose.Text("classification", data)
