@@ -62,12 +62,13 @@ func (r *run) hasDiverged(replica int) bool {
 	return slices.ContainsFunc(r.Diverged, func(d Divergence) bool { return d.Replica == replica })
 }
 
-// divergence is nil unless a replica diverged.
+// divergence is nil unless a replica diverged that has no best epoch before it.
 func (r *run) divergence() error {
-	if len(r.Diverged) == 0 {
+	diverged := slices.DeleteFunc(slices.Clone(r.Diverged), func(d Divergence) bool { return r.Best != nil && r.Best[d.Replica].Step > 0 })
+	if len(diverged) == 0 {
 		return nil
 	}
-	return &DivergedError{Replicas: r.model.Replicas, Diverged: r.Diverged}
+	return &DivergedError{r.model.Replicas, diverged}
 }
 
 // checkParameters notes the replicas with a parameter that is no number any more,
@@ -98,7 +99,7 @@ func (r *run) checkParameters() error {
 		}
 	}
 	if len(r.Diverged) == r.model.Count() {
-		return r.divergence()
+		return &DivergedError{r.model.Replicas, r.Diverged}
 	}
 	return nil
 }

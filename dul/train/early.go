@@ -15,9 +15,13 @@ import (
 // after the epoch with the lowest score, such as the negative log-likelihood of
 // examples that are held out: where a network fits its training examples better and
 // better and others worse, those of that epoch are the better ones (Prechelt 1998,
-// "Early stopping - but when?"). All epochs are trained, since replicas that share
-// a graph turn at different ones; what the training goes through is the same
-// without it, also its noise.
+// "Early stopping - but when?"). A replica that diverges afterwards has them too,
+// and does not count as diverged.
+//
+// All epochs are trained, since replicas that share a graph turn at different ones;
+// what the training goes through is the same without it, also the noise, unless it
+// is drawn in the graph, whose random state the scores move on. A run that goes on
+// from a checkpoint must have the same Score, which cannot be checked.
 type EarlyStopping struct {
 	// Every is how many epochs of the joint training lie between two scores; the
 	// last one is scored too. 0 means 1.
@@ -64,7 +68,7 @@ func (r *run) keepBest(ctx context.Context, first, end int) (err error) {
 	}
 	better := make([]bool, len(scores))
 	for k, score := range scores {
-		if !notFinite(score) && (r.Best[k].Step == 0 || score < r.Best[k].Score) {
+		if !notFinite(score) && !r.hasDiverged(k) && (r.Best[k].Step == 0 || score < r.Best[k].Score) {
 			r.Best[k], better[k] = best{score, r.step}, true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 )
@@ -59,14 +61,14 @@ func TestEarlyStopping(t *testing.T) {
 				run.Epochs, run.Schedule = epochs, train.Steps(0.05, 1)
 				m := run.model(t, dtypes.Float32)
 				run.fit(t, m)
-				return parametersOf(t, m)
+				return withRoles(t, m)
 			}
 			run := named(t, c.trial)
 			run.Epochs, run.Schedule = 4, train.Steps(0.05, 1)
 			run.EarlyStopping = train.EarlyStopping{Every: c.every, Score: c.scores.score(t, run.data[0].Inputs)}
 			m := run.model(t, dtypes.Float32)
 			run.fit(t, m)
-			got := parametersOf(t, m)
+			got := withRoles(t, m)
 			for k, epochs := range c.want {
 				want := of(epochs)
 				if len(got) != len(want) {
@@ -78,6 +80,79 @@ func TestEarlyStopping(t *testing.T) {
 						if got[path].Values[i] != value.Values[i] {
 							t.Fatalf("replica %d: entry %d of %s is %v, after %d epochs it is %v", k, i, path, got[path].Values[i], epochs, value.Values[i])
 						}
+					}
+				}
+			}
+			for v := range m.Store.IterVariables() {
+				if strings.HasPrefix(v.Path(), "/best/") {
+					t.Errorf("%s is still there", v.Path())
+				}
+			}
+		})
+	}
+}
+
+// withRoles are the parameters and running statistics by path.
+func withRoles(t *testing.T, m *nets.Model) map[string]fixtures.Array {
+	t.Helper()
+	values := map[string]fixtures.Array{}
+	for v := range m.Store.IterVariables() {
+		if params.RoleOf(v, m.Store) != "" {
+			values[v.Path()] = fixtures.FromTensor(t, must.Get(v.Value())(t))
+		}
+	}
+	return values
+}
+
+// A replica that diverges after an epoch that is the best has its parameters and did not diverge; one that diverges
+// before there is one did.
+func TestDivergedAfterTheBestEpoch(t *testing.T) {
+	const perEpoch = trialSteps / 3
+	for _, c := range []struct {
+		name, trial string
+		scores      told
+		at          int // epoch of training in which all explode
+		diverged    []int
+	}{
+		{"a single model", "regression", told{{1}, {2}, {3}, {4}}, 2, nil},
+		{"without a best epoch", "regression", told{{math.NaN()}, {2}, {3}, {4}}, 2, []int{0}},
+		{"replicas", "replicas", told{{1, math.NaN()}, {2, 2}, {3, 3}, {4, 4}}, 2, []int{1}},
+		{"at the very start", "replicas", told{{1, 1}, {2, 2}, {3, 3}, {4, 4}}, 1, []int{0, 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := named(t, c.trial)
+			run.Epochs = 4
+			run.Schedule = func(step, total int) float64 {
+				if total == 4*perEpoch && step == (c.at-1)*perEpoch+1 {
+					return 1e30
+				}
+				return 0.05
+			}
+			run.EarlyStopping.Score = c.scores.score(t, run.data[0].Inputs)
+			m := run.model(t, dtypes.Float32)
+			err := run.Fit(t.Context(), m, run.data...)
+			var diverged *train.DivergedError
+			if c.diverged == nil {
+				if err != nil {
+					t.Fatal(err)
+				}
+			} else if !errors.As(err, &diverged) {
+				t.Fatalf("the error is %v", err)
+			} else {
+				var got []int
+				for _, d := range diverged.Diverged {
+					got = append(got, d.Replica)
+				}
+				slices.Sort(got)
+				if !slices.Equal(got, c.diverged) {
+					t.Errorf("replicas %v diverged, want %v", got, c.diverged)
+				}
+			}
+			for path, value := range withRoles(t, m) {
+				part := len(value.Values) / max(1, m.Replicas)
+				for k := range max(1, m.Replicas) {
+					if !slices.Contains(c.diverged, k) && slices.ContainsFunc(value.Values[k*part:(k+1)*part], func(v float64) bool { return math.IsNaN(v) || math.Abs(v) > 1e6 }) {
+						t.Errorf("replica %d: %s is %v", k, path, value.Values[k*part:(k+1)*part])
 					}
 				}
 			}
@@ -127,6 +202,10 @@ func TestStoppedEarlyStopping(t *testing.T) {
 			other.EarlyStopping.Every = 2
 			if err := other.Fit(t.Context(), run.model(t, dtypes.Float32), run.data...); err == nil || !strings.Contains(err.Error(), `its EarlyStopping is "1", this run's is "2"`) {
 				t.Errorf("another distance of scores: %v", err)
+			}
+			other.EarlyStopping = train.EarlyStopping{}
+			if err := other.Fit(t.Context(), run.model(t, dtypes.Float32), run.data...); err == nil || !strings.Contains(err.Error(), `its EarlyStopping is "1", this run's is ""`) {
+				t.Errorf("without early stopping: %v", err)
 			}
 		})
 	}

@@ -236,16 +236,20 @@ func (r *run) identity() ([]setting, error) {
 	return settings, nil
 }
 
-// sameRun names the first setting of a saved run in which this one differs.
+// sameRun names the first setting of a saved run in which this one differs; one that either lacks is "".
 func sameRun(saved, now []setting) error {
 	values := map[string]string{}
 	for _, s := range saved {
 		values[s.Name] = s.Value
 	}
 	for _, s := range now {
-		if value, has := values[s.Name]; !has || value != s.Value {
-			return fmt.Errorf("its %s is %q, this run's is %q", s.Name, value, s.Value)
+		if values[s.Name] != s.Value {
+			return fmt.Errorf("its %s is %q, this run's is %q", s.Name, values[s.Name], s.Value)
 		}
+		delete(values, s.Name)
+	}
+	for name, value := range values {
+		return fmt.Errorf("its %s is %q, this run's is %q", name, value, "")
 	}
 	return nil
 }

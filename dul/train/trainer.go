@@ -168,10 +168,14 @@ func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err e
 	} else if err = r.train(ctx); err == nil {
 		err = r.checkParameters()
 	}
-	if err != nil {
+	var diverged *DivergedError // of all replicas, which ends the training
+	if err != nil && !errors.As(err, &diverged) {
 		return err
 	}
-	return errors.Join(r.takeBest(), r.divergence())
+	if err := r.takeBest(); err != nil {
+		return err
+	}
+	return r.divergence()
 }
 
 // A run is the state of one call of Fit.
@@ -353,7 +357,7 @@ func (r *run) note(losses [][][]float64, rows int) error {
 		}
 		left := len(replicas) - len(r.Diverged)
 		if left == 0 {
-			return r.divergence()
+			return &DivergedError{r.model.Replicas, r.Diverged}
 		}
 		r.Weight += float64(rows)
 		for k, row := range replicas {

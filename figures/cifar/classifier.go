@@ -38,6 +38,7 @@ type Classifier struct {
 // options and first seed, its network and its progress; scale, samples and numbers of images have no part. Images
 // are mirrored at random, but not shifted, which pays only over many epochs.
 func TrainClassifier(ctx context.Context, backend compute.Backend, p Protocol, m methods.Method, images *datasets.Images) (*Classifier, error) {
+	p.Options = m.Changed(p.Options)
 	r, network, err := p.recipe(m)
 	if err != nil {
 		return nil, fmt.Errorf("cifar: %w", err)

@@ -128,6 +128,11 @@ func TestClassifierWithoutEnergiesAndLabels(t *testing.T) {
 	fails(t, "no images", errorOf(c.Predict(context.Background(), &datasets.Images{Name: "nothing"}, 1)), "no images of nothing")
 	backend := sequential(t)
 	fails(t, "training without labels", errorOf(TrainClassifier(context.Background(), backend, Paper(CIFAR10, ResNet14), methods.MFVI, other)), "0 labels")
+	useless := methods.MFVI.Variant("", func(o *methods.Options) { o.Clip = true })
+	fails(t, "training of a variant that is none", errorOf(TrainClassifier(context.Background(), backend, Paper(CIFAR10, ResNet14), useless, other)), "mfvi has no use for the option clip")
+	fails(t, "checking it", Paper(CIFAR10, ResNet14).Check(useless), "mfvi has no use for the option clip")
+	_, err := Paper(CIFAR10, ResNet14).Memory(useless)
+	fails(t, "its memory", err, "mfvi has no use for the option clip")
 	fails(t, "training of no network", errorOf(TrainClassifier(context.Background(), backend, Paper(CIFAR10, "none"), methods.MFVI, other)), `no network "none"`)
 }
 

@@ -68,6 +68,7 @@ func Costs(backend compute.Backend, network func(nets.ConvLayers) nets.ResNet, c
 // in a training step, and where that is more than this computer has, how many inducing points would fit; "" for
 // other methods. There is an error for more inducing points than training images that they are chosen among.
 func (p Protocol) Memory(m methods.Method) (string, error) {
+	p.Options = m.Changed(p.Options)
 	r, network, err := p.recipe(m)
 	if err != nil {
 		return "", err

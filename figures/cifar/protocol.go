@@ -192,6 +192,7 @@ func ProtocolOf(e results.Experiment) (Protocol, error) {
 // Check says why a method cannot be run by the protocol: a family of layers without convolutions, an option that
 // makes no difference to the method, a data set or a network that there is not.
 func (p Protocol) Check(m methods.Method) error {
+	p.Options = m.Changed(p.Options)
 	_, _, err := p.recipe(m)
 	return err
 }

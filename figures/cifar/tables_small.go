@@ -81,7 +81,7 @@ func smallTable(lines []results.Result, further []methods.Method) (report.Table,
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	list := append(methods.All(), further...)
 	groups := imageGroups(lines, results.Small, list)
-	titles := groupTitles(groups, list, func(e results.Experiment) []int { return []int{e.TrainN, e.Epochs, e.TestN} })
+	titles := groupTitles(groups, list, columnTraining, columnEpochs, columnTest)
 	err := addGroups(&t, groups, list, func(i int, g results.Group, m methods.Method, ending string) (report.Row, error) {
 		return smallRow(g, m, titles[i], ending)
 	})
@@ -95,7 +95,9 @@ func Table(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "runs", Columns: []string{"Variant", "Data set", "Network", "Training images", "Epochs", "Test images", "n",
 		"Accuracy (%)", "NLL", "ECE", "AUROC, probability"}}
 	t.Caption, _ = prose.Text(t.Name, nil)
-	for _, g := range results.Groups(lines) {
+	groups := results.Groups(lines)
+	titles := groupTitles(groups, nil, columnTraining, columnEpochs, columnTest)
+	for i, g := range groups {
 		e := g.First
 		if e.Study != results.Images {
 			return report.Table{}, fmt.Errorf("cifar: %v is no run on images", e)
@@ -106,7 +108,7 @@ func Table(lines []results.Result) (report.Table, error) {
 			return report.Table{}, err
 		}
 		made := report.TextCells(title(e.Dataset), title(e.Network), trainedOn(e), fmt.Sprint(e.Epochs), orAll(e.TestN), runCount(g))
-		t.Rows = append(t.Rows, report.Row{Name: e.Variant(), Cells: slices.Concat(made, cells)})
+		t.Rows = append(t.Rows, report.Row{Name: titles[i], Cells: slices.Concat(made, cells)})
 	}
 	return t, nil
 }
@@ -165,29 +167,22 @@ func having(g results.Group, metric string) results.Group {
 
 // groupTitles names the methods of groups with their options. Where groups are equal in method, data set, network and
 // the table's further columns, the names say in what else they differ.
-func groupTitles(groups []results.Group, list methods.List, columns func(results.Experiment) []int) []string {
-	hidden := []func(results.Experiment) string{
+func groupTitles(groups []results.Group, list methods.List, columns ...func(results.Experiment) string) []string {
+	title := func(e results.Experiment) string { return list.Title(e.Method) + e.Variant()[len(e.Method):] }
+	columns = append(columns, func(e results.Experiment) string { return e.Dataset + " " + e.Network })
+	return results.Titles(groups, title, columns,
 		func(e results.Experiment) string { return e.Fidelity },
+		func(e results.Experiment) string { return e.Scale },
 		func(e results.Experiment) string { return grouped(e.HeldOut) + " held out" },
 		func(e results.Experiment) string { return orAll(e.TestN) + " test images" },
 		func(e results.Experiment) string { return fmt.Sprintf("%d samples", e.Samples) },
-	}
-	variant := func(e results.Experiment) string { return list.Title(e.Method) + e.Variant()[len(e.Method):] }
-	titles := make([]string, len(groups))
-	for i, g := range groups {
-		titles[i] = variant(g.First)
-		for _, field := range hidden {
-			if slices.ContainsFunc(groups, func(other results.Group) bool {
-				a, b := g.First, other.First
-				return variant(a) == variant(b) && a.Dataset == b.Dataset && a.Network == b.Network &&
-					slices.Equal(columns(a), columns(b)) && field(a) != field(b)
-			}) {
-				titles[i] += ", " + field(g.First)
-			}
-		}
-	}
-	return titles
+	)
 }
+
+// The columns of tables by which groups of runs are told apart.
+func columnTraining(e results.Experiment) string { return trainedOn(e) }
+func columnEpochs(e results.Experiment) string   { return fmt.Sprint(e.Epochs) }
+func columnTest(e results.Experiment) string     { return orAll(e.TestN) }
 
 // processorTable shows the runs of the protocol processor.
 func processorTable(lines []results.Result, further []methods.Method) (report.Table, error) {
@@ -364,7 +359,7 @@ func (k gridKind) make(lines []results.Result, further []methods.Method) (report
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	list := append(methods.All(), further...)
 	groups := imageGroups(lines, k.scale, list)
-	titles := groupTitles(groups, list, func(e results.Experiment) []int { return []int{e.TrainN, e.Epochs, e.HeldOut} })
+	titles := groupTitles(groups, list, columnTraining, columnEpochs, func(e results.Experiment) string { return grouped(e.HeldOut) })
 	rivals := make(map[string][]int) // the rows of a method with the same training
 	for i, g := range groups {
 		e := g.First

@@ -249,6 +249,11 @@ func TestTableOfRuns(t *testing.T) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 	figtest.Renders(t, table)
+	released := Released(CIFAR10, ResNet14)
+	two := must.Get(Table(linesOf(measured(0.9, 0.1, 0.3, 0.01), Paper(CIFAR10, ResNet14).Experiments(methods.MFVI), released.Experiments(methods.MFVI))))(t)
+	if a, b := two.Rows[0].Name, two.Rows[1].Name; a == b {
+		t.Errorf("runs of both fidelities are called %q", a)
+	}
 	if _, err := NamedTable("cifar-small", lines, own); err != nil {
 		t.Error(err)
 	}

@@ -171,7 +171,7 @@ func LiveFor(ctx context.Context, work environment.Work, on func(Machine) Runner
 // be nil, with the fraction of all the work that is done, from 0 to 1, and a few words on what it is
 // doing. The first batch that fails ends it.
 func Live(ctx context.Context, runner Runner, experiments []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
-	batches := Batches(experiments, 0)
+	batches := Batches(results.Union(results.Set{Experiments: experiments}), 0) // each once
 	total, before := 0.0, 0.0
 	for _, batch := range batches {
 		total += cost(runner, batch)

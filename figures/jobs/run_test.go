@@ -276,6 +276,20 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// An experiment that is asked for twice is carried out once.
+func TestLiveTwice(t *testing.T) {
+	ran := 0
+	counted := runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
+		ran += len(batch)
+		return good(ctx, batch, progress)
+	})
+	e := exp("density", "yacht", 1)
+	lines := must.Get(Live(t.Context(), counted, []results.Experiment{e, exp("rank1", "yacht", 1), e}, nil))(t)
+	if ran != 2 || len(lines) != 3 || lines[0].ID != lines[2].ID || lines[0].ID != e.ID() {
+		t.Errorf("%d runs, %d lines", ran, len(lines))
+	}
+}
+
 func TestLiveFails(t *testing.T) {
 	broken := errors.New("no backend")
 	for _, c := range []struct {

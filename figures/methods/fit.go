@@ -57,8 +57,8 @@ type Regressions struct {
 	Experiments []results.Experiment
 	Sets        []train.Dataset
 	Inputs      []nets.Floats
-	// HeldOut, if not nil, are examples of each by whose negative log-likelihood the best of a hundred epochs is kept
-	// (train.EarlyStopping). Methods with a Process have none.
+	// HeldOut, if not nil, are examples of each by whose negative log-likelihood the best of at most a hundred epochs is
+	// kept (train.EarlyStopping). Methods with a Process have none.
 	HeldOut []train.Dataset
 }
 
@@ -66,6 +66,9 @@ type Regressions struct {
 // Gaussian process has no Cholesky factor, says so, and does not keep the others from theirs.
 func (r Regressions) Fit(ctx context.Context, backend compute.Backend) ([]Prediction, error) {
 	members := r.Method.Networks()
+	if r.HeldOut != nil && (r.Method.Process != nil || len(r.HeldOut) != len(r.Experiments)) {
+		return nil, fmt.Errorf("methods: %d sets of held-out examples for %d experiments with %s; want one for each, and none for a Gaussian process", len(r.HeldOut), len(r.Experiments), r.Method.Name)
+	}
 	samples := r.Method.SamplesOf(r.Experiments[0].Samples)
 	f := fitting{Trainer: r.Trainer, network: r.Network}
 	var heldOut []train.Dataset
@@ -82,7 +85,7 @@ func (r Regressions) Fit(ctx context.Context, backend compute.Backend) ([]Predic
 		return f.process(ctx, backend, r.Method.Process)
 	}
 	if r.HeldOut != nil {
-		f.EarlyStopping = train.EarlyStopping{Every: max(1, r.Trainer.Epochs/scoredEpochs), Score: func(ctx context.Context, m *nets.Model) ([]float64, error) {
+		f.EarlyStopping = train.EarlyStopping{Every: (r.Trainer.Epochs + scoredEpochs - 1) / scoredEpochs, Score: func(ctx context.Context, m *nets.Model) ([]float64, error) {
 			return heldOutNLL(ctx, m, heldOut, samples)
 		}}
 	}
@@ -105,7 +108,7 @@ func (r Regressions) Fit(ctx context.Context, backend compute.Backend) ([]Predic
 	return all, nil
 }
 
-// scoredEpochs is how many epochs early stopping has the choice of.
+// scoredEpochs is how many epochs early stopping has the choice of at most.
 const scoredEpochs = 100
 
 // heldOutNLL is the negative log-likelihood of examples of each replica, in units of their scale; NaN for one whose

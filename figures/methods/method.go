@@ -71,6 +71,8 @@ type Method struct {
 	Own func(s Setting, o *Options)
 	// Change, if not nil, is what runs with the method have otherwise than the protocol that asks for them; see Variant.
 	Change func(o *Options)
+
+	family *nets.Layers // of New, which tells two methods apart that it made under one name
 }
 
 // PaperNames are the paper's names of a method.
@@ -93,7 +95,7 @@ type Setting struct {
 //
 // Whether its layers have energy models, and so want generative pretraining, is found out by building one of them.
 func New(name string, family nets.Layers) Method {
-	return Method{Name: name, Title: name, Layers: func(Options) nets.Layers { return family }, HasEnergies: hasEnergies(family)}
+	return Method{Name: name, Title: name, Layers: func(Options) nets.Layers { return family }, HasEnergies: hasEnergies(family), family: &family}
 }
 
 // hasEnergies builds a dense layer, of a single unit, and looks whether it has a log-likelihood. A family that
@@ -125,10 +127,14 @@ func hasEnergies(family nets.Layers) (has bool) {
 //	methods.Density.Variant("Density, start 0.01", func(o *methods.Options) { o.InitStd = 0.01 })
 //
 // which has a column or a panel of its own under this title in tables and pictures. Its experiments have the method's
-// name and these options. Change can be nil, for another title alone.
+// name and these options, which go before those that were chosen for the method (uci.Tuned). Change can be nil, for
+// another title alone; what has other options is nothing that the paper has.
 func (m Method) Variant(title string, change func(o *Options)) Method {
 	before := m.Change
 	m.Title = title
+	if change != nil {
+		m.Paper = PaperNames{}
+	}
 	m.Change = func(o *Options) {
 		for _, f := range []func(*Options){before, change} {
 			if f != nil {
@@ -139,9 +145,21 @@ func (m Method) Variant(title string, change func(o *Options)) Method {
 	return m
 }
 
-// variantOf says whether one of two methods of the same name is a variant of the other.
+// variantOf says whether one of two methods of the same name is a variant of the other: all but title and options are
+// the same. (Of functions it compares the code, and of families that New was given the place.)
 func (m Method) variantOf(other Method) bool {
-	return (m.Change != nil || other.Change != nil) && reflect.ValueOf(m.Layers).Pointer() == reflect.ValueOf(other.Layers).Pointer()
+	if m.Change == nil && other.Change == nil || m.family != other.family {
+		return false
+	}
+	code := func(f any) uintptr { return reflect.ValueOf(f).Pointer() }
+	if code(m.Layers) != code(other.Layers) || code(m.Own) != code(other.Own) || code(m.ImageSchedule) != code(other.ImageSchedule) {
+		return false
+	}
+	rest := func(m Method) Method {
+		m.Title, m.Paper, m.Change, m.Layers, m.Own, m.ImageSchedule = "", PaperNames{}, nil, nil, nil, nil
+		return m
+	}
+	return reflect.DeepEqual(rest(m), rest(other))
 }
 
 // Changed are the options of a protocol as experiments with the method have them; see Variant.

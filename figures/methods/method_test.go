@@ -293,3 +293,19 @@ func TestWhatMethodsAre(t *testing.T) {
 		t.Errorf("the methods are\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// A variant has its options after those of what it is a variant of, and is nothing that the paper has.
+func TestVariant(t *testing.T) {
+	once := methods.Density.Variant("once", func(o *methods.Options) { o.InitStd, o.Clip = 0.2, true })
+	twice := once.Variant("twice", func(o *methods.Options) { o.InitStd *= 2 })
+	given := methods.PaperOptions()
+	if o := twice.Changed(given); o.InitStd != 0.4 || !o.Clip || twice.Title != "twice" || twice.Name != "density" || twice.Paper != (methods.PaperNames{}) {
+		t.Errorf("%s has the options %+v and is the paper's %+v", twice.Title, o, twice.Paper)
+	}
+	if given.InitStd != methods.PaperOptions().InitStd {
+		t.Error("the options that were given are changed")
+	}
+	if titled := methods.Density.Variant("LDL", nil); titled.Paper != methods.Density.Paper || titled.Changed(given) != given {
+		t.Errorf("another title alone makes it another method: %+v", titled)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -348,5 +349,21 @@ func TestDefaultDir(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if dir, err := DefaultDir(); err == nil {
 		t.Errorf("outside a checkout DefaultDir = %q", dir)
+	}
+}
+
+// Groups that a table's columns do not tell apart say in what they differ, and others do not.
+func TestTitles(t *testing.T) {
+	var groups []Group
+	for _, e := range []Experiment{
+		{Method: "a", Epochs: 1, Scale: Full, Samples: 10}, {Method: "a", Epochs: 1, Scale: Quick, Samples: 10},
+		{Method: "a", Epochs: 2, Scale: Full, Samples: 20}, {Method: "b", Epochs: 1, Scale: Full, Samples: 10},
+	} {
+		groups = append(groups, Group{First: e})
+	}
+	got := Titles(groups, func(e Experiment) string { return e.Method }, []func(Experiment) string{func(e Experiment) string { return fmt.Sprint(e.Epochs) }},
+		func(e Experiment) string { return fmt.Sprint(e.Samples) }, func(e Experiment) string { return e.Scale })
+	if want := []string{"a, full", "a, quick", "a", "b"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

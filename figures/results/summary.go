@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 
 	"densityuncertainty/dul/metrics"
 )
@@ -178,6 +179,24 @@ func Groups(lines []Result) []Group {
 		}
 	}
 	return groups
+}
+
+// Titles are titles that tell groups apart: that of each, and, where another group has the same title and the same in
+// all columns of a table, those of the further fields in which one of these differs from it.
+func Titles(groups []Group, title func(Experiment) string, columns []func(Experiment) string, further ...func(Experiment) string) []string {
+	titles := make([]string, len(groups))
+	for i, g := range groups {
+		titles[i] = title(g.First)
+		for _, field := range further {
+			if slices.ContainsFunc(groups, func(other Group) bool {
+				differs := func(of func(Experiment) string) bool { return of(other.First) != of(g.First) }
+				return !differs(title) && !slices.ContainsFunc(columns, differs) && differs(field)
+			}) {
+				titles[i] += ", " + field(g.First)
+			}
+		}
+	}
+	return titles
 }
 
 // MeanStd are mean and sample standard deviation of a metric over the group's lines that have it, and their

@@ -155,11 +155,16 @@ func ConvergedTable(lines []results.Result) (report.Table, error) {
 	x := methodTable{list: convergedMethods(), decimals: 3, testTrain: randomSplits}
 	for _, dataset := range smallDatasets() {
 		for _, p := range []Protocol{Paper(), longTraining(), longestTraining(), stoppedEarly()} {
-			name := fmt.Sprintf("%s, %d", DatasetTitle(dataset), p.Epochs)
+			row := methodRow{name: fmt.Sprintf("%s, %d", DatasetTitle(dataset), p.Epochs), metric: results.MetricNLL, bold: true, runs: p.On(dataset).experimentsOf}
 			if p.EarlyStopping {
-				name += ", stopped early"
+				row.name += ", stopped early"
+				row.runs = func(m methods.Method) []results.Experiment {
+					if m.Process != nil { // has no early stopping, and the same runs as without
+						return nil
+					}
+					return p.On(dataset).Experiments(m)
+				}
 			}
-			row := methodRow{name: name, metric: results.MetricNLL, bold: true, runs: p.On(dataset).experimentsOf}
 			x.rows = append(x.rows, row.testedAgainst(detached))
 		}
 	}

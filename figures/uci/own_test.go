@@ -148,10 +148,25 @@ func TestOwnMethods(t *testing.T) {
 
 // Two methods of one name would take each other's results, also where one has other options.
 func TestOwnMethodsAreChecked(t *testing.T) {
-	if _, err := uci.Run(t.Context(), uci.Paper(), methods.New("density", additive{1}).Variant("", nil), methods.Density); err == nil || !strings.Contains(err.Error(), `two methods are named "density"`) {
-		t.Errorf("a variant of another method: %v", err)
+	five := methods.Density.Variant("five", nil)
+	five.Members = 5
+	for _, c := range []struct {
+		name string
+		list methods.List
+	}{
+		{"one name", methods.List{methods.New("density", additive{1}), methods.Density}},
+		{"a variant of another method", methods.List{methods.New("density", additive{1}).Variant("", nil), methods.Density}},
+		{"variants of two families", methods.List{methods.New("mine", additive{1}).Variant("slow", nil), methods.New("mine", additive{2})}},
+		{"a variant that is an ensemble", methods.List{methods.Density, five}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := uci.Run(t.Context(), uci.Paper(), c.list...); err == nil || !strings.Contains(err.Error(), "two methods are named") {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
-	if _, err := uci.Run(t.Context(), uci.Paper(), methods.New("density", additive{1}), methods.Density); err == nil || !strings.Contains(err.Error(), `two methods are named "density"`) {
-		t.Errorf("got %v", err)
+	mine := methods.New("mine", additive{1})
+	if err := (methods.List{mine, mine.Variant("slow", nil), mine.Variant("fast", nil)}).Validate(); err != nil {
+		t.Error(err)
 	}
 }

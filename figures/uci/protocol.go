@@ -47,7 +47,7 @@ type Protocol struct {
 	Decay           methods.Decay           `option:"decay" choices:"weights all" doc:"what the weight decay applies to"`
 	PretrainEpochs  int                     `option:"pretrain_epochs" range:"whole" doc:"epochs of generative pretraining; the text has none"`
 
-	EarlyStopping bool `option:"early_stopping" doc:"a fifth of each training part is held out, and of a hundred epochs the one with the lowest NLL there is kept; neither text nor code has it"`
+	EarlyStopping bool `option:"early_stopping" doc:"a fifth of each training part is held out, and of at most a hundred epochs the one with the lowest NLL there is kept; neither text nor code has it"`
 
 	choices choices // of Tuned; nil for the others
 

@@ -372,6 +372,16 @@ func TestEarlyStopping(t *testing.T) {
 			t.Errorf("%v: %v, without early stopping %v", line.Experiment, line.Metrics, last[i].Metrics)
 		}
 	}
+	// It is not that there are fewer examples to train on.
+	backend, _ := must.Get2(environment.Open())(t)
+	defer backend.Finalize()
+	filled, m := must.Get2(ProtocolOf(best[0].Experiment, methods.All()))(t)
+	fewer := methods.Regressions{Method: m, Trainer: filled.trainer(m), Network: m.Network(filled.Options, filled.Width, filled.HiddenLayers),
+		Experiments: []results.Experiment{e}, Sets: []train.Dataset{stopped.train}, Inputs: []nets.Floats{stopped.inputs}}
+	atEnd := must.Get(stopped.evaluate(must.Get(fewer.Fit(t.Context(), backend))(t)[0]))(t)
+	if near(atEnd[results.MetricNLL], best[0].Metrics[results.MetricNLL], 1e-6) {
+		t.Errorf("the last of %d epochs is kept: %v", p.Epochs, atEnd)
+	}
 	sngp := p.Experiments(methods.SNGP)[0]
 	if sngp.Options["early_stopping"] != "" {
 		t.Error("SNGP, which has none, has the option early_stopping")

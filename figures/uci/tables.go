@@ -315,7 +315,16 @@ func DatasetsTable([]results.Result) (report.Table, error) {
 func Table(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "runs", Columns: []string{"Variant", "Data set", "Epochs", "n", "NLL", "RMSE"}}
 	t.Caption, _ = prose.Text(t.Name, nil)
-	for _, g := range results.Groups(lines) {
+	groups := results.Groups(lines)
+	titles := results.Titles(groups, results.Experiment.Variant, []func(results.Experiment) string{
+		func(e results.Experiment) string { return e.Dataset + " " + e.Splits },
+		func(e results.Experiment) string { return fmt.Sprint(e.Epochs) },
+	},
+		func(e results.Experiment) string { return e.Fidelity },
+		func(e results.Experiment) string { return e.Scale },
+		func(e results.Experiment) string { return fmt.Sprintf("%d samples", e.Samples) },
+	)
+	for i, g := range groups {
 		count := fmt.Sprint(len(g.Lines))
 		if g.Diverged > 0 {
 			count += fmt.Sprintf(", %d diverged", g.Diverged)
@@ -324,7 +333,7 @@ func Table(lines []results.Result) (report.Table, error) {
 		if g.First.Splits == GapSplits {
 			dataset += ", gaps"
 		}
-		row := report.Row{Name: g.First.Variant(), Cells: report.TextCells(dataset, fmt.Sprint(g.First.Epochs), count)}
+		row := report.Row{Name: titles[i], Cells: report.TextCells(dataset, fmt.Sprint(g.First.Epochs), count)}
 		for _, x := range theMetrics {
 			mean, std, n, err := g.MeanStd(x.name)
 			switch {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -10,9 +11,23 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
+
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/results"
 )
+
+// onlyCompares refuses flags that say where or how runs are kept, which --again has no use for.
+func onlyCompares(flags *flag.FlagSet) (err error) {
+	means := []string{"again", "methods", "datasets", "splits", "seeds", "fidelity", "scale", "store", "batch", withoutSVHNFlag,
+		"epochs", "train-n", "test-n", "held-out", "samples", "set"}
+	flags.Visit(func(f *flag.Flag) {
+		if !slices.Contains(means, f.Name) && err == nil {
+			err = usagef("--again only compares, here and now: leave out --%s", f.Name)
+		}
+	})
+	return err
+}
 
 // again carries out experiments of the store once more, so many of each group, and says how many of them come out as
 // they are stored, to the last digit or but for rounding, and lists the others. The store stays as it is, and what the
@@ -68,6 +83,9 @@ type comparison struct {
 // trained by themselves adds in another order than one that trains them together. Training can make more of it.
 const rounding = 1e-5
 
+// digits is what storing does to a curve at most.
+const digits = 5e-6
+
 // Append prints how a result differs from the stored one, if it does by more than rounding.
 func (x *comparison) Append(now results.Result) (added bool, note string, err error) {
 	before, _ := x.stored.Find(now.Experiment)
@@ -85,11 +103,27 @@ func (x *comparison) Append(now results.Result) (added bool, note string, err er
 	return true, "", err
 }
 
-// differs says which metric of two results of an experiment differs most, and by how many times itself; "" if none
-// does. Times may differ, and a metric that only one of two versions measured.
+// differs says which number of two results of an experiment differs most, and by how many times itself, of a curve by
+// how many times its largest value; "" if none does. Times may differ, and a metric that only one of two versions
+// measured. Curves are stored with six digits, of which that is no difference.
 func differs(before, now results.Result) (text string, most float64) {
 	if before.Diverged != now.Diverged {
 		return fmt.Sprintf("diverged: %v, now %v", before.Diverged, now.Diverged), math.Inf(1)
+	}
+	if len(before.Metrics) > 0 && len(now.Metrics) == 0 {
+		return "nothing is measured any more", math.Inf(1)
+	}
+	for name, curve := range before.Series {
+		if len(now.Series[name]) != len(curve) {
+			return fmt.Sprintf("the series %s has %d values, now %d", name, len(curve), len(now.Series[name])), math.Inf(1)
+		}
+		if len(curve) == 0 {
+			continue
+		}
+		far, largest := floats.Distance(curve, now.Series[name], math.Inf(1)), floats.Norm(curve, math.Inf(1))
+		if by := far / largest; by > digits && by > most {
+			text, most = fmt.Sprintf("the series %s differs by %.2g times its largest value, and nothing by more", name, by), by
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.Metrics)) {
 		a, b := before.Metrics[name], now.Metrics[name]
@@ -98,7 +132,7 @@ func differs(before, now results.Result) (text string, most float64) {
 			continue
 		}
 		if by := math.Abs(b-a) / math.Max(math.Abs(a), math.Abs(b)); a != b && by > most {
-			text, most = fmt.Sprintf("%s %v, now %v, differs by %.2g times itself, and no metric by more", name, a, b, by), by
+			text, most = fmt.Sprintf("%s %v, now %v, differs by %.2g times itself, and nothing by more", name, a, b, by), by
 		}
 	}
 	return text, most

@@ -66,9 +66,6 @@ func (c command) figure(_ context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		if path == "" {
-			path = file
-		}
 		if err := atomicfile.WriteBytes(path, picture); err != nil {
 			return err
 		}

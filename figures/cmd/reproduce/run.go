@@ -113,6 +113,11 @@ func (c command) request(args []string) (request, error) {
 	if r.again < 0 {
 		return r, usagef("--again is %d, want at least 1", r.again)
 	}
+	if r.again > 0 {
+		if err := onlyCompares(flags); err != nil {
+			return r, err
+		}
+	}
 	if r.devices = words(*devices); slices.Contains(r.devices, "") {
 		return r, usagef("--devices: %q names a GPU with no number", *devices)
 	}

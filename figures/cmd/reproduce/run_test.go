@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +48,8 @@ func TestRunAgain(t *testing.T) {
 	args := []string{"run", "uci", "--scale=quick", "--methods", "density,rank1", "--datasets", "yacht", "--store", store}
 	fails(t, exitUsage, "nothing to compare", append(args, "--again", "1")...)
 	fails(t, exitUsage, "--again is -1", append(args, "--again", "-1")...)
+	fails(t, exitUsage, "leave out --dry-run", append(args, "--again", "1", "--dry-run")...)
+	fails(t, exitUsage, "leave out --engine", append(args, "--again", "1", "--engine", "slurm")...)
 	succeeds(t, "", args...)
 	file := filepath.Join(store, "uci-yacht-paper-quick.jsonl")
 	kept := string(must.Get(os.ReadFile(file))(t))
@@ -72,6 +75,34 @@ func TestRunAgain(t *testing.T) {
 	}
 	if after := must.Get(os.ReadFile(file))(t); string(after) != strings.Join(lines, "") {
 		t.Error("the store changed")
+	}
+}
+
+func TestDiffers(t *testing.T) {
+	of := func(nll float64, curve ...float64) results.Result {
+		return results.Result{Metrics: map[string]float64{"nll": nll, "seconds_per_epoch": nll}, Series: map[string][]float64{"mean": curve}}
+	}
+	less := results.Result{Metrics: map[string]float64{"other": 1}}
+	for _, c := range []struct {
+		name        string
+		before, now results.Result
+		want        string
+		by          float64
+	}{
+		{"equal", of(1, 2, 3), of(1, 2, 3), "", 0},
+		{"only a time", results.Result{Metrics: map[string]float64{"seconds_per_epoch": 1}}, results.Result{Metrics: map[string]float64{"seconds_per_epoch": 2}}, "", 0},
+		{"a metric", of(2, 2, 3), of(1, 2, 3), "nll 2, now 1, differs by 0.5 times itself", 0.5},
+		{"a curve more than a metric", of(4, 4, 8), of(3, 4, 4), "the series mean differs by 0.5 times its largest value", 0.5},
+		{"digits of a curve", of(1, 2, 300000), of(1, 2, 300001), "", 0},
+		{"a shorter curve", of(1, 2, 3), of(1, 2), "the series mean has 2 values, now 1", math.Inf(1)},
+		{"nothing measured", of(1), results.Result{}, "nothing is measured any more", math.Inf(1)},
+		{"another metric", results.Result{Metrics: map[string]float64{"nll": 1}}, less, "", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if text, by := differs(c.before, c.now); !strings.HasPrefix(text, c.want) || (text == "") != (c.want == "") || by != c.by {
+				t.Errorf("%q by %v, want %q by %v", text, by, c.want, c.by)
+			}
+		})
 	}
 }
 

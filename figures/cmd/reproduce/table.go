@@ -101,9 +101,13 @@ func makeTable(named report.NamedTable, lines []results.Result, kept report.Pred
 	return t.Render(format)
 }
 
-// target is the file to write: out itself, or the file called name in the folder out, which is made for several.
+// target is the file to write: out itself, or the file called name in the folder out, which is made. Out is a folder for
+// several files, if it is there as one, and if a slash ends it; "" is the current one.
 func target(out, name string, several bool) (string, error) {
-	if info, err := os.Stat(out); !several && (err != nil || !info.IsDir()) {
+	if out == "" {
+		return name, nil
+	}
+	if info, err := os.Stat(out); !several && !strings.HasSuffix(out, "/") && (err != nil || !info.IsDir()) {
 		return out, nil
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {

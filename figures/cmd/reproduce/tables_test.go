@@ -95,6 +95,16 @@ func TestFigure(t *testing.T) {
 			t.Errorf("%d captions, want 9\n%s", n, stdout)
 		}
 	})
+	t.Run("all, here", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		succeeds(t, "", "figure", "all", "--store", store)
+		succeeds(t, "", "figure", "figure1", "--seed", "2", "--out", "new/", "--store", store)
+		for _, name := range []string{"uci-nll.svg", "new/figure1.svg"} {
+			if _, err := os.Stat(name); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 	t.Run("no runs", func(t *testing.T) {
 		fails(t, exitFailure, "run: reproduce run figure1", "figure", "figure1", "--seed", "2", "--store", t.TempDir())
 	})
