@@ -145,12 +145,12 @@ var (
 	// detached are density layers that leave out the path through the energy, as the released code: with the text's
 	// gradients the longer trainings diverge.
 	detached    = methods.Density.Variant("Density, detached energies", func(o *methods.Options) { o.Gradients = methods.Detached })
-	longMethods = methods.List{methods.Density, detached, methods.Rank1, methods.MCDropout, methods.Ensemble}
+	longMethods = methods.List{methods.Density, detached, methods.DensityConstant, methods.Rank1, methods.MCDropout, methods.Ensemble}
 )
 
 // convergedMethods are the columns of ConvergedTable.
 func convergedMethods() methods.List {
-	return slices.Concat(tableMethods(), methods.List{detached}, addedMethods())
+	return slices.Concat(tableMethods(), methods.List{detached, methods.DensityConstant}, addedMethods())
 }
 
 func convergedSet() []results.Experiment {
