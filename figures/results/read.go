@@ -53,14 +53,24 @@ func Read(paths ...string) (lines []Result, notes []string, err error) {
 		if parsed.torn {
 			notes = append(notes, fmt.Sprintf("%s:%d: the last line is cut short (a run was killed while writing); it is ignored and that experiment will run again", file, len(parsed.results)+1))
 		}
+		again, note := 0, ""
 		for i, r := range parsed.results {
 			place := fmt.Sprintf("%s:%d", file, i+1)
 			if first, repeated := seen[r.ID]; repeated {
-				notes = append(notes, fmt.Sprintf("%s: %v is already in %s; the first line counts", place, r.Experiment, first))
+				if again++; again == 1 {
+					note = fmt.Sprintf("%s: %v is already in %s", place, r.Experiment, first)
+				}
 				continue
 			}
 			seen[r.ID] = place
 			lines = append(lines, r)
+		}
+		switch again {
+		case 0:
+		case 1:
+			notes = append(notes, note+"; the first line counts")
+		default:
+			notes = append(notes, fmt.Sprintf("%s, and so with %d more of its lines; the first ones count", note, again-1))
 		}
 	}
 	return lines, notes, nil

@@ -1,8 +1,11 @@
 package results
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,5 +34,17 @@ func TestCommitted(t *testing.T) {
 	must.Do(t, os.WriteFile(file, append(line, line...), 0o644))
 	if _, err := Committed(); err == nil || !strings.Contains(err.Error(), "already in") {
 		t.Errorf("a repeated line: %v", err)
+	}
+	for _, c := range []struct {
+		times int
+		want  string
+	}{{1, "; the first line counts"}, {3, ", and so with 2 more of its lines; the first ones count"}} {
+		copied := filepath.Join(t.TempDir(), "copy"+extension)
+		must.Do(t, os.WriteFile(copied, bytes.Repeat(line, c.times), 0o644))
+		must.Do(t, os.WriteFile(file, line, 0o644))
+		lines, notes, err := Read(runs, copied)
+		if want := fmt.Sprintf("%s:1: %v is already in %s:1%s", copied, r.Experiment, file, c.want); err != nil || len(lines) != 1 || !slices.Equal(notes, []string{want}) {
+			t.Errorf("%d lines, %q, want %q, error %v", len(lines), notes, want, err)
+		}
 	}
 }

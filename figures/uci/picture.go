@@ -1,9 +1,11 @@
 package uci
 
 import (
+	"errors"
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -23,6 +25,7 @@ func Figures(further ...methods.Method) []report.NamedFigure {
 		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: of(nll)},
 		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: of(rmse)},
 		{Name: "uci-energy", Doc: "what each energy model does to density layers on UCI, in the place of constant energy", Make: energyPicture},
+		{Name: "uci-epochs", Doc: "what longer training does to density layers and others on UCI", Make: epochsPicture},
 		{Name: "uci-options", Doc: "what each single option between the text and the released code does to density layers on UCI", Make: optionsPicture},
 	}
 }
@@ -153,3 +156,69 @@ type glyph struct{ draw.GlyphStyle }
 
 // Thumbnail implements plot.Thumbnailer.
 func (g glyph) Thumbnail(c *draw.Canvas) { c.DrawGlyph(g.GlyphStyle, c.Center()) }
+
+// epochsPicture shows, for each of the small data sets, the negative log likelihood of the methods that were trained
+// longest after 100, 400 and 4000 epochs: means over the splits that all three have. A panel ends at the highest of those after
+// 100 epochs, above which the others leave it.
+func epochsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
+	const columns = 3
+	f := report.Figure{Name: "uci-epochs", Width: vg.Points(640), Height: vg.Points(400)}
+	f.Caption, _ = prose.Text("epochs picture", nil)
+	list := slices.DeleteFunc(slices.Clone(longMethods), isPaperDensity)
+	var marks []mark
+	for i, m := range list {
+		marks = append(marks, mark{m.Title, report.Palette()[i], draw.CircleGlyph{}})
+	}
+	f.Key = keyOf(marks...)
+	index := results.ByID(lines)
+	var panels []*plot.Plot
+	for n, dataset := range smallDatasets() {
+		p := report.New(DatasetTitle(dataset), "", "")
+		p.Title.TextStyle.Font.Size = vg.Points(report.LabelSize)
+		var ticks []plot.Tick
+		top := math.Inf(-1)
+		for i, m := range list {
+			curve := bars{colour: marks[i].colour, shape: marks[i].shape}
+			for _, protocol := range []Protocol{Paper(), longTraining(), longestTraining()} {
+				protocol.Only = longestTraining().Only
+				s, err := index.Summarize(protocol.On(dataset).Experiments(m), results.MetricNLL)
+				if err != nil {
+					return report.Figure{}, err
+				}
+				at := math.Log10(float64(protocol.Epochs))
+				if i == 0 {
+					ticks = append(ticks, plot.Tick{Value: at, Label: fmt.Sprint(protocol.Epochs)})
+				}
+				if !s.Complete() {
+					continue
+				}
+				if protocol.Epochs == Paper().Epochs {
+					top = max(top, s.Mean)
+				}
+				curve.add(at, s.Mean, 0)
+			}
+			if len(curve.x) == 0 {
+				continue
+			}
+			if err := errors.Join(report.Line(p, "", curve.x, curve.y, curve.colour), report.Points(p, "", curve.x, curve.y, curve.colour, vg.Points(2))); err != nil {
+				return report.Figure{}, err
+			}
+		}
+		p.X.Tick.Marker, p.X.Min, p.X.Max = plot.ConstantTicks(ticks), ticks[0].Value-0.1, ticks[len(ticks)-1].Value+0.1
+		if !math.IsInf(top, -1) {
+			p.Y.Max = top + 0.1*(top-p.Y.Min)
+		}
+		if n >= columns {
+			p.X.Label.Text = "epochs"
+		}
+		if n%columns == 0 {
+			p.Y.Label.Text = "NLL (nats)"
+		}
+		panels = append(panels, p)
+	}
+	f.Panels = report.InRows(panels, columns, nil)
+	return f, nil
+}
+
+// isPaperDensity says whether a method is density uncertainty with the paper's gradients, and no variant.
+func isPaperDensity(m methods.Method) bool { return isDensity(m) && m.Change == nil }

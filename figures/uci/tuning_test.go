@@ -10,6 +10,7 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
 
@@ -212,6 +213,44 @@ func TestConvergedTable(t *testing.T) {
 		{"Yacht Hydrodynamics, 4000", "Density Uncertainty", "*1.020 ± 0.110 (n=5)*"},
 		{"Yacht Hydrodynamics, 4000", "Rank-1 BNN", "not run"},
 	})
+}
+
+// The picture of longer training has the means over the splits that all lengths have; what is not complete is not drawn.
+func TestEpochsPicture(t *testing.T) {
+	five := func(p Protocol) Protocol {
+		p.Only = longestTraining().Only
+		return p.On("yacht")
+	}
+	lines := slices.Concat(
+		made(five(Paper()).Experiments(detached), level(3)), made(longTraining().On("yacht").Experiments(detached), level(1)), made(five(longestTraining()).Experiments(detached), level(2)),
+		made(five(Paper()).Experiments(methods.MCDropout), level(4)), made(five(longestTraining()).Experiments(methods.MCDropout)[1:], level(1)),
+	)
+	for _, c := range []struct {
+		name  string
+		lines []results.Result
+		drawn int // shapes of the panel of Yacht
+		top   float64
+	}{{"nothing run", nil, 0, 1}, {"two methods", lines, 4, 4.3}} {
+		t.Run(c.name, func(t *testing.T) {
+			f := must.Get(epochsPicture(c.lines, 0))(t)
+			if len(f.Panels) != 2 || len(f.Panels[1]) != 3 {
+				t.Fatalf("%d rows of panels", len(f.Panels))
+			}
+			svg := string(must.Get(f.Bytes(report.SVG))(t))
+			p := f.Panels[1][2]
+			if p.Title.Text != "Yacht Hydrodynamics" || c.lines != nil && math.Abs(p.Y.Max-c.top) > 0.1 || p.X.Min > 2 || p.X.Max < math.Log10(4000) {
+				t.Errorf("%s from %v to %v and up to %v, want %v", p.Title.Text, p.X.Min, p.X.Max, p.Y.Max, c.top)
+			}
+			if got := strings.Count(svg, "<path") - strings.Count(string(must.Get(must.Get(epochsPicture(nil, 0))(t).Bytes(report.SVG))(t)), "<path"); c.drawn == 0 && got != 0 || c.drawn > 0 && got < c.drawn {
+				t.Errorf("%d shapes more than without runs, want at least %d", got, c.drawn)
+			}
+			for _, wrong := range []string{"NaN", "Inf"} {
+				if strings.Contains(svg, wrong) {
+					t.Errorf("the picture has a %s", wrong)
+				}
+			}
+		})
+	}
 }
 
 // With 1000 samples the difference is to the runs with 10 of the same method.

@@ -91,8 +91,8 @@ func TestFigure(t *testing.T) {
 	})
 	t.Run("all", func(t *testing.T) {
 		stdout := succeeds(t, "", "figure", "all", "--format", "png", "--out", filepath.Join(dir, "all"), "--store", store)
-		if n := strings.Count(stdout, "\ndensityuncertainty "); n != 9 {
-			t.Errorf("%d captions, want 9\n%s", n, stdout)
+		if n := strings.Count(stdout, "\ndensityuncertainty "); n != 10 {
+			t.Errorf("%d captions, want 10\n%s", n, stdout)
 		}
 	})
 	t.Run("all, here", func(t *testing.T) {
