@@ -13,6 +13,7 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
@@ -72,6 +73,38 @@ func check(err error) {
 	if err != nil {
 		panic(err)
 	}
+}
+
+// A network without noise fits eight noisy targets ever better, and those that are
+// held out worse; early stopping keeps the parameters that did best on the latter.
+func ExampleEarlyStopping() {
+	ctx := context.Background()
+	backend, err := compute.NewWithConfig("go:ops_sequential")
+	check(err)
+	data := train.Dataset{Inputs: nets.Rows([]float64{-1, -0.7, -0.4, -0.1, 0.2, 0.5, 0.8, 1}, 1), Targets: []float64{0.6, -0.5, 0.4, -0.6, 0.5, -0.4, 0.6, -0.3}}
+	heldOut := train.Dataset{Inputs: nets.Rows([]float64{-0.9, -0.3, 0.4, 0.9}, 1), Targets: []float64{0.1, -0.2, 0.1, 0}}
+	score := func(ctx context.Context, m *nets.Model) ([]float64, error) {
+		p, err := predict.Sample(ctx, m, heldOut.Inputs, predict.Options{Samples: 1})
+		if err != nil {
+			return nil, err
+		}
+		nll, err := metrics.MonteCarloNLL(heldOut.Targets, p.Mean, p.Variances(), 1)
+		return []float64{nll}, err
+	}
+	of := func(early train.EarlyStopping) float64 {
+		m, err := nets.New(backend, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{50}}, likelihood.Gaussian{}, 1)
+		check(err)
+		run := train.Trainer{
+			Epochs: 1000, BatchSize: 8, Schedule: train.Cosine(0.02), EarlyStopping: early,
+			Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
+		}
+		check(run.Fit(ctx, m, data))
+		scores, err := score(ctx, m)
+		check(err)
+		return scores[0]
+	}
+	fmt.Println("better on held-out examples:", of(train.EarlyStopping{Every: 10, Score: score}) < of(train.EarlyStopping{})-1)
+	// Output: better on held-out examples: true
 }
 
 // A run with checkpoints is stopped and started again; the second call of Fit
