@@ -19,9 +19,8 @@ import (
 // and does not count as diverged.
 //
 // All epochs are trained, since replicas that share a graph turn at different ones;
-// what the training goes through is the same without it, also the noise, unless it
-// is drawn in the graph, whose random state the scores move on. A run that goes on
-// from a checkpoint must have the same Score, which cannot be checked.
+// what the training goes through is the same without it, also the noise. A run that
+// goes on from a checkpoint must have the same Score, which cannot be checked.
 type EarlyStopping struct {
 	// Every is how many epochs of the joint training lie between two scores; the
 	// last one is scored too. 0 means 1.
@@ -49,12 +48,22 @@ func (r *run) keepBest(ctx context.Context, first, end int) (err error) {
 	if r.EarlyStopping.Score == nil || r.step == first || r.step <= r.Scored || (r.step-first)%every != 0 && r.step != end {
 		return nil
 	}
-	if host := r.model.Host; host != nil { // the noise of the steps to come stays what it is
+	// The noise of the steps to come stays what it is.
+	if host := r.model.Host; host != nil {
 		before, failure := host.State()
 		if failure != nil {
 			return failure
 		}
 		defer func() { err = errors.Join(err, host.SetState(before)) }()
+	} else if inGraph := r.model.Store.GetVariable(model.JoinPath(model.ScopeSeparator, model.RNGStateVariableName)); inGraph != nil {
+		before, failure := inGraph.Value()
+		if failure == nil {
+			before, failure = before.LocalClone()
+		}
+		if failure != nil {
+			return fmt.Errorf("keeping the random state: %w", failure)
+		}
+		defer func() { err = errors.Join(err, inGraph.SetValue(before)) }()
 	}
 	scores, err := r.EarlyStopping.Score(ctx, r.model)
 	if err != nil {
