@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -82,6 +83,9 @@ func (r *run) keepBest(ctx context.Context, first, end int) (err error) {
 		}
 	}
 	r.Scored = r.step
+	if !slices.Contains(better, true) {
+		return nil
+	}
 	return r.eachParameter(func(v, kept *model.Variable) error { return copyReplicas(kept, v, better) })
 }
 

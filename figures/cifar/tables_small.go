@@ -81,7 +81,7 @@ func smallTable(lines []results.Result, further []methods.Method) (report.Table,
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	list := append(methods.All(), further...)
 	groups := imageGroups(lines, results.Small, list)
-	titles := groupTitles(groups, list, columnTraining, columnEpochs, columnTest)
+	titles := groupTitles(groups, list, trainedOn, columnEpochs, columnTest)
 	err := addGroups(&t, groups, list, func(i int, g results.Group, m methods.Method, ending string) (report.Row, error) {
 		return smallRow(g, m, titles[i], ending)
 	})
@@ -96,7 +96,7 @@ func Table(lines []results.Result) (report.Table, error) {
 		"Accuracy (%)", "NLL", "ECE", "AUROC, probability"}}
 	t.Caption, _ = prose.Text(t.Name, nil)
 	groups := results.Groups(lines)
-	titles := groupTitles(groups, nil, columnTraining, columnEpochs, columnTest)
+	titles := groupTitles(groups, nil, trainedOn, columnEpochs, columnTest)
 	for i, g := range groups {
 		e := g.First
 		if e.Study != results.Images {
@@ -174,15 +174,14 @@ func groupTitles(groups []results.Group, list methods.List, columns ...func(resu
 		func(e results.Experiment) string { return e.Fidelity },
 		func(e results.Experiment) string { return e.Scale },
 		func(e results.Experiment) string { return grouped(e.HeldOut) + " held out" },
-		func(e results.Experiment) string { return orAll(e.TestN) + " test images" },
+		func(e results.Experiment) string { return columnTest(e) + " test images" },
 		func(e results.Experiment) string { return fmt.Sprintf("%d samples", e.Samples) },
 	)
 }
 
-// The columns of tables by which groups of runs are told apart.
-func columnTraining(e results.Experiment) string { return trainedOn(e) }
-func columnEpochs(e results.Experiment) string   { return fmt.Sprint(e.Epochs) }
-func columnTest(e results.Experiment) string     { return orAll(e.TestN) }
+// The columns of tables, besides trainedOn, by which groups of runs are told apart.
+func columnEpochs(e results.Experiment) string { return fmt.Sprint(e.Epochs) }
+func columnTest(e results.Experiment) string   { return orAll(e.TestN) }
 
 // processorTable shows the runs of the protocol processor.
 func processorTable(lines []results.Result, further []methods.Method) (report.Table, error) {
@@ -359,7 +358,7 @@ func (k gridKind) make(lines []results.Result, further []methods.Method) (report
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	list := append(methods.All(), further...)
 	groups := imageGroups(lines, k.scale, list)
-	titles := groupTitles(groups, list, columnTraining, columnEpochs, func(e results.Experiment) string { return grouped(e.HeldOut) })
+	titles := groupTitles(groups, list, trainedOn, columnEpochs, func(e results.Experiment) string { return grouped(e.HeldOut) })
 	rivals := make(map[string][]int) // the rows of a method with the same training
 	for i, g := range groups {
 		e := g.First

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -164,9 +163,8 @@ func epochsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 	const columns = 3
 	f := report.Figure{Name: "uci-epochs", Width: vg.Points(640), Height: vg.Points(400)}
 	f.Caption, _ = prose.Text("epochs picture", nil)
-	list := slices.DeleteFunc(slices.Clone(longMethods), isPaperDensity)
 	var marks []mark
-	for i, m := range list {
+	for i, m := range drawnMethods {
 		marks = append(marks, mark{m.Title, report.Palette()[i], draw.CircleGlyph{}})
 	}
 	f.Key = keyOf(marks...)
@@ -177,8 +175,8 @@ func epochsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 		p.Title.TextStyle.Font.Size = vg.Points(report.LabelSize)
 		var ticks []plot.Tick
 		top := math.Inf(-1)
-		for i, m := range list {
-			curve := bars{colour: marks[i].colour, shape: marks[i].shape}
+		for i, m := range drawnMethods {
+			var curve bars
 			for _, protocol := range []Protocol{Paper(), longTraining(), longestTraining()} {
 				protocol.Only = longestTraining().Only
 				s, err := index.Summarize(protocol.On(dataset).Experiments(m), results.MetricNLL)
@@ -200,7 +198,7 @@ func epochsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 			if len(curve.x) == 0 {
 				continue
 			}
-			if err := errors.Join(report.Line(p, "", curve.x, curve.y, curve.colour), report.Points(p, "", curve.x, curve.y, curve.colour, vg.Points(2))); err != nil {
+			if err := errors.Join(report.Line(p, "", curve.x, curve.y, marks[i].colour), report.Points(p, "", curve.x, curve.y, marks[i].colour, vg.Points(2))); err != nil {
 				return report.Figure{}, err
 			}
 		}
@@ -219,6 +217,3 @@ func epochsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 	f.Panels = report.InRows(panels, columns, nil)
 	return f, nil
 }
-
-// isPaperDensity says whether a method is density uncertainty with the paper's gradients, and no variant.
-func isPaperDensity(m methods.Method) bool { return isDensity(m) && m.Change == nil }

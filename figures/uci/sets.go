@@ -144,8 +144,10 @@ func stoppedEarly() Protocol {
 var (
 	// detached are density layers that leave out the path through the energy, as the released code: with the text's
 	// gradients the longer trainings diverge.
-	detached    = methods.Density.Variant("Density, detached energies", func(o *methods.Options) { o.Gradients = methods.Detached })
-	longMethods = methods.List{methods.Density, detached, methods.DensityConstant, methods.Rank1, methods.MCDropout, methods.Ensemble}
+	detached = methods.Density.Variant("Density, detached energies", func(o *methods.Options) { o.Gradients = methods.Detached })
+	// drawnMethods are those of the picture of longer training.
+	drawnMethods = methods.List{detached, methods.DensityConstant, methods.Rank1, methods.MCDropout, methods.Ensemble}
+	longMethods  = append(methods.List{methods.Density}, drawnMethods...)
 )
 
 // convergedMethods are the columns of ConvergedTable.
