@@ -254,12 +254,20 @@ func (p Prediction) Quantiles(wanted map[string]float64) map[string][]float64 {
 	return curves
 }
 
-// Finite says whether training converged and no mean or variance of the prediction is a NaN or an infinity.
+// Finite says whether training converged, no mean or variance of the prediction is a NaN or an infinity, and no variance
+// so small that the log density of a target of order 1 is an infinity.
 func (p Prediction) Finite() bool {
 	infinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v*v, 0) }
 	for _, values := range slices.Concat(p.Mean, p.Std, p.NoiseStd) {
 		if slices.ContainsFunc(values, infinite) {
 			return false
+		}
+	}
+	for m, variances := range p.Variances() {
+		for i, v := range variances {
+			if far := 1 + math.Abs(p.Mean[m][i]); infinite(far / math.Sqrt(v)) {
+				return false
+			}
 		}
 	}
 	return !p.Diverged
