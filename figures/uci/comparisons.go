@@ -351,8 +351,8 @@ func inGaps() Protocol {
 	return p
 }
 
-// gapMethods are all that are run on gap splits: the density layers with each energy, then the others.
-func gapMethods() methods.List {
+// allMethods are those of tuning and gap splits: the density layers with each energy, then the others.
+func allMethods() methods.List {
 	list := append(energyMethods(), methods.MFVI, methods.MCDropout, methods.VDropout, methods.Rank1)
 	return append(list, addedMethods()...)
 }
@@ -371,7 +371,7 @@ func gapSettings() []setting {
 func GapTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	t := report.Table{Name: "uci-gap", Columns: []string{"Data set, settings and metric"}}
 	t.Caption, t.Notes = prose.Text(t.Name, Paper())
-	x := methodTable{list: append(methods.List{methods.DensityMean}, gapMethods()...), further: further, decimals: 2, testTrain: gapSplits}
+	x := methodTable{list: append(methods.List{methods.DensityMean}, allMethods()...), further: further, decimals: 2, testTrain: gapSplits}
 	for _, dataset := range smallDatasets() {
 		for _, s := range gapSettings() {
 			for _, score := range []struct{ name, title string }{

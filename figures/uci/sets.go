@@ -161,7 +161,7 @@ func convergedSet() []results.Experiment {
 
 func gapExperiments() (all []results.Experiment) {
 	for _, s := range gapSettings() {
-		all = append(all, atBothScales(s.protocol, gapMethods())...)
+		all = append(all, atBothScales(s.protocol, allMethods())...)
 	}
 	return all
 }

@@ -218,10 +218,9 @@ type tuning struct {
 // uci-claims).
 func tunings() []tuning {
 	rivals := methods.List{methods.MCDropout, methods.VDropout, methods.Rank1}
-	all := slices.Concat(energyMethods(), methods.List{methods.MFVI}, rivals, addedMethods())
 	return []tuning{
-		{Paper().On(smallDatasets()...), all},
-		{inGaps(), all},
+		{Paper().On(smallDatasets()...), allMethods()},
+		{inGaps(), allMethods()},
 		{Paper().On("kin8nm", "naval", "protein"), slices.Concat(energyMethods(), rivals)},
 	}
 }
