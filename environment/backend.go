@@ -73,15 +73,29 @@ func OpenFor(work Work) (compute.Backend, string, error) {
 		}
 		return backend, line(backend, "XLA plugin found", skipped), nil
 	}
-	config := GoSequential
-	if work == Images {
-		config = GoParallel
-	}
-	backend, err := try(config)
+	backend, err := openGo(work)
 	if err != nil {
-		return nil, "", fmt.Errorf("%w: the pure Go backend %q did not start: %w", ErrBackend, config, err)
+		return nil, "", fmt.Errorf("%w: the pure Go backend did not start: %w", ErrBackend, err)
 	}
 	return backend, line(backend, "pure Go, "+whyNotXLA(skipped), skipped), nil
+}
+
+// openGo opens the pure Go backend in the mode for the work.
+func openGo(work Work) (compute.Backend, error) {
+	if work != Images {
+		return try(GoSequential)
+	}
+	// GoParallel, but without the line that the backend prints between a notebook's own where its option is given.
+	backend, err := try(gobackend.BackendName)
+	if err != nil {
+		return nil, err
+	}
+	workers, is := goWorkers(backend).(interface{ SetMaxParallelism(int) })
+	if !is {
+		return try(GoParallel)
+	}
+	workers.SetMaxParallelism(-1)
+	return backend, nil
 }
 
 // requested returns the backend that the user asked for, or "".

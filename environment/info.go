@@ -43,16 +43,21 @@ func Describe(backend compute.Backend) Info {
 }
 
 // goMode is GoParallel for a Go backend with any number of workers, else GoSequential: which of the two OpenFor chose.
-// The backend does not tell its options, and its type cannot be named here, but its workers are an exported field.
 func goMode(backend compute.Backend) string {
-	b := reflect.Indirect(reflect.ValueOf(backend))
-	if b.Kind() != reflect.Struct || !b.FieldByName("Workers").IsValid() {
-		return GoSequential
-	}
-	if workers, is := b.FieldByName("Workers").Interface().(interface{ IsUnlimited() bool }); is && workers.IsUnlimited() {
+	if workers, is := goWorkers(backend).(interface{ IsUnlimited() bool }); is && workers.IsUnlimited() {
 		return GoParallel
 	}
 	return GoSequential
+}
+
+// goWorkers are the workers of a Go backend, nil of others. The backend's type cannot be named here, but they are an
+// exported field.
+func goWorkers(backend compute.Backend) any {
+	b := reflect.Indirect(reflect.ValueOf(backend))
+	if b.Kind() != reflect.Struct || !b.FieldByName("Workers").IsValid() {
+		return nil
+	}
+	return b.FieldByName("Workers").Interface()
 }
 
 // Version returns the version of this code: the module's version, or the
