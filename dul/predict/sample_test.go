@@ -284,24 +284,3 @@ func TestErrors(t *testing.T) {
 		})
 	}
 }
-
-// A sample of ResNet-14 on 32 x 32 pixels, in images a second.
-func BenchmarkClassification(b *testing.B) {
-	images := nets.Pixels{
-		Height: 32, Width: 32, Bytes: make([]byte, 256*3*32*32),
-		Standardization: nets.Standardization{Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{0.25, 0.25, 0.25}},
-	}
-	for _, family := range slices.Concat(convFamilies[:1], convFamilies[5:]) {
-		for _, batch := range []int{32, 128} {
-			b.Run(fmt.Sprintf("%s/%d", family.name, batch), func(b *testing.B) {
-				c := newModel(b, nets.ResNet14(family.layers), likelihood.Categorical{Classes: 10}, 1)
-				c.DType = dtypes.Float32
-				sample(b, c, images, predict.Options{Samples: 1, BatchSize: batch})
-				for b.Loop() {
-					sample(b, c, images, predict.Options{Samples: 1, BatchSize: batch})
-				}
-				b.ReportMetric(256*float64(b.N)/b.Elapsed().Seconds(), "images/s")
-			})
-		}
-	}
-}

@@ -16,6 +16,7 @@ import (
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 )
@@ -68,11 +69,11 @@ func BenchmarkDensityStep(b *testing.B) {
 	}
 }
 
-// What BenchmarkImageStep trains. They are flags of the test program, so that one
+// What the benchmarks of images measure. They are flags of the test program, so that one
 // program measures all of them: go test ./dul/train -run '^$' -bench ImageStep -batch 512
 var (
-	benchNetwork  = flag.String("network", "resnet14", "network of BenchmarkImageStep: resnet14 or wrn28x10")
-	benchBatch    = flag.Int("batch", 128, "images in a step of BenchmarkImageStep")
+	benchNetwork  = flag.String("network", "resnet14", "network of the benchmarks of images: resnet14 or wrn28x10")
+	benchBatch    = flag.Int("batch", 128, "images in a step of BenchmarkImageStep, or in a batch of BenchmarkImageSample")
 	benchSteps    = flag.Int("steps", 1, "steps that BenchmarkImageStep computes without asking the host in between")
 	benchBFloat16 = flag.Bool("bfloat16", false, "let convolutions of BenchmarkImageStep multiply in bfloat16")
 )
@@ -82,24 +83,12 @@ var (
 // of a whole step: images, noise, gradients, update. The program step_pytorch.py
 // measures the same of PyTorch, in turn with this.
 func BenchmarkImageStep(b *testing.B) {
-	build, known := map[string]func(nets.ConvLayers) nets.ResNet{"resnet14": nets.ResNet14, "wrn28x10": nets.WideResNet28x10}[*benchNetwork]
-	if !known || *benchBatch < 1 || *benchSteps < 1 {
-		b.Fatalf("-network %s -batch %d -steps %d: want resnet14 or wrn28x10, and numbers of at least 1", *benchNetwork, *benchBatch, *benchSteps)
-	}
-	for _, family := range []struct {
-		name   string
-		layers nets.ConvLayers
-	}{
-		{"plain", baselines.Deterministic{}},
-		{"density", dul.Density{}},
-		{"detached", dul.Density{Gradients: dul.Detached}},
-		{"mixture", dul.Density{Energy: energy.Rank1Mixture{}}},
-	} {
+	for _, family := range benchFamilies {
 		b.Run(family.name, func(b *testing.B) {
 			perEpoch := max(2, *benchSteps)
 			warmUp := 2 * *benchSteps
 			data := noiseImages(perEpoch**benchBatch, 32, 10)
-			m := newModel(b, build(family.layers), likelihood.Categorical{Classes: 10}, dtypes.Float32, 1)
+			m := benchModel(b, family.layers)
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			var start float64
@@ -123,4 +112,51 @@ func BenchmarkImageStep(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkImageSample draws one sample of the outputs for a batch of images, as prediction does 25 times for each.
+// Units are those of BenchmarkImageStep, and step_pytorch.py measures the same of PyTorch.
+func BenchmarkImageSample(b *testing.B) {
+	for _, family := range benchFamilies {
+		b.Run(family.name, func(b *testing.B) {
+			images := noiseImages((1+b.N)**benchBatch, 32, 10).Inputs
+			var start float64
+			must.Get(predict.Sample(b.Context(), benchModel(b, family.layers), images, predict.Options{
+				Samples: family.samples, BatchSize: *benchBatch,
+				Progress: func(done, _ int) {
+					if done == *benchBatch { // compiled
+						start = cpuSeconds(b)
+						b.ResetTimer()
+					}
+				},
+			}))(b)
+			b.StopTimer()
+			steps := float64(b.N * family.samples)
+			b.ReportMetric((cpuSeconds(b)-start)*1e3/steps, "cpu-ms/step")
+			b.ReportMetric(b.Elapsed().Seconds()*1e3/steps, "ms/step")
+		})
+	}
+}
+
+// benchFamilies are the layers of the benchmarks of images, with a number of samples to draw: those of a network
+// without noise are computed once.
+var benchFamilies = []struct {
+	name    string
+	layers  nets.ConvLayers
+	samples int
+}{
+	{"plain", baselines.Deterministic{}, 1},
+	{"density", dul.Density{}, 5},
+	{"detached", dul.Density{Gradients: dul.Detached}, 5},
+	{"mixture", dul.Density{Energy: energy.Rank1Mixture{}}, 5},
+}
+
+// benchModel is the network that the flags name.
+func benchModel(b *testing.B, layers nets.ConvLayers) *nets.Model {
+	b.Helper()
+	build, known := map[string]func(nets.ConvLayers) nets.ResNet{"resnet14": nets.ResNet14, "wrn28x10": nets.WideResNet28x10}[*benchNetwork]
+	if !known || *benchBatch < 1 || *benchSteps < 1 {
+		b.Fatalf("-network %s -batch %d -steps %d: want resnet14 or wrn28x10, and numbers of at least 1", *benchNetwork, *benchBatch, *benchSteps)
+	}
+	return newModel(b, build(layers), likelihood.Categorical{Classes: 10}, dtypes.Float32, 1)
 }

@@ -1,4 +1,4 @@
-"""PyTorch's time for the training steps of BenchmarkImageStep, in turn with it.
+"""PyTorch's time for what the benchmarks of images measure, in turn with them.
 
     GOEXPERIMENT=simd go test -c -o train.test ./dul/train
     GOMLX_BACKEND=xla:cpu python dul/train/step_pytorch.py --program ./train.test
@@ -8,7 +8,8 @@ process, so that what else the machine does falls on both; the table has medians
 of the rounds and their ratio. Needs PyTorch. The networks are those of package
 nets, with the density layer as in package dul: per-position Gaussian noise, LDL
 energy with zero padding, variance gamma E + beta. PyTorch has it "detached", with
-the energy a constant in the likelihood's gradient, as the released code has it.
+the energy a constant in the likelihood's gradient, as the released code has it. With
+--sample it is one sample of the outputs for a batch, in the place of a training step.
 """
 
 import argparse
@@ -20,12 +21,12 @@ import subprocess
 import sys
 import time
 
-KINDS = ("plain", "density", "detached", "mixture")  # of BenchmarkImageStep
+KINDS = ("plain", "density", "detached", "mixture")  # of both benchmarks
 IN_PYTORCH = {"plain": "plain", "density": "detached", "detached": "detached"}
 
 
 def pytorch_step(options):
-    """Prints wall time, CPU time and images per second of a step of PyTorch."""
+    """Prints wall time, CPU time and images per second of a step or a sample of PyTorch."""
     import torch
     from torch import nn
     from torch.nn import functional
@@ -44,7 +45,10 @@ def pytorch_step(options):
 
         def add_noise(self, mean, energy):
             variance = self.gamma.exp() * energy.detach() + self.beta.exp()
-            return mean + torch.sqrt(variance + 1e-16) * torch.randn_like(mean)
+            # In the order of memory: PyTorch draws other tensors one number at a time.
+            last = mean.movedim(1, -1)
+            noise = torch.randn(last.shape, device=mean.device, dtype=mean.dtype).movedim(-1, 1)
+            return mean + torch.sqrt(variance + 1e-16) * noise
 
         def kl(self):
             return sum((0.5 * (v.exp() - 1 - v)).sum() for v in (self.gamma, self.beta))
@@ -65,7 +69,8 @@ def pytorch_step(options):
         def forward(self, x):
             residual = functional.conv2d(x.detach(), self.factor * self.before + self.itself, padding=self.size // 2)
             energy = (residual.square() * (0.5 * (-self.log_variance).exp())).sum(1, keepdim=True)
-            self.log_likelihood = -0.5 * self.log_variance.sum() - energy.mean((1, 2, 3))
+            if self.training:
+                self.log_likelihood = -0.5 * self.log_variance.sum() - energy.mean((1, 2, 3))
             if self.size > 1 or self.stride > 1:
                 energy = functional.avg_pool2d(energy, self.size, self.stride, self.size // 2)
             return self.add_noise(self.convolve(x), energy)
@@ -81,7 +86,8 @@ def pytorch_step(options):
         def forward(self, h):
             residual = h.detach() @ (self.factor.tril(-1) + self.identity).T
             energy = 0.5 * (residual.square() / self.log_variance.exp()).sum(-1, keepdim=True)
-            self.log_likelihood = -0.5 * self.log_variance.sum() - energy[:, 0]
+            if self.training:
+                self.log_likelihood = -0.5 * self.log_variance.sum() - energy[:, 0]
             return self.add_noise(self.multiply(h), energy)
 
     def conv(channels, filters, size, stride=1, bias=False):
@@ -131,7 +137,14 @@ def pytorch_step(options):
     if omega:
         optimizers.append(torch.optim.Adam(omega, lr=1e-3, weight_decay=1e-5))
 
+    @torch.inference_mode()
+    def sample():
+        with torch.autocast(options.device, torch.bfloat16, enabled=options.precision == "bfloat16"):
+            functional.softmax(network(images), 1).cpu()
+
     def step():
+        if options.sample:
+            return sample()
         for optimizer in optimizers:
             optimizer.zero_grad()
         loss().backward()
@@ -140,6 +153,7 @@ def pytorch_step(options):
         if options.device == "cuda":
             torch.cuda.synchronize()
 
+    network.train(not options.sample)
     for _ in range(3):
         step()
     start, cpu = time.perf_counter(), cpu_seconds()
@@ -178,6 +192,7 @@ def main():
     p.add_argument("--threads", type=int, default=2, help="of PyTorch (2)")
     p.add_argument("--compile", action="store_true", help="let torch.compile compile the objective")
     p.add_argument("--without-pytorch", action="store_true", help="measure the Go program alone")
+    p.add_argument("--sample", action="store_true", help="samples of the outputs in the place of training steps, in float32 by the Go program")
     p.add_argument("--layers", choices=["plain", "detached"], help=argparse.SUPPRESS)  # measures this one, here
     options = p.parse_args()
     if options.layers:
@@ -188,16 +203,17 @@ def main():
     if unknown := set(kinds) - set(KINDS):
         p.error(f"unknown {', '.join(sorted(unknown))}; want some of {', '.join(KINDS)}")
 
+    benchmark = "BenchmarkImageSample" if options.sample else "BenchmarkImageStep"
     times = {}
     for _ in range(options.rounds):
         for kind in kinds:
             if options.program:
-                command = [options.program, "-test.run=^$", f"-test.bench=^BenchmarkImageStep$/^{kind}$", f"-test.benchtime={options.count}x"]
+                command = [options.program, "-test.run=^$", f"-test.bench=^{benchmark}$/^{kind}$", f"-test.benchtime={options.count}x"]
                 command += [f"-network={options.network}", f"-batch={options.batch}", f"-steps={options.steps}", f"-bfloat16={options.precision == 'bfloat16'}"]
                 times.setdefault((kind, "Go"), []).append(measure(command))
             if kind in IN_PYTORCH and not options.without_pytorch:
                 times.setdefault((kind, "PyTorch"), []).append(measure([sys.executable, *sys.argv, "--layers", IN_PYTORCH[kind]]))
-    print(f"{options.network}, batches of {options.batch}, {options.precision}, {options.rounds} rounds; ms of a step, medians")
+    print(f"{options.network}, batches of {options.batch}, {options.precision}, {options.rounds} rounds; ms of a {'sample' if options.sample else 'step'}, medians")
     print(f"{'':10} {'wall':>8} {'CPU':>8} {'PyTorch':>8} {'CPU':>8} {'ratio':>6} {'CPU':>6}")
     for kind in kinds:
         row = []
