@@ -140,9 +140,11 @@ speed() {
   set -- --program "$test" --count "$count" --rounds "$rounds" $torch
   if ! gpu; then
     steps float32 '' "$@" --kinds plain,density,detached
+    steps samples '' "$@" --sample --kinds plain,density
     return
   fi
   steps float32 '' "$@" --kinds plain,density,detached,mixture
+  steps samples '' "$@" --sample --kinds plain,density
   steps tf32 yes "$@" --precision tf32 --kinds plain,density
   steps bfloat16 '' "$@" --precision bfloat16 --kinds plain,density
   steps compiled '' "$@" --compile --rounds 1 --kinds plain,density
