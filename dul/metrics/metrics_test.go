@@ -224,11 +224,23 @@ func TestEnergyOOD(t *testing.T) {
 	check1(t, a, "auprc_in_positive", exact)(AUPRC(negated, positives(labels, 0)))
 }
 
-// Far from every sample the likelihoods underflow but their logarithms do not.
+// Far from every sample, and where the noise is as large as can be, the likelihoods underflow but their logarithms do not.
 func TestMonteCarloNLLDoesNotOverflow(t *testing.T) {
-	got := must.Get(MonteCarloNLL([]float64{1e6}, [][]float64{{0}, {1}}, [][]float64{{1}, {1}}, 1))(t)
-	if want := 0.5*(1e6-1)*(1e6-1) + 0.5*math.Log(2*math.Pi) + math.Log(2); math.Abs(got-want) > 1e-9*want {
-		t.Errorf("got %v, want %v", got, want)
+	for _, c := range []struct {
+		name           string
+		target         float64
+		mean, variance [][]float64
+		want           float64
+	}{
+		{"far", 1e6, [][]float64{{0}, {1}}, [][]float64{{1}, {1}}, 0.5*(1e6-1)*(1e6-1) + 0.5*math.Log(2*math.Pi) + math.Log(2)},
+		{"large noise", 1, [][]float64{{0}}, [][]float64{{1.5e308}}, 0.5 * (math.Log(2*math.Pi) + math.Log(1.5e308))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := must.Get(MonteCarloNLL([]float64{c.target}, c.mean, c.variance, 1))(t)
+			if math.Abs(got-c.want) > 1e-9*c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
 	}
 }
 

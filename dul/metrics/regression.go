@@ -48,7 +48,7 @@ func MonteCarloNLL(target []float64, mean, variance [][]float64, targetStd float
 // logNormal is the log density of N(mean, variance) at y.
 func logNormal(y, mean, variance float64) float64 {
 	d := y - mean
-	return -0.5 * (math.Log(2*math.Pi*variance) + d*d/variance)
+	return -0.5 * (math.Log(2*math.Pi) + math.Log(variance) + d*d/variance)
 }
 
 // checkSamples reports what is wrong with the arguments of MonteCarloNLL.
