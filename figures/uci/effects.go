@@ -20,11 +20,18 @@ type direction struct {
 	steps []step
 }
 
-// directions are both ways, on the same splits of the small sets.
+// directions are both ways, on the same splits of the small sets, each with one step more: generative pretraining, which
+// the text does not have and both fidelities do.
 func directions() []direction {
 	text, released := Paper().On(smallDatasets()...), Released().On(smallDatasets()...)
 	released.Splits = GalSplits
-	return []direction{{results.Paper, text, oneAtATime(text, released)}, {results.Released, released, oneAtATime(released, text)}}
+	ways := []direction{{results.Paper, text, oneAtATime(text, released)}, {results.Released, released, oneAtATime(released, text)}}
+	for i, way := range ways {
+		p := way.base
+		p.PretrainEpochs = 0
+		ways[i].steps = append(way.steps, step{"pretrain_epochs", "0", p})
+	}
+	return ways
 }
 
 // effect is the paired difference of the negative log likelihood that one option makes on one data set.

@@ -173,8 +173,8 @@ func TestOneAtATime(t *testing.T) {
 		}
 	}
 	want := []string{
-		"paper noise=uniform01", "paper clip=true", "paper gradients=detached", "paper variance=half-d", "paper hidden_layers=3", "paper energy_optimizer=joint", "paper decay=all",
-		"released noise=gaussian", "released clip=false", "released gradients=paper", "released variance=plain", "released hidden_layers=2", "released energy_optimizer=own", "released decay=weights",
+		"paper noise=uniform01", "paper clip=true", "paper gradients=detached", "paper variance=half-d", "paper hidden_layers=3", "paper energy_optimizer=joint", "paper decay=all", "paper pretrain_epochs=0",
+		"released noise=gaussian", "released clip=false", "released gradients=paper", "released variance=plain", "released hidden_layers=2", "released energy_optimizer=own", "released decay=weights", "released pretrain_epochs=0",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
