@@ -295,8 +295,10 @@ func (l Density) EnergyMultiplyAdds(channels int, w conv.Window, height, width i
 //
 // x is [channels, batch, height, width], the result [filters, batch, height',
 // width'] for the window's output size. E(h) is what the energy model says of
-// the position. KL, log-likelihood and mean energy of each example go to the
-// graph's stochastic.LayerLosses.
+// the position; that of energy.LDL is a mean over the window of energies that see
+// pixels beyond it, so that there E is no function of h alone, and the equation
+// holds given the image x. KL, log-likelihood and mean energy of each example go
+// to the graph's stochastic.LayerLosses.
 //
 // The KL has one eps and one eta for each filter. With SharedNoise that is the
 // evidence lower bound of noise that is drawn once for each filter: drawing it

@@ -107,8 +107,8 @@ func Pixelwise(m interface {
 //	weight_i = 1/2 sum_k p_k (1 - p_k),
 //
 // half the trace of the Hessian of the cross-entropy, which is the same for K = 2.
-// The result is [..., batch, 1]. For the objective see
-// stochastic.LayerLosses.WeightLogLikelihood.
+// The result is [..., batch, 1]. Bayes' rule gives these weights to the last layer.
+// To train all layers with them set train.Trainer.WeightEnergies.
 func LaplaceWeights(logits *graph.Node) *graph.Node {
 	if logits.Shape().Dim(-1) == 1 {
 		p := graph.Sigmoid(logits)

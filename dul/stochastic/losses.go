@@ -61,7 +61,8 @@ func (l *LayerLosses) AddLogLikelihood(ll *graph.Node) {
 // with which an energy model is grounded in the examples that determine the
 // posterior, not in the density of all (appendix "Bayesian Uncertainty in Linear
 // Classification", weights energy.LaplaceWeights; the paper leaves them at 1).
-// A training loop calls it once, between the network and the objective:
+// train.Trainer has it as WeightEnergies. A training loop of one's own calls it
+// once, between the network and the objective:
 //
 //	logits := network.Apply(s, x, classes)
 //	stochastic.LayerLossesOf(logits.Graph()).WeightLogLikelihood(energy.LaplaceWeights(logits))

@@ -149,7 +149,14 @@ func bySGD(epochs, batch int, rate float64) train.Trainer {
 
 // eachTrial runs a subtest for every trial.
 func eachTrial(t *testing.T, test func(t *testing.T, c trial)) {
-	for _, c := range trials() {
+	t.Helper()
+	each(t, trials(), test)
+}
+
+// each runs a subtest for every one of some trials.
+func each(t *testing.T, some []trial, test func(t *testing.T, c trial)) {
+	t.Helper()
+	for _, c := range some {
 		t.Run(c.name, func(t *testing.T) { test(t, c) })
 	}
 }

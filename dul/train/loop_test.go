@@ -89,9 +89,18 @@ func byHand(l likelihood.Likelihood, outputs []float64, data train.Dataset, i in
 // The losses of the first step are what the objective's formula gives for the
 // untrained network, of the replicas' means: with N examples, not those of the
 // batch, and with the scale of the generative objective, which in pretraining is alone.
+// That of classifiers can be weighted.
 func TestFirstLosses(t *testing.T) {
 	const scale = 0.3
-	eachTrial(t, func(t *testing.T, c trial) {
+	var all []trial
+	for _, c := range trials() {
+		all = append(all, c)
+		if _, is := c.like.(likelihood.Classification); is {
+			c.name, c.WeightEnergies = c.name+", weighted", true
+			all = append(all, c)
+		}
+	}
+	each(t, all, func(t *testing.T, c trial) {
 		c.Order, c.Augmentation, c.LogLikelihoodScale = inOrder, nil, scale
 		outputs, kl, ll := firstBatch(t, c)
 		var joint train.Losses
@@ -102,7 +111,11 @@ func TestFirstLosses(t *testing.T) {
 				nll, correct := byHand(c.like, outputs[r][i*width:(i+1)*width], set, i)
 				joint.NLL += nll / rows / replicas
 				joint.Accuracy += correct / rows / replicas
-				joint.LogLikelihood += ll[r][i] / rows / replicas
+				weight := 1.0
+				if c.WeightEnergies {
+					weight = laplaceWeight(outputs[r][i*width : (i+1)*width])
+				}
+				joint.LogLikelihood += weight * ll[r][i] / rows / replicas
 			}
 			joint.KL += kl[r] / replicas
 			joint.Total += kl[r] / float64(set.Len()) / replicas

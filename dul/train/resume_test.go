@@ -82,6 +82,7 @@ func TestAnotherRunIsRefused(t *testing.T) {
 			}},
 			{"Augmentation", func(c *trial) { c.Augmentation = nil }},
 			{"Padding", func(c *trial) { c.Padding++ }},
+			{"WeightEnergies", func(c *trial) { c.WeightEnergies = true }},
 		}},
 		{trials()[4], []change{
 			{"network", func(c *trial) {

@@ -230,6 +230,9 @@ func (r *run) identity() ([]setting, error) {
 		{"Padding", fmt.Sprint(r.Padding)},
 		{"BFloat16", fmt.Sprint(r.BFloat16)},
 	}
+	if r.WeightEnergies { // not written when off, so that runs saved before there was one go on
+		settings = append(settings, setting{"WeightEnergies", "true"})
+	}
 	if r.EarlyStopping.Score != nil {
 		settings = append(settings, setting{"EarlyStopping", fmt.Sprint(max(1, r.EarlyStopping.Every))})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
@@ -121,6 +122,9 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 	}
 	s := m.Scope(root)
 	outputs := m.Apply(s, x)
+	if e.WeightEnergies {
+		stochastic.LayerLossesOf(g).WeightLogLikelihood(energy.LaplaceWeights(outputs))
+	}
 	o := objective{logLikelihoodScale: e.LogLikelihoodScale}
 	for _, set := range e.data {
 		o.n = append(o.n, float64(set.Len()))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 )
 
@@ -30,6 +31,17 @@ type Trainer struct {
 	// LogLikelihoodScale multiplies the generative objective; the
 	// released code has 0.01, and 0 leaves the energy models untrained.
 	LogLikelihoodScale float64
+	// WeightEnergies multiplies each example's part of the generative objective by
+	//
+	//	p (1 - p),   for K classes 1/2 sum_k p_k (1 - p_k),
+	//
+	// with the probabilities that the network just gave to its classes, as constants
+	// for the gradient: the weights by which Bayes' rule grounds a linear classifier in
+	// its uncertain examples (appendix "Bayesian Uncertainty in Linear Classification";
+	// energy.LaplaceWeights). The paper leaves it off. Bayes' rule speaks of the last
+	// layer; that all layers have the same weights is a choice. It is for a
+	// likelihood.Classification whose outputs are logits; a regression is an error.
+	WeightEnergies bool
 	// PretrainEpochs are spent on the generative objective alone, at the
 	// schedule's first learning rate, before the joint training. The running
 	// statistics of batch normalisation move there too.
@@ -221,6 +233,9 @@ func (r *run) checkData() error {
 	}
 	if len(r.data) != m.Count() {
 		return fmt.Errorf("%d training sets for a model with %d replicas; want one for each, or a single one without replicas", len(r.data), m.Replicas)
+	}
+	if _, is := m.Likelihood.(likelihood.Classification); r.WeightEnergies && !is {
+		return fmt.Errorf("WeightEnergies weighs examples by the probabilities of their classes, and a model with a likelihood of type %T has none; leave it off", m.Likelihood)
 	}
 	for i, set := range r.data {
 		err := set.check(m.Likelihood)

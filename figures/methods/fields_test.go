@@ -47,7 +47,7 @@ var (
 		{"optimizer", choice("sgd", "adam")}, {"learning_rate", step}, {"batch_size", count}, {"weight_decay", positive},
 		{"hidden_layers", whole}, {"width", count}, {"energy_optimizer", choice("own", "joint")}, {"decay", choice("weights", "all")}, {"pretrain_epochs", whole}, {"early_stopping", boolean},
 	})
-	ofToy = slices.Concat(common, []option{{"learning_rate", step}, {"hidden_layers", whole}, {"width", count}, {"pretrain_steps", count}})
+	ofToy = slices.Concat(common[:9], []option{{"generative_weights", boolean}}, common[9:], []option{{"learning_rate", step}, {"hidden_layers", whole}, {"width", count}, {"pretrain_steps", count}})
 )
 
 // protocols are those whose options are taken to and from experiments.
@@ -55,13 +55,14 @@ var protocols = []struct {
 	name, study string
 	protocol    any
 	options     []option
+	unused      string // the one of them that makes no difference
 	// departing is the experiment of a protocol with these options, and then its protocol again.
 	departing func(t *testing.T, options map[string]string) (results.Experiment, any)
 }{
-	{"uci paper", results.UCI, uci.Paper(), ofUCI, ofUCIProtocol(uci.Paper())},
-	{"uci released", results.UCI, uci.Released(), ofUCI, ofUCIProtocol(uci.Released())},
-	{"toy cubic", results.Toy, toy.Cubic(), ofToy, ofToyProtocol(toy.Cubic())},
-	{"toy moons", results.Toy, toy.Moons(), ofToy, ofToyProtocol(toy.Moons())},
+	{"uci paper", results.UCI, uci.Paper(), ofUCI, "", ofUCIProtocol(uci.Paper())},
+	{"uci released", results.UCI, uci.Released(), ofUCI, "", ofUCIProtocol(uci.Released())},
+	{"toy cubic", results.Toy, toy.Cubic(), ofToy, "generative_weights", ofToyProtocol(toy.Cubic())},
+	{"toy moons", results.Toy, toy.Moons(), ofToy, "", ofToyProtocol(toy.Moons())},
 }
 
 // using is a method that has a use for the options: with another the experiments do not have them.
@@ -109,8 +110,8 @@ func ofToyProtocol(p toy.Protocol) func(*testing.T, map[string]string) (results.
 	}
 }
 
-// Every option goes from its text into the protocol, from there into the experiment unless it is the fidelity's, and
-// back into the protocol that is carried out.
+// Every option goes from its text into the protocol, from there into the experiment unless it is the fidelity's or
+// makes no difference, and back into the protocol that is carried out.
 func TestOptionsThereAndBack(t *testing.T) {
 	for _, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {
@@ -130,14 +131,18 @@ func TestOptionsThereAndBack(t *testing.T) {
 				field := methods.Fields(p.protocol, p.study)[i]
 				for _, text := range o.valid {
 					e, again := p.departing(t, map[string]string{o.name: text})
-					options := map[string]string{o.name: text}
-					if field.Text(p.protocol) == text { // is the fidelity's
-						options = nil
+					usual, want := field.Text(p.protocol), text
+					if o.name == p.unused {
+						want = usual
+					}
+					var options map[string]string
+					if want != usual {
+						options = map[string]string{o.name: want}
 					}
 					if !maps.Equal(e.Options, options) {
 						t.Errorf("%s=%s: the experiment has the options %v, want %v", o.name, text, e.Options, options)
 					}
-					if got := field.Text(again); got != text {
+					if got := field.Text(again); got != want {
 						t.Errorf("%s=%s: it is carried out with %q", o.name, text, got)
 					}
 				}
@@ -168,6 +173,7 @@ func TestOptionsRefused(t *testing.T) {
 		{"of images", results.UCI, "padding", `there is no option "padding"`},
 		{"of images on the toy", results.Toy, "padding", `there is no option "padding"`},
 		{"of UCI on the toy", results.Toy, "optimizer", `there is no option "optimizer"`},
+		{"of classifiers on UCI", results.UCI, "generative_weights", `there is no option "generative_weights"`},
 		{"of the toy on UCI", results.UCI, "pretrain_steps", `there is no option "pretrain_steps"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -30,6 +30,8 @@ type Options struct {
 	MixtureFraction float64 `option:"mixture_fraction" range:"positive" doc:"rank-1 components as a fraction of the layer's width or channels, at least one"`
 	LogDet          LogDet  `only:"images" option:"log_det" choices:"right negated" doc:"sign of the log-determinant in the likelihood of the rank-1 mixture in convolutions"`
 
+	GenerativeWeights bool `only:"toy images" option:"generative_weights" doc:"an example's part of the generative objective is weighed by p(1-p) of its predicted classes, as Bayes' rule has it in a linear classifier (appendix of the paper, which leaves it off); for classification alone"`
+
 	DropoutRate   float64   `option:"dropout_rate" range:"rate" doc:"of MC dropout"`
 	Alpha         float64   `option:"alpha" range:"positive" doc:"noise variance of variational dropout"`
 	ConvAlpha     ConvAlpha `only:"images" option:"conv_alpha" choices:"same doubled" doc:"noise variance of variational dropout in convolutions"`

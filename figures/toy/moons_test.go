@@ -82,6 +82,43 @@ func TestMoonsDistanceAwareness(t *testing.T) {
 	}
 }
 
+// The weights of the generative objective reach the training of classifiers with energy models, and are part of what
+// their experiments are. On the cubic, and for what has no energy model, they are refused.
+func TestGenerativeWeights(t *testing.T) {
+	for _, weighted := range []bool{false, true} {
+		p := Moons()
+		p.GenerativeWeights = weighted
+		e := p.Experiments(methods.Density)[0]
+		if got := e.Options["generative_weights"] == "true"; got != weighted || !weighted && e.Options != nil {
+			t.Errorf("weighted %t: options %v", weighted, e.Options)
+		}
+		carriedOut, m := must.Get2(ProtocolOf(e, methods.All()))(t)
+		if got := carriedOut.trainer(m, 9).WeightEnergies; got != weighted {
+			t.Errorf("weighted %t: trained with weights: %t", weighted, got)
+		}
+	}
+	for _, c := range []struct {
+		p Protocol
+		m methods.Method
+	}{{Cubic(), methods.Density}, {Moons(), methods.Rank1}, {Moons(), methods.DensityConstant}} {
+		want := c.m.Name + " has no use for the option generative_weights"
+		e := c.p.Experiments(c.m)[0]
+		e.Options = map[string]string{"generative_weights": "true"}
+		if _, _, err := ProtocolOf(e, methods.All()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), c.p.Problem) {
+			t.Errorf("%s on %s: %v", c.m.Name, c.p.Problem, err)
+		}
+	}
+
+	r := runner(t)
+	entropies := func(change func(*methods.Options)) []float64 {
+		found := must.Get(r.Run(t.Context(), short(Moons(), methods.Density.Variant("", change), 20, 2, 0), func(float64, string) {}))(t)
+		return found[0].Series[results.SeriesEntropy]
+	}
+	if slices.Equal(entropies(nil), entropies(func(o *methods.Options) { o.GenerativeWeights = true })) {
+		t.Error("with weights the map is the same")
+	}
+}
+
 // brokenLayers give no numbers.
 type brokenLayers struct{ baselines.Deterministic }
 

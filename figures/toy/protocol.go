@@ -129,14 +129,15 @@ type resolved struct {
 	layers              nets.Layers
 	rate                float64
 	hiddenLayers, width int
-	pretrainSteps       int // with energies alone
+	pretrainSteps       int  // with energies alone
+	generativeWeights   bool // with energies and classes alone
 }
 
 func (p Protocol) resolve(e results.Experiment, m methods.Method) resolved {
 	p = p.filled(e, m)
 	r := resolved{layers: m.Layers(p.Options), rate: p.LearningRate, hiddenLayers: p.HiddenLayers, width: p.Width}
 	if m.HasEnergies {
-		r.pretrainSteps = p.PretrainSteps
+		r.pretrainSteps, r.generativeWeights = p.PretrainSteps, p.GenerativeWeights && p.Problem == MoonsName
 	}
 	return r
 }

@@ -97,7 +97,7 @@ func (p Protocol) trainer(m methods.Method, n int) train.Trainer {
 		Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
 	}
 	if m.HasEnergies {
-		t.PretrainEpochs = p.PretrainSteps
+		t.PretrainEpochs, t.WeightEnergies = p.PretrainSteps, p.GenerativeWeights
 	}
 	return t
 }

@@ -1,0 +1,134 @@
+package train_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/dul/train"
+)
+
+// laplaceWeight is the weight of an example with these logits by its formula.
+func laplaceWeight(logits []float64) float64 {
+	sum, weight := 0.0, 0.0
+	for _, z := range logits {
+		sum += math.Exp(z)
+	}
+	for _, z := range logits {
+		p := math.Exp(z) / sum
+		weight += p * (1 - p) / 2
+	}
+	return weight
+}
+
+// A step of gradient descent on the generative objective of one layer, from Sigma =
+// I, is the weighted mean of the examples' gradients, which are known there; the
+// classifier, of which the weights are functions, does not move.
+func TestStepOnWeightedEnergies(t *testing.T) {
+	const rate = 0.1
+	const lower, logVariance = "/model/network/output/energy/lower", "/model/network/output/energy/log_variance"
+	for _, weighted := range []bool{false, true} {
+		t.Run(map[bool]string{false: "all alike", true: "weighted"}[weighted], func(t *testing.T) {
+			c := named(t, "points")
+			c.network = func(d dul.Density) nets.Network { return nets.MLP{Layers: d} }
+			c.Order, c.WeightEnergies, c.BatchSize, c.Schedule = inOrder, weighted, trialN, train.Constant(rate)
+			c.Groups, c.PretrainGroups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}, nil
+			c.PretrainEpochs, c.Epochs = 0, 0
+			start := c.model(t, dtypes.Float64)
+			sample(t, start, c.data[0].Inputs, 1) // makes the parameters
+			c.PretrainEpochs = 1
+			m := c.model(t, dtypes.Float64)
+			c.fit(t, m)
+
+			logits, _, _ := firstBatch(t, c)
+			want := map[string]fixtures.Array{lower: fixtures.Zeros(2, 2), logVariance: fixtures.Zeros(1, 2)}
+			x := c.data[0].Inputs.(nets.Floats).Values
+			for i := range trialN {
+				share, h := rate/trialN, x[2*i:2*i+2]
+				if weighted {
+					share *= laplaceWeight(logits[0][2*i : 2*i+2])
+				}
+				want[lower].Values[2] -= share * h[0] * h[1]
+				for d := range h {
+					want[logVariance].Values[d] += share * (h[d]*h[d] - 1) / 2
+				}
+			}
+			before := parametersOf(t, start)
+			for path, got := range parametersOf(t, m) {
+				if end, moves := want[path]; moves {
+					fixtures.Compare(t, path, got, end, 1e-12)
+				} else {
+					fixtures.Compare(t, path, got, before[path], 0)
+				}
+			}
+		})
+	}
+}
+
+// weighing is a network that weighs the log-likelihood by itself.
+type weighing struct{ nets.Network }
+
+func (n weighing) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	logits := n.Network.Apply(s, x, outputs)
+	stochastic.LayerLossesOf(x.Graph()).WeightLogLikelihood(energy.LaplaceWeights(logits))
+	return logits
+}
+
+// The option is what a network can do for itself, in every step of both phases: a
+// run ends with the same bits, which are not those without weights.
+func TestWeightsOfTheNetworkItself(t *testing.T) {
+	for _, name := range []string{"images", "replicas of points"} {
+		t.Run(name, func(t *testing.T) {
+			c := named(t, name)
+			run := func(weighted bool, network nets.Network) *nets.Model {
+				c.WeightEnergies = weighted
+				m := newModel(t, network, c.like, dtypes.Float32, c.seeds...)
+				c.fit(t, m)
+				return m
+			}
+			network := c.network(dul.Density{})
+			got := run(true, network)
+			sameState(t, got, run(false, weighing{network}))
+			alike, moved := stateOf(t, run(false, network).Store), 0
+			for path, value := range stateOf(t, got.Store) {
+				if strings.Contains(path, "/energy/") && value != alike[path] {
+					moved++
+				}
+			}
+			if moved == 0 {
+				t.Error("the energy models are those of a run without weights")
+			}
+		})
+	}
+}
+
+func TestWeightEnergiesRefused(t *testing.T) {
+	for _, c := range []struct {
+		trial, want string
+		layers      nets.Layers
+	}{
+		{"regression", "likelihood of type likelihood.Gaussian has none", dul.Density{}},
+		{"heteroscedastic", "likelihood of type likelihood.Heteroscedastic has none", dul.Density{}},
+		{"points", "in which no layer has one", baselines.Deterministic{}},
+	} {
+		t.Run(c.want, func(t *testing.T) {
+			of := named(t, c.trial)
+			of.WeightEnergies, of.PretrainEpochs = true, 0
+			m := newModel(t, nets.MLP{Layers: c.layers, Widths: []int{6}}, of.like, dtypes.Float32, 5)
+			if err := of.Fit(context.Background(), m, of.data...); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
