@@ -92,23 +92,35 @@ type contender struct {
 	runs  map[uint64]*judgedRun
 }
 
-// differencesTable compares the methods of the protocol processor with density uncertainty, image by image.
-func differencesTable(lines []results.Result, further []methods.Method, kept report.Predictions) (report.Table, error) {
-	t := report.Table{Name: "cifar-processor-differences", Columns: []string{"Data set", "Method", "Seeds"}}
+// differences compares methods with density uncertainty, image by image: those of each data set and fidelity with each
+// other.
+func (c comparison) differences(lines []results.Result, further []methods.Method, kept report.Predictions) (report.Table, error) {
+	t := report.Table{Columns: []string{"Data set", "Method", "Seeds"}}
 	for _, j := range judgements {
 		t.Columns = append(t.Columns, j.heading)
 	}
-	t.Caption, t.Notes = prose.Text(t.Name, map[string]int{"Bins": judgedBins, "Replicates": replicates})
+	c.text(&t, "-differences")
+	all := append(methods.All(), further...)
+	groups := imageGroups(lines, c.scale, all)
 	var absent []string
-	for _, name := range Datasets() {
-		list, labels, without, err := contenders(lines, name, append(methods.All(), further...), kept)
+	for len(groups) > 0 {
+		first := groups[0].First
+		var compared []results.Group
+		groups = slices.DeleteFunc(groups, func(g results.Group) bool {
+			same := g.First.Dataset == first.Dataset && g.First.Fidelity == first.Fidelity
+			if same {
+				compared = append(compared, g)
+			}
+			return same
+		})
+		list, labels, without, err := contenders(compared, all, kept)
 		if err != nil {
-			return report.Table{}, err
+			return report.Table{}, fmt.Errorf("cifar: comparing runs on %s: %w", first.Dataset, err)
 		}
 		absent = append(absent, without...)
-		rows, err := comparedRows(name, list, len(labels))
+		rows, err := comparedRows(first.Dataset, list, len(labels))
 		if err != nil {
-			return report.Table{}, err
+			return report.Table{}, fmt.Errorf("cifar: comparing runs on %s: %w", first.Dataset, err)
 		}
 		t.Rows = append(t.Rows, rows...)
 	}
@@ -118,13 +130,10 @@ func differencesTable(lines []results.Result, further []methods.Method, kept rep
 	return t, nil
 }
 
-// contenders are the methods with runs on a data set whose predictions are kept, density first, with the labels of the
-// test images, and the names of the runs without predictions.
-func contenders(lines []results.Result, dataset string, list methods.List, kept report.Predictions) (found []contender, labels []int, absent []string, err error) {
-	fail := func(err error) ([]contender, []int, []string, error) {
-		return nil, nil, nil, fmt.Errorf("cifar: comparing runs on %s: %w", dataset, err)
-	}
-	groups := slices.DeleteFunc(imageGroups(lines, results.Processor, list), func(g results.Group) bool { return g.First.Dataset != dataset })
+// contenders are the methods of groups of runs on a data set whose predictions are kept, density first, with the labels
+// of the test images, and the names of the runs without predictions.
+func contenders(groups []results.Group, list methods.List, kept report.Predictions) (found []contender, labels []int, absent []string, err error) {
+	fail := func(err error) ([]contender, []int, []string, error) { return nil, nil, nil, err }
 	reference := referenceOf(groups)
 	if reference > 0 { // it comes first
 		g := groups[reference]
@@ -132,9 +141,9 @@ func contenders(lines []results.Result, dataset string, list methods.List, kept 
 	}
 	compared := false // with the reference
 	for i, g := range groups {
-		name, option := processorTitle(g.First, list)
+		name, option := comparedTitle(g.First, list)
 		if slices.ContainsFunc(groups, func(other results.Group) bool {
-			its, value := processorTitle(other.First, list)
+			its, value := comparedTitle(other.First, list)
 			return its == name && value != option
 		}) {
 			name += ", " + option
@@ -188,7 +197,7 @@ func contenders(lines []results.Result, dataset string, list methods.List, kept 
 func referenceOf(groups []results.Group) int {
 	of := func(chosen func(results.Experiment) bool) int {
 		return slices.IndexFunc(groups, func(g results.Group) bool {
-			return g.First.Method == methods.Density.Name && g.First.Options["decay"] == string(methods.DecayAll) && chosen(g.First)
+			return g.First.Method == methods.Density.Name && decaysAll(g.First) && chosen(g.First)
 		})
 	}
 	if i := of(hasChosen); i >= 0 {
@@ -205,7 +214,7 @@ func comparedRows(dataset string, list []contender, n int) ([]report.Row, error)
 	}
 	drawn, err := resampled(list, n)
 	if err != nil {
-		return nil, fmt.Errorf("cifar: comparing runs on %s: %w", dataset, err)
+		return nil, err
 	}
 	type place struct{ row, column int }
 	var rows []report.Row
@@ -214,6 +223,10 @@ func comparedRows(dataset string, list []contender, n int) ([]report.Row, error)
 	disagree := make(map[int]bool) // tests whose seeds have different signs
 	for i, c := range list {
 		seeds := slices.Sorted(maps.Keys(c.runs))
+		shared := slices.DeleteFunc(slices.Clone(seeds), func(seed uint64) bool { return list[0].runs[seed] == nil })
+		if len(shared) > 0 { // so that the difference is that of the numbers
+			seeds = shared
+		}
 		row := report.Row{Name: title(dataset), Cells: report.TextCells(c.title, strings.Trim(fmt.Sprint(seeds), "[]"))}
 		for k, j := range judgements {
 			cell := report.TextCell(fmt.Sprintf("%.*f", j.decimals, j.factor*drawn.mean(i, k, seeds)))
@@ -225,13 +238,12 @@ func comparedRows(dataset string, list []contender, n int) ([]report.Row, error)
 				cell[0].Text += fmt.Sprintf(" (floor %.4f)", floor)
 			}
 			row.Cells = append(row.Cells, cell)
-			both := slices.DeleteFunc(slices.Clone(seeds), func(seed uint64) bool { return list[0].runs[seed] == nil })
-			if i == 0 || len(both) == 0 {
+			if i == 0 || len(shared) == 0 {
 				continue
 			}
-			d, sameSign, err := drawn.difference(i, k, both)
+			d, sameSign, err := drawn.difference(i, k, shared)
 			if err != nil {
-				return nil, fmt.Errorf("cifar: comparing %s on %s: %w", c.title, dataset, err)
+				return nil, fmt.Errorf("%s: %w", c.title, err)
 			}
 			disagree[len(tested)] = !sameSign
 			tested = append(tested, metrics.Difference{Mean: j.sign * d.Mean, P: d.P})
@@ -261,7 +273,7 @@ func (c contender) floor(seeds []uint64) (float64, error) {
 	for _, seed := range seeds {
 		floor, err := c.runs[seed].outcomes.ECEFloor(judgedBins, floorDraws, compareSeed)
 		if err != nil {
-			return 0, fmt.Errorf("cifar: noise floor of %s: %w", c.title, err)
+			return 0, fmt.Errorf("noise floor of %s: %w", c.title, err)
 		}
 		total += floor / float64(len(seeds))
 	}

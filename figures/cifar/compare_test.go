@@ -1,6 +1,7 @@
 package cifar
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -134,6 +135,28 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
+// Runs with the text's and with the released settings are compared with the density layers of the same.
+func TestDifferencesOfSettings(t *testing.T) {
+	store := t.TempDir()
+	must.Do(t, os.Mkdir(filepath.Join(store, predictions.Folder), 0o755))
+	var lines []results.Result
+	for _, e := range slices.Concat(Released(CIFAR10, ResNet20).GPU().Experiments(methods.Rank1, methods.Density), Paper(CIFAR10, ResNet14).GPU().Experiments(methods.Density)) {
+		lines = append(lines, linesOf(func(results.Experiment) map[string]float64 { return map[string]float64{results.MetricNLL: 1} }, []results.Experiment{e})...)
+		must.Do(t, predictions.Write(filepath.Join(store, predictions.Folder, predictions.FileName(e.ID())), spoken(t, e, 100, 2, 2)))
+	}
+	table := must.Get(comparisons[1].differences(lines, nil, predictions.In(store)))(t)
+	var got []string
+	for _, row := range table.Rows {
+		got = append(got, fmt.Sprint(row.Cells[0][0].Text, " ", row.Cells[1][0].Text, " ", len(row.Cells[2])))
+	}
+	if want := []string{"Density Uncertainty 0 1 1", "Density Uncertainty, released 0 1 1", "Rank-1 BNN, released 0 1 2"}; !slices.Equal(got, want) {
+		t.Errorf("rows %q, want %q", got, want)
+	}
+	if !strings.Contains(table.Caption, "60 epochs") || table.Name != "cifar-gpu-differences" {
+		t.Errorf("table %s: %s", table.Name, table.Caption)
+	}
+}
+
 // Of several runs of density, those with the chosen value are what others are compared with, wherever they stand.
 func TestReference(t *testing.T) {
 	n, _ := searchOf(methods.Density.Name)
@@ -168,7 +191,7 @@ func TestDifferencesOfNothing(t *testing.T) {
 	p := Paper(CIFAR10, ResNet14).Processor()
 	lines := linesOf(func(results.Experiment) map[string]float64 { return nil }, p.Experiments(methods.Density))
 	for _, list := range [][]results.Result{nil, lines} {
-		table, err := differencesTable(list, nil, predictions.In(t.TempDir()))
+		table, err := comparisons[0].differences(list, nil, predictions.In(t.TempDir()))
 		if err != nil || len(table.Rows) > 0 || len(table.Notes) != len(list) {
 			t.Errorf("of %d lines: %d rows, notes %q, %v", len(list), len(table.Rows), table.Notes, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
 
@@ -24,6 +25,36 @@ import (
 func (p Protocol) Processor() Protocol {
 	p.Scale, p.Seeds, p.Epochs, p.Decay = results.Processor, []uint64{0}, 10, methods.DecayAll
 	return p.WithHeldOut()
+}
+
+// GPU is Processor at the scale of half an hour on a GPU: 60 epochs, two seeds. No option is searched for it.
+func (p Protocol) GPU() Protocol {
+	p = p.Processor()
+	p.Scale, p.Seeds, p.Epochs = results.GPU, []uint64{0, 1}, 60
+	return p
+}
+
+// A comparison is a protocol whose runs are compared with each other and not with the paper.
+type comparison struct {
+	scale    string // its name in the command line and, after "cifar-", of its tables
+	protocol Protocol
+}
+
+// comparisons have tables of their own.
+var comparisons = []comparison{
+	{results.Processor, Paper(CIFAR10, ResNet14).Processor()},
+	{results.GPU, Paper(CIFAR10, ResNet14).GPU()},
+}
+
+// text is the caption of one of its tables, by the last part of the table's name.
+func (c comparison) text(t *report.Table, table string) {
+	t.Name = "cifar-" + c.scale + table
+	t.Caption, t.Notes = prose.Text("compared"+table, struct {
+		Protocol
+		Searched, Released     bool
+		JudgedBins, Replicates int
+		TestImages             string
+	}{c.protocol, c.scale == results.Processor, c.scale == results.GPU, judgedBins, replicates, grouped(testImages)})
 }
 
 // processorGrid is the protocol by whose runs an option of each method is chosen for Processor: 3 epochs of 20,000
@@ -124,9 +155,8 @@ func processorSet(c chosen) results.Set {
 			return p
 		}
 	}
-	key := []methods.Method{methods.Deterministic, methods.Density, methods.DensityConstant, methods.Rank1}
-	add(seed(0), key...)
-	add(seed(1), key...)
+	add(seed(0), keyMethods...)
+	add(seed(1), keyMethods...)
 	add(seed(0), methods.MFVI, methods.MCDropout, methods.VDropout, methods.DensityMixture, methods.DensityDiagonal)
 	add(func(p Protocol) Protocol {
 		p.Decay = methods.DecayWeights
@@ -139,6 +169,19 @@ func processorSet(c chosen) results.Set {
 			strings.Join(lacking, ", "))
 	}
 	return s
+}
+
+// keyMethods are compared with each other in the first place: without noise, with noise whose energy knows nothing of the
+// input, and the strongest of the paper's other methods.
+var keyMethods = methods.List{methods.Deterministic, methods.Density, methods.DensityConstant, methods.Rank1}
+
+// gpuSet has the settings by which the paper's numbers are most likely made, and those of the text.
+func gpuSet() results.Set {
+	return results.Set{
+		Name:        "gpu",
+		Doc:         "four methods with ResNet-14 on all of CIFAR-10 for 60 epochs, two seeds, with the text's and the released settings: half an hour on a GPU",
+		Experiments: slices.Concat(Paper(CIFAR10, ResNet14).GPU().Experiments(keyMethods...), Released(CIFAR10, ResNet20).GPU().Experiments(keyMethods...)),
+	}
 }
 
 // chosen are the values of the searched options by the names of the methods; methods whose grid is not done have none.
@@ -227,16 +270,24 @@ func hasChosen(e results.Experiment) bool {
 	return !searched || is && e.Options[n.option] == value
 }
 
-// processorTitle is the name of a method in tables of the protocol processor, with the options in which it differs
-// from the others, and the chosen option for a column of its own.
-func processorTitle(e results.Experiment, list methods.List) (title, option string) {
+// decaysAll says whether the weight decay is on all parameters.
+func decaysAll(e results.Experiment) bool {
+	decay, changed := e.Options["decay"]
+	return decay == string(methods.DecayAll) || !changed && e.Fidelity == results.Released
+}
+
+// comparedTitle is the name of a method in tables of comparisons, with the options in which it differs from the others,
+// and the chosen option for a column of its own.
+func comparedTitle(e results.Experiment, list methods.List) (title, option string) {
 	options := maps.Clone(e.Options)
 	title, option = list.Title(e.Method), "–"
-	if options["decay"] == string(methods.DecayAll) {
-		delete(options, "decay")
-	} else {
+	if e.Fidelity == results.Released {
+		title += ", released"
+	}
+	if !decaysAll(e) {
 		title += ", decay on weights alone"
 	}
+	delete(options, "decay")
 	if n, has := searchOf(e.Method); has && options[n.option] != "" {
 		option = n.option + " = " + options[n.option]
 		delete(options, n.option)

@@ -32,7 +32,7 @@ type Protocol struct {
 	Fidelity string   // results.Paper or results.Released
 	Dataset  string   // CIFAR10 or CIFAR100
 	Network  string   // ResNet14, ResNet20 or WRN28x10
-	Scale    string   // results.Full, Quick, Small, Grid, Processor or ProcessorGrid
+	Scale    string   // results.Full, Quick, Small, Grid, Processor, ProcessorGrid or GPU
 	Seeds    []uint64 // of one experiment each
 	Epochs   int      // of the joint training
 	Samples  int      // of a prediction, for methods that do not ask for a number of their own
@@ -252,6 +252,7 @@ type energyRecipe struct {
 	Decay           float64
 	LikelihoodScale float64
 	PretrainEpochs  int
+	Weighted        bool // the generative objective
 }
 
 // jointScale multiplies the generative objective in the released code, where energy models are trained with the
@@ -294,6 +295,7 @@ func (p Protocol) resolve(m methods.Method) recipe {
 	r.Energies = energyRecipe{
 		Joint: p.EnergyOptimizer == methods.JointOptimizer, ByName: p.EnergyGroups == GroupsByName,
 		Decay: p.EnergyDecay, LikelihoodScale: p.LikelihoodScale, PretrainEpochs: p.PretrainEpochs,
+		Weighted: p.GenerativeWeights,
 	}
 	if !r.Energies.Joint {
 		r.Energies.Rate = p.EnergyRate
@@ -359,7 +361,7 @@ func (r recipe) training(epochs int, schedule func(rate float64) train.Schedule)
 	}
 	t := train.Trainer{
 		Epochs: epochs, PretrainEpochs: r.Energies.PretrainEpochs, BatchSize: r.BatchSize,
-		Schedule: schedule(r.LearningRate), LogLikelihoodScale: r.Energies.LikelihoodScale,
+		Schedule: schedule(r.LearningRate), LogLikelihoodScale: r.Energies.LikelihoodScale, WeightEnergies: r.Energies.Weighted,
 		Groups: append(r.energyGroups(), r.weightGroups()...), Order: datasets.Order, BFloat16: r.Precision == BFloat16,
 	}
 	if energies := r.energyGroups(); len(energies) > 0 {

@@ -26,7 +26,7 @@ func Tables(further ...methods.Method) []report.NamedTable {
 		t.rows = append(t.rows, addedRows(further...)...)
 		all = append(all, report.NamedTable{Name: t.name, Doc: t.what + ", ours beside the paper's", Make: t.make})
 	}
-	return append(all,
+	all = append(all,
 		report.NamedTable{
 			Name: "ood-svhn", Doc: "out-of-distribution detection with ResNet-14, ours beside the paper's",
 			Make: func(lines []results.Result) (report.Table, error) { return detectionTable(lines, further) },
@@ -40,23 +40,28 @@ func Tables(further ...methods.Method) []report.NamedTable {
 			Make: func(lines []results.Result) (report.Table, error) { return papersGrid.make(lines, further) },
 		},
 		report.NamedTable{
-			Name: "cifar-processor", Doc: "every method with ResNet-14 on all of CIFAR-10 for 10 epochs, compared with each other",
-			Make: func(lines []results.Result) (report.Table, error) { return processorTable(lines, further) },
-		},
-		report.NamedTable{
-			Name: "cifar-processor-grid", Doc: "the option of each method for them that is chosen on held-out images",
+			Name: "cifar-processor-grid", Doc: "the option of each method for the table cifar-processor that is chosen on held-out images",
 			Make: func(lines []results.Result) (report.Table, error) { return processorsGrid.make(lines, further) },
-		},
-		report.NamedTable{
-			Name: "cifar-processor-differences", Doc: "what they say of each test image, compared with density uncertainty",
-			Compare: func(lines []results.Result, kept report.Predictions) (report.Table, error) {
-				return differencesTable(lines, further, kept)
-			},
-		},
-		report.NamedTable{
-			Name: "cifar-processor-ood", Doc: "out-of-distribution detection by every score of every one of them, with the energies of each layer",
-			Make: func(lines []results.Result) (report.Table, error) { return processorDetection(lines, further) },
 		})
+	for _, c := range comparisons {
+		what := fmt.Sprintf(" in %d epochs of all of CIFAR-10", c.protocol.Epochs)
+		all = append(all,
+			report.NamedTable{
+				Name: "cifar-" + c.scale, Doc: "methods with ResNet-14" + what + ", compared with each other",
+				Make: func(lines []results.Result) (report.Table, error) { return c.table(lines, further) },
+			},
+			report.NamedTable{
+				Name: "cifar-" + c.scale + "-differences", Doc: "what they say of each test image" + what + ", compared with density uncertainty",
+				Compare: func(lines []results.Result, kept report.Predictions) (report.Table, error) {
+					return c.differences(lines, further, kept)
+				},
+			},
+			report.NamedTable{
+				Name: "cifar-" + c.scale + "-ood", Doc: "out-of-distribution detection by every score of every one of them, with the energies of each layer",
+				Make: func(lines []results.Result) (report.Table, error) { return c.detection(lines, further) },
+			})
+	}
+	return all
 }
 
 // NamedTable is one of Tables, by its name, of result lines; predictions are those that come with the checkout.
@@ -219,6 +224,9 @@ func (d classificationTable) make(lines []results.Result) (report.Table, error) 
 	for _, m := range classificationMeasures {
 		t.Columns = append(t.Columns, m.heading)
 	}
+	if d.onProcessor() {
+		t.Columns = append(t.Columns, processorHeading)
+	}
 	t.Columns = append(t.Columns, "Posterior std", "Parameters", "GFLOP", "s/epoch", "Device")
 	for _, row := range d.rows {
 		wanted := row.wanted(d.protocol)
@@ -232,6 +240,13 @@ func (d classificationTable) make(lines []results.Result) (report.Table, error) 
 			made.Cells = append(made.Cells, row.compared(ours, d.published, m))
 			columns[i] = append(columns[i], ours.Times(m.sign))
 		}
+		if d.onProcessor() {
+			cell, err := row.processorCell(byID, d.protocol, d.decayOf(row), classificationMeasures...)
+			if err != nil {
+				return report.Table{}, err
+			}
+			made.Cells = append(made.Cells, cell)
+		}
 		made.Cells = append(made.Cells, costCells(byID, wanted)...)
 		t.Rows = append(t.Rows, made)
 	}
@@ -239,6 +254,56 @@ func (d classificationTable) make(lines []results.Result) (report.Table, error) 
 		t.BoldLowestInColumn(i, summaries)
 	}
 	return t, nil
+}
+
+// processorHeading is that of a column which is not compared with the paper's.
+const processorHeading = "10 epochs on a processor"
+
+// onProcessor says whether the table has a column of the protocol processor, as that has its network.
+func (d classificationTable) onProcessor() bool { return d.protocol.Network == ResNet14 }
+
+// decayOf is what the weight decay of a row's runs on a processor is on: all parameters, unless another row has that.
+func (d classificationTable) decayOf(r row) methods.Decay {
+	if r.change == nil && slices.ContainsFunc(d.rows, func(other row) bool {
+		return other.method.Name == r.method.Name && other.change != nil && other.change(d.protocol).Decay == methods.DecayAll
+	}) {
+		return methods.DecayWeights
+	}
+	return methods.DecayAll
+}
+
+// processorCell has the means of metrics over the row's runs of the protocol processor, a line for each.
+func (r row) processorCell(byID results.Index, p Protocol, decay methods.Decay, measures ...measure) (report.Cell, error) {
+	p = p.Processor()
+	p.Seeds, p.Decay = []uint64{0, 1}, decay
+	if n, has := searchOf(r.method.Name); has {
+		value, chosen := committedChoice()[r.method.Name]
+		if !chosen {
+			return report.TextCell("not run"), nil
+		}
+		p = n.with(p, value)
+	}
+	var g results.Group
+	for _, e := range p.Experiments(r.method) {
+		if line, done := byID.Find(e); done && !line.Diverged {
+			g.Lines = append(g.Lines, line)
+		}
+	}
+	var cell report.Cell
+	for _, m := range measures {
+		m.metric += r.ending
+		of := having(g, m.metric)
+		if len(of.Lines) == 0 {
+			return report.TextCell("not run"), nil
+		}
+		values, err := groupCells(of, m)
+		if err != nil {
+			return nil, err
+		}
+		cell = append(cell, report.CellLine{Text: strings.TrimSpace(strings.TrimSuffix(m.heading, " (%)") + " " + values[0][0].Text)})
+	}
+	cell[len(cell)-1].Text += fmt.Sprintf(" (n=%d)", len(g.Lines))
+	return cell, nil
 }
 
 // summary is that of a metric with the row's ending; without one, a run that lacks it is an error.
@@ -279,8 +344,9 @@ func (d classificationTable) prose() (caption string, notes []string) {
 		Protocol                      Protocol
 		Members                       int // of the ensemble, 0 without one
 		Temperature, Processes, Decay bool
+		Processor                     bool
 	}{
-		What: d.what, Protocol: d.protocol,
+		What: d.what, Protocol: d.protocol, Processor: d.onProcessor(),
 		Temperature: has(func(r row) bool { return r.ending == predictions.Scaled }),
 		Processes:   has(func(r row) bool { return r.method.Process != nil }),
 		Decay:       has(func(r row) bool { return r.change != nil && r.change(d.protocol).Decay != d.protocol.Decay }),

@@ -183,24 +183,23 @@ func groupTitles(groups []results.Group, list methods.List, columns ...func(resu
 func columnEpochs(e results.Experiment) string { return fmt.Sprint(e.Epochs) }
 func columnTest(e results.Experiment) string   { return orAll(e.TestN) }
 
-// processorTable shows the runs of the protocol processor.
-func processorTable(lines []results.Result, further []methods.Method) (report.Table, error) {
+// table shows the runs of a comparison.
+func (c comparison) table(lines []results.Result, further []methods.Method) (report.Table, error) {
 	t := report.Table{
-		Name: "cifar-processor",
 		Columns: []string{"Data set", "Method", "Chosen option", "n", "Accuracy (%)", "NLL", "ECE", "Brier", "AURC", "AUROC, probability", "AUROC, own score",
 			"Posterior std", "s/epoch", "Device"},
 	}
-	t.Caption, t.Notes = prose.Text(t.Name, Paper(CIFAR10, ResNet14).Processor())
+	c.text(&t, "")
 	list := append(methods.All(), further...)
-	err := addGroups(&t, imageGroups(lines, results.Processor, list), list, func(_ int, g results.Group, m methods.Method, ending string) (report.Row, error) {
-		return processorRow(g, m, list, ending)
+	err := addGroups(&t, imageGroups(lines, c.scale, list), list, func(_ int, g results.Group, m methods.Method, ending string) (report.Row, error) {
+		return comparedRow(g, m, list, ending)
 	})
 	return t, err
 }
 
-// processorRow is the row of a group in the table of the protocol processor, with the metrics of that ending.
-func processorRow(g results.Group, m methods.Method, list methods.List, ending string) (report.Row, error) {
-	name, option := processorTitle(g.First, list)
+// comparedRow is the row of a group in the table of a comparison, with the metrics of that ending.
+func comparedRow(g results.Group, m methods.Method, list methods.List, ending string) (report.Row, error) {
+	name, option := comparedTitle(g.First, list)
 	if ending == predictions.Scaled {
 		name += ", temperature scaled"
 	}
@@ -226,12 +225,12 @@ func processorRow(g results.Group, m methods.Method, list methods.List, ending s
 // The metrics of package predictions that only this study has.
 const metricBrier, metricAURC = "brier", "aurc"
 
-// processorDetection shows how well each score of the methods of the protocol processor tells other images.
-func processorDetection(lines []results.Result, further []methods.Method) (report.Table, error) {
-	t := report.Table{Name: "cifar-processor-ood", Columns: []string{"Data set", "Method", "Score", "n"}}
-	t.Caption, t.Notes = prose.Text(t.Name, grouped(testImages))
+// detection shows how well each score of the methods of a comparison tells other images.
+func (c comparison) detection(lines []results.Result, further []methods.Method) (report.Table, error) {
+	t := report.Table{Columns: []string{"Data set", "Method", "Score", "n"}}
+	c.text(&t, "-ood")
 	list := append(methods.All(), further...)
-	groups := imageGroups(lines, results.Processor, list)
+	groups := imageGroups(lines, c.scale, list)
 	var others []string // in the order in which runs are shown them
 	for _, other := range []string{CIFAR100, CIFAR10, svhnTest, svhnExcerpt} {
 		if slices.ContainsFunc(groups, func(g results.Group) bool { return len(having(g, detectionMetric(other, "auroc")).Lines) > 0 }) {
@@ -245,7 +244,7 @@ func processorDetection(lines []results.Result, further []methods.Method) (repor
 	}
 	largest := make(map[string]best) // by data set and column
 	for _, g := range groups {
-		name, _ := processorTitle(g.First, list)
+		name, _ := comparedTitle(g.First, list)
 		m, _ := list.Named(g.First.Method)
 		for _, by := range scoresOf(g, m, others) {
 			row := report.Row{Name: title(g.First.Dataset), Cells: report.TextCells(name, scoreTitle(by), runCount(g))}

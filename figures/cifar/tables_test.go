@@ -95,9 +95,9 @@ func TestClassificationCells(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			table := tableOf(t, "cifar10-resnet14", c.lines)
-			for i, want := range c.want {
-				if got := figtest.Cell(t, table, "Density Uncertainty", table.Columns[i+1]); got != want {
-					t.Errorf("%s:\n got %s\nwant %s", table.Columns[i+1], got, want)
+			for i, column := range []string{"Accuracy (%)", "ECE", "NLL", "Posterior std", "Parameters", "GFLOP", "s/epoch", "Device"} {
+				if got := figtest.Cell(t, table, "Density Uncertainty", column); got != c.want[i] {
+					t.Errorf("%s:\n got %s\nwant %s", column, got, c.want[i])
 				}
 			}
 			if got := figtest.Cell(t, table, "MFVI", "Parameters"); got != "–" {
@@ -148,6 +148,44 @@ func TestRowsBesideThePapers(t *testing.T) {
 	}
 	if got := figtest.Cell(t, tableOf(t, "cifar10-resnet14", list), "Deterministic, temperature scaled (not in the paper)", "NLL"); got != "not measured" {
 		t.Errorf("without a temperature: %s", got)
+	}
+}
+
+// Runs of ten epochs stand in a column of their own beside the paper's numbers, in the row with the same weight decay where
+// a method has two.
+func TestProcessorColumn(t *testing.T) {
+	p := ten14.Processor()
+	n, _ := searchOf(methods.Density.Name)
+	density := n.with(p, committedChoice()[methods.Density.Name])
+	onWeights := density
+	onWeights.Decay = methods.DecayWeights
+	p.Seeds = []uint64{0, 1}
+	detected := func(nll float64) func(results.Experiment) map[string]float64 {
+		return func(e results.Experiment) map[string]float64 {
+			m := measured(0.8, 0.02, nll, 0.01)(e)
+			m["nll_scaled"], m["accuracy_scaled"], m["ece10_scaled"] = 0.1, 0.8, 0.001
+			m["ood_cifar100_auroc"], m["ood_cifar100_auroc_energy"] = 0.7, 0.6
+			return m
+		}
+	}
+	lines := slices.Concat(
+		linesOf(detected(0.5), p.Experiments(methods.Deterministic)),
+		linesOf(detected(0.6), density.Experiments(methods.Density)), linesOf(detected(0.7), onWeights.Experiments(methods.Density)))
+	for _, c := range []struct{ table, row, column, want string }{
+		{"cifar10-resnet14", "Density Uncertainty, decay=all", processorHeading, "Accuracy 79.00 | ECE 0.01000 | NLL 0.5900 (n=1)"},
+		{"cifar10-resnet14", "Density Uncertainty", processorHeading, "Accuracy 79.00 | ECE 0.01000 | NLL 0.6900 (n=1)"},
+		{"cifar10-resnet14", "Density Uncertainty", "NLL", "not run | paper 0.226 ± 0.003"},
+		{"cifar10-resnet14", "Deterministic (not in the paper)", processorHeading, "Accuracy 79.50 ± 0.71 | ECE 0.01500 ± 0.00707 | NLL 0.4950 ± 0.0071 (n=2)"},
+		{"cifar10-resnet14", "Deterministic, temperature scaled (not in the paper)", processorHeading, "Accuracy 80.00 ± 0.00 | ECE 0.00100 ± 0.00000 | NLL 0.1000 ± 0.0000 (n=2)"},
+		{"cifar10-resnet14", "Rank-1 BNN, decay=all", processorHeading, "not run"},
+		{"cifar100-resnet14", "Deterministic (not in the paper)", processorHeading, "not run"},
+		{"ood-svhn", "Density Uncertainty", processorColumns[0].heading, "0.600 (n=1)"},
+		{"ood-svhn", "Density, as the baselines", processorColumns[0].heading, "0.700 (n=1)"},
+		{"ood-svhn", "Density Uncertainty", processorColumns[1].heading, "not run"},
+	} {
+		if got := figtest.Cell(t, tableOf(t, c.table, lines), c.row, c.column); got != c.want {
+			t.Errorf("%s, %s, %s:\n got %s\nwant %s", c.table, c.row, c.column, got, c.want)
+		}
 	}
 }
 

@@ -34,6 +34,8 @@ const (
 	// with the paper; their noise is chosen by the runs of the second scale, measured on held-out training images.
 	Processor     = "processor"
 	ProcessorGrid = "processor-grid"
+	// The same on a GPU in half an hour.
+	GPU = "gpu"
 )
 
 // Experiment says what a run is, as data: one model trained once on one split with one seed. Two equal values
@@ -59,7 +61,7 @@ type Experiment struct {
 }
 
 // Scales lists the scales.
-func Scales() []string { return []string{Full, Quick, Small, Grid, Processor, ProcessorGrid} }
+func Scales() []string { return []string{Full, Quick, Small, Grid, Processor, ProcessorGrid, GPU} }
 
 // OnHeldOut reports whether the experiment is measured on held-out training images, so that hyperparameters are chosen
 // without a look at the test images.

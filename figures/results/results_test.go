@@ -80,6 +80,31 @@ func TestAppendOnce(t *testing.T) {
 	}
 }
 
+// Several results go to their files in order, each once; one that is refused keeps the others of its file out.
+func TestAppendAll(t *testing.T) {
+	s := openStore(t)
+	mustAppend(t, s, sample(1))
+	other := sample(0)
+	other.Experiment.Dataset = "wine"
+	other.ID = other.Experiment.ID()
+	if added, note, err := s.AppendAll([]Result{sample(2), other, sample(1), sample(0), sample(2)}); err != nil || added != 3 || note != "" {
+		t.Fatalf("added %d, note %q, %v", added, note, err)
+	}
+	broken := sample(4)
+	broken.Batched = 0
+	if added, _, err := s.AppendAll([]Result{sample(3), broken}); err == nil || added != 0 {
+		t.Errorf("with a result that is refused: added %d, %v", added, err)
+	}
+	lines, _, err := Read(s.Dir())
+	var got []string
+	for _, line := range lines {
+		got = append(got, fmt.Sprint(line.Experiment.Dataset, line.Experiment.Split))
+	}
+	if want := []string{"wine0", "yacht1", "yacht2", "yacht0"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("read %q, %v; want %q", got, err, want)
+	}
+}
+
 func TestAppendRefuses(t *testing.T) {
 	for _, c := range []struct {
 		want   string

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 
 	"github.com/gofrs/flock"
 
@@ -55,64 +55,107 @@ func FileName(e Experiment) string {
 // A result whose ID is not its experiment's, or which holds a NaN or infinite number without being
 // marked as diverged, is refused.
 func (s *Store) Append(r Result) (added bool, note string, err error) {
-	line, err := r.encode()
-	if err != nil {
-		return false, "", err
+	n, note, err := s.AppendAll([]Result{r})
+	return n > 0, note, err
+}
+
+// AppendAll is Append for several results, in their order, and tells how many were added. Those of one file are written
+// together: a kill leaves the first of them. If it fails, those of other files may have been added.
+func (s *Store) AppendAll(list []Result) (added int, note string, err error) {
+	var files []string
+	in := make(map[string][]Result)
+	for _, r := range list {
+		path := filepath.Join(s.dir, FileName(r.Experiment))
+		if in[path] == nil {
+			files = append(files, path)
+		}
+		in[path] = append(in[path], r)
 	}
-	path := filepath.Join(s.dir, FileName(r.Experiment))
+	var notes []string
+	for _, path := range files {
+		n, note, err := s.appendTo(path, in[path])
+		added += n
+		if note != "" {
+			notes = append(notes, note)
+		}
+		if err != nil {
+			return added, strings.Join(notes, "\n"), err
+		}
+	}
+	return added, strings.Join(notes, "\n"), nil
+}
+
+// appendTo is AppendAll for results of one file.
+func (s *Store) appendTo(path string, list []Result) (added int, note string, err error) {
+	encoded := make([][]byte, len(list))
+	for i, r := range list {
+		if encoded[i], err = r.encode(); err != nil {
+			return 0, "", err
+		}
+	}
 	_, statErr := os.Lstat(path)
 	if statErr == nil {
 		if err := checkRegular(path); err != nil {
-			return false, "", err
+			return 0, "", err
 		}
 	}
 
 	// The lock is on the data file itself: lines are only added, so the file is never replaced.
 	lock := flock.New(path, flock.SetPermissions(0o644))
 	if err := lock.Lock(); err != nil {
-		return false, "", fmt.Errorf("results: locking %s: %w", path, err)
+		return 0, "", fmt.Errorf("results: locking %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return false, "", fmt.Errorf("results: reading %s: %w", path, err)
+		return 0, "", fmt.Errorf("results: reading %s: %w", path, err)
 	}
 	before, err := parse(path, content)
 	if err != nil {
-		return false, "", err
+		return 0, "", err
 	}
 	if before.torn {
 		if err := os.Truncate(path, int64(before.length)); err != nil {
-			return false, "", fmt.Errorf("results: removing the unfinished last line of %s: %w", path, err)
+			return 0, "", fmt.Errorf("results: removing the unfinished last line of %s: %w", path, err)
 		}
 		note = fmt.Sprintf("%s: removed line %d, which a killed run left unfinished", path, len(before.results)+1)
 	}
-	if slices.ContainsFunc(before.results, func(old Result) bool { return old.ID == r.ID }) {
-		return false, note, nil
-	}
+	known := ByID(before.results)
+	var lines []byte
 	if before.open {
-		line = append([]byte("\n"), line...)
+		lines = []byte("\n")
 	}
-	if err := appendDurably(path, line); err != nil {
-		return false, note, err
+	for i, r := range list {
+		if _, has := known[r.ID]; has {
+			continue
+		}
+		known[r.ID] = r
+		lines = append(lines, encoded[i]...)
+		added++
+	}
+	if added == 0 {
+		return 0, note, nil
+	}
+	if err := appendDurably(path, lines); err != nil {
+		return 0, note, err
 	}
 	if errors.Is(statErr, os.ErrNotExist) {
 		if err := atomicfile.SyncFolder(s.dir); err != nil {
-			return false, note, fmt.Errorf("results: keeping the new file %s: %w", path, err)
+			return added, note, fmt.Errorf("results: keeping the new file %s: %w", path, err)
 		}
 	}
-	return true, note, nil
+	return added, note, nil
 }
 
-// appendDurably writes with one call, so that a kill leaves at most the beginning of one line.
-func appendDurably(path string, line []byte) (err error) {
+// appendDurably writes with one call, so that a kill leaves whole lines, and at most the beginning of one.
+func appendDurably(path string, lines []byte) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return fmt.Errorf("results: opening %s to append: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := f.Write(line); err != nil {
+	if _, err := f.Write(lines); err != nil {
 		return fmt.Errorf("results: appending to %s: %w", path, err)
 	}
 	if err := f.Sync(); err != nil {

@@ -36,6 +36,11 @@ func (p *Predictions) Scores() []string {
 // Scaled ends the names of the metrics after temperature scaling.
 const Scaled = "_scaled"
 
+// Optional says whether a metric of a result line is one that Score leaves out where the predictions do not allow it.
+func Optional(metric string) bool {
+	return metric == "temperature" || strings.HasPrefix(metric, "ood_") || strings.HasSuffix(metric, Scaled)
+}
+
 // Score computes every metric that the predictions allow:
 //
 //	accuracy, nll, brier, ece10, ece15, adaptive_ece15, classwise_ece15   on the test set

@@ -75,7 +75,7 @@ func (c command) list(_ context.Context, args []string) error {
 	index := results.ByID(lines)
 	for _, set := range sets() {
 		fmt.Fprintf(w, "%s", set.Name)
-		for _, scales := range [][]string{{results.Full}, {results.Quick}, {results.Small, results.Grid, results.Processor, results.ProcessorGrid}} {
+		for _, scales := range [][]string{{results.Full}, {results.Quick}, {results.Small, results.Grid, results.Processor, results.ProcessorGrid, results.GPU}} {
 			var wanted []results.Experiment
 			for _, scale := range scales {
 				wanted = append(wanted, set.At(scale)...)

@@ -66,14 +66,12 @@ func (c command) merge(_ context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
+		var fresh []results.Result
 		for _, line := range found {
 			old, has := known[line.ID]
 			if !has {
-				if _, _, err := store.Append(line); err != nil {
-					return err
-				}
+				fresh = append(fresh, line)
 				known[line.ID] = line
-				added++
 				continue
 			}
 			difference := differing(line, old, equal)
@@ -86,6 +84,11 @@ func (c command) merge(_ context.Context, args []string) error {
 				other[predictions.FileName(line.ID)] = true
 			}
 		}
+		n, _, err := store.AppendAll(fresh)
+		if err != nil {
+			return err
+		}
+		added += n
 	}
 	files = slices.DeleteFunc(files, func(file string) bool { return other[filepath.Base(file)] })
 	copied, different, err := copyPredictions(files, at.predictions)
@@ -188,8 +191,8 @@ func otherScores(p *predictions.Predictions, file string) (string, error) {
 }
 
 const rescoreDoc = `reproduce rescore computes the metrics of image runs anew from the predictions that are kept beside the
-store, without training. It says which lines of the store have other numbers or lack some, and is an
-error if there are any. With --out it writes all lines of the store to a new one, with these metrics.
+store, without training. It says which lines of the store have other numbers or lack some, or have some
+that are scored no more, and is an error if there are any; and how many have no predictions. With --out it writes all lines of the store to a new one, with these metrics.
 
 Usage: reproduce rescore [flags]
 `
@@ -213,7 +216,7 @@ func (c command) rescore(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	scored := 0
+	scored, without := 0, 0
 	var changed []string
 	for i, line := range lines {
 		if line.Experiment.Study != results.Images || line.Diverged {
@@ -221,6 +224,7 @@ func (c command) rescore(_ context.Context, args []string) error {
 		}
 		p, err := predictions.Read(filepath.Join(at.predictions, predictions.FileName(line.ID)))
 		if errors.Is(err, fs.ErrNotExist) {
+			without++
 			continue
 		}
 		if err != nil {
@@ -235,13 +239,14 @@ func (c command) rescore(_ context.Context, args []string) error {
 		}
 		scored++
 		metrics := maps.Clone(line.Metrics)
+		maps.DeleteFunc(metrics, func(name string, _ float64) bool { return predictions.Optional(name) })
 		maps.Copy(metrics, scores)
 		if !maps.EqualFunc(metrics, line.Metrics, alike) {
 			lines[i].Metrics = metrics
 			changed = append(changed, fmt.Sprintf("%s %v: %s", line.ID, line.Experiment, differing(lines[i], line, alike)))
 		}
 	}
-	c.print(c.stderr, fmt.Sprintf("%d lines scored from %s, %d with other numbers\n", scored, at.predictions, len(changed)), exitOK)
+	c.print(c.stderr, fmt.Sprintf("%d lines scored from %s, %d with other numbers; %d without predictions\n", scored, at.predictions, len(changed), without), exitOK)
 	if *out == "" {
 		if len(changed) > 0 {
 			return fmt.Errorf("these lines have other numbers than their predictions give:\n  %s\nwrite a new store with --out", strings.Join(changed, "\n  "))
@@ -252,12 +257,10 @@ func (c command) rescore(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, line := range lines {
-		if added, _, err := store.Append(line); err != nil {
-			return err
-		} else if !added {
-			return fmt.Errorf("%s already has a result of %s; name a new folder", *out, line.ID)
-		}
+	if added, _, err := store.AppendAll(lines); err != nil {
+		return err
+	} else if added < len(lines) {
+		return fmt.Errorf("%s already has a result of %d of the %d experiments; name a new folder", *out, len(lines)-added, len(lines))
 	}
 	return nil
 }

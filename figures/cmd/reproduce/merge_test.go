@@ -173,17 +173,20 @@ func TestMergeChecks(t *testing.T) {
 func TestRescore(t *testing.T) {
 	dir := t.TempDir()
 	r := imageResult()
-	r.Metrics = map[string]float64{"accuracy": 0.1, "parameters": 7}
+	r.Metrics = map[string]float64{"accuracy": 0.1, "parameters": 7, "ood_svhn_auroc_mutualinformation": 0.5}
 	storeWith(t, dir, r)
 	file := writePredictions(t, dir, 0, 1, 1)
 	p := must.Get(predictions.Read(file))(t)
 	scores := must.Get(predictions.Score(p))(t)
-	for _, want := range []string{r.ID, "accuracy 0.666667, in the store 0.1; ", "nll 0.", "in the store none"} {
+	for _, want := range []string{r.ID, "accuracy 0.666667, in the store 0.1; ", "nll 0.", "in the store none", "ood_svhn_auroc_mutualinformation none, in the store 0.5"} {
 		fails(t, exitFailure, want, "rescore", "--store", dir)
 	}
 	out := filepath.Join(dir, "new")
 	succeeds(t, "1 with other numbers", "rescore", "--store", dir, "--out", out)
 	metrics := holds(t, out, 1)[0].Metrics
+	if _, has := metrics["ood_svhn_auroc_mutualinformation"]; has {
+		t.Error("a metric that is scored no more is kept")
+	}
 	if metrics["parameters"] != 7 {
 		t.Errorf("what is not scored is %v", metrics["parameters"])
 	}
@@ -196,6 +199,11 @@ func TestRescore(t *testing.T) {
 	fails(t, exitFailure, "already has a result", "rescore", "--store", dir, "--out", out)
 	must.Do(t, os.WriteFile(file, []byte("damaged"), 0o600))
 	fails(t, exitFailure, file, "rescore", "--store", dir)
+}
+
+// The committed lines have the numbers that the predictions beside them give.
+func TestCommittedPredictions(t *testing.T) {
+	succeeds(t, ", 0 with other numbers", "rescore")
 }
 
 // Numbers that differ by the rounding of the kept predictions are the same, others are not.
