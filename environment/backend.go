@@ -54,7 +54,8 @@ func Open() (compute.Backend, string, error) { return OpenFor(SmallNetworks) }
 // With GOMLX_BACKEND set to a value that is not blank, it uses exactly that
 // backend or fails with an error that names the value. Otherwise it tries, in
 // this order, the XLA plugins found on this machine (CUDA before CPU), which are
-// the fastest for both kinds, and the pure Go backend, as [GoSequential] or, for
+// the fastest but for short trainings of small networks, which take less time than
+// compiling them, and the pure Go backend, as [GoSequential] or, for
 // images, as [GoParallel]. XLA plugins are used only if they are already
 // installed.
 //
