@@ -17,6 +17,13 @@ func Tables() []report.NamedTable {
 	return []report.NamedTable{{Name: "claims", Doc: "every claim of the paper that can be checked: holds, does not hold, undecided or not run, with the evidence", Make: Table}}
 }
 
+// caption says how verdicts are made.
+const caption = "What the paper claims, in our words, and what our runs say. Single differences are paired over splits or seeds, with the correction of Nadeau and Bengio where splits share examples, and are better, worse or undecided " +
+	"at 5 % for all of the table together that the evidence names, as that table shows them, else for all of the claim (Holm). A claim about several data sets holds where a difference is decided for it and none against it, " +
+	"does not hold where one is decided against it and none for it, and is undecided otherwise; runs that diverged were not compared, so that they refute nothing, but keep a claim from holding. " +
+	"To outperform on 6 of 9 data sets is to be decided better than each other method on 6; it does not hold where more than 3 are lost, by being decided worse than a method or by diverging. " +
+	"A gap ratio is tested against the number that the claim names, over independent seeds; all of these tests have to be decided for the claim."
+
 // Table lists the paper's claims, in our words, and what came of them by the result lines: what was not run is said to
 // be not run.
 func Table(lines []results.Result) (report.Table, error) {
@@ -28,6 +35,5 @@ func Table(lines []results.Result) (report.Table, error) {
 		}
 		all = slices.Concat(all, found)
 	}
-	return report.ClaimsTable("claims", "What the paper claims, in our words, and what our runs say. Differences are paired over splits or seeds, with the correction of Nadeau and Bengio where splits share examples; "+
-		"better, worse and undecided are at 5 % for all comparisons of a claim together (Holm).", all), nil
+	return report.ClaimsTable("claims", caption, all), nil
 }

@@ -8,7 +8,7 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// Without results every claim is not run, but that on the start, which the committed choices decide.
+// Without results every claim is not run.
 func TestNothingRun(t *testing.T) {
 	table, err := Table(nil)
 	if err != nil {
@@ -16,7 +16,7 @@ func TestNothingRun(t *testing.T) {
 	}
 	figtest.Renders(t, table)
 	for _, row := range table.Rows {
-		if got := figtest.Cell(t, table, row.Name, "Ours"); got != report.NotRun && row.Name != "Initial deviations below 0.1 lead to overfitting" {
+		if got := figtest.Cell(t, table, row.Name, "Ours"); got != report.NotRun {
 			t.Errorf("%s: %s", row.Name, got)
 		}
 	}
@@ -36,6 +36,9 @@ func TestCommitted(t *testing.T) {
 		{"That of density uncertainty is higher in the gap", report.Holds},
 		{"The other methods are not less certain in the gap than at the data", report.Holds},
 		{"That of variational dropout and Rank-1 BNN is flat (within a fifth of that at the data)", report.DoesNotHold},
+		{"Density uncertainty outperforms the other methods in NLL on 6 of the 9 data sets (settings: paper)", report.DoesNotHold},
+		{"Density uncertainty outperforms the other methods in NLL on 6 of the 9 data sets (settings: released)", report.Undecided}, // worse on one set alone
+		{"It is better than as much variance on average that does not (settings: paper)", report.Undecided},                         // whose runs on Naval diverged
 	} {
 		if got := figtest.Cell(t, table, c.claim, "Ours"); got != c.want {
 			t.Errorf("%s: %s, want %s", c.claim, got, c.want)

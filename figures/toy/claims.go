@@ -2,48 +2,90 @@ package toy
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
 
+// A gapClaim says that the gap ratios of some methods are, on average over seeds, between two numbers, of which an
+// infinite one says nothing.
+type gapClaim struct {
+	claim     string
+	low, high float64
+	list      methods.List
+}
+
 // Claims are the paper's claims about Figure 1, checked by the gap ratios of twenty seeds (see GapRatios): the mean
 // standard deviation in the gap over that at the data.
 func Claims(lines []results.Result) ([]report.Claim, error) {
+	none := math.Inf(1)
 	index := results.ByID(lines)
-	all := map[string]gapRatios{}
-	for _, m := range figure1Methods() {
-		r, err := ratiosOf(index, manySeeds(Cubic()).Experiments(m))
+	var all []report.Claim
+	for _, x := range []gapClaim{
+		{"The other methods are not less certain in the gap than at the data", -none, 1, methods.List{methods.MFVI, methods.VDropout, methods.Rank1}},
+		{"MFVI's uncertainty collapses in the gap (less than half)", -none, 0.5, methods.List{methods.MFVI}},
+		{"That of variational dropout and Rank-1 BNN is flat (within a fifth of that at the data)", 0.8, 1.25, methods.List{methods.VDropout, methods.Rank1}},
+		{"That of density uncertainty is higher in the gap", 1, none, methods.List{methods.Density}},
+	} {
+		c, err := x.check(index)
 		if err != nil {
 			return nil, err
 		}
-		all[m.Name] = r
+		all = append(all, c)
 	}
-	of := func(holds func(r gapRatios) bool, list ...methods.Method) (verdict, evidence string) {
-		verdict = report.Holds
-		var parts []string
-		for _, m := range list {
-			r := all[m.Name]
-			if !r.Complete() {
-				return report.NotRun, ""
-			}
-			if !holds(r) {
-				verdict = report.DoesNotHold
-			}
-			parts = append(parts, fmt.Sprintf("%s %.2f ± %.2f, above 1 on %d of %d seeds", m.Title, r.Mean, r.Std, r.above, r.N))
+	return all, nil
+}
+
+// claimLevel is 1 minus the level of the tests of a claim together.
+const claimLevel = 0.95
+
+// check tests the mean ratio of each method against each of the two numbers, over the seeds, which are independent. The
+// claim holds if all of the tests are decided for it, and does not hold if one is decided against it.
+func (x gapClaim) check(index results.Index) (report.Claim, error) {
+	c := report.Claim{Where: "Figure 1, section 4", Claim: x.claim, Verdict: report.NotRun}
+	var tests []metrics.Difference // below 0 as claimed
+	var parts []string
+	for _, m := range x.list {
+		r, err := ratiosOf(index, manySeeds(Cubic()).Experiments(m))
+		if err != nil {
+			return c, err
 		}
-		return verdict, "gap ratio: " + strings.Join(parts, "; ")
+		if !r.Complete() {
+			return c, nil
+		}
+		for _, bound := range []struct{ at, sign float64 }{{x.low, -1}, {x.high, 1}} {
+			if math.IsInf(bound.at, 0) {
+				continue
+			}
+			ours, its := make([]float64, len(r.values)), make([]float64, len(r.values))
+			for i, ratio := range r.values {
+				ours[i], its[i] = bound.sign*ratio, bound.sign*bound.at
+			}
+			d, err := metrics.PairedDifference(ours, its, 0, claimLevel)
+			if err != nil {
+				return c, fmt.Errorf("toy: %s: %w", x.claim, err)
+			}
+			tests = append(tests, d)
+		}
+		parts = append(parts, fmt.Sprintf("%s %.2f ± %.2f, above 1 on %d of %d seeds", m.Title, r.Mean, r.Std, r.above(), r.N))
 	}
-	claim := func(text string, holds func(r gapRatios) bool, list ...methods.Method) report.Claim {
-		verdict, evidence := of(holds, list...)
-		return report.Claim{Where: "Figure 1, section 4", Claim: text, Verdict: verdict, Evidence: evidence}
+	verdicts, err := report.Verdicts(tests, claimLevel)
+	if err != nil {
+		return c, fmt.Errorf("toy: %s: %w", x.claim, err)
 	}
-	return []report.Claim{
-		claim("The other methods are not less certain in the gap than at the data", func(r gapRatios) bool { return r.above == 0 }, methods.MFVI, methods.VDropout, methods.Rank1),
-		claim("MFVI's uncertainty collapses in the gap (less than half)", func(r gapRatios) bool { return r.Mean < 0.5 }, methods.MFVI),
-		claim("That of variational dropout and Rank-1 BNN is flat (within a fifth of that at the data)", func(r gapRatios) bool { return r.Mean > 0.8 && r.Mean < 1.25 }, methods.VDropout, methods.Rank1),
-		claim("That of density uncertainty is higher in the gap", func(r gapRatios) bool { return r.above == r.N }, methods.Density),
-	}, nil
+	c.Verdict = report.Holds
+	for _, v := range verdicts {
+		switch {
+		case v == report.Worse:
+			c.Verdict = report.DoesNotHold
+		case v == report.Undecided && c.Verdict == report.Holds:
+			c.Verdict = report.Undecided
+		}
+	}
+	c.Evidence = "gap ratio: " + strings.Join(parts, "; ")
+	return c, nil
 }

@@ -116,7 +116,7 @@ func GapRatios(lines []results.Result, further ...methods.Method) (report.Table,
 		}
 		count := report.TextCell("–")
 		if ratio.N > 0 {
-			count = report.TextCell(fmt.Sprintf("%d of %d", ratio.above, ratio.N))
+			count = report.TextCell(fmt.Sprintf("%d of %d", ratio.above(), ratio.N))
 		}
 		t.Rows = append(t.Rows, report.Row{Name: r.Title, Cells: []report.Cell{
 			report.TextCell(r.picture), report.SummaryCell(ratio.Summary, 2), count, report.SummaryCell(coverage, 2),
@@ -125,10 +125,20 @@ func GapRatios(lines []results.Result, further ...methods.Method) (report.Table,
 	return t, nil
 }
 
-// gapRatios are those of some runs of a method, and how many of them are above 1.
+// gapRatios are those of some runs of a method.
 type gapRatios struct {
 	results.Summary
-	above int
+	values []float64 // one for each run of the summary
+}
+
+// above is how many of them are above 1.
+func (r gapRatios) above() (n int) {
+	for _, ratio := range r.values {
+		if ratio > 1 {
+			n++
+		}
+	}
+	return n
 }
 
 // ratiosOf are the gap ratios of those of the runs that the summary is about.
@@ -137,8 +147,9 @@ func ratiosOf(index results.Index, runs []results.Experiment) (r gapRatios, err 
 		return r, err
 	}
 	for _, e := range (results.Filter{Scale: r.Scale}).Apply(runs) {
-		if line, done := index.Find(e); done && line.Metrics[results.MetricGapRatio] > 1 {
-			r.above++
+		line, _ := index.Find(e)
+		if ratio, measured := line.Metrics[results.MetricGapRatio]; measured && !line.Diverged {
+			r.values = append(r.values, ratio)
 		}
 	}
 	return r, nil

@@ -47,6 +47,29 @@ func (r methodRow) testedAgainst(reference methods.Method) methodRow {
 	return r
 }
 
+// tests are the paired tests of the rows: those of the methods of list, and those of the further ones. Row and column of
+// their cells are places in rows, and in list with the further methods after it.
+func (x methodTable) tests(index results.Index) (ofList, ofFurther paired, err error) {
+	bySplit := func(runs []results.Experiment, metric string) map[int]float64 {
+		return metricBySplit(index, results.Filter{Scale: results.Full}.Apply(runs), metric)
+	}
+	for i, r := range x.rows {
+		if r.against == nil {
+			continue
+		}
+		for k, m := range slices.Concat(x.list, x.further) {
+			family := &ofList
+			if k >= len(x.list) {
+				family = &ofFurther
+			}
+			if err := family.add(i, k, bySplit(r.runs(m), r.metric), bySplit(r.against(m), r.metric), x.testTrain); err != nil {
+				return ofList, ofFurther, err
+			}
+		}
+	}
+	return ofList, ofFurther, nil
+}
+
 // fill is the table with the columns, the rows and the verdicts.
 func (x methodTable) fill(t report.Table, lines []results.Result) (report.Table, error) {
 	all := slices.Concat(x.list, x.further)
@@ -54,43 +77,47 @@ func (x methodTable) fill(t report.Table, lines []results.Result) (report.Table,
 		t.Columns = append(t.Columns, m.Title)
 	}
 	index := results.ByID(lines)
-	bySplit := func(runs []results.Experiment, metric string) map[int]float64 {
-		return metricBySplit(index, results.Filter{Scale: results.Full}.Apply(runs), metric)
-	}
-	var tests, ofFurther paired
 	for _, r := range x.rows {
 		row := report.Row{Name: r.name}
 		var ours []results.Summary
-		for i, m := range all {
-			runs, summarize := r.runs(m), index.Summarize
+		for _, m := range all {
+			summarize := index.Summarize
 			if r.against == nil {
 				summarize = index.SummarizeOptional
 			}
-			s, err := summarize(runs, r.metric)
+			s, err := summarize(r.runs(m), r.metric)
 			if err != nil {
 				return t, err
 			}
 			ours = append(ours, s)
 			row.Cells = append(row.Cells, report.SummaryCell(s, x.decimals))
-			if r.against == nil {
-				continue
-			}
-			family := &tests
-			if i >= len(x.list) {
-				family = &ofFurther
-			}
-			if err := family.add(len(t.Rows), i, bySplit(runs, r.metric), bySplit(r.against(m), r.metric), x.testTrain); err != nil {
-				return t, err
-			}
 		}
 		if r.bold {
 			row.BoldLowest(ours)
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	_, err := tests.settle(&t)
-	_, errOfFurther := ofFurther.settle(&t)
-	return t, errors.Join(err, errOfFurther)
+	tests, ofFurther, err := x.tests(index)
+	if err != nil {
+		return t, err
+	}
+	return t, errors.Join(tests.settle(&t), ofFurther.settle(&t))
+}
+
+// A comparison's name in a table: that of the row, and the title of the column.
+type rowAndColumn struct{ row, column string }
+
+// decided are the tests of the methods of list with their verdicts, which are those that the table shows.
+func (x methodTable) decided(index results.Index) (map[rowAndColumn]tested, error) {
+	tests, _, err := x.tests(index)
+	if err != nil {
+		return nil, err
+	}
+	f := family[rowAndColumn]{paired: tests}
+	for _, c := range tests.cells {
+		f.names = append(f.names, rowAndColumn{x.rows[c.row].name, x.list[c.column].Title})
+	}
+	return f.decided()
 }
 
 // onSmallSets is the table that compares all methods by both metrics on each of the small data sets.
@@ -168,18 +195,68 @@ func ConvergedTable(lines []results.Result) (report.Table, error) {
 			x.rows = append(x.rows, row.testedAgainst(detached))
 		}
 	}
+	change, err := changeOfLead(results.ByID(lines))
+	if err != nil {
+		return t, err
+	}
+	if change != "" {
+		note, _ := prose.Text("change of the lead", change)
+		t.Notes = append(t.Notes, note)
+	}
 	return x.fill(t, lines)
 }
 
-// SamplesTable is the negative log likelihood with 1000 Monte Carlo samples, and below it the paired difference to that
-// with the paper's 10: how much of a head start closed forms have.
-func SamplesTable(lines []results.Result) (report.Table, error) {
-	t := report.Table{Name: "uci-samples", Columns: []string{"Data set"}}
-	t.Caption, t.Notes = prose.Text(t.Name, manySamples())
-	x := methodTable{list: sampledMethods(), decimals: 3, testTrain: randomSplits}
+// changeOfLead says what longer training does to the lead of LDL energies, detached, over constant energy, on each set.
+func changeOfLead(index results.Index) (string, error) {
+	var tests family[string]
+	lead := func(p Protocol, dataset string) map[int]float64 {
+		return less(p.bySplit(index, dataset, methods.DensityConstant, results.MetricNLL), p.bySplit(index, dataset, detached, results.MetricNLL))
+	}
 	for _, dataset := range smallDatasets() {
-		x.rows = append(x.rows, methodRow{name: DatasetTitle(dataset), metric: results.MetricNLL,
-			runs: manySamples().On(dataset).experimentsOf, against: Paper().On(dataset).experimentsOf})
+		if err := tests.add(DatasetTitle(dataset), lead(longTraining(), dataset), lead(Paper(), dataset), randomSplits); err != nil {
+			return "", err
+		}
+	}
+	return sentence(tests)
+}
+
+// less are the differences on the splits that both have.
+func less(a, b map[int]float64) map[int]float64 {
+	differences := make(map[int]float64)
+	for split, value := range a {
+		if other, has := b[split]; has {
+			differences[split] = value - other
+		}
+	}
+	return differences
+}
+
+// SamplesTable says how much of a head start closed forms have: for each data set the negative log likelihood with 1000
+// Monte Carlo samples, with the paired difference to density uncertainty, and that with the paper's 10, with the
+// difference to 1000 of the same method. SNGP and DUE take no samples.
+func SamplesTable(lines []results.Result) (report.Table, error) {
+	t := report.Table{Name: "uci-samples", Columns: []string{"Data set, samples"}}
+	t.Caption, t.Notes = prose.Text(t.Name, manySamples())
+	x := methodTable{list: append(sampledMethods(), methods.SNGP, methods.DUE), decimals: 3, testTrain: randomSplits}
+	for _, dataset := range smallDatasets() {
+		few := Paper().On(dataset).experimentsOf
+		many := func(m methods.Method) []results.Experiment {
+			if m.Process != nil {
+				return few(m)
+			}
+			return manySamples().On(dataset).Experiments(m)
+		}
+		row := func(p Protocol, runs func(methods.Method) []results.Experiment) methodRow {
+			return methodRow{name: fmt.Sprintf("%s, %d", DatasetTitle(dataset), p.Samples), metric: results.MetricNLL, runs: runs}
+		}
+		with10 := row(Paper(), few)
+		with10.against = func(m methods.Method) []results.Experiment {
+			if m.Process != nil { // the same runs
+				return nil
+			}
+			return many(m)
+		}
+		x.rows = append(x.rows, row(manySamples(), many).testedAgainst(methods.Density), with10)
 	}
 	return x.fill(t, lines)
 }
@@ -206,41 +283,59 @@ func claimSettings() []setting {
 	return slices.DeleteFunc(energySettings(), func(s setting) bool { return s.name == "Adam" })
 }
 
+// A rivalry is what a test of density uncertainty against another method of the paper's tables compares.
+type rivalry struct{ metric, dataset, setting, method string }
+
+// rivals are the methods of the paper's tables but density uncertainty.
+func rivals() methods.List { return slices.DeleteFunc(PaperMethods(), isDensity) }
+
+// rivalries are the tests of ClaimsTable with its verdicts. Better means that density is.
+func rivalries(index results.Index) (map[rivalry]tested, error) {
+	var tests family[rivalry]
+	for _, x := range theMetrics {
+		for _, dataset := range tableDatasets() {
+			for _, s := range claimSettings() {
+				density := s.protocol.bySplit(index, dataset, methods.Density, x.name)
+				for _, m := range rivals() {
+					if err := tests.add(rivalry{x.name, dataset, s.name, m.Name}, density, s.protocol.bySplit(index, dataset, m, x.name), randomSplits); err != nil {
+						return nil, err
+					}
+				}
+			}
+		}
+	}
+	return tests.decided()
+}
+
 // ClaimsTable tests the paper's claim that density uncertainty is the best of its UCI tables: for each data set, metric and
-// setting density uncertainty against each other method, paired over the splits. Better means that density is.
+// setting density uncertainty against each other method, paired over the splits.
 func ClaimsTable(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "uci-claims", Columns: []string{"Data set, metric and settings", "Best in the paper"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	others := slices.DeleteFunc(PaperMethods(), isDensity)
-	for _, m := range others {
+	for _, m := range rivals() {
 		t.Columns = append(t.Columns, "against "+m.Title)
 	}
 	index := results.ByID(lines)
-	var tests paired
+	tests, err := rivalries(index)
+	if err != nil {
+		return report.Table{}, err
+	}
+	var verdicts []string
 	for _, x := range theMetrics {
 		for _, dataset := range tableDatasets() {
 			for _, s := range claimSettings() {
 				row := report.Row{Name: fmt.Sprintf("%s, %s, %s", DatasetTitle(dataset), x.title, s.name), Cells: report.TextCells(x.bestInPaper(dataset))}
-				density := s.protocol.bySplit(index, dataset, methods.Density, x.name)
-				for i, m := range others {
-					untested := cmp.Or(s.protocol.diverged(index, dataset, methods.Density), s.protocol.diverged(index, dataset, m), "not run")
-					before := len(tests.cells)
-					if err := tests.add(len(t.Rows), i+1, density, s.protocol.bySplit(index, dataset, m, x.name), randomSplits); err != nil {
-						return report.Table{}, err
-					}
-					var cell report.Cell
-					if len(tests.cells) == before {
-						cell = report.TextCell(untested)
+				for _, m := range rivals() {
+					cell := report.TextCell(cmp.Or(s.protocol.diverged(index, dataset, methods.Density), s.protocol.diverged(index, dataset, m), "not run"))
+					if test, has := tests[rivalry{x.name, dataset, s.name, m.Name}]; has {
+						cell = report.Cell{test.line(test.verdict)}
+						verdicts = append(verdicts, test.verdict)
 					}
 					row.Cells = append(row.Cells, cell)
 				}
 				t.Rows = append(t.Rows, row)
 			}
 		}
-	}
-	verdicts, err := tests.settle(&t)
-	if err != nil {
-		return report.Table{}, err
 	}
 	t.Notes = append(t.Notes, tally(verdicts))
 	return t, nil
@@ -270,6 +365,8 @@ func (x metric) bestInPaper(dataset string) string {
 const (
 	randomSplits = 1.0 / 9 // ten percent are test examples
 	gapSplits    = 1.0 / 2 // the middle third are
+	// heldOutSplits are those to choose settings by: a fifth of a training part is held out.
+	heldOutSplits = heldOutPart / (1 - heldOutPart)
 )
 
 // confidence is that of the intervals of paired differences, and 1 minus that of the verdicts.
@@ -316,17 +413,69 @@ func (t *paired) verdicts() ([]string, error) {
 	return verdicts, nil
 }
 
-// settle adds to each cell that was tested the difference, its interval and the verdict, and returns the verdicts.
-func (t *paired) settle(table *report.Table) ([]string, error) {
+// settle adds to each cell that was tested the difference, its interval and the verdict.
+func (t *paired) settle(table *report.Table) error {
 	verdicts, err := t.verdicts()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for i, c := range t.cells {
 		cell := &table.Rows[c.row].Cells[c.column]
 		*cell = append(*cell, c.line(verdicts[i]))
 	}
-	return verdicts, nil
+	return nil
+}
+
+// A tested comparison has the verdict that holds for all of its family together.
+type tested struct {
+	pairedCell
+	verdict string
+}
+
+// A family is tests that are looked up by what they compare.
+type family[K comparable] struct {
+	paired
+	names []K // one for each cell
+}
+
+// add is that of paired; a test that cannot be made is not there.
+func (f *family[K]) add(name K, values, reference map[int]float64, testTrain float64) error {
+	before := len(f.cells)
+	if err := f.paired.add(0, 0, values, reference, testTrain); err != nil {
+		return err
+	}
+	if len(f.cells) > before {
+		f.names = append(f.names, name)
+	}
+	return nil
+}
+
+// decided are the tests with their verdicts.
+func (f *family[K]) decided() (map[K]tested, error) {
+	verdicts, err := f.verdicts()
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[K]tested, len(verdicts))
+	for i, name := range f.names {
+		all[name] = tested{f.cells[i], verdicts[i]}
+	}
+	return all, nil
+}
+
+// sentence lists the tests of a family, of which more may be better or worse: a difference that is decided is lower or
+// higher.
+func sentence(f family[string]) (string, error) {
+	verdicts, err := f.verdicts()
+	if err != nil {
+		return "", err
+	}
+	words := map[string]string{report.Better: "lower", report.Worse: "higher", report.Undecided: report.Undecided}
+	var parts []string
+	for i, name := range f.names {
+		parts = append(parts, name+" "+f.cells[i].line(words[verdicts[i]]).Text)
+	}
+	return strings.Join(parts, "; "), nil
 }
 
 // line is the difference, its interval and the verdict.
@@ -335,13 +484,19 @@ func (c pairedCell) line(verdict string) report.CellLine {
 	return report.CellLine{Text: fmt.Sprintf("%+.3f [%+.3f, %+.3f], %s", d.Mean, d.Low, d.High, verdict), Bold: verdict == report.Better}
 }
 
-// tally says how many tests came out how.
-func tally(verdicts []string) string {
-	count := make(map[string]int)
+// counts says how many tests came out how.
+func counts(verdicts []string) map[string]int {
+	n := make(map[string]int)
 	for _, v := range verdicts {
-		count[v]++
+		n[v]++
 	}
-	return fmt.Sprintf("Of %d comparisons %d are better, %d worse and %d undecided.", len(verdicts), count[report.Better], count[report.Worse], count[report.Undecided])
+	return n
+}
+
+// tally is counts in a sentence.
+func tally(verdicts []string) string {
+	n := counts(verdicts)
+	return fmt.Sprintf("%d comparisons: %d better, %d worse, %d undecided.", len(verdicts), n[report.Better], n[report.Worse], n[report.Undecided])
 }
 
 // inGaps is the paper's protocol on gap splits of the small data sets.
@@ -367,26 +522,58 @@ func gapSettings() []setting {
 // GapTable is the paper's criterion on real data: on test inputs between those of training, is a method as uncertain
 // as it is wrong? For each data set and setting it has the negative log likelihood, with a paired test against density
 // uncertainty, the part of the targets inside 95 % intervals, and the rank correlation of predicted variance and
-// squared error.
+// squared error. Notes have the tests of the latter two against constant energy.
 func GapTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	t := report.Table{Name: "uci-gap", Columns: []string{"Data set, settings and metric"}}
 	t.Caption, t.Notes = prose.Text(t.Name, Paper())
 	x := methodTable{list: append(methods.List{methods.DensityMean}, allMethods()...), further: further, decimals: 2, testTrain: gapSplits}
 	for _, dataset := range smallDatasets() {
 		for _, s := range gapSettings() {
-			for _, score := range []struct{ name, title string }{
-				{results.MetricNLL, "NLL"}, {results.MetricCoverage, "coverage"}, {results.MetricSpearman, "rank correlation"},
-			} {
-				row := methodRow{name: fmt.Sprintf("%s, %s, %s", DatasetTitle(dataset), s.name, score.title), metric: score.name, bold: score.name == results.MetricNLL,
+			for _, score := range append([]gapScore{{results.MetricNLL, "NLL"}}, gapScores...) {
+				row := methodRow{name: fmt.Sprintf("%s, %s, %s", DatasetTitle(dataset), s.name, score.title), metric: score.metric, bold: score.metric == results.MetricNLL,
 					runs: func(m methods.Method) []results.Experiment {
 						return atBothScales(s.protocol.On(dataset), methods.List{m})
 					}}
-				if score.name == results.MetricNLL {
+				if score.metric == results.MetricNLL {
 					row = row.testedAgainst(methods.Density)
 				}
 				x.rows = append(x.rows, row)
 			}
 		}
 	}
+	index := results.ByID(lines)
+	for _, score := range gapScores {
+		for _, s := range gapSettings() {
+			tests, err := score.againstConstant(index, s)
+			if err != nil {
+				return t, err
+			}
+			text, err := sentence(tests)
+			if err != nil {
+				return t, err
+			}
+			if text != "" {
+				note, _ := prose.Text("gap score", map[string]string{"Score": score.title, "Settings": s.name, "Tests": text})
+				t.Notes = append(t.Notes, note)
+			}
+		}
+	}
 	return x.fill(t, lines)
+}
+
+// A gapScore is a score of the table of gap splits.
+type gapScore struct{ metric, title string }
+
+// gapScores are those that say whether a method knows what it does not know. Older lines may lack them.
+var gapScores = []gapScore{{results.MetricCoverage, "coverage"}, {results.MetricSpearman, "rank correlation"}}
+
+// againstConstant are the tests of LDL energies against constant energy on the gap splits, one for each data set.
+func (x gapScore) againstConstant(index results.Index, s setting) (tests family[string], err error) {
+	for _, dataset := range smallDatasets() {
+		score := func(m methods.Method) map[int]float64 { return s.protocol.bySplit(index, dataset, m, x.metric) }
+		if err := tests.add(DatasetTitle(dataset), score(methods.Density), score(methods.DensityConstant), gapSplits); err != nil {
+			return tests, err
+		}
+	}
+	return tests, nil
 }

@@ -2,6 +2,7 @@ package uci
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"densityuncertainty/environment/must"
@@ -30,6 +31,7 @@ func TestGapTable(t *testing.T) {
 		}),
 		made(in(methods.Deterministic), measured(3, 0.75, nil)), // has no variance to rank by
 		made(in(methods.DUE)[1:], measured(1, 0.75, nil)),
+		made(in(methods.DensityConstant), measured(3, 0.95, map[string]float64{results.MetricSpearman: 0.125})),
 		made(of(methods.MFVI, "yacht"), level(1)), // other splits
 	)))(t)
 	check(t, table, [][3]string{
@@ -43,4 +45,15 @@ func TestGapTable(t *testing.T) {
 		{"Yacht Hydrodynamics, paper, rank correlation", "Deterministic", "not measured"},
 		{"Boston Housing, tuned, NLL", "Density Uncertainty", "not run"},
 	})
+	for _, want := range []string{
+		"Settings paper, coverage of Density Uncertainty less that of constant energy", "Yacht Hydrodynamics -0.050 [-0.050, -0.050], lower.",
+		"Settings paper, rank correlation of", "Yacht Hydrodynamics +0.125 [+0.125, +0.125], higher.",
+	} {
+		if !strings.Contains(strings.Join(table.Notes, "\n"), want) {
+			t.Errorf("the notes lack %q:\n%q", want, table.Notes)
+		}
+	}
+	if text := strings.Join(table.Notes, "\n"); strings.Contains(text, "Settings tuned") {
+		t.Errorf("the notes have tests of what was not run:\n%s", text)
+	}
 }

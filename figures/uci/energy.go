@@ -47,16 +47,32 @@ func energyExperiments() []results.Experiment {
 func EnergyTable(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "uci-energy", Columns: []string{"Data set, settings"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	x := methodTable{list: energyMethods(), decimals: 3, testTrain: randomSplits}
+	return energyComparison().fill(t, lines)
+}
+
+// energyComparison are the rows and columns of EnergyTable.
+func energyComparison() methodTable {
+	return inSettings(energySettings(), energyMethods(), methods.DensityConstant)
+}
+
+// inSettings compares the negative log likelihood of methods with that of one of them, with a row for each data set and
+// setting.
+func inSettings(settings []setting, list methods.List, reference methods.Method) methodTable {
+	x := methodTable{list: list, decimals: 3, testTrain: randomSplits}
 	for _, dataset := range tableDatasets() {
-		for _, s := range energySettings() {
+		for _, s := range settings {
 			if slices.Contains(s.protocol.Datasets, dataset) {
-				row := methodRow{name: fmt.Sprintf("%s, %s", DatasetTitle(dataset), s.name), metric: results.MetricNLL, runs: s.protocol.On(dataset).experimentsOf}
-				x.rows = append(x.rows, row.testedAgainst(methods.DensityConstant))
+				row := methodRow{name: s.rowOf(dataset), metric: results.MetricNLL, runs: s.protocol.On(dataset).experimentsOf}
+				x.rows = append(x.rows, row.testedAgainst(reference))
 			}
 		}
 	}
-	return x.fill(t, lines)
+	return x
+}
+
+// rowOf is the name of a row on a data set in the setting.
+func (s setting) rowOf(dataset string) string {
+	return fmt.Sprintf("%s, %s", DatasetTitle(dataset), s.name)
 }
 
 // placeSettings are those of PlaceTable, on all data sets but the largest. Both columns have the settings that are tuned
@@ -83,17 +99,12 @@ func placeExperiments() (all []results.Experiment) {
 func PlaceTable(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "uci-place", Columns: []string{"Data set, settings"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	x := methodTable{list: methods.List{methods.DensityMean, methods.Density}, decimals: 3, testTrain: randomSplits}
-	for _, dataset := range tableDatasets() {
-		for _, s := range placeSettings() {
-			if !slices.Contains(s.protocol.Datasets, dataset) {
-				continue
-			}
-			row := methodRow{name: fmt.Sprintf("%s, %s", DatasetTitle(dataset), s.name), metric: results.MetricNLL, runs: s.protocol.On(dataset).experimentsOf}
-			x.rows = append(x.rows, row.testedAgainst(methods.DensityMean))
-		}
-	}
-	return x.fill(t, lines)
+	return placeComparison().fill(t, lines)
+}
+
+// placeComparison are the rows and columns of PlaceTable.
+func placeComparison() methodTable {
+	return inSettings(placeSettings(), methods.List{methods.DensityMean, methods.Density}, methods.DensityMean)
 }
 
 // energyMarks are those of the energy models but the constant one.
@@ -164,7 +175,7 @@ func SpreadTable(lines []results.Result) (report.Table, error) {
 	index := results.ByID(lines)
 	for _, dataset := range smallDatasets() {
 		for _, s := range energySettings() {
-			row := report.Row{Name: fmt.Sprintf("%s, %s", DatasetTitle(dataset), s.name)}
+			row := report.Row{Name: s.rowOf(dataset)}
 			for _, x := range measures {
 				for _, m := range list {
 					summary, err := index.SummarizeOptional(s.protocol.On(dataset).Experiments(m), x.name)

@@ -144,7 +144,7 @@ func TestClaimsTable(t *testing.T) {
 		{"Wine Quality Red, NLL, paper", "Best in the paper", "Variational Dropout"},
 		{"Wine Quality Red, NLL, paper", "against Variational Dropout", "+2.000 [+2.000, +2.000], worse"},
 	})
-	if got, want := table.Notes[len(table.Notes)-1], "Of 14 comparisons 6 are better, 6 worse and 2 undecided."; got != want {
+	if got, want := table.Notes[len(table.Notes)-1], "14 comparisons: 6 better, 6 worse, 2 undecided."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

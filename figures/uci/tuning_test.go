@@ -213,6 +213,20 @@ func TestConvergedTable(t *testing.T) {
 		{"Yacht Hydrodynamics, 4000", "Density Uncertainty", "*1.020 ± 0.110 (n=5)*"},
 		{"Yacht Hydrodynamics, 4000", "Rank-1 BNN", "not run"},
 	})
+	if len(table.Notes) != 0 {
+		t.Errorf("without constant energy there is no change of a lead: %q", table.Notes)
+	}
+	// Detached energies are ahead by 1 on both sets after 100 epochs. On yacht nothing is left of it after 400.
+	for _, dataset := range []string{"yacht", "wine"} {
+		lead := map[string]float64{"yacht": 0, "wine": 1}[dataset]
+		lines = slices.Concat(lines,
+			made(of(detached, dataset), level(3)), made(of(methods.DensityConstant, dataset), level(4)),
+			made(longTraining().On(dataset).Experiments(detached), level(1)), made(longTraining().On(dataset).Experiments(methods.DensityConstant), level(1+lead)))
+	}
+	table = must.Get(ConvergedTable(lines))(t)
+	if want := ", undecided; Yacht Hydrodynamics -1.000 [-1.000, -1.000], lower."; len(table.Notes) != 1 || !strings.Contains(table.Notes[0], ": Wine Quality Red +0.000 [") || !strings.HasSuffix(table.Notes[0], want) {
+		t.Errorf("the notes are %q, want one that ends with %q", table.Notes, want)
+	}
 }
 
 // The picture of longer training has the means over the splits that all lengths have; what is not complete is not drawn.
@@ -253,11 +267,21 @@ func TestEpochsPicture(t *testing.T) {
 	}
 }
 
-// With 1000 samples the difference is to the runs with 10 of the same method.
+// With 1000 samples the difference is to density uncertainty with as many, with 10 to 1000 of the same method. SNGP has
+// no samples, and one run for both.
 func TestSamplesTable(t *testing.T) {
-	table := must.Get(SamplesTable(append(made(of(methods.Density, "yacht"), level(3)), made(manySamples().On("yacht").Experiments(methods.Density), level(2))...)))(t)
+	many := manySamples().On("yacht")
+	table := must.Get(SamplesTable(slices.Concat(
+		made(of(methods.Density, "yacht"), level(3)), made(many.Experiments(methods.Density), level(2)),
+		made(of(methods.SNGP, "yacht"), level(1)), made(many.Experiments(methods.Rank1), level(4)),
+	)))(t)
 	check(t, table, [][3]string{
-		{"Yacht Hydrodynamics", "Density Uncertainty", "2.000 ± 0.103 (n=20) | *-1.000 [-1.000, -1.000], better*"},
-		{"Yacht Hydrodynamics", "Rank-1 BNN", "not run"},
+		{"Yacht Hydrodynamics, 1000", "Density Uncertainty", "2.000 ± 0.103 (n=20)"},
+		{"Yacht Hydrodynamics, 10", "Density Uncertainty", "3.000 ± 0.103 (n=20) | +1.000 [+1.000, +1.000], worse"},
+		{"Yacht Hydrodynamics, 1000", "SNGP", "1.000 ± 0.103 (n=20) | *-1.000 [-1.000, -1.000], better*"},
+		{"Yacht Hydrodynamics, 10", "SNGP", "1.000 ± 0.103 (n=20)"},
+		{"Yacht Hydrodynamics, 1000", "Rank-1 BNN", "4.000 ± 0.103 (n=20) | +2.000 [+2.000, +2.000], worse"},
+		{"Yacht Hydrodynamics, 10", "Rank-1 BNN", "not run"},
+		{"Yacht Hydrodynamics, 1000", "DUE", "not run"},
 	})
 }

@@ -1,0 +1,73 @@
+package toy
+
+import (
+	"strings"
+	"testing"
+
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
+)
+
+// Twenty ratios of a mean m, with d above and below in turn, have a standard error of 0.23 d: a mean that is on the
+// claimed side of a threshold by less than about half of d is undecided.
+func TestClaims(t *testing.T) {
+	const collapse, flat, higher, notLess = "MFVI's uncertainty collapses", "That of variational dropout and Rank-1 BNN is flat", "That of density uncertainty is higher", "The other methods are not less certain"
+	type ratio struct{ mean, spread float64 }
+	claims := func(t *testing.T, ratios map[string]ratio, diverged uint64) map[string]report.Claim {
+		t.Helper()
+		var lines []results.Result
+		for _, e := range figure1() {
+			r, has := ratios[e.Method]
+			if !has || e.Scale != results.Full || e.Options != nil {
+				continue
+			}
+			value := r.mean + r.spread
+			if e.Seed%2 == 1 {
+				value = r.mean - r.spread
+			}
+			lines = append(lines, results.Result{ID: e.ID(), Experiment: e, Diverged: diverged > 0 && e.Seed == diverged, Metrics: map[string]float64{results.MetricGapRatio: value}})
+		}
+		found := make(map[string]report.Claim)
+		for _, c := range must.Get(Claims(lines))(t) {
+			for _, begins := range []string{collapse, flat, higher, notLess} {
+				if strings.HasPrefix(c.Claim, begins) {
+					found[begins] = c
+				}
+			}
+		}
+		if len(found) != 4 {
+			t.Fatalf("%d claims", len(found))
+		}
+		return found
+	}
+	for _, c := range []struct {
+		name, claim, verdict string
+		ratios               map[string]ratio
+	}{
+		{"half is not less than half", collapse, report.Undecided, map[string]ratio{"mfvi": {0.5, 0.1}}},
+		{"less, within the noise", collapse, report.Undecided, map[string]ratio{"mfvi": {0.47, 0.1}}},
+		{"less", collapse, report.Holds, map[string]ratio{"mfvi": {0.4, 0.1}}},
+		{"more", collapse, report.DoesNotHold, map[string]ratio{"mfvi": {0.6, 0.1}}},
+		{"higher on average, not on every seed", higher, report.Holds, map[string]ratio{"density": {1.5, 0.6}}},
+		{"higher, within the noise", higher, report.Undecided, map[string]ratio{"density": {1.1, 0.6}}},
+		{"flat", flat, report.Holds, map[string]ratio{"vdropout": {1, 0.1}, "rank1": {1.1, 0.1}}},
+		{"one is not flat", flat, report.DoesNotHold, map[string]ratio{"vdropout": {1, 0.1}, "rank1": {0.6, 0.1}}},
+		{"one may be flat", flat, report.Undecided, map[string]ratio{"vdropout": {1, 0.1}, "rank1": {0.82, 0.1}}},
+		{"less certain", notLess, report.DoesNotHold, map[string]ratio{"mfvi": {0.2, 0.1}, "vdropout": {0.2, 0.1}, "rank1": {1.2, 0.1}}},
+		{"not less certain", notLess, report.Holds, map[string]ratio{"mfvi": {0.2, 0.1}, "vdropout": {0.2, 0.1}, "rank1": {0.9, 0.1}}},
+		{"a method is missing", notLess, report.NotRun, map[string]ratio{"mfvi": {0.2, 0.1}, "vdropout": {0.2, 0.1}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := claims(t, c.ratios, 0)[c.claim]; got.Verdict != c.verdict {
+				t.Errorf("%s, want %s: %s", got.Verdict, c.verdict, got.Evidence)
+			}
+		})
+	}
+	if got := claims(t, map[string]ratio{"mfvi": {0.4, 0.1}}, 0)[collapse].Evidence; got != "gap ratio: MFVI 0.40 ± 0.10, above 1 on 0 of 20 seeds" {
+		t.Errorf("the evidence is %q", got)
+	}
+	if got := claims(t, map[string]ratio{"mfvi": {0.4, 0.1}}, 3)[collapse].Verdict; got != report.NotRun {
+		t.Errorf("with a run that diverged: %s", got)
+	}
+}
