@@ -5,20 +5,28 @@
 
 Each round times every kind of step once with each of the two, every time in a new
 process, so that what else the machine does falls on both; the table has medians
-of the rounds and their ratio. Needs PyTorch. The networks are those of package
+of the rounds and their ratio. Each measurement is told as it ends; one that fails
+is "failed" in the table, and the program fails in the end. Stopped by Ctrl-C or
+SIGTERM it prints the table of what it has measured. Needs PyTorch, unless it is
+told to go without. The networks are those of package
 nets, with the density layer as in package dul: per-position Gaussian noise, LDL
 energy with zero padding, variance gamma E + beta. PyTorch has it "detached", with
 the energy a constant in the likelihood's gradient, as the released code has it. With
 --sample it is one sample of the outputs for a batch, in the place of a training step.
+On a GPU PyTorch's tensors have the faster of two orders in memory.
 """
 
 import argparse
+import importlib.metadata
 import math
+import os
 import re
 import resource
+import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 KINDS = ("plain", "density", "detached", "mixture")  # of both benchmarks
@@ -34,6 +42,7 @@ def pytorch_step(options):
     torch.set_num_threads(options.threads)
     torch.backends.cuda.matmul.allow_tf32 = options.precision == "tf32"
     torch.backends.cudnn.allow_tf32 = options.precision == "tf32"
+    torch.backends.cudnn.benchmark = True  # XLA, too, tries algorithms
 
     class Noisy(nn.Module):
         """The noise variances gamma and beta of a layer, one of each for a filter."""
@@ -108,85 +117,209 @@ def pytorch_step(options):
             return self.conv_2(functional.relu(self.norm_2(h))) + self.shortcut(x)
 
     blocks, widths = {"resnet14": (2, (16, 32, 64)), "wrn28x10": (4, (160, 320, 640))}[options.network]
-    stages, channels = [], 16
-    for stage, width in enumerate(widths):
-        for i in range(blocks):
-            stages.append(Block(channels, width, 2 if stage > 0 and i == 0 else 1))
-            channels = width
-    output = nn.Linear(channels, 10) if options.layers == "plain" else DensityDense(channels, 10)
-    network = nn.Sequential(
-        conv(3, 16, 3, bias=True), *stages, nn.BatchNorm2d(channels), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), output
-    ).to(options.device, memory_format=torch.channels_last)
-    noisy = [m for m in network.modules() if isinstance(m, Noisy)]
-    images = torch.randn(options.batch, 3, 32, 32, device=options.device).contiguous(memory_format=torch.channels_last)
-    labels = torch.randint(0, 10, (options.batch,), device=options.device)
 
-    def loss():
-        with torch.autocast(options.device, torch.bfloat16, enabled=options.precision == "bfloat16"):
-            logits = network(images)
-        objective = functional.cross_entropy(logits.float(), labels)
-        for layer in noisy:
-            objective = objective + layer.kl() / 50_000 - layer.log_likelihood.mean()
-        return objective
+    def prepare(order, compiled):
+        """Makes a network in an order of memory, and returns its step."""
+        stages, channels = [], 16
+        for stage, width in enumerate(widths):
+            for i in range(blocks):
+                stages.append(Block(channels, width, 2 if stage > 0 and i == 0 else 1))
+                channels = width
+        output = nn.Linear(channels, 10) if options.layers == "plain" else DensityDense(channels, 10)
+        network = nn.Sequential(
+            conv(3, 16, 3, bias=True), *stages, nn.BatchNorm2d(channels), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), output
+        ).to(options.device, memory_format=order)
+        network.train(not options.sample)
+        noisy = [m for m in network.modules() if isinstance(m, Noisy)]
+        images = torch.randn(options.batch, 3, 32, 32, device=options.device).contiguous(memory_format=order)
+        labels = torch.randint(0, 10, (options.batch,), device=options.device)
 
-    if options.compile:
-        loss = torch.compile(loss)
-    omega = [p for name, p in network.named_parameters() if name.endswith(("factor", "log_variance"))]
-    others = [p for name, p in network.named_parameters() if not name.endswith(("factor", "log_variance"))]
-    optimizers = [torch.optim.SGD(others, lr=1e-3, momentum=0.9, weight_decay=1e-4)]
-    if omega:
-        optimizers.append(torch.optim.Adam(omega, lr=1e-3, weight_decay=1e-5))
+        def loss():
+            with torch.autocast(options.device, torch.bfloat16, enabled=options.precision == "bfloat16"):
+                logits = network(images)
+            objective = functional.cross_entropy(logits.float(), labels)
+            for layer in noisy:
+                objective = objective + layer.kl() / 50_000 - layer.log_likelihood.mean()
+            return objective
 
-    @torch.inference_mode()
-    def sample():
-        with torch.autocast(options.device, torch.bfloat16, enabled=options.precision == "bfloat16"):
-            functional.softmax(network(images), 1).cpu()
+        if compiled:
+            loss = torch.compile(loss)
+        omega = [p for name, p in network.named_parameters() if name.endswith(("factor", "log_variance"))]
+        others = [p for name, p in network.named_parameters() if not name.endswith(("factor", "log_variance"))]
+        optimizers = [torch.optim.SGD(others, lr=1e-3, momentum=0.9, weight_decay=1e-4)]
+        if omega:
+            optimizers.append(torch.optim.Adam(omega, lr=1e-3, weight_decay=1e-5))
 
-    def step():
-        if options.sample:
-            return sample()
-        for optimizer in optimizers:
-            optimizer.zero_grad()
-        loss().backward()
-        for optimizer in optimizers:
-            optimizer.step()
+        @torch.inference_mode()
+        def sample():
+            with torch.autocast(options.device, torch.bfloat16, enabled=options.precision == "bfloat16"):
+                functional.softmax(network(images), 1).cpu()
+
+        def step():
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+            loss().backward()
+            for optimizer in optimizers:
+                optimizer.step()
+
+        return sample if options.sample else step
+
+    def clocks():
         if options.device == "cuda":
             torch.cuda.synchronize()
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        return time.perf_counter(), used.ru_utime + used.ru_stime
 
-    network.train(not options.sample)
-    for _ in range(3):
-        step()
-    start, cpu = time.perf_counter(), cpu_seconds()
-    for _ in range(options.count):
-        step()
-    wall = (time.perf_counter() - start) / options.count
-    cpu = (cpu_seconds() - cpu) / options.count
-    print(f"{cpu * 1e3:.2f} cpu-ms/step {options.batch / wall:.0f} images/s {wall * 1e3:.2f} ms/step", flush=True)
+    def timed(step, count):
+        """Wall and CPU time of a step."""
+        for _ in range(3):
+            step()
+        start = clocks()
+        for _ in range(count):
+            step()
+        return [(end - begin) / count for begin, end in zip(start, clocks())]
+
+    order = torch.channels_last
+    if options.device == "cuda":
+        tried = {each: timed(prepare(each, False), 5)[0] for each in (torch.channels_last, torch.contiguous_format)}
+        order = min(tried, key=tried.get)
+        names = {torch.channels_last: "channels last", torch.contiguous_format: "default order"}
+        print("PyTorch's tensors: " + ", ".join(f"{names[each]} {wall * 1e3:.2f} ms" for each, wall in tried.items()) + f"; measured: {names[order]}")
+    wall, cpu = timed(prepare(order, options.compile), options.count)
+    print(f"{cpu * 1e3:.3f} cpu-ms/step {wall * 1e3:.3f} ms/step", flush=True)
 
 
-def cpu_seconds():
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
+class Failed(Exception):
+    """A measurement that failed, and why."""
 
 
-def measure(command):
-    """Milliseconds of wall and CPU time of a step, as the command prints them."""
-    done = subprocess.run(command, capture_output=True, text=True)
-    found = {unit: float(value) for value, unit in re.findall(r"([0-9.e+]+) (ms/step|cpu-ms/step)", done.stdout)}
-    if done.returncode != 0 or len(found) != 2:
-        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}\nerror: this measured nothing")
-    return found["ms/step"], found["cpu-ms/step"]
+def reason(status, text):
+    """The first line of what a command wrote that says why it failed."""
+    for line in text.splitlines():
+        if re.match(r"panic: |fatal error: |error: |F\d{4} |[\w.]*(Error|Exception)\b|\s+\w+_test\.go:\d+: ", line):
+            return line.strip()[:300]
+    last = (text.strip().splitlines() or ["it said nothing"])[-1][:300]
+    return f"killed by signal {-status}: {last}" if status < 0 else last
+
+
+def together(command, processes):
+    """What processes of a command write, each of them, if all go well."""
+    with tempfile.TemporaryDirectory() as barrier:
+        if processes > 1:
+            command = [*command, f"-processes={processes}", f"-barrier={barrier}"]
+        running = []
+        try:
+            for _ in range(processes):
+                output = tempfile.TemporaryFile("w+", errors="replace")
+                running.append((subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT), output))
+            # Once one has failed the others wait in vain.
+            while any(p.poll() is None for p, _ in running) and not any(p.poll() for p, _ in running):
+                time.sleep(0.02)
+        except OSError as error:
+            raise Failed(str(error)) from error
+        finally:
+            statuses = [p.poll() for p, _ in running]
+            for p, _ in running:
+                p.kill()
+            for p, _ in running:
+                p.wait()
+        texts = []
+        for _, output in running:
+            output.seek(0)
+            texts.append(output.read())
+    for status, text in zip(statuses, texts):
+        if status:
+            print(text[-4000:], file=sys.stderr, flush=True)
+            raise Failed(reason(status, text))
+    return texts
+
+
+def measure(command, processes=1):
+    """Milliseconds of wall and CPU time of a step, as the command prints them, and what it says of PyTorch's tensors."""
+    measured, said = [], ""
+    for text in together(command, processes):
+        found = {unit: float(value) for value, unit in re.findall(r"([0-9.e+]+) (ms/step|cpu-ms/step)", text)}
+        if len(found) != 2:
+            print(text[-4000:], file=sys.stderr, flush=True)
+            raise Failed("it measured nothing")
+        measured.append((found["ms/step"], found["cpu-ms/step"]))
+        said = "".join(re.findall(r"^PyTorch's tensors: .*", text, re.MULTILINE))
+    return tuple(statistics.mean(column) for column in zip(*measured)), said
+
+
+def asked(command):
+    """What a command writes, or nothing where it does not work."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def about(options):
+    """The line that says what is measured on."""
+    backend = os.environ.get("GOMLX_BACKEND") or "go:ops_sequential"
+    if options.run:
+        backend = asked([*runner(options), "sh", "-c", 'echo "$GOMLX_BACKEND, version $DENSITYUNCERTAINTY_VERSION"']) or "unknown"
+    parts = [time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())]
+    if options.program:
+        parts.append(f"backend {backend}")
+    if "cuda" in backend or options.device == "cuda":
+        card = asked(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"])
+        parts.append(card.replace(", ", ", driver ").replace("\n", ", ") or "unknown GPU")
+    parts.append(f"{os.cpu_count()} processors")
+    if not options.without_pytorch:
+        try:
+            version = importlib.metadata.version("torch")
+        except importlib.metadata.PackageNotFoundError:
+            version = "of unknown version"
+        parts.append(f"PyTorch {version} on {options.device} with {options.threads} threads")
+    return "; ".join(parts)
+
+
+def runner(options):
+    """The beginning of a command for the Go program."""
+    return [options.run, *(["--tf32"] if options.precision == "tf32" else []), "with"] if options.run else []
+
+
+def print_table(options, kinds, times, failures, remarks):
+    """Prints medians of what was measured."""
+    what = "sample" if options.sample else "step"
+    print(f"\n{options.network}, batches of {options.batch}, {options.precision}{', compiled' if options.compile else ''}; ms of a {what} and images a second, medians of {options.rounds} rounds at most")
+    print(f"{'':10} {'wall':>8} {'CPU':>8} {'images/s':>8} {'PyTorch':>8} {'CPU':>8} {'images/s':>8} {'ratio':>6} {'CPU':>6}")
+    for kind in kinds:
+        cells, rows = [], {}
+        for which in ("Go", "PyTorch"):
+            if measured := times.get((kind, which)):
+                wall, cpu = rows[which] = [statistics.median(column) for column in zip(*measured)]
+                cells += [f"{wall:8.2f}", f"{cpu:8.2f}", f"{options.processes * options.batch / wall * 1e3:8.0f}"]
+            else:
+                cells += [f"{'failed' if (kind, which) in failures else '-':>8}"] * 3
+        if len(rows) == 2:
+            cells += [f"{a / b:6.2f}" for a, b in zip(rows["Go"], rows["PyTorch"])]
+        print(f"{kind:10} " + " ".join(cells))
+    if options.processes > 1:
+        print(f"{options.processes} processes at the same time: a step takes one of them so long, images/s are those of all")
+    for (kind, which), said in remarks.items():
+        print(f"{kind}: {said}")
+    for (kind, which), why in failures.items():
+        print(f"{kind}, {which}, failed: {why}")
+
+
+def stop(*_):
+    sys.exit("stopped by SIGTERM: the table has what was measured until then")
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--program", help="the test program of package train; without it PyTorch alone is measured")
+    p.add_argument("--run", help="the script run.sh of a bundle, to choose what the Go program computes on; its TF32 is that of --precision")
     p.add_argument("--kinds", default="plain,density", help="some of " + ",".join(KINDS) + ", separated by commas")
     p.add_argument("--network", default="resnet14", choices=["resnet14", "wrn28x10"])
     p.add_argument("--batch", type=int, default=128, help="images in a step (128)")
     p.add_argument("--steps", type=int, default=1, help="steps that the Go program computes in one execution (1)")
-    p.add_argument("--precision", default="float32", choices=["float32", "tf32", "bfloat16"], help="of PyTorch; of the Go program bfloat16 alone, tf32 is in GOMLX_BACKEND")
+    p.add_argument("--precision", default="float32", choices=["float32", "tf32", "bfloat16"], help="of both; but tf32 of the Go program is in GOMLX_BACKEND, unless --run is given")
     p.add_argument("--count", type=int, default=20, help="steps to time in a round (20)")
+    p.add_argument("--processes", type=int, default=1, help="processes of the Go program that train at the same time (1); needs --without-pytorch")
     p.add_argument("--rounds", type=int, default=5, help="rounds (5)")
     p.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="of PyTorch")
     p.add_argument("--threads", type=int, default=2, help="of PyTorch (2)")
@@ -203,26 +336,39 @@ def main():
     if unknown := set(kinds) - set(KINDS):
         p.error(f"unknown {', '.join(sorted(unknown))}; want some of {', '.join(KINDS)}")
 
+    if options.processes != 1 and (options.sample or not options.without_pytorch):
+        p.error("--processes is for training steps of the Go program alone")
+
+    signal.signal(signal.SIGTERM, stop)
     benchmark = "BenchmarkImageSample" if options.sample else "BenchmarkImageStep"
-    times = {}
-    for _ in range(options.rounds):
-        for kind in kinds:
-            if options.program:
-                command = [options.program, "-test.run=^$", f"-test.bench=^{benchmark}$/^{kind}$", f"-test.benchtime={options.count}x"]
-                command += [f"-network={options.network}", f"-batch={options.batch}", f"-steps={options.steps}", f"-bfloat16={options.precision == 'bfloat16'}"]
-                times.setdefault((kind, "Go"), []).append(measure(command))
-            if kind in IN_PYTORCH and not options.without_pytorch:
-                times.setdefault((kind, "PyTorch"), []).append(measure([sys.executable, *sys.argv, "--layers", IN_PYTORCH[kind]]))
-    print(f"{options.network}, batches of {options.batch}, {options.precision}, {options.rounds} rounds; ms of a {'sample' if options.sample else 'step'}, medians")
-    print(f"{'':10} {'wall':>8} {'CPU':>8} {'PyTorch':>8} {'CPU':>8} {'ratio':>6} {'CPU':>6}")
+    commands = {}
     for kind in kinds:
-        row = []
-        for which in ("Go", "PyTorch"):
-            measured = times.get((kind, which))
-            row += [statistics.median(column) for column in zip(*measured)] if measured else [math.nan, math.nan]
-        row += [row[0] / row[2], row[1] / row[3]]
-        print(f"{kind:10} " + " ".join(f"{v:8.1f}" for v in row[:4]) + " " + " ".join(f"{v:6.2f}" for v in row[4:]))
+        if options.program:
+            commands[kind, "Go"] = [*runner(options), options.program, "-test.run=^$", f"-test.bench=^{benchmark}$/^{kind}$", f"-test.benchtime={options.count}x"]
+            commands[kind, "Go"] += [f"-network={options.network}", f"-batch={options.batch}", f"-steps={options.steps}", f"-bfloat16={options.precision == 'bfloat16'}"]
+        if kind in IN_PYTORCH and not options.without_pytorch:
+            commands[kind, "PyTorch"] = [sys.executable, *sys.argv, "--layers", IN_PYTORCH[kind]]
+    times, failures, remarks = {}, {}, {}
+    print(about(options), flush=True)
+    try:
+        for number in range(1, options.rounds + 1):
+            for (kind, which), command in commands.items():
+                if (kind, which) in failures:
+                    continue
+                try:
+                    (wall, cpu), said = measure(command, options.processes)
+                except Failed as error:
+                    failures[kind, which] = str(error)
+                    print(f"round {number}, {kind}, {which}: failed: {error}", flush=True)
+                    continue
+                times.setdefault((kind, which), []).append((wall, cpu))
+                if said:
+                    remarks[kind, which] = said
+                print(f"round {number}, {kind}, {which}: {wall:.2f} ms, CPU {cpu:.2f} ms", flush=True)
+    finally:
+        print_table(options, kinds, times, failures, remarks)
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

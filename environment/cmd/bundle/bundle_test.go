@@ -129,7 +129,8 @@ exit 1
 `
 	installingProgram = `#!/bin/sh
 echo "installing $1" >&2
-mkdir -p "$2" && : >"$2/pjrt_c_api_cpu_v1_plugin.so"
+kind=${1%1?}
+mkdir -p "$2" && : >"$2/pjrt_c_api_${kind}_v1_plugin.so"
 `
 )
 
@@ -168,21 +169,27 @@ func makeBundle(t *testing.T) string {
 	return filepath.Join(out, filepath.Base(stage))
 }
 
-// The script of the checks runs each test program in its folder, counts, and fails
-// if one of them does.
-func TestCheckScript(t *testing.T) {
-	bundle := t.TempDir()
+// checksBundle is a folder with the scripts of a bundle with checks, and a program that tells how it was called.
+func checksBundle(t *testing.T) (bundle, script string) {
+	t.Helper()
+	bundle = t.TempDir()
 	for _, name := range []string{"run.sh", "check.sh"} {
-		script := must.Get(os.ReadFile(filepath.Join("target", name)))(t)
-		writeFile(t, filepath.Join(bundle, name), string(script), 0o755)
+		text := must.Get(os.ReadFile(filepath.Join("target", name)))(t)
+		writeFile(t, filepath.Join(bundle, name), string(text), 0o755)
 	}
 	writeFile(t, filepath.Join(bundle, "version"), "abc\n", 0o644)
 	writeFile(t, filepath.Join(bundle, "bin/reproduce-xla"), tellingProgram, 0o755)
-	script := filepath.Join(bundle, "check.sh")
+	return bundle, filepath.Join(bundle, "check.sh")
+}
+
+// The script of the checks runs each test program in its folder, counts, and fails
+// if one of them does, after all steps.
+func TestCheckScript(t *testing.T) {
+	bundle, script := checksBundle(t)
 	env := []string{"GOMLX_BACKEND=go:ops_sequential"}
 	for _, c := range []struct{ args, want string }{
 		{"", "no step"}, {"--small", "no step"}, {"corect", "unknown step"}, {"--processes 0 compare", "\"0\" is not a number of at least 1"},
-		{"--processes", "needs a number"}, {"-x correct", "unknown argument"},
+		{"--processes", "needs a number"}, {"--minutes=x compare", "--minutes: \"x\" is not a number"}, {"-x correct", "unknown argument"},
 	} {
 		t.Run("arguments "+c.args, func(t *testing.T) {
 			if status, _, stderr := shell(t, env, script, strings.Fields(c.args)...); status != 2 || !strings.Contains(stderr, c.want) {
@@ -194,25 +201,159 @@ func TestCheckScript(t *testing.T) {
 		t.Errorf("without checks: status %d\n%s", status, stderr)
 	}
 
-	const passing = "#!/bin/sh\n[ -d testdata ] || exit 3\necho \"--- PASS: A ($*)\"\necho '    --- SKIP: A/b'\n"
+	const passing = "#!/bin/sh\n[ -d testdata ] || exit 3\necho \"--- PASS: A ($*)\"\necho '    --- SKIP: A/b'\necho '    b_test.go:7: bfloat16: 0.1 off'\n"
 	writeFile(t, filepath.Join(bundle, "checks/a/b/b.test"), passing, 0o755)
 	must.Do(t, os.MkdirAll(filepath.Join(bundle, "checks/a/b/testdata"), 0o755))
-	if status, stdout, stderr := shell(t, env, script, "--small", "correct"); status != 0 || !strings.Contains(stdout, "float32 a/b/b passed: 1 tests passed, 0 failed, 1 left out") {
+	const passed = "float32 a/b/b passed: 1 tests passed, 0 failed, 1 left out"
+	status, stdout, stderr := shell(t, env, script, "--small", "correct")
+	if status != 0 || !strings.Contains(stdout, passed) || !strings.Contains(stdout, "\nbfloat16: 0.1 off\n") || !strings.Contains(stdout, "\ncorrect: done, ") {
 		t.Errorf("status %d\n%s%s", status, stdout, stderr)
 	}
 	writeFile(t, filepath.Join(bundle, "checks/c/c.test"), "#!/bin/sh\necho '--- FAIL: C'\nexit 1\n", 0o755)
-	status, stdout, _ := shell(t, env, script, "correct")
-	if status != 1 || !strings.Contains(stdout, "float32 a/b/b passed") || !strings.Contains(stdout, "float32 c/c FAILED: 0 tests passed, 1 failed") {
-		t.Errorf("status %d, want 1\n%s", status, stdout)
+	status, stdout, stderr = shell(t, env, script, "--small", "correct", "compare")
+	for _, want := range []string{passed, "float32 c/c FAILED: 0 tests passed, 1 failed", "\ncorrect: failed: c/c, ", "\ncompare: done, "} {
+		if status != 1 || !strings.Contains(stdout, want) {
+			t.Errorf("status %d, want 1 and %q\n%s%s", status, want, stdout, stderr)
+		}
 	}
-	if log := must.Get(os.ReadFile(filepath.Join(bundle, "results/check/correct-float32-c-c.txt")))(t); string(log) != "--- FAIL: C\n" {
+	if told, want := commandOutput(stdout), "run gpu --keep --epochs 1 "; !strings.HasPrefix(told["arguments"], want) {
+		t.Errorf("compare: arguments %q, want %q", told["arguments"], want)
+	}
+	if log := readCheck(t, bundle, "correct-float32-c-c.txt"); !strings.HasSuffix(log, "\n--- FAIL: C\n") {
 		t.Errorf("log %q", log)
 	}
+	for _, name := range []string{"correct-float32.txt", "correct-float32-a-b-b.txt", "compare.txt"} {
+		if first, _, _ := strings.Cut(readCheck(t, bundle, name), "\n"); !strings.Contains(first, " UTC; backend go:ops_sequential, version abc; ") {
+			t.Errorf("%s begins with %q", name, first)
+		}
+	}
+}
 
-	status, stdout, stderr := shell(t, env, script, "--small", "compare")
-	told := commandOutput(stdout)
-	if want := "run processor --methods deterministic,rank1,density-constant,density --set decay=all --keep --epochs 1"; status != 0 || !strings.HasPrefix(told["arguments"], want) {
-		t.Errorf("compare: status %d, arguments %q, want %q\n%s", status, told["arguments"], want, stderr)
+// readCheck is what the checks wrote into a file.
+func readCheck(t *testing.T, bundle, name string) string {
+	t.Helper()
+	return string(must.Get(os.ReadFile(filepath.Join(bundle, "results/check", name)))(t))
+}
+
+// What a GPU adds to the checks. Nothing that fails or takes too long keeps the rest from being done.
+func TestCheckScriptOnGPU(t *testing.T) {
+	bundle, script := checksBundle(t)
+	tools := t.TempDir()
+	tool := func(name, text string) { writeFile(t, filepath.Join(tools, name), "#!/bin/sh\n"+text, 0o755) }
+	tool("nvidia-smi", `case $* in *memory*) printf '1, 17\n2, 2000\n3, 30\n' ;; *) echo 'H, 580.1' ;; esac`)
+	tool("python3", `case $* in
+  "-c"*) [ -n "${HAVE_PYTORCH-}" ] ;;
+  *bfloat16*) echo half; exit 1 ;;
+  *wrn28x10*) exit 124 ;;
+  *) echo "table $*"
+    for word in ${XLA_FLAGS-}; do
+      case $word in --xla_dump_to=*)
+        echo 'a = f32[] copy(b)' >"${word#*=}/small.after_optimizations.txt"
+        printf 'a = f32[] transpose(b)\nc = f32[] custom-call(a), custom_call_target="__cudnn$convForward"\n' >"${word#*=}/large.after_optimizations.txt" ;;
+      esac
+    done ;;
+esac
+`)
+	// The time that is given, but shorter.
+	tool("timeout", `shift 4
+exec /usr/bin/timeout --foreground -k 5 1 "$@"
+`)
+	writeFile(t, filepath.Join(bundle, "checks/c/c.test"), "#!/bin/sh\necho \"--- PASS: $*\"\n", 0o755)
+	writeFile(t, filepath.Join(bundle, "bin/reproduce-xla"), `#!/bin/sh
+[ "$1" != help ] || exit 0
+echo "arguments=$*"
+trap 'echo saved; exit 75' TERM
+sleep 20 &
+wait
+`, 0o755)
+	env := []string{"PATH=" + tools + ":/usr/bin:/bin", "GOMLX_BACKEND=xla:cuda,tf32=false", "HAVE_PYTORCH=yes"}
+	status, stdout, stderr := shell(t, env, script, "--processes", "3", "--minutes=7", "speed", "correct", "compare")
+	for _, want := range []string{
+		"speed: not all: bfloat16 failed, wrn28x10 cut off, wrn28x10-pytorch cut off, ", "correct: done, ", "compare: stopped after 7 minutes, the same call goes on, ",
+		"float32: table ", "tf32: table ", "processes-3: table ", "executions-of-32: table ", "memory of the card: 2000 MiB at most",
+		"the compiled step: 1 transposes, 0 copies, 1 convolutions", "tf32 c/c passed: ", "arguments=run gpu --keep --devices 0,0,0 ",
+	} {
+		if status != 1 || !strings.Contains(stdout, want) {
+			t.Errorf("status %d, want 1 and %q\n%s%s", status, want, stdout, stderr)
+		}
+	}
+	if log := readCheck(t, bundle, "compare.txt"); !strings.HasSuffix(log, "\nsaved\n") {
+		t.Errorf("compare was not told to save: %q", log)
+	}
+	for _, name := range []string{"hlo-density.txt", "memory-float32.txt", "correct-float32.txt", "correct-tf32-c-c.txt"} {
+		if first, _, _ := strings.Cut(readCheck(t, bundle, name), "\n"); !strings.Contains(first, " UTC; backend xla:cuda,tf32=false, version abc; H, driver 580.1; ") {
+			t.Errorf("%s begins with %q", name, first)
+		}
+	}
+	if log := readCheck(t, bundle, "correct-float32-c-c.txt"); !strings.Contains(log, "--- PASS: -test.v -test.short\n") {
+		t.Errorf("arguments of a test on XLA: %q", log)
+	}
+	if log := readCheck(t, bundle, "speed-float32.txt"); !strings.Contains(log, "--device cuda ") {
+		t.Errorf("arguments of a table: %q", log)
+	}
+
+	status, stdout, stderr = shell(t, env[:2], script, "speed")
+	if log := readCheck(t, bundle, "speed-float32.txt"); status != 1 || !strings.Contains(stdout, "without PyTorch: ") || !strings.Contains(log, "--without-pytorch ") {
+		t.Errorf("without PyTorch: status %d\n%s%s", status, stdout, stderr)
+	}
+}
+
+// The table of speeds has what could be measured, whatever else fails, and however the program is ended.
+func TestStepTable(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the scripts of a bundle are for Linux")
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("needs python3")
+	}
+	program := filepath.Join(t.TempDir(), "train.test")
+	writeFile(t, program, `#!/bin/sh
+case $* in
+  *mixture*)
+    echo '--- FAIL: BenchmarkImageStep/mixture'
+    echo '    bench_test.go:9: out of memory'
+    echo '    and more'
+    exit 1 ;;
+  *detached*) exec sleep 60 ;;
+  *-processes=*) # as the benchmark does
+    for word; do case $word in -barrier=*) folder=${word#*=} ;; esac; done
+    : >"$folder/$$"
+    while [ "$(ls "$folder" | wc -l)" -lt 2 ]; do sleep 0.01; done ;;
+esac
+echo 'BenchmarkImageStep/plain-2   3   7 ns/op   80.5 cpu-ms/step   640 images/s   200 ms/step'
+`, 0o755)
+	run := func(limit string, args ...string) (status int, text string) {
+		t.Helper()
+		cmd := exec.Command("timeout", append([]string{"--foreground", limit, python, "../../../dul/train/step_pytorch.py", "--program", program, "--without-pytorch", "--rounds=2"}, args...)...)
+		cmd.Env = append(os.Environ(), "GOMLX_BACKEND=go:x")
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return cmd.ProcessState.ExitCode(), string(out)
+	}
+	const plainRow = "plain        200.00    80.50      640 "
+	for _, c := range []struct {
+		name, limit string
+		args        []string
+		status      int
+		want        []string
+	}{
+		{"all goes well", "60", []string{"--kinds=plain,density"}, 0, []string{" UTC; backend go:x; ", "round 2, density, Go: 200.00 ms, CPU 80.50 ms", plainRow}},
+		{"one fails", "60", []string{"--kinds=mixture,plain"}, 1, []string{"round 1, mixture, Go: failed", "mixture      failed   failed ", plainRow, "mixture, Go, failed: bench_test.go:9: out of memory\n", "round 2, plain"}},
+		{"stopped", "2", []string{"--kinds=plain,detached"}, 124, []string{plainRow, "detached          - ", "stopped by SIGTERM"}},
+		{"two at a time", "60", []string{"--kinds=plain", "--processes=2"}, 0, []string{"plain        200.00    80.50     1280 ", "2 processes at the same time"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, text := run(c.limit, c.args...)
+			for _, want := range c.want {
+				if status != c.status || !strings.Contains(text, want) {
+					t.Errorf("status %d, want %d and %q\n%s", status, c.status, want, text)
+				}
+			}
+		})
 	}
 }
 
@@ -353,6 +494,10 @@ func TestRunScript(t *testing.T) {
 	gpu := "PATH=" + at("bin") + ":" + at("none") + ":/usr/bin:/bin"
 	gpuAndPython := "PATH=" + at("bin") + ":" + at("python") + ":/usr/bin:/bin"
 	noPlugins := "PJRT_PLUGIN_LIBRARY_PATH=" + at("nowhere")
+	writeFile(t, at("cuda/pjrt_c_api_cuda_plugin.so"), "", 0o644)
+	writeFile(t, at("cpu/pjrt_c_api_cpu_v0.83.1_plugin.so"), "", 0o644)
+	onlyCPU, both := "PJRT_PLUGIN_LIBRARY_PATH="+at("cpu"), "PJRT_PLUGIN_LIBRARY_PATH="+at("cpu")+":"+at("cuda")
+	tell := "with " + filepath.Join(bundle, "bin/reproduce-go") + " a b"
 
 	for _, test := range []struct {
 		name string
@@ -371,7 +516,14 @@ func TestRunScript(t *testing.T) {
 		{"conda", []string{gpu, "VIRTUAL_ENV=" + at("empty"), "CONDA_PREFIX=" + at("conda")}, "run a", map[string]string{"backend": "xla:" + at("conda/"+plugin) + ",tf32=false", "libraries": "unset", "flags": "unset", "checks": "unset"}, at("conda")},
 		{"python", []string{gpuAndPython}, "run a", map[string]string{"backend": "xla:" + at("conda/"+plugin) + ",tf32=false"}, at("conda")},
 		{"TF32", []string{gpu, "VIRTUAL_ENV=" + at("venv")}, "--tf32 run a", map[string]string{"backend": "xla:" + at("venv/"+plugin) + ",tf32=true"}, at("venv")},
-		{"another program", []string{gpu, "VIRTUAL_ENV=" + at("venv")}, "with " + filepath.Join(bundle, "bin/reproduce-go") + " a b", map[string]string{"program": "reproduce-go", "arguments": "a b", "backend": "xla:" + at("venv/"+plugin) + ",tf32=false"}, at("venv")},
+		{"another program", []string{gpu, "VIRTUAL_ENV=" + at("venv")}, tell, map[string]string{"program": "reproduce-go", "arguments": "a b", "backend": "xla:" + at("venv/"+plugin) + ",tf32=false"}, at("venv")},
+		{"another program, no plugin", []string{gpu, noPlugins}, tell, map[string]string{"backend": "go:parallelism=-1"}, "no CUDA plugin was found"},
+		{"another program, asked for", []string{gpu, "GOMLX_BACKEND=go"}, tell, map[string]string{"backend": "go"}, ""},
+		{"installed plugin", []string{gpu, both}, tell, map[string]string{"backend": "xla:cuda,tf32=false"}, at("cuda/pjrt_c_api_cuda_plugin.so")},
+		{"installed plugin, run", []string{gpu, both}, "run a", map[string]string{"backend": "xla:cuda,tf32=false"}, at("cuda/pjrt_c_api_cuda_plugin.so")},
+		{"installed plugin, TF32", []string{gpu, both}, "--tf32 run a", map[string]string{"backend": "xla:cuda,tf32=true"}, at("cuda/pjrt_c_api_cuda_plugin.so")},
+		{"JAX before what is installed", []string{gpu, both, "VIRTUAL_ENV=" + at("venv")}, "run a", map[string]string{"backend": "xla:" + at("venv/"+plugin) + ",tf32=false"}, at("venv")},
+		{"installed for processors alone", []string{gpu, onlyCPU}, "run a", map[string]string{"backend": "xla:cpu"}, "no CUDA plugin was found"},
 		{"asked for", []string{gpu, "VIRTUAL_ENV=" + at("venv"), "GOMLX_BACKEND=xla:cuda"}, "run a", map[string]string{"backend": "xla:cuda", "libraries": "unset"}, ""},
 		{"nothing to download", []string{gpu, "GOMLX_BACKEND=xla:cuda"}, "--download run a", map[string]string{"backend": "xla:cuda"}, "nothing is downloaded"},
 		{"device", []string{gpu, "VIRTUAL_ENV=" + at("venv")}, "--device 3 run a", map[string]string{"device": "3"}, at("venv")},
@@ -391,6 +543,20 @@ func TestRunScript(t *testing.T) {
 		})
 	}
 
+	if _, err := os.Stat("/dev/nvidiactl"); err != nil { // a machine without a GPU
+		for _, test := range []struct{ name, plugins, args, backend string }{
+			{"plugins", both, "run a", "xla:cpu"}, {"plugins, another program", both, tell, "xla:cpu"},
+			{"nothing", noPlugins, "run a", "unset"}, {"nothing, another program", noPlugins, tell, "go:parallelism=-1"},
+		} {
+			t.Run("no GPU, "+test.name, func(t *testing.T) {
+				status, stdout, stderr := shell(t, []string{"PATH=" + at("none") + ":/usr/bin:/bin", test.plugins}, script, strings.Fields(test.args)...)
+				if told := commandOutput(stdout); status != 0 || told["backend"] != test.backend || (stderr == "") != (test.plugins == both) {
+					t.Errorf("status %d, backend %q, want %q\n%s", status, told["backend"], test.backend, stderr)
+				}
+			})
+		}
+	}
+
 	for _, c := range []struct{ args, want string }{
 		{"", "no command"}, {"--devise 1 list", "unknown argument \"--devise\""}, {"--device", "needs a number"},
 		{"--device a list", "\"a\" is not a number"}, {"--device= list", "\"\" is not a number"}, {"with", "with needs a program"},
@@ -407,12 +573,12 @@ func TestRunScript(t *testing.T) {
 
 	// A plugin is downloaded once, and found from then on.
 	own := filepath.Join(bundle, "plugin")
-	for _, want := range []string{"installing cuda13", ""} {
+	for i, first := range []bool{true, false} {
 		status, stdout, stderr := shell(t, []string{gpu, noPlugins}, script, "--download", "run", "a")
-		if status != 0 || !strings.Contains(stderr, want) || (want == "" && stderr != "") {
-			t.Errorf("download: status %d, want 0 and %q\n%s", status, want, stderr)
+		if status != 0 || strings.Contains(stderr, "installing cuda13") != first || !strings.Contains(stderr, "CUDA plugin "+own) {
+			t.Errorf("download %d: status %d\n%s", i, status, stderr)
 		}
-		if told := commandOutput(stdout); told["backend"] != "unset" || !strings.HasPrefix(told["plugins"], own+":") {
+		if told := commandOutput(stdout); told["backend"] != "xla:cuda,tf32=false" || !strings.HasPrefix(told["plugins"], own+":") {
 			t.Errorf("download: %v", told)
 		}
 	}
@@ -425,6 +591,7 @@ func TestRunScript(t *testing.T) {
 		status int
 		says   string
 	}{
+		{"plugin installed", []string{gpu, both}, 0, "needs glibc 2.34 or newer"},
 		{"plugin found", []string{gpu, "VIRTUAL_ENV=" + at("venv")}, 0, "needs glibc 2.34 or newer"},
 		{"Go asked for", []string{gpu, "GOMLX_BACKEND=go:ops_sequential"}, 0, "computing on the processor"},
 		{"XLA asked for", []string{gpu, "GOMLX_BACKEND=xla:cuda"}, 1, "GLIBC_2.99 not found), and GOMLX_BACKEND=xla:cuda asks for XLA"},

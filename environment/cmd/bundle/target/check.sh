@@ -5,26 +5,34 @@ set -eu
 
 help() {
   cat <<'HELP'
-Usage: ./check.sh [--small] [--processes N] STEP...
+Usage: ./check.sh [--small] [--processes N] [--minutes N] STEP...
 
-Three steps, in this order on a new machine; each can be given again, and the
-first two write to results/check. Needs a bundle made with --checks.
+Three steps, in this order on a new machine; each can be given again, and all
+write to results/check. Needs a bundle made with --checks.
 
   correct   the tests of layers, networks, training and prediction, in float32;
-            with a GPU again with TF32, where what fails tells how far off it is
-            (10 minutes)
+            with XLA without the finite differences, whose graphs are those of
+            other tests. With a GPU again with TF32, where what fails tells how
+            far off it is. A convolution and a short training are tested in
+            bfloat16, too: a line says how far off the training ends. On a GPU 8
+            minutes at worst
   speed     images per second of training steps, beside PyTorch's where python3
-            has it: plain and density layers, float32, TF32, bfloat16, batches of
-            128 and 512, 1, 8 and 32 steps in an execution, 1 to 4 processes, and
-            the Wide ResNet (8 minutes)
-  compare   a plain ResNet-14, Rank-1, density with constant and with LDL energy
-            on CIFAR-10, 60 epochs, two seeds; result lines and predictions go to
-            results (10 minutes or more; again to go on)
+            has it. With a GPU: plain and density layers, float32, TF32, bfloat16,
+            batches of 128 and 512, 1 to 4 processes, the Wide ResNet, samples, 1,
+            8 and 32 steps in an execution, the card's memory, and what the
+            compiler made of a step; 8 minutes at worst, the last tables give way
+  compare   the set "gpu": ResNet-14, a plain one, Rank-1, density with constant
+            and with LDL energy on CIFAR-10, 60 epochs, two seeds, as in the text
+            and as in the released code. It stops in time and keeps what it has:
+            the same call goes on
 
   --small         a tenth of it, to try the steps on a processor
   --processes N   how many runs of "compare" share the device (4)
+  --minutes N     after how many "compare" is stopped (9)
   --help          this text
 
+At the end there is a line for each step, and the status is 0 only if all of them
+are done. To bring back: results/*.jsonl, results/predictions, results/check.
 Where it computes, run.sh says; see ./run.sh --help.
 HELP
 }
@@ -38,15 +46,20 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 out=$here/results/check
 small=
 processes=4
+minutes=9
 while [ $# -gt 0 ]; do
   case $1 in
     --small) small=yes ;;
-    --processes)
-      [ $# -gt 1 ] || usage_error '--processes needs a number'
-      processes=$2
+    --processes | --minutes)
+      [ $# -gt 1 ] || usage_error "$1 needs a number"
+      case $1 in
+        --processes) processes=$2 ;;
+        *) minutes=$2 ;;
+      esac
       shift
       ;;
     --processes=*) processes=${1#--processes=} ;;
+    --minutes=*) minutes=${1#--minutes=} ;;
     -h | --help)
       help
       exit
@@ -56,9 +69,11 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-case $processes in
-  '' | 0* | *[!0-9]*) usage_error "--processes: \"$processes\" is not a number of at least 1" ;;
-esac
+for number in "processes $processes" "minutes $minutes"; do
+  case ${number#* } in
+    '' | 0* | *[!0-9]*) usage_error "--${number%% *}: \"${number#* }\" is not a number of at least 1" ;;
+  esac
+done
 [ $# -gt 0 ] || usage_error 'no step'
 for step; do
   case $step in
@@ -66,11 +81,33 @@ for step; do
     *) usage_error "unknown step \"$step\"" ;;
   esac
 done
+[ -d "$here/checks" ] || {
+  printf 'error: this bundle was made without --checks\n' >&2
+  exit 1
+}
 mkdir -p -- "$out"
+
+backend=$("$here/run.sh" with sh -c 'printf %s "$GOMLX_BACKEND"')
 
 # gpu: whether it computes on one.
 gpu() {
-  "$here/run.sh" with sh -c 'case ${GOMLX_BACKEND:-} in *cuda*) exit 0 ;; *) exit 1 ;; esac' 2>/dev/null
+  case $backend in *cuda*) return 0 ;; *) return 1 ;; esac
+}
+
+# about [OPTION]: the line that says what is computed on with run.sh's option, with
+# which every file begins.
+about() {
+  # shellcheck disable=SC2016 # for the other shell
+  "$here/run.sh" "$@" with sh -c 'printf "%s; backend %s, version %s; " "$(date -u "+%Y-%m-%d %H:%M UTC")" "$GOMLX_BACKEND" "$DENSITYUNCERTAINTY_VERSION"' 2>/dev/null
+  if gpu; then
+    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | sed 's/, /, driver /; s/$/; /' | tr -d '\n'
+  fi
+  printf '%s processors\n' "$(getconf _NPROCESSORS_ONLN)"
+}
+
+# limited SECONDS COMMAND...: stops it by SIGTERM then. Ctrl-C stops it, too.
+limited() {
+  timeout --foreground -k 5 "$@"
 }
 
 # tests PRECISION [OPTION]: all test programs, with run.sh's option, and a line for
@@ -79,7 +116,8 @@ gpu() {
 tests() {
   precision=$1
   shift
-  rm -f "$out/correct-$precision"-*
+  rm -f "$out/correct-$precision"*
+  about "$@" | tee "$out/correct-$precision.txt"
   find "$here/checks" -name '*.test' | LC_ALL=C sort | {
     while IFS= read -r program; do
       if gpu; then
@@ -89,7 +127,8 @@ tests() {
       fi
     done
     wait
-  }
+  } | tee -a "$out/correct-$precision.txt"
+  sed -n 's/^.*_test.go:[0-9]*: bfloat16: /bfloat16: /p' "$out/correct-$precision"-*.txt | tee -a "$out/correct-$precision.txt"
 }
 
 one_test() {
@@ -98,79 +137,136 @@ one_test() {
   name=${program#"$here"/checks/}
   name=${name%.test}
   log=$out/correct-$precision-$(printf '%s' "$name" | tr / -).txt
+  short=
+  case $backend in xla*) short=yes ;; esac
+  if gpu; then limit=220; else limit=1800; fi
+  head -n 1 "$out/correct-$precision.txt" >"$log"
   start=$(date +%s)
-  verdict=FAILED
-  if (cd "$(dirname "$program")" && "$here/run.sh" "$@" with timeout 500 "$program" -test.v ${small:+-test.short -test.run 'Released|Recorded'}) >"$log" 2>&1; then
-    verdict=passed
-  fi
+  status=0
+  (cd "$(dirname "$program")" && limited "$limit" "$here/run.sh" "$@" with "$program" -test.v \
+    ${short:+-test.short} ${small:+-test.short -test.run 'Released|Recorded'}) >>"$log" 2>&1 || status=$?
+  case $status in
+    0) verdict=passed ;;
+    124 | 137) verdict="FAILED, cut off after $limit s" ;;
+    *) verdict=FAILED ;;
+  esac
   printf '%s %s %s: %d tests passed, %d failed, %d left out, %d s\n' "$precision" "$name" "$verdict" \
     "$(grep -c '^ *--- PASS' "$log" || true)" "$(grep -c '^ *--- FAIL' "$log" || true)" \
     "$(grep -c '^ *--- SKIP' "$log" || true)" "$(($(date +%s) - start))"
 }
 
 correct() {
-  tests float32 | tee "$out/correct-float32.txt"
+  tests float32
   if gpu; then
-    tests tf32 --tf32 | tee "$out/correct-tf32.txt"
+    tests tf32 --tf32
   fi
-  ! grep -q ' FAILED: ' "$out/correct-float32.txt"
+  failed=$(sed -n 's/^float32 \(.*\) FAILED.*/\1/p' "$out/correct-float32.txt" | tr '\n' ' ')
+  grep -q ' passed: ' "$out/correct-float32.txt" || failed='all '
+  [ -z "$failed" ] || verdict="failed: ${failed% }"
 }
 
-# steps NAME TF32 OPTION...: one table of speeds. One that fails stops nothing.
+# steps NAME SECONDS OPTION...: one table of speeds within so many seconds, if so many
+# are left. One that fails stops nothing.
 steps() {
-  log=$out/speed-$1.txt
-  tf32=$2
+  name=$1 limit=$2 log=$out/speed-$1.txt
   shift 2
-  "$here/run.sh" ${tf32:+--tf32} with python3 "$here/checks/step_pytorch.py" "$@" >"$log" 2>&1 || true
+  left=$((deadline - $(date +%s)))
+  [ "$limit" -lt "$left" ] || limit=$left
+  if [ "$limit" -lt 15 ]; then
+    printf '%s: not begun, no time is left\n' "$name"
+    lacking="$lacking, $name not begun"
+    return
+  fi
+  memory=$out/memory-$name.txt poll=
+  if gpu; then
+    about >"$memory"
+    nvidia-smi --query-gpu=timestamp,memory.used --format=csv,noheader,nounits -l 1 >>"$memory" 2>&1 &
+    poll=$!
+  fi
+  status=0
+  limited "$limit" python3 "$here/checks/step_pytorch.py" "$@" >"$log" 2>&1 || status=$?
+  if [ -n "$poll" ]; then
+    { kill "$poll" && wait "$poll"; } 2>/dev/null || true
+    sed -n '2,$s/.*, //p' "$memory" | sort -n | sed -n '$s/.*/memory of the card: & MiB at most/p' >>"$log"
+  fi
+  case $status in
+    0) ;;
+    124 | 137)
+      printf 'cut off after %s s\n' "$limit" >>"$log"
+      lacking="$lacking, $name cut off"
+      ;;
+    *) lacking="$lacking, $name failed" ;;
+  esac
+  printf '%s: ' "$name"
   cat "$log"
 }
 
+# compiled: what the compiler makes of a training step with density layers, and how
+# often that changes the order of a tensor in memory.
+compiled() {
+  flags=${XLA_FLAGS:-} dump=$(mktemp -d)
+  export XLA_FLAGS="${flags:+$flags }--xla_dump_to=$dump --xla_dump_hlo_as_text"
+  steps hlo 40 "$@"
+  export XLA_FLAGS="$flags"
+  # shellcheck disable=SC2012 # names of letters and digits
+  largest=$(ls -S "$dump"/*after_optimizations.txt 2>/dev/null | head -n 1)
+  if [ -n "$largest" ]; then
+    {
+      about | sed 's,^,// ,'
+      cat "$largest"
+    } >"$out/hlo-density.txt"
+    printf 'the compiled step: %d transposes, %d copies, %d convolutions\n' "$(grep -c ' transpose(' "$largest" || true)" \
+      "$(grep -c ' copy(' "$largest" || true)" "$(grep -cE ' convolution\(|custom_call_target="__cudnn\$conv' "$largest" || true)" | tee -a "$out/speed-hlo.txt"
+  fi
+  rm -rf "$dump"
+}
+
 speed() {
-  test=$here/checks/dul/train/train.test
   if gpu; then
-    device=cuda threads=16 count=100 rounds=3
+    device=cuda threads=16 count=300 rounds=1 deadline=$(($(date +%s) + 460))
   else
     device=cpu threads=$(getconf _NPROCESSORS_ONLN) count=${small:+3}
-    count=${count:-20} rounds=${small:+1}
+    count=${count:-20} rounds=${small:+1} deadline=$(($(date +%s) + 7200))
     rounds=${rounds:-5}
   fi
+  lacking=
   torch="--device $device --threads $threads"
-  python3 -c 'import torch' 2>/dev/null || torch='--without-pytorch'
-  # shellcheck disable=SC2086 # several arguments
-  set -- --program "$test" --count "$count" --rounds "$rounds" $torch
-  if ! gpu; then
-    steps float32 '' "$@" --kinds plain,density,detached
-    steps samples '' "$@" --sample --kinds plain,density
-    return
+  if ! reason=$(limited 60 python3 -c "import torch; torch.zeros(1, device='$device')" 2>&1); then
+    printf 'without PyTorch: %s\n' "$(printf '%s\n' "$reason" | tail -n 1)"
+    torch=--without-pytorch
   fi
-  steps float32 '' "$@" --kinds plain,density,detached,mixture
-  steps samples '' "$@" --sample --kinds plain,density
-  steps tf32 yes "$@" --precision tf32 --kinds plain,density
-  steps bfloat16 '' "$@" --precision bfloat16 --kinds plain,density
-  steps compiled '' "$@" --compile --rounds 1 --kinds plain,density
-  steps batch512 '' "$@" --batch 512 --rounds 1 --kinds plain,density
-  for several in 8 32; do
-    steps "executions-of-$several" '' --program "$test" --count 128 --rounds 2 --without-pytorch --steps "$several" --kinds plain,density
-  done
-  steps wrn28x10 '' --program "$test" --network wrn28x10 --count 20 --rounds 1 $torch --kinds plain,density
-  for many in 2 4; do
-    i=0
-    while [ $i -lt $many ]; do
-      steps "processes-$many-of-$i" '' --program "$test" --count 200 --rounds 1 --without-pytorch --kinds density >/dev/null &
-      i=$((i + 1))
+  set -- --run "$here/run.sh" --program "$here/checks/dul/train/train.test" --rounds "$rounds"
+  # shellcheck disable=SC2086 # several arguments
+  if ! gpu; then
+    steps float32 3600 "$@" --count "$count" $torch --kinds plain,density,detached
+    steps samples 3600 "$@" --count "$count" $torch --sample --kinds plain,density
+  else
+    # What matters most comes first. Most of the time goes into compiling, so that
+    # there is one round, and many steps in it.
+    steps float32 120 "$@" --count "$count" $torch --kinds density,plain,detached,mixture
+    steps bfloat16 90 "$@" --count "$count" $torch --precision bfloat16 --kinds density,plain,mixture
+    steps batch512 90 "$@" --count "$count" $torch --batch 512 --kinds density,plain,mixture
+    steps tf32 60 "$@" --count "$count" $torch --precision tf32 --kinds density,plain
+    for many in 4 2 3; do
+      steps "processes-$many" 60 "$@" --count 1000 --without-pytorch --processes $many --kinds density
     done
-    wait
-    printf '%s processes at once:\n' "$many"
-    cat "$out/speed-processes-$many"-of-*.txt
-  done
+    steps wrn28x10 90 "$@" --count 20 --without-pytorch --network wrn28x10 --kinds density,plain
+    compiled "$@" --count 5 --without-pytorch --kinds density
+    steps samples 60 "$@" --count "$count" $torch --sample --kinds density,plain
+    steps executions-of-8 80 "$@" --count 320 --without-pytorch --steps 8 --kinds density,plain
+    if [ "$torch" != --without-pytorch ]; then
+      steps wrn28x10-pytorch 40 --count 20 --rounds 1 $torch --network wrn28x10 --kinds density,plain
+      steps compiled-pytorch 90 --count "$count" --rounds 1 $torch --compile --kinds density,plain
+    fi
+    steps executions-of-32 90 "$@" --count 320 --without-pytorch --steps 32 --kinds plain,density
+  fi
+  [ -z "$lacking" ] || verdict="not all: ${lacking#, }"
 }
 
 compare() {
-  set -- --methods deterministic,rank1,density-constant,density --set decay=all --keep
+  set -- --keep
   if [ -n "$small" ]; then
     set -- "$@" --epochs 1 --train-n 1000 --test-n 200 --held-out 100 --samples 2 --seeds 0
-  else
-    set -- "$@" --epochs 60
   fi
   devices=0
   i=1
@@ -179,13 +275,29 @@ compare() {
     i=$((i + 1))
   done
   ! gpu || set -- "$@" --devices "$devices"
-  "$here/run.sh" run processor "$@"
+  log=$out/compare.txt
+  printf 'compare: what it says goes to %s\n' "$log"
+  about >>"$log"
+  status=0
+  # Longer than "limited" waits: runs save what they have.
+  timeout --foreground -k 45 $((60 * minutes)) "$here/run.sh" run gpu "$@" >>"$log" 2>&1 || status=$?
+  tail -n 20 "$log"
+  case $status in
+    0) ;;
+    75 | 124 | 137) verdict="stopped after $minutes minutes, the same call goes on" ;;
+    *) verdict=failed ;;
+  esac
 }
 
-[ -d "$here/checks" ] || {
-  printf 'error: this bundle was made without --checks\n' >&2
-  exit 1
-}
+lines=
+all=0
 for step; do
-  "$step"
+  verdict='done'
+  start=$(date +%s)
+  "$step" || verdict=failed
+  [ "$verdict" = 'done' ] || all=1
+  lines="$lines$step: $verdict, $(($(date +%s) - start)) s
+"
 done
+printf '\n%s' "$lines"
+exit $all

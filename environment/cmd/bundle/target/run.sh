@@ -27,10 +27,12 @@ Ctrl-C, or kill, stops; the same command goes on.
 
 Variables:
   GOMLX_BACKEND          where to compute, as go:ops_sequential, xla:cuda or
-                         xla:/path/to/plugin.so. Without it: the CUDA plugin of a
-                         Python environment with JAX (the active one, that of
-                         python3, or the system's), one that is installed, or
-                         the processor.
+                         xla:/path/to/plugin.so. Without it: on a GPU the CUDA
+                         plugin of a Python environment with JAX (the active one,
+                         that of python3, or the system's) or one that is
+                         installed; else an installed plugin for the processor;
+                         else pure Go. A plugin that is there but does not start
+                         is an error.
   DENSITYUNCERTAINTY_DATA  the folder of data, if not that of this bundle
 HELP
 }
@@ -131,16 +133,20 @@ use_plugin() {
   say "CUDA plugin $1"
 }
 
-# installed_plugin: whether a plugin of XLA's own is where the program looks.
-installed_plugin() {
+# own_plugin KIND: the path of a plugin of XLA's own for cuda or cpu, where the
+# program looks; nothing if there is none.
+own_plugin() {
   search=$PJRT_PLUGIN_LIBRARY_PATH:
   while [ -n "$search" ]; do
-    for plugin in "${search%%:*}"/pjrt_c_api_*_plugin.so; do
-      [ ! -f "$plugin" ] || return 0
+    for file in "${search%%:*}"/pjrt_c_api_"$1"_plugin.so "${search%%:*}"/pjrt_c_api_"$1"_v*_plugin.so \
+      "${search%%:*}"/pjrt[-_]plugin[-_]"$1".so "${search%%:*}"/pjrt[-_]plugin[-_]"$1"_v*.so; do
+      if [ -f "$file" ]; then
+        printf '%s\n' "$file"
+        return
+      fi
     done
     search=${search#*:}
   done
-  return 1
 }
 
 # download_plugin: CUDA 13 needs a driver of version 580.
@@ -160,6 +166,7 @@ download_plugin() {
   HOME=${HOME:-${TMPDIR:-/tmp}} "$here/bin/xlaplugin" "$kind" "$here/plugin" ||
     fail 'the plugin could not be downloaded; without --download it goes without'
   : >"$here/plugin/complete"
+  use_own_plugins
 }
 
 # What the program looks through for plugins, the bundle's own first.
@@ -172,25 +179,44 @@ use_own_plugins() {
 }
 use_own_plugins
 
-# choose_program: the program to run, and where it is to compute.
-choose_program() {
-  plugin=
-  if [ -z "${GOMLX_BACKEND:-}" ]; then
-    if has_gpu; then plugin=$(find_plugin); fi
+# choose_backend: where to compute, told to all programs, of which some would choose
+# otherwise. The order is theirs (environment.OpenFor), but that JAX's plugin, of
+# which they do not know, comes first.
+choose_backend() {
+  if has_gpu; then
+    plugin=$(find_plugin)
     if [ -n "$plugin" ]; then
       use_plugin "$plugin"
-    elif ! installed_plugin; then
-      if [ -n "$download" ]; then
-        download_plugin
-        use_own_plugins
-      elif has_gpu; then
-        say 'there is an NVIDIA GPU, but no CUDA plugin was found: computing on the processor. Install JAX with CUDA, or try --download.'
-      else
-        say 'no NVIDIA GPU: computing on the processor.'
-      fi
+      return
     fi
+    plugin=$(own_plugin cuda)
+    if [ -z "$plugin" ] && [ -n "$download" ]; then
+      download_plugin
+      plugin=$(own_plugin cuda)
+    fi
+    if [ -n "$plugin" ]; then
+      export GOMLX_BACKEND="xla:cuda,tf32=$tf32"
+      say "CUDA plugin $plugin"
+      return
+    fi
+    say 'there is an NVIDIA GPU, but no CUDA plugin was found: computing on the processor. Install JAX with CUDA, or try --download.'
+  elif [ -z "$(own_plugin cpu)" ]; then
+    if [ -n "$download" ]; then
+      download_plugin
+    else
+      say 'no NVIDIA GPU: computing on the processor.'
+    fi
+  fi
+  [ -z "$(own_plugin cpu)" ] || export GOMLX_BACKEND=xla:cpu
+}
+
+# choose_program: the program to run, and where it is to compute.
+choose_program() {
+  asked=${GOMLX_BACKEND:-}
+  if [ -z "$asked" ]; then
+    choose_backend
   elif [ -n "$download" ]; then
-    say "nothing is downloaded, as GOMLX_BACKEND=$GOMLX_BACKEND says what to use."
+    say "nothing is downloaded, as GOMLX_BACKEND=$asked says what to use."
   fi
   program=$here/bin/reproduce-xla
   if complaint=$("$program" help 2>&1 >/dev/null); then return; fi
@@ -200,9 +226,7 @@ choose_program() {
     reason="$reason, and this is $version"
   fi
   reason="$reason ($(printf '%s\n' "$complaint" | tail -n 1))"
-  if [ -n "$plugin" ]; then
-    unset GOMLX_BACKEND
-  fi
+  [ -n "$asked" ] || unset GOMLX_BACKEND
   case ${GOMLX_BACKEND:-} in
     '' | go | go:*) ;;
     *) fail "$reason, and GOMLX_BACKEND=$GOMLX_BACKEND asks for XLA" ;;
@@ -226,6 +250,8 @@ export DENSITYUNCERTAINTY_VERSION="${DENSITYUNCERTAINTY_VERSION:-$(cat "$here/ve
 
 if [ "$1" = with ]; then
   shift
+  # Tests and benchmarks, which choose nothing by themselves: as image runs do.
+  export GOMLX_BACKEND="${GOMLX_BACKEND:-go:parallelism=-1}"
   exec "$@"
 fi
 
