@@ -133,7 +133,6 @@ func (c comparison) differences(lines []results.Result, further []methods.Method
 // contenders are the methods of groups of runs on a data set whose predictions are kept, density first, with the labels
 // of the test images, and the names of the runs without predictions.
 func contenders(groups []results.Group, list methods.List, kept report.Predictions) (found []contender, labels []int, absent []string, err error) {
-	fail := func(err error) ([]contender, []int, []string, error) { return nil, nil, nil, err }
 	reference := referenceOf(groups)
 	if reference > 0 { // it comes first
 		g := groups[reference]
@@ -158,24 +157,24 @@ func contenders(groups []results.Group, list methods.List, kept report.Predictio
 			}
 			p, err := predictions.Read(file)
 			if err != nil {
-				return fail(err)
+				return nil, nil, nil, err
 			}
 			if labels == nil {
 				labels = p.Labels
 			}
 			if p.Experiment != line.ID || !slices.Equal(p.Labels, labels) {
-				return fail(fmt.Errorf("the predictions in %s are of experiment %s, or of other test images than those of the other runs", file, p.Experiment))
+				return nil, nil, nil, fmt.Errorf("the predictions in %s are of experiment %s, or of other test images than those of the other runs", file, p.Experiment)
 			}
 			if plain.runs[line.Experiment.Seed], err = newJudgedRun(p.Probs, p.Classes, labels); err != nil {
-				return fail(err)
+				return nil, nil, nil, err
 			}
 			probs, _, err := p.Scaled()
 			if err != nil {
-				return fail(err)
+				return nil, nil, nil, err
 			}
 			if probs != nil {
 				if scaled.runs[line.Experiment.Seed], err = newJudgedRun(probs, p.Classes, labels); err != nil {
-					return fail(err)
+					return nil, nil, nil, err
 				}
 			}
 		}
