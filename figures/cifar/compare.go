@@ -101,7 +101,7 @@ func (c comparison) differences(lines []results.Result, further []methods.Method
 	}
 	c.text(&t, "-differences")
 	all := append(methods.All(), further...)
-	groups := imageGroups(lines, c.scale, all)
+	groups := imageGroups(lines, c.Scale, all)
 	var absent []string
 	for len(groups) > 0 {
 		first := groups[0].First

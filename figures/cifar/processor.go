@@ -36,25 +36,24 @@ func (p Protocol) GPU() Protocol {
 
 // A comparison is a protocol whose runs are compared with each other and not with the paper.
 type comparison struct {
-	scale    string // its name in the command line and, after "cifar-", of its tables
-	protocol Protocol
+	Protocol                // its scale, after "cifar-", is the name of its tables
+	Searched, Released bool // whether options are searched for it, and released settings are run, too
 }
 
 // comparisons have tables of their own.
 var comparisons = []comparison{
-	{results.Processor, Paper(CIFAR10, ResNet14).Processor()},
-	{results.GPU, Paper(CIFAR10, ResNet14).GPU()},
+	{Protocol: Paper(CIFAR10, ResNet14).Processor(), Searched: true},
+	{Protocol: Paper(CIFAR10, ResNet14).GPU(), Released: true},
 }
 
 // text is the caption of one of its tables, by the last part of the table's name.
 func (c comparison) text(t *report.Table, table string) {
-	t.Name = "cifar-" + c.scale + table
+	t.Name = "cifar-" + c.Scale + table
 	t.Caption, t.Notes = prose.Text("compared"+table, struct {
-		Protocol
-		Searched, Released     bool
+		comparison
 		JudgedBins, Replicates int
 		TestImages             string
-	}{c.protocol, c.scale == results.Processor, c.scale == results.GPU, judgedBins, replicates, grouped(testImages)})
+	}{c, judgedBins, replicates, grouped(testImages)})
 }
 
 // processorGrid is the protocol by whose runs an option of each method is chosen for Processor: 3 epochs of 20,000

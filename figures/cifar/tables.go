@@ -44,20 +44,20 @@ func Tables(further ...methods.Method) []report.NamedTable {
 			Make: func(lines []results.Result) (report.Table, error) { return processorsGrid.make(lines, further) },
 		})
 	for _, c := range comparisons {
-		what := fmt.Sprintf(" in %d epochs of all of CIFAR-10", c.protocol.Epochs)
+		what := fmt.Sprintf(" in %d epochs of all of CIFAR-10", c.Epochs)
 		all = append(all,
 			report.NamedTable{
-				Name: "cifar-" + c.scale, Doc: "methods with ResNet-14" + what + ", compared with each other",
+				Name: "cifar-" + c.Scale, Doc: "methods with ResNet-14" + what + ", compared with each other",
 				Make: func(lines []results.Result) (report.Table, error) { return c.table(lines, further) },
 			},
 			report.NamedTable{
-				Name: "cifar-" + c.scale + "-differences", Doc: "what they say of each test image" + what + ", compared with density uncertainty",
+				Name: "cifar-" + c.Scale + "-differences", Doc: "what they say of each test image" + what + ", compared with density uncertainty",
 				Compare: func(lines []results.Result, kept report.Predictions) (report.Table, error) {
 					return c.differences(lines, further, kept)
 				},
 			},
 			report.NamedTable{
-				Name: "cifar-" + c.scale + "-ood", Doc: "out-of-distribution detection by every score of every one of them, with the energies of each layer",
+				Name: "cifar-" + c.Scale + "-ood", Doc: "out-of-distribution detection by every score of every one of them, with the energies of each layer",
 				Make: func(lines []results.Result) (report.Table, error) { return c.detection(lines, further) },
 			})
 	}
@@ -283,12 +283,7 @@ func (r row) processorCell(byID results.Index, p Protocol, decay methods.Decay, 
 		}
 		p = n.with(p, value)
 	}
-	var g results.Group
-	for _, e := range p.Experiments(r.method) {
-		if line, done := byID.Find(e); done && !line.Diverged {
-			g.Lines = append(g.Lines, line)
-		}
-	}
+	g := finished(byID, p.Experiments(r.method))
 	var cell report.Cell
 	for _, m := range measures {
 		m.metric += r.ending
@@ -361,16 +356,7 @@ func (d classificationTable) prose() (caption string, notes []string) {
 // an epoch and device. Posterior, times and device are those of full runs, means over all of them and over those on
 // the device that most ran on.
 func costCells(byID results.Index, wanted []results.Experiment) []report.Cell {
-	finished := func(scale string) results.Group {
-		var g results.Group
-		for _, e := range (results.Filter{Scale: scale}).Apply(wanted) {
-			if line, done := byID.Find(e); done && !line.Diverged {
-				g.Lines = append(g.Lines, line)
-			}
-		}
-		return g
-	}
-	full, quick := finished(results.Full), finished(results.Quick)
+	full, quick := finished(byID, results.Filter{Scale: results.Full}.Apply(wanted)), finished(byID, results.Filter{Scale: results.Quick}.Apply(wanted))
 	cells := report.TextCells(number("%.2g", full, results.MetricPosteriorStd), "–", "–", "–", "–")
 	if all := append(slices.Clip(full.Lines), quick.Lines...); len(all) > 0 {
 		cells[1] = report.TextCell(grouped(int(all[0].Metrics[results.MetricParameters])))
@@ -380,6 +366,16 @@ func costCells(byID results.Index, wanted []results.Experiment) []report.Cell {
 		copy(cells[3:], timeCells(full))
 	}
 	return cells
+}
+
+// finished are the lines of the experiments that were run and did not diverge.
+func finished(byID results.Index, list []results.Experiment) (g results.Group) {
+	for _, e := range list {
+		if line, done := byID.Find(e); done && !line.Diverged {
+			g.Lines = append(g.Lines, line)
+		}
+	}
+	return g
 }
 
 // timeCells are the time of an epoch on the device that most lines of a group are from, and that device.

@@ -191,7 +191,7 @@ func (c comparison) table(lines []results.Result, further []methods.Method) (rep
 	}
 	c.text(&t, "")
 	list := append(methods.All(), further...)
-	err := addGroups(&t, imageGroups(lines, c.scale, list), list, func(_ int, g results.Group, m methods.Method, ending string) (report.Row, error) {
+	err := addGroups(&t, imageGroups(lines, c.Scale, list), list, func(_ int, g results.Group, m methods.Method, ending string) (report.Row, error) {
 		return comparedRow(g, m, list, ending)
 	})
 	return t, err
@@ -230,7 +230,7 @@ func (c comparison) detection(lines []results.Result, further []methods.Method) 
 	t := report.Table{Columns: []string{"Data set", "Method", "Score", "n"}}
 	c.text(&t, "-ood")
 	list := append(methods.All(), further...)
-	groups := imageGroups(lines, c.scale, list)
+	groups := imageGroups(lines, c.Scale, list)
 	var others []string // in the order in which runs are shown them
 	for _, other := range []string{CIFAR100, CIFAR10, svhnTest, svhnExcerpt} {
 		if slices.ContainsFunc(groups, func(g results.Group) bool { return len(having(g, detectionMetric(other, "auroc")).Lines) > 0 }) {

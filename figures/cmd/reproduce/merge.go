@@ -192,7 +192,8 @@ func otherScores(p *predictions.Predictions, file string) (string, error) {
 
 const rescoreDoc = `reproduce rescore computes the metrics of image runs anew from the predictions that are kept beside the
 store, without training. It says which lines of the store have other numbers or lack some, or have some
-that are scored no more, and is an error if there are any; and how many have no predictions. With --out it writes all lines of the store to a new one, with these metrics.
+that are scored no more, and is an error if there are any; and how many have no predictions. With --out
+it writes all lines of the store to a new one, with these metrics.
 
 Usage: reproduce rescore [flags]
 `
