@@ -106,7 +106,7 @@ func versionFrom(build *debug.BuildInfo) string {
 // compiled from it a moment ago, without the stamp of "go build"; else "".
 var goRunRevision = sync.OnceValue(func() string {
 	program, err := os.Executable()
-	if err != nil || !strings.Contains(program, string(filepath.Separator)+"go-build") {
+	if err != nil || !temporaryProgram(program) {
 		return ""
 	}
 	revision, err := exec.Command("git", "describe", "--always", "--dirty=+dirty", "--abbrev=12", "--exclude=*").Output()
@@ -115,6 +115,16 @@ var goRunRevision = sync.OnceValue(func() string {
 	}
 	return strings.TrimSpace(string(revision))
 })
+
+// temporaryProgram tells whether a program lies where "go run" and "go test" put it: below the folder of a build, or in
+// Go's cache, which GOCACHE can put anywhere.
+func temporaryProgram(program string) bool {
+	if strings.Contains(program, string(filepath.Separator)+"go-build") {
+		return true
+	}
+	cache := os.Getenv("GOCACHE")
+	return cache != "" && strings.HasPrefix(program, filepath.Clean(cache)+string(filepath.Separator))
+}
 
 // vectorised tells whether the program was built with GOEXPERIMENT=simd, which
 // turns on the Go backend's AVX2 and AVX-512 matrix products.

@@ -51,6 +51,25 @@ func TestVersionOfGoRun(t *testing.T) {
 	}
 }
 
+func TestTemporaryProgram(t *testing.T) {
+	for _, test := range []struct {
+		program, cache string
+		want           bool
+	}{
+		{"/tmp/go-build12/b001/exe/reproduce", "", true},
+		{"/home/me/.cache/go-build/a4/b7-d/reproduce", "", true},
+		{"/data/cache/a4/b7-d/reproduce", "/data/cache/", true},
+		{"/data/cache2/reproduce", "/data/cache", false},
+		{"/usr/local/bin/reproduce", "", false},
+		{"/usr/local/bin/reproduce", "/data/cache", false},
+	} {
+		t.Setenv("GOCACHE", test.cache)
+		if got := temporaryProgram(filepath.FromSlash(test.program)); got != test.want {
+			t.Errorf("%s with the cache %q: %t, want %t", test.program, test.cache, got, test.want)
+		}
+	}
+}
+
 func TestField(t *testing.T) {
 	const cpuinfo = "processor\t: 0\nmodel\t\t: 7\nmodel name\t: Some  CPU @ 2.20GHz: x\nmodel name\t: Second\n"
 	for _, c := range []struct {
