@@ -23,10 +23,17 @@ type Reporter struct {
 	runsDone    int
 	started     time.Time
 	written     time.Time // of the last progress line
+	first       mark      // from which on the speed is measured
 
 	runner Runner
 	batch  []results.Experiment
 	open   bool // a rewritable line is on the terminal
+}
+
+// A mark says when how much was done, in units of cost.
+type mark struct {
+	at   time.Time
+	done float64
 }
 
 // NewReporter reports to w on batches that runner carries out. now is time.Now outside tests.
@@ -67,12 +74,17 @@ func (r *Reporter) update(done float64, note string) {
 		every = terminalEvery
 	}
 	now := r.now()
+	done = min(max(done, 0), 1)
+	overall := r.done + done*cost(r.runner, r.batch)
+	if r.first.at.IsZero() && done > 0 {
+		// A run that goes on where an earlier process stopped begins with what that one did.
+		r.first = mark{now, overall}
+	}
 	if now.Sub(r.written) < every {
 		return
 	}
 	r.written = now
-	done = min(max(done, 0), 1)
-	line := fmt.Sprintf("%s %s: %.0f%% %s", r.heading(r.done+done*cost(r.runner, r.batch)), describe(r.batch), 100*done, note)
+	line := fmt.Sprintf("%s %s: %.0f%% %s", r.heading(overall), describe(r.batch), 100*done, note)
 	if r.terminal {
 		r.print("\r\x1b[K" + line)
 		r.open = true
@@ -102,10 +114,14 @@ func (r *Reporter) end(err error) {
 
 // heading says how far all batches are: "[12/30 runs, 40%, 1m0s, about 1m30s left]".
 func (r *Reporter) heading(done float64) string {
-	elapsed := r.now().Sub(r.started)
-	head := fmt.Sprintf("[%d/%d runs, %.0f%%, %v", r.runsDone, r.runs, 100*done/r.total, elapsed.Round(time.Second))
-	if done > 0 && done < r.total {
-		left := time.Duration(float64(elapsed) * (r.total - done) / done)
+	now := r.now()
+	head := fmt.Sprintf("[%d/%d runs, %.0f%%, %v", r.runsDone, r.runs, 100*done/r.total, now.Sub(r.started).Round(time.Second))
+	first := r.first
+	if first.at.IsZero() {
+		first.at = r.started
+	}
+	if done > first.done && done < r.total {
+		left := time.Duration(float64(now.Sub(first.at)) * (r.total - done) / (done - first.done))
 		head += fmt.Sprintf(", about %v left", left.Round(time.Second))
 	}
 	return head + "]"

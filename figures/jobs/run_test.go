@@ -240,6 +240,22 @@ func TestReportGoesByCost(t *testing.T) {
 	}
 }
 
+// What an earlier process did before this one went on took none of its time.
+func TestReportOfARunThatGoesOn(t *testing.T) {
+	var out strings.Builder
+	clock := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	batch := []results.Experiment{exp("density", "yacht", 0)}
+	r := NewReporter(&out, false, func() time.Time { return clock }, runnerFunc(good), [][]results.Experiment{batch})
+	r.begin(batch)
+	clock = clock.Add(time.Minute)
+	r.update(0.4, "epoch 41/100")
+	clock = clock.Add(time.Minute)
+	r.update(0.5, "epoch 51/100")
+	if got := out.String(); !strings.Contains(got, "[0/1 runs, 40%, 1m0s] ") || !strings.Contains(got, "[0/1 runs, 50%, 2m0s, about 5m0s left] ") {
+		t.Errorf("report:\n%s", got)
+	}
+}
+
 func TestTerminalReport(t *testing.T) {
 	var out strings.Builder
 	b := batches()[:2]
@@ -249,7 +265,7 @@ func TestTerminalReport(t *testing.T) {
 	r.update(0.5, "epoch 50/100")
 	r.Note("a note")
 	r.end(nil)
-	if got := out.String(); !strings.Contains(got, "25%, 4s, about 12s left") || !strings.Contains(got, "\na note\n") || strings.Count(got, "\n") != 3 {
+	if got := out.String(); !strings.Contains(got, "50%, 5s, about 4s left") || !strings.Contains(got, "\na note\n") || strings.Count(got, "\n") != 3 {
 		t.Errorf("report:\n%q", got)
 	}
 }
