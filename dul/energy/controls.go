@@ -45,14 +45,15 @@ func halfOf(d int, x *graph.Node, dims []int) *graph.Node {
 //
 //	E(h) = 1/2 sum_d h_d^2 / s_d^2,   log |Sigma| = sum_d log s_d^2,
 //
-// LDL without correlations: the control for what they contribute. Its fit by
-// maximum likelihood is s_d^2 = mean of h_d^2. The log s_d^2 start at zero: Sigma = I.
+// LDL without correlations, and else the same: the control for what they
+// contribute. Its fit by maximum likelihood is s_d^2 = mean of h_d^2, or 1e-4 where
+// that is less. The log s_d^2 start at zero: Sigma = I.
 type Diagonal struct{}
 
 // Dense returns the terms of inputs h, [..., batch, features].
 func (Diagonal) Dense(s *model.Scope, h *graph.Node) Terms {
 	d := h.Shape().Dim(-1)
-	logVariance := params.New(s, h, "log_variance", params.Generative, params.Constant(0), 1, d)
+	logVariance := floored(params.New(s, h, "log_variance", params.Generative, params.Constant(0), 1, d))
 	energy := ops.WeightedSquares(h, graph.MulScalar(graph.Exp(graph.Neg(logVariance)), 0.5))
 	logDet := ops.SumColumns(logVariance)
 	return Terms{

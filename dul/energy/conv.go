@@ -54,7 +54,7 @@ type ConvTerms struct {
 // A layer needs one energy at each position of its own window. The paper does
 // not say which; as in the released code it is the mean of E over the window,
 // into which the padding counts as zeros. The energy at the border is therefore
-// smaller, in a corner of a 3 x 3 window by 4/9. And z at each pixel of the window
+// smaller, in a corner under a 3 x 3 window 4/9 of it. And z at each pixel of the window
 // sees a masked window of its own, so that the mean depends on pixels outside h: a
 // layer's Var = gamma E(h) + beta holds given the image, but E is no function of h
 // alone.

@@ -272,6 +272,10 @@ func TestDeadFeatures(t *testing.T) {
 	}{
 		{"LDL", dense, func(s *model.Scope, h *graph.Node) *graph.Node { return energy.LDL{}.Dense(s, h).LogLikelihood }},
 		{"LDL convolution", images, func(s *model.Scope, h *graph.Node) *graph.Node { return energy.LDL{}.Conv(s, h, window).LogLikelihood }},
+		{"diagonal", dense, func(s *model.Scope, h *graph.Node) *graph.Node { return energy.Diagonal{}.Dense(s, h).LogLikelihood }},
+		{"diagonal convolution", images, func(s *model.Scope, h *graph.Node) *graph.Node {
+			return energy.Diagonal{}.Conv(s, h, window).LogLikelihood
+		}},
 		{"mixture", dense, func(s *model.Scope, h *graph.Node) *graph.Node {
 			return energy.Rank1Mixture{ZeroFactors: true}.Dense(s, h).LogLikelihood
 		}},
