@@ -2,6 +2,8 @@ package datasets_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"densityuncertainty/datasets"
 )
@@ -81,4 +83,26 @@ func ExampleToyCubic() {
 	}
 	fmt.Printf("%d points, %d of them in the gap\n", r.N, gap)
 	// Output: 100 points, 0 of them in the gap
+}
+
+// A table of one's own, as a spreadsheet exports it.
+func ExampleReadCSV() {
+	folder, err := os.MkdirTemp("", "own")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, "beams.csv")
+	if err := os.WriteFile(file, []byte("length;width;strength\n1.5;0.2;31\n2;0.25;28.5\n"), 0o600); err != nil {
+		fmt.Println(err)
+		return
+	}
+	beams, err := datasets.ReadCSV(file, "strength")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(beams.Name, beams.Features, beams.X, beams.Y)
+	// Output: beams [length width] [1.5 0.2 2 0.25] [31 28.5]
 }

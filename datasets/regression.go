@@ -20,6 +20,33 @@ type Regression struct {
 	N, D int
 }
 
+// Check returns an error where N, D and the lengths of X, Y and Features do not fit together, or a value is not finite.
+func (r *Regression) Check() error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("datasets: set %q: "+format, append([]any{r.Name}, args...)...)
+	}
+	switch {
+	case r.N < 1 || r.D < 1:
+		return fail("N is %d and D is %d; both must be at least 1", r.N, r.D)
+	case len(r.X) != r.N*r.D || len(r.Y) != r.N:
+		return fail("X has %d and Y %d values; %d examples of %d features have %d and %d", len(r.X), len(r.Y), r.N, r.D, r.N*r.D, r.N)
+	case r.Features != nil && len(r.Features) != r.D:
+		return fail("%d names of %d features", len(r.Features), r.D)
+	}
+	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+	for i, v := range r.X {
+		if !finite(v) {
+			return fail("example %d, feature %d is %v; every value must be finite", i/r.D, i%r.D, v)
+		}
+	}
+	for i, v := range r.Y {
+		if !finite(v) {
+			return fail("the target of example %d is %v; every value must be finite", i, v)
+		}
+	}
+	return nil
+}
+
 // Row returns the D features of example i as a view into X (not a copy). It
 // panics if i is not in [0, N).
 func (r *Regression) Row(i int) []float64 {

@@ -1,0 +1,168 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ReadCSV reads a regression set of one's own: a text file with the names of the
+// columns in its first line and numbers in all others, separated by commas,
+// semicolons or tabs, whichever the first line has most of. The column with the
+// name target becomes Y, with "" the last one, and the others X, in their order.
+// The set has the file's name without folder and extension.
+//
+// Quoted fields, empty lines, a byte order mark and Windows' line ends are read
+// too. A field that is empty or no finite decimal number, a line with more or
+// fewer fields than the first, a first line of numbers, and a target that is not
+// there or there twice are reported as a [*FileError].
+func ReadCSV(file, target string) (*Regression, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, &FileError{File: file, Err: err}
+	}
+	set, err := parseCSV(f, file, target)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	base := filepath.Base(file)
+	set.Name = strings.TrimSuffix(base, filepath.Ext(base))
+	return set, nil
+}
+
+// parseCSV is ReadCSV of an open file; file is used in messages only.
+func parseCSV(r io.Reader, file, target string) (*Regression, error) {
+	buffered := bufio.NewReaderSize(r, maxLine)
+	first, err := buffered.Peek(maxLine)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, &FileError{File: file, Err: err}
+	}
+	if mark := []byte("\xef\xbb\xbf"); bytes.HasPrefix(first, mark) {
+		first = first[len(mark):]
+		if _, err := buffered.Discard(len(mark)); err != nil {
+			return nil, &FileError{File: file, Err: err}
+		}
+	}
+	table := csv.NewReader(buffered)
+	table.Comma, table.ReuseRecord = separatorOf(first), true
+	at := func(column int, err error, advice string) error {
+		line, _ := table.FieldPos(column)
+		return &FileError{File: file, Line: line, Column: column + 1, Err: err, Advice: advice}
+	}
+	read := func() ([]string, error) {
+		fields, err := table.Read()
+		var malformed *csv.ParseError
+		switch {
+		case errors.As(err, &malformed):
+			cause := malformed.Err
+			if errors.Is(cause, csv.ErrFieldCount) {
+				cause = fmt.Errorf("%w: %d, expected %d", errFieldCount, len(fields), table.FieldsPerRecord)
+			}
+			err = &FileError{File: file, Line: malformed.Line, Err: cause}
+		case err != nil && err != io.EOF:
+			err = &FileError{File: file, Err: err}
+		}
+		return fields, err
+	}
+	names, err := read()
+	if err == io.EOF {
+		err = &FileError{File: file, Err: errEmpty}
+	}
+	if err != nil {
+		return nil, err
+	}
+	names = slices.Clone(names) // read uses the slice again
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	y, err := targetColumn(names, target)
+	if err != nil {
+		return nil, &FileError{File: file, Line: 1, Err: err}
+	}
+	set := &Regression{Features: slices.Delete(slices.Clone(names), y, y+1), D: len(names) - 1}
+	for {
+		fields, err := read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		for j, field := range fields {
+			field = strings.TrimSpace(field)
+			if field == "" {
+				return nil, at(j, fmt.Errorf("%s has no value", names[j]), "give it one, or leave the line out")
+			}
+			v, err := parseFinite(field)
+			if err != nil {
+				return nil, at(j, fmt.Errorf("%s: %w", names[j], err), "all values are decimal numbers with a point; give categories numbers, or columns of 0 and 1")
+			}
+			if j == y {
+				set.Y = append(set.Y, v)
+			} else {
+				set.X = append(set.X, v)
+			}
+		}
+	}
+	if set.N = len(set.Y); set.N == 0 {
+		return nil, &FileError{File: file, Err: errEmpty}
+	}
+	return set, nil
+}
+
+// separatorOf is the separator that the first line of a text has most of outside of quotes, a comma where it has none.
+func separatorOf(text []byte) rune {
+	counts := make(map[rune]int)
+	quoted := false
+	for _, c := range string(text) {
+		if c == '"' {
+			quoted = !quoted
+		}
+		if c == '\n' && !quoted {
+			break
+		}
+		if !quoted {
+			counts[c]++
+		}
+	}
+	separator := ','
+	for _, other := range ";\t" {
+		if counts[other] > counts[separator] {
+			separator = other
+		}
+	}
+	return separator
+}
+
+// targetColumn is the place of the target among the names of columns.
+func targetColumn(names []string, target string) (int, error) {
+	numbers := 0
+	for _, name := range names {
+		if _, err := parseFinite(name); err == nil {
+			numbers++
+		}
+	}
+	switch {
+	case numbers == len(names):
+		return 0, errors.New("the first line has numbers; write the columns' names there")
+	case len(names) < 2:
+		return 0, fmt.Errorf("there is one column, %q; a regression needs a target and at least one input, separated by commas, semicolons or tabs", names[0])
+	case target == "":
+		return len(names) - 1, nil
+	}
+	y := slices.Index(names, target)
+	if y < 0 {
+		return 0, fmt.Errorf("there is no column %q for the target; the columns are %s", target, strings.Join(names, ", "))
+	}
+	if slices.Contains(names[y+1:], target) {
+		return 0, fmt.Errorf("there are two columns %q; the target must be one", target)
+	}
+	return y, nil
+}

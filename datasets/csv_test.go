@@ -1,0 +1,104 @@
+package datasets
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"densityuncertainty/environment/must"
+)
+
+func TestReadCSV(t *testing.T) {
+	for _, c := range []struct {
+		name, text, target string
+		want               Regression
+	}{
+		{"the last column", "a,b,y\n1,2,3\n4,5,6\n", "", Regression{Features: []string{"a", "b"}, X: []float64{1, 2, 4, 5}, Y: []float64{3, 6}, N: 2, D: 2}},
+		{"a named one", "a,y,b\n1,2,3\n", "y", Regression{Features: []string{"a", "b"}, X: []float64{1, 3}, Y: []float64{2}, N: 1, D: 2}},
+		{"semicolons, quotes, marks", "\xef\xbb\xbf\"fat, raw\";y\r\n -1.5e-3 ;\"7\"\r\n\r\n", "", Regression{Features: []string{"fat, raw"}, X: []float64{-1.5e-3}, Y: []float64{7}, N: 1, D: 1}},
+		{"tabs", "x\ty\n1\t2", "x", Regression{Features: []string{"y"}, X: []float64{2}, Y: []float64{1}, N: 1, D: 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "my.set.csv")
+			must.Do(t, os.WriteFile(file, []byte(c.text), 0o600))
+			got := must.Get(ReadCSV(file, c.target))(t)
+			c.want.Name = "my.set"
+			if !reflect.DeepEqual(*got, c.want) {
+				t.Errorf("%+v, want %+v", *got, c.want)
+			}
+			must.Do(t, got.Check())
+		})
+	}
+}
+
+func TestReadCSVErrors(t *testing.T) {
+	for _, c := range []struct {
+		name, text, target string
+		want               []string
+	}{
+		{"nothing", "", "", []string{"no data"}},
+		{"names alone", "a,b\n", "", []string{"no data"}},
+		{"no names", "1,2\n3,4\n", "", []string{"line 1: the first line has numbers"}},
+		{"one column", "y\n1\n", "", []string{"one column, \"y\"", "semicolons"}},
+		{"no such target", "a,b\n1,2\n", "y", []string{`no column "y"`, "a, b"}},
+		{"two such targets", "y,a,y\n1,2,3\n", "y", []string{`two columns "y"`}},
+		{"a gap", "a,y\n1,2\n,4\n", "", []string{"line 3, column 1: a has no value", "leave the line out"}},
+		{"a word", "a,y\n1,2\n3,red\n", "", []string{"line 3, column 2: y: ", `"red"`, "decimal numbers"}},
+		{"not finite", "a,y\n1,NaN\n", "", []string{"line 2, column 2: y: not a finite number"}},
+		{"a decimal comma", "a;y\n1,5;2\n", "", []string{"line 2, column 1: a: ", `"1,5"`, "with a point"}},
+		{"a short line", "a,b,y\n1,2,3\n\n4,5\n", "", []string{"line 4: wrong number of columns: 2, expected 3"}},
+		{"an open quote", "a,y\n1,\"2\n", "", []string{"line 2: ", "\""}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := parseCSV(strings.NewReader(c.text), "mine.csv", c.target)
+			for _, want := range append(c.want, "datasets: mine.csv: ") {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v lacks %q", err, want)
+				}
+			}
+		})
+	}
+	if _, err := ReadCSV(filepath.Join(t.TempDir(), "none.csv"), ""); err == nil || !strings.Contains(err.Error(), "none.csv: ") {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+func FuzzParseCSV(f *testing.F) {
+	for _, seed := range []string{"", "a,y\n1,2", "a;b;y\r\n1;2;3\r\n", "a\ty\n\"1\"\t2\n", "\xef\xbb\xbfa,y\n0x1,1_0", "a,y\n1,1e999", "\"a\nb\",y\n1,2\n3", "a,,y\n,,", "\"", ",", "a,y\n1,\"2"} {
+		f.Add(seed, "")
+		f.Add(seed, "a")
+	}
+	f.Fuzz(func(t *testing.T, text, target string) {
+		set, err := parseCSV(strings.NewReader(text), "fuzz", target)
+		if err != nil {
+			requireWellPlaced(t, err, text)
+			return
+		}
+		set.Name = "fuzz"
+		must.Do(t, set.Check())
+	})
+}
+
+func TestCheckRegression(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		name string
+		set  Regression
+		want string
+	}{
+		{"empty", Regression{}, "N is 0"},
+		{"short inputs", Regression{X: []float64{1}, Y: []float64{1}, N: 1, D: 2}, "X has 1 and Y 1 values; 1 examples of 2 features have 2 and 1"},
+		{"names", Regression{Features: []string{"a", "b"}, X: []float64{1}, Y: []float64{1}, N: 1, D: 1}, "2 names of 1 features"},
+		{"an input", Regression{X: []float64{1, 2, 3, nan}, Y: []float64{1, 2}, N: 2, D: 2}, "example 1, feature 1 is NaN"},
+		{"a target", Regression{X: []float64{1}, Y: []float64{nan}, N: 1, D: 1}, "target of example 0 is NaN"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.set.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v lacks %q", err, c.want)
+			}
+		})
+	}
+}
