@@ -26,14 +26,17 @@ func smallDatasets() []string {
 	return []string{"boston", "concrete", "energy", "energy-cooling", "wine", "yacht"}
 }
 
-// splitCount is the number of splits of a UCI data set, hence the number of runs that the paper's mean and standard
+// splitCount is the number of splits of a data set, hence the number of runs that the paper's mean and standard
 // deviation are over: 20, of Protein 5, of Year 1; of GapSplits one for each input. It is 0 for no data set.
-func splitCount(dataset, splits string) int {
+func (p Protocol) splitCount(dataset string) int {
 	_, features, published, err := datasets.UCISize(dataset)
+	if set := ownData(p.Own).named(dataset); set != nil {
+		features, published, err = set.D, ownSplits, nil
+	}
 	switch {
 	case err != nil:
 		return 0
-	case splits == GapSplits:
+	case p.Splits == GapSplits:
 		return features
 	}
 	return published
@@ -77,11 +80,15 @@ type splitData struct {
 	scale      datasets.Scaler // of the target
 }
 
-// load reads the split of an experiment, with early stopping without the examples that are held out of its training
-// part. Inputs and targets are standardised by means and deviations of the training part alone; a column that is
+// load reads the split of an experiment, of a UCI set or one of own, with early stopping without the examples that are
+// held out of its training part. Inputs and targets are standardised by means and deviations of the training part alone; a column that is
 // constant there is only centred.
-func load(ctx context.Context, e results.Experiment, earlyStopping bool) (splitData, error) {
+func load(ctx context.Context, e results.Experiment, earlyStopping bool, own ...*datasets.Regression) (splitData, error) {
 	read := func() (*datasets.Regression, error) { return datasets.UCI(e.Dataset) }
+	mine := ownData(own).named(e.Dataset)
+	if mine != nil {
+		read = func() (*datasets.Regression, error) { return mine, nil }
+	}
 	if e.Dataset == Year { // may be downloaded, which Ctrl-C must be able to stop
 		read = func() (*datasets.Regression, error) { return datasets.Year(ctx, nil) }
 	}
@@ -96,6 +103,9 @@ func load(ctx context.Context, e results.Experiment, earlyStopping bool) (splitD
 	case GapSplits:
 		splits = datasets.GapSplits(data)
 	default:
+		if mine != nil {
+			return splitData{}, fmt.Errorf("%v: data of one's own have no published splits; use %s or %s", e, RandomSplits, GapSplits)
+		}
 		if splits, err = datasets.GalSplits(e.Dataset); err != nil {
 			return splitData{}, err
 		}

@@ -1,6 +1,8 @@
 package uci_test
 
 import (
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/plot"
 
+	"densityuncertainty/datasets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment"
@@ -168,5 +171,68 @@ func TestOwnMethodsAreChecked(t *testing.T) {
 	mine := methods.New("mine", additive{1})
 	if err := (methods.List{mine, mine.Variant("slow", nil), mine.Variant("fast", nil)}).Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Data of one's own are split, trained on and scored as a UCI set with the same numbers is.
+func TestOwnData(t *testing.T) {
+	t.Setenv(environment.ConfigVariable, environment.GoSequential)
+	yacht := must.Get(datasets.UCI("yacht"))(t)
+	mine := *yacht
+	mine.Name = "mine"
+	for _, splits := range []string{uci.RandomSplits, uci.GapSplits} {
+		t.Run(splits, func(t *testing.T) {
+			p := uci.Paper()
+			p.Splits = splits
+			run := func(p uci.Protocol) []results.Result {
+				p = p.Quick()
+				p.Epochs, p.Samples = 2, 3
+				return must.Get(uci.Run(t.Context(), p, methods.Density, methods.Rank1))(t)
+			}
+			got, want := run(p.OnOwn(&mine)), run(p.On("yacht"))
+			if len(got) != 4 || len(want) != 4 {
+				t.Fatalf("%d and %d lines", len(got), len(want))
+			}
+			for i := range got {
+				if got[i].Experiment.Dataset != "mine" || got[i].Experiment.Split != want[i].Experiment.Split || !maps.Equal(got[i].Metrics, want[i].Metrics) {
+					t.Errorf("%v has %v, %v has %v", got[i].Experiment, got[i].Metrics, want[i].Experiment, want[i].Metrics)
+				}
+			}
+			table := must.Get(uci.Table(got))(t)
+			if title := table.Rows[0].Cells[0][0].Text; !strings.HasPrefix(title, "mine") {
+				t.Errorf("the data set is shown as %q", title)
+			}
+		})
+	}
+	if n := len(uci.Paper().OnOwn(&mine).Experiments(methods.Density)); n != 20 {
+		t.Errorf("%d splits, want 20", n)
+	}
+}
+
+func TestOwnDataErrors(t *testing.T) {
+	set := func(name string, n int) *datasets.Regression {
+		return &datasets.Regression{Name: name, X: make([]float64, n), Y: make([]float64, n), N: n, D: 1}
+	}
+	broken := set("mine", 9)
+	broken.X[3] = math.Inf(1)
+	published := uci.Paper().OnOwn(set("mine", 9))
+	published.Splits = uci.GalSplits
+	for _, c := range []struct {
+		name     string
+		protocol uci.Protocol
+		want     string
+	}{
+		{"a name that no file can have", uci.Paper().OnOwn(set("My Set", 9)), `data set is "My Set"`},
+		{"a UCI set's name", uci.Paper().OnOwn(set("wine", 9)), `two data sets "wine"`},
+		{"a name twice", uci.Paper().OnOwn(set("mine", 9), set("mine", 9)), `two data sets "mine"`},
+		{"infinite", uci.Paper().OnOwn(broken), "example 3, feature 0 is +Inf"},
+		{"few examples", uci.Paper().OnOwn(set("mine", 3)), "has 3 examples"},
+		{"published splits", published, "no published splits"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := uci.Run(t.Context(), c.protocol, methods.Deterministic); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v lacks %q", err, c.want)
+			}
+		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"densityuncertainty/datasets"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
@@ -33,7 +34,7 @@ type Protocol struct {
 	Fidelity string // results.Paper or results.Released, whose constructor made the protocol
 	Scale    string // results.Full or results.Quick
 
-	Datasets []string // names of Datasets
+	Datasets []string // names of Datasets, or of sets in Own
 	Splits   string   // GalSplits, RandomSplits or GapSplits
 	Only     []int    // these splits; nil means all
 	Epochs   int      // 100 in the appendix; the released code's default is 50
@@ -48,6 +49,9 @@ type Protocol struct {
 	PretrainEpochs  int                     `option:"pretrain_epochs" range:"whole" doc:"epochs of generative pretraining; the text has none"`
 
 	EarlyStopping bool `option:"early_stopping" doc:"a fifth of each training part is held out, and of at most a hundred epochs the one with the lowest NLL there is kept; neither text nor code has it"`
+
+	// Own are data of one's own, whose names Datasets may have; see OnOwn.
+	Own []*datasets.Regression
 
 	choices choices // of Tuned; nil for the others
 
@@ -80,14 +84,66 @@ func (p Protocol) On(datasets ...string) Protocol {
 	return p
 }
 
+// ownSplits is the number of random splits of data of one's own, as that of most UCI data sets.
+const ownSplits = 20
+
+// OnOwn is the protocol for data of one's own, such as datasets.ReadCSV reads: on 20 random splits of each, 90/10, or
+// with GapSplits on those. The sets have names of their own, which no set of Datasets has, and are standardised as
+// those are. Tuned has no settings for them.
+func (p Protocol) OnOwn(sets ...*datasets.Regression) Protocol {
+	p.Own, p.Datasets = sets, nil
+	for _, set := range sets {
+		p.Datasets = append(p.Datasets, set.Name)
+	}
+	if p.Splits != GapSplits {
+		p.Splits = RandomSplits
+	}
+	return p
+}
+
+// ownData are sets of data of one's own.
+type ownData []*datasets.Regression
+
+// named is the set with a name, nil where there is none.
+func (o ownData) named(name string) *datasets.Regression {
+	if i := slices.IndexFunc(o, func(set *datasets.Regression) bool { return set.Name == name }); i >= 0 {
+		return o[i]
+	}
+	return nil
+}
+
+// check returns an error where a set is of no use or has the name of another one.
+func (o ownData) check() error {
+	for i, set := range o {
+		switch err := results.CheckName("data set", set.Name); {
+		case err != nil:
+			return fmt.Errorf("uci: data of one's own: %w", err)
+		case slices.Contains(Datasets(), set.Name) || o[:i].named(set.Name) != nil:
+			return fmt.Errorf("uci: there are two data sets %q; give yours another Name", set.Name)
+		}
+		if err := set.Check(); err != nil {
+			return fmt.Errorf("uci: data of one's own: %w", err)
+		}
+		if set.N < leastExamples {
+			return fmt.Errorf("uci: set %q has %d examples; the splits need at least %d", set.Name, set.N, leastExamples)
+		}
+	}
+	return nil
+}
+
+// leastExamples is what a split into two parts, and a part of the first, need.
+const leastExamples = 4
+
 // quickDatasets are small enough for a quick run. Year never is.
 var quickDatasets = []string{"boston", "yacht", "energy-cooling"}
 
 // Quick is the protocol as a small run that shows the pipeline at work: 20 epochs of the first two splits, of the
-// small data sets among the protocol's.
+// small data sets among the protocol's and of one's own.
 func (p Protocol) Quick() Protocol {
 	p.Scale, p.Epochs, p.Only = results.Quick, 20, []int{0, 1}
-	p.Datasets = slices.DeleteFunc(slices.Clone(p.Datasets), func(d string) bool { return !slices.Contains(quickDatasets, d) })
+	p.Datasets = slices.DeleteFunc(slices.Clone(p.Datasets), func(d string) bool {
+		return !slices.Contains(quickDatasets, d) && ownData(p.Own).named(d) == nil
+	})
 	return p
 }
 
@@ -99,7 +155,7 @@ func (p Protocol) Experiments(list ...methods.Method) []results.Experiment {
 	for _, dataset := range p.Datasets {
 		for _, m := range list {
 			options := make(map[choice]map[string]string) // which are the same for most splits
-			for split := range splitCount(dataset, p.Splits) {
+			for split := range p.splitCount(dataset) {
 				if p.Only != nil && !slices.Contains(p.Only, split) {
 					continue
 				}
@@ -134,8 +190,8 @@ func (p Protocol) fidelity() Protocol {
 }
 
 // ProtocolOf is the protocol of one experiment, with every number filled in for its method, which is one of the
-// list.
-func ProtocolOf(e results.Experiment, list methods.List) (Protocol, methods.Method, error) {
+// list. Its data set is one of Datasets or of own.
+func ProtocolOf(e results.Experiment, list methods.List, own ...*datasets.Regression) (Protocol, methods.Method, error) {
 	fail := func(err error) (Protocol, methods.Method, error) {
 		return Protocol{}, methods.Method{}, fmt.Errorf("%v: %w", e, err)
 	}
@@ -146,7 +202,7 @@ func ProtocolOf(e results.Experiment, list methods.List) (Protocol, methods.Meth
 	if !has {
 		return fail(fmt.Errorf("there is no method %q, want one of %s", e.Method, strings.Join(list.Names(), ", ")))
 	}
-	if !slices.Contains(Datasets(), e.Dataset) {
+	if !slices.Contains(Datasets(), e.Dataset) && ownData(own).named(e.Dataset) == nil {
 		return fail(fmt.Errorf("there is no data set %q, want one of %s", e.Dataset, strings.Join(Datasets(), ", ")))
 	}
 	if e.Splits != GalSplits && e.Splits != RandomSplits && e.Splits != GapSplits {

@@ -30,17 +30,21 @@ func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Res
 	if err := methods.List(list).Validate(); err != nil {
 		return nil, err
 	}
+	if err := ownData(p.Own).check(); err != nil {
+		return nil, err
+	}
 	if missing := p.untuned(list); missing != nil {
 		return nil, missing
 	}
-	on := func(machine jobs.Machine) jobs.Runner { return Runner{Machine: machine, Methods: list} }
+	on := func(machine jobs.Machine) jobs.Runner { return Runner{Machine: machine, Methods: list, Own: p.Own} }
 	return jobs.LiveFor(ctx, environment.SmallNetworks, on, p.Experiments(list...), p.Progress)
 }
 
 // Runner carries out experiments of the study; it implements jobs.Runner.
 type Runner struct {
 	jobs.Machine
-	Methods methods.List // those that experiments may name
+	Methods methods.List           // those that experiments may name
+	Own     []*datasets.Regression // data sets that experiments may name, beside Datasets
 	// Work is the folder in which batches keep their checkpoints, each in the jobs.WorkFolder of its last experiment;
 	// "" keeps none. The runner removes nothing there.
 	Work string
@@ -68,6 +72,9 @@ func (r Runner) checkpoints(splits []splitData) train.Checkpoints {
 // Cost implements jobs.Runner: the examples that a run sees.
 func (r Runner) Cost(e results.Experiment) float64 {
 	examples, _, _, err := datasets.UCISize(e.Dataset)
+	if set := ownData(r.Own).named(e.Dataset); set != nil {
+		examples, err = set.N, nil
+	}
 	if err != nil {
 		return 0 // what is wrong is said when it is run
 	}
@@ -78,13 +85,13 @@ func (r Runner) Cost(e results.Experiment) float64 {
 // contract. Stopped and called again it goes on with the training where it was, given a folder for work.
 func (r Runner) Run(ctx context.Context, batch []results.Experiment, progress func(done float64, note string)) (found []results.Result, err error) {
 	defer jobs.Recover(&err, batch[0])
-	p, m, err := ProtocolOf(batch[0], r.Methods)
+	p, m, err := ProtocolOf(batch[0], r.Methods, r.Own...)
 	if err != nil {
 		return nil, err
 	}
 	splits := make([]splitData, len(batch))
 	for i, e := range batch {
-		if splits[i], err = load(ctx, e, p.EarlyStopping); err != nil {
+		if splits[i], err = load(ctx, e, p.EarlyStopping, r.Own...); err != nil {
 			return nil, err
 		}
 	}
