@@ -239,15 +239,24 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// The noise is chosen of the runs of a grid; without them the set says what it lacks.
+// The noise is chosen of the runs of a grid; without them the command says what it lacks, and leaves a file as it is.
 func TestChoose(t *testing.T) {
 	dir := t.TempDir()
 	store, file := filepath.Join(dir, "runs"), filepath.Join(dir, "chosen.csv")
-	if stdout := succeeds(t, "nothing is chosen for density", "choose", "images", "--store", quickStore(t, "figure1")); stdout != "method,option,value,held_out_nll\n" {
-		t.Errorf("without a grid it chooses %q", stdout)
+	without := quickStore(t, "figure1")
+	must.Do(t, os.WriteFile(file, []byte("of before"), 0o600))
+	for _, c := range []struct{ study, want string }{
+		{"images", "nothing is chosen for density; density-constant; "},
+		{"uci", "nothing is chosen for all methods on boston (gal splits); "},
+	} {
+		fails(t, exitFailure, c.want, "choose", c.study, "--store", without)
+		fails(t, exitFailure, c.want, "choose", c.study, file, "--store", without)
+	}
+	if text := must.Get(os.ReadFile(file))(t); string(text) != "of before" {
+		t.Errorf("without a grid it writes %q", text)
 	}
 	succeeds(t, "100%", "run", "processor-grid", "--methods", "rank1,vdropout", "--store", store)
-	succeeds(t, "nothing is chosen for density, density-constant, mfvi", "choose", "images", file, "--store", store)
+	succeeds(t, "nothing is chosen for density; density-constant; ", "choose", "images", file, "--store", store)
 	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "\nrank1,init_std,0.001,") || !strings.Contains(string(text), "\nvdropout,alpha,0.03,") {
 		t.Errorf("%s (%v)", text, err)
 	}
