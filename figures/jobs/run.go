@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/results"
@@ -93,10 +94,14 @@ const maxFailures = 3
 
 // All runs the batches one after the other and stores each one's results as soon as it ends.
 //
-// When ctx is done it stores what the runner hands back and returns ctx's error. A batch that fails
+// An experiment that cannot be is an error before the first batch. When ctx is done All stores what the runner hands back
+// and returns ctx's error. A batch that fails
 // does not stop the others, unless maxFailures fail in a row; the errors are returned together at the
 // end. A result that cannot be stored ends the run at once, since what follows would be lost too.
 func All(ctx context.Context, runner Runner, store Appender, batches [][]results.Experiment, report *Reporter) error {
+	if err := validate(batches); err != nil {
+		return err
+	}
 	var failures []error
 	inARow := 0
 	for _, batch := range batches {
@@ -125,6 +130,29 @@ func All(ctx context.Context, runner Runner, store Appender, batches [][]results
 		}
 	}
 	return errors.Join(failures...)
+}
+
+// validate returns an error for the first experiment that cannot be, which one wants to know before hours of training.
+func validate(batches [][]results.Experiment) error {
+	for _, batch := range batches {
+		for _, e := range batch {
+			if err := e.Validate(); err != nil {
+				return fmt.Errorf("jobs: %v: %w", e, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Distinct returns an error for a value that a list has twice, of which each is to be carried out once; what says what
+// it is.
+func Distinct[T comparable](what string, list []T) error {
+	for i, value := range list {
+		if slices.Contains(list[:i], value) {
+			return fmt.Errorf("the %s %v is there twice; name it once", what, value)
+		}
+	}
+	return nil
 }
 
 // keep stores a batch's results, each of which must belong to the batch.
@@ -169,9 +197,16 @@ func LiveFor(ctx context.Context, work environment.Work, on func(Machine) Runner
 // Live carries out experiments and returns their results in the order of the experiments, without a
 // store: for runs that are short enough to be watched, as in a notebook. It calls progress, which may
 // be nil, with the fraction of all the work that is done, from 0 to 1, and a few words on what it is
-// doing. The first batch that fails ends it.
+// doing. The first batch that fails ends it. No experiments, and one that cannot be, are errors before anything is carried
+// out.
 func Live(ctx context.Context, runner Runner, experiments []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
+	if len(experiments) == 0 {
+		return nil, errors.New("jobs: there are no experiments to carry out: the protocol has no seeds or no splits, or no method was given")
+	}
 	batches := Batches(results.Union(results.Set{Experiments: experiments}), 0) // each once
+	if err := validate(batches); err != nil {
+		return nil, err
+	}
 	total, before := 0.0, 0.0
 	for _, batch := range batches {
 		total += cost(runner, batch)

@@ -306,6 +306,41 @@ func TestLiveTwice(t *testing.T) {
 	}
 }
 
+// An experiment that cannot be, or none at all, is an error before the first is carried out.
+func TestExperimentsThatCannotBe(t *testing.T) {
+	wrong := exp("rank1", "yacht", 0)
+	wrong.Samples = 0
+	for _, c := range []struct {
+		name, want string
+		list       []results.Experiment
+		of         func(list []results.Experiment, r Runner) error
+	}{
+		{"live", "samples is 0", []results.Experiment{exp("density", "yacht", 0), wrong}, func(list []results.Experiment, r Runner) error {
+			_, err := Live(t.Context(), r, list, nil)
+			return err
+		}},
+		{"live, none", "there are no experiments", nil, func(list []results.Experiment, r Runner) error {
+			_, err := Live(t.Context(), r, list, nil)
+			return err
+		}},
+		{"all", "samples is 0", []results.Experiment{exp("density", "yacht", 0), wrong}, func(list []results.Experiment, r Runner) error {
+			_, err := all(t, t.Context(), r, new(memory), Batches(list, 0))
+			return err
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			calls := 0
+			runner := runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
+				calls++
+				return good(ctx, batch, progress)
+			})
+			if err := c.of(c.list, runner); err == nil || !strings.Contains(err.Error(), c.want) || calls > 0 {
+				t.Errorf("%d calls, error %v", calls, err)
+			}
+		})
+	}
+}
+
 func TestLiveFails(t *testing.T) {
 	broken := errors.New("no backend")
 	for _, c := range []struct {
