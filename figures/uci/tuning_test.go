@@ -142,9 +142,9 @@ func TestTuned(t *testing.T) {
 		got = append(got, e.String())
 	}
 	want := []string{
-		"uci density init_std=0.01 optimizer=adam on yacht gal split 1 seed 1 (paper, full)",
-		"uci density init_std=0.1 optimizer=sgd on yacht gal split 3 seed 3 (paper, full)",
-		"uci mcdropout dropout_rate=0.03 optimizer=sgd on yacht gal split 3 seed 3 (paper, full)",
+		"uci density init_std=0.01 optimizer=adam on yacht gal split 1, 100 epochs, 10 samples, seed 1 (paper, full)",
+		"uci density init_std=0.1 optimizer=sgd on yacht gal split 3, 100 epochs, 10 samples, seed 3 (paper, full)",
+		"uci mcdropout dropout_rate=0.03 optimizer=sgd on yacht gal split 3, 100 epochs, 10 samples, seed 3 (paper, full)",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)

@@ -65,7 +65,7 @@ func TestRunAgain(t *testing.T) {
 	lines[3] = strings.Replace(lines[3], `"backend"`, `"diverged":true,"backend"`, 1)
 	must.Do(t, os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600))
 	status, stdout, stderr := reproduce(append(args, "--again", "2")...)
-	for _, want := range []string{"split 0 seed 0 (paper, quick): nll 2.5, now 2, differs by 0.2 times itself", "diverged: true, now false (stored by test on fake, none; now test on fake, none)", "of 4 runs 1 come out as they are stored, and 1 more but for rounding"} {
+	for _, want := range []string{"split 0, 20 epochs, 10 samples, seed 0 (paper, quick): nll 2.5, now 2, differs by 0.2 times itself", "diverged: true, now false (stored by test on fake, none; now test on fake, none)", "of 4 runs 1 come out as they are stored, and 1 more but for rounding"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("no %q in\n%s", want, stdout)
 		}
