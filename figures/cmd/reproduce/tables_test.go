@@ -57,6 +57,22 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// The ending of the file says in which format a table is written.
+func TestTableByTheEnding(t *testing.T) {
+	store := t.TempDir()
+	for _, c := range []struct{ file, begins string }{
+		{"a.md", "Test negative"}, {"a.tex", "% needs"}, {"a.html", "<table"}, {"a.csv", "Data set,"}, {"a", "Test negative"},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), c.file)
+			succeeds(t, "wrote "+out, "table", "uci-nll", "--out", out, "--store", store)
+			if text, err := os.ReadFile(out); err != nil || !strings.HasPrefix(string(text), c.begins) {
+				t.Errorf("%.40q, %v", text, err)
+			}
+		})
+	}
+}
+
 func TestFigure(t *testing.T) {
 	store, dir := quickStore(t, "figure1", "distance", "uci"), t.TempDir()
 	cite := fmt.Sprintf("\ndensityuncertainty %s, paper fidelity, 4 runs, of them 4 quick\n", environment.Version())
@@ -103,6 +119,16 @@ func TestFigure(t *testing.T) {
 			if _, err := os.Stat(name); err != nil {
 				t.Error(err)
 			}
+		}
+	})
+	t.Run("all, of some runs", func(t *testing.T) {
+		out := t.TempDir()
+		status, stdout, stderr := reproduce("figure", "all", "--out", out, "--store", quickStore(t, "figure1"))
+		if n := strings.Count(stdout, "\ndensityuncertainty "); status != exitFailure || n == 0 || !strings.Contains(stderr, fmt.Sprintf("%d of %d figures could not be drawn:\n  ", len(namedFigures())-n, len(namedFigures()))) {
+			t.Errorf("status %d, %d captions\n%s", status, n, stderr)
+		}
+		if _, err := os.Stat(filepath.Join(out, "figure1.svg")); err != nil {
+			t.Error(err)
 		}
 	})
 	t.Run("no runs", func(t *testing.T) {
