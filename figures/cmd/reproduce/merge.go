@@ -46,6 +46,9 @@ func (c command) merge(_ context.Context, args []string) error {
 		if err != nil {
 			return fmt.Errorf("looking for results: %w", err)
 		}
+		if len(s)+len(f) == 0 {
+			return fmt.Errorf("%s and the folders below it have no results (files *.jsonl or *%s); name the folder of a store or of a job array's results", folder, predictions.Extension)
+		}
 		stores, files = append(stores, s...), append(files, f...)
 	}
 	store, err := results.OpenStore(at.store)

@@ -313,7 +313,7 @@ const withoutSVHNFlag = "without-svhn"
 // fill sets the defaults.
 func (p *folders) fill() error {
 	if p.store == "" {
-		dir, err := results.DefaultDir()
+		dir, err := defaultStore()
 		if err != nil {
 			return err
 		}

@@ -40,6 +40,10 @@ func TestRunAndList(t *testing.T) {
 		t.Errorf("as JSON: %v, %v", names, err)
 	}
 	fails(t, exitFailure, "no such file", "list", "--store", filepath.Join(store, "missing"))
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{{"list"}, {"table", "uci-nll"}, {"run", "figure1"}} {
+		fails(t, exitFailure, "is not inside a checkout of densityuncertainty; name the store's folder with --store", args...)
+	}
 }
 
 // Experiments that are stored are run once more, and compared with their lines.

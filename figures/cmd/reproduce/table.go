@@ -116,7 +116,7 @@ func (c command) table(_ context.Context, args []string) error {
 // beside it.
 func predictionsOf(stores paths) (report.Predictions, error) {
 	if len(stores) == 0 {
-		dir, err := results.DefaultDir()
+		dir, err := defaultStore()
 		if err != nil {
 			return nil, err
 		}
