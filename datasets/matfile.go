@@ -124,8 +124,11 @@ func matMatrix(r io.Reader, limit int64, packed bool) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes, of which %d are allowed", errLimit, n, limit)
 	case kind == miMATRIX:
 		body := make([]byte, n)
-		if _, err := io.ReadFull(r, body); err != nil {
-			return nil, fmt.Errorf("its %d bytes: %w", n, errors.Join(err, io.ErrUnexpectedEOF))
+		switch _, err := io.ReadFull(r, body); {
+		case err == io.EOF: // none of them
+			return nil, fmt.Errorf("its %d bytes: %w", n, io.ErrUnexpectedEOF)
+		case err != nil:
+			return nil, fmt.Errorf("its %d bytes: %w", n, err)
 		}
 		return body, nil
 	case kind == miCOMPRESSED && packed:

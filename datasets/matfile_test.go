@@ -85,6 +85,7 @@ func TestReadMATRefuses(t *testing.T) {
 		{"cut in the header", matOf(plain)[:100], "header", io.ErrUnexpectedEOF},
 		{"cut in a tag", matOf(plain)[:130], "array 1", io.ErrUnexpectedEOF},
 		{"cut in a matrix", matOf(plain)[:200], "array 1", io.ErrUnexpectedEOF},
+		{"cut after a tag", matOf(plain)[:136], "array 1", io.ErrUnexpectedEOF},
 		{"cut in compressed data", matOf(matX)[:150], "array 1", io.ErrUnexpectedEOF},
 		{"cut in the second array", matOf(matX, plain)[:len(matOf(matX))+20], "array 2", io.ErrUnexpectedEOF},
 		{"a wrong checksum", badSum, "array 1", zlib.ErrChecksum},
@@ -109,8 +110,8 @@ func TestReadMATRefuses(t *testing.T) {
 		{"more than allowed in all", matOf(slices.Repeat([]matVariable{matX}, 20)...), "allowed", errLimit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := readMAT(bytes.NewReader(c.file), 1000); !errors.Is(err, c.cause) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want %v that says %q", err, c.cause, c.says)
+			if _, err := readMAT(bytes.NewReader(c.file), 1000); !errors.Is(err, c.cause) || !strings.Contains(err.Error(), c.says) || strings.Count(err.Error(), c.cause.Error()) != 1 {
+				t.Errorf("got %v, want %v, once, that says %q", err, c.cause, c.says)
 			}
 		})
 	}

@@ -376,6 +376,34 @@ func TestLocalFolder(t *testing.T) {
 	}
 }
 
+// A name of the folder that is misspelt, or is a file's, is said with the variable that has it.
+func TestNoLocalFolder(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	must.Do(t, os.WriteFile(file, nil, 0o600))
+	for _, c := range []struct{ name, place, want string }{
+		{"misspelt", filepath.Join(dir, "typo"), filepath.Join(dir, "typo") + ", which does not exist"},
+		{"misspelt address", "file://" + filepath.Join(dir, "typo"), filepath.Join(dir, "typo") + ", which does not exist"},
+		{"a file", file, file + ", which is not a folder"},
+		{"below a file", filepath.Join(file, "below"), filepath.Join(file, "below") + ": stat "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, by := range []struct {
+				named string
+				f     *Fetcher
+			}{{"the Fetcher's Mirror is ", &Fetcher{Mirror: c.place, Cache: t.TempDir()}}, {"DENSITYUNCERTAINTY_DATA names ", &Fetcher{Cache: t.TempDir()}}} {
+				t.Setenv(EnvData, c.place)
+				if _, _, err := by.f.Local("a.txt"); err == nil || !strings.Contains(err.Error(), by.named+c.want) {
+					t.Errorf("Local: %v, want %q", err, by.named+c.want)
+				}
+				if _, err := by.f.Get(t.Context(), File{Name: "a.txt"}); err == nil || !strings.Contains(err.Error(), by.named+c.want) {
+					t.Errorf("Get: %v, want %q", err, by.named+c.want)
+				}
+			}
+		})
+	}
+}
+
 func TestMirrorThenOfficialAddress(t *testing.T) {
 	var paths []string
 	mirror := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) {

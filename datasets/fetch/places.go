@@ -63,7 +63,8 @@ func (f *Fetcher) mirror() (folder, address string, err error) {
 
 // Local returns the path of the named file in the local folder given by Mirror or
 // DENSITYUNCERTAINTY_DATA, and whether it is there. It is false without error if
-// no local folder was named.
+// no local folder was named. A folder that does not exist is an error, as its name
+// may be misspelt.
 func (f *Fetcher) Local(name string) (path string, found bool, err error) {
 	if f == nil {
 		f = new(Fetcher)
@@ -71,6 +72,18 @@ func (f *Fetcher) Local(name string) (path string, found bool, err error) {
 	folder, _, err := f.mirror()
 	if err != nil || folder == "" {
 		return "", false, err
+	}
+	named := EnvData + " names"
+	if f.Mirror != "" {
+		named = "the Fetcher's Mirror is"
+	}
+	switch info, err := os.Stat(folder); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", false, fmt.Errorf("fetch: looking for %s: %s %s, which does not exist; name a folder that does, or none", name, named, folder)
+	case err != nil:
+		return "", false, fmt.Errorf("fetch: looking for %s: %s %s: %w", name, named, folder, err)
+	case !info.IsDir():
+		return "", false, fmt.Errorf("fetch: looking for %s: %s %s, which is not a folder", name, named, folder)
 	}
 	path = filepath.Join(folder, filepath.FromSlash(name))
 	info, err := os.Stat(path)

@@ -1,6 +1,7 @@
 package cifar
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -252,6 +253,31 @@ func TestProtocolsThatCannotBe(t *testing.T) {
 			p, m := Paper(CIFAR10, ResNet14), methods.MFVI
 			c.change(&p, &m)
 			if err := p.Check(m); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+// Run refuses a protocol of a run that cannot be before it reads images.
+func TestRunsThatCannotBe(t *testing.T) {
+	for _, c := range []struct {
+		want   string
+		change func(p *Protocol)
+	}{
+		{"train_n is -1, want at least 0", func(p *Protocol) { p.TrainN = -1 }},
+		{"samples is 0, want at least 1", func(p *Protocol) { p.Samples = 0 }},
+		{"there are no experiments", func(p *Protocol) { p.Seeds = nil }},
+		{"the seed 4 is there twice", func(p *Protocol) { p.Seeds = []uint64{4, 4} }},
+	} {
+		t.Run(c.want, func(t *testing.T) {
+			p := Paper(CIFAR10, ResNet14).Quick()
+			p.Sample = true
+			p.Progress = func(_ float64, note string) { t.Errorf("it runs: %s", note) }
+			c.change(&p)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // what is not refused must not train for long
+			if _, err := run(ctx, &Runner{}, p, methods.List{methods.Density}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v", err)
 			}
 		})

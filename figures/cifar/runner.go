@@ -41,6 +41,9 @@ func run(ctx context.Context, r *Runner, p Protocol, list methods.List) ([]resul
 	if err := list.Validate(); err != nil {
 		return nil, err
 	}
+	if err := jobs.Distinct("seed", p.Seeds); err != nil {
+		return nil, fmt.Errorf("cifar: %w", err)
+	}
 	last := 0.0
 	progress := func(done float64, note string) {
 		last = done

@@ -18,7 +18,8 @@ type Reporter struct {
 	terminal bool
 	now      func() time.Time
 
-	total, done float64 // cost of all batches and of the ended ones
+	total, done float64 // cost of all batches, and of the experiments that have results
+	lost        float64 // of those whose batch ended without
 	runs        int     // experiments in all batches
 	runsDone    int
 	started     time.Time
@@ -93,17 +94,19 @@ func (r *Reporter) update(done float64, note string) {
 	r.print(line + "\n")
 }
 
-// end reports the end of the current batch, with the error that ended it if any.
-func (r *Reporter) end(err error) {
-	r.done += cost(r.runner, r.batch)
+// end reports the end of the current batch, of which these experiments have results now, with the error that ended it if
+// any.
+func (r *Reporter) end(found []results.Experiment, err error) {
+	part := cost(r.runner, found)
+	r.done += part
+	r.lost += cost(r.runner, r.batch) - part
+	r.runsDone += len(found)
 	outcome := "done"
 	switch {
 	case errors.Is(err, context.Canceled):
 		outcome = "stopped"
 	case err != nil:
-		outcome = "FAILED: " + err.Error()
-	default:
-		r.runsDone += len(r.batch)
+		outcome = "FAILED: " + strings.TrimPrefix(err.Error(), describe(r.batch)+": ")
 	}
 	if r.open {
 		r.print("\r\x1b[K")
@@ -120,9 +123,9 @@ func (r *Reporter) heading(done float64) string {
 	if first.at.IsZero() {
 		first.at = r.started
 	}
-	if done > first.done && done < r.total {
-		left := time.Duration(float64(now.Sub(first.at)) * (r.total - done) / (done - first.done))
-		head += fmt.Sprintf(", about %v left", left.Round(time.Second))
+	if left := r.total - r.lost - done; done > first.done && left > 1e-9*r.total {
+		takes := time.Duration(float64(now.Sub(first.at)) * left / (done - first.done))
+		head += fmt.Sprintf(", about %v left", takes.Round(time.Second))
 	}
 	return head + "]"
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/results"
@@ -82,9 +83,11 @@ func Batches(experiments []results.Experiment, size int) [][]results.Experiment 
 	return batches
 }
 
-// Appender keeps results; *results.Store is one.
-type Appender interface {
+// Store keeps results; *results.Store is one.
+type Store interface {
 	Append(results.Result) (added bool, note string, err error)
+	// Missing lists the experiments that it has no result of now. Other processes may add some at any time.
+	Missing([]results.Experiment) ([]results.Experiment, error)
 }
 
 // maxFailures is how many batches in a row may fail before the rest is given up: one failure is
@@ -93,42 +96,130 @@ const maxFailures = 3
 
 // All runs the batches one after the other and stores each one's results as soon as it ends.
 //
-// When ctx is done it stores what the runner hands back and returns ctx's error. A batch that fails
-// does not stop the others, unless maxFailures fail in a row; the errors are returned together at the
-// end. A result that cannot be stored ends the run at once, since what follows would be lost too.
-func All(ctx context.Context, runner Runner, store Appender, batches [][]results.Experiment, report *Reporter) error {
-	var failures []error
+// An experiment that cannot be is an error before the first batch. When ctx is done All stores what the runner hands back
+// and returns ctx's error. A batch that fails does not stop the others, unless maxFailures fail in a row; the report says
+// why, and the error at the end which failed. A batch whose results another process has stored meanwhile has not failed. A
+// result that cannot be stored ends the run at once, since what follows would be lost too.
+func All(ctx context.Context, runner Runner, store Store, batches [][]results.Experiment, report *Reporter) error {
+	if err := validate(batches); err != nil {
+		return err
+	}
+	failed := failures{batches: len(batches)}
 	inARow := 0
 	for _, batch := range batches {
 		if err := ctx.Err(); err != nil {
-			return errors.Join(append(failures, err)...)
+			return errors.Join(failed.still(store, report), err)
 		}
 		report.begin(batch)
 		found, runErr := runner.Run(ctx, batch, report.update)
 		if err := keep(store, batch, found, report); err != nil {
-			return errors.Join(append(failures, err)...)
+			return errors.Join(failed.still(store, report), err)
 		}
 		if runErr == nil {
 			runErr = allPresent(batch, found)
 		}
-		report.end(runErr)
+		missing, err := results.ByID(found).Missing(batch), error(nil)
+		if runErr != nil {
+			if missing, err = store.Missing(batch); err != nil {
+				return errors.Join(failed.still(store, report), runErr, err)
+			}
+			if len(missing) == 0 {
+				report.Note(fmt.Sprintf("%s: another run has finished it (%v)", describe(batch), runErr))
+				runErr = nil
+			}
+		}
+		report.end(slices.DeleteFunc(slices.Clone(batch), func(e results.Experiment) bool {
+			return slices.ContainsFunc(missing, func(m results.Experiment) bool { return m.ID() == e.ID() })
+		}), runErr)
 		switch {
 		case runErr == nil:
 			inARow = 0
 		case ctx.Err() != nil:
-			return errors.Join(append(failures, ctx.Err())...)
+			return errors.Join(failed.still(store, report), ctx.Err())
 		default:
-			failures = append(failures, fmt.Errorf("%v: %w", describe(batch), runErr))
+			failed.list = append(failed.list, failure{batch, runErr})
 			if inARow++; inARow == maxFailures {
-				return errors.Join(append(failures, fmt.Errorf("jobs: gave up after %d failures in a row", maxFailures))...)
+				return errors.Join(failed.still(store, report), fmt.Errorf("jobs: gave up after %d failures in a row", maxFailures))
 			}
 		}
 	}
-	return errors.Join(failures...)
+	return failed.still(store, report)
+}
+
+// A failure is a batch that failed, and why.
+type failure struct {
+	batch []results.Experiment
+	err   error
+}
+
+// failures are those of some batches. As an error they are named: the report said why each failed.
+type failures struct {
+	list    []failure
+	batches int // of all that were to be carried out
+}
+
+// still is an error for the failures whose results no other run has stored meanwhile; nil if there are none.
+func (f failures) still(store Store, report *Reporter) error {
+	var left []failure
+	for _, one := range f.list {
+		switch missing, err := store.Missing(one.batch); {
+		case err != nil:
+			return errors.Join(f, err)
+		case len(missing) > 0:
+			left = append(left, one)
+		default:
+			report.Note(describe(one.batch) + ": another run has finished it")
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return failures{left, f.batches}
+}
+
+// Error names the batches.
+func (f failures) Error() string {
+	text := fmt.Sprintf("jobs: %d of %d batches failed, as said above:", len(f.list), f.batches)
+	for _, one := range f.list {
+		text += "\n  " + describe(one.batch)
+	}
+	return text
+}
+
+// Unwrap returns the reasons.
+func (f failures) Unwrap() []error {
+	reasons := make([]error, len(f.list))
+	for i, one := range f.list {
+		reasons[i] = one.err
+	}
+	return reasons
+}
+
+// validate returns an error for the first experiment that cannot be, which one wants to know before hours of training.
+func validate(batches [][]results.Experiment) error {
+	for _, batch := range batches {
+		for _, e := range batch {
+			if err := e.Validate(); err != nil {
+				return fmt.Errorf("jobs: %v: %w", e, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Distinct returns an error for a value that a list has twice, of which each is to be carried out once; what says what
+// it is.
+func Distinct[T comparable](what string, list []T) error {
+	for i, value := range list {
+		if slices.Contains(list[:i], value) {
+			return fmt.Errorf("the %s %v is there twice; name it once", what, value)
+		}
+	}
+	return nil
 }
 
 // keep stores a batch's results, each of which must belong to the batch.
-func keep(store Appender, batch []results.Experiment, found []results.Result, report *Reporter) error {
+func keep(store Store, batch []results.Experiment, found []results.Result, report *Reporter) error {
 	ids := make(map[string]bool, len(batch))
 	for _, e := range batch {
 		ids[e.ID()] = true
@@ -169,9 +260,16 @@ func LiveFor(ctx context.Context, work environment.Work, on func(Machine) Runner
 // Live carries out experiments and returns their results in the order of the experiments, without a
 // store: for runs that are short enough to be watched, as in a notebook. It calls progress, which may
 // be nil, with the fraction of all the work that is done, from 0 to 1, and a few words on what it is
-// doing. The first batch that fails ends it.
+// doing. The first batch that fails ends it. No experiments, and one that cannot be, are errors before anything is carried
+// out.
 func Live(ctx context.Context, runner Runner, experiments []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
+	if len(experiments) == 0 {
+		return nil, errors.New("jobs: there are no experiments to carry out: the protocol has no seeds or no splits, or no method was given")
+	}
 	batches := Batches(results.Union(results.Set{Experiments: experiments}), 0) // each once
+	if err := validate(batches); err != nil {
+		return nil, err
+	}
 	total, before := 0.0, 0.0
 	for _, batch := range batches {
 		total += cost(runner, batch)

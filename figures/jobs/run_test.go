@@ -112,7 +112,11 @@ func (m *memory) Append(r results.Result) (bool, string, error) {
 	return true, "", m.err
 }
 
-func all(t *testing.T, ctx context.Context, r Runner, store Appender, batches [][]results.Experiment) (string, error) {
+func (m *memory) Missing(list []results.Experiment) ([]results.Experiment, error) {
+	return slices.DeleteFunc(slices.Clone(list), func(e results.Experiment) bool { return slices.Contains(m.ids, e.ID()) }), nil
+}
+
+func all(t *testing.T, ctx context.Context, r Runner, store Store, batches [][]results.Experiment) (string, error) {
 	t.Helper()
 	var out strings.Builder
 	clock := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -163,27 +167,74 @@ func TestAllStopsWhenTold(t *testing.T) {
 		}
 		return good(ctx, batch, progress)
 	})
-	_, err := all(t, ctx, stopping, &m, batches())
+	out, err := all(t, ctx, stopping, &m, batches())
 	if !errors.Is(err, context.Canceled) || calls != 2 || len(m.ids) != 4 {
 		t.Errorf("%d calls, %d stored, %v", calls, len(m.ids), err)
+	}
+	if !strings.Contains(out, "[4/15 runs, 27%") || !strings.HasSuffix(out, ": stopped\n") {
+		t.Errorf("report: %s", out)
 	}
 }
 
 func TestAllGoesOnAfterAFailure(t *testing.T) {
 	var m memory
-	calls := 0
+	calls, cause := 0, errors.New("no such file")
 	failing := runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
 		if calls++; calls == 2 {
-			return []results.Result{result(batch[1])}, errors.New("no such file") // for the others
+			return []results.Result{result(batch[1])}, cause // for the others
 		}
 		return good(ctx, batch, progress)
 	})
 	out, err := all(t, context.Background(), failing, &m, batches())
-	if err == nil || !strings.Contains(err.Error(), "no such file") || !strings.Contains(err.Error(), "rank1") || len(m.ids) != 13 {
+	if !errors.Is(err, cause) || len(m.ids) != 13 {
 		t.Errorf("%d stored, %v", len(m.ids), err)
 	}
-	if !strings.Contains(out, "FAILED: no such file") {
-		t.Errorf("report: %s", out)
+	if want := "jobs: 1 of 5 batches failed, as said above:\n  uci rank1 on yacht splits 0-1,5 (paper, full)"; err != nil && err.Error() != want {
+		t.Errorf("error %v, want %v", err, want)
+	}
+	for _, want := range []string{"[4/15 runs, 27%, 12m0s, ", "(paper, full): FAILED: no such file\n", "[13/15 runs, 87%, "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the report lacks %q:\n%s", want, out)
+		}
+	}
+	if last := out[strings.LastIndex(out, "["):]; strings.Contains(last, "left") {
+		t.Errorf("at the end there is something left: %s", last)
+	}
+}
+
+// A batch of one experiment, which the error names too, is named once.
+func TestReportNamesAnExperimentOnce(t *testing.T) {
+	e := exp("density", "yacht", 0)
+	failing := runnerFunc(func(context.Context, []results.Experiment, func(float64, string)) ([]results.Result, error) {
+		return nil, fmt.Errorf("%v: training: no backend", e)
+	})
+	if out, err := all(t, t.Context(), failing, new(memory), [][]results.Experiment{{e}}); err == nil || !strings.Contains(out, "] "+e.String()+": FAILED: training: no backend\n") {
+		t.Errorf("error %v, report:\n%s", err, out)
+	}
+}
+
+// What another process stores while a batch fails, as it has the same checkpoints, or before all others are done, has
+// not failed.
+func TestAllAmongOthers(t *testing.T) {
+	for _, when := range []int{2, 4} { // the call during which the other process stores the second batch
+		t.Run(fmt.Sprintf("call %d", when), func(t *testing.T) {
+			var m memory
+			calls, list := 0, batches()
+			failing := runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
+				if calls++; calls == when {
+					for _, e := range list[1] {
+						m.ids = append(m.ids, e.ID())
+					}
+				}
+				if calls == 2 {
+					return nil, errors.New("in use by another run")
+				}
+				return good(ctx, batch, progress)
+			})
+			if out, err := all(t, t.Context(), failing, &m, list); err != nil || !strings.Contains(out, "uci rank1 on yacht splits 0-1,5 (paper, full): another run has finished it") {
+				t.Errorf("error %v, report:\n%s", err, out)
+			}
+		})
 	}
 }
 
@@ -217,8 +268,9 @@ func TestAllChecksTheRunner(t *testing.T) {
 		{"a full disk", runnerFunc(good), memory{err: errors.New("disk full")}, "disk full", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := all(t, context.Background(), c.runner, &c.store, batches()[:1]); err == nil || !strings.Contains(err.Error(), c.want) || len(c.store.ids) != c.kept {
-				t.Errorf("%d appended, error %v; want %d and %q", len(c.store.ids), err, c.kept, c.want)
+			out, err := all(t, context.Background(), c.runner, &c.store, batches()[:1])
+			if err == nil || !strings.Contains(out+err.Error(), c.want) || len(c.store.ids) != c.kept {
+				t.Errorf("%d appended, error %v, want %d and %q; report:\n%s", len(c.store.ids), err, c.kept, c.want, out)
 			}
 		})
 	}
@@ -234,7 +286,7 @@ func TestReportGoesByCost(t *testing.T) {
 	r := NewReporter(&out, false, func() time.Time { return clock }, runnerFunc(good), batches)
 	clock = clock.Add(9 * time.Minute)
 	r.begin(batches[0])
-	r.end(nil)
+	r.end(batches[0], nil)
 	if got := out.String(); !strings.Contains(got, "[1/2 runs, 90%, 9m0s, about 1m0s left]") {
 		t.Errorf("report:\n%s", got)
 	}
@@ -264,7 +316,7 @@ func TestTerminalReport(t *testing.T) {
 	r.begin(b[0])
 	r.update(0.5, "epoch 50/100")
 	r.Note("a note")
-	r.end(nil)
+	r.end(b[0], nil)
 	if got := out.String(); !strings.Contains(got, "50%, 5s, about 4s left") || !strings.Contains(got, "\na note\n") || strings.Count(got, "\n") != 3 {
 		t.Errorf("report:\n%q", got)
 	}
@@ -303,6 +355,41 @@ func TestLiveTwice(t *testing.T) {
 	lines := must.Get(Live(t.Context(), counted, []results.Experiment{e, exp("rank1", "yacht", 1), e}, nil))(t)
 	if ran != 2 || len(lines) != 3 || lines[0].ID != lines[2].ID || lines[0].ID != e.ID() {
 		t.Errorf("%d runs, %d lines", ran, len(lines))
+	}
+}
+
+// An experiment that cannot be, or none at all, is an error before the first is carried out.
+func TestExperimentsThatCannotBe(t *testing.T) {
+	wrong := exp("rank1", "yacht", 0)
+	wrong.Samples = 0
+	for _, c := range []struct {
+		name, want string
+		list       []results.Experiment
+		of         func(list []results.Experiment, r Runner) error
+	}{
+		{"live", "samples is 0", []results.Experiment{exp("density", "yacht", 0), wrong}, func(list []results.Experiment, r Runner) error {
+			_, err := Live(t.Context(), r, list, nil)
+			return err
+		}},
+		{"live, none", "there are no experiments", nil, func(list []results.Experiment, r Runner) error {
+			_, err := Live(t.Context(), r, list, nil)
+			return err
+		}},
+		{"all", "samples is 0", []results.Experiment{exp("density", "yacht", 0), wrong}, func(list []results.Experiment, r Runner) error {
+			_, err := all(t, t.Context(), r, new(memory), Batches(list, 0))
+			return err
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			calls := 0
+			runner := runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
+				calls++
+				return good(ctx, batch, progress)
+			})
+			if err := c.of(c.list, runner); err == nil || !strings.Contains(err.Error(), c.want) || calls > 0 {
+				t.Errorf("%d calls, error %v", calls, err)
+			}
+		})
 	}
 }
 

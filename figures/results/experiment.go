@@ -88,22 +88,39 @@ func (e Experiment) Variant() string {
 	return strings.Join(parts, " ")
 }
 
-// String describes the experiment on one line for progress and error messages.
+// String describes the experiment on one line for progress and error messages; different experiments have different
+// descriptions.
 func (e Experiment) String() string {
 	s := fmt.Sprintf("%s %s on %s", e.Study, e.Variant(), e.Dataset)
 	if e.Splits != "" {
 		s += fmt.Sprintf(" %s split %d", e.Splits, e.Split)
 	}
-	if e.Study == Images {
-		s += fmt.Sprintf(" with %s, %d epochs", e.Network, e.Epochs)
+	if e.Network != "" {
+		s += " with " + e.Network
+	}
+	if e.Study == Toy {
+		s += ", " + Counted(e.Epochs, "step", "steps")
+	} else {
+		s += ", " + Counted(e.Epochs, "epoch", "epochs")
 	}
 	if e.TrainN > 0 {
-		s += fmt.Sprintf(" of %d images", e.TrainN)
+		s += " of " + Counted(e.TrainN, "image", "images")
 	}
 	if e.HeldOut > 0 {
-		s += fmt.Sprintf(", %d held out,", e.HeldOut)
+		s += fmt.Sprintf(", %d held out", e.HeldOut)
 	}
-	return s + fmt.Sprintf(" seed %d (%s, %s)", e.Seed, e.Fidelity, e.Scale)
+	if e.TestN > 0 {
+		s += fmt.Sprintf(", %d to test on", e.TestN)
+	}
+	return s + fmt.Sprintf(", %s, seed %d (%s, %s)", Counted(e.Samples, "sample", "samples"), e.Seed, e.Fidelity, e.Scale)
+}
+
+// Counted is a number with the word for one, or for many.
+func Counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // Group is the experiment without its split and seed: experiments of equal groups differ in nothing

@@ -25,8 +25,8 @@ func TestIdentityIsPinned(t *testing.T) {
 		name, id, text string
 		e              Experiment
 	}{
-		{"uci", "175b845fe070a067", "uci density on boston gal split 3 seed 3 (paper, full)", regression()},
-		{"images", "f7bdeba6b39e148d", "images density-rank1mix mixture_fraction=0.1 on cifar10 with resnet14, 5 epochs of 5000 images, 500 held out, seed 1 (paper, small)", image()},
+		{"uci", "175b845fe070a067", "uci density on boston gal split 3, 100 epochs, 10 samples, seed 3 (paper, full)", regression()},
+		{"images", "f7bdeba6b39e148d", "images density-rank1mix mixture_fraction=0.1 on cifar10 with resnet14, 5 epochs of 5000 images, 500 held out, 1000 to test on, 25 samples, seed 1 (paper, small)", image()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := c.e.ID(); got != c.id {
@@ -39,8 +39,9 @@ func TestIdentityIsPinned(t *testing.T) {
 	}
 }
 
+// Two experiments that differ in a field have different identities and descriptions.
 func TestIdentityDependsOnEveryField(t *testing.T) {
-	seen := map[string]string{regression().ID(): "unchanged"}
+	seen := map[string]string{regression().ID(): "unchanged", regression().String(): "unchanged"}
 	for _, c := range []struct {
 		name   string
 		change func(*Experiment)
@@ -67,6 +68,10 @@ func TestIdentityDependsOnEveryField(t *testing.T) {
 		if other, dup := seen[e.ID()]; dup {
 			t.Errorf("changing %s gives the identity of %s", c.name, other)
 		}
+		if other, dup := seen[e.String()]; dup {
+			t.Errorf("changing %s gives the description of %s, %v", c.name, other, e)
+		}
+		seen[e.String()] = c.name
 		if !regexp.MustCompile(`^[0-9a-f]{16}$`).MatchString(e.ID()) {
 			t.Errorf("%s: ID %q is not 16 hexadecimal digits", c.name, e.ID())
 		}
@@ -207,5 +212,5 @@ func ExampleExperiment_String() {
 	e := Experiment{Study: Toy, Method: "density", Dataset: "toy-cubic", Seed: 1, Epochs: 4000, Samples: 1000, Fidelity: Paper,
 		Scale: Full, Options: map[string]string{"clip": "true"}}
 	fmt.Println(e)
-	// Output: toy density clip=true on toy-cubic seed 1 (paper, full)
+	// Output: toy density clip=true on toy-cubic, 4000 steps, 1000 samples, seed 1 (paper, full)
 }

@@ -16,6 +16,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -119,6 +120,42 @@ func decode(line []byte) (Result, error) {
 		return Result{}, fmt.Errorf("the line's id is %q but its experiment's is %q: the line was changed", r.ID, id)
 	}
 	return r, nil
+}
+
+// Difference names the metrics in which the result is not the same as that of the experiment in a store, with both values;
+// "" for none. How long a run took is no part of its result. same says which numbers count as the same; nil means equal
+// ones.
+func (r Result) Difference(stored Result, same func(a, b float64) bool) string {
+	if same == nil {
+		same = func(a, b float64) bool { return a == b }
+	}
+	if r.Diverged != stored.Diverged {
+		return fmt.Sprintf("diverged %t, in the store %t", r.Diverged, stored.Diverged)
+	}
+	names := slices.Collect(maps.Keys(r.Metrics))
+	for name := range stored.Metrics {
+		if _, has := r.Metrics[name]; !has {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	value := func(of Result, name string) string {
+		if v, has := of.Metrics[name]; has {
+			return strconv.FormatFloat(v, 'g', 6, 64)
+		}
+		return "none"
+	}
+	var parts []string
+	for _, name := range names {
+		if name == MetricSecondsPerEpoch || name == MetricImagesPerSecond {
+			continue
+		}
+		old, has := stored.Metrics[name]
+		if v, is := r.Metrics[name]; !has || !is || !same(v, old) {
+			parts = append(parts, fmt.Sprintf("%s %s, in the store %s", name, value(r, name), value(stored, name)))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // roundSeries rounds to seriesDigits significant digits and returns the index of the first value

@@ -70,9 +70,14 @@ func TestAppendOnce(t *testing.T) {
 	s := openStore(t)
 	mustAppend(t, s, sample(0))
 	again := sample(0)
+	again.WallSeconds++
+	if added, note, err := s.Append(again); err != nil || added || note != "" {
+		t.Fatalf("the same line: added %v, note %q, %v", added, note, err)
+	}
 	again.Metrics["rmse"] = 99
-	if added, _, err := s.Append(again); err != nil || added {
-		t.Fatalf("the second line of an experiment: added %v, %v", added, err)
+	want := "uci-yacht-paper.jsonl has another result of " + again.ID + " " + again.Experiment.String() + ", which stays: rmse 99, in the store 2.5; "
+	if added, note, err := s.Append(again); err != nil || added || !strings.Contains(note, want) {
+		t.Fatalf("the second line of an experiment: added %v, note %q, want %q, %v", added, note, want, err)
 	}
 	lines, _, err := Read(s.Dir())
 	if err != nil || len(lines) != 1 || lines[0].Metrics["rmse"] != 2.5 {
@@ -102,6 +107,25 @@ func TestAppendAll(t *testing.T) {
 	}
 	if want := []string{"wine0", "yacht1", "yacht2", "yacht0"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("read %q, %v; want %q", got, err, want)
+	}
+}
+
+// What is missing is read anew each time, as other processes add to the folder.
+func TestMissing(t *testing.T) {
+	s, other := openStore(t), sample(0).Experiment
+	other.Dataset = "wine"
+	wanted := []Experiment{other, sample(1).Experiment, sample(0).Experiment}
+	for stored, want := range [][]Experiment{wanted, wanted[:2], wanted[:1]} {
+		if stored > 0 {
+			mustAppend(t, must.Get(OpenStore(s.Dir()))(t), sample(stored-1))
+		}
+		if got, err := s.Missing(wanted); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("with %d stored %v are missing, want %v; %v", stored, got, want, err)
+		}
+	}
+	tear(t, s, "no result\n")
+	if _, err := s.Missing(wanted); err == nil || !strings.Contains(err.Error(), "uci-yacht-paper.jsonl:3") {
+		t.Errorf("a broken line: %v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gofrs/flock"
@@ -48,9 +49,26 @@ func FileName(e Experiment) string {
 	return name + extension
 }
 
+// Missing lists those of the experiments of which the store has no result now, in their order.
+func (s *Store) Missing(list []Experiment) ([]Experiment, error) {
+	var files []string
+	for _, e := range list {
+		path := filepath.Join(s.dir, FileName(e))
+		if _, err := os.Lstat(path); err == nil && !slices.Contains(files, path) {
+			files = append(files, path)
+		}
+	}
+	lines, _, err := Read(files...)
+	if err != nil {
+		return nil, err
+	}
+	return ByID(lines).Missing(list), nil
+}
+
 // Append adds the result's line and makes it durable before it returns. It adds nothing and returns
-// false when the store holds a line of that experiment already. A last line that a killed process
-// left unfinished is removed first, and note says so; the note is empty otherwise.
+// false when the store holds a line of that experiment already, and if that has other metrics the note
+// says which. A last line that a killed process left unfinished is removed first, and note says so; the
+// note is empty otherwise.
 //
 // A result whose ID is not its experiment's, or which holds a NaN or infinite number without being
 // marked as diverged, is refused.
@@ -115,11 +133,12 @@ func (s *Store) appendTo(path string, list []Result) (added int, note string, er
 	if err != nil {
 		return 0, "", err
 	}
+	var notes []string
 	if before.torn {
 		if err := os.Truncate(path, int64(before.length)); err != nil {
 			return 0, "", fmt.Errorf("results: removing the unfinished last line of %s: %w", path, err)
 		}
-		note = fmt.Sprintf("%s: removed line %d, which a killed run left unfinished", path, len(before.results)+1)
+		notes = append(notes, fmt.Sprintf("%s: removed line %d, which a killed run left unfinished", path, len(before.results)+1))
 	}
 	known := ByID(before.results)
 	var lines []byte
@@ -127,13 +146,21 @@ func (s *Store) appendTo(path string, list []Result) (added int, note string, er
 		lines = []byte("\n")
 	}
 	for i, r := range list {
-		if _, has := known[r.ID]; has {
+		if stored, has := known[r.ID]; has {
+			now, err := decode(encoded[i])
+			if err != nil {
+				return 0, "", fmt.Errorf("results: reading %v back: %w", r.Experiment, err)
+			}
+			if difference := now.Difference(stored, nil); difference != "" {
+				notes = append(notes, fmt.Sprintf("%s has another result of %s %v, which stays: %s; to keep both, use another folder", path, r.ID, r.Experiment, difference))
+			}
 			continue
 		}
 		known[r.ID] = r
 		lines = append(lines, encoded[i]...)
 		added++
 	}
+	note = strings.Join(notes, "\n")
 	if added == 0 {
 		return 0, note, nil
 	}

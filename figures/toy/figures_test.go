@@ -205,15 +205,15 @@ func TestCatalogue(t *testing.T) {
 		experiment, id string // the identity, pinned for some
 		places         []string
 	}{
-		{"toy mfvi on toy-cubic seed 0 (paper, full)", "fdcfd9c74d99360e", []string{"figure1", "figure1-square", "MFVI"}},
-		{"toy vdropout on toy-cubic seed 1 (paper, full)", "3c6f69bf304c6654", []string{"figure1", "figure1-square", "Variational Dropout"}},
-		{"toy rank1 on toy-cubic seed 2 (paper, quick)", "fc246ba30a775c26", []string{"figure1", "figure1-square", "Rank-1 BNN"}},
-		{"toy density on toy-cubic seed 0 (paper, full)", "1a1d29be468c19ae", []string{"figure1", "figure1-square", "figure1-energies", "distance-toy", "Density Uncertainty (LDL)"}},
-		{"toy density clip=true on toy-cubic seed 1 (paper, full)", "0263c9366b1681c7", []string{"figure1-energies", "Density Uncertainty (LDL, energy clipped)"}},
-		{"toy density-rank1mix on toy-cubic seed 0 (paper, full)", "0ad183f444ae64a9", []string{"figure1-energies", "Density, rank-1 mixture"}},
-		{"toy deterministic on toy-cubic seed 0 (paper, full)", "9f3adae2e01f42ff", []string{"distance-toy"}},
-		{"toy due on two-moons seed 2 (paper, full)", "5e74b421dd347460", []string{"distance-moons"}},
-		{"toy density on two-moons seed 0 (paper, quick)", "3e2461d576492aeb", []string{"distance-moons"}},
+		{"toy mfvi on toy-cubic, 4000 steps, 1000 samples, seed 0 (paper, full)", "fdcfd9c74d99360e", []string{"figure1", "figure1-square", "MFVI"}},
+		{"toy vdropout on toy-cubic, 4000 steps, 1000 samples, seed 1 (paper, full)", "3c6f69bf304c6654", []string{"figure1", "figure1-square", "Variational Dropout"}},
+		{"toy rank1 on toy-cubic, 800 steps, 1000 samples, seed 2 (paper, quick)", "fc246ba30a775c26", []string{"figure1", "figure1-square", "Rank-1 BNN"}},
+		{"toy density on toy-cubic, 4000 steps, 1000 samples, seed 0 (paper, full)", "1a1d29be468c19ae", []string{"figure1", "figure1-square", "figure1-energies", "distance-toy", "Density Uncertainty (LDL)"}},
+		{"toy density clip=true on toy-cubic, 4000 steps, 1000 samples, seed 1 (paper, full)", "0263c9366b1681c7", []string{"figure1-energies", "Density Uncertainty (LDL, energy clipped)"}},
+		{"toy density-rank1mix on toy-cubic, 4000 steps, 1000 samples, seed 0 (paper, full)", "0ad183f444ae64a9", []string{"figure1-energies", "Density, rank-1 mixture"}},
+		{"toy deterministic on toy-cubic, 4000 steps, 1000 samples, seed 0 (paper, full)", "9f3adae2e01f42ff", []string{"distance-toy"}},
+		{"toy due on two-moons, 1000 steps, 100 samples, seed 2 (paper, full)", "5e74b421dd347460", []string{"distance-moons"}},
+		{"toy density on two-moons, 100 steps, 100 samples, seed 0 (paper, quick)", "3e2461d576492aeb", []string{"distance-moons"}},
 	} {
 		t.Run(c.experiment, func(t *testing.T) {
 			all := results.Union(Sets()...)

@@ -1,6 +1,7 @@
 package toy_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -148,5 +149,32 @@ func TestOwnMethods(t *testing.T) {
 func TestOwnMethodsAreChecked(t *testing.T) {
 	if _, err := toy.Run(t.Context(), toy.Cubic(), methods.New("density", additive{1}), methods.Density); err == nil || !strings.Contains(err.Error(), `two methods are named "density"`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A protocol that asks for nothing, or for a run that cannot be, is refused before training.
+func TestProtocolsThatCannotBe(t *testing.T) {
+	t.Setenv(environment.ConfigVariable, environment.GoSequential)
+	for _, c := range []struct {
+		name   string
+		change func(p *toy.Protocol)
+		list   methods.List
+		want   string
+	}{
+		{"no seeds", func(p *toy.Protocol) { p.Seeds = nil }, methods.List{methods.MFVI}, "there are no experiments"},
+		{"no methods", func(*toy.Protocol) {}, nil, "there are no experiments"},
+		{"a seed twice", func(p *toy.Protocol) { p.Seeds = []uint64{1, 2, 1} }, methods.List{methods.MFVI}, "the seed 1 is there twice"},
+		{"samples", func(p *toy.Protocol) { p.Samples = 0 }, methods.List{methods.MFVI}, "samples is 0, want at least 1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := toy.Cubic().Quick()
+			p.Progress = func(_ float64, note string) { t.Errorf("it runs: %s", note) }
+			c.change(&p)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // what is not refused must not train for long
+			if _, err := toy.Run(ctx, p, c.list...); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
 	}
 }

@@ -22,6 +22,9 @@ func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Res
 	if err := methods.List(list).Validate(); err != nil {
 		return nil, err
 	}
+	if err := jobs.Distinct("seed", p.Seeds); err != nil {
+		return nil, fmt.Errorf("toy: %w", err)
+	}
 	on := func(machine jobs.Machine) jobs.Runner { return Runner{Machine: machine, Methods: list} }
 	return jobs.LiveFor(ctx, environment.SmallNetworks, on, p.Experiments(list...), p.Progress)
 }

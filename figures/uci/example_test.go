@@ -78,5 +78,5 @@ func ExampleRun_stored() {
 		return
 	}
 	fmt.Println(len(kept), kept[0].Experiment)
-	// Output: 1 uci growing on yacht gal split 0 seed 0 (paper, quick)
+	// Output: 1 uci growing on yacht gal split 0, 1 epoch, 10 samples, seed 0 (paper, quick)
 }

@@ -1,6 +1,7 @@
 package uci_test
 
 import (
+	"context"
 	"maps"
 	"math"
 	"slices"
@@ -232,6 +233,53 @@ func TestOwnDataErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := uci.Run(t.Context(), c.protocol, methods.Deterministic); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v lacks %q", err, c.want)
+			}
+		})
+	}
+}
+
+// A protocol that asks for what there is not, for nothing, or for a run that cannot be, is refused before training.
+func TestProtocolsThatCannotBe(t *testing.T) {
+	t.Setenv(environment.ConfigVariable, environment.GoSequential)
+	only := func(dataset string, splits ...int) uci.Protocol {
+		p := uci.Paper().On(dataset)
+		p.Only = splits
+		return p
+	}
+	changed := func(change func(p *uci.Protocol)) uci.Protocol {
+		p := uci.Paper().On("yacht").Quick()
+		change(&p)
+		return p
+	}
+	density := methods.List{methods.Density}
+	for _, c := range []struct {
+		name     string
+		protocol uci.Protocol
+		list     methods.List
+		want     string
+	}{
+		{"data set", uci.Paper().On("yatch"), density, `there is no data set "yatch", want one of boston, `},
+		{"data set of a quick run", uci.Paper().On("yacht", "yatch").Quick(), density, `there is no data set "yatch"`},
+		{"large data set of a quick run", uci.Paper().On("protein").Quick(), density, "has no data set; name some of boston, "},
+		{"no data set", uci.Paper().On(), density, "for a quick run of boston, yacht, energy-cooling"},
+		{"data set twice", uci.Paper().On("yacht", "yacht").Quick(), density, "the data set yacht is there twice"},
+		{"no method", uci.Paper().On("yacht").Quick(), nil, "no method was given"},
+		{"split", only("yacht", 99), density, "Only is [99], but the gal splits of yacht are 0 to 19"},
+		{"negative split", only("yacht", -1), density, "Only is [-1]"},
+		{"one split of two", only("yacht", 0, 99), density, "Only has the split 99, but the gal splits of yacht are 0 to 19"},
+		{"empty list of splits", changed(func(p *uci.Protocol) { p.Only = []int{} }), density, "Only is []"},
+		{"splits", changed(func(p *uci.Protocol) { p.Splits = "other" }), density, `splits are "other", want gal, random or gap`},
+		{"samples", changed(func(p *uci.Protocol) { p.Samples = 0 }), density, "samples is 0, want at least 1"},
+		{"epochs", changed(func(p *uci.Protocol) { p.Epochs = 0 }), density, "epochs is 0, want at least 1"},
+		{"scale", changed(func(p *uci.Protocol) { p.Scale = "foo" }), density, `scale is "foo", want one of full, quick`},
+		{"fidelity", changed(func(p *uci.Protocol) { p.Fidelity = "foo" }), density, `fidelity is "foo", want one of paper, released`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.protocol.Progress = func(_ float64, note string) { t.Errorf("it runs: %s", note) }
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // what is not refused must not train for long
+			if _, err := uci.Run(ctx, c.protocol, c.list...); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
 	}

@@ -7,6 +7,7 @@
 package uci
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
@@ -29,7 +31,7 @@ const (
 
 // Protocol says how a method is trained and evaluated on UCI: with one field for each place where the paper's text
 // and the released code differ. Paper and Released fill in all of them; change what you like, and what differs from
-// them becomes an option of the experiments.
+// them becomes an option of the experiments. Run refuses data sets, splits and numbers that cannot be.
 type Protocol struct {
 	Fidelity string // results.Paper or results.Released, whose constructor made the protocol
 	Scale    string // results.Full or results.Quick
@@ -141,10 +143,62 @@ var quickDatasets = []string{"boston", "yacht", "energy-cooling"}
 // small data sets among the protocol's and of one's own.
 func (p Protocol) Quick() Protocol {
 	p.Scale, p.Epochs, p.Only = results.Quick, 20, []int{0, 1}
-	p.Datasets = slices.DeleteFunc(slices.Clone(p.Datasets), func(d string) bool {
-		return !slices.Contains(quickDatasets, d) && ownData(p.Own).named(d) == nil
-	})
+	large := func(d string) bool { return slices.Contains(Datasets(), d) && !slices.Contains(quickDatasets, d) }
+	p.Datasets = slices.DeleteFunc(slices.Clone(p.Datasets), large) // Run says what is misspelt
 	return p
+}
+
+// check returns an error where the protocol asks for data sets or splits that there are not, or for nothing: Experiments
+// leaves these out.
+func (p Protocol) check(list methods.List) error {
+	if len(list) == 0 {
+		return errors.New("uci: no method was given")
+	}
+	if len(p.Datasets) == 0 {
+		return fmt.Errorf("uci: the protocol has no data set; name some of %s with On, for a quick run of %s", strings.Join(Datasets(), ", "), strings.Join(quickDatasets, ", "))
+	}
+	if err := ownData(p.Own).check(); err != nil {
+		return err
+	}
+	if err := jobs.Distinct("data set", p.Datasets); err != nil {
+		return fmt.Errorf("uci: %w", err)
+	}
+	if err := checkSplits(p.Splits); err != nil {
+		return fmt.Errorf("uci: %w", err)
+	}
+	most := 0
+	for _, dataset := range p.Datasets {
+		if err := checkDataset(dataset, p.Own); err != nil {
+			return fmt.Errorf("uci: %w", err)
+		}
+		count := p.splitCount(dataset)
+		most = max(most, count)
+		if p.Only != nil && !slices.ContainsFunc(p.Only, func(split int) bool { return split >= 0 && split < count }) {
+			return fmt.Errorf("uci: Only is %v, but the %s splits of %s are 0 to %d", p.Only, p.Splits, dataset, count-1)
+		}
+	}
+	for _, split := range p.Only {
+		if split < 0 || split >= most {
+			return fmt.Errorf("uci: Only has the split %d, but the %s splits of %s are 0 to %d", split, p.Splits, strings.Join(p.Datasets, ", "), most-1)
+		}
+	}
+	return p.untuned(list)
+}
+
+// checkDataset returns an error unless there is a data set of that name.
+func checkDataset(name string, own ownData) error {
+	if !slices.Contains(Datasets(), name) && own.named(name) == nil {
+		return fmt.Errorf("there is no data set %q, want one of %s", name, strings.Join(Datasets(), ", "))
+	}
+	return nil
+}
+
+// checkSplits returns an error unless there is a kind of splits of that name.
+func checkSplits(name string) error {
+	if name != GalSplits && name != RandomSplits && name != GapSplits {
+		return fmt.Errorf("splits are %q, want %s, %s or %s", name, GalSplits, RandomSplits, GapSplits)
+	}
+	return nil
 }
 
 // Experiments are the runs of the methods: for each data set, each method and each split, of Tuned those for which
@@ -202,11 +256,8 @@ func ProtocolOf(e results.Experiment, list methods.List, own ...*datasets.Regres
 	if !has {
 		return fail(fmt.Errorf("there is no method %q, want one of %s", e.Method, strings.Join(list.Names(), ", ")))
 	}
-	if !slices.Contains(Datasets(), e.Dataset) && ownData(own).named(e.Dataset) == nil {
-		return fail(fmt.Errorf("there is no data set %q, want one of %s", e.Dataset, strings.Join(Datasets(), ", ")))
-	}
-	if e.Splits != GalSplits && e.Splits != RandomSplits && e.Splits != GapSplits {
-		return fail(fmt.Errorf("splits are %q, want %s, %s or %s", e.Splits, GalSplits, RandomSplits, GapSplits))
+	if err := errors.Join(checkDataset(e.Dataset, own), checkSplits(e.Splits)); err != nil {
+		return fail(err)
 	}
 	p := Protocol{Fidelity: e.Fidelity}.fidelity()
 	p.Scale, p.Datasets, p.Splits, p.Only, p.Epochs, p.Samples = e.Scale, []string{e.Dataset}, e.Splits, []int{e.Split}, e.Epochs, e.Samples

@@ -46,40 +46,40 @@ func TestCatalogue(t *testing.T) {
 		experiment, id string
 		places         []string // table, row's name and column
 	}{
-		{"uci density on yacht gal split 3 seed 3 (paper, full)", "5ff3ed776cbc35af", []string{
+		{"uci density on yacht gal split 3, 100 epochs, 10 samples, seed 3 (paper, full)", "5ff3ed776cbc35af", []string{
 			"uci-nll, Yacht Hydrodynamics, Density Uncertainty", "uci-rmse, Yacht Hydrodynamics, Density Uncertainty",
 			"uci-density, Yacht Hydrodynamics, NLL", "uci-density, Yacht Hydrodynamics, best NLL of ours",
 			"uci-density, Yacht Hydrodynamics, RMSE", "uci-density, Yacht Hydrodynamics, best RMSE of ours",
 			"uci-short, Yacht Hydrodynamics, NLL", "uci-short, Yacht Hydrodynamics, RMSE", "uci-short, Yacht Hydrodynamics, lowest NLL of ours", "uci-short, Yacht Hydrodynamics, lowest RMSE of ours",
 			"uci-agreement, Density Uncertainty, Better", "uci-agreement, Density Uncertainty, Nothing to compare",
 		}},
-		{"uci mfvi on protein gal split 4 seed 4 (paper, full)", "22c175cb8d93eb04", []string{
+		{"uci mfvi on protein gal split 4, 100 epochs, 10 samples, seed 4 (paper, full)", "22c175cb8d93eb04", []string{
 			"uci-nll, Protein Structure, MFVI", "uci-rmse, Protein Structure, MFVI",
 			"uci-density, Protein Structure, best NLL of ours", "uci-density, Protein Structure, best RMSE of ours",
 			"uci-short, Protein Structure, lowest NLL of ours", "uci-short, Protein Structure, lowest RMSE of ours",
 		}},
-		{"uci rank1 on year gal split 0 seed 0 (paper, full)", "2dfd22f395eab70d", []string{
+		{"uci rank1 on year gal split 0, 100 epochs, 10 samples, seed 0 (paper, full)", "2dfd22f395eab70d", []string{
 			"uci-nll, Year Prediction MSD, Rank-1 BNN", "uci-rmse, Year Prediction MSD, Rank-1 BNN",
 			"uci-density, Year Prediction MSD, best NLL of ours", "uci-density, Year Prediction MSD, best RMSE of ours",
 			"uci-short, Year Prediction MSD, lowest NLL of ours", "uci-short, Year Prediction MSD, lowest RMSE of ours",
 		}},
-		{"uci sngp on wine gal split 19 seed 19 (paper, full)", "27129b34edd97674", []string{
+		{"uci sngp on wine gal split 19, 100 epochs, 10 samples, seed 19 (paper, full)", "27129b34edd97674", []string{
 			"uci-nll, Wine Quality Red, SNGP (not in the paper)", "uci-rmse, Wine Quality Red, SNGP (not in the paper)",
 			"uci-adam, Wine Quality Red, NLL, SNGP", "uci-adam, Wine Quality Red, RMSE, SNGP",
 		}},
-		{"uci ensemble optimizer=adam on boston gal split 7 seed 7 (paper, full)", "6baab99126aefb9f", []string{
+		{"uci ensemble optimizer=adam on boston gal split 7, 100 epochs, 10 samples, seed 7 (paper, full)", "6baab99126aefb9f", []string{
 			"uci-adam, Boston Housing, NLL, Deep Ensemble", "uci-adam, Boston Housing, RMSE, Deep Ensemble",
 		}},
-		{"uci rank1 on concrete random split 2 seed 2 (released, full)", "bb83872c62a8314a", []string{
+		{"uci rank1 on concrete random split 2, 100 epochs, 10 samples, seed 2 (released, full)", "bb83872c62a8314a", []string{
 			"uci-released, Concrete Strength, NLL", "uci-released, Concrete Strength, RMSE",
 			"uci-released, Concrete Strength, NLL, all splits", "uci-released, Concrete Strength, RMSE, all splits",
 		}},
 		// The authors' code was measured on the first 5 of 20 splits of concrete.
-		{"uci rank1 on concrete random split 6 seed 6 (released, full)", "b136da3c6bc7f622", []string{
+		{"uci rank1 on concrete random split 6, 100 epochs, 10 samples, seed 6 (released, full)", "b136da3c6bc7f622", []string{
 			"uci-released, Concrete Strength, NLL, all splits", "uci-released, Concrete Strength, RMSE, all splits",
 		}},
 		// Quick runs are shown where there are no full ones.
-		{"uci density on boston gal split 1 seed 1 (paper, quick)", "c2b712aef06c172c", nil},
+		{"uci density on boston gal split 1, 20 epochs, 10 samples, seed 1 (paper, quick)", "c2b712aef06c172c", nil},
 	} {
 		t.Run(c.experiment, func(t *testing.T) {
 			i := slices.IndexFunc(all, func(e results.Experiment) bool { return e.String() == c.experiment })

@@ -30,11 +30,8 @@ func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Res
 	if err := methods.List(list).Validate(); err != nil {
 		return nil, err
 	}
-	if err := ownData(p.Own).check(); err != nil {
+	if err := p.check(list); err != nil {
 		return nil, err
-	}
-	if missing := p.untuned(list); missing != nil {
-		return nil, missing
 	}
 	on := func(machine jobs.Machine) jobs.Runner { return Runner{Machine: machine, Methods: list, Own: p.Own} }
 	return jobs.LiveFor(ctx, environment.SmallNetworks, on, p.Experiments(list...), p.Progress)

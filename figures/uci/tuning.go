@@ -157,33 +157,42 @@ func (p Protocol) tried(m methods.Method) (runs [][]results.Experiment) {
 
 // Choose makes the file of the choices of Tuned from the results of the set uci-tuning: for each
 // data set and method of which all of the grid was run, on every split the pair with the lowest negative log likelihood
-// on the held-out training examples. A run that diverged is not chosen.
-func Choose(lines []results.Result) ([]byte, error) {
+// on the held-out training examples. A run that diverged is not chosen. missing names the data sets, splits and methods
+// of which not all runs are there.
+func Choose(lines []results.Result) (file []byte, missing []string, err error) {
 	index := results.ByID(lines)
-	var text bytes.Buffer
-	w := csv.NewWriter(&text)
-	if err := w.Write(tunedHeading); err != nil {
-		return nil, fmt.Errorf("uci: choosing: %w", err)
-	}
+	all := [][]string{tunedHeading}
 	for _, t := range tunings() {
 		for _, dataset := range t.protocol.Datasets {
+			var without []string
 			for _, m := range t.methods {
-				rows, err := t.protocol.choose(index, dataset, m)
+				rows, complete, err := t.protocol.choose(index, dataset, m)
 				if err != nil {
-					return nil, err
+					return nil, nil, err
 				}
-				if err := w.WriteAll(rows); err != nil {
-					return nil, fmt.Errorf("uci: choosing: %w", err)
+				if !complete {
+					without = append(without, m.Name)
 				}
+				all = append(all, rows...)
+			}
+			if len(without) == len(t.methods) {
+				without = []string{"all methods"}
+			}
+			if len(without) > 0 {
+				missing = append(missing, fmt.Sprintf("%s on %s (%s splits)", strings.Join(without, ", "), dataset, t.protocol.Splits))
 			}
 		}
 	}
-	w.Flush()
-	return text.Bytes(), w.Error()
+	var text bytes.Buffer
+	w := csv.NewWriter(&text)
+	if err := errors.Join(w.WriteAll(all), w.Error()); err != nil {
+		return nil, nil, fmt.Errorf("uci: choosing: %w", err)
+	}
+	return text.Bytes(), missing, nil
 }
 
-// choose are the rows of the file for a method on a data set; none where a run is missing.
-func (p Protocol) choose(index results.Index, dataset string, m methods.Method) (rows [][]string, err error) {
+// choose are the rows of the file for a method on a data set; none, and not complete, where a run is missing.
+func (p Protocol) choose(index results.Index, dataset string, m methods.Method) (rows [][]string, complete bool, err error) {
 	p = p.On(dataset)
 	grid, runs := p.grid(m), p.tried(m)
 	for split := range runs[0] {
@@ -193,10 +202,10 @@ func (p Protocol) choose(index results.Index, dataset string, m methods.Method) 
 		}
 		best, nll, complete, err := index.Lowest(candidates, results.MetricNLL)
 		if err != nil {
-			return nil, fmt.Errorf("uci: choosing: %w", err)
+			return nil, false, fmt.Errorf("uci: choosing: %w", err)
 		}
 		if !complete {
-			return nil, nil
+			return nil, false, nil
 		}
 		if best < 0 {
 			continue // all diverged
@@ -204,7 +213,7 @@ func (p Protocol) choose(index results.Index, dataset string, m methods.Method) 
 		c := grid[best]
 		rows = append(rows, []string{dataset, p.Splits, strconv.Itoa(split), m.Name, string(c.optimizer), formatScale(c.scale), strconv.FormatFloat(nll, 'f', 4, 64)})
 	}
-	return rows, nil
+	return rows, true, nil
 }
 
 // tuning is what hyperparameters are chosen for.

@@ -103,6 +103,11 @@ func (x *comparison) Append(now results.Result) (added bool, note string, err er
 	return true, "", err
 }
 
+// Missing lists all: nothing is stored.
+func (x *comparison) Missing(list []results.Experiment) ([]results.Experiment, error) {
+	return list, nil
+}
+
 // differs says which number of two results of an experiment differs most, and by how many times itself, of a curve by
 // how many times its largest value; "" if none does. Times may differ, and a metric that only one of two versions
 // measured. Curves are stored with six digits, of which that is no difference.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -16,8 +17,8 @@ import (
 
 const chooseDoc = `reproduce choose chooses hyperparameters of each method by the runs in the store that tried them, measured on held-out
 training examples: with "uci" the optimizer and the noise for each split, of the set uci-tuning, and with "images" the
-noise for the set processor, of the set processor-grid. It prints the choices, or writes them to a file; those of the
-program are figures/uci/tuned.csv and figures/cifar/chosen.csv.
+noise for the set processor, of the set processor-grid. It prints the choices, or writes them to a file if there are
+any, and says for what runs are missing; those of the program are figures/uci/tuned.csv and figures/cifar/chosen.csv.
 
 Usage: reproduce choose uci|images [FILE] [flags]
 `
@@ -36,18 +37,20 @@ func (c command) choose(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var file []byte
-	if positional[0] == results.UCI {
-		file, err = uci.Choose(lines)
-	} else {
-		var missing []string
-		file, missing, err = cifar.ChosenOptions(lines)
-		if len(missing) > 0 {
-			c.print(c.stderr, fmt.Sprintf("nothing is chosen for %s: not all of their runs of processor-grid are there\n", strings.Join(missing, ", ")), exitOK)
-		}
+	from, set := uci.Choose, "uci-tuning"
+	if positional[0] == results.Images {
+		from, set = cifar.ChosenOptions, "processor-grid"
 	}
+	file, missing, err := from(lines)
 	if err != nil {
 		return err
+	}
+	lacking := fmt.Sprintf("nothing is chosen for %s: not all of their runs of %s are there", strings.Join(missing, "; "), set)
+	if bytes.Count(file, []byte("\n")) <= 1 { // the heading alone, which must not replace a file of choices
+		return fmt.Errorf("%s; carry them out with \"reproduce run %s\", or name their store with --store", lacking, set)
+	}
+	if len(missing) > 0 {
+		c.print(c.stderr, lacking+"\n", exitOK)
 	}
 	if len(positional) > 1 {
 		return atomicfile.WriteBytes(positional[1], file)

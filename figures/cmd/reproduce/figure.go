@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"html"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 
 const figureDoc = `reproduce figure writes a figure made from the results in the store, and prints its caption
 and what it was made by and from, which an SVG file also holds. "reproduce list" shows the figures. A figure of quick runs says so in its titles.
+Of all figures those are written for which there are runs; that some are missing is an error, which names them.
 
 Usage: reproduce figure NAME|all [flags]
 `
@@ -23,7 +23,7 @@ Usage: reproduce figure NAME|all [flags]
 func (c command) figure(_ context.Context, args []string) error {
 	flags := newFlags("figure")
 	stores := storeFlag(flags)
-	format := flags.String("format", "", "`format`: "+strings.Join(report.FigureFormats(), ", ")+" (default that of the file of --out, else svg)")
+	format := formatFlag(flags, report.FigureFormats())
 	out := flags.String("out", "", "`file` or folder to write to (default NAME.FORMAT here); for \"all\" a folder (default here)")
 	seed := flags.Uint64("seed", 0, "`seed` of the run that figures of the toy study show")
 	positional, err := c.parse(flags, figureDoc, args)
@@ -34,22 +34,21 @@ func (c command) figure(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	switch extension := strings.TrimPrefix(filepath.Ext(*out), "."); {
-	case *format == "" && slices.Contains(report.FigureFormats(), extension):
-		*format = extension
-	case *format == "":
-		*format = report.SVG
-	}
-	if !slices.Contains(report.FigureFormats(), *format) {
-		return usagef("--format: unknown %q, want %s", *format, strings.Join(report.FigureFormats(), ", "))
+	if *format, err = formatOf(*format, *out, report.FigureFormats(), len(wanted) > 1); err != nil {
+		return err
 	}
 	lines, err := c.read(*stores)
 	if err != nil {
 		return err
 	}
+	var failed []string
 	for _, named := range wanted {
 		watched, used := results.Watch(lines)
 		figure, err := named.Make(watched, *seed)
+		if err != nil && len(wanted) > 1 { // the others can be drawn
+			failed = append(failed, fmt.Sprintf("%s: %v", named.Name, err))
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -61,8 +60,7 @@ func (c command) figure(_ context.Context, args []string) error {
 		if *format == report.SVG {
 			picture = described(picture, figure.Caption+"\n"+cite)
 		}
-		file := named.Name + "." + *format
-		path, err := target(*out, file, len(wanted) > 1)
+		path, err := target(*out, named.Name+ending(*format), len(wanted) > 1)
 		if err != nil {
 			return err
 		}
@@ -72,6 +70,9 @@ func (c command) figure(_ context.Context, args []string) error {
 		if _, err := fmt.Fprintf(c.stdout, "%s: %s\n%s\n", path, figure.Caption, cite); err != nil {
 			return fmt.Errorf("printing the caption: %w", err)
 		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%d of %d figures could not be drawn:\n  %s", len(failed), len(wanted), strings.Join(failed, "\n  "))
 	}
 	return nil
 }

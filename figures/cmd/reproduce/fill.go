@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -15,7 +16,8 @@ import (
 
 const fillDoc = `reproduce fill makes the generated parts of a Markdown file anew, such as README.md:
 everything between a line "<!-- generated: table NAME -->" or "<!-- generated: options STUDY -->",
-with STUDY one of toy, uci and images, and the next line "<!-- end of generated -->".
+with STUDY one of toy, uci and images, and the next line "<!-- end of generated -->". It says how many
+such parts there are and how many it changed.
 
 Usage: reproduce fill FILE [flags]
 `
@@ -42,35 +44,78 @@ func (c command) fill(_ context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("filling: %w", err)
 	}
-	after, err := fillIn(string(before), lines, kept)
+	after, parts, changed, err := fillIn(string(before), lines, kept)
 	if err != nil {
 		return fmt.Errorf("filling %s: %w", positional[0], err)
 	}
-	if after == string(before) {
-		return nil
+	if changed > 0 {
+		if err := atomicfile.WriteBytes(positional[0], []byte(after)); err != nil {
+			return err
+		}
 	}
-	return atomicfile.WriteBytes(positional[0], []byte(after))
+	c.print(c.stderr, fmt.Sprintf("%s: generated parts: %d, changed: %d\n", positional[0], parts, changed), exitOK)
+	return nil
 }
 
-// generatedPart is one generated part with its marks.
-var generatedPart = regexp.MustCompile(`(?s)(<!-- generated: ([^\n]*?) -->\n).*?(<!-- end of generated -->)`)
+// The marks of generated parts. A line with the beginning of one must be one.
+var (
+	markBegun = regexp.MustCompile(`<!--\s*(generated\b|end of generated\b)`)
+	partBegin = regexp.MustCompile(`^<!-- generated: (.*) -->$`)
+)
 
-// fillIn returns the text with its generated parts made from the lines.
-func fillIn(text string, lines []results.Result, kept report.Predictions) (string, error) {
-	if begun, ended := strings.Count(text, "<!-- generated: "), strings.Count(text, "<!-- end of generated -->"); begun != ended {
-		return "", fmt.Errorf("%d generated parts begin and %d end", begun, ended)
-	}
-	var failed error
-	filled := generatedPart.ReplaceAllStringFunc(text, func(part string) string {
-		groups := generatedPart.FindStringSubmatch(part)
-		content, err := generate(groups[2], lines, kept)
-		if err != nil {
-			failed = err
-			return part
+const partEnd = "<!-- end of generated -->"
+
+// fillIn returns the text with its generated parts made from the lines, and how many there are and are others than
+// before. A part has the line ends of its last mark.
+func fillIn(text string, lines []results.Result, kept report.Predictions) (filled string, parts, changed int, err error) {
+	var out, old strings.Builder
+	what, begun, number := "", 0, 0 // of the part that is open: its mark's content and line
+	for line := range strings.Lines(text) {
+		number++
+		mark := strings.TrimRight(line, "\r\n")
+		if !markBegun.MatchString(mark) {
+			if begun > 0 {
+				old.WriteString(line)
+			} else {
+				out.WriteString(line)
+			}
+			continue
 		}
-		return groups[1] + content + groups[3]
-	})
-	return filled, failed
+		begin := partBegin.FindStringSubmatch(mark)
+		switch {
+		case begin != nil && begun > 0:
+			return "", 0, 0, fmt.Errorf("line %d: a generated part begins inside the one that begins at line %d; end that one with a line %q first", number, begun, partEnd)
+		case begin != nil:
+			what, begun = begin[1], number
+			old.Reset()
+		case mark == partEnd && begun > 0:
+			content, err := generate(what, lines, kept)
+			if err != nil {
+				return "", 0, 0, fmt.Errorf("line %d: %w", begun, err)
+			}
+			if strings.HasSuffix(line, "\r\n") {
+				content = strings.ReplaceAll(content, "\n", "\r\n")
+			}
+			out.WriteString(content)
+			parts++
+			if content != old.String() {
+				changed++
+			}
+			begun = 0
+		case mark == partEnd:
+			return "", 0, 0, fmt.Errorf("line %d: a generated part ends that does not begin; remove the line or put its first mark before it", number)
+		default:
+			return "", 0, 0, fmt.Errorf("line %d: %q is no mark of a generated part; write \"<!-- generated: table NAME -->\" or %q, and nothing else, on the line", number, mark, partEnd)
+		}
+		out.WriteString(line)
+	}
+	switch {
+	case begun > 0:
+		return "", 0, 0, fmt.Errorf("line %d: a generated part begins that does not end; end it with a line %q", begun, partEnd)
+	case parts == 0:
+		return "", 0, 0, errors.New("it has no generated part, which a line \"<!-- generated: table NAME -->\" begins")
+	}
+	return out.String(), parts, changed, nil
 }
 
 // generate makes the content that a mark names.

@@ -218,11 +218,20 @@ func (p *paths) Set(path string) error {
 	return nil
 }
 
+// defaultStore is the store that commands take where none is named.
+func defaultStore() (string, error) {
+	dir, err := results.DefaultDir()
+	if err != nil {
+		return "", fmt.Errorf("%w with --store", err)
+	}
+	return dir, nil
+}
+
 // read returns the result lines of the given stores, or of the default one, and prints notes. A
 // default store that does not exist yet is empty; one that is named must exist.
 func (c command) read(p paths) ([]results.Result, error) {
 	if len(p) == 0 {
-		dir, err := results.DefaultDir()
+		dir, err := defaultStore()
 		if err != nil {
 			return nil, err
 		}

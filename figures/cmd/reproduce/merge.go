@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"densityuncertainty/environment/atomicfile"
@@ -47,6 +46,9 @@ func (c command) merge(_ context.Context, args []string) error {
 		if err != nil {
 			return fmt.Errorf("looking for results: %w", err)
 		}
+		if len(s)+len(f) == 0 {
+			return fmt.Errorf("%s and the folders below it have no results (files *.jsonl or *%s); name the folder of a store or of a job array's results", folder, predictions.Extension)
+		}
 		stores, files = append(stores, s...), append(files, f...)
 	}
 	store, err := results.OpenStore(at.store)
@@ -74,7 +76,7 @@ func (c command) merge(_ context.Context, args []string) error {
 				known[line.ID] = line
 				continue
 			}
-			difference := differing(line, old, equal)
+			difference := line.Difference(old, nil)
 			if difference == "" {
 				same++
 				continue
@@ -187,7 +189,7 @@ func otherScores(p *predictions.Predictions, file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return cmp.Or(differing(results.Result{Metrics: now}, results.Result{Metrics: before}, equal), "with the same metrics"), nil
+	return cmp.Or(results.Result{Metrics: now}.Difference(results.Result{Metrics: before}, nil), "with the same metrics"), nil
 }
 
 const rescoreDoc = `reproduce rescore computes the metrics of image runs anew from the predictions that are kept beside the
@@ -244,7 +246,7 @@ func (c command) rescore(_ context.Context, args []string) error {
 		maps.Copy(metrics, scores)
 		if !maps.EqualFunc(metrics, line.Metrics, alike) {
 			lines[i].Metrics = metrics
-			changed = append(changed, fmt.Sprintf("%s %v: %s", line.ID, line.Experiment, differing(lines[i], line, alike)))
+			changed = append(changed, fmt.Sprintf("%s %v: %s", line.ID, line.Experiment, lines[i].Difference(line, alike)))
 		}
 	}
 	c.print(c.stderr, fmt.Sprintf("%d lines scored from %s, %d with other numbers; %d without predictions\n", scored, at.predictions, len(changed), without), exitOK)
@@ -268,37 +270,3 @@ func (c command) rescore(_ context.Context, args []string) error {
 
 // alike says whether two numbers are equal up to the rounding of the predictions that are kept.
 func alike(a, b float64) bool { return math.Abs(a-b) <= 1e-5*max(1, math.Abs(b)) }
-
-// equal says whether two numbers are the same.
-func equal(a, b float64) bool { return a == b }
-
-// differing names the metrics in which two results are not the same, with both values; "" for none. How long a run took
-// is no part of its result.
-func differing(now, before results.Result, same func(a, b float64) bool) string {
-	if now.Diverged != before.Diverged {
-		return fmt.Sprintf("diverged %t, in the store %t", now.Diverged, before.Diverged)
-	}
-	names := slices.Sorted(maps.Keys(now.Metrics))
-	for name := range before.Metrics {
-		if _, has := now.Metrics[name]; !has {
-			names = append(names, name)
-		}
-	}
-	value := func(of results.Result, name string) string {
-		if v, has := of.Metrics[name]; has {
-			return strconv.FormatFloat(v, 'g', 6, 64)
-		}
-		return "none"
-	}
-	var parts []string
-	for _, name := range names {
-		if name == results.MetricSecondsPerEpoch || name == results.MetricImagesPerSecond {
-			continue
-		}
-		old, has := before.Metrics[name]
-		if v, is := now.Metrics[name]; !has || !is || !same(v, old) {
-			parts = append(parts, fmt.Sprintf("%s %s, in the store %s", name, value(now, name), value(before, name)))
-		}
-	}
-	return strings.Join(parts, "; ")
-}

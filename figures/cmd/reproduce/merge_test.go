@@ -62,6 +62,7 @@ func TestMerge(t *testing.T) {
 		t.Errorf("the predictions are others, %v", err)
 	}
 
+	fails(t, exitFailure, "and the folders below it have no results", "merge", t.TempDir(), "--store", store)
 	other := imageResult()
 	other.Metrics = map[string]float64{"accuracy": 0.75, "nll": 1, "ece10": 0.1, "brier": 2}
 	diverged := imageResult()

@@ -313,7 +313,7 @@ const withoutSVHNFlag = "without-svhn"
 // fill sets the defaults.
 func (p *folders) fill() error {
 	if p.store == "" {
-		dir, err := results.DefaultDir()
+		dir, err := defaultStore()
 		if err != nil {
 			return err
 		}
@@ -333,13 +333,13 @@ func (p *folders) fill() error {
 
 // removingCheckpoints is a store that removes an experiment's checkpoints once its result is kept.
 type removingCheckpoints struct {
-	store jobs.Appender
-	at    folders
+	jobs.Store
+	at folders
 }
 
 // Append keeps a result.
 func (t removingCheckpoints) Append(r results.Result) (added bool, note string, err error) {
-	added, note, err = t.store.Append(r)
+	added, note, err = t.Store.Append(r)
 	if err != nil || t.at.keep {
 		return added, note, err
 	}

@@ -40,6 +40,10 @@ func TestRunAndList(t *testing.T) {
 		t.Errorf("as JSON: %v, %v", names, err)
 	}
 	fails(t, exitFailure, "no such file", "list", "--store", filepath.Join(store, "missing"))
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{{"list"}, {"table", "uci-nll"}, {"run", "figure1"}} {
+		fails(t, exitFailure, "is not inside a checkout of densityuncertainty; name the store's folder with --store", args...)
+	}
 }
 
 // Experiments that are stored are run once more, and compared with their lines.
@@ -65,7 +69,7 @@ func TestRunAgain(t *testing.T) {
 	lines[3] = strings.Replace(lines[3], `"backend"`, `"diverged":true,"backend"`, 1)
 	must.Do(t, os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600))
 	status, stdout, stderr := reproduce(append(args, "--again", "2")...)
-	for _, want := range []string{"split 0 seed 0 (paper, quick): nll 2.5, now 2, differs by 0.2 times itself", "diverged: true, now false (stored by test on fake, none; now test on fake, none)", "of 4 runs 1 come out as they are stored, and 1 more but for rounding"} {
+	for _, want := range []string{"split 0, 20 epochs, 10 samples, seed 0 (paper, quick): nll 2.5, now 2, differs by 0.2 times itself", "diverged: true, now false (stored by test on fake, none; now test on fake, none)", "of 4 runs 1 come out as they are stored, and 1 more but for rounding"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("no %q in\n%s", want, stdout)
 		}
@@ -239,15 +243,24 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// The noise is chosen of the runs of a grid; without them the set says what it lacks.
+// The noise is chosen of the runs of a grid; without them the command says what it lacks, and leaves a file as it is.
 func TestChoose(t *testing.T) {
 	dir := t.TempDir()
 	store, file := filepath.Join(dir, "runs"), filepath.Join(dir, "chosen.csv")
-	if stdout := succeeds(t, "nothing is chosen for density", "choose", "images", "--store", quickStore(t, "figure1")); stdout != "method,option,value,held_out_nll\n" {
-		t.Errorf("without a grid it chooses %q", stdout)
+	without := quickStore(t, "figure1")
+	must.Do(t, os.WriteFile(file, []byte("of before"), 0o600))
+	for _, c := range []struct{ study, want string }{
+		{"images", "nothing is chosen for density; density-constant; "},
+		{"uci", "nothing is chosen for all methods on boston (gal splits); "},
+	} {
+		fails(t, exitFailure, c.want, "choose", c.study, "--store", without)
+		fails(t, exitFailure, c.want, "choose", c.study, file, "--store", without)
+	}
+	if text := must.Get(os.ReadFile(file))(t); string(text) != "of before" {
+		t.Errorf("without a grid it writes %q", text)
 	}
 	succeeds(t, "100%", "run", "processor-grid", "--methods", "rank1,vdropout", "--store", store)
-	succeeds(t, "nothing is chosen for density, density-constant, mfvi", "choose", "images", file, "--store", store)
+	succeeds(t, "nothing is chosen for density; density-constant; ", "choose", "images", file, "--store", store)
 	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "\nrank1,init_std,0.001,") || !strings.Contains(string(text), "\nvdropout,alpha,0.03,") {
 		t.Errorf("%s (%v)", text, err)
 	}

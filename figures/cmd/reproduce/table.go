@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,13 +23,48 @@ line says what the table was made by and from; csv has the cells alone, without 
 Usage: reproduce table NAME|all [flags]
 `
 
-// endings are the file endings of the table formats.
-var endings = map[string]string{report.Markdown: ".md", report.LaTeX: ".tex", report.HTML: ".html", report.CSV: ".csv"}
+// ending is that of files of a format of tables or figures.
+func ending(format string) string {
+	if format == report.LaTeX {
+		return ".tex"
+	}
+	return "." + format
+}
+
+// formatFlag adds --format, of which the first of the formats is the default.
+func formatFlag(flags *flag.FlagSet, formats []string) *string {
+	return flags.String("format", "", fmt.Sprintf("`format`: %s (default that of the file of --out, else %s)", strings.Join(formats, ", "), formats[0]))
+}
+
+// formatOf is the one of formats that was asked for, or else that of the file out, or the first. A file with another
+// ending than the format's would be taken for what it is not.
+func formatOf(asked, out string, formats []string, several bool) (string, error) {
+	var endings []string
+	for _, format := range formats {
+		endings = append(endings, ending(format))
+	}
+	extension := ""
+	if !isFolder(out, several) {
+		extension = filepath.Ext(out)
+	}
+	i := slices.Index(endings, extension)
+	switch {
+	case asked != "" && !slices.Contains(formats, asked):
+		return "", usagef("--format: unknown %q, want %s", asked, strings.Join(formats, ", "))
+	case extension != "" && i < 0:
+		return "", usagef("--out: %s has the ending %s, want %s", out, extension, strings.Join(endings, ", "))
+	case extension != "" && asked != "" && asked != formats[i]:
+		return "", usagef("--out: %s has the ending of the format %s, and --format is %s; leave one of them out", out, formats[i], asked)
+	case extension != "":
+		return formats[i], nil
+	}
+	return cmp.Or(asked, formats[0]), nil
+}
 
 func (c command) table(_ context.Context, args []string) error {
 	flags := newFlags("table")
 	stores := storeFlag(flags)
-	format := flags.String("format", report.Markdown, "`format`: "+strings.Join(report.TableFormats(), ", "))
+	format := formatFlag(flags, report.TableFormats())
 	out := flags.String("out", "", "`file` or folder to write to instead of printing; for \"all\" a folder")
 	positional, err := c.parse(flags, tableDoc, args)
 	if err != nil {
@@ -37,8 +74,8 @@ func (c command) table(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(report.TableFormats(), *format) {
-		return usagef("--format: unknown %q, want %s", *format, strings.Join(report.TableFormats(), ", "))
+	if *format, err = formatOf(*format, *out, report.TableFormats(), len(wanted) > 1); err != nil {
+		return err
 	}
 	lines, err := c.read(*stores)
 	if err != nil {
@@ -60,7 +97,7 @@ func (c command) table(_ context.Context, args []string) error {
 			printed = append(printed, text)
 			continue
 		}
-		path, err := target(*out, named.Name+endings[*format], len(wanted) > 1)
+		path, err := target(*out, named.Name+ending(*format), len(wanted) > 1)
 		if err != nil {
 			return err
 		}
@@ -79,7 +116,7 @@ func (c command) table(_ context.Context, args []string) error {
 // beside it.
 func predictionsOf(stores paths) (report.Predictions, error) {
 	if len(stores) == 0 {
-		dir, err := results.DefaultDir()
+		dir, err := defaultStore()
 		if err != nil {
 			return nil, err
 		}
@@ -101,13 +138,19 @@ func makeTable(named report.NamedTable, lines []results.Result, kept report.Pred
 	return t.Render(format)
 }
 
-// target is the file to write: out itself, or the file called name in the folder out, which is made. Out is a folder for
-// several files, if it is there as one, and if a slash ends it; "" is the current one.
+// isFolder says whether the results go into a folder out, which several of them do, and one if it is there as a folder or
+// a slash ends it; "" is the current folder.
+func isFolder(out string, several bool) bool {
+	info, err := os.Stat(out)
+	return out == "" || several || strings.HasSuffix(out, "/") || err == nil && info.IsDir()
+}
+
+// target is the file to write: out itself, or the file called name in the folder out, which is made.
 func target(out, name string, several bool) (string, error) {
 	if out == "" {
 		return name, nil
 	}
-	if info, err := os.Stat(out); !several && !strings.HasSuffix(out, "/") && (err != nil || !info.IsDir()) {
+	if !isFolder(out, several) {
 		return out, nil
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {

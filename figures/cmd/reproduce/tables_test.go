@@ -57,6 +57,22 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// The ending of the file says in which format a table is written.
+func TestTableByTheEnding(t *testing.T) {
+	store := t.TempDir()
+	for _, c := range []struct{ file, begins string }{
+		{"a.md", "Test negative"}, {"a.tex", "% needs"}, {"a.html", "<table"}, {"a.csv", "Data set,"}, {"a", "Test negative"},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), c.file)
+			succeeds(t, "wrote "+out, "table", "uci-nll", "--out", out, "--store", store)
+			if text, err := os.ReadFile(out); err != nil || !strings.HasPrefix(string(text), c.begins) {
+				t.Errorf("%.40q, %v", text, err)
+			}
+		})
+	}
+}
+
 func TestFigure(t *testing.T) {
 	store, dir := quickStore(t, "figure1", "distance", "uci"), t.TempDir()
 	cite := fmt.Sprintf("\ndensityuncertainty %s, paper fidelity, 4 runs, of them 4 quick\n", environment.Version())
@@ -103,6 +119,16 @@ func TestFigure(t *testing.T) {
 			if _, err := os.Stat(name); err != nil {
 				t.Error(err)
 			}
+		}
+	})
+	t.Run("all, of some runs", func(t *testing.T) {
+		out := t.TempDir()
+		status, stdout, stderr := reproduce("figure", "all", "--out", out, "--store", quickStore(t, "figure1"))
+		if n := strings.Count(stdout, "\ndensityuncertainty "); status != exitFailure || n == 0 || !strings.Contains(stderr, fmt.Sprintf("%d of %d figures could not be drawn:\n  ", len(namedFigures())-n, len(namedFigures()))) {
+			t.Errorf("status %d, %d captions\n%s", status, n, stderr)
+		}
+		if _, err := os.Stat(filepath.Join(out, "figure1.svg")); err != nil {
+			t.Error(err)
 		}
 	})
 	t.Run("no runs", func(t *testing.T) {
@@ -155,24 +181,47 @@ func TestCitation(t *testing.T) {
 
 func TestFillIn(t *testing.T) {
 	text := "a\n<!-- generated: options uci -->\nto be replaced\n<!-- end of generated -->\n<!-- generated: table uci-nll -->\n<!-- end of generated -->\nb\n"
-	filled := must.Get(fillIn(text, nil, nothingKept))(t)
-	if strings.Contains(filled, "to be replaced") || !strings.Contains(filled, "| clip |") ||
+	filled, parts, changed, err := fillIn(text, nil, nothingKept)
+	if err != nil || parts != 2 || changed != 2 || strings.Contains(filled, "to be replaced") || !strings.Contains(filled, "| clip |") ||
 		strings.Contains(filled, "densityuncertainty ") || !strings.HasPrefix(filled, "a\n") || !strings.HasSuffix(filled, "b\n") {
-		t.Errorf("filled in:\n%s", filled)
+		t.Errorf("filled in %d parts, %d changed, error %v:\n%s", parts, changed, err, filled)
 	}
-	if again, err := fillIn(filled, nil, nothingKept); err != nil || again != filled {
-		t.Errorf("filling twice gives another text (error %v):\n%s", err, again)
+	if again, parts, changed, err := fillIn(filled, nil, nothingKept); err != nil || again != filled || parts != 2 || changed != 0 {
+		t.Errorf("filling twice gives another text (%d parts, %d changed, error %v):\n%s", parts, changed, err, again)
 	}
+	windows := strings.ReplaceAll(text, "\n", "\r\n")
+	if got, _, _, err := fillIn(windows, nil, nothingKept); err != nil || got != strings.ReplaceAll(filled, "\n", "\r\n") {
+		t.Errorf("with other line ends it gives another text (error %v):\n%q", err, got)
+	}
+	const begin, end = "<!-- generated: options uci -->\n", "<!-- end of generated -->\n"
 	for _, c := range []struct{ name, wrong, want string }{
-		{"a table", "<!-- generated: table none -->\n<!-- end of generated -->", "nothing to generate for"},
-		{"a study", "<!-- generated: options cifar -->\n<!-- end of generated -->", "options STUDY"},
-		{"no end", "<!-- generated: options uci -->\n", "1 generated parts begin"},
+		{"a table", "<!-- generated: table none -->\n" + end, "line 1: there is nothing to generate for"},
+		{"a study", "<!-- generated: options cifar -->\n" + end, "options STUDY"},
+		{"no end", begin, "line 1: a generated part begins that does not end"},
+		{"no beginning", "a\n" + end, "line 2: a generated part ends that does not begin"},
+		{"one in another", begin + "x\n" + begin + "y\n" + end + "z\n" + end, "line 3: a generated part begins inside the one that begins at line 1"},
+		{"no blank", "<!-- generated: options uci-->\n" + end, "line 1: \"<!-- generated: options uci-->\" is no mark"},
+		{"no colon", "<!-- generated options uci -->\n" + end, "is no mark"},
+		{"something beside it", begin + "| <!-- end of generated -->\n", "line 2: "},
+		{"no part", "a\nb\n", "it has no generated part"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := fillIn(c.wrong, nil, nothingKept); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, _, _, err := fillIn(c.wrong, nil, nothingKept); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// The command writes the file, and says what it did.
+func TestFill(t *testing.T) {
+	file, store := filepath.Join(t.TempDir(), "page.md"), t.TempDir()
+	must.Do(t, os.WriteFile(file, []byte("<!-- generated: options toy -->\n<!-- end of generated -->\n"), 0o600))
+	for _, want := range []string{"parts: 1, changed: 1\n", "parts: 1, changed: 0\n"} {
+		succeeds(t, file+": generated "+want, "fill", file, "--store", store)
+		if text := must.Get(os.ReadFile(file))(t); !strings.Contains(string(text), "| pretrain\\_steps |") {
+			t.Errorf("the file is\n%s", text)
+		}
 	}
 }
 
@@ -183,7 +232,7 @@ func TestPagesAreUpToDate(t *testing.T) {
 	for _, page := range []string{"README.md", "figures/README.md", "figures/toy/README.md", "figures/uci/README.md", "figures/cifar/README.md"} {
 		t.Run(page, func(t *testing.T) {
 			text := must.Get(os.ReadFile(filepath.Join("..", "..", "..", page)))(t)
-			if filled, err := fillIn(string(text), lines, kept); err != nil || filled != string(text) {
+			if filled, _, _, err := fillIn(string(text), lines, kept); err != nil || filled != string(text) {
 				t.Errorf("%s does not show the committed result lines (%v); run: go run ./figures/cmd/reproduce fill %s", page, err, page)
 			}
 		})

@@ -79,6 +79,10 @@ func TestWrongUsage(t *testing.T) {
 		{"figure figure2", "unknown figure"},
 		{"figure figure1 uci-nll", "figure wants one figure"},
 		{"figure figure1 --format gif", `--format: unknown "gif"`},
+		{"figure figure1 --out a.gif", "--out: a.gif has the ending .gif, want .svg, .png, .pdf"},
+		{"figure figure1 --out a.png --format svg", "--out: a.png has the ending of the format png, and --format is svg"},
+		{"table uci-nll --out a.txt", "--out: a.txt has the ending .txt, want .md, .tex, .html, .csv"},
+		{"table uci-nll --out a.tex --format md", "--out: a.tex has the ending of the format latex, and --format is md"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			fails(t, exitUsage, c.want, strings.Fields(c.line)...)

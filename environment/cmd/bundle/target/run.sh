@@ -244,7 +244,9 @@ case $1 in
   *) choose_program ;;
 esac
 
-export DENSITYUNCERTAINTY_DATA="${DENSITYUNCERTAINTY_DATA:-$here/data}"
+if [ -z "${DENSITYUNCERTAINTY_DATA:-}" ] && [ -d "$here/data" ]; then # a bundle can be made without data
+  export DENSITYUNCERTAINTY_DATA="$here/data"
+fi
 export DENSITYUNCERTAINTY_CACHE="${DENSITYUNCERTAINTY_CACHE:-$here/cache}"
 export DENSITYUNCERTAINTY_VERSION="${DENSITYUNCERTAINTY_VERSION:-$(cat "$here/version")}"
 
