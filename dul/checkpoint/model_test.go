@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/checkpoint"
@@ -129,6 +130,19 @@ func TestSetTensorsRefusesOtherModels(t *testing.T) {
 				t.Error("the refused file changed the store")
 			}
 		})
+	}
+}
+
+func TestNothingToSetOrExport(t *testing.T) {
+	for name, err := range map[string]error{
+		"no tensors":              checkpoint.SetTensors(model.NewStore(), nil),
+		"is nil":                  checkpoint.SetTensors(model.NewStore(), map[string]*tensors.Tensor{"a": nil}),
+		"no store":                checkpoint.SetTensors(nil, map[string]*tensors.Tensor{"a": tensors.FromScalar(1.0)}),
+		"to x: there is no store": checkpoint.Export(nil, "x", nil),
+	} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("the error is %v, want one with %q", err, name)
+		}
 	}
 }
 

@@ -115,13 +115,26 @@ func (m *Model) Lead() []int {
 func (m *Model) Scope(root *model.Scope) *model.Scope { return root.In("model") }
 
 // Apply is the network's outputs, with fresh noise; s is the model's Scope. What
-// the network or its layers panic with, such as a text, it panics with as an error.
+// the network or its layers panic with, such as a text, it panics with as an error,
+// and also where the likelihood has another number of outputs, or the file that the
+// model was loaded from (checkpoint.SetTensors) is that of another network.
 func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 	outputs := 1
 	if m.Likelihood != nil {
 		outputs = m.Likelihood.Outputs()
 	}
-	return apply(m.Network, s.In("network"), x, outputs)
+	s = s.In("network")
+	y := apply(m.Network, s, x, outputs)
+	if m.Likelihood == nil { // of a part of the network, see With
+		return y
+	}
+	if y.Shape().Dim(-1) != outputs {
+		panic(fmt.Errorf("the network of type %T has outputs of shape %s, where the likelihood of type %T needs %d for each input", m.Network, y.Shape(), m.Likelihood, outputs))
+	}
+	if err := params.CheckLoaded(s.Store(), s.Scope()); err != nil {
+		panic(err)
+	}
+	return y
 }
 
 // apply applies a network and turns what it panics with into an error. GoMLX catches
