@@ -154,6 +154,17 @@ func apply(network Network, s *model.Scope, x *graph.Node, outputs int) *graph.N
 	return network.Apply(s, x, outputs)
 }
 
+// Cause is why a graph could not be built or executed, without what GoMLX says in
+// front of it: some 250 characters about its own functions.
+func Cause(err error) error {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if cause := errors.Unwrap(e); cause != nil && strings.HasPrefix(e.Error(), "graphFn for ") && strings.HasSuffix(e.Error(), " panicked: "+cause.Error()) {
+			return cause
+		}
+	}
+	return err
+}
+
 // With is the model with another network in the place of its own, on the same
 // parameters, and without a likelihood: such as one without a last layer, whose
 // outputs are features.

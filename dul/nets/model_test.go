@@ -132,7 +132,7 @@ func TestBrokenFamily(t *testing.T) {
 			exec.Finalize()
 		})
 	}
-	if _, err := nets.Parameters(fixtures.Backend(t), tiny(broken{}), 3, 8, 8, 10); err == nil || !strings.Contains(err.Error(), "no layer") {
+	if _, err := nets.Parameters(fixtures.Backend(t), tiny(broken{}), 3, 8, 8, 10); err == nil || err.Error() != "counting parameters: building the network: no layer" {
 		t.Errorf("counting: %v", err)
 	}
 }

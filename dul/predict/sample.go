@@ -422,7 +422,7 @@ func (r *repeated) outputs(inputs *tensors.Tensor) ([][]float64, error) {
 	r.executed = true
 	nodes, err := r.exec.Call(inputs)
 	if err != nil {
-		return nil, err
+		return nil, nets.Cause(err)
 	}
 	out := make([][]float64, len(nodes))
 	for i, node := range nodes {

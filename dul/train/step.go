@@ -11,6 +11,7 @@ import (
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
@@ -76,7 +77,7 @@ func (e *executions) execute(b block, rates []float64, t int) (losses [][][]floa
 	}
 	out, err := c.exec.Call1(args...)
 	if err != nil {
-		return nil, false, err
+		return nil, false, nets.Cause(err)
 	}
 	values, err := params.ToFloat64(out)
 	for row := range slices.Chunk(values, lossColumns) {
