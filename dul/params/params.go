@@ -220,6 +220,12 @@ func FromFloat64(shape shapes.Shape, values []float64) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(narrow, shape.Dimensions...)
 }
 
+// NotFinite is the number of the first value that is NaN or infinite, or would be as
+// a Float32; -1 where all are finite.
+func NotFinite(values []float64) int {
+	return slices.IndexFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(float64(float32(v)), 0) })
+}
+
 // ToFloat64 copies the entries of a tensor of Float32 or Float64 in row-major order.
 func ToFloat64(t *tensors.Tensor) ([]float64, error) {
 	switch t.DType() {

@@ -55,6 +55,9 @@ func (d Dataset) check(l likelihood.Likelihood) error {
 	if d.Labels != nil && len(d.Labels) != d.Len() || d.Labels == nil && (len(d.Targets) == 0 || len(d.Targets)%d.Len() != 0) || d.Labels != nil && d.Targets != nil {
 		return fmt.Errorf("training set: %d inputs, %d labels and %d targets; want a label or an equal number of targets for each input", d.Len(), len(d.Labels), len(d.Targets))
 	}
+	if at := params.NotFinite(d.Targets); at >= 0 {
+		return fmt.Errorf("training set: the target of example %d is %g; all must be finite, also as float32: leave such examples out, and standardise the others", at/d.columns(), d.Targets[at])
+	}
 	categorical, is := l.(likelihood.Categorical)
 	if is && d.Labels == nil {
 		return errors.New("training set: there are Targets where likelihood.Categorical needs Labels")
