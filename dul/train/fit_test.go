@@ -343,6 +343,16 @@ func TestFitErrors(t *testing.T) {
 		{name: "no schedule", of: floats, change: func(r *train.Trainer) { r.Schedule = nil }, data: set(good), want: "needs a Schedule"},
 		{name: "negative epochs", of: floats, change: func(r *train.Trainer) { r.Epochs = -1 }, data: set(good), want: "-1 epochs"},
 		{name: "batch size", of: floats, change: func(r *train.Trainer) { r.BatchSize = 0 }, data: set(good), want: "batch size is 0"},
+		{name: "no roles", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Groups = 0, []train.Group{{Optimizer: train.Adam{}}} }, data: set(good), want: "nothing is trained"},
+		{name: "no match", of: floats, change: func(r *train.Trainer) {
+			r.PretrainEpochs, r.Groups = 0, []train.Group{{Roles: train.AllRoles(), Match: func(string) bool { return false }, Optimizer: train.Adam{}}}
+		}, data: set(good), want: "nothing is trained"},
+		{name: "negative rate", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Schedule = 0, train.Constant(-1) }, data: set(good), want: "the Schedule gives step 1 the learning rate -1"},
+		{name: "rate of a group", of: floats, change: func(r *train.Trainer) { r.PretrainGroups = []train.Group{{Rate: -1}} }, data: set(good), want: "PretrainGroups[0]: its Rate is -1"},
+		{name: "Adam", of: floats, change: func(r *train.Trainer) { r.Groups = []train.Group{{}, {Optimizer: train.Adam{Beta1: 2}}} }, data: set(good), want: "Groups[1]: train.Adam has Beta1 2"},
+		{name: "epsilon", of: floats, change: func(r *train.Trainer) { r.Groups = []train.Group{{Optimizer: train.Adam{Epsilon: -1}}} }, data: set(good), want: "Epsilon -1"},
+		{name: "momentum", of: floats, change: func(r *train.Trainer) { r.Groups = []train.Group{{Optimizer: train.SGD{Momentum: 1}}} }, data: set(good), want: "train.SGD has Momentum 1"},
+		{name: "negative scale", of: floats, change: func(r *train.Trainer) { r.LogLikelihoodScale = -1 }, data: set(good), want: "LogLikelihoodScale is -1"},
 		{name: "negative padding", of: images, change: func(r *train.Trainer) { r.Padding = -1 }, data: set(good), want: "padding is -1"},
 		{name: "checkpoints", of: images, change: func(r *train.Trainer) { r.Checkpoints.Keep = -1 }, data: set(good), want: "Keep -1"},
 		{name: "number of sets", of: floats, data: set(good, good), want: "2 training sets for a model with 0 replicas"},

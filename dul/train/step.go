@@ -170,6 +170,9 @@ func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, 
 			}
 		}
 	}
+	if len(variables) == 0 {
+		panic(errors.New("nothing is trained: none of the model's parameters belongs to a group with an Optimizer; set Group.Roles, such as train.AllRoles(), and see that Group.Match accepts their paths"))
+	}
 	gradients := graph.Gradient(graph.ReduceAllSum(loss), values...)
 	for i, v := range variables {
 		groupRate := rate
