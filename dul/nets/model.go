@@ -48,6 +48,8 @@ type Model struct {
 	// DType is the type of parameters and activations, Float32 from New. Change it
 	// before the first use.
 	DType dtypes.DType
+
+	features *int // of the inputs of its first use, which are no images; 0 before
 }
 
 // New returns an untrained model. The seed fixes its initial parameters, its
@@ -94,7 +96,7 @@ func newModel(backend compute.Backend, network Network, l likelihood.Likelihood,
 	if err := store.SetRNGStateFromSeed(int64(seeds[0])); err != nil {
 		return nil, err
 	}
-	return &Model{Network: network, Likelihood: l, Backend: backend, Store: store, DType: dtypes.Float32}, nil
+	return &Model{Network: network, Likelihood: l, Backend: backend, Store: store, DType: dtypes.Float32, features: new(int)}, nil
 }
 
 // Seeds are those that the model was made with, one for each replica.
@@ -124,6 +126,9 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 		outputs = m.Likelihood.Outputs()
 	}
 	s = s.In("network")
+	if m.features != nil && x.Rank() == 2+len(m.Lead()) {
+		defer m.compareFeatures(x.Shape().Dim(-1))
+	}
 	y := apply(m.Network, s, x, outputs)
 	if m.Likelihood == nil { // of a part of the network, see With
 		return y
@@ -135,6 +140,20 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 		panic(err)
 	}
 	return y
+}
+
+// compareFeatures is deferred: it keeps the number of features of the first use, and
+// where a later use panics, adds that it has others, if it has.
+func (m *Model) compareFeatures(features int) {
+	err, failed := recover().(error)
+	switch {
+	case failed && *m.features != 0 && *m.features != features:
+		panic(fmt.Errorf("the inputs have %d features, those of the model's first use had %d: %w", features, *m.features, err))
+	case failed:
+		panic(err)
+	case *m.features == 0:
+		*m.features = features
+	}
 }
 
 // apply applies a network and turns what it panics with into an error. GoMLX catches

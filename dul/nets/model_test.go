@@ -107,6 +107,29 @@ func (broken) Dense(*model.Scope, *graph.Node, int) *graph.Node { panic("no laye
 
 func (broken) Conv(*model.Scope, *graph.Node, conv.Spec) *graph.Node { panic("no layer") }
 
+// wider is a family whose layers have a unit too many.
+type wider struct{ baselines.Deterministic }
+
+func (l wider) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return l.Deterministic.Dense(s, x, units+1)
+}
+
+// Outputs that the likelihood cannot take are refused where the network is applied.
+func TestNumberOfOutputs(t *testing.T) {
+	for l, want := range map[likelihood.Likelihood]string{
+		likelihood.Gaussian{}:              "outputs of shape (Float64)[2, 2], where the likelihood of type likelihood.Gaussian needs 1",
+		likelihood.Categorical{Classes: 3}: "outputs of shape (Float64)[2, 4], where the likelihood of type likelihood.Categorical needs 3",
+	} {
+		m := newModel(t, nets.MLP{Layers: wider{}}, l, 1)
+		_, err := model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+			return m.Apply(m.Scope(root), x)
+		}, fixtures.Tensor(m.DType, fixtures.Zeros(2, 3)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
+	}
+}
+
 // What a family panics with is an error of the call, dense or convolution, also where
 // only its parameters are counted, and the model can be used and freed afterwards.
 func TestBrokenFamily(t *testing.T) {

@@ -253,6 +253,7 @@ func TestErrors(t *testing.T) {
 	gray.Standardization.Std = gray.Standardization.Std[:1]
 	regression := newModel(t, nets.MLP{Layers: dul.Density{}, Widths: []int{2}}, likelihood.Gaussian{}, 1)
 	regression.DType = dtypes.Float32
+	sample(t, regression, nets.Rows([]float64{1}, 1), predict.Options{})
 	broken := classifier(t, baselines.Deterministic{})
 	sample(t, broken, photos(1), predict.Options{})
 	bias := broken.Store.GetVariable("/model/network/output/bias")
@@ -274,6 +275,7 @@ func TestErrors(t *testing.T) {
 		{"infinite energy", context.Background(), regression, nets.Rows([]float64{1, 1e30}, 1), predict.Options{}, "sample 0 of the mean at input 1 is "},
 		{"infinite features", context.Background(), regression.With(regression.Network), nets.Rows([]float64{1, 1e30}, 1), predict.Options{}, "sample 0 of the output at input 1 is "},
 		{"NaN as a parameter", context.Background(), broken, photos(2), predict.Options{}, "logits[0][1] is NaN"},
+		{"features", context.Background(), regression, nets.Rows([]float64{1, 2}, 2), predict.Options{}, "the inputs have 2 features, those of the model's first use had 1: "},
 		{"no images", context.Background(), plain, none, predict.Options{}, "0 bytes"},
 		{"ragged", context.Background(), plain, ragged, predict.Options{}, "383 bytes"},
 		{"flat", context.Background(), plain, flat, predict.Options{}, "0 x 8 pixels"},

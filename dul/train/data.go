@@ -62,6 +62,11 @@ func (d Dataset) check(l likelihood.Likelihood) error {
 	if is && d.Labels == nil {
 		return errors.New("training set: there are Targets where likelihood.Categorical needs Labels")
 	}
+	if _, is := l.(likelihood.Regression); is && d.Labels != nil {
+		return fmt.Errorf("training set: there are Labels where %T needs Targets", l)
+	} else if is && d.columns() != 1 {
+		return fmt.Errorf("training set: %d inputs and %d targets; want one target for each input, as %T has", d.Len(), len(d.Targets), l)
+	}
 	for i, label := range d.Labels {
 		if label < 0 || is && label >= categorical.Classes {
 			return fmt.Errorf("training set: example %d has label %d; the model has classes 0 to %d", i, label, categorical.Classes-1)

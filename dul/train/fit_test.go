@@ -364,6 +364,8 @@ func TestFitErrors(t *testing.T) {
 		{name: "infinite target", of: floats, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2}, 1), Targets: []float64{1, math.Inf(1)}}), want: "target of example 1 is +Inf"},
 		{name: "no targets", of: floats, data: set(train.Dataset{Inputs: good.Inputs}), want: "0 targets"},
 		{name: "targets of classes", of: floats, like: likelihood.Categorical{Classes: 2}, data: set(good), want: "needs Labels"},
+		{name: "labels of a regression", of: floats, data: set(train.Dataset{Inputs: good.Inputs, Labels: make([]int, 40)}), want: "there are Labels where likelihood.Gaussian needs Targets"},
+		{name: "two targets", of: floats, data: set(train.Dataset{Inputs: good.Inputs, Targets: make([]float64, 80)}), want: "want one target for each input"},
 		{name: "label", of: images, like: likelihood.Categorical{Classes: 3}, data: pixels(func(_ *nets.Pixels, l *[]int) { (*l)[5] = 3 }), want: "has label 3"},
 		{name: "unequal epochs", of: floats, replicas: 2, data: set(good, linearSet(80, 0.3, 1)), want: "train these apart"},
 		{name: "unequal features", of: floats, replicas: 2, data: set(good, train.Dataset{Inputs: nets.Rows(make([]float64, 40), 1), Targets: make([]float64, 40)}), want: "train these apart"},
