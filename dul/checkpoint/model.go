@@ -14,7 +14,7 @@ import (
 
 // Export writes the variables of a model that have a role (see package params),
 // its parameters and running statistics, and texts about it to one safetensors
-// file. Optimizer and random state are left out: the file is a trained model, for
+// file. An entry that is not finite is an error. Optimizer and random state are left out: the file is a trained model, for
 // evaluation and for other programs. Tensors are called by their variable's path
 // without the first slash.
 func Export(store *model.Store, path string, metadata map[string]string) error {
@@ -29,6 +29,13 @@ func Export(store *model.Store, path string, metadata map[string]string) error {
 		value, err := v.Value()
 		if err != nil {
 			return fmt.Errorf("checkpoint: exporting to %s: reading variable %s: %w", path, v.Path(), err)
+		}
+		values, err := params.ToFloat64(value)
+		if err != nil {
+			return fmt.Errorf("checkpoint: exporting to %s: reading variable %s: %w", path, v.Path(), err)
+		}
+		if at := params.NotFinite(values); at >= 0 {
+			return fmt.Errorf("checkpoint: exporting to %s: entry %d of variable %s is %g: the training diverged, such a model predicts nothing", path, at, v.Path(), values[at])
 		}
 		list[tensorName(v.Path())] = value
 	}

@@ -2,6 +2,7 @@ package checkpoint_test
 
 import (
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,6 +165,11 @@ func TestExportAndReadErrors(t *testing.T) {
 		t.Errorf("exporting into a missing folder: %v", err)
 	}
 	must.Do(t, checkpoint.Export(built, path, nil))
+	setTo(t, built, "/norm/running_mean", math.NaN())
+	broken := filepath.Join(folder, "broken")
+	if err := checkpoint.Export(built, broken, nil); err == nil || !strings.Contains(err.Error(), "entry 0 of variable /norm/running_mean is NaN") {
+		t.Errorf("exporting a variable that is no number: %v", err)
+	}
 	content := must.Get(os.ReadFile(path))(t)
 	rewrite(t, path, content[:len(content)-1])
 	if _, _, err := checkpoint.ReadTensors(path); err == nil || !strings.Contains(err.Error(), "in data of") {

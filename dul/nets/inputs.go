@@ -1,6 +1,7 @@
 package nets
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
@@ -39,6 +40,17 @@ type Inputs interface {
 	// Check returns an error unless the fields fit together, N is at least 1 and all
 	// values are finite.
 	Check() error
+}
+
+// CheckInputs returns an error unless x is Floats or Pixels that pass their Check.
+func CheckInputs(x Inputs) error {
+	switch x.(type) {
+	case nil:
+		return errors.New("there are no Inputs; give nets.Floats, such as nets.Rows(values, features), or nets.Pixels")
+	case Floats, Pixels:
+		return x.Check()
+	}
+	return fmt.Errorf("there are inputs of type %T; want nets.Floats or nets.Pixels", x)
 }
 
 // Floats are inputs of real numbers of any shape. The network sees [..., batch,

@@ -82,8 +82,8 @@ func NewReplicas(backend compute.Backend, network Network, l likelihood.Likeliho
 // newModel makes the parts that all models have. The first seed is that of the
 // noise that is drawn in the graph.
 func newModel(backend compute.Backend, network Network, l likelihood.Likelihood, seeds ...uint64) (m *Model, err error) {
-	if network == nil {
-		return nil, errors.New("a model without a network was asked for")
+	if network == nil || backend == nil {
+		return nil, errors.New("a model without a network or without a backend was asked for; package environment opens backends")
 	}
 	if c, is := l.(likelihood.Categorical); is && c.Classes < 2 {
 		return nil, fmt.Errorf("a likelihood of %d classes was asked for; at least 2 are needed", c.Classes)

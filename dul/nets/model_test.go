@@ -88,6 +88,9 @@ func TestBadModels(t *testing.T) {
 		{"no network", "without a network", func() (*nets.Model, error) {
 			return nets.New(fixtures.Backend(t), nil, likelihood.Gaussian{}, 1)
 		}},
+		{"no backend", "without a backend", func() (*nets.Model, error) {
+			return nets.New(nil, network, likelihood.Gaussian{}, 1)
+		}},
 		{"no replicas", "no replicas", func() (*nets.Model, error) {
 			return nets.NewReplicas(fixtures.Backend(t), network, likelihood.Gaussian{})
 		}},
@@ -121,6 +124,24 @@ func TestNumberOfOutputs(t *testing.T) {
 		likelihood.Categorical{Classes: 3}: "outputs of shape (Float64)[2, 4], where the likelihood of type likelihood.Categorical needs 3",
 	} {
 		m := newModel(t, nets.MLP{Layers: wider{}}, l, 1)
+		_, err := model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+			return m.Apply(m.Scope(root), x)
+		}, fixtures.Tensor(m.DType, fixtures.Zeros(2, 3)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
+	}
+}
+
+// A network without layers is an error that names the field.
+func TestNoLayers(t *testing.T) {
+	for want, network := range map[string]nets.Network{
+		"nets.MLP.Layers is nil":         nets.MLP{Widths: []int{2}},
+		"nets.ResidualMLP.Layers is nil": nets.ResidualMLP{Head: baselines.Deterministic{}, Width: 2, Depth: 1},
+		"nets.ResidualMLP.Head is nil":   nets.ResidualMLP{Layers: baselines.Deterministic{}, Width: 2, Depth: 1},
+		"nets.ResidualSum.Layers is nil": nets.ResidualSum{Width: 2, Depth: 1},
+	} {
+		m := newModel(t, network, likelihood.Gaussian{}, 1)
 		_, err := model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
 			return m.Apply(m.Scope(root), x)
 		}, fixtures.Tensor(m.DType, fixtures.Zeros(2, 3)))

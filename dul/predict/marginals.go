@@ -18,6 +18,9 @@ import (
 // its head. They are a mixture of one component for each replica, or a single one
 // without replicas.
 func Marginals(ctx context.Context, m *nets.Model, x ...nets.Floats) ([]Mixture, error) {
+	if m == nil {
+		return nil, errNoModel
+	}
 	network, is := m.Network.(gaussianNetwork)
 	if !is {
 		return nil, fmt.Errorf("a network of type %T has no moments; draw from it by predict.Sample", m.Network)

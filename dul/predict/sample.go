@@ -118,6 +118,9 @@ type LayerEnergy struct {
 // network that cannot be applied to them, of outputs that are not finite, of energies
 // asked of a network without energy models, and where the context ends.
 func Sample(ctx context.Context, m *nets.Model, x nets.Inputs, o Options) (*Prediction, error) {
+	if m == nil {
+		return nil, errNoModel
+	}
 	if m.Replicas != 0 {
 		return nil, fmt.Errorf("the model has %d replicas; use predict.SampleReplicas", m.Replicas)
 	}
@@ -150,6 +153,9 @@ func (p *Prediction) checkFinite() error {
 // a replica diverged in training its predictions are no numbers, and no error: the
 // others have theirs.
 func SampleReplicas(ctx context.Context, m *nets.Model, x []nets.Floats, o Options) ([]*Prediction, error) {
+	if m == nil {
+		return nil, errNoModel
+	}
 	if m.Replicas != len(x) || m.Replicas == 0 {
 		return nil, fmt.Errorf("%d sets of inputs for a model with %d replicas", len(x), m.Replicas)
 	}
@@ -159,6 +165,8 @@ func SampleReplicas(ctx context.Context, m *nets.Model, x []nets.Floats, o Optio
 	}
 	return sample(ctx, m, inputs, o)
 }
+
+var errNoModel = errors.New("there is no model to predict by; nets.New makes one")
 
 // A sampler is the state of one call.
 type sampler struct {
@@ -177,7 +185,7 @@ type sampler struct {
 func sample(ctx context.Context, m *nets.Model, inputs []nets.Inputs, o Options) (found []*Prediction, err error) {
 	p := &sampler{Options: o, model: m, inputs: inputs}
 	for _, x := range inputs {
-		if err := x.Check(); err != nil {
+		if err := nets.CheckInputs(x); err != nil {
 			return nil, err
 		}
 		p.total = max(p.total, x.Len())

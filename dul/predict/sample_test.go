@@ -268,6 +268,9 @@ func TestErrors(t *testing.T) {
 		want    string
 	}{
 		{"replicas", context.Background(), newModel(t, nets.MLP{Layers: baselines.Deterministic{}}, likelihood.Gaussian{}, 1, 2), nets.Rows([]float64{1}, 1), predict.Options{}, "use predict.SampleReplicas"},
+		{"no model", context.Background(), nil, photos(1), predict.Options{}, "there is no model"},
+		{"no inputs", context.Background(), plain, nil, predict.Options{}, "there are no Inputs"},
+		{"a pointer", context.Background(), plain, &nets.Pixels{}, predict.Options{}, "inputs of type *nets.Pixels; want"},
 		{"no features", context.Background(), plain, nets.Rows([]float64{1, 2}, 0), predict.Options{}, "inputs of shape [0]"},
 		{"ragged rows", context.Background(), plain, nets.Rows([]float64{1, 2}, 3), predict.Options{}, "2 input values"},
 		{"NaN", context.Background(), regression, nets.Rows([]float64{1, math.NaN()}, 1), predict.Options{}, "input 1, feature 0 is NaN"},
@@ -283,7 +286,7 @@ func TestErrors(t *testing.T) {
 		{"negative", context.Background(), plain, photos(1), predict.Options{Samples: -1}, "-1 samples"},
 		{"not a divisor", context.Background(), plain, photos(1), predict.Options{Samples: 5, PerExecution: 2}, "choose a divisor"},
 		{"energies", context.Background(), plain, photos(1), predict.Options{Energies: true}, "no layer of the network has an energy model"},
-		{"network", context.Background(), classifier(t, nil), photos(1), predict.Options{}, "input 0"},
+		{"network", context.Background(), classifier(t, nil), photos(1), predict.Options{}, "input 0 and those after it: execution 0: nets.ResNet.Layers is nil"},
 		{"canceled", canceled, plain, photos(1), predict.Options{PerExecution: 1}, "stopped after 0 of 25"},
 		{"stopped", stopping, plain, photos(2), predict.Options{BatchSize: 1, Progress: func(int, int) { stop() }}, "input 1"},
 	} {

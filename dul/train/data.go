@@ -46,10 +46,7 @@ func (d Dataset) target(i int) []float64 {
 }
 
 func (d Dataset) check(l likelihood.Likelihood) error {
-	if d.Inputs == nil {
-		return errors.New("training set: there are no Inputs")
-	}
-	if err := d.Inputs.Check(); err != nil {
+	if err := nets.CheckInputs(d.Inputs); err != nil {
 		return fmt.Errorf("training set: %w", err)
 	}
 	if d.Labels != nil && len(d.Labels) != d.Len() || d.Labels == nil && (len(d.Targets) == 0 || len(d.Targets)%d.Len() != 0) || d.Labels != nil && d.Targets != nil {

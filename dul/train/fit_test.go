@@ -317,6 +317,12 @@ func TestStepsPerExecution(t *testing.T) {
 	})
 }
 
+func TestFitWithoutAModel(t *testing.T) {
+	if err := regression().Fit(context.Background(), nil, linearSet(4, 0.1, 1)); err == nil || !strings.Contains(err.Error(), "there is no model") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 func TestFitErrors(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()

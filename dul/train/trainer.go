@@ -239,6 +239,9 @@ type speed struct {
 // checkData checks the sets and sets what follows from them.
 func (r *run) checkData() error {
 	m := r.model
+	if m == nil {
+		return errors.New("there is no model to train; nets.New makes one")
+	}
 	if m.Likelihood == nil {
 		return errors.New("the model has no likelihood, and so nothing to train it by")
 	}
