@@ -257,8 +257,8 @@ func (l Density) constantVariance(beta *graph.Node, dimensions int) *graph.Node 
 }
 
 func (l Density) withDefaults() Density {
-	if !(l.PriorStd >= 0 && l.InitStd >= 0 && l.ConvEtaPriorStd >= 0) {
-		panic(fmt.Errorf("dul.Density: PriorStd %g, InitStd %g and ConvEtaPriorStd %g must not be negative", l.PriorStd, l.InitStd, l.ConvEtaPriorStd))
+	if !(min(l.PriorStd, l.InitStd, l.ConvEtaPriorStd) >= 0 && max(l.PriorStd, l.InitStd, l.ConvEtaPriorStd) < math.Inf(1)) {
+		panic(fmt.Errorf("dul.Density: PriorStd %g, InitStd %g and ConvEtaPriorStd %g must be finite and not negative", l.PriorStd, l.InitStd, l.ConvEtaPriorStd))
 	}
 	if l.Gradients < PaperGradients || l.Gradients > Attached {
 		panic(fmt.Errorf("dul.Density: Gradients is %d; it must be PaperGradients, Detached or Attached", l.Gradients))

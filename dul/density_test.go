@@ -413,6 +413,7 @@ func TestRefusedSettings(t *testing.T) {
 		{"negative InitStd", dul.Density{InitStd: -1}},
 		{"negative ConvEtaPriorStd", dul.Density{ConvEtaPriorStd: -1}},
 		{"PriorStd NaN", dul.Density{PriorStd: math.NaN()}},
+		{"InitStd infinite", dul.Density{InitStd: math.Inf(1)}},
 		{"unknown Gradients", dul.Density{Gradients: 3}},
 		{"HalfChannels without HalfD", dul.Density{HalfChannels: true}},
 		{"Student t without degrees of freedom", dul.Density{Noise: stochastic.StudentT{}}},
