@@ -12,6 +12,8 @@
 package baselines
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -19,6 +21,15 @@ import (
 
 	"densityuncertainty/dul/params"
 )
+
+// setting is the value of a field, or where that is 0 its usual value. It panics on
+// any other that is not positive and finite, as GoMLX's graph-building functions do.
+func setting(field string, value, usual float64) float64 {
+	if !(value >= 0) || math.IsInf(value, 1) {
+		panic(fmt.Errorf("%s is %g; it must be positive, or 0, which means %g", field, value, usual))
+	}
+	return cmp.Or(value, usual)
+}
 
 // logVariance creates the log-variance of a Gaussian posterior that starts at
 // the given standard deviation.

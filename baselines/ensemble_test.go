@@ -33,10 +33,11 @@ func TestRegressionEnsemble(t *testing.T) {
 	predicted := func(x nets.Floats) (mean, variance [][]float64) {
 		t.Helper()
 		found := must.Get(predict.SampleReplicas(ctx, fitted, slices.Repeat([]nets.Floats{x}, members), predict.Options{Samples: 1}))(t)
-		var all predict.Mixture
+		var each []predict.Mixture
 		for _, p := range found {
-			all = predict.Mix(all, p.Mixture)
+			each = append(each, p.Mixture)
 		}
+		all := must.Get(predict.Mix(each...))(t)
 		return all.Mean, all.Variances()
 	}
 	mean, variance := predicted(test.Inputs.(nets.Floats))

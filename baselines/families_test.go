@@ -3,12 +3,14 @@ package baselines_test
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/baselines"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
@@ -69,6 +71,32 @@ func checkFamilies(t *testing.T, variants []variant) {
 					t.Fatal(err)
 				}
 			})
+		}
+	}
+}
+
+// Settings that cannot be are errors that name the field, for vectors and for images.
+func TestRefusedSettings(t *testing.T) {
+	for want, layers := range map[string]family{
+		"baselines.MFVI.InitStd is -1":    baselines.MFVI{InitStd: -1},
+		"baselines.MFVI.PriorStd is -1":   baselines.MFVI{PriorStd: -1},
+		"baselines.Rank1.InitStd is NaN":  baselines.Rank1{InitStd: math.NaN()},
+		"baselines.Rank1.PriorStd is -1":  baselines.Rank1{PriorStd: -1},
+		"baselines.VDropout.Alpha is -1":  baselines.VDropout{Alpha: -1},
+		"baselines.MFVI.PriorStd is +Inf": baselines.MFVI{PriorStd: math.Inf(1)},
+		"dropout rate is -1":              baselines.MCDropout{Rate: -1},
+	} {
+		for _, c := range []struct {
+			of func(s *model.Scope, x *graph.Node) *graph.Node
+			x  fixtures.Array
+		}{
+			{func(s *model.Scope, x *graph.Node) *graph.Node { return layers.Dense(s, x, 2) }, fixtures.Zeros(2, 3)},
+			{func(s *model.Scope, x *graph.Node) *graph.Node { return layers.Conv(s, x, layertest.MomentsSpec) }, fixtures.Zeros(2, 1, 3, 3)},
+		} {
+			_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), c.of, fixtures.Tensor(dtypes.Float32, c.x))
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("the error is %v, want one with %q", err, want)
+			}
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package baselines
 
 import (
-	"cmp"
-
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -27,8 +25,8 @@ type MFVI struct {
 func (l MFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	in := x.Shape().Dim(-1)
 	mean := params.New(s, x, "weights_mean", params.Variational, params.KaimingNormal(in), in, units)
-	logVar := logVariance(s, x, "weights_log_variance", cmp.Or(l.InitStd, 1e-3), in, units)
-	stochastic.LayerLossesOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 0, cmp.Or(l.PriorStd, 0.1)))
+	logVar := logVariance(s, x, "weights_log_variance", setting("baselines.MFVI.InitStd", l.InitStd, 1e-3), in, units)
+	stochastic.LayerLossesOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 0, setting("baselines.MFVI.PriorStd", l.PriorStd, 0.1)))
 
 	eps := stochastic.Draw(s, x, stochastic.Gaussian(), in, units)
 	weights := graph.Add(mean, graph.Mul(std(logVar), eps))
@@ -41,8 +39,8 @@ func (l MFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 func (l MFVI) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	like, fanIn := conv.Channels(x), c.FanIn(x)
 	mean := params.New(s, like, "weights_mean", params.Variational, params.KaimingNormal(fanIn), c.Filters, fanIn)
-	logVar := logVariance(s, like, "weights_log_variance", cmp.Or(l.InitStd, 1e-3), c.Filters, fanIn)
-	stochastic.LayerLossesOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 0, cmp.Or(l.PriorStd, 0.1)))
+	logVar := logVariance(s, like, "weights_log_variance", setting("baselines.MFVI.InitStd", l.InitStd, 1e-3), c.Filters, fanIn)
+	stochastic.LayerLossesOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 0, setting("baselines.MFVI.PriorStd", l.PriorStd, 0.1)))
 
 	eps := stochastic.Draw(s, like, stochastic.Gaussian(), c.Filters, fanIn)
 	y := conv.Convolve(x, graph.Add(mean, graph.Mul(std(logVar), eps)), c.Window)

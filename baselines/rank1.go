@@ -1,8 +1,6 @@
 package baselines
 
 import (
-	"cmp"
-
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -42,8 +40,8 @@ func (l Rank1) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 // factor draws mu + sigma eps, [..., batch, n], for each example of x.
 func (l Rank1) factor(s *model.Scope, x *graph.Node, name string, n int) *graph.Node {
 	mean := params.New(s, x, name+"_factor_mean", params.Variational, params.Constant(1), 1, n)
-	logVar := logVariance(s, x, name+"_factor_log_variance", cmp.Or(l.InitStd, 1e-3), 1, n)
-	stochastic.LayerLossesOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 1, cmp.Or(l.PriorStd, 0.1)))
+	logVar := logVariance(s, x, name+"_factor_log_variance", setting("baselines.Rank1.InitStd", l.InitStd, 1e-3), 1, n)
+	stochastic.LayerLossesOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 1, setting("baselines.Rank1.PriorStd", l.PriorStd, 0.1)))
 	eps := stochastic.Draw(s, x, stochastic.Gaussian(), x.Shape().Dim(-2), n)
 	return ops.AddRow(ops.MulRow(eps, std(logVar)), mean)
 }
@@ -63,8 +61,8 @@ func (l Rank1) scaleChannels(s *model.Scope, x *graph.Node, name string) *graph.
 	pixels := conv.Channels(x)
 	channels, batch, draws := x.Shape().Dim(0), x.Shape().Dim(1), pixels.Shape().Dim(1)
 	mean := params.New(s, pixels, name+"_factor_mean", params.Variational, params.Constant(1), channels, 1)
-	logVar := logVariance(s, pixels, name+"_factor_log_variance", cmp.Or(l.InitStd, 1e-3), channels, 1)
-	stochastic.LayerLossesOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 1, cmp.Or(l.PriorStd, 0.1)))
+	logVar := logVariance(s, pixels, name+"_factor_log_variance", setting("baselines.Rank1.InitStd", l.InitStd, 1e-3), channels, 1)
+	stochastic.LayerLossesOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 1, setting("baselines.Rank1.PriorStd", l.PriorStd, 0.1)))
 	if l.Tied {
 		draws = batch
 	}

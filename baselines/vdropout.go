@@ -1,7 +1,6 @@
 package baselines
 
 import (
-	"cmp"
 	"math"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -28,7 +27,7 @@ type VDropout struct {
 
 // Dense maps [..., batch, in] to [..., batch, units] and adds the KL.
 func (l VDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	start := math.Log(cmp.Or(l.Alpha, 0.1))
+	start := math.Log(setting("baselines.VDropout.Alpha", l.Alpha, 0.1))
 	var logAlpha *graph.Node
 	if l.Adaptive {
 		logAlpha = params.New(s, x, "log_alpha", params.Variational, params.Constant(start), 1, units)
@@ -47,7 +46,7 @@ func (l VDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 // each pixel and one alpha for each filter. It maps [channels, batch, height,
 // width] to [filters, batch, height', width'] and adds the KL.
 func (l VDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
-	start := math.Log(cmp.Or(l.Alpha, 0.1))
+	start := math.Log(setting("baselines.VDropout.Alpha", l.Alpha, 0.1))
 	if l.DoubledConvAlpha {
 		start += math.Ln2
 	}

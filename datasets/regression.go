@@ -85,8 +85,9 @@ type Scaler struct {
 // A column that is constant over these rows (naval has two) gets Std 1, so that
 // it becomes zero rather than NaN. For a target vector pass d = 1.
 //
-// FitScaler panics if d < 1, len(x) is not a multiple of d, rows is empty, or a
-// row number is out of range.
+// FitScaler panics if d < 1, len(x) is not a multiple of d, rows is empty, a row
+// number is out of range, or a column has a value that is NaN, infinite or so large
+// that the deviation is.
 func FitScaler(x []float64, d int, rows []int) Scaler {
 	if d < 1 || len(x)%d != 0 {
 		panic(fmt.Sprintf("datasets: FitScaler: %d values do not form rows of %d columns", len(x), d))
@@ -103,9 +104,20 @@ func FitScaler(x []float64, d int, rows []int) Scaler {
 	s := Scaler{Mean: make([]float64, d), Std: make([]float64, d)}
 	for j := range d {
 		s.Mean[j], s.Std[j] = columnMoments(x, d, j, rows)
+		if notFinite(s.Mean[j]) || notFinite(s.Std[j]) {
+			largest := rows[0]
+			for _, i := range rows {
+				if v := math.Abs(x[i*d+j]); math.IsNaN(v) || v > math.Abs(x[largest*d+j]) {
+					largest = i
+				}
+			}
+			panic(fmt.Sprintf("datasets: FitScaler: column %d has mean %g and standard deviation %g: row %d is %g; leave such rows out", j, s.Mean[j], s.Std[j], largest, x[largest*d+j]))
+		}
 	}
 	return s
 }
+
+func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
 // columnMoments returns mean and population standard deviation of column j.
 func columnMoments(x []float64, d, j int, rows []int) (mean, std float64) {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -137,7 +138,9 @@ func (l Density) Dense(s *model.Scope, h *graph.Node, units int) *graph.Node {
 	features := h.Shape().Dim(-1)
 	seen := l.generativeInput(h)
 	terms := l.Energy.Dense(s.In("energy"), seen)
-	addTerms(h.Graph(), terms.Energy, terms.LogLikelihood)
+	each := h.Shape().Clone()
+	each.Dimensions[h.Rank()-1] = 1
+	l.addTerms(each, terms.Energy, terms.LogLikelihood)
 
 	mean := params.Dense(s, h, units)
 	gamma := l.noiseVariance(s, h, "gamma_log_variance", l.PriorStd, 1, units)
@@ -148,13 +151,26 @@ func (l Density) Dense(s *model.Scope, h *graph.Node, units int) *graph.Node {
 	return graph.Add(mean, ops.SqrtScaled(variance, noise))
 }
 
-// addTerms adds what an energy model says of each example to the graph's
-// stochastic.LayerLosses.
-func addTerms(g *graph.Graph, energy, logLikelihood *graph.Node) {
-	losses := stochastic.LayerLossesOf(g)
+// addTerms adds what the energy model says of each example, of shape each, to the
+// graph's stochastic.LayerLosses.
+func (l Density) addTerms(each shapes.Shape, energy, logLikelihood *graph.Node) {
+	l.assertShape("energy", energy, each)
+	losses := stochastic.LayerLossesOf(energy.Graph())
 	losses.AddEnergy(energy)
 	if logLikelihood != nil {
+		l.assertShape("log-likelihood", logLikelihood, each)
 		losses.AddLogLikelihood(logLikelihood)
+	}
+}
+
+// assertShape panics on a term of the energy model that has another shape than it
+// should, which might be broadcast without a word.
+func (l Density) assertShape(name string, term *graph.Node, want shapes.Shape) {
+	if term == nil {
+		panic(fmt.Errorf("dul.Density: the energy model %T gives no %s; want shape %s", l.Energy, name, want))
+	}
+	if !term.Shape().Equal(want) {
+		panic(fmt.Errorf("dul.Density: the %s that the energy model %T gives has shape %s, want %s", name, l.Energy, term.Shape(), want))
 	}
 }
 
@@ -241,8 +257,8 @@ func (l Density) constantVariance(beta *graph.Node, dimensions int) *graph.Node 
 }
 
 func (l Density) withDefaults() Density {
-	if !(l.PriorStd >= 0 && l.InitStd >= 0 && l.ConvEtaPriorStd >= 0) {
-		panic(fmt.Errorf("dul.Density: PriorStd %g, InitStd %g and ConvEtaPriorStd %g must not be negative", l.PriorStd, l.InitStd, l.ConvEtaPriorStd))
+	if !(min(l.PriorStd, l.InitStd, l.ConvEtaPriorStd) >= 0 && max(l.PriorStd, l.InitStd, l.ConvEtaPriorStd) < math.Inf(1)) {
+		panic(fmt.Errorf("dul.Density: PriorStd %g, InitStd %g and ConvEtaPriorStd %g must be finite and not negative", l.PriorStd, l.InitStd, l.ConvEtaPriorStd))
 	}
 	if l.Gradients < PaperGradients || l.Gradients > Attached {
 		panic(fmt.Errorf("dul.Density: Gradients is %d; it must be PaperGradients, Detached or Attached", l.Gradients))
@@ -312,8 +328,13 @@ func (l Density) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	l = l.withDefaults()
 	seen := l.generativeInput(x)
 	terms := l.Energy.Conv(s.In("energy"), seen, c.Window)
+	batch, height, width := x.Shape().Dim(1), x.Shape().Dim(2), x.Shape().Dim(3)
+	l.assertShape("energy of each position", terms.Energy, shapes.Make(x.DType(), 1, batch, c.Window.Out(height), c.Window.Out(width)))
+	if terms.Dimensions < 1 {
+		panic(fmt.Errorf("dul.Density: the energy model %T has %d dimensions; it must have at least 1", l.Energy, terms.Dimensions))
+	}
 	energy := l.noiseEnergy(s, terms.Energy, seen, x, terms.Dimensions)
-	addTerms(x.Graph(), terms.MeanEnergy, terms.LogLikelihood)
+	l.addTerms(shapes.Make(x.DType(), batch, 1), terms.MeanEnergy, terms.LogLikelihood)
 
 	output := conv.Layer(s, x, c)
 	mean := conv.Channels(output)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -412,6 +413,7 @@ func TestRefusedSettings(t *testing.T) {
 		{"negative InitStd", dul.Density{InitStd: -1}},
 		{"negative ConvEtaPriorStd", dul.Density{ConvEtaPriorStd: -1}},
 		{"PriorStd NaN", dul.Density{PriorStd: math.NaN()}},
+		{"InitStd infinite", dul.Density{InitStd: math.Inf(1)}},
 		{"unknown Gradients", dul.Density{Gradients: 3}},
 		{"HalfChannels without HalfD", dul.Density{HalfChannels: true}},
 		{"Student t without degrees of freedom", dul.Density{Noise: stochastic.StudentT{}}},
@@ -423,6 +425,56 @@ func TestRefusedSettings(t *testing.T) {
 			}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(2, 4)))
 			if err == nil {
 				t.Errorf("no error for %+v", c.layer)
+			}
+		})
+	}
+}
+
+// misshapen is an energy model with terms of other shapes than they should have:
+// without the last axis, one for each feature, or one for all examples.
+type misshapen struct {
+	energy, logLikelihood func(x *graph.Node) *graph.Node
+}
+
+func (m misshapen) Dense(_ *model.Scope, h *graph.Node) energy.Terms {
+	return energy.Terms{Energy: m.energy(h), LogLikelihood: m.logLikelihood(h)}
+}
+
+func (m misshapen) Conv(s *model.Scope, x *graph.Node, w conv.Window) energy.ConvTerms {
+	terms := energy.LDL{}.Conv(s, x, w)
+	terms.Energy, terms.MeanEnergy = m.energy(terms.Energy), m.logLikelihood(terms.MeanEnergy)
+	return terms
+}
+
+func TestMisshapenEnergies(t *testing.T) {
+	same := func(x *graph.Node) *graph.Node { return x }
+	of := func(axes ...int) func(x *graph.Node) *graph.Node {
+		return func(x *graph.Node) *graph.Node { return graph.ReduceSum(x, axes...) }
+	}
+	column := func(x *graph.Node) *graph.Node { return graph.ExpandAxes(graph.ReduceSum(x, -1), -1) }
+	none := func(*graph.Node) *graph.Node { return nil }
+	for _, c := range []struct {
+		name                  string
+		energy, logLikelihood func(x *graph.Node) *graph.Node
+		dense, conv           string
+	}{
+		{"no last axis", of(-1), column, "the energy that the energy model dul_test.misshapen gives has shape (Float64)[2], want (Float64)[2, 1]", "energy of each position that"},
+		{"an entry each", same, column, "gives has shape (Float64)[2, 4], want (Float64)[2, 1]", ""},
+		{"scalar log-likelihood", column, of(), "the log-likelihood that the energy model dul_test.misshapen gives has shape (Float64), want (Float64)[2, 1]", "energy of each position that"},
+		{"no energy", none, column, "gives no energy", "gives no energy of each position"},
+		{"no mean energy", same, none, "shape (Float64)[2, 4]", "gives no energy"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			layer := dul.Density{Energy: misshapen{c.energy, c.logLikelihood}}
+			for _, kind := range []struct {
+				want  string
+				apply applied
+				dims  []int
+			}{{c.dense, dense(layer, 3), []int{2, 4}}, {c.conv, convolved(layer, convSpecs[0].spec), []int{1, 2, 4, 3}}} {
+				_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), (func(*model.Scope, *graph.Node) *graph.Node)(kind.apply), fixtures.Tensor(dtypes.Float64, fixtures.Zeros(kind.dims...)))
+				if kind.want != "" && (err == nil || !strings.Contains(err.Error(), kind.want)) {
+					t.Errorf("the error is %v, want one with %q", err, kind.want)
+				}
 			}
 		})
 	}

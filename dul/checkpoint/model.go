@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,10 +14,13 @@ import (
 
 // Export writes the variables of a model that have a role (see package params),
 // its parameters and running statistics, and texts about it to one safetensors
-// file. Optimizer and random state are left out: the file is a trained model, for
+// file. An entry that is not finite is an error. Optimizer and random state are left out: the file is a trained model, for
 // evaluation and for other programs. Tensors are called by their variable's path
 // without the first slash.
 func Export(store *model.Store, path string, metadata map[string]string) error {
+	if store == nil {
+		return fmt.Errorf("checkpoint: exporting to %s: %w", path, errNoStore)
+	}
 	list := make(map[string]*tensors.Tensor)
 	for v := range store.IterVariables() {
 		if params.RoleOf(v, store) == "" {
@@ -26,6 +30,13 @@ func Export(store *model.Store, path string, metadata map[string]string) error {
 		if err != nil {
 			return fmt.Errorf("checkpoint: exporting to %s: reading variable %s: %w", path, v.Path(), err)
 		}
+		values, err := params.ToFloat64(value)
+		if err != nil {
+			return fmt.Errorf("checkpoint: exporting to %s: reading variable %s: %w", path, v.Path(), err)
+		}
+		if at := params.NotFinite(values); at >= 0 {
+			return fmt.Errorf("checkpoint: exporting to %s: entry %d of variable %s is %g: the training diverged, such a model predicts nothing", path, at, v.Path(), values[at])
+		}
 		list[tensorName(v.Path())] = value
 	}
 	if len(list) == 0 {
@@ -34,14 +45,29 @@ func Export(store *model.Store, path string, metadata map[string]string) error {
 	return WriteTensors(path, list, metadata)
 }
 
+var errNoStore = errors.New("there is no store; it is nets.Model's field Store")
+
 // SetTensors sets a model's parameters and running statistics to those of a file
-// that Export or another program wrote (ReadTensors, ParseTensors). In a store
-// that has none yet it creates them; the graph that is built afterwards finds
-// them there and gives them their roles. Where the store has some, the file must
-// have the same ones, of the same shapes and types: the first that differs is an
-// error, after which the store is as it was.
+// that Export or another program wrote (ReadTensors, ParseTensors). The file must
+// have the same ones as the store, of the same shapes and types: the first that
+// differs is an error, after which the store is as it was.
+//
+// A model that was never used has none yet. Then SetTensors creates them, and the
+// model's first use, in training or in prediction, finds them there and gives them
+// their roles; that use is an error if the file is of another model:
+//
+//	m, err := nets.New(backend, network, likelihood.Gaussian{}, 1) // as it was trained
+//	named, metadata, err := checkpoint.ReadTensors(path)
+//	err = checkpoint.SetTensors(m.Store, named)
+//	p, err := predict.Sample(ctx, m, inputs, predict.Options{})
 func SetTensors(store *model.Store, named map[string]*tensors.Tensor) error {
 	fail := func(err error) error { return fmt.Errorf("checkpoint: setting variables: %w", err) }
+	switch {
+	case store == nil:
+		return fail(errNoStore)
+	case len(named) == 0:
+		return fail(errors.New("there are no tensors; read them by ReadTensors or ParseTensors"))
+	}
 	known := make(map[string]bool)
 	for v := range store.IterVariables() {
 		if params.RoleOf(v, store) != "" {
@@ -58,13 +84,20 @@ func SetTensors(store *model.Store, named map[string]*tensors.Tensor) error {
 		if len(known) > 0 && !known[name] {
 			return fail(fmt.Errorf("the file has variable %s, the model has not", model.RootScopePath+name))
 		}
+		if named[name] == nil {
+			return fail(fmt.Errorf("the tensor %s is nil", name))
+		}
 		if err := checkFits(store, model.RootScopePath+name, named[name]); err != nil {
 			return fail(err)
 		}
 	}
 	for _, name := range names {
-		if _, err := setVariable(store, model.RootScopePath+name, named[name]); err != nil {
+		v, err := setVariable(store, model.RootScopePath+name, named[name])
+		if err != nil {
 			return fail(err)
+		}
+		if len(known) == 0 {
+			params.SetLoaded(store, v.Path())
 		}
 	}
 	return nil

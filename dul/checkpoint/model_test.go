@@ -2,6 +2,7 @@ package checkpoint_test
 
 import (
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/checkpoint"
@@ -132,6 +134,19 @@ func TestSetTensorsRefusesOtherModels(t *testing.T) {
 	}
 }
 
+func TestNothingToSetOrExport(t *testing.T) {
+	for name, err := range map[string]error{
+		"no tensors":              checkpoint.SetTensors(model.NewStore(), nil),
+		"is nil":                  checkpoint.SetTensors(model.NewStore(), map[string]*tensors.Tensor{"a": nil}),
+		"no store":                checkpoint.SetTensors(nil, map[string]*tensors.Tensor{"a": tensors.FromScalar(1.0)}),
+		"to x: there is no store": checkpoint.Export(nil, "x", nil),
+	} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("the error is %v, want one with %q", err, name)
+		}
+	}
+}
+
 func TestExportAndReadErrors(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "model.safetensors")
@@ -150,6 +165,11 @@ func TestExportAndReadErrors(t *testing.T) {
 		t.Errorf("exporting into a missing folder: %v", err)
 	}
 	must.Do(t, checkpoint.Export(built, path, nil))
+	setTo(t, built, "/norm/running_mean", math.NaN())
+	broken := filepath.Join(folder, "broken")
+	if err := checkpoint.Export(built, broken, nil); err == nil || !strings.Contains(err.Error(), "entry 0 of variable /norm/running_mean is NaN") {
+		t.Errorf("exporting a variable that is no number: %v", err)
+	}
 	content := must.Get(os.ReadFile(path))(t)
 	rewrite(t, path, content[:len(content)-1])
 	if _, _, err := checkpoint.ReadTensors(path); err == nil || !strings.Contains(err.Error(), "in data of") {

@@ -162,7 +162,7 @@ func Mean(values []float64) (float64, error) {
 	if err := checkSome("values", values); err != nil {
 		return 0, err
 	}
-	return stat.Mean(values, nil), nil
+	return finite("mean", stat.Mean(values, nil))
 }
 
 // MeanStd is the arithmetic mean and the sample standard deviation, with n-1 in the denominator: the
@@ -176,6 +176,9 @@ func MeanStd(values []float64) (mean, std float64, err error) {
 		return values[0], math.NaN(), nil
 	}
 	mean, std = stat.MeanStdDev(values, nil)
+	if _, err := finite("mean or standard deviation", mean+std); err != nil {
+		return 0, 0, err
+	}
 	return mean, std, nil
 }
 
@@ -196,8 +199,11 @@ func MeanStd(values []float64) (mean, std float64, err error) {
 // linearly; with too few replicates for such a rank they are the smallest and the largest. 1000
 // replicates are usual for a level of 0.95.
 func Bootstrap(sizes []int, replicates int, seed uint64, level float64, f func(indices []int) (float64, error)) (low, high float64, err error) {
-	if !(level > 0 && level < 1) {
+	switch {
+	case !(level > 0 && level < 1):
 		return 0, 0, fmt.Errorf("metrics: the level is %v, want one in (0, 1): %w", level, ErrValue)
+	case f == nil:
+		return 0, 0, errNoFunction
 	}
 	drawn, err := Replicates(sizes, replicates, seed, func(indices []int) ([]float64, error) {
 		value, err := f(indices)
@@ -219,6 +225,9 @@ func Bootstrap(sizes []int, replicates int, seed uint64, level float64, f func(i
 // Replicates are the values of several numbers on the same resamples, [replicates][numbers]: what Bootstrap makes its
 // interval of. f returns as many numbers each time, which must be finite.
 func Replicates(sizes []int, replicates int, seed uint64, f func(indices []int) ([]float64, error)) ([][]float64, error) {
+	if f == nil {
+		return nil, errNoFunction
+	}
 	n := 0
 	for _, size := range sizes {
 		if size < 1 {
@@ -259,6 +268,8 @@ func Replicates(sizes []int, replicates int, seed uint64, f func(indices []int) 
 	return values, nil
 }
 
+var errNoFunction = fmt.Errorf("metrics: bootstrap of no function of the indices, such as MeanAt(values): %w", ErrValue)
+
 // bootstrapStream keeps the draws apart from others made from the same seed.
 const bootstrapStream = 0x626f6f74
 
@@ -289,6 +300,6 @@ func MeanAt(values []float64) func(indices []int) (float64, error) {
 			}
 			total += values[i]
 		}
-		return total / float64(len(indices)), nil
+		return finite("mean", total/float64(len(indices)))
 	}
 }

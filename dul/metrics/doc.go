@@ -3,7 +3,8 @@
 // Conventions. Tables of values are flat and row-major: probs of N examples and C classes has length
 // N*C. Lists of Monte Carlo samples are [sample][example]. Every function returns an error, and never
 // a number, for an empty input, slices whose lengths do not match, NaN, infinities and values outside
-// the domain (a negative variance, probabilities that do not sum to 1). Inputs are never changed.
+// the domain (a negative variance, probabilities that do not sum to 1), and where values are so large that
+// the result overflows. Inputs are never changed.
 package metrics
 
 import (
@@ -29,6 +30,14 @@ func checkFinite(what string, values []float64) error {
 		}
 	}
 	return nil
+}
+
+// finite is a result, and an error if it overflowed.
+func finite(what string, value float64) (float64, error) {
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return 0, fmt.Errorf("metrics: the %s overflows: %w", what, ErrValue)
+	}
+	return value, nil
 }
 
 // checkSome reports an empty or not finite list.

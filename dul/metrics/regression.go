@@ -19,7 +19,7 @@ func RMSE(prediction, target []float64) (float64, error) {
 	if err := checkFinite("prediction", prediction); err != nil {
 		return 0, err
 	}
-	return floats.Distance(prediction, target, 2) / math.Sqrt(float64(len(target))), nil
+	return finite("root mean squared error", floats.Distance(prediction, target, 2)/math.Sqrt(float64(len(target))))
 }
 
 // MonteCarloNLL is the mean over the examples of the negative log likelihood under the equal mixture of the M

@@ -1,6 +1,7 @@
 package nets
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
@@ -17,16 +18,16 @@ type Standardization struct {
 	Mean, Std []float64
 }
 
-// Check returns an error unless there are a mean and a positive standard
-// deviation for each of the channels.
+// Check returns an error unless there are a finite mean and a positive, finite
+// standard deviation for each of the channels.
 func (p Standardization) Check(channels int) error {
 	if len(p.Mean) != channels || len(p.Std) != channels {
 		return fmt.Errorf("standardisation by %d means and %d standard deviations of images with %d channels; each channel needs one of both",
 			len(p.Mean), len(p.Std), channels)
 	}
 	for i, std := range p.Std {
-		if !(std > 0) {
-			return fmt.Errorf("standardisation: the standard deviation of channel %d is %g; it must be positive", i, std)
+		if !(std > 0) || params.NotFinite([]float64{p.Mean[i], std}) >= 0 {
+			return fmt.Errorf("standardisation: the mean of channel %d is %g and its standard deviation %g; both must be finite, and the latter positive", i, p.Mean[i], std)
 		}
 	}
 	return nil
@@ -36,14 +37,27 @@ func (p Standardization) Check(channels int) error {
 type Inputs interface {
 	// Len is N.
 	Len() int
-	// Check returns an error unless the fields fit together and N is at least 1.
+	// Check returns an error unless the fields fit together, N is at least 1 and all
+	// values are finite.
 	Check() error
+}
+
+// CheckInputs returns an error unless x is Floats or Pixels that pass their Check.
+func CheckInputs(x Inputs) error {
+	switch x.(type) {
+	case nil:
+		return errors.New("there are no Inputs; give nets.Floats, such as nets.Rows(values, features), or nets.Pixels")
+	case Floats, Pixels:
+		return x.Check()
+	}
+	return fmt.Errorf("there are inputs of type %T; want nets.Floats or nets.Pixels", x)
 }
 
 // Floats are inputs of real numbers of any shape. The network sees [..., batch,
 // Shape...].
 type Floats struct {
-	// Values are the inputs one after the other, each row-major. Standardise them.
+	// Values are the inputs one after the other, each row-major, finite also as
+	// float32. Standardise them.
 	Values []float64
 	// Shape is that of one input, such as {features}.
 	Shape []int
@@ -70,6 +84,9 @@ func (f Floats) Len() int { return len(f.Values) / max(f.Size(), 1) }
 func (f Floats) Check() error {
 	if size := f.Size(); size < 1 || len(f.Values) == 0 || len(f.Values)%size != 0 {
 		return fmt.Errorf("%d input values are not a positive number of inputs of shape %v", len(f.Values), f.Shape)
+	}
+	if at := params.NotFinite(f.Values); at >= 0 {
+		return fmt.Errorf("input %d, feature %d is %g; all must be finite, also as float32: leave such inputs out, and standardise the others", at/f.Size(), at%f.Size(), f.Values[at])
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package nets_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -30,9 +31,11 @@ func TestImages(t *testing.T) {
 
 func TestBadStandardization(t *testing.T) {
 	for want, p := range map[string]nets.Standardization{
-		"1 means and 2":      {Mean: []float64{0}, Std: []float64{1, 1}},
-		"2 means and 1":      {Mean: []float64{0, 0}, Std: []float64{1}},
-		"of channel 1 is 0;": {Mean: []float64{0, 0}, Std: []float64{1, 0}},
+		"1 means and 2":    {Mean: []float64{0}, Std: []float64{1, 1}},
+		"2 means and 1":    {Mean: []float64{0, 0}, Std: []float64{1}},
+		"deviation 0;":     {Mean: []float64{0, 0}, Std: []float64{1, 0}},
+		"channel 0 is NaN": {Mean: []float64{math.NaN(), 0}, Std: []float64{1, 1}},
+		"deviation +Inf;":  {Mean: []float64{0, 0}, Std: []float64{1, math.Inf(1)}},
 	} {
 		_, err := graph.CallOnce(fixtures.Backend(t), func(x *graph.Node) *graph.Node { return p.Images(x, dtypes.Float32) },
 			tensors.FromFlatDataAndDimensions([]uint8{1, 2}, 1, 2, 1, 1))

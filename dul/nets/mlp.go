@@ -17,6 +17,13 @@ type Layers interface {
 	Dense(s *model.Scope, x *graph.Node, units int) *graph.Node
 }
 
+// needLayers panics on a network without a family of layers.
+func needLayers(field string, layers any) {
+	if layers == nil {
+		panic(fmt.Errorf("%s is nil; give a family of layers, such as dul.Density{}", field))
+	}
+}
+
 // MLP is a multilayer perceptron: for each width a layer and a ReLU, then a
 // layer for the output. Every layer is of the given family, also the last.
 type MLP struct {
@@ -24,9 +31,10 @@ type MLP struct {
 	Widths []int // of the hidden layers; the paper's UCI networks have {50, 50}
 }
 
-// Apply maps [..., batch, features] to [..., batch, outputs]. It panics on
-// widths that are not positive, as GoMLX's graph-building functions do.
+// Apply maps [..., batch, features] to [..., batch, outputs]. It panics without
+// Layers and on widths that are not positive, as GoMLX's graph-building functions do.
 func (m MLP) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	needLayers("nets.MLP.Layers", m.Layers)
 	for i, width := range m.Widths {
 		if width < 1 {
 			panic(fmt.Errorf("nets.MLP: hidden layer %d has width %d; it must be at least 1", i, width))
@@ -52,9 +60,10 @@ type ResidualMLP struct {
 }
 
 // Apply maps [..., batch, features] to what the head makes of it, [..., batch,
-// outputs]. It panics on a width or depth that is not positive, as GoMLX's
-// graph-building functions do.
+// outputs]. It panics without Layers or Head and on a width or depth that is not
+// positive, as GoMLX's graph-building functions do.
 func (m ResidualMLP) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	needLayers("nets.ResidualMLP.Head", m.Head)
 	h := m.features(s, x)
 	return m.Head.Dense(s.In("output"), h, outputs)
 }
@@ -74,6 +83,7 @@ func (m ResidualMLP) features(s *model.Scope, x *graph.Node) *graph.Node {
 	if m.Width < 1 || m.Depth < 1 {
 		panic(fmt.Errorf("nets.ResidualMLP: width %d and depth %d; both must be at least 1", m.Width, m.Depth))
 	}
+	needLayers("nets.ResidualMLP.Layers", m.Layers)
 	h := m.Layers.Dense(s.In("input"), x, m.Width)
 	for i := range m.Depth {
 		h = graph.Add(h, ops.ReLU(m.Layers.Dense(s.In("block_%d", i), h, m.Width)))

@@ -48,6 +48,8 @@ type Model struct {
 	// DType is the type of parameters and activations, Float32 from New. Change it
 	// before the first use.
 	DType dtypes.DType
+
+	features *int // of the inputs of its first use, which are no images; 0 before
 }
 
 // New returns an untrained model. The seed fixes its initial parameters, its
@@ -80,8 +82,8 @@ func NewReplicas(backend compute.Backend, network Network, l likelihood.Likeliho
 // newModel makes the parts that all models have. The first seed is that of the
 // noise that is drawn in the graph.
 func newModel(backend compute.Backend, network Network, l likelihood.Likelihood, seeds ...uint64) (m *Model, err error) {
-	if network == nil {
-		return nil, errors.New("a model without a network was asked for")
+	if network == nil || backend == nil {
+		return nil, errors.New("a model without a network or without a backend was asked for; package environment opens backends")
 	}
 	if c, is := l.(likelihood.Categorical); is && c.Classes < 2 {
 		return nil, fmt.Errorf("a likelihood of %d classes was asked for; at least 2 are needed", c.Classes)
@@ -94,7 +96,7 @@ func newModel(backend compute.Backend, network Network, l likelihood.Likelihood,
 	if err := store.SetRNGStateFromSeed(int64(seeds[0])); err != nil {
 		return nil, err
 	}
-	return &Model{Network: network, Likelihood: l, Backend: backend, Store: store, DType: dtypes.Float32}, nil
+	return &Model{Network: network, Likelihood: l, Backend: backend, Store: store, DType: dtypes.Float32, features: new(int)}, nil
 }
 
 // Seeds are those that the model was made with, one for each replica.
@@ -115,13 +117,43 @@ func (m *Model) Lead() []int {
 func (m *Model) Scope(root *model.Scope) *model.Scope { return root.In("model") }
 
 // Apply is the network's outputs, with fresh noise; s is the model's Scope. What
-// the network or its layers panic with, such as a text, it panics with as an error.
+// the network or its layers panic with, such as a text, it panics with as an error,
+// and also where the likelihood has another number of outputs, or the file that the
+// model was loaded from (checkpoint.SetTensors) is that of another network.
 func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 	outputs := 1
 	if m.Likelihood != nil {
 		outputs = m.Likelihood.Outputs()
 	}
-	return apply(m.Network, s.In("network"), x, outputs)
+	s = s.In("network")
+	if m.features != nil && x.Rank() == 2+len(m.Lead()) {
+		defer m.compareFeatures(x.Shape().Dim(-1))
+	}
+	y := apply(m.Network, s, x, outputs)
+	if m.Likelihood == nil { // of a part of the network, see With
+		return y
+	}
+	if y.Shape().Dim(-1) != outputs {
+		panic(fmt.Errorf("the network of type %T has outputs of shape %s, where the likelihood of type %T needs %d for each input", m.Network, y.Shape(), m.Likelihood, outputs))
+	}
+	if err := params.CheckLoaded(s.Store(), s.Scope()); err != nil {
+		panic(err)
+	}
+	return y
+}
+
+// compareFeatures is deferred: it keeps the number of features of the first use, and
+// where a later use panics, adds that it has others, if it has.
+func (m *Model) compareFeatures(features int) {
+	err, failed := recover().(error)
+	switch {
+	case failed && *m.features != 0 && *m.features != features:
+		panic(fmt.Errorf("the inputs have %d features, those of the model's first use had %d: %w", features, *m.features, err))
+	case failed:
+		panic(err)
+	case *m.features == 0:
+		*m.features = features
+	}
 }
 
 // apply applies a network and turns what it panics with into an error. GoMLX catches
@@ -139,6 +171,17 @@ func apply(network Network, s *model.Scope, x *graph.Node, outputs int) *graph.N
 		panic(problem)
 	}()
 	return network.Apply(s, x, outputs)
+}
+
+// Cause is why a graph could not be built or executed, without what GoMLX says in
+// front of it: some 250 characters about its own functions.
+func Cause(err error) error {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if cause := errors.Unwrap(e); cause != nil && strings.HasPrefix(e.Error(), "graphFn for ") && strings.HasSuffix(e.Error(), " panicked: "+cause.Error()) {
+			return cause
+		}
+	}
+	return err
 }
 
 // With is the model with another network in the place of its own, on the same

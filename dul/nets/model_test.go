@@ -88,6 +88,9 @@ func TestBadModels(t *testing.T) {
 		{"no network", "without a network", func() (*nets.Model, error) {
 			return nets.New(fixtures.Backend(t), nil, likelihood.Gaussian{}, 1)
 		}},
+		{"no backend", "without a backend", func() (*nets.Model, error) {
+			return nets.New(nil, network, likelihood.Gaussian{}, 1)
+		}},
 		{"no replicas", "no replicas", func() (*nets.Model, error) {
 			return nets.NewReplicas(fixtures.Backend(t), network, likelihood.Gaussian{})
 		}},
@@ -106,6 +109,47 @@ type broken struct{}
 func (broken) Dense(*model.Scope, *graph.Node, int) *graph.Node { panic("no layer") }
 
 func (broken) Conv(*model.Scope, *graph.Node, conv.Spec) *graph.Node { panic("no layer") }
+
+// wider is a family whose layers have a unit too many.
+type wider struct{ baselines.Deterministic }
+
+func (l wider) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return l.Deterministic.Dense(s, x, units+1)
+}
+
+// Outputs that the likelihood cannot take are refused where the network is applied.
+func TestNumberOfOutputs(t *testing.T) {
+	for l, want := range map[likelihood.Likelihood]string{
+		likelihood.Gaussian{}:              "outputs of shape (Float64)[2, 2], where the likelihood of type likelihood.Gaussian needs 1",
+		likelihood.Categorical{Classes: 3}: "outputs of shape (Float64)[2, 4], where the likelihood of type likelihood.Categorical needs 3",
+	} {
+		m := newModel(t, nets.MLP{Layers: wider{}}, l, 1)
+		_, err := model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+			return m.Apply(m.Scope(root), x)
+		}, fixtures.Tensor(m.DType, fixtures.Zeros(2, 3)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
+	}
+}
+
+// A network without layers is an error that names the field.
+func TestNoLayers(t *testing.T) {
+	for want, network := range map[string]nets.Network{
+		"nets.MLP.Layers is nil":         nets.MLP{Widths: []int{2}},
+		"nets.ResidualMLP.Layers is nil": nets.ResidualMLP{Head: baselines.Deterministic{}, Width: 2, Depth: 1},
+		"nets.ResidualMLP.Head is nil":   nets.ResidualMLP{Layers: baselines.Deterministic{}, Width: 2, Depth: 1},
+		"nets.ResidualSum.Layers is nil": nets.ResidualSum{Width: 2, Depth: 1},
+	} {
+		m := newModel(t, network, likelihood.Gaussian{}, 1)
+		_, err := model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+			return m.Apply(m.Scope(root), x)
+		}, fixtures.Tensor(m.DType, fixtures.Zeros(2, 3)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
+	}
+}
 
 // What a family panics with is an error of the call, dense or convolution, also where
 // only its parameters are counted, and the model can be used and freed afterwards.
@@ -132,7 +176,7 @@ func TestBrokenFamily(t *testing.T) {
 			exec.Finalize()
 		})
 	}
-	if _, err := nets.Parameters(fixtures.Backend(t), tiny(broken{}), 3, 8, 8, 10); err == nil || !strings.Contains(err.Error(), "no layer") {
+	if _, err := nets.Parameters(fixtures.Backend(t), tiny(broken{}), 3, 8, 8, 10); err == nil || err.Error() != "counting parameters: building the network: no layer" {
 		t.Errorf("counting: %v", err)
 	}
 }

@@ -58,10 +58,12 @@ func WideResNet28x10(layers ConvLayers) ResNet {
 }
 
 // Apply maps images [channels, batch, height, width] to logits [batch,
-// classes]. Energies names the layers' energies. It panics on numbers of blocks
-// or filters that are not positive, as GoMLX's graph-building functions do.
+// classes]. Energies names the layers' energies. It panics without Layers and on
+// numbers of blocks or filters that are not positive, as GoMLX's graph-building
+// functions do.
 func (r ResNet) Apply(s *model.Scope, x *graph.Node, classes int) *graph.Node {
 	r = r.withDefaults()
+	needLayers("nets.ResNet.Layers", r.Layers)
 	layers := traced{r.Layers, s.Scope()}
 	h := layers.Conv(s.In("stem"), x, r.stem())
 	for _, b := range r.blocks() {
@@ -195,6 +197,7 @@ func (m ResidualSum) sums(s *model.Scope, x *graph.Node) []*graph.Node {
 	if m.Width < 1 || m.Depth < 1 {
 		panic(fmt.Errorf("nets.ResidualSum: width %d and depth %d; both must be at least 1", m.Width, m.Depth))
 	}
+	needLayers("nets.ResidualSum.Layers", m.Layers)
 	sums := []*graph.Node{m.Layers.Dense(s.In("input"), x, m.Width)}
 	for l := range m.Depth {
 		a := sums[l]

@@ -40,6 +40,9 @@ const (
 	Likelihood Role = "likelihood"
 	// Running is a statistic that a layer follows without training.
 	Running Role = "running"
+	// Loaded is that of a variable from a file (checkpoint.SetTensors) that no
+	// graph has asked for yet.
+	Loaded Role = "loaded"
 )
 
 // Like says which graph, type and replicas a new parameter belongs to: those of
@@ -59,8 +62,15 @@ func variable(s *model.Scope, like Like, name string, role Role, initial Initial
 	lead := like.Shape().Dimensions[:like.Rank()-2]
 	shape := shapes.Make(like.DType(), slices.Concat(lead, dims)...)
 	path, store := model.JoinPath(s.Scope(), name), s.Store()
-	if _, without := store.GetParam(withoutValuesKey); store.GetVariable(path) == nil && !without {
+	_, without := store.GetParam(withoutValuesKey)
+	_, loaded := store.GetParam(loadedKey)
+	switch v := store.GetVariable(path); {
+	case v == nil && loaded:
+		panic(fmt.Errorf("the model has variable %s, the file that it was loaded from has not: it is the file of another model", path))
+	case v == nil && !without:
 		store.VariableWithValue(path, initialTensor(store, path, shape, len(lead) > 0, initial))
+	case v != nil && !v.Shape().Equal(shape):
+		panic(fmt.Errorf("variable %s is %s in the model and would be %s here: the inputs have another number of features than those of its first use, or the network is another one", path, v.Shape(), shape))
 	}
 	v := s.WithInitializer(graph.Zeros).VariableWithShape(name, shape) // checks the shape of one that is there
 	store.SetParam(roleKey(path), string(role))
@@ -68,6 +78,27 @@ func variable(s *model.Scope, like Like, name string, role Role, initial Initial
 }
 
 const withoutValuesKey = "/parameters_without_values"
+
+const loadedKey = "/parameters_loaded"
+
+// SetLoaded notes that a file brought the store's variable at path, before any
+// graph asked for it. New and Statistic then create no further variables: they
+// panic where the file lacks one.
+func SetLoaded(store *model.Store, path string) {
+	store.SetParam(loadedKey, true)
+	store.SetParam(roleKey(path), string(Loaded))
+}
+
+// CheckLoaded returns an error if a file brought a variable below the scope that
+// no graph has asked for so far: call it when the first graph is built.
+func CheckLoaded(store *model.Store, scope string) error {
+	for v := range store.IterVariables() {
+		if RoleOf(v, store) == Loaded && strings.HasPrefix(v.Path(), scope+model.ScopeSeparator) {
+			return fmt.Errorf("the file that the model was loaded from has variable %s, the model has not: it is the file of another model", v.Path())
+		}
+	}
+	return nil
+}
 
 // WithoutValues makes the store's parameters start at zero from here on, for
 // graphs that are built to look at shapes and are never executed: drawing the
@@ -187,6 +218,12 @@ func FromFloat64(shape shapes.Shape, values []float64) *tensors.Tensor {
 		narrow[i] = float32(v)
 	}
 	return tensors.FromFlatDataAndDimensions(narrow, shape.Dimensions...)
+}
+
+// NotFinite is the number of the first value that is NaN or infinite, or would be as
+// a Float32; -1 where all are finite.
+func NotFinite(values []float64) int {
+	return slices.IndexFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(float64(float32(v)), 0) })
 }
 
 // ToFloat64 copies the entries of a tensor of Float32 or Float64 in row-major order.

@@ -18,6 +18,9 @@ import (
 // its head. They are a mixture of one component for each replica, or a single one
 // without replicas.
 func Marginals(ctx context.Context, m *nets.Model, x ...nets.Floats) ([]Mixture, error) {
+	if m == nil {
+		return nil, errNoModel
+	}
 	network, is := m.Network.(gaussianNetwork)
 	if !is {
 		return nil, fmt.Errorf("a network of type %T has no moments; draw from it by predict.Sample", m.Network)
@@ -33,7 +36,7 @@ func Marginals(ctx context.Context, m *nets.Model, x ...nets.Floats) ([]Mixture,
 		inputs[i] = x[i]
 	}
 	both := *m
-	both.Network = moments{network}
+	both.Network, both.Likelihood = moments{network}, withVariance{}
 	found, err := sample(ctx, &both, inputs, Options{Samples: 1})
 	if err != nil {
 		return nil, err
@@ -59,6 +62,12 @@ type moments struct{ gaussianNetwork }
 
 // Apply implements nets.Network.
 func (m moments) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
-	mean, variance := m.Moments(s, x, outputs)
+	mean, variance := m.Moments(s, x, outputs/2)
 	return graph.Concatenate([]*graph.Node{mean, variance}, -1)
 }
+
+// withVariance is likelihood.Gaussian of a mean with its variance beside it.
+type withVariance struct{ likelihood.Gaussian }
+
+// Outputs is 2.
+func (withVariance) Outputs() int { return 2 }

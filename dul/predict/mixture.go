@@ -28,8 +28,11 @@ type Mixture struct {
 
 // Moments are the mean and the standard deviation of the function at each input,
 // without observation noise; the deviation is that of the population of samples
-// (divided by M).
+// (divided by M). Without components, as of a classification, there are none of them.
 func (m Mixture) Moments() (mean, std []float64) {
+	if len(m.Mean) == 0 {
+		return nil, nil
+	}
 	n := len(m.Mean[0])
 	mean, std = make([]float64, n), make([]float64, n)
 	count := float64(len(m.Mean))
@@ -71,16 +74,36 @@ func (m Mixture) Variances() [][]float64 {
 }
 
 // Mix is the mixture of several models' predictions at the same inputs, such as
-// the members of an ensemble.
-func Mix(of ...Mixture) Mixture {
+// the members of an ensemble; all components have the same weight. In a mixture of
+// members with and without Std the latter have 0. An error says which member has no
+// components, or is no regression at as many inputs as the first.
+func Mix(members ...Mixture) (Mixture, error) {
 	var all Mixture
-	for _, m := range of {
+	if len(members) == 0 {
+		return all, errNoMembers
+	}
+	within := slices.ContainsFunc(members, func(m Mixture) bool { return m.Std != nil })
+	for i, m := range members {
+		if len(m.Mean) == 0 || len(m.NoiseStd) != len(m.Mean) || m.Std != nil && len(m.Std) != len(m.Mean) {
+			return Mixture{}, fmt.Errorf("member %d of the ensemble has %d components with %d deviations of the noise and %d within; want one of each, of a regression", i, len(m.Mean), len(m.NoiseStd), len(m.Std))
+		}
+		n := len(members[0].Mean[0])
+		if within && m.Std == nil {
+			m.Std = slices.Repeat([][]float64{make([]float64, n)}, len(m.Mean))
+		}
+		for _, component := range slices.Concat(m.Mean, m.NoiseStd, m.Std) {
+			if len(component) != n {
+				return Mixture{}, fmt.Errorf("member %d of the ensemble predicts at %d inputs, member 0 at %d", i, len(component), n)
+			}
+		}
 		all.Mean = append(all.Mean, m.Mean...)
 		all.Std = append(all.Std, m.Std...)
 		all.NoiseStd = append(all.NoiseStd, m.NoiseStd...)
 	}
-	return all
+	return all, nil
 }
+
+var errNoMembers = errors.New("an ensemble without members has no prediction")
 
 // addMixture appends n inputs, of samples [M][n] with log-variances of the noise
 // [M][n or more], or [M][1].
@@ -111,7 +134,7 @@ func (m *Mixture) addMixture(mean, logVariances [][]float64, n int) {
 // minus the mean entropy of the members, which is how far they disagree.
 func MixClasses(members [][]float64, classes int) (probabilities, mutualInformation []float64, err error) {
 	if len(members) == 0 {
-		return nil, nil, errors.New("an ensemble without members has no prediction")
+		return nil, nil, errNoMembers
 	}
 	probabilities = make([]float64, len(members[0]))
 	var entropies []float64 // mean over the members

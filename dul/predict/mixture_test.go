@@ -32,12 +32,40 @@ func ExampleMixture_Moments() {
 func TestMixture(t *testing.T) {
 	a := predict.Mixture{Mean: [][]float64{{1}}, Std: [][]float64{{3}}, NoiseStd: [][]float64{{2}}}
 	b := predict.Mixture{Mean: [][]float64{{5}}, Std: [][]float64{{1}}, NoiseStd: [][]float64{{0}}}
-	m := predict.Mix(a, b)
+	m := must.Get(predict.Mix(a, b))(t)
 	if mean, std := m.Moments(); mean[0] != 3 || math.Abs(std[0]-3) > 1e-15 { // 4 between, (9+1)/2 within
 		t.Errorf("moments %v, %v; want 3 and 3", mean, std)
 	}
 	if v := m.Variances(); v[0][0] != 13 || v[1][0] != 1 {
 		t.Errorf("variances %v; want 13 and 1", v)
+	}
+	b.Std = nil
+	m = must.Get(predict.Mix(b, a))(t)
+	if mean, std := m.Moments(); mean[0] != 3 || math.Abs(std[0]-math.Sqrt(8.5)) > 1e-15 { // 4 between, (0+9)/2 within
+		t.Errorf("moments %v, %v of a mixture with a single function; want 3 and the root of 8.5", mean, std)
+	}
+	if v := m.Variances(); v[0][0] != 0 || v[1][0] != 13 {
+		t.Errorf("variances %v of a mixture with a single function; want 0 and 13", v)
+	}
+	if mean, std := (predict.Mixture{}).Moments(); mean != nil || std != nil {
+		t.Errorf("moments %v and %v of nothing", mean, std)
+	}
+}
+
+func TestMixErrors(t *testing.T) {
+	one := predict.Mixture{Mean: [][]float64{{1}}, NoiseStd: [][]float64{{2}}}
+	two := predict.Mixture{Mean: [][]float64{{1, 2}}, NoiseStd: [][]float64{{2, 2}}}
+	ragged := predict.Mixture{Mean: [][]float64{{1}}, NoiseStd: [][]float64{{2}}, Std: [][]float64{{1, 1}}}
+	for want, members := range map[string][]predict.Mixture{
+		"without members":                         nil,
+		"member 1 of the ensemble has 0":          {one, {}},
+		"member 0 of the ensemble has 1 comp":     {{Mean: one.Mean}},
+		"member 1 of the ensemble predicts at 2 ": {one, two},
+		"member 0 of the ensemble predicts at 2 ": {ragged},
+	} {
+		if _, err := predict.Mix(members...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
 	}
 }
 

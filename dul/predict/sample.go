@@ -115,9 +115,12 @@ type LayerEnergy struct {
 // Sample predicts by a model without replicas. Batch normalisation uses its
 // running statistics; the noise of the layers is drawn anew for every sample, and
 // for every batch where it is that of weights. An error comes of bad inputs, of a
-// network that cannot be applied to them, of energies asked of a network without
-// energy models, and where the context ends.
+// network that cannot be applied to them, of outputs that are not finite, of energies
+// asked of a network without energy models, and where the context ends.
 func Sample(ctx context.Context, m *nets.Model, x nets.Inputs, o Options) (*Prediction, error) {
+	if m == nil {
+		return nil, errNoModel
+	}
 	if m.Replicas != 0 {
 		return nil, fmt.Errorf("the model has %d replicas; use predict.SampleReplicas", m.Replicas)
 	}
@@ -125,11 +128,34 @@ func Sample(ctx context.Context, m *nets.Model, x nets.Inputs, o Options) (*Pred
 	if err != nil {
 		return nil, err
 	}
+	if err := all[0].checkFinite(); err != nil {
+		return nil, err
+	}
 	return all[0], nil
 }
 
-// SampleReplicas predicts by each replica of a model at its own inputs x[r].
+// checkFinite returns an error where the network gave no numbers.
+func (p *Prediction) checkFinite() error {
+	for _, what := range []struct {
+		name    string
+		samples [][]float64
+	}{{"mean", p.Mean}, {"noise's deviation", p.NoiseStd}, {"output", p.Outputs}} {
+		for m, values := range what.samples {
+			if at := params.NotFinite(values); at >= 0 {
+				return fmt.Errorf("sample %d of the %s at input %d is %g: the training diverged, or the input is too far from the training data", m, what.name, at/max(p.Width, 1), values[at])
+			}
+		}
+	}
+	return nil
+}
+
+// SampleReplicas predicts by each replica of a model at its own inputs x[r]. Where
+// a replica diverged in training its predictions are no numbers, and no error: the
+// others have theirs.
 func SampleReplicas(ctx context.Context, m *nets.Model, x []nets.Floats, o Options) ([]*Prediction, error) {
+	if m == nil {
+		return nil, errNoModel
+	}
 	if m.Replicas != len(x) || m.Replicas == 0 {
 		return nil, fmt.Errorf("%d sets of inputs for a model with %d replicas", len(x), m.Replicas)
 	}
@@ -139,6 +165,8 @@ func SampleReplicas(ctx context.Context, m *nets.Model, x []nets.Floats, o Optio
 	}
 	return sample(ctx, m, inputs, o)
 }
+
+var errNoModel = errors.New("there is no model to predict by; nets.New makes one")
 
 // A sampler is the state of one call.
 type sampler struct {
@@ -157,7 +185,7 @@ type sampler struct {
 func sample(ctx context.Context, m *nets.Model, inputs []nets.Inputs, o Options) (found []*Prediction, err error) {
 	p := &sampler{Options: o, model: m, inputs: inputs}
 	for _, x := range inputs {
-		if err := x.Check(); err != nil {
+		if err := nets.CheckInputs(x); err != nil {
 			return nil, err
 		}
 		p.total = max(p.total, x.Len())
@@ -422,7 +450,7 @@ func (r *repeated) outputs(inputs *tensors.Tensor) ([][]float64, error) {
 	r.executed = true
 	nodes, err := r.exec.Call(inputs)
 	if err != nil {
-		return nil, err
+		return nil, nets.Cause(err)
 	}
 	out := make([][]float64, len(nodes))
 	for i, node := range nodes {

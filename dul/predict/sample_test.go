@@ -23,6 +23,7 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment/must"
@@ -250,6 +251,13 @@ func TestErrors(t *testing.T) {
 	ragged.Bytes = ragged.Bytes[1:]
 	flat.Height = 0
 	gray.Standardization.Std = gray.Standardization.Std[:1]
+	regression := newModel(t, nets.MLP{Layers: dul.Density{}, Widths: []int{2}}, likelihood.Gaussian{}, 1)
+	regression.DType = dtypes.Float32
+	sample(t, regression, nets.Rows([]float64{1}, 1), predict.Options{})
+	broken := classifier(t, baselines.Deterministic{})
+	sample(t, broken, photos(1), predict.Options{})
+	bias := broken.Store.GetVariable("/model/network/output/bias")
+	must.Do(t, bias.SetValue(params.FromFloat64(bias.Shape(), []float64{0, math.NaN(), 0})))
 	stopping, stop := context.WithCancel(context.Background())
 	for _, test := range []struct {
 		name    string
@@ -260,8 +268,17 @@ func TestErrors(t *testing.T) {
 		want    string
 	}{
 		{"replicas", context.Background(), newModel(t, nets.MLP{Layers: baselines.Deterministic{}}, likelihood.Gaussian{}, 1, 2), nets.Rows([]float64{1}, 1), predict.Options{}, "use predict.SampleReplicas"},
+		{"no model", context.Background(), nil, photos(1), predict.Options{}, "there is no model"},
+		{"no inputs", context.Background(), plain, nil, predict.Options{}, "there are no Inputs"},
+		{"a pointer", context.Background(), plain, &nets.Pixels{}, predict.Options{}, "inputs of type *nets.Pixels; want"},
 		{"no features", context.Background(), plain, nets.Rows([]float64{1, 2}, 0), predict.Options{}, "inputs of shape [0]"},
 		{"ragged rows", context.Background(), plain, nets.Rows([]float64{1, 2}, 3), predict.Options{}, "2 input values"},
+		{"NaN", context.Background(), regression, nets.Rows([]float64{1, math.NaN()}, 1), predict.Options{}, "input 1, feature 0 is NaN"},
+		{"infinite as a float32", context.Background(), regression, nets.Rows([]float64{1, 1e300}, 1), predict.Options{}, "input 1, feature 0 is 1e+300"},
+		{"infinite energy", context.Background(), regression, nets.Rows([]float64{1, 1e30}, 1), predict.Options{}, "sample 0 of the mean at input 1 is "},
+		{"infinite features", context.Background(), regression.With(regression.Network), nets.Rows([]float64{1, 1e30}, 1), predict.Options{}, "sample 0 of the output at input 1 is "},
+		{"NaN as a parameter", context.Background(), broken, photos(2), predict.Options{}, "logits[0][1] is NaN"},
+		{"features", context.Background(), regression, nets.Rows([]float64{1, 2}, 2), predict.Options{}, "the inputs have 2 features, those of the model's first use had 1: "},
 		{"no images", context.Background(), plain, none, predict.Options{}, "0 bytes"},
 		{"ragged", context.Background(), plain, ragged, predict.Options{}, "383 bytes"},
 		{"flat", context.Background(), plain, flat, predict.Options{}, "0 x 8 pixels"},
@@ -269,7 +286,7 @@ func TestErrors(t *testing.T) {
 		{"negative", context.Background(), plain, photos(1), predict.Options{Samples: -1}, "-1 samples"},
 		{"not a divisor", context.Background(), plain, photos(1), predict.Options{Samples: 5, PerExecution: 2}, "choose a divisor"},
 		{"energies", context.Background(), plain, photos(1), predict.Options{Energies: true}, "no layer of the network has an energy model"},
-		{"network", context.Background(), classifier(t, nil), photos(1), predict.Options{}, "input 0"},
+		{"network", context.Background(), classifier(t, nil), photos(1), predict.Options{}, "input 0 and those after it: execution 0: nets.ResNet.Layers is nil"},
 		{"canceled", canceled, plain, photos(1), predict.Options{PerExecution: 1}, "stopped after 0 of 25"},
 		{"stopped", stopping, plain, photos(2), predict.Options{BatchSize: 1, Progress: func(int, int) { stop() }}, "input 1"},
 	} {

@@ -52,6 +52,29 @@ func (l *LayerLosses) AddLogLikelihood(ll *graph.Node) {
 	l.LogLikelihood = addTerm(l.LogLikelihood, ll)
 }
 
+// Objective is what a training loop of one's own minimises for n training examples, a
+// scalar:
+//
+//	mean_i nll_i + KL / n - mean_i log p_energy(h_i),
+//
+// the negative ELBO of a batch, divided by n, and the generative objective of the
+// energy models (section 2.4, "Optimization"). nll is each example's -log p(y | x) by
+// the network, [..., batch, 1], or their mean. Terms that no layer has are left out;
+// of replicas it is the mean. It panics on an n below 1.
+func (l *LayerLosses) Objective(nll *graph.Node, n int) *graph.Node {
+	if n < 1 {
+		panic(fmt.Errorf("stochastic: the objective of %d training examples; there must be at least 1", n))
+	}
+	total := graph.ReduceAllMean(nll)
+	if l.KL != nil {
+		total = graph.Add(total, graph.MulScalar(graph.ReduceAllMean(l.KL), 1/float64(n)))
+	}
+	if l.LogLikelihood != nil {
+		total = graph.Sub(total, graph.ReduceAllMean(l.LogLikelihood))
+	}
+	return total
+}
+
 // WeightLogLikelihood multiplies each example's log-likelihood by its weight,
 // [batch, 1] or [replicas, batch, 1], a constant for the gradient: the weighted
 // generative objective
@@ -66,7 +89,7 @@ func (l *LayerLosses) AddLogLikelihood(ll *graph.Node) {
 //
 //	logits := network.Apply(s, x, classes)
 //	stochastic.LayerLossesOf(logits.Graph()).WeightLogLikelihood(energy.LaplaceWeights(logits))
-//	losses := objective.Of(nll, shares)
+//	loss := stochastic.LayerLossesOf(logits.Graph()).Objective(nll, n)
 //
 // Weights of mean 1 leave the size of the gradient as it is; a Gaussian fitted with
 // weights has Sigma = sum_i weight_i h_i h_i^T / sum_i weight_i whatever their mean.

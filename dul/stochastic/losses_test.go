@@ -1,6 +1,7 @@
 package stochastic_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -37,4 +38,42 @@ func TestWeightsWithoutALogLikelihood(t *testing.T) {
 		}
 	}()
 	(&stochastic.LayerLosses{}).WeightLogLikelihood(nil)
+}
+
+// The objective is the mean of all terms that there are, with the KL divided by the
+// number of examples, also of replicas.
+func TestObjective(t *testing.T) {
+	values := fixtures.Values{
+		"nll": {Dims: []int{2, 3, 1}, Values: []float64{1, 2, 3, 5, 6, 10}},      // mean 4.5
+		"kl":  {Dims: []int{2, 1, 1}, Values: []float64{3, 9}},                   // mean 6
+		"ll":  {Dims: []int{2, 3, 1}, Values: []float64{-1, 2, 0.5, 4, -1, 1.5}}, // mean 1
+	}
+	for _, c := range []struct {
+		name   string
+		kl, ll bool
+		want   float64
+	}{{"neither", false, false, 4.5}, {"KL", true, false, 5.1}, {"log-likelihood", false, true, 3.5}, {"both", true, true, 4.1}} {
+		out := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
+			losses := &stochastic.LayerLosses{}
+			if c.kl {
+				losses.AddKL(in["kl"])
+			}
+			if c.ll {
+				losses.AddLogLikelihood(in["ll"])
+			}
+			return []*graph.Node{losses.Objective(in["nll"], 10)}
+		})[0]
+		if len(out.Dims) != 0 || math.Abs(out.Values[0]-c.want) > 1e-14 {
+			t.Errorf("%s: the objective is %v, want %g", c.name, out, c.want)
+		}
+	}
+}
+
+func TestObjectiveOfNoExamples(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	(&stochastic.LayerLosses{}).Objective(nil, 0)
 }

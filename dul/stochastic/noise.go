@@ -32,9 +32,14 @@ const (
 func SetNoiseSource(g *graph.Graph, n NoiseSource) { model.SetGraphParam(g, noiseKey, n) }
 
 // Draw returns noise of [..., rows, columns] with the replica axes and type of
-// like, from the graph's source.
+// like, from the graph's source. It panics where d samples another shape.
 func Draw(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *graph.Node {
-	return sourceOf(like.Graph()).Draw(s, like.Graph(), d, likeNoise(like, rows, columns))
+	shape := likeNoise(like, rows, columns)
+	noise := sourceOf(like.Graph()).Draw(s, like.Graph(), d, shape)
+	if !noise.Shape().Equal(shape) {
+		panic(fmt.Errorf("stochastic: noise of distribution %T has shape %s, want %s: Sample must return one entry for each of the base's", d, noise.Shape(), shape))
+	}
+	return noise
 }
 
 // DrawByColumns is Draw for one matrix of which the backend keeps the entries of a

@@ -43,6 +43,21 @@ func executions(t *testing.T, host bool, dtype dtypes.DType, d stochastic.Distri
 	return out
 }
 
+// single is a distribution that wrongly draws one number for all entries.
+type single struct{}
+
+func (single) Sample(b stochastic.Base) *graph.Node { return graph.ReduceAllMean(b.Normal()) }
+
+// Noise of a shape that would be broadcast is refused.
+func TestNoiseOfAnotherShape(t *testing.T) {
+	_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+		return stochastic.Draw(s, x, single{}, 2, 3)
+	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(2, 3)))
+	if err == nil || !strings.Contains(err.Error(), "single has shape (Float64), want (Float64)[2, 3]") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 func TestNoiseMomentsAndIndependence(t *testing.T) {
 	const rows, columns = 101, 99 // an odd number of entries
 	for _, known := range []struct {

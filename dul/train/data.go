@@ -46,18 +46,23 @@ func (d Dataset) target(i int) []float64 {
 }
 
 func (d Dataset) check(l likelihood.Likelihood) error {
-	if d.Inputs == nil {
-		return errors.New("training set: there are no Inputs")
-	}
-	if err := d.Inputs.Check(); err != nil {
+	if err := nets.CheckInputs(d.Inputs); err != nil {
 		return fmt.Errorf("training set: %w", err)
 	}
 	if d.Labels != nil && len(d.Labels) != d.Len() || d.Labels == nil && (len(d.Targets) == 0 || len(d.Targets)%d.Len() != 0) || d.Labels != nil && d.Targets != nil {
 		return fmt.Errorf("training set: %d inputs, %d labels and %d targets; want a label or an equal number of targets for each input", d.Len(), len(d.Labels), len(d.Targets))
 	}
+	if at := params.NotFinite(d.Targets); at >= 0 {
+		return fmt.Errorf("training set: the target of example %d is %g; all must be finite, also as float32: leave such examples out, and standardise the others", at/d.columns(), d.Targets[at])
+	}
 	categorical, is := l.(likelihood.Categorical)
 	if is && d.Labels == nil {
 		return errors.New("training set: there are Targets where likelihood.Categorical needs Labels")
+	}
+	if _, is := l.(likelihood.Regression); is && d.Labels != nil {
+		return fmt.Errorf("training set: there are Labels where %T needs Targets", l)
+	} else if is && d.columns() != 1 {
+		return fmt.Errorf("training set: %d inputs and %d targets; want one target for each input, as %T has", d.Len(), len(d.Targets), l)
 	}
 	for i, label := range d.Labels {
 		if label < 0 || is && label >= categorical.Classes {

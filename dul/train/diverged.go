@@ -45,7 +45,7 @@ func (e *DivergedError) Error() string {
 		}
 		parts = append(parts, text)
 	}
-	return fmt.Sprintf("%v: %s; lower the learning rate or the noise at the start (InitStd)", ErrDiverged, strings.Join(parts, "; "))
+	return fmt.Sprintf("%v: %s; lower the learning rate or the noise at the start (InitStd), and standardise inputs and targets", ErrDiverged, strings.Join(parts, "; "))
 }
 
 // Unwrap returns ErrDiverged.

@@ -317,6 +317,12 @@ func TestStepsPerExecution(t *testing.T) {
 	})
 }
 
+func TestFitWithoutAModel(t *testing.T) {
+	if err := regression().Fit(context.Background(), nil, linearSet(4, 0.1, 1)); err == nil || !strings.Contains(err.Error(), "there is no model") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 func TestFitErrors(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -343,21 +349,36 @@ func TestFitErrors(t *testing.T) {
 		{name: "no schedule", of: floats, change: func(r *train.Trainer) { r.Schedule = nil }, data: set(good), want: "needs a Schedule"},
 		{name: "negative epochs", of: floats, change: func(r *train.Trainer) { r.Epochs = -1 }, data: set(good), want: "-1 epochs"},
 		{name: "batch size", of: floats, change: func(r *train.Trainer) { r.BatchSize = 0 }, data: set(good), want: "batch size is 0"},
+		{name: "no roles", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Groups = 0, []train.Group{{Optimizer: train.Adam{}}} }, data: set(good), want: "nothing is trained"},
+		{name: "no match", of: floats, change: func(r *train.Trainer) {
+			r.PretrainEpochs, r.Groups = 0, []train.Group{{Roles: train.AllRoles(), Match: func(string) bool { return false }, Optimizer: train.Adam{}}}
+		}, data: set(good), want: "nothing is trained"},
+		{name: "negative rate", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Schedule = 0, train.Constant(-1) }, data: set(good), want: "the Schedule gives step 1 the learning rate -1"},
+		{name: "rate of a group", of: floats, change: func(r *train.Trainer) { r.PretrainGroups = []train.Group{{Rate: -1}} }, data: set(good), want: "PretrainGroups[0]: its Rate is -1"},
+		{name: "Adam", of: floats, change: func(r *train.Trainer) { r.Groups = []train.Group{{}, {Optimizer: train.Adam{Beta1: 2}}} }, data: set(good), want: "Groups[1]: train.Adam has Beta1 2"},
+		{name: "epsilon", of: floats, change: func(r *train.Trainer) { r.Groups = []train.Group{{Optimizer: train.Adam{Epsilon: -1}}} }, data: set(good), want: "Epsilon -1"},
+		{name: "momentum", of: floats, change: func(r *train.Trainer) { r.Groups = []train.Group{{Optimizer: train.SGD{Momentum: 1}}} }, data: set(good), want: "train.SGD has Momentum 1"},
+		{name: "negative scale", of: floats, change: func(r *train.Trainer) { r.LogLikelihoodScale = -1 }, data: set(good), want: "LogLikelihoodScale is -1"},
 		{name: "negative padding", of: images, change: func(r *train.Trainer) { r.Padding = -1 }, data: set(good), want: "padding is -1"},
 		{name: "checkpoints", of: images, change: func(r *train.Trainer) { r.Checkpoints.Keep = -1 }, data: set(good), want: "Keep -1"},
 		{name: "number of sets", of: floats, data: set(good, good), want: "2 training sets for a model with 0 replicas"},
 		{name: "no inputs", of: floats, data: set(train.Dataset{}), want: "no Inputs"},
 		{name: "empty set", of: floats, data: set(train.Dataset{Inputs: nets.Rows(nil, 2)}), want: "0 input values"},
 		{name: "ragged inputs", of: floats, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2, 3}, 2), Targets: []float64{1}}), want: "3 input values"},
+		{name: "NaN", of: floats, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2, 3, math.NaN()}, 2), Targets: []float64{1, 2}}), want: "training set: input 1, feature 1 is NaN"},
+		{name: "infinite as a float32", of: floats, data: set(train.Dataset{Inputs: nets.Rows([]float64{-1e300, 2}, 2), Targets: []float64{1}}), want: "input 0, feature 0 is -1e+300"},
+		{name: "infinite target", of: floats, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2}, 1), Targets: []float64{1, math.Inf(1)}}), want: "target of example 1 is +Inf"},
 		{name: "no targets", of: floats, data: set(train.Dataset{Inputs: good.Inputs}), want: "0 targets"},
 		{name: "targets of classes", of: floats, like: likelihood.Categorical{Classes: 2}, data: set(good), want: "needs Labels"},
+		{name: "labels of a regression", of: floats, data: set(train.Dataset{Inputs: good.Inputs, Labels: make([]int, 40)}), want: "there are Labels where likelihood.Gaussian needs Targets"},
+		{name: "two targets", of: floats, data: set(train.Dataset{Inputs: good.Inputs, Targets: make([]float64, 80)}), want: "want one target for each input"},
 		{name: "label", of: images, like: likelihood.Categorical{Classes: 3}, data: pixels(func(_ *nets.Pixels, l *[]int) { (*l)[5] = 3 }), want: "has label 3"},
 		{name: "unequal epochs", of: floats, replicas: 2, data: set(good, linearSet(80, 0.3, 1)), want: "train these apart"},
 		{name: "unequal features", of: floats, replicas: 2, data: set(good, train.Dataset{Inputs: nets.Rows(make([]float64, 40), 1), Targets: make([]float64, 40)}), want: "train these apart"},
 		{name: "images of replicas", of: images, replicas: 2, like: likelihood.Categorical{Classes: 3}, data: set(colours(8), colours(8)), want: "one model after the other"},
 		{name: "augmented points", of: images, data: set(good), want: "which are for images"},
 		{name: "bytes", of: images, like: likelihood.Categorical{Classes: 3}, data: pixels(func(p *nets.Pixels, _ *[]int) { p.Bytes = p.Bytes[:191] }), want: "191 bytes"},
-		{name: "standardisation", of: images, like: likelihood.Categorical{Classes: 3}, data: pixels(func(p *nets.Pixels, _ *[]int) { p.Standardization.Std = []float64{1, 0, 1} }), want: "deviation of channel 1 is 0"},
+		{name: "standardisation", of: images, like: likelihood.Categorical{Classes: 3}, data: pixels(func(p *nets.Pixels, _ *[]int) { p.Standardization.Std = []float64{1, 0, 1} }), want: "channel 1 is 0.5 and its standard deviation 0;"},
 		{name: "no permutation", of: floats, change: func(r *train.Trainer) { r.Order = func(_ uint64, _, n int) []int { return make([]int, n) } }, data: set(good), want: "the order of epoch 0"},
 		{name: "window", of: images, like: likelihood.Categorical{Classes: 3}, change: func(r *train.Trainer) { r.Padding = 1 }, data: set(colours(8)), want: "both must be from 0 to 2"},
 		{name: "no energy model", of: floats, data: set(good), want: "no layer of the network has an energy model"},

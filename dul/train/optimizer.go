@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -29,6 +30,16 @@ type SGD struct {
 	Decay    float64 // L2 weight decay, coupled
 }
 
+func (o SGD) check() error {
+	if !amount(o.Momentum) || o.Momentum >= 1 || !amount(o.Decay) {
+		return fmt.Errorf("train.SGD has Momentum %g and Decay %g; neither may be negative, and Momentum must be below 1", o.Momentum, o.Decay)
+	}
+	return nil
+}
+
+// amount says whether v is finite and not negative.
+func amount(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
+
 // Update implements Optimizer.
 func (o SGD) Update(s *model.Scope, value, gradient, rate, _ *graph.Node) *graph.Node {
 	gradient = withDecay(gradient, value, o.Decay)
@@ -53,6 +64,13 @@ type Adam struct {
 	Epsilon      float64 // 0 means 1e-8
 	Decay        float64
 	Decoupled    bool
+}
+
+func (o Adam) check() error {
+	if !amount(o.Beta1) || !amount(o.Beta2) || max(o.Beta1, o.Beta2) >= 1 || !amount(o.Epsilon) || !amount(o.Decay) {
+		return fmt.Errorf("train.Adam has Beta1 %g, Beta2 %g, Epsilon %g and Decay %g; none may be negative, and the first two must be below 1", o.Beta1, o.Beta2, o.Epsilon, o.Decay)
+	}
+	return nil
 }
 
 // Update implements Optimizer.
@@ -113,6 +131,16 @@ type Group struct {
 	Optimizer Optimizer
 	// Rate multiplies the schedule's learning rate; 0 means 1.
 	Rate float64
+}
+
+func (g Group) check() error {
+	if !amount(g.Rate) {
+		return fmt.Errorf("its Rate is %g; it must be finite and not negative", g.Rate)
+	}
+	if o, has := g.Optimizer.(interface{ check() error }); has {
+		return o.check()
+	}
+	return nil
 }
 
 // contains says whether the group has the parameter v.

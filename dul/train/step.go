@@ -11,6 +11,7 @@ import (
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
@@ -76,7 +77,7 @@ func (e *executions) execute(b block, rates []float64, t int) (losses [][][]floa
 	}
 	out, err := c.exec.Call1(args...)
 	if err != nil {
-		return nil, false, err
+		return nil, false, nets.Cause(err)
 	}
 	values, err := params.ToFloat64(out)
 	for row := range slices.Chunk(values, lossColumns) {
@@ -168,6 +169,9 @@ func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, 
 				break
 			}
 		}
+	}
+	if len(variables) == 0 {
+		panic(errors.New("nothing is trained: none of the model's parameters belongs to a group with an Optimizer; set Group.Roles, such as train.AllRoles(), and see that Group.Match accepts their paths"))
 	}
 	gradients := graph.Gradient(graph.ReduceAllSum(loss), values...)
 	for i, v := range variables {

@@ -24,7 +24,8 @@ type Trainer struct {
 	Epochs    int
 	BatchSize int
 	// Groups say how each kind of parameter is trained. A parameter belongs to
-	// the first group that contains it; one in no group stays as it is.
+	// the first group that contains it; one in no group stays as it is. That
+	// nothing at all is trained is an error.
 	Groups []Group
 	// Schedule gives the learning rate of each step.
 	Schedule Schedule
@@ -137,6 +138,16 @@ func (t Trainer) check() error {
 	if t.EarlyStopping.Every < 0 {
 		return fmt.Errorf("early stopping scores every %d epochs; it must not be negative", t.EarlyStopping.Every)
 	}
+	if !amount(t.LogLikelihoodScale) {
+		return fmt.Errorf("LogLikelihoodScale is %g; it must be finite and not negative", t.LogLikelihoodScale)
+	}
+	for i, groups := range [][]Group{t.Groups, t.PretrainGroups} {
+		for k, g := range groups {
+			if err := g.check(); err != nil {
+				return fmt.Errorf("%s[%d]: %w", [...]string{"Groups", "PretrainGroups"}[i], k, err)
+			}
+		}
+	}
 	if t.Padding < 0 {
 		return fmt.Errorf("padding is %d pixels; it must not be negative", t.Padding)
 	}
@@ -228,6 +239,9 @@ type speed struct {
 // checkData checks the sets and sets what follows from them.
 func (r *run) checkData() error {
 	m := r.model
+	if m == nil {
+		return errors.New("there is no model to train; nets.New makes one")
+	}
 	if m.Likelihood == nil {
 		return errors.New("the model has no likelihood, and so nothing to train it by")
 	}
@@ -310,6 +324,9 @@ func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
 			rates[i] = r.Schedule(r.step-first+i, end-first)
 			if p.generative {
 				rates[i] = r.Schedule(0, end-first)
+			}
+			if rates[i] < 0 {
+				return fmt.Errorf("the Schedule gives step %d the learning rate %g; it must not be negative", r.step+i+1, rates[i])
 			}
 		}
 		losses, compiled, err := executions.execute(b, rates, r.step-first+1)

@@ -103,7 +103,10 @@ func (r Regressions) Fit(ctx context.Context, backend compute.Backend) ([]Predic
 		for _, p := range drawn[i*members : (i+1)*members] {
 			mixtures = append(mixtures, p.Mixture)
 		}
-		all[i] = Prediction{Mixture: predict.Mix(mixtures...), Diverged: slices.Contains(diverged[i*members:(i+1)*members], true)}
+		if all[i].Mixture, err = predict.Mix(mixtures...); err != nil {
+			return nil, err
+		}
+		all[i].Diverged = slices.Contains(diverged[i*members:(i+1)*members], true)
 	}
 	return all, nil
 }

@@ -130,7 +130,11 @@ func TestSplitsAreIndependent(t *testing.T) {
 
 // of is the prediction of a mixture of components, each with its noise.
 func of(components ...predict.Mixture) methods.Prediction {
-	return methods.Prediction{Mixture: predict.Mix(components...)}
+	m, err := predict.Mix(components...)
+	if err != nil {
+		panic(err)
+	}
+	return methods.Prediction{Mixture: m}
 }
 
 // component is a function at two inputs with the deviation of the noise there.

@@ -1,0 +1,112 @@
+package predict_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/checkpoint"
+	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
+)
+
+// exported trains a model for one epoch and returns what Export writes of it.
+func exported(t *testing.T, m *nets.Model, data train.Dataset) map[string]*tensors.Tensor {
+	t.Helper()
+	fit := train.Trainer{Epochs: 1, BatchSize: 4, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}, Schedule: train.Constant(1e-3)}
+	must.Do(t, fit.Fit(context.Background(), m, data))
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	must.Do(t, checkpoint.Export(m.Store, path, nil))
+	named, _ := must.Get2(checkpoint.ReadTensors(path))(t)
+	return named
+}
+
+// A trained model of any family is the same when a fresh one reads its file.
+func TestLoadedModelsPredict(t *testing.T) {
+	images := train.Dataset{Inputs: photos(4), Labels: []int{0, 1, 2, 1}}
+	rows := train.Dataset{Inputs: nets.Rows([]float64{1, -1, 0.5, 2, 0, 3}, 2), Targets: []float64{1, 0, -1}}
+	type entry struct {
+		name  string
+		fresh func() *nets.Model
+		data  train.Dataset
+	}
+	var all []entry
+	for _, f := range append(convFamilies, []struct {
+		name   string
+		layers nets.ConvLayers
+	}{
+		{"Density, mean energy", dul.Density{MeanEnergy: true}}, {"Density, diagonal", dul.Density{Energy: energy.Diagonal{}}},
+		{"spectral norm", baselines.SpectralNormed{}},
+	}...) {
+		all = append(all, entry{f.name + ", images", func() *nets.Model { return classifier(t, f.layers) }, images},
+			entry{f.name + ", rows", func() *nets.Model {
+				return newModel(t, nets.MLP{Layers: f.layers, Widths: []int{3}}, likelihood.Gaussian{}, 1)
+			}, rows})
+	}
+	for _, c := range all {
+		t.Run(c.name, func(t *testing.T) {
+			trained, fresh := c.fresh(), c.fresh()
+			must.Do(t, checkpoint.SetTensors(fresh.Store, exported(t, trained, c.data)))
+			trained.Host, fresh.Host = nil, nil // whose noise has moved on
+			must.Do(t, trained.Store.SetRNGStateFromSeed(2))
+			must.Do(t, fresh.Store.SetRNGStateFromSeed(2))
+			for range 2 {
+				want, got := sample(t, trained, c.data.Inputs, predict.Options{Samples: 2}), sample(t, fresh, c.data.Inputs, predict.Options{Samples: 2})
+				if !slices.Equal(got.Probabilities, want.Probabilities) || !slices.EqualFunc(got.Mean, want.Mean, slices.Equal) || !slices.EqualFunc(got.NoiseStd, want.NoiseStd, slices.Equal) {
+					t.Errorf("the loaded model predicts %v and %v, the trained one %v and %v", got.Probabilities, got.Mean, want.Probabilities, want.Mean)
+				}
+			}
+		})
+	}
+}
+
+// A fresh model that was given the file of another says which variable differs, at
+// its first use and at all further ones.
+func TestLoadedFilesOfOtherModels(t *testing.T) {
+	data := train.Dataset{Inputs: nets.Rows([]float64{1, -1, 0.5}, 1), Targets: []float64{1, 0, -1}}
+	of := func(layers nets.Layers, l likelihood.Likelihood, widths ...int) *nets.Model {
+		return newModel(t, nets.MLP{Layers: layers, Widths: widths}, l, 1)
+	}
+	named := exported(t, of(dul.Density{}, likelihood.Gaussian{}, 20), data)
+	for _, c := range []struct {
+		name string
+		m    *nets.Model
+		want string
+	}{
+		{"another family", of(baselines.MFVI{}, likelihood.Gaussian{}, 20), "the model has variable /model/network/hidden_0/weights_mean, the file"},
+		{"a layer more", of(dul.Density{}, likelihood.Gaussian{}, 20, 20), "the model has variable /model/network/hidden_1/"},
+		{"other widths", of(dul.Density{}, likelihood.Gaussian{}, 30), "/model/network/hidden_0/weights is (Float64)[1, 20] in the model"},
+		{"a layer less", of(dul.Density{}, likelihood.Gaussian{}), "is (Float64)[20, 20] in the model"},
+		{"fewer variables", of(baselines.Deterministic{}, likelihood.Gaussian{}, 20), "the file that the model was loaded from has variable /model/network/"},
+		{"another likelihood", of(dul.Density{}, likelihood.Heteroscedastic{}, 20), "/model/network/output/weights is (Float64)[20, 1] in the model"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			must.Do(t, checkpoint.SetTensors(c.m.Store, named))
+			for range 2 {
+				_, err := predict.Sample(context.Background(), c.m, data.Inputs, predict.Options{})
+				if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "graphFn") {
+					t.Errorf("predicting: the error is %v, want one with %q", err, c.want)
+				}
+			}
+			fit := train.Trainer{Epochs: 1, BatchSize: 4, Groups: []train.Group{{Roles: []params.Role{params.Weight}, Optimizer: train.SGD{}}}, Schedule: train.Constant(1e-3)}
+			if err := fit.Fit(context.Background(), c.m, data); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "graphFn") {
+				t.Errorf("training: the error is %v, want one with %q", err, c.want)
+			}
+			other := map[string]*tensors.Tensor{"model/network/other": named["model/network/output/bias"]}
+			if err := checkpoint.SetTensors(c.m.Store, other); err == nil || !strings.Contains(err.Error(), "the file has not") {
+				t.Errorf("a second file of other variables: %v", err)
+			}
+		})
+	}
+}
