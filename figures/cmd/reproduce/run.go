@@ -107,7 +107,7 @@ func (c command) request(args []string) (request, error) {
 		return r, err
 	}
 	if rescaled > 0 {
-		c.print(c.stderr, fmt.Sprintf("changed as they are, %d of the experiments have the scale %s in the place of %s\n", rescaled, results.Small, *scale), exitOK)
+		c.print(c.stderr, fmt.Sprintf("%s so changed that the scale is %s in the place of %s\n", results.Counted(rescaled, "experiment is", "experiments are"), results.Small, *scale), exitOK)
 	}
 	r.wanted = results.Union(results.Set{Experiments: changed}) // a change can make two equal
 	if r.batch < 0 {
@@ -147,8 +147,8 @@ func (c command) carryOut(ctx context.Context, r request) error {
 	}
 	missing := results.ByID(lines).Missing(r.wanted)
 	batches := jobs.Batches(missing, r.batch)
-	c.print(c.stderr, fmt.Sprintf("%d experiments, %d already in %s, %d to run in %d batches\n",
-		len(r.wanted), len(r.wanted)-len(missing), r.folders.store, len(missing), len(batches)), exitOK)
+	c.print(c.stderr, fmt.Sprintf("%s, %d already in %s, %d to run in %s\n", results.Counted(len(r.wanted), "experiment", "experiments"),
+		len(r.wanted)-len(missing), r.folders.store, len(missing), results.Counted(len(batches), "batch", "batches")), exitOK)
 	if r.dry {
 		return c.plan(missing)
 	}

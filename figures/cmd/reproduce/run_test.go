@@ -136,7 +136,7 @@ func TestChangesMakeSmallRuns(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "runs")
 	args := []string{"run", "cifar10-resnet14", "--methods", "density,mfvi", "--seeds", "0,2", "--store", store}
 	// The set has both methods also with weight decay on all parameters.
-	succeeds(t, "changed as they are, 8 of the experiments have the scale small in the place of full\n", append(args, "--epochs", "3", "--dry-run")...)
+	succeeds(t, "8 experiments are so changed that the scale is small in the place of full\n", append(args, "--epochs", "3", "--dry-run")...)
 	succeeds(t, "[8/8 runs, 100%", append(args, "--epochs", "3", "--train-n", "100", "--test-n", "50", "--held-out", "20", "--samples", "4",
 		"--set", "init_std=0.01", "--set", "batch_size=16")...)
 	want := results.Experiment{Study: results.Images, Method: "mfvi", Dataset: cifar.CIFAR10, Network: cifar.ResNet14, Epochs: 3, Samples: 4,

@@ -112,7 +112,7 @@ func (c command) writeJob(ctx context.Context, r request, batches [][]results.Ex
 	if err := job.Write(batches); err != nil {
 		return err
 	}
-	c.print(c.stderr, fmt.Sprintf("wrote %s with %d tasks\n", job.Script(), len(batches)), exitOK)
+	c.print(c.stderr, fmt.Sprintf("wrote %s with %s\n", job.Script(), results.Counted(len(batches), "task", "tasks")), exitOK)
 	merge := fmt.Sprintf("When tasks are done, bring their results into the store, as often as you like:\n  reproduce merge %s --store %s\n",
 		filepath.Join(job.Folder, "results"), r.folders.store)
 	if !r.slurm.submit {
