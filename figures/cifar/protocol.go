@@ -192,8 +192,10 @@ func ProtocolOf(e results.Experiment) (Protocol, error) {
 // Check says why a method cannot be run by the protocol: a family of layers without convolutions, an option that
 // makes no difference to the method, a data set or a network that there is not, or more images than there are.
 func (p Protocol) Check(m methods.Method) error {
-	if !p.Sample && (p.HeldOut+max(p.TrainN, 1) > trainingImages || p.TestN > testImages) {
-		return fmt.Errorf("%d images to train on, %d held out and %d to test on were asked for, of %d and %d that there are", p.TrainN, p.HeldOut, p.TestN, trainingImages, testImages)
+	if !p.Sample {
+		if err := enough(p.TrainN, p.HeldOut, p.TestN, trainingImages, testImages); err != nil {
+			return err
+		}
 	}
 	p.Options = m.Changed(p.Options)
 	_, _, err := p.recipe(m)
