@@ -50,7 +50,7 @@ var errNoStore = errors.New("there is no store; it is nets.Model's field Store")
 // SetTensors sets a model's parameters and running statistics to those of a file
 // that Export or another program wrote (ReadTensors, ParseTensors). The file must
 // have the same ones as the store, of the same shapes and types: the first that
-// differs is an error, after which the store is as it was.
+// differs is an error, after which the store is as it was. The tensors are copied.
 //
 // A model that was never used has none yet. Then SetTensors creates them, and the
 // model's first use, in training or in prediction, finds them there and gives them
@@ -92,7 +92,11 @@ func SetTensors(store *model.Store, named map[string]*tensors.Tensor) error {
 		}
 	}
 	for _, name := range names {
-		v, err := setVariable(store, model.RootScopePath+name, named[name])
+		own, err := named[name].LocalClone() // training frees the values of variables
+		if err != nil {
+			return fail(fmt.Errorf("copying the tensor %s: %w", name, err))
+		}
+		v, err := setVariable(store, model.RootScopePath+name, own)
 		if err != nil {
 			return fail(err)
 		}

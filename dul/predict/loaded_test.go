@@ -57,7 +57,11 @@ func TestLoadedModelsPredict(t *testing.T) {
 	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
 			trained, fresh := c.fresh(), c.fresh()
-			must.Do(t, checkpoint.SetTensors(fresh.Store, exported(t, trained, c.data)))
+			named := exported(t, trained, c.data)
+			other := c.fresh()
+			must.Do(t, checkpoint.SetTensors(other.Store, named))
+			exported(t, other, c.data) // whose training leaves the tensors as they are
+			must.Do(t, checkpoint.SetTensors(fresh.Store, named))
 			trained.Host, fresh.Host = nil, nil // whose noise has moved on
 			must.Do(t, trained.Store.SetRNGStateFromSeed(2))
 			must.Do(t, fresh.Store.SetRNGStateFromSeed(2))

@@ -16,7 +16,8 @@ import (
 // in closed form, where it is Gaussian: of a model with likelihood.Gaussian and a
 // network that has Moments, such as a nets.ResidualMLP with a Gaussian process as
 // its head. They are a mixture of one component for each replica, or a single one
-// without replicas.
+// without replicas. What is not finite is an error as in Sample, and of replicas none,
+// as in SampleReplicas.
 func Marginals(ctx context.Context, m *nets.Model, x ...nets.Floats) ([]Mixture, error) {
 	if m == nil {
 		return nil, errNoModel
@@ -48,6 +49,11 @@ func Marginals(ctx context.Context, m *nets.Model, x ...nets.Floats) ([]Mixture,
 			mean[i], std[i] = p.Mean[0][2*i], math.Sqrt(p.Mean[0][2*i+1])
 		}
 		all[r] = Mixture{Mean: [][]float64{mean}, Std: [][]float64{std}, NoiseStd: p.NoiseStd}
+	}
+	if m.Replicas == 0 {
+		if err := (&Prediction{Mixture: all[0]}).checkFinite(); err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
 }

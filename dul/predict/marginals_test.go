@@ -11,6 +11,7 @@ import (
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/environment/must"
 )
@@ -62,11 +63,16 @@ func TestMarginalsAreRefused(t *testing.T) {
 	plain, classes := sparse(t, 1), sparse(t, 1)
 	plain.Network = nets.MLP{Layers: baselines.Deterministic{}}
 	classes.Likelihood = likelihood.Categorical{Classes: 2}
+	broken := sparse(t, 1)
+	must.Get(predict.Marginals(context.Background(), broken, nets.Rows([]float64{1}, 1)))(t)
+	noise := broken.Store.GetVariable("/model/" + likelihood.LogVariance)
+	must.Do(t, noise.SetValue(params.FromFloat64(noise.Shape(), []float64{math.NaN()})))
 	for _, c := range []struct {
 		name, want string
 		m          *nets.Model
 	}{
 		{"network", "no moments", plain}, {"likelihood", "likelihood.Gaussian is needed", classes}, {"replicas", "1 sets of inputs", sparse(t, 1, 2)},
+		{"model", "there is no model", nil}, {"broken", "the noise's deviation at input 0 is NaN", broken},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := predict.Marginals(context.Background(), c.m, nets.Rows([]float64{1}, 1)); err == nil || !strings.Contains(err.Error(), c.want) {

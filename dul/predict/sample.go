@@ -139,7 +139,7 @@ func (p *Prediction) checkFinite() error {
 	for _, what := range []struct {
 		name    string
 		samples [][]float64
-	}{{"mean", p.Mean}, {"noise's deviation", p.NoiseStd}, {"output", p.Outputs}} {
+	}{{"mean", p.Mean}, {"deviation", p.Std}, {"noise's deviation", p.NoiseStd}, {"output", p.Outputs}} {
 		for m, values := range what.samples {
 			if at := params.NotFinite(values); at >= 0 {
 				return fmt.Errorf("sample %d of the %s at input %d is %g: the training diverged, or the input is too far from the training data", m, what.name, at/max(p.Width, 1), values[at])

@@ -165,9 +165,8 @@ func (c *imageCache) of(ctx context.Context, e results.Experiment, stats Channel
 	if err != nil {
 		return imageData{}, err
 	}
-	if e.HeldOut+max(e.TrainN, 1) > all.N || e.TestN > test.N {
-		return imageData{}, fmt.Errorf("%d images to train on, %d held out and %d to test on were asked for, of %d and %d that there are",
-			e.TrainN, e.HeldOut, e.TestN, all.N, test.N)
+	if err := enough(e.TrainN, e.HeldOut, e.TestN, all.N, test.N); err != nil {
+		return imageData{}, err
 	}
 	rows, held := datasets.HoldOut(all.N, e.HeldOut, heldOutSeed)
 	if e.TrainN > 0 {
@@ -200,6 +199,14 @@ func (c *imageCache) of(ctx context.Context, e results.Experiment, stats Channel
 		}
 	}
 	return d, nil
+}
+
+// enough returns an error if more images are asked for than there are: all to train on and hold out, and test to test on.
+func enough(trainN, heldOut, testN, all, test int) error {
+	if heldOut+max(trainN, 1) > all || testN > test {
+		return fmt.Errorf("%d images to train on, %d held out and %d to test on were asked for, of %d and %d that there are", trainN, heldOut, testN, all, test)
+	}
+	return nil
 }
 
 var errNoFile = errors.New("there is no such file")

@@ -216,7 +216,7 @@ func decodeChosen(r io.Reader) (chosen, error) {
 	for _, row := range rows[1:] {
 		n, has := searchOf(row[0])
 		if _, again := c[row[0]]; again || !has || n.option != row[1] || !slices.Contains(n.values[:], row[2]) {
-			return nil, fmt.Errorf("cifar: the chosen options has the row %s, but %s=%s is not among the choices for %s, or there are two rows of it",
+			return nil, fmt.Errorf("cifar: the chosen options have the row %s, but %s=%s is not among the choices for %s, or there are two rows of it",
 				strings.Join(row, ","), row[1], row[2], row[0])
 		}
 		c[row[0]] = row[2]

@@ -190,8 +190,13 @@ func ProtocolOf(e results.Experiment) (Protocol, error) {
 }
 
 // Check says why a method cannot be run by the protocol: a family of layers without convolutions, an option that
-// makes no difference to the method, a data set or a network that there is not.
+// makes no difference to the method, a data set or a network that there is not, or more images than there are.
 func (p Protocol) Check(m methods.Method) error {
+	if !p.Sample {
+		if err := enough(p.TrainN, p.HeldOut, p.TestN, trainingImages, testImages); err != nil {
+			return err
+		}
+	}
 	p.Options = m.Changed(p.Options)
 	_, _, err := p.recipe(m)
 	return err

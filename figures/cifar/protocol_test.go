@@ -247,6 +247,9 @@ func TestProtocolsThatCannotBe(t *testing.T) {
 		}},
 		{`no image data set "mnist"`, func(p *Protocol, _ *methods.Method) { p.Dataset = "mnist" }},
 		{`no network ""`, func(p *Protocol, _ *methods.Method) { p.Network = "" }},
+		{"0 images to train on, 50000 held out and 0 to test on were asked for, of 50000 and 10000", func(p *Protocol, _ *methods.Method) { p.HeldOut = 50000 }},
+		{"49000 images to train on, 1001 held out", func(p *Protocol, _ *methods.Method) { p.TrainN, p.HeldOut = 49000, 1001 }},
+		{"10001 to test on", func(p *Protocol, _ *methods.Method) { p.TestN = 10001 }},
 		{"the name of the method", func(_ *Protocol, m *methods.Method) { m.Name = "Mine" }},
 	} {
 		t.Run(c.want, func(t *testing.T) {

@@ -97,10 +97,8 @@ func (r *Reporter) update(done float64, note string) {
 // end reports the end of the current batch, of which these experiments have results now, with the error that ended it if
 // any.
 func (r *Reporter) end(found []results.Experiment, err error) {
-	part := cost(r.runner, found)
-	r.done += part
-	r.lost += cost(r.runner, r.batch) - part
-	r.runsDone += len(found)
+	r.lost += cost(r.runner, r.batch)
+	r.have(found)
 	outcome := "done"
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -115,6 +113,21 @@ func (r *Reporter) end(found []results.Experiment, err error) {
 	r.print(fmt.Sprintf("%s %s: %s\n", r.heading(r.done), describe(r.batch), outcome))
 }
 
+// later reports that these experiments of a batch that failed have results after all.
+func (r *Reporter) later(batch, found []results.Experiment) {
+	r.have(found)
+	r.Note(fmt.Sprintf("%s %s: another run has finished it", r.heading(r.done), describe(batch)))
+}
+
+// have counts experiments as done.
+func (r *Reporter) have(found []results.Experiment) {
+	if len(found) > 0 {
+		part := cost(r.runner, found)
+		r.done, r.lost = r.done+part, r.lost-part
+	}
+	r.runsDone += len(found)
+}
+
 // heading says how far all batches are: "[12/30 runs, 40%, 1m0s, about 1m30s left]".
 func (r *Reporter) heading(done float64) string {
 	now := r.now()
@@ -123,7 +136,7 @@ func (r *Reporter) heading(done float64) string {
 	if first.at.IsZero() {
 		first.at = r.started
 	}
-	if left := r.total - r.lost - done; done > first.done && left > 1e-9*r.total {
+	if left := r.total - r.lost - done; done > first.done && left > 1e-6*r.total {
 		takes := time.Duration(float64(now.Sub(first.at)) * left / (done - first.done))
 		head += fmt.Sprintf(", about %v left", takes.Round(time.Second))
 	}

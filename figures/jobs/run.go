@@ -137,7 +137,7 @@ func All(ctx context.Context, runner Runner, store Store, batches [][]results.Ex
 		case ctx.Err() != nil:
 			return errors.Join(failed.still(store, report), ctx.Err())
 		default:
-			failed.list = append(failed.list, failure{batch, runErr})
+			failed.list = append(failed.list, failure{batch, missing, runErr})
 			if inARow++; inARow == maxFailures {
 				return errors.Join(failed.still(store, report), fmt.Errorf("jobs: gave up after %d failures in a row", maxFailures))
 			}
@@ -146,10 +146,10 @@ func All(ctx context.Context, runner Runner, store Store, batches [][]results.Ex
 	return failed.still(store, report)
 }
 
-// A failure is a batch that failed, and why.
+// A failure is a batch that failed, with those of its experiments that had no results then, and why.
 type failure struct {
-	batch []results.Experiment
-	err   error
+	batch, missing []results.Experiment
+	err            error
 }
 
 // failures are those of some batches. As an error they are named: the report said why each failed.
@@ -168,7 +168,7 @@ func (f failures) still(store Store, report *Reporter) error {
 		case len(missing) > 0:
 			left = append(left, one)
 		default:
-			report.Note(describe(one.batch) + ": another run has finished it")
+			report.later(one.batch, one.missing)
 		}
 	}
 	if len(left) == 0 {

@@ -180,19 +180,22 @@ func TestAllGoesOnAfterAFailure(t *testing.T) {
 	var m memory
 	calls, cause := 0, errors.New("no such file")
 	failing := runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
-		if calls++; calls == 2 {
+		if calls++; calls == 1 {
+			return nil, cause
+		}
+		if calls == 2 {
 			return []results.Result{result(batch[1])}, cause // for the others
 		}
 		return good(ctx, batch, progress)
 	})
 	out, err := all(t, context.Background(), failing, &m, batches())
-	if !errors.Is(err, cause) || len(m.ids) != 13 {
+	if !errors.Is(err, cause) || len(m.ids) != 10 {
 		t.Errorf("%d stored, %v", len(m.ids), err)
 	}
-	if want := "jobs: 1 of 5 batches failed, as said above:\n  uci rank1 on yacht splits 0-1,5 (paper, full)"; err != nil && err.Error() != want {
+	if want := "jobs: 2 of 5 batches failed, as said above:\n  uci density on yacht splits 0-1,5 (paper, full)\n  uci rank1 on yacht splits 0-1,5 (paper, full)"; err != nil && err.Error() != want {
 		t.Errorf("error %v, want %v", err, want)
 	}
-	for _, want := range []string{"[4/15 runs, 27%, 12m0s, ", "(paper, full): FAILED: no such file\n", "[13/15 runs, 87%, "} {
+	for _, want := range []string{"[0/15 runs, 0%, 3m0s] uci density on yacht splits 0-1,5 (paper, full): FAILED: no such file\n", "[1/15 runs, 7%, 6m0s, about 54m0s left] uci rank1 ", "[10/15 runs, 67%, "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the report lacks %q:\n%s", want, out)
 		}
@@ -216,7 +219,8 @@ func TestReportNamesAnExperimentOnce(t *testing.T) {
 // What another process stores while a batch fails, as it has the same checkpoints, or before all others are done, has
 // not failed.
 func TestAllAmongOthers(t *testing.T) {
-	for _, when := range []int{2, 4} { // the call during which the other process stores the second batch
+	for when, last := range map[int]string{2: "mcdropout on yacht splits 0-1,5 (paper, full): done\n", 4: "rank1 on yacht splits 0-1,5 (paper, full): another run has finished it\n"} {
+		// In this call the other process stores the second batch.
 		t.Run(fmt.Sprintf("call %d", when), func(t *testing.T) {
 			var m memory
 			calls, list := 0, batches()
@@ -231,7 +235,7 @@ func TestAllAmongOthers(t *testing.T) {
 				}
 				return good(ctx, batch, progress)
 			})
-			if out, err := all(t, t.Context(), failing, &m, list); err != nil || !strings.Contains(out, "uci rank1 on yacht splits 0-1,5 (paper, full): another run has finished it") {
+			if out, err := all(t, t.Context(), failing, &m, list); err != nil || !strings.Contains(out, "uci rank1 on yacht splits 0-1,5 (paper, full): another run has finished it") || !strings.Contains(out[strings.LastIndex(out, "["):], "[15/15 runs, 100%, ") || !strings.HasSuffix(out, last) {
 				t.Errorf("error %v, report:\n%s", err, out)
 			}
 		})

@@ -35,7 +35,10 @@ func TestSettingsOfAJobArray(t *testing.T) {
 			{"carriage return", "a\rb", `a\rb`, true},
 			{"escape", "a\x1b[2Jb", `a\x1b[2Jb`, true},
 			{"blank", "a b", `a b"`, c.word},
-			{"plain", "a,b:1", "", false},
+			{"plain", "a,b:1", `"a,b:1" is none of Slurm's forms`, c.name == "time"},
+			{"minutes", "90", "", false}, {"minutes and seconds", "1:30", "", false}, {"hours", "04:00:00", "", false},
+			{"days and hours", "2-12", "", false}, {"days to seconds", "2-12:30:00", "", false},
+			{"other colons", "1:2:3:4", `"1:2:3:4" is none of Slurm's forms`, c.name == "time"},
 		} {
 			t.Run(c.name+"/"+v.name, func(t *testing.T) {
 				dir := t.TempDir()

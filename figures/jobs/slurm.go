@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -84,8 +85,15 @@ func (j JobArray) check() error {
 			return fmt.Errorf("jobs: the job array's %s %q has a blank, which an option of a Slurm script cannot hold; name another", setting.name, setting.value)
 		}
 	}
+	if j.Time != "" && !timeLimit.MatchString(j.Time) {
+		return fmt.Errorf("jobs: the job array's time limit %q is none of Slurm's forms: minutes, minutes:seconds, hours:minutes:seconds, days-hours, "+
+			"days-hours:minutes or days-hours:minutes:seconds, such as 04:00:00", j.Time)
+	}
 	return nil
 }
+
+// timeLimit is the form of a time limit, as sbatch describes it.
+var timeLimit = regexp.MustCompile(`^([0-9]+-)?[0-9]+(:[0-9]+){0,2}$`)
 
 // WriteTasks writes a list of tasks, one for each batch, into a folder. A list of other tasks that is there
 // already is an error.

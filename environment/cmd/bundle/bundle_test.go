@@ -87,6 +87,12 @@ func TestCollect(t *testing.T) {
 			}
 		})
 	}
+	t.Run("--help", func(t *testing.T) {
+		var out strings.Builder
+		if err := run(t.Context(), tinySets(), nil, []string{"--help"}, &out); err != nil || !strings.HasPrefix(out.String(), "usage: bundle [--data SETS] [FOLDER]\n  -data sets\n") {
+			t.Errorf("%v\n%s", err, out.String())
+		}
+	})
 	for _, args := range [][]string{{"a", "b"}, {"--no-such-flag"}, {"--data", "", "a"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			if err := run(t.Context(), tinySets(), nil, args, io.Discard); !errors.Is(err, errUsage) {

@@ -104,8 +104,18 @@ func run(ctx context.Context, all []dataSet, f *fetch.Fetcher, args []string, st
 	flags := flag.NewFlagSet("bundle", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	list := flags.String("data", "cifar10,cifar100,svhn", "the `sets`, separated by commas, or none")
-	if err := flags.Parse(args); err != nil || flags.NArg() > 1 {
-		return errors.Join(errUsage, err)
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		if _, err := fmt.Fprintln(stdout, errUsage); err != nil {
+			return fmt.Errorf("printing the usage: %w", err)
+		}
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: %w", errUsage, err)
+	case flags.NArg() > 1:
+		return fmt.Errorf("%w: got %d folders", errUsage, flags.NArg())
 	}
 	sets, err := selectSets(all, *list)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 // changes are what the flags make of a set's experiments.
 type changes struct {
 	numbers []func(*results.Experiment) // those that were given
+	given   []string                    // their flags
 	options assignments
 }
 
@@ -28,6 +29,7 @@ func changeFlags(flags *flag.FlagSet) *changes {
 				return errors.New("want a whole number of at least 0")
 			}
 			c.numbers = append(c.numbers, func(e *results.Experiment) { *field(e) = n })
+			c.given = append(c.given, "--"+name+" "+text)
 			return nil
 		})
 	}
@@ -40,9 +42,9 @@ func changeFlags(flags *flag.FlagSet) *changes {
 	return c
 }
 
-// apply returns the changed experiments.
-func (c *changes) apply(all []results.Experiment) ([]results.Experiment, error) {
-	changed := slices.Clone(all)
+// apply returns the changed experiments, and how many of them got another scale by that.
+func (c *changes) apply(all []results.Experiment) (changed []results.Experiment, rescaled int, err error) {
+	changed = slices.Clone(all)
 	known := make(map[string]bool)
 	for _, e := range all {
 		known[e.ID()] = true
@@ -63,14 +65,15 @@ func (c *changes) apply(all []results.Experiment) ([]results.Experiment, error) 
 		if known[e.ID()] { // not changed, or changed into another of them
 			continue
 		}
-		if e.Study == results.Images && !e.OnHeldOut() {
+		if e.Study == results.Images && !e.OnHeldOut() && e.Scale != results.Small {
 			e.Scale = results.Small
+			rescaled++
 		}
 		if err := check(*e); err != nil {
-			return nil, usageError{err}
+			return nil, 0, usagef("%s: %w", strings.Join(append(c.given, c.options.flags()...), ", "), err)
 		}
 	}
-	return changed, nil
+	return changed, rescaled, nil
 }
 
 // withoutUsual removes options whose value is that of the protocol anyway: with them the experiment would be the same
@@ -86,12 +89,14 @@ func withoutUsual(options map[string]string, usual any) {
 // assignments is a flag name=value that can be given several times.
 type assignments map[string]string
 
-func (a assignments) String() string {
-	var list []string
+func (a assignments) String() string { return strings.Join(a.flags(), " ") }
+
+// flags are the assignments as they are given.
+func (a assignments) flags() (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
-		list = append(list, name+"="+a[name])
+		list = append(list, "--set "+name+"="+a[name])
 	}
-	return strings.Join(list, ",")
+	return list
 }
 
 // Set adds an assignment.
@@ -99,6 +104,9 @@ func (a assignments) Set(text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || name == "" || value == "" {
 		return fmt.Errorf("%q is not name=value", text)
+	}
+	if before, has := a[name]; has {
+		return fmt.Errorf("%s is given twice, as %s and %s", name, before, value)
 	}
 	a[name] = value
 	return nil

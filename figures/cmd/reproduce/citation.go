@@ -36,7 +36,7 @@ func citation(used results.Index) string {
 			smaller = append(smaller, fmt.Sprintf("%d %s", n, scale))
 		}
 	}
-	runs := fmt.Sprintf("%d runs", len(used))
+	runs := results.Counted(len(used), "run", "runs")
 	if len(smaller) > 0 {
 		runs += ", of them " + strings.Join(smaller, " and ")
 	}

@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"densityuncertainty/figures/jobs"
@@ -18,6 +20,9 @@ import (
 
 // deviceVariable is what tells a process which GPUs it sees.
 const deviceVariable = "CUDA_VISIBLE_DEVICES"
+
+// deviceName is how it names a GPU: its number, or its UUID.
+var deviceName = regexp.MustCompile(`^([0-9]+|(GPU|MIG)-[0-9A-Za-z/-]+)$`)
 
 // onDevices carries out batches in processes of their own, at any time one on each of the devices. They
 // write to one store, which is made for that.
@@ -45,13 +50,18 @@ func (c command) onDevices(ctx context.Context, r request, batches [][]results.E
 	out := &lines{w: c.stderr}
 	failures := make([]error, len(batches))
 	var wg sync.WaitGroup
+	var senseless atomic.Bool // a process found its command line wrong, as all others would
 	for n, device := range r.devices {
 		wg.Go(func() {
 			for i := range tasks {
-				if ctx.Err() != nil {
+				if ctx.Err() != nil || senseless.Load() {
 					return
 				}
 				failures[i] = r.child(ctx, program, folder, i, device, out.beginning(fmt.Sprintf("%d, device %s: ", n, device)))
+				var exit *exec.ExitError
+				if errors.As(failures[i], &exit) && exit.ExitCode() == exitUsage {
+					senseless.Store(true)
+				}
 			}
 		})
 	}
@@ -68,7 +78,7 @@ func (c command) onDevices(ctx context.Context, r request, batches [][]results.E
 // child runs one task on a device and waits for its end. A stop is passed on, so that it saves.
 func (r request) child(ctx context.Context, program, folder string, index int, device string, out io.Writer) error {
 	args := []string{"task", folder, strconv.Itoa(index), "--store", r.folders.store, "--work", r.folders.work, "--predictions", r.folders.predictions,
-		"--keep=" + strconv.FormatBool(r.folders.keep), "--" + withoutSVHNFlag + "=" + strconv.FormatBool(r.folders.withoutSVHN)}
+		"--" + gpuFlag, "--keep=" + strconv.FormatBool(r.folders.keep), "--" + withoutSVHNFlag + "=" + strconv.FormatBool(r.folders.withoutSVHN)}
 	if r.folders.networks != "" {
 		args = append(args, "--networks", r.folders.networks)
 	}

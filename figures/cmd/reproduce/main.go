@@ -36,6 +36,7 @@ const (
 	exitUsage       = 2            // the command line is wrong
 	exitRequeue     = jobs.Requeue // SIGTERM: what is done is kept, the same command goes on
 	exitInterrupted = 130          // as shells report a program that Ctrl-C ended
+	exitHangup      = 129          // and one whose terminal was closed
 )
 
 func main() {
@@ -47,11 +48,14 @@ func main() {
 	os.Exit(c.main(ctx, os.Args[1:]))
 }
 
-// untilSignal is a context that Ctrl-C and SIGTERM end.
+// untilSignal is a context that Ctrl-C, SIGTERM and the end of the terminal (SIGHUP, unless it is ignored, as by nohup) end.
 func untilSignal(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		s := <-signals
 		// A second Ctrl-C ends the program at once. A second SIGTERM does nothing: a cluster may well send
@@ -120,8 +124,11 @@ func (c command) main(ctx context.Context, args []string) int {
 		return c.print(c.stderr, fmt.Sprintf("reproduce: %v\nRun \"reproduce --help\" for how to use it.\n", err), exitUsage)
 	case errors.Is(err, context.Canceled):
 		status := exitInterrupted
-		if (context.Cause(ctx) == stoppedBy{syscall.SIGTERM}) {
+		switch context.Cause(ctx) {
+		case stoppedBy{syscall.SIGTERM}:
 			status = exitRequeue
+		case stoppedBy{syscall.SIGHUP}:
+			status = exitHangup
 		}
 		return c.print(c.stderr, fmt.Sprintf("reproduce: stopped: %v\nThe finished experiments are stored. To go on, run the same command again:\n  reproduce %s\n",
 			err, commandLine(args)), status)
@@ -167,12 +174,41 @@ func newFlags(name string) *flag.FlagSet {
 	return flags
 }
 
-// parse reads flags and positional arguments in any order and returns the positional ones. For
-// --help it prints doc and the flags to standard output and returns flag.ErrHelp.
+// once is a flag that is being read, and is refused where it is given two values, of which one would count silently.
+type once struct {
+	flag.Value
+	given *string
+}
+
+func (o *once) Set(text string) error {
+	if o.given != nil && *o.given != text {
+		return fmt.Errorf("it is given twice, before as %q", *o.given)
+	}
+	o.given = &text
+	return o.Value.Set(text)
+}
+
+func (o *once) IsBoolFlag() bool {
+	b, is := o.Value.(interface{ IsBoolFlag() bool })
+	return is && b.IsBoolFlag()
+}
+
+// parse reads flags and positional arguments in any order and returns the positional ones. Only some flags
+// can have several values. For --help it prints doc and the flags to standard output and returns flag.ErrHelp.
 func (c command) parse(flags *flag.FlagSet, doc string, args []string) (positional []string, err error) {
+	values := make(map[string]flag.Value)
+	flags.VisitAll(func(f *flag.Flag) {
+		values[f.Name] = f.Value
+		switch f.Value.(type) {
+		case *paths, assignments:
+		default:
+			f.Value = &once{Value: f.Value}
+		}
+	})
 	for {
 		err := flags.Parse(args)
 		if errors.Is(err, flag.ErrHelp) {
+			flags.VisitAll(func(f *flag.Flag) { f.Value = values[f.Name] }) // so that its default is known
 			flags.SetOutput(c.stdout)
 			hasFlags := false
 			flags.VisitAll(func(*flag.Flag) { hasFlags = true })

@@ -98,9 +98,9 @@ func (c command) merge(_ context.Context, args []string) error {
 		return err
 	}
 	conflicts = append(conflicts, different...)
-	c.print(c.stderr, fmt.Sprintf("%d results added to %s, %d were there already, %d files of predictions copied\n", added, at.store, same, copied), exitOK)
+	c.print(c.stderr, fmt.Sprintf("%s added to %s, there already: %d; %s of predictions copied\n", results.Counted(added, "result", "results"), at.store, same, results.Counted(copied, "file", "files")), exitOK)
 	if len(conflicts) > 0 {
-		return fmt.Errorf("%d results or predictions differ from those in the store, which were kept:\n  %s", len(conflicts), strings.Join(conflicts, "\n  "))
+		return fmt.Errorf("%s from what is in the store, which was kept:\n  %s", results.Counted(len(conflicts), "result or file of predictions differs", "results or files of predictions differ"), strings.Join(conflicts, "\n  "))
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func (c command) rescore(_ context.Context, args []string) error {
 			changed = append(changed, fmt.Sprintf("%s %v: %s", line.ID, line.Experiment, lines[i].Difference(line, alike)))
 		}
 	}
-	c.print(c.stderr, fmt.Sprintf("%d lines scored from %s, %d with other numbers; %d without predictions\n", scored, at.predictions, len(changed), without), exitOK)
+	c.print(c.stderr, fmt.Sprintf("%s scored from %s, %d with other numbers; %d without predictions\n", results.Counted(scored, "line", "lines"), at.predictions, len(changed), without), exitOK)
 	if *out == "" {
 		if len(changed) > 0 {
 			return fmt.Errorf("these lines have other numbers than their predictions give:\n  %s\nwrite a new store with --out", strings.Join(changed, "\n  "))

@@ -53,8 +53,8 @@ func TestMerge(t *testing.T) {
 	file := writePredictions(t, from, 0, 1, 1)
 	link := filepath.Join(dir, "link")
 	must.Do(t, os.Symlink(filepath.Join(dir, "from"), link))
-	succeeds(t, "1 results added", "merge", link, "--store", store)
-	succeeds(t, "0 results added to "+store+", 1 were there already, 0 files of predictions copied", "merge", link, "--store", store)
+	succeeds(t, "1 result added", "merge", link, "--store", store)
+	succeeds(t, "0 results added to "+store+", there already: 1; 0 files of predictions copied", "merge", link, "--store", store)
 	holds(t, store, 1)
 	copied := filepath.Join(store, "predictions", filepath.Base(file))
 	want := must.Get(os.ReadFile(file))(t)
@@ -77,7 +77,7 @@ func TestMerge(t *testing.T) {
 		{"other predictions", filepath.Dir(writePredictions(t, filepath.Join(dir, "labels"), 0, 1, 0)), []string{"has other predictions than " + copied, "accuracy 0.333333, in the store 0.666667; "}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for _, want := range append(c.want, "1 results or predictions differ from those in the store, which were kept") {
+			for _, want := range append(c.want, "1 result or file of predictions differs from what is in the store, which was kept") {
 				fails(t, exitFailure, want, "merge", c.from, "--store", store)
 			}
 			if kept := holds(t, store, 1)[0]; kept.Metrics["accuracy"] != 0.5 || kept.Diverged {
@@ -95,7 +95,7 @@ func TestMergeOfAnotherRun(t *testing.T) {
 	again := imageResult()
 	again.Metrics = maps.Clone(again.Metrics)
 	again.Metrics[results.MetricSecondsPerEpoch] = 99
-	succeeds(t, "1 were there already", "merge", storeWith(t, t.TempDir(), again), "--store", storeWith(t, t.TempDir(), imageResult()))
+	succeeds(t, "there already: 1; ", "merge", storeWith(t, t.TempDir(), again), "--store", storeWith(t, t.TempDir(), imageResult()))
 
 	again.Metrics[results.MetricAccuracy] = 0.75
 	from, store := storeWith(t, t.TempDir(), again), storeWith(t, t.TempDir(), imageResult())
@@ -140,7 +140,7 @@ func TestMergeChecks(t *testing.T) {
 			yacht := madeUp(results.Union(sets()...)[100])
 			storeWith(t, from, yacht) // beside them is a file that counts
 			must.Do(t, errors.Join(c.make(filepath.Join(from, "a.jsonl"), result), c.make(filepath.Join(from, filepath.Base(file)), file)))
-			succeeds(t, "1 results added to "+store+", 0 were there already, 0 files", "merge", from, "--store", store)
+			succeeds(t, "1 result added to "+store+", there already: 0; 0 files", "merge", from, "--store", store)
 			if lines := holds(t, store, 1); lines[0].ID != yacht.ID {
 				t.Errorf("the store has %v", lines[0].Experiment)
 			}
@@ -196,7 +196,7 @@ func TestRescore(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, metrics[name], score)
 		}
 	}
-	succeeds(t, "1 lines scored", "rescore", "--store", out, "--predictions", filepath.Dir(file))
+	succeeds(t, "1 line scored", "rescore", "--store", out, "--predictions", filepath.Dir(file))
 	fails(t, exitFailure, "already has a result", "rescore", "--store", dir, "--out", out)
 	must.Do(t, os.WriteFile(file, []byte("damaged"), 0o600))
 	fails(t, exitFailure, file, "rescore", "--store", dir)

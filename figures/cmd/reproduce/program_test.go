@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/results"
@@ -22,6 +24,7 @@ import (
 const (
 	fakeDelay = "REPRODUCE_TEST_DELAY" // how long it takes for one experiment
 	fakeLog   = "REPRODUCE_TEST_LOG"   // file to which it writes every experiment it starts
+	fakeNoGPU = "REPRODUCE_TEST_NOGPU" // that there is no GPU, if not empty
 )
 
 // TestMain makes the test binary the program where its arguments are not those of a test. The program starts itself
@@ -34,7 +37,12 @@ func TestMain(m *testing.M) {
 	main()
 }
 
-func newFake(s settings) (jobs.Runner, error) { return fake{s}, nil }
+func newFake(s settings) (jobs.Runner, error) {
+	if s.gpu && os.Getenv(fakeNoGPU) != "" {
+		return nil, usagef("no GPU here")
+	}
+	return fake{s}, nil
+}
 
 // fake makes up results: they depend on the experiment alone.
 type fake struct{ settings }
@@ -192,6 +200,19 @@ func TestSIGTERMAsksToBeRequeued(t *testing.T) {
 	p.ends(t, jobs.Requeue, "run the same command again")
 }
 
+// The end of the terminal stops the program as Ctrl-C does, unless it was told to ignore that.
+func TestSIGHUP(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "runs")
+	p := start(t, []string{fakeDelay + "=50ms"}, "run", "cifar-small", "--store", store)
+	p.signal(t, store, 1, syscall.SIGHUP)
+	p.ends(t, exitHangup, "run the same command again")
+	signal.Ignore(syscall.SIGHUP) // which a process inherits
+	defer signal.Reset(syscall.SIGHUP)
+	p = start(t, []string{fakeDelay + "=10ms"}, "run", "cifar-small", "--methods", "density,mfvi", "--store", store)
+	p.signal(t, store, 1, syscall.SIGHUP)
+	p.ends(t, exitOK)
+}
+
 func TestKillThenContinue(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "runs")
 	args := []string{"run", "uci-released", "--methods", "density,rank1", "--datasets", "yacht", "--batch", "1", "--store", store}
@@ -239,4 +260,18 @@ func TestDevices(t *testing.T) {
 	}
 	start(t, []string{fakeDelay + "=soon"}, "run", "cifar10-resnet14", "--methods", "mfvi", "--seeds", "0", "--store", filepath.Join(dir, "none"), "--devices", "0").
 		ends(t, exitFailure, "0, device 0: reproduce: ", "task 0 on device 0")
+}
+
+// Without GPUs the processes of --devices refuse to run, and no further ones are started.
+func TestDevicesWithoutGPU(t *testing.T) {
+	t.Setenv(environment.ConfigVariable, environment.GoSequential)
+	if _, err := newRunner(settings{folders: folders{gpu: true}, note: func(string) {}}); err == nil || !strings.Contains(err.Error(), "--devices is for GPUs, and this computes on go:") {
+		t.Errorf("error %v", err)
+	}
+	store := filepath.Join(t.TempDir(), "runs")
+	p := start(t, []string{fakeNoGPU + "=1"}, "run", "cifar-small", "--methods", "density,mfvi", "--store", store, "--devices", "0,1")
+	p.ends(t, exitFailure, "no GPU here", "task 0 on device ")
+	if n := strings.Count(p.stderr.String(), "no GPU here"); n > 2 {
+		t.Errorf("%d processes were started for 2 devices", n)
+	}
 }

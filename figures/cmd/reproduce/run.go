@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"densityuncertainty/environment"
 	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
@@ -72,10 +73,10 @@ func (c command) request(args []string) (request, error) {
 		return r, err
 	}
 	r.name, r.wanted = positional[0], results.Union(wanted...)
-	var lacks []string
+	var lacks []error
 	for _, set := range wanted {
 		if set.Lacks != "" {
-			lacks = append(lacks, fmt.Sprintf("the set %s is not complete: %s", set.Name, set.Lacks))
+			lacks = append(lacks, fmt.Errorf("the set %s is not complete: %s", set.Name, set.Lacks))
 		}
 	}
 	if *scale == "" {
@@ -95,16 +96,18 @@ func (c command) request(args []string) (request, error) {
 	if err := checkFilter(filter); err != nil {
 		return r, err
 	}
-	if r.wanted = filter.Apply(r.wanted); len(r.wanted) == 0 {
-		return r, usagef("%s", strings.Join(append([]string{fmt.Sprintf(
-			"%s has no experiment of scale %s with these methods, data sets, splits, seeds and fidelity; \"reproduce list\" shows the sets' scales", r.name, *scale)}, lacks...), "; "))
+	if r.wanted, err = selectBy(filter, r.name, r.wanted); err != nil {
+		return r, usageError{errors.Join(append([]error{err}, lacks...)...)}
 	}
 	for _, lack := range lacks {
-		c.print(c.stderr, lack+"\n", exitOK)
+		c.print(c.stderr, lack.Error()+"\n", exitOK)
 	}
-	changed, err := changes.apply(r.wanted)
+	changed, rescaled, err := changes.apply(r.wanted)
 	if err != nil {
 		return r, err
+	}
+	if rescaled > 0 {
+		c.print(c.stderr, fmt.Sprintf("%s so changed that the scale is %s in the place of %s\n", results.Counted(rescaled, "experiment is", "experiments are"), results.Small, *scale), exitOK)
 	}
 	r.wanted = results.Union(results.Set{Experiments: changed}) // a change can make two equal
 	if r.batch < 0 {
@@ -118,8 +121,14 @@ func (c command) request(args []string) (request, error) {
 			return r, err
 		}
 	}
-	if r.devices = words(*devices); slices.Contains(r.devices, "") {
-		return r, usagef("--devices: %q names a GPU with no number", *devices)
+	r.devices = words(*devices)
+	for _, device := range r.devices {
+		if !deviceName.MatchString(device) {
+			return r, usagef("--devices: %q is not the number of a GPU, such as 0, or its UUID", device)
+		}
+	}
+	if r.folders.networks != "" && workOf([][]results.Experiment{r.wanted}) != environment.Images {
+		return r, usagef("--networks is for image runs, and none of these experiments is one")
 	}
 	if err := r.slurm.check(flags); err != nil {
 		return r, err
@@ -138,8 +147,8 @@ func (c command) carryOut(ctx context.Context, r request) error {
 	}
 	missing := results.ByID(lines).Missing(r.wanted)
 	batches := jobs.Batches(missing, r.batch)
-	c.print(c.stderr, fmt.Sprintf("%d experiments, %d already in %s, %d to run in %d batches\n",
-		len(r.wanted), len(r.wanted)-len(missing), r.folders.store, len(missing), len(batches)), exitOK)
+	c.print(c.stderr, fmt.Sprintf("%s, %d already in %s, %d to run in %s\n", results.Counted(len(r.wanted), "experiment", "experiments"),
+		len(r.wanted)-len(missing), r.folders.store, len(missing), results.Counted(len(batches), "batch", "batches")), exitOK)
 	if r.dry {
 		return c.plan(missing)
 	}
@@ -200,6 +209,36 @@ func (c command) train(ctx context.Context, at folders, batches [][]results.Expe
 		return err
 	}
 	return jobs.All(ctx, runner, removingCheckpoints{store, at}, batches, report)
+}
+
+// selectBy are the experiments of the sets called name that pass the filter. Where there are none it says which flag takes
+// away the last, and what it could be.
+func selectBy(f results.Filter, name string, all []results.Experiment) ([]results.Experiment, error) {
+	for _, by := range []struct {
+		flag   string
+		filter results.Filter
+		of     func(results.Experiment) string
+	}{
+		{"scale", results.Filter{Scale: f.Scale}, func(e results.Experiment) string { return e.Scale }},
+		{"fidelity", results.Filter{Fidelity: f.Fidelity}, func(e results.Experiment) string { return e.Fidelity }},
+		{"methods", results.Filter{Methods: f.Methods}, func(e results.Experiment) string { return e.Method }},
+		{"datasets", results.Filter{Datasets: f.Datasets}, func(e results.Experiment) string { return e.Dataset }},
+		{"splits", results.Filter{Splits: f.Splits}, func(e results.Experiment) string { return strconv.Itoa(e.Split) }},
+		{"seeds", results.Filter{Seeds: f.Seeds}, func(e results.Experiment) string { return strconv.FormatUint(e.Seed, 10) }},
+	} {
+		left := by.filter.Apply(all)
+		if len(left) == 0 {
+			var there []string
+			for _, e := range all {
+				if value := by.of(e); !slices.Contains(there, value) {
+					there = append(there, value)
+				}
+			}
+			return nil, fmt.Errorf("--%s: %s has no such experiment; with the other flags there are %s", by.flag, name, strings.Join(there, ", "))
+		}
+		all = left
+	}
+	return all, nil
 }
 
 // checkFilter finds misspelt names, which would otherwise select nothing.
@@ -279,12 +318,14 @@ type folders struct {
 	networks    string // of trained networks; "" keeps none
 	keep        bool   // checkpoints of finished experiments
 	withoutSVHN bool   // go on where it is missing
+	gpu         bool   // refuse to compute on anything else
 }
 
 func (p *folders) flags(flags *flag.FlagSet) {
 	p.storeFlags(flags)
 	folderFlag(flags, &p.work, "work", "`folder` for checkpoints (default out/work of the checkout; with --store the folder work there)")
 	folderFlag(flags, &p.networks, "networks", "`folder` in which image runs keep their trained networks as safetensors files (default none)")
+	flags.BoolVar(&p.gpu, gpuFlag, false, "be an error unless this computes on GPUs, as the processes of --devices must")
 	flags.BoolVar(&p.keep, "keep", false, "keep the checkpoints of runs that are finished")
 	flags.BoolVar(&p.withoutSVHN, withoutSVHNFlag, false, "run the experiments of the table ood-svhn even if SVHN's test part is not there: its columns then stay empty")
 }
@@ -307,8 +348,11 @@ func (p *folders) storeFlags(flags *flag.FlagSet) {
 	folderFlag(flags, &p.predictions, "predictions", "`folder` for the predictions of image runs (default the folder predictions in the store)")
 }
 
-// withoutSVHNFlag is the name of a flag that is passed on to the processes that a command starts.
-const withoutSVHNFlag = "without-svhn"
+// The names of flags that are passed on to the processes that a command starts.
+const (
+	withoutSVHNFlag = "without-svhn"
+	gpuFlag         = "gpu"
+)
 
 // fill sets the defaults.
 func (p *folders) fill() error {
@@ -324,6 +368,9 @@ func (p *folders) fill() error {
 	}
 	if p.work == "" {
 		p.work = filepath.Join(p.store, "work")
+	}
+	if info, err := os.Stat(p.store); err == nil && !info.IsDir() {
+		return fmt.Errorf("the store %s is not a folder; name one with --store", p.store)
 	}
 	if p.predictions == "" {
 		p.predictions = filepath.Join(p.store, predictions.Folder)

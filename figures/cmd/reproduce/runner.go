@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/cifar"
@@ -27,6 +28,9 @@ var newRunner = func(s settings) (jobs.Runner, error) {
 		return nil, err
 	}
 	s.note(machine.Choice)
+	if s.gpu && !strings.HasPrefix(machine.Info.Backend, "xla:cuda") {
+		return nil, usagef("--devices is for GPUs, and this computes on %s; leave it out, or set up a GPU (%s)", machine.Info.Backend, environment.ConfigVariable)
+	}
 	studies := studiesOn(machine)
 	images := studies[results.Images].(*cifar.Runner)
 	regressions := studies[results.UCI].(uci.Runner)

@@ -96,6 +96,9 @@ func (c command) writeJob(ctx context.Context, r request, batches [][]results.Ex
 	if r.folders.withoutSVHN {
 		job.Flags = append(job.Flags, "--"+withoutSVHNFlag)
 	}
+	if r.folders.gpu {
+		job.Flags = append(job.Flags, "--"+gpuFlag)
+	}
 	if r.folders.keep {
 		job.Flags = append(job.Flags, "--keep")
 	}
@@ -109,7 +112,7 @@ func (c command) writeJob(ctx context.Context, r request, batches [][]results.Ex
 	if err := job.Write(batches); err != nil {
 		return err
 	}
-	c.print(c.stderr, fmt.Sprintf("wrote %s with %d tasks\n", job.Script(), len(batches)), exitOK)
+	c.print(c.stderr, fmt.Sprintf("wrote %s with %s\n", job.Script(), results.Counted(len(batches), "task", "tasks")), exitOK)
 	merge := fmt.Sprintf("When tasks are done, bring their results into the store, as often as you like:\n  reproduce merge %s --store %s\n",
 		filepath.Join(job.Folder, "results"), r.folders.store)
 	if !r.slurm.submit {
@@ -153,6 +156,6 @@ func (c command) task(ctx context.Context, args []string) error {
 		return err
 	}
 	store, work, kept := jobs.TaskPlaces(positional[0], index)
-	at := folders{store: cmp.Or(given.store, store), work: cmp.Or(given.work, work), predictions: cmp.Or(given.predictions, kept), networks: given.networks, keep: given.keep, withoutSVHN: given.withoutSVHN}
+	at := folders{store: cmp.Or(given.store, store), work: cmp.Or(given.work, work), predictions: cmp.Or(given.predictions, kept), networks: given.networks, keep: given.keep, withoutSVHN: given.withoutSVHN, gpu: given.gpu}
 	return c.carryOut(ctx, request{wanted: batch, folders: at})
 }
