@@ -83,7 +83,7 @@ func (f *Fetcher) Local(name string) (path string, found bool, err error) {
 	case err != nil:
 		return "", false, fmt.Errorf("fetch: looking for %s: %s %s: %w", name, named, folder, err)
 	case !info.IsDir():
-		return "", false, fmt.Errorf("fetch: looking for %s: %s %s, which is not a folder", name, named, folder)
+		return "", false, fmt.Errorf("fetch: looking for %s: %s %s, which is not a folder; name one, or none", name, named, folder)
 	}
 	path = filepath.Join(folder, filepath.FromSlash(name))
 	info, err := os.Stat(path)
