@@ -33,14 +33,13 @@ func (r *Regression) Check() error {
 	case r.Features != nil && len(r.Features) != r.D:
 		return fail("%d names of %d features", len(r.Features), r.D)
 	}
-	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 	for i, v := range r.X {
-		if !finite(v) {
+		if notFinite(v) {
 			return fail("example %d, feature %d is %v; every value must be finite", i/r.D, i%r.D, v)
 		}
 	}
 	for i, v := range r.Y {
-		if !finite(v) {
+		if notFinite(v) {
 			return fail("the target of example %d is %v; every value must be finite", i, v)
 		}
 	}

@@ -134,7 +134,7 @@ func Sample(ctx context.Context, m *nets.Model, x nets.Inputs, o Options) (*Pred
 	return all[0], nil
 }
 
-// checkFinite returns an error where the network gave no numbers.
+// checkFinite returns an error where the network gave no numbers, which wraps metrics.ErrValue.
 func (p *Prediction) checkFinite() error {
 	for _, what := range []struct {
 		name    string
@@ -142,7 +142,7 @@ func (p *Prediction) checkFinite() error {
 	}{{"mean", p.Mean}, {"deviation", p.Std}, {"noise's deviation", p.NoiseStd}, {"output", p.Outputs}} {
 		for m, values := range what.samples {
 			if at := params.NotFinite(values); at >= 0 {
-				return fmt.Errorf("sample %d of the %s at input %d is %g: the training diverged, or the input is too far from the training data", m, what.name, at/max(p.Width, 1), values[at])
+				return fmt.Errorf("sample %d of the %s at input %d is %g: the training diverged, or the input is too far from the training data: %w", m, what.name, at/max(p.Width, 1), values[at], metrics.ErrValue)
 			}
 		}
 	}

@@ -106,11 +106,8 @@ func (x *experimentRun) predict(ctx context.Context, m *datasets.Images, report 
 	found, err := x.classifier.classify(ctx, m, x.experiment.Samples, x.keepsEnergies(), wantLogits, func(done float64) {
 		report(done, fmt.Sprintf("predicting %s, %.0f of %d images", m.Name, done*float64(m.N), m.N))
 	})
-	if errors.Is(err, metrics.ErrValue) { // of logits that are no numbers
-		err = fmt.Errorf("%w: %w", train.ErrDiverged, err)
-	}
 	if err != nil {
-		return imagePrediction{}, err
+		return imagePrediction{}, orDiverged(err)
 	}
 	p := imagePrediction{probabilities: found.Probabilities, mutualInformation: found.MutualInformation, energies: lastEnergies(found)}
 	for _, layer := range found.Energies {
@@ -122,6 +119,14 @@ func (x *experimentRun) predict(ctx context.Context, m *datasets.Images, report 
 		}
 	}
 	return p, p.check(m.Name)
+}
+
+// orDiverged is an error of a prediction, train.ErrDiverged too if outputs are no numbers.
+func orDiverged(err error) error {
+	if errors.Is(err, metrics.ErrValue) {
+		return fmt.Errorf("%w: %w", train.ErrDiverged, err)
+	}
+	return err
 }
 
 // check reports the first number that is not finite.
@@ -296,10 +301,7 @@ func (x *experimentRun) fitAfterwards(ctx context.Context) (*afterwards, error) 
 	}
 	features, width, err := c.Features(ctx, images)
 	if err != nil || images.N <= width+len(c.Classes) {
-		return nil, err
-	}
-	if i := slices.IndexFunc(features, notFinite); i >= 0 {
-		return nil, fmt.Errorf("feature %d of training image %d is %v: %w", i%width, i/width, features[i], train.ErrDiverged)
+		return nil, orDiverged(err)
 	}
 	fitted := new(afterwards)
 	if fitted.one, err = fitGaussian(features, width, make([]int, images.N), 1); err != nil {
@@ -319,7 +321,7 @@ func (a *afterwards) distances(ctx context.Context, c *Classifier, m *datasets.I
 	}
 	features, _, err := c.Features(ctx, m)
 	if err != nil {
-		return d, err
+		return d, orDiverged(err)
 	}
 	if d.One, err = a.one.distances(features); err != nil {
 		return d, err

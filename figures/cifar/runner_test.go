@@ -263,7 +263,7 @@ func TestDivergence(t *testing.T) {
 	}{
 		{"in training", 1e30, 2, 8, "training: ", ""},
 		{"no chance for a label", 10, 1, 16, "predicting: ", "nll is +Inf"},
-		{"logits that are no numbers", 1e4, 1, 16, "predicting: ", "logits[0][0] is NaN"},
+		{"logits that are no numbers", 1e4, 1, 16, "predicting: ", "output at input 0 is NaN"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, _ := withMadeUpImages(t)
