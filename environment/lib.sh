@@ -363,15 +363,16 @@ go_offline() {
   export DENSITYUNCERTAINTY_GOPROXY GOPROXY=off
 }
 
-# missing_data: says so if the folder that DENSITYUNCERTAINTY_DATA names is not there.
-missing_data() {
+# check_data: stops if the folder that DENSITYUNCERTAINTY_DATA names is not there, as every notebook that reads
+# images would.
+check_data() {
   local place=${DENSITYUNCERTAINTY_DATA:-}
   case $place in
     '' | http://* | https://*) return ;;
     file://localhost/*) place=${place#file://localhost} ;;
     file://*) place=${place#file://} ;;
   esac
-  [[ -d $place ]] || printf 'DENSITYUNCERTAINTY_DATA names a folder that is not there: %s\n' "$place"
+  [[ -d $place ]] || fail "DENSITYUNCERTAINTY_DATA names a folder that is not there: $place; name one that is, or none"
 }
 
 # copy_notebooks: makes the working copies that ./environment/lab opens, in

@@ -112,7 +112,7 @@ class Settings(Scripts):
         self.assertIn("go.work would take the place", done.stderr)
         self.assertIn("TMPDIR", done.stderr)
 
-    def test_missing_data(self):
+    def test_check_data(self):
         for place, says in (
             ("", ""),
             ("https://example.com/data", ""),
@@ -122,9 +122,9 @@ class Settings(Scripts):
             (f"file://{self.folder}/no", f"{self.folder}/no"),
         ):
             with self.subTest(place):
-                done = self.bash("missing_data", DENSITYUNCERTAINTY_DATA=place)
-                self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertEqual(done.stdout, says and f"DENSITYUNCERTAINTY_DATA names a folder that is not there: {says}\n")
+                done = self.bash("check_data", DENSITYUNCERTAINTY_DATA=place)
+                self.assertEqual(done.returncode, 1 if says else 0, done.stderr)
+                self.assertIn(says and f"DENSITYUNCERTAINTY_DATA names a folder that is not there: {says}; ", done.stderr)
 
 
 class WorkingCopies(Scripts):
