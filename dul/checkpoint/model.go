@@ -14,9 +14,9 @@ import (
 
 // Export writes the variables of a model that have a role (see package params),
 // its parameters and running statistics, and texts about it to one safetensors
-// file. An entry that is not finite is an error. Optimizer and random state are left out: the file is a trained model, for
+// file. Optimizer and random state are left out: the file is a trained model, for
 // evaluation and for other programs. Tensors are called by their variable's path
-// without the first slash.
+// without the first slash. An entry that is not finite is an error.
 func Export(store *model.Store, path string, metadata map[string]string) error {
 	if store == nil {
 		return fmt.Errorf("checkpoint: exporting to %s: %w", path, errNoStore)

@@ -80,9 +80,9 @@ type splitData struct {
 	scale      datasets.Scaler // of the target
 }
 
-// load reads the split of an experiment, of a UCI set or one of own, with early stopping without the examples that are
-// held out of its training part. Inputs and targets are standardised by means and deviations of the training part alone; a column that is
-// constant there is only centred.
+// load reads the split of an experiment, on a UCI set or one of own, with early stopping without the examples that are
+// held out of its training part. Inputs and targets are standardised by means and deviations of the training part alone;
+// a column that is constant there is only centred.
 func load(ctx context.Context, e results.Experiment, earlyStopping bool, own ...*datasets.Regression) (splitData, error) {
 	read := func() (*datasets.Regression, error) { return datasets.UCI(e.Dataset) }
 	mine := ownData(own).named(e.Dataset)
