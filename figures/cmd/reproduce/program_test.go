@@ -202,11 +202,13 @@ func TestSIGTERMAsksToBeRequeued(t *testing.T) {
 
 // The end of the terminal stops the program as Ctrl-C does, unless it was told to ignore that.
 func TestSIGHUP(t *testing.T) {
+	// A process inherits that a signal is ignored, as it is where the tests run under nohup, and not that it is caught.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	store := filepath.Join(t.TempDir(), "runs")
 	p := start(t, []string{fakeDelay + "=50ms"}, "run", "cifar-small", "--store", store)
 	p.signal(t, store, 1, syscall.SIGHUP)
 	p.ends(t, exitHangup, "run the same command again")
-	signal.Ignore(syscall.SIGHUP) // which a process inherits
+	signal.Ignore(syscall.SIGHUP)
 	defer signal.Reset(syscall.SIGHUP)
 	p = start(t, []string{fakeDelay + "=10ms"}, "run", "cifar-small", "--methods", "density,mfvi", "--store", store)
 	p.signal(t, store, 1, syscall.SIGHUP)
