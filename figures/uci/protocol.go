@@ -119,7 +119,7 @@ func (o ownData) check() error {
 	for i, set := range o {
 		switch err := results.CheckName("data set", set.Name); {
 		case err != nil:
-			return fmt.Errorf("uci: data of one's own: %w", err)
+			return fmt.Errorf("uci: data of one's own: %w; set its Name", err)
 		case slices.Contains(Datasets(), set.Name) || o[:i].named(set.Name) != nil:
 			return fmt.Errorf("uci: there are two data sets %q; give yours another Name", set.Name)
 		}
