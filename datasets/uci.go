@@ -261,7 +261,7 @@ func parseRows(r io.Reader, file string, columns int, fields func(line string) [
 func parseFinite(field string) (float64, error) {
 	v, err := strconv.ParseFloat(field, 64)
 	switch {
-	case errors.Is(err, strconv.ErrRange), err == nil && (math.IsNaN(v) || math.IsInf(v, 0)):
+	case errors.Is(err, strconv.ErrRange), err == nil && notFinite(v):
 		return 0, fmt.Errorf("%w: %q", errNotFinite, field)
 	case err != nil:
 		return 0, err

@@ -94,11 +94,14 @@ func (r *Reporter) update(done float64, note string) {
 	r.print(line + "\n")
 }
 
-// end reports the end of the current batch, of which these experiments have results now, with the error that ended it if
+// end reports the end of the current batch, of which these experiments have no results, with the error that ended it if
 // any.
-func (r *Reporter) end(found []results.Experiment, err error) {
-	r.lost += cost(r.runner, r.batch)
-	r.have(found)
+func (r *Reporter) end(missing []results.Experiment, err error) {
+	r.done += cost(r.runner, r.batch)
+	r.runsDone += len(r.batch)
+	if len(missing) > 0 {
+		r.move(missing, -1)
+	}
 	outcome := "done"
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -113,19 +116,16 @@ func (r *Reporter) end(found []results.Experiment, err error) {
 	r.print(fmt.Sprintf("%s %s: %s\n", r.heading(r.done), describe(r.batch), outcome))
 }
 
-// later reports that these experiments of a batch that failed have results after all.
-func (r *Reporter) later(batch, found []results.Experiment) {
-	r.have(found)
+// later reports that the experiments which a batch that failed had no results of have some after all.
+func (r *Reporter) later(batch, missing []results.Experiment) {
+	r.move(missing, 1)
 	r.Note(fmt.Sprintf("%s %s: another run has finished it", r.heading(r.done), describe(batch)))
 }
 
-// have counts experiments as done.
-func (r *Reporter) have(found []results.Experiment) {
-	if len(found) > 0 {
-		part := cost(r.runner, found)
-		r.done, r.lost = r.done+part, r.lost-part
-	}
-	r.runsDone += len(found)
+// move counts experiments as done, with a sign of 1, or as lost, with -1, which were the other before.
+func (r *Reporter) move(list []results.Experiment, sign int) {
+	part := float64(sign) * cost(r.runner, list)
+	r.done, r.lost, r.runsDone = r.done+part, r.lost-part, r.runsDone+sign*len(list)
 }
 
 // heading says how far all batches are: "[12/30 runs, 40%, 1m0s, about 1m30s left]".

@@ -118,8 +118,9 @@ func All(ctx context.Context, runner Runner, store Store, batches [][]results.Ex
 		if runErr == nil {
 			runErr = allPresent(batch, found)
 		}
-		missing, err := results.ByID(found).Missing(batch), error(nil)
+		var missing []results.Experiment
 		if runErr != nil {
+			var err error
 			if missing, err = store.Missing(batch); err != nil {
 				return errors.Join(failed.still(store, report), runErr, err)
 			}
@@ -128,9 +129,7 @@ func All(ctx context.Context, runner Runner, store Store, batches [][]results.Ex
 				runErr = nil
 			}
 		}
-		report.end(slices.DeleteFunc(slices.Clone(batch), func(e results.Experiment) bool {
-			return slices.ContainsFunc(missing, func(m results.Experiment) bool { return m.ID() == e.ID() })
-		}), runErr)
+		report.end(missing, runErr)
 		switch {
 		case runErr == nil:
 			inARow = 0

@@ -290,7 +290,7 @@ func TestReportGoesByCost(t *testing.T) {
 	r := NewReporter(&out, false, func() time.Time { return clock }, runnerFunc(good), batches)
 	clock = clock.Add(9 * time.Minute)
 	r.begin(batches[0])
-	r.end(batches[0], nil)
+	r.end(nil, nil)
 	if got := out.String(); !strings.Contains(got, "[1/2 runs, 90%, 9m0s, about 1m0s left]") {
 		t.Errorf("report:\n%s", got)
 	}
@@ -320,7 +320,7 @@ func TestTerminalReport(t *testing.T) {
 	r.begin(b[0])
 	r.update(0.5, "epoch 50/100")
 	r.Note("a note")
-	r.end(b[0], nil)
+	r.end(nil, nil)
 	if got := out.String(); !strings.Contains(got, "50%, 5s, about 4s left") || !strings.Contains(got, "\na note\n") || strings.Count(got, "\n") != 3 {
 		t.Errorf("report:\n%q", got)
 	}
