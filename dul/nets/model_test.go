@@ -117,37 +117,31 @@ func (l wider) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return l.Deterministic.Dense(s, x, units+1)
 }
 
-// Outputs that the likelihood cannot take are refused where the network is applied.
-func TestNumberOfOutputs(t *testing.T) {
-	for l, want := range map[likelihood.Likelihood]string{
-		likelihood.Gaussian{}:              "outputs of shape (Float64)[2, 2], where the likelihood of type likelihood.Gaussian needs 1",
-		likelihood.Categorical{Classes: 3}: "outputs of shape (Float64)[2, 4], where the likelihood of type likelihood.Categorical needs 3",
+// Outputs that the likelihood cannot take, and a network without layers, are errors where the network is applied.
+func TestNetworksThatCannotBeApplied(t *testing.T) {
+	plain := baselines.Deterministic{}
+	for _, c := range []struct {
+		name       string
+		network    nets.Network
+		likelihood likelihood.Likelihood
+		want       string
+	}{
+		{"two means", nets.MLP{Layers: wider{}}, likelihood.Gaussian{}, "outputs of shape (Float64)[2, 2], where the likelihood of type likelihood.Gaussian needs 1"},
+		{"a logit too many", nets.MLP{Layers: wider{}}, likelihood.Categorical{Classes: 3}, "outputs of shape (Float64)[2, 4], where the likelihood of type likelihood.Categorical needs 3"},
+		{"MLP", nets.MLP{Widths: []int{2}}, likelihood.Gaussian{}, "nets.MLP.Layers is nil"},
+		{"ResidualMLP", nets.ResidualMLP{Head: plain, Width: 2, Depth: 1}, likelihood.Gaussian{}, "nets.ResidualMLP.Layers is nil"},
+		{"ResidualMLP without a head", nets.ResidualMLP{Layers: plain, Width: 2, Depth: 1}, likelihood.Gaussian{}, "nets.ResidualMLP.Head is nil"},
+		{"ResidualSum", nets.ResidualSum{Width: 2, Depth: 1}, likelihood.Gaussian{}, "nets.ResidualSum.Layers is nil"},
 	} {
-		m := newModel(t, nets.MLP{Layers: wider{}}, l, 1)
-		_, err := model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
-			return m.Apply(m.Scope(root), x)
-		}, fixtures.Tensor(m.DType, fixtures.Zeros(2, 3)))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want one with %q", err, want)
-		}
-	}
-}
-
-// A network without layers is an error that names the field.
-func TestNoLayers(t *testing.T) {
-	for want, network := range map[string]nets.Network{
-		"nets.MLP.Layers is nil":         nets.MLP{Widths: []int{2}},
-		"nets.ResidualMLP.Layers is nil": nets.ResidualMLP{Head: baselines.Deterministic{}, Width: 2, Depth: 1},
-		"nets.ResidualMLP.Head is nil":   nets.ResidualMLP{Layers: baselines.Deterministic{}, Width: 2, Depth: 1},
-		"nets.ResidualSum.Layers is nil": nets.ResidualSum{Width: 2, Depth: 1},
-	} {
-		m := newModel(t, network, likelihood.Gaussian{}, 1)
-		_, err := model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
-			return m.Apply(m.Scope(root), x)
-		}, fixtures.Tensor(m.DType, fixtures.Zeros(2, 3)))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want one with %q", err, want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			m := newModel(t, c.network, c.likelihood, 1)
+			_, err := model.CallOnce(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+				return m.Apply(m.Scope(root), x)
+			}, fixtures.Tensor(m.DType, fixtures.Zeros(2, 3)))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want one with %q", err, c.want)
+			}
+		})
 	}
 }
 
