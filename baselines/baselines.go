@@ -31,6 +31,14 @@ func setting(field string, value, usual float64) float64 {
 	return cmp.Or(value, usual)
 }
 
+// number is setting for a field that counts.
+func number(field string, value, usual int) int {
+	if value < 0 {
+		panic(fmt.Errorf("%s is %d; it must be at least 1, or 0, which means %d", field, value, usual))
+	}
+	return cmp.Or(value, usual)
+}
+
 // logVariance creates the log-variance of a Gaussian posterior that starts at
 // the given standard deviation.
 func logVariance(s *model.Scope, like *graph.Node, name string, std float64, rows, columns int) *graph.Node {

@@ -76,7 +76,7 @@ func (l DUE) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	mean, variance := p.moments()
 	samples := 1
 	if l.Likelihood == Softmax {
-		samples = cmp.Or(l.Samples, 32)
+		samples = number("baselines.DUE.Samples", l.Samples, 32)
 	}
 	n := x.Shape().Dim(-2)
 	eps := stochastic.Draw(s, x, stochastic.Gaussian(), samples*n, units)

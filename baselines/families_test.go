@@ -77,26 +77,45 @@ func checkFamilies(t *testing.T, variants []variant) {
 
 // Settings that cannot be are errors that name the field, for vectors and for images.
 func TestRefusedSettings(t *testing.T) {
-	for want, layers := range map[string]family{
-		"baselines.MFVI.InitStd is -1":    baselines.MFVI{InitStd: -1},
-		"baselines.MFVI.PriorStd is -1":   baselines.MFVI{PriorStd: -1},
-		"baselines.Rank1.InitStd is NaN":  baselines.Rank1{InitStd: math.NaN()},
-		"baselines.Rank1.PriorStd is -1":  baselines.Rank1{PriorStd: -1},
-		"baselines.VDropout.Alpha is -1":  baselines.VDropout{Alpha: -1},
-		"baselines.MFVI.PriorStd is +Inf": baselines.MFVI{PriorStd: math.Inf(1)},
-		"dropout rate is -1":              baselines.MCDropout{Rate: -1},
+	start := []baselines.Inducing{{Points: []float64{0, 1, 2}, LengthScale: 1}}
+	for _, c := range []struct {
+		want   string
+		layers family
+	}{
+		{"baselines.MFVI.InitStd is -1", baselines.MFVI{InitStd: -1}},
+		{"baselines.MFVI.PriorStd is -1", baselines.MFVI{PriorStd: -1}},
+		{"baselines.MFVI.PriorStd is +Inf", baselines.MFVI{PriorStd: math.Inf(1)}},
+		{"baselines.Rank1.InitStd is NaN", baselines.Rank1{InitStd: math.NaN()}},
+		{"baselines.Rank1.PriorStd is -1", baselines.Rank1{PriorStd: -1}},
+		{"baselines.VDropout.Alpha is -1", baselines.VDropout{Alpha: -1}},
+		{"dropout rate is -1", baselines.MCDropout{Rate: -1}},
+		{"baselines.SpectralNormed.Bound is -1", baselines.SpectralNormed{Bound: -1}},
+		{"baselines.SpectralNormed.Iterations is -1", baselines.SpectralNormed{Iterations: -1}},
+		{"baselines.SNGP.LengthScale is -1", baselines.SNGP{Examples: 2, LengthScale: -1}},
+		{"baselines.SNGP.FeatureScale is NaN", baselines.SNGP{Examples: 2, FeatureScale: math.NaN()}},
+		{"baselines.SNGP.Ridge is -1", baselines.SNGP{Examples: 2, Ridge: -1}},
+		{"baselines.SNGP.MeanField is -1", baselines.SNGP{Examples: 2, MeanField: -1}},
+		{"baselines.SNGP.Momentum is 1", baselines.SNGP{Examples: 2, Momentum: 1}},
+		{"baselines.SNGP.RandomFeatures is -1", baselines.SNGP{Examples: 2, RandomFeatures: -1}},
+		{"baselines.SNGP.Inputs is -1", baselines.SNGP{Examples: 2, Inputs: -1}},
+		{"baselines.DUE.Samples is -1", baselines.DUE{Start: start, Samples: -1}},
 	} {
-		for _, c := range []struct {
-			of func(s *model.Scope, x *graph.Node) *graph.Node
-			x  fixtures.Array
-		}{
-			{func(s *model.Scope, x *graph.Node) *graph.Node { return layers.Dense(s, x, 2) }, fixtures.Zeros(2, 3)},
-			{func(s *model.Scope, x *graph.Node) *graph.Node { return layers.Conv(s, x, layertest.MomentsSpec) }, fixtures.Zeros(2, 1, 3, 3)},
-		} {
-			_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), c.of, fixtures.Tensor(dtypes.Float32, c.x))
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("the error is %v, want one with %q", err, want)
+		refused := func(of func(s *model.Scope, x *graph.Node) *graph.Node, x fixtures.Array) {
+			t.Helper()
+			store := model.NewStore()
+			_, err := model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+				store.SetTraining(x.Graph(), true)
+				return of(s, x)
+			}, fixtures.Tensor(dtypes.Float32, x))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want one with %q", err, c.want)
 			}
+		}
+		refused(func(s *model.Scope, x *graph.Node) *graph.Node { return c.layers.Dense(s, x, 2) }, fixtures.Zeros(2, 3))
+		switch c.layers.(type) {
+		case baselines.SNGP, baselines.DUE: // whose settings are those of the head
+		default:
+			refused(func(s *model.Scope, x *graph.Node) *graph.Node { return c.layers.Conv(s, x, layertest.MomentsSpec) }, fixtures.Zeros(2, 1, 3, 3))
 		}
 	}
 }

@@ -93,11 +93,28 @@ func (l SNGP) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 // Norm is that of SpectralNormed.
 func (l SNGP) Norm(s *model.Scope, x *graph.Node) *graph.Node { return l.Hidden.Norm(s, x) }
 
+// filled has the usual settings in the place of zeros. It panics on settings that
+// cannot be: at the first training step, and not when Posterior or a prediction
+// needs them after the last.
+func (l SNGP) filled() SNGP {
+	l.RandomFeatures = number("baselines.SNGP.RandomFeatures", l.RandomFeatures, 1024)
+	l.Inputs = number("baselines.SNGP.Inputs", l.Inputs, 128)
+	l.LengthScale = setting("baselines.SNGP.LengthScale", l.LengthScale, 1)
+	l.FeatureScale = setting("baselines.SNGP.FeatureScale", l.FeatureScale, 2)
+	l.Ridge = setting("baselines.SNGP.Ridge", l.Ridge, 1)
+	l.MeanField = setting("baselines.SNGP.MeanField", l.MeanField, 25)
+	if !(l.Momentum >= 0 && l.Momentum < 1) {
+		panic(fmt.Errorf("baselines.SNGP.Momentum is %g; it must be at least 0 and less than 1", l.Momentum))
+	}
+	return l
+}
+
 // Dense is the head, [..., n, width] -> [..., n, units]. In training it returns
 // the mean of f and adds the batch to P. In evaluation, for Softmax, it returns
 // the mean-field logits; for Gaussian, a draw of f at each input by itself.
 // It panics in evaluation before Posterior was called.
 func (l SNGP) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	l = l.filled()
 	if s.Store().IsTraining(x.Graph()) {
 		phi, mean := l.mean(s, x, units)
 		l.accumulate(s, graph.StopGradient(phi), graph.StopGradient(mean))
@@ -108,14 +125,14 @@ func (l SNGP) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 		eps := stochastic.Draw(s, x, stochastic.Gaussian(), x.Shape().Dim(-2), units)
 		return graph.Add(mean, graph.Mul(eps, graph.Sqrt(variance)))
 	}
-	scale := graph.Sqrt(graph.AddScalar(graph.MulScalar(variance, cmp.Or(l.MeanField, 25)), 1))
+	scale := graph.Sqrt(graph.AddScalar(graph.MulScalar(variance, l.MeanField), 1))
 	return graph.Div(mean, scale)
 }
 
 // Moments are the posterior mean of f, [..., n, units], and its variance,
 // [..., n, 1], or with PerClass [..., n, units]. It panics before Posterior was called.
 func (l SNGP) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance *graph.Node) {
-	phi, mean := l.mean(s, x, units)
+	phi, mean := l.filled().mean(s, x, units)
 	v := s.Store().GetVariable(model.JoinPath(s.Scope(), covarianceRoot))
 	if v == nil {
 		panic(fmt.Errorf("SNGP has no covariance at %s: call SNGP.Posterior after training", s.Scope()))
@@ -140,19 +157,19 @@ func (l SNGP) mean(s *model.Scope, x *graph.Node, units int) (phi, mean *graph.N
 // features is phi(x), [..., n, D].
 func (l SNGP) features(s *model.Scope, x *graph.Node) *graph.Node {
 	if !l.Plain {
-		width, inputs := x.Shape().Dim(-1), cmp.Or(l.Inputs, 128)
-		projection := params.Statistic(s, x, "projection", params.Normal(0, 0.05), width, inputs)
+		width := x.Shape().Dim(-1)
+		projection := params.Statistic(s, x, "projection", params.Normal(0, 0.05), width, l.Inputs)
 		x = layerNorm(s, ops.Product(x, projection.NodeValue(x)))
 	}
-	in, d := x.Shape().Dim(-1), cmp.Or(l.RandomFeatures, 1024)
+	in, d := x.Shape().Dim(-1), l.RandomFeatures
 	draw := params.Normal(0, 1)
 	if l.Orthogonal {
 		draw = orthogonalBlocks
 	}
 	w := params.Statistic(s, x, "frequencies", draw, in, d).NodeValue(x)
 	b := params.Statistic(s, x, "phases", params.Uniform(math.Pi), 1, d).NodeValue(x)
-	angle := ops.Affine(x, graph.MulScalar(w, 1/cmp.Or(l.LengthScale, 1)), b)
-	return graph.MulScalar(graph.Cos(angle), 1/cmp.Or(l.FeatureScale, 2))
+	angle := ops.Affine(x, graph.MulScalar(w, 1/l.LengthScale), b)
+	return graph.MulScalar(graph.Cos(angle), 1/l.FeatureScale)
 }
 
 // orthogonalBlocks starts a [rows, columns] matrix with blocks of orthogonal

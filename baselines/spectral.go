@@ -1,7 +1,6 @@
 package baselines
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -93,7 +92,7 @@ func (l SpectralNormed) Norm(s *model.Scope, x *graph.Node) *graph.Node {
 
 // excess is max(1, norm/c).
 func (l SpectralNormed) excess(norm *graph.Node) *graph.Node {
-	return graph.MaxScalar(graph.MulScalar(norm, 1/cmp.Or(l.Bound, 3)), 1)
+	return graph.MaxScalar(graph.MulScalar(norm, 1/setting("baselines.SpectralNormed.Bound", l.Bound, 3)), 1)
 }
 
 // A linearMap is the map whose norm is bounded, by its weights; it maps rows
@@ -134,7 +133,7 @@ func (l SpectralNormed) bounded(s *model.Scope, w *graph.Node, m linearMap) *gra
 	u := kept.NodeValue(g)
 	v := unitRow(m.transposed(u, fixed))
 	if s.Store().IsTraining(g) {
-		for i := range max(1, l.Iterations) {
+		for i := range number("baselines.SpectralNormed.Iterations", l.Iterations, 1) {
 			if i > 0 {
 				v = unitRow(m.transposed(u, fixed))
 			}
