@@ -53,6 +53,9 @@ var officialFiles = imageFiles{
 	},
 }
 
+// sampleSize is how many images to train on and to test on there are in the sample of CIFAR-10.
+const sampleSize = 1000
+
 // sampleImages are those that come with the program.
 var sampleImages = imageFiles{
 	cifar: func(_ context.Context, name string) (train, test *datasets.Images, err error) {
@@ -190,7 +193,7 @@ func (c *imageCache) of(ctx context.Context, e results.Experiment, stats Channel
 			return imageData{}, err
 		case images == nil && name == svhnTest && !withoutSVHN && needsSVHN(e):
 			return imageData{}, fmt.Errorf("the table ood-svhn needs the test part of SVHN, which is not there (%w): put test_32x32.mat into the folder of data, %s, "+
-				"or give \"reproduce run\" the flag --without-svhn to go on without it for good, with columns of SVHN that stay empty",
+				"or go on without it for good, with columns of SVHN that stay empty: by the flag --without-svhn of \"reproduce run\", in Go by Protocol.WithoutSVHN",
 				cmp.Or(err, errNoFile), fetch.EnvData)
 		case err != nil:
 			note(fmt.Sprintf("%v goes on without %s, whose columns stay empty: %v", e, name, err))

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/metrics"
@@ -279,12 +280,11 @@ func (g *featureGaussian) distances(features []float64) ([]float64, error) {
 		f := mat.NewVecDense(width, features[i*width:(i+1)*width])
 		found[i] = math.Inf(1)
 		for _, mean := range g.means {
-			difference, solved := mat.NewVecDense(width, nil), mat.NewVecDense(width, nil)
-			difference.SubVec(f, mat.NewVecDense(width, mean))
-			if err := g.covariance.SolveVecTo(solved, difference); err != nil {
-				return nil, fmt.Errorf("cifar: distance of feature %d: %w", i, err)
+			distance := stat.Mahalanobis(f, mat.NewVecDense(width, mean), &g.covariance)
+			if math.IsNaN(distance) {
+				return nil, fmt.Errorf("cifar: features %d have no distance: they are not finite, or their covariance is nearly singular", i)
 			}
-			found[i] = min(found[i], mat.Dot(difference, solved))
+			found[i] = min(found[i], distance*distance)
 		}
 	}
 	return found, nil

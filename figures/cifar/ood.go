@@ -18,7 +18,7 @@ var scoreWords = map[string]string{
 	methods.ByEnergy:             "energy",
 	methods.ByEntropy:            "entropy",
 	methods.ByDempsterShafer:     "Dempster-Shafer",
-	methods.ByMutualInformation:  "mutual information of label and member",
+	methods.ByMutualInformation:  "mutual information of label and sample",
 	predictions.ByGaussian:       "Gaussian of the features",
 	predictions.ByClassGaussian:  "Gaussian of each class",
 }

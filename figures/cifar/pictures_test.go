@@ -51,6 +51,11 @@ func TestPicturesOfTheSample(t *testing.T) {
 	}
 }
 
+func onSample(p Protocol) Protocol {
+	p.Sample = true
+	return p
+}
+
 // Run with the sample needs no files, and what it has too few of it says.
 func TestRunOnTheSample(t *testing.T) {
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
@@ -60,6 +65,9 @@ func TestRunOnTheSample(t *testing.T) {
 	lines, err := Run(t.Context(), p, methods.Deterministic)
 	if err != nil || lines[0].Metrics["ood_cifar100_auroc"] == 0 || lines[0].Metrics["ood_svhn-first1083_auroc"] == 0 {
 		t.Errorf("%v, error %v", lines, err)
+	}
+	if full := Paper(CIFAR10, ResNet14); lines[0].Experiment.Options["sample"] != "true" || full.Experiments(methods.MFVI)[0].ID() == onSample(full).Experiments(methods.MFVI)[0].ID() {
+		t.Errorf("runs on the sample have the options %v, and the identity of runs on all images", lines[0].Experiment.Options)
 	}
 	p.TrainN = 999
 	fails(t, "too many images", errorOf(Run(t.Context(), p, methods.Deterministic)), "999 images to train on", "of 1000")

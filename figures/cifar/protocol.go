@@ -71,9 +71,13 @@ type Protocol struct {
 	// Precision saves time on accelerators; prediction stays in float32.
 	Precision Precision `option:"precision" choices:"float32 bfloat16" doc:"of the convolutions while training; bfloat16 needs an accelerator"`
 
-	// Sample takes the sample of CIFAR-10 that comes with the program in the place of the official files: 1000 images
-	// to train on and hold out, and 1000 to test on. It is for Run, and no part of experiments.
-	Sample bool
+	// Sample takes the images that come with the program in the place of the official files: of CIFAR-10 1000 to train
+	// on and hold out, and 1000 to test on. Of CIFAR-100 there are none to train on.
+	Sample bool `option:"sample" doc:"the images that come with the program, 1000 of CIFAR-10 to train on and 1000 to test on, in the place of the official files"`
+
+	// WithoutSVHN lets Run go on with experiments of the table of out-of-distribution detection where the test part of
+	// SVHN cannot be had. Like Progress it is no part of experiments.
+	WithoutSVHN bool
 	// Progress, if not nil, hears from Run and TrainClassifier how much is done, from 0 to 1, and how it goes.
 	Progress func(done float64, note string)
 }
@@ -192,14 +196,21 @@ func ProtocolOf(e results.Experiment) (Protocol, error) {
 // Check says why a method cannot be run by the protocol: a family of layers without convolutions, an option that
 // makes no difference to the method, a data set or a network that there is not, or more images than there are.
 func (p Protocol) Check(m methods.Method) error {
-	if !p.Sample {
-		if err := enough(p.TrainN, p.HeldOut, p.TestN, trainingImages, testImages); err != nil {
-			return err
-		}
+	train, test := p.available()
+	if err := enough(p.TrainN, p.HeldOut, p.TestN, train, test); err != nil {
+		return err
 	}
 	p.Options = m.Changed(p.Options)
 	_, _, err := p.recipe(m)
 	return err
+}
+
+// available is how many images there are to train on and hold out, and to test on.
+func (p Protocol) available() (train, test int) {
+	if p.Sample {
+		return sampleSize, sampleSize
+	}
+	return trainingImages, testImages
 }
 
 // unusedError names the options of the protocol that change nothing for a method.
@@ -207,15 +218,20 @@ func (p Protocol) unusedError(m methods.Method) error {
 	return methods.RefuseUnused(p, p.departures(), m, func(q Protocol) any { return q.resolve(m) })
 }
 
+// Filled is the protocol with the numbers filled in that are the method's own.
+func (p Protocol) Filled(m methods.Method) Protocol {
+	r := p.resolve(m)
+	p.Options = m.Fill(p.setting(), p.Options, p.defaults())
+	p.Inducing, p.LengthScale, p.ProcessRate, p.LikelihoodScale = r.Inducing, r.LengthScale, r.ProcessRate, r.Energies.LikelihoodScale
+	return p
+}
+
 // OptionsTable lists every option of the protocol in both fidelities: on CIFAR-10 with the network that each names
 // ResNet-14, and what is different for 100 classes and for the Wide ResNet.
 func OptionsTable() report.Table {
 	version := func(name string, p Protocol) methods.Version {
 		return methods.Version{Setting: name, Protocol: p, Filled: func(m methods.Method) any {
-			filled, r := p, p.resolve(m)
-			filled.Options = m.Fill(p.setting(), p.Options, p.defaults())
-			filled.Inducing, filled.LengthScale, filled.LikelihoodScale = r.Inducing, r.LengthScale, r.Energies.LikelihoodScale
-			return filled
+			return p.Filled(m)
 		}}
 	}
 	var versions []methods.Version
@@ -247,6 +263,7 @@ type recipe struct {
 	Energies                  energyRecipe
 	ChannelStats              ChannelStats
 	Augmentation              bool
+	Sample                    bool
 	Precision                 Precision
 }
 
@@ -285,7 +302,7 @@ func (p Protocol) resolve(m methods.Method) recipe {
 	r := recipe{
 		Layers: m.Layers(o), BlockDropout: o.BlockDropout,
 		Optimizer: o.Optimizer, BatchSize: o.BatchSize, LearningRate: o.LearningRate, WeightDecay: o.WeightDecay, Decay: p.Decay,
-		ChannelStats: p.ChannelStats, Augmentation: p.Augmentation, Precision: p.Precision,
+		ChannelStats: p.ChannelStats, Augmentation: p.Augmentation, Sample: p.Sample, Precision: p.Precision,
 	}
 	if process, has := m.Process.(methods.InducingProcess); has {
 		r.Inducing = process.InducingPoints(methods.Task{Kind: methods.Pictures, Classes: p.classes(), Inducing: o.Inducing})

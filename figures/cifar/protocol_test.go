@@ -168,6 +168,7 @@ func TestOptions(t *testing.T) {
 		{"channel_stats", "released", methods.Density, everyone, func(r recipe) bool { return r.ChannelStats == ReleasedStats }},
 		{"augmentation", "false", methods.Density, everyone, func(r recipe) bool { run := r.training(1, nil); return run.Augmentation == nil && run.Padding == 0 }},
 		{"precision", "bfloat16", methods.Density, everyone, func(r recipe) bool { return r.training(1, nil).BFloat16 }},
+		{"sample", "true", methods.Density, everyone, func(r recipe) bool { return r.Sample }},
 	}
 	if fields := methods.Fields(Protocol{}, results.Images); len(fields) != len(cases) {
 		t.Errorf("there are %d options, this test knows %d", len(fields), len(cases))

@@ -22,7 +22,8 @@ import (
 )
 
 // Run carries out a protocol for each method and seed, on the backend that the environment chooses, and returns the
-// results in the order of p.Experiments. It keeps nothing; p.Progress hears how it goes.
+// results in the order of p.Experiments. It keeps nothing; p.Progress hears how it goes. Beside an error are the results
+// of the runs that were finished before.
 func Run(ctx context.Context, p Protocol, list ...methods.Method) (found []results.Result, err error) {
 	for _, m := range list {
 		if err := p.Check(m); err != nil {
@@ -51,10 +52,7 @@ func run(ctx context.Context, r *Runner, p Protocol, list methods.List) ([]resul
 			p.Progress(done, note)
 		}
 	}
-	r.Methods, r.Notes = list, func(text string) { progress(last, text) }
-	if p.Sample {
-		r.images.files = sampleImages
-	}
+	r.Methods, r.Notes, r.WithoutSVHN = list, func(text string) { progress(last, text) }, p.WithoutSVHN
 	return jobs.Live(ctx, r, p.Experiments(list...), progress)
 }
 
@@ -76,7 +74,7 @@ type Runner struct {
 	// Notes, if not nil, hears what the user should know though a run goes on.
 	Notes func(string)
 
-	images imageCache
+	images, sample imageCache
 }
 
 // Run implements jobs.Runner. It carries out the experiments one after the other: one of them fills a processor or
@@ -105,12 +103,13 @@ func (r *Runner) Cost(e results.Experiment) float64 {
 	if err != nil || !has {
 		return 0 // Run says what is wrong
 	}
+	all, allTest := p.available()
 	cost, err := networkCost(p, m)
 	plain, plainErr := networkCost(Paper(CIFAR10, ResNet14), methods.Deterministic)
 	if err != nil || plainErr != nil {
 		return 0
 	}
-	training, test := float64(trainingImages-e.HeldOut), float64(testImages)
+	training, test := float64(all-e.HeldOut), float64(allTest)
 	if e.TrainN > 0 {
 		training = float64(e.TrainN)
 	}
@@ -164,7 +163,12 @@ func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(do
 		return fail("reading the protocol", err)
 	}
 	progress(0, "reading images")
-	if x.data, err = r.images.of(ctx, e, x.recipe.ChannelStats, r.WithoutSVHN, r.note); err != nil {
+	images := &r.images
+	if x.protocol.Sample {
+		images = &r.sample
+		images.files = sampleImages
+	}
+	if x.data, err = images.of(ctx, e, x.recipe.ChannelStats, r.WithoutSVHN, r.note); err != nil {
 		return fail("reading images", err)
 	}
 	needs, err := x.protocol.Memory(m)

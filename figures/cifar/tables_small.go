@@ -56,8 +56,9 @@ func groupCells(g results.Group, measures ...measure) ([]report.Cell, error) {
 
 // trainedOn is the number of training images, without those held out where all others are used.
 func trainedOn(e results.Experiment) string {
-	if e.TrainN == 0 && e.HeldOut > 0 {
-		return grouped(trainingImages - e.HeldOut)
+	p := Protocol{Sample: e.Options["sample"] == "true"}
+	if all, _ := p.available(); e.TrainN == 0 && all-e.HeldOut < trainingImages {
+		return grouped(all - e.HeldOut)
 	}
 	return orAll(e.TrainN)
 }
@@ -107,7 +108,7 @@ func Table(lines []results.Result) (report.Table, error) {
 		if err != nil {
 			return report.Table{}, err
 		}
-		made := report.TextCells(title(e.Dataset), title(e.Network), trainedOn(e), fmt.Sprint(e.Epochs), orAll(e.TestN), runCount(g))
+		made := report.TextCells(title(e.Dataset), title(e.Network), trainedOn(e), fmt.Sprint(e.Epochs), columnTest(e), runCount(g))
 		t.Rows = append(t.Rows, report.Row{Name: titles[i], Cells: slices.Concat(made, cells)})
 	}
 	return t, nil
@@ -174,14 +175,21 @@ func groupTitles(groups []results.Group, list methods.List, columns ...func(resu
 		func(e results.Experiment) string { return e.Fidelity },
 		func(e results.Experiment) string { return e.Scale },
 		func(e results.Experiment) string { return grouped(e.HeldOut) + " held out" },
-		func(e results.Experiment) string { return columnTest(e) + " test images" },
+		func(e results.Experiment) string { return "measured on " + columnTest(e) },
 		func(e results.Experiment) string { return fmt.Sprintf("%d samples", e.Samples) },
 	)
 }
 
 // The columns of tables, besides trainedOn, by which groups of runs are told apart.
 func columnEpochs(e results.Experiment) string { return fmt.Sprint(e.Epochs) }
-func columnTest(e results.Experiment) string   { return orAll(e.TestN) }
+
+// columnTest is the number of test images; of runs that are measured on training images that are held out, of these.
+func columnTest(e results.Experiment) string {
+	if e.OnHeldOut() {
+		return grouped(e.HeldOut) + " held out"
+	}
+	return orAll(e.TestN)
+}
 
 // table shows the runs of a comparison.
 func (c comparison) table(lines []results.Result, further []methods.Method) (report.Table, error) {

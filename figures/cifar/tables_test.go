@@ -287,6 +287,10 @@ func TestTableOfRuns(t *testing.T) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 	figtest.Renders(t, table)
+	onHeldOut := must.Get(Table(linesOf(measured(0.9, 0.1, 0.3, 0.01), processorGridSet().Experiments[:1])))(t)
+	if got := figtest.Text(onHeldOut.Rows[0].Cells[4]); got != "5,000 held out" {
+		t.Errorf("a run of the grid was measured on %q images", got)
+	}
 	released := Released(CIFAR10, ResNet14)
 	two := must.Get(Table(linesOf(measured(0.9, 0.1, 0.3, 0.01), Paper(CIFAR10, ResNet14).Experiments(methods.MFVI), released.Experiments(methods.MFVI))))(t)
 	if a, b := two.Rows[0].Name, two.Rows[1].Name; a == b {
@@ -378,7 +382,7 @@ func TestDetectionOfMethodsThatThePaperLeavesOut(t *testing.T) {
 	want := []string{
 		"Deterministic (not in the paper), maximum probability: 0.600 (n=1 of 3)",
 		"Deep Ensemble (not in the paper), maximum probability: 0.600 (n=1 of 3)",
-		"Deep Ensemble (not in the paper), mutual information of label and member: 0.620 (n=1 of 3)",
+		"Deep Ensemble (not in the paper), mutual information of label and sample: 0.620 (n=1 of 3)",
 		"SNGP (not in the paper), maximum probability: 0.600 (n=1 of 3)",
 		"SNGP (not in the paper), Dempster-Shafer: 0.630 (n=1 of 3)",
 		"DUE (not in the paper), maximum probability: 0.600 (n=1 of 3)",

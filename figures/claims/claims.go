@@ -22,6 +22,8 @@ const caption = "What the paper claims, in our words, and what our runs say. Sin
 	"at 5 % for all of the table together that the evidence names, as that table shows them, else for all of the claim (Holm). A claim about several data sets holds where a difference is decided for it and none against it, " +
 	"does not hold where one is decided against it and none for it, and is undecided otherwise; runs that diverged were not compared, so that they refute nothing, but keep a claim from holding. " +
 	"To outperform on 6 of 9 data sets is to be decided better than each other method on 6; it does not hold where more than 3 are lost, by being decided worse than a method or by diverging. " +
+	"A claim about images holds where all its differences, over seeds, are decided for density uncertainty, and does not where one is decided against it or a run of it diverged; " +
+	"it is about as good where no mean is worse by more than the standard deviation of the other's seeds. " +
 	"A gap ratio is tested against the number that the claim names, over independent seeds; all of these tests have to be decided for the claim."
 
 // Table lists the paper's claims, in our words, and what came of them by the result lines: what was not run is said to

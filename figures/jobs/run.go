@@ -259,7 +259,7 @@ func LiveFor(ctx context.Context, work environment.Work, on func(Machine) Runner
 // Live carries out experiments and returns their results in the order of the experiments, without a
 // store: for runs that are short enough to be watched, as in a notebook. It calls progress, which may
 // be nil, with the fraction of all the work that is done, from 0 to 1, and a few words on what it is
-// doing. The first batch that fails ends it. No experiments, and one that cannot be, are errors before anything is carried
+// doing. The first batch that fails ends it; beside the error are the results until then. No experiments, and one that cannot be, are errors before anything is carried
 // out.
 func Live(ctx context.Context, runner Runner, experiments []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
 	if len(experiments) == 0 {
@@ -285,18 +285,25 @@ func Live(ctx context.Context, runner Runner, experiments []results.Experiment, 
 		if err == nil {
 			err = allPresent(batch, found)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("jobs: %s: %w", describe(batch), err)
-		}
 		for _, r := range found {
 			byID[r.ID] = r
+		}
+		if err != nil {
+			return inOrder(experiments, byID), fmt.Errorf("jobs: %s: %w", describe(batch), err)
 		}
 		before += share
 		report(0, "done")
 	}
-	lines := make([]results.Result, len(experiments))
-	for i, e := range experiments {
-		lines[i] = byID[e.ID()]
+	return inOrder(experiments, byID), nil
+}
+
+// inOrder are the results of experiments in their order, of those that have one.
+func inOrder(experiments []results.Experiment, byID map[string]results.Result) []results.Result {
+	var lines []results.Result
+	for _, e := range experiments {
+		if line, has := byID[e.ID()]; has {
+			lines = append(lines, line)
+		}
 	}
-	return lines, nil
+	return lines
 }

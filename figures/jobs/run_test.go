@@ -348,6 +348,21 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// What was finished before an error is there beside it, in the order of the experiments.
+func TestLiveKeepsWhatIsFinished(t *testing.T) {
+	wanted := []results.Experiment{exp("rank1", "boston", 0), exp("density", "yacht", 1), exp("density", "yacht", 0)}
+	lines, err := Live(t.Context(), runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
+		if batch[0].Method == "rank1" {
+			return good(ctx, batch, progress)
+		}
+		found, err := good(ctx, batch[:1], progress)
+		return found, errors.Join(err, errors.New("no more"))
+	}), wanted, nil)
+	if err == nil || len(lines) != 2 || lines[0].ID != wanted[0].ID() || lines[1].Experiment.Method != "density" {
+		t.Errorf("%d lines beside the error %v: %v", len(lines), err, lines)
+	}
+}
+
 // An experiment that is asked for twice is carried out once.
 func TestLiveTwice(t *testing.T) {
 	ran := 0

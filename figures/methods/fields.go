@@ -177,7 +177,8 @@ func Unused[P any](protocol P, options map[string]string, resolve func(P) any) [
 	return unused
 }
 
-// DeparturesOf is Departures without those options that Unused lists: what is left is what makes a run another one.
+// DeparturesOf is Departures without those options that Unused lists. An option that is given the value that the method
+// would have by itself is left: the identities of stored results have such options.
 func DeparturesOf[P any](protocol, from P, resolve func(P) any) map[string]string {
 	options := Departures(protocol, from)
 	for _, name := range Unused(protocol, options, resolve) {

@@ -91,11 +91,17 @@ type Setting struct {
 
 // New is a method of a family of layers that notebooks and other modules define: every field that is not given
 // has the usual value, and the name is the title too. Its layers are the ones given, whatever the options; set
-// Layers for a family that takes some.
+// Layers for a family that takes some. That an option changes nothing for it is noticed only of a family that
+// reflect.DeepEqual finds equal to itself: one without functions in its fields.
 //
-// Whether its layers have energy models, and so want generative pretraining, is found out by building one of them.
+// Whether its layers have energy models, and so want generative pretraining and tell images out of distribution by
+// their energies, is found out by building one of them.
 func New(name string, family nets.Layers) Method {
-	return Method{Name: name, Title: name, Layers: func(Options) nets.Layers { return family }, HasEnergies: hasEnergies(family), family: &family}
+	m := Method{Name: name, Title: name, Layers: func(Options) nets.Layers { return family }, family: &family}
+	if m.HasEnergies = hasEnergies(family); m.HasEnergies {
+		m.Detects = []string{ByEnergy}
+	}
+	return m
 }
 
 // hasEnergies builds a dense layer, of a single unit, and looks whether it has a log-likelihood. A family that

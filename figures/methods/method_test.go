@@ -208,7 +208,7 @@ func TestNew(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := methods.New(c.name, c.family)
-			if m.Name != c.name || m.Title != c.name || m.HasEnergies != c.energies || m.Networks() != 1 || m.SamplesOf(7) != 7 {
+			if m.Name != c.name || m.Title != c.name || m.HasEnergies != c.energies || slices.Contains(m.Detects, methods.ByEnergy) != c.energies || m.Networks() != 1 || m.SamplesOf(7) != 7 {
 				t.Errorf("got %+v with %d networks and %d of 7 samples, want energies %t", m, m.Networks(), m.SamplesOf(7), c.energies)
 			}
 			if got := m.Layers(methods.ReleasedOptions()); got != c.family {

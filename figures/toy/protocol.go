@@ -37,7 +37,7 @@ type Protocol struct {
 
 	HiddenLayers  int `option:"hidden_layers" range:"whole" doc:"hidden layers of the network: one for the cubic, two for the moons"`
 	Width         int `option:"width" range:"count" doc:"units of a hidden layer"`
-	PretrainSteps int `option:"pretrain_steps" range:"count" doc:"steps of generative pretraining of methods with energy models, half as many as steps if not given; the text has none, and without it the energies are not close enough to their maximum-likelihood fit for the gap to show"`
+	PretrainSteps int `option:"pretrain_steps" range:"count" doc:"steps of generative pretraining of methods with energy models, half as many as steps if not given, 1 for next to none; the text has none, and without it the energies are not close enough to their maximum-likelihood fit for the gap to show"`
 
 	// Progress, if not nil, hears from Run of the part that is done, from 0 to 1, and how it goes.
 	Progress func(done float64, note string)

@@ -17,7 +17,8 @@ import (
 
 // Run trains methods, one's own too, as the protocol says, and returns the result lines in the order of
 // Protocol.Experiments, with the curves or maps of what they predict. It computes on the backend that the
-// environment chooses, and stores nothing: give the lines to a results.Store to keep them.
+// environment chooses, and stores nothing: give the lines to a results.Store to keep them. Beside an error are the
+// lines of what was finished before.
 func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Result, error) {
 	if err := methods.List(list).Validate(); err != nil {
 		return nil, err

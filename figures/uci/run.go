@@ -25,7 +25,8 @@ import (
 
 // Run trains and evaluates methods, one's own too, as the protocol says, and returns the result lines in the order
 // of Protocol.Experiments. The splits of a data set are trained together. It computes on the backend that the
-// environment chooses, and stores nothing: give the lines to a results.Store to keep them.
+// environment chooses, and stores nothing: give the lines to a results.Store to keep them. Beside an error are the
+// lines of the batches that were finished before.
 func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Result, error) {
 	if err := methods.List(list).Validate(); err != nil {
 		return nil, err

@@ -40,34 +40,24 @@ func check(e results.Experiment) error {
 	if err := e.Validate(); err != nil {
 		return err
 	}
-	var err error
-	switch e.Study {
-	case results.Toy:
-		_, _, err = toy.ProtocolOf(e, methods.All())
-	case results.UCI:
-		_, _, err = uci.ProtocolOf(e, methods.All())
-	case results.Images:
-		_, _, err = imageProtocol(e)
-	}
+	_, err := filledProtocol(e)
 	return err
 }
 
-// usualProtocol is the protocol of an experiment's fidelity, from which its options depart.
-func usualProtocol(e results.Experiment) any {
-	released := e.Fidelity == results.Released
-	switch {
-	case e.Study == results.Toy && e.Dataset == toy.MoonsName:
-		return toy.Moons()
-	case e.Study == results.Toy:
-		return toy.Cubic()
-	case e.Study == results.UCI && released:
-		return uci.Released()
-	case e.Study == results.UCI:
-		return uci.Paper()
-	case released:
-		return cifar.Released(e.Dataset, e.Network)
+// filledProtocol is the protocol of an experiment with every number filled in for its method.
+func filledProtocol(e results.Experiment) (p any, err error) {
+	switch e.Study {
+	case results.Toy:
+		p, _, err = toy.ProtocolOf(e, methods.All())
+	case results.UCI:
+		p, _, err = uci.ProtocolOf(e, methods.All())
+	default:
+		of, m, wrong := imageProtocol(e)
+		if err = wrong; err == nil {
+			p = of.Filled(m)
+		}
 	}
-	return cifar.Paper(e.Dataset, e.Network)
+	return p, err
 }
 
 // imageProtocol is the protocol and the method of an image experiment.

@@ -5,11 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
-	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
 
@@ -60,7 +60,7 @@ func (c *changes) apply(all []results.Experiment) (changed []results.Experiment,
 				e.Options = make(map[string]string)
 			}
 			maps.Copy(e.Options, c.options)
-			withoutUsual(e.Options, usualProtocol(*e))
+			c.withoutUsual(e)
 		}
 		if known[e.ID()] { // not changed, or changed into another of them
 			continue
@@ -76,12 +76,17 @@ func (c *changes) apply(all []results.Experiment) (changed []results.Experiment,
 	return changed, rescaled, nil
 }
 
-// withoutUsual removes options whose value is that of the protocol anyway: with them the experiment would be the same
-// under another name.
-func withoutUsual(options map[string]string, usual any) {
-	for _, f := range methods.Fields(usual, "") {
-		if value, has := options[f.Name]; has && value == f.Text(usual) {
-			delete(options, f.Name)
+// withoutUsual removes those of the given options whose value the experiment has without them: with them it would be
+// the same under another name.
+func (c *changes) withoutUsual(e *results.Experiment) {
+	for name := range c.options {
+		without := *e
+		without.Options = maps.Clone(e.Options)
+		delete(without.Options, name)
+		with, err := filledProtocol(*e)
+		usual, usualErr := filledProtocol(without)
+		if err == nil && usualErr == nil && reflect.DeepEqual(with, usual) {
+			e.Options = without.Options
 		}
 	}
 }

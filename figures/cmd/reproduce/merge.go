@@ -59,10 +59,10 @@ func (c command) merge(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	before, known := results.ByID(lines), results.ByID(lines)
+	known := results.ByID(lines)
 	added, same := 0, 0
 	var conflicts []string
-	other := make(map[string]bool) // files of predictions that go with another result than the store had
+	rejected := make(map[string][]string) // folders of results that are not taken, by the name of their predictions
 	for _, file := range stores {
 		found, err := c.read(paths{file})
 		if err != nil {
@@ -82,9 +82,8 @@ func (c command) merge(_ context.Context, args []string) error {
 				continue
 			}
 			conflicts = append(conflicts, fmt.Sprintf("%s has another result of %s %v: %s", file, line.ID, line.Experiment, difference))
-			if _, had := before[line.ID]; had {
-				other[predictions.FileName(line.ID)] = true
-			}
+			name := predictions.FileName(line.ID)
+			rejected[name] = append(rejected[name], filepath.Dir(file))
 		}
 		n, _, err := store.AppendAll(fresh)
 		if err != nil {
@@ -92,7 +91,9 @@ func (c command) merge(_ context.Context, args []string) error {
 		}
 		added += n
 	}
-	files = slices.DeleteFunc(files, func(file string) bool { return other[filepath.Base(file)] })
+	files = slices.DeleteFunc(files, func(file string) bool {
+		return slices.Contains(rejected[filepath.Base(file)], storeOf(file, stores))
+	})
 	copied, different, err := copyPredictions(files, at.predictions)
 	if err != nil {
 		return err
@@ -132,6 +133,18 @@ func find(folder string) (stores, files []string, err error) {
 		return nil
 	})
 	return stores, files, err
+}
+
+// storeOf is the folder of result lines that a file of predictions is in, or below: the innermost; "" for none.
+func storeOf(file string, stores []string) string {
+	innermost := ""
+	for _, lines := range stores {
+		folder := filepath.Dir(lines)
+		if strings.HasPrefix(file, folder+string(filepath.Separator)) && len(folder) > len(innermost) {
+			innermost = folder
+		}
+	}
+	return innermost
 }
 
 // copyPredictions copies the files that the folder lacks, after reading them as predictions. Those that it has with
@@ -195,7 +208,7 @@ func otherScores(p *predictions.Predictions, file string) (string, error) {
 const rescoreDoc = `reproduce rescore computes the metrics of image runs anew from the predictions that are kept beside the
 store, without training. It says which lines of the store have other numbers or lack some, or have some
 that are scored no more, and is an error if there are any; and how many have no predictions. With --out
-it writes all lines of the store to a new one, with these metrics.
+it writes all lines of the store to a new one, with these metrics, and their predictions.
 
 Usage: reproduce rescore [flags]
 `
@@ -219,13 +232,14 @@ func (c command) rescore(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	scored, without := 0, 0
-	var changed []string
+	without := 0
+	var changed, files []string
 	for i, line := range lines {
 		if line.Experiment.Study != results.Images || line.Diverged {
 			continue
 		}
-		p, err := predictions.Read(filepath.Join(at.predictions, predictions.FileName(line.ID)))
+		file := filepath.Join(at.predictions, predictions.FileName(line.ID))
+		p, err := predictions.Read(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			without++
 			continue
@@ -240,7 +254,7 @@ func (c command) rescore(_ context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		scored++
+		files = append(files, file)
 		metrics := maps.Clone(line.Metrics)
 		maps.DeleteFunc(metrics, func(name string, _ float64) bool { return predictions.Optional(name) })
 		maps.Copy(metrics, scores)
@@ -249,7 +263,7 @@ func (c command) rescore(_ context.Context, args []string) error {
 			changed = append(changed, fmt.Sprintf("%s %v: %s", line.ID, line.Experiment, lines[i].Difference(line, alike)))
 		}
 	}
-	c.print(c.stderr, fmt.Sprintf("%s scored from %s, %d with other numbers; %d without predictions\n", results.Counted(scored, "line", "lines"), at.predictions, len(changed), without), exitOK)
+	c.print(c.stderr, fmt.Sprintf("%s scored from %s, %d with other numbers; %d without predictions\n", results.Counted(len(files), "line", "lines"), at.predictions, len(changed), without), exitOK)
 	if *out == "" {
 		if len(changed) > 0 {
 			return fmt.Errorf("these lines have other numbers than their predictions give:\n  %s\nwrite a new store with --out", strings.Join(changed, "\n  "))
@@ -265,7 +279,11 @@ func (c command) rescore(_ context.Context, args []string) error {
 	} else if added < len(lines) {
 		return fmt.Errorf("%s already has a result of %d of the %d experiments; name a new folder", *out, len(lines)-added, len(lines))
 	}
-	return nil
+	_, different, err := copyPredictions(files, filepath.Join(*out, predictions.Folder))
+	if err == nil && len(different) > 0 {
+		err = fmt.Errorf("the folder of the new store has predictions already:\n  %s", strings.Join(different, "\n  "))
+	}
+	return err
 }
 
 // alike says whether two numbers are equal up to the rounding of the predictions that are kept.

@@ -119,6 +119,14 @@ func TestMergeOfTwoResults(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(store, "predictions", filepath.Base(file))); err != nil {
 		t.Error(err)
 	}
+	// Those of the result that is not taken stay where they are, also where the other one has none.
+	must.Do(t, os.Remove(file))
+	writePredictions(t, filepath.Join(dir, "b"), 0, 1, 1)
+	store = filepath.Join(dir, "runs", "again")
+	fails(t, exitFailure, "accuracy 0.75, in the store 0.5", "merge", first, filepath.Join(dir, "b"), "--store", store)
+	if copied := must.Get(filepath.Glob(filepath.Join(store, "predictions", "*")))(t); len(copied) != 0 {
+		t.Errorf("predictions %v beside the result of another run", copied)
+	}
 }
 
 // What is no file of results is passed over, and what is no file of predictions is not copied.
@@ -196,7 +204,7 @@ func TestRescore(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, metrics[name], score)
 		}
 	}
-	succeeds(t, "1 line scored", "rescore", "--store", out, "--predictions", filepath.Dir(file))
+	succeeds(t, "1 line scored", "rescore", "--store", out)
 	fails(t, exitFailure, "already has a result", "rescore", "--store", dir, "--out", out)
 	must.Do(t, os.WriteFile(file, []byte("damaged"), 0o600))
 	fails(t, exitFailure, file, "rescore", "--store", dir)

@@ -56,7 +56,7 @@ func (c command) request(args []string) (request, error) {
 	splits := flags.String("splits", "", "only these `splits`, for example 0-4 or 0,3,7")
 	seeds := flags.String("seeds", "", "only these `seeds`, for example 0-2")
 	fidelity := flags.String("fidelity", "", "only this `fidelity`: paper or released")
-	scale := flags.String("scale", "", "only this `scale`: full, quick for a small run that is never compared with the paper, small, grid, processor or processor-grid (default full where the set has it)")
+	scale := flags.String("scale", "", "only this `scale`: "+strings.Join(results.Scales(), ", ")+"; quick is a small run that is never compared with the paper (default the set's own: full where it has that)")
 	changes := changeFlags(flags)
 	r.folders.flags(flags)
 	r.slurm.flags(flags)
@@ -72,16 +72,16 @@ func (c command) request(args []string) (request, error) {
 	if err != nil {
 		return r, err
 	}
-	r.name, r.wanted = positional[0], results.Union(wanted...)
 	var lacks []error
-	for _, set := range wanted {
+	for i, set := range wanted {
 		if set.Lacks != "" {
 			lacks = append(lacks, fmt.Errorf("the set %s is not complete: %s", set.Name, set.Lacks))
 		}
+		if *scale == "" && len(set.Experiments) > 0 {
+			wanted[i].Experiments = set.At(set.Experiments[0].Scale)
+		}
 	}
-	if *scale == "" {
-		*scale = r.wanted[0].Scale
-	}
+	r.name, r.wanted = positional[0], results.Union(wanted...)
 	filter := results.Filter{Methods: words(*methods), Datasets: words(*datasets), Fidelity: *fidelity, Scale: *scale}
 	if filter.Splits, err = parseNumbers("splits", *splits); err != nil {
 		return r, err
@@ -107,7 +107,7 @@ func (c command) request(args []string) (request, error) {
 		return r, err
 	}
 	if rescaled > 0 {
-		c.print(c.stderr, fmt.Sprintf("%s so changed that the scale is %s in the place of %s\n", results.Counted(rescaled, "experiment is", "experiments are"), results.Small, *scale), exitOK)
+		c.print(c.stderr, fmt.Sprintf("%s so changed that the scale is %s\n", results.Counted(rescaled, "experiment is", "experiments are"), results.Small), exitOK)
 	}
 	r.wanted = results.Union(results.Set{Experiments: changed}) // a change can make two equal
 	if r.batch < 0 {
@@ -262,7 +262,10 @@ func checkFilter(f results.Filter) error {
 			return err
 		}
 	}
-	return check("scale", []string{f.Scale}, results.Scales())
+	if f.Scale != "" {
+		return check("scale", []string{f.Scale}, results.Scales())
+	}
+	return nil
 }
 
 // words splits a list at commas; an empty text is an empty list.
