@@ -243,10 +243,7 @@ func TuningTable([]results.Result) (report.Table, error) {
 	}
 	for _, tuning := range tunings() {
 		for _, dataset := range tuning.protocol.Datasets {
-			row := report.Row{Name: DatasetTitle(dataset)}
-			if tuning.protocol.Splits == GapSplits {
-				row.Name += ", gaps"
-			}
+			row := report.Row{Name: titleWithSplits(dataset, tuning.protocol.Splits)}
 			for _, m := range list {
 				row.Cells = append(row.Cells, report.TextCell(tuned().counts(dataset, tuning.protocol.Splits, m)...))
 			}
