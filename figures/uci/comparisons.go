@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -478,10 +479,14 @@ func sentence(f family[string]) (string, error) {
 	return strings.Join(parts, "; "), nil
 }
 
-// line is the difference, its interval and the verdict.
+// line is the difference, its interval and the verdict, with the decimals that report.MeanStd gives the largest of these
+// numbers.
 func (c pairedCell) line(verdict string) report.CellLine {
 	d := c.difference
-	return report.CellLine{Text: fmt.Sprintf("%+.3f [%+.3f, %+.3f], %s", d.Mean, d.Low, d.High, verdict), Bold: verdict == report.Better}
+	largest := report.MeanStd(max(math.Abs(d.Mean), math.Abs(d.Low), math.Abs(d.High)), math.NaN(), 3)
+	_, decimals, _ := strings.Cut(largest, ".")
+	n := len(decimals)
+	return report.CellLine{Text: fmt.Sprintf("%+.*f [%+.*f, %+.*f], %s", n, d.Mean, n, d.Low, n, d.High, verdict), Bold: verdict == report.Better}
 }
 
 // counts says how many tests came out how.

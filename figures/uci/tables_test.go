@@ -139,7 +139,7 @@ func TestClaimsTable(t *testing.T) {
 		{"Yacht Hydrodynamics, NLL, paper", "Best in the paper", "Density Uncertainty"},
 		{"Yacht Hydrodynamics, NLL, paper", "against Rank-1 BNN", "*-1.000 [-1.000, -1.000], better*"},
 		{"Yacht Hydrodynamics, RMSE, paper", "against MC Dropout", "*-3.000 [-3.000, -3.000], better*"},
-		{"Yacht Hydrodynamics, NLL, released", "against Rank-1 BNN", "+0.000 [+0.000, +0.000], undecided"},
+		{"Yacht Hydrodynamics, NLL, released", "against Rank-1 BNN", "+0.00000 [+0.00000, +0.00000], undecided"},
 		{"Yacht Hydrodynamics, NLL, released", "against MC Dropout", "not run"},
 		{"Wine Quality Red, NLL, paper", "Best in the paper", "Variational Dropout"},
 		{"Wine Quality Red, NLL, paper", "against Variational Dropout", "+2.000 [+2.000, +2.000], worse"},

@@ -231,7 +231,7 @@ func TestConvergedTable(t *testing.T) {
 			made(longTraining().On(dataset).Experiments(detached), level(1)), made(longTraining().On(dataset).Experiments(methods.DensityConstant), level(1+lead)))
 	}
 	table = must.Get(ConvergedTable(lines))(t)
-	if want := ", undecided; Yacht Hydrodynamics -1.000 [-1.000, -1.000], lower."; len(table.Notes) != 1 || !strings.Contains(table.Notes[0], ": Wine Quality Red +0.000 [") || !strings.HasSuffix(table.Notes[0], want) {
+	if want := ", undecided; Yacht Hydrodynamics -1.000 [-1.000, -1.000], lower."; len(table.Notes) != 1 || !strings.Contains(table.Notes[0], ": Wine Quality Red +0.00000 [") || !strings.HasSuffix(table.Notes[0], want) {
 		t.Errorf("the notes are %q, want one that ends with %q", table.Notes, want)
 	}
 }
