@@ -65,6 +65,8 @@ func TestGapTable(t *testing.T) {
 		{"Yacht Hydrodynamics, paper, rank correlation", "Density Uncertainty", "0.25 ± 0.00 (n=6)"},
 		{"Yacht Hydrodynamics, paper, rank correlation", "Deterministic", "not measured"},
 		{"Boston Housing, tuned, NLL", "Density Uncertainty", "not run"},
+		{"Boston Housing, paper, NLL", "Density, mean energy", "not run"},
+		{"Boston Housing, tuned, NLL", "Density, mean energy", "–"},
 	})
 	for _, want := range []string{
 		"Settings paper, coverage of Density Uncertainty less that of constant energy", "Yacht Hydrodynamics -0.050 [-0.050, -0.050], lower.",
