@@ -38,12 +38,14 @@ type Runner struct {
 	Curves func(results.Experiment) bool
 }
 
-// Cost implements jobs.Runner: the examples that a run sees.
+// Cost implements jobs.Runner: the examples that the networks of a run see, of an ensemble those of each member.
 func (r Runner) Cost(e results.Experiment) float64 {
+	examples := cubicN
 	if e.Dataset == MoonsName {
-		return moonsN * float64(e.Epochs)
+		examples = moonsN
 	}
-	return cubicN * float64(e.Epochs)
+	m, _ := r.Methods.Named(e.Method)
+	return float64(m.Networks()) * float64(examples) * float64(e.Epochs)
 }
 
 // Run carries out a batch of experiments that differ in the seed only. See jobs.Runner for the contract.

@@ -138,10 +138,17 @@ func TestRunRefuses(t *testing.T) {
 func TestCost(t *testing.T) {
 	for _, c := range []struct {
 		p    Protocol
+		m    methods.Method
 		want float64
-	}{{Cubic(), 100 * 4000}, {Cubic().Quick(), 100 * 800}, {Moons(), 500 * 1000}} {
-		if got := (Runner{}).Cost(c.p.Experiments(methods.Density)[0]); got != c.want {
-			t.Errorf("%s, %s: %v, want %v", c.p.Problem, c.p.Scale, got, c.want)
+	}{
+		{Cubic(), methods.Density, 100 * 4000},
+		{Cubic().Quick(), methods.Density, 100 * 800},
+		{Moons(), methods.Density, 500 * 1000},
+		{Cubic(), methods.Ensemble, 5 * 100 * 4000},
+		{Moons(), methods.Ensemble, 5 * 500 * 1000},
+	} {
+		if got := (Runner{Methods: methods.All()}).Cost(c.p.Experiments(c.m)[0]); got != c.want {
+			t.Errorf("%s, %s, %s: %v, want %v", c.m.Name, c.p.Problem, c.p.Scale, got, c.want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -85,12 +86,17 @@ func (x methodTable) fill(t report.Table, lines []results.Result) (report.Table,
 			if r.against == nil {
 				summarize = index.SummarizeOptional
 			}
-			s, err := summarize(r.runs(m), r.metric)
+			runs := r.runs(m)
+			s, err := summarize(runs, r.metric)
 			if err != nil {
 				return t, err
 			}
 			ours = append(ours, s)
-			row.Cells = append(row.Cells, report.SummaryCell(s, x.decimals))
+			cell := report.SummaryCell(s, x.decimals)
+			if len(runs) == 0 { // nobody asks for any
+				cell = report.TextCell("–")
+			}
+			row.Cells = append(row.Cells, cell)
 		}
 		if r.bold {
 			row.BoldLowest(ours)
@@ -181,16 +187,11 @@ func ConvergedTable(lines []results.Result) (report.Table, error) {
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	x := methodTable{list: convergedMethods(), decimals: 3, testTrain: randomSplits}
 	for _, dataset := range smallDatasets() {
-		for _, p := range []Protocol{Paper(), longTraining(), longestTraining(), stoppedEarly()} {
-			row := methodRow{name: fmt.Sprintf("%s, %d", DatasetTitle(dataset), p.Epochs), metric: results.MetricNLL, bold: true, runs: p.On(dataset).experimentsOf}
-			if p.EarlyStopping {
+		for _, training := range trainings() {
+			row := methodRow{name: fmt.Sprintf("%s, %d", DatasetTitle(dataset), training.protocol.Epochs), metric: results.MetricNLL, bold: true,
+				runs: func(m methods.Method) []results.Experiment { return training.runs(dataset, m) }}
+			if training.protocol.EarlyStopping {
 				row.name += ", stopped early"
-				row.runs = func(m methods.Method) []results.Experiment {
-					if m.Process != nil { // has no early stopping, and the same runs as without
-						return nil
-					}
-					return p.On(dataset).Experiments(m)
-				}
 			}
 			x.rows = append(x.rows, row.testedAgainst(detached))
 		}
@@ -237,7 +238,7 @@ func less(a, b map[int]float64) map[int]float64 {
 func SamplesTable(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "uci-samples", Columns: []string{"Data set, samples"}}
 	t.Caption, t.Notes = prose.Text(t.Name, manySamples())
-	x := methodTable{list: append(sampledMethods(), methods.SNGP, methods.DUE), decimals: 3, testTrain: randomSplits}
+	x := methodTable{list: samplesMethods(), decimals: 3, testTrain: randomSplits}
 	for _, dataset := range smallDatasets() {
 		few := Paper().On(dataset).experimentsOf
 		many := func(m methods.Method) []results.Experiment {
@@ -327,6 +328,9 @@ func ClaimsTable(lines []results.Result) (report.Table, error) {
 				row := report.Row{Name: fmt.Sprintf("%s, %s, %s", DatasetTitle(dataset), x.title, s.name), Cells: report.TextCells(x.bestInPaper(dataset))}
 				for _, m := range rivals() {
 					cell := report.TextCell(cmp.Or(s.protocol.diverged(index, dataset, methods.Density), s.protocol.diverged(index, dataset, m), "not run"))
+					if len(s.protocol.On(dataset).Experiments(m)) == 0 { // no settings were chosen on it
+						cell = report.TextCell("–")
+					}
 					if test, has := tests[rivalry{x.name, dataset, s.name, m.Name}]; has {
 						cell = report.Cell{test.line(test.verdict)}
 						verdicts = append(verdicts, test.verdict)
@@ -478,10 +482,14 @@ func sentence(f family[string]) (string, error) {
 	return strings.Join(parts, "; "), nil
 }
 
-// line is the difference, its interval and the verdict.
+// line is the difference, its interval and the verdict, with the decimals that report.MeanStd gives the largest of these
+// numbers.
 func (c pairedCell) line(verdict string) report.CellLine {
 	d := c.difference
-	return report.CellLine{Text: fmt.Sprintf("%+.3f [%+.3f, %+.3f], %s", d.Mean, d.Low, d.High, verdict), Bold: verdict == report.Better}
+	largest := report.MeanStd(max(math.Abs(d.Mean), math.Abs(d.Low), math.Abs(d.High)), math.NaN(), 3)
+	_, decimals, _ := strings.Cut(largest, ".")
+	n := len(decimals)
+	return report.CellLine{Text: fmt.Sprintf("%+.*f [%+.*f, %+.*f], %s", n, d.Mean, n, d.Low, n, d.High, verdict), Bold: verdict == report.Better}
 }
 
 // counts says how many tests came out how.
@@ -519,6 +527,22 @@ func gapSettings() []setting {
 	return []setting{{"paper", inGaps()}, {"tuned", tuned}}
 }
 
+// gapMethods are the columns of GapTable.
+func gapMethods() methods.List { return append(methods.List{methods.DensityMean}, allMethods()...) }
+
+// gapRuns are the runs of a method on the gap splits of a data set. The mean energy, a control, has only full ones with the
+// text's settings.
+func (s setting) gapRuns(dataset string, m methods.Method) []results.Experiment {
+	p := s.protocol.On(dataset)
+	switch {
+	case m.Title != methods.DensityMean.Title: // the name is that of density uncertainty
+		return atBothScales(p, methods.List{m})
+	case p.choices != nil:
+		return nil
+	}
+	return p.Experiments(m)
+}
+
 // GapTable is the paper's criterion on real data: on test inputs between those of training, is a method as uncertain
 // as it is wrong? For each data set and setting it has the negative log likelihood, with a paired test against density
 // uncertainty, the part of the targets inside 95 % intervals, and the rank correlation of predicted variance and
@@ -526,14 +550,12 @@ func gapSettings() []setting {
 func GapTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	t := report.Table{Name: "uci-gap", Columns: []string{"Data set, settings and metric"}}
 	t.Caption, t.Notes = prose.Text(t.Name, Paper())
-	x := methodTable{list: append(methods.List{methods.DensityMean}, allMethods()...), further: further, decimals: 2, testTrain: gapSplits}
+	x := methodTable{list: gapMethods(), further: further, decimals: 2, testTrain: gapSplits}
 	for _, dataset := range smallDatasets() {
 		for _, s := range gapSettings() {
 			for _, score := range append([]gapScore{{results.MetricNLL, "NLL"}}, gapScores...) {
 				row := methodRow{name: fmt.Sprintf("%s, %s, %s", DatasetTitle(dataset), s.name, score.title), metric: score.metric, bold: score.metric == results.MetricNLL,
-					runs: func(m methods.Method) []results.Experiment {
-						return atBothScales(s.protocol.On(dataset), methods.List{m})
-					}}
+					runs: func(m methods.Method) []results.Experiment { return s.gapRuns(dataset, m) }}
 				if score.metric == results.MetricNLL {
 					row = row.testedAgainst(methods.Density)
 				}

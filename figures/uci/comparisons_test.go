@@ -5,10 +5,31 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
+
+// Of a difference that is small with all of its interval, as of the RMSE of Naval, three decimals would show nothing.
+func TestDecimalsOfDifferences(t *testing.T) {
+	for _, c := range []struct {
+		mean, low, high float64
+		want            string
+	}{
+		{-0.00034, -0.00038, -0.0003, "-0.00034 [-0.00038, -0.00030], better"},
+		{0, -0.0199, 0.0199, "+0.00000 [-0.01990, +0.01990], better"},
+		{-0.005, -0.015, 0.02, "-0.005 [-0.015, +0.020], better"},
+		{-0.005, -0.02, 0.01, "-0.005 [-0.020, +0.010], better"},
+		{-15.462, -20.4849, -10.439, "-15.462 [-20.485, -10.439], better"},
+	} {
+		got := pairedCell{difference: metrics.Difference{Mean: c.mean, Low: c.low, High: c.high}}.line(report.Better)
+		if want := (report.CellLine{Text: c.want, Bold: true}); got != want {
+			t.Errorf("%v in [%v, %v]: got %v, want %v", c.mean, c.low, c.high, got, want)
+		}
+	}
+}
 
 // Yacht has six inputs, so six gaps. The differences 1.5 k - 2 of gaps 0 to 5 have the mean 1.75 and the standard deviation
 // 2.806, a corrected standard error of 2.806 sqrt(1/6 + 1/2) = 2.291, and with the quantile 2.571 an interval of 5.890
@@ -44,6 +65,8 @@ func TestGapTable(t *testing.T) {
 		{"Yacht Hydrodynamics, paper, rank correlation", "Density Uncertainty", "0.25 ± 0.00 (n=6)"},
 		{"Yacht Hydrodynamics, paper, rank correlation", "Deterministic", "not measured"},
 		{"Boston Housing, tuned, NLL", "Density Uncertainty", "not run"},
+		{"Boston Housing, paper, NLL", "Density, mean energy", "not run"},
+		{"Boston Housing, tuned, NLL", "Density, mean energy", "–"},
 	})
 	for _, want := range []string{
 		"Settings paper, coverage of Density Uncertainty less that of constant energy", "Yacht Hydrodynamics -0.050 [-0.050, -0.050], lower.",

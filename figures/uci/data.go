@@ -70,6 +70,17 @@ func DatasetTitle(dataset string) string {
 	return dataset
 }
 
+// titleWithSplits is DatasetTitle, with the kind of splits unless it is GalSplits, those of the paper's tables.
+func titleWithSplits(dataset, splits string) string {
+	switch splits {
+	case GapSplits:
+		return DatasetTitle(dataset) + ", gaps"
+	case RandomSplits:
+		return DatasetTitle(dataset) + ", random splits"
+	}
+	return DatasetTitle(dataset)
+}
+
 // splitData is one split of a data set, standardised by its training part.
 type splitData struct {
 	experiment results.Experiment

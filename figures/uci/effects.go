@@ -34,44 +34,27 @@ func directions() []direction {
 	return ways
 }
 
-// effect is the paired difference of the negative log likelihood that one option makes on one data set.
+// An effect is what a test of one option compares: the places of its direction and of its step, and a data set.
 type effect struct {
-	dataset   string
-	direction int
-	step      int
-	paired    pairedCell
-	verdict   string
+	direction, step int
+	dataset         string
 }
 
-// effects are those of all options for which all runs are there; row and column of their cells are those of
-// optionsEffects.
-func effects(index results.Index) ([]effect, error) {
-	var tests paired
-	var all []effect
-	row := 0
+// effects are the paired differences of the negative log likelihood that single options make, of those for which all
+// runs are there.
+func effects(index results.Index) (map[effect]tested, error) {
+	var tests family[effect]
 	for d, way := range directions() {
 		for s, step := range way.steps {
-			for column, dataset := range smallDatasets() {
+			for _, dataset := range smallDatasets() {
 				values := func(p Protocol) map[int]float64 { return p.bySplit(index, dataset, methods.Density, results.MetricNLL) }
-				before := len(tests.cells)
-				if err := tests.add(row, column, values(step.protocol), values(way.base), randomSplits); err != nil {
+				if err := tests.add(effect{d, s, dataset}, values(step.protocol), values(way.base), randomSplits); err != nil {
 					return nil, err
 				}
-				if len(tests.cells) > before {
-					all = append(all, effect{dataset: dataset, direction: d, step: s, paired: tests.cells[before]})
-				}
 			}
-			row++
 		}
 	}
-	verdicts, err := tests.verdicts()
-	if err != nil {
-		return nil, err
-	}
-	for i := range all {
-		all[i].verdict = verdicts[i]
-	}
-	return all, nil
+	return tests.decided()
 }
 
 // optionsEffects says which of the differences between text and released code matter: the paired difference of the
@@ -83,18 +66,22 @@ func optionsEffects(lines []results.Result) (report.Table, error) {
 	for _, dataset := range smallDatasets() {
 		t.Columns = append(t.Columns, DatasetTitle(dataset))
 	}
-	for _, way := range directions() {
-		for _, s := range way.steps {
-			t.Rows = append(t.Rows, report.Row{Name: fmt.Sprintf("%s, %s=%s", way.from, s.option, s.value),
-				Cells: report.TextCells(slices.Repeat([]string{"not run"}, len(smallDatasets()))...)})
-		}
-	}
-	all, err := effects(results.ByID(lines))
+	tests, err := effects(results.ByID(lines))
 	if err != nil {
 		return report.Table{}, err
 	}
-	for _, e := range all {
-		t.Rows[e.paired.row].Cells[e.paired.column] = report.Cell{e.paired.line(e.verdict)}
+	for d, way := range directions() {
+		for i, s := range way.steps {
+			row := report.Row{Name: fmt.Sprintf("%s, %s=%s", way.from, s.option, s.value)}
+			for _, dataset := range smallDatasets() {
+				cell := report.TextCell("not run")
+				if test, has := tests[effect{d, i, dataset}]; has {
+					cell = report.Cell{test.line(test.verdict)}
+				}
+				row.Cells = append(row.Cells, cell)
+			}
+			t.Rows = append(t.Rows, row)
+		}
 	}
 	return t, nil
 }
@@ -108,7 +95,7 @@ func optionsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 	const columns = 3
 	f := report.Figure{Name: "uci-options", Width: vg.Points(760), Height: vg.Points(420)}
 	f.Caption, _ = prose.Text("options picture", nil)
-	all, err := effects(results.ByID(lines))
+	tests, err := effects(results.ByID(lines))
 	if err != nil {
 		return report.Figure{}, err
 	}
@@ -124,12 +111,12 @@ func optionsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 	var panels []*plot.Plot
 	for n, dataset := range smallDatasets() {
 		series := make([]bars, len(ways))
-		for d := range ways {
+		for d, way := range ways {
 			series[d] = bars{colour: effectMarks[d].colour, shape: effectMarks[d].shape}
-		}
-		for _, e := range all {
-			if e.dataset == dataset {
-				series[e.direction].addDifference(e.paired, float64(slices.Index(options, ways[e.direction].steps[e.step].option)))
+			for i, s := range way.steps {
+				if test, has := tests[effect{d, i, dataset}]; has {
+					series[d].addDifference(test.pairedCell, float64(slices.Index(options, s.option)))
+				}
 			}
 		}
 		p, err := forest(DatasetTitle(dataset), options, n%columns == 0, series)

@@ -85,10 +85,13 @@ func placeSettings() []setting {
 	return all
 }
 
-// placeExperiments are the runs of PlaceTable with the mean energy, and those on gap splits for GapTable.
+// placeMethods are the columns of PlaceTable.
+func placeMethods() methods.List { return methods.List{methods.DensityMean, methods.Density} }
+
+// placeExperiments are the runs of PlaceTable.
 func placeExperiments() (all []results.Experiment) {
-	for _, s := range append(placeSettings(), setting{protocol: inGaps()}) {
-		all = append(all, s.protocol.Experiments(methods.DensityMean)...)
+	for _, s := range placeSettings() {
+		all = append(all, s.protocol.Experiments(placeMethods()...)...)
 	}
 	return all
 }
@@ -104,7 +107,7 @@ func PlaceTable(lines []results.Result) (report.Table, error) {
 
 // placeComparison are the rows and columns of PlaceTable.
 func placeComparison() methodTable {
-	return inSettings(placeSettings(), methods.List{methods.DensityMean, methods.Density}, methods.DensityMean)
+	return inSettings(placeSettings(), placeMethods(), methods.DensityMean)
 }
 
 // energyMarks are those of the energy models but the constant one.

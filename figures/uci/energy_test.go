@@ -26,7 +26,7 @@ func TestEnergyTable(t *testing.T) {
 	table := must.Get(EnergyTable(lines))(t)
 	check(t, table, [][3]string{
 		{"Yacht Hydrodynamics, paper", "Density, constant", "2.000 ± 0.103 (n=20)"},
-		{"Yacht Hydrodynamics, paper", "Density, diagonal", "2.000 ± 0.123 (n=20) | +0.000 [-0.017, +0.017], undecided"},
+		{"Yacht Hydrodynamics, paper", "Density, diagonal", "2.000 ± 0.123 (n=20) | +0.00000 [-0.01724, +0.01724], undecided"},
 		{"Yacht Hydrodynamics, paper", "Density Uncertainty", "1.900 ± 0.123 (n=20) | *-0.100 [-0.117, -0.083], better*"},
 		{"Yacht Hydrodynamics, paper", "Density, rank-1 mixture", "2.100 ± 0.123 (n=20) | +0.100 [+0.083, +0.117], worse"},
 		{"Wine Quality Red, paper", "Density Uncertainty", "0.500 ± 0.103 (n=20)"},

@@ -103,7 +103,7 @@ func TestOwnMethods(t *testing.T) {
 						}
 					} else if tuned := strings.Contains(row.Name, ", tuned,") || c.name == "uci-tuned"; tuned && strings.HasPrefix(after.Columns[k+1], "Start") {
 						continue // tuned as density layers are, of which these may be the runs with Adam
-					} else if ran := strings.HasPrefix(row.Name, "Yacht") && !tuned; ran == strings.Contains(got, "not run") {
+					} else if none, ran := got == "–", strings.HasPrefix(row.Name, "Yacht"); none != tuned || !tuned && ran == strings.Contains(got, "not run") {
 						t.Errorf("%s, %s: %q", row.Name, after.Columns[k+1], got)
 					}
 				}
@@ -133,19 +133,44 @@ func TestOwnMethods(t *testing.T) {
 		})
 	}
 	t.Run("table of runs", func(t *testing.T) {
-		table := must.Get(uci.Table(lines))(t)
-		var rows []string
-		for _, row := range table.Rows {
-			rows = append(rows, row.Name+", "+figtest.Text(row.Cells[0]))
+		of := func(protocols ...uci.Protocol) (made []results.Result) { // density's lines, passed off as runs of protocols
+			for _, p := range protocols {
+				for i, e := range p.On("yacht").Experiments(methods.Density)[:2] {
+					made = append(made, results.Result{ID: e.ID(), Experiment: e, Metrics: lines[i].Metrics})
+				}
+			}
+			return made
 		}
-		var want []string
+		onGal, grid := uci.Released(), uci.Paper()
+		onGal.Splits, grid.Scale = uci.GalSplits, results.Grid
+		var all []string
 		for _, what := range []string{", Yacht Hydrodynamics", " optimizer=adam, Yacht Hydrodynamics", ", Yacht Hydrodynamics, gaps"} {
 			for _, name := range []string{"density", "rank1", "ensemble", "additive", "growing", "density init_std=0.2"} {
-				want = append(want, name+what)
+				all = append(all, name+what)
 			}
 		}
-		if !slices.Equal(rows, want) {
-			t.Errorf("the rows are %q, want %q", rows, want)
+		for _, c := range []struct {
+			name  string
+			lines []results.Result
+			want  []string // names of rows and data sets
+		}{
+			{"methods, options and splits", lines, all},
+			{"fidelities that have other splits", of(uci.Paper(), uci.Released()), []string{"density, Yacht Hydrodynamics", "density, Yacht Hydrodynamics, random splits"}},
+			{"fidelities on the same splits", of(uci.Paper(), uci.Released(), onGal), []string{
+				"density, paper, Yacht Hydrodynamics", "density, Yacht Hydrodynamics, random splits", "density, released, Yacht Hydrodynamics"}},
+			{"beside a choice of settings", of(uci.Paper(), grid), []string{"density, Yacht Hydrodynamics", "density, Yacht Hydrodynamics, held-out training examples"}},
+			{"a choice of settings alone", of(grid), []string{"density, Yacht Hydrodynamics, held-out training examples"}},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				table := must.Get(uci.Table(c.lines))(t)
+				var rows []string
+				for _, row := range table.Rows {
+					rows = append(rows, row.Name+", "+figtest.Text(row.Cells[0]))
+				}
+				if !slices.Equal(rows, c.want) {
+					t.Errorf("the rows are %q, want %q", rows, c.want)
+				}
+			})
 		}
 	})
 }

@@ -130,7 +130,7 @@ func TestSets(t *testing.T) {
 		{"uci", 5, 9, 5 * (8*20 + 5), 5 * 3 * 2, 20, 3},
 		{"uci-year", 5, 1, 5, 0, 0, 0},
 		{"uci-gp", 4, 6, 4 * 6 * 20, 4 * 3 * 2, 20, 3},
-		{"uci-adam", 7, 6, 7 * 6 * 20, 7 * 3 * 2, 20, 3},
+		{"uci-adam", 9, 6, 9 * 6 * 20, 9 * 3 * 2, 20, 3},
 		{"uci-released", 4, 9, 4 * (8*20 + 5), 4 * 3 * 2, 20, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -151,6 +151,31 @@ func TestSets(t *testing.T) {
 			}
 			if len(names) != c.methods || len(data) != c.datasets || len(s.At(results.Full)) != c.full || len(s.At(results.Quick)) != c.quick || len(small) != c.quickOf || s.Doc == "" {
 				t.Errorf("methods %v, data sets %v, quick ones %v, %d full and %d quick runs", names, data, small, len(s.At(results.Full)), len(s.At(results.Quick)))
+			}
+		})
+	}
+}
+
+// A table can be made of the set of its name alone, with nothing else in the store.
+func TestSetsHaveTheirTables(t *testing.T) {
+	for _, named := range Tables() {
+		i := slices.IndexFunc(Sets(), func(s results.Set) bool { return s.Name == named.Name })
+		if i < 0 {
+			continue
+		}
+		t.Run(named.Name, func(t *testing.T) {
+			table := must.Get(named.Make(made(Sets()[i].Experiments, func(results.Experiment) map[string]float64 {
+				return map[string]float64{results.MetricNLL: 1, results.MetricRMSE: 1, results.MetricCoverage: 1, results.MetricSpearman: 1}
+			})))(t)
+			for _, row := range table.Rows {
+				for k, c := range row.Cells {
+					text := figtest.Text(c)
+					for _, lacks := range []string{"not run", "quick", " of "} { // all, full ones, some
+						if strings.Contains(text, lacks) {
+							t.Errorf("%s: %s", place(row.Name, table.Columns[k+1]), text)
+						}
+					}
+				}
 			}
 		})
 	}

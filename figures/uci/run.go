@@ -67,7 +67,7 @@ func (r Runner) checkpoints(splits []splitData) train.Checkpoints {
 	return train.Checkpoints{Folder: filepath.Join(folder, fmt.Sprintf("%016x", all.Sum64())), Every: checkpointEvery, Version: r.Info.Version}
 }
 
-// Cost implements jobs.Runner: the examples that a run sees.
+// Cost implements jobs.Runner: the examples that the networks of a run see, of an ensemble those of each member.
 func (r Runner) Cost(e results.Experiment) float64 {
 	examples, _, _, err := datasets.UCISize(e.Dataset)
 	if set := ownData(r.Own).named(e.Dataset); set != nil {
@@ -76,7 +76,8 @@ func (r Runner) Cost(e results.Experiment) float64 {
 	if err != nil {
 		return 0 // what is wrong is said when it is run
 	}
-	return float64(examples) * float64(e.Epochs)
+	m, _ := r.Methods.Named(e.Method)
+	return float64(m.Networks()) * float64(examples) * float64(e.Epochs)
 }
 
 // Run trains a batch of experiments that differ in the split only as replicas of one graph. See jobs.Runner for the

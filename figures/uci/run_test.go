@@ -229,10 +229,16 @@ func TestCost(t *testing.T) {
 	for _, c := range []struct {
 		dataset string
 		p       Protocol
+		m       methods.Method
 		want    float64
-	}{{"yacht", Paper(), 308 * 100}, {"boston", Paper().Quick(), 506 * 20}, {Year, Paper(), 515345 * 100}} {
-		if got := (Runner{}).Cost(c.p.On(c.dataset).Experiments(methods.Density)[0]); got != c.want {
-			t.Errorf("%s, %s: %v, want %v", c.dataset, c.p.Scale, got, c.want)
+	}{
+		{"yacht", Paper(), methods.Density, 308 * 100},
+		{"boston", Paper().Quick(), methods.Density, 506 * 20},
+		{Year, Paper(), methods.Density, 515345 * 100},
+		{"yacht", Paper(), methods.Ensemble, 5 * 308 * 100},
+	} {
+		if got := (Runner{Methods: methods.All()}).Cost(c.p.On(c.dataset).Experiments(c.m)[0]); got != c.want {
+			t.Errorf("%s, %s, %s: %v, want %v", c.m.Name, c.dataset, c.p.Scale, got, c.want)
 		}
 	}
 	if got := (Runner{}).Cost(results.Experiment{Dataset: "none"}); got != 0 {

@@ -33,7 +33,8 @@ func withAdam() Protocol {
 	return p
 }
 
-// Sets is the catalogue of the study's experiments. An experiment that two tables need is in the sets of both.
+// Sets is the catalogue of the study's experiments. A set with the name of a table has all that the table shows: an
+// experiment that two tables need is in the sets of both.
 func Sets() []results.Set {
 	list := methods.List{methods.Density, methods.Rank1, methods.VDropout, methods.MCDropout, methods.MFVI}
 	withoutYear := slices.DeleteFunc(Datasets(), func(d string) bool { return d == Year })
@@ -56,8 +57,8 @@ func Sets() []results.Set {
 		{
 			Name: "uci-adam",
 			Doc:  "UCI regression with Adam for all methods, as SNGP and DUE have it, on the smallest sets: how much of a difference is the optimizer's",
-			Experiments: atBothScales(withAdam(), methods.List{methods.MFVI, methods.MCDropout, methods.VDropout, methods.Rank1, methods.Density,
-				methods.Deterministic, methods.Ensemble}),
+			Experiments: append(atBothScales(withAdam(), methods.List{methods.MFVI, methods.MCDropout, methods.VDropout, methods.Rank1, methods.Density,
+				methods.Deterministic, methods.Ensemble}), atBothScales(Paper().On(smallDatasets()...), methods.List{methods.SNGP, methods.DUE})...),
 		},
 		{
 			Name:        "uci-energy",
@@ -66,7 +67,7 @@ func Sets() []results.Set {
 		},
 		{
 			Name:        "uci-place",
-			Doc:         "density layers whose noise follows the mean energy, as much as theirs and the same for all inputs: does it matter where it goes?",
+			Doc:         "density layers, and the same whose noise follows the mean energy, as much and the same for all inputs: does it matter where it goes?",
 			Experiments: placeExperiments(),
 		},
 		{
@@ -91,12 +92,12 @@ func Sets() []results.Set {
 		},
 		{
 			Name:        "uci-samples",
-			Doc:         "UCI regression with 1000 Monte Carlo samples in the place of 10, for methods without a closed form",
-			Experiments: manySamples().Experiments(sampledMethods()...),
+			Doc:         "UCI regression with 1000 Monte Carlo samples and with 10, for methods without a closed form, and with the closed forms of SNGP and DUE",
+			Experiments: append(Paper().On(smallDatasets()...).Experiments(samplesMethods()...), manySamples().Experiments(sampledMethods()...)...),
 		},
 		{
 			Name:        "uci-converged",
-			Doc:         "UCI regression trained for 400 epochs, and some methods for 4000 on five splits, also with early stopping",
+			Doc:         "UCI regression trained for 100 and 400 epochs, and some methods for 4000 on five splits, also with early stopping",
 			Experiments: convergedSet(),
 		},
 		{
@@ -114,6 +115,9 @@ func sampledMethods() methods.List {
 
 func isDensity(m methods.Method) bool { return m.Name == methods.Density.Name }
 
+// samplesMethods are the columns of SamplesTable: the methods that draw, and two that do not.
+func samplesMethods() methods.List { return append(sampledMethods(), methods.SNGP, methods.DUE) }
+
 // manySamples is the paper's protocol with so many samples that their number no longer matters.
 func manySamples() Protocol {
 	p := Paper().On(smallDatasets()...)
@@ -121,7 +125,8 @@ func manySamples() Protocol {
 	return p
 }
 
-// The protocols of longer training: every method for 400 epochs, and those of longMethods for 4000 on five splits.
+// The protocols of longer training: every method for 400 epochs, and those of longMethods, which can all be stopped early,
+// for 4000 on five splits.
 func longTraining() Protocol {
 	p := Paper().On(smallDatasets()...)
 	p.Epochs = 400
@@ -155,13 +160,40 @@ func convergedMethods() methods.List {
 	return slices.Concat(tableMethods(), methods.List{detached, methods.DensityConstant}, addedMethods())
 }
 
-func convergedSet() []results.Experiment {
-	return slices.Concat(longTraining().Experiments(convergedMethods()...), longestTraining().Experiments(longMethods...), stoppedEarly().Experiments(longMethods...))
+// A training is a protocol of ConvergedTable and the methods that are trained by it.
+type training struct {
+	protocol Protocol
+	methods  methods.List
+}
+
+// trainings are those of the rows of ConvergedTable on each data set.
+func trainings() []training {
+	all := convergedMethods()
+	return []training{{Paper().On(smallDatasets()...), all}, {longTraining(), all}, {longestTraining(), longMethods}, {stoppedEarly(), longMethods}}
+}
+
+// runs are those of a method on a data set; none of one that is not trained so.
+func (t training) runs(dataset string, m methods.Method) []results.Experiment {
+	if !slices.ContainsFunc(t.methods, func(other methods.Method) bool { return other.Title == m.Title }) { // variants have one name
+		return nil
+	}
+	return t.protocol.On(dataset).Experiments(m)
+}
+
+func convergedSet() (all []results.Experiment) {
+	for _, t := range trainings() {
+		all = append(all, t.protocol.Experiments(t.methods...)...)
+	}
+	return all
 }
 
 func gapExperiments() (all []results.Experiment) {
 	for _, s := range gapSettings() {
-		all = append(all, atBothScales(s.protocol, allMethods())...)
+		for _, dataset := range s.protocol.Datasets {
+			for _, m := range gapMethods() {
+				all = append(all, s.gapRuns(dataset, m)...)
+			}
+		}
 	}
 	return all
 }

@@ -311,15 +311,21 @@ func DatasetsTable([]results.Result) (report.Table, error) {
 
 // Table compares runs of any methods and protocols, such as those of an ablation or of one's own layers: a
 // row for each group of lines that differ in split and seed only, in the order of their first lines, with
-// mean ± standard deviation over the splits. Diverged runs are counted and not averaged.
+// mean ± standard deviation over the splits. Diverged runs are counted and not averaged. Fidelity, scale and samples are
+// said where rows would be the same without.
 func Table(lines []results.Result) (report.Table, error) {
 	t := report.Table{Name: "runs", Columns: []string{"Variant", "Data set", "Epochs", "n", "NLL", "RMSE"}}
 	t.Caption, _ = prose.Text(t.Name, nil)
 	groups := results.Groups(lines)
-	titles := results.Titles(groups, results.Experiment.Variant, []func(results.Experiment) string{
-		func(e results.Experiment) string { return e.Dataset + " " + e.Splits },
-		func(e results.Experiment) string { return fmt.Sprint(e.Epochs) },
-	},
+	dataset := func(e results.Experiment) string {
+		title := titleWithSplits(e.Dataset, e.Splits)
+		if e.OnHeldOut() { // is no result to compare with one on test examples
+			title += ", held-out training examples"
+		}
+		return title
+	}
+	epochs := func(e results.Experiment) string { return fmt.Sprint(e.Epochs) }
+	titles := results.Titles(groups, results.Experiment.Variant, []func(results.Experiment) string{dataset, epochs},
 		func(e results.Experiment) string { return e.Fidelity },
 		func(e results.Experiment) string { return e.Scale },
 		func(e results.Experiment) string { return fmt.Sprintf("%d samples", e.Samples) },
@@ -329,11 +335,7 @@ func Table(lines []results.Result) (report.Table, error) {
 		if g.Diverged > 0 {
 			count += fmt.Sprintf(", %d diverged", g.Diverged)
 		}
-		dataset := DatasetTitle(g.First.Dataset)
-		if g.First.Splits == GapSplits {
-			dataset += ", gaps"
-		}
-		row := report.Row{Name: titles[i], Cells: report.TextCells(dataset, fmt.Sprint(g.First.Epochs), count)}
+		row := report.Row{Name: titles[i], Cells: report.TextCells(dataset(g.First), epochs(g.First), count)}
 		for _, x := range theMetrics {
 			mean, std, n, err := g.MeanStd(x.name)
 			switch {

@@ -243,12 +243,13 @@ func TuningTable([]results.Result) (report.Table, error) {
 	}
 	for _, tuning := range tunings() {
 		for _, dataset := range tuning.protocol.Datasets {
-			row := report.Row{Name: DatasetTitle(dataset)}
-			if tuning.protocol.Splits == GapSplits {
-				row.Name += ", gaps"
-			}
+			row := report.Row{Name: titleWithSplits(dataset, tuning.protocol.Splits)}
 			for _, m := range list {
-				row.Cells = append(row.Cells, report.TextCell(tuned().counts(dataset, tuning.protocol.Splits, m)...))
+				cell := report.TextCell("–")
+				if _, tried := tuning.methods.Named(m.Name); tried {
+					cell = report.TextCell(tuned().counts(dataset, tuning.protocol.Splits, m)...)
+				}
+				row.Cells = append(row.Cells, cell)
 			}
 			t.Rows = append(t.Rows, row)
 		}

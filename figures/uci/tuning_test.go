@@ -219,6 +219,9 @@ func TestConvergedTable(t *testing.T) {
 		{"Yacht Hydrodynamics, 400", "Rank-1 BNN", "2.000 ± 0.103 (n=20) | +1.000 [+1.000, +1.000], worse"},
 		{"Yacht Hydrodynamics, 4000", "Density Uncertainty", "*1.020 ± 0.110 (n=5)*"},
 		{"Yacht Hydrodynamics, 4000", "Rank-1 BNN", "not run"},
+		{"Yacht Hydrodynamics, 4000", "MFVI", "–"},
+		{"Yacht Hydrodynamics, 4000, stopped early", "Rank-1 BNN", "not run"},
+		{"Yacht Hydrodynamics, 4000, stopped early", "SNGP", "–"},
 	})
 	if len(table.Notes) != 0 {
 		t.Errorf("without constant energy there is no change of a lead: %q", table.Notes)
@@ -231,7 +234,7 @@ func TestConvergedTable(t *testing.T) {
 			made(longTraining().On(dataset).Experiments(detached), level(1)), made(longTraining().On(dataset).Experiments(methods.DensityConstant), level(1+lead)))
 	}
 	table = must.Get(ConvergedTable(lines))(t)
-	if want := ", undecided; Yacht Hydrodynamics -1.000 [-1.000, -1.000], lower."; len(table.Notes) != 1 || !strings.Contains(table.Notes[0], ": Wine Quality Red +0.000 [") || !strings.HasSuffix(table.Notes[0], want) {
+	if want := ", undecided; Yacht Hydrodynamics -1.000 [-1.000, -1.000], lower."; len(table.Notes) != 1 || !strings.Contains(table.Notes[0], ": Wine Quality Red +0.00000 [") || !strings.HasSuffix(table.Notes[0], want) {
 		t.Errorf("the notes are %q, want one that ends with %q", table.Notes, want)
 	}
 }
