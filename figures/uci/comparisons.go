@@ -328,9 +328,6 @@ func ClaimsTable(lines []results.Result) (report.Table, error) {
 				row := report.Row{Name: fmt.Sprintf("%s, %s, %s", DatasetTitle(dataset), x.title, s.name), Cells: report.TextCells(x.bestInPaper(dataset))}
 				for _, m := range rivals() {
 					cell := report.TextCell(cmp.Or(s.protocol.diverged(index, dataset, methods.Density), s.protocol.diverged(index, dataset, m), "not run"))
-					if len(s.protocol.On(dataset).Experiments(m)) == 0 { // no settings were chosen on it
-						cell = report.TextCell("–")
-					}
 					if test, has := tests[rivalry{x.name, dataset, s.name, m.Name}]; has {
 						cell = report.Cell{test.line(test.verdict)}
 						verdicts = append(verdicts, test.verdict)
