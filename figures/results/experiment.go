@@ -63,8 +63,8 @@ type Experiment struct {
 // Scales lists the scales.
 func Scales() []string { return []string{Full, Quick, Small, Grid, Processor, ProcessorGrid, GPU} }
 
-// OnHeldOut reports whether the experiment is measured on held-out training images, so that hyperparameters are chosen
-// without a look at the test images.
+// OnHeldOut reports whether the experiment is measured on held-out training examples, so that hyperparameters are chosen
+// without a look at the test examples.
 func (e Experiment) OnHeldOut() bool { return e.Scale == Grid || e.Scale == ProcessorGrid }
 
 // ID is the experiment's identity: the first 16 hexadecimal digits of the SHA-256 of its canonical
