@@ -134,6 +134,17 @@ func TestAnotherRunIsRefused(t *testing.T) {
 	}
 }
 
+// Checkpoints of runs without pretraining have named Groups as PretrainGroups where
+// there were none, and go on.
+func TestRunWithoutPretrainingGoesOn(t *testing.T) {
+	c := named(t, "regression")
+	c.PretrainEpochs, c.Checkpoints.Folder = 0, t.TempDir()
+	for _, groups := range [][]train.Group{c.Groups, nil} {
+		c.PretrainGroups = groups
+		c.fit(t, c.model(t, dtypes.Float32))
+	}
+}
+
 // A change makes another run of a trial.
 type change struct {
 	setting string

@@ -10,6 +10,7 @@ import (
 
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 )
 
 // A Trainer fits any model, with or without replicas, by minimising the objective of
@@ -47,7 +48,10 @@ type Trainer struct {
 	// schedule's first learning rate, before the joint training. The running
 	// statistics of batch normalisation move there too.
 	PretrainEpochs int
-	// PretrainGroups take the place of Groups there; nil means Groups.
+	// PretrainGroups take the place of Groups there; nil means Groups without
+	// parameters of other roles than params.Generative. What else a group contains
+	// has no gradient there (but with dul.Attached): it stays, or where the optimizer
+	// has a Decay shrinks, with nothing that holds it.
 	PretrainGroups []Group
 	// Order gives the order of n examples in an epoch, a pure function that returns
 	// each of 0 to n-1 once. Epochs of pretraining count, from 0. The seed is the
@@ -174,7 +178,10 @@ func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err e
 		t.StepsPerExecution = 1
 	}
 	if t.PretrainGroups == nil {
-		t.PretrainGroups = t.Groups
+		t.PretrainGroups = t.Groups // as checkpoints of runs without pretraining have it
+		if t.PretrainEpochs > 0 {
+			t.PretrainGroups = restricted(t.Groups, params.Generative)
+		}
 	}
 	if t.Notes == nil {
 		t.Notes = func(string) {}
