@@ -24,7 +24,7 @@ import (
 // exported trains a model for one epoch and returns what Export writes of it.
 func exported(t *testing.T, m *nets.Model, data train.Dataset) map[string]*tensors.Tensor {
 	t.Helper()
-	fit := train.Trainer{Epochs: 1, BatchSize: 4, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}, Schedule: train.Constant(1e-3)}
+	fit := train.Trainer{Epochs: 1, BatchSize: 4, LogLikelihoodScale: 1, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}, Schedule: train.Constant(1e-3)}
 	must.Do(t, fit.Fit(context.Background(), m, data))
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	must.Do(t, checkpoint.Export(m.Store, path, nil))
