@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 
@@ -34,7 +33,9 @@ import (
 //
 // where w_i = 1 (sigma = 1 but for Gaussian), or with PerClass, p_ik (1 - p_ik)
 // for each class (their equation 9). The sum is over the last epoch of the
-// training, during which weights and augmentation change.
+// training, during which weights and augmentation change. Posterior makes the
+// covariance a part of the model: one that is exported after it (checkpoint.Export)
+// predicts as it does where it is loaded.
 //
 // SNGP is a family whose Dense is the head: for nets.ResNet, of whose layers the
 // last alone is dense, and for nets.ResidualMLP as its Head. The zero value, with
@@ -133,9 +134,10 @@ func (l SNGP) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 // [..., n, 1], or with PerClass [..., n, units]. It panics before Posterior was called.
 func (l SNGP) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance *graph.Node) {
 	phi, mean := l.filled().mean(s, x, units)
+	claim(s, phi)
 	v := s.Store().GetVariable(model.JoinPath(s.Scope(), covarianceRoot))
 	if v == nil {
-		panic(fmt.Errorf("SNGP has no covariance at %s: call SNGP.Posterior after training", s.Scope()))
+		panic(fmt.Errorf("SNGP has no covariance at %s: call SNGP.Posterior after training, and before the model is exported", s.Scope()))
 	}
 	// |phi R|^2 with P^-1 = R R^T, so that no rounding makes it negative.
 	z := ops.Product(phi, v.NodeValue(x))
@@ -208,12 +210,30 @@ const (
 	covarianceRoot = "covariance_root"
 )
 
+// claim asks for those of the head's variables that are there. Training has no need
+// of the covariance, nor evaluation of the sums, but a model that was loaded from a
+// file has all of them, and each must be asked for to be known as its own.
+func claim(s *model.Scope, phi *graph.Node) {
+	d := phi.Shape().Dim(-1)
+	for _, name := range []string{precisionSum, covarianceRoot, seenExamples} {
+		v := s.Store().GetVariable(model.JoinPath(s.Scope(), name))
+		switch {
+		case v == nil:
+		case name == seenExamples:
+			params.Statistic(s, phi, name, nil, 1, 1)
+		default:
+			params.Statistic(s, phi, name, nil, d, v.Shape().Dim(-1))
+		}
+	}
+}
+
 // accumulate adds a batch to the sum in P, [..., D, C D] with the C covariances
 // side by side. A sum that has all examples starts anew.
 func (l SNGP) accumulate(s *model.Scope, phi, mean *graph.Node) {
 	if l.Examples < 1 {
 		panic(fmt.Errorf("SNGP.Examples is %d at %s; it must be the number of training examples", l.Examples, s.Scope()))
 	}
+	claim(s, phi)
 	weighted := phi
 	if l.PerClass {
 		p := graph.Softmax(mean, -1)
@@ -295,8 +315,8 @@ func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float6
 			}
 		}
 	}
-	if err := setVariable(store, model.JoinPath(head, covarianceRoot), params.FromFloat64(shape, root)); err != nil {
-		return err
+	if err := params.SetStatistic(store, model.JoinPath(head, covarianceRoot), params.FromFloat64(shape, root)); err != nil {
+		return fmt.Errorf("SNGP.Posterior: %w", err)
 	}
 	return failed.asError()
 }
@@ -315,13 +335,4 @@ func inverseRoot(p *mat.SymDense) (mat.Matrix, error) {
 		return nil, err
 	}
 	return inverse.T(), nil
-}
-
-// setVariable sets a variable that no optimizer trains, creating it where there is none.
-func setVariable(store *model.Store, path string, value *tensors.Tensor) error {
-	if v := store.GetVariable(path); v != nil {
-		return v.SetValue(value)
-	}
-	store.VariableWithValue(path, value).SetTrainable(false)
-	return nil
 }

@@ -368,7 +368,8 @@ func (l Density) sharedNoise(s *model.Scope, output, energy, gamma, beta *graph.
 		return graph.Reshape(graph.Mul(noise, graph.Sqrt(variance)), filters, 1, batch)
 	}
 	noise := graph.Concatenate([]*graph.Node{draw(gamma), draw(beta)}, 1)
-	root := graph.Sqrt(graph.AddScalar(graph.Reshape(energy, 1, batch, positions), minVariance))
+	// By rounding an energy can be a little below 0, which has no root.
+	root := graph.Sqrt(graph.AddScalar(graph.MaxScalar(graph.Reshape(energy, 1, batch, positions), 0), minVariance))
 	scales := graph.Concatenate([]*graph.Node{root, graph.OnesLike(root)}, 0)
 	products := graph.DotGeneral(noise, []int{1}, []int{2}, scales, []int{0}, []int{1}) // [batch, filters, positions]
 	return graph.Reshape(graph.Transpose(products, 0, 1), dims...)

@@ -222,6 +222,40 @@ func TestConvMoments(t *testing.T) {
 	}
 }
 
+// roundedBelow is an energy of 0 that rounding has taken a little below it, as that of
+// a mixture may be, which is a difference.
+type roundedBelow struct{ energy.Constant }
+
+func (m roundedBelow) Conv(s *model.Scope, x *graph.Node, w conv.Window) energy.ConvTerms {
+	terms := m.Constant.Conv(s, x, w)
+	terms.Energy = graph.AddScalar(graph.MulScalar(terms.Energy, 0), -1e-12)
+	return terms
+}
+
+// An energy below 0 by rounding counts as 0: noise that is shared by all positions
+// has beta alone for its variance, and gradients are numbers.
+func TestSharedNoiseOfNoEnergy(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 16))
+	layer := convolved(dul.Density{Energy: roundedBelow{}, SharedNoise: true}, conv.Spec{Filters: 1, Window: conv.Same(1, 1)})
+	values, noise := fixtures.Explore(t, fixtures.Values{"x": fixtures.Random(rng, 2, 1, 2, 2)}, layer.output)
+	out := fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		y := layer.output(s, in)
+		mean := conv.Convolve(in["x"], in["/layer/weights"], conv.Same(1, 1))
+		return append([]*graph.Node{y, mean}, graph.Gradient(graph.ReduceAllSum(y), in["x"], in["/layer/gamma_log_variance"])...)
+	})
+	for i, y := range out[0].Values {
+		shared := values["/layer/bias"].Values[0] + noise[1].Values[0]*math.Exp(values["/layer/beta_log_variance"].Values[0]/2)
+		if want := out[1].Values[i] + shared; !(math.Abs(y-want) < 1e-7) {
+			t.Errorf("the output at position %d is %g, want %g", i, y, want)
+		}
+	}
+	for _, gradient := range out[2:] {
+		if slices.ContainsFunc(gradient.Values, math.IsNaN) {
+			t.Errorf("a gradient is %v", gradient.Values)
+		}
+	}
+}
+
 // Clip limits the energy to D, for every energy model: the standard deviation of
 // a new layer, with gamma and beta 1, is at most sqrt(D + 1).
 func TestClip(t *testing.T) {

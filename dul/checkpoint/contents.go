@@ -20,6 +20,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment/atomicfile"
 )
@@ -254,7 +255,7 @@ func (c *contents) apply(state State) error {
 	}
 	state.Store.SetParams(settings)
 	for _, saved := range c.Variables {
-		v, err := setVariable(state.Store, saved.Path, c.tensors[tensorName(saved.Path)])
+		v, err := params.Set(state.Store, saved.Path, c.tensors[tensorName(saved.Path)])
 		if err != nil {
 			return err
 		}
@@ -269,17 +270,6 @@ func checkFits(store *model.Store, path string, value *tensors.Tensor) error {
 		return fmt.Errorf("variable %s is %s in the model and %s in the file", path, v.Shape(), value.Shape())
 	}
 	return nil
-}
-
-// setVariable sets the variable at path, creating it where there is none.
-func setVariable(store *model.Store, path string, value *tensors.Tensor) (*model.Variable, error) {
-	if v := store.GetVariable(path); v != nil {
-		if err := v.SetValue(value); err != nil {
-			return nil, fmt.Errorf("setting variable %s: %w", path, err)
-		}
-		return v, nil
-	}
-	return store.VariableWithValue(path, value), nil
 }
 
 // progressFor returns the saved progress as a pointer of the type of target; the

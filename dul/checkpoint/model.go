@@ -96,7 +96,7 @@ func SetTensors(store *model.Store, named map[string]*tensors.Tensor) error {
 		if err != nil {
 			return fail(fmt.Errorf("copying the tensor %s: %w", name, err))
 		}
-		v, err := setVariable(store, model.RootScopePath+name, own)
+		v, err := params.Set(store, model.RootScopePath+name, own)
 		if err != nil {
 			return fail(err)
 		}

@@ -16,8 +16,8 @@ const normEpsilon = 1e-5
 //
 // with scale and shift trained (role Weight, starting at 1 and 0). In training
 // mean and variance are those of the batch, and the running statistics follow
-// them (params.Follow), with the unbiased variance. In
-// evaluation they are the running statistics.
+// them (params.Follow), with the unbiased variance; of a single value there is
+// none, and its variance counts as 0. In evaluation they are the running statistics.
 func BatchNorm(s *model.Scope, x *graph.Node) *graph.Node {
 	g, m := x.Graph(), Channels(x)
 	n, count := m.Shape().Dim(0), float64(m.Shape().Dim(1))
@@ -35,7 +35,7 @@ func BatchNorm(s *model.Scope, x *graph.Node) *graph.Node {
 	// In one pass over m; rounding may leave a constant channel a little below 0.
 	variance := graph.MaxScalar(graph.Sub(graph.MulScalar(rowDots(m, m), 1/count), graph.Mul(mean, mean)), 0)
 	params.Follow(runningMean, mean)
-	params.Follow(runningVariance, graph.MulScalar(variance, count/(count-1)))
+	params.Follow(runningVariance, graph.MulScalar(variance, count/max(count-1, 1)))
 	return LikeImage(inBatch(m, scale, shift, graph.StopGradient(mean), graph.StopGradient(variance)), x)
 }
 

@@ -70,6 +70,17 @@ func (w Window) check(x *graph.Node) {
 // gradient of our own on the pure Go backend, whose ConvGeneral takes 10 to 30
 // times as long.
 func Convolve(x, kernel *graph.Node, w Window) *graph.Node {
+	return convolved(x, kernel, w, usesBFloat16(x.Graph()))
+}
+
+// InFullPrecision is Convolve in the type of x, whatever UseBFloat16 says of others:
+// for sums that nearly cancel, of which rounded entries would leave no digits.
+func InFullPrecision(x, kernel *graph.Node, w Window) *graph.Node {
+	return convolved(x, kernel, w, false)
+}
+
+// convolved is Convolve, with the entries rounded to bfloat16 or not.
+func convolved(x, kernel *graph.Node, w Window, rounded bool) *graph.Node {
 	w.check(x)
 	if want := x.Shape().Dim(0) * w.Size * w.Size; kernel.Rank() != 2 || kernel.Shape().Dim(1) != want {
 		panic(fmt.Errorf("conv: kernel of shape %s; want [filters, %d]", kernel.Shape(), want))
@@ -77,7 +88,7 @@ func Convolve(x, kernel *graph.Node, w Window) *graph.Node {
 	if ops.OnGo(x) {
 		return byProducts(x, kernel, w)
 	}
-	return native(x, kernel, w)
+	return native(x, kernel, w, rounded)
 }
 
 // native is the backend's own convolution. Its gradients are convolutions too:
@@ -85,7 +96,7 @@ func Convolve(x, kernel *graph.Node, w Window) *graph.Node {
 // degrees; dL/dkernel of x with dL/dy as a kernel, spread out by the stride, and
 // the batch in the place of the channels. (GoMLX's own gradient is wrong for
 // windows of even size and refuses large paddings.)
-func native(x, kernel *graph.Node, w Window) *graph.Node {
+func native(x, kernel *graph.Node, w Window, rounded bool) *graph.Node {
 	height, width := x.Shape().Dim(2), x.Shape().Dim(3)
 	// [height, width, channels, filters]
 	square := graph.TransposeAllAxes(graph.Reshape(kernel, kernel.Shape().Dim(0), x.Shape().Dim(0), w.Size, w.Size), 2, 3, 1, 0)
@@ -106,6 +117,13 @@ func native(x, kernel *graph.Node, w Window) *graph.Node {
 	paddings := func(before int, after func(n int) int) [][2]int {
 		return [][2]int{{before, after(height)}, {before, after(width)}}
 	}
+	// convolve is ConvGeneral; what it gives has the type of x.
+	convolve := func(a, b *graph.Node, axes graph.ConvolveAxesConfig, strides []int, paddings [][2]int, spreadA, spreadB []int) *graph.Node {
+		if rounded {
+			a, b = graph.ConvertDType(a, dtypes.BFloat16), graph.ConvertDType(b, dtypes.BFloat16)
+		}
+		return graph.ConvertDType(graph.ConvGeneral(a, b, axes, strides, paddings, spreadA, spreadB, 1, 1), x.DType())
+	}
 	return ops.WithGradient([]*graph.Node{x, kernel},
 		func(in []*graph.Node) *graph.Node {
 			padding := paddings(w.Padding, func(int) int { return w.Padding })
@@ -122,23 +140,21 @@ func native(x, kernel *graph.Node, w Window) *graph.Node {
 		})
 }
 
-// convolve is ConvGeneral in the graph's precision; the result has x's.
-func convolve(x, kernel *graph.Node, axes graph.ConvolveAxesConfig, strides []int, paddings [][2]int, spreadX, spreadKernel []int) *graph.Node {
-	dtype := x.DType()
-	if _, found := model.GetGraphParam(x.Graph(), bfloat16Key); found {
-		x, kernel = graph.ConvertDType(x, dtypes.BFloat16), graph.ConvertDType(kernel, dtypes.BFloat16)
-	}
-	return graph.ConvertDType(graph.ConvGeneral(x, kernel, axes, strides, paddings, spreadX, spreadKernel, 1, 1), dtype)
-}
-
 const bfloat16Key = "/conv_bfloat16"
 
-// UseBFloat16 lets all convolutions of the graph g, and those of their gradients
+// UseBFloat16 lets the convolutions of the graph g, and those of their gradients
 // and of the energies, take and give entries rounded to bfloat16 (8 bits of
 // precision), and add up in the precision of the backend; parameters, activations
-// and everything else stay as they are. It has no effect on the pure Go backend,
-// which gains nothing by it. Call it before the first layer.
+// and everything else stay as they are. So do those InFullPrecision: the energy of
+// energy.Rank1Mixture, the difference of two large sums, which has few filters and
+// costs hardly anything. It has no effect on the pure Go backend, which gains nothing
+// by it. Call it before the first layer.
 func UseBFloat16(g *graph.Graph) { model.SetGraphParam(g, bfloat16Key, true) }
+
+func usesBFloat16(g *graph.Graph) bool {
+	_, found := model.GetGraphParam(g, bfloat16Key)
+	return found
+}
 
 // byProducts is the same convolution as matrix products. With P(x) the patches
 // of x it is y = K P(x), so that dL/dK = dL/dy P(x)^T.

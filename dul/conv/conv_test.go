@@ -86,7 +86,7 @@ func TestConvolve(t *testing.T) {
 }
 
 // In bfloat16 output and gradients are those of single precision to about the
-// rounding 2^-9 of their factors.
+// rounding 2^-9 of their factors; in full precision they are the same.
 func TestBFloat16(t *testing.T) {
 	third := fixtures.Values{"x": fixtures.Matrix(1, 1, 1.0/3)}
 	rounded := fixtures.Evaluate(t, dtypes.Float32, third, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
@@ -100,17 +100,18 @@ func TestBFloat16(t *testing.T) {
 	values := fixtures.Values{
 		"x": fixtures.Random(rng, 8, 4, 6, 6), "kernel": fixtures.Random(rng, 5, 8*9), "ct": fixtures.Random(rng, 5, 4, 3, 3),
 	}
-	evaluate := func(narrow bool) []fixtures.Array {
+	evaluate := func(narrow bool, convolve func(x, kernel *graph.Node, w conv.Window) *graph.Node) []fixtures.Array {
 		return fixtures.Evaluate(t, dtypes.Float32, values, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
 			if narrow {
 				conv.UseBFloat16(in["x"].Graph())
 			}
-			y := conv.Native(in["x"], in["kernel"], w)
+			y := convolve(in["x"], in["kernel"], w)
 			return append(graph.Gradient(graph.ReduceAllSum(graph.Mul(y, in["ct"])), in["x"], in["kernel"]), y)
 		})
 	}
-	full, narrow := evaluate(false), evaluate(true)
+	full, narrow, asked := evaluate(false, conv.Native), evaluate(true, conv.Native), evaluate(true, conv.NativeInFullPrecision)
 	for i := range full {
+		fixtures.Compare(t, "full precision", asked[i], full[i], 0)
 		fixtures.Compare(t, "bfloat16", narrow[i], full[i], 1.0/100)
 		if fixtures.RelativeError(t, "bfloat16", narrow[i], full[i]) < 1e-5 {
 			t.Error("the product was not rounded to bfloat16")

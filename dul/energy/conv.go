@@ -174,8 +174,9 @@ func (m Rank1Mixture) conv(s *model.Scope, x *graph.Node, w conv.Window, k int) 
 	capacity := graph.AddScalar(ops.SumColumns(graph.Mul(v, scaled)), 1)
 	logDet := graph.Add(graph.Log(capacity), ops.SumColumns(logDiagonals))
 
-	diagonal := conv.Convolve(graph.Mul(x, x), precision, w) // [K, batch, height', width']
-	along := conv.Channels(conv.Convolve(x, scaled, w))
+	// Where a D_k is small the forms are large and nearly equal.
+	diagonal := conv.InFullPrecision(graph.Mul(x, x), precision, w) // [K, batch, height', width']
+	along := conv.Channels(conv.InFullPrecision(x, scaled, w))
 	quadratic := graph.Sub(conv.Channels(diagonal), conv.MulColumn(graph.Mul(along, along), graph.Reciprocal(capacity)))
 
 	normalizing := logDet

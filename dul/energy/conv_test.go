@@ -15,6 +15,7 @@ import (
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/environment/must"
 )
@@ -336,6 +337,39 @@ func TestConvEnergyIsNotNegative(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The energy of a mixture keeps its digits where other convolutions have 8 bits: also
+// where variances along the factors are a hundredth, and it is the difference of forms
+// that are a thousand times as large, it is that of single precision.
+func TestMixtureInBFloat16(t *testing.T) {
+	if ops.IsGo(fixtures.Backend(t)) {
+		t.Skip("bfloat16 has no effect on the pure Go backend; set GOMLX_BACKEND")
+	}
+	const channels, k = 4, 3
+	rng := rand.New(rand.NewPCG(13, 14))
+	w := conv.Same(3, 1)
+	d := channels * w.Size * w.Size
+	v := fixtures.Zeros(k, d)
+	for i := range v.Values {
+		v.Values[i] = 3 // so that images of one brightness lie along it
+	}
+	values := convMixtureValues(v, fixtures.Zeros(k, d).Map(func(float64) float64 { return math.Log(0.01) }), fixtures.Zeros(k, 1),
+		fixtures.Random(rng, channels, 2, 5, 5).Map(func(x float64) float64 { return 1 + 0.01*x }))
+	terms := func(narrow bool) (e, mean, logLikelihood fixtures.Array) {
+		e, mean, logLikelihood, _ = convTerms(t, dtypes.Float32, values, func(s *model.Scope, x *graph.Node) energy.ConvTerms {
+			if narrow {
+				conv.UseBFloat16(x.Graph())
+			}
+			return energy.Rank1Mixture{}.ConvWith(s, x, w, k)
+		})
+		return e, mean, logLikelihood
+	}
+	e, mean, logLikelihood := terms(false)
+	narrowE, narrowMean, narrowLogLikelihood := terms(true)
+	fixtures.Compare(t, "energy", narrowE, e, 1e-6)
+	fixtures.Compare(t, "mean energy", narrowMean, mean, 1e-6)
+	fixtures.Compare(t, "log-likelihood", narrowLogLikelihood, logLikelihood, 1e-6)
 }
 
 // A new LDL model is the unit Gaussian; the factors of a new mixture are

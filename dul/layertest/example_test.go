@@ -21,7 +21,7 @@ func (additive) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return graph.Add(params.Dense(s, x, units), eps)
 }
 
-// frozen draws one noise and keeps it.
+// frozen adds ones, as if they were noise, and draws nothing.
 type frozen struct{}
 
 func (frozen) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {

@@ -13,7 +13,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"densityuncertainty/dul/ops"
-	"densityuncertainty/dul/params"
 )
 
 // A Factor is a lower triangular matrix L that equations can be solved with.
@@ -53,7 +52,7 @@ func Cholesky(a *graph.Node) *Factor {
 			return tied(graph.StopGradient(b.lower), in[0])
 		},
 		func(l, dl *graph.Node) []*graph.Node {
-			phi := graph.Mul(ops.TransposedProduct(l, dl), masked(l, func(row, column int) float64 {
+			phi := graph.Mul(ops.TransposedProduct(l, dl), ops.ConstantMatrix(l, func(row, column int) float64 {
 				switch {
 				case row > column:
 					return 1
@@ -141,13 +140,13 @@ func Diagonal(x *graph.Node) *graph.Node {
 
 // LowerTriangle is x with zeros above the diagonal, [..., n, m].
 func LowerTriangle(x *graph.Node) *graph.Node {
-	return graph.Mul(x, masked(x, func(row, column int) float64 { return indicator(row >= column) }))
+	return graph.Mul(x, ops.ConstantMatrix(x, func(row, column int) float64 { return ops.Indicator(row >= column) }))
 }
 
 // Identity is the identity matrix of the shape and type of x, [..., n, n].
 func Identity(x *graph.Node) *graph.Node {
 	squareSize(x)
-	return masked(x, func(row, column int) float64 { return indicator(row == column) })
+	return ops.ConstantMatrix(x, func(row, column int) float64 { return ops.Indicator(row == column) })
 }
 
 // tied is y, made to depend on x, of the same shape: the backward sweep else
@@ -170,22 +169,4 @@ func squareSize(x *graph.Node) int {
 		panic(fmt.Errorf("linalg: a matrix of shape %s; want [..., n, n] with n at least 1", x.Shape()))
 	}
 	return x.Shape().Dim(-1)
-}
-
-func indicator(holds bool) float64 {
-	if holds {
-		return 1
-	}
-	return 0
-}
-
-// masked is a constant of the shape and type of x, the same for every matrix.
-// (The Go backend is ten times slower where one operand has fewer axes.)
-func masked(x *graph.Node, entry func(row, column int) float64) *graph.Node {
-	rows, columns := x.Shape().Dim(-2), x.Shape().Dim(-1)
-	values := make([]float64, x.Shape().Size())
-	for i := range values {
-		values[i] = entry(i/columns%rows, i%columns)
-	}
-	return graph.ConstTensor(x.Graph(), params.FromFloat64(x.Shape(), values))
 }

@@ -123,7 +123,7 @@ func Entropy(probs []float64, classes int) ([]float64, error) {
 
 // MutualInformation is each example's mutual information between label and Monte Carlo sample: the
 // entropy of the averaged probabilities minus the average of the samples' entropies, in nats. It is the
-// part of the uncertainty that comes from not knowing the weights. logits is [M][N*C].
+// part of the uncertainty that comes from not knowing the weights, and never negative. logits is [M][N*C].
 func MutualInformation(logits [][]float64, classes int) ([]float64, error) {
 	mean, err := MeanProbabilities(logits, classes)
 	if err != nil {
@@ -143,6 +143,9 @@ func MutualInformation(logits [][]float64, classes int) ([]float64, error) {
 			return nil, err
 		}
 		floats.AddScaled(each, -1/float64(len(logits)), entropy)
+	}
+	for i, information := range each {
+		each[i] = max(information, 0) // below it by rounding alone
 	}
 	return each, nil
 }

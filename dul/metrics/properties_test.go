@@ -3,6 +3,7 @@ package metrics
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/integrate"
@@ -60,6 +61,22 @@ func fpr95(score []float64, positive []bool) (float64, error) {
 
 func fprAtTPR(t *testing.T, score []float64, positive []bool, tpr float64) float64 {
 	return must.Get(swept(score, positive, func(s Sweep) float64 { return s.FPRAtTPR(tpr) }))(t)
+}
+
+// Samples that agree tell nothing about the weights: 0, and not a little less.
+func TestMutualInformationOfSamplesThatAgree(t *testing.T) {
+	rng := rand.New(rand.NewPCG(43, 44))
+	for samples := 2; samples < 12; samples++ {
+		logits := make([]float64, 3*200)
+		for i := range logits {
+			logits[i] = 3 * rng.NormFloat64()
+		}
+		for i, v := range must.Get(MutualInformation(slices.Repeat([][]float64{logits}, samples), 3))(t) {
+			if v < 0 || v > exact {
+				t.Errorf("of example %d, by %d samples, it is %g", i, samples, v)
+			}
+		}
+	}
 }
 
 func TestRankingProperties(t *testing.T) {

@@ -235,8 +235,8 @@ func LogSumExp(x *Node) *Node {
 func UnitLowerTriangular(l *Node) *Node {
 	below, diagonal := computedTriangle(l)
 	if OnGo(l) {
-		below = constantMatrix(l, func(row, column int) bool { return row > column })
-		diagonal = constantMatrix(l, func(row, column int) bool { return row == column })
+		below = ConstantMatrix(l, func(row, column int) float64 { return Indicator(row > column) })
+		diagonal = ConstantMatrix(l, func(row, column int) float64 { return Indicator(row == column) })
 	}
 	return Add(Mul(l, below), diagonal)
 }
@@ -254,20 +254,26 @@ func computedTriangle(l *Node) (below, diagonal *Node) {
 	return entries(GreaterThan(row, column)), entries(Equal(row, column))
 }
 
-// constantMatrix is a constant of the shape of x, 1 where the function holds
-// and 0 elsewhere, the same for every replica. (The Go backend is ten times
-// slower where one operand of a product or sum has fewer axes than the other.)
-func constantMatrix(x *Node, holds func(row, column int) bool) *Node {
+// ConstantMatrix is a constant of the shape and type of x, the same for every
+// replica. (The Go backend is ten times slower where one operand of a product or sum
+// has fewer axes than the other.)
+func ConstantMatrix(x *Node, entry func(row, column int) float64) *Node {
 	rows, columns := x.Shape().Dim(-2), x.Shape().Dim(-1)
 	entries := make([]float64, x.Shape().Size())
 	for i := range entries {
-		if holds(i/columns%rows, i%columns) {
-			entries[i] = 1
-		}
+		entries[i] = entry(i/columns%rows, i%columns)
 	}
 	constant := tensors.FromShape(x.Shape())
 	constant.MustMutableFlatData(func(flat any) {
 		reflect.Copy(reflect.ValueOf(flat), reflect.ValueOf(shapes.CastAsDType(entries, x.DType())))
 	})
 	return ConstTensor(x.Graph(), constant)
+}
+
+// Indicator is 1 where a condition holds, and 0 elsewhere.
+func Indicator(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
 }

@@ -112,6 +112,30 @@ func Statistic(s *model.Scope, like Like, name string, initial Initial, dims ...
 	return variable(s, like, name, Running, initial, dims...).SetTrainable(false)
 }
 
+// Set sets the store's variable at path, such as "/model/output/weights", and creates
+// it where there is none.
+func Set(store *model.Store, path string, value *tensors.Tensor) (*model.Variable, error) {
+	v := store.GetVariable(path)
+	if v == nil {
+		return store.VariableWithValue(path, value), nil
+	}
+	if err := v.SetValue(value); err != nil {
+		return nil, fmt.Errorf("setting variable %s: %w", path, err)
+	}
+	return v, nil
+}
+
+// SetStatistic is Set of a Statistic, for one that is computed outside of graphs.
+func SetStatistic(store *model.Store, path string, value *tensors.Tensor) error {
+	v, err := Set(store, path, value)
+	if err != nil {
+		return err
+	}
+	v.SetTrainable(false)
+	store.SetParam(roleKey(path), string(Running))
+	return nil
+}
+
 // Follow moves a Statistic in the graph of a training step a tenth of the way to
 // what it is in the batch: running = 0.9 running + 0.1 batch. No gradient flows.
 func Follow(running *model.Variable, batch *graph.Node) {

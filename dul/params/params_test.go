@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 
@@ -222,6 +223,28 @@ func TestValues(t *testing.T) {
 	for _, path := range []string{"/layer/step", "/layer/none"} {
 		if _, _, err := params.Values(store, path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error %v", path, err)
+		}
+	}
+}
+
+// A variable can be set where there is none and where there is one; a Statistic then
+// has its role.
+func TestSet(t *testing.T) {
+	store := model.NewStore()
+	for i, value := range []float64{3, 4} {
+		tensor := func() *tensors.Tensor { return fixtures.Tensor(dtypes.Float64, fixtures.Matrix(1, 1, value)) }
+		v := must.Get(params.Set(store, "/layer/weights", tensor()))(t)
+		if role := params.RoleOf(v, store); role != "" || !v.Trainable {
+			t.Errorf("set %d times: role %q, trainable %t", i+1, role, v.Trainable)
+		}
+		must.Do(t, params.SetStatistic(store, "/layer/mean", tensor()))
+		if v := store.GetVariable("/layer/mean"); params.RoleOf(v, store) != params.Running || v.Trainable {
+			t.Errorf("set %d times: the statistic has role %q, trainable %t", i+1, params.RoleOf(v, store), v.Trainable)
+		}
+		for _, path := range []string{"/layer/weights", "/layer/mean"} {
+			if values, _ := must.Get2(params.Values(store, path))(t); values[0] != value {
+				t.Errorf("%s is %v, want %g", path, values, value)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gomlx/compute/shapes"
@@ -363,16 +364,9 @@ func (p *sampler) add(to *Prediction, d drawn, n int) error {
 	case p.regression != nil:
 		to.addMixture(outputs, d.logVariances, n)
 	case p.classes:
-		probabilities, err := metrics.MeanProbabilities(outputs, p.width)
-		if err != nil {
+		if err := p.addClasses(to, outputs, n); err != nil {
 			return err
 		}
-		information, err := metrics.MutualInformation(outputs, p.width)
-		if err != nil {
-			return err
-		}
-		to.Probabilities = append(to.Probabilities, probabilities...)
-		to.MutualInformation = append(to.MutualInformation, information...)
 	}
 	if p.regression == nil && (!p.classes || p.KeepOutputs) {
 		appendEach(&to.Outputs, outputs)
@@ -380,6 +374,41 @@ func (p *sampler) add(to *Prediction, d drawn, n int) error {
 	if p.Energies {
 		to.addEnergies(p.layers, d.energies, n)
 	}
+	return nil
+}
+
+// addClasses appends what samples of logits, [M][n*Width], say of n further inputs. At
+// an input where those of a replica are no numbers, as after it diverged, there are no
+// numbers; of a model without replicas that is an error.
+func (p *sampler) addClasses(to *Prediction, logits [][]float64, n int) error {
+	broken := slices.ContainsFunc(logits, func(sample []float64) bool { return params.NotFinite(sample) >= 0 })
+	switch {
+	case p.model.Replicas > 0 && broken && n == 1:
+		to.Probabilities = append(to.Probabilities, slices.Repeat([]float64{math.NaN()}, p.width)...)
+		to.MutualInformation = append(to.MutualInformation, math.NaN())
+		return nil
+	case p.model.Replicas > 0 && broken:
+		for i := range n {
+			one := make([][]float64, len(logits))
+			for m, sample := range logits {
+				one[m] = sample[i*p.width : (i+1)*p.width]
+			}
+			if err := p.addClasses(to, one, 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	probabilities, err := metrics.MeanProbabilities(logits, p.width)
+	if err != nil {
+		return err
+	}
+	information, err := metrics.MutualInformation(logits, p.width)
+	if err != nil {
+		return err
+	}
+	to.Probabilities = append(to.Probabilities, probabilities...)
+	to.MutualInformation = append(to.MutualInformation, information...)
 	return nil
 }
 

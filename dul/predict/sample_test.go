@@ -243,6 +243,57 @@ func TestClassificationLeavesTheModelAsItIs(t *testing.T) {
 	}
 }
 
+// A replica that diverged in training predicts no numbers, and the others what they
+// predict without it.
+func TestReplicasThatAreNoNumbers(t *testing.T) {
+	inputs := []nets.Floats{nets.Rows([]float64{1, -1, 0.5}, 1), nets.Rows([]float64{2, 0, 1}, 1)}
+	for _, c := range []struct {
+		l      likelihood.Likelihood
+		values func(p *predict.Prediction) [][]float64
+	}{
+		{likelihood.Categorical{Classes: 3}, func(p *predict.Prediction) [][]float64 {
+			return append(p.Outputs, p.Probabilities, p.MutualInformation)
+		}},
+		{likelihood.Gaussian{}, func(p *predict.Prediction) [][]float64 { return p.Mean }},
+	} {
+		t.Run(fmt.Sprintf("%T", c.l), func(t *testing.T) {
+			m := newModel(t, nets.MLP{Layers: baselines.MCDropout{}, Widths: []int{4}}, c.l, 1, 2)
+			predicted := func() []*predict.Prediction {
+				m.Host = stochastic.NewReplicatedHostSampler([]uint64{1, 2})
+				return must.Get(predict.SampleReplicas(context.Background(), m, inputs, predict.Options{Samples: 3, BatchSize: 2, KeepOutputs: true}))(t)
+			}
+			before := predicted()
+			bias := m.Store.GetVariable("/model/network/output/bias")
+			values, shape := must.Get2(params.Values(m.Store, bias.Path()))(t)
+			values[0] = math.NaN() // of the first replica
+			must.Do(t, bias.SetValue(params.FromFloat64(shape, values)))
+			after := predicted()
+			for i, row := range c.values(after[0]) {
+				if numbers := len(slices.DeleteFunc(slices.Clone(row), math.IsNaN)); numbers == len(row) || i >= len(after[0].Outputs) && numbers > 0 {
+					t.Errorf("the replica predicts %v", row)
+				}
+			}
+			if !slices.EqualFunc(c.values(after[1]), c.values(before[1]), slices.Equal) {
+				t.Errorf("the other replica predicts %v, before %v", c.values(after[1]), c.values(before[1]))
+			}
+		})
+	}
+	t.Run("at one input", func(t *testing.T) {
+		m := newModel(t, nets.MLP{Layers: baselines.Deterministic{}}, likelihood.Categorical{Classes: 3}, 1, 2)
+		m.DType = dtypes.Float32
+		inputs[0] = nets.Rows([]float64{1, 3e38, 0.5}, 1)
+		_ = must.Get(predict.SampleReplicas(context.Background(), m, inputs, predict.Options{Samples: 1}))(t) // makes the parameters
+		v := m.Store.GetVariable("/model/network/output/weights")
+		must.Do(t, v.SetValue(params.FromFloat64(v.Shape(), slices.Repeat([]float64{2}, 6))))
+		got := must.Get(predict.SampleReplicas(context.Background(), m, inputs, predict.Options{Samples: 1}))(t)[0]
+		for i, v := range got.Probabilities {
+			if math.IsNaN(v) != (i/3 == 1) || math.IsNaN(got.MutualInformation[i/3]) != (i/3 == 1) {
+				t.Errorf("probabilities %v, information %v", got.Probabilities, got.MutualInformation)
+			}
+		}
+	})
+}
+
 func TestErrors(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()

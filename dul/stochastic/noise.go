@@ -14,9 +14,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// A NoiseSource draws the noise of a graph. NoiseBuffers hold what the host drew,
-// for the pure Go backend and for all regressions, whose networks are small;
-// InGraph draws in the graph, for image networks on all other backends.
+// A NoiseSource draws the noise of a graph. NoiseBuffers hold what the host drew: so
+// do models from nets.New on the pure Go backend, and those with replicas on all.
+// InGraph draws in the graph: so do models without replicas on all other backends.
 type NoiseSource interface {
 	// Draw returns a node of fresh noise from d at every execution of the graph.
 	Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node

@@ -65,8 +65,11 @@ func (d Dataset) check(l likelihood.Likelihood) error {
 		return fmt.Errorf("training set: %d inputs and %d targets; want one target for each input, as %T has", d.Len(), len(d.Targets), l)
 	}
 	for i, label := range d.Labels {
-		if label < 0 || is && label >= categorical.Classes {
+		if is && (label < 0 || label >= categorical.Classes) {
 			return fmt.Errorf("training set: example %d has label %d; the model has classes 0 to %d", i, label, categorical.Classes-1)
+		}
+		if label < 0 { // how many classes another likelihood has, it alone knows
+			return fmt.Errorf("training set: example %d has label %d; classes are numbered from 0", i, label)
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
@@ -323,6 +324,41 @@ func TestFitWithoutAModel(t *testing.T) {
 	}
 }
 
+// ownClasses is a classification that is not likelihood.Categorical.
+type ownClasses struct{ likelihood.Classification }
+
+// A generative objective times 0 is an error where it is what trains an energy model,
+// and only there.
+func TestNoScaleOfTheGenerativeObjective(t *testing.T) {
+	energies, others := []params.Role{params.Generative}, []params.Role{params.Weight, params.Variational, params.Likelihood}
+	sgd := train.SGD{}
+	for _, c := range []struct {
+		name       string
+		layers     nets.Layers
+		pretrain   int
+		groups     []train.Group
+		pretrained []train.Group
+		refused    bool
+	}{
+		{"all roles", dul.Density{}, 0, []train.Group{{Roles: train.AllRoles(), Optimizer: sgd}}, nil, true},
+		{"a group of their own", dul.Density{}, 0, []train.Group{{Roles: others, Optimizer: sgd}, {Roles: energies, Optimizer: sgd}}, nil, true},
+		{"pretraining", dul.Density{}, 1, []train.Group{{Roles: others, Optimizer: sgd}}, []train.Group{{Roles: energies, Optimizer: sgd}}, true},
+		{"left as they are", dul.Density{}, 0, []train.Group{{Roles: others, Optimizer: sgd}}, nil, false},
+		{"without optimizer", dul.Density{}, 0, []train.Group{{Roles: energies}, {Roles: train.AllRoles(), Optimizer: sgd}}, nil, false},
+		{"not fitted", dul.Density{Energy: energy.Constant{}}, 0, []train.Group{{Roles: train.AllRoles(), Optimizer: sgd}}, nil, false},
+		{"no energy model", baselines.MFVI{}, 0, []train.Group{{Roles: train.AllRoles(), Optimizer: sgd}}, nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := regression()
+			run.LogLikelihoodScale, run.PretrainEpochs, run.Epochs, run.Groups, run.PretrainGroups = 0, c.pretrain, 1, c.groups, c.pretrained
+			err := run.Fit(context.Background(), mlp(t, c.layers, 3), linearSet(16, 0.1, 2))
+			if refused := err != nil && strings.Contains(err.Error(), "LogLikelihoodScale is 0"); refused != c.refused || !refused && err != nil {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
 func TestFitErrors(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -354,6 +390,8 @@ func TestFitErrors(t *testing.T) {
 			r.PretrainEpochs, r.Groups = 0, []train.Group{{Roles: train.AllRoles(), Match: func(string) bool { return false }, Optimizer: train.Adam{}}}
 		}, data: set(good), want: "nothing is trained"},
 		{name: "negative rate", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Schedule = 0, train.Constant(-1) }, data: set(good), want: "the Schedule gives step 1 the learning rate -1"},
+		{name: "infinite rate", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Schedule = 0, train.Constant(math.Inf(1)) }, data: set(good), want: "the learning rate +Inf; it must be finite and not negative"},
+		{name: "rate that is none", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Schedule = 0, train.Constant(math.NaN()) }, data: set(good), want: "the learning rate NaN; it must be finite"},
 		{name: "rate of a group", of: floats, change: func(r *train.Trainer) { r.PretrainGroups = []train.Group{{Rate: -1}} }, data: set(good), want: "PretrainGroups[0]: its Rate is -1"},
 		{name: "Adam", of: floats, change: func(r *train.Trainer) { r.Groups = []train.Group{{}, {Optimizer: train.Adam{Beta1: 2}}} }, data: set(good), want: "Groups[1]: train.Adam has Beta1 2"},
 		{name: "epsilon", of: floats, change: func(r *train.Trainer) { r.Groups = []train.Group{{Optimizer: train.Adam{Epsilon: -1}}} }, data: set(good), want: "Epsilon -1"},
@@ -372,6 +410,7 @@ func TestFitErrors(t *testing.T) {
 		{name: "targets of classes", of: floats, like: likelihood.Categorical{Classes: 2}, data: set(good), want: "needs Labels"},
 		{name: "labels of a regression", of: floats, data: set(train.Dataset{Inputs: good.Inputs, Labels: make([]int, 40)}), want: "there are Labels where likelihood.Gaussian needs Targets"},
 		{name: "two targets", of: floats, data: set(train.Dataset{Inputs: good.Inputs, Targets: make([]float64, 80)}), want: "want one target for each input"},
+		{name: "label of a likelihood of one's own", of: floats, like: ownClasses{likelihood.Categorical{Classes: 3}}, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2}, 1), Labels: []int{1, -1}}), want: "example 1 has label -1; classes are numbered from 0"},
 		{name: "label", of: images, like: likelihood.Categorical{Classes: 3}, data: pixels(func(_ *nets.Pixels, l *[]int) { (*l)[5] = 3 }), want: "has label 3"},
 		{name: "unequal epochs", of: floats, replicas: 2, data: set(good, linearSet(80, 0.3, 1)), want: "train these apart"},
 		{name: "unequal features", of: floats, replicas: 2, data: set(good, train.Dataset{Inputs: nets.Rows(make([]float64, 40), 1), Targets: make([]float64, 40)}), want: "train these apart"},

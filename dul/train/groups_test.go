@@ -2,11 +2,13 @@ package train_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
 )
@@ -61,6 +63,55 @@ func TestGroups(t *testing.T) {
 		if largest := fixtures.RelativeError(t, weights, change(step, weights), fixtures.Zeros(8, 1)); largest == 0 {
 			t.Fatal("training changes nothing")
 		}
+	}
+}
+
+// Pretraining without groups of its own moves what the groups have of the energy
+// models, as they say, and not even by weight decay anything else; groups of its own
+// have what they contain.
+func TestGroupsOfThePretraining(t *testing.T) {
+	const energy = params.Generative
+	const hidden, output = "/model/network/hidden_0/", "/model/network/output/"
+	decaying := train.Adam{Decay: 0.1}
+	others := train.Group{Roles: []params.Role{params.Weight, params.Variational, params.Likelihood}, Optimizer: decaying}
+	in := func(layer string) func(string) bool {
+		return func(path string) bool { return strings.HasPrefix(path, layer) }
+	}
+	all := []train.Group{{Roles: train.AllRoles(), Optimizer: decaying}}
+	for _, c := range []struct {
+		name        string
+		groups, own []train.Group
+		moves       func(path string, role params.Role) bool
+	}{
+		{"all roles", all, nil, func(_ string, r params.Role) bool { return r == energy }},
+		{"several groups", []train.Group{others, {Roles: []params.Role{energy, params.Weight}, Optimizer: decaying}}, nil, func(_ string, r params.Role) bool { return r == energy }},
+		{"a part of the energy models", []train.Group{{Roles: train.AllRoles(), Match: in(hidden), Optimizer: decaying}}, nil,
+			func(path string, r params.Role) bool { return r == energy && in(hidden)(path) }},
+		{"the first group owns", append([]train.Group{{Roles: []params.Role{energy}, Match: in(hidden)}}, all...), nil,
+			func(path string, r params.Role) bool { return r == energy && in(output)(path) }},
+		{"its own", nil, all, func(_ string, r params.Role) bool { return r != params.Likelihood }}, // the log-variance of the noise starts at 0
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			after := func(rate float64) (map[string]fixtures.Array, *nets.Model) {
+				run := regression()
+				run.Epochs, run.PretrainEpochs, run.Schedule = 0, 1, train.Constant(rate)
+				run.PretrainGroups = c.own
+				if c.groups != nil {
+					run.Groups = c.groups
+				}
+				m := mlp(t, dul.Density{}, 4)
+				fit(t, run, m, linearSet(16, 0.1, 2))
+				return parametersOf(t, m), m
+			}
+			start, _ := after(0)
+			end, m := after(0.01)
+			for path, was := range start {
+				role := params.RoleOf(m.Store.GetVariable(path), m.Store)
+				if moved := !slices.Equal(was.Values, end[path].Values); len(was.Values) > 1 && moved != c.moves(path, role) {
+					t.Errorf("%s, of role %s, moved: %t", path, role, moved)
+				}
+			}
+		})
 	}
 }
 

@@ -181,7 +181,7 @@ func TestNoiseOfEveryStep(t *testing.T) {
 			}
 			var sums []float64
 			run := train.Trainer{
-				Epochs: 4, BatchSize: 4, Order: inOrder, Schedule: train.Constant(0), Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}},
+				Epochs: 4, BatchSize: 4, Order: inOrder, Schedule: train.Constant(0), LogLikelihoodScale: 1, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}},
 				StepsPerExecution: c.per, Progress: func(p train.Progress) { sums = append(sums, p.Losses.NLL) },
 			}
 			data := linearSet(2, 0.3, 1) // the same batch in either half of an epoch

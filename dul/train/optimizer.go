@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
@@ -152,6 +153,18 @@ func (g Group) contains(v *model.Variable, store *model.Store) bool {
 		}
 	}
 	return false
+}
+
+// restricted are the groups without parameters of other roles.
+func restricted(groups []Group, role params.Role) []Group {
+	var found []Group
+	for _, g := range groups {
+		if slices.Contains(g.Roles, role) {
+			g.Roles = []params.Role{role}
+			found = append(found, g)
+		}
+	}
+	return found
 }
 
 // AllRoles are the roles of all trained parameters.

@@ -134,6 +134,80 @@ func TestAnotherRunIsRefused(t *testing.T) {
 	}
 }
 
+// A model that was trained is trained further from its parameters alone: as a new one
+// that was given them, whatever momentum and scores the run before has left.
+func TestTrainingAgain(t *testing.T) {
+	run := regression()
+	run.Order = inOrder // which does not depend on how often there was training
+	run.Groups = append([]train.Group{{Roles: []params.Role{params.Likelihood}, Optimizer: train.Adam{}}}, run.Groups...)
+	data := linearSet(40, 0.3, 1)
+	again := mlp(t, baselines.Deterministic{}, 3)
+	fit(t, run, again, data)
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	must.Do(t, checkpoint.Export(again.Store, path, nil))
+	fit(t, run, again, data)
+
+	fresh := mlp(t, baselines.Deterministic{}, 3)
+	tensors, _ := must.Get2(checkpoint.ReadTensors(path))(t)
+	must.Do(t, checkpoint.SetTensors(fresh.Store, tensors))
+	fit(t, run, fresh, data)
+	got := parametersOf(t, again)
+	for path, want := range parametersOf(t, fresh) {
+		fixtures.Compare(t, path, got[path], want, 0)
+	}
+}
+
+// A run with checkpoints can also go on with the model that it was stopped with, and
+// a model that another run has trained is what the checkpoint says.
+func TestStoppedRunGoesOnWithAnyModel(t *testing.T) {
+	c := named(t, "regression")
+	want := c.model(t, dtypes.Float32)
+	c.fit(t, want)
+	other := c
+	other.Groups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}} // with variables that SGD does not have
+	scored := 0
+	other.EarlyStopping.Score = func(context.Context, *nets.Model) ([]float64, error) {
+		if scored++; scored > 1 {
+			return nil, errors.New("no second score") // so that the first one is left
+		}
+		return []float64{1}, nil
+	}
+	used := c.model(t, dtypes.Float32)
+	if err := other.Fit(context.Background(), used, other.data...); err == nil || !strings.Contains(err.Error(), "no second score") {
+		t.Fatal(err)
+	}
+	for _, goesOn := range []*nets.Model{nil, used} {
+		c.Checkpoints.Folder = t.TempDir()
+		ctx, cancel := context.WithCancel(context.Background())
+		c.Progress = func(p train.Progress) {
+			if p.Step == 7 {
+				cancel()
+			}
+		}
+		m := c.model(t, dtypes.Float32)
+		if err := c.Fit(ctx, m, c.data...); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if goesOn == nil {
+			goesOn = m
+		}
+		c.Progress = nil
+		c.fit(t, goesOn)
+		sameState(t, goesOn, want)
+	}
+}
+
+// Checkpoints of runs without pretraining have named Groups as PretrainGroups where
+// there were none, and go on.
+func TestRunWithoutPretrainingGoesOn(t *testing.T) {
+	c := named(t, "regression")
+	c.PretrainEpochs, c.Checkpoints.Folder = 0, t.TempDir()
+	for _, groups := range [][]train.Group{c.Groups, nil} {
+		c.PretrainGroups = groups
+		c.fit(t, c.model(t, dtypes.Float32))
+	}
+}
+
 // A change makes another run of a trial.
 type change struct {
 	setting string
@@ -206,7 +280,7 @@ func TestDiverged(t *testing.T) {
 	eachTrial(t, func(t *testing.T, c trial) {
 		for _, when := range []struct {
 			name     string
-			step     int // of the joint training, with an infinite rate
+			step     int // of the joint training, whose rate is infinite as a Float32
 			want     string
 			lastGood int
 		}{{"objective", 4, "step 6: the objective is no number any more", 4}, {"last step", 7, "step 8: variable /", 7}} {
@@ -218,7 +292,7 @@ func TestDiverged(t *testing.T) {
 					c.PretrainEpochs = 0
 					c.Schedule = func(step, _ int) float64 {
 						if step == when.step {
-							return math.Inf(1)
+							return math.MaxFloat64
 						}
 						return 0.01
 					}

@@ -137,6 +137,13 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 		}
 		parts.total = graph.MulScalar(parts.logLikelihood, -e.LogLikelihoodScale)
 	}
+	if parts.logLikelihood != nil && e.LogLikelihoodScale == 0 {
+		for _, p := range trained(s, g, e.phase.groups) {
+			if params.RoleOf(p.Variable, s.Store()) == params.Generative {
+				panic(errors.New("LogLikelihoodScale is 0, so that the energy models would not be trained; set it, to 1 as in the paper, or leave params.Generative out of the groups, and PretrainEpochs 0"))
+			}
+		}
+	}
 	applyGroups(root.In("%s", e.phase.name), s, parts.total, e.phase.groups, rate, t)
 
 	row := []*graph.Node{parts.total, parts.nll, parts.kl, parts.logLikelihood, nil}
@@ -151,36 +158,46 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 	return graph.Reshape(graph.Concatenate(row, -1), 1, m.Count(), lossColumns)
 }
 
-// applyGroups updates every parameter of the scope by the optimizer of its group.
-func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, t *graph.Node) {
-	g, store := loss.Graph(), s.Store()
-	var variables []*model.Variable
-	var values []*graph.Node
-	var owners []Group
+// A trainedParameter is one with the group that trains it.
+type trainedParameter struct {
+	*model.Variable
+	group Group
+}
+
+// trained are the parameters of the scope that the graph uses and the groups train.
+func trained(s *model.Scope, g *graph.Graph, groups []Group) []trainedParameter {
+	var all []trainedParameter
 	for v := range s.IterVariables() {
 		if !v.InUseByGraph(g) {
 			continue
 		}
-		for _, group := range groups {
-			if group.contains(v, store) {
-				if group.Optimizer != nil {
-					variables, values, owners = append(variables, v), append(values, v.NodeValue(g)), append(owners, group)
-				}
-				break
-			}
+		owner := slices.IndexFunc(groups, func(group Group) bool { return group.contains(v, s.Store()) })
+		if owner >= 0 && groups[owner].Optimizer != nil {
+			all = append(all, trainedParameter{v, groups[owner]})
 		}
 	}
-	if len(variables) == 0 {
+	return all
+}
+
+// applyGroups updates every parameter of the scope by the optimizer of its group.
+func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, t *graph.Node) {
+	g := loss.Graph()
+	parameters := trained(s, g, groups)
+	if len(parameters) == 0 {
 		panic(errors.New("nothing is trained: none of the model's parameters belongs to a group with an Optimizer; set Group.Roles, such as train.AllRoles(), and see that Group.Match accepts their paths"))
 	}
+	values := make([]*graph.Node, len(parameters))
+	for i, p := range parameters {
+		values[i] = p.NodeValue(g)
+	}
 	gradients := graph.Gradient(graph.ReduceAllSum(loss), values...)
-	for i, v := range variables {
+	for i, p := range parameters {
 		groupRate := rate
-		if owners[i].Rate != 0 {
-			groupRate = graph.MulScalar(rate, owners[i].Rate)
+		if p.group.Rate != 0 {
+			groupRate = graph.MulScalar(rate, p.group.Rate)
 		}
-		slots := state.In("%s", model.EscapeScopeName(v.Path()))
-		v.SetNodeValue(owners[i].Optimizer.Update(slots, values[i], gradients[i], groupRate, t))
+		slots := state.In("%s", model.EscapeScopeName(p.Path()))
+		p.SetNodeValue(p.group.Optimizer.Update(slots, values[i], gradients[i], groupRate, t))
 	}
 }
 
@@ -195,8 +212,7 @@ func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, 
 type objective struct {
 	// n is the number of training examples of each replica.
 	n []float64
-	// logLikelihoodScale multiplies the generative objective; the released
-	// code has 0.01. 0 leaves the energy models untrained.
+	// logLikelihoodScale multiplies the generative objective.
 	logLikelihoodScale float64
 }
 

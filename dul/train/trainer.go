@@ -8,8 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gomlx/gomlx/ml/model"
+
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 )
 
 // A Trainer fits any model, with or without replicas, by minimising the objective of
@@ -29,8 +32,10 @@ type Trainer struct {
 	Groups []Group
 	// Schedule gives the learning rate of each step.
 	Schedule Schedule
-	// LogLikelihoodScale multiplies the generative objective; the
-	// released code has 0.01, and 0 leaves the energy models untrained.
+	// LogLikelihoodScale multiplies the generative objective: 1 in the paper, 0.01 in
+	// the released code. It must not be 0 where energy models are to be trained; that
+	// is an error, as they would stay what they are at the start. To leave them so,
+	// keep params.Generative out of the Groups.
 	LogLikelihoodScale float64
 	// WeightEnergies multiplies each example's part of the generative objective by
 	//
@@ -47,7 +52,10 @@ type Trainer struct {
 	// schedule's first learning rate, before the joint training. The running
 	// statistics of batch normalisation move there too.
 	PretrainEpochs int
-	// PretrainGroups take the place of Groups there; nil means Groups.
+	// PretrainGroups take the place of Groups there; nil means Groups without
+	// parameters of other roles than params.Generative. What else a group contains
+	// has no gradient there (but with dul.Attached): it stays, or where the optimizer
+	// has a Decay shrinks, with nothing that holds it.
 	PretrainGroups []Group
 	// Order gives the order of n examples in an epoch, a pure function that returns
 	// each of 0 to n-1 once. Epochs of pretraining count, from 0. The seed is the
@@ -161,7 +169,9 @@ func (t Trainer) check() error {
 // none of its batches is padded, the same noise.
 //
 // The run goes on from the last checkpoint in the folder, if there is one; one of
-// a run with other settings is refused. When ctx is cancelled Fit saves a
+// a run with other settings is refused. Without one a model that was trained before
+// is trained further, from the parameters that it has and otherwise as a new one:
+// with the schedule from its start, and optimizers that have seen no gradient. When ctx is cancelled Fit saves a
 // checkpoint and returns ctx's error, wrapped. Where the objective or a parameter
 // is no number any more, or the objective a million times as large as at first, the
 // error is a *DivergedError; replicas that did not
@@ -174,7 +184,10 @@ func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err e
 		t.StepsPerExecution = 1
 	}
 	if t.PretrainGroups == nil {
-		t.PretrainGroups = t.Groups
+		t.PretrainGroups = t.Groups // as checkpoints of runs without pretraining have it
+		if t.PretrainEpochs > 0 {
+			t.PretrainGroups = restricted(t.Groups, params.Generative)
+		}
 	}
 	if t.Notes == nil {
 		t.Notes = func(string) {}
@@ -182,6 +195,12 @@ func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err e
 	r := &run{Trainer: t, model: m, data: data}
 	if err := r.checkData(); err != nil {
 		return err
+	}
+	// What an earlier run left would be taken for this one's own.
+	for _, scope := range []string{pretraining, training, bestScope} {
+		if err := m.Store.DeleteVariablesInScope(model.RootScopePath + scope); err != nil {
+			return fmt.Errorf("clearing what an earlier run left: %w", err)
+		}
 	}
 	r.steps = (t.PretrainEpochs + t.Epochs) * r.epochSteps
 	r.source = r.newSource()
@@ -278,6 +297,12 @@ func (r *run) checkData() error {
 	return nil
 }
 
+// The names of the phases, and the scopes of their optimizers' states in the store.
+const (
+	pretraining = "pretraining"
+	training    = "training"
+)
+
 // A phase is a part of a run with an objective of its own.
 type phase struct {
 	name       string
@@ -288,10 +313,11 @@ type phase struct {
 
 // train runs the steps that are left.
 func (r *run) train(ctx context.Context) error {
-	pretraining := phase{name: "pretraining", epochs: r.PretrainEpochs, groups: r.PretrainGroups, generative: true}
-	joint := phase{name: "training", epochs: r.Epochs, groups: r.Groups}
 	first := 0
-	for _, p := range []phase{pretraining, joint} {
+	for _, p := range []phase{
+		{name: pretraining, epochs: r.PretrainEpochs, groups: r.PretrainGroups, generative: true},
+		{name: training, epochs: r.Epochs, groups: r.Groups},
+	} {
 		end := first + p.epochs*r.epochSteps
 		if err := r.phase(ctx, p, first, end); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
@@ -325,8 +351,8 @@ func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
 			if p.generative {
 				rates[i] = r.Schedule(0, end-first)
 			}
-			if rates[i] < 0 {
-				return fmt.Errorf("the Schedule gives step %d the learning rate %g; it must not be negative", r.step+i+1, rates[i])
+			if !amount(rates[i]) {
+				return fmt.Errorf("the Schedule gives step %d the learning rate %g; it must be finite and not negative", r.step+i+1, rates[i])
 			}
 		}
 		losses, compiled, err := executions.execute(b, rates, r.step-first+1)

@@ -104,6 +104,7 @@ func (p Protocol) trainer(m methods.Method, n int) train.Trainer {
 	}
 	if m.HasEnergies {
 		t.PretrainEpochs, t.WeightEnergies = p.PretrainSteps, p.GenerativeWeights
+		t.PretrainGroups = t.Groups // attached, the generative objective moves the weights too
 	}
 	return t
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/jobs"
@@ -174,6 +175,9 @@ func TestTraining(t *testing.T) {
 			run := p.trainer(m, 70)
 			if run.Epochs != c.epochs || run.PretrainEpochs != c.pretrain || p.LearningRate != c.rate || p.HiddenLayers != c.hidden || p.Width != c.width || p.Samples != c.samples || run.BatchSize != 70 || run.LogLikelihoodScale != 1 {
 				t.Errorf("got %+v of %+v", run, p)
+			}
+			if c.pretrain > 0 && !slices.Equal(run.PretrainGroups[0].Roles, train.AllRoles()) { // as gradients=attached needs
+				t.Errorf("pretraining moves %+v", run.PretrainGroups)
 			}
 		})
 	}

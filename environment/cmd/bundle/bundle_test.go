@@ -102,7 +102,6 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// The whole archive is taken where it is, rather than the folder.
 // What is downloaded is known by its size and sum: anything else would stay in the cache as if it were right.
 func TestDownloadsAreChecked(t *testing.T) {
 	for _, set := range catalogue {
@@ -112,6 +111,79 @@ func TestDownloadsAreChecked(t *testing.T) {
 	}
 }
 
+// Every form in which the data sets are read is one that can be taken along: the
+// names are those that an error of package datasets lists, and those of each form alone
+// are enough to find it, without the network.
+func TestFormsAreThoseThatAreRead(t *testing.T) {
+	offline, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, set := range catalogue {
+		if !strings.HasPrefix(set.name, "cifar") {
+			continue
+		}
+		err := set.read(offline, &fetch.Fetcher{Mirror: t.TempDir(), Cache: t.TempDir()})
+		_, list, listed := strings.Cut(fmt.Sprint(err), "(any of ")
+		list, _, ended := strings.Cut(list, " will do)")
+		if !listed || !ended {
+			t.Fatalf("%s: the error lists no forms: %v", set.name, err)
+		}
+		names := strings.Split(list, ", ")
+		if len(names) != len(set.forms) {
+			t.Errorf("%s is read in the forms %q, looked for are %q", set.name, names, set.forms)
+		}
+		for _, name := range names {
+			at := slices.IndexFunc(set.forms, func(form []string) bool { return strings.HasPrefix(form[0], name) })
+			if at < 0 {
+				t.Errorf("%s: %s is not looked for", set.name, name)
+				continue
+			}
+			f := &fetch.Fetcher{Mirror: t.TempDir(), Cache: t.TempDir()}
+			var want []dataFile
+			for _, file := range set.forms[at] {
+				path := filepath.Join(f.Mirror, file)
+				writeFile(t, path, "x", 0o644)
+				want = append(want, dataFile{file, path})
+			}
+			if files, err := set.find(offline, f); err != nil || !slices.Equal(files, want) {
+				t.Errorf("%s: found %v, %v; want %v", set.name, files, err, want)
+			}
+			// Of a folder, all files that are read.
+			if err := fmt.Sprint(set.read(offline, f)); strings.HasSuffix(name, "/") && (strings.Contains(err, "files are missing") || strings.Contains(err, "(any of ")) {
+				t.Errorf("%s: %s is not all that is read: %s", set.name, name, err)
+			}
+		}
+	}
+}
+
+// The folder that the data are in can be the one that they are collected in: they
+// stay as they are.
+func TestCollectInPlace(t *testing.T) {
+	f := &fetch.Fetcher{Mirror: tinyData(t), Cache: t.TempDir()}
+	if err := run(t.Context(), tinySets(), f, []string{"--data=one,other", f.Mirror}, io.Discard); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"one-bin/a.bin", "one-bin/b.bin", "svhn/c.mat"} {
+		if got := string(must.Get(os.ReadFile(filepath.Join(f.Mirror, name)))(t)); got != "contents of "+name {
+			t.Errorf("%s is %q now", name, got)
+		}
+	}
+}
+
+// A copy that fails leaves the file that was there before.
+func TestCopiesAreWhole(t *testing.T) {
+	folder := t.TempDir()
+	to := filepath.Join(folder, "a")
+	writeFile(t, to, "before", 0o644)
+	if err := copyFile(to, t.TempDir()); err == nil { // a folder can be opened, and not read
+		t.Error("a folder was copied as if it were a file")
+	}
+	left := must.Get(os.ReadDir(folder))(t)
+	if got := string(must.Get(os.ReadFile(to))(t)); got != "before" || len(left) != 1 {
+		t.Errorf("the file is %q now, the folder has %v", got, left)
+	}
+}
+
+// The whole archive is taken where it is, rather than the folder.
 func TestFindPrefersTheArchive(t *testing.T) {
 	f := &fetch.Fetcher{Mirror: tinyData(t)}
 	writeFile(t, filepath.Join(f.Mirror, "one.tar.gz"), "x", 0o644)

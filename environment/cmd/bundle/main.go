@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/environment/atomicfile"
 )
 
 // A dataSet is what can be asked for with --data.
@@ -48,6 +50,9 @@ var catalogue = []dataSet{
 		forms: [][]string{{"cifar-10-binary.tar.gz"}, {
 			"cifar-10-batches-bin/data_batch_1.bin", "cifar-10-batches-bin/data_batch_2.bin", "cifar-10-batches-bin/data_batch_3.bin",
 			"cifar-10-batches-bin/data_batch_4.bin", "cifar-10-batches-bin/data_batch_5.bin", "cifar-10-batches-bin/test_batch.bin",
+		}, {"cifar-10-python.tar.gz"}, {
+			"cifar-10-batches-py/data_batch_1", "cifar-10-batches-py/data_batch_2", "cifar-10-batches-py/data_batch_3",
+			"cifar-10-batches-py/data_batch_4", "cifar-10-batches-py/data_batch_5", "cifar-10-batches-py/test_batch",
 		}},
 		official: datasets.CIFAR10Archive(),
 		read: func(ctx context.Context, f *fetch.Fetcher) error {
@@ -56,8 +61,11 @@ var catalogue = []dataSet{
 		},
 	},
 	{
-		name:     "cifar100",
-		forms:    [][]string{{"cifar-100-binary.tar.gz"}, {"cifar-100-binary/train.bin", "cifar-100-binary/test.bin"}},
+		name: "cifar100",
+		forms: [][]string{
+			{"cifar-100-binary.tar.gz"}, {"cifar-100-binary/train.bin", "cifar-100-binary/test.bin"},
+			{"cifar-100-python.tar.gz"}, {"cifar-100-python/train", "cifar-100-python/test"},
+		},
 		official: datasets.CIFAR100Archive(),
 		read: func(ctx context.Context, f *fetch.Fetcher) error {
 			_, _, err := datasets.CIFAR100(ctx, f)
@@ -203,6 +211,8 @@ func (s dataSet) collect(ctx context.Context, files []dataFile, folder string) (
 	return nil
 }
 
+// copyFile copies a file as a whole or not at all. Where FOLDER is the folder that
+// the data are in, the file is there already.
 func copyFile(to, from string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
@@ -211,10 +221,25 @@ func copyFile(to, from string) error {
 	if err != nil {
 		return err
 	}
-	out, err := os.Create(to)
-	if err != nil {
-		return errors.Join(err, in.Close())
+	same, err := isAt(in, to)
+	if err == nil && !same {
+		err = atomicfile.Write(to, func(w io.Writer) error {
+			_, err := io.Copy(w, in)
+			return err
+		})
 	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close(), in.Close())
+	return errors.Join(err, in.Close())
+}
+
+// isAt says whether path leads to the open file.
+func isAt(f *os.File, path string) (bool, error) {
+	own, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(own, there), err
 }
