@@ -61,7 +61,7 @@ func TestStoppedByItsOwnExamples(t *testing.T) {
 	for _, m := range []Method{Deterministic, Density, Ensemble} {
 		t.Run(m.Name, func(t *testing.T) {
 			o := m.Fill(Setting{Study: results.UCI, Fidelity: results.Paper}, PaperOptions(), Options{InitStd: 0.01})
-			r := Regressions{Method: m, Network: m.Network(o, 8, 1), Trainer: train.Trainer{Epochs: 60, BatchSize: 16, Schedule: train.Steps(0.02, 1),
+			r := Regressions{Method: m, Network: m.Network(o, 8, 1), Trainer: train.Trainer{LogLikelihoodScale: 1, Epochs: 60, BatchSize: 16, Schedule: train.Steps(0.02, 1),
 				Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}}}
 			for split, heldOut := range [][]float64{far, near} {
 				r.Experiments = append(r.Experiments, results.Experiment{Split: split, Seed: uint64(split), Samples: 8})
