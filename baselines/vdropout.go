@@ -20,43 +20,17 @@ import (
 // alpha is fixed, as in the paper, which found that adapting it under-fits.
 type VDropout struct {
 	Alpha float64 // 0 means 0.1
-	// Adaptive trains alpha, one for each unit. The KL is that of min(alpha, 1) too:
-	// an alpha that passes 1, which it tends to as the KL falls up to there, counts as
-	// 1 from then on, without a gradient.
+	// Adaptive trains alpha, one for each unit. The noise is that of min(alpha, 1), the KL
+	// that of alpha itself, as in the released code: an alpha that passes 1 has no gradient
+	// but the KL's, whose cubic approximation then falls without end. Such a training has
+	// no minimum, but the network is that of alpha = 1.
 	Adaptive bool
 	// DoubledConvAlpha makes Conv start at 2 Alpha, as the released code does.
 	DoubledConvAlpha bool
 }
 
-// UnclippedVDropout is VDropout as the released code has it: the KL is that of alpha
-// also above 1, where the noise stays and the approximation falls with the third power
-// of alpha. Adaptive, it trains an objective without a minimum.
-type UnclippedVDropout VDropout
-
 // Dense maps [..., batch, in] to [..., batch, units] and adds the KL.
 func (l VDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	return l.dense(s, x, units, clippedKL)
-}
-
-// Conv is Dense with a convolution in the place of x W, with noise drawn for
-// each pixel and one alpha for each filter. It maps [channels, batch, height,
-// width] to [filters, batch, height', width'] and adds the KL.
-func (l VDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
-	return l.conv(s, x, c, clippedKL)
-}
-
-// Dense is that of VDropout, with the other KL.
-func (l UnclippedVDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	return VDropout(l).dense(s, x, units, dropoutKL)
-}
-
-// Conv is that of VDropout, with the other KL.
-func (l UnclippedVDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
-	return VDropout(l).conv(s, x, c, dropoutKL)
-}
-
-// dense is Dense with a KL of log alpha, [1, units].
-func (l VDropout) dense(s *model.Scope, x *graph.Node, units int, kl func(logAlpha *graph.Node) *graph.Node) *graph.Node {
 	start := math.Log(setting("baselines.VDropout.Alpha", l.Alpha, 0.1))
 	var logAlpha *graph.Node
 	if l.Adaptive {
@@ -64,7 +38,7 @@ func (l VDropout) dense(s *model.Scope, x *graph.Node, units int, kl func(logAlp
 	} else {
 		logAlpha = ops.FullRow(x, start, units)
 	}
-	stochastic.LayerLossesOf(x.Graph()).AddKL(kl(logAlpha))
+	stochastic.LayerLossesOf(x.Graph()).AddKL(dropoutKL(logAlpha))
 
 	alpha := graph.MinScalar(graph.Exp(logAlpha), 1)
 	y := params.Dense(s, x, units)
@@ -72,8 +46,10 @@ func (l VDropout) dense(s *model.Scope, x *graph.Node, units int, kl func(logAlp
 	return graph.Mul(y, graph.AddScalar(ops.MulRow(eps, graph.Sqrt(alpha)), 1))
 }
 
-// conv is Conv with a KL of log alpha, [1, filters].
-func (l VDropout) conv(s *model.Scope, x *graph.Node, c conv.Spec, kl func(logAlpha *graph.Node) *graph.Node) *graph.Node {
+// Conv is Dense with a convolution in the place of x W, with noise drawn for
+// each pixel and one alpha for each filter. It maps [channels, batch, height,
+// width] to [filters, batch, height', width'] and adds the KL.
+func (l VDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	start := math.Log(setting("baselines.VDropout.Alpha", l.Alpha, 0.1))
 	if l.DoubledConvAlpha {
 		start += math.Ln2
@@ -86,16 +62,13 @@ func (l VDropout) conv(s *model.Scope, x *graph.Node, c conv.Spec, kl func(logAl
 	} else {
 		logAlpha = graph.Reshape(ops.FullRow(pixels, start, c.Filters), c.Filters, 1)
 	}
-	stochastic.LayerLossesOf(x.Graph()).AddKL(kl(graph.Reshape(logAlpha, 1, c.Filters)))
+	stochastic.LayerLossesOf(x.Graph()).AddKL(dropoutKL(graph.Reshape(logAlpha, 1, c.Filters)))
 
 	alpha := graph.MinScalar(graph.Exp(logAlpha), 1)
 	eps := conv.Noise(s, pixels, stochastic.Gaussian())
 	factor := graph.AddScalar(conv.MulColumn(eps, graph.Sqrt(alpha)), 1)
 	return conv.LikeImage(graph.Mul(pixels, factor), y)
 }
-
-// clippedKL is dropoutKL of min(alpha, 1).
-func clippedKL(logAlpha *graph.Node) *graph.Node { return dropoutKL(graph.MinScalar(logAlpha, 0)) }
 
 // dropoutKL is the divergence from the log-uniform prior, up to a constant, by
 // the cubic approximation of Kingma et al. 2015 (equation 14), once for each
