@@ -9,6 +9,11 @@ import rules
 import run
 
 
+# Seconds after which a notebook counts as hung. On processors without AVX-512 pure Go
+# takes five times as long as with it, so that a limit for speed would be one for machines.
+HUNG = 900
+
+
 def limit_of(notebook, fallback):
     """The notebook's own time limit in quick mode, or the fallback, in seconds."""
     return notebook.get("metadata", {}).get("densityuncertainty", {}).get("time_limit_seconds", fallback)
@@ -20,7 +25,7 @@ def one(path, options):
         text = path.read_text(encoding="utf-8")
         notebook = json.loads(text)
         complaints = [*rules.as_saved(text), *rules.check(notebook, rules.SOURCE_RULES + rules.TEACHING_RULES)] if options.strict else []
-        limit = options.limit or limit_of(notebook, 600)
+        limit = options.limit or limit_of(notebook, HUNG)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         outcome = run.Outcome(0, [rules.Complaint("format", f"cannot be read as a notebook: {error!r}")])
     else:
