@@ -381,13 +381,13 @@ func (p *sampler) add(to *Prediction, d drawn, n int) error {
 // an input where those of a replica are no numbers, as after it diverged, there are no
 // numbers; of a model without replicas that is an error.
 func (p *sampler) addClasses(to *Prediction, logits [][]float64, n int) error {
-	broken := slices.ContainsFunc(logits, func(sample []float64) bool { return params.NotFinite(sample) >= 0 })
+	broken := p.model.Replicas > 0 && slices.ContainsFunc(logits, func(sample []float64) bool { return params.NotFinite(sample) >= 0 })
 	switch {
-	case p.model.Replicas > 0 && broken && n == 1:
+	case broken && n == 1:
 		to.Probabilities = append(to.Probabilities, slices.Repeat([]float64{math.NaN()}, p.width)...)
 		to.MutualInformation = append(to.MutualInformation, math.NaN())
 		return nil
-	case p.model.Replicas > 0 && broken:
+	case broken:
 		for i := range n {
 			one := make([][]float64, len(logits))
 			for m, sample := range logits {

@@ -171,8 +171,8 @@ func (t Trainer) check() error {
 // The run goes on from the last checkpoint in the folder, if there is one; one of
 // a run with other settings is refused. Without one a model that was trained before
 // is trained further, from the parameters that it has and otherwise as a new one:
-// with the schedule from its start, and optimizers that have seen no gradient. When ctx is cancelled Fit saves a
-// checkpoint and returns ctx's error, wrapped. Where the objective or a parameter
+// with the schedule from its start, and optimizers that have seen no gradient. When
+// ctx is cancelled Fit saves a checkpoint and returns ctx's error, wrapped. Where the objective or a parameter
 // is no number any more, or the objective a million times as large as at first, the
 // error is a *DivergedError; replicas that did not
 // diverge are trained to the end all the same.

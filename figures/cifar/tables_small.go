@@ -56,8 +56,8 @@ func groupCells(g results.Group, measures ...measure) ([]report.Cell, error) {
 
 // trainedOn is the number of training images, without those held out where all others are used.
 func trainedOn(e results.Experiment) string {
-	p := Protocol{Sample: e.Options["sample"] == "true"}
-	if all, _ := p.available(); e.TrainN == 0 && all-e.HeldOut < trainingImages {
+	p, err := ProtocolOf(e)
+	if all, _ := p.available(); err == nil && e.TrainN == 0 && (e.HeldOut > 0 || p.Sample) {
 		return grouped(all - e.HeldOut)
 	}
 	return orAll(e.TrainN)
@@ -108,7 +108,7 @@ func Table(lines []results.Result) (report.Table, error) {
 		if err != nil {
 			return report.Table{}, err
 		}
-		made := report.TextCells(title(e.Dataset), title(e.Network), trainedOn(e), fmt.Sprint(e.Epochs), columnTest(e), runCount(g))
+		made := report.TextCells(title(e.Dataset), title(e.Network), trainedOn(e), columnEpochs(e), columnTest(e), runCount(g))
 		t.Rows = append(t.Rows, report.Row{Name: titles[i], Cells: slices.Concat(made, cells)})
 	}
 	return t, nil
@@ -140,7 +140,7 @@ func smallRow(g results.Group, m methods.Method, methodTitle, ending string) (re
 	if ending == predictions.Scaled {
 		methodTitle += ", temperature scaled"
 	}
-	row := report.Row{Name: title(e.Dataset), Cells: report.TextCells(title(e.Network), methodTitle, trainedOn(e), fmt.Sprint(e.Epochs), orAll(e.TestN), runCount(g))}
+	row := report.Row{Name: title(e.Dataset), Cells: report.TextCells(title(e.Network), methodTitle, trainedOn(e), columnEpochs(e), columnTest(e), runCount(g))}
 	auroc := detectionMetric(otherDataset(e.Dataset), "auroc")
 	measures := []measure{
 		{metric: results.MetricAccuracy + ending, factor: 100, decimals: 1}, {metric: results.MetricNLL + ending, factor: 1, decimals: 3},

@@ -259,8 +259,8 @@ func LiveFor(ctx context.Context, work environment.Work, on func(Machine) Runner
 // Live carries out experiments and returns their results in the order of the experiments, without a
 // store: for runs that are short enough to be watched, as in a notebook. It calls progress, which may
 // be nil, with the fraction of all the work that is done, from 0 to 1, and a few words on what it is
-// doing. The first batch that fails ends it; beside the error are the results until then. No experiments, and one that cannot be, are errors before anything is carried
-// out.
+// doing. The first batch that fails ends it; beside the error are the results until then. No experiments,
+// and one that cannot be, are errors before anything is carried out.
 func Live(ctx context.Context, runner Runner, experiments []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
 	if len(experiments) == 0 {
 		return nil, errors.New("jobs: there are no experiments to carry out: the protocol has no seeds or no splits, or no method was given")

@@ -45,19 +45,20 @@ func check(e results.Experiment) error {
 }
 
 // filledProtocol is the protocol of an experiment with every number filled in for its method.
-func filledProtocol(e results.Experiment) (p any, err error) {
+func filledProtocol(e results.Experiment) (any, error) {
 	switch e.Study {
 	case results.Toy:
-		p, _, err = toy.ProtocolOf(e, methods.All())
+		p, _, err := toy.ProtocolOf(e, methods.All())
+		return p, err
 	case results.UCI:
-		p, _, err = uci.ProtocolOf(e, methods.All())
-	default:
-		of, m, wrong := imageProtocol(e)
-		if err = wrong; err == nil {
-			p = of.Filled(m)
-		}
+		p, _, err := uci.ProtocolOf(e, methods.All())
+		return p, err
 	}
-	return p, err
+	p, m, err := imageProtocol(e)
+	if err != nil {
+		return nil, err
+	}
+	return p.Filled(m), nil
 }
 
 // imageProtocol is the protocol and the method of an image experiment.

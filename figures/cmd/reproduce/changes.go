@@ -79,7 +79,7 @@ func (c *changes) apply(all []results.Experiment) (changed []results.Experiment,
 // withoutUsual removes those of the given options whose value the experiment has without them: with them it would be
 // the same under another name.
 func (c *changes) withoutUsual(e *results.Experiment) {
-	for name := range c.options {
+	for _, name := range slices.Sorted(maps.Keys(c.options)) {
 		without := *e
 		without.Options = maps.Clone(e.Options)
 		delete(without.Options, name)
