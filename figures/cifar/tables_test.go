@@ -501,14 +501,19 @@ func TestGridShowsTheBest(t *testing.T) {
 	}
 }
 
-// Images held out are not trained on.
+// Images held out are not trained on, and the sample has fewer to begin with.
 func TestTrainedOn(t *testing.T) {
 	for _, c := range []struct {
 		train, heldOut int
+		sample         bool
 		want           string
-	}{{0, 0, "all"}, {0, 5000, "45,000"}, {5000, 1000, "5,000"}} {
-		if got := trainedOn(results.Experiment{TrainN: c.train, HeldOut: c.heldOut}); got != c.want {
-			t.Errorf("%d with %d held out: %s, want %s", c.train, c.heldOut, got, c.want)
+	}{{0, 0, false, "all"}, {0, 5000, false, "45,000"}, {5000, 1000, false, "5,000"}, {0, 0, true, "1,000"}, {0, 100, true, "900"}, {400, 100, true, "400"}} {
+		e := results.Experiment{Study: results.Images, Dataset: "cifar10", Network: "resnet14", Fidelity: results.Paper, TrainN: c.train, HeldOut: c.heldOut}
+		if c.sample {
+			e.Options = map[string]string{"sample": "true"}
+		}
+		if got := trainedOn(e); got != c.want {
+			t.Errorf("%d with %d held out, sample %v: %s, want %s", c.train, c.heldOut, c.sample, got, c.want)
 		}
 	}
 }
