@@ -111,12 +111,12 @@ func Outer(column, line, offset *graph.Node) *graph.Node {
 		func(in []*graph.Node) *graph.Node {
 			left := graph.Concatenate([]*graph.Node{in[0], in[2]}, 1)
 			right := graph.Concatenate([]*graph.Node{in[1], graph.OnesLike(in[1])}, 0)
-			return product(left, right)
+			return ops.Product(left, right)
 		},
 		func(_, dy *graph.Node) []*graph.Node {
 			return []*graph.Node{
-				product(dy, graph.Reshape(line, line.Shape().Dim(1), 1)),
-				product(row(column), dy),
+				ops.Product(dy, graph.Reshape(line, line.Shape().Dim(1), 1)),
+				ops.Product(row(column), dy),
 				rowSums(dy),
 			}
 		})
@@ -132,12 +132,12 @@ func WeightedSquares(z, weights *graph.Node) *graph.Node {
 	return ops.WithGradient([]*graph.Node{z, weights},
 		func(in []*graph.Node) *graph.Node {
 			squares = graph.Mul(in[0], in[0])
-			return product(row(in[1]), squares)
+			return ops.Product(row(in[1]), squares)
 		},
 		func(_, dy *graph.Node) []*graph.Node {
 			return []*graph.Node{
-				graph.Mul(z, product(graph.MulScalar(weights, 2), dy)),
-				product(squares, graph.Reshape(dy, dy.Shape().Dim(1), 1)),
+				graph.Mul(z, ops.Product(graph.MulScalar(weights, 2), dy)),
+				ops.Product(squares, graph.Reshape(dy, dy.Shape().Dim(1), 1)),
 			}
 		})
 }
@@ -176,7 +176,8 @@ func rowDots(x, y *graph.Node) *graph.Node {
 		return flipped(graph.ReduceAndKeep(graph.Mul(flipped(x), flipped(y)), graph.ReduceSum, 0))
 	}
 	n := x.Shape().Dim(0)
-	return graph.Reshape(graph.DotGeneral(x, []int{1}, []int{0}, y, []int{1}, []int{0}), n, 1)
+	m := x.Shape().Dim(1)
+	return graph.Reshape(ops.Product(graph.Reshape(x, n, 1, m), graph.Reshape(y, n, m, 1)), n, 1)
 }
 
 // rowSums is sum_j x_ij, [n, m] -> [n, 1].
@@ -209,5 +210,5 @@ func affineRows(offset *graph.Node, terms ...term) *graph.Node {
 		left, right = append(left, graph.Mul(identity, t.factor)), append(right, t.x)
 	}
 	left, right = append(left, offset), append(right, graph.Ones(x.Graph(), shapes.Make(x.DType(), 1, m)))
-	return product(graph.Concatenate(left, 1), graph.Concatenate(right, 0))
+	return ops.Product(graph.Concatenate(left, 1), graph.Concatenate(right, 0))
 }

@@ -164,7 +164,7 @@ func byProducts(x, kernel *graph.Node, w Window) *graph.Node {
 	return ops.WithGradient([]*graph.Node{x, kernel},
 		func(in []*graph.Node) *graph.Node {
 			columns, g = patches(in[0], w)
-			return g.image(product(in[1], columns))
+			return g.image(ops.Product(in[1], columns))
 		},
 		func(_, dy *graph.Node) []*graph.Node {
 			return []*graph.Node{
@@ -204,7 +204,7 @@ func inputGradient(dy, kernel *graph.Node, w Window, shape []int) *graph.Node {
 			}
 			part := every(every(square, 2, rows.first, w.Stride, rows.taps), 3, columns.first, w.Stride, columns.taps)
 			seen, g := patchesByCopies(dy, rows.taps, columns.taps, rows.sides, columns.sides)
-			byColumn[j] = g.image(product(turned(part), seen))
+			byColumn[j] = g.image(ops.Product(turned(part), seen))
 		}
 		byRow[i] = takeTurns(byColumn, 3, width)
 	}
@@ -230,11 +230,6 @@ func (w Window) phase(i, n, positions int) phase {
 	at := (i + w.Padding - p.first) / w.Stride
 	p.sides = sides{p.taps - 1 - at, at + p.pixels - positions}
 	return p
-}
-
-// product is the plain matrix product.
-func product(a, b *graph.Node) *graph.Node {
-	return graph.DotGeneral(a, []int{1}, nil, b, []int{0}, nil)
 }
 
 // turned exchanges filters and channels of a kernel and turns its windows by 180

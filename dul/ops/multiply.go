@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"golang.org/x/sys/cpu"
 )
 
 // multiply is the plain product of each pair of replicas, without a gradient of
@@ -14,9 +15,9 @@ func multiply(a, b *Node) *Node { return multiplyEach(b, a)[0] }
 
 // multiplyEach is the product a b for each of several factors a.
 //
-// For small products the Go backend has a vector kernel that takes 32 columns
-// at once and the rest one by one, ten times slower an entry; so the columns of
-// b are filled up with zeros, and cut off again in the products.
+// For small products the Go backend has a vector kernel that takes so many columns
+// at once and the rest one by one, ten to a hundred times slower an entry; so the
+// columns of b are filled up with zeros, and cut off again in the products.
 func multiplyEach(b *Node, as ...*Node) []*Node {
 	filled := withZeroColumns(b, columnPadding(as[0], b))
 	products := make([]*Node, len(as))
@@ -30,15 +31,21 @@ func multiplyEach(b *Node, as ...*Node) []*Node {
 // The backend's large kernel transposes b while it reads it; the small one is
 // slow at that.
 func multiplyTransposed(a, b *Node) *Node {
-	if multiplications(a, b.Shape().Dim(-2)) >= largeProduct {
+	if !isSmall(a, b.Shape().Dim(-2)) {
 		return dot(a, b, -1)
 	}
 	return multiply(a, transpose(b))
 }
 
 // multiplyAsIs is the product in the order of axes in which the Go backend
-// multiplies matrices as they lie in memory.
-func multiplyAsIs(a, b *Node) *Node { return dot(a, b, -2) }
+// multiplies matrices as they lie in memory. A single column lies there as a row
+// does, and some kernels are fast with rows alone.
+func multiplyAsIs(a, b *Node) *Node {
+	if OnGo(a) && processor.byRows && b.Shape().Dim(-1) == 1 {
+		return dot(a, transpose(b), -1)
+	}
+	return dot(a, b, -2)
+}
 
 // dot is the product over the last axis of a and the given axis of b.
 func dot(a, b *Node, axis int) *Node {
@@ -60,7 +67,7 @@ func dot(a, b *Node, axis int) *Node {
 // releasing the registers, and a scheduling barrier on a constant is such a
 // copy, carried out between the product and whatever uses it.
 func withRegistersReleased(product *Node) *Node {
-	if !OnGo(product) || product.Shape().Dim(-1) <= scalarColumns {
+	if !OnGo(product) || product.Shape().Dim(-1) <= processor.scalarColumns {
 		return product
 	}
 	block := Const(product.Graph(), make([]float32, 128))
@@ -84,29 +91,60 @@ func OnGo(x *Node) bool { return IsGo(x.Graph().Backend()) }
 // IsGo says whether a backend is the pure Go backend.
 func IsGo(backend compute.Backend) bool { return backend.String() == "go" }
 
-// What the kernels of the Go backend do, and from where on a trick pays.
-const (
-	vectorColumns = 32      // that a vector kernel takes at once
-	scalarColumns = 16      // with no more of them, the backend multiplies without vectors
-	largeProduct  = 1 << 22 // multiplications from which on the large kernel is used, which needs no help
-	worthPadding  = 1 << 14 // multiplications in one replica; below, padding costs more than it saves
-	worthCutting  = 8       // terms in each sum; below, cutting the product to size costs more than padding saves
+// largeProduct is the number of multiplications from which on the Go backend uses
+// its large kernel, which needs no help.
+const largeProduct = 1 << 22
+
+// A kernel is what the Go backend's vector kernel for small products does on a
+// kind of processor, and from where on a trick pays.
+type kernel struct {
+	vectorColumns int  // that it takes at once
+	scalarColumns int  // with no more of them, the backend multiplies without vectors
+	byRows        bool // the transpose of a single column is multiplied with vectors, the column itself is not
+	eachReplica   bool // a product is small if it is in each replica, not in all together
+
+	fewestColumns int // that are filled up to vectorColumns
+	worthPadding  int // multiplications in one replica; below, padding costs more than it saves
+	worthCutting  int // terms in each sum; below, cutting the product to size costs more than padding saves
+}
+
+var (
+	avx512 = kernel{vectorColumns: 32, scalarColumns: 16, fewestColumns: 8, worthPadding: 1 << 14, worthCutting: 8}
+	// Of what AVX2 leaves over, an entry takes 30 to 120 ns: each is a scalar operation between vector
+	// operations, and waits for them.
+	avx2 = kernel{vectorColumns: 8, byRows: true, eachReplica: true, fewestColumns: 2, worthPadding: 1 << 6, worthCutting: 1}
 )
+
+// processor is the kernel of this one. GoMLX asks for the same five extensions; with neither these nor AVX2 it has no
+// vector kernels, and the tricks cost little.
+var processor = func() kernel {
+	x86 := cpu.X86
+	if x86.HasAVX2 && !(x86.HasAVX512F && x86.HasAVX512CD && x86.HasAVX512BW && x86.HasAVX512DQ && x86.HasAVX512VL) {
+		return avx2
+	}
+	return avx512
+}()
 
 // columnPadding is the number of columns of zeros to fill up b with for the product a b.
 func columnPadding(a, b *Node) int {
 	terms, columns := a.Shape().Dim(-1), b.Shape().Dim(-1)
 	inReplica := a.Shape().Dim(-2) * terms * columns
-	if !OnGo(a) || columns < vectorColumns/4 || terms < worthCutting ||
-		inReplica < worthPadding || multiplications(a, columns) >= largeProduct {
+	if !OnGo(a) || columns < processor.fewestColumns || terms < processor.worthCutting ||
+		inReplica < processor.worthPadding || !isSmall(a, columns) {
 		return 0
 	}
-	return (vectorColumns - columns%vectorColumns) % vectorColumns
+	return (processor.vectorColumns - columns%processor.vectorColumns) % processor.vectorColumns
 }
 
-// multiplications is how many a product of a with a matrix of the given number
-// of columns takes, in all replicas.
-func multiplications(a *Node, columns int) int { return a.Shape().Size() * columns }
+// isSmall says whether the Go backend takes its kernel for small products for that
+// of a with a matrix of the given number of columns.
+func isSmall(a *Node, columns int) bool {
+	multiplications := a.Shape().Size() * columns
+	if processor.eachReplica {
+		multiplications = a.Shape().Dim(-2) * a.Shape().Dim(-1) * columns
+	}
+	return multiplications < largeProduct
+}
 
 // withZeroColumns appends columns of zeros.
 func withZeroColumns(x *Node, count int) *Node {

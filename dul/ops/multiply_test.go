@@ -2,6 +2,8 @@ package ops_test
 
 import (
 	"fmt"
+	"path"
+	"reflect"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -36,6 +38,22 @@ func ofType(g *graph.Graph, nodeType graph.NodeType) []*graph.Node {
 	return found
 }
 
+// usedBy are the nodes that outputs are computed from, and the outputs.
+func usedBy(outputs []*graph.Node) []*graph.Node {
+	var used []*graph.Node
+	seen := map[*graph.Node]bool{}
+	for ahead := outputs; len(ahead) > 0; {
+		node := ahead[0]
+		ahead = ahead[1:]
+		if !seen[node] {
+			seen[node] = true
+			used = append(used, node)
+			ahead = append(ahead, node.Inputs()...)
+		}
+	}
+	return used
+}
+
 // All gradients that need the transpose of x take that of x itself, also where
 // a layer has made x a constant for one of them: the backend computes it once.
 func TestTransposesHaveOneSource(t *testing.T) {
@@ -61,20 +79,22 @@ func TestTransposesHaveOneSource(t *testing.T) {
 }
 
 // A product by a vector kernel is followed, before it is used, by a copy of 256
-// to 2048 bytes, of which Go's copy releases the vector registers.
+// to 2048 bytes, of which Go's copy releases the vector registers. With AVX-512
+// up to 16 columns are multiplied without vectors.
 func TestProductsReleaseTheRegisters(t *testing.T) {
 	fixtures.GoBackend(t)
-	for _, c := range []struct{ columns, want int }{{16, 0}, {17, 1}} {
-		t.Run(fmt.Sprintf("%d columns", c.columns), func(t *testing.T) {
-			g, in := parameters(t, []int{6, 4}, []int{4, c.columns})
+	copies := map[string][]int{}
+	ops.OnEachProcessor(t, func(t *testing.T) {
+		for _, columns := range []int{1, 16, 17} {
+			g, in := parameters(t, []int{6, 4}, []int{4, columns})
 			ops.Product(in[0], in[1])
-			copies := 0
+			count := 0
 			for _, barrier := range ofType(g, graph.NodeTypeSchedulingBarrier) {
 				inputs := barrier.Inputs()
 				if inputs[0].Type() != graph.NodeTypeConstant {
 					continue
 				}
-				copies++
+				count++
 				if size := inputs[0].Shape().ByteSize(); size <= 256 || size >= 2048 {
 					t.Errorf("a copy of %d bytes does not release the registers on all processors", size)
 				}
@@ -82,11 +102,38 @@ func TestProductsReleaseTheRegisters(t *testing.T) {
 					t.Errorf("the copy comes after %s, want the product", inputs[1])
 				}
 			}
-			if copies != c.want {
-				t.Errorf("%d copies after a product of %d columns, want %d", copies, c.columns, c.want)
-			}
-		})
+			kind := path.Base(t.Name())
+			copies[kind] = append(copies[kind], count)
+		}
+	})
+	if want := map[string][]int{"avx512": {0, 0, 1}, "avx2": {1, 1, 1}}; !reflect.DeepEqual(copies, want) {
+		t.Errorf("%v copies after products of 1, 16 and 17 columns, want %v", copies, want)
 	}
+}
+
+// With AVX2 no product leaves columns over that are multiplied entry by entry: they
+// are filled up to 8, or lie in memory as a row.
+func TestNoColumnsLeftOver(t *testing.T) {
+	fixtures.GoBackend(t)
+	ops.OnEachProcessor(t, func(t *testing.T) {
+		if path.Base(t.Name()) != "avx2" {
+			return
+		}
+		for _, columns := range []int{1, 2, 7, 8, 50} {
+			g, in := parameters(t, []int{3, 20, 10}, []int{3, 10, columns})
+			x := ops.Affine(in[0], in[1], graph.Zeros(g, shapes.Make(dtypes.Float32, 3, 1, columns)))
+			gradients := graph.Gradient(graph.ReduceAllSum(graph.Square(x)), in[0], in[1])
+			for _, dot := range usedBy(append(gradients, x)) {
+				if dot.Type() != graph.NodeTypeDotGeneral {
+					continue
+				}
+				b := dot.Inputs()[1].Shape()
+				if byRow := b.Dim(-2) == 1 && dot.Shape().Dim(-1) == 1; !byRow && b.Dim(-1)%8 != 0 {
+					t.Errorf("%d columns: the product %s has a second factor of shape %s", columns, dot, b)
+				}
+			}
+		}
+	})
 }
 
 // BenchmarkAfterProduct shows what a product leaves behind for the scalar

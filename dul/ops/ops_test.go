@@ -159,6 +159,10 @@ func (o operation) nodes(in fixtures.Nodes) []*graph.Node {
 }
 
 func TestGradientsAgainstFiniteDifferences(t *testing.T) {
+	ops.OnEachProcessor(t, gradientsAgainstFiniteDifferences)
+}
+
+func gradientsAgainstFiniteDifferences(t *testing.T) {
 	for _, lead := range [][]int{nil, {3}} {
 		for _, sizes := range [][3]int{{5, 4, 3}, {1, 3, 2}, {4, 1, 3}, {3, 2, 1}, {1, 1, 1}} {
 			for _, o := range operations(sizes[0], sizes[1], sizes[2]) {
@@ -176,11 +180,15 @@ func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 // At sizes where products are padded, finite differences would take too long:
 // values and gradients are compared with GoMLX's own operations. The sizes are
 // below the padding's threshold, above it with columns that are and are not a
-// multiple of 32, with sums too short for it, and above the limit from which
-// nothing is padded.
+// multiple of 32, with a single column, with sums too short for padding, and above
+// the limit from which nothing is padded.
 func TestAgainstPlainOperations(t *testing.T) {
+	ops.OnEachProcessor(t, againstPlainOperations)
+}
+
+func againstPlainOperations(t *testing.T) {
 	for _, lead := range [][]int{nil, {2}} {
-		for _, sizes := range [][3]int{{7, 6, 5}, {64, 50, 50}, {64, 50, 32}, {64, 50, 17}, {64, 50, 16}, {128, 13, 13}, {512, 7, 13}, {130, 200, 170}} {
+		for _, sizes := range [][3]int{{7, 6, 5}, {64, 50, 50}, {64, 50, 32}, {64, 50, 17}, {64, 50, 16}, {64, 50, 1}, {128, 13, 13}, {512, 7, 13}, {130, 200, 170}} {
 			for _, o := range operations(sizes[0], sizes[1], sizes[2]) {
 				if o.plain == nil {
 					continue
