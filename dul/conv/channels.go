@@ -96,9 +96,9 @@ func MulColumn(x, column *graph.Node) *graph.Node {
 		return flipped(graph.Mul(flipped(x), row(column)))
 	}
 	return ops.WithGradient([]*graph.Node{x, column},
-		func(in []*graph.Node) *graph.Node { return scaleRows(in[0], in[1]) },
+		func(in []*graph.Node) *graph.Node { return ops.ScaleRows(in[0], in[1]) },
 		func(_, dy *graph.Node) []*graph.Node {
-			return []*graph.Node{scaleRows(dy, column), rowDots(dy, x)}
+			return []*graph.Node{ops.ScaleRows(dy, column), rowDots(dy, x)}
 		})
 }
 
@@ -159,15 +159,6 @@ func GlobalMeans(x *graph.Node) *graph.Node {
 	}
 	sums := ops.SumColumns(graph.Reshape(x, channels*batch, positions))
 	return graph.MulScalar(graph.Transpose(graph.Reshape(sums, channels, batch), 0, 1), 1/float64(positions))
-}
-
-// scaleRows multiplies each row by an entry, [n, m] * [n, 1], on the Go backend,
-// which broadcasts and sums several times slower than it multiplies matrices: as
-// a batch of products of a 1 x 1 matrix and a row.
-func scaleRows(x, column *graph.Node) *graph.Node {
-	n, m := x.Shape().Dim(0), x.Shape().Dim(1)
-	scaled := graph.DotGeneral(graph.Reshape(column, n, 1, 1), []int{2}, []int{0}, graph.Reshape(x, n, 1, m), []int{1}, []int{0})
-	return graph.Reshape(scaled, n, m)
 }
 
 // rowDots is sum_j x_ij y_ij for each row, [n, m] and [n, m] -> [n, 1].

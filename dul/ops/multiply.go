@@ -56,6 +56,19 @@ func dot(a, b *Node, axis int) *Node {
 	return withRegistersReleased(DotGeneral(a, []int{a.Rank() - 1}, replicaAxes, b, []int{b.Rank() + axis}, replicaAxes))
 }
 
+// ScaleRows multiplies each row by an entry, [n, m] * [n, 1], on the Go backend,
+// without a gradient of its own. That broadcasts several times slower than it
+// multiplies matrices: so, where the first term of a sum costs no more than others,
+// it is a batch of products of a 1 x 1 matrix and a row.
+func ScaleRows(x, column *Node) *Node {
+	if processor.slowFirstTerm {
+		return Mul(x, column)
+	}
+	n, m := x.Shape().Dim(0), x.Shape().Dim(1)
+	scaled := DotGeneral(Reshape(column, n, 1, 1), []int{2}, []int{0}, Reshape(x, n, 1, m), []int{1}, []int{0})
+	return Reshape(scaled, n, m)
+}
+
 // withRegistersReleased is the same product, after which scalar operations run
 // at full speed.
 //
@@ -101,6 +114,7 @@ type kernel struct {
 	vectorColumns int  // that it takes at once
 	scalarColumns int  // with no more of them, the backend multiplies without vectors
 	byRows        bool // the transpose of a single column is multiplied with vectors, the column itself is not
+	slowFirstTerm bool // for 8 sums it takes as long as for twenty more
 	eachReplica   bool // a product is small if it is in each replica, not in all together
 
 	fewestColumns int // that are filled up to vectorColumns
@@ -112,7 +126,7 @@ var (
 	avx512 = kernel{vectorColumns: 32, scalarColumns: 16, fewestColumns: 8, worthPadding: 1 << 14, worthCutting: 8}
 	// Of what AVX2 leaves over, an entry takes 30 to 120 ns: each is a scalar operation between vector
 	// operations, and waits for them.
-	avx2 = kernel{vectorColumns: 8, byRows: true, eachReplica: true, fewestColumns: 2, worthPadding: 1 << 6, worthCutting: 1}
+	avx2 = kernel{vectorColumns: 8, byRows: true, slowFirstTerm: true, eachReplica: true, fewestColumns: 2, worthPadding: 1 << 6, worthCutting: 1}
 )
 
 // processor is the kernel of this one. GoMLX asks for the same five extensions; with neither these nor AVX2 it has no

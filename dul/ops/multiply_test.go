@@ -2,6 +2,7 @@ package ops_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"path"
 	"reflect"
 	"testing"
@@ -132,6 +133,19 @@ func TestNoColumnsLeftOver(t *testing.T) {
 					t.Errorf("%d columns: the product %s has a second factor of shape %s", columns, dot, b)
 				}
 			}
+		}
+	})
+}
+
+func TestScaleRows(t *testing.T) {
+	ops.OnEachProcessor(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(5, 6))
+		for _, dims := range [][2]int{{1, 1}, {3, 5}, {16, 40}, {5, 1}} {
+			values := fixtures.Values{"x": fixtures.Random(rng, dims[0], dims[1]), "column": fixtures.Random(rng, dims[0], 1)}
+			out := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
+				return []*graph.Node{ops.ScaleRows(in["x"], in["column"]), graph.Mul(in["x"], in["column"])}
+			})
+			fixtures.Compare(t, fmt.Sprint(dims), out[0], out[1], 0)
 		}
 	})
 }
