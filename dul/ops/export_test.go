@@ -8,15 +8,21 @@ var (
 	ComputedTriangle = computedTriangle
 )
 
+var processors = map[string]kernel{"avx512": avx512, "avx2": avx2}
+
 // OnEachProcessor runs a test with the forms for each kind of processor: all are right on every one, if not fast.
 func OnEachProcessor(t *testing.T, test func(t *testing.T)) {
-	before := processor
-	defer func() { processor = before }()
-	for _, p := range []struct {
-		name string
-		kernel
-	}{{"avx512", avx512}, {"avx2", avx2}} {
-		processor = p.kernel
-		t.Run(p.name, test)
+	for name := range processors {
+		t.Run(name, func(t *testing.T) {
+			UseProcessor(t, name)
+			test(t)
+		})
 	}
+}
+
+// UseProcessor takes the forms for one kind of processor until the test ends.
+func UseProcessor(t *testing.T, name string) {
+	before := processor
+	processor = processors[name]
+	t.Cleanup(func() { processor = before })
 }

@@ -3,8 +3,6 @@ package ops_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"path"
-	"reflect"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -84,18 +82,21 @@ func TestTransposesHaveOneSource(t *testing.T) {
 // up to 16 columns are multiplied without vectors.
 func TestProductsReleaseTheRegisters(t *testing.T) {
 	fixtures.GoBackend(t)
-	copies := map[string][]int{}
-	ops.OnEachProcessor(t, func(t *testing.T) {
-		for _, columns := range []int{1, 16, 17} {
-			g, in := parameters(t, []int{6, 4}, []int{4, columns})
+	for _, c := range []struct {
+		processor     string
+		columns, want int
+	}{{"avx512", 16, 0}, {"avx512", 17, 1}, {"avx2", 1, 1}, {"avx2", 16, 1}} {
+		t.Run(fmt.Sprintf("%s, %d columns", c.processor, c.columns), func(t *testing.T) {
+			ops.UseProcessor(t, c.processor)
+			g, in := parameters(t, []int{6, 4}, []int{4, c.columns})
 			ops.Product(in[0], in[1])
-			count := 0
+			copies := 0
 			for _, barrier := range ofType(g, graph.NodeTypeSchedulingBarrier) {
 				inputs := barrier.Inputs()
 				if inputs[0].Type() != graph.NodeTypeConstant {
 					continue
 				}
-				count++
+				copies++
 				if size := inputs[0].Shape().ByteSize(); size <= 256 || size >= 2048 {
 					t.Errorf("a copy of %d bytes does not release the registers on all processors", size)
 				}
@@ -103,12 +104,10 @@ func TestProductsReleaseTheRegisters(t *testing.T) {
 					t.Errorf("the copy comes after %s, want the product", inputs[1])
 				}
 			}
-			kind := path.Base(t.Name())
-			copies[kind] = append(copies[kind], count)
-		}
-	})
-	if want := map[string][]int{"avx512": {0, 0, 1}, "avx2": {1, 1, 1}}; !reflect.DeepEqual(copies, want) {
-		t.Errorf("%v copies after products of 1, 16 and 17 columns, want %v", copies, want)
+			if copies != c.want {
+				t.Errorf("%d copies after a product of %d columns, want %d", copies, c.columns, c.want)
+			}
+		})
 	}
 }
 
@@ -116,25 +115,21 @@ func TestProductsReleaseTheRegisters(t *testing.T) {
 // are filled up to 8, or lie in memory as a row.
 func TestNoColumnsLeftOver(t *testing.T) {
 	fixtures.GoBackend(t)
-	ops.OnEachProcessor(t, func(t *testing.T) {
-		if path.Base(t.Name()) != "avx2" {
-			return
-		}
-		for _, columns := range []int{1, 2, 7, 8, 50} {
-			g, in := parameters(t, []int{3, 20, 10}, []int{3, 10, columns})
-			x := ops.Affine(in[0], in[1], graph.Zeros(g, shapes.Make(dtypes.Float32, 3, 1, columns)))
-			gradients := graph.Gradient(graph.ReduceAllSum(graph.Square(x)), in[0], in[1])
-			for _, dot := range usedBy(append(gradients, x)) {
-				if dot.Type() != graph.NodeTypeDotGeneral {
-					continue
-				}
-				b := dot.Inputs()[1].Shape()
-				if byRow := b.Dim(-2) == 1 && dot.Shape().Dim(-1) == 1; !byRow && b.Dim(-1)%8 != 0 {
-					t.Errorf("%d columns: the product %s has a second factor of shape %s", columns, dot, b)
-				}
+	ops.UseProcessor(t, "avx2")
+	for _, columns := range []int{1, 2, 7, 8, 50} {
+		g, in := parameters(t, []int{3, 20, 10}, []int{3, 10, columns})
+		x := ops.Affine(in[0], in[1], graph.Zeros(g, shapes.Make(dtypes.Float32, 3, 1, columns)))
+		gradients := graph.Gradient(graph.ReduceAllSum(graph.Square(x)), in[0], in[1])
+		for _, dot := range usedBy(append(gradients, x)) {
+			if dot.Type() != graph.NodeTypeDotGeneral {
+				continue
+			}
+			b := dot.Inputs()[1].Shape()
+			if byRow := b.Dim(-2) == 1 && dot.Shape().Dim(-1) == 1; !byRow && b.Dim(-1)%8 != 0 {
+				t.Errorf("%d columns: the product %s has a second factor of shape %s", columns, dot, b)
 			}
 		}
-	})
+	}
 }
 
 func TestScaleRows(t *testing.T) {
