@@ -129,7 +129,7 @@ func TestMemory(t *testing.T) {
 		name   string
 		points int
 		want   string
-	}{{"as many as classes", 0, "up to 1224 MB"}, {"few", 20, "up to 234 MB"}, {"too many", 1000, "This computer has 8590 MB, for which at most "}} {
+	}{{"as many as classes", 0, "up to 1252 MB"}, {"few", 20, "up to 252 MB"}, {"too many", 1000, "This computer has 8590 MB, for which at most "}} {
 		t.Run(c.name, func(t *testing.T) {
 			p := p
 			p.Inducing = c.points

@@ -190,8 +190,8 @@ func TestUsualOptions(t *testing.T) {
 func TestPlanOfDUE(t *testing.T) {
 	args := []string{"run", "cifar100-wrn", "--dry-run", "--store", t.TempDir()}
 	for _, c := range []struct{ points, want string }{
-		{"100", "up to 1224 MB of memory in a training step, with 100 inducing points for 100 classes"},
-		{"20", "up to 234 MB"},
+		{"100", "up to 1252 MB of memory in a training step, with 100 inducing points for 100 classes"},
+		{"20", "up to 252 MB"},
 	} {
 		t.Run(c.points, func(t *testing.T) {
 			status, stdout, stderr := reproduce(append(args, "--methods", "due", "--set", "inducing_points="+c.points)...)
