@@ -10,7 +10,7 @@ import run
 
 
 # Seconds after which a notebook counts as hung. On processors without AVX-512 pure Go
-# takes five times as long as with it, so that a limit for speed would be one for machines.
+# takes about twice as long as with it, so that a limit for speed would be one for machines.
 HUNG = 900
 
 
