@@ -115,7 +115,7 @@ func Outer(column, line, offset *graph.Node) *graph.Node {
 		},
 		func(_, dy *graph.Node) []*graph.Node {
 			return []*graph.Node{
-				ops.Product(dy, graph.Reshape(line, line.Shape().Dim(1), 1)),
+				ops.ProductTransposed(dy, line),
 				ops.Product(row(column), dy),
 				rowSums(dy),
 			}
@@ -137,7 +137,7 @@ func WeightedSquares(z, weights *graph.Node) *graph.Node {
 		func(_, dy *graph.Node) []*graph.Node {
 			return []*graph.Node{
 				graph.Mul(z, ops.Product(graph.MulScalar(weights, 2), dy)),
-				ops.Product(squares, graph.Reshape(dy, dy.Shape().Dim(1), 1)),
+				ops.ProductTransposed(squares, dy),
 			}
 		})
 }
@@ -166,9 +166,8 @@ func rowDots(x, y *graph.Node) *graph.Node {
 	if !ops.OnGo(x) {
 		return flipped(graph.ReduceAndKeep(graph.Mul(flipped(x), flipped(y)), graph.ReduceSum, 0))
 	}
-	n := x.Shape().Dim(0)
-	m := x.Shape().Dim(1)
-	return graph.Reshape(ops.Product(graph.Reshape(x, n, 1, m), graph.Reshape(y, n, m, 1)), n, 1)
+	n, m := x.Shape().Dim(0), x.Shape().Dim(1)
+	return graph.Reshape(ops.ProductTransposed(graph.Reshape(x, n, 1, m), graph.Reshape(y, n, 1, m)), n, 1)
 }
 
 // rowSums is sum_j x_ij, [n, m] -> [n, 1].

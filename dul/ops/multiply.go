@@ -56,19 +56,6 @@ func dot(a, b *Node, axis int) *Node {
 	return withRegistersReleased(DotGeneral(a, []int{a.Rank() - 1}, replicaAxes, b, []int{b.Rank() + axis}, replicaAxes))
 }
 
-// ScaleRows multiplies each row by an entry, [n, m] * [n, 1], on the Go backend,
-// without a gradient of its own. That broadcasts several times slower than it
-// multiplies matrices: so, where the first term of a sum costs no more than others,
-// it is a batch of products of a 1 x 1 matrix and a row.
-func ScaleRows(x, column *Node) *Node {
-	if processor.slowFirstTerm {
-		return Mul(x, column)
-	}
-	n, m := x.Shape().Dim(0), x.Shape().Dim(1)
-	scaled := DotGeneral(Reshape(column, n, 1, 1), []int{2}, []int{0}, Reshape(x, n, 1, m), []int{1}, []int{0})
-	return Reshape(scaled, n, m)
-}
-
 // withRegistersReleased is the same product, after which scalar operations run
 // at full speed.
 //
@@ -96,6 +83,18 @@ func init() {
 	}
 }
 
+// ScaleRows multiplies each row by an entry, [n, m] * [n, 1], on the Go backend,
+// without a gradient of its own. That broadcasts several times slower than it
+// multiplies matrices: so, where the first term of a sum costs no more than others,
+// it is a batch of products of a 1 x 1 matrix and a row.
+func ScaleRows(x, column *Node) *Node {
+	if processor.slowFirstTerm {
+		return Mul(x, column)
+	}
+	n, m := x.Shape().Dim(0), x.Shape().Dim(1)
+	return Reshape(multiplyAsIs(Reshape(column, n, 1, 1), Reshape(x, n, 1, m)), n, m)
+}
+
 // OnGo says whether x is computed by the pure Go backend. Compilers fuse what is
 // written plainly; the Go backend executes operation by operation, and has some
 // that are several times faster than others with the same result.
@@ -114,7 +113,7 @@ type kernel struct {
 	vectorColumns int  // that it takes at once
 	scalarColumns int  // with no more of them, the backend multiplies without vectors
 	byRows        bool // the transpose of a single column is multiplied with vectors, the column itself is not
-	slowFirstTerm bool // for 8 sums it takes as long as for twenty more
+	slowFirstTerm bool // the first term of 8 sums takes as long as twenty others
 	eachReplica   bool // a product is small if it is in each replica, not in all together
 
 	fewestColumns int // that are filled up to vectorColumns
@@ -141,23 +140,24 @@ var processor = func() kernel {
 
 // columnPadding is the number of columns of zeros to fill up b with for the product a b.
 func columnPadding(a, b *Node) int {
-	terms, columns := a.Shape().Dim(-1), b.Shape().Dim(-1)
-	inReplica := a.Shape().Dim(-2) * terms * columns
-	if !OnGo(a) || columns < processor.fewestColumns || terms < processor.worthCutting ||
-		inReplica < processor.worthPadding || !isSmall(a, columns) {
+	k, columns := processor, b.Shape().Dim(-1)
+	if !OnGo(a) || columns < k.fewestColumns || a.Shape().Dim(-1) < k.worthCutting ||
+		inReplica(a, columns) < k.worthPadding || !isSmall(a, columns) {
 		return 0
 	}
-	return (processor.vectorColumns - columns%processor.vectorColumns) % processor.vectorColumns
+	return (k.vectorColumns - columns%k.vectorColumns) % k.vectorColumns
 }
 
-// isSmall says whether the Go backend takes its kernel for small products for that
-// of a with a matrix of the given number of columns.
+// inReplica is the number of multiplications in one replica of the product of a
+// with a matrix of the given number of columns.
+func inReplica(a *Node, columns int) int { return a.Shape().Dim(-2) * a.Shape().Dim(-1) * columns }
+
+// isSmall says whether the Go backend takes its kernel for small products for this one.
 func isSmall(a *Node, columns int) bool {
-	multiplications := a.Shape().Size() * columns
 	if processor.eachReplica {
-		multiplications = a.Shape().Dim(-2) * a.Shape().Dim(-1) * columns
+		return inReplica(a, columns) < largeProduct
 	}
-	return multiplications < largeProduct
+	return a.Shape().Size()*columns < largeProduct
 }
 
 // withZeroColumns appends columns of zeros.
