@@ -42,6 +42,12 @@ func Describe(backend compute.Backend) Info {
 	return info
 }
 
+// PureGo tells whether the backend is the pure Go one.
+func (i Info) PureGo() bool {
+	name, _, _ := strings.Cut(i.Backend, ":")
+	return name == gobackend.BackendName
+}
+
 // goMode is GoParallel for a Go backend with any number of workers, else GoSequential: which of the two OpenFor chose.
 func goMode(backend compute.Backend) string {
 	if workers, is := goWorkers(backend).(interface{ IsUnlimited() bool }); is && workers.IsUnlimited() {

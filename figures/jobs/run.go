@@ -4,11 +4,16 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/results"
@@ -246,55 +251,115 @@ func allPresent(batch []results.Experiment, found []results.Result) error {
 	return nil
 }
 
-// LiveFor is Live on a machine that it opens for the work, with the backend that the environment chooses, and closes.
+// LiveFor is Live on a machine that it opens for the work, with the backend that the environment chooses, and closes. On
+// the pure Go backend, whose small networks fill a single core, as many batches run at a time as there are cores, each on
+// a machine of its own. What each took of the processor is then not known, and CPUSeconds of the results is 0.
 func LiveFor(ctx context.Context, work environment.Work, on func(Machine) Runner, experiments []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
-	machine, err := OpenMachine(work)
-	if err != nil {
-		return nil, err
+	var runners []Runner
+	atOnce := 1
+	for len(runners) < atOnce {
+		machine, err := OpenMachine(work)
+		if err != nil {
+			return nil, err
+		}
+		defer machine.Backend.Finalize()
+		if work == environment.SmallNetworks && machine.Info.PureGo() {
+			atOnce = min(runtime.GOMAXPROCS(0), len(liveBatches(experiments)))
+		}
+		runners = append(runners, on(machine))
 	}
-	defer machine.Backend.Finalize()
-	return Live(ctx, on(machine), experiments, progress)
+	return live(ctx, runners, experiments, progress)
 }
 
 // Live carries out experiments and returns their results in the order of the experiments, without a
 // store: for runs that are short enough to be watched, as in a notebook. It calls progress, which may
-// be nil, with the fraction of all the work that is done, from 0 to 1, and a few words on what it is
-// doing. The first batch that fails ends it; beside the error are the results until then. No experiments,
+// be nil, from one goroutine at a time, with the fraction of all the work that is done, from 0 to 1, and a few words on
+// what it is doing. The first batch that fails ends it; beside the error are the results until then. No experiments,
 // and one that cannot be, are errors before anything is carried out.
 func Live(ctx context.Context, runner Runner, experiments []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
+	return live(ctx, []Runner{runner}, experiments, progress)
+}
+
+// liveBatches are the batches of experiments, each of which is carried out once.
+func liveBatches(experiments []results.Experiment) [][]results.Experiment {
+	return Batches(results.Union(results.Set{Experiments: experiments}), 0)
+}
+
+// live is Live by several runners, each with a batch at a time.
+func live(ctx context.Context, runners []Runner, experiments []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
 	if len(experiments) == 0 {
 		return nil, errors.New("jobs: there are no experiments to carry out: the protocol has no seeds or no splits, or no method was given")
 	}
-	batches := Batches(results.Union(results.Set{Experiments: experiments}), 0) // each once
+	batches := liveBatches(experiments)
 	if err := validate(batches); err != nil {
 		return nil, err
 	}
-	total, before := 0.0, 0.0
-	for _, batch := range batches {
-		total += cost(runner, batch)
+	costs := func(batch []results.Experiment) float64 { return cost(runners[0], batch) }
+	if len(runners) > 1 { // begun last, the longest would have the end to itself
+		slices.SortStableFunc(batches, func(a, b []results.Experiment) int { return cmp.Compare(costs(b), costs(a)) })
 	}
+	tasks := make(chan int, len(batches))
+	total, done := 0.0, make([]float64, len(batches)) // what each batch has done of the cost of all
+	for i, batch := range batches {
+		total += costs(batch)
+		tasks <- i
+	}
+	close(tasks)
+
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var mu sync.Mutex // of all that follows
+	var failed error
 	byID := make(map[string]results.Result, len(experiments))
-	for _, batch := range batches {
-		share := cost(runner, batch)
-		report := func(done float64, note string) {
-			if progress != nil {
-				progress((before+min(max(done, 0), 1)*share)/total, describe(batch)+": "+note)
-			}
+	said := 0.0
+	report := func(i int, part float64, note string) {
+		mu.Lock()
+		defer mu.Unlock()
+		done[i] = min(max(part, 0), 1) * costs(batches[i])
+		said = max(said, floats.Sum(done)/total)
+		if progress != nil {
+			progress(said, describe(batches[i])+": "+note)
 		}
-		found, err := runner.Run(ctx, batch, report)
+	}
+	carryOut := func(runner Runner, i int) {
+		found, err := runner.Run(ctx, batches[i], func(part float64, note string) { report(i, part, note) })
 		if err == nil {
-			err = allPresent(batch, found)
+			err = allPresent(batches[i], found)
 		}
+		if err == nil {
+			report(i, 1, "done")
+		}
+		mu.Lock()
+		defer mu.Unlock()
 		for _, r := range found {
+			if len(runners) > 1 {
+				r.CPUSeconds = 0
+			}
 			byID[r.ID] = r
 		}
-		if err != nil {
-			return inOrder(experiments, byID), fmt.Errorf("jobs: %s: %w", describe(batch), err)
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("jobs: %s: %w", describe(batches[i]), err)
+			stop()
 		}
-		before += share
-		report(0, "done")
 	}
-	return inOrder(experiments, byID), nil
+	hasFailed := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return failed != nil
+	}
+	var wg sync.WaitGroup
+	for _, runner := range runners {
+		wg.Go(func() {
+			for i := range tasks {
+				if hasFailed() {
+					return
+				}
+				carryOut(runner, i)
+			}
+		})
+	}
+	wg.Wait()
+	return inOrder(experiments, byID), failed
 }
 
 // inOrder are the results of experiments in their order, of those that have one.

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/results"
 )
@@ -437,6 +440,115 @@ func TestLiveFails(t *testing.T) {
 				if err != nil && !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v, want one with %q", err, want)
 				}
+			}
+		})
+	}
+}
+
+// Small networks on the pure Go backend run beside each other: each of the two batches waits until both are under way.
+// Progress comes one at a time and never goes back; nobody knows which took the processor's time.
+func TestLiveBesideEachOther(t *testing.T) {
+	t.Setenv(environment.ConfigVariable, environment.GoSequential)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	short, long := exp("rank1", "boston", 0), exp("density", "yacht", 0)
+	long.Epochs = 300
+	var underWay atomic.Int32
+	both := make(chan struct{})
+	on := func(machine Machine) Runner {
+		return runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
+			progress(0.5, "half")
+			if underWay.Add(1) == 2 {
+				close(both)
+			}
+			select {
+			case <-both:
+			case <-time.After(time.Minute):
+				return nil, errors.New("the other batch is not under way")
+			}
+			line := machine.Line(batch[0], 1)
+			line.CPUSeconds = 5
+			return []results.Result{line}, nil
+		})
+	}
+	calling := false
+	var fractions []float64
+	lines := must.Get(LiveFor(t.Context(), environment.SmallNetworks, on, []results.Experiment{short, long}, func(done float64, _ string) {
+		if calling {
+			t.Error("progress was called from two goroutines at a time")
+		}
+		calling = true
+		fractions = append(fractions, done)
+		time.Sleep(time.Millisecond)
+		calling = false
+	}))(t)
+	if len(lines) != 2 || lines[0].ID != short.ID() || lines[1].ID != long.ID() || lines[0].CPUSeconds != 0 || lines[1].CPUSeconds != 0 {
+		t.Errorf("lines %+v", lines)
+	}
+	if !slices.IsSorted(fractions) || len(fractions) != 4 || math.Abs(fractions[1]-0.5) > 1e-6 || math.Abs(fractions[3]-1) > 1e-6 {
+		t.Errorf("progress went %v", fractions)
+	}
+}
+
+// With more batches than runners the longest ones begin first, and where one fails, those under way are stopped and keep
+// what they have, and no further one begins.
+func TestLiveStopsTheOthers(t *testing.T) {
+	var wanted []results.Experiment
+	for i, method := range []string{"rank1", "mfvi", "density", "mcdropout"} {
+		e := exp(method, "yacht", 0)
+		e.Epochs = []int{1, 10, 100, 1000}[i]
+		wanted = append(wanted, e)
+	}
+	broken := errors.New("no more")
+	underWay := make(chan struct{})
+	runner := runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
+		switch batch[0].Method {
+		case "mcdropout":
+			close(underWay)
+			<-ctx.Done()
+			return []results.Result{result(batch[0])}, ctx.Err()
+		case "density":
+			<-underWay
+			return nil, broken
+		}
+		t.Errorf("%v was begun", batch[0])
+		return nil, nil
+	})
+	lines, err := live(t.Context(), []Runner{runner, runner}, wanted, nil)
+	if !errors.Is(err, broken) || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "density") {
+		t.Errorf("error %v", err)
+	}
+	if len(lines) != 1 || lines[0].Experiment.Method != "mcdropout" {
+		t.Errorf("%d lines beside the error: %v", len(lines), lines)
+	}
+}
+
+// One batch, and images, have one runner, and know the time of the processor.
+func TestLiveAlone(t *testing.T) {
+	t.Setenv(environment.ConfigVariable, environment.GoSequential)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	for _, c := range []struct {
+		name   string
+		work   environment.Work
+		wanted []results.Experiment
+	}{
+		{"one batch", environment.SmallNetworks, []results.Experiment{exp("density", "yacht", 0), exp("density", "yacht", 1)}},
+		{"images", environment.Images, []results.Experiment{exp("density", "yacht", 0), exp("rank1", "yacht", 0)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			machines := 0
+			on := func(Machine) Runner {
+				machines++
+				return runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
+					lines, err := good(ctx, batch, progress)
+					for i := range lines {
+						lines[i].CPUSeconds = 5
+					}
+					return lines, err
+				})
+			}
+			lines := must.Get(LiveFor(t.Context(), c.work, on, c.wanted, nil))(t)
+			if machines != 1 || len(lines) != 2 || lines[0].CPUSeconds != 5 {
+				t.Errorf("%d machines, lines %+v", machines, lines)
 			}
 		})
 	}

@@ -43,7 +43,8 @@ type Result struct {
 	Version string `json:"version"` // of this project's code
 
 	// WallSeconds and CPUSeconds are the times of the run that trained Batched experiments together,
-	// divided by Batched. Those of an image run are of all the processes in which it went on.
+	// divided by Batched. Those of an image run are of all the processes in which it went on. CPUSeconds is 0 where
+	// other runs shared the process at the time, and nobody can tell.
 	WallSeconds float64 `json:"wall_seconds"`
 	CPUSeconds  float64 `json:"cpu_seconds"`
 	Batched     int     `json:"batched"`

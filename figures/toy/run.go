@@ -19,6 +19,9 @@ import (
 // Protocol.Experiments, with the curves or maps of what they predict. It computes on the backend that the
 // environment chooses, and stores nothing: give the lines to a results.Store to keep them. Beside an error are the
 // lines of what was finished before.
+//
+// On the pure Go backend methods are trained beside each other, as many as there are cores. What several of one's own
+// share, as a layer behind a pointer, is then used by several goroutines.
 func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Result, error) {
 	if err := methods.List(list).Validate(); err != nil {
 		return nil, err

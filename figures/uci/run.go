@@ -27,6 +27,9 @@ import (
 // of Protocol.Experiments. The splits of a data set are trained together. It computes on the backend that the
 // environment chooses, and stores nothing: give the lines to a results.Store to keep them. Beside an error are the
 // lines of the batches that were finished before.
+//
+// On the pure Go backend methods and data sets are trained beside each other, as many as there are cores. What several
+// methods of one's own share, such as a layer behind a pointer, is then used by several goroutines.
 func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Result, error) {
 	if err := methods.List(list).Validate(); err != nil {
 		return nil, err
