@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -24,9 +25,37 @@ const deviceVariable = "CUDA_VISIBLE_DEVICES"
 // deviceName is how it names a GPU: its number, or its UUID.
 var deviceName = regexp.MustCompile(`^([0-9]+|(GPU|MIG)-[0-9A-Za-z/-]+)$`)
 
-// onDevices carries out batches in processes of their own, at any time one on each of the devices. They
+// A place is where one process at a time computes.
+type place struct {
+	name     string // "device 3" or "process 0"
+	variable string // of the process's environment, as NAME=value, that confines it to the place
+	gpu      bool
+}
+
+// gpuPlaces are those of GPUs, each of which can be named several times.
+func gpuPlaces(devices []string) ([]place, error) {
+	var places []place
+	for _, device := range devices {
+		if !deviceName.MatchString(device) {
+			return nil, usagef("--devices: %q is not the number of a GPU, such as 0, or its UUID", device)
+		}
+		places = append(places, place{"device " + device, deviceVariable + "=" + device, true})
+	}
+	return places, nil
+}
+
+// processorPlaces are so many parts of the cores that this process may use.
+func processorPlaces(many int) []place {
+	places := make([]place, many)
+	for i := range places {
+		places[i] = place{name: fmt.Sprintf("process %d", i), variable: fmt.Sprintf("GOMAXPROCS=%d", max(1, runtime.GOMAXPROCS(0)/many))}
+	}
+	return places
+}
+
+// inProcesses carries out batches in processes of their own, at any time one at each of the places. They
 // write to one store, which is made for that.
-func (c command) onDevices(ctx context.Context, r request, batches [][]results.Experiment) error {
+func (c command) inProcesses(ctx context.Context, r request, batches [][]results.Experiment) error {
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
@@ -51,13 +80,13 @@ func (c command) onDevices(ctx context.Context, r request, batches [][]results.E
 	failures := make([]error, len(batches))
 	var wg sync.WaitGroup
 	var senseless atomic.Bool // a process found its command line wrong, as all others would
-	for n, device := range r.devices {
+	for n, at := range r.places {
 		wg.Go(func() {
 			for i := range tasks {
 				if ctx.Err() != nil || senseless.Load() {
 					return
 				}
-				failures[i] = r.child(ctx, program, folder, i, device, out.beginning(fmt.Sprintf("%d, device %s: ", n, device)))
+				failures[i] = r.child(ctx, program, folder, i, at, out.beginning(fmt.Sprintf("%d, %s: ", n, at.name)))
 				var exit *exec.ExitError
 				if errors.As(failures[i], &exit) && exit.ExitCode() == exitUsage {
 					senseless.Store(true)
@@ -75,19 +104,19 @@ func (c command) onDevices(ctx context.Context, r request, batches [][]results.E
 	return errors.Join(failures...)
 }
 
-// child runs one task on a device and waits for its end. A stop is passed on, so that it saves.
-func (r request) child(ctx context.Context, program, folder string, index int, device string, out io.Writer) error {
+// child runs one task at a place and waits for its end. A stop is passed on, so that it saves.
+func (r request) child(ctx context.Context, program, folder string, index int, at place, out io.Writer) error {
 	args := []string{"task", folder, strconv.Itoa(index), "--store", r.folders.store, "--work", r.folders.work, "--predictions", r.folders.predictions,
-		"--" + gpuFlag, "--keep=" + strconv.FormatBool(r.folders.keep), "--" + withoutSVHNFlag + "=" + strconv.FormatBool(r.folders.withoutSVHN)}
+		"--" + gpuFlag + "=" + strconv.FormatBool(at.gpu), "--keep=" + strconv.FormatBool(r.folders.keep), "--" + withoutSVHNFlag + "=" + strconv.FormatBool(r.folders.withoutSVHN)}
 	if r.folders.networks != "" {
 		args = append(args, "--networks", r.folders.networks)
 	}
 	child := exec.CommandContext(ctx, program, args...)
-	child.Env = append(os.Environ(), deviceVariable+"="+device)
+	child.Env = append(os.Environ(), at.variable)
 	child.Stdout, child.Stderr = out, out
 	child.Cancel = func() error { return child.Process.Signal(syscall.SIGTERM) }
 	if err := child.Run(); err != nil {
-		return fmt.Errorf("task %d on device %s: %w; its messages are above", index, device, err)
+		return fmt.Errorf("task %d (%s): %w; its messages are above", index, at.name, err)
 	}
 	return nil
 }

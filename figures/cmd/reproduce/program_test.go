@@ -28,7 +28,7 @@ const (
 )
 
 // TestMain makes the test binary the program where its arguments are not those of a test. The program starts itself
-// so, for --devices, with arguments of its own choice.
+// so, for --devices and --processes, with arguments of its own choice.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-test.") {
 		os.Exit(m.Run())
@@ -63,7 +63,7 @@ func (r fake) Run(ctx context.Context, batch []results.Experiment, progress func
 			if err != nil {
 				return found, err
 			}
-			_, err = fmt.Fprintln(f, e.ID(), withoutSVHNFlag, r.withoutSVHN, "device="+os.Getenv(deviceVariable))
+			_, err = fmt.Fprintln(f, e.ID(), withoutSVHNFlag, r.withoutSVHN, "device="+os.Getenv(deviceVariable), "cores="+os.Getenv("GOMAXPROCS"), "gpu", r.gpu)
 			if err := errors.Join(err, f.Close()); err != nil {
 				return found, err
 			}
@@ -254,14 +254,26 @@ func TestDevices(t *testing.T) {
 	start(t, nil, args...).ends(t, exitOK, "2, device 5: ", "[1/1 runs, 100%")
 	holds(t, store, 12)
 	content := must.Get(os.ReadFile(log))(t)
-	if !strings.Contains(string(content), " without-svhn true device=3\n") || !strings.Contains(string(content), "device=5\n") {
+	if !strings.Contains(string(content), " without-svhn true device=3 cores= gpu true\n") || !strings.Contains(string(content), "device=5 ") {
 		t.Errorf("devices of the first processes:\n%s", content)
 	}
 	if left, err := filepath.Glob(filepath.Join(store, "work", "*")); err != nil || len(left) != 0 {
 		t.Errorf("left in the folder for work: %v, %v", left, err)
 	}
 	start(t, []string{fakeDelay + "=soon"}, "run", "cifar10-resnet14", "--methods", "mfvi", "--seeds", "0", "--store", filepath.Join(dir, "none"), "--devices", "0").
-		ends(t, exitFailure, "0, device 0: reproduce: ", "task 0 on device 0")
+		ends(t, exitFailure, "0, device 0: reproduce: ", "task 0 (device 0)")
+}
+
+// On a processor several processes share its cores.
+func TestProcesses(t *testing.T) {
+	dir := t.TempDir()
+	store, log := filepath.Join(dir, "runs"), filepath.Join(dir, "log")
+	p := start(t, []string{fakeDelay + "=1ms", fakeLog + "=" + log, "GOMAXPROCS=5"}, "run", "uci-released", "--methods", "density,rank1", "--datasets", "yacht,wine", "--store", store, "--processes", "2")
+	p.ends(t, exitOK, "0, process 0: ", "1, process 1: ")
+	holds(t, store, 80)
+	if content := must.Get(os.ReadFile(log))(t); strings.Count(string(content), " cores=2 gpu false\n") != 80 {
+		t.Errorf("processes and their cores:\n%s", content)
+	}
 }
 
 // Without GPUs the processes of --devices refuse to run, and no further ones are started.
@@ -272,7 +284,7 @@ func TestDevicesWithoutGPU(t *testing.T) {
 	}
 	store := filepath.Join(t.TempDir(), "runs")
 	p := start(t, []string{fakeNoGPU + "=1"}, "run", "cifar-small", "--methods", "density,mfvi", "--store", store, "--devices", "0,1")
-	p.ends(t, exitFailure, "no GPU here", "task 0 on device ")
+	p.ends(t, exitFailure, "no GPU here", "task 0 (device ")
 	if n := strings.Count(p.stderr.String(), "no GPU here"); n > 2 {
 		t.Errorf("%d processes were started for 2 devices", n)
 	}

@@ -43,8 +43,8 @@ type request struct {
 	again   int // splits of each group to compare with the store, in the place of running what it lacks
 	dry     bool
 	slurm   slurmFlags
-	// devices are those to run on, an experiment at a time on each; empty for the one of this process.
-	devices []string
+	// places are those of several processes, with a batch at a time each; none for this process alone.
+	places []place
 }
 
 // request reads the command line.
@@ -63,6 +63,7 @@ func (c command) request(args []string) (request, error) {
 	flags.IntVar(&r.batch, "batch", 0, "train at most this `many` splits together, 0 for all")
 	flags.IntVar(&r.again, "again", 0, "run so `many` splits of each group that the store has once more, and compare: nothing is stored")
 	devices := flags.String("devices", "", "run in several processes, one for each of these `GPUs`, such as 0,1,2; a number that is repeated has as many")
+	processes := flags.Int("processes", 0, "run in so `many` processes, each with its share of the processor's cores; small networks fill one core")
 	flags.BoolVar(&r.dry, "dry-run", false, "only print what would run")
 	positional, err := c.parse(flags, runDoc, args)
 	if err != nil {
@@ -121,11 +122,16 @@ func (c command) request(args []string) (request, error) {
 			return r, err
 		}
 	}
-	r.devices = words(*devices)
-	for _, device := range r.devices {
-		if !deviceName.MatchString(device) {
-			return r, usagef("--devices: %q is not the number of a GPU, such as 0, or its UUID", device)
-		}
+	if r.places, err = gpuPlaces(words(*devices)); err != nil {
+		return r, err
+	}
+	switch {
+	case *processes < 0:
+		return r, usagef("--processes is %d, want at least 1", *processes)
+	case *processes > 0 && len(r.places) > 0:
+		return r, usagef("--processes is for the processor and --devices for GPUs; give one of them")
+	case *processes > 0:
+		r.places = processorPlaces(*processes)
 	}
 	if r.folders.networks != "" && workOf([][]results.Experiment{r.wanted}) != environment.Images {
 		return r, usagef("--networks is for image runs, and none of these experiments is one")
@@ -157,8 +163,8 @@ func (c command) carryOut(ctx context.Context, r request) error {
 		return nil
 	case r.slurm.engine == engineSlurm:
 		return c.writeJob(ctx, r, batches)
-	case len(r.devices) > 0:
-		return c.onDevices(ctx, r, batches)
+	case len(r.places) > 0:
+		return c.inProcesses(ctx, r, batches)
 	}
 	return c.train(ctx, r.folders, batches)
 }

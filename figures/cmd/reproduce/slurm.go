@@ -56,8 +56,8 @@ func (s *slurmFlags) check(flags *flag.FlagSet) error {
 		switch {
 		case s.engine == engineHere && strings.HasPrefix(f.Usage, slurmDoc):
 			err = usagef("--%s is for --engine %s", f.Name, engineSlurm)
-		case s.engine == engineSlurm && f.Name == "devices":
-			err = usagef("--devices is for --engine %s", engineHere)
+		case s.engine == engineSlurm && (f.Name == "devices" || f.Name == "processes"):
+			err = usagef("--%s is for --engine %s", f.Name, engineHere)
 		case s.engine == engineSlurm && (f.Name == "work" || f.Name == "predictions"):
 			err = usagef("--%s is for --engine %s: tasks keep checkpoints, results and predictions in the folder of the job array (--slurm-dir), "+
 				"and \"reproduce merge\" brings the latter two to where its flags say", f.Name, engineHere)
