@@ -140,7 +140,8 @@ func (p Protocol) WithHeldOut() Protocol {
 	return p
 }
 
-// Experiments are those of methods, for each of them one of every seed.
+// Experiments are those of methods, for each of them one of every seed. An option that a method has no use for is not
+// among its experiments' options.
 func (p Protocol) Experiments(list ...methods.Method) []results.Experiment {
 	var all []results.Experiment
 	for _, m := range list {
@@ -150,10 +151,11 @@ func (p Protocol) Experiments(list ...methods.Method) []results.Experiment {
 		}
 		of := p
 		of.Options = m.Changed(p.Options)
+		options := methods.DeparturesOf(of, of.ofFidelity(), func(q Protocol) any { return q.resolve(m) })
 		for _, seed := range p.Seeds {
 			all = append(all, results.Experiment{
 				Study: results.Images, Method: m.Name, Dataset: p.Dataset, Network: p.Network, Seed: seed, Epochs: p.Epochs, Samples: samples,
-				Fidelity: p.Fidelity, Scale: p.Scale, Options: of.departures(), TrainN: p.TrainN, TestN: p.TestN, HeldOut: p.HeldOut,
+				Fidelity: p.Fidelity, Scale: p.Scale, Options: options, TrainN: p.TrainN, TestN: p.TestN, HeldOut: p.HeldOut,
 			})
 		}
 	}

@@ -191,6 +191,9 @@ func TestOptions(t *testing.T) {
 				if err := p.Check(m); err == nil || !strings.Contains(err.Error(), m.Name+" has no use for the option ") || !strings.Contains(err.Error(), c.name+":") {
 					t.Errorf("for %s: error %v", m.Name, err)
 				}
+				if options := p.Experiments(m)[0].Options; options[c.name] != "" {
+					t.Errorf("experiments with %s have the options %v", m.Name, options)
+				}
 			}
 			for _, wrong := range []string{"nonsense", "-1"} {
 				e := p.Experiments(c.method)[0]
