@@ -40,6 +40,9 @@ const (
 	SmallNetworks Work = iota
 	// Images are convolutional networks.
 	Images
+	// ShortTrainings are of small networks that are trained in less time than it
+	// takes XLA to compile them.
+	ShortTrainings
 )
 
 // ErrBackend is wrapped by every error of [Open].
@@ -54,10 +57,9 @@ func Open() (compute.Backend, string, error) { return OpenFor(SmallNetworks) }
 // With GOMLX_BACKEND set to a value that is not blank, it uses exactly that
 // backend or fails with an error that names the value. Otherwise it tries, in
 // this order, the XLA plugins found on this machine (CUDA before CPU), which are
-// the fastest but for short trainings of small networks, which take less time than
-// compiling them, and the pure Go backend, as [GoSequential] or, for
-// images, as [GoParallel]. XLA plugins are used only if they are already
-// installed.
+// the fastest but for short trainings, and the pure Go backend, as [GoSequential]
+// or, for images, as [GoParallel]. For short trainings it uses the pure Go backend.
+// XLA plugins are used only if they are already installed.
 //
 // Errors wrap [ErrBackend].
 func OpenFor(work Work) (compute.Backend, string, error) {
@@ -66,7 +68,11 @@ func OpenFor(work Work) (compute.Backend, string, error) {
 		return openRequested(config)
 	}
 	var skipped []string
-	for _, config := range installedXLA() {
+	var plugins []string
+	if work != ShortTrainings {
+		plugins = installedXLA()
+	}
+	for _, config := range plugins {
 		backend, err := try(config)
 		if err != nil {
 			skipped = append(skipped, fmt.Sprintf("%s did not start: %s", config, firstLine(err)))
@@ -78,7 +84,7 @@ func OpenFor(work Work) (compute.Backend, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: the pure Go backend did not start: %w", ErrBackend, err)
 	}
-	return backend, line(backend, "pure Go, "+whyNotXLA(skipped), skipped), nil
+	return backend, line(backend, "pure Go, "+whyNotXLA(work, skipped), skipped), nil
 }
 
 // openGo opens the pure Go backend in the mode for the work.
@@ -202,10 +208,12 @@ func line(backend compute.Backend, why string, notes []string) string {
 }
 
 // whyNotXLA says in a few words why the Go backend was taken.
-func whyNotXLA(skipped []string) string {
+func whyNotXLA(work Work, skipped []string) string {
 	switch {
 	case !xlaCompiledIn:
 		return "built without XLA"
+	case work == ShortTrainings:
+		return "as compiling for XLA would take longer than training"
 	case len(skipped) > 0:
 		return "no XLA plugin works"
 	default:

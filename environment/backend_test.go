@@ -34,17 +34,17 @@ func TestOpenRunsAGraph(t *testing.T) {
 	}
 }
 
-// Where no plugin is installed, the mode of the Go backend is that for the work.
+// Where no plugin is installed, and for short trainings everywhere, the mode of the Go backend is that for the work.
 func TestOpenForWork(t *testing.T) {
 	t.Setenv(ConfigVariable, "")
 	for _, c := range []struct {
 		name string
 		work Work
 		want string
-	}{{"small networks", SmallNetworks, GoSequential}, {"images", Images, GoParallel}} {
+	}{{"small networks", SmallNetworks, GoSequential}, {"images", Images, GoParallel}, {"short trainings", ShortTrainings, GoSequential}} {
 		t.Run(c.name, func(t *testing.T) {
 			backend, line := must.Get2(OpenFor(c.work))(t)
-			if backend.String() != "go" {
+			if backend.String() != "go" && c.work != ShortTrainings {
 				t.Skip("a plugin is installed")
 			}
 			if got := Describe(backend).Backend; got != c.want || !strings.Contains(line, c.want) {

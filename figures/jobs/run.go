@@ -251,10 +251,33 @@ func allPresent(batch []results.Experiment, found []results.Result) error {
 	return nil
 }
 
+// worthCompiling is how many examples the networks of a batch see at least where XLA is worth its compiler. It compiles a
+// batch for about 18 seconds of a processor's time and then takes 4 microseconds for an example of a UCI set; the pure Go
+// backend, which need not compile, takes 6 with AVX-512 and 25 without: between 1 and 10 million examples they are level.
+const worthCompiling = 2e6
+
+// WorkOf is what kind of work the batches are: images where any are, as they take nearly all of the time, else short
+// trainings or longer ones, by what runner says of their cost.
+func WorkOf(runner Runner, batches [][]results.Experiment) environment.Work {
+	total := 0.0
+	for _, batch := range batches {
+		if slices.ContainsFunc(batch, func(e results.Experiment) bool { return e.Study == results.Images }) {
+			return environment.Images
+		}
+		total += cost(runner, batch)
+	}
+	if total < worthCompiling*float64(len(batches)) {
+		return environment.ShortTrainings
+	}
+	return environment.SmallNetworks
+}
+
 // LiveFor is Live on a machine that it opens for the work, with the backend that the environment chooses, and closes. On
 // the pure Go backend, whose small networks fill a single core, as many batches run at a time as there are cores, each on
 // a machine of its own. What each took of the processor is then not known, and CPUSeconds of the results is 0.
-func LiveFor(ctx context.Context, work environment.Work, on func(Machine) Runner, experiments []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
+func LiveFor(ctx context.Context, on func(Machine) Runner, experiments []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
+	batches := liveBatches(experiments)
+	work := WorkOf(on(Machine{}), batches)
 	var runners []Runner
 	atOnce := 1
 	for len(runners) < atOnce {
@@ -263,8 +286,8 @@ func LiveFor(ctx context.Context, work environment.Work, on func(Machine) Runner
 			return nil, err
 		}
 		defer machine.Backend.Finalize()
-		if work == environment.SmallNetworks && machine.Info.PureGo() {
-			atOnce = min(runtime.GOMAXPROCS(0), len(liveBatches(experiments)))
+		if work != environment.Images && machine.Info.PureGo() {
+			atOnce = min(runtime.GOMAXPROCS(0), len(batches))
 		}
 		runners = append(runners, on(machine))
 	}

@@ -23,14 +23,16 @@ func exp(method, dataset string, split int) results.Experiment {
 		Seed: uint64(split), Epochs: 100, Samples: 10, Fidelity: results.Paper, Scale: results.Full}
 }
 
+func image(seed uint64) results.Experiment {
+	return results.Experiment{Study: results.Images, Method: "density", Dataset: "cifar10", Network: "resnet14", Seed: seed, Epochs: 1, Samples: 1,
+		Fidelity: results.Paper, Scale: results.Full}
+}
+
 func result(e results.Experiment) results.Result { return results.Result{ID: e.ID(), Experiment: e} }
 
 func TestBatches(t *testing.T) {
 	a0, a1, a2, b0 := exp("density", "yacht", 0), exp("density", "yacht", 1), exp("density", "yacht", 2), exp("rank1", "yacht", 0)
-	image := results.Experiment{Study: results.Images, Method: "density", Dataset: "cifar10", Network: "resnet14", Epochs: 1, Samples: 1,
-		Fidelity: results.Paper, Scale: results.Full}
-	second := image
-	second.Seed = 1
+	first, second := image(0), image(1)
 	for _, c := range []struct {
 		name string
 		list []results.Experiment
@@ -40,8 +42,8 @@ func TestBatches(t *testing.T) {
 		{"no limit", []results.Experiment{a0, b0, a1, a2}, 0, [][]results.Experiment{{a0, a1, a2}, {b0}}},
 		{"two", []results.Experiment{a0, b0, a1, a2}, 2, [][]results.Experiment{{a0, a1}, {b0}, {a2}}},
 		{"one", []results.Experiment{a0, b0, a1, a2}, 1, [][]results.Experiment{{a0}, {b0}, {a1}, {a2}}},
-		{"images alone, no limit", []results.Experiment{image, a0, second, a1}, 0, [][]results.Experiment{{image}, {a0, a1}, {second}}},
-		{"images alone, two", []results.Experiment{image, second}, 2, [][]results.Experiment{{image}, {second}}},
+		{"images alone, no limit", []results.Experiment{first, a0, second, a1}, 0, [][]results.Experiment{{first}, {a0, a1}, {second}}},
+		{"images alone, two", []results.Experiment{first, second}, 2, [][]results.Experiment{{first}, {second}}},
 		{"none", nil, 0, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -472,7 +474,7 @@ func TestLiveBesideEachOther(t *testing.T) {
 	}
 	calling := false
 	var fractions []float64
-	lines := must.Get(LiveFor(t.Context(), environment.SmallNetworks, on, []results.Experiment{short, long}, func(done float64, _ string) {
+	lines := must.Get(LiveFor(t.Context(), on, []results.Experiment{short, long}, func(done float64, _ string) {
 		if calling {
 			t.Error("progress was called from two goroutines at a time")
 		}
@@ -522,22 +524,46 @@ func TestLiveStopsTheOthers(t *testing.T) {
 	}
 }
 
+// What kind of work batches are goes by what they cost on average; images by what they are.
+func TestWorkOf(t *testing.T) {
+	short, long := exp("density", "yacht", 0), exp("density", "protein", 0) // which cost as much as they have epochs
+	short.Epochs, long.Epochs = 1e6, 2.5e6
+	for _, c := range []struct {
+		name    string
+		batches [][]results.Experiment
+		want    environment.Work
+	}{
+		{"short", [][]results.Experiment{{short}}, environment.ShortTrainings},
+		{"long", [][]results.Experiment{{long}}, environment.SmallNetworks},
+		{"long together", [][]results.Experiment{{short, short, short}}, environment.SmallNetworks},
+		{"more short ones", [][]results.Experiment{{long}, {short}, {short}}, environment.ShortTrainings},
+		{"an image among them", [][]results.Experiment{{short}, {image(0)}}, environment.Images},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := WorkOf(runnerFunc(good), c.batches); got != c.want {
+				t.Errorf("work %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
 // One batch, and images, have one runner, and know the time of the processor.
 func TestLiveAlone(t *testing.T) {
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	for _, c := range []struct {
 		name   string
-		work   environment.Work
 		wanted []results.Experiment
 	}{
-		{"one batch", environment.SmallNetworks, []results.Experiment{exp("density", "yacht", 0), exp("density", "yacht", 1)}},
-		{"images", environment.Images, []results.Experiment{exp("density", "yacht", 0), exp("rank1", "yacht", 0)}},
+		{"one batch", []results.Experiment{exp("density", "yacht", 0), exp("density", "yacht", 1)}},
+		{"images", []results.Experiment{image(0), image(1)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			machines := 0
-			on := func(Machine) Runner {
-				machines++
+			on := func(machine Machine) Runner {
+				if machine.Backend != nil {
+					machines++
+				}
 				return runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
 					lines, err := good(ctx, batch, progress)
 					for i := range lines {
@@ -546,7 +572,7 @@ func TestLiveAlone(t *testing.T) {
 					return lines, err
 				})
 			}
-			lines := must.Get(LiveFor(t.Context(), c.work, on, c.wanted, nil))(t)
+			lines := must.Get(LiveFor(t.Context(), on, c.wanted, nil))(t)
 			if machines != 1 || len(lines) != 2 || lines[0].CPUSeconds != 5 {
 				t.Errorf("%d machines, lines %+v", machines, lines)
 			}

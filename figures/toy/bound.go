@@ -149,7 +149,7 @@ func FindBounds(ctx context.Context, p Protocol, depth int, batchNorm bool, draw
 	if len(p.Seeds) == 0 || p.Problem != CubicName || draws < 2 {
 		return Bounds{}, fmt.Errorf("toy: bounds of a network on %q with %d seeds and %d draws; want %s, at least one seed and 2 draws", p.Problem, len(p.Seeds), draws, CubicName)
 	}
-	machine, err := jobs.OpenMachine(environment.SmallNetworks)
+	machine, err := jobs.OpenMachine(environment.ShortTrainings)
 	if err != nil {
 		return Bounds{}, err
 	}

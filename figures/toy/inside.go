@@ -43,7 +43,7 @@ func LookInside(ctx context.Context, p Protocol, m methods.Method) (inside Insid
 	if len(p.Seeds) == 0 {
 		return Inside{}, errors.New("toy: looking inside a network: the protocol has no seeds, want at least one")
 	}
-	machine, err := jobs.OpenMachine(environment.SmallNetworks)
+	machine, err := jobs.OpenMachine(environment.ShortTrainings)
 	if err != nil {
 		return Inside{}, err
 	}

@@ -9,7 +9,6 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/environment"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -30,7 +29,7 @@ func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Res
 		return nil, fmt.Errorf("toy: %w", err)
 	}
 	on := func(machine jobs.Machine) jobs.Runner { return Runner{Machine: machine, Methods: list} }
-	return jobs.LiveFor(ctx, environment.SmallNetworks, on, p.Experiments(list...), p.Progress)
+	return jobs.LiveFor(ctx, on, p.Experiments(list...), p.Progress)
 }
 
 // Runner carries out experiments of the study; it implements jobs.Runner.

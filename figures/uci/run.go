@@ -17,7 +17,6 @@ import (
 	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/environment"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
@@ -38,7 +37,7 @@ func Run(ctx context.Context, p Protocol, list ...methods.Method) ([]results.Res
 		return nil, err
 	}
 	on := func(machine jobs.Machine) jobs.Runner { return Runner{Machine: machine, Methods: list, Own: p.Own} }
-	return jobs.LiveFor(ctx, environment.SmallNetworks, on, p.Experiments(list...), p.Progress)
+	return jobs.LiveFor(ctx, on, p.Experiments(list...), p.Progress)
 }
 
 // Runner carries out experiments of the study; it implements jobs.Runner.

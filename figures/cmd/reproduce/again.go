@@ -54,8 +54,9 @@ func (c command) again(ctx context.Context, r request, lines []results.Result) (
 		return err
 	}
 	batches := jobs.Batches(wanted, r.batch)
-	report := jobs.NewReporter(c.stderr, isTerminal(c.stderr), time.Now, studiesOn(jobs.Machine{}), batches)
-	runner, err := c.newRunner(settings{at, workOf(batches), report.Note})
+	nowhere := studiesOn(jobs.Machine{})
+	report := jobs.NewReporter(c.stderr, isTerminal(c.stderr), time.Now, nowhere, batches)
+	runner, err := c.newRunner(settings{at, jobs.WorkOf(nowhere, batches), report.Note})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"densityuncertainty/environment"
 	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
@@ -133,7 +132,7 @@ func (c command) request(args []string) (request, error) {
 	case *processes > 0:
 		r.places = processorPlaces(*processes)
 	}
-	if r.folders.networks != "" && workOf([][]results.Experiment{r.wanted}) != environment.Images {
+	if r.folders.networks != "" && !slices.ContainsFunc(r.wanted, func(e results.Experiment) bool { return e.Study == results.Images }) {
 		return r, usagef("--networks is for image runs, and none of these experiments is one")
 	}
 	if err := r.slurm.check(flags); err != nil {
@@ -209,8 +208,9 @@ func (c command) train(ctx context.Context, at folders, batches [][]results.Expe
 	if err != nil {
 		return err
 	}
-	report := jobs.NewReporter(c.stderr, isTerminal(c.stderr), time.Now, studiesOn(jobs.Machine{}), batches)
-	runner, err := c.newRunner(settings{at, workOf(batches), report.Note})
+	nowhere := studiesOn(jobs.Machine{})
+	report := jobs.NewReporter(c.stderr, isTerminal(c.stderr), time.Now, nowhere, batches)
+	runner, err := c.newRunner(settings{at, jobs.WorkOf(nowhere, batches), report.Note})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"strings"
 
 	"densityuncertainty/environment"
@@ -23,6 +22,9 @@ type settings struct {
 // newRunner returns what trains the experiments. It is a variable so that a test can run this program
 // with a runner that does not train.
 var newRunner = func(s settings) (jobs.Runner, error) {
+	if s.gpu && s.computes == environment.ShortTrainings {
+		s.computes = environment.SmallNetworks
+	}
 	machine, err := jobs.OpenMachine(s.computes)
 	if err != nil {
 		return nil, err
@@ -48,13 +50,4 @@ func studiesOn(machine jobs.Machine) jobs.Studies {
 		results.UCI:    uci.Runner{Machine: machine, Methods: methods.All()},
 		results.Images: &cifar.Runner{Machine: machine, Methods: methods.All()},
 	}
-}
-
-// workOf is what kind of work the batches are: images where any are, as they take nearly all of the time.
-func workOf(batches [][]results.Experiment) environment.Work {
-	ofImages := func(e results.Experiment) bool { return e.Study == results.Images }
-	if slices.ContainsFunc(slices.Concat(batches...), ofImages) {
-		return environment.Images
-	}
-	return environment.SmallNetworks
 }
