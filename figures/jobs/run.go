@@ -313,76 +313,85 @@ func live(ctx context.Context, runners []Runner, experiments []results.Experimen
 	if len(experiments) == 0 {
 		return nil, errors.New("jobs: there are no experiments to carry out: the protocol has no seeds or no splits, or no method was given")
 	}
-	batches := liveBatches(experiments)
-	if err := validate(batches); err != nil {
+	r := liveRun{batches: liveBatches(experiments), progress: progress, byID: make(map[string]results.Result, len(experiments))}
+	if err := validate(r.batches); err != nil {
 		return nil, err
 	}
-	costs := func(batch []results.Experiment) float64 { return cost(runners[0], batch) }
 	if len(runners) > 1 { // begun last, the longest would have the end to itself
-		slices.SortStableFunc(batches, func(a, b []results.Experiment) int { return cmp.Compare(costs(b), costs(a)) })
+		slices.SortStableFunc(r.batches, func(a, b []results.Experiment) int { return cmp.Compare(cost(runners[0], b), cost(runners[0], a)) })
 	}
-	tasks := make(chan int, len(batches))
-	total, done := 0.0, make([]float64, len(batches)) // what each batch has done of the cost of all
-	for i, batch := range batches {
-		total += costs(batch)
+	tasks := make(chan int, len(r.batches))
+	for i, batch := range r.batches {
+		r.costs = append(r.costs, cost(runners[0], batch))
 		tasks <- i
 	}
 	close(tasks)
+	r.parts = make([]float64, len(r.batches))
 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var mu sync.Mutex // of all that follows
-	var failed error
-	byID := make(map[string]results.Result, len(experiments))
-	said := 0.0
-	report := func(i int, part float64, note string) {
-		mu.Lock()
-		defer mu.Unlock()
-		done[i] = min(max(part, 0), 1) * costs(batches[i])
-		said = max(said, floats.Sum(done)/total)
-		if progress != nil {
-			progress(said, describe(batches[i])+": "+note)
-		}
-	}
-	carryOut := func(runner Runner, i int) {
-		found, err := runner.Run(ctx, batches[i], func(part float64, note string) { report(i, part, note) })
-		if err == nil {
-			err = allPresent(batches[i], found)
-		}
-		if err == nil {
-			report(i, 1, "done")
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		for _, r := range found {
-			if len(runners) > 1 {
-				r.CPUSeconds = 0
-			}
-			byID[r.ID] = r
-		}
-		if err != nil && failed == nil {
-			failed = fmt.Errorf("jobs: %s: %w", describe(batches[i]), err)
-			stop()
-		}
-	}
-	hasFailed := func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return failed != nil
-	}
 	var wg sync.WaitGroup
 	for _, runner := range runners {
 		wg.Go(func() {
 			for i := range tasks {
-				if hasFailed() {
+				found, err := runner.Run(ctx, r.batches[i], func(part float64, note string) { r.report(i, part, note) })
+				if len(runners) > 1 {
+					for k := range found {
+						found[k].CPUSeconds = 0
+					}
+				}
+				if r.end(i, found, err) {
+					stop()
 					return
 				}
-				carryOut(runner, i)
 			}
 		})
 	}
 	wg.Wait()
-	return inOrder(experiments, byID), failed
+	return inOrder(experiments, r.byID), r.failed
+}
+
+// liveRun is what the runners of live share.
+type liveRun struct {
+	batches  [][]results.Experiment
+	costs    []float64 // of the batches
+	progress func(done float64, note string)
+
+	mu     sync.Mutex // of what follows, and of calls of progress
+	parts  []float64  // of the batches that are done
+	said   float64    // to progress
+	byID   map[string]results.Result
+	failed error // of the first batch that did
+}
+
+// report passes on how much of a batch is done.
+func (r *liveRun) report(i int, part float64, note string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.parts[i] = min(max(part, 0), 1)
+	r.said = max(r.said, floats.Dot(r.parts, r.costs)/floats.Sum(r.costs))
+	if r.progress != nil {
+		r.progress(r.said, describe(r.batches[i])+": "+note)
+	}
+}
+
+// end keeps what came of a batch, and says whether some batch has failed.
+func (r *liveRun) end(i int, found []results.Result, err error) bool {
+	if err == nil {
+		err = allPresent(r.batches[i], found)
+	}
+	if err == nil {
+		r.report(i, 1, "done")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, line := range found {
+		r.byID[line.ID] = line
+	}
+	if err != nil && r.failed == nil {
+		r.failed = fmt.Errorf("jobs: %s: %w", describe(r.batches[i]), err)
+	}
+	return r.failed != nil
 }
 
 // inOrder are the results of experiments in their order, of those that have one.
