@@ -364,6 +364,11 @@ func TestMethodOfOnesOwn(t *testing.T) {
 	}
 	fails(t, "twice the same", errorOf(Run(context.Background(), p, mine, mine)), `two methods are named "narrow"`)
 	fails(t, "without convolutions", errorOf(Run(context.Background(), p, methods.New("dense", denseOnly{}))), "have no convolution")
+	p.Clip = true
+	fails(t, "an option that a given family does not take", p.Check(mine), "narrow has no use for the option clip")
+	if e := p.Experiments(mine)[0]; e.ID() != lines[1].ID {
+		t.Errorf("with it the experiment is %v, without it %v", e, lines[1].Experiment)
+	}
 	forgotten := methods.Density
 	forgotten.HasEnergies = false
 	fails(t, "energy models that would not be trained", errorOf(run(context.Background(), r, tinyProtocol(), methods.List{forgotten})), "HasEnergies is false")

@@ -291,7 +291,7 @@ func LiveFor(ctx context.Context, on func(Machine) Runner, experiments []results
 		}
 		runners = append(runners, on(machine))
 	}
-	return live(ctx, runners, experiments, progress)
+	return live(ctx, runners, experiments, batches, progress)
 }
 
 // Live carries out experiments and returns their results in the order of the experiments, without a
@@ -300,7 +300,7 @@ func LiveFor(ctx context.Context, on func(Machine) Runner, experiments []results
 // what it is doing. The first batch that fails ends it; beside the error are the results until then. No experiments,
 // and one that cannot be, are errors before anything is carried out.
 func Live(ctx context.Context, runner Runner, experiments []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
-	return live(ctx, []Runner{runner}, experiments, progress)
+	return live(ctx, []Runner{runner}, experiments, liveBatches(experiments), progress)
 }
 
 // liveBatches are the batches of experiments, each of which is carried out once.
@@ -308,12 +308,12 @@ func liveBatches(experiments []results.Experiment) [][]results.Experiment {
 	return Batches(results.Union(results.Set{Experiments: experiments}), 0)
 }
 
-// live is Live by several runners, each with a batch at a time.
-func live(ctx context.Context, runners []Runner, experiments []results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
+// live is Live by several runners, each with a batch of the experiments at a time.
+func live(ctx context.Context, runners []Runner, experiments []results.Experiment, batches [][]results.Experiment, progress func(done float64, note string)) ([]results.Result, error) {
 	if len(experiments) == 0 {
 		return nil, errors.New("jobs: there are no experiments to carry out: the protocol has no seeds or no splits, or no method was given")
 	}
-	r := liveRun{batches: liveBatches(experiments), progress: progress, byID: make(map[string]results.Result, len(experiments))}
+	r := liveRun{batches: batches, progress: progress, byID: make(map[string]results.Result, len(experiments))}
 	if err := validate(r.batches); err != nil {
 		return nil, err
 	}
@@ -358,7 +358,7 @@ type liveRun struct {
 	progress func(done float64, note string)
 
 	mu     sync.Mutex // of what follows, and of calls of progress
-	parts  []float64  // of the batches that are done
+	parts  []float64  // of each batch that is done
 	said   float64    // to progress
 	byID   map[string]results.Result
 	failed error // of the first batch that did

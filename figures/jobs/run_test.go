@@ -515,7 +515,7 @@ func TestLiveStopsTheOthers(t *testing.T) {
 		t.Errorf("%v was begun", batch[0])
 		return nil, nil
 	})
-	lines, err := live(t.Context(), []Runner{runner, runner}, wanted, nil)
+	lines, err := live(t.Context(), []Runner{runner, runner}, wanted, liveBatches(wanted), nil)
 	if !errors.Is(err, broken) || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "density") {
 		t.Errorf("error %v", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"time"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -54,9 +53,7 @@ func (c command) again(ctx context.Context, r request, lines []results.Result) (
 		return err
 	}
 	batches := jobs.Batches(wanted, r.batch)
-	nowhere := studiesOn(jobs.Machine{})
-	report := jobs.NewReporter(c.stderr, isTerminal(c.stderr), time.Now, nowhere, batches)
-	runner, err := c.newRunner(settings{at, jobs.WorkOf(nowhere, batches), report.Note})
+	runner, report, err := c.runnerFor(at, batches)
 	if err != nil {
 		return err
 	}

@@ -208,13 +208,19 @@ func (c command) train(ctx context.Context, at folders, batches [][]results.Expe
 	if err != nil {
 		return err
 	}
-	nowhere := studiesOn(jobs.Machine{})
-	report := jobs.NewReporter(c.stderr, isTerminal(c.stderr), time.Now, nowhere, batches)
-	runner, err := c.newRunner(settings{at, jobs.WorkOf(nowhere, batches), report.Note})
+	runner, report, err := c.runnerFor(at, batches)
 	if err != nil {
 		return err
 	}
 	return jobs.All(ctx, runner, removingCheckpoints{store, at}, batches, report)
+}
+
+// runnerFor is what carries out batches in this process, and what reports on them.
+func (c command) runnerFor(at folders, batches [][]results.Experiment) (jobs.Runner, *jobs.Reporter, error) {
+	nowhere := studiesOn(jobs.Machine{})
+	report := jobs.NewReporter(c.stderr, isTerminal(c.stderr), time.Now, nowhere, batches)
+	runner, err := c.newRunner(settings{at, jobs.WorkOf(nowhere, batches), report.Note})
+	return runner, report, err
 }
 
 // selectBy are the experiments of the sets called name that pass the filter. Where there are none it says which flag takes
