@@ -222,8 +222,8 @@ func (l DUE) inducing(width int) int {
 		if len(z.Points) != count*width || count == 0 {
 			panic(fmt.Errorf("DUE.Start[%d] has %d coordinates; want %d inducing points of %d features", r, len(z.Points), count, width))
 		}
-		if !(z.LengthScale > 0) {
-			panic(fmt.Errorf("DUE.Start[%d] has the length scale %g; it must be positive", r, z.LengthScale))
+		if !(z.LengthScale > 0) || math.IsInf(z.LengthScale, 1) {
+			panic(fmt.Errorf("DUE.Start[%d] has the length scale %g; it must be positive and finite", r, z.LengthScale))
 		}
 	}
 	return count
@@ -312,6 +312,9 @@ type Inducing struct {
 // alone, so that the features can come of another model of the same seed, whose
 // network is Headless (see Headless).
 func StartFrom(features []float64, width, count int, seed uint64) (Inducing, error) {
+	if i := params.NotFinite(features); i >= 0 {
+		return Inducing{}, fmt.Errorf("inducing points: feature %d of %d is %g; has the network diverged, or have inputs no value?", i, len(features), features[i])
+	}
 	points, err := kMeans(features, width, count, seed)
 	if err != nil {
 		return Inducing{}, fmt.Errorf("inducing points: %w", err)
@@ -324,7 +327,7 @@ func StartFrom(features []float64, width, count int, seed uint64) (Inducing, err
 		}
 	}
 	if !(sum > 0) {
-		return Inducing{}, fmt.Errorf("inducing points: all of the first %d features are equal, or some are no numbers; the network cannot tell its inputs apart", n)
+		return Inducing{}, fmt.Errorf("inducing points: all of the first %d features are equal; the network cannot tell its inputs apart", n)
 	}
 	return Inducing{Points: points, LengthScale: sum / float64(n*(n-1)/2)}, nil
 }

@@ -382,6 +382,7 @@ func TestDUERejectsBadStarts(t *testing.T) {
 		{"none", nil, "baselines.StartFrom(features, width, count, seed)"},
 		{"coordinates", []baselines.Inducing{{Points: []float64{1, 2, 3}, LengthScale: 1}}, "3 coordinates"},
 		{"length scale", []baselines.Inducing{{Points: []float64{1, 2}}}, "the length scale"},
+		{"infinite length scale", []baselines.Inducing{{Points: []float64{1, 2}, LengthScale: math.Inf(1)}}, "it must be positive and finite"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := model.CallOnce(fixtures.Backend(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {

@@ -107,6 +107,9 @@ func (l SNGP) filled() SNGP {
 	if !(l.Momentum >= 0 && l.Momentum < 1) {
 		panic(fmt.Errorf("baselines.SNGP.Momentum is %g; it must be at least 0 and less than 1", l.Momentum))
 	}
+	if l.PerClass && l.Likelihood != Softmax {
+		panic(errors.New("baselines.SNGP.PerClass weighs examples by p (1 - p), which a regression has not; leave it out, or set Likelihood to Softmax"))
+	}
 	return l
 }
 
@@ -294,6 +297,9 @@ func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float6
 	}
 	root, failed := make([]float64, len(sum)), make(FailedReplicas)
 	for r, variance := range noiseVariance {
+		if !(variance > 0) || math.IsInf(variance, 1) {
+			return fmt.Errorf("SNGP.Posterior: the noise variance of replica %d is %g; it must be positive", r, variance)
+		}
 		for c := range covariances {
 			first := r*d*covariances*d + c*d // of a d x d block in rows of covariances*d
 			precision := mat.NewSymDense(d, nil)

@@ -314,6 +314,11 @@ func TestSNGPErrors(t *testing.T) {
 	if err := head.Posterior(store, "/head"); err == nil || !strings.Contains(err.Error(), "0 noise variances for 1 replicas") {
 		t.Errorf("no noise: %v", err)
 	}
+	for _, variance := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if err := head.Posterior(store, "/head", variance); err == nil || !strings.Contains(err.Error(), "it must be positive") {
+			t.Errorf("a noise variance of %g: %v", variance, err)
+		}
+	}
 	head.Ridge = -100
 	var failed baselines.FailedReplicas
 	if err := head.Posterior(store, "/head", 1); !errors.As(err, &failed) || !errors.Is(failed[0], linalg.ErrNotPositiveDefinite) || !strings.Contains(err.Error(), "condition number") {
@@ -325,6 +330,12 @@ func TestSNGPErrors(t *testing.T) {
 	}, [][]float64{{1, 2}})
 	if err == nil || !strings.Contains(err.Error(), "Examples is 0") {
 		t.Errorf("no examples: %v", err)
+	}
+	_, err = model.CallOnce(fixtures.Backend(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+		return baselines.SNGP{Examples: n, Likelihood: baselines.Gaussian, PerClass: true}.Dense(s, x, 1)
+	}, [][]float64{{1, 2}})
+	if err == nil || !strings.Contains(err.Error(), "PerClass weighs examples") {
+		t.Errorf("classes of a regression: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package baselines_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -9,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/stochastic"
@@ -39,6 +41,42 @@ func TestVDropout(t *testing.T) {
 			},
 		},
 	})
+}
+
+// At alpha = 1, where a training may start, the noise has a gradient: that on the inside of the bound.
+func TestVDropoutStartsAtItsBound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 5))
+	for _, c := range []struct {
+		name string
+		x    fixtures.Array
+		y    func(s *model.Scope, x *graph.Node) *graph.Node
+	}{
+		{"dense", fixtures.Random(rng, 6, 2), func(s *model.Scope, x *graph.Node) *graph.Node {
+			return baselines.VDropout{Alpha: 1, Adaptive: true}.Dense(s, x, 3)
+		}},
+		{"convolution", fixtures.Random(rng, 2, 1, 3, 3), func(s *model.Scope, x *graph.Node) *graph.Node {
+			return baselines.VDropout{Alpha: 1, Adaptive: true}.Conv(s, x, conv.Spec{Filters: 3, Window: conv.Same(1, 1)})
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			output := func(s *model.Scope, in fixtures.Nodes) *graph.Node { return c.y(s.In("layer"), in["x"]) }
+			values, noise := fixtures.Explore(t, fixtures.Values{"x": c.x}, output)
+			slope := func(logAlpha float64) []float64 {
+				values["/layer/log_alpha"] = values["/layer/log_alpha"].Map(func(float64) float64 { return logAlpha })
+				return fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+					y := output(s, in)
+					return graph.Gradient(graph.ReduceAllSum(graph.Mul(y, y)), in["/layer/log_alpha"])
+				})[0].Values
+			}
+			at, inside := slope(0), slope(-1e-9)
+			for i := range at {
+				if at[i] == 0 || math.Abs(at[i]-inside[i]) > 1e-6*math.Abs(inside[i]) {
+					t.Errorf("the gradients of log alpha are %v at 0 and %v just below", at, inside)
+					break
+				}
+			}
+		})
+	}
 }
 
 func TestVDropoutStartKL(t *testing.T) {

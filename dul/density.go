@@ -106,6 +106,8 @@ type Density struct {
 	// there is, neither the paper nor the released code has it. In training it is the
 	// mean over the batch, in convolutions also over positions; in evaluation a running
 	// mean of these. The energies reported and the log-likelihood are not changed.
+	// Replicas must have equally many examples: the mean of a batch counts the rows of
+	// zeros that fill up a replica with fewer.
 	MeanEnergy bool
 	// HalfD makes the variance gamma E + beta D/2, D as in Clip: D/2 is the mean
 	// energy of a fitted Gaussian, so that gamma and beta mean the same amount of
@@ -231,7 +233,7 @@ func throughInput(e, seen, h *graph.Node) *graph.Node {
 	return ops.WithGradient([]*graph.Node{h},
 		func(in []*graph.Node) *graph.Node { return ops.Tied(graph.StopGradient(e), in) },
 		func(_, de *graph.Node) []*graph.Node {
-			return graph.Gradient(graph.ReduceAllSum(graph.Mul(e, graph.StopGradient(de))), seen)
+			return []*graph.Node{ops.FirstOrder(graph.Gradient(graph.ReduceAllSum(graph.Mul(e, graph.StopGradient(de))), seen)[0])}
 		})
 }
 
@@ -326,6 +328,7 @@ func (l Density) EnergyMultiplyAdds(channels int, w conv.Window, height, width i
 // code, the objective is that bound with the KL tempered by 1/P.
 func (l Density) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	l = l.withDefaults()
+	c.Window.Check(x) // before an energy model meets it
 	seen := l.generativeInput(x)
 	terms := l.Energy.Conv(s.In("energy"), seen, c.Window)
 	batch, height, width := x.Shape().Dim(1), x.Shape().Dim(2), x.Shape().Dim(3)

@@ -256,6 +256,35 @@ func TestSharedNoiseOfNoEnergy(t *testing.T) {
 	}
 }
 
+// A window that does not fit is refused by its name, whatever the energy model.
+func TestConvRejectsWindows(t *testing.T) {
+	for _, m := range []dul.EnergyModel{energy.LDL{}, energy.Rank1Mixture{}, energy.Diagonal{}, energy.Constant{}} {
+		for _, w := range []conv.Window{{Size: 3, Padding: 1}, {Size: 9, Stride: 1}} {
+			_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+				return dul.Density{Energy: m}.Conv(s, x, conv.Spec{Filters: 1, Window: w})
+			}, [][][][]float32{{{{1, 2}, {3, 4}}}})
+			if err == nil || !strings.Contains(err.Error(), "conv: window of size") {
+				t.Errorf("%T, %+v: %v", m, w, err)
+			}
+		}
+	}
+}
+
+// A gradient of the layer's gradient is refused, and not wrong.
+func TestSecondDerivativesAreRefused(t *testing.T) {
+	for _, gradients := range []dul.GradientFlow{dul.PaperGradients, dul.Attached, dul.Detached} {
+		_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+			y := dul.Density{Gradients: gradients}.Dense(s, x, 2)
+			slope := graph.Gradient(graph.ReduceAllSum(y), x)[0]
+			return graph.Gradient(graph.ReduceAllSum(graph.Mul(slope, slope)), x)[0]
+		}, [][]float64{{1, 2}, {3, 4}})
+		refused := err != nil && strings.Contains(err.Error(), "a second derivative of an operation of this project")
+		if want := gradients != dul.Detached; refused != want { // whose slope is that of a linear layer
+			t.Errorf("gradients %d: refused %v (%v), want %v", gradients, refused, err, want)
+		}
+	}
+}
+
 // Clip limits the energy to D, for every energy model: the standard deviation of
 // a new layer, with gamma and beta 1, is at most sqrt(D + 1).
 func TestClip(t *testing.T) {

@@ -18,6 +18,10 @@ const normEpsilon = 1e-5
 // mean and variance are those of the batch, and the running statistics follow
 // them (params.Follow), with the unbiased variance; of a single value there is
 // none, and its variance counts as 0. In evaluation they are the running statistics.
+//
+// The variance is the mean square less the square of the mean, in one pass, which
+// loses digits where a channel's mean is many times its deviation: in float32 the
+// result's relative error is 1e-5 at 3 times and 1e-4 at 10 times.
 func BatchNorm(s *model.Scope, x *graph.Node) *graph.Node {
 	g, m := x.Graph(), Channels(x)
 	n, count := m.Shape().Dim(0), float64(m.Shape().Dim(1))
@@ -52,6 +56,7 @@ func inBatch(m, scale, shift, mean, variance *graph.Node) *graph.Node {
 			return affineRows(graph.Sub(in[2], graph.Mul(mean, factor)), term{factor, in[0]})
 		},
 		func(_, dy *graph.Node) []*graph.Node {
+			mean, inverse := ops.FirstOrder(mean), ops.FirstOrder(inverse)
 			sum := rowSums(dy)
 			along := graph.Mul(graph.Sub(rowDots(dy, m), graph.Mul(sum, mean)), inverse) // sum dy z
 			factor := graph.Mul(scale, inverse)

@@ -137,7 +137,7 @@ func WeightedSquares(z, weights *graph.Node) *graph.Node {
 		func(_, dy *graph.Node) []*graph.Node {
 			return []*graph.Node{
 				graph.Mul(z, ops.Product(graph.MulScalar(weights, 2), dy)),
-				ops.ProductTransposed(squares, dy),
+				ops.ProductTransposed(ops.FirstOrder(squares), dy),
 			}
 		})
 }

@@ -47,8 +47,8 @@ func Same(size, stride int) Window { return Window{Size: size, Stride: stride, P
 // Out is the number of positions of the window along an axis of n pixels.
 func (w Window) Out(n int) int { return (n+2*w.Padding-w.Size)/w.Stride + 1 }
 
-// check panics, as GoMLX's graph-building functions do, where the window does not fit x.
-func (w Window) check(x *graph.Node) {
+// Check panics, as GoMLX's graph-building functions do, where the window does not fit the images x.
+func (w Window) Check(x *graph.Node) {
 	if x.Rank() != 4 {
 		panic(fmt.Errorf("conv: an image of shape %s; want [channels, batch, height, width]", x.Shape()))
 	}
@@ -81,7 +81,7 @@ func InFullPrecision(x, kernel *graph.Node, w Window) *graph.Node {
 
 // convolved is Convolve, with the entries rounded to bfloat16 or not.
 func convolved(x, kernel *graph.Node, w Window, rounded bool) *graph.Node {
-	w.check(x)
+	w.Check(x)
 	if want := x.Shape().Dim(0) * w.Size * w.Size; kernel.Rank() != 2 || kernel.Shape().Dim(1) != want {
 		panic(fmt.Errorf("conv: kernel of shape %s; want [filters, %d]", kernel.Shape(), want))
 	}
@@ -169,7 +169,7 @@ func byProducts(x, kernel *graph.Node, w Window) *graph.Node {
 		func(_, dy *graph.Node) []*graph.Node {
 			return []*graph.Node{
 				inputGradient(dy, kernel, w, x.Shape().Dimensions),
-				kernelGradient(g.flat(dy), columns),
+				kernelGradient(g.flat(dy), ops.FirstOrder(columns)),
 			}
 		})
 }

@@ -177,7 +177,8 @@ func (m Rank1Mixture) conv(s *model.Scope, x *graph.Node, w conv.Window, k int) 
 	// Where a D_k is small the forms are large and nearly equal.
 	diagonal := conv.InFullPrecision(graph.Mul(x, x), precision, w) // [K, batch, height', width']
 	along := conv.Channels(conv.InFullPrecision(x, scaled, w))
-	quadratic := graph.Sub(conv.Channels(diagonal), conv.MulColumn(graph.Mul(along, along), graph.Reciprocal(capacity)))
+	share := graph.Reciprocal(capacity)
+	quadratic := atLeast(graph.Sub(conv.Channels(diagonal), conv.MulColumn(graph.Mul(along, along), share)), conv.MulColumn(along, share))
 
 	normalizing := logDet
 	if m.NegatedLogDet {
@@ -186,7 +187,7 @@ func (m Rank1Mixture) conv(s *model.Scope, x *graph.Node, w conv.Window, k int) 
 	logWeights := graph.Sub(logits, logSumExpRows(logits))
 	atZero := graph.Add(logWeights, logNormalizer(normalizing, d)) // log pi_k N(0; 0, Sigma_k)
 	logLikelihood := logSumExpRows(conv.AddColumn(graph.MulScalar(quadratic, -0.5), atZero))
-	energy := conv.LikeImage(conv.AddColumn(graph.Neg(logLikelihood), logSumExpRows(atZero)), diagonal)
+	energy := conv.LikeImage(notNegative(conv.AddColumn(graph.Neg(logLikelihood), logSumExpRows(atZero))), diagonal)
 	return ConvTerms{
 		Energy:        energy,
 		MeanEnergy:    conv.ExampleMeans(energy),

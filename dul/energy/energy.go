@@ -14,6 +14,7 @@
 package energy
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -100,9 +101,12 @@ type Rank1Mixture struct {
 	NegatedLogDet bool
 }
 
-// Components is K for an input of the given width.
+// Components is K for an input of the given width. It panics where Fraction is not one.
 func (m Rank1Mixture) Components(features int) int {
 	fraction := m.Fraction
+	if !(fraction >= 0) || math.IsInf(fraction, 1) {
+		panic(fmt.Errorf("energy.Rank1Mixture.Fraction is %g; it is a part of the features (1.25 %% is 0.0125)", fraction))
+	}
 	if fraction == 0 {
 		fraction = 0.1
 	}
@@ -129,17 +133,31 @@ func (m Rank1Mixture) Dense(s *model.Scope, h *graph.Node) Terms {
 
 	diagonal := ops.ProductTransposed(graph.Mul(h, h), precision) // h^T D_k^-1 h, [..., batch, K]
 	along := ops.ProductTransposed(h, scaled)                     // v_k^T D_k^-1 h
-	quadratic := graph.Sub(diagonal, ops.MulRow(graph.Mul(along, along), graph.Reciprocal(capacity)))
+	share := graph.Reciprocal(capacity)
+	quadratic := atLeast(graph.Sub(diagonal, ops.MulRow(graph.Mul(along, along), share)), ops.MulRow(along, share))
 
 	logWeights := graph.Sub(logits, ops.LogSumExp(logits))
 	atZero := graph.Add(logWeights, logNormalizer(logDet, d)) // log pi_k N(0; 0, Sigma_k)
 	logLikelihood := ops.LogSumExp(ops.AddRow(graph.MulScalar(quadratic, -0.5), atZero))
 	return Terms{
-		Energy:        ops.AddRow(graph.Neg(logLikelihood), ops.LogSumExp(atZero)),
+		Energy:        notNegative(ops.AddRow(graph.Neg(logLikelihood), ops.LogSumExp(atZero))),
 		LogLikelihood: logLikelihood,
 		LogDet:        logDet,
 	}
 }
+
+// atLeast is the quadratic form of a rank-1 covariance with its lower bound t^2: for
+// t = v^T D^-1 h / (1 + v^T D^-1 v) it is
+//
+//	h^T Sigma^-1 h = (h - t v)^T D^-1 (h - t v) + t^2.
+//
+// Where h is nearly along v and D is small, the difference of two large sums by which
+// it is computed is their rounding alone, and may be below 0.
+func atLeast(quadratic, t *graph.Node) *graph.Node { return graph.Max(quadratic, graph.Mul(t, t)) }
+
+// notNegative is an energy without the rounding that may take it below 0, of which the
+// layer takes a root.
+func notNegative(energy *graph.Node) *graph.Node { return graph.MaxScalar(energy, 0) }
 
 // logNormalizer is log N(0; 0, Sigma) = -1/2 (D log 2 pi + log |Sigma|).
 func logNormalizer(logDet *graph.Node, d int) *graph.Node {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -178,6 +179,46 @@ func TestEnergyIsNotNegative(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// In single precision the two sums of a rank-1 form may be a million times their difference: for inputs along the factor
+// of a component with the least variances the energy is what its bound leaves, and never below 0.
+func TestMixtureOfCollinearInputs(t *testing.T) {
+	const d, length = 100, 4.0
+	rng := rand.New(rand.NewPCG(8, 9))
+	x := fixtures.Zeros(320, d)
+	sizes := make([]float64, 320)
+	for i := range sizes {
+		sizes[i] = rng.NormFloat64()
+		for j := range d {
+			x.Values[i*d+j] = sizes[i] * length
+		}
+	}
+	m := energy.Rank1Mixture{Fraction: 1. / d}
+	values, _ := fixtures.Explore(t, fixtures.Values{"x": x}, func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+		return m.Dense(s.In("energy"), in["x"]).Energy
+	})
+	values["/energy/factors"] = fixtures.Zeros(1, d).Map(func(float64) float64 { return length })
+	values["/energy/log_diagonals"] = fixtures.Zeros(1, d).Map(func(float64) float64 { return -20 }) // below the floor
+	for i, e := range fixtures.Evaluate(t, dtypes.Float32, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		return []*graph.Node{m.Dense(s.In("energy"), in["x"]).Energy}
+	})[0].Values {
+		exact := sizes[i] * sizes[i] / 2 // h = a v has a^2 s / (1 + s) / 2 with s in the millions
+		if !(e >= 0 && e >= 0.99*exact-1e-4) { // the likelihoods of which it is the difference are in the hundreds
+			t.Errorf("the energy of input %d is %g, at least %g by its bound", i, e, exact)
+		}
+	}
+}
+
+func TestMixtureRejectsFractions(t *testing.T) {
+	for _, fraction := range []float64{-1, math.NaN(), math.Inf(1)} {
+		_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+			return energy.Rank1Mixture{Fraction: fraction}.Dense(s, x).Energy
+		}, [][]float64{{1, 2}})
+		if err == nil || !strings.Contains(err.Error(), "a part of the features") {
+			t.Errorf("%g: %v", fraction, err)
+		}
 	}
 }
 

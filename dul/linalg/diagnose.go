@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -20,9 +21,12 @@ func Diagnose(matrix []float64, n int) error {
 	if n < 1 || len(matrix) != n*n {
 		return fmt.Errorf("linalg: %d entries are not a matrix of %d x %d", len(matrix), n, n)
 	}
+	if i := slices.IndexFunc(matrix, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }); i >= 0 {
+		return fmt.Errorf("%w: of %d x %d, with %g in row %d and column %d", ErrNotPositiveDefinite, n, n, matrix[i], i/n, i%n)
+	}
 	var eigen mat.EigenSym
 	if !eigen.Factorize(mat.NewSymDense(n, matrix), false) {
-		return fmt.Errorf("%w: of %d x %d, with entries that are no numbers", ErrNotPositiveDefinite, n, n)
+		return fmt.Errorf("%w: of %d x %d, whose eigenvalues could not be computed", ErrNotPositiveDefinite, n, n)
 	}
 	values := eigen.Values(nil) // ascending
 	least, largest, smallest := values[0], 0.0, math.Inf(1)

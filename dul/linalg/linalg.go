@@ -61,7 +61,8 @@ func Cholesky(a *graph.Node) *Factor {
 				}
 				return 0
 			}))
-			s := ops.Product(ops.TransposedProduct(f.inverse, phi), f.inverse)
+			inverse := ops.FirstOrder(f.inverse)
+			s := ops.Product(ops.TransposedProduct(inverse, phi), inverse)
 			return []*graph.Node{graph.MulScalar(graph.Add(s, transposed(s)), 0.5)}
 		})
 	return f
@@ -111,7 +112,7 @@ func (f *Factor) SolveLower(b *graph.Node) *graph.Node {
 	return ops.WithGradient([]*graph.Node{f.Lower, b},
 		func(in []*graph.Node) *graph.Node { return ops.Product(tied(f.inverse, in[0]), in[1]) },
 		func(x, dx *graph.Node) []*graph.Node {
-			db := ops.TransposedProduct(f.inverse, dx)
+			db := ops.TransposedProduct(ops.FirstOrder(f.inverse), dx)
 			return []*graph.Node{LowerTriangle(graph.Neg(ops.ProductTransposed(db, x))), db}
 		})
 }
@@ -122,7 +123,7 @@ func (f *Factor) SolveTransposed(b *graph.Node) *graph.Node {
 	return ops.WithGradient([]*graph.Node{f.Lower, b},
 		func(in []*graph.Node) *graph.Node { return ops.TransposedProduct(tied(f.inverse, in[0]), in[1]) },
 		func(x, dx *graph.Node) []*graph.Node {
-			db := ops.Product(f.inverse, dx)
+			db := ops.Product(ops.FirstOrder(f.inverse), dx)
 			return []*graph.Node{LowerTriangle(graph.Neg(ops.ProductTransposed(x, db))), db}
 		})
 }

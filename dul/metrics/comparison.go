@@ -17,6 +17,11 @@ type Difference struct {
 	P         float64 // two-sided p-value of a mean of 0
 }
 
+// check reports numbers that overflowed.
+func (d Difference) check() error {
+	return checkFinite("mean, low, high or p-value of the difference", []float64{d.Mean, d.Low, d.High, d.P})
+}
+
 // PairedDifference compares two methods measured on the same n >= 2 splits of one data set into training
 // and test examples. Splits share examples, so that the differences d_i = a_i - b_i are correlated and the
 // usual t interval is too narrow; with the correction of Nadeau and Bengio (2003, section 3) the interval is
@@ -61,6 +66,9 @@ func PairedDifference(a, b []float64, testTrain, level float64) (Difference, err
 	case mean == 0:
 		d.P = 1
 	}
+	if err := d.check(); err != nil {
+		return Difference{}, err
+	}
 	return d, nil
 }
 
@@ -93,6 +101,9 @@ func BootstrapDifference(value float64, replicates []float64, level float64) (Di
 		d.P = 2 * distuv.UnitNormal.Survival(math.Abs(value)/se)
 	case value == 0:
 		d.P = 1
+	}
+	if err := d.check(); err != nil {
+		return Difference{}, err
 	}
 	return d, nil
 }

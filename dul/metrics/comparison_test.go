@@ -37,6 +37,19 @@ func TestPairedDifferenceByHand(t *testing.T) {
 	}
 }
 
+// What overflows is an error, and no interval without numbers that reads as decided.
+func TestDifferencesThatOverflow(t *testing.T) {
+	if d, err := PairedDifference([]float64{1e308, -1e308}, []float64{-1e308, 1e308}, 0, 0.9); !errors.Is(err, ErrValue) || d != (Difference{}) {
+		t.Errorf("a paired difference of %v, %v", d, err)
+	}
+	if d, err := BootstrapDifference(1, []float64{1e308, -1e308}, 0.9); !errors.Is(err, ErrValue) || d != (Difference{}) {
+		t.Errorf("a difference of %v, %v", d, err)
+	}
+	if score, err := EnergyOOD([]float64{1e200}, []float64{0}); !errors.Is(err, ErrValue) || score != nil {
+		t.Errorf("a score of %v, %v", score, err)
+	}
+}
+
 // Differences with the correlation rho = r/(1 + r) that the correction assumes, for the ratio r, make its
 // interval exact: it covers the truth as often as its level says, and p-values are uniform. Without the
 // correction the interval covers too rarely.

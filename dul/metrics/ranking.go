@@ -225,5 +225,8 @@ func EnergyOOD(energy, heldOut []float64) ([]float64, error) {
 	for i, e := range energy {
 		score[i] = (e - centre) * (e - centre)
 	}
+	if err := checkFinite("squared distance from the mean energy", score); err != nil {
+		return nil, err
+	}
 	return score, nil
 }

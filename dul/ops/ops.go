@@ -18,6 +18,7 @@
 package ops
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 
@@ -36,11 +37,19 @@ import (
 // sweep meets the output's first, which computes all gradients, and then the
 // inputs', which hand them on. What GoMLX derives for f in between is never
 // used and never executed. An input that f does not depend on gets no gradient.
+//
+// A gradient of the gradient passes through what vjp was made of. That is right
+// where vjp computes with the inputs themselves, y and dy. A node that f made on the
+// way would lead past the output's identity: take such a node by FirstOrder.
 func WithGradient(inputs []*Node, f func(inputs []*Node) *Node, vjp func(y, dy *Node) []*Node) *Node {
 	var gradients []*Node
-	wrapped := make([]*Node, len(inputs))
+	wrapped, handedOn := make([]*Node, len(inputs)), make([]bool, len(inputs))
 	for i, input := range inputs {
 		wrapped[i] = IdentityWithCustomGradient(input, func(x, _ *Node) *Node {
+			if gradients == nil || handedOn[i] { // this sweep did not come by the output
+				panic(errSecondDerivative)
+			}
+			handedOn[i] = true
 			if gradients[i] == nil {
 				return ZerosLike(x)
 			}
@@ -49,8 +58,18 @@ func WithGradient(inputs []*Node, f func(inputs []*Node) *Node, vjp func(y, dy *
 	}
 	return IdentityWithCustomGradient(f(wrapped), func(y, dy *Node) *Node {
 		gradients = vjp(y, dy)
+		clear(handedOn)
 		return dy
 	})
+}
+
+var errSecondDerivative = errors.New("a second derivative of an operation of this project (dul/ops, dul/conv, dul/linalg or a density layer), which has first ones alone: " +
+	"put graph.StopGradient around the gradient that is differentiated again, or write the operation with GoMLX's own")
+
+// FirstOrder is x, for the vjp of WithGradient, in a gradient that nobody can
+// differentiate again: to ask for its derivative panics, with an error that says so.
+func FirstOrder(x *Node) *Node {
+	return IdentityWithCustomGradient(x, func(_, _ *Node) *Node { panic(errSecondDerivative) })
 }
 
 // Tied is y, made to depend on the inputs for the backward sweep, which else
@@ -136,11 +155,11 @@ func QuadraticForm(x, l, d *Node) *Node {
 		},
 		func(_, dy *Node) []*Node {
 			m := d.Shape().Dim(-1)
-			dz := Mul(z, multiply(dy, MulScalar(weights, 2)))
+			dz := Mul(FirstOrder(z), multiply(dy, MulScalar(FirstOrder(weights), 2)))
 			return []*Node{
 				multiplyTransposed(firstColumns(dz, m), l),
 				firstColumns(multiply(transpose(source(x)), dz), m),
-				firstColumns(multiply(transpose(dy), squares), m),
+				firstColumns(multiply(transpose(dy), FirstOrder(squares)), m),
 			}
 		})
 }
@@ -207,7 +226,7 @@ func SqrtScaled(variance, noise *Node) *Node {
 			return Mul(std, noise)
 		},
 		func(_, dy *Node) []*Node {
-			return []*Node{Div(Mul(dy, MulScalar(noise, 0.5)), std)}
+			return []*Node{Div(Mul(dy, MulScalar(noise, 0.5)), FirstOrder(std))}
 		})
 }
 
@@ -218,7 +237,7 @@ func ReLU(x *Node) *Node {
 		func(y, dy *Node) []*Node {
 			// y >= 0, so min(y * huge, 1) is the step function of x for every
 			// y above 1e-37: one product and one minimum, no comparison.
-			return []*Node{Mul(dy, MinScalar(MulScalar(y, 1e37), 1))}
+			return []*Node{Mul(dy, MinScalar(MulScalar(StopGradient(y), 1e37), 1))}
 		})
 }
 

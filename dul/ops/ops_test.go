@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -210,6 +211,70 @@ func againstPlainOperations(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A gradient of a gradient is that of GoMLX's own operations, or is refused: it is never wrong.
+func TestSecondDerivatives(t *testing.T) {
+	refusing := []string{"QuadraticForm", "SqrtScaled"}
+	for _, o := range operations(5, 4, 3) {
+		if o.plain == nil {
+			continue
+		}
+		t.Run(o.name, func(t *testing.T) {
+			values := o.arguments(rand.New(rand.NewPCG(5, 6)), nil)
+			refused := false
+			evaluate := func(f func([]*graph.Node) *graph.Node) []fixtures.Array {
+				return fixtures.Evaluate(t, dtypes.Float64, values, nil, func(_ *model.Scope, in fixtures.Nodes) (second []*graph.Node) {
+					y := f(o.nodes(in))
+					penalty := graph.ReduceAllSum(graph.Mul(y, ramp(y)))
+					for _, first := range graph.Gradient(penalty, o.nodes(in)...) {
+						penalty = graph.Add(penalty, graph.ReduceAllSum(graph.Mul(graph.Mul(first, first), ramp(first))))
+					}
+					defer func() {
+						if err, failed := recover().(error); failed {
+							if !strings.Contains(err.Error(), "second derivative") {
+								t.Error(err)
+							}
+							refused, second = true, []*graph.Node{y}
+						}
+					}()
+					return graph.Gradient(penalty, o.nodes(in)...)
+				})
+			}
+			ours := evaluate(o.ours)
+			if want := slices.Contains(refusing, o.name); refused != want {
+				t.Errorf("refused: %v, want %v", refused, want)
+			}
+			if refused {
+				return
+			}
+			for i, plain := range evaluate(o.plain) {
+				fixtures.Compare(t, fmt.Sprintf("second gradient %d", i), ours[i], plain, 1e-12)
+			}
+		})
+	}
+}
+
+// A sweep that meets the inside of an operation without its output is refused, too.
+func TestSecondDerivativeOfAnInside(t *testing.T) {
+	x := fixtures.Matrix(1, 2, 1.5, 2)
+	fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"x": x}, nil, func(_ *model.Scope, in fixtures.Nodes) (second []*graph.Node) {
+		var doubled *graph.Node
+		y := ops.WithGradient([]*graph.Node{in["x"]},
+			func(in []*graph.Node) *graph.Node {
+				doubled = graph.MulScalar(in[0], 2)
+				return graph.Mul(in[0], in[0])
+			},
+			func(_, dy *graph.Node) []*graph.Node { return []*graph.Node{graph.Mul(dy, doubled)} })
+		first := graph.Gradient(graph.ReduceAllSum(y), in["x"])[0]
+		defer func() {
+			if err, failed := recover().(error); !failed || !strings.Contains(err.Error(), "second derivative") {
+				t.Errorf("the error is %v", err)
+			}
+			second = []*graph.Node{first}
+		}()
+		return graph.Gradient(graph.ReduceAllSum(first), in["x"])
+	})
 }
 
 func TestUnitLowerTriangular(t *testing.T) {

@@ -127,10 +127,9 @@ func GaussianKL(mean, logVar *graph.Node, priorMean, priorStd float64) *graph.No
 		offset := graph.AddScalar(mean, -priorMean)
 		spread = graph.Add(spread, graph.Mul(offset, offset))
 	}
-	terms := graph.Sub(graph.MulScalar(spread, 1/priorVar), logVar)
-	entries := float64(logVar.Shape().Dim(-1) * logVar.Shape().Dim(-2))
-	total := ops.SumColumns(ops.SumRows(terms))
-	return graph.MulScalar(graph.AddScalar(total, entries*(math.Log(priorVar)-1)), 0.5)
+	// The constant before the sum, or the sum of a million entries would have lost the digits that it leaves.
+	terms := graph.AddScalar(graph.Sub(graph.MulScalar(spread, 1/priorVar), logVar), math.Log(priorVar)-1)
+	return graph.MulScalar(ops.SumColumns(ops.SumRows(terms)), 0.5)
 }
 
 // likeNoise is the shape of per-entry noise: the leading axes of like with the given rows and columns.
