@@ -18,7 +18,7 @@ func TestClaims(t *testing.T) {
 	add := func(p Protocol, m methods.Method, accuracy, ece, nll float64) {
 		for _, e := range p.Experiments(m) {
 			lines = append(lines, results.Result{ID: e.ID(), Experiment: e,
-				Metrics: map[string]float64{results.MetricAccuracy: accuracy, results.MetricECE: ece, results.MetricNLL: nll, "ood_svhn_auroc": 0.7, "ood_svhn_auroc_energy": 0.9}})
+				Metrics: map[string]float64{results.MetricAccuracy: accuracy, results.MetricECE: ece, results.MetricNLL: nll, "ood_svhn_auroc": 0.7, "ood_svhn_auroc_energy": 0.9, "ood_svhn_auprc": 0.7, "ood_svhn_auprc_energy": 0.8}})
 		}
 	}
 	for _, m := range papersFive {
@@ -48,7 +48,10 @@ func TestClaims(t *testing.T) {
 		{"table CIFAR-100, ResNet-14", "best in accuracy", report.DoesNotHold, "Accuracy (%) against Rank-1 BNN worse"},
 		{"table CIFAR-10, WRN-28-10", "best in accuracy", report.NotRun, ""},
 		{"table of rank-1 components", "1.25 %", report.NotRun, ""},
+		{"table CIFAR-10, ResNet-14", "about as accurate", report.Holds, "Accuracy (%) against Rank-1 BNN better"},
+		{"table of rank-1 components", "20 %", report.NotRun, ""},
 		{"table of SVHN", "trained on CIFAR-10", report.Holds, "AUROC on SVHN against MC Dropout better"},
+		{"table of SVHN", "trained on CIFAR-10", report.Holds, "AUPRC on SVHN against MC Dropout better"},
 	} {
 		i := slices.IndexFunc(claims, func(got report.Claim) bool { return got.Where == c.where && strings.Contains(got.Claim, c.claim) })
 		if i < 0 {
@@ -81,7 +84,7 @@ func TestComparableClaim(t *testing.T) {
 			lines[1].Diverged = c.diverged
 			add(full.Experiments(methods.Density), 0)
 			claims := must.Get(Claims(lines))(t)
-			i := slices.IndexFunc(claims, func(got report.Claim) bool { return got.Where == "table of rank-1 components" })
+			i := slices.IndexFunc(claims, func(got report.Claim) bool { return strings.Contains(got.Claim, "with 1.25 % components") })
 			if claims[i].Verdict != c.verdict {
 				t.Errorf("%s (%s), want %s", claims[i].Verdict, claims[i].Evidence, c.verdict)
 			}

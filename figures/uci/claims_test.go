@@ -159,18 +159,38 @@ func TestInBetween(t *testing.T) {
 	}
 }
 
-// The text's start is compared with lower ones on held-out examples, with SGD alone.
-func TestLowerStart(t *testing.T) {
-	scored := func(of map[float64]float64) []results.Result {
-		return tried(methods.Density, func(c choice) float64 {
-			if c.optimizer == methods.Adam {
-				return -c.scale // with which the text's start is the best
+// startsScored are the runs of a search over initial deviations, with the NLLs of those with SGD.
+func startsScored(of map[float64]float64) []results.Result {
+	return tried(methods.Density, func(c choice) float64 {
+		if c.optimizer == methods.Adam {
+			return -c.scale // with which the text's start is the best
+		}
+		return of[c.scale]
+	})
+}
+
+// Settings matter where a start makes a difference, for better or worse.
+func TestSensitivity(t *testing.T) {
+	for _, c := range []struct {
+		name, verdict, evidence string
+		lines                   []results.Result
+	}{
+		{"nothing", report.NotRun, "", nil},
+		{"one start is better", report.Holds, "on 1 (Yacht Hydrodynamics). 3 comparisons: 0 better, 1 worse, 2 undecided.", startsScored(map[float64]float64{0.003: 2, 0.01: 2, 0.03: 1, 0.1: 2})},
+		{"all are alike", report.Undecided, "on 0. 3 comparisons", startsScored(map[float64]float64{0.003: 2, 0.01: 2, 0.03: 2, 0.1: 2})},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := must.Get(sensitivity(results.ByID(c.lines)))(t); got.Verdict != c.verdict || !strings.Contains(got.Evidence, c.evidence) {
+				t.Errorf("%s: %s, want %s: %s", got.Verdict, got.Evidence, c.verdict, c.evidence)
 			}
-			return of[c.scale]
 		})
 	}
-	worse := scored(map[float64]float64{0.003: 1, 0.01: 1, 0.03: 1, 0.1: 2})
-	worseBelow := scored(map[float64]float64{0.003: 2, 0.01: 2, 0.03: 2, 0.1: 1})
+}
+
+// The text's start is compared with lower ones on held-out examples, with SGD alone.
+func TestLowerStart(t *testing.T) {
+	worse := startsScored(map[float64]float64{0.003: 1, 0.01: 1, 0.03: 1, 0.1: 2})
+	worseBelow := startsScored(map[float64]float64{0.003: 2, 0.01: 2, 0.03: 2, 0.1: 1})
 	lost := slices.Clone(worseBelow) // on another set, where the text's start diverged on one split
 	for i := range lost {
 		e := &lost[i].Experiment
@@ -188,7 +208,7 @@ func TestLowerStart(t *testing.T) {
 		{"full runs, which are measured on test examples", report.NotRun, "", made(of(methods.Density, "yacht"), level(1))},
 		{"lower ones are worse", report.Holds, "from 0.1 against 0.003 better on 1 (Yacht Hydrodynamics), worse on 0; against 0.01 better on 1", worseBelow},
 		{"lower ones are better", report.DoesNotHold, "against 0.03 better on 0, worse on 1 (Yacht Hydrodynamics). 3 comparisons: 0 better, 3 worse, 0 undecided.", worse},
-		{"both", report.Undecided, "3 comparisons: 1 better, 2 worse, 0 undecided.", scored(map[float64]float64{0.003: 3, 0.01: 1, 0.03: 1, 0.1: 2})},
+		{"both", report.Undecided, "3 comparisons: 1 better, 2 worse, 0 undecided.", startsScored(map[float64]float64{0.003: 3, 0.01: 1, 0.03: 1, 0.1: 2})},
 		{"the text's start diverged", report.NotRun, "", lost},
 		{"and elsewhere lower ones are worse", report.Undecided, "3 better, 0 worse, 0 undecided. From 0.1 Density Uncertainty diverged on 1 of 20 splits of Wine Quality Red.", slices.Concat(worseBelow, lost)},
 	} {

@@ -267,13 +267,18 @@ func SamplesTable(lines []results.Result) (report.Table, error) {
 func scoresTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	t := report.Table{Name: "uci-scores", Columns: []string{"Data set and score"}}
 	t.Caption, t.Notes = prose.Text(t.Name, Paper())
-	x := methodTable{list: append(tableMethods(), addedMethods()...), further: further, decimals: 3}
+	x := methodTable{list: append(tableMethods(), addedMethods()...), further: further, decimals: 3, testTrain: randomSplits}
 	for _, dataset := range tableDatasets() {
 		for _, score := range []struct{ name, title string }{
 			{results.MetricCRPS, "CRPS"}, {results.MetricCoverage, "coverage"}, {results.MetricSharpness, "sharpness"},
 		} {
-			x.rows = append(x.rows, methodRow{name: DatasetTitle(dataset) + ", " + score.title, metric: score.name,
-				runs: func(m methods.Method) []results.Experiment { return wanted(dataset, m) }, bold: score.name == results.MetricCRPS})
+			row := methodRow{name: DatasetTitle(dataset) + ", " + score.title, metric: score.name,
+				runs: func(m methods.Method) []results.Experiment { return wanted(dataset, m) }}
+			if score.name == results.MetricCRPS {
+				row.bold = true
+				row = row.testedAgainst(methods.Density)
+			}
+			x.rows = append(x.rows, row)
 		}
 	}
 	return x.fill(t, lines)

@@ -2,6 +2,7 @@ package uci
 
 import (
 	"fmt"
+	"image/color"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -110,8 +111,8 @@ func placeComparison() methodTable {
 	return inSettings(placeSettings(), placeMethods(), methods.DensityMean)
 }
 
-// energyMarks are those of the energy models but the constant one.
-var energyMarks = []mark{{colour: report.Green, shape: draw.BoxGlyph{}}, {colour: report.Blue, shape: draw.CircleGlyph{}}, {colour: report.Orange, shape: draw.PyramidGlyph{}}}
+// energyMarks are those of the energy models but the constant one, which has a colour in other pictures, see drawnColours.
+var energyMarks = []mark{{colour: report.Green, shape: draw.BoxGlyph{}}, {colour: report.Blue, shape: draw.CircleGlyph{}}, {colour: color.Black, shape: draw.PyramidGlyph{}}}
 
 // energyPicture shows EnergyTable as a picture: a panel for each setting and in it, for each data set, what an energy
 // model does in the place of constant energy, with its interval.

@@ -156,27 +156,31 @@ type glyph struct{ draw.GlyphStyle }
 // Thumbnail implements plot.Thumbnailer.
 func (g glyph) Thumbnail(c *draw.Canvas) { c.DrawGlyph(g.GlyphStyle, c.Center()) }
 
+// drawnColours are those of drawnMethods. A method or an energy has the same colour in all pictures that lie beside each
+// other in a notebook, and no other has it there.
+var drawnColours = []color.Color{report.Blue, report.Orange, report.Sky, report.Purple, report.Red}
+
 // epochsPicture shows, for each of the small data sets, the negative log likelihood of the methods that were trained
 // longest after 100, 400 and 4000 epochs: means over the splits that all three have. A panel ends at the highest of those after
-// 100 epochs, above which the others leave it.
+// 100 epochs; a line that leaves it ends in an arrowhead.
 func epochsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 	const columns = 3
 	f := report.Figure{Name: "uci-epochs", Width: vg.Points(640), Height: vg.Points(400)}
 	f.Caption, _ = prose.Text("epochs picture", nil)
 	var marks []mark
 	for i, m := range drawnMethods {
-		marks = append(marks, mark{m.Title, report.Palette()[i], draw.CircleGlyph{}})
+		marks = append(marks, mark{m.Title, drawnColours[i], draw.CircleGlyph{}})
 	}
-	f.Key = keyOf(marks...)
+	f.Key = keyOf(append(marks, mark{"off the scale", report.Grey, leavesShape})...)
 	index := results.ByID(lines)
 	var panels []*plot.Plot
 	for n, dataset := range smallDatasets() {
 		p := report.New(DatasetTitle(dataset), "", "")
 		p.Title.TextStyle.Font.Size = vg.Points(report.LabelSize)
 		var ticks []plot.Tick
-		top := math.Inf(-1)
+		top, curves := math.Inf(-1), make([]bars, len(drawnMethods))
 		for i, m := range drawnMethods {
-			var curve bars
+			curve := &curves[i]
 			for _, protocol := range []Protocol{Paper(), longTraining(), longestTraining()} {
 				protocol.Only = longestTraining().Only
 				s, err := index.Summarize(protocol.On(dataset).Experiments(m), results.MetricNLL)
@@ -206,6 +210,13 @@ func epochsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 		if !math.IsInf(top, -1) {
 			p.Y.Max = top + 0.1*(top-p.Y.Min)
 		}
+		for i, curve := range curves {
+			for _, x := range curve.leaves(p.Y.Max) {
+				if err := report.ErrorBars(p, "", []float64{x}, []float64{p.Y.Max}, []float64{0}, drawnColours[i], leavesShape); err != nil {
+					return report.Figure{}, err
+				}
+			}
+		}
 		if n >= columns {
 			p.X.Label.Text = "epochs"
 		}
@@ -216,4 +227,17 @@ func epochsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 	}
 	f.Panels = report.InRows(panels, columns, nil)
 	return f, nil
+}
+
+// leavesShape is drawn where a line leaves a panel upwards.
+var leavesShape = draw.PyramidGlyph{}
+
+// leaves are the places in x where the line through numbers crosses a height upwards.
+func (b bars) leaves(height float64) (places []float64) {
+	for i := 1; i < len(b.y); i++ {
+		if low, high := b.y[i-1], b.y[i]; low <= height && high > height {
+			places = append(places, b.x[i-1]+(b.x[i]-b.x[i-1])*(height-low)/(high-low))
+		}
+	}
+	return places
 }

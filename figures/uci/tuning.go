@@ -254,7 +254,34 @@ func TuningTable([]results.Result) (report.Table, error) {
 			t.Rows = append(t.Rows, row)
 		}
 	}
+	note, _ := prose.Text("choices at an end", tuned().atEnds(list))
+	t.Notes = append(t.Notes, note)
 	return t, nil
+}
+
+// atEnds says of each method with a noise scale how often the least or the largest on offer was chosen, beyond which
+// there may be better ones.
+func (all choices) atEnds(list methods.List) string {
+	var parts []string
+	for _, m := range list {
+		least, largest, n := 0, 0, 0
+		for what, c := range all {
+			if what.method != m.Name || m.NoiseScale == "" {
+				continue
+			}
+			n++
+			switch c.scale {
+			case slices.Min(noiseScales):
+				least++
+			case slices.Max(noiseScales):
+				largest++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d and %d of %d", m.Title, least, largest, n))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // counts are how often each of a method's settings was chosen, the most frequent first.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"text/tabwriter"
 
@@ -11,8 +12,9 @@ import (
 )
 
 const listDoc = `reproduce list shows the experiment sets with how many of their experiments are done and
-missing, at full and at quick scale and others (small runs and the grid search), and the tables and
-figures that can be made.
+missing, at full and at quick scale and others (small runs and the grid search), the processor time
+that those done took, which sets that share experiments both count, and the tables and figures that
+can be made.
 
 Usage: reproduce list [flags]
 `
@@ -71,10 +73,11 @@ func (c command) list(_ context.Context, args []string) error {
 	}
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SET\tFULL done\tmissing\tQUICK done\tmissing\tOTHER done\tmissing\tWHAT")
+	fmt.Fprintln(w, "SET\tFULL done\tmissing\tQUICK done\tmissing\tOTHER done\tmissing\tCPU TIME\tWHAT")
 	index := results.ByID(lines)
 	for _, set := range sets() {
 		fmt.Fprintf(w, "%s", set.Name)
+		seconds := 0.0
 		for _, scales := range [][]string{{results.Full}, {results.Quick}, {results.Small, results.Grid, results.Processor, results.ProcessorGrid, results.GPU}} {
 			var wanted []results.Experiment
 			for _, scale := range scales {
@@ -82,20 +85,24 @@ func (c command) list(_ context.Context, args []string) error {
 			}
 			missing := len(index.Missing(wanted))
 			fmt.Fprintf(w, "\t%d\t%d", len(wanted)-missing, missing)
+			for _, e := range wanted {
+				line, _ := index.Find(e)
+				seconds += line.CPUSeconds
+			}
 		}
 		doc := set.Doc
 		if set.Lacks != "" {
 			doc += "; not yet all of it"
 		}
-		fmt.Fprintf(w, "\t%s\n", doc)
+		fmt.Fprintf(w, "\t%s\t%s\n", cpuTime(seconds), doc)
 	}
-	fmt.Fprintln(w, "\nTABLE\t\t\t\t\t\t\tWHAT")
+	fmt.Fprintln(w, "\nTABLE\t\t\t\t\t\t\t\tWHAT")
 	for _, t := range namedTables() {
-		fmt.Fprintf(w, "%s\t\t\t\t\t\t\t%s\n", t.Name, t.Doc)
+		fmt.Fprintf(w, "%s\t\t\t\t\t\t\t\t%s\n", t.Name, t.Doc)
 	}
-	fmt.Fprintln(w, "\nFIGURE\t\t\t\t\t\t\tWHAT")
+	fmt.Fprintln(w, "\nFIGURE\t\t\t\t\t\t\t\tWHAT")
 	for _, f := range namedFigures() {
-		fmt.Fprintf(w, "%s\t\t\t\t\t\t\t%s\n", f.Name, f.Doc)
+		fmt.Fprintf(w, "%s\t\t\t\t\t\t\t\t%s\n", f.Name, f.Doc)
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("formatting the list: %w", err)
@@ -104,4 +111,16 @@ func (c command) list(_ context.Context, args []string) error {
 		return fmt.Errorf("printing the list: %w", err)
 	}
 	return nil
+}
+
+// cpuTime is so many seconds in hours and minutes, and nothing where nothing was measured.
+func cpuTime(seconds float64) string {
+	minutes := int(math.Ceil(seconds / 60))
+	switch {
+	case minutes == 0:
+		return "-"
+	case minutes < 60:
+		return fmt.Sprintf("%dm", minutes)
+	}
+	return fmt.Sprintf("%dh%02dm", minutes/60, minutes%60)
 }

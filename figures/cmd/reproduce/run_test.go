@@ -17,6 +17,14 @@ import (
 	"densityuncertainty/figures/results"
 )
 
+func TestCPUTime(t *testing.T) {
+	for seconds, want := range map[float64]string{0: "-", 0.5: "1m", 60: "1m", 3599: "1h00m", 14614: "4h04m"} {
+		if got := cpuTime(seconds); got != want {
+			t.Errorf("%g s: %s, want %s", seconds, got, want)
+		}
+	}
+}
+
 func TestRunAndList(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "runs")
 	args := []string{"run", "uci", "--scale=quick", "--methods", "density,rank1", "--datasets", "yacht", "--store", store}
@@ -31,7 +39,7 @@ func TestRunAndList(t *testing.T) {
 		t.Errorf("the second run says\n%s", stderr)
 	}
 	list := succeeds(t, "", "list", "--store", store)
-	if !strings.Contains(strings.Join(strings.Fields(list), " "), " uci 0 825 4 26 0 0 UCI") || !strings.Contains(list, "uci-released") {
+	if !strings.Contains(strings.Join(strings.Fields(list), " "), " uci 0 825 4 26 0 0 - UCI") || !strings.Contains(list, "uci-released") {
 		t.Errorf("the list is\n%s", list)
 	}
 	var names struct{ Tables, Figures, Sets []struct{ Name, Doc string } }
