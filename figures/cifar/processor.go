@@ -131,23 +131,7 @@ func processorGridSet() results.Set {
 // processorSet is what can be run with the options that are chosen so far.
 func processorSet(c chosen) results.Set {
 	s := results.Set{Name: "processor", Doc: "every method with ResNet-14 on all of CIFAR-10 for 10 epochs, and OOD detection, within reach of a processor"}
-	var lacking []string
-	add := func(change func(Protocol) Protocol, list ...methods.Method) {
-		for _, m := range list {
-			p := change(Paper(CIFAR10, ResNet14).Processor())
-			if n, has := searchOf(m.Name); has {
-				value, is := c[m.Name]
-				if !is {
-					if !slices.Contains(lacking, m.Name) {
-						lacking = append(lacking, m.Name)
-					}
-					continue
-				}
-				p = n.with(p, value)
-			}
-			s.Experiments = append(s.Experiments, p.Experiments(m)...)
-		}
-	}
+	add := func(change func(Protocol) Protocol, list ...methods.Method) { c.add(&s, CIFAR10, change, list...) }
 	seed := func(seed uint64) func(Protocol) Protocol {
 		return func(p Protocol) Protocol {
 			p.Seeds = []uint64{seed}
@@ -163,11 +147,48 @@ func processorSet(c chosen) results.Set {
 	}, methods.Density)
 	add(seed(0), methods.SNGP, methods.DUE)
 	add(seed(0), methods.Ensemble)
-	if len(lacking) > 0 {
-		s.Lacks = fmt.Sprintf("the options of %s are not chosen yet: run the set processor-grid, write figures/cifar/chosen.csv with \"reproduce choose images\", and build this program again",
-			strings.Join(lacking, ", "))
-	}
+	s.Lacks = c.lacking(methods.All())
 	return s
+}
+
+// processorSet100 is the same on CIFAR-100 for the methods that matter most, with the options that are chosen on CIFAR-10.
+func processorSet100(c chosen) results.Set {
+	s := results.Set{Name: "processor-cifar100", Doc: "four methods with ResNet-14 on all of CIFAR-100 for 10 epochs, as in the set processor and with its options"}
+	c.add(&s, CIFAR100, func(p Protocol) Protocol { return p }, keyMethods...)
+	s.Lacks = c.lacking(keyMethods)
+	return s
+}
+
+// add adds the experiments of methods on a data set, with the option that is chosen for each; none of a method that has an
+// option to choose and no choice.
+func (c chosen) add(s *results.Set, dataset string, change func(Protocol) Protocol, list ...methods.Method) {
+	for _, m := range list {
+		p := change(Paper(dataset, ResNet14).Processor())
+		if n, has := searchOf(m.Name); has {
+			value, is := c[m.Name]
+			if !is {
+				continue
+			}
+			p = n.with(p, value)
+		}
+		s.Experiments = append(s.Experiments, p.Experiments(m)...)
+	}
+}
+
+// lacking says the options of which methods are not chosen yet, and what to do; nothing where all are.
+func (c chosen) lacking(list methods.List) string {
+	var names []string
+	for _, n := range searches {
+		_, is := c[n.method.Name]
+		if _, listed := list.Named(n.method.Name); listed && !is {
+			names = append(names, n.method.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the options of %s are not chosen yet: run the set processor-grid, write figures/cifar/chosen.csv with \"reproduce choose images\", and build this program again",
+		strings.Join(names, ", "))
 }
 
 // keyMethods are compared with each other in the first place: without noise, with noise whose energy knows nothing of the

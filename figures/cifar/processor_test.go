@@ -121,12 +121,16 @@ func TestProcessorSet(t *testing.T) {
 	if len(full.Experiments) != 17 || full.Lacks != "" {
 		t.Fatalf("%d experiments, want 17, lacks %q", len(full.Experiments), full.Lacks)
 	}
+	hundred := processorSet100(all)
+	if lacks := processorSet100(nil); len(lacks.Experiments) != 1 || !strings.HasPrefix(lacks.Lacks, "the options of density, density-constant, rank1 are not chosen") || len(hundred.Experiments) != 4 || hundred.Lacks != "" {
+		t.Fatalf("on CIFAR-100 there are %d experiments, want 4, and 1 without a choice: %d", len(hundred.Experiments), len(lacks.Experiments))
+	}
 	weights := 0
-	for _, e := range full.Experiments {
+	for _, e := range slices.Concat(full.Experiments, hundred.Experiments) {
 		if n, has := searchOf(e.Method); has && e.Options[n.option] != n.values[3] {
 			t.Errorf("%v has not the value %s", e, n.values[3])
 		}
-		if e.Scale != results.Processor || e.Epochs != 10 || e.HeldOut != 5000 || e.TrainN != 0 || e.TestN != 0 || e.Dataset != CIFAR10 {
+		if e.Scale != results.Processor || e.Epochs != 10 || e.HeldOut != 5000 || e.TrainN != 0 || e.TestN != 0 || (e.Dataset == CIFAR100) != slices.ContainsFunc(hundred.Experiments, func(h results.Experiment) bool { return h.ID() == e.ID() }) {
 			t.Errorf("%+v", e)
 		}
 		if e.Options["decay"] != string(methods.DecayAll) {

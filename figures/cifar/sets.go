@@ -60,6 +60,7 @@ func Sets() []results.Set {
 		},
 		processorGridSet(),
 		processorSet(committedChoice()),
+		processorSet100(committedChoice()),
 		gpuSet(),
 	}
 }

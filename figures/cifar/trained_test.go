@@ -149,10 +149,14 @@ func TestExportedNetworks(t *testing.T) {
 	}
 }
 
-// The networks that are part of the program can be loaded, and take little room.
+// The networks that are part of the program can be loaded, take little room, and are of runs whose lines are stored.
 func TestTrainedNetworks(t *testing.T) {
 	list := must.Get(listed(networkFiles))(t)
+	stored := results.ByID(must.Get(results.Committed())(t))
 	for _, n := range list {
+		if line, _ := stored.Find(n.Line.Experiment); !maps.Equal(line.Metrics, n.Line.Metrics) || line.Version != n.Line.Version || !line.Finished.Equal(n.Line.Finished) {
+			t.Errorf("the line of %s is not the stored one: %v", n.Name, n.Line)
+		}
 		if e := n.Line.Experiment; e.Scale != results.Processor || e.Seed != 0 || !hasChosen(e) {
 			t.Errorf("%s is of another protocol: %v", n.Name, e)
 		}

@@ -370,6 +370,20 @@ wait
 		t.Errorf("arguments of a table: %q", log)
 	}
 
+	// On a processor a rehearsal goes through the same tables but TF32, with few steps and small batches.
+	status, stdout, stderr = shell(t, []string{env[0], "GOMLX_BACKEND=xla:cpu", env[2]}, script, "--rehearse", "speed")
+	for _, want := range []string{
+		"speed: not all: bfloat16 failed, wrn28x10 cut off, wrn28x10-pytorch cut off, ", "float32: table ", "batch512: table ", "processes-4: table ", "compiled-pytorch: table ", "executions-of-32: table ",
+		"the compiled step: 1 transposes, 0 copies, 1 convolutions",
+	} {
+		if status != 1 || !strings.Contains(stdout, want) || strings.Contains(stdout, "tf32: ") || strings.Contains(stdout, "--count 300") {
+			t.Errorf("a rehearsal: status %d, want 1 and %q\n%s%s", status, want, stdout, stderr)
+		}
+	}
+	if log := readCheck(t, bundle, "speed-float32.txt"); !strings.Contains(log, "--count 3 --device cpu ") {
+		t.Errorf("arguments of a table in a rehearsal: %q", log)
+	}
+
 	status, stdout, stderr = shell(t, env[:2], script, "speed")
 	if log := readCheck(t, bundle, "speed-float32.txt"); status != 1 || !strings.Contains(stdout, "without PyTorch: ") || !strings.Contains(log, "--without-pytorch ") {
 		t.Errorf("without PyTorch: status %d\n%s%s", status, stdout, stderr)

@@ -2,9 +2,9 @@
 // be computed again, and new ones added, without training again.
 //
 // One file holds one run: the class probabilities on the test set, averaged over the Monte Carlo
-// samples, and each example's scores on every further set, whose labels do not matter. It has a megabyte for a full
-// run on CIFAR-10 with SVHN and energies, five on CIFAR-100, and a tenth of a megabyte for a small one on CIFAR-10;
-// the energies of all layers are two or three more.
+// samples, and each example's scores on every further set, whose labels do not matter. It has up to a megabyte for
+// all test images of CIFAR-10, six for those of CIFAR-100, and a tenth of a megabyte for a small run on CIFAR-10; the
+// energies of all layers are two more.
 package predictions
 
 import (

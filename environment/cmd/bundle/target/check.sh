@@ -5,7 +5,7 @@ set -eu
 
 help() {
   cat <<'HELP'
-Usage: ./check.sh [--small] [--processes N] [--minutes N] STEP...
+Usage: ./check.sh [--small] [--rehearse] [--processes N] [--minutes N] STEP...
 
 Three steps, in this order on a new machine; each can be given again, and all
 write to results/check. Needs a bundle made with --checks.
@@ -27,6 +27,9 @@ write to results/check. Needs a bundle made with --checks.
             the same call goes on
 
   --small         a tenth of it, to try the steps on a processor
+  --rehearse      in the step "speed", without a GPU, every table that a GPU gets but
+                  that of TF32, each of a few training steps: what fails there would
+                  fail on a GPU too. Half an hour on two cores
   --processes N   how many runs of "compare" share the device (4)
   --minutes N     after how many "compare" is stopped (9)
   --help          this text
@@ -45,11 +48,13 @@ usage_error() {
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 out=$here/results/check
 small=
+rehearse=
 processes=4
 minutes=9
 while [ $# -gt 0 ]; do
   case $1 in
     --small) small=yes ;;
+    --rehearse) rehearse=yes ;;
     --processes | --minutes)
       [ $# -gt 1 ] || usage_error "$1 needs a number"
       case $1 in
@@ -168,7 +173,8 @@ correct() {
 # steps NAME SECONDS OPTION...: one table of speeds within so many seconds, if so many
 # are left. One that fails stops nothing.
 steps() {
-  name=$1 limit=$2 log=$out/speed-$1.txt
+  name=$1 limit=${rehearse:+1800} log=$out/speed-$1.txt
+  limit=${limit:-$2}
   shift 2
   left=$((deadline - $(date +%s)))
   [ "$limit" -lt "$left" ] || limit=$left
@@ -222,12 +228,18 @@ compiled() {
 }
 
 speed() {
+  # Of the steps to time: in the tables of several processes, of several steps in an
+  # execution, of the Wide ResNet and of what the compiler made.
+  long=1000 several=320 wide='--count 20' short=5
   if gpu; then
     device=cuda threads=16 count=300 rounds=1 deadline=$(($(date +%s) + 460))
   else
     device=cpu threads=$(getconf _NPROCESSORS_ONLN) count=${small:+3}
     count=${count:-20} rounds=${small:+1} deadline=$(($(date +%s) + 7200))
     rounds=${rounds:-5}
+    if [ -n "$rehearse" ]; then
+      count=3 rounds=1 long=3 several=32 wide='--count 1 --batch 2' short=2
+    fi
   fi
   lacking=
   torch="--device $device --threads $threads"
@@ -237,7 +249,7 @@ speed() {
   fi
   set -- --run "$here/run.sh" --program "$here/checks/dul/train/train.test" --rounds "$rounds"
   # shellcheck disable=SC2086 # several arguments
-  if ! gpu; then
+  if ! gpu && [ -z "$rehearse" ]; then
     steps float32 3600 "$@" --count "$count" $torch --kinds plain,density,detached
     steps samples 3600 "$@" --count "$count" $torch --sample --kinds plain,density
   else
@@ -246,19 +258,21 @@ speed() {
     steps float32 120 "$@" --count "$count" $torch --kinds density,plain,detached,mixture
     steps bfloat16 90 "$@" --count "$count" $torch --precision bfloat16 --kinds density,plain,mixture
     steps batch512 90 "$@" --count "$count" $torch --batch 512 --kinds density,plain,mixture
-    steps tf32 60 "$@" --count "$count" $torch --precision tf32 --kinds density,plain
+    if gpu; then
+      steps tf32 60 "$@" --count "$count" $torch --precision tf32 --kinds density,plain
+    fi
     for many in 4 2 3; do
-      steps "processes-$many" 60 "$@" --count 1000 --without-pytorch --processes $many --kinds density
+      steps "processes-$many" 60 "$@" --count "$long" --without-pytorch --processes $many --kinds density
     done
-    steps wrn28x10 90 "$@" --count 20 --without-pytorch --network wrn28x10 --kinds density,plain
-    compiled "$@" --count 5 --without-pytorch --kinds density
+    steps wrn28x10 90 "$@" $wide --without-pytorch --network wrn28x10 --kinds density,plain
+    compiled "$@" --count "$short" --without-pytorch --kinds density
     steps samples 60 "$@" --count "$count" $torch --sample --kinds density,plain
-    steps executions-of-8 80 "$@" --count 320 --without-pytorch --steps 8 --kinds density,plain
+    steps executions-of-8 80 "$@" --count "$several" --without-pytorch --steps 8 --kinds density,plain
     if [ "$torch" != --without-pytorch ]; then
-      steps wrn28x10-pytorch 40 --count 20 --rounds 1 $torch --network wrn28x10 --kinds density,plain
+      steps wrn28x10-pytorch 40 $wide --rounds 1 $torch --network wrn28x10 --kinds density,plain
       steps compiled-pytorch 90 --count "$count" --rounds 1 $torch --compile --kinds density,plain
     fi
-    steps executions-of-32 90 "$@" --count 320 --without-pytorch --steps 32 --kinds plain,density
+    steps executions-of-32 90 "$@" --count "$several" --without-pytorch --steps 32 --kinds plain,density
   fi
   [ -z "$lacking" ] || verdict="not all: ${lacking#, }"
 }
