@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 )
@@ -118,10 +119,11 @@ func fresh(t testing.TB, dtype dtypes.DType, x fixtures.Array, seeds []uint64, f
 		t.Fatal(err)
 	}
 	results, err := model.CallOnceN(fixtures.Backend(t), store, func(root *model.Scope, in []*graph.Node) []*graph.Node {
+		defer nets.PanicWithError("building the graph")
 		return f(root, in[0])
 	}, fixtures.Tensor(dtype, x))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(nets.Cause(err))
 	}
 	var out []typed
 	for _, r := range results {
@@ -381,7 +383,7 @@ func checkReplicas(t testing.TB, layers DenseLayers, features int) {
 	of := func(x fixtures.Array, host *stochastic.HostSampler, seeds ...uint64) []typed {
 		return fresh(t, dtypes.Float64, x, seeds, func(s *model.Scope, x *graph.Node) []*graph.Node {
 			stochastic.SetNoiseSource(x.Graph(), host.NewBuffers())
-			_, outputs := partsOf(layers.Dense(s.In("layer"), x, units))
+			_, outputs := partsOf(dense(layers, s, x, units))
 			return outputs
 		})
 	}

@@ -34,6 +34,7 @@ import (
 
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/nets"
 )
 
 // DenseLayers is a family of layers of vectors; see nets.Layers.
@@ -100,7 +101,7 @@ func (c Checks) Dense(t testing.TB, layers DenseLayers) {
 		last := len(x) - 1
 		f.geometries = append(f.geometries, geometry{
 			x: x, out: append(slices.Clone(x[:last]), units), lead: x[:last-1], batch: x[last-1], exact: exact,
-			layer: func(s *model.Scope, x *graph.Node) *graph.Node { return layers.Dense(s.In("layer"), x, units) },
+			layer: func(s *model.Scope, x *graph.Node) *graph.Node { return dense(layers, s, x, units) },
 		})
 	}
 	add(true, 2, 3, in)
@@ -119,6 +120,12 @@ func (c Checks) Dense(t testing.TB, layers DenseLayers) {
 	}
 }
 
+// dense builds a layer, and names the family in what it panics with.
+func dense(layers DenseLayers, s *model.Scope, x *graph.Node, units int) *graph.Node {
+	defer nets.PanicWithError("Dense of layers of type %T", layers)
+	return layers.Dense(s.In("layer"), x, units)
+}
+
 // Conv runs the checks of a family of layers of images.
 func (c Checks) Conv(t testing.TB, layers ConvLayers) {
 	t.Helper()
@@ -126,7 +133,10 @@ func (c Checks) Conv(t testing.TB, layers ConvLayers) {
 	add := func(exact bool, spec conv.Spec, x ...int) geometry {
 		g := geometry{
 			x: x, out: []int{spec.Filters, x[1], spec.Window.Out(x[2]), spec.Window.Out(x[3])}, batch: x[1], exact: exact,
-			layer: func(s *model.Scope, x *graph.Node) *graph.Node { return layers.Conv(s.In("layer"), x, spec) },
+			layer: func(s *model.Scope, x *graph.Node) *graph.Node {
+				defer nets.PanicWithError("Conv of layers of type %T", layers)
+				return layers.Conv(s.In("layer"), x, spec)
+			},
 		}
 		f.geometries = append(f.geometries, g)
 		return g

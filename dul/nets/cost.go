@@ -61,6 +61,7 @@ func eachVariable(backend compute.Backend, channels, height, width int, apply fu
 	store := model.NewStore()
 	params.WithoutValues(store)
 	exec, err := model.NewExec(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		defer PanicWithError("building the graph")
 		s.Store().SetTraining(x.Graph(), true) // some families predict only once trained
 		apply(s, x)
 		for v := range store.IterVariables() {

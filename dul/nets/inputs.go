@@ -3,6 +3,7 @@ package nets
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -59,7 +60,7 @@ type Floats struct {
 	// Values are the inputs one after the other, each row-major, finite also as
 	// float32. Standardise them.
 	Values []float64
-	// Shape is that of one input, such as {features}.
+	// Shape is that of one input, such as {features}; {1} for single numbers.
 	Shape []int
 }
 
@@ -82,7 +83,10 @@ func (f Floats) Len() int { return len(f.Values) / max(f.Size(), 1) }
 
 // Check implements Inputs.
 func (f Floats) Check() error {
-	if size := f.Size(); size < 1 || len(f.Values) == 0 || len(f.Values)%size != 0 {
+	if len(f.Shape) == 0 {
+		return fmt.Errorf("there are %d input values without the Shape of one input; give nets.Rows(values, features), or nets.Floats with a Shape such as {features}", len(f.Values))
+	}
+	if size := f.Size(); slices.Min(f.Shape) < 1 || len(f.Values) == 0 || len(f.Values)%size != 0 {
 		return fmt.Errorf("%d input values are not a positive number of inputs of shape %v", len(f.Values), f.Shape)
 	}
 	if at := params.NotFinite(f.Values); at >= 0 {

@@ -29,6 +29,25 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// Floats without the shape of one input are an error, and so are shapes of which no input is.
+func TestBadFloats(t *testing.T) {
+	for want, f := range map[string]nets.Floats{
+		"6 input values without the Shape of one input; give nets.Rows(values, features)": {Values: make([]float64, 6)},
+		"6 input values are not a positive number of inputs of shape [-2 -3]":             {Values: make([]float64, 6), Shape: []int{-2, -3}},
+		"6 input values are not a positive number of inputs of shape [2 0]":               {Values: make([]float64, 6), Shape: []int{2, 0}},
+		"6 input values are not a positive number of inputs of shape [4]":                 {Values: make([]float64, 6), Shape: []int{4}},
+	} {
+		if err := nets.CheckInputs(f); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
+	}
+	for _, shape := range [][]int{{1}, {3}, {2, 3}} {
+		if err := nets.CheckInputs(nets.Floats{Values: make([]float64, 6), Shape: shape}); err != nil {
+			t.Errorf("shape %v: %v", shape, err)
+		}
+	}
+}
+
 func TestBadStandardization(t *testing.T) {
 	for want, p := range map[string]nets.Standardization{
 		"1 means and 2":    {Mean: []float64{0}, Std: []float64{1, 1}},

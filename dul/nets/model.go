@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -118,14 +119,16 @@ func (m *Model) Scope(root *model.Scope) *model.Scope { return root.In("model") 
 
 // Apply is the network's outputs, with fresh noise; s is the model's Scope. What
 // the network or its layers panic with, such as a text, it panics with as an error,
-// and also where the likelihood has another number of outputs, or the file that the
-// model was loaded from (checkpoint.SetTensors) is that of another network.
+// and also where the network takes inputs of another shape, the likelihood has another
+// number of outputs, or the file that the model was loaded from (checkpoint.SetTensors)
+// is that of another network.
 func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 	outputs := 1
 	if m.Likelihood != nil {
 		outputs = m.Likelihood.Outputs()
 	}
 	s = s.In("network")
+	m.checkInput(x)
 	if m.features != nil && x.Rank() == 2+len(m.Lead()) {
 		defer m.compareFeatures(x.Shape().Dim(-1))
 	}
@@ -156,21 +159,54 @@ func (m *Model) compareFeatures(features int) {
 	}
 }
 
-// apply applies a network and turns what it panics with into an error. GoMLX catches
-// errors alone: anything else would pass it by with a lock closed, for which the
-// closing of the model then waits without end.
-func apply(network Network, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
-	defer func() {
-		problem := recover()
-		if problem == nil {
+// checkInput panics on inputs that are not of the kind which a network of this package
+// takes. An MLP would take the first axes of inputs with too many for those of replicas.
+func (m *Model) checkInput(x *graph.Node) {
+	if m.features == nil { // no model of New: nothing says whether there are replicas
+		return
+	}
+	switch m.Network.(type) {
+	case MLP, *MLP, ResidualMLP, *ResidualMLP, ResidualSum, *ResidualSum, allSums:
+		if x.Rank() == 2+len(m.Lead()) {
 			return
 		}
-		if _, is := problem.(error); !is {
-			problem = fmt.Errorf("building the network: %v", problem)
+		rows := "[batch, features]"
+		if m.Replicas > 0 {
+			rows = fmt.Sprintf("[%d replicas, batch, features]", m.Replicas)
 		}
-		panic(problem)
-	}()
+		panic(fmt.Errorf("the network of type %T takes inputs %s, and these are %s: give nets.Rows(values, features), which are nets.Floats with a Shape of one axis; images are for nets.ResNet",
+			m.Network, rows, x.Shape()))
+	case ResNet, *ResNet:
+		if x.Rank() != 4 {
+			panic(fmt.Errorf("the network of type %T takes images [channels, batch, height, width], and these inputs are %s: give nets.Pixels; nets.Floats are for networks such as nets.MLP", m.Network, x.Shape()))
+		}
+	}
+}
+
+// apply applies a network and turns what it panics with into an error.
+func apply(network Network, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	defer PanicWithError("building the network")
 	return network.Apply(s, x, outputs)
+}
+
+// PanicWithError is deferred by what builds a graph with the functions of others:
+//
+//	defer nets.PanicWithError("NLL of the likelihood of type %T", l)
+//
+// What they panic with that is no error, such as a text, it then panics with as an
+// error that begins with these words, and so for what Go panics with itself, such as
+// an index out of range. GoMLX catches errors alone: anything else would pass it by with
+// a lock closed, for which the closing of the model then waits without end.
+func PanicWithError(format string, args ...any) {
+	switch problem := recover().(type) {
+	case nil:
+	case runtime.Error:
+		panic(fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), problem))
+	case error:
+		panic(problem)
+	default:
+		panic(fmt.Errorf("%s: %v", fmt.Sprintf(format, args...), problem))
+	}
 }
 
 // Cause is why a graph could not be built or executed, without what GoMLX says in

@@ -245,7 +245,7 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 		s := p.model.Scope(root.ResetVisited())
 		y := p.model.Apply(s, x)
 		if p.regression != nil {
-			mean, logVariance := p.regression.Moments(s, y)
+			mean, logVariance := momentsOf(p.regression, s, y)
 			y, logVariances = mean, append(logVariances, graph.ExpandAxes(logVariance, 0))
 		}
 		p.width = y.Shape().Dim(-1)
@@ -263,6 +263,12 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 		}
 	}
 	return list
+}
+
+// momentsOf names the likelihood in what its Moments panic with.
+func momentsOf(l likelihood.Regression, s *model.Scope, outputs *graph.Node) (mean, logVariance *graph.Node) {
+	defer nets.PanicWithError("Moments of the likelihood of type %T", l)
+	return l.Moments(s, outputs)
 }
 
 // layersOf are the energies of the layers that a graph has more than so many named
@@ -431,6 +437,7 @@ func newRepeated(m *nets.Model, build func(root *model.Scope, x *graph.Node) []*
 	}
 	var err error
 	r.exec, err = model.NewExec(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) []*graph.Node {
+		defer nets.PanicWithError("building the prediction")
 		if r.sheet != nil {
 			stochastic.SetNoiseSource(x.Graph(), r.sheet)
 		}

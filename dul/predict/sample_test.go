@@ -294,6 +294,26 @@ func TestReplicasThatAreNoNumbers(t *testing.T) {
 	})
 }
 
+// unwritten is a regression whose moments panic with a text.
+type unwritten struct{ likelihood.Gaussian }
+
+func (unwritten) Moments(*gomlx.Scope, *graph.Node) (mean, logVariance *graph.Node) {
+	panic("not written yet")
+}
+
+// What a likelihood panics with is an error, which says whose it is.
+func TestMomentsThatPanic(t *testing.T) {
+	m := newModel(t, nets.MLP{Layers: baselines.Deterministic{}}, unwritten{}, 1)
+	err := fixtures.Within(t, func() error {
+		_, err := predict.Sample(context.Background(), m, nets.Rows([]float64{1}, 1), predict.Options{})
+		return err
+	})
+	const want = "predicting input 0 and those after it: execution 0: Moments of the likelihood of type predict_test.unwritten: not written yet"
+	if err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %q", err, want)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -323,6 +343,8 @@ func TestErrors(t *testing.T) {
 		{"no inputs", context.Background(), plain, nil, predict.Options{}, "there are no Inputs"},
 		{"a pointer", context.Background(), plain, &nets.Pixels{}, predict.Options{}, "inputs of type *nets.Pixels; want"},
 		{"no features", context.Background(), plain, nets.Rows([]float64{1, 2}, 0), predict.Options{}, "inputs of shape [0]"},
+		{"no shape", context.Background(), regression, nets.Floats{Values: []float64{1, 2}}, predict.Options{}, "2 input values without the Shape of one input"},
+		{"two axes of features", context.Background(), regression, nets.Floats{Values: []float64{1, 2}, Shape: []int{2, 1}}, predict.Options{}, "and these are (Float32)[1, 2, 1]: give nets.Rows(values, features)"},
 		{"ragged rows", context.Background(), plain, nets.Rows([]float64{1, 2}, 3), predict.Options{}, "2 input values"},
 		{"NaN", context.Background(), regression, nets.Rows([]float64{1, math.NaN()}, 1), predict.Options{}, "input 1, feature 0 is NaN"},
 		{"infinite as a float32", context.Background(), regression, nets.Rows([]float64{1, 1e300}, 1), predict.Options{}, "input 1, feature 0 is 1e+300"},

@@ -11,6 +11,8 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
@@ -359,6 +361,59 @@ func TestNoScaleOfTheGenerativeObjective(t *testing.T) {
 	}
 }
 
+// faulty is a likelihood, an optimizer and a match that panic, each where it is asked to, with a text.
+type faulty struct {
+	likelihood.Categorical
+	at string
+}
+
+func (f faulty) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	f.reach("NLL")
+	return f.Categorical.NLL(s, outputs, targets)
+}
+
+func (f faulty) Correct(outputs, labels *graph.Node) *graph.Node {
+	f.reach("Correct")
+	return f.Categorical.Correct(outputs, labels)
+}
+
+func (f faulty) Update(_ *model.Scope, value, _, _, _ *graph.Node) *graph.Node {
+	f.reach("Update")
+	return value
+}
+
+func (f faulty) match(string) bool {
+	f.reach("Match")
+	return true
+}
+
+func (f faulty) reach(place string) {
+	if f.at == place {
+		panic("not written yet")
+	}
+}
+
+// What a user's functions panic with is an error of the training, which ends and says whose it is.
+func TestFunctionsThatPanic(t *testing.T) {
+	for at, want := range map[string]string{
+		"NLL":     "training: steps 1 to 1: NLL of the likelihood of type train_test.faulty: not written yet",
+		"Correct": "training: steps 1 to 1: Correct of the likelihood of type train_test.faulty: not written yet",
+		"Update":  "training: steps 1 to 1: Update of the optimizer of type train_test.faulty: not written yet",
+		"Match":   "training: steps 1 to 1: building the training steps: not written yet",
+		"nowhere": "",
+	} {
+		t.Run(at, func(t *testing.T) {
+			f := faulty{likelihood.Categorical{Classes: 2}, at}
+			m := newModel(t, nets.MLP{Layers: baselines.Deterministic{}}, f, dtypes.Float32, 1)
+			run := train.Trainer{Epochs: 1, BatchSize: 8, Schedule: train.Constant(0.1), Groups: []train.Group{{Roles: train.AllRoles(), Match: f.match, Optimizer: f}}}
+			err := fixtures.Within(t, func() error { return run.Fit(context.Background(), m, halves(8)) })
+			if got := fmt.Sprint(err); want != "" && got != want || want == "" && err != nil {
+				t.Errorf("the error is %v, want %q", err, want)
+			}
+		})
+	}
+}
+
 func TestFitErrors(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -406,6 +461,8 @@ func TestFitErrors(t *testing.T) {
 		{name: "NaN", of: floats, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2, 3, math.NaN()}, 2), Targets: []float64{1, 2}}), want: "training set: input 1, feature 1 is NaN"},
 		{name: "infinite as a float32", of: floats, data: set(train.Dataset{Inputs: nets.Rows([]float64{-1e300, 2}, 2), Targets: []float64{1}}), want: "input 0, feature 0 is -1e+300"},
 		{name: "infinite target", of: floats, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2}, 1), Targets: []float64{1, math.Inf(1)}}), want: "target of example 1 is +Inf"},
+		{name: "no shape", of: floats, data: set(train.Dataset{Inputs: nets.Floats{Values: []float64{1, 2}}, Targets: []float64{1, 2}}), want: "2 input values without the Shape of one input"},
+		{name: "two axes of features", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs = 0 }, data: set(train.Dataset{Inputs: nets.Floats{Values: make([]float64, 12), Shape: []int{2, 3}}, Targets: []float64{1, 2}}), want: "takes inputs [batch, features], and these are (Float32)[2, 2, 3]: give nets.Rows(values, features)"},
 		{name: "no targets", of: floats, data: set(train.Dataset{Inputs: good.Inputs}), want: "0 targets"},
 		{name: "targets of classes", of: floats, like: likelihood.Categorical{Classes: 2}, data: set(good), want: "needs Labels"},
 		{name: "labels of a regression", of: floats, data: set(train.Dataset{Inputs: good.Inputs, Labels: make([]int, 40)}), want: "there are Labels where likelihood.Gaussian needs Targets"},

@@ -96,6 +96,7 @@ func (e *executions) compile(shape executionShape) *execution {
 		c.sheet = m.Host.NewBuffers()
 	}
 	c.exec = model.MustNewExec(m.Backend, m.Store, func(root *model.Scope, args []*graph.Node) *graph.Node {
+		defer nets.PanicWithError("building the training steps")
 		g := args[0].Graph()
 		if c.sheet != nil {
 			stochastic.SetNoiseSource(g, c.sheet)
@@ -130,7 +131,7 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 	for _, set := range e.data {
 		o.n = append(o.n, float64(set.Len()))
 	}
-	parts := o.of(m.Likelihood.NLL(s, outputs, targets), weights)
+	parts := o.of(nllOf(m.Likelihood, s, outputs, targets), weights)
 	if e.phase.generative {
 		if parts.logLikelihood == nil {
 			panic(errors.New("generative pretraining was asked for, but no layer of the network has an energy model"))
@@ -148,7 +149,7 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 
 	row := []*graph.Node{parts.total, parts.nll, parts.kl, parts.logLikelihood, nil}
 	if l, is := m.Likelihood.(likelihood.Classification); is {
-		row[4] = weightedSum(l.Correct(outputs, targets), weights)
+		row[4] = weightedSum(correctOf(l, outputs, targets), weights)
 	}
 	for i, term := range row {
 		if term == nil {
@@ -156,6 +157,18 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 		}
 	}
 	return graph.Reshape(graph.Concatenate(row, -1), 1, m.Count(), lossColumns)
+}
+
+// nllOf names the likelihood in what its NLL panics with.
+func nllOf(l likelihood.Likelihood, s *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	defer nets.PanicWithError("NLL of the likelihood of type %T", l)
+	return l.NLL(s, outputs, targets)
+}
+
+// correctOf names the likelihood in what its Correct panics with.
+func correctOf(l likelihood.Classification, outputs, targets *graph.Node) *graph.Node {
+	defer nets.PanicWithError("Correct of the likelihood of type %T", l)
+	return l.Correct(outputs, targets)
 }
 
 // A trainedParameter is one with the group that trains it.
@@ -197,8 +210,14 @@ func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, 
 			groupRate = graph.MulScalar(rate, p.group.Rate)
 		}
 		slots := state.In("%s", model.EscapeScopeName(p.Path()))
-		p.SetNodeValue(p.group.Optimizer.Update(slots, values[i], gradients[i], groupRate, t))
+		p.SetNodeValue(updated(p.group.Optimizer, slots, values[i], gradients[i], groupRate, t))
 	}
+}
+
+// updated names the optimizer in what its Update panics with.
+func updated(o Optimizer, s *model.Scope, value, gradient, rate, t *graph.Node) *graph.Node {
+	defer nets.PanicWithError("Update of the optimizer of type %T", o)
+	return o.Update(s, value, gradient, rate, t)
 }
 
 // An objective is the function that training minimizes,

@@ -1,0 +1,180 @@
+package layertest_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/layertest"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/environment/must"
+)
+
+// failures are those of Failures, in a time that the test can wait for.
+func failures(t *testing.T, checks func(t testing.TB)) error {
+	t.Helper()
+	return fixtures.Within(t, func() error { return layertest.Failures(checks) })
+}
+
+// unwritten is a family that panics with a text.
+type unwritten struct{}
+
+func (unwritten) Dense(*model.Scope, *graph.Node, int) *graph.Node { panic("not written yet") }
+
+func (unwritten) Conv(*model.Scope, *graph.Node, conv.Spec) *graph.Node { panic("not written yet") }
+
+// A family that panics fails in every check, and each says whose panic it is.
+func TestFamilyThatPanics(t *testing.T) {
+	for want, checks := range map[string]func(t testing.TB){
+		"Dense of layers of type layertest_test.unwritten: not written yet": func(t testing.TB) { layertest.Dense(t, unwritten{}) },
+		"Conv of layers of type layertest_test.unwritten: not written yet":  func(t testing.TB) { layertest.Conv(t, unwritten{}) },
+	} {
+		err := failures(t, checks)
+		if err == nil {
+			t.Fatal("nothing fails")
+		}
+		lines := strings.Split(err.Error(), "\n")
+		for _, line := range lines {
+			if !strings.HasSuffix(line, ": "+want) {
+				t.Errorf("there is %q, want %q", line, want)
+			}
+		}
+		if len(lines) < 10 {
+			t.Errorf("%d checks fail, want all: %v", len(lines), err)
+		}
+	}
+}
+
+// What a function panics with is a failure of what builds a graph of it.
+func TestFunctionsThatPanic(t *testing.T) {
+	x := fixtures.Values{"x": fixtures.Zeros(1, 1)}
+	for name, checks := range map[string]func(t testing.TB){
+		"Evaluate": func(t testing.TB) {
+			fixtures.Evaluate(t, dtypes.Float64, x, nil, func(*model.Scope, fixtures.Nodes) []*graph.Node { panic("not written yet") })
+		},
+		"Explore": func(t testing.TB) {
+			fixtures.Explore(t, x, func(*model.Scope, fixtures.Nodes) *graph.Node { panic("not written yet") })
+		},
+		"Gradients": func(t testing.TB) {
+			layertest.Gradients(t, x["x"], func(*model.Scope, *graph.Node) *graph.Node { panic("not written yet") })
+		},
+	} {
+		if err := failures(t, checks); err == nil || err.Error() != "building the graph: not written yet" {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}
+
+// A check may panic, and the others go on.
+func TestChecksThatPanic(t *testing.T) {
+	err := failures(t, func(t testing.TB) {
+		layertest.Checks{Moments: func(testing.TB, fixtures.Values) (mean, variance []float64) { panic("no moments") }}.Dense(t, additive{})
+		panic("at the end")
+	})
+	const want = "moments/host: panic: no moments\nmoments/graph: panic: no moments\npanic: at the end"
+	if err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %q", err, want)
+	}
+}
+
+// A check that is skipped ends, and does not fail.
+func TestSkippedChecks(t *testing.T) {
+	for name, skip := range map[string]func(t testing.TB){
+		"Skip":    func(t testing.TB) { t.Skip("not here") },
+		"Skipf":   func(t testing.TB) { t.Skipf("not %s", "here") },
+		"SkipNow": testing.TB.SkipNow,
+	} {
+		skipped := false
+		if err := failures(t, func(t testing.TB) {
+			defer func() { skipped = t.Skipped() }()
+			skip(t)
+			t.Error("it goes on")
+		}); err != nil || !skipped {
+			t.Errorf("%s: skipped %t, error %v", name, skipped, err)
+		}
+	}
+}
+
+// What a check leaves is cleaned up when it is over, the last first, whatever happens to it or to what cleans up.
+func TestCleanup(t *testing.T) {
+	t.Setenv("LAYERTEST_SET", "before")
+	must.Do(t, os.Unsetenv("LAYERTEST_UNSET_BEFORE"))
+	before := must.Get(os.Getwd())(t)
+	var order []string
+	var folders []string
+	err := failures(t, func(t testing.TB) {
+		t.Cleanup(func() { order = append(order, "first") })
+		t.Cleanup(func() { <-t.Context().Done(); panic("in between") })
+		t.Cleanup(func() { order = append(order, "last") })
+		folders = []string{t.TempDir(), t.ArtifactDir()}
+		for _, folder := range folders {
+			must.Do(t, os.WriteFile(filepath.Join(folder, "file"), nil, 0o600))
+		}
+		t.Setenv("LAYERTEST_SET", "within")
+		t.Setenv("LAYERTEST_UNSET_BEFORE", "within")
+		t.Chdir(folders[0])
+		if err := t.Context().Err(); err != nil {
+			t.Errorf("the context has ended before the check: %v", err)
+		}
+		t.Fatal("it fails")
+	})
+	if want := "it fails\npanic: in between"; err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %q", err, want)
+	}
+	if want := []string{"last", "first"}; !slices.Equal(order, want) {
+		t.Errorf("cleaned up %v, want %v", order, want)
+	}
+	for _, folder := range folders {
+		if _, err := os.Stat(folder); !os.IsNotExist(err) {
+			t.Errorf("folder %s is still there: %v", folder, err)
+		}
+	}
+	if _, is := os.LookupEnv("LAYERTEST_UNSET_BEFORE"); is || os.Getenv("LAYERTEST_SET") != "before" {
+		t.Errorf("the environment has LAYERTEST_SET %q, and LAYERTEST_UNSET_BEFORE: %t", os.Getenv("LAYERTEST_SET"), is)
+	}
+	if now := must.Get(os.Getwd())(t); now != before {
+		t.Errorf("the working folder is %s, was %s", now, before)
+	}
+}
+
+// Every method that a check can call is there: one that a later version of Go adds would panic.
+func TestEveryMethodIsThere(t *testing.T) {
+	methods := reflect.TypeFor[testing.TB]()
+	ends := []string{"Error", "Errorf", "Fail", "FailNow", "Fatal", "Fatalf"}
+	for i := range methods.NumMethod() {
+		method := methods.Method(i)
+		if !method.IsExported() {
+			continue
+		}
+		err := failures(t, func(t testing.TB) {
+			called := reflect.ValueOf(t).MethodByName(method.Name)
+			var args []reflect.Value
+			for k := range called.Type().NumIn() {
+				if called.Type().IsVariadic() && k == called.Type().NumIn()-1 {
+					break
+				}
+				args = append(args, reflect.Zero(called.Type().In(k)))
+			}
+			switch method.Name {
+			case "Cleanup":
+				args[0] = reflect.ValueOf(func() {})
+			case "Chdir":
+				args[0] = reflect.ValueOf(".")
+			case "Setenv":
+				args[0] = reflect.ValueOf("LAYERTEST_SET")
+			}
+			called.Call(args)
+		})
+		if fails := slices.Contains(ends, method.Name); fails != (err != nil) || err != nil && strings.Contains(err.Error(), "panic") {
+			t.Errorf("%s: %v", method.Name, err)
+		}
+	}
+}
