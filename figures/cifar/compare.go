@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/methods"
@@ -149,6 +151,7 @@ func contenders(groups []results.Group, list methods.List, kept report.Predictio
 		}
 		plain := contender{name, make(map[uint64]*judgedRun)}
 		scaled := contender{name + ", temperature scaled", make(map[uint64]*judgedRun)}
+		var members []*predictions.Predictions
 		for _, line := range g.Lines {
 			file, has := kept(line.ID)
 			if !has {
@@ -177,6 +180,7 @@ func contenders(groups []results.Group, list methods.List, kept report.Predictio
 					return nil, nil, nil, err
 				}
 			}
+			members = append(members, p)
 		}
 		compared = compared || i == 0 && reference >= 0 && len(plain.runs) > 0
 		for _, c := range []contender{plain, scaled} {
@@ -184,11 +188,36 @@ func contenders(groups []results.Group, list methods.List, kept report.Predictio
 				found = append(found, c)
 			}
 		}
+		if g.First.Method == methods.Deterministic.Name && len(members) > 1 {
+			c, err := ensembleOf(plain, members)
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			found = append(found, c)
+		}
 	}
 	if !compared {
 		return nil, labels, absent, nil
 	}
 	return found, labels, absent, nil
+}
+
+// ensembleOf is the deep ensemble whose members are single networks: the mean of their probabilities, which stands beside
+// each of their seeds.
+func ensembleOf(single contender, members []*predictions.Predictions) (contender, error) {
+	mean := make([]float64, len(members[0].Probs))
+	for _, member := range members {
+		floats.AddScaled(mean, 1/float64(len(members)), member.Probs)
+	}
+	run, err := newJudgedRun(mean, members[0].Classes, members[0].Labels)
+	if err != nil {
+		return contender{}, err
+	}
+	c := contender{fmt.Sprintf("Deep Ensemble of these %d", len(members)), make(map[uint64]*judgedRun)}
+	for seed := range single.runs {
+		c.runs[seed] = run
+	}
+	return c, nil
 }
 
 // referenceOf is the place of the group that others are compared with: the paper's method with decay of all parameters

@@ -13,6 +13,7 @@ import (
 
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 )
 
@@ -51,6 +52,7 @@ func FitEnergy(backend compute.Backend, m dul.EnergyModel, d int, features, othe
 	store := model.NewStore()
 	params.SetSeeds(store, seed)
 	exec, err := model.NewExec(backend, store, func(root *model.Scope, x *graph.Node) []*graph.Node {
+		defer nets.PanicWithError("Conv of the energy model %T", m)
 		terms := m.Conv(root.In("energy"), x, conv.Same(1, 1))
 		logLikelihood := graph.ReduceAllMean(graph.SliceAxis(terms.LogLikelihood, 0, graph.AxisRange(0, n)))
 		optimizer.Adam().LearningRate(fitRate).Done().UpdateGraph(root, x.Graph(), graph.Neg(logLikelihood))

@@ -77,6 +77,7 @@ func Maps(backend compute.Backend, images *datasets.Images, steps int,
 	stats := datasets.FitChannelStats(images, nil)
 	scale := nets.Standardization{Mean: stats.Mean[:], Std: stats.Std[:]}
 	exec, err := model.NewExec(backend, model.NewStore(), func(root *model.Scope, pixels *graph.Node) *graph.Node {
+		defer nets.PanicWithError("building the maps")
 		shown, loss := build(root.In("model"), scale.Images(pixels, dtypes.Float32))
 		optimizer.Adam().LearningRate(mapRate).Done().UpdateGraph(root, pixels.Graph(), loss)
 		return shown

@@ -109,7 +109,7 @@ func TestProcessorSet(t *testing.T) {
 	for _, e := range some.Experiments {
 		names = append(names, e.Method)
 	}
-	if want := []string{"deterministic", "deterministic", "ensemble"}; !slices.Equal(names, want) ||
+	if want := []string{"deterministic", "deterministic", "deterministic", "deterministic", "deterministic"}; !slices.Equal(names, want) ||
 		!strings.Contains(some.Lacks, "density, density-constant, rank1, mfvi, mcdropout, vdropout, density-rank1mix, density-diagonal, sngp, due are not chosen") {
 		t.Errorf("without a choice: %v, lacks %q", names, some.Lacks)
 	}
@@ -118,8 +118,8 @@ func TestProcessorSet(t *testing.T) {
 		all[n.method.Name] = n.values[3]
 	}
 	full := processorSet(all)
-	if len(full.Experiments) != 17 || full.Lacks != "" {
-		t.Fatalf("%d experiments, want 17, lacks %q", len(full.Experiments), full.Lacks)
+	if len(full.Experiments) != 19 || full.Lacks != "" {
+		t.Fatalf("%d experiments, want 19, lacks %q", len(full.Experiments), full.Lacks)
 	}
 	hundred := processorSet100(all)
 	if lacks := processorSet100(nil); len(lacks.Experiments) != 1 || !strings.HasPrefix(lacks.Lacks, "the options of density, density-constant, rank1 are not chosen") || len(hundred.Experiments) != 4 || hundred.Lacks != "" {

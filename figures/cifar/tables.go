@@ -275,7 +275,10 @@ func (d classificationTable) decayOf(r row) methods.Decay {
 // processorCell has the means of metrics over the row's runs of the protocol processor, a line for each.
 func (r row) processorCell(byID results.Index, p Protocol, decay methods.Decay, measures ...measure) (report.Cell, error) {
 	p = p.Processor()
-	p.Seeds, p.Decay = []uint64{0, 1}, decay
+	p.Seeds, p.Decay = nil, decay
+	for seed := range uint64(methods.EnsembleMembers) { // the most that there are
+		p.Seeds = append(p.Seeds, seed)
+	}
 	if n, has := searchOf(r.method.Name); has {
 		value, chosen := committedChoice()[r.method.Name]
 		if !chosen {

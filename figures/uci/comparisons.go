@@ -31,9 +31,10 @@ type methodRow struct {
 	name, metric string
 	runs         func(m methods.Method) []results.Experiment
 	// against are the runs that those of a method are tested against, split by split, at full scale; none for the
-	// reference itself. A row without it tests nothing, and its metric may be one that older lines do not have.
-	against func(m methods.Method) []results.Experiment
-	bold    bool // the lowest mean
+	// reference itself. A row without it tests nothing.
+	against  func(m methods.Method) []results.Experiment
+	bold     bool // the lowest mean
+	optional bool // whether older lines may lack the metric, as they may where nothing is tested
 }
 
 // testedAgainst is the row with a test of each method against the reference.
@@ -83,7 +84,7 @@ func (x methodTable) fill(t report.Table, lines []results.Result) (report.Table,
 		var ours []results.Summary
 		for _, m := range all {
 			summarize := index.Summarize
-			if r.against == nil {
+			if r.against == nil || r.optional {
 				summarize = index.SummarizeOptional
 			}
 			runs := r.runs(m)
@@ -275,7 +276,7 @@ func scoresTable(lines []results.Result, further ...methods.Method) (report.Tabl
 			row := methodRow{name: DatasetTitle(dataset) + ", " + score.title, metric: score.name,
 				runs: func(m methods.Method) []results.Experiment { return wanted(dataset, m) }}
 			if score.name == results.MetricCRPS {
-				row.bold = true
+				row.bold, row.optional = true, true
 				row = row.testedAgainst(methods.Density)
 			}
 			x.rows = append(x.rows, row)
