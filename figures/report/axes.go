@@ -72,6 +72,39 @@ func (r roundTicks) Ticks(low, high float64) []plot.Tick {
 	return best
 }
 
+// LogAxis makes an axis logarithmic, from the smallest of the values above 0, but at most three powers of ten below the
+// largest, to that one. What is less has no place on the axis, and is to be drawn where it begins, at axis.Min.
+func LogAxis(axis *plot.Axis, values []float64) {
+	const powers = 1000
+	low, high := math.Inf(1), 0.0
+	for _, v := range values {
+		high = max(high, v)
+		if v > 0 {
+			low = min(low, v)
+		}
+	}
+	if high == 0 { // nothing has a place, and any axis will do
+		low, high = 1, 1
+	}
+	if low == high {
+		low, high = low/2, 2*high
+	}
+	axis.Scale, axis.Tick.Marker = plot.LogScale{}, logTicks{}
+	axis.Min, axis.Max = max(low, high/powers), high
+}
+
+// logTicks are powerTicks for an axis that is logarithmic itself.
+type logTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (logTicks) Ticks(low, high float64) []plot.Tick {
+	ticks := powerTicks{}.Ticks(math.Log10(low), math.Log10(high))
+	for i := range ticks {
+		ticks[i].Value = math.Pow(10, ticks[i].Value)
+	}
+	return ticks
+}
+
 func distance(a, b int) int { return max(a-b, b-a) }
 
 // nudge keeps rounding errors from moving a number over a whole one.

@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -34,6 +35,7 @@ type Figure struct {
 	Name          string         // for file names, for example "figure1"
 	Caption       string         // what it shows and how it was made
 	Panels        [][]*plot.Plot // rows of columns; nil leaves a place empty
+	Strips        [][]*plot.Plot // panels of half the height, a row below each of Panels, with as many columns; nil for none
 	Width, Height vg.Length
 	Key           *plot.Legend // a legend for all panels, drawn below them; nil for none
 }
@@ -51,10 +53,13 @@ func (f Figure) Bytes(format string) ([]byte, error) {
 	if len(f.Panels) == 0 || len(f.Panels[0]) == 0 {
 		return nil, fmt.Errorf("report: figure %s has no panels", f.Name)
 	}
-	for _, row := range f.Panels {
+	for _, row := range slices.Concat(f.Panels, f.Strips) {
 		if len(row) != len(f.Panels[0]) {
 			return nil, fmt.Errorf("report: figure %s has rows of different length", f.Name)
 		}
+	}
+	if len(f.Strips) > 0 && len(f.Strips) != len(f.Panels) {
+		return nil, fmt.Errorf("report: figure %s has %d rows of panels, but %d of strips", f.Name, len(f.Panels), len(f.Strips))
 	}
 	var canvas interface {
 		vg.CanvasSizer
@@ -111,14 +116,44 @@ func (f Figure) draw(dc draw.Canvas) {
 		f.Key.Draw(key)
 		grid = draw.Crop(dc, 0, 0, height, 0)
 	}
-	tiles := draw.Tiles{Rows: len(f.Panels), Cols: len(f.Panels[0]),
+	rows := f.Panels
+	if len(f.Strips) > 0 {
+		rows = nil
+		for j, row := range f.Panels {
+			rows = append(rows, row, f.Strips[j])
+		}
+	}
+	tiles := draw.Tiles{Rows: len(rows), Cols: len(rows[0]),
 		PadTop: vg.Points(margin), PadBottom: vg.Points(margin), PadLeft: vg.Points(margin), PadRight: vg.Points(margin),
 		PadX: vg.Points(between), PadY: vg.Points(between)}
-	canvases := plot.Align(f.Panels, tiles, grid)
-	for j, row := range f.Panels {
+	canvases := plot.Align(rows, tiles, grid)
+	if len(f.Strips) > 0 {
+		lowerStrips(rows, canvases)
+	}
+	for j, row := range rows {
 		for i, p := range row {
 			if p != nil {
 				p.Draw(canvases[j][i])
+			}
+		}
+	}
+}
+
+// lowerStrips gives of the height that Align shares out alike two thirds to the rows of panels and one to those of
+// strips, which alternate. What is around the data, such as labels, keeps its size.
+func lowerStrips(rows [][]*plot.Plot, canvases [][]draw.Canvas) {
+	var alike vg.Length // the height of the data area in every row
+	for i, p := range rows[0] {
+		if p != nil {
+			alike = p.DataCanvas(canvases[0][i]).Size().Y
+		}
+	}
+	for j, row := range canvases {
+		for i := range row {
+			if j%2 == 0 {
+				row[i].Min.Y -= alike / 3
+			} else {
+				row[i].Max.Y -= alike / 3
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -61,6 +62,50 @@ func TestShades(t *testing.T) {
 	f := report.Single("shades", p, vg.Points(160), vg.Points(120))
 	f.Caption = "A map."
 	figtest.Golden(t)(f, nil)
+}
+
+// The bar says what the shades are, also those of a logarithmic scale, beside the dots of two classes.
+func TestShadesWithBar(t *testing.T) {
+	axis := floats.Span(make([]float64, 30), 0, 3)
+	f := report.Figure{Name: "shades-bar", Caption: "Two scales.", Panels: [][]*plot.Plot{nil}, Width: vg.Points(300), Height: vg.Points(120)}
+	for _, logarithmic := range []bool{false, true} {
+		var z []float64
+		for i := range 30 * 30 {
+			z = append(z, float64(i))
+		}
+		p := report.New("A map", "x", "y")
+		must.Do(t, report.ShadesWithBar(p, axis, axis, z, 10, 1000, logarithmic))
+		must.Do(t, report.Classes(p, axis[:4], axis[10:14], []int{0, 1, 0, 1}, vg.Points(2)))
+		f.Panels[0] = append(f.Panels[0], p)
+		if z[0] != 0 {
+			t.Error("the map's values were changed")
+		}
+	}
+	figtest.Golden(t)(f, nil)
+}
+
+// A logarithmic axis spans the values above 0, and not too many powers of ten.
+func TestLogAxis(t *testing.T) {
+	for _, c := range []struct {
+		values    []float64
+		low, high float64
+	}{
+		{[]float64{3, 0, 40, -1}, 3, 40},
+		{[]float64{1e-9, 5}, 0.005, 5},
+		{[]float64{2, 2}, 1, 4},
+		{[]float64{0}, 0.5, 2},
+		{nil, 0.5, 2},
+	} {
+		p := report.New("", "x", "y")
+		report.LogAxis(&p.Y, c.values)
+		if p.Y.Min != c.low || p.Y.Max != c.high {
+			t.Errorf("%v: from %v to %v, want %v to %v", c.values, p.Y.Min, p.Y.Max, c.low, c.high)
+		}
+		must.Do(t, report.Line(p, "", []float64{0, 1}, []float64{c.low, c.high}, report.Blue))
+		if _, err := report.Single("n", p, 100, 100).Bytes(report.SVG); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // A comparison of pictures must notice a line that moved.
@@ -112,7 +157,8 @@ func TestFigureFormats(t *testing.T) {
 	if _, err := f.Bytes("gif"); err == nil || !strings.Contains(err.Error(), "svg, png, pdf") {
 		t.Errorf("unknown format: %v", err)
 	}
-	for _, bad := range []report.Figure{{}, {Panels: [][]*plot.Plot{{nil}, {nil, nil}}}} {
+	rows := [][]*plot.Plot{{nil}, {nil}}
+	for _, bad := range []report.Figure{{}, {Panels: [][]*plot.Plot{{nil}, {nil, nil}}}, {Panels: rows, Strips: rows[:1]}, {Panels: rows[:1], Strips: [][]*plot.Plot{{nil, nil}}}} {
 		if _, err := bad.Bytes(report.PNG); err == nil {
 			t.Error("a bad grid was drawn")
 		}
@@ -167,6 +213,10 @@ func TestShapesRefuse(t *testing.T) {
 		{"points NaN", report.Points(p, "n", bad, two, report.Blue, 1), "points n: the x value at place 1"},
 		{"map size", report.Shades(p, []float64{0, 1}, []float64{0, 1}, one, 0, 1), "a map of 2 by 2 places has 1 values"},
 		{"map range", report.Shades(p, []float64{0, 1}, []float64{0, 1}, []float64{1, 2, 3, 4}, 1, 1), "a map in shades from 1 to 1"},
+		{"map logarithmic", report.ShadesWithBar(p, []float64{0, 1}, []float64{0, 1}, []float64{1, 2, 3, 4}, 0, 1, true), "a map in shades of a logarithmic scale from 0"},
+		{"map with a bar", report.ShadesWithBar(p, []float64{0, 1}, []float64{0, 1}, one, 0, 1, false), "a map of 2 by 2 places has 1 values"},
+		{"classes lengths", report.Classes(p, two, two, []int{0}, 1), "points of classes: 2 x values, 2 y values and 1 classes"},
+		{"classes empty", report.Classes(p, two, two, []int{0, 0}, 1), "points: no points"},
 		{"map infinite", report.Shades(p, []float64{0, 1}, []float64{0, 1}, []float64{1, math.Inf(1), 3, 4}, 0, 1), "map: the value at place 1"},
 		{"histogram empty", report.Histogram(p, "n", nil, 3, report.Blue), "histogram n: 0 values"},
 		{"histogram bins", report.Histogram(p, "n", one, 0, report.Blue), "histogram n: 1 values in 0 bins"},

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
 
 	"densityuncertainty/dul/metrics"
 )
@@ -39,35 +40,9 @@ const (
 // OODHistograms is a figure of histograms scaled to an area of one, a panel for each separation, up to
 // four in a row. On a logarithmic axis the density is that of the logarithm to base 10. The legends have the area under the receiver operating characteristic (metrics.AUROC).
 func OODHistograms(name string, separations []Separation) (Figure, error) {
-	f, err := oodFigure(name, separations, nil)
-	f.Caption = "Scores of test images and of images out of the training distribution, each histogram scaled to an area of one. AUROC is the chance that an image out of distribution looks stranger than a test image."
-	return f, err
-}
-
-// OODThreshold is OODHistograms with a threshold in each panel, beyond which examples count as strange: the one
-// that a fraction of the test set is beyond, the false positives. Instead of the areas the legends have the
-// rate of false positives (FPR), and of true ones (TPR) among each set out of distribution.
-func OODThreshold(name string, separations []Separation, falsePositives float64) (Figure, error) {
-	if !(falsePositives >= 0 && falsePositives <= 1) {
-		return Figure{}, fmt.Errorf("report: %s: %g is no rate of false positives, want 0 to 1", name, falsePositives)
-	}
-	f, err := oodFigure(name, separations, &falsePositives)
-	f.Caption = "Scores of test images and of images out of the training distribution, each histogram scaled to an area of one, and a threshold with its rates of false (FPR) and true positives (TPR)."
-	return f, err
-}
-
-// oodFigure is OODHistograms, with thresholds if falsePositives is not nil, and without a caption.
-func oodFigure(name string, separations []Separation, falsePositives *float64) (Figure, error) {
-	if len(separations) == 0 {
-		return Figure{}, fmt.Errorf("report: %s: no separations", name)
-	}
-	var panels []*plot.Plot
-	for _, s := range separations {
-		p, err := separationPlot(s, falsePositives)
-		if err != nil {
-			return Figure{}, fmt.Errorf("report: %s: %s: %w", name, s.Title, err)
-		}
-		panels = append(panels, p)
+	panels, err := oodPanels(name, separations, nil)
+	if err != nil {
+		return Figure{}, err
 	}
 	// Every panel has its own numbers, and so both axes.
 	f := inRows(name, panels, 230, 175, func(p *plot.Plot, _, first bool) {
@@ -75,7 +50,40 @@ func oodFigure(name string, separations []Separation, falsePositives *float64) (
 			p.Y.Label.Text = ""
 		}
 	})
+	f.Caption = "Scores of test images and of images out of the training distribution, each histogram scaled to an area of one. AUROC is the chance that an image out of distribution looks stranger than a test image."
 	return f, nil
+}
+
+// OODThreshold is OODHistograms with a threshold in each panel, beyond which examples count as strange: the one
+// that a fraction of the test set is beyond, the false positives. Instead of the areas the legends have the
+// rate of false positives (FPR), and of true ones (TPR) among each set out of distribution. The panels are one below the
+// other, so that they can be read where notebook.Explore shows several pictures in a row.
+func OODThreshold(name string, separations []Separation, falsePositives float64) (Figure, error) {
+	if !(falsePositives >= 0 && falsePositives <= 1) {
+		return Figure{}, fmt.Errorf("report: %s: %g is no rate of false positives, want 0 to 1", name, falsePositives)
+	}
+	panels, err := oodPanels(name, separations, &falsePositives)
+	if err != nil {
+		return Figure{}, err
+	}
+	f := Figure{Name: name, Panels: InRows(panels, 1, nil), Width: vg.Points(280), Height: vg.Points(float64(160*len(panels)) + 10),
+		Caption: "Scores of test images and of images out of the training distribution, each histogram scaled to an area of one, and a threshold with its rates of false (FPR) and true positives (TPR)."}
+	return f, nil
+}
+
+// oodPanels are those of OODHistograms, with thresholds if falsePositives is not nil.
+func oodPanels(name string, separations []Separation, falsePositives *float64) (panels []*plot.Plot, err error) {
+	if len(separations) == 0 {
+		return nil, fmt.Errorf("report: %s: no separations", name)
+	}
+	for _, s := range separations {
+		p, err := separationPlot(s, falsePositives)
+		if err != nil {
+			return nil, fmt.Errorf("report: %s: %s: %w", name, s.Title, err)
+		}
+		panels = append(panels, p)
+	}
+	return panels, nil
 }
 
 func separationPlot(s Separation, falsePositives *float64) (*plot.Plot, error) {

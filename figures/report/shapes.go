@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -116,6 +117,25 @@ func Points(p *plot.Plot, name string, x, y []float64, c color.Color, radius vg.
 	return nil
 }
 
+// Classes draws points of two classes, 0 and 1, in a colour each that is seen on Shades.
+func Classes[T int | float64](p *plot.Plot, x, y []float64, class []T, radius vg.Length) error {
+	if len(class) != len(x) || len(class) != len(y) {
+		return fmt.Errorf("report: points of classes: %d x values, %d y values and %d classes", len(x), len(y), len(class))
+	}
+	for k, c := range []color.Color{Orange, Red} {
+		var ofX, ofY []float64
+		for i := range class {
+			if class[i] == T(k) {
+				ofX, ofY = append(ofX, x[i]), append(ofY, y[i])
+			}
+		}
+		if err := Points(p, "", ofX, ofY, c, radius); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Histogram draws the distribution of values in bins of equal width, scaled to an area of one so that
 // lists of different length can be compared.
 func Histogram(p *plot.Plot, name string, values []float64, bins int, c color.Color) error {
@@ -222,6 +242,65 @@ func Shades(p *plot.Plot, x, y, z []float64, low, high float64) error {
 	p.X.Min, p.X.Max = x[0], x[len(x)-1]
 	p.Y.Min, p.Y.Max = y[0], y[len(y)-1]
 	return nil
+}
+
+// ShadesWithBar is Shades and, to the right of the map, a bar that says which shade stands for what. On a logarithmic
+// scale equal ratios are equal steps in shade; low must be above 0 then.
+func ShadesWithBar(p *plot.Plot, x, y, z []float64, low, high float64, logarithmic bool) error {
+	scale := p.Y.Tick.Marker
+	if logarithmic {
+		if !(low > 0) {
+			return fmt.Errorf("report: a map in shades of a logarithmic scale from %v; want more than 0", low)
+		}
+		z, scale = slices.Clone(z), powerTicks{}
+		for i, v := range z {
+			z[i] = math.Log10(max(v, low)) // which has the shade of what is less
+		}
+		low, high = math.Log10(low), math.Log10(high)
+	}
+	if err := Shades(p, x, y, z, low, high); err != nil {
+		return err
+	}
+	bar := shadesBar{low: low, high: high, ticks: scale.Ticks(low, high), label: p.Y.Tick.Label}
+	bar.label.XAlign, bar.label.YAlign = draw.XLeft, draw.YCenter
+	p.Add(bar)
+	return nil
+}
+
+// shadesBar is the bar of ShadesWithBar.
+type shadesBar struct {
+	low, high float64
+	ticks     []plot.Tick
+	label     text.Style
+}
+
+// How far from the map the bar is, how wide, and how far the labels are from the bar, in points.
+const barSpace, barWidth, barLabels = 6, 7, 3
+
+// Plot implements plot.Plotter.
+func (b shadesBar) Plot(c draw.Canvas, _ *plot.Plot) {
+	colours := shades{}.Colors()
+	left, height := c.Max.X+vg.Points(barSpace), c.Max.Y-c.Min.Y
+	for i, shade := range colours {
+		// Each reaches to the top, so that no light comes through between two.
+		low := c.Min.Y + height*vg.Length(i)/vg.Length(len(colours))
+		c.SetColor(shade)
+		c.Fill(vg.Rectangle{Min: vg.Point{X: left, Y: low}, Max: vg.Point{X: left + vg.Points(barWidth), Y: c.Max.Y}}.Path())
+	}
+	for _, t := range b.ticks {
+		at := c.Min.Y + height*vg.Length((t.Value-b.low)/(b.high-b.low))
+		c.FillText(b.label, vg.Point{X: left + vg.Points(barWidth+barLabels), Y: at}, t.Label)
+	}
+}
+
+// GlyphBoxes implements plot.GlyphBoxer: it keeps the place of the bar and its labels.
+func (b shadesBar) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
+	widest := vg.Length(0)
+	for _, t := range b.ticks {
+		widest = max(widest, b.label.Width(t.Label))
+	}
+	end := vg.Points(barSpace+barWidth+barLabels) + widest
+	return []plot.GlyphBox{{X: 1, Rectangle: vg.Rectangle{Max: vg.Point{X: end, Y: 1}}}}
 }
 
 // heights implements plotter.GridXYZ.

@@ -87,7 +87,7 @@ func optionsEffects(lines []results.Result) (report.Table, error) {
 }
 
 // effectMarks are those of the directions. Their colours are of no method, see drawnColours.
-var effectMarks = []mark{{colour: report.Navy, shape: draw.CircleGlyph{}}, {colour: report.MidBlue, shape: draw.PyramidGlyph{}}}
+var effectMarks = []mark{{colour: report.Navy, shape: draw.CircleGlyph{}}, {colour: report.Brown, shape: draw.PyramidGlyph{}}}
 
 // optionsPicture shows optionsEffects as a picture: a panel for each data set and in it, for each option, what it does
 // when it is taken from the other fidelity, with its interval.

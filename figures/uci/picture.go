@@ -178,9 +178,10 @@ func epochsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 		p := report.New(DatasetTitle(dataset), "", "")
 		p.Title.TextStyle.Font.Size = vg.Points(report.LabelSize)
 		var ticks []plot.Tick
-		top, curves := math.Inf(-1), make([]bars, len(drawnMethods))
+		low, top := math.Inf(1), math.Inf(-1)
+		curves := make([]bars, len(drawnMethods))
 		for i, m := range drawnMethods {
-			curve := &curves[i]
+			curves[i].colour = drawnColours[i]
 			for _, protocol := range []Protocol{Paper(), longTraining(), longestTraining()} {
 				protocol.Only = longestTraining().Only
 				s, err := index.Summarize(protocol.On(dataset).Experiments(m), results.MetricNLL)
@@ -197,26 +198,21 @@ func epochsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 				if protocol.Epochs == Paper().Epochs {
 					top = max(top, s.Mean)
 				}
-				curve.add(at, s.Mean, 0)
+				low = min(low, s.Mean)
+				curves[i].add(at, s.Mean, 0)
 			}
-			if len(curve.x) == 0 {
-				continue
-			}
-			if err := errors.Join(report.Line(p, "", curve.x, curve.y, marks[i].colour), report.Points(p, "", curve.x, curve.y, marks[i].colour, vg.Points(2))); err != nil {
+		}
+		end := math.Inf(1)
+		if !math.IsInf(top, -1) {
+			end = top + 0.055*(top-low)
+			p.Y.Max = top + 0.1*(top-low) // above the arrowheads
+		}
+		for _, curve := range curves {
+			if err := curve.drawBelow(p, end); err != nil {
 				return report.Figure{}, err
 			}
 		}
 		p.X.Tick.Marker, p.X.Min, p.X.Max = plot.ConstantTicks(ticks), ticks[0].Value-0.1, ticks[len(ticks)-1].Value+0.1
-		if !math.IsInf(top, -1) {
-			p.Y.Max = top + 0.1*(top-p.Y.Min)
-		}
-		for i, curve := range curves {
-			for _, x := range curve.leaves(p.Y.Max) {
-				if err := report.ErrorBars(p, "", []float64{x}, []float64{p.Y.Max}, []float64{0}, drawnColours[i], leavesShape); err != nil {
-					return report.Figure{}, err
-				}
-			}
-		}
 		if n >= columns {
 			p.X.Label.Text = "epochs"
 		}
@@ -232,12 +228,28 @@ func epochsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 // leavesShape is drawn where a line leaves a panel upwards.
 var leavesShape = draw.PyramidGlyph{}
 
-// leaves are the places in x where the line through numbers crosses a height upwards.
-func (b bars) leaves(height float64) (places []float64) {
-	for i := 1; i < len(b.y); i++ {
-		if low, high := b.y[i-1], b.y[i]; low <= height && high > height {
-			places = append(places, b.x[i-1]+(b.x[i]-b.x[i-1])*(height-low)/(high-low))
+// drawBelow draws a line through numbers, with a dot at each, as far as it is below a height. An arrowhead is where it
+// leaves upwards.
+func (b bars) drawBelow(p *plot.Plot, height float64) error {
+	var errs []error
+	for i, y := range b.y {
+		if y > height {
+			continue
+		}
+		errs = append(errs, report.Points(p, "", b.x[i:i+1], b.y[i:i+1], b.colour, vg.Points(2)))
+		for _, k := range []int{i - 1, i + 1} {
+			if k < 0 || k == len(b.y) || k < i && b.y[k] <= height { // the line from a dot before is there already
+				continue
+			}
+			toX, toY := b.x[k], b.y[k]
+			if toY > height {
+				toX, toY = b.x[i]+(toX-b.x[i])*(height-y)/(toY-y), height
+				if k > i {
+					errs = append(errs, report.ErrorBars(p, "", []float64{toX}, []float64{toY}, []float64{0}, b.colour, leavesShape))
+				}
+			}
+			errs = append(errs, report.Line(p, "", []float64{b.x[i], toX}, []float64{y, toY}, b.colour))
 		}
 	}
-	return places
+	return errors.Join(errs...)
 }
