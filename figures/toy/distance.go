@@ -2,7 +2,6 @@ package toy
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -26,7 +25,7 @@ const distanceColumns = 3
 func DistanceCubic(lines []results.Result, seed uint64, further ...methods.Method) (report.Figure, error) {
 	f, err := distanceFigure("distance-toy", Cubic(), lines, seed, further, spreadPlot)
 	f.Caption = fmt.Sprintf("Distance awareness on one-dimensional regression: training data, predictive mean, two standard deviations of the function "+
-		"(darker) and of the target (lighter) to each side, seed %d.", seed) + f.Caption
+		"(darker) and of the target (lighter) to each side, settings paper, seed %d.", seed) + f.Caption
 	return f, err
 }
 
@@ -34,7 +33,7 @@ func DistanceCubic(lines []results.Result, seed uint64, further ...methods.Metho
 // entropy of its predictions, from 0 (white) to one bit (dark). Further methods have panels of their own.
 func DistanceMoons(lines []results.Result, seed uint64, further ...methods.Method) (report.Figure, error) {
 	f, err := distanceFigure("distance-moons", Moons(), lines, seed, further, moonsPlot)
-	f.Caption = fmt.Sprintf("Distance awareness on two moons: entropy of the predictions from 0 (white) to log 2 (dark), and the training data of both classes, seed %d. "+
+	f.Caption = fmt.Sprintf("Distance awareness on two moons: entropy of the predictions from 0 (white) to log 2 (dark), and the training data of both classes, settings paper, seed %d. "+
 		"In the titles: mean entropy in nats at the training data and at places at least 1 away from all of them.", seed) + f.Caption
 	return f, err
 }
@@ -96,16 +95,5 @@ func moonsPlot(title string, line results.Result, _ bool) (*plot.Plot, error) {
 	if err := report.Shades(p, s(results.SeriesX), s(results.SeriesY), s(results.SeriesEntropy), 0, math.Ln2); err != nil {
 		return nil, err
 	}
-	for label, c := range []color.Color{report.Orange, report.Red} {
-		var x, y []float64
-		for i, v := range s(results.SeriesLabel) {
-			if int(v) == label {
-				x, y = append(x, s(results.SeriesTrainX)[i]), append(y, s(results.SeriesTrainY)[i])
-			}
-		}
-		if err := report.Points(p, "", x, y, c, report.DotRadius/2); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
+	return p, report.Classes(p, s(results.SeriesTrainX), s(results.SeriesTrainY), s(results.SeriesLabel), report.DotRadius/2)
 }

@@ -1,6 +1,7 @@
 package toy
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -58,8 +59,9 @@ func Figures(further ...methods.Method) []report.NamedFigure {
 }
 
 // Figure1 is the paper's Figure 1 for one seed: the data (red), the predictive mean, and the central 95%
-// and 99% of the predictive draws (blue, the outer one lighter), on shared axes, with so many panels in a row. It is
-// made from quick runs, and says so, only when some of its full-scale runs are missing and the quick ones are not.
+// and 99% of the predictive draws (blue, the outer one lighter), on shared axes, with so many panels in a row. Below each
+// panel is a strip with the standard deviation of the draws, since beside a cubic the bands are narrow. It is made from
+// quick runs, and says so, only when some of its full-scale runs are missing and the quick ones are not.
 // Further methods have panels of their own.
 func Figure1(lines []results.Result, seed uint64, columns int, further ...methods.Method) (report.Figure, error) {
 	return bands("figure1", "Predictive distributions on one-dimensional regression", lines, seed, columns, lettered(append(figure1Methods(), further...)))
@@ -89,8 +91,8 @@ func Pictures(lines []results.Result) (report.Figure, error) {
 	return f, err
 }
 
-// The sizes, in points: a panel with its share of the axes.
-const panelWidth, panelHeight = 150, 160
+// The sizes, in points: a panel with its share of the axes, and what a strip below it adds.
+const panelWidth, panelHeight, stripHeight = 150, 160, 40
 
 // bands finds the lines of the methods and draws a panel of each.
 func bands(name, title string, lines []results.Result, seed uint64, columns int, list methods.List) (report.Figure, error) {
@@ -103,10 +105,59 @@ func bands(name, title string, lines []results.Result, seed uint64, columns int,
 		titles = append(titles, m.Title)
 	}
 	f, err := bandsOf(name, chosen, titles, columns)
+	if err != nil {
+		return report.Figure{}, err
+	}
 	first := chosen[0].Experiment
-	f.Caption = fmt.Sprintf("%s: training data, predictive mean, and central 95%% and 99%% of %d predictive draws; %d gradient steps, seed %d.",
-		title, first.Samples, first.Epochs, first.Seed) + f.Caption
+	f.Caption = fmt.Sprintf("%s: training data, predictive mean, and central 95%% and 99%% of %d predictive draws; below, the standard deviation of the draws, "+
+		"on a logarithmic axis, and where the data are; settings paper, %d gradient steps, seed %d.", title, first.Samples, first.Epochs, first.Seed) + f.Caption
+	err = addStrips(&f, chosen)
 	return f, err
+}
+
+// addStrips draws the standard deviations of runs below their panels, on an axis for all.
+func addStrips(f *report.Figure, lines []results.Result) error {
+	for _, row := range f.Panels {
+		for _, p := range row {
+			if p != nil {
+				report.ShareAxes(p, false, true) // the strips have the labels of x
+			}
+		}
+	}
+	var all []float64
+	for _, line := range lines {
+		all = append(all, line.Series[results.SeriesStd]...)
+	}
+	var strips []*plot.Plot
+	for _, line := range lines {
+		p := report.New("", "x", "sd")
+		report.LogAxis(&p.Y, all)
+		p.Y.Min /= 1.3 // room for the marks of the data
+		p.X.Min, p.X.Max = -gridEnd, gridEnd
+		if !line.Diverged {
+			trainX := line.Series[results.SeriesTrainX]
+			floor := slices.Repeat([]float64{p.Y.Min}, len(trainX))
+			if err := errors.Join(
+				report.Line(p, "", line.Series[results.SeriesX], atLeast(p.Y.Min, line.Series[results.SeriesStd]), report.Blue),
+				report.Points(p, "", trainX, floor, report.Red, report.DotRadius),
+			); err != nil {
+				return fmt.Errorf("toy: %s: %v: %w", f.Name, line.Experiment, err)
+			}
+		}
+		strips = append(strips, p)
+	}
+	f.Strips = report.InRows(strips, len(f.Panels[0]), report.ShareAxes)
+	f.Height += vg.Points(float64(stripHeight * len(f.Strips)))
+	return nil
+}
+
+// atLeast are the values, and low in the place of those below it.
+func atLeast(low float64, values []float64) []float64 {
+	values = slices.Clone(values)
+	for i, v := range values {
+		values[i] = max(v, low)
+	}
+	return values
 }
 
 // bandsOf draws a panel for each line. The caption says no more than that some are quick.

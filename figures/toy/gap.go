@@ -94,7 +94,7 @@ func GapRatios(lines []results.Result, further ...methods.Method) (report.Table,
 		Name: "gap-ratio",
 		Caption: fmt.Sprintf("Figure 1 in numbers, mean ± standard deviation over n seeds. Gap ratio: mean standard deviation of the function on [-1, 1], where there are no data, over that on [-4, -2] and [2, 4], where they are; "+
 			"above 1 the model is less certain in the gap. The paper prints pictures and no numbers; flat would be about 1. Truth in the band: part of the gap, |x| < 2, where the cube of x is inside the central 95 %% of the draws. "+
-			"%d gradient steps, %d samples; the paper states neither. Clipping limits the energy to [0, D] with D = 1 in the hidden layer and 50 in the output layer. Two controls: with the mean energy there is as much noise on average, the same for every input; "+
+			"Settings paper, as far as the text goes; %d gradient steps and %d samples are not in it. Clipping limits the energy to [0, D] with D = 1 in the hidden layer and 50 in the output layer. Two controls: with the mean energy there is as much noise on average, the same for every input; "+
 			"with the constant one, D/2, it follows nothing either.", p.Steps, p.Samples),
 		Columns: []string{"Method", "The paper's picture", "Gap ratio", "Seeds with a ratio above 1", "Truth in the band"},
 	}
@@ -167,7 +167,7 @@ const beyond = 5
 func DistanceTable(lines []results.Result, further ...methods.Method) (report.Table, error) {
 	t := report.Table{
 		Name: "distance",
-		Caption: "Mean over three seeds, and their range. Two moons: mean entropy of the predictions in nats, at most 0.693, at the training data and at least 1 away from all of them. " +
+		Caption: "Mean over three seeds, and their range; settings paper. Two moons: mean entropy of the predictions in nats, at most 0.693, at the training data and at least 1 away from all of them. " +
 			"Cubic: mean standard deviation of the function in the gap and beyond the ends of the data, over that at the data.",
 		Columns: []string{"Method", "moons: at data", "moons: far away", "cubic: gap / data", "cubic: beyond / data"},
 	}

@@ -103,21 +103,35 @@ func InsideFigure(runs []Inside, shown int) (report.Figure, error) {
 		return fail(fmt.Errorf("number %d is to be shown, and there are %d", shown, len(runs)))
 	}
 	layers := len(runs[shown].Energies)
-	row := make([]*plot.Plot, layers+1)
+	panels := make([]*plot.Plot, layers+1)
 	for l := range layers {
-		row[l] = report.New(fmt.Sprintf("energy, layer %d", l+1), "x", "")
+		panels[l] = report.New(fmt.Sprintf("input of layer %d", l+1), "x", "energy")
+		// That of the first layer is a number, whose energy is nearly 0 where it is: a logarithm would show little else.
+		if l > 0 {
+			var all []float64
+			for _, run := range runs {
+				if l < len(run.Energies) {
+					all = append(all, run.Energies[l]...)
+				}
+			}
+			report.LogAxis(&panels[l].Y, all)
+			panels[l].Title.Text += ", logarithmic axis"
+		}
 	}
-	row[layers] = report.New("standard deviation", "x", "")
+	panels[layers] = report.New("output", "x", "standard deviation")
 	draw := func(run Inside, c color.Color) error {
 		if len(run.Energies) != layers {
 			return fmt.Errorf("after %d steps there are energies of %d layers, after %d of %d", run.Steps, len(run.Energies), runs[shown].Steps, layers)
 		}
 		for l, energy := range run.Energies {
-			if err := report.Line(row[l], "", run.X, energy, c); err != nil {
+			if l > 0 {
+				energy = atLeast(panels[l].Y.Min, energy)
+			}
+			if err := report.Line(panels[l], "", run.X, energy, c); err != nil {
 				return err
 			}
 		}
-		return report.Line(row[layers], "", run.X, run.Std, c)
+		return report.Line(panels[layers], "", run.X, run.Std, c)
 	}
 	for i, run := range runs {
 		if i != shown {
@@ -130,7 +144,8 @@ func InsideFigure(runs []Inside, shown int) (report.Figure, error) {
 		return fail(err)
 	}
 	return report.Figure{
-		Name: "inside", Panels: [][]*plot.Plot{row}, Width: 620, Height: 190,
+		// One below the other, so that they can be read where notebook.Explore shows several pictures in a row.
+		Name: "inside", Panels: report.InRows(panels, 1, report.ShareAxes), Width: 280, Height: 400,
 		Caption: fmt.Sprintf("Inside a network after %d gradient steps: the energies of its layers, and the standard deviation of its output.", runs[shown].Steps),
 	}, nil
 }
