@@ -1,6 +1,10 @@
 package report
 
-import "densityuncertainty/figures/results"
+import (
+	"slices"
+
+	"densityuncertainty/figures/results"
+)
 
 // Table is a finished table, ready to be rendered in one of TableFormats.
 type Table struct {
@@ -66,6 +70,25 @@ func (t Table) BoldLowestInColumn(column int, summaries []results.Summary) {
 	if lowest, complete := results.Lowest(summaries); complete > 1 {
 		t.Rows[lowest].Cells[column][0].Bold = true
 	}
+}
+
+// WithoutEmptyColumns is the table without the columns in which nothing was run.
+func (t Table) WithoutEmptyColumns() Table {
+	kept := t
+	kept.Columns, kept.Rows = t.Columns[:1:1], nil
+	for _, row := range t.Rows {
+		kept.Rows = append(kept.Rows, Row{Name: row.Name})
+	}
+	for i, heading := range t.Columns[1:] {
+		if !slices.ContainsFunc(t.Rows, func(row Row) bool { return row.Cells[i][0].Text != NotRun }) {
+			continue
+		}
+		kept.Columns = append(kept.Columns, heading)
+		for k, row := range t.Rows {
+			kept.Rows[k].Cells = append(kept.Rows[k].Cells, row.Cells[i])
+		}
+	}
+	return kept
 }
 
 // NamedTable is a table that can be asked for by name: a pure function of result lines or, where Compare is given, of

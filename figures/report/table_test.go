@@ -3,6 +3,7 @@ package report_test
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -164,4 +165,19 @@ func ExampleDifference() {
 	inStd, verdict := report.Difference(ours, report.Published{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals})
 	fmt.Printf("%+.2f sd, %s\n", inStd, verdict)
 	// Output: +0.18 sd, agrees
+}
+
+// A column stays where one row has something in it.
+func TestWithoutEmptyColumns(t *testing.T) {
+	full := report.Table{Columns: []string{"name", "a", "b", "c"}, Rows: []report.Row{
+		{Name: "x", Cells: report.TextCells(report.NotRun, "1", report.NotRun)},
+		{Name: "y", Cells: report.TextCells(report.NotRun, report.NotRun, "–")},
+	}}
+	got := full.WithoutEmptyColumns()
+	want := report.Table{Columns: []string{"name", "b", "c"}, Rows: []report.Row{
+		{Name: "x", Cells: report.TextCells("1", report.NotRun)}, {Name: "y", Cells: report.TextCells(report.NotRun, "–")},
+	}}
+	if !reflect.DeepEqual(got, want) || len(full.Columns) != 4 || len(full.Rows[0].Cells) != 3 {
+		t.Errorf("%+v, want %+v, of %+v", got, want, full)
+	}
 }
