@@ -20,9 +20,12 @@ import (
 )
 
 // VersionVariable names the environment variable that gives the version of the
-// code where the program cannot know it, as in a notebook, whose cells are
-// compiled outside of the checkout.
+// code where the program cannot know it, as in a container without git.
 const VersionVariable = "DENSITYUNCERTAINTY_VERSION"
+
+// CheckoutVariable names the environment variable with the folder of the checkout
+// whose packages a notebook's cells import, each a program of another module.
+const CheckoutVariable = "DENSITYUNCERTAINTY_CHECKOUT"
 
 // Info says with what a result was computed. All fields are filled.
 type Info struct {
@@ -68,8 +71,9 @@ func goWorkers(backend compute.Backend) any {
 
 // Version returns the version of this code: the module's version, or the
 // revision of the checkout it was built from, with "+dirty" when files were
-// changed; failing both the value of DENSITYUNCERTAINTY_VERSION, what git says of
-// the checkout that "go run" has just compiled, or "devel".
+// changed; failing both the value of DENSITYUNCERTAINTY_VERSION, what git says now
+// of the checkout that "go run" has just compiled or, for a program of another
+// module, of the one that DENSITYUNCERTAINTY_CHECKOUT names, or "devel".
 func Version() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -105,6 +109,9 @@ func versionFrom(build *debug.BuildInfo) string {
 	if build.Main.Path == module {
 		return cmp.Or(goRunRevision(), "devel")
 	}
+	if checkout := os.Getenv(CheckoutVariable); checkout != "" {
+		return cmp.Or(revisionOf(checkout), "devel")
+	}
 	return "devel"
 }
 
@@ -115,12 +122,17 @@ var goRunRevision = sync.OnceValue(func() string {
 	if err != nil || !temporaryProgram(program) {
 		return ""
 	}
-	revision, err := exec.Command("git", "describe", "--always", "--dirty=+dirty", "--abbrev=12", "--exclude=*").Output()
-	if err != nil { // no git, or no checkout of it
+	return revisionOf(".")
+})
+
+// revisionOf is the revision of the checkout in a folder; "" where git is not there, or knows of none.
+func revisionOf(folder string) string {
+	revision, err := exec.Command("git", "-C", folder, "describe", "--always", "--dirty=+dirty", "--abbrev=12", "--exclude=*").Output()
+	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(string(revision))
-})
+}
 
 // temporaryProgram tells whether a program lies where "go run" and "go test" put it: below the folder of a build, or in
 // Go's cache, which GOCACHE can put anywhere.

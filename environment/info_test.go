@@ -31,6 +31,7 @@ func TestVersionFrom(t *testing.T) {
 		{"notebook", "v9", "v9", &debug.BuildInfo{Main: debug.Module{Path: "gonb_1"}, Settings: []debug.BuildSetting{revision}, Deps: []*debug.Module{{Path: "densityuncertainty", Version: "(devel)"}}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Setenv(CheckoutVariable, "")
 			t.Setenv(VersionVariable, test.variable)
 			if got := versionFrom(test.build); got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
@@ -39,15 +40,23 @@ func TestVersionFrom(t *testing.T) {
 	}
 }
 
-func TestVersionOfGoRun(t *testing.T) {
+// Programs that "go run" compiles, and a notebook's cells, ask git each time, since the checkout may have changed.
+func TestVersionOfTheCheckout(t *testing.T) {
 	t.Setenv(VersionVariable, "")
+	t.Setenv(CheckoutVariable, "..")
 	want := "devel"
 	if revision, err := exec.Command("git", "rev-parse", "HEAD").Output(); err == nil {
 		want = string(revision[:12])
 	}
-	// Files may have been changed.
-	if got := strings.TrimSuffix(Version(), "+dirty"); got != want {
-		t.Errorf("%q, want %q", got, want)
+	cell := &debug.BuildInfo{Main: debug.Module{Path: "gonb_1"}}
+	for _, version := range []string{Version(), versionFrom(cell)} {
+		if got := strings.TrimSuffix(version, "+dirty"); got != want { // files may have been changed
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	t.Setenv(CheckoutVariable, t.TempDir())
+	if got := versionFrom(cell); got != "devel" {
+		t.Errorf("of a folder that is no checkout: %q, want devel", got)
 	}
 }
 

@@ -13,6 +13,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 # go.work above the checkout, modules of other Python packages, a target for pip.
 # Settings that say where to download from stay.
 export GOWORK=off GO111MODULE=on
+# In a terminal of JupyterLab, whose cells download nothing, a set-up may.
+if [[ ${GOPROXY:-} == off && -n ${DENSITYUNCERTAINTY_GOPROXY:-} ]]; then export GOPROXY=$DENSITYUNCERTAINTY_GOPROXY; fi
 # GOFLAGS for what is built without the settings of enter. Were it empty, the flags
 # that go env -w has written would count.
 plain_flags=-buildvcs=false
@@ -20,11 +22,12 @@ unset PYTHONPATH PYTHONSTARTUP PYTHONHOME JUPYTER_PATH
 for variable in $(compgen -e PIP_ || true); do
   case $variable in
     PIP_INDEX_URL | PIP_EXTRA_INDEX_URL | PIP_FIND_LINKS | PIP_NO_INDEX | PIP_PROXY | PIP_CERT | PIP_CLIENT_CERT | PIP_TRUSTED_HOST | \
-      PIP_CACHE_DIR | PIP_DEFAULT_TIMEOUT | PIP_RETRIES) ;;
+      PIP_CONFIG_FILE | PIP_KEYRING_PROVIDER | PIP_CACHE_DIR | PIP_DEFAULT_TIMEOUT | PIP_RETRIES) ;;
     *) unset "$variable" ;;
   esac
 done
 unset variable
+export PIP_USER=0 # whatever a file says: in a virtual environment it would fail
 
 state="$root/.env"
 python=${PYTHON:-python3}
@@ -99,6 +102,10 @@ check_go() {
   if ((BASH_REMATCH[1] * 1000000 + BASH_REMATCH[2] * 1000 + ${BASH_REMATCH[4]:-0} < 1026005)); then
     fail "Go 1.26.5 or newer is needed, but $(command -v go) is $version: https://go.dev/doc/install"
   fi
+  # Kernels build outside of the checkout, whose go.mod asks for this toolchain.
+  if [[ $(cd / && GOTOOLCHAIN=local GOFLAGS=$plain_flags GOEXPERIMENT='' go env GOVERSION) != "$version" ]]; then
+    export GOTOOLCHAIN=${BASH_REMATCH[0]}
+  fi
   go_version=$version
 }
 
@@ -143,7 +150,7 @@ with_xla() {
 
 # plugin_folders: where go-xla looks for plugins.
 plugin_folders() {
-  local home="$HOME/.local/lib/go-xla" system=/usr/local/lib/go-xla
+  local home="${HOME:-}/.local/lib/go-xla" system=/usr/local/lib/go-xla
   printf '%s\n' "${PJRT_PLUGIN_LIBRARY_PATH:-$home:$home/nvidia:$system:$system/nvidia${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
 }
 
@@ -178,6 +185,8 @@ enter() {
       -p=* | -buildvcs=* | -modcacherw | -modcacherw=*) flags+=("$flag") ;;
     esac
   done
+  # Git says nothing of another user's checkout, and without its answer Go builds no program.
+  if [[ -e "$root/.git" ]] && ! git -C "$root" rev-parse HEAD >/dev/null 2>&1; then flags+=("$plain_flags"); fi
   with_xla || tags+=(noxla)
   if has_xla "$state/xla"; then
     PJRT_PLUGIN_LIBRARY_PATH="$state/xla:$(plugin_folders)"
@@ -189,9 +198,16 @@ enter() {
   # Without debug information a notebook cell links in a fifth of the time.
   flags+=(-ldflags=-w)
   export GOFLAGS="${flags[*]}"
-  if [[ -z ${DENSITYUNCERTAINTY_VERSION:-} ]] && command -v git >/dev/null; then
-    DENSITYUNCERTAINTY_VERSION=$(git -C "$root" describe --always --dirty=+dirty --abbrev=12 2>/dev/null || true)
-    export DENSITYUNCERTAINTY_VERSION
+  # Programs that are not built from it, as cells, ask this checkout for their version.
+  export DENSITYUNCERTAINTY_CHECKOUT=$root
+}
+
+# version_of_checkout: what programs built from it now would say.
+version_of_checkout() {
+  if [[ -n ${DENSITYUNCERTAINTY_VERSION:-} ]]; then
+    printf '%s\n' "$DENSITYUNCERTAINTY_VERSION"
+  elif command -v git >/dev/null; then
+    git -C "$root" describe --always --dirty=+dirty --abbrev=12 --exclude='*' 2>/dev/null || true
   fi
 }
 
@@ -220,7 +236,7 @@ take_from_package() {
     echo "the package is for Linux on x86_64 only, and this is $(uname -sm)"
     return 1
   }
-  rm -rf "$folder" "$folder.part"
+  rm -rf "$folder.part"
   "$state/venv/bin/python" -m pip download --disable-pip-version-check --no-input --progress-bar off \
     --require-hashes --no-deps --only-binary :all: --dest "$folder.part" \
     --implementation cp --python-version 3.12 --abi cp312 --platform manylinux_2_27_x86_64 --platform manylinux_2_28_x86_64 \
@@ -236,7 +252,7 @@ with zipfile.ZipFile(package) as archive:
             shutil.copyfileobj(source, target)
 package.unlink()
 PYTHON
-  mv "$folder.part" "$folder"
+  rm -rf "$folder" && mv "$folder.part" "$folder"
 }
 
 # set_up_xla NAME: XLA's plugin, as requirements-xla.txt pins it, in .env/NAME. Where
@@ -305,7 +321,7 @@ install_tools() (
     echo 'this version of GoNB does not have the line that the advice is added to'
     return 1
   }
-  cp "$tools/go.mod" "$gonb.mod" && cp "$tools/go.sum" "$gonb.sum" && go mod edit -replace "github.com/janpfeifer/gonb=$gonb" "$gonb.mod" || return
+  cp "$tools/go.mod" "$gonb.mod" && cp "$tools/go.sum" "$gonb.sum" && go -C "$root" mod edit -replace "github.com/janpfeifer/gonb=$gonb" "$gonb.mod" || return
   GOBIN="$state/bin" go -C "$tools" install -modfile="$gonb.mod" -v tool
 )
 
@@ -318,8 +334,9 @@ compile_once() {
   stamp compiled "$key"
 }
 
-# register_kernel writes the description that Jupyter starts the kernel from.
-# Variables of the user, as GOMLX_BACKEND, reach the kernel without being named.
+# register_kernel writes the description that Jupyter starts the kernel from. All
+# commands of a checkout share it, so it has nothing of what one of them was asked for:
+# variables, as those of enter or GOMLX_BACKEND, reach the kernel without being named.
 register_kernel() {
   local folder="$JUPYTER_DATA_DIR/kernels/gonb"
   mkdir -p "$folder" "$state/log" "$JUPYTER_CONFIG_DIR" "$JUPYTER_RUNTIME_DIR"
@@ -340,9 +357,6 @@ json.dump({
     "env": {
         "PATH": f"{state}/bin:{state}/venv/bin:{root}/environment/bin:" + "${PATH}",
         "GOWORK": "auto",
-        "GOFLAGS": os.environ["GOFLAGS"],
-        **{name: os.environ[name] for name in ("GOEXPERIMENT", "PJRT_PLUGIN_LIBRARY_PATH")
-           if name in os.environ},
     },
 }, sys.stdout, indent=1)
 PYTHON
@@ -364,13 +378,18 @@ go_offline() {
 }
 
 # check_data: stops if the folder that DENSITYUNCERTAINTY_DATA names is not there, as every notebook that reads
-# images would.
+# images would. Notebooks run in another folder than this one, from which relative paths are meant.
 check_data() {
   local place=${DENSITYUNCERTAINTY_DATA:-}
+  if [[ -n ${DENSITYUNCERTAINTY_CACHE:-} && $DENSITYUNCERTAINTY_CACHE != /* ]]; then
+    export DENSITYUNCERTAINTY_CACHE=$PWD/$DENSITYUNCERTAINTY_CACHE
+  fi
   case $place in
-    '' | http://* | https://*) return ;;
+    '' | http://* | https://* | file://*%*) return ;;
     file://localhost/*) place=${place#file://localhost} ;;
     file://*) place=${place#file://} ;;
+    /*) ;;
+    *) place=$PWD/$place && export DENSITYUNCERTAINTY_DATA=$place ;;
   esac
   [[ -d $place ]] || fail "DENSITYUNCERTAINTY_DATA names a folder that is not there: $place; name one that is, or none"
 }
@@ -382,11 +401,12 @@ copy_notebooks() {
   mkdir -p "$copies/.originals"
   for original in "$root"/notebooks/*.ipynb; do
     name=${original##*/}
-    if [[ ! -e "$copies/$name" ]] || cmp -s "$copies/$name" "$copies/.originals/$name"; then
+    if [[ ! -e "$copies/$name" ]] || cmp -s "$copies/$name" "$copies/.originals/$name" || cmp -s "$copies/$name" "$original"; then
+      # The copy first: killed in between, the next call finds one that is not its owner's.
       cp "$original" "$copies/.originals/$name.part"
       cp "$original" "$copies/$name.part"
-      mv "$copies/.originals/$name.part" "$copies/.originals/$name"
       mv "$copies/$name.part" "$copies/$name"
+      mv "$copies/.originals/$name.part" "$copies/.originals/$name"
     elif ! cmp -s "$original" "$copies/.originals/$name"; then
       printf 'out/lab/%s is yours, and older than notebooks/%s; remove it to get the new one.\n' "$name" "$name"
     fi
@@ -413,7 +433,7 @@ make_results() {
 make_pages() {
   local catalogue
   catalogue=$(go -C "$root" run ./figures/cmd/reproduce list --format json) &&
-    python "$root/environment/pages" "$1" "$root"/notebooks/*.ipynb --catalogue /dev/stdin <<<"$catalogue"
+    DENSITYUNCERTAINTY_VERSION=$(version_of_checkout) python "$root/environment/pages" "$1" "$root"/notebooks/*.ipynb --catalogue /dev/stdin <<<"$catalogue"
 }
 
 # lock: two set-ups at once would undo each other; the second waits for the first.

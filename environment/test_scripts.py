@@ -68,6 +68,33 @@ class Settings(Scripts):
         done = self.bash('GOFLAGS=$plain_flags go build -o /dev/null ./environment/cmd/backend; echo built', GOENV=str(settings), CGO_ENABLED="0")
         self.assertEqual(done.stdout, "built\n", done.stderr)
 
+    def tool(self, name, script):
+        """A program that is found before the one of that name."""
+        path = self.folder / "tools" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return f"{path.parent}{os.pathsep}{os.environ['PATH']}"
+
+    def test_an_older_go_that_downloads_a_newer_one(self):
+        """Kernels build outside of the checkout, where nothing but the variable asks for the newer."""
+        real = shutil.which("go")
+        for own, wants in (("go1.25.3", "go1.26.5"), ("go1.26.5", "")):
+            with self.subTest(own):
+                path = self.tool("go", f'case "$*" in\n*GOVERSION) [ "$GOTOOLCHAIN" = local ] && echo {own} || echo go1.26.5 ;;\n*) exec {real} "$@" ;;\nesac')
+                done = self.bash('check_go; printf %s "${GOTOOLCHAIN:-}"', PATH=path, GOTOOLCHAIN="")
+                self.assertEqual((done.stdout, done.returncode), (wants, 0), done.stderr)
+
+    def test_a_checkout_of_another_user(self):
+        """Git says nothing of it, and Go would build no program."""
+        self.assertNotIn("-buildvcs=false", self.variables(GOFLAGS="-modcacherw")["GOFLAGS"].split())
+        path = self.tool("git", "echo 'fatal: detected dubious ownership' >&2; exit 128")
+        self.assertIn("-buildvcs=false", self.variables(PATH=path, GOFLAGS="-modcacherw")["GOFLAGS"].split())
+
+    def test_downloads_in_a_terminal_of_the_server(self):
+        self.assertEqual(self.variables(GOPROXY="off", DENSITYUNCERTAINTY_GOPROXY="https://example.com")["GOPROXY"], "https://example.com")
+        self.assertEqual(self.variables(GOPROXY="off", DENSITYUNCERTAINTY_GOPROXY="")["GOPROXY"], "off")
+
     def test_workspace_above_the_checkout(self):
         """An unrelated go.work above replaces no module."""
         checkout = self.folder / "above" / "checkout"
@@ -80,10 +107,11 @@ class Settings(Scripts):
         self.assertEqual((done.stdout, done.returncode), ("off\nm\n", 0), done.stderr)
 
     def test_python_and_pip(self):
-        gone = {"PYTHONPATH": "/x", "PYTHONSTARTUP": "/x", "PYTHONHOME": "/x", "PIP_TARGET": "/x", "PIP_USER": "1", "PIP_NO_DEPS": "1", "JUPYTER_PATH": "/x"}
-        kept = {"PIP_INDEX_URL": "https://example.com/simple", "PIP_CERT": "/x", "PIP_DEFAULT_TIMEOUT": "9"}
-        now = self.variables(**gone, **kept)
+        gone = {"PYTHONPATH": "/x", "PYTHONSTARTUP": "/x", "PYTHONHOME": "/x", "PIP_TARGET": "/x", "PIP_NO_DEPS": "1", "JUPYTER_PATH": "/x"}
+        kept = {"PIP_CONFIG_FILE": "/x", "PIP_INDEX_URL": "https://example.com/simple", "PIP_CERT": "/x", "PIP_DEFAULT_TIMEOUT": "9"}
+        now = self.variables(**gone, **kept, PIP_USER="1")
         self.assertEqual([name for name in gone if name in now], [])
+        self.assertEqual(now["PIP_USER"], "0")
         self.assertEqual({name: now.get(name) for name in kept}, kept)
 
     def kernel(self, **variables):
@@ -103,7 +131,7 @@ class Settings(Scripts):
         _, description = self.kernel(GOFLAGS="-toolexec=/bin/false", GOWORK="off")
         self.assertIn(f"--go_work={ROOT}", description["argv"])
         self.assertEqual(description["env"]["GOWORK"], "auto")
-        self.assertNotIn("toolexec", description["env"]["GOFLAGS"])
+        self.assertEqual(set(description["env"]), {"PATH", "GOWORK"}, "commands with other settings share the description")
 
     def test_workspace_above_temporary_files(self):
         (self.folder / "go.work").write_text("go 1.26\n")
@@ -125,6 +153,15 @@ class Settings(Scripts):
                 done = self.bash("check_data", DENSITYUNCERTAINTY_DATA=place)
                 self.assertEqual(done.returncode, 1 if says else 0, done.stderr)
                 self.assertIn(says and f"DENSITYUNCERTAINTY_DATA names a folder that is not there: {says}; ", done.stderr)
+
+    def test_data_and_cache_are_meant_from_here(self):
+        """Notebooks run in another folder."""
+        (self.folder / "data").mkdir()
+        done = self.bash(
+            f'cd "{self.folder}"; check_data; printf "%s %s" "$DENSITYUNCERTAINTY_DATA" "$DENSITYUNCERTAINTY_CACHE"',
+            DENSITYUNCERTAINTY_DATA="data", DENSITYUNCERTAINTY_CACHE="cache",
+        )
+        self.assertEqual((done.stdout, done.returncode), (f"{self.folder}/data {self.folder}/cache", 0), done.stderr)
 
 
 class WorkingCopies(Scripts):
@@ -149,6 +186,11 @@ class WorkingCopies(Scripts):
         self.assertEqual((copied.read_text(), original.read_text()), ("mine", "3"))
         copied.unlink()
         self.assertEqual((self.copy(), copied.read_text()), ("", "3"))
+        original.write_text("4")
+        copied.write_text("4")  # as a call leaves it that was killed before its end
+        self.assertEqual((self.copy(), copied.read_text()), ("", "4"))
+        original.write_text("5")
+        self.assertEqual((self.copy(), copied.read_text()), ("", "5"))
 
 
 class Arguments(unittest.TestCase):

@@ -70,7 +70,10 @@ def print_pdf(path, target):
         command = [program, "--headless", *browser.flags(), f"--user-data-dir={profile}", "--no-pdf-header-footer"]
         # The time is that of the page's clock, which runs ahead while nothing happens.
         command += ["--virtual-time-budget=20000", f"--print-to-pdf={target}", path.as_uri()]
-        done = subprocess.run(command, check=False, capture_output=True, timeout=120)
+        try:
+            done = subprocess.run(command, check=False, capture_output=True, timeout=120)
+        except subprocess.TimeoutExpired:
+            return False
     return done.returncode == 0 and target.exists()
 
 
