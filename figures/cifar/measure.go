@@ -267,7 +267,7 @@ func fitGaussian(features []float64, width int, labels []int, classes int) (*fea
 		covariance.SetSym(j, j, covariance.At(j, j)+ridge*trace/float64(width))
 	}
 	if !g.covariance.Factorize(covariance) {
-		return nil, fmt.Errorf("cifar: the covariance of the features is not positive definite (trace %v)", trace)
+		return nil, fmt.Errorf("cifar: the covariance of the features is not positive definite (trace %v): %w", trace, train.ErrDiverged)
 	}
 	return g, nil
 }

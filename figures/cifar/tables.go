@@ -288,9 +288,11 @@ func (r row) processorCell(byID results.Index, p Protocol, decay methods.Decay, 
 	}
 	g := finished(byID, p.Experiments(r.method))
 	var cell report.Cell
+	n := len(g.Lines)
 	for _, m := range measures {
 		m.metric += r.ending
 		of := having(g, m.metric)
+		n = min(n, len(of.Lines))
 		if len(of.Lines) == 0 {
 			return report.TextCell("not run"), nil
 		}
@@ -300,7 +302,7 @@ func (r row) processorCell(byID results.Index, p Protocol, decay methods.Decay, 
 		}
 		cell = append(cell, report.CellLine{Text: strings.TrimSpace(strings.TrimSuffix(m.heading, " (%)") + " " + values[0][0].Text)})
 	}
-	cell[len(cell)-1].Text += fmt.Sprintf(" (n=%d)", len(g.Lines))
+	cell[len(cell)-1].Text += fmt.Sprintf(" (n=%d)", n)
 	return cell, nil
 }
 

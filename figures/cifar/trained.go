@@ -80,7 +80,10 @@ func (x *experimentRun) keepNetworks() error {
 // networks with a Gaussian process, which cannot be loaded: they need their training data.
 func LoadClassifier(backend compute.Backend, files []string, list ...methods.Method) (*Classifier, error) {
 	var c *Classifier
-	for _, file := range files {
+	for i, file := range files {
+		if slices.Contains(files[:i], file) {
+			return nil, fmt.Errorf("cifar: loading networks: %s is named twice", file)
+		}
 		named, metadata, err := checkpoint.ReadTensors(file)
 		if err == nil {
 			c, err = c.with(backend, named, metadata, list)
@@ -135,6 +138,9 @@ func (c *Classifier) with(backend compute.Backend, named map[string]*tensors.Ten
 	}
 	if c.Method.Name != m.Name || len(c.Classes) != len(classes) {
 		return nil, fmt.Errorf("it is of the method %s with %d classes, the first file of %s with %d", m.Name, len(classes), c.Method.Name, len(c.Classes))
+	}
+	if c.Origin != e.String() {
+		return nil, fmt.Errorf("it is of another run than the first file: %s, and that of %s", e, c.Origin)
 	}
 	member, err := nets.New(backend, network, likelihood.Categorical{Classes: len(classes)}, methods.Seed(e, len(c.members)))
 	if err != nil {

@@ -138,6 +138,9 @@ func TestExportedNetworks(t *testing.T) {
 			}
 		})
 	}
+	if _, err := LoadClassifier(backend, []string{file, file}); err == nil || !strings.Contains(err.Error(), "is named twice") {
+		t.Errorf("a file twice: %v", err)
+	}
 	content := must.Get(os.ReadFile(file))(t)
 	content[len(content)-1] ^= 1
 	must.Do(t, os.WriteFile(file, content, 0o644))

@@ -116,6 +116,16 @@ func All(ctx context.Context, runner Runner, store Store, batches [][]results.Ex
 			return errors.Join(failed.still(store, report), err)
 		}
 		report.begin(batch)
+		left, err := store.Missing(batch)
+		if err != nil {
+			return errors.Join(failed.still(store, report), err)
+		}
+		if len(left) == 0 {
+			report.Note(describe(batch) + ": another run has finished it")
+			report.end(nil, nil)
+			continue
+		}
+		batch = left
 		found, runErr := runner.Run(ctx, batch, report.update)
 		if err := keep(store, batch, found, report); err != nil {
 			return errors.Join(failed.still(store, report), err)

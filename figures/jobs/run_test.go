@@ -247,6 +247,24 @@ func TestAllAmongOthers(t *testing.T) {
 	}
 }
 
+// What another process has stored since the batches were made is not carried out again.
+func TestAllLeavesOutWhatOthersFinished(t *testing.T) {
+	var m memory
+	list := batches()
+	for _, e := range append(list[1][:1:1], list[2]...) {
+		m.ids = append(m.ids, e.ID())
+	}
+	ran := 0
+	counting := runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
+		ran += len(batch)
+		return good(ctx, batch, progress)
+	})
+	out, err := all(t, t.Context(), counting, &m, list)
+	if want := 15 - 1 - len(list[2]); err != nil || ran != want || !strings.Contains(out, "another run has finished it") || !strings.Contains(out, "[15/15 runs, 100%, ") {
+		t.Errorf("%d experiments carried out, want %d (%v), report:\n%s", ran, want, err, out)
+	}
+}
+
 func TestAllGivesUp(t *testing.T) {
 	var m memory
 	calls := 0

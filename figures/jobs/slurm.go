@@ -34,10 +34,10 @@ type JobArray struct {
 	Flags []string
 }
 
-// The files in a job array's folder.
+// The files in a job array's folder: TasksName has the experiments of a task in each line.
 const (
 	scriptName = "job.sh"
-	tasksName  = "tasks.jsonl"
+	TasksName  = "tasks.jsonl"
 )
 
 // warning is how many seconds before the end of its time a task is told to save and stop.
@@ -106,7 +106,7 @@ func WriteTasks(folder string, batches [][]results.Experiment) error {
 		}
 		tasks.Write(append(line, '\n'))
 	}
-	path := filepath.Join(folder, tasksName)
+	path := filepath.Join(folder, TasksName)
 	switch before, err := os.ReadFile(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -192,7 +192,7 @@ func ShellQuoted(text string) string {
 
 // Task reads the batch of a task from a job array's folder.
 func Task(folder string, index int) ([]results.Experiment, error) {
-	path := filepath.Join(folder, tasksName)
+	path := filepath.Join(folder, TasksName)
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("jobs: reading the tasks: %w", err)

@@ -83,8 +83,8 @@ func TestTasksOfAJobArray(t *testing.T) {
 	if err := job.Write(nil); err == nil {
 		t.Error("a job array without tasks was written")
 	}
-	must.Do(t, os.WriteFile(filepath.Join(job.Folder, tasksName), []byte("[{\"study\":\"uci\"}]\n"), 0o600))
-	if _, err := Task(job.Folder, 0); err == nil || !strings.Contains(err.Error(), tasksName+":1") {
+	must.Do(t, os.WriteFile(filepath.Join(job.Folder, TasksName), []byte("[{\"study\":\"uci\"}]\n"), 0o600))
+	if _, err := Task(job.Folder, 0); err == nil || !strings.Contains(err.Error(), TasksName+":1") {
 		t.Errorf("a task that is no experiment: %v", err)
 	}
 }

@@ -180,7 +180,7 @@ func (x control) grounding(index results.Index, decided map[rowAndColumn]tested,
 	for _, dataset := range s.protocol.Datasets {
 		if text := s.protocol.diverged(index, dataset, methods.Density); text != "" {
 			remarks = append(remarks, fmt.Sprintf(" %s of %s.", text, DatasetTitle(dataset)))
-		} else if test, has := decided[rowAndColumn{s.rowOf(dataset), methods.Density.Title}]; has {
+		} else if test, has := decided[rowAndColumn{s.rowOf(dataset), methods.Density.Title}]; has && s.protocol.complete(index, dataset, methods.Density) {
 			verdicts = append(verdicts, test.verdict)
 			if test.difference.Mean < 0 {
 				lower++
@@ -201,7 +201,15 @@ func (x control) grounding(index results.Index, decided map[rowAndColumn]tested,
 // of LDL energies ranks the errors better than that of constant energy.
 func inBetween(index results.Index, s setting) (report.Claim, error) {
 	c := report.Claim{Where: "our test of the criterion", Claim: fmt.Sprintf("Between the training inputs the variance tells where the errors are, better than without the density (settings: %s)", s.name), Verdict: report.NotRun}
-	var parts []string
+	var parts, remarks []string
+	for _, dataset := range smallDatasets() {
+		for _, m := range []methods.Method{methods.Density, methods.DensityConstant} {
+			if text := s.protocol.diverged(index, dataset, m); text != "" {
+				remarks = append(remarks, fmt.Sprintf(" %s of %s.", text, DatasetTitle(dataset)))
+			}
+		}
+	}
+	compared := 0 // data sets
 	for _, score := range gapScores {
 		tests, err := score.againstConstant(index, s)
 		if err != nil {
@@ -218,10 +226,11 @@ func inBetween(index results.Index, s setting) (report.Claim, error) {
 		higher, lower := n[report.Worse], n[report.Better] // the verdicts are for scores that are better when lower
 		parts = append(parts, fmt.Sprintf("%s higher on %d, lower on %d and undecided on %d", score.title, higher, lower, len(verdicts)-higher-lower))
 		if score.metric == results.MetricSpearman {
-			c.Verdict = lead(higher, lower, false)
+			c.Verdict, compared = lead(higher, lower, len(remarks) > 0), len(verdicts)
 		}
 	}
-	c.Evidence = fromTable(fmt.Sprintf("LDL energies against constant energy on gap splits of %d data sets: %s", len(smallDatasets()), strings.Join(parts, "; ")), "uci-gap, notes")
+	c.Evidence = fromTable(fmt.Sprintf("LDL energies against constant energy on gap splits of %s: %s", results.Counted(compared, "data set", "data sets"), strings.Join(parts, "; ")), "uci-gap, notes") +
+		strings.Join(remarks, "")
 	return c, nil
 }
 
@@ -246,7 +255,7 @@ func starts(index results.Index) (tests family[rowAndColumn], remarks []string, 
 			if lower >= start {
 				continue
 			}
-			if err := tests.add(rowAndColumn{DatasetTitle(dataset), formatScale(lower)}, from(start), from(lower), heldOutSplits); err != nil {
+			if err := tests.add(rowAndColumn{DatasetTitle(dataset), formatScale(lower)}, from(start), from(lower), heldOutSplits, p.splitCount(dataset)); err != nil {
 				return tests, nil, err
 			}
 		}

@@ -106,6 +106,7 @@ func TestGrounding(t *testing.T) {
 		{"better, and diverged elsewhere", append(pair(1, 2, false), lost...), report.Undecided},
 		{"worse, and diverged elsewhere", append(pair(2, 1, false), lost...), report.DoesNotHold},
 		{"either way, and diverged elsewhere", append(pair(1, 1, true), lost...), report.Undecided},
+		{"not all splits", pair(1, 2, false)[1:], report.NotRun},
 		{"nothing", nil, report.NotRun}, {"better", pair(1, 2, false), report.Holds}, {"worse", pair(2, 1, false), report.DoesNotHold}, {"either way", pair(1, 1, true), report.Undecided},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -142,6 +143,8 @@ func TestInBetween(t *testing.T) {
 		p := inGaps().On("yacht")
 		return append(made(p.Experiments(methods.Density), scores(density)), made(p.Experiments(methods.DensityConstant), scores(constant))...)
 	}
+	lost := made(inGaps().On("boston").Experiments(methods.Density), level(1))
+	lost[0].Diverged, lost[0].Metrics = true, nil
 	for _, c := range []struct {
 		name, verdict, evidence string
 		lines                   []results.Result
@@ -150,6 +153,9 @@ func TestInBetween(t *testing.T) {
 		{"higher", report.Holds, "coverage higher on 0, lower on 0 and undecided on 1; rank correlation higher on 1, lower on 0 and undecided on 0", lines(0.5, 0.1)},
 		{"lower", report.DoesNotHold, "rank correlation higher on 0, lower on 1", lines(0.1, 0.5)},
 		{"the same", report.Undecided, "", lines(0.5, 0.5)},
+		{"not all gaps", report.NotRun, "", lines(0.5, 0.1)[1:]},
+		{"one diverged elsewhere", report.Undecided, "on gap splits of 1 data set: coverage higher on 0, lower on 0 and undecided on 1; rank correlation higher on 1, lower on 0 and undecided on 0 (table uci-gap, notes). " +
+			"Density Uncertainty diverged on 1 of 13 splits of Boston Housing.", append(lines(0.5, 0.1), lost...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if verdict, evidence := verdictOn(t, c.lines, "Between the training inputs", "paper"); verdict != c.verdict || !strings.Contains(evidence, c.evidence) {

@@ -215,7 +215,7 @@ func changeOfLead(index results.Index) (string, error) {
 		return less(p.bySplit(index, dataset, methods.DensityConstant, results.MetricNLL), p.bySplit(index, dataset, detached, results.MetricNLL))
 	}
 	for _, dataset := range smallDatasets() {
-		if err := tests.add(DatasetTitle(dataset), lead(longTraining(), dataset), lead(Paper(), dataset), randomSplits); err != nil {
+		if err := tests.add(DatasetTitle(dataset), lead(longTraining(), dataset), lead(Paper(), dataset), randomSplits, Paper().splitCount(dataset)); err != nil {
 			return "", err
 		}
 	}
@@ -304,7 +304,7 @@ func rivalries(index results.Index) (map[rivalry]tested, error) {
 			for _, s := range claimSettings() {
 				density := s.protocol.bySplit(index, dataset, methods.Density, x.name)
 				for _, m := range rivals() {
-					if err := tests.add(rivalry{x.name, dataset, s.name, m.Name}, density, s.protocol.bySplit(index, dataset, m, x.name), randomSplits); err != nil {
+					if err := tests.add(rivalry{x.name, dataset, s.name, m.Name}, density, s.protocol.bySplit(index, dataset, m, x.name), randomSplits, s.protocol.splitCount(dataset)); err != nil {
 						return nil, err
 					}
 				}
@@ -445,8 +445,12 @@ type family[K comparable] struct {
 	names []K // one for each cell
 }
 
-// add is that of paired; a test that cannot be made is not there.
-func (f *family[K]) add(name K, values, reference map[int]float64, testTrain float64) error {
+// add is that of paired, where all of so many splits were run and none diverged; a test that cannot be made is not there.
+// No table shows by how many splits these verdicts are.
+func (f *family[K]) add(name K, values, reference map[int]float64, testTrain float64, splits int) error {
+	if len(values) < splits {
+		return nil
+	}
 	before := len(f.cells)
 	if err := f.paired.add(0, 0, values, reference, testTrain); err != nil {
 		return err
@@ -596,7 +600,7 @@ var gapScores = []gapScore{{results.MetricCoverage, "coverage"}, {results.Metric
 func (x gapScore) againstConstant(index results.Index, s setting) (tests family[string], err error) {
 	for _, dataset := range smallDatasets() {
 		score := func(m methods.Method) map[int]float64 { return s.protocol.bySplit(index, dataset, m, x.metric) }
-		if err := tests.add(DatasetTitle(dataset), score(methods.Density), score(methods.DensityConstant), gapSplits); err != nil {
+		if err := tests.add(DatasetTitle(dataset), score(methods.Density), score(methods.DensityConstant), gapSplits, s.protocol.splitCount(dataset)); err != nil {
 			return tests, err
 		}
 	}

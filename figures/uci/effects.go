@@ -48,7 +48,7 @@ func effects(index results.Index) (map[effect]tested, error) {
 		for s, step := range way.steps {
 			for _, dataset := range smallDatasets() {
 				values := func(p Protocol) map[int]float64 { return p.bySplit(index, dataset, methods.Density, results.MetricNLL) }
-				if err := tests.add(effect{d, s, dataset}, values(step.protocol), values(way.base), randomSplits); err != nil {
+				if err := tests.add(effect{d, s, dataset}, values(step.protocol), values(way.base), randomSplits, step.protocol.splitCount(dataset)); err != nil {
 					return nil, err
 				}
 			}

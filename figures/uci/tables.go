@@ -359,6 +359,11 @@ func (p Protocol) bySplit(index results.Index, dataset string, m methods.Method,
 	return metricBySplit(index, p.On(dataset).Experiments(m), metric)
 }
 
+// complete says whether all of a method's runs on a data set are done.
+func (p Protocol) complete(index results.Index, dataset string, m methods.Method) bool {
+	return len(index.Missing(p.On(dataset).Experiments(m))) == 0
+}
+
 // diverged says on how many splits of a data set runs of a method diverged; "" if on none.
 func (p Protocol) diverged(index results.Index, dataset string, m methods.Method) string {
 	lost, n := 0, 0

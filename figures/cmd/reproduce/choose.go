@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +21,7 @@ import (
 const chooseDoc = `reproduce choose chooses hyperparameters of each method by the runs in the store that tried them, measured on held-out
 training examples: with "uci" the optimizer and the noise for each split, of the set uci-tuning, and with "images" the
 noise for the set processor, of the set processor-grid. It prints the choices, or writes them to a file if there are
-any, and says for what runs are missing; those of the program are figures/uci/tuned.csv and figures/cifar/chosen.csv.
+any and does not have more already, and says for what runs are missing; those of the program are figures/uci/tuned.csv and figures/cifar/chosen.csv.
 
 Usage: reproduce choose uci|images [FILE] [flags]
 `
@@ -53,6 +56,12 @@ func (c command) choose(_ context.Context, args []string) error {
 		c.print(c.stderr, lacking+"\n", exitOK)
 	}
 	if len(positional) > 1 {
+		switch present, err := os.ReadFile(positional[1]); {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("reading the choices that are to be replaced: %w", err)
+		case bytes.Count(present, []byte("\n")) > bytes.Count(file, []byte("\n")):
+			return fmt.Errorf("%s has more choices than the runs here make, and stays as it is; remove it first, or name another file", positional[1])
+		}
 		return atomicfile.WriteBytes(positional[1], file)
 	}
 	if _, err := c.stdout.Write(file); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/cifar/predictions"
+	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/results"
 )
 
@@ -92,7 +93,9 @@ func (c command) merge(_ context.Context, args []string) error {
 		added += n
 	}
 	files = slices.DeleteFunc(files, func(file string) bool {
-		return slices.Contains(rejected[filepath.Base(file)], storeOf(file, stores))
+		from, of := rejected[filepath.Base(file)], storeOf(file, stores)
+		// Those of a job array lie beside the folders of results of its tasks, and belong to none of them alone.
+		return slices.Contains(from, of) || len(from) > 0 && of == ""
 	})
 	copied, different, err := copyPredictions(files, at.predictions)
 	if err != nil {
@@ -124,6 +127,8 @@ func find(folder string) (stores, files []string, err error) {
 		case entry.IsDir() && path != folder && slices.Contains([]string{"work", "networks"}, entry.Name()):
 			return fs.SkipDir // checkpoints and trained networks, which are safetensors files too
 		case !entry.Type().IsRegular():
+			return nil
+		case entry.Name() == jobs.TasksName: // of a job array
 			return nil
 		case filepath.Ext(path) == ".jsonl":
 			stores = append(stores, path)

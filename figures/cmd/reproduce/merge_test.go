@@ -14,6 +14,7 @@ import (
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/cifar/predictions"
+	"densityuncertainty/figures/jobs"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
@@ -104,6 +105,24 @@ func TestMergeOfAnotherRun(t *testing.T) {
 	if copied, err := filepath.Glob(filepath.Join(store, "predictions", "*")); err != nil || len(copied) != 0 {
 		t.Errorf("copied %v, %v", copied, err)
 	}
+}
+
+// The predictions of a job array lie in one folder beside those of its tasks, and belong to none of them alone. Its list
+// of tasks is no result.
+func TestMergeOfAJobArray(t *testing.T) {
+	array := t.TempDir()
+	again := imageResult()
+	again.Metrics = map[string]float64{results.MetricAccuracy: 0.75}
+	storeWith(t, filepath.Join(array, "results", "task-0"), again)
+	writePredictions(t, filepath.Join(array, "results"), 0, 1, 1)
+	must.Do(t, os.WriteFile(filepath.Join(array, jobs.TasksName), []byte("[]\n"), 0o600))
+	store := storeWith(t, t.TempDir(), imageResult())
+	fails(t, exitFailure, "accuracy 0.75, in the store 0.5", "merge", array, "--store", store)
+	if copied := must.Get(filepath.Glob(filepath.Join(store, "predictions", "*")))(t); len(copied) != 0 {
+		t.Errorf("predictions %v beside the result of another run", copied)
+	}
+	empty := t.TempDir()
+	succeeds(t, "1 result added to "+empty+", there already: 0; 1 file of predictions copied", "merge", array, "--store", empty)
 }
 
 // Of two results that are both new the first is kept, and the predictions that lie beside it with it.

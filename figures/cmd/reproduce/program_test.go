@@ -279,7 +279,7 @@ func TestProcesses(t *testing.T) {
 // Without GPUs the processes of --devices refuse to run, and no further ones are started.
 func TestDevicesWithoutGPU(t *testing.T) {
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
-	if _, err := newRunner(settings{folders: folders{gpu: true}, note: func(string) {}}); err == nil || !strings.Contains(err.Error(), "--devices is for GPUs, and this computes on go:") {
+	if _, err := newRunner(settings{folders: folders{gpu: true}, note: func(string) {}}); err == nil || !strings.Contains(err.Error(), "by --devices or --gpu, and computes on go:") {
 		t.Errorf("error %v", err)
 	}
 	store := filepath.Join(t.TempDir(), "runs")

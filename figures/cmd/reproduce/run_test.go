@@ -276,6 +276,13 @@ func TestChoose(t *testing.T) {
 	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "\nrank1,init_std,0.001,") || !strings.Contains(string(text), "\nvdropout,alpha,0.03,") {
 		t.Errorf("%s (%v)", text, err)
 	}
+	fewer := filepath.Join(dir, "fewer")
+	succeeds(t, "100%", "run", "processor-grid", "--methods", "rank1", "--store", fewer)
+	before := must.Get(os.ReadFile(file))(t)
+	fails(t, exitFailure, file+" has more choices than the runs here make", "choose", "images", file, "--store", fewer)
+	if text := must.Get(os.ReadFile(file))(t); !bytes.Equal(text, before) {
+		t.Errorf("choices of fewer methods took the place of\n%s:\n%s", before, text)
+	}
 }
 
 func TestOptions(t *testing.T) {

@@ -31,7 +31,7 @@ var newRunner = func(s settings) (jobs.Runner, error) {
 	}
 	s.note(machine.Choice)
 	if s.gpu && !strings.HasPrefix(machine.Info.Backend, "xla:cuda") {
-		return nil, usagef("--devices is for GPUs, and this computes on %s; leave it out, or set up a GPU (%s)", machine.Info.Backend, environment.ConfigVariable)
+		return nil, usagef("this was asked to compute on a GPU, by --devices or --"+gpuFlag+", and computes on %s; leave that out, or set up a GPU (%s)", machine.Info.Backend, environment.ConfigVariable)
 	}
 	studies := studiesOn(machine)
 	images := studies[results.Images].(*cifar.Runner)
