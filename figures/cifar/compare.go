@@ -213,7 +213,7 @@ func ensembleOf(single contender, members []*predictions.Predictions) (contender
 	if err != nil {
 		return contender{}, err
 	}
-	c := contender{fmt.Sprintf("Deep Ensemble of these %d", len(members)), make(map[uint64]*judgedRun)}
+	c := contender{fmt.Sprintf("Deep Ensemble, %d deterministic", len(members)), make(map[uint64]*judgedRun)}
 	for seed := range single.runs {
 		c.runs[seed] = run
 	}

@@ -87,13 +87,13 @@ func TestDifferences(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"Density Uncertainty 0 1", "Deterministic 0 1", "Deterministic, temperature scaled 0 1", "Deep Ensemble of these 2 0 1", "Rank-1 BNN 0"}; !slices.Equal(got, want) {
+	if want := []string{"Density Uncertainty 0 1", "Deterministic 0 1", "Deterministic, temperature scaled 0 1", "Deep Ensemble, 2 deterministic 0 1", "Rank-1 BNN 0"}; !slices.Equal(got, want) {
 		t.Fatalf("rows %q, want %q", got, want)
 	}
 	for name, want := range map[string]string{
 		"Deterministic NLL": "worse", "Deterministic ECE": "worse", "Deterministic Brier": "worse", "Deterministic Accuracy (%)": "undecided",
 		"Deterministic, temperature scaled NLL": "undecided", "Rank-1 BNN NLL": "worse", "Rank-1 BNN Accuracy (%)": "worse", "Rank-1 BNN AURC": "worse",
-		"Rank-1 BNN ECE": "undecided", "Deep Ensemble of these 2 NLL": "better", "Deep Ensemble of these 2 Accuracy (%)": "better",
+		"Rank-1 BNN ECE": "undecided", "Deep Ensemble, 2 deterministic NLL": "better", "Deep Ensemble, 2 deterministic Accuracy (%)": "better",
 	} {
 		if got := verdict[name]; !strings.HasSuffix(got, ", "+want) {
 			t.Errorf("%s: %q, want %s", name, got, want)
