@@ -204,7 +204,7 @@ func TestMixtureOfCollinearInputs(t *testing.T) {
 	for i, e := range fixtures.Evaluate(t, dtypes.Float32, values, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
 		return []*graph.Node{m.Dense(s.In("energy"), in["x"]).Energy}
 	})[0].Values {
-		exact := sizes[i] * sizes[i] / 2 // h = a v has a^2 s / (1 + s) / 2 with s in the millions
+		exact := sizes[i] * sizes[i] / 2       // h = a v has a^2 s / (1 + s) / 2 with s in the millions
 		if !(e >= 0 && e >= 0.99*exact-1e-4) { // the likelihoods of which it is the difference are in the hundreds
 			t.Errorf("the energy of input %d is %g, at least %g by its bound", i, e, exact)
 		}
