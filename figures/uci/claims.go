@@ -47,14 +47,11 @@ func Claims(lines []results.Result) ([]report.Claim, error) {
 		}
 		all = append(all, c)
 	}
-	for _, of := range []func(results.Index) (report.Claim, error){lowerStart, sensitivity} {
-		c, err := of(index)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, c)
+	tried, err := starts(index)
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
+	return append(all, tried.lowerIsWorse(), tried.sensitivity()), nil
 }
 
 // mostSets are those of the paper's data sets on which it has density uncertainty ahead.
@@ -178,8 +175,8 @@ func (x control) grounding(index results.Index, decided map[rowAndColumn]tested,
 	var verdicts, remarks []string
 	lower := 0
 	for _, dataset := range s.protocol.Datasets {
-		if text := s.protocol.diverged(index, dataset, methods.Density); text != "" {
-			remarks = append(remarks, fmt.Sprintf(" %s of %s.", text, DatasetTitle(dataset)))
+		if text := s.protocol.divergedOn(index, dataset, methods.Density); text != "" {
+			remarks = append(remarks, " "+text)
 		} else if test, has := decided[rowAndColumn{s.rowOf(dataset), methods.Density.Title}]; has && s.protocol.complete(index, dataset, methods.Density) {
 			verdicts = append(verdicts, test.verdict)
 			if test.difference.Mean < 0 {
@@ -204,8 +201,8 @@ func inBetween(index results.Index, s setting) (report.Claim, error) {
 	var parts, remarks []string
 	for _, dataset := range smallDatasets() {
 		for _, m := range []methods.Method{methods.Density, methods.DensityConstant} {
-			if text := s.protocol.diverged(index, dataset, m); text != "" {
-				remarks = append(remarks, fmt.Sprintf(" %s of %s.", text, DatasetTitle(dataset)))
+			if text := s.protocol.divergedOn(index, dataset, m); text != "" {
+				remarks = append(remarks, " "+text)
 			}
 		}
 	}
@@ -237,10 +234,16 @@ func inBetween(index results.Index, s setting) (report.Claim, error) {
 // start is the initial deviation of the paper's text.
 const start = 0.1
 
+// startTests are comparisons of initial deviations, by the data set and the lower one, with their verdicts on the text's.
+// The remarks name the sets on which runs with the text's diverged.
+type startTests struct {
+	family[rowAndColumn]
+	verdicts, remarks []string
+}
+
 // starts compares, by the runs with the text's optimizer from which settings were chosen, density uncertainty with the
-// text's initial deviation against each lower one, on held-out training examples. Remarks name the sets on which runs
-// with the text's diverged.
-func starts(index results.Index) (tests family[rowAndColumn], remarks []string, err error) {
+// text's initial deviation against each lower one, on held-out training examples.
+func starts(index results.Index) (tests startTests, err error) {
 	p := Paper()
 	p.Scale = results.Grid
 	for _, dataset := range p.Datasets {
@@ -248,43 +251,39 @@ func starts(index results.Index) (tests family[rowAndColumn], remarks []string, 
 		from := func(scale float64) map[int]float64 {
 			return at(scale).bySplit(index, dataset, methods.Density, results.MetricNLL)
 		}
-		if lost := at(start).diverged(index, dataset, methods.Density); lost != "" {
-			remarks = append(remarks, fmt.Sprintf(" From 0.1 %s of %s.", lost, DatasetTitle(dataset)))
+		if lost := at(start).divergedOn(index, dataset, methods.Density); lost != "" {
+			tests.remarks = append(tests.remarks, " From 0.1 "+lost)
 		}
 		for _, lower := range noiseScales {
 			if lower >= start {
 				continue
 			}
 			if err := tests.add(rowAndColumn{DatasetTitle(dataset), formatScale(lower)}, from(start), from(lower), heldOutSplits, p.splitCount(dataset)); err != nil {
-				return tests, nil, err
+				return tests, err
 			}
 		}
 	}
-	return tests, remarks, nil
+	tests.verdicts, err = tests.family.verdicts()
+	return tests, err
 }
 
-// lowerStart checks that posteriors that start with a deviation below the text's overfit.
-func lowerStart(index results.Index) (report.Claim, error) {
+// lowerIsWorse checks that posteriors that start with a deviation below the text's overfit.
+func (x startTests) lowerIsWorse() report.Claim {
 	c := report.Claim{Where: "appendix, UCI details", Claim: "Initial deviations below 0.1 lead to overfitting", Verdict: report.NotRun}
-	tests, remarks, err := starts(index)
-	if err != nil {
-		return c, err
+	if len(x.verdicts) == 0 {
+		return c
 	}
-	verdicts, err := tests.verdicts()
-	if err != nil || len(verdicts) == 0 {
-		return c, err
-	}
-	n := counts(verdicts)
-	c.Verdict = lead(n[report.Better], n[report.Worse], len(remarks) > 0)
+	n := counts(x.verdicts)
+	c.Verdict = lead(n[report.Better], n[report.Worse], len(x.remarks) > 0)
 	var parts []string
 	for _, lower := range noiseScales {
 		better, worse := []string{}, []string{}
-		for i, name := range tests.names {
+		for i, name := range x.names {
 			switch {
 			case name.column != formatScale(lower):
-			case verdicts[i] == report.Better:
+			case x.verdicts[i] == report.Better:
 				better = append(better, name.row)
-			case verdicts[i] == report.Worse:
+			case x.verdicts[i] == report.Worse:
 				worse = append(worse, name.row)
 			}
 		}
@@ -292,25 +291,20 @@ func lowerStart(index results.Index) (report.Claim, error) {
 			parts = append(parts, fmt.Sprintf("against %s better on %s, worse on %s", formatScale(lower), counted(better), counted(worse)))
 		}
 	}
-	c.Evidence = fmt.Sprintf("NLL of density uncertainty on held-out training examples with SGD, from 0.1 %s. %s%s", strings.Join(parts, "; "), tally(verdicts), strings.Join(remarks, ""))
-	return c, nil
+	c.Evidence = fmt.Sprintf("NLL of density uncertainty on held-out training examples with SGD, from 0.1 %s. %s%s", strings.Join(parts, "; "), tally(x.verdicts), strings.Join(x.remarks, ""))
+	return c
 }
 
 // sensitivity checks that the performance on some data sets depends on hyperparameters, by the one that the text changes
 // for these data: where the runs of two initial deviations are decided to differ, it does.
-func sensitivity(index results.Index) (report.Claim, error) {
+func (x startTests) sensitivity() report.Claim {
 	c := report.Claim{Where: "appendix, UCI results", Claim: "The performance on some data sets can be sensitive to the hyperparameters", Verdict: report.NotRun}
-	tests, _, err := starts(index)
-	if err != nil {
-		return c, err
-	}
-	verdicts, err := tests.verdicts()
-	if err != nil || len(verdicts) == 0 {
-		return c, err
+	if len(x.verdicts) == 0 {
+		return c
 	}
 	var decided []string
-	for i, name := range tests.names {
-		if verdicts[i] != report.Undecided && !slices.Contains(decided, name.row) {
+	for i, name := range x.names {
+		if x.verdicts[i] != report.Undecided && !slices.Contains(decided, name.row) {
 			decided = append(decided, name.row)
 		}
 	}
@@ -318,6 +312,6 @@ func sensitivity(index results.Index) (report.Claim, error) {
 	if len(decided) > 0 {
 		c.Verdict = report.Holds
 	}
-	c.Evidence = fmt.Sprintf("The initial deviation alone, 0.1 or lower, makes a decided difference of density uncertainty's NLL on held-out training examples on %s. %s", counted(decided), tally(verdicts))
-	return c, nil
+	c.Evidence = fmt.Sprintf("The initial deviation alone, 0.1 or lower, makes a decided difference of density uncertainty's NLL on held-out training examples on %s. %s", counted(decided), tally(x.verdicts))
+	return c
 }

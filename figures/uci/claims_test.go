@@ -186,7 +186,7 @@ func TestSensitivity(t *testing.T) {
 		{"all are alike", report.Undecided, "on 0. 3 comparisons", startsScored(map[float64]float64{0.003: 2, 0.01: 2, 0.03: 2, 0.1: 2})},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := must.Get(sensitivity(results.ByID(c.lines)))(t); got.Verdict != c.verdict || !strings.Contains(got.Evidence, c.evidence) {
+			if got := must.Get(starts(results.ByID(c.lines)))(t).sensitivity(); got.Verdict != c.verdict || !strings.Contains(got.Evidence, c.evidence) {
 				t.Errorf("%s: %s, want %s: %s", got.Verdict, got.Evidence, c.verdict, c.evidence)
 			}
 		})
@@ -219,7 +219,7 @@ func TestLowerStart(t *testing.T) {
 		{"and elsewhere lower ones are worse", report.Undecided, "3 better, 0 worse, 0 undecided. From 0.1 Density Uncertainty diverged on 1 of 20 splits of Wine Quality Red.", slices.Concat(worseBelow, lost)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := must.Get(lowerStart(results.ByID(c.lines)))(t); got.Verdict != c.verdict || !strings.Contains(got.Evidence, c.evidence) {
+			if got := must.Get(starts(results.ByID(c.lines)))(t).lowerIsWorse(); got.Verdict != c.verdict || !strings.Contains(got.Evidence, c.evidence) {
 				t.Errorf("%s: %s, want %s: %s", got.Verdict, got.Evidence, c.verdict, c.evidence)
 			}
 		})

@@ -381,6 +381,15 @@ func (p Protocol) diverged(index results.Index, dataset string, m methods.Method
 	return fmt.Sprintf("%s diverged on %d of %d splits", m.Title, lost, n)
 }
 
+// divergedOn is diverged with the data set, as a sentence.
+func (p Protocol) divergedOn(index results.Index, dataset string, m methods.Method) string {
+	text := p.diverged(index, dataset, m)
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s.", text, DatasetTitle(dataset))
+}
+
 // metricBySplit has a metric of the runs that are done, have it, and did not diverge.
 func metricBySplit(index results.Index, runs []results.Experiment, metric string) map[int]float64 {
 	values := make(map[int]float64)
