@@ -1,12 +1,11 @@
 package cifar
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-
-	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/cifar/predictions"
@@ -202,14 +201,13 @@ func contenders(groups []results.Group, list methods.List, kept report.Predictio
 	return found, labels, absent, nil
 }
 
-// ensembleOf is the deep ensemble whose members are single networks: the mean of their probabilities, which stands beside
-// each of their seeds.
+// ensembleOf is the deep ensemble whose members are single networks, which stands beside each of their seeds.
 func ensembleOf(single contender, members []*predictions.Predictions) (contender, error) {
-	mean := make([]float64, len(members[0].Probs))
-	for _, member := range members {
-		floats.AddScaled(mean, 1/float64(len(members)), member.Probs)
+	p, err := predictions.Ensemble(members...)
+	if err != nil {
+		return contender{}, err
 	}
-	run, err := newJudgedRun(mean, members[0].Classes, members[0].Labels)
+	run, err := newJudgedRun(p.Probs, p.Classes, p.Labels)
 	if err != nil {
 		return contender{}, err
 	}
@@ -218,6 +216,73 @@ func ensembleOf(single contender, members []*predictions.Predictions) (contender
 		c.runs[seed] = run
 	}
 	return c, nil
+}
+
+// withEnsembles adds a result for each deep ensemble that can be made of the predictions of single networks without
+// noise: where a comparison has as many of them as methods.Ensemble has members, the result of that method's first seed.
+// Its metrics are scored from the mean of their predictions, and its costs are those of all of them. Lines of ensembles
+// that were trained as such stay as they are.
+func withEnsembles(lines []results.Result, kept report.Predictions) ([]results.Result, error) {
+	byID := results.ByID(lines)
+	for _, c := range comparisons {
+		for _, g := range imageGroups(lines, c.Scale, methods.List{methods.Deterministic}) {
+			if g.First.Method != methods.Deterministic.Name || len(g.Lines) < methods.EnsembleMembers {
+				continue
+			}
+			made, err := ensembleLine(g, kept)
+			if err != nil {
+				return nil, fmt.Errorf("cifar: %w", err)
+			}
+			if _, trained := byID.Find(made.Experiment); made.Metrics != nil && !trained {
+				lines = append(slices.Clip(lines), made)
+			}
+		}
+	}
+	return lines, nil
+}
+
+// ensembleLine is the result of the ensemble of the first runs of a group, in the order of their seeds; without metrics
+// where their predictions are not kept.
+func ensembleLine(g results.Group, kept report.Predictions) (results.Result, error) {
+	members := slices.SortedFunc(slices.Values(g.Lines), func(a, b results.Result) int { return cmp.Compare(a.Experiment.Seed, b.Experiment.Seed) })
+	members = members[:methods.EnsembleMembers]
+	p, err := ProtocolOf(g.First)
+	if err != nil {
+		return results.Result{}, err
+	}
+	p.Seeds = []uint64{0}
+	made := results.Result{Experiment: p.Experiments(methods.Ensemble)[0]}
+	made.ID = made.Experiment.ID()
+	var said []*predictions.Predictions
+	var devices []string
+	costs := make(map[string]float64)
+	for _, line := range members {
+		file, has := kept(line.ID)
+		if !has {
+			return made, nil
+		}
+		of, err := predictions.Read(file)
+		if err != nil {
+			return made, err
+		}
+		said = append(said, of)
+		if !slices.Contains(devices, line.Device) {
+			devices = append(devices, line.Device)
+		}
+		for _, cost := range []string{results.MetricParameters, results.MetricTrainingGFLOP, results.MetricSecondsPerEpoch} {
+			costs[cost] += line.Metrics[cost]
+		}
+	}
+	ensemble, err := predictions.Ensemble(said...)
+	if err != nil {
+		return made, err
+	}
+	if made.Metrics, err = predictions.Score(ensemble); err != nil {
+		return made, err
+	}
+	maps.Copy(made.Metrics, costs)
+	made.Device = strings.Join(devices, " and ")
+	return made, nil
 }
 
 // referenceOf is the place of the group that others are compared with: the paper's method with decay of all parameters

@@ -13,6 +13,7 @@ import (
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar/predictions"
+	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
@@ -132,6 +133,69 @@ func TestDifferences(t *testing.T) {
 	must.Do(t, predictions.Write(filepath.Join(store, predictions.Folder, predictions.FileName(lines[0].ID)), other))
 	if _, err := named[i].Of(lines, predictions.In(store)); err == nil || !strings.Contains(err.Error(), "other test images") {
 		t.Errorf("with other labels: %v", err)
+	}
+}
+
+// Five plain networks are a deep ensemble in every table of the protocol, with the costs of all of them; four are none,
+// and an ensemble that was trained as such stays as it is.
+func TestEnsembleOfPredictions(t *testing.T) {
+	store := t.TempDir()
+	must.Do(t, os.Mkdir(filepath.Join(store, predictions.Folder), 0o755))
+	p := Paper(CIFAR10, ResNet14).Processor()
+	p.Seeds = []uint64{0, 1, 2, 3, 4}
+	lines := linesOf(func(e results.Experiment) map[string]float64 {
+		return map[string]float64{results.MetricNLL: 1, results.MetricParameters: 7, results.MetricSecondsPerEpoch: 10}
+	}, p.Experiments(methods.Deterministic))
+	slices.Reverse(lines)
+	for i, line := range lines {
+		said, other := spoken(t, line.Experiment, 200, 2, 3), spoken(t, line.Experiment, 100, 0.5, 3)
+		said.Others = []predictions.Set{{Name: CIFAR100, Probs: other.Probs, MaxProbability: must.Get(metrics.MaxProbability(other.Probs, 10))(t)}}
+		must.Do(t, predictions.Write(filepath.Join(store, predictions.Folder, predictions.FileName(line.ID)), said))
+		lines[i].Device = []string{"a", "b", "a", "b", "a"}[i]
+	}
+	table := func(name string, lines []results.Result) report.Table {
+		all := Tables()
+		i := slices.IndexFunc(all, func(t report.NamedTable) bool { return t.Name == name })
+		return must.Get(all[i].Of(lines, predictions.In(store)))(t)
+	}
+	row := func(t report.Table, method string) (cells []string) {
+		for _, row := range t.Rows {
+			if len(row.Cells) > 0 && row.Cells[0][0].Text == method {
+				for _, cell := range row.Cells {
+					cells = append(cells, cell[0].Text)
+				}
+				return cells
+			}
+		}
+		return nil
+	}
+	made := row(table("cifar-processor", lines), methods.Ensemble.Title)
+	single := row(table("cifar-processor", lines), methods.Deterministic.Title)
+	if len(made) != len(single) || made[2] != "1" || made[11] != "50" || made[12] != "a and b" || made[9] == "–" || made[4] >= "1" {
+		t.Fatalf("the ensemble's row is %q, that of one network %q", made, single)
+	}
+	byMember := row(table("cifar-processor-ood", lines), methods.Ensemble.Title)
+	if byMember == nil || byMember[1] != "maximum probability" {
+		t.Errorf("detection by the ensemble: %q", byMember)
+	}
+	const title = "Deep Ensemble (not in the paper)"
+	if got := figtest.Cell(t, table("cifar10-resnet14", lines), title, processorHeading); !strings.HasSuffix(got, "(n=1)") {
+		t.Errorf("beside the paper's: %q", got)
+	}
+	if got := figtest.Cell(t, table("cifar10-resnet14", lines[1:]), title, processorHeading); got != "not run" {
+		t.Errorf("of four networks: %q", got)
+	}
+	if got := figtest.Cell(t, table("ood-svhn", lines), title, processorColumns[0].heading); !strings.HasSuffix(got, "(n=1)") {
+		t.Errorf("its maximum probability beside the paper's: %q", got)
+	}
+	p.Seeds = []uint64{0}
+	trained := linesOf(func(results.Experiment) map[string]float64 { return map[string]float64{results.MetricNLL: 0.125} }, p.Experiments(methods.Ensemble))
+	if got := row(table("cifar-processor", append(slices.Clip(lines), trained...)), methods.Ensemble.Title); got[4] != "0.1250" {
+		t.Errorf("a trained ensemble has the row %q", got)
+	}
+	must.Do(t, os.Remove(filepath.Join(store, predictions.Folder, predictions.FileName(lines[2].ID))))
+	if got := row(table("cifar-processor", lines), methods.Ensemble.Title); got != nil {
+		t.Errorf("without one's predictions: %q", got)
 	}
 }
 

@@ -84,6 +84,9 @@ func (x *experimentRun) measure(ctx context.Context) (map[string]float64, error)
 		if set.Entropy, err = metrics.Entropy(found.probabilities, p.Classes); err != nil {
 			return nil, err
 		}
+		if p.Samples == 1 {
+			set.Probs = found.probabilities
+		}
 		p.Others = append(p.Others, set)
 	}
 	scores, err := score(p)

@@ -144,19 +144,19 @@ type experimentRun struct {
 	meter      *meter
 }
 
-// one trains a classifier, predicts and measures.
-func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(done float64, note string)) (line results.Result, err error) {
-	defer jobs.Recover(&err, e)
-	fail := func(doing string, err error) (results.Result, error) {
-		return results.Result{}, fmt.Errorf("%v: %s: %w", e, doing, err)
+// opened is an experiment with its protocol, network and images, and the classifier still to be made.
+func (r *Runner) opened(ctx context.Context, e results.Experiment, progress func(done float64, note string)) (*experimentRun, nets.ResNet, error) {
+	fail := func(doing string, err error) (*experimentRun, nets.ResNet, error) {
+		return nil, nets.ResNet{}, fmt.Errorf("%v: %s: %w", e, doing, err)
 	}
 	m, has := r.Methods.Named(e.Method)
 	if !has {
-		return results.Result{}, fmt.Errorf("cifar: %v: there is no method %q for images; the runner has %s", e, e.Method, strings.Join(r.Methods.Names(), ", "))
+		return nil, nets.ResNet{}, fmt.Errorf("cifar: %v: there is no method %q for images; the runner has %s", e, e.Method, strings.Join(r.Methods.Names(), ", "))
 	}
 	x := &experimentRun{Runner: r, experiment: e, progress: progress}
+	var err error
 	if x.protocol, err = ProtocolOf(e); err != nil {
-		return results.Result{}, err
+		return nil, nets.ResNet{}, err
 	}
 	var network nets.ResNet
 	if x.recipe, network, err = x.protocol.recipe(m); err != nil {
@@ -171,18 +171,31 @@ func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(do
 	if x.data, err = images.of(ctx, e, x.recipe.ChannelStats, r.WithoutSVHN, r.note); err != nil {
 		return fail("reading images", err)
 	}
-	needs, err := x.protocol.Memory(m)
+	x.cost = network.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, len(x.data.train.Classes))
+	x.classifier = &Classifier{Method: m, Classes: x.data.train.Classes, Standardization: x.data.stats}
+	return x, network, nil
+}
+
+// one trains a classifier, predicts and measures.
+func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(done float64, note string)) (line results.Result, err error) {
+	defer jobs.Recover(&err, e)
+	fail := func(doing string, err error) (results.Result, error) {
+		return results.Result{}, fmt.Errorf("%v: %s: %w", e, doing, err)
+	}
+	x, network, err := r.opened(ctx, e, progress)
+	if err != nil {
+		return results.Result{}, err
+	}
+	needs, err := x.protocol.Memory(x.classifier.Method)
 	if err != nil {
 		return fail("building the network", err)
 	}
 	if needs != "" {
 		r.note(fmt.Sprintf("%v: %s", e, needs))
 	}
-	x.classifier = &Classifier{Method: m, Classes: x.data.train.Classes, Standardization: x.data.stats}
 	if err := x.classifier.build(ctx, r.Machine.Backend, x.recipe, network, x.data.train, e); err != nil {
 		return fail("building the network", err)
 	}
-	x.cost = network.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, len(x.classifier.Classes))
 	x.effort = x.effortOf()
 	folder := ""
 	if r.Work != "" {
@@ -216,6 +229,35 @@ func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(do
 	line.WallSeconds, line.CPUSeconds = x.meter.now()
 	line.Finished = time.Now().UTC().Truncate(time.Second)
 	return line, nil
+}
+
+// Predict predicts the images of an experiment with the trained network that its run kept in a folder, without training:
+// the predictions have what that run's lack, such as a set of images that was not at hand then. It returns their metrics
+// without costs. The network must draw no samples, or they would be others; an error says so, or names the file that is
+// missing or not as it should be (see LoadClassifier; fs.ErrNotExist where the run kept none).
+func (r *Runner) Predict(ctx context.Context, e results.Experiment, networks string, progress func(done float64, note string)) (metrics map[string]float64, err error) {
+	defer jobs.Recover(&err, e)
+	x, _, err := r.opened(ctx, e, progress)
+	if err != nil {
+		return nil, err
+	}
+	m := x.classifier.Method
+	if m.SamplesOf(2) > 1 {
+		return nil, fmt.Errorf("cifar: %v: networks of %s draw samples, so that they do not predict the same again", e, m.Name)
+	}
+	var files []string
+	for i := range m.Networks() {
+		files = append(files, filepath.Join(networks, NetworkFile(e, i, m.Networks())))
+	}
+	if x.classifier, err = LoadClassifier(r.Machine.Backend, files, r.Methods...); err != nil {
+		return nil, err
+	}
+	if x.classifier.Origin != e.String() {
+		return nil, fmt.Errorf("cifar: %s is the network of another run: %s, not %v", files[0], x.classifier.Origin, e)
+	}
+	x.cost.Training = 0
+	x.effort = x.effortOf()
+	return x.measure(ctx)
 }
 
 // note tells the user what he should know though the run goes on.

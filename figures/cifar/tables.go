@@ -24,12 +24,16 @@ func Tables(further ...methods.Method) []report.NamedTable {
 	var all []report.NamedTable
 	for _, t := range classificationTables() {
 		t.rows = append(t.rows, addedRows(further...)...)
-		all = append(all, report.NamedTable{Name: t.name, Doc: t.what + ", ours beside the paper's", Make: t.make})
+		named := report.NamedTable{Name: t.name, Doc: t.what + ", ours beside the paper's", Make: t.make}
+		if t.onProcessor() {
+			named.Compare = ensembled(t.make)
+		}
+		all = append(all, named)
 	}
+	detection := func(lines []results.Result) (report.Table, error) { return detectionTable(lines, further) }
 	all = append(all,
 		report.NamedTable{
-			Name: "ood-svhn", Doc: "out-of-distribution detection with ResNet-14, ours beside the paper's",
-			Make: func(lines []results.Result) (report.Table, error) { return detectionTable(lines, further) },
+			Name: "ood-svhn", Doc: "out-of-distribution detection with ResNet-14, ours beside the paper's", Make: detection, Compare: ensembled(detection),
 		},
 		report.NamedTable{
 			Name: "cifar-small", Doc: "small runs on real CIFAR images, with what each was made with",
@@ -45,10 +49,12 @@ func Tables(further ...methods.Method) []report.NamedTable {
 		})
 	for _, c := range comparisons {
 		what := fmt.Sprintf(" in %d epochs of all of CIFAR-10", c.Epochs)
+		runs := func(lines []results.Result) (report.Table, error) { return c.table(lines, further) }
+		scores := func(lines []results.Result) (report.Table, error) { return c.detection(lines, further) }
 		all = append(all,
 			report.NamedTable{
 				Name: "cifar-" + c.Scale, Doc: "methods with ResNet-14" + what + ", compared with each other",
-				Make: func(lines []results.Result) (report.Table, error) { return c.table(lines, further) },
+				Make: runs, Compare: ensembled(runs),
 			},
 			report.NamedTable{
 				Name: "cifar-" + c.Scale + "-differences", Doc: "what they say of each test image" + what + ", compared with density uncertainty",
@@ -58,10 +64,21 @@ func Tables(further ...methods.Method) []report.NamedTable {
 			},
 			report.NamedTable{
 				Name: "cifar-" + c.Scale + "-ood", Doc: "out-of-distribution detection by every score of every one of them, with the energies of each layer",
-				Make: func(lines []results.Result) (report.Table, error) { return c.detection(lines, further) },
+				Make: scores, Compare: ensembled(scores),
 			})
 	}
 	return all
+}
+
+// ensembled makes a table of the deep ensembles, too, that predictions of single networks make.
+func ensembled(table func([]results.Result) (report.Table, error)) func([]results.Result, report.Predictions) (report.Table, error) {
+	return func(lines []results.Result, kept report.Predictions) (report.Table, error) {
+		lines, err := withEnsembles(lines, kept)
+		if err != nil {
+			return report.Table{}, err
+		}
+		return table(lines)
+	}
 }
 
 // NamedTable is one of Tables, by its name, of result lines; predictions are those that come with the checkout.
@@ -79,6 +96,9 @@ func NamedTable(name string, lines []results.Result, further ...methods.Method) 
 		return all[i].Make(lines)
 	}
 	dir, err := results.DefaultDir()
+	if err != nil && all[i].Make != nil { // without the ensembles that predictions make
+		return all[i].Make(lines)
+	}
 	if err != nil {
 		return report.Table{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -41,6 +42,51 @@ func TestRunsKeepLayersAndNetworks(t *testing.T) {
 	if err != nil || metadata[keyFormat] != networkFormat || !slices.ContainsFunc(slices.Collect(maps.Keys(named)), func(name string) bool { return strings.HasPrefix(name, "model/network/output/") }) {
 		t.Errorf("the network's file has %d tensors and the metadata %v (error %v)", len(named), metadata, err)
 	}
+}
+
+// A kept network predicts what its run predicted, and what is new to it; one that draws samples, or that is not there, or
+// of another run, is refused.
+func TestPredictAgain(t *testing.T) {
+	r, _ := withMadeUpImages(t)
+	r.Predictions, r.Networks = t.TempDir(), t.TempDir()
+	e := tiny(methods.Deterministic, oneEpoch)
+	r.images.files.svhn = func(context.Context, bool) (*datasets.Images, error) { return nil, nil }
+	line := outcome(t, r, e)
+	file := filepath.Join(r.Predictions, predictions.FileName(e.ID()))
+	before := must.Get(predictions.Read(file))(t)
+
+	later, _ := withMadeUpImages(t)
+	later.Predictions = t.TempDir()
+	var last float64
+	var notes strings.Builder
+	metrics := must.Get(later.Predict(t.Context(), e, r.Networks, forward(t, &last, &notes)))(t)
+	after := must.Get(predictions.Read(filepath.Join(later.Predictions, predictions.FileName(e.ID()))))(t)
+	if !slices.Equal(after.Probs, before.Probs) || !slices.Equal(after.HeldOutProbs, before.HeldOutProbs) || metrics[results.MetricNLL] != line.Metrics[results.MetricNLL] {
+		t.Errorf("the network predicts %v..., its run %v...", after.Probs[:3], before.Probs[:3])
+	}
+	names := func(p *predictions.Predictions) (all []string) {
+		for _, set := range p.Others {
+			all = append(all, set.Name)
+			if len(set.Probs) != 10*len(set.MaxProbability) {
+				t.Errorf("set %s has %d probabilities of %d images", set.Name, len(set.Probs), len(set.MaxProbability))
+			}
+		}
+		return all
+	}
+	if was, is := names(before), names(after); slices.Contains(was, svhnTest) || !slices.Contains(is, svhnTest) {
+		t.Errorf("sets %q, later %q", was, is)
+	}
+	if last < 0.999 || strings.Contains(notes.String(), "training") || !strings.Contains(notes.String(), "predicting") {
+		t.Errorf("progress ended at %v, after\n%s", last, notes.String())
+	}
+
+	fails(t, "noise", errorOf(later.Predict(t.Context(), tiny(methods.Density, oneEpoch), r.Networks, ignore)), "networks of density draw samples")
+	other := tiny(methods.Deterministic, oneEpoch, func(p *Protocol) { p.Seeds = []uint64{1} })
+	if _, err := later.Predict(t.Context(), other, r.Networks, ignore); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a network that there is not: %v", err)
+	}
+	must.Do(t, os.Rename(filepath.Join(r.Networks, NetworkFile(e, 0, 1)), filepath.Join(r.Networks, NetworkFile(other, 0, 1))))
+	fails(t, "another run's", errorOf(later.Predict(t.Context(), other, r.Networks, ignore)), "is the network of another run")
 }
 
 // The features of a plain network get Gaussians where there are enough training images.

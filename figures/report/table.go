@@ -92,7 +92,7 @@ func (t Table) WithoutEmptyColumns() Table {
 }
 
 // NamedTable is a table that can be asked for by name: a pure function of result lines or, where Compare is given, of
-// these and of the predictions that runs kept.
+// these and of the predictions that runs kept. With both, Make is what can be said without predictions.
 type NamedTable struct {
 	Name, Doc string
 	Make      func(lines []results.Result) (Table, error)

@@ -26,6 +26,7 @@ import (
 //	test.labels                     [N]     bytes
 //	test.log_probabilities          [N, C]  float32
 //	held_out.labels, .log_probabilities     of the held-out images, where they are given
+//	ood.SET.log_probabilities               of a further set, where they are given
 //	test.COLUMN, held_out.COLUMN, ood.SET.COLUMN    float32, those that are given
 //
 // with texts about the run, and the checksum of everything, in its metadata.
@@ -77,6 +78,9 @@ const (
 	heldOutLabels, heldOutProbs = "held_out.labels", "held_out.log_probabilities"
 )
 
+// setProbs is the name of the tensor of a further set's probabilities.
+func setProbs(set string) string { return setPrefix(set) + "log_probabilities" }
+
 // ErrDamaged is wrapped by the error for a file that is not what Write wrote.
 var ErrDamaged = errors.New("not a file of predictions, or a damaged one; restore it, or remove it and run the experiment again")
 
@@ -100,6 +104,11 @@ func Write(path string, p *Predictions) error {
 	named := map[string]*tensors.Tensor{testLabels: bytesOf(p.Labels), testProbs: logProbabilities(p.Probs, p.Classes)}
 	if p.HeldOutLabels != nil {
 		named[heldOutLabels], named[heldOutProbs] = bytesOf(p.HeldOutLabels), logProbabilities(p.HeldOutProbs, p.Classes)
+	}
+	for _, set := range p.Others {
+		if set.Probs != nil {
+			named[setProbs(set.Name)] = logProbabilities(set.Probs, p.Classes)
+		}
 	}
 	for _, c := range p.columns() {
 		if *c.list != nil {
@@ -168,6 +177,10 @@ func decode(named map[string]*tensors.Tensor, metadata map[string]string) (*Pred
 	known := map[string]func(*tensors.Tensor){
 		testLabels: func(t *tensors.Tensor) { p.Labels = intsOf(t) }, testProbs: func(t *tensors.Tensor) { p.Probs = exponentials(t) },
 		heldOutLabels: func(t *tensors.Tensor) { p.HeldOutLabels = intsOf(t) }, heldOutProbs: func(t *tensors.Tensor) { p.HeldOutProbs = exponentials(t) },
+	}
+	for i := range p.Others {
+		set := &p.Others[i]
+		known[setProbs(set.Name)] = func(t *tensors.Tensor) { set.Probs = exponentials(t) }
 	}
 	for _, c := range p.columns() {
 		known[c.name] = c.set

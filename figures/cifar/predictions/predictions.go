@@ -2,8 +2,9 @@
 // be computed again, and new ones added, without training again.
 //
 // One file holds one run: the class probabilities on the test set, averaged over the Monte Carlo
-// samples, and each example's scores on every further set, whose labels do not matter. It has up to a megabyte for
-// all test images of CIFAR-10, six for those of CIFAR-100, and a tenth of a megabyte for a small run on CIFAR-10; the
+// samples, and each example's scores on every further set, whose labels do not matter; of a network that draws no
+// samples the class probabilities there, too, so that several make an ensemble (Ensemble). It has up to 1.5 megabytes
+// for all test images of CIFAR-10, 11 for those of CIFAR-100, and a tenth of a megabyte for a small run on CIFAR-10; the
 // energies of all layers are two more.
 package predictions
 
@@ -54,6 +55,7 @@ type Predictions struct {
 type Set struct {
 	Name              string    // for example "svhn"; lower-case letters, digits and hyphens
 	MaxProbability    []float64 // max_c of the averaged probabilities; every set has it
+	Probs             []float64 // [M*C] as on the test set, of networks that draw no samples: of them an ensemble is made
 	Entropy           []float64 // of the averaged probabilities, in nats
 	MutualInformation []float64 // between label and sample, in nats
 	DempsterShafer    []float64
@@ -102,6 +104,16 @@ func (p *Predictions) Validate() error {
 		}
 		if len(p.HeldOutLabels) != p.heldOut() {
 			return fmt.Errorf("there are %d labels of held-out images and %d energies", len(p.HeldOutLabels), p.heldOut())
+		}
+	}
+	for _, set := range p.Others {
+		if set.Probs == nil {
+			continue
+		}
+		if most, err := metrics.MaxProbability(set.Probs, p.Classes); err != nil {
+			return fmt.Errorf("set %q: %w", set.Name, err)
+		} else if len(most) != len(set.MaxProbability) {
+			return fmt.Errorf("set %q has probabilities of %d examples, and the largest ones of %d", set.Name, len(most), len(set.MaxProbability))
 		}
 	}
 	if err := p.checkLayers(); err != nil {
@@ -234,7 +246,7 @@ func (p *Predictions) columns() []column {
 	list = append(list, p.HeldOut.columns("held_out.", p.Layers, heldOut)...)
 	for i := range p.Others {
 		set := &p.Others[i]
-		prefix, n := "ood."+set.Name+".", len(set.MaxProbability)
+		prefix, n := setPrefix(set.Name), len(set.MaxProbability)
 		list = append(list,
 			column{prefix + "log_max_probability", &set.MaxProbability, n, probability},
 			column{prefix + "entropy", &set.Entropy, n, nats},
@@ -245,6 +257,9 @@ func (p *Predictions) columns() []column {
 	}
 	return list
 }
+
+// setPrefix begins the names of the lists of a further set.
+func setPrefix(set string) string { return "ood." + set + "." }
 
 func (d *Distances) columns(prefix string, n int) []column {
 	return []column{{prefix + "gaussian", &d.One, n, squared}, {prefix + "class_gaussian", &d.Class, n, squared}}

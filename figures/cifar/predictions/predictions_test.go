@@ -124,6 +124,7 @@ func TestRoundTrip(t *testing.T) {
 		p.DempsterShafer[i] = 1 / float64(i+1)
 	}
 	p.Others[0].DempsterShafer[7] = 1e-9
+	p.Others[0].Probs = slices.Concat(p.Probs, p.Probs[:2000])
 	path := written(t, p)
 	q := read(t, path)
 	again := written(t, q)
@@ -136,8 +137,9 @@ func TestRoundTrip(t *testing.T) {
 			q.Experiment, q.Dataset, q.Classes, q.Samples, len(q.Labels), len(q.HeldOutLabels))
 	}
 	columns, stored := p.columns(), q.columns()
-	columns = append(columns, column{name: "probabilities", list: &p.Probs}, column{name: "held-out probabilities", list: &p.HeldOutProbs})
-	stored = append(stored, column{list: &q.Probs}, column{list: &q.HeldOutProbs})
+	columns = append(columns, column{name: "probabilities", list: &p.Probs}, column{name: "held-out probabilities", list: &p.HeldOutProbs},
+		column{name: "further probabilities", list: &p.Others[0].Probs})
+	stored = append(stored, column{list: &q.Probs}, column{list: &q.HeldOutProbs}, column{list: &q.Others[0].Probs})
 	for k, c := range columns {
 		for i, want := range *c.list {
 			if got := (*stored[k].list)[i]; math.Abs(got-want) > 3e-6*math.Abs(want) {
@@ -300,6 +302,8 @@ func TestValidate(t *testing.T) {
 		{"energies of 1 layers, and names of 2", func(p *Predictions) { withLayers(p).HeldOut.Layers = p.HeldOut.Layers[:1] }},
 		{"\"ood.svhn.energy.stem\" has 3 values", func(p *Predictions) { withLayers(p).Others[0].Energy.Layers[0] = []float64{1, 2, 3} }},
 		{"\"test.gaussian\" has the value -1", func(p *Predictions) { p.Distances.One = slices.Repeat([]float64{-1}, 10) }},
+		{"set \"svhn\": metrics: ", func(p *Predictions) { p.Others[0].Probs = []float64{0.5, 0.6, 0, 0, 0, 0, 0, 0, 0, 0} }},
+		{"set \"svhn\" has probabilities of 2 examples, and the largest ones of 8", func(p *Predictions) { p.Others[0].Probs = slices.Repeat([]float64{0.1}, 20) }},
 		{"the held-out images: ", func(p *Predictions) { withHeldOut(t, p).HeldOutLabels = nil }},
 		{"the held-out images: metrics: label 10 of example 1", func(p *Predictions) { withHeldOut(t, p).HeldOutLabels[1] = 10 }},
 		{"4 labels of held-out images and 5 energies", func(p *Predictions) {

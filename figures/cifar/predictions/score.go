@@ -55,8 +55,7 @@ func Optional(metric string) bool {
 // the average precision). nll is +Inf when a label has probability 0.
 //
 // The temperature and what follows from it is there if labels and probabilities of held-out images are,
-// and if there is a best one. The other sets have no scaled metrics: the temperature changes an image's
-// largest probability by all the others, which are not kept.
+// and if there is a best one. The other sets have no scaled metrics.
 func Score(p *Predictions) (map[string]float64, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("predictions: scoring %s: %w", p.Experiment, err)

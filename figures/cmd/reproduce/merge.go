@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -209,87 +207,3 @@ func otherScores(p *predictions.Predictions, file string) (string, error) {
 	}
 	return cmp.Or(results.Result{Metrics: now}.Difference(results.Result{Metrics: before}, nil), "with the same metrics"), nil
 }
-
-const rescoreDoc = `reproduce rescore computes the metrics of image runs anew from the predictions that are kept beside the
-store, without training. It says which lines of the store have other numbers or lack some, or have some
-that are scored no more, and is an error if there are any; and how many have no predictions. With --out
-it writes all lines of the store to a new one, with these metrics, and their predictions.
-
-Usage: reproduce rescore [flags]
-`
-
-func (c command) rescore(_ context.Context, args []string) error {
-	flags := newFlags("rescore")
-	var at folders
-	at.storeFlags(flags)
-	out := flags.String("out", "", "`folder` of a new store")
-	positional, err := c.parse(flags, rescoreDoc, args)
-	if err != nil {
-		return err
-	}
-	if len(positional) > 0 {
-		return usagef("rescore takes no %q", positional[0])
-	}
-	if err := at.fill(); err != nil {
-		return err
-	}
-	lines, err := c.read(paths{at.store})
-	if err != nil {
-		return err
-	}
-	without := 0
-	var changed, files []string
-	for i, line := range lines {
-		if line.Experiment.Study != results.Images || line.Diverged {
-			continue
-		}
-		file := filepath.Join(at.predictions, predictions.FileName(line.ID))
-		p, err := predictions.Read(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			without++
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if p.Experiment != line.ID {
-			return fmt.Errorf("the predictions of %s are of experiment %s", line.ID, p.Experiment)
-		}
-		scores, err := predictions.Score(p)
-		if err != nil {
-			return err
-		}
-		files = append(files, file)
-		metrics := maps.Clone(line.Metrics)
-		maps.DeleteFunc(metrics, func(name string, _ float64) bool { return predictions.Optional(name) })
-		maps.Copy(metrics, scores)
-		if !maps.EqualFunc(metrics, line.Metrics, alike) {
-			lines[i].Metrics = metrics
-			changed = append(changed, fmt.Sprintf("%s %v: %s", line.ID, line.Experiment, lines[i].Difference(line, alike)))
-		}
-	}
-	c.print(c.stderr, fmt.Sprintf("%s scored from %s, %d with other numbers; %d without predictions\n", results.Counted(len(files), "line", "lines"), at.predictions, len(changed), without), exitOK)
-	if *out == "" {
-		if len(changed) > 0 {
-			return fmt.Errorf("these lines have other numbers than their predictions give:\n  %s\nwrite a new store with --out", strings.Join(changed, "\n  "))
-		}
-		return nil
-	}
-	store, err := results.OpenStore(*out)
-	if err != nil {
-		return err
-	}
-	if added, _, err := store.AppendAll(lines); err != nil {
-		return err
-	} else if added < len(lines) {
-		return fmt.Errorf("%s already has a result of %d of the %d experiments; name a new folder", *out, len(lines)-added, len(lines))
-	}
-	_, different, err := copyPredictions(files, filepath.Join(*out, predictions.Folder))
-	if err == nil && len(different) > 0 {
-		err = fmt.Errorf("the folder of the new store has predictions already:\n  %s", strings.Join(different, "\n  "))
-	}
-	return err
-}
-
-// alike says whether two numbers are equal up to the rounding of the predictions that are kept.
-func alike(a, b float64) bool { return math.Abs(a-b) <= 1e-5*max(1, math.Abs(b)) }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -196,69 +195,6 @@ func TestMergeChecks(t *testing.T) {
 	t.Run("a file in place of the folder", func(t *testing.T) {
 		fails(t, exitFailure, result+" is not a folder", "merge", result, "--store", t.TempDir())
 	})
-}
-
-func TestRescore(t *testing.T) {
-	dir := t.TempDir()
-	r := imageResult()
-	r.Metrics = map[string]float64{"accuracy": 0.1, "parameters": 7, "ood_svhn_auroc_mutualinformation": 0.5}
-	storeWith(t, dir, r)
-	file := writePredictions(t, dir, 0, 1, 1)
-	p := must.Get(predictions.Read(file))(t)
-	scores := must.Get(predictions.Score(p))(t)
-	for _, want := range []string{r.ID, "accuracy 0.666667, in the store 0.1; ", "nll 0.", "in the store none", "ood_svhn_auroc_mutualinformation none, in the store 0.5"} {
-		fails(t, exitFailure, want, "rescore", "--store", dir)
-	}
-	out := filepath.Join(dir, "new")
-	succeeds(t, "1 with other numbers", "rescore", "--store", dir, "--out", out)
-	metrics := holds(t, out, 1)[0].Metrics
-	if _, has := metrics["ood_svhn_auroc_mutualinformation"]; has {
-		t.Error("a metric that is scored no more is kept")
-	}
-	if metrics["parameters"] != 7 {
-		t.Errorf("what is not scored is %v", metrics["parameters"])
-	}
-	for name, score := range scores {
-		if metrics[name] != score {
-			t.Errorf("%s is %v, want %v", name, metrics[name], score)
-		}
-	}
-	succeeds(t, "1 line scored", "rescore", "--store", out)
-	fails(t, exitFailure, "already has a result", "rescore", "--store", dir, "--out", out)
-	must.Do(t, os.WriteFile(file, []byte("damaged"), 0o600))
-	fails(t, exitFailure, file, "rescore", "--store", dir)
-}
-
-// The committed lines have the numbers that the predictions beside them give.
-func TestCommittedPredictions(t *testing.T) {
-	succeeds(t, ", 0 with other numbers", "rescore")
-}
-
-// Numbers that differ by the rounding of the kept predictions are the same, others are not.
-func TestRescoreRounds(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		off   float64
-		wrong bool
-	}{{"rounded", 3e-6, false}, {"wrong", 3e-5, true}} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := t.TempDir()
-			p, err := predictions.Read(writePredictions(t, dir, 0, 1, 1))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := imageResult()
-			if r.Metrics, err = predictions.Score(p); err != nil {
-				t.Fatal(err)
-			}
-			r.Metrics["nll"] += c.off
-			storeWith(t, dir, r)
-			status, _, stderr := reproduce("rescore", "--store", dir)
-			if (status != exitOK) != c.wrong || strings.Contains(stderr, "nll") != c.wrong {
-				t.Errorf("status %d\n%s", status, stderr)
-			}
-		})
-	}
 }
 
 // A pipe or a link that leads nowhere in the store ends the program instead of making it wait.
