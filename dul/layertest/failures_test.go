@@ -53,6 +53,31 @@ func TestFamilyThatPanics(t *testing.T) {
 	}
 }
 
+// fatal is a family that ends the test, as one does that is written with its checks in it.
+type fatal struct{ t testing.TB }
+
+func (l fatal) Dense(*model.Scope, *graph.Node, int) *graph.Node {
+	l.t.Fatal("no such width")
+	return nil
+}
+
+func (l fatal) Conv(*model.Scope, *graph.Node, conv.Spec) *graph.Node {
+	l.t.SkipNow()
+	return nil
+}
+
+// A family that ends its goroutine does not keep the checks waiting.
+func TestFamilyThatEnds(t *testing.T) {
+	for want, checks := range map[string]func(t testing.TB){
+		"Dense of layers of type layertest_test.fatal: it ended its goroutine": func(t testing.TB) { layertest.Dense(t, fatal{t}) },
+		"Conv of layers of type layertest_test.fatal: it ended its goroutine":  func(t testing.TB) { layertest.Conv(t, fatal{t}) },
+	} {
+		if err := failures(t, checks); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
 // What a function panics with is a failure of what builds a graph of it.
 func TestFunctionsThatPanic(t *testing.T) {
 	x := fixtures.Values{"x": fixtures.Zeros(1, 1)}

@@ -122,8 +122,32 @@ func (c Checks) Dense(t testing.TB, layers DenseLayers) {
 
 // dense builds a layer, and names the family in what it panics with.
 func dense(layers DenseLayers, s *model.Scope, x *graph.Node, units int) *graph.Node {
-	defer nets.PanicWithError("Dense of layers of type %T", layers)
-	return layers.Dense(s.In("layer"), x, units)
+	return built("Dense", layers, func() *graph.Node { return layers.Dense(s.In("layer"), x, units) })
+}
+
+// built is what a family builds. It panics, with an error that names the family, where that panics, or ends the goroutine
+// that it is called from, as testing.T.Fatal does: of that GoMLX, which builds the graph, would hear nothing, and wait
+// without end for what it had closed.
+func built(what string, layers any, layer func() *graph.Node) (y *graph.Node) {
+	defer nets.PanicWithError("%s of layers of type %T", what, layers)
+	var problem any = "it ended its goroutine, as Fatal does; let it panic instead"
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		returned := false
+		defer func() {
+			if panicked := recover(); panicked != nil || returned {
+				problem = panicked
+			}
+		}()
+		y = layer()
+		returned = true
+	}()
+	<-done
+	if problem != nil {
+		panic(problem)
+	}
+	return y
 }
 
 // Conv runs the checks of a family of layers of images.
@@ -134,8 +158,7 @@ func (c Checks) Conv(t testing.TB, layers ConvLayers) {
 		g := geometry{
 			x: x, out: []int{spec.Filters, x[1], spec.Window.Out(x[2]), spec.Window.Out(x[3])}, batch: x[1], exact: exact,
 			layer: func(s *model.Scope, x *graph.Node) *graph.Node {
-				defer nets.PanicWithError("Conv of layers of type %T", layers)
-				return layers.Conv(s.In("layer"), x, spec)
+				return built("Conv", layers, func() *graph.Node { return layers.Conv(s.In("layer"), x, spec) })
 			},
 		}
 		f.geometries = append(f.geometries, g)

@@ -291,7 +291,8 @@ def print_table(options, kinds, times, failures, remarks):
         for which in ("Go", "PyTorch"):
             if measured := times.get((kind, which)):
                 wall, cpu = rows[which] = [statistics.median(column) for column in zip(*measured)]
-                cells += [f"{wall:8.2f}", f"{cpu:8.2f}", f"{options.processes * options.batch / wall * 1e3:8.0f}"]
+                rate = options.processes * options.batch / wall * 1e3
+                cells += [f"{wall:8.2f}", f"{cpu:8.2f}", f"{rate:8.0f}" if rate >= 10 else f"{rate:8.2f}"]
             else:
                 cells += [f"{'failed' if (kind, which) in failures else '-':>8}"] * 3
         if len(rows) == 2:
