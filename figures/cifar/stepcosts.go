@@ -23,7 +23,7 @@ import (
 const (
 	// stepBatch and stepCount are the images of a training step of StepCosts, and the
 	// steps, the first of which compiles and is not timed.
-	stepBatch, stepCount = 32, 5
+	stepBatch, stepCount = 32, 4
 	// stepClasses are those of CIFAR-10, and passes the samples of a network with
 	// noise that the paper predicts images from.
 	stepClasses, passes = 10, 25
@@ -37,7 +37,7 @@ const (
 //     Gaussian process does on top, less than 2 %);
 //   - megabytes of all that is kept from step to step, with statistics and what
 //     optimizers remember;
-//   - seconds for a step, the fastest of four, since other work may slow some of them,
+//   - seconds for a step, the fastest of three, since other work may slow some of them,
 //     and their ratio to the plain network's;
 //   - how often the network is evaluated for a prediction.
 //
