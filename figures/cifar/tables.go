@@ -48,7 +48,7 @@ func Tables(further ...methods.Method) []report.NamedTable {
 			Make: func(lines []results.Result) (report.Table, error) { return processorsGrid.make(lines, further) },
 		})
 	for _, c := range comparisons {
-		what := fmt.Sprintf(" in %d epochs of all of CIFAR-10", c.Epochs)
+		what := fmt.Sprintf(" in %d epochs of all training images", c.Epochs)
 		runs := func(lines []results.Result) (report.Table, error) { return c.table(lines, further) }
 		scores := func(lines []results.Result) (report.Table, error) { return c.detection(lines, further) }
 		all = append(all,
