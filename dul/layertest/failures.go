@@ -79,17 +79,23 @@ func (c *collector) run(name string, check func(t testing.TB)) {
 
 // call calls a function until it returns, panics, or ends itself, as by Fatal or Skip.
 func (c *collector) call(f func()) {
+	if _, panicked := apart(f); panicked != nil {
+		c.note(fmt.Sprintf("panic: %v", panicked))
+	}
+}
+
+// apart calls a function in a goroutine of its own, since Goexit, by which Fatal ends a check, ends a goroutine. It waits
+// for its end, and says whether the function returned, and what it panicked with.
+func apart(f func()) (returned bool, panicked any) {
 	done := make(chan struct{})
-	go func() { // Goexit, by which Fatal ends a check, ends a goroutine
+	go func() {
 		defer close(done)
-		defer func() {
-			if problem := recover(); problem != nil {
-				c.note(fmt.Sprintf("panic: %v", problem))
-			}
-		}()
+		defer func() { panicked = recover() }()
 		f()
+		returned = true
 	}()
 	<-done
+	return returned, panicked
 }
 
 func (c *collector) note(text string) {

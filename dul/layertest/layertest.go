@@ -130,22 +130,11 @@ func dense(layers DenseLayers, s *model.Scope, x *graph.Node, units int) *graph.
 // without end for what it had closed.
 func built(what string, layers any, layer func() *graph.Node) (y *graph.Node) {
 	defer nets.PanicWithError("%s of layers of type %T", what, layers)
-	var problem any = "it ended its goroutine, as Fatal does; let it panic instead"
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		returned := false
-		defer func() {
-			if panicked := recover(); panicked != nil || returned {
-				problem = panicked
-			}
-		}()
-		y = layer()
-		returned = true
-	}()
-	<-done
-	if problem != nil {
-		panic(problem)
+	switch returned, panicked := apart(func() { y = layer() }); {
+	case panicked != nil:
+		panic(panicked)
+	case !returned:
+		panic("it ended its goroutine, as Fatal does; let it panic instead")
 	}
 	return y
 }

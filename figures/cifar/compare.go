@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -157,15 +158,15 @@ func contenders(groups []results.Group, list methods.List, kept report.Predictio
 				absent = append(absent, fmt.Sprintf("%s, seed %d", name, line.Experiment.Seed))
 				continue
 			}
-			p, err := predictions.Read(file)
+			p, err := predictions.ReadOf(file, line.ID)
 			if err != nil {
 				return nil, nil, nil, err
 			}
 			if labels == nil {
 				labels = p.Labels
 			}
-			if p.Experiment != line.ID || !slices.Equal(p.Labels, labels) {
-				return nil, nil, nil, fmt.Errorf("the predictions in %s are of experiment %s, or of other test images than those of the other runs", file, p.Experiment)
+			if !slices.Equal(p.Labels, labels) {
+				return nil, nil, nil, fmt.Errorf("the predictions in %s are of other test images than those of the other runs", file)
 			}
 			if plain.runs[line.Experiment.Seed], err = newJudgedRun(p.Probs, p.Classes, labels); err != nil {
 				return nil, nil, nil, err
@@ -229,11 +230,20 @@ func withEnsembles(lines []results.Result, kept report.Predictions) ([]results.R
 			if g.First.Method != methods.Deterministic.Name || len(g.Lines) < methods.EnsembleMembers {
 				continue
 			}
-			made, err := ensembleLine(g, kept)
+			p, err := ProtocolOf(g.First)
 			if err != nil {
+				return nil, err
+			}
+			p.Seeds = []uint64{0}
+			made := results.Result{Experiment: p.Experiments(methods.Ensemble)[0]}
+			if _, trained := byID.Find(made.Experiment); trained {
+				continue
+			}
+			made.ID = made.Experiment.ID()
+			if made.Metrics, made.Device, err = ensembleMetrics(g, kept); err != nil {
 				return nil, fmt.Errorf("cifar: %w", err)
 			}
-			if _, trained := byID.Find(made.Experiment); made.Metrics != nil && !trained {
+			if made.Metrics != nil {
 				lines = append(slices.Clip(lines), made)
 			}
 		}
@@ -241,48 +251,40 @@ func withEnsembles(lines []results.Result, kept report.Predictions) ([]results.R
 	return lines, nil
 }
 
-// ensembleLine is the result of the ensemble of the first runs of a group, in the order of their seeds; without metrics
-// where their predictions are not kept.
-func ensembleLine(g results.Group, kept report.Predictions) (results.Result, error) {
-	members := slices.SortedFunc(slices.Values(g.Lines), func(a, b results.Result) int { return cmp.Compare(a.Experiment.Seed, b.Experiment.Seed) })
-	members = members[:methods.EnsembleMembers]
-	p, err := ProtocolOf(g.First)
-	if err != nil {
-		return results.Result{}, err
-	}
-	p.Seeds = []uint64{0}
-	made := results.Result{Experiment: p.Experiments(methods.Ensemble)[0]}
-	made.ID = made.Experiment.ID()
-	var said []*predictions.Predictions
-	var devices []string
-	costs := make(map[string]float64)
-	for _, line := range members {
+// ensembleMetrics are the metrics of the ensemble of the first runs of a group, in the order of their seeds, and the
+// devices that these were trained on; nil where their predictions are not kept.
+func ensembleMetrics(g results.Group, kept report.Predictions) (found map[string]float64, devices string, err error) {
+	g.Lines = slices.SortedFunc(slices.Values(g.Lines), func(a, b results.Result) int { return cmp.Compare(a.Experiment.Seed, b.Experiment.Seed) })
+	g.Lines = g.Lines[:methods.EnsembleMembers]
+	var members []*predictions.Predictions
+	var names []string
+	for _, line := range g.Lines {
 		file, has := kept(line.ID)
 		if !has {
-			return made, nil
+			return nil, "", nil
 		}
-		of, err := predictions.Read(file)
+		member, err := predictions.ReadOf(file, line.ID)
 		if err != nil {
-			return made, err
+			return nil, "", err
 		}
-		said = append(said, of)
-		if !slices.Contains(devices, line.Device) {
-			devices = append(devices, line.Device)
-		}
-		for _, cost := range []string{results.MetricParameters, results.MetricTrainingGFLOP, results.MetricSecondsPerEpoch} {
-			costs[cost] += line.Metrics[cost]
+		members = append(members, member)
+		if !slices.Contains(names, line.Device) {
+			names = append(names, line.Device)
 		}
 	}
-	ensemble, err := predictions.Ensemble(said...)
+	ensemble, err := predictions.Ensemble(members...)
 	if err != nil {
-		return made, err
+		return nil, "", err
 	}
-	if made.Metrics, err = predictions.Score(ensemble); err != nil {
-		return made, err
+	if found, err = predictions.Score(ensemble); err != nil {
+		return nil, "", err
 	}
-	maps.Copy(made.Metrics, costs)
-	made.Device = strings.Join(devices, " and ")
-	return made, nil
+	for _, cost := range []string{results.MetricParameters, results.MetricTrainingGFLOP, results.MetricSecondsPerEpoch} {
+		if mean := meanOf(g, cost); !math.IsNaN(mean) {
+			found[cost] = mean * methods.EnsembleMembers
+		}
+	}
+	return found, strings.Join(names, " and "), nil
 }
 
 // referenceOf is the place of the group that others are compared with: the paper's method with decay of all parameters

@@ -231,10 +231,14 @@ func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(do
 	return line, nil
 }
 
+// PredictsAgain says whether a trained network of the method can be loaded and then predicts what it predicted after
+// training: it draws no samples, and has no Gaussian process.
+func PredictsAgain(m methods.Method) bool { return m.SamplesOf(2) == 1 && m.Process == nil }
+
 // Predict predicts the images of an experiment with the trained network that its run kept in a folder, without training:
 // the predictions have what that run's lack, such as a set of images that was not at hand then. It returns their metrics
-// without costs. The network must draw no samples, or they would be others; an error says so, or names the file that is
-// missing or not as it should be (see LoadClassifier; fs.ErrNotExist where the run kept none).
+// without costs. The method must be one that PredictsAgain; an error says if it is not, or names the file that is missing
+// or not as it should be (see LoadClassifier; fs.ErrNotExist where the run kept none).
 func (r *Runner) Predict(ctx context.Context, e results.Experiment, networks string, progress func(done float64, note string)) (metrics map[string]float64, err error) {
 	defer jobs.Recover(&err, e)
 	x, _, err := r.opened(ctx, e, progress)
@@ -242,8 +246,8 @@ func (r *Runner) Predict(ctx context.Context, e results.Experiment, networks str
 		return nil, err
 	}
 	m := x.classifier.Method
-	if m.SamplesOf(2) > 1 {
-		return nil, fmt.Errorf("cifar: %v: networks of %s draw samples, so that they do not predict the same again", e, m.Name)
+	if !PredictsAgain(m) {
+		return nil, fmt.Errorf("cifar: %v: networks of %s draw samples, or cannot be loaded without their training data, so that they do not predict the same again", e, m.Name)
 	}
 	var files []string
 	for i := range m.Networks() {

@@ -92,17 +92,14 @@ func NamedTable(name string, lines []results.Result, further ...methods.Method) 
 		}
 		return report.Table{}, fmt.Errorf("cifar: there is no table %q; there are %s", name, strings.Join(names, ", "))
 	}
-	if all[i].Compare == nil { // needs no predictions, and so no checkout
-		return all[i].Make(lines)
-	}
 	dir, err := results.DefaultDir()
-	if err != nil && all[i].Make != nil { // without the ensembles that predictions make
+	switch {
+	case err == nil:
+		return all[i].Of(lines, predictions.In(dir))
+	case all[i].Make != nil: // needs no predictions, and so no checkout
 		return all[i].Make(lines)
 	}
-	if err != nil {
-		return report.Table{}, err
-	}
-	return all[i].Of(lines, predictions.In(dir))
+	return report.Table{}, err
 }
 
 // A classificationTable is one of the paper's tables, with rows of our own.

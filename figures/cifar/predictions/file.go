@@ -143,6 +143,15 @@ func Read(path string) (*Predictions, error) {
 	return p, nil
 }
 
+// ReadOf is Read of a file that must be of an experiment, by its identity.
+func ReadOf(path, experiment string) (*Predictions, error) {
+	p, err := Read(path)
+	if err == nil && p.Experiment != experiment {
+		return nil, fmt.Errorf("predictions: those in %s are of experiment %s, not of %s", path, p.Experiment, experiment)
+	}
+	return p, err
+}
+
 // decode is the inverse of what Write does before it writes.
 func decode(named map[string]*tensors.Tensor, metadata map[string]string) (*Predictions, error) {
 	if metadata[keyFormat] != formatName {

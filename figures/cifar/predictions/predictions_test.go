@@ -405,6 +405,9 @@ func TestFiles(t *testing.T) {
 		t.Errorf("a missing folder: %v", err)
 	}
 	path := written(t, p)
+	if _, err := ReadOf(path, "another"); err == nil || !strings.Contains(err.Error(), path+" are of experiment "+p.Experiment+", not of another") {
+		t.Errorf("predictions of another experiment: %v", err)
+	}
 	p.Samples = 20
 	if err := Write(path, p); err != nil || read(t, path).Samples != 20 {
 		t.Errorf("replacing a file: %v", err)

@@ -69,10 +69,10 @@ func (c command) rescore(ctx context.Context, args []string) (err error) {
 			continue
 		}
 		file := filepath.Join(fresh, predictions.FileName(line.ID))
-		p, err := predictions.Read(file)
+		p, err := predictions.ReadOf(file, line.ID)
 		if errors.Is(err, fs.ErrNotExist) {
 			file = filepath.Join(at.predictions, predictions.FileName(line.ID))
-			p, err = predictions.Read(file)
+			p, err = predictions.ReadOf(file, line.ID)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			without++
@@ -80,9 +80,6 @@ func (c command) rescore(ctx context.Context, args []string) (err error) {
 		}
 		if err != nil {
 			return err
-		}
-		if p.Experiment != line.ID {
-			return fmt.Errorf("the predictions of %s are of experiment %s", line.ID, p.Experiment)
 		}
 		scores, err := predictions.Score(p)
 		if err != nil {
@@ -137,8 +134,8 @@ func (c command) predictAgain(ctx context.Context, at folders, into string, line
 			continue
 		}
 		_, m, err := imageProtocol(line.Experiment)
-		if err != nil || m.SamplesOf(2) > 1 || m.Process != nil {
-			continue // of no network that can be loaded and predicts the same again
+		if err != nil || !cifar.PredictsAgain(m) {
+			continue
 		}
 		if _, err := os.Stat(filepath.Join(at.networks, cifar.NetworkFile(line.Experiment, 0, m.Networks()))); err == nil {
 			kept = append(kept, line.Experiment)
