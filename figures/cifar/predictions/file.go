@@ -16,7 +16,9 @@ import (
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/dtypes/float16"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/dul/checkpoint"
 )
@@ -24,7 +26,7 @@ import (
 // A file is a safetensors file, which other programs read too:
 //
 //	test.labels                     [N]     bytes
-//	test.log_probabilities          [N, C]  float32
+//	test.log_probabilities          [N, C]  float32; float16 of more than 32 classes
 //	held_out.labels, .log_probabilities     of the held-out images, where they are given
 //	ood.SET.log_probabilities               of a further set, where they are given
 //	test.COLUMN, held_out.COLUMN, ood.SET.COLUMN    float32, those that are given
@@ -33,7 +35,9 @@ import (
 //
 // Probabilities are stored by their logarithms. Most predictions are so certain that the largest probability itself
 // is 1 in float32, and the order of those images, which AUROC is about, would be lost; log p is about -(1 - p), to a
-// relative precision of 6e-8 at both ends.
+// relative precision of 6e-8 at both ends. Of many classes, whose tables are large, the logarithms are rounded to half
+// precision, 5e-4 of themselves, and the largest probability of an image is what the others leave to 1: rows sum to 1
+// again, and the distance from 1 keeps the precision of the others.
 
 // Extension is the ending of a file's name.
 const Extension = ".safetensors"
@@ -85,7 +89,7 @@ func setProbs(set string) string { return setPrefix(set) + "log_probabilities" }
 var ErrDamaged = errors.New("not a file of predictions, or a damaged one; restore it, or remove it and run the experiment again")
 
 // Write stores p at path as a whole or not at all. What is stored is rounded to float32, probabilities by their
-// logarithms; the predicted classes stay what they are. Predictions that Validate rejects are refused.
+// logarithms, and those of more than 32 classes to half precision; the predicted classes stay what they are. Predictions that Validate rejects are refused.
 func Write(path string, p *Predictions) error {
 	if err := p.Validate(); err != nil {
 		return fmt.Errorf("predictions: writing %s: %w", path, err)
@@ -101,13 +105,17 @@ func Write(path string, p *Predictions) error {
 	if p.Layers != nil {
 		metadata[keyLayers] = strings.Join(p.Layers, ",")
 	}
-	named := map[string]*tensors.Tensor{testLabels: bytesOf(p.Labels), testProbs: logProbabilities(p.Probs, p.Classes)}
+	logs := logProbabilities
+	if p.Classes > fewClasses {
+		logs = halfLogProbabilities
+	}
+	named := map[string]*tensors.Tensor{testLabels: bytesOf(p.Labels), testProbs: logs(p.Probs, p.Classes)}
 	if p.HeldOutLabels != nil {
-		named[heldOutLabels], named[heldOutProbs] = bytesOf(p.HeldOutLabels), logProbabilities(p.HeldOutProbs, p.Classes)
+		named[heldOutLabels], named[heldOutProbs] = bytesOf(p.HeldOutLabels), logs(p.HeldOutProbs, p.Classes)
 	}
 	for _, set := range p.Others {
 		if set.Probs != nil {
-			named[setProbs(set.Name)] = logProbabilities(set.Probs, p.Classes)
+			named[setProbs(set.Name)] = logs(set.Probs, p.Classes)
 		}
 	}
 	for _, c := range p.columns() {
@@ -183,24 +191,33 @@ func decode(named map[string]*tensors.Tensor, metadata map[string]string) (*Pred
 		}
 		p.makeLayers()
 	}
-	known := map[string]func(*tensors.Tensor){
-		testLabels: func(t *tensors.Tensor) { p.Labels = intsOf(t) }, testProbs: func(t *tensors.Tensor) { p.Probs = exponentials(t) },
-		heldOutLabels: func(t *tensors.Tensor) { p.HeldOutLabels = intsOf(t) }, heldOutProbs: func(t *tensors.Tensor) { p.HeldOutProbs = exponentials(t) },
+	// A tensor is known by its name and type.
+	type tensor struct {
+		name string
+		of   dtypes.DType
 	}
+	known := make(map[tensor]func(*tensors.Tensor))
+	labels := func(name string, to *[]int) {
+		known[tensor{name, dtypes.Uint8}] = func(t *tensors.Tensor) { *to = intsOf(t) }
+	}
+	probs := func(name string, to *[]float64) {
+		known[tensor{name, dtypes.Float32}] = func(t *tensors.Tensor) { *to = exponentials(t) }
+		known[tensor{name, dtypes.Float16}] = func(t *tensors.Tensor) { *to = halfExponentials(t, p.Classes) }
+	}
+	labels(testLabels, &p.Labels)
+	labels(heldOutLabels, &p.HeldOutLabels)
+	probs(testProbs, &p.Probs)
+	probs(heldOutProbs, &p.HeldOutProbs)
 	for i := range p.Others {
-		set := &p.Others[i]
-		known[setProbs(set.Name)] = func(t *tensors.Tensor) { set.Probs = exponentials(t) }
+		probs(setProbs(p.Others[i].Name), &p.Others[i].Probs)
 	}
 	for _, c := range p.columns() {
-		known[c.name] = c.set
+		known[tensor{c.name, dtypes.Float32}] = c.set
 	}
 	for _, name := range slices.Sorted(maps.Keys(named)) {
-		t, set := named[name], known[name]
-		want := dtypes.Float32
-		if name == testLabels || name == heldOutLabels {
-			want = dtypes.Uint8
-		}
-		if set == nil || t.DType() != want {
+		t := named[name]
+		set := known[tensor{name, t.DType()}]
+		if set == nil {
 			return nil, fmt.Errorf("it has a tensor %q of type %s, which is unknown", name, t.DType())
 		}
 		set(t)
@@ -297,6 +314,62 @@ func exponentials(t *tensors.Tensor) []float64 {
 		values[i] = math.Exp(v)
 	}
 	return values
+}
+
+// fewClasses is the number of classes up to which probabilities are stored in single precision.
+const fewClasses = 32
+
+// halfLogProbabilities are logProbabilities in half precision, but for the largest of each row, which is the rest that
+// the others leave to 1 as they are stored. Where that makes another class the predicted one, it is taken down to the next
+// number, as there.
+func halfLogProbabilities(probs []float64, classes int) *tensors.Tensor {
+	logs := make([]float16.Float16, 0, len(probs))
+	for row := range slices.Chunk(probs, classes) {
+		top := slices.Index(row, slices.Max(row))
+		stored, values := make([]float16.Float16, classes), make([]float64, classes)
+		store := func(c int, log float16.Float16) { stored[c], values[c] = log, math.Exp(log.Float64()) }
+		for c, p := range row {
+			store(c, float16.FromFloat64(math.Log(p)))
+		}
+		for {
+			complete(values, top)
+			stored[top] = float16.FromFloat64(math.Log(values[top]))
+			// The largest of those that are not behind the predicted class.
+			first := top
+			for c := range stored {
+				behind := func(a, b float64) bool { return a < b || a == b && c > top }
+				if c != top && !(behind(values[c], values[top]) && behind(stored[c].Float64(), stored[top].Float64())) &&
+					(first == top || values[c] > values[first]) {
+					first = c
+				}
+			}
+			if first == top {
+				break
+			}
+			store(first, float16.FromBits(stored[first].Bits()+1)) // the next one down, of negative numbers
+		}
+		logs = append(logs, stored...)
+	}
+	return tensors.FromFlatDataAndDimensions(logs, len(logs)/classes, classes)
+}
+
+// halfExponentials is the inverse of halfLogProbabilities.
+func halfExponentials(t *tensors.Tensor, classes int) []float64 {
+	logs := tensors.MustCopyFlatData[float16.Float16](t)
+	values := make([]float64, len(logs))
+	for i, log := range logs {
+		values[i] = math.Exp(log.Float64())
+	}
+	for row := range slices.Chunk(values, max(classes, 1)) {
+		complete(row, slices.Index(row, slices.Max(row)))
+	}
+	return values
+}
+
+// complete makes one probability of a row what the others leave to 1.
+func complete(row []float64, top int) {
+	row[top] = 0
+	row[top] = 1 - floats.Sum(row)
 }
 
 func floatsOf(t *tensors.Tensor) []float64 {

@@ -4,7 +4,7 @@
 // One file holds one run: the class probabilities on the test set, averaged over the Monte Carlo
 // samples, and each example's scores on every further set, whose labels do not matter; of a network that draws no
 // samples the class probabilities there, too, so that several make an ensemble (Ensemble). It has up to 1.5 megabytes
-// for all test images of CIFAR-10, 11 for those of CIFAR-100, and a tenth of a megabyte for a small run on CIFAR-10; the
+// for all test images of CIFAR-10, 6 for those of CIFAR-100, and a tenth of a megabyte for a small run on CIFAR-10; the
 // energies of all layers are two more.
 package predictions
 
