@@ -248,6 +248,14 @@ func TestDamagedCheckpointIsNoted(t *testing.T) {
 		t.Errorf("the run went on with step %d, notes %q", first, notes)
 	}
 	sameState(t, m, want)
+	// Another version of the program goes on too, and says so.
+	c.Checkpoints.Version, notes = "v2", nil
+	m = c.model(t, dtypes.Float32)
+	c.fit(t, m)
+	if len(notes) != 1 || !strings.HasSuffix(notes[0], `was saved by version "" of the program and goes on with "v2": what comes out is of both`) {
+		t.Errorf("notes of another version: %q", notes)
+	}
+	sameState(t, m, want)
 }
 
 // That a checkpoint cannot be written is noted and does not end the run, but at

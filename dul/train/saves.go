@@ -114,6 +114,9 @@ func (s *saves) restore(r *run) error {
 	for _, damage := range found.Damaged {
 		r.Notes(fmt.Sprintf("%v; going on from step %d", damage, found.Step))
 	}
+	if found.Version != s.Version {
+		r.Notes(fmt.Sprintf("%s was saved by version %q of the program and goes on with %q: what comes out is of both", found.Path, found.Version, s.Version))
+	}
 	r.step, r.state, s.lastStep, s.triedStep = found.Step, progress.state, found.Step, found.Step
 	return nil
 }

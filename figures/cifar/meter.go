@@ -7,16 +7,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"densityuncertainty/environment"
 	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/jobs"
+	"densityuncertainty/figures/results"
 )
 
 // A meter adds up the time that a run takes, in all the processes in which it went
-// on. What a killed process spent since the last save is lost.
+// on, and by what. What a killed process spent since the last save is lost.
 type meter struct {
-	before    spent  // by earlier processes
+	before    spent // by earlier processes
+	info      environment.Info
 	file      string // "" for none
 	began     time.Time
 	beganCPU  time.Duration
@@ -31,13 +36,15 @@ type spent struct {
 	WallSeconds     float64 `json:"wall_seconds"`
 	CPUSeconds      float64 `json:"cpu_seconds"`
 	ImagesPerSecond float64 `json:"images_per_second"`
+	// ComputedBy are the backends, devices and versions, each once.
+	ComputedBy []environment.Info `json:"computed_by,omitempty"`
 }
 
 const meterEvery = 30 * time.Second
 
 // startMeter goes on with the meter in a folder, if there is one.
-func startMeter(folder string) (*meter, error) {
-	m := &meter{began: time.Now(), beganCPU: jobs.CPUTime(), lastSaved: time.Now()}
+func startMeter(folder string, info environment.Info) (*meter, error) {
+	m := &meter{info: info, began: time.Now(), beganCPU: jobs.CPUTime(), lastSaved: time.Now()}
 	if folder == "" {
 		return m, nil
 	}
@@ -64,6 +71,31 @@ func (m *meter) now() (wall, cpu float64) {
 	return m.before.WallSeconds + time.Since(m.began).Seconds(), m.before.CPUSeconds + (jobs.CPUTime() - m.beganCPU).Seconds()
 }
 
+// computedBy are this process's backend, device and version, after those of earlier ones.
+func (m *meter) computedBy() []environment.Info {
+	if slices.Contains(m.before.ComputedBy, m.info) {
+		return m.before.ComputedBy
+	}
+	return append(slices.Clone(m.before.ComputedBy), m.info)
+}
+
+// note writes into a line the time spent and by what: where processes differ, all of them, as "xla:cpu, xla:cuda".
+func (m *meter) note(line *results.Result) {
+	line.WallSeconds, line.CPUSeconds = m.now()
+	var backends, devices, versions []string
+	for _, by := range m.computedBy() {
+		for _, of := range []struct {
+			list *[]string
+			name string
+		}{{&backends, by.Backend}, {&devices, by.Device}, {&versions, by.Version}} {
+			if !slices.Contains(*of.list, of.name) {
+				*of.list = append(*of.list, of.name)
+			}
+		}
+	}
+	line.Backend, line.Device, line.Version = strings.Join(backends, ", "), strings.Join(devices, ", "), strings.Join(versions, ", ")
+}
+
 func (m *meter) saveNowAndThen() error {
 	if time.Since(m.lastSaved) < meterEvery {
 		return nil
@@ -77,7 +109,7 @@ func (m *meter) save() error {
 		return nil
 	}
 	wall, cpu := m.now()
-	content, err := json.Marshal(spent{wall, cpu, m.imagesPerSecond})
+	content, err := json.Marshal(spent{wall, cpu, m.imagesPerSecond, m.computedBy()})
 	if err != nil {
 		return fmt.Errorf("keeping the time spent: %w", err)
 	}

@@ -201,14 +201,15 @@ func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(do
 	if r.Work != "" {
 		folder = jobs.WorkFolder(r.Work, e)
 	}
-	if x.meter, err = startMeter(folder); err != nil {
+	if x.meter, err = startMeter(folder, r.Machine.Info); err != nil {
 		return fail("preparing", err)
 	}
 	line = r.Machine.Line(e, 1)
+	x.meter.note(&line)
 	doing := "training"
 	if err = x.train(ctx, folder); err == nil {
 		doing = "keeping the network"
-		err = x.keepNetworks()
+		err = x.keepNetworks(line.Version)
 	}
 	if err == nil {
 		doing = "predicting"
@@ -226,7 +227,7 @@ func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(do
 		}
 		x.addCosts(line.Metrics)
 	}
-	line.WallSeconds, line.CPUSeconds = x.meter.now()
+	x.meter.note(&line)
 	line.Finished = time.Now().UTC().Truncate(time.Second)
 	return line, nil
 }

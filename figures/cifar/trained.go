@@ -49,8 +49,9 @@ func NetworkFile(e results.Experiment, member, members int) string {
 	return fmt.Sprintf("%s-member-%d.safetensors", e.ID(), member)
 }
 
-// keepNetworks writes the trained networks to the runner's folder for them, if it has one.
-func (x *experimentRun) keepNetworks() error {
+// keepNetworks writes the trained networks to the runner's folder for them, if it has one, with the version of the program
+// that trained them.
+func (x *experimentRun) keepNetworks(version string) error {
 	if x.Networks == "" {
 		return nil
 	}
@@ -59,7 +60,7 @@ func (x *experimentRun) keepNetworks() error {
 	}
 	c := x.classifier
 	for i, member := range c.members {
-		metadata := map[string]string{keyFormat: networkFormat, keyVersion: x.Machine.Info.Version}
+		metadata := map[string]string{keyFormat: networkFormat, keyVersion: version}
 		for key, value := range map[string]any{keyExperiment: x.experiment, keyStandard: c.Standardization} {
 			text, err := json.Marshal(value)
 			if err != nil {
@@ -200,9 +201,9 @@ func (n trainedNetwork) String() string {
 		title(e.Dataset), e.Seed, orAll(e.TestN), 100*n.Line.Metrics[results.MetricAccuracy], n.Line.Metrics[results.MetricNLL], n.Line.Metrics[results.MetricECE])
 }
 
-// listed lists the trained networks in the folder networks of a file system.
-func listed(files fs.FS) ([]trainedNetwork, error) {
-	text, err := fs.ReadFile(files, path.Join("networks", networksList))
+// listed lists the trained networks in a folder of a file system.
+func listed(files fs.FS, folder string) ([]trainedNetwork, error) {
+	text, err := fs.ReadFile(files, path.Join(folder, networksList))
 	var list []trainedNetwork
 	if err == nil {
 		err = json.Unmarshal(text, &list)
@@ -222,7 +223,7 @@ func trainedIn(files fs.FS, backend compute.Backend, name string) (*Classifier, 
 	fail := func(err error) (*Classifier, error) {
 		return nil, fmt.Errorf("cifar: the trained network %q: %w", name, err)
 	}
-	list, err := listed(files)
+	list, err := listed(files, "networks")
 	if err != nil {
 		return fail(err)
 	}
@@ -266,12 +267,18 @@ var exported = methods.List{methods.Deterministic, methods.Rank1, methods.Densit
 
 // ExportNetworks makes the folder of trained networks that are part of the program, figures/cifar/networks, of those that
 // runs of the protocol processor kept in a folder and of their result lines. It returns the names of the networks, and
-// of those that are missing there or in the lines.
+// of those that are missing there or in the lines. A network of another version than its line, which is of another
+// training then, is an error, and so is one that the folder has now and would have no more.
 func ExportNetworks(lines []results.Result, kept, to string) (names, missing []string, err error) {
 	fail := func(err error) ([]string, []string, error) {
 		return nil, nil, fmt.Errorf("cifar: exporting networks to %s: %w", to, err)
 	}
+	var before []trainedNetwork
+	if before, err = listed(os.DirFS(to), "."); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fail(err)
+	}
 	list := []trainedNetwork{}
+	files := make(map[string][]byte)
 	for _, m := range exported {
 		i := slices.IndexFunc(lines, func(line results.Result) bool {
 			e := line.Experiment
@@ -290,18 +297,34 @@ func ExportNetworks(lines []results.Result, kept, to string) (names, missing []s
 		if err != nil {
 			return fail(err)
 		}
-		if err := os.MkdirAll(to, 0o755); err != nil {
-			return fail(err)
+		_, metadata, err := checkpoint.ParseTensors(content)
+		if err != nil {
+			return fail(fmt.Errorf("%s: %w", m.Name, err))
 		}
-		if err := atomicfile.WriteBytes(filepath.Join(to, m.Name+".safetensors"), content); err != nil {
-			return fail(err)
+		if trained := metadata[keyVersion]; trained != lines[i].Version {
+			return fail(fmt.Errorf("the network of %v is of version %q and its line of %q, so they are of two trainings; name the folder of networks of that run",
+				lines[i].Experiment, trained, lines[i].Version))
 		}
+		files[filepath.Join(to, m.Name+".safetensors")] = content
 		sum := sha256.Sum256(content)
 		list = append(list, trainedNetwork{Name: m.Name, SHA256: hex.EncodeToString(sum[:]), Line: lines[i]})
 		names = append(names, m.Name)
 	}
 	if len(list) == 0 {
 		return nil, missing, nil
+	}
+	for _, n := range before {
+		if slices.Contains(missing, n.Name) {
+			return fail(fmt.Errorf("it has the network of %s, which is missing in %s or has no line; the folder stays as it is: remove it first, or name another", n.Name, kept))
+		}
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return fail(err)
+	}
+	for file, content := range files {
+		if err := atomicfile.WriteBytes(file, content); err != nil {
+			return fail(err)
+		}
 	}
 	text, err := json.MarshalIndent(list, "", "\t")
 	if err != nil {

@@ -138,6 +138,21 @@ func TestExportedNetworks(t *testing.T) {
 	if err != nil || !slices.Equal(names, []string{"deterministic", "density"}) || !slices.Equal(missing, []string{"rank1", "density-constant"}) {
 		t.Fatalf("exported %q without %q: %v", names, missing, err)
 	}
+	// What is there is not replaced by less, nor by networks of other trainings than their lines.
+	before := must.Get(os.ReadFile(filepath.Join(to, "networks", networksList)))(t)
+	later := slices.Clone(lines)
+	later[1].Version += " and more"
+	for want, lines := range map[string][]results.Result{
+		"it has the network of deterministic, which is missing in " + kept: lines[1:],
+		"so they are of two trainings":                                     later,
+	} {
+		if _, _, err := ExportNetworks(lines, kept, filepath.Join(to, "networks")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		if after := must.Get(os.ReadFile(filepath.Join(to, "networks", networksList)))(t); !slices.Equal(before, after) {
+			t.Errorf("%q: the list is another", want)
+		}
+	}
 	backend := backendtest.Open(t)
 	images := madeUp("CIFAR-10 test", 12, 10, 2)
 	for i, name := range names {
@@ -200,7 +215,7 @@ func TestExportedNetworks(t *testing.T) {
 
 // The networks that are part of the program can be loaded, take little room, and are of runs whose lines are stored.
 func TestTrainedNetworks(t *testing.T) {
-	list := must.Get(listed(networkFiles))(t)
+	list := must.Get(listed(networkFiles, "networks"))(t)
 	stored := results.ByID(must.Get(results.Committed())(t))
 	for _, n := range list {
 		if line, _ := stored.Find(n.Line.Experiment); !maps.Equal(line.Metrics, n.Line.Metrics) || line.Version != n.Line.Version || !line.Finished.Equal(n.Line.Finished) {

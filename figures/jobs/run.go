@@ -93,6 +93,17 @@ type Store interface {
 	Append(results.Result) (added bool, note string, err error)
 	// Missing lists the experiments that it has no result of now. Other processes may add some at any time.
 	Missing([]results.Experiment) ([]results.Experiment, error)
+	// Claim sets experiments apart for this process until release is called, or the process ends: free are those that no
+	// other has claimed.
+	Claim([]results.Experiment) (free []results.Experiment, release func() error, err error)
+}
+
+// Alone is the Claim of a Store that no other process writes to.
+type Alone struct{}
+
+// Claim implements Store: all are free.
+func (Alone) Claim(list []results.Experiment) (free []results.Experiment, release func() error, err error) {
+	return list, func() error { return nil }, nil
 }
 
 // maxFailures is how many batches in a row may fail before the rest is given up: one failure is
@@ -105,59 +116,111 @@ const maxFailures = 3
 // and returns ctx's error. A batch that fails does not stop the others, unless maxFailures fail in a row; the report says
 // why, and the error at the end which failed. A batch whose results another process has stored meanwhile has not failed. A
 // result that cannot be stored ends the run at once, since what follows would be lost too.
+//
+// Processes with one store share the work: what another is at is passed over, tried once more after all others, since it
+// may have failed or been stopped there, and then left to it.
 func All(ctx context.Context, runner Runner, store Store, batches [][]results.Experiment, report *Reporter) error {
 	if err := validate(batches); err != nil {
 		return err
 	}
-	failed := failures{batches: len(batches)}
-	inARow := 0
-	for _, batch := range batches {
-		if err := ctx.Err(); err != nil {
-			return errors.Join(failed.still(store, report), err)
-		}
-		report.begin(batch)
-		left, err := store.Missing(batch)
-		if err != nil {
-			return errors.Join(failed.still(store, report), err)
-		}
-		if len(left) == 0 {
-			report.Note(describe(batch) + ": another run has finished it")
-			report.end(nil, nil)
-			continue
-		}
-		batch = left
-		found, runErr := runner.Run(ctx, batch, report.update)
-		if err := keep(store, batch, found, report); err != nil {
-			return errors.Join(failed.still(store, report), err)
-		}
-		if runErr == nil {
-			runErr = allPresent(batch, found)
-		}
-		var missing []results.Experiment
-		if runErr != nil {
-			var err error
-			if missing, err = store.Missing(batch); err != nil {
-				return errors.Join(failed.still(store, report), runErr, err)
+	a := allRun{runner: runner, store: store, report: report, failed: failures{batches: len(batches)}}
+	for _, note := range []string{"another run is at it, so it comes later", "another run is still at it, and it is left to that"} {
+		var left [][]results.Experiment
+		for _, batch := range batches {
+			busy, err := a.batch(ctx, batch)
+			if err != nil {
+				return errors.Join(a.failed.still(store, report), err)
 			}
-			if len(missing) == 0 {
-				report.Note(fmt.Sprintf("%s: another run has finished it (%v)", describe(batch), runErr))
-				runErr = nil
+			if len(busy) > 0 {
+				report.Note(describe(busy) + ": " + note)
+				left = append(left, busy)
 			}
 		}
-		report.end(missing, runErr)
-		switch {
-		case runErr == nil:
-			inARow = 0
-		case ctx.Err() != nil:
-			return errors.Join(failed.still(store, report), ctx.Err())
-		default:
-			failed.list = append(failed.list, failure{batch, missing, runErr})
-			if inARow++; inARow == maxFailures {
-				return errors.Join(failed.still(store, report), fmt.Errorf("jobs: gave up after %d failures in a row", maxFailures))
-			}
+		batches = left
+	}
+	return a.failed.still(store, report)
+}
+
+// allRun is what All has at hand for each batch.
+type allRun struct {
+	runner Runner
+	store  Store
+	report *Reporter
+	failed failures
+	inARow int // of these
+}
+
+// batch carries out those experiments of a batch that no other run is at, and returns those that one is. An error ends
+// everything.
+func (a *allRun) batch(ctx context.Context, batch []results.Experiment) (busy []results.Experiment, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	free, release, err := a.store.Claim(batch)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	busy = without(batch, free)
+	if len(free) == 0 {
+		return busy, nil
+	}
+	batch = free
+	a.report.begin(batch)
+	left, err := a.store.Missing(batch)
+	if err != nil {
+		return nil, err
+	}
+	if len(left) == 0 {
+		a.report.Note(describe(batch) + ": another run has finished it")
+		a.report.end(nil, nil)
+		return busy, nil
+	}
+	batch = left
+	found, runErr := a.runner.Run(ctx, batch, a.report.update)
+	if err := keep(a.store, batch, found, a.report); err != nil {
+		return nil, err
+	}
+	if runErr == nil {
+		runErr = allPresent(batch, found)
+	}
+	var missing []results.Experiment
+	if runErr != nil {
+		if missing, err = a.store.Missing(batch); err != nil {
+			return nil, errors.Join(runErr, err)
+		}
+		if len(missing) == 0 {
+			a.report.Note(fmt.Sprintf("%s: another run has finished it (%v)", describe(batch), runErr))
+			runErr = nil
 		}
 	}
-	return failed.still(store, report)
+	a.report.end(missing, runErr)
+	switch {
+	case runErr == nil:
+		a.inARow = 0
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	default:
+		a.failed.list = append(a.failed.list, failure{batch, missing, runErr})
+		if a.inARow++; a.inARow == maxFailures {
+			return nil, fmt.Errorf("jobs: gave up after %d failures in a row", maxFailures)
+		}
+	}
+	return busy, nil
+}
+
+// without are the experiments of a list that another lacks.
+func without(list, other []results.Experiment) []results.Experiment {
+	there := identities(other)
+	return slices.DeleteFunc(slices.Clone(list), func(e results.Experiment) bool { return there[e.ID()] })
+}
+
+func identities(list []results.Experiment) map[string]bool {
+	ids := make(map[string]bool, len(list))
+	for _, e := range list {
+		ids[e.ID()] = true
+	}
+	return ids
 }
 
 // A failure is a batch that failed, with those of its experiments that had no results then, and why.
@@ -234,10 +297,7 @@ func Distinct[T comparable](what string, list []T) error {
 
 // keep stores a batch's results, each of which must belong to the batch.
 func keep(store Store, batch []results.Experiment, found []results.Result, report *Reporter) error {
-	ids := make(map[string]bool, len(batch))
-	for _, e := range batch {
-		ids[e.ID()] = true
-	}
+	ids := identities(batch)
 	for _, r := range found {
 		if !ids[r.ID] {
 			return fmt.Errorf("jobs: the runner returned a result of %v, which is not in the batch %s", r.Experiment, describe(batch))

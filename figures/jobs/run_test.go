@@ -108,6 +108,7 @@ func TestStudies(t *testing.T) {
 
 // memory keeps results without a disk.
 type memory struct {
+	Alone
 	ids []string
 	err error
 }
@@ -262,6 +263,65 @@ func TestAllLeavesOutWhatOthersFinished(t *testing.T) {
 	out, err := all(t, t.Context(), counting, &m, list)
 	if want := 15 - 1 - len(list[2]); err != nil || ran != want || !strings.Contains(out, "another run has finished it") || !strings.Contains(out, "[15/15 runs, 100%, ") {
 		t.Errorf("%d experiments carried out, want %d (%v), report:\n%s", ran, want, err, out)
+	}
+}
+
+// shared is a memory that other processes have claimed experiments of.
+type shared struct {
+	memory
+	claimed  func(pass int, e results.Experiment) bool // pass counts how often an experiment was asked for
+	asked    map[string]int
+	released int
+}
+
+func (s *shared) Claim(list []results.Experiment) (free []results.Experiment, release func() error, err error) {
+	for _, e := range list {
+		if s.asked[e.ID()]++; !s.claimed(s.asked[e.ID()], e) {
+			free = append(free, e)
+		}
+	}
+	return free, func() error { s.released++; return nil }, nil
+}
+
+// What other processes are at comes last, and what they are still at then is theirs; neither is a failure, however many
+// there are.
+func TestAllSharesTheWork(t *testing.T) {
+	always := func(_ int, e results.Experiment) bool { return e.Method != "mcdropout" }
+	for _, c := range []struct {
+		name    string
+		claimed func(pass int, e results.Experiment) bool
+		ran     []string // batches, by method and number of experiments
+		want    string   // in the report
+	}{
+		{"four others", always, []string{"mcdropout 3"}, "uci density on yacht splits 0-1,5 (paper, full): another run is still at it, and it is left to that\n"},
+		{"others that stop", func(pass int, e results.Experiment) bool { return pass == 1 && always(pass, e) },
+			[]string{"mcdropout 3", "density 3", "rank1 3", "mfvi 3", "vdropout 3"}, "[15/15 runs, 100%"},
+		{"a part of a batch", func(_ int, e results.Experiment) bool { return e.Method == "density" && e.Split == 1 },
+			[]string{"density 2", "rank1 3", "mfvi 3", "vdropout 3", "mcdropout 3"}, "split 1, 100 epochs, 10 samples, seed 1 (paper, full): another run is still at it"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var ran []string
+			counting := runnerFunc(func(ctx context.Context, batch []results.Experiment, progress func(float64, string)) ([]results.Result, error) {
+				ran = append(ran, fmt.Sprintf("%s %d", batch[0].Method, len(batch)))
+				return good(ctx, batch, progress)
+			})
+			s := shared{claimed: c.claimed, asked: make(map[string]int)}
+			out, err := all(t, t.Context(), counting, &s, batches())
+			if err != nil || !slices.Equal(ran, c.ran) || !strings.Contains(out, c.want) {
+				t.Errorf("ran %q, %v, report:\n%s", ran, err, out)
+			}
+			if want := 5 + strings.Count(out, "comes later"); s.released != want {
+				t.Errorf("%d of %d claims released", s.released, want)
+			}
+		})
+	}
+	// A runner that fails has released what it had.
+	s := shared{claimed: func(int, results.Experiment) bool { return false }, asked: make(map[string]int)}
+	failing := runnerFunc(func(context.Context, []results.Experiment, func(float64, string)) ([]results.Result, error) {
+		return nil, errors.New("no backend")
+	})
+	if _, err := all(t, t.Context(), failing, &s, batches()); err == nil || s.released != maxFailures {
+		t.Errorf("%d claims released, %v", s.released, err)
 	}
 }
 

@@ -73,6 +73,7 @@ func (c command) again(ctx context.Context, r request, lines []results.Result) (
 // A comparison takes results as a store does, and compares them with those of one.
 type comparison struct {
 	command
+	jobs.Alone
 	stored        results.Index
 	same, rounded int
 }

@@ -189,7 +189,7 @@ func (r predicting) Run(ctx context.Context, batch []results.Experiment, progres
 const sameNetwork = 1e-4
 
 // nowhere is a store that keeps nothing.
-type nowhere struct{}
+type nowhere struct{ jobs.Alone }
 
 // Append implements jobs.Store.
 func (nowhere) Append(results.Result) (added bool, note string, err error) { return true, "", nil }

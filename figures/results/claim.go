@@ -1,0 +1,67 @@
+package results
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+)
+
+// claimsName is the folder in a store with a locked file for each experiment that a process carries out.
+const claimsName = ".running"
+
+// Claim sets experiments apart for the caller until it calls release: of those of the list, free are those that nobody
+// else has claimed, in this process or another. What a process has claimed is free again when it ends, however it does.
+func (s *Store) Claim(list []Experiment) (free []Experiment, release func() error, err error) {
+	var claims []*flock.Flock
+	release = func() (err error) {
+		for _, claim := range claims {
+			// Removed while it is locked, so that it is nobody else's.
+			err = errors.Join(err, os.Remove(claim.Path()), claim.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("results: releasing what this process has claimed: %w", err)
+		}
+		return nil
+	}
+	folder := filepath.Join(s.dir, claimsName)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, nil, fmt.Errorf("results: making the folder for what is running: %w", err)
+	}
+	for _, e := range list {
+		claim, err := lockFile(filepath.Join(folder, e.ID()+".lock"))
+		if err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("results: claiming %v: %w", e, err), release())
+		}
+		if claim != nil {
+			claims, free = append(claims, claim), append(free, e)
+		}
+	}
+	return free, release, nil
+}
+
+// lockFile makes and locks a file; nil if another has locked it.
+func lockFile(path string) (*flock.Flock, error) {
+	for {
+		lock := flock.New(path, flock.SetPermissions(0o644))
+		locked, err := lock.TryLock()
+		if err != nil || !locked {
+			return nil, errors.Join(err, lock.Close())
+		}
+		// Between opening and locking it the one who had it may have removed it, and a third made another.
+		mine, err := lock.Stat()
+		named, nameErr := os.Stat(path)
+		if nameErr == nil && err == nil && os.SameFile(mine, named) {
+			return lock, nil
+		}
+		if errors.Is(nameErr, fs.ErrNotExist) {
+			nameErr = nil
+		}
+		if err := errors.Join(err, nameErr, lock.Close()); err != nil {
+			return nil, err
+		}
+	}
+}
