@@ -153,14 +153,13 @@ func contenders(groups []results.Group, list methods.List, kept report.Predictio
 		scaled := contender{name + ", temperature scaled", make(map[uint64]*judgedRun)}
 		var members []*predictions.Predictions
 		for _, line := range g.Lines {
-			file, has := kept(line.ID)
-			if !has {
-				absent = append(absent, fmt.Sprintf("%s, seed %d", name, line.Experiment.Seed))
-				continue
-			}
-			p, err := predictions.ReadOf(file, line.ID)
+			p, file, err := predictionsOf(line, kept)
 			if err != nil {
 				return nil, nil, nil, err
+			}
+			if p == nil {
+				absent = append(absent, fmt.Sprintf("%s, seed %d", name, line.Experiment.Seed))
+				continue
 			}
 			if labels == nil {
 				labels = p.Labels
@@ -189,7 +188,7 @@ func contenders(groups []results.Group, list methods.List, kept report.Predictio
 			}
 		}
 		if g.First.Method == methods.Deterministic.Name && len(members) > 1 {
-			c, err := ensembleOf(plain, members)
+			c, err := ensembleOf(members, strings.TrimPrefix(name, list.Title(g.First.Method)), plain.runs)
 			if err != nil {
 				return nil, nil, nil, err
 			}
@@ -202,8 +201,30 @@ func contenders(groups []results.Group, list methods.List, kept report.Predictio
 	return found, labels, absent, nil
 }
 
-// ensembleOf is the deep ensemble whose members are single networks, which stands beside each of their seeds.
-func ensembleOf(single contender, members []*predictions.Predictions) (contender, error) {
+// predictionsOf reads what a run said of the images; nil where it is not kept. Those of another training of the experiment,
+// whose likelihood is another than the line's, are an error.
+func predictionsOf(line results.Result, kept report.Predictions) (p *predictions.Predictions, file string, err error) {
+	file, has := kept(line.ID)
+	if !has {
+		return nil, "", nil
+	}
+	if p, err = predictions.ReadOf(file, line.ID); err != nil {
+		return nil, "", err
+	}
+	nll, err := metrics.CategoricalNLL(p.Probs, p.Classes, p.Labels)
+	if err != nil {
+		return nil, "", fmt.Errorf("the predictions in %s: %w", file, err)
+	}
+	if want := line.Metrics[results.MetricNLL]; !predictions.Alike(nll, want) {
+		return nil, "", fmt.Errorf("the predictions in %s have NLL %v, but the result line of %v %v: they are of another training; keep the predictions of a store beside it, or name one store only",
+			file, nll, line.Experiment, want)
+	}
+	return p, file, nil
+}
+
+// ensembleOf is the deep ensemble whose members are single networks, which stands beside each of these runs, by their
+// seeds. The variant is what follows the method's name in their title.
+func ensembleOf(members []*predictions.Predictions, variant string, runs map[uint64]*judgedRun) (contender, error) {
 	p, err := predictions.Ensemble(members...)
 	if err != nil {
 		return contender{}, err
@@ -212,8 +233,8 @@ func ensembleOf(single contender, members []*predictions.Predictions) (contender
 	if err != nil {
 		return contender{}, err
 	}
-	c := contender{fmt.Sprintf("Deep Ensemble, %d deterministic", len(members)), make(map[uint64]*judgedRun)}
-	for seed := range single.runs {
+	c := contender{fmt.Sprintf("Deep Ensemble, %d deterministic", len(members)) + variant, make(map[uint64]*judgedRun)}
+	for seed := range runs {
 		c.runs[seed] = run
 	}
 	return c, nil
@@ -224,9 +245,9 @@ func ensembleOf(single contender, members []*predictions.Predictions) (contender
 // Its metrics are scored from the mean of their predictions, and its costs are those of all of them. Lines of ensembles
 // that were trained as such stay as they are.
 func withEnsembles(lines []results.Result, kept report.Predictions) ([]results.Result, error) {
-	byID := results.ByID(lines)
+	byID, unwatched := results.ByID(lines), results.ByID(results.Unwatched(lines))
 	for _, c := range comparisons {
-		for _, g := range imageGroups(lines, c.Scale, methods.List{methods.Deterministic}) {
+		for _, g := range imageGroups(results.Unwatched(lines), c.Scale, methods.List{methods.Deterministic}) {
 			if g.First.Method != methods.Deterministic.Name || len(g.Lines) < methods.EnsembleMembers {
 				continue
 			}
@@ -236,35 +257,36 @@ func withEnsembles(lines []results.Result, kept report.Predictions) ([]results.R
 			}
 			p.Seeds = []uint64{0}
 			made := results.Result{Experiment: p.Experiments(methods.Ensemble)[0]}
-			if _, trained := byID.Find(made.Experiment); trained {
+			if _, trained := unwatched.Find(made.Experiment); trained {
 				continue
 			}
 			made.ID = made.Experiment.ID()
+			g.Lines = slices.SortedFunc(slices.Values(g.Lines), func(a, b results.Result) int { return cmp.Compare(a.Experiment.Seed, b.Experiment.Seed) })
+			g.Lines = g.Lines[:methods.EnsembleMembers]
 			if made.Metrics, made.Device, err = ensembleMetrics(g, kept); err != nil {
 				return nil, fmt.Errorf("cifar: %w", err)
 			}
-			if made.Metrics != nil {
-				lines = append(slices.Clip(lines), made)
+			if made.Metrics == nil {
+				continue
 			}
+			var members []results.Result
+			for _, line := range g.Lines {
+				members = append(members, byID[line.ID])
+			}
+			lines = append(slices.Clip(lines), made.MadeOf(members))
 		}
 	}
 	return lines, nil
 }
 
-// ensembleMetrics are the metrics of the ensemble of the first runs of a group, in the order of their seeds, and the
-// devices that these were trained on; nil where their predictions are not kept.
+// ensembleMetrics are the metrics of the ensemble of the runs of a group, and the devices that these were trained on; nil
+// where their predictions are not kept.
 func ensembleMetrics(g results.Group, kept report.Predictions) (found map[string]float64, devices string, err error) {
-	g.Lines = slices.SortedFunc(slices.Values(g.Lines), func(a, b results.Result) int { return cmp.Compare(a.Experiment.Seed, b.Experiment.Seed) })
-	g.Lines = g.Lines[:methods.EnsembleMembers]
 	var members []*predictions.Predictions
 	var names []string
 	for _, line := range g.Lines {
-		file, has := kept(line.ID)
-		if !has {
-			return nil, "", nil
-		}
-		member, err := predictions.ReadOf(file, line.ID)
-		if err != nil {
+		member, _, err := predictionsOf(line, kept)
+		if err != nil || member == nil {
 			return nil, "", err
 		}
 		members = append(members, member)

@@ -2,6 +2,7 @@ package cifar
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -47,26 +48,33 @@ func spoken(t *testing.T, e results.Experiment, n int, skill, sharpness float64)
 	return p
 }
 
+// keepSpoken writes predictions to a store and returns the line of a run that said them, on device "card".
+func keepSpoken(t *testing.T, store string, e results.Experiment, p *predictions.Predictions) results.Result {
+	t.Helper()
+	folder := filepath.Join(store, predictions.Folder)
+	must.Do(t, os.MkdirAll(folder, 0o755))
+	must.Do(t, predictions.Write(filepath.Join(folder, predictions.FileName(e.ID())), p))
+	scores := must.Get(predictions.Score(p))(t)
+	return linesOf(func(results.Experiment) map[string]float64 {
+		return map[string]float64{results.MetricNLL: scores[results.MetricNLL]}
+	}, []results.Experiment{e})[0]
+}
+
 // Predictions whose logits are the logarithm of probabilities of the model that made the labels are the best in every
 // proper score; sharper ones are worse, and calibrated again by a temperature. Less skill is worse in all but
 // calibration.
 func TestDifferences(t *testing.T) {
 	const n = 3000
 	store := t.TempDir()
-	must.Do(t, os.Mkdir(filepath.Join(store, predictions.Folder), 0o755))
 	p := Paper(CIFAR10, ResNet14).Processor()
 	p.Seeds = []uint64{0, 1}
 	one := p
 	one.Seeds = []uint64{0}
 	var lines []results.Result
-	keep := func(e results.Experiment, skill, sharpness float64) {
-		// With noise N(0, 1) and the label ahead by skill, log p(label) grows with skill times the logit.
-		must.Do(t, predictions.Write(filepath.Join(store, predictions.Folder, predictions.FileName(e.ID())), spoken(t, e, n, skill, skill*sharpness)))
-	}
 	add := func(list []results.Experiment, skill, sharpness float64) {
 		for _, e := range list {
-			lines = append(lines, linesOf(func(results.Experiment) map[string]float64 { return map[string]float64{results.MetricNLL: 1} }, []results.Experiment{e})...)
-			keep(e, skill, sharpness)
+			// With noise N(0, 1) and the label ahead by skill, log p(label) grows with skill times the logit.
+			lines = append(lines, keepSpoken(t, store, e, spoken(t, e, n, skill, skill*sharpness)))
 		}
 	}
 	add(p.Experiments(methods.Density), 2, 1)
@@ -127,12 +135,15 @@ func TestDifferences(t *testing.T) {
 	if err != nil || math.Abs(alone.Mean-want) > 1e-12 || alone.Low > alone.Mean || alone.High < alone.Mean {
 		t.Errorf("%+v (%v), want a mean of %v", alone, err, want)
 	}
-	keep(lines[0].Experiment, 2, 1)
 	other := spoken(t, lines[0].Experiment, n, 2, 1)
 	other.Labels[0] = 7
-	must.Do(t, predictions.Write(filepath.Join(store, predictions.Folder, predictions.FileName(lines[0].ID)), other))
-	if _, err := named[i].Of(lines, predictions.In(store)); err == nil || !strings.Contains(err.Error(), "other test images") {
+	elsewhere := t.TempDir()
+	lines[0] = keepSpoken(t, elsewhere, lines[0].Experiment, other)
+	if _, err := named[i].Of(lines, predictions.In(elsewhere, store)); err == nil || !strings.Contains(err.Error(), "other test images") {
 		t.Errorf("with other labels: %v", err)
+	}
+	if _, err := named[i].Of(lines, predictions.In(store, elsewhere)); err == nil || !strings.Contains(err.Error(), "they are of another training") {
+		t.Errorf("predictions of another store than the line: %v", err)
 	}
 }
 
@@ -140,19 +151,18 @@ func TestDifferences(t *testing.T) {
 // and an ensemble that was trained as such stays as it is.
 func TestEnsembleOfPredictions(t *testing.T) {
 	store := t.TempDir()
-	must.Do(t, os.Mkdir(filepath.Join(store, predictions.Folder), 0o755))
 	p := Paper(CIFAR10, ResNet14).Processor()
 	p.Seeds = []uint64{0, 1, 2, 3, 4}
-	lines := linesOf(func(e results.Experiment) map[string]float64 {
-		return map[string]float64{results.MetricNLL: 1, results.MetricParameters: 7, results.MetricSecondsPerEpoch: 10}
-	}, p.Experiments(methods.Deterministic))
-	slices.Reverse(lines)
-	for i, line := range lines {
-		said, other := spoken(t, line.Experiment, 200, 2, 3), spoken(t, line.Experiment, 100, 0.5, 3)
+	var lines []results.Result
+	for i, e := range p.Experiments(methods.Deterministic) {
+		said, other := spoken(t, e, 200, 2, 3), spoken(t, e, 100, 0.5, 3)
 		said.Others = []predictions.Set{{Name: CIFAR100, Probs: other.Probs, MaxProbability: must.Get(metrics.MaxProbability(other.Probs, 10))(t)}}
-		must.Do(t, predictions.Write(filepath.Join(store, predictions.Folder, predictions.FileName(line.ID)), said))
-		lines[i].Device = []string{"a", "b", "a", "b", "a"}[i]
+		line := keepSpoken(t, store, e, said)
+		line.Metrics[results.MetricParameters], line.Metrics[results.MetricSecondsPerEpoch] = 7, 10
+		line.Device = []string{"a", "b", "a", "b", "a"}[i]
+		lines = append(lines, line)
 	}
+	slices.Reverse(lines)
 	table := func(name string, lines []results.Result) report.Table {
 		all := Tables()
 		i := slices.IndexFunc(all, func(t report.NamedTable) bool { return t.Name == name })
@@ -178,6 +188,25 @@ func TestEnsembleOfPredictions(t *testing.T) {
 	if byMember == nil || byMember[1] != "maximum probability" {
 		t.Errorf("detection by the ensemble: %q", byMember)
 	}
+	// It is made of five lines, which a table that has no use for them is not.
+	for name, want := range map[string]int{"cifar-processor": 5, "cifar10-resnet14": 5, "cifar100-resnet14": 0} {
+		watched, used := results.Watch(lines)
+		table(name, watched)
+		if got := len(used()); got != want {
+			t.Errorf("%s is made of %d lines, want %d", name, got, want)
+		}
+	}
+	// A mean over some of the runs says of how many.
+	detected := slices.Clone(lines)
+	for i, line := range detected {
+		detected[i].Metrics = maps.Clone(line.Metrics)
+		if i > 0 {
+			detected[i].Metrics[detectionMetric(CIFAR100, "auroc")] = 0.7
+		}
+	}
+	if got := row(table("cifar-processor-ood", detected), methods.Deterministic.Title); got[2] != "5" || got[3] != "0.700 ± 0.000 (n=4)" {
+		t.Errorf("of four of five runs: %q", got)
+	}
 	const title = "Deep Ensemble (not in the paper)"
 	if got := figtest.Cell(t, table("cifar10-resnet14", lines), title, processorHeading); !strings.HasSuffix(got, "(n=1)") {
 		t.Errorf("beside the paper's: %q", got)
@@ -202,18 +231,21 @@ func TestEnsembleOfPredictions(t *testing.T) {
 // Runs with the text's and with the released settings are compared with the density layers of the same.
 func TestDifferencesOfSettings(t *testing.T) {
 	store := t.TempDir()
-	must.Do(t, os.Mkdir(filepath.Join(store, predictions.Folder), 0o755))
 	var lines []results.Result
-	for _, e := range slices.Concat(Released(CIFAR10, ResNet20).GPU().Experiments(methods.Rank1, methods.Density), Paper(CIFAR10, ResNet14).GPU().Experiments(methods.Density)) {
-		lines = append(lines, linesOf(func(results.Experiment) map[string]float64 { return map[string]float64{results.MetricNLL: 1} }, []results.Experiment{e})...)
-		must.Do(t, predictions.Write(filepath.Join(store, predictions.Folder, predictions.FileName(e.ID())), spoken(t, e, 100, 2, 2)))
+	for _, e := range slices.Concat(Released(CIFAR10, ResNet20).GPU().Experiments(methods.Rank1, methods.Density, methods.Deterministic),
+		Paper(CIFAR10, ResNet14).GPU().Experiments(methods.Density, methods.Deterministic)) {
+		lines = append(lines, keepSpoken(t, store, e, spoken(t, e, 100, 2, 2)))
 	}
 	table := must.Get(comparisons[1].differences(lines, nil, predictions.In(store)))(t)
 	var got []string
 	for _, row := range table.Rows {
 		got = append(got, fmt.Sprint(row.Cells[0][0].Text, " ", row.Cells[1][0].Text, " ", len(row.Cells[2])))
 	}
-	if want := []string{"Density Uncertainty 0 1 1", "Density Uncertainty, released 0 1 1", "Rank-1 BNN, released 0 1 2"}; !slices.Equal(got, want) {
+	if want := []string{
+		"Density Uncertainty 0 1 1", "Deterministic 0 1 2", "Deterministic, temperature scaled 0 1 2", "Deep Ensemble, 2 deterministic 0 1 2",
+		"Density Uncertainty, released 0 1 1", "Deterministic, released 0 1 2", "Deterministic, released, temperature scaled 0 1 2",
+		"Deep Ensemble, 2 deterministic, released 0 1 2", "Rank-1 BNN, released 0 1 2",
+	}; !slices.Equal(got, want) {
 		t.Errorf("rows %q, want %q", got, want)
 	}
 	if !strings.Contains(table.Caption, "60 epochs") || table.Name != "cifar-gpu-differences" {

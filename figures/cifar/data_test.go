@@ -107,6 +107,21 @@ func TestDetectionNeedsSVHN(t *testing.T) {
 	}
 }
 
+// An experiment whose tables have a column for the excerpt of SVHN says that it goes on without.
+func TestMissingExcerptIsNoted(t *testing.T) {
+	for scale, want := range map[string]bool{results.Processor: true, results.Small: false} {
+		r, _ := withMadeUpImages(t)
+		e := Paper(CIFAR10, ResNet14).Processor().Experiments(methods.Density)[0]
+		e.Scale, e.HeldOut, e.TrainN, e.TestN = scale, 4, 8, 4
+		var notes []string
+		d := must.Get(r.images.of(t.Context(), e, ComputedStats, false, func(text string) { notes = append(notes, text) }))(t)
+		said := len(notes) == 1 && strings.Contains(notes[0], "goes on without svhn-first1083, whose columns stay empty: there is no train_first1083_32x32.mat in the folder of data")
+		if said != want || !want && len(notes) > 0 || len(d.others) > 2 {
+			t.Errorf("%s: %d further sets, notes %q", scale, len(d.others), notes)
+		}
+	}
+}
+
 // Without being told to download, optional sets are taken from the local folder or left out.
 func TestOptionalSets(t *testing.T) {
 	folder := t.TempDir()

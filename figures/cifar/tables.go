@@ -304,6 +304,9 @@ func (r row) processorCell(byID results.Index, p Protocol, decay methods.Decay, 
 		p = n.with(p, value)
 	}
 	g := finished(byID, p.Experiments(r.method))
+	if len(g.Lines) == 0 {
+		return report.TextCell("not run"), nil
+	}
 	var cell report.Cell
 	n := len(g.Lines)
 	for _, m := range measures {
@@ -311,7 +314,7 @@ func (r row) processorCell(byID results.Index, p Protocol, decay methods.Decay, 
 		of := having(g, m.metric)
 		n = min(n, len(of.Lines))
 		if len(of.Lines) == 0 {
-			return report.TextCell("not run"), nil
+			return report.TextCell("not measured"), nil
 		}
 		values, err := groupCells(of, m)
 		if err != nil {

@@ -41,15 +41,20 @@ func runCount(g results.Group) string {
 	return fmt.Sprint(len(g.Lines))
 }
 
-// groupCells are the means and standard deviations of several metrics over the lines that have them.
+// groupCells are the means and standard deviations of several metrics over the lines that have them, with their number
+// where not all have.
 func groupCells(g results.Group, measures ...measure) ([]report.Cell, error) {
 	var cells []report.Cell
 	for _, m := range measures {
-		mean, std, _, err := g.MeanStd(m.metric)
+		mean, std, n, err := g.MeanStd(m.metric)
 		if err != nil {
 			return nil, err
 		}
-		cells = append(cells, report.TextCell(report.MeanStd(m.factor*mean, m.factor*std, m.decimals)))
+		text := report.MeanStd(m.factor*mean, m.factor*std, m.decimals)
+		if n > 0 && n < len(g.Lines) {
+			text += fmt.Sprintf(" (n=%d)", n)
+		}
+		cells = append(cells, report.TextCell(text))
 	}
 	return cells, nil
 }
@@ -300,8 +305,7 @@ func otherTitle(name string) string {
 func scoresOf(g results.Group, m methods.Method, others []string) []string {
 	single := m.Networks() == 1 && m.SamplesOf(2) == 1
 	var all []string
-	for _, by := range []string{predictions.ByMaxProbability, methods.ByEntropy, methods.ByMutualInformation, methods.ByDempsterShafer,
-		predictions.ByGaussian, predictions.ByClassGaussian, methods.ByEnergy, predictions.ByEnergyOnce} {
+	for _, by := range new(predictions.Predictions).Scores() {
 		if by == methods.ByMutualInformation && single {
 			continue
 		}

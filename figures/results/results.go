@@ -51,7 +51,8 @@ type Result struct {
 
 	Finished time.Time `json:"finished"` // RFC 3339, in UTC
 
-	uses uses // of Watch
+	uses uses     // of Watch
+	of   []Result // of MadeOf
 }
 
 // seriesDigits is how many significant digits of a series are kept.

@@ -164,7 +164,7 @@ func Groups(lines []Result) []Group {
 	var groups []Group
 	at := make(map[string]int)
 	for _, line := range lines {
-		line.uses.note(line)
+		line.note()
 		key := line.Experiment.Group()
 		i, seen := at[key]
 		if !seen {
@@ -217,11 +217,29 @@ func (g Group) MeanStd(metric string) (mean, std float64, n int, err error) {
 // uses are the lines that were looked at, by their identity.
 type uses map[string]Result
 
-// note adds a line, unless nobody wants to know.
-func (u uses) note(line Result) {
-	if u != nil {
-		u[line.ID] = line
+// note adds the line, or those that it was made of, to those that were looked at, unless nobody wants to know.
+func (line Result) note() {
+	for _, of := range line.of {
+		of.note()
 	}
+	if line.uses != nil && line.of == nil {
+		line.uses[line.ID] = line
+	}
+}
+
+// MadeOf is a line that no run wrote, computed from the lines of others: where it is used, these are.
+func (line Result) MadeOf(others []Result) Result {
+	line.of = others
+	return line
+}
+
+// Unwatched is a copy of lines that may be looked at without being used (see Watch).
+func Unwatched(lines []Result) []Result {
+	lines = slices.Clone(lines)
+	for i := range lines {
+		lines[i].uses = nil
+	}
+	return lines
 }
 
 // Watch is a copy of lines that remembers which of them a table or a figure is made from: used are those that were
@@ -239,7 +257,7 @@ func Watch(lines []Result) (watched []Result, used func() Index) {
 func (x Index) Find(e Experiment) (Result, bool) {
 	line, done := x[e.ID()]
 	if done {
-		line.uses.note(line)
+		line.note()
 	}
 	return line, done
 }

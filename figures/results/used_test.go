@@ -36,6 +36,12 @@ func TestWatch(t *testing.T) {
 			_, err := results.ByID(lines[2:]).Summarize(runs, results.MetricNLL)
 			return err
 		}, []int{2, 3}},
+		{"Unwatched", func(lines []results.Result) error { results.Groups(results.Unwatched(lines)); return nil }, nil},
+		{"MadeOf", func(lines []results.Result) error {
+			made := results.Result{ID: "made"}.MadeOf(lines[1:3])
+			results.Groups([]results.Result{made})
+			return nil
+		}, []int{1, 2}},
 		{"Groups", func(lines []results.Result) error { results.Groups(lines[1:3]); return nil }, []int{1, 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

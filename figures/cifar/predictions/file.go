@@ -135,15 +135,16 @@ func Write(path string, p *Predictions) error {
 }
 
 // Read returns the predictions in the file at path, which Validate accepts. Of a file that is damaged, cut short, or
-// of another kind it says so with ErrDamaged.
+// of another kind it says so with ErrDamaged; of one that cannot be read, why.
 func Read(path string) (*Predictions, error) {
 	named, metadata, err := checkpoint.ReadTensors(path)
 	var p *Predictions
 	if err == nil {
 		p, err = decode(named, metadata)
 	}
+	var unreadable *fs.PathError
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.As(err, &unreadable):
 		return nil, fmt.Errorf("predictions: %w", err)
 	case err != nil:
 		return nil, fmt.Errorf("predictions: reading %s: %w: %w", path, err, ErrDamaged)

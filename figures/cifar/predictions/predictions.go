@@ -3,9 +3,9 @@
 //
 // One file holds one run: the class probabilities on the test set, averaged over the Monte Carlo
 // samples, and each example's scores on every further set, whose labels do not matter; of a network that draws no
-// samples the class probabilities there, too, so that several make an ensemble (Ensemble). It has up to 1.5 megabytes
-// for all test images of CIFAR-10, 6 for those of CIFAR-100, and a tenth of a megabyte for a small run on CIFAR-10; the
-// energies of all layers are two more.
+// samples the class probabilities there, too, so that several make an ensemble (Ensemble). It has half a megabyte
+// for all test images of CIFAR-10, up to 2.5 with the energies of all layers or with probabilities on further sets, on
+// CIFAR-100 up to 6, and a tenth of a megabyte for a small run on CIFAR-10.
 package predictions
 
 import (

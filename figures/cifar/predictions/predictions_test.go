@@ -466,6 +466,9 @@ func TestFiles(t *testing.T) {
 	if _, err := Read(filepath.Join(t.TempDir(), "missing")); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) {
 		t.Errorf("a missing file: %v", err)
 	}
+	if _, err := Read(t.TempDir()); err == nil || errors.Is(err, ErrDamaged) {
+		t.Errorf("a folder: %v", err)
+	}
 	if err := Write(filepath.Join(t.TempDir(), "missing", "file"), p); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing folder: %v", err)
 	}

@@ -33,6 +33,9 @@ func (p *Predictions) Scores() []string {
 	return list
 }
 
+// Alike says whether two numbers of a run are equal up to the rounding of the predictions that are kept.
+func Alike(a, b float64) bool { return math.Abs(a-b) <= 1e-5*max(1, math.Abs(b)) }
+
 // Scaled ends the names of the metrics after temperature scaling.
 const Scaled = "_scaled"
 

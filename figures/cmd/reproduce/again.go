@@ -58,7 +58,7 @@ func (c command) again(ctx context.Context, r request, lines []results.Result) (
 		return err
 	}
 	if err := jobs.All(ctx, runner, found, batches, report); err != nil {
-		return err
+		return comparisonError{fmt.Errorf("%w; until then %d runs came out as they are stored, and %d more but for rounding", err, found.same, found.rounded)}
 	}
 	if _, err := fmt.Fprintf(c.stdout, "of %d runs %d come out as they are stored, and %d more but for rounding (relative differences of at most %.0e)\n",
 		len(wanted), found.same, found.rounded, rounding); err != nil {
@@ -69,6 +69,12 @@ func (c command) again(ctx context.Context, r request, lines []results.Result) (
 	}
 	return nil
 }
+
+// A comparisonError ends a comparison, of which nothing is kept.
+type comparisonError struct{ error }
+
+// Unwrap returns the reason.
+func (e comparisonError) Unwrap() error { return e.error }
 
 // A comparison takes results as a store does, and compares them with those of one.
 type comparison struct {

@@ -130,8 +130,12 @@ func (c command) main(ctx context.Context, args []string) int {
 		case stoppedBy{syscall.SIGHUP}:
 			status = exitHangup
 		}
-		return c.print(c.stderr, fmt.Sprintf("reproduce: stopped: %v\nThe finished experiments are stored. To go on, run the same command again:\n  reproduce %s\n",
-			err, commandLine(args)), status)
+		next := "The finished experiments are stored. To go on, run"
+		var compared comparisonError
+		if errors.As(err, &compared) {
+			next = "Nothing is stored. To begin anew, run"
+		}
+		return c.print(c.stderr, fmt.Sprintf("reproduce: stopped: %v\n%s the same command again:\n  reproduce %s\n", err, next, commandLine(args)), status)
 	default:
 		return c.print(c.stderr, fmt.Sprintf("reproduce: %v\n", err), exitFailure)
 	}

@@ -191,6 +191,42 @@ func TestCtrlCThenContinue(t *testing.T) {
 	}
 }
 
+// Several calls with one store share the work: each experiment is started once, and none of them fails.
+func TestCallsShareAStore(t *testing.T) {
+	store, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
+	args := []string{"run", "uci-released", "--methods", "density,rank1", "--datasets", "yacht", "--batch", "4", "--store", store}
+	var calls []*program
+	for range 4 {
+		calls = append(calls, start(t, []string{fakeDelay + "=30ms", fakeLog + "=" + log}, args...))
+	}
+	for _, p := range calls {
+		p.ends(t, exitOK)
+	}
+	holds(t, store, 40)
+	if started := bytes.Count(must.Get(os.ReadFile(log))(t), []byte("\n")); started != 40 {
+		t.Errorf("40 experiments were started %d times", started)
+	}
+}
+
+// A comparison that is stopped has stored nothing, and says what it found until then.
+func TestStoppedComparison(t *testing.T) {
+	store, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
+	args := []string{"run", "uci-released", "--methods", "density", "--datasets", "yacht", "--batch", "4", "--store", store}
+	start(t, []string{fakeDelay + "=0s"}, args...).ends(t, exitOK, "[20/20 runs")
+	p := start(t, []string{fakeDelay + "=100ms", fakeLog + "=" + log}, append(args, "--again", "20")...)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if content, err := os.ReadFile(log); err == nil && bytes.Count(content, []byte("\n")) >= 6 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nothing was started within 20 s")
+		}
+	}
+	must.Do(t, p.cmd.Process.Signal(os.Interrupt))
+	p.ends(t, exitInterrupted, " runs came out as they are stored, and 0 more but for rounding\nNothing is stored. To begin anew, run the same command again:\n")
+	holds(t, store, 20)
+}
+
 // SIGTERM ends the program with the status that asks to be started again.
 func TestSIGTERMAsksToBeRequeued(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "runs")

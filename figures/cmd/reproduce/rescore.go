@@ -9,8 +9,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"densityuncertainty/datasets/fetch"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/jobs"
@@ -89,9 +91,9 @@ func (c command) rescore(ctx context.Context, args []string) (err error) {
 		metrics := maps.Clone(line.Metrics)
 		maps.DeleteFunc(metrics, func(name string, _ float64) bool { return predictions.Optional(name) })
 		maps.Copy(metrics, scores)
-		if !maps.EqualFunc(metrics, line.Metrics, alike) {
+		if !maps.EqualFunc(metrics, line.Metrics, predictions.Alike) {
 			lines[i].Metrics = metrics
-			changed = append(changed, fmt.Sprintf("%s %v: %s", line.ID, line.Experiment, lines[i].Difference(line, alike)))
+			changed = append(changed, fmt.Sprintf("%s %v: %s", line.ID, line.Experiment, lines[i].Difference(line, predictions.Alike)))
 		}
 	}
 	c.print(c.stderr, fmt.Sprintf("%s scored from %s, %d with other numbers; %d without predictions\n", results.Counted(len(files), "line", "lines"), at.predictions, len(changed), without), exitOK)
@@ -117,9 +119,6 @@ func (c command) rescore(ctx context.Context, args []string) (err error) {
 	return err
 }
 
-// alike says whether two numbers are equal up to the rounding of the predictions that are kept.
-func alike(a, b float64) bool { return math.Abs(a-b) <= 1e-5*max(1, math.Abs(b)) }
-
 // A predictor predicts images again with networks that runs kept, as cifar.Runner does.
 type predictor interface {
 	Predict(ctx context.Context, e results.Experiment, networks string, progress func(done float64, note string)) (map[string]float64, error)
@@ -144,13 +143,14 @@ func (c command) predictAgain(ctx context.Context, at folders, into string, line
 	if len(kept) == 0 {
 		return usagef("%s has no network of a run in %s that draws no samples", at.networks, at.store)
 	}
+	keptIn := at.predictions
 	at.predictions = into
 	batches := jobs.Batches(kept, 1)
 	runner, report, err := c.runnerFor(at, batches)
 	if err != nil {
 		return err
 	}
-	again := predicting{Runner: runner, networks: at.networks, stored: results.ByID(lines)}
+	again := predicting{Runner: runner, networks: at.networks, stored: results.ByID(lines), kept: keptIn, fresh: into}
 	if studies, are := runner.(jobs.Studies); are {
 		runner = studies[results.Images]
 	}
@@ -164,6 +164,8 @@ type predicting struct {
 	images   predictor
 	networks string
 	stored   results.Index
+	// The folders of the predictions that there are, and of those that are made.
+	kept, fresh string
 }
 
 // Run implements jobs.Runner. A result whose likelihood is not that of the stored one is an error: the network is another,
@@ -179,10 +181,34 @@ func (r predicting) Run(ctx context.Context, batch []results.Experiment, progres
 			return found, fmt.Errorf("%v: the network in %s has NLL %v, and the line in the store %v: it is another network, or this program computes otherwise than version %s",
 				e, r.networks, now, before, line.Version)
 		}
+		if err := r.keepsSets(e); err != nil {
+			return found, err
+		}
 		line.Metrics = metrics
 		found = append(found, line)
 	}
 	return found, nil
+}
+
+// keepsSets is an error if the new predictions of an experiment are of fewer sets of images than those that there are.
+func (r predicting) keepsSets(e results.Experiment) error {
+	before, err := predictions.ReadOf(filepath.Join(r.kept, predictions.FileName(e.ID())), e.ID())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	after, err := predictions.ReadOf(filepath.Join(r.fresh, predictions.FileName(e.ID())), e.ID())
+	if err != nil {
+		return err
+	}
+	for _, set := range before.Others {
+		if !slices.ContainsFunc(after.Others, func(s predictions.Set) bool { return s.Name == set.Name }) {
+			return fmt.Errorf("%v: the predictions in %s have the set %s, whose images are not at hand now; put them into the folder of data, %s", e, r.kept, set.Name, fetch.EnvData)
+		}
+	}
+	return nil
 }
 
 // sameNetwork is how far, as a part of itself, rounding may move the mean likelihood of a trained network.

@@ -120,6 +120,19 @@ func TestRescoreByNetworks(t *testing.T) {
 			t.Errorf("%v has the metrics %v", line.Experiment, line.Metrics)
 		}
 	}
+	// New predictions of fewer sets than the old ones are not taken for these.
+	old := &predictions.Predictions{Experiment: e.ID(), Dataset: e.Dataset, Classes: 2, Samples: 1, Labels: []int{1}, Probs: []float64{0.2, 0.8},
+		Others: []predictions.Set{{Name: "later", MaxProbability: []float64{0.5}}, {Name: "gone", MaxProbability: []float64{0.5}}}}
+	folder := filepath.Join(t.TempDir(), "predictions")
+	must.Do(t, os.Mkdir(folder, 0o700))
+	must.Do(t, predictions.Write(filepath.Join(folder, predictions.FileName(e.ID())), old))
+	args = []string{"rescore", "--store", dir, "--networks", networks, "--out", filepath.Join(dir, "newer"), "--predictions", folder}
+	if status, _, stderr := reproduce(args...); status != exitFailure || !strings.Contains(stderr, "have the set gone, whose images are not at hand now") {
+		t.Errorf("fewer sets: status %d\n%s", status, stderr)
+	}
+	old.Others = old.Others[:1]
+	must.Do(t, predictions.Write(filepath.Join(folder, predictions.FileName(e.ID())), old))
+	succeeds(t, "1 line scored", args...)
 	if entries, err := os.ReadDir(filepath.Join(dir, predictions.Folder)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("predictions in the old store: %v, %v", entries, err)
 	}

@@ -292,8 +292,8 @@ func words(text string) []string {
 	return list
 }
 
-// maxNumber bounds a range, so that a slip of the finger does not fill the memory.
-const maxNumber = 1000
+// maxRange bounds a range, so that a slip of the finger does not fill the memory.
+const maxRange = 1000
 
 // parseNumbers reads numbers and ranges: "0-4,7" is 0, 1, 2, 3, 4, 7.
 func parseNumbers(flag, text string) ([]int, error) {
@@ -305,8 +305,8 @@ func parseNumbers(flag, text string) ([]int, error) {
 		}
 		first, err1 := strconv.Atoi(from)
 		last, err2 := strconv.Atoi(to)
-		if err1 != nil || err2 != nil || first < 0 || last < first || last > maxNumber {
-			return nil, usagef("--%s: %q is not a number or a range such as 0-4", flag, word)
+		if err1 != nil || err2 != nil || first < 0 || last < first || last-first > maxRange {
+			return nil, usagef("--%s: %q is not a number or a range such as 0-4, of at most %d", flag, word, maxRange)
 		}
 		for s := first; s <= last; s++ {
 			list = append(list, s)
