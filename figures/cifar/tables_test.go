@@ -181,7 +181,8 @@ func TestProcessorColumn(t *testing.T) {
 		{"cifar100-resnet14", "Deterministic (not in the paper)", processorHeading, "not run"},
 		{"ood-svhn", "Density Uncertainty", processorColumns[0].heading, "0.600 (n=1)"},
 		{"ood-svhn", "Density, as the baselines", processorColumns[0].heading, "0.700 (n=1)"},
-		{"ood-svhn", "Density Uncertainty", processorColumns[1].heading, "not run"},
+		{"ood-svhn", "Density Uncertainty", processorColumns[1].heading, "not measured"},
+		{"ood-svhn", "SNGP (not in the paper)", processorColumns[1].heading, "not run"},
 	} {
 		if got := figtest.Cell(t, tableOf(t, c.table, lines), c.row, c.column); got != c.want {
 			t.Errorf("%s, %s, %s:\n got %s\nwant %s", c.table, c.row, c.column, got, c.want)
