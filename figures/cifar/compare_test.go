@@ -320,6 +320,15 @@ func TestProcessorDetection(t *testing.T) {
 	if want := []string{"Data set", "Method", "Score", "n", "CIFAR-100 AUROC", "CIFAR-100 AUPRC", "SVHN (1,083) AUROC", "SVHN (1,083) AUPRC"}; !slices.Equal(table.Columns, want) {
 		t.Fatalf("columns %q, want %q", table.Columns, want)
 	}
+	both := tableOf(t, "cifar-processor-ood", append(slices.Clip(lines), linesOf(func(results.Experiment) map[string]float64 {
+		return map[string]float64{"ood_cifar10_auroc": 0.25, "ood_cifar10_auprc": 0.125}
+	}, Paper(CIFAR100, ResNet14).Processor().Experiments(methods.Deterministic))...))
+	if want := []string{"Data set", "Method", "Score", "n", "Other CIFAR AUROC", "Other CIFAR AUPRC", "SVHN (1,083) AUROC", "SVHN (1,083) AUPRC"}; !slices.Equal(both.Columns, want) {
+		t.Errorf("columns %q, want %q", both.Columns, want)
+	}
+	if last := both.Rows[len(both.Rows)-1]; last.Name != "CIFAR-100" || last.Cells[3][0].Text != "0.250" || last.Cells[4][0].Text != "0.125" || last.Cells[5][0].Text != "–" {
+		t.Errorf("the row of CIFAR-100: %v %v", last.Name, last.Cells)
+	}
 	var scores []string
 	for _, row := range table.Rows {
 		scores = append(scores, row.Cells[0][0].Text+": "+row.Cells[1][0].Text)

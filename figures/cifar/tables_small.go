@@ -244,11 +244,26 @@ func (c comparison) detection(lines []results.Result, further []methods.Method) 
 	c.text(&t, "-ood")
 	list := append(methods.All(), further...)
 	groups := imageGroups(lines, c.Scale, list)
-	var others []string // in the order in which runs are shown them
-	for _, other := range []string{CIFAR100, CIFAR10, svhnTest, svhnExcerpt} {
-		if slices.ContainsFunc(groups, func(g results.Group) bool { return len(having(g, detectionMetric(other, "auroc")).Lines) > 0 }) {
+	// The sets that runs are shown, in that order; for all of them the other CIFAR is one, be it 10 or 100.
+	var others []func(results.Experiment) string
+	for _, other := range []func(results.Experiment) string{
+		func(e results.Experiment) string { return otherDataset(e.Dataset) },
+		func(results.Experiment) string { return svhnTest },
+		func(results.Experiment) string { return svhnExcerpt },
+	} {
+		var names []string
+		for _, g := range groups {
+			if name := other(g.First); len(having(g, detectionMetric(name, "auroc")).Lines) > 0 && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		if len(names) > 0 {
+			heading := otherTitle(names[0])
+			if len(names) > 1 {
+				heading = "Other CIFAR"
+			}
 			others = append(others, other)
-			t.Columns = append(t.Columns, otherTitle(other)+" AUROC", otherTitle(other)+" AUPRC")
+			t.Columns = append(t.Columns, heading+" AUROC", heading+" AUPRC")
 		}
 	}
 	type best struct {
@@ -259,9 +274,13 @@ func (c comparison) detection(lines []results.Result, further []methods.Method) 
 	for _, g := range groups {
 		name, _ := comparedTitle(g.First, list)
 		m, _ := list.Named(g.First.Method)
-		for _, by := range scoresOf(g, m, others) {
+		var shown []string
+		for _, other := range others {
+			shown = append(shown, other(g.First))
+		}
+		for _, by := range scoresOf(g, m, shown) {
 			row := report.Row{Name: title(g.First.Dataset), Cells: report.TextCells(name, scoreTitle(by), runCount(g))}
-			for _, other := range others {
+			for _, other := range shown {
 				for _, metric := range []string{"auroc", "auprc"} {
 					m := measure{metric: detectionMetric(other, metric) + by, factor: 1, decimals: 3}
 					cells, err := groupCells(g, m)
