@@ -74,7 +74,7 @@ func notAtHand(ctx context.Context, err error) bool {
 	var nowhere *fetch.Error
 	cause := context.Cause(ctx)
 	stopped := errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded)
-	return (errors.As(err, &nowhere) || errors.Is(err, fetch.ErrNoAddress)) && !errors.Is(err, fetch.ErrDamaged) && !stopped
+	return (errors.As(err, &nowhere) || errors.Is(err, fetch.ErrNoAddress) || errors.Is(err, fetch.ErrCache)) && !errors.Is(err, fetch.ErrDamaged) && !stopped
 }
 
 // Origin says in words which images these are, for a line of output.

@@ -124,6 +124,14 @@ func TestOrSample(t *testing.T) {
 	if svhn, err := SVHNOrSample(refusing()); err != nil || svhn.N != 500 || svhn.Labels != nil {
 		t.Errorf("SVHN: %v", err)
 	}
+	// Nor is a cache needed that can be written.
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if svhn, err := SVHNOrSample(t.Context(), &fetch.Fetcher{Cache: file}); err != nil || svhn.N != 500 {
+		t.Errorf("SVHN without a cache: %v", err)
+	}
 	if err := os.WriteFile(filepath.Join(cache, cifar10.versions[0].archive.Name), []byte("<html>"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -253,7 +253,6 @@ def start_lab(case, **variables):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        start_new_session=True,
         env={**os.environ, **variables},
     )
     for tidy in (process.stdout.close, process.wait, process.kill):

@@ -34,6 +34,9 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// ErrCache is the cause where the folder of the cache cannot be made, or nothing can be written there.
+var ErrCache = errors.New("the cache is not usable")
+
 // ErrDamaged is the cause where a file has another size or checksum than the expected
 // one; the message names it and both numbers.
 var ErrDamaged = errors.New("it is damaged or another version")

@@ -447,6 +447,58 @@ func TestUnusablePlaces(t *testing.T) {
 	}
 }
 
+// What is there is found, and nothing is downloaded.
+func TestHave(t *testing.T) {
+	s := serve(t, nil)
+	f, path := newFetcher(t)
+	file := File{Name: "set.bin", URL: s.URL, SHA256: sum(contents), Size: int64(len(contents))}
+	has := func(when, want string) {
+		t.Helper()
+		if got, found, err := f.Have(file); err != nil || got != want || found != (want != "") {
+			t.Errorf("%s: %q, %v, %v", when, got, found, err)
+		}
+	}
+	has("with nothing", "")
+	must.Get(f.Get(t.Context(), file))(t)
+	has("in the cache", path)
+	must.Do(t, os.WriteFile(path, []byte("damaged"), 0o600))
+	has("damaged in the cache", "")
+	f.Mirror = t.TempDir()
+	local := filepath.Join(f.Mirror, "set.bin")
+	must.Do(t, os.WriteFile(local, []byte(contents), 0o600))
+	has("in the local folder", local)
+	must.Do(t, os.WriteFile(local, []byte("damaged"), 0o600))
+	if _, _, err := f.Have(file); !errors.Is(err, ErrDamaged) {
+		t.Errorf("damaged in the local folder: %v", err)
+	}
+	if n := len(s.requests()); n != 1 {
+		t.Errorf("%d requests, want that of Get alone", n)
+	}
+}
+
+// From a cache that cannot be written, as one that somebody else fills, comes what is in it, and of the rest the error says
+// that it is the cache.
+func TestReadOnlyCache(t *testing.T) {
+	s := serve(t, nil)
+	f, path := newFetcher(t)
+	file := File{Name: "set.bin", URL: s.URL, SHA256: sum(contents), Size: int64(len(contents))}
+	must.Get(f.Get(t.Context(), file))(t)
+	// What nobody may do, whatever his rights: open a folder as a lock, and make a folder in a file.
+	must.Do(t, os.Remove(path+".lock"))
+	must.Do(t, os.Mkdir(path+".lock", 0o700))
+	if got, err := f.Get(t.Context(), file); err != nil || got != path {
+		t.Errorf("a file in the cache: %s, %v", got, err)
+	}
+	must.Do(t, os.WriteFile(path, []byte("damaged"), 0o600))
+	for _, name := range []string{"set.bin", "set.bin/more.bin"} {
+		file.Name = name
+		got, err := f.Get(t.Context(), file)
+		if !errors.Is(err, ErrCache) || got != "" || !strings.Contains(err.Error(), "set "+EnvCache+" to use another") {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
 func TestUnusableNames(t *testing.T) {
 	f, _ := newFetcher(t)
 	for _, name := range []string{"", ".", "../set.bin", "/etc/set.bin", "folder/"} {

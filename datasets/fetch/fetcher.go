@@ -85,24 +85,50 @@ func (p policy) withDefaults() policy {
 //
 // Errors of a download are of type [*Error]; for each address tried there is
 // one, joined. Their causes include [ErrDamaged], net errors and ctx's error.
+// A file that is in the cache is returned from one that cannot be written, too;
+// for others that is [ErrCache].
 func (f *Fetcher) Get(ctx context.Context, file File) (string, error) {
 	if f == nil {
 		f = new(Fetcher)
 	}
-	if err := file.validate(); err != nil {
-		return "", err
-	}
-	path, found, err := f.Local(file.Name)
-	if err != nil {
-		return "", err
-	}
-	if found {
-		if err := verify(file, path); err != nil {
-			return "", fmt.Errorf("fetch: the local file does not pass its check, remove or replace it: %w", err)
-		}
-		return path, nil
+	path, found, err := f.given(file)
+	if err != nil || found {
+		return path, err
 	}
 	return f.cached(ctx, file)
+}
+
+// Have is Get without a download: the path of a good copy in the local folder or the cache, and whether there is one.
+func (f *Fetcher) Have(file File) (path string, found bool, err error) {
+	if f == nil {
+		f = new(Fetcher)
+	}
+	if path, found, err = f.given(file); err != nil || found {
+		return path, found, err
+	}
+	dir, err := f.cacheDir()
+	if err != nil {
+		return "", false, err
+	}
+	path = filepath.Join(dir, filepath.FromSlash(file.Name))
+	if checkCached(file, path) != nil {
+		return "", false, nil
+	}
+	return path, true, nil
+}
+
+// given is a file in the local folder, which must be a good one.
+func (f *Fetcher) given(file File) (path string, found bool, err error) {
+	if err := file.validate(); err != nil {
+		return "", false, err
+	}
+	if path, found, err = f.Local(file.Name); err != nil || !found {
+		return "", false, err
+	}
+	if err := verify(file, path); err != nil {
+		return "", false, fmt.Errorf("fetch: the local file does not pass its check, remove or replace it: %w", err)
+	}
+	return path, true, nil
 }
 
 // cached returns the file's path in the cache, downloading it if need be.
@@ -112,14 +138,25 @@ func (f *Fetcher) cached(ctx context.Context, file File) (path string, err error
 		return "", err
 	}
 	path = filepath.Join(dir, filepath.FromSlash(file.Name))
+	defer func() {
+		switch {
+		case errors.Is(err, ErrCache) && checkCached(file, path) == nil: // as it is in a folder that somebody else fills
+			err = nil
+		case err != nil:
+			path = ""
+		}
+	}()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", fmt.Errorf("fetch: making the cache folder (set %s to use another): %w", EnvCache, err)
+		return path, fmt.Errorf("fetch: %w: making its folder (set %s to use another): %w", ErrCache, EnvCache, err)
 	}
 	// The lock file stays: removing it would let a third process lock a new file
 	// of that name while a second holds the old one.
 	lock := flock.New(path+".lock", flock.SetPermissions(0o644))
-	if _, err := lock.TryLockContext(ctx, 100*time.Millisecond); err != nil {
-		return "", fmt.Errorf("fetch: locking %s: %w", lock.Path(), err)
+	switch _, err := lock.TryLockContext(ctx, 100*time.Millisecond); {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("fetch: locking %s: %w", lock.Path(), ctx.Err())
+	case err != nil:
+		return path, fmt.Errorf("fetch: %w: locking %s (set %s to use another): %w", ErrCache, lock.Path(), EnvCache, err)
 	}
 	defer func() {
 		if unlockErr := lock.Unlock(); unlockErr != nil {

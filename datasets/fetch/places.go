@@ -29,7 +29,7 @@ func (f *Fetcher) cacheDir() (string, error) {
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("fetch: no cache folder, set %s to one: %w", EnvCache, err)
+		return "", fmt.Errorf("fetch: %w: no cache folder, set %s to one: %w", ErrCache, EnvCache, err)
 	}
 	return filepath.Join(dir, "densityuncertainty"), nil
 }

@@ -99,14 +99,15 @@ def fold_imports(notebook):
 
 
 def notebook_page(path, executed, folder):
-    """Makes the source of a notebook's page: of the executed one, or of the notebook without outputs where it was not run."""
-    notebook = json.loads((executed if executed.exists() else path).read_text(encoding="utf-8"))
+    """Makes the source of a notebook's page: of the executed one, or of the notebook without outputs where that was not run as it is now."""
+    current = executed.exists() and executed.stat().st_mtime >= path.stat().st_mtime
+    notebook = json.loads((executed if current else path).read_text(encoding="utf-8"))
     name = path.stem
     title, line = title_and_line(notebook, name)
     pictures = take_pictures(notebook, name, folder / "_static" / "pictures")
     fold_imports(notebook)
-    if not executed.exists():
-        note = "*This notebook was not run; its code stands here without what it prints and draws.*"
+    if not current:
+        note = "*This notebook was not run as it is now; its code stands here without what it prints and draws.*"
         notebook["cells"].insert(1, {"cell_type": "markdown", "id": "not-run", "metadata": {}, "source": note})
     (folder / path.name).write_text(json.dumps(notebook), encoding="utf-8")
     return Page(name, title, line, f"_static/pictures/{max(pictures, key=area).name}" if pictures else "")

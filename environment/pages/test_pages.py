@@ -5,6 +5,7 @@ How they look is for the tests in a browser.
 
 import base64
 import json
+import os
 import re
 import subprocess
 import sys
@@ -75,6 +76,10 @@ class Site(unittest.TestCase):
         for path, content in zip(paths, (FIRST, SECOND)):
             path.write_text(json.dumps(content))
         (cls.made / "notebooks" / "01_a.ipynb").write_text(json.dumps(FIRST))
+        # Run before it was changed.
+        stale = cls.made / "notebooks" / "02_b.ipynb"
+        stale.write_text(json.dumps(notebook(markdown("# As it was"))))
+        os.utime(stale, (1, 1))
         cls.paths = paths
         cls.complaints = cli.build(paths, cls.made, CATALOGUE)
 
@@ -116,6 +121,7 @@ class Site(unittest.TestCase):
 
     def test_a_notebook_that_was_not_run(self):
         self.assertIn("was not run", self.page("02_b"))
+        self.assertNotIn("As it was", self.page("02_b"))
         self.assertNotIn("was not run", self.page("01_a"))
 
     def test_what_a_table_and_a_figure_were_made_of(self):

@@ -54,7 +54,12 @@ func (x gapClaim) check(index results.Index) (report.Claim, error) {
 		if err != nil {
 			return c, err
 		}
-		if !r.Complete() {
+		switch {
+		case r.Complete():
+		case r.Scale == results.Full && r.Diverged > 0 && r.N+r.Diverged == r.Wanted:
+			c.Verdict, c.Evidence = report.Undecided, fmt.Sprintf("%s diverged with %d of %d seeds", m.Title, r.Diverged, r.Wanted)
+			return c, nil
+		default:
 			return c, nil
 		}
 		for _, bound := range []struct{ at, sign float64 }{{x.low, -1}, {x.high, 1}} {

@@ -67,7 +67,7 @@ func TestClaims(t *testing.T) {
 	if got := claims(t, map[string]ratio{"mfvi": {0.4, 0.1}}, 0)[collapse].Evidence; got != "gap ratio: MFVI 0.40 ± 0.10, above 1 on 0 of 20 seeds" {
 		t.Errorf("the evidence is %q", got)
 	}
-	if got := claims(t, map[string]ratio{"mfvi": {0.4, 0.1}}, 3)[collapse].Verdict; got != report.NotRun {
-		t.Errorf("with a run that diverged: %s", got)
+	if got := claims(t, map[string]ratio{"mfvi": {0.4, 0.1}}, 3)[collapse]; got.Verdict != report.Undecided || got.Evidence != "MFVI diverged with 1 of 20 seeds" {
+		t.Errorf("with a run that diverged: %s: %s", got.Verdict, got.Evidence)
 	}
 }

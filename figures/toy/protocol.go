@@ -43,7 +43,8 @@ type Protocol struct {
 	Progress func(done float64, note string)
 }
 
-// Cubic is the protocol of Figure 1: 4000 steps of Adam at 1e-3 on all 100 examples, three seeds.
+// Cubic is the protocol of Figure 1: 4000 steps of Adam on all 100 examples, with a learning rate that falls from 1e-3 along
+// one half cosine, three seeds.
 func Cubic() Protocol {
 	return Protocol{
 		Problem: CubicName, Scale: results.Full, Steps: 4000, Samples: 1000, Seeds: []uint64{0, 1, 2},
@@ -51,7 +52,7 @@ func Cubic() Protocol {
 	}
 }
 
-// Moons is the protocol of two moons: 1000 steps of Adam at 1e-2 on all 500 examples. It needs fewer draws than the
+// Moons is the protocol of two moons: 1000 steps of Adam from 1e-2 on all 500 examples, else as Cubic. It needs fewer draws than the
 // cubic, since what is drawn is a mean and no percentile.
 func Moons() Protocol {
 	p := Cubic()

@@ -87,6 +87,15 @@ func TestCollect(t *testing.T) {
 			}
 		})
 	}
+	t.Run("nothing is downloaded without a folder", func(t *testing.T) {
+		sets := tinySets()[:1]
+		sets[0].official.URL = "http://127.0.0.1:1/one.tar.gz"
+		var out strings.Builder
+		f := &fetch.Fetcher{Mirror: t.TempDir(), Cache: t.TempDir()}
+		if err := run(t.Context(), sets, f, []string{"--data", "one"}, &out); err != nil || out.String() != "data: one from http://127.0.0.1:1/one.tar.gz, when it is wanted\n" {
+			t.Errorf("%v\n%s", err, out.String())
+		}
+	})
 	t.Run("--help", func(t *testing.T) {
 		var out strings.Builder
 		if err := run(t.Context(), tinySets(), nil, []string{"--help"}, &out); err != nil || !strings.HasPrefix(out.String(), "usage: bundle [--data SETS] [FOLDER]\n  -data sets\n") {
@@ -144,7 +153,7 @@ func TestFormsAreThoseThatAreRead(t *testing.T) {
 				writeFile(t, path, "x", 0o644)
 				want = append(want, dataFile{file, path})
 			}
-			if files, err := set.find(offline, f); err != nil || !slices.Equal(files, want) {
+			if files, err := set.find(offline, f, f.Get); err != nil || !slices.Equal(files, want) {
 				t.Errorf("%s: found %v, %v; want %v", set.name, files, err, want)
 			}
 			// Of a folder, all files that are read.
@@ -187,7 +196,7 @@ func TestCopiesAreWhole(t *testing.T) {
 func TestFindPrefersTheArchive(t *testing.T) {
 	f := &fetch.Fetcher{Mirror: tinyData(t)}
 	writeFile(t, filepath.Join(f.Mirror, "one.tar.gz"), "x", 0o644)
-	files, err := tinySets()[0].find(t.Context(), f)
+	files, err := tinySets()[0].find(t.Context(), f, f.Get)
 	if want := []dataFile{{"one.tar.gz", filepath.Join(f.Mirror, "one.tar.gz")}}; err != nil || !slices.Equal(files, want) {
 		t.Errorf("got %v, %v", files, err)
 	}
@@ -344,7 +353,7 @@ trap 'echo saved; exit 75' TERM
 sleep 20 &
 wait
 `, 0o755)
-	env := []string{"PATH=" + tools + ":/usr/bin:/bin", "GOMLX_BACKEND=xla:cuda,tf32=false", "HAVE_PYTORCH=yes"}
+	env := []string{"PATH=" + tools + ":/usr/bin:/bin", "GOMLX_BACKEND=xla:cuda", "HAVE_PYTORCH=yes"}
 	status, stdout, stderr := shell(t, env, script, "--processes", "3", "--minutes=7", "speed", "correct", "compare")
 	for _, want := range []string{
 		"speed: not all: bfloat16 failed, wrn28x10 cut off, wrn28x10-pytorch cut off, ", "correct: done, ", "compare: stopped after 7 minutes, the same call goes on, ",
@@ -359,7 +368,8 @@ wait
 		t.Errorf("compare was not told to save: %q", log)
 	}
 	for _, name := range []string{"hlo-density.txt", "memory-float32.txt", "correct-float32.txt", "correct-tf32-c-c.txt"} {
-		if first, _, _ := strings.Cut(readCheck(t, bundle, name), "\n"); !strings.Contains(first, " UTC; backend xla:cuda,tf32=false, version abc; H, driver 580.1; ") {
+		tf32 := strings.Contains(name, "tf32")
+		if first, _, _ := strings.Cut(readCheck(t, bundle, name), "\n"); !strings.Contains(first, fmt.Sprintf(" UTC; backend xla:cuda,tf32=%v, version abc; H, driver 580.1; ", tf32)) {
 			t.Errorf("%s begins with %q", name, first)
 		}
 	}
@@ -651,16 +661,28 @@ func TestRunScript(t *testing.T) {
 
 	for _, c := range []struct{ args, want string }{
 		{"", "no command"}, {"--devise 1 list", "unknown argument \"--devise\""}, {"--device", "needs a number"},
-		{"--device a list", "\"a\" is not a number"}, {"--device= list", "\"\" is not a number"}, {"with", "with needs a program"},
+		{"--device a list", "\"a\" is not a number"}, {"--tf32 run a", "--tf32 is for a GPU, and GOMLX_BACKEND=go:ops_sequential is none"}, {"--device= list", "\"\" is not a number"}, {"with", "with needs a program"},
 	} {
 		t.Run("arguments "+c.args, func(t *testing.T) {
-			if status, stdout, stderr := shell(t, nil, script, strings.Fields(c.args)...); status != 2 || stdout != "" || !strings.Contains(stderr, c.want) {
+			if status, stdout, stderr := shell(t, []string{"GOMLX_BACKEND=go:ops_sequential"}, script, strings.Fields(c.args)...); status != 2 || stdout != "" || !strings.Contains(stderr, c.want) {
 				t.Errorf("status %d, want 2 and %q\n%s%s", status, c.want, stdout, stderr)
 			}
 		})
 	}
 	if status, stdout, _ := shell(t, nil, script, "--help"); status != 0 || !strings.Contains(stdout, "Usage:") {
 		t.Errorf("help: status %d\n%s", status, stdout)
+	}
+
+	// TF32 is what --tf32 says, whatever GOMLX_BACKEND does.
+	for asked, want := range map[string]string{"xla:cuda": "xla:cuda,tf32=true", "xla:cuda,tf32=false": "xla:cuda,tf32=true", "xla:/a/xla_cuda_plugin.so,tf32=true": "xla:/a/xla_cuda_plugin.so,tf32=true"} {
+		status, stdout, stderr := shell(t, []string{"GOMLX_BACKEND=" + asked}, script, "--tf32", "run", "a")
+		if told := commandOutput(stdout); status != 0 || told["backend"] != want {
+			t.Errorf("--tf32 with %s: status %d, backend %q, want %q\n%s", asked, status, told["backend"], want, stderr)
+		}
+	}
+	// What is chosen is chosen from the results here.
+	if status, stdout, stderr := shell(t, nil, script, "choose", "images"); status != 0 || !strings.HasSuffix(commandOutput(stdout)["arguments"], "choose images --store "+filepath.Join(bundle, "results")) {
+		t.Errorf("choose: status %d\n%s%s", status, stdout, stderr)
 	}
 
 	// A plugin is downloaded once, and found from then on.

@@ -130,7 +130,19 @@ func run(ctx context.Context, all []dataSet, f *fetch.Fetcher, args []string, st
 		return err
 	}
 	for _, s := range sets {
-		files, err := s.find(ctx, f)
+		get := f.Get
+		if flags.NArg() == 0 {
+			get = func(_ context.Context, file fetch.File) (string, error) {
+				path, found, err := f.Have(file)
+				if err == nil && !found {
+					if path = file.URL + ", when it is wanted"; file.URL == "" {
+						err = fetch.ErrNoAddress
+					}
+				}
+				return path, err
+			}
+		}
+		files, err := s.find(ctx, f, get)
 		if err != nil {
 			return fmt.Errorf("the data set %s is not here; put it into the folder that %s names, or leave it out with --data: %w", s.name, fetch.EnvData, err)
 		}
@@ -171,8 +183,8 @@ func selectSets(all []dataSet, list string) ([]dataSet, error) {
 // A dataFile is a file on this machine, and its name below the folder of data.
 type dataFile struct{ name, path string }
 
-// find returns the files of the first form that is here, or else downloads it.
-func (s dataSet) find(ctx context.Context, f *fetch.Fetcher) ([]dataFile, error) {
+// find returns the files of the first form that is in the folder of data, or else the official one, which get gets.
+func (s dataSet) find(ctx context.Context, f *fetch.Fetcher, get func(context.Context, fetch.File) (string, error)) ([]dataFile, error) {
 	for _, form := range s.forms {
 		var files []dataFile
 		for _, name := range form {
@@ -188,7 +200,7 @@ func (s dataSet) find(ctx context.Context, f *fetch.Fetcher) ([]dataFile, error)
 			return files, nil
 		}
 	}
-	path, err := f.Get(ctx, s.official)
+	path, err := get(ctx, s.official)
 	return []dataFile{{s.official.Name, path}}, err
 }
 

@@ -91,7 +91,7 @@ func (c command) export(_ context.Context, args []string) error {
 	if *out == "" {
 		dir, err := results.DefaultDir()
 		if err != nil {
-			return err
+			return fmt.Errorf("finding the folder to write, which --out names: %w", err)
 		}
 		*out = filepath.Join(dir, "..", "cifar", "networks")
 	}

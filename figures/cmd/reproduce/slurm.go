@@ -67,7 +67,9 @@ func (s *slurmFlags) check(flags *flag.FlagSet) error {
 }
 
 // passedOn are the variables that a task needs as they are here.
-var passedOn = []string{fetch.EnvData, fetch.EnvCache, environment.ConfigVariable, environment.VersionVariable, "LD_LIBRARY_PATH"}
+var passedOn = []string{fetch.EnvData, fetch.EnvCache, environment.ConfigVariable, environment.VersionVariable,
+	// Where XLA's plugins and CUDA's libraries are, and how they compute.
+	"LD_LIBRARY_PATH", "PJRT_PLUGIN_LIBRARY_PATH", "XLA_FLAGS", "GOPJRT_CUDA_CHECKS", "NVIDIA_TF32_OVERRIDE"}
 
 // writeJob writes a job array for the batches, and submits it if that was asked for.
 func (c command) writeJob(ctx context.Context, r request, batches [][]results.Experiment) error {

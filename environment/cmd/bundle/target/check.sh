@@ -92,6 +92,13 @@ done
 }
 mkdir -p -- "$out"
 
+# Steps are in float32 but for those that are called TF32.
+case ${GOMLX_BACKEND:-} in
+  *tf32=true*) usage_error "GOMLX_BACKEND=$GOMLX_BACKEND asks for TF32 in all steps; leave that out" ;;
+  *tf32=*) ;;
+  xla:*cuda*) export GOMLX_BACKEND="$GOMLX_BACKEND,tf32=false" ;;
+esac
+
 backend=$("$here/run.sh" with sh -c 'printf %s "$GOMLX_BACKEND"')
 
 # gpu: whether it computes on one.

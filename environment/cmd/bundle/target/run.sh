@@ -213,6 +213,16 @@ choose_backend() {
 # choose_program: the program to run, and where it is to compute.
 choose_program() {
   asked=${GOMLX_BACKEND:-}
+  if [ "$tf32" = true ]; then
+    case $asked in
+      '') ;;
+      xla:*cuda*)
+        asked=$(printf '%s' "$asked" | sed 's/,tf32=[a-z]*//')
+        export GOMLX_BACKEND="$asked,tf32=true"
+        ;;
+      *) usage_error "--tf32 is for a GPU, and GOMLX_BACKEND=$asked is none" ;;
+    esac
+  fi
   if [ -z "$asked" ]; then
     choose_backend
   elif [ -n "$download" ]; then
@@ -240,7 +250,7 @@ case $1 in
 esac
 case $1 in
   # These compute nothing.
-  help | list | options | table | figure | fill | merge | rescore) program=$here/bin/reproduce-go ;;
+  help | list | options | table | figure | fill | merge | rescore | choose | export) program=$here/bin/reproduce-go ;;
   *) choose_program ;;
 esac
 
@@ -266,7 +276,7 @@ names_store() {
   return 1
 }
 case $1 in
-  list | run | table | figure | fill | merge | rescore)
+  list | run | table | figure | fill | merge | rescore | choose | export)
     if ! names_store "$@"; then
       mkdir -p -- "$here/results"
       set -- "$@" --store "$here/results"
