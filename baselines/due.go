@@ -130,6 +130,9 @@ type sparseProcess struct {
 func (l DUE) process(s *model.Scope, x *graph.Node, units int) sparseProcess {
 	width := x.Shape().Dim(-1)
 	count := l.inducing(width)
+	if replicas := x.Shape().Size() / (x.Shape().Dim(-2) * width); len(l.Start) != 1 && len(l.Start) != replicas {
+		panic(fmt.Errorf("DUE.Start has %d starts for %d replicas; want one of each, or one for all", len(l.Start), replicas))
+	}
 	of := func(name string, start float64, dims ...int) *graph.Node {
 		return params.New(s, x, name, params.Variational, params.Constant(start), append([]int{units}, dims...)...)
 	}
@@ -204,10 +207,11 @@ func squaredDistances(a, b *graph.Node) *graph.Node {
 }
 
 func (l DUE) jitter(dtype dtypes.DType) float64 {
+	usual := 1e-4
 	if dtype == dtypes.Float64 {
-		return cmp.Or(l.Jitter, 1e-6)
+		usual = 1e-6
 	}
-	return cmp.Or(l.Jitter, 1e-4)
+	return setting("baselines.DUE.Jitter", l.Jitter, usual)
 }
 
 // inducing is the number M of inducing points.
@@ -431,8 +435,8 @@ func squaredDistance(a, b []float64) float64 {
 // A DUESize is what the memory that DUE's head takes depends on.
 type DUESize struct {
 	Classes, Inducing, Batch, Width int
-	Samples                         int // 0 means 32
-	DType                           dtypes.DType
+	Samples                         int          // 0 means 32
+	DType                           dtypes.DType // zero means Float32
 }
 
 // Bytes is the memory of all that a training step computes for the head and its
@@ -444,7 +448,11 @@ func (z DUESize) Bytes() int {
 	k, m, n, d := z.Classes, z.Inducing, z.Batch, z.Width
 	filling := 300 * k * (m + n) // of the columns that the pure Go backend adds to small products
 	numbers := k*m*(180*m+70*n) + (m+n)*(40*d+50*m) + 72*cmp.Or(z.Samples, 32)*n*k + filling
-	return numbers * z.DType.Size()
+	dtype := z.DType
+	if dtype == dtypes.InvalidDType {
+		dtype = dtypes.Float32
+	}
+	return numbers * dtype.Size()
 }
 
 // MostInducing is the largest number of inducing points, up to z.Inducing, whose

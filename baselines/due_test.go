@@ -333,13 +333,14 @@ func TestDUESamples(t *testing.T) {
 	}
 }
 
-// Equal inducing points without jitter have no factor, and Check says so. Their
-// pivot is 0 up to rounding; slightly less on the diagonal makes it negative.
+// Inducing points that are all but equal, without jitter to speak of, have no factor, and Check says so: in all rows of
+// the kernel matrix but the first the pivot is rounding, which would have to be positive in each of 31.
 func TestDUECheck(t *testing.T) {
-	head := baselines.DUE{
-		Start:  []baselines.Inducing{{Points: []float64{1, 2, 1, 2, 0, 1}, LengthScale: 1}},
-		Jitter: -1e-9, Likelihood: baselines.Gaussian,
+	near, far := points(rand.New(rand.NewPCG(8, 8)), 32, 2), make([]float64, 64)
+	for i, v := range near {
+		near[i], far[i] = 1e-8*v, 1e3*v
 	}
+	head := baselines.DUE{Start: []baselines.Inducing{{Points: near, LengthScale: 1}}, Jitter: 1e-300, Likelihood: baselines.Gaussian}
 	store := newStore()
 	if err := head.Check(store, "/head"); err == nil || errors.Is(err, linalg.ErrNotPositiveDefinite) {
 		t.Errorf("no head: %v", err)
@@ -348,10 +349,10 @@ func TestDUECheck(t *testing.T) {
 	epoch(t, store, head, x, 2, 2, 2)
 	err := head.Check(store, "/head")
 	if !errors.Is(err, linalg.ErrNotPositiveDefinite) || !strings.Contains(err.Error(), "condition number") {
-		t.Errorf("equal inducing points: %v", err)
+		t.Errorf("inducing points that are all but equal: %v", err)
 	}
 	// Of replicas, those that have a factor are fine.
-	fine := baselines.Inducing{Points: []float64{1, 2, 3, 4, 0, 1}, LengthScale: 1}
+	fine := baselines.Inducing{Points: far, LengthScale: 1}
 	replicas := baselines.DUE{Start: []baselines.Inducing{fine, head.Start[0], fine, head.Start[0]}, Jitter: head.Jitter, Likelihood: head.Likelihood}
 	store = model.NewStore()
 	params.SetSeeds(store, 1, 2, 3, 4)

@@ -3,6 +3,7 @@ package baselines_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,6 +100,8 @@ func TestRefusedSettings(t *testing.T) {
 		{"baselines.SNGP.RandomFeatures is -1", baselines.SNGP{Examples: 2, RandomFeatures: -1}},
 		{"baselines.SNGP.Inputs is -1", baselines.SNGP{Examples: 2, Inputs: -1}},
 		{"baselines.DUE.Samples is -1", baselines.DUE{Start: start, Samples: -1}},
+		{"baselines.DUE.Jitter is -1", baselines.DUE{Start: start, Jitter: -1}},
+		{"DUE.Start has 2 starts for 1 replicas", baselines.DUE{Start: slices.Repeat(start, 2)}},
 	} {
 		refused := func(of func(s *model.Scope, x *graph.Node) *graph.Node, x fixtures.Array) {
 			t.Helper()

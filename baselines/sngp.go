@@ -77,9 +77,13 @@ type SNGP struct {
 	Likelihood Likelihood
 }
 
+// usualFeatures is the number of random features where none is given.
+const usualFeatures = 1024
+
 // RegressionSNGP is the head of a regression on N examples: D random features of
-// h as it is, with a prior variance of 1.
+// h as it is, 0 for 1024, with a prior variance of 1.
 func RegressionSNGP(n, features int) SNGP {
+	features = number("the number of features of baselines.RegressionSNGP", features, usualFeatures)
 	return SNGP{
 		Examples: n, RandomFeatures: features, Plain: true,
 		FeatureScale: math.Sqrt(float64(features) / 2), Likelihood: Gaussian,
@@ -98,7 +102,7 @@ func (l SNGP) Norm(s *model.Scope, x *graph.Node) *graph.Node { return l.Hidden.
 // cannot be: at the first training step, and not when Posterior or a prediction
 // needs them after the last.
 func (l SNGP) filled() SNGP {
-	l.RandomFeatures = number("baselines.SNGP.RandomFeatures", l.RandomFeatures, 1024)
+	l.RandomFeatures = number("baselines.SNGP.RandomFeatures", l.RandomFeatures, usualFeatures)
 	l.Inputs = number("baselines.SNGP.Inputs", l.Inputs, 128)
 	l.LengthScale = setting("baselines.SNGP.LengthScale", l.LengthScale, 1)
 	l.FeatureScale = setting("baselines.SNGP.FeatureScale", l.FeatureScale, 2)
@@ -272,9 +276,9 @@ func columnsOfClasses(phi, weights *graph.Node) *graph.Node {
 // precision on the host. noiseVariance is sigma^2 of each replica
 // (nets.Model.NoiseVariances), or none for Softmax. Training the model further makes the covariance stale.
 //
-// It returns an error where the sum is not that of one whole epoch, and
-// FailedReplicas, wrapping linalg.ErrNotPositiveDefinite, where P has no Cholesky
-// factor: the covariances of these replicas are then zero.
+// It returns an error where the sum is not that of one whole epoch (see Restart),
+// and FailedReplicas, wrapping linalg.ErrNotPositiveDefinite, where a P has no
+// Cholesky factor: its covariance, of the replica or of a class of it, is then zero.
 func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float64) error {
 	sum, shape, err := params.Values(store, model.JoinPath(head, precisionSum))
 	if err != nil {
@@ -285,7 +289,7 @@ func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float6
 		return fmt.Errorf("SNGP.Posterior: %w", err)
 	}
 	if n := int(seen[0]); n == 0 || l.Momentum == 0 && n != l.Examples {
-		return fmt.Errorf("SNGP.Posterior: the precision has %d of %d examples; train whole epochs of as many examples as SNGP.Examples says", n, l.Examples)
+		return fmt.Errorf("SNGP.Posterior: the precision has %d of %d examples; train whole epochs of as many examples as SNGP.Examples says, after SNGP.Restart where a training was stopped within one", n, l.Examples)
 	}
 	d := shape.Dim(-2)
 	covariances, replicas := shape.Dim(-1)/d, shape.Size()/(d*shape.Dim(-1))
@@ -311,7 +315,7 @@ func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float6
 			}
 			block, err := inverseRoot(precision)
 			if err != nil {
-				failed[r] = fmt.Errorf("SNGP.Posterior: the precision of covariance %d: %w", c, err)
+				failed[r] = errors.Join(failed[r], fmt.Errorf("SNGP.Posterior: the precision of covariance %d: %w", c, err))
 				continue
 			}
 			for i := range d {
@@ -325,6 +329,25 @@ func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float6
 		return fmt.Errorf("SNGP.Posterior: %w", err)
 	}
 	return failed.asError()
+}
+
+// Restart lets the next training step begin a new sum, for the head at the given
+// scope. It is needed where the steps so far are no whole epochs: a training was
+// stopped and does not go on from a checkpoint, or the network was applied as in
+// training to other examples.
+func (l SNGP) Restart(store *model.Store, head string) error {
+	path := model.JoinPath(head, seenExamples)
+	seen, shape, err := params.Values(store, path)
+	if err != nil {
+		return fmt.Errorf("SNGP.Restart: the head has no precision, has it been trained? %w", err)
+	}
+	for i := range seen {
+		seen[i] = float64(l.Examples)
+	}
+	if err := params.SetStatistic(store, path, params.FromFloat64(shape, seen)); err != nil {
+		return fmt.Errorf("SNGP.Restart: %w", err)
+	}
+	return nil
 }
 
 // inverseRoot is R with P^-1 = R R^T: L^-T for P = L L^T.

@@ -310,7 +310,17 @@ func TestSNGPErrors(t *testing.T) {
 	if err := head.Posterior(store, "/head", 1); err == nil || !strings.Contains(err.Error(), "4 of 6 examples") {
 		t.Errorf("part of an epoch: %v", err)
 	}
-	epoch(t, store, head, x, d, 1, 2)
+	if err := head.Restart(newStore(), "/head"); err == nil || !strings.Contains(err.Error(), "has it been trained") {
+		t.Errorf("a restart of what was not trained: %v", err)
+	}
+	// Stopped after two thirds of an epoch, whole ones do not help, unless the sum begins anew.
+	epoch(t, store, head, x, d, 1, n)
+	if err := head.Posterior(store, "/head", 1); err == nil || !strings.Contains(err.Error(), "after SNGP.Restart") {
+		t.Errorf("an epoch after part of one: %v", err)
+	}
+	must.Do(t, head.Restart(store, "/head"))
+	epoch(t, store, head, x, d, 1, n)
+	must.Do(t, head.Posterior(store, "/head", 1))
 	if err := head.Posterior(store, "/head"); err == nil || !strings.Contains(err.Error(), "0 noise variances for 1 replicas") {
 		t.Errorf("no noise: %v", err)
 	}

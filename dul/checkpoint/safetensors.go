@@ -74,6 +74,11 @@ func writeTensors(w io.Writer, list []namedTensor, metadata map[string]string) e
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		return errors.New("this machine stores numbers with the highest byte first, safetensors files the lowest; writing them is not implemented here")
 	}
+	for _, t := range list {
+		if t.tensor == nil {
+			return fmt.Errorf("tensor %s is nil", t.name)
+		}
+	}
 	list = slices.SortedFunc(slices.Values(list), func(a, b namedTensor) int {
 		return cmp.Or(cmp.Compare(b.tensor.DType().Size(), a.tensor.DType().Size()), cmp.Compare(a.name, b.name))
 	})

@@ -101,6 +101,7 @@ func TestWriteTensorsRefuses(t *testing.T) {
 		says string
 	}{
 		{"type", []namedTensor{{"c", tensors.FromScalar(complex64(1))}}, "is of type Complex64"},
+		{"nil", []namedTensor{{"a", one}, {"b", nil}}, "tensor b is nil"},
 		{"twice", []namedTensor{{"a", one}, {"a", one}}, `"a" is reserved, taken`},
 		{"metadata", []namedTensor{{metadataKey, one}}, `"__metadata__" is reserved`},
 		{"not UTF-8", []namedTensor{{"\xff", one}}, `"\xff" is reserved`},

@@ -276,6 +276,14 @@ func (f family) checkMoments(t testing.TB, s source) {
 		t.Fatalf("%d means and %d variances are stated of %d entries of the output", len(mean), len(variance), len(samples))
 	}
 	for i, of := range samples {
+		if f.Deterministic {
+			far := math.Abs(floats.Max(of)-mean[i]) + math.Abs(floats.Min(of)-mean[i])
+			if variance[i] != 0 || !(far <= roundingOfMean*max(1, math.Abs(mean[i]))) {
+				t.Errorf("entry %d of the output is %g to %g; the stated mean is %g, and the variance, which must be 0 of a deterministic family, %g",
+					i, floats.Min(of), floats.Max(of), mean[i], variance[i])
+			}
+			continue
+		}
 		ofMean, ofVariance := fixtures.Scores(of, mean[i], variance[i])
 		if !(math.Abs(ofMean) < maxZ && math.Abs(ofVariance) < maxZ) {
 			t.Errorf("entry %d of the output: z-scores of mean and variance are %.2f and %.2f for mean %g and variance %g; %d draws have %g and %g",
@@ -287,6 +295,9 @@ func (f family) checkMoments(t testing.TB, s source) {
 		fixtures.CheckUncorrelated(t, "noise of two examples", of[1:], of[:len(of)-1])
 	}
 }
+
+// roundingOfMean is how far an output without noise may be from its mean, in single precision.
+const roundingOfMean = 1e-4
 
 // maxZ bounds the z-scores of the entries' moments. A right family, which has up
 // to 48 of them, exceeds 5 standard errors once in 36,000.

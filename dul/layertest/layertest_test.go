@@ -91,6 +91,32 @@ func TestRightFamilyPasses(t *testing.T) {
 	layertest.Checks{Moments: moments}.Conv(t, noisy{})
 }
 
+// A family without noise has moments, too: its output, and a variance of 0.
+func TestDeterministicFamily(t *testing.T) {
+	fixtures.GoBackend(t)
+	silent := noisy{
+		noise:    func(_ *model.Scope, like *graph.Node) *graph.Node { return graph.ZerosLike(like) },
+		deviator: func(noise *graph.Node) *graph.Node { return graph.MulScalar(noise, 0) },
+	}
+	stated := func(mean, variance float64) func(t testing.TB, at fixtures.Values) (means, variances []float64) {
+		return func(t testing.TB, at fixtures.Values) (means, variances []float64) {
+			means, variances = moments(t, at)
+			for i := range means {
+				means[i], variances[i] = means[i]+mean, variance
+			}
+			return means, variances
+		}
+	}
+	checks := layertest.Checks{Deterministic: true, CutGradients: true, Moments: stated(0, 0)}
+	checks.Dense(t, silent)
+	for name, wrong := range map[string]func(t testing.TB, at fixtures.Values) (mean, variance []float64){"another mean": stated(0.01, 0), "a variance": stated(0, 0.01)} {
+		checks.Moments = wrong
+		if err := layertest.Failures(func(t testing.TB) { checks.Dense(t, silent) }); err == nil || !slices.Equal(failing(err), []string{"moments"}) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Each broken family fails in the checks that are about its fault, and in these alone.
 func TestBrokenFamiliesAreCaught(t *testing.T) {
 	fixtures.GoBackend(t) // the checks are tested, which take XLA minutes to compile
@@ -154,7 +180,7 @@ func TestBrokenFamiliesAreCaught(t *testing.T) {
 			layers: noisy{noise: sharedDraw},
 		},
 		{name: "noise not shared", checks: layertest.Checks{SharedNoise: true}, image: true, fails: []string{"noise"}, says: "same output: false"},
-		{name: "noise not declared", checks: layertest.Checks{Deterministic: true}, image: true, fails: []string{"noise"}, says: "deterministic"},
+		{name: "noise not declared", checks: layertest.Checks{Deterministic: true}, image: true, fails: []string{"noise", "moments"}, says: "deterministic"},
 		{
 			name: "no noise", image: true, fails: []string{"noise", "moments"}, says: "not drawn anew",
 			layers: noisy{deviator: func(noise *graph.Node) *graph.Node { return graph.MulScalar(noise, 0) }},

@@ -263,10 +263,11 @@ func Replicates(sizes []int, replicates int, seed uint64, f func(indices []int) 
 			}
 			first += size
 		}
-		var err error
-		if values[b], err = f(indices); err != nil {
+		found, err := f(indices)
+		if err != nil {
 			return nil, fmt.Errorf("metrics: bootstrap replicate %d: %w", b, err)
 		}
+		values[b] = slices.Clone(found) // f may use its memory again
 		if len(values[b]) != len(values[0]) {
 			return nil, fmt.Errorf("metrics: bootstrap replicate %d has %d numbers, the first has %d: %w", b, len(values[b]), len(values[0]), ErrLength)
 		}

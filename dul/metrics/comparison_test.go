@@ -315,6 +315,9 @@ func TestResamplesAreExact(t *testing.T) {
 		if want := must.Get(swept(drawn, kinds, Sweep.AveragePrecision))(t); sweep.AveragePrecision() != want {
 			t.Errorf("AP %v, want %v", sweep.AveragePrecision(), want)
 		}
+		if sweep.FPRAtTPR(0) != 0 || sweep.FPRAtTPR(1.1) != 1 {
+			t.Errorf("FPR at TPR 0 is %v, at 1.1 %v", sweep.FPRAtTPR(0), sweep.FPRAtTPR(1.1))
+		}
 		if want := must.Get(fpr95(drawn, kinds))(t); sweep.FPRAtTPR(0.95) != want {
 			t.Errorf("FPR95 %v, want %v", sweep.FPRAtTPR(0.95), want)
 		}

@@ -191,8 +191,12 @@ func (s Sweep) curve(yield func(recall, precision float64)) {
 // FPRAtTPR is the smallest false positive rate at which at least the fraction tpr of the positive
 // examples is found: the fraction of negative examples with a score at or above the largest threshold t
 // for which the fraction of positive examples with score >= t is tpr or more. Examples of equal score
-// are called positive together, and nothing is interpolated. It is 1 when tpr is above 1.
+// are called positive together, and nothing is interpolated. It is 0 when tpr is 0 or less, as no
+// example need be called, and 1 when tpr is above 1.
 func (s Sweep) FPRAtTPR(tpr float64) float64 {
+	if tpr <= 0 {
+		return 0
+	}
 	found, wrong := 0, 0
 	for g, hits := range s.hits {
 		found += hits

@@ -59,7 +59,11 @@ func FitTemperature(logits []float64, classes int, labels []int) (float64, error
 	if regret == 0 {
 		return 0, fmt.Errorf("metrics: all %d labels have the largest logit, so that no temperature is best; fit it on examples held out from training: %w", len(labels), ErrNoTemperature)
 	}
-	if slope, _ := temperatureSlope(logits, classes, labels, 0); slope >= 0 {
+	atZero, _ := temperatureSlope(logits, classes, labels, 0)
+	if math.IsNaN(atZero) || math.IsInf(atZero, 0) {
+		return 0, fmt.Errorf("metrics: logits whose differences overflow have no temperature: %w", ErrValue)
+	}
+	if atZero >= 0 {
 		return 0, fmt.Errorf("metrics: the logits say no more than chance about the %d labels, so that no temperature is best: %w", len(labels), ErrNoTemperature)
 	}
 	low, high := 0.0, 1.0 // of 1/T

@@ -91,6 +91,13 @@ func TestTemperatureIsTheMinimum(t *testing.T) {
 	}
 }
 
+func TestTemperatureOfHugeLogits(t *testing.T) {
+	const huge = 1e308
+	if got, err := FitTemperature([]float64{huge, -huge, huge, -huge, huge, -huge}, 2, []int{0, 0, 1}); !errors.Is(err, ErrValue) || errors.Is(err, ErrNoTemperature) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func TestTemperatureWithoutMinimum(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -29,6 +29,7 @@ type Mixture struct {
 // Moments are the mean and the standard deviation of the function at each input,
 // without observation noise; the deviation is that of the population of samples
 // (divided by M). Without components, as of a classification, there are none of them.
+// It panics where components are of different lengths, which Mix refuses.
 func (m Mixture) Moments() (mean, std []float64) {
 	if len(m.Mean) == 0 {
 		return nil, nil
@@ -58,7 +59,8 @@ func (m Mixture) Moments() (mean, std []float64) {
 }
 
 // Variances are those of the target in each component, [M][N]: with Mean what
-// metrics.MonteCarloNLL takes.
+// metrics.MonteCarloNLL takes. It panics where lists are of different lengths,
+// which Mix refuses.
 func (m Mixture) Variances() [][]float64 {
 	all := make([][]float64, len(m.Mean))
 	for k, noise := range m.NoiseStd {
