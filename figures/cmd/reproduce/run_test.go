@@ -343,6 +343,20 @@ func TestJobArray(t *testing.T) {
 		}
 	}
 	fails(t, exitFailure, "no task 3", "task", job, "3")
+	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", "/a plugin")
+	if succeeds(t, "with 3 tasks", append(jobArray(store, job+"-2"), "--without-svhn")...); !bytes.Contains(must.Get(os.ReadFile(filepath.Join(job+"-2", "job.sh")))(t), []byte("export PJRT_PLUGIN_LIBRARY_PATH='/a plugin'")) {
+		t.Error("the script does not say where plugins are")
+	}
+	// A task that another run is at, on a node that is not quite dead, has not succeeded.
+	batch := must.Get(jobs.Task(job, 0))(t)
+	folder, _, _ := jobs.TaskPlaces(job, 0)
+	must.Do(t, os.RemoveAll(folder))
+	own := must.Get(results.OpenStore(folder))(t)
+	_, release, err := own.Claim(batch[:1])
+	must.Do(t, err)
+	fails(t, exitFailure, "task 0 lacks 1 experiment, which another run of it has claimed in "+folder, "task", job, "0")
+	must.Do(t, release())
+	succeeds(t, "", "task", job, "0")
 	for _, want := range []string{"3 results added", "0 results added"} {
 		succeeds(t, want, "merge", filepath.Join(job, "results"), "--store", store)
 		holds(t, store, 3)

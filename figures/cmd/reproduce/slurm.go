@@ -159,5 +159,17 @@ func (c command) task(ctx context.Context, args []string) error {
 	}
 	store, work, kept := jobs.TaskPlaces(positional[0], index)
 	at := folders{store: cmp.Or(given.store, store), work: cmp.Or(given.work, work), predictions: cmp.Or(given.predictions, kept), networks: given.networks, keep: given.keep, withoutSVHN: given.withoutSVHN, gpu: given.gpu}
-	return c.carryOut(ctx, request{wanted: batch, folders: at})
+	if err := c.carryOut(ctx, request{wanted: batch, folders: at}); err != nil || given.store != "" {
+		return err
+	}
+	// The store is this task's alone: what is missing now a run of the same task is at, or one whose node died was.
+	lines, err := c.readIfThere(at.store)
+	if err != nil {
+		return err
+	}
+	if missing := results.ByID(lines).Missing(batch); len(missing) > 0 {
+		return fmt.Errorf("task %d lacks %s, which another run of it has claimed in %s; start it again when that has ended",
+			index, results.Counted(len(missing), "experiment", "experiments"), at.store)
+	}
+	return nil
 }
