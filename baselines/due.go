@@ -448,11 +448,7 @@ func (z DUESize) Bytes() int {
 	k, m, n, d := z.Classes, z.Inducing, z.Batch, z.Width
 	filling := 300 * k * (m + n) // of the columns that the pure Go backend adds to small products
 	numbers := k*m*(180*m+70*n) + (m+n)*(40*d+50*m) + 72*cmp.Or(z.Samples, 32)*n*k + filling
-	dtype := z.DType
-	if dtype == dtypes.InvalidDType {
-		dtype = dtypes.Float32
-	}
-	return numbers * dtype.Size()
+	return numbers * cmp.Or(z.DType, dtypes.Float32).Size()
 }
 
 // MostInducing is the largest number of inducing points, up to z.Inducing, whose

@@ -132,31 +132,35 @@ func (f *Fetcher) given(file File) (path string, found bool, err error) {
 }
 
 // cached returns the file's path in the cache, downloading it if need be.
-func (f *Fetcher) cached(ctx context.Context, file File) (path string, err error) {
+func (f *Fetcher) cached(ctx context.Context, file File) (string, error) {
 	dir, err := f.cacheDir()
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(dir, filepath.FromSlash(file.Name))
-	defer func() {
-		switch {
-		case errors.Is(err, ErrCache) && checkCached(file, path) == nil: // as it is in a folder that somebody else fills
-			err = nil
-		case err != nil:
-			path = ""
-		}
-	}()
+	path := filepath.Join(dir, filepath.FromSlash(file.Name))
+	err = f.fill(ctx, file, path)
+	if errors.Is(err, ErrCache) && checkCached(file, path) == nil { // in a folder that somebody else fills
+		err = nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return path, nil
+}
+
+// fill sees to it that the cache has the file, at path.
+func (f *Fetcher) fill(ctx context.Context, file File, path string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return path, fmt.Errorf("fetch: %w: making its folder (set %s to use another): %w", ErrCache, EnvCache, err)
+		return fmt.Errorf("fetch: %w: making its folder (set %s to use another): %w", ErrCache, EnvCache, err)
 	}
 	// The lock file stays: removing it would let a third process lock a new file
 	// of that name while a second holds the old one.
 	lock := flock.New(path+".lock", flock.SetPermissions(0o644))
 	switch _, err := lock.TryLockContext(ctx, 100*time.Millisecond); {
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("fetch: locking %s: %w", lock.Path(), ctx.Err())
+		return fmt.Errorf("fetch: locking %s: %w", lock.Path(), ctx.Err())
 	case err != nil:
-		return path, fmt.Errorf("fetch: %w: locking %s (set %s to use another): %w", ErrCache, lock.Path(), EnvCache, err)
+		return fmt.Errorf("fetch: %w: locking %s (set %s to use another): %w", ErrCache, lock.Path(), EnvCache, err)
 	}
 	defer func() {
 		if unlockErr := lock.Unlock(); unlockErr != nil {
@@ -165,15 +169,15 @@ func (f *Fetcher) cached(ctx context.Context, file File) (path string, err error
 	}()
 	cacheErr := checkCached(file, path)
 	if cacheErr == nil {
-		return path, nil
+		return nil
 	}
 	if err := f.download(ctx, file, path); err != nil {
 		if !errors.Is(cacheErr, fs.ErrNotExist) {
 			err = errors.Join(fmt.Errorf("fetch: the cached copy is not usable: %w", cacheErr), err)
 		}
-		return "", err
+		return err
 	}
-	return path, nil
+	return nil
 }
 
 // checkCached returns nil if path holds the file, whole, and otherwise what is

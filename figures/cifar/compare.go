@@ -245,9 +245,10 @@ func ensembleOf(members []*predictions.Predictions, variant string, runs map[uin
 // Its metrics are scored from the mean of their predictions, and its costs are those of all of them. Lines of ensembles
 // that were trained as such stay as they are.
 func withEnsembles(lines []results.Result, kept report.Predictions) ([]results.Result, error) {
-	byID, unwatched := results.ByID(lines), results.ByID(results.Unwatched(lines))
+	unwatched := results.Unwatched(lines) // to look whether there is an ensemble is no use of a line
+	byID, there := results.ByID(lines), results.ByID(unwatched)
 	for _, c := range comparisons {
-		for _, g := range imageGroups(results.Unwatched(lines), c.Scale, methods.List{methods.Deterministic}) {
+		for _, g := range imageGroups(unwatched, c.Scale, methods.List{methods.Deterministic}) {
 			if g.First.Method != methods.Deterministic.Name || len(g.Lines) < methods.EnsembleMembers {
 				continue
 			}
@@ -257,7 +258,7 @@ func withEnsembles(lines []results.Result, kept report.Predictions) ([]results.R
 			}
 			p.Seeds = []uint64{0}
 			made := results.Result{Experiment: p.Experiments(methods.Ensemble)[0]}
-			if _, trained := unwatched.Find(made.Experiment); trained {
+			if _, trained := there.Find(made.Experiment); trained {
 				continue
 			}
 			made.ID = made.Experiment.ID()
@@ -283,16 +284,12 @@ func withEnsembles(lines []results.Result, kept report.Predictions) ([]results.R
 // where their predictions are not kept.
 func ensembleMetrics(g results.Group, kept report.Predictions) (found map[string]float64, devices string, err error) {
 	var members []*predictions.Predictions
-	var names []string
 	for _, line := range g.Lines {
 		member, _, err := predictionsOf(line, kept)
 		if err != nil || member == nil {
 			return nil, "", err
 		}
 		members = append(members, member)
-		if !slices.Contains(names, line.Device) {
-			names = append(names, line.Device)
-		}
 	}
 	ensemble, err := predictions.Ensemble(members...)
 	if err != nil {
@@ -306,7 +303,7 @@ func ensembleMetrics(g results.Group, kept report.Predictions) (found map[string
 			found[cost] = mean * methods.EnsembleMembers
 		}
 	}
-	return found, strings.Join(names, " and "), nil
+	return found, strings.Join(distinct(g.Lines, func(line results.Result) string { return line.Device }), " and "), nil
 }
 
 // referenceOf is the place of the group that others are compared with: the paper's method with decay of all parameters

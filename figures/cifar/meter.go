@@ -82,18 +82,20 @@ func (m *meter) computedBy() []environment.Info {
 // note writes into a line the time spent and by what: where processes differ, all of them, as "xla:cpu, xla:cuda".
 func (m *meter) note(line *results.Result) {
 	line.WallSeconds, line.CPUSeconds = m.now()
-	var backends, devices, versions []string
-	for _, by := range m.computedBy() {
-		for _, of := range []struct {
-			list *[]string
-			name string
-		}{{&backends, by.Backend}, {&devices, by.Device}, {&versions, by.Version}} {
-			if !slices.Contains(*of.list, of.name) {
-				*of.list = append(*of.list, of.name)
-			}
+	all := func(of func(environment.Info) string) string { return strings.Join(distinct(m.computedBy(), of), ", ") }
+	line.Backend = all(func(by environment.Info) string { return by.Backend })
+	line.Device = all(func(by environment.Info) string { return by.Device })
+	line.Version = all(func(by environment.Info) string { return by.Version })
+}
+
+// distinct are the names of a list, each once, in the order in which they come.
+func distinct[T any](list []T, name func(T) string) (names []string) {
+	for _, one := range list {
+		if n := name(one); !slices.Contains(names, n) {
+			names = append(names, n)
 		}
 	}
-	line.Backend, line.Device, line.Version = strings.Join(backends, ", "), strings.Join(devices, ", "), strings.Join(versions, ", ")
+	return names
 }
 
 func (m *meter) saveNowAndThen() error {

@@ -52,8 +52,8 @@ func Cubic() Protocol {
 	}
 }
 
-// Moons is the protocol of two moons: 1000 steps of Adam from 1e-2 on all 500 examples, else as Cubic. It needs fewer draws than the
-// cubic, since what is drawn is a mean and no percentile.
+// Moons is the protocol of two moons: 1000 steps of Adam from 1e-2 on all 500 examples, else as Cubic. It
+// needs fewer draws than the cubic, since what is drawn is a mean and no percentile.
 func Moons() Protocol {
 	p := Cubic()
 	p.Problem, p.Steps, p.Samples, p.HiddenLayers = MoonsName, 1000, 100, 2

@@ -129,19 +129,11 @@ func run(ctx context.Context, all []dataSet, f *fetch.Fetcher, args []string, st
 	if err != nil {
 		return err
 	}
+	get := f.Get
+	if flags.NArg() == 0 {
+		get = func(_ context.Context, file fetch.File) (string, error) { return whereabouts(f, file) }
+	}
 	for _, s := range sets {
-		get := f.Get
-		if flags.NArg() == 0 {
-			get = func(_ context.Context, file fetch.File) (string, error) {
-				path, found, err := f.Have(file)
-				if err == nil && !found {
-					if path = file.URL + ", when it is wanted"; file.URL == "" {
-						err = fetch.ErrNoAddress
-					}
-				}
-				return path, err
-			}
-		}
 		files, err := s.find(ctx, f, get)
 		if err != nil {
 			return fmt.Errorf("the data set %s is not here; put it into the folder that %s names, or leave it out with --data: %w", s.name, fetch.EnvData, err)
@@ -160,6 +152,18 @@ func run(ctx context.Context, all []dataSet, f *fetch.Fetcher, args []string, st
 		}
 	}
 	return nil
+}
+
+// whereabouts says where a file is, or would be downloaded from.
+func whereabouts(f *fetch.Fetcher, file fetch.File) (string, error) {
+	path, found, err := f.Have(file)
+	switch {
+	case err != nil || found:
+		return path, err
+	case file.URL == "":
+		return "", fetch.ErrNoAddress
+	}
+	return file.URL + ", when it is wanted", nil
 }
 
 // selectSets returns the sets of a list of names, in the catalogue's order.

@@ -163,11 +163,15 @@ func (c command) task(ctx context.Context, args []string) error {
 		return err
 	}
 	// The store is this task's alone: what is missing now a run of the same task is at, or one whose node died was.
-	lines, err := c.readIfThere(at.store)
+	own, err := results.OpenStore(at.store)
 	if err != nil {
 		return err
 	}
-	if missing := results.ByID(lines).Missing(batch); len(missing) > 0 {
+	missing, err := own.Missing(batch)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
 		return fmt.Errorf("task %d lacks %s, which another run of it has claimed in %s; start it again when that has ended",
 			index, results.Counted(len(missing), "experiment", "experiments"), at.store)
 	}
