@@ -102,6 +102,24 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// A second piece of work, which counts from 0 again, has its own time left.
+func TestProgressAgain(t *testing.T) {
+	clock := time.Unix(0, 0)
+	var out bytes.Buffer
+	p := newProgress("network", 4, drawLine(&out), 2*time.Second, func() time.Time { return clock })
+	clock = clock.Add(100 * time.Second)
+	p.Set(4, "training")
+	p.Set(0, "predicting")
+	clock = clock.Add(2 * time.Second)
+	p.Set(1, "predicting")
+	const want = "network: 0 of 4, 0s\n" +
+		"network: 4 of 4, 1m40s, training\n" +
+		"network: 1 of 4, 1m42s, 6s left, predicting\n"
+	if got := out.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 // TestInNotebook sends through real pipes to a stand-in for the kernel.
 func TestInNotebook(t *testing.T) {
 	kernel := startKernel(t)

@@ -22,6 +22,7 @@ type Progress struct {
 	done     int
 	note     string
 	start    time.Time
+	again    time.Time // when the steps were last counted anew, at first start
 	shown    time.Time
 	finished bool
 
@@ -46,16 +47,23 @@ func newProgress(label string, total int, draw func(*Progress, time.Duration), e
 		panic(fmt.Errorf("notebook.NewProgress: %q has %d steps, want at least 1", label, total))
 	}
 	p := &Progress{label: label, total: total, draw: draw, every: every, now: now, start: now()}
+	p.again = p.start
 	p.show()
 	return p
 }
 
 // Set says that done of the steps are finished, and notes what goes on now,
 // for example a loss. Values outside 0 to total are brought into that range.
+// Fewer steps than before are those of the next piece of work, as a prediction
+// after a training: the time left is then that piece's.
 func (p *Progress) Set(done int, note string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done, p.note = min(max(done, 0), p.total), note
+	done = min(max(done, 0), p.total)
+	if done < p.done {
+		p.again = p.now()
+	}
+	p.done, p.note = done, note
 	if !p.finished && p.now().Sub(p.shown) >= p.every {
 		p.show()
 	}
@@ -84,7 +92,7 @@ func (p *Progress) show() {
 func (p *Progress) text(elapsed time.Duration) string {
 	text := fmt.Sprintf("%s: %d of %d, %s", p.label, p.done, p.total, tidy(elapsed))
 	if p.done > 0 && p.done < p.total && !p.finished {
-		left := time.Duration(float64(elapsed) / float64(p.done) * float64(p.total-p.done))
+		left := time.Duration(float64(p.shown.Sub(p.again)) / float64(p.done) * float64(p.total-p.done))
 		text += fmt.Sprintf(", %s left", tidy(left))
 	}
 	if p.note != "" {
