@@ -42,6 +42,10 @@ type Result struct {
 	Device  string `json:"device"`  // processor or accelerator, in words
 	Version string `json:"version"` // of this project's code
 
+	// ScoredBy is the version that last computed the metrics from kept predictions, "reproduce rescore", and
+	// wrote them or found them as they are; "" where none did since the run.
+	ScoredBy string `json:"scored_by,omitempty"`
+
 	// WallSeconds and CPUSeconds are the times of the run that trained Batched experiments together,
 	// divided by Batched. Those of an image run are of all the processes in which it went on. CPUSeconds is 0 where
 	// other runs shared the process at the time, and nobody can tell.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"densityuncertainty/datasets/fetch"
+	"densityuncertainty/environment"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/jobs"
@@ -22,7 +23,8 @@ import (
 const rescoreDoc = `reproduce rescore computes the metrics of image runs anew from the predictions that are kept beside the
 store, without training. It says which lines of the store have other numbers or lack some, or have some
 that are scored no more, and is an error if there are any; and how many have no predictions. With --out
-it writes all lines of the store to a new one, with these metrics, and their predictions.
+it writes all lines of the store to a new one, with these metrics, the version of this program in the
+field "scored_by", and their predictions.
 
 With --networks images are predicted again first, by the trained networks that runs kept in a folder
 ("reproduce run --networks"): of networks that draw no samples, whose predictions must come out as they
@@ -88,6 +90,7 @@ func (c command) rescore(ctx context.Context, args []string) (err error) {
 			return err
 		}
 		files = append(files, file)
+		lines[i].ScoredBy = environment.Version()
 		metrics := maps.Clone(line.Metrics)
 		maps.DeleteFunc(metrics, func(name string, _ float64) bool { return predictions.Optional(name) })
 		maps.Copy(metrics, scores)

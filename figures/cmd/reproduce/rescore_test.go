@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/cifar/predictions"
@@ -30,7 +31,11 @@ func TestRescore(t *testing.T) {
 	}
 	out := filepath.Join(dir, "new")
 	succeeds(t, "1 with other numbers", "rescore", "--store", dir, "--out", out)
-	metrics := holds(t, out, 1)[0].Metrics
+	line := holds(t, out, 1)[0]
+	if line.Version != r.Version || line.ScoredBy != environment.Version() {
+		t.Errorf("version %q, scored by %q, want %q and this program's", line.Version, line.ScoredBy, r.Version)
+	}
+	metrics := line.Metrics
 	if _, has := metrics["ood_svhn_auroc_mutualinformation"]; has {
 		t.Error("a metric that is scored no more is kept")
 	}
