@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,28 +22,55 @@ func Export(store *model.Store, path string, metadata map[string]string) error {
 	if store == nil {
 		return fmt.Errorf("checkpoint: exporting to %s: %w", path, errNoStore)
 	}
-	list := make(map[string]*tensors.Tensor)
+	list, err := exported(store)
+	if err != nil {
+		return fmt.Errorf("checkpoint: exporting to %s: %w", path, err)
+	}
+	for _, t := range list {
+		values, err := params.ToFloat64(t.tensor)
+		if err != nil {
+			return fmt.Errorf("checkpoint: exporting to %s: reading variable /%s: %w", path, t.name, err)
+		}
+		if at := params.NotFinite(values); at >= 0 {
+			return fmt.Errorf("checkpoint: exporting to %s: entry %d of variable /%s is %g: the training diverged, such a model predicts nothing", path, at, t.name, values[at])
+		}
+	}
+	if len(list) == 0 {
+		return fmt.Errorf("checkpoint: exporting to %s: the store has no parameters; build the model's graph first", path)
+	}
+	return writeFile(path, list, metadata)
+}
+
+// exported are the tensors of the variables that have a role.
+func exported(store *model.Store) (list []namedTensor, err error) {
 	for v := range store.IterVariables() {
 		if params.RoleOf(v, store) == "" {
 			continue
 		}
 		value, err := v.Value()
 		if err != nil {
-			return fmt.Errorf("checkpoint: exporting to %s: reading variable %s: %w", path, v.Path(), err)
+			return nil, fmt.Errorf("reading variable %s: %w", v.Path(), err)
 		}
-		values, err := params.ToFloat64(value)
-		if err != nil {
-			return fmt.Errorf("checkpoint: exporting to %s: reading variable %s: %w", path, v.Path(), err)
-		}
-		if at := params.NotFinite(values); at >= 0 {
-			return fmt.Errorf("checkpoint: exporting to %s: entry %d of variable %s is %g: the training diverged, such a model predicts nothing", path, at, v.Path(), values[at])
-		}
-		list[tensorName(v.Path())] = value
+		list = append(list, namedTensor{tensorName(v.Path()), value})
 	}
-	if len(list) == 0 {
-		return fmt.Errorf("checkpoint: exporting to %s: the store has no parameters; build the model's graph first", path)
+	return list, nil
+}
+
+// Sum is the SHA-256 of what Export writes of a model, without the texts: models
+// with the same sum predict the same from the same noise.
+func Sum(store *model.Store) ([]byte, error) {
+	if store == nil {
+		return nil, fmt.Errorf("checkpoint: summing a model: %w", errNoStore)
 	}
-	return WriteTensors(path, list, metadata)
+	list, err := exported(store)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: summing a model: %w", err)
+	}
+	sum := sha256.New()
+	if err := writeTensors(sum, list, nil); err != nil {
+		return nil, fmt.Errorf("checkpoint: summing a model: %w", err)
+	}
+	return sum.Sum(nil), nil
 }
 
 var errNoStore = errors.New("there is no store; it is nets.Model's field Store")

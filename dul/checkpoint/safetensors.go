@@ -281,6 +281,11 @@ func WriteTensors(path string, named map[string]*tensors.Tensor, metadata map[st
 	for name, t := range named {
 		list = append(list, namedTensor{name, t})
 	}
+	return writeFile(path, list, metadata)
+}
+
+// writeFile is WriteTensors of a list.
+func writeFile(path string, list []namedTensor, metadata map[string]string) error {
 	err := atomicfile.Write(path, func(file io.Writer) error {
 		w := bufio.NewWriterSize(file, bufferSize)
 		return errors.Join(writeTensors(w, list, metadata), w.Flush())

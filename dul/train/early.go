@@ -50,22 +50,11 @@ func (r *run) keepBest(ctx context.Context, first, end int) (err error) {
 		return nil
 	}
 	// The noise of the steps to come stays what it is.
-	if host := r.model.Host; host != nil {
-		before, failure := host.State()
-		if failure != nil {
-			return failure
-		}
-		defer func() { err = errors.Join(err, host.SetState(before)) }()
-	} else if inGraph := r.model.Store.GetVariable(model.JoinPath(model.ScopeSeparator, model.RNGStateVariableName)); inGraph != nil {
-		before, failure := inGraph.Value()
-		if failure == nil {
-			before, failure = before.LocalClone()
-		}
-		if failure != nil {
-			return fmt.Errorf("keeping the random state: %w", failure)
-		}
-		defer func() { err = errors.Join(err, inGraph.SetValue(before)) }()
+	before, err := r.model.NoiseState()
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, r.model.SetNoiseState(before)) }()
 	scores, err := r.EarlyStopping.Score(ctx, r.model)
 	if err != nil {
 		return fmt.Errorf("scoring the model after step %d: %w", r.step, err)

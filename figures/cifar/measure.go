@@ -35,9 +35,10 @@ func (x *experimentRun) fitsTemperature() bool {
 }
 
 // measure predicts all sets and computes the metrics. With a folder for predictions they are kept there, and the
-// metrics are those of what is kept. A prediction or a metric that is not finite is train.ErrDiverged, wrapped: to
+// metrics are those of what is kept. In the folder for work, "" for none, is each set that was predicted before the run
+// was stopped. A prediction or a metric that is not finite is train.ErrDiverged, wrapped: to
 // measure again would not help.
-func (x *experimentRun) measure(ctx context.Context) (map[string]float64, error) {
+func (x *experimentRun) measure(ctx context.Context, folder string) (map[string]float64, error) {
 	e, d, c := x.experiment, x.data, x.classifier
 	p := &predictions.Predictions{
 		Experiment: e.ID(), Dataset: e.Dataset, Classes: len(c.Classes), Samples: c.Method.SamplesOf(e.Samples) * len(c.members), Labels: d.test.Labels,
@@ -46,30 +47,39 @@ func (x *experimentRun) measure(ctx context.Context) (map[string]float64, error)
 	if err != nil {
 		return nil, err
 	}
+	before, err := x.predictedBefore(folder)
+	if err != nil {
+		return nil, err
+	}
 	done := 0.0
 	predicted := func(m *datasets.Images) (imagePrediction, error) {
 		share := float64(m.N) / float64(x.effort.images)
-		found, err := x.predict(ctx, m, func(part float64, note string) { x.report(1, done+share*part, note) })
-		if err == nil {
-			found.distances, err = fitted.distances(ctx, c, m)
-		}
-		done += share
-		return found, err
+		defer func() { done += share }()
+		return before.orNow(m, func() (found imagePrediction, err error) {
+			found, err = x.predict(ctx, m, func(part float64, note string) {
+				x.report(1, done+share*part, note)
+				x.keepTime()
+			})
+			if err == nil {
+				found.Distances, err = fitted.distances(ctx, c, m)
+			}
+			return found, err
+		})
 	}
 	test, err := predicted(d.test)
 	if err != nil {
 		return nil, err
 	}
-	p.Probs, p.MutualInformation, p.DempsterShafer, p.Energy = test.probabilities, test.mutualInformation, test.dempsterShafer, test.energies
-	p.Distances, p.Layers = test.distances, test.layers
+	p.Probs, p.MutualInformation, p.DempsterShafer, p.Energy = test.Probabilities, test.MutualInformation, test.DempsterShafer, test.Energies
+	p.Distances, p.Layers = test.Distances, test.Layers
 	if x.keepsEnergies() || x.fitsTemperature() {
 		held, err := predicted(d.heldOut)
 		if err != nil {
 			return nil, err
 		}
-		p.HeldOut = held.energies
+		p.HeldOut = held.Energies
 		if x.fitsTemperature() {
-			p.HeldOutLabels, p.HeldOutProbs = d.heldOut.Labels, held.probabilities
+			p.HeldOutLabels, p.HeldOutProbs = d.heldOut.Labels, held.Probabilities
 		}
 	}
 	for _, other := range d.others {
@@ -77,15 +87,15 @@ func (x *experimentRun) measure(ctx context.Context) (map[string]float64, error)
 		if err != nil {
 			return nil, err
 		}
-		set := predictions.Set{Name: other.name, MutualInformation: found.mutualInformation, DempsterShafer: found.dempsterShafer, Distances: found.distances, Energy: found.energies}
-		if set.MaxProbability, err = metrics.MaxProbability(found.probabilities, p.Classes); err != nil {
+		set := predictions.Set{Name: other.name, MutualInformation: found.MutualInformation, DempsterShafer: found.DempsterShafer, Distances: found.Distances, Energy: found.Energies}
+		if set.MaxProbability, err = metrics.MaxProbability(found.Probabilities, p.Classes); err != nil {
 			return nil, err
 		}
-		if set.Entropy, err = metrics.Entropy(found.probabilities, p.Classes); err != nil {
+		if set.Entropy, err = metrics.Entropy(found.Probabilities, p.Classes); err != nil {
 			return nil, err
 		}
 		if p.Samples == 1 {
-			set.Probs = found.probabilities
+			set.Probs = found.Probabilities
 		}
 		p.Others = append(p.Others, set)
 	}
@@ -98,11 +108,11 @@ func (x *experimentRun) measure(ctx context.Context) (map[string]float64, error)
 
 // An imagePrediction is what a run says of a set of images; lists that the method does not have are nil.
 type imagePrediction struct {
-	probabilities, mutualInformation []float64
-	dempsterShafer                   []float64
-	distances                        predictions.Distances
-	energies                         predictions.Energies
-	layers                           []string // of energies
+	Probabilities, MutualInformation []float64
+	DempsterShafer                   []float64
+	Distances                        predictions.Distances
+	Energies                         predictions.Energies
+	Layers                           []string // of energies
 }
 
 func (x *experimentRun) predict(ctx context.Context, m *datasets.Images, report func(part float64, note string)) (imagePrediction, error) {
@@ -113,12 +123,12 @@ func (x *experimentRun) predict(ctx context.Context, m *datasets.Images, report 
 	if err != nil {
 		return imagePrediction{}, orDiverged(err)
 	}
-	p := imagePrediction{probabilities: found.Probabilities, mutualInformation: found.MutualInformation, energies: lastEnergies(found)}
+	p := imagePrediction{Probabilities: found.Probabilities, MutualInformation: found.MutualInformation, Energies: lastEnergies(found)}
 	for _, layer := range found.Energies {
-		p.layers, p.energies.Layers = append(p.layers, layer.Layer), append(p.energies.Layers, layer.Mean)
+		p.Layers, p.Energies.Layers = append(p.Layers, layer.Layer), append(p.Energies.Layers, layer.Mean)
 	}
 	if wantLogits {
-		if p.dempsterShafer, err = metrics.DempsterShafer(found.Outputs[0], len(x.classifier.Classes)); err != nil {
+		if p.DempsterShafer, err = metrics.DempsterShafer(found.Outputs[0], len(x.classifier.Classes)); err != nil {
 			return p, err
 		}
 	}
@@ -139,9 +149,9 @@ func (p imagePrediction) check(set string) error {
 		name   string
 		values []float64
 	}
-	lists := []list{{"probability", p.probabilities}, {"mutual information", p.mutualInformation}, {"energy", p.energies.Mean}, {"energy of one sample", p.energies.Once}}
-	for l, layer := range p.layers {
-		lists = append(lists, list{"energy at " + layer, p.energies.Layers[l]})
+	lists := []list{{"probability", p.Probabilities}, {"mutual information", p.MutualInformation}, {"energy", p.Energies.Mean}, {"energy of one sample", p.Energies.Once}}
+	for l, layer := range p.Layers {
+		lists = append(lists, list{"energy at " + layer, p.Energies.Layers[l]})
 	}
 	for _, list := range lists {
 		if i := slices.IndexFunc(list.values, notFinite); i >= 0 {

@@ -61,8 +61,8 @@ type Runner struct {
 	Machine jobs.Machine
 	// Methods are those whose experiments it can carry out.
 	Methods methods.List
-	// Work is the folder in which experiments keep their checkpoints, each in its jobs.WorkFolder; "" keeps none. The
-	// runner removes nothing there.
+	// Work is the folder in which experiments keep their checkpoints and predicted sets, each in its jobs.WorkFolder;
+	// "" keeps none. The runner removes nothing there.
 	Work string
 	// Predictions is the folder in which experiments keep what their model said of each image; "" keeps nothing.
 	Predictions string
@@ -78,7 +78,8 @@ type Runner struct {
 }
 
 // Run implements jobs.Runner. It carries out the experiments one after the other: one of them fills a processor or
-// an accelerator. Stopped and called again it goes on with the training where it was, given a folder for work.
+// an accelerator. Stopped and called again it goes on with the training where it was, or with the first set of images that
+// is not predicted yet, given a folder for work.
 func (r *Runner) Run(ctx context.Context, batch []results.Experiment, progress func(done float64, note string)) (found []results.Result, err error) {
 	for i, e := range batch {
 		line, err := r.one(ctx, e, func(done float64, note string) {
@@ -213,7 +214,7 @@ func (r *Runner) one(ctx context.Context, e results.Experiment, progress func(do
 	}
 	if err == nil {
 		doing = "predicting"
-		line.Metrics, err = x.measure(ctx)
+		line.Metrics, err = x.measure(ctx, folder)
 	}
 	switch {
 	case errors.Is(err, train.ErrDiverged):
@@ -262,7 +263,7 @@ func (r *Runner) Predict(ctx context.Context, e results.Experiment, networks str
 	}
 	x.cost.Training = 0
 	x.effort = x.effortOf()
-	return x.measure(ctx)
+	return x.measure(ctx, "")
 }
 
 // note tells the user what he should know though the run goes on.
@@ -344,9 +345,14 @@ func (x *experimentRun) trained(member int, p train.Progress) {
 		x.meter.imagesPerSecond = p.ExamplesPerSecond
 	}
 	x.report(x.classifier.trained(member, p), 0, note)
+	x.keepTime()
+}
+
+// keepTime saves the time spent, now and then.
+func (x *experimentRun) keepTime() {
 	if err := x.meter.saveNowAndThen(); err != nil && !x.meter.lost {
 		x.meter.lost = true
-		x.note(fmt.Sprintf("%v: training goes on, but its time will not be known: %v", x.experiment, err))
+		x.note(fmt.Sprintf("%v: the run goes on, but its time will not be known: %v", x.experiment, err))
 	}
 }
 

@@ -2,7 +2,9 @@ package cifar
 
 import (
 	"context"
+	"encoding/gob"
 	"errors"
+	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -16,6 +18,7 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
+	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar/predictions"
 	"densityuncertainty/figures/jobs"
@@ -181,6 +184,65 @@ func TestStoppedAndContinued(t *testing.T) {
 	}
 }
 
+// A run that is stopped in its predictions has those of the sets before, and draws the rest as if it had not been
+// stopped; what is damaged, or of another network, is predicted again.
+func TestStoppedInPredictions(t *testing.T) {
+	e := tiny(methods.Density, oneEpoch)
+	whole, _ := withMadeUpImages(t)
+	want := outcome(t, whole, e)
+
+	work := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	first, _ := withMadeUpImages(t)
+	first.Work = work
+	_, err := first.Run(ctx, []results.Experiment{e}, func(_ float64, note string) {
+		if strings.HasPrefix(note, "predicting cifar100") {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "predicting") {
+		t.Fatalf("the stopped run: %v", err)
+	}
+	folder := filepath.Join(jobs.WorkFolder(work, e), "predicted")
+	files := must.Get(filepath.Glob(filepath.Join(folder, "*")))(t)
+	if len(files) != 3 { // the last batch of CIFAR-100 is what is heard of
+		t.Fatalf("of test images, those held out and CIFAR-100 there are %v", files)
+	}
+	goOn := func(t *testing.T) (predicted, notes string) {
+		t.Helper()
+		var said, noted strings.Builder
+		r, _ := withMadeUpImages(t)
+		r.Work, r.Notes = work, func(text string) { noted.WriteString(text) }
+		var last float64
+		found := must.Get(r.Run(context.Background(), []results.Experiment{e}, forward(t, &last, &said)))(t)
+		if a, b := withoutSpeed(found[0]), withoutSpeed(want); !maps.Equal(a, b) {
+			t.Errorf("metrics\n%v, of the run that was not stopped\n%v", a, b)
+		}
+		return said.String(), noted.String()
+	}
+	if said, _ := goOn(t); strings.Contains(said, "predicting cifar") || !strings.Contains(said, "predicting svhn") {
+		t.Errorf("predicted:\n%s", said)
+	}
+	must.Do(t, os.WriteFile(files[0], []byte("damaged"), 0o600))
+	said, notes := goOn(t)
+	if strings.Contains(said, "predicting svhn") || !strings.Contains(notes, files[0]) {
+		t.Errorf("with a damaged file, notes %q, predicted:\n%s", notes, said)
+	}
+	must.Do(t, os.Rename(files[1], files[0]))
+	if said, notes := goOn(t); strings.Contains(said, "predicting svhn") || notes != "" {
+		t.Errorf("with the file of other images, notes %q, predicted:\n%s", notes, said)
+	}
+	last := filepath.Join(folder, "set-3.gob")
+	other := must.Get(readPredictedSet(last))(t)
+	other.Network = []byte("another")
+	other.Prediction.Probabilities[0] = math.NaN()
+	must.Do(t, atomicfile.Write(last, func(w io.Writer) error { return gob.NewEncoder(w).Encode(other) }))
+	if said, _ := goOn(t); !strings.Contains(said, "predicting svhn") {
+		t.Error("what another network predicted is taken")
+	}
+}
+
 // Images are read once for all experiments; a set that is not there leaves its metrics out and is spoken of; without
 // images held out there are no energies.
 func TestWithoutSomeSets(t *testing.T) {
@@ -289,10 +351,10 @@ func TestDivergence(t *testing.T) {
 		want string
 		p    imagePrediction
 	}{
-		{"probability number 1 on svhn is NaN", imagePrediction{probabilities: []float64{1, nan}}},
-		{"mutual information number 0 on svhn is +Inf", imagePrediction{probabilities: fine, mutualInformation: []float64{math.Inf(1)}}},
-		{"energy number 0 on svhn is NaN", imagePrediction{probabilities: fine, energies: predictions.Energies{Mean: []float64{nan}, Once: fine}}},
-		{"energy of one sample number 1 on svhn is NaN", imagePrediction{probabilities: fine, energies: predictions.Energies{Mean: fine, Once: []float64{0, nan}}}},
+		{"probability number 1 on svhn is NaN", imagePrediction{Probabilities: []float64{1, nan}}},
+		{"mutual information number 0 on svhn is +Inf", imagePrediction{Probabilities: fine, MutualInformation: []float64{math.Inf(1)}}},
+		{"energy number 0 on svhn is NaN", imagePrediction{Probabilities: fine, Energies: predictions.Energies{Mean: []float64{nan}, Once: fine}}},
+		{"energy of one sample number 1 on svhn is NaN", imagePrediction{Probabilities: fine, Energies: predictions.Energies{Mean: fine, Once: []float64{0, nan}}}},
 	} {
 		if err := c.p.check("svhn"); !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
