@@ -348,8 +348,11 @@ func (x *experimentRun) trained(member int, p train.Progress) {
 	x.keepTime()
 }
 
-// keepTime saves the time spent, now and then.
+// keepTime saves the time spent, now and then; of a prediction without training none is measured.
 func (x *experimentRun) keepTime() {
+	if x.meter == nil {
+		return
+	}
 	if err := x.meter.saveNowAndThen(); err != nil && !x.meter.lost {
 		x.meter.lost = true
 		x.note(fmt.Sprintf("%v: the run goes on, but its time will not be known: %v", x.experiment, err))
