@@ -261,6 +261,9 @@ func (r *Runner) Predict(ctx context.Context, e results.Experiment, networks str
 	if x.classifier.Origin != e.String() {
 		return nil, fmt.Errorf("cifar: %s is the network of another run: %s, not %v", files[0], x.classifier.Origin, e)
 	}
+	if x.meter, err = startMeter("", r.Machine.Info); err != nil {
+		return nil, err
+	}
 	x.cost.Training = 0
 	x.effort = x.effortOf()
 	return x.measure(ctx, "")
@@ -348,11 +351,8 @@ func (x *experimentRun) trained(member int, p train.Progress) {
 	x.keepTime()
 }
 
-// keepTime saves the time spent, now and then; of a prediction without training none is measured.
+// keepTime saves the time spent, now and then.
 func (x *experimentRun) keepTime() {
-	if x.meter == nil {
-		return
-	}
 	if err := x.meter.saveNowAndThen(); err != nil && !x.meter.lost {
 		x.meter.lost = true
 		x.note(fmt.Sprintf("%v: the run goes on, but its time will not be known: %v", x.experiment, err))
