@@ -462,7 +462,7 @@ func stepBytes(t *testing.T, z baselines.DUESize) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = exec.PreCompile(tensors.FromShape(shapes.Make(z.DType, z.Batch, z.Width)), tensors.FromShape(shapes.Make(dtypes.Int32, z.Batch)))
+	_, err = exec.Compile(shapes.Make(z.DType, z.Batch, z.Width), shapes.Make(dtypes.Int32, z.Batch))
 	if !errors.Is(err, built) {
 		t.Fatal(err)
 	}

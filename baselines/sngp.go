@@ -147,7 +147,7 @@ func (l SNGP) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance 
 		panic(fmt.Errorf("SNGP has no covariance at %s: call SNGP.Posterior after training, and before the model is exported", s.Scope()))
 	}
 	// |phi R|^2 with P^-1 = R R^T, so that no rounding makes it negative.
-	z := ops.Product(phi, v.NodeValue(x))
+	z := ops.Product(phi, params.Input(s.Store(), v, x))
 	d := phi.Shape().Dim(-1)
 	lead, n, covariances := x.Shape().Dimensions[:x.Rank()-2], x.Shape().Dim(-2), z.Shape().Dim(-1)/d
 	z = graph.Reshape(z, slices.Concat(lead, []int{n * covariances, d})...)

@@ -94,13 +94,13 @@ unstamp() {
 
 check_go() {
   local version
-  command -v go >/dev/null || fail 'Go is not installed, or not on PATH. Version 1.26.5 or newer is needed: https://go.dev/doc/install'
+  command -v go >/dev/null || fail 'Go is not installed, or not on PATH. Version 1.27 or newer is needed: https://go.dev/doc/install'
   version=$(go -C "$root" env GOVERSION 2>&1) || fail "Go does not work here: $version"
   if ! [[ $version =~ ^go([0-9]+)\.([0-9]+)(\.([0-9]+))? ]]; then
-    fail "Go's version \"$version\" is not understood; 1.26.5 or newer is needed: https://go.dev/doc/install"
+    fail "Go's version \"$version\" is not understood; 1.27 or newer is needed: https://go.dev/doc/install"
   fi
-  if ((BASH_REMATCH[1] * 1000000 + BASH_REMATCH[2] * 1000 + ${BASH_REMATCH[4]:-0} < 1026005)); then
-    fail "Go 1.26.5 or newer is needed, but $(command -v go) is $version: https://go.dev/doc/install"
+  if ((BASH_REMATCH[1] * 1000000 + BASH_REMATCH[2] * 1000 + ${BASH_REMATCH[4]:-0} < 1027000)); then
+    fail "Go 1.27 or newer is needed, but $(command -v go) is $version: https://go.dev/doc/install"
   fi
   # Kernels build outside of the checkout, whose go.mod asks for this toolchain.
   if [[ $(cd / && GOTOOLCHAIN=local GOFLAGS=$plain_flags GOEXPERIMENT='' go env GOVERSION) != "$version" ]]; then

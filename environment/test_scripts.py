@@ -79,9 +79,9 @@ class Settings(Scripts):
     def test_an_older_go_that_downloads_a_newer_one(self):
         """Kernels build outside of the checkout, where nothing but the variable asks for the newer."""
         real = shutil.which("go")
-        for own, wants in (("go1.25.3", "go1.26.5"), ("go1.26.5", "")):
+        for own, wants in (("go1.26.8", "go1.27.0"), ("go1.27.0", "")):
             with self.subTest(own):
-                path = self.tool("go", f'case "$*" in\n*GOVERSION) [ "$GOTOOLCHAIN" = local ] && echo {own} || echo go1.26.5 ;;\n*) exec {real} "$@" ;;\nesac')
+                path = self.tool("go", f'case "$*" in\n*GOVERSION) [ "$GOTOOLCHAIN" = local ] && echo {own} || echo go1.27.0 ;;\n*) exec {real} "$@" ;;\nesac')
                 done = self.bash('check_go; printf %s "${GOTOOLCHAIN:-}"', PATH=path, GOTOOLCHAIN="")
                 self.assertEqual((done.stdout, done.returncode), (wants, 0), done.stderr)
 
@@ -100,8 +100,8 @@ class Settings(Scripts):
         checkout = self.folder / "above" / "checkout"
         (checkout / "environment").mkdir(parents=True)
         shutil.copy(HERE / "lib.sh", checkout / "environment")
-        (checkout.parent / "go.work").write_text("go 1.26\nreplace example.com/x => /tmp\n")
-        (checkout / "go.mod").write_text("module m\ngo 1.26\n")
+        (checkout.parent / "go.work").write_text("go 1.27\nreplace example.com/x => /tmp\n")
+        (checkout / "go.mod").write_text("module m\ngo 1.27\n")
         script = f'source "{checkout}/environment/lib.sh"; cd "{checkout}"; go env GOWORK; go list -m'
         done = subprocess.run(["bash", "-ec", script], check=False, capture_output=True, text=True, env={**os.environ, "GOWORK": ""}, timeout=60)
         self.assertEqual((done.stdout, done.returncode), ("off\nm\n", 0), done.stderr)
@@ -134,7 +134,7 @@ class Settings(Scripts):
         self.assertEqual(set(description["env"]), {"PATH", "GOWORK"}, "commands with other settings share the description")
 
     def test_workspace_above_temporary_files(self):
-        (self.folder / "go.work").write_text("go 1.26\n")
+        (self.folder / "go.work").write_text("go 1.27\n")
         done = self.bash("check_workspace", TMPDIR=str(self.folder))
         self.assertEqual(done.returncode, 1)
         self.assertIn("go.work would take the place", done.stderr)

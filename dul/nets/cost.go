@@ -76,7 +76,7 @@ func eachVariable(backend compute.Backend, channels, height, width int, apply fu
 	}
 	defer exec.Finalize()
 	images := tensors.FromShape(shapes.Make(dtypes.Float32, channels, 1, height, width))
-	if err := exec.PreCompile(images); !errors.Is(err, errCounted) {
+	if _, err := exec.Compile(images.Shape()); !errors.Is(err, errCounted) {
 		return Cause(err)
 	}
 	return nil

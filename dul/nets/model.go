@@ -128,6 +128,11 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 		outputs = m.Likelihood.Outputs()
 	}
 	s = s.In("network")
+	if g := x.Graph(); !s.Store().IsTraining(g) {
+		for v := range s.IterVariables() { // also of layers that are GoMLX's own
+			params.Input(s.Store(), v, g)
+		}
+	}
 	m.checkInput(x)
 	if m.features != nil && x.Rank() == 2+len(m.Lead()) {
 		defer m.compareFeatures(x.Shape().Dim(-1))

@@ -219,7 +219,7 @@ func TestPanicWithError(t *testing.T) {
 		{"a text", func() { panic("no layer") }, "layers of type int: no layer", nil},
 		{"a number", func() { panic(3) }, "layers of type int: 3", nil},
 		{"an error", func() { panic(known) }, "known", known},
-		{"nil", func() { panic(nil) }, "layers of type int: panic called with nil argument", nil},
+		{"nil", func() { panic(nil) }, "layers of type int: runtime error: panic called with nil argument", nil},
 		{"an index", func() { _ = none[len(none)] }, "layers of type int: runtime error: index out of range [0] with length 0", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

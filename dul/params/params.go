@@ -53,7 +53,7 @@ type Like = *graph.Node
 // [replicas..., dims...], creating it with the initial value on first use.
 // It panics, as GoMLX's graph-building functions do, where GoMLX would.
 func New(s *model.Scope, like Like, name string, role Role, initial Initial, dims ...int) *graph.Node {
-	return variable(s, like, name, role, initial, dims...).NodeValue(like.Graph())
+	return variable(s, like, name, role, initial, dims...).NodeValue(like)
 }
 
 // variable is made with its value, and not with a graph that computes it: XLA
@@ -74,7 +74,24 @@ func variable(s *model.Scope, like Like, name string, role Role, initial Initial
 	}
 	v := s.WithInitializer(graph.Zeros).VariableWithShape(name, shape) // checks the shape of one that is there
 	store.SetParam(roleKey(path), string(role))
+	Input(store, v, like)
 	return v
+}
+
+// Input makes v, a variable of the store, an input of the graph of like, and
+// returns its value there: every execution reads what the variable holds then. New
+// and Statistic do it themselves. Any other variable needs it in a graph that does
+// not train (see [model.Store.SetTraining]) and that is executed again after the
+// variable has changed. For such a graph GoMLX leaves the choice to the backend,
+// and the pure Go backend compiles the value of the moment in, as a constant.
+func Input(store *model.Store, v *model.Variable, like graph.GraphProvider) *graph.Node {
+	g := like.Graph()
+	training := store.IsTraining(g)
+	// A variable's kind in a graph is settled when the graph first reads it, and in a
+	// graph that trains it is an input.
+	store.SetTraining(g, true)
+	defer store.SetTraining(g, training)
+	return v.NodeValue(g)
 }
 
 const withoutValuesKey = "/parameters_without_values"

@@ -16,6 +16,8 @@ import (
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment/must"
@@ -188,11 +190,14 @@ func TestEnergiesOfARegression(t *testing.T) {
 
 // counting is a network whose output is the number of its executions, with or
 // without a draw of noise.
-type counting struct{ noisy bool }
+type counting struct {
+	noisy bool
+	read  func(*model.Store, *model.Variable, graph.GraphProvider) *graph.Node
+}
 
 func (c counting) Apply(s *model.Scope, x *graph.Node, _ int) *graph.Node {
 	executions := s.Store().VariableWithValue("/executions", 0.0)
-	count := graph.AddScalar(executions.NodeValue(x.Graph()), 1)
+	count := graph.AddScalar(c.read(s.Store(), executions, x), 1)
 	executions.SetNodeValue(count)
 	y := graph.BroadcastToDims(graph.Reshape(count, 1, 1), x.Shape().Dim(0), 1)
 	if c.noisy {
@@ -209,7 +214,7 @@ func TestNetworkWithoutNoiseIsExecutedOnce(t *testing.T) {
 		want  []float64
 	}{{false, []float64{1, 1, 1}}, {true, []float64{1, 2, 3}}} {
 		t.Run(fmt.Sprint(c.noisy), func(t *testing.T) {
-			got := sample(t, newModel(t, counting{c.noisy}, likelihood.Gaussian{}, 1), nets.Rows([]float64{0, 0}, 1), predict.Options{Samples: 3, PerExecution: 1})
+			got := sample(t, newModel(t, counting{c.noisy, params.Input}, likelihood.Gaussian{}, 1), nets.Rows([]float64{0, 0}, 1), predict.Options{Samples: 3, PerExecution: 1})
 			for m, mean := range got.Mean {
 				if mean[0] != c.want[m] || mean[1] != c.want[m] {
 					t.Errorf("sample %d is of execution %v, want %v", m, mean, c.want[m])
@@ -217,6 +222,19 @@ func TestNetworkWithoutNoiseIsExecutedOnce(t *testing.T) {
 				mean[0], mean[1] = -1, -1
 			}
 		})
+	}
+}
+
+// A variable that changes from sample to sample and that the graph read as a constant is refused.
+func TestChangedConstantIsRefused(t *testing.T) {
+	if !ops.IsGo(fixtures.Backend(t)) {
+		t.Skip("only the Go backend compiles variables as constants")
+	}
+	asConstant := func(_ *model.Store, v *model.Variable, g graph.GraphProvider) *graph.Node { return v.NodeValue(g) }
+	m := newModel(t, counting{true, asConstant}, likelihood.Gaussian{}, 1)
+	_, err := predict.Sample(context.Background(), m, nets.Rows([]float64{0, 0}, 1), predict.Options{Samples: 3})
+	if err == nil || !strings.Contains(err.Error(), "changes variable /executions") {
+		t.Errorf("the error is %v, want one about the variable", err)
 	}
 }
 

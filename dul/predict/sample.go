@@ -442,6 +442,11 @@ func newRepeated(m *nets.Model, build func(root *model.Scope, x *graph.Node) []*
 			stochastic.SetNoiseSource(x.Graph(), r.sheet)
 		}
 		outputs := build(root, x)
+		for v := range m.Store.IterVariables() {
+			if v.ChangedInGraph(x.Graph()) && x.Graph().GetParameterByName(v.Path()) == nil {
+				panic(fmt.Errorf("the network changes variable %s, which this graph read as a constant, so that every sample would start from the same value; read it with params.Input", v.Path()))
+			}
+		}
 		r.noisy = stochastic.HasNoise(x.Graph())
 		return outputs
 	})

@@ -12,6 +12,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/params"
 )
 
 // A NoiseSource draws the noise of a graph. NoiseBuffers hold what the host drew: so
@@ -109,7 +111,7 @@ func randomBits(s *model.Scope, g *graph.Graph, shape shapes.Shape) *graph.Node 
 		return graph.Mul(graph.BitwiseXor(z, graph.BitwiseShiftRightLogicalScalar(z, shift)), word(factor))
 	}
 	variable := randomState(s.Store())
-	state := variable.NodeValue(g)
+	state := params.Input(s.Store(), variable, g)
 	variable.SetNodeValue(graph.Add(state, graph.Const(g, []uint64{0, 1, 0})))
 	start := graph.Reshape(graph.Slice(state, graph.AxisElem(0)))
 	draw := graph.BitwiseShiftLeftScalar(graph.Reshape(graph.Slice(state, graph.AxisElem(1))), uint64(32))
@@ -214,7 +216,7 @@ func (n *NoiseBuffers) buffer(s *model.Scope, g *graph.Graph, l law, shape shape
 		panic(fmt.Errorf("drawing noise %s: %w", path, err))
 	}
 	n.buffers = append(n.buffers, b)
-	return v.NodeValue(g)
+	return params.Input(s.Store(), v, g)
 }
 
 // Refresh draws new noise into every buffer. Call it before each execution but
@@ -445,8 +447,6 @@ func (t StudentT) Sample(b Base) *graph.Node {
 		scale = t.Nu - 2
 	}
 	y := graph.MulScalar(graph.Log(graph.OneMinus(b.Uniform())), -2/t.Nu)
-	// e^y - 1, also for small y; not every backend has it as one operation.
-	power := graph.Mul(graph.Tanh(graph.MulScalar(y, 0.5)), graph.AddScalar(graph.Exp(y), 1))
-	radius := graph.Sqrt(graph.MulScalar(power, scale))
+	radius := graph.Sqrt(graph.MulScalar(graph.Expm1(y), scale))
 	return graph.Mul(radius, graph.Cos(graph.MulScalar(b.Uniform(), 2*math.Pi)))
 }

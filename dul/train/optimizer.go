@@ -119,7 +119,9 @@ func withDecay(gradient, value *graph.Node, decay float64) *graph.Node {
 
 // slot is a state variable of an optimizer, of the parameter's shape, starting at 0.
 func slot(s *model.Scope, name string, value *graph.Node) *model.Variable {
-	return s.WithInitializer(graph.Zeros).VariableWithShape(name, value.Shape()).SetTrainable(false)
+	v := s.WithInitializer(graph.Zeros).VariableWithShape(name, value.Shape()).SetTrainable(false)
+	params.Input(s.Store(), v, value)
+	return v
 }
 
 // A Group is a set of parameters that one optimizer trains.

@@ -37,6 +37,7 @@ func TestOptimizersMatchTheRecordedTraces(t *testing.T) {
 				parameter := store.VariableWithValue("/p", fixtures.Tensor(dtype, start))
 				exec := must.Get(model.NewExec(fixtures.Backend(t), store,
 					func(root *model.Scope, gradient, rate, step *graph.Node) *graph.Node {
+						store.SetTraining(gradient.Graph(), true)
 						value := parameter.NodeValue(gradient)
 						updated := known.optimizer.Update(root.In("state"), value, gradient, rate, step)
 						parameter.SetNodeValue(updated)

@@ -14,7 +14,6 @@ import (
 	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/nets"
@@ -122,7 +121,7 @@ func hasEnergies(family nets.Layers) (has bool) {
 		return false
 	}
 	defer exec.Finalize()
-	if err := exec.PreCompile(tensors.FromShape(shapes.Make(dtypes.Float32, 1, 1))); err != nil {
+	if _, err := exec.Compile(shapes.Make(dtypes.Float32, 1, 1)); err != nil {
 		return false
 	}
 	return has
