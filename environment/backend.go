@@ -16,19 +16,15 @@ import (
 // "go:ops_sequential", "xla:cpu", "xla:cuda" or "xla:/path/to/plugin.so".
 const ConfigVariable = compute.ConfigEnvVar
 
-// GoSequential is the configuration of the pure Go backend used by default.
-//
-// It runs the operations of a graph one after the other, each of them in
-// parallel. With the Go backend's own default two large matrix products may
-// run as parallel operations, and each can then wait forever for a worker that
-// the other one holds.
+// GoSequential is the configuration of the pure Go backend for small networks: the
+// operations of a graph run one after the other. They are too short to run beside each
+// other: with [GoParallel] a step of 20 density MLPs takes 15 % more processor time.
 const GoSequential = gobackend.BackendName + ":ops_sequential"
 
 // GoParallel is the configuration of the pure Go backend for graphs of large
-// operations, as of images: it also runs operations beside each other, with no
-// limit on their number. As an operation then never waits for a worker of another
-// one, none can wait forever. Results are those of [GoSequential], bit by bit; on
-// two cores a training step with density layers takes little more than half the time.
+// operations, as of images: operations that do not depend on each other run at the
+// same time. Results are those of [GoSequential], bit by bit; on two cores a training
+// step with density layers takes little more than half the time.
 const GoParallel = gobackend.BackendName + ":parallelism=-1"
 
 // Work is what a backend is to compute.
@@ -124,11 +120,7 @@ func openRequested(config string) (compute.Backend, string, error) {
 			ErrBackend, ConfigVariable, config, err, strings.Join(compiledIn(), ", "),
 			ConfigVariable, ConfigVariable, GoSequential)
 	}
-	var warnings []string
-	if mayDeadlock(config) {
-		warnings = append(warnings, "warning: large graphs can hang with this setting, "+GoSequential+" cannot")
-	}
-	return backend, line(backend, "asked for by "+ConfigVariable, warnings), nil
+	return backend, line(backend, "asked for by "+ConfigVariable, nil), nil
 }
 
 // howToInstall returns the command that installs the plugin which the options of
@@ -176,22 +168,6 @@ func try(config string) (backend compute.Backend, err error) {
 		return nil, err
 	}
 	return compute.NewWithConfig(config)
-}
-
-// mayDeadlock tells whether the configuration selects the Go backend in a mode
-// where parallel operations wait for each other's workers. It is safe when
-// operations run one by one, or when the number of workers is unlimited.
-func mayDeadlock(config string) bool {
-	name, options, _ := strings.Cut(config, ":")
-	if name != gobackend.BackendName {
-		return false
-	}
-	for option := range strings.SplitSeq(options, ",") {
-		if option == "ops_sequential" || option == "parallelism=-1" {
-			return false
-		}
-	}
-	return true
 }
 
 // line joins the facts about the chosen backend into one line.

@@ -92,19 +92,28 @@ unstamp() {
   rm -f "$state/stamp/$1"
 }
 
+# is_go VERSION WANTED: whether the one is the other or newer, of which the first two numbers count.
+is_go() {
+  [[ $1 =~ ^go([0-9]+)\.([0-9]+) ]] || return 1
+  local major=${BASH_REMATCH[1]} minor=${BASH_REMATCH[2]}
+  [[ $2 =~ ^([0-9]+)\.([0-9]+) ]] && ((major * 1000 + minor >= BASH_REMATCH[1] * 1000 + BASH_REMATCH[2]))
+}
+
 check_go() {
-  local version
-  command -v go >/dev/null || fail 'Go is not installed, or not on PATH. Version 1.27 or newer is needed: https://go.dev/doc/install'
+  local version wanted refuse
+  wanted=$(sed -n 's/^go //p' "$root/go.mod")
+  refuse="version $wanted or newer is needed: https://go.dev/doc/install"
+  command -v go >/dev/null || fail "Go is not installed, or not on PATH; $refuse"
   version=$(go -C "$root" env GOVERSION 2>&1) || fail "Go does not work here: $version"
-  if ! [[ $version =~ ^go([0-9]+)\.([0-9]+)(\.([0-9]+))? ]]; then
-    fail "Go's version \"$version\" is not understood; 1.27 or newer is needed: https://go.dev/doc/install"
+  if ! is_go "$version" "$wanted" && [[ -z ${GOTOOLCHAIN:-} ]]; then
+    # Some installations fetch no newer Go by themselves; set-up does, unless the variable forbids it.
+    export GOTOOLCHAIN=auto
+    version=$(go -C "$root" env GOVERSION 2>&1) || fail "Go $wanted could not be fetched: $version"
   fi
-  if ((BASH_REMATCH[1] * 1000000 + BASH_REMATCH[2] * 1000 + ${BASH_REMATCH[4]:-0} < 1027000)); then
-    fail "Go 1.27 or newer is needed, but $(command -v go) is $version: https://go.dev/doc/install"
-  fi
+  is_go "$version" "$wanted" || fail "$(command -v go) is $version; $refuse, or GOTOOLCHAIN=auto, with which Go fetches it"
   # Kernels build outside of the checkout, whose go.mod asks for this toolchain.
   if [[ $(cd / && GOTOOLCHAIN=local GOFLAGS=$plain_flags GOEXPERIMENT='' go env GOVERSION) != "$version" ]]; then
-    export GOTOOLCHAIN=${BASH_REMATCH[0]}
+    export GOTOOLCHAIN=${version%% *}
   fi
   go_version=$version
 }

@@ -5,6 +5,7 @@ JupyterLab has to be set up for that, so run this through ./environment/test.
 
 import json
 import os
+import re
 import runpy
 import shutil
 import signal
@@ -34,7 +35,7 @@ class Scripts(unittest.TestCase):
         """Runs commands in a shell that has sourced lib.sh, with the state in a folder of the test's own."""
         script = f'set -euo pipefail; source "{HERE}/lib.sh"; state="{self.folder}/state"; {commands}'
         environ = {**os.environ, **variables}
-        return subprocess.run(["bash", "-c", script], check=False, capture_output=True, text=True, env=environ, cwd=ROOT, timeout=60)
+        return subprocess.run(["bash", "-c", script], check=False, capture_output=True, text=True, env=environ, cwd=ROOT, timeout=300)
 
 
 class Settings(Scripts):
@@ -84,6 +85,26 @@ class Settings(Scripts):
                 path = self.tool("go", f'case "$*" in\n*GOVERSION) [ "$GOTOOLCHAIN" = local ] && echo {own} || echo go1.27.0 ;;\n*) exec {real} "$@" ;;\nesac')
                 done = self.bash('check_go; printf %s "${GOTOOLCHAIN:-}"', PATH=path, GOTOOLCHAIN="")
                 self.assertEqual((done.stdout, done.returncode), (wants, 0), done.stderr)
+
+    def test_an_older_go_that_downloads_nothing(self):
+        """It is made to, unless the variable forbids it."""
+        script = 'case "$GOTOOLCHAIN" in\nlocal | "") echo go1.26.8 ;;\n*) echo go1.27.0 ;;\nesac'
+        path = self.tool("go", script)
+        done = self.bash('check_go; printf %s "$go_version"', PATH=path, GOTOOLCHAIN="")
+        self.assertEqual((done.stdout, done.returncode), ("go1.27.0", 0), done.stderr)
+        done = self.bash("check_go", PATH=path, GOTOOLCHAIN="local")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "go1.26.8.* or newer is needed")
+
+    def test_versions_that_are_named_twice(self):
+        """go.mod names them; the others cannot read it."""
+        named = lambda pattern, file: re.search(pattern, (ROOT / file).read_text(), re.MULTILINE)[1]
+        wanted = named(r"^go (\S+)$", "go.mod")
+        self.assertEqual(named(r"^go (\S+)$", "environment/tools/go.mod"), wanted)
+        self.assertEqual(named(r"^You need Go (\S+) or newer", "README.md"), wanted)
+        self.assertTrue(named(r"^FROM golang:(\S+)-bookworm", "environment/Dockerfile").startswith(wanted))
+        gonb = r"janpfeifer/gonb (v\S+)"
+        self.assertEqual(named(gonb, "environment/tools/go.mod"), named(gonb, "go.mod"), "kernel and gonbui differ")
 
     def test_a_checkout_of_another_user(self):
         """Git says nothing of it, and Go would build no program."""

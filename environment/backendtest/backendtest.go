@@ -22,8 +22,8 @@ var open = sync.OnceValues(func() (compute.Backend, error) {
 })
 
 // Open returns the backend that GOMLX_BACKEND names, as "xla:cpu", or else the
-// pure Go backend in the mode that cannot deadlock: unlike programs, tests do
-// not take what happens to be installed. The test ends where it does not start.
+// pure Go backend: unlike programs, tests do not take what happens to be
+// installed. The test ends where it does not start.
 func Open(t testing.TB) compute.Backend {
 	t.Helper()
 	backend, err := open()
