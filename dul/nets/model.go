@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -27,9 +28,10 @@ type ConvLayers interface {
 	Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node
 }
 
-// A Network maps inputs to outputs [..., batch, outputs]. MLP takes [..., batch,
-// features], where "..." is the replica axis of a model with replicas; ResNet
-// takes images [channels, batch, height, width].
+// A Network maps inputs to outputs [..., batch, outputs], where "..." is the replica axis
+// of a model with replicas. MLP takes [..., batch, features], ResNet images [channels,
+// batch, height, width], and a network that is written as a function, see Func, what
+// the function takes.
 type Network interface {
 	Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node
 }
@@ -73,6 +75,9 @@ func NewReplicas(backend compute.Backend, network Network, l likelihood.Likeliho
 	if len(seeds) == 0 {
 		return nil, errors.New("a model of no replicas was asked for; give each replica a seed")
 	}
+	if network != nil && !TakesReplicas(network) {
+		return nil, fmt.Errorf("replicas of a network of type %T were asked for, which does not say that its inputs may have a leading axis of replicas (see nets.TakesReplicas); make a model for each seed by nets.New", network)
+	}
 	m, err := newModel(backend, network, l, seeds...)
 	if err == nil {
 		m.Replicas, m.Host = len(seeds), stochastic.NewReplicatedHostSampler(seeds)
@@ -86,8 +91,10 @@ func newModel(backend compute.Backend, network Network, l likelihood.Likelihood,
 	if network == nil || backend == nil {
 		return nil, errors.New("a model without a network or without a backend was asked for; package environment opens backends")
 	}
-	if c, is := l.(likelihood.Categorical); is && c.Classes < 2 {
-		return nil, fmt.Errorf("a likelihood of %d classes was asked for; at least 2 are needed", c.Classes)
+	if c, is := l.(likelihood.Checker); is {
+		if err := c.Check(); err != nil {
+			return nil, err
+		}
 	}
 	if l != nil && l.Outputs() < 1 {
 		return nil, fmt.Errorf("a likelihood of type %T has %d outputs; at least 1 is needed", l, l.Outputs())
@@ -128,6 +135,7 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 		outputs = m.Likelihood.Outputs()
 	}
 	s = s.In("network")
+	params.SetReplicas(x.Graph(), m.Lead())
 	if g := x.Graph(); !s.Store().IsTraining(g) {
 		for v := range s.IterVariables() { // also of layers that are GoMLX's own
 			params.Input(s.Store(), v, g)
@@ -138,16 +146,30 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 		defer m.compareFeatures(x.Shape().Dim(-1))
 	}
 	y := apply(m.Network, s, x, outputs)
+	if raw := params.Raw(s); len(raw) > 0 && m.Replicas > 0 {
+		panic(fmt.Errorf("the network has variable %s, which its %d replicas would share; make it by params.New, which gives each replica its own, or make a model for each seed by nets.New", raw[0], m.Replicas))
+	}
 	if m.Likelihood == nil { // of a part of the network, see With
 		return y
 	}
 	if y.Shape().Dim(-1) != outputs {
 		panic(fmt.Errorf("the network of type %T has outputs of shape %s, where the likelihood of type %T needs %d for each input", m.Network, y.Shape(), m.Likelihood, outputs))
 	}
-	if err := params.CheckLoaded(s.Store(), s.Scope()); err != nil {
+	if err := params.CheckLoaded(s, x.Graph()); err != nil {
 		panic(err)
 	}
 	return y
+}
+
+// CheckOutputs panics unless y, what Apply returned for a batch of so many inputs, has
+// a row for each of them: [replicas..., batch, outputs]. In training there may be an
+// axis of draws before these, see likelihood.Categorical.
+func (m *Model) CheckOutputs(s *model.Scope, y *graph.Node, batch int) {
+	dims, want := y.Shape().Dimensions, append(m.Lead(), batch)
+	extra := len(dims) - 1 - len(want)
+	if draws := extra == 1 && s.Store().IsTraining(y.Graph()); extra != 0 && !draws || !slices.Equal(dims[extra:len(dims)-1], want) {
+		panic(fmt.Errorf("the network of type %T has outputs of shape %s for a batch of %d inputs; want a row for each input, %v and the outputs: an operation of the network lost or changed the batch axis", m.Network, y.Shape(), batch, want))
+	}
 }
 
 // compareFeatures is deferred: it keeps the number of features of the first use, and
@@ -167,9 +189,6 @@ func (m *Model) compareFeatures(features int) {
 // checkInput panics on inputs that are not of the kind which a network of this package
 // takes. An MLP would take the first axes of inputs with too many for those of replicas.
 func (m *Model) checkInput(x *graph.Node) {
-	if m.features == nil { // no model of New: nothing says whether there are replicas
-		return
-	}
 	switch m.Network.(type) {
 	case MLP, *MLP, ResidualMLP, *ResidualMLP, ResidualSum, *ResidualSum, allSums:
 		if x.Rank() == 2+len(m.Lead()) {
@@ -288,46 +307,8 @@ func LastConvolution(energies []LayerEnergy) int {
 	return -1
 }
 
-// traced is a family of layers that notes where each energy comes from.
-type traced struct {
-	layers ConvLayers
-	base   string // scope of the network
-}
-
-// Conv implements ConvLayers.
-func (t traced) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
-	return t.note(s, x.Graph(), c.Window, func() *graph.Node { return t.layers.Conv(s, x, c) })
-}
-
-// Dense implements Layers.
-func (t traced) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	return t.note(s, x.Graph(), conv.Window{}, func() *graph.Node { return t.layers.Dense(s, x, units) })
-}
-
-// norm is the batch normalisation of the family, if it has its own, such as
-// baselines.SpectralNormed, else the usual one.
-func (t traced) norm(s *model.Scope, x *graph.Node) *graph.Node {
-	if own, has := t.layers.(Normalizer); has {
-		return own.Norm(s, x)
-	}
-	return conv.BatchNorm(s, x)
-}
-
 // A Normalizer is a family with a batch normalisation of its own.
 type Normalizer interface {
 	// Norm maps images [channels, batch, height, width] to images of the same shape.
 	Norm(s *model.Scope, x *graph.Node) *graph.Node
-}
-
-func (t traced) note(s *model.Scope, g *graph.Graph, w conv.Window, apply func() *graph.Node) *graph.Node {
-	losses := stochastic.LayerLossesOf(g)
-	before := len(losses.Energies)
-	y := apply()
-	energies := Energies(g)
-	for _, energy := range losses.Energies[before:] {
-		name := strings.TrimPrefix(strings.TrimPrefix(s.Scope(), t.base), model.ScopeSeparator)
-		energies = append(energies, LayerEnergy{Layer: name, Window: w, Energy: energy})
-	}
-	model.SetGraphParam(g, energiesKey, energies)
-	return y
 }

@@ -59,14 +59,14 @@ func New(s *model.Scope, like Like, name string, role Role, initial Initial, dim
 // variable is made with its value, and not with a graph that computes it: XLA
 // writes the constants of a graph out as text.
 func variable(s *model.Scope, like Like, name string, role Role, initial Initial, dims ...int) *model.Variable {
-	lead := like.Shape().Dimensions[:like.Rank()-2]
+	lead := leadOf(s, like, name)
 	shape := shapes.Make(like.DType(), slices.Concat(lead, dims)...)
 	path, store := model.JoinPath(s.Scope(), name), s.Store()
 	_, without := store.GetParam(withoutValuesKey)
 	_, loaded := store.GetParam(loadedKey)
 	switch v := store.GetVariable(path); {
 	case v == nil && loaded:
-		panic(fmt.Errorf("the model has variable %s, the file that it was loaded from has not: it is the file of another model", path))
+		panic(notInFile(path))
 	case v == nil && !without:
 		store.VariableWithValue(path, initialTensor(store, path, shape, len(lead) > 0, initial))
 	case v != nil && !v.Shape().Equal(shape):
@@ -94,6 +94,38 @@ func Input(store *model.Store, v *model.Variable, like graph.GraphProvider) *gra
 	return v.NodeValue(g)
 }
 
+// leadOf returns the leading axes of a parameter, which are the replicas of the
+// graph, and panics where the activation has other axes before its last two.
+func leadOf(s *model.Scope, like Like, name string) []int {
+	replicas := Replicas(like.Graph())
+	if like.Rank() != len(replicas)+2 || !slices.Equal(like.Shape().Dimensions[:len(replicas)], replicas) {
+		want := "[batch, features]"
+		if len(replicas) > 0 {
+			want = fmt.Sprintf("[%d replicas, batch, features]", replicas[0])
+		}
+		panic(fmt.Errorf("parameter %s was asked for activations of shape %s, where this model has %s: a layer that is to act at each position of longer shapes needs nets.Positions, which nets.Func applies by itself; a graph of replicas needs params.SetReplicas, which models of nets.NewReplicas call",
+			model.JoinPath(s.Scope(), name), like.Shape(), want))
+	}
+	return replicas
+}
+
+const replicasKey = "/parameter_replicas"
+
+// SetReplicas says that the activations of the graph g begin with these replica
+// axes: none, or one, of the number of replicas. Parameters have the same axes, and
+// a model of [nets.NewReplicas] calls it for all its graphs. In a graph without it
+// there are no replicas. Call it before the first layer.
+func SetReplicas(g *graph.Graph, axes []int) { model.SetGraphParam(g, replicasKey, axes) }
+
+// Replicas returns the replica axes of the graph g, see [SetReplicas].
+func Replicas(g *graph.Graph) []int {
+	axes, found := model.GetGraphParam(g, replicasKey)
+	if !found {
+		return nil
+	}
+	return axes.([]int)
+}
+
 const withoutValuesKey = "/parameters_without_values"
 
 const loadedKey = "/parameters_loaded"
@@ -106,15 +138,35 @@ func SetLoaded(store *model.Store, path string) {
 	store.SetParam(roleKey(path), string(Loaded))
 }
 
-// CheckLoaded returns an error if a file brought a variable below the scope that
-// no graph has asked for so far: call it when the first graph is built.
-func CheckLoaded(store *model.Store, scope string) error {
-	for v := range store.IterVariables() {
-		if RoleOf(v, store) == Loaded && strings.HasPrefix(v.Path(), scope+model.ScopeSeparator) {
+// CheckLoaded returns an error if a file brought other variables below the scope s
+// than the network of the graph g uses. Call it once the network is built.
+func CheckLoaded(s *model.Scope, g *graph.Graph) error {
+	store := s.Store()
+	if _, loaded := store.GetParam(loadedKey); !loaded {
+		return nil
+	}
+	used := map[*graph.Node]bool{}
+	for _, node := range g.Nodes() {
+		for _, input := range node.Inputs() {
+			used[input] = true
+		}
+	}
+	for v := range s.IterVariables() {
+		switch role, found := store.GetParam(roleKey(v.Path())); {
+		case !found:
+			return notInFile(v.Path())
+		case role != string(Loaded):
+		case v.InUseByGraph(g) && used[v.NodeValue(g)]: // by a layer of GoMLX's own
+			store.SetParam(roleKey(v.Path()), "")
+		default:
 			return fmt.Errorf("the file that the model was loaded from has variable %s, the model has not: it is the file of another model", v.Path())
 		}
 	}
 	return nil
+}
+
+func notInFile(path string) error {
+	return fmt.Errorf("the model has variable %s, the file that it was loaded from has not: it is the file of another model", path)
 }
 
 // WithoutValues makes the store's parameters start at zero from here on, for
@@ -167,17 +219,35 @@ func roleKey(path string) string {
 	return model.JoinPath("/parameter_roles", strings.ReplaceAll(path, model.ScopeSeparator, "|"))
 }
 
-// RoleOf returns the role of a variable made by New, or "" for any other.
+// modelScope is the scope of a model's variables, see nets.Model.Scope.
+const modelScope = "/model/"
+
+// Raw returns the paths of the variables below the scope s that were made neither by
+// this package nor by a file, as those of GoMLX's layers are.
+func Raw(s *model.Scope) (paths []string) {
+	for v := range s.IterVariables() {
+		if role, found := s.Store().GetParam(roleKey(v.Path())); !found || role == "" {
+			paths = append(paths, v.Path())
+		}
+	}
+	return paths
+}
+
+// RoleOf returns the role of a variable made by New or Statistic. A variable of a
+// model that was made without them, as by a layer of GoMLX's own, is a Weight if it
+// is trainable, else Running. Any other variable has the role "", as has one whose
+// entries are no floating-point numbers.
 func RoleOf(v *model.Variable, store *model.Store) Role {
 	role, found := store.GetParam(roleKey(v.Path()))
-	if !found {
+	switch {
+	case found && role != "":
+		return Role(role.(string))
+	case !strings.HasPrefix(v.Path(), modelScope) || !v.DType().IsFloat():
 		return ""
+	case v.Trainable:
+		return Weight
 	}
-	name, ok := role.(string)
-	if !ok {
-		return ""
-	}
-	return Role(name)
+	return Running
 }
 
 const seedsKey = "/parameter_seeds"

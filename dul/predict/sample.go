@@ -77,14 +77,18 @@ func (o Options) withDefaults(m *nets.Model, images bool, n int) (Options, error
 // A Prediction is what M samples say of N inputs.
 type Prediction struct {
 	// Outputs are the network's, [M][N*Width]: those of a likelihood.Classification
-	// only with Options.KeepOutputs, none of a likelihood.Regression, whose are
-	// Mixture.
+	// only with Options.KeepOutputs, none of a likelihood.Regression or
+	// likelihood.Distribution, whose are Mixture and Parameters.
 	Outputs [][]float64
 	// Width is the number of outputs for each input.
 	Width int
 
 	// Mixture is the predictive distribution for a likelihood.Regression.
 	Mixture
+
+	// Parameters are those of the target's distribution for any other
+	// likelihood.Distribution, [M][N*Width]. See Predictive.
+	Parameters [][]float64
 
 	// Probabilities are p(y | x) = 1/M sum_m softmax(outputs_m(x))_y, [N*Width], for a
 	// likelihood.Classification.
@@ -140,7 +144,7 @@ func (p *Prediction) checkFinite() error {
 	for _, what := range []struct {
 		name    string
 		samples [][]float64
-	}{{"mean", p.Mean}, {"deviation", p.Std}, {"noise's deviation", p.NoiseStd}, {"output", p.Outputs}} {
+	}{{"mean", p.Mean}, {"deviation", p.Std}, {"noise's deviation", p.NoiseStd}, {"output", p.Outputs}, {"distribution's parameter", p.Parameters}} {
 		for m, values := range what.samples {
 			if at := params.NotFinite(values); at >= 0 {
 				return fmt.Errorf("sample %d of the %s at input %d is %g: the training diverged, or the input is too far from the training data: %w", m, what.name, at/max(p.Width, 1), values[at], metrics.ErrValue)
@@ -177,10 +181,11 @@ type sampler struct {
 	total  int           // of the largest replica
 	found  []*Prediction // of each replica
 
-	regression likelihood.Regression // nil for none
-	classes    bool
-	width      int
-	layers     []nets.LayerEnergy // of the graph that was built last
+	regression   likelihood.Regression   // nil for none
+	distribution likelihood.Distribution // that is no regression; nil for none
+	classes      bool
+	width        int
+	layers       []nets.LayerEnergy // of the graph that was built last
 }
 
 func sample(ctx context.Context, m *nets.Model, inputs []nets.Inputs, o Options) (found []*Prediction, err error) {
@@ -200,6 +205,9 @@ func sample(ctx context.Context, m *nets.Model, inputs []nets.Inputs, o Options)
 		return nil, err
 	}
 	p.regression, _ = m.Likelihood.(likelihood.Regression)
+	if p.regression == nil {
+		p.distribution, _ = m.Likelihood.(likelihood.Distribution)
+	}
 	_, p.classes = m.Likelihood.(likelihood.Classification)
 	g, err := newRepeated(m, p.build)
 	if err != nil {
@@ -236,6 +244,7 @@ func sameShape(inputs []nets.Inputs) error {
 func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 	g := x.Graph()
 	root.Store().SetTraining(g, p.Training)
+	rows := x.Shape().Dim(len(p.model.Lead()))
 	if pixels, is := p.inputs[0].(nets.Pixels); is {
 		x = pixels.Standardization.Images(x, p.model.DType)
 	}
@@ -244,9 +253,13 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 		named, all := len(nets.Energies(g)), len(stochastic.LayerLossesOf(g).Energies)
 		s := p.model.Scope(root.ResetVisited())
 		y := p.model.Apply(s, x)
+		p.model.CheckOutputs(s, y, rows)
 		if p.regression != nil {
 			mean, logVariance := momentsOf(p.regression, s, y)
 			y, logVariances = mean, append(logVariances, graph.ExpandAxes(logVariance, 0))
+		}
+		if p.distribution != nil {
+			y = parametersOf(p.distribution, s, y)
 		}
 		p.width = y.Shape().Dim(-1)
 		outputs = append(outputs, graph.ExpandAxes(y, 0))
@@ -269,6 +282,12 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 func momentsOf(l likelihood.Regression, s *model.Scope, outputs *graph.Node) (mean, logVariance *graph.Node) {
 	defer nets.PanicWithError("Moments of the likelihood of type %T", l)
 	return l.Moments(s, outputs)
+}
+
+// parametersOf names the likelihood in what its Parameters panic with.
+func parametersOf(l likelihood.Distribution, s *model.Scope, outputs *graph.Node) *graph.Node {
+	defer nets.PanicWithError("Parameters of the likelihood of type %T", l)
+	return l.Parameters(s, outputs)
 }
 
 // layersOf are the energies of the layers that a graph has more than so many named
@@ -369,12 +388,14 @@ func (p *sampler) add(to *Prediction, d drawn, n int) error {
 	switch {
 	case p.regression != nil:
 		to.addMixture(outputs, d.logVariances, n)
+	case p.distribution != nil:
+		appendEach(&to.Parameters, outputs)
 	case p.classes:
 		if err := p.addClasses(to, outputs, n); err != nil {
 			return err
 		}
 	}
-	if p.regression == nil && (!p.classes || p.KeepOutputs) {
+	if p.regression == nil && p.distribution == nil && (!p.classes || p.KeepOutputs) {
 		appendEach(&to.Outputs, outputs)
 	}
 	if p.Energies {

@@ -2,6 +2,7 @@ package train
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/gomlx/compute/shapes"
@@ -124,6 +125,7 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 	}
 	s := m.Scope(root)
 	outputs := m.Apply(s, x)
+	m.CheckOutputs(s, outputs, weights.Shape().Dim(-2))
 	if e.WeightEnergies {
 		stochastic.LayerLossesOf(g).WeightLogLikelihood(energy.LaplaceWeights(outputs))
 	}
@@ -131,7 +133,11 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 	for _, set := range e.data {
 		o.n = append(o.n, float64(set.Len()))
 	}
-	parts := o.of(nllOf(m.Likelihood, s, outputs, targets), weights)
+	nll := nllOf(m.Likelihood, s, outputs, targets)
+	if !slices.Equal(nll.Shape().Dimensions, weights.Shape().Dimensions) {
+		panic(fmt.Errorf("the NLL of the likelihood of type %T has shape %s for targets of shape %s; want one number for each example, %v", m.Likelihood, nll.Shape(), targets.Shape(), weights.Shape().Dimensions))
+	}
+	parts := o.of(nll, weights)
 	if e.phase.generative {
 		if parts.logLikelihood == nil {
 			panic(errors.New("generative pretraining was asked for, but no layer of the network has an energy model"))
@@ -199,6 +205,7 @@ func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, 
 	if len(parameters) == 0 {
 		panic(errors.New("nothing is trained: none of the model's parameters belongs to a group with an Optimizer; set Group.Roles, such as train.AllRoles(), and see that Group.Match accepts their paths"))
 	}
+	checkRoles(s, groups)
 	values := make([]*graph.Node, len(parameters))
 	for i, p := range parameters {
 		values[i] = p.NodeValue(g)
@@ -211,6 +218,25 @@ func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, 
 		}
 		slots := state.In("%s", model.EscapeScopeName(p.Path()))
 		p.SetNodeValue(updated(p.group.Optimizer, slots, values[i], gradients[i], groupRate, t))
+	}
+}
+
+// checkRoles panics on a role of a group that no parameter has and that package params
+// does not know either, as one that is misspelt.
+func checkRoles(s *model.Scope, groups []Group) {
+	known := map[params.Role]bool{params.Running: true}
+	for _, role := range AllRoles() {
+		known[role] = true
+	}
+	for v := range s.IterVariables() {
+		known[params.RoleOf(v, s.Store())] = true
+	}
+	for i, g := range groups {
+		for _, role := range g.Roles {
+			if !known[role] {
+				panic(fmt.Errorf("group %d trains parameters of role %q, which no parameter of the model has; the usual roles are %v", i, role, AllRoles()))
+			}
+		}
 	}
 }
 

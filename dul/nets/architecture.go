@@ -1,0 +1,248 @@
+package nets
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+)
+
+// An Architecture is a network whose family of layers is still to be chosen: an
+// MLP, ResidualMLP, ResidualSum or ResNet, whose own Layers are ignored, or a Func.
+type Architecture interface {
+	// Over returns the network with these layers. An error says what they lack.
+	Over(layers Layers) (Network, error)
+}
+
+// Over implements Architecture.
+func (m MLP) Over(layers Layers) (Network, error) {
+	m.Layers = layers
+	return m, nil
+}
+
+// Over implements Architecture: the layers are those of the hidden part and of the head.
+func (m ResidualMLP) Over(layers Layers) (Network, error) {
+	m.Layers, m.Head = layers, layers
+	return m, nil
+}
+
+// Over implements Architecture.
+func (m ResidualSum) Over(layers Layers) (Network, error) {
+	m.Layers = layers
+	return m, nil
+}
+
+// Over implements Architecture. The layers must have a convolution, see ConvLayers.
+func (r ResNet) Over(layers Layers) (Network, error) {
+	c, has := layers.(ConvLayers)
+	if !has {
+		return nil, noConvolution(layers)
+	}
+	r.Layers = c
+	return r, nil
+}
+
+func noConvolution(layers Layers) error {
+	return fmt.Errorf("layers of type %T have no convolution; give them the method Conv of nets.ConvLayers", layers)
+}
+
+// A Func is an Architecture that is written as a function, with any operations of
+// GoMLX and the layers of GoMLX beside those that it is given.
+type Func struct {
+	// Name stands for the function wherever networks are told apart, such as in kept
+	// results. Change it when the function changes.
+	Name string
+	// Build maps inputs x to [batch, outputs] in the scope s. x is [batch, ...] of
+	// nets.Floats, and [channels, batch, height, width] of nets.Pixels. The layers act
+	// at each position of longer shapes, see Positions.
+	Build func(layers Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node
+	// Replicas says that Build also takes inputs with a leading axis of replicas,
+	// [replicas, batch, ...], and returns [replicas, batch, outputs]. Without it,
+	// NewReplicas refuses the network.
+	Replicas bool
+}
+
+// Over implements Architecture.
+func (f Func) Over(layers Layers) (Network, error) {
+	switch {
+	case f.Name == "" || f.Build == nil:
+		return nil, fmt.Errorf("nets.Func %q: it needs a Name, which is its identity, and the function Build", f.Name)
+	case layers == nil:
+		return nil, errors.New("nets.Func: the layers are nil; give a family of layers, such as dul.Density{}")
+	}
+	return built{f, layers}, nil
+}
+
+// built is a Func over layers.
+type built struct {
+	architecture Func
+	layers       Layers
+}
+
+// Apply implements Network.
+func (b built) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	return b.architecture.Build(Positions(b.layers, s), s, x, outputs)
+}
+
+// TakesReplicas implements the interface of the function TakesReplicas.
+func (b built) TakesReplicas() bool { return b.architecture.Replicas }
+
+// TakesReplicas implements the interface of the function TakesReplicas.
+func (MLP) TakesReplicas() bool { return true }
+
+// TakesReplicas implements the interface of the function TakesReplicas.
+func (ResidualMLP) TakesReplicas() bool { return true }
+
+// TakesReplicas implements the interface of the function TakesReplicas: batch
+// normalisation has no replicas.
+func (m ResidualSum) TakesReplicas() bool { return !m.BatchNorm }
+
+// TakesReplicas says whether a network takes inputs with a leading axis of replicas,
+// as [NewReplicas] needs: one that has the method
+//
+//	TakesReplicas() bool
+//
+// which returns true. Its parameters must be made by package params and have that
+// axis, too, as those of all layers of this project.
+func TakesReplicas(network Network) bool {
+	n, says := network.(interface{ TakesReplicas() bool })
+	return says && n.TakesReplicas()
+}
+
+// Positions returns layers whose Dense acts at each position of longer shapes,
+//
+//	[replicas..., batch, positions..., in] -> [replicas..., batch, positions..., units],
+//
+// where "replicas..." are the axes that params.Replicas returns for the graph. All
+// positions share the parameters. Each has noise of its own, unless the family shares
+// its noise between examples. With P positions, what the layer adds to the
+// log-likelihood of example n is
+//
+//	1/P sum_p log p_energy(h[n, p]),
+//
+// the mean over its positions, as in a convolution, and likewise its energy. Its KL is
+// counted once.
+//
+// The result also has the methods of ConvLayers and Normalizer; Conv panics if
+// the family has no convolution. Energies names the layers by their scopes below s.
+func Positions(layers Layers, s *model.Scope) Layers { return positions{layers, s.Scope()} }
+
+// positions applies layers at each position, and notes where each energy comes from.
+type positions struct {
+	layers Layers
+	base   string // scope of the network
+}
+
+// Dense implements Layers.
+func (p positions) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return p.noted(s, x, conv.Window{}, func() *graph.Node {
+		dims, lead := x.Shape().Dimensions, len(params.Replicas(x.Graph()))
+		if len(dims) < lead+2 {
+			panic(fmt.Errorf("a dense layer takes [batch, features], or [batch, positions..., features], after %d axes of replicas", lead))
+		}
+		if len(dims) == lead+2 {
+			return p.layers.Dense(s, x, units)
+		}
+		examples := dims[:lead+1]
+		rows := graph.Reshape(x, slices.Concat(dims[:lead], []int{-1, dims[len(dims)-1]})...)
+		y := meansOverPositions(x.Graph(), examples, func() *graph.Node { return p.layers.Dense(s, rows, units) })
+		if y == nil {
+			return nil
+		}
+		if want := slices.Concat(rows.Shape().Dimensions[:lead+1], []int{units}); !slices.Equal(y.Shape().Dimensions, want) {
+			panic(fmt.Errorf("its output for the positions %s is %s; want %v", rows.Shape(), y.Shape(), want))
+		}
+		return graph.Reshape(y, slices.Concat(dims[:len(dims)-1], []int{units})...)
+	})
+}
+
+// Conv implements ConvLayers.
+func (p positions) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
+	return p.noted(s, x, c.Window, func() *graph.Node {
+		layers, has := p.layers.(ConvLayers)
+		if !has {
+			panic(noConvolution(p.layers))
+		}
+		return layers.Conv(s, x, c)
+	})
+}
+
+// Norm is the batch normalisation of the family, if it has its own, such as
+// baselines.SpectralNormed, else conv.BatchNorm.
+func (p positions) Norm(s *model.Scope, x *graph.Node) *graph.Node {
+	if own, has := p.layers.(Normalizer); has {
+		return own.Norm(s, x)
+	}
+	return conv.BatchNorm(s, x)
+}
+
+// noted builds a layer and notes its energies under its name.
+func (p positions) noted(s *model.Scope, x *graph.Node, w conv.Window, build func() *graph.Node) *graph.Node {
+	g := x.Graph()
+	before := len(stochastic.LayerLossesOf(g).Energies)
+	y := BuildLayer(p.layers, s, x, build)
+	energies := Energies(g)
+	name := strings.TrimPrefix(strings.TrimPrefix(s.Scope(), p.base), model.ScopeSeparator)
+	for _, energy := range stochastic.LayerLossesOf(g).Energies[before:] {
+		energies = append(energies, LayerEnergy{Layer: name, Window: w, Energy: energy})
+	}
+	model.SetGraphParam(g, energiesKey, energies)
+	return y
+}
+
+// meansOverPositions builds a layer on the positions of all examples, and adds its
+// losses to those of the graph as means over the positions of each example: terms
+// [replicas..., batch*positions, 1] as [replicas..., batch, 1]. The examples are
+// [replicas..., batch].
+func meansOverPositions(g *graph.Graph, examples []int, build func() *graph.Node) *graph.Node {
+	losses := stochastic.LayerLossesOf(g)
+	before := *losses
+	*losses = stochastic.LayerLosses{}
+	y := build()
+	own := *losses
+	*losses = before
+	mean := func(term *graph.Node) *graph.Node {
+		term = graph.Reshape(term, slices.Concat(examples, []int{-1})...)
+		return graph.MulScalar(ops.SumColumns(term), 1/float64(term.Shape().Dim(-1)))
+	}
+	if own.KL != nil {
+		losses.AddKL(own.KL)
+	}
+	if own.LogLikelihood != nil {
+		losses.AddLogLikelihood(mean(own.LogLikelihood))
+	}
+	for _, energy := range own.Energies {
+		losses.AddEnergy(mean(energy))
+	}
+	return y
+}
+
+// BuildLayer returns what build returns, which is the output of a layer of the given
+// family in the scope s for inputs x. If build panics or returns nil, BuildLayer
+// panics with an error that names the layer, its family and the shape of its inputs.
+// The networks of this package build all their layers by it.
+func BuildLayer(family any, s *model.Scope, x *graph.Node, build func() *graph.Node) *graph.Node {
+	defer func() {
+		if err, failed := recover().(error); failed {
+			hint := ""
+			if raw := params.Raw(s); len(raw) > 0 {
+				hint = fmt.Sprintf("; the layer made variable %s without params.New, which gives a parameter the type and the replicas of the inputs and whose shape must not depend on the batch", raw[0])
+			}
+			panic(fmt.Errorf("layer %s of type %T, for inputs %s: %w%s", s.Scope(), family, x.Shape(), err, hint))
+		}
+	}()
+	defer PanicWithError("building it")
+	y := build()
+	if y == nil {
+		panic(errors.New("it returned nil; return the output"))
+	}
+	return y
+}

@@ -1,0 +1,258 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"densityuncertainty/dul/likelihood"
+)
+
+// A Predictive is the posterior predictive distribution of a real target at each of N
+// inputs,
+//
+//	p(y | x_i) = 1/M sum_m p(y | theta_m(x_i)),
+//
+// where theta_m(x_i) are the parameters of the likelihood's distribution in sample m.
+type Predictive struct {
+	n  int
+	at func(i int, src rand.Source) []likelihood.Univariate // the M components at an input
+	// Of likelihood.Quantiles, which has no components, the quantiles at its levels.
+	levels    []float64
+	quantiles [][]float64 // [levels][N]
+}
+
+// Predictive is the predictive distribution of a model with the likelihood l, which
+// made the prediction. Of likelihood.Quantiles it has quantiles and coverage alone. A
+// likelihood that is none of likelihood.Regression, likelihood.Distribution and
+// likelihood.Quantiles is an error, and so is one that did not make the prediction.
+func (p *Prediction) Predictive(l likelihood.Likelihood) (*Predictive, error) {
+	switch l := l.(type) {
+	case likelihood.Regression:
+		if len(p.Mean) > 0 {
+			variances := p.Variances()
+			return &Predictive{n: len(p.Mean[0]), at: func(i int, src rand.Source) []likelihood.Univariate {
+				all := make([]likelihood.Univariate, len(p.Mean))
+				for m, mean := range p.Mean {
+					all[m] = distuv.Normal{Mu: mean[i], Sigma: math.Sqrt(variances[m][i]), Src: src}
+				}
+				return all
+			}}, nil
+		}
+	case likelihood.Distribution:
+		if len(p.Parameters) > 0 {
+			return &Predictive{n: len(p.Parameters[0]) / p.Width, at: func(i int, src rand.Source) []likelihood.Univariate {
+				all := make([]likelihood.Univariate, len(p.Parameters))
+				for m, theta := range p.Parameters {
+					all[m] = l.Given(theta[i*p.Width:(i+1)*p.Width], src)
+				}
+				return all
+			}}, nil
+		}
+	case likelihood.Quantiles:
+		if len(p.Outputs) > 0 && p.Width == len(l.Levels) {
+			return p.outputQuantiles(l.Levels), nil
+		}
+	default:
+		return nil, fmt.Errorf("the likelihood of type %T says nothing of the distribution of a real target; one that does is a likelihood.Regression or a likelihood.Distribution, such as likelihood.StudentT", l)
+	}
+	return nil, fmt.Errorf("the prediction has nothing of a likelihood of type %T; give the one of the model that made it", l)
+}
+
+// outputQuantiles are the means over the samples of the network's outputs.
+func (p *Prediction) outputQuantiles(levels []float64) *Predictive {
+	d := &Predictive{n: len(p.Outputs[0]) / p.Width, levels: levels}
+	for k := range levels {
+		mean := make([]float64, d.n)
+		for _, outputs := range p.Outputs {
+			for i := range mean {
+				mean[i] += outputs[i*p.Width+k] / float64(len(p.Outputs))
+			}
+		}
+		d.quantiles = append(d.quantiles, mean)
+	}
+	return d
+}
+
+var errNoDensity = errors.New("likelihood.Quantiles has quantiles at its Levels alone: no density, moments or draws; for these give the model a likelihood.Distribution, such as likelihood.StudentT")
+
+// each returns a number for each input, of its components and its target.
+func (d *Predictive) each(targets []float64, number func(components []likelihood.Univariate, y float64) float64) ([]float64, error) {
+	if d.at == nil {
+		return nil, errNoDensity
+	}
+	if err := d.checkTargets(targets); err != nil {
+		return nil, err
+	}
+	all := make([]float64, d.n)
+	for i, y := range targets {
+		all[i] = number(d.at(i, nil), y)
+	}
+	return all, nil
+}
+
+func (d *Predictive) checkTargets(targets []float64) error {
+	if len(targets) != d.n {
+		return fmt.Errorf("there are %d targets for a prediction at %d inputs", len(targets), d.n)
+	}
+	return nil
+}
+
+// LogDensity is log p(y_i | x_i) of each target, [N], in nats: the logarithm of the mean
+// over the samples of the density, or of the probability of a count. Targets have the
+// scale of those of the training; for targets divided by a standard deviation s, the
+// density of the original ones is lower by log s.
+func (d *Predictive) LogDensity(targets []float64) ([]float64, error) {
+	return d.each(targets, func(components []likelihood.Univariate, y float64) float64 {
+		logs := make([]float64, len(components))
+		for m, c := range components {
+			logs[m] = c.LogProb(y)
+		}
+		return floats.LogSumExp(logs) - math.Log(float64(len(logs)))
+	})
+}
+
+// CDF is p(Y <= y_i | x_i) for each target, [N].
+func (d *Predictive) CDF(targets []float64) ([]float64, error) { return d.each(targets, cdf) }
+
+// cdf is that of a mixture.
+func cdf(components []likelihood.Univariate, y float64) float64 {
+	sum := 0.0
+	for _, c := range components {
+		sum += c.CDF(y)
+	}
+	return sum / float64(len(components))
+}
+
+// Moments are the mean and the standard deviation of the target at each input,
+// [N], the noise of the observation included. A heavy-tailed distribution may have
+// none, and gives NaN or infinity.
+func (d *Predictive) Moments() (mean, std []float64, err error) {
+	if d.at == nil {
+		return nil, nil, errNoDensity
+	}
+	mean, std = make([]float64, d.n), make([]float64, d.n)
+	for i := range d.n {
+		components := d.at(i, nil)
+		means, within := make([]float64, len(components)), 0.0
+		for m, c := range components {
+			means[m] = c.Mean()
+			within += c.Variance() / float64(len(components))
+		}
+		average, between := stat.PopMeanVariance(means, nil)
+		mean[i], std[i] = average, math.Sqrt(between+within)
+	}
+	return mean, std, nil
+}
+
+// Draws are one draw of the target from each sample at each input, [M][N], a function
+// of the seed.
+func (d *Predictive) Draws(seed uint64) ([][]float64, error) {
+	if d.at == nil {
+		return nil, errNoDensity
+	}
+	src := rand.NewPCG(seed, drawStream)
+	var all [][]float64
+	for i := range d.n {
+		for m, c := range d.at(i, src) {
+			if i == 0 {
+				all = append(all, make([]float64, d.n))
+			}
+			all[m][i] = c.Rand()
+		}
+	}
+	return all, nil
+}
+
+// drawStream keeps draws of targets apart from other uses of a seed.
+const drawStream = 0x647261777300
+
+// Quantile is the smallest y with p(Y <= y | x_i) >= level at each input, [N]. Of
+// likelihood.Quantiles it is the mean over the samples of the network's quantile, and
+// the level must be one of its Levels.
+func (d *Predictive) Quantile(level float64) ([]float64, error) {
+	if !(level > 0 && level < 1) {
+		return nil, fmt.Errorf("the quantile at level %g was asked for; it must be above 0 and below 1", level)
+	}
+	if d.at == nil {
+		k := slices.IndexFunc(d.levels, func(a float64) bool { return math.Abs(a-level) < 1e-12 })
+		if k < 0 {
+			return nil, fmt.Errorf("the quantile at level %g was asked for, and the likelihood has Levels %v; add the level before training", level, d.levels)
+		}
+		return slices.Clone(d.quantiles[k]), nil
+	}
+	all := make([]float64, d.n)
+	for i := range all {
+		var err error
+		if all[i], err = quantile(d.at(i, nil), level); err != nil {
+			return nil, fmt.Errorf("input %d: %w", i, err)
+		}
+	}
+	return all, nil
+}
+
+var errNoQuantile = errors.New("the distribution has no such quantile: its parameters are no numbers, or beyond the range of numbers")
+
+// quantile finds the quantile of a mixture by bisection, to twelve digits.
+func quantile(components []likelihood.Univariate, level float64) (float64, error) {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, c := range components {
+		low, high = math.Min(low, c.Mean()), math.Max(high, c.Mean())
+	}
+	if math.IsNaN(low) || math.IsInf(low, 0) || math.IsNaN(high) || math.IsInf(high, 0) {
+		low, high = -1, 1 // heavy tails have no mean
+	}
+	for step := 1.0; !(cdf(components, low) < level); step *= 2 {
+		if low -= step; math.IsInf(low, 0) {
+			return 0, errNoQuantile
+		}
+	}
+	for step := 1.0; !(cdf(components, high) >= level); step *= 2 {
+		if high += step; math.IsInf(high, 0) {
+			return 0, errNoQuantile
+		}
+	}
+	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12*math.Max(math.Abs(a), 1e-3) }
+	for !near(high, low) {
+		if middle := low + (high-low)/2; cdf(components, middle) >= level {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	if whole := math.Round(high); near(high, whole) {
+		return whole, nil // of counts
+	}
+	return high, nil
+}
+
+// Coverage is the part of the targets within the central interval of the given level,
+// from Quantile((1-level)/2) to Quantile((1+level)/2), both included: of a calibrated
+// prediction about the level. Of counts it may be more, as their intervals contain at
+// least the level.
+func (d *Predictive) Coverage(targets []float64, level float64) (float64, error) {
+	if err := d.checkTargets(targets); err != nil {
+		return 0, err
+	}
+	low, err := d.Quantile((1 - level) / 2)
+	if err != nil {
+		return 0, err
+	}
+	high, err := d.Quantile((1 + level) / 2)
+	if err != nil {
+		return 0, err
+	}
+	inside := 0
+	for i, y := range targets {
+		if low[i] <= y && y <= high[i] {
+			inside++
+		}
+	}
+	return float64(inside) / float64(len(targets)), nil
+}
