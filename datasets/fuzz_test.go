@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -66,6 +67,44 @@ func FuzzParseYear(f *testing.F) {
 			if y != math.Trunc(y) {
 				t.Fatalf("year %v", y)
 			}
+		}
+	})
+}
+
+// FuzzCIFAR mutates what is around the pixels of a file of two images: its pixels are 0, 1, 2 and so on. What is
+// read is what the format has at the places of pixels and labels, however long the rest is.
+func FuzzCIFAR(f *testing.F) {
+	const n = 2
+	pixels := make([]byte, n*ImageSize)
+	for i := range pixels {
+		pixels[i] = byte(i)
+	}
+	file := pickled("labels", []int{3, 7}, pixels)
+	at := bytes.Index(file, pixels)
+	f.Add(file[:at], file[at+len(pixels):], true)
+	f.Add([]byte("U\x06labels(K\x01K\x02e"), []byte("U\x06labels(K\x03"), true)
+	f.Add([]byte{5}, []byte{6}, false)
+	f.Add([]byte{5, 6}, []byte{7, 8}, false)
+	f.Fuzz(func(t *testing.T, before, after []byte, python bool) {
+		set := cifarSet{labelBytes: max(1, len(before)), labelKey: "labels"}
+		gotPixels, labels := make([]byte, n*ImageSize), make([]int, n)
+		if python {
+			if set.python(slices.Concat(before, pixels, after), gotPixels, labels) != nil {
+				return
+			}
+			for i, label := range labels {
+				if label < 0 || label > 255 {
+					t.Errorf("label %d of image %d", label, i)
+				}
+			}
+			return
+		}
+		err := set.binary(slices.Concat(before, pixels[:ImageSize], after, pixels[ImageSize:]), gotPixels, labels)
+		if fits := len(before) > 0 && len(before) == len(after); (err == nil) != fits {
+			t.Fatalf("%d and %d bytes of labels: error %v", len(before), len(after), err)
+		}
+		if err == nil && (!bytes.Equal(gotPixels, pixels) || labels[0] != int(before[len(before)-1]) || labels[1] != int(after[len(after)-1])) {
+			t.Errorf("labels %v of % x and % x", labels, before, after)
 		}
 	})
 }

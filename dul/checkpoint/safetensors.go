@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"io"
@@ -172,45 +173,29 @@ func readTensors(r io.Reader, size int64) (list []namedTensor, metadata map[stri
 	return list, metadata, nil
 }
 
-// parseHeader reads the header's JSON, which may name each tensor once. It is
-// read piece by piece, as Unmarshal would silently take the last of two.
+// parseHeader reads the header's JSON, which may name each tensor, and each of its
+// fields, once.
 func parseHeader(text []byte) (entries map[string]entry, metadata map[string]string, err error) {
 	if len(text) == 0 || text[0] != '{' {
 		return nil, nil, errors.New("it does not begin with an opening brace")
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if _, err := d.Token(); err != nil {
+	var header map[string]jsontext.Value
+	if err := decodeStrictly(text, &header); err != nil {
 		return nil, nil, err
 	}
 	entries = map[string]entry{}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return nil, nil, err
-		}
-		name, isText := token.(string)
-		if _, again := entries[name]; !isText || again || (name == metadataKey && metadata != nil) {
-			return nil, nil, fmt.Errorf("%q is not a name, or is there twice", token)
-		}
+	for _, name := range slices.Sorted(maps.Keys(header)) {
 		if name == metadataKey {
-			metadata = map[string]string{}
-			if err := d.Decode(&metadata); err != nil || metadata == nil {
+			if err := decodeStrictly(header[name], &metadata); err != nil || metadata == nil {
 				return nil, nil, fmt.Errorf("the metadata are not a map of texts: %w", cmp.Or(err, errors.New("null")))
 			}
 			continue
 		}
 		var e entry
-		if err := d.Decode(&e); err != nil {
+		if err := decodeStrictly(header[name], &e); err != nil {
 			return nil, nil, fmt.Errorf("tensor %q: %w", name, err)
 		}
 		entries[name] = e
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, nil, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, nil, errors.New("something follows it")
 	}
 	return entries, metadata, nil
 }
