@@ -324,6 +324,9 @@ func StartFrom(features []float64, width, count int, seed uint64) (Inducing, err
 		return Inducing{}, fmt.Errorf("inducing points: %w", err)
 	}
 	n := min(len(features)/width, 1000)
+	if n < 2 {
+		return Inducing{}, errors.New("inducing points: the features are those of one input, which has no distance from others; give about a thousand inputs")
+	}
 	sum := 0.0
 	for i := range n {
 		for j := range i {
@@ -331,7 +334,7 @@ func StartFrom(features []float64, width, count int, seed uint64) (Inducing, err
 		}
 	}
 	if !(sum > 0) {
-		return Inducing{}, fmt.Errorf("inducing points: all of the first %d features are equal; the network cannot tell its inputs apart", n)
+		return Inducing{}, fmt.Errorf("inducing points: all of the first %d features are equal, or closer than 1e-160; the network cannot tell its inputs apart", n)
 	}
 	return Inducing{Points: points, LengthScale: sum / float64(n*(n-1)/2)}, nil
 }

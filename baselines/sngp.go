@@ -277,8 +277,9 @@ func columnsOfClasses(phi, weights *graph.Node) *graph.Node {
 // (nets.Model.NoiseVariances), or none for Softmax. Training the model further makes the covariance stale.
 //
 // It returns an error where the sum is not that of one whole epoch (see Restart),
-// and FailedReplicas, wrapping linalg.ErrNotPositiveDefinite, where a P has no
-// Cholesky factor: its covariance, of the replica or of a class of it, is then zero.
+// and FailedReplicas where a noise variance is not positive, as after a replica has
+// diverged, or, wrapping linalg.ErrNotPositiveDefinite, where a P has no Cholesky
+// factor: its covariance, of the replica or of a class of it, is then zero.
 func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float64) error {
 	sum, shape, err := params.Values(store, model.JoinPath(head, precisionSum))
 	if err != nil {
@@ -302,7 +303,8 @@ func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float6
 	root, failed := make([]float64, len(sum)), make(FailedReplicas)
 	for r, variance := range noiseVariance {
 		if !(variance > 0) || math.IsInf(variance, 1) {
-			return fmt.Errorf("SNGP.Posterior: the noise variance of replica %d is %g; it must be positive", r, variance)
+			failed[r] = fmt.Errorf("SNGP.Posterior: the noise variance is %g; it must be positive: has the training diverged?", variance)
+			continue
 		}
 		for c := range covariances {
 			first := r*d*covariances*d + c*d // of a d x d block in rows of covariances*d
