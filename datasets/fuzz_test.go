@@ -81,29 +81,27 @@ func FuzzCIFAR(f *testing.F) {
 	}
 	file := pickled("labels", []int{3, 7}, pixels)
 	at := bytes.Index(file, pixels)
-	f.Add(file[:at], file[at+len(pixels):], true)
-	f.Add([]byte("U\x06labels(K\x01K\x02e"), []byte("U\x06labels(K\x03"), true)
-	f.Add([]byte{5}, []byte{6}, false)
-	f.Add([]byte{5, 6}, []byte{7, 8}, false)
-	f.Fuzz(func(t *testing.T, before, after []byte, python bool) {
-		set := cifarSet{labelBytes: max(1, len(before)), labelKey: "labels"}
+	f.Add(file[:at], file[at+len(pixels):], uint8(0))
+	f.Add([]byte("U\x06labels(K\x01K\x02e"), []byte("U\x06labels(K\x03"), uint8(0))
+	f.Add([]byte{5}, []byte{6}, uint8(1))
+	f.Add([]byte{5, 6}, []byte{7, 8}, uint8(2))
+	f.Fuzz(func(t *testing.T, before, after []byte, labelBytes uint8) { // 0 stands for the Python version
+		set := cifarSet{labelBytes: int(labelBytes), labelKey: "labels"}
 		gotPixels, labels := make([]byte, n*ImageSize), make([]int, n)
-		if python {
-			if set.python(slices.Concat(before, pixels, after), gotPixels, labels) != nil {
-				return
-			}
+		if labelBytes == 0 {
+			err := set.python(slices.Concat(before, pixels, after), gotPixels, labels)
 			for i, label := range labels {
-				if label < 0 || label > 255 {
+				if err == nil && (label < 0 || label > 255) {
 					t.Errorf("label %d of image %d", label, i)
 				}
 			}
 			return
 		}
 		err := set.binary(slices.Concat(before, pixels[:ImageSize], after, pixels[ImageSize:]), gotPixels, labels)
-		if fits := len(before) > 0 && len(before) == len(after); (err == nil) != fits {
-			t.Fatalf("%d and %d bytes of labels: error %v", len(before), len(after), err)
+		if fits := len(before)+len(after) == n*set.labelBytes; (err == nil) != fits {
+			t.Fatalf("%d and %d bytes of labels, %d for each image: error %v", len(before), len(after), labelBytes, err)
 		}
-		if err == nil && (!bytes.Equal(gotPixels, pixels) || labels[0] != int(before[len(before)-1]) || labels[1] != int(after[len(after)-1])) {
+		if err == nil && len(before) == len(after) && (!bytes.Equal(gotPixels, pixels) || labels[0] != int(before[len(before)-1]) || labels[1] != int(after[len(after)-1])) {
 			t.Errorf("labels %v of % x and % x", labels, before, after)
 		}
 	})

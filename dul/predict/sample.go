@@ -184,6 +184,9 @@ type sampler struct {
 }
 
 func sample(ctx context.Context, m *nets.Model, inputs []nets.Inputs, o Options) (found []*Prediction, err error) {
+	if err := m.Check(); err != nil {
+		return nil, err
+	}
 	p := &sampler{Options: o, model: m, inputs: inputs}
 	for _, x := range inputs {
 		if err := nets.CheckInputs(x); err != nil {
