@@ -79,8 +79,8 @@ func (l DUE) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 		samples = number("baselines.DUE.Samples", l.Samples, 32)
 	}
 	n := x.Shape().Dim(-2)
-	eps := stochastic.Draw(s, x, stochastic.Gaussian(), samples*n, units)
 	if samples == 1 {
+		eps := stochastic.Draw(s, x, stochastic.Gaussian(), n, units)
 		f := graph.Add(mean, graph.Mul(graph.Sqrt(variance), eps))
 		if l.Likelihood == Gaussian || s.Store().IsTraining(x.Graph()) {
 			return f
@@ -90,7 +90,7 @@ func (l DUE) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	if x.Rank() != 2 {
 		panic(fmt.Errorf("DUE with several samples of replicas: features of shape %s; want [n, width]", x.Shape()))
 	}
-	eps = graph.Reshape(eps, samples, n, units)
+	eps := graph.Reshape(stochastic.Draw(s, x, stochastic.Gaussian(), samples, n*units), samples, n, units)
 	f := graph.Add(graph.ExpandAxes(mean, 0), graph.Mul(graph.ExpandAxes(graph.Sqrt(variance), 0), eps))
 	if s.Store().IsTraining(x.Graph()) {
 		return f
