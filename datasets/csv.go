@@ -86,7 +86,7 @@ func parseCSV(r io.Reader, file, target string) (*Regression, error) {
 		names[i] = strings.TrimSpace(names[i])
 	}
 	for j, name := range names {
-		if err, advice := checkColumnName(name); err != nil {
+		if advice, err := checkColumnName(name); err != nil {
 			return nil, at(j, err, advice)
 		}
 	}
@@ -150,15 +150,15 @@ func separatorOf(text []byte) rune {
 }
 
 // checkColumnName says why a column cannot have a name, and what to do about it.
-func checkColumnName(name string) (err error, advice string) {
+func checkColumnName(name string) (advice string, err error) {
 	_, notNumber := strconv.ParseFloat(name, 64)
 	switch {
 	case name == "" || strings.HasPrefix(name, "Unnamed: "): // as pandas calls a column without a name
-		return errors.New("the column has no name"), "row numbers are no inputs: write the file without them (pandas: to_csv(index=False), R: row.names = FALSE); name the column if it is an input"
+		return "row numbers are no inputs: write the file without them (pandas: to_csv(index=False), R: row.names = FALSE); name the column if it is an input", errors.New("the column has no name")
 	case notNumber == nil || errors.Is(notNumber, strconv.ErrRange):
-		return fmt.Errorf("the column's name is the number %s", name), "the first line has the columns' names: write one above the data, or call the column x" + name
+		return "the first line has the columns' names: write one above the data, or call the column x" + name, fmt.Errorf("the column's name is the number %s", name)
 	}
-	return nil, ""
+	return "", nil
 }
 
 // targetColumn is the place of the target among the names of columns.
