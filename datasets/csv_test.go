@@ -106,7 +106,7 @@ func TestCheckRegression(t *testing.T) {
 		want string
 	}{
 		{"empty", Regression{}, "N is 0"},
-		{"short inputs", Regression{X: []float64{1}, Y: []float64{1}, N: 1, D: 2}, "X has 1 and Y 1 values; 1 examples of 2 features have 2 and 1"},
+		{"short inputs", Regression{X: []float64{1}, Y: []float64{1, 2, 3}, N: 1, D: 2}, "X has 1 and Y 3 values; 1 examples of 2 features have 2 and 1"},
 		{"names", Regression{Features: []string{"a", "b"}, X: []float64{1}, Y: []float64{1}, N: 1, D: 1}, "2 names of 1 features"},
 		{"an input", Regression{X: []float64{1, 2, 3, nan}, Y: []float64{1, 2}, N: 2, D: 2}, "example 1, feature 1 is NaN"},
 		{"a constant target", Regression{X: []float64{1, 2, 3}, Y: []float64{7, 7, 7}, N: 3, D: 1}, "the target is 7 in all 3 examples"},

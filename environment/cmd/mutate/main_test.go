@@ -34,6 +34,8 @@ func TestMutants(t *testing.T) {
 		{"x := graph.MulScalar(a, 3)", []string{"x := graph.AddScalar(a, 3)", "x := a", "x := graph.MulScalar(3, a)", "x := graph.MulScalar(a, 4)"}},
 		{"x := f(s, a, b)", []string{"x := f(s, b, a)"}},
 		{`return fmt.Errorf("%d", n+1)`, nil},
+		{"return 0, err", nil},
+		{"return 0, nil", []string{"return 1, nil"}},
 		{"x := make([]int, 2, 3)", []string{"x := make([]int, 3, 3)"}},
 	} {
 		t.Run(c.body, func(t *testing.T) {
