@@ -58,9 +58,9 @@ func (c Cell) join(escape func(string) string, bold, separator string) string {
 // oneLine puts the lines of a text side by side: a line break would end the row of a table, or the caption.
 var oneLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 
-// markdownEscaper leaves nothing that Markdown, or a formula in it, would take for more than text. Brackets stay, but for
-// those of a link. Two backslashes before a bracket would begin a formula in a notebook, so that one is an entity.
-var markdownEscaper = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "~", `\~`, "$", `\$`, "&", "&amp;", "<", "&lt;", "](", `]\(`, "][", `]\[`, "]:", `]\:`, "[^", `\[^`, "`", "&#96;", `\`, "&#92;")
+// markdownEscaper leaves nothing that Markdown, or a formula in it, would take for more than text, but for code between
+// backticks, which captions of ours have. Brackets stay, but for those of a link. Two backslashes before a bracket would begin a formula in a notebook, so that one is an entity.
+var markdownEscaper = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "~", `\~`, "$", `\$`, "&", "&amp;", "<", "&lt;", "](", `]\(`, "][", `]\[`, "]:", `]\:`, "[^", `\[^`, `\`, "&#92;")
 
 // markdownBlock is what would make a line a heading, a quotation or an entry of a list.
 var markdownBlock = regexp.MustCompile(`^(\s*(?:\d+)?)([#>+=.)\[-])(\s|$|[#>=xX-])`)

@@ -59,7 +59,7 @@ func TestTextsOfOthers(t *testing.T) {
 		{"costs $5, or $6", `costs \$5, or \$6`, `costs \$5, or \$6`, "costs $5, or $6"},
 		{`\(x\)`, "&#92;(x&#92;)", `\textbackslash{}(x\textbackslash{})`, `\(x\)`},
 		{"<b>&lt;", "&lt;b>&amp;lt;", `<b>\&lt;`, "&lt;b&gt;&amp;lt;"},
-		{"`x` ~~y~~", `&#96;x&#96; \~\~y\~\~`, "`x` \\textasciitilde{}\\textasciitilde{}y\\textasciitilde{}\\textasciitilde{}", "`x` ~~y~~"},
+		{"x ~~y~~", `x \~\~y\~\~`, "x \\textasciitilde{}\\textasciitilde{}y\\textasciitilde{}\\textasciitilde{}", "x ~~y~~"},
 		{"## head", `\## head`, `\#\# head`, "## head"},
 		{"> said", `\> said`, `> said`, "&gt; said"},
 		{"- entry", `\- entry`, `- entry`, "- entry"},
