@@ -48,7 +48,6 @@ func parseCSV(r io.Reader, file, target string) (*Regression, error) {
 		return nil, &FileError{File: file, Err: err}
 	}
 	if mark := []byte("\xef\xbb\xbf"); bytes.HasPrefix(first, mark) {
-		first = first[len(mark):]
 		if _, err := buffered.Discard(len(mark)); err != nil {
 			return nil, &FileError{File: file, Err: err}
 		}

@@ -35,6 +35,7 @@ func TestMutants(t *testing.T) {
 		{"x := f(s, a, b)", []string{"x := f(s, b, a)"}},
 		{`return fmt.Errorf("%d", n+1)`, nil},
 		{"return 0, err", nil},
+		{`return 0, fmt.Errorf("n")`, nil},
 		{"return 0, nil", []string{"return 1, nil"}},
 		{"x := make([]int, 2, 3)", []string{"x := make([]int, 3, 3)"}},
 	} {

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,6 +92,9 @@ var functions = map[string][]string{
 	"Abs": {""}, "LessThan": {"GreaterThan"}, "GreaterThan": {"LessThan"}, "ProductTransposed": {"Product"}, "Clone": {""},
 }
 
+// failure is what is returned as an error.
+var failure = regexp.MustCompile(`^(err|fmt\.Errorf\(|errors\.)`)
+
 func (f *finder) text(n ast.Node) string {
 	return string(f.source[f.file.Offset(n.Pos()):f.file.Offset(n.End())])
 }
@@ -109,7 +113,7 @@ func (f *finder) visit(n ast.Node) bool {
 	case *ast.ImportSpec, *ast.FuncType, *ast.StructType, *ast.InterfaceType, *ast.ArrayType:
 		return false
 	case *ast.ReturnStmt:
-		if last := len(n.Results) - 1; last > 0 && f.text(n.Results[last]) == "err" {
+		if last := len(n.Results) - 1; last > 0 && failure.MatchString(f.text(n.Results[last])) {
 			return false // what is returned with an error does not matter
 		}
 	case *ast.CallExpr:
