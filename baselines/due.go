@@ -79,8 +79,8 @@ func (l DUE) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 		samples = number("baselines.DUE.Samples", l.Samples, 32)
 	}
 	n := x.Shape().Dim(-2)
-	eps := stochastic.Draw(s, x, stochastic.Gaussian(), samples*n, units)
 	if samples == 1 {
+		eps := stochastic.Draw(s, x, stochastic.Gaussian(), n, units)
 		f := graph.Add(mean, graph.Mul(graph.Sqrt(variance), eps))
 		if l.Likelihood == Gaussian || s.Store().IsTraining(x.Graph()) {
 			return f
@@ -90,7 +90,7 @@ func (l DUE) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	if x.Rank() != 2 {
 		panic(fmt.Errorf("DUE with several samples of replicas: features of shape %s; want [n, width]", x.Shape()))
 	}
-	eps = graph.Reshape(eps, samples, n, units)
+	eps := graph.Reshape(stochastic.Draw(s, x, stochastic.Gaussian(), samples, n*units), samples, n, units)
 	f := graph.Add(graph.ExpandAxes(mean, 0), graph.Mul(graph.ExpandAxes(graph.Sqrt(variance), 0), eps))
 	if s.Store().IsTraining(x.Graph()) {
 		return f
@@ -128,6 +128,7 @@ type sparseProcess struct {
 
 // process makes the head's parameters, and the factor of K(Z, Z).
 func (l DUE) process(s *model.Scope, x *graph.Node, units int) sparseProcess {
+	params.CheckDense("baselines.DUE", s, x, units)
 	width := x.Shape().Dim(-1)
 	count := l.inducing(width)
 	if replicas := x.Shape().Size() / (x.Shape().Dim(-2) * width); len(l.Start) != 1 && len(l.Start) != replicas {
@@ -324,6 +325,9 @@ func StartFrom(features []float64, width, count int, seed uint64) (Inducing, err
 		return Inducing{}, fmt.Errorf("inducing points: %w", err)
 	}
 	n := min(len(features)/width, 1000)
+	if n < 2 {
+		return Inducing{}, errors.New("inducing points: the features are those of one input, which has no distance from others; give about a thousand inputs")
+	}
 	sum := 0.0
 	for i := range n {
 		for j := range i {
@@ -331,7 +335,7 @@ func StartFrom(features []float64, width, count int, seed uint64) (Inducing, err
 		}
 	}
 	if !(sum > 0) {
-		return Inducing{}, fmt.Errorf("inducing points: all of the first %d features are equal; the network cannot tell its inputs apart", n)
+		return Inducing{}, fmt.Errorf("inducing points: all of the first %d features are equal, or closer than 1e-160; the network cannot tell its inputs apart", n)
 	}
 	return Inducing{Points: points, LengthScale: sum / float64(n*(n-1)/2)}, nil
 }

@@ -1,6 +1,7 @@
 package baselines_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -8,10 +9,13 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
@@ -70,6 +74,57 @@ func checkFamilies(t *testing.T, variants []variant) {
 					return y
 				}, fixtures.Tensor(dtypes.Float32, k.x)); err != nil {
 					t.Fatal(err)
+				}
+			})
+		}
+	}
+}
+
+// A layer that cannot be built names itself, its scope and the shape of its inputs.
+func TestRefusedShapes(t *testing.T) {
+	spec := func(filters int) conv.Spec { return conv.Spec{Filters: filters, Window: conv.Same(3, 1)} }
+	for name, layers := range map[string]family{
+		"dul.Density": dul.Density{}, "baselines.Deterministic": baselines.Deterministic{}, "baselines.MFVI": baselines.MFVI{},
+		"baselines.Rank1": baselines.Rank1{}, "baselines.VDropout": baselines.VDropout{}, "baselines.MCDropout": baselines.MCDropout{},
+		"baselines.SpectralNormed": baselines.SpectralNormed{}, "baselines.SNGP": baselines.SNGP{Examples: 2},
+		"baselines.DUE": baselines.DUE{Start: []baselines.Inducing{{Points: []float64{0, 1}, LengthScale: 1}}},
+	} {
+		dense := func(units int) func(s *model.Scope, x *graph.Node) *graph.Node {
+			return func(s *model.Scope, x *graph.Node) *graph.Node { return layers.Dense(s, x, units) }
+		}
+		convolution := func(filters int) func(s *model.Scope, x *graph.Node) *graph.Node {
+			return func(s *model.Scope, x *graph.Node) *graph.Node { return layers.Conv(s, x, spec(filters)) }
+		}
+		imageName := name
+		if name == "baselines.SNGP" || name == "baselines.DUE" { // whose convolutions are those of the hidden part
+			imageName = "baselines.SpectralNormed"
+		}
+		for _, c := range []struct {
+			of    func(s *model.Scope, x *graph.Node) *graph.Node
+			shape shapes.Shape
+			want  []string
+		}{
+			{dense(0), shapes.Make(dtypes.Float32, 5, 2), []string{name + " at /layer: 0 units on inputs of shape (Float32)[5 2]"}},
+			{dense(-1), shapes.Make(dtypes.Float64, 5, 2), []string{name + " at /layer: -1 units"}},
+			{dense(3), shapes.Make(dtypes.Float32, 5, 0), []string{name + " at /layer: inputs of shape (Float32)[5 0]", "at least one feature"}},
+			{dense(3), shapes.Make(dtypes.Float32, 5), []string{name + " at /layer: inputs of shape (Float32)[5]", "[batch, features]"}},
+			{dense(3), shapes.Make(dtypes.Float32), []string{name + " at /layer: inputs of shape (Float32)"}},
+			{dense(3), shapes.Make(dtypes.Float16, 5, 2), []string{name + " at /layer: ", "the type is Float16; it must be Float32 or Float64"}},
+			{dense(3), shapes.Make(dtypes.Int32, 5, 2), []string{name + " at /layer: ", "the type is Int32"}},
+			{convolution(0), shapes.Make(dtypes.Float32, 2, 5, 4, 4), []string{imageName + " at /layer: 0 filters on images of shape (Float32)[2 5 4 4]"}},
+			{convolution(3), shapes.Make(dtypes.Float32, 0, 5, 4, 4), []string{imageName + " at /layer: 3 filters on images of shape (Float32)[0 5 4 4]"}},
+			{convolution(3), shapes.Make(dtypes.Float32, 5, 4, 4), []string{imageName + " at /layer: conv: an image of shape (Float32)[5 4 4]"}},
+			{convolution(3), shapes.Make(dtypes.Float32, 2, 5, 4, 0), []string{imageName + " at /layer: conv: window of size 3", "4 x 0"}},
+			{convolution(3), shapes.Make(dtypes.BFloat16, 2, 5, 4, 4), []string{imageName + " at /layer: ", "the type is BFloat16"}},
+		} {
+			t.Run(fmt.Sprintf("%s of %s", name, c.shape), func(t *testing.T) {
+				_, err := model.CallOnce(fixtures.Backend(t), newStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+					return c.of(s.In("layer"), x)
+				}, tensors.FromShape(c.shape))
+				for _, want := range c.want {
+					if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), ", ", " "), strings.ReplaceAll(want, ", ", " ")) {
+						t.Errorf("error %v lacks %q", err, want)
+					}
 				}
 			})
 		}

@@ -3,6 +3,7 @@ package baselines
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"densityuncertainty/environment/must"
@@ -46,7 +47,19 @@ func TestKMeans(t *testing.T) {
 	if err != nil || math.Abs(start.LengthScale-2) > 1e-15 { // distances 3, 3, 0
 		t.Errorf("%+v, error %v", start, err)
 	}
-	if _, err := StartFrom([]float64{1, 1}, 1, 1, 1); err == nil {
-		t.Error("no error for equal features")
+	for _, c := range []struct {
+		features []float64
+		says     string
+	}{
+		{nil, "1 centres of 0 points"},
+		{[]float64{7}, "those of one input"},
+		{[]float64{1, 1}, "are equal"},
+		{[]float64{1e-170, 2e-170}, "are equal, or closer"},
+		{[]float64{1e200, -1e200, 0}, "feature 0 of 3 is 1e+200"},
+		{[]float64{1, math.NaN()}, "feature 1 of 2 is NaN"},
+	} {
+		if start, err := StartFrom(c.features, 1, 1, 1); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: %+v, error %v, want %q", c.features, start, err, c.says)
+		}
 	}
 }

@@ -157,6 +157,7 @@ func (l SNGP) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance 
 
 // mean returns phi, [..., n, D], and phi beta + c, [..., n, units].
 func (l SNGP) mean(s *model.Scope, x *graph.Node, units int) (phi, mean *graph.Node) {
+	params.CheckDense("baselines.SNGP", s, x, units)
 	phi = l.features(s, x)
 	d := phi.Shape().Dim(-1)
 	beta := params.New(s, x, "weights", params.Weight, params.Uniform(1/math.Sqrt(float64(d))), d, units)
@@ -277,8 +278,9 @@ func columnsOfClasses(phi, weights *graph.Node) *graph.Node {
 // (nets.Model.NoiseVariances), or none for Softmax. Training the model further makes the covariance stale.
 //
 // It returns an error where the sum is not that of one whole epoch (see Restart),
-// and FailedReplicas, wrapping linalg.ErrNotPositiveDefinite, where a P has no
-// Cholesky factor: its covariance, of the replica or of a class of it, is then zero.
+// and FailedReplicas where a noise variance is not positive, as after a replica has
+// diverged, or, wrapping linalg.ErrNotPositiveDefinite, where a P has no Cholesky
+// factor: its covariance, of the replica or of a class of it, is then zero.
 func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float64) error {
 	sum, shape, err := params.Values(store, model.JoinPath(head, precisionSum))
 	if err != nil {
@@ -302,7 +304,8 @@ func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float6
 	root, failed := make([]float64, len(sum)), make(FailedReplicas)
 	for r, variance := range noiseVariance {
 		if !(variance > 0) || math.IsInf(variance, 1) {
-			return fmt.Errorf("SNGP.Posterior: the noise variance of replica %d is %g; it must be positive", r, variance)
+			failed[r] = fmt.Errorf("SNGP.Posterior: the noise variance is %g; it must be positive: has the training diverged?", variance)
+			continue
 		}
 		for c := range covariances {
 			first := r*d*covariances*d + c*d // of a d x d block in rows of covariances*d

@@ -368,6 +368,15 @@ func TestSNGPFailsByReplica(t *testing.T) {
 	if got := variableAt(t, store, "/head/covariance_root"); !floats.EqualApprox(got, want, 1e-15) {
 		t.Errorf("roots %v, want %v", got, want)
 	}
+	// So is one that has diverged.
+	failed = nil
+	if err := head.Posterior(store, "/head", math.NaN(), 1, 1); !errors.As(err, &failed) || len(failed) != 2 || !strings.Contains(err.Error(), "replica 0: SNGP.Posterior: the noise variance is NaN") {
+		t.Errorf("error %v", err)
+	}
+	copy(want, []float64{0, 0, 0, 0})
+	if got := variableAt(t, store, "/head/covariance_root"); !floats.EqualApprox(got, want, 1e-15) {
+		t.Errorf("roots %v, want %v", got, want)
+	}
 }
 
 // A regression is more certain near its data than far away, and its draws have

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -20,9 +21,11 @@ import (
 // The set has the file's name without folder and extension.
 //
 // Quoted fields, empty lines, a byte order mark and Windows' line ends are read
-// too. A field that is empty or no finite decimal number, a line with more or
-// fewer fields than the first, a first line of numbers, and a target that is not
-// there or there twice are reported as a [*FileError].
+// too. The error is a [*FileError] if a field is empty or no finite decimal number,
+// if a line has more or fewer fields than the first, or if the target is missing or
+// there twice. It also is one if a column has no name, as the row numbers that
+// pandas and R write have none, or a number for a name, as in a file without a line
+// of names: neither may become an input unnoticed.
 func ReadCSV(file, target string) (*Regression, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -45,7 +48,6 @@ func parseCSV(r io.Reader, file, target string) (*Regression, error) {
 		return nil, &FileError{File: file, Err: err}
 	}
 	if mark := []byte("\xef\xbb\xbf"); bytes.HasPrefix(first, mark) {
-		first = first[len(mark):]
 		if _, err := buffered.Discard(len(mark)); err != nil {
 			return nil, &FileError{File: file, Err: err}
 		}
@@ -81,6 +83,11 @@ func parseCSV(r io.Reader, file, target string) (*Regression, error) {
 	names = slices.Clone(names) // read uses the slice again
 	for i := range names {
 		names[i] = strings.TrimSpace(names[i])
+	}
+	for j, name := range names {
+		if advice, err := checkColumnName(name); err != nil {
+			return nil, at(j, err, advice)
+		}
 	}
 	y, err := targetColumn(names, target)
 	if err != nil {
@@ -141,17 +148,21 @@ func separatorOf(text []byte) rune {
 	return separator
 }
 
+// checkColumnName says why a column cannot have a name, and what to do about it.
+func checkColumnName(name string) (advice string, err error) {
+	_, notNumber := strconv.ParseFloat(name, 64)
+	switch {
+	case name == "" || strings.HasPrefix(name, "Unnamed: "): // as pandas calls a column without a name
+		return "row numbers are no inputs: write the file without them (pandas: to_csv(index=False), R: row.names = FALSE); name the column if it is an input", errors.New("the column has no name")
+	case notNumber == nil || errors.Is(notNumber, strconv.ErrRange):
+		return "the first line has the columns' names: write one above the data, or call the column x" + name, fmt.Errorf("the column's name is the number %s", name)
+	}
+	return "", nil
+}
+
 // targetColumn is the place of the target among the names of columns.
 func targetColumn(names []string, target string) (int, error) {
-	numbers := 0
-	for _, name := range names {
-		if _, err := parseFinite(name); err == nil {
-			numbers++
-		}
-	}
 	switch {
-	case numbers == len(names):
-		return 0, errors.New("the first line has numbers; write the columns' names there")
 	case len(names) < 2:
 		return 0, fmt.Errorf("there is one column, %q; a regression needs a target and at least one input, separated by commas, semicolons or tabs", names[0])
 	case target == "":

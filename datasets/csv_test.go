@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,7 +42,14 @@ func TestReadCSVErrors(t *testing.T) {
 	}{
 		{"nothing", "", "", []string{"no data"}},
 		{"names alone", "a,b\n", "", []string{"no data"}},
-		{"no names", "1,2\n3,4\n", "", []string{"line 1: the first line has numbers"}},
+		{"no names", "1,2\n3,4\n", "", []string{"line 1, column 1: the column's name is the number 1; ", "write one above the data"}},
+		{"no names, and a missing value", "red,2,NA\n1,3,4\n", "", []string{"line 1, column 2: the column's name is the number 2; "}},
+		{"no names, and an infinite value", "a,-1e999\n3,4\n", "", []string{"line 1, column 2: the column's name is the number -1e999; "}},
+		{"names of years", "a,1990,y\n3,4,5\n", "", []string{"call the column x1990"}},
+		{"the index of pandas", ",x,y\n0,1,2\n1,3,4\n", "", []string{"line 1, column 1: the column has no name; ", "to_csv(index=False)"}},
+		{"row names of R, by semicolons", "\"\";\"x\";\"y\"\n\"1\";1;2\n", "y", []string{"line 1, column 1: the column has no name; ", "row.names = FALSE"}},
+		{"the index of pandas, written again", "Unnamed: 0,x,y\n0,1,2\n", "", []string{"line 1, column 1: the column has no name; "}},
+		{"a comma too many", "x,y,\n1,2,\n", "", []string{"line 1, column 3: the column has no name; "}},
 		{"one column", "y\n1\n", "", []string{"one column, \"y\"", "semicolons"}},
 		{"no such target", "a,b\n1,2\n", "y", []string{`no column "y"`, "a, b"}},
 		{"two such targets", "y,a,y\n1,2,3\n", "y", []string{`two columns "y"`}},
@@ -78,7 +86,15 @@ func FuzzParseCSV(f *testing.F) {
 			return
 		}
 		set.Name = "fuzz"
+		if set.Y[0] == set.Y[len(set.Y)-1] { // perhaps constant, which Check refuses
+			set.Y[0]++
+		}
 		must.Do(t, set.Check())
+		for j, name := range set.Features {
+			if _, err := strconv.ParseFloat(name, 64); name == "" || err == nil {
+				t.Errorf("feature %d is called %q", j, name)
+			}
+		}
 	})
 }
 
@@ -90,9 +106,10 @@ func TestCheckRegression(t *testing.T) {
 		want string
 	}{
 		{"empty", Regression{}, "N is 0"},
-		{"short inputs", Regression{X: []float64{1}, Y: []float64{1}, N: 1, D: 2}, "X has 1 and Y 1 values; 1 examples of 2 features have 2 and 1"},
+		{"short inputs", Regression{X: []float64{1}, Y: []float64{1, 2, 3}, N: 1, D: 2}, "X has 1 and Y 3 values; 1 examples of 2 features have 2 and 1"},
 		{"names", Regression{Features: []string{"a", "b"}, X: []float64{1}, Y: []float64{1}, N: 1, D: 1}, "2 names of 1 features"},
 		{"an input", Regression{X: []float64{1, 2, 3, nan}, Y: []float64{1, 2}, N: 2, D: 2}, "example 1, feature 1 is NaN"},
+		{"a constant target", Regression{X: []float64{1, 2, 3}, Y: []float64{7, 7, 7}, N: 3, D: 1}, "the target is 7 in all 3 examples"},
 		{"a target", Regression{X: []float64{1}, Y: []float64{nan}, N: 1, D: 1}, "target of example 0 is NaN"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -107,6 +107,9 @@ func readMAT(file io.Reader, limit int64) (map[string]matArray, error) {
 		if err != nil {
 			return nil, fmt.Errorf("array %d of the file, %q: %w", number, name, err)
 		}
+		if _, again := arrays[name]; again {
+			return nil, fmt.Errorf("array %d of the file, %q: %w: an earlier array has this name", number, name, errMATFormat)
+		}
 		arrays[name] = a
 	}
 }

@@ -68,6 +68,12 @@ func TestReadMATRefuses(t *testing.T) {
 	longer := matOf(plain)
 	longer = append(longer, make([]byte, 8)...)
 	binary.LittleEndian.PutUint32(longer[132:], uint32(len(longer)-136))
+	var many []matVariable
+	for i := range 20 {
+		v := matX
+		v.name = string(rune('A' + i))
+		many = append(many, v)
+	}
 	badSum := matOf(matX)
 	badSum[len(badSum)-1] ^= 1
 	// The parts of an uncompressed X start at 128: tag 128, flags 136, dimensions
@@ -106,8 +112,9 @@ func TestReadMATRefuses(t *testing.T) {
 		{"something after the entries", append(longer, other.matrix()...), "8 follow", errSizes},
 		{"something after the matrix", append(matOf(), matPacked(append(slices.Clone(matrix), 0), nil)...), "after the matrix", errSizes},
 		{"something after the packed data", append(matOf(), matPacked(matrix, make([]byte, 9))...), "after the matrix", errSizes},
+		{"a name twice", matOf(matX, matY, matX), `array 3 of the file, "X"`, errMATFormat},
 		{"more than allowed", matOf(matVariable{name: "X", class: 9, dims: []int{1, 1000}, data: make([]byte, 1000)}), "allowed", errLimit},
-		{"more than allowed in all", matOf(slices.Repeat([]matVariable{matX}, 20)...), "allowed", errLimit},
+		{"more than allowed in all", matOf(many...), "allowed", errLimit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := readMAT(bytes.NewReader(c.file), 1000); !errors.Is(err, c.cause) || !strings.Contains(err.Error(), c.says) || strings.Count(err.Error(), c.cause.Error()) != 1 {

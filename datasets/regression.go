@@ -3,6 +3,7 @@ package datasets
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Regression is a data set with one real-valued target. Values are raw
@@ -20,7 +21,8 @@ type Regression struct {
 	N, D int
 }
 
-// Check returns an error where N, D and the lengths of X, Y and Features do not fit together, or a value is not finite.
+// Check returns an error if N, D and the lengths of X, Y and Features do not fit together, if a value is not finite,
+// or if all targets are the same number.
 func (r *Regression) Check() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("datasets: set %q: "+format, append([]any{r.Name}, args...)...)
@@ -42,6 +44,9 @@ func (r *Regression) Check() error {
 		if notFinite(v) {
 			return fail("the target of example %d is %v; every value must be finite", i, v)
 		}
+	}
+	if r.N > 1 && slices.Min(r.Y) == slices.Max(r.Y) {
+		return fail("the target is %v in all %d examples, and there is nothing to learn; is another column the target?", r.Y[0], r.N)
 	}
 	return nil
 }
@@ -134,16 +139,26 @@ func columnMoments(x []float64, d, j int, rows []int) (mean, std float64) {
 		return first, 1
 	}
 	mean /= float64(len(rows))
+	largest := 0.0
 	for _, i := range rows {
 		dev := x[i*d+j] - mean
 		std += dev * dev
+		largest = max(largest, math.Abs(dev))
 	}
 	std = math.Sqrt(std / float64(len(rows)))
-	if std == 0 {
-		return mean, 1
+	if largest < tiny {
+		std = 0
+		for _, i := range rows {
+			dev := (x[i*d+j] - mean) / largest
+			std += dev * dev
+		}
+		std = max(largest*math.Sqrt(std/float64(len(rows))), math.SmallestNonzeroFloat64)
 	}
 	return mean, std
 }
+
+// tiny is a deviation whose square loses digits by underflow.
+const tiny = 1e-145
 
 // Transform returns (x - Mean) / Std for a row-major matrix x with len(Mean)
 // columns. x is not changed. It panics if len(x) is not a multiple of len(Mean).

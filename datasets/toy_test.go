@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -110,4 +111,14 @@ func TestTwoMoonsDependsOnSeedOnly(t *testing.T) {
 	}
 	requirePanic(t, func() { TwoMoons(-1, 0.1, 1) })
 	requirePanic(t, func() { TwoMoons(1, math.NaN(), 1) })
+}
+
+// Results were kept of these draws.
+func TestToyDrawsStay(t *testing.T) {
+	points, labels := TwoMoons(2, 0.1, 3)
+	cubic := ToyCubic(2, 3, 3)
+	got := fmt.Sprintf("%.6f %d %.6f %.6f", points, labels, cubic.X, cubic.Y)
+	if want := "[1.925782 -0.064992 0.322673 -0.131589] [1 1] [-2.132221 2.675315] [-9.864453 19.359714]"; got != want {
+		t.Errorf("drew %s, want %s", got, want)
+	}
 }

@@ -245,6 +245,40 @@ func TestParseYearErrors(t *testing.T) {
 	requireParseError(t, "more rows", err, "y.txt", 3, 0, errRowCount)
 }
 
+// A packed file can hold gigabytes of blanks, which nobody wants to wait for.
+func TestBlankLinesEnd(t *testing.T) {
+	for _, blanks := range []string{"\n", " \t \n", strings.Repeat(" ", 9999) + "\n"} {
+		endless := &repeated{text: "1 2\n" + blanks, from: 4}
+		_, _, err := parseTable(endless, "t.txt")
+		requireParseError(t, blanks, err, "t.txt", 2+maxLine/len(blanks), 0, errEmpty)
+		if endless.read > 3*maxLine {
+			t.Errorf("%d bytes were read", endless.read)
+		}
+	}
+	few := strings.Repeat("1 2\n"+strings.Repeat("\n", maxLine/2), 3) // fewer in a row
+	if values, _, err := parseTable(strings.NewReader(few), "t.txt"); err != nil || len(values) != 6 {
+		t.Errorf("%v, error %v", values, err)
+	}
+}
+
+// repeated is a text, and then what of it begins at from, without end.
+type repeated struct {
+	text           string
+	from, at, read int
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	for i := range p {
+		if r.at == len(r.text) {
+			r.at = r.from
+		}
+		p[i] = r.text[r.at]
+		r.at++
+	}
+	r.read += len(p)
+	return len(p), nil
+}
+
 // A failing disk must not look like the end of the file.
 func TestParsersReportReadErrors(t *testing.T) {
 	broken := errors.New("broken disk")

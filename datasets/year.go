@@ -18,6 +18,8 @@ const (
 	yearText    = "YearPredictionMSD.txt"
 	yearArchive = "yearpredictionmsd.zip"
 	yearURL     = "https://archive.ics.uci.edu/static/public/203/yearpredictionmsd.zip"
+
+	yearLimit = 1 << 30 // bytes of the unpacked table, and of the archive; the official ones have 449 and 211 million
 )
 
 // Year returns YearPredictionMSD: 515345 songs, 90 timbre features, target the
@@ -48,7 +50,7 @@ func Year(ctx context.Context, f *fetch.Fetcher) (*Regression, error) {
 	path, err := f.Get(ctx, fetch.File{
 		Name:  yearArchive,
 		URL:   yearURL,
-		Limit: 1 << 30,
+		Limit: yearLimit,
 		// The check of a new file is to read it; what it read need not be read again.
 		Check: func(path string) (err error) {
 			r, err = readYearArchive(path)
@@ -93,6 +95,10 @@ func yearInArchive(z *zip.Reader, archive string) (*Regression, error) {
 	for _, member := range z.File {
 		if !strings.EqualFold(path.Base(member.Name), yearText) {
 			continue
+		}
+		// Reading ends with an error after the size that the archive gives.
+		if size := member.UncompressedSize64; size > yearLimit {
+			return nil, &FileError{File: archive, Err: fmt.Errorf("%w: %s has %d bytes unpacked, of which %d are allowed", errLimit, member.Name, size, yearLimit)}
 		}
 		f, err := member.Open()
 		if err != nil {

@@ -86,6 +86,10 @@ func TestYear(t *testing.T) {
 func TestYearRefusesWrongArchives(t *testing.T) {
 	sample := must.Get(os.ReadFile("testdata/year_sample.txt"))(t)
 	good := yearZip(t, yearText, bytes.NewReader(sample))
+	var huge bytes.Buffer // says that it has 2 GB
+	z := zip.NewWriter(&huge)
+	must.Get(z.CreateRaw(&zip.FileHeader{Name: yearText, UncompressedSize64: 2 << 30}))(t)
+	must.Do(t, z.Close())
 	damaged := bytes.Clone(good)
 	damaged[len(damaged)/2] ^= 0xff
 	for _, c := range []struct {
@@ -98,6 +102,7 @@ func TestYearRefusesWrongArchives(t *testing.T) {
 		{"no archive", []byte("<html>log in</html>"), zip.ErrFormat, "damaged"},
 		{"damaged", damaged, nil, "damaged"},
 		{"too few rows", good, errRowCount, "4, expected 515345"},
+		{"too large", huge.Bytes(), errLimit, "has 2147483648 bytes unpacked"},
 		{"other member", yearZip(t, "readme.txt", bytes.NewReader(sample)), nil, "holds no YearPredictionMSD.txt"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

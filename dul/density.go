@@ -137,6 +137,7 @@ type Density struct {
 // panics on settings that are not allowed, as GoMLX's graph-building functions do.
 func (l Density) Dense(s *model.Scope, h *graph.Node, units int) *graph.Node {
 	l = l.withDefaults()
+	params.CheckDense("dul.Density", s, h, units)
 	features := h.Shape().Dim(-1)
 	seen := l.generativeInput(h)
 	terms := l.Energy.Dense(s.In("energy"), seen)
@@ -328,7 +329,7 @@ func (l Density) EnergyMultiplyAdds(channels int, w conv.Window, height, width i
 // code, the objective is that bound with the KL tempered by 1/P.
 func (l Density) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	l = l.withDefaults()
-	c.Window.Check(x) // before an energy model meets it
+	c.Check("dul.Density", s, x)
 	seen := l.generativeInput(x)
 	terms := l.Energy.Conv(s.In("energy"), seen, c.Window)
 	batch, height, width := x.Shape().Dim(1), x.Shape().Dim(2), x.Shape().Dim(3)

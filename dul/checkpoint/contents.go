@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	strict "encoding/json/v2"
 	"errors"
 	"fmt"
 	"io"
@@ -292,18 +293,10 @@ func (c *contents) progressFor(target any) (reflect.Value, error) {
 	return fresh, nil
 }
 
-// decodeStrictly reads one JSON value. Unknown fields are errors, so that what
-// was saved is not silently dropped.
+// decodeStrictly reads one JSON value and nothing after it. Unknown fields are errors,
+// so that what was saved is not silently dropped, and so are names that are there twice.
 func decodeStrictly(text []byte, target any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(target); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows its value")
-	}
-	return nil
+	return strict.Unmarshal(text, target, strict.RejectUnknownMembers(true))
 }
 
 // encodeParameter stores a setting as text. It refuses types that decode does

@@ -327,7 +327,7 @@ func TestRestoreRefusesOtherModels(t *testing.T) {
 		{"more variables", checkpoint.State{Store: more}, "/model/v, the checkpoint has not"},
 		{"replicas", checkpoint.State{Store: filled(3, 0), Noise: stochastic.NewReplicatedHostSampler([]uint64{1, 2})}, "for 2 streams"},
 		{"noise of the graph", checkpoint.State{Store: filled(3, 0)}, "continued with noise from the host: false"},
-		{"progress", checkpoint.State{Store: filled(3, 0), Progress: &other{Epochs: 9}}, `unknown field "Epoch"`},
+		{"progress", checkpoint.State{Store: filled(3, 0), Progress: &other{Epochs: 9}}, `unknown object member name "Epoch"`},
 		{"check", checkpoint.State{Store: filled(3, 0), Check: func(p any) error {
 			return fmt.Errorf("epoch %d is of another run", p.(*progress).Epoch)
 		}}, "epoch 2 is of another run"},
@@ -465,7 +465,7 @@ func TestOtherFormatsAreNoticed(t *testing.T) {
 	content := must.Get(os.ReadFile(manifest))(t)
 	for _, c := range []struct{ name, old, new, says string }{
 		{"format", `"format": 1`, `"format": 2`, "has format 2, this program reads format 1"},
-		{"field", `"version"`, `"form": 1, "version"`, `unknown field "form"`},
+		{"field", `"version"`, `"form": 1, "version"`, `unknown object member name "form"`},
 		{"step", `"step": 2`, `"step": 3`, "is that of step 3"},
 		{"variable", `"/model/w"`, `"/model/other"`, "lists variable /model/other, which model.safetenso"},
 	} {

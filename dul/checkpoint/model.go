@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,7 +16,8 @@ import (
 // its parameters and running statistics, and texts about it to one safetensors
 // file. Optimizer and random state are left out: the file is a trained model, for
 // evaluation and for other programs. Tensors are called by their variable's path
-// without the first slash. An entry that is not finite is an error.
+// without the first slash. The file has a checksum, see WriteTensors. An entry that
+// is not finite is an error.
 func Export(store *model.Store, path string, metadata map[string]string) error {
 	if store == nil {
 		return fmt.Errorf("checkpoint: exporting to %s: %w", path, errNoStore)
@@ -66,11 +66,11 @@ func Sum(store *model.Store) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: summing a model: %w", err)
 	}
-	sum := sha256.New()
-	if err := writeTensors(sum, list, nil); err != nil {
+	sum, err := checksum(list, nil)
+	if err != nil {
 		return nil, fmt.Errorf("checkpoint: summing a model: %w", err)
 	}
-	return sum.Sum(nil), nil
+	return sum, nil
 }
 
 var errNoStore = errors.New("there is no store; it is nets.Model's field Store")

@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"io"
@@ -27,9 +30,14 @@ import (
 //     the data it begins and ends, and under "__metadata__" a map of texts;
 //   - the data: the tensors' entries, little-endian and in row-major order,
 //     without gaps.
+//
+// The format has no checksum. Files that are no part of a checkpoint, which has its
+// own, have one among their texts: under checksumKey the SHA-256 of what
+// writeTensors writes of them without it.
 const (
 	lengthSize  = 8
 	metadataKey = "__metadata__"
+	checksumKey = "content_sha256"
 	// maxHeader is the longest header that other readers take.
 	maxHeader = 100_000_000
 	// alignment is that of the data, by spaces at the header's end.
@@ -169,48 +177,45 @@ func readTensors(r io.Reader, size int64) (list []namedTensor, metadata map[stri
 		}
 		list = append(list, namedTensor{name, t})
 	}
+	if want, has := metadata[checksumKey]; has {
+		delete(metadata, checksumKey)
+		if sum, err := checksum(list, metadata); err != nil || hex.EncodeToString(sum) != want {
+			return nil, nil, errors.Join(fmt.Errorf("its content does not have the SHA-256 %s that it names: it was changed or damaged", want), err)
+		}
+	}
 	return list, metadata, nil
 }
 
-// parseHeader reads the header's JSON, which may name each tensor once. It is
-// read piece by piece, as Unmarshal would silently take the last of two.
+// checksum is the SHA-256 of a file of tensors and texts.
+func checksum(list []namedTensor, metadata map[string]string) ([]byte, error) {
+	hash := sha256.New()
+	err := writeTensors(hash, list, metadata)
+	return hash.Sum(nil), err
+}
+
+// parseHeader reads the header's JSON, which may name each tensor, and each of its
+// fields, once.
 func parseHeader(text []byte) (entries map[string]entry, metadata map[string]string, err error) {
 	if len(text) == 0 || text[0] != '{' {
 		return nil, nil, errors.New("it does not begin with an opening brace")
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if _, err := d.Token(); err != nil {
+	var header map[string]jsontext.Value
+	if err := decodeStrictly(text, &header); err != nil {
 		return nil, nil, err
 	}
 	entries = map[string]entry{}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return nil, nil, err
-		}
-		name, isText := token.(string)
-		if _, again := entries[name]; !isText || again || (name == metadataKey && metadata != nil) {
-			return nil, nil, fmt.Errorf("%q is not a name, or is there twice", token)
-		}
+	for _, name := range slices.Sorted(maps.Keys(header)) {
 		if name == metadataKey {
-			metadata = map[string]string{}
-			if err := d.Decode(&metadata); err != nil || metadata == nil {
+			if err := decodeStrictly(header[name], &metadata); err != nil || metadata == nil {
 				return nil, nil, fmt.Errorf("the metadata are not a map of texts: %w", cmp.Or(err, errors.New("null")))
 			}
 			continue
 		}
 		var e entry
-		if err := d.Decode(&e); err != nil {
+		if err := decodeStrictly(header[name], &e); err != nil {
 			return nil, nil, fmt.Errorf("tensor %q: %w", name, err)
 		}
 		entries[name] = e
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, nil, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, nil, errors.New("something follows it")
 	}
 	return entries, metadata, nil
 }
@@ -275,7 +280,7 @@ func checkBools(data []byte) error {
 }
 
 // WriteTensors writes named tensors, and texts about them, to one safetensors file, as a whole or not at all: for
-// data beside models, in a form that other programs read.
+// data beside models, in a form that other programs read. The file also has a checksum of both, as one more text.
 func WriteTensors(path string, named map[string]*tensors.Tensor, metadata map[string]string) error {
 	var list []namedTensor
 	for name, t := range named {
@@ -286,18 +291,29 @@ func WriteTensors(path string, named map[string]*tensors.Tensor, metadata map[st
 
 // writeFile is WriteTensors of a list.
 func writeFile(path string, list []namedTensor, metadata map[string]string) error {
-	err := atomicfile.Write(path, func(file io.Writer) error {
-		w := bufio.NewWriterSize(file, bufferSize)
-		return errors.Join(writeTensors(w, list, metadata), w.Flush())
-	})
+	if _, taken := metadata[checksumKey]; taken {
+		return fmt.Errorf("checkpoint: writing tensors: the text %q is reserved for the checksum; give yours another name", checksumKey)
+	}
+	sum, err := checksum(list, metadata)
+	if err == nil {
+		metadata = maps.Clone(metadata)
+		if metadata == nil {
+			metadata = make(map[string]string)
+		}
+		metadata[checksumKey] = hex.EncodeToString(sum)
+		err = atomicfile.Write(path, func(file io.Writer) error {
+			w := bufio.NewWriterSize(file, bufferSize)
+			return errors.Join(writeTensors(w, list, metadata), w.Flush())
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("checkpoint: writing tensors: %w", err)
 	}
 	return nil
 }
 
-// ReadTensors reads the file at path that WriteTensors or another program wrote. The format has no checksum: that
-// the numbers are those that were written is for the caller to find out.
+// ReadTensors reads the file at path that Export, WriteTensors or another program wrote. It is an error if the content
+// does not have the checksum that Export and WriteTensors write. Files of other programs have none.
 func ReadTensors(path string) (named map[string]*tensors.Tensor, metadata map[string]string, err error) {
 	list, metadata, _, err := readModel(path)
 	if err != nil {

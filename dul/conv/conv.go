@@ -47,15 +47,16 @@ func Same(size, stride int) Window { return Window{Size: size, Stride: stride, P
 // Out is the number of positions of the window along an axis of n pixels.
 func (w Window) Out(n int) int { return (n+2*w.Padding-w.Size)/w.Stride + 1 }
 
-// Check panics, as GoMLX's graph-building functions do, where the window does not fit the images x.
-func (w Window) Check(x *graph.Node) {
+// fits returns an error if the window does not fit the images x.
+func (w Window) fits(x *graph.Node) error {
 	if x.Rank() != 4 {
-		panic(fmt.Errorf("conv: an image of shape %s; want [channels, batch, height, width]", x.Shape()))
+		return fmt.Errorf("conv: an image of shape %s; want [channels, batch, height, width]", x.Shape())
 	}
 	h, v := x.Shape().Dim(2), x.Shape().Dim(3)
 	if w.Size < 1 || w.Stride < 1 || w.Padding < 0 || min(h, v)+2*w.Padding < w.Size {
-		panic(fmt.Errorf("conv: window of size %d, stride %d and padding %d over an image of %d x %d", w.Size, w.Stride, w.Padding, h, v))
+		return fmt.Errorf("conv: window of size %d, stride %d and padding %d over an image of %d x %d", w.Size, w.Stride, w.Padding, h, v)
 	}
+	return nil
 }
 
 // Convolve returns the convolution (without kernel flip, as in all networks)
@@ -81,7 +82,9 @@ func InFullPrecision(x, kernel *graph.Node, w Window) *graph.Node {
 
 // convolved is Convolve, with the entries rounded to bfloat16 or not.
 func convolved(x, kernel *graph.Node, w Window, rounded bool) *graph.Node {
-	w.Check(x)
+	if err := w.fits(x); err != nil {
+		panic(err)
+	}
 	if want := x.Shape().Dim(0) * w.Size * w.Size; kernel.Rank() != 2 || kernel.Shape().Dim(1) != want {
 		panic(fmt.Errorf("conv: kernel of shape %s; want [filters, %d]", kernel.Shape(), want))
 	}
@@ -256,6 +259,7 @@ func (c Spec) FanIn(x *graph.Node) int { return x.Shape().Dim(0) * c.Window.Size
 // Kaiming-normal, the bias at draws from U(-1/sqrt(fan in), 1/sqrt(fan in)); both
 // have role Weight.
 func Layer(s *model.Scope, x *graph.Node, c Spec) *graph.Node {
+	c.Check("conv.Layer", s, x)
 	fanIn := c.FanIn(x)
 	kernel := params.New(s, Channels(x), "weights", params.Weight, params.KaimingNormal(fanIn), c.Filters, fanIn)
 	return AddBias(s, Convolve(x, kernel, c.Window), c, fanIn)

@@ -3,6 +3,7 @@ package metrics
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -42,8 +43,9 @@ var ErrNoTemperature = fmt.Errorf("there is no best temperature: %w", ErrValue)
 //
 // The NLL is convex in 1/T, so that the minimum is found where its derivative, the mean over the
 // examples of E_p[logit] - logit_label, crosses zero. It has no minimum, and ErrNoTemperature is returned,
-// wrapped, if the logits say no more than chance about the labels (T would be infinite) or if every label
-// has its example's largest logit (T would be 0).
+// wrapped, if the logits say no more than chance about the labels (T would be infinite; what rounding alone
+// leaves of a derivative at 1/T = 0 counts as chance) or if every label has its example's largest logit (T
+// would be 0). A temperature that is too large for a float64 is an ErrValue.
 func FitTemperature(logits []float64, classes int, labels []int) (float64, error) {
 	if err := checkTable("logits", logits, classes); err != nil {
 		return 0, err
@@ -51,24 +53,31 @@ func FitTemperature(logits []float64, classes int, labels []int) (float64, error
 	if err := checkLabels(labels, len(logits)/classes, classes); err != nil {
 		return 0, err
 	}
-	regret := 0.0 // the derivative at T = 0
+	exponent := 0 // logits were divided by 2^exponent, so that no square of a difference overflows or vanishes
+	if _, e := math.Frexp(floats.Norm(logits, math.Inf(1))); e < -maxExponent || e > maxExponent {
+		exponent, logits = e, slices.Clone(logits)
+		for i, logit := range logits {
+			logits[i] = math.Ldexp(logit, -e)
+		}
+	}
+	wrong, rounding := false, 0.0
 	for i, label := range labels {
 		r := row(logits, classes, i)
-		regret += floats.Max(r) - r[label]
+		wrong = wrong || r[label] < floats.Max(r)
+		rounding += 4 * 0x1p-52 * floats.Norm(r, math.Inf(1)) / float64(len(labels))
 	}
-	if regret == 0 {
-		return 0, fmt.Errorf("metrics: all %d labels have the largest logit, so that no temperature is best; fit it on examples held out from training: %w", len(labels), ErrNoTemperature)
+	if !wrong {
+		return 0, noTemperature("all %d labels have the largest logit; fit the temperature on examples held out from training", len(labels))
 	}
-	atZero, _ := temperatureSlope(logits, classes, labels, 0)
-	if math.IsNaN(atZero) || math.IsInf(atZero, 0) {
-		return 0, fmt.Errorf("metrics: logits whose differences overflow have no temperature: %w", ErrValue)
-	}
-	if atZero >= 0 {
-		return 0, fmt.Errorf("metrics: the logits say no more than chance about the %d labels, so that no temperature is best: %w", len(labels), ErrNoTemperature)
+	if atZero, _ := temperatureSlope(logits, classes, labels, 0); atZero >= -rounding {
+		return 0, noTemperature("the logits say no more than chance about the %d labels", len(labels))
 	}
 	low, high := 0.0, 1.0 // of 1/T
 	for slope, _ := temperatureSlope(logits, classes, labels, high); slope < 0; slope, _ = temperatureSlope(logits, classes, labels, high) {
 		low, high = high, 2*high
+	}
+	if math.IsInf(high, 1) {
+		return 0, noTemperature("the %d labels have the largest logits but for differences near 0", len(labels))
 	}
 	// Newton's steps, or halving where one would leave the bracket.
 	inverse := (low + high) / 2
@@ -89,13 +98,24 @@ func FitTemperature(logits []float64, classes int, labels []int) (float64, error
 			break
 		}
 	}
-	return 1 / inverse, nil
+	temperature := math.Ldexp(1/inverse, exponent)
+	if math.IsInf(temperature, 1) {
+		return 0, fmt.Errorf("metrics: logits near %.0e have a temperature that is too large for a number: %w", math.MaxFloat64, ErrValue)
+	}
+	return temperature, nil
 }
 
-// Halving alone needs about 50 steps.
+// noTemperature is ErrNoTemperature with why there is none.
+func noTemperature(format string, args ...any) error {
+	return fmt.Errorf("metrics: "+format+": %w", append(args, ErrNoTemperature)...)
+}
+
 const (
+	// Halving alone needs about 50 steps.
 	maxNewton            = 200
 	temperatureTolerance = 1e-13
+	// Logits of at least 2^-100 and at most 2^100 are taken as they are.
+	maxExponent = 100
 )
 
 // temperatureSlope is the first and second derivative of the mean NLL with respect to inverse = 1/T.

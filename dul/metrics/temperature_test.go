@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"densityuncertainty/environment/must"
 )
 
@@ -91,6 +93,51 @@ func TestTemperatureIsTheMinimum(t *testing.T) {
 	}
 }
 
+// A temperature has the unit of the logits.
+func TestTemperatureOfAnyScale(t *testing.T) {
+	rng := rand.New(rand.NewPCG(25, 26))
+	for _, scale := range []float64{1e-300, 1e-100, 1e-31, 1e-20, 1e20, 1e31, 1e100, 1e300} {
+		for range 20 {
+			classes := 2 + rng.IntN(4)
+			logits, labels := calibrated(rng, 40, classes)
+			want := must.Get(FitTemperature(logits, classes, labels))(t)
+			floats.Scale(scale, logits)
+			if got := must.Get(FitTemperature(logits, classes, labels))(t); math.Abs(got/scale-want) > 1e-12*want {
+				t.Errorf("T = %v at the scale %g, want %v", got, scale, want)
+			}
+		}
+	}
+	// One right example of a huge difference, and of each ten with a difference of 5 two wrong ones: T = 5/log 4.
+	logits, labels := []float64{1e25, 0}, []int{0}
+	for i := range 10 {
+		logits, labels = append(logits, 5, 0), append(labels, i/8)
+	}
+	near(t, "temperature", []float64{must.Get(FitTemperature(logits, 2, labels))(t)}, []float64{5 / math.Log(4)})
+}
+
+// Where the labels are balanced over logits with ties, the derivative at 1/T = 0 is 0 but for rounding, and there is
+// never a temperature.
+func TestTemperatureOfTies(t *testing.T) {
+	rng := rand.New(rand.NewPCG(27, 28))
+	for range 5000 {
+		classes := 2 + rng.IntN(3)
+		var logits []float64
+		var labels []int
+		for range 1 + rng.IntN(4) {
+			row := make([]float64, classes)
+			for k := range row {
+				row[k] = float64(rng.IntN(10)) / 10
+			}
+			for label := range classes { // each of its labels once
+				logits, labels = append(logits, row...), append(labels, label)
+			}
+		}
+		if got, err := FitTemperature(logits, classes, labels); !errors.Is(err, ErrNoTemperature) {
+			t.Fatalf("%v, %v of logits %v", got, err, logits)
+		}
+	}
+}
+
 func TestTemperatureOfHugeLogits(t *testing.T) {
 	const huge = 1e308
 	if got, err := FitTemperature([]float64{huge, -huge, huge, -huge, huge, -huge}, 2, []int{0, 0, 1}); !errors.Is(err, ErrValue) || errors.Is(err, ErrNoTemperature) {
@@ -101,10 +148,18 @@ func TestTemperatureOfHugeLogits(t *testing.T) {
 func TestTemperatureWithoutMinimum(t *testing.T) {
 	for _, c := range []struct {
 		name   string
+		logits []float64
 		labels []int
-	}{{"all right", []int{0, 1}}, {"all wrong", []int{1, 0}}, {"no better than chance", []int{0, 0}}} {
+	}{
+		{"all right", []float64{1, 0, 0, 1}, []int{0, 1}},
+		{"all wrong", []float64{1, 0, 0, 1}, []int{1, 0}},
+		{"no better than chance", []float64{1, 0, 0, 1}, []int{0, 0}},
+		{"better than chance by rounding alone", []float64{.3, .4, .1, .2, .3, .3}, []int{1, 0, 0}},
+		{"all equal, and huge", []float64{1e300, 1e300}, []int{0}},
+		{"all right but for next to nothing", []float64{1e-310, 0, 0, 1e-320, 5, 0}, []int{0, 0, 0}},
+	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := FitTemperature([]float64{1, 0, 0, 1}, 2, c.labels); !errors.Is(err, ErrNoTemperature) || !errors.Is(err, ErrValue) {
+			if got, err := FitTemperature(c.logits, 2, c.labels); !errors.Is(err, ErrNoTemperature) || !errors.Is(err, ErrValue) {
 				t.Errorf("%v, %v", got, err)
 			}
 		})

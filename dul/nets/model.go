@@ -48,8 +48,8 @@ type Model struct {
 	Replicas int
 	// Host is the source of noise; nil draws noise in the graph.
 	Host *stochastic.HostSampler
-	// DType is the type of parameters and activations, Float32 from New. Change it
-	// before the first use.
+	// DType is the type of parameters and activations, Float32 from New. Change it to
+	// Float64 before the first use; training and predicting refuse any other type.
 	DType dtypes.DType
 
 	features *int // of the inputs of its first use, which are no images; 0 before
@@ -119,6 +119,14 @@ func (m *Model) Lead() []int {
 		return nil
 	}
 	return []int{m.Replicas}
+}
+
+// Check returns an error if the model cannot be used: DType is neither Float32 nor Float64.
+func (m *Model) Check() error {
+	if err := params.CheckType(m.DType); err != nil {
+		return fmt.Errorf("nets.Model.DType: %w", err)
+	}
+	return nil
 }
 
 // Scope is the scope of the model's parameters below the store's root.

@@ -319,8 +319,12 @@ func initialTensor(store *model.Store, path string, shape shapes.Shape, replicat
 	return FromFloat64(shape, values)
 }
 
-// FromFloat64 makes a tensor of the shape's type from float64 values in row-major order.
+// FromFloat64 makes a tensor of the shape's type from float64 values in row-major
+// order. It panics on a type that parameters cannot have, see CheckType.
 func FromFloat64(shape shapes.Shape, values []float64) *tensors.Tensor {
+	if err := CheckType(shape.DType); err != nil {
+		panic(fmt.Errorf("params: making a tensor of shape %s: %w", shape, err))
+	}
 	if shape.DType == dtypes.Float64 {
 		return tensors.FromFlatDataAndDimensions(values, shape.Dimensions...)
 	}
@@ -440,6 +444,7 @@ func KaimingNormal(fanIn int) Initial { return Normal(0, math.Sqrt(2/float64(fan
 // [..., batch, in] -> [..., batch, units]. W starts Kaiming-normal, b as Bias
 // says; both have role Weight.
 func Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	CheckDense("params.Dense", s, x, units)
 	in := x.Shape().Dim(-1)
 	w := New(s, x, "weights", Weight, KaimingNormal(in), in, units)
 	return ops.Affine(x, w, Bias(s, x, units))

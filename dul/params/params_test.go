@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -210,6 +211,12 @@ func TestFromFloat64(t *testing.T) {
 			t.Errorf("%s: %v of type %s", dtype, got, tensor.DType())
 		}
 	}
+	defer func() {
+		if problem := fmt.Sprint(recover()); !strings.Contains(problem, "the type is Float16; it must be Float32 or Float64") {
+			t.Errorf("Float16: %s", problem)
+		}
+	}()
+	t.Errorf("Float16: %s", params.FromFloat64(shapes.Make(dtypes.Float16, 2), []float64{1, 2}))
 }
 
 // What a variable holds comes as float64; one of whole numbers, or none, is named.

@@ -36,6 +36,12 @@ type Options struct {
 	KeepOutputs bool
 	// Energies asks for the energies of the layers' inputs.
 	Energies bool
+	// Seed fixes the draws: with it they depend on nothing but Seed, the model's own
+	// seeds and parameters, and the numbers of sample and input. The same call gives the
+	// same draws whatever was computed before, and whatever BatchSize and PerExecution
+	// are (but for rounding). They are drawn on the host on all backends. Nil goes on in
+	// the model's stream of noise, so that a second call gives other draws.
+	Seed *uint64
 	// Training applies the network as in training: batch normalisation uses the
 	// statistics of the batch, so that an untrained network can be asked too, and
 	// the running statistics move.
@@ -189,6 +195,9 @@ type sampler struct {
 }
 
 func sample(ctx context.Context, m *nets.Model, inputs []nets.Inputs, o Options) (found []*Prediction, err error) {
+	if err := m.Check(); err != nil {
+		return nil, err
+	}
 	p := &sampler{Options: o, model: m, inputs: inputs}
 	for _, x := range inputs {
 		if err := nets.CheckInputs(x); err != nil {
@@ -209,7 +218,11 @@ func sample(ctx context.Context, m *nets.Model, inputs []nets.Inputs, o Options)
 		p.distribution, _ = m.Likelihood.(likelihood.Distribution)
 	}
 	_, p.classes = m.Likelihood.(likelihood.Classification)
-	g, err := newRepeated(m, p.build)
+	seeded, err := p.seededNoise()
+	if err != nil {
+		return nil, err
+	}
+	g, err := newRepeated(m, p.build, seeded, p.PerExecution)
 	if err != nil {
 		return nil, err
 	}
@@ -225,6 +238,37 @@ func sample(ctx context.Context, m *nets.Model, inputs []nets.Inputs, o Options)
 		}
 	}
 	return p.found, nil
+}
+
+// errTraced ends the building of a graph that is not executed.
+var errTraced = errors.New("the noise is known")
+
+// seededNoise is the source of noise of Options.Seed, nil without one.
+func (p *sampler) seededNoise() (*stochastic.Seeded, error) {
+	if p.Seed == nil {
+		return nil, nil
+	}
+	seeds := make([]uint64, p.model.Count())
+	copy(seeds, p.model.Seeds())
+	seeded := stochastic.NewSeeded(*p.Seed, seeds, p.model.Replicas > 0)
+	once := *p
+	once.PerExecution = 1
+	examples := p.BatchSize + 1 // more than in any batch
+	exec, err := model.NewExec(p.model.Backend, p.model.Store, func(root *model.Scope, x *graph.Node) []*graph.Node {
+		defer nets.PanicWithError("building the prediction")
+		stochastic.SetNoiseSource(x.Graph(), seeded.Trace(examples))
+		once.build(root, x)
+		panic(errTraced)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("building the prediction: %w", err)
+	}
+	defer exec.Finalize()
+	inputs := p.rows(0, 0, examples)
+	if _, err := exec.Compile(inputs.Shape()); !errors.Is(err, errTraced) {
+		return nil, errors.Join(nets.Cause(err), inputs.FinalizeAll())
+	}
+	return seeded, inputs.FinalizeAll()
 }
 
 // sameShape says why inputs cannot be those of replicas.
@@ -322,7 +366,7 @@ func (p *sampler) batch(ctx context.Context, g *repeated, first, count int) erro
 	}
 	inputs := p.rows(first, count, rows)
 	replicas := make([]drawn, len(p.found))
-	err := g.repeat(ctx, inputs, p.Samples/p.PerExecution, func(out [][]float64) {
+	err := g.repeat(ctx, inputs, first, p.Samples/p.PerExecution, func(out [][]float64) {
 		// part is that of sample k of replica r.
 		part := func(values []float64, k, r int) []float64 {
 			size := len(values) / (p.PerExecution * len(replicas))
@@ -445,15 +489,20 @@ type repeated struct {
 	exec     *model.Exec
 	store    *model.Store
 	sheet    *stochastic.NoiseBuffers // nil where noise is drawn in the graph
+	seeded   *stochastic.Seeded       // the source of sheet; nil where that goes on in a stream
+	samples  int                      // of an execution
 	executed bool
 	noisy    bool // of the graph that was built last: whether executions differ
 }
 
 // newRepeated prepares the graph of build, which is given the store's root scope
-// and the inputs.
-func newRepeated(m *nets.Model, build func(root *model.Scope, x *graph.Node) []*graph.Node) (*repeated, error) {
-	r := &repeated{store: m.Store}
-	if m.Host != nil {
+// and the inputs, and which draws so many samples.
+func newRepeated(m *nets.Model, build func(root *model.Scope, x *graph.Node) []*graph.Node, seeded *stochastic.Seeded, samples int) (*repeated, error) {
+	r := &repeated{store: m.Store, seeded: seeded, samples: samples}
+	switch {
+	case seeded != nil:
+		r.sheet = seeded.NewBuffers(samples)
+	case m.Host != nil:
 		r.sheet = m.Host.NewBuffers()
 	}
 	var err error
@@ -477,16 +526,19 @@ func newRepeated(m *nets.Model, build func(root *model.Scope, x *graph.Node) []*
 	return r, nil
 }
 
-// repeat executes the graph for the same inputs and hands each execution's
-// outputs to use. Without noise all would have the same outputs, and only the
+// repeat executes the graph for the same inputs, of which first is the number of the
+// first, and hands each execution's outputs to use. Without noise all would have the same outputs, and only the
 // first is carried out.
-func (r *repeated) repeat(ctx context.Context, inputs *tensors.Tensor, times int, use func(out [][]float64)) error {
+func (r *repeated) repeat(ctx context.Context, inputs *tensors.Tensor, first, times int, use func(out [][]float64)) error {
 	var out [][]float64
 	for m := range times {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped after %d of %d executions: %w", m, times, err)
 		}
 		if m == 0 || r.noisy {
+			if r.seeded != nil {
+				r.seeded.At(m*r.samples, first)
+			}
 			var err error
 			if out, err = r.outputs(inputs); err != nil {
 				return fmt.Errorf("execution %d: %w", m, err)

@@ -34,7 +34,9 @@ const (
 func SetNoiseSource(g *graph.Graph, n NoiseSource) { model.SetGraphParam(g, noiseKey, n) }
 
 // Draw returns noise of [..., rows, columns] with the replica axes and type of
-// like, from the graph's source. It panics where d samples another shape.
+// like, from the graph's source. Entries that belong to one example must be next to
+// each other along the axis of examples (see Seeded). It panics where d samples
+// another shape.
 func Draw(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *graph.Node {
 	shape := likeNoise(like, rows, columns)
 	noise := sourceOf(like.Graph()).Draw(s, like.Graph(), d, shape)
@@ -182,37 +184,52 @@ const noiseScope = "/noise/"
 // NoiseBuffers are the host noise of one graph: one buffer for each base draw, held
 // in variables of the store (under /noise, not trainable).
 type NoiseBuffers struct {
-	host    *HostSampler
-	number  int
+	source  noiseFiller
+	scope   string // of the variables
 	buffers []noiseBuffer
+}
+
+// A noiseFiller draws noise into buffers.
+type noiseFiller interface {
+	fill(b noiseBuffer) error
+	// replicaAxis is the length of the replica axis that draws must have; 0 for none.
+	replicaAxis() int
 }
 
 type noiseBuffer struct {
 	variable *model.Variable
 	law      law
+	number   int // among the buffers of its graphs
 }
 
 // NewBuffers returns the NoiseSource of one graph.
 func (h *HostSampler) NewBuffers() *NoiseBuffers {
 	h.graphs++
-	return &NoiseBuffers{host: h, number: h.graphs}
+	return &NoiseBuffers{source: h, scope: fmt.Sprintf("%sbuffers_%d", noiseScope, h.graphs)}
+}
+
+// replicaAxis implements noiseFiller.
+func (h *HostSampler) replicaAxis() int {
+	if h.replicated {
+		return len(h.streams)
+	}
+	return 0
 }
 
 // Draw implements NoiseSource.
 func (n *NoiseBuffers) Draw(s *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node {
-	streams := len(n.host.streams)
-	if n.host.replicated && (shape.Rank() < 3 || shape.Dim(0) != streams) {
-		panic(fmt.Errorf("noise of shape %s asked of a host source with %d replicas; its leading axis must be the replicas", shape, streams))
+	if replicas := n.source.replicaAxis(); replicas > 0 && (shape.Rank() < 3 || shape.Dim(0) != replicas) {
+		panic(fmt.Errorf("noise of shape %s asked of a host source with %d replicas; its leading axis must be the replicas", shape, replicas))
 	}
 	return d.Sample(Base{func(l law) *graph.Node { return n.buffer(s, g, l, shape) }})
 }
 
 // buffer returns a new buffer, filled with draws of one law.
 func (n *NoiseBuffers) buffer(s *model.Scope, g *graph.Graph, l law, shape shapes.Shape) *graph.Node {
-	path := fmt.Sprintf("%sbuffers_%d/draw_%d", noiseScope, n.number, len(n.buffers))
+	path := fmt.Sprintf("%s/draw_%d", n.scope, len(n.buffers))
 	v := s.Store().VariableWithValue(path, tensors.FromShape(shape)).SetTrainable(false)
-	b := noiseBuffer{v, l}
-	if err := n.host.fill(b); err != nil {
+	b := noiseBuffer{v, l, len(n.buffers)}
+	if err := n.source.fill(b); err != nil {
 		panic(fmt.Errorf("drawing noise %s: %w", path, err))
 	}
 	n.buffers = append(n.buffers, b)
@@ -223,7 +240,7 @@ func (n *NoiseBuffers) buffer(s *model.Scope, g *graph.Graph, l law, shape shape
 // the first, whose noise is drawn while the graph is built.
 func (n *NoiseBuffers) Refresh() error {
 	for _, b := range n.buffers {
-		if err := n.host.fill(b); err != nil {
+		if err := n.source.fill(b); err != nil {
 			return fmt.Errorf("refreshing noise %s: %w", b.variable.Path(), err)
 		}
 	}
@@ -256,15 +273,18 @@ func (h *HostSampler) fill(b noiseBuffer) error {
 func fillReplicas[T float32 | float64](streams []*rand.Rand, l law, flat []T) {
 	size := len(flat) / len(streams)
 	for r, stream := range streams {
-		part := flat[r*size : (r+1)*size]
-		switch l.kind {
-		case uniform:
-			fillUniform(stream, part)
-		case mask:
-			fillDropoutMask(stream, part, l.keep)
-		default:
-			fillNormal(stream, part)
-		}
+		fillLaw(stream, l, flat[r*size:(r+1)*size])
+	}
+}
+
+func fillLaw[T float32 | float64](stream *rand.Rand, l law, noise []T) {
+	switch l.kind {
+	case uniform:
+		fillUniform(stream, noise)
+	case mask:
+		fillDropoutMask(stream, noise, l.keep)
+	default:
+		fillNormal(stream, noise)
 	}
 }
 

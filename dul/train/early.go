@@ -26,9 +26,10 @@ type EarlyStopping struct {
 	// Every is how many epochs of the joint training lie between two scores; the
 	// last one is scored too. 0 means 1.
 	Every int
-	// Score gives a number for each replica, the lower the better; one that is no
-	// number is never the best. It must leave the model as it is. Nil does not stop
-	// early.
+	// Score gives a number for each replica, the lower the better; one that is not
+	// finite is never the best. If no score of a replica is finite, it keeps its last
+	// parameters, and Trainer.Notes hears of it. Score must leave the model as it is.
+	// Nil does not stop early.
 	Score func(ctx context.Context, m *nets.Model) ([]float64, error)
 }
 
@@ -87,6 +88,11 @@ func (r *run) takeBest() error {
 	scored := make([]bool, len(r.Best))
 	for k := range scored {
 		scored[k] = r.Best[k].Step > 0
+	}
+	for k, has := range scored {
+		if !has && !r.hasDiverged(k) {
+			r.Notes(fmt.Sprintf("early stopping: no score of replica %d was a finite number, and it keeps the parameters of the last epoch", k))
+		}
 	}
 	if err := r.eachParameter(func(v, kept *model.Variable) error { return copyReplicas(v, kept, scored) }); err != nil {
 		return err

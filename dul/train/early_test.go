@@ -66,8 +66,13 @@ func TestEarlyStopping(t *testing.T) {
 			run := named(t, c.trial)
 			run.Epochs, run.Schedule = 4, train.Steps(0.05, 1)
 			run.EarlyStopping = train.EarlyStopping{Every: c.every, Score: c.scores.score(t, run.data[0].Inputs)}
+			var notes []string
+			run.Notes = func(note string) { notes = append(notes, note) }
 			m := run.model(t, dtypes.Float32)
 			run.fit(t, m)
+			if useless := fmt.Sprint(c.scores) == fmt.Sprint(told{{nan}, {nan}, {nan}, {nan}}); useless != slices.ContainsFunc(notes, func(note string) bool { return strings.Contains(note, "no score of replica 0 was a finite number") }) {
+				t.Errorf("notes %q", notes)
+			}
 			got := withRoles(t, m)
 			for k, epochs := range c.want {
 				want := of(epochs)

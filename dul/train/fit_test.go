@@ -506,3 +506,23 @@ func TestFitErrors(t *testing.T) {
 		})
 	}
 }
+
+// A model of a type that parameters cannot have is neither trained nor asked, and nothing is made of it.
+func TestModelsOfOtherTypes(t *testing.T) {
+	for _, dtype := range []dtypes.DType{dtypes.Float16, dtypes.BFloat16, dtypes.Int32, dtypes.Complex64, dtypes.InvalidDType} {
+		t.Run(fmt.Sprint(dtype), func(t *testing.T) {
+			c := trials()[1]
+			m := c.model(t, dtype)
+			want := fmt.Sprintf("nets.Model.DType: the type is %s; it must be Float32 or Float64", dtype)
+			if err := c.Fit(t.Context(), m, c.data...); err == nil || err.Error() != want {
+				t.Errorf("Fit: error %v, want %q", err, want)
+			}
+			if _, err := predict.Sample(t.Context(), m, c.data[0].Inputs, predict.Options{}); err == nil || err.Error() != want {
+				t.Errorf("predict.Sample: error %v, want %q", err, want)
+			}
+			if n := m.Store.NumVariables(); n > 1 { // the random state
+				t.Errorf("the store has %d variables", n)
+			}
+		})
+	}
+}

@@ -258,11 +258,17 @@ func TestDamagedCheckpointIsNoted(t *testing.T) {
 	sameState(t, m, want)
 }
 
-// That a checkpoint cannot be written is noted and does not end the run, but at
-// its end it is an error.
+// That a checkpoint cannot be written is noted. It neither ends the run nor spoils
+// one that is complete; it is an error only where the run is stopped.
 func TestFailingSaveIsNoted(t *testing.T) {
-	for _, every := range []int{5, 4} { // between the last steps, and at the last one too
-		t.Run(fmt.Sprintf("every %d steps", every), func(t *testing.T) {
+	want := trials()[1].model(t, dtypes.Float32)
+	trials()[1].fit(t, want)
+	for _, c := range []struct{ every, stop int }{{5, 0}, {4, 0}, {5, trialSteps - 1}} { // between the last steps, and at the last one too
+		every := c.every
+		t.Run(fmt.Sprintf("every %d steps, stopped at %d", every, c.stop), func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			stop := c.stop
 			c := trials()[1]
 			c.Checkpoints = train.Checkpoints{Folder: filepath.Join(t.TempDir(), "run"), EverySteps: every}
 			var notes []string
@@ -272,10 +278,27 @@ func TestFailingSaveIsNoted(t *testing.T) {
 				if steps = p.Step; steps == every+1 {
 					must.Do(t, os.RemoveAll(c.Checkpoints.Folder))
 				}
+				if steps == stop {
+					cancel()
+				}
 			}
-			err := c.Fit(context.Background(), c.model(t, dtypes.Float32), c.data...)
-			if err == nil || steps != trialSteps || len(notes) != trialSteps/every-1 || !strings.Contains(notes[0], fmt.Sprintf("since step %d", every)) {
+			m := c.model(t, dtypes.Float32)
+			err := c.Fit(ctx, m, c.data...)
+			if len(notes) == 0 || !strings.Contains(notes[0], fmt.Sprintf("since step %d", every)) {
+				t.Errorf("notes %q", notes)
+			}
+			if stop > 0 {
+				if !errors.Is(err, context.Canceled) || !errors.Is(err, os.ErrNotExist) || steps != stop {
+					t.Errorf("after %d steps the error is %v", steps, err)
+				}
+				return
+			}
+			if err != nil || steps != trialSteps || len(notes) != trialSteps/every || !strings.HasPrefix(notes[len(notes)-1], fmt.Sprintf("training is complete, but the same call would do it again from step %d: ", every)) {
 				t.Errorf("after %d steps the error is %v, notes %q", steps, err, notes)
+			}
+			got := parametersOf(t, m)
+			for path, array := range parametersOf(t, want) {
+				fixtures.Compare(t, path, got[path], array, 0)
 			}
 		})
 	}

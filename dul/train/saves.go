@@ -19,7 +19,8 @@ import (
 
 // Checkpoints say where and when a run is saved. A run is also saved when it
 // ends and when it is stopped; one that is killed loses what it did since the
-// last save.
+// last save. If a checkpoint cannot be written, Trainer.Notes hears of it and
+// training goes on; it is an error only of a run that is stopped.
 type Checkpoints struct {
 	// Folder holds the checkpoints of this run and of no other; "" saves none.
 	Folder string
@@ -89,7 +90,12 @@ func (r *run) trainSaving(ctx context.Context) (err error) {
 	if err != nil && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) {
 		return err // what failed is not worth saving
 	}
-	return errors.Join(err, s.save(r))
+	failed := s.save(r)
+	if err == nil && failed != nil && !errors.Is(failed, ErrDiverged) {
+		r.Notes(fmt.Sprintf("training is complete, but the same call would do it again from step %d: %v", s.lastStep, failed))
+		return nil
+	}
+	return errors.Join(err, failed)
 }
 
 // restore goes to where the last checkpoint was saved.

@@ -261,6 +261,9 @@ func (r *run) checkData() error {
 	if m == nil {
 		return errors.New("there is no model to train; nets.New makes one")
 	}
+	if err := m.Check(); err != nil {
+		return err
+	}
 	if m.Likelihood == nil {
 		return errors.New("the model has no likelihood, and so nothing to train it by")
 	}

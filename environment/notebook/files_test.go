@@ -93,8 +93,10 @@ func TestKeep(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("GONB_TMP_DIR", test.folder)
-			if status, ended := left(t, func() { Kept[keptValue]("a/b c") }); !ended || status != 0 {
-				t.Errorf("before: ended %v with status %d", ended, status)
+			var problem string
+			status, ended := left(t, func() { problem = panicOf(func() { Kept[keptValue]("a/b c") }) })
+			if inside := test.folder != ""; ended != inside || status != 0 || !inside && !strings.Contains(problem, `nothing was kept under "a/b c"`) {
+				t.Errorf("before: ended %v with status %d, panic %q", ended, status, problem)
 			}
 			Keep("a/b c", keptValue{Names: []string{"old"}})
 			Keep("a/b c", keptValue{[]string{"x"}, map[string][]float64{"test": {1, 2}}})

@@ -34,13 +34,17 @@ func Keep(name string, value any) {
 	Check(atomicfile.WriteBytes(path, b.Bytes()))
 }
 
-// Kept returns the value that an earlier cell kept under the name, as a T. Where
-// none did, for example because its data are missing, it says so and ends the
-// cell without failing the notebook.
+// Kept returns the value that an earlier cell kept under the name, as a T. If none
+// did, for example because its data are missing, it says so and ends the cell
+// without failing the notebook. Outside a notebook, where nothing but the program
+// itself can have kept the value, it panics.
 func Kept[T any](name string) T {
 	var value T
 	content, err := readKept(name)
 	if errors.Is(err, fs.ErrNotExist) {
+		if keptPath(name) == "" {
+			panic(fmt.Errorf("notebook.Kept: nothing was kept under %q; call notebook.Keep with this name before", name))
+		}
 		leave(fmt.Sprintf("**Left out:** no cell above has kept “%s”.", name))
 		return value
 	}

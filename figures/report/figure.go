@@ -174,7 +174,7 @@ func (f Figure) WriteFile(path string) error {
 func ShowFigure(f Figure, err error) {
 	notebook.Check(err)
 	notebook.SVG(notebook.Must(f.Bytes(SVG)), f.Caption)
-	notebook.Markdown("*" + f.Caption + "*")
+	notebook.Markdown("*" + escapeMarkdown(f.Caption) + "*")
 }
 
 // Explore is [notebook.Explore] with figures: draw makes the one for where the sliders are. The description says what they show.

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"html"
+	"regexp"
 	"strings"
 )
 
@@ -54,10 +55,23 @@ func (c Cell) join(escape func(string) string, bold, separator string) string {
 	return strings.Join(parts, separator)
 }
 
-var markdownEscaper = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;")
+// oneLine puts the lines of a text side by side: a line break would end the row of a table, or the caption.
+var oneLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
+
+// markdownEscaper leaves nothing that Markdown, or a formula in it, would take for more than text, but for code between
+// backticks, which captions of ours have. Brackets stay, but for those of a link. Two backslashes before a bracket would begin a formula in a notebook, so that one is an entity.
+var markdownEscaper = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "~", `\~`, "$", `\$`, "&", "&amp;", "<", "&lt;", "](", `]\(`, "][", `]\[`, "]:", `]\:`, "[^", `\[^`, `\`, "&#92;")
+
+// markdownBlock is what would make a line a heading, a quotation or an entry of a list.
+var markdownBlock = regexp.MustCompile(`^(\s*(?:\d+)?)([#>+=.)\[-])(\s|$|[#>=xX-])`)
+
+// escapeMarkdown returns what Markdown shows as the text, on one line.
+func escapeMarkdown(text string) string {
+	return markdownBlock.ReplaceAllString(markdownEscaper.Replace(oneLine.Replace(text)), `$1\$2$3`)
+}
 
 func (t Table) markdown() string {
-	escape := markdownEscaper.Replace
+	escape := escapeMarkdown
 	var b strings.Builder
 	writeRow := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
 	if t.Caption != "" {
@@ -86,11 +100,12 @@ func (t Table) markdown() string {
 }
 
 var latexEscaper = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
-	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "−", `$-$`, "≥", `$\geq$`, "≤", `$\leq$`, "–", "--", "→", `$\rightarrow$`, `"`, "''")
+	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "−", `$-$`, "≥", `$\geq$`, "≤", `$\leq$`, "–", "--", "→", `$\rightarrow$`, `"`, "''",
+	"[", "{[}") // after the end of a row it would begin an argument
 
 // latex renders with the booktabs package. A minus sign before a digit is set as one.
 func (t Table) latex() string {
-	escape := func(s string) string { return latexMinus(latexEscaper.Replace(s)) }
+	escape := func(s string) string { return latexMinus(latexEscaper.Replace(oneLine.Replace(s))) }
 	var b strings.Builder
 	fmt.Fprintf(&b, "%% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\n\\footnotesize\n\\caption{%s}\n\\label{tab:%s}\n", escape(t.Caption), t.Name)
 	fmt.Fprintf(&b, "\\begin{tabular}{l%s}\n\\toprule\n", strings.Repeat("c", len(t.Columns)-1))
@@ -122,7 +137,7 @@ func (t Table) latex() string {
 func latexMinus(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
-		startsNumber := s[i] == '-' && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9' && (i == 0 || s[i-1] == ' ' || s[i-1] == '[')
+		startsNumber := s[i] == '-' && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9' && (i == 0 || s[i-1] == ' ' || s[i-1] == '}')
 		if startsNumber {
 			b.WriteString("$-$")
 		} else {

@@ -48,6 +48,47 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// A text of anybody's is shown as it is: no format takes a part of it for a row, a link, a formula or a heading.
+func TestTextsOfOthers(t *testing.T) {
+	for _, c := range []struct{ text, markdown, latex, html string }{
+		{"a\nb", "a b", "a b", "a\nb"},
+		{"a\r\n\r\nb", "a  b", "a  b", "a\r\n\r\nb"},
+		{"[l](javascript:x)", `[l]\(javascript:x)`, `{[}l](javascript:x)`, "[l](javascript:x)"},
+		{"![i][r]", `![i]\[r]`, `!{[}i]{[}r]`, "![i][r]"},
+		{"[r]: x", `[r]\: x`, `{[}r]: x`, "[r]: x"},
+		{"costs $5, or $6", `costs \$5, or \$6`, `costs \$5, or \$6`, "costs $5, or $6"},
+		{`\(x\)`, "&#92;(x&#92;)", `\textbackslash{}(x\textbackslash{})`, `\(x\)`},
+		{"<b>&lt;", "&lt;b>&amp;lt;", `<b>\&lt;`, "&lt;b&gt;&amp;lt;"},
+		{"x ~~y~~", `x \~\~y\~\~`, "x \\textasciitilde{}\\textasciitilde{}y\\textasciitilde{}\\textasciitilde{}", "x ~~y~~"},
+		{"## head", `\## head`, `\#\# head`, "## head"},
+		{"> said", `\> said`, `> said`, "&gt; said"},
+		{"- entry", `\- entry`, `- entry`, "- entry"},
+		{"12. entry", `12\. entry`, `12. entry`, "12. entry"},
+		{"[x] task", `\[x] task`, `{[}x] task`, "[x] task"},
+		{"---", `\---`, `---`, "---"},
+		{"-1.5 [-2, 1]", "-1.5 [-2, 1]", `$-$1.5 {[}$-$2, 1]`, "-1.5 [-2, 1]"},
+	} {
+		t.Run(c.text, func(t *testing.T) {
+			table := report.Table{Name: "n", Caption: c.text, Columns: []string{c.text, "v"}, Notes: []string{c.text}, Rows: []report.Row{{Name: c.text, Cells: []report.Cell{{{Text: c.text}}}}}}
+			want := fmt.Sprintf("%[1]s\n\n| %[1]s | v |\n| --- | --- |\n| %[1]s | %[1]s |\n\n- %[1]s\n", c.markdown)
+			if got := must.Get(table.Render(report.Markdown))(t); got != want {
+				t.Errorf("Markdown:\n%s\nwant\n%s", got, want)
+			}
+			for format, wants := range map[string][]string{
+				report.LaTeX: {`\caption{` + c.latex + "}\n", "\n" + c.latex + ` & v \\` + "\n", "\n" + c.latex + " & " + c.latex + ` \\` + "\n", `\smallskip ` + c.latex + "\n"},
+				report.HTML:  {"<caption>" + c.html + "</caption>", ">" + c.html + "</th>", "<td>" + c.html + "</td>", ">" + c.html + "</td></tr></tfoot>"},
+			} {
+				got := must.Get(table.Render(format))(t)
+				for _, want := range wants {
+					if !strings.Contains(got, want) {
+						t.Errorf("%s lacks %q:\n%s", format, want, got)
+					}
+				}
+			}
+		})
+	}
+}
+
 func full(n int, mean, std float64) results.Summary {
 	return results.Summary{Scale: results.Full, N: n, Wanted: 20, Epochs: 100, Mean: mean, Std: std}
 }

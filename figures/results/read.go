@@ -2,6 +2,7 @@ package results
 
 import (
 	"bytes"
+	strict "encoding/json/v2"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -119,7 +120,13 @@ func parse(file string, content []byte) (parsedFile, error) {
 			p.torn = true
 			return p, nil
 		default:
-			return parsedFile{}, fmt.Errorf("results: %s:%d: %w; restore the file or remove the line", file, len(p.results)+1, err)
+			advice := "restore the file or remove the line"
+			if errors.Is(err, strict.ErrUnknownName) {
+				advice = "a newer version of this program may have written the line: use that one"
+			} else if len(bytes.TrimSpace(line)) == 0 {
+				err, advice = errors.New("the line is blank"), "remove it"
+			}
+			return parsedFile{}, fmt.Errorf("results: %s:%d: %w; %s", file, len(p.results)+1, err, advice)
 		}
 	}
 	return p, nil

@@ -7,11 +7,9 @@
 package results
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
+	strict "encoding/json/v2"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -108,16 +106,12 @@ func (r Result) encode() ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// decode reads one line. Unknown fields are errors, so that a misspelt name does not pass as a zero.
+// decode reads one line. Unknown fields are errors, so that a misspelt name does not pass as a zero, and so are fields
+// that are there twice.
 func decode(line []byte) (Result, error) {
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
 	var r Result
-	if err := d.Decode(&r); err != nil {
+	if err := strict.Unmarshal(line, &r, strict.RejectUnknownMembers(true)); err != nil {
 		return Result{}, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return Result{}, errors.New("something follows the line's value")
 	}
 	if err := r.Experiment.Validate(); err != nil {
 		return Result{}, err

@@ -221,19 +221,22 @@ func TestCorruptedMiddleLine(t *testing.T) {
 		b := must.Get(sample(split).encode())(t)
 		return string(b)
 	}
-	for _, c := range []struct{ name, bad string }{
-		{"half a line", line(1)[:50] + "\n"},
-		{"empty line", "\n"},
-		{"unknown field", strings.Replace(line(1), `"backend"`, `"backendd"`, 1)},
-		{"changed number", strings.Replace(line(1), `"epochs":100`, `"epochs":200`, 1)},
-		{"two on one line", strings.TrimSuffix(line(1), "\n") + line(2)},
+	for _, c := range []struct{ name, bad, says string }{
+		{"half a line", line(1)[:50] + "\n", "restore the file or remove the line"},
+		{"empty line", "\n", "the line is blank; remove it"},
+		{"unknown field", strings.Replace(line(1), `"backend"`, `"backendd"`, 1), "a newer version of this program"},
+		{"field in capitals", strings.Replace(line(1), `"backend"`, `"Backend"`, 1), `"Backend"`},
+		{"field twice", strings.Replace(line(1), `"backend"`, `"backend":"go","backend"`, 1), `duplicate object member name "backend"`},
+		{"metric twice", strings.Replace(line(1), `"rmse"`, `"rmse":1,"rmse"`, 1), `duplicate object member name "rmse"`},
+		{"changed number", strings.Replace(line(1), `"epochs":100`, `"epochs":200`, 1), "restore the file"},
+		{"two on one line", strings.TrimSuffix(line(1), "\n") + line(2), "restore the file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := openStore(t)
 			mustAppend(t, s, sample(0))
 			path := tear(t, s, c.bad+line(3))
-			if _, _, err := Read(s.Dir()); err == nil || !strings.Contains(err.Error(), path+":2: ") {
-				t.Errorf("Read gives %v", err)
+			if _, _, err := Read(s.Dir()); err == nil || !strings.Contains(err.Error(), path+":2: ") || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("Read gives %v, want %q", err, c.says)
 			}
 			if _, _, err := s.Append(sample(4)); err == nil || !strings.Contains(err.Error(), path+":2: ") {
 				t.Errorf("Append gives %v", err)
@@ -415,4 +418,42 @@ func TestTitles(t *testing.T) {
 	if want := []string{"a, full", "a, quick", "a", "b"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// FuzzParse holds the reader of a file to an error that names the file and a line in it, or to lines that are the same
+// when they are written out and read again.
+func FuzzParse(f *testing.F) {
+	whole := string(must.Get(sample(1).encode())(f))
+	for _, text := range []string{"", "\n", whole, whole + whole[:40], whole[:len(whole)-1], whole + "\n" + whole, "null\n", "{}\n", "[]\n", strings.Replace(whole, "2.5", "1e999", 1)} {
+		f.Add(text, uint16(3))
+	}
+	f.Fuzz(func(t *testing.T, text string, split uint16) {
+		// Mutation does not find an experiment's checksum.
+		text = strings.ReplaceAll(text, sample(1).ID, sample(int(split)).ID)
+		text = strings.ReplaceAll(text, `"split":1,`, fmt.Sprintf(`"split":%d,`, split))
+		p, err := parse("fuzz", []byte(text))
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "results: fuzz:") {
+				t.Errorf("the error does not name the place: %v", err)
+			}
+			return
+		}
+		var again []byte
+		for _, r := range p.results {
+			line, err := r.encode()
+			if err != nil {
+				return // such as a time that is missing, which only writers need
+			}
+			again = append(again, line...)
+		}
+		second, err := parse("again", again)
+		if err != nil || len(second.results) != len(p.results) {
+			t.Fatalf("%d lines of %q, read again %d, error %v", len(p.results), again, len(second.results), err)
+		}
+		for i, r := range second.results {
+			if d := r.Difference(p.results[i], nil); d != "" || r.ID != p.results[i].ID {
+				t.Errorf("line %d: %s", i+1, d)
+			}
+		}
+	})
 }

@@ -237,8 +237,12 @@ func TestOwnData(t *testing.T) {
 
 func TestOwnDataErrors(t *testing.T) {
 	set := func(name string, n int) *datasets.Regression {
-		return &datasets.Regression{Name: name, X: make([]float64, n), Y: make([]float64, n), N: n, D: 1}
+		y := make([]float64, n)
+		y[0] = 1
+		return &datasets.Regression{Name: name, X: make([]float64, n), Y: y, N: n, D: 1}
 	}
+	constant := set("mine", 9)
+	constant.Y[0] = 0
 	broken := set("mine", 9)
 	broken.X[3] = math.Inf(1)
 	published := uci.Paper().OnOwn(set("mine", 9))
@@ -252,6 +256,7 @@ func TestOwnDataErrors(t *testing.T) {
 		{"a UCI set's name", uci.Paper().OnOwn(set("wine", 9)), `two data sets "wine"`},
 		{"a name twice", uci.Paper().OnOwn(set("mine", 9), set("mine", 9)), `two data sets "mine"`},
 		{"infinite", uci.Paper().OnOwn(broken), "example 3, feature 0 is +Inf"},
+		{"a constant target", uci.Paper().OnOwn(constant), "the target is 0 in all 9 examples"},
 		{"few examples", uci.Paper().OnOwn(set("mine", 3)), "has 3 examples"},
 		{"published splits", published, "no published splits"},
 	} {

@@ -46,6 +46,8 @@ func Open(path string) (Archive, error) {
 		name, ok := strings.CutSuffix(member.Name, ".npy")
 		if !ok {
 			err = fmt.Errorf("member %q is not an .npy array", member.Name)
+		} else if a.Has(name) {
+			err = fmt.Errorf("member %q is there twice", member.Name)
 		} else {
 			a.arrays[name], err = readMember(member)
 		}
@@ -133,6 +135,9 @@ func decodeNPY(raw []byte) (array, error) {
 	if len(raw) < 12 || string(raw[:6]) != magic {
 		return array{}, errors.New("not an .npy array: the magic number is missing")
 	}
+	if raw[6] < 1 || raw[6] > 3 {
+		return array{}, fmt.Errorf("format version %d is not supported", raw[6])
+	}
 	start, length := 10, int(binary.LittleEndian.Uint16(raw[8:]))
 	if raw[6] >= 2 {
 		start, length = 12, int(binary.LittleEndian.Uint32(raw[8:]))
@@ -156,6 +161,9 @@ func decodeNPY(raw []byte) (array, error) {
 			return array{}, fmt.Errorf("bad dimension %q in the header", field)
 		}
 		arr.shape = append(arr.shape, n)
+		if n > 0 && count > len(raw)/n { // more values than bytes
+			return array{}, fmt.Errorf("shape (%s) is too large for %d bytes", shapeText[1], len(raw))
+		}
 		count *= n
 	}
 	if descr[1] == ">" {
@@ -195,6 +203,9 @@ func decodeValues(dtype string, body []byte, count int) ([]float64, error) {
 			}
 			data[i] = float64(v)
 		case "u1", "b1":
+			if dtype == "b1" && b[0] > 1 {
+				return nil, fmt.Errorf("bool %d is %d, neither false nor true", i, b[0])
+			}
 			data[i] = float64(b[0])
 		}
 	}

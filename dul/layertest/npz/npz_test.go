@@ -112,6 +112,9 @@ func TestOpenRejects(t *testing.T) {
 		{"big-endian", "a.npy", npy(t, ">f8", "(1,)", "False", []float64{1})},
 		{"Fortran order", "a.npy", npy(t, "<f8", "(1, 1)", "True", []float64{1})},
 		{"not an .npy", "a.txt", good},
+		{"shape (4294967296, 4294967296) is too large", "a.npy", npy(t, "<f8", "(4294967296, 4294967296)", "False", []float64{})},
+		{"version 4", "a.npy", append([]byte("\x93NUMPY\x04"), good[7:]...)},
+		{"bool 1 is 2", "a.npy", npy(t, "|b1", "(2,)", "False", []uint8{1, 2})},
 		{"too large", "a.npy", npy(t, "<i8", "(1,)", "False", []int64{math.MaxInt64})},
 	} {
 		t.Run(c.says, func(t *testing.T) {
@@ -120,7 +123,52 @@ func TestOpenRejects(t *testing.T) {
 			}
 		})
 	}
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for range 2 {
+		m := must.Get(w.Create("a.npy"))(t)
+		must.Get(m.Write(good))(t)
+	}
+	must.Do(t, w.Close())
+	twice := filepath.Join(t.TempDir(), "twice.npz")
+	must.Do(t, os.WriteFile(twice, b.Bytes(), 0o600))
+	if _, err := Open(twice); err == nil || !strings.Contains(err.Error(), `"a.npy" is there twice`) {
+		t.Errorf("a member twice: %v", err)
+	}
 	if _, err := Open(filepath.Join(t.TempDir(), "none.npz")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
+}
+
+// FuzzDecode holds the decoder to an error, or to an array that has as many values as its shape says.
+func FuzzDecode(f *testing.F) {
+	for _, c := range []struct {
+		descr, shape, body string
+	}{
+		{"<f8", "(1, 1)", "01234567"}, {"<i8", "()", "\x01\x00\x00\x00\x00\x00\x00\x00"}, {"<f4", "(0, 9)", ""}, {"|b1", "(2,)", "\x00\x01"},
+		{"<i4", "(4294967296, 4294967296)", ""}, {">f8", "(1,)", "01234567"}, {"<u1", "(3,)", "abc"},
+	} {
+		header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n", c.descr, c.shape)
+		f.Add(byte(1), header, c.body)
+		f.Add(byte(3), header, c.body)
+	}
+	f.Fuzz(func(t *testing.T, version byte, header, body string) {
+		raw := []byte{0x93, 'N', 'U', 'M', 'P', 'Y', version, 0}
+		if version >= 2 {
+			raw = binary.LittleEndian.AppendUint32(raw, uint32(len(header)))
+		} else {
+			raw = binary.LittleEndian.AppendUint16(raw, uint16(len(header)))
+		}
+		a, err := decodeNPY(append(append(raw, header...), body...))
+		if err != nil {
+			return
+		}
+		n := 1
+		for _, d := range a.shape {
+			n *= d
+		}
+		if len(a.data) != n || n > len(body) || version < 1 || version > 3 {
+			t.Errorf("%d values of shape %v from %d bytes of version %d", len(a.data), a.shape, len(body), version)
+		}
+	})
 }

@@ -1,0 +1,195 @@
+package predict_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	gomlx "github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/environment/must"
+)
+
+// seededFamilies are all kinds of noise: for each example and unit, of weights, of
+// positions, shared by positions, and several draws for each example.
+func seededFamilies() map[string]nets.ConvLayers {
+	families := map[string]nets.ConvLayers{
+		"Density, shared":  dul.Density{InitStd: 0.3, SharedNoise: true},
+		"Density, uniform": dul.Density{InitStd: 0.3, Noise: stochastic.Uniform01()},
+		"Density, t":       dul.Density{InitStd: 0.3, Noise: stochastic.StudentT{Nu: 5}},
+		"Rank1, tied":      baselines.Rank1{InitStd: 0.3, Tied: true},
+		"DUE": baselines.DUE{
+			Start:   []baselines.Inducing{{Points: []float64{0, 1, 2, 2, 1, 0, 3, 3}, LengthScale: 1}},
+			Samples: 3,
+		},
+	}
+	for _, f := range convFamilies {
+		families[f.name] = f.layers
+	}
+	return families
+}
+
+// The same seed gives the same predictions whatever came before, in whatever batches
+// and executions, and wherever noise is drawn else; another seed and another sample
+// give others.
+func TestSeed(t *testing.T) {
+	images := photos(7)
+	for name, layers := range seededFamilies() {
+		t.Run(name, func(t *testing.T) {
+			m := classifier(t, layers)
+			of := func(o predict.Options) *predict.Prediction {
+				t.Helper()
+				o.Samples, o.KeepOutputs = 6, true
+				return sample(t, m, images, o)
+			}
+			want := of(predict.Options{Seed: new(uint64(5))})
+			if noisy := name != "Deterministic"; slices.Equal(want.Outputs[0], want.Outputs[1]) == noisy {
+				t.Errorf("the samples are %v", want.Outputs)
+			} else if other := of(predict.Options{Seed: new(uint64(6))}); slices.Equal(want.Outputs[0], other.Outputs[0]) == noisy {
+				t.Error("another seed gives the same samples")
+			}
+			for _, c := range []struct{ batch, per int }{{0, 0}, {1, 1}, {2, 3}, {3, 2}, {4, 6}, {7, 1}} {
+				for _, host := range []bool{true, false} {
+					of(predict.Options{}) // goes on in the stream
+					before := m.Host
+					if !host {
+						m.Host = nil
+					}
+					got := of(predict.Options{Seed: new(uint64(5)), BatchSize: c.batch, PerExecution: c.per})
+					m.Host = before
+					for k := range want.Outputs {
+						if !floats.EqualApprox(got.Outputs[k], want.Outputs[k], 1e-10) {
+							t.Fatalf("batches of %d, %d samples in an execution, host %t: sample %d is %v, want %v", c.batch, c.per, host, k, got.Outputs[k], want.Outputs[k])
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// A seeded call leaves the stream of noise, and the model, as they were.
+func TestSeedLeavesTheStream(t *testing.T) {
+	x := nets.Rows([]float64{0.5, -1, 2, 0.3}, 2)
+	plain, asked := mlp(t, dul.Density{InitStd: 0.3}, 1), mlp(t, dul.Density{InitStd: 0.3}, 1)
+	want := [][][]float64{sample(t, plain, x, predict.Options{Samples: 3}).Mean, sample(t, plain, x, predict.Options{Samples: 3}).Mean}
+	for i := range want {
+		sample(t, asked, x, predict.Options{Samples: 2, Seed: new(uint64(i))})
+		if got := sample(t, asked, x, predict.Options{Samples: 3}).Mean; fmt.Sprint(got) != fmt.Sprint(want[i]) {
+			t.Errorf("call %d: %v, without seeded calls before it %v", i, got, want[i])
+		}
+	}
+	for v := range asked.Store.IterVariables() {
+		if stochastic.IsNoiseBuffer(v) {
+			t.Errorf("%s is still there", v.Path())
+		}
+	}
+}
+
+// The energies that an execution finds are those of its sample: One of the first, Mean of all.
+func TestEnergiesBySample(t *testing.T) {
+	m := classifier(t, dul.Density{InitStd: 0.3})
+	of := func(samples int) []predict.LayerEnergy {
+		return sample(t, m, photos(2), predict.Options{Samples: samples, Energies: true, Seed: new(uint64(1))}).Energies
+	}
+	one, two := of(1), of(2)
+	for l := range one {
+		if !floats.EqualApprox(two[l].One, one[l].One, 1e-10) || !floats.EqualApprox(one[l].Mean, one[l].One, 1e-10) {
+			t.Errorf("%s: the first of two samples has %v, a single one %v with mean %v", one[l].Layer, two[l].One, one[l].One, one[l].Mean)
+		}
+	}
+	if last := two[len(two)-1]; floats.EqualApprox(last.Mean, last.One, 1e-10) {
+		t.Errorf("the second sample has the energies of the first: %v", last)
+	}
+}
+
+// Replicas draw as each does alone, also where they have fewer inputs. Seed 0 is a seed.
+func TestSeedOfReplicas(t *testing.T) {
+	x := []nets.Floats{nets.Rows([]float64{0.5, -1, 2, 0.3, 1, 1}, 2), nets.Rows([]float64{2, 0.3}, 2)}
+	for name, layers := range map[string]nets.Layers{"Density": dul.Density{InitStd: 0.3}, "MFVI": baselines.MFVI{InitStd: 0.3}} {
+		t.Run(name, func(t *testing.T) {
+			for _, o := range []predict.Options{{Samples: 4, Seed: new(uint64(0))}, {Samples: 4, Seed: new(uint64(0)), BatchSize: 2, PerExecution: 2}} {
+				joint := must.Get(predict.SampleReplicas(t.Context(), mlp(t, layers, 8, 9), x, o))(t)
+				for r, seed := range []uint64{8, 9} {
+					alone := sample(t, mlp(t, layers, seed), x[r], predict.Options{Samples: 4, Seed: new(uint64(0))})
+					for k := range alone.Mean {
+						if !floats.EqualApprox(joint[r].Mean[k], alone.Mean[k], 1e-12) {
+							t.Errorf("replica %d, sample %d: %v, alone %v", r, k, joint[r].Mean[k], alone.Mean[k])
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// Draws by seed have the moments of those of the stream. At two equal inputs those of
+// examples are independent, those of weights the same.
+func TestMomentsOfSeededDraws(t *testing.T) {
+	const samples = 4000
+	x := nets.Rows([]float64{0.5, -1, 0.5, -1}, 2)
+	for _, c := range []struct {
+		name        string
+		layers      nets.Layers
+		correlation float64
+	}{{"examples", scaledOutput{}, 0}, {"weights", baselines.MFVI{InitStd: 0.1}, 1}} {
+		t.Run(c.name, func(t *testing.T) {
+			m := mlp(t, c.layers, 1)
+			seeded := sample(t, m, x, predict.Options{Samples: samples, Seed: new(uint64(3))})
+			stream := sample(t, m, x, predict.Options{Samples: samples})
+			at := func(p *predict.Prediction, i int) []float64 {
+				values := make([]float64, samples)
+				for k := range values {
+					values[k] = p.Mean[k][i]
+				}
+				return values
+			}
+			first, second := at(seeded, 0), at(seeded, 1)
+			mean, std := stat.MeanStdDev(first, nil)
+			wantMean, wantStd := stat.MeanStdDev(at(stream, 0), nil)
+			if z := (mean - wantMean) / (wantStd * math.Sqrt(2./samples)); math.Abs(z) > 4 {
+				t.Errorf("mean %g, of the stream %g (z = %.1f)", mean, wantMean, z)
+			}
+			if z := (std/wantStd - 1) * math.Sqrt(samples); math.Abs(z) > 4 {
+				t.Errorf("standard deviation %g, of the stream %g (z = %.1f)", std, wantStd, z)
+			}
+			if r := stat.Correlation(first, second, nil); math.Abs(r-c.correlation)*math.Sqrt(samples) > 4 {
+				t.Errorf("the correlation of two equal inputs is %g, want %g", r, c.correlation)
+			}
+			if r := stat.Correlation(first[1:], first[:samples-1], nil); math.Abs(r)*math.Sqrt(samples) > 4 {
+				t.Errorf("the correlation of successive samples is %g", r)
+			}
+		})
+	}
+}
+
+// squares is a family whose noise has a row and a column for each example.
+type squares struct{}
+
+func (squares) Dense(s *gomlx.Scope, x *graph.Node, units int) *graph.Node {
+	n := x.Shape().Dim(-2)
+	noise := stochastic.Draw(s, x, stochastic.Gaussian(), n, n)
+	return graph.Add(baselines.Deterministic{}.Dense(s, x, units), graph.ReduceAndKeep(noise, graph.ReduceMean, -1))
+}
+
+// Noise of which nobody can tell what belongs to an example is refused.
+func TestSeedOfOtherNoise(t *testing.T) {
+	m := newModel(t, nets.MLP{Layers: squares{}}, likelihood.Gaussian{}, 1)
+	x := nets.Rows([]float64{1, 2, 3}, 1)
+	if _, err := predict.Sample(t.Context(), m, x, predict.Options{Seed: new(uint64(1))}); err == nil || !strings.Contains(err.Error(), "what belongs to an example cannot be told") {
+		t.Errorf("the error is %v", err)
+	}
+	sample(t, m, x, predict.Options{})
+}
