@@ -358,6 +358,7 @@ func TestDUECheck(t *testing.T) {
 	params.SetSeeds(store, 1, 2, 3, 4)
 	if _, err := model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
+		params.SetReplicas(x.Graph(), []int{4})
 		return replicas.Dense(s.In("head"), x, 1)
 	}, tensors.FromFlatDataAndDimensions(slices.Repeat(x, 4), 4, 2, 2)); err != nil {
 		t.Fatal(err)

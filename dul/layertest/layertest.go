@@ -35,6 +35,7 @@ import (
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 )
 
 // DenseLayers is a family of layers of vectors; see nets.Layers.
@@ -122,6 +123,7 @@ func (c Checks) Dense(t testing.TB, layers DenseLayers) {
 
 // dense builds a layer, and names the family in what it panics with.
 func dense(layers DenseLayers, s *model.Scope, x *graph.Node, units int) *graph.Node {
+	params.SetReplicas(x.Graph(), x.Shape().Dimensions[:x.Rank()-2])
 	return built("Dense", layers, func() *graph.Node { return layers.Dense(s.In("layer"), x, units) })
 }
 

@@ -7,7 +7,7 @@ import (
 
 // Block applies one basic block with the given number of filters.
 func Block(s *model.Scope, layers ConvLayers, x *graph.Node, filters, stride int) *graph.Node {
-	return block{in: x.Shape().Dim(0), filters: filters, stride: stride}.apply(s, traced{layers, s.Scope()}, x)
+	return block{in: x.Shape().Dim(0), filters: filters, stride: stride}.apply(s, positions{layers, s.Scope()}, x)
 }
 
 // Drop is the dropout of a block.

@@ -128,6 +128,7 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 		outputs = m.Likelihood.Outputs()
 	}
 	s = s.In("network")
+	params.SetReplicas(x.Graph(), m.Lead())
 	if g := x.Graph(); !s.Store().IsTraining(g) {
 		for v := range s.IterVariables() { // also of layers that are GoMLX's own
 			params.Input(s.Store(), v, g)
@@ -167,9 +168,6 @@ func (m *Model) compareFeatures(features int) {
 // checkInput panics on inputs that are not of the kind which a network of this package
 // takes. An MLP would take the first axes of inputs with too many for those of replicas.
 func (m *Model) checkInput(x *graph.Node) {
-	if m.features == nil { // no model of New: nothing says whether there are replicas
-		return
-	}
 	switch m.Network.(type) {
 	case MLP, *MLP, ResidualMLP, *ResidualMLP, ResidualSum, *ResidualSum, allSums:
 		if x.Rank() == 2+len(m.Lead()) {
@@ -288,46 +286,8 @@ func LastConvolution(energies []LayerEnergy) int {
 	return -1
 }
 
-// traced is a family of layers that notes where each energy comes from.
-type traced struct {
-	layers ConvLayers
-	base   string // scope of the network
-}
-
-// Conv implements ConvLayers.
-func (t traced) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
-	return t.note(s, x.Graph(), c.Window, func() *graph.Node { return t.layers.Conv(s, x, c) })
-}
-
-// Dense implements Layers.
-func (t traced) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	return t.note(s, x.Graph(), conv.Window{}, func() *graph.Node { return t.layers.Dense(s, x, units) })
-}
-
-// norm is the batch normalisation of the family, if it has its own, such as
-// baselines.SpectralNormed, else the usual one.
-func (t traced) norm(s *model.Scope, x *graph.Node) *graph.Node {
-	if own, has := t.layers.(Normalizer); has {
-		return own.Norm(s, x)
-	}
-	return conv.BatchNorm(s, x)
-}
-
 // A Normalizer is a family with a batch normalisation of its own.
 type Normalizer interface {
 	// Norm maps images [channels, batch, height, width] to images of the same shape.
 	Norm(s *model.Scope, x *graph.Node) *graph.Node
-}
-
-func (t traced) note(s *model.Scope, g *graph.Graph, w conv.Window, apply func() *graph.Node) *graph.Node {
-	losses := stochastic.LayerLossesOf(g)
-	before := len(losses.Energies)
-	y := apply()
-	energies := Energies(g)
-	for _, energy := range losses.Energies[before:] {
-		name := strings.TrimPrefix(strings.TrimPrefix(s.Scope(), t.base), model.ScopeSeparator)
-		energies = append(energies, LayerEnergy{Layer: name, Window: w, Energy: energy})
-	}
-	model.SetGraphParam(g, energiesKey, energies)
-	return y
 }

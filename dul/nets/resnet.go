@@ -64,12 +64,12 @@ func WideResNet28x10(layers ConvLayers) ResNet {
 func (r ResNet) Apply(s *model.Scope, x *graph.Node, classes int) *graph.Node {
 	r = r.withDefaults()
 	needLayers("nets.ResNet.Layers", r.Layers)
-	layers := traced{r.Layers, s.Scope()}
+	layers := positions{r.Layers, s.Scope()}
 	h := layers.Conv(s.In("stem"), x, r.stem())
 	for _, b := range r.blocks() {
 		h = b.apply(s.In("%s", b.name), layers, h)
 	}
-	h = conv.ReLU(layers.norm(s.In("norm"), h))
+	h = conv.ReLU(layers.Norm(s.In("norm"), h))
 	return layers.Dense(s.In("output"), conv.GlobalMeans(h), classes)
 }
 
@@ -133,10 +133,10 @@ func (b block) shortcut() conv.Spec {
 func (b block) keepsShape() bool { return b.stride == 1 && b.in == b.filters }
 
 // apply maps [in, batch, height, width] to [filters, batch, height/stride, width/stride].
-func (b block) apply(s *model.Scope, layers traced, x *graph.Node) *graph.Node {
-	h := conv.ReLU(layers.norm(s.In("norm_1"), x))
+func (b block) apply(s *model.Scope, layers positions, x *graph.Node) *graph.Node {
+	h := conv.ReLU(layers.Norm(s.In("norm_1"), x))
 	h = layers.Conv(s.In("conv_1"), h, b.first())
-	h = b.drop(s.In("dropout"), conv.ReLU(layers.norm(s.In("norm_2"), h)))
+	h = b.drop(s.In("dropout"), conv.ReLU(layers.Norm(s.In("norm_2"), h)))
 	h = layers.Conv(s.In("conv_2"), h, b.second())
 	if !b.keepsShape() {
 		x = layers.Conv(s.In("shortcut"), x, b.shortcut())

@@ -59,7 +59,7 @@ func New(s *model.Scope, like Like, name string, role Role, initial Initial, dim
 // variable is made with its value, and not with a graph that computes it: XLA
 // writes the constants of a graph out as text.
 func variable(s *model.Scope, like Like, name string, role Role, initial Initial, dims ...int) *model.Variable {
-	lead := like.Shape().Dimensions[:like.Rank()-2]
+	lead := leadOf(s, like, name)
 	shape := shapes.Make(like.DType(), slices.Concat(lead, dims)...)
 	path, store := model.JoinPath(s.Scope(), name), s.Store()
 	_, without := store.GetParam(withoutValuesKey)
@@ -92,6 +92,38 @@ func Input(store *model.Store, v *model.Variable, like graph.GraphProvider) *gra
 	store.SetTraining(g, true)
 	defer store.SetTraining(g, training)
 	return v.NodeValue(g)
+}
+
+// leadOf returns the leading axes of a parameter, which are the replicas of the
+// graph, and panics where the activation has other axes before its last two.
+func leadOf(s *model.Scope, like Like, name string) []int {
+	replicas := Replicas(like.Graph())
+	if like.Rank() != len(replicas)+2 || !slices.Equal(like.Shape().Dimensions[:len(replicas)], replicas) {
+		want := "[batch, features]"
+		if len(replicas) > 0 {
+			want = fmt.Sprintf("[%d replicas, batch, features]", replicas[0])
+		}
+		panic(fmt.Errorf("parameter %s was asked for activations of shape %s, where this model has %s: a layer that is to act at each position of longer shapes needs nets.Positions, which nets.Func applies by itself; a graph of replicas needs params.SetReplicas, which models of nets.NewReplicas call",
+			model.JoinPath(s.Scope(), name), like.Shape(), want))
+	}
+	return replicas
+}
+
+const replicasKey = "/parameter_replicas"
+
+// SetReplicas says that the activations of the graph g begin with these replica
+// axes: none, or one, of the number of replicas. Parameters have the same axes, and
+// a model of [nets.NewReplicas] calls it for all its graphs. In a graph without it
+// there are no replicas. Call it before the first layer.
+func SetReplicas(g *graph.Graph, axes []int) { model.SetGraphParam(g, replicasKey, axes) }
+
+// Replicas returns the replica axes of the graph g, see [SetReplicas].
+func Replicas(g *graph.Graph) []int {
+	axes, found := model.GetGraphParam(g, replicasKey)
+	if !found {
+		return nil
+	}
+	return axes.([]int)
 }
 
 const withoutValuesKey = "/parameters_without_values"
@@ -167,11 +199,22 @@ func roleKey(path string) string {
 	return model.JoinPath("/parameter_roles", strings.ReplaceAll(path, model.ScopeSeparator, "|"))
 }
 
-// RoleOf returns the role of a variable made by New, or "" for any other.
+// modelScope is the scope of a model's variables, see nets.Model.Scope.
+const modelScope = "/model/"
+
+// RoleOf returns the role of a variable made by New or Statistic. A variable of a
+// model that was made without them, as by a layer of GoMLX's own, is a Weight where it
+// is trainable, else Running. Any other variable has the role "".
 func RoleOf(v *model.Variable, store *model.Store) Role {
 	role, found := store.GetParam(roleKey(v.Path()))
-	if !found {
+	switch {
+	case found:
+	case !strings.HasPrefix(v.Path(), modelScope):
 		return ""
+	case v.Trainable:
+		return Weight
+	default:
+		return Running
 	}
 	name, ok := role.(string)
 	if !ok {

@@ -23,17 +23,18 @@ import (
 // and returns their initial values.
 func starts(t *testing.T, store *model.Store, replicas int, names ...string) map[string][]float64 {
 	t.Helper()
-	dims := []int{1, 1}
+	var lead []int
 	if replicas > 0 {
-		dims = []int{replicas, 1, 1}
+		lead = []int{replicas}
 	}
 	results := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, in []*graph.Node) []*graph.Node {
+		params.SetReplicas(in[0].Graph(), lead)
 		var out []*graph.Node
 		for _, name := range names {
 			out = append(out, params.New(s.At("layer"), in[0], name, params.Weight, params.Normal(0, 1), 4, 6))
 		}
 		return out
-	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(dims...))))(t)
+	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(append(lead, 1, 1)...))))(t)
 	values := map[string][]float64{}
 	for i, name := range names {
 		values[name] = fixtures.FromTensor(t, results[i]).Values

@@ -19,6 +19,9 @@ import (
 func total(layers nets.Layers, o objective) func(s *model.Scope, in fixtures.Nodes) *graph.Node {
 	return func(root *model.Scope, in fixtures.Nodes) *graph.Node {
 		r := nets.Model{Network: nets.MLP{Layers: layers, Widths: []int{3}}, Likelihood: likelihood.Gaussian{}}
+		if x := in["x"].Shape(); x.Rank() == 3 {
+			r.Replicas = x.Dim(0)
+		}
 		s := r.Scope(root)
 		nll := r.Likelihood.NLL(s, r.Apply(s, in["x"]), in["y"])
 		return o.of(nll, in["weights"]).total
