@@ -113,6 +113,11 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 	if err := d.check(); err != nil {
 		return fail(err)
 	}
+	for _, set := range append([]Set{trainSet(d.Train), {"held-out", d.HeldOut}}, d.Sets...) {
+		if err := suitLikelihood(e.Task.Likelihood, set); err != nil {
+			return fail(err)
+		}
+	}
 	if e.Recipe.EarlyStopping && d.HeldOut.Inputs == nil {
 		return fail(errors.New("Recipe.EarlyStopping needs held-out examples, and the data have none; set the HeldOut of the source"))
 	}
@@ -137,6 +142,23 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 	}
 	found.cost = float64(e.Method.members()) * float64(d.Train.Len()) * float64(size) * float64(e.Recipe.Epochs+e.Recipe.PretrainEpochs)
 	return found, nil
+}
+
+// suitLikelihood says why the answers of a set, if it has some, are not those of a likelihood.
+func suitLikelihood(l likelihood.Likelihood, set Set) error {
+	_, regression := l.(likelihood.Regression)
+	switch {
+	case isClassification(l) && set.Targets != nil:
+		return fmt.Errorf("the %s examples have Targets, where a %T needs Labels", set.Name, l)
+	case regression && set.Labels != nil:
+		return fmt.Errorf("the %s examples have Labels, where a %T needs Targets", set.Name, l)
+	}
+	for i, label := range set.Labels {
+		if label < 0 || isClassification(l) && label >= l.Outputs() {
+			return fmt.Errorf("the %s example %d has the label %d; a %T has classes 0 to %d", set.Name, i, label, l, l.Outputs()-1)
+		}
+	}
+	return nil
 }
 
 // suit says what of an experiment's recipe does not suit its network.

@@ -233,10 +233,12 @@ func (w *treeWriter) tree(v reflect.Value, path string) (tree, error) {
 			return text, nil
 		}
 		return v.Uint(), nil
-	case reflect.Func:
+	case reflect.Func, reflect.Map, reflect.Chan:
 		if v.IsNil() {
 			return nil, nil
 		}
+	}
+	if v.Kind() == reflect.Func {
 		return nil, fmt.Errorf("%s is a function, which has no identity: two functions cannot be told apart. Put its settings into a type with fields, "+
 			"give its type a method Identity (see experiment.Identifier), or if it builds a network, name it (nets.Func)", path)
 	}
