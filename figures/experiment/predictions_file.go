@@ -107,7 +107,10 @@ func (p *Predictions) encode() ([]byte, error) {
 	var content bytes.Buffer
 	z := gzip.NewWriter(&content)
 	err = checkpoint.EncodeTensors(z, named, map[string]string{formatKey: predictionsFormat, headKey: string(text)})
-	return content.Bytes(), errors.Join(err, z.Close())
+	if err := errors.Join(err, z.Close()); err != nil {
+		return nil, err
+	}
+	return content.Bytes(), nil
 }
 
 // tensor is the column in the smallest type that loses nothing; nil where there is none.
