@@ -135,7 +135,8 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 		found.images, size = true, x.Size()
 	case nets.Floats:
 		size = x.Size()
-		found.replicas = nets.TakesReplicas(e.Task.Network)
+		// Gaussian processes draw the outputs of a classification in training, which replicas do not.
+		found.replicas = nets.TakesReplicas(e.Task.Network) && (e.Method.Process == nil || !isClassification(e.Task.Likelihood))
 	}
 	if e.Recipe.Augmentation != nil && !found.images {
 		return fail(errors.New("Recipe.Augmentation is for images, and the inputs are none"))

@@ -380,7 +380,7 @@ func floatsOf(sets []train.Dataset) []nets.Floats {
 func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 	all := make([]*Predictions, len(f.list))
 	for i, e := range f.list {
-		all[i] = &Predictions{Experiment: e.id, Diverged: f.diverged[i], Unit: f.data[i].unit(), Zero: f.data[i].Zero}
+		all[i] = &Predictions{Experiment: e.id, Split: e.Split, Diverged: f.diverged[i], Unit: f.data[i].unit(), Zero: f.data[i].Zero}
 	}
 	if !f.group.replicas && f.diverged[0] {
 		return all, nil

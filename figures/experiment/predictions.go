@@ -19,6 +19,7 @@ import (
 // Predictions are what the networks of one experiment say of all its sets: everything that a Metric needs.
 type Predictions struct {
 	Experiment string // the experiment's identity
+	Split      int    // the split of the data
 	Sets       []Prediction
 	// Diverged says that training or prediction gave numbers that are not finite. Sets may then be missing.
 	Diverged bool

@@ -37,6 +37,7 @@ const formatKey, headKey = "format", "predictions"
 // predictionsHead is what of Predictions is no list of numbers.
 type predictionsHead struct {
 	Experiment string             `json:"experiment"`
+	Split      int                `json:"split"`
 	Diverged   bool               `json:"diverged,omitempty"`
 	Unit       float64            `json:"unit"`
 	Zero       float64            `json:"zero"`
@@ -73,7 +74,7 @@ const labelsColumn = "labels"
 
 // encode is the content of the file of predictions.
 func (p *Predictions) encode() ([]byte, error) {
-	head := predictionsHead{Experiment: p.Experiment, Diverged: p.Diverged, Unit: p.Unit, Zero: p.Zero, Inspected: p.Inspected}
+	head := predictionsHead{Experiment: p.Experiment, Split: p.Split, Diverged: p.Diverged, Unit: p.Unit, Zero: p.Zero, Inspected: p.Inspected}
 	named := map[string]*tensors.Tensor{}
 	for i := range p.Sets {
 		s := &p.Sets[i]
@@ -181,7 +182,7 @@ func decodePredictions(content []byte) (*Predictions, error) {
 	if err := json.Unmarshal([]byte(metadata[headKey]), &head); err != nil {
 		return nil, err
 	}
-	p := &Predictions{Experiment: head.Experiment, Diverged: head.Diverged, Unit: head.Unit, Zero: head.Zero, Inspected: head.Inspected}
+	p := &Predictions{Experiment: head.Experiment, Split: head.Split, Diverged: head.Diverged, Unit: head.Unit, Zero: head.Zero, Inspected: head.Inspected}
 	for i, h := range head.Sets {
 		s := Prediction{Set: h.Name}
 		s.Width, s.LastConvolution = h.Width, h.LastConvolution
