@@ -69,7 +69,10 @@ var convSpecs = []struct {
 type applied func(s *model.Scope, x *graph.Node) *graph.Node
 
 func dense(l dul.Density, units int) applied {
-	return func(s *model.Scope, x *graph.Node) *graph.Node { return l.Dense(s.In("layer"), x, units) }
+	return func(s *model.Scope, x *graph.Node) *graph.Node {
+		params.SetReplicas(x.Graph(), x.Shape().Dimensions[:x.Rank()-2])
+		return l.Dense(s.In("layer"), x, units)
+	}
 }
 
 func convolved(l dul.Density, c conv.Spec) applied {

@@ -92,20 +92,29 @@ func (b built) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	return b.architecture.Build(Positions(b.layers, s), s, x, outputs)
 }
 
-// TakesReplicas says whether a network, or an architecture, takes inputs with a
-// leading axis of replicas, see NewReplicas.
-func TakesReplicas(network any) bool {
-	switch n := network.(type) {
-	case MLP, ResidualMLP, allSums:
-		return true
-	case ResidualSum:
-		return !n.BatchNorm
-	case Func:
-		return n.Replicas
-	case built:
-		return n.architecture.Replicas
-	}
-	return false
+// TakesReplicas implements the interface of the function TakesReplicas.
+func (b built) TakesReplicas() bool { return b.architecture.Replicas }
+
+// TakesReplicas implements the interface of the function TakesReplicas.
+func (MLP) TakesReplicas() bool { return true }
+
+// TakesReplicas implements the interface of the function TakesReplicas.
+func (ResidualMLP) TakesReplicas() bool { return true }
+
+// TakesReplicas implements the interface of the function TakesReplicas: batch
+// normalisation has no replicas.
+func (m ResidualSum) TakesReplicas() bool { return !m.BatchNorm }
+
+// TakesReplicas says whether a network takes inputs with a leading axis of replicas,
+// as [NewReplicas] needs: one that has the method
+//
+//	TakesReplicas() bool
+//
+// which returns true. Its parameters must be made by package params and have that
+// axis, too, as those of all layers of this project.
+func TakesReplicas(network Network) bool {
+	n, says := network.(interface{ TakesReplicas() bool })
+	return says && n.TakesReplicas()
 }
 
 // Positions returns layers whose Dense acts at each position of longer shapes,
@@ -114,8 +123,13 @@ func TakesReplicas(network any) bool {
 //
 // where "replicas..." are the axes that params.Replicas returns for the graph. All
 // positions share the parameters. Each has noise of its own, unless the family shares
-// its noise between examples. What the layer adds to the objective for an example is
-// the mean over its positions, as in a convolution; so are its energies.
+// its noise between examples. With P positions, what the layer adds to the
+// log-likelihood of example n is
+//
+//	1/P sum_p log p_energy(h[n, p]),
+//
+// the mean over its positions, as in a convolution, and likewise its energy. Its KL is
+// counted once.
 //
 // The result also has the methods of ConvLayers and Normalizer; Conv panics if
 // the family has no convolution. Energies names the layers by their scopes below s.
@@ -129,29 +143,36 @@ type positions struct {
 
 // Dense implements Layers.
 func (p positions) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	dims := x.Shape().Dimensions
-	lead := len(params.Replicas(x.Graph()))
-	if len(dims) < lead+2 {
-		panic(fmt.Errorf("the dense layer %s has an input of shape %s; it must be [batch, features] after %d axes of replicas", s.Scope(), x.Shape(), lead))
-	}
-	if len(dims) == lead+2 {
-		return p.apply(s, x.Graph(), conv.Window{}, nil, func() *graph.Node { return p.layers.Dense(s, x, units) })
-	}
-	rows := graph.Reshape(x, slices.Concat(dims[:lead], []int{-1, dims[len(dims)-1]})...)
-	y := p.apply(s, x.Graph(), conv.Window{}, dims[:lead+1], func() *graph.Node { return p.layers.Dense(s, rows, units) })
-	if want := slices.Concat(rows.Shape().Dimensions[:lead+1], []int{units}); !slices.Equal(y.Shape().Dimensions, want) {
-		panic(fmt.Errorf("layers of type %T gave the dense layer %s an output of shape %s for inputs of shape %s; want %v", p.layers, s.Scope(), y.Shape(), rows.Shape(), want))
-	}
-	return graph.Reshape(y, slices.Concat(dims[:len(dims)-1], []int{units})...)
+	return p.noted(s, x, conv.Window{}, func() *graph.Node {
+		dims, lead := x.Shape().Dimensions, len(params.Replicas(x.Graph()))
+		if len(dims) < lead+2 || units < 1 {
+			panic(fmt.Errorf("a dense layer with %d units for these inputs was asked for; want 1 or more, and inputs of shape [batch, features] after %d axes of replicas", units, lead))
+		}
+		if len(dims) == lead+2 {
+			return p.layers.Dense(s, x, units)
+		}
+		examples := dims[:lead+1]
+		rows := graph.Reshape(x, slices.Concat(dims[:lead], []int{-1, dims[len(dims)-1]})...)
+		y := meansOverPositions(x.Graph(), examples, func() *graph.Node { return p.layers.Dense(s, rows, units) })
+		if y == nil {
+			return nil
+		}
+		if want := slices.Concat(rows.Shape().Dimensions[:lead+1], []int{units}); !slices.Equal(y.Shape().Dimensions, want) {
+			panic(fmt.Errorf("its output for the positions %s is %s; want %v", rows.Shape(), y.Shape(), want))
+		}
+		return graph.Reshape(y, slices.Concat(dims[:len(dims)-1], []int{units})...)
+	})
 }
 
 // Conv implements ConvLayers.
 func (p positions) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
-	layers, has := p.layers.(ConvLayers)
-	if !has {
-		panic(noConvolution(p.layers))
-	}
-	return p.apply(s, x.Graph(), c.Window, nil, func() *graph.Node { return layers.Conv(s, x, c) })
+	return p.noted(s, x, c.Window, func() *graph.Node {
+		layers, has := p.layers.(ConvLayers)
+		if !has {
+			panic(noConvolution(p.layers))
+		}
+		return layers.Conv(s, x, c)
+	})
 }
 
 // Norm is the batch normalisation of the family, if it has its own, such as
@@ -163,39 +184,65 @@ func (p positions) Norm(s *model.Scope, x *graph.Node) *graph.Node {
 	return conv.BatchNorm(s, x)
 }
 
-// apply builds a layer, and adds its losses and energies to those of the graph, as
-// means over the positions of each example: examples are [replicas..., batch], or nil
-// where the layer's terms have one entry for each example already.
-func (p positions) apply(s *model.Scope, g *graph.Graph, w conv.Window, examples []int, layer func() *graph.Node) *graph.Node {
-	all := stochastic.LayerLossesOf(g)
-	before := *all
-	*all = stochastic.LayerLosses{}
-	y := layer()
-	own := *all
-	*all = before
-	if y == nil {
-		panic(fmt.Errorf("layers of type %T returned nil for the layer %s; it must be the layer's output", p.layers, s.Scope()))
+// noted builds a layer and notes its energies under its name.
+func (p positions) noted(s *model.Scope, x *graph.Node, w conv.Window, build func() *graph.Node) *graph.Node {
+	g := x.Graph()
+	before := len(stochastic.LayerLossesOf(g).Energies)
+	y := BuildLayer(p.layers, s, x, build)
+	energies := Energies(g)
+	name := strings.TrimPrefix(strings.TrimPrefix(s.Scope(), p.base), model.ScopeSeparator)
+	for _, energy := range stochastic.LayerLossesOf(g).Energies[before:] {
+		energies = append(energies, LayerEnergy{Layer: name, Window: w, Energy: energy})
 	}
-	eachExample := func(term *graph.Node) *graph.Node { // [..., batch*positions, 1] -> [..., batch, 1]
-		if examples == nil {
-			return term
-		}
+	model.SetGraphParam(g, energiesKey, energies)
+	return y
+}
+
+// meansOverPositions builds a layer on the positions of all examples, and adds its
+// losses to those of the graph as means over the positions of each example: terms
+// [replicas..., batch*positions, 1] as [replicas..., batch, 1]. The examples are
+// [replicas..., batch].
+func meansOverPositions(g *graph.Graph, examples []int, build func() *graph.Node) *graph.Node {
+	losses := stochastic.LayerLossesOf(g)
+	before := *losses
+	*losses = stochastic.LayerLosses{}
+	y := build()
+	own := *losses
+	*losses = before
+	mean := func(term *graph.Node) *graph.Node {
 		term = graph.Reshape(term, slices.Concat(examples, []int{-1})...)
 		return graph.MulScalar(ops.SumColumns(term), 1/float64(term.Shape().Dim(-1)))
 	}
 	if own.KL != nil {
-		all.AddKL(own.KL)
+		losses.AddKL(own.KL)
 	}
 	if own.LogLikelihood != nil {
-		all.AddLogLikelihood(eachExample(own.LogLikelihood))
+		losses.AddLogLikelihood(mean(own.LogLikelihood))
 	}
-	energies := Energies(g)
-	name := strings.TrimPrefix(strings.TrimPrefix(s.Scope(), p.base), model.ScopeSeparator)
 	for _, energy := range own.Energies {
-		energy = eachExample(energy)
-		all.AddEnergy(energy)
-		energies = append(energies, LayerEnergy{Layer: name, Window: w, Energy: energy})
+		losses.AddEnergy(mean(energy))
 	}
-	model.SetGraphParam(g, energiesKey, energies)
+	return y
+}
+
+// BuildLayer returns what build returns, which is the output of a layer of the given
+// family in the scope s for inputs x. If build panics or returns nil, BuildLayer
+// panics with an error that names the layer, its family and the shape of its inputs.
+// The networks of this package build all their layers by it.
+func BuildLayer(family any, s *model.Scope, x *graph.Node, build func() *graph.Node) *graph.Node {
+	defer func() {
+		if err, failed := recover().(error); failed {
+			hint := ""
+			if raw := params.Raw(s); len(raw) > 0 {
+				hint = fmt.Sprintf("; the layer made variable %s without params.New, which gives a parameter the type and the replicas of the inputs and whose shape must not depend on the batch", raw[0])
+			}
+			panic(fmt.Errorf("layer %s of type %T, for inputs %s: %w%s", s.Scope(), family, x.Shape(), err, hint))
+		}
+	}()
+	defer PanicWithError("building it")
+	y := build()
+	if y == nil {
+		panic(errors.New("it returned nil; return the output"))
+	}
 	return y
 }

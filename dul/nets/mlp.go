@@ -17,11 +17,13 @@ type Layers interface {
 	Dense(s *model.Scope, x *graph.Node, units int) *graph.Node
 }
 
-// needLayers panics on a network without a family of layers.
-func needLayers(field string, layers any) {
+// layersOf are the layers of a field of a network in the scope s. It panics if there
+// are none.
+func layersOf(field string, layers Layers, s *model.Scope) positions {
 	if layers == nil {
 		panic(fmt.Errorf("%s is nil; give a family of layers, such as dul.Density{}", field))
 	}
+	return positions{layers, s.Scope()}
 }
 
 // MLP is a multilayer perceptron: for each width a layer and a ReLU, then a
@@ -34,14 +36,14 @@ type MLP struct {
 // Apply maps [..., batch, features] to [..., batch, outputs]. It panics without
 // Layers and on widths that are not positive, as GoMLX's graph-building functions do.
 func (m MLP) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
-	needLayers("nets.MLP.Layers", m.Layers)
+	layers := layersOf("nets.MLP.Layers", m.Layers, s)
 	for i, width := range m.Widths {
 		if width < 1 {
 			panic(fmt.Errorf("nets.MLP: hidden layer %d has width %d; it must be at least 1", i, width))
 		}
-		x = ops.ReLU(m.Layers.Dense(s.In("hidden_%d", i), x, width))
+		x = ops.ReLU(layers.Dense(s.In("hidden_%d", i), x, width))
 	}
-	return m.Layers.Dense(s.In("output"), x, outputs)
+	return layers.Dense(s.In("output"), x, outputs)
 }
 
 // ResidualMLP is a multilayer perceptron with residual connections and a head of
@@ -63,9 +65,9 @@ type ResidualMLP struct {
 // outputs]. It panics without Layers or Head and on a width or depth that is not
 // positive, as GoMLX's graph-building functions do.
 func (m ResidualMLP) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
-	needLayers("nets.ResidualMLP.Head", m.Head)
+	head := layersOf("nets.ResidualMLP.Head", m.Head, s)
 	h := m.features(s, x)
-	return m.Head.Dense(s.In("output"), h, outputs)
+	return head.Dense(s.In("output"), h, outputs)
 }
 
 // Moments are the mean and the variance of the outputs, for a head that has
@@ -83,10 +85,10 @@ func (m ResidualMLP) features(s *model.Scope, x *graph.Node) *graph.Node {
 	if m.Width < 1 || m.Depth < 1 {
 		panic(fmt.Errorf("nets.ResidualMLP: width %d and depth %d; both must be at least 1", m.Width, m.Depth))
 	}
-	needLayers("nets.ResidualMLP.Layers", m.Layers)
-	h := m.Layers.Dense(s.In("input"), x, m.Width)
+	layers := layersOf("nets.ResidualMLP.Layers", m.Layers, s)
+	h := layers.Dense(s.In("input"), x, m.Width)
 	for i := range m.Depth {
-		h = graph.Add(h, ops.ReLU(m.Layers.Dense(s.In("block_%d", i), h, m.Width)))
+		h = graph.Add(h, ops.ReLU(layers.Dense(s.In("block_%d", i), h, m.Width)))
 	}
 	return h
 }

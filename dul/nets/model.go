@@ -73,6 +73,9 @@ func NewReplicas(backend compute.Backend, network Network, l likelihood.Likeliho
 	if len(seeds) == 0 {
 		return nil, errors.New("a model of no replicas was asked for; give each replica a seed")
 	}
+	if network != nil && !TakesReplicas(network) {
+		return nil, fmt.Errorf("replicas of a network of type %T were asked for, which does not say that its inputs may have a leading axis of replicas (see nets.TakesReplicas); make a model for each seed by nets.New", network)
+	}
 	m, err := newModel(backend, network, l, seeds...)
 	if err == nil {
 		m.Replicas, m.Host = len(seeds), stochastic.NewReplicatedHostSampler(seeds)
@@ -139,13 +142,16 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 		defer m.compareFeatures(x.Shape().Dim(-1))
 	}
 	y := apply(m.Network, s, x, outputs)
+	if raw := params.Raw(s); len(raw) > 0 && m.Replicas > 0 {
+		panic(fmt.Errorf("the network has variable %s, which its %d replicas would share; make it by params.New, which gives each replica its own, or make a model for each seed by nets.New", raw[0], m.Replicas))
+	}
 	if m.Likelihood == nil { // of a part of the network, see With
 		return y
 	}
 	if y.Shape().Dim(-1) != outputs {
 		panic(fmt.Errorf("the network of type %T has outputs of shape %s, where the likelihood of type %T needs %d for each input", m.Network, y.Shape(), m.Likelihood, outputs))
 	}
-	if err := params.CheckLoaded(s.Store(), s.Scope()); err != nil {
+	if err := params.CheckLoaded(s, x.Graph()); err != nil {
 		panic(err)
 	}
 	return y

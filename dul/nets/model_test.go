@@ -262,7 +262,7 @@ func TestBrokenFamily(t *testing.T) {
 			exec.Finalize()
 		})
 	}
-	if _, err := nets.Parameters(fixtures.Backend(t), tiny(broken{}), 3, 8, 8, 10); err == nil || err.Error() != "counting parameters: building the network: no layer" {
+	if _, err := nets.Parameters(fixtures.Backend(t), tiny(broken{}), 3, 8, 8, 10); err == nil || err.Error() != "counting parameters: layer /stem of type nets_test.broken, for inputs (Float32)[3, 1, 8, 8]: building it: no layer" {
 		t.Errorf("counting: %v", err)
 	}
 }

@@ -63,8 +63,7 @@ func WideResNet28x10(layers ConvLayers) ResNet {
 // functions do.
 func (r ResNet) Apply(s *model.Scope, x *graph.Node, classes int) *graph.Node {
 	r = r.withDefaults()
-	needLayers("nets.ResNet.Layers", r.Layers)
-	layers := positions{r.Layers, s.Scope()}
+	layers := layersOf("nets.ResNet.Layers", r.Layers, s)
 	h := layers.Conv(s.In("stem"), x, r.stem())
 	for _, b := range r.blocks() {
 		h = b.apply(s.In("%s", b.name), layers, h)
@@ -197,12 +196,12 @@ func (m ResidualSum) sums(s *model.Scope, x *graph.Node) []*graph.Node {
 	if m.Width < 1 || m.Depth < 1 {
 		panic(fmt.Errorf("nets.ResidualSum: width %d and depth %d; both must be at least 1", m.Width, m.Depth))
 	}
-	needLayers("nets.ResidualSum.Layers", m.Layers)
-	sums := []*graph.Node{m.Layers.Dense(s.In("input"), x, m.Width)}
+	layers := layersOf("nets.ResidualSum.Layers", m.Layers, s)
+	sums := []*graph.Node{layers.Dense(s.In("input"), x, m.Width)}
 	for l := range m.Depth {
 		a := sums[l]
 		block := s.In("block_%d", l)
-		sums = append(sums, graph.Add(a, m.Layers.Dense(block, ops.ReLU(m.norm(block, a)), m.Width)))
+		sums = append(sums, graph.Add(a, layers.Dense(block, ops.ReLU(m.norm(block, a)), m.Width)))
 	}
 	return sums
 }

@@ -66,7 +66,7 @@ func variable(s *model.Scope, like Like, name string, role Role, initial Initial
 	_, loaded := store.GetParam(loadedKey)
 	switch v := store.GetVariable(path); {
 	case v == nil && loaded:
-		panic(fmt.Errorf("the model has variable %s, the file that it was loaded from has not: it is the file of another model", path))
+		panic(notInFile(path))
 	case v == nil && !without:
 		store.VariableWithValue(path, initialTensor(store, path, shape, len(lead) > 0, initial))
 	case v != nil && !v.Shape().Equal(shape):
@@ -138,15 +138,35 @@ func SetLoaded(store *model.Store, path string) {
 	store.SetParam(roleKey(path), string(Loaded))
 }
 
-// CheckLoaded returns an error if a file brought a variable below the scope that
-// no graph has asked for so far: call it when the first graph is built.
-func CheckLoaded(store *model.Store, scope string) error {
-	for v := range store.IterVariables() {
-		if RoleOf(v, store) == Loaded && strings.HasPrefix(v.Path(), scope+model.ScopeSeparator) {
+// CheckLoaded returns an error if a file brought other variables below the scope s
+// than the network of the graph g uses. Call it once the network is built.
+func CheckLoaded(s *model.Scope, g *graph.Graph) error {
+	store := s.Store()
+	if _, loaded := store.GetParam(loadedKey); !loaded {
+		return nil
+	}
+	used := map[*graph.Node]bool{}
+	for _, node := range g.Nodes() {
+		for _, input := range node.Inputs() {
+			used[input] = true
+		}
+	}
+	for v := range s.IterVariables() {
+		switch role, found := store.GetParam(roleKey(v.Path())); {
+		case !found:
+			return notInFile(v.Path())
+		case role != string(Loaded):
+		case v.InUseByGraph(g) && used[v.NodeValue(g)]: // by a layer of GoMLX's own
+			store.SetParam(roleKey(v.Path()), "")
+		default:
 			return fmt.Errorf("the file that the model was loaded from has variable %s, the model has not: it is the file of another model", v.Path())
 		}
 	}
 	return nil
+}
+
+func notInFile(path string) error {
+	return fmt.Errorf("the model has variable %s, the file that it was loaded from has not: it is the file of another model", path)
 }
 
 // WithoutValues makes the store's parameters start at zero from here on, for
@@ -202,25 +222,32 @@ func roleKey(path string) string {
 // modelScope is the scope of a model's variables, see nets.Model.Scope.
 const modelScope = "/model/"
 
+// Raw returns the paths of the variables below the scope s that were made neither by
+// this package nor by a file, as those of GoMLX's layers are.
+func Raw(s *model.Scope) (paths []string) {
+	for v := range s.IterVariables() {
+		if role, found := s.Store().GetParam(roleKey(v.Path())); !found || role == "" {
+			paths = append(paths, v.Path())
+		}
+	}
+	return paths
+}
+
 // RoleOf returns the role of a variable made by New or Statistic. A variable of a
-// model that was made without them, as by a layer of GoMLX's own, is a Weight where it
-// is trainable, else Running. Any other variable has the role "".
+// model that was made without them, as by a layer of GoMLX's own, is a Weight if it
+// is trainable, else Running. Any other variable has the role "", as has one whose
+// entries are no floating-point numbers.
 func RoleOf(v *model.Variable, store *model.Store) Role {
 	role, found := store.GetParam(roleKey(v.Path()))
 	switch {
-	case found:
-	case !strings.HasPrefix(v.Path(), modelScope):
+	case found && role != "":
+		return Role(role.(string))
+	case !strings.HasPrefix(v.Path(), modelScope) || !v.DType().IsFloat():
 		return ""
 	case v.Trainable:
 		return Weight
-	default:
-		return Running
 	}
-	name, ok := role.(string)
-	if !ok {
-		return ""
-	}
-	return Role(name)
+	return Running
 }
 
 const seedsKey = "/parameter_seeds"

@@ -173,12 +173,12 @@ func TestReplicasOfUnequalSize(t *testing.T) {
 }
 
 // An untrained LDL has Sigma = I, so the first layer's energy is |x|^2/2, of every
-// replica; layers that have no names are numbered.
+// replica; the layers have their names.
 func TestEnergiesOfARegression(t *testing.T) {
 	x := nets.Rows([]float64{3, 4, 0, 0, 1, -2}, 2)
 	found := must.Get(predict.SampleReplicas(context.Background(), mlp(t, dul.Density{}, 1, 2), []nets.Floats{x, x}, predict.Options{Samples: 3, BatchSize: 2, Energies: true}))(t)
 	for r, p := range found {
-		if len(p.Energies) != 2 || p.Energies[1].Layer != "layer 1" || len(p.Energies[1].Mean) != 3 || p.LastConvolution != -1 {
+		if len(p.Energies) != 2 || p.Energies[1].Layer != "output" || len(p.Energies[1].Mean) != 3 || p.LastConvolution != -1 {
 			t.Fatalf("energies are %+v, want 2 layers with 3 inputs each", p.Energies)
 		}
 		fixtures.Compare(t, fmt.Sprintf("replica %d", r), fixtures.Matrix(1, 3, p.Energies[0].Mean...), fixtures.Matrix(1, 3, 12.5, 0, 2.5), 1e-12)

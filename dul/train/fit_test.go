@@ -493,7 +493,7 @@ func TestFitErrors(t *testing.T) {
 			}
 			seeds := make([]uint64, max(c.replicas, 1))
 			var network nets.Network = nets.MLP{Layers: baselines.Deterministic{}}
-			if _, is := c.data[0].Inputs.(nets.Pixels); is {
+			if _, is := c.data[0].Inputs.(nets.Pixels); is && c.replicas == 0 {
 				network = nets.ResNet{Layers: baselines.Deterministic{}, Blocks: []int{1}, Widths: []int{2}, Stem: 2}
 			}
 			err := run.Fit(c.ctx, newModel(t, network, c.like, dtypes.Float32, seeds...), c.data...)

@@ -79,6 +79,9 @@ func TestStepOnWeightedEnergies(t *testing.T) {
 // weighing is a network that weighs the log-likelihood by itself.
 type weighing struct{ nets.Network }
 
+// TakesReplicas is that of the network itself.
+func (n weighing) TakesReplicas() bool { return nets.TakesReplicas(n.Network) }
+
 func (n weighing) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	logits := n.Network.Apply(s, x, outputs)
 	stochastic.LayerLossesOf(x.Graph()).WeightLogLikelihood(energy.LaplaceWeights(logits))
