@@ -135,14 +135,25 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 		found.images, size = true, x.Size()
 	case nets.Floats:
 		size = x.Size()
-		// Gaussian processes draw the outputs of a classification in training, which replicas do not.
-		found.replicas = nets.TakesReplicas(e.Task.Network) && (e.Method.Process == nil || !isClassification(e.Task.Likelihood))
+		if found.replicas, err = e.takesReplicas(); err != nil {
+			return fail(err)
+		}
 	}
 	if e.Recipe.Augmentation != nil && !found.images {
 		return fail(errors.New("Recipe.Augmentation is for images, and the inputs are none"))
 	}
 	found.cost = float64(e.Method.members()) * float64(d.Train.Len()) * float64(size) * float64(e.Recipe.Epochs+e.Recipe.PretrainEpochs)
 	return found, nil
+}
+
+// takesReplicas says whether networks of the experiment can be replicas of one graph. Gaussian processes draw the outputs
+// of a classification in training, which replicas do not.
+func (e Experiment) takesReplicas() (bool, error) {
+	if e.Method.Process != nil {
+		return !isClassification(e.Task.Likelihood), nil
+	}
+	network, err := e.Task.Network.Over(e.Method.Layers)
+	return err == nil && nets.TakesReplicas(network), err
 }
 
 // suitLikelihood says why the answers of a set, if it has some, are not those of a likelihood.

@@ -16,7 +16,6 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
-	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
@@ -109,7 +108,7 @@ const rows = 7
 // network is the network of an experiment. The head of a Gaussian process is made for features that are made up.
 func (b building) network(e Experiment, d Data) (nets.Network, error) {
 	if e.Method.Process == nil {
-		return e.Task.Network.Over(checked(e.Method.Layers))
+		return e.Task.Network.Over(e.Method.Layers)
 	}
 	headless, err := withHead(e.Task.Network, e.Method.Process, baselines.Headless{})
 	if err != nil {
@@ -211,57 +210,4 @@ func (b building) batch() (x, answers shapes.Shape) {
 		return x, shapes.Make(dtypes.Int32, rows, 1)
 	}
 	return x, shapes.Make(dtypes.Float32, rows, max(1, len(b.train.Targets)/b.train.Len()))
-}
-
-// checked is a family whose layers are looked at as they are built: one that returns nothing, or another shape than it
-// should, is named.
-func checked(layers nets.Layers) nets.Layers {
-	if convolution, has := layers.(nets.ConvLayers); has {
-		return checkedConv{checkedDense{layers}, convolution}
-	}
-	return checkedDense{layers}
-}
-
-type checkedDense struct{ layers nets.Layers }
-
-// Dense implements nets.Layers.
-func (c checkedDense) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	if x.Rank() < 2 || units < 1 {
-		panic(fmt.Errorf("the dense layer at %s is asked to map inputs of shape %s to %d units; inputs are [batch, features], and there is at least one unit", s.Scope(), x.Shape(), units))
-	}
-	y := c.layers.Dense(s, x, units)
-	dims := x.Shape().Dimensions
-	c.look("Dense", s, x, y, append(slices.Clone(dims[:len(dims)-1]), units))
-	return y
-}
-
-func (c checkedDense) look(method string, s *model.Scope, x, y *graph.Node, want []int) {
-	if y == nil {
-		panic(fmt.Errorf("%s of the layers of type %T returned nil, at %s", method, c.layers, s.Scope()))
-	}
-	if !slices.Equal(y.Shape().Dimensions, want) {
-		panic(fmt.Errorf("%s of the layers of type %T returned the shape %s for inputs of shape %s, at %s; want %v", method, c.layers, y.Shape(), x.Shape(), s.Scope(), want))
-	}
-}
-
-type checkedConv struct {
-	checkedDense
-	conv nets.ConvLayers
-}
-
-// Conv implements nets.ConvLayers.
-func (c checkedConv) Conv(s *model.Scope, x *graph.Node, spec conv.Spec) *graph.Node {
-	y := c.conv.Conv(s, x, spec)
-	if y == nil {
-		panic(fmt.Errorf("Conv of the layers of type %T returned nil, at %s", c.layers, s.Scope()))
-	}
-	return y
-}
-
-// Norm implements nets.Normalizer, as the family does.
-func (c checkedConv) Norm(s *model.Scope, x *graph.Node) *graph.Node {
-	if own, has := c.layers.(nets.Normalizer); has {
-		return own.Norm(s, x)
-	}
-	return conv.BatchNorm(s, x)
 }
