@@ -139,6 +139,9 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 			return fail(err)
 		}
 	}
+	if e.Task.Probe != nil && found.replicas {
+		return fail(errors.New("Task.Probe is not for networks that are trained as replicas of one graph"))
+	}
 	if e.Recipe.Augmentation != nil && !found.images {
 		return fail(errors.New("Recipe.Augmentation is for images, and the inputs are none"))
 	}

@@ -47,12 +47,19 @@ type Task struct {
 	Metrics []Metric `experiment:"-"`
 	// Inspect, if not nil, measures the trained networks themselves. It is no part of the identity.
 	Inspect Inspect `experiment:"-"`
+	// Probe, if not nil, asks the trained networks for more about each example than their predictions. It is no part of
+	// the identity.
+	Probe Probe `experiment:"-"`
 }
 
 // An Inspect measures the trained networks of an experiment: the members of an ensemble one by one, or a single model
 // of whose replicas those from first to first+count-1 are the experiment's. What it returns is kept with the
 // predictions.
 type Inspect func(models []*nets.Model, first, count int) (map[string]float64, error)
+
+// A Probe prepares to ask trained networks, the members of one experiment, for numbers about each example of a set, such
+// as distances of features. What it returns is called for every set, and may return nil for none. The numbers are kept as Prediction.Extra. It must not draw noise, and is not for replicas.
+type Probe func(ctx context.Context, members []*nets.Model, d Data) (func(ctx context.Context, set Set) (map[string][]float64, error), error)
 
 // A Source gives the data of each split. Its fields are its identity, so that identities can be compared without
 // reading data: a published data set has its name and a checksum, other data have a digest (see Digest).

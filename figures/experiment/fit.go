@@ -37,6 +37,7 @@ type fit struct {
 	models      []*nets.Model // one with replicas, or one for each member
 	keepOutputs bool          // whether the head of a Gaussian process asks for it
 	diverged    []bool        // of each experiment
+	speed       float64       // training examples a second, of all replicas together; 0 while it is not known
 	failed      []error       // of each experiment, why its Gaussian process predicts nothing
 }
 
@@ -123,6 +124,7 @@ func (f *fit) carryOut(ctx context.Context) (lines []Result, err error) {
 			ID: e.id, Group: f.group.line.Group, Split: e.Split, Seed: e.Seed, Predictions: all[i],
 			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), Finished: time.Now().UTC().Truncate(time.Second),
 		}
+		line.ExamplesPerSecond = f.speed
 		line.WallSeconds = time.Since(began).Seconds() / float64(len(f.list))
 		if f.failed[i] != nil && !all[i].Diverged {
 			failures = append(failures, fmt.Errorf("%v: %w", e, f.failed[i]))
@@ -228,6 +230,7 @@ func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
 		if at.Pretraining {
 			what = "generative pretraining"
 		}
+		f.speed = at.ExamplesPerSecond
 		note := fmt.Sprintf("%v: %s, epoch %d of %d, loss %.3g", unit{f.group, f.list}, what, min(at.Epoch+1, at.Epochs), at.Epochs, at.Losses.Total)
 		if at.Remaining > time.Minute {
 			note += fmt.Sprintf(", about %v to train", at.Remaining.Round(time.Second))
@@ -388,9 +391,17 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 	if err := f.inspect(all); err != nil {
 		return nil, err
 	}
+	extra, err := f.probe(ctx)
+	if err != nil {
+		if errors.Is(err, metrics.ErrValue) {
+			all[0].Diverged = true
+			return all, nil
+		}
+		return nil, fmt.Errorf("probing the networks: %w", err)
+	}
 	for k, set := range f.data[0].Sets {
 		f.report(f.list, 1, fmt.Sprintf("%v: predicting the set %q", unit{f.group, f.list}, set.Name))
-		found, err := f.keptSet(k, func() ([]Prediction, error) { return f.predictSet(ctx, k) })
+		found, err := f.keptSet(k, func() ([]Prediction, error) { return f.predictSet(ctx, k, extra) })
 		if errors.Is(err, metrics.ErrValue) && !f.group.replicas {
 			all[0].Diverged = true
 			return all, nil
@@ -424,8 +435,17 @@ func (f *fit) inspect(all []*Predictions) error {
 	return nil
 }
 
+// probe prepares the task's Probe; nil for none.
+func (f *fit) probe(ctx context.Context) (func(ctx context.Context, set Set) (map[string][]float64, error), error) {
+	probe := f.first().Task.Probe
+	if probe == nil {
+		return nil, nil
+	}
+	return probe(ctx, f.models, f.data[0])
+}
+
 // predictSet predicts set number k of all experiments.
-func (f *fit) predictSet(ctx context.Context, k int) ([]Prediction, error) {
+func (f *fit) predictSet(ctx context.Context, k int, extra func(ctx context.Context, set Set) (map[string][]float64, error)) ([]Prediction, error) {
 	sets := forEachNetwork(f, func(d Data) train.Dataset { return d.Sets[k].Dataset })
 	seeds := f.seeds()
 	var drawn []*Prediction
@@ -452,6 +472,11 @@ func (f *fit) predictSet(ctx context.Context, k int) ([]Prediction, error) {
 			return nil, err
 		}
 		p.Set = f.data[i].Sets[k].Name
+		if extra != nil {
+			if p.Extra, err = extra(ctx, f.data[i].Sets[k]); err != nil {
+				return nil, fmt.Errorf("probing the networks: %w", err)
+			}
+		}
 		all[i] = *p
 	}
 	return all, nil

@@ -42,6 +42,8 @@ type Prediction struct {
 	// LogDensity is log p(y_i | x_i), the logarithm of the mean over the draws, [N]. It is kept where Prediction has
 	// outputs alone, whose likelihood only the network knows, and where there are answers. See LogDensities.
 	LogDensity []float64
+	// Extra are the numbers of Task.Probe, by their names, [N] each.
+	Extra map[string][]float64
 }
 
 // Set returns the prediction of a set, or an error that names the sets that there are.

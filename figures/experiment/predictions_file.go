@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -51,6 +53,7 @@ type setHead struct {
 	Width           int      `json:"width,omitempty"`
 	LastConvolution int      `json:"last_convolution"`
 	Layers          []string `json:"layers,omitempty"` // of the energies
+	Extra           []string `json:"extra,omitempty"`
 }
 
 // A column is a list of numbers of a Prediction, by its name in a file.
@@ -72,6 +75,9 @@ func (p *Prediction) columns(energies, once *[][]float64) []column {
 // labelsColumn is the name of the labels.
 const labelsColumn = "labels"
 
+// extraName is the name of the tensor of numbers of a Probe.
+func extraName(set int, name string) string { return fmt.Sprintf("%d/extra/%s", set, name) }
+
 // encode is the content of the file of predictions.
 func (p *Predictions) encode() ([]byte, error) {
 	head := predictionsHead{Experiment: p.Experiment, Split: p.Split, Diverged: p.Diverged, Unit: p.Unit, Zero: p.Zero, Inspected: p.Inspected}
@@ -92,6 +98,15 @@ func (p *Predictions) encode() ([]byte, error) {
 			if t != nil {
 				named[fmt.Sprintf("%d/%s", i, c.name)] = t
 			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Extra)) {
+			h, values := &head.Sets[i], s.Extra[name]
+			h.Extra = append(h.Extra, name)
+			t, err := (column{name, &values, nil}).tensor()
+			if err != nil {
+				return nil, err
+			}
+			named[extraName(i, name)] = t
 		}
 		if s.Labels != nil {
 			labels := make([]int32, len(s.Labels))
@@ -193,6 +208,20 @@ func decodePredictions(content []byte) (*Predictions, error) {
 					return nil, err
 				}
 			}
+		}
+		for _, name := range h.Extra {
+			var values []float64
+			t, has := named[extraName(i, name)]
+			if !has {
+				return nil, fmt.Errorf("the set %q has no numbers %q", h.Name, name)
+			}
+			if err := (column{name, &values, nil}).set(t); err != nil {
+				return nil, err
+			}
+			if s.Extra == nil {
+				s.Extra = map[string][]float64{}
+			}
+			s.Extra[name] = values
 		}
 		if t, has := named[fmt.Sprintf("%d/%s", i, labelsColumn)]; has {
 			if err := tensors.ConstFlatData(t, func(labels []int32) {

@@ -33,7 +33,10 @@ type Result struct {
 	// WallSeconds is the time of the run that trained Batched experiments together, divided by Batched.
 	WallSeconds float64
 	Batched     int
-	Finished    time.Time
+	// ExamplesPerSecond is the speed of the training of all these networks together, without compilation; 0 where it was
+	// over before it was known.
+	ExamplesPerSecond float64
+	Finished          time.Time
 	// Was is the identity that the result had before it had this one; "" for none.
 	Was string
 	// PredictionsSum is a digest of the file of predictions; "" where none were kept.
@@ -60,6 +63,7 @@ type resultLine struct {
 	Version     string             `json:"version"`
 	WallSeconds float64            `json:"wall_seconds"`
 	Batched     int                `json:"batched"`
+	Speed       float64            `json:"examples_per_second,omitempty"`
 	Finished    time.Time          `json:"finished"`
 	Was         string             `json:"was,omitempty"`
 	Predictions string             `json:"predictions,omitempty"`
@@ -77,7 +81,7 @@ func (r Result) encode() ([]byte, error) {
 	}
 	return seal(resultLine{
 		Format: lineFormat, ID: r.ID, Group: r.Group, Split: r.Split, Seed: r.Seed, Metrics: r.Metrics, Diverged: r.Diverged,
-		Backend: r.Backend, Device: r.Device, Version: r.Version, WallSeconds: r.WallSeconds, Batched: r.Batched,
+		Backend: r.Backend, Device: r.Device, Version: r.Version, WallSeconds: r.WallSeconds, Batched: r.Batched, Speed: r.ExamplesPerSecond,
 		Finished: r.Finished.UTC().Truncate(time.Second), Was: r.Was, Predictions: r.PredictionsSum,
 	})
 }
@@ -93,7 +97,7 @@ func decodeResult(line []byte) (Result, error) {
 	}
 	return Result{
 		ID: l.ID, Group: l.Group, Split: l.Split, Seed: l.Seed, Metrics: l.Metrics, Diverged: l.Diverged,
-		Backend: l.Backend, Device: l.Device, Version: l.Version, WallSeconds: l.WallSeconds, Batched: l.Batched, Finished: l.Finished,
+		Backend: l.Backend, Device: l.Device, Version: l.Version, WallSeconds: l.WallSeconds, Batched: l.Batched, ExamplesPerSecond: l.Speed, Finished: l.Finished,
 		Was: l.Was, PredictionsSum: l.Predictions,
 	}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/figures/experiment"
 )
 
@@ -74,4 +75,27 @@ func NameOf(m experiment.Method) string {
 		return ""
 	}
 	return all[i].Name
+}
+
+// WithNoise sets how strong the noise of a family of layers is at the start: the posterior's standard deviation, or
+// the rate or variance of a dropout. is is false for a family without such a setting.
+func WithNoise(layers nets.Layers, noise float64) (changed nets.Layers, is bool) {
+	switch l := layers.(type) {
+	case dul.Density:
+		l.InitStd = noise
+		return l, true
+	case baselines.MFVI:
+		l.InitStd = noise
+		return l, true
+	case baselines.Rank1:
+		l.InitStd = noise
+		return l, true
+	case baselines.MCDropout:
+		l.Rate = noise
+		return l, true
+	case baselines.VDropout:
+		l.Alpha = noise
+		return l, true
+	}
+	return layers, false
 }

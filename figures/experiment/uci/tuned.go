@@ -9,9 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"densityuncertainty/baselines"
-	"densityuncertainty/dul"
-	"densityuncertainty/dul/nets"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/experiment/methods"
 )
@@ -103,7 +100,7 @@ func Tuned(data []experiment.Source, list ...experiment.Method) (experiment.Expe
 // experiment is the experiment by a choice.
 func (c choice) experiment(d Data, m experiment.Method) (experiment.Experiment, error) {
 	if c.noise != 0 {
-		layers, is := WithNoise(m.Layers, c.noise)
+		layers, is := methods.WithNoise(m.Layers, c.noise)
 		if !is {
 			return experiment.Experiment{}, fmt.Errorf("uci.Tuned: a choice was made for the noise of %s, which has none", m.Name)
 		}
@@ -113,27 +110,4 @@ func (c choice) experiment(d Data, m experiment.Method) (experiment.Experiment, 
 		return Adam(d, m)
 	}
 	return Paper(d, m)
-}
-
-// WithNoise sets how strong the noise of a family of layers is at the start: the posterior's standard deviation, or
-// the rate or variance of a dropout. is is false for a family without such a setting.
-func WithNoise(layers nets.Layers, noise float64) (changed nets.Layers, is bool) {
-	switch l := layers.(type) {
-	case dul.Density:
-		l.InitStd = noise
-		return l, true
-	case baselines.MFVI:
-		l.InitStd = noise
-		return l, true
-	case baselines.Rank1:
-		l.InitStd = noise
-		return l, true
-	case baselines.MCDropout:
-		l.Rate = noise
-		return l, true
-	case baselines.VDropout:
-		l.Alpha = noise
-		return l, true
-	}
-	return layers, false
 }
