@@ -92,7 +92,10 @@ func TestIdentity(t *testing.T) {
 			set.Y[3]++
 			e.Task.Data = experiment.Table{Set: set, Count: 3}
 		}},
-		{"the splits", false, func(e *experiment.Experiment) { e.Task.Data = experiment.Table{Set: smallTable("mine"), Count: 4} }},
+		{"the number of splits", true, func(e *experiment.Experiment) { e.Task.Data = experiment.Table{Set: smallTable("mine"), Count: 4} }},
+		{"the held-out part", false, func(e *experiment.Experiment) {
+			e.Task.Data = experiment.Table{Set: smallTable("mine"), Count: 3, HeldOut: 0.1}
+		}},
 		{"the likelihood", false, func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.Heteroscedastic{} }},
 		{"the network", false, func(e *experiment.Experiment) { e.Task.Network = nets.MLP{Widths: []int{5}} }},
 		{"the decay", false, func(e *experiment.Experiment) {
@@ -125,7 +128,7 @@ func TestSpec(t *testing.T) {
 		{"a renamed field", scaled{Renamed: 3}, `"Layers":{"Former":3,"type":`},
 		{"a choice", scaled{Choice: 1}, `"Choice":"second"`},
 		{"a long list", scaled{List: make([]float64, 65)}, `"List":{"entries":65,"sha256":"`},
-		{"a family of the project", dul.Density{InitStd: 0.1}, `{"InitStd":0.1,"type":"dul.Density"}`},
+		{"a family of the project", dul.Density{InitStd: 0.1, Gradients: dul.Detached}, `{"Gradients":"detached","InitStd":0.1,"type":"dul.Density"}`},
 		{"a type that says what it is", renamed{scaled{Scale: 2}}, `"Layers":{"Scale":2,"type":"old.Name"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -176,7 +176,7 @@ func (r Recipe) check() error {
 	var problems []error
 	need := func(ok bool, format string, args ...any) {
 		if !ok {
-			problems = append(problems, fmt.Errorf("Recipe."+format, args...))
+			problems = append(problems, fmt.Errorf("field Recipe."+format, args...))
 		}
 	}
 	need(r.Epochs >= 1, "Epochs is %d; at least 1 is needed", r.Epochs)

@@ -98,15 +98,16 @@ func (t Table) Check() error {
 // tableIdentity is what decides the numbers of a Table.
 type tableIdentity struct {
 	Data                  string // Digest of the numbers
-	Count, Classes        int
+	Classes               int
 	RawTargets            bool
 	HeldOut               float64
 	Examples, FeatureSize int
 }
 
-// Identity implements Identifier. The names of the set and of its columns are no part of it.
+// Identity implements Identifier. The names of the set and of its columns are no part of it, nor is Count: how many splits
+// there are changes none of them.
 func (t Table) Identity() Identity {
-	v := tableIdentity{Count: t.Splits(), Classes: t.Classes, RawTargets: t.RawTargets, HeldOut: t.HeldOut}
+	v := tableIdentity{Classes: t.Classes, RawTargets: t.RawTargets, HeldOut: t.HeldOut}
 	if t.Set != nil {
 		v.Examples, v.FeatureSize = t.Set.N, t.Set.D
 		v.Data = Digest(trainSet(train.Dataset{Inputs: nets.Rows(t.Set.X, t.Set.D), Targets: t.Set.Y}))
@@ -153,15 +154,9 @@ func (t Table) Load(_ context.Context, split int) (Data, error) {
 	return d, nil
 }
 
-// Arrays are data of one's own of any shape, such as sequences [N, positions, features], on a single split: as they
-// are, so standardise them first. Their identity is a digest of the numbers.
-type Arrays struct {
-	Train   train.Dataset
-	HeldOut train.Dataset // for early stopping; may be empty
-	Sets    []Set         // to predict
-	// A target t stands for t Unit + Zero in the data's own units. A Unit of 0 means 1.
-	Unit, Zero float64
-}
+// Arrays are data of one's own of any shape, such as sequences [N, positions, features], on a single split. They are used
+// as they are, so standardise them first. Their identity is a digest of the numbers.
+type Arrays Data
 
 // arraysIdentity is what decides the numbers of Arrays.
 type arraysIdentity struct {
@@ -184,9 +179,7 @@ func (a Arrays) Identity() Identity {
 func (Arrays) Splits() int { return 1 }
 
 // Load implements Source.
-func (a Arrays) Load(context.Context, int) (Data, error) {
-	return Data{Train: a.Train, HeldOut: a.HeldOut, Sets: a.Sets, Unit: a.Unit, Zero: a.Zero}, nil
-}
+func (a Arrays) Load(context.Context, int) (Data, error) { return Data(a), nil }
 
 // unit is the size of a target of 1 in the data's own units.
 func (d Data) unit() float64 {

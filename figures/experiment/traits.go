@@ -45,14 +45,14 @@ func (t Traits) Has(role params.Role) bool {
 // TraitsOf are the traits of a family of layers, found out on a small perceptron: what a preset must know to choose
 // groups and samples.
 func TraitsOf(layers nets.Layers) (Traits, error) {
-	if layers == nil {
-		return Traits{}, errors.New("experiment: there are no layers; give some, such as dul.Density{}")
-	}
 	return MethodTraits(Method{Layers: layers}, nil)
 }
 
 // MethodTraits are TraitsOf for a method, whose Gaussian process may be for a likelihood.
 func MethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
+	if m.Layers == nil && m.Process == nil {
+		return Traits{}, errors.New("experiment: there are no layers; give some, such as dul.Density{}")
+	}
 	answers := train.Dataset{Inputs: nets.Rows([]float64{1, 2, 3, 4, 5, 6}, 2), Targets: []float64{1, 2, 3}}
 	if isClassification(l) {
 		answers.Targets, answers.Labels = nil, []int{0, 1, 0}
