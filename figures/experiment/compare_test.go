@@ -54,23 +54,36 @@ func sameNumbers(t *testing.T, what string, got experiment.Result, want results.
 	}
 }
 
-// The UCI tables' settings: the text, the released code, Adam for all, and early stopping.
+// All settings of the UCI tables.
 func TestOldUCINumbers(t *testing.T) {
 	ctx := context.Background()
 	splits := []int{0, 3}
 	text, released, adam, early := olduci.Paper(), olduci.Released(), olduci.Paper(), olduci.Paper()
 	adam.Optimizer, early.EarlyStopping = oldmethods.Adam, true
+	gaps, choosing := olduci.Paper(), olduci.Paper()
+	gaps.Splits, choosing.Scale = olduci.GapSplits, results.Grid
+	cross := func(preset experiment.Preset, data uci.Data) func(m experiment.Method) (experiment.Experiments, error) {
+		return func(m experiment.Method) (experiment.Experiments, error) {
+			return experiment.Cross(preset, []experiment.Source{data}, m)
+		}
+	}
+	gal, few := uci.Data{Name: "yacht"}, []string{"density", "mcdropout", "ensemble", "due"}
 	for _, c := range []struct {
 		name     string
 		protocol olduci.Protocol
-		preset   experiment.Preset
+		list     func(m experiment.Method) (experiment.Experiments, error)
 		epochs   int
-		without  []string
+		methods  []string // nil for all
 	}{
-		{"paper", text, uci.Paper, 4, nil},
-		{"released", released, uci.Released, 4, nil},
-		{"adam", adam, uci.Adam, 3, nil},
-		{"early stopping", early, uci.StoppedEarly, 6, []string{"SNGP", "DUE"}},
+		{"paper", text, cross(uci.Paper, gal), 4, nil},
+		{"released", released, cross(uci.Released, gal), 4, nil},
+		{"adam", adam, cross(uci.Adam, gal), 3, few},
+		{"early stopping", early, cross(uci.StoppedEarly, gal), 6, []string{"density", "mcdropout", "ensemble"}},
+		{"gaps", gaps, cross(uci.Paper, uci.Data{Name: "yacht", Kind: uci.Gap}), 2, few},
+		{"choosing", choosing, cross(uci.Paper, uci.Data{Name: "yacht", Choosing: true}), 2, few},
+		{"tuned", olduci.Tuned(), func(m experiment.Method) (experiment.Experiments, error) {
+			return uci.Tuned([]experiment.Source{gal}, m)
+		}, 2, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := c.protocol.On("yacht")
@@ -78,11 +91,11 @@ func TestOldUCINumbers(t *testing.T) {
 			var list experiment.Experiments
 			var old oldmethods.List
 			for _, m := range compared {
-				if c.without != nil && m.now.Process != nil {
+				if c.methods != nil && !slices.Contains(c.methods, m.old.Name) {
 					continue
 				}
 				old = append(old, m.old)
-				one := must.Get(experiment.Cross(c.preset, uci.Sets(uci.Gal, "yacht"), m.now))(t)
+				one := must.Get(c.list(m.now))(t)
 				list = append(list, one.OnSplits(splits...).Change(func(e *experiment.Experiment) { e.Recipe.Epochs = c.epochs })...)
 			}
 			want := must.Get(olduci.Run(ctx, p, old...))(t)
