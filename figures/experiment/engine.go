@@ -58,7 +58,7 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 		}
 	}
 	err = r.carryOut(ctx)
-	return r.results(), errors.Join(err, r.failures())
+	return r.results(ctx), errors.Join(err, r.failures())
 }
 
 // A planned is an experiment with its identity, which for one's own data takes time to find.
@@ -332,12 +332,7 @@ func (r *run) carryOutUnit(ctx context.Context, stop context.CancelCauseFunc, ba
 		return
 	}
 	u.list = free
-	fits, err := r.fits(ctx, backend, u)
-	if err != nil {
-		r.fail(ctx, u.list, err)
-		return
-	}
-	for _, f := range fits {
+	for _, f := range r.fits(ctx, backend, u) {
 		found, err := f.carryOut(ctx)
 		for i := range found {
 			if r.Store != nil {
@@ -412,11 +407,11 @@ func (r *run) report(list []planned, done float64, note string) {
 }
 
 // results are what was found, in the order of the plan, under the names that the experiments have now.
-func (r *run) results() []Result {
+func (r *run) results(ctx context.Context) []Result {
 	var list []Result
 	for _, e := range r.plan.order {
 		if line, has := r.found[e.id]; has {
-			line.Task, line.Method, line.Preset = e.Task.Name, e.Method.Name, e.Preset
+			line.Task, line.Method, line.Preset, line.load = e.Task.Name, e.Method.Name, e.Preset, e.load(ctx)
 			list = append(list, line)
 		}
 	}

@@ -31,6 +31,12 @@ func allSplits(e experiment.Experiment) experiment.Experiments {
 	return all
 }
 
+// setOf is the prediction of a set.
+func setOf(t *testing.T, r experiment.Result, name string) *experiment.Prediction {
+	t.Helper()
+	return must.Get(must.Get(r.Predictions())(t).Set(name))(t)
+}
+
 // adapted is the small experiment of a family, with the recipe for it.
 func adapted(t *testing.T, layers nets.Layers) experiment.Experiment {
 	t.Helper()
@@ -113,6 +119,25 @@ func TestFailureOfOne(t *testing.T) {
 	}
 }
 
+// partly is a source one of whose splits cannot be read.
+type partly struct{ experiment.Table }
+
+func (p partly) Load(ctx context.Context, split int) (experiment.Data, error) {
+	if split == 1 {
+		return experiment.Data{}, errors.New("the disk is broken")
+	}
+	return p.Table.Load(ctx, split)
+}
+
+func TestDataOfOneSplitFail(t *testing.T) {
+	e := small(baselines.Deterministic{})
+	e.Task.Data = partly{e.Task.Data.(experiment.Table)}
+	found, err := experiment.Run(context.Background(), allSplits(e)...)
+	if err == nil || !strings.Contains(err.Error(), "split 1, seed 1: the disk is broken") || len(found) != 2 {
+		t.Errorf("%d results, and the error %v", len(found), err)
+	}
+}
+
 // A training that diverges is a result, without metrics, and does not spoil its neighbours.
 func TestDiverged(t *testing.T) {
 	e := small(baselines.Deterministic{})
@@ -139,7 +164,7 @@ func TestOwnNetwork(t *testing.T) {
 			t.Errorf("there is no metric %q among %v", name, found[0].Metrics)
 		}
 	}
-	set := must.Get(found[0].Predictions.Set("shifted"))(t)
+	set := setOf(t, found[0], "shifted")
 	var layers []string
 	for _, layer := range set.Energies {
 		layers = append(layers, layer.Layer)
@@ -163,7 +188,7 @@ func TestOwnLikelihood(t *testing.T) {
 	e.Task.Likelihood, e.Task.Metrics = laplace{0.5}, []experiment.Metric{experiment.NLL}
 	found := must.Get(experiment.Run(context.Background(), allSplits(e)...))(t)
 	for _, r := range found {
-		set, unit := must.Get(r.Predictions.Set("test"))(t), r.Predictions.Unit
+		set, unit := setOf(t, r, "test"), must.Get(r.Predictions())(t).Unit
 		want := 0.0
 		for i, y := range set.Targets {
 			density := 0.0
@@ -190,12 +215,12 @@ func TestTables(t *testing.T) {
 	classes.Task.Metrics, classes.Recipe.EarlyStopping = []experiment.Metric{experiment.Classification}, true
 	counts.Task.Data = experiment.Table{Set: set, RawTargets: true}
 	found := must.Get(experiment.Run(ctx, classes, counts))(t)
-	test, raw := must.Get(found[0].Predictions.Set("test"))(t), must.Get(found[1].Predictions.Set("test"))(t)
+	test, raw := setOf(t, found[0], "test"), setOf(t, found[1], "test")
 	if len(test.Labels) != 4 || test.Targets != nil || found[0].Metrics["accuracy"] < 0 || len(test.Probabilities) != 12 {
 		t.Errorf("labels %v, targets %v, metrics %v", test.Labels, test.Targets, found[0].Metrics)
 	}
 	for i, label := range test.Labels {
-		if raw.Targets[i] != float64(label) || found[1].Predictions.Unit != 1 {
+		if raw.Targets[i] != float64(label) || must.Get(found[1].Predictions())(t).Unit != 1 {
 			t.Errorf("target %d is %v as it is, and %d as a label", i, raw.Targets[i], label)
 		}
 	}
@@ -214,7 +239,7 @@ func TestNoiseOfSets(t *testing.T) {
 		other.Task.Data = data
 		found := must.Get(experiment.Run(ctx, e, other))(t)
 		for _, name := range []string{"test", "shifted"} {
-			a, b := must.Get(found[0].Predictions.Set(name))(t), must.Get(found[1].Predictions.Set(name))(t)
+			a, b := setOf(t, found[0], name), setOf(t, found[1], name)
 			if equal := slices.Equal(a.Probabilities, b.Probabilities); equal == shared {
 				t.Errorf("shared noise %t: the predictions of %q are equal %t in another order", shared, name, equal)
 			}

@@ -69,8 +69,8 @@ func (f *fit) seeds() []uint64 {
 }
 
 // fits divides a unit into what can be trained together: replicas of one graph must have epochs of the same number of
-// batches, and where a Gaussian process counts them, of examples.
-func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) ([]*fit, error) {
+// batches, and where a Gaussian process counts them, of examples. Experiments whose data cannot be had fail.
+func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit {
 	var all []*fit
 	byLength := map[int]*fit{}
 	for _, e := range u.list {
@@ -79,7 +79,8 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) ([]*fit
 			err = d.check()
 		}
 		if err != nil {
-			return nil, e.problem(err)
+			r.fail(ctx, []planned{e}, e.problem(err))
+			continue
 		}
 		length := (d.Train.Len() + e.Recipe.BatchSize - 1) / e.Recipe.BatchSize
 		if e.Method.Process != nil && e.Method.Process.CountsExamples() {
@@ -92,7 +93,7 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) ([]*fit
 		}
 		f.list, f.data = append(f.list, e), append(f.data, d)
 	}
-	return all, nil
+	return all
 }
 
 // carryOut trains, predicts and measures. If it fails, the results of the experiments that did not are returned beside
@@ -121,7 +122,7 @@ func (f *fit) carryOut(ctx context.Context) (lines []Result, err error) {
 	var failures []error
 	for i, e := range f.list {
 		line := Result{
-			ID: e.id, Group: f.group.line.Group, Split: e.Split, Seed: e.Seed, Predictions: all[i],
+			ID: e.id, Group: f.group.line.Group, Split: e.Split, Seed: e.Seed, predictions: all[i],
 			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), Finished: time.Now().UTC().Truncate(time.Second),
 		}
 		line.ExamplesPerSecond = f.speed

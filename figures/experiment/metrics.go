@@ -30,7 +30,7 @@ func Measure(ctx context.Context, e Experiment, p *Predictions, list ...Metric) 
 	if len(list) == 0 {
 		list = e.Task.Metrics
 	}
-	p.of(ctx, e)
+	p.load = e.load(ctx)
 	all := maps.Clone(p.Inspected)
 	if all == nil {
 		all = map[string]float64{}

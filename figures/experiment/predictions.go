@@ -66,9 +66,9 @@ func (p *Predictions) Data() (Data, error) {
 	return p.load()
 }
 
-// of lets predictions load the data of their experiment.
-func (p *Predictions) of(ctx context.Context, e Experiment) {
-	p.load = func() (Data, error) { return e.Task.Data.Load(ctx, e.Split) }
+// load loads the data of the experiment.
+func (e Experiment) load(ctx context.Context) func() (Data, error) {
+	return func() (Data, error) { return e.Task.Data.Load(ctx, e.Split) }
 }
 
 // NLL is the mean negative log-likelihood of the answers, in nats, whatever the likelihood. unit is the size of a

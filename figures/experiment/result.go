@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,8 +44,32 @@ type Result struct {
 	// PredictionsSum is a digest of the file of predictions; "" where none were kept.
 	PredictionsSum string
 
-	// Predictions are those of an experiment that was just carried out. See Store.Predictions for others.
-	Predictions *Predictions
+	predictions *Predictions         // nil where a store has them
+	file        string               // of the store; "" for none
+	load        func() (Data, error) // of the experiment; nil where that is not known
+}
+
+// ErrNoPredictions is wrapped by the error for an experiment whose predictions are not at hand.
+var ErrNoPredictions = errors.New("its predictions are not there")
+
+// Predictions are what the networks of the experiment said: as they were made, or read from the store. An error wraps
+// ErrNoPredictions where they were not kept.
+func (r Result) Predictions() (*Predictions, error) {
+	p := r.predictions
+	if p == nil {
+		if _, err := os.Stat(r.file); r.file == "" || errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("experiment: the result %s of %s on %s has no file %q: %w", r.ID, r.Method, r.Task, r.file, ErrNoPredictions)
+		}
+		var err error
+		if p, err = readPredictions(r.file, r.PredictionsSum); err != nil {
+			return nil, err
+		}
+		if p.Experiment != r.ID {
+			return nil, fmt.Errorf("experiment: the predictions in %s are of the experiment %s, not of %s", r.file, p.Experiment, r.ID)
+		}
+	}
+	p.load = r.load
+	return p, nil
 }
 
 // lineFormat is the version of the format of lines.

@@ -96,7 +96,7 @@ func (s *Store) Results() (map[string]Result, error) {
 		if !has {
 			return nil, fmt.Errorf("experiment: %s is a result of the group %s, which is not in %s; restore that file", places[id], line.Group, groupsName)
 		}
-		line.Task, line.Method, line.Preset = group.Task, group.Method, group.Preset
+		line.Task, line.Method, line.Preset, line.file = group.Task, group.Method, group.Preset, s.predictionsFile(id)
 		all[id] = line
 	}
 	return all, nil
@@ -184,11 +184,13 @@ func (s *Store) checkNetworks(list []groupLine) error {
 	return errors.Join(problems...)
 }
 
-// keep keeps the predictions of a result, and then its line.
+// keep keeps the predictions of a result, which are then read from there, and its line.
 func (s *Store) keep(r *Result, g groupLine) (err error) {
-	if r.PredictionsSum, err = writePredictions(s.predictionsFile(r.ID), r.Predictions); err != nil {
+	r.file = s.predictionsFile(r.ID)
+	if r.PredictionsSum, err = writePredictions(r.file, r.predictions); err != nil {
 		return err
 	}
+	r.predictions = nil
 	line, err := r.encode()
 	if err != nil {
 		return err
@@ -229,31 +231,19 @@ func (s *Store) predictionsFile(id string) string {
 	return filepath.Join(s.Folder, predictionsFolder, id+predictionsExtension)
 }
 
-// ErrNoPredictions is wrapped by the error for an experiment whose predictions are not in a store.
-var ErrNoPredictions = errors.New("its predictions are not there")
-
-// Predictions reads what the networks of an experiment said. An error wraps ErrNoPredictions where they were not kept.
-func (s *Store) Predictions(e Experiment) (*Predictions, error) {
+// Predictions reads what the networks of an experiment said. An error wraps ErrNoPredictions where the store does not
+// have it.
+func (s *Store) Predictions(ctx context.Context, e Experiment) (*Predictions, error) {
 	all, err := s.Results()
 	if err != nil {
 		return nil, err
 	}
-	id := e.ID()
-	line, has := all[id]
+	line, has := all[e.ID()]
 	if !has {
 		return nil, e.problem(fmt.Errorf("the store %s has no result of it: %w", s.Folder, ErrNoPredictions))
 	}
-	if _, err := os.Stat(s.predictionsFile(id)); errors.Is(err, fs.ErrNotExist) {
-		return nil, e.problem(fmt.Errorf("there is no file %s: %w", s.predictionsFile(id), ErrNoPredictions))
-	}
-	p, err := readPredictions(s.predictionsFile(id), line.PredictionsSum)
-	if err != nil {
-		return nil, err
-	}
-	if p.Experiment != id {
-		return nil, e.problem(fmt.Errorf("the predictions in %s are of the experiment %s, not of %s", s.predictionsFile(id), p.Experiment, id))
-	}
-	return p, nil
+	line.load = e.load(ctx)
+	return line.Predictions()
 }
 
 // Measure computes metrics for all experiments of a list whose predictions are at hand, without training: found has
@@ -262,7 +252,7 @@ func (s *Store) Predictions(e Experiment) (*Predictions, error) {
 func (s *Store) Measure(ctx context.Context, list []Experiment, metrics ...Metric) (found map[string]map[string]float64, missing []Experiment, err error) {
 	found = map[string]map[string]float64{}
 	for _, e := range list {
-		p, err := s.Predictions(e)
+		p, err := s.Predictions(ctx, e)
 		switch {
 		case errors.Is(err, ErrNoPredictions):
 			missing = append(missing, e)

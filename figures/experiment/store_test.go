@@ -62,12 +62,17 @@ func TestStoreKeepsResults(t *testing.T) {
 func TestPredictionsAreKept(t *testing.T) {
 	folder, ctx := t.TempDir(), context.Background()
 	list := append(allSplits(adapted(t, dul.Density{})), transformer(t, dul.Density{}))
+	made := must.Get(experiment.Run(ctx, list...))(t)
 	first := stored(t, folder, list...)
 	store := &experiment.Store{Folder: folder}
 	for i, e := range list {
-		p := must.Get(store.Predictions(e))(t)
-		if !reflect.DeepEqual(p.Sets, first[i].Predictions.Sets) || p.Unit != first[i].Predictions.Unit || p.Zero != first[i].Predictions.Zero {
+		p, want := must.Get(store.Predictions(ctx, e))(t), must.Get(made[i].Predictions())(t)
+		if !reflect.DeepEqual(p.Sets, want.Sets) || p.Unit != want.Unit || p.Zero != want.Zero || p.Split != e.Split {
 			t.Errorf("the predictions of %v have changed in the store", e)
+		}
+		of := must.Get(first[i].Predictions())(t)
+		if d := must.Get(of.Data())(t); !reflect.DeepEqual(of.Sets, want.Sets) || len(d.Sets) != len(of.Sets) {
+			t.Errorf("the predictions of the result of %v are others", e)
 		}
 		again := must.Get(experiment.Measure(ctx, e, p))(t)
 		if !reflect.DeepEqual(again, first[i].Metrics) {
@@ -95,7 +100,7 @@ func TestPredictionsAreKept(t *testing.T) {
 // Measuring refuses what is not a number, and two numbers of one name.
 func TestMeasureRefuses(t *testing.T) {
 	e := small(baselines.Deterministic{})
-	p := must.Get(experiment.Run(context.Background(), e))(t)[0].Predictions
+	p := must.Get(must.Get(experiment.Run(context.Background(), e))(t)[0].Predictions())(t)
 	bad := func(*experiment.Predictions) (map[string]float64, error) {
 		return map[string]float64{"bad": math.NaN()}, nil
 	}
@@ -167,7 +172,7 @@ func TestChangedStore(t *testing.T) {
 	taken := must.Get(os.ReadFile(filepath.Join(other, "predictions", longer.ID()+".safetensors.gz")))(t)
 	mine := filepath.Join(folder, "predictions", e.ID()+".safetensors.gz")
 	must.Do(t, os.WriteFile(mine, taken, 0o644))
-	if _, err := (&experiment.Store{Folder: folder}).Predictions(e); err == nil || !strings.Contains(err.Error(), "was changed, or written by another run") {
+	if _, err := (&experiment.Store{Folder: folder}).Predictions(context.Background(), e); err == nil || !strings.Contains(err.Error(), "was changed, or written by another run") {
 		t.Errorf("the error is %v", err)
 	}
 	must.Do(t, os.WriteFile(mine, taken[:len(taken)/2], 0o644))
