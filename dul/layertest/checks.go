@@ -156,6 +156,94 @@ func checkPrecision(t testing.TB, g geometry) {
 	}
 }
 
+// examplesOf are the first four inputs as a network sees them, and the axis of the batch.
+func examplesOf(x nets.Inputs) (batch fixtures.Array, axis int, err error) {
+	if err := nets.CheckInputs(x); err != nil {
+		return batch, 0, err
+	}
+	n := min(x.Len(), 4)
+	if n < 3 {
+		return batch, 0, fmt.Errorf("there are %d inputs; give at least three, so that one can be seen in the company of each of two others", n)
+	}
+	if f, is := x.(nets.Floats); is {
+		return fixtures.Array{Values: f.Values[:n*f.Size()], Dims: append([]int{n}, f.Shape...)}, 0, nil
+	}
+	p := x.(nets.Pixels)
+	batch = fixtures.Zeros(n, p.Channels(), p.Height, p.Width)
+	for i, v := range p.Bytes[:n*p.Size()] {
+		channel := i % p.Size() / (p.Height * p.Width)
+		batch.Values[i] = (float64(v)/255 - p.Standardization.Mean[channel]) / p.Standardization.Std[channel]
+	}
+	return batch.ChannelsFirst(), 1, nil
+}
+
+// checkNeighbours compares what f gives for each example of x in the company of copies
+// of a second one with what it gives in the company of copies of a third. The axes are
+// those of the examples in x and in the output.
+func checkNeighbours(t testing.TB, x fixtures.Array, axis, ofOutput int, f func(s *model.Scope, in fixtures.Nodes) *graph.Node) {
+	t.Helper()
+	values, noise := fixtures.Explore(t, fixtures.Values{"x": x}, f)
+	n := x.Dims[axis]
+	for i := range n {
+		var has []part
+		var results [2][]fixtures.Array
+		for k := range results {
+			values["x"] = company(x, axis, i, (i+1+k)%n)
+			results[k] = fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+				var outputs []*graph.Node
+				has, outputs = partsOf(f(s, in))
+				return outputs
+			})
+		}
+		for p, part := range has {
+			along := ofOutput
+			switch part.name {
+			case "KL":
+				continue
+			case "log-likelihood", "energy":
+				along = 0
+			}
+			difference, largest := 0.0, 1e-300
+			if results[0][p].Dims[along] != n {
+				continue // which the check of shapes finds
+			}
+			size := stride(results[0][p], along)
+			for e, v := range results[0][p].Values {
+				if e/size%n == i {
+					difference = max(difference, math.Abs(v-results[1][p].Values[e]))
+					largest = max(largest, math.Abs(v))
+				}
+			}
+			if !(difference <= 1e-10*largest) {
+				t.Errorf("the %s for example %d changes by %.2g of its size with the other examples of the batch: some operation mixes the examples", part.name, i, difference/largest)
+			}
+		}
+	}
+}
+
+// company is x with all examples but i replaced by the other one.
+func company(x fixtures.Array, axis, i, other int) fixtures.Array {
+	y, size := fixtures.Zeros(x.Dims...), stride(x, axis)
+	for e := range y.Values {
+		example := e / size % x.Dims[axis]
+		from := other
+		if example == i {
+			from = i
+		}
+		y.Values[e] = x.Values[e+(from-example)*size]
+	}
+	return y
+}
+
+// stride is the distance of neighbours along an axis in the values of an array.
+func stride(a fixtures.Array, axis int) int {
+	size := 1
+	for _, d := range a.Dims[axis+1:] {
+		size *= d
+	}
+	return size
+}
+
 // checkKL evaluates the KL at the start and at random parameters.
 func (f family) checkKL(t testing.TB) {
 	g := f.geometries[0]

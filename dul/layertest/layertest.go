@@ -11,6 +11,8 @@
 //   - gradients: those of output, KL, log-likelihood and energy with respect to
 //     the input and all trained parameters are the finite differences;
 //   - KL: it is not negative, and does not depend on the size of the batch;
+//   - neighbours: the output for an example, its log-likelihood and its energy do not
+//     depend on the other examples of the batch;
 //   - noise: it is drawn anew for every execution and example, and is a function
 //     of the seed, whether it comes from the host or from the graph;
 //   - replicas: each replica of a batch of them is the layer that its seed gives
@@ -29,6 +31,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -124,21 +127,23 @@ func (c Checks) Dense(t testing.TB, layers DenseLayers) {
 // dense builds a layer, and names the family in what it panics with.
 func dense(layers DenseLayers, s *model.Scope, x *graph.Node, units int) *graph.Node {
 	params.SetReplicas(x.Graph(), x.Shape().Dimensions[:x.Rank()-2])
-	return built("Dense", layers, func() *graph.Node { return layers.Dense(s.In("layer"), x, units) })
+	return built("Dense", layers, s.In("layer"), x, func(s *model.Scope) *graph.Node { return layers.Dense(s, x, units) })
 }
 
 // built is what a family builds. It panics, with an error that names the family, where that panics, or ends the goroutine
 // that it is called from, as testing.T.Fatal does: of that GoMLX, which builds the graph, would hear nothing, and wait
 // without end for what it had closed.
-func built(what string, layers any, layer func() *graph.Node) (y *graph.Node) {
-	defer nets.PanicWithError("%s of layers of type %T", what, layers)
-	switch returned, panicked := apart(func() { y = layer() }); {
-	case panicked != nil:
-		panic(panicked)
-	case !returned:
-		panic("it ended its goroutine, as Fatal does; let it panic instead")
-	}
-	return y
+func built(what string, layers any, s *model.Scope, x *graph.Node, layer func(s *model.Scope) *graph.Node) *graph.Node {
+	return nets.BuildLayer(layers, s, x, func() (y *graph.Node) {
+		defer nets.PanicWithError("%s of layers of type %T", what, layers)
+		switch returned, panicked := apart(func() { y = layer(s) }); {
+		case panicked != nil:
+			panic(panicked)
+		case !returned:
+			panic("it ended its goroutine, as Fatal does; let it panic instead")
+		}
+		return y
+	})
 }
 
 // Conv runs the checks of a family of layers of images.
@@ -149,7 +154,7 @@ func (c Checks) Conv(t testing.TB, layers ConvLayers) {
 		g := geometry{
 			x: x, out: []int{spec.Filters, x[1], spec.Window.Out(x[2]), spec.Window.Out(x[3])}, batch: x[1], exact: exact,
 			layer: func(s *model.Scope, x *graph.Node) *graph.Node {
-				return built("Conv", layers, func() *graph.Node { return layers.Conv(s.In("layer"), x, spec) })
+				return built("Conv", layers, s.In("layer"), x, func(s *model.Scope) *graph.Node { return layers.Conv(s, x, spec) })
 			},
 		}
 		f.geometries = append(f.geometries, g)
@@ -162,6 +167,38 @@ func (c Checks) Conv(t testing.TB, layers ConvLayers) {
 	add(false, conv.Spec{Filters: 1, Window: conv.Same(5, 1)}, 1, 3, 5, 4)
 	add(false, conv.Spec{Filters: 3, Window: conv.Same(1, 1)}, 3, 1, 1, 1)
 	f.run(t)
+}
+
+// Network checks a network, such as nets.Func over a family of layers:
+//
+//   - shapes: it has a row of so many outputs for each input;
+//   - neighbours: the row of an input does not depend on the other inputs of the
+//     batch, where the network does not train, so that batch normalisation may use
+//     their statistics in training.
+//
+// x are at least three inputs that differ; the first four are used.
+func Network(t testing.TB, network nets.Network, x nets.Inputs, outputs int) {
+	t.Helper()
+	batch, axis, err := examplesOf(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := nets.Model{Network: network}
+	apply := func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+		params.SetReplicas(in["x"].Graph(), nil)
+		y := network.Apply(m.Scope(s).In("network"), in["x"], outputs)
+		m.CheckOutputs(s, y, batch.Dims[axis])
+		return y
+	}
+	run(t, "shapes", func(t testing.TB) {
+		results := fresh(t, dtypes.Float64, batch, []uint64{1}, func(s *model.Scope, x *graph.Node) []*graph.Node {
+			return []*graph.Node{apply(s, fixtures.Nodes{"x": x})}
+		})
+		if got := results[0].Dims[1]; got != outputs {
+			t.Errorf("the network has %d outputs for each input; want %d", got, outputs)
+		}
+	})
+	run(t, "neighbours", func(t testing.TB) { checkNeighbours(t, batch, axis, 0, apply) })
 }
 
 // A family is a family of layers and the geometries in which it is checked.
@@ -184,6 +221,13 @@ type geometry struct {
 // input is a random batch for the layer.
 func (g geometry) input() fixtures.Array { return fixtures.Random(newRand(), g.x...) }
 
+// several is the shape of an input of four examples.
+func (g geometry) several(axis int) []int {
+	dims := slices.Clone(g.x)
+	dims[axis] = 4
+	return dims
+}
+
 // function is the layer as a function of its values.
 func (g geometry) function(s *model.Scope, in fixtures.Nodes) *graph.Node { return g.layer(s, in["x"]) }
 
@@ -194,6 +238,17 @@ func (f family) run(t testing.TB) {
 		run(t, fmt.Sprintf("shapes/%v", g.x), func(t testing.TB) { f.checkShapes(t, g) })
 	}
 	run(t, "precision", func(t testing.TB) { checkPrecision(t, f.geometries[0]) })
+	run(t, "neighbours", func(t testing.TB) {
+		for _, g := range f.geometries {
+			if g.exact && len(g.lead) == 0 {
+				axis := 0
+				if f.images {
+					axis = 1
+				}
+				checkNeighbours(t, fixtures.Random(newRand(), g.several(axis)...), axis, axis, g.function)
+			}
+		}
+	})
 	run(t, "KL", func(t testing.TB) { f.checkKL(t) })
 	if !f.CutGradients {
 		for i, g := range f.geometries {

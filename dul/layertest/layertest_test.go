@@ -14,9 +14,11 @@ import (
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/environment/must"
 )
 
 // noisy is a right family, y = x W + b + sigma eps, and the steps in which a
@@ -172,7 +174,7 @@ func TestBrokenFamiliesAreCaught(t *testing.T) {
 			layers: noisy{noise: constantDraw},
 		},
 		{
-			name: "noise of no seed", image: true, fails: []string{"noise", "precision", "gradients", "replicas"},
+			name: "noise of no seed", image: true, fails: []string{"noise", "precision", "gradients", "neighbours", "replicas"},
 			says: "the same seed gives different noise", layers: noisy{noise: ownDraw},
 		},
 		{
@@ -200,6 +202,16 @@ func TestBrokenFamiliesAreCaught(t *testing.T) {
 					return graph.Add(mean, graph.ReduceAndKeep(mean, graph.ReduceMean, 0))
 				}
 				return mean
+			}},
+		},
+		{
+			name: "examples mixed", image: true, fails: []string{"neighbours", "moments"}, says: "mixes the examples",
+			layers: noisy{mean: func(x, mean *graph.Node) *graph.Node {
+				rows, columns := mean.Rank()-2, mean.Rank()-1
+				if x.Rank() == 4 {
+					rows = columns // whose columns are the pixels of all images
+				}
+				return graph.Sub(mean, graph.MulScalar(graph.ReduceAndKeep(mean, graph.ReduceMean, rows), 0.5))
 			}},
 		},
 		{
@@ -243,11 +255,57 @@ func TestBrokenFamiliesAreCaught(t *testing.T) {
 	}
 }
 
+// A network is asked for the same: the mean over the batch, and a batch axis that is
+// lost, are found, and batch normalisation, which uses running statistics here, is fine.
+func TestNetworks(t *testing.T) {
+	fixtures.GoBackend(t)
+	of := func(build func(layers nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node) nets.Network {
+		return must.Get(nets.Func{Name: "test", Build: build}.Over(noisy{}))(t)
+	}
+	rows := nets.Floats{Values: fixtures.Random(rand.New(rand.NewPCG(3, 5)), 4, 3, 2).Values, Shape: []int{3, 2}}
+	images := nets.Pixels{Bytes: make([]byte, 5*48), Height: 4, Width: 4, Standardization: nets.Standardization{Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{0.2, 0.2, 0.2}}}
+	for i := range images.Bytes {
+		images.Bytes[i] = byte(i * 37)
+	}
+	over := func(layers nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+		return layers.Dense(s.In("output"), graph.ReduceMean(layers.Dense(s.In("hidden"), x, 4), 1), outputs)
+	}
+	for _, c := range []struct {
+		name, want string
+		network    nets.Network
+		inputs     nets.Inputs
+	}{
+		{"right", "", of(over), rows},
+		{"images", "", nets.ResNet{Layers: noisy{}, Blocks: []int{1}, Widths: []int{4}}, images},
+		{"mixed", "mixes the examples", of(func(layers nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+			return over(layers, s, graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, 0)), outputs)
+		}), rows},
+		{"seen by the next", "mixes the examples", of(func(layers nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+			last := graph.Slice(x, graph.AxisRange(3, 4))
+			return over(layers, s, graph.Concatenate([]*graph.Node{graph.Slice(x, graph.AxisRange(0, 3)), graph.Add(last, graph.Slice(x, graph.AxisRange(0, 1)))}, 0), outputs)
+		}), rows},
+		{"lost", "lost or changed the batch axis", of(func(layers nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+			return graph.ReduceAndKeep(over(layers, s, x, outputs), graph.ReduceMean, 0)
+		}), rows},
+		{"two outputs", "has 3 outputs", of(func(layers nets.Layers, s *model.Scope, x *graph.Node, _ int) *graph.Node {
+			return over(layers, s, x, 3)
+		}), rows},
+		{"two inputs", "at least three", of(over), nets.Floats{Values: rows.Values[:12], Shape: rows.Shape}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := layertest.Failures(func(t testing.TB) { layertest.Network(t, c.network, c.inputs, 2) })
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
 // failing are the first words of the failures.
 func failing(err error) []string {
 	var names []string
 	for _, line := range strings.Split(err.Error(), "\n") {
-		for _, name := range []string{"shapes", "precision", "gradients", "KL", "noise", "moments", "replicas"} {
+		for _, name := range []string{"shapes", "precision", "gradients", "KL", "neighbours", "noise", "moments", "replicas"} {
 			if strings.HasPrefix(line, "/"+name) || strings.HasPrefix(line, name) {
 				names = append(names, name)
 			}

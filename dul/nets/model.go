@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -155,6 +156,17 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 		panic(err)
 	}
 	return y
+}
+
+// CheckOutputs panics unless y, what Apply returned for a batch of so many inputs, has
+// a row for each of them: [replicas..., batch, outputs]. In training there may be an
+// axis of draws before these, see likelihood.Categorical.
+func (m *Model) CheckOutputs(s *model.Scope, y *graph.Node, batch int) {
+	dims, want := y.Shape().Dimensions, append(m.Lead(), batch)
+	extra := len(dims) - 1 - len(want)
+	if draws := extra == 1 && s.Store().IsTraining(y.Graph()); extra != 0 && !draws || !slices.Equal(dims[extra:len(dims)-1], want) {
+		panic(fmt.Errorf("the network of type %T has outputs of shape %s for a batch of %d inputs; want a row for each input, %v and the outputs: an operation of the network lost or changed the batch axis", m.Network, y.Shape(), batch, want))
+	}
 }
 
 // compareFeatures is deferred: it keeps the number of features of the first use, and

@@ -134,10 +134,11 @@ func TestOutputs(t *testing.T) {
 	if got.Width != 2 || !slices.Equal(got.Outputs[1], x.Values) || got.Mean != nil || got.Probabilities != nil {
 		t.Errorf("without a likelihood: %+v", got)
 	}
-	// Inputs of any shape reach the network as they are.
+	// Inputs of any shape reach the network as they are; outputs have a row for each.
 	box := nets.Floats{Values: make([]float64, 24), Shape: []int{2, 3}}
-	if got = sample(t, newModel(t, raw{}, nil, 1), box, predict.Options{Samples: 1}); got.Width != 3 || box.Len() != 4 {
-		t.Errorf("%d outputs of %d inputs", got.Width, box.Len())
+	_, err := predict.Sample(context.Background(), newModel(t, raw{}, nil, 1), box, predict.Options{Samples: 1})
+	if want := "outputs of shape (Float64)[4, 2, 3] for a batch of 4 inputs"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("the error is %v, want one with %q", err, want)
 	}
 }
 

@@ -236,6 +236,7 @@ func sameShape(inputs []nets.Inputs) error {
 func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 	g := x.Graph()
 	root.Store().SetTraining(g, p.Training)
+	rows := x.Shape().Dim(len(p.model.Lead()))
 	if pixels, is := p.inputs[0].(nets.Pixels); is {
 		x = pixels.Standardization.Images(x, p.model.DType)
 	}
@@ -244,6 +245,7 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 		named, all := len(nets.Energies(g)), len(stochastic.LayerLossesOf(g).Energies)
 		s := p.model.Scope(root.ResetVisited())
 		y := p.model.Apply(s, x)
+		p.model.CheckOutputs(s, y, rows)
 		if p.regression != nil {
 			mean, logVariance := momentsOf(p.regression, s, y)
 			y, logVariances = mean, append(logVariances, graph.ExpandAxes(logVariance, 0))

@@ -2,6 +2,7 @@ package train
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/gomlx/compute/shapes"
@@ -124,6 +125,7 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 	}
 	s := m.Scope(root)
 	outputs := m.Apply(s, x)
+	m.CheckOutputs(s, outputs, weights.Shape().Dim(-2))
 	if e.WeightEnergies {
 		stochastic.LayerLossesOf(g).WeightLogLikelihood(energy.LaplaceWeights(outputs))
 	}
@@ -131,7 +133,11 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 	for _, set := range e.data {
 		o.n = append(o.n, float64(set.Len()))
 	}
-	parts := o.of(nllOf(m.Likelihood, s, outputs, targets), weights)
+	nll := nllOf(m.Likelihood, s, outputs, targets)
+	if !slices.Equal(nll.Shape().Dimensions, weights.Shape().Dimensions) {
+		panic(fmt.Errorf("the NLL of the likelihood of type %T has shape %s for targets of shape %s; want one number for each example, %v", m.Likelihood, nll.Shape(), targets.Shape(), weights.Shape().Dimensions))
+	}
+	parts := o.of(nll, weights)
 	if e.phase.generative {
 		if parts.logLikelihood == nil {
 			panic(errors.New("generative pretraining was asked for, but no layer of the network has an energy model"))
