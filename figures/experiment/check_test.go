@@ -98,7 +98,7 @@ func TestRefused(t *testing.T) {
 			e.Task.Network = nets.Func{Name: "mean", Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 				return graph.ReduceAndKeep(l.Dense(s.In("output"), x, outputs), graph.ReduceMean, -2)
 			}}
-		}, "maps a batch of 7 examples to outputs of shape (Float32)[1, 1]"},
+		}, "outputs of shape (Float32)[1, 1] for a batch of 7 inputs"},
 		{"a likelihood that loses the batch", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = oneNumber{} }, "for 7 examples; want [7, 1]"},
 		{"a function without a name", small(none), func(e *experiment.Experiment) {
 			e.Task.Network = nets.Func{Build: func(nets.Layers, *model.Scope, *graph.Node, int) *graph.Node { return nil }}

@@ -166,9 +166,7 @@ func (b building) build(network nets.Network, l likelihood.Likelihood, training 
 		}
 		s := m.Scope(root)
 		outputs := m.Apply(s, x)
-		if dims := outputs.Shape().Dimensions; len(dims) < 2 || dims[len(dims)-2] != rows || !training && len(dims) != 2 {
-			panic(fmt.Errorf("the network maps a batch of %d examples to outputs of shape %s; want [%d, outputs], a row for each example", rows, outputs.Shape(), rows))
-		}
+		m.CheckOutputs(s, outputs, rows)
 		if l != nil {
 			b.nll(s, outputs, answers, training)
 		}
