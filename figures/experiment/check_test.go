@@ -43,7 +43,7 @@ func (oneNumber) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 func TestRefused(t *testing.T) {
 	none, ctx := baselines.Deterministic{}, context.Background()
 	density := small(dul.Density{})
-	density.Recipe = must.Get(density.Recipe.For(density.Method, 3))(t)
+	density.Recipe = must.Get(density.Recipe.For(density.Method, density.Task.Likelihood, 3))(t)
 	labels := smallTable("labels")
 	labels.Y[5] = 0.5
 	for _, c := range []struct {

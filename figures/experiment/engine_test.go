@@ -41,7 +41,7 @@ func setOf(t *testing.T, r experiment.Result, name string) *experiment.Predictio
 func adapted(t *testing.T, layers nets.Layers) experiment.Experiment {
 	t.Helper()
 	e := small(layers)
-	e.Recipe = must.Get(e.Recipe.For(e.Method, 3))(t)
+	e.Recipe = must.Get(e.Recipe.For(e.Method, e.Task.Likelihood, 3))(t)
 	return e
 }
 

@@ -2,20 +2,19 @@
 // them plain values that say everything the numbers depend on. An Engine checks experiments, trains, predicts, keeps
 // the predictions and measures what is kept:
 //
-//	e := experiment.Experiment{
-//		Task: experiment.Task{Name: "my sequences", Data: experiment.Arrays{Train: train, Sets: tests},
-//			Network: nets.Func{Name: "transformer-1", Build: transformer}, Likelihood: likelihood.Categorical{Classes: 3},
-//			Metrics: []experiment.Metric{experiment.Classification}},
-//		Method: experiment.Method{Name: "density", Layers: dul.Density{InitStd: 0.01}},
-//		Recipe: experiment.Adam(60, 64, 3e-3),
+//	task := experiment.Task{
+//		Name: "my sequences", Data: experiment.Arrays{Train: train, Sets: tests}, Network: nets.Func{Name: "transformer-1", Build: transformer},
+//		Likelihood: likelihood.Categorical{Classes: 3}, Metrics: []experiment.Metric{experiment.Classification},
 //	}
-//	results, err := experiment.Run(ctx, e)
+//	list, err := task.Experiments(experiment.Adam(60, 64, 3e-3), 25, experiment.Method{Name: "density", Layers: dul.Density{InitStd: 0.01}})
+//	results, err := experiment.Engine{Store: &experiment.Store{Folder: "runs"}}.Run(ctx, list...)
 //
 // Packages uci, toy and cifar beside it have the data and the recipes of the paper as such values.
 package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"densityuncertainty/dul/likelihood"
@@ -102,12 +101,6 @@ type Method struct {
 // members is the number of networks.
 func (m Method) members() int { return max(m.Members, 1) }
 
-// WithMethod is the same experiment with another method.
-func (e Experiment) WithMethod(m Method) Experiment {
-	e.Method = m
-	return e
-}
-
 // String says which experiment it is.
 func (e Experiment) String() string {
 	s := fmt.Sprintf("%s on %s, split %d, seed %d", e.Method.Name, e.Task.Name, e.Split, e.Seed)
@@ -135,6 +128,19 @@ type Preset func(data Source, m Method) (Experiment, error)
 
 // Experiments are a list of experiments.
 type Experiments []Experiment
+
+// Experiments lists the experiments of methods on the task by a recipe, each on every split and with the recipe adapted to
+// its layers; see Recipe.For. The seed is the number of the split.
+func (t Task) Experiments(recipe Recipe, samples int, methods ...Method) (Experiments, error) {
+	adapted := func(_ Source, m Method) (Experiment, error) {
+		r, err := recipe.For(m, t.Likelihood, samples)
+		return Experiment{Task: t, Method: m, Recipe: r}, err
+	}
+	if t.Data == nil {
+		return nil, errors.New("experiment: Task.Data is nil; give a source, such as experiment.Table or experiment.Arrays")
+	}
+	return Cross(adapted, []Source{t.Data}, methods...)
+}
 
 // Cross lists the experiments of all methods on all data, each on every split. The seed is the number of the split, so
 // that the runs of one cell of a table have independent initial values too.

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
 )
@@ -52,28 +53,34 @@ type Recipe struct {
 	SeedWithoutSplit bool
 }
 
-// Adam is a plain recipe for a network of one's own without energy models: Adam for all parameters, with a learning
-// rate that falls to 0 along half a cosine, and one draw. For networks with noise set Samples; for energy models use
-// WithEnergies.
+// Adam is a plain recipe for networks of one's own: Adam for all parameters, with a learning rate that falls to 0 along
+// half a cosine. Recipe.For adapts it to a method.
 func Adam(epochs, batch int, rate float64) Recipe {
 	return Recipe{Epochs: epochs, BatchSize: batch, Schedule: Cosine{Start: rate}, Samples: 1,
 		Groups: []Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}, Rate: 1}}}
 }
 
-// For is the recipe adapted to a family of layers: layers with noise get so many draws, and layers with energy models
-// the objective of the paper, with a tenth as many epochs of pretraining as there are epochs.
-func (r Recipe) For(m Method, samples int) (Recipe, error) {
-	t, err := TraitsOf(m.Layers)
+// For is the recipe adapted to a method. One whose predictions differ from draw to draw gets so many samples, and any
+// other a single one. One with energy models gets the objective of the paper for them, and before the joint training a
+// tenth as many epochs in which they are trained alone, by the optimizer and rate of the first group that has them.
+func (r Recipe) For(m Method, l likelihood.Likelihood, samples int) (Recipe, error) {
+	t, err := MethodTraits(m, l)
 	if err != nil {
 		return r, err
 	}
 	if r.Samples = 1; t.Noise {
 		r.Samples = samples
 	}
-	if t.Energies {
-		generative := Group{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{}, Rate: 1}
-		r.LogLikelihoodScale, r.PretrainEpochs, r.PretrainGroups = 1, max(1, r.Epochs/10), []Group{generative}
+	if !t.Energies {
+		return r, nil
 	}
+	i := slices.IndexFunc(r.Groups, func(g Group) bool { return slices.Contains(g.Roles, params.Generative) })
+	if i < 0 {
+		return r, fmt.Errorf("experiment: %s has energy models, and no group of the recipe has the role %q", m.Name, params.Generative)
+	}
+	alone := r.Groups[i]
+	alone.Roles = []params.Role{params.Generative}
+	r.LogLikelihoodScale, r.PretrainEpochs, r.PretrainGroups = 1, max(1, r.Epochs/10), []Group{alone}
 	return r, nil
 }
 
@@ -192,7 +199,7 @@ func (r Recipe) check() error {
 	need(r.Schedule != nil, "Schedule is nil; give one, such as experiment.Cosine{Start: 1e-3}")
 	if r.Schedule != nil {
 		if err := checkSchedule(r.Schedule); err != nil {
-			problems = append(problems, fmt.Errorf("Recipe.Schedule: %w", err))
+			problems = append(problems, fmt.Errorf("field Recipe.Schedule: %w", err))
 		}
 	}
 	for name, groups := range map[string][]Group{"Groups": r.Groups, "PretrainGroups": r.PretrainGroups} {

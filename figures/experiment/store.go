@@ -147,19 +147,6 @@ func (s *Store) groups() (map[string]groupLine, error) {
 	return all, nil
 }
 
-// addGroup adds the line of a group, unless it is there. It is an error if the network of the stored one had other
-// parameters.
-func (s *Store) addGroup(g groupLine) error {
-	return s.groupFile().Add(func(before results.Lines[groupLine]) ([]byte, error) {
-		for _, stored := range before.Values {
-			if stored.Group == g.Group {
-				return nil, g.checkStored(stored)
-			}
-		}
-		return seal(g)
-	})
-}
-
 // checkStored returns an error if a stored line of the same group is of another network.
 func (g groupLine) checkStored(stored groupLine) error {
 	if err := g.sameParameters(stored); err != nil {
@@ -195,7 +182,7 @@ func (s *Store) keep(r *Result, g groupLine) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.addGroup(g); err != nil {
+	if err := s.addGroups(map[string]groupLine{g.Group: g}); err != nil {
 		return err
 	}
 	return resultFile(filepath.Join(s.Folder, fileName(g))).Add(func(before results.Lines[Result]) ([]byte, error) {
@@ -209,18 +196,8 @@ func (s *Store) keep(r *Result, g groupLine) (err error) {
 // fileName is the name of the file for results of a group: the names of its task and preset, in letters that file names
 // can have. Only for people does it matter which file a line is in.
 func fileName(g groupLine) string {
-	word := func(text string) string {
-		return strings.Trim(strings.Map(func(r rune) rune {
-			switch {
-			case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-				return r
-			case r >= 'A' && r <= 'Z':
-				return r - 'A' + 'a'
-			}
-			return '-'
-		}, text), "-")
-	}
-	name := strings.Trim(word(g.Task)+"-"+word(g.Preset), "-")
+	words := strings.FieldsFunc(strings.ToLower(g.Task+" "+g.Preset), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	name := strings.Join(words, "-")
 	if name == "" || name+resultsExtension == groupsName {
 		name = "results"
 	}

@@ -326,3 +326,32 @@ func TestStoppedWhilePredicting(t *testing.T) {
 		}
 	}
 }
+
+// Results that were found elsewhere are added once, and those of others refused.
+func TestAdd(t *testing.T) {
+	ctx, folder := context.Background(), t.TempDir()
+	list := allSplits(small(baselines.Deterministic{}))
+	var carried []experiment.Carried
+	for i, e := range list {
+		carried = append(carried, experiment.Carried{Experiment: e, Result: experiment.Result{Metrics: map[string]float64{"nll": float64(i)}, Was: "old", Batched: 1}})
+	}
+	store := &experiment.Store{Folder: folder}
+	must.Do(t, store.Add(ctx, carried[:2]...))
+	must.Do(t, store.Add(ctx, carried...))
+	found := must.Get(untrained(t, folder).Run(ctx, list...))(t)
+	for i, r := range found {
+		if r.Metrics["nll"] != float64(i) || r.Was != "old" || r.Task != "table" {
+			t.Errorf("result %d is %+v", i, r)
+		}
+		if _, err := r.Predictions(); !errors.Is(err, experiment.ErrNoPredictions) {
+			t.Errorf("the error for its predictions is %v", err)
+		}
+	}
+	if n := bytes.Count(must.Get(os.ReadFile(lineFile(t, folder)))(t), []byte("\n")); n != len(list) {
+		t.Errorf("%d lines, want %d", n, len(list))
+	}
+	carried[0].Result.Metrics = map[string]float64{"nll": 9}
+	if err := store.Add(ctx, carried[0]); err == nil || !strings.Contains(err.Error(), "has another result of it: nll 9 and 0") {
+		t.Errorf("the error is %v", err)
+	}
+}
