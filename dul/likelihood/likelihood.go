@@ -15,8 +15,10 @@ import (
 )
 
 // A Likelihood is a distribution of a target given the outputs of a network.
-// Gaussian, Heteroscedastic and Categorical are three; any type with these two
-// methods is another (see the example).
+// Gaussian, Heteroscedastic, StudentT, Poisson, Quantiles and Categorical are six; any
+// type with these two methods is another. What else it can say it says by the methods
+// of Regression, Distribution or Classification, and by those of Checker and
+// TargetChecker what it refuses.
 type Likelihood interface {
 	// Outputs is the number of outputs that the network has for each example.
 	Outputs() int
@@ -103,6 +105,14 @@ type Classification interface {
 // batch, Classes], which baselines.DUE returns in training: NLL is then the mean
 // of the draws' cross-entropies.
 type Categorical struct{ Classes int }
+
+// Check implements Checker.
+func (l Categorical) Check() error {
+	if l.Classes < 2 {
+		return fmt.Errorf("a likelihood of %d classes was asked for; at least 2 are needed", l.Classes)
+	}
+	return nil
+}
 
 // Outputs is the number of classes.
 func (l Categorical) Outputs() int { return l.Classes }

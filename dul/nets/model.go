@@ -90,8 +90,10 @@ func newModel(backend compute.Backend, network Network, l likelihood.Likelihood,
 	if network == nil || backend == nil {
 		return nil, errors.New("a model without a network or without a backend was asked for; package environment opens backends")
 	}
-	if c, is := l.(likelihood.Categorical); is && c.Classes < 2 {
-		return nil, fmt.Errorf("a likelihood of %d classes was asked for; at least 2 are needed", c.Classes)
+	if c, is := l.(likelihood.Checker); is {
+		if err := c.Check(); err != nil {
+			return nil, err
+		}
 	}
 	if l != nil && l.Outputs() < 1 {
 		return nil, fmt.Errorf("a likelihood of type %T has %d outputs; at least 1 is needed", l, l.Outputs())

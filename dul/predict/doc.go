@@ -5,7 +5,9 @@
 //
 // each sample m with fresh noise in all layers. Sample does so for any model;
 // what it returns depends on the likelihood: class probabilities of a
-// likelihood.Classification, a mixture of Gaussians of a likelihood.Regression,
-// the network's outputs of any other. Marginals is the closed form for networks
+// likelihood.Classification, a mixture of Gaussians of a likelihood.Regression, a
+// mixture of the distributions of any other likelihood.Distribution, and the network's
+// outputs for a likelihood that has none of these. Densities, quantiles, coverage and
+// draws are methods of what it returns. Marginals is the closed form for networks
 // whose last layer is a Gaussian process.
 package predict

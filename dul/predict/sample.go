@@ -77,14 +77,20 @@ func (o Options) withDefaults(m *nets.Model, images bool, n int) (Options, error
 // A Prediction is what M samples say of N inputs.
 type Prediction struct {
 	// Outputs are the network's, [M][N*Width]: those of a likelihood.Classification
-	// only with Options.KeepOutputs, none of a likelihood.Regression, whose are
-	// Mixture.
+	// only with Options.KeepOutputs, none of a likelihood.Regression or
+	// likelihood.Distribution, whose are Mixture and Parameters.
 	Outputs [][]float64
 	// Width is the number of outputs for each input.
 	Width int
 
 	// Mixture is the predictive distribution for a likelihood.Regression.
 	Mixture
+
+	// Likelihood is that of the model. Parameters are those of its distribution for any
+	// other likelihood.Distribution, [M][N*Width]: p(y | x_i) is the mean over the
+	// samples m of the distributions with the parameters m, i.
+	Likelihood likelihood.Likelihood
+	Parameters [][]float64
 
 	// Probabilities are p(y | x) = 1/M sum_m softmax(outputs_m(x))_y, [N*Width], for a
 	// likelihood.Classification.
@@ -140,7 +146,7 @@ func (p *Prediction) checkFinite() error {
 	for _, what := range []struct {
 		name    string
 		samples [][]float64
-	}{{"mean", p.Mean}, {"deviation", p.Std}, {"noise's deviation", p.NoiseStd}, {"output", p.Outputs}} {
+	}{{"mean", p.Mean}, {"deviation", p.Std}, {"noise's deviation", p.NoiseStd}, {"output", p.Outputs}, {"distribution's parameter", p.Parameters}} {
 		for m, values := range what.samples {
 			if at := params.NotFinite(values); at >= 0 {
 				return fmt.Errorf("sample %d of the %s at input %d is %g: the training diverged, or the input is too far from the training data: %w", m, what.name, at/max(p.Width, 1), values[at], metrics.ErrValue)
@@ -177,10 +183,11 @@ type sampler struct {
 	total  int           // of the largest replica
 	found  []*Prediction // of each replica
 
-	regression likelihood.Regression // nil for none
-	classes    bool
-	width      int
-	layers     []nets.LayerEnergy // of the graph that was built last
+	regression   likelihood.Regression   // nil for none
+	distribution likelihood.Distribution // that is no regression; nil for none
+	classes      bool
+	width        int
+	layers       []nets.LayerEnergy // of the graph that was built last
 }
 
 func sample(ctx context.Context, m *nets.Model, inputs []nets.Inputs, o Options) (found []*Prediction, err error) {
@@ -190,7 +197,7 @@ func sample(ctx context.Context, m *nets.Model, inputs []nets.Inputs, o Options)
 			return nil, err
 		}
 		p.total = max(p.total, x.Len())
-		p.found = append(p.found, &Prediction{LastConvolution: -1})
+		p.found = append(p.found, &Prediction{LastConvolution: -1, Likelihood: m.Likelihood})
 	}
 	if err := sameShape(inputs); err != nil {
 		return nil, err
@@ -200,6 +207,9 @@ func sample(ctx context.Context, m *nets.Model, inputs []nets.Inputs, o Options)
 		return nil, err
 	}
 	p.regression, _ = m.Likelihood.(likelihood.Regression)
+	if p.regression == nil {
+		p.distribution, _ = m.Likelihood.(likelihood.Distribution)
+	}
 	_, p.classes = m.Likelihood.(likelihood.Classification)
 	g, err := newRepeated(m, p.build)
 	if err != nil {
@@ -250,6 +260,9 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 			mean, logVariance := momentsOf(p.regression, s, y)
 			y, logVariances = mean, append(logVariances, graph.ExpandAxes(logVariance, 0))
 		}
+		if p.distribution != nil {
+			y = parametersOf(p.distribution, s, y)
+		}
 		p.width = y.Shape().Dim(-1)
 		outputs = append(outputs, graph.ExpandAxes(y, 0))
 		if p.Energies {
@@ -271,6 +284,12 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 func momentsOf(l likelihood.Regression, s *model.Scope, outputs *graph.Node) (mean, logVariance *graph.Node) {
 	defer nets.PanicWithError("Moments of the likelihood of type %T", l)
 	return l.Moments(s, outputs)
+}
+
+// parametersOf names the likelihood in what its Parameters panic with.
+func parametersOf(l likelihood.Distribution, s *model.Scope, outputs *graph.Node) *graph.Node {
+	defer nets.PanicWithError("Parameters of the likelihood of type %T", l)
+	return l.Parameters(s, outputs)
 }
 
 // layersOf are the energies of the layers that a graph has more than so many named
@@ -371,12 +390,14 @@ func (p *sampler) add(to *Prediction, d drawn, n int) error {
 	switch {
 	case p.regression != nil:
 		to.addMixture(outputs, d.logVariances, n)
+	case p.distribution != nil:
+		appendEach(&to.Parameters, outputs)
 	case p.classes:
 		if err := p.addClasses(to, outputs, n); err != nil {
 			return err
 		}
 	}
-	if p.regression == nil && (!p.classes || p.KeepOutputs) {
+	if p.regression == nil && p.distribution == nil && (!p.classes || p.KeepOutputs) {
 		appendEach(&to.Outputs, outputs)
 	}
 	if p.Energies {

@@ -59,10 +59,21 @@ func (d Dataset) check(l likelihood.Likelihood) error {
 	if is && d.Labels == nil {
 		return errors.New("training set: there are Targets where likelihood.Categorical needs Labels")
 	}
-	if _, is := l.(likelihood.Regression); is && d.Labels != nil {
-		return fmt.Errorf("training set: there are Labels where %T needs Targets", l)
-	} else if is && d.columns() != 1 {
-		return fmt.Errorf("training set: %d inputs and %d targets; want one target for each input, as %T has", d.Len(), len(d.Targets), l)
+	switch l.(type) {
+	case likelihood.Regression, likelihood.Distribution, likelihood.Quantiles:
+		if d.Labels != nil {
+			return fmt.Errorf("training set: there are Labels where %T needs Targets", l)
+		}
+		if d.columns() != 1 {
+			return fmt.Errorf("training set: %d inputs and %d targets; want one target for each input, as %T has", d.Len(), len(d.Targets), l)
+		}
+	}
+	if c, is := l.(likelihood.TargetChecker); is {
+		for i, y := range d.Targets {
+			if err := c.CheckTarget(y); err != nil {
+				return fmt.Errorf("training set: the target of example %d: %w", i/d.columns(), err)
+			}
+		}
 	}
 	for i, label := range d.Labels {
 		if is && (label < 0 || label >= categorical.Classes) {

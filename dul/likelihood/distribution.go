@@ -1,0 +1,188 @@
+package likelihood
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
+)
+
+// A Distribution is a likelihood of one real target that can say more than the NLL:
+// package predict computes densities, quantiles, coverage and draws from it.
+type Distribution interface {
+	Likelihood
+	// Parameters are the K parameters of the target's distribution for each example,
+	// [..., batch, K], for outputs [..., batch, Outputs()].
+	Parameters(s *model.Scope, outputs *graph.Node) *graph.Node
+	// Given returns the distribution with the K parameters of one example. Rand draws
+	// from src.
+	Given(parameters []float64, src rand.Source) Univariate
+}
+
+// Univariate is the distribution of a real number; those of gonum's package distuv
+// are. CDF is p(Y <= y).
+type Univariate interface {
+	LogProb(y float64) float64
+	CDF(y float64) float64
+	Mean() float64
+	Variance() float64
+	Rand() float64
+}
+
+// A Checker is a likelihood with settings that may be wrong. nets.New refuses it if
+// Check returns an error.
+type Checker interface{ Check() error }
+
+// A TargetChecker is a likelihood of real targets that does not take every finite
+// number. Training refuses a target for which CheckTarget returns an error.
+type TargetChecker interface{ CheckTarget(y float64) error }
+
+// StudentT is Student's t with Nu degrees of freedom, location m and scale e^v,
+//
+//	p(y) = Gamma((Nu+1)/2) / (Gamma(Nu/2) sqrt(Nu pi) e^v) (1 + (y-m)^2 / (Nu e^2v))^(-(Nu+1)/2),
+//
+// a likelihood for targets with outliers. m is the network's output. v is one trained
+// parameter, which starts at 0, or with PerExample the network's second output. The
+// variance is e^2v Nu/(Nu-2) for Nu > 2, and infinite or undefined below.
+type StudentT struct {
+	Nu         float64
+	PerExample bool
+}
+
+// LogScale is the name of StudentT's parameter v.
+const LogScale = "observation_log_scale"
+
+// Check implements Checker.
+func (l StudentT) Check() error {
+	if !(l.Nu > 0) || math.IsInf(l.Nu, 0) {
+		return fmt.Errorf("likelihood.StudentT has %g degrees of freedom; Nu must be finite and above 0, such as 4 (for a Gaussian there is likelihood.Gaussian)", l.Nu)
+	}
+	return nil
+}
+
+// Outputs is 1, the location, or 2 with PerExample.
+func (l StudentT) Outputs() int {
+	if l.PerExample {
+		return 2
+	}
+	return 1
+}
+
+// Parameters are m and v, [..., batch, 2].
+func (l StudentT) Parameters(s *model.Scope, outputs *graph.Node) *graph.Node {
+	if l.PerExample {
+		return outputs
+	}
+	v := params.New(s, outputs, LogScale, params.Likelihood, params.Constant(0), 1, 1)
+	return graph.Concatenate([]*graph.Node{outputs, ops.AddRow(graph.ZerosLike(outputs), v)}, -1)
+}
+
+// NLL is v + (Nu+1)/2 log(1 + (target-m)^2 / (Nu e^2v)) and the constant of p(y).
+func (l StudentT) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	both := l.Parameters(s, outputs)
+	m, v := graph.SliceAxis(both, -1, graph.AxisElem(0)), graph.SliceAxis(both, -1, graph.AxisElem(1))
+	z := graph.Mul(graph.Sub(targets, m), graph.Exp(graph.Neg(v)))
+	tail := graph.MulScalar(graph.Log1P(graph.MulScalar(graph.Mul(z, z), 1/l.Nu)), (l.Nu+1)/2)
+	above, _ := math.Lgamma((l.Nu + 1) / 2)
+	below, _ := math.Lgamma(l.Nu / 2)
+	return graph.AddScalar(graph.Add(v, tail), below-above+0.5*math.Log(l.Nu*math.Pi))
+}
+
+// Given implements Distribution.
+func (l StudentT) Given(parameters []float64, src rand.Source) Univariate {
+	return distuv.StudentsT{Mu: parameters[0], Sigma: math.Exp(parameters[1]), Nu: l.Nu, Src: src}
+}
+
+// Poisson is a count, p(y) = r^y e^-r / y! for y = 0, 1, 2, ..., with the rate r = e^output.
+// Targets are counts as they are: do not standardise them.
+type Poisson struct{}
+
+// Outputs is 1, the logarithm of the rate.
+func (Poisson) Outputs() int { return 1 }
+
+// Parameters are log r, [..., batch, 1].
+func (Poisson) Parameters(_ *model.Scope, outputs *graph.Node) *graph.Node { return outputs }
+
+// NLL is e^output - target output + log(target!).
+func (Poisson) NLL(_ *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	return graph.Add(graph.Sub(graph.Exp(outputs), graph.Mul(targets, outputs)), logFactorial(targets))
+}
+
+// lanczos are the coefficients of Lanczos' approximation with g = 7 (Godfrey 2001).
+var lanczos = []float64{
+	0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313,
+	-176.61502916214059, 12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7,
+}
+
+// logFactorial is log Gamma(y+1) of y >= 0, with a relative error of 1e-15 of the
+// Gamma function in double precision:
+//
+//	1/2 log 2 pi + (y + 1/2) log t - t + log sum_i c_i / (y+i),   t = y + 15/2.
+func logFactorial(y *graph.Node) *graph.Node {
+	sum := graph.AddScalar(graph.ZerosLike(y), lanczos[0])
+	for i, c := range lanczos[1:] {
+		sum = graph.Add(sum, graph.MulScalar(graph.Reciprocal(graph.AddScalar(y, float64(i+1))), c))
+	}
+	t := graph.AddScalar(y, 7.5)
+	power := graph.Sub(graph.Mul(graph.AddScalar(y, 0.5), graph.Log(t)), t)
+	return graph.AddScalar(graph.Add(power, graph.Log(sum)), 0.5*math.Log(2*math.Pi))
+}
+
+// Given implements Distribution.
+func (Poisson) Given(parameters []float64, src rand.Source) Univariate {
+	return distuv.Poisson{Lambda: math.Exp(parameters[0]), Src: src}
+}
+
+// CheckTarget implements TargetChecker.
+func (Poisson) CheckTarget(y float64) error {
+	if y < 0 || y != math.Trunc(y) {
+		return fmt.Errorf("likelihood.Poisson is of counts 0, 1, 2, ..., and cannot have %g; give the counts as they are, not standardised", y)
+	}
+	return nil
+}
+
+// Quantiles estimates the quantiles of the target at the given levels by the pinball
+// loss (Koenker & Bassett 1978): output k is the quantile at Levels[k]. It is no
+// distribution, as it says nothing between the levels; its NLL is a loss in the unit of
+// the target.
+type Quantiles struct {
+	// Levels ascend, each between 0 and 1, such as {0.05, 0.5, 0.95}.
+	Levels []float64
+}
+
+// Check implements Checker.
+func (l Quantiles) Check() error {
+	if len(l.Levels) == 0 {
+		return errors.New("likelihood.Quantiles has no Levels; give some, such as {0.05, 0.5, 0.95}")
+	}
+	before := 0.0
+	for _, level := range l.Levels {
+		if !(level > before && level < 1) {
+			return fmt.Errorf("likelihood.Quantiles has Levels %v; they must ascend, each above 0 and below 1", l.Levels)
+		}
+		before = level
+	}
+	return nil
+}
+
+// Outputs is the number of levels.
+func (l Quantiles) Outputs() int { return len(l.Levels) }
+
+// NLL is the pinball loss, summed over the levels a_k and outputs q_k:
+//
+//	sum_k max(a_k (target - q_k), (a_k - 1) (target - q_k)).
+func (l Quantiles) NLL(_ *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	dims := slices.Repeat([]int{1}, outputs.Rank())
+	dims[len(dims)-1] = len(l.Levels)
+	levels := graph.Reshape(graph.ConvertDType(graph.Const(outputs.Graph(), l.Levels), outputs.DType()), dims...)
+	u := graph.Sub(graph.BroadcastToDims(targets, outputs.Shape().Dimensions...), outputs)
+	return ops.SumColumns(graph.Max(graph.Mul(u, levels), graph.Mul(u, graph.AddScalar(levels, -1))))
+}

@@ -1,0 +1,186 @@
+package predict_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
+)
+
+// given is the prediction of a network that returns its inputs.
+func given(t *testing.T, l likelihood.Likelihood, outputs ...float64) *predict.Prediction {
+	t.Helper()
+	return sample(t, newModel(t, raw{}, l, 1), nets.Rows(outputs, l.Outputs()), predict.Options{Samples: 2})
+}
+
+// Densities, quantiles and moments of a single component are those of the distribution.
+func TestDistributionOfOneComponent(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		l       likelihood.Likelihood
+		outputs []float64
+		want    interface {
+			likelihood.Univariate
+			StdDev() float64
+		}
+		y float64
+	}{
+		{"Gaussian", likelihood.Gaussian{}, []float64{3}, distuv.Normal{Mu: 3, Sigma: 1}, 2.2},
+		{"Heteroscedastic", likelihood.Heteroscedastic{}, []float64{3, math.Log(4)}, distuv.Normal{Mu: 3, Sigma: 2}, -1},
+		{"StudentT", likelihood.StudentT{Nu: 4}, []float64{-3}, distuv.StudentsT{Mu: -3, Sigma: 1, Nu: 4}, 5},
+		{"StudentT per example", likelihood.StudentT{Nu: 4, PerExample: true}, []float64{-3, 1}, distuv.StudentsT{Mu: -3, Sigma: math.E, Nu: 4}, 5},
+		{"heavy tails", likelihood.StudentT{Nu: 0.7}, []float64{100}, distuv.StudentsT{Mu: 100, Sigma: 1, Nu: 0.7}, 5},
+		{"Poisson", likelihood.Poisson{}, []float64{1}, distuv.Poisson{Lambda: math.E}, 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := given(t, c.l, c.outputs...)
+			near := func(what string, got, want float64) {
+				if !(math.Abs(got-want) <= 1e-9*max(1, math.Abs(want))) && !(math.IsNaN(want) && math.IsNaN(got)) && got != want {
+					t.Errorf("%s is %g, want %g", what, got, want)
+				}
+			}
+			near("log density", must.Get(p.LogDensity([]float64{c.y}))(t)[0], c.want.LogProb(c.y))
+			near("CDF", must.Get(p.CDF([]float64{c.y}))(t)[0], c.want.CDF(c.y))
+			mean, std, err := p.TargetMoments()
+			must.Do(t, err)
+			near("mean", mean[0], c.want.Mean())
+			near("deviation", std[0], c.want.StdDev())
+			for _, level := range []float64{0.01, 0.3, 0.5, 0.975} {
+				q := must.Get(p.Quantile(level))(t)[0]
+				_, isCount := c.l.(likelihood.Poisson)
+				if at, below := c.want.CDF(q), c.want.CDF(q-1e-6*max(1, math.Abs(q))); !(at >= level-1e-12) || isCount && !(below < level && q == math.Trunc(q)) || !isCount && math.Abs(at-level) > 1e-9 {
+					t.Errorf("the quantile at %g is %g, where the CDF is %g, and just below %g", level, q, at, below)
+				}
+			}
+		})
+	}
+}
+
+// Two samples are a mixture of equal weights.
+func TestMixtureOfDistributions(t *testing.T) {
+	p := &predict.Prediction{Likelihood: likelihood.Poisson{}, Width: 1, Parameters: [][]float64{{0, math.Log(2)}, {math.Log(5), math.Log(2)}}}
+	one, five := distuv.Poisson{Lambda: 1}, distuv.Poisson{Lambda: 5}
+	density := must.Get(p.LogDensity([]float64{3, 0}))(t)
+	if want := math.Log((one.Prob(3) + five.Prob(3)) / 2); math.Abs(density[0]-want) > 1e-12 || math.Abs(density[1]+2) > 1e-12 {
+		t.Errorf("log densities %v, want %g and -2", density, want)
+	}
+	mean, std, err := p.TargetMoments()
+	must.Do(t, err)
+	if math.Abs(mean[0]-3) > 1e-12 || math.Abs(std[0]-math.Sqrt(4+3)) > 1e-12 { // 4 between, (1+5)/2 within
+		t.Errorf("mean %v and deviation %v, want 3 and the root of 7", mean, std)
+	}
+	if q := must.Get(p.Quantile(0.5))(t); q[0] != 2 || q[1] != 2 {
+		t.Errorf("medians %v, want 2 and 2", q)
+	}
+	if draws := must.Get(p.Draws(1))(t); len(draws) != 2 || len(draws[0]) != 2 || !slices.Equal(draws[0], must.Get(p.Draws(1))(t)[0]) {
+		t.Errorf("draws %v", draws)
+	}
+}
+
+// Draws have the distribution: their CDF values are uniform, and the central interval of
+// a level contains that part of them.
+func TestDrawsAreCovered(t *testing.T) {
+	const n = 2000
+	location := fixtures.Random(rand.New(rand.NewPCG(6, 7)), n).Values
+	for name, l := range map[string]likelihood.Likelihood{"Gaussian": likelihood.Gaussian{}, "StudentT": likelihood.StudentT{Nu: 3}} {
+		t.Run(name, func(t *testing.T) {
+			p := given(t, l, location...)
+			y := must.Get(p.Draws(5))(t)[1]
+			fixtures.CheckMoments(t, "CDF of draws", must.Get(p.CDF(y))(t), 0.5, 1./12)
+			for _, level := range []float64{0.5, 0.9} {
+				got := must.Get(p.Coverage(y, level))(t)
+				if z := (got - level) / math.Sqrt(level*(1-level)/n); math.Abs(z) > 4 {
+					t.Errorf("%g of the draws are in the interval of level %g (z = %.1f)", got, level, z)
+				}
+			}
+		})
+	}
+}
+
+// The quantiles of a likelihood.Quantiles are the means of the outputs.
+func TestOutputQuantiles(t *testing.T) {
+	p := given(t, likelihood.Quantiles{Levels: []float64{0.05, 0.95}}, 1, 5, -2, 4)
+	p.Outputs[1][0] = 3 // in the second sample
+	if q := must.Get(p.Quantile(0.05))(t); !slices.Equal(q, []float64{2, -2}) {
+		t.Errorf("quantiles %v, want 2 and -2", q)
+	}
+	if c := must.Get(p.Coverage([]float64{1.5, 4}, 0.9))(t); c != 0.5 {
+		t.Errorf("coverage %g, want 1/2", c)
+	}
+	for want, f := range map[string]func() error{
+		"Levels [0.05 0.95]":                     func() error { _, err := p.Quantile(0.5); return err },
+		"at level 1 was":                         func() error { _, err := p.Quantile(1); return err },
+		"at level NaN":                           func() error { _, err := p.Quantile(math.NaN()); return err },
+		"type likelihood.Quantiles says nothing": func() error { _, err := p.LogDensity([]float64{1, 2}); return err },
+		"1 targets":                              func() error { _, err := p.Coverage([]float64{1}, 0.9); return err },
+		"3 targets":                              func() error { _, err := given(t, likelihood.Gaussian{}, 1).CDF(make([]float64, 3)); return err },
+		"input 0: the distribution has no such quantile": func() error {
+			_, err := (&predict.Prediction{Likelihood: likelihood.Poisson{}, Width: 1, Parameters: [][]float64{{math.NaN()}}}).Quantile(0.5)
+			return err
+		},
+	} {
+		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
+	}
+}
+
+// Training finds the rate of counts, the location of a t distribution beside an outlier,
+// and the quantiles, where all inputs are equal; wrong targets are refused before it.
+func TestTrainingOfLikelihoods(t *testing.T) {
+	ctx := context.Background()
+	targets := []float64{1, 2, 3, 4, 5, 30}
+	x := nets.Rows(make([]float64, len(targets)), 1)
+	fit := train.Trainer{Epochs: 800, BatchSize: len(targets), LogLikelihoodScale: 1, Schedule: train.Cosine(0.05), Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}}
+	for _, c := range []struct {
+		name string
+		l    likelihood.Likelihood
+		of   func(p *predict.Prediction) float64
+		want [2]float64
+	}{
+		{"Poisson", likelihood.Poisson{}, func(p *predict.Prediction) float64 { return math.Exp(p.Parameters[0][0]) }, [2]float64{7.4, 7.6}},
+		{"StudentT", likelihood.StudentT{Nu: 2}, func(p *predict.Prediction) float64 { return p.Parameters[0][0] }, [2]float64{2.5, 4}},
+		{"Quantiles", likelihood.Quantiles{Levels: []float64{0.25, 0.9}}, func(p *predict.Prediction) float64 { return p.Outputs[0][0] }, [2]float64{1.9, 2.1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newModel(t, nets.MLP{Layers: baselines.Deterministic{}}, c.l, 1)
+			must.Do(t, fit.Fit(ctx, m, train.Dataset{Inputs: x, Targets: targets}))
+			if got := c.of(sample(t, m, x, predict.Options{Samples: 1})); !(got > c.want[0] && got < c.want[1]) {
+				t.Errorf("training found %g, want a number from %v", got, c.want)
+			}
+			if role := params.RoleOf(m.Store.GetVariable("/model/network/output/bias"), m.Store); role != params.Weight {
+				t.Errorf("the bias has role %q", role)
+			}
+			err := fit.Fit(ctx, newModel(t, m.Network, c.l, 1), train.Dataset{Inputs: x, Labels: make([]int, len(targets))})
+			if err == nil || !strings.Contains(err.Error(), "needs Targets") {
+				t.Errorf("labels: the error is %v", err)
+			}
+			err = fit.Fit(ctx, newModel(t, m.Network, c.l, 1), train.Dataset{Inputs: x, Targets: append(slices.Clone(targets), targets...)})
+			if err == nil || !strings.Contains(err.Error(), "one target for each input") {
+				t.Errorf("two targets: the error is %v", err)
+			}
+		})
+	}
+	negative := slices.Clone(targets)
+	negative[4] = -1
+	err := fit.Fit(ctx, newModel(t, nets.MLP{Layers: baselines.Deterministic{}}, likelihood.Poisson{}, 1), train.Dataset{Inputs: x, Targets: negative})
+	if err == nil || !strings.Contains(err.Error(), "the target of example 4: likelihood.Poisson is of counts") {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := nets.New(fixtures.Backend(t), nets.MLP{}, likelihood.StudentT{}, 1); err == nil || !strings.Contains(err.Error(), "0 degrees of freedom") {
+		t.Errorf("the error is %v", err)
+	}
+}
