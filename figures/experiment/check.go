@@ -47,6 +47,9 @@ func (e Experiment) Check() error {
 	if m.Process != nil && t.Network != nil {
 		need(hasClosedForm(t.Network) || isClassification(t.Likelihood), "a Gaussian process predicts a regression in closed form, for which the network must be a nets.MLP or a nets.ResidualMLP; it is a %T", t.Network)
 	}
+	if l, has := t.Likelihood.(likelihood.Checker); has {
+		add(l.Check())
+	}
 	add(checkArchitecture(t.Network))
 	if m.Layers != nil && t.Network != nil {
 		_, err := t.Network.Over(m.Layers)
@@ -161,12 +164,22 @@ func (e Experiment) takesReplicas() (bool, error) {
 
 // suitLikelihood says why the answers of a set, if it has some, are not those of a likelihood.
 func suitLikelihood(l likelihood.Likelihood, set Set) error {
-	_, regression := l.(likelihood.Regression)
-	switch {
-	case isClassification(l) && set.Targets != nil:
-		return fmt.Errorf("the %s examples have Targets, where a %T needs Labels", set.Name, l)
-	case regression && set.Labels != nil:
-		return fmt.Errorf("the %s examples have Labels, where a %T needs Targets", set.Name, l)
+	switch l.(type) {
+	case likelihood.Classification:
+		if set.Targets != nil {
+			return fmt.Errorf("the %s examples have Targets, where a %T needs Labels", set.Name, l)
+		}
+	case likelihood.Regression, likelihood.Distribution, likelihood.Quantiles:
+		if set.Labels != nil {
+			return fmt.Errorf("the %s examples have Labels, where a %T needs Targets", set.Name, l)
+		}
+	}
+	if c, has := l.(likelihood.TargetChecker); has {
+		for i, y := range set.Targets {
+			if err := c.CheckTarget(y); err != nil {
+				return fmt.Errorf("the %s example %d: %w", set.Name, i, err)
+			}
+		}
 	}
 	for i, label := range set.Labels {
 		if label < 0 || isClassification(l) && label >= l.Outputs() {

@@ -92,6 +92,8 @@ func TestRefused(t *testing.T) {
 		}, "the label of example"},
 		{"targets for classes", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.Categorical{Classes: 2} },
 			"the training examples have Targets, where a likelihood.Categorical needs Labels"},
+		{"a likelihood without levels", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.Quantiles{} }, "likelihood.Quantiles has no Levels"},
+		{"standardised counts", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.Poisson{} }, "is of counts"},
 		{"a layer that returns nothing", small(nothing{}), func(e *experiment.Experiment) {}, "layer /model/network/hidden_0 of type experiment_test.nothing, for inputs (Float32)[7, 2]: it returned nil"},
 		{"a layer that is too wide", small(wide{}), func(e *experiment.Experiment) {}, "where the likelihood of type likelihood.Gaussian needs 1"},
 		{"a network that loses the batch", small(none), func(e *experiment.Experiment) {

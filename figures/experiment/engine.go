@@ -411,7 +411,7 @@ func (r *run) results(ctx context.Context) []Result {
 	var list []Result
 	for _, e := range r.plan.order {
 		if line, has := r.found[e.id]; has {
-			line.Task, line.Method, line.Preset, line.load = e.Task.Name, e.Method.Name, e.Preset, e.load(ctx)
+			line.Task, line.Method, line.Preset, line.attach = e.Task.Name, e.Method.Name, e.Preset, func(p *Predictions) { p.of(ctx, e.Experiment) }
 			list = append(list, line)
 		}
 	}

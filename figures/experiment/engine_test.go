@@ -203,6 +203,53 @@ func TestOwnLikelihood(t *testing.T) {
 	}
 }
 
+// Likelihoods of package likelihood have metrics, in an ensemble too, which come out the same from a store.
+func TestDistributions(t *testing.T) {
+	ctx := context.Background()
+	counts := smallTable("counts")
+	for i := range counts.Y {
+		counts.Y[i] = float64(i % 6)
+	}
+	for _, c := range []struct {
+		name   string
+		l      likelihood.Likelihood
+		data   experiment.Source
+		metric experiment.Metric
+		want   []string
+	}{
+		{"Student's t", likelihood.StudentT{Nu: 4}, nil, experiment.Distribution, []string{"nll", "coverage95", "rmse"}},
+		{"counts", likelihood.Poisson{}, experiment.Table{Set: counts, Count: 3, RawTargets: true}, experiment.Distribution, []string{"nll", "coverage95", "rmse"}},
+		{"a Gaussian", likelihood.Gaussian{}, nil, experiment.Distribution, []string{"nll", "coverage95", "rmse"}},
+		{"quantiles", likelihood.Quantiles{Levels: []float64{0.1, 0.5, 0.9}}, experiment.Table{Set: smallTable("held out"), Count: 3, HeldOut: 0.2}, experiment.Quantiles, []string{"pinball", "coverage"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := adapted(t, baselines.MFVI{})
+			e.Task.Likelihood, e.Task.Metrics, e.Method.Members = c.l, []experiment.Metric{c.metric}, 2
+			if c.data != nil {
+				e.Task.Data = c.data
+				e.Recipe.EarlyStopping = c.name == "quantiles"
+			}
+			found := stored(t, t.TempDir(), allSplits(e)...)
+			for i, r := range found {
+				for _, name := range c.want {
+					if v, has := r.Metrics[name]; !has || math.IsNaN(v) || strings.HasPrefix(name, "coverage") && (v < 0 || v > 1) {
+						t.Errorf("split %d: %s is %v", i, name, v)
+					}
+				}
+				p := must.Get(r.Predictions())(t)
+				set := must.Get(p.Set("test"))(t)
+				if draws := max(len(set.Parameters), len(set.Outputs), len(set.Mean)); draws != 6 {
+					t.Errorf("%d draws of 2 networks", draws)
+				}
+				e.Split, e.Seed = i, uint64(i)
+				if again := must.Get(experiment.Measure(ctx, e, p))(t); again["nll"] != r.Metrics["nll"] || again["pinball"] != r.Metrics["pinball"] {
+					t.Errorf("measured again: %v, were %v", again, r.Metrics)
+				}
+			}
+		})
+	}
+}
+
 // Classes and counts are columns of a table.
 func TestTables(t *testing.T) {
 	ctx := context.Background()

@@ -99,7 +99,7 @@ func ExampleStore_Measure() {
 	// Output: 2 measured, 0 without predictions
 }
 
-// A likelihood of one's own on a CSV of one's own, beside the Gaussian.
+// Student's t on a CSV of one's own, beside the Gaussian.
 func ExampleTable() {
 	set := &datasets.Regression{Name: "mine", N: 50, D: 1} // or datasets.ReadCSV("mine.csv", "target")
 	for i := range set.N {
@@ -111,7 +111,7 @@ func ExampleTable() {
 		Likelihood: likelihood.Gaussian{}, Metrics: []experiment.Metric{experiment.NLL},
 	}
 	heavy := task
-	heavy.Likelihood = laplace{Scale: 0.5}
+	heavy.Likelihood = likelihood.StudentT{Nu: 4}
 	recipe, density := experiment.Adam(30, 16, 1e-2), experiment.Method{Name: "density", Layers: dul.Density{InitStd: 0.01}}
 	list, err := task.Experiments(recipe, 10, density)
 	if err != nil {

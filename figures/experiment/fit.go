@@ -278,7 +278,7 @@ func (f *fit) stepsPerExecution() int {
 // scoredEpochs is how many epochs early stopping chooses from at most.
 const scoredEpochs = 100
 
-// earlyStopping scores networks by their negative log-likelihood of the held-out examples.
+// earlyStopping scores networks by their negative log-likelihood of the held-out examples, or the loss of quantiles.
 func (f *fit) earlyStopping() train.EarlyStopping {
 	held := forEachNetwork(f, func(d Data) train.Dataset { return d.HeldOut })
 	every := (f.first().Recipe.Epochs + scoredEpochs - 1) / scoredEpochs
@@ -296,7 +296,7 @@ func (f *fit) earlyStopping() train.EarlyStopping {
 			if scores[i] = math.NaN(); !found[i].finite() {
 				continue
 			}
-			if scores[i], err = found[i].NLL(1); err != nil {
+			if scores[i], err = found[i].loss(); err != nil {
 				return nil, err
 			}
 		}
@@ -542,7 +542,7 @@ func marginals(ctx context.Context, m *nets.Model, x []nets.Floats) ([]*predict.
 	}
 	var all []*predict.Prediction
 	for _, mixture := range found {
-		all = append(all, &predict.Prediction{Mixture: mixture, Width: 1, LastConvolution: -1})
+		all = append(all, &predict.Prediction{Likelihood: m.Likelihood, Mixture: mixture, Width: 1, LastConvolution: -1})
 	}
 	return all, nil
 }

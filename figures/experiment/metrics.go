@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/results"
 )
@@ -30,7 +31,7 @@ func Measure(ctx context.Context, e Experiment, p *Predictions, list ...Metric) 
 	if len(list) == 0 {
 		list = e.Task.Metrics
 	}
-	p.load = e.load(ctx)
+	p.of(ctx, e)
 	all := maps.Clone(p.Inspected)
 	if all == nil {
 		all = map[string]float64{}
@@ -86,6 +87,48 @@ func NLL(p *Predictions) (map[string]float64, error) {
 		func(p *Predictions, s *Prediction) (map[string]float64, error) {
 			nll, err := s.NLL(p.Unit)
 			return map[string]float64{results.MetricNLL: nll}, err
+		})(p)
+}
+
+// Distribution measures any distribution of a real target on every set with targets, such as likelihood.StudentT or
+// likelihood.Poisson, in the target's own units: "nll", "coverage95", and "rmse" of the mean.
+func Distribution(p *Predictions) (map[string]float64, error) {
+	return SetMetric(func(s *Prediction) bool { return s.Targets != nil && (s.Mean != nil || s.Parameters != nil) },
+		func(p *Predictions, s *Prediction) (map[string]float64, error) {
+			nll, nllErr := s.NLL(p.Unit)
+			coverage, coverageErr := s.Coverage(s.Targets, 0.95)
+			mean, _, momentsErr := s.TargetMoments()
+			if err := errors.Join(nllErr, coverageErr, momentsErr); err != nil {
+				return nil, err
+			}
+			rmse, err := metrics.RMSE(mean, s.Targets)
+			return map[string]float64{results.MetricNLL: nll, results.MetricCoverage: coverage, results.MetricRMSE: rmse * p.Unit}, err
+		})(p)
+}
+
+// Quantiles measures likelihood.Quantiles on every set with targets: the loss that they are trained by ("pinball", in the
+// target's own unit), and the part of the targets from the lowest to the highest level ("coverage").
+func Quantiles(p *Predictions) (map[string]float64, error) {
+	levels := func(s *Prediction) (l likelihood.Quantiles, is bool) {
+		l, is = s.Likelihood.(likelihood.Quantiles)
+		return l, is && s.Targets != nil
+	}
+	return SetMetric(func(s *Prediction) bool { _, is := levels(s); return is },
+		func(p *Predictions, s *Prediction) (map[string]float64, error) {
+			l, _ := levels(s)
+			loss, lossErr := s.pinball(l)
+			low, lowErr := s.Quantile(l.Levels[0])
+			high, highErr := s.Quantile(l.Levels[len(l.Levels)-1])
+			inside := 0.0
+			if err := errors.Join(lossErr, lowErr, highErr); err != nil {
+				return nil, err
+			}
+			for i, y := range s.Targets {
+				if low[i] <= y && y <= high[i] {
+					inside++
+				}
+			}
+			return map[string]float64{"pinball": loss * p.Unit, "coverage": inside / float64(len(s.Targets))}, nil
 		})(p)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/floats"
 
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
@@ -29,10 +30,11 @@ func mixture(members []*Prediction) (*Prediction, error) {
 	}
 	var mixtures []predict.Mixture
 	var probabilities, densities [][]float64
-	var outputs [][]float64
+	var outputs, parameters [][]float64
 	for _, p := range members {
 		mixtures, probabilities = append(mixtures, p.Mixture), append(probabilities, p.Probabilities)
-		densities, outputs = append(densities, p.LogDensity), append(outputs, p.Outputs...)
+		densities, outputs = append(densities, p.LogLikelihood), append(outputs, p.Outputs...)
+		parameters = append(parameters, p.Parameters...)
 	}
 	var err error
 	switch {
@@ -41,10 +43,10 @@ func mixture(members []*Prediction) (*Prediction, error) {
 	case all.Probabilities != nil:
 		all.Probabilities, all.MutualInformation, err = predict.MixClasses(probabilities, all.Width)
 	default:
-		all.Outputs = outputs
+		all.Outputs, all.Parameters = outputs, parameters
 	}
-	if all.LogDensity != nil {
-		all.LogDensity = meanDensity(densities)
+	if all.LogLikelihood != nil {
+		all.LogLikelihood = meanDensity(densities)
 	}
 	return &all, err
 }
@@ -62,9 +64,10 @@ func meanDensity(logs [][]float64) []float64 {
 }
 
 // addDensities adds log p(y | x) to predictions that have outputs alone, by the likelihood itself. Predictions of a
-// mixture or of classes say it themselves.
+// distribution or of classes say it themselves.
 func (f *fit) addDensities(m *nets.Model, sets []train.Dataset, all []*Prediction) error {
-	if sets[0].Targets == nil && sets[0].Labels == nil || all[0].Outputs == nil || all[0].Probabilities != nil {
+	_, quantiles := m.Likelihood.(likelihood.Quantiles) // which have no density
+	if sets[0].Targets == nil && sets[0].Labels == nil || all[0].Outputs == nil || all[0].Probabilities != nil || quantiles {
 		return nil
 	}
 	exec, err := model.NewExec(m.Backend, m.Store, func(root *model.Scope, outputs, answers *graph.Node) *graph.Node {
@@ -102,7 +105,7 @@ func (f *fit) addDensities(m *nets.Model, sets []train.Dataset, all []*Predictio
 		}
 	}
 	for r, p := range all {
-		p.LogDensity = meanDensity(logs[r])
+		p.LogLikelihood = meanDensity(logs[r])
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/predict"
 )
@@ -36,12 +37,12 @@ type Prediction struct {
 	Set     string
 	Targets []float64
 	Labels  []int
-	// Prediction has the draws: a mixture of Gaussians, class probabilities, or the outputs of the networks, whichever
-	// the likelihood says of its outputs. See predict.Prediction.
+	// Prediction has the draws: a mixture of Gaussians, the parameters of another distribution, class probabilities, or the
+	// outputs of the networks, whichever the likelihood says of its outputs. See predict.Prediction.
 	predict.Prediction
-	// LogDensity is log p(y_i | x_i), the logarithm of the mean over the draws, [N]. It is kept where Prediction has
-	// outputs alone, whose likelihood only the network knows, and where there are answers. See LogDensities.
-	LogDensity []float64
+	// LogLikelihood is log p(y_i | x_i), the logarithm of the mean over the draws, [N]. It is kept where Prediction has
+	// outputs alone, whose meaning only the likelihood knows, and where there are answers. See LogDensities.
+	LogLikelihood []float64
 	// Extra are the numbers of Task.Probe, by their names, [N] each.
 	Extra map[string][]float64
 }
@@ -66,47 +67,71 @@ func (p *Predictions) Data() (Data, error) {
 	return p.load()
 }
 
-// load loads the data of the experiment.
-func (e Experiment) load(ctx context.Context) func() (Data, error) {
-	return func() (Data, error) { return e.Task.Data.Load(ctx, e.Split) }
+// of tells predictions of which experiment they are: what its likelihood and its data are.
+func (p *Predictions) of(ctx context.Context, e Experiment) {
+	p.load = func() (Data, error) { return e.Task.Data.Load(ctx, e.Split) }
+	for i := range p.Sets {
+		p.Sets[i].Likelihood = e.Task.Likelihood
+	}
 }
 
 // NLL is the mean negative log-likelihood of the answers, in nats, whatever the likelihood. unit is the size of a
-// target of 1 in the data's own units, in which the density of real targets then is.
+// target of 1 in the data's own units, in which the density of real targets then is. Quantiles have no likelihood; of
+// them it is an error.
 func (p *Prediction) NLL(unit float64) (float64, error) {
 	switch {
 	case p.Mean != nil && p.Targets != nil:
 		return metrics.MonteCarloNLL(p.Targets, p.Mean, p.Variances(), unit)
 	case p.Probabilities != nil && p.Labels != nil:
 		return metrics.CategoricalNLL(p.Probabilities, p.Width, p.Labels)
-	case p.LogDensity != nil:
-		columns := float64(len(p.Targets)) / float64(len(p.LogDensity)) // 0 for labels
-		return -stat.Mean(p.LogDensity, nil) + columns*math.Log(unit), nil
 	}
-	return 0, fmt.Errorf("experiment: the set %q has no answers", p.Set)
+	densities, err := p.LogDensities()
+	if err != nil {
+		return 0, err
+	}
+	columns := float64(len(p.Targets)) / float64(len(densities)) // 0 for labels
+	return -stat.Mean(densities, nil) + columns*math.Log(unit), nil
 }
 
 // LogDensities are log p(y_i | x_i) of each example, the logarithm of the mean over the draws, [N], in the network's
-// units and whatever the likelihood. They are nil for a set without answers.
-func (p *Prediction) LogDensities() []float64 {
+// units and whatever the likelihood. It is an error for a set without answers, and for quantiles.
+func (p *Prediction) LogDensities() ([]float64, error) {
 	switch {
-	case p.Mean != nil && p.Targets != nil:
-		variances, found, draws := p.Variances(), make([]float64, len(p.Targets)), make([]float64, len(p.Mean))
-		for i, y := range p.Targets {
-			for m := range draws {
-				draws[m] = distuv.Normal{Mu: p.Mean[m][i], Sigma: math.Sqrt(variances[m][i])}.LogProb(y)
-			}
-			found[i] = floats.LogSumExp(draws) - math.Log(float64(len(draws)))
-		}
-		return found
-	case p.Probabilities != nil && p.Labels != nil:
+	case p.LogLikelihood != nil:
+		return p.LogLikelihood, nil
+	case p.Targets != nil:
+		return p.LogDensity(p.Targets)
+	case p.Labels != nil && p.Probabilities != nil:
 		found := make([]float64, len(p.Labels))
 		for i, label := range p.Labels {
 			found[i] = math.Log(p.Probabilities[i*p.Width+label])
 		}
-		return found
+		return found, nil
 	}
-	return p.LogDensity
+	return nil, fmt.Errorf("experiment: the set %q has no answers", p.Set)
+}
+
+// loss is what early stopping compares: the NLL, or of quantiles their pinball loss.
+func (p *Prediction) loss() (float64, error) {
+	if l, is := p.Likelihood.(likelihood.Quantiles); is {
+		return p.pinball(l)
+	}
+	return p.NLL(1)
+}
+
+// pinball is the pinball loss of the mean quantiles, summed over the levels and averaged over the examples.
+func (p *Prediction) pinball(l likelihood.Quantiles) (float64, error) {
+	sum := 0.0
+	for _, level := range l.Levels {
+		quantile, err := p.Quantile(level)
+		if err != nil {
+			return 0, err
+		}
+		for i, y := range p.Targets {
+			sum += max(level*(y-quantile[i]), (level-1)*(y-quantile[i])) / float64(len(p.Targets))
+		}
+	}
+	return sum, nil
 }
 
 // NoiseDeviation is the root of the mean noise variance of a mixture's components at the first input: the deviation of
@@ -119,9 +144,9 @@ func (p *Prediction) NoiseDeviation() float64 {
 	return floats.Norm(noise, 2) / math.Sqrt(float64(len(noise)))
 }
 
-// Quantile is a quantile of the function of a regression at each input, [N], without observation noise: of the Gaussian
-// where the mixture has one component with a deviation, and else of the draws.
-func (p *Prediction) Quantile(q float64) []float64 {
+// FunctionQuantile is a quantile of the function of a regression at each input, [N], without observation noise: of the
+// Gaussian where the mixture has one component with a deviation, and else of the draws. Quantile is that of the target.
+func (p *Prediction) FunctionQuantile(q float64) []float64 {
 	curve, draws := make([]float64, len(p.Mean[0])), make([]float64, len(p.Mean))
 	for i := range curve {
 		if p.Std != nil {
@@ -141,7 +166,7 @@ func (p *Prediction) Quantile(q float64) []float64 {
 // of order 1 is infinite.
 func (p *Prediction) finite() bool {
 	infinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v*v, 0) }
-	for _, values := range slices.Concat(p.Mean, p.Std, p.NoiseStd, p.Outputs, [][]float64{p.Probabilities, p.MutualInformation, p.LogDensity}) {
+	for _, values := range slices.Concat(p.Mean, p.Std, p.NoiseStd, p.Outputs, p.Parameters, [][]float64{p.Probabilities, p.MutualInformation, p.LogLikelihood}) {
 		if slices.ContainsFunc(values, infinite) {
 			return false
 		}

@@ -66,8 +66,8 @@ type column struct {
 // columns are the lists of numbers of a prediction, but for labels. Energies are copied to or from the given lists.
 func (p *Prediction) columns(energies, once *[][]float64) []column {
 	return []column{
-		{"targets", &p.Targets, nil}, {"log_density", &p.LogDensity, nil}, {"probabilities", &p.Probabilities, nil},
-		{"mutual_information", &p.MutualInformation, nil}, {"outputs", nil, &p.Outputs}, {"mean", nil, &p.Mean}, {"std", nil, &p.Std},
+		{"targets", &p.Targets, nil}, {"log_likelihood", &p.LogLikelihood, nil}, {"probabilities", &p.Probabilities, nil},
+		{"mutual_information", &p.MutualInformation, nil}, {"outputs", nil, &p.Outputs}, {"parameters", nil, &p.Parameters}, {"mean", nil, &p.Mean}, {"std", nil, &p.Std},
 		{"noise_std", nil, &p.NoiseStd}, {"energies", nil, energies}, {"energies_of_one_draw", nil, once},
 	}
 }

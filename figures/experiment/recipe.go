@@ -205,7 +205,7 @@ func (r Recipe) check() error {
 	for name, groups := range map[string][]Group{"Groups": r.Groups, "PretrainGroups": r.PretrainGroups} {
 		for i, g := range groups {
 			if err := g.check(); err != nil {
-				problems = append(problems, fmt.Errorf("Recipe.%s[%d] %w", name, i, err))
+				problems = append(problems, fmt.Errorf("group Recipe.%s[%d] %w", name, i, err))
 			}
 		}
 	}

@@ -46,7 +46,7 @@ type Result struct {
 
 	predictions *Predictions         // nil where a store has them
 	file        string               // of the store; "" for none
-	load        func() (Data, error) // of the experiment; nil where that is not known
+	attach      func(p *Predictions) // tells them of which experiment they are; nil where that is not known
 }
 
 // ErrNoPredictions is wrapped by the error for an experiment whose predictions are not at hand.
@@ -68,7 +68,9 @@ func (r Result) Predictions() (*Predictions, error) {
 			return nil, fmt.Errorf("experiment: the predictions in %s are of the experiment %s, not of %s", r.file, p.Experiment, r.ID)
 		}
 	}
-	p.load = r.load
+	if r.attach != nil {
+		r.attach(p)
+	}
 	return p, nil
 }
 

@@ -219,7 +219,7 @@ func (s *Store) Predictions(ctx context.Context, e Experiment) (*Predictions, er
 	if !has {
 		return nil, e.problem(fmt.Errorf("the store %s has no result of it: %w", s.Folder, ErrNoPredictions))
 	}
-	line.load = e.load(ctx)
+	line.attach = func(p *Predictions) { p.of(ctx, e) }
 	return line.Predictions()
 }
 

@@ -87,7 +87,7 @@ func TestPredictionsAreKept(t *testing.T) {
 			if err != nil || len(d.Sets[0].Targets) != len(s.Targets) {
 				return nil, errors.Join(errors.New("other data"), err)
 			}
-			low, high := s.Quantile(0.25), s.Quantile(0.75)
+			low, high := s.FunctionQuantile(0.25), s.FunctionQuantile(0.75)
 			return map[string]float64{"width": (high[0] - low[0]) * p.Unit}, nil
 		})
 	found, without, err := store.Measure(ctx, append(list[:3:3], missing), width)

@@ -85,7 +85,7 @@ func Gap(p *experiment.Predictions) (map[string]float64, error) {
 		std[i] *= p.Unit
 	}
 	scaler := datasets.Scaler{Mean: []float64{p.Zero}, Std: []float64{p.Unit}}
-	low, high := scaler.Inverse(s.Quantile(0.025)), scaler.Inverse(s.Quantile(0.975))
+	low, high := scaler.Inverse(s.FunctionQuantile(0.025)), scaler.Inverse(s.FunctionQuantile(0.975))
 	inside, all := 0.0, 0.0
 	for i, v := range x {
 		if math.Abs(v) >= 2 {
