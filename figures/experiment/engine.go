@@ -130,6 +130,15 @@ func (p *plan) lines() []groupLine {
 	return all
 }
 
+// cost is the cost of everything, also of what a store has.
+func (p *plan) cost() float64 {
+	total := 0.0
+	for _, g := range p.groups {
+		total += g.cost * float64(len(g.list))
+	}
+	return total
+}
+
 // A unit is experiments of a group that are carried out together.
 type unit struct {
 	*group
@@ -153,18 +162,24 @@ type run struct {
 	mu     sync.Mutex // of what follows, and of calls of Progress and Notes
 	found  map[string]Result
 	failed map[string]error
-	parts  map[string]float64 // of each experiment, how much is done
+	parts  map[string]float64 // how much of each experiment is done, from 0 to 1
+	done   float64            // the cost of what is done
 	said   float64            // to Progress
 }
 
-// waitForOthers is how long the run waits before it looks again at what other processes are at.
-const waitForOthers = 2 * time.Second
+// The run waits so long before it looks again at what other processes are at: longer every time, up to a limit.
+const firstWait, longestWait = time.Second, 30 * time.Second
 
 // carryOut carries out what has no result yet, until everything has one or has failed.
 func (r *run) carryOut(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	for round := 0; ; round++ {
+	for wait := time.Duration(0); ; wait = min(max(firstWait, 2*wait), longestWait) {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 		if err := r.readStore(); err != nil {
 			return err
 		}
@@ -172,14 +187,8 @@ func (r *run) carryOut(ctx context.Context) error {
 		if len(small)+len(large) == 0 {
 			return nil
 		}
-		if round > 0 {
-			if round == 1 {
-				r.note(fmt.Sprintf("another process is at %v; this one waits for it", append(small, large...)[0]))
-			}
-			select {
-			case <-time.After(waitForOthers):
-			case <-ctx.Done():
-			}
+		if wait == firstWait {
+			r.note(fmt.Sprintf("another process is at %v; this one waits for it", append(small, large...)[0]))
 		}
 		for _, units := range [][]unit{small, large} {
 			if err := r.workers(ctx, stop, units); err != nil {
@@ -208,7 +217,7 @@ func (r *run) readStore() error {
 			continue
 		}
 		if line, has := stored[e.id]; has {
-			r.found[e.id], r.parts[e.id] = line, 1
+			r.found[e.id] = line
 		}
 	}
 	return nil
@@ -359,7 +368,7 @@ func (r *run) carryOutUnit(ctx context.Context, stop context.CancelCauseFunc, ba
 func (r *run) keep(line Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.found[line.ID], r.parts[line.ID] = line, 1
+	r.found[line.ID] = line
 }
 
 // fail notes why those of a list that have no result have none. What was stopped has not failed.
@@ -385,25 +394,19 @@ func (r *run) note(text string) {
 	}
 }
 
-// report passes on how much of some experiments is done.
-func (r *run) report(list []planned, done float64, note string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range list {
-		r.parts[e.id] = min(max(done, 0), 1)
-	}
+// report passes on how much of some experiments of a group is done.
+func (r *run) report(u unit, done float64, note string) {
 	if r.Progress == nil {
 		return
 	}
-	total, sum := 0.0, 0.0
-	for _, g := range r.plan.groups {
-		for _, e := range g.list {
-			total += g.cost
-			sum += g.cost * r.parts[e.id]
-		}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range u.list {
+		r.done += u.group.cost * (done - r.parts[e.id])
+		r.parts[e.id] = done
 	}
-	r.said = max(r.said, sum/total)
-	r.Progress(r.said, note)
+	r.said = min(max(r.said, r.done/r.plan.cost()), 1)
+	r.Progress(r.said, fmt.Sprintf("%v: %s", u, note))
 }
 
 // results are what was found, in the order of the plan, under the names that the experiments have now.

@@ -44,6 +44,9 @@ type fit struct {
 // first is an experiment that tells all but split and seed.
 func (f *fit) first() Experiment { return f.list[0].Experiment }
 
+// unit is what the fit carries out.
+func (f *fit) unit() unit { return unit{f.group, f.list} }
+
 func (f *fit) members() int { return f.first().Method.members() }
 
 // forEachNetwork is a value of each experiment's data, once for each of its networks.
@@ -227,18 +230,21 @@ func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
 		t.StepsPerExecution = f.stepsPerExecution()
 	}
 	t.Progress = func(at train.Progress) {
+		f.speed = at.ExamplesPerSecond
+		if f.Progress == nil {
+			return
+		}
 		what := "training"
 		if at.Pretraining {
 			what = "generative pretraining"
 		}
-		f.speed = at.ExamplesPerSecond
-		note := fmt.Sprintf("%v: %s, epoch %d of %d, loss %.3g", unit{f.group, f.list}, what, min(at.Epoch+1, at.Epochs), at.Epochs, at.Losses.Total)
+		note := fmt.Sprintf("%s, epoch %d of %d, loss %.3g", what, min(at.Epoch+1, at.Epochs), at.Epochs, at.Losses.Total)
 		if at.Remaining > time.Minute {
 			note += fmt.Sprintf(", about %v to train", at.Remaining.Round(time.Second))
 		}
-		f.report(f.list, (float64(model)+float64(at.Step)/float64(at.Steps))/float64(models), note)
+		f.report(f.unit(), (float64(model)+float64(at.Step)/float64(at.Steps))/float64(models), note)
 	}
-	t.Notes = func(text string) { f.note(fmt.Sprintf("%v: %s", unit{f.group, f.list}, text)) }
+	t.Notes = func(text string) { f.note(fmt.Sprintf("%v: %s", f.unit(), text)) }
 	if f.folder != "" {
 		t.Checkpoints = train.Checkpoints{Folder: filepath.Join(f.folder, fmt.Sprintf("model-%d", model)), Every: f.CheckpointEvery, Version: f.info.Version}
 	}
@@ -401,7 +407,7 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 		return nil, fmt.Errorf("probing the networks: %w", err)
 	}
 	for k, set := range f.data[0].Sets {
-		f.report(f.list, 1, fmt.Sprintf("%v: predicting the set %q", unit{f.group, f.list}, set.Name))
+		f.report(f.unit(), 1, fmt.Sprintf("predicting the set %q", set.Name))
 		found, err := f.keptSet(k, func() ([]Prediction, error) { return f.predictSet(ctx, k, extra) })
 		if errors.Is(err, metrics.ErrValue) && !f.group.replicas {
 			all[0].Diverged = true
