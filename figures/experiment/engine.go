@@ -342,21 +342,18 @@ func (r *run) carryOutUnit(ctx context.Context, stop context.CancelCauseFunc, ba
 	}
 	u.list = free
 	for _, f := range r.fits(ctx, backend, u) {
-		found, err := f.carryOut(ctx)
-		for i := range found {
-			if r.Store != nil {
-				if err := r.Store.keep(&found[i], u.line); err != nil {
-					stop(err)
-					return
-				}
+		lines, failures := f.carryOut(ctx)
+		for i, err := range failures {
+			if err == nil {
+				err = r.keep(lines[i], u.line)
 			}
-			r.keep(found[i])
+			if errors.Is(err, errNotKept) {
+				stop(err)
+				return
+			}
+			r.fail(ctx, f.list[i], err)
 		}
-		if err != nil {
-			r.fail(ctx, f.list, err)
-			continue
-		}
-		if f.folder != "" {
+		if f.folder != "" && errors.Join(failures...) == nil {
 			if err := os.RemoveAll(f.folder); err != nil {
 				r.note(fmt.Sprintf("what is left of the work on %v cannot be removed: %v", u, err))
 			}
@@ -364,24 +361,28 @@ func (r *run) carryOutUnit(ctx context.Context, stop context.CancelCauseFunc, ba
 	}
 }
 
-// keep notes a result.
-func (r *run) keep(line Result) {
+// errNotKept is wrapped by the error for a result that the store did not take.
+var errNotKept = errors.New("the result could not be kept")
+
+// keep keeps a result.
+func (r *run) keep(line Result, g groupLine) error {
+	if r.Store != nil {
+		if err := r.Store.keep(&line, g); err != nil {
+			return fmt.Errorf("%w: %w", errNotKept, err)
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.found[line.ID] = line
+	return nil
 }
 
-// fail notes why those of a list that have no result have none. What was stopped has not failed.
-func (r *run) fail(ctx context.Context, list []planned, err error) {
+// fail notes why an experiment has no result, if there is a reason. What was stopped has not failed.
+func (r *run) fail(ctx context.Context, e planned, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if ctx.Err() != nil {
-		return
-	}
-	for _, e := range list {
-		if _, done := r.found[e.id]; !done {
-			r.failed[e.id] = err
-		}
+	if err != nil && ctx.Err() == nil {
+		r.failed[e.id] = err
 	}
 }
 

@@ -82,7 +82,7 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 			err = d.check()
 		}
 		if err != nil {
-			r.fail(ctx, []planned{e}, e.problem(err))
+			r.fail(ctx, e, e.problem(err))
 			continue
 		}
 		length := (d.Train.Len() + e.Recipe.BatchSize - 1) / e.Recipe.BatchSize
@@ -99,16 +99,34 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 	return all
 }
 
-// carryOut trains, predicts and measures. If it fails, the results of the experiments that did not are returned beside
-// the error.
-func (f *fit) carryOut(ctx context.Context) (lines []Result, err error) {
+// carryOut trains, predicts and measures. Each experiment has a result, or an error that says why it has none.
+func (f *fit) carryOut(ctx context.Context) ([]Result, []error) {
+	began := time.Now()
+	all, err := f.trainAndPredict(ctx)
+	lines, failures := make([]Result, len(f.list)), make([]error, len(f.list))
+	for i, e := range f.list {
+		if err != nil {
+			failures[i] = err
+			continue
+		}
+		lines[i] = Result{
+			ID: e.id, Group: f.group.line.Group, Split: e.Split, Seed: e.Seed, predictions: all[i],
+			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
+			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
+		}
+		failures[i] = f.measure(ctx, i, &lines[i])
+	}
+	return lines, failures
+}
+
+// trainAndPredict turns what GoMLX panics with into an error, too.
+func (f *fit) trainAndPredict(ctx context.Context) (all []*Predictions, err error) {
 	defer func() {
 		if err != nil {
-			err = f.first().problem(err)
+			err = fmt.Errorf("experiment: %v: %w", f.unit(), err)
 		}
 	}()
 	defer recovered(&err)
-	began := time.Now()
 	if f.Store != nil {
 		f.folder = f.Store.work(f.list)
 		if err := os.MkdirAll(f.folder, 0o755); err != nil {
@@ -118,35 +136,28 @@ func (f *fit) carryOut(ctx context.Context) (lines []Result, err error) {
 	if err := f.train(ctx); err != nil {
 		return nil, fmt.Errorf("training: %w", err)
 	}
-	all, err := f.predictions(ctx)
-	if err != nil {
+	if all, err = f.predictions(ctx); err != nil {
 		return nil, fmt.Errorf("predicting: %w", err)
 	}
-	var failures []error
-	for i, e := range f.list {
-		line := Result{
-			ID: e.id, Group: f.group.line.Group, Split: e.Split, Seed: e.Seed, predictions: all[i],
-			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), Finished: time.Now().UTC().Truncate(time.Second),
+	return all, nil
+}
+
+// measure adds the metrics of experiment number i to its result. Numbers that are not finite make it one that diverged.
+func (f *fit) measure(ctx context.Context, i int, line *Result) (err error) {
+	defer recovered(&err)
+	p := line.predictions
+	switch {
+	case p.Diverged:
+	case f.failed[i] != nil:
+		return f.list[i].problem(f.failed[i])
+	default:
+		line.Metrics, err = Measure(ctx, f.list[i].Experiment, p)
+		if p.Diverged = errors.Is(err, ErrNotFinite); err != nil && !p.Diverged {
+			return err
 		}
-		line.ExamplesPerSecond = f.speed
-		line.WallSeconds = time.Since(began).Seconds() / float64(len(f.list))
-		if f.failed[i] != nil && !all[i].Diverged {
-			failures = append(failures, fmt.Errorf("%v: %w", e, f.failed[i]))
-			continue
-		}
-		if !all[i].Diverged {
-			line.Metrics, err = Measure(ctx, e.Experiment, all[i])
-			if all[i].Diverged = errors.Is(err, ErrNotFinite); err != nil && !all[i].Diverged {
-				failures = append(failures, err)
-				continue
-			}
-		}
-		if line.Diverged = all[i].Diverged; line.Diverged {
-			line.Metrics = nil
-		}
-		lines = append(lines, line)
 	}
-	return lines, errors.Join(failures...)
+	line.Diverged = p.Diverged
+	return nil
 }
 
 // train makes and trains the networks.

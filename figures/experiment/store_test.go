@@ -355,3 +355,22 @@ func TestAdd(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// A result that cannot be kept ends the run at once: what follows would be lost too.
+func TestStoreThatCannotBeWritten(t *testing.T) {
+	folder := t.TempDir()
+	must.Do(t, os.WriteFile(filepath.Join(folder, "predictions"), nil, 0o644))
+	a, b := small(baselines.Deterministic{}), small(baselines.Deterministic{})
+	b.Recipe.Epochs = 3
+	found, err := experiment.Engine{Store: &experiment.Store{Folder: folder}}.Run(context.Background(), a, b)
+	if err == nil || !strings.Contains(err.Error(), "the result could not be kept") || len(found) != 0 {
+		t.Errorf("%d results, and the error %v", len(found), err)
+	}
+	must.Do(t, os.WriteFile(filepath.Join(folder, "file"), nil, 0o644))
+	if _, err := untrained(t, filepath.Join(folder, "file")).Run(context.Background(), a); err == nil || !strings.Contains(err.Error(), "making the store") {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := untrained(t, "").Run(context.Background(), a); err == nil || !strings.Contains(err.Error(), "has no Folder") {
+		t.Errorf("the error is %v", err)
+	}
+}
