@@ -145,8 +145,8 @@ type positions struct {
 func (p positions) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return p.noted(s, x, conv.Window{}, func() *graph.Node {
 		dims, lead := x.Shape().Dimensions, len(params.Replicas(x.Graph()))
-		if len(dims) < lead+2 || units < 1 {
-			panic(fmt.Errorf("a dense layer with %d units for these inputs was asked for; want 1 or more, and inputs of shape [batch, features] after %d axes of replicas", units, lead))
+		if len(dims) < lead+2 {
+			panic(fmt.Errorf("a dense layer takes [batch, features], or [batch, positions..., features], after %d axes of replicas", lead))
 		}
 		if len(dims) == lead+2 {
 			return p.layers.Dense(s, x, units)

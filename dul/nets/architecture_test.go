@@ -2,6 +2,7 @@ package nets_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -173,10 +174,10 @@ func TestBadLayersAreRefused(t *testing.T) {
 		}), silent{}), false},
 		{"variable of the batch", "the layer made variable /model/network/output/gain without params.New", nets.MLP{Layers: withVariable(func(y *graph.Node) []int { return y.Shape().Dimensions })}, false},
 		{"shared variable", "which its 2 replicas would share; make it by params.New", nets.MLP{Layers: withVariable(func(y *graph.Node) []int { return []int{1, 1, 1} })}, true},
-		{"no units", "a dense layer with 0 units", over(t, dense(func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+		{"no units", "of type dul.Density, for inputs (Float32)[2, ", over(t, dense(func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 			return l.Dense(s.In("output"), l.Dense(s.In("hidden"), x, 0), outputs)
 		}), dul.Density{}), false},
-		{"vector", "for inputs (Float32)[2]: a dense layer with 1 units for these inputs", over(t, dense(func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+		{"vector", "for inputs (Float32)[2]: a dense layer takes [batch, features]", over(t, dense(func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 			return l.Dense(s.In("output"), graph.Reshape(x, -1), outputs)
 		}), dul.Density{}), false},
 		{"no convolution", "have no convolution", over(t, dense(func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
@@ -311,5 +312,34 @@ func TestLayersOfGoMLX(t *testing.T) {
 	p := must.Get(predict.Sample(ctx, fitted(t, plain, 0.5, 1), data.Inputs, predict.Options{Samples: 2, PerExecution: 2}))(t)
 	if !slices.Equal(p.Mean[0], p.Mean[1]) {
 		t.Error("dropout acts in prediction")
+	}
+	// A run that is stopped goes on with the dropout that it would have had.
+	folder := t.TempDir()
+	fitOrGoOn := func(folder string, stop int) (*nets.Model, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		m := must.Get(nets.New(fixtures.Backend(t), over(t, mixed(0.5), dul.Density{}), likelihood.Gaussian{}, 3))(t)
+		fit := train.Trainer{
+			Epochs: 4, BatchSize: 4, LogLikelihoodScale: 1, Schedule: train.Constant(0.01), Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
+			Checkpoints: train.Checkpoints{Folder: folder},
+			Progress: func(p train.Progress) {
+				if p.Step == stop {
+					cancel()
+				}
+			},
+		}
+		return m, fit.Fit(ctx, m, data)
+	}
+	if _, err := fitOrGoOn(folder, 3); !errors.Is(err, context.Canceled) {
+		t.Fatalf("stopping: %v", err)
+	}
+	stopped, err := fitOrGoOn(folder, 0)
+	must.Do(t, err)
+	whole, err := fitOrGoOn("", 0)
+	must.Do(t, err)
+	for _, path := range []string{"first/dense/weights", "steps", "output/gamma_log_variance"} {
+		if !slices.Equal(values(t, stopped, path), values(t, whole, path)) {
+			t.Errorf("%s of the run that was stopped is %v, of the other %v", path, values(t, stopped, path), values(t, whole, path))
+		}
 	}
 }

@@ -28,9 +28,10 @@ type ConvLayers interface {
 	Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node
 }
 
-// A Network maps inputs to outputs [..., batch, outputs]. MLP takes [..., batch,
-// features], where "..." is the replica axis of a model with replicas; ResNet
-// takes images [channels, batch, height, width].
+// A Network maps inputs to outputs [..., batch, outputs], where "..." is the replica axis
+// of a model with replicas. MLP takes [..., batch, features], ResNet images [channels,
+// batch, height, width], and a network that is written as a function, see Func, what
+// the function takes.
 type Network interface {
 	Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node
 }

@@ -14,54 +14,102 @@ import (
 	"densityuncertainty/dul/likelihood"
 )
 
-// components returns the number of inputs, and the components at each of them: the
-// distributions of the samples, which have equal weights. They draw from src.
-func (p *Prediction) components(src rand.Source) (n int, at func(i int) []likelihood.Univariate, err error) {
-	if len(p.Mean) > 0 {
-		variances := p.Variances()
-		return len(p.Mean[0]), func(i int) []likelihood.Univariate {
-			all := make([]likelihood.Univariate, len(p.Mean))
-			for m, mean := range p.Mean {
-				all[m] = distuv.Normal{Mu: mean[i], Sigma: math.Sqrt(variances[m][i]), Src: src}
-			}
-			return all
-		}, nil
-	}
-	l, is := p.Likelihood.(likelihood.Distribution)
-	if !is || len(p.Parameters) == 0 || p.Width < 1 {
-		return 0, nil, fmt.Errorf("a prediction with the likelihood of type %T says nothing of the distribution of a real target; give the model a likelihood.Regression or likelihood.Distribution, such as likelihood.StudentT", p.Likelihood)
-	}
-	return len(p.Parameters[0]) / p.Width, func(i int) []likelihood.Univariate {
-		all := make([]likelihood.Univariate, len(p.Parameters))
-		for m, theta := range p.Parameters {
-			all[m] = l.Given(theta[i*p.Width:(i+1)*p.Width], src)
-		}
-		return all
-	}, nil
+// A Predictive is the posterior predictive distribution of a real target at each of N
+// inputs,
+//
+//	p(y | x_i) = 1/M sum_m p(y | theta_m(x_i)),
+//
+// where theta_m(x_i) are the parameters of the likelihood's distribution in sample m.
+type Predictive struct {
+	n  int
+	at func(i int, src rand.Source) []likelihood.Univariate // the M components at an input
+	// Of likelihood.Quantiles, which has no components, the quantiles at its levels.
+	levels    []float64
+	quantiles [][]float64 // [levels][N]
 }
 
+// Predictive is the predictive distribution of a model with the likelihood l, which
+// made the prediction. Of likelihood.Quantiles it has quantiles and coverage alone. A
+// likelihood that is none of likelihood.Regression, likelihood.Distribution and
+// likelihood.Quantiles is an error, and so is one that did not make the prediction.
+func (p *Prediction) Predictive(l likelihood.Likelihood) (*Predictive, error) {
+	switch l := l.(type) {
+	case likelihood.Regression:
+		if len(p.Mean) > 0 {
+			variances := p.Variances()
+			return &Predictive{n: len(p.Mean[0]), at: func(i int, src rand.Source) []likelihood.Univariate {
+				all := make([]likelihood.Univariate, len(p.Mean))
+				for m, mean := range p.Mean {
+					all[m] = distuv.Normal{Mu: mean[i], Sigma: math.Sqrt(variances[m][i]), Src: src}
+				}
+				return all
+			}}, nil
+		}
+	case likelihood.Distribution:
+		if len(p.Parameters) > 0 {
+			return &Predictive{n: len(p.Parameters[0]) / p.Width, at: func(i int, src rand.Source) []likelihood.Univariate {
+				all := make([]likelihood.Univariate, len(p.Parameters))
+				for m, theta := range p.Parameters {
+					all[m] = l.Given(theta[i*p.Width:(i+1)*p.Width], src)
+				}
+				return all
+			}}, nil
+		}
+	case likelihood.Quantiles:
+		if len(p.Outputs) > 0 && p.Width == len(l.Levels) {
+			return p.outputQuantiles(l.Levels), nil
+		}
+	default:
+		return nil, fmt.Errorf("the likelihood of type %T says nothing of the distribution of a real target; one that does is a likelihood.Regression or a likelihood.Distribution, such as likelihood.StudentT", l)
+	}
+	return nil, fmt.Errorf("the prediction has nothing of a likelihood of type %T; give the one of the model that made it", l)
+}
+
+// outputQuantiles are the means over the samples of the network's outputs.
+func (p *Prediction) outputQuantiles(levels []float64) *Predictive {
+	d := &Predictive{n: len(p.Outputs[0]) / p.Width, levels: levels}
+	for k := range levels {
+		mean := make([]float64, d.n)
+		for _, outputs := range p.Outputs {
+			for i := range mean {
+				mean[i] += outputs[i*p.Width+k] / float64(len(p.Outputs))
+			}
+		}
+		d.quantiles = append(d.quantiles, mean)
+	}
+	return d
+}
+
+var errNoDensity = errors.New("likelihood.Quantiles has quantiles at its Levels alone: no density, moments or draws; for these give the model a likelihood.Distribution, such as likelihood.StudentT")
+
 // each returns a number for each input, of its components and its target.
-func (p *Prediction) each(targets []float64, number func(components []likelihood.Univariate, y float64) float64) ([]float64, error) {
-	n, at, err := p.components(nil)
-	if err != nil {
+func (d *Predictive) each(targets []float64, number func(components []likelihood.Univariate, y float64) float64) ([]float64, error) {
+	if d.at == nil {
+		return nil, errNoDensity
+	}
+	if err := d.checkTargets(targets); err != nil {
 		return nil, err
 	}
-	if len(targets) != n {
-		return nil, fmt.Errorf("there are %d targets for a prediction at %d inputs", len(targets), n)
-	}
-	all := make([]float64, n)
+	all := make([]float64, d.n)
 	for i, y := range targets {
-		all[i] = number(at(i), y)
+		all[i] = number(d.at(i, nil), y)
 	}
 	return all, nil
+}
+
+func (d *Predictive) checkTargets(targets []float64) error {
+	if len(targets) != d.n {
+		return fmt.Errorf("there are %d targets for a prediction at %d inputs", len(targets), d.n)
+	}
+	return nil
 }
 
 // LogDensity is log p(y_i | x_i) of each target, [N], in nats: the logarithm of the mean
 // over the samples of the density, or of the probability of a count. Targets have the
 // scale of those of the training; for targets divided by a standard deviation s, the
 // density of the original ones is lower by log s.
-func (p *Prediction) LogDensity(targets []float64) ([]float64, error) {
-	return p.each(targets, func(components []likelihood.Univariate, y float64) float64 {
+func (d *Predictive) LogDensity(targets []float64) ([]float64, error) {
+	return d.each(targets, func(components []likelihood.Univariate, y float64) float64 {
 		logs := make([]float64, len(components))
 		for m, c := range components {
 			logs[m] = c.LogProb(y)
@@ -71,7 +119,7 @@ func (p *Prediction) LogDensity(targets []float64) ([]float64, error) {
 }
 
 // CDF is p(Y <= y_i | x_i) for each target, [N].
-func (p *Prediction) CDF(targets []float64) ([]float64, error) { return p.each(targets, cdf) }
+func (d *Predictive) CDF(targets []float64) ([]float64, error) { return d.each(targets, cdf) }
 
 // cdf is that of a mixture.
 func cdf(components []likelihood.Univariate, y float64) float64 {
@@ -82,17 +130,16 @@ func cdf(components []likelihood.Univariate, y float64) float64 {
 	return sum / float64(len(components))
 }
 
-// TargetMoments are the mean and the standard deviation of the target at each input,
+// Moments are the mean and the standard deviation of the target at each input,
 // [N], the noise of the observation included. A heavy-tailed distribution may have
 // none, and gives NaN or infinity.
-func (p *Prediction) TargetMoments() (mean, std []float64, err error) {
-	n, at, err := p.components(nil)
-	if err != nil {
-		return nil, nil, err
+func (d *Predictive) Moments() (mean, std []float64, err error) {
+	if d.at == nil {
+		return nil, nil, errNoDensity
 	}
-	mean, std = make([]float64, n), make([]float64, n)
-	for i := range n {
-		components := at(i)
+	mean, std = make([]float64, d.n), make([]float64, d.n)
+	for i := range d.n {
+		components := d.at(i, nil)
 		means, within := make([]float64, len(components)), 0.0
 		for m, c := range components {
 			means[m] = c.Mean()
@@ -106,16 +153,16 @@ func (p *Prediction) TargetMoments() (mean, std []float64, err error) {
 
 // Draws are one draw of the target from each sample at each input, [M][N], a function
 // of the seed.
-func (p *Prediction) Draws(seed uint64) ([][]float64, error) {
-	n, at, err := p.components(rand.NewPCG(seed, drawStream))
-	if err != nil {
-		return nil, err
+func (d *Predictive) Draws(seed uint64) ([][]float64, error) {
+	if d.at == nil {
+		return nil, errNoDensity
 	}
+	src := rand.NewPCG(seed, drawStream)
 	var all [][]float64
-	for i := range n {
-		for m, c := range at(i) {
+	for i := range d.n {
+		for m, c := range d.at(i, src) {
 			if i == 0 {
-				all = append(all, make([]float64, n))
+				all = append(all, make([]float64, d.n))
 			}
 			all[m][i] = c.Rand()
 		}
@@ -129,39 +176,22 @@ const drawStream = 0x647261777300
 // Quantile is the smallest y with p(Y <= y | x_i) >= level at each input, [N]. Of
 // likelihood.Quantiles it is the mean over the samples of the network's quantile, and
 // the level must be one of its Levels.
-func (p *Prediction) Quantile(level float64) ([]float64, error) {
+func (d *Predictive) Quantile(level float64) ([]float64, error) {
 	if !(level > 0 && level < 1) {
 		return nil, fmt.Errorf("the quantile at level %g was asked for; it must be above 0 and below 1", level)
 	}
-	if l, is := p.Likelihood.(likelihood.Quantiles); is {
-		return p.outputQuantile(l, level)
+	if d.at == nil {
+		k := slices.IndexFunc(d.levels, func(a float64) bool { return math.Abs(a-level) < 1e-12 })
+		if k < 0 {
+			return nil, fmt.Errorf("the quantile at level %g was asked for, and the likelihood has Levels %v; add the level before training", level, d.levels)
+		}
+		return slices.Clone(d.quantiles[k]), nil
 	}
-	n, at, err := p.components(nil)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]float64, n)
-	for i := range n {
-		if all[i], err = quantile(at(i), level); err != nil {
+	all := make([]float64, d.n)
+	for i := range all {
+		var err error
+		if all[i], err = quantile(d.at(i, nil), level); err != nil {
 			return nil, fmt.Errorf("input %d: %w", i, err)
-		}
-	}
-	return all, nil
-}
-
-// outputQuantile is the mean over the samples of the output for a level.
-func (p *Prediction) outputQuantile(l likelihood.Quantiles, level float64) ([]float64, error) {
-	k := slices.IndexFunc(l.Levels, func(a float64) bool { return math.Abs(a-level) < 1e-12 })
-	if k < 0 {
-		return nil, fmt.Errorf("the quantile at level %g was asked for, and the likelihood has Levels %v; add the level before training", level, l.Levels)
-	}
-	var all []float64
-	for _, outputs := range p.Outputs {
-		if all == nil {
-			all = make([]float64, len(outputs)/p.Width)
-		}
-		for i := range all {
-			all[i] += outputs[i*p.Width+k] / float64(len(p.Outputs))
 		}
 	}
 	return all, nil
@@ -206,17 +236,17 @@ func quantile(components []likelihood.Univariate, level float64) (float64, error
 // from Quantile((1-level)/2) to Quantile((1+level)/2), both included: of a calibrated
 // prediction about the level. Of counts it may be more, as their intervals contain at
 // least the level.
-func (p *Prediction) Coverage(targets []float64, level float64) (float64, error) {
-	low, err := p.Quantile((1 - level) / 2)
+func (d *Predictive) Coverage(targets []float64, level float64) (float64, error) {
+	if err := d.checkTargets(targets); err != nil {
+		return 0, err
+	}
+	low, err := d.Quantile((1 - level) / 2)
 	if err != nil {
 		return 0, err
 	}
-	high, err := p.Quantile((1 + level) / 2)
+	high, err := d.Quantile((1 + level) / 2)
 	if err != nil {
 		return 0, err
-	}
-	if len(targets) != len(low) {
-		return 0, fmt.Errorf("there are %d targets for a prediction at %d inputs", len(targets), len(low))
 	}
 	inside := 0
 	for i, y := range targets {

@@ -20,10 +20,11 @@ import (
 	"densityuncertainty/environment/must"
 )
 
-// given is the prediction of a network that returns its inputs.
-func given(t *testing.T, l likelihood.Likelihood, outputs ...float64) *predict.Prediction {
+// given is what a network that returns its inputs predicts.
+func given(t *testing.T, l likelihood.Likelihood, outputs ...float64) *predict.Predictive {
 	t.Helper()
-	return sample(t, newModel(t, raw{}, l, 1), nets.Rows(outputs, l.Outputs()), predict.Options{Samples: 2})
+	p := sample(t, newModel(t, raw{}, l, 1), nets.Rows(outputs, l.Outputs()), predict.Options{Samples: 2})
+	return must.Get(p.Predictive(l))(t)
 }
 
 // Densities, quantiles and moments of a single component are those of the distribution.
@@ -54,7 +55,7 @@ func TestDistributionOfOneComponent(t *testing.T) {
 			}
 			near("log density", must.Get(p.LogDensity([]float64{c.y}))(t)[0], c.want.LogProb(c.y))
 			near("CDF", must.Get(p.CDF([]float64{c.y}))(t)[0], c.want.CDF(c.y))
-			mean, std, err := p.TargetMoments()
+			mean, std, err := p.Moments()
 			must.Do(t, err)
 			near("mean", mean[0], c.want.Mean())
 			near("deviation", std[0], c.want.StdDev())
@@ -71,13 +72,13 @@ func TestDistributionOfOneComponent(t *testing.T) {
 
 // Two samples are a mixture of equal weights.
 func TestMixtureOfDistributions(t *testing.T) {
-	p := &predict.Prediction{Likelihood: likelihood.Poisson{}, Width: 1, Parameters: [][]float64{{0, math.Log(2)}, {math.Log(5), math.Log(2)}}}
+	p := must.Get((&predict.Prediction{Width: 1, Parameters: [][]float64{{0, math.Log(2)}, {math.Log(5), math.Log(2)}}}).Predictive(likelihood.Poisson{}))(t)
 	one, five := distuv.Poisson{Lambda: 1}, distuv.Poisson{Lambda: 5}
 	density := must.Get(p.LogDensity([]float64{3, 0}))(t)
 	if want := math.Log((one.Prob(3) + five.Prob(3)) / 2); math.Abs(density[0]-want) > 1e-12 || math.Abs(density[1]+2) > 1e-12 {
 		t.Errorf("log densities %v, want %g and -2", density, want)
 	}
-	mean, std, err := p.TargetMoments()
+	mean, std, err := p.Moments()
 	must.Do(t, err)
 	if math.Abs(mean[0]-3) > 1e-12 || math.Abs(std[0]-math.Sqrt(4+3)) > 1e-12 { // 4 between, (1+5)/2 within
 		t.Errorf("mean %v and deviation %v, want 3 and the root of 7", mean, std)
@@ -112,8 +113,10 @@ func TestDrawsAreCovered(t *testing.T) {
 
 // The quantiles of a likelihood.Quantiles are the means of the outputs.
 func TestOutputQuantiles(t *testing.T) {
-	p := given(t, likelihood.Quantiles{Levels: []float64{0.05, 0.95}}, 1, 5, -2, 4)
-	p.Outputs[1][0] = 3 // in the second sample
+	l := likelihood.Quantiles{Levels: []float64{0.05, 0.95}}
+	samples := sample(t, newModel(t, raw{}, l, 1), nets.Rows([]float64{1, 5, -2, 4}, 2), predict.Options{Samples: 2})
+	samples.Outputs[1][0] = 3 // in the second sample
+	p := must.Get(samples.Predictive(l))(t)
 	if q := must.Get(p.Quantile(0.05))(t); !slices.Equal(q, []float64{2, -2}) {
 		t.Errorf("quantiles %v, want 2 and -2", q)
 	}
@@ -121,14 +124,26 @@ func TestOutputQuantiles(t *testing.T) {
 		t.Errorf("coverage %g, want 1/2", c)
 	}
 	for want, f := range map[string]func() error{
-		"Levels [0.05 0.95]":                     func() error { _, err := p.Quantile(0.5); return err },
-		"at level 1 was":                         func() error { _, err := p.Quantile(1); return err },
-		"at level NaN":                           func() error { _, err := p.Quantile(math.NaN()); return err },
-		"type likelihood.Quantiles says nothing": func() error { _, err := p.LogDensity([]float64{1, 2}); return err },
-		"1 targets":                              func() error { _, err := p.Coverage([]float64{1}, 0.9); return err },
-		"3 targets":                              func() error { _, err := given(t, likelihood.Gaussian{}, 1).CDF(make([]float64, 3)); return err },
+		"Levels [0.05 0.95]": func() error { _, err := p.Quantile(0.5); return err },
+		"at level 1 was":     func() error { _, err := p.Quantile(1); return err },
+		"at level NaN":       func() error { _, err := p.Quantile(math.NaN()); return err },
+		"no density, moments or draws": func() error {
+			_, err1 := p.LogDensity([]float64{1, 2})
+			_, _, err2 := p.Moments()
+			_, err3 := p.Draws(1)
+			if err1 == nil || err2 == nil {
+				return nil
+			}
+			return err3
+		},
+		"nothing of a likelihood of type likelihood.StudentT": func() error { _, err := samples.Predictive(likelihood.StudentT{Nu: 3}); return err },
+		"nothing of a likelihood of type likelihood.Gaussian": func() error { _, err := samples.Predictive(likelihood.Gaussian{}); return err },
+		"type likelihood.Categorical says nothing":            func() error { _, err := samples.Predictive(likelihood.Categorical{Classes: 2}); return err },
+		"1 targets": func() error { _, err := p.Coverage([]float64{1}, 0.9); return err },
+		"3 targets": func() error { _, err := given(t, likelihood.Gaussian{}, 1).CDF(make([]float64, 3)); return err },
 		"input 0: the distribution has no such quantile": func() error {
-			_, err := (&predict.Prediction{Likelihood: likelihood.Poisson{}, Width: 1, Parameters: [][]float64{{math.NaN()}}}).Quantile(0.5)
+			p := must.Get((&predict.Prediction{Width: 1, Parameters: [][]float64{{math.NaN()}}}).Predictive(likelihood.Poisson{}))(t)
+			_, err := p.Quantile(0.5)
 			return err
 		},
 	} {

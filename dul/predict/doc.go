@@ -7,7 +7,7 @@
 // what it returns depends on the likelihood: class probabilities of a
 // likelihood.Classification, a mixture of Gaussians of a likelihood.Regression, a
 // mixture of the distributions of any other likelihood.Distribution, and the network's
-// outputs for a likelihood that has none of these. Densities, quantiles, coverage and
-// draws are methods of what it returns. Marginals is the closed form for networks
+// outputs for a likelihood that has none of these. Prediction.Predictive
+// has densities, quantiles, coverage and draws. Marginals is the closed form for networks
 // whose last layer is a Gaussian process.
 package predict

@@ -86,10 +86,8 @@ type Prediction struct {
 	// Mixture is the predictive distribution for a likelihood.Regression.
 	Mixture
 
-	// Likelihood is that of the model. Parameters are those of its distribution for any
-	// other likelihood.Distribution, [M][N*Width]: p(y | x_i) is the mean over the
-	// samples m of the distributions with the parameters m, i.
-	Likelihood likelihood.Likelihood
+	// Parameters are those of the target's distribution for any other
+	// likelihood.Distribution, [M][N*Width]. See Predictive.
 	Parameters [][]float64
 
 	// Probabilities are p(y | x) = 1/M sum_m softmax(outputs_m(x))_y, [N*Width], for a
@@ -197,7 +195,7 @@ func sample(ctx context.Context, m *nets.Model, inputs []nets.Inputs, o Options)
 			return nil, err
 		}
 		p.total = max(p.total, x.Len())
-		p.found = append(p.found, &Prediction{LastConvolution: -1, Likelihood: m.Likelihood})
+		p.found = append(p.found, &Prediction{LastConvolution: -1})
 	}
 	if err := sameShape(inputs); err != nil {
 		return nil, err

@@ -1,14 +1,21 @@
 package train_test
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
 )
@@ -64,6 +71,30 @@ func TestGroups(t *testing.T) {
 			t.Fatal("training changes nothing")
 		}
 	}
+}
+
+// A role that is misspelt is an error, beside a group for all roles too; one that a
+// parameter of the user's has is not.
+func TestRolesOfGroups(t *testing.T) {
+	all := train.Group{Roles: train.AllRoles(), Optimizer: train.SGD{}}
+	for role, network := range map[params.Role]nets.Network{
+		"weigths": nets.MLP{Layers: dul.Density{}}, "tempo": nets.MLP{Layers: ownRole{}},
+	} {
+		run := regression()
+		run.Groups = []train.Group{{Roles: []params.Role{role}, Optimizer: train.SGD{}}, all}
+		run.PretrainEpochs = 0
+		err := run.Fit(context.Background(), newModel(t, network, likelihood.Gaussian{}, dtypes.Float32, 1), linearSet(16, 0.1, 2))
+		if want := `group 0 trains parameters of role "weigths"`; role == "weigths" && (err == nil || !strings.Contains(err.Error(), want)) || role != "weigths" && err != nil {
+			t.Errorf("role %s: the error is %v", role, err)
+		}
+	}
+}
+
+// ownRole is a linear layer, times a parameter of a role of its own.
+type ownRole struct{}
+
+func (ownRole) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return ops.MulRow(params.Dense(s, x, units), params.New(s, x, "tempo", "tempo", params.Constant(1), 1, units))
 }
 
 // Pretraining without groups of its own moves what the groups have of the energy

@@ -205,6 +205,7 @@ func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, 
 	if len(parameters) == 0 {
 		panic(errors.New("nothing is trained: none of the model's parameters belongs to a group with an Optimizer; set Group.Roles, such as train.AllRoles(), and see that Group.Match accepts their paths"))
 	}
+	checkRoles(s, groups)
 	values := make([]*graph.Node, len(parameters))
 	for i, p := range parameters {
 		values[i] = p.NodeValue(g)
@@ -217,6 +218,25 @@ func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, 
 		}
 		slots := state.In("%s", model.EscapeScopeName(p.Path()))
 		p.SetNodeValue(updated(p.group.Optimizer, slots, values[i], gradients[i], groupRate, t))
+	}
+}
+
+// checkRoles panics on a role of a group that no parameter has and that package params
+// does not know either, as one that is misspelt.
+func checkRoles(s *model.Scope, groups []Group) {
+	known := map[params.Role]bool{params.Running: true}
+	for _, role := range AllRoles() {
+		known[role] = true
+	}
+	for v := range s.IterVariables() {
+		known[params.RoleOf(v, s.Store())] = true
+	}
+	for i, g := range groups {
+		for _, role := range g.Roles {
+			if !known[role] {
+				panic(fmt.Errorf("group %d trains parameters of role %q, which no parameter of the model has; the usual roles are %v", i, role, AllRoles()))
+			}
+		}
 	}
 }
 
