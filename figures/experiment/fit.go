@@ -546,7 +546,7 @@ func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]
 	}
 	all := make([]*Prediction, len(drawn))
 	for i, p := range drawn {
-		all[i] = &Prediction{Targets: sets[i].Targets, Labels: sets[i].Labels, Prediction: *p}
+		all[i] = &Prediction{Targets: sets[i].Targets, Labels: sets[i].Labels, Prediction: *p, likelihood: m.Likelihood}
 	}
 	return all, f.addDensities(m, sets, all)
 }
@@ -559,7 +559,7 @@ func marginals(ctx context.Context, m *nets.Model, x []nets.Floats) ([]*predict.
 	}
 	var all []*predict.Prediction
 	for _, mixture := range found {
-		all = append(all, &predict.Prediction{Likelihood: m.Likelihood, Mixture: mixture, Width: 1, LastConvolution: -1})
+		all = append(all, &predict.Prediction{Mixture: mixture, Width: 1, LastConvolution: -1})
 	}
 	return all, nil
 }

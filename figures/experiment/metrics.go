@@ -95,9 +95,13 @@ func NLL(p *Predictions) (map[string]float64, error) {
 func Distribution(p *Predictions) (map[string]float64, error) {
 	return SetMetric(func(s *Prediction) bool { return s.Targets != nil && (s.Mean != nil || s.Parameters != nil) },
 		func(p *Predictions, s *Prediction) (map[string]float64, error) {
+			d, err := s.Predictive()
+			if err != nil {
+				return nil, err
+			}
 			nll, nllErr := s.NLL(p.Unit)
-			coverage, coverageErr := s.Coverage(s.Targets, 0.95)
-			mean, _, momentsErr := s.TargetMoments()
+			coverage, coverageErr := d.Coverage(s.Targets, 0.95)
+			mean, _, momentsErr := d.Moments()
 			if err := errors.Join(nllErr, coverageErr, momentsErr); err != nil {
 				return nil, err
 			}
@@ -110,15 +114,19 @@ func Distribution(p *Predictions) (map[string]float64, error) {
 // target's own unit), and the part of the targets from the lowest to the highest level ("coverage").
 func Quantiles(p *Predictions) (map[string]float64, error) {
 	levels := func(s *Prediction) (l likelihood.Quantiles, is bool) {
-		l, is = s.Likelihood.(likelihood.Quantiles)
+		l, is = s.likelihood.(likelihood.Quantiles)
 		return l, is && s.Targets != nil
 	}
 	return SetMetric(func(s *Prediction) bool { _, is := levels(s); return is },
 		func(p *Predictions, s *Prediction) (map[string]float64, error) {
 			l, _ := levels(s)
+			d, err := s.Predictive()
+			if err != nil {
+				return nil, err
+			}
 			loss, lossErr := s.pinball(l)
-			low, lowErr := s.Quantile(l.Levels[0])
-			high, highErr := s.Quantile(l.Levels[len(l.Levels)-1])
+			low, lowErr := d.Quantile(l.Levels[0])
+			high, highErr := d.Quantile(l.Levels[len(l.Levels)-1])
 			inside := 0.0
 			if err := errors.Join(lossErr, lowErr, highErr); err != nil {
 				return nil, err

@@ -45,6 +45,8 @@ type Prediction struct {
 	LogLikelihood []float64
 	// Extra are the numbers of Task.Probe, by their names, [N] each.
 	Extra map[string][]float64
+
+	likelihood likelihood.Likelihood // nil where the experiment is not known
 }
 
 // Set returns the prediction of a set, or an error that names the sets that there are.
@@ -71,7 +73,7 @@ func (p *Predictions) Data() (Data, error) {
 func (p *Predictions) of(ctx context.Context, e Experiment) {
 	p.load = func() (Data, error) { return e.Task.Data.Load(ctx, e.Split) }
 	for i := range p.Sets {
-		p.Sets[i].Likelihood = e.Task.Likelihood
+		p.Sets[i].likelihood = e.Task.Likelihood
 	}
 }
 
@@ -100,7 +102,11 @@ func (p *Prediction) LogDensities() ([]float64, error) {
 	case p.LogLikelihood != nil:
 		return p.LogLikelihood, nil
 	case p.Targets != nil:
-		return p.LogDensity(p.Targets)
+		d, err := p.Predictive()
+		if err != nil {
+			return nil, err
+		}
+		return d.LogDensity(p.Targets)
 	case p.Labels != nil && p.Probabilities != nil:
 		found := make([]float64, len(p.Labels))
 		for i, label := range p.Labels {
@@ -111,9 +117,18 @@ func (p *Prediction) LogDensities() ([]float64, error) {
 	return nil, fmt.Errorf("experiment: the set %q has no answers", p.Set)
 }
 
+// Predictive is the predictive distribution of a real target: its densities, quantiles, moments, coverage and draws, in
+// the network's units. It is an error for other targets, and for predictions that were read without their experiment.
+func (p *Prediction) Predictive() (*predict.Predictive, error) {
+	if p.likelihood == nil {
+		return nil, errors.New("experiment: these predictions were read from a file without their experiment, and so have no likelihood; use Store.Predictions or Measure")
+	}
+	return p.Prediction.Predictive(p.likelihood)
+}
+
 // loss is what early stopping compares: the NLL, or of quantiles their pinball loss.
 func (p *Prediction) loss() (float64, error) {
-	if l, is := p.Likelihood.(likelihood.Quantiles); is {
+	if l, is := p.likelihood.(likelihood.Quantiles); is {
 		return p.pinball(l)
 	}
 	return p.NLL(1)
@@ -121,9 +136,13 @@ func (p *Prediction) loss() (float64, error) {
 
 // pinball is the pinball loss of the mean quantiles, summed over the levels and averaged over the examples.
 func (p *Prediction) pinball(l likelihood.Quantiles) (float64, error) {
+	d, err := p.Predictive()
+	if err != nil {
+		return 0, err
+	}
 	sum := 0.0
 	for _, level := range l.Levels {
-		quantile, err := p.Quantile(level)
+		quantile, err := d.Quantile(level)
 		if err != nil {
 			return 0, err
 		}
@@ -145,7 +164,7 @@ func (p *Prediction) NoiseDeviation() float64 {
 }
 
 // FunctionQuantile is a quantile of the function of a regression at each input, [N], without observation noise: of the
-// Gaussian where the mixture has one component with a deviation, and else of the draws. Quantile is that of the target.
+// Gaussian where the mixture has one component with a deviation, and else of the draws. See Predictive for those of the target.
 func (p *Prediction) FunctionQuantile(q float64) []float64 {
 	curve, draws := make([]float64, len(p.Mean[0])), make([]float64, len(p.Mean))
 	for i := range curve {
