@@ -261,6 +261,13 @@ func TestTables(t *testing.T) {
 	classes.Task.Data, classes.Task.Likelihood = experiment.Table{Set: set, Classes: 3, HeldOut: 0.2}, likelihood.Categorical{Classes: 3}
 	classes.Task.Metrics, classes.Recipe.EarlyStopping = []experiment.Metric{experiment.Classification}, true
 	counts.Task.Data = experiment.Table{Set: set, RawTargets: true}
+	gaps := experiment.Table{Set: smallTable("gaps"), Gaps: true}
+	if d := must.Get(gaps.Load(ctx, 1))(t); gaps.Splits() != 2 || d.Train.Len()+d.Sets[0].Len() != 40 || d.Sets[0].Len() < 8 {
+		t.Errorf("%d splits with gaps, the second with %d and %d examples", gaps.Splits(), d.Train.Len(), d.Sets[0].Len())
+	}
+	if _, err := gaps.Load(ctx, 2); err == nil {
+		t.Error("a split that is not there was loaded")
+	}
 	found := must.Get(experiment.Run(ctx, classes, counts))(t)
 	test, raw := setOf(t, found[0], "test"), setOf(t, found[1], "test")
 	if len(test.Labels) != 4 || test.Targets != nil || found[0].Metrics["accuracy"] < 0 || len(test.Probabilities) != 12 {

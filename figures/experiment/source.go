@@ -53,11 +53,14 @@ func HoldOut(split datasets.Split, part float64, seed uint64) datasets.Split {
 }
 
 // A Table is a data set of one's own, such as datasets.ReadCSV reads, on random splits with a tenth of the examples as
-// the test part. Inputs and targets are standardised by the training part. Its identity is a digest of the numbers.
+// the test part, or on splits with gaps. Inputs and targets are standardised by the training part. Its identity is a digest of the numbers.
 type Table struct {
 	Set *datasets.Regression
-	// Count is the number of splits; 0 means 20.
+	// Count is the number of random splits; 0 means 20.
 	Count int
+	// Gaps makes splits with a gap in their place, one for each input: the examples with the middle third of its values
+	// are the test part (Foong et al. 2019).
+	Gaps bool
 	// Classes, if not 0, says that the last column has labels from 0 to Classes-1, for a classification.
 	Classes int
 	// RawTargets leaves targets as they are, such as counts for likelihood.Poisson.
@@ -82,6 +85,8 @@ func (t Table) Check() error {
 		return fmt.Errorf("experiment.Table: set %q has %d examples; the splits need at least %d", t.Set.Name, t.Set.N, leastExamples)
 	case t.Count < 0 || t.Classes < 0 || t.Classes == 1:
 		return fmt.Errorf("experiment.Table has Count %d and Classes %d; neither may be negative, and there are at least 2 classes", t.Count, t.Classes)
+	case t.Gaps && t.Count != 0:
+		return errors.New("experiment.Table has Gaps and a Count; there is one gap for each input, so leave Count out")
 	case !(t.HeldOut >= 0 && t.HeldOut < 1):
 		return fmt.Errorf("experiment.Table has HeldOut %g; it is a part of the training examples, from 0 to below 1", t.HeldOut)
 	case t.Classes > 0 && t.RawTargets:
@@ -98,6 +103,7 @@ func (t Table) Check() error {
 // tableIdentity is what decides the numbers of a Table.
 type tableIdentity struct {
 	Data                  string // Digest of the numbers
+	Gaps                  bool
 	Classes               int
 	RawTargets            bool
 	HeldOut               float64
@@ -107,7 +113,7 @@ type tableIdentity struct {
 // Identity implements Identifier. The names of the set and of its columns are no part of it, nor is Count: how many splits
 // there are changes none of them.
 func (t Table) Identity() Identity {
-	v := tableIdentity{Classes: t.Classes, RawTargets: t.RawTargets, HeldOut: t.HeldOut}
+	v := tableIdentity{Gaps: t.Gaps, Classes: t.Classes, RawTargets: t.RawTargets, HeldOut: t.HeldOut}
 	if t.Set != nil {
 		v.Examples, v.FeatureSize = t.Set.N, t.Set.D
 		v.Data = Digest(trainSet(train.Dataset{Inputs: nets.Rows(t.Set.X, t.Set.D), Targets: t.Set.Y}))
@@ -117,7 +123,10 @@ func (t Table) Identity() Identity {
 
 // Splits implements Source.
 func (t Table) Splits() int {
-	if t.Count == 0 {
+	switch {
+	case t.Gaps && t.Set != nil:
+		return t.Set.D
+	case t.Count == 0:
 		return 20
 	}
 	return t.Count
@@ -128,7 +137,15 @@ func (t Table) Load(_ context.Context, split int) (Data, error) {
 	if err := t.Check(); err != nil {
 		return Data{}, err
 	}
-	parts := datasets.RandomSplits(t.Set.N, split+1)[split]
+	if split < 0 || split >= t.Splits() {
+		return Data{}, fmt.Errorf("experiment.Table has no split %d; there are %d", split, t.Splits())
+	}
+	var parts datasets.Split
+	if t.Gaps {
+		parts = datasets.GapSplits(t.Set)[split]
+	} else {
+		parts = datasets.RandomSplits(t.Set.N, split+1)[split]
+	}
 	d := Standardised(t.Set, parts, t.HeldOut, uint64(split))
 	if t.Classes == 0 && !t.RawTargets {
 		return d, nil
