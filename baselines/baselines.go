@@ -19,6 +19,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 )
 
@@ -47,5 +48,5 @@ func logVariance(s *model.Scope, like *graph.Node, name string, std float64, row
 
 // std is the standard deviation exp(logVariance / 2).
 func std(logVariance *graph.Node) *graph.Node {
-	return graph.Exp(graph.MulScalar(logVariance, 0.5))
+	return ops.Exp(graph.MulScalar(logVariance, 0.5))
 }

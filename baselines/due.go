@@ -145,14 +145,14 @@ func (l DUE) process(s *model.Scope, x *graph.Node, units int) sparseProcess {
 			l.start(func(z Inducing) []float64 { return z.Points }), count, width),
 		constant:    of("constant_mean", 0, 1, 1),
 		mean:        of("variational_mean", 0, count, 1),
-		outputScale: graph.Exp(of(logOutputScale, math.Log(math.Ln2), 1, 1)), // that of GPyTorch
+		outputScale: ops.Exp(of(logOutputScale, math.Log(math.Ln2), 1, 1)), // that of GPyTorch
 	}
 	// Below the diagonal the entries of S, on it their logarithms.
 	raw := of("variational_factor", 0, count, count)
 	identity := linalg.Identity(raw)
 	p.logDiagonal = linalg.Diagonal(raw)
 	p.factor = graph.Add(graph.Mul(graph.Sub(linalg.LowerTriangle(raw), graph.Mul(raw, identity)), graph.OneMinus(identity)),
-		graph.Mul(graph.Exp(graph.Mul(raw, identity)), identity))
+		graph.Mul(ops.Exp(graph.Mul(raw, identity)), identity))
 
 	// r^2, without the length scale, of all processes.
 	perProcess := func(squares *graph.Node) *graph.Node { return graph.ExpandAxes(squares, -3) }
@@ -161,8 +161,8 @@ func (l DUE) process(s *model.Scope, x *graph.Node, units int) sparseProcess {
 		if a == b { // no rounding, and no gradient, on the diagonal
 			squares = graph.Mul(squares, graph.OneMinus(linalg.Identity(squares)))
 		}
-		scaled := graph.Mul(perProcess(squares), graph.Exp(graph.MulScalar(lengthScales, -2)))
-		return graph.Mul(graph.Exp(graph.MulScalar(scaled, -0.5)), p.outputScale)
+		scaled := graph.Mul(perProcess(squares), ops.Exp(graph.MulScalar(lengthScales, -2)))
+		return graph.Mul(ops.Exp(graph.MulScalar(scaled, -0.5)), p.outputScale)
 	}
 	k := p.kernel(p.points, p.points)
 	jitter := graph.Mul(linalg.Identity(k), graph.MulScalar(p.outputScale, l.jitter(x.DType())))
@@ -200,7 +200,7 @@ func squaredDistances(a, b *graph.Node) *graph.Node {
 	// Distances stay as they are when all is moved; near the origin they are rounded less.
 	centre := graph.StopGradient(graph.MulScalar(ops.SumRows(a), 1/float64(a.Shape().Dim(-2))))
 	minusCentre := graph.Neg(centre)
-	a, b = ops.AddRow(a, minusCentre), ops.AddRow(b, minusCentre)
+	a, b = graph.Add(a, minusCentre), graph.Add(b, minusCentre)
 	squares := func(x *graph.Node) *graph.Node { return ops.SumColumns(graph.Mul(x, x)) }
 	cross := graph.MulScalar(ops.ProductTransposed(a, b), -2)
 	return graph.MaxScalar(graph.Add(graph.Add(cross, squares(a)), graph.Transpose(squares(b), -2, -1)), 0)

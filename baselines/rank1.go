@@ -5,7 +5,6 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/conv"
-	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 )
@@ -43,7 +42,7 @@ func (l Rank1) factor(s *model.Scope, x *graph.Node, name string, n int) *graph.
 	logVar := logVariance(s, x, name+"_factor_log_variance", setting("baselines.Rank1.InitStd", l.InitStd, 1e-3), 1, n)
 	stochastic.LayerLossesOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 1, setting("baselines.Rank1.PriorStd", l.PriorStd, 0.1)))
 	eps := stochastic.Draw(s, x, stochastic.Gaussian(), x.Shape().Dim(-2), n)
-	return ops.AddRow(ops.MulRow(eps, std(logVar)), mean)
+	return graph.Add(graph.Mul(eps, std(logVar)), mean)
 }
 
 // Conv is Dense with a convolution in the place of x W, and one posterior for

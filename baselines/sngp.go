@@ -207,7 +207,7 @@ func layerNorm(s *model.Scope, x *graph.Node) *graph.Node {
 	shift := params.New(s, x, "norm_shift", params.Weight, params.Constant(0), 1, m)
 	centred := graph.Sub(x, graph.MulScalar(ops.SumColumns(x), 1/float64(m)))
 	variance := graph.MulScalar(ops.SumColumns(graph.Mul(centred, centred)), 1/float64(m))
-	return ops.AddRow(ops.MulRow(graph.Div(centred, graph.Sqrt(graph.AddScalar(variance, 1e-5))), scale), shift)
+	return graph.Add(graph.Mul(graph.Div(centred, graph.Sqrt(graph.AddScalar(variance, 1e-5))), scale), shift)
 }
 
 // The head's variables that Posterior reads and makes.
@@ -243,7 +243,7 @@ func (l SNGP) accumulate(s *model.Scope, phi, mean *graph.Node) {
 	claim(s, phi)
 	weighted := phi
 	if l.PerClass {
-		p := graph.Softmax(mean, -1)
+		p := ops.Softmax(mean)
 		weighted = columnsOfClasses(phi, graph.Mul(p, graph.OneMinus(p)))
 	}
 	n, d := phi.Shape().Dim(-2), phi.Shape().Dim(-1)

@@ -40,10 +40,10 @@ func (l VDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	}
 	stochastic.LayerLossesOf(x.Graph()).AddKL(dropoutKL(logAlpha))
 
-	alpha := atMostOne(graph.Exp(logAlpha))
+	alpha := atMostOne(ops.Exp(logAlpha))
 	y := params.Dense(s, x, units)
 	eps := stochastic.Draw(s, x, stochastic.Gaussian(), x.Shape().Dim(-2), units)
-	return graph.Mul(y, graph.AddScalar(ops.MulRow(eps, graph.Sqrt(alpha)), 1))
+	return graph.Mul(y, graph.AddScalar(graph.Mul(eps, graph.Sqrt(alpha)), 1))
 }
 
 // Conv is Dense with a convolution in the place of x W, with noise drawn for
@@ -64,7 +64,7 @@ func (l VDropout) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	}
 	stochastic.LayerLossesOf(x.Graph()).AddKL(dropoutKL(graph.Reshape(logAlpha, 1, c.Filters)))
 
-	alpha := atMostOne(graph.Exp(logAlpha))
+	alpha := atMostOne(ops.Exp(logAlpha))
 	eps := conv.Noise(s, pixels, stochastic.Gaussian())
 	factor := graph.AddScalar(conv.MulColumn(eps, graph.Sqrt(alpha)), 1)
 	return conv.LikeImage(graph.Mul(pixels, factor), y)
@@ -80,7 +80,7 @@ func atMostOne(alpha *graph.Node) *graph.Node { return graph.Min(graph.OnesLike(
 //
 //	-sum_j [ 0.5 log alpha_j + 1.16145124 alpha_j - 1.50204118 alpha_j^2 + 0.58629921 alpha_j^3 ].
 func dropoutKL(logAlpha *graph.Node) *graph.Node {
-	alpha := graph.Exp(logAlpha)
+	alpha := ops.Exp(logAlpha)
 	square := graph.Mul(alpha, alpha)
 	sum := graph.Add(
 		graph.Add(graph.MulScalar(logAlpha, 0.5), graph.MulScalar(alpha, 1.16145124)),

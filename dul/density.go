@@ -150,7 +150,7 @@ func (l Density) Dense(s *model.Scope, h *graph.Node, units int) *graph.Node {
 
 	variance := ops.Affine(l.noiseEnergy(s, terms.Energy, seen, h, features), gamma, l.constantVariance(beta, features))
 	noise := stochastic.Draw(s, h, l.Noise, h.Shape().Dim(-2), units)
-	return graph.Add(mean, ops.SqrtScaled(variance, noise))
+	return graph.Add(mean, graph.Mul(graph.Sqrt(variance), noise))
 }
 
 // addTerms adds what the energy model says of each example, of shape each, to the
@@ -243,7 +243,7 @@ func throughInput(e, seen, h *graph.Node) *graph.Node {
 func (l Density) noiseVariance(s *model.Scope, like *graph.Node, name string, priorStd float64, rows, columns int) *graph.Node {
 	logVariance := params.New(s, like, name, params.Variational, params.Constant(2*math.Log(l.InitStd)), rows, columns)
 	stochastic.LayerLossesOf(like.Graph()).AddKL(stochastic.GaussianKL(nil, logVariance, 0, priorStd))
-	return graph.Exp(logVariance)
+	return ops.Exp(logVariance)
 }
 
 // minVariance gives the square root of a variance that underflows a derivative.
@@ -355,7 +355,7 @@ func (l Density) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	variance := conv.Outer(gamma, conv.Channels(energy), beta)
 	noise := conv.Noise(s, mean, l.Noise)
 	y := conv.Entrywise(func(in []*graph.Node) *graph.Node {
-		return graph.Add(in[0], ops.SqrtScaled(in[1], in[2]))
+		return graph.Add(in[0], graph.Mul(graph.Sqrt(in[1]), in[2]))
 	}, mean, variance, noise)
 	return conv.LikeImage(y, output)
 }

@@ -273,18 +273,30 @@ func TestConvRejectsWindows(t *testing.T) {
 	}
 }
 
-// A gradient of the layer's gradient is refused, and not wrong.
-func TestSecondDerivativesAreRefused(t *testing.T) {
-	for _, gradients := range []dul.GradientFlow{dul.PaperGradients, dul.Attached, dul.Detached} {
-		_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
-			y := dul.Density{Gradients: gradients}.Dense(s, x, 2)
-			slope := graph.Gradient(graph.ReduceAllSum(y), x)[0]
-			return graph.Gradient(graph.ReduceAllSum(graph.Mul(slope, slope)), x)[0]
-		}, [][]float64{{1, 2}, {3, 4}})
-		refused := err != nil && strings.Contains(err.Error(), "a second derivative of an operation of this project")
-		if want := gradients != dul.Detached; refused != want { // whose slope is that of a linear layer
-			t.Errorf("gradients %d: refused %v (%v), want %v", gradients, refused, err, want)
+// A gradient of the layer's gradient is right, or is refused: with the text's
+// gradients, where the energy reaches the input and not its model.
+func TestSecondDerivatives(t *testing.T) {
+	rng := rand.New(rand.NewPCG(17, 18))
+	for _, gradients := range []dul.GradientFlow{dul.Attached, dul.Detached} {
+		steepness := func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+			y := dense(dul.Density{Gradients: gradients}, 2).output(s, in)
+			slope := graph.Gradient(graph.ReduceAllSum(graph.Mul(y, y)), in["x"])[0]
+			return graph.ReduceAllSum(graph.Mul(slope, slope))
 		}
+		values, noise := fixtures.Explore(t, fixtures.Values{"x": fixtures.Random(rng, 3, 2)}, steepness)
+		if gradients == dul.Attached {
+			fixtures.CheckGradient(t, values, noise, steepness)
+		} else { // the slope is that of a linear layer
+			fixtures.CheckGradient(t, values, noise, steepness, "/layer/weights")
+		}
+	}
+	_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+		y := dul.Density{}.Dense(s, x, 2)
+		slope := graph.Gradient(graph.ReduceAllSum(y), x)[0]
+		return graph.Gradient(graph.ReduceAllSum(graph.Mul(slope, slope)), x)[0]
+	}, [][]float64{{1, 2}, {3, 4}})
+	if err == nil || !strings.Contains(err.Error(), "a second derivative of an operation of this project") {
+		t.Errorf("the error is %v, want one about second derivatives", err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package conv
 
 import (
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -79,67 +78,34 @@ func Noise(s *model.Scope, m *graph.Node, d stochastic.Distribution) *graph.Node
 }
 
 // AddColumn adds an entry to each row of a matrix: [n, m] + [n, 1].
-func AddColumn(x, column *graph.Node) *graph.Node {
-	if !ops.OnGo(x) {
-		return flipped(graph.Add(flipped(x), row(column)))
-	}
-	return ops.WithGradient([]*graph.Node{x, column},
-		func(in []*graph.Node) *graph.Node {
-			return affineRows(in[1], term{graph.OnesLike(in[1]), in[0]})
-		},
-		func(_, dy *graph.Node) []*graph.Node { return []*graph.Node{dy, rowSums(dy)} })
-}
+func AddColumn(x, column *graph.Node) *graph.Node { return withColumn(graph.Add, x, column) }
 
 // MulColumn multiplies each row of a matrix by an entry: [n, m] * [n, 1].
-func MulColumn(x, column *graph.Node) *graph.Node {
-	if !ops.OnGo(x) {
-		return flipped(graph.Mul(flipped(x), row(column)))
+func MulColumn(x, column *graph.Node) *graph.Node { return withColumn(graph.Mul, x, column) }
+
+// withColumn is the operation of each entry of a row and the row's entry of the column.
+func withColumn(operation func(a, b *graph.Node) *graph.Node, x, column *graph.Node) *graph.Node {
+	if ops.OnGo(x) {
+		return operation(x, column)
 	}
-	return ops.WithGradient([]*graph.Node{x, column},
-		func(in []*graph.Node) *graph.Node { return ops.ScaleRows(in[0], in[1]) },
-		func(_, dy *graph.Node) []*graph.Node {
-			return []*graph.Node{ops.ScaleRows(dy, column), rowDots(dy, x)}
-		})
+	return flipped(operation(flipped(x), row(column)))
 }
 
 // Outer is column x line, [n, 1] x [1, m] -> [n, m], plus an entry for each row, [n, 1].
 func Outer(column, line, offset *graph.Node) *graph.Node {
-	if !ops.OnGo(line) {
-		return flipped(graph.Add(graph.Mul(flipped(line), row(column)), row(offset)))
+	if ops.OnGo(line) {
+		return graph.Add(graph.Mul(column, line), offset)
 	}
-	return ops.WithGradient([]*graph.Node{column, line, offset},
-		func(in []*graph.Node) *graph.Node {
-			left := graph.Concatenate([]*graph.Node{in[0], in[2]}, 1)
-			right := graph.Concatenate([]*graph.Node{in[1], graph.OnesLike(in[1])}, 0)
-			return ops.Product(left, right)
-		},
-		func(_, dy *graph.Node) []*graph.Node {
-			return []*graph.Node{
-				ops.ProductTransposed(dy, line),
-				ops.Product(row(column), dy),
-				rowSums(dy),
-			}
-		})
+	return flipped(graph.Add(graph.Mul(flipped(line), row(column)), row(offset)))
 }
 
 // WeightedSquares is sum_i weight_i z_ij^2: [n, m] and [n, 1] -> [1, m].
 func WeightedSquares(z, weights *graph.Node) *graph.Node {
-	if !ops.OnGo(z) {
-		last := flipped(z)
-		return flipped(graph.ReduceAndKeep(graph.Mul(graph.Mul(last, last), row(weights)), graph.ReduceSum, 1))
+	if ops.OnGo(z) {
+		return ops.TransposedProduct(weights, graph.Mul(z, z))
 	}
-	var squares *graph.Node
-	return ops.WithGradient([]*graph.Node{z, weights},
-		func(in []*graph.Node) *graph.Node {
-			squares = graph.Mul(in[0], in[0])
-			return ops.Product(row(in[1]), squares)
-		},
-		func(_, dy *graph.Node) []*graph.Node {
-			return []*graph.Node{
-				graph.Mul(z, ops.Product(graph.MulScalar(weights, 2), dy)),
-				ops.ProductTransposed(ops.FirstOrder(squares), dy),
-			}
-		})
+	last := flipped(z)
+	return flipped(graph.ReduceAndKeep(graph.Mul(graph.Mul(last, last), row(weights)), graph.ReduceSum, 1))
 }
 
 // ExampleMeans is the mean over the positions of one-channel images,
@@ -161,44 +127,10 @@ func GlobalMeans(x *graph.Node) *graph.Node {
 	return graph.MulScalar(graph.Transpose(graph.Reshape(sums, channels, batch), 0, 1), 1/float64(positions))
 }
 
-// rowDots is sum_j x_ij y_ij for each row, [n, m] and [n, m] -> [n, 1].
-func rowDots(x, y *graph.Node) *graph.Node {
-	if !ops.OnGo(x) {
-		return flipped(graph.ReduceAndKeep(graph.Mul(flipped(x), flipped(y)), graph.ReduceSum, 0))
+// rowMeans is the mean of each row, [n, m] -> [n, 1].
+func rowMeans(x *graph.Node) *graph.Node {
+	if ops.OnGo(x) {
+		return graph.ReduceAndKeep(x, graph.ReduceMean, 1)
 	}
-	n, m := x.Shape().Dim(0), x.Shape().Dim(1)
-	return graph.Reshape(ops.ProductTransposed(graph.Reshape(x, n, 1, m), graph.Reshape(y, n, 1, m)), n, 1)
-}
-
-// rowSums is sum_j x_ij, [n, m] -> [n, 1].
-func rowSums(x *graph.Node) *graph.Node {
-	if !ops.OnGo(x) {
-		return flipped(graph.ReduceAndKeep(flipped(x), graph.ReduceSum, 0))
-	}
-	return ops.SumColumns(x)
-}
-
-// A term is a matrix, [n, m], with a factor for each of its rows, [n, 1].
-type term struct{ factor, x *graph.Node }
-
-// affineRows is sum_k factor_k x_k + offset, row by row. On the Go backend it is
-// the product of [diag(factor_1) | diag(factor_2) ... | offset] with the terms
-// and a row of ones below each other, though most of its factors are zero.
-func affineRows(offset *graph.Node, terms ...term) *graph.Node {
-	x := terms[0].x
-	n, m := x.Shape().Dim(0), x.Shape().Dim(1)
-	if !ops.OnGo(x) {
-		sum := row(offset)
-		for _, t := range terms {
-			sum = graph.Add(graph.Mul(flipped(t.x), row(t.factor)), sum)
-		}
-		return flipped(sum)
-	}
-	identity := graph.DiagonalWithValue(graph.ScalarOne(x.Graph(), x.DType()), n)
-	var left, right []*graph.Node
-	for _, t := range terms {
-		left, right = append(left, graph.Mul(identity, t.factor)), append(right, t.x)
-	}
-	left, right = append(left, offset), append(right, graph.Ones(x.Graph(), shapes.Make(x.DType(), 1, m)))
-	return ops.Product(graph.Concatenate(left, 1), graph.Concatenate(right, 0))
+	return flipped(graph.ReduceAndKeep(flipped(x), graph.ReduceMean, 0))
 }

@@ -140,17 +140,12 @@ func crop(x *graph.Node, axis int, s sides) (*graph.Node, sides) {
 
 // pad puts zeros before and after an axis.
 func pad(x *graph.Node, axis int, s sides) *graph.Node {
-	parts := []*graph.Node{x}
-	if s.before > 0 {
-		parts = append([]*graph.Node{zerosLike(x, axis, s.before)}, parts...)
-	}
-	if s.after > 0 {
-		parts = append(parts, zerosLike(x, axis, s.after))
-	}
-	if len(parts) == 1 {
+	if s == (sides{}) {
 		return x
 	}
-	return graph.Concatenate(parts, axis)
+	around := make([]graph.PadAxis, x.Rank())
+	around[axis] = graph.PadAxis{Start: s.before, End: s.after}
+	return graph.Pad(x, graph.ScalarZero(x.Graph(), x.DType()), around...)
 }
 
 // zerosLike is a block of zeros of x's shape but for one axis.

@@ -54,11 +54,11 @@ type Diagonal struct{}
 func (Diagonal) Dense(s *model.Scope, h *graph.Node) Terms {
 	d := h.Shape().Dim(-1)
 	logVariance := floored(params.New(s, h, "log_variance", params.Generative, params.Constant(0), 1, d))
-	energy := ops.WeightedSquares(h, graph.MulScalar(graph.Exp(graph.Neg(logVariance)), 0.5))
+	energy := ops.WeightedSquares(h, graph.MulScalar(ops.Exp(graph.Neg(logVariance)), 0.5))
 	logDet := ops.SumColumns(logVariance)
 	return Terms{
 		Energy:        energy,
-		LogLikelihood: ops.AddRow(graph.Neg(energy), logNormalizer(logDet, d)),
+		LogLikelihood: graph.Add(graph.Neg(energy), logNormalizer(logDet, d)),
 		LogDet:        logDet,
 	}
 }
@@ -112,9 +112,9 @@ func Pixelwise(m interface {
 // To train all layers with them set train.Trainer.WeightEnergies.
 func LaplaceWeights(logits *graph.Node) *graph.Node {
 	if logits.Shape().Dim(-1) == 1 {
-		p := graph.Sigmoid(logits)
+		p := ops.Sigmoid(logits)
 		return graph.Mul(p, graph.OneMinus(p))
 	}
-	p := graph.Softmax(logits, -1)
+	p := ops.Softmax(logits)
 	return graph.MulScalar(ops.SumColumns(graph.Mul(p, graph.OneMinus(p))), 0.5)
 }

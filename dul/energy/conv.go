@@ -70,14 +70,14 @@ func (l LDL) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
 	logVariance := floored(params.New(s, rows, "log_variance", params.Generative, params.Constant(0), c, 1))
 
 	z := conv.Channels(l.whitened(x, kernel, w.Size))
-	squares := conv.WeightedSquares(z, graph.MulScalar(graph.Exp(graph.Neg(logVariance)), 0.5))
+	squares := conv.WeightedSquares(z, graph.MulScalar(ops.Exp(graph.Neg(logVariance)), 0.5))
 	energy := conv.LikeImage(squares, x)
 	mean := conv.ExampleMeans(energy)
 	logDet := ops.SumRows(logVariance)
 	return ConvTerms{
 		Energy:        averagePool(energy, w),
 		MeanEnergy:    mean,
-		LogLikelihood: ops.AddRow(graph.Neg(mean), logNormalizer(logDet, c)),
+		LogLikelihood: graph.Add(graph.Neg(mean), logNormalizer(logDet, c)),
 		LogDet:        logDet,
 		Dimensions:    c,
 	}
@@ -169,8 +169,8 @@ func (m Rank1Mixture) conv(s *model.Scope, x *graph.Node, w conv.Window, k int) 
 	logDiagonals := floored(params.New(s, rows, "log_diagonals", params.Generative, params.Constant(0), k, d))
 	logits := params.New(s, rows, "mixture_logits", params.Generative, params.Constant(0), k, 1)
 
-	precision := graph.Exp(graph.Neg(logDiagonals)) // D_k^-1, [K, D]
-	scaled := graph.Mul(v, precision)               // D_k^-1 v_k
+	precision := ops.Exp(graph.Neg(logDiagonals)) // D_k^-1, [K, D]
+	scaled := graph.Mul(v, precision)             // D_k^-1 v_k
 	capacity := graph.AddScalar(ops.SumColumns(graph.Mul(v, scaled)), 1)
 	logDet := graph.Add(graph.Log(capacity), ops.SumColumns(logDiagonals))
 
@@ -203,5 +203,5 @@ func logSumExpRows(x *graph.Node) *graph.Node {
 		return x
 	}
 	maximum := graph.StopGradient(graph.ReduceAndKeep(x, graph.ReduceMax, 0))
-	return graph.Add(graph.Log(ops.SumRows(graph.Exp(graph.Sub(x, maximum)))), maximum)
+	return graph.Add(graph.Log(ops.SumRows(ops.Exp(graph.Sub(x, maximum)))), maximum)
 }

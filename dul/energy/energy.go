@@ -64,12 +64,12 @@ func (LDL) Dense(s *model.Scope, h *graph.Node) Terms {
 	lower := params.New(s, h, "lower", params.Generative, params.Constant(0), d, d)
 	logVariance := floored(params.New(s, h, "log_variance", params.Generative, params.Constant(0), 1, d))
 
-	halfPrecision := graph.MulScalar(graph.Exp(graph.Neg(logVariance)), 0.5)
+	halfPrecision := graph.MulScalar(ops.Exp(graph.Neg(logVariance)), 0.5)
 	energy := ops.QuadraticForm(h, ops.UnitLowerTriangular(lower), halfPrecision)
 	logDet := ops.SumColumns(logVariance)
 	return Terms{
 		Energy:        energy,
-		LogLikelihood: ops.AddRow(graph.Neg(energy), logNormalizer(logDet, d)),
+		LogLikelihood: graph.Add(graph.Neg(energy), logNormalizer(logDet, d)),
 		LogDet:        logDet,
 	}
 }
@@ -126,21 +126,21 @@ func (m Rank1Mixture) Dense(s *model.Scope, h *graph.Node) Terms {
 	logits := params.New(s, h, "mixture_logits", params.Generative, params.Constant(0), 1, k)
 
 	row := func(x *graph.Node) *graph.Node { return graph.Reshape(x, append(leadOf(h), 1, k)...) }
-	precision := graph.Exp(graph.Neg(logDiagonals)) // D_k^-1, [..., K, D]
-	scaled := graph.Mul(v, precision)               // D_k^-1 v_k
+	precision := ops.Exp(graph.Neg(logDiagonals)) // D_k^-1, [..., K, D]
+	scaled := graph.Mul(v, precision)             // D_k^-1 v_k
 	capacity := graph.AddScalar(row(ops.SumColumns(graph.Mul(v, scaled))), 1)
 	logDet := graph.Add(graph.Log(capacity), row(ops.SumColumns(logDiagonals)))
 
 	diagonal := ops.ProductTransposed(graph.Mul(h, h), precision) // h^T D_k^-1 h, [..., batch, K]
 	along := ops.ProductTransposed(h, scaled)                     // v_k^T D_k^-1 h
 	share := graph.Reciprocal(capacity)
-	quadratic := atLeast(graph.Sub(diagonal, ops.MulRow(graph.Mul(along, along), share)), ops.MulRow(along, share))
+	quadratic := atLeast(graph.Sub(diagonal, graph.Mul(graph.Mul(along, along), share)), graph.Mul(along, share))
 
 	logWeights := graph.Sub(logits, ops.LogSumExp(logits))
 	atZero := graph.Add(logWeights, logNormalizer(logDet, d)) // log pi_k N(0; 0, Sigma_k)
-	logLikelihood := ops.LogSumExp(ops.AddRow(graph.MulScalar(quadratic, -0.5), atZero))
+	logLikelihood := ops.LogSumExp(graph.Add(graph.MulScalar(quadratic, -0.5), atZero))
 	return Terms{
-		Energy:        notNegative(ops.AddRow(graph.Neg(logLikelihood), ops.LogSumExp(atZero))),
+		Energy:        notNegative(graph.Add(graph.Neg(logLikelihood), ops.LogSumExp(atZero))),
 		LogLikelihood: logLikelihood,
 		LogDet:        logDet,
 	}

@@ -34,7 +34,7 @@ type noisy struct {
 func (l noisy) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	mean := params.Dense(s, x, units)
 	logVariance := params.New(s, x, "log_variance", params.Variational, params.Constant(-1), 1, units)
-	return l.turned(l.finish(s, x, mean, logVariance, ops.MulRow))
+	return l.turned(l.finish(s, x, mean, logVariance, graph.Mul))
 }
 
 func (l noisy) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
@@ -66,7 +66,7 @@ func (l noisy) finish(s *model.Scope, x, mean, logVariance *graph.Node, mul func
 	if l.noise != nil {
 		draw = l.noise
 	}
-	noise := mul(draw(s, mean), graph.Exp(graph.MulScalar(logVariance, 0.5)))
+	noise := mul(draw(s, mean), ops.Exp(graph.MulScalar(logVariance, 0.5)))
 	if l.deviator != nil {
 		noise = l.deviator(noise)
 	}
@@ -77,10 +77,10 @@ func (l noisy) finish(s *model.Scope, x, mean, logVariance *graph.Node, mul func
 func moments(t testing.TB, at fixtures.Values) (mean, variance []float64) {
 	values := fixtures.Evaluate(t, dtypes.Float64, at, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
 		w, b, x := in["/layer/weights"], in["/layer/bias"], in["x"]
-		spread := graph.Exp(in["/layer/log_variance"])
+		spread := ops.Exp(in["/layer/log_variance"])
 		if x.Rank() == 2 {
 			y := ops.Affine(x, w, b)
-			return []*graph.Node{y, ops.AddRow(graph.ZerosLike(y), spread)}
+			return []*graph.Node{y, graph.Add(graph.ZerosLike(y), spread)}
 		}
 		y := conv.AddColumn(conv.Channels(conv.Convolve(x, w, layertest.MomentsSpec.Window)), b)
 		return []*graph.Node{y, conv.AddColumn(graph.ZerosLike(y), spread)}
@@ -132,7 +132,7 @@ func TestBrokenFamiliesAreCaught(t *testing.T) {
 	}
 	sharedDraw := func(s *model.Scope, like *graph.Node) *graph.Node {
 		one := stochastic.Draw(s, like, stochastic.Gaussian(), 1, like.Shape().Dim(-1))
-		return ops.AddRow(graph.ZerosLike(like), one)
+		return graph.Add(graph.ZerosLike(like), one)
 	}
 	wrongVariance := func(noise *graph.Node) *graph.Node { return graph.MulScalar(noise, math.Sqrt(1.1)) }
 	for _, c := range []struct {
@@ -166,7 +166,7 @@ func TestBrokenFamiliesAreCaught(t *testing.T) {
 		{
 			name: "KL not summed", fails: []string{"shapes", "KL"}, says: "KL of inputs",
 			layers: noisy{kl: func(x, kl *graph.Node) *graph.Node {
-				return ops.AddRow(graph.ZerosLike(graph.ReduceAndKeep(x, graph.ReduceSum, -1)), kl)
+				return graph.Add(graph.ZerosLike(graph.ReduceAndKeep(x, graph.ReduceSum, -1)), kl)
 			}},
 		},
 		{

@@ -82,14 +82,14 @@ func (l StudentT) Parameters(s *model.Scope, outputs *graph.Node) *graph.Node {
 		return outputs
 	}
 	v := params.New(s, outputs, LogScale, params.Likelihood, params.Constant(0), 1, 1)
-	return graph.Concatenate([]*graph.Node{outputs, ops.AddRow(graph.ZerosLike(outputs), v)}, -1)
+	return graph.Concatenate([]*graph.Node{outputs, graph.Add(graph.ZerosLike(outputs), v)}, -1)
 }
 
 // NLL is v + (Nu+1)/2 log(1 + (target-m)^2 / (Nu e^2v)) and the constant of p(y).
 func (l StudentT) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	both := l.Parameters(s, outputs)
 	m, v := graph.SliceAxis(both, -1, graph.AxisElem(0)), graph.SliceAxis(both, -1, graph.AxisElem(1))
-	z := graph.Mul(graph.Sub(targets, m), graph.Exp(graph.Neg(v)))
+	z := graph.Mul(graph.Sub(targets, m), ops.Exp(graph.Neg(v)))
 	tail := graph.MulScalar(graph.Log1P(graph.MulScalar(graph.Mul(z, z), 1/l.Nu)), (l.Nu+1)/2)
 	above, _ := math.Lgamma((l.Nu + 1) / 2)
 	below, _ := math.Lgamma(l.Nu / 2)
@@ -113,7 +113,7 @@ func (Poisson) Parameters(_ *model.Scope, outputs *graph.Node) *graph.Node { ret
 
 // NLL is e^output - target output + log(target!).
 func (Poisson) NLL(_ *model.Scope, outputs, targets *graph.Node) *graph.Node {
-	return graph.Add(graph.Sub(graph.Exp(outputs), graph.Mul(targets, outputs)), logFactorial(targets))
+	return graph.Add(graph.Sub(ops.Exp(outputs), graph.Mul(targets, outputs)), logFactorial(targets))
 }
 
 // lanczos are the coefficients of Lanczos' approximation with g = 7 (Godfrey 2001).

@@ -57,15 +57,14 @@ func (Gaussian) Moments(s *model.Scope, outputs *graph.Node) (mean, logVariance 
 // NLL is 1/2 [log 2 pi + log sigma^2 + (target - mean)^2 / sigma^2].
 func (l Gaussian) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	mean, logVariance := l.Moments(s, outputs)
-	return gaussianNLL(mean, logVariance, targets, ops.MulRow, ops.AddRow) // of one row
+	return gaussianNLL(mean, logVariance, targets)
 }
 
-// gaussianNLL is -log N(target; mean, e^logVariance), with the products and sums
-// that suit the shape of logVariance.
-func gaussianNLL(mean, logVariance, targets *graph.Node, mul, add func(a, b *graph.Node) *graph.Node) *graph.Node {
+// gaussianNLL is -log N(target; mean, e^logVariance).
+func gaussianNLL(mean, logVariance, targets *graph.Node) *graph.Node {
 	residual := graph.Sub(targets, mean)
-	scaled := mul(graph.Mul(residual, residual), graph.Exp(graph.Neg(logVariance)))
-	return graph.MulScalar(add(scaled, graph.AddScalar(logVariance, math.Log(2*math.Pi))), 0.5)
+	scaled := graph.Mul(graph.Mul(residual, residual), ops.Exp(graph.Neg(logVariance)))
+	return graph.MulScalar(graph.Add(scaled, graph.AddScalar(logVariance, math.Log(2*math.Pi))), 0.5)
 }
 
 // Heteroscedastic is y ~ N(m, e^v) with a variance that depends on the input: the
@@ -89,7 +88,7 @@ func (Heteroscedastic) Moments(_ *model.Scope, outputs *graph.Node) (mean, logVa
 // NLL is 1/2 [log 2 pi + v + (target - m)^2 e^-v].
 func (l Heteroscedastic) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	mean, logVariance := l.Moments(s, outputs)
-	return gaussianNLL(mean, logVariance, targets, graph.Mul, graph.Add)
+	return gaussianNLL(mean, logVariance, targets)
 }
 
 // A Classification is a likelihood of a label of which an output can be right or wrong.

@@ -122,7 +122,7 @@ func GaussianKL(mean, logVar *graph.Node, priorMean, priorStd float64) *graph.No
 	if priorVar <= 0 {
 		panic(fmt.Errorf("GaussianKL: the prior's standard deviation is %g; it must be positive", priorStd))
 	}
-	spread := graph.Exp(logVar)
+	spread := ops.Exp(logVar)
 	if mean != nil {
 		offset := graph.AddScalar(mean, -priorMean)
 		spread = graph.Add(spread, graph.Mul(offset, offset))

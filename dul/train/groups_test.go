@@ -15,7 +15,6 @@ import (
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
 )
@@ -94,7 +93,7 @@ func TestRolesOfGroups(t *testing.T) {
 type ownRole struct{}
 
 func (ownRole) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	return ops.MulRow(params.Dense(s, x, units), params.New(s, x, "tempo", "tempo", params.Constant(1), 1, units))
+	return graph.Mul(params.Dense(s, x, units), params.New(s, x, "tempo", "tempo", params.Constant(1), 1, units))
 }
 
 // Pretraining without groups of its own moves what the groups have of the energy
