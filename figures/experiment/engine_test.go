@@ -174,6 +174,28 @@ func TestOwnNetwork(t *testing.T) {
 	}
 }
 
+// A Gaussian process takes the place of the layer at the scope "output" of a network of one's own, and is refused where
+// there is none.
+func TestProcessInOwnNetwork(t *testing.T) {
+	ctx := context.Background()
+	e := transformer(t, baselines.Deterministic{})
+	for name, process := range map[string]experiment.Process{"SNGP": experiment.SNGP{}, "DUE": experiment.DUE{Inducing: 5}} {
+		list := must.Get(e.Task.Experiments(experiment.Adam(3, 16, 1e-2), 4, experiment.Method{Name: name, Process: process}))(t)
+		found := must.Get(experiment.Run(ctx, list...))(t)
+		if a := found[0].Metrics["accuracy"]; !(a >= 0 && a <= 1) || found[0].Diverged {
+			t.Errorf("%s: the metrics are %v", name, found[0].Metrics)
+		}
+	}
+	other := transformer(t, baselines.Deterministic{})
+	other.Method = experiment.Method{Name: "SNGP", Process: experiment.SNGP{}}
+	other.Task.Network = nets.Func{Name: "elsewhere", Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+		return attention(l, s.In("part"), x, outputs)
+	}}
+	if _, err := experiment.Run(ctx, other); err == nil || !strings.Contains(err.Error(), "takes the place of the dense layer at the scope /model/network/output") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // A likelihood of one's own, without moments and classes, is measured by its own density.
 type laplace struct{ Scale float64 }
 

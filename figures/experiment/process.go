@@ -3,7 +3,6 @@ package experiment
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
@@ -50,8 +49,8 @@ type Head struct {
 	KeepOutputs bool
 }
 
-// headScope is where the networks of package nets have their last layer.
-const headScope, headName = "/model/network/output", "output"
+// headScope is where networks have their last layer.
+const headScope = "/model/network/output"
 
 // SNGP is the spectral-normalised neural Gaussian process (Liu et al. 2020): random features with a Laplace posterior,
 // above layers whose spectral norm is bounded by 0.95, as in the regression of the DUE authors' code.
@@ -179,7 +178,7 @@ type headed struct{ hidden, head nets.Layers }
 
 // Dense implements nets.Layers.
 func (h headed) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
-	if strings.HasSuffix(s.Scope(), model.ScopeSeparator+headName) {
+	if s.Scope() == headScope {
 		return h.head.Dense(s, x, units)
 	}
 	return h.hidden.Dense(s, x, units)
@@ -194,4 +193,16 @@ type convHeaded struct {
 // Conv implements nets.ConvLayers.
 func (h convHeaded) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	return h.conv.Conv(s, x, c)
+}
+
+// countedHead is a head that returns its features and counts how often it is built.
+type countedHead struct {
+	baselines.Headless
+	count *int
+}
+
+// Dense implements nets.Layers.
+func (h countedHead) Dense(_ *model.Scope, x *graph.Node, _ int) *graph.Node {
+	*h.count++
+	return x
 }

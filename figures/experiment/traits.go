@@ -15,7 +15,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
-	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
@@ -110,16 +109,19 @@ func (b building) network(e Experiment, d Data) (nets.Network, error) {
 	if e.Method.Process == nil {
 		return e.Task.Network.Over(e.Method.Layers)
 	}
-	headless, err := withHead(e.Task.Network, e.Method.Process, baselines.Headless{})
-	if err != nil {
+	heads, width := 0, 0
+	headless, err := withHead(e.Task.Network, e.Method.Process, countedHead{count: &heads})
+	if err == nil {
+		err = b.build(headless, nil, false, func(_ *nets.Model, outputs *graph.Node) { width = outputs.Shape().Dim(-1) })
+	}
+	switch {
+	case err != nil:
 		return nil, err
+	case heads != 1:
+		return nil, fmt.Errorf("a Gaussian process takes the place of the dense layer at the scope %s, and the network %T has %d there; build its last layer by layers.Dense(s.In(\"output\"), ...)", headScope, e.Task.Network, heads)
 	}
 	t := headTask(e, d, []uint64{1})
 	t.Features = func() ([][]float64, int, error) {
-		width := 0
-		if err := b.build(headless, nil, false, func(_ *nets.Model, outputs *graph.Node) { width = outputs.Shape().Dim(-1) }); err != nil {
-			return nil, 0, err
-		}
 		const examples = 200
 		rng, features := rand.New(rand.NewPCG(1, 1)), make([]float64, examples*width)
 		for i := range features {
