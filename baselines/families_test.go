@@ -156,7 +156,7 @@ func (l linear) apply(x, w fixtures.Array) []float64 {
 	}
 	window := layertest.MomentsSpec.Window
 	height, width := x.Dims[2], x.Dims[3]
-	high, wide := window.Out(height), window.Out(width)
+	high, wide := window.Out(height, width)
 	y := make([]float64, w.Dims[0]*high*wide)
 	for k := range y {
 		filter, top, left := k/(high*wide), k/wide%high*window.Stride-window.Padding, k%wide*window.Stride-window.Padding
@@ -176,7 +176,8 @@ func (l linear) unit(i int) int {
 		return i
 	}
 	window := layertest.MomentsSpec.Window
-	return i / (window.Out(l.at["x"].Dims[2]) * window.Out(l.at["x"].Dims[3]))
+	high, wide := window.Out(l.at["x"].Dims[2], l.at["x"].Dims[3])
+	return i / (high * wide)
 }
 
 // scaled multiplies each feature, or channel, of the input by a factor.

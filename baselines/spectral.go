@@ -110,7 +110,7 @@ func matrixMap(outputs int) linearMap {
 // convolutionMap is the convolution of one image of the size of x.
 func convolutionMap(x *graph.Node, c conv.Spec) linearMap {
 	channels, height, width := x.Shape().Dim(0), x.Shape().Dim(2), x.Shape().Dim(3)
-	high, wide := c.Window.Out(height), c.Window.Out(width)
+	high, wide := c.Window.Out(height, width)
 	apply := func(image, kernel *graph.Node) *graph.Node { return conv.Convolve(image, kernel, c.Window) }
 	return linearMap{
 		outputs: c.Filters * high * wide,

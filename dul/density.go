@@ -332,7 +332,8 @@ func (l Density) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 	seen := l.generativeInput(x)
 	terms := l.Energy.Conv(s.In("energy"), seen, c.Window)
 	batch, height, width := x.Shape().Dim(1), x.Shape().Dim(2), x.Shape().Dim(3)
-	l.assertShape("energy of each position", terms.Energy, shapes.Make(x.DType(), 1, batch, c.Window.Out(height), c.Window.Out(width)))
+	high, wide := c.Window.Out(height, width)
+	l.assertShape("energy of each position", terms.Energy, shapes.Make(x.DType(), 1, batch, high, wide))
 	if terms.Dimensions < 1 {
 		panic(fmt.Errorf("dul.Density: the energy model %T has %d dimensions; it must have at least 1", l.Energy, terms.Dimensions))
 	}

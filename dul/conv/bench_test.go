@@ -23,7 +23,8 @@ func BenchmarkConvolve(b *testing.B) {
 		b.Run(fmt.Sprintf("%d to %d channels, %d pixels, stride %d", c.channels, c.filters, c.size, c.stride), func(b *testing.B) {
 			tensor := func(dims ...int) *tensors.Tensor { return tensors.FromShape(shapes.Make(dtypes.Float32, dims...)) }
 			x, kernel := tensor(c.channels, 128, c.size, c.size), tensor(c.filters, c.channels*9)
-			dy := tensor(c.filters, 128, w.Out(c.size), w.Out(c.size))
+			high, wide := w.Out(c.size, c.size)
+			dy := tensor(c.filters, 128, high, wide)
 			exec, err := graph.NewExec(fixtures.Backend(b), func(x, kernel, dy *graph.Node) []*graph.Node {
 				y := conv.Convolve(x, kernel, w)
 				return append(graph.Gradient(graph.ReduceAllSum(graph.Mul(y, dy)), x, kernel), y)

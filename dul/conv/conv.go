@@ -34,18 +34,52 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// A Window is the geometry of a convolution: a square of Size x Size pixels
-// that moves by Stride over an image with Padding zeros on each side.
+// A Window is the geometry of a convolution: Size pixels that move by Stride over an
+// axis with Padding zeros on each side. It is a square, unless Width says otherwise.
 type Window struct {
 	Size, Stride, Padding int
+	// Width is the window along the width, where it differs from that along the
+	// height; the zero value means that it does not.
+	Width Extent
 }
+
+// An Extent is a Window along one axis.
+type Extent struct{ Size, Stride, Padding int }
 
 // Same is the window of odd size that moves by stride and, for stride 1, gives
 // an image of the same size: its padding is size/2.
 func Same(size, stride int) Window { return Window{Size: size, Stride: stride, Padding: size / 2} }
 
-// Out is the number of positions of the window along an axis of n pixels.
-func (w Window) Out(n int) int { return (n+2*w.Padding-w.Size)/w.Stride + 1 }
+// Sequence is Same for sequences, which are images of one row, [channels, batch, 1,
+// length]: a convolution in one dimension.
+func Sequence(size, stride int) Window {
+	return Window{Size: 1, Stride: 1, Width: Extent{Size: size, Stride: stride, Padding: size / 2}}
+}
+
+// Axes are the window along the height and along the width.
+func (w Window) Axes() (rows, columns Extent) {
+	rows = Extent{w.Size, w.Stride, w.Padding}
+	if w.Width == (Extent{}) {
+		return rows, rows
+	}
+	return rows, w.Width
+}
+
+// Pixels is the number of pixels that the window sees at once.
+func (w Window) Pixels() int {
+	rows, columns := w.Axes()
+	return rows.Size * columns.Size
+}
+
+// Out is the number of positions of the window along the height and along the width of
+// an image.
+func (w Window) Out(height, width int) (high, wide int) {
+	rows, columns := w.Axes()
+	return rows.out(height), columns.out(width)
+}
+
+// out is the number of positions along an axis of n pixels.
+func (e Extent) out(n int) int { return (n+2*e.Padding-e.Size)/e.Stride + 1 }
 
 // Check panics, as GoMLX's graph-building functions do, where the window does not fit the images x.
 func (w Window) Check(x *graph.Node) {
@@ -53,8 +87,11 @@ func (w Window) Check(x *graph.Node) {
 		panic(fmt.Errorf("conv: an image of shape %s; want [channels, batch, height, width]", x.Shape()))
 	}
 	h, v := x.Shape().Dim(2), x.Shape().Dim(3)
-	if w.Size < 1 || w.Stride < 1 || w.Padding < 0 || min(h, v)+2*w.Padding < w.Size {
-		panic(fmt.Errorf("conv: window of size %d, stride %d and padding %d over an image of %d x %d", w.Size, w.Stride, w.Padding, h, v))
+	rows, columns := w.Axes()
+	for i, e := range []Extent{rows, columns} {
+		if n := [...]int{h, v}[i]; e.Size < 1 || e.Stride < 1 || e.Padding < 0 || n+2*e.Padding < e.Size {
+			panic(fmt.Errorf("conv: window of size %d, stride %d and padding %d over an image of %d x %d", e.Size, e.Stride, e.Padding, h, v))
+		}
 	}
 }
 
@@ -63,8 +100,9 @@ func (w Window) Check(x *graph.Node) {
 //	y[f, n, i, j] = sum_{c, u, v} kernel[f, (c, u, v)] x[c, n, i*Stride + u - Padding, j*Stride + v - Padding]
 //
 // where x is 0 outside its borders: x is [channels, batch, height, width], the
-// kernel [filters, channels*Size*Size] with the column running fastest, the
-// result [filters, batch, Out(height), Out(width)].
+// kernel [filters, channels*Pixels()] with the column running fastest, the
+// result [filters, batch, high, wide] with the numbers of Out. In the second index j
+// and the third v, Stride and Padding are those along the width.
 //
 // It is GoMLX's ConvGeneral where that is fast, and a product of matrices with a
 // gradient of our own on the pure Go backend, whose ConvGeneral takes 10 to 30
@@ -82,7 +120,7 @@ func InFullPrecision(x, kernel *graph.Node, w Window) *graph.Node {
 // convolved is Convolve, with the entries rounded to bfloat16 or not.
 func convolved(x, kernel *graph.Node, w Window, rounded bool) *graph.Node {
 	w.Check(x)
-	if want := x.Shape().Dim(0) * w.Size * w.Size; kernel.Rank() != 2 || kernel.Shape().Dim(1) != want {
+	if want := x.Shape().Dim(0) * w.Pixels(); kernel.Rank() != 2 || kernel.Shape().Dim(1) != want {
 		panic(fmt.Errorf("conv: kernel of shape %s; want [filters, %d]", kernel.Shape(), want))
 	}
 	if ops.OnGo(x) {
@@ -97,9 +135,10 @@ func convolved(x, kernel *graph.Node, w Window, rounded bool) *graph.Node {
 // the batch in the place of the channels. (GoMLX's own gradient is wrong for
 // windows of even size and refuses large paddings.)
 func native(x, kernel *graph.Node, w Window, rounded bool) *graph.Node {
-	height, width := x.Shape().Dim(2), x.Shape().Dim(3)
+	sizes := [2]int{x.Shape().Dim(2), x.Shape().Dim(3)}
+	rows, columns := w.Axes()
 	// [height, width, channels, filters]
-	square := graph.TransposeAllAxes(graph.Reshape(kernel, kernel.Shape().Dim(0), x.Shape().Dim(0), w.Size, w.Size), 2, 3, 1, 0)
+	square := graph.TransposeAllAxes(graph.Reshape(kernel, kernel.Shape().Dim(0), x.Shape().Dim(0), rows.Size, columns.Size), 2, 3, 1, 0)
 	image := graph.ConvolveAxesConfig{ // [batch, .., channels] and [.., channels, filters] -> [batch, .., filters]
 		InputChannels: 3, InputBatch: 0, InputSpatial: []int{1, 2},
 		KernelOutputChannels: 3, KernelInputChannels: 2, KernelSpatial: []int{0, 1},
@@ -111,11 +150,14 @@ func native(x, kernel *graph.Node, w Window, rounded bool) *graph.Node {
 	across.InputChannels, across.InputBatch = 0, 3
 	across.KernelInputChannels, across.KernelSpatial, across.KernelOutputChannels = 0, []int{1, 2}, 3
 	across.OutputSpatial, across.OutputBatch, across.OutputChannels = []int{0, 1}, 2, 3
-	one, stride := []int{1, 1}, []int{w.Stride, w.Stride}
-	lead := w.Size - 1 - w.Padding
-	leftOver := func(n int) int { return (n + 2*w.Padding - w.Size) % w.Stride } // pixels beyond the last position
-	paddings := func(before int, after func(n int) int) [][2]int {
-		return [][2]int{{before, after(height)}, {before, after(width)}}
+	one, stride := []int{1, 1}, []int{rows.Stride, columns.Stride}
+	// paddings are those before and after each axis, as functions of its window and of
+	// the pixels beyond the last position.
+	paddings := func(of func(e Extent, leftOver int) [2]int) (all [][2]int) {
+		for axis, e := range []Extent{rows, columns} {
+			all = append(all, of(e, (sizes[axis]+2*e.Padding-e.Size)%e.Stride))
+		}
+		return all
 	}
 	// convolve is ConvGeneral; what it gives has the type of x.
 	convolve := func(a, b *graph.Node, axes graph.ConvolveAxesConfig, strides []int, paddings [][2]int, spreadA, spreadB []int) *graph.Node {
@@ -126,15 +168,19 @@ func native(x, kernel *graph.Node, w Window, rounded bool) *graph.Node {
 	}
 	return ops.WithGradient([]*graph.Node{x, kernel},
 		func(in []*graph.Node) *graph.Node {
-			padding := paddings(w.Padding, func(int) int { return w.Padding })
+			padding := paddings(func(e Extent, _ int) [2]int { return [2]int{e.Padding, e.Padding} })
 			y := channelsFirst(convolve(channelsLast(in[0]), square, image, stride, padding, one, one))
 			return ops.Tied(graph.StopGradient(y), in)
 		},
 		func(_, dy *graph.Node) []*graph.Node {
+			lead := paddings(func(e Extent, leftOver int) [2]int {
+				return [2]int{e.Size - 1 - e.Padding, e.Size - 1 - e.Padding + leftOver}
+			})
+			within := paddings(func(e Extent, leftOver int) [2]int { return [2]int{e.Padding, e.Padding - leftOver} })
 			turned := graph.Reverse(square, 0, 1)
 			last := channelsLast(dy)
-			dx := channelsFirst(convolve(last, turned, back, one, paddings(lead, func(n int) int { return lead + leftOver(n) }), stride, one))
-			dk := convolve(channelsLast(x), last, across, one, paddings(w.Padding, func(n int) int { return w.Padding - leftOver(n) }), one, stride)
+			dx := channelsFirst(convolve(last, turned, back, one, lead, stride, one))
+			dk := convolve(channelsLast(x), last, across, one, within, one, stride)
 			dk = graph.TransposeAllAxes(dk, 3, 2, 0, 1)
 			return []*graph.Node{dx, graph.Reshape(dk, kernel.Shape().Dimensions...)}
 		})
@@ -191,18 +237,19 @@ func kernelGradient(dy, columns *graph.Node) *graph.Node {
 // kernel, and the parts' pixels take turns in dx.
 func inputGradient(dy, kernel *graph.Node, w Window, shape []int) *graph.Node {
 	filters, channels, height, width := dy.Shape().Dim(0), shape[0], shape[2], shape[3]
-	square := graph.Reshape(kernel, filters, channels, w.Size, w.Size)
-	byRow := make([]*graph.Node, w.Stride)
-	for i := range w.Stride {
-		rows := w.phase(i, height, dy.Shape().Dim(2))
-		byColumn := make([]*graph.Node, w.Stride)
-		for j := range w.Stride {
-			columns := w.phase(j, width, dy.Shape().Dim(3))
+	vertical, horizontal := w.Axes()
+	square := graph.Reshape(kernel, filters, channels, vertical.Size, horizontal.Size)
+	byRow := make([]*graph.Node, vertical.Stride)
+	for i := range byRow {
+		rows := vertical.phase(i, height, dy.Shape().Dim(2))
+		byColumn := make([]*graph.Node, horizontal.Stride)
+		for j := range byColumn {
+			columns := horizontal.phase(j, width, dy.Shape().Dim(3))
 			if rows.taps*columns.taps*rows.pixels*columns.pixels == 0 {
 				byColumn[j] = graph.Zeros(dy.Graph(), shapes.Make(dy.DType(), channels, shape[1], rows.pixels, columns.pixels))
 				continue
 			}
-			part := every(every(square, 2, rows.first, w.Stride, rows.taps), 3, columns.first, w.Stride, columns.taps)
+			part := every(every(square, 2, rows.first, vertical.Stride, rows.taps), 3, columns.first, horizontal.Stride, columns.taps)
 			seen, g := patchesByCopies(dy, rows.taps, columns.taps, rows.sides, columns.sides)
 			byColumn[j] = g.image(ops.Product(turned(part), seen))
 		}
@@ -222,12 +269,12 @@ type phase struct {
 
 // phase is that of the pixels i, i+Stride, ... of an axis of n pixels, over
 // which the window has the given number of positions.
-func (w Window) phase(i, n, positions int) phase {
-	p := phase{pixels: (n - i + w.Stride - 1) / w.Stride, first: (i + w.Padding) % w.Stride}
-	p.taps = max(0, (w.Size-p.first+w.Stride-1)/w.Stride)
+func (e Extent) phase(i, n, positions int) phase {
+	p := phase{pixels: (n - i + e.Stride - 1) / e.Stride, first: (i + e.Padding) % e.Stride}
+	p.taps = max(0, (e.Size-p.first+e.Stride-1)/e.Stride)
 	// Pixel i is seen by tap first of position (i+Padding-first)/Stride, and by
 	// the following taps of the positions before.
-	at := (i + w.Padding - p.first) / w.Stride
+	at := (i + e.Padding - p.first) / e.Stride
 	p.sides = sides{p.taps - 1 - at, at + p.pixels - positions}
 	return p
 }
@@ -249,10 +296,10 @@ type Spec struct {
 }
 
 // FanIn is the number of inputs of one output entry of a convolution of x.
-func (c Spec) FanIn(x *graph.Node) int { return x.Shape().Dim(0) * c.Window.Size * c.Window.Size }
+func (c Spec) FanIn(x *graph.Node) int { return x.Shape().Dim(0) * c.Window.Pixels() }
 
 // Layer returns the deterministic convolution of x with the kernel "weights",
-// [filters, channels*size*size], and the "bias", [filters, 1]. The kernel starts
+// [filters, channels*Pixels()], and the "bias", [filters, 1]. The kernel starts
 // Kaiming-normal, the bias at draws from U(-1/sqrt(fan in), 1/sqrt(fan in)); both
 // have role Weight.
 func Layer(s *model.Scope, x *graph.Node, c Spec) *graph.Node {

@@ -22,24 +22,30 @@ var geometries = []struct {
 	{conv.Same(1, 1), 4, 5}, {conv.Same(1, 2), 4, 5}, {conv.Same(1, 2), 5, 4},
 	{conv.Same(3, 1), 4, 4}, {conv.Same(3, 1), 1, 1}, {conv.Same(3, 1), 3, 7}, {conv.Same(3, 1), 2, 1},
 	{conv.Same(3, 2), 4, 4}, {conv.Same(3, 2), 5, 7}, {conv.Same(3, 2), 6, 5},
-	{conv.Window{3, 1, 0}, 5, 4}, {conv.Window{3, 2, 0}, 6, 7}, {conv.Window{3, 3, 1}, 7, 8},
-	{conv.Same(5, 1), 5, 6}, {conv.Same(5, 2), 6, 7}, {conv.Window{2, 1, 0}, 4, 3}, {conv.Window{2, 2, 1}, 5, 4},
-	{conv.Window{1, 1, 1}, 3, 3}, {conv.Window{2, 3, 2}, 5, 6}, {conv.Window{4, 2, 1}, 8, 7},
+	{conv.Window{Size: 3, Stride: 1, Padding: 0}, 5, 4}, {conv.Window{Size: 3, Stride: 2, Padding: 0}, 6, 7}, {conv.Window{Size: 3, Stride: 3, Padding: 1}, 7, 8},
+	{conv.Same(5, 1), 5, 6}, {conv.Same(5, 2), 6, 7}, {conv.Window{Size: 2, Stride: 1, Padding: 0}, 4, 3}, {conv.Window{Size: 2, Stride: 2, Padding: 1}, 5, 4},
+	{conv.Window{Size: 1, Stride: 1, Padding: 1}, 3, 3}, {conv.Window{Size: 2, Stride: 3, Padding: 2}, 5, 6}, {conv.Window{Size: 4, Stride: 2, Padding: 1}, 8, 7},
+	{conv.Sequence(3, 1), 1, 6}, {conv.Sequence(5, 2), 1, 7}, {conv.Sequence(3, 1), 4, 5},
+	{conv.Window{Size: 3, Stride: 2, Padding: 1, Width: conv.Extent{Size: 1, Stride: 1}}, 6, 4},
+	{conv.Window{Size: 2, Stride: 1, Padding: 0, Width: conv.Extent{Size: 5, Stride: 3, Padding: 2}}, 4, 8},
+	{conv.Window{Size: 4, Stride: 3, Padding: 2, Width: conv.Extent{Size: 2, Stride: 1, Padding: 1}}, 8, 3},
 }
 
 // byDefinition is the sum of Convolve's doc comment.
 func byDefinition(x, kernel fixtures.Array, w conv.Window) fixtures.Array {
 	channels, batch, height, width := x.Dims[0], x.Dims[1], x.Dims[2], x.Dims[3]
 	filters := kernel.Dims[0]
-	y := fixtures.Zeros(filters, batch, w.Out(height), w.Out(width))
+	high, wide := w.Out(height, width)
+	rows, columns := w.Axes()
+	y := fixtures.Zeros(filters, batch, high, wide)
 	at := 0
 	for f := range filters {
 		for n := range batch {
-			for i := range w.Out(height) {
-				for j := range w.Out(width) {
-					for k := range channels * w.Size * w.Size {
-						c, u, v := k/(w.Size*w.Size), k/w.Size%w.Size, k%w.Size
-						row, column := i*w.Stride+u-w.Padding, j*w.Stride+v-w.Padding
+			for i := range high {
+				for j := range wide {
+					for k := range channels * w.Pixels() {
+						c, u, v := k/w.Pixels(), k/columns.Size%rows.Size, k%columns.Size
+						row, column := i*rows.Stride+u-rows.Padding, j*columns.Stride+v-columns.Padding
 						if row >= 0 && row < height && column >= 0 && column < width {
 							y.Values[at] += kernel.Values[f*kernel.Dims[1]+k] * x.Values[((c*batch+n)*height+row)*width+column]
 						}
@@ -60,7 +66,7 @@ func TestConvolve(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v on %dx%d", g.window, g.height, g.width), func(t *testing.T) {
 			w := g.window
 			x := fixtures.Random(rng, channels, batch, g.height, g.width)
-			kernel := fixtures.Random(rng, filters, channels*w.Size*w.Size)
+			kernel := fixtures.Random(rng, filters, channels*w.Pixels())
 			want := byDefinition(x, kernel, w)
 			values := fixtures.Values{"x": x, "kernel": kernel, "ct": fixtures.Random(rng, want.Dims...)}
 			with := func(form func(x, kernel *graph.Node, w conv.Window) *graph.Node) fixtures.Function {

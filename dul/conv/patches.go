@@ -32,14 +32,17 @@ func (g grid) flat(x *graph.Node) *graph.Node {
 }
 
 // patches returns what a window sees at each of its positions, and where these
-// are: [channels, batch, height, width] -> [channels*Size*Size, pixels of the grid].
+// are: [channels, batch, height, width] -> [channels*Pixels(), pixels of the grid].
 func patches(x *graph.Node, w Window) (*graph.Node, grid) {
-	if w.Stride > 1 {
+	rows, columns := w.Axes()
+	if rows.Stride > 1 || columns.Stride > 1 {
 		return patchesBySlices(x, w)
 	}
-	around := sides{w.Padding, w.Padding}
-	return patchesByCopies(x, w.Size, w.Size, around, around)
+	return patchesByCopies(x, rows.Size, columns.Size, rows.around(), columns.around())
 }
+
+// around is the padding.
+func (e Extent) around() sides { return sides{e.Padding, e.Padding} }
 
 // patchesByCopies makes the patches of a window of high x wide pixels that moves
 // pixel by pixel, with nothing but concatenations, which the Go backend copies in
@@ -103,14 +106,14 @@ func patchesByCopies(x *graph.Node, high, wide int, rows, columns sides) (*graph
 
 // patchesBySlices makes the patches of a window that moves by a stride.
 func patchesBySlices(x *graph.Node, w Window) (*graph.Node, grid) {
-	around := sides{w.Padding, w.Padding}
-	high, wide := w.Out(x.Shape().Dim(2)), w.Out(x.Shape().Dim(3))
-	x = pad(pad(x, 2, around), 3, around)
+	rows, columns := w.Axes()
+	high, wide := w.Out(x.Shape().Dim(2), x.Shape().Dim(3))
+	x = pad(pad(x, 2, rows.around()), 3, columns.around())
 	channels, batch := x.Shape().Dim(0), x.Shape().Dim(1)
 	var taps []*graph.Node
-	for u := range w.Size {
-		for v := range w.Size {
-			tap := every(every(x, 2, u, w.Stride, high), 3, v, w.Stride, wide)
+	for u := range rows.Size {
+		for v := range columns.Size {
+			tap := every(every(x, 2, u, rows.Stride, high), 3, v, columns.Stride, wide)
 			taps = append(taps, graph.Reshape(tap, channels, 1, batch*high*wide))
 		}
 	}
@@ -118,7 +121,7 @@ func patchesBySlices(x *graph.Node, w Window) (*graph.Node, grid) {
 	if len(taps) > 1 {
 		all = graph.Concatenate(taps, 1)
 	}
-	return graph.Reshape(all, channels*w.Size*w.Size, batch*high*wide),
+	return graph.Reshape(all, channels*len(taps), batch*high*wide),
 		grid{images: batch, rows: high, columns: wide, batch: batch, high: high, wide: wide}
 }
 

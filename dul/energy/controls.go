@@ -29,8 +29,9 @@ func (Constant) Dense(_ *model.Scope, h *graph.Node) Terms {
 // D/2 at the border too.
 func (Constant) Conv(_ *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
 	d, batch := x.Shape().Dim(0), x.Shape().Dim(1)
+	high, wide := w.Out(x.Shape().Dim(2), x.Shape().Dim(3))
 	return ConvTerms{
-		Energy:     halfOf(d, x, []int{1, batch, w.Out(x.Shape().Dim(2)), w.Out(x.Shape().Dim(3))}),
+		Energy:     halfOf(d, x, []int{1, batch, high, wide}),
 		MeanEnergy: halfOf(d, x, []int{batch, 1}),
 		Dimensions: d,
 	}

@@ -34,7 +34,7 @@ type ConvTerms struct {
 
 // Conv returns the terms of images x, [channels, batch, height, width], for a
 // layer with window w (section 2.4: a masked convolution takes the place of the
-// product L^T h). With an odd window size
+// product L^T h). With odd window sizes
 //
 //	z = x + conv(x, kernel * mask)
 //	E[i, j] = 1/2 sum_c z[c, i, j]^2 / exp(log variance_c)
@@ -61,15 +61,18 @@ type ConvTerms struct {
 //
 // Kernel and log variances start at zero: Sigma = I.
 func (l LDL) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
-	if w.Size%2 == 0 {
-		panic(fmt.Errorf("energy.LDL: a window of size %d has no centre; the masked convolution needs an odd size", w.Size))
+	high, wide := w.Axes()
+	for _, e := range []conv.Extent{high, wide} {
+		if e.Size%2 == 0 {
+			panic(fmt.Errorf("energy.LDL: a window of size %d has no centre; the masked convolution needs an odd size", e.Size))
+		}
 	}
 	c := x.Shape().Dim(0)
 	rows := conv.Channels(x)
-	kernel := params.New(s, rows, "kernel", params.Generative, params.Constant(0), c, c*w.Size*w.Size)
+	kernel := params.New(s, rows, "kernel", params.Generative, params.Constant(0), c, c*w.Pixels())
 	logVariance := floored(params.New(s, rows, "log_variance", params.Generative, params.Constant(0), c, 1))
 
-	z := conv.Channels(l.whitened(x, kernel, w.Size))
+	z := conv.Channels(l.whitened(x, kernel, high.Size, wide.Size))
 	squares := conv.WeightedSquares(z, graph.MulScalar(ops.Exp(graph.Neg(logVariance)), 0.5))
 	energy := conv.LikeImage(squares, x)
 	mean := conv.ExampleMeans(energy)
@@ -84,20 +87,21 @@ func (l LDL) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTerms {
 }
 
 // whitened is z, whose entries are independent under the model.
-func (l LDL) whitened(x, kernel *graph.Node, size int) *graph.Node {
-	w := conv.Same(size, 1)
+func (l LDL) whitened(x, kernel *graph.Node, high, wide int) *graph.Node {
+	w := conv.Same(high, 1)
+	w.Width = conv.Extent{Size: wide, Stride: 1, Padding: wide / 2}
 	if l.ReplicatePadding {
-		x, w.Padding = replicate(x, w.Padding), 0
+		x, w.Padding, w.Width.Padding = replicate(replicate(x, 2, high/2), 3, wide/2), 0, 0
 	}
-	return conv.Convolve(x, causal(kernel, size), w)
+	return conv.Convolve(x, causal(kernel, high*wide), w)
 }
 
-// causal makes a square kernel unit triangular in raster order: entry c of
+// causal makes a kernel with so many positions unit triangular in raster order: entry c of
 // position p of the window has number p*channels + c, the filter f that of its
 // own pixel, at the centre. Entries with a lower number than the filter's are
 // kept, its own is 1, and all others are 0.
-func causal(kernel *graph.Node, size int) *graph.Node {
-	g, channels, positions := kernel.Graph(), kernel.Shape().Dim(0), size*size
+func causal(kernel *graph.Node, positions int) *graph.Node {
+	g, channels := kernel.Graph(), kernel.Shape().Dim(0)
 	entries := shapes.Make(dtypes.Int32, channels, channels, positions) // filter, channel, position
 	number := graph.Add(graph.MulScalar(graph.Iota(g, entries, 2), channels), graph.Iota(g, entries, 1))
 	own := graph.AddScalar(graph.Iota(g, entries, 0), positions/2*channels)
@@ -107,29 +111,27 @@ func causal(kernel *graph.Node, size int) *graph.Node {
 	return graph.Add(graph.Mul(kernel, like(graph.LessThan(number, own))), like(graph.Equal(number, own)))
 }
 
-// replicate adds n copies of the border pixels on each side of the images.
-func replicate(x *graph.Node, n int) *graph.Node {
-	for _, axis := range []int{2, 3} {
-		first := graph.SliceAxis(x, axis, graph.AxisRange(0, 1))
-		last := graph.SliceAxis(x, axis, graph.AxisRange(x.Shape().Dim(axis)-1, x.Shape().Dim(axis)))
-		parts := []*graph.Node{x}
-		for range n {
-			parts = append(append([]*graph.Node{first}, parts...), last)
-		}
-		if n > 0 {
-			x = graph.Concatenate(parts, axis)
-		}
+// replicate adds n copies of the border pixels on each side of an axis.
+func replicate(x *graph.Node, axis, n int) *graph.Node {
+	if n == 0 {
+		return x
 	}
-	return x
+	first := graph.SliceAxis(x, axis, graph.AxisRange(0, 1))
+	last := graph.SliceAxis(x, axis, graph.AxisRange(x.Shape().Dim(axis)-1, x.Shape().Dim(axis)))
+	parts := []*graph.Node{x}
+	for range n {
+		parts = append(append([]*graph.Node{first}, parts...), last)
+	}
+	return graph.Concatenate(parts, axis)
 }
 
 // averagePool is the mean over the window of one-channel images; padding counts
 // as zeros.
 func averagePool(x *graph.Node, w conv.Window) *graph.Node {
-	if w == (conv.Window{Size: 1, Stride: 1}) {
+	if rows, columns := w.Axes(); rows == columns && rows == (conv.Extent{Size: 1, Stride: 1}) {
 		return x
 	}
-	n := w.Size * w.Size
+	n := w.Pixels()
 	mean := graph.MulScalar(graph.Ones(x.Graph(), shapes.Make(x.DType(), 1, n)), 1/float64(n))
 	return conv.Convolve(x, mean, w)
 }
@@ -148,7 +150,7 @@ const rgb = 3
 
 // Conv returns the terms of images x, [channels, batch, height, width], for a
 // layer with window w: those of Dense for every patch that the window sees, a
-// vector of D = channels size^2 entries. No patch is built. Both quadratic forms
+// vector of D = channels Pixels() entries. No patch is built. Both quadratic forms
 // of the inverse are convolutions with one filter for each component,
 //
 //	h^T D_k^-1 h = conv(x^2, D_k^-1),   v_k^T D_k^-1 h = conv(x, D_k^-1 v_k).
@@ -160,7 +162,7 @@ func (m Rank1Mixture) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTer
 
 // conv is Conv with k components.
 func (m Rank1Mixture) conv(s *model.Scope, x *graph.Node, w conv.Window, k int) ConvTerms {
-	rows, d := conv.Channels(x), x.Shape().Dim(0)*w.Size*w.Size
+	rows, d := conv.Channels(x), x.Shape().Dim(0)*w.Pixels()
 	start := params.Initial(params.Orthogonal)
 	if m.ZeroFactors {
 		start = params.Constant(0)

@@ -200,11 +200,12 @@ func floored(logVariance *graph.Node) *graph.Node {
 // convolution, at stride 1, the masked entries included. A vector of D features
 // is an image of one pixel and D channels under a window of one pixel.
 func (LDL) MultiplyAdds(channels int, w conv.Window, height, width int) int {
-	return channels * channels * w.Size * w.Size * height * width
+	return channels * channels * w.Pixels() * height * width
 }
 
 // MultiplyAdds is the number of multiply-adds of the energies of one image, as
 // for LDL: those of the two convolutions with one filter for each component.
 func (m Rank1Mixture) MultiplyAdds(channels int, w conv.Window, height, width int) int {
-	return 2 * m.ConvComponents(channels) * channels * w.Size * w.Size * w.Out(height) * w.Out(width)
+	high, wide := w.Out(height, width)
+	return 2 * m.ConvComponents(channels) * channels * w.Pixels() * high * wide
 }

@@ -7,12 +7,12 @@ import (
 	"densityuncertainty/dul/conv"
 )
 
-// Causal is causal, for the tests.
-var Causal = causal
+// Causal is causal for a square window, for the tests.
+func Causal(kernel *graph.Node, size int) *graph.Node { return causal(kernel, size*size) }
 
 // Whitened is the z of Conv at a given kernel.
 func (l LDL) Whitened(x, kernel *graph.Node, size int) *graph.Node {
-	return l.whitened(x, kernel, size)
+	return l.whitened(x, kernel, size, size)
 }
 
 // ConvWith is Conv with k components.

@@ -151,8 +151,9 @@ func (c Checks) Conv(t testing.TB, layers ConvLayers) {
 	t.Helper()
 	f := family{Checks: c, images: true}
 	add := func(exact bool, spec conv.Spec, x ...int) geometry {
+		high, wide := spec.Window.Out(x[2], x[3])
 		g := geometry{
-			x: x, out: []int{spec.Filters, x[1], spec.Window.Out(x[2]), spec.Window.Out(x[3])}, batch: x[1], exact: exact,
+			x: x, out: []int{spec.Filters, x[1], high, wide}, batch: x[1], exact: exact,
 			layer: func(s *model.Scope, x *graph.Node) *graph.Node {
 				return built("Conv", layers, s.In("layer"), x, func(s *model.Scope) *graph.Node { return layers.Conv(s, x, spec) })
 			},
@@ -163,6 +164,7 @@ func (c Checks) Conv(t testing.TB, layers ConvLayers) {
 	add(true, conv.Spec{Filters: 2, Window: conv.Same(3, 1), NoBias: true}, 2, 2, 4, 3)
 	add(true, conv.Spec{Filters: 3, Window: conv.Same(3, 2)}, 2, 2, 4, 3)
 	add(true, conv.Spec{Filters: 2, Window: conv.Same(1, 2)}, 2, 2, 4, 3)
+	add(true, conv.Spec{Filters: 2, Window: conv.Sequence(3, 2)}, 2, 2, 1, 4)
 	f.moments = add(false, MomentsSpec, 2, 1, 3, 4)
 	add(false, conv.Spec{Filters: 1, Window: conv.Same(5, 1)}, 1, 3, 5, 4)
 	add(false, conv.Spec{Filters: 3, Window: conv.Same(1, 1)}, 3, 1, 1, 1)

@@ -62,7 +62,8 @@ type Func struct {
 	Name string
 	// Build maps inputs x to [batch, outputs] in the scope s. x is [batch, ...] of
 	// nets.Floats, and [channels, batch, height, width] of nets.Pixels. The layers act
-	// at each position of longer shapes, see Positions.
+	// at each position of longer shapes, see Positions. layers.(ConvLayers) has
+	// convolutions, of images and of sequences (conv.Sequence).
 	Build func(layers Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node
 	// Replicas says that Build also takes inputs with a leading axis of replicas,
 	// [replicas, batch, ...], and returns [replicas, batch, outputs]. Without it,

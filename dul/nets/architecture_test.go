@@ -58,6 +58,33 @@ func TestFuncKeepsExamplesApart(t *testing.T) {
 	}
 }
 
+// convolutions are two convolutions in one dimension over sequences [batch, length, features].
+func convolutions(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	batch, length, features := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2)
+	h := graph.Reshape(graph.TransposeAllAxes(x, 2, 0, 1), features, batch, 1, length)
+	h = conv.ReLU(l.(nets.ConvLayers).Conv(s.In("first"), h, conv.Spec{Filters: 4, Window: conv.Sequence(3, 1)}))
+	h = l.(nets.ConvLayers).Conv(s.In("second"), h, conv.Spec{Filters: 3, Window: conv.Sequence(5, 2)})
+	return l.Dense(s.In("output"), conv.GlobalMeans(h), outputs)
+}
+
+func TestConvolutionsOfSequences(t *testing.T) {
+	x := nets.Floats{Values: fixtures.Random(rand.New(rand.NewPCG(1, 2)), 4, 6, 2).Values, Shape: []int{6, 2}}
+	for name, l := range families {
+		t.Run(name, func(t *testing.T) {
+			network := over(t, nets.Func{Name: "convolutions", Build: convolutions}, l)
+			layertest.Network(t, network, x, 2)
+			m := must.Get(nets.New(fixtures.Backend(t), network, likelihood.Categorical{Classes: 2}, 1))(t)
+			fit := train.Trainer{Epochs: 2, BatchSize: 2, LogLikelihoodScale: 1, Schedule: train.Constant(0.01), Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}}
+			must.Do(t, fit.Fit(context.Background(), m, train.Dataset{Inputs: x, Labels: []int{0, 1, 0, 1}}))
+			_, hasEnergies := l.(dul.Density)
+			p := must.Get(predict.Sample(context.Background(), m, x, predict.Options{Samples: 2, Energies: hasEnergies}))(t)
+			if len(p.Probabilities) != 8 || hasEnergies && (p.LastConvolution != 1 || p.Energies[1].Layer != "second") {
+				t.Errorf("%d probabilities, energies %+v", len(p.Probabilities), p.Energies)
+			}
+		})
+	}
+}
+
 func TestFuncGradients(t *testing.T) {
 	fixtures.SkipShortOffGo(t)
 	rng := rand.New(rand.NewPCG(3, 4))

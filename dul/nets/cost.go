@@ -109,7 +109,8 @@ func (r ResNet) CostOf(channels, height, width, classes int) Cost {
 	})
 	forward, training := 0, 0
 	layer := func(in int, c conv.Spec) {
-		n := c.Filters * in * c.Window.Size * c.Window.Size * c.Window.Out(height) * c.Window.Out(width)
+		high, wide := c.Window.Out(height, width)
+		n := c.Filters * in * c.Window.Pixels() * high * wide
 		forward, training = forward+n, training+3*n
 		if hasEnergies {
 			f, t := energies.EnergyMultiplyAdds(in, c.Window, height, width)
@@ -123,7 +124,7 @@ func (r ResNet) CostOf(channels, height, width, classes int) Cost {
 			layer(b.in, b.shortcut())
 		}
 		layer(b.in, b.first())
-		height, width = b.first().Window.Out(height), b.first().Window.Out(width)
+		height, width = b.first().Window.Out(height, width)
 		layer(b.filters, b.second())
 		in = b.filters
 	}

@@ -300,7 +300,7 @@ func Energies(g *graph.Graph) []LayerEnergy {
 // detection). Shortcuts and the head come after it or beside it.
 func LastConvolution(energies []LayerEnergy) int {
 	for i := len(energies) - 1; i >= 0; i-- {
-		if energies[i].Window.Size > 1 {
+		if energies[i].Window.Pixels() > 1 {
 			return i
 		}
 	}
