@@ -18,9 +18,6 @@ import (
 	"densityuncertainty/dul/train"
 )
 
-// A finisher does what a Gaussian process needs after training; see Head.Finish.
-type finisher func(store *model.Store, noiseVariances ...float64) error
-
 // mixture is the prediction of an ensemble: the mixture of its members' predictions. Energies are those of the first
 // member.
 func mixture(members []*Prediction) (*Prediction, error) {
