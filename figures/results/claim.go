@@ -13,31 +13,42 @@ import (
 // claimsName is the folder in a store with a locked file for each experiment that a process carries out.
 const claimsName = ".running"
 
-// Claim sets experiments apart for the caller until it calls release: of those of the list, free are those that nobody
-// else has claimed, in this process or another. What a process has claimed is free again when it ends, however it does.
+// Claim is Reserve in this store.
 func (s *Store) Claim(list []Experiment) (free []Experiment, release func() error, err error) {
-	var claims []*flock.Flock
+	return Reserve(filepath.Join(s.dir, claimsName), list)
+}
+
+// Identified has an identity, and a text that says what it is.
+type Identified interface {
+	ID() string
+	fmt.Stringer
+}
+
+// Reserve sets experiments apart for the caller until it calls release, by a locked file for each in a folder, which is
+// made if need be. Of those of the list, free are the ones that nobody else has reserved, in this process or another.
+// What a process has reserved is free again when it ends, however it does.
+func Reserve[T Identified](folder string, list []T) (free []T, release func() error, err error) {
+	var locks []*flock.Flock
 	release = func() (err error) {
-		for _, claim := range claims {
+		for _, lock := range locks {
 			// Removed while it is locked, so that it is nobody else's.
-			err = errors.Join(err, os.Remove(claim.Path()), claim.Close())
+			err = errors.Join(err, os.Remove(lock.Path()), lock.Close())
 		}
 		if err != nil {
 			return fmt.Errorf("results: releasing what this process has claimed: %w", err)
 		}
 		return nil
 	}
-	folder := filepath.Join(s.dir, claimsName)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, nil, fmt.Errorf("results: making the folder for what is running: %w", err)
 	}
 	for _, e := range list {
-		claim, err := lockFile(filepath.Join(folder, e.ID()+".lock"))
+		lock, err := lockFile(filepath.Join(folder, e.ID()+".lock"))
 		if err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("results: claiming %v: %w", e, err), release())
 		}
-		if claim != nil {
-			claims, free = append(claims, claim), append(free, e)
+		if lock != nil {
+			locks, free = append(locks, lock), append(free, e)
 		}
 	}
 	return free, release, nil

@@ -431,7 +431,7 @@ func FuzzParse(f *testing.F) {
 		// Mutation does not find an experiment's checksum.
 		text = strings.ReplaceAll(text, sample(1).ID, sample(int(split)).ID)
 		text = strings.ReplaceAll(text, `"split":1,`, fmt.Sprintf(`"split":%d,`, split))
-		p, err := parse("fuzz", []byte(text))
+		p, err := resultFile("fuzz").parse([]byte(text))
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "results: fuzz:") {
 				t.Errorf("the error does not name the place: %v", err)
@@ -439,19 +439,19 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		var again []byte
-		for _, r := range p.results {
+		for _, r := range p.Values {
 			line, err := r.encode()
 			if err != nil {
 				return // such as a time that is missing, which only writers need
 			}
 			again = append(again, line...)
 		}
-		second, err := parse("again", again)
-		if err != nil || len(second.results) != len(p.results) {
-			t.Fatalf("%d lines of %q, read again %d, error %v", len(p.results), again, len(second.results), err)
+		second, err := resultFile("again").parse(again)
+		if err != nil || len(second.Values) != len(p.Values) {
+			t.Fatalf("%d lines of %q, read again %d, error %v", len(p.Values), again, len(second.Values), err)
 		}
-		for i, r := range second.results {
-			if d := r.Difference(p.results[i], nil); d != "" || r.ID != p.results[i].ID {
+		for i, r := range second.Values {
+			if d := r.Difference(p.Values[i], nil); d != "" || r.ID != p.Values[i].ID {
 				t.Errorf("line %d: %s", i+1, d)
 			}
 		}

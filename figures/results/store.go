@@ -7,10 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/gofrs/flock"
-
-	"densityuncertainty/environment/atomicfile"
 )
 
 // Store appends result lines to a folder. Several processes may append to one folder at a time.
@@ -111,84 +107,33 @@ func (s *Store) appendTo(path string, list []Result) (added int, note string, er
 			return 0, "", err
 		}
 	}
-	_, statErr := os.Lstat(path)
-	if statErr == nil {
-		if err := checkRegular(path); err != nil {
-			return 0, "", err
-		}
-	}
-
-	// The lock is on the data file itself: lines are only added, so the file is never replaced.
-	lock := flock.New(path, flock.SetPermissions(0o644))
-	if err := lock.Lock(); err != nil {
-		return 0, "", fmt.Errorf("results: locking %s: %w", path, err)
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return 0, "", fmt.Errorf("results: reading %s: %w", path, err)
-	}
-	before, err := parse(path, content)
-	if err != nil {
-		return 0, "", err
-	}
 	var notes []string
-	if before.torn {
-		if err := os.Truncate(path, int64(before.length)); err != nil {
-			return 0, "", fmt.Errorf("results: removing the unfinished last line of %s: %w", path, err)
+	err = resultFile(path).Add(func(before Lines[Result]) (lines []byte, err error) {
+		if before.Torn {
+			notes = append(notes, fmt.Sprintf("%s: removed line %d, which a killed run left unfinished", path, len(before.Values)+1))
 		}
-		notes = append(notes, fmt.Sprintf("%s: removed line %d, which a killed run left unfinished", path, len(before.results)+1))
-	}
-	known := ByID(before.results)
-	var lines []byte
-	if before.open {
-		lines = []byte("\n")
-	}
-	for i, r := range list {
-		if stored, has := known[r.ID]; has {
-			now, err := decode(encoded[i])
-			if err != nil {
-				return 0, "", fmt.Errorf("results: reading %v back: %w", r.Experiment, err)
+		known := ByID(before.Values)
+		for i, r := range list {
+			if stored, has := known[r.ID]; has {
+				now, err := decode(encoded[i])
+				if err != nil {
+					return nil, fmt.Errorf("results: reading %v back: %w", r.Experiment, err)
+				}
+				if difference := now.Difference(stored, nil); difference != "" {
+					notes = append(notes, fmt.Sprintf("%s has another result of %s %v, which stays: %s; to keep both, use another folder", path, r.ID, r.Experiment, difference))
+				}
+				continue
 			}
-			if difference := now.Difference(stored, nil); difference != "" {
-				notes = append(notes, fmt.Sprintf("%s has another result of %s %v, which stays: %s; to keep both, use another folder", path, r.ID, r.Experiment, difference))
-			}
-			continue
+			known[r.ID] = r
+			lines = append(lines, encoded[i]...)
+			added++
 		}
-		known[r.ID] = r
-		lines = append(lines, encoded[i]...)
-		added++
-	}
-	note = strings.Join(notes, "\n")
-	if added == 0 {
-		return 0, note, nil
-	}
-	if err := appendDurably(path, lines); err != nil {
-		return 0, note, err
-	}
-	if errors.Is(statErr, os.ErrNotExist) {
-		if err := atomicfile.SyncFolder(s.dir); err != nil {
-			return added, note, fmt.Errorf("results: keeping the new file %s: %w", path, err)
-		}
-	}
-	return added, note, nil
-}
-
-// appendDurably writes with one call, so that a kill leaves whole lines, and at most the beginning of one.
-func appendDurably(path string, lines []byte) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		return lines, nil
+	})
 	if err != nil {
-		return fmt.Errorf("results: opening %s to append: %w", path, err)
+		added = 0
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := f.Write(lines); err != nil {
-		return fmt.Errorf("results: appending to %s: %w", path, err)
-	}
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("results: flushing %s to disk: %w", path, err)
-	}
-	return nil
+	return added, strings.Join(notes, "\n"), err
 }
 
 // moduleLine begins this project's go.mod.

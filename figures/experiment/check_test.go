@@ -1,0 +1,134 @@
+package experiment_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+)
+
+// nothing returns nothing, as a layer that was forgotten to be written.
+type nothing struct{}
+
+func (nothing) Dense(*model.Scope, *graph.Node, int) *graph.Node { return nil }
+
+// wide returns a unit too many.
+type wide struct{}
+
+func (wide) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return params.Dense(s, x, units+1)
+}
+
+// oneNumber is a likelihood whose NLL lost the examples.
+type oneNumber struct{ likelihood.Gaussian }
+
+func (oneNumber) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	return graph.ReshapeWithShape(graph.ReduceAllSum(graph.Sub(outputs, targets)), graph.Const(outputs.Graph(), [][]float32{{0}}).Shape())
+}
+
+// What cannot be is an error that names it, before anything is trained.
+func TestRefused(t *testing.T) {
+	none, ctx := baselines.Deterministic{}, context.Background()
+	density := small(dul.Density{})
+	density.Recipe = must.Get(density.Recipe.For(density.Method, density.Task.Likelihood, 3))(t)
+	labels := smallTable("labels")
+	labels.Y[5] = 0.5
+	for _, c := range []struct {
+		name   string
+		from   experiment.Experiment
+		change func(e *experiment.Experiment)
+		want   string
+	}{
+		{"no data", small(none), func(e *experiment.Experiment) { e.Task.Data = nil }, "Task.Data is nil"},
+		{"no layers", small(nil), func(e *experiment.Experiment) {}, "neither Layers nor a Process"},
+		{"layers and a process", small(none), func(e *experiment.Experiment) { e.Method.Process = experiment.SNGP{} }, "a process brings its own layers"},
+		{"a split too many", small(none), func(e *experiment.Experiment) { e.Split = 3 }, "Split is 3; the data have 3 splits"},
+		{"layers in the network", small(none), func(e *experiment.Experiment) { e.Task.Network = nets.MLP{Layers: none} }, "Task.Network has Layers"},
+		{"no convolution", small(scaled{}), func(e *experiment.Experiment) { e.Task.Network = nets.ResNet14(nil) }, "have no convolution"},
+		{"no epochs", small(none), func(e *experiment.Experiment) { e.Recipe.Epochs = 0 }, "Recipe.Epochs is 0"},
+		{"an infinite rate", small(none), func(e *experiment.Experiment) { e.Recipe.Schedule = experiment.Cosine{Start: math.Inf(1)} }, "rates must be finite"},
+		{"a negative rate", small(none), func(e *experiment.Experiment) { e.Recipe.Schedule = experiment.Constant{Start: -1} }, "step 0 of 1000 is -1"},
+		{"a step after the end", small(none), func(e *experiment.Experiment) {
+			e.Recipe.Schedule = experiment.Steps{Start: 1, Factor: 0.1, At: []float64{60}}
+		}, "Steps.At has 60"},
+		{"a misspelt role", small(none), func(e *experiment.Experiment) { e.Recipe.Groups[0].Roles = []params.Role{"weigths"} }, `has the role "weigths"`},
+		{"a group that trains nothing", small(none), func(e *experiment.Experiment) {
+			e.Recipe.Groups = append(e.Recipe.Groups, experiment.Group{Roles: []params.Role{params.Variational}, Optimizer: train.Adam{}, Rate: 1})
+		}, "Recipe.Groups[1] contains no parameter"},
+		{"a group behind a catch-all", small(none), func(e *experiment.Experiment) {
+			e.Recipe.Groups = append(e.Recipe.Groups, experiment.Group{Roles: []params.Role{params.Weight}, Optimizer: train.Adam{}, Rate: 1})
+		}, "groups before it contain them"},
+		{"a parameter that nothing trains", small(none), func(e *experiment.Experiment) { e.Recipe.Groups[0].Except = []string{"bias"} },
+			"parameter network/hidden_0/bias, of the role weight, is in no group"},
+		{"a rate of 0", small(none), func(e *experiment.Experiment) { e.Recipe.Groups[0].Rate = 0 }, "has a Rate of 0; give 1"},
+		{"a rate without an optimizer", small(none), func(e *experiment.Experiment) { e.Recipe.Groups[0].Optimizer = nil }, "no Optimizer and a Rate of 1"},
+		{"a momentum of 1", small(none), func(e *experiment.Experiment) { e.Recipe.Groups[0].Optimizer = train.SGD{Momentum: 1} }, "Momentum must be below 1"},
+		{"pretraining without energies", small(none), func(e *experiment.Experiment) {
+			e.Recipe.PretrainEpochs, e.Recipe.PretrainGroups, e.Recipe.LogLikelihoodScale = 1, e.Recipe.Groups, 1
+		}, "no layer of the network has an energy model"},
+		{"energies that are not trained", density, func(e *experiment.Experiment) { e.Recipe.LogLikelihoodScale = 0 }, "LogLikelihoodScale is 0"},
+		{"pretraining without groups", density, func(e *experiment.Experiment) { e.Recipe.PretrainGroups = nil }, "one needs the other"},
+		{"weights of energies in a regression", density, func(e *experiment.Experiment) { e.Recipe.WeightEnergies = true }, "WeightEnergies weighs examples by the probabilities"},
+		{"samples without noise", small(none), func(e *experiment.Experiment) { e.Recipe.Samples = 10 }, "all draws would be equal"},
+		{"padding without augmentation", small(none), func(e *experiment.Experiment) { e.Recipe.Padding = 4 }, "no Augmentation to use it"},
+		{"augmentation of a table", small(none), func(e *experiment.Experiment) { e.Recipe.Augmentation = datasets.Augmentation{Flip: true} }, "is for images"},
+		{"early stopping without held-out data", small(none), func(e *experiment.Experiment) { e.Recipe.EarlyStopping = true }, "the data have none"},
+		{"no inducing points", small(nil), func(e *experiment.Experiment) { e.Method.Process = experiment.DUE{} }, "0 inducing points"},
+		{"a class that is no number", small(none), func(e *experiment.Experiment) {
+			e.Task.Data, e.Task.Likelihood = experiment.Table{Set: labels, Classes: 9}, likelihood.Categorical{Classes: 9}
+		}, "the label of example"},
+		{"targets for classes", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.Categorical{Classes: 2} },
+			"the training examples have Targets, where a likelihood.Categorical needs Labels"},
+		{"a likelihood without levels", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.Quantiles{} }, "likelihood.Quantiles has no Levels"},
+		{"standardised counts", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.Poisson{} }, "is of counts"},
+		{"a layer that returns nothing", small(nothing{}), func(e *experiment.Experiment) {}, "layer /model/network/hidden_0 of type experiment_test.nothing, for inputs (Float32)[7, 2]: it returned nil"},
+		{"a layer that is too wide", small(wide{}), func(e *experiment.Experiment) {}, "where the likelihood of type likelihood.Gaussian needs 1"},
+		{"a network that loses the batch", small(none), func(e *experiment.Experiment) {
+			e.Task.Network = nets.Func{Name: "mean", Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+				return graph.ReduceAndKeep(l.Dense(s.In("output"), x, outputs), graph.ReduceMean, -2)
+			}}
+		}, "outputs of shape (Float32)[1, 1] for a batch of 7 inputs"},
+		{"a likelihood that loses the batch", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = oneNumber{} }, "for 7 examples; want [7, 1]"},
+		{"a function without a name", small(none), func(e *experiment.Experiment) {
+			e.Task.Network = nets.Func{Build: func(nets.Layers, *model.Scope, *graph.Node, int) *graph.Node { return nil }}
+		}, "nets.Func"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := c.from
+			e.Recipe.Groups = append([]experiment.Group(nil), e.Recipe.Groups...)
+			c.change(&e)
+			_, err := experiment.Run(ctx, e)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want %q in it", err, c.want)
+			}
+		})
+	}
+}
+
+// All that is wrong with all experiments is said at once.
+func TestAllProblemsAreNamed(t *testing.T) {
+	a, b := small(baselines.Deterministic{}), small(baselines.Deterministic{})
+	a.Recipe.Epochs, a.Recipe.BatchSize, b.Split = 0, -1, 9
+	_, err := experiment.Run(context.Background(), a, b)
+	for _, want := range []string{"Recipe.Epochs is 0", "Recipe.BatchSize is -1", "Split is 9"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q in it", err, want)
+		}
+	}
+	if _, err := experiment.Run(context.Background()); err == nil {
+		t.Error("no experiments were carried out without an error")
+	}
+}

@@ -1,0 +1,448 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gomlx/compute"
+
+	"densityuncertainty/environment"
+)
+
+// An Engine carries out experiments, on the backend that the environment chooses. The zero value keeps nothing.
+type Engine struct {
+	// Store, if not nil, keeps results and predictions, and what is in progress. An experiment that it has a result of is
+	// not trained again, one that was stopped goes on where it was, and processes with one store share the work.
+	Store *Store
+	// CheckpointEvery is the most time that a killed training loses, given a Store; 0 means two minutes.
+	CheckpointEvery time.Duration
+	// Progress, if not nil, hears which part of the work is done, from 0 to 1, and how it goes. It is called by one
+	// goroutine at a time.
+	Progress func(done float64, note string)
+	// Notes, if not nil, hears what the user should know though the run goes on. It is called by one goroutine at a time.
+	Notes func(text string)
+}
+
+// Run carries out experiments with the zero Engine: it trains them all and keeps nothing.
+func Run(ctx context.Context, list ...Experiment) ([]Result, error) {
+	return Engine{}.Run(ctx, list...)
+}
+
+// Run returns the results of experiments, in their order and each once. Everything that is wrong with an experiment is
+// an error before anything is trained. An experiment that fails later does not keep the others from their results: the
+// error at the end names those that failed, and what is there is returned beside it.
+//
+// Small networks of one group are trained together as replicas of one graph, and groups beside each other on the pure
+// Go backend, as many as there are cores. Images are trained one experiment after the other. Of a store that other
+// processes use too, Run waits for what they are at, and takes over what they leave behind.
+func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) {
+	if en.CheckpointEvery == 0 {
+		en.CheckpointEvery = 2 * time.Minute
+	}
+	p, err := newPlan(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Engine: en, plan: p, found: map[string]Result{}, failed: map[string]error{}, parts: map[string]float64{}}
+	if en.Store != nil {
+		if err := errors.Join(en.Store.open(), en.Store.checkNetworks(p.lines())); err != nil {
+			return nil, err
+		}
+	}
+	err = r.carryOut(ctx)
+	return r.results(ctx), errors.Join(err, r.failures())
+}
+
+// A planned is an experiment with its identity, which for one's own data takes time to find.
+type planned struct {
+	Experiment
+	id string
+}
+
+// ID is Experiment.ID.
+func (p planned) ID() string { return p.id }
+
+// A group is the planned experiments that differ in split and seed alone.
+type group struct {
+	inspected
+	line groupLine
+	list []planned
+}
+
+// A plan is all that is to be carried out.
+type plan struct {
+	order  []planned // each once
+	groups []*group
+}
+
+// newPlan checks experiments and groups them.
+func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
+	if len(list) == 0 {
+		return nil, errors.New("experiment: there are no experiments to carry out")
+	}
+	p := new(plan)
+	groups, seen := map[string]*group{}, map[string]bool{}
+	var problems []error
+	for _, e := range list {
+		if err := e.Check(); err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		identity := e.Group()
+		id := idOf(identity, e.Split, e.Seed)
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		g, has := groups[identity]
+		if !has {
+			g = new(group)
+			groups[identity], p.groups = g, append(p.groups, g)
+			var err error
+			if g.inspected, err = e.inspect(ctx); err == nil {
+				g.line, err = newGroupLine(e, g.traits)
+			}
+			if err != nil {
+				problems = append(problems, err)
+				continue
+			}
+		}
+		one := planned{e, id}
+		g.list, p.order = append(g.list, one), append(p.order, one)
+	}
+	return p, errors.Join(problems...)
+}
+
+// lines are the lines of all groups.
+func (p *plan) lines() []groupLine {
+	var all []groupLine
+	for _, g := range p.groups {
+		all = append(all, g.line)
+	}
+	return all
+}
+
+// cost is the cost of everything, also of what a store has.
+func (p *plan) cost() float64 {
+	total := 0.0
+	for _, g := range p.groups {
+		total += g.cost * float64(len(g.list))
+	}
+	return total
+}
+
+// A unit is experiments of a group that are carried out together.
+type unit struct {
+	*group
+	list []planned
+}
+
+func (u unit) cost() float64 { return u.group.cost * float64(len(u.list)) }
+
+func (u unit) String() string {
+	if len(u.list) == 1 {
+		return u.list[0].String()
+	}
+	return fmt.Sprintf("%s on %s, %d splits and seeds", u.line.Method, u.line.Task, len(u.list))
+}
+
+// A run is the state of Engine.Run.
+type run struct {
+	Engine
+	plan *plan
+
+	mu     sync.Mutex // of what follows, and of calls of Progress and Notes
+	found  map[string]Result
+	failed map[string]error
+	parts  map[string]float64 // how much of each experiment is done, from 0 to 1
+	done   float64            // the cost of what is done
+	said   float64            // to Progress
+}
+
+// The run waits so long before it looks again at what other processes are at: longer every time, up to a limit.
+const firstWait, longestWait = time.Second, 30 * time.Second
+
+// carryOut carries out what has no result yet, until everything has one or has failed.
+func (r *run) carryOut(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	for wait := time.Duration(0); ; wait = min(max(firstWait, 2*wait), longestWait) {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := r.readStore(); err != nil {
+			return err
+		}
+		small, large := r.units()
+		if len(small)+len(large) == 0 {
+			return nil
+		}
+		if wait == firstWait {
+			r.note(fmt.Sprintf("another process is at %v; this one waits for it", append(small, large...)[0]))
+		}
+		for _, units := range [][]unit{small, large} {
+			if err := r.workers(ctx, stop, units); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// readStore takes the results that the store has.
+func (r *run) readStore() error {
+	if r.Store == nil {
+		return nil
+	}
+	stored, err := r.Store.Results()
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.plan.order {
+		if _, has := r.found[e.id]; has {
+			continue
+		}
+		if line, has := stored[e.id]; has {
+			r.found[e.id] = line
+		}
+	}
+	return nil
+}
+
+// units are what has neither a result nor failed: whole groups where they can be replicas of one graph, and else single
+// experiments. Those of images are apart. The longest come first: begun last, they would have the end to themselves.
+func (r *run) units() (small, large []unit) {
+	for _, g := range r.plan.groups {
+		left := slices.DeleteFunc(slices.Clone(g.list), func(e planned) bool {
+			_, done := r.found[e.id]
+			return done || r.failed[e.id] != nil
+		})
+		switch {
+		case len(left) == 0:
+		case g.replicas:
+			small = append(small, unit{g, left})
+		default:
+			for _, e := range left {
+				if one := (unit{g, []planned{e}}); g.images {
+					large = append(large, one)
+				} else {
+					small = append(small, one)
+				}
+			}
+		}
+	}
+	for _, units := range [][]unit{small, large} {
+		slices.SortStableFunc(units, func(a, b unit) int { return cmp.Compare(b.cost(), a.cost()) })
+	}
+	return small, large
+}
+
+// workers carry out units, each worker with a backend of its own: several of them on the pure Go backend, whose small
+// networks fill a single core, and else one.
+func (r *run) workers(ctx context.Context, stop context.CancelCauseFunc, units []unit) error {
+	if len(units) == 0 {
+		return nil
+	}
+	next := make(chan unit, len(units))
+	for _, u := range units {
+		next <- u
+	}
+	close(next)
+	var backends []compute.Backend
+	defer func() {
+		for _, backend := range backends {
+			backend.Finalize()
+		}
+	}()
+	for wanted := 1; len(backends) < wanted; {
+		backend, _, err := environment.OpenFor(workOf(units))
+		if err != nil {
+			return err
+		}
+		backends = append(backends, backend)
+		if !units[0].images && environment.Describe(backend).PureGo() {
+			wanted = min(runtime.GOMAXPROCS(0), len(units))
+		}
+	}
+	var all sync.WaitGroup
+	for _, backend := range backends {
+		all.Go(func() {
+			for u := range next {
+				if ctx.Err() != nil {
+					return
+				}
+				r.carryOutUnit(ctx, stop, backend, u)
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+// worthCompiling is how many examples the networks of a unit see at least where XLA is worth its compiler. It compiles a
+// unit for about 18 seconds of a processor's time and then takes 4 microseconds for an example of a UCI set; the pure Go
+// backend, which need not compile, takes 6 with AVX-512 and 25 without: between 1 and 10 million examples they are level.
+const worthCompiling = 2e6
+
+// workOf is what kind of work units are.
+func workOf(units []unit) environment.Work {
+	total := 0.0
+	for _, u := range units {
+		if u.images {
+			return environment.Images
+		}
+		total += u.cost()
+	}
+	if total < worthCompiling*float64(len(units)) {
+		return environment.ShortTrainings
+	}
+	return environment.SmallNetworks
+}
+
+// carryOutUnit carries out what nobody else is at of a unit. What fails is noted; where results cannot be kept, so that
+// all further work would be lost too, it stops the run.
+func (r *run) carryOutUnit(ctx context.Context, stop context.CancelCauseFunc, backend compute.Backend, u unit) {
+	free, release := u.list, func() error { return nil }
+	if r.Store != nil {
+		var err error
+		if free, release, err = r.Store.reserve(u.list); err != nil {
+			stop(err)
+			return
+		}
+		defer func() {
+			if err := release(); err != nil {
+				stop(err)
+			}
+		}()
+		// Another process may have finished some meanwhile.
+		if err := r.readStore(); err != nil {
+			stop(err)
+			return
+		}
+	}
+	r.mu.Lock()
+	free = slices.DeleteFunc(slices.Clone(free), func(e planned) bool { _, done := r.found[e.id]; return done })
+	r.mu.Unlock()
+	if len(free) == 0 {
+		return
+	}
+	u.list = free
+	for _, f := range r.fits(ctx, backend, u) {
+		lines, failures := f.carryOut(ctx)
+		for i, err := range failures {
+			if err == nil {
+				err = r.keep(lines[i], u.line)
+			}
+			if errors.Is(err, errNotKept) {
+				stop(err)
+				return
+			}
+			r.fail(ctx, f.list[i], err)
+		}
+		if f.folder != "" && errors.Join(failures...) == nil {
+			if err := os.RemoveAll(f.folder); err != nil {
+				r.note(fmt.Sprintf("what is left of the work on %v cannot be removed: %v", u, err))
+			}
+		}
+	}
+}
+
+// errNotKept is wrapped by the error for a result that the store did not take.
+var errNotKept = errors.New("the result could not be kept")
+
+// keep keeps a result.
+func (r *run) keep(line Result, g groupLine) error {
+	if r.Store != nil {
+		if err := r.Store.keep(&line, g); err != nil {
+			return fmt.Errorf("%w: %w", errNotKept, err)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.found[line.ID] = line
+	return nil
+}
+
+// fail notes why an experiment has no result, if there is a reason. What was stopped has not failed.
+func (r *run) fail(ctx context.Context, e planned, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil && ctx.Err() == nil {
+		r.failed[e.id] = err
+	}
+}
+
+// note passes on what the user should know.
+func (r *run) note(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.Notes != nil {
+		r.Notes(text)
+	}
+}
+
+// report passes on how much of some experiments of a group is done.
+func (r *run) report(u unit, done float64, note string) {
+	if r.Progress == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range u.list {
+		r.done += u.group.cost * (done - r.parts[e.id])
+		r.parts[e.id] = done
+	}
+	r.said = min(max(r.said, r.done/r.plan.cost()), 1)
+	r.Progress(r.said, fmt.Sprintf("%v: %s", u, note))
+}
+
+// results are what was found, in the order of the plan, under the names that the experiments have now.
+func (r *run) results(ctx context.Context) []Result {
+	var list []Result
+	for _, e := range r.plan.order {
+		if line, has := r.found[e.id]; has {
+			line.Task, line.Method, line.Preset, line.attach = e.Task.Name, e.Method.Name, e.Preset, func(p *Predictions) { p.of(ctx, e.Experiment) }
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// failures is an error that names what failed, and why; nil where nothing did. Experiments that failed together have one
+// reason.
+func (r *run) failures() error {
+	var all []error
+	for _, e := range r.plan.order {
+		if err := r.failed[e.id]; err != nil && !slices.Contains(all, err) {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// recovered turns a panic into an error: GoMLX reports what is wrong with a graph by panicking. A panic of the Go
+// runtime is a mistake in a program, so its error says where.
+func recovered(err *error) {
+	problem := recover()
+	if problem == nil {
+		return
+	}
+	*err = fmt.Errorf("%v", problem)
+	if _, mistake := problem.(runtime.Error); mistake {
+		*err = fmt.Errorf("%w\n%s", *err, debug.Stack())
+	}
+}

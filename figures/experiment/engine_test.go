@@ -1,0 +1,351 @@
+package experiment_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+)
+
+// allSplits are the experiments of all splits.
+func allSplits(e experiment.Experiment) experiment.Experiments {
+	var all experiment.Experiments
+	for split := range e.Task.Data.Splits() {
+		e.Split, e.Seed = split, uint64(split)
+		all = append(all, e)
+	}
+	return all
+}
+
+// setOf is the prediction of a set.
+func setOf(t *testing.T, r experiment.Result, name string) *experiment.Prediction {
+	t.Helper()
+	return must.Get(must.Get(r.Predictions())(t).Set(name))(t)
+}
+
+// adapted is the small experiment of a family, with the recipe for it.
+func adapted(t *testing.T, layers nets.Layers) experiment.Experiment {
+	t.Helper()
+	e := small(layers)
+	e.Recipe = must.Get(e.Recipe.For(e.Method, e.Task.Likelihood, 3))(t)
+	return e
+}
+
+// sequences are examples [N, 3 positions, 2 features] of two classes.
+func sequences(n int) train.Dataset {
+	var d train.Dataset
+	var values []float64
+	for i := range n {
+		label := i % 2
+		d.Labels = append(d.Labels, label)
+		for k := range 6 {
+			values = append(values, math.Sin(float64(7*i+k))+float64(label)*float64(k%3))
+		}
+	}
+	d.Inputs = nets.Floats{Values: values, Shape: []int{3, 2}}
+	return d
+}
+
+// attention is a network of one's own on sequences.
+func attention(layers nets.Layers, s *model.Scope, x *graph.Node, classes int) *graph.Node {
+	q, k, v := layers.Dense(s.In("query"), x, 4), layers.Dense(s.In("key"), x, 4), layers.Dense(s.In("value"), x, 4)
+	scores := graph.MulScalar(graph.Einsum("bqd,bkd->bqk", q, k), 0.5)
+	h := graph.Einsum("bqk,bkd->bqd", graph.Softmax(scores, -1), v)
+	return layers.Dense(s.In("output"), graph.ReduceMean(h, 1), classes)
+}
+
+// transformer is an experiment with attention on sequences with a second, shifted set.
+func transformer(t *testing.T, layers nets.Layers) experiment.Experiment {
+	e := adapted(t, layers)
+	e.Task = experiment.Task{
+		Name: "sequences", Data: experiment.Arrays{Train: sequences(30), Sets: []experiment.Set{{Name: "test", Dataset: sequences(8)}, {Name: "shifted", Dataset: sequences(6)}}},
+		Network: nets.Func{Name: "attention-1", Build: attention}, Likelihood: likelihood.Categorical{Classes: 2}, Metrics: []experiment.Metric{experiment.Classification},
+	}
+	return e
+}
+
+// Results do not depend on which other experiments are carried out with them: a network alone is that of a batch.
+func TestAloneAndTogether(t *testing.T) {
+	ctx := context.Background()
+	for name, e := range map[string]experiment.Experiment{"density": adapted(t, dul.Density{}), "mfvi": adapted(t, baselines.MFVI{})} {
+		t.Run(name, func(t *testing.T) {
+			list := allSplits(e)
+			together := must.Get(experiment.Run(ctx, append(slices.Clone(list), list[0])...))(t)
+			if len(together) != len(list) {
+				t.Fatalf("%d results of %d experiments, one of which was asked for twice", len(together), len(list))
+			}
+			for i, one := range list {
+				if together[i].ID != one.ID() || together[i].Batched != len(list) {
+					t.Errorf("result %d is %s, batched %d", i, together[i].ID, together[i].Batched)
+				}
+			}
+			alone := must.Get(experiment.Run(ctx, list[1]))(t)
+			for metric, want := range alone[0].Metrics {
+				if got := together[1].Metrics[metric]; math.Abs(got-want) > 1e-6*math.Abs(want) {
+					t.Errorf("%s is %v alone and %v together", metric, want, got)
+				}
+			}
+		})
+	}
+}
+
+// An experiment that fails after training does not keep the others from their results.
+func TestFailureOfOne(t *testing.T) {
+	good, bad := small(baselines.Deterministic{}), small(baselines.Deterministic{})
+	bad.Recipe.Epochs = 3
+	bad.Task.Metrics = []experiment.Metric{func(*experiment.Predictions) (map[string]float64, error) {
+		return nil, errors.New("it cannot be measured")
+	}}
+	found, err := experiment.Run(context.Background(), bad, good)
+	if err == nil || !strings.Contains(err.Error(), "it cannot be measured") {
+		t.Errorf("the error is %v", err)
+	}
+	if len(found) != 1 || found[0].ID != good.ID() {
+		t.Errorf("the results are %v", found)
+	}
+}
+
+// partly is a source one of whose splits cannot be read.
+type partly struct{ experiment.Table }
+
+func (p partly) Load(ctx context.Context, split int) (experiment.Data, error) {
+	if split == 1 {
+		return experiment.Data{}, errors.New("the disk is broken")
+	}
+	return p.Table.Load(ctx, split)
+}
+
+func TestDataOfOneSplitFail(t *testing.T) {
+	e := small(baselines.Deterministic{})
+	e.Task.Data = partly{e.Task.Data.(experiment.Table)}
+	found, err := experiment.Run(context.Background(), allSplits(e)...)
+	if err == nil || !strings.Contains(err.Error(), "split 1, seed 1: the disk is broken") || len(found) != 2 {
+		t.Errorf("%d results, and the error %v", len(found), err)
+	}
+}
+
+// A training that diverges is a result, without metrics, and does not spoil its neighbours.
+func TestDiverged(t *testing.T) {
+	e := small(baselines.Deterministic{})
+	e.Recipe.Schedule = experiment.Constant{Start: 1e30}
+	e.Recipe.Groups = []experiment.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}, Rate: 1}}
+	found := must.Get(experiment.Run(context.Background(), allSplits(e)...))(t)
+	for _, r := range found {
+		if !r.Diverged || r.Metrics != nil {
+			t.Errorf("diverged %t with metrics %v", r.Diverged, r.Metrics)
+		}
+	}
+}
+
+// Layers of this project stand in a network of one's own on sequences, and give energies by the names of its scopes.
+func TestOwnNetwork(t *testing.T) {
+	ctx := context.Background()
+	list := []experiment.Experiment{transformer(t, dul.Density{}), transformer(t, baselines.Deterministic{}), transformer(t, baselines.MCDropout{})}
+	found := must.Get(experiment.Run(ctx, list...))(t)
+	if len(found) != 3 {
+		t.Fatalf("%d results", len(found))
+	}
+	for _, name := range []string{"accuracy", "nll", "brier", "ece10", "shifted_accuracy", "shifted_nll"} {
+		if _, has := found[0].Metrics[name]; !has {
+			t.Errorf("there is no metric %q among %v", name, found[0].Metrics)
+		}
+	}
+	set := setOf(t, found[0], "shifted")
+	var layers []string
+	for _, layer := range set.Energies {
+		layers = append(layers, layer.Layer)
+	}
+	if fmt.Sprint(layers) != "[query key value output]" || len(set.Energies[0].Mean) != 6 {
+		t.Errorf("energies of %v", layers)
+	}
+}
+
+// A Gaussian process takes the place of the layer at the scope "output" of a network of one's own, and is refused where
+// there is none.
+func TestProcessInOwnNetwork(t *testing.T) {
+	ctx := context.Background()
+	e := transformer(t, baselines.Deterministic{})
+	for name, process := range map[string]experiment.Process{"SNGP": experiment.SNGP{}, "DUE": experiment.DUE{Inducing: 5}} {
+		list := must.Get(e.Task.Experiments(experiment.Adam(3, 16, 1e-2), 4, experiment.Method{Name: name, Process: process}))(t)
+		found := must.Get(experiment.Run(ctx, list...))(t)
+		if a := found[0].Metrics["accuracy"]; !(a >= 0 && a <= 1) || found[0].Diverged {
+			t.Errorf("%s: the metrics are %v", name, found[0].Metrics)
+		}
+	}
+	other := transformer(t, baselines.Deterministic{})
+	other.Method = experiment.Method{Name: "SNGP", Process: experiment.SNGP{}}
+	other.Task.Network = nets.Func{Name: "elsewhere", Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+		return attention(l, s.In("part"), x, outputs)
+	}}
+	if _, err := experiment.Run(ctx, other); err == nil || !strings.Contains(err.Error(), "takes the place of the dense layer at the scope /model/network/output") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// A likelihood of one's own, without moments and classes, is measured by its own density.
+type laplace struct{ Scale float64 }
+
+func (laplace) Outputs() int { return 1 }
+
+func (l laplace) NLL(_ *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	return graph.AddScalar(graph.MulScalar(graph.Abs(graph.Sub(targets, outputs)), 1/l.Scale), math.Log(2*l.Scale))
+}
+
+func TestOwnLikelihood(t *testing.T) {
+	e := adapted(t, baselines.MFVI{})
+	e.Task.Likelihood, e.Task.Metrics = laplace{0.5}, []experiment.Metric{experiment.NLL}
+	found := must.Get(experiment.Run(context.Background(), allSplits(e)...))(t)
+	for _, r := range found {
+		set, unit := setOf(t, r, "test"), must.Get(r.Predictions())(t).Unit
+		want := 0.0
+		for i, y := range set.Targets {
+			density := 0.0
+			for _, outputs := range set.Outputs {
+				density += math.Exp(-math.Abs(y-outputs[i])/0.5) / float64(len(set.Outputs))
+			}
+			want -= math.Log(density/unit) / float64(len(set.Targets))
+		}
+		if got := r.Metrics["nll"]; math.Abs(got-want) > 1e-5 || len(set.Outputs) != 3 {
+			t.Errorf("the NLL is %v, want %v, of %d draws", got, want, len(set.Outputs))
+		}
+	}
+}
+
+// Likelihoods of package likelihood have metrics, in an ensemble too, which come out the same from a store.
+func TestDistributions(t *testing.T) {
+	ctx := context.Background()
+	counts := smallTable("counts")
+	for i := range counts.Y {
+		counts.Y[i] = float64(i % 6)
+	}
+	for _, c := range []struct {
+		name   string
+		l      likelihood.Likelihood
+		data   experiment.Source
+		metric experiment.Metric
+		want   []string
+	}{
+		{"Student's t", likelihood.StudentT{Nu: 4}, nil, experiment.Distribution, []string{"nll", "coverage95", "rmse"}},
+		{"counts", likelihood.Poisson{}, experiment.Table{Set: counts, Count: 3, RawTargets: true}, experiment.Distribution, []string{"nll", "coverage95", "rmse"}},
+		{"a Gaussian", likelihood.Gaussian{}, nil, experiment.Distribution, []string{"nll", "coverage95", "rmse"}},
+		{"quantiles", likelihood.Quantiles{Levels: []float64{0.1, 0.5, 0.9}}, experiment.Table{Set: smallTable("held out"), Count: 3, HeldOut: 0.2}, experiment.Quantiles, []string{"pinball", "coverage"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := adapted(t, baselines.MFVI{})
+			e.Task.Likelihood, e.Task.Metrics, e.Method.Members = c.l, []experiment.Metric{c.metric}, 2
+			if c.data != nil {
+				e.Task.Data = c.data
+				e.Recipe.EarlyStopping = c.name == "quantiles"
+			}
+			found := stored(t, t.TempDir(), allSplits(e)...)
+			for i, r := range found {
+				for _, name := range c.want {
+					if v, has := r.Metrics[name]; !has || math.IsNaN(v) || strings.HasPrefix(name, "coverage") && (v < 0 || v > 1) {
+						t.Errorf("split %d: %s is %v", i, name, v)
+					}
+				}
+				p := must.Get(r.Predictions())(t)
+				set := must.Get(p.Set("test"))(t)
+				if draws := max(len(set.Parameters), len(set.Outputs), len(set.Mean)); draws != 6 {
+					t.Errorf("%d draws of 2 networks", draws)
+				}
+				e.Split, e.Seed = i, uint64(i)
+				if again := must.Get(experiment.Measure(ctx, e, p))(t); again["nll"] != r.Metrics["nll"] || again["pinball"] != r.Metrics["pinball"] {
+					t.Errorf("measured again: %v, were %v", again, r.Metrics)
+				}
+			}
+		})
+	}
+}
+
+// Classes and counts are columns of a table.
+func TestTables(t *testing.T) {
+	ctx := context.Background()
+	set := smallTable("classes")
+	for i := range set.Y {
+		set.Y[i] = float64(i % 3)
+	}
+	classes, counts := adapted(t, baselines.Deterministic{}), adapted(t, baselines.Deterministic{})
+	classes.Task.Data, classes.Task.Likelihood = experiment.Table{Set: set, Classes: 3, HeldOut: 0.2}, likelihood.Categorical{Classes: 3}
+	classes.Task.Metrics, classes.Recipe.EarlyStopping = []experiment.Metric{experiment.Classification}, true
+	counts.Task.Data = experiment.Table{Set: set, RawTargets: true}
+	gaps := experiment.Table{Set: smallTable("gaps"), Gaps: true}
+	if d := must.Get(gaps.Load(ctx, 1))(t); gaps.Splits() != 2 || d.Train.Len()+d.Sets[0].Len() != 40 || d.Sets[0].Len() < 8 {
+		t.Errorf("%d splits with gaps, the second with %d and %d examples", gaps.Splits(), d.Train.Len(), d.Sets[0].Len())
+	}
+	if _, err := gaps.Load(ctx, 2); err == nil {
+		t.Error("a split that is not there was loaded")
+	}
+	found := must.Get(experiment.Run(ctx, classes, counts))(t)
+	test, raw := setOf(t, found[0], "test"), setOf(t, found[1], "test")
+	if len(test.Labels) != 4 || test.Targets != nil || found[0].Metrics["accuracy"] < 0 || len(test.Probabilities) != 12 {
+		t.Errorf("labels %v, targets %v, metrics %v", test.Labels, test.Targets, found[0].Metrics)
+	}
+	for i, label := range test.Labels {
+		if raw.Targets[i] != float64(label) || must.Get(found[1].Predictions())(t).Unit != 1 {
+			t.Errorf("target %d is %v as it is, and %d as a label", i, raw.Targets[i], label)
+		}
+	}
+}
+
+// Each set has a stream of noise of its own, unless the recipe says otherwise: which other sets are predicted, and in
+// which order, then does not matter.
+func TestNoiseOfSets(t *testing.T) {
+	ctx := context.Background()
+	for _, shared := range []bool{false, true} {
+		e := transformer(t, baselines.MFVI{})
+		e.Recipe.SharedNoise = shared
+		other := e
+		data := e.Task.Data.(experiment.Arrays)
+		data.Sets = []experiment.Set{data.Sets[1], data.Sets[0]}
+		other.Task.Data = data
+		found := must.Get(experiment.Run(ctx, e, other))(t)
+		for _, name := range []string{"test", "shifted"} {
+			a, b := setOf(t, found[0], name), setOf(t, found[1], name)
+			if equal := slices.Equal(a.Probabilities, b.Probabilities); equal == shared {
+				t.Errorf("shared noise %t: the predictions of %q are equal %t in another order", shared, name, equal)
+			}
+		}
+	}
+}
+
+// Stopped in training, Run returns the reason, and neither results nor failures of what was stopped.
+func TestStopped(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	e := small(baselines.Deterministic{})
+	e.Recipe.Epochs = 100000
+	en := experiment.Engine{Progress: func(float64, string) { stop() }}
+	found, err := en.Run(ctx, e)
+	if !errors.Is(err, context.Canceled) || len(found) != 0 {
+		t.Errorf("%d results and the error %v", len(found), err)
+	}
+}
+
+// Progress never goes back, and ends at 1.
+func TestProgress(t *testing.T) {
+	last, calls := 0.0, 0
+	en := experiment.Engine{Progress: func(done float64, note string) {
+		if calls++; done < last || done > 1 || note == "" {
+			t.Errorf("progress %v after %v: %q", done, last, note)
+		}
+		last = done
+	}}
+	must.Get(en.Run(context.Background(), allSplits(small(baselines.Deterministic{}))...))(t)
+	if calls == 0 || last < 0.99 {
+		t.Errorf("%d calls, the last with %v", calls, last)
+	}
+}

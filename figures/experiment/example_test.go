@@ -1,0 +1,130 @@
+package experiment_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"math"
+	"os"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/experiment/uci"
+)
+
+// A network of one's own on sequences of one's own, with two methods, kept in a folder: called again, it goes on where
+// it was stopped.
+func Example() {
+	transformer := func(layers nets.Layers, s *model.Scope, x *graph.Node, classes int) *graph.Node {
+		h := layers.Dense(s.In("embed"), x, 8)
+		q, k, v := layers.Dense(s.In("query"), h, 8), layers.Dense(s.In("key"), h, 8), layers.Dense(s.In("value"), h, 8)
+		scores := graph.MulScalar(graph.Einsum("bqd,bkd->bqk", q, k), 1/math.Sqrt(8))
+		h = graph.Add(h, graph.Einsum("bqk,bkd->bqd", graph.Softmax(scores, -1), v))
+		return layers.Dense(s.In("output"), graph.ReduceMean(h, 1), classes)
+	}
+	folder, err := os.MkdirTemp("", "runs")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+
+	task := experiment.Task{
+		Name:       "my sequences",
+		Data:       experiment.Arrays{Train: sequences(60), Sets: []experiment.Set{{Name: "test", Dataset: sequences(20)}}},
+		Network:    nets.Func{Name: "transformer-1", Build: transformer},
+		Likelihood: likelihood.Categorical{Classes: 2},
+		Metrics:    []experiment.Metric{experiment.Classification},
+	}
+	list, err := task.Experiments(experiment.Adam(20, 16, 1e-2), 10,
+		experiment.Method{Name: "density", Layers: dul.Density{InitStd: 0.01}},
+		experiment.Method{Name: "plain", Layers: baselines.Deterministic{}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	results, err := experiment.Engine{Store: &experiment.Store{Folder: folder}}.Run(context.Background(), list...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range results {
+		fmt.Printf("%s: %.0f %% right\n", r.Method, 100*r.Metrics["accuracy"])
+	}
+	// Output:
+	// density: 100 % right
+	// plain: 100 % right
+}
+
+// A metric of one's own over the kept predictions of runs, without training.
+func ExampleStore_Measure() {
+	ctx := context.Background()
+	folder, err := os.MkdirTemp("", "runs")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	store := &experiment.Store{Folder: folder}
+	list, err := experiment.Cross(uci.Paper, uci.Sets(uci.Gal, "yacht"), methods.Density)
+	if err != nil {
+		log.Fatal(err)
+	}
+	list = list.OnSplits(0, 1).Change(uci.Quick)
+	if _, err := (experiment.Engine{Store: store}).Run(ctx, list...); err != nil {
+		log.Fatal(err)
+	}
+
+	worst := func(p *experiment.Predictions) (map[string]float64, error) {
+		s, err := p.Set("test")
+		if err != nil {
+			return nil, err
+		}
+		mean, _ := s.Moments()
+		largest := 0.0
+		for i, y := range s.Targets {
+			largest = max(largest, math.Abs(y-mean[i])*p.Unit)
+		}
+		return map[string]float64{"worst": largest}, nil
+	}
+	found, missing, err := store.Measure(ctx, list, worst)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(found), "measured,", len(missing), "without predictions")
+	// Output: 2 measured, 0 without predictions
+}
+
+// Student's t on a CSV of one's own, beside the Gaussian.
+func ExampleTable() {
+	set := &datasets.Regression{Name: "mine", N: 50, D: 1} // or datasets.ReadCSV("mine.csv", "target")
+	for i := range set.N {
+		x := float64(i)/10 - 2.5
+		set.X, set.Y = append(set.X, x), append(set.Y, x*x+float64(i%3)/10)
+	}
+	task := experiment.Task{
+		Name: "my table", Data: experiment.Table{Set: set, Count: 5}, Network: nets.MLP{Widths: []int{20}},
+		Likelihood: likelihood.Gaussian{}, Metrics: []experiment.Metric{experiment.NLL},
+	}
+	heavy := task
+	heavy.Likelihood = likelihood.StudentT{Nu: 4}
+	recipe, density := experiment.Adam(30, 16, 1e-2), experiment.Method{Name: "density", Layers: dul.Density{InitStd: 0.01}}
+	list, err := task.Experiments(recipe, 10, density)
+	if err != nil {
+		log.Fatal(err)
+	}
+	others, err := heavy.Experiments(recipe, 10, density)
+	if err != nil {
+		log.Fatal(err)
+	}
+	results, err := experiment.Run(context.Background(), append(list, others...)...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(results), "results, of the same splits for both likelihoods")
+	// Output: 10 results, of the same splits for both likelihoods
+}

@@ -1,0 +1,184 @@
+// Package experiment carries out experiments. An Experiment is a task, a method, a recipe, a split and a seed, all of
+// them plain values that say everything the numbers depend on. An Engine checks experiments, trains, predicts, keeps
+// the predictions and measures what is kept:
+//
+//	task := experiment.Task{
+//		Name: "my sequences", Data: experiment.Arrays{Train: train, Sets: tests}, Network: nets.Func{Name: "transformer-1", Build: transformer},
+//		Likelihood: likelihood.Categorical{Classes: 3}, Metrics: []experiment.Metric{experiment.Classification},
+//	}
+//	list, err := task.Experiments(experiment.Adam(60, 64, 3e-3), 25, experiment.Method{Name: "density", Layers: dul.Density{InitStd: 0.01}})
+//	results, err := experiment.Engine{Store: &experiment.Store{Folder: "runs"}}.Run(ctx, list...)
+//
+// Packages uci, toy and cifar beside it have the data and the recipes of the paper as such values.
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
+)
+
+// An Experiment is one method, trained once, on one split of a task, with one seed. Nothing is left to a default
+// elsewhere: two experiments with equal values give equal numbers.
+type Experiment struct {
+	Task   Task
+	Method Method
+	Recipe Recipe
+	Split  int    // the number of the split, from 0
+	Seed   uint64 // every random choice is made from it
+	// Preset names the function that made the experiment, such as "uci.Paper". It is shown, and is no part of the
+	// identity.
+	Preset string `experiment:"-"`
+}
+
+// A Task is what to predict: the data, the network, and what the network's outputs mean.
+type Task struct {
+	// Name is the heading of the task's rows. It is shown, and is no part of the identity.
+	Name       string `experiment:"-"`
+	Data       Source
+	Network    nets.Architecture
+	Likelihood likelihood.Likelihood
+	// Metrics are computed from the predictions. They can be computed again later, and are no part of the identity.
+	Metrics []Metric `experiment:"-"`
+	// Inspect, if not nil, measures the trained networks themselves. It is no part of the identity.
+	Inspect Inspect `experiment:"-"`
+	// Probe, if not nil, asks the trained networks for more about each example than their predictions. It is no part of
+	// the identity.
+	Probe Probe `experiment:"-"`
+}
+
+// An Inspect measures the trained networks of an experiment: the members of an ensemble one by one, or a single model
+// of whose replicas those from first to first+count-1 are the experiment's. What it returns is kept with the
+// predictions.
+type Inspect func(models []*nets.Model, first, count int) (map[string]float64, error)
+
+// A Probe prepares to ask trained networks, the members of one experiment, for numbers about each example of a set, such
+// as distances of features. What it returns is called for every set, and may return nil for none. The numbers are kept as Prediction.Extra. It must not draw noise, and is not for replicas.
+type Probe func(ctx context.Context, members []*nets.Model, d Data) (func(ctx context.Context, set Set) (map[string][]float64, error), error)
+
+// A Source gives the data of each split. Its fields are its identity, so that identities can be compared without
+// reading data: a published data set has its name and a checksum, other data have a digest (see Digest).
+type Source interface {
+	// Splits is the number of splits.
+	Splits() int
+	// Load reads a split, numbered from 0. The same split has the same data whenever it is loaded.
+	Load(ctx context.Context, split int) (Data, error)
+}
+
+// Data are the data of one split.
+type Data struct {
+	Train train.Dataset
+	// HeldOut are examples that are not trained on, by which early stopping chooses an epoch. They may be empty.
+	HeldOut train.Dataset
+	// Sets are predicted, in this order.
+	Sets []Set
+	// A target t of the network stands for t Unit + Zero in the data's own units. A Unit of 0 means 1.
+	Unit, Zero float64
+}
+
+// A Set is named examples to predict. Without Targets and Labels it can be predicted, but not compared with answers.
+type Set struct {
+	// Name is "test", or the prefix of the set's metrics, such as "svhn".
+	Name string
+	train.Dataset
+}
+
+// A Method is a way to get uncertain predictions.
+type Method struct {
+	// Name is the heading of the method's columns. It is shown, and is no part of the identity.
+	Name   string `experiment:"-"`
+	Layers nets.Layers
+	// Members is the number of networks whose mixture is the prediction, each with a seed of its own; 0 means 1.
+	Members int
+	// Process, if not nil, is a Gaussian process in the place of the network's last layer.
+	Process Process
+}
+
+// members is the number of networks.
+func (m Method) members() int { return max(m.Members, 1) }
+
+// String says which experiment it is.
+func (e Experiment) String() string {
+	s := fmt.Sprintf("%s on %s, split %d, seed %d", e.Method.Name, e.Task.Name, e.Split, e.Seed)
+	if e.Preset != "" {
+		s += " (" + e.Preset + ")"
+	}
+	return s
+}
+
+// The multipliers spread neighbouring splits and members over all seeds. The first is 2^64 times the golden ratio.
+const splitMultiplier, memberMultiplier = 0x9e3779b97f4a7c15, 0xd1342543de82ef95
+
+// networkSeed is the seed of a member's network. The first member has the seed of a single network.
+func (e Experiment) networkSeed(member int) uint64 {
+	split := uint64(e.Split + 1)
+	if e.Recipe.SeedWithoutSplit {
+		split = 1
+	}
+	return e.Seed + split*splitMultiplier + uint64(member)*memberMultiplier
+}
+
+// A Preset makes the experiment of a method on data by known settings, such as those of the paper's text: it fills in
+// what the method's layers leave open, and says the rest. Split and Seed are 0.
+type Preset func(data Source, m Method) (Experiment, error)
+
+// Experiments are a list of experiments.
+type Experiments []Experiment
+
+// Experiments lists the experiments of methods on the task by a recipe, each on every split and with the recipe adapted to
+// its layers; see Recipe.For. The seed is the number of the split.
+func (t Task) Experiments(recipe Recipe, samples int, methods ...Method) (Experiments, error) {
+	adapted := func(_ Source, m Method) (Experiment, error) {
+		r, err := recipe.For(m, t.Likelihood, samples)
+		return Experiment{Task: t, Method: m, Recipe: r}, err
+	}
+	if t.Data == nil {
+		return nil, errors.New("experiment: Task.Data is nil; give a source, such as experiment.Table or experiment.Arrays")
+	}
+	return Cross(adapted, []Source{t.Data}, methods...)
+}
+
+// Cross lists the experiments of all methods on all data, each on every split. The seed is the number of the split, so
+// that the runs of one cell of a table have independent initial values too.
+func Cross(preset Preset, data []Source, methods ...Method) (Experiments, error) {
+	var all Experiments
+	for _, source := range data {
+		for _, m := range methods {
+			e, err := preset(source, m)
+			if err != nil {
+				return nil, err
+			}
+			for split := range source.Splits() {
+				e.Split, e.Seed = split, uint64(split)
+				all = append(all, e)
+			}
+		}
+	}
+	return all, nil
+}
+
+// OnSplits are the experiments on some splits alone.
+func (l Experiments) OnSplits(numbers ...int) Experiments {
+	var some Experiments
+	for _, e := range l {
+		for _, n := range numbers {
+			if e.Split == n {
+				some = append(some, e)
+			}
+		}
+	}
+	return some
+}
+
+// Change is a copy of the list in which every experiment was changed.
+func (l Experiments) Change(change func(e *Experiment)) Experiments {
+	changed := append(Experiments(nil), l...)
+	for i := range changed {
+		change(&changed[i])
+	}
+	return changed
+}

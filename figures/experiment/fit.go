@@ -1,0 +1,398 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/environment"
+)
+
+// A fit trains the networks of some experiments and predicts by them: all networks of several experiments as replicas
+// of one graph, or the members of a single experiment one after the other.
+type fit struct {
+	*run
+	group   *group
+	list    []planned
+	data    []Data // of each experiment
+	backend compute.Backend
+	info    environment.Info
+	folder  string // for checkpoints; "" keeps none
+
+	models      []*nets.Model // one with replicas, or one for each member
+	keepOutputs bool          // whether the head of a Gaussian process asks for it
+	diverged    []bool        // of each experiment
+	speed       float64       // training examples a second, of all replicas together; 0 while it is not known
+	failed      []error       // of each experiment, why its Gaussian process predicts nothing
+}
+
+// first is an experiment that tells all but split and seed.
+func (f *fit) first() Experiment { return f.list[0].Experiment }
+
+// unit is what the fit carries out.
+func (f *fit) unit() unit { return unit{f.group, f.list} }
+
+func (f *fit) members() int { return f.first().Method.members() }
+
+// forEachNetwork is a value of each experiment's data, once for each of its networks.
+func forEachNetwork[T any](f *fit, value func(d Data) T) []T {
+	var all []T
+	for _, d := range f.data {
+		for range f.members() {
+			all = append(all, value(d))
+		}
+	}
+	return all
+}
+
+// seeds are those of all networks: of each experiment its members one after the other.
+func (f *fit) seeds() []uint64 {
+	var all []uint64
+	for _, e := range f.list {
+		for member := range f.members() {
+			all = append(all, e.networkSeed(member))
+		}
+	}
+	return all
+}
+
+// fits divides a unit into what can be trained together: replicas of one graph must have epochs of the same number of
+// batches, and where a Gaussian process counts them, of examples. Experiments whose data cannot be had fail.
+func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit {
+	var all []*fit
+	byLength := map[int]*fit{}
+	for _, e := range u.list {
+		d, err := e.Task.Data.Load(ctx, e.Split)
+		if err == nil {
+			err = d.check()
+		}
+		if err != nil {
+			r.fail(ctx, e, e.problem(err))
+			continue
+		}
+		length := (d.Train.Len() + e.Recipe.BatchSize - 1) / e.Recipe.BatchSize
+		if e.Method.Process != nil && e.Method.Process.CountsExamples() {
+			length = d.Train.Len()
+		}
+		f := byLength[length]
+		if f == nil || !u.replicas {
+			f = &fit{run: r, group: u.group, backend: backend, info: environment.Describe(backend)}
+			byLength[length], all = f, append(all, f)
+		}
+		f.list, f.data = append(f.list, e), append(f.data, d)
+	}
+	return all
+}
+
+// carryOut trains, predicts and measures. Each experiment has a result, or an error that says why it has none.
+func (f *fit) carryOut(ctx context.Context) ([]Result, []error) {
+	began := time.Now()
+	all, err := f.trainAndPredict(ctx)
+	lines, failures := make([]Result, len(f.list)), make([]error, len(f.list))
+	for i, e := range f.list {
+		if err != nil {
+			failures[i] = err
+			continue
+		}
+		lines[i] = Result{
+			ID: e.id, Group: f.group.line.Group, Split: e.Split, Seed: e.Seed, predictions: all[i],
+			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
+			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
+		}
+		failures[i] = f.measure(ctx, i, &lines[i])
+	}
+	return lines, failures
+}
+
+// trainAndPredict turns what GoMLX panics with into an error, too.
+func (f *fit) trainAndPredict(ctx context.Context) (all []*Predictions, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("experiment: %v: %w", f.unit(), err)
+		}
+	}()
+	defer recovered(&err)
+	if f.Store != nil {
+		f.folder = f.Store.work(f.list)
+		if err := os.MkdirAll(f.folder, 0o755); err != nil {
+			return nil, fmt.Errorf("making the folder for work in progress: %w", err)
+		}
+	}
+	if err := f.train(ctx); err != nil {
+		return nil, fmt.Errorf("training: %w", err)
+	}
+	if all, err = f.predictions(ctx); err != nil {
+		return nil, fmt.Errorf("predicting: %w", err)
+	}
+	return all, nil
+}
+
+// measure adds the metrics of experiment number i to its result. Numbers that are not finite make it one that diverged.
+func (f *fit) measure(ctx context.Context, i int, line *Result) (err error) {
+	defer recovered(&err)
+	p := line.predictions
+	switch {
+	case p.Diverged:
+	case f.failed[i] != nil:
+		return f.list[i].problem(f.failed[i])
+	default:
+		line.Metrics, err = Measure(ctx, f.list[i].Experiment, p)
+		if p.Diverged = errors.Is(err, ErrNotFinite); err != nil && !p.Diverged {
+			return err
+		}
+	}
+	line.Diverged = p.Diverged
+	return nil
+}
+
+// train makes and trains the networks.
+func (f *fit) train(ctx context.Context) error {
+	f.diverged, f.failed = make([]bool, len(f.list)), make([]error, len(f.list))
+	seeds, sets := f.seeds(), forEachNetwork(f, func(d Data) train.Dataset { return d.Train })
+	if f.group.replicas {
+		return f.trainModel(ctx, seeds, sets, 0)
+	}
+	for i := range seeds {
+		if err := f.trainModel(ctx, seeds[i:i+1], sets[i:i+1], i); err != nil || f.diverged[0] {
+			return err
+		}
+	}
+	return nil
+}
+
+// trainModel trains one model: all networks as its replicas, or one member.
+func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Dataset, member int) error {
+	network, finish, err := f.network(ctx, seeds, sets)
+	if err != nil {
+		return err
+	}
+	m, err := f.newModel(network, f.first().Task.Likelihood, seeds)
+	if err != nil {
+		return err
+	}
+	trainer, err := f.trainer(m, member, len(f.seeds())/len(seeds))
+	if err != nil {
+		return err
+	}
+	err = trainer.Fit(ctx, m, sets...)
+	var diverged *train.DivergedError
+	if err != nil && !errors.As(err, &diverged) {
+		return err
+	}
+	f.models = append(f.models, m)
+	if diverged != nil {
+		for _, d := range diverged.Diverged {
+			f.diverged[d.Replica/f.members()] = true
+		}
+		if !f.group.replicas {
+			return nil
+		}
+	}
+	return f.finish(m, finish)
+}
+
+// A finisher does what a Gaussian process needs after training; see Head.Finish.
+type finisher func(store *model.Store, noiseVariances ...float64) error
+
+// finish does what a Gaussian process needs after training. Replicas whose process has no Cholesky factor predict
+// nothing.
+func (f *fit) finish(m *nets.Model, finish finisher) error {
+	if finish == nil {
+		return nil
+	}
+	var noise []float64
+	if _, is := m.Likelihood.(likelihood.Gaussian); is {
+		var err error
+		if noise, err = m.NoiseVariances(); err != nil {
+			return err
+		}
+	}
+	err := finish(m.Store, noise...)
+	var failed baselines.FailedReplicas
+	if !errors.As(err, &failed) {
+		return err
+	}
+	for replica, why := range failed {
+		f.failed[replica/f.members()] = why
+	}
+	return nil
+}
+
+// trainer is the training of one of so many models.
+func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
+	recipe := f.first().Recipe
+	t := recipe.trainer()
+	if m.Host != nil && recipe.BFloat16 {
+		return t, fmt.Errorf("Recipe.BFloat16 is set, which the backend %s has no use for; leave it out, or choose an accelerator (%s)", f.info.Backend, environment.ConfigVariable)
+	}
+	if f.group.images && m.Host == nil {
+		t.StepsPerExecution = f.stepsPerExecution()
+	}
+	t.Progress = func(at train.Progress) {
+		f.speed = at.ExamplesPerSecond
+		if f.Progress == nil {
+			return
+		}
+		what := "training"
+		if at.Pretraining {
+			what = "generative pretraining"
+		}
+		note := fmt.Sprintf("%s, epoch %d of %d, loss %.3g", what, min(at.Epoch+1, at.Epochs), at.Epochs, at.Losses.Total)
+		if at.Remaining > time.Minute {
+			note += fmt.Sprintf(", about %v to train", at.Remaining.Round(time.Second))
+		}
+		f.report(f.unit(), (float64(model)+float64(at.Step)/float64(at.Steps))/float64(models), note)
+	}
+	t.Notes = func(text string) { f.note(fmt.Sprintf("%v: %s", f.unit(), text)) }
+	if f.folder != "" {
+		t.Checkpoints = train.Checkpoints{Folder: filepath.Join(f.folder, fmt.Sprintf("model-%d", model)), Every: f.CheckpointEvery, Version: f.info.Version}
+	}
+	if recipe.EarlyStopping {
+		t.EarlyStopping = f.earlyStopping()
+	}
+	return t, nil
+}
+
+// largeNetwork is the number of parameters from which on an accelerator is busy with a single step.
+const largeNetwork = 1e7
+
+// stepsPerExecution is how many training steps of a small network an accelerator computes without asking the host in
+// between: about 4, and if possible a divisor of the whole batches of an epoch, so that there are no single ones left
+// over, which need a graph of their own.
+func (f *fit) stepsPerExecution() int {
+	size := 0
+	for _, p := range f.group.traits.Parameters {
+		count := 1
+		for _, n := range p.Shape {
+			count *= n
+		}
+		size += count
+	}
+	if size > largeNetwork {
+		return 0
+	}
+	batches := f.data[0].Train.Len() / f.first().Recipe.BatchSize
+	for _, steps := range []int{4, 5, 3, 6, 7, 8, 2} {
+		if batches%steps == 0 {
+			return steps
+		}
+	}
+	return 4
+}
+
+// scoredEpochs is how many epochs early stopping chooses from at most.
+const scoredEpochs = 100
+
+// earlyStopping scores networks by their negative log-likelihood of the held-out examples, or the loss of quantiles.
+func (f *fit) earlyStopping() train.EarlyStopping {
+	held := forEachNetwork(f, func(d Data) train.Dataset { return d.HeldOut })
+	every := (f.first().Recipe.Epochs + scoredEpochs - 1) / scoredEpochs
+	return train.EarlyStopping{Every: every, Score: func(ctx context.Context, m *nets.Model) ([]float64, error) {
+		sets := held
+		if !f.group.replicas {
+			sets = held[:1]
+		}
+		found, err := f.draw(ctx, m, sets)
+		if err != nil {
+			return nil, fmt.Errorf("predicting held-out examples: %w", err)
+		}
+		scores := make([]float64, len(found))
+		for i := range found {
+			if scores[i] = math.NaN(); !found[i].finite() {
+				continue
+			}
+			if scores[i], err = found[i].loss(); err != nil {
+				return nil, err
+			}
+		}
+		return scores, nil
+	}}
+}
+
+func (f *fit) newModel(network nets.Network, l likelihood.Likelihood, seeds []uint64) (*nets.Model, error) {
+	if f.group.replicas {
+		return nets.NewReplicas(f.backend, network, l, seeds...)
+	}
+	return nets.New(f.backend, network, l, seeds[0])
+}
+
+// network is that of the method's layers, or with a Gaussian process at its end, and what is to be done after training.
+func (f *fit) network(ctx context.Context, seeds []uint64, sets []train.Dataset) (nets.Network, finisher, error) {
+	e := f.first()
+	if e.Method.Process == nil {
+		n, err := e.Task.Network.Over(e.Method.Layers)
+		return n, nil, err
+	}
+	t := headTask(e, Data{Train: sets[0]}, seeds)
+	t.Features = func() ([][]float64, int, error) {
+		features, width, err := f.features(ctx, seeds, sets)
+		if err != nil {
+			err = fmt.Errorf("features of the untrained network: %w", err)
+		}
+		return features, width, err
+	}
+	head, err := e.Method.Process.Head(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.keepOutputs = head.KeepOutputs && isClassification(e.Task.Likelihood)
+	n, err := withHead(e.Task.Network, e.Method.Process, head.Layers)
+	return n, head.Finish, err
+}
+
+// startImages are as many training images as inducing points start among, in batches of startBatch.
+const startImages, startBatch = 1000, 100
+
+// features are those of the untrained network at its training inputs, of each replica.
+func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset) (features [][]float64, width int, err error) {
+	network, err := withHead(f.first().Task.Network, f.first().Method.Process, baselines.Headless{})
+	if err != nil {
+		return nil, 0, err
+	}
+	m, err := f.newModel(network, nil, seeds)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !f.group.replicas {
+		x, options := sets[0].Inputs, predict.Options{Samples: 1, Training: true}
+		if pixels, is := x.(nets.Pixels); is {
+			options.BatchSize = startBatch
+			pixels.Bytes = pixels.Bytes[:min(startImages, pixels.Len())*pixels.Size()]
+			x = pixels
+		}
+		found, err := predict.Sample(ctx, m, x, options)
+		if err != nil {
+			return nil, 0, err
+		}
+		return found.Outputs, found.Width, nil
+	}
+	found, err := predict.SampleReplicas(ctx, m, floatsOf(sets), predict.Options{Samples: 1})
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, p := range found {
+		features = append(features, p.Outputs[0])
+	}
+	return features, found[0].Width, nil
+}
+
+// floatsOf are the inputs of sets, which are no images.
+func floatsOf(sets []train.Dataset) []nets.Floats {
+	var all []nets.Floats
+	for _, set := range sets {
+		all = append(all, set.Inputs.(nets.Floats))
+	}
+	return all
+}

@@ -1,0 +1,373 @@
+package experiment
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
+)
+
+// Spec is the experiment as canonical JSON, but for its split and seed: what decides its numbers, by the names of
+// types and fields. Experiments with equal specs are of one group.
+//
+//   - A field that is zero is left out. So a field that is added to a type later changes no identity, if its zero value
+//     means what was done before.
+//   - What an interface holds has its type's name beside its fields, as in {"InitStd":0.1,"type":"dul.Density"}.
+//   - A type with a method Identity says itself what it is; see Identifier.
+//   - A type of integers with a method String, such as a choice among few, is written as its text.
+//   - A nets.Func is its name.
+//   - The tag `experiment:"-"` leaves a field out. `experiment:"Name"` is for a field that was renamed: it keeps the
+//     name that it had, and with it the identity of stored results.
+//   - More than 64 entries are written as their number and a digest.
+//
+// Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.
+func (e Experiment) Spec() ([]byte, error) {
+	e.Split, e.Seed = 0, 0
+	t, err := specOf(e)
+	if err != nil {
+		return nil, fmt.Errorf("experiment: %v: %w", e, err)
+	}
+	return json.Marshal(t)
+}
+
+// ID is the experiment's identity, 16 hexadecimal digits: a digest of its group, split and seed. It panics where Check
+// returns an error.
+func (e Experiment) ID() string { return idOf(e.Group(), e.Split, e.Seed) }
+
+// Group is the identity without split and seed: a digest of Spec. The experiments of a group are averaged in one cell
+// of a table, and can be trained together. It panics where Check returns an error.
+func (e Experiment) Group() string {
+	text, err := e.Spec()
+	if err != nil {
+		panic(err)
+	}
+	return digest(text)
+}
+
+// idOf is the identity of an experiment of a group.
+func idOf(group string, split int, seed uint64) string {
+	return digest(fmt.Appendf(nil, "%s split %d seed %d", group, split, seed))
+}
+
+// digest is the first 16 hexadecimal digits of the SHA-256 of a text.
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Digest identifies sets of examples by all their numbers: two lists of sets have equal digests if and only if they
+// have the same inputs, targets, labels and names. It is for the Identity of a Source of one's own.
+func Digest(sets ...Set) string {
+	h := sha256.New()
+	words := func(count int, word func(i int) uint64) {
+		buffer := binary.LittleEndian.AppendUint64(nil, uint64(count))
+		for i := range count {
+			if buffer = binary.LittleEndian.AppendUint64(buffer, word(i)); len(buffer) >= 1<<16 {
+				h.Write(buffer) // a hash takes everything
+				buffer = buffer[:0]
+			}
+		}
+		h.Write(buffer)
+	}
+	floats := func(list []float64) { words(len(list), func(i int) uint64 { return math.Float64bits(list[i]) }) }
+	integers := func(list []int) { words(len(list), func(i int) uint64 { return uint64(list[i]) }) }
+	for _, set := range sets {
+		integers([]int{len(set.Name)})
+		h.Write([]byte(set.Name))
+		switch x := set.Inputs.(type) {
+		case nets.Floats:
+			integers(x.Shape)
+			floats(x.Values)
+		case nets.Pixels:
+			integers([]int{x.Height, x.Width, len(x.Bytes)})
+			h.Write(x.Bytes)
+			floats(x.Standardization.Mean)
+			floats(x.Standardization.Std)
+		}
+		floats(set.Targets)
+		integers(set.Labels)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// An Identifier says itself what it is, in the place of its type's name and fields.
+type Identifier interface {
+	Identity() Identity
+}
+
+// An Identity is what an Identifier is.
+type Identity struct {
+	// Type is the type's name; "" means the name that it has in Go. A type that was renamed gives its old name.
+	Type string
+	// Value has the fields, such as a struct.
+	Value any
+}
+
+// Same says whether two methods are one, whatever their names. A method without an identity is the same as no other.
+func (m Method) Same(other Method) bool {
+	var w treeWriter
+	a, err := w.tree(reflect.ValueOf(m), "Method")
+	b, otherErr := w.tree(reflect.ValueOf(other), "Method")
+	return err == nil && otherErr == nil && textOf(a) == textOf(b)
+}
+
+// A Difference is a field in which two experiments differ, such as "Method.Layers.InitStd", with both values as JSON;
+// "null" stands for zero.
+type Difference struct{ Path, Is, Was string }
+
+// Differences are the fields in which an experiment differs from another one, such as that of a preset, for display.
+func Differences(is, was Experiment) ([]Difference, error) {
+	a, err := specOf(is)
+	if err != nil {
+		return nil, err
+	}
+	b, err := specOf(was)
+	if err != nil {
+		return nil, err
+	}
+	return compare(a, b, ""), nil
+}
+
+// compare lists the differences between two values below a path.
+func compare(a, b tree, path string) (found []Difference) {
+	x, isX := a.(map[string]tree)
+	y, isY := b.(map[string]tree)
+	if isX && isY {
+		var names []string
+		for _, fields := range []map[string]tree{x, y} {
+			for name := range fields {
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			found = append(found, compare(x[name], y[name], strings.TrimPrefix(path+"."+name, "."))...)
+		}
+		return found
+	}
+	list, isList := a.([]tree)
+	other, alsoList := b.([]tree)
+	if isList && alsoList && len(list) == len(other) {
+		for i := range list {
+			found = append(found, compare(list[i], other[i], fmt.Sprintf("%s[%d]", path, i))...)
+		}
+		return found
+	}
+	s, t := textOf(a), textOf(b)
+	if s != t {
+		found = []Difference{{path, s, t}}
+	}
+	return found
+}
+
+// A tree is a value in the form of JSON: a map[string]tree, a []tree, a string, a bool, an int64, a uint64, a float64,
+// or nil for zero.
+type tree any
+
+func textOf(t tree) string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // trees always have a JSON form
+	}
+	return string(text)
+}
+
+func specOf(e Experiment) (tree, error) {
+	var w treeWriter
+	return w.tree(reflect.ValueOf(e), "Experiment")
+}
+
+// longList is the most entries that a list is written out with.
+const longList = 64
+
+// A treeWriter makes trees. It remembers the pointers that it is inside of, since a value that points to itself has no
+// tree.
+type treeWriter struct{ inside []uintptr }
+
+func (w *treeWriter) tree(v reflect.Value, path string) (tree, error) {
+	if v.IsValid() && v.CanInterface() && v.Kind() != reflect.Interface && v.Kind() != reflect.Pointer {
+		switch own := v.Interface().(type) {
+		case Identifier:
+			return w.tree(reflect.ValueOf(own.Identity().Value), path)
+		case nets.Func:
+			return map[string]tree{"Name": own.Name}, nil
+		}
+	}
+	switch v.Kind() {
+	case reflect.Invalid:
+		return nil, nil
+	case reflect.Interface:
+		return w.interfaceTree(v, path)
+	case reflect.Pointer:
+		return w.pointerTree(v, path)
+	case reflect.Struct:
+		return w.structTree(v, path)
+	case reflect.Slice, reflect.Array:
+		return w.listTree(v, path)
+	case reflect.String:
+		return v.String(), nil
+	case reflect.Bool:
+		return v.Bool(), nil
+	case reflect.Float64, reflect.Float32:
+		if f := v.Float(); !math.IsNaN(f) && !math.IsInf(f, 0) {
+			return f + 0, nil // -0 is 0
+		}
+		return nil, fmt.Errorf("%s is %v; it must be finite", path, v.Float())
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		if text, is := textOfChoice(v); is {
+			return text, nil
+		}
+		return v.Int(), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		if text, is := textOfChoice(v); is {
+			return text, nil
+		}
+		return v.Uint(), nil
+	case reflect.Func, reflect.Map, reflect.Chan:
+		if v.IsNil() {
+			return nil, nil
+		}
+	}
+	if v.Kind() == reflect.Func {
+		return nil, fmt.Errorf("%s is a function, which has no identity: two functions cannot be told apart. Put its settings into a type with fields, "+
+			"give its type a method Identity (see experiment.Identifier), or if it builds a network, name it (nets.Func)", path)
+	}
+	return nil, fmt.Errorf("%s is of type %s, which has no identity; use types with plain fields and lists, or give the type a method Identity (see experiment.Identifier)", path, v.Type())
+}
+
+// textOfChoice is the text of a number that is one of a few choices.
+func textOfChoice(v reflect.Value) (text string, is bool) {
+	if !v.CanInterface() {
+		return "", false
+	}
+	choice, is := v.Interface().(fmt.Stringer)
+	if !is || v.IsZero() { // which is left out
+		return "", false
+	}
+	return choice.String(), true
+}
+
+func (w *treeWriter) interfaceTree(v reflect.Value, path string) (tree, error) {
+	if v.IsNil() {
+		return nil, nil
+	}
+	held := v.Elem()
+	for held.Kind() == reflect.Pointer && !held.IsNil() {
+		if slices.Contains(w.inside, held.Pointer()) {
+			return w.pointerTree(held, path)
+		}
+		w.inside = append(w.inside, held.Pointer())
+		defer func() { w.inside = w.inside[:len(w.inside)-1] }()
+		held = held.Elem()
+	}
+	inner, err := w.tree(held, path)
+	if err != nil {
+		return nil, err
+	}
+	fields, is := inner.(map[string]tree)
+	if !is {
+		fields = map[string]tree{"value": inner}
+	}
+	if fields["type"], err = typeName(held, path); err != nil {
+		return nil, err
+	}
+	return fields, nil
+}
+
+// modulePrefix begins the paths of this module's packages.
+const modulePrefix = "densityuncertainty/"
+
+// typeName is the name of a value's type: with the last part of its package's path in this module, where packages have
+// different names, and with the whole path elsewhere.
+func typeName(v reflect.Value, path string) (string, error) {
+	t := v.Type()
+	if v.CanInterface() {
+		if own, is := v.Interface().(Identifier); is && own.Identity().Type != "" {
+			return own.Identity().Type, nil
+		}
+	}
+	switch {
+	case t.Name() == "":
+		return "", fmt.Errorf("%s is of the type %s without a name; give the type a name", path, t)
+	case t.PkgPath() == "" || strings.HasPrefix(t.PkgPath(), modulePrefix):
+		return t.String(), nil
+	}
+	return t.PkgPath() + "." + t.Name(), nil
+}
+
+func (w *treeWriter) pointerTree(v reflect.Value, path string) (tree, error) {
+	if v.IsNil() {
+		return nil, nil
+	}
+	if slices.Contains(w.inside, v.Pointer()) {
+		return nil, fmt.Errorf("%s points to a value that it is itself a part of; such a cycle has no identity", path)
+	}
+	w.inside = append(w.inside, v.Pointer())
+	defer func() { w.inside = w.inside[:len(w.inside)-1] }()
+	return w.tree(v.Elem(), path)
+}
+
+func (w *treeWriter) structTree(v reflect.Value, path string) (tree, error) {
+	fields := map[string]tree{}
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name := field.Tag.Get("experiment")
+		if name == "-" {
+			continue
+		}
+		if name == "" {
+			name = field.Name
+		}
+		if _, taken := fields[name]; taken || name == "type" {
+			return nil, fmt.Errorf("%s has two fields %q; a tag gives a field a name that no other has, and not \"type\"", path, name)
+		}
+		value, err := w.tree(v.Field(i), path+"."+field.Name)
+		if err != nil {
+			return nil, err
+		}
+		if !isZero(value) {
+			fields[name] = value
+		}
+	}
+	return fields, nil
+}
+
+// isZero says whether a field is left out.
+func isZero(t tree) bool {
+	switch t := t.(type) {
+	case nil:
+		return true
+	case map[string]tree:
+		return len(t) == 0
+	case []tree:
+		return len(t) == 0
+	}
+	return t == "" || t == false || t == 0. || t == int64(0) || t == uint64(0)
+}
+
+func (w *treeWriter) listTree(v reflect.Value, path string) (tree, error) {
+	list := make([]tree, v.Len())
+	for i := range list {
+		var err error
+		if list[i], err = w.tree(v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+			return nil, err
+		}
+	}
+	if len(list) > longList {
+		return map[string]tree{"entries": int64(len(list)), "sha256": digest([]byte(textOf(list)))}, nil
+	}
+	return list, nil
+}
+
+// trainSet gives training data a name for Digest.
+func trainSet(d train.Dataset) Set { return Set{"training", d} }

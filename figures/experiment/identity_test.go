@@ -1,0 +1,189 @@
+package experiment_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+)
+
+// smallTable is a data set of one's own.
+func smallTable(name string) *datasets.Regression {
+	set := &datasets.Regression{Name: name, N: 40, D: 2}
+	for i := range set.N {
+		a, b := float64(i%7)-3, float64(i%5)-2
+		set.X, set.Y = append(set.X, a, b), append(set.Y, a+b*b/2+float64(i%3)/4)
+	}
+	return set
+}
+
+// small is an experiment that trains in a moment.
+func small(layers nets.Layers) experiment.Experiment {
+	return experiment.Experiment{
+		Task: experiment.Task{
+			Name: "table", Data: experiment.Table{Set: smallTable("mine"), Count: 3}, Network: nets.MLP{Widths: []int{4}},
+			Likelihood: likelihood.Gaussian{}, Metrics: []experiment.Metric{experiment.Regression},
+		},
+		Method: experiment.Method{Name: "plain", Layers: layers},
+		Recipe: experiment.Adam(2, 16, 1e-2),
+	}
+}
+
+// scaled is a family of one's own, with settings of many kinds.
+type scaled struct {
+	Scale   float64
+	Renamed float64 `experiment:"Former"`
+	Title   string  `experiment:"-"`
+	Choice  choice
+	List    []float64
+	Func    func()
+	Map     map[string]float64
+	Next    *scaled
+	hidden  int
+}
+
+// Dense implements nets.Layers.
+func (scaled) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return params.Dense(s, x, units)
+}
+
+type choice int
+
+func (c choice) String() string { return []string{"first", "second"}[c] }
+
+// A type that says itself what it is.
+type renamed struct{ scaled }
+
+func (r renamed) Identity() experiment.Identity {
+	return experiment.Identity{Type: "old.Name", Value: struct{ Scale float64 }{r.Scale}}
+}
+
+func TestIdentity(t *testing.T) {
+	base := small(scaled{Scale: 1})
+	for _, c := range []struct {
+		name   string
+		same   bool
+		change func(e *experiment.Experiment)
+	}{
+		{"titles", true, func(e *experiment.Experiment) { e.Task.Name, e.Method.Name, e.Preset = "a", "b", "c" }},
+		{"metrics", true, func(e *experiment.Experiment) { e.Task.Metrics = nil }},
+		{"name of the data", true, func(e *experiment.Experiment) { e.Task.Data = experiment.Table{Set: smallTable("other"), Count: 3} }},
+		{"a pointer to the family", true, func(e *experiment.Experiment) { e.Method.Layers = &scaled{Scale: 1} }},
+		{"a field that is left out", true, func(e *experiment.Experiment) { e.Method.Layers = scaled{Scale: 1, Title: "x"} }},
+		{"an empty list", true, func(e *experiment.Experiment) { e.Method.Layers = scaled{Scale: 1, List: []float64{}} }},
+		{"minus zero", true, func(e *experiment.Experiment) { e.Method.Layers = scaled{Scale: 1, Renamed: math.Copysign(0, -1)} }},
+		{"a setting of the family", false, func(e *experiment.Experiment) { e.Method.Layers = scaled{Scale: 2} }},
+		{"a hidden field", false, func(e *experiment.Experiment) { e.Method.Layers = scaled{Scale: 1, hidden: 1} }},
+		{"the type of the family", false, func(e *experiment.Experiment) { e.Method.Layers = baselines.Deterministic{} }},
+		{"a number of the data", false, func(e *experiment.Experiment) {
+			set := smallTable("mine")
+			set.Y[3]++
+			e.Task.Data = experiment.Table{Set: set, Count: 3}
+		}},
+		{"the number of splits", true, func(e *experiment.Experiment) { e.Task.Data = experiment.Table{Set: smallTable("mine"), Count: 4} }},
+		{"gaps", false, func(e *experiment.Experiment) { e.Task.Data = experiment.Table{Set: smallTable("mine"), Gaps: true} }},
+		{"the held-out part", false, func(e *experiment.Experiment) {
+			e.Task.Data = experiment.Table{Set: smallTable("mine"), Count: 3, HeldOut: 0.1}
+		}},
+		{"the likelihood", false, func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.Heteroscedastic{} }},
+		{"the network", false, func(e *experiment.Experiment) { e.Task.Network = nets.MLP{Widths: []int{5}} }},
+		{"the decay", false, func(e *experiment.Experiment) {
+			e.Recipe.Groups = []experiment.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{Decay: 1e-4}, Rate: 1}}
+		}},
+		{"the stream of noise", false, func(e *experiment.Experiment) { e.Recipe.SharedNoise = true }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			other := base
+			c.change(&other)
+			if same := other.Group() == base.Group(); same != c.same {
+				t.Errorf("same group %t, want %t: %s", same, c.same, must.Get(other.Spec())(t))
+			}
+		})
+	}
+	split, seed := base, base
+	split.Split, seed.Seed = 1, 1
+	if ids := []string{base.ID(), split.ID(), seed.ID()}; ids[0] == ids[1] || ids[0] == ids[2] || ids[1] == ids[2] || split.Group() != base.Group() || len(ids[0]) != 16 {
+		t.Errorf("identities %v, groups %s and %s", ids, split.Group(), base.Group())
+	}
+}
+
+func TestSpec(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		layers nets.Layers
+		want   string // within the spec
+	}{
+		{"zero is left out", scaled{}, `"Layers":{"type":"experiment_test.scaled"}`},
+		{"a renamed field", scaled{Renamed: 3}, `"Layers":{"Former":3,"type":`},
+		{"a choice", scaled{Choice: 1}, `"Choice":"second"`},
+		{"a long list", scaled{List: make([]float64, 65)}, `"List":{"entries":65,"sha256":"`},
+		{"a family of the project", dul.Density{InitStd: 0.1, Gradients: dul.Detached}, `{"Gradients":"detached","InitStd":0.1,"type":"dul.Density"}`},
+		{"a type that says what it is", renamed{scaled{Scale: 2}}, `"Layers":{"Scale":2,"type":"old.Name"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if spec := string(must.Get(small(c.layers).Spec())(t)); !strings.Contains(spec, c.want) {
+				t.Errorf("the spec is %s, want %s in it", spec, c.want)
+			}
+		})
+	}
+	e := small(dul.Density{})
+	e.Task.Network = nets.Func{Name: "mine-1", Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+		return l.Dense(s.In("output"), x, outputs)
+	}}
+	if spec := string(must.Get(e.Spec())(t)); !strings.Contains(spec, `"Network":{"Name":"mine-1","type":"nets.Func"}`) {
+		t.Errorf("the spec is %s", spec)
+	}
+}
+
+func TestWithoutIdentity(t *testing.T) {
+	circle := &scaled{}
+	circle.Next = circle
+	for _, c := range []struct {
+		name, want string
+		layers     nets.Layers
+	}{
+		{"a function", "Experiment.Method.Layers.Func is a function, which has no identity", scaled{Func: func() {}}},
+		{"a map", "Experiment.Method.Layers.Map is of type map[string]float64, which has no identity", scaled{Map: map[string]float64{}}},
+		{"a cycle", "points to a value that it is itself a part of", circle},
+		{"an infinite number", "Experiment.Method.Layers.Scale is +Inf; it must be finite", scaled{Scale: math.Inf(1)}},
+		{"NaN", "Experiment.Method.Layers.List[1] is NaN", scaled{List: []float64{0, math.NaN()}}},
+		{"a type without a name", "without a name", struct{ scaled }{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := small(c.layers).Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want %q in it", err, c.want)
+			}
+		})
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	is, was := small(dul.Density{InitStd: 0.1}), small(dul.Density{InitStd: 0.2, Clip: true})
+	is.Recipe.Groups = []experiment.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{Decay: 1}, Rate: 1}}
+	is.Split = 1
+	found := must.Get(experiment.Differences(is, was))(t)
+	want := []experiment.Difference{
+		{Path: "Method.Layers.Clip", Is: "null", Was: "true"}, {Path: "Method.Layers.InitStd", Is: "0.1", Was: "0.2"},
+		{Path: "Recipe.Groups[0].Optimizer.Decay", Is: "1", Was: "null"}, {Path: "Split", Is: "1", Was: "null"},
+	}
+	if len(found) != len(want) {
+		t.Fatalf("the differences are %v, want %v", found, want)
+	}
+	for i := range want {
+		if found[i] != want[i] {
+			t.Errorf("difference %d is %v, want %v", i, found[i], want[i])
+		}
+	}
+}

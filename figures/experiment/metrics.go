@@ -1,0 +1,214 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/figures/results"
+)
+
+// A Metric measures predictions. It returns its numbers by their names, such as "rmse"; those of a set other than
+// "test" begin with the set's name, as in "shifted_rmse" (see SetMetric).
+type Metric func(p *Predictions) (map[string]float64, error)
+
+// ErrNotFinite is wrapped by the error for a metric that is NaN or infinite.
+var ErrNotFinite = errors.New("the metric is not finite")
+
+// Measure computes metrics from kept predictions, those of the experiment's task if none are given. It trains nothing.
+// The numbers of Task.Inspect are among them.
+func Measure(ctx context.Context, e Experiment, p *Predictions, list ...Metric) (map[string]float64, error) {
+	if p.Diverged {
+		return nil, e.problem(fmt.Errorf("the run diverged, so that there is nothing to measure: %w", ErrNotFinite))
+	}
+	if len(list) == 0 {
+		list = e.Task.Metrics
+	}
+	p.of(ctx, e)
+	all := maps.Clone(p.Inspected)
+	if all == nil {
+		all = map[string]float64{}
+	}
+	for _, metric := range list {
+		found, err := metric(p)
+		if err != nil {
+			return nil, e.problem(fmt.Errorf("measuring: %w", err))
+		}
+		for _, name := range slices.Sorted(maps.Keys(found)) {
+			if _, has := all[name]; has {
+				return nil, e.problem(fmt.Errorf("two metrics have the name %q; give one of them another", name))
+			}
+			if all[name] = found[name]; math.IsNaN(all[name]) || math.IsInf(all[name], 0) {
+				return nil, e.problem(fmt.Errorf("metric %q is %v: %w", name, all[name], ErrNotFinite))
+			}
+		}
+	}
+	return all, nil
+}
+
+// SetMetric makes a Metric of a function that measures one set. It measures every set for which has is true, and gives
+// the names of its numbers the set's name as a prefix, unless that is "test".
+func SetMetric(has func(s *Prediction) bool, measure func(p *Predictions, s *Prediction) (map[string]float64, error)) Metric {
+	return func(p *Predictions) (map[string]float64, error) {
+		all := map[string]float64{}
+		for i := range p.Sets {
+			s := &p.Sets[i]
+			if !has(s) {
+				continue
+			}
+			found, err := measure(p, s)
+			if err != nil {
+				return nil, fmt.Errorf("the set %q: %w", s.Set, err)
+			}
+			prefix := s.Set + "_"
+			if s.Set == testSet {
+				prefix = ""
+			}
+			for name, value := range found {
+				all[prefix+name] = value
+			}
+		}
+		return all, nil
+	}
+}
+
+// NLL measures the negative log-likelihood ("nll", in nats) of every set with answers, whatever the likelihood. Real
+// targets are in the data's own units.
+func NLL(p *Predictions) (map[string]float64, error) {
+	return SetMetric(
+		func(s *Prediction) bool { return s.Targets != nil || s.Labels != nil },
+		func(p *Predictions, s *Prediction) (map[string]float64, error) {
+			nll, err := s.NLL(p.Unit)
+			return map[string]float64{results.MetricNLL: nll}, err
+		})(p)
+}
+
+// Distribution measures any distribution of a real target on every set with targets, such as likelihood.StudentT or
+// likelihood.Poisson, in the target's own units: "nll", "coverage95", and "rmse" of the mean.
+func Distribution(p *Predictions) (map[string]float64, error) {
+	return SetMetric(func(s *Prediction) bool { return s.Targets != nil && (s.Mean != nil || s.Parameters != nil) },
+		func(p *Predictions, s *Prediction) (map[string]float64, error) {
+			d, err := s.Predictive()
+			if err != nil {
+				return nil, err
+			}
+			nll, nllErr := s.NLL(p.Unit)
+			coverage, coverageErr := d.Coverage(s.Targets, 0.95)
+			mean, _, momentsErr := d.Moments()
+			if err := errors.Join(nllErr, coverageErr, momentsErr); err != nil {
+				return nil, err
+			}
+			rmse, err := metrics.RMSE(mean, s.Targets)
+			return map[string]float64{results.MetricNLL: nll, results.MetricCoverage: coverage, results.MetricRMSE: rmse * p.Unit}, err
+		})(p)
+}
+
+// Quantiles measures likelihood.Quantiles on every set with targets: the loss that they are trained by ("pinball", in the
+// target's own unit), and the part of the targets from the lowest to the highest level ("coverage").
+func Quantiles(p *Predictions) (map[string]float64, error) {
+	levels := func(s *Prediction) (l likelihood.Quantiles, is bool) {
+		l, is = s.likelihood.(likelihood.Quantiles)
+		return l, is && s.Targets != nil
+	}
+	return SetMetric(func(s *Prediction) bool { _, is := levels(s); return is },
+		func(p *Predictions, s *Prediction) (map[string]float64, error) {
+			l, _ := levels(s)
+			d, err := s.Predictive()
+			if err != nil {
+				return nil, err
+			}
+			loss, lossErr := s.pinball(l)
+			low, lowErr := d.Quantile(l.Levels[0])
+			high, highErr := d.Quantile(l.Levels[len(l.Levels)-1])
+			inside := 0.0
+			if err := errors.Join(lossErr, lowErr, highErr); err != nil {
+				return nil, err
+			}
+			for i, y := range s.Targets {
+				if low[i] <= y && y <= high[i] {
+					inside++
+				}
+			}
+			return map[string]float64{"pinball": loss * p.Unit, "coverage": inside / float64(len(s.Targets))}, nil
+		})(p)
+}
+
+// Regression measures mixtures of Gaussians on every set with targets, in the target's own units: "rmse", "nll",
+// "crps", "coverage95", "sharpness", "noise_std", "model_std", and where the deviations differ, "spearman".
+func Regression(p *Predictions) (map[string]float64, error) {
+	return SetMetric(func(s *Prediction) bool { return s.Targets != nil && s.Mean != nil }, regression)(p)
+}
+
+func regression(p *Predictions, s *Prediction) (map[string]float64, error) {
+	var failed error
+	value := func(v float64, err error) float64 {
+		failed = errors.Join(failed, err)
+		return v
+	}
+	mean, std := s.Moments()
+	variances := s.Variances()
+	found := map[string]float64{
+		results.MetricRMSE:      value(metrics.RMSE(mean, s.Targets)) * p.Unit,
+		results.MetricNLL:       value(s.NLL(p.Unit)),
+		results.MetricCRPS:      value(metrics.MonteCarloCRPS(s.Targets, s.Mean, variances, p.Unit)),
+		results.MetricCoverage:  value(metrics.MonteCarloCoverage(s.Targets, s.Mean, variances, 0.95)),
+		results.MetricSharpness: meanDeviation(s, std) * p.Unit,
+		results.MetricNoiseStd:  s.NoiseDeviation() * p.Unit,
+		results.MetricModelStd:  stat.Mean(std, nil) * p.Unit,
+	}
+	// The noise has the same variance everywhere, so that the function's deviations are in the order of all.
+	if slices.Min(std) < slices.Max(std) {
+		distance := make([]float64, len(mean))
+		for i := range mean {
+			distance[i] = math.Abs(mean[i] - s.Targets[i])
+		}
+		found[results.MetricSpearman] = value(metrics.Spearman(std, distance))
+	}
+	return found, failed
+}
+
+// meanDeviation is the mean standard deviation of the target: of the noise, and of the function, whose deviations are
+// given.
+func meanDeviation(s *Prediction, std []float64) float64 {
+	sum := 0.0
+	for i, d := range std {
+		noise := 0.0
+		for _, component := range s.NoiseStd {
+			noise += component[i] * component[i] / float64(len(s.NoiseStd))
+		}
+		sum += math.Sqrt(d*d + noise)
+	}
+	return sum / float64(len(std))
+}
+
+// eceBins is the number of bins of the calibration error.
+const eceBins = 10
+
+// Classification measures class probabilities on every set with labels: "accuracy", "nll", "brier" and "ece10".
+func Classification(p *Predictions) (map[string]float64, error) {
+	return SetMetric(func(s *Prediction) bool { return s.Labels != nil && s.Probabilities != nil },
+		func(p *Predictions, s *Prediction) (map[string]float64, error) {
+			var failed error
+			value := func(v float64, err error) float64 {
+				failed = errors.Join(failed, err)
+				return v
+			}
+			outcomes, err := metrics.NewOutcomes(s.Probabilities, s.Width, s.Labels)
+			if err != nil {
+				return nil, err
+			}
+			return map[string]float64{
+				results.MetricAccuracy: value(metrics.Accuracy(s.Probabilities, s.Width, s.Labels)),
+				results.MetricNLL:      value(s.NLL(1)),
+				"brier":                value(metrics.Brier(s.Probabilities, s.Width, s.Labels)),
+				results.MetricECE:      value(outcomes.ECE(eceBins)),
+			}, failed
+		})(p)
+}

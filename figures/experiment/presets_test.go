@@ -1,0 +1,125 @@
+package experiment_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/cifar"
+	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/experiment/toy"
+	"densityuncertainty/figures/experiment/uci"
+)
+
+var update = flag.Bool("update", false, "write the specs of all presets anew; stored results are then no longer found")
+
+// The names of types and fields are the identity of stored results: a preset whose specs change has lost its results.
+// A field that is renamed keeps its name by a tag, and a type by a method Identity.
+func TestSpecsOfPresets(t *testing.T) {
+	cifar10 := cifar.Images{Name: cifar.CIFAR10}
+	var text strings.Builder
+	for _, p := range []struct {
+		name   string
+		preset experiment.Preset
+		data   experiment.Source
+	}{
+		{"uci.Paper", uci.Paper, uci.Data{Name: "yacht"}},
+		{"uci.Paper on gap splits of a large set", uci.Paper, uci.Data{Name: "protein", Kind: uci.Gap}},
+		{"uci.Released", uci.Released, uci.Data{Name: "yacht"}},
+		{"uci.Adam for choosing", uci.Adam, uci.Data{Name: "yacht", Choosing: true}},
+		{"uci.Long", uci.Long, uci.Data{Name: "yacht"}},
+		{"uci.Longest", uci.Longest, uci.Data{Name: "yacht"}},
+		{"uci.StoppedEarly", uci.StoppedEarly, uci.Data{Name: "yacht"}},
+		{"toy.Paper on the cubic", toy.Paper, toy.Cubic{Seeds: 20}},
+		{"toy.Paper on two moons", toy.Paper, toy.Moons{Seeds: 3}},
+		{"toy.Quick", toy.Quick, toy.Cubic{Seeds: 3}},
+		{"cifar.Paper", cifar.Paper, cifar10},
+		{"cifar.PaperOn a Wide ResNet", cifar.PaperOn(nets.WideResNet28x10(nil)), cifar.Images{Name: cifar.CIFAR100}},
+		{"cifar.Released", cifar.Released, cifar10},
+		{"cifar.Quick", cifar.Quick, cifar.Images{Name: cifar.CIFAR10, Sample: true}},
+		{"cifar.Small", cifar.Small, cifar10},
+		{"cifar.Processor, chosen", cifar.Chosen(cifar.Processor), cifar10},
+		{"cifar.GPU", cifar.GPU, cifar10},
+		{"cifar.ReleasedGPU", cifar.ReleasedGPU, cifar10},
+		{"cifar.ProcessorGrid", cifar.ProcessorGrid, cifar10},
+	} {
+		for _, m := range methods.All() {
+			if p.name == "uci.StoppedEarly" && m.Process != nil {
+				continue // they cannot be stopped early
+			}
+			e := must.Get(p.preset(p.data, m.Method))(t)
+			if err := e.Check(); err != nil {
+				t.Errorf("%s of %s: %v", m.Name, p.name, err)
+				continue
+			}
+			fmt.Fprintf(&text, "%s of %s: %s", m.Name, p.name, e.Group())
+			if strings.Contains(p.name, ".Paper") || m.Name == "density" {
+				fmt.Fprintf(&text, " %s", must.Get(e.Spec())(t))
+			}
+			text.WriteString("\n")
+		}
+	}
+	file := filepath.Join("testdata", "specs.txt")
+	if *update {
+		must.Do(t, os.MkdirAll("testdata", 0o755))
+		must.Do(t, os.WriteFile(file, []byte(text.String()), 0o644))
+	}
+	want := strings.Split(string(must.Get(os.ReadFile(file))(t)), "\n")
+	got := strings.Split(text.String(), "\n")
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i >= len(got) || i >= len(want):
+			t.Fatalf("%d specs, want %d", len(got)-1, len(want)-1)
+		case got[i] != want[i]:
+			t.Errorf("the spec has changed:\n%s\nwas\n%s", got[i], want[i])
+		}
+	}
+}
+
+// No two methods, and no two presets of one method, are one experiment.
+func TestPresetsDiffer(t *testing.T) {
+	seen := map[string]string{}
+	for name, preset := range map[string]experiment.Preset{"paper": uci.Paper, "released": uci.Released, "adam": uci.Adam, "long": uci.Long, "longest": uci.Longest} {
+		for _, m := range methods.All() {
+			if name == "adam" && m.Process != nil {
+				continue // Gaussian processes always have Adam
+			}
+			group := must.Get(preset(uci.Data{Name: "yacht"}, m.Method))(t).Group()
+			if other, has := seen[group]; has {
+				t.Errorf("%s of %s is %s", m.Name, name, other)
+			}
+			seen[group] = m.Name + " of " + name
+		}
+	}
+}
+
+// A preset refuses data that it is not for, and methods that have no layers.
+func TestPresetsRefuse(t *testing.T) {
+	for want, try := range map[string]func() error{
+		"toy.Paper is for toy.Cubic and toy.Moons": func() error { _, err := toy.Paper(uci.Data{Name: "yacht"}, methods.Density); return err },
+		"cifar.Images, not for uci.Data":           func() error { _, err := cifar.Paper(uci.Data{Name: "yacht"}, methods.Density); return err },
+		"there are no images \"mnist\"":            func() error { _, err := cifar.Paper(cifar.Images{Name: "mnist"}, methods.Density); return err },
+		"there are no layers":                      func() error { _, err := uci.Paper(uci.Data{Name: "yacht"}, experiment.Method{}); return err },
+		"no choice was made for": func() error {
+			_, err := uci.Tuned(uci.Sets(uci.Gal, "yacht"), experiment.Method{Name: "mine", Layers: scaled{Scale: 1}})
+			return err
+		},
+		"there is no UCI data set": func() error {
+			e, err := uci.Paper(uci.Data{Name: "yatch"}, methods.Density)
+			if err == nil {
+				err = e.Check()
+			}
+			return err
+		},
+	} {
+		if err := try(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q in it", err, want)
+		}
+	}
+}

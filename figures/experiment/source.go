@@ -1,0 +1,257 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
+)
+
+// testSet is the name of the set whose metrics have no prefix.
+const testSet = "test"
+
+// Standardised is a split of a regression, with the one set "test". Inputs and targets are standardised by the means
+// and deviations of the training examples alone; a column that is constant there is only centred. With heldOut, a part
+// from 0 to 1 of the training examples, drawn at random with a seed, is held out of training.
+func Standardised(set *datasets.Regression, split datasets.Split, heldOut float64, seed uint64) Data {
+	trainRows, heldRows := split.Train, []int(nil)
+	if heldOut > 0 {
+		inner := HoldOut(split, heldOut, seed)
+		trainRows, heldRows = inner.Train, inner.Test
+	}
+	features, target := datasets.FitScaler(set.X, set.D, trainRows), datasets.FitScaler(set.Y, 1, trainRows)
+	rows := func(numbers []int) train.Dataset {
+		x, y := set.Take(numbers)
+		return train.Dataset{Inputs: nets.Rows(features.Transform(x), set.D), Targets: target.Transform(y)}
+	}
+	d := Data{Train: rows(trainRows), Sets: []Set{{testSet, rows(split.Test)}}, Unit: target.Std[0], Zero: target.Mean[0]}
+	if heldRows != nil {
+		d.HeldOut = rows(heldRows)
+	}
+	return d
+}
+
+// HoldOut splits the training part of a split again: a part of it, from 0 to 1 and drawn at random with a seed, becomes
+// the test part. The test part of the split is left out.
+func HoldOut(split datasets.Split, part float64, seed uint64) datasets.Split {
+	n := len(split.Train)
+	kept, held := datasets.HoldOut(n, max(1, int(math.Round(part*float64(n)))), seed)
+	rows := func(places []int) []int {
+		numbers := make([]int, len(places))
+		for i, place := range places {
+			numbers[i] = split.Train[place]
+		}
+		slices.Sort(numbers)
+		return numbers
+	}
+	return datasets.Split{Train: rows(kept), Test: rows(held)}
+}
+
+// A Table is a data set of one's own, such as datasets.ReadCSV reads, on random splits with a tenth of the examples as
+// the test part, or on splits with gaps. Inputs and targets are standardised by the training part. Its identity is a digest of the numbers.
+type Table struct {
+	Set *datasets.Regression
+	// Count is the number of random splits; 0 means 20.
+	Count int
+	// Gaps makes splits with a gap in their place, one for each input: the examples with the middle third of its values
+	// are the test part (Foong et al. 2019).
+	Gaps bool
+	// Classes, if not 0, says that the last column has labels from 0 to Classes-1, for a classification.
+	Classes int
+	// RawTargets leaves targets as they are, such as counts for likelihood.Poisson.
+	RawTargets bool
+	// HeldOut is the part of the training examples, from 0 to 1, that is held out for early stopping.
+	HeldOut float64
+}
+
+// leastExamples are enough for a training part, a test part and a held-out part.
+const leastExamples = 4
+
+// Check says why the table cannot be used.
+func (t Table) Check() error {
+	if t.Set == nil {
+		return errors.New("experiment.Table has no Set; read one with datasets.ReadCSV")
+	}
+	if err := t.Set.Check(); err != nil {
+		return err
+	}
+	switch {
+	case t.Set.N < leastExamples:
+		return fmt.Errorf("experiment.Table: set %q has %d examples; the splits need at least %d", t.Set.Name, t.Set.N, leastExamples)
+	case t.Count < 0 || t.Classes < 0 || t.Classes == 1:
+		return fmt.Errorf("experiment.Table has Count %d and Classes %d; neither may be negative, and there are at least 2 classes", t.Count, t.Classes)
+	case t.Gaps && t.Count != 0:
+		return errors.New("experiment.Table has Gaps and a Count; there is one gap for each input, so leave Count out")
+	case !(t.HeldOut >= 0 && t.HeldOut < 1):
+		return fmt.Errorf("experiment.Table has HeldOut %g; it is a part of the training examples, from 0 to below 1", t.HeldOut)
+	case t.Classes > 0 && t.RawTargets:
+		return errors.New("experiment.Table has Classes and RawTargets; labels are never standardised, so leave RawTargets out")
+	}
+	for i, y := range t.Set.Y {
+		if t.Classes > 0 && (y != math.Trunc(y) || y < 0 || y >= float64(t.Classes)) {
+			return fmt.Errorf("experiment.Table: the label of example %d is %g; labels are whole numbers from 0 to %d", i, y, t.Classes-1)
+		}
+	}
+	return nil
+}
+
+// tableIdentity is what decides the numbers of a Table.
+type tableIdentity struct {
+	Data                  string // Digest of the numbers
+	Gaps                  bool
+	Classes               int
+	RawTargets            bool
+	HeldOut               float64
+	Examples, FeatureSize int
+}
+
+// Identity implements Identifier. The names of the set and of its columns are no part of it, nor is Count: how many splits
+// there are changes none of them.
+func (t Table) Identity() Identity {
+	v := tableIdentity{Gaps: t.Gaps, Classes: t.Classes, RawTargets: t.RawTargets, HeldOut: t.HeldOut}
+	if t.Set != nil {
+		v.Examples, v.FeatureSize = t.Set.N, t.Set.D
+		v.Data = Digest(trainSet(train.Dataset{Inputs: nets.Rows(t.Set.X, t.Set.D), Targets: t.Set.Y}))
+	}
+	return Identity{Value: v}
+}
+
+// Splits implements Source.
+func (t Table) Splits() int {
+	switch {
+	case t.Gaps && t.Set != nil:
+		return t.Set.D
+	case t.Count == 0:
+		return 20
+	}
+	return t.Count
+}
+
+// Load implements Source.
+func (t Table) Load(_ context.Context, split int) (Data, error) {
+	if err := t.Check(); err != nil {
+		return Data{}, err
+	}
+	if split < 0 || split >= t.Splits() {
+		return Data{}, fmt.Errorf("experiment.Table has no split %d; there are %d", split, t.Splits())
+	}
+	var parts datasets.Split
+	if t.Gaps {
+		parts = datasets.GapSplits(t.Set)[split]
+	} else {
+		parts = datasets.RandomSplits(t.Set.N, split+1)[split]
+	}
+	d := Standardised(t.Set, parts, t.HeldOut, uint64(split))
+	if t.Classes == 0 && !t.RawTargets {
+		return d, nil
+	}
+	raw := func(rows []int, set *train.Dataset) {
+		_, y := t.Set.Take(rows)
+		if set.Targets = y; t.Classes > 0 {
+			set.Targets, set.Labels = nil, make([]int, len(y))
+			for i, label := range y {
+				set.Labels[i] = int(label)
+			}
+		}
+	}
+	if t.HeldOut > 0 {
+		inner := HoldOut(parts, t.HeldOut, uint64(split))
+		raw(inner.Test, &d.HeldOut)
+		raw(inner.Train, &d.Train)
+	} else {
+		raw(parts.Train, &d.Train)
+	}
+	raw(parts.Test, &d.Sets[0].Dataset)
+	d.Unit, d.Zero = 1, 0
+	return d, nil
+}
+
+// Arrays are data of one's own of any shape, such as sequences [N, positions, features], on a single split. They are used
+// as they are, so standardise them first. Their identity is a digest of the numbers.
+type Arrays Data
+
+// arraysIdentity is what decides the numbers of Arrays.
+type arraysIdentity struct {
+	Data       string // Digest of the numbers and of the names of sets
+	Examples   int
+	Unit, Zero float64
+}
+
+// Identity implements Identifier.
+func (a Arrays) Identity() Identity {
+	v := arraysIdentity{Unit: a.Unit, Zero: a.Zero}
+	if a.Train.Inputs != nil {
+		v.Examples = a.Train.Len()
+		v.Data = Digest(append([]Set{trainSet(a.Train), {"held-out", a.HeldOut}}, a.Sets...)...)
+	}
+	return Identity{Value: v}
+}
+
+// Splits implements Source.
+func (Arrays) Splits() int { return 1 }
+
+// Load implements Source.
+func (a Arrays) Load(context.Context, int) (Data, error) { return Data(a), nil }
+
+// unit is the size of a target of 1 in the data's own units.
+func (d Data) unit() float64 {
+	if d.Unit == 0 {
+		return 1
+	}
+	return d.Unit
+}
+
+// check says what is wrong with the data of a split.
+func (d Data) check() error {
+	if err := checkExamples("the training data", d.Train); err != nil {
+		return err
+	}
+	if d.Train.Targets == nil && d.Train.Labels == nil {
+		return errors.New("the training data have neither Targets nor Labels")
+	}
+	if d.HeldOut.Inputs != nil {
+		if err := checkExamples("the held-out data", d.HeldOut); err != nil {
+			return err
+		}
+	}
+	if len(d.Sets) == 0 {
+		return errors.New("there are no Sets to predict")
+	}
+	if !(d.unit() > 0) || math.IsInf(d.unit(), 1) || math.IsNaN(d.Zero) || math.IsInf(d.Zero, 0) {
+		return fmt.Errorf("the data have the Unit %g and the Zero %g; both must be finite, and the Unit positive", d.Unit, d.Zero)
+	}
+	for i, set := range d.Sets {
+		if set.Name == "" || slices.ContainsFunc(d.Sets[:i], func(other Set) bool { return other.Name == set.Name }) {
+			return fmt.Errorf("set %d is called %q; give each set a name of its own", i, set.Name)
+		}
+		if err := checkExamples(fmt.Sprintf("the set %q", set.Name), set.Dataset); err != nil {
+			return err
+		}
+		if fmt.Sprintf("%T", set.Inputs) != fmt.Sprintf("%T", d.Train.Inputs) {
+			return fmt.Errorf("the set %q has inputs of type %T, the training data of type %T", set.Name, set.Inputs, d.Train.Inputs)
+		}
+	}
+	return nil
+}
+
+// checkExamples says what is wrong with a set of examples, which may lack answers.
+func checkExamples(what string, set train.Dataset) error {
+	if err := nets.CheckInputs(set.Inputs); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	n := set.Len()
+	switch {
+	case set.Targets != nil && set.Labels != nil:
+		return fmt.Errorf("%s: there are both Targets and Labels", what)
+	case set.Labels != nil && len(set.Labels) != n:
+		return fmt.Errorf("%s: %d labels for %d examples", what, len(set.Labels), n)
+	case len(set.Targets)%n != 0:
+		return fmt.Errorf("%s: %d targets for %d examples", what, len(set.Targets), n)
+	}
+	return nil
+}

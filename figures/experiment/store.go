@@ -1,0 +1,275 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"densityuncertainty/figures/results"
+)
+
+// A Store keeps results and predictions in a folder:
+//
+//	groups.jsonl                   a line for each group of experiments: what they are
+//	TASK-PRESET.jsonl              a line for each result
+//	predictions/ID.safetensors.gz  what the networks of an experiment said
+//	.running, .work                what is reserved by a process, and what is in progress
+//
+// Lines are only ever added, and have checksums. Several processes may use a store at a time, also on several machines
+// that share the folder, if its file system has locks.
+type Store struct {
+	Folder string
+
+	mu    sync.Mutex // of what follows
+	files map[string]*readFile
+}
+
+// A readFile is what was read of a file of results.
+type readFile struct {
+	size     int64
+	modified time.Time
+	lines    []Result
+}
+
+const (
+	groupsName        = "groups.jsonl"
+	resultsExtension  = ".jsonl"
+	predictionsFolder = "predictions"
+	runningFolder     = ".running"
+	workFolder        = ".work"
+)
+
+// open makes the folder. It is an error if nothing can be written there, which one wants to know before hours of
+// training.
+func (s *Store) open() error {
+	if s.Folder == "" {
+		return errors.New("experiment: the Store has no Folder")
+	}
+	_, err := results.OpenStore(s.Folder)
+	return err
+}
+
+// Results returns the results by the identities of their experiments. It is an error if two lines have one identity and
+// different numbers, or if a line was changed.
+func (s *Store) Results() (map[string]Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	entries, err := os.ReadDir(s.Folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("experiment: reading the store: %w", err)
+	}
+	all, places := map[string]Result{}, map[string]string{}
+	for _, entry := range entries {
+		if entry.Name() == groupsName || !strings.HasSuffix(entry.Name(), resultsExtension) || entry.IsDir() {
+			continue
+		}
+		path := filepath.Join(s.Folder, entry.Name())
+		lines, err := s.lines(path)
+		if err != nil {
+			return nil, err
+		}
+		for i, line := range lines {
+			place := fmt.Sprintf("%s:%d", path, i+1)
+			if before, has := all[line.ID]; has {
+				if difference := line.Difference(before); difference != "" {
+					return nil, fmt.Errorf("experiment: %s and %s are results of one experiment, %s, with different numbers: %s; remove one of them", places[line.ID], place, line.ID, difference)
+				}
+				continue
+			}
+			all[line.ID], places[line.ID] = line, place
+		}
+	}
+	groups, err := s.groups() // after the results: a group's line is written before the first result
+	if err != nil {
+		return nil, err
+	}
+	for id, line := range all {
+		group, has := groups[line.Group]
+		if !has {
+			return nil, fmt.Errorf("experiment: %s is a result of the group %s, which is not in %s; restore that file", places[id], line.Group, groupsName)
+		}
+		line.Task, line.Method, line.Preset, line.file = group.Task, group.Method, group.Preset, s.predictionsFile(id)
+		all[id] = line
+	}
+	return all, nil
+}
+
+// lines are those of a file, which is only read if it was changed since it was read last.
+func (s *Store) lines(path string) ([]Result, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("experiment: reading the store: %w", err)
+	}
+	if before := s.files[path]; before != nil && before.size == info.Size() && before.modified.Equal(info.ModTime()) {
+		return before.lines, nil
+	}
+	read, err := resultFile(path).Read()
+	if err != nil {
+		return nil, err
+	}
+	if s.files == nil {
+		s.files = map[string]*readFile{}
+	}
+	s.files[path] = &readFile{info.Size(), info.ModTime(), read.Values}
+	return read.Values, nil
+}
+
+func resultFile(path string) results.LineFile[Result] {
+	return results.LineFile[Result]{Path: path, Decode: decodeResult}
+}
+
+func (s *Store) groupFile() results.LineFile[groupLine] {
+	return results.LineFile[groupLine]{Path: filepath.Join(s.Folder, groupsName), Decode: decodeGroup}
+}
+
+// groups are the lines of groups by their identities.
+func (s *Store) groups() (map[string]groupLine, error) {
+	all := map[string]groupLine{}
+	file := s.groupFile()
+	if _, err := os.Lstat(file.Path); errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	read, err := file.Read()
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range read.Values {
+		all[g.Group] = g
+	}
+	return all, nil
+}
+
+// checkStored returns an error if a stored line of the same group is of another network.
+func (g groupLine) checkStored(stored groupLine) error {
+	if err := g.sameParameters(stored); err != nil {
+		return fmt.Errorf("experiment: %s on %s has the identity of stored results, but another network: %w. "+
+			"A function has only its name: give the nets.Func another Name, or the layers' type another name or field", g.Method, g.Task, err)
+	}
+	return nil
+}
+
+// checkNetworks is checkStored for groups that the store may have.
+func (s *Store) checkNetworks(list []groupLine) error {
+	stored, err := s.groups()
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, g := range list {
+		if before, has := stored[g.Group]; has {
+			problems = append(problems, g.checkStored(before))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// keep keeps the predictions of a result, which are then read from there, and its line.
+func (s *Store) keep(r *Result, g groupLine) (err error) {
+	r.file = s.predictionsFile(r.ID)
+	if r.PredictionsSum, err = writePredictions(r.file, r.predictions); err != nil {
+		return err
+	}
+	r.predictions = nil
+	line, err := r.encode()
+	if err != nil {
+		return err
+	}
+	if err := s.addGroups(map[string]groupLine{g.Group: g}); err != nil {
+		return err
+	}
+	return resultFile(filepath.Join(s.Folder, fileName(g))).Add(func(before results.Lines[Result]) ([]byte, error) {
+		if slices.ContainsFunc(before.Values, func(stored Result) bool { return stored.ID == r.ID }) {
+			return nil, fmt.Errorf("experiment: the store has a result of %s already, though this process had reserved it", r.ID)
+		}
+		return line, nil
+	})
+}
+
+// fileName is the name of the file for results of a group: the names of its task and preset, in letters that file names
+// can have. Only for people does it matter which file a line is in.
+func fileName(g groupLine) string {
+	words := strings.FieldsFunc(strings.ToLower(g.Task+" "+g.Preset), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	name := strings.Join(words, "-")
+	if name == "" || name+resultsExtension == groupsName {
+		name = "results"
+	}
+	return name[:min(len(name), 100)] + resultsExtension
+}
+
+func (s *Store) predictionsFile(id string) string {
+	return filepath.Join(s.Folder, predictionsFolder, id+predictionsExtension)
+}
+
+// Predictions reads what the networks of an experiment said. An error wraps ErrNoPredictions where the store does not
+// have it.
+func (s *Store) Predictions(ctx context.Context, e Experiment) (*Predictions, error) {
+	all, err := s.Results()
+	if err != nil {
+		return nil, err
+	}
+	line, has := all[e.ID()]
+	if !has {
+		return nil, e.problem(fmt.Errorf("the store %s has no result of it: %w", s.Folder, ErrNoPredictions))
+	}
+	line.attach = func(p *Predictions) { p.of(ctx, e) }
+	return line.Predictions()
+}
+
+// Measure computes metrics for all experiments of a list whose predictions are at hand, without training: found has
+// their numbers by the experiments' identities, and missing lists those without predictions. Runs that diverged have
+// nothing to measure, and are in neither.
+func (s *Store) Measure(ctx context.Context, list []Experiment, metrics ...Metric) (found map[string]map[string]float64, missing []Experiment, err error) {
+	found = map[string]map[string]float64{}
+	for _, e := range list {
+		p, err := s.Predictions(ctx, e)
+		switch {
+		case errors.Is(err, ErrNoPredictions):
+			missing = append(missing, e)
+			continue
+		case err != nil:
+			return nil, nil, err
+		case p.Diverged:
+			continue
+		}
+		if found[e.ID()], err = Measure(ctx, e, p, metrics...); err != nil {
+			return nil, nil, err
+		}
+	}
+	return found, missing, nil
+}
+
+// reserve sets experiments apart for this process until release is called; free are those that no other process has
+// reserved.
+func (s *Store) reserve(list []planned) (free []planned, release func() error, err error) {
+	return results.Reserve(filepath.Join(s.Folder, runningFolder), list)
+}
+
+// work is the folder of what is in progress, for experiments that are trained together.
+func (s *Store) work(list []planned) string {
+	var ids strings.Builder
+	for _, e := range list {
+		ids.WriteString(e.id)
+	}
+	return filepath.Join(s.Folder, workFolder, digest([]byte(ids.String())))
+}
+
+// Groups lists the groups of the store by their identities, each with the JSON that says what its experiments are.
+func (s *Store) Groups() (map[string]string, error) {
+	groups, err := s.groups()
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for _, id := range slices.Sorted(maps.Keys(groups)) {
+		all[id] = string(groups[id].Experiment)
+	}
+	return all, nil
+}

@@ -1,0 +1,376 @@
+package experiment_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/environment/reexec"
+	"densityuncertainty/figures/experiment"
+)
+
+// stored carries out experiments with a store.
+func stored(t *testing.T, folder string, list ...experiment.Experiment) []experiment.Result {
+	t.Helper()
+	return must.Get(experiment.Engine{Store: &experiment.Store{Folder: folder}}.Run(context.Background(), list...))(t)
+}
+
+// untrained fails the test if anything is trained.
+func untrained(t *testing.T, folder string) experiment.Engine {
+	return experiment.Engine{Store: &experiment.Store{Folder: folder}, Progress: func(_ float64, note string) { t.Errorf("trained again: %s", note) }}
+}
+
+// What a store has is not trained again, and comes back as it was, also under another name.
+func TestStoreKeepsResults(t *testing.T) {
+	folder, list := t.TempDir(), allSplits(adapted(t, dul.Density{}))
+	first := stored(t, folder, list...)
+	renamed := list.Change(func(e *experiment.Experiment) { e.Method.Name = "other" })
+	again := must.Get(untrained(t, folder).Run(context.Background(), renamed...))(t)
+	if len(again) != len(first) {
+		t.Fatalf("%d results, want %d", len(again), len(first))
+	}
+	for i := range first {
+		if again[i].Difference(first[i]) != "" || again[i].Method != "other" || again[i].Backend != first[i].Backend || !again[i].Finished.Equal(first[i].Finished) {
+			t.Errorf("result %d is %+v, was %+v", i, again[i], first[i])
+		}
+	}
+	if entries := must.Get(os.ReadDir(filepath.Join(folder, ".work")))(t); len(entries) != 0 {
+		t.Errorf("there are still %v", entries)
+	}
+	groups := must.Get((&experiment.Store{Folder: folder}).Groups())(t)
+	if len(groups) != 1 || !strings.Contains(groups[list[0].Group()], "dul.Density") {
+		t.Errorf("the groups are %v", groups)
+	}
+}
+
+// Predictions come back bit by bit, with the data of their experiment, and a new metric needs no training.
+func TestPredictionsAreKept(t *testing.T) {
+	folder, ctx := t.TempDir(), context.Background()
+	list := append(allSplits(adapted(t, dul.Density{})), transformer(t, dul.Density{}))
+	made := must.Get(experiment.Run(ctx, list...))(t)
+	first := stored(t, folder, list...)
+	store := &experiment.Store{Folder: folder}
+	for i, e := range list {
+		p, want := must.Get(store.Predictions(ctx, e))(t), must.Get(made[i].Predictions())(t)
+		if !reflect.DeepEqual(p.Sets, want.Sets) || p.Unit != want.Unit || p.Zero != want.Zero || p.Split != e.Split {
+			t.Errorf("the predictions of %v have changed in the store", e)
+		}
+		of := must.Get(first[i].Predictions())(t)
+		if d := must.Get(of.Data())(t); !reflect.DeepEqual(of.Sets, want.Sets) || len(d.Sets) != len(of.Sets) {
+			t.Errorf("the predictions of the result of %v are others", e)
+		}
+		again := must.Get(experiment.Measure(ctx, e, p))(t)
+		if !reflect.DeepEqual(again, first[i].Metrics) {
+			t.Errorf("measured again: %v, want %v", again, first[i].Metrics)
+		}
+	}
+	missing := list[0]
+	missing.Seed = 77
+	width := experiment.SetMetric(func(s *experiment.Prediction) bool { return s.Mean != nil },
+		func(p *experiment.Predictions, s *experiment.Prediction) (map[string]float64, error) {
+			d, err := p.Data()
+			if err != nil || len(d.Sets[0].Targets) != len(s.Targets) {
+				return nil, errors.Join(errors.New("other data"), err)
+			}
+			low, high := s.FunctionQuantile(0.25), s.FunctionQuantile(0.75)
+			return map[string]float64{"width": (high[0] - low[0]) * p.Unit}, nil
+		})
+	found, without, err := store.Measure(ctx, append(list[:3:3], missing), width)
+	must.Do(t, err)
+	if len(found) != 3 || !(found[list[0].ID()]["width"] > 0) || len(without) != 1 || without[0].ID() != missing.ID() {
+		t.Errorf("measured %v, without predictions %v", found, without)
+	}
+}
+
+// Measuring refuses what is not a number, and two numbers of one name.
+func TestMeasureRefuses(t *testing.T) {
+	e := small(baselines.Deterministic{})
+	p := must.Get(must.Get(experiment.Run(context.Background(), e))(t)[0].Predictions())(t)
+	bad := func(*experiment.Predictions) (map[string]float64, error) {
+		return map[string]float64{"bad": math.NaN()}, nil
+	}
+	if _, err := experiment.Measure(context.Background(), e, p, bad); !errors.Is(err, experiment.ErrNotFinite) || !strings.Contains(err.Error(), `metric "bad" is NaN`) {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := experiment.Measure(context.Background(), e, p, experiment.Regression, experiment.NLL); err == nil || !strings.Contains(err.Error(), `two metrics have the name "nll"`) {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := p.Set("other"); err == nil || !strings.Contains(err.Error(), "there are some of test") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// lineFile is the file of results in a folder.
+func lineFile(t *testing.T, folder string) string {
+	t.Helper()
+	all := must.Get(filepath.Glob(filepath.Join(folder, "*.jsonl")))(t)
+	for _, file := range all {
+		if filepath.Base(file) != "groups.jsonl" {
+			return file
+		}
+	}
+	t.Fatal("there is no file of results")
+	return ""
+}
+
+// A store that was changed is refused, with the place and what to do.
+func TestChangedStore(t *testing.T) {
+	e := small(baselines.Deterministic{})
+	origin := t.TempDir()
+	stored(t, origin, allSplits(e)...)
+	name := filepath.Base(lineFile(t, origin))
+	for _, c := range []struct {
+		name, file, want string
+		change           func(content []byte) []byte
+	}{
+		{"a metric", name, ":1: the line was changed", func(b []byte) []byte { return bytes.Replace(b, []byte(`"nll":`), []byte(`"nll":9`), 1) }},
+		{"a digit of the checksum", name, ":1: the line was changed", func(b []byte) []byte {
+			at := bytes.Index(b, []byte(`"sum":"`)) + len(`"sum":"`)
+			b[at] ^= 1
+			return b
+		}},
+		{"the family of a group", "groups.jsonl", "the line was changed", func(b []byte) []byte { return bytes.Replace(b, []byte("Deterministic"), []byte("Determinism"), 1) }},
+		{"an empty line", name, ":1: the line is empty", func(b []byte) []byte { return append([]byte("\n"), b...) }},
+		{"no group", "groups.jsonl", "is a result of the group " + e.Group(), func([]byte) []byte { return nil }},
+		{"no checksum", name, "has no checksum", func(b []byte) []byte { return append([]byte("{\"a\":1}\n"), b...) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			folder := t.TempDir()
+			must.Do(t, os.CopyFS(folder, os.DirFS(origin)))
+			file := filepath.Join(folder, c.file)
+			must.Do(t, os.WriteFile(file, c.change(must.Get(os.ReadFile(file))(t)), 0o644))
+			_, err := (&experiment.Store{Folder: folder}).Results()
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want %q in it", err, c.want)
+			}
+			if _, err := untrained(t, folder).Run(context.Background(), e); err == nil {
+				t.Error("the store was used")
+			}
+		})
+	}
+	// Predictions of another run.
+	folder, other := t.TempDir(), t.TempDir()
+	must.Do(t, os.CopyFS(folder, os.DirFS(origin)))
+	longer := e
+	longer.Recipe.Epochs = 3
+	stored(t, other, longer)
+	taken := must.Get(os.ReadFile(filepath.Join(other, "predictions", longer.ID()+".safetensors.gz")))(t)
+	mine := filepath.Join(folder, "predictions", e.ID()+".safetensors.gz")
+	must.Do(t, os.WriteFile(mine, taken, 0o644))
+	if _, err := (&experiment.Store{Folder: folder}).Predictions(context.Background(), e); err == nil || !strings.Contains(err.Error(), "was changed, or written by another run") {
+		t.Errorf("the error is %v", err)
+	}
+	must.Do(t, os.WriteFile(mine, taken[:len(taken)/2], 0o644))
+	if _, err := experiment.ReadPredictions(mine); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// A last line that a killed process left unfinished is run again, and the others count.
+func TestTornLine(t *testing.T) {
+	folder, list := t.TempDir(), allSplits(small(baselines.Deterministic{}))
+	first := stored(t, folder, list...)
+	file := lineFile(t, folder)
+	content := must.Get(os.ReadFile(file))(t)
+	must.Do(t, os.WriteFile(file, content[:len(content)-20], 0o644))
+	if found := must.Get((&experiment.Store{Folder: folder}).Results())(t); len(found) != len(list)-1 {
+		t.Fatalf("%d results, want %d", len(found), len(list)-1)
+	}
+	again := stored(t, folder, list...)
+	for i := range first {
+		for metric, want := range first[i].Metrics {
+			if got := again[i].Metrics[metric]; math.Abs(got-want) > 1e-6*math.Abs(want) {
+				t.Errorf("%s of split %d is %v, was %v", metric, i, got, want)
+			}
+		}
+	}
+	if n := bytes.Count(must.Get(os.ReadFile(file))(t), []byte("\n")); n != len(list) {
+		t.Errorf("%d lines, want %d", n, len(list))
+	}
+}
+
+// Two lines of one experiment are an error where their numbers differ, and one result where they do not.
+func TestTwoLinesOfOneExperiment(t *testing.T) {
+	e, a, b := small(baselines.Deterministic{}), t.TempDir(), t.TempDir()
+	stored(t, a, e)
+	content := must.Get(os.ReadFile(lineFile(t, a)))(t)
+	must.Do(t, os.WriteFile(filepath.Join(a, "copy.jsonl"), content, 0o644))
+	if found := must.Get((&experiment.Store{Folder: a}).Results())(t); len(found) != 1 {
+		t.Errorf("%d results", len(found))
+	}
+	other := e
+	other.Task.Metrics = []experiment.Metric{func(*experiment.Predictions) (map[string]float64, error) { return map[string]float64{"nll": 1}, nil }}
+	stored(t, b, other)
+	must.Do(t, os.WriteFile(filepath.Join(a, "other.jsonl"), must.Get(os.ReadFile(lineFile(t, b)))(t), 0o644))
+	if _, err := (&experiment.Store{Folder: a}).Results(); err == nil || !strings.Contains(err.Error(), "with different numbers: ") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// A function that was changed but not renamed does not get the results of the old one.
+func TestChangedFunction(t *testing.T) {
+	folder := t.TempDir()
+	e := transformer(t, baselines.Deterministic{})
+	stored(t, folder, e)
+	e.Task.Network = nets.Func{Name: "attention-1", Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+		return attention(l, s, l.Dense(s.In("embed"), x, 2), outputs)
+	}}
+	_, err := untrained(t, folder).Run(context.Background(), e)
+	for _, want := range []string{"network/embed/bias", "give the nets.Func another Name"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q in it", err, want)
+		}
+	}
+}
+
+// killable are experiments of both kinds, replicas and single networks, that take long enough to be killed.
+func killable(t *testing.T) experiment.Experiments {
+	table, own := adapted(t, dul.Density{}), transformer(t, baselines.MFVI{})
+	table.Recipe.Epochs, own.Recipe.Epochs = 300, 300
+	return append(allSplits(table), own)
+}
+
+// Killed at any moment and called again, a run ends with the numbers of one that was not killed; and processes that
+// share a store share the work.
+func TestKilledAndShared(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts several processes")
+	}
+	list := killable(t)
+	if folder, is := reexec.Argument(t); is {
+		en := experiment.Engine{Store: &experiment.Store{Folder: folder}, CheckpointEvery: time.Millisecond}
+		en.Progress = func(float64, string) { fmt.Println("at work") }
+		must.Get(en.Run(context.Background(), list...))(t)
+		return
+	}
+	want := must.Get(experiment.Run(context.Background(), list...))(t)
+	folder := t.TempDir()
+	for kill := range 4 {
+		c := reexec.Command(t, folder)
+		out := must.Get(c.StdoutPipe())(t)
+		must.Do(t, c.Start())
+		buffer := make([]byte, 8)
+		_, _ = out.Read(buffer) // until it trains
+		time.Sleep(time.Duration(20+60*kill) * time.Millisecond)
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	}
+	c := reexec.Command(t, folder) // a second process beside this one
+	must.Do(t, c.Start())
+	got := stored(t, folder, list...)
+	must.Do(t, c.Wait())
+	if len(got) != len(want) {
+		t.Fatalf("%d results, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if difference := got[i].Difference(want[i]); difference != "" {
+			t.Errorf("%v: %s", list[i], difference)
+		}
+	}
+	if all := must.Get((&experiment.Store{Folder: folder}).Results())(t); len(all) != len(list) {
+		t.Errorf("the store has %d results, want %d", len(all), len(list))
+	}
+}
+
+// Stopped while it predicts, a run does not predict the sets again that it has, and ends with the same numbers, whether
+// the sets share a stream of noise or not.
+func TestStoppedWhilePredicting(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		e := transformer(t, baselines.MFVI{})
+		e.Recipe.SharedNoise = shared
+		want := must.Get(experiment.Run(context.Background(), e))(t)[0]
+		folder := t.TempDir()
+		ctx, stop := context.WithCancel(context.Background())
+		en := experiment.Engine{Store: &experiment.Store{Folder: folder}, Progress: func(_ float64, note string) {
+			if strings.Contains(note, `predicting the set "shifted"`) {
+				stop()
+			}
+		}}
+		if found, err := en.Run(ctx, e); !errors.Is(err, context.Canceled) || len(found) != 0 {
+			t.Fatalf("%d results and the error %v", len(found), err)
+		}
+		kept := must.Get(filepath.Glob(filepath.Join(folder, ".work", "*", "set-*.json")))(t)
+		if len(kept) != 1 || filepath.Base(kept[0]) != "set-0.json" {
+			t.Fatalf("the kept sets are %v", kept)
+		}
+		for _, damage := range []bool{true, false} {
+			content := must.Get(os.ReadFile(kept[0]))(t)
+			if damage {
+				changed := bytes.Clone(content)
+				changed[len(changed)/2] ^= 1
+				must.Do(t, os.WriteFile(kept[0], changed, 0o644))
+			}
+			copied, notes := t.TempDir(), 0
+			must.Do(t, os.CopyFS(copied, os.DirFS(folder)))
+			must.Do(t, os.WriteFile(kept[0], content, 0o644))
+			en := experiment.Engine{Store: &experiment.Store{Folder: copied}, Notes: func(string) { notes++ }}
+			got := must.Get(en.Run(context.Background(), e))(t)[0]
+			if difference := got.Difference(want); difference != "" || (notes > 0) != damage {
+				t.Errorf("shared noise %t, damaged %t: %d notes, and %s", shared, damage, notes, difference)
+			}
+		}
+	}
+}
+
+// Results that were found elsewhere are added once, and those of others refused.
+func TestAdd(t *testing.T) {
+	ctx, folder := context.Background(), t.TempDir()
+	list := allSplits(small(baselines.Deterministic{}))
+	var carried []experiment.Carried
+	for i, e := range list {
+		carried = append(carried, experiment.Carried{Experiment: e, Result: experiment.Result{Metrics: map[string]float64{"nll": float64(i)}, Was: "old", Batched: 1}})
+	}
+	store := &experiment.Store{Folder: folder}
+	must.Do(t, store.Add(ctx, carried[:2]...))
+	must.Do(t, store.Add(ctx, carried...))
+	found := must.Get(untrained(t, folder).Run(ctx, list...))(t)
+	for i, r := range found {
+		if r.Metrics["nll"] != float64(i) || r.Was != "old" || r.Task != "table" {
+			t.Errorf("result %d is %+v", i, r)
+		}
+		if _, err := r.Predictions(); !errors.Is(err, experiment.ErrNoPredictions) {
+			t.Errorf("the error for its predictions is %v", err)
+		}
+	}
+	if n := bytes.Count(must.Get(os.ReadFile(lineFile(t, folder)))(t), []byte("\n")); n != len(list) {
+		t.Errorf("%d lines, want %d", n, len(list))
+	}
+	carried[0].Result.Metrics = map[string]float64{"nll": 9}
+	if err := store.Add(ctx, carried[0]); err == nil || !strings.Contains(err.Error(), "has another result of it: nll 9 and 0") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// A result that cannot be kept ends the run at once: what follows would be lost too.
+func TestStoreThatCannotBeWritten(t *testing.T) {
+	folder := t.TempDir()
+	must.Do(t, os.WriteFile(filepath.Join(folder, "predictions"), nil, 0o644))
+	a, b := small(baselines.Deterministic{}), small(baselines.Deterministic{})
+	b.Recipe.Epochs = 3
+	found, err := experiment.Engine{Store: &experiment.Store{Folder: folder}}.Run(context.Background(), a, b)
+	if err == nil || !strings.Contains(err.Error(), "the result could not be kept") || len(found) != 0 {
+		t.Errorf("%d results, and the error %v", len(found), err)
+	}
+	must.Do(t, os.WriteFile(filepath.Join(folder, "file"), nil, 0o644))
+	if _, err := untrained(t, filepath.Join(folder, "file")).Run(context.Background(), a); err == nil || !strings.Contains(err.Error(), "making the store") {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := untrained(t, "").Run(context.Background(), a); err == nil || !strings.Contains(err.Error(), "has no Folder") {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -1,0 +1,123 @@
+package toy
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/results"
+)
+
+// Moons is two classes in the plane, interleaved half circles, as an experiment.Source. Each split has other data: those
+// of the seed that is its number. The one set has the points of Map, then the training points, then 2000 unseen ones.
+type Moons struct {
+	Seeds int // the number of splits
+}
+
+const (
+	moonsExamples, moonsUnseen = 500, 2000
+	moonsNoise                 = 0.1
+	moonsClasses               = 2
+	// The map is the square of this side with this corner, with so many points along either axis.
+	mapLeft, mapLow, mapSide = -2.5, -2.75, 6.0
+	mapPoints                = 52
+	// Points at least this far from all training points count as far away.
+	farAway = 1.0
+)
+
+// Identity implements experiment.Identifier. How many splits there are changes none of them.
+func (m Moons) Identity() experiment.Identity {
+	return experiment.Identity{Type: "toy.Moons", Value: struct{}{}}
+}
+
+// Check says what cannot be.
+func (m Moons) Check() error { return checkSeeds("toy.Moons", m.Seeds) }
+
+// Splits implements experiment.Source.
+func (m Moons) Splits() int { return m.Seeds }
+
+// Map are the coordinates of the map along both axes, in the data's own units.
+func Map() (xs, ys []float64) {
+	return floats.Span(make([]float64, mapPoints), mapLeft, mapLeft+mapSide), floats.Span(make([]float64, mapPoints), mapLow, mapLow+mapSide)
+}
+
+// pointsSet is the name of the set of all points. They are predicted in one go, as they always were: their noise comes
+// from one stream.
+const pointsSet = "points"
+
+// Load implements experiment.Source.
+func (m Moons) Load(_ context.Context, split int) (experiment.Data, error) {
+	seen, labels := datasets.TwoMoons(moonsExamples, moonsNoise, uint64(split))
+	unseen, answers := datasets.TwoMoons(moonsUnseen, moonsNoise, ^uint64(split))
+	scale := datasets.FitScaler(seen, 2, datasets.Order(0, 0, moonsExamples))
+	points := mapGrid()
+	all := train.Dataset{
+		Inputs: nets.Rows(scale.Transform(slices.Concat(points, seen, unseen)), 2),
+		Labels: slices.Concat(make([]int, len(points)/2), labels, answers), // those of the map mean nothing
+	}
+	return experiment.Data{
+		Train: train.Dataset{Inputs: nets.Rows(scale.Transform(seen), 2), Labels: labels},
+		Sets:  []experiment.Set{{Name: pointsSet, Dataset: all}},
+	}, nil
+}
+
+// mapGrid are the points of the map, row by row from below.
+func mapGrid() []float64 {
+	var grid []float64
+	xs, ys := Map()
+	for _, y := range ys {
+		for _, x := range xs {
+			grid = append(grid, x, y)
+		}
+	}
+	return grid
+}
+
+// Distance measures distance awareness: "accuracy" on unseen points, and the mean entropy of the predicted classes, in
+// nats, at the training points ("entropy_data") and at points of the map at least 1 away from all of them
+// ("entropy_far").
+func Distance(p *experiment.Predictions) (map[string]float64, error) {
+	s, err := p.Set(pointsSet)
+	if err != nil {
+		return nil, err
+	}
+	entropy, err := metrics.Entropy(s.Probabilities, moonsClasses)
+	if err != nil {
+		return nil, err
+	}
+	const cells, known = mapPoints * mapPoints, mapPoints*mapPoints + moonsExamples
+	accuracy, err := metrics.Accuracy(s.Probabilities[known*moonsClasses:], moonsClasses, s.Labels[known:])
+	if err != nil {
+		return nil, err
+	}
+	points, _ := datasets.TwoMoons(moonsExamples, moonsNoise, uint64(p.Split))
+	return map[string]float64{
+		results.MetricAccuracy:    accuracy,
+		results.MetricEntropyData: stat.Mean(entropy[cells:known], nil),
+		results.MetricEntropyFar:  stat.Mean(farFrom(points, entropy[:cells]), nil),
+	}, nil
+}
+
+// farFrom are the values of the map at points far from all of the given ones.
+func farFrom(points, values []float64) []float64 {
+	var far []float64
+	grid := mapGrid()
+	for i, v := range values {
+		nearest := math.Inf(1)
+		for k := 0; k < len(points); k += 2 {
+			nearest = min(nearest, math.Hypot(grid[2*i]-points[k], grid[2*i+1]-points[k+1]))
+		}
+		if nearest >= farAway {
+			far = append(far, v)
+		}
+	}
+	return far
+}

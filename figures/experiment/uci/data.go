@@ -1,0 +1,180 @@
+package uci
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/experiment"
+)
+
+// Data is a UCI data set with its splits; it is an experiment.Source. The target and the inputs are standardised by the
+// training part.
+type Data struct {
+	Name string // one of datasets.UCINames
+	Kind Splits
+	// Choosing is for choosing hyperparameters without a look at the test part: a fifth of the training part is
+	// predicted in its place, and not trained on.
+	Choosing bool
+	// HeldOut keeps a fifth of the training part for early stopping.
+	HeldOut bool
+}
+
+// Splits is a way to split a data set into training and test part.
+type Splits int
+
+const (
+	// Gal are the splits published with Gal & Ghahramani (2016): 20, of Protein 5. Year has the one of its donors.
+	Gal Splits = iota
+	// Random are as many random splits with a tenth of the examples as the test part, as in the authors' code.
+	Random
+	// Gap are splits with a gap, one for each input: the examples with the middle third of its values are the test part
+	// (Foong et al. 2019).
+	Gap
+)
+
+// String is the name of the splits.
+func (s Splits) String() string {
+	if s < 0 || int(s) >= len(splitsNames) {
+		return fmt.Sprintf("Splits(%d)", int(s))
+	}
+	return splitsNames[s]
+}
+
+var splitsNames = []string{"gal", "random", "gap"}
+
+// heldOutPart is the part of the training examples on which hyperparameters are chosen, and epochs by early stopping.
+const heldOutPart = 0.2
+
+// yearName is the set that is not part of the program, but downloaded. It has no published checksum.
+const yearName = "year"
+
+// checksums are experiment.Digest of the published numbers.
+var checksums = map[string]string{
+	"boston":         "d2a81544bda7c1d2446bebb5082931de",
+	"concrete":       "dcbbe52d10cd274a08664448c0d4e61a",
+	"energy":         "bcebae3779ef27ae242dcaf10645cc29",
+	"energy-cooling": "5c5eabaf3bf820e4ff89a58ebdd80b64",
+	"kin8nm":         "31d521b7351f9a321e0be7ef44e104d2",
+	"naval":          "821c5f1bcf0322f79d7ad1eda8e17680",
+	"protein":        "09f7ec2a6a0521f16f3fc9f8fd4011f1",
+	"wine":           "1a8336e6d8579c0974daef8a743960a8",
+	"yacht":          "7d053a8f452bf16bbf9e0f15b1b1e26f",
+}
+
+// identity is what decides the numbers of Data.
+type identity struct {
+	Name, SHA256 string
+	Splits       Splits
+	Choosing     bool
+	HeldOut      bool
+}
+
+// Identity implements experiment.Identifier.
+func (d Data) Identity() experiment.Identity {
+	return experiment.Identity{Type: "uci.Data", Value: identity{d.Name, checksums[d.Name], d.Kind, d.Choosing, d.HeldOut}}
+}
+
+// Check says what cannot be.
+func (d Data) Check() error {
+	if !slices.Contains(datasets.UCINames(), d.Name) {
+		return fmt.Errorf("there is no UCI data set %q; there are %s", d.Name, strings.Join(datasets.UCINames(), ", "))
+	}
+	if d.Kind < Gal || d.Kind > Gap {
+		return fmt.Errorf("there are no splits %v; there are uci.Gal, uci.Random and uci.Gap", d.Kind)
+	}
+	return nil
+}
+
+// Splits implements experiment.Source. It is 0 for a data set that there is not.
+func (d Data) Splits() int {
+	_, features, published, err := datasets.UCISize(d.Name)
+	switch {
+	case err != nil:
+		return 0
+	case d.Kind == Gap:
+		return features
+	}
+	return published
+}
+
+// Load implements experiment.Source.
+func (d Data) Load(ctx context.Context, split int) (experiment.Data, error) {
+	set, err := read(ctx, d.Name)
+	if err != nil {
+		return experiment.Data{}, err
+	}
+	var splits []datasets.Split
+	switch d.Kind {
+	case Random:
+		splits = datasets.RandomSplits(set.N, split+1)
+	case Gap:
+		splits = datasets.GapSplits(set)
+	default:
+		if splits, err = datasets.GalSplits(d.Name); err != nil {
+			return experiment.Data{}, err
+		}
+	}
+	if split < 0 || split >= len(splits) {
+		return experiment.Data{}, fmt.Errorf("uci: %s has no split %d; there are %d", d.Name, split, len(splits))
+	}
+	parts := splits[split]
+	if d.Choosing {
+		parts = experiment.HoldOut(parts, heldOutPart, uint64(split))
+	}
+	held := 0.0
+	if d.HeldOut {
+		held = heldOutPart
+	}
+	return experiment.Standardised(set, parts, held, uint64(split)), nil
+}
+
+// sets are the data sets that were read so far.
+var sets struct {
+	sync.Mutex
+	read map[string]*datasets.Regression
+}
+
+// read reads a data set once. Numbers that are not the published ones are an error.
+func read(ctx context.Context, name string) (*datasets.Regression, error) {
+	sets.Lock()
+	defer sets.Unlock()
+	if set := sets.read[name]; set != nil {
+		return set, nil
+	}
+	load := datasets.UCI
+	if name == yearName { // may be downloaded, which Ctrl-C must be able to stop
+		load = func(string) (*datasets.Regression, error) { return datasets.Year(ctx, nil) }
+	}
+	set, err := load(name)
+	if err != nil {
+		return nil, err
+	}
+	if found := checksum(set); name != yearName && found != checksums[name] {
+		return nil, fmt.Errorf("uci: the numbers of %s have the checksum %s, and the published ones %s", name, found, checksums[name])
+	}
+	if sets.read == nil {
+		sets.read = map[string]*datasets.Regression{}
+	}
+	sets.read[name] = set
+	return set, nil
+}
+
+// checksum is the digest of all numbers of a set.
+func checksum(set *datasets.Regression) string {
+	return experiment.Digest(experiment.Set{Name: set.Name, Dataset: train.Dataset{Inputs: nets.Rows(set.X, set.D), Targets: set.Y}})
+}
+
+// Sets are data sets by their names, with one kind of splits.
+func Sets(kind Splits, names ...string) []experiment.Source {
+	var all []experiment.Source
+	for _, name := range names {
+		all = append(all, Data{Name: name, Kind: kind})
+	}
+	return all
+}

@@ -1,0 +1,220 @@
+// Package uci has the UCI regressions of the paper's appendix as values: data sets with their splits, and presets, which
+// say how methods are trained on them.
+//
+//	list, err := experiment.Cross(uci.Paper, uci.Sets(uci.Gal, "yacht", "boston"), methods.Density, methods.Rank1)
+//	results, err := experiment.Run(ctx, list...)
+package uci
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/experiment"
+)
+
+// Paper trains as the paper's text says: two hidden layers of 50 units, of 100 on Protein and Year, and 100 epochs of
+// SGD. Where the text is silent, the choices are this project's: ten epochs of generative pretraining, energy models with
+// an Adam of their own, and a weight decay on weights alone. SNGP and DUE are trained by Adam, since with momentum they
+// do not fit in as many epochs. The data can also be one's own.
+func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	return paper("uci.Paper", data).experiment(data, filled(m))
+}
+
+// paper are the settings of Paper.
+func paper(preset string, data experiment.Source) settings {
+	width := 50
+	if d, is := data.(Data); is && (d.Name == "protein" || d.Name == yearName) {
+		width = 100
+	}
+	return settings{preset: preset, widths: []int{width, width}, epochs: 100, energyScale: 1, energies: train.Adam{Decay: 1e-5}}
+}
+
+// Released trains as the authors' released code does: three hidden layers of 50 units on random splits, energy models
+// that are trained like the weights with a hundredth of their objective, a weight decay on all parameters, and noise
+// that is uniform in [0, 1).
+func Released(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	if d, is := data.(Data); is && d.Kind == Gal {
+		d.Kind = Random
+		data = d
+	}
+	m = filled(m)
+	m.Layers = releasedLayers(m.Layers)
+	return settings{
+		preset: "uci.Released", widths: []int{50, 50, 50}, epochs: 100, energyScale: 0.01, energies: sgd(weightDecay), otherDecay: weightDecay,
+	}.experiment(data, m)
+}
+
+// Adam is Paper with Adam for all methods.
+func Adam(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	s := paper("uci.Adam", data)
+	s.adam = true
+	return s.experiment(data, filled(m))
+}
+
+// Long is Paper with 400 epochs.
+func Long(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	s := paper("uci.Long", data)
+	s.epochs = 400
+	return s.experiment(data, filled(m))
+}
+
+// Longest is Paper with 4000 epochs.
+func Longest(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	s := paper("uci.Longest", data)
+	s.epochs = 4000
+	return s.experiment(data, filled(m))
+}
+
+// StoppedEarly is Longest with the best epoch by a fifth of the training part, which is held out.
+func StoppedEarly(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	switch d := data.(type) {
+	case Data:
+		d.HeldOut = true
+		data = d
+	case experiment.Table:
+		d.HeldOut = heldOutPart
+		data = d
+	}
+	e, err := Longest(data, m)
+	e.Preset, e.Recipe.EarlyStopping = "uci.StoppedEarly", true
+	return e, err
+}
+
+// Quick makes an experiment small, to show the pipeline at work: 20 epochs.
+func Quick(e *experiment.Experiment) {
+	e.Preset += ", quick"
+	e.Recipe.Epochs = 20
+}
+
+// weightDecay is the decay of the weights.
+const weightDecay = 1e-4
+
+// sgd is the optimizer of the paper's appendix.
+func sgd(decay float64) train.Optimizer { return train.SGD{Momentum: 0.9, Decay: decay} }
+
+// settings are what presets differ in.
+type settings struct {
+	preset      string
+	widths      []int
+	epochs      int
+	adam        bool            // for all methods; Gaussian processes always have it
+	energyScale float64         // of the objective of energy models
+	energies    train.Optimizer // of energy models
+	otherDecay  float64         // of variational parameters and the observation variance
+}
+
+// experiment is the experiment of a method whose layers are filled in.
+func (s settings) experiment(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	l := likelihood.Gaussian{}
+	t, err := experiment.MethodTraits(m, l)
+	if err != nil {
+		return experiment.Experiment{}, fmt.Errorf("%s: %s: %w", s.preset, m.Name, err)
+	}
+	r := experiment.Recipe{Epochs: s.epochs, BatchSize: 128, Schedule: experiment.Cosine{Start: 0.01}, Samples: 1, SharedNoise: true}
+	if t.Noise {
+		r.Samples = 10
+	}
+	r.Groups = s.groups(t, s.adam || m.Process != nil)
+	if t.Energies {
+		r.PretrainEpochs, r.PretrainGroups, r.LogLikelihoodScale = 10, r.Groups[:1], s.energyScale
+	}
+	task := experiment.Task{Name: nameOf(data), Data: data, Network: nets.MLP{Widths: s.widths}, Likelihood: l, Metrics: []experiment.Metric{experiment.Regression}}
+	return experiment.Experiment{Task: task, Method: m, Recipe: r, Preset: s.preset}, nil
+}
+
+// groups are the groups of parameters of networks with these traits. Energy models, if there are some, come first.
+func (s settings) groups(t experiment.Traits, adam bool) []experiment.Group {
+	var groups []experiment.Group
+	add := func(o train.Optimizer, roles ...params.Role) {
+		if slices.ContainsFunc(roles, t.Has) {
+			groups = append(groups, experiment.Group{Roles: roles, Optimizer: o, Rate: 1})
+		}
+	}
+	add(s.energies, params.Generative)
+	if !adam {
+		add(sgd(weightDecay), params.Weight)
+		add(sgd(s.otherDecay), params.Variational, params.Likelihood)
+		return groups
+	}
+	add(train.Adam{Decay: weightDecay}, params.Weight)
+	add(sgd(s.otherDecay), params.Likelihood) // the noise variance has to fall further than Adam goes
+	add(train.Adam{Decay: s.otherDecay}, params.Variational)
+	return groups
+}
+
+// nameOf is the name of data as a task.
+func nameOf(data experiment.Source) string {
+	switch d := data.(type) {
+	case Data:
+		if d.Kind != Gal {
+			return fmt.Sprintf("%s, %v splits", d.Name, d.Kind)
+		}
+		return d.Name
+	case experiment.Table:
+		if d.Set != nil {
+			return d.Set.Name
+		}
+	}
+	return fmt.Sprintf("%T", data)
+}
+
+// filled fills in what a method of this project leaves open. A family of one's own stays as it is.
+func filled(m experiment.Method) experiment.Method {
+	switch l := m.Layers.(type) {
+	case dul.Density:
+		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, 0.1), cmp.Or(l.PriorStd, 1)
+		if l.Energy == nil {
+			l.Energy = energy.LDL{}
+		}
+		m.Layers = l
+	case baselines.MFVI:
+		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, 0.1), cmp.Or(l.PriorStd, 0.1)
+		m.Layers = l
+	case baselines.Rank1:
+		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, 0.1), cmp.Or(l.PriorStd, 0.1)
+		m.Layers = l
+	case baselines.MCDropout:
+		l.Rate = cmp.Or(l.Rate, 0.1)
+		m.Layers = l
+	case baselines.VDropout:
+		l.Alpha = cmp.Or(l.Alpha, 0.1)
+		m.Layers = l
+	}
+	if due, is := m.Process.(experiment.DUE); is {
+		due.Inducing = cmp.Or(due.Inducing, 50)
+		m.Process = due
+	}
+	return m
+}
+
+// releasedLayers are the layers of the released code.
+func releasedLayers(layers nets.Layers) nets.Layers {
+	switch l := layers.(type) {
+	case dul.Density:
+		l.Noise, l.Gradients, l.HalfD, l.HalfChannels, l.ConvEtaPriorStd = stochastic.Uniform01(), dul.Detached, true, true, math.Exp(0.5)
+		l.Clip = true
+		switch model := l.Energy.(type) {
+		case energy.LDL:
+			model.ReplicatePadding = true
+			l.Energy = model
+		case energy.Rank1Mixture:
+			model.ZeroFactors, model.NegatedLogDet = true, true
+			l.Energy, l.Clip = model, false // the code clips LDL alone
+		}
+		return l
+	case baselines.VDropout:
+		l.DoubledConvAlpha = true
+		return l
+	}
+	return layers
+}

@@ -1,0 +1,113 @@
+package uci
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
+)
+
+// tunedCSV are the hyperparameters of Tuned.
+//
+//go:embed tuned.csv
+var tunedCSV string
+
+// A choice is the hyperparameters of a method for one split.
+type choice struct {
+	adam  bool
+	noise float64 // how strong the method's noise is at the start; 0 for a method without noise
+}
+
+// chosenFor is what a choice is for.
+type chosenFor struct {
+	set    string
+	kind   string // of the splits
+	split  int
+	method string // methods.NameOf
+}
+
+// tuned are the choices of tuned.csv.
+var tuned = sync.OnceValues(func() (map[chosenFor]choice, error) { return parseChoices(tunedCSV) })
+
+// tunedHeading is the first line of tuned.csv.
+const tunedHeading = "dataset,splits,split,method,optimizer,noise_scale,held_out_nll"
+
+// parseChoices reads tuned.csv.
+func parseChoices(content string) (map[chosenFor]choice, error) {
+	records, err := csv.NewReader(strings.NewReader(content)).ReadAll()
+	if err != nil || len(records) == 0 || strings.Join(records[0], ",") != tunedHeading {
+		return nil, errors.Join(fmt.Errorf("uci: the first line of tuned.csv is not %s", tunedHeading), err)
+	}
+	all := map[chosenFor]choice{}
+	for i, r := range records[1:] {
+		split, splitErr := strconv.Atoi(r[2])
+		noise, noiseErr := strconv.ParseFloat(r[5], 64)
+		if err := errors.Join(splitErr, noiseErr); err != nil {
+			return nil, fmt.Errorf("uci: line %d of tuned.csv: %w", i+2, err)
+		}
+		if r[4] != "adam" && r[4] != "sgd" {
+			return nil, fmt.Errorf("uci: line %d of tuned.csv: the optimizer is %q, want adam or sgd", i+2, r[4])
+		}
+		all[chosenFor{r[0], r[1], split, r[3]}] = choice{r[4] == "adam", noise}
+	}
+	return all, nil
+}
+
+// Tuned lists the experiments of methods on data sets by the paper's settings, with the optimizer, SGD or Adam, and the
+// strength of the noise at the start that did best for each method on each split: the pair with the lowest negative log
+// likelihood on a fifth of the split's training part, which the other four fifths were trained for. Test examples have
+// no part in it. It is an error if no choice was made for a method on a data set.
+func Tuned(data []experiment.Source, list ...experiment.Method) (experiment.Experiments, error) {
+	choices, err := tuned()
+	if err != nil {
+		return nil, err
+	}
+	var all experiment.Experiments
+	for _, source := range data {
+		d, is := source.(Data)
+		if !is {
+			return nil, fmt.Errorf("uci.Tuned: there are choices for uci.Data alone, not for %T; use uci.Paper, and set what you like", source)
+		}
+		for _, m := range list {
+			var some experiment.Experiments
+			for split := range d.Splits() {
+				c, has := choices[chosenFor{d.Name, d.Kind.String(), split, methods.NameOf(m)}]
+				if !has { // all values diverged
+					continue
+				}
+				e, err := c.experiment(d, m)
+				if err != nil {
+					return nil, err
+				}
+				e.Preset, e.Split, e.Seed = "uci.Tuned", split, uint64(split)
+				some = append(some, e)
+			}
+			if len(some) == 0 {
+				return nil, fmt.Errorf("uci.Tuned: no choice was made for %s on %s with %v splits; use uci.Paper, and set what you like", m.Name, d.Name, d.Kind)
+			}
+			all = append(all, some...)
+		}
+	}
+	return all, nil
+}
+
+// experiment is the experiment by a choice.
+func (c choice) experiment(d Data, m experiment.Method) (experiment.Experiment, error) {
+	if c.noise != 0 {
+		layers, is := methods.WithNoise(m.Layers, c.noise)
+		if !is {
+			return experiment.Experiment{}, fmt.Errorf("uci.Tuned: a choice was made for the noise of %s, which has none", m.Name)
+		}
+		m.Layers = layers
+	}
+	if c.adam {
+		return Adam(d, m)
+	}
+	return Paper(d, m)
+}

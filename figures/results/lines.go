@@ -1,0 +1,160 @@
+package results
+
+import (
+	"bytes"
+	strict "encoding/json/v2"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+
+	"densityuncertainty/environment/atomicfile"
+)
+
+// A LineFile is a file with a value on each line. Processes only ever add lines to it, several at a time.
+type LineFile[T any] struct {
+	Path string
+	// Decode reads a line, without its newline. It returns an error for a line that was cut short.
+	Decode func(line []byte) (T, error)
+}
+
+// Lines are the content of a LineFile. The value of line i+1 is Values[i].
+type Lines[T any] struct {
+	Values []T
+	// Torn says that a killed process left the last line unfinished. It is no part of Values.
+	Torn bool
+
+	length int  // bytes of the whole lines; a torn line follows them
+	open   bool // whether the last line is whole, but for its newline
+}
+
+// Read returns the lines of the file while no process is in the middle of adding some. A line that cannot be decoded is
+// an error that names file and line, unless it is the last one and was cut short.
+func (f LineFile[T]) Read() (lines Lines[T], err error) {
+	if err := checkRegular(f.Path); err != nil {
+		return lines, err
+	}
+	lock := flock.New(f.Path)
+	if err := lock.RLock(); err != nil {
+		return lines, fmt.Errorf("results: locking %s: %w", f.Path, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	content, err := os.ReadFile(f.Path)
+	if err != nil {
+		return lines, fmt.Errorf("results: reading %s: %w", f.Path, err)
+	}
+	return f.parse(content)
+}
+
+// parse reads the lines of a file. A last line without its newline is kept when it is whole.
+func (f LineFile[T]) parse(content []byte) (Lines[T], error) {
+	var p Lines[T]
+	for p.length < len(content) {
+		line, _, closed := bytes.Cut(content[p.length:], []byte("\n"))
+		value, err := f.Decode(line)
+		switch {
+		case err == nil:
+			p.Values = append(p.Values, value)
+			p.length += len(line)
+			if closed {
+				p.length++
+			}
+			p.open = !closed
+		case !closed:
+			p.Torn = true
+			return p, nil
+		default:
+			advice := "restore the file or remove the line"
+			if errors.Is(err, strict.ErrUnknownName) {
+				advice = "a newer version of this program may have written the line: use that one"
+			} else if len(bytes.TrimSpace(line)) == 0 {
+				err, advice = errors.New("the line is blank"), "remove it"
+			}
+			return Lines[T]{}, fmt.Errorf("results: %s:%d: %w; %s", f.Path, len(p.Values)+1, err, advice)
+		}
+	}
+	return p, nil
+}
+
+// Add adds to the file what choose makes of the lines that are there, whole lines with their newlines, while no other
+// process adds some. It makes the file if need be, removes a torn line first, and returns when the new lines are safe
+// on the disk.
+func (f LineFile[T]) Add(choose func(Lines[T]) ([]byte, error)) (err error) {
+	_, statErr := os.Lstat(f.Path)
+	if statErr == nil {
+		if err := checkRegular(f.Path); err != nil {
+			return err
+		}
+	}
+	// The lock is on the data file itself: lines are only added, so the file is never replaced.
+	lock := flock.New(f.Path, flock.SetPermissions(0o644))
+	if err := lock.Lock(); err != nil {
+		return fmt.Errorf("results: locking %s: %w", f.Path, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	content, err := os.ReadFile(f.Path)
+	if err != nil {
+		return fmt.Errorf("results: reading %s: %w", f.Path, err)
+	}
+	before, err := f.parse(content)
+	if err != nil {
+		return err
+	}
+	if before.Torn {
+		if err := os.Truncate(f.Path, int64(before.length)); err != nil {
+			return fmt.Errorf("results: removing the unfinished last line of %s: %w", f.Path, err)
+		}
+	}
+	added, err := choose(before)
+	if err != nil || len(added) == 0 {
+		return err
+	}
+	if before.open {
+		added = append([]byte("\n"), added...)
+	}
+	if err := appendDurably(f.Path, added); err != nil {
+		return err
+	}
+	if errors.Is(statErr, fs.ErrNotExist) {
+		if err := atomicfile.SyncFolder(filepath.Dir(f.Path)); err != nil {
+			return fmt.Errorf("results: keeping the new file %s: %w", f.Path, err)
+		}
+	}
+	return nil
+}
+
+// appendDurably writes with one call, so that a kill leaves whole lines, and at most the beginning of one.
+func appendDurably(path string, lines []byte) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return fmt.Errorf("results: opening %s to append: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Write(lines); err != nil {
+		return fmt.Errorf("results: appending to %s: %w", path, err)
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("results: flushing %s to disk: %w", path, err)
+	}
+	return nil
+}
+
+// checkRegular returns an error unless path is a file, or a link to one: opening a pipe would wait for ever.
+func checkRegular(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, link := os.Lstat(path); link == nil {
+			return fmt.Errorf("results: %s is a link to a file that is not there; remove it or restore the file", path)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("results: reading the store: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("results: %s is no regular file (%s), and cannot hold result lines; remove it", path, info.Mode().Type())
+	}
+	return nil
+}
