@@ -3,9 +3,13 @@ package baselines
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+
+	"densityuncertainty/environment/backendtest"
 	"densityuncertainty/environment/must"
 )
 
@@ -60,6 +64,24 @@ func TestKMeans(t *testing.T) {
 	} {
 		if start, err := StartFrom(c.features, 1, 1, 1); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v: %+v, error %v, want %q", c.features, start, err, c.says)
+		}
+	}
+}
+
+// Squared distances are not negative, though in single precision they are differences of large numbers.
+func TestSquaredDistancesAreNotNegative(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	const n, d = 200, 3
+	points := make([]float32, n*d)
+	for i := range points {
+		points[i] = 1000 * float32(rng.NormFloat64())
+	}
+	squares := must.Get(graph.CallOnce(backendtest.Open(t), func(a, b *graph.Node) *graph.Node {
+		return squaredDistances(graph.Reshape(a, n, d), graph.Reshape(b, n, d))
+	}, points, slices.Clone(points)))(t)
+	for i, row := range squares.Value().([][]float32) {
+		if least := slices.Min(row); least < 0 || row[i] > 10 {
+			t.Errorf("point %d: the least square is %g, that of itself %g", i, least, row[i])
 		}
 	}
 }

@@ -63,3 +63,25 @@ func TestBadStandardization(t *testing.T) {
 		}
 	}
 }
+
+// A single gray pixel is an image; what has no channel, row or column is none.
+func TestPixelsCheck(t *testing.T) {
+	one := nets.Pixels{Bytes: []byte{7}, Height: 1, Width: 1, Standardization: nets.Standardization{Mean: []float64{0.5}, Std: []float64{0.25}}}
+	if err := one.Check(); err != nil || one.Len() != 1 {
+		t.Errorf("%d images, error %v", one.Len(), err)
+	}
+	for name, change := range map[string]func(p *nets.Pixels){
+		"0 x 1 pixels":      func(p *nets.Pixels) { p.Height = 0 },
+		"1 x 0 pixels":      func(p *nets.Pixels) { p.Width = 0 },
+		"0 channel means":   func(p *nets.Pixels) { p.Standardization = nets.Standardization{} },
+		"0 bytes":           func(p *nets.Pixels) { p.Bytes = nil },
+		"of 2 bytes each":   func(p *nets.Pixels) { p.Width, p.Bytes = 2, []byte{1, 2, 3} },
+		"standard deviatio": func(p *nets.Pixels) { p.Standardization.Std = nil },
+	} {
+		broken := one
+		change(&broken)
+		if err := broken.Check(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("error %v lacks %q", err, name)
+		}
+	}
+}

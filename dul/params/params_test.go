@@ -256,3 +256,16 @@ func TestSet(t *testing.T) {
 		}
 	}
 }
+
+// The bias starts within 1/sqrt(features), whatever the number of examples, and reaches nearly so far.
+func TestBiasStart(t *testing.T) {
+	store := model.NewStore()
+	params.SetSeeds(store, 1)
+	must.Get(model.CallOnce(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		return params.Bias(s, x, 1000)
+	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(25, 4))))(t)
+	values, _ := must.Get2(params.Values(store, "/bias"))(t)
+	if least, most := slices.Min(values), slices.Max(values); least < -0.5 || most > 0.5 || least > -0.49 || most < 0.49 {
+		t.Errorf("biases from %g to %g, want -0.5 to 0.5", least, most)
+	}
+}

@@ -355,3 +355,15 @@ func TestHostRefusesOtherStates(t *testing.T) {
 		})
 	}
 }
+
+// Results were kept of these draws.
+func TestHostDrawsStay(t *testing.T) {
+	like := fixtures.Values{"x": fixtures.Zeros(1, 1)}
+	got := fixtures.Compile(t, dtypes.Float32, like, stochastic.NewHostSampler(7).NewBuffers(), func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		return []*graph.Node{stochastic.Draw(s, in["x"], stochastic.Uniform01(), 1, 3)}
+	}).Call(like)[0].Values
+	want := []float64{0.16895490884780884, 0.2743074297904968, 0.4913180470466614}
+	if !slices.Equal(got, want) {
+		t.Errorf("drew %v, want %v", got, want)
+	}
+}
