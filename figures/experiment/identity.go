@@ -101,7 +101,7 @@ func Digest(sets ...Set) string {
 }
 
 // An Identifier says itself what it is, in the place of its type's name and fields. A type that embeds an Identifier has
-// its method too, which knows nothing of the other fields: give such a type a method Identity of its own.
+// its method too, which knows nothing of the other fields. Give such a type a method Identity of its own; Check asks for it.
 type Identifier interface {
 	Identity() Identity
 }
@@ -199,6 +199,9 @@ type treeWriter struct{ inside []uintptr }
 
 func (w *treeWriter) tree(v reflect.Value, path string) (tree, error) {
 	if own, is := identityOf(v); is {
+		if err := checkEmbedded(v, own, path); err != nil {
+			return nil, err
+		}
 		return w.tree(reflect.ValueOf(own.Value), path)
 	}
 	if v.IsValid() && v.CanInterface() {
@@ -258,6 +261,24 @@ func identityOf(v reflect.Value) (own Identity, is bool) {
 	pointer := reflect.New(v.Type())
 	pointer.Elem().Set(v)
 	return pointer.Interface().(Identifier).Identity(), true
+}
+
+// checkEmbedded refuses a value whose method Identity is that of an embedded field, if the identity lacks the name of the
+// value's type or its other fields.
+func checkEmbedded(v reflect.Value, own Identity, path string) error {
+	if v.Kind() != reflect.Struct || own.Type == "" && v.NumField() == 1 {
+		return nil
+	}
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if !field.Anonymous {
+			continue
+		}
+		if inner, is := identityOf(reflect.Indirect(v.Field(i))); is && reflect.DeepEqual(inner, own) {
+			return fmt.Errorf("%s is of type %s, whose identity is that of the %s in it: it would have the results of another type or of other fields. Give the type a method Identity of its own (see experiment.Identifier)", path, v.Type(), field.Type)
+		}
+	}
+	return nil
 }
 
 // textOfChoice is the text of a number that is one of a few choices.

@@ -18,6 +18,7 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/uci"
 )
 
 // smallTable is a data set of one's own.
@@ -215,6 +216,34 @@ func TestIdentityThatChanges(t *testing.T) {
 	e.Task.Data = &counting{Table: e.Task.Data.(experiment.Table)}
 	if _, err := experiment.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), "its identity changed while its data were read") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+type (
+	tableAndMore struct {
+		experiment.Table
+		Extra float64
+	}
+	otherUCI   struct{ uci.Data }
+	tableAlone struct{ experiment.Table }
+)
+
+// A type that embeds an Identifier does not get the identity of what it embeds, or of other values of its type.
+func TestEmbeddedIdentity(t *testing.T) {
+	e := small(baselines.Deterministic{})
+	table := e.Task.Data.(experiment.Table)
+	for _, c := range []struct {
+		data experiment.Source
+		want string // "" for none
+	}{
+		{tableAndMore{table, 1}, "is of type experiment_test.tableAndMore, whose identity is that of the experiment.Table in it"},
+		{otherUCI{uci.Data{Name: "yacht"}}, "is of type experiment_test.otherUCI, whose identity is that of the uci.Data in it"},
+		{tableAlone{table}, ""},
+	} {
+		e.Task.Data = c.data
+		if err := e.Check(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("the error is %v, want %q in it", err, c.want)
+		}
 	}
 }
 
