@@ -44,6 +44,10 @@ func (e Experiment) Check() error {
 		add(process.check())
 	}
 	need(m.Process == nil || !e.Recipe.EarlyStopping, "Recipe.EarlyStopping is set, but a Gaussian process is finished only after training, and cannot be scored before")
+	if m.Process != nil && t.Likelihood != nil {
+		_, gaussian := t.Likelihood.(likelihood.Gaussian)
+		need(gaussian || isClassification(t.Likelihood), "a Gaussian process is for likelihood.Gaussian or for classes, not for a %T", t.Likelihood)
+	}
 	if m.Process != nil && t.Network != nil {
 		need(hasClosedForm(t.Network) || isClassification(t.Likelihood), "a Gaussian process predicts a regression in closed form, for which the network must be a nets.MLP or a nets.ResidualMLP; it is a %T", t.Network)
 	}
@@ -113,20 +117,9 @@ const imageCost = 140
 // inspect loads the data of an experiment and builds its network, to see what is wrong with them. It trains nothing.
 func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 	fail := func(err error) (inspected, error) { return inspected{}, e.problem(err) }
-	d, err := e.Task.Data.Load(ctx, e.Split)
+	d, err := e.load(ctx)
 	if err != nil {
 		return fail(err)
-	}
-	if err := d.check(); err != nil {
-		return fail(err)
-	}
-	for _, set := range append([]Set{trainSet(d.Train), {"held-out", d.HeldOut}}, d.Sets...) {
-		if err := suitLikelihood(e.Task.Likelihood, set); err != nil {
-			return fail(err)
-		}
-	}
-	if e.Recipe.EarlyStopping && d.HeldOut.Inputs == nil {
-		return fail(errors.New("Recipe.EarlyStopping needs held-out examples, and the data have none; set the HeldOut of the source"))
 	}
 	traits, err := traitsWith(e, d)
 	if err == nil {
@@ -153,6 +146,26 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 		return fail(errors.New("Recipe.Augmentation is for images, and the inputs are none"))
 	}
 	return found, nil
+}
+
+// load loads the data of an experiment and checks them.
+func (e Experiment) load(ctx context.Context) (Data, error) {
+	d, err := e.Task.Data.Load(ctx, e.Split)
+	if err == nil {
+		err = d.check()
+	}
+	if err != nil {
+		return d, err
+	}
+	for _, set := range append([]Set{trainSet(d.Train), {"held-out", d.HeldOut}}, d.Sets...) {
+		if err := suitLikelihood(e.Task.Likelihood, set); err != nil {
+			return d, err
+		}
+	}
+	if e.Recipe.EarlyStopping && d.HeldOut.Inputs == nil {
+		return d, errors.New("Recipe.EarlyStopping needs held-out examples, and the data have none; set the HeldOut of the source")
+	}
+	return d, nil
 }
 
 // takesReplicas says whether networks of the experiment can be replicas of one graph. Gaussian processes draw the outputs

@@ -3,6 +3,7 @@ package experiment_test
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,15 @@ type oneNumber struct{ likelihood.Gaussian }
 
 func (oneNumber) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	return graph.ReshapeWithShape(graph.ReduceAllSum(graph.Sub(outputs, targets)), graph.Const(outputs.Graph(), [][]float32{{0}}).Shape())
+}
+
+// line is n examples of one input, all with the same target.
+func line(n int, target float64) train.Dataset {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = float64(i)
+	}
+	return train.Dataset{Inputs: nets.Rows(x, 1), Targets: slices.Repeat([]float64{target}, n)}
 }
 
 // What cannot be is an error that names it, before anything is trained.
@@ -102,6 +112,17 @@ func TestRefused(t *testing.T) {
 			}}
 		}, "outputs of shape (Float32)[1, 1] for a batch of 7 inputs"},
 		{"a likelihood that loses the batch", small(none), func(e *experiment.Experiment) { e.Task.Likelihood = oneNumber{} }, "for 7 examples; want [7, 1]"},
+		{"a process for another likelihood", small(nil), func(e *experiment.Experiment) {
+			e.Method.Process, e.Task.Likelihood = experiment.SNGP{}, likelihood.StudentT{}
+		}, "is for likelihood.Gaussian or for classes, not for a likelihood.StudentT"},
+		{"a target that is no number", small(none), func(e *experiment.Experiment) {
+			e.Task.Data = experiment.Arrays{Train: line(4, 1), Sets: []experiment.Set{{Name: "test", Dataset: line(2, math.NaN())}}}
+		}, `the set "test": target 0 is NaN`},
+		{"inputs of another shape", small(none), func(e *experiment.Experiment) {
+			other := line(2, 1)
+			other.Inputs = nets.Rows([]float64{1, 2, 3, 4}, 2)
+			e.Task.Data = experiment.Arrays{Train: line(4, 1), Sets: []experiment.Set{{Name: "test", Dataset: other}}}
+		}, `the set "test": there are inputs of type nets.Floats and shape [2], and in the training data type nets.Floats and shape [1]`},
 		{"a function without a name", small(none), func(e *experiment.Experiment) {
 			e.Task.Network = nets.Func{Build: func(nets.Layers, *model.Scope, *graph.Node, int) *graph.Node { return nil }}
 		}, "nets.Func"},

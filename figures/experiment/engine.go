@@ -110,6 +110,9 @@ func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
 			if g.inspected, err = e.inspect(ctx); err == nil {
 				g.line, err = newGroupLine(e, g.traits)
 			}
+			if err == nil && g.line.Group != identity {
+				err = e.problem(errors.New("its identity changed while its data were read or its network was built; give fields that change, such as a cache, the tag `experiment:\"-\"`"))
+			}
 			if err != nil {
 				problems = append(problems, err)
 				continue
@@ -212,12 +215,13 @@ func (r *run) readStore() error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, e := range r.plan.order {
-		if _, has := r.found[e.id]; has {
-			continue
-		}
-		if line, has := stored[e.id]; has {
-			r.found[e.id] = line
+	for _, g := range r.plan.groups {
+		for _, e := range g.list {
+			_, has := r.found[e.id]
+			if line, is := stored[e.id]; is && !has {
+				r.found[e.id] = line
+				r.finished(g, e, 1)
+			}
 		}
 	}
 	return nil
@@ -403,11 +407,16 @@ func (r *run) report(u unit, done float64, note string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range u.list {
-		r.done += u.group.cost * (done - r.parts[e.id])
-		r.parts[e.id] = done
+		r.finished(u.group, e, done)
 	}
 	r.said = min(max(r.said, r.done/r.plan.cost()), 1)
 	r.Progress(r.said, fmt.Sprintf("%v: %s", u, note))
+}
+
+// finished notes which part of an experiment is done, from 0 to 1.
+func (r *run) finished(g *group, e planned, part float64) {
+	r.done += g.cost * (part - r.parts[e.id])
+	r.parts[e.id] = part
 }
 
 // results are what was found, in the order of the plan, under the names that the experiments have now.
@@ -441,7 +450,11 @@ func recovered(err *error) {
 	if problem == nil {
 		return
 	}
-	*err = fmt.Errorf("%v", problem)
+	cause, is := problem.(error)
+	if !is {
+		cause = fmt.Errorf("%v", problem)
+	}
+	*err = cause
 	if _, mistake := problem.(runtime.Error); mistake {
 		*err = fmt.Errorf("%w\n%s", *err, debug.Stack())
 	}

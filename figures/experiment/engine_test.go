@@ -349,3 +349,94 @@ func TestProgress(t *testing.T) {
 		t.Errorf("%d calls, the last with %v", calls, last)
 	}
 }
+
+// irregular is a source whose split 1 has another set, and whose split 2 has a label too many.
+type irregular struct{ experiment.Table }
+
+func (s irregular) Load(ctx context.Context, split int) (experiment.Data, error) {
+	d, err := s.Table.Load(ctx, split)
+	switch split {
+	case 1:
+		d.Sets[0].Name = "other"
+	case 2:
+		d.Train.Labels[0] = 9
+	}
+	return d, err
+}
+
+// Each split is checked before it is trained, and splits with other sets are predicted by themselves.
+func TestSplitsThatDiffer(t *testing.T) {
+	set := smallTable("classes")
+	for i := range set.Y {
+		set.Y[i] = float64(i % 2)
+	}
+	e := small(baselines.Deterministic{})
+	e.Task.Data, e.Task.Likelihood = irregular{experiment.Table{Set: set, Count: 3, Classes: 2}}, likelihood.Categorical{Classes: 2}
+	e.Task.Metrics = []experiment.Metric{experiment.Classification}
+	found, err := experiment.Run(context.Background(), allSplits(e)...)
+	if err == nil || !strings.Contains(err.Error(), "split 2, seed 2: the training example 0 has the label 9") || len(found) != 2 {
+		t.Fatalf("%d results, and the error %v", len(found), err)
+	}
+	if _, has := found[0].Metrics["nll"]; !has {
+		t.Errorf("the metrics of split 0 are %v", found[0].Metrics)
+	}
+	if _, has := found[1].Metrics["other_nll"]; !has {
+		t.Errorf("the metrics of split 1 are %v", found[1].Metrics)
+	}
+}
+
+// A number of Task.Inspect that is not finite fails its experiment alone, also where a store would have to keep it.
+func TestInspectedNumbersAreFinite(t *testing.T) {
+	good, bad := small(baselines.Deterministic{}), small(baselines.Deterministic{})
+	bad.Recipe.Epochs = 3
+	bad.Task.Inspect = func([]*nets.Model, int, int) (map[string]float64, error) {
+		return map[string]float64{"norm": math.NaN()}, nil
+	}
+	found, err := experiment.Engine{Store: &experiment.Store{Folder: t.TempDir()}}.Run(context.Background(), bad, good)
+	if err == nil || !strings.Contains(err.Error(), `Task.Inspect returned NaN as "norm"`) || len(found) != 1 || found[0].ID != good.ID() {
+		t.Errorf("the results are %v, and the error %v", found, err)
+	}
+}
+
+// What the store has counts as done.
+func TestProgressOfStoredResults(t *testing.T) {
+	folder, list := t.TempDir(), allSplits(small(baselines.Deterministic{}))
+	stored(t, folder, list[:2]...)
+	least, last := 1.0, 0.0
+	en := experiment.Engine{Store: &experiment.Store{Folder: folder}, Progress: func(done float64, _ string) { least, last = min(least, done), done }}
+	must.Get(en.Run(context.Background(), list...))(t)
+	if least < 2./3-1e-9 || math.Abs(last-1) > 1e-9 {
+		t.Errorf("the progress is %g at least, and %g at last", least, last)
+	}
+}
+
+// What is changed in one experiment of a list stays as it was in all others.
+func TestChangeIsApart(t *testing.T) {
+	list := allSplits(adapted(t, dul.Density{}))
+	before := list[0].Group()
+	changed := list.Change(func(e *experiment.Experiment) {
+		if e.Split == 1 {
+			e.Recipe.Groups[0].Rate, e.Recipe.PretrainGroups[0].Rate = 2, 3
+		}
+	})
+	if list[1].Group() != before || changed[0].Group() != before || changed[1].Group() == before {
+		t.Error("a change of one experiment is in another, or in none")
+	}
+	if some := list.OnSplits(2, 0, 2); len(some) != 2 || some[0].Split != 0 || some[1].Split != 2 {
+		t.Errorf("splits 0 and 2 are %v", some)
+	}
+}
+
+// What a recipe says of energy models stays as it is, for methods that have some.
+func TestRecipeForKeepsSettings(t *testing.T) {
+	r := experiment.Adam(20, 16, 1e-2)
+	r.LogLikelihoodScale, r.PretrainEpochs = 0.5, 7
+	density := must.Get(r.For(experiment.Method{Layers: dul.Density{}}, likelihood.Gaussian{}, 3))(t)
+	if density.LogLikelihoodScale != 0.5 || density.PretrainEpochs != 7 || len(density.PretrainGroups) != 1 || density.Samples != 3 {
+		t.Errorf("the recipe of a density layer is %+v", density)
+	}
+	plain := must.Get(r.For(experiment.Method{Layers: baselines.Deterministic{}}, likelihood.Gaussian{}, 3))(t)
+	if plain.LogLikelihoodScale != 0 || plain.PretrainEpochs != 0 || plain.PretrainGroups != nil || plain.Samples != 1 {
+		t.Errorf("the recipe of a plain network is %+v", plain)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
@@ -42,7 +43,8 @@ type Task struct {
 	Data       Source
 	Network    nets.Architecture
 	Likelihood likelihood.Likelihood
-	// Metrics are computed from the predictions. They can be computed again later, and are no part of the identity.
+	// Metrics are computed from the predictions, and are no part of the identity. An experiment that a Store has keeps
+	// the metrics that it was stored with: Store.Measure computes others without training.
 	Metrics []Metric `experiment:"-"`
 	// Inspect, if not nil, measures the trained networks themselves. It is no part of the identity.
 	Inspect Inspect `experiment:"-"`
@@ -51,13 +53,14 @@ type Task struct {
 	Probe Probe `experiment:"-"`
 }
 
-// An Inspect measures the trained networks of an experiment: the members of an ensemble one by one, or a single model
-// of whose replicas those from first to first+count-1 are the experiment's. What it returns is kept with the
-// predictions.
+// An Inspect measures the trained networks of an experiment. The models are either the members of an ensemble, or a
+// single model with replicas. Then the experiment has the replicas from first to first+count-1. The numbers are kept with
+// the predictions, and must be finite.
 type Inspect func(models []*nets.Model, first, count int) (map[string]float64, error)
 
 // A Probe prepares to ask trained networks, the members of one experiment, for numbers about each example of a set, such
-// as distances of features. What it returns is called for every set, and may return nil for none. The numbers are kept as Prediction.Extra. It must not draw noise, and is not for replicas.
+// as distances of features. The function that it returns is called for every set, and may return nil. Its numbers are
+// kept as Prediction.Extra. A Probe must not draw noise. Networks that are trained as replicas of one graph have none.
 type Probe func(ctx context.Context, members []*nets.Model, d Data) (func(ctx context.Context, set Set) (map[string][]float64, error), error)
 
 // A Source gives the data of each split. Its fields are its identity, so that identities can be compared without
@@ -161,23 +164,19 @@ func Cross(preset Preset, data []Source, methods ...Method) (Experiments, error)
 	return all, nil
 }
 
-// OnSplits are the experiments on some splits alone.
+// OnSplits returns the experiments on the splits with these numbers. A number that no experiment has selects nothing.
 func (l Experiments) OnSplits(numbers ...int) Experiments {
-	var some Experiments
-	for _, e := range l {
-		for _, n := range numbers {
-			if e.Split == n {
-				some = append(some, e)
-			}
-		}
-	}
-	return some
+	return slices.DeleteFunc(slices.Clone(l), func(e Experiment) bool { return !slices.Contains(numbers, e.Split) })
 }
 
-// Change is a copy of the list in which every experiment was changed.
+// Change returns a copy of the list in which every experiment was changed. Each gets its own Recipe.Groups and
+// PretrainGroups, so that changing one of them changes no other experiment. Other lists and pointers are shared: replace
+// them, but leave their entries as they are.
 func (l Experiments) Change(change func(e *Experiment)) Experiments {
-	changed := append(Experiments(nil), l...)
+	changed := slices.Clone(l)
 	for i := range changed {
+		r := &changed[i].Recipe
+		r.Groups, r.PretrainGroups = slices.Clone(r.Groups), slices.Clone(r.PretrainGroups)
 		change(&changed[i])
 	}
 	return changed

@@ -35,7 +35,7 @@ type fit struct {
 	keepOutputs bool          // whether the head of a Gaussian process asks for it
 	diverged    []bool        // of each experiment
 	speed       float64       // training examples a second, of all replicas together; 0 while it is not known
-	failed      []error       // of each experiment, why its Gaussian process predicts nothing
+	failed      []error       // of each experiment, why its trained networks give no result
 }
 
 // first is an experiment that tells all but split and seed.
@@ -69,15 +69,13 @@ func (f *fit) seeds() []uint64 {
 }
 
 // fits divides a unit into what can be trained together: replicas of one graph must have epochs of the same number of
-// batches, and where a Gaussian process counts them, of examples. Experiments whose data cannot be had fail.
+// batches, and where a Gaussian process counts them, of examples, and the same sets. Experiments whose data cannot be
+// loaded fail.
 func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit {
 	var all []*fit
-	byLength := map[int]*fit{}
+	alike := map[string]*fit{}
 	for _, e := range u.list {
-		d, err := e.Task.Data.Load(ctx, e.Split)
-		if err == nil {
-			err = d.check()
-		}
+		d, err := e.load(ctx)
 		if err != nil {
 			r.fail(ctx, e, e.problem(err))
 			continue
@@ -86,10 +84,14 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 		if e.Method.Process != nil && e.Method.Process.CountsExamples() {
 			length = d.Train.Len()
 		}
-		f := byLength[length]
+		key := fmt.Sprint(length)
+		for _, set := range d.Sets {
+			key += fmt.Sprintf(" %q %t %t", set.Name, set.Targets != nil, set.Labels != nil)
+		}
+		f := alike[key]
 		if f == nil || !u.replicas {
 			f = &fit{run: r, group: u.group, backend: backend, info: environment.Describe(backend)}
-			byLength[length], all = f, append(all, f)
+			alike[key], all = f, append(all, f)
 		}
 		f.list, f.data = append(f.list, e), append(f.data, d)
 	}
@@ -149,7 +151,9 @@ func (f *fit) measure(ctx context.Context, i int, line *Result) (err error) {
 		return f.list[i].problem(f.failed[i])
 	default:
 		line.Metrics, err = Measure(ctx, f.list[i].Experiment, p)
-		if p.Diverged = errors.Is(err, ErrNotFinite); err != nil && !p.Diverged {
+		if p.Diverged = errors.Is(err, ErrNotFinite); p.Diverged {
+			f.note(fmt.Sprintf("the run is kept as diverged, without metrics: %v", err))
+		} else if err != nil {
 			return err
 		}
 	}

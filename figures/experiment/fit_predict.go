@@ -6,6 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
@@ -52,7 +55,7 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 	return all, nil
 }
 
-// inspect measures the networks.
+// inspect measures the networks. An experiment with a number that is not finite fails alone.
 func (f *fit) inspect(all []*Predictions) error {
 	inspect := f.first().Task.Inspect
 	if inspect == nil {
@@ -65,6 +68,11 @@ func (f *fit) inspect(all []*Predictions) error {
 		var err error
 		if p.Inspected, err = inspect(f.models, i*f.members(), f.members()); err != nil {
 			return fmt.Errorf("inspecting the networks: %w", err)
+		}
+		for _, name := range slices.Sorted(maps.Keys(p.Inspected)) {
+			if v := p.Inspected[name]; math.IsNaN(v) || math.IsInf(v, 0) {
+				f.failed[i] = fmt.Errorf("Task.Inspect returned %v as %q; its numbers must be finite", v, name)
+			}
 		}
 	}
 	return nil

@@ -20,6 +20,8 @@ import (
 //
 //   - A field that is zero is left out. So a field that is added to a type later changes no identity, if its zero value
 //     means what was done before.
+//   - A pointer is the value that it points to. Nil and a pointer to zero differ.
+//   - Fields without a capital letter count too. Leave out those that change while a program runs, such as a cache.
 //   - What an interface holds has its type's name beside its fields, as in {"InitStd":0.1,"type":"dul.Density"}.
 //   - A type with a method Identity says itself what it is; see Identifier.
 //   - A type of integers with a method String, such as a choice among few, is written as its text.
@@ -98,7 +100,8 @@ func Digest(sets ...Set) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// An Identifier says itself what it is, in the place of its type's name and fields.
+// An Identifier says itself what it is, in the place of its type's name and fields. A type that embeds an Identifier has
+// its method too, which knows nothing of the other fields. Give such a type a method Identity of its own; Check asks for it.
 type Identifier interface {
 	Identity() Identity
 }
@@ -195,12 +198,15 @@ const longList = 64
 type treeWriter struct{ inside []uintptr }
 
 func (w *treeWriter) tree(v reflect.Value, path string) (tree, error) {
-	if v.IsValid() && v.CanInterface() && v.Kind() != reflect.Interface && v.Kind() != reflect.Pointer {
-		switch own := v.Interface().(type) {
-		case Identifier:
-			return w.tree(reflect.ValueOf(own.Identity().Value), path)
-		case nets.Func:
-			return map[string]tree{"Name": own.Name}, nil
+	if own, is := identityOf(v); is {
+		if err := checkEmbedded(v, own, path); err != nil {
+			return nil, err
+		}
+		return w.tree(reflect.ValueOf(own.Value), path)
+	}
+	if v.IsValid() && v.CanInterface() {
+		if f, is := v.Interface().(nets.Func); is && v.Kind() == reflect.Struct {
+			return map[string]tree{"Name": f.Name}, nil
 		}
 	}
 	switch v.Kind() {
@@ -243,6 +249,36 @@ func (w *treeWriter) tree(v reflect.Value, path string) (tree, error) {
 			"give its type a method Identity (see experiment.Identifier), or if it builds a network, name it (nets.Func)", path)
 	}
 	return nil, fmt.Errorf("%s is of type %s, which has no identity; use types with plain fields and lists, or give the type a method Identity (see experiment.Identifier)", path, v.Type())
+}
+
+var identifierType = reflect.TypeFor[Identifier]()
+
+// identityOf calls the method Identity of a value, also if the method's receiver is a pointer.
+func identityOf(v reflect.Value) (own Identity, is bool) {
+	if !v.IsValid() || !v.CanInterface() || v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer || !reflect.PointerTo(v.Type()).Implements(identifierType) {
+		return own, false
+	}
+	pointer := reflect.New(v.Type())
+	pointer.Elem().Set(v)
+	return pointer.Interface().(Identifier).Identity(), true
+}
+
+// checkEmbedded refuses a value whose method Identity is that of an embedded field, if the identity lacks the name of the
+// value's type or its other fields.
+func checkEmbedded(v reflect.Value, own Identity, path string) error {
+	if v.Kind() != reflect.Struct || own.Type == "" && v.NumField() == 1 {
+		return nil
+	}
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if !field.Anonymous {
+			continue
+		}
+		if inner, is := identityOf(reflect.Indirect(v.Field(i))); is && reflect.DeepEqual(inner, own) {
+			return fmt.Errorf("%s is of type %s, whose identity is that of the %s in it: it would have the results of another type or of other fields. Give the type a method Identity of its own (see experiment.Identifier)", path, v.Type(), field.Type)
+		}
+	}
+	return nil
 }
 
 // textOfChoice is the text of a number that is one of a few choices.
@@ -291,10 +327,8 @@ const modulePrefix = "densityuncertainty/"
 // different names, and with the whole path elsewhere.
 func typeName(v reflect.Value, path string) (string, error) {
 	t := v.Type()
-	if v.CanInterface() {
-		if own, is := v.Interface().(Identifier); is && own.Identity().Type != "" {
-			return own.Identity().Type, nil
-		}
+	if own, is := identityOf(v); is && own.Type != "" {
+		return own.Type, nil
 	}
 	switch {
 	case t.Name() == "":
@@ -314,7 +348,11 @@ func (w *treeWriter) pointerTree(v reflect.Value, path string) (tree, error) {
 	}
 	w.inside = append(w.inside, v.Pointer())
 	defer func() { w.inside = w.inside[:len(w.inside)-1] }()
-	return w.tree(v.Elem(), path)
+	value, err := w.tree(v.Elem(), path)
+	if err == nil && isZero(value) {
+		value = map[string]tree{"pointer": value} // a pointer to zero is not nil
+	}
+	return value, err
 }
 
 func (w *treeWriter) structTree(v reflect.Value, path string) (tree, error) {

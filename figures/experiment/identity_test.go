@@ -1,6 +1,7 @@
 package experiment_test
 
 import (
+	"context"
 	"math"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/uci"
 )
 
 // smallTable is a data set of one's own.
@@ -70,6 +72,16 @@ func (r renamed) Identity() experiment.Identity {
 	return experiment.Identity{Type: "old.Name", Value: struct{ Scale float64 }{r.Scale}}
 }
 
+// A type that says itself what it is by a method of its pointer.
+type cached struct {
+	scaled
+	cache map[string]float64
+}
+
+func (c *cached) Identity() experiment.Identity {
+	return experiment.Identity{Type: "old.Name", Value: struct{ Scale float64 }{c.Scale}}
+}
+
 func TestIdentity(t *testing.T) {
 	base := small(scaled{Scale: 1})
 	for _, c := range []struct {
@@ -83,6 +95,7 @@ func TestIdentity(t *testing.T) {
 		{"a pointer to the family", true, func(e *experiment.Experiment) { e.Method.Layers = &scaled{Scale: 1} }},
 		{"a field that is left out", true, func(e *experiment.Experiment) { e.Method.Layers = scaled{Scale: 1, Title: "x"} }},
 		{"an empty list", true, func(e *experiment.Experiment) { e.Method.Layers = scaled{Scale: 1, List: []float64{}} }},
+		{"a pointer to zero", false, func(e *experiment.Experiment) { e.Method.Layers = scaled{Scale: 1, Next: &scaled{}} }},
 		{"minus zero", true, func(e *experiment.Experiment) { e.Method.Layers = scaled{Scale: 1, Renamed: math.Copysign(0, -1)} }},
 		{"a setting of the family", false, func(e *experiment.Experiment) { e.Method.Layers = scaled{Scale: 2} }},
 		{"a hidden field", false, func(e *experiment.Experiment) { e.Method.Layers = scaled{Scale: 1, hidden: 1} }},
@@ -166,6 +179,71 @@ func TestWithoutIdentity(t *testing.T) {
 				t.Errorf("the error is %v, want %q in it", err, c.want)
 			}
 		})
+	}
+}
+
+// A method Identity counts whether its receiver is a value or a pointer, and so is the value that has it.
+func TestIdentityOfPointers(t *testing.T) {
+	want := small(renamed{scaled{Scale: 2}})
+	for name, layers := range map[string]nets.Layers{
+		"a pointer to a value's method": &renamed{scaled{Scale: 2}},
+		"a pointer's method":            &cached{scaled{Scale: 2}, map[string]float64{"a": 1}},
+		"a value with a pointer's":      cached{scaled{Scale: 2}, map[string]float64{}},
+	} {
+		e := small(layers)
+		must.Do(t, e.Check())
+		if e.ID() != want.ID() {
+			t.Errorf("%s: the spec is %s", name, must.Get(e.Spec())(t))
+		}
+	}
+}
+
+// counting is a source that changes while it is used.
+type counting struct {
+	Table experiment.Table
+	Loads int
+}
+
+func (c *counting) Splits() int { return c.Table.Splits() }
+
+func (c *counting) Load(ctx context.Context, split int) (experiment.Data, error) {
+	c.Loads++
+	return c.Table.Load(ctx, split)
+}
+
+func TestIdentityThatChanges(t *testing.T) {
+	e := small(baselines.Deterministic{})
+	e.Task.Data = &counting{Table: e.Task.Data.(experiment.Table)}
+	if _, err := experiment.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), "its identity changed while its data were read") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+type (
+	tableAndMore struct {
+		experiment.Table
+		Extra float64
+	}
+	otherUCI   struct{ uci.Data }
+	tableAlone struct{ experiment.Table }
+)
+
+// A type that embeds an Identifier does not get the identity of what it embeds, or of other values of its type.
+func TestEmbeddedIdentity(t *testing.T) {
+	e := small(baselines.Deterministic{})
+	table := e.Task.Data.(experiment.Table)
+	for _, c := range []struct {
+		data experiment.Source
+		want string // "" for none
+	}{
+		{tableAndMore{table, 1}, "is of type experiment_test.tableAndMore, whose identity is that of the experiment.Table in it"},
+		{otherUCI{uci.Data{Name: "yacht"}}, "is of type experiment_test.otherUCI, whose identity is that of the uci.Data in it"},
+		{tableAlone{table}, ""},
+	} {
+		e.Task.Data = c.data
+		if err := e.Check(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("the error is %v, want %q in it", err, c.want)
+		}
 	}
 }
 

@@ -18,8 +18,12 @@ import (
 	"densityuncertainty/dul/train"
 )
 
-// mixture is the prediction of an ensemble: the mixture of its members' predictions. Energies are those of the first
-// member.
+// mixture is the prediction of an ensemble: the mixture of its members' predictions. Energies, and outputs that are kept
+// with probabilities, are those of the first member. The mutual information of label and network is
+//
+//	I = H(mean_m p_m) - mean_m H(p_m) + mean_m I_m,
+//
+// with the mutual information I_m of label and draw of each member.
 func mixture(members []*Prediction) (*Prediction, error) {
 	all := *members[0]
 	if len(members) == 1 {
@@ -38,7 +42,14 @@ func mixture(members []*Prediction) (*Prediction, error) {
 	case all.Mean != nil:
 		all.Mixture, err = predict.Mix(mixtures...)
 	case all.Probabilities != nil:
-		all.Probabilities, all.MutualInformation, err = predict.MixClasses(probabilities, all.Width)
+		if all.Probabilities, all.MutualInformation, err = predict.MixClasses(probabilities, all.Width); err != nil {
+			return nil, err
+		}
+		for _, p := range members {
+			if p.MutualInformation != nil {
+				floats.AddScaled(all.MutualInformation, 1/float64(len(members)), p.MutualInformation)
+			}
+		}
 	default:
 		all.Outputs, all.Parameters = outputs, parameters
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/baselines"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
@@ -121,5 +122,18 @@ func TestPresetsRefuse(t *testing.T) {
 		if err := try(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q in it", err, want)
 		}
+	}
+}
+
+// A preset keeps what its user set.
+func TestPresetsKeepSettings(t *testing.T) {
+	early := must.Get(uci.StoppedEarly(experiment.Table{Set: smallTable("mine"), HeldOut: 0.4}, methods.Deterministic))(t)
+	if held := early.Task.Data.(experiment.Table).HeldOut; held != 0.4 {
+		t.Errorf("the held-out part is %g", held)
+	}
+	doubled := experiment.Method{Name: "doubled", Layers: baselines.VDropout{DoubledConvAlpha: true}}
+	images := must.Get(cifar.Paper(cifar.Images{Name: cifar.CIFAR10, ReleasedStats: true}, doubled))(t)
+	if !images.Task.Data.(cifar.Images).ReleasedStats || !images.Method.Layers.(baselines.VDropout).DoubledConvAlpha {
+		t.Errorf("the experiment has %+v and %+v", images.Task.Data, images.Method.Layers)
 	}
 }

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -41,8 +42,8 @@ type Recipe struct {
 
 	// Samples is the number of draws from each network. It is 1 for a network without noise.
 	Samples int
-	// PredictBatch is how many examples are predicted at once; 0 means all, and for images 128. Noise is drawn batch by
-	// batch, so that other batches have other draws.
+	// PredictBatch is how many examples are predicted at once. 0 means all. For images 0 means 128 on the pure Go backend,
+	// and 500 on any other. Noise is drawn batch by batch, so that other batches have other draws.
 	PredictBatch int
 	// SharedNoise draws the noise of all predicted sets from the stream that training left, one set after the other.
 	// Which sets there are, and their order, then changes the draws. Without it each set has a stream of its own, made
@@ -60,9 +61,10 @@ func Adam(epochs, batch int, rate float64) Recipe {
 		Groups: []Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}, Rate: 1}}}
 }
 
-// For is the recipe adapted to a method. One whose predictions differ from draw to draw gets so many samples, and any
-// other a single one. One with energy models gets the objective of the paper for them, and before the joint training a
-// tenth as many epochs in which they are trained alone, by the optimizer and rate of the first group that has them.
+// For returns the recipe adapted to a method. If predictions of the method differ from draw to draw, Samples becomes the
+// given number, and else 1. If the method has energy models, what the recipe leaves open about them is filled in:
+// LogLikelihoodScale becomes 1, as in the paper. PretrainEpochs becomes a tenth of Epochs, in which the first group with
+// energy models trains them alone. Without energy models all settings for them become zero.
 func (r Recipe) For(m Method, l likelihood.Likelihood, samples int) (Recipe, error) {
 	t, err := MethodTraits(m, l)
 	if err != nil {
@@ -72,6 +74,12 @@ func (r Recipe) For(m Method, l likelihood.Likelihood, samples int) (Recipe, err
 		r.Samples = samples
 	}
 	if !t.Energies {
+		r.LogLikelihoodScale, r.WeightEnergies, r.PretrainEpochs, r.PretrainGroups = 0, false, 0, nil
+		return r, nil
+	}
+	r.LogLikelihoodScale = cmp.Or(r.LogLikelihoodScale, 1)
+	r.PretrainEpochs = cmp.Or(r.PretrainEpochs, max(1, r.Epochs/10))
+	if r.PretrainGroups != nil {
 		return r, nil
 	}
 	i := slices.IndexFunc(r.Groups, func(g Group) bool { return slices.Contains(g.Roles, params.Generative) })
@@ -80,7 +88,7 @@ func (r Recipe) For(m Method, l likelihood.Likelihood, samples int) (Recipe, err
 	}
 	alone := r.Groups[i]
 	alone.Roles = []params.Role{params.Generative}
-	r.LogLikelihoodScale, r.PretrainEpochs, r.PretrainGroups = 1, max(1, r.Epochs/10), []Group{alone}
+	r.PretrainGroups = []Group{alone}
 	return r, nil
 }
 

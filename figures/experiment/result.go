@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"densityuncertainty/figures/results"
 )
 
 // A Result is what one experiment measured, and where and how long it ran. A store keeps it as a line of JSON with a
@@ -220,12 +222,9 @@ func seal(value any) ([]byte, error) {
 	return fmt.Appendf(nil, "%s%s%s\"}\n", open, sumField, digest(open)), nil
 }
 
-// unseal reads a line that seal wrote, without its newline. The error says whether the line is empty, was changed, or
-// was written by a newer version of this program.
+// unseal reads a line that seal wrote, without its newline. The error says whether the line was changed, or was
+// written by a newer version of this program.
 func unseal[T any](line []byte) (value T, err error) {
-	if len(bytes.TrimSpace(line)) == 0 {
-		return value, errors.New("the line is empty")
-	}
 	end := len(line) - len(sumField) - sumDigits - len(`"}`)
 	if end < 0 || string(line[end:end+len(sumField)]) != sumField || string(line[len(line)-2:]) != `"}` {
 		return value, errors.New("the line has no checksum at its end: it was changed or cut short")
@@ -259,4 +258,4 @@ func unseal[T any](line []byte) (value T, err error) {
 }
 
 // errNewer is the error for a line of a later version. Its checksum is right, so that nothing was damaged.
-var errNewer = errors.New("the line was written by a newer version of this program; keep it, and use that version")
+var errNewer = fmt.Errorf("the line was written by a newer version of this program: %w", results.ErrNewer)

@@ -9,6 +9,7 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
 )
 
@@ -218,6 +219,9 @@ func (d Data) check() error {
 		if err := checkExamples("the held-out data", d.HeldOut); err != nil {
 			return err
 		}
+		if err := d.likeTraining("the held-out data", d.HeldOut); err != nil {
+			return err
+		}
 	}
 	if len(d.Sets) == 0 {
 		return errors.New("there are no Sets to predict")
@@ -232,11 +236,34 @@ func (d Data) check() error {
 		if err := checkExamples(fmt.Sprintf("the set %q", set.Name), set.Dataset); err != nil {
 			return err
 		}
-		if fmt.Sprintf("%T", set.Inputs) != fmt.Sprintf("%T", d.Train.Inputs) {
-			return fmt.Errorf("the set %q has inputs of type %T, the training data of type %T", set.Name, set.Inputs, d.Train.Inputs)
+		if err := d.likeTraining(fmt.Sprintf("the set %q", set.Name), set.Dataset); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// likeTraining returns an error if a set has inputs or targets of another shape than the training data.
+func (d Data) likeTraining(what string, set train.Dataset) error {
+	if a, b := inputShape(set.Inputs), inputShape(d.Train.Inputs); a != b {
+		return fmt.Errorf("%s: there are inputs of %s, and in the training data %s", what, a, b)
+	}
+	a, b := len(set.Targets)/set.Len(), len(d.Train.Targets)/d.Train.Len()
+	if a > 0 && b > 0 && a != b {
+		return fmt.Errorf("%s: there are %d targets for each example, and in the training data %d", what, a, b)
+	}
+	return nil
+}
+
+// inputShape is the type and the shape of one input.
+func inputShape(x nets.Inputs) string {
+	switch x := x.(type) {
+	case nets.Floats:
+		return fmt.Sprintf("type nets.Floats and shape %v", x.Shape)
+	case nets.Pixels:
+		return fmt.Sprintf("type nets.Pixels and shape [%d %d %d]", x.Channels(), x.Height, x.Width)
+	}
+	return fmt.Sprintf("type %T", x)
 }
 
 // checkExamples says what is wrong with a set of examples, which may lack answers.
@@ -252,6 +279,9 @@ func checkExamples(what string, set train.Dataset) error {
 		return fmt.Errorf("%s: %d labels for %d examples", what, len(set.Labels), n)
 	case len(set.Targets)%n != 0:
 		return fmt.Errorf("%s: %d targets for %d examples", what, len(set.Targets), n)
+	}
+	if at := params.NotFinite(set.Targets); at >= 0 {
+		return fmt.Errorf("%s: target %d is %g; all must be finite", what, at, set.Targets[at])
 	}
 	return nil
 }

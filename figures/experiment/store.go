@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -215,6 +214,11 @@ func (s *Store) Predictions(ctx context.Context, e Experiment) (*Predictions, er
 	if err != nil {
 		return nil, err
 	}
+	return s.predictions(ctx, all, e)
+}
+
+// predictions is Predictions for a store whose results were read.
+func (s *Store) predictions(ctx context.Context, all map[string]Result, e Experiment) (*Predictions, error) {
 	line, has := all[e.ID()]
 	if !has {
 		return nil, e.problem(fmt.Errorf("the store %s has no result of it: %w", s.Folder, ErrNoPredictions))
@@ -227,9 +231,13 @@ func (s *Store) Predictions(ctx context.Context, e Experiment) (*Predictions, er
 // their numbers by the experiments' identities, and missing lists those without predictions. Runs that diverged have
 // nothing to measure, and are in neither.
 func (s *Store) Measure(ctx context.Context, list []Experiment, metrics ...Metric) (found map[string]map[string]float64, missing []Experiment, err error) {
+	all, err := s.Results()
+	if err != nil {
+		return nil, nil, err
+	}
 	found = map[string]map[string]float64{}
 	for _, e := range list {
-		p, err := s.Predictions(ctx, e)
+		p, err := s.predictions(ctx, all, e)
 		switch {
 		case errors.Is(err, ErrNoPredictions):
 			missing = append(missing, e)
@@ -268,8 +276,8 @@ func (s *Store) Groups() (map[string]string, error) {
 		return nil, err
 	}
 	all := map[string]string{}
-	for _, id := range slices.Sorted(maps.Keys(groups)) {
-		all[id] = string(groups[id].Experiment)
+	for id, g := range groups {
+		all[id] = string(g.Experiment)
 	}
 	return all, nil
 }

@@ -29,6 +29,9 @@ func (s *Store) Add(ctx context.Context, list ...Carried) error {
 	}
 	groups, lines := map[string]groupLine{}, map[string][]byte{} // lines by the names of files
 	for _, c := range list {
+		if err := c.Experiment.Check(); err != nil {
+			return err
+		}
 		r := c.Result
 		r.Group, r.Split, r.Seed = c.Experiment.Group(), c.Experiment.Split, c.Experiment.Seed
 		r.ID = idOf(r.Group, r.Split, r.Seed)

@@ -145,7 +145,7 @@ func TestChangedStore(t *testing.T) {
 			return b
 		}},
 		{"the family of a group", "groups.jsonl", "the line was changed", func(b []byte) []byte { return bytes.Replace(b, []byte("Deterministic"), []byte("Determinism"), 1) }},
-		{"an empty line", name, ":1: the line is empty", func(b []byte) []byte { return append([]byte("\n"), b...) }},
+		{"an empty line", name, ":1: the line is blank; remove it", func(b []byte) []byte { return append([]byte("\n"), b...) }},
 		{"no group", "groups.jsonl", "is a result of the group " + e.Group(), func([]byte) []byte { return nil }},
 		{"no checksum", name, "has no checksum", func(b []byte) []byte { return append([]byte("{\"a\":1}\n"), b...) }},
 	} {
@@ -349,6 +349,11 @@ func TestAdd(t *testing.T) {
 	}
 	if n := bytes.Count(must.Get(os.ReadFile(lineFile(t, folder)))(t), []byte("\n")); n != len(list) {
 		t.Errorf("%d lines, want %d", n, len(list))
+	}
+	wrong := carried[0]
+	wrong.Experiment.Method.Layers = scaled{Func: func() {}}
+	if err := store.Add(ctx, wrong); err == nil || !strings.Contains(err.Error(), "is a function, which has no identity") {
+		t.Errorf("the error is %v", err)
 	}
 	carried[0].Result.Metrics = map[string]float64{"nll": 9}
 	if err := store.Add(ctx, carried[0]); err == nil || !strings.Contains(err.Error(), "has another result of it: nll 9 and 0") {

@@ -14,6 +14,9 @@ import (
 	"densityuncertainty/environment/atomicfile"
 )
 
+// ErrNewer is wrapped by a Decode's error for a whole line of a format that it does not know.
+var ErrNewer = errors.New("the format is a later one")
+
 // A LineFile is a file with a value on each line. Processes only ever add lines to it, several at a time.
 type LineFile[T any] struct {
 	Path string
@@ -68,7 +71,9 @@ func (f LineFile[T]) parse(content []byte) (Lines[T], error) {
 			return p, nil
 		default:
 			advice := "restore the file or remove the line"
-			if errors.Is(err, strict.ErrUnknownName) {
+			if errors.Is(err, ErrNewer) {
+				advice = "keep the line, and use that version"
+			} else if errors.Is(err, strict.ErrUnknownName) {
 				advice = "a newer version of this program may have written the line: use that one"
 			} else if len(bytes.TrimSpace(line)) == 0 {
 				err, advice = errors.New("the line is blank"), "remove it"

@@ -78,6 +78,8 @@ func (d Images) Check() error {
 		return fmt.Errorf("there are no images %q; there are %s and %s", d.Name, CIFAR10, CIFAR100)
 	case d.Sample && d.Name == CIFAR100:
 		return fmt.Errorf("the images that come with the program have none of CIFAR-100 to train on")
+	case d.Sample && slices.Contains(d.Sets, SVHN):
+		return fmt.Errorf("the images that come with the program have no set %q; use %q", SVHN, SVHNExcerpt)
 	case d.TrainN < 0 || d.TestN < 0 || d.HeldOut < 0:
 		return fmt.Errorf("cifar.Images has TrainN %d, TestN %d and HeldOut %d; none may be negative", d.TrainN, d.TestN, d.HeldOut)
 	case d.HeldOut == 0 && (d.Choosing || slices.Contains(d.Sets, HeldOutSet)):

@@ -45,6 +45,7 @@ func TestImages(t *testing.T) {
 func TestImagesThatCannotBe(t *testing.T) {
 	for want, d := range map[string]cifar.Images{
 		"no images \"mnist\"":             {Name: "mnist"},
+		"no set \"svhn\"; use":            {Name: cifar.CIFAR10, Sample: true, Sets: []string{cifar.TestSet, cifar.SVHN}},
 		"none of CIFAR-100 to train on":   {Name: cifar.CIFAR100, Sample: true},
 		"none may be negative":            {Name: cifar.CIFAR10, TestN: -1},
 		"but HeldOut is 0":                {Name: cifar.CIFAR10, Sets: []string{cifar.HeldOutSet}},

@@ -104,8 +104,7 @@ type settings struct {
 type rates struct {
 	rate, decay float64
 	batch       int
-	steps       bool    // falls in steps, not along a cosine
-	process     float64 // factor of the rate for the parameters of a Gaussian process
+	steps       bool // falls in steps, not along a cosine
 }
 
 // ByEpoch orders the examples of each epoch anew, whatever came before. It implements experiment.Order.
@@ -150,7 +149,7 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 		}
 	}
 	network := s.network
-	if _, inducing := m.Process.(experiment.DUE); s.wide() && (inducing || m.Process != nil) {
+	if s.wide() && m.Process != nil {
 		network.Dropout = 0.3
 	}
 	task := experiment.Task{Name: d.Name, Data: s.images(d, m, t), Network: network, Likelihood: l, Metrics: []experiment.Metric{Scores}, Inspect: inspect(network, m)}
@@ -175,7 +174,7 @@ func isPlain(m experiment.Method) bool {
 // images are the data with the sizes of the preset, and all sets that the method has a use for.
 func (s settings) images(d Images, m experiment.Method, t experiment.Traits) Images {
 	d.TrainN, d.TestN, d.HeldOut = cmp.Or(d.TrainN, s.sizes.TrainN), cmp.Or(d.TestN, s.sizes.TestN), cmp.Or(d.HeldOut, s.sizes.HeldOut)
-	d.Choosing, d.ReleasedStats = d.Choosing || s.sizes.Choosing, s.released
+	d.Choosing, d.ReleasedStats = d.Choosing || s.sizes.Choosing, d.ReleasedStats || s.released
 	if d.Sets != nil {
 		return d
 	}
@@ -194,10 +193,10 @@ func (s settings) images(d Images, m experiment.Method, t experiment.Traits) Ima
 
 // rates are the paper's, of its text or the code of SNGP and DUE with which it ran them.
 func (s settings) rates(d Images, m experiment.Method) rates {
-	r := rates{rate: 0.1, decay: 1e-4, batch: 128, process: 1}
+	r := rates{rate: 0.1, decay: 1e-4, batch: 128}
 	switch {
 	case s.wide():
-		r = rates{rate: 0.05, decay: 5e-4, batch: 64, process: 1}
+		r = rates{rate: 0.05, decay: 5e-4, batch: 64}
 	case d.Name == CIFAR100:
 		r.decay = 2e-4
 	}
@@ -207,9 +206,9 @@ func (s settings) rates(d Images, m experiment.Method) rates {
 	switch m.Process.(type) {
 	case nil:
 	case experiment.DUE:
-		r = rates{rate: 0.1, decay: 5e-4, batch: 128, steps: true, process: 1}
+		r = rates{rate: 0.1, decay: 5e-4, batch: 128, steps: true}
 	default:
-		r = rates{rate: 0.05, decay: 5e-4, batch: 128, steps: true, process: 1}
+		r = rates{rate: 0.05, decay: 5e-4, batch: 128, steps: true}
 	}
 	return r
 }
@@ -246,7 +245,7 @@ func (s settings) groups(t experiment.Traits, r rates) []experiment.Group {
 	if s.released || s.decayAll {
 		decay = r.decay
 	}
-	return append(groups, experiment.Group{Roles: []params.Role{params.Variational}, Optimizer: sgd(decay), Rate: r.process})
+	return append(groups, experiment.Group{Roles: []params.Role{params.Variational}, Optimizer: sgd(decay), Rate: 1})
 }
 
 // filled fills in what a method of this project leaves open. A family of one's own stays as it is.
@@ -278,7 +277,7 @@ func (s settings) filled(m experiment.Method, d Images) experiment.Method {
 		if s.released && !s.wide() {
 			alpha = 1e-3 // the released code's default, which its Wide ResNet does not use
 		}
-		l.Alpha, l.DoubledConvAlpha = cmp.Or(l.Alpha, alpha), s.released
+		l.Alpha, l.DoubledConvAlpha = cmp.Or(l.Alpha, alpha), l.DoubledConvAlpha || s.released
 		m.Layers = l
 	}
 	switch p := m.Process.(type) {

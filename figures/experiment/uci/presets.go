@@ -41,7 +41,7 @@ func paper(preset string, data experiment.Source) settings {
 
 // Released trains as the authors' released code does: three hidden layers of 50 units on random splits, energy models
 // that are trained like the weights with a hundredth of their objective, a weight decay on all parameters, and noise
-// that is uniform in [0, 1).
+// that is uniform in [0, 1). Data with the published splits (Gal) get random ones in their place.
 func Released(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	if d, is := data.(Data); is && d.Kind == Gal {
 		d.Kind = Random
@@ -75,14 +75,15 @@ func Longest(data experiment.Source, m experiment.Method) (experiment.Experiment
 	return s.experiment(data, filled(m))
 }
 
-// StoppedEarly is Longest with the best epoch by a fifth of the training part, which is held out.
+// StoppedEarly is Longest with the epoch that is best on the held-out examples. These are a fifth of the training part,
+// but for a Source of one's own or an experiment.Table with a HeldOut of its own.
 func StoppedEarly(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	switch d := data.(type) {
 	case Data:
 		d.HeldOut = true
 		data = d
 	case experiment.Table:
-		d.HeldOut = heldOutPart
+		d.HeldOut = cmp.Or(d.HeldOut, heldOutPart)
 		data = d
 	}
 	e, err := Longest(data, m)
