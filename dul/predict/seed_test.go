@@ -15,8 +15,10 @@ import (
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment/must"
@@ -46,6 +48,10 @@ func seededFamilies() map[string]nets.ConvLayers {
 // give others.
 func TestSeed(t *testing.T) {
 	images := photos(7)
+	batches := []struct{ batch, per int }{{2, 3}, {0, 0}, {1, 1}, {3, 2}, {4, 6}, {7, 1}}
+	if testing.Short() && !ops.IsGo(fixtures.Backend(t)) {
+		batches = batches[:1] // XLA's compiler takes a second for each
+	}
 	for name, layers := range seededFamilies() {
 		t.Run(name, func(t *testing.T) {
 			m := classifier(t, layers)
@@ -60,7 +66,7 @@ func TestSeed(t *testing.T) {
 			} else if other := of(predict.Options{Seed: new(uint64(6))}); slices.Equal(want.Outputs[0], other.Outputs[0]) == noisy {
 				t.Error("another seed gives the same samples")
 			}
-			for _, c := range []struct{ batch, per int }{{0, 0}, {1, 1}, {2, 3}, {3, 2}, {4, 6}, {7, 1}} {
+			for _, c := range batches {
 				for _, host := range []bool{true, false} {
 					of(predict.Options{}) // goes on in the stream
 					before := m.Host
