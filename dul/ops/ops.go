@@ -11,7 +11,7 @@
 //
 // # Gradients
 //
-// GoMLX differentiates all of it but Product and Exp, which say why they have
+// GoMLX differentiates all of it but Product, ReLU and Exp, which say why they have
 // gradients of their own.
 package ops
 
@@ -26,7 +26,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/layers/activation"
 )
 
 // WithGradient returns f(inputs) with a gradient of our own: vjp receives the
@@ -157,8 +156,17 @@ func FullRow(x *graph.Node, value float64, n int) *graph.Node {
 	return graph.MulScalar(graph.Ones(x.Graph(), shapes.Make(x.DType(), dims...)), value)
 }
 
-// ReLU is max(x, 0); its derivative at 0 is 0.
-func ReLU(x *graph.Node) *graph.Node { return activation.Relu(x) }
+// ReLU is max(x, 0); its derivative at 0 is 0 on all backends. (GoMLX's is 0 or 1
+// there, by the backend, and has no second derivative on the pure Go backend.)
+func ReLU(x *graph.Node) *graph.Node {
+	return WithGradient([]*graph.Node{x},
+		func(in []*graph.Node) *graph.Node { return graph.MaxScalar(in[0], 0) },
+		func(y, dy *graph.Node) []*graph.Node {
+			// y >= 0, so min(y * huge, 1) is the step function of x for every y above
+			// 1e-37: one product and one minimum, no comparison.
+			return []*graph.Node{graph.Mul(dy, graph.MinScalar(graph.MulScalar(graph.StopGradient(y), 1e37), 1))}
+		})
+}
 
 // Exp is e^x, with the right value at the edges: NaN of NaN, +Inf where e^x is
 // beyond the type's range, and next to nothing of -Inf (0, or 2e-308 in float64).

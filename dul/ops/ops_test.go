@@ -196,11 +196,10 @@ func TestAgainstPlainOperations(t *testing.T) {
 	}
 }
 
-// A gradient of a gradient is that of GoMLX's own operations. The Go backend's
-// ReLU has none, and says so.
+// A gradient of a gradient is that of GoMLX's own operations.
 func TestSecondDerivatives(t *testing.T) {
 	for _, o := range operations(5, 4, 3) {
-		if o.plain == nil || o.name == "ReLU" && ops.IsGo(fixtures.Backend(t)) {
+		if o.plain == nil {
 			continue
 		}
 		t.Run(o.name, func(t *testing.T) {
