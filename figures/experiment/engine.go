@@ -58,7 +58,7 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 		}
 	}
 	err = r.carryOut(ctx)
-	return r.results(ctx), errors.Join(err, r.failures())
+	return r.results(), errors.Join(err, r.failures())
 }
 
 // A planned is an experiment with its identity, which for one's own data takes time to find.
@@ -420,12 +420,11 @@ func (r *run) finished(g *group, e planned, part float64) {
 }
 
 // results are what was found, in the order of the plan, under the names that the experiments have now.
-func (r *run) results(ctx context.Context) []Result {
+func (r *run) results() []Result {
 	var list []Result
 	for _, e := range r.plan.order {
 		if line, has := r.found[e.id]; has {
-			line.Task, line.Method, line.Preset, line.attach = e.Task.Name, e.Method.Name, e.Preset, func(p *Predictions) { p.of(ctx, e.Experiment) }
-			list = append(list, line)
+			list = append(list, line.Of(e.Experiment))
 		}
 	}
 	return list

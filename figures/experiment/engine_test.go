@@ -227,7 +227,6 @@ func TestOwnLikelihood(t *testing.T) {
 
 // Likelihoods of package likelihood have metrics, in an ensemble too, which come out the same from a store.
 func TestDistributions(t *testing.T) {
-	ctx := context.Background()
 	counts := smallTable("counts")
 	for i := range counts.Y {
 		counts.Y[i] = float64(i % 6)
@@ -264,7 +263,7 @@ func TestDistributions(t *testing.T) {
 					t.Errorf("%d draws of 2 networks", draws)
 				}
 				e.Split, e.Seed = i, uint64(i)
-				if again := must.Get(experiment.Measure(ctx, e, p))(t); again["nll"] != r.Metrics["nll"] || again["pinball"] != r.Metrics["pinball"] {
+				if again := must.Get(experiment.Measure(e, p))(t); again["nll"] != r.Metrics["nll"] || again["pinball"] != r.Metrics["pinball"] {
 					t.Errorf("measured again: %v, were %v", again, r.Metrics)
 				}
 			}

@@ -91,7 +91,7 @@ func ExampleStore_Measure() {
 		}
 		return map[string]float64{"worst": largest}, nil
 	}
-	found, missing, err := store.Measure(ctx, list, worst)
+	found, missing, err := store.Measure(list, worst)
 	if err != nil {
 		log.Fatal(err)
 	}

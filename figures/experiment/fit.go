@@ -150,7 +150,7 @@ func (f *fit) measure(ctx context.Context, i int, line *Result) (err error) {
 	case f.failed[i] != nil:
 		return f.list[i].problem(f.failed[i])
 	default:
-		line.Metrics, err = Measure(ctx, f.list[i].Experiment, p)
+		line.Metrics, err = Measure(f.list[i].Experiment, p)
 		if p.Diverged = errors.Is(err, ErrNotFinite); p.Diverged {
 			f.note(fmt.Sprintf("the run is kept as diverged, without metrics: %v", err))
 		} else if err != nil {

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,14 +23,14 @@ var ErrNotFinite = errors.New("the metric is not finite")
 
 // Measure computes metrics from kept predictions, those of the experiment's task if none are given. It trains nothing.
 // The numbers of Task.Inspect are among them.
-func Measure(ctx context.Context, e Experiment, p *Predictions, list ...Metric) (map[string]float64, error) {
+func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, error) {
 	if p.Diverged {
 		return nil, e.problem(fmt.Errorf("the run diverged, so that there is nothing to measure: %w", ErrNotFinite))
 	}
 	if len(list) == 0 {
 		list = e.Task.Metrics
 	}
-	p.of(ctx, e)
+	p.of(e)
 	all := maps.Clone(p.Inspected)
 	if all == nil {
 		all = map[string]float64{}

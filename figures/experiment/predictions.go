@@ -29,7 +29,7 @@ type Predictions struct {
 	// Inspected is what Task.Inspect measured.
 	Inspected map[string]float64
 
-	load func() (Data, error) // nil where the experiment is not known
+	experiment *Experiment // nil where it is not known
 }
 
 // A Prediction is the prediction of one set, in the network's units, with the answers where the set has some.
@@ -62,16 +62,16 @@ func (p *Predictions) Set(name string) (*Prediction, error) {
 }
 
 // Data loads the data of the experiment. It is an error where the predictions were read without their experiment.
-func (p *Predictions) Data() (Data, error) {
-	if p.load == nil {
+func (p *Predictions) Data(ctx context.Context) (Data, error) {
+	if p.experiment == nil {
 		return Data{}, errors.New("experiment: these predictions were read from a file without their experiment, and so have no data; use Store.Predictions or Measure")
 	}
-	return p.load()
+	return p.experiment.Task.Data.Load(ctx, p.experiment.Split)
 }
 
 // of tells predictions of which experiment they are: what its likelihood and its data are.
-func (p *Predictions) of(ctx context.Context, e Experiment) {
-	p.load = func() (Data, error) { return e.Task.Data.Load(ctx, e.Split) }
+func (p *Predictions) of(e Experiment) {
+	p.experiment = &e
 	for i := range p.Sets {
 		p.Sets[i].likelihood = e.Task.Likelihood
 	}

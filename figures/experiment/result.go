@@ -46,9 +46,18 @@ type Result struct {
 	// PredictionsSum is a digest of the file of predictions; "" where none were kept.
 	PredictionsSum string
 
+	// Experiment is what was carried out; nil in a result that was read from a store without it. See Of.
+	Experiment *Experiment
+
 	predictions *Predictions         // nil where a store has them
 	file        string               // of the store; "" for none
-	attach      func(p *Predictions) // tells them of which experiment they are; nil where that is not known
+}
+
+// Of returns the result under the names that its experiment has now, with the experiment, by which its predictions know
+// their likelihood and data.
+func (r Result) Of(e Experiment) Result {
+	r.Experiment, r.Task, r.Method, r.Preset = &e, e.Task.Name, e.Method.Name, e.Preset
+	return r
 }
 
 // ErrNoPredictions is wrapped by the error for an experiment whose predictions are not at hand.
@@ -70,8 +79,8 @@ func (r Result) Predictions() (*Predictions, error) {
 			return nil, fmt.Errorf("experiment: the predictions in %s are of the experiment %s, not of %s", r.file, p.Experiment, r.ID)
 		}
 	}
-	if r.attach != nil {
-		r.attach(p)
+	if r.Experiment != nil {
+		p.of(*r.Experiment)
 	}
 	return p, nil
 }

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,7 +66,8 @@ func (s *Store) Results() (map[string]Result, error) {
 	}
 	all, places := map[string]Result{}, map[string]string{}
 	for _, entry := range entries {
-		if entry.Name() == groupsName || !strings.HasSuffix(entry.Name(), resultsExtension) || entry.IsDir() {
+		if strings.HasPrefix(entry.Name(), "toy-") || strings.HasPrefix(entry.Name(), "images-") || // of the engine before
+			entry.Name() == groupsName || !strings.HasSuffix(entry.Name(), resultsExtension) || entry.IsDir() {
 			continue
 		}
 		path := filepath.Join(s.Folder, entry.Name())
@@ -209,35 +209,34 @@ func (s *Store) predictionsFile(id string) string {
 
 // Predictions reads what the networks of an experiment said. An error wraps ErrNoPredictions where the store does not
 // have it.
-func (s *Store) Predictions(ctx context.Context, e Experiment) (*Predictions, error) {
+func (s *Store) Predictions(e Experiment) (*Predictions, error) {
 	all, err := s.Results()
 	if err != nil {
 		return nil, err
 	}
-	return s.predictions(ctx, all, e)
+	return s.predictions(all, e)
 }
 
 // predictions is Predictions for a store whose results were read.
-func (s *Store) predictions(ctx context.Context, all map[string]Result, e Experiment) (*Predictions, error) {
+func (s *Store) predictions(all map[string]Result, e Experiment) (*Predictions, error) {
 	line, has := all[e.ID()]
 	if !has {
 		return nil, e.problem(fmt.Errorf("the store %s has no result of it: %w", s.Folder, ErrNoPredictions))
 	}
-	line.attach = func(p *Predictions) { p.of(ctx, e) }
-	return line.Predictions()
+	return line.Of(e).Predictions()
 }
 
 // Measure computes metrics for all experiments of a list whose predictions are at hand, without training: found has
 // their numbers by the experiments' identities, and missing lists those without predictions. Runs that diverged have
 // nothing to measure, and are in neither.
-func (s *Store) Measure(ctx context.Context, list []Experiment, metrics ...Metric) (found map[string]map[string]float64, missing []Experiment, err error) {
+func (s *Store) Measure(list []Experiment, metrics ...Metric) (found map[string]map[string]float64, missing []Experiment, err error) {
 	all, err := s.Results()
 	if err != nil {
 		return nil, nil, err
 	}
 	found = map[string]map[string]float64{}
 	for _, e := range list {
-		p, err := s.predictions(ctx, all, e)
+		p, err := s.predictions(all, e)
 		switch {
 		case errors.Is(err, ErrNoPredictions):
 			missing = append(missing, e)
@@ -247,7 +246,7 @@ func (s *Store) Measure(ctx context.Context, list []Experiment, metrics ...Metri
 		case p.Diverged:
 			continue
 		}
-		if found[e.ID()], err = Measure(ctx, e, p, metrics...); err != nil {
+		if found[e.ID()], err = Measure(e, p, metrics...); err != nil {
 			return nil, nil, err
 		}
 	}

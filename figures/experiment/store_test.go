@@ -66,15 +66,15 @@ func TestPredictionsAreKept(t *testing.T) {
 	first := stored(t, folder, list...)
 	store := &experiment.Store{Folder: folder}
 	for i, e := range list {
-		p, want := must.Get(store.Predictions(ctx, e))(t), must.Get(made[i].Predictions())(t)
+		p, want := must.Get(store.Predictions(e))(t), must.Get(made[i].Predictions())(t)
 		if !reflect.DeepEqual(p.Sets, want.Sets) || p.Unit != want.Unit || p.Zero != want.Zero || p.Split != e.Split {
 			t.Errorf("the predictions of %v have changed in the store", e)
 		}
 		of := must.Get(first[i].Predictions())(t)
-		if d := must.Get(of.Data())(t); !reflect.DeepEqual(of.Sets, want.Sets) || len(d.Sets) != len(of.Sets) {
+		if d := must.Get(of.Data(context.Background()))(t); !reflect.DeepEqual(of.Sets, want.Sets) || len(d.Sets) != len(of.Sets) {
 			t.Errorf("the predictions of the result of %v are others", e)
 		}
-		again := must.Get(experiment.Measure(ctx, e, p))(t)
+		again := must.Get(experiment.Measure(e, p))(t)
 		if !reflect.DeepEqual(again, first[i].Metrics) {
 			t.Errorf("measured again: %v, want %v", again, first[i].Metrics)
 		}
@@ -83,14 +83,14 @@ func TestPredictionsAreKept(t *testing.T) {
 	missing.Seed = 77
 	width := experiment.SetMetric(func(s *experiment.Prediction) bool { return s.Mean != nil },
 		func(p *experiment.Predictions, s *experiment.Prediction) (map[string]float64, error) {
-			d, err := p.Data()
+			d, err := p.Data(context.Background())
 			if err != nil || len(d.Sets[0].Targets) != len(s.Targets) {
 				return nil, errors.Join(errors.New("other data"), err)
 			}
 			low, high := s.FunctionQuantile(0.25), s.FunctionQuantile(0.75)
 			return map[string]float64{"width": (high[0] - low[0]) * p.Unit}, nil
 		})
-	found, without, err := store.Measure(ctx, append(list[:3:3], missing), width)
+	found, without, err := store.Measure(append(list[:3:3], missing), width)
 	must.Do(t, err)
 	if len(found) != 3 || !(found[list[0].ID()]["width"] > 0) || len(without) != 1 || without[0].ID() != missing.ID() {
 		t.Errorf("measured %v, without predictions %v", found, without)
@@ -104,10 +104,10 @@ func TestMeasureRefuses(t *testing.T) {
 	bad := func(*experiment.Predictions) (map[string]float64, error) {
 		return map[string]float64{"bad": math.NaN()}, nil
 	}
-	if _, err := experiment.Measure(context.Background(), e, p, bad); !errors.Is(err, experiment.ErrNotFinite) || !strings.Contains(err.Error(), `metric "bad" is NaN`) {
+	if _, err := experiment.Measure(e, p, bad); !errors.Is(err, experiment.ErrNotFinite) || !strings.Contains(err.Error(), `metric "bad" is NaN`) {
 		t.Errorf("the error is %v", err)
 	}
-	if _, err := experiment.Measure(context.Background(), e, p, experiment.Regression, experiment.NLL); err == nil || !strings.Contains(err.Error(), `two metrics have the name "nll"`) {
+	if _, err := experiment.Measure(e, p, experiment.Regression, experiment.NLL); err == nil || !strings.Contains(err.Error(), `two metrics have the name "nll"`) {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := p.Set("other"); err == nil || !strings.Contains(err.Error(), "there are some of test") {
@@ -172,7 +172,7 @@ func TestChangedStore(t *testing.T) {
 	taken := must.Get(os.ReadFile(filepath.Join(other, "predictions", longer.ID()+".safetensors.gz")))(t)
 	mine := filepath.Join(folder, "predictions", e.ID()+".safetensors.gz")
 	must.Do(t, os.WriteFile(mine, taken, 0o644))
-	if _, err := (&experiment.Store{Folder: folder}).Predictions(context.Background(), e); err == nil || !strings.Contains(err.Error(), "was changed, or written by another run") {
+	if _, err := (&experiment.Store{Folder: folder}).Predictions(e); err == nil || !strings.Contains(err.Error(), "was changed, or written by another run") {
 		t.Errorf("the error is %v", err)
 	}
 	must.Do(t, os.WriteFile(mine, taken[:len(taken)/2], 0o644))

@@ -32,7 +32,8 @@ func Read(paths ...string) (lines []Result, notes []string, err error) {
 			return nil, nil, fmt.Errorf("results: listing %s: %w", path, err)
 		}
 		for _, entry := range entries {
-			if strings.HasSuffix(entry.Name(), extension) {
+			old := strings.HasPrefix(entry.Name(), "toy-") || strings.HasPrefix(entry.Name(), "images-") || strings.HasPrefix(entry.Name(), "uci-")
+			if old && strings.HasSuffix(entry.Name(), extension) {
 				files = append(files, filepath.Join(path, entry.Name()))
 			}
 		}

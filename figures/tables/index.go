@@ -1,0 +1,183 @@
+// Package tables makes tables of stored results: an Index finds the results of experiments, and says what the results of
+// a cell amount to. Sets, tables and figures have names, by which the command reproduce knows them.
+package tables
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/results"
+)
+
+// An Index finds results by their experiments, and remembers which of them were used. It is not for several goroutines.
+type Index struct {
+	results map[string]experiment.Result
+	used    map[string]experiment.Result
+}
+
+// NewIndex is the index of results by the identities of their experiments, such as Store.Results returns.
+func NewIndex(list map[string]experiment.Result) *Index {
+	return &Index{results: list, used: map[string]experiment.Result{}}
+}
+
+// Committed is the index of the results that are part of the project's repository.
+func Committed() (*Index, error) {
+	folder, err := results.DefaultDir()
+	if err != nil {
+		return nil, err
+	}
+	return Read(&experiment.Store{Folder: folder})
+}
+
+// Read is the index of the results of stores. Of an experiment that several stores have, the first one's result counts.
+func Read(stores ...*experiment.Store) (*Index, error) {
+	all := map[string]experiment.Result{}
+	for _, store := range slices.Backward(stores) {
+		found, err := store.Results()
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, found)
+	}
+	return NewIndex(all), nil
+}
+
+// Find returns the result of an experiment, and whether there is one. It counts as used.
+func (x *Index) Find(e experiment.Experiment) (experiment.Result, bool) {
+	r, has := x.results[e.ID()]
+	if !has {
+		return r, false
+	}
+	r = r.Of(e)
+	if x.used != nil {
+		x.used[r.ID] = r
+	}
+	return r, true
+}
+
+// Used are the results that were found so far, by their identities.
+func (x *Index) Used() map[string]experiment.Result { return maps.Clone(x.used) }
+
+// Unwatched is the same index for a look that does not count as use.
+func (x *Index) Unwatched() *Index { return &Index{results: x.results} }
+
+// Missing lists the experiments that have no result, in their order.
+func (x *Index) Missing(list experiment.Experiments) experiment.Experiments {
+	return slices.DeleteFunc(slices.Clone(list), func(e experiment.Experiment) bool {
+		_, has := x.results[e.ID()]
+		return has
+	})
+}
+
+// A Cell is the experiments whose mean a cell of a table shows.
+type Cell struct {
+	Full experiment.Experiments
+	// Quick are shown, and marked as quick, where none of Full was run.
+	Quick experiment.Experiments
+	// Images is how many images each quick run was trained on; 0 means all of them, or that there are no images.
+	Images int
+}
+
+// All are the cell's experiments.
+func (c Cell) All() experiment.Experiments { return slices.Concat(c.Full, c.Quick) }
+
+// Summarize averages a metric over the results of a cell. A result that lacks the metric, though its run did not diverge,
+// is an error.
+func (x *Index) Summarize(c Cell, metric string) (results.Summary, error) {
+	return x.summarize(c, metric, false)
+}
+
+// SummarizeOptional is Summarize for a metric that results may lack. Those without it do not count.
+func (x *Index) SummarizeOptional(c Cell, metric string) (results.Summary, error) {
+	return x.summarize(c, metric, true)
+}
+
+func (x *Index) summarize(c Cell, metric string, optional bool) (results.Summary, error) {
+	for _, part := range []struct {
+		scale string
+		list  experiment.Experiments
+	}{{results.Full, c.Full}, {results.Quick, c.Quick}} {
+		s := results.Summary{Scale: part.scale, Wanted: len(part.list)}
+		if part.scale == results.Quick {
+			s.Images = c.Images
+		}
+		var values []float64
+		for _, e := range part.list {
+			s.Epochs = e.Recipe.Epochs
+			r, done := x.Find(e)
+			if !done {
+				continue
+			}
+			value, has := r.Metrics[metric]
+			switch {
+			case r.Diverged:
+				s.Diverged++
+			case !has && optional:
+				s.Unmeasured++
+			case !has:
+				return results.Summary{}, fmt.Errorf("tables: the result %s of %v has no metric %q", r.ID, e, metric)
+			default:
+				values = append(values, value)
+			}
+		}
+		if s.N = len(values); s.N == 0 && s.Diverged == 0 && s.Unmeasured == 0 {
+			continue
+		}
+		var err error
+		if s.Mean, s.Std, err = meanStd(values); err != nil {
+			return results.Summary{}, fmt.Errorf("tables: averaging %s: %w", metric, err)
+		}
+		return s, nil
+	}
+	return results.Summary{Mean: math.NaN(), Std: math.NaN()}, nil
+}
+
+// meanStd are NaN for no values.
+func meanStd(values []float64) (mean, std float64, err error) {
+	if len(values) == 0 {
+		return math.NaN(), math.NaN(), nil
+	}
+	return metrics.MeanStd(values)
+}
+
+// Lowest is the place of the experiment with the lowest metric among candidates, the first of equals, and that metric.
+// complete is false if a candidate was not run; best is -1 then, and if all of them diverged. A run that did not diverge
+// and lacks the metric is an error.
+func (x *Index) Lowest(candidates experiment.Experiments, metric string) (best int, value float64, complete bool, err error) {
+	best, value = -1, math.NaN()
+	for i, e := range candidates {
+		r, done := x.Find(e)
+		if !done {
+			return -1, math.NaN(), false, nil
+		}
+		if r.Diverged {
+			continue
+		}
+		v, has := r.Metrics[metric]
+		if !has {
+			return -1, math.NaN(), false, fmt.Errorf("tables: the result %s of %v has no metric %q", r.ID, e, metric)
+		}
+		if best < 0 || v < value {
+			best, value = i, v
+		}
+	}
+	return best, value, true, nil
+}
+
+// BySplit is a metric of those experiments that were run and did not diverge, by their splits. A result without the metric
+// is left out too.
+func (x *Index) BySplit(list experiment.Experiments, metric string) map[int]float64 {
+	values := map[int]float64{}
+	for _, e := range list {
+		if r, done := x.Find(e); done && !r.Diverged {
+			if v, has := r.Metrics[metric]; has {
+				values[e.Split] = v
+			}
+		}
+	}
+	return values
+}

@@ -1,0 +1,56 @@
+package tables
+
+import (
+	"slices"
+
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/report"
+)
+
+// A Set is a named list of experiments: what one figure or table needs.
+type Set struct {
+	Name, Doc string
+	Parts     []Part
+	// Lacks says which experiments the set will have that cannot be listed yet, and what to do for it; "" for none.
+	Lacks string
+}
+
+// A Part is the experiments of a set at one scale, such as results.Full or results.Quick.
+type Part struct {
+	Scale       string
+	Experiments experiment.Experiments
+}
+
+// At returns the experiments of a set at a scale; "" for all scales.
+func (s Set) At(scale string) experiment.Experiments {
+	var all experiment.Experiments
+	for _, p := range s.Parts {
+		if scale == "" || p.Scale == scale {
+			all = append(all, p.Experiments...)
+		}
+	}
+	return all
+}
+
+// Union lists experiments in their order, each once.
+func Union(lists ...experiment.Experiments) experiment.Experiments {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Concat(lists...), func(e experiment.Experiment) bool {
+		id := e.ID()
+		defer func() { seen[id] = true }()
+		return seen[id]
+	})
+}
+
+// A Named table can be asked for by name: it is a pure function of results and kept predictions.
+type Named struct {
+	Name, Doc string
+	Make      func(x *Index) (report.Table, error)
+}
+
+// A NamedFigure can be asked for by name: it is a pure function of results and kept predictions and, if it shows a single
+// run, of that run's seed.
+type NamedFigure struct {
+	Name, Doc string
+	Make      func(x *Index, seed uint64) (report.Figure, error)
+}
