@@ -32,7 +32,7 @@ func (e Experiment) Check() error {
 	need(t.Likelihood != nil, "Task.Likelihood is nil; give one, such as likelihood.Gaussian{}")
 	need(m.Layers != nil || m.Process != nil, "Method has neither Layers nor a Process")
 	need(m.Layers == nil || m.Process == nil, "Method has Layers and a Process; a process brings its own layers, so leave Layers out")
-	need(m.Members >= 0, "Method.Members is %d; it must not be negative", m.Members)
+	need(m.Members == 0 || m.Members > 1, "Method.Members is %d; leave it out for a single network, or set it to at least 2", m.Members)
 	if t.Data != nil {
 		if source, has := t.Data.(interface{ Check() error }); has {
 			add(source.Check())
@@ -149,8 +149,9 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 }
 
 // load loads the data of an experiment and checks them.
-func (e Experiment) load(ctx context.Context) (Data, error) {
-	d, err := e.Task.Data.Load(ctx, e.Split)
+func (e Experiment) load(ctx context.Context) (d Data, err error) {
+	defer recovered(&err)
+	d, err = e.Task.Data.Load(ctx, e.Split)
 	if err == nil {
 		err = d.check()
 	}
@@ -161,6 +162,9 @@ func (e Experiment) load(ctx context.Context) (Data, error) {
 		if err := suitLikelihood(e.Task.Likelihood, set); err != nil {
 			return d, err
 		}
+	}
+	if due, is := e.Method.Process.(DUE); is && due.Inducing > d.Train.Len() {
+		return d, fmt.Errorf("experiment.DUE has %d inducing points, which start among the training examples, and there are %d; set Inducing to at most that", due.Inducing, d.Train.Len())
 	}
 	if e.Recipe.EarlyStopping && d.HeldOut.Inputs == nil {
 		return d, errors.New("Recipe.EarlyStopping needs held-out examples, and the data have none; set the HeldOut of the source")

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -51,13 +53,16 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Engine: en, plan: p, found: map[string]Result{}, failed: map[string]error{}, parts: map[string]float64{}}
+	r := &run{Engine: en, plan: p, found: map[string]Result{}, measured: map[string]bool{}, failed: map[string]error{}, parts: map[string]float64{}}
 	if en.Store != nil {
 		if err := errors.Join(en.Store.open(), en.Store.checkNetworks(p.lines())); err != nil {
 			return nil, err
 		}
 	}
-	err = r.carryOut(ctx)
+	if err := errors.Join(r.readStore(), r.measureStored()); err != nil {
+		return nil, err
+	}
+	err = errors.Join(r.carryOut(ctx), r.measureStored()) // also what other processes have finished
 	return r.results(), errors.Join(err, r.failures())
 }
 
@@ -65,21 +70,48 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 type planned struct {
 	Experiment
 	id string
+	// metrics are those of the task, as often as the experiment was listed: once for each, with its own metrics.
+	metrics [][]Metric
 }
 
 // ID is Experiment.ID.
-func (p planned) ID() string { return p.id }
+func (p *planned) ID() string { return p.id }
+
+// measure measures the experiment's predictions by all of its metrics. Two metrics of one name must agree.
+func (p *planned) measure(of *Predictions) (all map[string]float64, notFinite []string, err error) {
+	for _, list := range p.metrics {
+		found, bad, err := measure(p.Experiment, of, list)
+		if err != nil {
+			return nil, nil, err
+		}
+		for name, value := range found {
+			if before, has := all[name]; has && before != value {
+				return nil, nil, p.problem(fmt.Errorf("it is listed twice, with two metrics of the name %q, which are %v and %v; give one of them another name", name, before, value))
+			}
+		}
+		if all == nil {
+			all = found
+		}
+		maps.Copy(all, found)
+		for _, text := range bad {
+			if !slices.Contains(notFinite, text) {
+				notFinite = append(notFinite, text)
+			}
+		}
+	}
+	return all, notFinite, nil
+}
 
 // A group is the planned experiments that differ in split and seed alone.
 type group struct {
 	inspected
 	line groupLine
-	list []planned
+	list []*planned
 }
 
 // A plan is all that is to be carried out.
 type plan struct {
-	order  []planned // each once
+	order  []*planned // each once
 	groups []*group
 }
 
@@ -89,19 +121,23 @@ func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
 		return nil, errors.New("experiment: there are no experiments to carry out")
 	}
 	p := new(plan)
-	groups, seen := map[string]*group{}, map[string]bool{}
+	groups, places := map[string]*group{}, map[string]*planned{}
 	var problems []error
+	var before Experiment // the one before, and its group: looking at one's own data again for each split takes time
+	var identity string
 	for _, e := range list {
 		if err := e.Check(); err != nil {
 			problems = append(problems, err)
 			continue
 		}
-		identity := e.Group()
+		if bare := e.bare(); identity == "" || !reflect.DeepEqual(bare, before) {
+			before, identity = bare, e.Group()
+		}
 		id := idOf(identity, e.Split, e.Seed)
-		if seen[id] {
+		if one := places[id]; one != nil {
+			one.metrics = append(one.metrics, e.Task.Metrics)
 			continue
 		}
-		seen[id] = true
 		g, has := groups[identity]
 		if !has {
 			g = new(group)
@@ -118,10 +154,28 @@ func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
 				continue
 			}
 		}
-		one := planned{e, id}
+		if has && len(g.list) > 0 && !sameFunctions(g.list[0].Task, e.Task) {
+			problems = append(problems, e.problem(fmt.Errorf("it has another Task.Inspect or Task.Probe than %v, with which it can be trained; give both the same", g.list[0])))
+			continue
+		}
+		one := &planned{e, id, [][]Metric{e.Task.Metrics}}
+		places[id] = one
 		g.list, p.order = append(g.list, one), append(p.order, one)
 	}
 	return p, errors.Join(problems...)
+}
+
+// bare is what of an experiment its group depends on.
+func (e Experiment) bare() Experiment {
+	e.Task.Name, e.Task.Metrics, e.Task.Inspect, e.Task.Probe = "", nil, nil, nil
+	e.Method.Name, e.Preset, e.Split, e.Seed = "", "", 0, 0
+	return e
+}
+
+// sameFunctions says whether two tasks ask the networks by the same functions.
+func sameFunctions(a, b Task) bool {
+	pointer := func(f any) uintptr { return reflect.ValueOf(f).Pointer() }
+	return pointer(a.Inspect) == pointer(b.Inspect) && pointer(a.Probe) == pointer(b.Probe)
 }
 
 // lines are the lines of all groups.
@@ -145,7 +199,7 @@ func (p *plan) cost() float64 {
 // A unit is experiments of a group that are carried out together.
 type unit struct {
 	*group
-	list []planned
+	list []*planned
 }
 
 func (u unit) cost() float64 { return u.group.cost * float64(len(u.list)) }
@@ -162,12 +216,13 @@ type run struct {
 	Engine
 	plan *plan
 
-	mu     sync.Mutex // of what follows, and of calls of Progress and Notes
-	found  map[string]Result
-	failed map[string]error
-	parts  map[string]float64 // how much of each experiment is done, from 0 to 1
-	done   float64            // the cost of what is done
-	said   float64            // to Progress
+	mu       sync.Mutex // of what follows, and of calls of Progress and Notes
+	found    map[string]Result
+	measured map[string]bool // which of them have all metrics that their experiments ask for
+	failed   map[string]error
+	parts    map[string]float64 // how much of each experiment is done, from 0 to 1
+	done     float64            // the cost of what is done
+	said     float64            // to Progress
 }
 
 // The run waits so long before it looks again at what other processes are at: longer every time, up to a limit.
@@ -227,11 +282,55 @@ func (r *run) readStore() error {
 	return nil
 }
 
+// measureStored computes the metrics that stored results lack from their predictions. It is an error if one lacks what
+// only the trained networks could say.
+func (r *run) measureStored() error {
+	var problems []error
+	lacking := 0
+	for _, e := range r.plan.order {
+		line, has := r.found[e.id]
+		if !has || r.measured[e.id] || line.Diverged {
+			continue
+		}
+		r.measured[e.id] = true
+		asks := slices.ContainsFunc(e.metrics, func(list []Metric) bool { return len(list) > 0 })
+		if !asks && e.Task.Inspect == nil && e.Task.Probe == nil {
+			continue
+		}
+		p, err := line.Predictions()
+		if errors.Is(err, ErrNoPredictions) {
+			lacking++
+			continue
+		}
+		switch {
+		case err != nil:
+		case e.Task.Inspect != nil && p.Inspected == nil:
+			err = e.problem(fmt.Errorf("the stored result is without Task.Inspect, and its networks are gone; leave Inspect out, or use another store"))
+		case e.Task.Probe != nil && !p.probed:
+			err = e.problem(fmt.Errorf("the stored result is without Task.Probe, and its networks are gone; leave Probe out, or use another store"))
+		default:
+			var found map[string]float64
+			if found, line.NotFinite, err = e.measure(p); err == nil {
+				maps.Copy(found, line.Metrics) // what is stored counts
+				line.Metrics = found
+				r.found[e.id] = line
+			}
+		}
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if lacking > 0 {
+		r.note(fmt.Sprintf("%d stored results are without predictions, and have only the metrics that they were stored with", lacking))
+	}
+	return errors.Join(problems...)
+}
+
 // units are what has neither a result nor failed: whole groups where they can be replicas of one graph, and else single
 // experiments. Those of images are apart. The longest come first: begun last, they would have the end to themselves.
 func (r *run) units() (small, large []unit) {
 	for _, g := range r.plan.groups {
-		left := slices.DeleteFunc(slices.Clone(g.list), func(e planned) bool {
+		left := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool {
 			_, done := r.found[e.id]
 			return done || r.failed[e.id] != nil
 		})
@@ -241,7 +340,7 @@ func (r *run) units() (small, large []unit) {
 			small = append(small, unit{g, left})
 		default:
 			for _, e := range left {
-				if one := (unit{g, []planned{e}}); g.images {
+				if one := (unit{g, []*planned{e}}); g.images {
 					large = append(large, one)
 				} else {
 					small = append(small, one)
@@ -339,7 +438,7 @@ func (r *run) carryOutUnit(ctx context.Context, stop context.CancelCauseFunc, ba
 		}
 	}
 	r.mu.Lock()
-	free = slices.DeleteFunc(slices.Clone(free), func(e planned) bool { _, done := r.found[e.id]; return done })
+	free = slices.DeleteFunc(slices.Clone(free), func(e *planned) bool { _, done := r.found[e.id]; return done })
 	r.mu.Unlock()
 	if len(free) == 0 {
 		return
@@ -377,12 +476,12 @@ func (r *run) keep(line Result, g groupLine) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.found[line.ID] = line
+	r.found[line.ID], r.measured[line.ID] = line, true
 	return nil
 }
 
 // fail notes why an experiment has no result, if there is a reason. What was stopped has not failed.
-func (r *run) fail(ctx context.Context, e planned, err error) {
+func (r *run) fail(ctx context.Context, e *planned, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil && ctx.Err() == nil {
@@ -414,7 +513,7 @@ func (r *run) report(u unit, done float64, note string) {
 }
 
 // finished notes which part of an experiment is done, from 0 to 1.
-func (r *run) finished(g *group, e planned, part float64) {
+func (r *run) finished(g *group, e *planned, part float64) {
 	r.done += g.cost * (part - r.parts[e.id])
 	r.parts[e.id] = part
 }

@@ -43,13 +43,14 @@ type Task struct {
 	Data       Source
 	Network    nets.Architecture
 	Likelihood likelihood.Likelihood
-	// Metrics are computed from the predictions, and are no part of the identity. An experiment that a Store has keeps
-	// the metrics that it was stored with: Store.Measure computes others without training.
+	// Metrics are computed from the predictions, and are no part of the identity. Run computes those that a stored result
+	// lacks from its kept predictions, without training.
 	Metrics []Metric `experiment:"-"`
-	// Inspect, if not nil, measures the trained networks themselves. It is no part of the identity.
+	// Inspect, if not nil, measures the trained networks themselves. It is no part of the identity. Networks are gone
+	// after a run, so that a stored result without it is an error.
 	Inspect Inspect `experiment:"-"`
 	// Probe, if not nil, asks the trained networks for more about each example than their predictions. It is no part of
-	// the identity.
+	// the identity. As with Inspect, a stored result without it is an error.
 	Probe Probe `experiment:"-"`
 }
 
@@ -95,7 +96,8 @@ type Method struct {
 	// Name is the heading of the method's columns. It is shown, and is no part of the identity.
 	Name   string `experiment:"-"`
 	Layers nets.Layers
-	// Members is the number of networks whose mixture is the prediction, each with a seed of its own; 0 means 1.
+	// Members is the number of networks whose mixture is the prediction, each with a seed of its own; 0 is a single
+	// network.
 	Members int
 	// Process, if not nil, is a Gaussian process in the place of the network's last layer.
 	Process Process

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -25,7 +26,7 @@ import (
 type fit struct {
 	*run
 	group   *group
-	list    []planned
+	list    []*planned
 	data    []Data // of each experiment
 	backend compute.Backend
 	info    environment.Info
@@ -113,7 +114,7 @@ func (f *fit) carryOut(ctx context.Context) ([]Result, []error) {
 			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
 			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
 		}
-		failures[i] = f.measure(ctx, i, &lines[i])
+		failures[i] = f.measure(i, &lines[i])
 	}
 	return lines, failures
 }
@@ -141,8 +142,8 @@ func (f *fit) trainAndPredict(ctx context.Context) (all []*Predictions, err erro
 	return all, nil
 }
 
-// measure adds the metrics of experiment number i to its result. Numbers that are not finite make it one that diverged.
-func (f *fit) measure(ctx context.Context, i int, line *Result) (err error) {
+// measure adds the metrics of experiment number i to its result.
+func (f *fit) measure(i int, line *Result) (err error) {
 	defer recovered(&err)
 	p := line.predictions
 	switch {
@@ -150,11 +151,11 @@ func (f *fit) measure(ctx context.Context, i int, line *Result) (err error) {
 	case f.failed[i] != nil:
 		return f.list[i].problem(f.failed[i])
 	default:
-		line.Metrics, err = Measure(f.list[i].Experiment, p)
-		if p.Diverged = errors.Is(err, ErrNotFinite); p.Diverged {
-			f.note(fmt.Sprintf("the run is kept as diverged, without metrics: %v", err))
-		} else if err != nil {
+		if line.Metrics, line.NotFinite, err = f.list[i].measure(p); err != nil {
 			return err
+		}
+		if len(line.NotFinite) > 0 {
+			f.note(fmt.Sprintf("%v: left out of the result, as they are not finite: %s", f.list[i], strings.Join(line.NotFinite, ", ")))
 		}
 	}
 	line.Diverged = p.Diverged

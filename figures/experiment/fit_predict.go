@@ -21,7 +21,7 @@ import (
 func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 	all := make([]*Predictions, len(f.list))
 	for i, e := range f.list {
-		all[i] = &Predictions{Experiment: e.id, Split: e.Split, Diverged: f.diverged[i], Unit: f.data[i].unit(), Zero: f.data[i].Zero}
+		all[i] = &Predictions{Experiment: e.id, Split: e.Split, Diverged: f.diverged[i], Unit: f.data[i].unit(), Zero: f.data[i].Zero, probed: e.Task.Probe != nil}
 	}
 	if !f.group.replicas && f.diverged[0] {
 		return all, nil
@@ -68,6 +68,9 @@ func (f *fit) inspect(all []*Predictions) error {
 		var err error
 		if p.Inspected, err = inspect(f.models, i*f.members(), f.members()); err != nil {
 			return fmt.Errorf("inspecting the networks: %w", err)
+		}
+		if p.Inspected == nil { // says that they were inspected
+			p.Inspected = map[string]float64{}
 		}
 		for _, name := range slices.Sorted(maps.Keys(p.Inspected)) {
 			if v := p.Inspected[name]; math.IsNaN(v) || math.IsInf(v, 0) {

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
@@ -330,14 +331,21 @@ func typeName(v reflect.Value, path string) (string, error) {
 	if own, is := identityOf(v); is && own.Type != "" {
 		return own.Type, nil
 	}
+	name := t.PkgPath() + "." + t.Name()
 	switch {
 	case t.Name() == "":
 		return "", fmt.Errorf("%s is of the type %s without a name; give the type a name", path, t)
 	case t.PkgPath() == "" || strings.HasPrefix(t.PkgPath(), modulePrefix):
-		return t.String(), nil
+		name = t.String()
 	}
-	return t.PkgPath() + "." + t.Name(), nil
+	if other, taken := typesByName.LoadOrStore(name, t); taken && other != t {
+		return "", fmt.Errorf("%s is of the type %s, and so is another type, which is declared in another function; give one of them another name", path, name)
+	}
+	return name, nil
 }
+
+// typesByName are the types whose names were asked for. Types that are declared in functions can have one name.
+var typesByName sync.Map
 
 func (w *treeWriter) pointerTree(v reflect.Value, path string) (tree, error) {
 	if v.IsNil() {

@@ -24,42 +24,58 @@ var ErrNotFinite = errors.New("the metric is not finite")
 // Measure computes metrics from kept predictions, those of the experiment's task if none are given. It trains nothing.
 // The numbers of Task.Inspect are among them.
 func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, error) {
-	if p.Diverged {
-		return nil, e.problem(fmt.Errorf("the run diverged, so that there is nothing to measure: %w", ErrNotFinite))
-	}
 	if len(list) == 0 {
 		list = e.Task.Metrics
 	}
+	all, notFinite, err := measure(e, p, list)
+	if err == nil && len(notFinite) > 0 {
+		err = e.problem(fmt.Errorf("metric %s: %w", notFinite[0], ErrNotFinite))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// measure is Measure by exactly these metrics. It leaves out numbers that are not finite, and lists them as
+// "name is value".
+func measure(e Experiment, p *Predictions, list []Metric) (all map[string]float64, notFinite []string, err error) {
+	if p.Diverged {
+		return nil, nil, e.problem(fmt.Errorf("the run diverged, so that there is nothing to measure: %w", ErrNotFinite))
+	}
 	p.of(e)
-	all := maps.Clone(p.Inspected)
+	all = maps.Clone(p.Inspected)
 	if all == nil {
 		all = map[string]float64{}
 	}
 	for _, metric := range list {
 		found, err := metric(p)
 		if err != nil {
-			return nil, e.problem(fmt.Errorf("measuring: %w", err))
+			return nil, nil, e.problem(fmt.Errorf("measuring: %w", err))
 		}
 		for _, name := range slices.Sorted(maps.Keys(found)) {
 			if _, has := all[name]; has {
-				return nil, e.problem(fmt.Errorf("two metrics have the name %q; give one of them another", name))
+				return nil, nil, e.problem(fmt.Errorf("two metrics have the name %q; give one of them another", name))
 			}
-			if all[name] = found[name]; math.IsNaN(all[name]) || math.IsInf(all[name], 0) {
-				return nil, e.problem(fmt.Errorf("metric %q is %v: %w", name, all[name], ErrNotFinite))
+			if v := found[name]; math.IsNaN(v) || math.IsInf(v, 0) {
+				notFinite = append(notFinite, fmt.Sprintf("%q is %v", name, v))
+				continue
 			}
+			all[name] = found[name]
 		}
 	}
-	return all, nil
+	return all, notFinite, nil
 }
 
 // SetMetric makes a Metric of a function that measures one set. It measures every set for which has is true, and gives
-// the names of its numbers the set's name as a prefix, unless that is "test".
+// the names of its numbers the set's name as a prefix, unless that is "test". If has is true for no set, that is an error.
 func SetMetric(has func(s *Prediction) bool, measure func(p *Predictions, s *Prediction) (map[string]float64, error)) Metric {
 	return func(p *Predictions) (map[string]float64, error) {
-		all := map[string]float64{}
+		all, names := map[string]float64{}, []string(nil)
 		for i := range p.Sets {
 			s := &p.Sets[i]
 			if !has(s) {
+				names = append(names, s.Set)
 				continue
 			}
 			found, err := measure(p, s)
@@ -73,6 +89,9 @@ func SetMetric(has func(s *Prediction) bool, measure func(p *Predictions, s *Pre
 			for name, value := range found {
 				all[prefix+name] = value
 			}
+		}
+		if len(names) == len(p.Sets) {
+			return nil, fmt.Errorf("the metric fits none of the sets %q: they have no answers, or predictions of another kind; leave the metric out", names)
 		}
 		return all, nil
 	}
@@ -153,16 +172,23 @@ func regression(p *Predictions, s *Prediction) (map[string]float64, error) {
 	}
 	mean, std := s.Moments()
 	variances := s.Variances()
+	sharpness := 0.0
+	for _, d := range s.deviations(std) {
+		sharpness += d
+	}
 	found := map[string]float64{
 		results.MetricRMSE:      value(metrics.RMSE(mean, s.Targets)) * p.Unit,
 		results.MetricNLL:       value(s.NLL(p.Unit)),
 		results.MetricCRPS:      value(metrics.MonteCarloCRPS(s.Targets, s.Mean, variances, p.Unit)),
 		results.MetricCoverage:  value(metrics.MonteCarloCoverage(s.Targets, s.Mean, variances, 0.95)),
-		results.MetricSharpness: meanDeviation(s, std) * p.Unit,
+		results.MetricSharpness: sharpness / float64(len(std)) * p.Unit,
 		results.MetricNoiseStd:  s.NoiseDeviation() * p.Unit,
 		results.MetricModelStd:  stat.Mean(std, nil) * p.Unit,
 	}
-	// The noise has the same variance everywhere, so that the function's deviations are in the order of all.
+	// With noise of the same variance everywhere, the function's deviations are in the order of the target's.
+	if s.noiseVaries() {
+		std = s.deviations(std)
+	}
 	if slices.Min(std) < slices.Max(std) {
 		distance := make([]float64, len(mean))
 		for i := range mean {
@@ -171,20 +197,6 @@ func regression(p *Predictions, s *Prediction) (map[string]float64, error) {
 		found[results.MetricSpearman] = value(metrics.Spearman(std, distance))
 	}
 	return found, failed
-}
-
-// meanDeviation is the mean standard deviation of the target: of the noise, and of the function, whose deviations are
-// given.
-func meanDeviation(s *Prediction, std []float64) float64 {
-	sum := 0.0
-	for i, d := range std {
-		noise := 0.0
-		for _, component := range s.NoiseStd {
-			noise += component[i] * component[i] / float64(len(s.NoiseStd))
-		}
-		sum += math.Sqrt(d*d + noise)
-	}
-	return sum / float64(len(std))
 }
 
 // eceBins is the number of bins of the calibration error.

@@ -30,6 +30,7 @@ type Predictions struct {
 	Inspected map[string]float64
 
 	experiment *Experiment // nil where it is not known
+	probed     bool        // whether Task.Probe was asked, which may have nothing to say
 }
 
 // A Prediction is the prediction of one set, in the network's units, with the answers where the set has some.
@@ -153,14 +154,37 @@ func (p *Prediction) pinball(l likelihood.Quantiles) (float64, error) {
 	return sum, nil
 }
 
-// NoiseDeviation is the root of the mean noise variance of a mixture's components at the first input: the deviation of
-// a noise that is the same at all inputs.
+// NoiseDeviation is the root of the mean noise variance of a mixture, over components and inputs. It is the deviation of
+// noise that is the same at all inputs.
 func (p *Prediction) NoiseDeviation() float64 {
 	var noise []float64
 	for _, component := range p.NoiseStd {
-		noise = append(noise, component[0])
+		if p.noiseVaries() {
+			noise = append(noise, component...)
+		} else {
+			noise = append(noise, component[0])
+		}
 	}
 	return floats.Norm(noise, 2) / math.Sqrt(float64(len(noise)))
+}
+
+// noiseVaries says whether the noise of some component differs between inputs, as of likelihood.Heteroscedastic.
+func (p *Prediction) noiseVaries() bool {
+	return slices.ContainsFunc(p.NoiseStd, func(component []float64) bool { return slices.Min(component) < slices.Max(component) })
+}
+
+// deviations are the standard deviations of the target at each input: of the noise, and of the function, whose
+// deviations are given.
+func (p *Prediction) deviations(function []float64) []float64 {
+	all := make([]float64, len(function))
+	for i, d := range function {
+		noise := 0.0
+		for _, component := range p.NoiseStd {
+			noise += component[i] * component[i] / float64(len(p.NoiseStd))
+		}
+		all[i] = math.Sqrt(d*d + noise)
+	}
+	return all
 }
 
 // FunctionQuantile is a quantile of the function of a regression at each input, [N], without observation noise: of the

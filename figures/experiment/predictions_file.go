@@ -43,7 +43,8 @@ type predictionsHead struct {
 	Diverged   bool               `json:"diverged,omitempty"`
 	Unit       float64            `json:"unit"`
 	Zero       float64            `json:"zero"`
-	Inspected  map[string]float64 `json:"inspected,omitempty"`
+	Inspected  map[string]float64 `json:"inspected"`
+	Probed     bool               `json:"probed,omitempty"`
 	Sets       []setHead          `json:"sets"`
 }
 
@@ -80,7 +81,7 @@ func extraName(set int, name string) string { return fmt.Sprintf("%d/extra/%s", 
 
 // encode is the content of the file of predictions.
 func (p *Predictions) encode() ([]byte, error) {
-	head := predictionsHead{Experiment: p.Experiment, Split: p.Split, Diverged: p.Diverged, Unit: p.Unit, Zero: p.Zero, Inspected: p.Inspected}
+	head := predictionsHead{Experiment: p.Experiment, Split: p.Split, Diverged: p.Diverged, Unit: p.Unit, Zero: p.Zero, Inspected: p.Inspected, Probed: p.probed}
 	named := map[string]*tensors.Tensor{}
 	for i := range p.Sets {
 		s := &p.Sets[i]
@@ -197,7 +198,7 @@ func decodePredictions(content []byte) (*Predictions, error) {
 	if err := json.Unmarshal([]byte(metadata[headKey]), &head); err != nil {
 		return nil, err
 	}
-	p := &Predictions{Experiment: head.Experiment, Split: head.Split, Diverged: head.Diverged, Unit: head.Unit, Zero: head.Zero, Inspected: head.Inspected}
+	p := &Predictions{Experiment: head.Experiment, Split: head.Split, Diverged: head.Diverged, Unit: head.Unit, Zero: head.Zero, Inspected: head.Inspected, probed: head.Probed}
 	for i, h := range head.Sets {
 		s := Prediction{Set: h.Name}
 		s.Width, s.LastConvolution = h.Width, h.LastConvolution
@@ -221,7 +222,7 @@ func decodePredictions(content []byte) (*Predictions, error) {
 			if s.Extra == nil {
 				s.Extra = map[string][]float64{}
 			}
-			s.Extra[name] = values
+			s.Extra[name], p.probed = values, true
 		}
 		if t, has := named[fmt.Sprintf("%d/%s", i, labelsColumn)]; has {
 			if err := tensors.ConstFlatData(t, func(labels []int32) {

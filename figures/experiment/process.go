@@ -124,11 +124,7 @@ func (p DUE) Head(t HeadTask) (Head, error) {
 		return Head{}, err
 	}
 	for i, f := range features {
-		count := p.Inducing
-		if !t.Images {
-			count = min(count, len(f)/width)
-		}
-		start, err := baselines.StartFrom(f, width, count, t.Seeds[i])
+		start, err := baselines.StartFrom(f, width, p.Inducing, t.Seeds[i])
 		if err != nil {
 			return Head{}, err
 		}

@@ -30,6 +30,8 @@ type Result struct {
 
 	// Metrics are the numbers of Task.Metrics and Task.Inspect.
 	Metrics map[string]float64
+	// NotFinite lists the metrics that came out infinite or as NaN, such as "\"skill\" is NaN". They are not among Metrics.
+	NotFinite []string
 	// Diverged says that training or prediction gave numbers that are not finite. There are no Metrics then.
 	Diverged bool
 
@@ -96,6 +98,7 @@ type resultLine struct {
 	Split       int                `json:"split"`
 	Seed        uint64             `json:"seed"`
 	Metrics     map[string]float64 `json:"metrics,omitempty"`
+	NotFinite   []string           `json:"not_finite,omitempty"`
 	Diverged    bool               `json:"diverged,omitempty"`
 	Backend     string             `json:"backend"`
 	Device      string             `json:"device"`
@@ -119,7 +122,7 @@ func (r Result) encode() ([]byte, error) {
 		return nil, fmt.Errorf("experiment: a result has the identity %q; that of its group, split and seed is %q", r.ID, id)
 	}
 	return seal(resultLine{
-		Format: lineFormat, ID: r.ID, Group: r.Group, Split: r.Split, Seed: r.Seed, Metrics: r.Metrics, Diverged: r.Diverged,
+		Format: lineFormat, ID: r.ID, Group: r.Group, Split: r.Split, Seed: r.Seed, Metrics: r.Metrics, NotFinite: r.NotFinite, Diverged: r.Diverged,
 		Backend: r.Backend, Device: r.Device, Version: r.Version, WallSeconds: r.WallSeconds, Batched: r.Batched, Speed: r.ExamplesPerSecond,
 		Finished: r.Finished.UTC().Truncate(time.Second), Was: r.Was, Predictions: r.PredictionsSum,
 	})
@@ -135,7 +138,7 @@ func decodeResult(line []byte) (Result, error) {
 		return Result{}, fmt.Errorf("the identity is %q, and that of its group, split and seed is %q", l.ID, idOf(l.Group, l.Split, l.Seed))
 	}
 	return Result{
-		ID: l.ID, Group: l.Group, Split: l.Split, Seed: l.Seed, Metrics: l.Metrics, Diverged: l.Diverged,
+		ID: l.ID, Group: l.Group, Split: l.Split, Seed: l.Seed, Metrics: l.Metrics, NotFinite: l.NotFinite, Diverged: l.Diverged,
 		Backend: l.Backend, Device: l.Device, Version: l.Version, WallSeconds: l.WallSeconds, Batched: l.Batched, ExamplesPerSecond: l.Speed, Finished: l.Finished,
 		Was: l.Was, PredictionsSum: l.Predictions,
 	}, nil

@@ -255,12 +255,12 @@ func (s *Store) Measure(list []Experiment, metrics ...Metric) (found map[string]
 
 // reserve sets experiments apart for this process until release is called; free are those that no other process has
 // reserved.
-func (s *Store) reserve(list []planned) (free []planned, release func() error, err error) {
+func (s *Store) reserve(list []*planned) (free []*planned, release func() error, err error) {
 	return results.Reserve(filepath.Join(s.Folder, runningFolder), list)
 }
 
 // work is the folder of what is in progress, for experiments that are trained together.
-func (s *Store) work(list []planned) string {
+func (s *Store) work(list []*planned) string {
 	var ids strings.Builder
 	for _, e := range list {
 		ids.WriteString(e.id)

@@ -122,7 +122,10 @@ func (b building) network(e Experiment, d Data) (nets.Network, error) {
 	}
 	t := headTask(e, d, []uint64{1})
 	t.Features = func() ([][]float64, int, error) {
-		const examples = 200
+		examples := 200
+		if due, is := e.Method.Process.(DUE); is {
+			examples = max(examples, due.Inducing)
+		}
 		rng, features := rand.New(rand.NewPCG(1, 1)), make([]float64, examples*width)
 		for i := range features {
 			features[i] = rng.NormFloat64()
