@@ -40,6 +40,16 @@ func (oneNumber) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	return graph.ReshapeWithShape(graph.ReduceAllSum(graph.Sub(outputs, targets)), graph.Const(outputs.Graph(), [][]float32{{0}}).Shape())
 }
 
+// panicking is a source with a mistake.
+type panicking struct{}
+
+func (panicking) Splits() int { return 1 }
+
+func (panicking) Load(context.Context, int) (experiment.Data, error) {
+	var columns [][]float64
+	return experiment.Data{Train: train.Dataset{Targets: columns[0]}}, nil
+}
+
 // line is n examples of one input, all with the same target.
 func line(n int, target float64) train.Dataset {
 	x := make([]float64, n)
@@ -96,6 +106,9 @@ func TestRefused(t *testing.T) {
 		{"padding without augmentation", small(none), func(e *experiment.Experiment) { e.Recipe.Padding = 4 }, "no Augmentation to use it"},
 		{"augmentation of a table", small(none), func(e *experiment.Experiment) { e.Recipe.Augmentation = datasets.Augmentation{Flip: true} }, "is for images"},
 		{"early stopping without held-out data", small(none), func(e *experiment.Experiment) { e.Recipe.EarlyStopping = true }, "the data have none"},
+		{"an ensemble of one", small(none), func(e *experiment.Experiment) { e.Method.Members = 1 }, "Method.Members is 1; leave it out"},
+		{"more inducing points than examples", small(nil), func(e *experiment.Experiment) { e.Method.Process = experiment.DUE{Inducing: 37} }, "37 inducing points, which start among the training examples, and there are 36"},
+		{"data that panic", small(none), func(e *experiment.Experiment) { e.Task.Data = panicking{} }, "index out of range"},
 		{"no inducing points", small(nil), func(e *experiment.Experiment) { e.Method.Process = experiment.DUE{} }, "0 inducing points"},
 		{"a class that is no number", small(none), func(e *experiment.Experiment) {
 			e.Task.Data, e.Task.Likelihood = experiment.Table{Set: labels, Classes: 9}, likelihood.Categorical{Classes: 9}

@@ -24,6 +24,8 @@ type Engine struct {
 	// Store, if not nil, keeps results and predictions, and what is in progress. An experiment that it has a result of is
 	// not trained again, one that was stopped goes on where it was, and processes with one store share the work.
 	Store *Store
+	// Networks is the folder in which trained networks are kept, each in a file of its own; "" keeps none. See LoadNetwork.
+	Networks string
 	// CheckpointEvery is the most time that a killed training loses, given a Store; 0 means two minutes.
 	CheckpointEvery time.Duration
 	// Progress, if not nil, hears which part of the work is done, from 0 to 1, and how it goes. It is called by one
@@ -59,7 +61,7 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 			return nil, err
 		}
 	}
-	if err := errors.Join(r.readStore(), r.measureStored()); err != nil {
+	if err := errors.Join(r.readStore(), r.measureStored(), r.checkNetworks()); err != nil {
 		return nil, err
 	}
 	err = errors.Join(r.carryOut(ctx), r.measureStored()) // also what other processes have finished

@@ -136,6 +136,9 @@ func (f *fit) trainAndPredict(ctx context.Context) (all []*Predictions, err erro
 	if err := f.train(ctx); err != nil {
 		return nil, fmt.Errorf("training: %w", err)
 	}
+	if err := f.keepNetworks(); err != nil {
+		return nil, err
+	}
 	if all, err = f.predictions(ctx); err != nil {
 		return nil, fmt.Errorf("predicting: %w", err)
 	}

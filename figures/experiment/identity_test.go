@@ -182,6 +182,27 @@ func TestWithoutIdentity(t *testing.T) {
 	}
 }
 
+// Types that are declared in two functions have one name in Go. The second is refused.
+func TestLocalTypesOfOneName(t *testing.T) {
+	first := func() nets.Layers {
+		type local struct{ scaled }
+		return local{}
+	}
+	second := func() nets.Layers {
+		type local struct{ scaled }
+		return local{}
+	}
+	if err := small(first()).Check(); err != nil {
+		t.Fatal(err)
+	}
+	if err := small(second()).Check(); err == nil || !strings.Contains(err.Error(), "declared in another function") {
+		t.Errorf("the error is %v", err)
+	}
+	if err := small(first()).Check(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A method Identity counts whether its receiver is a value or a pointer, and so is the value that has it.
 func TestIdentityOfPointers(t *testing.T) {
 	want := small(renamed{scaled{Scale: 2}})

@@ -1,0 +1,149 @@
+package experiment_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/gobackend"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+)
+
+// constant is a metric that is always the same.
+func constant(name string, value float64) experiment.Metric {
+	return func(*experiment.Predictions) (map[string]float64, error) { return map[string]float64{name: value}, nil }
+}
+
+// with is an experiment with more metrics.
+func with(e experiment.Experiment, more ...experiment.Metric) experiment.Experiment {
+	e.Task.Metrics = slices.Concat(e.Task.Metrics, more)
+	return e
+}
+
+// A metric that is not finite is left out by name. The run counts, and its other metrics are kept.
+func TestMetricThatIsNotFinite(t *testing.T) {
+	folder, e := t.TempDir(), with(small(baselines.Deterministic{}), constant("skill", math.NaN()))
+	for range 2 {
+		r := stored(t, folder, e)[0]
+		if r.Diverged || !slices.Equal(r.NotFinite, []string{`"skill" is NaN`}) || r.Metrics["rmse"] == 0 {
+			t.Errorf("diverged %t, not finite %q, metrics %v", r.Diverged, r.NotFinite, r.Metrics)
+		}
+	}
+}
+
+// A stored result gets the metrics that it lacks from its predictions. What only its networks could say is an error.
+func TestStoredResultIsMeasured(t *testing.T) {
+	folder, e, ctx := t.TempDir(), small(baselines.Deterministic{}), context.Background()
+	before := stored(t, folder, e)[0]
+	r := must.Get(untrained(t, folder).Run(ctx, with(e, constant("mine", 7))))(t)[0]
+	if r.Metrics["mine"] != 7 || r.Metrics["rmse"] != before.Metrics["rmse"] {
+		t.Errorf("the metrics are %v, were %v", r.Metrics, before.Metrics)
+	}
+	inspected := e
+	inspected.Task.Inspect = func([]*nets.Model, int, int) (map[string]float64, error) { return nil, nil }
+	if _, err := untrained(t, folder).Run(ctx, inspected); err == nil || !strings.Contains(err.Error(), "without Task.Inspect") {
+		t.Errorf("the error is %v", err)
+	}
+	inspected.Seed = 9
+	stored(t, folder, inspected) // says nothing about the networks, but was asked
+	must.Get(untrained(t, folder).Run(ctx, inspected))(t)
+
+	var notes []string
+	if err := os.RemoveAll(filepath.Join(folder, "predictions")); err != nil {
+		t.Fatal(err)
+	}
+	engine := untrained(t, folder)
+	engine.Notes = func(text string) { notes = append(notes, text) }
+	must.Get(engine.Run(ctx, with(e, constant("mine", 7))))(t)
+	if len(notes) != 1 || !strings.Contains(notes[0], "1 stored results are without predictions") {
+		t.Errorf("the notes are %q", notes)
+	}
+}
+
+// An experiment that is listed twice has the metrics of both. They must not contradict each other.
+func TestListedTwice(t *testing.T) {
+	e, ctx := small(baselines.Deterministic{}), context.Background()
+	r := must.Get(experiment.Run(ctx, e, with(e, constant("mine", 7))))(t)
+	if len(r) != 1 || r[0].Metrics["mine"] != 7 || r[0].Metrics["rmse"] == 0 {
+		t.Errorf("the results are %+v", r)
+	}
+	if _, err := experiment.Run(ctx, with(e, constant("mine", 7)), with(e, constant("mine", 8))); err == nil || !strings.Contains(err.Error(), `two metrics of the name "mine"`) {
+		t.Errorf("the error is %v", err)
+	}
+	other := e
+	other.Split = 1
+	other.Task.Inspect = func([]*nets.Model, int, int) (map[string]float64, error) { return nil, nil }
+	if _, err := experiment.Run(ctx, e, other); err == nil || !strings.Contains(err.Error(), "another Task.Inspect or Task.Probe") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// A metric that fits no set is an error, not a result without numbers.
+func TestMetricThatFitsNothing(t *testing.T) {
+	e := small(baselines.Deterministic{})
+	e.Task.Metrics = []experiment.Metric{experiment.Classification}
+	if _, err := experiment.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), `fits none of the sets ["test"]`) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// The noise of a heteroscedastic model differs between inputs: its deviation is the root of the mean variance over all of
+// them, and predicted deviations are ranked with the noise.
+func TestNoiseThatVaries(t *testing.T) {
+	var mixture predict.Mixture
+	mixture.Mean, mixture.NoiseStd = [][]float64{{0, 0, 0}, {1, 1, 1}}, [][]float64{{1, 2, 3}, {1, 2, 3}}
+	set := experiment.Prediction{Set: "test", Targets: []float64{0.6, 1.5, 3}, Prediction: predict.Prediction{Mixture: mixture, Width: 1}}
+	if got, want := set.NoiseDeviation(), math.Sqrt(14./3); math.Abs(got-want) > 1e-12 {
+		t.Errorf("the deviation of the noise is %v, want %v", got, want)
+	}
+	found := must.Get(experiment.Regression(&experiment.Predictions{Sets: []experiment.Prediction{set}, Unit: 1}))(t)
+	if found["spearman"] != 1 {
+		t.Errorf("the rank correlation is %v, want 1: errors grow with the noise", found["spearman"])
+	}
+}
+
+// Trained networks are kept, and predict what they predicted. Networks that cannot be kept are refused before training.
+func TestNetworksAreKept(t *testing.T) {
+	ctx, folder := context.Background(), t.TempDir()
+	e := transformer(t, dul.Density{})
+	engine := experiment.Engine{Networks: folder}
+	r := must.Get(engine.Run(ctx, e))(t)[0]
+	content := must.Get(os.ReadFile(filepath.Join(folder, experiment.NetworkFile(e, 0))))(t)
+	backend := must.Get(gobackend.New(""))(t)
+	defer backend.Finalize()
+	m, version, err := experiment.LoadNetwork(backend, e, 0, content)
+	if err != nil || version != r.Version {
+		t.Fatalf("version %q, want %q: %v", version, r.Version, err)
+	}
+	kept, set := must.Get(predict.Sample(ctx, m, sequences(8).Inputs, predict.Options{Samples: 400, Seed: new(uint64)}))(t), setOf(t, r, "test")
+	for i, p := range kept.Probabilities {
+		if math.Abs(p-set.Probabilities[i]) > 0.15 { // other draws
+			t.Errorf("probability %d is %v, was %v", i, p, set.Probabilities[i])
+		}
+	}
+	other := e
+	other.Seed = 5
+	if _, _, err := experiment.LoadNetwork(backend, other, 0, content); err == nil || !strings.Contains(err.Error(), "the file has the experiment") {
+		t.Errorf("the error is %v", err)
+	}
+	process := e
+	process.Method = experiment.Method{Name: "SNGP", Process: experiment.SNGP{}}
+	for want, e := range map[string]experiment.Experiment{"as replicas of one graph": small(baselines.Deterministic{}), "needs the training data": process} {
+		e.Recipe = must.Get(e.Recipe.For(e.Method, e.Task.Likelihood, 3))(t)
+		e.Recipe.Groups = must.Get(experiment.Adam(2, 16, 1e-2).For(e.Method, e.Task.Likelihood, 3))(t).Groups
+		if _, err := engine.Run(ctx, e); err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, context.Canceled) {
+			t.Errorf("the error is %v, want %q in it", err, want)
+		}
+	}
+}
