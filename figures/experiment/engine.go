@@ -61,11 +61,32 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 			return nil, err
 		}
 	}
-	if err := errors.Join(r.readStore(), r.measureStored(), r.checkNetworks()); err != nil {
+	if err := errors.Join(r.readStore(), r.measureStored(), r.checkNetworks(), r.checkPrecision()); err != nil {
 		return nil, err
 	}
 	err = errors.Join(r.carryOut(ctx), r.measureStored()) // also what other processes have finished
 	return r.results(), errors.Join(err, r.failures())
+}
+
+// checkPrecision refuses Recipe.BFloat16 where it has no use, before anything is trained.
+func (r *run) checkPrecision() error {
+	small, large := r.units()
+	for _, units := range [][]unit{small, large} {
+		i := slices.IndexFunc(units, func(u unit) bool { return u.list[0].Recipe.BFloat16 })
+		if i < 0 {
+			continue
+		}
+		backend, _, err := environment.OpenFor(workOf(units))
+		if err != nil {
+			return err
+		}
+		pureGo := environment.Describe(backend).PureGo()
+		backend.Finalize()
+		if pureGo {
+			return units[i].list[0].problem(fmt.Errorf("Recipe.BFloat16 is set, which the pure Go backend has no use for; leave it out, or choose an accelerator (%s)", environment.ConfigVariable))
+		}
+	}
+	return nil
 }
 
 // A planned is an experiment with its identity, which for one's own data takes time to find.

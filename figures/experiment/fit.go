@@ -242,9 +242,6 @@ func (f *fit) finish(m *nets.Model, finish finisher) error {
 func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
 	recipe := f.first().Recipe
 	t := recipe.trainer()
-	if m.Host != nil && recipe.BFloat16 {
-		return t, fmt.Errorf("Recipe.BFloat16 is set, which the backend %s has no use for; leave it out, or choose an accelerator (%s)", f.info.Backend, environment.ConfigVariable)
-	}
 	if f.group.images && m.Host == nil {
 		t.StepsPerExecution = f.stepsPerExecution()
 	}

@@ -16,6 +16,7 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
 )
@@ -145,5 +146,16 @@ func TestNetworksAreKept(t *testing.T) {
 		if _, err := engine.Run(ctx, e); err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, context.Canceled) {
 			t.Errorf("the error is %v, want %q in it", err, want)
 		}
+	}
+}
+
+// Half precision is refused before training where it has no use.
+func TestHalfPrecisionOnTheGoBackend(t *testing.T) {
+	t.Setenv(environment.ConfigVariable, environment.GoSequential)
+	e := small(baselines.Deterministic{})
+	e.Recipe.BFloat16 = true
+	engine := experiment.Engine{Progress: func(_ float64, note string) { t.Errorf("it is trained: %s", note) }}
+	if _, err := engine.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), "Recipe.BFloat16 is set") {
+		t.Errorf("the error is %v", err)
 	}
 }
