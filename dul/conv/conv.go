@@ -213,7 +213,7 @@ func byProducts(x, kernel *graph.Node, w Window) *graph.Node {
 	return ops.WithGradient([]*graph.Node{x, kernel},
 		func(in []*graph.Node) *graph.Node {
 			columns, g = patches(in[0], w)
-			return g.image(ops.Product(in[1], columns))
+			return g.image(product(in[1], columns))
 		},
 		func(_, dy *graph.Node) []*graph.Node {
 			return []*graph.Node{
@@ -221,6 +221,12 @@ func byProducts(x, kernel *graph.Node, w Window) *graph.Node {
 				kernelGradient(g.flat(dy), ops.FirstOrder(columns)),
 			}
 		})
+}
+
+// product is the matrix product. ops.Product would copy the patches once more for its own gradient, which is not needed
+// here: a fifth of the CPU time of a step of density layers.
+func product(a, b *graph.Node) *graph.Node {
+	return graph.DotGeneral(a, []int{1}, nil, b, []int{0}, nil)
 }
 
 // kernelGradient is dL/dy P(x)^T. The Go backend brings the right factor of such a
@@ -254,7 +260,7 @@ func inputGradient(dy, kernel *graph.Node, w Window, shape []int) *graph.Node {
 			}
 			part := every(every(square, 2, rows.first, vertical.Stride, rows.taps), 3, columns.first, horizontal.Stride, columns.taps)
 			seen, g := patchesByCopies(dy, rows.taps, columns.taps, rows.sides, columns.sides)
-			byColumn[j] = g.image(ops.Product(turned(part), seen))
+			byColumn[j] = g.image(product(turned(part), seen))
 		}
 		byRow[i] = takeTurns(byColumn, 3, width)
 	}
