@@ -208,17 +208,14 @@ func usesBFloat16(g *graph.Graph) bool {
 // byProducts is the same convolution as matrix products. With P(x) the patches
 // of x it is y = K P(x), so that dL/dK = dL/dy P(x)^T.
 func byProducts(x, kernel *graph.Node, w Window) *graph.Node {
-	var columns *graph.Node
-	var g grid
+	columns, g := patches(x, w)
+	y := graph.StopGradient(g.image(product(kernel, columns)))
 	return ops.WithGradient([]*graph.Node{x, kernel},
-		func(in []*graph.Node) *graph.Node {
-			columns, g = patches(in[0], w)
-			return g.image(product(in[1], columns))
-		},
+		func(in []*graph.Node) *graph.Node { return ops.Tied(y, in) },
 		func(_, dy *graph.Node) []*graph.Node {
 			return []*graph.Node{
 				inputGradient(dy, kernel, w, x.Shape().Dimensions),
-				kernelGradient(g.flat(dy), ops.FirstOrder(columns)),
+				kernelGradient(g.flat(dy), columns),
 			}
 		})
 }

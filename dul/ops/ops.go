@@ -83,7 +83,11 @@ func Tied(y *graph.Node, inputs []*graph.Node) *graph.Node {
 			first[i] = graph.AxisRange(0, 1)
 		}
 		entry := graph.Reshape(graph.Slice(input, first...))
-		y = graph.Where(graph.Const(g, false), graph.BroadcastToShape(entry, y.Shape()), y)
+		if OnGo(y) {
+			y = graph.Add(y, graph.Where(graph.Const(g, false), entry, graph.ScalarZero(g, y.DType())))
+		} else {
+			y = graph.Where(graph.Const(g, false), graph.BroadcastToShape(entry, y.Shape()), y)
+		}
 	}
 	return y
 }
