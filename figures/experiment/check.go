@@ -163,6 +163,9 @@ func (e Experiment) load(ctx context.Context) (d Data, err error) {
 			return d, err
 		}
 	}
+	if _, counts := e.Task.Likelihood.(likelihood.TargetChecker); !counts && allEqual(d.Train.Targets) {
+		return d, fmt.Errorf("all %d training targets of the split are %g, so that there is nothing to learn; leave the split out, or give other data", len(d.Train.Targets), d.Train.Targets[0])
+	}
 	if due, is := e.Method.Process.(DUE); is && due.Inducing > d.Train.Len() {
 		return d, fmt.Errorf("experiment.DUE has %d inducing points, which start among the training examples, and there are %d; set Inducing to at most that", due.Inducing, d.Train.Len())
 	}
@@ -180,6 +183,11 @@ func (e Experiment) takesReplicas() (bool, error) {
 	}
 	network, err := e.Task.Network.Over(e.Method.Layers)
 	return err == nil && nets.TakesReplicas(network), err
+}
+
+// allEqual says whether values, of which there are several, are all the same.
+func allEqual(values []float64) bool {
+	return len(values) > 1 && slices.Min(values) == slices.Max(values)
 }
 
 // suitLikelihood says why the answers of a set, if it has some, are not those of a likelihood.

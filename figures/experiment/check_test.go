@@ -108,6 +108,9 @@ func TestRefused(t *testing.T) {
 		{"early stopping without held-out data", small(none), func(e *experiment.Experiment) { e.Recipe.EarlyStopping = true }, "the data have none"},
 		{"an ensemble of one", small(none), func(e *experiment.Experiment) { e.Method.Members = 1 }, "Method.Members is 1; leave it out"},
 		{"more inducing points than examples", small(nil), func(e *experiment.Experiment) { e.Method.Process = experiment.DUE{Inducing: 37} }, "37 inducing points, which start among the training examples, and there are 36"},
+		{"equal targets", small(none), func(e *experiment.Experiment) {
+			e.Task.Data = experiment.Arrays{Train: line(4, 1), Sets: []experiment.Set{{Name: "test", Dataset: line(2, 1)}}}
+		}, "all 4 training targets of the split are 1"},
 		{"data that panic", small(none), func(e *experiment.Experiment) { e.Task.Data = panicking{} }, "index out of range"},
 		{"no inducing points", small(nil), func(e *experiment.Experiment) { e.Method.Process = experiment.DUE{} }, "0 inducing points"},
 		{"a class that is no number", small(none), func(e *experiment.Experiment) {

@@ -11,11 +11,15 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
@@ -157,5 +161,34 @@ func TestHalfPrecisionOnTheGoBackend(t *testing.T) {
 	engine := experiment.Engine{Progress: func(_ float64, note string) { t.Errorf("it is trained: %s", note) }}
 	if _, err := engine.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), "Recipe.BFloat16 is set") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// denseOnly has an energy model in its dense layers alone.
+type denseOnly struct{ baselines.Deterministic }
+
+// Dense implements nets.Layers.
+func (p denseOnly) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return dul.Density{}.Dense(s, x, units)
+}
+
+// A family with energies in some of its layers is trained and predicted.
+func TestEnergiesOfSomeLayers(t *testing.T) {
+	pixels := func(n int) train.Dataset {
+		d := train.Dataset{Inputs: nets.Pixels{Bytes: make([]byte, n*3*8*8), Height: 8, Width: 8, Standardization: nets.Standardization{Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{1, 1, 1}}}}
+		for i := range n {
+			d.Labels = append(d.Labels, i%2)
+		}
+		return d
+	}
+	e := adapted(t, denseOnly{})
+	e.Task = experiment.Task{
+		Name: "images", Data: experiment.Arrays{Train: pixels(8), Sets: []experiment.Set{{Name: "test", Dataset: pixels(4)}}},
+		Network: nets.ResNet14(nil), Likelihood: likelihood.Categorical{Classes: 2}, Metrics: []experiment.Metric{experiment.Classification},
+	}
+	e.Recipe.BatchSize = 4
+	r := must.Get(experiment.Run(context.Background(), e))(t)[0]
+	if set := setOf(t, r, "test"); len(set.Energies) != 1 || len(set.Energies[0].Mean) != 4 || set.LastConvolution != -1 {
+		t.Errorf("energies of %d layers, the last convolution is %d", len(set.Energies), set.LastConvolution)
 	}
 }
