@@ -110,8 +110,8 @@ type inspected struct {
 	replicas bool // whether its experiments can be replicas of one graph
 }
 
-// imageCost is how many examples of a small network, as those of UCI, an image of a plain ResNet-14's training step costs:
-// some 2.5 ms of a processor's time, and 0.018 ms.
+// imageCost compares training steps: an image costs a plain ResNet-14 about 2.5 ms of a processor's time, and an example
+// costs a small network, as for UCI, about 0.018 ms.
 const imageCost = 140
 
 // inspect loads the data of an experiment and builds its network, to see what is wrong with them. It trains nothing.
@@ -185,12 +185,12 @@ func (e Experiment) takesReplicas() (bool, error) {
 	return err == nil && nets.TakesReplicas(network), err
 }
 
-// allEqual says whether values, of which there are several, are all the same.
+// allEqual says whether several values are all the same.
 func allEqual(values []float64) bool {
 	return len(values) > 1 && slices.Min(values) == slices.Max(values)
 }
 
-// suitLikelihood says why the answers of a set, if it has some, are not those of a likelihood.
+// suitLikelihood says why the answers of a set do not suit a likelihood. A set without answers suits every likelihood.
 func suitLikelihood(l likelihood.Likelihood, set Set) error {
 	switch l.(type) {
 	case likelihood.Classification:

@@ -41,12 +41,12 @@ func Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 }
 
 // Run returns the results of experiments, in their order and each once. Everything that is wrong with an experiment is
-// an error before anything is trained. An experiment that fails later does not keep the others from their results: the
-// error at the end names those that failed, and what is there is returned beside it.
+// an error before anything is trained. If an experiment fails later, the
+// others go on: Run returns their results together with an error that names what failed.
 //
-// Small networks of one group are trained together as replicas of one graph, and groups beside each other on the pure
-// Go backend, as many as there are cores. Images are trained one experiment after the other. Of a store that other
-// processes use too, Run waits for what they are at, and takes over what they leave behind.
+// Small networks of one group are trained together as replicas of one graph. On the pure Go backend, several groups are
+// trained at once, one for each core. Images are trained one experiment after the other. If other processes use the same
+// store, Run waits for the experiments that they carry out, and takes over what they leave unfinished.
 func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) {
 	if en.CheckpointEvery == 0 {
 		en.CheckpointEvery = 2 * time.Minute
@@ -93,7 +93,7 @@ func (r *run) checkPrecision() error {
 type planned struct {
 	Experiment
 	id string
-	// metrics are those of the task, as often as the experiment was listed: once for each, with its own metrics.
+	// metrics has the task's metrics, once for each time that the experiment was listed.
 	metrics [][]Metric
 }
 

@@ -9,7 +9,7 @@
 //	list, err := task.Experiments(experiment.Adam(60, 64, 3e-3), 25, experiment.Method{Name: "density", Layers: dul.Density{InitStd: 0.01}})
 //	results, err := experiment.Engine{Store: &experiment.Store{Folder: "runs"}}.Run(ctx, list...)
 //
-// Packages uci, toy and cifar beside it have the data and the recipes of the paper as such values.
+// Packages figures/uci, figures/toy and figures/cifar have the data and the recipes of the paper as such values.
 package experiment
 
 import (
@@ -99,7 +99,7 @@ type Method struct {
 	// Members is the number of networks whose mixture is the prediction, each with a seed of its own; 0 is a single
 	// network.
 	Members int
-	// Process, if not nil, is a Gaussian process in the place of the network's last layer.
+	// Process, if not nil, is a Gaussian process that replaces the network's last layer.
 	Process Process
 }
 
@@ -127,8 +127,8 @@ func (e Experiment) networkSeed(member int) uint64 {
 	return e.Seed + split*splitMultiplier + uint64(member)*memberMultiplier
 }
 
-// A Preset makes the experiment of a method on data by known settings, such as those of the paper's text: it fills in
-// what the method's layers leave open, and says the rest. Split and Seed are 0.
+// A Preset makes the experiment of a method on data by known settings, such as the settings of the paper's text. It also
+// fills in what the method's layers leave open. Split and Seed are 0.
 type Preset func(data Source, m Method) (Experiment, error)
 
 // Experiments are a list of experiments.

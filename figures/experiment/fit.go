@@ -58,7 +58,7 @@ func forEachNetwork[T any](f *fit, value func(d Data) T) []T {
 	return all
 }
 
-// seeds are those of all networks: of each experiment its members one after the other.
+// seeds are the seeds of all networks. The members of an ensemble follow each other.
 func (f *fit) seeds() []uint64 {
 	var all []uint64
 	for _, e := range f.list {
@@ -333,7 +333,8 @@ func (f *fit) newModel(network nets.Network, l likelihood.Likelihood, seeds []ui
 	return nets.New(f.backend, network, l, seeds[0])
 }
 
-// network is that of the method's layers, or with a Gaussian process at its end, and what is to be done after training.
+// network builds the network, with a Gaussian process as its last layer if the method has one. finish, if not nil, is to
+// be called after training.
 func (f *fit) network(ctx context.Context, seeds []uint64, sets []train.Dataset) (nets.Network, finisher, error) {
 	e := f.first()
 	if e.Method.Process == nil {
@@ -357,10 +358,10 @@ func (f *fit) network(ctx context.Context, seeds []uint64, sets []train.Dataset)
 	return n, head.Finish, err
 }
 
-// startImages are as many training images as inducing points start among, in batches of startBatch.
+// Inducing points start among the features of the first startImages training images, computed in batches of startBatch.
 const startImages, startBatch = 1000, 100
 
-// features are those of the untrained network at its training inputs, of each replica.
+// features are the features that each replica of the untrained network gives to its training inputs.
 func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset) (features [][]float64, width int, err error) {
 	network, err := withHead(f.first().Task.Network, f.first().Method.Process, baselines.Headless{})
 	if err != nil {

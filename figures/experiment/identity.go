@@ -23,8 +23,8 @@ import (
 //     means what was done before.
 //   - A pointer is the value that it points to. Nil and a pointer to zero differ.
 //   - Fields without a capital letter count too. Leave out those that change while a program runs, such as a cache.
-//   - What an interface holds has its type's name beside its fields, as in {"InitStd":0.1,"type":"dul.Density"}.
-//   - A type with a method Identity says itself what it is; see Identifier.
+//   - A value in an interface is written with its type's name, as in {"InitStd":0.1,"type":"dul.Density"}.
+//   - A type with a method Identity is written as that method says; see Identifier.
 //   - A type of integers with a method String, such as a choice among few, is written as its text.
 //   - A nets.Func is its name.
 //   - The tag `experiment:"-"` leaves a field out. `experiment:"Name"` is for a field that was renamed: it keeps the
@@ -101,8 +101,8 @@ func Digest(sets ...Set) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// An Identifier says itself what it is, in the place of its type's name and fields. A type that embeds an Identifier has
-// its method too, which knows nothing of the other fields. Give such a type a method Identity of its own; Check asks for it.
+// An Identifier replaces its type's name and fields in a Spec by its Identity. A type that embeds an Identifier inherits
+// the method, which does not know the other fields. Give such a type a method Identity of its own; Check asks for it.
 type Identifier interface {
 	Identity() Identity
 }
@@ -127,7 +127,7 @@ func (m Method) Same(other Method) bool {
 // "null" stands for zero.
 type Difference struct{ Path, Is, Was string }
 
-// Differences are the fields in which an experiment differs from another one, such as that of a preset, for display.
+// Differences lists the fields in which an experiment differs from another one, such as a preset's, for display.
 func Differences(is, was Experiment) ([]Difference, error) {
 	a, err := specOf(is)
 	if err != nil {
@@ -264,8 +264,8 @@ func identityOf(v reflect.Value) (own Identity, is bool) {
 	return pointer.Interface().(Identifier).Identity(), true
 }
 
-// checkEmbedded refuses a value whose method Identity is that of an embedded field, if the identity lacks the name of the
-// value's type or its other fields.
+// checkEmbedded refuses a value that inherits its method Identity from an embedded field, if the identity lacks the name
+// of the value's type or its other fields.
 func checkEmbedded(v reflect.Value, own Identity, path string) error {
 	if v.Kind() != reflect.Struct || own.Type == "" && v.NumField() == 1 {
 		return nil
@@ -276,7 +276,7 @@ func checkEmbedded(v reflect.Value, own Identity, path string) error {
 			continue
 		}
 		if inner, is := identityOf(reflect.Indirect(v.Field(i))); is && reflect.DeepEqual(inner, own) {
-			return fmt.Errorf("%s is of type %s, whose identity is that of the %s in it: it would have the results of another type or of other fields. Give the type a method Identity of its own (see experiment.Identifier)", path, v.Type(), field.Type)
+			return fmt.Errorf("%s is of type %s, which inherits its identity from the %s in it: it would get the results of another type or of other fields. Give the type a method Identity of its own (see experiment.Identifier)", path, v.Type(), field.Type)
 		}
 	}
 	return nil

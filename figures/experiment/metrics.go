@@ -14,15 +14,15 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// A Metric measures predictions. It returns its numbers by their names, such as "rmse"; those of a set other than
-// "test" begin with the set's name, as in "shifted_rmse" (see SetMetric).
+// A Metric measures predictions. It returns numbers by their names, such as "rmse". The names of numbers of another set
+// than "test" begin with the set's name, as in "shifted_rmse" (see SetMetric).
 type Metric func(p *Predictions) (map[string]float64, error)
 
 // ErrNotFinite is wrapped by the error for a metric that is NaN or infinite.
 var ErrNotFinite = errors.New("the metric is not finite")
 
-// Measure computes metrics from kept predictions, those of the experiment's task if none are given. It trains nothing.
-// The numbers of Task.Inspect are among them.
+// Measure computes metrics from kept predictions: the given ones, or else the metrics of the experiment's task. It trains
+// nothing. The numbers of Task.Inspect are among the results.
 func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, error) {
 	if len(list) == 0 {
 		list = e.Task.Metrics

@@ -19,7 +19,7 @@ import (
 )
 
 // mixture is the prediction of an ensemble: the mixture of its members' predictions. Energies, and outputs that are kept
-// with probabilities, are those of the first member. The mutual information of label and network is
+// with probabilities, are taken from the first member. The mutual information of label and network is
 //
 //	I = H(mean_m p_m) - mean_m H(p_m) + mean_m I_m,
 //

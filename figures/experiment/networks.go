@@ -16,11 +16,11 @@ import (
 // statistics of one network.
 const networkFormat = "densityuncertainty network 1"
 
-// The keys of the metadata of a trained network. The format is that of predictions.
+// The keys of the metadata of a trained network; formatKey is a further one.
 const experimentKey, memberKey, versionKey = "experiment", "member", "version"
 
-// NetworkFile is the name of the file in Engine.Networks with the trained network of an experiment: of an ensemble the
-// network of a member, from 0.
+// NetworkFile is the name of the file in Engine.Networks with the trained network of an experiment. An ensemble has a file
+// for each member, from 0.
 func NetworkFile(e Experiment, member int) string {
 	if e.Method.members() == 1 {
 		return e.ID() + ".safetensors"
@@ -28,10 +28,10 @@ func NetworkFile(e Experiment, member int) string {
 	return fmt.Sprintf("%s-%d.safetensors", e.ID(), member)
 }
 
-// LoadNetwork makes the network of an experiment, or a member of its ensemble, from the content of the file that
-// Engine.Networks has of it (see NetworkFile), to predict with it and to look into it. version is that of the program that
-// trained it. A file of another experiment or member is an error. A file of other parameters is an error too, as soon as
-// the model is used.
+// LoadNetwork makes a trained network from the content of its file (see NetworkFile), to predict with it and to look into
+// it. member counts the networks of an ensemble, and is else 0. version is the version of the program that trained the
+// network. A file of another experiment or member is an error. If the file has other parameters than the network, the
+// first use of the model is an error.
 func LoadNetwork(backend compute.Backend, e Experiment, member int, content []byte) (m *nets.Model, version string, err error) {
 	fail := func(err error) (*nets.Model, string, error) {
 		return nil, "", e.problem(fmt.Errorf("loading network %d: %w", member, err))

@@ -70,7 +70,7 @@ func (p *Predictions) Data(ctx context.Context) (Data, error) {
 	return p.experiment.Task.Data.Load(ctx, p.experiment.Split)
 }
 
-// of tells predictions of which experiment they are: what its likelihood and its data are.
+// of tells the predictions which experiment made them, and with it their likelihood and data.
 func (p *Predictions) of(e Experiment) {
 	p.experiment = &e
 	for i := range p.Sets {
@@ -187,8 +187,9 @@ func (p *Prediction) deviations(function []float64) []float64 {
 	return all
 }
 
-// FunctionQuantile is a quantile of the function of a regression at each input, [N], without observation noise: of the
-// Gaussian where the mixture has one component with a deviation, and else of the draws. See Predictive for those of the target.
+// FunctionQuantile is a quantile of the function of a regression at each input, [N], without observation noise. If the
+// mixture has one component with a deviation, it is the Gaussian's quantile, and else the quantile of the draws. See
+// Predictive for quantiles of the target.
 func (p *Prediction) FunctionQuantile(q float64) []float64 {
 	curve, draws := make([]float64, len(p.Mean[0])), make([]float64, len(p.Mean))
 	for i := range curve {

@@ -12,8 +12,8 @@ import (
 	"densityuncertainty/dul/nets"
 )
 
-// A Process is a Gaussian process in the place of a network's last layer: the layer at the scope "output". It needs to
-// know the training data before it can be built, and a step after training.
+// A Process is a Gaussian process that replaces a network's last layer, the layer at the scope "output". It must know the
+// training data before it is built, and needs a further step after training.
 type Process interface {
 	// Hidden is the family of the layers below.
 	Hidden() nets.Layers
@@ -34,8 +34,8 @@ type HeadTask struct {
 	Examples int  // training examples
 	Inputs   int  // numbers of one input
 	Seeds    []uint64
-	// Features returns the features that the untrained network gives to training inputs, those of each replica,
-	// row-major with width columns.
+	// Features returns the features that each replica of the untrained network gives to training inputs, row-major with
+	// width columns.
 	Features func() (features [][]float64, width int, err error)
 }
 

@@ -137,7 +137,7 @@ type Order interface {
 // A Group is a set of parameters that one optimizer trains.
 type Group struct {
 	Roles []params.Role
-	// Only, if not empty, limits the group to parameters of these names; Except leaves out those of these names. A name
+	// Only, if not empty, limits the group to parameters of these names. Except leaves parameters of these names out. A name
 	// is the last part of a parameter's path, such as "bias".
 	Only, Except []string
 	// Optimizer trains the parameters; nil leaves them as they are.

@@ -119,7 +119,7 @@ func (r Result) encode() ([]byte, error) {
 		}
 	}
 	if id := idOf(r.Group, r.Split, r.Seed); r.ID != id {
-		return nil, fmt.Errorf("experiment: a result has the identity %q; that of its group, split and seed is %q", r.ID, id)
+		return nil, fmt.Errorf("experiment: a result has the identity %q; its group, split and seed have %q", r.ID, id)
 	}
 	return seal(resultLine{
 		Format: lineFormat, ID: r.ID, Group: r.Group, Split: r.Split, Seed: r.Seed, Metrics: r.Metrics, NotFinite: r.NotFinite, Diverged: r.Diverged,
@@ -135,7 +135,7 @@ func decodeResult(line []byte) (Result, error) {
 		return Result{}, err
 	}
 	if l.ID != idOf(l.Group, l.Split, l.Seed) {
-		return Result{}, fmt.Errorf("the identity is %q, and that of its group, split and seed is %q", l.ID, idOf(l.Group, l.Split, l.Seed))
+		return Result{}, fmt.Errorf("the identity is %q, and its group, split and seed have %q", l.ID, idOf(l.Group, l.Split, l.Seed))
 	}
 	return Result{
 		ID: l.ID, Group: l.Group, Split: l.Split, Seed: l.Seed, Metrics: l.Metrics, NotFinite: l.NotFinite, Diverged: l.Diverged,
@@ -202,7 +202,7 @@ func newGroupLine(e Experiment, t Traits) (groupLine, error) {
 func decodeGroup(line []byte) (groupLine, error) {
 	g, err := unseal[groupLine](line)
 	if err == nil && g.Group != digest(g.Experiment) {
-		err = fmt.Errorf("the group is %q, and that of its experiment is %q", g.Group, digest(g.Experiment))
+		err = fmt.Errorf("the group is %q, and its experiment has %q", g.Group, digest(g.Experiment))
 	}
 	return g, err
 }
@@ -242,7 +242,7 @@ func unseal[T any](line []byte) (value T, err error) {
 		return value, errors.New("the line has no checksum at its end: it was changed or cut short")
 	}
 	if sum := string(line[end+len(sumField) : len(line)-2]); sum != digest(line[:end]) {
-		return value, fmt.Errorf("the line was changed: its checksum is %s, and that of its content %s", sum, digest(line[:end]))
+		return value, fmt.Errorf("the line was changed: its checksum is %s, and its content has %s", sum, digest(line[:end]))
 	}
 	text := append(slices.Clone(line[:end]), '}')
 	var version struct {

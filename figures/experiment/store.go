@@ -101,7 +101,7 @@ func (s *Store) Results() (map[string]Result, error) {
 	return all, nil
 }
 
-// lines are those of a file, which is only read if it was changed since it was read last.
+// lines returns the results in a file. It reads the file only if it has changed since the last time.
 func (s *Store) lines(path string) ([]Result, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // A Carried is a result that another store or program found, with its experiment.
 type Carried struct {
 	Experiment Experiment
-	// Result has the metrics. Its identity, group, split, seed and names are those of the experiment.
+	// Result has the metrics. The experiment decides its identity, group, split, seed and names.
 	Result Result
 }
 
