@@ -257,8 +257,8 @@ func TestEmbeddedIdentity(t *testing.T) {
 		data experiment.Source
 		want string // "" for none
 	}{
-		{tableAndMore{table, 1}, "is of type experiment_test.tableAndMore, whose identity is that of the experiment.Table in it"},
-		{otherUCI{uci.Data{Name: "yacht"}}, "is of type experiment_test.otherUCI, whose identity is that of the uci.Data in it"},
+		{tableAndMore{table, 1}, "is of type experiment_test.tableAndMore, which inherits its identity from the experiment.Table in it"},
+		{otherUCI{uci.Data{Name: "yacht"}}, "is of type experiment_test.otherUCI, which inherits its identity from the uci.Data in it"},
 		{tableAlone{table}, ""},
 	} {
 		e.Task.Data = c.data
