@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,50 +10,52 @@ import (
 
 	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
-const fillDoc = `reproduce fill makes the generated parts of a Markdown file anew, such as README.md:
-everything between a line "<!-- generated: table NAME -->" or "<!-- generated: options STUDY -->",
-with STUDY one of toy, uci and images, and the next line "<!-- end of generated -->". It says how many
-such parts there are and how many it changed.
+type fillCommand struct {
+	File path `arg:"" help:"A Markdown file, such as README.md."`
+	storesFlag
+}
 
-Usage: reproduce fill FILE [flags]
-`
+// Help implements kong.HelpProvider.
+func (fillCommand) Help() string {
+	return "A generated part is everything between a line \"<!-- generated: table NAME -->\" and the next line \"<!-- end of generated -->\". " +
+		"The command says how many such parts there are and how many it changed."
+}
 
-func (c command) fill(_ context.Context, args []string) error {
-	flags := newFlags("fill")
-	stores := storeFlag(flags)
-	positional, err := c.parse(flags, fillDoc, args)
+// Run makes the generated parts of a file anew.
+func (f fillCommand) Run(c command) error {
+	index, err := f.read()
 	if err != nil {
 		return err
 	}
-	if len(positional) != 1 {
-		return usagef("fill wants one file")
-	}
-	lines, err := c.read(*stores)
-	if err != nil {
-		return err
-	}
-	kept, err := predictionsOf(*stores)
-	if err != nil {
-		return err
-	}
-	before, err := os.ReadFile(positional[0])
+	file := string(f.File)
+	before, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("filling: %w", err)
 	}
-	after, parts, changed, err := fillIn(string(before), lines, kept)
+	after, parts, changed, err := fillIn(string(before), func(what string) (string, error) { return c.generate(what, index) })
 	if err != nil {
-		return fmt.Errorf("filling %s: %w", positional[0], err)
+		return fmt.Errorf("filling %s: %w", file, err)
 	}
 	if changed > 0 {
-		if err := atomicfile.WriteBytes(positional[0], []byte(after)); err != nil {
+		if err := atomicfile.WriteBytes(file, []byte(after)); err != nil {
 			return err
 		}
 	}
-	c.print(c.stderr, fmt.Sprintf("%s: generated parts: %d, changed: %d\n", positional[0], parts, changed), exitOK)
+	c.tell("%s: generated parts: %d, changed: %d", file, parts, changed)
 	return nil
+}
+
+// generate makes the content that a mark names.
+func (c command) generate(what string, index *tables.Index) (string, error) {
+	name, is := strings.CutPrefix(what, "table ")
+	i := slices.IndexFunc(c.tables, func(t tables.Named) bool { return t.Name == name })
+	if !is || i < 0 {
+		return "", fmt.Errorf("there is nothing to generate for %q; write \"table NAME\" with a name from \"reproduce list\"", what)
+	}
+	return rendered(c.tables[i], index, report.Markdown)
 }
 
 // The marks of generated parts. A line with the beginning of one must be one.
@@ -65,9 +66,8 @@ var (
 
 const partEnd = "<!-- end of generated -->"
 
-// fillIn returns the text with its generated parts made from the lines, and how many there are and are others than
-// before. A part has the line ends of its last mark.
-func fillIn(text string, lines []results.Result, kept report.Predictions) (filled string, parts, changed int, err error) {
+// fillIn returns the text with its generated parts made anew, and how many there are and are others than before. A part has the line ends of its last mark.
+func fillIn(text string, generate func(what string) (string, error)) (filled string, parts, changed int, err error) {
 	var out, old strings.Builder
 	what, begun, number := "", 0, 0 // of the part that is open: its mark's content and line
 	for line := range strings.Lines(text) {
@@ -89,7 +89,7 @@ func fillIn(text string, lines []results.Result, kept report.Predictions) (fille
 			what, begun = begin[1], number
 			old.Reset()
 		case mark == partEnd && begun > 0:
-			content, err := generate(what, lines, kept)
+			content, err := generate(what)
 			if err != nil {
 				return "", 0, 0, fmt.Errorf("line %d: %w", begun, err)
 			}
@@ -116,20 +116,4 @@ func fillIn(text string, lines []results.Result, kept report.Predictions) (fille
 		return "", 0, 0, errors.New("it has no generated part, which a line \"<!-- generated: table NAME -->\" begins")
 	}
 	return out.String(), parts, changed, nil
-}
-
-// generate makes the content that a mark names.
-func generate(what string, lines []results.Result, kept report.Predictions) (string, error) {
-	kind, name, _ := strings.Cut(what, " ")
-	switch kind {
-	case "options":
-		if table, has := optionsTables()[name]; has {
-			return table.Render(report.Markdown)
-		}
-	case "table":
-		if i := slices.IndexFunc(namedTables(), func(t report.NamedTable) bool { return t.Name == name }); i >= 0 {
-			return makeTable(namedTables()[i], lines, kept, report.Markdown)
-		}
-	}
-	return "", fmt.Errorf("there is nothing to generate for %q; write \"options STUDY\" with toy, uci or images, or \"table NAME\" with a name from \"reproduce list\"", what)
 }
