@@ -19,11 +19,6 @@ type chooseCommand struct {
 	storesFlag
 }
 
-// Help implements kong.HelpProvider.
-func (chooseCommand) Help() string {
-	return "Takes for each method the value that did best on held-out training examples, and says for what runs are missing. The choices of the program are figures/uci/tuned.csv and figures/cifar/chosen.csv."
-}
-
 // Run chooses hyperparameters.
 func (s chooseCommand) Run(c command) error {
 	all, err := selected("study", c.choosers, func(one chooser) string { return one.name }, s.Study)
@@ -62,11 +57,6 @@ type exportCommand struct {
 	From path `arg:"" name:"folder" help:"The folder that \"reproduce run processor --networks FOLDER\" kept networks in."`
 	storesFlag
 	Out path `placeholder:"FOLDER" help:"The folder to write (default: figures/cifar/networks of the checkout)."`
-}
-
-// Help implements kong.HelpProvider.
-func (exportCommand) Help() string {
-	return "Takes seed 0 of deterministic, rank1, density and density-constant, with how each was made."
 }
 
 // Run makes the folder of trained networks.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -16,12 +17,6 @@ type listCommand struct {
 	Format string `enum:"text,json" default:"text" placeholder:"FORMAT" help:"text, or json, which has names and descriptions alone."`
 }
 
-// Help implements kong.HelpProvider.
-func (listCommand) Help() string {
-	return "Shows how many experiments of each set are done and missing, at full scale, at quick scale and at others (small runs and grid searches), " +
-		"and how long those that are done took. Sets that share experiments both count them."
-}
-
 // A named is what --format json says of a table, a figure or a set.
 type named struct {
 	Name string `json:"name"`
@@ -30,20 +25,15 @@ type named struct {
 
 // Run lists what there is.
 func (l listCommand) Run(c command) error {
-	sets := c.sets()
-	var all struct {
-		Tables  []named `json:"tables"`
-		Figures []named `json:"figures"`
-		Sets    []named `json:"sets"`
-	}
+	all := map[string][]named{}
 	for _, t := range c.tables {
-		all.Tables = append(all.Tables, named{t.Name, t.Doc})
+		all["tables"] = append(all["tables"], named{t.Name, t.Doc})
 	}
 	for _, f := range c.figures {
-		all.Figures = append(all.Figures, named{f.Name, f.Doc})
+		all["figures"] = append(all["figures"], named{f.Name, f.Doc})
 	}
-	for _, s := range sets {
-		all.Sets = append(all.Sets, named{s.Name, s.Doc})
+	for _, s := range c.sets() {
+		all["sets"] = append(all["sets"], named{s.Name, s.Doc})
 	}
 	if l.Format == "json" {
 		text, err := json.MarshalIndent(all, "", " ")
@@ -59,16 +49,14 @@ func (l listCommand) Run(c command) error {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SET\tFULL done\tmissing\tQUICK done\tmissing\tOTHER done\tmissing\tTIME\tWHAT")
-	for _, set := range sets {
-		fmt.Fprintf(w, "%s\n", setRow(set, stored))
+	for _, set := range c.sets() {
+		fmt.Fprintln(w, setRow(set, stored))
 	}
-	for _, part := range []struct {
-		heading string
-		list    []named
-	}{{"TABLE", all.Tables}, {"FIGURE", all.Figures}} {
-		fmt.Fprintf(w, "\n%s\t\t\t\t\t\t\t\tWHAT\n", part.heading)
-		for _, one := range part.list {
-			fmt.Fprintf(w, "%s\t\t\t\t\t\t\t\t%s\n", one.Name, one.Doc)
+	for _, kind := range []string{"tables", "figures"} {
+		const skipped = "\t\t\t\t\t\t\t\t" // to the last column
+		fmt.Fprintf(w, "\n%s%sWHAT\n", strings.ToUpper(kind), skipped)
+		for _, one := range all[kind] {
+			fmt.Fprintf(w, "%s%s%s\n", one.Name, skipped, one.Doc)
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -79,16 +67,10 @@ func (l listCommand) Run(c command) error {
 
 // setRow is the row of a set.
 func setRow(set tables.Set, stored *tables.Index) string {
-	var done, missing [3]int // at full scale, quick and others
-	seconds := 0.0
+	row, seconds := set.Name, 0.0
+	var done, missing [3]int
 	for _, part := range set.Parts {
-		column := 2
-		switch part.Scale {
-		case results.Full:
-			column = 0
-		case results.Quick:
-			column = 1
-		}
+		column := slices.Index([]string{results.Full, results.Quick, part.Scale}, part.Scale)
 		for _, e := range part.Experiments {
 			if line, has := stored.Find(e); has {
 				done[column]++
@@ -98,25 +80,16 @@ func setRow(set tables.Set, stored *tables.Index) string {
 			}
 		}
 	}
-	row := set.Name
 	for i := range done {
 		row += fmt.Sprintf("\t%d\t%d", done[i], missing[i])
+	}
+	time, minutes := "-", int(math.Ceil(seconds/60))
+	if minutes > 0 {
+		time = fmt.Sprintf("%dh%02dm", minutes/60, minutes%60)
 	}
 	doc := set.Doc
 	if set.Lacks != "" {
 		doc += "; not yet all of it"
 	}
-	return row + "\t" + hours(seconds) + "\t" + doc
-}
-
-// hours is a time in hours and minutes.
-func hours(seconds float64) string {
-	minutes := int(math.Ceil(seconds / 60))
-	switch {
-	case minutes == 0:
-		return "-"
-	case minutes < 60:
-		return fmt.Sprintf("%dm", minutes)
-	}
-	return fmt.Sprintf("%dh%02dm", minutes/60, minutes%60)
+	return row + "\t" + time + "\t" + doc
 }

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -39,12 +40,15 @@ const (
 	exitInterrupted = 130 // and one that Ctrl-C ended
 )
 
-func main() {
+func main() { os.Exit(program(paper())) }
+
+// program is the program with a catalogue.
+func program(all catalogue) int {
 	ctx := context.Background()
 	if len(os.Args) > 1 && slices.Contains([]string{"run", "again"}, os.Args[1]) { // others have nothing to save
 		ctx = untilSignal(ctx)
 	}
-	os.Exit(command{stdout: os.Stdout, stderr: os.Stderr, catalogue: paper()}.main(ctx, os.Args[1:]))
+	return command{os.Stdout, os.Stderr, all}.main(ctx, os.Args[1:])
 }
 
 // untilSignal is a context that Ctrl-C, SIGTERM and the end of the terminal end. The latter is SIGHUP, which does nothing
@@ -90,6 +94,26 @@ type commands struct {
 	Export  exportCommand  `cmd:"" help:"Make the trained networks that are part of the program, of those that runs kept."`
 }
 
+// details are what the help of a command says beside its line in the list of commands.
+var details = map[string]string{
+	"list": "Shows how many experiments of each set are done and missing, at full scale, at quick scale and at others (small runs and grid searches), " +
+		"and how long those that are done took. Sets that share experiments both count them.",
+	"run": "Stop it with Ctrl-C and run it again to go on: what is finished is stored and not repeated, and training goes on from its last checkpoint. " +
+		"Several of these commands on one store share the work.",
+	"again": "Its exit status is 1 if a result is not as it is stored.",
+	"measure": "Trains nothing. Says how many results have the metrics that their predictions give now, lists those that have not, and counts those without predictions. " +
+		"Its exit status is 1 if a result differs.",
+	"table": "A cell without results says \"not run\", and one of quick runs says so. The last line says by what version and of which runs the table was made; " +
+		"csv has the cells alone, without that line, caption and notes.",
+	"figure": "Prints the figure's caption and by what version and of which runs it was made, which an SVG file holds too. A figure of quick runs says so in its titles. " +
+		"Of all figures those are written for which there are runs; that some are missing is an error, which names them.",
+	"fill": "A generated part is everything between a line \"<!-- generated: table NAME -->\" and the next line \"<!-- end of generated -->\". " +
+		"The command says how many such parts there are and how many it changed.",
+	"choose": "Takes for each method the value that did best on held-out training examples, and says for what runs are missing. " +
+		"The choices of the program are figures/uci/tuned.csv and figures/cifar/chosen.csv.",
+	"export": "Takes seed 0 of deterministic, rank1, density and density-constant, with how each was made.",
+}
+
 // A usageError is a command line that makes no sense.
 type usageError struct{ error }
 
@@ -129,6 +153,9 @@ func (c command) parse(ctx context.Context, args []string) error {
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(c))
 	if err != nil {
 		return err
+	}
+	for _, one := range parser.Model.Children {
+		one.Detail = details[one.Name]
 	}
 	if len(args) > 0 && args[0] == "help" {
 		args = append(args[1:], "--help")
@@ -238,19 +265,18 @@ type storeFlag struct {
 	Store path `placeholder:"FOLDER" help:"The store of results (default: figures/runs of the checkout)."`
 }
 
-// open returns the store.
-func (f storeFlag) open() (*experiment.Store, error) {
+// open returns the store and its results. A folder that is not there yet has none.
+func (f storeFlag) open() (*experiment.Store, *tables.Index, error) {
 	folder := string(f.Store)
 	if folder == "" {
 		var err error
 		if folder, err = results.DefaultDir(); err != nil {
-			return nil, fmt.Errorf("%w with --store", err)
+			return nil, nil, fmt.Errorf("%w with --store", err)
 		}
 	}
-	if info, err := os.Stat(folder); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("the store %s is not a folder; name one with --store", folder)
-	}
-	return &experiment.Store{Folder: folder}, nil
+	store := &experiment.Store{Folder: folder}
+	index, err := tables.Read(store)
+	return store, index, err
 }
 
 // storesFlag names the stores of a command that only reads.
@@ -261,18 +287,18 @@ type storesFlag struct {
 // read returns the results of the stores. The default store may be missing; one that is named must be there.
 func (f storesFlag) read() (*tables.Index, error) {
 	if len(f.Stores) == 0 {
-		store, err := storeFlag{}.open()
-		if err != nil {
-			return nil, err
-		}
-		return tables.Read(store)
+		_, index, err := storeFlag{}.open()
+		return index, err
 	}
 	var stores []*experiment.Store
 	for _, folder := range f.Stores {
-		if info, err := os.Stat(string(folder)); err != nil || !info.IsDir() {
-			return nil, errors.Join(fmt.Errorf("the store %s is not a folder", folder), err)
+		if _, err := os.Stat(string(folder)); err != nil {
+			return nil, fmt.Errorf("the store: %w", err)
 		}
 		stores = append(stores, &experiment.Store{Folder: string(folder)})
 	}
 	return tables.Read(stores...)
 }
+
+// sorted are the keys of a map.
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -8,10 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/term"
+
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/tables"
 )
 
 type runCommand struct {
@@ -23,26 +24,16 @@ type runCommand struct {
 	DryRun   bool `help:"Only print what would run."`
 }
 
-// Help implements kong.HelpProvider.
-func (runCommand) Help() string {
-	return "Stop it with Ctrl-C and run it again to go on: what is finished is stored and not repeated, and training goes on from its last checkpoint. " +
-		"Several of these commands on one store share the work."
-}
-
 // Run runs what the store lacks.
 func (r runCommand) Run(ctx context.Context, c command) error {
 	list, err := r.experiments(c)
 	if err != nil {
 		return err
 	}
-	if list, err = changes(r.Changes).apply(list); err != nil {
+	if list, err = changed(list, r.Changes); err != nil {
 		return err
 	}
-	store, err := r.open()
-	if err != nil {
-		return err
-	}
-	index, err := tables.Read(store)
+	store, index, err := r.open()
 	if err != nil {
 		return err
 	}
@@ -55,10 +46,8 @@ func (r runCommand) Run(ctx context.Context, c command) error {
 		}
 		return c.say(plan.String())
 	}
-	if r.GPU {
-		if err := needGPU(); err != nil {
-			return err
-		}
+	if err := needGPU(r.GPU); err != nil {
+		return err
 	}
 	if len(missing) == 0 {
 		return nil
@@ -68,9 +57,7 @@ func (r runCommand) Run(ctx context.Context, c command) error {
 		return err
 	}
 	found, err := c.carryOut(ctx, engine, missing)
-	if err == nil {
-		c.tell("done: %s", results.Counted(len(found), "experiment", "experiments"))
-	}
+	c.tell("%s, %d done now", results.Counted(len(missing), "experiment", "experiments"), len(found))
 	return err
 }
 
@@ -82,8 +69,11 @@ func (c command) carryOut(ctx context.Context, engine experiment.Engine, list ex
 	return engine.Run(ctx, list...)
 }
 
-// needGPU is an error unless computations run on a GPU.
-func needGPU() error {
+// needGPU is an error if a GPU is wanted and computations do not run on one.
+func needGPU(wanted bool) error {
+	if !wanted {
+		return nil
+	}
 	if os.Getenv(environment.ConfigVariable) == "" { // what would be chosen for small networks is a processor
 		if err := os.Setenv(environment.ConfigVariable, "xla:cuda"); err != nil {
 			return fmt.Errorf("choosing the GPU: %w", err)
@@ -102,9 +92,5 @@ func needGPU() error {
 
 func isTerminal(w io.Writer) bool {
 	f, is := w.(*os.File)
-	if !is {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return is && term.IsTerminal(int(f.Fd()))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"html"
 	"maps"
@@ -19,17 +20,16 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-type tableCommand struct {
-	Table string `arg:"" help:"The table, or all. \"reproduce list\" shows the tables."`
+// outputFlags are the flags of tables and figures.
+type outputFlags struct {
 	storesFlag
-	Format string `placeholder:"FORMAT" help:"md, latex, html or csv (default: that of the file of --out, else md)."`
-	Out    path   `placeholder:"PATH" help:"Write to this file or folder instead of printing; for \"all\" a folder."`
+	Format string `placeholder:"FORMAT" help:"${formats} (default: that of the file of --out, else the first of these)."`
+	Out    path   `placeholder:"PATH" help:"${out}"`
 }
 
-// Help implements kong.HelpProvider.
-func (tableCommand) Help() string {
-	return "A cell without results says \"not run\", and one of quick runs says so. The last line says by what version and of which runs the table was made; " +
-		"csv has the cells alone, without that line, caption and notes."
+type tableCommand struct {
+	Table       string `arg:"" help:"The table, or all. \"reproduce list\" shows the tables."`
+	outputFlags `set:"formats=md, latex, html or csv" set:"out=Write to this file or folder in place of printing; for \"all\" a folder."`
 }
 
 // Run makes tables.
@@ -38,33 +38,14 @@ func (t tableCommand) Run(c command) error {
 	if err != nil {
 		return err
 	}
-	out, err := newOutput(t.Format, string(t.Out), report.TableFormats(), len(wanted) > 1)
-	if err != nil {
-		return err
+	var all []product
+	for _, one := range wanted {
+		all = append(all, product{one.Name, func(x *tables.Index, format string) ([]byte, string, error) {
+			text, err := rendered(one, x, format)
+			return []byte(cited(text, format, citation(x.Used()))), "", err
+		}})
 	}
-	index, err := t.read()
-	if err != nil {
-		return err
-	}
-	var printed []string
-	for _, named := range wanted {
-		x := index.Watched()
-		text, err := rendered(named, x, out.format)
-		if err != nil {
-			return err
-		}
-		text = cited(text, out.format, citation(x.Used()))
-		if out.to == "" {
-			printed = append(printed, text)
-			continue
-		}
-		file, err := out.write(named.Name, []byte(text))
-		if err != nil {
-			return err
-		}
-		c.tell("wrote %s", file)
-	}
-	return c.say(strings.Join(printed, "\n"))
+	return t.write(c, all, report.TableFormats())
 }
 
 // rendered is a table of an index in a format.
@@ -77,17 +58,9 @@ func rendered(named tables.Named, x *tables.Index, format string) (string, error
 }
 
 type figureCommand struct {
-	Figure string `arg:"" help:"The figure, or all. \"reproduce list\" shows the figures."`
-	storesFlag
-	Format string `placeholder:"FORMAT" help:"svg, png or pdf (default: that of the file of --out, else svg)."`
-	Out    path   `placeholder:"PATH" help:"The file or folder to write to (default: NAME.FORMAT here); for \"all\" a folder."`
-	Seed   uint64 `default:"0" placeholder:"N" help:"The seed of the run that figures of a single run show (default: 0)."`
-}
-
-// Help implements kong.HelpProvider.
-func (figureCommand) Help() string {
-	return "Prints the figure's caption and by what version and of which runs it was made, which an SVG file holds too. A figure of quick runs says so in its titles. " +
-		"Of all figures those are written for which there are runs; that some are missing is an error, which names them."
+	Figure      string `arg:"" help:"The figure, or all. \"reproduce list\" shows the figures."`
+	outputFlags `set:"formats=svg, png or pdf" set:"out=The file or folder to write to (default: NAME.FORMAT here); for \"all\" a folder."`
+	Seed        uint64 `default:"0" placeholder:"N" help:"The seed of the run that figures of a single run show (default: 0)."`
 }
 
 // Run makes figures.
@@ -96,45 +69,106 @@ func (f figureCommand) Run(c command) error {
 	if err != nil {
 		return err
 	}
-	out, err := newOutput(f.Format, string(f.Out), report.FigureFormats(), len(wanted) > 1)
+	var all []product
+	for _, one := range wanted {
+		all = append(all, product{one.Name, func(x *tables.Index, format string) ([]byte, string, error) {
+			figure, err := one.Make(x, f.Seed)
+			if err != nil {
+				return nil, "", err
+			}
+			picture, err := figure.Bytes(format)
+			text := figure.Caption + "\n" + citation(x.Used())
+			if format == report.SVG {
+				picture = described(picture, text)
+			}
+			return picture, text, err
+		}})
+	}
+	if f.Out == "" {
+		f.Out = "./"
+	}
+	return f.write(c, all, report.FigureFormats())
+}
+
+// A product is a table or a figure that can be made. caption is what to say of it; "" if it says so itself.
+type product struct {
+	name string
+	make func(x *tables.Index, format string) (content []byte, caption string, err error)
+}
+
+// write makes products, and writes or prints them. If one of several cannot be made, the others are.
+func (o outputFlags) write(c command, all []product, formats []string) error {
+	format, folder, err := o.choose(formats, len(all) > 1)
 	if err != nil {
 		return err
 	}
-	index, err := f.read()
+	index, err := o.read()
 	if err != nil {
 		return err
 	}
 	var failed []string
-	for _, named := range wanted {
-		x := index.Watched()
-		figure, err := named.Make(x, f.Seed)
-		if err != nil && len(wanted) > 1 { // the others can be drawn
-			failed = append(failed, fmt.Sprintf("%s: %v", named.Name, err))
+	for i, one := range all {
+		content, caption, err := one.make(index.Watched(), format)
+		file := string(o.Out)
+		if folder {
+			file = filepath.Join(file, one.name+ending(format))
+		}
+		switch {
+		case err != nil:
+			failed = append(failed, one.name+": "+err.Error())
 			continue
+		case o.Out == "" && i > 0:
+			content = append([]byte("\n"), content...)
+			fallthrough
+		case o.Out == "":
+			err = c.say(string(content))
+		case folder:
+			err = os.MkdirAll(string(o.Out), 0o755)
+			fallthrough
+		default:
+			err = errors.Join(err, atomicfile.WriteBytes(file, content))
+			c.tell("wrote %s", file)
+			if caption != "" {
+				err = errors.Join(err, c.say(file+": "+caption+"\n"))
+			}
 		}
 		if err != nil {
-			return err
-		}
-		picture, err := figure.Bytes(out.format)
-		if err != nil {
-			return err
-		}
-		made := citation(x.Used())
-		if out.format == report.SVG {
-			picture = described(picture, figure.Caption+"\n"+made)
-		}
-		file, err := out.write(named.Name, picture)
-		if err != nil {
-			return err
-		}
-		if err := c.say(fmt.Sprintf("%s: %s\n%s\n", file, figure.Caption, made)); err != nil {
 			return err
 		}
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("%d of %d figures could not be drawn:\n  %s", len(failed), len(wanted), strings.Join(failed, "\n  "))
+		return fmt.Errorf("%d of %d could not be made:\n  %s", len(failed), len(all), strings.Join(failed, "\n  "))
 	}
 	return nil
+}
+
+// choose returns the format that was asked for, or else that of the file, or the first one, and whether the output is a
+// folder. A file whose name has the ending of another format would be taken for what it is not.
+func (o outputFlags) choose(formats []string, several bool) (format string, folder bool, err error) {
+	to, asked := string(o.Out), o.Format
+	info, err := os.Stat(to)
+	folder = several || strings.HasSuffix(to, "/") || err == nil && info.IsDir()
+	extension := filepath.Ext(to)
+	i := slices.IndexFunc(formats, func(format string) bool { return ending(format) == extension })
+	switch {
+	case asked != "" && !slices.Contains(formats, asked):
+		return "", false, usagef("--format: unknown %q, want %s", asked, inWords(formats))
+	case folder || extension == "":
+		return cmp.Or(asked, formats[0]), folder, nil
+	case i < 0:
+		return "", false, usagef("--out: %s has the ending %s, which is that of no format; there are %s", to, extension, inWords(formats))
+	case asked != "" && asked != formats[i]:
+		return "", false, usagef("--out: %s has the ending of the format %s, and --format is %s; leave one of them out", to, formats[i], asked)
+	}
+	return formats[i], false, nil
+}
+
+// ending is the ending of files of a format.
+func ending(format string) string {
+	if format == report.LaTeX {
+		return ".tex"
+	}
+	return "." + format
 }
 
 // described is an SVG drawing with a text as its description, which programs that read it aloud say, and which stays
@@ -177,57 +211,4 @@ func cited(text, format, citation string) string {
 		return text + "<p>" + html.EscapeString(citation) + "</p>\n"
 	}
 	return text
-}
-
-// An output is where tables or figures go, and their format.
-type output struct {
-	format, to string
-	folder     bool // whether to is a folder; "" is the current one
-}
-
-// newOutput is the output to a file or folder, in the format that was asked for, or else that of the file, or the first
-// one. A file whose name has the ending of another format would be taken for what it is not.
-func newOutput(asked, to string, formats []string, several bool) (output, error) {
-	var endings []string
-	for _, format := range formats {
-		endings = append(endings, ending(format))
-	}
-	info, err := os.Stat(to)
-	folder := to == "" || several || strings.HasSuffix(to, "/") || err == nil && info.IsDir()
-	extension := ""
-	if !folder {
-		extension = filepath.Ext(to)
-	}
-	i := slices.Index(endings, extension)
-	switch {
-	case asked != "" && !slices.Contains(formats, asked):
-		return output{}, usagef("--format: unknown %q, want %s", asked, strings.Join(formats, ", "))
-	case extension != "" && i < 0:
-		return output{}, usagef("--out: %s has the ending %s, want %s", to, extension, strings.Join(endings, ", "))
-	case extension != "" && asked != "" && asked != formats[i]:
-		return output{}, usagef("--out: %s has the ending of the format %s, and --format is %s; leave one of them out", to, formats[i], asked)
-	case extension != "":
-		asked = formats[i]
-	}
-	return output{cmp.Or(asked, formats[0]), to, folder}, nil
-}
-
-// ending is the ending of files of a format.
-func ending(format string) string {
-	if format == report.LaTeX {
-		return ".tex"
-	}
-	return "." + format
-}
-
-// write writes what has a name, and returns the file.
-func (o output) write(name string, content []byte) (file string, err error) {
-	file = o.to
-	if o.folder {
-		file = filepath.Join(o.to, name+ending(o.format))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return "", fmt.Errorf("making the folder for output: %w", err)
-		}
-	}
-	return file, atomicfile.WriteBytes(file, content)
 }
