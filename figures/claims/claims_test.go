@@ -1,0 +1,31 @@
+package claims
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"densityuncertainty/figures/internal/figtest"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/tables"
+)
+
+// The table has the claims of all studies in their order; an error of one is an error of the table.
+func TestTable(t *testing.T) {
+	before := studies
+	t.Cleanup(func() { studies = before })
+	of := func(claim string, err error) func(*tables.Index) ([]report.Claim, error) {
+		return func(*tables.Index) ([]report.Claim, error) {
+			return []report.Claim{{Where: "section 4", Claim: claim, Verdict: report.NotRun}}, err
+		}
+	}
+	studies = []func(*tables.Index) ([]report.Claim, error){of("one", nil), of("two", nil)}
+	table, err := Table(tables.NewIndex(nil))
+	if err != nil || len(table.Rows) != 2 || table.Rows[1].Name != "two" || figtest.Cell(t, table, "one", "Ours") != report.NotRun {
+		t.Errorf("%+v, %v", table, err)
+	}
+	studies = append(studies, of("three", errors.New("torn")))
+	if _, err := Table(tables.NewIndex(nil)); err == nil || !strings.Contains(err.Error(), "torn") {
+		t.Errorf("error %v", err)
+	}
+}
