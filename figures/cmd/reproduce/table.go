@@ -20,16 +20,11 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// outputFlags are the flags of tables and figures.
-type outputFlags struct {
-	storesFlag
-	Format string `placeholder:"FORMAT" help:"${formats} (default: that of the file of --out, else the first of these)."`
-	Out    path   `placeholder:"PATH" help:"${out}"`
-}
-
 type tableCommand struct {
-	Table       string `arg:"" help:"The table, or all. \"reproduce list\" shows the tables."`
-	outputFlags `set:"formats=md, latex, html or csv" set:"out=Write to this file or folder in place of printing; for \"all\" a folder."`
+	Table string `arg:"" help:"The table, or all. \"reproduce list\" shows the tables."`
+	storesFlag
+	Format string `placeholder:"FORMAT" help:"md, latex, html or csv (default: that of the file of --out, else md)."`
+	Out    path   `placeholder:"PATH" help:"Write to this file or folder in place of printing; for \"all\" a folder."`
 }
 
 // Run makes tables.
@@ -45,7 +40,7 @@ func (t tableCommand) Run(c command) error {
 			return []byte(cited(text, format, citation(x.Used()))), "", err
 		}})
 	}
-	return t.write(c, all, report.TableFormats())
+	return output{t.storesFlag, t.Format, string(t.Out)}.write(c, all, report.TableFormats())
 }
 
 // rendered is a table of an index in a format.
@@ -58,9 +53,11 @@ func rendered(named tables.Named, x *tables.Index, format string) (string, error
 }
 
 type figureCommand struct {
-	Figure      string `arg:"" help:"The figure, or all. \"reproduce list\" shows the figures."`
-	outputFlags `set:"formats=svg, png or pdf" set:"out=The file or folder to write to (default: NAME.FORMAT here); for \"all\" a folder."`
-	Seed        uint64 `default:"0" placeholder:"N" help:"The seed of the run that figures of a single run show (default: 0)."`
+	Figure string `arg:"" help:"The figure, or all. \"reproduce list\" shows the figures."`
+	storesFlag
+	Format string `placeholder:"FORMAT" help:"svg, png or pdf (default: that of the file of --out, else svg)."`
+	Out    path   `default:"./" placeholder:"PATH" help:"The file or folder to write to (default: NAME.FORMAT here); for \"all\" a folder."`
+	Seed   uint64 `default:"0" placeholder:"N" help:"The seed of the run that figures of a single run show (default: 0)."`
 }
 
 // Run makes figures.
@@ -84,10 +81,7 @@ func (f figureCommand) Run(c command) error {
 			return picture, text, err
 		}})
 	}
-	if f.Out == "" {
-		f.Out = "./"
-	}
-	return f.write(c, all, report.FigureFormats())
+	return output{f.storesFlag, f.Format, string(f.Out)}.write(c, all, report.FigureFormats())
 }
 
 // A product is a table or a figure that can be made. caption is what to say of it; "" if it says so itself.
@@ -96,8 +90,14 @@ type product struct {
 	make func(x *tables.Index, format string) (content []byte, caption string, err error)
 }
 
+// An output says from which stores products are made, in which format, and to which file or folder; "" prints them.
+type output struct {
+	storesFlag
+	format, to string
+}
+
 // write makes products, and writes or prints them. If one of several cannot be made, the others are.
-func (o outputFlags) write(c command, all []product, formats []string) error {
+func (o output) write(c command, all []product, formats []string) error {
 	format, folder, err := o.choose(formats, len(all) > 1)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (o outputFlags) write(c command, all []product, formats []string) error {
 	var failed []string
 	for i, one := range all {
 		content, caption, err := one.make(index.Watched(), format)
-		file := string(o.Out)
+		file := o.to
 		if folder {
 			file = filepath.Join(file, one.name+ending(format))
 		}
@@ -117,13 +117,13 @@ func (o outputFlags) write(c command, all []product, formats []string) error {
 		case err != nil:
 			failed = append(failed, one.name+": "+err.Error())
 			continue
-		case o.Out == "" && i > 0:
+		case o.to == "" && i > 0:
 			content = append([]byte("\n"), content...)
 			fallthrough
-		case o.Out == "":
+		case o.to == "":
 			err = c.say(string(content))
 		case folder:
-			err = os.MkdirAll(string(o.Out), 0o755)
+			err = os.MkdirAll(o.to, 0o755)
 			fallthrough
 		default:
 			err = errors.Join(err, atomicfile.WriteBytes(file, content))
@@ -144,8 +144,8 @@ func (o outputFlags) write(c command, all []product, formats []string) error {
 
 // choose returns the format that was asked for, or else that of the file, or the first one, and whether the output is a
 // folder. A file whose name has the ending of another format would be taken for what it is not.
-func (o outputFlags) choose(formats []string, several bool) (format string, folder bool, err error) {
-	to, asked := string(o.Out), o.Format
+func (o output) choose(formats []string, several bool) (format string, folder bool, err error) {
+	to, asked := o.to, o.format
 	info, err := os.Stat(to)
 	folder = several || strings.HasSuffix(to, "/") || err == nil && info.IsDir()
 	extension := filepath.Ext(to)
