@@ -1,21 +1,19 @@
 // Package claims is the account of the paper: each sentence of its abstract, captions and results that can be checked,
-// with what our result lines say of it.
+// with what our results say of it.
 package claims
 
 import (
-	"slices"
-
-	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/toy"
-	"densityuncertainty/figures/uci"
+	"densityuncertainty/figures/tables"
 )
 
-// Tables are the tables of the package.
-func Tables() []report.NamedTable {
-	return []report.NamedTable{{Name: "claims", Doc: "every claim of the paper that can be checked: holds, does not hold, undecided or not run, with the evidence", Make: Table}}
+// Named is the table of claims under its name.
+func Named() tables.Named {
+	return tables.Named{Name: "claims", Doc: "every claim of the paper that can be checked: holds, does not hold, undecided or not run, with the evidence", Make: Table}
 }
+
+// studies are the claims that each study can check.
+var studies = []func(x *tables.Index) ([]report.Claim, error){}
 
 // caption says how verdicts are made.
 const caption = "What the paper claims, in our words, and what our runs say. Single differences are paired over splits or seeds, with the correction of Nadeau and Bengio where splits share examples, and are better, worse or undecided " +
@@ -27,16 +25,16 @@ const caption = "What the paper claims, in our words, and what our runs say. Sin
 	"A gap ratio is tested against the number that the claim names, over independent seeds; all of these tests have to be decided for the claim. " +
 	"Two sentences are checked on networks instead of result lines: that energies are approximately normal, in notebook 08, section 6, and that a mixture of rank-1 Gaussians costs next to nothing, in notebooks 07 and 10."
 
-// Table lists the paper's claims, in our words, and what came of them by the result lines: what was not run is said to
-// be not run.
-func Table(lines []results.Result) (report.Table, error) {
+// Table lists the paper's claims, in our words, and what the results say of each. A claim without results is said to be
+// not run.
+func Table(x *tables.Index) (report.Table, error) {
 	var all []report.Claim
-	for _, of := range []func([]results.Result) ([]report.Claim, error){toy.Claims, uci.Claims, cifar.Claims} {
-		found, err := of(lines)
+	for _, claims := range studies {
+		found, err := claims(x)
 		if err != nil {
 			return report.Table{}, err
 		}
-		all = slices.Concat(all, found)
+		all = append(all, found...)
 	}
 	return report.ClaimsTable("claims", caption, all), nil
 }

@@ -237,7 +237,8 @@ func (u unit) String() string {
 // A run is the state of Engine.Run.
 type run struct {
 	Engine
-	plan *plan
+	plan    *plan
+	choices []string // of backends, as Notes heard them
 
 	mu       sync.Mutex // of what follows, and of calls of Progress and Notes
 	found    map[string]Result
@@ -395,9 +396,13 @@ func (r *run) workers(ctx context.Context, stop context.CancelCauseFunc, units [
 		}
 	}()
 	for wanted := 1; len(backends) < wanted; {
-		backend, _, err := environment.OpenFor(workOf(units))
+		backend, choice, err := environment.OpenFor(workOf(units))
 		if err != nil {
 			return err
+		}
+		if !slices.Contains(r.choices, choice) {
+			r.choices = append(r.choices, choice)
+			r.note(choice)
 		}
 		backends = append(backends, backend)
 		if !units[0].images && environment.Describe(backend).PureGo() {

@@ -439,3 +439,13 @@ func TestRecipeForKeepsSettings(t *testing.T) {
 		t.Errorf("the recipe of a plain network is %+v", plain)
 	}
 }
+
+// Notes say once which backend was chosen, however many units run on it.
+func TestNotesNameTheBackend(t *testing.T) {
+	var notes []string
+	en := experiment.Engine{Notes: func(text string) { notes = append(notes, text) }}
+	must.Get(en.Run(context.Background(), append(allSplits(small(baselines.Deterministic{})), small(baselines.MCDropout{Rate: 0.1}))...))(t)
+	if len(notes) != 1 || !strings.HasPrefix(notes[0], "backend ") {
+		t.Errorf("notes %q", notes)
+	}
+}

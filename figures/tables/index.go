@@ -62,6 +62,9 @@ func (x *Index) Find(e experiment.Experiment) (experiment.Result, bool) {
 // Used are the results that were found so far, by their identities.
 func (x *Index) Used() map[string]experiment.Result { return maps.Clone(x.used) }
 
+// Watched is the same index, of which nothing was used yet.
+func (x *Index) Watched() *Index { return NewIndex(x.results) }
+
 // Unwatched is the same index for a look that does not count as use.
 func (x *Index) Unwatched() *Index { return &Index{results: x.results} }
 

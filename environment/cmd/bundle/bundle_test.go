@@ -303,7 +303,7 @@ func TestCheckScript(t *testing.T) {
 			t.Errorf("status %d, want 1 and %q\n%s%s", status, want, stdout, stderr)
 		}
 	}
-	if told, want := commandOutput(stdout), "run gpu --keep --epochs 1 "; !strings.HasPrefix(told["arguments"], want) {
+	if told, want := commandOutput(stdout), "run gpu --set Recipe.Epochs=1 "; !strings.HasPrefix(told["arguments"], want) {
 		t.Errorf("compare: arguments %q, want %q", told["arguments"], want)
 	}
 	if log := readCheck(t, bundle, "correct-float32-c-c.txt"); !strings.HasSuffix(log, "\n--- FAIL: C\n") {
@@ -358,14 +358,17 @@ wait
 	for _, want := range []string{
 		"speed: not all: bfloat16 failed, wrn28x10 cut off, wrn28x10-pytorch cut off, ", "correct: done, ", "compare: stopped after 7 minutes, the same call goes on, ",
 		"float32: table ", "tf32: table ", "processes-3: table ", "executions-of-32: table ", "memory of the card: 2000 MiB at most",
-		"the compiled step: 1 transposes, 0 copies, 1 convolutions", "tf32 c/c passed: ", "arguments=run gpu --keep --devices 0,0,0 ",
+		"the compiled step: 1 transposes, 0 copies, 1 convolutions", "tf32 c/c passed: ",
 	} {
 		if status != 1 || !strings.Contains(stdout, want) {
 			t.Errorf("status %d, want 1 and %q\n%s%s", status, want, stdout, stderr)
 		}
 	}
-	if log := readCheck(t, bundle, "compare.txt"); !strings.HasSuffix(log, "\nsaved\n") {
-		t.Errorf("compare was not told to save: %q", log)
+	log := readCheck(t, bundle, "compare.txt")
+	for _, want := range []string{"arguments=run gpu --gpu ", "saved\n"} {
+		if n := strings.Count(log, want); n != 3 {
+			t.Errorf("compare has %q %d times, want 3: %q", want, n, log)
+		}
 	}
 	for _, name := range []string{"hlo-density.txt", "memory-float32.txt", "correct-float32.txt", "correct-tf32-c-c.txt"} {
 		tf32 := strings.Contains(name, "tf32")

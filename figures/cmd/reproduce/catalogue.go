@@ -1,94 +1,94 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
-	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/claims"
-	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/cifar"
+	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/experiment/toy"
+	"densityuncertainty/figures/experiment/uci"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/toy"
-	"densityuncertainty/figures/uci"
+	"densityuncertainty/figures/tables"
 )
 
-// sets are the experiments of all studies.
-func sets() []results.Set { return slices.Concat(toy.Sets(), uci.Sets(), cifar.Sets()) }
-
-// namedTables are the tables of all studies.
-func namedTables() []report.NamedTable {
-	return slices.Concat(claims.Tables(), uci.Tables(), toy.Tables(), cifar.Tables())
+// A catalogue is what can be run and made.
+type catalogue struct {
+	sets     func() []tables.Set
+	tables   []tables.Named
+	figures  []tables.NamedFigure
+	choosers []chooser
+	// export writes the networks that are part of the program, of those in a folder, and lists which it wrote and which it
+	// did not find; see cifar.ExportNetworks.
+	export func(x *tables.Index, from, to string) (written, missing []string, err error)
 }
 
-// namedFigures are the figures of all studies.
-func namedFigures() []report.NamedFigure { return slices.Concat(toy.Figures(), uci.Figures()) }
-
-// optionsTables are the options of each study's protocol, by the name of the study.
-func optionsTables() map[string]report.Table {
-	return map[string]report.Table{results.Toy: toy.OptionsTable(), results.UCI: uci.OptionsTable(), results.Images: cifar.OptionsTable()}
+// A chooser chooses hyperparameters by the runs of a set.
+type chooser struct {
+	name, set string
+	// choose returns a file of choices, and for what there are none, as runs are missing.
+	choose func(x *tables.Index) (file []byte, missing []string, err error)
 }
 
-// datasetNames are the data sets of all studies.
-func datasetNames() []string {
-	return slices.Concat(uci.Datasets(), cifar.Datasets(), []string{toy.CubicName, toy.MoonsName})
+// paper is the catalogue of the paper's experiments.
+func paper() catalogue {
+	return catalogue{
+		sets:   standInSets,
+		tables: []tables.Named{claims.Named(), {Name: "uci-nll", Doc: "UCI negative log likelihood", Make: standInTable}},
+		export: func(*tables.Index, string, string) ([]string, []string, error) {
+			return nil, nil, errors.New("no networks here")
+		},
+	}
 }
 
-// check returns an error for an experiment that no study can carry out.
-func check(e results.Experiment) error {
-	if err := e.Validate(); err != nil {
-		return err
+// standInSets are some sets, until the packages of the studies have theirs.
+func standInSets() []tables.Set {
+	cross := func(preset experiment.Preset, data []experiment.Source, list ...experiment.Method) experiment.Experiments {
+		all, err := experiment.Cross(preset, data, list...)
+		if err != nil {
+			panic(err)
+		}
+		return all
 	}
-	_, err := filledProtocol(e)
-	return err
+	five := []experiment.Method{methods.MFVI, methods.MCDropout, methods.VDropout, methods.Rank1, methods.Density}
+	cubic := []experiment.Source{toy.Cubic{Seeds: 3}}
+	uciData := uci.Sets(uci.Gal, "boston", "concrete", "energy", "energy-cooling", "kin8nm", "naval", "protein", "wine", "yacht")
+	images := []experiment.Source{cifar.Images{Name: cifar.CIFAR10}}
+	quick := cross(uci.Paper, uci.Sets(uci.Gal, "boston", "yacht"), five...).OnSplits(0, 1, 2).Change(uci.Quick)
+	return []tables.Set{
+		{Name: "figure1", Doc: "Figure 1", Parts: []tables.Part{
+			{Scale: results.Full, Experiments: cross(toy.Paper, cubic, five...)}, {Scale: results.Quick, Experiments: cross(toy.Quick, cubic, five...)}}},
+		{Name: "uci", Doc: "UCI regression tables: the paper's text, Gal's splits", Parts: []tables.Part{
+			{Scale: results.Full, Experiments: cross(uci.Paper, uciData, five...)}, {Scale: results.Quick, Experiments: quick}}},
+		{Name: "cifar-small", Doc: "ResNet-14 on 5,000 images", Parts: []tables.Part{
+			{Scale: results.Small, Experiments: cross(cifar.Small, images, methods.Density, methods.MFVI)}}},
+	}
 }
 
-// filledProtocol is the protocol of an experiment with every number filled in for its method.
-func filledProtocol(e results.Experiment) (any, error) {
-	switch e.Study {
-	case results.Toy:
-		p, _, err := toy.ProtocolOf(e, methods.All())
-		return p, err
-	case results.UCI:
-		p, _, err := uci.ProtocolOf(e, methods.All())
-		return p, err
+// standInTable is the mean of the density layer.
+func standInTable(x *tables.Index) (report.Table, error) {
+	t := report.Table{Name: "uci-nll", Caption: "Test negative log likelihood.", Columns: []string{"Data set", "NLL"}}
+	for _, name := range []string{"boston", "yacht"} {
+		list, err := experiment.Cross(uci.Paper, uci.Sets(uci.Gal, name), methods.Density)
+		if err != nil {
+			return t, err
+		}
+		s, err := x.Summarize(tables.Cell{Full: list}, "nll")
+		if err != nil {
+			return t, err
+		}
+		t.Rows = append(t.Rows, report.Row{Name: name, Cells: report.TextCells(fmt.Sprintf("%.3f", s.Mean))})
 	}
-	p, m, err := imageProtocol(e)
-	if err != nil {
-		return nil, err
-	}
-	return p.Filled(m), nil
+	return t, nil
 }
 
-// imageProtocol is the protocol and the method of an image experiment.
-func imageProtocol(e results.Experiment) (cifar.Protocol, methods.Method, error) {
-	m, has := methods.All().Named(e.Method)
-	if !has {
-		return cifar.Protocol{}, m, fmt.Errorf("%v: there is no method %q", e, e.Method)
+// keepNetworks has an engine keep trained networks in a folder; "" keeps none.
+func keepNetworks(_ *experiment.Engine, folder string) error {
+	if folder != "" {
+		return usagef("--networks: networks cannot be kept yet")
 	}
-	p, err := cifar.ProtocolOf(e)
-	if err == nil {
-		err = p.Check(m)
-	}
-	return p, m, err
-}
-
-// selected returns the one of a list whose name is asked for, or all of them. kind says what they are.
-func selected[T any](command, kind string, list []T, name func(T) string, positional []string) ([]T, error) {
-	var names []string
-	for _, one := range list {
-		names = append(names, name(one))
-	}
-	switch {
-	case len(positional) != 1:
-		return nil, usagef("%s wants one %s: %s or all", command, kind, strings.Join(names, ", "))
-	case positional[0] == "all":
-		return list, nil
-	}
-	i := slices.Index(names, positional[0])
-	if i < 0 {
-		return nil, usagef("unknown %s %q, want %s or all", kind, positional[0], strings.Join(names, ", "))
-	}
-	return list[i : i+1], nil
+	return nil
 }

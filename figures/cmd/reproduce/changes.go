@@ -1,118 +1,151 @@
 package main
 
 import (
-	"errors"
-	"flag"
+	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/tables"
 )
 
-// changes are what the flags make of a set's experiments.
-type changes struct {
-	numbers []func(*results.Experiment) // those that were given
-	given   []string                    // their flags
-	options assignments
-}
+// changedMark is added to the name of the preset of a changed experiment.
+const changedMark = ", changed"
 
-func changeFlags(flags *flag.FlagSet) *changes {
-	c := &changes{options: make(assignments)}
-	number := func(name, doc string, field func(*results.Experiment) *int) {
-		flags.Func(name, doc+" (default that of the set)", func(text string) error {
-			n, err := strconv.Atoi(text)
-			if err != nil || n < 0 {
-				return errors.New("want a whole number of at least 0")
+// changed are experiments with the changes of --set, each once. A change is PATH=VALUE, where the path names a field as
+// experiment.Differences does, such as "Recipe.Groups[0].Rate". A field that does not exist, a value that it cannot have
+// and an experiment that cannot be are errors.
+func changed(list experiment.Experiments, changes []string) (experiment.Experiments, error) {
+	all := slices.Clone(list)
+	given := map[string]bool{}
+	for _, change := range changes {
+		path, text, has := strings.Cut(change, "=")
+		if !has || !fieldPath.MatchString(path) || text == "" || given[path] {
+			return nil, usagef("--set: %q is not PATH=VALUE, such as Recipe.Groups[0].Rate=0.5, or the path is given twice", change)
+		}
+		given[path] = true
+		for i, e := range all {
+			now, err := with(reflect.ValueOf(e), pathStep.FindAllString(path, -1), "the experiment", text)
+			if err != nil {
+				return nil, usagef("--set %s: %v: %w", change, e, err)
 			}
-			c.numbers = append(c.numbers, func(e *results.Experiment) { *field(e) = n })
-			c.given = append(c.given, "--"+name+" "+text)
-			return nil
-		})
+			all[i] = now.Interface().(experiment.Experiment)
+		}
 	}
-	number("epochs", "train for this `many` epochs, on the toy steps", func(e *results.Experiment) *int { return &e.Epochs })
-	number("train-n", "images: train on this `many`, 0 for all that are not held out", func(e *results.Experiment) *int { return &e.TrainN })
-	number("test-n", "images: test on this `many` of each set, 0 for all", func(e *results.Experiment) *int { return &e.TestN })
-	number("held-out", "images: keep this `many` training images out of training, for the energy statistic", func(e *results.Experiment) *int { return &e.HeldOut })
-	number("samples", "draw this `many` Monte Carlo samples", func(e *results.Experiment) *int { return &e.Samples })
-	flags.Var(c.options, "set", "set an option, as `name=value`; repeat it for several (\"reproduce options\" lists them)")
-	return c
+	for i, e := range all {
+		if len(changes) == 0 {
+			break
+		}
+		if err := e.Check(); err != nil {
+			return nil, usagef("--set %s: %w", strings.Join(changes, " --set "), err)
+		}
+		if e.ID() != list[i].ID() {
+			all[i].Preset = strings.TrimSuffix(e.Preset, changedMark) + changedMark
+		}
+	}
+	return tables.Union(all), nil
 }
 
-// apply returns the changed experiments, and how many of them got another scale by that.
-func (c *changes) apply(all []results.Experiment) (changed []results.Experiment, rescaled int, err error) {
-	changed = slices.Clone(all)
-	known := make(map[string]bool)
-	for _, e := range all {
-		known[e.ID()] = true
-	}
-	for i := range changed {
-		e := &changed[i]
-		for _, set := range c.numbers {
-			set(e)
+// The steps of a path are names of fields and places in lists.
+var (
+	fieldPath = regexp.MustCompile(`^[A-Za-z]\w*(\.[A-Za-z]\w*|\[\d+\])*$`)
+	pathStep  = regexp.MustCompile(`\w+`)
+)
+
+// with is a copy of a value, which stays as it is, with a text set where the path leads. at is the last step before it.
+func with(v reflect.Value, path []string, at, text string) (reflect.Value, error) {
+	result := reflect.New(v.Type()).Elem()
+	result.Set(v)
+	var from, to reflect.Value // the part that the path leads into
+	switch kind := v.Kind(); {
+	case (kind == reflect.Interface || kind == reflect.Pointer) && !v.IsNil():
+		from, to = v.Elem(), result
+		if kind == reflect.Pointer {
+			result.Set(reflect.New(v.Type().Elem()))
+			to = result.Elem()
 		}
-		if len(c.options) > 0 {
-			e.Options = maps.Clone(e.Options)
-			if e.Options == nil {
-				e.Options = make(map[string]string)
+		path = append([]string{at}, path...)
+	case len(path) == 0:
+		return result, set(result, at, text)
+	case kind == reflect.Struct:
+		i, names := field(v.Type(), path[0])
+		if i < 0 {
+			return v, fmt.Errorf("%s, of type %s, has no field %q that can be set; it has %s", at, v.Type(), path[0], inWords(names))
+		}
+		from, to = v.Field(i), result.Field(i)
+	case kind == reflect.Slice:
+		i, err := strconv.Atoi(path[0])
+		if err != nil || i >= v.Len() {
+			return v, fmt.Errorf("%s has no entry %s; it is a list of %d, numbered from 0", at, path[0], v.Len())
+		}
+		result.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
+		from, to = v.Index(i), result.Index(i)
+	default:
+		return v, fmt.Errorf("%s, of type %s, has no field %q", at, v.Type(), path[0])
+	}
+	inner, err := with(from, path[1:], path[0], text)
+	if err == nil {
+		to.Set(inner)
+	}
+	return result, err
+}
+
+// field is the number of the field with a name, or -1, and the names of all fields that decide an experiment's numbers.
+func field(t reflect.Type, name string) (number int, names []string) {
+	number = -1
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() && f.Tag.Get("experiment") != "-" {
+			if names = append(names, f.Name); f.Name == name {
+				number = i
 			}
-			maps.Copy(e.Options, c.options)
-			c.withoutUsual(e)
-		}
-		if known[e.ID()] { // not changed, or changed into another of them
-			continue
-		}
-		if e.Study == results.Images && !e.OnHeldOut() && e.Scale != results.Small {
-			e.Scale = results.Small
-			rescaled++
-		}
-		if err := check(*e); err != nil {
-			return nil, 0, usagef("%s: %w", strings.Join(append(c.given, c.options.flags()...), ", "), err)
 		}
 	}
-	return changed, rescaled, nil
+	return number, names
 }
 
-// withoutUsual removes those of the given options whose value the experiment has without them: with them it would be
-// the same under another name.
-func (c *changes) withoutUsual(e *results.Experiment) {
-	for _, name := range slices.Sorted(maps.Keys(c.options)) {
-		without := *e
-		without.Options = maps.Clone(e.Options)
-		delete(without.Options, name)
-		with, err := filledProtocol(*e)
-		usual, usualErr := filledProtocol(without)
-		if err == nil && usualErr == nil && reflect.DeepEqual(with, usual) {
-			e.Options = without.Options
+// mostChoices bounds the numbers that are tried to find a choice by its text.
+const mostChoices = 64
+
+// set sets a number, a bool, a string, a choice among few, which has a text of its own, or a list.
+func set(v reflect.Value, at, text string) error {
+	_, isChoice := v.Interface().(fmt.Stringer)
+	switch {
+	case v.Kind() == reflect.String:
+		v.SetString(text)
+	case v.Kind() == reflect.Struct:
+		_, names := field(v.Type(), "")
+		return fmt.Errorf("%s is of type %s; set one of its fields: %s", at, v.Type(), inWords(names))
+	case isChoice && v.CanInt():
+		var names []string
+		for i := range int64(mostChoices) {
+			v.SetInt(i)
+			name := fmt.Sprint(v.Interface())
+			if name == text {
+				return nil
+			}
+			if strings.HasSuffix(name, ")") { // as in "GradientFlow(3)", which is no choice
+				break
+			}
+			names = append(names, name)
+		}
+		return fmt.Errorf("%s cannot be %q; it can be %s", at, text, inWords(names))
+	default:
+		v.SetZero() // a list of its own, not the one of the experiment before
+		if err := json.Unmarshal([]byte(text), v.Addr().Interface()); err != nil || text == "null" {
+			return fmt.Errorf("%s cannot be %q; it is of type %s", at, text, v.Type())
 		}
 	}
-}
-
-// assignments is a flag name=value that can be given several times.
-type assignments map[string]string
-
-func (a assignments) String() string { return strings.Join(a.flags(), " ") }
-
-// flags are the assignments as they are given.
-func (a assignments) flags() (list []string) {
-	for _, name := range slices.Sorted(maps.Keys(a)) {
-		list = append(list, "--set "+name+"="+a[name])
-	}
-	return list
-}
-
-// Set adds an assignment.
-func (a assignments) Set(text string) error {
-	name, value, ok := strings.Cut(text, "=")
-	if !ok || name == "" || value == "" {
-		return fmt.Errorf("%q is not name=value", text)
-	}
-	if before, has := a[name]; has {
-		return fmt.Errorf("%s is given twice, as %s and %s", name, before, value)
-	}
-	a[name] = value
 	return nil
+}
+
+// inWords lists names.
+func inWords(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,125 +10,87 @@ import (
 
 	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
-const fillDoc = `reproduce fill makes the generated parts of a Markdown file anew, such as README.md:
-everything between a line "<!-- generated: table NAME -->" or "<!-- generated: options STUDY -->",
-with STUDY one of toy, uci and images, and the next line "<!-- end of generated -->". It says how many
-such parts there are and how many it changed.
+type fillCommand struct {
+	File path `arg:"" help:"A Markdown file, such as README.md."`
+	storesFlag
+}
 
-Usage: reproduce fill FILE [flags]
-`
-
-func (c command) fill(_ context.Context, args []string) error {
-	flags := newFlags("fill")
-	stores := storeFlag(flags)
-	positional, err := c.parse(flags, fillDoc, args)
+// Run makes the generated parts of a file anew.
+func (f fillCommand) Run(c command) error {
+	index, err := f.read()
 	if err != nil {
 		return err
 	}
-	if len(positional) != 1 {
-		return usagef("fill wants one file")
-	}
-	lines, err := c.read(*stores)
-	if err != nil {
-		return err
-	}
-	kept, err := predictionsOf(*stores)
-	if err != nil {
-		return err
-	}
-	before, err := os.ReadFile(positional[0])
+	file := string(f.File)
+	before, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("filling: %w", err)
 	}
-	after, parts, changed, err := fillIn(string(before), lines, kept)
+	after, parts, changed, err := fillIn(string(before), func(what string) (string, error) { return c.generate(what, index) })
 	if err != nil {
-		return fmt.Errorf("filling %s: %w", positional[0], err)
+		return fmt.Errorf("filling %s: %w", file, err)
 	}
 	if changed > 0 {
-		if err := atomicfile.WriteBytes(positional[0], []byte(after)); err != nil {
+		if err := atomicfile.WriteBytes(file, []byte(after)); err != nil {
 			return err
 		}
 	}
-	c.print(c.stderr, fmt.Sprintf("%s: generated parts: %d, changed: %d\n", positional[0], parts, changed), exitOK)
+	c.tell("%s: generated parts: %d, changed: %d", file, parts, changed)
 	return nil
 }
 
-// The marks of generated parts. A line with the beginning of one must be one.
-var (
-	markBegun = regexp.MustCompile(`<!--\s*(generated\b|end of generated\b)`)
-	partBegin = regexp.MustCompile(`^<!-- generated: (.*) -->$`)
-)
-
-const partEnd = "<!-- end of generated -->"
-
-// fillIn returns the text with its generated parts made from the lines, and how many there are and are others than
-// before. A part has the line ends of its last mark.
-func fillIn(text string, lines []results.Result, kept report.Predictions) (filled string, parts, changed int, err error) {
-	var out, old strings.Builder
-	what, begun, number := "", 0, 0 // of the part that is open: its mark's content and line
-	for line := range strings.Lines(text) {
-		number++
-		mark := strings.TrimRight(line, "\r\n")
-		if !markBegun.MatchString(mark) {
-			if begun > 0 {
-				old.WriteString(line)
-			} else {
-				out.WriteString(line)
-			}
-			continue
-		}
-		begin := partBegin.FindStringSubmatch(mark)
-		switch {
-		case begin != nil && begun > 0:
-			return "", 0, 0, fmt.Errorf("line %d: a generated part begins inside the one that begins at line %d; end that one with a line %q first", number, begun, partEnd)
-		case begin != nil:
-			what, begun = begin[1], number
-			old.Reset()
-		case mark == partEnd && begun > 0:
-			content, err := generate(what, lines, kept)
-			if err != nil {
-				return "", 0, 0, fmt.Errorf("line %d: %w", begun, err)
-			}
-			if strings.HasSuffix(line, "\r\n") {
-				content = strings.ReplaceAll(content, "\n", "\r\n")
-			}
-			out.WriteString(content)
-			parts++
-			if content != old.String() {
-				changed++
-			}
-			begun = 0
-		case mark == partEnd:
-			return "", 0, 0, fmt.Errorf("line %d: a generated part ends that does not begin; remove the line or put its first mark before it", number)
-		default:
-			return "", 0, 0, fmt.Errorf("line %d: %q is no mark of a generated part; write \"<!-- generated: table NAME -->\" or %q, and nothing else, on the line", number, mark, partEnd)
-		}
-		out.WriteString(line)
+// generate makes the content that a mark names.
+func (c command) generate(what string, index *tables.Index) (string, error) {
+	name, is := strings.CutPrefix(what, "table ")
+	i := slices.IndexFunc(c.tables, func(t tables.Named) bool { return t.Name == name })
+	if !is || i < 0 {
+		return "", fmt.Errorf("there is nothing to generate for %q; write \"table NAME\" with a name from \"reproduce list\"", what)
 	}
-	switch {
-	case begun > 0:
-		return "", 0, 0, fmt.Errorf("line %d: a generated part begins that does not end; end it with a line %q", begun, partEnd)
-	case parts == 0:
-		return "", 0, 0, errors.New("it has no generated part, which a line \"<!-- generated: table NAME -->\" begins")
-	}
-	return out.String(), parts, changed, nil
+	return rendered(c.tables[i], index, report.Markdown)
 }
 
-// generate makes the content that a mark names.
-func generate(what string, lines []results.Result, kept report.Predictions) (string, error) {
-	kind, name, _ := strings.Cut(what, " ")
-	switch kind {
-	case "options":
-		if table, has := optionsTables()[name]; has {
-			return table.Render(report.Markdown)
+// The marks of generated parts. What begins like a mark must be one.
+var (
+	generated = regexp.MustCompile(`(?ms)^<!-- generated: ([^\r\n]*) -->(\r?\n)(.*?)^<!-- end of generated -->\r?$`)
+	mark      = regexp.MustCompile(`<!--\s*(generated\b|end of generated\b)[^\r\n]*`)
+)
+
+// fillIn returns the text with its generated parts made anew, and how many there are and are others than before. A part
+// has the line ends of its first mark.
+func fillIn(text string, generate func(what string) (string, error)) (filled string, parts, changed int, err error) {
+	var out strings.Builder
+	end := 0
+	checked := func(from, to int) error {
+		if place := mark.FindStringIndex(text[from:to]); place != nil {
+			return fmt.Errorf("line %d: %q does not belong to a generated part, which begins with a line \"<!-- generated: table NAME -->\" and ends with a line \"<!-- end of generated -->\"",
+				1+strings.Count(text[:from+place[0]], "\n"), text[from+place[0]:from+place[1]])
 		}
-	case "table":
-		if i := slices.IndexFunc(namedTables(), func(t report.NamedTable) bool { return t.Name == name }); i >= 0 {
-			return makeTable(namedTables()[i], lines, kept, report.Markdown)
-		}
+		return nil
 	}
-	return "", fmt.Errorf("there is nothing to generate for %q; write \"options STUDY\" with toy, uci or images, or \"table NAME\" with a name from \"reproduce list\"", what)
+	for _, part := range generated.FindAllStringSubmatchIndex(text, -1) {
+		what, lineEnd, old := text[part[2]:part[3]], text[part[4]:part[5]], text[part[6]:part[7]]
+		if err := errors.Join(checked(end, part[0]), checked(part[6], part[7])); err != nil {
+			return "", 0, 0, err
+		}
+		content, err := generate(what)
+		if err != nil {
+			return "", 0, 0, fmt.Errorf("line %d: %w", 1+strings.Count(text[:part[0]], "\n"), err)
+		}
+		if content = strings.ReplaceAll(content, "\n", lineEnd); content != old {
+			changed++
+		}
+		out.WriteString(text[end:part[6]] + content + text[part[7]:part[1]])
+		end = part[1]
+		parts++
+	}
+	if err := checked(end, len(text)); err != nil {
+		return "", 0, 0, err
+	}
+	if parts == 0 {
+		return "", 0, 0, errors.New("it has no generated part, which a line \"<!-- generated: table NAME -->\" begins")
+	}
+	return out.String() + text[end:], parts, changed, nil
 }

@@ -5,15 +5,13 @@
 //	reproduce table uci-nll --format md    a table from the results
 //	reproduce figure figure1 --format svg  a figure from the results
 //
-// Further commands: choose, export, rescore, merge, options, task. "reproduce --help" lists all.
-//
-// Results are kept in a store, one line each; whatever is in the store is not run again.
+// "reproduce --help" lists all commands. Results are kept in a store; an experiment that has a result there is not run
+// again. Commands that are started on one store at the same time share the work.
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -25,30 +23,36 @@ import (
 	"syscall"
 	"unicode"
 
-	"densityuncertainty/figures/jobs"
+	"github.com/alecthomas/kong"
+
+	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
 // The exit statuses.
 const (
 	exitOK          = 0
 	exitFailure     = 1
-	exitUsage       = 2            // the command line is wrong
-	exitRequeue     = jobs.Requeue // SIGTERM: what is done is kept, the same command goes on
-	exitInterrupted = 130          // as shells report a program that Ctrl-C ended
-	exitHangup      = 129          // and one whose terminal was closed
+	exitUsage       = 2   // the command line is wrong
+	exitRequeue     = 75  // SIGTERM: what is done is kept, and the same command goes on (EX_TEMPFAIL of sysexits.h)
+	exitHangup      = 129 // as shells report a program whose terminal was closed
+	exitInterrupted = 130 // and one that Ctrl-C ended
 )
 
-func main() {
+func main() { os.Exit(program(paper())) }
+
+// program is the program with a catalogue.
+func program(all catalogue) int {
 	ctx := context.Background()
-	if len(os.Args) > 1 && slices.Contains([]string{"run", "task"}, os.Args[1]) { // there may be something to save
+	if len(os.Args) > 1 && slices.Contains([]string{"run", "again"}, os.Args[1]) { // others have nothing to save
 		ctx = untilSignal(ctx)
 	}
-	c := command{stdout: os.Stdout, stderr: os.Stderr, newRunner: newRunner}
-	os.Exit(c.main(ctx, os.Args[1:]))
+	return command{os.Stdout, os.Stderr, all}.main(ctx, os.Args[1:])
 }
 
-// untilSignal is a context that Ctrl-C, SIGTERM and the end of the terminal (SIGHUP, unless it is ignored, as by nohup) end.
+// untilSignal is a context that Ctrl-C, SIGTERM and the end of the terminal end. The latter is SIGHUP, which does nothing
+// if it is ignored, as by nohup.
 func untilSignal(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
@@ -58,8 +62,8 @@ func untilSignal(parent context.Context) context.Context {
 	}
 	go func() {
 		s := <-signals
-		// A second Ctrl-C ends the program at once. A second SIGTERM does nothing: a cluster may well send
-		// one to the program and one to the script that passes it on.
+		// A second Ctrl-C ends the program at once. A second SIGTERM does nothing: a cluster may send one to the program
+		// and one to the script that passes it on.
 		signal.Reset(os.Interrupt)
 		cancel(stoppedBy{s})
 	}()
@@ -71,74 +75,108 @@ type stoppedBy struct{ os.Signal }
 
 func (s stoppedBy) Error() string { return s.String() }
 
-// command is the program with what it needs from outside.
+// A command is the program with what it needs from outside.
 type command struct {
 	stdout, stderr io.Writer
-	newRunner      func(settings) (jobs.Runner, error)
+	catalogue
 }
 
-// usageError is a command line that makes no sense.
+// The commands are the command line.
+type commands struct {
+	List    listCommand    `cmd:"" help:"List the sets of experiments, the tables and the figures, and what is done."`
+	Run     runCommand     `cmd:"" help:"Run the experiments of a set that the store lacks."`
+	Again   againCommand   `cmd:"" help:"Run stored experiments again, and compare. Nothing is stored."`
+	Measure measureCommand `cmd:"" help:"Compute the metrics of stored experiments again from their kept predictions."`
+	Table   tableCommand   `cmd:"" help:"Print or write a table of the stored results."`
+	Figure  figureCommand  `cmd:"" help:"Write a figure of the stored results."`
+	Fill    fillCommand    `cmd:"" help:"Make the generated parts of a Markdown file anew."`
+	Choose  chooseCommand  `cmd:"" help:"Choose hyperparameters by stored runs on held-out training examples."`
+	Export  exportCommand  `cmd:"" help:"Make the trained networks that are part of the program, of those that runs kept."`
+}
+
+// details are what the help of a command says beside its line in the list of commands.
+var details = map[string]string{
+	"list": "Shows how many experiments of each set are done and missing, at full scale, at quick scale and at others (small runs and grid searches), " +
+		"and how long those that are done took. Sets that share experiments both count them.",
+	"run": "Stop it with Ctrl-C and run it again to go on: what is finished is stored and not repeated, and training goes on from its last checkpoint. " +
+		"Several of these commands on one store share the work.",
+	"again": "Its exit status is 1 if a result is not as it is stored.",
+	"measure": "Trains nothing. Says how many results have the metrics that their predictions give now, lists those that have not, and counts those without predictions. " +
+		"Its exit status is 1 if a result differs.",
+	"table": "A cell without results says \"not run\", and one of quick runs says so. The last line says by what version and of which runs the table was made; " +
+		"csv has the cells alone, without that line, caption and notes.",
+	"figure": "Prints the figure's caption and by what version and of which runs it was made, which an SVG file holds too. A figure of quick runs says so in its titles. " +
+		"Of all figures those are written for which there are runs; that some are missing is an error, which names them.",
+	"fill": "A generated part is everything between a line \"<!-- generated: table NAME -->\" and the next line \"<!-- end of generated -->\". " +
+		"The command says how many such parts there are and how many it changed.",
+	"choose": "Takes for each method the value that did best on held-out training examples, and says for what runs are missing. " +
+		"The choices of the program are figures/uci/tuned.csv and figures/cifar/chosen.csv.",
+	"export": "Takes seed 0 of deterministic, rank1, density and density-constant, with how each was made.",
+}
+
+// A usageError is a command line that makes no sense.
 type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-const usage = `reproduce runs the paper's experiments and makes its tables and figures.
-
-Usage:
-  reproduce list   [flags]              list the experiment sets, tables and figures, and what is done
-  reproduce run    SET|all [flags]      run the experiments of a set that are not in the store yet
-  reproduce table  NAME|all [flags]     print or write a table made from the store
-  reproduce figure NAME|all [flags]     write a figure made from the store
-  reproduce fill   FILE     [flags]     make the generated parts of a Markdown file anew
-
-  reproduce choose  uci|images [FILE]   choose hyperparameters of methods by runs on held-out training examples
-  reproduce export  FOLDER  [flags]     make the trained networks that are part of the program, of those that runs kept
-  reproduce options [STUDY]             list the options that --set takes
-  reproduce rescore         [flags]     compute the metrics of image runs anew from their predictions
-  reproduce merge  FOLDER.. [flags]     add the results in folders to the store
-  reproduce task   FOLDER INDEX         run one task of a job array (see "reproduce run --help")
-
-"reproduce COMMAND --help" describes the flags of a command.
-`
-
 // main carries out the command line and returns the exit status.
 func (c command) main(ctx context.Context, args []string) int {
-	commands := map[string]func(context.Context, []string) error{"list": c.list, "run": c.run, "table": c.table, "figure": c.figure, "fill": c.fill,
-		"choose": c.choose, "export": c.export, "options": c.options, "rescore": c.rescore, "merge": c.merge, "task": c.task}
-	err := usagef("no command")
-	if len(args) > 0 {
-		if args[0] == "help" || args[0] == "-h" || args[0] == "--help" || args[0] == "-help" {
-			return c.print(c.stdout, usage, exitOK)
-		}
-		if carryOut, ok := commands[args[0]]; ok {
-			err = carryOut(ctx, args[1:])
-		} else {
-			err = usagef("unknown command %q, want one of %s", args[0], strings.Join(slices.Sorted(maps.Keys(commands)), ", "))
-		}
-	}
-	var wrongUsage usageError
+	err := c.parse(ctx, args)
+	var wrong usageError
 	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
+	case err == nil:
 		return exitOK
-	case errors.As(err, &wrongUsage):
+	case errors.As(err, &wrong):
 		return c.print(c.stderr, fmt.Sprintf("reproduce: %v\nRun \"reproduce --help\" for how to use it.\n", err), exitUsage)
-	case errors.Is(err, context.Canceled):
-		status := exitInterrupted
-		switch context.Cause(ctx) {
-		case stoppedBy{syscall.SIGTERM}:
-			status = exitRequeue
-		case stoppedBy{syscall.SIGHUP}:
-			status = exitHangup
-		}
-		next := "The finished experiments are stored. To go on, run"
-		var compared comparisonError
-		if errors.As(err, &compared) {
-			next = "Nothing is stored. To begin anew, run"
-		}
-		return c.print(c.stderr, fmt.Sprintf("reproduce: stopped: %v\n%s the same command again:\n  reproduce %s\n", err, next, commandLine(args)), status)
-	default:
+	case ctx.Err() == nil:
 		return c.print(c.stderr, fmt.Sprintf("reproduce: %v\n", err), exitFailure)
 	}
+	status := exitInterrupted
+	switch context.Cause(ctx) {
+	case stoppedBy{syscall.SIGTERM}:
+		status = exitRequeue
+	case stoppedBy{syscall.SIGHUP}:
+		status = exitHangup
+	}
+	next := "The finished experiments are stored. To go on, run"
+	if args[0] == "again" {
+		next = "Nothing is stored. To begin anew, run"
+	}
+	return c.print(c.stderr, fmt.Sprintf("reproduce: stopped: %v\n%s the same command again:\n  reproduce %s\n", err, next, commandLine(args)), status)
+}
+
+// parse reads the command line and carries it out.
+func (c command) parse(ctx context.Context, args []string) error {
+	helped := false
+	parser, err := kong.New(&commands{}, kong.Name("reproduce"), kong.Description("Runs the paper's experiments and makes its tables and figures."),
+		kong.Writers(c.stdout, c.stderr), kong.Exit(func(int) { helped = true }), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(c))
+	if err != nil {
+		return err
+	}
+	for _, one := range parser.Model.Children {
+		one.Detail = details[one.Name]
+	}
+	if len(args) > 0 && args[0] == "help" {
+		args = append(args[1:], "--help")
+	}
+	line, err := parser.Parse(args)
+	switch {
+	case helped:
+		return nil
+	case err != nil:
+		return usageError{err}
+	}
+	given := map[string]bool{}
+	for _, part := range line.Path {
+		if flag := part.Flag; flag != nil && !flag.IsCumulative() {
+			if given[flag.Name] {
+				return usagef("--%s is given twice", flag.Name)
+			}
+			given[flag.Name] = true
+		}
+	}
+	return line.Run()
 }
 
 // print writes text and returns status, or exitFailure when the text cannot be written. Names of files, which are part
@@ -158,131 +196,109 @@ func (c command) print(w io.Writer, text string, status int) int {
 	return status
 }
 
+// tell writes a message to standard error.
+func (c command) tell(format string, args ...any) {
+	c.print(c.stderr, fmt.Sprintf(format, args...)+"\n", exitOK)
+}
+
+// say writes to standard output, which is an error if it cannot be.
+func (c command) say(text string) error {
+	if _, err := io.WriteString(c.stdout, text); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	return nil
+}
+
 // commandLine are arguments as they are typed into a shell.
 func commandLine(args []string) string {
-	words := make([]string, len(args))
-	for i, arg := range args {
-		if words[i] = arg; arg == "" || strings.ContainsFunc(arg, func(r rune) bool {
+	words := slices.Clone(args)
+	for i, arg := range words {
+		if arg == "" || strings.ContainsFunc(arg, func(r rune) bool {
 			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_=,./:+@%", r)
 		}) {
-			words[i] = jobs.ShellQuoted(arg)
+			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 		}
 	}
 	return strings.Join(words, " ")
 }
 
-// newFlags returns a flag set that prints nothing by itself.
-func newFlags(name string) *flag.FlagSet {
-	flags := flag.NewFlagSet(name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	return flags
-}
+// A path is a flag or an argument that names a file or folder. An empty one is refused: it is a variable of a shell that
+// is not set, and results must not go to the default then.
+type path string
 
-// once is a flag that is being read, and is refused where it is given two values, of which one would count silently.
-type once struct {
-	flag.Value
-	given *string
-}
-
-func (o *once) Set(text string) error {
-	if o.given != nil && *o.given != text {
-		return fmt.Errorf("it is given twice, before as %q", *o.given)
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *path) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return errors.New("the name is empty")
 	}
-	o.given = &text
-	return o.Value.Set(text)
-}
-
-func (o *once) IsBoolFlag() bool {
-	b, is := o.Value.(interface{ IsBoolFlag() bool })
-	return is && b.IsBoolFlag()
-}
-
-// parse reads flags and positional arguments in any order and returns the positional ones. Only some flags
-// can have several values. For --help it prints doc and the flags to standard output and returns flag.ErrHelp.
-func (c command) parse(flags *flag.FlagSet, doc string, args []string) (positional []string, err error) {
-	values := make(map[string]flag.Value)
-	flags.VisitAll(func(f *flag.Flag) {
-		values[f.Name] = f.Value
-		switch f.Value.(type) {
-		case *paths, assignments:
-		default:
-			f.Value = &once{Value: f.Value}
-		}
-	})
-	for {
-		err := flags.Parse(args)
-		if errors.Is(err, flag.ErrHelp) {
-			flags.VisitAll(func(f *flag.Flag) { f.Value = values[f.Name] }) // so that its default is known
-			flags.SetOutput(c.stdout)
-			hasFlags := false
-			flags.VisitAll(func(*flag.Flag) { hasFlags = true })
-			if hasFlags {
-				doc += "\nFlags:\n"
-			}
-			c.print(c.stdout, doc, exitOK)
-			flags.PrintDefaults()
-			return nil, err
-		}
-		if err != nil {
-			return nil, usagef("%s: %w", flags.Name(), err)
-		}
-		if flags.NArg() == 0 {
-			return positional, nil
-		}
-		positional = append(positional, flags.Arg(0))
-		args = flags.Args()[1:]
-	}
-}
-
-// errEmptyName is the error of flags for files and folders.
-var errEmptyName = errors.New("the name is empty")
-
-// storeFlag adds --store for commands that only read: it can be repeated.
-func storeFlag(flags *flag.FlagSet) *paths {
-	var p paths
-	flags.Var(&p, "store", "`folder or file` with results; repeat it to read several, the first counts (default figures/runs of the checkout)")
-	return &p
-}
-
-// paths is a flag that can be given several times.
-type paths []string
-
-func (p *paths) String() string { return strings.Join(*p, ",") }
-
-// Set adds a path.
-func (p *paths) Set(path string) error {
-	if path == "" {
-		return errEmptyName
-	}
-	*p = append(*p, path)
+	*p = path(text)
 	return nil
 }
 
-// defaultStore is the store that commands take where none is named.
-func defaultStore() (string, error) {
-	dir, err := results.DefaultDir()
-	if err != nil {
-		return "", fmt.Errorf("%w with --store", err)
+// numbers are a flag with numbers and ranges: "0-4,7" is 0, 1, 2, 3, 4, 7.
+type numbers []int
+
+// maxRange bounds a range, so that a slip of the finger does not fill the memory.
+const maxRange = 1000
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (n *numbers) UnmarshalText(text []byte) error {
+	for word := range strings.SplitSeq(string(text), ",") {
+		from, to, isRange := strings.Cut(strings.TrimSpace(word), "-")
+		if !isRange {
+			to = from
+		}
+		first, err1 := strconv.Atoi(from)
+		last, err2 := strconv.Atoi(to)
+		if err1 != nil || err2 != nil || first < 0 || last < first || last-first > maxRange {
+			return fmt.Errorf("%q is not a number or a range such as 0-4, of at most %d", word, maxRange)
+		}
+		for i := first; i <= last; i++ {
+			*n = append(*n, i)
+		}
 	}
-	return dir, nil
+	return nil
 }
 
-// read returns the result lines of the given stores, or of the default one, and prints notes. A
-// default store that does not exist yet is empty; one that is named must exist.
-func (c command) read(p paths) ([]results.Result, error) {
-	if len(p) == 0 {
-		dir, err := defaultStore()
-		if err != nil {
-			return nil, err
-		}
-		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-			return nil, nil
-		}
-		p = paths{dir}
-	}
-	lines, notes, err := results.Read(p...)
-	for _, note := range notes {
-		c.print(c.stderr, "note: "+note+"\n", exitOK)
-	}
-	return lines, err
+// storeFlag names the store of a command that runs or measures experiments.
+type storeFlag struct {
+	Store path `placeholder:"FOLDER" help:"The store of results (default: figures/runs of the checkout)."`
 }
+
+// open returns the store and its results. A folder that is not there yet has none.
+func (f storeFlag) open() (*experiment.Store, *tables.Index, error) {
+	folder := string(f.Store)
+	if folder == "" {
+		var err error
+		if folder, err = results.DefaultDir(); err != nil {
+			return nil, nil, fmt.Errorf("%w with --store", err)
+		}
+	}
+	store := &experiment.Store{Folder: folder}
+	index, err := tables.Read(store)
+	return store, index, err
+}
+
+// storesFlag names the stores of a command that only reads.
+type storesFlag struct {
+	Stores []path `name:"store" sep:"none" placeholder:"FOLDER" help:"A store of results; repeat it to read several, the first counts (default: figures/runs of the checkout)."`
+}
+
+// read returns the results of the stores. The default store may be missing; one that is named must be there.
+func (f storesFlag) read() (*tables.Index, error) {
+	if len(f.Stores) == 0 {
+		_, index, err := storeFlag{}.open()
+		return index, err
+	}
+	var stores []*experiment.Store
+	for _, folder := range f.Stores {
+		if _, err := os.Stat(string(folder)); err != nil {
+			return nil, fmt.Errorf("the store: %w", err)
+		}
+		stores = append(stores, &experiment.Store{Folder: string(folder)})
+	}
+	return tables.Read(stores...)
+}
+
+// sorted are the keys of a map.
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

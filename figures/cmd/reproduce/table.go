@@ -1,29 +1,169 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
-	"context"
-	"flag"
+	"errors"
 	"fmt"
+	"html"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"densityuncertainty/environment"
 	"densityuncertainty/environment/atomicfile"
-	"densityuncertainty/figures/cifar/predictions"
+	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
-const tableDoc = `reproduce table prints a table made from the results in the store, or writes it to a file.
-"reproduce list" shows the tables. A cell without results says "not run"; a quick result says so. The last
-line says what the table was made by and from; csv has the cells alone, without it, caption and notes.
+type tableCommand struct {
+	Table string `arg:"" help:"The table, or all. \"reproduce list\" shows the tables."`
+	storesFlag
+	Format string `placeholder:"FORMAT" help:"md, latex, html or csv (default: that of the file of --out, else md)."`
+	Out    path   `placeholder:"PATH" help:"Write to this file or folder in place of printing; for \"all\" a folder."`
+}
 
-Usage: reproduce table NAME|all [flags]
-`
+// Run makes tables.
+func (t tableCommand) Run(c command) error {
+	wanted, err := selected("table", c.tables, func(t tables.Named) string { return t.Name }, t.Table)
+	if err != nil {
+		return err
+	}
+	var all []product
+	for _, one := range wanted {
+		all = append(all, product{one.Name, func(x *tables.Index, format string) ([]byte, string, error) {
+			text, err := rendered(one, x, format)
+			return []byte(cited(text, format, citation(x.Used()))), "", err
+		}})
+	}
+	return output{t.storesFlag, t.Format, string(t.Out)}.write(c, all, report.TableFormats())
+}
 
-// ending is that of files of a format of tables or figures.
+// rendered is a table of an index in a format.
+func rendered(named tables.Named, x *tables.Index, format string) (string, error) {
+	t, err := named.Make(x)
+	if err != nil {
+		return "", err
+	}
+	return t.Render(format)
+}
+
+type figureCommand struct {
+	Figure string `arg:"" help:"The figure, or all. \"reproduce list\" shows the figures."`
+	storesFlag
+	Format string `placeholder:"FORMAT" help:"svg, png or pdf (default: that of the file of --out, else svg)."`
+	Out    path   `default:"./" placeholder:"PATH" help:"The file or folder to write to (default: NAME.FORMAT here); for \"all\" a folder."`
+	Seed   uint64 `default:"0" placeholder:"N" help:"The seed of the run that figures of a single run show (default: 0)."`
+}
+
+// Run makes figures.
+func (f figureCommand) Run(c command) error {
+	wanted, err := selected("figure", c.figures, func(f tables.NamedFigure) string { return f.Name }, f.Figure)
+	if err != nil {
+		return err
+	}
+	var all []product
+	for _, one := range wanted {
+		all = append(all, product{one.Name, func(x *tables.Index, format string) ([]byte, string, error) {
+			figure, err := one.Make(x, f.Seed)
+			if err != nil {
+				return nil, "", err
+			}
+			picture, err := figure.Bytes(format)
+			text := figure.Caption + "\n" + citation(x.Used())
+			if format == report.SVG {
+				picture = described(picture, text)
+			}
+			return picture, text, err
+		}})
+	}
+	return output{f.storesFlag, f.Format, string(f.Out)}.write(c, all, report.FigureFormats())
+}
+
+// A product is a table or a figure that can be made. caption is what to say of it; "" if it says so itself.
+type product struct {
+	name string
+	make func(x *tables.Index, format string) (content []byte, caption string, err error)
+}
+
+// An output says from which stores products are made, in which format, and to which file or folder; "" prints them.
+type output struct {
+	storesFlag
+	format, to string
+}
+
+// write makes products, and writes or prints them. If one of several cannot be made, the others are.
+func (o output) write(c command, all []product, formats []string) error {
+	format, folder, err := o.choose(formats, len(all) > 1)
+	if err != nil {
+		return err
+	}
+	index, err := o.read()
+	if err != nil {
+		return err
+	}
+	var failed []string
+	for i, one := range all {
+		content, caption, err := one.make(index.Watched(), format)
+		file := o.to
+		if folder {
+			file = filepath.Join(file, one.name+ending(format))
+		}
+		switch {
+		case err != nil:
+			failed = append(failed, one.name+": "+err.Error())
+			continue
+		case o.to == "" && i > 0:
+			content = append([]byte("\n"), content...)
+			fallthrough
+		case o.to == "":
+			err = c.say(string(content))
+		case folder:
+			err = os.MkdirAll(o.to, 0o755)
+			fallthrough
+		default:
+			err = errors.Join(err, atomicfile.WriteBytes(file, content))
+			c.tell("wrote %s", file)
+			if caption != "" {
+				err = errors.Join(err, c.say(file+": "+caption+"\n"))
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%d of %d could not be made:\n  %s", len(failed), len(all), strings.Join(failed, "\n  "))
+	}
+	return nil
+}
+
+// choose returns the format that was asked for, or else that of the file, or the first one, and whether the output is a
+// folder. A file whose name has the ending of another format would be taken for what it is not.
+func (o output) choose(formats []string, several bool) (format string, folder bool, err error) {
+	to, asked := o.to, o.format
+	info, err := os.Stat(to)
+	folder = several || strings.HasSuffix(to, "/") || err == nil && info.IsDir()
+	extension := filepath.Ext(to)
+	i := slices.IndexFunc(formats, func(format string) bool { return ending(format) == extension })
+	switch {
+	case asked != "" && !slices.Contains(formats, asked):
+		return "", false, usagef("--format: unknown %q, want %s", asked, inWords(formats))
+	case folder || extension == "":
+		return cmp.Or(asked, formats[0]), folder, nil
+	case i < 0:
+		return "", false, usagef("--out: %s has the ending %s, which is that of no format; there are %s", to, extension, inWords(formats))
+	case asked != "" && asked != formats[i]:
+		return "", false, usagef("--out: %s has the ending of the format %s, and --format is %s; leave one of them out", to, formats[i], asked)
+	}
+	return formats[i], false, nil
+}
+
+// ending is the ending of files of a format.
 func ending(format string) string {
 	if format == report.LaTeX {
 		return ".tex"
@@ -31,130 +171,44 @@ func ending(format string) string {
 	return "." + format
 }
 
-// formatFlag adds --format, of which the first of the formats is the default.
-func formatFlag(flags *flag.FlagSet, formats []string) *string {
-	return flags.String("format", "", fmt.Sprintf("`format`: %s (default that of the file of --out, else %s)", strings.Join(formats, ", "), formats[0]))
+// described is an SVG drawing with a text as its description, which programs that read it aloud say, and which stays
+// with the file.
+func described(svg []byte, text string) []byte {
+	open := bytes.Index(svg, []byte("<svg"))
+	end := open + bytes.IndexByte(svg[max(open, 0):], '>') + 1
+	if open < 0 || end <= open {
+		return svg
+	}
+	return slices.Concat(svg[:end], []byte("\n<desc>"+html.EscapeString(text)+"</desc>"), svg[end:])
 }
 
-// formatOf is the one of formats that was asked for, or else that of the file out, or the first. A file with another
-// ending than the format's would be taken for what it is not.
-func formatOf(asked, out string, formats []string, several bool) (string, error) {
-	var endings []string
-	for _, format := range formats {
-		endings = append(endings, ending(format))
+// citation says by what version of the program and of which runs something was made.
+func citation(used map[string]experiment.Result) string {
+	count := map[string]int{}
+	for _, line := range used {
+		count[cmp.Or(line.Preset, "no preset")]++
 	}
-	extension := ""
-	if !isFolder(out, several) {
-		extension = filepath.Ext(out)
+	var presets []string
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		presets = append(presets, fmt.Sprintf("%d %s", count[name], name))
 	}
-	i := slices.Index(endings, extension)
-	switch {
-	case asked != "" && !slices.Contains(formats, asked):
-		return "", usagef("--format: unknown %q, want %s", asked, strings.Join(formats, ", "))
-	case extension != "" && i < 0:
-		return "", usagef("--out: %s has the ending %s, want %s", out, extension, strings.Join(endings, ", "))
-	case extension != "" && asked != "" && asked != formats[i]:
-		return "", usagef("--out: %s has the ending of the format %s, and --format is %s; leave one of them out", out, formats[i], asked)
-	case extension != "":
-		return formats[i], nil
+	text := fmt.Sprintf("densityuncertainty %s, %s", environment.Version(), results.Counted(len(used), "run", "runs"))
+	if len(presets) > 0 {
+		text += ": " + strings.Join(presets, "; ")
 	}
-	return cmp.Or(asked, formats[0]), nil
+	return text
 }
 
-func (c command) table(_ context.Context, args []string) error {
-	flags := newFlags("table")
-	stores := storeFlag(flags)
-	format := formatFlag(flags, report.TableFormats())
-	out := flags.String("out", "", "`file` or folder to write to instead of printing; for \"all\" a folder")
-	positional, err := c.parse(flags, tableDoc, args)
-	if err != nil {
-		return err
+// cited is a table's text with the citation as its last line, in words that the format does not take for part of the
+// table; CSV has no place for one.
+func cited(text, format, citation string) string {
+	switch format {
+	case report.Markdown:
+		return text + "\n" + citation + "\n"
+	case report.LaTeX:
+		return text + "% " + citation + "\n"
+	case report.HTML:
+		return text + "<p>" + html.EscapeString(citation) + "</p>\n"
 	}
-	wanted, err := selected("table", "table", namedTables(), func(t report.NamedTable) string { return t.Name }, positional)
-	if err != nil {
-		return err
-	}
-	if *format, err = formatOf(*format, *out, report.TableFormats(), len(wanted) > 1); err != nil {
-		return err
-	}
-	lines, err := c.read(*stores)
-	if err != nil {
-		return err
-	}
-	kept, err := predictionsOf(*stores)
-	if err != nil {
-		return err
-	}
-	var printed []string
-	for _, named := range wanted {
-		watched, used := results.Watch(lines)
-		text, err := makeTable(named, watched, kept, *format)
-		if err != nil {
-			return err
-		}
-		text = cited(text, *format, citation(used()))
-		if *out == "" {
-			printed = append(printed, text)
-			continue
-		}
-		path, err := target(*out, named.Name+ending(*format), len(wanted) > 1)
-		if err != nil {
-			return err
-		}
-		if err := atomicfile.WriteBytes(path, []byte(text)); err != nil {
-			return err
-		}
-		c.print(c.stderr, "wrote "+path+"\n", exitOK)
-	}
-	if _, err := fmt.Fprint(c.stdout, strings.Join(printed, "\n")); err != nil {
-		return fmt.Errorf("printing the table: %w", err)
-	}
-	return nil
-}
-
-// predictionsOf finds what runs kept beside the given stores, or the default one. A file of result lines has the folder
-// beside it.
-func predictionsOf(stores paths) (report.Predictions, error) {
-	if len(stores) == 0 {
-		dir, err := defaultStore()
-		if err != nil {
-			return nil, err
-		}
-		stores = paths{dir}
-	}
-	var folders []string
-	for _, store := range stores {
-		folders = append(folders, store, filepath.Dir(store))
-	}
-	return predictions.In(folders...), nil
-}
-
-// makeTable makes and renders one table.
-func makeTable(named report.NamedTable, lines []results.Result, kept report.Predictions, format string) (string, error) {
-	t, err := named.Of(lines, kept)
-	if err != nil {
-		return "", err
-	}
-	return t.Render(format)
-}
-
-// isFolder says whether the results go into a folder out, which several of them do, and one if it is there as a folder or
-// a slash ends it; "" is the current folder.
-func isFolder(out string, several bool) bool {
-	info, err := os.Stat(out)
-	return out == "" || several || strings.HasSuffix(out, "/") || err == nil && info.IsDir()
-}
-
-// target is the file to write: out itself, or the file called name in the folder out, which is made.
-func target(out, name string, several bool) (string, error) {
-	if out == "" {
-		return name, nil
-	}
-	if !isFolder(out, several) {
-		return out, nil
-	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return "", fmt.Errorf("making the folder for output: %w", err)
-	}
-	return filepath.Join(out, name), nil
+	return text
 }

@@ -4,140 +4,157 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/cifar"
+	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/experiment/uci"
 )
 
+// The help of a command fits on a screen.
 func TestHelp(t *testing.T) {
-	for _, c := range []struct{ args, lacks string }{
-		{"--help", ""}, {"help", ""}, {"list --help", ""}, {"run -h", "(default -1)"}, {"run figure1 --help", ""}, {"table --help", ""}, {"figure --help", ""},
-		{"fill --help", ""}, {"choose --help", "-keep"}, {"options --help", "Flags"}, {"rescore --help", "-keep"}, {"merge --help", "-keep"}, {"task --help", ""},
-	} {
-		t.Run(c.args, func(t *testing.T) {
-			status, stdout, stderr := reproduce(strings.Fields(c.args)...)
-			if status != exitOK || !strings.Contains(stdout, "Usage") || stderr != "" || c.lacks != "" && strings.Contains(stdout, c.lacks) {
-				t.Errorf("status %d, want 0 without %q\n%s\n%s", status, c.lacks, stdout, stderr)
-			}
-		})
+	for _, line := range []string{"--help", "help", "help run", "list --help", "run -h", "run few --help", "again --help", "measure --help", "table --help", "figure --help", "fill --help", "choose --help", "export --help"} {
+		help := ends(t, exitOK, "Usage: reproduce", "", strings.Fields(line)...)
+		if n := strings.Count(help, "\n"); n > 40 {
+			t.Errorf("%s: %d lines", line, n)
+		}
 	}
 }
 
 func TestWrongUsage(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
-		{"", "no command"},
-		{"rnu figure1", "unknown command"},
-		{"run", "run wants one set"},
-		{"run figure9", "unknown set"},
-		{"run figure1 uci", "run wants one set: figure1"},
-		{"run figure1 --sclae quick", "flag provided"},
-		{"run cifar10-resnet14 --seeds x", "--seeds"},
-		{"run uci --splits 4-0", "--splits"},
-		{"run uci --splits 0-1001", "--splits: \"0-1001\" is not a number or a range such as 0-4, of at most 1000"},
-		{"run uci --seeds 20240", "--seeds: uci has no such experiment; with the other flags there are 0, "},
-		{"run cifar-small --train-n -2", `invalid value "-2" for flag -train-n: want a whole number of at least 0`},
-		{"run uci --train-n 3 --epochs 2", "--train-n 3, --epochs 2: experiment: train_n is 3, want none"},
-		{"run uci --epochs 0", "--epochs 0: experiment: epochs is 0, want at least 1"},
-		{"run uci --splits 25 --dry-run", "--splits: uci has no such experiment; with the other flags there are 0, 1, 2, "},
-		{"run uci --datasets protein --splits 7 --dry-run", "--splits: uci has no such experiment; with the other flags there are 0, 1, 2, 3, 4\n"},
-		{"run uci --datasets yacht --datasets boston --dry-run", `"boston" for flag -datasets: it is given twice, before as "yacht"`},
-		{"run uci --store a --store b --dry-run", `"b" for flag -store: it is given twice, before as "a"`},
-		{"run uci --dry-run --dry-run=false", "dry-run: it is given twice"},
-		{"run uci --set clip=true --set clip=false --dry-run", "clip is given twice, as true and false"},
-		{"run cifar-small --held-out 60000 --dry-run", "--held-out 60000: 5000 images to train on, 60000 held out and 1000 to test on were asked for, of 50000 and 10000 that there are"},
-		{"run uci --networks x --dry-run", "--networks is for image runs"},
-		{"run cifar-small --set alpha", "is not name=value"},
-		{"run cifar-small --set alhpa=1", `there is no option "alhpa"`},
-		{"run uci --set alhpa=1", `there is no option "alhpa"`},
-		{"run figure1 --set alhpa=1", `there is no option "alhpa"`},
-		{"run cifar-small --methods density --set dropout_rate=0.1", "density has no use for the option dropout_rate"},
-		{"run cifar-small --methods mfvi --set energy_rate=0.1", "mfvi has no use for the option energy_rate"},
-		{"run cifar-small --set learning_rate=0", `option "learning_rate" is "0", want a positive number`},
-		{"run uci --set learning_rate=-1", `option "learning_rate" is "-1", want a positive number`},
-		{"run uci --set learning_rate=NaN", `option "learning_rate" is "NaN", want a positive number`},
-		{"run uci --set learning_rate=Inf", `option "learning_rate" is "Inf", want a positive number`},
-		{"run figure1 --set learning_rate=101", `option "learning_rate" is "101", want a positive number of at most 100`},
-		{"run cifar-small --methods density --set energy_rate=1e9", `option "energy_rate" is "1e9", want a positive number of at most 100`},
-		{"run cifar-small --engine pbs", "--engine: unknown"},
-		{"run cifar-small --submit", "--submit is for --engine slurm"},
-		{"run cifar-small --partition gpu", "--partition is for --engine slurm"},
-		{"run cifar-small --engine slurm --devices 0", "--devices is for --engine here"},
-		{"run cifar-small --engine slurm --processes 2", "--processes is for --engine here"},
-		{"run uci --processes -1", "--processes is -1"},
-		{"run uci --processes 2 --devices 0", "--processes is for the processor and --devices for GPUs"},
-		{"run cifar-small --engine slurm --work x", "--work is for --engine here"},
-		{"run cifar-small --engine slurm --predictions x", "--predictions is for --engine here"},
-		{"run cifar-small --devices 0,,1", `--devices: "" is not the number of a GPU`},
-		{"run cifar-small --devices 0,a --dry-run", `--devices: "a" is not the number of a GPU`},
-		{"run uci --batch -1", "--batch is -1"},
-		{"choose a", "choose wants uci or images"}, {"choose uci a b", "choose wants uci or images"},
-		{"export", "export wants the folder of networks"},
-		{"options alpha", "options takes one study: toy, uci, images"},
-		{"options toy uci", "options takes one study"},
-		{"task out", "task wants"},
-		{"task out first", "is not the number of"},
-		{"list --format xml", `--format: unknown "xml", want text or json`},
-		{"merge", "merge wants"},
-		{"fill", "fill wants one file"},
-		{"rescore cifar-small", "rescore takes no"},
-		{"run figure1 --methods denisty", "--methods: unknown"},
-		{"run uci --datasets bostn", "--datasets: unknown"},
-		{"run uci --scale medium", "--scale: unknown"},
-		{"run uci --fidelity text", "--fidelity: unknown"},
-		{"run figure1 --datasets boston", "--datasets: figure1 has no such experiment; with the other flags there are toy-cubic\n"},
-		{"run figure1 --scale small", "--scale: figure1 has no such experiment; with the other flags there are full, quick\n"},
-		{"run figure1 --store=", "the name is empty"},
-		{"list --store=", "the name is empty"},
-		{"list figure1", "list takes no"},
-		{"table uci-nl", "unknown table"},
-		{"table", "table wants one table"},
-		{"table uci-nll --format docx", `--format: unknown "docx", want md, latex, html, csv`},
-		{"figure figure2", "unknown figure"},
-		{"figure figure1 uci-nll", "figure wants one figure"},
-		{"figure figure1 --format gif", `--format: unknown "gif"`},
-		{"figure figure1 --out a.gif", "--out: a.gif has the ending .gif, want .svg, .png, .pdf"},
-		{"figure figure1 --out a.png --format svg", "--out: a.png has the ending of the format png, and --format is svg"},
-		{"table uci-nll --out a.txt", "--out: a.txt has the ending .txt, want .md, .tex, .html, .csv"},
-		{"table uci-nll --out a.tex --format md", "--out: a.tex has the ending of the format latex, and --format is md"},
+		{"", `expected one of "list", "run"`},
+		{"rnu few", `unexpected argument rnu, did you mean "run"?`},
+		{"run", `expected "<set>"`},
+		{"run fwe", `unknown set "fwe", want few, slow or all`},
+		{"run few slow", "unexpected argument slow"},
+		{"run few --sclae quick", "unknown flag --sclae, did you mean"},
+		{"run few --scale medium", `--scale: few has no experiments of the scale "medium", but of full, quick`},
+		{"run few --scale full --scale quick", "--scale is given twice"},
+		{"run few --store a --store b", "--store is given twice"},
+		{"run few --store=", "--store: the name is empty"},
+		{"list --store=", "--store: the name is empty"},
+		{"fill ", `expected "<file>"`},
+		{"run few --methods denisty", `--methods: few has no experiments of "denisty"; with the other flags there are density, mcdropout`},
+		{"run few --datasets yacht,bostn", `--datasets: few has no experiments of "bostn"; with the other flags there are yacht, boston`},
+		{"run few --seeds x", `--seeds: "x" is not a number or a range`},
+		{"run few --splits 4-0", `--splits: "4-0" is not a number or a range`},
+		{"run few --splits 0-1001", "of at most 1000"},
+		{"run few --splits 0-2", `--splits: few has no experiments of "2"; with the other flags there are 0, 1`},
+		{"run few --gpu --set Recipe.Epochs", `--set: "Recipe.Epochs" is not PATH=VALUE`},
+		{"run few --set Recipe.Epochs=1 --set Recipe.Epochs=2", "the path is given twice"},
+		{"run few --set Recipe.Epoch=1", `Recipe, of type experiment.Recipe, has no field "Epoch" that can be set; it has Epochs, BatchSize`},
+		{"run few --set Recipe.Epochs=0", "--set Recipe.Epochs=0: experiment: Density Uncertainty on yacht"},
+		{"run few --set Method.Layers.InitStd=0.05", `MC Dropout on yacht, split 0, seed 0 (uci.Paper): Layers, of type baselines.MCDropout, has no field "InitStd"`},
+		{"list --format xml", `--format must be one of "text","json" but got "xml"`},
+		{"list few", "unexpected argument few"},
+		{"table nl", `unknown table "nl", want nll, same or all`},
+		{"table nll --format docx", `--format: unknown "docx", want md, latex, html, csv`},
+		{"table nll --out a.txt", "--out: a.txt has the ending .txt"},
+		{"table nll --out a.tex --format md", "--out: a.tex has the ending of the format latex, and --format is md"},
+		{"figure curve --format gif", `--format: unknown "gif"`},
+		{"choose alpha", `unknown study "alpha"`},
+		{"choose uci a b", "unexpected argument b"},
+		{"export", `expected "<folder>"`},
 	} {
-		t.Run(c.line, func(t *testing.T) {
-			fails(t, exitUsage, c.want, strings.Fields(c.line)...)
-			fails(t, exitUsage, "--help", strings.Fields(c.line)...)
-		})
+		t.Run(c.line, func(t *testing.T) { ends(t, exitUsage, "", c.want, strings.Fields(c.line)...) })
 	}
+	ends(t, exitFailure, "", "the store: stat none: no such file", "table", "nll", "--store", "none")
 }
 
 // What a terminal would obey is written out, wherever it comes from.
 func TestControlCharactersInMessages(t *testing.T) {
 	const odd, written = "a\x1b[2Jb", `a\x1b[2Jb`
 	none := filepath.Join(t.TempDir(), odd)
-	for _, c := range []struct {
-		name string
-		args []string
-	}{
-		{"command", []string{odd}},
-		{"set", []string{"run", odd}},
-		{"flag", []string{"run", "uci", "--" + odd}},
-		{"method", []string{"run", "uci", "--methods", odd}},
-		{"splits", []string{"run", "uci", "--splits", odd}},
-		{"option", []string{"run", "uci", "--set", odd + "=1"}},
-		{"value", []string{"run", "uci", "--set", "optimizer=" + odd}},
-		{"store", []string{"list", "--store", none}},
-		{"file to fill", []string{"fill", none}},
-		{"folder to merge", []string{"merge", none}},
-		{"folder of tasks", []string{"task", none, "0"}},
-		{"partition", []string{"run", "cifar-small", "--engine", "slurm", "--partition", odd, "--program", "p", "--slurm-dir", t.TempDir()}},
-		{"table", []string{"table", odd}},
-		{"format", []string{"figure", "figure1", "--format", odd}},
+	for _, args := range [][]string{
+		{odd}, {"run", odd}, {"run", "few", "--" + odd}, {"run", "few", "--methods", odd}, {"run", "few", "--splits", odd}, {"run", "few", "--set", odd + "=1"},
+		{"run", "few", "--set", "Recipe.Epochs=" + odd}, {"list", "--store", none}, {"fill", none}, {"table", odd}, {"figure", "curve", "--format", odd},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			status, _, stderr := reproduce(c.args...)
-			if status == exitOK || strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, written) {
-				t.Errorf("status %d, want an error with %q\n%q", status, written, stderr)
-			}
-		})
+		if status, _, stderr := reproduce(args...); status == exitOK || strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, written) {
+			t.Errorf("%q: status %d, want an error with %q\n%q", args, status, written, stderr)
+		}
 	}
 }
 
 func TestCommandLine(t *testing.T) {
 	if got, want := commandLine([]string{"run", "uci", "--set", "a=1.5,b", "", "it's $x"}), `run uci --set a=1.5,b '' 'it'\''s $x'`; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// cross are experiments of split 0.
+func cross(t *testing.T, preset experiment.Preset, data experiment.Source, list ...experiment.Method) experiment.Experiments {
+	t.Helper()
+	all, err := experiment.Cross(preset, []experiment.Source{data}, list...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.OnSplits(0)
+}
+
+func TestChanged(t *testing.T) {
+	yacht, images := uci.Data{Name: "yacht"}, cifar.Images{Name: cifar.CIFAR10}
+	density, small := cross(t, uci.Paper, yacht, methods.Density), cross(t, cifar.Small, images, methods.Density)
+	for _, c := range []struct {
+		list       experiment.Experiments
+		change     string
+		is, failed string // the one difference, or the error
+	}{
+		{density, "Recipe.Epochs=3", "Recipe.Epochs 3", ""},
+		{density, "Recipe.Epochs=100", "", ""}, // as it was
+		{density, "Recipe.EarlyStopping=true", "Recipe.EarlyStopping true", ""},
+		{density, "Recipe.Groups[1].Rate=0.5", "Recipe.Groups[1].Rate 0.5", ""},
+		{density, "Recipe.Groups[1].Optimizer.Momentum=0", "Recipe.Groups[1].Optimizer.Momentum null", ""},
+		{density, "Method.Layers.InitStd=0.05", "Method.Layers.InitStd 0.05", ""},
+		{density, "Method.Layers.Gradients=attached", `Method.Layers.Gradients "attached"`, ""},
+		{density, "Method.Members=5", "Method.Members 5", ""},
+		{density, "Task.Network.Widths=[50,60]", "Task.Network.Widths[1] 60", ""},
+		{density, "Task.Network.Widths[0]=60", "Task.Network.Widths[0] 60", ""},
+		{density, "Seed=7", "Seed 7", ""},
+		{small, "Task.Data.TrainN=1000", "Task.Data.TrainN 1000", ""},
+		{density, "Split=20", "", "Split is 20"},
+		{density, "Recipe.Epochs=many", "", `Epochs cannot be "many"; it is of type int`},
+		{density, "Recipe.Schedule.Start=NaN", "", `Start cannot be "NaN"`},
+		{density, "Recipe.Groups[9].Rate=1", "", "Groups has no entry 9; it is a list of "},
+		{density, "Recipe.Schedule=1", "", "Schedule is of type experiment.Cosine; set one of its fields: Start"},
+		{density, "Method.Layers.Gradients=none", "", `Gradients cannot be "none"; it can be paper, detached, attached`},
+		{density, "Method.Process.Inducing=3", "", `Process, of type experiment.Process, has no field "Inducing"`},
+		{density, "Task.Name=mine", "", `Task, of type experiment.Task, has no field "Name" that can be set; it has Data, Network, Likelihood`},
+	} {
+		t.Run(c.change, func(t *testing.T) {
+			before := c.list[0].ID()
+			got, err := changed(c.list, []string{c.change})
+			if c.failed != "" || err != nil {
+				if err == nil || c.failed == "" || !strings.Contains(err.Error(), c.failed) {
+					t.Errorf("error %v, want %q", err, c.failed)
+				}
+				return
+			}
+			found, err := experiment.Differences(got[0], c.list[0])
+			if err != nil || len(found) > 1 || len(found) == 1 && found[0].Path+" "+found[0].Is != c.is || len(found) == 0 && c.is != "" || c.list[0].ID() != before {
+				t.Errorf("%v, %v; want %s, and the experiment itself as it was", found, err, c.is)
+			}
+			if want := c.list[0].Preset + map[bool]string{true: changedMark}[c.is != ""]; got[0].Preset != want {
+				t.Errorf("preset %q, want %q", got[0].Preset, want)
+			}
+		})
+	}
+}
+
+// A method has its name whatever a preset filled in, and whatever else was changed.
+func TestNamesOfMethods(t *testing.T) {
+	name := namer()
+	for _, m := range methods.All() {
+		list := cross(t, uci.Paper, uci.Data{Name: "yacht"}, m.Method)
+		list = append(list, cross(t, uci.Released, uci.Data{Name: "yacht"}, m.Method)...)
+		list = append(list, cross(t, cifar.Paper, cifar.Images{Name: cifar.CIFAR10, HeldOut: 5000}, m.Method)...)
+		for _, e := range list {
+			if layers, is := methods.WithNoise(e.Method.Layers, 0.3); is {
+				e.Method.Layers = layers
+			}
+			if got := name(e); got != m.Name {
+				t.Errorf("%v: %s, want %s", e, got, m.Name)
+			}
+		}
 	}
 }

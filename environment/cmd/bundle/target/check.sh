@@ -285,23 +285,28 @@ speed() {
 }
 
 compare() {
-  set -- --keep
+  set --
   if [ -n "$small" ]; then
-    set -- "$@" --epochs 1 --train-n 1000 --test-n 200 --held-out 100 --samples 2 --seeds 0
+    set -- --set Recipe.Epochs=1 --set Task.Data.TrainN=1000 --set Task.Data.TestN=200 --set Task.Data.HeldOut=100 --seeds 0
   fi
-  devices=0
-  i=1
-  while [ $i -lt "$processes" ]; do
-    devices=$devices,0
-    i=$((i + 1))
-  done
-  ! gpu || set -- "$@" --devices "$devices"
+  ! gpu || set -- "$@" --gpu
   log=$out/compare.txt
   printf 'compare: what it says goes to %s\n' "$log"
   about >>"$log"
+  # Several at a time share the store, and so the work.
+  programs=
+  i=0
+  while [ $i -lt "$processes" ]; do
+    # Longer than "limited" waits: runs save what they have.
+    timeout --foreground -k 45 $((60 * minutes)) "$here/run.sh" run gpu "$@" >>"$log" 2>&1 &
+    programs="$programs $!"
+    i=$((i + 1))
+    gpu || break
+  done
   status=0
-  # Longer than "limited" waits: runs save what they have.
-  timeout --foreground -k 45 $((60 * minutes)) "$here/run.sh" run gpu "$@" >>"$log" 2>&1 || status=$?
+  for program in $programs; do
+    wait "$program" || status=$?
+  done
   tail -n 20 "$log"
   case $status in
     0) ;;

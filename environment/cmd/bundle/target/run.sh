@@ -250,7 +250,7 @@ case $1 in
 esac
 case $1 in
   # These compute nothing.
-  help | list | options | table | figure | fill | merge | rescore | choose | export) program=$here/bin/reproduce-go ;;
+  help | list | measure | table | figure | fill | choose | export) program=$here/bin/reproduce-go ;;
   *) choose_program ;;
 esac
 
@@ -270,13 +270,13 @@ fi
 names_store() {
   for argument; do
     case $argument in
-      -store | --store | -store=* | --store=*) return 0 ;;
+      --store | --store=*) return 0 ;;
     esac
   done
   return 1
 }
 case $1 in
-  list | run | table | figure | fill | merge | rescore | choose | export)
+  list | run | again | measure | table | figure | fill | choose | export)
     if ! names_store "$@"; then
       mkdir -p -- "$here/results"
       set -- "$@" --store "$here/results"

@@ -1,0 +1,367 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gonum.org/v1/plot"
+
+	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/experiment/uci"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
+)
+
+// TestMain makes the test binary the program where its arguments are not those of a test.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-test.") {
+		os.Exit(m.Run())
+	}
+	os.Exit(program(tiny()))
+}
+
+// tiny is a catalogue whose experiments take a moment, and those of the set "slow" some seconds.
+func tiny() catalogue {
+	list := func(epochs int, list ...experiment.Method) experiment.Experiments {
+		all, err := experiment.Cross(uci.Paper, uci.Sets(uci.Gal, "yacht", "boston"), list...)
+		if err != nil {
+			panic(err)
+		}
+		return all.OnSplits(0, 1).Change(func(e *experiment.Experiment) { e.Recipe.Epochs = epochs })
+	}
+	few := list(2, methods.Density, methods.MCDropout)
+	nll := func(x *tables.Index) (report.Table, error) {
+		s, err := x.Summarize(tables.Cell{Full: few}, "nll")
+		return report.PlainTable("nll", "The likelihood.", []string{"Data", "NLL"}, [][]string{{"all", fmt.Sprintf("%d runs", s.N)}}), err
+	}
+	drawn := func(x *tables.Index, seed uint64) (report.Figure, error) {
+		if _, has := x.Find(few[0]); !has {
+			return report.Figure{}, errors.New("it needs a run")
+		}
+		f := report.Single("curve", plot.New(), 100, 100)
+		f.Caption = fmt.Sprintf("A curve of seed %d.", seed)
+		return f, nil
+	}
+	return catalogue{
+		sets: func() []tables.Set {
+			return []tables.Set{
+				{Name: "few", Doc: "some experiments", Parts: []tables.Part{{Scale: results.Full, Experiments: few}, {Scale: results.Quick, Experiments: list(1, methods.Density)}}},
+				{Name: "slow", Doc: "longer ones", Parts: []tables.Part{{Scale: results.Small, Experiments: list(400, methods.Density).OnSplits(0)}}, Lacks: "others, once they are chosen"},
+			}
+		},
+		tables:  []tables.Named{{Name: "nll", Doc: "a table", Make: nll}, {Name: "same", Doc: "again", Make: nll}},
+		figures: []tables.NamedFigure{{Name: "curve", Doc: "a figure", Make: drawn}, {Name: "other", Doc: "a figure", Make: drawn}},
+		choosers: []chooser{{"uci", "uci-tuning", func(x *tables.Index) ([]byte, []string, error) {
+			if len(x.Missing(few)) > 0 {
+				return []byte("heading\n"), []string{"density on yacht"}, nil
+			}
+			return []byte("heading\nchoice\n"), nil, nil
+		}}},
+		export: func(_ *tables.Index, from, to string) ([]string, []string, error) {
+			if from == "empty" {
+				return nil, nil, nil
+			}
+			return []string{"density"}, []string{"rank1"}, os.WriteFile(to, []byte(from), 0o600)
+		},
+	}
+}
+
+// reproduce carries out a command line in this process.
+func reproduce(args ...string) (status int, stdout, stderr string) {
+	var out, messages bytes.Buffer
+	status = command{&out, &messages, tiny()}.main(context.Background(), args)
+	return status, out.String(), messages.String()
+}
+
+// ends carries out a command line, which must end with a status and say what is wanted on standard output and standard
+// error, and returns standard output.
+func ends(t *testing.T, status int, wantOut, wantErr string, args ...string) string {
+	t.Helper()
+	got, stdout, stderr := reproduce(args...)
+	if got != status || !strings.Contains(stdout, wantOut) || !strings.Contains(stderr, wantErr) {
+		t.Fatalf("%q: status %d, want %d, %q and %q\n%s\n%s", args, got, status, wantOut, wantErr, stdout, stderr)
+	}
+	return stdout
+}
+
+// lines counts the results in a store, in which each must be once.
+func lines(t *testing.T, store string) (count int) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, file := range must.Get(filepath.Glob(filepath.Join(store, "*-*.jsonl")))(t) {
+		for line := range strings.Lines(string(must.Get(os.ReadFile(file))(t))) {
+			_, id, _ := strings.Cut(line, `"id":"`)
+			if seen[id[:16]] {
+				t.Errorf("%s is there twice", id[:16])
+			}
+			seen[id[:16]] = true
+			count++
+		}
+	}
+	return count
+}
+
+func TestRunAgainMeasure(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "runs")
+	at := func(line string) []string { return append(strings.Fields(line), "--store", store) }
+	ends(t, exitOK, "MC Dropout on yacht, split 1, seed 1 (uci.Paper)\n", "2 experiments, 0 already in "+store+", 2 to run", at("run few --methods mcdropout --datasets yacht --dry-run")...)
+	ends(t, exitOK, "", "] MC Dropout on yacht, 2 splits and seeds: training, epoch 1 of 2", at("run few --methods mcdropout --datasets yacht")...)
+	ends(t, exitOK, "", "8 experiments, 2 already in "+store+", 6 to run\n", at("run few")...)
+	if n := lines(t, store); n != 8 {
+		t.Errorf("%d results, want 8", n)
+	}
+	ends(t, exitOK, "", "8 already in "+store+", 0 to run\n", at("run few")...)
+	ends(t, exitOK, "", "1 already in "+store+", 0 to run\n", at("run few --splits 1 --methods density --datasets boston")...)
+
+	ends(t, exitOK, "of 4 results ", "", at("again few")...)
+	ends(t, exitOK, "of 2 results 2 are as they are stored", "", at("again few --count 2 --datasets yacht --methods density")...)
+	ends(t, exitOK, "of 8 results 8 are as they are stored", "", at("measure few")...)
+	if n := lines(t, store); n != 8 {
+		t.Errorf("comparing stored %d results", n-8)
+	}
+	// A stored number that is another one: the line has a new checksum, as an older version could have written it.
+	x := must.Get(tables.Read(&experiment.Store{Folder: store}))(t)
+	e := tiny().sets()[0].At(results.Full)[0]
+	line, _ := x.Find(e)
+	line.Metrics["rmse"] *= 1.5
+	other := &experiment.Store{Folder: filepath.Join(t.TempDir(), "other")}
+	must.Do(t, other.Add(t.Context(), experiment.Carried{Experiment: e, Result: line}))
+	must.Do(t, os.CopyFS(filepath.Join(other.Folder, "predictions"), os.DirFS(filepath.Join(store, "predictions"))))
+	for _, c := range []struct{ line, want string }{
+		{"measure few", "Density Uncertainty on yacht, split 0, seed 0 (uci.Paper), stored and now: rmse "},
+		{"measure few --metrics rmse", "of 1 result 0 are as they are stored"},
+		{"again few", "of 1 result 0 are as they are stored"},
+	} {
+		ends(t, exitFailure, c.want, "1 of 1 results are not as they are stored", append(strings.Fields(c.line), "--store", other.Folder)...)
+	}
+	ends(t, exitOK, "of 1 result 1 are as they are stored", "", "measure", "few", "--metrics", "nll", "--store", other.Folder)
+	ends(t, exitUsage, "", `--metrics: these experiments have no metric "speed", but coverage95, crps, `, "measure", "few", "--metrics", "speed", "--store", other.Folder)
+	must.Do(t, os.RemoveAll(filepath.Join(other.Folder, "predictions")))
+	ends(t, exitOK, "1 result has no predictions here:\n  Density Uncertainty on yacht (uci.Paper): 1\n", "", "measure", "few", "--store", other.Folder)
+	ends(t, exitUsage, "", "has none of these experiments", at("measure slow")...)
+	ends(t, exitUsage, "", "--count is 0", at("again few --count 0")...)
+}
+
+// A process is reproduce in a process of its own.
+type process struct {
+	*exec.Cmd
+	mu     sync.Mutex
+	stderr bytes.Buffer
+	begun  chan struct{} // closed when it trains
+}
+
+// Write takes what the program says.
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := strings.Contains(p.stderr.String(), "epoch ")
+	p.stderr.Write(b)
+	if !before && strings.Contains(p.stderr.String(), "epoch ") {
+		close(p.begun)
+	}
+	return len(b), nil
+}
+
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(must.Get(os.Executable())(t), args...), begun: make(chan struct{})}
+	p.Stderr = p
+	must.Do(t, p.Start())
+	t.Cleanup(func() { _ = p.Process.Kill() }) // where the test failed
+	return p
+}
+
+// What a signal stops goes on where it was; what is killed goes on, too.
+func TestStopAndGoOn(t *testing.T) {
+	// A process inherits that a signal is ignored, as it is where the tests run under nohup, and not that it is caught.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	for _, c := range []struct {
+		signal os.Signal
+		status int
+	}{{os.Interrupt, exitInterrupted}, {syscall.SIGTERM, exitRequeue}, {syscall.SIGHUP, exitHangup}, {syscall.SIGKILL, -1}} {
+		t.Run(c.signal.String(), func(t *testing.T) {
+			t.Parallel()
+			store := filepath.Join(t.TempDir(), "my runs")
+			args := []string{"run", "slow", "--datasets", "yacht", "--store", store}
+			p := start(t, args...)
+			<-p.begun
+			time.Sleep(300 * time.Millisecond)
+			must.Do(t, p.Process.Signal(c.signal))
+			if c.signal == syscall.SIGTERM { // a second one does nothing
+				must.Do(t, p.Process.Signal(c.signal))
+			}
+			var exit *exec.ExitError
+			if err := p.Wait(); !errors.As(err, &exit) || exit.ExitCode() != c.status {
+				t.Fatalf("it ends with %v, want %d\n%s", err, c.status, &p.stderr)
+			}
+			goOn := "To go on, run the same command again:\n  reproduce run slow --datasets yacht --store '" + store + "'\n"
+			if c.status > 0 && !strings.HasSuffix(p.stderr.String(), goOn) {
+				t.Errorf("it says\n%s", &p.stderr)
+			}
+			status, _, stderr := reproduce(args...)
+			if status != exitOK || lines(t, store) != 1 {
+				t.Fatalf("status %d, %d results\n%s", status, lines(t, store), stderr)
+			}
+			if c.status > 0 && strings.Contains(stderr, "[0%") {
+				t.Errorf("it does not go on where it was:\n%s", stderr)
+			}
+		})
+	}
+}
+
+// With nohup the end of the terminal does nothing.
+func TestIgnoredSIGHUP(t *testing.T) {
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	store := t.TempDir()
+	p := start(t, "run", "few", "--store", store)
+	<-p.begun
+	must.Do(t, p.Process.Signal(syscall.SIGHUP))
+	if err := p.Wait(); err != nil || lines(t, store) != 8 {
+		t.Errorf("%v, %d results\n%s", err, lines(t, store), &p.stderr)
+	}
+}
+
+// Programs with one store share the work.
+func TestShareAStore(t *testing.T) {
+	store := t.TempDir()
+	var all []*process
+	for range 3 {
+		all = append(all, start(t, "run", "few", "--store", store))
+	}
+	for _, p := range all {
+		if err := p.Wait(); err != nil {
+			t.Errorf("%v\n%s", err, &p.stderr)
+		}
+	}
+	if n := lines(t, store); n != 8 {
+		t.Errorf("%d results, want 8", n)
+	}
+}
+
+func TestReporter(t *testing.T) {
+	for _, c := range []struct {
+		terminal bool
+		want     string
+	}{
+		{false, "[50%, 0s] a\nbackend\n[60%, 31s, about 2m4s left] c\n"},
+		{true, "\r\x1b[K[50%, 0s] a\r\x1b[K[55%, 1s, about 9s left] b\nbackend\n\r\x1b[K[60%, 31s, about 2m4s left] c\n"},
+	} {
+		var b bytes.Buffer
+		now := time.Unix(1e9, 0)
+		r := &reporter{w: &b, terminal: c.terminal, now: func() time.Time { return now }}
+		r.progress(0.5, "a") // what an earlier process did
+		now = now.Add(time.Second)
+		r.progress(0.55, "b")
+		r.note("backend")
+		now = now.Add(30 * time.Second)
+		r.progress(0.6, "c")
+		r.end()
+		if b.String() != c.want {
+			t.Errorf("%q, want %q", &b, c.want)
+		}
+	}
+}
+
+func TestListTablesFigures(t *testing.T) {
+	store, dir := t.TempDir(), t.TempDir()
+	ends(t, exitOK, "", "", "run", "few", "--store", store)
+	list := ends(t, exitOK, "few   8", "", "list", "--store", store)
+	for _, want := range []string{"8          0        0           4        0           0        0h01m  some experiments", "0           2        -      longer ones; not yet all of it", "curve"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("the list lacks %q:\n%s", want, list)
+		}
+	}
+	ends(t, exitOK, `"name": "curve",`, "", "list", "--format", "json")
+
+	made := "densityuncertainty " + environment.Version() + ", 8 runs: 8 uci.Paper"
+	ends(t, exitOK, "| all | 8 runs |\n\n"+made+"\n\nThe likelihood.", "", "table", "all", "--store", store)
+	ends(t, exitOK, "8 runs", "", "table", "nll", "--store", store, "--store", t.TempDir())
+	ends(t, exitOK, "0 runs\n", "", "table", "nll", "--store", t.TempDir())
+	for _, c := range []struct{ name, out, file, begins, ends string }{
+		{"nll", "a.md", "a.md", "The likelihood", "\n\n" + made + "\n"},
+		{"nll", "a.tex", "a.tex", "% needs", "\n% " + made + "\n"},
+		{"nll", "a.html", "a.html", "<table", "\n<p>" + made + "</p>\n"},
+		{"nll", "a.csv", "a.csv", "Data,NLL", "8 runs\n"},
+		{"all", "new", "new/same.md", "The likelihood", made + "\n"},
+	} {
+		ends(t, exitOK, "", "wrote "+filepath.Join(dir, c.file), "table", c.name, "--out", filepath.Join(dir, c.out), "--store", store)
+		if text := string(must.Get(os.ReadFile(filepath.Join(dir, c.file)))(t)); !strings.HasPrefix(text, c.begins) || !strings.HasSuffix(text, c.ends) {
+			t.Errorf("%s is\n%s", c.file, text)
+		}
+	}
+	made = "densityuncertainty " + environment.Version() + ", 1 run: 1 uci.Paper"
+	for _, c := range []struct{ out, begins string }{{"a.svg", "<?xml"}, {"a.png", "\x89PNG"}, {"a.pdf", "%PDF"}} {
+		file := filepath.Join(dir, c.out)
+		ends(t, exitOK, file+": A curve of seed 2.\n"+made+"\n", "", "figure", "curve", "--seed", "2", "--out", file, "--store", store)
+		if picture := string(must.Get(os.ReadFile(file))(t)); !strings.HasPrefix(picture, c.begins) ||
+			strings.Contains(picture, "<desc>A curve of seed 2.\n"+made+"</desc>") != (c.out == "a.svg") {
+			t.Errorf("%s begins with %.20q", c.out, picture)
+		}
+	}
+	t.Chdir(dir)
+	ends(t, exitOK, "curve.svg: A curve", "", "figure", "curve", "--store", store)
+	ends(t, exitOK, "new/other.png: A curve", "", "figure", "all", "--out", "new", "--format", "png", "--store", store)
+	ends(t, exitFailure, "", "2 of 2 could not be made:\n  curve: it needs a run\n  other: it needs a run", "figure", "all", "--store", t.TempDir())
+}
+
+func TestFill(t *testing.T) {
+	const begin, end = "<!-- generated: table nll -->\n", "<!-- end of generated -->\n"
+	file, store := filepath.Join(t.TempDir(), "page.md"), t.TempDir()
+	for _, c := range []struct{ before, message string }{
+		{"a\n" + begin + "old\n" + end + "b\n" + begin + end, "parts: 2, changed: 2"},
+		{strings.ReplaceAll("a\n"+begin+end+"b", "\n", "\r\n"), "parts: 1, changed: 1"},
+	} {
+		must.Do(t, os.WriteFile(file, []byte(c.before), 0o600))
+		ends(t, exitOK, "", "page.md: generated "+c.message, "fill", file, "--store", store)
+		after := string(must.Get(os.ReadFile(file))(t))
+		if !strings.HasPrefix(after, "a") || strings.Contains(after, "old") || !strings.Contains(after, "| all | 0 runs |") || strings.Contains(after, environment.Version()) ||
+			strings.Count(after, "\r\n") != 0 && strings.Count(after, "\r\n") != strings.Count(after, "\n") {
+			t.Errorf("%q became %q", c.before, after)
+		}
+		ends(t, exitOK, "", "changed: 0", "fill", file, "--store", store)
+	}
+	for _, c := range []struct{ name, wrong, want string }{
+		{"no table", "<!-- generated: table none -->\n" + end, `line 1: there is nothing to generate for "table none"`},
+		{"another kind", "a\n<!-- generated: options uci -->\n" + end, "line 2: there is nothing to generate for"},
+		{"no end", begin, `line 1: "<!-- generated: table nll -->" does not belong to a generated part`},
+		{"no beginning", begin + end + "a\n" + end, "line 4: "},
+		{"one in another", begin + "x\n" + begin + "y\n" + end + "z\n", "line 3: "},
+		{"no blank", "<!-- generated: table nll-->\n" + end, "line 1: "},
+		{"something beside it", begin + "| " + end, "line 1: "},
+		{"no part", "a\nb\n", "it has no generated part"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			must.Do(t, os.WriteFile(file, []byte(c.wrong), 0o600))
+			ends(t, exitFailure, "", c.want, "fill", file, "--store", store)
+		})
+	}
+}
+
+func TestChooseExport(t *testing.T) {
+	store, file := t.TempDir(), filepath.Join(t.TempDir(), "chosen.csv")
+	ends(t, exitFailure, "", "nothing is chosen for density on yacht: not all of their runs of uci-tuning are there", "choose", "uci", "--store", store)
+	ends(t, exitOK, "", "", "run", "few", "--store", store)
+	ends(t, exitOK, "heading\nchoice\n", "", "choose", "uci", "--store", store)
+	ends(t, exitOK, "", "", "choose", "uci", file, "--store", store)
+	must.Do(t, os.WriteFile(file, []byte("heading\n1\n2\n"), 0o600))
+	ends(t, exitFailure, "", "has more choices than the runs here make", "choose", "uci", file, "--store", store)
+	out := filepath.Join(t.TempDir(), "networks")
+	ends(t, exitOK, "", "wrote density to "+out+"\nwithout rank1", "export", "kept", "--out", out, "--store", store)
+	ends(t, exitFailure, "", "nothing to export", "export", "empty", "--out", out, "--store", store)
+}

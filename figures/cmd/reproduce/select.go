@@ -1,0 +1,130 @@
+package main
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/tables"
+)
+
+// A selection says which experiments a command is about.
+type selection struct {
+	Set      string   `arg:"" help:"The set, or all. \"reproduce list\" shows the sets."`
+	Scale    string   `placeholder:"SCALE" help:"Only the experiments of this scale, such as quick, whose small runs are never compared with the paper (default: the set's own, full where it has that)."`
+	Methods  []string `placeholder:"NAMES" help:"Only these methods, separated by commas."`
+	Datasets []string `placeholder:"NAMES" help:"Only these data sets, separated by commas."`
+	Splits   numbers  `placeholder:"NUMBERS" help:"Only these splits, such as 0-4 or 0,3,7."`
+	Seeds    numbers  `placeholder:"NUMBERS" help:"Only these seeds."`
+}
+
+// experiments are the selected ones, each once. It is an error if one of the names or numbers selects nothing.
+func (s selection) experiments(c command) (experiment.Experiments, error) {
+	sets, err := selected("set", c.sets(), func(set tables.Set) string { return set.Name }, s.Set)
+	if err != nil {
+		return nil, err
+	}
+	var list experiment.Experiments
+	var scales []string
+	for _, set := range sets {
+		if set.Lacks != "" {
+			c.tell("the set %s is not complete: %s", set.Name, set.Lacks)
+		}
+		for i, part := range set.Parts {
+			if part.Scale == s.Scale || s.Scale == "" && part.Scale == set.Parts[0].Scale {
+				list = append(list, set.Parts[i].Experiments...)
+			}
+			if !slices.Contains(scales, part.Scale) {
+				scales = append(scales, part.Scale)
+			}
+		}
+	}
+	if s.Scale != "" && !slices.Contains(scales, s.Scale) {
+		return nil, usagef("--scale: %s has no experiments of the scale %q, but of %s", s.Set, s.Scale, strings.Join(scales, ", "))
+	}
+	texts := func(list []int) (texts []string) {
+		for _, n := range list {
+			texts = append(texts, strconv.Itoa(n))
+		}
+		return texts
+	}
+	for _, by := range []struct {
+		flag   string
+		wanted []string
+		of     func(experiment.Experiment) string
+	}{
+		{"methods", s.Methods, namer()},
+		{"datasets", s.Datasets, datasetOf},
+		{"splits", texts(s.Splits), func(e experiment.Experiment) string { return strconv.Itoa(e.Split) }},
+		{"seeds", texts(s.Seeds), func(e experiment.Experiment) string { return strconv.FormatUint(e.Seed, 10) }},
+	} {
+		if len(by.wanted) == 0 {
+			continue
+		}
+		var there []string
+		list = slices.DeleteFunc(list, func(e experiment.Experiment) bool {
+			value := by.of(e)
+			if !slices.Contains(there, value) {
+				there = append(there, value)
+			}
+			return !slices.Contains(by.wanted, value)
+		})
+		for _, value := range by.wanted {
+			if !slices.Contains(there, value) {
+				return nil, usagef("--%s: %s has no experiments of %q; with the other flags there are %s", by.flag, s.Set, value, strings.Join(there, ", "))
+			}
+		}
+	}
+	return tables.Union(list), nil
+}
+
+// datasetOf is the name of the data set of an experiment: the name of its task without what follows a comma, such as the
+// kind of splits.
+func datasetOf(e experiment.Experiment) string {
+	name, _, _ := strings.Cut(e.Task.Name, ",")
+	return strings.ReplaceAll(name, " ", "-")
+}
+
+// namer returns a function that names the method of an experiment as methods.All does, whatever else a preset filled in or
+// a set changed: of the listed methods whose settings the experiment has, it is the one with the most. A method that is
+// not listed has the name by which it is shown.
+func namer() func(experiment.Experiment) string {
+	known := map[string]string{} // names by specifications of methods
+	return func(e experiment.Experiment) string {
+		alone := experiment.Experiment{Method: e.Method}
+		spec, err := alone.Spec()
+		if err != nil {
+			return e.Method.Name
+		}
+		if name, has := known[string(spec)]; has {
+			return name
+		}
+		best, fewest := e.Method.Name, -1
+		for _, listed := range methods.All() {
+			differences, err := experiment.Differences(alone, experiment.Experiment{Method: listed.Method})
+			changed := slices.ContainsFunc(differences, func(d experiment.Difference) bool { return d.Was != "null" })
+			if err == nil && !changed && (fewest < 0 || len(differences) < fewest) {
+				best, fewest = listed.Name, len(differences)
+			}
+		}
+		known[string(spec)] = best
+		return best
+	}
+}
+
+// selected returns the one of a list whose name is asked for, or all of them. kind says what they are.
+func selected[T any](kind string, list []T, name func(T) string, asked string) ([]T, error) {
+	if asked == "all" {
+		return list, nil
+	}
+	var names []string
+	for i, one := range list {
+		if name(one) == asked {
+			return list[i : i+1], nil
+		}
+		names = append(names, name(one))
+	}
+	return nil, usagef("unknown %s %q, want %s or all", kind, asked, strings.Join(names, ", "))
+}
