@@ -84,11 +84,3 @@ func standInTable(x *tables.Index) (report.Table, error) {
 	}
 	return t, nil
 }
-
-// keepNetworks has an engine keep trained networks in a folder; "" keeps none.
-func keepNetworks(_ *experiment.Engine, folder string) error {
-	if folder != "" {
-		return usagef("--networks: networks cannot be kept yet")
-	}
-	return nil
-}

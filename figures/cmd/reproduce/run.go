@@ -52,10 +52,7 @@ func (r runCommand) Run(ctx context.Context, c command) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	engine := experiment.Engine{Store: store}
-	if err := keepNetworks(&engine, string(r.Networks)); err != nil {
-		return err
-	}
+	engine := experiment.Engine{Store: store, Networks: string(r.Networks)}
 	found, err := c.carryOut(ctx, engine, missing)
 	c.tell("%s, %d done now", results.Counted(len(missing), "experiment", "experiments"), len(found))
 	return err
