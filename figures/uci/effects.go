@@ -39,7 +39,10 @@ var densityOptions = []option{
 	{"noise", "gaussian", "uniform01", ofLayers(func(l *dul.Density, other dul.Density) { l.Noise = other.Noise })},
 	{"clip", "false", "true", ofLayers(func(l *dul.Density, other dul.Density) { l.Clip = other.Clip })},
 	{"gradients", "paper", "detached", ofLayers(func(l *dul.Density, other dul.Density) { l.Gradients = other.Gradients })},
-	{"variance", "plain", "half-d", ofLayers(func(l *dul.Density, other dul.Density) { l.HalfD = other.HalfD })},
+	{"variance", "plain", "half-d", ofLayers(func(l *dul.Density, other dul.Density) {
+		l.HalfD = other.HalfD
+		l.HalfChannels = l.HalfD && l.HalfChannels // is about convolutions alone
+	})},
 	{"hidden_layers", "2", "3", func(e *experiment.Experiment, other experiment.Experiment) { e.Task.Network = other.Task.Network }},
 	{"energy_optimizer", "own", "joint", func(e *experiment.Experiment, other experiment.Experiment) {
 		e.Recipe.Groups[0], e.Recipe.PretrainGroups = other.Recipe.Groups[0], other.Recipe.PretrainGroups

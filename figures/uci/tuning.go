@@ -152,7 +152,7 @@ func TuningTable(*tables.Index) (report.Table, error) {
 			for _, m := range list {
 				cell := report.TextCell("–")
 				if has(tuning.methods, m) {
-					cell = report.TextCell(timesChosen(chosen, dataset, tuning.splits, m)...)
+					cell = report.TextCell(timesChosen(chosen, dataset, tuning.splits, methods.NameOf(m))...)
 				}
 				row.Cells = append(row.Cells, cell)
 			}
@@ -169,8 +169,9 @@ func atEnds(chosen map[chosenFor]choice, list []experiment.Method) string {
 	var parts []string
 	for _, m := range list {
 		least, largest, n := 0, 0, 0
+		name := methods.NameOf(m)
 		for what, c := range chosen {
-			if what.method != methods.NameOf(m) || !hasNoise(m) {
+			if what.method != name || c.noise == 0 {
 				continue
 			}
 			n++
@@ -189,10 +190,10 @@ func atEnds(chosen map[chosenFor]choice, list []experiment.Method) string {
 }
 
 // timesChosen says how often each choice was made for a method on a data set, the most frequent first.
-func timesChosen(chosen map[chosenFor]choice, dataset string, splits Splits, m experiment.Method) []string {
+func timesChosen(chosen map[chosenFor]choice, dataset string, splits Splits, name string) []string {
 	count := make(map[choice]int)
-	for what, c := range chosen {
-		if what.dataset == dataset && what.splits == splits.String() && what.method == methods.NameOf(m) {
+	for split := range (Data{Name: dataset, Kind: splits}).Splits() {
+		if c, has := chosen[chosenFor{dataset, splits.String(), split, name}]; has {
 			count[c]++
 		}
 	}
