@@ -14,7 +14,7 @@ import (
 	"densityuncertainty/figures/experiment/cifar"
 	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/experiment/toy"
-	"densityuncertainty/figures/experiment/uci"
+	"densityuncertainty/figures/uci"
 	oldmethods "densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 	oldtoy "densityuncertainty/figures/toy"

@@ -17,7 +17,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/experiment/methods"
-	"densityuncertainty/figures/experiment/uci"
+	"densityuncertainty/figures/uci"
 )
 
 // A network of one's own on sequences of one's own, with two methods, kept in a folder: called again, it goes on where
@@ -70,7 +70,7 @@ func ExampleStore_Measure() {
 	}
 	defer os.RemoveAll(folder)
 	store := &experiment.Store{Folder: folder}
-	list, err := experiment.Cross(uci.Paper, uci.Sets(uci.Gal, "yacht"), methods.Density)
+	list, err := experiment.Cross(uci.Paper, uci.On("yacht"), methods.Density)
 	if err != nil {
 		log.Fatal(err)
 	}

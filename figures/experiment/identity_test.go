@@ -18,7 +18,7 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/uci"
+	"densityuncertainty/figures/uci"
 )
 
 // smallTable is a data set of one's own.

@@ -15,7 +15,7 @@ import (
 	"densityuncertainty/figures/experiment/cifar"
 	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/experiment/toy"
-	"densityuncertainty/figures/experiment/uci"
+	"densityuncertainty/figures/uci"
 )
 
 var update = flag.Bool("update", false, "write the specs of all presets anew; stored results are then no longer found")
@@ -108,7 +108,7 @@ func TestPresetsRefuse(t *testing.T) {
 		"there are no images \"mnist\"":            func() error { _, err := cifar.Paper(cifar.Images{Name: "mnist"}, methods.Density); return err },
 		"there are no layers":                      func() error { _, err := uci.Paper(uci.Data{Name: "yacht"}, experiment.Method{}); return err },
 		"no choice was made for": func() error {
-			_, err := uci.Tuned(uci.Sets(uci.Gal, "yacht"), experiment.Method{Name: "mine", Layers: scaled{Scale: 1}})
+			_, err := uci.Tuned(uci.On("yacht"), experiment.Method{Name: "mine", Layers: scaled{Scale: 1}})
 			return err
 		},
 		"there is no UCI data set": func() error {

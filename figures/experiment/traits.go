@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -47,8 +48,26 @@ func TraitsOf(layers nets.Layers) (Traits, error) {
 	return MethodTraits(Method{Layers: layers}, nil)
 }
 
-// MethodTraits are TraitsOf for a method, whose Gaussian process may be for a likelihood.
+// methodTraits remembers what MethodTraits found out, by the method and the likelihood.
+var methodTraits sync.Map
+
+// MethodTraits are TraitsOf for a method, whose Gaussian process may be for a likelihood. They are found out once.
 func MethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
+	spec, err := Experiment{Task: Task{Likelihood: l}, Method: m}.Spec()
+	if err != nil { // without an identity they are not remembered
+		return newMethodTraits(m, l)
+	}
+	if known, has := methodTraits.Load(string(spec)); has {
+		return known.(Traits), nil
+	}
+	t, err := newMethodTraits(m, l)
+	if err == nil {
+		methodTraits.Store(string(spec), t)
+	}
+	return t, err
+}
+
+func newMethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
 	if m.Layers == nil && m.Process == nil {
 		return Traits{}, errors.New("experiment: there are no layers; give some, such as dul.Density{}")
 	}

@@ -24,6 +24,15 @@ func NewIndex(list map[string]experiment.Result) *Index {
 	return &Index{results: list, used: map[string]experiment.Result{}}
 }
 
+// Of is the index of a list of results, such as Engine.Run returns.
+func Of(list []experiment.Result) *Index {
+	all := map[string]experiment.Result{}
+	for _, r := range list {
+		all[r.ID] = r
+	}
+	return NewIndex(all)
+}
+
 // Committed is the index of the results that are part of the project's repository.
 func Committed() (*Index, error) {
 	folder, err := results.DefaultDir()
@@ -169,6 +178,19 @@ func (x *Index) Lowest(candidates experiment.Experiments, metric string) (best i
 		}
 	}
 	return best, value, true, nil
+}
+
+// Diverged counts the experiments that have a result, and among them those that diverged.
+func (x *Index) Diverged(list experiment.Experiments) (diverged, found int) {
+	for _, e := range list {
+		if r, done := x.Find(e); done {
+			found++
+			if r.Diverged {
+				diverged++
+			}
+		}
+	}
+	return diverged, found
 }
 
 // BySplit is a metric of those experiments that were run and did not diverge, by their splits. A result without the metric

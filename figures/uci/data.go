@@ -3,163 +3,178 @@ package uci
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
+	"strings"
+	"sync"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/experiment"
 )
 
-// Year names the one data set with a single split.
+// Data is a UCI data set with its splits; it is an experiment.Source. The target and the inputs are standardised by the
+// training part.
+type Data struct {
+	Name string // one of datasets.UCINames
+	Kind Splits
+	// Choosing is for choosing hyperparameters without a look at the test part: a fifth of the training part is
+	// predicted in its place, and not trained on.
+	Choosing bool
+	// HeldOut keeps a fifth of the training part for early stopping.
+	HeldOut bool
+}
+
+// Splits is a way to split a data set into training and test part.
+type Splits int
+
+const (
+	// Gal are the splits published with Gal & Ghahramani (2016): 20, of Protein 5. Year has the one of its donors.
+	Gal Splits = iota
+	// Random are as many random splits with a tenth of the examples as the test part, as in the authors' code.
+	Random
+	// Gap are splits with a gap, one for each input: the examples with the middle third of its values are the test part
+	// (Foong et al. 2019).
+	Gap
+)
+
+// String is the name of the splits.
+func (s Splits) String() string {
+	if s < 0 || int(s) >= len(splitsNames) {
+		return fmt.Sprintf("Splits(%d)", int(s))
+	}
+	return splitsNames[s]
+}
+
+var splitsNames = []string{"gal", "random", "gap"}
+
+// heldOutPart is the part of the training examples on which hyperparameters are chosen, and epochs by early stopping.
+const heldOutPart = 0.2
+
+// Year names the set that is not part of the program, but downloaded. It has a single split, and no published checksum.
 const Year = "year"
 
-// Datasets lists the UCI data sets in the order of the paper's tables. "energy" has the heating load
-// as its target and "energy-cooling" the cooling load, which is the one in the paper's tables.
-func Datasets() []string {
-	return []string{"boston", "concrete", "energy", "energy-cooling", "kin8nm", "naval", "protein", "wine", "yacht", Year}
+// checksums are experiment.Digest of the published numbers.
+var checksums = map[string]string{
+	"boston":         "d2a81544bda7c1d2446bebb5082931de",
+	"concrete":       "dcbbe52d10cd274a08664448c0d4e61a",
+	"energy":         "bcebae3779ef27ae242dcaf10645cc29",
+	"energy-cooling": "5c5eabaf3bf820e4ff89a58ebdd80b64",
+	"kin8nm":         "31d521b7351f9a321e0be7ef44e104d2",
+	"naval":          "821c5f1bcf0322f79d7ad1eda8e17680",
+	"protein":        "09f7ec2a6a0521f16f3fc9f8fd4011f1",
+	"wine":           "1a8336e6d8579c0974daef8a743960a8",
+	"yacht":          "7d053a8f452bf16bbf9e0f15b1b1e26f",
 }
 
-// smallDatasets are those on which methods that the paper does not have are run too.
-func smallDatasets() []string {
-	return []string{"boston", "concrete", "energy", "energy-cooling", "wine", "yacht"}
+// identity is what decides the numbers of Data.
+type identity struct {
+	Name, SHA256 string
+	Splits       Splits
+	Choosing     bool
+	HeldOut      bool
 }
 
-// splitCount is the number of splits of a data set, hence the number of runs that the paper's mean and standard
-// deviation are over: 20, of Protein 5, of Year 1; of GapSplits one for each input. It is 0 for no data set.
-func (p Protocol) splitCount(dataset string) int {
-	_, features, published, err := datasets.UCISize(dataset)
-	if set := ownData(p.Own).named(dataset); set != nil {
-		features, published, err = set.D, ownSplits, nil
+// Identity implements experiment.Identifier.
+func (d Data) Identity() experiment.Identity {
+	return experiment.Identity{Type: "uci.Data", Value: identity{d.Name, checksums[d.Name], d.Kind, d.Choosing, d.HeldOut}}
+}
+
+// Check says what cannot be.
+func (d Data) Check() error {
+	if !slices.Contains(datasets.UCINames(), d.Name) {
+		return fmt.Errorf("there is no UCI data set %q; there are %s", d.Name, strings.Join(datasets.UCINames(), ", "))
 	}
+	if d.Kind < Gal || d.Kind > Gap {
+		return fmt.Errorf("there are no splits %v; there are uci.Gal, uci.Random and uci.Gap", d.Kind)
+	}
+	return nil
+}
+
+// Splits implements experiment.Source. It is 0 for a data set that there is not.
+func (d Data) Splits() int {
+	_, features, published, err := datasets.UCISize(d.Name)
 	switch {
 	case err != nil:
 		return 0
-	case p.Splits == GapSplits:
+	case d.Kind == Gap:
 		return features
 	}
 	return published
 }
 
-// paperRows are the paper's names of the data sets. The paper's Energy target is the cooling load,
-// although the text does not say so; the heating load is a row of our own.
-var paperRows = map[string]string{
-	"boston":         "Boston Housing",
-	"concrete":       "Concrete Strength",
-	"energy-cooling": "Energy Efficiency",
-	"kin8nm":         "Kin8nm",
-	"naval":          "Naval Propulsion",
-	"protein":        "Protein Structure",
-	"wine":           "Wine Quality Red",
-	"yacht":          "Yacht Hydrodynamics",
-	Year:             "Year Prediction MSD",
-}
-
-// DatasetTitle is a data set's name in the tables: the paper's where it has one.
-func DatasetTitle(dataset string) string {
-	switch dataset {
-	case "energy":
-		return "Energy Efficiency (heating)"
-	case "energy-cooling":
-		return "Energy Efficiency (cooling)"
-	}
-	if row, ok := paperRows[dataset]; ok {
-		return row
-	}
-	return dataset
-}
-
-// titleWithSplits is DatasetTitle, with the kind of splits unless it is GalSplits, those of the paper's tables.
-func titleWithSplits(dataset, splits string) string {
-	switch splits {
-	case GapSplits:
-		return DatasetTitle(dataset) + ", gaps"
-	case RandomSplits:
-		return DatasetTitle(dataset) + ", random splits"
-	}
-	return DatasetTitle(dataset)
-}
-
-// splitData is one split of a data set, standardised by its training part.
-type splitData struct {
-	experiment results.Experiment
-	train      train.Dataset
-	heldOut    train.Dataset // of the training part, for early stopping
-	inputs     nets.Floats   // of the test part
-	target     []float64
-	scale      datasets.Scaler // of the target
-}
-
-// load reads the split of an experiment, on a UCI set or one of own, with early stopping without the examples that are
-// held out of its training part. Inputs and targets are standardised by means and deviations of the training part alone;
-// a column that is constant there is only centred.
-func load(ctx context.Context, e results.Experiment, earlyStopping bool, own ...*datasets.Regression) (splitData, error) {
-	read := func() (*datasets.Regression, error) { return datasets.UCI(e.Dataset) }
-	mine := ownData(own).named(e.Dataset)
-	if mine != nil {
-		read = func() (*datasets.Regression, error) { return mine, nil }
-	}
-	if e.Dataset == Year { // may be downloaded, which Ctrl-C must be able to stop
-		read = func() (*datasets.Regression, error) { return datasets.Year(ctx, nil) }
-	}
-	data, err := read()
+// Load implements experiment.Source.
+func (d Data) Load(ctx context.Context, split int) (experiment.Data, error) {
+	set, err := read(ctx, d.Name)
 	if err != nil {
-		return splitData{}, err
+		return experiment.Data{}, err
 	}
 	var splits []datasets.Split
-	switch e.Splits {
-	case RandomSplits:
-		splits = datasets.RandomSplits(data.N, e.Split+1)
-	case GapSplits:
-		splits = datasets.GapSplits(data)
+	switch d.Kind {
+	case Random:
+		splits = datasets.RandomSplits(set.N, split+1)
+	case Gap:
+		splits = datasets.GapSplits(set)
 	default:
-		if mine != nil {
-			return splitData{}, fmt.Errorf("%v: data of one's own have no published splits; use %s or %s", e, RandomSplits, GapSplits)
-		}
-		if splits, err = datasets.GalSplits(e.Dataset); err != nil {
-			return splitData{}, err
+		if splits, err = datasets.GalSplits(d.Name); err != nil {
+			return experiment.Data{}, err
 		}
 	}
-	if e.Split >= len(splits) {
-		return splitData{}, fmt.Errorf("%v: the data set has %d splits", e, len(splits))
+	if split < 0 || split >= len(splits) {
+		return experiment.Data{}, fmt.Errorf("uci: %s has no split %d; there are %d", d.Name, split, len(splits))
 	}
-	split := splits[e.Split]
-	if e.Scale == results.Grid {
-		split = forChoosing(split, e.Split)
+	parts := splits[split]
+	if d.Choosing {
+		parts = experiment.HoldOut(parts, heldOutPart, uint64(split))
 	}
-	var heldOut []int
-	if earlyStopping {
-		inner := forChoosing(split, e.Split)
-		split.Train, heldOut = inner.Train, inner.Test
+	held := 0.0
+	if d.HeldOut {
+		held = heldOutPart
 	}
-	features := datasets.FitScaler(data.X, data.D, split.Train)
-	target := datasets.FitScaler(data.Y, 1, split.Train)
-	of := func(rows []int) (inputs nets.Floats, targets []float64) {
-		x, y := data.Take(rows)
-		return nets.Rows(features.Transform(x), data.D), target.Transform(y)
-	}
-	s := splitData{experiment: e, scale: target}
-	s.train.Inputs, s.train.Targets = of(split.Train)
-	s.heldOut.Inputs, s.heldOut.Targets = of(heldOut)
-	s.inputs, s.target = of(split.Test)
-	return s, nil
+	return experiment.Standardised(set, parts, held, uint64(split)), nil
 }
 
-// heldOutPart is the part of the training examples on which hyperparameters are chosen, and epochs by early stopping.
-const heldOutPart = 0.2
+// sets are the data sets that were read so far.
+var sets struct {
+	sync.Mutex
+	read map[string]*datasets.Regression
+}
 
-// forChoosing takes the test part of a split away, and makes a fifth of its training part, drawn at random, the test part.
-func forChoosing(s datasets.Split, number int) datasets.Split {
-	n := len(s.Train)
-	train, held := datasets.HoldOut(n, max(1, int(math.Round(heldOutPart*float64(n)))), uint64(number))
-	of := func(places []int) []int {
-		rows := make([]int, len(places))
-		for i, place := range places {
-			rows[i] = s.Train[place]
-		}
-		slices.Sort(rows)
-		return rows
+// read reads a data set once. Numbers that are not the published ones are an error.
+func read(ctx context.Context, name string) (*datasets.Regression, error) {
+	sets.Lock()
+	defer sets.Unlock()
+	if set := sets.read[name]; set != nil {
+		return set, nil
 	}
-	return datasets.Split{Train: of(train), Test: of(held)}
+	load := datasets.UCI
+	if name == Year { // may be downloaded, which Ctrl-C must be able to stop
+		load = func(string) (*datasets.Regression, error) { return datasets.Year(ctx, nil) }
+	}
+	set, err := load(name)
+	if err != nil {
+		return nil, err
+	}
+	if found := checksum(set); name != Year && found != checksums[name] {
+		return nil, fmt.Errorf("uci: the numbers of %s have the checksum %s, and the published ones %s", name, found, checksums[name])
+	}
+	if sets.read == nil {
+		sets.read = map[string]*datasets.Regression{}
+	}
+	sets.read[name] = set
+	return set, nil
+}
+
+// checksum is the digest of all numbers of a set.
+func checksum(set *datasets.Regression) string {
+	return experiment.Digest(experiment.Set{Name: set.Name, Dataset: train.Dataset{Inputs: nets.Rows(set.X, set.D), Targets: set.Y}})
+}
+
+// On are the UCI data sets with these names, on the published splits.
+func On(names ...string) []experiment.Source {
+	var all []experiment.Source
+	for _, name := range names {
+		all = append(all, Data{Name: name})
+	}
+	return all
 }

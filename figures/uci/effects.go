@@ -2,81 +2,130 @@ package uci
 
 import (
 	"fmt"
-	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"densityuncertainty/figures/methods"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
-// direction is a way from one fidelity towards the other, one option at a time.
-type direction struct {
-	from  string // the name of the fidelity
-	base  Protocol
-	steps []step
+// An option is one of the differences between the text and the released code for density layers.
+type option struct {
+	name            string
+	paper, released string // its value in each
+	// take changes an experiment of one fidelity so that it has the other's value.
+	take func(e *experiment.Experiment, other experiment.Experiment)
 }
 
-// directions are both ways, on the same splits of the small sets, each with one step more: generative pretraining, which
-// the text does not have and both fidelities do.
-func directions() []direction {
-	text, released := Paper().On(smallDatasets()...), Released().On(smallDatasets()...)
-	released.Splits = GalSplits
-	ways := []direction{{results.Paper, text, oneAtATime(text, released)}, {results.Released, released, oneAtATime(released, text)}}
-	for i, way := range ways {
-		p := way.base
-		p.PretrainEpochs = 0
-		ways[i].steps = append(way.steps, step{"pretrain_epochs", "0", p})
+// ofLayers is an option of the layers alone.
+func ofLayers(take func(l *dul.Density, other dul.Density)) func(*experiment.Experiment, experiment.Experiment) {
+	return func(e *experiment.Experiment, other experiment.Experiment) {
+		layers := e.Method.Layers.(dul.Density)
+		take(&layers, other.Method.Layers.(dul.Density))
+		e.Method.Layers = layers
 	}
-	return ways
 }
 
-// An effect is what a test of one option compares: the places of its direction and of its step, and a data set.
-type effect struct {
-	direction, step int
-	dataset         string
+// densityOptions are all differences between the text and the released code that reach a dense density layer with LDL energies,
+// and one more: generative pretraining, which the text does not have and both fidelities do.
+var densityOptions = []option{
+	{"noise", "gaussian", "uniform01", ofLayers(func(l *dul.Density, other dul.Density) { l.Noise = other.Noise })},
+	{"clip", "false", "true", ofLayers(func(l *dul.Density, other dul.Density) { l.Clip = other.Clip })},
+	{"gradients", "paper", "detached", ofLayers(func(l *dul.Density, other dul.Density) { l.Gradients = other.Gradients })},
+	{"variance", "plain", "half-d", ofLayers(func(l *dul.Density, other dul.Density) {
+		l.HalfD = other.HalfD
+		l.HalfChannels = l.HalfD && l.HalfChannels // is about convolutions alone
+	})},
+	{"hidden_layers", "2", "3", func(e *experiment.Experiment, other experiment.Experiment) { e.Task.Network = other.Task.Network }},
+	{"energy_optimizer", "own", "joint", func(e *experiment.Experiment, other experiment.Experiment) {
+		e.Recipe.Groups[0], e.Recipe.PretrainGroups = other.Recipe.Groups[0], other.Recipe.PretrainGroups
+		e.Recipe.LogLikelihoodScale = other.Recipe.LogLikelihoodScale
+	}},
+	{"decay", "weights", "all", func(e *experiment.Experiment, other experiment.Experiment) {
+		e.Recipe.Groups[2] = other.Recipe.Groups[2]
+	}},
+	{"pretrain_epochs", "0", "0", func(e *experiment.Experiment, _ experiment.Experiment) {
+		e.Recipe.PretrainEpochs, e.Recipe.PretrainGroups = 0, nil
+	}},
 }
 
-// effects are the paired differences of the negative log likelihood that single options make, of those for which all
-// runs are there.
-func effects(index results.Index) (map[effect]tested, error) {
-	var tests family[effect]
-	for d, way := range directions() {
-		for s, step := range way.steps {
+// A direction is a way from one fidelity towards the other, one option at a time, on the published splits.
+type direction struct {
+	from         string
+	base, other  setting
+	valueOfOther func(o option) string
+}
+
+// directions are both ways.
+func directions() []direction {
+	text := paperSetting(smallDatasets()...)
+	released := releasedSetting(smallDatasets()...).changed(func(list experiment.Experiments) experiment.Experiments {
+		return list.Change(func(e *experiment.Experiment) {
+			data := e.Task.Data.(Data)
+			data.Kind = Gal
+			e.Task.Data, e.Task.Name = data, nameOf(data)
+		})
+	})
+	return []direction{
+		{"paper", text, released, func(o option) string { return o.released }},
+		{"released", released, text, func(o option) string { return o.paper }},
+	}
+}
+
+// with lists the experiments of density layers on a data set with an option of the other fidelity.
+func (d direction) with(o option, dataset string) experiment.Experiments {
+	other := d.other.runs(dataset, methods.Density)[0]
+	return d.base.runs(dataset, methods.Density).Change(func(e *experiment.Experiment) {
+		e.Preset += ", " + o.name
+		o.take(e, other)
+	})
+}
+
+// An effect is what a test of one option compares.
+type effect struct{ from, option, dataset string }
+
+// effects are the paired differences of the negative log likelihood that single options make, if all runs are there.
+func effects(x *tables.Index) (map[effect]tables.Test[effect], error) {
+	family := tables.Family[effect]{TestTrain: randomSplits}
+	for _, way := range directions() {
+		for _, o := range densityOptions {
 			for _, dataset := range smallDatasets() {
-				values := func(p Protocol) map[int]float64 { return p.bySplit(index, dataset, methods.Density, results.MetricNLL) }
-				if err := tests.add(effect{d, s, dataset}, values(step.protocol), values(way.base), randomSplits, step.protocol.splitCount(dataset)); err != nil {
+				if err := family.AddComplete(effect{way.from, o.name, dataset}, x, results.MetricNLL, way.with(o, dataset), way.base.runs(dataset, methods.Density)); err != nil {
 					return nil, err
 				}
 			}
 		}
 	}
-	return tests.decided()
+	return family.ByName()
 }
 
-// optionsEffects says which of the differences between text and released code matter: the paired difference of the
-// negative log likelihood of density layers where one option has the other fidelity's value. A row for each option in
-// each direction, a column for each of the small data sets.
-func optionsEffects(lines []results.Result) (report.Table, error) {
+// OptionsTable says which of the differences between text and released code matter: the paired difference of the negative
+// log likelihood of density layers with one option of the other fidelity. It has a row for each option in each
+// direction, and a column for each of the small data sets.
+func OptionsTable(x *tables.Index) (report.Table, error) {
 	t := report.Table{Name: "uci-options", Columns: []string{"From, and the one option"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	for _, dataset := range smallDatasets() {
 		t.Columns = append(t.Columns, DatasetTitle(dataset))
 	}
-	tests, err := effects(results.ByID(lines))
+	tests, err := effects(x)
 	if err != nil {
 		return report.Table{}, err
 	}
-	for d, way := range directions() {
-		for i, s := range way.steps {
-			row := report.Row{Name: fmt.Sprintf("%s, %s=%s", way.from, s.option, s.value)}
+	for _, way := range directions() {
+		for _, o := range densityOptions {
+			row := report.Row{Name: fmt.Sprintf("%s, %s=%s", way.from, o.name, way.valueOfOther(o))}
 			for _, dataset := range smallDatasets() {
 				cell := report.TextCell("not run")
-				if test, has := tests[effect{d, i, dataset}]; has {
-					cell = report.Cell{test.line(test.verdict)}
+				if test, has := tests[effect{way.from, o.name, dataset}]; has {
+					cell = report.Cell{test.Line()}
 				}
 				row.Cells = append(row.Cells, cell)
 			}
@@ -86,40 +135,43 @@ func optionsEffects(lines []results.Result) (report.Table, error) {
 	return t, nil
 }
 
-// effectMarks are those of the directions. Their colours are of no method, see drawnColours.
+// effectMarks are those of the directions. No method has their colours; see drawnColours.
 var effectMarks = []mark{{colour: report.Navy, shape: draw.CircleGlyph{}}, {colour: report.Brown, shape: draw.PyramidGlyph{}}}
 
-// optionsPicture shows optionsEffects as a picture: a panel for each data set and in it, for each option, what it does
-// when it is taken from the other fidelity, with its interval.
-func optionsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
+// OptionsPicture shows OptionsTable as a picture: a panel for each data set and in it, for each option, what it does when
+// it is taken from the other fidelity, with its interval.
+func OptionsPicture(x *tables.Index) (report.Figure, error) {
 	const columns = 3
 	f := report.Figure{Name: "uci-options", Width: vg.Points(760), Height: vg.Points(420)}
 	f.Caption, _ = prose.Text("options picture", nil)
-	tests, err := effects(results.ByID(lines))
+	tests, err := effects(x)
 	if err != nil {
 		return report.Figure{}, err
 	}
 	ways := directions()
 	var marks []mark
-	for d, way := range ways {
-		m := effectMarks[d]
+	for i, way := range ways {
+		m := effectMarks[i]
 		m.name = fmt.Sprintf("%s, with this option of the other", way.from)
 		marks = append(marks, m)
 	}
 	f.Key = keyOf(marks...)
-	options := optionNames(ways)
+	var labels []string
+	for _, o := range densityOptions {
+		labels = append(labels, o.name)
+	}
 	var panels []*plot.Plot
 	for n, dataset := range smallDatasets() {
 		series := make([]bars, len(ways))
-		for d, way := range ways {
-			series[d] = bars{colour: effectMarks[d].colour, shape: effectMarks[d].shape}
-			for i, s := range way.steps {
-				if test, has := tests[effect{d, i, dataset}]; has {
-					series[d].addDifference(test.pairedCell, float64(slices.Index(options, s.option)))
+		for i, way := range ways {
+			series[i] = bars{colour: effectMarks[i].colour, shape: effectMarks[i].shape}
+			for row, o := range densityOptions {
+				if test, has := tests[effect{way.from, o.name, dataset}]; has {
+					series[i].addDifference(test.Difference, float64(row))
 				}
 			}
 		}
-		p, err := forest(DatasetTitle(dataset), options, n%columns == 0, series)
+		p, err := forest(DatasetTitle(dataset), labels, n%columns == 0, series)
 		if err != nil {
 			return report.Figure{}, err
 		}
@@ -130,8 +182,8 @@ func optionsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
 }
 
 // addDifference appends a difference with its interval in a row of a forest.
-func (b *bars) addDifference(c pairedCell, row float64) {
-	b.add(c.difference.Mean, row, c.difference.High-c.difference.Mean)
+func (b *bars) addDifference(d metrics.Difference, row float64) {
+	b.add(d.Mean, row, d.High-d.Mean)
 }
 
 // forest is a plot of differences with their intervals: rows with the labels from above, in each a mark of every series
@@ -168,16 +220,4 @@ func forest(title string, labels []string, labelled bool, series []bars) (*plot.
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	p.Y.Min, p.Y.Max = -0.6, float64(len(labels))-0.4
 	return p, nil
-}
-
-// optionNames are the options of the steps, each once, in their order.
-func optionNames(ways []direction) (names []string) {
-	for _, way := range ways {
-		for _, s := range way.steps {
-			if !slices.Contains(names, s.option) {
-				names = append(names, s.option)
-			}
-		}
-	}
-	return names
 }

@@ -10,38 +10,37 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
-// Figures are the pictures of the study. Further methods, such as one's own, get rows in them.
-func Figures(further ...methods.Method) []report.NamedFigure {
-	of := func(x metric) func([]results.Result, uint64) (report.Figure, error) {
-		return func(lines []results.Result, _ uint64) (report.Figure, error) { return x.picture(lines, further) }
+// Figures are the pictures of the study.
+func Figures() []tables.NamedFigure {
+	of := func(picture func(*tables.Index) (report.Figure, error)) func(*tables.Index, uint64) (report.Figure, error) {
+		return func(x *tables.Index, _ uint64) (report.Figure, error) { return picture(x) }
 	}
-	return []report.NamedFigure{
-		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: of(nll)},
-		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: of(rmse)},
-		{Name: "uci-energy", Doc: "what each energy model does to density layers on UCI, in the place of constant energy", Make: energyPicture},
-		{Name: "uci-epochs", Doc: "what longer training does to density layers and others on UCI", Make: epochsPicture},
-		{Name: "uci-options", Doc: "what each single option between the text and the released code does to density layers on UCI", Make: optionsPicture},
+	return []tables.NamedFigure{
+		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: of(nll.picture)},
+		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: of(rmse.picture)},
+		{Name: "uci-energy", Doc: "what each energy model does to density layers on UCI, in the place of constant energy", Make: of(EnergyPicture)},
+		{Name: "uci-epochs", Doc: "what longer training does to density layers and others on UCI", Make: of(EpochsPicture)},
+		{Name: "uci-options", Doc: "what each single option between the text and the released code does to density layers on UCI", Make: of(OptionsPicture)},
 	}
 }
 
-// Picture shows the table NLL or, for results.MetricRMSE, RMSE as a picture: a panel for each data set and in it,
-// for each method, our mean and the paper's with bars of one standard deviation over the splits. Where only part of
-// the splits was run our glyph is hollow; quick runs are not drawn. Further methods have rows of their own.
-func Picture(lines []results.Result, metricName string, further ...methods.Method) (report.Figure, error) {
-	for _, x := range theMetrics {
-		if x.name == metricName {
-			return x.picture(lines, further)
-		}
+// Picture shows the table NLL or, for results.MetricRMSE, RMSE as a picture: a panel for each data set and in it, for each
+// method, our mean and the paper's with bars of one standard deviation over the splits. If only part of the splits was
+// run, our glyph is hollow. Quick runs are not drawn.
+func Picture(x *tables.Index, metricName string) (report.Figure, error) {
+	metric, err := metricNamed(metricName)
+	if err != nil {
+		return report.Figure{}, err
 	}
-	return report.Figure{}, fmt.Errorf("uci: unknown metric %q, want %s or %s", metricName, nll.name, rmse.name)
+	return metric.picture(x)
 }
 
-func (x metric) picture(lines []results.Result, further []methods.Method) (report.Figure, error) {
+func (x metric) picture(index *tables.Index) (report.Figure, error) {
 	const columns = 5
 	f := report.Figure{Name: "uci-" + x.name, Width: vg.Points(760), Height: vg.Points(375), Key: keyOf(
 		mark{"ours, mean ± 1 sd over all splits", report.Blue, oursShape},
@@ -49,10 +48,9 @@ func (x metric) picture(lines []results.Result, further []methods.Method) (repor
 		mark{"paper, mean ± 1 sd over all splits", report.Orange, theirsShape},
 	)}
 	f.Caption, _ = prose.Text("picture", map[string]string{"What": x.what})
-	index := results.ByID(lines)
 	var panels []*plot.Plot
 	for n, dataset := range tableDatasets() {
-		all, err := x.compared(index, dataset, append(tableMethods(), further...))
+		all, err := x.compared(index, dataset, tableMethods())
 		if err != nil {
 			return report.Figure{}, err
 		}
@@ -84,7 +82,7 @@ func comparisonPlot(title string, all []comparison, labelled bool) (*plot.Plot, 
 		y := float64(len(all) - 1 - i)
 		label := " "
 		if labelled {
-			label = c.method.Title
+			label = c.method.Name
 		}
 		ticks = append(ticks, plot.Tick{Value: y, Label: label})
 		switch {
@@ -156,50 +154,47 @@ type glyph struct{ draw.GlyphStyle }
 // Thumbnail implements plot.Thumbnailer.
 func (g glyph) Thumbnail(c *draw.Canvas) { c.DrawGlyph(g.GlyphStyle, c.Center()) }
 
-// drawnColours are those of drawnMethods. A method or an energy has the same colour in all pictures that lie beside each
-// other in a notebook, and no other has it there.
+// drawnColours are those of drawnMethods. In all pictures of one notebook a colour stands for the same method or energy.
 var drawnColours = []color.Color{report.Blue, report.Orange, report.Sky, report.Purple, report.Red}
 
-// epochsPicture shows, for each of the small data sets, the negative log likelihood of the methods that were trained
-// longest after 100, 400 and 4000 epochs: means over the splits that all three have. A panel ends at the highest of those after
-// 100 epochs; a line that leaves it ends in an arrowhead.
-func epochsPicture(lines []results.Result, _ uint64) (report.Figure, error) {
+// EpochsPicture shows, for each of the small data sets, the negative log likelihood of the methods that were trained
+// longest after 100, 400 and 4000 epochs: means over the splits that all three have. A panel ends at the highest mean
+// after 100 epochs; a line that leaves it ends in an arrowhead.
+func EpochsPicture(x *tables.Index) (report.Figure, error) {
 	const columns = 3
 	f := report.Figure{Name: "uci-epochs", Width: vg.Points(640), Height: vg.Points(400)}
 	f.Caption, _ = prose.Text("epochs picture", nil)
+	drawn, lengths := drawnMethods(), trainings()[:3]
 	var marks []mark
-	for i, m := range drawnMethods {
-		marks = append(marks, mark{m.Title, drawnColours[i], draw.CircleGlyph{}})
+	for i, m := range drawn {
+		marks = append(marks, mark{m.Name, drawnColours[i], draw.CircleGlyph{}})
 	}
 	f.Key = keyOf(append(marks, mark{"off the scale", report.Grey, leavesShape})...)
-	index := results.ByID(lines)
+	var ticks []plot.Tick
+	for _, t := range lengths {
+		ticks = append(ticks, plot.Tick{Value: math.Log10(float64(t.epochs)), Label: fmt.Sprint(t.epochs)})
+	}
 	var panels []*plot.Plot
 	for n, dataset := range smallDatasets() {
 		p := report.New(DatasetTitle(dataset), "", "")
 		p.Title.TextStyle.Font.Size = vg.Points(report.LabelSize)
-		var ticks []plot.Tick
 		low, top := math.Inf(1), math.Inf(-1)
-		curves := make([]bars, len(drawnMethods))
-		for i, m := range drawnMethods {
+		curves := make([]bars, len(drawn))
+		for i, m := range drawn {
 			curves[i].colour = drawnColours[i]
-			for _, protocol := range []Protocol{Paper(), longTraining(), longestTraining()} {
-				protocol.Only = longestTraining().Only
-				s, err := index.Summarize(protocol.On(dataset).Experiments(m), results.MetricNLL)
+			for k, t := range lengths {
+				s, err := x.Summarize(tables.Cell{Full: firstFive(t.runs(dataset, m))}, results.MetricNLL)
 				if err != nil {
 					return report.Figure{}, err
-				}
-				at := math.Log10(float64(protocol.Epochs))
-				if i == 0 {
-					ticks = append(ticks, plot.Tick{Value: at, Label: fmt.Sprint(protocol.Epochs)})
 				}
 				if !s.Complete() {
 					continue
 				}
-				if protocol.Epochs == Paper().Epochs {
+				if k == 0 {
 					top = max(top, s.Mean)
 				}
 				low = min(low, s.Mean)
-				curves[i].add(at, s.Mean, 0)
+				curves[i].add(ticks[k].Value, s.Mean, 0)
 			}
 		}
 		end := math.Inf(1)

@@ -4,11 +4,14 @@ import (
 	_ "embed"
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
 //go:embed released.csv
@@ -50,39 +53,34 @@ func decodeReferences(content string) ([]reference, error) {
 	return list, nil
 }
 
-// ReleasedTable compares our runs in the released fidelity with measurements of the authors' code, each over the same
+// ReleasedTable compares our runs with the released settings with measurements of the authors' code, both over the same
 // splits, and shows ours over all splits beside them.
-func ReleasedTable(lines []results.Result) (report.Table, error) {
+func ReleasedTable(x *tables.Index) (report.Table, error) {
 	references, err := decodeReferences(releasedCSV)
 	if err != nil {
 		return report.Table{}, err
 	}
 	t := report.Table{Name: "uci-released", Columns: []string{"Data set", "Method", "n", "NLL", "RMSE", "NLL, all splits", "RMSE, all splits"}}
-	t.Caption, t.Notes = prose.Text(t.Name, Released())
-	index := results.ByID(lines)
+	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	for _, ref := range references {
-		m, known := PaperMethods().Named(ref.Method)
-		if !known {
+		i := slices.IndexFunc(PaperMethods(), func(m experiment.Method) bool { return methods.NameOf(m) == ref.Method })
+		if i < 0 {
 			return report.Table{}, fmt.Errorf("uci: released.csv: there is no method %q", ref.Method)
 		}
-		p := Released().On(ref.Dataset)
-		full := p
-		full.Only = []int{}
-		for split := range ref.Splits {
-			full.Only = append(full.Only, split)
-		}
-		runs := append(full.Experiments(m), p.Quick().Experiments(m)...)
-		row := report.Row{Name: DatasetTitle(ref.Dataset), Cells: report.TextCells(m.Title, strconv.Itoa(ref.Splits))}
+		m := PaperMethods()[i]
+		cell := releasedSetting(ref.Dataset).cellOrQuick(ref.Dataset, m)
+		same := tables.Cell{Full: slices.DeleteFunc(slices.Clone(cell.Full), func(e experiment.Experiment) bool { return e.Split >= ref.Splits }), Quick: cell.Quick}
+		row := report.Row{Name: DatasetTitle(ref.Dataset), Cells: report.TextCells(m.Name, strconv.Itoa(ref.Splits))}
 		var all []report.Cell
 		for _, of := range []struct {
 			metric metric
 			theirs report.Published
 		}{{nll, ref.NLL}, {rmse, ref.RMSE}} {
-			ours, err := index.Summarize(runs, of.metric.name)
+			ours, err := x.Summarize(same, of.metric.name)
 			if err != nil {
 				return report.Table{}, err
 			}
-			whole, err := index.Summarize(p.Experiments(m), of.metric.name)
+			whole, err := x.Summarize(tables.Cell{Full: cell.Full}, of.metric.name)
 			if err != nil {
 				return report.Table{}, err
 			}

@@ -9,10 +9,12 @@ import (
 	"strings"
 
 	"densityuncertainty/datasets"
-	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/paper"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
 //go:embed prose.md
@@ -20,15 +22,11 @@ var proseText string
 
 var prose = report.ParseProse(proseText)
 
-// Tables are the tables of the study. Further methods, such as one's own, get columns in those that compare all
-// methods.
-func Tables(further ...methods.Method) []report.NamedTable {
-	with := func(table func([]results.Result, ...methods.Method) (report.Table, error)) func([]results.Result) (report.Table, error) {
-		return func(lines []results.Result) (report.Table, error) { return table(lines, further...) }
-	}
-	return []report.NamedTable{
-		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: with(NLL)},
-		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: with(RMSE)},
+// Tables are the tables of the study.
+func Tables() []tables.Named {
+	return []tables.Named{
+		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: func(x *tables.Index) (report.Table, error) { return NLL(x) }},
+		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: func(x *tables.Index) (report.Table, error) { return RMSE(x) }},
 		{Name: "uci-density", Doc: "both metrics of the density layer on UCI, and which method is best in ours", Make: densityTable},
 		{Name: "uci-short", Doc: "means of the density layer on UCI beside the paper's and the best of ours", Make: shortTable},
 		{Name: "uci-datasets", Doc: "UCI data sets: size and dimension, measured beside the paper's", Make: DatasetsTable},
@@ -38,14 +36,15 @@ func Tables(further ...methods.Method) []report.NamedTable {
 		{Name: "uci-energy", Doc: "does the energy matter: density layers with each energy model against constant energy, paired", Make: EnergyTable},
 		{Name: "uci-place", Doc: "does it matter where the noise goes: density layers against the same with the mean energy, paired", Make: PlaceTable},
 		{Name: "uci-spread", Doc: "why: spread, coverage, rank correlation and error with constant energy and with LDL", Make: SpreadTable},
-		{Name: "uci-gap", Doc: "every method on gap splits: likelihood, coverage, and whether variance tells where errors are large", Make: with(GapTable)},
-		{Name: "uci-tuned", Doc: "all methods on UCI with the settings that did best on held-out training examples", Make: with(TunedTable)},
+		{Name: "uci-gap", Doc: "every method on gap splits: likelihood, coverage, and whether variance tells where errors are large", Make: GapTable},
+		{Name: "uci-tuned", Doc: "all methods on UCI with the settings that did best on held-out training examples", Make: TunedTable},
 		{Name: "uci-tuning", Doc: "which settings did best on held-out training examples", Make: TuningTable},
-		{Name: "uci-scores", Doc: "continuous ranked probability score, coverage and sharpness of every method on UCI", Make: with(scoresTable)},
+		{Name: "uci-scores", Doc: "continuous ranked probability score, coverage and sharpness of every method on UCI", Make: scoresTable},
 		{Name: "uci-samples", Doc: "UCI negative log likelihood with 1000 Monte Carlo samples beside 10", Make: SamplesTable},
 		{Name: "uci-converged", Doc: "UCI negative log likelihood after 100, 400 and 4000 epochs", Make: ConvergedTable},
-		{Name: "uci-options", Doc: "what each single option between the text and the released code does to density layers on UCI, paired", Make: optionsEffects},
-		{Name: "uci-adam", Doc: "all methods on the smallest UCI data sets with Adam", Make: with(adamTable)},
+		{Name: "uci-options", Doc: "what each single option between the text and the released code does to density layers on UCI, paired", Make: OptionsTable},
+		{Name: "uci-fidelities", Doc: "in which fields experiments of density layers on UCI differ between the text and the released code", Make: FidelitiesTable},
+		{Name: "uci-adam", Doc: "all methods on the smallest UCI data sets with Adam", Make: adamTable},
 	}
 }
 
@@ -57,31 +56,34 @@ type metric struct {
 	published string // table of package paper
 }
 
-// theMetrics are those of the paper's tables, in their order.
-var theMetrics = []metric{
+// tableMetrics are the metrics of the paper's tables, in their order.
+var tableMetrics = []metric{
 	{results.MetricNLL, "NLL", "negative log likelihood", paper.UCINLL},
 	{results.MetricRMSE, "RMSE", "root mean squared error", paper.UCIRMSE},
 }
 
-var nll, rmse = theMetrics[0], theMetrics[1]
+var nll, rmse = tableMetrics[0], tableMetrics[1]
 
-// tableDatasets are the rows: the paper's in its order, then the heating load.
-func tableDatasets() []string {
-	rows := slices.DeleteFunc(Datasets(), func(d string) bool { return d == "energy" })
-	return append(rows, "energy")
+// metricNamed is a metric of the paper's tables.
+func metricNamed(name string) (metric, error) {
+	i := slices.IndexFunc(tableMetrics, func(x metric) bool { return x.name == name })
+	if i < 0 {
+		return metric{}, fmt.Errorf("uci: the metric is %q, want %s or %s", name, nll.name, rmse.name)
+	}
+	return tableMetrics[i], nil
 }
 
-// wanted are the experiments of the paper's protocol of one cell. What this project adds is run on the small sets.
-func wanted(dataset string, m methods.Method) []results.Experiment {
-	if _, added := addedMethods().Named(m.Name); added && !slices.Contains(smallDatasets(), dataset) {
-		return nil
+// paperCell has the text's experiments of one cell. What this project adds is run on the small sets.
+func paperCell(dataset string, m experiment.Method) tables.Cell {
+	if has(addedMethods(), m) && !slices.Contains(smallDatasets(), dataset) {
+		return tables.Cell{}
 	}
-	return atBothScales(Paper().On(dataset), methods.List{m})
+	return paperSetting(dataset).cellOrQuick(dataset, m)
 }
 
 // of is the paper's number for a method on a data set; its mean is NaN where it prints none.
-func (x metric) of(dataset string, m methods.Method) report.Published {
-	cell, ok := paper.Lookup(x.published, paperRows[dataset], m.Paper.UCI)
+func (x metric) of(dataset string, m experiment.Method) report.Published {
+	cell, ok := paper.Lookup(x.published, paperRows[dataset], paperColumns[m.Name])
 	if !ok {
 		return report.Published{Mean: math.NaN(), Std: math.NaN()}
 	}
@@ -90,28 +92,28 @@ func (x metric) of(dataset string, m methods.Method) report.Published {
 
 // comparison is one method's number on one data set.
 type comparison struct {
-	method methods.Method
+	method experiment.Method
 	ours   results.Summary
 	paper  report.Published
-	wanted int // runs that are asked for at full scale
+	wanted int // experiments that are asked for
 }
 
 // compared are the numbers of the methods on a data set, ours and the paper's.
-func (x metric) compared(lines results.Index, dataset string, list methods.List) ([]comparison, error) {
+func (x metric) compared(index *tables.Index, dataset string, list []experiment.Method) ([]comparison, error) {
 	var all []comparison
 	for _, m := range list {
-		runs := wanted(dataset, m)
-		ours, err := lines.Summarize(runs, x.name)
+		cell := paperCell(dataset, m)
+		ours, err := index.Summarize(cell, x.name)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, comparison{m, ours, x.of(dataset, m), len(results.Filter{Scale: results.Full}.Apply(runs))})
+		all = append(all, comparison{m, ours, x.of(dataset, m), len(cell.Full)})
 	}
 	return all, nil
 }
 
-// lowest is that of the method with the lowest mean among those of which no run diverged; complete says whether every
-// method was run.
+// lowest is the comparison with the lowest mean among the methods of which no run diverged. complete is false if runs of
+// a method are missing.
 func lowest(all []comparison) (best comparison, complete bool) {
 	var summaries []results.Summary
 	diverged := 0
@@ -128,36 +130,35 @@ func lowest(all []comparison) (best comparison, complete bool) {
 	return all[at], true
 }
 
-// densityOf is the density layer's among all.
-func densityOf(all []comparison) comparison {
-	return all[slices.IndexFunc(all, func(c comparison) bool { return c.method.Name == methods.Density.Name })]
+// NLL is the paper's table of UCI negative log likelihoods with our numbers beside it. Extra methods, such as one's own,
+// have columns of their own.
+func NLL(x *tables.Index, extra ...experiment.Method) (report.Table, error) {
+	return nll.table(x, extra)
 }
 
-// NLL is the paper's table of UCI negative log likelihoods with our numbers beside it; further methods have columns
-// of their own.
-func NLL(lines []results.Result, further ...methods.Method) (report.Table, error) {
-	return nll.table(lines, further)
+// RMSE is the paper's table of UCI root mean squared errors with our numbers beside it. Extra methods, such as one's own,
+// have columns of their own.
+func RMSE(x *tables.Index, extra ...experiment.Method) (report.Table, error) {
+	return rmse.table(x, extra)
 }
 
-// RMSE is the paper's table of UCI root mean squared errors with our numbers beside it; further methods have columns
-// of their own.
-func RMSE(lines []results.Result, further ...methods.Method) (report.Table, error) {
-	return rmse.table(lines, further)
-}
-
-func (x metric) table(lines []results.Result, further []methods.Method) (report.Table, error) {
+func (x metric) table(index *tables.Index, extra []experiment.Method) (report.Table, error) {
 	t := report.Table{Name: "uci-" + x.name, Columns: []string{"Data set"}}
-	t.Caption, _ = prose.Text(t.Name, Paper())
+	t.Caption, _ = prose.Text(t.Name, nil)
 	_, t.Notes = prose.Text("metric notes", map[string]bool{"RMSE": x == rmse})
+	for _, m := range extra {
+		if _, err := Paper(Data{Name: "yacht"}, m); err != nil {
+			return t, err
+		}
+	}
 	inPaper := tableMethods()
 	for _, m := range inPaper {
-		t.Columns = append(t.Columns, m.Title)
+		t.Columns = append(t.Columns, m.Name)
 	}
-	others := append(addedMethods(), further...)
+	others := append(addedMethods(), extra...)
 	for _, m := range others {
-		t.Columns = append(t.Columns, m.Title+" (not in the paper)")
+		t.Columns = append(t.Columns, m.Name+" (not in the paper)")
 	}
-	index := results.ByID(lines)
 	for _, dataset := range tableDatasets() {
 		row := report.Row{Name: DatasetTitle(dataset)}
 		all, err := x.compared(index, dataset, slices.Concat(inPaper, others))
@@ -182,38 +183,32 @@ func (x metric) table(lines []results.Result, further []methods.Method) (report.
 	return t, nil
 }
 
-// titles lists the methods' titles in a sentence.
-func titles(list methods.List) string {
+// names lists the methods' names in a sentence.
+func names(list []experiment.Method) string {
 	var names []string
 	for _, m := range list {
-		names = append(names, m.Title)
+		names = append(names, m.Name)
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// captionData is what captions that name their columns are made with.
-type captionData struct {
-	Protocol
-	Columns string
-}
-
-// densityTable is the density layer's part of both UCI tables on one page: ours
-// and the paper's numbers, and which method is best in ours.
-func densityTable(lines []results.Result) (report.Table, error) {
+// densityTable is the density layer's part of both UCI tables on one page: ours and the paper's numbers, and which
+// method is best in ours.
+func densityTable(x *tables.Index) (report.Table, error) {
 	columns := []string{"Data set", "NLL", "best NLL of ours", "RMSE", "best RMSE of ours"}
-	return aboutDensity("uci-density", columns, lines, func(density comparison, best *comparison) []report.Cell {
+	return aboutDensity("uci-density", columns, x, func(density comparison, best *comparison) []report.Cell {
 		winner := report.TextCell("–")
 		if best != nil {
-			winner = report.TextCell(best.method.Title, report.MeanStd(best.ours.Mean, math.NaN(), 3))
+			winner = report.TextCell(best.method.Name, report.MeanStd(best.ours.Mean, math.NaN(), 3))
 		}
 		return []report.Cell{report.Compare(report.Difference, density.ours, density.paper, "paper", 3), winner}
 	})
 }
 
 // shortTable is densityTable in means alone, for a page with little room.
-func shortTable(lines []results.Result) (report.Table, error) {
+func shortTable(x *tables.Index) (report.Table, error) {
 	columns := []string{"Data set", "NLL", "paper's NLL", "lowest NLL of ours", "RMSE", "paper's RMSE", "lowest RMSE of ours"}
-	return aboutDensity("uci-short", columns, lines, func(density comparison, best *comparison) []report.Cell {
+	return aboutDensity("uci-short", columns, x, func(density comparison, best *comparison) []report.Cell {
 		mean, theirs, winner := "not run", "–", "–"
 		if !math.IsNaN(density.paper.Mean) {
 			theirs = fmt.Sprintf("%.*f", density.paper.Decimals, density.paper.Mean)
@@ -225,22 +220,22 @@ func shortTable(lines []results.Result) (report.Table, error) {
 			mean = fmt.Sprintf("%d of %d diverged", density.ours.Diverged, density.ours.Wanted)
 		}
 		if best != nil {
-			winner = fmt.Sprintf("%s %s", report.MeanStd(best.ours.Mean, math.NaN(), 3), best.method.Title)
+			winner = fmt.Sprintf("%s %s", report.MeanStd(best.ours.Mean, math.NaN(), 3), best.method.Name)
 		}
 		return report.TextCells(mean, theirs, winner)
 	})
 }
 
-// aboutDensity has a row for each data set, with the cells for each metric that are made of the density layer's numbers
-// and the lowest of ours; nil where a method's runs are not complete.
-func aboutDensity(name string, columns []string, lines []results.Result, cells func(density comparison, best *comparison) []report.Cell) (report.Table, error) {
+// aboutDensity has a row for each data set. Its cells for each metric are made of the density layer's numbers and the
+// lowest of ours; best is nil if runs of a method are missing.
+func aboutDensity(name string, columns []string, x *tables.Index, cells func(density comparison, best *comparison) []report.Cell) (report.Table, error) {
 	t := report.Table{Name: name, Columns: columns}
-	t.Caption, t.Notes = prose.Text(name, captionData{Paper(), titles(tableMethods())})
-	index := results.ByID(lines)
+	list := tableMethods()
+	t.Caption, t.Notes = prose.Text(name, map[string]string{"Columns": names(list)})
 	for _, dataset := range tableDatasets() {
 		row := report.Row{Name: DatasetTitle(dataset)}
-		for _, x := range theMetrics {
-			all, err := x.compared(index, dataset, tableMethods())
+		for _, metric := range tableMetrics {
+			all, err := metric.compared(x, dataset, list)
 			if err != nil {
 				return report.Table{}, err
 			}
@@ -248,25 +243,24 @@ func aboutDensity(name string, columns []string, lines []results.Result, cells f
 			if c, complete := lowest(all); complete {
 				best = &c
 			}
-			row.Cells = append(row.Cells, cells(densityOf(all), best)...)
+			row.Cells = append(row.Cells, cells(all[len(all)-1], best)...) // density is the last
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t, nil
 }
 
-// Agreement counts, for each method and each of the two metrics, on how many data sets our number is
-// better than the paper's, agrees with it or is worse (see report.Difference), and on how many there is nothing
-// to compare: no complete full-scale number of ours, or none of theirs.
-func Agreement(lines []results.Result) (report.Table, error) {
+// Agreement counts, for each method and each of the two metrics, on how many data sets our number is better than the
+// paper's, agrees with it or is worse (see report.Difference). On the other data sets there is nothing to compare: our
+// runs are not complete, or the paper has no number.
+func Agreement(x *tables.Index) (report.Table, error) {
 	t := report.Table{Name: "uci-agreement", Columns: []string{"Method", "Metric", "Better", "Agrees", "Worse", "Nothing to compare"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	index := results.ByID(lines)
-	for _, x := range theMetrics {
+	for _, metric := range tableMetrics {
 		for _, m := range PaperMethods() {
 			counts := make(map[string]int)
 			for _, dataset := range tableDatasets() {
-				all, err := x.compared(index, dataset, methods.List{m})
+				all, err := metric.compared(x, dataset, []experiment.Method{m})
 				if err != nil {
 					return report.Table{}, err
 				}
@@ -276,16 +270,16 @@ func Agreement(lines []results.Result) (report.Table, error) {
 				}
 				counts[verdict]++
 			}
-			t.Rows = append(t.Rows, report.Row{Name: m.Title, Cells: report.TextCells(x.title, fmt.Sprint(counts[report.Better]), fmt.Sprint(counts[report.Agrees]),
+			t.Rows = append(t.Rows, report.Row{Name: m.Name, Cells: report.TextCells(metric.title, fmt.Sprint(counts[report.Better]), fmt.Sprint(counts[report.Agrees]),
 				fmt.Sprint(counts[report.Worse]), fmt.Sprint(counts[report.Unsettled]+counts[report.NoUnit]))})
 		}
 	}
 	return t, nil
 }
 
-// DatasetsTable is the paper's table of the UCI data sets with the sizes measured from the data. The Year
-// set, a download of 200 MB, is not fetched for a table. The result lines do not matter.
-func DatasetsTable([]results.Result) (report.Table, error) {
+// DatasetsTable is the paper's table of the UCI data sets with the sizes measured from the data. The Year set, a download
+// of 200 MB, is not fetched for a table. The results do not matter.
+func DatasetsTable(*tables.Index) (report.Table, error) {
 	t := report.Table{Name: "uci-datasets", Columns: []string{"Data set", "Size", "Size (paper)", "Dimension", "Dimension (paper)"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	printed := func(dataset, column string) string {
@@ -309,96 +303,23 @@ func DatasetsTable([]results.Result) (report.Table, error) {
 	return t, nil
 }
 
-// Table compares runs of any methods and protocols, such as those of an ablation or of one's own layers: a
-// row for each group of lines that differ in split and seed only, in the order of their first lines, with
-// mean ± standard deviation over the splits. Diverged runs are counted and not averaged. Fidelity, scale and samples are
-// said where rows would be the same without.
-func Table(lines []results.Result) (report.Table, error) {
-	t := report.Table{Name: "runs", Columns: []string{"Variant", "Data set", "Epochs", "n", "NLL", "RMSE"}}
-	t.Caption, _ = prose.Text(t.Name, nil)
-	groups := results.Groups(lines)
-	dataset := func(e results.Experiment) string {
-		title := titleWithSplits(e.Dataset, e.Splits)
-		if e.OnHeldOut() { // is no result to compare with one on test examples
-			title += ", held-out training examples"
-		}
-		return title
+// FidelitiesTable lists the fields in which experiments of density layers differ between Paper and Released. The results
+// do not matter.
+func FidelitiesTable(*tables.Index) (report.Table, error) {
+	t := report.Table{Name: "uci-fidelities", Columns: []string{"Field", "paper", "released"}}
+	t.Caption, t.Notes = prose.Text(t.Name, nil)
+	yacht := Data{Name: "yacht"}
+	paper, err := Paper(yacht, methods.Density)
+	if err != nil {
+		return t, err
 	}
-	epochs := func(e results.Experiment) string { return fmt.Sprint(e.Epochs) }
-	titles := results.Titles(groups, results.Experiment.Variant, []func(results.Experiment) string{dataset, epochs},
-		func(e results.Experiment) string { return e.Fidelity },
-		func(e results.Experiment) string { return e.Scale },
-		func(e results.Experiment) string { return fmt.Sprintf("%d samples", e.Samples) },
-	)
-	for i, g := range groups {
-		count := fmt.Sprint(len(g.Lines))
-		if g.Diverged > 0 {
-			count += fmt.Sprintf(", %d diverged", g.Diverged)
-		}
-		row := report.Row{Name: titles[i], Cells: report.TextCells(dataset(g.First), epochs(g.First), count)}
-		for _, x := range theMetrics {
-			mean, std, n, err := g.MeanStd(x.name)
-			switch {
-			case err != nil:
-				return report.Table{}, err
-			case n < len(g.Lines):
-				return report.Table{}, fmt.Errorf("uci: %d results of %v have no metric %q", len(g.Lines)-n, g.First, x.name)
-			case n == 0:
-				row.Cells = append(row.Cells, report.TextCell("diverged"))
-			default:
-				row.Cells = append(row.Cells, report.TextCell(report.MeanStd(mean, std, 3)))
-			}
-		}
-		t.Rows = append(t.Rows, row)
+	released, err := Released(yacht, methods.Density)
+	if err != nil {
+		return t, err
 	}
-	return t, nil
-}
-
-// bySplit is metricBySplit of the runs of a method of a table on a data set.
-func (p Protocol) bySplit(index results.Index, dataset string, m methods.Method, metric string) map[int]float64 {
-	return metricBySplit(index, p.On(dataset).Experiments(m), metric)
-}
-
-// complete says whether all of a method's runs on a data set are done.
-func (p Protocol) complete(index results.Index, dataset string, m methods.Method) bool {
-	return len(index.Missing(p.On(dataset).Experiments(m))) == 0
-}
-
-// diverged says on how many splits of a data set runs of a method diverged; "" if on none.
-func (p Protocol) diverged(index results.Index, dataset string, m methods.Method) string {
-	lost, n := 0, 0
-	for _, e := range p.On(dataset).Experiments(m) {
-		if line, done := index.Find(e); done {
-			n++
-			if line.Diverged {
-				lost++
-			}
-		}
+	differences, err := experiment.Differences(released, paper)
+	for _, d := range differences {
+		t.Rows = append(t.Rows, report.Row{Name: d.Path, Cells: report.TextCells(d.Was, d.Is)})
 	}
-	if lost == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s diverged on %d of %d splits", m.Title, lost, n)
-}
-
-// divergedOn is diverged with the data set, as a sentence.
-func (p Protocol) divergedOn(index results.Index, dataset string, m methods.Method) string {
-	text := p.diverged(index, dataset, m)
-	if text == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s of %s.", text, DatasetTitle(dataset))
-}
-
-// metricBySplit has a metric of the runs that are done, have it, and did not diverge.
-func metricBySplit(index results.Index, runs []results.Experiment, metric string) map[int]float64 {
-	values := make(map[int]float64)
-	for _, e := range runs {
-		if line, done := index.Find(e); done && !line.Diverged {
-			if value, measured := line.Metrics[metric]; measured {
-				values[e.Split] = value
-			}
-		}
-	}
-	return values
+	return t, err
 }

@@ -3,7 +3,6 @@ package uci
 import (
 	"bytes"
 	"cmp"
-	_ "embed"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -11,133 +10,32 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
-	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
-
-// tunedCSV are the hyperparameters of Tuned, as Choose writes them.
-//
-//go:embed tuned.csv
-var tunedCSV string
-
-// choice is the hyperparameters of a method for one split.
-type choice struct {
-	optimizer methods.Optimizer
-	scale     float64 // of methods.Method.NoiseScale; 0 for a method without one
-}
-
-// chosenFor is what a choice is for.
-type chosenFor struct {
-	dataset, splits string
-	split           int
-	method          string
-}
-
-// choices are those of Tuned.
-type choices map[chosenFor]choice
-
-// apply is the protocol with the choice, which options can have.
-func (c choice) apply(p Protocol, m methods.Method) Protocol {
-	if err := methods.SetFor(results.UCI, &p, c.options(m)); err != nil {
-		panic(fmt.Errorf("uci: the settings to choose from for %s: %w", m.Name, err))
-	}
-	return p
-}
-
-// options are those of the choice by their names.
-func (c choice) options(m methods.Method) map[string]string {
-	options := map[string]string{"optimizer": string(c.optimizer)}
-	if m.NoiseScale != "" {
-		options[m.NoiseScale] = formatScale(c.scale)
-	}
-	return options
-}
-
-func formatScale(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-// tunedHeading is the first line of tuned.csv.
-var tunedHeading = []string{"dataset", "splits", "split", "method", "optimizer", "noise_scale", "held_out_nll"}
-
-// tuned are the committed choices. A file that cannot be read is a mistake in this package, which its tests find.
-var tuned = sync.OnceValue(func() choices {
-	all, err := parseChoices(tunedCSV)
-	if err != nil {
-		panic(err)
-	}
-	return all
-})
-
-// parseChoices reads what Choose wrote.
-func parseChoices(content string) (choices, error) {
-	records, err := csv.NewReader(strings.NewReader(content)).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("uci: tuned.csv: %w", err)
-	}
-	if len(records) == 0 || !slices.Equal(records[0], tunedHeading) {
-		return nil, fmt.Errorf("uci: tuned.csv: the heading is not %s; make it anew with reproduce choose uci", strings.Join(tunedHeading, ","))
-	}
-	all := make(choices)
-	for i, r := range records[1:] {
-		split, err1 := strconv.Atoi(r[2])
-		scale, err2 := strconv.ParseFloat(r[5], 64)
-		c := choice{methods.Optimizer(r[4]), scale}
-		m, _ := methods.All().Named(r[3])
-		p := Paper()
-		err3 := methods.SetFor(results.UCI, &p, c.options(m))
-		if err := errors.Join(err1, err2, err3); err != nil {
-			return nil, fmt.Errorf("uci: tuned.csv: line %d: %w", i+2, err)
-		}
-		all[chosenFor{r[0], r[1], split, r[3]}] = c
-	}
-	return all, nil
-}
-
-// Tuned is the protocol of the paper with the optimizer, SGD or Adam, and the scale of the noise at the start that did
-// best for each method on each split: the pair of the lowest negative log likelihood on a fifth of the split's
-// training part, which the other four fifths were trained for; test examples have no part in it. Every method has the
-// same number of values, one without noise the optimizers alone.
-//
-// The choices are stored beside this package for the splits on which they were made. Experiments leaves out what there
-// is no choice for, as for one's own methods, and Run says so.
-func Tuned() Protocol {
-	p := Paper()
-	p.choices = tuned()
-	return p
-}
-
-// untuned is an error that names a method, data set and splits for which there is no choice, if the protocol is Tuned.
-func (p Protocol) untuned(list methods.List) error {
-	if p.choices == nil {
-		return nil
-	}
-	for _, dataset := range p.Datasets {
-		for _, m := range list {
-			if len(p.On(dataset).Experiments(m)) == 0 {
-				return fmt.Errorf("uci: no settings were chosen for %s on %s with the splits %q; take uci.Paper() and set options of your own, or run the set uci-tuning, and then reproduce choose uci", m.Name, dataset, p.Splits)
-			}
-		}
-	}
-	return nil
-}
-
-// optimizers are those that a choice tries, each with the learning rate of the protocol.
-var optimizers = []methods.Optimizer{methods.SGD, methods.Adam}
 
 // noiseScales are the values to try: up to the text's standard deviation of 0.1, and rates and variances as many times
 // smaller than the paper's.
 var noiseScales = []float64{0.003, 0.01, 0.03, 0.1}
 
-// grid are the choices to try for a method on each split of the protocol.
-func (p Protocol) grid(m methods.Method) []choice {
+// hasNoise says whether the noise of a method has a strength to choose.
+func hasNoise(m experiment.Method) bool {
+	_, is := methods.WithNoise(m.Layers, 1)
+	return is
+}
+
+// grid are the choices to try for a method on each split: the optimizers, each with the same learning rate and with all
+// noise scales.
+func grid(m experiment.Method) (all []choice) {
 	scales := noiseScales
-	if m.NoiseScale == "" {
+	if !hasNoise(m) {
 		scales = []float64{0}
 	}
-	var all []choice
-	for _, optimizer := range optimizers {
+	for _, optimizer := range []string{sgd, adam} {
 		for _, scale := range scales {
 			all = append(all, choice{optimizer, scale})
 		}
@@ -145,33 +43,49 @@ func (p Protocol) grid(m methods.Method) []choice {
 	return all
 }
 
-// tried are the runs from which Choose chooses for a method: for each choice of the grid one on every split of the
-// protocol.
-func (p Protocol) tried(m methods.Method) (runs [][]results.Experiment) {
-	p.Scale = results.Grid
-	for _, c := range p.grid(m) {
-		runs = append(runs, c.apply(p, m).Experiments(m))
-	}
-	return runs
+// A tuning is what hyperparameters are chosen for: a setting whose experiments are by choices of the grid, and methods.
+type tuning struct {
+	datasets []string
+	splits   Splits
+	methods  []experiment.Method
 }
 
-// Choose makes the file of the choices of Tuned from the results of the set uci-tuning: for each
-// data set and method of which all of the grid was run, on every split the pair with the lowest negative log likelihood
-// on the held-out training examples. A run that diverged is not chosen. missing names the data sets, splits and methods
-// of which not all runs are there.
-func Choose(lines []results.Result) (file []byte, missing []string, err error) {
-	index := results.ByID(lines)
-	all := [][]string{tunedHeading}
+// tunings are those of the set uci-tuning: every method on the small sets and on their gap splits, and on the larger ones,
+// but for Year, the density layers and the methods that the paper compares them with there (the table uci-claims).
+func tunings() []tuning {
+	return []tuning{
+		{smallDatasets(), Gal, tunedMethods()},
+		{smallDatasets(), Gap, tunedMethods()},
+		{[]string{"kin8nm", "naval", "protein"}, Gal, slices.Concat(energyMethods(), rivals())},
+	}
+}
+
+// tried are the experiments by a choice on held-out training examples, one on each split.
+func (c choice) tried(dataset string, splits Splits, m experiment.Method) experiment.Experiments {
+	preset := func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+		return c.experiment(data.(Data), m)
+	}
+	s := setting{datasets: []string{dataset}, list: func(_ []experiment.Source, list ...experiment.Method) (experiment.Experiments, error) {
+		return experiment.Cross(preset, []experiment.Source{Data{Name: dataset, Kind: splits, Choosing: true}}, list...)
+	}}
+	return s.runs(dataset, m)
+}
+
+// Choose makes the file tuned.csv from the results of the set uci-tuning. For each data set and method of which all of
+// the grid was run, it has on every split the choice with the lowest negative log likelihood on the held-out training
+// examples. A run that diverged is not chosen. missing names the data sets, splits and methods of which runs are missing.
+func Choose(x *tables.Index) (file []byte, missing []string, err error) {
+	all := [][]string{strings.Split(tunedHeading, ",")}
 	for _, t := range tunings() {
-		for _, dataset := range t.protocol.Datasets {
+		for _, dataset := range t.datasets {
 			var without []string
 			for _, m := range t.methods {
-				rows, complete, err := t.protocol.choose(index, dataset, m)
+				rows, complete, err := choose(x, dataset, t.splits, m)
 				if err != nil {
-					return nil, nil, err
+					return nil, nil, fmt.Errorf("uci: choosing: %w", err)
 				}
 				if !complete {
-					without = append(without, m.Name)
+					without = append(without, methods.NameOf(m))
 				}
 				all = append(all, rows...)
 			}
@@ -179,7 +93,7 @@ func Choose(lines []results.Result) (file []byte, missing []string, err error) {
 				without = []string{"all methods"}
 			}
 			if len(without) > 0 {
-				missing = append(missing, fmt.Sprintf("%s on %s (%s splits)", strings.Join(without, ", "), dataset, t.protocol.Splits))
+				missing = append(missing, fmt.Sprintf("%s on %s (%v splits)", strings.Join(without, ", "), dataset, t.splits))
 			}
 		}
 	}
@@ -191,86 +105,77 @@ func Choose(lines []results.Result) (file []byte, missing []string, err error) {
 	return text.Bytes(), missing, nil
 }
 
-// choose are the rows of the file for a method on a data set; none, and not complete, where a run is missing.
-func (p Protocol) choose(index results.Index, dataset string, m methods.Method) (rows [][]string, complete bool, err error) {
-	p = p.On(dataset)
-	grid, runs := p.grid(m), p.tried(m)
-	for split := range runs[0] {
-		candidates := make([]results.Experiment, len(grid))
-		for i := range grid {
-			candidates[i] = runs[i][split]
+// choose are the rows of the file for a method on a data set. If a run is missing, there are none, and complete is false.
+func choose(x *tables.Index, dataset string, splits Splits, m experiment.Method) (rows [][]string, complete bool, err error) {
+	choices := grid(m)
+	var tried []experiment.Experiments
+	for _, c := range choices {
+		tried = append(tried, c.tried(dataset, splits, m))
+	}
+	for split := range tried[0] {
+		candidates := make(experiment.Experiments, len(choices))
+		for i := range choices {
+			candidates[i] = tried[i][split]
 		}
-		best, nll, complete, err := index.Lowest(candidates, results.MetricNLL)
-		if err != nil {
-			return nil, false, fmt.Errorf("uci: choosing: %w", err)
-		}
-		if !complete {
-			return nil, false, nil
+		best, nll, complete, err := x.Lowest(candidates, results.MetricNLL)
+		if err != nil || !complete {
+			return nil, false, err
 		}
 		if best < 0 {
 			continue // all diverged
 		}
-		c := grid[best]
-		rows = append(rows, []string{dataset, p.Splits, strconv.Itoa(split), m.Name, string(c.optimizer), formatScale(c.scale), strconv.FormatFloat(nll, 'f', 4, 64)})
+		c := choices[best]
+		rows = append(rows, []string{dataset, splits.String(), strconv.Itoa(split), methods.NameOf(m), c.optimizer, formatNoise(c.noise), strconv.FormatFloat(nll, 'f', 4, 64)})
 	}
 	return rows, true, nil
 }
 
-// tuning is what hyperparameters are chosen for.
-type tuning struct {
-	protocol Protocol
-	methods  methods.List
-}
-
-// tunings are those of the set uci-tuning: every method on the small sets and on their gap splits, and on the larger
-// ones, but for Year, the density layers and the methods that the paper compares them with there (the table
-// uci-claims).
-func tunings() []tuning {
-	return []tuning{
-		{Paper().On(smallDatasets()...), allMethods()},
-		{inGaps(), allMethods()},
-		{Paper().On("kin8nm", "naval", "protein"), slices.Concat(energyMethods(), rivals())},
-	}
-}
-
-// TuningTable says which settings Tuned has: for each method how often each was chosen, over the splits of a data set.
-func TuningTable([]results.Result) (report.Table, error) {
+// TuningTable says which settings Tuned has: for each method how often each was chosen, over the splits of a data set. The
+// results do not matter.
+func TuningTable(*tables.Index) (report.Table, error) {
 	t := report.Table{Name: "uci-tuning", Columns: []string{"Data set"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	list := tunings()[0].methods
+	chosen, err := choices()
+	if err != nil {
+		return t, err
+	}
+	list := tunedMethods()
 	for _, m := range list {
-		t.Columns = append(t.Columns, m.Title)
+		t.Columns = append(t.Columns, m.Name)
 	}
 	for _, tuning := range tunings() {
-		for _, dataset := range tuning.protocol.Datasets {
-			row := report.Row{Name: titleWithSplits(dataset, tuning.protocol.Splits)}
+		for _, dataset := range tuning.datasets {
+			row := report.Row{Name: DatasetTitle(dataset)}
+			if tuning.splits == Gap {
+				row.Name += ", gaps"
+			}
 			for _, m := range list {
 				cell := report.TextCell("–")
-				if _, tried := tuning.methods.Named(m.Name); tried {
-					cell = report.TextCell(tuned().counts(dataset, tuning.protocol.Splits, m)...)
+				if has(tuning.methods, m) {
+					cell = report.TextCell(timesChosen(chosen, dataset, tuning.splits, methods.NameOf(m))...)
 				}
 				row.Cells = append(row.Cells, cell)
 			}
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	note, _ := prose.Text("choices at an end", tuned().atEnds(list))
+	note, _ := prose.Text("choices at an end", atEnds(chosen, list))
 	t.Notes = append(t.Notes, note)
 	return t, nil
 }
 
-// atEnds says of each method with a noise scale how often the least or the largest on offer was chosen, beyond which
-// there may be better ones.
-func (all choices) atEnds(list methods.List) string {
+// atEnds says of each method with noise how often the least or the largest scale was chosen. Better ones may lie beyond.
+func atEnds(chosen map[chosenFor]choice, list []experiment.Method) string {
 	var parts []string
 	for _, m := range list {
 		least, largest, n := 0, 0, 0
-		for what, c := range all {
-			if what.method != m.Name || m.NoiseScale == "" {
+		name := methods.NameOf(m)
+		for what, c := range chosen {
+			if what.method != name || c.noise == 0 {
 				continue
 			}
 			n++
-			switch c.scale {
+			switch c.noise {
 			case slices.Min(noiseScales):
 				least++
 			case slices.Max(noiseScales):
@@ -278,17 +183,17 @@ func (all choices) atEnds(list methods.List) string {
 			}
 		}
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d and %d of %d", m.Title, least, largest, n))
+			parts = append(parts, fmt.Sprintf("%s %d and %d of %d", m.Name, least, largest, n))
 		}
 	}
 	return strings.Join(parts, "; ")
 }
 
-// counts are how often each of a method's settings was chosen, the most frequent first.
-func (all choices) counts(dataset, splits string, m methods.Method) []string {
+// timesChosen says how often each choice was made for a method on a data set, the most frequent first.
+func timesChosen(chosen map[chosenFor]choice, dataset string, splits Splits, name string) []string {
 	count := make(map[choice]int)
-	for what, c := range all {
-		if what.dataset == dataset && what.splits == splits && what.method == m.Name {
+	for split := range (Data{Name: dataset, Kind: splits}).Splits() {
+		if c, has := chosen[chosenFor{dataset, splits.String(), split, name}]; has {
 			count[c]++
 		}
 	}
@@ -296,15 +201,11 @@ func (all choices) counts(dataset, splits string, m methods.Method) []string {
 		return []string{"not run"}
 	}
 	order := slices.SortedFunc(maps.Keys(count), func(a, b choice) int {
-		return cmp.Or(count[b]-count[a], strings.Compare(string(a.optimizer), string(b.optimizer)), cmp.Compare(a.scale, b.scale))
+		return cmp.Or(count[b]-count[a], strings.Compare(a.optimizer, b.optimizer), cmp.Compare(a.noise, b.noise))
 	})
 	var lines []string
 	for _, c := range order {
-		text := string(c.optimizer)
-		if m.NoiseScale != "" {
-			text += " " + formatScale(c.scale)
-		}
-		lines = append(lines, fmt.Sprintf("%s: %d", text, count[c]))
+		lines = append(lines, fmt.Sprintf("%v: %d", c, count[c]))
 	}
 	return lines
 }

@@ -20,20 +20,30 @@ var tunedCSV string
 
 // A choice is the hyperparameters of a method for one split.
 type choice struct {
-	adam  bool
-	noise float64 // how strong the method's noise is at the start; 0 for a method without noise
+	optimizer string  // sgd or adam
+	noise     float64 // how strong the method's noise is at the start; 0 for a method without noise
 }
+
+// String is the choice as tables show it, such as "adam 0.03".
+func (c choice) String() string {
+	if c.noise == 0 {
+		return c.optimizer
+	}
+	return c.optimizer + " " + formatNoise(c.noise)
+}
+
+func formatNoise(noise float64) string { return strconv.FormatFloat(noise, 'g', -1, 64) }
 
 // chosenFor is what a choice is for.
 type chosenFor struct {
-	set    string
-	kind   string // of the splits
-	split  int
-	method string // methods.NameOf
+	dataset string
+	splits  string
+	split   int
+	method  string // methods.NameOf
 }
 
-// tuned are the choices of tuned.csv.
-var tuned = sync.OnceValues(func() (map[chosenFor]choice, error) { return parseChoices(tunedCSV) })
+// choices are those of tuned.csv.
+var choices = sync.OnceValues(func() (map[chosenFor]choice, error) { return parseChoices(tunedCSV) })
 
 // tunedHeading is the first line of tuned.csv.
 const tunedHeading = "dataset,splits,split,method,optimizer,noise_scale,held_out_nll"
@@ -51,10 +61,10 @@ func parseChoices(content string) (map[chosenFor]choice, error) {
 		if err := errors.Join(splitErr, noiseErr); err != nil {
 			return nil, fmt.Errorf("uci: line %d of tuned.csv: %w", i+2, err)
 		}
-		if r[4] != "adam" && r[4] != "sgd" {
-			return nil, fmt.Errorf("uci: line %d of tuned.csv: the optimizer is %q, want adam or sgd", i+2, r[4])
+		if r[4] != adam && r[4] != sgd || noise < 0 {
+			return nil, fmt.Errorf("uci: line %d of tuned.csv: the optimizer is %q and the noise %g, want %s or %s and a noise of 0 or more", i+2, r[4], noise, sgd, adam)
 		}
-		all[chosenFor{r[0], r[1], split, r[3]}] = choice{r[4] == "adam", noise}
+		all[chosenFor{r[0], r[1], split, r[3]}] = choice{r[4], noise}
 	}
 	return all, nil
 }
@@ -62,10 +72,10 @@ func parseChoices(content string) (map[chosenFor]choice, error) {
 // Tuned lists the experiments of methods on data sets by the paper's settings, with the optimizer, SGD or Adam, and the
 // strength of the noise at the start that did best for each method on each split: the pair with the lowest negative log
 // likelihood on a fifth of the split's training part, which the other four fifths were trained for. Test examples have
-// no part in it. A split without a choice, since all pairs diverged, is left out. If a method has no choice on a data set
+// no part in it. The control with the mean energy has the choices of density layers. A split without a choice, since all pairs diverged, is left out. If a method has no choice on a data set
 // at all, that is an error.
 func Tuned(data []experiment.Source, list ...experiment.Method) (experiment.Experiments, error) {
-	choices, err := tuned()
+	chosen, err := choices()
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +87,12 @@ func Tuned(data []experiment.Source, list ...experiment.Method) (experiment.Expe
 		}
 		for _, m := range list {
 			var some experiment.Experiments
+			name := methods.NameOf(m)
+			if m.Same(methods.DensityMean) {
+				name = methods.NameOf(methods.Density)
+			}
 			for split := range d.Splits() {
-				c, has := choices[chosenFor{d.Name, d.Kind.String(), split, methods.NameOf(m)}]
+				c, has := chosen[chosenFor{d.Name, d.Kind.String(), split, name}]
 				if !has { // all values diverged
 					continue
 				}
@@ -86,7 +100,7 @@ func Tuned(data []experiment.Source, list ...experiment.Method) (experiment.Expe
 				if err != nil {
 					return nil, err
 				}
-				e.Preset, e.Split, e.Seed = "uci.Tuned", split, uint64(split)
+				e.Split, e.Seed = split, uint64(split)
 				some = append(some, e)
 			}
 			if len(some) == 0 {
@@ -107,8 +121,7 @@ func (c choice) experiment(d Data, m experiment.Method) (experiment.Experiment, 
 		}
 		m.Layers = layers
 	}
-	if c.adam {
-		return Adam(d, m)
-	}
-	return Paper(d, m)
+	s := textSettings("uci.Tuned", d)
+	s.optimizer = c.optimizer
+	return s.experiment(d, filled(m))
 }

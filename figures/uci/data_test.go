@@ -9,7 +9,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/uci"
+	"densityuncertainty/figures/uci"
 )
 
 // rowsOf are the numbers of examples to train on, held out and to test on.

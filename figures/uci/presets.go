@@ -1,8 +1,9 @@
-// Package uci has the UCI regressions of the paper's appendix as values: data sets with their splits, and presets, which
-// say how methods are trained on them.
+// Package uci has the UCI regressions of the paper's appendix: data sets with their splits, presets, which say how methods
+// are trained on them, and the tables, figures and claims about the results.
 //
-//	list, err := experiment.Cross(uci.Paper, uci.Sets(uci.Gal, "yacht", "boston"), methods.Density, methods.Rank1)
+//	list, err := experiment.Cross(uci.Paper, uci.On("yacht", "boston"), methods.Density, methods.Rank1)
 //	results, err := experiment.Run(ctx, list...)
+//	report.ShowTable(tables.Compare(results, "nll", "rmse"))
 package uci
 
 import (
@@ -27,13 +28,13 @@ import (
 // an Adam of their own, and a weight decay on weights alone. SNGP and DUE are trained by Adam, since with momentum they
 // do not fit in as many epochs. The data can also be one's own.
 func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	return paper("uci.Paper", data).experiment(data, filled(m))
+	return textSettings("uci.Paper", data).experiment(data, filled(m))
 }
 
-// paper are the settings of Paper.
-func paper(preset string, data experiment.Source) settings {
+// textSettings are the settings of Paper.
+func textSettings(preset string, data experiment.Source) settings {
 	width := 50
-	if d, is := data.(Data); is && (d.Name == "protein" || d.Name == yearName) {
+	if d, is := data.(Data); is && (d.Name == "protein" || d.Name == Year) {
 		width = 100
 	}
 	return settings{preset: preset, widths: []int{width, width}, epochs: 100, energyScale: 1, energies: train.Adam{Decay: 1e-5}}
@@ -50,27 +51,27 @@ func Released(data experiment.Source, m experiment.Method) (experiment.Experimen
 	m = filled(m)
 	m.Layers = releasedLayers(m.Layers)
 	return settings{
-		preset: "uci.Released", widths: []int{50, 50, 50}, epochs: 100, energyScale: 0.01, energies: sgd(weightDecay), otherDecay: weightDecay,
+		preset: "uci.Released", widths: []int{50, 50, 50}, epochs: 100, energyScale: 0.01, energies: momentum(weightDecay), otherDecay: weightDecay,
 	}.experiment(data, m)
 }
 
 // Adam is Paper with Adam for all methods.
 func Adam(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	s := paper("uci.Adam", data)
-	s.adam = true
+	s := textSettings("uci.Adam", data)
+	s.optimizer = adam
 	return s.experiment(data, filled(m))
 }
 
 // Long is Paper with 400 epochs.
 func Long(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	s := paper("uci.Long", data)
+	s := textSettings("uci.Long", data)
 	s.epochs = 400
 	return s.experiment(data, filled(m))
 }
 
 // Longest is Paper with 4000 epochs.
 func Longest(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	s := paper("uci.Longest", data)
+	s := textSettings("uci.Longest", data)
 	s.epochs = 4000
 	return s.experiment(data, filled(m))
 }
@@ -100,15 +101,18 @@ func Quick(e *experiment.Experiment) {
 // weightDecay is the decay of the weights.
 const weightDecay = 1e-4
 
-// sgd is the optimizer of the paper's appendix.
-func sgd(decay float64) train.Optimizer { return train.SGD{Momentum: 0.9, Decay: decay} }
+// The optimizers to choose from.
+const sgd, adam = "sgd", "adam"
+
+// momentum is the optimizer of the paper's appendix.
+func momentum(decay float64) train.Optimizer { return train.SGD{Momentum: 0.9, Decay: decay} }
 
 // settings are what presets differ in.
 type settings struct {
 	preset      string
 	widths      []int
 	epochs      int
-	adam        bool            // for all methods; Gaussian processes always have it
+	optimizer   string          // sgd or adam; "" is Adam for Gaussian processes and SGD for all others
 	energyScale float64         // of the objective of energy models
 	energies    train.Optimizer // of energy models
 	otherDecay  float64         // of variational parameters and the observation variance
@@ -125,7 +129,7 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 	if t.Noise {
 		r.Samples = 10
 	}
-	r.Groups = s.groups(t, s.adam || m.Process != nil)
+	r.Groups = s.groups(t, s.optimizer == adam || s.optimizer == "" && m.Process != nil)
 	if t.Energies {
 		r.PretrainEpochs, r.PretrainGroups, r.LogLikelihoodScale = 10, r.Groups[:1], s.energyScale
 	}
@@ -134,7 +138,7 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 }
 
 // groups are the groups of parameters of networks with these traits. Energy models, if there are some, come first.
-func (s settings) groups(t experiment.Traits, adam bool) []experiment.Group {
+func (s settings) groups(t experiment.Traits, withAdam bool) []experiment.Group {
 	var groups []experiment.Group
 	add := func(o train.Optimizer, roles ...params.Role) {
 		if slices.ContainsFunc(roles, t.Has) {
@@ -142,13 +146,13 @@ func (s settings) groups(t experiment.Traits, adam bool) []experiment.Group {
 		}
 	}
 	add(s.energies, params.Generative)
-	if !adam {
-		add(sgd(weightDecay), params.Weight)
-		add(sgd(s.otherDecay), params.Variational, params.Likelihood)
+	if !withAdam {
+		add(momentum(weightDecay), params.Weight)
+		add(momentum(s.otherDecay), params.Variational, params.Likelihood)
 		return groups
 	}
 	add(train.Adam{Decay: weightDecay}, params.Weight)
-	add(sgd(s.otherDecay), params.Likelihood) // the noise variance has to fall further than Adam goes
+	add(momentum(s.otherDecay), params.Likelihood) // the noise variance has to fall further than Adam goes
 	add(train.Adam{Decay: s.otherDecay}, params.Variational)
 	return groups
 }
