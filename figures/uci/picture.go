@@ -21,6 +21,7 @@ func Figures() []tables.NamedFigure {
 		return func(x *tables.Index, _ uint64) (report.Figure, error) { return picture(x) }
 	}
 	return []tables.NamedFigure{
+		{Name: "uci-reproduction", Doc: "UCI with the authors' settings: how far our numbers are from the paper's", Make: of(ReproductionPicture)},
 		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: of(nll.picture)},
 		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: of(rmse.picture)},
 		{Name: "uci-energy", Doc: "what each energy model does to density layers on UCI, in the place of constant energy", Make: of(EnergyPicture)},

@@ -9,7 +9,7 @@ import (
 	"densityuncertainty/figures/experiment/cifar"
 	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/experiment/toy"
-	"densityuncertainty/figures/experiment/uci"
+	"densityuncertainty/figures/uci"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"

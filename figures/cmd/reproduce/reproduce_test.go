@@ -21,7 +21,7 @@ import (
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/experiment/methods"
-	"densityuncertainty/figures/experiment/uci"
+	"densityuncertainty/figures/uci"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"

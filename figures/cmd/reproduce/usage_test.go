@@ -8,7 +8,7 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/experiment/cifar"
 	"densityuncertainty/figures/experiment/methods"
-	"densityuncertainty/figures/experiment/uci"
+	"densityuncertainty/figures/uci"
 )
 
 // The help of a command fits on a screen.

@@ -1,0 +1,82 @@
+package uci
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/tables"
+)
+
+// farAway is the end of the axis of ReproductionPicture, in standard deviations. Numbers beyond are drawn there.
+const farAway = 5
+
+// ReproductionPicture shows how far our results with the authors' settings are from the numbers that the paper prints: a
+// panel for each metric, in it a row for each data set and a mark for each method, at (ours - paper) in units of our standard
+// deviation over 20 splits (report.Difference). Data sets that were not run are left out.
+func ReproductionPicture(x *tables.Index) (report.Figure, error) {
+	f := report.Figure{Name: "uci-reproduction", Width: vg.Points(760), Height: vg.Points(330)}
+	list := PaperMethods()
+	colours := []mark{
+		{list[0].Name, report.Sky, draw.CrossGlyph{}}, {list[1].Name, report.Purple, draw.PyramidGlyph{}},
+		{list[2].Name, report.Orange, draw.BoxGlyph{}}, {list[3].Name, report.Red, draw.CircleGlyph{}},
+	}
+	f.Key = keyOf(colours...)
+	released := releasedSetting(withoutYear()...)
+	var panels []*plot.Plot
+	near, all := 0, 0
+	for k, metric := range tableMetrics {
+		p := report.New(metric.title, "ours minus the paper's, in standard deviations", "")
+		var ticks []plot.Tick
+		var rows []string
+		for _, dataset := range released.datasets {
+			if _, has := paperRows[dataset]; has && len(x.Missing(released.runs(dataset, list[3]))) == 0 {
+				rows = append(rows, dataset)
+			}
+		}
+		for i, dataset := range rows {
+			middle := float64(len(rows) - 1 - i)
+			label := " "
+			if k == 0 {
+				label = DatasetTitle(dataset)
+			}
+			ticks = append(ticks, plot.Tick{Value: middle, Label: label})
+			for m, method := range list {
+				ours, err := x.Summarize(released.cell(dataset, method), metric.name)
+				if err != nil {
+					return f, err
+				}
+				away, verdict := report.Difference(ours, metric.of(dataset, method))
+				if math.IsNaN(away) {
+					continue
+				}
+				all++
+				if verdict == report.Agrees {
+					near++
+				}
+				at := []float64{max(-farAway, min(farAway, away))}
+				y := []float64{middle + 0.16*(1.5-float64(m))}
+				if err := report.ErrorBars(p, "", at, y, []float64{0}, colours[m].colour, colours[m].shape); err != nil {
+					return f, err
+				}
+			}
+		}
+		height := []float64{-0.6, float64(len(rows)) - 0.4}
+		for _, at := range []float64{-1, 0, 1} {
+			if err := report.Dashes(p, "", []float64{at, at}, height, report.Grey); err != nil {
+				return f, err
+			}
+		}
+		p.Y.Tick.Marker = plot.ConstantTicks(ticks)
+		p.Y.Min, p.Y.Max = height[0], height[1]
+		p.X.Min, p.X.Max = -farAway-0.4, farAway+0.4
+		panels = append(panels, p)
+	}
+	f.Caption = fmt.Sprintf("Our results with the authors' settings, minus the paper's, in our standard deviations over splits: %d of %d lie within one (dashed lines). Left is better. Marks at ±%d lie farther away.", near, all, farAway)
+	f.Panels = report.InRows(panels, 2, nil)
+	return f, nil
+}
