@@ -1,0 +1,112 @@
+package metrics
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// SignTest is the two-sided p-value of the sign test: how probable at least as uneven a number of positive and negative
+// differences is, if each sign has the probability 1/2. Differences of 0 are left out. Without any others it is 1.
+func SignTest(differences []float64) (float64, error) {
+	if err := checkSome("differences", differences); err != nil {
+		return 0, err
+	}
+	positive, n := 0, 0
+	for _, d := range differences {
+		if d != 0 {
+			n++
+		}
+		if d > 0 {
+			positive++
+		}
+	}
+	if n == 0 {
+		return 1, nil
+	}
+	return min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(min(positive, n-positive)))), nil
+}
+
+// mostRanked is the most differences that SignedRank takes: beyond, its exact distribution takes long.
+const mostRanked = 500
+
+// SignedRank is the two-sided p-value of Wilcoxon's signed-rank test (1945) of differences that are symmetric around 0: the
+// exact distribution of the sum of the ranks of |d_i| over the positive d_i. Equal |d_i| share their mean rank, and
+// differences of 0 are left out. Without any others it is 1. There must be at most 500 differences.
+func SignedRank(differences []float64) (float64, error) {
+	if err := checkSome("differences", differences); err != nil {
+		return 0, err
+	}
+	d := slices.DeleteFunc(slices.Clone(differences), func(v float64) bool { return v == 0 })
+	switch {
+	case len(d) == 0:
+		return 1, nil
+	case len(d) > mostRanked:
+		return 0, fmt.Errorf("metrics: %d differences, want at most %d: %w", len(d), mostRanked, ErrValue)
+	}
+	slices.SortFunc(d, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) })
+	ranks := make([]int, len(d)) // twice the ranks, which are halves at most
+	for i := 0; i < len(d); {
+		j := i
+		for j < len(d) && math.Abs(d[j]) == math.Abs(d[i]) {
+			j++
+		}
+		for k := i; k < j; k++ {
+			ranks[k] = i + 1 + j
+		}
+		i = j
+	}
+	total, sum := len(d)*(len(d)+1), 0
+	probability := make([]float64, total+1) // of each sum of ranks
+	probability[0] = 1
+	for i, r := range ranks {
+		if d[i] > 0 {
+			sum += r
+		}
+		for s := total; s >= 0; s-- {
+			p := probability[s] / 2
+			if s >= r {
+				p += probability[s-r] / 2
+			}
+			probability[s] = p
+		}
+	}
+	p := 0.0
+	for _, v := range probability[:min(sum, total-sum)+1] {
+		p += v
+	}
+	return min(1, 2*p), nil
+}
+
+// MedianInterval is the median of values that are independent, and its percentile bootstrap interval at a level in (0, 1),
+// from replicates that draw the values with replacement.
+func MedianInterval(values []float64, level float64, replicates int, seed uint64) (median, low, high float64, err error) {
+	if err := checkSome("values", values); err != nil {
+		return 0, 0, 0, err
+	}
+	if replicates < 1 || !(level > 0 && level < 1) {
+		return 0, 0, 0, fmt.Errorf("metrics: %d replicates at the level %v, want at least 1 and a level in (0, 1): %w", replicates, level, ErrValue)
+	}
+	rng, drawn, medians := rand.New(rand.NewPCG(seed, 0)), make([]float64, len(values)), make([]float64, replicates)
+	for r := range medians {
+		for i := range drawn {
+			drawn[i] = values[rng.IntN(len(values))]
+		}
+		medians[r] = medianOf(drawn)
+	}
+	slices.Sort(medians)
+	tail := (1 - level) / 2
+	return medianOf(slices.Clone(values)), stat.Quantile(tail, stat.Empirical, medians, nil), stat.Quantile(1-tail, stat.Empirical, medians, nil), nil
+}
+
+// medianOf sorts values and returns their median.
+func medianOf(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}

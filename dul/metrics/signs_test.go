@@ -1,0 +1,118 @@
+package metrics
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"densityuncertainty/environment/must"
+)
+
+// Values by the textbook: 2 (1 + 10)/2^10 for one sign of ten, and 2/2^6 where all of six signs are equal.
+func TestSignTest(t *testing.T) {
+	for _, c := range []struct {
+		differences []float64
+		want        float64
+	}{
+		{[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, -1}, 2 * 11. / 1024},
+		{[]float64{-1, -2, -3, -1, -2, -9, 0}, 2. / 64},
+		{[]float64{1, -1}, 1},
+		{[]float64{0, 0}, 1},
+	} {
+		if got := must.Get(SignTest(c.differences))(t); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%v: p is %v, want %v", c.differences, got, c.want)
+		}
+	}
+}
+
+// The exact p-value is that of all 2^n ways to choose signs, with ties and zeros too.
+func TestSignedRankIsExact(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		d := make([]float64, 1+rng.IntN(9))
+		for i := range d {
+			d[i] = float64(rng.IntN(9) - 3)
+		}
+		if got, want := must.Get(SignedRank(d))(t), byEnumeration(d); math.Abs(got-want) > 1e-12 {
+			t.Fatalf("%v: p is %v, want %v", d, got, want)
+		}
+	}
+	if _, err := SignedRank(make([]float64, 3)); err != nil {
+		t.Error(err)
+	}
+	many := make([]float64, 501)
+	for i := range many {
+		many[i] = 1
+	}
+	if _, err := SignedRank(many); !errors.Is(err, ErrValue) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// byEnumeration is the p-value of SignedRank by its definition.
+func byEnumeration(differences []float64) float64 {
+	var d []float64
+	for _, v := range differences {
+		if v != 0 {
+			d = append(d, v)
+		}
+	}
+	rank := func(i int) (r float64) { // mean rank of |d_i|
+		below, equal := 0., 0.
+		for _, v := range d {
+			switch {
+			case math.Abs(v) < math.Abs(d[i]):
+				below++
+			case math.Abs(v) == math.Abs(d[i]):
+				equal++
+			}
+		}
+		return below + (equal+1)/2
+	}
+	sum, total := 0., 0.
+	for i, v := range d {
+		total += rank(i)
+		if v > 0 {
+			sum += rank(i)
+		}
+	}
+	extreme, ways := 0., math.Pow(2, float64(len(d)))
+	for signs := range int(ways) {
+		s := 0.
+		for i := range d {
+			if signs>>i&1 == 1 {
+				s += rank(i)
+			}
+		}
+		if s <= min(sum, total-sum) {
+			extreme++
+		}
+	}
+	return min(1, 2*extreme/ways)
+}
+
+// The interval of the median covers the true one about as often as it says.
+func TestMedianInterval(t *testing.T) {
+	const trials = 400
+	rng, covered := rand.New(rand.NewPCG(3, 4)), 0.
+	for trial := range trials {
+		values := make([]float64, 41)
+		for i := range values {
+			values[i] = rng.ExpFloat64() - math.Ln2 // whose median is 0
+		}
+		median, low, high, err := MedianInterval(values, 0.9, 300, uint64(trial))
+		if err != nil || median < low || median > high {
+			t.Fatalf("median %v in [%v, %v]: %v", median, low, high, err)
+		}
+		if low <= 0 && 0 <= high {
+			covered++
+		}
+	}
+	if z := (covered/trials - 0.9) / math.Sqrt(0.9*0.1/trials); math.Abs(z) > 4 {
+		t.Errorf("the interval covers the median %v times of %d, %.1f standard deviations off", covered, trials, z)
+	}
+	if _, _, _, err := MedianInterval([]float64{1}, 1, 10, 0); !errors.Is(err, ErrValue) {
+		t.Errorf("the error is %v", err)
+	}
+}
