@@ -22,11 +22,17 @@ type Cubic struct {
 	Seeds int // the number of splits
 }
 
-const cubicExamples, cubicNoise = 100, 3.0
+const (
+	cubicExamples, cubicNoise = 100, 3.0
+	gridEnd, gridStep         = 6.0, 0.05
+)
 
 // Identity implements experiment.Identifier. How many splits there are changes none of them.
 func (c Cubic) Identity() experiment.Identity {
-	return experiment.Identity{Type: "toy.Cubic", Value: struct{}{}}
+	return experiment.Identity{Value: struct {
+		Examples                 int
+		Noise, GridEnd, GridStep float64
+	}{cubicExamples, cubicNoise, gridEnd, gridStep}}
 }
 
 // Check says what cannot be.
@@ -47,10 +53,9 @@ const gridSet = "grid"
 
 // Grid is the inputs at which the cubic is predicted, in the data's own units: from -6 to 6.
 func Grid() []float64 {
-	const end, step = 6.0, 0.05
 	var x []float64
-	for i := range int(2*end/step) + 1 {
-		x = append(x, -end+step*float64(i))
+	for i := range int(2*gridEnd/gridStep) + 1 {
+		x = append(x, -gridEnd+gridStep*float64(i))
 	}
 	return x
 }

@@ -35,7 +35,11 @@ const (
 
 // Identity implements experiment.Identifier. How many splits there are changes none of them.
 func (m Moons) Identity() experiment.Identity {
-	return experiment.Identity{Type: "toy.Moons", Value: struct{}{}}
+	return experiment.Identity{Value: struct {
+		Examples, Unseen                int
+		Noise, MapLeft, MapLow, MapSide float64
+		MapPoints                       int
+	}{moonsExamples, moonsUnseen, moonsNoise, mapLeft, mapLow, mapSide, mapPoints}}
 }
 
 // Check says what cannot be.
