@@ -3,7 +3,6 @@ package experiment_test
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -13,11 +12,9 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/experiment/cifar"
 	"densityuncertainty/figures/experiment/methods"
-	"densityuncertainty/figures/experiment/toy"
 	"densityuncertainty/figures/experiment/uci"
 	oldmethods "densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
-	oldtoy "densityuncertainty/figures/toy"
 	olduci "densityuncertainty/figures/uci"
 )
 
@@ -105,52 +102,6 @@ func TestOldUCINumbers(t *testing.T) {
 			}
 			for i := range got {
 				sameNumbers(t, fmt.Sprint(list[i]), got[i], want[i])
-			}
-		})
-	}
-}
-
-// The toy problems, where two moons' old networks were trained one by one: as replicas of one graph, sums are rounded in
-// another order.
-func TestOldToyNumbers(t *testing.T) {
-	ctx := context.Background()
-	for _, c := range []struct {
-		name         string
-		protocol     oldtoy.Protocol
-		data         experiment.Source
-		steps, draws int
-		alike        float64 // relative difference of replicas
-	}{
-		{"cubic", oldtoy.Cubic(), toy.Cubic{Seeds: 2}, 40, 50, 0},
-		{"moons", oldtoy.Moons(), toy.Moons{Seeds: 2}, 20, 5, 1e-6},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := c.protocol
-			p.Steps, p.Samples, p.Seeds = c.steps, c.draws, []uint64{0, 1}
-			var list experiment.Experiments
-			var old oldmethods.List
-			for _, m := range compared {
-				old = append(old, m.old)
-				list = append(list, must.Get(experiment.Cross(toy.Paper, []experiment.Source{c.data}, m.now))(t)...)
-			}
-			list = list.Change(func(e *experiment.Experiment) {
-				if e.Recipe.Epochs = c.steps; e.Recipe.PretrainEpochs > 0 {
-					e.Recipe.PretrainEpochs = c.steps / 2
-				}
-				if e.Recipe.Samples > 1 {
-					e.Recipe.Samples = c.draws
-				}
-			})
-			want := must.Get(oldtoy.Run(ctx, p, old...))(t)
-			got := must.Get(experiment.Run(ctx, list...))(t)
-			if len(got) != len(want) {
-				t.Fatalf("%d results, want %d", len(got), len(want))
-			}
-			for i := range got {
-				sameNumbers(t, fmt.Sprint(list[i]), got[i], want[i], func(metric string) bool {
-					a, b := got[i].Metrics[metric], want[i].Metrics[metric]
-					return math.Abs(a-b) <= c.alike*math.Abs(b)
-				})
 			}
 		})
 	}

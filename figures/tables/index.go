@@ -24,6 +24,15 @@ func NewIndex(list map[string]experiment.Result) *Index {
 	return &Index{results: list, used: map[string]experiment.Result{}}
 }
 
+// Of is the index of a list of results, such as Engine.Run returns.
+func Of(list []experiment.Result) *Index {
+	all := map[string]experiment.Result{}
+	for _, r := range list {
+		all[r.ID] = r
+	}
+	return NewIndex(all)
+}
+
 // Committed is the index of the results that are part of the project's repository.
 func Committed() (*Index, error) {
 	folder, err := results.DefaultDir()

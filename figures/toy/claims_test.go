@@ -5,8 +5,11 @@ import (
 	"testing"
 
 	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
 // Twenty ratios of a mean m, with d above and below in turn, have a standard error of 0.23 d: a mean that is on the
@@ -16,20 +19,23 @@ func TestClaims(t *testing.T) {
 	type ratio struct{ mean, spread float64 }
 	claims := func(t *testing.T, ratios map[string]ratio, diverged uint64) map[string]report.Claim {
 		t.Helper()
-		var lines []results.Result
-		for _, e := range figure1() {
-			r, has := ratios[e.Method]
-			if !has || e.Scale != results.Full || e.Options != nil {
-				continue
+		made := measured(fullRuns(figure1Set), func(e experiment.Experiment) map[string]float64 {
+			r, has := ratios[methods.NameOf(e.Method)]
+			if !has {
+				return nil
 			}
 			value := r.mean + r.spread
 			if e.Seed%2 == 1 {
 				value = r.mean - r.spread
 			}
-			lines = append(lines, results.Result{ID: e.ID(), Experiment: e, Diverged: diverged > 0 && e.Seed == diverged, Metrics: map[string]float64{results.MetricGapRatio: value}})
+			return map[string]float64{results.MetricGapRatio: value}
+		})
+		for id, r := range made {
+			r.Diverged = diverged > 0 && id == runs(Paper, Cubic{Seeds: gapSeeds}, methods.MFVI)[diverged].ID()
+			made[id] = r
 		}
 		found := make(map[string]report.Claim)
-		for _, c := range must.Get(Claims(lines))(t) {
+		for _, c := range must.Get(Claims(tables.NewIndex(made)))(t) {
 			for _, begins := range []string{collapse, flat, higher, notLess} {
 				if strings.HasPrefix(c.Claim, begins) {
 					found[begins] = c

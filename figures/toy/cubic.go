@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/datasets"
@@ -60,9 +61,14 @@ func Grid() []float64 {
 	return x
 }
 
+// cubicData is the data of a split, in their own units.
+func cubicData(split int) *datasets.Regression {
+	return datasets.ToyCubic(cubicExamples, cubicNoise, uint64(split))
+}
+
 // Load implements experiment.Source.
 func (c Cubic) Load(_ context.Context, split int) (experiment.Data, error) {
-	set := datasets.ToyCubic(cubicExamples, cubicNoise, uint64(split))
+	set := cubicData(split)
 	rows := make([]int, set.N)
 	for i := range rows {
 		rows[i] = i
@@ -75,46 +81,69 @@ func (c Cubic) Load(_ context.Context, split int) (experiment.Data, error) {
 	}, nil
 }
 
-// Gap measures what Figure 1 shows. "gap_ratio" is the mean standard deviation of the function in the middle of the gap,
-// x in [-1, 1], over that where the data are, x in [-4, -2] and [2, 4]: above 1 the network is less certain where it has
-// seen nothing. "gap_coverage95" is the part of the gap, |x| < 2, where x^3 is inside the central 95 % of the function's
-// draws. "noise_std" is the deviation of the noise. A network without spread has no ratio.
-func Gap(p *experiment.Predictions) (map[string]float64, error) {
-	s, err := p.Set(gridSet)
-	if err != nil {
-		return nil, err
-	}
-	x := Grid()
-	_, std := s.Moments()
-	for i := range std {
-		std[i] *= p.Unit
-	}
-	scaler := datasets.Scaler{Mean: []float64{p.Zero}, Std: []float64{p.Unit}}
-	low, high := scaler.Inverse(s.FunctionQuantile(0.025)), scaler.Inverse(s.FunctionQuantile(0.975))
-	inside, all := 0.0, 0.0
-	for i, v := range x {
-		if math.Abs(v) >= 2 {
-			continue
-		}
-		all++
-		if cube := v * v * v; low[i] <= cube && cube <= high[i] {
-			inside++
-		}
-	}
-	found := map[string]float64{results.MetricNoiseStd: s.NoiseDeviation() * p.Unit, results.MetricGapCoverage: inside / all}
-	if slices.Max(std) > 0 {
-		found[results.MetricGapRatio] = meanWhere(x, std, 0, 1) / meanWhere(x, std, 2, 4)
-	}
-	return found, nil
+// A curve is what a network says of the function along Grid, in the data's own units.
+type curve struct {
+	mean, std []float64
+	noise     float64                   // standard deviation of the observation noise
+	quantile  func(q float64) []float64 // of the function, without the noise
 }
 
-// meanWhere is the mean of the values at those x whose distance from 0 is from low to high.
-func meanWhere(x, values []float64, low, high float64) float64 {
+func curveOf(p *experiment.Predictions) (curve, error) {
+	s, err := p.Set(gridSet)
+	if err != nil {
+		return curve{}, err
+	}
+	target := datasets.Scaler{Mean: []float64{p.Zero}, Std: []float64{p.Unit}}
+	mean, std := s.Moments()
+	floats.Scale(p.Unit, std)
+	return curve{
+		mean: target.Inverse(mean), std: std, noise: s.NoiseDeviation() * p.Unit,
+		quantile: func(q float64) []float64 { return target.Inverse(s.FunctionQuantile(q)) },
+	}, nil
+}
+
+// hasSpread says whether the function differs from draw to draw.
+func (c curve) hasSpread() bool { return slices.Max(c.std) > 0 }
+
+// gapRatio is the mean standard deviation of the function in the middle of the gap, x in [-1, 1], over that at the data.
+// Above 1 the network is less certain where it has seen nothing.
+func (c curve) gapRatio() float64 { return c.stdFrom(0, 1) / c.stdFrom(2, 4) }
+
+// stdFrom is the mean standard deviation of the function at those x whose distance from 0 is from low to high. The data
+// are from 2 to 4.
+func (c curve) stdFrom(low, high float64) float64 {
 	var inside []float64
-	for i, v := range x {
-		if a := math.Abs(v); a >= low && a <= high {
-			inside = append(inside, values[i])
+	for i, x := range Grid() {
+		if a := math.Abs(x); a >= low && a <= high {
+			inside = append(inside, c.std[i])
 		}
 	}
 	return stat.Mean(inside, nil)
+}
+
+// Gap measures what Figure 1 shows. "gap_ratio" is the mean standard deviation of the function in the middle of the gap,
+// x in [-1, 1], over that where the data are, x in [-4, -2] and [2, 4]; a network without spread has none.
+// "gap_coverage95" is the part of the gap, |x| < 2, where x^3 is inside the central 95 % of the function's draws.
+// "noise_std" is the standard deviation of the noise.
+func Gap(p *experiment.Predictions) (map[string]float64, error) {
+	c, err := curveOf(p)
+	if err != nil {
+		return nil, err
+	}
+	low, high := c.quantile(0.025), c.quantile(0.975)
+	inside, all := 0.0, 0.0
+	for i, x := range Grid() {
+		if math.Abs(x) >= 2 {
+			continue
+		}
+		all++
+		if cube := x * x * x; low[i] <= cube && cube <= high[i] {
+			inside++
+		}
+	}
+	found := map[string]float64{results.MetricNoiseStd: c.noise, results.MetricGapCoverage: inside / all}
+	if c.hasSpread() {
+		found[results.MetricGapRatio] = c.gapRatio()
+	}
+	return found, nil
 }
