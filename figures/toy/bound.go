@@ -153,7 +153,8 @@ func FindBounds(ctx context.Context, network nets.ResidualSum, steps, draws int,
 		return b, err
 	}
 	network.Layers = e.Method.Layers
-	e.Recipe.Epochs, e.Recipe.PretrainEpochs, e.Recipe.Samples, e.Task.Metrics = steps, steps/2, 1, nil
+	Steps(steps)(&e)
+	e.Recipe.Samples, e.Task.Metrics = 1, nil
 	e.Task.Network = nets.Func{Name: "residual sum", Build: func(_ nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 		return network.Apply(s, x, outputs)
 	}}

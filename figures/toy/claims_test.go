@@ -20,7 +20,7 @@ func TestClaims(t *testing.T) {
 	claims := func(t *testing.T, ratios map[string]ratio, diverged uint64) map[string]report.Claim {
 		t.Helper()
 		made := measured(fullRuns(figure1Set), func(e experiment.Experiment) map[string]float64 {
-			r, has := ratios[methods.NameOf(e.Method)]
+			r, has := ratios[e.Method.Name]
 			if !has {
 				return nil
 			}
@@ -51,18 +51,18 @@ func TestClaims(t *testing.T) {
 		name, claim, verdict string
 		ratios               map[string]ratio
 	}{
-		{"half is not less than half", collapse, report.Undecided, map[string]ratio{"mfvi": {0.5, 0.1}}},
-		{"less, within the noise", collapse, report.Undecided, map[string]ratio{"mfvi": {0.47, 0.1}}},
-		{"less", collapse, report.Holds, map[string]ratio{"mfvi": {0.4, 0.1}}},
-		{"more", collapse, report.DoesNotHold, map[string]ratio{"mfvi": {0.6, 0.1}}},
-		{"higher on average, not on every seed", higher, report.Holds, map[string]ratio{"density": {1.5, 0.6}}},
-		{"higher, within the noise", higher, report.Undecided, map[string]ratio{"density": {1.1, 0.6}}},
-		{"flat", flat, report.Holds, map[string]ratio{"vdropout": {1, 0.1}, "rank1": {1.1, 0.1}}},
-		{"one is not flat", flat, report.DoesNotHold, map[string]ratio{"vdropout": {1, 0.1}, "rank1": {0.6, 0.1}}},
-		{"one may be flat", flat, report.Undecided, map[string]ratio{"vdropout": {1, 0.1}, "rank1": {0.82, 0.1}}},
-		{"less certain", notLess, report.DoesNotHold, map[string]ratio{"mfvi": {0.2, 0.1}, "vdropout": {0.2, 0.1}, "rank1": {1.2, 0.1}}},
-		{"not less certain", notLess, report.Holds, map[string]ratio{"mfvi": {0.2, 0.1}, "vdropout": {0.2, 0.1}, "rank1": {0.9, 0.1}}},
-		{"a method is missing", notLess, report.NotRun, map[string]ratio{"mfvi": {0.2, 0.1}, "vdropout": {0.2, 0.1}}},
+		{"half is not less than half", collapse, report.Undecided, map[string]ratio{"MFVI": {0.5, 0.1}}},
+		{"less, within the noise", collapse, report.Undecided, map[string]ratio{"MFVI": {0.47, 0.1}}},
+		{"less", collapse, report.Holds, map[string]ratio{"MFVI": {0.4, 0.1}}},
+		{"more", collapse, report.DoesNotHold, map[string]ratio{"MFVI": {0.6, 0.1}}},
+		{"higher on average, not on every seed", higher, report.Holds, map[string]ratio{"Density Uncertainty (LDL)": {1.5, 0.6}}},
+		{"higher, within the noise", higher, report.Undecided, map[string]ratio{"Density Uncertainty (LDL)": {1.1, 0.6}}},
+		{"flat", flat, report.Holds, map[string]ratio{"Variational Dropout": {1, 0.1}, "Rank-1 BNN": {1.1, 0.1}}},
+		{"one is not flat", flat, report.DoesNotHold, map[string]ratio{"Variational Dropout": {1, 0.1}, "Rank-1 BNN": {0.6, 0.1}}},
+		{"one may be flat", flat, report.Undecided, map[string]ratio{"Variational Dropout": {1, 0.1}, "Rank-1 BNN": {0.82, 0.1}}},
+		{"less certain", notLess, report.DoesNotHold, map[string]ratio{"MFVI": {0.2, 0.1}, "Variational Dropout": {0.2, 0.1}, "Rank-1 BNN": {1.2, 0.1}}},
+		{"not less certain", notLess, report.Holds, map[string]ratio{"MFVI": {0.2, 0.1}, "Variational Dropout": {0.2, 0.1}, "Rank-1 BNN": {0.9, 0.1}}},
+		{"a method is missing", notLess, report.NotRun, map[string]ratio{"MFVI": {0.2, 0.1}, "Variational Dropout": {0.2, 0.1}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := claims(t, c.ratios, 0)[c.claim]; got.Verdict != c.verdict {
@@ -70,10 +70,10 @@ func TestClaims(t *testing.T) {
 			}
 		})
 	}
-	if got := claims(t, map[string]ratio{"mfvi": {0.4, 0.1}}, 0)[collapse].Evidence; got != "gap ratio: MFVI 0.40 ± 0.10, above 1 on 0 of 20 seeds" {
+	if got := claims(t, map[string]ratio{"MFVI": {0.4, 0.1}}, 0)[collapse].Evidence; got != "gap ratio: MFVI 0.40 ± 0.10, above 1 on 0 of 20 seeds" {
 		t.Errorf("the evidence is %q", got)
 	}
-	if got := claims(t, map[string]ratio{"mfvi": {0.4, 0.1}}, 3)[collapse]; got.Verdict != report.Undecided || got.Evidence != "MFVI diverged with 1 of 20 seeds" {
+	if got := claims(t, map[string]ratio{"MFVI": {0.4, 0.1}}, 3)[collapse]; got.Verdict != report.Undecided || got.Evidence != "MFVI diverged with 1 of 20 seeds" {
 		t.Errorf("with a run that diverged: %s: %s", got.Verdict, got.Evidence)
 	}
 }

@@ -36,6 +36,16 @@ func Quick(data experiment.Source, m experiment.Method) (experiment.Experiment, 
 	return trained(quickPreset, data, m, 800, 100)
 }
 
+// Steps changes an experiment to so many steps of training, after half as many of pretraining if it has any.
+func Steps(n int) func(e *experiment.Experiment) {
+	return func(e *experiment.Experiment) {
+		e.Recipe.Epochs = n
+		if e.Recipe.PretrainEpochs > 0 {
+			e.Recipe.PretrainEpochs = n / 2
+		}
+	}
+}
+
 // trained has so many steps on the cubic and on two moons.
 func trained(preset string, data experiment.Source, m experiment.Method, cubicSteps, moonsSteps int) (experiment.Experiment, error) {
 	m = filled(m)
