@@ -14,7 +14,7 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/experiment/cifar"
 	"densityuncertainty/figures/experiment/methods"
-	"densityuncertainty/figures/experiment/toy"
+	"densityuncertainty/figures/toy"
 	"densityuncertainty/figures/uci"
 )
 

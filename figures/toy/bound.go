@@ -7,25 +7,24 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
-	"densityuncertainty/dul/train"
-	"densityuncertainty/environment"
-	"densityuncertainty/figures/jobs"
-	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 )
 
-// A ResidualStep is what a density layer adds to one unit of a sum, a' = a + w . h + noise, in the numbers that bound
-// the variance of a' from below:
+// A ResidualStep is what a density layer adds to one unit of a sum, a' = a + w . h + noise. Its numbers bound the
+// variance of a' from below:
 //
-//	Var[noise | h] >= Alpha E(h),   |w|^2 = Weight,   E(h) >= Lambda/2 |h|^2,
+//	Var[noise | h] >= Alpha E(h),   |w|^2 = Weight,   E(h) >= Lambda/2 |h|^2.
 //
-// the last with the smallest eigenvalue Lambda of the precision of a Gaussian energy around zero.
+// Lambda is the smallest eigenvalue of the precision of a Gaussian energy around zero.
 type ResidualStep struct{ Alpha, Weight, Lambda float64 }
 
 // Kappa is kappa = 2 Weight/Lambda, with which E[(w . h)^2] <= kappa E[E(h)].
@@ -54,14 +53,14 @@ func (s ResidualStep) Constant() float64 {
 	return 2 * s.Alpha / (t + math.Sqrt(t*t-4*s.Alpha))
 }
 
-// PrintedConstant is that of the paper's proof, min(Alpha, low - 2 sqrt(M) D high) for a layer of width D with
-// |w^j|^2 <= M = Weight, where the variance of every unit before it is between low and high times the expected sum of
-// the energies before it. It is negative unless sqrt(M) D < low/(2 high) <= 1/2.
+// PrintedConstant is the constant of the paper's proof, min(Alpha, low - 2 sqrt(M) D high), for a layer of width D with
+// |w^j|^2 <= M = Weight. The variance of every unit before it is between low and high times the expected sum of the
+// energies before it. The constant is negative unless sqrt(M) D < low/(2 high) <= 1/2.
 func (s ResidualStep) PrintedConstant(width int, low, high float64) float64 {
 	return min(s.Alpha, low-2*math.Sqrt(s.Weight)*float64(width)*high)
 }
 
-// Bounds are what Proposition 1 and its repair say of one residual network, beside its variances, along the grid.
+// Bounds are the variances of one residual network along the grid, and what Proposition 1 and its repair are made of.
 type Bounds struct {
 	X      []float64      // the grid, in the units of the data
 	Layers []BoundedLayer // the input layer and those after it, in their order
@@ -73,7 +72,7 @@ type BoundedLayer struct {
 	Energy []float64
 	// Variance is Var[a^j | x], and VarianceError the standard error of that estimate, [Width][len(X)].
 	Variance, VarianceError [][]float64
-	// Steps are those of the units, [Width].
+	// Steps are the steps of the units, [Width].
 	Steps []ResidualStep
 }
 
@@ -142,45 +141,46 @@ func (b Bounds) Constants() (repaired, printed []float64) {
 	return repaired, printed
 }
 
-// FindBounds trains the residual network of section 2.4, of the protocol's width and of density layers with the LDL
-// energy, on the cubic for the first of the protocol's seeds, and measures the variance of every unit of every sum with
-// so many draws.
-func FindBounds(ctx context.Context, p Protocol, depth int, batchNorm bool, draws int) (b Bounds, err error) {
-	if len(p.Seeds) == 0 || p.Problem != CubicName || draws < 2 {
-		return Bounds{}, fmt.Errorf("toy: bounds of a network on %q with %d seeds and %d draws; want %s, at least one seed and 2 draws", p.Problem, len(p.Seeds), draws, CubicName)
+// FindBounds trains the residual network of section 2.4, of density layers with the LDL energy, on the cubic of seed 0, in
+// so many steps after half as many of pretraining. It measures the variance of every unit of every sum with so many draws.
+// It replaces network.Layers. It calls progress, if that is not nil, with the part that is done.
+func FindBounds(ctx context.Context, network nets.ResidualSum, steps, draws int, progress func(done float64, note string)) (b Bounds, err error) {
+	if draws < 2 {
+		return b, fmt.Errorf("toy: a variance of %d draws; give at least 2", draws)
 	}
-	machine, err := jobs.OpenMachine(environment.ShortTrainings)
+	e, err := Paper(Cubic{Seeds: 1}, methods.Density)
 	if err != nil {
-		return Bounds{}, err
+		return b, err
 	}
-	defer machine.Backend.Finalize()
-	e, report := p.Experiments(methods.Density)[0], p.Progress
-	defer jobs.Recover(&err, e)
-	p, m, err := ProtocolOf(e, methods.List{methods.Density})
-	if err != nil {
-		return Bounds{}, err
+	network.Layers = e.Method.Layers
+	Steps(steps)(&e)
+	e.Recipe.Samples, e.Task.Metrics = 1, nil
+	e.Task.Network = nets.Func{Name: "residual sum", Build: func(_ nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+		return network.Apply(s, x, outputs)
+	}}
+	e.Task.Inspect = func(models []*nets.Model, _, _ int) (map[string]float64, error) {
+		b, err = boundsOf(ctx, models[0], network, draws)
+		return nil, err
 	}
-	network := nets.ResidualSum{Layers: m.Layers(p.Options), Width: p.Width, Depth: depth, BatchNorm: batchNorm}
-	trained, err := nets.New(machine.Backend, network, likelihood.Gaussian{}, methods.Seed(e, 0))
-	if err != nil {
-		return Bounds{}, fmt.Errorf("%v: %w", e, err)
+	if _, err := (experiment.Engine{Progress: progress}).Run(ctx, e); err != nil {
+		return b, err
 	}
-	d, trainer := cubicOf(e), p.trainer(m, cubicN)
-	if report != nil {
-		trainer.Progress = func(at train.Progress) { report(methods.Describe(at)) }
+	if b.Layers == nil {
+		return b, errors.New("toy: the training of the residual network diverged")
 	}
-	if err := trainer.Fit(ctx, trained, d.train); err != nil {
-		return Bounds{}, fmt.Errorf("%v: %w", e, err)
-	}
-	return boundsOf(ctx, trained, network, d, draws)
+	return b, nil
 }
 
 // chunk is how many draws of all sums are held at once.
 const chunk = 200
 
 // boundsOf measures a network on the grid.
-func boundsOf(ctx context.Context, m *nets.Model, network nets.ResidualSum, d cubicData, draws int) (Bounds, error) {
-	b := Bounds{X: d.grid}
+func boundsOf(ctx context.Context, m *nets.Model, network nets.ResidualSum, draws int) (Bounds, error) {
+	data, err := Cubic{Seeds: 1}.Load(ctx, 0)
+	if err != nil {
+		return Bounds{}, err
+	}
+	b := Bounds{X: Grid()}
 	names := []string{"input"}
 	for l := range network.Depth {
 		names = append(names, fmt.Sprintf("block_%d", l))
@@ -190,12 +190,12 @@ func boundsOf(ctx context.Context, m *nets.Model, network nets.ResidualSum, d cu
 		if err != nil {
 			return Bounds{}, err
 		}
-		b.Layers = append(b.Layers, BoundedLayer{Steps: steps, Energy: make([]float64, len(d.grid))})
+		b.Layers = append(b.Layers, BoundedLayer{Steps: steps, Energy: make([]float64, len(b.X))})
 	}
-	moments := make([]powers, len(names)*network.Width*len(d.grid))
+	moments := make([]powers, len(names)*network.Width*len(b.X))
 	for done := 0; done < draws; done += chunk {
 		count := min(chunk, draws-done)
-		found, err := predict.Sample(ctx, m.With(network.Sums()), d.inputs, predict.Options{Samples: count, Energies: true})
+		found, err := predict.Sample(ctx, m.With(network.Sums()), data.Sets[0].Inputs, predict.Options{Samples: count, Energies: true})
 		if err != nil {
 			return Bounds{}, fmt.Errorf("toy: drawing from the residual network: %w", err)
 		}
@@ -211,8 +211,8 @@ func boundsOf(ctx context.Context, m *nets.Model, network nets.ResidualSum, d cu
 	for l := range b.Layers {
 		layer := &b.Layers[l]
 		for j := range network.Width {
-			variance, deviation := make([]float64, len(d.grid)), make([]float64, len(d.grid))
-			for i := range d.grid {
+			variance, deviation := make([]float64, len(b.X)), make([]float64, len(b.X))
+			for i := range b.X {
 				variance[i], deviation[i] = moments[(i*len(names)+l)*network.Width+j].variance()
 			}
 			layer.Variance, layer.VarianceError = append(layer.Variance, variance), append(layer.VarianceError, deviation)

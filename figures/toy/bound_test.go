@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
-	"densityuncertainty/figures/methods"
 )
 
 // Constant is the largest c with Bound(v, e) >= c (v + e): none is below it, and the best direction reaches it.
@@ -70,16 +70,13 @@ func TestLeastPrecision(t *testing.T) {
 func TestFindBounds(t *testing.T) {
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
 	for _, batchNorm := range []bool{false, true} {
-		p := Cubic()
-		p.Seeds, p.Width, p.Steps, p.PretrainSteps = []uint64{3}, 8, 300, 300
-		p.Variance = methods.Plain
 		last := 0.0
-		p.Progress = func(done float64, _ string) { last = done }
-		b := must.Get(FindBounds(t.Context(), p, 2, batchNorm, 1000))(t)
-		if len(b.Layers) != 3 || last != 1 {
+		network := nets.ResidualSum{Width: 8, Depth: 2, BatchNorm: batchNorm}
+		b := must.Get(FindBounds(t.Context(), network, 400, 1000, func(done float64, _ string) { last = done }))(t)
+		if len(b.Layers) != 3 || last < 1-1e-9 {
 			t.Fatalf("%d layers, progress %v", len(b.Layers), last)
 		}
-		data := datasets.ToyCubic(cubicN, cubicNoiseStd, 3)
+		data := cubicData(0)
 		scale := datasets.FitScaler(data.X, 1, datasets.Order(0, 0, data.N))
 		for i, x := range scale.Transform(b.X) {
 			if want := b.Layers[0].Steps[0].Lambda / 2 * x * x; math.Abs(b.Layers[0].Energy[i]-want) > 1e-5*(1+want) {
@@ -111,16 +108,14 @@ func TestFindBounds(t *testing.T) {
 }
 
 func TestFindBoundsErrors(t *testing.T) {
-	none := Cubic()
-	none.Seeds = nil
-	flat := Cubic()
-	flat.Steps, flat.PretrainSteps = 2, 2
 	for want, f := range map[string]func() (Bounds, error){
-		"0 seeds":   func() (Bounds, error) { return FindBounds(t.Context(), none, 1, false, 10) },
-		"two-moons": func() (Bounds, error) { return FindBounds(t.Context(), Moons(), 1, false, 10) },
-		"1 draws":   func() (Bounds, error) { return FindBounds(t.Context(), Cubic(), 1, false, 1) },
-		"depth 0":   func() (Bounds, error) { return FindBounds(t.Context(), flat, 0, false, 10) },
-		"canceled":  func() (Bounds, error) { return FindBounds(canceled(t), flat, 1, false, 10) },
+		"1 draws": func() (Bounds, error) {
+			return FindBounds(t.Context(), nets.ResidualSum{Width: 8, Depth: 1}, 2, 1, nil)
+		},
+		"depth 0": func() (Bounds, error) { return FindBounds(t.Context(), nets.ResidualSum{Width: 8}, 2, 10, nil) },
+		"canceled": func() (Bounds, error) {
+			return FindBounds(canceled(t), nets.ResidualSum{Width: 8, Depth: 1}, 2, 10, nil)
+		},
 	} {
 		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want one with %q", err, want)

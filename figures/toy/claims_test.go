@@ -5,8 +5,11 @@ import (
 	"testing"
 
 	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
 // Twenty ratios of a mean m, with d above and below in turn, have a standard error of 0.23 d: a mean that is on the
@@ -16,20 +19,23 @@ func TestClaims(t *testing.T) {
 	type ratio struct{ mean, spread float64 }
 	claims := func(t *testing.T, ratios map[string]ratio, diverged uint64) map[string]report.Claim {
 		t.Helper()
-		var lines []results.Result
-		for _, e := range figure1() {
-			r, has := ratios[e.Method]
-			if !has || e.Scale != results.Full || e.Options != nil {
-				continue
+		made := measured(fullRuns(figure1Set), func(e experiment.Experiment) map[string]float64 {
+			r, has := ratios[e.Method.Name]
+			if !has {
+				return nil
 			}
 			value := r.mean + r.spread
 			if e.Seed%2 == 1 {
 				value = r.mean - r.spread
 			}
-			lines = append(lines, results.Result{ID: e.ID(), Experiment: e, Diverged: diverged > 0 && e.Seed == diverged, Metrics: map[string]float64{results.MetricGapRatio: value}})
+			return map[string]float64{results.MetricGapRatio: value}
+		})
+		for id, r := range made {
+			r.Diverged = diverged > 0 && id == runs(Paper, Cubic{Seeds: gapSeeds}, methods.MFVI)[diverged].ID()
+			made[id] = r
 		}
 		found := make(map[string]report.Claim)
-		for _, c := range must.Get(Claims(lines))(t) {
+		for _, c := range must.Get(Claims(tables.NewIndex(made)))(t) {
 			for _, begins := range []string{collapse, flat, higher, notLess} {
 				if strings.HasPrefix(c.Claim, begins) {
 					found[begins] = c
@@ -45,18 +51,18 @@ func TestClaims(t *testing.T) {
 		name, claim, verdict string
 		ratios               map[string]ratio
 	}{
-		{"half is not less than half", collapse, report.Undecided, map[string]ratio{"mfvi": {0.5, 0.1}}},
-		{"less, within the noise", collapse, report.Undecided, map[string]ratio{"mfvi": {0.47, 0.1}}},
-		{"less", collapse, report.Holds, map[string]ratio{"mfvi": {0.4, 0.1}}},
-		{"more", collapse, report.DoesNotHold, map[string]ratio{"mfvi": {0.6, 0.1}}},
-		{"higher on average, not on every seed", higher, report.Holds, map[string]ratio{"density": {1.5, 0.6}}},
-		{"higher, within the noise", higher, report.Undecided, map[string]ratio{"density": {1.1, 0.6}}},
-		{"flat", flat, report.Holds, map[string]ratio{"vdropout": {1, 0.1}, "rank1": {1.1, 0.1}}},
-		{"one is not flat", flat, report.DoesNotHold, map[string]ratio{"vdropout": {1, 0.1}, "rank1": {0.6, 0.1}}},
-		{"one may be flat", flat, report.Undecided, map[string]ratio{"vdropout": {1, 0.1}, "rank1": {0.82, 0.1}}},
-		{"less certain", notLess, report.DoesNotHold, map[string]ratio{"mfvi": {0.2, 0.1}, "vdropout": {0.2, 0.1}, "rank1": {1.2, 0.1}}},
-		{"not less certain", notLess, report.Holds, map[string]ratio{"mfvi": {0.2, 0.1}, "vdropout": {0.2, 0.1}, "rank1": {0.9, 0.1}}},
-		{"a method is missing", notLess, report.NotRun, map[string]ratio{"mfvi": {0.2, 0.1}, "vdropout": {0.2, 0.1}}},
+		{"half is not less than half", collapse, report.Undecided, map[string]ratio{"MFVI": {0.5, 0.1}}},
+		{"less, within the noise", collapse, report.Undecided, map[string]ratio{"MFVI": {0.47, 0.1}}},
+		{"less", collapse, report.Holds, map[string]ratio{"MFVI": {0.4, 0.1}}},
+		{"more", collapse, report.DoesNotHold, map[string]ratio{"MFVI": {0.6, 0.1}}},
+		{"higher on average, not on every seed", higher, report.Holds, map[string]ratio{"Density Uncertainty (LDL)": {1.5, 0.6}}},
+		{"higher, within the noise", higher, report.Undecided, map[string]ratio{"Density Uncertainty (LDL)": {1.1, 0.6}}},
+		{"flat", flat, report.Holds, map[string]ratio{"Variational Dropout": {1, 0.1}, "Rank-1 BNN": {1.1, 0.1}}},
+		{"one is not flat", flat, report.DoesNotHold, map[string]ratio{"Variational Dropout": {1, 0.1}, "Rank-1 BNN": {0.6, 0.1}}},
+		{"one may be flat", flat, report.Undecided, map[string]ratio{"Variational Dropout": {1, 0.1}, "Rank-1 BNN": {0.82, 0.1}}},
+		{"less certain", notLess, report.DoesNotHold, map[string]ratio{"MFVI": {0.2, 0.1}, "Variational Dropout": {0.2, 0.1}, "Rank-1 BNN": {1.2, 0.1}}},
+		{"not less certain", notLess, report.Holds, map[string]ratio{"MFVI": {0.2, 0.1}, "Variational Dropout": {0.2, 0.1}, "Rank-1 BNN": {0.9, 0.1}}},
+		{"a method is missing", notLess, report.NotRun, map[string]ratio{"MFVI": {0.2, 0.1}, "Variational Dropout": {0.2, 0.1}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := claims(t, c.ratios, 0)[c.claim]; got.Verdict != c.verdict {
@@ -64,10 +70,10 @@ func TestClaims(t *testing.T) {
 			}
 		})
 	}
-	if got := claims(t, map[string]ratio{"mfvi": {0.4, 0.1}}, 0)[collapse].Evidence; got != "gap ratio: MFVI 0.40 ± 0.10, above 1 on 0 of 20 seeds" {
+	if got := claims(t, map[string]ratio{"MFVI": {0.4, 0.1}}, 0)[collapse].Evidence; got != "gap ratio: MFVI 0.40 ± 0.10, above 1 on 0 of 20 seeds" {
 		t.Errorf("the evidence is %q", got)
 	}
-	if got := claims(t, map[string]ratio{"mfvi": {0.4, 0.1}}, 3)[collapse]; got.Verdict != report.Undecided || got.Evidence != "MFVI diverged with 1 of 20 seeds" {
+	if got := claims(t, map[string]ratio{"MFVI": {0.4, 0.1}}, 3)[collapse]; got.Verdict != report.Undecided || got.Evidence != "MFVI diverged with 1 of 20 seeds" {
 		t.Errorf("with a run that diverged: %s: %s", got.Verdict, got.Evidence)
 	}
 }

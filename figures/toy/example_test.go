@@ -9,7 +9,8 @@ import (
 
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/toy"
 )
 
@@ -22,15 +23,20 @@ func (l additive) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 }
 
 // A method of one's own beside the paper's: a family of layers, a name, and a short training.
-func ExampleRun() {
-	p := toy.Cubic()
-	p.Steps, p.Samples, p.Seeds = 20, 10, []uint64{0}
-	lines, err := toy.Run(context.Background(), p, methods.New("additive", additive{sd: 0.1}), methods.Density)
+func ExamplePictures() {
+	additive := experiment.Method{Name: "additive", Layers: additive{sd: 0.1}}
+	list, err := experiment.Cross(toy.Paper, []experiment.Source{toy.Cubic{Seeds: 1}}, additive, methods.Density)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	figure, err := toy.Pictures(lines)
+	short := list.Change(func(e *experiment.Experiment) { e.Recipe.Epochs, e.Recipe.Samples = 20, 10 })
+	found, err := experiment.Run(context.Background(), short...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	figure, err := toy.Pictures(found)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -40,5 +46,5 @@ func ExampleRun() {
 	}
 	// Output:
 	// additive, seed 0
-	// density, seed 0
+	// Density Uncertainty, seed 0
 }

@@ -3,120 +3,210 @@ package toy
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
-	"densityuncertainty/figures/methods"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/energy"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
-// clipped are density layers with the energies of LDL limited to [0, D].
-func clipped(title string) methods.Method {
-	return methods.Density.Variant(title, func(o *methods.Options) { o.Clip = true })
+// named is a method under another name, which is the title of its panel or row.
+func named(m experiment.Method, name string) experiment.Method {
+	m.Name = name
+	return m
 }
 
-// figure1Methods are those of the paper's Figure 1.
-func figure1Methods() methods.List {
-	return methods.List{methods.MFVI, methods.VDropout, methods.Rank1, methods.Density}
-}
+// clipped is the density layer with the energies of LDL limited to [0, D].
+var clipped = experiment.Method{Name: "Density Uncertainty (LDL, energy clipped)", Layers: dul.Density{Energy: energy.LDL{}, Clip: true}}
 
-// lettered are the methods with the titles of their panels in Figure 1: "(a) MFVI" and so on.
-func lettered(list methods.List) methods.List {
-	list = slices.Clone(list)
-	for i := range list {
-		list[i].Title = fmt.Sprintf("(%c) %s", 'a'+i, list[i].Title)
-	}
-	return list
-}
-
-// Figures are the figures of the study. Further methods, such as one's own, get panels in those that compare all
-// methods.
-func Figures(further ...methods.Method) []report.NamedFigure {
-	return []report.NamedFigure{
-		{Name: "figure1", Doc: "the paper's Figure 1, four panels in a row", Make: func(lines []results.Result, seed uint64) (report.Figure, error) {
-			return Figure1(lines, seed, 4, further...)
+// Figures are the figures of the toy problems.
+func Figures() []tables.NamedFigure {
+	return []tables.NamedFigure{
+		{Name: "figure1", Doc: "the paper's Figure 1, four panels in a row", Make: func(x *tables.Index, seed uint64) (report.Figure, error) {
+			return Figure1(x, seed, 4)
 		}},
-		{Name: "figure1-square", Doc: "Figure 1, two rows of two", Make: func(lines []results.Result, seed uint64) (report.Figure, error) {
-			f, err := Figure1(lines, seed, 2, further...)
+		{Name: "figure1-square", Doc: "Figure 1, two rows of two", Make: func(x *tables.Index, seed uint64) (report.Figure, error) {
+			f, err := Figure1(x, seed, 2)
 			f.Name = "figure1-square"
 			return f, err
 		}},
 		{Name: "figure1-energies", Doc: "the density layer with each of its energy models", Make: Figure1Energies},
-		{Name: "distance-toy", Doc: "six methods on one-dimensional regression: are they less certain where there are no data?",
-			Make: func(lines []results.Result, seed uint64) (report.Figure, error) {
-				return DistanceCubic(lines, seed, further...)
-			}},
-		{Name: "distance-moons", Doc: "six methods on two moons: are they uncertain far away from the data?",
-			Make: func(lines []results.Result, seed uint64) (report.Figure, error) {
-				return DistanceMoons(lines, seed, further...)
-			}},
+		{Name: "distance-toy", Doc: "six methods on one-dimensional regression: are they less certain where there are no data?", Make: DistanceCubic},
+		{Name: "distance-moons", Doc: "six methods on two moons: are they uncertain far away from the data?", Make: DistanceMoons},
 	}
 }
 
-// Figure1 is the paper's Figure 1 for one seed: the data (red), the predictive mean, and the central 95%
-// and 99% of the predictive draws (blue, the outer one lighter), on shared axes, with so many panels in a row. Below each
-// panel is a strip with the standard deviation of the draws, since beside a cubic the bands are narrow. It is made from
-// quick runs, and says so, only when some of its full-scale runs are missing and the quick ones are not.
-// Further methods have panels of their own.
-func Figure1(lines []results.Result, seed uint64, columns int, further ...methods.Method) (report.Figure, error) {
-	return bands("figure1", "Predictive distributions on one-dimensional regression", lines, seed, columns, lettered(append(figure1Methods(), further...)))
+// Figure1 is the paper's Figure 1 for one seed, with so many panels in a row. A panel has the data (red), the predictive
+// mean, and the central 95% and 99% of the predictive draws (blue, the outer one lighter), on shared axes. Beside a cubic
+// the bands are narrow, so a strip below each panel has the standard deviation of the draws. If full runs are missing and
+// all quick runs are there, it shows the quick runs, and says so.
+func Figure1(x *tables.Index, seed uint64, columns int) (report.Figure, error) {
+	list := []experiment.Method{methods.MFVI, methods.VDropout, methods.Rank1, methods.Density}
+	for i, m := range list {
+		list[i].Name = fmt.Sprintf("(%c) %s", 'a'+i, m.Name)
+	}
+	return bands("figure1", "Predictive distributions on one-dimensional regression", x, seed, columns, list)
 }
 
-// Figure1Energies is a further figure: the density layer with its energy models.
-func Figure1Energies(lines []results.Result, seed uint64) (report.Figure, error) {
-	list := methods.List{methods.Density.Variant("LDL, not clipped", nil), clipped("LDL, clipped to [0, D]"), methods.DensityMixture.Variant("Rank-1 mixture", nil)}
-	return bands("figure1-energies", "Density uncertainty with three energy models", lines, seed, len(list), list)
+// Figure1Energies shows the density layer with its energy models, as Figure1 shows methods.
+func Figure1Energies(x *tables.Index, seed uint64) (report.Figure, error) {
+	list := []experiment.Method{named(methods.Density, "LDL, not clipped"), named(clipped, "LDL, clipped to [0, D]"), named(methods.DensityMixture, "Rank-1 mixture")}
+	return bands("figure1-energies", "Density uncertainty with three energy models", x, seed, len(list), list)
 }
 
-// Pictures shows runs on the cubic as Figure 1 does, whatever methods and settings they are of: a panel for each line
-// in their order, three in a row.
-func Pictures(lines []results.Result) (report.Figure, error) {
-	if len(lines) == 0 {
-		return report.Figure{}, fmt.Errorf("toy: no runs to show")
+// Pictures shows runs of one problem, whatever methods and settings they are of: a panel for each, three in a row. Those
+// on the cubic are shown as in Figure 1, and those on two moons as in DistanceMoons.
+func Pictures(list []experiment.Result) (report.Figure, error) {
+	if len(list) == 0 {
+		return report.Figure{}, errors.New("toy: there are no runs to show")
 	}
 	var titles []string
-	for _, line := range lines {
-		if line.Experiment.Dataset != CubicName {
-			return report.Figure{}, fmt.Errorf("toy: %v is no run on the cubic", line.Experiment)
+	moons := 0
+	for _, r := range list {
+		if r.Experiment == nil {
+			return report.Figure{}, fmt.Errorf("toy: the result %s does not know its experiment; find it with tables.Index.Find", r.ID)
 		}
-		titles = append(titles, fmt.Sprintf("%s, seed %d", line.Experiment.Variant(), line.Experiment.Seed))
+		switch r.Experiment.Task.Data.(type) {
+		case Cubic:
+		case Moons:
+			moons++
+		default:
+			return report.Figure{}, fmt.Errorf("toy: %v is neither on the cubic nor on two moons", r.Experiment)
+		}
+		titles = append(titles, fmt.Sprintf("%s, seed %d", r.Method, r.Seed))
 	}
-	f, err := bandsOf("runs", lines, titles, 3)
-	f.Caption = "Predictive distributions on one-dimensional regression: training data, predictive mean, and central 95% and 99% of the predictive draws of each run." + f.Caption
-	return f, err
+	switch moons {
+	case 0:
+		f, err := bandsOf("runs", list, titles, 3)
+		f.Caption = "Predictive distributions on one-dimensional regression: training data, predictive mean, and central 95% and 99% of the predictive draws of each run." + f.Caption
+		return f.Figure, err
+	case len(list):
+		f, err := panelsOf("runs", list, titles, moonsPanel)
+		f.Caption = "Two moons: entropy of the predictions from 0 (white) to log 2 (dark), and the training data of both classes." + f.Caption
+		return f, err
+	}
+	return report.Figure{}, errors.New("toy: some runs are on the cubic and some on two moons; show them apart")
 }
 
 // The sizes, in points: a panel with its share of the axes, and what a strip below it adds.
 const panelWidth, panelHeight, stripHeight = 150, 160, 40
 
-// bands finds the lines of the methods and draws a panel of each.
-func bands(name, title string, lines []results.Result, seed uint64, columns int, list methods.List) (report.Figure, error) {
-	chosen, err := linesOf(name, Cubic(), lines, seed, list)
+// A run is a result on the cubic with its data and, unless it diverged, what it says.
+type run struct {
+	experiment.Result
+	curve
+	trainX, trainY []float64
+}
+
+func runOf(r experiment.Result) (run, error) {
+	data := cubicData(r.Split)
+	found := run{Result: r, trainX: data.X, trainY: data.Y}
+	if r.Diverged {
+		return found, nil
+	}
+	p, err := predictionsOf(r)
+	if err == nil {
+		found.curve, err = curveOf(p)
+	}
+	return found, err
+}
+
+// drawnSeeds is how many seeds the figures can show: predictions of the first ones are part of the repository.
+const drawnSeeds = 3
+
+// predictionsOf reads the predictions of a result that is to be drawn.
+func predictionsOf(r experiment.Result) (*experiment.Predictions, error) {
+	p, err := r.Predictions()
+	if errors.Is(err, experiment.ErrNoPredictions) {
+		err = fmt.Errorf("%w; the repository keeps those of the seeds 0 to %d", err, drawnSeeds-1)
+	}
+	return p, err
+}
+
+// bands finds the runs of the methods and draws a panel of each.
+func bands(name, title string, x *tables.Index, seed uint64, columns int, list []experiment.Method) (report.Figure, error) {
+	found, err := find(name, x, Cubic{}, seed, list)
 	if err != nil {
 		return report.Figure{}, err
 	}
-	var titles []string
-	for _, m := range list {
-		titles = append(titles, m.Title)
-	}
-	f, err := bandsOf(name, chosen, titles, columns)
+	f, err := bandsOf(name, found, names(list), columns)
 	if err != nil {
 		return report.Figure{}, err
 	}
-	first := chosen[0].Experiment
+	first := found[0].Experiment
 	f.Caption = fmt.Sprintf("%s: training data, predictive mean, and central 95%% and 99%% of %d predictive draws; below, the standard deviation of the draws, "+
-		"on a logarithmic axis, and where the data are; settings paper, %d gradient steps, seed %d.", title, first.Samples, first.Epochs, first.Seed) + f.Caption
-	err = addStrips(&f, chosen)
+		"on a logarithmic axis, and where the data are; settings paper, %d gradient steps, seed %d.", title, first.Recipe.Samples, first.Recipe.Epochs, first.Seed) + f.Caption
+	err = f.addStrips()
+	return f.Figure, err
+}
+
+func names(list []experiment.Method) []string {
+	var all []string
+	for _, m := range list {
+		all = append(all, m.Name)
+	}
+	return all
+}
+
+// A bandsFigure is a figure of runs on the cubic.
+type bandsFigure struct {
+	report.Figure
+	runs []run
+}
+
+// bandsOf draws a panel for each result on the cubic. The caption says no more than that some are quick.
+func bandsOf(name string, list []experiment.Result, titles []string, columns int) (bandsFigure, error) {
+	f := bandsFigure{}
+	for _, r := range list {
+		drawn, err := runOf(r)
+		if err != nil {
+			return f, fmt.Errorf("toy: %s: %w", name, err)
+		}
+		f.runs = append(f.runs, drawn)
+	}
+	err := f.draw(name, titles, columns)
 	return f, err
 }
 
+// draw draws a panel for each run.
+func (f *bandsFigure) draw(name string, titles []string, columns int) error {
+	low, high := dataRange(f.runs[0].trainY)
+	caption := ""
+	var panels []*plot.Plot
+	for i, r := range f.runs {
+		title := titles[i] + quickTitle(r.Result)
+		if r.Preset == quickPreset {
+			caption = " QUICK RUN: not comparable with the paper."
+		}
+		p, err := bandsPanel(title, r, i == 0)
+		if err != nil {
+			return fmt.Errorf("toy: %s: %v: %w", name, r.Experiment, err)
+		}
+		p.Y.Min, p.Y.Max = low, high
+		panels = append(panels, p)
+	}
+	f.Figure = inRows(name, panels, columns, 20, 10)
+	f.Caption = caption
+	return nil
+}
+
+// quickTitle is what the title of a quick run has more.
+func quickTitle(r experiment.Result) string {
+	if r.Preset != quickPreset {
+		return ""
+	}
+	return fmt.Sprintf("\nquick run, %d steps", r.Experiment.Recipe.Epochs)
+}
+
 // addStrips draws the standard deviations of runs below their panels, on an axis for all.
-func addStrips(f *report.Figure, lines []results.Result) error {
+func (f *bandsFigure) addStrips() error {
 	for _, row := range f.Panels {
 		for _, p := range row {
 			if p != nil {
@@ -125,23 +215,22 @@ func addStrips(f *report.Figure, lines []results.Result) error {
 		}
 	}
 	var all []float64
-	for _, line := range lines {
-		all = append(all, line.Series[results.SeriesStd]...)
+	for _, r := range f.runs {
+		all = append(all, r.std...)
 	}
 	var strips []*plot.Plot
-	for _, line := range lines {
+	for _, r := range f.runs {
 		p := report.New("", "x", "sd")
 		report.LogAxis(&p.Y, all)
 		p.Y.Min /= 1.3 // room for the marks of the data
 		p.X.Min, p.X.Max = -gridEnd, gridEnd
-		if !line.Diverged {
-			trainX := line.Series[results.SeriesTrainX]
-			floor := slices.Repeat([]float64{p.Y.Min}, len(trainX))
+		if !r.Diverged {
+			floor := slices.Repeat([]float64{p.Y.Min}, len(r.trainX))
 			if err := errors.Join(
-				report.Line(p, "", line.Series[results.SeriesX], atLeast(p.Y.Min, line.Series[results.SeriesStd]), report.Blue),
-				report.Points(p, "", trainX, floor, report.Red, report.DotRadius),
+				report.Line(p, "", Grid(), atLeast(p.Y.Min, r.std), report.Blue),
+				report.Points(p, "", r.trainX, floor, report.Red, report.DotRadius),
 			); err != nil {
-				return fmt.Errorf("toy: %s: %v: %w", f.Name, line.Experiment, err)
+				return fmt.Errorf("toy: %s: %v: %w", f.Name, r.Experiment, err)
 			}
 		}
 		strips = append(strips, p)
@@ -151,7 +240,7 @@ func addStrips(f *report.Figure, lines []results.Result) error {
 	return nil
 }
 
-// atLeast are the values, and low in the place of those below it.
+// atLeast are the values, with low in the place of those below it.
 func atLeast(low float64, values []float64) []float64 {
 	values = slices.Clone(values)
 	for i, v := range values {
@@ -160,112 +249,71 @@ func atLeast(low float64, values []float64) []float64 {
 	return values
 }
 
-// bandsOf draws a panel for each line. The caption says no more than that some are quick.
-func bandsOf(name string, lines []results.Result, titles []string, columns int) (report.Figure, error) {
-	low, high := 0.0, 1.0
-	if i := slices.IndexFunc(lines, func(line results.Result) bool { return !line.Diverged }); i >= 0 {
-		low, high = dataRange(lines[i].Series[results.SeriesTrainY])
-	}
-	caption := ""
-	var panels []*plot.Plot
-	for n, line := range lines {
-		title := titles[n]
-		if e := line.Experiment; e.Scale == results.Quick {
-			title += fmt.Sprintf("\nquick run, %d steps", e.Epochs)
-			caption = " QUICK RUN: not comparable with the paper."
-		}
-		p, err := bandsPlot(title, line, n == 0)
-		if err != nil {
-			return report.Figure{}, fmt.Errorf("toy: %s: %v: %w", name, line.Experiment, err)
-		}
-		p.Y.Min, p.Y.Max = low, high
-		panels = append(panels, p)
-	}
-	f := inRows(name, panels, columns, 20, 10)
-	f.Caption = caption
-	return f, nil
-}
-
-// inRows is a figure of panels, of which only the lowest of a column and the first of a row have labels; right and below
-// are the points that its width and height have besides the panels.
+// inRows is a figure of panels. Only the lowest of a column and the first of a row have labels. right and below are the
+// points that its width and height have besides the panels.
 func inRows(name string, panels []*plot.Plot, columns int, right, below float64) report.Figure {
 	f := report.Figure{Name: name, Panels: report.InRows(panels, columns, report.ShareAxes)}
 	f.Width, f.Height = vg.Points(float64(panelWidth*len(f.Panels[0]))+right), vg.Points(float64(panelHeight*len(f.Panels))+below)
 	return f
 }
 
-// linesOf finds the lines of the methods, all of full scale or all quick.
-func linesOf(name string, protocol Protocol, lines []results.Result, seed uint64, list methods.List) ([]results.Result, error) {
-	index := results.ByID(lines)
+// find finds the results of methods on data: the full ones, or where some of those are missing the quick ones.
+func find(figure string, x *tables.Index, data experiment.Source, seed uint64, list []experiment.Method) ([]experiment.Result, error) {
 	var missing []string
-	for _, scale := range []string{results.Full, results.Quick} {
-		var chosen []results.Result
+	for _, preset := range []experiment.Preset{Paper, Quick} {
+		var found []experiment.Result
 		var lacking []string
 		for _, m := range list {
-			p := protocol
-			if scale == results.Quick {
-				p = p.Quick()
+			e, err := preset(data, m)
+			if err != nil {
+				return nil, err
 			}
-			p.Seeds = []uint64{seed}
-			e := p.Experiments(m)[0]
-			if line, done := index.Find(e); done && (line.Diverged || len(line.Series) > 0) {
-				chosen = append(chosen, line)
+			e.Split, e.Seed = int(seed), seed
+			if r, done := x.Find(e); done {
+				found = append(found, r)
 			} else {
-				lacking = append(lacking, e.Variant())
+				lacking = append(lacking, m.Name)
 			}
 		}
 		if len(lacking) == 0 {
-			return chosen, nil
+			return found, nil
 		}
-		if scale == results.Full {
+		if missing == nil {
 			missing = lacking
 		}
 	}
-	if !Drawn(results.Experiment{Seed: seed}) {
-		return nil, fmt.Errorf("toy: %s of seed %d: only runs of the seeds %v keep the curves that it draws", name, seed, Cubic().Seeds)
-	}
-	return nil, fmt.Errorf("toy: %s needs seed %d of %s; run: reproduce run %s", name, seed, strings.Join(missing, ", "), setOf(name))
+	return nil, fmt.Errorf("toy: %s needs seed %d of %s; run: reproduce run %s", figure, seed, strings.Join(missing, ", "), setOf(figure))
 }
 
-// dataRange is the range of the y axis: that of the data with as much again on both sides together, so
-// that a band that leaves it is cut and the other panels stay readable.
+// dataRange is the range of the y axis: that of the data with as much again on both sides together, so that a band that
+// leaves it is cut and the other panels stay readable.
 func dataRange(y []float64) (low, high float64) {
-	low, high = math.Inf(1), math.Inf(-1)
-	for _, v := range y {
-		low, high = min(low, v), max(high, v)
-	}
+	low, high = slices.Min(y), slices.Max(y)
 	room := (high - low) / 2
 	return low - room, high + room
 }
 
-// bandsPlot draws one panel.
-func bandsPlot(title string, line results.Result, withLegend bool) (*plot.Plot, error) {
+// bandsPanel draws one panel of Figure1.
+func bandsPanel(title string, r run, withLegend bool) (*plot.Plot, error) {
 	p := report.New(title, "x", "y")
-	if line.Diverged {
-		p.Title.Text += "\ndiverged" // and left no series
+	if r.Diverged {
+		p.Title.Text += "\ndiverged"
 		p.X.Min, p.X.Max = -gridEnd, gridEnd
 		return p, nil
 	}
-	s := func(name string) []float64 { return line.Series[name] }
 	names := map[bool][4]string{true: {"99% of draws", "95% of draws", "mean", "data"}}[withLegend]
-	return p, drawBands(p, names, line, s(results.SeriesQ005), s(results.SeriesQ995), s(results.SeriesQ025), s(results.SeriesQ975))
+	return p, r.draw(p, names, r.quantile(0.005), r.quantile(0.995), r.quantile(0.025), r.quantile(0.975))
 }
 
-// drawBands draws the data and the mean of a run on the cubic in a band, and that in an outer one.
-func drawBands(p *plot.Plot, names [4]string, line results.Result, outerLow, outerHigh, low, high []float64) error {
-	s := func(name string) []float64 { return line.Series[name] }
-	for _, err := range []error{
-		report.Band(p, names[0], s(results.SeriesX), outerLow, outerHigh, report.PaleBlue),
-		report.Band(p, names[1], s(results.SeriesX), low, high, report.MidBlue),
-		report.Line(p, names[2], s(results.SeriesX), s(results.SeriesMean), report.Navy),
-		report.Points(p, names[3], s(results.SeriesTrainX), s(results.SeriesTrainY), report.Red, report.DotRadius),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	x := s(results.SeriesX)
+// draw draws the data and the mean in a band, and that in an outer one.
+func (r run) draw(p *plot.Plot, names [4]string, outerLow, outerHigh, low, high []float64) error {
+	x := Grid()
 	p.X.Min, p.X.Max = x[0], x[len(x)-1]
 	p.Legend.Top, p.Legend.Left = true, true
-	return nil
+	return errors.Join(
+		report.Band(p, names[0], x, outerLow, outerHigh, report.PaleBlue),
+		report.Band(p, names[1], x, low, high, report.MidBlue),
+		report.Line(p, names[2], x, r.mean, report.Navy),
+		report.Points(p, names[3], r.trainX, r.trainY, report.Red, report.DotRadius),
+	)
 }

@@ -8,35 +8,45 @@ import (
 	"testing"
 
 	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/internal/figtest"
-	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
+func figure(name string) tables.NamedFigure {
+	all := Figures()
+	return all[slices.IndexFunc(all, func(f tables.NamedFigure) bool { return f.Name == name })]
+}
+
+// The figures of the stored runs.
 func TestFigures(t *testing.T) {
-	lines := at(results.Full)
+	x := must.Get(tables.Committed())(t)
 	for _, named := range Figures() {
 		t.Run(named.Name, func(t *testing.T) {
-			f, err := named.Make(lines, 0)
+			f, err := named.Make(x, 0)
 			if f.Name != named.Name || named.Doc == "" {
 				t.Errorf("it calls itself %q, doc %q", f.Name, named.Doc)
 			}
 			figtest.Golden(t)(f, err)
 		})
 	}
+	if _, err := Figure1(x, 7, 4); !errors.Is(err, experiment.ErrNoPredictions) || !strings.Contains(err.Error(), "the seeds 0 to 2") {
+		t.Errorf("of a seed without predictions: %v", err)
+	}
 }
 
 func TestQuickFiguresSaySo(t *testing.T) {
-	quick, full := at(results.Quick), at(results.Full)
+	quick, full := passedOff(t, drawn(Quick, 1)), passedOff(t, drawn(Paper, 1))
 	for _, c := range []struct{ name, words string }{
 		{"figure1", "quick run, 800 steps"}, {"figure1-square", "quick run, 800 steps"}, {"figure1-energies", "quick run, 800 steps"},
 		{"distance-toy", "quick run, 800 steps"}, {"distance-moons", "quick run, 100 steps"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			named := Figures()[slices.IndexFunc(Figures(), func(f report.NamedFigure) bool { return f.Name == c.name })]
-			f, err := named.Make(quick, 1)
-			if err != nil || !strings.Contains(f.Caption, "QUICK RUN") {
+			f, err := figure(c.name).Make(tables.Of(quick), 1)
+			if err != nil || !strings.Contains(f.Caption, "QUICK RUN") || !strings.Contains(f.Caption, "seed 1") {
 				t.Errorf("caption %q, %v", f.Caption, err)
 			}
 			for _, title := range figtest.Titles(f) {
@@ -45,77 +55,60 @@ func TestQuickFiguresSaySo(t *testing.T) {
 				}
 			}
 			// The full runs are taken where there are both, and part of them is not enough.
-			if f, err := named.Make(slices.Concat(quick, full), 1); err != nil || strings.Contains(f.Caption, "QUICK") {
+			both := tables.Of(slices.Concat(quick, full))
+			if f, err := figure(c.name).Make(both, 1); err != nil || strings.Contains(f.Caption, "QUICK") {
 				t.Errorf("full runs beside quick ones: %q, %v", f.Caption, err)
 			}
-		})
-	}
-}
-
-// Without a run a figure says which, and how to make it.
-func TestMissingRunsAreNamed(t *testing.T) {
-	for _, c := range []struct {
-		name, figure, missing, want string
-	}{
-		{"one", "figure1", "mfvi", "figure1 needs seed 0 of mfvi; run: reproduce run figure1"},
-		{"with options", "figure1-energies", "density", "seed 0 of density, density clip=true; run: reproduce run figure1"},
-		{"of the cubic", "distance-toy", "due", "seed 0 of due; run: reproduce run distance"},
-		{"of the moons", "distance-moons", "sngp", "seed 0 of sngp; run: reproduce run distance"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			lines := slices.DeleteFunc(at(results.Full), func(r results.Result) bool { return r.Experiment.Method == c.missing })
-			for _, named := range Figures() {
-				if named.Name == c.figure {
-					if _, err := named.Make(lines, 0); err == nil || !strings.Contains(err.Error(), c.want) {
-						t.Errorf("got %v, want %q", err, c.want)
-					}
-				}
+			part := tables.Of(slices.Concat(quick, full[:1]))
+			if f, err := figure(c.name).Make(part, 1); err != nil || !strings.Contains(f.Caption, "QUICK") {
+				t.Errorf("one full run beside quick ones: %q, %v", f.Caption, err)
 			}
 		})
 	}
 }
 
-// A run that diverged has no curves, and its panel says so, whichever it is.
-func TestDivergedPanels(t *testing.T) {
+// Without a run a figure says which, and how to make it. A run that diverged has no curves, and its panel says so.
+func TestPanelsOfMissingAndDivergedRuns(t *testing.T) {
+	full := passedOff(t, drawn(Paper, 0))
 	for _, c := range []struct {
-		figure, method string
-		panels         []int
+		figure string
+		method experiment.Method
+		panel  int
+		want   string
 	}{
-		{"figure1", "mfvi", []int{0}}, {"figure1", "rank1", []int{2}}, {"figure1-square", "rank1", []int{2}},
-		{"figure1-energies", "density", []int{0, 1}}, {"figure1-energies", "density-rank1mix", []int{2}},
-		{"distance-toy", "deterministic", []int{0}}, {"distance-toy", "due", []int{4}}, {"distance-moons", "due", []int{4}},
+		{"figure1", methods.MFVI, 0, "figure1 needs seed 0 of (a) MFVI; run: reproduce run figure1"},
+		{"figure1-square", methods.Rank1, 2, "seed 0 of (c) Rank-1 BNN; run: reproduce run figure1"},
+		{"figure1-energies", clipped, 1, "seed 0 of LDL, clipped to [0, D]; run: reproduce run figure1"},
+		{"distance-toy", methods.DUE, 4, "seed 0 of DUE; run: reproduce run distance"},
+		{"distance-moons", methods.SNGP, 3, "seed 0 of SNGP; run: reproduce run distance"},
 	} {
-		t.Run(c.figure+" "+c.method, func(t *testing.T) {
-			lines := at(results.Full)
-			for i := range lines {
-				if lines[i].Experiment.Method == c.method {
-					lines[i].Diverged, lines[i].Series, lines[i].Metrics = true, nil, nil
+		t.Run(c.figure, func(t *testing.T) {
+			if _, err := figure(c.figure).Make(tables.Of(without(full, c.method.Name)), 0); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("without it: %v, want %q", err, c.want)
+			}
+			list := slices.Clone(full)
+			for i := range list {
+				list[i].Diverged = list[i].Method == c.method.Name
+			}
+			f := must.Get(figure(c.figure).Make(tables.Of(list), 0))(t)
+			for i, title := range figtest.Titles(f) {
+				if strings.Contains(title, "diverged") != (i == c.panel) {
+					t.Errorf("panel %d has the title %q", i, title)
 				}
 			}
-			for _, named := range Figures() {
-				if named.Name != c.figure {
-					continue
-				}
-				f := must.Get(named.Make(lines, 0))(t)
-				for i, title := range figtest.Titles(f) {
-					if strings.Contains(title, "diverged") != slices.Contains(c.panels, i) {
-						t.Errorf("panel %d has the title %q", i, title)
-					}
-				}
-				if _, err := f.Bytes(report.SVG); err != nil {
-					t.Error(err)
-				}
+			if _, err := f.Bytes(report.SVG); err != nil {
+				t.Error(err)
 			}
 		})
 	}
 }
 
 func TestPictures(t *testing.T) {
-	p := Cubic()
-	p.Seeds, p.Steps, p.Width = []uint64{4, 5}, 70, 7
-	lines := made(p.Experiments(methods.Rank1, methods.Density))
-	f := must.Get(Pictures(lines))(t)
-	want := []string{"rank1 width=7, seed 4", "rank1 width=7, seed 5", "density width=7, seed 4", "density width=7, seed 5"}
+	cubic := runs(Paper, Cubic{Seeds: 2}, methods.Rank1)
+	cubic = append(cubic, runs(Paper, Cubic{Seeds: 2}, methods.Density)...)
+	list := passedOff(t, cubic)
+	f := must.Get(Pictures(list))(t)
+	want := []string{"Rank-1 BNN, seed 0", "Rank-1 BNN, seed 1", "Density Uncertainty, seed 0", "Density Uncertainty, seed 1"}
 	if got := figtest.Titles(f); !slices.Equal(got, want) || len(f.Panels) != 2 || len(f.Panels[0]) != 3 {
 		t.Errorf("panels %q, want %q, three in a row", got, want)
 	}
@@ -123,129 +116,67 @@ func TestPictures(t *testing.T) {
 		t.Errorf("the caption %q tells of one seed or of quick runs", f.Caption)
 	}
 	// A quick run among others is marked, and the others are not.
-	lines[2] = made(Cubic().Quick().Experiments(methods.MFVI))[0]
-	f, err := Pictures(lines)
+	list[2] = passedOff(t, runs(Quick, Cubic{Seeds: 1}, methods.MFVI))[0]
+	f, err := Pictures(list)
 	if err != nil || !strings.Contains(f.Caption, "QUICK RUN") {
 		t.Errorf("with a quick run: caption %q, %v", f.Caption, err)
 	}
-	want[2] = "mfvi, seed 0\nquick run, 800 steps"
+	want[2] = "MFVI, seed 0\nquick run, 800 steps"
 	if got := figtest.Titles(f); !slices.Equal(got, want) {
 		t.Errorf("with a quick run: panels %q, want %q", got, want)
 	}
-	for _, c := range []struct {
-		name  string
-		lines []results.Result
-		want  string
-	}{
-		{"none", nil, "no runs to show"},
-		{"moons", made(Moons().Experiments(methods.SNGP)), "is no run on the cubic"},
+	moons := passedOff(t, runs(Paper, Moons{Seeds: 1}, methods.Deterministic))
+	if f, err := Pictures(moons); err != nil || !strings.HasPrefix(figtest.Titles(f)[0], "Deterministic, seed 0\nat data 0.") {
+		t.Errorf("of two moons: panels %q, %v", figtest.Titles(f), err)
+	}
+	other := list[0].Of(experiment.Experiment{Task: experiment.Task{Name: "mine", Data: experiment.Arrays{}}})
+	for want, wrong := range map[string][]experiment.Result{
+		"there are no runs to show": nil, "neither on the cubic": {other}, "show them apart": {list[0], moons[0]}, "does not know its experiment": {{ID: "x"}},
 	} {
-		if _, err := Pictures(c.lines); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", c.name, err)
+		if _, err := Pictures(wrong); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
 
-func TestDistanceMoonsTitles(t *testing.T) {
-	lines := at(results.Full)
-	f := must.Get(DistanceMoons(lines, 1))(t)
-	if title := f.Panels[1][0].Title.Text; title != "SNGP\nat data 0.10, far away 0.50" || !strings.Contains(f.Caption, "seed 1") {
-		t.Errorf("title %q, caption %q", title, f.Caption)
-	}
-	// A browser shows the map of an SVG in the whole of its rectangle.
+// A browser shows the maps of an SVG in the whole of their rectangles. They are PNG, and are called so.
+func TestMaps(t *testing.T) {
+	f := must.Get(DistanceMoons(must.Get(tables.Committed())(t), 0))(t)
 	svg := must.Get(f.Bytes(report.SVG))(t)
 	images, stretched := bytes.Count(svg, []byte("<image")), bytes.Count(svg, []byte(`<image preserveAspectRatio="none" `))
 	if images != len(DistanceMethods()) || stretched != images {
 		t.Errorf("%d of %d images fill their place", stretched, images)
 	}
-	for i, line := range lines {
-		if line.Experiment.Dataset == MoonsName {
-			lines[i].Series[results.SeriesEntropy] = line.Series[results.SeriesEntropy][1:]
-		}
-	}
-	if _, err := DistanceMoons(lines, 2); err == nil || !strings.Contains(err.Error(), "30 by 30 places has 899") {
-		t.Errorf("a map with a value too few: %v", err)
-	}
-}
-
-// The maps of an SVG figure are PNG, and are called so.
-func TestMapsArePNG(t *testing.T) {
-	f := must.Get(DistanceMoons(at(results.Full), 0))(t)
-	svg := must.Get(f.Bytes(report.SVG))(t)
 	if !strings.Contains(string(svg), "data:image/png;base64,iVBOR") || strings.Contains(string(svg), "image/jp") {
 		t.Error("the maps are not called PNG")
 	}
 }
 
-// What each experiment of the catalogue is for: the figures and the rows that take it in. An experiment that none
-// takes in would be run for nothing.
-func TestCatalogue(t *testing.T) {
-	takes := func(e results.Experiment) (places []string) {
-		lines := at(e.Scale)
-		without := slices.DeleteFunc(slices.Clone(lines), func(r results.Result) bool { return r.ID == e.ID() })
+// Every full experiment of the sets has a stored result, and is part of a figure or a table.
+func TestSets(t *testing.T) {
+	x := must.Get(tables.Committed())(t)
+	must.Get(GapRatios(x))(t)
+	must.Get(DistanceTable(x))(t)
+	for seed := range uint64(drawnSeeds) {
 		for _, named := range Figures() {
-			if _, err := named.Make(without, e.Seed); err != nil {
-				places = append(places, named.Name)
-			}
-		}
-		whole, err := GapRatios(lines)
-		part, err2 := GapRatios(without)
-		must.Do(t, errors.Join(err, err2))
-		for i, row := range whole.Rows {
-			for k := range row.Cells {
-				if figtest.Text(row.Cells[k]) != figtest.Text(part.Rows[i].Cells[k]) {
-					places = append(places, row.Name)
-					break
-				}
-			}
-		}
-		return places
-	}
-	for _, c := range []struct {
-		experiment, id string // the identity, pinned for some
-		places         []string
-	}{
-		{"toy mfvi on toy-cubic, 4000 steps, 1000 samples, seed 0 (paper, full)", "fdcfd9c74d99360e", []string{"figure1", "figure1-square", "MFVI"}},
-		{"toy vdropout on toy-cubic, 4000 steps, 1000 samples, seed 1 (paper, full)", "3c6f69bf304c6654", []string{"figure1", "figure1-square", "Variational Dropout"}},
-		{"toy rank1 on toy-cubic, 800 steps, 1000 samples, seed 2 (paper, quick)", "fc246ba30a775c26", []string{"figure1", "figure1-square", "Rank-1 BNN"}},
-		{"toy density on toy-cubic, 4000 steps, 1000 samples, seed 0 (paper, full)", "1a1d29be468c19ae", []string{"figure1", "figure1-square", "figure1-energies", "distance-toy", "Density Uncertainty (LDL)"}},
-		{"toy density clip=true on toy-cubic, 4000 steps, 1000 samples, seed 1 (paper, full)", "0263c9366b1681c7", []string{"figure1-energies", "Density Uncertainty (LDL, energy clipped)"}},
-		{"toy density-rank1mix on toy-cubic, 4000 steps, 1000 samples, seed 0 (paper, full)", "0ad183f444ae64a9", []string{"figure1-energies", "Density, rank-1 mixture"}},
-		{"toy deterministic on toy-cubic, 4000 steps, 1000 samples, seed 0 (paper, full)", "9f3adae2e01f42ff", []string{"distance-toy"}},
-		{"toy due on two-moons, 1000 steps, 100 samples, seed 2 (paper, full)", "5e74b421dd347460", []string{"distance-moons"}},
-		{"toy density on two-moons, 100 steps, 100 samples, seed 0 (paper, quick)", "3e2461d576492aeb", []string{"distance-moons"}},
-	} {
-		t.Run(c.experiment, func(t *testing.T) {
-			all := results.Union(Sets()...)
-			i := slices.IndexFunc(all, func(e results.Experiment) bool { return e.String() == c.experiment })
-			if i < 0 {
-				t.Fatal("it is not in the catalogue")
-			}
-			if got := all[i].ID(); got != c.id {
-				t.Errorf("its identity is %s, want %s: stored lines would be lost", got, c.id)
-			}
-			if got := takes(all[i]); !slices.Equal(got, c.places) {
-				t.Errorf("it is taken in by %q, want %q", got, c.places)
-			}
-		})
-	}
-	for _, e := range results.Union(Sets()...) {
-		if err := e.Validate(); err != nil {
-			t.Errorf("%v: %v", e, err)
-		}
-		if _, _, err := ProtocolOf(e, methods.All()); err != nil {
-			t.Errorf("it cannot be carried out: %v", err)
-		}
-		if e.Seed == 0 && e.Scale == results.Full && takes(e) == nil {
-			t.Errorf("nothing takes in %v", e)
+			must.Get(named.Make(x, seed))(t)
 		}
 	}
-	// The runs of density on the cubic are of both sets.
-	sets := Sets()
-	of := func(sets ...results.Set) int {
-		return len(results.Filter{Scale: results.Full}.Apply(results.Union(sets...)))
+	used := x.Used()
+	for _, s := range Sets() {
+		for _, e := range s.At("") {
+			if err := e.Check(); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, e := range s.At(results.Full) {
+			if _, is := used[e.ID()]; !is {
+				t.Errorf("nothing uses %v of the set %s", e, s.Name)
+			}
+		}
 	}
-	if common := of(sets[0]) + of(sets[1]) - of(sets[0], sets[1]); common != 3 {
-		t.Errorf("%s and %s share %d full runs, want 3", sets[0].Name, sets[1].Name, common)
+	both := slices.Concat(fullRuns(figure1Set), fullRuns(distanceSet))
+	if common := len(both) - len(tables.Union(both)); common != drawnSeeds {
+		t.Errorf("the sets share %d full runs, want those of the density layer", common)
 	}
 }

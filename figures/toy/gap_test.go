@@ -5,47 +5,27 @@ import (
 	"slices"
 	"testing"
 
-	"gonum.org/v1/gonum/floats"
-
 	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/internal/figtest"
-	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
-func TestGapRatio(t *testing.T) {
-	x := []float64{-5, -4, -3, -2, -1.5, -1, 0, 1, 1.5, 2, 3, 4, 5}
-	std := []float64{9, 1, 2, 3, 9, 6, 7, 8, 9, 1, 2, 3, 9}
-	if ratio := gapRatio(x, std); math.Abs(ratio-3.5) > 1e-15 {
-		t.Errorf("got %v", ratio)
-	}
-}
-
-// The curves are -1 and 1, so that x^3 is between them for |x| <= 1: of the five inputs in the gap three.
-func TestGapCoverage(t *testing.T) {
-	x := []float64{-3, -2, -1.5, -1, 0, 1, 1.5, 2, 3}
-	low, high := make([]float64, len(x)), make([]float64, len(x))
-	for i := range x {
-		low[i], high[i] = -1, 1
-	}
-	if got := gapCoverage(x, low, high); got != 0.6 {
-		t.Errorf("got %v, want 0.6", got)
-	}
-}
-
 func TestGapRatios(t *testing.T) {
-	ratios := map[string]float64{"density": 1.4, "density-rank1mix": 0.9, "mfvi": 0.25, "rank1": 0.7} // vdropout was not run
-	var lines []results.Result
-	for _, e := range figure1() {
-		ratio := ratios[e.Method]
-		if ratio == 0 || e.Scale == results.Full && (e.Seed == 2 || e.Options != nil) {
-			continue
+	ratios := map[string]float64{"Density Uncertainty (LDL)": 1.4, clipped.Name: 1.4, "Density, rank-1 mixture": 0.9, "MFVI": 0.25, "Rank-1 BNN": 0.7} // the others were not run
+	metrics := func(e experiment.Experiment) map[string]float64 {
+		ratio := ratios[e.Method.Name]
+		if ratio == 0 || e.Preset == "toy.Paper" && (e.Seed == 2 || e.Method.Name == clipped.Name) {
+			return nil
 		}
-		ratio += 0.1 * float64(e.Seed%2)
-		lines = append(lines, results.Result{ID: e.ID(), Experiment: e, Diverged: e.Method == "mfvi" && e.Seed == 1,
-			Metrics: map[string]float64{results.MetricGapRatio: ratio, results.MetricGapCoverage: 0.5}})
+		return map[string]float64{results.MetricGapRatio: ratio + 0.1*float64(e.Seed%2), results.MetricGapCoverage: 0.5}
 	}
-	table := must.Get(GapRatios(lines))(t)
+	made := measured(Sets()[0].At(""), metrics)
+	diverged := runs(Paper, Cubic{Seeds: 2}, methods.MFVI)[1].ID()
+	made[diverged] = experiment.Result{ID: diverged, Diverged: true}
+	table := must.Get(GapRatios(tables.NewIndex(made)))(t)
 	figtest.Renders(t, table)
 	for _, c := range []struct{ row, column, want string }{
 		{"MFVI", "The paper's picture", "collapsed in the gap"},
@@ -54,7 +34,8 @@ func TestGapRatios(t *testing.T) {
 		{"Density Uncertainty (LDL)", "Gap ratio", "1.45 ± 0.05 (n=19 of 20)"},
 		{"Density Uncertainty (LDL)", "Seeds with a ratio above 1", "19 of 19"},
 		{"Density Uncertainty (LDL)", "Truth in the band", "0.50 ± 0.00 (n=19 of 20)"},
-		{"Density Uncertainty (LDL, energy clipped)", "Gap ratio", "quick, 800 epochs: 1.43 ± 0.06 (n=3)"},
+		{clipped.Name, "Gap ratio", "quick, 800 epochs: 1.43 ± 0.06 (n=3)"},
+		{clipped.Name, "Seeds with a ratio above 1", "3 of 3"},
 		{"Density, rank-1 mixture", "Seeds with a ratio above 1", "0 of 19"},
 		{"Variational Dropout", "Gap ratio", "not run"},
 		{"Variational Dropout", "Seeds with a ratio above 1", "–"},
@@ -68,55 +49,72 @@ func TestGapRatios(t *testing.T) {
 }
 
 func TestDistanceTable(t *testing.T) {
-	lines := made(results.Filter{Scale: results.Full}.Apply(distance()))
-	for i, line := range lines {
-		e := line.Experiment
-		lines[i].Metrics = map[string]float64{results.MetricEntropyData: 0.1 * float64(e.Seed), results.MetricEntropyFar: 0.5}
-		if e.Dataset != CubicName {
-			continue
+	var list experiment.Experiments
+	for seed := range drawnSeeds {
+		for _, m := range DistanceMethods() {
+			for _, data := range []experiment.Source{Cubic{Seeds: drawnSeeds}, Moons{Seeds: drawnSeeds}} {
+				list = append(list, runs(Paper, data, m).OnSplits(seed)...)
+			}
 		}
-		std := []float64{4, 99, 1, 2, 2, 1, 99, 8}
-		floats.Scale(1+float64(e.Seed), std)
-		if e.Method == "deterministic" {
-			floats.Scale(0, std)
-		}
-		lines[i].Series = map[string][]float64{results.SeriesX: {-6, -4.5, -3, 0, 0.5, 3, 4.5, 5}, results.SeriesStd: std}
 	}
-	table := must.Get(DistanceTable(lines))(t)
+	full := passedOff(t, list)
+	for i, r := range full {
+		full[i].Metrics = map[string]float64{results.MetricEntropyData: 0.1 * float64(r.Seed), results.MetricEntropyFar: 0.5}
+	}
+	table := must.Get(DistanceTable(tables.Of(full)))(t)
 	figtest.Renders(t, table)
 	for i, m := range DistanceMethods() {
-		want := []string{"0.100 (0.000 to 0.200)", "0.500 (0.500 to 0.500)", "2.0 (2.0 to 2.0)", "6.0 (6.0 to 6.0)"}
-		if m.Name == methods.Deterministic.Name {
-			want[2], want[3] = "no spread", "no spread"
+		row := table.Rows[i]
+		if row.Name != m.Name || figtest.Text(row.Cells[0]) != "0.100 (0.000 to 0.200)" || figtest.Text(row.Cells[1]) != "0.500 (0.500 to 0.500)" {
+			t.Errorf("row %d is %q, %q, %q", i, row.Name, figtest.Text(row.Cells[0]), figtest.Text(row.Cells[1]))
 		}
-		var got []string
-		for _, c := range table.Rows[i].Cells {
-			got = append(got, figtest.Text(c))
-		}
-		if table.Rows[i].Name != m.Title || !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", table.Rows[i].Name, got, want)
+		for _, cell := range row.Cells[2:] {
+			if spread := figtest.Text(cell) != "no spread"; spread != (m.Name != methods.Deterministic.Name) {
+				t.Errorf("%s: %q", m.Name, figtest.Text(cell))
+			}
 		}
 	}
 	// Of the single network one run is missing: on two moons, or of the cubic, it diverged.
-	missing, diverged := slices.DeleteFunc(slices.Clone(lines), func(r results.Result) bool {
-		return r.Experiment.Method == "deterministic" && r.Experiment.Dataset == MoonsName && r.Experiment.Seed == 1
-	}), slices.Clone(lines)
+	missing := slices.DeleteFunc(slices.Clone(full), func(r experiment.Result) bool {
+		return r.Method == methods.Deterministic.Name && r.Task == "two moons" && r.Seed == 1
+	})
+	diverged := slices.Clone(full)
 	diverged[0].Diverged = true
 	for _, c := range []struct {
-		name  string
-		lines []results.Result
-		want  []string
+		name string
+		list []experiment.Result
+		want []string
 	}{
 		{"a run is missing", missing, []string{"not run", "not run", "no spread", "no spread"}},
 		{"a run diverged", diverged, []string{"0.100 (0.000 to 0.200)", "0.500 (0.500 to 0.500)", "diverged", "diverged"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			table := must.Get(DistanceTable(c.lines))(t)
+			table := must.Get(DistanceTable(tables.Of(c.list)))(t)
 			for k, want := range c.want {
 				if got := figtest.Text(table.Rows[0].Cells[k]); got != want {
 					t.Errorf("%s: %q, want %q", table.Columns[k+1], got, want)
 				}
 			}
 		})
+	}
+}
+
+// The standard deviation of the function in the gap and outside of the data, over that at the data.
+func TestCurve(t *testing.T) {
+	var c curve
+	for _, x := range Grid() {
+		switch a := math.Abs(x); {
+		case a <= 1:
+			c.std = append(c.std, 6)
+		case a >= 2 && a <= 4:
+			c.std = append(c.std, 2)
+		case a >= beyond:
+			c.std = append(c.std, 9)
+		default:
+			c.std = append(c.std, 100)
+		}
+	}
+	if got, outside := c.gapRatio(), c.stdFrom(beyond, math.Inf(1)); got != 3 || outside != 9 {
+		t.Errorf("the ratio is %v, the deviation outside %v", got, outside)
 	}
 }

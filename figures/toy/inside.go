@@ -1,89 +1,56 @@
 package toy
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"image/color"
 	"strconv"
 
 	"gonum.org/v1/plot"
 
-	"densityuncertainty/dul/likelihood"
-	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/predict"
-	"densityuncertainty/dul/train"
-	"densityuncertainty/environment"
 	"densityuncertainty/environment/notebook"
-	"densityuncertainty/figures/jobs"
-	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 )
 
-// Inside is what goes on in one network trained on the cubic, along the grid.
+// Inside is what goes on in a network on the cubic, along the grid.
 type Inside struct {
-	// Steps are those of its training.
-	Steps int
-	// X is the grid, Mean and Std the moments of the predictive draws there, all
-	// in the units of the data.
-	X, Mean, Std []float64
-	// Energies are those of each layer's input, [layers][len(X)], means over the draws.
+	Steps int // of its training
+	// X is the grid, and Std the standard deviation of the function there, in the units of the data.
+	X, Std []float64
+	// Energies are the energies of each layer's input, [layers][len(X)], means over the draws.
 	Energies [][]float64
-	// TrainX and TrainY are the training data.
-	TrainX, TrainY []float64
 }
 
-// LookInside trains a method with energy models on the cubic, for the first of the protocol's seeds, as Run does,
-// and returns the layers' energies as well.
-func LookInside(ctx context.Context, p Protocol, m methods.Method) (inside Inside, err error) {
-	if err := m.Validate(); err != nil {
-		return Inside{}, err
+// LookInside looks inside networks with energy models that were trained on the cubic.
+func LookInside(list []experiment.Result) ([]Inside, error) {
+	var all []Inside
+	for _, r := range list {
+		p, err := r.Predictions()
+		if err != nil {
+			return nil, err
+		}
+		s, err := p.Set(gridSet)
+		if err != nil {
+			return nil, fmt.Errorf("toy: only runs on the cubic have a grid to look along: %w", err)
+		}
+		if r.Diverged || len(s.Energies) == 0 {
+			return nil, fmt.Errorf("toy: looking inside %s, seed %d: it diverged, or has no energy model", r.Method, r.Seed)
+		}
+		c, err := curveOf(p)
+		if err != nil {
+			return nil, err
+		}
+		inside := Inside{Steps: r.Experiment.Recipe.Epochs, X: Grid(), Std: c.std}
+		for _, layer := range s.Energies {
+			inside.Energies = append(inside.Energies, layer.Mean)
+		}
+		all = append(all, inside)
 	}
-	if len(p.Seeds) == 0 {
-		return Inside{}, errors.New("toy: looking inside a network: the protocol has no seeds, want at least one")
-	}
-	machine, err := jobs.OpenMachine(environment.ShortTrainings)
-	if err != nil {
-		return Inside{}, err
-	}
-	defer machine.Backend.Finalize()
-	e := p.Experiments(m)[0]
-	defer jobs.Recover(&err, e)
-	if p.Problem != CubicName {
-		return Inside{}, fmt.Errorf("toy: looking inside %v: only the cubic has a grid to look along", e)
-	}
-	report := p.Progress
-	if p, m, err = ProtocolOf(e, methods.List{m}); err != nil {
-		return Inside{}, err
-	}
-	d := cubicOf(e)
-	model, err := nets.New(machine.Backend, m.Network(p.Options, p.Width, p.HiddenLayers), likelihood.Gaussian{}, methods.Seed(e, 0))
-	if err != nil {
-		return Inside{}, fmt.Errorf("%v: %w", e, err)
-	}
-	trainer := p.trainer(m, cubicN)
-	if report != nil {
-		trainer.Progress = func(at train.Progress) { report(methods.Describe(at)) }
-	}
-	if err := trainer.Fit(ctx, model, d.train); err != nil {
-		return Inside{}, fmt.Errorf("%v: %w", e, err)
-	}
-	drawn, err := predict.Sample(ctx, model, d.inputs, predict.Options{Samples: e.Samples, Energies: true})
-	if err != nil {
-		return Inside{}, fmt.Errorf("%v: predicting: %w", e, err)
-	}
-	_, s := d.summary(methods.Prediction{Mixture: drawn.Mixture})
-	inside = Inside{Steps: p.Steps, X: s[results.SeriesX], Mean: s[results.SeriesMean], Std: s[results.SeriesStd],
-		TrainX: s[results.SeriesTrainX], TrainY: s[results.SeriesTrainY]}
-	for _, layer := range drawn.Energies {
-		inside.Energies = append(inside.Energies, layer.Mean)
-	}
-	return inside, nil
+	return all, nil
 }
 
-// StepsSlider goes through networks that were trained for several numbers of steps; its positions are what
-// InsideFigure shows.
+// StepsSlider goes through networks that were trained for several numbers of steps. Its position is the number of the
+// network that InsideFigure shows.
 func StepsSlider(runs []Inside) notebook.Slider {
 	var steps []string
 	for _, run := range runs {
@@ -92,9 +59,9 @@ func StepsSlider(runs []Inside) notebook.Slider {
 	return notebook.Choice("gradient steps", 0, steps...)
 }
 
-// InsideFigure draws one of several networks, runs[shown], before the others in pale: along the grid, the energies of
-// the inputs of its layers, of which all have the same number, and the standard deviation of what comes out. The axes
-// are the same whichever is shown.
+// InsideFigure draws one of several networks, runs[shown], before the others in pale. It shows the energies of the inputs
+// of its layers along the grid, and the standard deviation of what comes out. All networks must have the same number of
+// layers. The axes are the same whichever is shown.
 func InsideFigure(runs []Inside, shown int) (report.Figure, error) {
 	fail := func(err error) (report.Figure, error) {
 		return report.Figure{}, fmt.Errorf("toy: inside networks: %w", err)
@@ -106,7 +73,7 @@ func InsideFigure(runs []Inside, shown int) (report.Figure, error) {
 	panels := make([]*plot.Plot, layers+1)
 	for l := range layers {
 		panels[l] = report.New(fmt.Sprintf("input of layer %d", l+1), "x", "energy")
-		// That of the first layer is a number, whose energy is nearly 0 where it is: a logarithm would show little else.
+		// The energy of the first layer's input, a number, is nearly 0 near 0: a logarithm would show little else.
 		if l > 0 {
 			var all []float64
 			for _, run := range runs {

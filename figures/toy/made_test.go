@@ -1,93 +1,73 @@
 package toy
 
 import (
-	"math"
-	"math/rand/v2"
+	"maps"
+	"slices"
+	"testing"
 
-	"densityuncertainty/datasets"
-	"densityuncertainty/figures/methods"
+	"densityuncertainty/environment"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
-// made are made-up lines that look like real ones: on the cubic with a spread that has the shape the method is known
-// for, on two moons with an entropy that grows with the distance from the middle, or for single networks from a line.
-func made(experiments []results.Experiment) []results.Result {
-	var lines []results.Result
-	for _, e := range experiments {
-		r := results.Result{ID: e.ID(), Experiment: e, Series: map[string][]float64{}}
-		add := func(name string, v float64) { r.Series[name] = append(r.Series[name], v) }
-		if e.Dataset == CubicName {
-			r.Metrics = map[string]float64{results.MetricNoiseStd: 3, results.MetricGapRatio: 0.5, results.MetricGapCoverage: 0.5}
-			madeCubic(e, add)
-		} else {
-			r.Metrics = map[string]float64{results.MetricEntropyData: 0.1, results.MetricEntropyFar: 0.5, results.MetricAccuracy: 1}
-			madeMoons(e, add)
-		}
-		lines = append(lines, r)
+// passedOff trains experiments, which must be of one preset, for a few steps, and passes the results off as theirs.
+func passedOff(t *testing.T, list experiment.Experiments) []experiment.Result {
+	t.Helper()
+	t.Setenv(environment.ConfigVariable, environment.GoSequential)
+	short := list.Change(func(e *experiment.Experiment) {
+		e.Recipe.Epochs, e.Recipe.PretrainEpochs, e.Recipe.Samples = 8, min(e.Recipe.PretrainEpochs, 4), min(e.Recipe.Samples, 6)
+	})
+	found := must.Get(experiment.Run(t.Context(), short...))(t)
+	for i := range found {
+		found[i].ID = list[i].ID()
+		found[i] = found[i].Of(list[i])
 	}
-	return lines
+	return found
 }
 
-func madeCubic(e results.Experiment, add func(string, float64)) {
-	rng := rand.New(rand.NewPCG(e.Seed, 1))
-	for i := range 100 {
-		x := 2 + 2*rng.Float64()
-		if i%2 == 0 {
-			x = -x
-		}
-		add(results.SeriesTrainX, x)
-		add(results.SeriesTrainY, x*x*x+3*rng.NormFloat64())
+// drawn are the experiments that the figures of one seed need, by a preset.
+func drawn(preset experiment.Preset, seed int) experiment.Experiments {
+	var all experiment.Experiments
+	for _, row := range gapRows() {
+		all = append(all, runs(preset, Cubic{Seeds: drawnSeeds}, row.Method).OnSplits(seed)...)
 	}
-	for i := range 241 {
-		x := -6 + 0.05*float64(i)
-		std := 3.0
-		switch e.Method {
-		case methods.Density.Name:
-			std = 3 + 5*math.Exp(-x*x) + 6*max(0, math.Abs(x)-4)
-			if e.Options == nil {
-				std *= 1 + math.Exp(-x*x)
-			}
-		case methods.DensityMixture.Name:
-			std = 3 + 2*max(0, math.Abs(x)-4)
-		case methods.VDropout.Name:
-			std = 1 + 3*math.Abs(x)
-		default:
-			std = 1 + math.Abs(x)
+	for _, m := range DistanceMethods() {
+		for _, data := range []experiment.Source{Cubic{Seeds: drawnSeeds}, Moons{Seeds: drawnSeeds}} {
+			all = append(all, runs(preset, data, m).OnSplits(seed)...)
 		}
-		add(results.SeriesX, x)
-		add(results.SeriesMean, x*x*x)
-		add(results.SeriesStd, std)
-		add(results.SeriesQ005, x*x*x-2.576*std)
-		add(results.SeriesQ025, x*x*x-1.96*std)
-		add(results.SeriesQ975, x*x*x+1.96*std)
-		add(results.SeriesQ995, x*x*x+2.576*std)
 	}
+	return tables.Union(all)
 }
 
-func madeMoons(e results.Experiment, add func(string, float64)) {
-	const cells = 30
-	place := func(low float64, i int) float64 { return low + moonsSide*float64(i)/(cells-1) }
-	for i := range cells {
-		add(results.SeriesX, place(moonsLeft, i))
-		add(results.SeriesY, place(moonsLow, i))
-	}
-	for i := range cells * cells {
-		x, y := place(moonsLeft, i%cells), place(moonsLow, i/cells)
-		far := math.Hypot(x-0.5, y-0.25) / 2
-		if e.Method == methods.Deterministic.Name || e.Method == methods.Ensemble.Name {
-			far = math.Exp(-8 * math.Abs(y-x/2))
-		}
-		add(results.SeriesEntropy, math.Ln2*min(far, 1))
-	}
-	points, labels := datasets.TwoMoons(100, 0.1, e.Seed)
-	for i, label := range labels {
-		add(results.SeriesTrainX, points[2*i])
-		add(results.SeriesTrainY, points[2*i+1])
-		add(results.SeriesLabel, float64(label))
-	}
+// without are the results but those of a method.
+func without(list []experiment.Result, name string) []experiment.Result {
+	return slices.DeleteFunc(slices.Clone(list), func(r experiment.Result) bool { return r.Method == name })
 }
 
-// at are the lines of the catalogue at one scale, made up.
-func at(scale string) []results.Result {
-	return made(results.Filter{Scale: scale}.Apply(results.Union(Sets()...)))
+// measured makes up results with metrics, which are nil for an experiment that was not run.
+func measured(list experiment.Experiments, metrics func(e experiment.Experiment) map[string]float64) map[string]experiment.Result {
+	all := map[string]experiment.Result{}
+	for _, e := range list {
+		if found := metrics(e); found != nil {
+			all[e.ID()] = experiment.Result{ID: e.ID(), Metrics: found}
+		}
+	}
+	return all
+}
+
+// fullRuns are the experiments of a set at full scale.
+func fullRuns(name string) experiment.Experiments {
+	all := Sets()
+	return all[slices.IndexFunc(all, func(s tables.Set) bool { return s.Name == name })].At(results.Full)
+}
+
+// merged are results of all maps.
+func merged(list ...map[string]experiment.Result) *tables.Index {
+	all := map[string]experiment.Result{}
+	for _, m := range list {
+		maps.Copy(all, m)
+	}
+	return tables.NewIndex(all)
 }

@@ -2,169 +2,86 @@ package toy
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 
-	"densityuncertainty/baselines"
-	"densityuncertainty/datasets"
-	"densityuncertainty/dul/likelihood"
-	"densityuncertainty/dul/metrics"
-	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/predict"
-	"densityuncertainty/dul/train"
-	"densityuncertainty/figures/jobs"
-	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/results"
-
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/results"
 )
 
-// The problem of two moons, which the paper does not have.
+// Moons is two classes in the plane, interleaved half circles, as an experiment.Source. Each split has other data: those
+// of the seed that is its number. The one set has the points of Map, then the training points, then 2000 unseen ones.
+type Moons struct {
+	Seeds int // the number of splits
+}
+
 const (
-	moonsN, moonsTestN = 500, 2000
-	moonsNoise         = 0.1
-	moonsClasses       = 2
-	// The map is the square of this side with this corner; it has so many points
-	// along either axis.
-	moonsLeft, moonsLow, moonsSide = -2.5, -2.75, 6.0
-	moonsPoints                    = 52
+	moonsExamples, moonsUnseen = 500, 2000
+	moonsNoise                 = 0.1
+	moonsClasses               = 2
+	// The map is the square of this side with this corner, with so many points along either axis.
+	mapLeft, mapLow, mapSide = -2.5, -2.75, 6.0
+	mapPoints                = 52
 	// Points at least this far from all training points count as far away.
-	moonsFar = 1.0
+	farAway = 1.0
 )
 
-// moons trains classifiers of two moons one after the other.
-func (r Runner) moons(ctx context.Context, p Protocol, m methods.Method, batch []results.Experiment, progress func(done float64, note string)) (found []results.Result, err error) {
-	for i, e := range batch {
-		line, err := r.oneMoons(ctx, p, m, e, func(done float64, note string) { progress((float64(i)+done)/float64(len(batch)), note) })
-		if err != nil {
-			return found, fmt.Errorf("%v: %w", e, err)
-		}
-		found = append(found, line)
-	}
-	return found, nil
+// Identity implements experiment.Identifier. How many splits there are changes none of them.
+func (m Moons) Identity() experiment.Identity {
+	return experiment.Identity{Value: struct {
+		Examples, Unseen                int
+		Noise, MapLeft, MapLow, MapSide float64
+		MapPoints                       int
+	}{moonsExamples, moonsUnseen, moonsNoise, mapLeft, mapLow, mapSide, mapPoints}}
 }
 
-// oneMoons trains one classifier and maps the entropy of its predictions.
-func (r Runner) oneMoons(ctx context.Context, p Protocol, m methods.Method, e results.Experiment, progress func(done float64, note string)) (results.Result, error) {
-	watch := jobs.StartStopwatch()
-	points, labels := datasets.TwoMoons(moonsN, moonsNoise, e.Seed)
-	unseen, answers := datasets.TwoMoons(moonsTestN, moonsNoise, ^e.Seed)
-	scale := datasets.FitScaler(points, 2, datasets.Order(0, 0, moonsN))
-	data := train.Dataset{Inputs: nets.Rows(scale.Transform(points), 2), Labels: labels}
-	xs, ys := axisOf(moonsLeft), axisOf(moonsLow)
-	asked := nets.Rows(scale.Transform(slices.Concat(gridOf(xs, ys), points, unseen)), 2)
-	probabilities, err := r.classifyMoons(ctx, p, m, e, data, asked, progress)
-	if errors.Is(err, train.ErrDiverged) {
-		line := r.Line(e, 1)
-		line.Diverged = true
-		watch.Stop(&line)
-		return line, nil
-	}
-	if err != nil {
-		return results.Result{}, err
-	}
-	entropy, err := metrics.Entropy(probabilities, moonsClasses)
-	if err != nil {
-		return results.Result{}, err
-	}
-	cells := len(xs) * len(ys)
-	accuracy, err := metrics.Accuracy(probabilities[(cells+moonsN)*moonsClasses:], moonsClasses, answers)
-	if err != nil {
-		return results.Result{}, err
-	}
-	line := r.Line(e, 1)
-	line.Metrics = map[string]float64{
-		results.MetricAccuracy:    accuracy,
-		results.MetricEntropyData: stat.Mean(entropy[cells:cells+moonsN], nil),
-		results.MetricEntropyFar:  stat.Mean(farOf(entropy[:cells], xs, ys, points), nil),
-	}
-	line.Series = map[string][]float64{
-		results.SeriesX: xs, results.SeriesY: ys,
-		results.SeriesEntropy: make([]float64, cells),
-		results.SeriesTrainX:  make([]float64, moonsN), results.SeriesTrainY: make([]float64, moonsN),
-		results.SeriesLabel: make([]float64, moonsN),
-	}
-	for i, h := range entropy[:cells] { // what a picture shows, in few digits
-		line.Series[results.SeriesEntropy][i] = math.Round(h*1e4) / 1e4
-	}
-	for i, label := range labels {
-		line.Series[results.SeriesTrainX][i], line.Series[results.SeriesTrainY][i] = points[2*i], points[2*i+1]
-		line.Series[results.SeriesLabel][i] = float64(label)
-	}
-	watch.Stop(&line)
-	return line, nil
+// Check says what cannot be.
+func (m Moons) Check() error { return checkSeeds("toy.Moons", m.Seeds) }
+
+// Splits implements experiment.Source.
+func (m Moons) Splits() int { return m.Seeds }
+
+// Map are the coordinates of the map along both axes, in the data's own units.
+func Map() (xs, ys []float64) {
+	return floats.Span(make([]float64, mapPoints), mapLeft, mapLeft+mapSide), floats.Span(make([]float64, mapPoints), mapLow, mapLow+mapSide)
 }
 
-// classifyMoons trains the method's classifier, for an ensemble all its members, and
-// returns the probabilities at the points that are asked for, [N*2].
-func (r Runner) classifyMoons(ctx context.Context, p Protocol, m methods.Method, e results.Experiment, data train.Dataset, asked nets.Floats, progress func(done float64, note string)) ([]float64, error) {
-	members := m.Networks()
-	var all [][]float64
-	for member := range members {
-		c, err := r.fitMoons(ctx, p, m, methods.Seed(e, member), data, func(at train.Progress) {
-			done := float64(at.Step) / float64(at.Steps)
-			progress((float64(member)+done)/float64(members), fmt.Sprintf("step %d of %d, loss %.3g", at.Step, at.Steps, at.Losses.Total))
-		})
-		if err != nil {
-			return nil, err
-		}
-		classes, err := predict.Sample(ctx, c, asked, predict.Options{Samples: m.SamplesOf(e.Samples), BatchSize: moonsN})
-		if err != nil {
-			return nil, fmt.Errorf("predicting: %w", err)
-		}
-		all = append(all, classes.Probabilities)
-	}
-	probabilities, _, err := predict.MixClasses(all, moonsClasses)
-	return probabilities, err
+// pointsSet is the name of the set of all points. They are predicted in one go, as they always were: their noise comes
+// from one stream.
+const pointsSet = "points"
+
+// moonsData are the training points of a split, in their own units, and their classes.
+func moonsData(split int) (points []float64, labels []int) {
+	return datasets.TwoMoons(moonsExamples, moonsNoise, uint64(split))
 }
 
-// fitMoons trains one classifier.
-func (r Runner) fitMoons(ctx context.Context, p Protocol, m methods.Method, seed uint64, data train.Dataset, progress func(train.Progress)) (*nets.Model, error) {
-	network := m.Network(p.Options, p.Width, p.HiddenLayers)
-	finish := func(*nets.Model) error { return nil }
-	if m.Process != nil {
-		task := methods.Task{Kind: methods.Points, Examples: data.Len(), Inputs: 2, Classes: moonsClasses, Seeds: []uint64{seed}}
-		task.Features = func() ([][]float64, int, error) {
-			untrained, err := nets.New(r.Backend, methods.WithHead(network, baselines.Headless{}), nil, seed)
-			if err != nil {
-				return nil, 0, err
-			}
-			found, err := predict.Sample(ctx, untrained, data.Inputs, predict.Options{Samples: 1, Training: true})
-			if err != nil {
-				return nil, 0, fmt.Errorf("features of the untrained network: %w", err)
-			}
-			return found.Outputs, found.Width, nil
-		}
-		head, err := m.Process.Head(task)
-		if err != nil {
-			return nil, err
-		}
-		network = methods.WithHead(network, head.Layers)
-		finish = func(c *nets.Model) error { return head.Finish(c.Store) }
+// Load implements experiment.Source.
+func (m Moons) Load(_ context.Context, split int) (experiment.Data, error) {
+	seen, labels := moonsData(split)
+	unseen, answers := datasets.TwoMoons(moonsUnseen, moonsNoise, ^uint64(split))
+	scale := datasets.FitScaler(seen, 2, datasets.Order(0, 0, moonsExamples))
+	points := mapGrid()
+	all := train.Dataset{
+		Inputs: nets.Rows(scale.Transform(slices.Concat(points, seen, unseen)), 2),
+		Labels: slices.Concat(make([]int, len(points)/2), labels, answers), // those of the map mean nothing
 	}
-	c, err := nets.New(r.Backend, network, likelihood.Categorical{Classes: moonsClasses}, seed)
-	if err != nil {
-		return nil, err
-	}
-	trainer := p.trainer(m, data.Len()) // as a regression is trained
-	trainer.Progress = progress
-	if err := trainer.Fit(ctx, c, data); err != nil {
-		return nil, err
-	}
-	return c, finish(c)
+	return experiment.Data{
+		Train: train.Dataset{Inputs: nets.Rows(scale.Transform(seen), 2), Labels: labels},
+		Sets:  []experiment.Set{{Name: pointsSet, Dataset: all}},
+	}, nil
 }
 
-// axisOf are the coordinates of the map along the axis that begins at low.
-func axisOf(low float64) []float64 {
-	return floats.Span(make([]float64, moonsPoints), low, low+moonsSide)
-}
-
-// gridOf are all points of the map, row by row from below.
-func gridOf(xs, ys []float64) []float64 {
+// mapGrid are the points of the map, row by row from below.
+func mapGrid() []float64 {
 	var grid []float64
+	xs, ys := Map()
 	for _, y := range ys {
 		for _, x := range xs {
 			grid = append(grid, x, y)
@@ -173,15 +90,49 @@ func gridOf(xs, ys []float64) []float64 {
 	return grid
 }
 
-// farOf are the values of the map at points far from all of the given ones.
-func farOf(values, xs, ys, points []float64) []float64 {
+// The numbers of points of the map, and of those with the training points behind them.
+const mapCells, knownPoints = mapPoints * mapPoints, mapPoints*mapPoints + moonsExamples
+
+// entropies are the entropies of the predicted classes in nats, point by point, and the prediction.
+func entropies(p *experiment.Predictions) ([]float64, *experiment.Prediction, error) {
+	s, err := p.Set(pointsSet)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := metrics.Entropy(s.Probabilities, moonsClasses)
+	return found, s, err
+}
+
+// Distance measures distance awareness: "accuracy" on unseen points, and the mean entropy of the predicted classes, in
+// nats, at the training points ("entropy_data") and at points of the map at least 1 away from all of them
+// ("entropy_far").
+func Distance(p *experiment.Predictions) (map[string]float64, error) {
+	entropy, s, err := entropies(p)
+	if err != nil {
+		return nil, err
+	}
+	accuracy, err := metrics.Accuracy(s.Probabilities[knownPoints*moonsClasses:], moonsClasses, s.Labels[knownPoints:])
+	if err != nil {
+		return nil, err
+	}
+	points, _ := moonsData(p.Split)
+	return map[string]float64{
+		results.MetricAccuracy:    accuracy,
+		results.MetricEntropyData: stat.Mean(entropy[mapCells:knownPoints], nil),
+		results.MetricEntropyFar:  stat.Mean(farFrom(points, entropy[:mapCells]), nil),
+	}, nil
+}
+
+// farFrom are the values of the map at points far from all of the given ones.
+func farFrom(points, values []float64) []float64 {
 	var far []float64
+	grid := mapGrid()
 	for i, v := range values {
 		nearest := math.Inf(1)
 		for k := 0; k < len(points); k += 2 {
-			nearest = min(nearest, math.Hypot(xs[i%len(xs)]-points[k], ys[i/len(xs)]-points[k+1]))
+			nearest = min(nearest, math.Hypot(grid[2*i]-points[k], grid[2*i+1]-points[k+1]))
 		}
-		if nearest >= moonsFar {
+		if nearest >= farAway {
 			far = append(far, v)
 		}
 	}

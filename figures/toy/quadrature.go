@@ -21,8 +21,8 @@ type Quadrature struct {
 	Mass          []float64 // their probabilities
 }
 
-// Grid is an axis: its ends and the number of points.
-type Grid struct {
+// An Axis is the ends of an axis and the number of points on it.
+type Axis struct {
 	Low, High float64
 	Points    int
 }
@@ -30,12 +30,12 @@ type Grid struct {
 // NewQuadrature is the distribution with a log density, up to a constant, on the grid of two axes. It is an error where
 // the mass at the border is more than a thousandth, as then the grid is too small, or where the log density is not a
 // number.
-func NewQuadrature(logDensity func(first, second float64) float64, first, second Grid) (Quadrature, error) {
+func NewQuadrature(logDensity func(first, second float64) float64, first, second Axis) (Quadrature, error) {
 	if first.Points < 3 || second.Points < 3 || !(first.Low < first.High && second.Low < second.High) {
 		return Quadrature{}, fmt.Errorf("toy: quadrature on the axes %+v and %+v; want at least 3 points, and the lower end below the higher", first, second)
 	}
 	var q Quadrature
-	axis := func(g Grid) []float64 { return floats.Span(make([]float64, g.Points), g.Low, g.High) }
+	axis := func(g Axis) []float64 { return floats.Span(make([]float64, g.Points), g.Low, g.High) }
 	for _, a := range axis(first) {
 		for _, b := range axis(second) {
 			log := logDensity(a, b)

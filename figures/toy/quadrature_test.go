@@ -18,7 +18,7 @@ func gaussian(a, b float64) float64 {
 	return -(4*a*a - 2*a*b + b*b) / 3 / 2
 }
 
-var wide = []toy.Grid{{-5, 7, 97}, {-14, 10, 97}}
+var wide = []toy.Axis{{-5, 7, 97}, {-14, 10, 97}}
 
 func TestQuadrature(t *testing.T) {
 	q := must.Get(toy.NewQuadrature(gaussian, wide[0], wide[1]))(t)
@@ -41,11 +41,11 @@ func TestQuadratureErrors(t *testing.T) {
 	for _, c := range []struct {
 		want          string
 		density       func(a, b float64) float64
-		first, second toy.Grid
+		first, second toy.Axis
 	}{
-		{"at the border", gaussian, toy.Grid{-5, 2, 50}, wide[1]},
-		{"at least 3 points", gaussian, toy.Grid{-5, 2, 2}, wide[1]},
-		{"lower end below", gaussian, wide[0], toy.Grid{3, 3, 9}},
+		{"at the border", gaussian, toy.Axis{-5, 2, 50}, wide[1]},
+		{"at least 3 points", gaussian, toy.Axis{-5, 2, 2}, wide[1]},
+		{"lower end below", gaussian, wide[0], toy.Axis{3, 3, 9}},
 		{"is NaN", func(a, _ float64) float64 { return math.Sqrt(a) }, wide[0], wide[1]},
 	} {
 		if _, err := toy.NewQuadrature(c.density, c.first, c.second); err == nil || !strings.Contains(err.Error(), c.want) {

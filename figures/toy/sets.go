@@ -1,8 +1,14 @@
 package toy
 
-import "densityuncertainty/figures/results"
+import (
+	"fmt"
 
-// The sets.
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
+)
+
+// The names of the sets.
 const (
 	figure1Set  = "figure1"
 	distanceSet = "distance"
@@ -16,35 +22,33 @@ func setOf(figure string) string {
 	return figure1Set
 }
 
-// Sets is the catalogue of the study's experiments. An experiment that two figures need is in the sets of both.
-func Sets() []results.Set {
-	return []results.Set{
-		{Name: figure1Set, Doc: "Figure 1: predictive bands on one-dimensional regression with a gap, 20 seeds", Experiments: figure1()},
-		{Name: distanceSet, Doc: "Distance awareness of six methods on problems that can be drawn: the cubic of Figure 1 and two moons, 3 seeds", Experiments: distance()},
+// runs are the experiments of a method of this package by one of its presets. An error is a mistake in the package, and
+// runs panics.
+func runs(preset experiment.Preset, data experiment.Source, m experiment.Method) experiment.Experiments {
+	list, err := experiment.Cross(preset, []experiment.Source{data}, m)
+	if err != nil {
+		panic(fmt.Errorf("toy: %w", err))
 	}
+	return list
 }
 
-// figure1 are the runs of the rows of the table of gap ratios, among which are those of the figure.
-func figure1() (all []results.Experiment) {
-	for _, scaled := range []func(Protocol) Protocol{manySeeds, Protocol.Quick} {
-		for _, r := range gapRows() {
-			all = append(all, scaled(Cubic()).Experiments(r.Method)...)
+// Sets lists the experiments of the toy problems. An experiment that two figures need is in the sets of both.
+func Sets() []tables.Set {
+	var full, quick, distance, quickDistance experiment.Experiments
+	for _, row := range gapRows() {
+		cell := gapCell(row.Method)
+		full, quick = append(full, cell.Full...), append(quick, cell.Quick...)
+	}
+	for _, m := range DistanceMethods() {
+		for _, data := range []experiment.Source{Cubic{Seeds: drawnSeeds}, Moons{Seeds: drawnSeeds}} {
+			distance, quickDistance = append(distance, runs(Paper, data, m)...), append(quickDistance, runs(Quick, data, m)...)
 		}
 	}
-	return all
-}
-
-func full(p Protocol) Protocol { return p }
-
-// distance are the runs of each method on both problems, seed by seed.
-func distance() (all []results.Experiment) {
-	for _, scaled := range []func(Protocol) Protocol{full, Protocol.Quick} {
-		for _, m := range DistanceMethods() {
-			cubic, moons := scaled(Cubic()).Experiments(m), scaled(Moons()).Experiments(m)
-			for i := range cubic {
-				all = append(all, cubic[i], moons[i])
-			}
-		}
+	parts := func(full, quick experiment.Experiments) []tables.Part {
+		return []tables.Part{{Scale: results.Full, Experiments: full}, {Scale: results.Quick, Experiments: quick}}
 	}
-	return all
+	return []tables.Set{
+		{Name: figure1Set, Doc: "Figure 1: predictive bands on one-dimensional regression with a gap, 20 seeds", Parts: parts(full, quick)},
+		{Name: distanceSet, Doc: "Distance awareness of six methods on problems that can be drawn: the cubic of Figure 1 and two moons, 3 seeds", Parts: parts(distance, quickDistance)},
+	}
 }

@@ -9,7 +9,7 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/toy"
+	"densityuncertainty/figures/toy"
 )
 
 // The gap's numbers, where they can be seen: a function that is a straight line at 0, with a spread of 3 in the gap and

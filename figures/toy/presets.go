@@ -1,9 +1,11 @@
-// Package toy has the problems that can be drawn, as values: the cubic of the paper's Figure 1, and two moons, a
-// classification in the plane that the paper does not have. The paper states neither the number of examples nor the
-// noise nor the training; the preset has the settings under which its figure comes out.
+// Package toy has the problems that can be drawn: the cubic of the paper's Figure 1, and two moons, a classification in
+// the plane that the paper does not have. It has the data, presets, which say how methods are trained on them, and the
+// figures, tables and claims about the results. The paper states neither the number of examples nor the noise nor the
+// training; the presets have settings under which its figure comes out.
 //
 //	list, err := experiment.Cross(toy.Paper, []experiment.Source{toy.Cubic{Seeds: 3}}, methods.Density, methods.MFVI)
 //	results, err := experiment.Run(ctx, list...)
+//	report.ShowFigure(toy.Pictures(results))
 package toy
 
 import (
@@ -26,9 +28,22 @@ func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, 
 	return trained("toy.Paper", data, m, 4000, 1000)
 }
 
+// quickPreset is the name of Quick.
+const quickPreset = "toy.Quick"
+
 // Quick is Paper in fewer steps, to show the pipeline at work.
 func Quick(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	return trained("toy.Quick", data, m, 800, 100)
+	return trained(quickPreset, data, m, 800, 100)
+}
+
+// Steps changes an experiment to so many steps of training, after half as many of pretraining if it has any.
+func Steps(n int) func(e *experiment.Experiment) {
+	return func(e *experiment.Experiment) {
+		e.Recipe.Epochs = n
+		if e.Recipe.PretrainEpochs > 0 {
+			e.Recipe.PretrainEpochs = n / 2
+		}
+	}
 }
 
 // trained has so many steps on the cubic and on two moons.

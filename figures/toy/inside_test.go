@@ -1,0 +1,73 @@
+package toy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/report"
+)
+
+func TestLookInside(t *testing.T) {
+	list := passedOff(t, append(runs(Paper, Cubic{Seeds: 1}, methods.Density), runs(Paper, Cubic{Seeds: 1}, methods.Rank1)...))
+	inside := must.Get(LookInside(list[:1]))(t)[0]
+	if inside.Steps != 4000 || len(inside.Energies) != 2 || len(inside.Std) != len(inside.X) {
+		t.Fatalf("%d steps, energies of %d layers, %d deviations at %d places", inside.Steps, len(inside.Energies), len(inside.Std), len(inside.X))
+	}
+	for l, energy := range inside.Energies {
+		for i, e := range energy {
+			if len(energy) != len(inside.X) || e < 0 {
+				t.Fatalf("energies of layer %d: %d values for %d inputs, %g at x = %g", l, len(energy), len(inside.X), e, inside.X[i])
+			}
+		}
+	}
+	moons := passedOff(t, runs(Paper, Moons{Seeds: 1}, methods.Density))
+	for want, wrong := range map[string]experiment.Result{"no energy model": list[1], "only runs on the cubic": moons[0], "not there": {}} {
+		if _, err := LookInside([]experiment.Result{wrong}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// The picture of one network is its own line before those of the others, on the axes of all.
+func TestInsideFigure(t *testing.T) {
+	run := func(steps int, scale float64) Inside {
+		return Inside{Steps: steps, X: []float64{0, 1}, Std: []float64{scale, 2 * scale}, Energies: [][]float64{{1, scale}, {scale, 3}}}
+	}
+	runs := []Inside{run(100, 1), run(200, 9)}
+	var pictures []string
+	for i, r := range runs {
+		f := must.Get(InsideFigure(runs, i))(t)
+		if want := fmt.Sprintf("after %d gradient steps", r.Steps); !strings.Contains(f.Caption, want) || len(f.Panels) != 3 {
+			t.Errorf("%d panels, %q, want 3 and %q", len(f.Panels), f.Caption, want)
+		}
+		for panel, top := range []float64{9, 9, 18} {
+			if got := f.Panels[panel][0].Y.Max; got != top {
+				t.Errorf("number %d, panel %d ends at %g, want %g", i, panel, got, top)
+			}
+		}
+		svg := must.Get(f.Bytes(report.SVG))(t)
+		pictures = append(pictures, string(svg))
+	}
+	if pictures[0] == pictures[1] {
+		t.Error("the pictures of both networks are the same")
+	}
+	for _, wrong := range []struct {
+		runs  []Inside
+		shown int
+		want  string
+	}{
+		{nil, 0, "number 0 is to be shown, and there are 0"},
+		{runs, 2, "number 2"},
+		{runs, -1, "number -1"},
+		{[]Inside{runs[0], {Steps: 7}}, 0, "after 7 steps there are energies of 0 layers, after 100 of 2"},
+		{[]Inside{{X: []float64{0}, Std: nil}}, 0, "inside networks"},
+	} {
+		if _, err := InsideFigure(wrong.runs, wrong.shown); err == nil || !strings.Contains(err.Error(), wrong.want) {
+			t.Errorf("number %d of %d: %v, want %q", wrong.shown, len(wrong.runs), err, wrong.want)
+		}
+	}
+}
