@@ -113,6 +113,20 @@ func (d Images) classes() int {
 	return 10
 }
 
+// The numbers of images of both CIFARs, and of the images that come with the program.
+const trainingImages, testImages, sampleImages = 50000, 10000, 1000
+
+// trainN is the number of images that are trained on.
+func (d Images) trainN() int {
+	switch {
+	case d.TrainN > 0:
+		return d.TrainN
+	case d.Sample:
+		return sampleImages - d.HeldOut
+	}
+	return trainingImages - d.HeldOut
+}
+
 // Splits implements experiment.Source. Networks of one experiment differ in their seeds.
 func (Images) Splits() int { return 1 }
 

@@ -10,8 +10,8 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/cifar"
 	"densityuncertainty/figures/experiment/methods"
 )
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
@@ -29,75 +30,91 @@ import (
 // with an Adam of their own and one epoch of pretraining. Images.Sets, if it is empty, becomes all that the method has a
 // use for.
 func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	return settings{preset: "cifar.Paper", network: nets.ResNet14(nil)}.experiment(data, m)
+	return paper.experiment(data, m)
 }
 
 // PaperOn is Paper with another network, such as nets.WideResNet28x10(nil), for which the paper has settings of its own.
 func PaperOn(network nets.ResNet) experiment.Preset {
-	return settings{preset: "cifar.Paper", network: network}.experiment
+	s := paper
+	s.network = network
+	return s.experiment
 }
 
 // Released trains as the authors' released code does, whose ResNet-14 has 20 layers.
 func Released(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	return settings{preset: "cifar.Released", network: nets.ResNet20(nil), released: true}.experiment(data, m)
+	return released.experiment(data, m)
 }
 
 // Quick is Paper at a scale that shows the pipeline at work: an epoch of 512 images, 5 draws.
 func Quick(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	s := settings{preset: "cifar.Quick", network: nets.ResNet14(nil), epochs: 1, samples: 5, sizes: Images{TrainN: 512, TestN: 256, HeldOut: 256}}
-	return s.experiment(data, m)
+	return quick.experiment(data, m)
 }
 
 // Small is Paper within reach of a processor, with numbers that mean something, though not what the paper's do: 5 epochs
 // of 5,000 images.
 func Small(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	s := settings{preset: "cifar.Small", network: nets.ResNet14(nil), epochs: 5, sizes: Images{TrainN: 5000, TestN: 1000, HeldOut: 1000}}
+	s := settings{preset: "cifar.Small", network: nets.ResNet14(nil), epochs: 5, samples: paperDraws, sizes: Images{TrainN: 5000, TestN: 1000, HeldOut: 1000}}
 	return s.experiment(data, m)
 }
-
-// heldOut is the number of training images that Processor holds out.
-const heldOut = 5000
 
 // Processor is Paper at the scale of a processor with two cores, with numbers by which methods can be compared with each
 // other, though not with the paper's: 10 epochs of all training images but the 5,000 that are held out. The weight decay
 // is on all parameters, as in the released code, since in so few epochs posteriors stay where they start without it.
 func Processor(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	return processor("cifar.Processor", 10).experiment(data, m)
+	return onProcessor.experiment(data, m)
 }
 
 // GPU is Processor at the scale of half an hour on a GPU: 60 epochs.
 func GPU(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	return processor("cifar.GPU", 60).experiment(data, m)
+	return onGPU.experiment(data, m)
 }
 
 // ReleasedGPU is Released with the epochs and images of GPU.
 func ReleasedGPU(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	s := processor("cifar.ReleasedGPU", 60)
-	s.network, s.released = nets.ResNet20(nil), true
+	s := onGPU
+	s.preset, s.network, s.released = "cifar.ReleasedGPU", nets.ResNet20(nil), true
 	return s.experiment(data, m)
 }
 
 // ProcessorGrid is Processor in small, to choose a hyperparameter by the held-out images: 3 epochs of 20,000 images, 10
 // draws.
 func ProcessorGrid(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	s := processor("cifar.ProcessorGrid", 3)
-	s.samples, s.sizes.TrainN, s.sizes.Choosing = 10, 20000, true
+	s := onProcessor
+	s.preset, s.epochs, s.samples, s.sizes.TrainN, s.sizes.Choosing = "cifar.ProcessorGrid", 3, 10, 20000, true
 	return s.experiment(data, m)
 }
 
-func processor(preset string, epochs int) settings {
-	return settings{preset: preset, network: nets.ResNet14(nil), epochs: epochs, decayAll: true, sizes: Images{HeldOut: heldOut}}
-}
+// paperDraws is how many draws the paper predicts from; heldOut the number of training images that Processor holds out.
+const paperDraws, heldOut = 25, 5000
+
+// The settings of presets. The wide network is that of PaperOn.
+var (
+	paper       = settings{preset: "cifar.Paper", network: nets.ResNet14(nil), epochs: 200, samples: paperDraws, svhn: true}
+	onWide      = settings{preset: "cifar.Paper", network: nets.WideResNet28x10(nil), epochs: 200, samples: paperDraws, svhn: true}
+	released    = settings{preset: "cifar.Released", network: nets.ResNet20(nil), released: true, epochs: 200, samples: paperDraws, svhn: true}
+	quick       = settings{preset: "cifar.Quick", network: nets.ResNet14(nil), epochs: 1, samples: 5, sizes: Images{TrainN: 512, TestN: 256, HeldOut: 256}}
+	onProcessor = settings{preset: "cifar.Processor", network: nets.ResNet14(nil), epochs: 10, samples: paperDraws, decayAll: true, sizes: Images{HeldOut: heldOut}}
+	onGPU       = settings{preset: "cifar.GPU", network: nets.ResNet14(nil), epochs: 60, samples: paperDraws, decayAll: true, sizes: Images{HeldOut: heldOut}}
+)
 
 // settings are what presets differ in.
 type settings struct {
 	preset   string
 	network  nets.ResNet
 	released bool
-	decayAll bool   // decay variational parameters too
-	epochs   int    // 0 means 200
-	samples  int    // 0 means 25
+	decayAll bool // decay variational parameters too
+	epochs   int
+	samples  int    // draws of a prediction
+	svhn     bool   // predict the test part of SVHN too, which the paper's tables have
 	sizes    Images // TrainN, TestN, HeldOut and Choosing, which take the place of those of the data that are 0
+}
+
+// withDecay is the preset with weight decay on all parameters, or on weights alone.
+func (s settings) withDecay(all bool) experiment.Preset {
+	if s.decayAll != all {
+		s.decayAll, s.preset = all, s.preset+", changed"
+	}
+	return s.experiment
 }
 
 // A rates is how a method is trained.
@@ -127,20 +144,20 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 	}
 	m = s.filled(m, d)
 	l := likelihood.Categorical{Classes: d.classes()}
-	t, err := experiment.MethodTraits(m, l)
+	t, err := traitsOf(m, l)
 	if err != nil {
 		return experiment.Experiment{}, fmt.Errorf("%s: %s: %w", s.preset, m.Name, err)
 	}
 	r := s.rates(d, m)
 	recipe := experiment.Recipe{
-		Epochs: cmp.Or(s.epochs, 200), BatchSize: r.batch, Schedule: experiment.Cosine{Start: r.rate}, Groups: s.groups(t, r),
+		Epochs: s.epochs, BatchSize: r.batch, Schedule: experiment.Cosine{Start: r.rate}, Groups: s.groups(t, r),
 		Augmentation: datasets.Augmentation{Pad: shift, Flip: true}, Padding: shift, Order: ByEpoch{}, Samples: 1, SharedNoise: true,
 	}
 	if r.steps {
 		recipe.Schedule = experiment.Steps{Start: r.rate, Factor: 0.2, At: []float64{60. / 200, 120. / 200, 160. / 200}}
 	}
 	if t.Noise && m.Process == nil { // a process averages over draws of its own
-		recipe.Samples = cmp.Or(s.samples, 25)
+		recipe.Samples = s.samples
 	}
 	if t.Energies {
 		recipe.PretrainEpochs, recipe.PretrainGroups, recipe.LogLikelihoodScale = 1, recipe.Groups[:1], 1
@@ -157,6 +174,27 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 		task.Probe = featureGaussians(d.classes())
 	}
 	return experiment.Experiment{Task: task, Method: m, Recipe: recipe, Preset: s.preset}, nil
+}
+
+// processTraits are the traits of networks with SNGP or DUE, which take long to build, by the process and the likelihood.
+var processTraits sync.Map
+
+// traitsOf is experiment.MethodTraits, which remembers those of SNGP and DUE.
+func traitsOf(m experiment.Method, l likelihood.Categorical) (experiment.Traits, error) {
+	switch m.Process.(type) {
+	case experiment.SNGP, experiment.DUE:
+	default:
+		return experiment.MethodTraits(m, l)
+	}
+	key := [2]any{m.Process, l}
+	if t, has := processTraits.Load(key); has {
+		return t.(experiment.Traits), nil
+	}
+	t, err := experiment.MethodTraits(m, l)
+	if err == nil {
+		processTraits.Store(key, t)
+	}
+	return t, err
 }
 
 // wide says whether the network is the Wide ResNet, for which the paper has settings of its own.
@@ -185,7 +223,7 @@ func (s settings) images(d Images, m experiment.Method, t experiment.Traits) Ima
 		d.Sets = append(d.Sets, HeldOutSet)
 	}
 	d.Sets = append(d.Sets, d.other(), SVHNExcerpt)
-	if s.epochs == 0 && !d.Sample { // a run of the paper's tables, which has it
+	if s.svhn && !d.Sample { // which does not have it
 		d.Sets = append(d.Sets, SVHN)
 	}
 	return d

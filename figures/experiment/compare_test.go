@@ -11,7 +11,7 @@ import (
 	"densityuncertainty/environment/must"
 	oldcifar "densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/cifar"
+	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/experiment/toy"
 	"densityuncertainty/figures/experiment/uci"

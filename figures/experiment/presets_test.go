@@ -12,7 +12,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/cifar"
+	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/experiment/toy"
 	"densityuncertainty/figures/experiment/uci"

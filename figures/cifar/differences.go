@@ -1,18 +1,21 @@
 package cifar
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"densityuncertainty/dul/metrics"
-	"densityuncertainty/figures/cifar/predictions"
-	"densityuncertainty/figures/methods"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
 // A judgement is a number by which predictions of test images are compared.
@@ -94,37 +97,37 @@ type contender struct {
 	runs  map[uint64]*judgedRun
 }
 
-// differences compares methods with density uncertainty, image by image: those of each data set and fidelity with each
-// other.
-func (c comparison) differences(lines []results.Result, further []methods.Method, kept report.Predictions) (report.Table, error) {
+// differences compares methods with density uncertainty, image by image: those of each data set, by the paper's and by the
+// released settings, with each other.
+func (c comparison) differences(x *tables.Index) (report.Table, error) {
 	t := report.Table{Columns: []string{"Data set", "Method", "Seeds"}}
 	for _, j := range judgements {
 		t.Columns = append(t.Columns, j.heading)
 	}
 	c.text(&t, "-differences")
-	all := append(methods.All(), further...)
-	groups := imageGroups(lines, c.Scale, all)
+	groups := c.groups(x)
 	var absent []string
 	for len(groups) > 0 {
-		first := groups[0].First
-		var compared []results.Group
-		groups = slices.DeleteFunc(groups, func(g results.Group) bool {
-			same := g.First.Dataset == first.Dataset && g.First.Fidelity == first.Fidelity
+		first := groups[0]
+		dataset := first.imagesOf().Name
+		var rivals []compared
+		groups = slices.DeleteFunc(groups, func(g compared) bool {
+			same := g.imagesOf().Name == dataset && g.variant.released == first.variant.released
 			if same {
-				compared = append(compared, g)
+				rivals = append(rivals, g)
 			}
 			return same
 		})
-		list, labels, without, err := contenders(compared, all, kept)
-		if err != nil {
-			return report.Table{}, fmt.Errorf("cifar: comparing runs on %s: %w", first.Dataset, err)
+		list, images, without, err := contenders(rivals)
+		if err == nil {
+			absent = append(absent, without...)
+			var rows []report.Row
+			rows, err = comparedRows(dataset, list, images)
+			t.Rows = append(t.Rows, rows...)
 		}
-		absent = append(absent, without...)
-		rows, err := comparedRows(first.Dataset, list, len(labels))
 		if err != nil {
-			return report.Table{}, fmt.Errorf("cifar: comparing runs on %s: %w", first.Dataset, err)
+			return report.Table{}, fmt.Errorf("cifar: comparing runs on %s: %w", dataset, err)
 		}
-		t.Rows = append(t.Rows, rows...)
 	}
 	if len(absent) > 0 {
 		t.Notes = append(t.Notes, "Without predictions, and so not compared: "+strings.Join(absent, ", ")+".")
@@ -132,192 +135,184 @@ func (c comparison) differences(lines []results.Result, further []methods.Method
 	return t, nil
 }
 
-// contenders are the methods of groups of runs on a data set whose predictions are kept, density first, with the labels
-// of the test images, and the names of the runs without predictions.
-func contenders(groups []results.Group, list methods.List, kept report.Predictions) (found []contender, labels []int, absent []string, err error) {
-	reference := referenceOf(groups)
+// contenders are the methods on a data set whose predictions are kept, density first, with the number of test images, and
+// the names of the runs without predictions. Without predictions of density there are none.
+func contenders(groups []compared) (found []contender, images int, absent []string, err error) {
+	reference := slices.IndexFunc(groups, func(g compared) bool { return g.isReference() })
 	if reference > 0 { // it comes first
 		g := groups[reference]
 		groups = slices.Insert(slices.Delete(groups, reference, reference+1), 0, g)
 	}
+	var labels []int
 	compared := false // with the reference
 	for i, g := range groups {
-		name, option := comparedTitle(g.First, list)
-		if slices.ContainsFunc(groups, func(other results.Group) bool {
-			its, value := comparedTitle(other.First, list)
-			return its == name && value != option
-		}) {
-			name += ", " + option
-		}
-		plain := contender{name, make(map[uint64]*judgedRun)}
-		scaled := contender{name + ", temperature scaled", make(map[uint64]*judgedRun)}
-		var members []*predictions.Predictions
-		for _, line := range g.Lines {
-			p, file, err := predictionsOf(line, kept)
-			if err != nil {
-				return nil, nil, nil, err
-			}
-			if p == nil {
-				absent = append(absent, fmt.Sprintf("%s, seed %d", name, line.Experiment.Seed))
+		plain := contender{g.title, map[uint64]*judgedRun{}}
+		scaledRuns := contender{g.title + ", temperature scaled", map[uint64]*judgedRun{}}
+		var members []*experiment.Predictions
+		for _, r := range g.found {
+			p, err := r.Predictions()
+			if errors.Is(err, experiment.ErrNoPredictions) {
+				absent = append(absent, fmt.Sprintf("%s, seed %d", g.title, r.Seed))
 				continue
 			}
-			if labels == nil {
-				labels = p.Labels
-			}
-			if !slices.Equal(p.Labels, labels) {
-				return nil, nil, nil, fmt.Errorf("the predictions in %s are of other test images than those of the other runs", file)
-			}
-			if plain.runs[line.Experiment.Seed], err = newJudgedRun(p.Probs, p.Classes, labels); err != nil {
-				return nil, nil, nil, err
-			}
-			probs, _, err := p.Scaled()
 			if err != nil {
-				return nil, nil, nil, err
+				return nil, 0, nil, err
 			}
-			if probs != nil {
-				if scaled.runs[line.Experiment.Seed], err = newJudgedRun(probs, p.Classes, labels); err != nil {
-					return nil, nil, nil, err
+			test, err := p.Set(TestSet)
+			if err != nil {
+				return nil, 0, nil, err
+			}
+			if labels == nil {
+				labels = test.Labels
+			}
+			if !slices.Equal(test.Labels, labels) {
+				return nil, 0, nil, fmt.Errorf("the predictions of %v are of other test images than those of the other runs", *r.Experiment)
+			}
+			if plain.runs[r.Seed], err = newJudgedRun(test.Probabilities, test.Width, labels); err != nil {
+				return nil, 0, nil, err
+			}
+			probabilities, _, err := scaled(p)
+			if err != nil {
+				return nil, 0, nil, err
+			}
+			if probabilities != nil {
+				if scaledRuns.runs[r.Seed], err = newJudgedRun(probabilities, test.Width, labels); err != nil {
+					return nil, 0, nil, err
 				}
 			}
 			members = append(members, p)
 		}
 		compared = compared || i == 0 && reference >= 0 && len(plain.runs) > 0
-		for _, c := range []contender{plain, scaled} {
+		for _, c := range []contender{plain, scaledRuns} {
 			if len(c.runs) > 0 {
 				found = append(found, c)
 			}
 		}
-		if g.First.Method == methods.Deterministic.Name && len(members) > 1 {
-			c, err := ensembleOf(members, strings.TrimPrefix(name, list.Title(g.First.Method)), plain.runs)
+		if isPlain(g.Method) && len(members) > 1 {
+			c, err := ensembleOf(members, g.variant.ending, plain.runs)
 			if err != nil {
-				return nil, nil, nil, err
+				return nil, 0, nil, err
 			}
 			found = append(found, c)
 		}
 	}
 	if !compared {
-		return nil, labels, absent, nil
+		found = nil
 	}
-	return found, labels, absent, nil
-}
-
-// predictionsOf reads what a run said of the images; nil where it is not kept. Those of another training of the experiment,
-// whose likelihood is another than the line's, are an error.
-func predictionsOf(line results.Result, kept report.Predictions) (p *predictions.Predictions, file string, err error) {
-	file, has := kept(line.ID)
-	if !has {
-		return nil, "", nil
-	}
-	if p, err = predictions.ReadOf(file, line.ID); err != nil {
-		return nil, "", err
-	}
-	nll, err := metrics.CategoricalNLL(p.Probs, p.Classes, p.Labels)
-	if err != nil {
-		return nil, "", fmt.Errorf("the predictions in %s: %w", file, err)
-	}
-	if want := line.Metrics[results.MetricNLL]; !predictions.Alike(nll, want) {
-		return nil, "", fmt.Errorf("the predictions in %s have NLL %v, but the result line of %v %v: they are of another training; keep the predictions of a store beside it, or name one store only",
-			file, nll, line.Experiment, want)
-	}
-	return p, file, nil
+	return found, len(labels), absent, nil
 }
 
 // ensembleOf is the deep ensemble whose members are single networks, which stands beside each of these runs, by their
-// seeds. The variant is what follows the method's name in their title.
-func ensembleOf(members []*predictions.Predictions, variant string, runs map[uint64]*judgedRun) (contender, error) {
-	p, err := predictions.Ensemble(members...)
+// seeds.
+func ensembleOf(members []*experiment.Predictions, ending string, runs map[uint64]*judgedRun) (contender, error) {
+	p, err := mix(members)
 	if err != nil {
 		return contender{}, err
 	}
-	run, err := newJudgedRun(p.Probs, p.Classes, p.Labels)
+	run, err := newJudgedRun(p.Sets[0].Probabilities, p.Sets[0].Width, p.Sets[0].Labels)
 	if err != nil {
 		return contender{}, err
 	}
-	c := contender{fmt.Sprintf("Deep Ensemble, %d deterministic", len(members)) + variant, make(map[uint64]*judgedRun)}
+	c := contender{fmt.Sprintf("Deep Ensemble, %d deterministic", len(members)) + ending, map[uint64]*judgedRun{}}
 	for seed := range runs {
 		c.runs[seed] = run
 	}
 	return c, nil
 }
 
-// withEnsembles adds a result for each deep ensemble that can be made of the predictions of single networks without
-// noise: where a comparison has as many of them as methods.Ensemble has members, the result of that method's first seed.
-// Its metrics are scored from the mean of their predictions, and its costs are those of all of them. Lines of ensembles
-// that were trained as such stay as they are.
-func withEnsembles(lines []results.Result, kept report.Predictions) ([]results.Result, error) {
-	unwatched := results.Unwatched(lines) // to look whether there is an ensemble is no use of a line
-	byID, there := results.ByID(lines), results.ByID(unwatched)
+// mix are the predictions of the deep ensemble (Lakshminarayanan et al. 2017) of single networks without noise: the mean of
+// their probabilities, and how far they disagree, on the test images and on those other sets whose probabilities all
+// members have.
+func mix(members []*experiment.Predictions) (*experiment.Predictions, error) {
+	p := new(experiment.Predictions)
+	for _, first := range members[0].Sets {
+		var each [][]float64
+		for _, member := range members {
+			if s, err := member.Set(first.Set); err == nil && s.Probabilities != nil && slices.Equal(s.Labels, first.Labels) {
+				each = append(each, s.Probabilities)
+			}
+		}
+		if len(each) < len(members) || first.Set == HeldOutSet {
+			continue
+		}
+		s := experiment.Prediction{Set: first.Set, Labels: first.Labels}
+		s.Width = first.Width
+		var err error
+		if s.Probabilities, s.MutualInformation, err = predict.MixClasses(each, s.Width); err != nil {
+			return nil, fmt.Errorf("the ensemble's predictions of %s: %w", first.Set, err)
+		}
+		p.Sets = append(p.Sets, s)
+	}
+	if len(p.Sets) == 0 || p.Sets[0].Set != TestSet {
+		return nil, errors.New("the members of an ensemble have no predictions of the same test images")
+	}
+	return p, nil
+}
+
+// withEnsembles adds a result for each deep ensemble that can be made of the predictions of single networks: where a
+// comparison has as many of them as methods.Ensemble has members, the result of that method's first seed. Its metrics are
+// measured from the mean of their predictions, and its costs are those of all of them. Ensembles that were trained as such
+// stay as they are.
+func withEnsembles(x *tables.Index) (*tables.Index, error) {
+	unwatched := x.Unwatched() // to look whether there is an ensemble is no use of a result
 	for _, c := range comparisons {
-		for _, g := range imageGroups(unwatched, c.Scale, methods.List{methods.Deterministic}) {
-			if g.First.Method != methods.Deterministic.Name || len(g.Lines) < methods.EnsembleMembers {
+		for _, v := range c.variants {
+			if v.only != nil {
 				continue
 			}
-			p, err := ProtocolOf(g.First)
-			if err != nil {
-				return nil, err
+			for _, d := range []Images{ten, hundred} {
+				g := groupOf(unwatched, list(v.preset, d, methods.EnsembleMembers, methods.Deterministic))
+				e := list(v.preset, d, 1, methods.Ensemble)[0]
+				if _, trained := unwatched.Find(e); trained || len(g.found) < methods.EnsembleMembers {
+					continue
+				}
+				found, err := ensembleMetrics(g)
+				if err != nil {
+					return nil, fmt.Errorf("cifar: %w", err)
+				}
+				if found == nil {
+					continue
+				}
+				var devices []string
+				for _, r := range g.found {
+					if !slices.Contains(devices, r.Device) {
+						devices = append(devices, r.Device)
+					}
+				}
+				x = x.With(experiment.Result{ID: e.ID(), Group: e.Group(), Metrics: found, Device: strings.Join(devices, " and ")}, g.found...)
 			}
-			p.Seeds = []uint64{0}
-			made := results.Result{Experiment: p.Experiments(methods.Ensemble)[0]}
-			if _, trained := there.Find(made.Experiment); trained {
-				continue
-			}
-			made.ID = made.Experiment.ID()
-			g.Lines = slices.SortedFunc(slices.Values(g.Lines), func(a, b results.Result) int { return cmp.Compare(a.Experiment.Seed, b.Experiment.Seed) })
-			g.Lines = g.Lines[:methods.EnsembleMembers]
-			if made.Metrics, made.Device, err = ensembleMetrics(g, kept); err != nil {
-				return nil, fmt.Errorf("cifar: %w", err)
-			}
-			if made.Metrics == nil {
-				continue
-			}
-			var members []results.Result
-			for _, line := range g.Lines {
-				members = append(members, byID[line.ID])
-			}
-			lines = append(slices.Clip(lines), made.MadeOf(members))
 		}
 	}
-	return lines, nil
+	return x, nil
 }
 
-// ensembleMetrics are the metrics of the ensemble of the runs of a group, and the devices that these were trained on; nil
-// where their predictions are not kept.
-func ensembleMetrics(g results.Group, kept report.Predictions) (found map[string]float64, devices string, err error) {
-	var members []*predictions.Predictions
-	for _, line := range g.Lines {
-		member, _, err := predictionsOf(line, kept)
-		if err != nil || member == nil {
-			return nil, "", err
+// ensembleMetrics are the metrics of the ensemble of the runs of a group; nil where their predictions are not kept.
+func ensembleMetrics(g group) (map[string]float64, error) {
+	var members []*experiment.Predictions
+	seconds := 0.0
+	for _, r := range g.found {
+		p, err := r.Predictions()
+		if errors.Is(err, experiment.ErrNoPredictions) {
+			return nil, nil
 		}
-		members = append(members, member)
+		if err != nil {
+			return nil, err
+		}
+		members, seconds = append(members, p), seconds+secondsPerEpoch(r)
 	}
-	ensemble, err := predictions.Ensemble(members...)
+	p, err := mix(members)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	if found, err = predictions.Score(ensemble); err != nil {
-		return nil, "", err
+	found, err := Scores(p)
+	if err != nil {
+		return nil, err
 	}
-	for _, cost := range []string{results.MetricParameters, results.MetricTrainingGFLOP, results.MetricSecondsPerEpoch} {
-		if mean := meanOf(g, cost); !math.IsNaN(mean) {
-			found[cost] = mean * methods.EnsembleMembers
-		}
+	found[results.MetricSecondsPerEpoch] = seconds
+	for _, cost := range []string{results.MetricParameters, results.MetricTrainingGFLOP} {
+		found[cost] = floats.Sum(g.values(cost))
 	}
-	return found, strings.Join(distinct(g.Lines, func(line results.Result) string { return line.Device }), " and "), nil
-}
-
-// referenceOf is the place of the group that others are compared with: the paper's method with decay of all parameters
-// and the value that is chosen for it or, if there is no such group, with the value of the first; -1 for none.
-func referenceOf(groups []results.Group) int {
-	of := func(chosen func(results.Experiment) bool) int {
-		return slices.IndexFunc(groups, func(g results.Group) bool {
-			return g.First.Method == methods.Density.Name && decaysAll(g.First) && chosen(g.First)
-		})
-	}
-	if i := of(hasChosen); i >= 0 {
-		return i
-	}
-	return of(func(results.Experiment) bool { return true })
+	return found, nil
 }
 
 // comparedRows are the rows of a data set with n test images: of the reference, which is the first, and of the others
@@ -341,7 +336,7 @@ func comparedRows(dataset string, list []contender, n int) ([]report.Row, error)
 		if len(shared) > 0 { // so that the difference is that of the numbers
 			seeds = shared
 		}
-		row := report.Row{Name: title(dataset), Cells: report.TextCells(c.title, strings.Trim(fmt.Sprint(seeds), "[]"))}
+		row := report.Row{Name: titleOf(dataset), Cells: report.TextCells(c.title, strings.Trim(fmt.Sprint(seeds), "[]"))}
 		for k, j := range judgements {
 			cell := report.TextCell(fmt.Sprintf("%.*f", j.decimals, j.factor*drawn.mean(i, k, seeds)))
 			if k == placeOfECE {

@@ -1,0 +1,6 @@
+package cifar
+const (
+	replicates    = 1000
+	level         = 0.95
+	bootstrapSeed = 1
+)
