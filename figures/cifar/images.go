@@ -156,9 +156,8 @@ func (d Images) Load(ctx context.Context, _ int) (experiment.Data, error) {
 	if !d.ReleasedStats {
 		stats = datasets.FitChannelStats(images, nil)
 	}
-	standardization := nets.Standardization{Mean: stats.Mean[:], Std: stats.Std[:]}
 	examples := func(m *datasets.Images, labels []int) train.Dataset {
-		return train.Dataset{Labels: labels, Inputs: nets.Pixels{Bytes: m.Pixels, Height: datasets.ImageSide, Width: datasets.ImageSide, Standardization: standardization}}
+		return train.Dataset{Labels: labels, Inputs: pixels(m, standardization(stats))}
 	}
 	out := experiment.Data{Train: examples(images, images.Labels)}
 	if d.HeldOut > 0 {
@@ -183,6 +182,15 @@ func (d Images) Load(ctx context.Context, _ int) (experiment.Data, error) {
 		out.Sets = append(out.Sets, set)
 	}
 	return out, nil
+}
+
+func standardization(stats datasets.ChannelStats) nets.Standardization {
+	return nets.Standardization{Mean: stats.Mean[:], Std: stats.Std[:]}
+}
+
+// pixels are images as inputs of a network.
+func pixels(m *datasets.Images, s nets.Standardization) nets.Pixels {
+	return nets.Pixels{Bytes: m.Pixels, Height: datasets.ImageSide, Width: datasets.ImageSide, Standardization: s}
 }
 
 // first is the first n images of a set, or all of them if n is 0 or there are fewer.

@@ -1,0 +1,107 @@
+package cifar
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/figures/report"
+)
+
+// An Interval is a number with the bounds between which it would lie, 95 times in a hundred, for other test images of the
+// same kind. It does not hold the spread over training runs.
+type Interval struct{ Value, Low, High float64 }
+
+// String prints "0.893 [0.880, 0.906]".
+func (i Interval) String() string { return fmt.Sprintf("%.3f [%.3f, %.3f]", i.Value, i.Low, i.High) }
+
+const (
+	replicates    = 1000
+	level         = 0.95
+	bootstrapSeed = 1
+)
+
+// Detect says how well a score, larger for images out of distribution, tells these from images inside: metrics.AUROC and
+// metrics.AUPRC, with the images out of distribution as the positive ones and intervals by metrics.Bootstrap.
+func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
+	positive := slices.Concat(make([]bool, len(inside)), slices.Repeat([]bool{true}, len(outside)))
+	ranks, err := metrics.NewRanks(slices.Concat(inside, outside), positive)
+	if err != nil {
+		return auroc, auprc, fmt.Errorf("cifar: %w", err)
+	}
+	of := func(number func(metrics.Sweep) float64) Interval {
+		at := func(indices []int) (float64, error) {
+			s, err := ranks.Sweep(indices)
+			if err != nil {
+				return 0, err
+			}
+			return number(s), nil
+		}
+		var i Interval
+		if err == nil {
+			i.Value, err = at(nil)
+		}
+		if err == nil {
+			i.Low, i.High, err = metrics.Bootstrap([]int{len(inside), len(outside)}, replicates, bootstrapSeed, level, at)
+		}
+		return i
+	}
+	auroc, auprc = of(metrics.Sweep.AUROC), of(metrics.Sweep.AUPRC)
+	if err != nil {
+		return auroc, auprc, fmt.Errorf("cifar: %w", err)
+	}
+	return auroc, auprc, nil
+}
+
+// DetectByLayer is a table of the AUROC of Detect for the paper's statistic (metrics.EnergyOOD), with a row for each layer
+// and a column for each set of images out of distribution. The means are those of the held-out images at the layer. The
+// largest number of each column is bold. All predictions are of one network with energies.
+func DetectByLayer(heldOut, inside Predictions, outside ...Predictions) (report.Table, error) {
+	t := report.Table{
+		Name:    "ood-layers",
+		Caption: fmt.Sprintf("AUROC of the energy statistic at each layer, against %s, with 95 %% intervals over images.", inside.Images.Name),
+		Columns: []string{"Input of the layer"},
+	}
+	for _, layer := range heldOut.Energies {
+		t.Rows = append(t.Rows, report.Row{Name: layer.Layer})
+	}
+	if len(heldOut.Energies) == 0 {
+		return report.Table{}, errors.New("cifar: detection by layer: the predictions have no energies; they must be of density layers")
+	}
+	for _, out := range outside {
+		best, largest := 0, 0.0
+		for l, layer := range heldOut.Energies {
+			auroc, err := detectAt(l, heldOut, inside, out)
+			if err != nil {
+				return report.Table{}, fmt.Errorf("cifar: layer %s, %s: %w", layer.Layer, out.Images.Name, err)
+			}
+			if auroc.Value > largest {
+				best, largest = l, auroc.Value
+			}
+			t.Rows[l].Cells = append(t.Rows[l].Cells, report.TextCell(auroc.String()))
+		}
+		t.Rows[best].Cells[len(t.Columns)-1][0].Bold = true
+		t.Columns = append(t.Columns, out.Images.Name)
+	}
+	return t, nil
+}
+
+// detectAt is the AUROC at layer l.
+func detectAt(l int, heldOut, inside, outside Predictions) (Interval, error) {
+	if l >= len(inside.Energies) || l >= len(outside.Energies) {
+		return Interval{}, fmt.Errorf("energies of %d, %d and %d layers; the predictions must be of one model",
+			len(heldOut.Energies), len(inside.Energies), len(outside.Energies))
+	}
+	reference := heldOut.Energies[l].Mean
+	in, err := metrics.EnergyOOD(inside.Energies[l].Mean, reference)
+	if err != nil {
+		return Interval{}, err
+	}
+	out, err := metrics.EnergyOOD(outside.Energies[l].Mean, reference)
+	if err != nil {
+		return Interval{}, err
+	}
+	auroc, _, err := Detect(in, out)
+	return auroc, err
+}
