@@ -266,29 +266,23 @@ func withEnsembles(x *tables.Index) (*tables.Index, error) {
 				if _, trained := unwatched.Find(e); trained || len(g.found) < methods.EnsembleMembers {
 					continue
 				}
-				found, err := ensembleMetrics(g)
+				r, err := ensembleResult(e, g)
 				if err != nil {
 					return nil, fmt.Errorf("cifar: %w", err)
 				}
-				if found == nil {
-					continue
+				if r != nil {
+					x = x.With(*r, g.found...)
 				}
-				var devices []string
-				for _, r := range g.found {
-					if !slices.Contains(devices, r.Device) {
-						devices = append(devices, r.Device)
-					}
-				}
-				x = x.With(experiment.Result{ID: e.ID(), Group: e.Group(), Metrics: found, Device: strings.Join(devices, " and ")}, g.found...)
 			}
 		}
 	}
 	return x, nil
 }
 
-// ensembleMetrics are the metrics of the ensemble of the runs of a group; nil where their predictions are not kept.
-func ensembleMetrics(g group) (map[string]float64, error) {
+// ensembleResult is the result of an ensemble of the runs of a group; nil where their predictions are not kept.
+func ensembleResult(e experiment.Experiment, g group) (*experiment.Result, error) {
 	var members []*experiment.Predictions
+	var devices []string
 	seconds := 0.0
 	for _, r := range g.found {
 		p, err := r.Predictions()
@@ -299,6 +293,9 @@ func ensembleMetrics(g group) (map[string]float64, error) {
 			return nil, err
 		}
 		members, seconds = append(members, p), seconds+secondsPerEpoch(r)
+		if !slices.Contains(devices, r.Device) {
+			devices = append(devices, r.Device)
+		}
 	}
 	p, err := mix(members)
 	if err != nil {
@@ -308,11 +305,13 @@ func ensembleMetrics(g group) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	found[results.MetricSecondsPerEpoch] = seconds
 	for _, cost := range []string{results.MetricParameters, results.MetricTrainingGFLOP} {
 		found[cost] = floats.Sum(g.values(cost))
 	}
-	return found, nil
+	if found[results.MetricSecondsPerEpoch] = seconds; seconds == 0 {
+		delete(found, results.MetricSecondsPerEpoch)
+	}
+	return &experiment.Result{ID: e.ID(), Group: e.Group(), Seed: e.Seed, Metrics: found, Device: strings.Join(devices, " and ")}, nil
 }
 
 // comparedRows are the rows of a data set with n test images: of the reference, which is the first, and of the others

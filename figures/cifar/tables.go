@@ -61,8 +61,8 @@ func ensembled(table func(x *tables.Index) (report.Table, error)) func(x *tables
 	}
 }
 
-// NamedTable is one of Tables, by its name, of the results that come with the checkout.
-func NamedTable(name string) (report.Table, error) {
+// NamedTable is one of Tables, by its name.
+func NamedTable(name string, x *tables.Index) (report.Table, error) {
 	all := Tables()
 	i := slices.IndexFunc(all, func(t tables.Named) bool { return t.Name == name })
 	if i < 0 {
@@ -71,10 +71,6 @@ func NamedTable(name string) (report.Table, error) {
 			names = append(names, t.Name)
 		}
 		return report.Table{}, fmt.Errorf("cifar: there is no table %q; there are %s", name, strings.Join(names, ", "))
-	}
-	x, err := tables.Committed()
-	if err != nil {
-		return report.Table{}, err
 	}
 	return all[i].Make(x)
 }

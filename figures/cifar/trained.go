@@ -112,8 +112,8 @@ func readNetwork(files fs.FS, backend compute.Backend, name string) (*Classifier
 	if err != nil {
 		return nil, err
 	}
-	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != n.SHA256 {
-		return nil, fmt.Errorf("its file has the SHA-256 %x, but the list %s", sum, n.SHA256)
+	if sum := sumOf(content); sum != n.SHA256 {
+		return nil, fmt.Errorf("its file has the SHA-256 %s, but the list %s", sum, n.SHA256)
 	}
 	named, _, err := checkpoint.ParseTensors(content)
 	if err != nil {
@@ -191,6 +191,11 @@ func (c *Classifier) Predict(ctx context.Context, images *datasets.Images, draws
 	return &Predictions{Images: images, Names: names, Prediction: *said}, err
 }
 
+func sumOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
 // versionKey is the key of the metadata of a kept network with the version of the program that trained it.
 const versionKey = "version"
 
@@ -199,6 +204,17 @@ const versionKey = "version"
 // that are missing there or have no result. It is an error if a network is of another version of the program than its
 // result, since it is then of another training, and if the folder would lose a network that it has now.
 func ExportNetworks(ctx context.Context, x *tables.Index, kept, to string) (names, missing []string, err error) {
+	return exportNetworks(x, kept, to, func(e experiment.Experiment) (nets.Standardization, error) {
+		d, err := e.Task.Data.Load(ctx, e.Split)
+		if err != nil {
+			return nets.Standardization{}, err
+		}
+		return d.Train.Inputs.(nets.Pixels).Standardization, nil
+	})
+}
+
+// exportNetworks is ExportNetworks, which asks for the standardization of the training images.
+func exportNetworks(x *tables.Index, kept, to string, standardization func(e experiment.Experiment) (nets.Standardization, error)) (names, missing []string, err error) {
 	fail := func(err error) ([]string, []string, error) {
 		return nil, nil, fmt.Errorf("cifar: exporting networks to %s: %w", to, err)
 	}
@@ -226,17 +242,16 @@ func ExportNetworks(ctx context.Context, x *tables.Index, kept, to string) (name
 		if trained := metadata[versionKey]; trained != r.Version {
 			return fail(fmt.Errorf("the network of %v is of version %q and its result of %q, so they are of two trainings; name the folder of networks of that run", e, trained, r.Version))
 		}
-		d, err := e.Task.Data.Load(ctx, e.Split)
+		standard, err := standardization(e)
 		if err != nil {
 			return fail(err)
 		}
 		files[name+networkExtension] = content
-		sum := sha256.Sum256(content)
 		shown := map[string]float64{}
 		for _, metric := range []string{results.MetricAccuracy, results.MetricNLL, results.MetricECE} {
 			shown[metric] = r.Metrics[metric]
 		}
-		all = append(all, listedNetwork{name, hex.EncodeToString(sum[:]), e.ID(), shown, d.Train.Inputs.(nets.Pixels).Standardization})
+		all = append(all, listedNetwork{name, sumOf(content), e.ID(), shown, standard})
 		names = append(names, name)
 	}
 	if len(all) == 0 {

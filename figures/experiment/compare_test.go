@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"densityuncertainty/environment/must"
-	oldcifar "densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/experiment/toy"
 	"densityuncertainty/figures/experiment/uci"
@@ -151,48 +148,6 @@ func TestOldToyNumbers(t *testing.T) {
 					a, b := got[i].Metrics[metric], want[i].Metrics[metric]
 					return math.Abs(a-b) <= c.alike*math.Abs(b)
 				})
-			}
-		})
-	}
-}
-
-// Image classifiers, on the images that come with the program.
-func TestOldImageNumbers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it trains image networks")
-	}
-	ctx := context.Background()
-	const trainN, testN, heldOut, samples = 80, 32, 32, 2
-	for _, c := range []struct {
-		name     string
-		protocol oldcifar.Protocol
-		preset   experiment.Preset
-		methods  []string
-	}{
-		{"paper", oldcifar.Paper(oldcifar.CIFAR10, oldcifar.ResNet14), cifar.Paper, []string{"deterministic", "density", "sngp"}},
-		{"released", oldcifar.Released(oldcifar.CIFAR10, oldcifar.ResNet20), cifar.Released, []string{"density-rank1mix"}},
-		{"processor", oldcifar.Paper(oldcifar.CIFAR10, oldcifar.ResNet14).Processor(), cifar.Processor, []string{"mfvi"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := c.protocol
-			p.Scale, p.Sample, p.Seeds, p.Epochs, p.TrainN, p.TestN, p.HeldOut, p.Samples = results.Quick, true, []uint64{0}, 1, trainN, testN, heldOut, samples
-			data := []experiment.Source{cifar.Images{Name: cifar.CIFAR10, Sample: true, TrainN: trainN, TestN: testN, HeldOut: heldOut}}
-			var list experiment.Experiments
-			var old oldmethods.List
-			for _, m := range compared {
-				if slices.Contains(c.methods, m.old.Name) {
-					old = append(old, m.old)
-					list = append(list, must.Get(experiment.Cross(c.preset, data, m.now))(t)...)
-				}
-			}
-			list = list.Change(func(e *experiment.Experiment) { e.Recipe.Epochs, e.Recipe.Samples = 1, min(e.Recipe.Samples, samples) })
-			want := must.Get(oldcifar.Run(ctx, p, old...))(t)
-			got := must.Get(experiment.Run(ctx, list...))(t)
-			if len(got) != len(want) {
-				t.Fatalf("%d results, want %d", len(got), len(want))
-			}
-			for i := range got {
-				sameNumbers(t, fmt.Sprint(list[i]), got[i], want[i], func(metric string) bool { return strings.Contains(metric, "second") })
 			}
 		})
 	}
