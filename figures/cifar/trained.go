@@ -203,9 +203,9 @@ const versionKey = "version"
 // an experiment.Engine kept in a folder and of their results. It returns the names of the networks, and the names of those
 // that are missing there or have no result. It is an error if a network is of another version of the program than its
 // result, since it is then of another training, and if the folder would lose a network that it has now.
-func ExportNetworks(ctx context.Context, x *tables.Index, kept, to string) (names, missing []string, err error) {
+func ExportNetworks(x *tables.Index, kept, to string) (names, missing []string, err error) {
 	return exportNetworks(x, kept, to, func(e experiment.Experiment) (nets.Standardization, error) {
-		d, err := e.Task.Data.Load(ctx, e.Split)
+		d, err := e.Task.Data.Load(context.Background(), e.Split)
 		if err != nil {
 			return nets.Standardization{}, err
 		}

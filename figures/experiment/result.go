@@ -49,8 +49,8 @@ type Result struct {
 	// Experiment is what was carried out; nil in a result that was read from a store without it. See Of.
 	Experiment *Experiment
 
-	predictions *Predictions         // nil where a store has them
-	file        string               // of the store; "" for none
+	predictions *Predictions // nil where a store has them
+	file        string       // of the store; "" for none
 }
 
 // Of returns the result under the names that its experiment has now, with the experiment, by which its predictions know
