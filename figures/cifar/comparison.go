@@ -2,6 +2,7 @@ package cifar
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -35,8 +36,11 @@ func groupOf(x *tables.Index, all experiment.Experiments) group {
 	return g
 }
 
+// empty says whether there are no results.
+func (g group) empty() bool { return len(g.found)+g.diverged == 0 }
+
 func (g *group) add(r experiment.Result) {
-	if len(g.found)+g.diverged == 0 {
+	if g.empty() {
 		g.Experiment = *r.Experiment
 	}
 	if r.Diverged {
@@ -44,31 +48,6 @@ func (g *group) add(r experiment.Result) {
 	} else {
 		g.found = append(g.found, r)
 	}
-}
-
-// groupsOf are the groups of experiments that have results, in the order of the experiments.
-func groupsOf(x *tables.Index, all experiment.Experiments) []group {
-	var found []experiment.Result
-	for _, e := range all {
-		if r, has := x.Find(e); has {
-			found = append(found, r)
-		}
-	}
-	return groupsOfResults(found)
-}
-
-func groupsOfResults(found []experiment.Result) []group {
-	var groups []group
-	at := map[string]int{}
-	for _, r := range found {
-		i, has := at[r.Group]
-		if !has {
-			i = len(groups)
-			at[r.Group], groups = i, append(groups, group{})
-		}
-		groups[i].add(r)
-	}
-	return groups
 }
 
 // having is the group without the results that lack a metric.
@@ -227,7 +206,15 @@ func Table(found []experiment.Result) (report.Table, error) {
 	t := report.Table{Name: "runs", Columns: []string{"Variant", "Data set", "Network", "Training images", "Epochs", "Test images", "n",
 		"Accuracy (%)", "NLL", "ECE", "AUROC, probability"}}
 	t.Caption, _ = prose.Text(t.Name, nil)
-	for _, g := range groupsOfResults(found) {
+	var groups []group
+	at := map[string]int{}
+	for _, r := range found {
+		if _, has := at[r.Group]; !has {
+			at[r.Group], groups = len(groups), append(groups, group{})
+		}
+		groups[at[r.Group]].add(r)
+	}
+	for _, g := range groups {
 		d, is := g.Task.Data.(Images)
 		if !is {
 			return report.Table{}, fmt.Errorf("cifar: %v is no experiment on cifar.Images", g)
@@ -243,26 +230,35 @@ func Table(found []experiment.Result) (report.Table, error) {
 	return t, nil
 }
 
-// addGroups adds a row for each group, and one for those of its runs that have a temperature, with the ending of its
-// metrics.
-func addGroups(t *report.Table, groups []group, row func(g group, name, ending string) (report.Row, error)) error {
-	for _, g := range groups {
-		for _, ending := range []string{"", scaledEnding} {
-			name := ""
-			if ending != "" {
-				name = ", temperature scaled"
-				if g = g.having(results.MetricNLL + ending); len(g.found) == 0 {
-					continue
-				}
-			}
-			made, err := row(g, name, ending)
-			if err != nil {
-				return err
-			}
-			t.Rows = append(t.Rows, made)
-		}
+// scoreRow is a row with classification, calibration and detection: the accuracy with two decimals less than the other
+// metrics, then NLL, ECE and more, and how well the other CIFAR is told by the maximum probability and by the method's own
+// score. ending is that of the metrics' names. made and then are the cells before and after.
+func (g group) scoreRow(decimals int, more []string, ending string, made, then []report.Cell) (report.Row, error) {
+	measures := []measure{{metric: results.MetricAccuracy, factor: 100, decimals: decimals - 2}}
+	for _, metric := range append([]string{results.MetricNLL, results.MetricECE}, more...) {
+		measures = append(measures, measure{metric: metric, factor: 1, decimals: decimals})
 	}
-	return nil
+	own := "none"
+	if score := ownScore(g.Experiment); score != "" {
+		own = g.otherAUROC() + score
+	}
+	measures = append(measures, measure{metric: g.otherAUROC(), factor: 1, decimals: 3}, measure{metric: own, factor: 1, decimals: 3})
+	for i := range measures {
+		measures[i].metric += ending
+	}
+	cells, err := g.cells(measures...)
+	return report.Row{Name: titleOf(g.imagesOf().Name), Cells: slices.Concat(made, cells, then)}, err
+}
+
+// addRows adds a row for a group, and one for those of its runs that have a temperature, with the ending of its metrics.
+func (g group) addRows(t *report.Table, row func(g group, name, ending string) (report.Row, error)) error {
+	made, err := row(g, "", "")
+	t.Rows = append(t.Rows, made)
+	if g = g.having(results.MetricNLL + scaledEnding); err == nil && len(g.found) > 0 {
+		made, err = row(g, ", temperature scaled", scaledEnding)
+		t.Rows = append(t.Rows, made)
+	}
+	return err
 }
 
 // smallTable shows small runs: real results on part of the data, for fewer epochs, each with what it was made with. They
@@ -274,21 +270,23 @@ func smallTable(x *tables.Index) (report.Table, error) {
 			"AUROC, probability", "AUROC, own score", "s/epoch", "Device"},
 	}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	all := append(list(Small, ten, paperSeeds, smallMethods...), list(Small, hundred, paperSeeds, smallMethods...)...)
-	err := addGroups(&t, groupsOf(x, all), func(g group, name, ending string) (report.Row, error) {
-		d := g.imagesOf()
-		measures := []measure{
-			{metric: results.MetricAccuracy + ending, factor: 100, decimals: 1}, {metric: results.MetricNLL + ending, factor: 1, decimals: 3},
-			{metric: results.MetricECE + ending, factor: 1, decimals: 3}, {metric: g.otherAUROC() + ending, factor: 1, decimals: 3}, {factor: 1, decimals: 3},
+	for _, d := range []Images{ten, hundred} {
+		for _, m := range smallMethods {
+			g := groupOf(x, list(Small, d, paperSeeds, m))
+			if g.empty() {
+				continue
+			}
+			err := g.addRows(&t, func(g group, name, ending string) (report.Row, error) {
+				d := g.imagesOf()
+				made := report.TextCells(networkTitle(g.Task.Network), m.Name+name, d.trainedOn(), fmt.Sprint(g.Recipe.Epochs), d.testedOn(), g.runs())
+				return g.scoreRow(3, nil, ending, made, g.timeCells())
+			})
+			if err != nil {
+				return report.Table{}, err
+			}
 		}
-		if own := ownScore(g.Experiment); own != "" {
-			measures[4].metric = g.otherAUROC() + own
-		}
-		cells, err := g.cells(measures...)
-		made := report.TextCells(networkTitle(g.Task.Network), g.Method.Name+name, d.trainedOn(), fmt.Sprint(g.Recipe.Epochs), d.testedOn(), g.runs())
-		return report.Row{Name: titleOf(d.Name), Cells: slices.Concat(made, cells, g.timeCells())}, err
-	})
-	return t, err
+	}
+	return t, nil
 }
 
 // A comparison is a preset whose runs are compared with each other and not with the paper.
@@ -348,7 +346,7 @@ func (c comparison) groups(x *tables.Index) []compared {
 						continue
 					}
 					g := groupOf(x, list(v.preset, d, mostSeeds, m))
-					if len(g.found)+g.diverged == 0 {
+					if g.empty() {
 						continue
 					}
 					made := compared{g, m.Name + v.ending, "–", v}
@@ -372,19 +370,9 @@ func (c comparison) table(x *tables.Index) (report.Table, error) {
 	}
 	c.text(&t, "")
 	for _, of := range c.groups(x) {
-		err := addGroups(&t, []group{of.group}, func(g group, name, ending string) (report.Row, error) {
-			measures := []measure{
-				{metric: results.MetricAccuracy + ending, factor: 100, decimals: 2}, {metric: results.MetricNLL + ending, factor: 1, decimals: 4},
-				{metric: results.MetricECE + ending, factor: 1, decimals: 4}, {metric: "brier" + ending, factor: 1, decimals: 4},
-				{metric: "aurc" + ending, factor: 1, decimals: 4}, {metric: g.otherAUROC() + ending, factor: 1, decimals: 3}, {factor: 1, decimals: 3},
-			}
-			if own := ownScore(g.Experiment); own != "" {
-				measures[6].metric = g.otherAUROC() + own + ending
-			}
-			cells, err := g.cells(measures...)
-			made := report.TextCells(of.title+name, of.option, g.runs())
-			posterior := report.TextCells(g.number("%.2g", results.MetricPosteriorStd))
-			return report.Row{Name: titleOf(g.imagesOf().Name), Cells: slices.Concat(made, cells, posterior, g.timeCells())}, err
+		err := of.addRows(&t, func(g group, name, ending string) (report.Row, error) {
+			then := append(report.TextCells(g.number("%.2g", results.MetricPosteriorStd)), g.timeCells()...)
+			return g.scoreRow(4, []string{"brier", "aurc"}, ending, report.TextCells(of.title+name, of.option, g.runs()), then)
 		})
 		if err != nil {
 			return report.Table{}, err
@@ -496,28 +484,17 @@ func scoreTitle(ending string) string {
 	return scores[slices.IndexFunc(scores, func(s score) bool { return s.ending == ending })].words
 }
 
-// A candidate is an experiment of a search for hyperparameters.
-type candidate struct {
-	experiment.Experiment
-	method string // whose candidates compete
-	option string // what is searched, in words
-	chosen bool
-}
-
 // papersGrid shows the paper's search.
 func papersGrid(x *tables.Index) (report.Table, error) {
-	var all []candidate
+	t := gridTable{table: report.Table{Name: "cifar-grid"}, chose: "Paper"}
 	for _, m := range allMethods() {
 		for _, s := range papersSearches {
-			if !s.method.Same(m) {
-				continue
-			}
-			for i, e := range s.candidates() {
-				all = append(all, candidate{e, m.Name, fmt.Sprintf("%s=%g", s.option, s.values[i]), s.values[i] == s.chosen})
+			if s.method.Same(m) {
+				t.add(x, s.search, s.candidates(), s.chosen, "")
 			}
 		}
 	}
-	return gridTable(x, "cifar-grid", "Paper", all)
+	return t.made()
 }
 
 // processorsGrid shows the search for Processor.
@@ -526,57 +503,59 @@ func processorsGrid(x *tables.Index) (report.Table, error) {
 	if err != nil {
 		return report.Table{}, err
 	}
-	var all []candidate
+	t := gridTable{table: report.Table{Name: "cifar-processor-grid"}, chose: "Chosen"}
 	for _, m := range allMethods() {
-		s := searchOf(m)
-		if s == nil {
-			continue
-		}
-		value, has := choice[methods.NameOf(m)]
-		for i, e := range s.candidates() {
-			words := []string{"decay=all", fmt.Sprintf("%s=%g", s.option, s.values[i])}
-			slices.Sort(words)
-			all = append(all, candidate{e, m.Name, strings.Join(words, " "), has && value == s.values[i]})
+		if s := searchOf(m); s != nil {
+			t.add(x, *s, s.candidates(), choice[methods.NameOf(m)], "decay=all")
 		}
 	}
-	return gridTable(x, "cifar-processor-grid", "Chosen", all)
+	return t.made()
 }
 
-// gridTable shows for each method the choices, measured on held-out training images, the one with the lowest NLL in bold,
-// and the one that was chosen.
-func gridTable(x *tables.Index, name, chose string, all []candidate) (report.Table, error) {
-	t := report.Table{Name: name, Columns: []string{"Method", "Data set", "Network", "Training images", "Epochs", "Held out", "n", "NLL", "Accuracy (%)", "ECE", chose}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	rivals := map[string][]int{} // the rows of a method
-	var nlls []float64
-	for _, c := range all {
-		g := groupOf(x, experiment.Experiments{c.Experiment})
-		if len(g.found)+g.diverged == 0 {
+// A gridTable shows for each method the values of an option, measured on held-out training images, the one with the lowest
+// NLL in bold, and the one that was chosen.
+type gridTable struct {
+	table report.Table
+	chose string // heads the column of the choice
+	err   error
+}
+
+// add adds rows for the candidates of a search. also is another option that they have.
+func (t *gridTable) add(x *tables.Index, s search, candidates experiment.Experiments, chosen float64, also string) {
+	best, lowest, rows := -1, math.Inf(1), 0
+	for i, e := range candidates {
+		g := groupOf(x, experiment.Experiments{e})
+		if g.empty() {
 			continue
 		}
 		cells, err := g.cells(measure{metric: results.MetricNLL, factor: 1, decimals: 4}, measure{metric: results.MetricAccuracy, factor: 100, decimals: 2},
 			measure{metric: results.MetricECE, factor: 1, decimals: 4})
-		if err != nil {
-			return report.Table{}, err
-		}
-		chosen := "–"
-		if c.chosen {
-			chosen = "chosen"
-		}
-		nlls = append(nlls, g.mean(results.MetricNLL))
+		t.err = errors.Join(t.err, err)
 		if len(g.found) > 0 {
-			rivals[c.method] = append(rivals[c.method], len(t.Rows))
+			if rows++; g.mean(results.MetricNLL) < lowest {
+				best, lowest = len(t.table.Rows), g.mean(results.MetricNLL)
+			}
 		}
+		choice := "–"
+		if s.values[i] == chosen {
+			choice = "chosen"
+		}
+		words := []string{also, fmt.Sprintf("%s=%g", s.option, s.values[i])}
+		slices.Sort(words)
 		d := g.imagesOf()
 		made := report.TextCells(titleOf(d.Name), networkTitle(g.Task.Network), d.trainedOn(), fmt.Sprint(g.Recipe.Epochs), grouped(d.HeldOut), g.runs())
-		t.Rows = append(t.Rows, report.Row{Name: c.method + " " + c.option, Cells: slices.Concat(made, cells, report.TextCells(chosen))})
+		name := strings.Join(strings.Fields(s.method.Name+" "+strings.Join(words, " ")), " ")
+		t.table.Rows = append(t.table.Rows, report.Row{Name: name, Cells: slices.Concat(made, cells, report.TextCells(choice))})
 	}
-	const nllCell = 6
-	for _, rows := range rivals {
-		if len(rows) > 1 {
-			best := slices.MinFunc(rows, func(a, b int) int { return cmp.Compare(nlls[a], nlls[b]) })
-			t.Rows[best].Cells[nllCell][0].Bold = true
-		}
+	if rows > 1 {
+		const nllCell = 6
+		t.table.Rows[best].Cells[nllCell][0].Bold = true
 	}
-	return t, nil
+}
+
+// made is the table with its caption.
+func (t *gridTable) made() (report.Table, error) {
+	t.table.Columns = []string{"Method", "Data set", "Network", "Training images", "Epochs", "Held out", "n", "NLL", "Accuracy (%)", "ECE", t.chose}
+	t.table.Caption, t.table.Notes = prose.Text(t.table.Name, nil)
+	return t.table, t.err
 }

@@ -2,9 +2,7 @@ package cifar
 
 import (
 	"context"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,29 +22,28 @@ import (
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
-	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
-// The trained networks that are part of the program: a file for each, NAME.safetensors, and the list of them.
+// The trained networks that are part of the program: a file for each, NAME.safetensors.
 //
 //go:embed networks
 var networkFiles embed.FS
 
-// The folder of networks, their list, and the ending of their files.
-const networksFolder, networksList, networkExtension = "networks", "networks.json", ".safetensors"
+// The folder of networks, and the ending of their files.
+const networksFolder, networkExtension = "networks", ".safetensors"
 
-// A listedNetwork is a trained network that is part of the program.
-type listedNetwork struct {
-	Name       string             `json:"name"`       // of the method
-	SHA256     string             `json:"sha256"`     // of the file
-	Experiment string             `json:"experiment"` // the identity of the experiment that trained it
-	Metrics    map[string]float64 `json:"metrics"`    // of the experiment's result
-	nets.Standardization
-}
+// The keys of the metadata of a network's file. An experiment.Engine writes the first two; the others are added where the
+// network becomes part of the program.
+const (
+	experimentKey = "experiment" // the identity of the experiment that trained it
+	versionKey    = "version"    // of the program that trained it
+	standardKey   = "standard"   // nets.Standardization of the images, as JSON
+	metricsKey    = "metrics"    // some metrics of the experiment's result, as JSON
+)
 
 // exported are the methods whose networks are part of the program, each by its experiment of Processor with seed 0.
 var exported = []experiment.Method{methods.Deterministic, methods.Rank1, methods.Density, methods.DensityConstant}
@@ -54,16 +51,6 @@ var exported = []experiment.Method{methods.Deterministic, methods.Rank1, methods
 // exportedExperiment is the experiment whose network is part of the program.
 func exportedExperiment(m experiment.Method) experiment.Experiment {
 	return list(Chosen(Processor), ten, 1, m)[0]
-}
-
-// listed lists the trained networks in a folder of a file system.
-func listed(files fs.FS, folder string) ([]listedNetwork, error) {
-	text, err := fs.ReadFile(files, path.Join(folder, networksList))
-	var all []listedNetwork
-	if err == nil {
-		err = json.Unmarshal(text, &all)
-	}
-	return all, err
 }
 
 // A Classifier is a trained network that is part of the program.
@@ -95,56 +82,45 @@ func trainedIn(files fs.FS, backend compute.Backend, name string) (*Classifier, 
 }
 
 func readNetwork(files fs.FS, backend compute.Backend, name string) (*Classifier, error) {
-	all, err := listed(files, networksFolder)
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(all, func(n listedNetwork) bool { return n.Name == name })
+	i := slices.IndexFunc(exported, func(m experiment.Method) bool { return methods.NameOf(m) == name })
 	if i < 0 {
 		var names []string
-		for _, n := range all {
-			names = append(names, n.Name)
+		for _, m := range exported {
+			names = append(names, methods.NameOf(m))
 		}
 		return nil, fmt.Errorf("there is none of that name, there are %q: %w", names, fs.ErrNotExist)
 	}
-	n := all[i]
 	content, err := fs.ReadFile(files, path.Join(networksFolder, name+networkExtension))
 	if err != nil {
 		return nil, err
 	}
-	if sum := sumOf(content); sum != n.SHA256 {
-		return nil, fmt.Errorf("its file has the SHA-256 %s, but the list %s", sum, n.SHA256)
-	}
-	named, _, err := checkpoint.ParseTensors(content)
+	named, metadata, err := checkpoint.ParseTensors(content)
 	if err != nil {
 		return nil, err
 	}
-	k := slices.IndexFunc(exported, func(m experiment.Method) bool { return methods.NameOf(m) == name })
-	if k < 0 {
-		return nil, errors.New("there is no such method")
+	e := exportedExperiment(exported[i])
+	if metadata[experimentKey] != e.ID() {
+		return nil, fmt.Errorf("its file has the network of the experiment %q, and the preset makes %s of it; export it again", metadata[experimentKey], e.ID())
 	}
-	e := exportedExperiment(exported[k])
-	if e.ID() != n.Experiment {
-		return nil, fmt.Errorf("the list has it as the network of the experiment %s, and the preset makes %s of it; export it again", n.Experiment, e.ID())
+	c := &Classifier{energies: e.Recipe.LogLikelihoodScale > 0}
+	var found map[string]float64
+	if err := errors.Join(json.Unmarshal([]byte(metadata[standardKey]), &c.standardization), json.Unmarshal([]byte(metadata[metricsKey]), &found)); err != nil {
+		return nil, fmt.Errorf("reading the metadata of its file: %w", err)
 	}
 	network, err := e.Task.Network.Over(e.Method.Layers)
 	if err != nil {
 		return nil, err
 	}
-	m, err := nets.New(backend, network, e.Task.Likelihood, e.Seed)
-	if err == nil {
-		err = checkShapes(m, named)
+	if c.model, err = nets.New(backend, network, e.Task.Likelihood, e.Seed); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = checkpoint.SetTensors(m.Store, named)
-	}
-	if err != nil {
+	if err := errors.Join(checkShapes(c.model, named), checkpoint.SetTensors(c.model.Store, named)); err != nil {
 		return nil, err
 	}
 	d := e.Task.Data.(Images)
-	origin := fmt.Sprintf("%s: %d epochs of %s images of %s, seed %d; on %s test images accuracy %.1f %%, NLL %.3f, ECE %.3f", name, e.Recipe.Epochs, d.trainedOn(),
-		titleOf(d.Name), e.Seed, d.testedOn(), 100*n.Metrics[results.MetricAccuracy], n.Metrics[results.MetricNLL], n.Metrics[results.MetricECE])
-	return &Classifier{Origin: origin, model: m, standardization: n.Standardization, energies: e.Recipe.LogLikelihoodScale > 0}, nil
+	c.Origin = fmt.Sprintf("%s: %d epochs of %s images of %s, seed %d; on %s test images accuracy %.1f %%, NLL %.3f, ECE %.3f", name, e.Recipe.Epochs, d.trainedOn(),
+		titleOf(d.Name), e.Seed, d.testedOn(), 100*found[results.MetricAccuracy], found[results.MetricNLL], found[results.MetricECE])
+	return c, nil
 }
 
 // checkShapes says which variable of a network a file lacks, has in another shape, or has too much.
@@ -191,18 +167,10 @@ func (c *Classifier) Predict(ctx context.Context, images *datasets.Images, draws
 	return &Predictions{Images: images, Names: names, Prediction: *said}, err
 }
 
-func sumOf(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
-}
-
-// versionKey is the key of the metadata of a kept network with the version of the program that trained it.
-const versionKey = "version"
-
-// ExportNetworks makes the folder of trained networks that are part of the program, figures/cifar/networks, of those that
-// an experiment.Engine kept in a folder and of their results. It returns the names of the networks, and the names of those
-// that are missing there or have no result. It is an error if a network is of another version of the program than its
-// result, since it is then of another training, and if the folder would lose a network that it has now.
+// ExportNetworks makes the files of trained networks that are part of the program, figures/cifar/networks, of those that an
+// experiment.Engine kept in a folder and of their results. It returns the names of the networks, and the names of those that
+// are missing there or have no result. It is an error if a network is of another version of the program than its result,
+// since it is then of another training. It reads the training images.
 func ExportNetworks(x *tables.Index, kept, to string) (names, missing []string, err error) {
 	return exportNetworks(x, kept, to, func(e experiment.Experiment) (nets.Standardization, error) {
 		d, err := e.Task.Data.Load(context.Background(), e.Split)
@@ -215,65 +183,37 @@ func ExportNetworks(x *tables.Index, kept, to string) (names, missing []string, 
 
 // exportNetworks is ExportNetworks, which asks for the standardization of the training images.
 func exportNetworks(x *tables.Index, kept, to string, standardization func(e experiment.Experiment) (nets.Standardization, error)) (names, missing []string, err error) {
-	fail := func(err error) ([]string, []string, error) {
-		return nil, nil, fmt.Errorf("cifar: exporting networks to %s: %w", to, err)
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return nil, nil, fmt.Errorf("cifar: exporting networks: %w", err)
 	}
-	before, err := listed(os.DirFS(to), ".")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fail(err)
-	}
-	var all []listedNetwork
-	files := map[string][]byte{}
 	for _, m := range exported {
 		name, e := methods.NameOf(m), exportedExperiment(m)
 		r, has := x.Find(e)
-		content, err := os.ReadFile(filepath.Join(kept, e.ID()+networkExtension))
+		named, metadata, err := checkpoint.ReadTensors(filepath.Join(kept, e.ID()+networkExtension))
 		if !has || r.Diverged || errors.Is(err, fs.ErrNotExist) {
 			missing = append(missing, name)
 			continue
 		}
-		var metadata map[string]string
+		var standard nets.Standardization
+		if err == nil && metadata[versionKey] != r.Version {
+			err = fmt.Errorf("the network is of version %q and its result of %q, so they are of two trainings; name the folder of networks of that run", metadata[versionKey], r.Version)
+		}
 		if err == nil {
-			_, metadata, err = checkpoint.ParseTensors(content)
+			standard, err = standardization(e)
+		}
+		if err == nil {
+			text, marshalErr := json.Marshal(standard)
+			metadata[standardKey], err = string(text), marshalErr
+			metadata[metricsKey] = fmt.Sprintf(`{"%s":%v,"%s":%v,"%s":%v}`, results.MetricAccuracy, r.Metrics[results.MetricAccuracy],
+				results.MetricNLL, r.Metrics[results.MetricNLL], results.MetricECE, r.Metrics[results.MetricECE])
+		}
+		if err == nil {
+			err = checkpoint.WriteTensors(filepath.Join(to, name+networkExtension), named, metadata)
 		}
 		if err != nil {
-			return fail(fmt.Errorf("%s: %w", name, err))
+			return nil, nil, fmt.Errorf("cifar: exporting the network of %v: %w", e, err)
 		}
-		if trained := metadata[versionKey]; trained != r.Version {
-			return fail(fmt.Errorf("the network of %v is of version %q and its result of %q, so they are of two trainings; name the folder of networks of that run", e, trained, r.Version))
-		}
-		standard, err := standardization(e)
-		if err != nil {
-			return fail(err)
-		}
-		files[name+networkExtension] = content
-		shown := map[string]float64{}
-		for _, metric := range []string{results.MetricAccuracy, results.MetricNLL, results.MetricECE} {
-			shown[metric] = r.Metrics[metric]
-		}
-		all = append(all, listedNetwork{name, sumOf(content), e.ID(), shown, standard})
 		names = append(names, name)
-	}
-	if len(all) == 0 {
-		return nil, missing, nil
-	}
-	for _, n := range before {
-		if slices.Contains(missing, n.Name) {
-			return fail(fmt.Errorf("it has the network of %s, which is missing in %s or has no result; the folder stays as it is: remove it first, or name another", n.Name, kept))
-		}
-	}
-	text, err := json.MarshalIndent(all, "", "\t")
-	if err != nil {
-		return fail(err)
-	}
-	files[networksList] = append(text, '\n')
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return fail(err)
-	}
-	for file, content := range files {
-		if err := atomicfile.WriteBytes(filepath.Join(to, file), content); err != nil {
-			return fail(err)
-		}
 	}
 	return names, missing, nil
 }
