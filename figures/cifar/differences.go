@@ -324,53 +324,54 @@ func comparedRows(dataset string, list []contender, n int) ([]report.Row, error)
 	if err != nil {
 		return nil, err
 	}
-	type place struct{ row, column int }
-	var rows []report.Row
-	var places []place
-	var tested, shown []metrics.Difference
-	disagree := make(map[int]bool) // tests whose seeds have different signs
+	type test struct {
+		cell     *report.Cell
+		shown    metrics.Difference
+		sameSign bool // of the seeds
+		judgement
+	}
+	rows := make([]report.Row, len(list))
+	var tests []test
+	var tested []metrics.Difference
 	for i, c := range list {
 		seeds := slices.Sorted(maps.Keys(c.runs))
 		shared := slices.DeleteFunc(slices.Clone(seeds), func(seed uint64) bool { return list[0].runs[seed] == nil })
 		if len(shared) > 0 { // so that the difference is that of the numbers
 			seeds = shared
 		}
-		row := report.Row{Name: titleOf(dataset), Cells: report.TextCells(c.title, strings.Trim(fmt.Sprint(seeds), "[]"))}
+		rows[i] = report.Row{Name: titleOf(dataset), Cells: report.TextCells(c.title, strings.Trim(fmt.Sprint(seeds), "[]"))}
+		rows[i].Cells = append(rows[i].Cells, make([]report.Cell, len(judgements))...)
 		for k, j := range judgements {
-			cell := report.TextCell(fmt.Sprintf("%.*f", j.decimals, j.factor*drawn.mean(i, k, seeds)))
+			cell := &rows[i].Cells[2+k]
+			*cell = report.TextCell(fmt.Sprintf("%.*f", j.decimals, j.factor*drawn.mean(c, k, seeds)))
 			if k == placeOfECE {
 				floor, err := c.floor(seeds)
 				if err != nil {
 					return nil, err
 				}
-				cell[0].Text += fmt.Sprintf(" (floor %.4f)", floor)
+				(*cell)[0].Text += fmt.Sprintf(" (floor %.4f)", floor)
 			}
-			row.Cells = append(row.Cells, cell)
 			if i == 0 || len(shared) == 0 {
 				continue
 			}
-			d, sameSign, err := drawn.difference(i, k, shared)
+			d, sameSign, err := drawn.difference(c, list[0], k, shared)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.title, err)
 			}
-			disagree[len(tested)] = !sameSign
+			tests = append(tests, test{cell, d, sameSign, j})
 			tested = append(tested, metrics.Difference{Mean: j.sign * d.Mean, P: d.P})
-			shown, places = append(shown, d), append(places, place{i, k + 2})
 		}
-		rows = append(rows, row)
 	}
 	verdicts, err := report.Verdicts(tested, level)
 	if err != nil {
 		return nil, err
 	}
-	for i, at := range places {
-		if disagree[i] {
+	for i, t := range tests {
+		if !t.sameSign {
 			verdicts[i] = report.Undecided
 		}
-		j, d := judgements[at.column-2], shown[i]
-		cell := &rows[at.row].Cells[at.column]
-		*cell = append(*cell, report.CellLine{Bold: verdicts[i] == report.Better, Text: fmt.Sprintf("%+.*f [%+.*f, %+.*f], %s",
-			j.decimals, j.factor*d.Mean, j.decimals, j.factor*d.Low, j.decimals, j.factor*d.High, verdicts[i])})
+		*t.cell = append(*t.cell, report.CellLine{Bold: verdicts[i] == report.Better, Text: fmt.Sprintf("%+.*f [%+.*f, %+.*f], %s",
+			t.decimals, t.factor*t.shown.Mean, t.decimals, t.factor*t.shown.Low, t.decimals, t.factor*t.shown.High, verdicts[i])})
 	}
 	return rows, nil
 }
@@ -388,30 +389,25 @@ func (c contender) floor(seeds []uint64) (float64, error) {
 	return total, nil
 }
 
-// A runPlace is a run by its contender and seed.
-type runPlace struct {
-	contender int
-	seed      uint64
-}
-
 // draws are the judgements of all runs: over all images, and over the same resamples of them.
 type draws struct {
-	place     map[runPlace]int
+	place     map[*judgedRun]int
 	values    []float64   // [runs*judgements]
 	resampled [][]float64 // [replicates][runs*judgements]
 }
 
 func resampled(list []contender, n int) (*draws, error) {
-	d := &draws{place: make(map[runPlace]int)}
+	d := &draws{place: map[*judgedRun]int{}}
 	var runs []*judgedRun
-	for i, c := range list {
-		for seed, run := range c.runs {
-			d.place[runPlace{i, seed}] = len(runs)
-			runs = append(runs, run)
+	for _, c := range list {
+		for _, run := range c.runs {
+			if _, has := d.place[run]; !has { // the run of an ensemble stands beside several seeds
+				d.place[run], runs = len(runs), append(runs, run)
+			}
 		}
 	}
 	judge := func(indices []int) ([]float64, error) {
-		values := make([]float64, 0, len(runs)*len(judgements))
+		var values []float64
 		for _, run := range runs {
 			of, err := run.at(indices)
 			if err != nil {
@@ -433,25 +429,25 @@ func resampled(list []contender, n int) (*draws, error) {
 	return d, err
 }
 
-// at is the place of judgement k of a run.
-func (d *draws) at(contender, k int, seed uint64) int {
-	return d.place[runPlace{contender, seed}]*len(judgements) + k
+// of is judgement k of a run among values.
+func (d *draws) of(values []float64, run *judgedRun, k int) float64 {
+	return values[d.place[run]*len(judgements)+k]
 }
 
 // mean is judgement k of a contender, over seeds.
-func (d *draws) mean(contender, k int, seeds []uint64) float64 {
+func (d *draws) mean(c contender, k int, seeds []uint64) float64 {
 	total := 0.0
 	for _, seed := range seeds {
-		total += d.values[d.at(contender, k, seed)]
+		total += d.of(d.values, c.runs[seed], k)
 	}
 	return total / float64(len(seeds))
 }
 
-// difference is that of judgement k of a contender from the reference's, which is the first, averaged over the seeds
-// that both have; sameSign says whether it has the same sign for each of them.
-func (d *draws) difference(contender, k int, seeds []uint64) (difference metrics.Difference, sameSign bool, err error) {
+// difference is that of judgement k of a contender from the reference, averaged over the seeds that both have. sameSign says
+// whether it has the same sign for each of them.
+func (d *draws) difference(c, reference contender, k int, seeds []uint64) (difference metrics.Difference, sameSign bool, err error) {
 	of := func(values []float64, seed uint64) float64 {
-		return values[d.at(contender, k, seed)] - values[d.at(0, k, seed)]
+		return d.of(values, c.runs[seed], k) - d.of(values, reference.runs[seed], k)
 	}
 	mean := func(values []float64) float64 {
 		total := 0.0
@@ -464,10 +460,7 @@ func (d *draws) difference(contender, k int, seeds []uint64) (difference metrics
 	for b, values := range d.resampled {
 		spread[b] = mean(values)
 	}
-	sameSign = true
-	for _, seed := range seeds[1:] {
-		sameSign = sameSign && of(d.values, seed)*of(d.values, seeds[0]) > 0
-	}
+	sameSign = !slices.ContainsFunc(seeds[1:], func(seed uint64) bool { return of(d.values, seed)*of(d.values, seeds[0]) <= 0 })
 	difference, err = metrics.BootstrapDifference(mean(d.values), spread, level)
 	return difference, sameSign, err
 }

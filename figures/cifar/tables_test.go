@@ -81,7 +81,7 @@ func TestClassificationCells(t *testing.T) {
 			"91.53 ± 0.20 (n=3) | paper 92.2 ± 0.3 | -3.1 sd, worse", "0.00400 ± 0.00200 (n=3) | paper 0.004 ± 0.000 | +0.0 sd, agrees",
 			"0.2400 ± 0.0020 (n=3) | paper 0.226 ± 0.003 | +6.7 sd, worse", "0.0012", "341,266", "0.276", "11.5", "card | and 1 other",
 		}},
-		// A quick run's epoch is of 512 images: its time is no one's.
+		// The time of an epoch of a quick run, of 512 images, is not shown.
 		{"quick only", resultsOf(measuring(0.25, 0.1, 2, 0), quicks), []string{
 			"quick, 1 epochs of 512 images: 25.00 (n=1) | paper 92.2 ± 0.3", "quick, 1 epochs of 512 images: 0.1000 (n=1) | paper 0.004 ± 0.000",
 			"quick, 1 epochs of 512 images: 2.0000 (n=1) | paper 0.226 ± 0.003", "–", "341,266", "0.276", "–", "–",
