@@ -9,18 +9,19 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/dul/metrics"
-	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
 // A contest is the paper's claim that one method is the best of several in a metric, over the seeds of full runs.
 type contest struct {
-	where, claim  string
-	first, others Protocol     // of the first method of the list, which the claim is about, and of the others
-	list          methods.List // of at least two
-	measures      []measure
-	ending        string // of the names of the first method's metrics, after those of the others
+	where, claim string
+	first        experiment.Experiments   // of the method that the claim is about
+	others       []experiment.Experiments // of each other method; at least one
+	measures     []measure
+	ending       string // of the names of the first method's metrics, after those of the others
 	// comparable says that the claim is not of a lead, but that the first is as good: its mean is behind by at most a
 	// standard deviation of the other method.
 	comparable bool
@@ -28,18 +29,23 @@ type contest struct {
 	instead string
 }
 
-// Claims are the paper's claims about images, checked by paired tests over the seeds of full runs.
-func Claims(lines []results.Result) ([]report.Claim, error) {
-	index := results.ByID(lines)
-	withDensityFirst := append(methods.List{methods.Density}, slices.DeleteFunc(slices.Clone(papersFive), func(m methods.Method) bool { return m.Name == methods.Density.Name })...)
-	wide := append(slices.Clone(withDensityFirst), methods.SNGP, methods.DUE)
+// contests are the paper's claims.
+func contests() []contest {
+	others := slices.DeleteFunc(slices.Clone(papersFive), methods.Density.Same)
+	each := func(preset experiment.Preset, d Images, methods ...experiment.Method) []experiment.Experiments {
+		var all []experiment.Experiments
+		for _, m := range methods {
+			all = append(all, list(preset, d, paperSeeds, m))
+		}
+		return all
+	}
 	accuracy, ece, nll := classificationMeasures[0], classificationMeasures[1], classificationMeasures[2]
 	detection := []measure{
-		{heading: "AUROC on SVHN", metric: detectionMetric(svhnTest, "auroc"), sign: -1},
-		{heading: "AUPRC on SVHN", metric: detectionMetric(svhnTest, "auprc"), sign: -1},
+		{heading: "AUROC on SVHN", metric: detectionMetric(SVHN, "auroc"), sign: -1},
+		{heading: "AUPRC on SVHN", metric: detectionMetric(SVHN, "auprc"), sign: -1},
 	}
-	full := func(where, claim string, p Protocol, list methods.List, measures ...measure) contest {
-		return contest{where: where, claim: claim, first: p, others: p, list: list, measures: measures}
+	full := func(where, claim string, preset experiment.Preset, d Images, others []experiment.Method, measures ...measure) contest {
+		return contest{where: where, claim: claim, first: list(preset, d, paperSeeds, methods.Density), others: each(preset, d, others...), measures: measures}
 	}
 	const best = "Density uncertainty is the best in accuracy, ECE and NLL"
 	tenEpochs := func(c contest, table string) contest {
@@ -47,36 +53,41 @@ func Claims(lines []results.Result) ([]report.Claim, error) {
 		return c
 	}
 	const smallest = "table CIFAR-10, ResNet-14"
-	asAccurate := full(smallest, "Density uncertainty is about as accurate as the other methods", Paper(CIFAR10, ResNet14), withDensityFirst, accuracy)
+	asAccurate := full(smallest, "Density uncertainty is about as accurate as the other methods", Paper, ten, others, accuracy)
 	asAccurate.comparable = true
-	contests := []contest{
-		tenEpochs(full(smallest, "Density uncertainty has a lower ECE and NLL than the other methods", Paper(CIFAR10, ResNet14), withDensityFirst, ece, nll),
-			"cifar-processor-differences"),
+	wide := onWide.experiment
+	all := []contest{
+		tenEpochs(full(smallest, "Density uncertainty has a lower ECE and NLL than the other methods", Paper, ten, others, ece, nll), "cifar-processor-differences"),
 		tenEpochs(asAccurate, "cifar-processor-differences"),
-		full("table CIFAR-100, ResNet-14", best, Paper(CIFAR100, ResNet14), withDensityFirst, accuracy, ece, nll),
-		full("table CIFAR-10, WRN-28-10", best, Paper(CIFAR10, WRN28x10), wide, accuracy, ece, nll),
+		full("table CIFAR-100, ResNet-14", best, Paper, hundred, others, accuracy, ece, nll),
+		full("table CIFAR-10, WRN-28-10", best, wide, ten, slices.Concat(others, processes), accuracy, ece, nll),
 		// The paper has no DUE here: it was out of memory.
-		full("table CIFAR-100, WRN-28-10", best, Paper(CIFAR100, WRN28x10), append(slices.Clone(withDensityFirst), methods.SNGP), accuracy, ece, nll),
+		full("table CIFAR-100, WRN-28-10", best, wide, hundred, slices.Concat(others, processes[:1]), accuracy, ece, nll),
 	}
 	for _, fraction := range ablationFractions {
-		contests = append(contests, contest{
+		all = append(all, contest{
 			where: "table of rank-1 components", claim: fmt.Sprintf("A rank-1 mixture with %g %% components is about as good as the full rank in accuracy and NLL", 100*fraction),
-			first: Paper(CIFAR10, WRN28x10).withFraction(fraction), others: Paper(CIFAR10, WRN28x10), list: methods.List{methods.DensityMixture, methods.Density},
-			measures: []measure{accuracy, nll}, comparable: true,
+			first: list(wide, ten, paperSeeds, mixture(fraction)), others: each(wide, ten, methods.Density), measures: []measure{accuracy, nll}, comparable: true,
 		})
 	}
-	contests = append(contests,
-		tenEpochs(contest{
-			where: "table of SVHN", claim: "The energy of density uncertainty detects SVHN better than the other methods' probabilities, trained on CIFAR-10",
-			first: Paper(CIFAR10, ResNet14).WithHeldOut(), others: Paper(CIFAR10, ResNet14), list: withDensityFirst, measures: detection, ending: methods.ByEnergy,
-		}, "cifar-processor-ood"),
-		contest{
-			where: "table of SVHN", claim: "The energy of density uncertainty detects SVHN better than the other methods' probabilities, trained on CIFAR-100",
-			first: Paper(CIFAR100, ResNet14).WithHeldOut(), others: Paper(CIFAR100, ResNet14), list: withDensityFirst, measures: detection, ending: methods.ByEnergy,
-		})
+	for _, d := range []Images{ten, hundred} {
+		c := contest{
+			where: "table of SVHN", claim: "The energy of density uncertainty detects SVHN better than the other methods' probabilities, trained on " + titleOf(d.Name),
+			first: list(Paper, withHeldOut(d), paperSeeds, methods.Density), others: each(Paper, d, others...), measures: detection, ending: ByEnergy,
+		}
+		if d.Name == CIFAR10 {
+			c = tenEpochs(c, "cifar-processor-ood")
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// Claims are the paper's claims about images, checked by paired tests over the seeds of full runs.
+func Claims(x *tables.Index) ([]report.Claim, error) {
 	var all []report.Claim
-	for _, c := range contests {
-		claim, err := c.check(index)
+	for _, c := range contests() {
+		claim, err := c.check(x)
 		if err != nil {
 			return nil, err
 		}
@@ -87,31 +98,31 @@ func Claims(lines []results.Result) ([]report.Claim, error) {
 
 // check compares the first method with each other one, on the seeds on which neither diverged. The claim holds if every
 // difference is decided for it, and does not hold if one is decided against it, or a run of the first method diverged.
-func (c contest) check(index results.Index) (report.Claim, error) {
+func (c contest) check(x *tables.Index) (report.Claim, error) {
 	claim := report.Claim{Where: c.where, Claim: c.claim, Verdict: report.NotRun, Evidence: c.instead}
 	var differences []metrics.Difference
 	var names, remarks []string
 	behind, diverged := false, false // by more than a standard deviation; and runs of the first method
-	for _, x := range c.measures {
-		own := x
+	for _, m := range c.measures {
+		own := m
 		own.metric += c.ending
-		ours, lost, complete := own.bySeed(index, c.first, c.list[0])
+		ours, lost, complete := own.bySeed(x, c.first)
 		if !complete {
 			return claim, nil
 		}
-		remark := func(m methods.Method, lost, left int) {
-			if text := fmt.Sprintf("%s diverged on %d of %d seeds", m.Title, lost, lost+left); lost > 0 && !slices.Contains(remarks, text) {
+		remark := func(list experiment.Experiments, lost, left int) {
+			if text := fmt.Sprintf("%s diverged on %d of %d seeds", list[0].Method.Name, lost, lost+left); lost > 0 && !slices.Contains(remarks, text) {
 				remarks = append(remarks, text)
 			}
 		}
-		remark(c.list[0], lost, len(ours))
+		remark(c.first, lost, len(ours))
 		diverged = diverged || lost > 0
-		for _, m := range c.list[1:] {
-			theirs, lost, complete := x.bySeed(index, c.others, m)
+		for _, other := range c.others {
+			theirs, lost, complete := m.bySeed(x, other)
 			if !complete {
 				return claim, nil
 			}
-			remark(m, lost, len(theirs))
+			remark(other, lost, len(theirs))
 			var a, b []float64
 			for _, seed := range slices.Sorted(maps.Keys(ours)) {
 				if value, has := theirs[seed]; has {
@@ -128,7 +139,7 @@ func (c contest) check(index results.Index) (report.Claim, error) {
 			if _, std := stat.MeanStdDev(b, nil); d.Mean > std {
 				behind = true
 			}
-			differences, names = append(differences, d), append(names, fmt.Sprintf("%s against %s", x.heading, m.Title))
+			differences, names = append(differences, d), append(names, fmt.Sprintf("%s against %s", m.heading, other[0].Method.Name))
 		}
 	}
 	verdicts, err := report.Verdicts(differences, level)
@@ -150,20 +161,20 @@ func (c contest) check(index results.Index) (report.Claim, error) {
 	return claim, nil
 }
 
-// bySeed is the measure of a method's full runs, by seed, with the sign by which lower is better, and how many diverged;
-// not complete where one is not there or lacks the metric.
-func (x measure) bySeed(index results.Index, p Protocol, m methods.Method) (values map[uint64]float64, diverged int, complete bool) {
-	values = make(map[uint64]float64)
-	for _, e := range p.Experiments(m) {
-		line, done := index.Find(e)
-		value, measured := line.Metrics[x.metric]
+// bySeed is the measure of full runs, by seed, with the sign by which lower is better, and how many diverged. It is not
+// complete if one is not there or lacks the metric.
+func (m measure) bySeed(x *tables.Index, all experiment.Experiments) (values map[uint64]float64, diverged int, complete bool) {
+	values = map[uint64]float64{}
+	for _, e := range all {
+		r, done := x.Find(e)
+		value, measured := r.Metrics[m.metric]
 		switch {
-		case done && line.Diverged:
+		case done && r.Diverged:
 			diverged++
 		case !measured:
 			return nil, 0, false
 		default:
-			values[e.Seed] = x.sign * value
+			values[e.Seed] = m.sign * value
 		}
 	}
 	return values, diverged, true

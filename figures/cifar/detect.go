@@ -9,9 +9,8 @@ import (
 	"densityuncertainty/figures/report"
 )
 
-// An Interval is a number with the bounds between which it would lie, 95 times in
-// a hundred, for other test images of the same kind. It does not hold the spread
-// over training runs.
+// An Interval is a number with the bounds between which it would lie, 95 times in a hundred, for other test images of the
+// same kind. It does not hold the spread over training runs.
 type Interval struct{ Value, Low, High float64 }
 
 // String prints "0.893 [0.880, 0.906]".
@@ -23,10 +22,8 @@ const (
 	bootstrapSeed = 1
 )
 
-// Detect says how well a score, larger for images out of distribution, tells images out of
-// distribution from those inside: metrics.AUROC and metrics.AUPRC, the images out
-// of distribution being the positive ones, with intervals by
-// metrics.Bootstrap.
+// Detect says how well a score, larger for images out of distribution, tells these from images inside: metrics.AUROC and
+// metrics.AUPRC, with the images out of distribution as the positive ones and intervals by metrics.Bootstrap.
 func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
 	positive := slices.Concat(make([]bool, len(inside)), slices.Repeat([]bool{true}, len(outside)))
 	ranks, err := metrics.NewRanks(slices.Concat(inside, outside), positive)
@@ -57,10 +54,9 @@ func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
 	return auroc, auprc, nil
 }
 
-// DetectByLayer is a table of the AUROC of Detect for the paper's statistic
-// (metrics.EnergyOOD), a row for each layer and a column for each set of images
-// out of distribution; the means are those of the held-out images at the layer.
-// The largest of each column is bold. All predictions are of one model with energies.
+// DetectByLayer is a table of the AUROC of Detect for the paper's statistic (metrics.EnergyOOD), with a row for each layer
+// and a column for each set of images out of distribution. The means are those of the held-out images at the layer. The
+// largest number of each column is bold. All predictions are of one network with energies.
 func DetectByLayer(heldOut, inside Predictions, outside ...Predictions) (report.Table, error) {
 	t := report.Table{
 		Name:    "ood-layers",

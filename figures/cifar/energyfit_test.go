@@ -9,13 +9,14 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/dul/energy"
+	"densityuncertainty/environment/backendtest"
 	"densityuncertainty/environment/must"
 )
 
 // The likelihood of a Gaussian is largest at the covariance of the features, where
 // their mean energy is d/2.
 func TestFitEnergy(t *testing.T) {
-	backend := sequential(t)
+	backend := backendtest.Open(t)
 	const d, n = 3, 400
 	rng := rand.New(rand.NewPCG(1, 2))
 	var features, others []float64

@@ -42,7 +42,7 @@ func OpenPictures(open func() (context.Context, *fetch.Fetcher)) (*Pictures, err
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	count := Protocol{}.WithHeldOut().HeldOut
+	count := heldOut
 	if train.WholeN > 0 {
 		count = sampleHeldOut
 	}

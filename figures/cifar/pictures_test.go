@@ -12,7 +12,7 @@ import (
 	"densityuncertainty/datasets/fetch"
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
-	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/experiment/methods"
 )
 
 // refusing refuses every request, and ends the context of the one who asks.
@@ -24,8 +24,8 @@ func (r refusing) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// Without the official files the pictures are those of the sample, and say so; those that are held out are no training
-// images, and none that the protocols train on.
+// Without the official files the pictures are those of the sample, and say so. Those that are held out are no training
+// images, and none that presets train on.
 func TestPicturesOfTheSample(t *testing.T) {
 	t.Setenv(fetch.EnvData, t.TempDir())
 	cache := t.TempDir()
@@ -39,7 +39,7 @@ func TestPicturesOfTheSample(t *testing.T) {
 	if got := p.Origins(); strings.Count(got, "a sample of") != 5 {
 		t.Errorf("it says:\n%s", got)
 	}
-	trained, _ := datasets.HoldOut(trainingImages, Protocol{}.WithHeldOut().HeldOut, heldOutSeed)
+	trained, _ := datasets.HoldOut(trainingImages, heldOut, heldOutSeed)
 	slices.Sort(trained)
 	for _, i := range p.HeldOut.Official {
 		if _, found := slices.BinarySearch(trained, i); found || slices.Contains(p.Training.Official, i) {
@@ -51,26 +51,26 @@ func TestPicturesOfTheSample(t *testing.T) {
 	}
 }
 
-func onSample(p Protocol) Protocol {
-	p.Sample = true
-	return p
-}
-
-// Run with the sample needs no files, and what it has too few of it says.
-func TestRunOnTheSample(t *testing.T) {
+// An experiment is trained on any images, and predicts any.
+func TestTrainAndPredict(t *testing.T) {
 	t.Setenv(environment.ConfigVariable, environment.GoSequential)
-	t.Setenv(fetch.EnvData, t.TempDir())
-	p := tinyProtocol()
-	p.Sample, p.Epochs = true, 1
-	lines, err := Run(t.Context(), p, methods.Deterministic)
-	if err != nil || lines[0].Metrics["ood_cifar100_auroc"] == 0 || lines[0].Metrics["ood_svhn-first1083_auroc"] == 0 {
-		t.Errorf("%v, error %v", lines, err)
+	train, test := must.Get2(datasets.CIFAR10Sample())(t)
+	hundred := must.Get(datasets.CIFAR100Sample())(t)
+	e := list(Paper, ten, 1, methods.Density)[0]
+	e.Recipe.Epochs, e.Recipe.BatchSize, e.Recipe.Samples = 1, 16, 2
+	said := must.Get(TrainAndPredict(t.Context(), e, nil, Some(train, 32, 1), Some(test, 8, 1), Some(hundred, 5, 1)))(t)
+	if len(said) != 2 || len(said[0].Probabilities) != 80 || len(said[1].Probabilities) != 50 || len(said[0].LastEnergies()) != 8 || len(said[0].LayerNames()) != 16 {
+		t.Fatalf("it says %+v", said)
 	}
-	if full := Paper(CIFAR10, ResNet14); lines[0].Experiment.Options["sample"] != "true" || full.Experiments(methods.MFVI)[0].ID() == onSample(full).Experiments(methods.MFVI)[0].ID() {
-		t.Errorf("runs on the sample have the options %v, and the identity of runs on all images", lines[0].Experiment.Options)
+	if judged := must.Get(said[0].Judged("test"))(t); len(judged.Outcomes.Right) != 8 {
+		t.Errorf("%d outcomes", len(judged.Outcomes.Right))
 	}
-	p.TrainN = 999
-	fails(t, "too many images", errorOf(Run(t.Context(), p, methods.Deterministic)), "999 images to train on", "of 1000")
-	p.TrainN, p.Dataset = 16, CIFAR100
-	fails(t, "training images of CIFAR-100", errorOf(Run(t.Context(), p, methods.Deterministic)), "16 images to train on", "of 0")
+	fails(t, "images of other classes", errorOf(said[1].Judged("other")), "no labels that the network knows")
+	strip := must.Get(said[0].Strip("some", 0, 3))(t)
+	if len(strip.Pictures) != 2 || strip.Pictures[1].Label != said[0].Names[said[0].Images.Labels[3]] || !(strip.Pictures[0].Probability > 0.1) {
+		t.Errorf("a strip of %+v", strip.Pictures)
+	}
+	fails(t, "an image that there is not", errorOf(said[0].Strip("none", 8)), "no image 8")
+	svhn := must.Get(datasets.SVHNSample())(t)
+	fails(t, "images without labels", errorOf(TrainAndPredict(t.Context(), e, nil, svhn)), "which have no labels")
 }

@@ -2,6 +2,7 @@ package cifar
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -9,22 +10,60 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
 )
 
-// Predictions are what a classifier says of N images. The structure can be kept for later cells of a notebook.
+// Predictions are what a network says of N images. The structure can be kept for later cells of a notebook.
 type Predictions struct {
 	Images *datasets.Images
-	// Names are those of the classes that the classifier knows.
+	// Names are those of the classes that the network knows.
 	Names []string
 	predict.Prediction
 }
 
-// Judged compares the predictions with the labels, for report.ReliabilityDiagrams under a
-// name. The images must have labels that the classifier knows.
+// TrainAndPredict trains an experiment on labelled images, which take the place of its data, and predicts sets of images,
+// which may be of other classes: for a look at what becomes of a network in a short time. Images are mirrored at random,
+// but not shifted, which pays only over many epochs.
+func TrainAndPredict(ctx context.Context, e experiment.Experiment, progress func(done float64, note string), images *datasets.Images, sets ...*datasets.Images) ([]*Predictions, error) {
+	if images.Labels == nil {
+		return nil, fmt.Errorf("cifar: training on images of %s, which have no labels", images.Name)
+	}
+	stats := datasets.FitChannelStats(images, nil)
+	of := func(m *datasets.Images) train.Dataset {
+		return train.Dataset{Inputs: pixels(m, standardization(stats))}
+	}
+	d := experiment.Arrays{Train: of(images)}
+	d.Train.Labels = images.Labels
+	for i, m := range sets {
+		d.Sets = append(d.Sets, experiment.Set{Name: fmt.Sprint(i, " ", m.Name), Dataset: of(m)})
+	}
+	e.Task.Data, e.Task.Metrics, e.Task.Inspect, e.Task.Probe = d, nil, nil, nil
+	e.Recipe.Augmentation, e.Recipe.Padding = datasets.Augmentation{Flip: true}, 0
+	found, err := experiment.Engine{Progress: progress}.Run(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	p, err := found[0].Predictions()
+	if err == nil && p.Diverged {
+		err = fmt.Errorf("cifar: %v diverged", e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []*Predictions
+	for i, s := range p.Sets {
+		all = append(all, &Predictions{Images: sets[i], Names: images.Classes, Prediction: s.Prediction})
+	}
+	return all, nil
+}
+
+// Judged compares the predictions with the labels, for report.ReliabilityDiagrams under a name. The images must have labels
+// that the network knows.
 func (p *Predictions) Judged(name string) (report.Judged, error) {
 	if !p.labelled() {
-		return report.Judged{}, fmt.Errorf("cifar: %s has no labels that the classifier knows", p.Images.Name)
+		return report.Judged{}, fmt.Errorf("cifar: %s has no labels that the network knows", p.Images.Name)
 	}
 	outcomes, err := metrics.NewOutcomes(p.Probabilities, len(p.Names), p.Images.Labels)
 	if err != nil {
@@ -33,13 +72,13 @@ func (p *Predictions) Judged(name string) (report.Judged, error) {
 	return report.Judged{Name: name, Outcomes: outcomes}, nil
 }
 
-// labelled says whether the images have labels, of the classes that the classifier knows.
+// labelled says whether the images have labels, of the classes that the network knows.
 func (p *Predictions) labelled() bool {
 	return p.Images.Labels != nil && slices.Equal(p.Images.Classes, p.Names)
 }
 
-// Ranked are the numbers of the images from the one with the largest value to the
-// one with the smallest; there is a value for each image.
+// Ranked are the numbers of the images from the one with the largest value to the one with the smallest. There is a value
+// for each image.
 func Ranked(values []float64) []int {
 	order := make([]int, len(values))
 	for i := range order {
@@ -73,9 +112,8 @@ func (p *Predictions) LayerNames() []string {
 	return names
 }
 
-// LastEnergies are the energies of the last convolution's input, by which the
-// paper tells images out of distribution, averaged over the samples, [N]; nil
-// without energies.
+// LastEnergies are the energies of the last convolution's input, by which the paper tells images out of distribution,
+// averaged over the draws, [N]; nil without energies.
 func (p *Predictions) LastEnergies() []float64 {
 	if p.LastConvolution < 0 || p.LastConvolution >= len(p.Energies) {
 		return nil
@@ -92,8 +130,8 @@ func (p *Predictions) LayerSample(name string) report.LayerSample {
 	return s
 }
 
-// Strip is a row of images with what the classifier says of them. An image has a
-// label where the classifier knows the classes of its set.
+// Strip is a row of images with what the network says of them. An image has a label if the network knows the classes of its
+// set.
 func (p *Predictions) Strip(title string, numbers ...int) (report.Strip, error) {
 	strip := report.Strip{Title: title}
 	entropy, err := metrics.Entropy(p.Probabilities, len(p.Names))

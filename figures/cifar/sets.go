@@ -1,174 +1,191 @@
 package cifar
 
 import (
+	"fmt"
 	"slices"
 
-	"densityuncertainty/figures/methods"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/energy"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
+
+var (
+	// papersFive are the methods of the paper's ResNet-14 tables.
+	papersFive = []experiment.Method{methods.MFVI, methods.MCDropout, methods.VDropout, methods.Rank1, methods.Density}
+	// variationals are those of them whose posterior a weight decay on all parameters moves. Without it their posteriors stay
+	// near their start, which the paper does not speak of.
+	variationals = []experiment.Method{methods.MFVI, methods.Rank1, methods.Density}
+	// singleNetworks and processes are what the paper's ResNet-14 tables leave out.
+	singleNetworks = []experiment.Method{methods.Deterministic, methods.Ensemble}
+	processes      = []experiment.Method{methods.SNGP, methods.DUE}
+	// keyMethods are compared with each other in the first place: without noise, with noise whose energy knows nothing of the
+	// input, and the strongest of the paper's other methods.
+	keyMethods = []experiment.Method{methods.Deterministic, methods.Density, methods.DensityConstant, methods.Rank1}
+)
+
+// The seeds of the paper's tables, of the comparison on a GPU, and the most that a comparison has.
+const paperSeeds, gpuSeeds, mostSeeds = 3, 2, methods.EnsembleMembers
+
+var ten, hundred = Images{Name: CIFAR10}, Images{Name: CIFAR100}
+
+// withHeldOut are images of which 5,000 are kept out of training.
+func withHeldOut(d Images) Images {
+	d.HeldOut = heldOut
+	return d
+}
+
+// list are the experiments of methods by a preset, each with so many seeds from 0 on. The presets know the images and the
+// methods of this package: an error is a mistake in it, and list panics.
+func list(preset experiment.Preset, d Images, seeds int, all ...experiment.Method) experiment.Experiments {
+	var found experiment.Experiments
+	for _, m := range all {
+		e, err := preset(d, m)
+		if err != nil {
+			panic(fmt.Errorf("cifar: %w", err))
+		}
+		for e.Seed = range uint64(seeds) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// ablationFractions are the numbers of mixture components of the paper's ablation, as parts of the layers' width.
+var ablationFractions = []float64{0.0125, 0.025, 0.05, 0.1, 0.2}
+
+// mixture is the rank-1 mixture with a number of components.
+func mixture(fraction float64) experiment.Method {
+	return experiment.Method{Name: methods.DensityMixture.Name, Layers: dul.Density{Energy: energy.Rank1Mixture{Fraction: fraction}}}
+}
+
+// withTemperature are full runs of methods, and those of the single network with images held out, on which its temperature
+// is fitted.
+func withTemperature(preset experiment.Preset, d Images, all ...experiment.Method) experiment.Experiments {
+	return slices.Concat(list(preset, d, paperSeeds, all...), list(preset, withHeldOut(d), paperSeeds, methods.Deterministic))
+}
+
+// A papersSearch is one of the paper's (section 4, "Experimental details"), with the value that it chose. The paper does
+// not search the posterior's standard deviation at the start.
+type papersSearch struct {
+	search
+	chosen float64
+}
+
+var papersSearches = []papersSearch{
+	{search{methods.MCDropout, dropoutRate, []float64{0.1, 0.2, 0.3}}, 0.1},
+	{search{methods.VDropout, alphaOption, []float64{0.1, 0.25, 0.5}}, 0.1},
+	{search{methods.Rank1, priorStd, []float64{0.01, 0.1, 1}}, 0.1},
+	{search{methods.Density, priorStd, []float64{0.1, 1, 10}}, 1},
+}
+
+// candidates are the experiments with each value, measured on held-out images.
+func (s papersSearch) candidates() experiment.Experiments {
+	d := withHeldOut(ten)
+	d.Choosing = true
+	var all experiment.Experiments
+	for _, value := range s.values {
+		all = append(all, list(with(Paper, s.option, value), d, 1, s.method)...)
+	}
+	return all
+}
+
+// smallMethods are the methods of the table of small runs, in its order.
+var smallMethods = slices.Concat([]experiment.Method{methods.Deterministic}, papersFive, []experiment.Method{methods.DensityMixture, methods.Ensemble}, processes)
 
 // Sets are the experiments of the paper's six image tables, and of small runs.
 //
-// The classification tables train on all 50,000 training images, which is what their numbers in the literature mean,
-// and hold none out. The energy statistic of the table of detection needs training images that the model has not
-// seen, so its density models are trained once more, on 45,000; the other methods' rows, which need none, come from
-// the classification runs.
+// The classification tables train on all 50,000 training images, which is what their numbers in the literature mean, and
+// hold none out. The energy statistic of the table of detection needs training images that the model has not seen, so its
+// density models are trained once more, on 45,000. The rows of the other methods, which need none, come from the
+// classification runs.
 //
 // The sets with "gp" in their names are of methods that the paper's tables of the same network leave out: last-layer
 // Gaussian processes, a deep ensemble, and the single network that it is made of. The latter is trained once more on
 // 45,000 images, since a temperature must be fitted on images that the network has not seen.
-func Sets() []results.Set {
-	return []results.Set{
-		{
-			Name:        "cifar10-resnet14",
-			Doc:         "CIFAR-10 with ResNet-14, 3 seeds: accuracy, ECE, NLL; also a single network, and the variational methods with decay=all",
-			Experiments: resnet14Experiments(CIFAR10),
-		},
-		{
-			Name:        "cifar100-resnet14",
-			Doc:         "CIFAR-100 with ResNet-14, 3 seeds; also a single network, and the variational methods with decay=all",
-			Experiments: resnet14Experiments(CIFAR100),
-		},
-		{Name: "cifar10-wrn", Doc: "CIFAR-10 with WRN-28-10, 3 seeds", Experiments: wideExperiments(CIFAR10)},
-		{Name: "cifar100-wrn", Doc: "CIFAR-100 with WRN-28-10, 3 seeds", Experiments: wideExperiments(CIFAR100)},
-		{
-			Name:        "rank1-ablation",
-			Doc:         "number of rank-1 mixture components, CIFAR-10 with WRN-28-10, 3 seeds",
-			Experiments: ablationExperiments(),
-		},
-		detectionSet(),
-		gaussianProcessSet(),
-		{
-			Name:        "cifar-gp-wrn",
-			Doc:         "WRN-28-10 with methods that the paper's tables of it leave out: a deep ensemble, a single network and its temperature, 3 seeds",
-			Experiments: slices.Concat(withTemperature(CIFAR10, WRN28x10, singleNetworks...), withTemperature(CIFAR100, WRN28x10, singleNetworks...)),
-		},
-		{
-			Name:        "cifar-released",
-			Doc:         "CIFAR-10 and CIFAR-100 with the released settings, whose ResNet-14 has 20 layers, 3 seeds",
-			Experiments: slices.Concat(Released(CIFAR10, ResNet20).Experiments(papersFive...), Released(CIFAR100, ResNet20).Experiments(papersFive...)),
-		},
-		{
-			Name:        "cifar-small",
-			Doc:         "ResNet-14 on 5,000 images for 5 epochs, 3 seeds: real data within reach of a processor, never compared with the paper",
-			Experiments: slices.Concat(smallExperiments(CIFAR10), smallExperiments(CIFAR100)),
-		},
-		{
-			Name:        "grid",
-			Doc:         "the paper's grid search: prior and noise of each method, CIFAR-10 with ResNet-14, measured on 5,000 held-out images",
-			Experiments: gridExperiments(),
-		},
-		processorGridSet(),
-		processorSet(committedChoice()),
-		processorSet100(committedChoice()),
-		gpuSet(),
+func Sets() []tables.Set {
+	full := func(name, doc string, lists ...experiment.Experiments) tables.Set {
+		return tables.Set{Name: name, Doc: doc, Parts: []tables.Part{{Scale: results.Full, Experiments: slices.Concat(lists...)}}}
 	}
-}
-
-var (
-	// papersFive are the methods of the paper's ResNet-14 tables.
-	papersFive = methods.List{methods.MFVI, methods.MCDropout, methods.VDropout, methods.Rank1, methods.Density}
-	// variationals are those of them whose posterior a weight decay on all parameters moves. Without it their
-	// posteriors stay near their start, which the paper does not speak of.
-	variationals = methods.List{methods.MFVI, methods.Rank1, methods.Density}
-	// singleNetworks and processes are what the paper's ResNet-14 tables leave out.
-	singleNetworks = methods.List{methods.Deterministic, methods.Ensemble}
-	processes      = methods.List{methods.SNGP, methods.DUE}
-)
-
-// ablationFractions are the numbers of mixture components of the paper's ablation, as fractions of the layers' width.
-var ablationFractions = []float64{0.0125, 0.025, 0.05, 0.1, 0.2}
-
-// withFraction is the protocol with a number of mixture components.
-func (p Protocol) withFraction(fraction float64) Protocol {
-	p.MixtureFraction = fraction
-	return p
-}
-
-// withDecayAll is the protocol with weight decay on all parameters.
-func (p Protocol) withDecayAll() Protocol {
-	p.Decay = methods.DecayAll
-	return p
-}
-
-func resnet14Experiments(dataset string) []results.Experiment {
-	p := Paper(dataset, ResNet14)
-	return slices.Concat(p.Experiments(papersFive...), p.Experiments(methods.Deterministic), p.withDecayAll().Experiments(variationals...),
-		p.Quick().Experiments(papersFive...))
-}
-
-func wideExperiments(dataset string) []results.Experiment {
-	p := Paper(dataset, WRN28x10)
-	return slices.Concat(p.Experiments(papersFive...), p.withFraction(0.0125).Experiments(methods.DensityMixture), p.Experiments(processes...))
-}
-
-func ablationExperiments() []results.Experiment {
-	var all []results.Experiment
-	p := Paper(CIFAR10, WRN28x10)
+	plusQuick := func(s tables.Set, lists ...experiment.Experiments) tables.Set {
+		s.Parts = append(s.Parts, tables.Part{Scale: results.Quick, Experiments: slices.Concat(lists...)})
+		return s
+	}
+	resnet14 := func(d Images) []experiment.Experiments {
+		return []experiment.Experiments{list(Paper, d, paperSeeds, append(slices.Clone(papersFive), methods.Deterministic)...), list(paper.withDecay(true), d, paperSeeds, variationals...)}
+	}
+	wrn := func(d Images) experiment.Experiments {
+		return list(onWide.experiment, d, paperSeeds, slices.Concat(papersFive, []experiment.Method{mixture(0.0125)}, processes)...)
+	}
+	var ablation []experiment.Method
 	for _, fraction := range ablationFractions {
-		all = append(all, p.withFraction(fraction).Experiments(methods.DensityMixture)...)
+		ablation = append(ablation, mixture(fraction))
 	}
-	return append(all, p.Experiments(methods.Density)...)
-}
-
-func detectionSet() results.Set {
-	ten, hundred := Paper(CIFAR10, ResNet14), Paper(CIFAR100, ResNet14)
-	return results.Set{
-		Name: "ood-svhn",
-		Doc:  "OOD detection with ResNet-14 trained on CIFAR-10 and CIFAR-100, 3 seeds; density trained with 5,000 images held out",
-		Experiments: slices.Concat(
-			ten.Experiments(papersFive...), hundred.Experiments(papersFive...),
-			ten.WithHeldOut().Experiments(methods.Density), hundred.WithHeldOut().Experiments(methods.Density),
-			ten.Quick().Experiments(papersFive...), hundred.Quick().Experiments(papersFive...)),
+	gp := slices.Concat(singleNetworks, processes)
+	c, err := chosen()
+	if err != nil {
+		panic(err)
 	}
-}
-
-func gaussianProcessSet() results.Set {
-	all := slices.Concat(singleNetworks, processes)
-	return results.Set{
-		Name: "cifar-gp",
-		Doc:  "ResNet-14 with methods that the paper's tables of it leave out: SNGP, DUE, a deep ensemble, a single network and its temperature, 3 seeds",
-		Experiments: slices.Concat(withTemperature(CIFAR10, ResNet14, all...), withTemperature(CIFAR100, ResNet14, all...),
-			Paper(CIFAR10, ResNet14).Quick().Experiments(all...), Paper(CIFAR100, ResNet14).Quick().Experiments(all...)),
-	}
-}
-
-// withTemperature are full runs of methods, and those of the single network with images held out, on which its
-// temperature is fitted.
-func withTemperature(dataset, network string, list ...methods.Method) []results.Experiment {
-	p := Paper(dataset, network)
-	return slices.Concat(p.Experiments(list...), p.WithHeldOut().Experiments(methods.Deterministic))
-}
-
-// smallExperiments always hold images out: there are enough.
-func smallExperiments(dataset string) []results.Experiment {
-	p := Paper(dataset, ResNet14).Small()
-	return slices.Concat(p.Experiments(methods.Deterministic), p.Experiments(papersFive...), p.withFraction(0.1).Experiments(methods.DensityMixture),
-		p.Experiments(methods.Ensemble), p.Experiments(processes...))
-}
-
-// A papersSearch is one of the paper's (section 4, "Experimental details"), with the value that it chose.
-type papersSearch struct {
-	search
-	chosen string
-}
-
-// papersSearches do not have the posterior standard deviation at the start.
-var papersSearches = []papersSearch{
-	{search{methods.MCDropout, methods.DropoutRate, []string{"0.1", "0.2", "0.3"}}, "0.1"},
-	{search{methods.VDropout, methods.Alpha, []string{"0.1", "0.25", "0.5"}}, "0.1"},
-	{search{methods.Rank1, "prior_std", []string{"0.01", "0.1", "1"}}, "0.1"},
-	{search{methods.Density, "prior_std", []string{"0.1", "1", "10"}}, "1"},
-}
-
-func gridExperiments() []results.Experiment {
-	var all []results.Experiment
-	p := Paper(CIFAR10, ResNet14).WithHeldOut()
-	p.Scale, p.Seeds = results.Grid, []uint64{0}
+	var grid, processorGrid experiment.Experiments
 	for _, s := range papersSearches {
-		for _, value := range s.values {
-			all = append(all, s.with(p, value).Experiments(s.method)...)
-		}
+		grid = append(grid, s.candidates()...)
+	}
+	for _, s := range searches {
+		processorGrid = append(processorGrid, s.candidates()...)
+	}
+	one := func(name, scale, doc string, all experiment.Experiments) tables.Set {
+		return tables.Set{Name: name, Doc: doc, Parts: []tables.Part{{Scale: scale, Experiments: all}}}
+	}
+	byProcessor := one("processor", results.Processor, "every method with ResNet-14 on all of CIFAR-10 for 10 epochs, and OOD detection, within reach of a processor", processorExperiments(c))
+	onHundred := one("processor-cifar100", results.Processor, "four methods with ResNet-14 on all of CIFAR-100 for 10 epochs, as in the set processor and with its options",
+		c.list(Processor, hundred, 1, keyMethods...))
+	byProcessor.Lacks, onHundred.Lacks = c.lacking(allMethods()...), c.lacking(keyMethods...)
+	return []tables.Set{
+		plusQuick(full("cifar10-resnet14", "CIFAR-10 with ResNet-14, 3 seeds: accuracy, ECE, NLL; also a single network, and the variational methods with decay=all", resnet14(ten)...),
+			list(Quick, ten, 1, papersFive...)),
+		plusQuick(full("cifar100-resnet14", "CIFAR-100 with ResNet-14, 3 seeds; also a single network, and the variational methods with decay=all", resnet14(hundred)...),
+			list(Quick, hundred, 1, papersFive...)),
+		full("cifar10-wrn", "CIFAR-10 with WRN-28-10, 3 seeds", wrn(ten)),
+		full("cifar100-wrn", "CIFAR-100 with WRN-28-10, 3 seeds", wrn(hundred)),
+		full("rank1-ablation", "number of rank-1 mixture components, CIFAR-10 with WRN-28-10, 3 seeds", list(onWide.experiment, ten, paperSeeds, append(ablation, methods.Density)...)),
+		plusQuick(full("ood-svhn", "OOD detection with ResNet-14 trained on CIFAR-10 and CIFAR-100, 3 seeds; density trained with 5,000 images held out",
+			list(Paper, ten, paperSeeds, papersFive...), list(Paper, hundred, paperSeeds, papersFive...),
+			list(Paper, withHeldOut(ten), paperSeeds, methods.Density), list(Paper, withHeldOut(hundred), paperSeeds, methods.Density)),
+			list(Quick, ten, 1, papersFive...), list(Quick, hundred, 1, papersFive...)),
+		plusQuick(full("cifar-gp", "ResNet-14 with methods that the paper's tables of it leave out: SNGP, DUE, a deep ensemble, a single network and its temperature, 3 seeds",
+			withTemperature(Paper, ten, gp...), withTemperature(Paper, hundred, gp...)),
+			list(Quick, ten, 1, gp...), list(Quick, hundred, 1, gp...)),
+		full("cifar-gp-wrn", "WRN-28-10 with methods that the paper's tables of it leave out: a deep ensemble, a single network and its temperature, 3 seeds",
+			withTemperature(onWide.experiment, ten, singleNetworks...), withTemperature(onWide.experiment, hundred, singleNetworks...)),
+		full("cifar-released", "CIFAR-10 and CIFAR-100 with the released settings, whose ResNet-14 has 20 layers, 3 seeds",
+			list(Released, ten, paperSeeds, papersFive...), list(Released, hundred, paperSeeds, papersFive...)),
+		one("cifar-small", results.Small, "ResNet-14 on 5,000 images for 5 epochs, 3 seeds: real data within reach of a processor, never compared with the paper",
+			append(list(Small, ten, paperSeeds, smallMethods...), list(Small, hundred, paperSeeds, smallMethods...)...)),
+		one("grid", results.Grid, "the paper's grid search: prior and noise of each method, CIFAR-10 with ResNet-14, measured on 5,000 held-out images", grid),
+		one("processor-grid", results.ProcessorGrid, "the noise, length scale or rate of each method for the set processor: four values, 3 epochs of 20,000 images, measured on 5,000 held-out images", processorGrid),
+		byProcessor, onHundred,
+		one("gpu", results.GPU, "four methods with ResNet-14 on all of CIFAR-10 for 60 epochs, two seeds, with the text's and the released settings: half an hour on a GPU",
+			append(list(GPU, ten, gpuSeeds, keyMethods...), list(ReleasedGPU, ten, gpuSeeds, keyMethods...)...)),
+	}
+}
+
+// processorExperiments are those of the set processor with a choice.
+func processorExperiments(c choice) experiment.Experiments {
+	return tables.Union(
+		c.list(Processor, ten, 2, keyMethods...),
+		c.list(Processor, ten, 1, methods.MFVI, methods.MCDropout, methods.VDropout, methods.DensityMixture, methods.DensityDiagonal),
+		c.list(onProcessor.withDecay(false), ten, 1, methods.Density),
+		c.list(Processor, ten, 1, processes...),
+		c.list(Processor, ten, methods.EnsembleMembers, methods.Deterministic)) // the members of the ensemble of table cifar-processor-differences
+}
+
+// allMethods are those of methods.All.
+func allMethods() []experiment.Method {
+	var all []experiment.Method
+	for _, m := range methods.All() {
+		all = append(all, m.Method)
 	}
 	return all
 }

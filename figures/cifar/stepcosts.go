@@ -15,34 +15,29 @@ import (
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/report"
 )
 
-const (
-	// stepBatch and stepCount are the images of a training step of StepCosts, and the
-	// steps, the first of which compiles and is not timed.
-	stepBatch, stepCount = 32, 4
-	// stepClasses are those of CIFAR-10, and passes the samples of a network with
-	// noise that the paper predicts images from.
-	stepClasses, passes = 10, 25
-)
+// StepCosts trains steps of stepBatch images. The first of stepCount steps compiles and is not timed. There are as many
+// classes as CIFAR-10 has.
+const stepBatch, stepCount, stepClasses = 32, 4, 10
 
-// StepCosts trains ResNet-14 on CIFAR-10's 10 classes with several families for a few
-// steps of 32 images of noise, on this machine, and returns a table of what that takes:
+// StepCosts trains ResNet-14 with several families of layers for a few steps of 32 images of noise, on this machine, and
+// returns a table of what that takes:
 //
 //   - trainable numbers (nets.Parameters);
-//   - operations for one image of a step (nets.ResNet.CostOf, which leaves out what a
-//     Gaussian process does on top, less than 2 %);
-//   - megabytes of all that is kept from step to step, with statistics and what
-//     optimizers remember;
-//   - seconds for a step, the fastest of three, since other work may slow some of them,
-//     and their ratio to the plain network's;
+//   - operations for one image of a step (nets.ResNet.CostOf, which leaves out what a Gaussian process does on top, less
+//     than 2 %);
+//   - megabytes of all that is kept from step to step, with statistics and what optimizers remember;
+//   - seconds for a step, the fastest of three, since other work may slow some of them, and their ratio to the plain
+//     network's;
 //   - how often the network is evaluated for a prediction.
 //
-// An ensemble is so many plain networks. It calls progress with the part that is done
-// and the family's name.
+// The costs of an ensemble are those of the plain network times the number of its members. StepCosts calls progress with
+// the part that is done and the family's name.
 func StepCosts(ctx context.Context, backend compute.Backend, progress func(done float64, note string)) (report.Table, error) {
 	return stepCosts(ctx, backend, stepBatch, stepCount, progress)
 }
@@ -63,8 +58,8 @@ func stepCosts(ctx context.Context, backend compute.Backend, batch, steps int, p
 		{Family{fmt.Sprintf("Ensemble of %d plain", methods.EnsembleMembers), plain.Layers}, methods.EnsembleMembers, methods.EnsembleMembers},
 		{Family{"SNGP", baselines.SNGP{Examples: trainingImages, Orthogonal: true}}, 1, 1},
 		{Family{"DUE", due}, 1, 1},
-		{Family{"Density, LDL", dul.Density{}}, 1, passes},
-		{Family{"Density, rank-1 mixture of 1.25 %", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.0125}}}, 1, passes},
+		{Family{"Density, LDL", dul.Density{}}, 1, paperDraws},
+		{Family{"Density, rank-1 mixture of 1.25 %", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.0125}}}, 1, paperDraws},
 	}
 	var single stepCost // of the plain network
 	for i, r := range rows {
@@ -111,9 +106,12 @@ func stepCostOf(ctx context.Context, backend compute.Backend, network nets.ResNe
 		cost.parameters += n
 	}
 	// The groups of parameters that density layers have: other families lack some of them.
-	p := Paper(CIFAR10, ResNet14)
-	p.BatchSize, p.PretrainEpochs, p.Augmentation = batch, 0, false
-	run := p.resolve(methods.Density).training(1, nil)
+	const rate = 0.1
+	sgd := train.SGD{Momentum: 0.9, Decay: 1e-4}
+	run := train.Trainer{Epochs: 1, BatchSize: batch, Schedule: train.Cosine(rate), LogLikelihoodScale: 1, Groups: []train.Group{
+		{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{Decay: energyDecay}, Rate: energyRate / rate},
+		{Roles: []params.Role{params.Weight}, Optimizer: sgd}, {Roles: []params.Role{params.Variational}, Optimizer: train.SGD{Momentum: 0.9}},
+	}}
 	cost.seconds = math.Inf(1)
 	var before time.Time
 	run.Progress = func(p train.Progress) {

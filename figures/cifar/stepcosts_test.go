@@ -5,12 +5,13 @@ import (
 	"reflect"
 	"testing"
 
+	"densityuncertainty/environment/backendtest"
 	"densityuncertainty/environment/must"
 )
 
 func TestStepCosts(t *testing.T) {
 	last := 0.0
-	table := must.Get(stepCosts(t.Context(), sequential(t), 4, 2, func(done float64, note string) {
+	table := must.Get(stepCosts(t.Context(), backendtest.Open(t), 4, 2, func(done float64, note string) {
 		if done < last || done > 1 || note == "" {
 			t.Errorf("progress %v after %v, %q", done, last, note)
 		}

@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"densityuncertainty/figures/cifar/predictions"
-	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/paper"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
+	papers "densityuncertainty/figures/paper"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
 //go:embed prose.md
@@ -19,72 +21,50 @@ var proseText string
 
 var prose = report.ParseProse(proseText)
 
-// Tables are the tables of the image study. Each shows the runs of further methods too, in rows below its own.
-func Tables(further ...methods.Method) []report.NamedTable {
-	var all []report.NamedTable
+// Tables are the tables of the image study.
+func Tables() []tables.Named {
+	var all []tables.Named
 	for _, t := range classificationTables() {
-		t.rows = append(t.rows, addedRows(further...)...)
-		named := report.NamedTable{Name: t.name, Doc: t.what + ", ours beside the paper's", Make: t.make}
+		named := tables.Named{Name: t.name, Doc: t.what + ", ours beside the paper's", Make: t.make}
 		if t.onProcessor() {
-			named.Compare = ensembled(t.make)
+			named.Make = ensembled(t.make)
 		}
 		all = append(all, named)
 	}
-	detection := func(lines []results.Result) (report.Table, error) { return detectionTable(lines, further) }
 	all = append(all,
-		report.NamedTable{
-			Name: "ood-svhn", Doc: "out-of-distribution detection with ResNet-14, ours beside the paper's", Make: detection, Compare: ensembled(detection),
-		},
-		report.NamedTable{
-			Name: "cifar-small", Doc: "small runs on real CIFAR images, with what each was made with",
-			Make: func(lines []results.Result) (report.Table, error) { return smallTable(lines, further) },
-		},
-		report.NamedTable{
-			Name: "cifar-grid", Doc: "the grid search, measured on held-out images",
-			Make: func(lines []results.Result) (report.Table, error) { return papersGrid.make(lines, further) },
-		},
-		report.NamedTable{
-			Name: "cifar-processor-grid", Doc: "the option of each method for the table cifar-processor that is chosen on held-out images",
-			Make: func(lines []results.Result) (report.Table, error) { return processorsGrid.make(lines, further) },
-		})
+		tables.Named{Name: "ood-svhn", Doc: "out-of-distribution detection with ResNet-14, ours beside the paper's", Make: ensembled(detectionTable)},
+		tables.Named{Name: "cifar-small", Doc: "small runs on real CIFAR images, with what each was made with", Make: smallTable},
+		tables.Named{Name: "cifar-grid", Doc: "the grid search, measured on held-out images", Make: papersGrid},
+		tables.Named{Name: "cifar-processor-grid", Doc: "the option of each method for the table cifar-processor that is chosen on held-out images", Make: processorsGrid},
+		tables.Named{Name: "cifar-fidelities", Doc: "density uncertainty by the paper's text and by the released code: what differs", Make: fidelitiesTable})
 	for _, c := range comparisons {
-		what := fmt.Sprintf(" in %d epochs of all training images", c.Epochs)
-		runs := func(lines []results.Result) (report.Table, error) { return c.table(lines, further) }
-		scores := func(lines []results.Result) (report.Table, error) { return c.detection(lines, further) }
+		what := fmt.Sprintf(" in %d epochs of all training images", c.epochs)
 		all = append(all,
-			report.NamedTable{
-				Name: "cifar-" + c.Scale, Doc: "methods with ResNet-14" + what + ", compared with each other",
-				Make: runs, Compare: ensembled(runs),
-			},
-			report.NamedTable{
-				Name: "cifar-" + c.Scale + "-differences", Doc: "what they say of each test image" + what + ", compared with density uncertainty",
-				Compare: func(lines []results.Result, kept report.Predictions) (report.Table, error) {
-					return c.differences(lines, further, kept)
-				},
-			},
-			report.NamedTable{
-				Name: "cifar-" + c.Scale + "-ood", Doc: "out-of-distribution detection by every score of every one of them, with the energies of each layer",
-				Make: scores, Compare: ensembled(scores),
+			tables.Named{Name: "cifar-" + c.name, Doc: "methods with ResNet-14" + what + ", compared with each other", Make: ensembled(c.table)},
+			tables.Named{Name: "cifar-" + c.name + "-differences", Doc: "what they say of each test image" + what + ", compared with density uncertainty", Make: c.differences},
+			tables.Named{
+				Name: "cifar-" + c.name + "-ood", Doc: "out-of-distribution detection by every score of every one of them, with the energies of each layer",
+				Make: ensembled(c.detection),
 			})
 	}
 	return all
 }
 
 // ensembled makes a table of the deep ensembles, too, that predictions of single networks make.
-func ensembled(table func([]results.Result) (report.Table, error)) func([]results.Result, report.Predictions) (report.Table, error) {
-	return func(lines []results.Result, kept report.Predictions) (report.Table, error) {
-		lines, err := withEnsembles(lines, kept)
+func ensembled(table func(x *tables.Index) (report.Table, error)) func(x *tables.Index) (report.Table, error) {
+	return func(x *tables.Index) (report.Table, error) {
+		x, err := withEnsembles(x)
 		if err != nil {
 			return report.Table{}, err
 		}
-		return table(lines)
+		return table(x)
 	}
 }
 
-// NamedTable is one of Tables, by its name, of result lines; predictions are those that come with the checkout.
-func NamedTable(name string, lines []results.Result, further ...methods.Method) (report.Table, error) {
-	all := Tables(further...)
-	i := slices.IndexFunc(all, func(t report.NamedTable) bool { return t.Name == name })
+// NamedTable is one of Tables, by its name.
+func NamedTable(name string, x *tables.Index) (report.Table, error) {
+	all := Tables()
+	i := slices.IndexFunc(all, func(t tables.Named) bool { return t.Name == name })
 	if i < 0 {
 		var names []string
 		for _, t := range all {
@@ -92,14 +72,7 @@ func NamedTable(name string, lines []results.Result, further ...methods.Method) 
 		}
 		return report.Table{}, fmt.Errorf("cifar: there is no table %q; there are %s", name, strings.Join(names, ", "))
 	}
-	dir, err := results.DefaultDir()
-	switch {
-	case err == nil:
-		return all[i].Of(lines, predictions.In(dir))
-	case all[i].Make != nil: // needs no predictions, and so no checkout
-		return all[i].Make(lines)
-	}
-	return report.Table{}, err
+	return all[i].Make(x)
 }
 
 // A classificationTable is one of the paper's tables, with rows of our own.
@@ -107,31 +80,34 @@ type classificationTable struct {
 	name      string
 	published string // of package paper
 	what      string // begins the caption
-	protocol  Protocol
+	images    Images
+	settings  settings
 	rows      []row
 }
 
-// A row is a method with what its runs have beside the table's protocol, exactly that: what was run with other
-// options is another row's.
+// A row is a method, and in what its runs differ from the table's settings.
 type row struct {
-	title  string
-	method methods.Method
-	paper  string // the paper's name of the row; "" where its table has none
-	// change, if not nil, makes the row's protocol of the table's.
-	change func(Protocol) Protocol
-	// ending is that of the metrics' names, such as predictions.Scaled. Runs may lack a metric with one.
+	title    string
+	method   experiment.Method
+	paper    string // the paper's name of the row; "" where its table has none
+	decayAll bool   // weight decay on all parameters
+	heldOut  bool   // 5,000 images are held out
+	// ending is that of the metrics' names, such as scaledEnding. Runs may lack a metric with one.
 	ending string
 }
 
-// paperRow is a row that the paper has, with its settings.
-func paperRow(m methods.Method) row {
-	return row{title: m.Paper.Images, paper: m.Paper.Images, method: m}
-}
-
-func paperRows(list ...methods.Method) []row {
-	rows := make([]row, len(list))
-	for i, m := range list {
-		rows[i] = paperRow(m)
+// paperRows are rows that the paper has, by its names.
+func paperRows(all ...experiment.Method) []row {
+	var rows []row
+	for _, m := range all {
+		name := m.Name
+		switch methods.NameOf(m) {
+		case "mcdropout":
+			name = "MCDropout"
+		case "vdropout":
+			name = "VDropout"
+		}
+		rows = append(rows, row{title: name, paper: name, method: m})
 	}
 	return rows
 }
@@ -139,10 +115,10 @@ func paperRows(list ...methods.Method) []row {
 const notInPaper = " (not in the paper)"
 
 // addedRows are rows that the paper's table does not have.
-func addedRows(list ...methods.Method) []row {
-	rows := make([]row, len(list))
-	for i, m := range list {
-		rows[i] = row{title: m.Title + notInPaper, method: m}
+func addedRows(all ...experiment.Method) []row {
+	var rows []row
+	for _, m := range all {
+		rows = append(rows, row{title: m.Name + notInPaper, method: m})
 	}
 	return rows
 }
@@ -153,7 +129,7 @@ var fullRankRow = row{title: "Full-rank LDL", paper: "Full-rank LDL", method: me
 // mixtureRow is named as in the paper: "Rank-1 Mixture (1.25%)".
 func mixtureRow(fraction float64) row {
 	name := fmt.Sprintf("Rank-1 Mixture (%g%%)", 100*fraction)
-	return row{title: name, paper: name, method: methods.DensityMixture, change: func(p Protocol) Protocol { return p.withFraction(fraction) }}
+	return row{title: name, paper: name, method: mixture(fraction)}
 }
 
 // decayRows are the paper's variational methods with weight decay on all parameters.
@@ -161,18 +137,16 @@ func decayRows() []row {
 	rows := paperRows(variationals...)
 	for i := range rows {
 		rows[i].title += ", decay=all"
-		rows[i].change = Protocol.withDecayAll
+		rows[i].decayAll = true
 	}
 	return rows
 }
 
 // singleRows are a single network, the same with a temperature, and an ensemble.
 func singleRows() []row {
-	temperature := row{
-		title: methods.Deterministic.Title + ", temperature scaled" + notInPaper, method: methods.Deterministic,
-		change: Protocol.WithHeldOut, ending: predictions.Scaled,
-	}
-	return slices.Concat(addedRows(methods.Deterministic), []row{temperature}, addedRows(methods.Ensemble))
+	rows := addedRows(methods.Deterministic, methods.Deterministic, methods.Ensemble)
+	rows[1].title, rows[1].heldOut, rows[1].ending = methods.Deterministic.Name+", temperature scaled"+notInPaper, true, scaledEnding
+	return rows
 }
 
 func resnet14Rows() []row {
@@ -194,28 +168,38 @@ func ablationRows() []row {
 
 // classificationTables are the five of the paper, and two of the released settings.
 func classificationTables() []classificationTable {
-	const released = " with the released settings, whose ResNet-14 has 20 layers"
+	const what = " with the released settings, whose ResNet-14 has 20 layers"
 	return []classificationTable{
-		{"cifar10-resnet14", paper.CIFAR10ResNet14, "CIFAR-10 with ResNet-14", Paper(CIFAR10, ResNet14), resnet14Rows()},
-		{"cifar100-resnet14", paper.CIFAR100ResNet14, "CIFAR-100 with ResNet-14", Paper(CIFAR100, ResNet14), resnet14Rows()},
-		{"cifar10-wrn", paper.CIFAR10WRN28, "CIFAR-10 with WRN-28-10", Paper(CIFAR10, WRN28x10), wideRows()},
-		{"cifar100-wrn", paper.CIFAR100WRN28, "CIFAR-100 with WRN-28-10", Paper(CIFAR100, WRN28x10), wideRows()},
+		{"cifar10-resnet14", papers.CIFAR10ResNet14, "CIFAR-10 with ResNet-14", ten, paper, resnet14Rows()},
+		{"cifar100-resnet14", papers.CIFAR100ResNet14, "CIFAR-100 with ResNet-14", hundred, paper, resnet14Rows()},
+		{"cifar10-wrn", papers.CIFAR10WRN28, "CIFAR-10 with WRN-28-10", ten, onWide, wideRows()},
+		{"cifar100-wrn", papers.CIFAR100WRN28, "CIFAR-100 with WRN-28-10", hundred, onWide, wideRows()},
 		{
-			"rank1-ablation", paper.Rank1Ablation, "Number of rank-1 mixture components as a part of the layers' width, CIFAR-10 with WRN-28-10",
-			Paper(CIFAR10, WRN28x10), ablationRows(),
+			"rank1-ablation", papers.Rank1Ablation, "Number of rank-1 mixture components as a part of the layers' width, CIFAR-10 with WRN-28-10",
+			ten, onWide, ablationRows(),
 		},
-		{"cifar10-released", paper.CIFAR10ResNet14, "CIFAR-10" + released, Released(CIFAR10, ResNet20), paperRows(papersFive...)},
-		{"cifar100-released", paper.CIFAR100ResNet14, "CIFAR-100" + released, Released(CIFAR100, ResNet20), paperRows(papersFive...)},
+		{"cifar10-released", papers.CIFAR10ResNet14, "CIFAR-10" + what, ten, released, paperRows(papersFive...)},
+		{"cifar100-released", papers.CIFAR100ResNet14, "CIFAR-100" + what, hundred, released, paperRows(papersFive...)},
 	}
 }
 
-// wanted are the row's experiments: the full ones and, to stand in for them, the quick ones, which always hold images
-// out.
-func (r row) wanted(p Protocol) []results.Experiment {
-	if r.change != nil {
-		p = r.change(p)
+// onProcessor says whether the table has a column of Processor, which has its network.
+func (t classificationTable) onProcessor() bool { return t.settings.isPaper() }
+
+// isPaper says whether the settings are those of Paper.
+func (s settings) isPaper() bool { return s.preset == paper.preset && !s.wide() }
+
+// cell is the experiments of a row: the full ones and, of ResNet-14, quick ones, which hold images out.
+func (r row) cell(s settings, d Images) tables.Cell {
+	if r.heldOut {
+		d = withHeldOut(d)
 	}
-	return append(p.Experiments(r.method), p.Quick().Experiments(r.method)...)
+	c := tables.Cell{Full: list(s.withDecay(r.decayAll), d, paperSeeds, r.method)}
+	if s.isPaper() {
+		d.HeldOut = 0
+		c.Quick, c.Images = list(quick.withDecay(r.decayAll), d, 1, r.method), quick.sizes.TrainN
+	}
+	return c
 }
 
 // A measure is a column with a metric.
@@ -233,90 +217,69 @@ var classificationMeasures = []measure{
 }
 
 // make fills the table.
-func (d classificationTable) make(lines []results.Result) (report.Table, error) {
-	byID := results.ByID(lines)
-	t := report.Table{Name: d.name, Columns: []string{"Method"}}
-	t.Caption, t.Notes = d.prose()
+func (t classificationTable) make(x *tables.Index) (report.Table, error) {
+	made := report.Table{Name: t.name, Columns: []string{"Method"}}
+	made.Caption, made.Notes = t.prose()
 	columns := make([][]results.Summary, len(classificationMeasures))
 	for _, m := range classificationMeasures {
-		t.Columns = append(t.Columns, m.heading)
+		made.Columns = append(made.Columns, m.heading)
 	}
-	if d.onProcessor() {
-		t.Columns = append(t.Columns, processorHeading)
+	if t.onProcessor() {
+		made.Columns = append(made.Columns, processorHeading)
 	}
-	t.Columns = append(t.Columns, "Posterior std", "Parameters", "GFLOP", "s/epoch", "Device")
-	for _, row := range d.rows {
-		wanted := row.wanted(d.protocol)
-		made := report.Row{Name: row.title}
+	made.Columns = append(made.Columns, "Posterior std", "Parameters", "GFLOP", "s/epoch", "Device")
+	for _, r := range t.rows {
+		c := r.cell(t.settings, t.images)
+		line := report.Row{Name: r.title}
 		for i, m := range classificationMeasures {
-			ours, err := row.summary(byID, wanted, m.metric)
+			ours, err := r.summary(x, c, m.metric)
 			if err != nil {
 				return report.Table{}, err
 			}
 			ours = ours.Times(m.factor)
-			made.Cells = append(made.Cells, row.compared(ours, d.published, m))
+			line.Cells = append(line.Cells, r.compared(ours, t.published, m))
 			columns[i] = append(columns[i], ours.Times(m.sign))
 		}
-		if d.onProcessor() {
-			cell, err := row.processorCell(byID, d.protocol, d.decayOf(row), classificationMeasures...)
+		if t.onProcessor() {
+			cell, err := r.processorCell(x, t.images, r.decayAll || !t.hasDecayRow(r), classificationMeasures...)
 			if err != nil {
 				return report.Table{}, err
 			}
-			made.Cells = append(made.Cells, cell)
+			line.Cells = append(line.Cells, cell)
 		}
-		made.Cells = append(made.Cells, costCells(byID, wanted)...)
-		t.Rows = append(t.Rows, made)
+		line.Cells = append(line.Cells, costCells(x, c)...)
+		made.Rows = append(made.Rows, line)
 	}
 	for i, summaries := range columns {
-		t.BoldLowestInColumn(i, summaries)
+		made.BoldLowestInColumn(i, summaries)
 	}
-	return t, nil
+	return made, nil
 }
 
 // processorHeading is that of a column which is not compared with the paper's.
 const processorHeading = "10 epochs on a processor"
 
-// onProcessor says whether the table has a column of the protocol processor, as that has its network.
-func (d classificationTable) onProcessor() bool { return d.protocol.Network == ResNet14 }
-
-// decayOf is what the weight decay of a row's runs on a processor is on: all parameters, unless another row has that.
-func (d classificationTable) decayOf(r row) methods.Decay {
-	if r.change == nil && slices.ContainsFunc(d.rows, func(other row) bool {
-		return other.method.Name == r.method.Name && other.change != nil && other.change(d.protocol).Decay == methods.DecayAll
-	}) {
-		return methods.DecayWeights
-	}
-	return methods.DecayAll
+// hasDecayRow says whether another row has the row's method with weight decay on all parameters.
+func (t classificationTable) hasDecayRow(r row) bool {
+	return slices.ContainsFunc(t.rows, func(other row) bool { return other.decayAll && other.method.Same(r.method) })
 }
 
-// processorCell has the means of metrics over the row's runs of the protocol processor, a line for each.
-func (r row) processorCell(byID results.Index, p Protocol, decay methods.Decay, measures ...measure) (report.Cell, error) {
-	p = p.Processor()
-	p.Seeds, p.Decay = nil, decay
-	for seed := range uint64(methods.EnsembleMembers) { // the most that there are
-		p.Seeds = append(p.Seeds, seed)
-	}
-	if n, has := searchOf(r.method.Name); has {
-		value, chosen := committedChoice()[r.method.Name]
-		if !chosen {
-			return report.TextCell("not run"), nil
-		}
-		p = n.with(p, value)
-	}
-	g := finished(byID, p.Experiments(r.method))
-	if len(g.Lines) == 0 {
+// processorCell has the means of metrics over the row's runs of Processor, a line for each.
+func (r row) processorCell(x *tables.Index, d Images, decayAll bool, measures ...measure) (report.Cell, error) {
+	g := groupOf(x, list(Chosen(onProcessor.withDecay(decayAll)), d, mostSeeds, r.method))
+	if len(g.found) == 0 {
 		return report.TextCell("not run"), nil
 	}
 	var cell report.Cell
-	n := len(g.Lines)
+	n := len(g.found)
 	for _, m := range measures {
 		m.metric += r.ending
-		of := having(g, m.metric)
-		n = min(n, len(of.Lines))
-		if len(of.Lines) == 0 {
+		of := g.having(m.metric)
+		n = min(n, len(of.found))
+		if len(of.found) == 0 {
 			return report.TextCell("not measured"), nil
 		}
-		values, err := groupCells(of, m)
+		values, err := of.cells(m)
 		if err != nil {
 			return nil, err
 		}
@@ -326,12 +289,12 @@ func (r row) processorCell(byID results.Index, p Protocol, decay methods.Decay, 
 	return cell, nil
 }
 
-// summary is that of a metric with the row's ending; without one, a run that lacks it is an error.
-func (r row) summary(byID results.Index, wanted []results.Experiment, metric string) (results.Summary, error) {
+// summary is that of a metric with the row's ending. Without an ending, a run that lacks the metric is an error.
+func (r row) summary(x *tables.Index, c tables.Cell, metric string) (results.Summary, error) {
 	if r.ending == "" {
-		return byID.Summarize(wanted, metric)
+		return x.Summarize(c, metric)
 	}
-	return byID.SummarizeOptional(wanted, metric+r.ending)
+	return x.SummarizeOptional(c, metric+r.ending)
 }
 
 // compared is a cell with ours, beside the paper's where it has the row.
@@ -339,105 +302,182 @@ func (r row) compared(ours results.Summary, table string, m measure) report.Cell
 	if r.paper == "" {
 		return report.SummaryCell(ours, m.decimals)
 	}
-	theirs, note := published(table, r.paper, m.published)
-	cell := report.Compare(m.judge, ours, theirs, "paper", m.decimals)
-	if note != "" {
-		cell = append(cell, report.CellLine{Text: "(" + note + ")"})
+	theirs, has := papers.Lookup(table, r.paper, m.published)
+	published := report.Published{Mean: theirs.Mean, Std: theirs.Std, Decimals: theirs.Decimals}
+	if !has {
+		published = report.Published{Mean: math.NaN(), Std: math.NaN()}
+	}
+	cell := report.Compare(m.judge, ours, published, "paper", m.decimals)
+	if theirs.Note != "" {
+		cell = append(cell, report.CellLine{Text: "(" + theirs.Note + ")"})
 	}
 	return cell
 }
 
-// published is a number of the paper, and its remark where there is none.
-func published(table, row, column string) (report.Published, string) {
-	cell, ok := paper.Lookup(table, row, column)
-	if !ok {
-		return report.Published{Mean: math.NaN(), Std: math.NaN()}, ""
-	}
-	return report.Published{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}, cell.Note
+// settingsProse is what captions say of settings.
+type settingsProse struct {
+	Released        bool
+	Epochs, Samples int
+}
+
+func (s settings) prose() settingsProse {
+	return settingsProse{s.released, s.epochs, s.samples}
 }
 
 // prose is the caption, with notes on the rows that need one.
-func (d classificationTable) prose() (caption string, notes []string) {
-	has := func(of func(row) bool) bool { return slices.ContainsFunc(d.rows, of) }
+func (t classificationTable) prose() (caption string, notes []string) {
+	has := func(of func(row) bool) bool { return slices.ContainsFunc(t.rows, of) }
 	data := struct {
 		What                          string
-		Protocol                      Protocol
+		Settings                      settingsProse
 		Members                       int // of the ensemble, 0 without one
 		Temperature, Processes, Decay bool
 		Processor                     bool
 	}{
-		What: d.what, Protocol: d.protocol, Processor: d.onProcessor(),
-		Temperature: has(func(r row) bool { return r.ending == predictions.Scaled }),
+		What: t.what, Settings: t.settings.prose(), Processor: t.onProcessor(),
+		Temperature: has(func(r row) bool { return r.ending == scaledEnding }),
 		Processes:   has(func(r row) bool { return r.method.Process != nil }),
-		Decay:       has(func(r row) bool { return r.change != nil && r.change(d.protocol).Decay != d.protocol.Decay }),
+		Decay:       has(func(r row) bool { return r.decayAll }),
 	}
 	if has(func(r row) bool { return r.method.Members > 1 }) {
-		data.Members = methods.Ensemble.Networks()
+		data.Members = methods.EnsembleMembers
 	}
 	return prose.Text("classification", data)
 }
 
-// costCells are the cells of the posterior that came out and of what the runs cost: parameters, operations, time of
-// an epoch and device. Posterior, times and device are those of full runs, means over all of them and over those on
-// the device that most ran on.
-func costCells(byID results.Index, wanted []results.Experiment) []report.Cell {
-	full, quick := finished(byID, results.Filter{Scale: results.Full}.Apply(wanted)), finished(byID, results.Filter{Scale: results.Quick}.Apply(wanted))
-	cells := report.TextCells(number("%.2g", full, results.MetricPosteriorStd), "–", "–", "–", "–")
-	if all := append(slices.Clip(full.Lines), quick.Lines...); len(all) > 0 {
+// costCells are the cells of the posterior that came out and of what the runs cost: parameters, operations, time of an
+// epoch and device. Posterior, times and device are those of full runs. Times are means over the runs on the device that
+// most ran on.
+func costCells(x *tables.Index, c tables.Cell) []report.Cell {
+	full, quick := groupOf(x, c.Full), groupOf(x, c.Quick)
+	cells := report.TextCells(full.number("%.2g", results.MetricPosteriorStd), "–", "–", "–", "–")
+	if all := slices.Concat(full.found, quick.found); len(all) > 0 {
 		cells[1] = report.TextCell(grouped(int(all[0].Metrics[results.MetricParameters])))
 		cells[2] = report.TextCell(fmt.Sprintf("%.3g", all[0].Metrics[results.MetricTrainingGFLOP]))
 	}
-	if len(full.Lines) > 0 {
-		copy(cells[3:], timeCells(full))
+	if len(full.found) > 0 {
+		copy(cells[3:], full.timeCells())
 	}
 	return cells
 }
 
-// finished are the lines of the experiments that were run and did not diverge.
-func finished(byID results.Index, list []results.Experiment) (g results.Group) {
-	for _, e := range list {
-		if line, done := byID.Find(e); done && !line.Diverged {
-			g.Lines = append(g.Lines, line)
-		}
-	}
-	return g
+// A detectionColumn is what one metric says of a classifier trained on a data set and shown images of another.
+type detectionColumn struct {
+	images        Images
+	other, metric string
+	published     string // the paper's name of the column; "" where it has none
+	heading       string
 }
 
-// timeCells are the time of an epoch on the device that most lines of a group are from, and that device.
-func timeCells(g results.Group) []report.Cell {
-	byDevice := make(map[string]results.Group)
-	device := "–"
-	for _, line := range g.Lines {
-		of := byDevice[line.Device]
-		of.Lines = append(of.Lines, line)
-		byDevice[line.Device] = of
-		if len(of.Lines) > len(byDevice[device].Lines) {
-			device = line.Device
-		}
-	}
-	cells := report.TextCells(number("%.3g", byDevice[device], results.MetricSecondsPerEpoch), device)
-	if len(byDevice) > 1 {
-		cells[1] = append(cells[1], report.CellLine{Text: fmt.Sprintf("and %d other", len(byDevice)-1)})
-	}
-	return cells
+var detectionColumns = []detectionColumn{
+	{ten, SVHN, "auprc", "CIFAR-10->SVHN AUPRC", "CIFAR-10 → SVHN AUPRC"},
+	{ten, SVHN, "auroc", "CIFAR-10->SVHN AUROC", "CIFAR-10 → SVHN AUROC"},
+	{hundred, SVHN, "auprc", "CIFAR-100->SVHN AUPRC", "CIFAR-100 → SVHN AUPRC"},
+	{hundred, SVHN, "auroc", "CIFAR-100->SVHN AUROC", "CIFAR-100 → SVHN AUROC"},
+	{ten, CIFAR100, "auroc", "", "CIFAR-10 → CIFAR-100 AUROC"},
+	{hundred, CIFAR10, "auroc", "", "CIFAR-100 → CIFAR-10 AUROC"},
+	{ten, SVHNExcerpt, "auroc", "", "CIFAR-10 → first 1083 of SVHN train, AUROC"},
+	{hundred, SVHNExcerpt, "auroc", "", "CIFAR-100 → first 1083 of SVHN train, AUROC"},
 }
 
-// meanOf is the mean of a metric over the runs that have it, NaN for none.
-func meanOf(g results.Group, metric string) float64 {
-	mean, _, _, err := g.MeanStd(metric)
+// processorColumns are of Processor, and not compared with the paper's.
+var processorColumns = []detectionColumn{
+	{ten, CIFAR100, "auroc", "", "CIFAR-10 → CIFAR-100 AUROC, " + processorHeading},
+	{ten, SVHNExcerpt, "auroc", "", "CIFAR-10 → first 1083 of SVHN train, AUROC, " + processorHeading},
+}
+
+// detectionTable is the paper's table of out-of-distribution detection with our numbers beside it, columns of our own for
+// sets that the paper does not use, and rows of further methods.
+func detectionTable(x *tables.Index) (report.Table, error) {
+	t := report.Table{Name: "ood-svhn", Columns: []string{"Method", "Score"}}
+	t.Caption, t.Notes = prose.Text(t.Name, paper.prose())
+	for _, c := range slices.Concat(detectionColumns, processorColumns) {
+		t.Columns = append(t.Columns, c.heading)
+	}
+	for _, r := range detectionRows() {
+		made := report.Row{Name: r.title, Cells: report.TextCells(scoreTitle(r.ending))}
+		for _, c := range detectionColumns {
+			ours, err := x.SummarizeOptional(r.cell(paper, c.images), detectionMetric(c.other, c.metric)+r.ending)
+			if err != nil {
+				return report.Table{}, err
+			}
+			if c.published == "" {
+				r.paper = ""
+			}
+			made.Cells = append(made.Cells, r.compared(ours, papers.OODSVHN, measure{published: c.published, decimals: 3, judge: report.DifferenceUp}))
+		}
+		for _, c := range processorColumns {
+			cell, err := r.processorCell(x, c.images, true, measure{metric: detectionMetric(c.other, c.metric), factor: 1, decimals: 3})
+			if err != nil {
+				return report.Table{}, err
+			}
+			made.Cells = append(made.Cells, cell)
+		}
+		t.Rows = append(t.Rows, made)
+	}
+	return t, nil
+}
+
+// detectionRows are the paper's, its method scored as the others too, and those of methods that the paper leaves out: by
+// the maximum probability and by their own scores. A row's ending is that of its score.
+func detectionRows() []row {
+	rows := paperRows(methods.MFVI, methods.MCDropout, methods.VDropout, methods.Rank1, methods.Density)
+	byEnergy := &rows[len(rows)-1]
+	byEnergy.heldOut, byEnergy.ending = true, ByEnergy // the statistic's reference
+	rows = append(rows, row{title: "Density, as the baselines", method: methods.Density})
+	for _, m := range slices.Concat(singleNetworks, processes) {
+		rows = append(rows, addedRows(m)...)
+		if own := ownScore(list(Paper, ten, 1, m)[0]); own != "" {
+			rows = append(rows, addedRows(m)...)
+			rows[len(rows)-1].ending = own
+		}
+	}
+	return rows
+}
+
+// fidelitiesTable lists in what the released code differs from the paper's text, for density uncertainty.
+func fidelitiesTable(*tables.Index) (report.Table, error) {
+	differences, err := experiment.Differences(list(Released, ten, 1, methods.Density)[0], list(Paper, ten, 1, methods.Density)[0])
 	if err != nil {
-		return math.NaN()
+		return report.Table{}, err
 	}
-	return mean
+	var rows [][]string
+	for _, d := range differences {
+		rows = append(rows, []string{d.Path, d.Was, d.Is})
+	}
+	caption, _ := prose.Text("cifar-fidelities", nil)
+	return report.PlainTable("cifar-fidelities", caption, []string{"Field", "`cifar.Paper`", "`cifar.Released`"}, rows), nil
 }
 
-// number is the mean of a metric, a dash for none.
-func number(format string, g results.Group, metric string) string {
-	mean := meanOf(g, metric)
-	if math.IsNaN(mean) {
-		return "–"
+// titleOf is the name of a set of images in tables; unknown ones keep theirs.
+func titleOf(name string) string {
+	switch name {
+	case CIFAR10:
+		return "CIFAR-10"
+	case CIFAR100:
+		return "CIFAR-100"
+	case SVHN:
+		return "SVHN"
+	case SVHNExcerpt:
+		return "SVHN (1,083)"
 	}
-	return fmt.Sprintf(format, mean)
+	return name
+}
+
+// networkTitle is the name of a network in tables.
+func networkTitle(a nets.Architecture) string {
+	n, is := a.(nets.ResNet)
+	if !is || len(n.Blocks) == 0 {
+		return fmt.Sprintf("%T", a)
+	}
+	if slices.Equal(n.Widths, nets.WideResNet28x10(nil).Widths) {
+		return "WRN-28-10"
+	}
+	depth := 2
+	for _, blocks := range n.Blocks {
+		depth += 2 * blocks
+	}
+	return fmt.Sprintf("ResNet-%d", depth)
 }
 
 // grouped is a whole number with its thousands set apart: 175,178.

@@ -1,9 +1,8 @@
 package cifar
 
 import (
-	"crypto/sha256"
+	"context"
 	"embed"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,139 +20,106 @@ import (
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/checkpoint"
-	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/environment/atomicfile"
-	"densityuncertainty/figures/methods"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
-// networkFormat is that of the files of trained networks: safetensors files with the parameters and running statistics
-// of one network, and in their metadata what else a classifier needs.
-const networkFormat = "densityuncertainty image classifier 1"
+// The trained networks that are part of the program: a file for each, NAME.safetensors.
+//
+//go:embed networks
+var networkFiles embed.FS
 
-// The keys of the metadata of a trained network.
+// The folder of networks, and the ending of their files.
+const networksFolder, networkExtension = "networks", ".safetensors"
+
+// The keys of the metadata of a network's file. An experiment.Engine writes the first two; the others are added where the
+// network becomes part of the program.
 const (
-	keyFormat     = "format"
-	keyExperiment = "experiment" // results.Experiment as JSON: how the network was made
-	keyStandard   = "standard"   // the channels' means and deviations, nets.Standardization as JSON
-	keyVersion    = "version"    // of the program that trained it
+	experimentKey = "experiment" // the identity of the experiment that trained it
+	versionKey    = "version"    // of the program that trained it
+	standardKey   = "standard"   // nets.Standardization of the images, as JSON
+	metricsKey    = "metrics"    // some metrics of the experiment's result, as JSON
 )
 
-// NetworkFile is the name of the file in which a run keeps its trained network, given a folder for networks (see
-// Runner); of an ensemble that of a member, from 0 on.
-func NetworkFile(e results.Experiment, member, members int) string {
-	if members == 1 {
-		return e.ID() + ".safetensors"
-	}
-	return fmt.Sprintf("%s-member-%d.safetensors", e.ID(), member)
+// exported are the methods whose networks are part of the program, each by its experiment of Processor with seed 0.
+var exported = []experiment.Method{methods.Deterministic, methods.Rank1, methods.Density, methods.DensityConstant}
+
+// exportedExperiment is the experiment whose network is part of the program.
+func exportedExperiment(m experiment.Method) experiment.Experiment {
+	return list(Chosen(Processor), ten, 1, m)[0]
 }
 
-// keepNetworks writes the trained networks to the runner's folder for them, if it has one, with the version of the program
-// that trained them.
-func (x *experimentRun) keepNetworks(version string) error {
-	if x.Networks == "" {
-		return nil
-	}
-	if err := os.MkdirAll(x.Networks, 0o755); err != nil {
-		return fmt.Errorf("making the folder for networks: %w", err)
-	}
-	c := x.classifier
-	for i, member := range c.members {
-		metadata := map[string]string{keyFormat: networkFormat, keyVersion: version}
-		for key, value := range map[string]any{keyExperiment: x.experiment, keyStandard: c.Standardization} {
-			text, err := json.Marshal(value)
-			if err != nil {
-				return fmt.Errorf("describing the network: %w", err)
-			}
-			metadata[key] = string(text)
-		}
-		if err := checkpoint.Export(member.Store, filepath.Join(x.Networks, NetworkFile(x.experiment, i, len(c.members))), metadata); err != nil {
-			return err
-		}
-	}
-	return nil
+// A Classifier is a trained network that is part of the program.
+type Classifier struct {
+	// Origin says how the network was made and what it scored.
+	Origin string
+	// Progress, if not nil, hears how predictions go, from 0 to 1 for each set of images.
+	Progress func(done float64, note string)
+
+	model           *nets.Model
+	standardization nets.Standardization
+	energies        bool
 }
 
-// LoadClassifier reads a trained network from a file that a run kept ("reproduce run --networks"), to predict with it
-// and to look into it; an ensemble from those of all its members. The methods are those that there may be, none for all
-// of package methods. An error says what of a file is missing, of another shape, or not from such a run, and names
-// networks with a Gaussian process, which cannot be loaded: they need their training data.
-func LoadClassifier(backend compute.Backend, files []string, list ...methods.Method) (*Classifier, error) {
-	var c *Classifier
-	for i, file := range files {
-		if slices.Contains(files[:i], file) {
-			return nil, fmt.Errorf("cifar: loading networks: %s is named twice", file)
-		}
-		named, metadata, err := checkpoint.ReadTensors(file)
-		if err == nil {
-			c, err = c.with(backend, named, metadata, list)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cifar: loading the network in %s: %w", file, err)
-		}
-	}
-	if c == nil || len(c.members) != c.Method.Networks() {
-		return nil, fmt.Errorf("cifar: loading a network of %d files; give one, or of an ensemble one for each member", len(files))
+// Trained is one of the trained networks that are part of the program, by its name, such as "density": a classifier of
+// CIFAR-10 with ResNet-14, trained by the preset Processor. An error says which networks there are (fs.ErrNotExist), or
+// what is wrong with the file.
+func Trained(backend compute.Backend, name string) (*Classifier, error) {
+	return trainedIn(networkFiles, backend, name)
+}
+
+// trainedIn is Trained with the folder of networks of a file system.
+func trainedIn(files fs.FS, backend compute.Backend, name string) (*Classifier, error) {
+	c, err := readNetwork(files, backend, name)
+	if err != nil {
+		return nil, fmt.Errorf("cifar: the trained network %q: %w", name, err)
 	}
 	return c, nil
 }
 
-// with is the classifier with a further member, of the tensors and texts of a file; c may be nil.
-func (c *Classifier) with(backend compute.Backend, named map[string]*tensors.Tensor, metadata map[string]string, list methods.List) (*Classifier, error) {
-	if metadata[keyFormat] != networkFormat {
-		return nil, fmt.Errorf("its format is %q, want %q", metadata[keyFormat], networkFormat)
+func readNetwork(files fs.FS, backend compute.Backend, name string) (*Classifier, error) {
+	i := slices.IndexFunc(exported, func(m experiment.Method) bool { return methods.NameOf(m) == name })
+	if i < 0 {
+		var names []string
+		for _, m := range exported {
+			names = append(names, methods.NameOf(m))
+		}
+		return nil, fmt.Errorf("there is none of that name, there are %q: %w", names, fs.ErrNotExist)
 	}
-	var e results.Experiment
-	var standard nets.Standardization
-	if err := errors.Join(json.Unmarshal([]byte(metadata[keyExperiment]), &e), json.Unmarshal([]byte(metadata[keyStandard]), &standard)); err != nil {
-		return nil, fmt.Errorf("reading how it was made: %w", err)
-	}
-	if len(standard.Mean) != datasets.ImageChannels || len(standard.Std) != datasets.ImageChannels {
-		return nil, fmt.Errorf("it has means and deviations of %d and %d channels, want %d", len(standard.Mean), len(standard.Std), datasets.ImageChannels)
-	}
-	if len(list) == 0 {
-		list = methods.All()
-	}
-	m, has := list.Named(e.Method)
-	if !has {
-		return nil, fmt.Errorf("it is of the method %q; there are %s", e.Method, strings.Join(list.Names(), ", "))
-	}
-	if m.Process != nil {
-		return nil, fmt.Errorf("it is of the method %s, whose Gaussian process needs its training data", e.Method)
-	}
-	p, err := ProtocolOf(e)
+	content, err := fs.ReadFile(files, path.Join(networksFolder, name+networkExtension))
 	if err != nil {
 		return nil, err
 	}
-	_, network, err := p.recipe(m)
+	named, metadata, err := checkpoint.ParseTensors(content)
 	if err != nil {
 		return nil, err
 	}
-	classes, err := datasets.CIFARClasses(p.classes())
+	e := exportedExperiment(exported[i])
+	if metadata[experimentKey] != e.ID() {
+		return nil, fmt.Errorf("its file has the network of the experiment %q, and the preset makes %s of it; export it again", metadata[experimentKey], e.ID())
+	}
+	c := &Classifier{energies: e.Recipe.LogLikelihoodScale > 0}
+	var found map[string]float64
+	if err := errors.Join(json.Unmarshal([]byte(metadata[standardKey]), &c.standardization), json.Unmarshal([]byte(metadata[metricsKey]), &found)); err != nil {
+		return nil, fmt.Errorf("reading the metadata of its file: %w", err)
+	}
+	network, err := e.Task.Network.Over(e.Method.Layers)
 	if err != nil {
 		return nil, err
 	}
-	if c == nil {
-		c = &Classifier{Method: m, Classes: classes, Standardization: standard, Origin: e.String(), progress: func(float64, string) {}}
-	}
-	if c.Method.Name != m.Name || len(c.Classes) != len(classes) {
-		return nil, fmt.Errorf("it is of the method %s with %d classes, the first file of %s with %d", m.Name, len(classes), c.Method.Name, len(c.Classes))
-	}
-	if c.Origin != e.String() {
-		return nil, fmt.Errorf("it is of another run than the first file: %s, and that of %s", e, c.Origin)
-	}
-	member, err := nets.New(backend, network, likelihood.Categorical{Classes: len(classes)}, methods.Seed(e, len(c.members)))
-	if err != nil {
+	if c.model, err = nets.New(backend, network, e.Task.Likelihood, e.Seed); err != nil {
 		return nil, err
 	}
-	if err := checkShapes(member, named); err != nil {
+	if err := errors.Join(checkShapes(c.model, named), checkpoint.SetTensors(c.model.Store, named)); err != nil {
 		return nil, err
 	}
-	if err := checkpoint.SetTensors(member.Store, named); err != nil {
-		return nil, err
-	}
-	c.members = append(c.members, member)
+	d := e.Task.Data.(Images)
+	c.Origin = fmt.Sprintf("%s: %d epochs of %s images of %s, seed %d; on %s test images accuracy %.1f %%, NLL %.3f, ECE %.3f", name, e.Recipe.Epochs, d.trainedOn(),
+		titleOf(d.Name), e.Seed, d.testedOn(), 100*found[results.MetricAccuracy], found[results.MetricNLL], found[results.MetricECE])
 	return c, nil
 }
 
@@ -179,159 +145,75 @@ func checkShapes(m *nets.Model, named map[string]*tensors.Tensor) error {
 	return nil
 }
 
-// The trained networks that are part of the program: a file for each, and the list of them.
-//
-//go:embed networks
-var networkFiles embed.FS
-
-// networksList is the name of the list, NetworksFolder/networks.json.
-const networksList = "networks.json"
-
-// A trainedNetwork is a trained network that is part of the program.
-type trainedNetwork struct {
-	Name   string         `json:"name"`   // of the method
-	SHA256 string         `json:"sha256"` // of its file, Name.safetensors
-	Line   results.Result `json:"line"`   // the result of the run that trained it
-}
-
-// String says how the network was made and what it scored, on one line.
-func (n trainedNetwork) String() string {
-	e := n.Line.Experiment
-	return fmt.Sprintf("%s: %d epochs of %s images of %s, seed %d; on %s test images accuracy %.1f %%, NLL %.3f, ECE %.3f", n.Name, e.Epochs, trainedOn(e),
-		title(e.Dataset), e.Seed, orAll(e.TestN), 100*n.Line.Metrics[results.MetricAccuracy], n.Line.Metrics[results.MetricNLL], n.Line.Metrics[results.MetricECE])
-}
-
-// listed lists the trained networks in a folder of a file system.
-func listed(files fs.FS, folder string) ([]trainedNetwork, error) {
-	text, err := fs.ReadFile(files, path.Join(folder, networksList))
-	var list []trainedNetwork
-	if err == nil {
-		err = json.Unmarshal(text, &list)
+// Predict predicts images, which may be of classes that the network does not know, by the mean of so many draws, together
+// with the energies if it has any.
+func (c *Classifier) Predict(ctx context.Context, images *datasets.Images, draws int) (*Predictions, error) {
+	if images.N == 0 {
+		return nil, fmt.Errorf("cifar: there are no images of %s to predict", images.Name)
 	}
-	return list, err
-}
-
-// Trained is one of the trained networks that are part of the program, by its name, such as "density": a classifier of
-// CIFAR-10 with ResNet-14, trained by the protocol processor. An error says which there are (fs.ErrNotExist), or what of
-// the file is not as the list says.
-func Trained(backend compute.Backend, name string) (*Classifier, error) {
-	return trainedIn(networkFiles, backend, name)
-}
-
-// trainedIn is Trained with the folder networks of a file system.
-func trainedIn(files fs.FS, backend compute.Backend, name string) (*Classifier, error) {
-	fail := func(err error) (*Classifier, error) {
-		return nil, fmt.Errorf("cifar: the trained network %q: %w", name, err)
+	batch := deviceBatch
+	if c.model.Host != nil {
+		batch = hostBatch
 	}
-	list, err := listed(files, "networks")
+	options := predict.Options{Samples: draws, BatchSize: min(batch, images.N), Energies: c.energies}
+	if c.Progress != nil {
+		options.Progress = func(done, total int) { c.Progress(float64(done)/float64(total), "predicting "+images.Name) }
+	}
+	said, err := predict.Sample(ctx, c.model, pixels(images, c.standardization), options)
 	if err != nil {
-		return fail(err)
+		return nil, fmt.Errorf("cifar: predicting %s: %w", images.Name, err)
 	}
-	i := slices.IndexFunc(list, func(n trainedNetwork) bool { return n.Name == name })
-	if i < 0 {
-		var names []string
-		for _, n := range list {
-			names = append(names, n.Name)
-		}
-		return fail(fmt.Errorf("there is none of that name, there are %q: %w", names, fs.ErrNotExist))
-	}
-	content, err := fs.ReadFile(files, path.Join("networks", name+".safetensors"))
-	if err != nil {
-		return fail(err)
-	}
-	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != list[i].SHA256 {
-		return fail(fmt.Errorf("its file has the SHA-256 %x, but the list %s", sum, list[i].SHA256))
-	}
-	named, metadata, err := checkpoint.ParseTensors(content)
-	if err != nil {
-		return fail(err)
-	}
-	var e results.Experiment
-	if err := json.Unmarshal([]byte(metadata[keyExperiment]), &e); err != nil {
-		return fail(fmt.Errorf("reading how it was made: %w", err))
-	}
-	if e.Method != name || e.ID() != list[i].Line.ID {
-		return fail(fmt.Errorf("its file is of experiment %s, %v, but the list has the result of %s", e.ID(), e, list[i].Line.ID))
-	}
-	var none *Classifier
-	c, err := none.with(backend, named, metadata, nil)
-	if err != nil {
-		return fail(err)
-	}
-	c.Origin = list[i].String()
-	return c, nil
+	names, err := datasets.CIFARClasses(c.model.Likelihood.Outputs())
+	return &Predictions{Images: images, Names: names, Prediction: *said}, err
 }
 
-// exported are the methods whose networks are part of the program, each by its run of the protocol processor with seed 0.
-var exported = methods.List{methods.Deterministic, methods.Rank1, methods.Density, methods.DensityConstant}
-
-// ExportNetworks makes the folder of trained networks that are part of the program, figures/cifar/networks, of those that
-// runs of the protocol processor kept in a folder and of their result lines. It returns the names of the networks, and
-// of those that are missing there or in the lines. A network of another version than its line, which is of another
-// training then, is an error, and so is one that the folder has now and would have no more.
-func ExportNetworks(lines []results.Result, kept, to string) (names, missing []string, err error) {
-	fail := func(err error) ([]string, []string, error) {
-		return nil, nil, fmt.Errorf("cifar: exporting networks to %s: %w", to, err)
-	}
-	var before []trainedNetwork
-	if before, err = listed(os.DirFS(to), "."); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fail(err)
-	}
-	list := []trainedNetwork{}
-	files := make(map[string][]byte)
-	for _, m := range exported {
-		i := slices.IndexFunc(lines, func(line results.Result) bool {
-			e := line.Experiment
-			return e.Scale == results.Processor && e.Method == m.Name && e.Seed == 0 && e.Dataset == CIFAR10 && e.Options["decay"] == string(methods.DecayAll) &&
-				hasChosen(e) && !line.Diverged
-		})
-		if i < 0 {
-			missing = append(missing, m.Name)
-			continue
-		}
-		content, err := os.ReadFile(filepath.Join(kept, NetworkFile(lines[i].Experiment, 0, 1)))
-		if errors.Is(err, fs.ErrNotExist) {
-			missing = append(missing, m.Name)
-			continue
-		}
+// ExportNetworks makes the files of trained networks that are part of the program, figures/cifar/networks, of those that an
+// experiment.Engine kept in a folder and of their results. It returns the names of the networks, and the names of those that
+// are missing there or have no result. It is an error if a network is of another version of the program than its result,
+// since it is then of another training. It reads the training images.
+func ExportNetworks(x *tables.Index, kept, to string) (names, missing []string, err error) {
+	return exportNetworks(x, kept, to, func(e experiment.Experiment) (nets.Standardization, error) {
+		d, err := e.Task.Data.Load(context.Background(), e.Split)
 		if err != nil {
-			return fail(err)
+			return nets.Standardization{}, err
 		}
-		_, metadata, err := checkpoint.ParseTensors(content)
-		if err != nil {
-			return fail(fmt.Errorf("%s: %w", m.Name, err))
-		}
-		if trained := metadata[keyVersion]; trained != lines[i].Version {
-			return fail(fmt.Errorf("the network of %v is of version %q and its line of %q, so they are of two trainings; name the folder of networks of that run",
-				lines[i].Experiment, trained, lines[i].Version))
-		}
-		files[filepath.Join(to, m.Name+".safetensors")] = content
-		sum := sha256.Sum256(content)
-		list = append(list, trainedNetwork{Name: m.Name, SHA256: hex.EncodeToString(sum[:]), Line: lines[i]})
-		names = append(names, m.Name)
-	}
-	if len(list) == 0 {
-		return nil, missing, nil
-	}
-	for _, n := range before {
-		if slices.Contains(missing, n.Name) {
-			return fail(fmt.Errorf("it has the network of %s, which is missing in %s or has no line; the folder stays as it is: remove it first, or name another", n.Name, kept))
-		}
-	}
+		return d.Train.Inputs.(nets.Pixels).Standardization, nil
+	})
+}
+
+// exportNetworks is ExportNetworks, which asks for the standardization of the training images.
+func exportNetworks(x *tables.Index, kept, to string, standardization func(e experiment.Experiment) (nets.Standardization, error)) (names, missing []string, err error) {
 	if err := os.MkdirAll(to, 0o755); err != nil {
-		return fail(err)
+		return nil, nil, fmt.Errorf("cifar: exporting networks: %w", err)
 	}
-	for file, content := range files {
-		if err := atomicfile.WriteBytes(file, content); err != nil {
-			return fail(err)
+	for _, m := range exported {
+		name, e := methods.NameOf(m), exportedExperiment(m)
+		r, has := x.Find(e)
+		named, metadata, err := checkpoint.ReadTensors(filepath.Join(kept, e.ID()+networkExtension))
+		if !has || r.Diverged || errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, name)
+			continue
 		}
-	}
-	text, err := json.MarshalIndent(list, "", "\t")
-	if err != nil {
-		return fail(err)
-	}
-	if err := atomicfile.WriteBytes(filepath.Join(to, networksList), append(text, '\n')); err != nil {
-		return fail(err)
+		var standard nets.Standardization
+		if err == nil && metadata[versionKey] != r.Version {
+			err = fmt.Errorf("the network is of version %q and its result of %q, so they are of two trainings; name the folder of networks of that run", metadata[versionKey], r.Version)
+		}
+		if err == nil {
+			standard, err = standardization(e)
+		}
+		if err == nil {
+			text, marshalErr := json.Marshal(standard)
+			metadata[standardKey], err = string(text), marshalErr
+			metadata[metricsKey] = fmt.Sprintf(`{"%s":%v,"%s":%v,"%s":%v}`, results.MetricAccuracy, r.Metrics[results.MetricAccuracy],
+				results.MetricNLL, r.Metrics[results.MetricNLL], results.MetricECE, r.Metrics[results.MetricECE])
+		}
+		if err == nil {
+			err = checkpoint.WriteTensors(filepath.Join(to, name+networkExtension), named, metadata)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("cifar: exporting the network of %v: %w", e, err)
+		}
+		names = append(names, name)
 	}
 	return names, missing, nil
 }

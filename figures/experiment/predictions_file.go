@@ -16,6 +16,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/params"
@@ -25,7 +26,8 @@ import (
 
 // A file of predictions is a safetensors file, compressed by gzip, whose checksum the result line has. A tensor is
 // called by the number of its set and its column, such as "0/mean". Numbers are float32 where that loses nothing, as
-// for the outputs of networks, and else float64.
+// for the outputs of networks, and else float64. Probabilities may also be kept as logarithms in float32, where that
+// loses nothing.
 
 // predictionsExtension ends the names of files of predictions.
 const predictionsExtension = ".safetensors.gz"
@@ -73,8 +75,8 @@ func (p *Prediction) columns(energies, once *[][]float64) []column {
 	}
 }
 
-// labelsColumn is the name of the labels.
-const labelsColumn = "labels"
+// The names of the labels, and of probabilities that are kept as logarithms.
+const labelsColumn, logProbabilitiesColumn = "labels", "log_probabilities"
 
 // extraName is the name of the tensor of numbers of a Probe.
 func extraName(set int, name string) string { return fmt.Sprintf("%d/extra/%s", set, name) }
@@ -88,7 +90,10 @@ func (p *Predictions) encode() ([]byte, error) {
 		h := setHead{Name: s.Set, Width: s.Width, LastConvolution: s.LastConvolution}
 		var energies, once [][]float64
 		for _, layer := range s.Energies {
-			h.Layers, energies, once = append(h.Layers, layer.Layer), append(energies, layer.Mean), append(once, layer.One)
+			h.Layers, energies = append(h.Layers, layer.Layer), append(energies, layer.Mean)
+			if layer.One != nil {
+				once = append(once, layer.One)
+			}
 		}
 		head.Sets = append(head.Sets, h)
 		for _, c := range s.columns(&energies, &once) {
@@ -96,9 +101,19 @@ func (p *Predictions) encode() ([]byte, error) {
 			if err != nil {
 				return nil, fmt.Errorf("the set %q: %w", s.Set, err)
 			}
-			if t != nil {
-				named[fmt.Sprintf("%d/%s", i, c.name)] = t
+			if t == nil {
+				continue
 			}
+			name := c.name
+			if c.flat == &s.Probabilities && t.DType() == dtypes.Float64 {
+				if logs, is := logsOf(s.Probabilities, s.Width); is {
+					name = logProbabilitiesColumn
+					if t, err = (column{name, &logs, nil}).tensor(); err != nil {
+						return nil, err
+					}
+				}
+			}
+			named[fmt.Sprintf("%d/%s", i, name)] = t
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Extra)) {
 			h, values := &head.Sets[i], s.Extra[name]
@@ -157,6 +172,38 @@ func (c column) tensor() (*tensors.Tensor, error) {
 	return params.FromFloat64(shapes.Make(dtype, dims...), values), nil
 }
 
+// rest stands for the logarithm of a probability that is what the others of its row leave to 1. It is positive, as no
+// logarithm of a probability is.
+const rest = 1
+
+// logsOf are the logarithms of rows of probabilities, in numbers of float32. is is false if that loses something.
+func logsOf(probabilities []float64, width int) (logs []float64, is bool) {
+	logs = make([]float64, len(probabilities))
+	for i, p := range probabilities {
+		if logs[i] = float64(float32(math.Log(p))); math.Exp(logs[i]) != p {
+			logs[i] = rest
+		}
+	}
+	return logs, slices.Equal(exponentials(logs, width), probabilities)
+}
+
+// exponentials is the inverse of logsOf.
+func exponentials(logs []float64, width int) []float64 {
+	probabilities := make([]float64, len(logs))
+	for i, log := range logs {
+		if log != rest {
+			probabilities[i] = math.Exp(log)
+		}
+	}
+	for i, log := range logs {
+		if log == rest {
+			row := probabilities[i-i%width:][:width]
+			row[i%width] = 1 - floats.Sum(row)
+		}
+	}
+	return probabilities
+}
+
 // set puts the content of a tensor into the column.
 func (c column) set(t *tensors.Tensor) error {
 	values, err := params.ToFloat64(t)
@@ -210,6 +257,16 @@ func decodePredictions(content []byte) (*Predictions, error) {
 				}
 			}
 		}
+		if t, has := named[fmt.Sprintf("%d/%s", i, logProbabilitiesColumn)]; has {
+			logs, err := params.ToFloat64(t)
+			if err != nil {
+				return nil, err
+			}
+			if s.Width < 1 || len(logs)%s.Width != 0 {
+				return nil, fmt.Errorf("the set %q has logarithms of %d probabilities for %d classes", h.Name, len(logs), s.Width)
+			}
+			s.Probabilities = exponentials(logs, s.Width)
+		}
 		for _, name := range h.Extra {
 			var values []float64
 			t, has := named[extraName(i, name)]
@@ -233,11 +290,14 @@ func decodePredictions(content []byte) (*Predictions, error) {
 				return nil, err
 			}
 		}
-		if len(energies) != len(h.Layers) || len(once) != len(h.Layers) {
+		if len(energies) != len(h.Layers) || once != nil && len(once) != len(h.Layers) {
 			return nil, fmt.Errorf("the set %q has energies of %d layers, and names of %d", h.Name, len(energies), len(h.Layers))
 		}
 		for l, name := range h.Layers {
-			s.Energies = append(s.Energies, predict.LayerEnergy{Layer: name, Mean: energies[l], One: once[l]})
+			s.Energies = append(s.Energies, predict.LayerEnergy{Layer: name, Mean: energies[l]})
+			if once != nil {
+				s.Energies[l].One = once[l]
+			}
 		}
 		p.Sets = append(p.Sets, s)
 	}

@@ -87,6 +87,13 @@ func (r Result) Predictions() (*Predictions, error) {
 	return p, nil
 }
 
+// With returns the result with predictions that no store has, such as those of an ensemble that was made of the predictions
+// of other networks.
+func (r Result) With(p *Predictions) Result {
+	r.predictions = p
+	return r
+}
+
 // lineFormat is the version of the format of lines.
 const lineFormat = 1
 

@@ -15,9 +15,11 @@ type Carried struct {
 	Experiment Experiment
 	// Result has the metrics. The experiment decides its identity, group, split, seed and names.
 	Result Result
+	// Predictions are kept with the result; nil for none. Their experiment and split become those of Experiment.
+	Predictions *Predictions
 }
 
-// Add adds results that were found elsewhere, without their predictions. One that the store has already stays as it is;
+// Add adds results that were found elsewhere. One that the store has already stays as it is;
 // it is an error if its numbers are others. The experiments' networks are built, so that their parameters are known.
 func (s *Store) Add(ctx context.Context, list ...Carried) error {
 	if err := s.open(); err != nil {
@@ -52,6 +54,13 @@ func (s *Store) Add(ctx context.Context, list ...Carried) error {
 				return err
 			}
 			groups[r.Group] = g
+		}
+		if c.Predictions != nil {
+			p := *c.Predictions
+			p.Experiment, p.Split = r.ID, r.Split
+			if r.PredictionsSum, err = writePredictions(s.predictionsFile(r.ID), &p); err != nil {
+				return err
+			}
 		}
 		line, err := r.encode()
 		if err != nil {

@@ -339,6 +339,7 @@ func TestAdd(t *testing.T) {
 	for i, e := range list {
 		carried = append(carried, experiment.Carried{Experiment: e, Result: experiment.Result{Metrics: map[string]float64{"nll": float64(i)}, Was: "old", Batched: 1}})
 	}
+	carried[1].Predictions = &experiment.Predictions{Experiment: "another", Unit: 2}
 	store := &experiment.Store{Folder: folder}
 	must.Do(t, store.Add(ctx, carried[:2]...))
 	must.Do(t, store.Add(ctx, carried...))
@@ -347,8 +348,8 @@ func TestAdd(t *testing.T) {
 		if r.Metrics["nll"] != float64(i) || r.Was != "old" || r.Task != "table" {
 			t.Errorf("result %d is %+v", i, r)
 		}
-		if _, err := r.Predictions(); !errors.Is(err, experiment.ErrNoPredictions) {
-			t.Errorf("the error for its predictions is %v", err)
+		if p, err := r.Predictions(); i == 1 && (err != nil || p.Experiment != r.ID || p.Unit != 2) || i != 1 && !errors.Is(err, experiment.ErrNoPredictions) {
+			t.Errorf("the predictions of result %d are %+v, and the error %v", i, p, err)
 		}
 	}
 	if n := bytes.Count(must.Get(os.ReadFile(lineFile(t, folder)))(t), []byte("\n")); n != len(list) {

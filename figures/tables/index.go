@@ -17,6 +17,7 @@ import (
 type Index struct {
 	results map[string]experiment.Result
 	used    map[string]experiment.Result
+	parts   map[string][]experiment.Result // of results that were computed from others
 }
 
 // NewIndex is the index of results by the identities of their experiments, such as Store.Results returns.
@@ -63,9 +64,25 @@ func (x *Index) Find(e experiment.Experiment) (experiment.Result, bool) {
 	}
 	r = r.Of(e)
 	if x.used != nil {
-		x.used[r.ID] = r
+		parts, derived := x.parts[r.ID]
+		if !derived {
+			parts = []experiment.Result{r}
+		}
+		for _, part := range parts {
+			x.used[part.ID] = part
+		}
 	}
 	return r, true
+}
+
+// With is the index with one more result, which was computed from others. If it is found, the others count as used.
+func (x *Index) With(r experiment.Result, parts ...experiment.Result) *Index {
+	more := &Index{results: maps.Clone(x.results), used: x.used, parts: maps.Clone(x.parts)}
+	if more.parts == nil {
+		more.parts = map[string][]experiment.Result{}
+	}
+	more.results[r.ID], more.parts[r.ID] = r, parts
+	return more
 }
 
 // Used are the results that were found so far, by their identities.
@@ -75,7 +92,7 @@ func (x *Index) Used() map[string]experiment.Result { return maps.Clone(x.used) 
 func (x *Index) Watched() *Index { return NewIndex(x.results) }
 
 // Unwatched is the same index for a look that does not count as use.
-func (x *Index) Unwatched() *Index { return &Index{results: x.results} }
+func (x *Index) Unwatched() *Index { return &Index{results: x.results, parts: x.parts} }
 
 // Missing lists the experiments that have no result, in their order.
 func (x *Index) Missing(list experiment.Experiments) experiment.Experiments {

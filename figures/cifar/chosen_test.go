@@ -1,0 +1,195 @@
+package cifar
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"densityuncertainty/dul"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/internal/figtest"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
+)
+
+// madeUpGrid are results of the whole search in which the value at place best has the lowest NLL.
+func madeUpGrid(best int) []experiment.Result {
+	var found []experiment.Result
+	for _, s := range searches {
+		for i, e := range s.candidates() {
+			nll := 1.5
+			if i == best {
+				nll = 1.25
+			}
+			found = append(found, resultsOf(func(experiment.Experiment) map[string]float64 {
+				return map[string]float64{results.MetricAccuracy: 0.5, results.MetricECE: 0.02, results.MetricNLL: nll}
+			}, experiment.Experiments{e})...)
+		}
+	}
+	return found
+}
+
+// The committed choice is that of the committed results.
+func TestCommittedChoice(t *testing.T) {
+	file, missing, err := Choose(must.Get(tables.Committed())(t))
+	if err != nil || !bytes.Equal(file, chosenCSV) {
+		t.Errorf("figures/cifar/chosen.csv is\n%s, but the committed results choose\n%s, without %v (error %v); write it with \"reproduce choose images figures/cifar/chosen.csv\"",
+			chosenCSV, file, missing, err)
+	}
+	if c := must.Get(chosen())(t); len(c)+len(missing) != len(searches) {
+		t.Errorf("%d methods are chosen for and %d missing, of %d", len(c), len(missing), len(searches))
+	}
+}
+
+func TestChoose(t *testing.T) {
+	grid := madeUpGrid(2)
+	file, missing, err := Choose(index(grid...))
+	if err != nil || len(missing) > 0 {
+		t.Fatalf("missing %v, error %v", missing, err)
+	}
+	c := must.Get(decodeChoice(file))(t)
+	for _, s := range searches {
+		if got := c[methods.NameOf(s.method)]; got != s.values[2] {
+			t.Errorf("%s: chosen %v, want %v", s.method.Name, got, s.values[2])
+		}
+	}
+	for _, test := range []struct {
+		name       string
+		change     func(all []experiment.Result) []experiment.Result
+		want, lost string // in the file, in the error
+		missing    []string
+	}{
+		{"of equals the smaller", func(all []experiment.Result) []experiment.Result { all[1].Metrics = all[2].Metrics; return all }, "density,init_std,0.003,", "", nil},
+		{"one diverged", func(all []experiment.Result) []experiment.Result {
+			all[2].Diverged, all[2].Metrics = true, nil
+			return all
+		}, "density,init_std,0.001,", "", nil},
+		{"all diverged", func(all []experiment.Result) []experiment.Result {
+			for i := range 4 {
+				all[i].Diverged = true
+			}
+			return all
+		}, "", "all runs of density ", nil},
+		{"without an NLL", func(all []experiment.Result) []experiment.Result { all[0].Metrics = nil; return all }, "", "no metric", nil},
+		{"without one run", func(all []experiment.Result) []experiment.Result { return all[1:] }, "rank1,", "", []string{"density"}},
+	} {
+		file, missing, err := Choose(index(test.change(slices.Clone(grid))...))
+		if test.lost != "" {
+			fails(t, test.name, err, test.lost)
+		} else if err != nil || !slices.Equal(missing, test.missing) || !strings.Contains(string(file), test.want) {
+			t.Errorf("%s: %s, missing %v, %v", test.name, file, missing, err)
+		}
+	}
+}
+
+func TestWrongChoices(t *testing.T) {
+	const begin = "method,option,value,held_out_nll\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing", "", "does not begin with"},
+		{"columns", "method,value\n", "does not begin with"},
+		{"method", begin + "due,init_std,0.001,1\n", "not among the choices"},
+		{"option", begin + "density,alpha,0.001,1\n", "not among the choices"},
+		{"value", begin + "density,init_std,0.5,1\n", "not among the choices"},
+		{"number", begin + "density,init_std,x,1\n", "not among the choices"},
+		{"twice", begin + "density,init_std,0.001,1\ndensity,init_std,0.003,1\n", "two rows"},
+		{"fields", begin + "density,init_std\n", "wrong number of fields"},
+	} {
+		_, err := decodeChoice([]byte(c.text))
+		fails(t, c.name, err, c.want)
+	}
+}
+
+// Without a choice there are the methods without an option to choose, and the set says what it lacks. With a choice each
+// method has its value.
+func TestProcessorSet(t *testing.T) {
+	for _, e := range processorExperiments(nil) {
+		if e.Method.Name != methods.Deterministic.Name {
+			t.Errorf("without a choice there is %v", e)
+		}
+	}
+	if got := choice(nil).lacking(allMethods()...); !strings.Contains(got, "density, density-constant, rank1, mfvi, mcdropout, vdropout, density-rank1mix, density-diagonal, sngp, due are not chosen") {
+		t.Errorf("without a choice the set says %q", got)
+	}
+	all := choice{}
+	for _, s := range searches {
+		all[methods.NameOf(s.method)] = s.values[3]
+	}
+	full, weights := processorExperiments(all), 0
+	for _, e := range full {
+		if err := e.Check(); err != nil || e.Recipe.Epochs != 10 || e.Task.Data.(Images).HeldOut != 5000 {
+			t.Errorf("%v: %v", e, err)
+		}
+		if l, is := e.Method.Layers.(dul.Density); is && l.InitStd != 0.03 {
+			t.Errorf("%v starts with %g, want 0.03", e, l.InitStd)
+		}
+		if strings.HasSuffix(e.Preset, "changed") {
+			weights++
+		}
+	}
+	if len(full) != 19 || weights != 1 || all.lacking(allMethods()...) != "" {
+		t.Errorf("%d experiments, want 19, %d of them with weight decay on weights alone, want 1", len(full), weights)
+	}
+}
+
+// The tables of searches have the lowest NLL of a method in bold, and say what was chosen.
+func TestGridTables(t *testing.T) {
+	var papers experiment.Experiments
+	for _, s := range papersSearches {
+		papers = append(papers, s.candidates()...)
+	}
+	byPaper := resultsOf(func(experiment.Experiment) map[string]float64 {
+		return map[string]float64{results.MetricAccuracy: 0.9, results.MetricECE: 0.02, results.MetricNLL: 0.5}
+	}, papers)
+	for i, nll := range []float64{0.2, 0.3, 0.4, 0.2, 0.3, 0.4, 0.2, 0.5, 0.4, 0.5, 0.45, 0.6} {
+		byPaper[i].Metrics[results.MetricNLL] = nll
+	}
+	for _, c := range []struct {
+		table       string
+		found       []experiment.Result
+		rows        int
+		column, row string
+		nll, chosen string
+	}{
+		{"cifar-grid", byPaper, 12, "Paper", "Density Uncertainty prior_std=0.1", "0.5000", "–"},
+		{"cifar-grid", byPaper, 12, "Paper", "Density Uncertainty prior_std=1", "*0.4500*", "chosen"},
+		{"cifar-grid", byPaper, 12, "Paper", "Rank-1 BNN prior_std=0.01", "*0.2000*", "–"},
+		{"cifar-grid", byPaper, 12, "Paper", "Rank-1 BNN prior_std=0.1", "0.5000", "chosen"},
+		{"cifar-grid", byPaper[:1], 1, "Paper", "MC Dropout dropout_rate=0.1", "0.2000", "chosen"},
+		{"cifar-processor-grid", madeUpGrid(1), 40, "Chosen", "Density Uncertainty decay=all init_std=0.003", "*1.2500*", "–"},
+		{"cifar-processor-grid", madeUpGrid(1), 40, "Chosen", "Density Uncertainty decay=all init_std=0.001", "1.5000", "chosen"},
+		{"cifar-processor-grid", madeUpGrid(1), 40, "Chosen", "Variational Dropout alpha=0.1 decay=all", "*1.2500*", "–"},
+	} {
+		table := tableOf(t, c.table, c.found...)
+		if nll, chosen := figtest.Cell(t, table, c.row, "NLL"), figtest.Cell(t, table, c.row, c.column); nll != c.nll || chosen != c.chosen || len(table.Rows) != c.rows {
+			t.Errorf("%s, %s: %s, %s, want %s, %s; %d rows", c.table, c.row, nll, chosen, c.nll, c.chosen, len(table.Rows))
+		}
+	}
+}
+
+func TestComparisonTable(t *testing.T) {
+	found := resultsOf(func(experiment.Experiment) map[string]float64 {
+		return map[string]float64{results.MetricAccuracy: 0.8, results.MetricNLL: 0.6, results.MetricECE: 0.02, "brier": 0.3, "aurc": 0.06,
+			"ood_cifar100_auroc": 0.7, "ood_cifar100_auroc_energy": 0.75, results.MetricPosteriorStd: 0.02, results.MetricSecondsPerEpoch: 80}
+	}, list(Chosen(Processor), ten, 1, methods.Density), list(Chosen(onProcessor.withDecay(false)), ten, 1, methods.Density))
+	found = append(found, resultsOf(func(experiment.Experiment) map[string]float64 {
+		return map[string]float64{results.MetricAccuracy: 0.81, results.MetricNLL: 0.7, results.MetricNLL + "_scaled": 0.65, results.MetricAccuracy + "_scaled": 0.81}
+	}, list(Processor, ten, 1, methods.Deterministic))...)
+	table := tableOf(t, "cifar-processor", found...)
+	var got [][]string
+	for _, row := range table.Rows {
+		got = append(got, texts(row)[1:6])
+	}
+	want := [][]string{
+		{"Deterministic", "–", "1", "81.00", "0.7000"}, {"Deterministic, temperature scaled", "–", "1", "81.00", "0.6500"},
+		{"Density Uncertainty", "init_std = 0.001", "1", "80.00", "0.6000"}, {"Density Uncertainty, decay on weights alone", "init_std = 0.001", "1", "80.00", "0.6000"},
+	}
+	if !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+		t.Errorf("rows %q\nwant %q", got, want)
+	}
+	if got := texts(table.Rows[2])[9:12]; !slices.Equal(got, []string{"0.700", "0.750", "0.02"}) {
+		t.Errorf("detection and posterior: %q", got)
+	}
+}

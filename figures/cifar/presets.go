@@ -1,0 +1,344 @@
+// Package cifar has the image study of the paper's section 4 as values: classifiers of CIFAR-10 and CIFAR-100, how well
+// they are calibrated, and how well they tell other images from those that they know.
+//
+//	data := cifar.Images{Name: cifar.CIFAR10, HeldOut: 5000}
+//	list, err := experiment.Cross(cifar.Paper, []experiment.Source{data}, methods.Density, methods.Deterministic)
+//	results, err := experiment.Engine{Store: &experiment.Store{Folder: "runs"}}.Run(ctx, list...)
+package cifar
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/experiment"
+)
+
+// Paper trains a ResNet-14 as the paper's text says (section 4, "Experimental details"), with choices of this project
+// where it is silent or does not work: 200 epochs of SGD on images that are shifted and mirrored, 25 draws, energy models
+// with an Adam of their own and one epoch of pretraining. Images.Sets, if it is empty, becomes all that the method has a
+// use for.
+func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	return paper.experiment(data, m)
+}
+
+// PaperOn is Paper with another network, such as nets.WideResNet28x10(nil), for which the paper has settings of its own.
+func PaperOn(network nets.ResNet) experiment.Preset {
+	s := paper
+	s.network = network
+	return s.experiment
+}
+
+// Released trains as the authors' released code does, whose ResNet-14 has 20 layers.
+func Released(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	return released.experiment(data, m)
+}
+
+// Quick is Paper at a scale that shows the pipeline at work: an epoch of 512 images, 5 draws.
+func Quick(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	return quick.experiment(data, m)
+}
+
+// Small is Paper within reach of a processor, with numbers that mean something, though not what the paper's do: 5 epochs
+// of 5,000 images.
+func Small(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	s := settings{preset: "cifar.Small", network: nets.ResNet14(nil), epochs: 5, samples: paperDraws, sizes: Images{TrainN: 5000, TestN: 1000, HeldOut: 1000}}
+	return s.experiment(data, m)
+}
+
+// Processor is Paper at the scale of a processor with two cores, with numbers by which methods can be compared with each
+// other, though not with the paper's: 10 epochs of all training images but the 5,000 that are held out. The weight decay
+// is on all parameters, as in the released code, since in so few epochs posteriors stay where they start without it.
+func Processor(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	return onProcessor.experiment(data, m)
+}
+
+// GPU is Processor at the scale of half an hour on a GPU: 60 epochs.
+func GPU(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	return onGPU.experiment(data, m)
+}
+
+// ReleasedGPU is Released with the epochs and images of GPU.
+func ReleasedGPU(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	s := onGPU
+	s.preset, s.network, s.released = "cifar.ReleasedGPU", nets.ResNet20(nil), true
+	return s.experiment(data, m)
+}
+
+// ProcessorGrid is Processor in small, to choose a hyperparameter by the held-out images: 3 epochs of 20,000 images, 10
+// draws.
+func ProcessorGrid(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	s := onProcessor
+	s.preset, s.epochs, s.samples, s.sizes.TrainN, s.sizes.Choosing = "cifar.ProcessorGrid", 3, 10, 20000, true
+	return s.experiment(data, m)
+}
+
+// paperDraws is how many draws the paper predicts from; heldOut the number of training images that Processor holds out.
+const paperDraws, heldOut = 25, 5000
+
+// The settings of presets. The wide network is that of PaperOn.
+var (
+	paper       = settings{preset: "cifar.Paper", network: nets.ResNet14(nil), epochs: 200, samples: paperDraws, svhn: true}
+	onWide      = settings{preset: "cifar.Paper", network: nets.WideResNet28x10(nil), epochs: 200, samples: paperDraws, svhn: true}
+	released    = settings{preset: "cifar.Released", network: nets.ResNet20(nil), released: true, epochs: 200, samples: paperDraws, svhn: true}
+	quick       = settings{preset: "cifar.Quick", network: nets.ResNet14(nil), epochs: 1, samples: 5, sizes: Images{TrainN: 512, TestN: 256, HeldOut: 256}}
+	onProcessor = settings{preset: "cifar.Processor", network: nets.ResNet14(nil), epochs: 10, samples: paperDraws, decayAll: true, sizes: Images{HeldOut: heldOut}}
+	onGPU       = settings{preset: "cifar.GPU", network: nets.ResNet14(nil), epochs: 60, samples: paperDraws, decayAll: true, sizes: Images{HeldOut: heldOut}}
+)
+
+// settings are what presets differ in.
+type settings struct {
+	preset   string
+	network  nets.ResNet
+	released bool
+	decayAll bool // decay variational parameters too
+	epochs   int
+	samples  int    // draws of a prediction
+	svhn     bool   // predict the test part of SVHN too, which the paper's tables have
+	sizes    Images // TrainN, TestN, HeldOut and Choosing, which take the place of those of the data that are 0
+}
+
+// withDecay is the preset with weight decay on all parameters, or on weights alone.
+func (s settings) withDecay(all bool) experiment.Preset {
+	if s.decayAll != all {
+		s.decayAll, s.preset = all, s.preset+", changed"
+	}
+	return s.experiment
+}
+
+// A rates is how a method is trained.
+type rates struct {
+	rate, decay float64
+	batch       int
+	steps       bool // falls in steps, not along a cosine
+}
+
+// ByEpoch orders the examples of each epoch anew, whatever came before. It implements experiment.Order.
+type ByEpoch struct{}
+
+// Of implements experiment.Order.
+func (ByEpoch) Of(seed uint64, epoch, n int) []int { return datasets.Order(seed, epoch, n) }
+
+// shift is the most pixels that training images are shifted by.
+const shift = 4
+
+// experiment is the experiment of a method.
+func (s settings) experiment(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	d, is := data.(Images)
+	if !is {
+		return experiment.Experiment{}, fmt.Errorf("%s is for cifar.Images, not for %T", s.preset, data)
+	}
+	if err := (Images{Name: d.Name, Sets: []string{TestSet}}).Check(); err != nil {
+		return experiment.Experiment{}, fmt.Errorf("%s: %w", s.preset, err)
+	}
+	m = s.filled(m, d)
+	l := likelihood.Categorical{Classes: d.classes()}
+	t, err := traitsOf(m, l)
+	if err != nil {
+		return experiment.Experiment{}, fmt.Errorf("%s: %s: %w", s.preset, m.Name, err)
+	}
+	r := s.rates(d, m)
+	recipe := experiment.Recipe{
+		Epochs: s.epochs, BatchSize: r.batch, Schedule: experiment.Cosine{Start: r.rate}, Groups: s.groups(t, r),
+		Augmentation: datasets.Augmentation{Pad: shift, Flip: true}, Padding: shift, Order: ByEpoch{}, Samples: 1, SharedNoise: true,
+	}
+	if r.steps {
+		recipe.Schedule = experiment.Steps{Start: r.rate, Factor: 0.2, At: []float64{60. / 200, 120. / 200, 160. / 200}}
+	}
+	if t.Noise && m.Process == nil { // a process averages over draws of its own
+		recipe.Samples = s.samples
+	}
+	if t.Energies {
+		recipe.PretrainEpochs, recipe.PretrainGroups, recipe.LogLikelihoodScale = 1, recipe.Groups[:1], 1
+		if s.released {
+			recipe.LogLikelihoodScale = 0.01
+		}
+	}
+	network := s.network
+	if s.wide() && m.Process != nil {
+		network.Dropout = 0.3
+	}
+	task := experiment.Task{Name: d.Name, Data: s.images(d, m, t), Network: network, Likelihood: l, Metrics: []experiment.Metric{Scores}, Inspect: inspect(network, m)}
+	if isPlain(m) {
+		task.Probe = featureGaussians(d.classes())
+	}
+	return experiment.Experiment{Task: task, Method: m, Recipe: recipe, Preset: s.preset}, nil
+}
+
+// processTraits are the traits of networks with SNGP or DUE, which take long to build, by the process and the likelihood.
+var processTraits sync.Map
+
+// traitsOf is experiment.MethodTraits, which remembers those of SNGP and DUE.
+func traitsOf(m experiment.Method, l likelihood.Categorical) (experiment.Traits, error) {
+	switch m.Process.(type) {
+	case experiment.SNGP, experiment.DUE:
+	default:
+		return experiment.MethodTraits(m, l)
+	}
+	key := [2]any{m.Process, l}
+	if t, has := processTraits.Load(key); has {
+		return t.(experiment.Traits), nil
+	}
+	t, err := experiment.MethodTraits(m, l)
+	if err == nil {
+		processTraits.Store(key, t)
+	}
+	return t, err
+}
+
+// wide says whether the network is the Wide ResNet, for which the paper has settings of its own.
+func (s settings) wide() bool {
+	return slices.Equal(s.network.Widths, nets.WideResNet28x10(nil).Widths)
+}
+
+// isPlain says whether a method is a single network without noise. It gets a temperature, and Gaussians that are fitted
+// to its features.
+func isPlain(m experiment.Method) bool {
+	_, is := m.Layers.(baselines.Deterministic)
+	return is && m.Members < 2
+}
+
+// images are the data with the sizes of the preset, and all sets that the method has a use for.
+func (s settings) images(d Images, m experiment.Method, t experiment.Traits) Images {
+	d.TrainN, d.TestN, d.HeldOut = cmp.Or(d.TrainN, s.sizes.TrainN), cmp.Or(d.TestN, s.sizes.TestN), cmp.Or(d.HeldOut, s.sizes.HeldOut)
+	d.Choosing, d.ReleasedStats = d.Choosing || s.sizes.Choosing, d.ReleasedStats || s.released
+	if d.Sets != nil {
+		return d
+	}
+	if d.Sets = []string{TestSet}; d.Choosing {
+		return d
+	}
+	if d.HeldOut > 0 && (t.Energies || isPlain(m)) {
+		d.Sets = append(d.Sets, HeldOutSet)
+	}
+	d.Sets = append(d.Sets, d.other(), SVHNExcerpt)
+	if s.svhn && !d.Sample { // which does not have it
+		d.Sets = append(d.Sets, SVHN)
+	}
+	return d
+}
+
+// rates are the paper's, of its text or the code of SNGP and DUE with which it ran them.
+func (s settings) rates(d Images, m experiment.Method) rates {
+	r := rates{rate: 0.1, decay: 1e-4, batch: 128}
+	switch {
+	case s.wide():
+		r = rates{rate: 0.05, decay: 5e-4, batch: 64}
+	case d.Name == CIFAR100:
+		r.decay = 2e-4
+	}
+	if _, is := m.Layers.(baselines.MFVI); is {
+		r.rate = 0.01
+	}
+	switch m.Process.(type) {
+	case nil:
+	case experiment.DUE:
+		r = rates{rate: 0.1, decay: 5e-4, batch: 128, steps: true}
+	default:
+		r = rates{rate: 0.05, decay: 5e-4, batch: 128, steps: true}
+	}
+	return r
+}
+
+// The settings of energy models.
+const (
+	energyRate  = 1e-2 // of an Adam of their own; at the weights' 0.1 it does not settle
+	energyDecay = 1e-5 // an implicit prior, which the text leaves open; the number is that of the released code
+)
+
+// groups are the groups of parameters. Energy models, if there are some, come first.
+func (s settings) groups(t experiment.Traits, r rates) []experiment.Group {
+	sgd := func(decay float64) train.Optimizer { return train.SGD{Momentum: 0.9, Decay: decay} }
+	var groups []experiment.Group
+	weights := []params.Role{params.Weight}
+	switch {
+	case !t.Energies:
+	case s.released:
+		// The released code tells energy models by the names of parameters. That takes in the variances of the density
+		// layers' noise, and leaves out rank-1 factors and mixture logits, which it trains as weights.
+		weights = append(weights, params.Generative)
+		groups = []experiment.Group{
+			{Roles: []params.Role{params.Generative}, Except: []string{"factors", "mixture_logits"}, Optimizer: sgd(energyDecay), Rate: 1},
+			{Roles: []params.Role{params.Variational}, Only: []string{"gamma_log_variance", "beta_log_variance"}, Optimizer: sgd(energyDecay), Rate: 1},
+		}
+	default:
+		groups = []experiment.Group{{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{Decay: energyDecay}, Rate: energyRate / r.rate}}
+	}
+	groups = append(groups, experiment.Group{Roles: weights, Optimizer: sgd(r.decay), Rate: 1})
+	if !t.Has(params.Variational) || t.Energies && s.released {
+		return groups
+	}
+	decay := 0.0
+	if s.released || s.decayAll {
+		decay = r.decay
+	}
+	return append(groups, experiment.Group{Roles: []params.Role{params.Variational}, Optimizer: sgd(decay), Rate: 1})
+}
+
+// filled fills in what a method of this project leaves open. A family of one's own stays as it is.
+func (s settings) filled(m experiment.Method, d Images) experiment.Method {
+	start := 1e-3
+	if s.released {
+		start = 1e-4
+	}
+	switch l := m.Layers.(type) {
+	case dul.Density:
+		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, start), cmp.Or(l.PriorStd, 1)
+		if l.Energy == nil {
+			l.Energy = energy.LDL{}
+		}
+		if m.Layers = l; s.released {
+			m.Layers = releasedDensity(l)
+		}
+	case baselines.MFVI:
+		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, start), cmp.Or(l.PriorStd, 0.1)
+		m.Layers = l
+	case baselines.Rank1:
+		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, start), cmp.Or(l.PriorStd, 0.1)
+		m.Layers = l
+	case baselines.MCDropout:
+		l.Rate = cmp.Or(l.Rate, 0.1)
+		m.Layers = l
+	case baselines.VDropout:
+		alpha := 0.1
+		if s.released && !s.wide() {
+			alpha = 1e-3 // the released code's default, which its Wide ResNet does not use
+		}
+		l.Alpha, l.DoubledConvAlpha = cmp.Or(l.Alpha, alpha), l.DoubledConvAlpha || s.released
+		m.Layers = l
+	}
+	switch p := m.Process.(type) {
+	case experiment.SNGP:
+		p.LengthScale = cmp.Or(p.LengthScale, 1)
+		m.Process = p
+	case experiment.DUE:
+		p.Inducing = cmp.Or(p.Inducing, d.classes())
+		m.Process = p
+	}
+	return m
+}
+
+// releasedDensity is the density layer of the released code.
+func releasedDensity(l dul.Density) dul.Density {
+	l.Noise, l.Gradients, l.Clip, l.HalfD, l.HalfChannels, l.ConvEtaPriorStd = stochastic.Uniform01(), dul.Detached, true, true, true, math.Exp(0.5)
+	switch model := l.Energy.(type) {
+	case energy.LDL:
+		model.ReplicatePadding = true
+		l.Energy = model
+	case energy.Rank1Mixture:
+		model.NegatedLogDet = true
+		l.Energy, l.Clip = model, false // the code clips LDL alone
+	}
+	return l
+}

@@ -1,0 +1,354 @@
+package cifar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/results"
+)
+
+// The scores by which images out of distribution are told from the test images, by the endings of the metrics' names. See
+// Scores.
+const (
+	ByMaxProbability    = ""                   // minus the largest probability, as the paper's baselines
+	ByEntropy           = "_entropy"           // of the averaged probabilities
+	ByMutualInformation = "_mutualinformation" // between label and draw
+	ByDempsterShafer    = "_dempstershafer"    // of the logits, as SNGP
+	ByGaussian          = "_gaussian"          // squared distance of the features from a Gaussian fitted afterwards
+	ByClassGaussian     = "_classgaussian"     // the same from the nearest class's
+	ByEnergy            = "_energy"            // squared distance from the mean held-out energy, as the paper's method
+	ByEnergyOnce        = "_energyonce"        // ByEnergy with the energy of one draw
+)
+
+// byLayer is ByEnergy for the input of a layer.
+func byLayer(layer string) string { return ByEnergy + "@" + layer }
+
+// scaledEnding ends the names of the metrics after temperature scaling.
+const scaledEnding = "_scaled"
+
+// The names of Prediction.Extra: the distances that featureGaussians measures, and what older results have in the place of
+// probabilities, outputs and energies of one draw, or beside probabilities that were rounded.
+const (
+	distanceOne, distanceClass = "distance_one", "distance_class"
+	logMaxProbability          = "log_max_probability"
+	entropy                    = "entropy"
+	dempsterShafer             = "dempster_shafer"
+	energyOfOneDraw            = "energy_of_one_draw"
+)
+
+// A score gives each image of a set a number that is larger for images that are less like the training images. It is nil
+// for predictions that do not have it. held is the prediction of the held-out images; nil for none.
+type score struct {
+	ending, words string
+	of            func(s, held *experiment.Prediction) ([]float64, error)
+}
+
+// scores are those of all networks. Scores by the energies of single layers come on top; see scoresOf.
+var scores = []score{
+	{ByMaxProbability, "maximum probability", negativeMaxProbability},
+	{ByEntropy, "entropy", func(s, _ *experiment.Prediction) ([]float64, error) {
+		if kept := s.Extra[entropy]; kept != nil {
+			return kept, nil
+		}
+		return metrics.Entropy(s.Probabilities, s.Width)
+	}},
+	{ByMutualInformation, "mutual information of label and sample", func(s, _ *experiment.Prediction) ([]float64, error) {
+		if !slices.ContainsFunc(s.MutualInformation, func(v float64) bool { return v != 0 }) {
+			return nil, nil // of a single network without noise it tells nothing
+		}
+		return s.MutualInformation, nil
+	}},
+	{ByDempsterShafer, "Dempster-Shafer", func(s, _ *experiment.Prediction) ([]float64, error) {
+		if s.Outputs == nil {
+			return s.Extra[dempsterShafer], nil
+		}
+		return metrics.DempsterShafer(s.Outputs[0], s.Width)
+	}},
+	{ByGaussian, "Gaussian of the features", func(s, _ *experiment.Prediction) ([]float64, error) { return s.Extra[distanceOne], nil }},
+	{ByClassGaussian, "Gaussian of each class", func(s, _ *experiment.Prediction) ([]float64, error) { return s.Extra[distanceClass], nil }},
+	energyScore(ByEnergy, "energy", func(s *experiment.Prediction) []float64 {
+		if s.Energies == nil || s.LastConvolution < 0 {
+			return nil
+		}
+		return s.Energies[s.LastConvolution].Mean
+	}),
+	energyScore(ByEnergyOnce, "energy of one sample", func(s *experiment.Prediction) []float64 {
+		if s.Energies == nil || s.LastConvolution < 0 || s.Energies[s.LastConvolution].One == nil {
+			return s.Extra[energyOfOneDraw]
+		}
+		return s.Energies[s.LastConvolution].One
+	}),
+}
+
+func negativeMaxProbability(s, _ *experiment.Prediction) ([]float64, error) {
+	if logs := s.Extra[logMaxProbability]; logs != nil {
+		found := make([]float64, len(logs))
+		for i, log := range logs {
+			found[i] = -math.Exp(log)
+		}
+		return found, nil
+	}
+	found, err := metrics.MaxProbability(s.Probabilities, s.Width)
+	floats.Scale(-1, found)
+	return found, err
+}
+
+// energyScore is the paper's statistic (metrics.EnergyOOD) with some energies.
+func energyScore(ending, words string, energies func(s *experiment.Prediction) []float64) score {
+	return score{ending, words, func(s, held *experiment.Prediction) ([]float64, error) {
+		if held == nil || energies(s) == nil || energies(held) == nil {
+			return nil, nil
+		}
+		return metrics.EnergyOOD(energies(s), energies(held))
+	}}
+}
+
+// scoresOf are scores and those by the energies of each of some layers.
+func scoresOf(layers ...string) []score {
+	all := slices.Clone(scores)
+	for _, name := range layers {
+		all = append(all, energyScore(byLayer(name), "energy, "+name, func(s *experiment.Prediction) []float64 {
+			for _, layer := range s.Energies {
+				if layer.Layer == name {
+					return layer.Mean
+				}
+			}
+			return nil
+		}))
+	}
+	return all
+}
+
+// Scores measures classification and calibration on the test images, and how well the sets out of distribution are told
+// from them:
+//
+//	accuracy, nll, brier, ece10, ece15, adaptive_ece15, classwise_ece15   on the test set
+//	aurc                                                                  by the largest probability
+//	ood_SET_auroc, ood_SET_auprc, ood_SET_ap, ood_SET_fpr95               for each set out of distribution
+//	temperature                                                           that the held-out images ask for
+//	accuracy_scaled, nll_scaled, ...                                      of the first two lines, with it
+//
+// In the metrics of detection the images out of distribution are the positive ones. The names stand for the score
+// ByMaxProbability. The other scores append their ending, as in ood_svhn_auroc_energy, where the predictions have them.
+// Energies of single layers have auroc and auprc alone. Definitions are those of package metrics; auprc is by the
+// trapezoidal rule, ap the average precision. A network without energies has a temperature if there are held-out images
+// with labels and probabilities, and one temperature is best for them.
+func Scores(p *experiment.Predictions) (map[string]float64, error) {
+	test, err := p.Set(TestSet)
+	if err != nil {
+		return nil, err
+	}
+	m := measured{numbers: map[string]float64{}}
+	m.classes(test, test.Probabilities, "")
+	probabilities, temperature, err := scaled(p)
+	m.fail(err)
+	if probabilities != nil {
+		m.numbers["temperature"] = temperature
+		m.classes(test, probabilities, scaledEnding)
+	}
+	held := heldOutOf(p)
+	var layers []string
+	for _, layer := range test.Energies {
+		layers = append(layers, layer.Layer)
+	}
+	for i := range p.Sets {
+		set := &p.Sets[i]
+		if set.Set == TestSet || set.Set == HeldOutSet {
+			continue
+		}
+		for _, by := range scoresOf(layers...) {
+			inside, insideErr := by.of(test, held)
+			outside, outsideErr := by.of(set, held)
+			m.fail(errors.Join(insideErr, outsideErr))
+			if inside != nil && outside != nil {
+				m.detection(set.Set, by.ending, inside, outside)
+			}
+		}
+	}
+	return m.numbers, m.err
+}
+
+// heldOutOf is the prediction of the held-out images; nil for none.
+func heldOutOf(p *experiment.Predictions) *experiment.Prediction {
+	held, err := p.Set(HeldOutSet)
+	if err != nil {
+		return nil
+	}
+	return held
+}
+
+// measured collects numbers and the first error.
+type measured struct {
+	numbers map[string]float64
+	err     error
+}
+
+func (m *measured) fail(err error) {
+	if m.err == nil {
+		m.err = err
+	}
+}
+
+// set returns a function that takes the results of a metric.
+func (m *measured) set(name string) func(float64, error) {
+	return func(value float64, err error) {
+		m.fail(err)
+		m.numbers[name] = value
+	}
+}
+
+// classes adds the metrics of class probabilities on the test set.
+func (m *measured) classes(test *experiment.Prediction, probabilities []float64, ending string) {
+	m.set("accuracy" + ending)(metrics.Accuracy(probabilities, test.Width, test.Labels))
+	m.set("nll" + ending)(metrics.CategoricalNLL(probabilities, test.Width, test.Labels))
+	m.set("brier" + ending)(metrics.Brier(probabilities, test.Width, test.Labels))
+	m.set("classwise_ece15" + ending)(metrics.ClasswiseECE(probabilities, test.Width, test.Labels, 15))
+	outcomes, err := metrics.NewOutcomes(probabilities, test.Width, test.Labels)
+	if err != nil {
+		m.fail(err)
+		return
+	}
+	m.set("ece10" + ending)(outcomes.ECE(10))
+	m.set("ece15" + ending)(outcomes.ECE(15))
+	m.set("adaptive_ece15" + ending)(outcomes.AdaptiveECE(15))
+	m.set("aurc" + ending)(metrics.AURC(outcomes.Confidence, outcomes.Right))
+}
+
+// detection adds the ranking metrics of one score.
+func (m *measured) detection(set, ending string, inside, outside []float64) {
+	positive := slices.Concat(make([]bool, len(inside)), slices.Repeat([]bool{true}, len(outside)))
+	ranks, err := metrics.NewRanks(slices.Concat(inside, outside), positive)
+	if err != nil {
+		m.fail(err)
+		return
+	}
+	sweep, err := ranks.Sweep(nil)
+	if err != nil {
+		m.fail(err)
+		return
+	}
+	m.numbers[detectionMetric(set, "auroc")+ending] = sweep.AUROC()
+	m.numbers[detectionMetric(set, "auprc")+ending] = sweep.AUPRC()
+	if !strings.HasPrefix(ending, byLayer("")) {
+		m.numbers[detectionMetric(set, "ap")+ending] = sweep.AveragePrecision()
+		m.numbers[detectionMetric(set, "fpr95")+ending] = sweep.FPRAtTPR(0.95)
+	}
+}
+
+// detectionMetric is the name of a metric of telling the images of a set from the test images.
+func detectionMetric(set, metric string) string { return "ood_" + set + "_" + metric }
+
+// scaled are the probabilities on the test set, [N*C], with the temperature that the held-out images ask for. They are nil
+// for networks with energies, without held-out images, and where no temperature is best.
+func scaled(p *experiment.Predictions) (probabilities []float64, temperature float64, err error) {
+	test, err := p.Set(TestSet)
+	held := heldOutOf(p)
+	if err != nil || held == nil || test.Energies != nil {
+		return nil, 0, err
+	}
+	temperature, err = metrics.FitTemperature(logits(held.Probabilities), held.Width, held.Labels)
+	if errors.Is(err, metrics.ErrNoTemperature) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	probabilities, err = metrics.Softmax(logits(test.Probabilities), test.Width, temperature)
+	return probabilities, temperature, err
+}
+
+// logits are those of probabilities, up to a number for each example, which makes no difference. A probability of 0 is
+// taken as smallest.
+func logits(probabilities []float64) []float64 {
+	logs := make([]float64, len(probabilities))
+	for i, p := range probabilities {
+		logs[i] = math.Log(math.Max(p, smallest))
+	}
+	return logs
+}
+
+// smallest is below all positive numbers of float32, in which networks compute their logits. Means over draws are of
+// float64, and a smaller one counts as this.
+const smallest = 0x1p-150
+
+// inspect measures the networks themselves: the number of "parameters" of all members, the 10^9 operations of a training
+// step for one image ("training_gflop"), and the geometric mean of the standard deviations of the posterior
+// ("posterior_std"), of methods that train one.
+func inspect(network nets.ResNet, m experiment.Method) experiment.Inspect {
+	return func(models []*nets.Model, _, _ int) (map[string]float64, error) {
+		count, sum, n, operations := 0, 0.0, 0, 0.0
+		for _, member := range models {
+			for v := range member.Store.IterVariables() {
+				role := params.RoleOf(v, member.Store)
+				if v.Trainable && role != "" {
+					count += v.Shape().Size()
+				}
+				if role != params.Variational || !strings.HasSuffix(v.Path(), "log_variance") {
+					continue
+				}
+				logVariances, _, err := params.Values(member.Store, v.Path())
+				if err != nil {
+					return nil, err
+				}
+				sum, n = sum+floats.Sum(logVariances), n+len(logVariances)
+			}
+			complete := network
+			if layers, has := m.Layers.(nets.ConvLayers); has {
+				complete.Layers = layers
+			}
+			operations += complete.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, member.Likelihood.Outputs()).Training
+		}
+		found := map[string]float64{results.MetricParameters: float64(count), results.MetricTrainingGFLOP: operations / 1e9}
+		if n > 0 {
+			found[results.MetricPosteriorStd] = math.Exp(sum / float64(n) / 2)
+		}
+		return found, nil
+	}
+}
+
+// featureGaussians fits Gaussians to the features of the training images, without augmentation, and gives each example
+// its squared distances from them: the control for energy models, which are trained with the network.
+func featureGaussians(classes int) experiment.Probe {
+	return func(ctx context.Context, members []*nets.Model, d experiment.Data) (func(context.Context, experiment.Set) (map[string][]float64, error), error) {
+		features, width, err := featuresOf(ctx, members[0], d.Train)
+		if err != nil {
+			return nil, err
+		}
+		labels := d.Train.Labels
+		if len(labels) <= width+classes { // the covariance would be singular
+			return func(context.Context, experiment.Set) (map[string][]float64, error) { return nil, nil }, nil
+		}
+		one, err := fitGaussian(features, width, make([]int, len(labels)), 1)
+		if err != nil {
+			return nil, err
+		}
+		each, err := fitGaussian(features, width, labels, classes)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context, set experiment.Set) (map[string][]float64, error) {
+			features, _, err := featuresOf(ctx, members[0], set.Dataset)
+			if err != nil {
+				return nil, fmt.Errorf("features of %s: %w", set.Name, err)
+			}
+			found := map[string][]float64{}
+			for name, g := range map[string]*gaussian{distanceOne: one, distanceClass: each} {
+				if found[name], err = g.distances(features); err != nil {
+					return nil, err
+				}
+			}
+			return found, nil
+		}, nil
+	}
+}
