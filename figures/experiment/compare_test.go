@@ -14,11 +14,9 @@ import (
 	"densityuncertainty/figures/experiment/cifar"
 	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/experiment/toy"
-	"densityuncertainty/figures/uci"
 	oldmethods "densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 	oldtoy "densityuncertainty/figures/toy"
-	olduci "densityuncertainty/figures/uci"
 )
 
 // The engine gives the numbers of the engines that it replaces, bit for bit, as long as there are both.
@@ -51,62 +49,6 @@ func sameNumbers(t *testing.T, what string, got experiment.Result, want results.
 		if v, has := got.Metrics[name]; !skipped && (!has || v != value) {
 			t.Errorf("%s: %s is %v, want %v", what, name, v, value)
 		}
-	}
-}
-
-// All settings of the UCI tables.
-func TestOldUCINumbers(t *testing.T) {
-	ctx := context.Background()
-	splits := []int{0, 3}
-	text, released, adam, early := olduci.Paper(), olduci.Released(), olduci.Paper(), olduci.Paper()
-	adam.Optimizer, early.EarlyStopping = oldmethods.Adam, true
-	gaps, choosing := olduci.Paper(), olduci.Paper()
-	gaps.Splits, choosing.Scale = olduci.GapSplits, results.Grid
-	cross := func(preset experiment.Preset, data uci.Data) func(m experiment.Method) (experiment.Experiments, error) {
-		return func(m experiment.Method) (experiment.Experiments, error) {
-			return experiment.Cross(preset, []experiment.Source{data}, m)
-		}
-	}
-	gal, few := uci.Data{Name: "yacht"}, []string{"density", "mcdropout", "ensemble", "due"}
-	for _, c := range []struct {
-		name     string
-		protocol olduci.Protocol
-		list     func(m experiment.Method) (experiment.Experiments, error)
-		epochs   int
-		methods  []string // nil for all
-	}{
-		{"paper", text, cross(uci.Paper, gal), 4, nil},
-		{"released", released, cross(uci.Released, gal), 4, nil},
-		{"adam", adam, cross(uci.Adam, gal), 3, few},
-		{"early stopping", early, cross(uci.StoppedEarly, gal), 6, []string{"density", "mcdropout", "ensemble"}},
-		{"gaps", gaps, cross(uci.Paper, uci.Data{Name: "yacht", Kind: uci.Gap}), 2, few},
-		{"choosing", choosing, cross(uci.Paper, uci.Data{Name: "yacht", Choosing: true}), 2, few},
-		{"tuned", olduci.Tuned(), func(m experiment.Method) (experiment.Experiments, error) {
-			return uci.Tuned([]experiment.Source{gal}, m)
-		}, 2, nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := c.protocol.On("yacht")
-			p.Only, p.Epochs = splits, c.epochs
-			var list experiment.Experiments
-			var old oldmethods.List
-			for _, m := range compared {
-				if c.methods != nil && !slices.Contains(c.methods, m.old.Name) {
-					continue
-				}
-				old = append(old, m.old)
-				one := must.Get(c.list(m.now))(t)
-				list = append(list, one.OnSplits(splits...).Change(func(e *experiment.Experiment) { e.Recipe.Epochs = c.epochs })...)
-			}
-			want := must.Get(olduci.Run(ctx, p, old...))(t)
-			got := must.Get(experiment.Run(ctx, list...))(t)
-			if len(got) != len(want) {
-				t.Fatalf("%d results, want %d", len(got), len(want))
-			}
-			for i := range got {
-				sameNumbers(t, fmt.Sprint(list[i]), got[i], want[i])
-			}
-		})
 	}
 }
 
