@@ -55,6 +55,28 @@ func (e Experiment) Group() string {
 	return digest(text)
 }
 
+// IDs are the identities of the experiments. It is faster than Experiment.ID for each of them where neighbours are of one
+// group.
+func (l Experiments) IDs() []string {
+	ids := make([]string, len(l))
+	var group string
+	for i, e := range l {
+		if i == 0 || !reflect.DeepEqual(identified(e), identified(l[i-1])) {
+			group = e.Group()
+		}
+		ids[i] = idOf(group, e.Split, e.Seed)
+	}
+	return ids
+}
+
+// identified are the fields of an experiment that are part of its group's identity.
+func identified(e Experiment) Experiment {
+	return Experiment{
+		Task: Task{Data: e.Task.Data, Network: e.Task.Network, Likelihood: e.Task.Likelihood}, Recipe: e.Recipe,
+		Method: Method{Layers: e.Method.Layers, Members: e.Method.Members, Process: e.Method.Process},
+	}
+}
+
 // idOf is the identity of an experiment of a group.
 func idOf(group string, split int, seed uint64) string {
 	return digest(fmt.Appendf(nil, "%s split %d seed %d", group, split, seed))

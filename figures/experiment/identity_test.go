@@ -18,6 +18,7 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/uci"
 )
 
@@ -283,6 +284,18 @@ func TestDifferences(t *testing.T) {
 	for i := range want {
 		if found[i] != want[i] {
 			t.Errorf("difference %d is %v, want %v", i, found[i], want[i])
+		}
+	}
+}
+
+// A list has the identities of its experiments, whether or not neighbours are of one group.
+func TestIDs(t *testing.T) {
+	list := must.Get(experiment.Cross(uci.Paper, uci.On("yacht", "boston"), methods.Density, methods.Ensemble))(t).OnSplits(0, 1)
+	list = append(list, list[:2].Change(func(e *experiment.Experiment) { e.Recipe.Groups[0].Rate = 2 })...)
+	list = append(list, list[0])
+	for i, id := range list.IDs() {
+		if want := list[i].ID(); id != want {
+			t.Errorf("%v has the identity %s, want %s", list[i], id, want)
 		}
 	}
 }

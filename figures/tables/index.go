@@ -57,8 +57,11 @@ func Read(stores ...*experiment.Store) (*Index, error) {
 }
 
 // Find returns the result of an experiment, and whether there is one. It counts as used.
-func (x *Index) Find(e experiment.Experiment) (experiment.Result, bool) {
-	r, has := x.results[e.ID()]
+func (x *Index) Find(e experiment.Experiment) (experiment.Result, bool) { return x.find(e, e.ID()) }
+
+// find returns the result of an experiment with an identity.
+func (x *Index) find(e experiment.Experiment, id string) (experiment.Result, bool) {
+	r, has := x.results[id]
 	if !has {
 		return r, false
 	}
@@ -96,10 +99,13 @@ func (x *Index) Unwatched() *Index { return &Index{results: x.results, parts: x.
 
 // Missing lists the experiments that have no result, in their order.
 func (x *Index) Missing(list experiment.Experiments) experiment.Experiments {
-	return slices.DeleteFunc(slices.Clone(list), func(e experiment.Experiment) bool {
-		_, has := x.results[e.ID()]
-		return has
-	})
+	var missing experiment.Experiments
+	for i, id := range list.IDs() {
+		if _, has := x.results[id]; !has {
+			missing = append(missing, list[i])
+		}
+	}
+	return missing
 }
 
 // A Cell is the experiments whose mean a cell of a table shows.
@@ -135,9 +141,10 @@ func (x *Index) summarize(c Cell, metric string, optional bool) (results.Summary
 			s.Images = c.Images
 		}
 		var values []float64
-		for _, e := range part.list {
+		for i, id := range part.list.IDs() {
+			e := part.list[i]
 			s.Epochs = e.Recipe.Epochs
-			r, done := x.Find(e)
+			r, done := x.find(e, id)
 			if !done {
 				continue
 			}
@@ -199,8 +206,8 @@ func (x *Index) Lowest(candidates experiment.Experiments, metric string) (best i
 
 // Diverged counts the experiments that have a result, and among them those that diverged.
 func (x *Index) Diverged(list experiment.Experiments) (diverged, found int) {
-	for _, e := range list {
-		if r, done := x.Find(e); done {
+	for i, id := range list.IDs() {
+		if r, done := x.find(list[i], id); done {
 			found++
 			if r.Diverged {
 				diverged++
@@ -214,10 +221,10 @@ func (x *Index) Diverged(list experiment.Experiments) (diverged, found int) {
 // is left out too.
 func (x *Index) BySplit(list experiment.Experiments, metric string) map[int]float64 {
 	values := map[int]float64{}
-	for _, e := range list {
-		if r, done := x.Find(e); done && !r.Diverged {
+	for i, id := range list.IDs() {
+		if r, done := x.find(list[i], id); done && !r.Diverged {
 			if v, has := r.Metrics[metric]; has {
-				values[e.Split] = v
+				values[r.Split] = v
 			}
 		}
 	}

@@ -34,12 +34,16 @@ func (s Set) At(scale string) experiment.Experiments {
 
 // Union lists experiments in their order, each once.
 func Union(lists ...experiment.Experiments) experiment.Experiments {
+	var union experiment.Experiments
 	seen := map[string]bool{}
-	return slices.DeleteFunc(slices.Concat(lists...), func(e experiment.Experiment) bool {
-		id := e.ID()
-		defer func() { seen[id] = true }()
-		return seen[id]
-	})
+	all := slices.Concat(lists...)
+	for i, id := range all.IDs() {
+		if !seen[id] {
+			seen[id] = true
+			union = append(union, all[i])
+		}
+	}
+	return union
 }
 
 // A Named table can be asked for by name: it is a pure function of results and kept predictions.

@@ -1,0 +1,138 @@
+package tables_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/internal/figtest"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/tables"
+)
+
+// task is a small table of one's own.
+func task() experiment.Task {
+	set := &datasets.Regression{Name: "mine", N: 9, D: 1}
+	for i := range set.N {
+		set.X, set.Y = append(set.X, float64(i)), append(set.Y, float64(i*i))
+	}
+	return experiment.Task{Name: set.Name, Data: experiment.Table{Set: set, Count: 3}, Network: nets.MLP{Widths: []int{5}}, Likelihood: likelihood.Gaussian{}}
+}
+
+// density is a method with layers.
+func density(layers dul.Density) experiment.Method {
+	return experiment.Method{Name: "density", Layers: layers}
+}
+
+// made are made-up results of a method, each with the metric "nll" of its split.
+func made(t *testing.T, m experiment.Method, nll ...float64) (list []experiment.Result) {
+	t.Helper()
+	for i, e := range must.Get(task().Experiments(experiment.Adam(1, 4, 0.1), 2, m))(t)[:len(nll)] {
+		list = append(list, experiment.Result{ID: e.ID(), Group: e.Group(), Split: e.Split, Metrics: map[string]float64{"nll": nll[i]}}.Of(e))
+	}
+	return list
+}
+
+func TestCompare(t *testing.T) {
+	text := made(t, density(dul.Density{InitStd: 0.1}), 1, 2, 3)
+	uniform := made(t, density(dul.Density{InitStd: 0.1, Noise: stochastic.Uniform01()}), 1, 1, 4)
+	uniform[2].Diverged, uniform[2].Metrics = true, nil
+	less := made(t, density(dul.Density{InitStd: 0.01, Clip: true}), 2)
+	less[0].Metrics["own"] = 7
+	lost := made(t, experiment.Method{Name: "lost", Layers: dul.Density{InitStd: 0.5}}, 1)
+	lost[0].Diverged = true
+	table := must.Get(tables.Compare(slices.Concat(text[:1], uniform, less, lost, text[1:]), "nll", "own"))(t)
+	var got []string
+	for _, row := range table.Rows {
+		line := row.Name
+		for _, c := range row.Cells {
+			line += " | " + figtest.Text(c)
+		}
+		got = append(got, line)
+	}
+	want := []string{
+		"density | mine | 3 | 2.000 ± 1.000 | –",
+		"density, Noise=stochastic.uniform01 | mine | 2, 1 diverged | 1.000 ± 0.000 | –",
+		"density, Clip=true, InitStd=0.01 | mine | 1 | 2.000 | 7.000",
+		"lost | mine | 0, 1 diverged | diverged | diverged",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	figtest.Renders(t, table)
+
+	some := made(t, density(dul.Density{InitStd: 0.1}), 1, 2)
+	delete(some[1].Metrics, "nll")
+	some[1].Metrics["own"] = 1
+	for want, try := range map[string]func() (report.Table, error){
+		`no result has a metric "accuracy"; they have nll`: func() (report.Table, error) { return tables.Compare(text, "accuracy") },
+		"no metric was named; the results have nll":        func() (report.Table, error) { return tables.Compare(text) },
+		`1 of 2 results of density on mine have no metric`: func() (report.Table, error) { return tables.Compare(some, "nll") },
+	} {
+		if _, err := try(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q in it", err, want)
+		}
+	}
+}
+
+// Of a difference that is small with all of its interval, as of the RMSE of Naval, three decimals would show nothing.
+func TestLine(t *testing.T) {
+	for _, c := range []struct {
+		mean, low, high float64
+		want            string
+	}{
+		{-0.00034, -0.00038, -0.0003, "-0.00034 [-0.00038, -0.00030], better"},
+		{0, -0.0199, 0.0199, "+0.00000 [-0.01990, +0.01990], better"},
+		{-0.005, -0.015, 0.02, "-0.005 [-0.015, +0.020], better"},
+		{-0.005, -0.02, 0.01, "-0.005 [-0.020, +0.010], better"},
+		{-15.462, -20.4849, -10.439, "-15.462 [-20.485, -10.439], better"},
+	} {
+		test := tables.Test[string]{Verdict: report.Better}
+		test.Mean, test.Low, test.High = c.mean, c.low, c.high
+		if got, want := test.Line(), (report.CellLine{Text: c.want, Bold: true}); got != want {
+			t.Errorf("%v in [%v, %v]: got %v, want %v", c.mean, c.low, c.high, got, want)
+		}
+	}
+}
+
+// Tests are made of equal splits alone, as many as are asked for. A verdict holds for the family: the first is decided by
+// itself, and not beside 20 others.
+func TestFamily(t *testing.T) {
+	values := map[int]float64{0: 1, 1: 2.1, 2: 3.2}
+	reference := map[int]float64{0: 1.1, 1: 2.3, 2: 3.3}
+	family := tables.Family[string]{TestTrain: 1. / 9}
+	for _, c := range []struct {
+		name              string
+		values, reference map[int]float64
+		least             int
+	}{{"other splits", values, map[int]float64{0: 1, 1: 2, 3: 3}, 0}, {"one split", map[int]float64{0: 1}, map[int]float64{0: 2}, 0}, {"too few", values, reference, 4}} {
+		must.Do(t, family.Add(c.name, c.values, c.reference, c.least))
+	}
+	if tests := must.Get(family.Tests())(t); len(tests) != 0 {
+		t.Errorf("there are tests %v", tests)
+	}
+	nearly := map[int]float64{0: 1.15, 1: 2.3, 2: 3.45}
+	must.Do(t, family.Add("nearly", values, nearly, 3))
+	alone := must.Get(family.ByName())(t)["nearly"].Verdict
+	for i := range 20 {
+		must.Do(t, family.Add(fmt.Sprint(i), values, map[int]float64{0: 2, 1: 0, 2: 4}, 0))
+	}
+	tests := must.Get(family.Tests())(t)
+	if alone != report.Better || tests[0].Verdict != report.Undecided || tables.Verdicts(tests)[report.Undecided] != 21 {
+		t.Errorf("alone %s, beside others %s", alone, tables.Tally(tests))
+	}
+	if got, want := tables.Tally(tests), "21 comparisons: 0 better, 0 worse, 21 undecided."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := tables.Sentence([]tables.Test[string]{{Of: "yacht", Difference: tests[0].Difference, Verdict: report.Better}}); got != "yacht -0.200 [-0.343, -0.057], lower" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,3 +1,0 @@
-package tables
-import "densityuncertainty/figures/experiment"
-func (x *Index) All() map[string]experiment.Result { return x.results }

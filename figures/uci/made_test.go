@@ -1,0 +1,51 @@
+package uci
+
+import (
+	"slices"
+	"testing"
+
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
+)
+
+// made are made-up results of experiments.
+func made(list experiment.Experiments, measure func(experiment.Experiment) map[string]float64) []experiment.Result {
+	var found []experiment.Result
+	for _, e := range list {
+		found = append(found, experiment.Result{ID: e.ID(), Split: e.Split, Metrics: measure(e)}.Of(e))
+	}
+	return found
+}
+
+// spread makes metrics whose mean over the 20 splits is nll and rmse, and whose standard deviation is close to sd.
+func spread(nll, rmse, sd float64) func(experiment.Experiment) map[string]float64 {
+	return func(e experiment.Experiment) map[string]float64 {
+		d := sd
+		if e.Split%2 == 1 {
+			d = -sd
+		}
+		return map[string]float64{results.MetricNLL: nll + d, results.MetricRMSE: rmse + d}
+	}
+}
+
+// level is spread with one number for both metrics.
+func level(v float64) func(experiment.Experiment) map[string]float64 { return spread(v, v, 0.1) }
+
+// of are the text's experiments of a method on a data set.
+func of(m experiment.Method, dataset string) experiment.Experiments {
+	return paperSetting(dataset).runs(dataset, m)
+}
+
+// set has the experiments of a set at full scale.
+func set(t *testing.T, name string) experiment.Experiments {
+	t.Helper()
+	all := Sets()
+	i := slices.IndexFunc(all, func(s tables.Set) bool { return s.Name == name })
+	if i < 0 {
+		t.Fatalf("no set %s", name)
+	}
+	return all[i].At(results.Full)
+}
+
+func place(row, column string) string { return row + ", " + column }
