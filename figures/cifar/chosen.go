@@ -15,7 +15,7 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )

@@ -9,8 +9,8 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/internal/figtest"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )

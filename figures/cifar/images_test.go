@@ -12,7 +12,7 @@ import (
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/methods"
 )
 
 func TestImages(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"densityuncertainty/datasets/fetch"
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
-	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/methods"
 )
 
 // refusing refuses every request, and ends the context of the one who asks.

@@ -8,7 +8,7 @@ import (
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/methods"
 )
 
 // Networks that are trained on the images that come with the program have the metrics that their methods allow, in the store

@@ -3,8 +3,11 @@
 package claims
 
 import (
+	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/toy"
+	"densityuncertainty/figures/uci"
 )
 
 // Named is the table of claims under its name.
@@ -13,7 +16,7 @@ func Named() tables.Named {
 }
 
 // studies are the claims that each study can check.
-var studies = []func(x *tables.Index) ([]report.Claim, error){}
+var studies = []func(x *tables.Index) ([]report.Claim, error){toy.Claims, uci.Claims, cifar.Claims}
 
 // caption says how verdicts are made.
 const caption = "What the paper claims, in our words, and what our runs say. Single differences are paired over splits or seeds, with the correction of Nadeau and Bengio where splits share examples, and are better, worse or undecided " +

@@ -16,7 +16,7 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/methods"
 )
 
 // A ResidualStep is what a density layer adds to one unit of a sum, a' = a + w . h + noise. Its numbers bound the

@@ -7,8 +7,8 @@ import (
 
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/methods"
 	"densityuncertainty/figures/internal/figtest"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )

@@ -10,7 +10,7 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"

@@ -11,7 +11,7 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/uci"
 )

@@ -6,7 +6,7 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/methods"
 )
 
 // smallDatasets are those on which methods that the paper does not have are run too.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/tables"
 )
 

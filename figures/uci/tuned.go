@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/methods"
 )
 
 // tunedCSV are the hyperparameters of Tuned.

@@ -13,12 +13,22 @@ import (
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/uci"
 )
+
+// Tables are the answers as tables.
+func Tables() []tables.Named {
+	return []tables.Named{{Name: "where-gaps", Doc: "does the density help in gaps? density layers against two controls, gap by gap", Make: GapTable}}
+}
+
+// Figures are the answers as pictures.
+func Figures() []tables.NamedFigure {
+	return []tables.NamedFigure{{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: GapFigure}}
+}
 
 // gapSeeds is the number of seeds of each gap.
 const gapSeeds = 20

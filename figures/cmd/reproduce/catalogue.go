@@ -1,18 +1,14 @@
 package main
 
 import (
-	"errors"
-	"fmt"
+	"slices"
 
+	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/claims"
-	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/cifar"
-	"densityuncertainty/figures/experiment/methods"
-	"densityuncertainty/figures/experiment/toy"
-	"densityuncertainty/figures/uci"
-	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/toy"
+	"densityuncertainty/figures/uci"
+	"densityuncertainty/figures/where"
 )
 
 // A catalogue is what can be run and made.
@@ -33,54 +29,15 @@ type chooser struct {
 	choose func(x *tables.Index) (file []byte, missing []string, err error)
 }
 
-// paper is the catalogue of the paper's experiments.
+// paper is the catalogue of the paper's experiments, and of the questions beyond it.
 func paper() catalogue {
 	return catalogue{
-		sets:   standInSets,
-		tables: []tables.Named{claims.Named(), {Name: "uci-nll", Doc: "UCI negative log likelihood", Make: standInTable}},
-		export: func(*tables.Index, string, string) ([]string, []string, error) {
-			return nil, nil, errors.New("no networks here")
+		sets: func() []tables.Set {
+			return slices.Concat(toy.Sets(), uci.Sets(), cifar.Sets(), []tables.Set{where.GapSet()})
 		},
+		tables:   slices.Concat([]tables.Named{claims.Named()}, uci.Tables(), toy.Tables(), cifar.Tables(), where.Tables()),
+		figures:  slices.Concat(toy.Figures(), uci.Figures(), where.Figures()),
+		choosers: []chooser{{"uci", "uci-tuning", uci.Choose}, {"images", "processor-grid", cifar.Choose}},
+		export:   cifar.ExportNetworks,
 	}
-}
-
-// standInSets are some sets, until the packages of the studies have theirs.
-func standInSets() []tables.Set {
-	cross := func(preset experiment.Preset, data []experiment.Source, list ...experiment.Method) experiment.Experiments {
-		all, err := experiment.Cross(preset, data, list...)
-		if err != nil {
-			panic(err)
-		}
-		return all
-	}
-	five := []experiment.Method{methods.MFVI, methods.MCDropout, methods.VDropout, methods.Rank1, methods.Density}
-	cubic := []experiment.Source{toy.Cubic{Seeds: 3}}
-	uciData := uci.Sets(uci.Gal, "boston", "concrete", "energy", "energy-cooling", "kin8nm", "naval", "protein", "wine", "yacht")
-	images := []experiment.Source{cifar.Images{Name: cifar.CIFAR10}}
-	quick := cross(uci.Paper, uci.Sets(uci.Gal, "boston", "yacht"), five...).OnSplits(0, 1, 2).Change(uci.Quick)
-	return []tables.Set{
-		{Name: "figure1", Doc: "Figure 1", Parts: []tables.Part{
-			{Scale: results.Full, Experiments: cross(toy.Paper, cubic, five...)}, {Scale: results.Quick, Experiments: cross(toy.Quick, cubic, five...)}}},
-		{Name: "uci", Doc: "UCI regression tables: the paper's text, Gal's splits", Parts: []tables.Part{
-			{Scale: results.Full, Experiments: cross(uci.Paper, uciData, five...)}, {Scale: results.Quick, Experiments: quick}}},
-		{Name: "cifar-small", Doc: "ResNet-14 on 5,000 images", Parts: []tables.Part{
-			{Scale: results.Small, Experiments: cross(cifar.Small, images, methods.Density, methods.MFVI)}}},
-	}
-}
-
-// standInTable is the mean of the density layer.
-func standInTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-nll", Caption: "Test negative log likelihood.", Columns: []string{"Data set", "NLL"}}
-	for _, name := range []string{"boston", "yacht"} {
-		list, err := experiment.Cross(uci.Paper, uci.Sets(uci.Gal, name), methods.Density)
-		if err != nil {
-			return t, err
-		}
-		s, err := x.Summarize(tables.Cell{Full: list}, "nll")
-		if err != nil {
-			return t, err
-		}
-		t.Rows = append(t.Rows, report.Row{Name: name, Cells: report.TextCells(fmt.Sprintf("%.3f", s.Mean))})
-	}
-	return t, nil
 }

@@ -20,11 +20,11 @@ import (
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/methods"
-	"densityuncertainty/figures/uci"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/uci"
 )
 
 // TestMain makes the test binary the program where its arguments are not those of a test.
@@ -364,4 +364,18 @@ func TestChooseExport(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "networks")
 	ends(t, exitOK, "", "wrote density to "+out+"\nwithout rank1", "export", "kept", "--out", out, "--store", store)
 	ends(t, exitFailure, "", "nothing to export", "export", "empty", "--out", out, "--store", store)
+}
+
+// The generated parts of the pages must be those of the committed results.
+func TestPagesAreUpToDate(t *testing.T) {
+	c, index := command{catalogue: paper()}, must.Get(tables.Committed())(t)
+	for _, page := range []string{"README.md", "figures/README.md", "figures/toy/README.md", "figures/uci/README.md", "figures/cifar/README.md"} {
+		t.Run(page, func(t *testing.T) {
+			text := string(must.Get(os.ReadFile(filepath.Join("..", "..", "..", page)))(t))
+			filled, _, _, err := fillIn(text, func(what string) (string, error) { return c.generate(what, index) })
+			if err != nil || filled != text {
+				t.Errorf("%s does not show the committed results (%v); run: go run ./figures/cmd/reproduce fill %s", page, err, page)
+			}
+		})
+	}
 }

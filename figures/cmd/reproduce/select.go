@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/tables"
 )
 

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/experiment/cifar"
-	"densityuncertainty/figures/experiment/methods"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/uci"
 )
 
