@@ -51,8 +51,7 @@ func (s *Store) open() error {
 	if s.Folder == "" {
 		return errors.New("experiment: the Store has no Folder")
 	}
-	_, err := results.OpenStore(s.Folder)
-	return err
+	return results.MakeFolder(s.Folder)
 }
 
 // Results returns the results by the identities of their experiments. It is an error if two lines have one identity and
@@ -66,8 +65,7 @@ func (s *Store) Results() (map[string]Result, error) {
 	}
 	all, places := map[string]Result{}, map[string]string{}
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), "toy-") || strings.HasPrefix(entry.Name(), "images-") || // of the engine before
-			entry.Name() == groupsName || !strings.HasSuffix(entry.Name(), resultsExtension) || entry.IsDir() {
+		if entry.Name() == groupsName || !strings.HasSuffix(entry.Name(), resultsExtension) || entry.IsDir() {
 			continue
 		}
 		path := filepath.Join(s.Folder, entry.Name())

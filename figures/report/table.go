@@ -90,30 +90,3 @@ func (t Table) WithoutEmptyColumns() Table {
 	}
 	return kept
 }
-
-// NamedTable is a table that can be asked for by name: a pure function of result lines or, where Compare is given, of
-// these and of the predictions that runs kept. With both, Make is what can be said without predictions.
-type NamedTable struct {
-	Name, Doc string
-	Make      func(lines []results.Result) (Table, error)
-	Compare   func(lines []results.Result, kept Predictions) (Table, error)
-}
-
-// Predictions finds the file with what a run said of each image, by the identity of its experiment; found is false
-// where it is not kept.
-type Predictions func(id string) (file string, found bool)
-
-// Of makes the table.
-func (t NamedTable) Of(lines []results.Result, kept Predictions) (Table, error) {
-	if t.Compare != nil {
-		return t.Compare(lines, kept)
-	}
-	return t.Make(lines)
-}
-
-// NamedFigure is a figure that can be asked for by name: a pure function of result lines and, where it shows
-// a single run, of that run's seed.
-type NamedFigure struct {
-	Name, Doc string
-	Make      func(lines []results.Result, seed uint64) (Figure, error)
-}

@@ -10,14 +10,6 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// claimsName is the folder in a store with a locked file for each experiment that a process carries out.
-const claimsName = ".running"
-
-// Claim is Reserve in this store.
-func (s *Store) Claim(list []Experiment) (free []Experiment, release func() error, err error) {
-	return Reserve(filepath.Join(s.dir, claimsName), list)
-}
-
 // Identified has an identity, and a text that says what it is.
 type Identified interface {
 	ID() string
@@ -35,7 +27,7 @@ func Reserve[T Identified](folder string, list []T) (free []T, release func() er
 			err = errors.Join(err, os.Remove(lock.Path()), lock.Close())
 		}
 		if err != nil {
-			return fmt.Errorf("results: releasing what this process has claimed: %w", err)
+			return fmt.Errorf("results: releasing what this process has reserved: %w", err)
 		}
 		return nil
 	}
@@ -45,7 +37,7 @@ func Reserve[T Identified](folder string, list []T) (free []T, release func() er
 	for _, e := range list {
 		lock, err := lockFile(filepath.Join(folder, e.ID()+".lock"))
 		if err != nil {
-			return nil, nil, errors.Join(fmt.Errorf("results: claiming %v: %w", e, err), release())
+			return nil, nil, errors.Join(fmt.Errorf("results: reserving %v: %w", e, err), release())
 		}
 		if lock != nil {
 			locks, free = append(locks, lock), append(free, e)

@@ -1,0 +1,66 @@
+// Package results has what stores and tables of results share: files to which several processes add lines, reservations,
+// the names of metrics and scales, and what the results of a table's cell amount to.
+package results
+
+import "fmt"
+
+// The scales: how much of an experiment's setting was carried out, and so what its number may be compared with.
+const (
+	Full  = "full"  // everything: compared with the paper
+	Quick = "quick" // a small run that shows the pipeline at work, never compared with the paper
+	Small = "small" // images only: a real run on part of the data for fewer epochs, never compared with the paper
+	Grid  = "grid"  // a choice of hyperparameters, measured on held-out training examples
+
+	// Images only: all of the data in as many epochs as a processor manages. Methods are compared with each other, never
+	// with the paper. Their noise is chosen by the runs of the second scale, measured on held-out training images.
+	Processor     = "processor"
+	ProcessorGrid = "processor-grid"
+	// The same on a GPU in half an hour.
+	GPU = "gpu"
+)
+
+// Scales lists the scales.
+func Scales() []string { return []string{Full, Quick, Small, Grid, Processor, ProcessorGrid, GPU} }
+
+// The metrics of a result, by their names in the store. Those of predictions out of distribution, such as
+// "ood_svhn_auroc_energy", are made by the package of the image study. What an ensemble cost is that of all
+// its members together.
+const (
+	MetricNLL  = "nll"  // negative log likelihood in nats; of a regression in the target's own units
+	MetricRMSE = "rmse" // root mean squared error in the target's own units
+
+	MetricCRPS     = "crps"       // continuous ranked probability score, in the target's own units
+	MetricCoverage = "coverage95" // part of the targets inside central 95 % intervals of the predictive distribution, 0 to 1
+	MetricSpearman = "spearman"   // rank correlation of predicted variance and squared error; there if the variances differ
+
+	MetricNoiseStd  = "noise_std" // standard deviation of the observation noise, in the target's own units
+	MetricSharpness = "sharpness" // mean standard deviation of the target's predictive distribution, noise and function, in the target's own units
+
+	MetricModelStd = "model_std" // mean standard deviation of the function at the test inputs, in the target's own units
+
+	MetricGapRatio    = "gap_ratio"      // cubic: mean standard deviation of the function in the gap over that at the data
+	MetricGapCoverage = "gap_coverage95" // cubic: part of the gap where x^3 is inside the central 95 % of the function's draws, 0 to 1
+
+	MetricAccuracy    = "accuracy"     // part of the test examples, 0 to 1
+	MetricECE         = "ece10"        // expected calibration error with 10 bins
+	MetricEntropyData = "entropy_data" // two moons: mean entropy at the training data, in nats
+	MetricEntropyFar  = "entropy_far"  // two moons: mean entropy at places at least 1 away from all training data
+
+	// MetricPosteriorStd is the geometric mean of the standard deviations of the trained
+	// posterior: of weights (MFVI), factors (Rank-1 BNN), or the two noise scales of
+	// density layers. Methods without one lack it.
+	MetricPosteriorStd = "posterior_std"
+
+	MetricParameters      = "parameters"        // trainable parameters, energy models included
+	MetricTrainingGFLOP   = "training_gflop"    // 10^9 floating-point operations of a training step for one image
+	MetricSecondsPerEpoch = "seconds_per_epoch" // of training, without compilation
+	MetricImagesPerSecond = "images_per_second" // in training
+)
+
+// Counted is a number with the word for one, or for many.
+func Counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
