@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/gobackend"
 
 	"densityuncertainty/dul"
@@ -64,11 +65,20 @@ func (l Layer) Fit(ctx context.Context) (*LayerMap, error) {
 	if err := l.check(); err != nil {
 		return nil, err
 	}
-	backend, err := gobackend.New("")
+	backend, err := gobackend.New("ops_sequential")
 	if err != nil {
 		return nil, fmt.Errorf("live: %w", err)
 	}
 	defer backend.Finalize()
+	m, err := l.fit(ctx, backend)
+	if err != nil {
+		return nil, err
+	}
+	return l.maps(ctx, m)
+}
+
+// fit is the layer with a single unit, its Gaussian fitted to the points.
+func (l Layer) fit(ctx context.Context, backend compute.Backend) (*nets.Model, error) {
 	m, err := nets.New(backend, nets.MLP{Layers: dul.Density{}}, likelihood.Gaussian{}, 0)
 	if err != nil {
 		return nil, fmt.Errorf("live: %w", err)
@@ -81,26 +91,24 @@ func (l Layer) Fit(ctx context.Context) (*LayerMap, error) {
 	if err := trainer.Fit(ctx, m, cloud); err != nil {
 		return nil, fmt.Errorf("live: fitting the Gaussian: %w", err)
 	}
-	found := &LayerMap{}
-	lower, _, err := params.Values(m.Store, "/model/network/output/energy/lower")
+	return m, nil
+}
+
+// maps reads the precision of a fitted layer and makes the map from its energies.
+func (l Layer) maps(ctx context.Context, m *nets.Model) (*LayerMap, error) {
+	const scope = "/model/network/output/energy/"
+	lower, _, err := params.Values(m.Store, scope+"lower")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("live: %w", err)
 	}
-	logVariance, _, err := params.Values(m.Store, "/model/network/output/energy/log_variance")
+	logVariance, _, err := params.Values(m.Store, scope+"log_variance")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("live: %w", err)
 	}
 	// L = [1 0; c 1] and D = diag(d1, d2).
 	c, d1, d2 := lower[2], math.Exp(-logVariance[0]), math.Exp(-logVariance[1])
-	found.Precision = [3]float64{d1, c * d1, c*c*d1 + d2}
-
-	var x, y []float64
-	for row := range l.Side {
-		for column := range l.Side {
-			x, y = append(x, l.at(column)), append(y, l.at(row))
-		}
-	}
-	drawn, err := predict.Sample(ctx, m, pairs(x, y), predict.Options{Samples: 1, Energies: true})
+	found := &LayerMap{Precision: [3]float64{d1, c * d1, c*c*d1 + d2}}
+	drawn, err := predict.Sample(ctx, m, l.inputs(), predict.Options{Samples: 1, Energies: true})
 	if err != nil {
 		return nil, fmt.Errorf("live: the energies of the map: %w", err)
 	}
@@ -108,6 +116,17 @@ func (l Layer) Fit(ctx context.Context) (*LayerMap, error) {
 		found.Std = append(found.Std, math.Sqrt(l.Gamma*e+l.Beta))
 	}
 	return found, nil
+}
+
+// inputs are those of the map.
+func (l Layer) inputs() nets.Floats {
+	var x, y []float64
+	for row := range l.Side {
+		for column := range l.Side {
+			x, y = append(x, l.at(column)), append(y, l.at(row))
+		}
+	}
+	return pairs(x, y)
 }
 
 // at is the input number i of the map along an axis.

@@ -74,7 +74,7 @@ const (
 	ensembleMembers = 5
 	gridEnd         = 6.0
 	gridStep        = 0.05
-	liveSamples     = 40 // draws of a band while the method trains
+	liveSamples     = 60 // draws of a band while the method trains
 	liveEvery       = 2  // such a band has every second input of the grid
 	drawnAtOnce     = 50 // of the last band
 )
@@ -137,7 +137,7 @@ func (t Training) Run(ctx context.Context, observe func(Update)) error {
 	if err := t.check(); err != nil {
 		return err
 	}
-	backend, err := gobackend.New("")
+	backend, err := gobackend.New("ops_sequential")
 	if err != nil {
 		return fmt.Errorf("live: %w", err)
 	}

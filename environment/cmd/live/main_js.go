@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
 	"syscall/js"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 //	reply in JSON, and at the end with {"end": true}, or {"error": "...", "stopped": true if stop ended it}.
 //	stop() stops the request that is being carried out.
 func main() {
+	debug.SetGCPercent(400) // there is one thread for training and collecting alike
 	cancel := func() {}
 	js.Global().Set("live", js.FuncOf(func(_ js.Value, arguments []js.Value) any {
 		cancel()

@@ -80,7 +80,7 @@ class Panel {
     const left = 38;
     const width = () => this.canvas.clientWidth - left - 8;
     const main = () => this.canvas.clientHeight - 118;
-    this.axes = new Axes([-6, 6], [-130, 130], () => ({ left, top: 6, width: width(), height: main() }));
+    this.axes = new Axes([-6, 6], [-100, 100], () => ({ left, top: 6, width: width(), height: main() }));
     this.strip = new Axes([-6, 6], [0, 4], () => ({ left, top: main() + 20, width: width(), height: 74 }));
     this.draw = drawing(() => this.paint());
     edit(this.plot, this.canvas, figure.points, this.axes, {
@@ -119,7 +119,7 @@ class Panel {
       pretraining: `Generative pretraining, step ${step} of ${steps}`,
       training: `Training, step ${step} of ${steps}`,
       drawing: `Drawing functions`,
-      done: `Trained in ${Math.round(seconds)} s; ${band?.samples} ${this.method === "ensemble" ? "networks" : "draws"}, standard deviation at the data ${band?.dataStd.toFixed(2)}`,
+      done: `Trained in ${Math.round(seconds)} s, ${band?.samples} ${this.method === "ensemble" ? "networks" : "draws"}, sd at the data ${band?.dataStd.toFixed(2)}`,
     }[phase];
     if (band) {
       this.band = band;
@@ -167,7 +167,7 @@ class Panel {
       }
       dots(c, axes, figure.points, colour);
     });
-    frame(c, axes, colour, [], [-100, -50, 0, 50, 100]);
+    frame(c, axes, colour, [], [-80, -40, 0, 40, 80]);
     within(c, below, () => {
       for (const gap of gaps) strip(c, below, ...gap, colour.gap);
       stroke(c, colour.muted, 1, () => path(c, below, [-6, 6], [1, 1]), [2, 3]);
@@ -361,7 +361,7 @@ class Layer {
     if (!this.map) return;
     const energy = this.energy(at);
     const sd = Math.sqrt(this.gamma.value ** 2 * energy + this.beta.value ** 2);
-    byId("probe").textContent = `At (${at.x.toFixed(1)}, ${at.y.toFixed(1)}): energy ${energy.toFixed(2)}, standard deviation ${sd.toFixed(3)}`;
+    byId("probe").textContent = `At (${at.x.toFixed(1)}, ${at.y.toFixed(1)}): energy ${energy.toFixed(1)}, sd ${sd.toFixed(2)}`.replaceAll("-", "−");
   }
 
   paint() {
@@ -411,12 +411,12 @@ function picture(values, low, high, colour) {
 
 // Forty correlated points around zero, always the same ones.
 function cloud() {
-  let state = 1;
+  let state = 7;
   const uniform = () => (state = (state * 48271) % 2147483647) / 2147483647;
   const normal = () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
   return Array.from({ length: 40 }, () => {
     const [a, b] = [normal(), normal()];
-    return { x: a, y: 0.7 * a + 0.5 * b };
+    return { x: 0.9 * a, y: 0.6 * a + 0.5 * b };
   });
 }
 
