@@ -75,7 +75,7 @@ class Panel {
     this.ratio = make("output", { "aria-label": `Gap ratio of ${METHODS[method]}` }, "–");
     this.progress = make("progress", { max: "1", value: "0", "aria-label": `Training of ${METHODS[method]}` });
     this.status = make("p", { class: "status" });
-    const head = make("header", {}, make("h3", {}, METHODS[method]), make("p", { class: "ratio" }, "gap ratio ", this.ratio));
+    const head = make("header", {}, make("h2", {}, METHODS[method]), make("p", { class: "ratio" }, "gap ratio ", this.ratio));
     this.element = make("section", { class: "panel", id: `panel-${method}` }, head, this.plot, this.progress, this.status);
     const left = 38;
     const width = () => this.canvas.clientWidth - left - 8;
@@ -148,6 +148,7 @@ class Panel {
   paint() {
     if (this.canvas.clientWidth === 0) return;
     const { axes, strip: below, band, figure } = this;
+    this.element.classList.toggle("stale", this.stale);
     const c = prepare(this.canvas);
     const colour = figure.colour;
     const gaps = band && !this.stale ? band.gaps : [];
@@ -313,7 +314,11 @@ class Layer {
       this.paintSoon();
       this.fit();
     });
-    this.points.addEventListener("select", this.paintSoon);
+    this.points.addEventListener("select", () => {
+      this.paintSoon();
+      const point = this.points.list[this.points.selected];
+      if (point) this.probe(point);
+    });
     byId("restart").addEventListener("click", () => this.points.set(cloud()));
     this.canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => this.axes.inside([offsetX, offsetY]) && this.probe(this.axes.toData([offsetX, offsetY])));
     new ResizeObserver(this.paintSoon).observe(this.canvas);

@@ -27,8 +27,10 @@ class Points extends EventTarget {
     if (this.past.length > 0) this.show(this.past.pop(), -1);
   }
 
-  add(point) {
-    this.set([...this.list, point], this.list.length);
+  // Adds a point, a little to the right where there is one already.
+  add({ x, y }) {
+    while (this.list.some((point) => Math.hypot(point.x - x, point.y - y) < 0.05)) x += 0.2;
+    this.set([...this.list, { x, y }], this.list.length);
   }
 
   remove(index = this.selected) {
