@@ -438,11 +438,19 @@ make_results() {
 }
 
 # make_pages OUT: pages of all notebooks, those in OUT/notebooks with their outputs,
-# and of the tables and figures in OUT, for a browser or a web server, in OUT/html.
+# and of the tables and figures in OUT, and the live page, for a browser or a web
+# server, in OUT/html.
 make_pages() {
   local catalogue
-  catalogue=$(go -C "$root" run ./figures/cmd/reproduce list --format json) &&
-    DENSITYUNCERTAINTY_VERSION=$(version_of_checkout) python "$root/environment/pages" "$1" "$root"/notebooks/*.ipynb --catalogue /dev/stdin <<<"$catalogue"
+  catalogue=$(go -C "$root" run ./figures/cmd/reproduce list --format json) && make_live &&
+    DENSITYUNCERTAINTY_VERSION=$(version_of_checkout) python "$root/environment/pages" "$1" "$root"/notebooks/*.ipynb --live "$state/live" --catalogue /dev/stdin <<<"$catalogue"
+}
+
+# make_live: the program of the live page, and what runs it in a browser, in .env/live.
+make_live() {
+  mkdir -p "$state/live" &&
+    GOOS=js GOARCH=wasm GOFLAGS=$plain_flags go -C "$root" build -trimpath -ldflags='-s -w' -o "$state/live/live.wasm" ./environment/cmd/live &&
+    cp -f "$(go env GOROOT)/lib/wasm/wasm_exec.js" "$state/live/"
 }
 
 # lock: two set-ups at once would undo each other; the second waits for the first.

@@ -5,11 +5,15 @@ of ./environment/test, so run this through it.
 """
 
 import base64
+import functools
+import http.server
+import json
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 
@@ -20,6 +24,7 @@ PHONE, DESKTOP = {"width": 390, "height": 800}, {"width": 1300, "height": 900}
 sys.path[:0] = [str(HERE), str(HERE / "pages")]
 
 import nbformat  # noqa: E402
+from axe_playwright_python.sync_playwright import Axe  # noqa: E402
 from playwright.sync_api import sync_playwright  # noqa: E402
 
 import browser  # noqa: E402
@@ -46,7 +51,7 @@ notebook.Explore("a box", func(at []float64) ([]byte, error) {
 class Browser(unittest.TestCase):
     def open(self, width=DESKTOP, scheme="light"):
         """A new page of the browser, and the list of what it fetches from elsewhere, or not at all, and of its errors."""
-        context = chromium.new_context(viewport=width, color_scheme=scheme)
+        context = chromium.new_context(viewport=width, color_scheme=scheme, has_touch=width == PHONE)
         context.set_default_timeout(60000)
         self.addCleanup(context.close)
         page, troubles = context.new_page(), []
@@ -294,6 +299,187 @@ class Pages(Browser):
         self.assertEqual(len(re.findall(rb"/Type */Page\b(?!s)", printed)), 1)
         [(width, height)] = re.findall(rb"/MediaBox *\[0 0 ([0-9.]+) ([0-9.]+)\]", printed)
         self.assertEqual((round(float(width)), round(float(height))), (595, 842))  # A4, in points
+
+
+class Live(Browser):
+    """The page on which the method runs."""
+
+    def start(self, address=None, **settings):
+        """Opens the page and waits for the first band."""
+        page, troubles = self.open(**settings)
+        page.goto(address or (MADE / "html" / "live.html").as_uri())
+        page.wait_for_function("document.documentElement.dataset.firstBand")
+        return page, troubles
+
+    def native(self, request):
+        """The last reply of the same Go code, compiled for this machine."""
+        command = ["go", "run", "./environment/cmd/live"]
+        done = subprocess.run(command, cwd=ROOT, input=json.dumps(request), capture_output=True, text=True, timeout=600, check=True)
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def assert_close(self, got, want):
+        self.assertLess(abs(got / want - 1), 1e-5, f"{got} in the browser, {want} natively")
+
+    def test_points_and_gap_ratio(self):
+        page, troubles = self.start()
+        for name, value in (("steps", 200), ("pretraining", 100), ("width", 10)):
+            page.locator(f"#{name}").fill(str(value))
+        canvas = page.locator("#panel-mfvi canvas")
+
+        def count():
+            return page.evaluate("figure.points.list.length")
+
+        def at(x, y):
+            left, top = page.evaluate(f"figure.panels[1].axes.toPixels({{x: {x}, y: {y}}})")
+            box = canvas.bounding_box()
+            return box["x"] + left, box["y"] + top
+
+        canvas.scroll_into_view_if_needed()
+        self.assertEqual(count(), 100)
+        page.mouse.click(*at(0, 50))
+        self.assertEqual(count(), 101)
+
+        # A drag moves it, and is undone at once.
+        page.mouse.move(*at(0, 50))
+        page.mouse.down()
+        page.mouse.move(*at(0.5, 20), steps=5)
+        page.mouse.up()
+        moved = page.evaluate("figure.points.list[100]")
+        self.assertAlmostEqual(moved["x"], 0.5, delta=0.1)
+        self.assertAlmostEqual(moved["y"], 20, delta=2)
+        page.get_by_role("button", name="Undo").click()
+        self.assertAlmostEqual(page.evaluate("figure.points.list[100].y"), 50, delta=2)
+
+        # The keyboard adds, moves, chooses and removes.
+        page.locator("#panel-density .plot").focus()
+        page.keyboard.press("a")
+        page.keyboard.press("Shift+ArrowUp")
+        page.keyboard.press("ArrowLeft")
+        self.assertEqual(count(), 102)
+        added = page.evaluate("figure.points.list[101]")
+        self.assertAlmostEqual(added["x"], -0.12)
+        self.assertAlmostEqual(added["y"], 10)
+        page.locator("#said", has_text="Point 102 of 102: -0.12, 10.00").wait_for(state="attached")
+        page.keyboard.press("PageDown")
+        self.assertEqual(page.evaluate("figure.points.selected"), 100)
+        page.keyboard.press("Delete")
+        self.assertEqual(count(), 101)
+
+        # A hole, by the button and with Shift.
+        page.get_by_role("button", name="Sweep a hole").click()
+        page.mouse.move(*at(-3.5, -60))
+        page.mouse.down()
+        page.mouse.move(*at(-2.5, -60), steps=5)
+        page.mouse.up()
+        self.assertEqual(page.evaluate("figure.points.list.filter(({x}) => x > -3.49 && x < -2.51).length"), 0)
+        page.get_by_role("button", name="Sweep a hole").click()
+        swept = count()
+        page.keyboard.down("Shift")
+        page.mouse.move(*at(2.9, -60))
+        page.mouse.down()
+        page.mouse.move(*at(3.1, -60), steps=5)
+        page.mouse.up()
+        page.keyboard.up("Shift")
+        self.assertLess(count(), swept)
+
+        # All methods are trained, and their ratios are those of Go on this machine.
+        page.wait_for_function("document.querySelectorAll('.panel[data-ratio]').length === 5", timeout=300000)
+        for method in ("density", "mfvi", "rank1", "mcdropout", "ensemble"):
+            with self.subTest(method):
+                band = self.native({"train": page.evaluate(f"figure.request('{method}')")})["band"]
+                self.assertEqual(len(band["gaps"]), 3)
+                self.assert_close(float(page.locator(f"#panel-{method}").get_attribute("data-ratio")), band["ratio"])
+                self.assertEqual(page.locator(f"#panel-{method} .ratio output").text_content(), f"{band['ratio']:.2f}")
+        page.get_by_role("button", name="Reset to Figure 1").click()
+        self.assertEqual((count(), page.locator("#steps").input_value(), page.locator("#noise").input_value()), (100, "4000", "-2"))
+        self.assertEqual(troubles, [])
+
+    def test_watching_and_stopping(self):
+        page, troubles = self.start()
+        band = page.evaluate("figure.panels[1].band.std")
+        page.wait_for_function("(old) => figure.panels[1].band.std.some((v, i) => v !== old[i])", arg=band)
+        page.wait_for_function("figure.panels[1].progress.value > 0.05")
+        page.get_by_role("button", name="Stop").click()
+        page.wait_for_function("program.workers.every((one) => !one.job) && program.waiting.length === 0")
+        self.assertEqual(page.locator(".panel .status").all_text_contents(), ["Stopped"] * 5)
+        # Now points can be moved without training, until it is asked for.
+        page.get_by_role("button", name="Add a point").click()
+        page.get_by_label("Deep ensemble", exact=True).uncheck()
+        page.wait_for_timeout(1000)
+        self.assertEqual(page.evaluate("program.workers.some((one) => one.job)"), False)
+        page.get_by_role("button", name="Train", exact=True).click()
+        page.wait_for_function("figure.panels[0].running && !figure.panels[0].stale")
+        self.assertFalse(page.locator("#panel-ensemble").is_visible())
+        self.assertEqual(page.evaluate("figure.panels[4].running"), False)
+        self.assertEqual(troubles, [])
+
+    def test_what_cannot_be_trained(self):
+        page, _ = self.start()
+        page.evaluate("figure.points.set([{x: 1, y: 1}, {x: 1, y: 2}])")
+        page.locator("#panel-density .wrong", has_text="all points have the input 1; move one to the side").wait_for()
+        page.locator("#panel-ensemble .wrong").wait_for()
+        page.get_by_role("button", name="Undo").click()
+        page.wait_for_function("figure.panels[0].running && !figure.panels[0].stale")
+
+    def test_layer(self):
+        page, troubles = self.start()
+        page.get_by_role("tab", name="Figure 1 to touch").focus()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function("layer.map && !layer.running")
+        before = page.evaluate("layer.map.precision")
+        page.locator("#map").focus()
+        page.keyboard.press("PageDown")
+        page.keyboard.press("Shift+ArrowUp")
+        page.locator("#gamma").fill("0.5")
+        page.wait_for_function("(old) => !layer.running && layer.map.precision[0] !== old[0]", arg=before)
+        found, want = page.evaluate("layer.map"), self.native({"layer": page.evaluate("layer.request()")})
+        for name in ("precision", "std"):
+            self.assertEqual(len(found[name]), len(want[name]))
+            for got, wanted in zip(found[name], want[name]):
+                self.assert_close(got, wanted)
+        page.locator("#map canvas").hover(position={"x": 200, "y": 100})
+        page.locator("#probe", has_text="energy").wait_for()
+        self.assertEqual(troubles, [])
+
+    def test_on_a_phone(self):
+        page, _ = self.start(width=PHONE)
+        canvas = page.locator("#panel-density canvas")
+        canvas.scroll_into_view_if_needed()
+        canvas.tap(position={"x": 150, "y": 40})
+        self.assertEqual(page.evaluate("figure.points.list.length"), 101)
+        self.assertTrue(page.get_by_role("button", name="Remove the point").first.is_enabled())
+
+    def test_without_webassembly(self):
+        page, troubles = self.open()
+        page.add_init_script("delete globalThis.WebAssembly")
+        page.goto((MADE / "html" / "live.html").as_uri())
+        page.get_by_role("alert").get_by_text("cannot run WebAssembly").wait_for()
+        self.assertFalse(page.locator("main").is_visible())
+        self.assertEqual(troubles, [])
+
+    def test_from_a_static_server(self):
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=MADE / "html"))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        here = f"http://127.0.0.1:{server.server_port}/"
+        _, troubles = self.start(here + "live.html")
+        self.assertEqual([trouble for trouble in troubles if not trouble.startswith(f"from elsewhere: {here}")], [])
+
+    def test_accessibility(self):
+        levels = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], "preload": False}
+        for scheme in ("light", "dark"):
+            page, _ = self.start(scheme=scheme)
+            for tab in ("Figure 1 to touch", "The layer itself"):
+                with self.subTest(scheme=scheme, tab=tab):
+                    page.get_by_role("tab", name=tab).click()
+                    found = Axe().run(page, options=levels)
+                    self.assertGreater(len(found.response["passes"]), 15)
+                    self.assertEqual(found.response["violations"], [])
 
 
 class Slides(Browser):

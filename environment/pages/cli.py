@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 import handout
+import live
 import sources
 
 HERE = Path(__file__).resolve().parent
@@ -48,16 +49,18 @@ def render(source, target):
     return [line for line in warnings.getvalue().splitlines() if line.strip()]
 
 
-def build(notebooks, made, catalogue):
-    """Makes the pages in the folder html of made, and returns the complaints."""
+def build(notebooks, made, catalogue, program=None):
+    """Makes the pages in the folder html of made, and returns the complaints. Without its program (see live.write) there is no live page."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "source", Path(folder) / "html"
         has_handout = handout.possible(made / "figures")
-        sources.write(notebooks, made, catalogue, source, has_handout)
+        sources.write(notebooks, made, catalogue, source, has_handout, program is not None)
         shutil.copy(installed("sphinx-mathjax-offline", "/tex-svg.js"), source / "_static")
         complaints = [complaint.replace(f"{source}{os.sep}", "") for complaint in render(source, target)]
         if has_handout:
             complaints += handout.write(notebooks, made / "figures", target)
+        if program is not None:
+            live.write(program, target)
         for name in (".buildinfo", "objects.inv"):
             (target / name).unlink(missing_ok=True)
         shutil.rmtree(target / "_sources", ignore_errors=True)
@@ -75,9 +78,10 @@ def main():
     parser.add_argument("out", type=Path, metavar="OUT", help="folder with what was made: notebooks, figures, tables")
     parser.add_argument("notebooks", nargs="+", type=Path, metavar="NOTEBOOK", help="the notebooks; those that were not run are shown without outputs")
     parser.add_argument("--catalogue", type=Path, help="file that reproduce list --format json wrote, for figures and tables")
+    parser.add_argument("--live", type=Path, metavar="PROGRAM", help="folder with the program of the live page: live.wasm and wasm_exec.js")
     options = parser.parse_args()
     catalogue = json.loads(options.catalogue.read_text(encoding="utf-8")) if options.catalogue else {}
-    complaints = build(options.notebooks, options.out, catalogue)
+    complaints = build(options.notebooks, options.out, catalogue, options.live)
     for complaint in complaints:
         print(f"    FAIL pages: {complaint}", file=sys.stderr)
     return 1 if complaints else 0

@@ -177,12 +177,18 @@ The method on one page, to be printed: <a href="handout.html">handout</a>.
 """
 
 
-def write(notebooks, made, catalogue, folder, handout):
+LIVE = """
+Move the points of Figure 1 and watch five methods train, in your browser: <a href="live.html">the live page</a>.
+"""
+
+
+def write(notebooks, made, catalogue, folder, handout, live):
     """Writes the sources of all pages into folder.
 
     notebooks are the paths of the notebooks, made is the folder with what was made of
     them and of the results: notebooks, figures and tables. catalogue has the names and
-    descriptions of figures and tables, in their order. handout says whether there is one.
+    descriptions of figures and tables, in their order. handout and live say whether there
+    are these pages.
     """
     (folder / "_static" / "pictures").mkdir(parents=True)
     here = Path(__file__).parent
@@ -193,5 +199,5 @@ def write(notebooks, made, catalogue, folder, handout):
         paths = [(made / kind / (named["name"] + ending), named["doc"]) for named in catalogue.get(kind, [])]
         parts[kind.capitalize()] = [make(path, doc, folder) for path, doc in paths if path.exists()]
     index = (here / "index.md").read_text(encoding="utf-8")
-    text = [index, *([HANDOUT] if handout else []), *(section(*part) for part in parts.items())]
+    text = [index, *([LIVE] if live else []), *([HANDOUT] if handout else []), *(section(*part) for part in parts.items())]
     (folder / "index.md").write_text("\n".join(text), encoding="utf-8")

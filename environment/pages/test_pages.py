@@ -4,6 +4,7 @@ How they look is for the tests in a browser.
 """
 
 import base64
+import gzip
 import json
 import os
 import re
@@ -25,6 +26,7 @@ CATALOGUE = {
     "figures": [{"name": "gap", "doc": "the gap"}, {"name": "not made", "doc": "x"}],
     "tables": [{"name": "nll", "doc": "likelihood"}],
 }
+WASM = b"\0asm"
 
 
 def markdown(text):
@@ -80,8 +82,12 @@ class Site(unittest.TestCase):
         stale = cls.made / "notebooks" / "02_b.ipynb"
         stale.write_text(json.dumps(notebook(markdown("# As it was"))))
         os.utime(stale, (1, 1))
+        program = Path(folder.name) / "program"
+        program.mkdir()
+        (program / "live.wasm").write_bytes(WASM)
+        (program / "wasm_exec.js").write_text("// runs it\n")
         cls.paths = paths
-        cls.complaints = cli.build(paths, cls.made, CATALOGUE)
+        cls.complaints = cli.build(paths, cls.made, CATALOGUE, program)
 
     def page(self, name):
         return (self.made / "html" / f"{name}.html").read_text()
@@ -91,16 +97,23 @@ class Site(unittest.TestCase):
 
     def test_every_page(self):
         names = {path.stem for path in (self.made / "html").glob("*.html")}
-        self.assertEqual(names, {"index", "search", "01_a", "02_b", "figure-gap", "table-nll"})
+        self.assertEqual(names, {"index", "search", "live", "01_a", "02_b", "figure-gap", "table-nll"})
 
     def test_first_page(self):
         page = self.page("index")
         for text in ("The first: a start", "Noise follows the energy.", "The second", "A line.", "The gap", "What it shows.", "Likelihood", "Numbers of two methods."):
             self.assertIn(text, page)
-        for address in ("01_a.html", "02_b.html", "figure-gap.html", "table-nll.html"):
+        for address in ("live.html", "01_a.html", "02_b.html", "figure-gap.html", "table-nll.html"):
             self.assertIn(f'href="{address}"', page)
         self.assertRegex(page, r'src="_images/01_a-2\.svg"')  # the larger of the two
         self.assertIn("<strong>1.5</strong>", page)
+
+    def test_live_page_has_its_program(self):
+        """The program and what runs it are text in a script, which a page that is a file can load."""
+        script = (self.made / "html" / "_static" / "live" / "program-data.js").read_text()
+        data = json.loads(re.fullmatch(r"const PROGRAM = (.*);\n", script)[1])
+        self.assertEqual(gzip.decompress(base64.b64decode(data["wasm"])), WASM)
+        self.assertRegex(data["worker"], r"(?s)^// runs it\n.*onmessage = ")
 
     def test_links_between_notebooks(self):
         self.assertRegex(self.page("01_a"), r'href="02_b\.html"[^>]*>(<span[^>]*>)?second')

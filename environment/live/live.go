@@ -1,0 +1,77 @@
+// Package live is what the page live.html computes, in a browser (environment/cmd/live, compiled to WebAssembly) or
+// natively: the paper's Figure 1 on points that the reader moves (Training), and what one density uncertainty layer does
+// with two inputs (Layer).
+//
+// Requests and replies are JSON, so that a page, a test and a command line speak the same language; see Serve.
+package live
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"densityuncertainty/datasets"
+)
+
+// A Request asks for one of three things; exactly one field must be set.
+type Request struct {
+	Points *Points   `json:"points,omitempty"` // replied to with a Dataset
+	Train  *Training `json:"train,omitempty"`  // replied to with Updates; the last one is Done
+	Layer  *Layer    `json:"layer,omitempty"`  // replied to with a LayerMap
+}
+
+// Points asks for the training data of Figure 1, drawn with a seed.
+type Points struct {
+	Seed uint64 `json:"seed"`
+}
+
+// A Dataset is points (X[i], Y[i]).
+type Dataset struct {
+	X []float64 `json:"x"`
+	Y []float64 `json:"y"`
+}
+
+// The data of Figure 1. The paper states neither number; these are customary for the cubic.
+const (
+	examples = 100
+	noiseStd = 3.0
+)
+
+// Serve carries out a request in JSON and sends each reply. Fields that Request does not have are an error. Serve ends
+// early, with the context's error, when ctx is cancelled.
+func Serve(ctx context.Context, request []byte, send func(reply any)) error {
+	decoder := json.NewDecoder(bytes.NewReader(request))
+	decoder.DisallowUnknownFields()
+	var r Request
+	if err := decoder.Decode(&r); err != nil {
+		return fmt.Errorf("live: reading the request: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("live: there is something after the request; send one at a time")
+	}
+	asked := 0
+	for _, set := range []bool{r.Points != nil, r.Train != nil, r.Layer != nil} {
+		if set {
+			asked++
+		}
+	}
+	if asked != 1 {
+		return fmt.Errorf("live: the request asks for %d things; set exactly one of points, train and layer", asked)
+	}
+	switch {
+	case r.Points != nil:
+		data := datasets.ToyCubic(examples, noiseStd, r.Points.Seed)
+		send(Dataset{X: data.X, Y: data.Y})
+		return nil
+	case r.Train != nil:
+		return r.Train.Run(ctx, func(u Update) { send(u) })
+	}
+	found, err := r.Layer.Fit(ctx)
+	if err == nil {
+		send(found)
+	}
+	return err
+}

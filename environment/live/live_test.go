@@ -1,0 +1,282 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/gobackend"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/environment/must"
+)
+
+func TestGaps(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		x    []float64
+		gaps []interval
+		all  interval
+	}{
+		{"Figure 1", datasets.ToyCubic(examples, noiseStd, 0).X, []interval{{-2, 2}}, interval{-4, 4}},
+		{"no gap", []float64{0.7, 0, 1.4}, nil, interval{0, 1.4}},
+		{"a point in the gap makes two", []float64{-2, 0, 2}, []interval{{-2, 0}, {0, 2}}, interval{-2, 2}},
+		{"ends are rounded", []float64{-1.04, 1.96, 2.04}, []interval{{-1, 2}}, interval{-1, 2}},
+	} {
+		found, all := gaps(c.x)
+		if !reflect.DeepEqual(found, c.gaps) || all != c.all {
+			t.Errorf("%s: %v in %v, want %v in %v", c.name, found, all, c.gaps, c.all)
+		}
+	}
+}
+
+// The standard deviation is 2 in the middle half of the gap, 1 where the data are, and 100 elsewhere.
+func TestMeanStd(t *testing.T) {
+	x := grid(1)
+	std := make([]float64, len(x))
+	for i, at := range x {
+		switch a := math.Abs(at); {
+		case a < 1.01:
+			std[i] = 2
+		case a > 1.99 && a < 4.01:
+			std[i] = 1
+		default:
+			std[i] = 100
+		}
+	}
+	if gap, data := meanStd(x, std, []interval{{-2, 2}}, interval{-4, 4}); gap != 2 || data != 1 {
+		t.Errorf("%v in the gap and %v at the data, want 2 and 1", gap, data)
+	}
+	if gap, data := meanStd(x, std, nil, interval{-0.5, 0.5}); gap != 0 || data != 2 {
+		t.Errorf("without a gap: %v and %v, want 0 and 2", gap, data)
+	}
+}
+
+// figure1 is a training on the data of Figure 1, with fewer steps.
+func figure1(method string, steps int) Training {
+	data := datasets.ToyCubic(examples, noiseStd, 0)
+	return Training{Method: method, X: data.X, Y: data.Y, Width: 50, InitStd: 0.01, Steps: steps, PretrainSteps: steps / 2, Samples: 100}
+}
+
+// trained runs a training and returns all its updates.
+func trained(t *testing.T, r Training) (all []Update) {
+	t.Helper()
+	must.Do(t, r.Run(t.Context(), func(u Update) { all = append(all, u) }))
+	return all
+}
+
+func TestUpdates(t *testing.T) {
+	for method := range methods {
+		t.Run(method, func(t *testing.T) {
+			updates := trained(t, figure1(method, 20))
+			first, last := updates[0], updates[len(updates)-1]
+			steps, begins, samples := 20, "training", 100
+			switch method {
+			case "density":
+				steps, begins = 30, "pretraining"
+			case "ensemble":
+				samples = ensembleMembers
+			}
+			if first.Phase != begins || first.Step != 1 || first.Band == nil {
+				t.Errorf("the first update is %+v; want a band at step 1 of %s", first, begins)
+			}
+			if last.Phase != "done" || last.Step != steps || last.Steps != steps || last.Done != 1 {
+				t.Errorf("the last update is %+v; want all %d steps done", last, steps)
+			}
+			b := last.Band
+			if b == nil || b.Samples != samples || len(b.X) != 241 {
+				t.Fatalf("the last band is %+v; want %d draws at 241 inputs", b, samples)
+			}
+			for i, x := range b.X {
+				if !(b.Low[i] <= b.High[i] && b.Std[i] > 0) {
+					t.Fatalf("at %g: from %g to %g with standard deviation %g", x, b.Low[i], b.High[i], b.Std[i])
+				}
+			}
+			if b.Ratio != b.GapStd/b.DataStd || !reflect.DeepEqual(b.Gaps, []interval{{-2, 2}}) {
+				t.Errorf("gaps %v: ratio %g of %g and %g", b.Gaps, b.Ratio, b.GapStd, b.DataStd)
+			}
+			for _, u := range updates {
+				if _, err := json.Marshal(u); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// Watching a training changes nothing of it: the bands on the way leave the model's noise alone.
+func TestWatchingChangesNothing(t *testing.T) {
+	backend := must.Get(gobackend.New("ops_sequential"))(t)
+	defer backend.Finalize()
+	of := func(live bool) *Band {
+		r := must.Get(figure1("density", 10).begin(backend))(t)
+		if live {
+			must.Get(r.liveBand(t.Context()))(t)
+		}
+		must.Do(t, r.fit(t.Context(), func(Update) {}))
+		must.Do(t, r.draw(t.Context(), func(Update) {}))
+		return r.update.Band
+	}
+	if watched, alone := of(true), of(false); !reflect.DeepEqual(watched, alone) {
+		t.Errorf("watched, the ratio is %g, else %g", watched.Ratio, alone.Ratio)
+	}
+}
+
+// What Figure 1 shows, after a fifth of its steps: density layers are less certain in the gap, MFVI is more certain.
+func TestGapRatio(t *testing.T) {
+	for method, above := range map[string]bool{"density": true, "mfvi": false} {
+		updates := trained(t, figure1(method, 800))
+		if ratio := updates[len(updates)-1].Band.Ratio; above != (ratio > 1) {
+			t.Errorf("%s has the gap ratio %g; above 1: want %v", method, ratio, above)
+		}
+	}
+}
+
+func TestStop(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	count := 0
+	err := figure1("density", 100000).Run(ctx, func(Update) {
+		if count++; count == 2 {
+			stop()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || count != 2 {
+		t.Errorf("after %d updates: %v; want 2 and %v", count, err, context.Canceled)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	good := figure1("mfvi", 1)
+	for want, change := range map[string]func(*Training){
+		`no method "other"`:             func(r *Training) { r.Method = "other" },
+		"1 inputs and 1 targets":        func(r *Training) { r.X, r.Y = []float64{1}, []float64{1} },
+		"100 inputs and 2 targets":      func(r *Training) { r.Y = []float64{1, 2} },
+		"point 1 is (1, NaN)":           func(r *Training) { r.X, r.Y = []float64{0, 1}, []float64{0, math.NaN()} },
+		"all points have the input 3":   func(r *Training) { r.X, r.Y = []float64{3, 3}, []float64{0, 1} },
+		"the width is 0":                func(r *Training) { r.Width = 0 },
+		"the width is 201":              func(r *Training) { r.Width = 201 },
+		"the starting noise is 0":       func(r *Training) { r.InitStd = 0 },
+		"the starting noise is NaN":     func(r *Training) { r.InitStd = math.NaN() },
+		"0 steps after 0":               func(r *Training) { r.Steps = 0 },
+		"1 steps after -1":              func(r *Training) { r.PretrainSteps = -1 },
+		"70 draws; want a multiple of ": func(r *Training) { r.Samples = 70 },
+	} {
+		r := good
+		change(&r)
+		err := r.Run(t.Context(), func(Update) { t.Errorf("%s: it was trained", want) })
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q in it", err, want)
+		}
+	}
+}
+
+// cloud is correlated points around zero.
+func cloud(n int) (x, y []float64) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range n {
+		a, b := random.NormFloat64(), random.NormFloat64()
+		x, y = append(x, 1.5*a), append(y, 0.6*a+0.5*b)
+	}
+	return x, y
+}
+
+// The maximum-likelihood covariance of a Gaussian with mean zero is the mean of h h^T.
+func TestLayerFit(t *testing.T) {
+	x, y := cloud(50)
+	l := Layer{X: x, Y: y, Gamma: 0.2, Beta: 0.03, Side: 5, Extent: 2}
+	found := must.Get(l.Fit(t.Context()))(t)
+	var a, b, c float64
+	for i := range x {
+		a, b, c = a+x[i]*x[i]/50, b+x[i]*y[i]/50, c+y[i]*y[i]/50
+	}
+	det := a*c - b*b
+	want := [3]float64{c / det, -b / det, a / det}
+	for i := range want {
+		if math.Abs(found.Precision[i]-want[i]) > 1e-3*math.Abs(want[i]) {
+			t.Errorf("precision %v, want %v", found.Precision, want)
+			break
+		}
+	}
+	if len(found.Std) != 25 {
+		t.Fatalf("%d standard deviations, want 25", len(found.Std))
+	}
+	p := found.Precision
+	for i, sd := range found.Std {
+		h1, h2 := float64(i%5)-2, float64(i/5)-2
+		energy := (p[0]*h1*h1 + 2*p[1]*h1*h2 + p[2]*h2*h2) / 2
+		if want := math.Sqrt(0.2*energy + 0.03); math.Abs(sd-want) > 1e-5*want {
+			t.Errorf("at (%g, %g): sd %g, want %g", h1, h2, sd, want)
+		}
+	}
+}
+
+// The map says what the layer does: the variance of its draws is gamma E + beta.
+func TestLayerDraws(t *testing.T) {
+	backend := must.Get(gobackend.New("ops_sequential"))(t)
+	defer backend.Finalize()
+	x, y := cloud(50)
+	l := Layer{X: x, Y: y, Side: 5, Extent: 2}
+	m := must.Get(l.fit(t.Context(), backend))(t)
+	l.Gamma, l.Beta = 1e-6, 1e-6 // those that dul.Density starts with
+	found := must.Get(l.maps(t.Context(), m))(t)
+	const draws = 4000
+	drawn := must.Get(predict.Sample(t.Context(), m, l.inputs(), predict.Options{Samples: draws}))(t)
+	_, std := drawn.Moments()
+	for i, sd := range std {
+		ratio := sd * sd / (found.Std[i] * found.Std[i])
+		if z := (ratio - 1) * math.Sqrt(draws/2); math.Abs(z) > 4.5 {
+			t.Errorf("input %d: standard deviation %g, want %g: z %.1f", i, sd, found.Std[i], z)
+		}
+	}
+}
+
+func TestLayerRefused(t *testing.T) {
+	good := Layer{X: []float64{1, 2}, Y: []float64{0, 1}, Gamma: 1, Beta: 1, Side: 5, Extent: 2}
+	for want, change := range map[string]func(*Layer){
+		"0 first and 0 second": func(l *Layer) { l.X, l.Y = nil, nil },
+		"2 first and 1 second": func(l *Layer) { l.Y = []float64{1} },
+		"point 0 is (1, +Inf)": func(l *Layer) { l.Y = []float64{math.Inf(1), 1} },
+		"gamma is -1":          func(l *Layer) { l.Gamma = -1 },
+		"beta NaN":             func(l *Layer) { l.Beta = math.NaN() },
+		"a map of side 1":      func(l *Layer) { l.Side = 1 },
+		"from -0 to 0":         func(l *Layer) { l.Extent = 0 },
+	} {
+		l := good
+		change(&l)
+		if _, err := l.Fit(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q in it", err, want)
+		}
+	}
+}
+
+func TestServe(t *testing.T) {
+	for _, c := range []struct{ request, fails string }{
+		{`{"points": {"seed": 0}}`, ""},
+		{`{"layer": {"x": [1, 0], "y": [0, 1], "gamma": 1, "beta": 0, "side": 2, "extent": 1}}`, ""},
+		{`{"train": {"method": "mfvi", "x": [0, 1], "y": [0, 1], "width": 1, "initStd": 0.1, "steps": 1, "samples": 50}}`, ""},
+		{`{}`, "asks for 0 things"},
+		{`{"points": {}, "layer": {}}`, "asks for 2 things"},
+		{`{"points": {"sed": 1}}`, `unknown field "sed"`},
+		{`{"points": {}} {}`, "something after the request"},
+		{`{"train": {"method": "x"}}`, `no method "x"`},
+		{`points`, "reading the request"},
+	} {
+		var replies []any
+		err := Serve(t.Context(), []byte(c.request), func(reply any) { replies = append(replies, reply) })
+		if c.fails == "" && (err != nil || len(replies) == 0) || c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails) || len(replies) > 0) {
+			t.Errorf("%s: %d replies, %v; want the error %q", c.request, len(replies), err, c.fails)
+		}
+		if strings.Contains(c.request, "seed") && err == nil {
+			if d := replies[0].(Dataset); !slices.Equal(d.X, datasets.ToyCubic(examples, noiseStd, 0).X) {
+				t.Error("the points are not those of Figure 1")
+			}
+		}
+	}
+}

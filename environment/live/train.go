@@ -1,0 +1,332 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/gobackend"
+	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+)
+
+// A Training is one method on the reader's points, with the protocol of Figure 1: a network with one hidden layer, inputs
+// and targets standardised, full-batch Adam whose learning rate falls from 1e-3 along one half cosine. Figure 1 itself has
+// width 50, starting noise 0.01, 4000 steps after 2000 of pretraining, and 1000 draws.
+type Training struct {
+	Method string    `json:"method"` // density, mfvi, rank1, mcdropout or ensemble
+	X      []float64 `json:"x"`
+	Y      []float64 `json:"y"`
+	Seed   uint64    `json:"seed"`  // of initial values and noise
+	Width  int       `json:"width"` // units of the hidden layer, 1 to 200
+	// InitStd is the posterior standard deviation at the start of density, MFVI and Rank-1; the others have none.
+	InitStd float64 `json:"initStd"`
+	Steps   int     `json:"steps"`
+	// PretrainSteps fit the energy models of density before Steps; the other methods have none and skip them.
+	PretrainSteps int `json:"pretrainSteps"`
+	// Samples is the number of draws of the last band, a multiple of 50. Bands on the way have liveSamples.
+	Samples int `json:"samples"`
+}
+
+// An Update tells how far a training is.
+type Update struct {
+	Phase   string  `json:"phase"` // pretraining, training, drawing or done
+	Step    int     `json:"step"`
+	Steps   int     `json:"steps"` // pretraining included
+	Done    float64 `json:"done"`  // the part of the steps that is done, from 0 to 1
+	Seconds float64 `json:"seconds"`
+	Band    *Band   `json:"band,omitempty"` // nil when it has not changed
+}
+
+// A Band is the distribution of the function at the inputs X, in the units of the data: the mean, the standard deviation
+// and the central 95 % of the draws.
+type Band struct {
+	X       []float64 `json:"x"`
+	Mean    []float64 `json:"mean"`
+	Low     []float64 `json:"low"`
+	High    []float64 `json:"high"`
+	Std     []float64 `json:"std"`
+	Samples int       `json:"samples"` // draws, for an ensemble its members
+	// Gaps are the intervals without points. GapStd is the mean standard deviation in the middle halves of the gaps, DataStd
+	// where the data are, and Ratio the first over the second; see meanStd. Ratio is 0 without a gap or without any spread.
+	Gaps    []interval `json:"gaps"`
+	GapStd  float64    `json:"gapStd"`
+	DataStd float64    `json:"dataStd"`
+	Ratio   float64    `json:"ratio"`
+}
+
+const (
+	learningRate    = 1e-3
+	ensembleMembers = 5
+	gridEnd         = 6.0
+	gridStep        = 0.05
+	liveSamples     = 60 // draws of a band while the method trains
+	liveEvery       = 2  // such a band has every second input of the grid
+	drawnAtOnce     = 50 // of the last band
+)
+
+// methods are the families of layers by name, with the settings of Figure 1.
+var methods = map[string]func(initStd float64) nets.Layers{
+	"density": func(s float64) nets.Layers { return dul.Density{InitStd: s, PriorStd: 1} },
+	// With its usual prior of 0.1, MFVI is too stiff for 50 units to bend into a cubic.
+	"mfvi":      func(s float64) nets.Layers { return baselines.MFVI{InitStd: s, PriorStd: 1} },
+	"rank1":     func(s float64) nets.Layers { return baselines.Rank1{InitStd: s, PriorStd: 0.1} },
+	"mcdropout": func(float64) nets.Layers { return baselines.MCDropout{Rate: 0.1} },
+	"ensemble":  func(float64) nets.Layers { return baselines.Deterministic{} },
+}
+
+func (t Training) check() error {
+	fail := func(format string, values ...any) error { return fmt.Errorf("live: "+format, values...) }
+	if methods[t.Method] == nil {
+		return fail("there is no method %q; want one of %s", t.Method, strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
+	}
+	if len(t.X) != len(t.Y) || len(t.X) < 2 {
+		return fail("%d inputs and %d targets; want as many of one as of the other, and at least 2", len(t.X), len(t.Y))
+	}
+	if at := params.NotFinite(slices.Concat(t.X, t.Y)); at >= 0 {
+		return fail("point %d is (%g, %g); both must be finite", at%len(t.X), t.X[at%len(t.X)], t.Y[at%len(t.X)])
+	}
+	if slices.Min(t.X) == slices.Max(t.X) {
+		return fail("all points have the input %g; move one to the side", t.X[0])
+	}
+	if t.Width < 1 || t.Width > 200 {
+		return fail("the width is %d; want 1 to 200", t.Width)
+	}
+	if !(t.InitStd > 0 && t.InitStd <= 1) {
+		return fail("the starting noise is %g; want more than 0, and at most 1", t.InitStd)
+	}
+	if t.Steps < 1 || t.PretrainSteps < 0 {
+		return fail("%d steps after %d of pretraining; want at least 1, and not fewer than 0", t.Steps, t.PretrainSteps)
+	}
+	if t.Samples < drawnAtOnce || t.Samples%drawnAtOnce != 0 {
+		return fail("%d draws; want a multiple of %d", t.Samples, drawnAtOnce)
+	}
+	return nil
+}
+
+// seeds are those of the method's networks, the same as in the project's runs of Figure 1.
+func (t Training) seeds() []uint64 {
+	all := make([]uint64, 1)
+	if t.Method == "ensemble" {
+		all = make([]uint64, ensembleMembers)
+	}
+	for member := range all {
+		all[member] = t.Seed + 0x9e3779b97f4a7c15 + uint64(member)*0xd1342543de82ef95
+	}
+	return all
+}
+
+// Run trains the method and tells observe how it goes: now and then in words, more seldom with a band, and in the end
+// with the last band. The times of updates change no result. A request that cannot be carried out is an error before
+// anything is trained; so is, on the way, a training that diverges. When ctx is cancelled, Run returns its error.
+func (t Training) Run(ctx context.Context, observe func(Update)) error {
+	if err := t.check(); err != nil {
+		return err
+	}
+	backend, err := gobackend.New("ops_sequential")
+	if err != nil {
+		return fmt.Errorf("live: %w", err)
+	}
+	defer backend.Finalize()
+	r, err := t.begin(backend)
+	if err != nil {
+		return err
+	}
+	if err := r.fit(ctx, observe); err != nil {
+		return err
+	}
+	return r.draw(ctx, observe)
+}
+
+// A run is a training that has begun.
+type run struct {
+	Training
+	model         *nets.Model
+	inputs        []nets.Floats // the training inputs, standardised, for each network
+	targets       []float64
+	input, target datasets.Scaler
+	began         time.Time
+	update        Update // the last one
+}
+
+func (t Training) begin(backend compute.Backend) (*run, error) {
+	network := nets.MLP{Layers: methods[t.Method](t.InitStd), Widths: []int{t.Width}}
+	m, err := nets.NewReplicas(backend, network, likelihood.Gaussian{}, t.seeds()...)
+	if err != nil {
+		return nil, fmt.Errorf("live: %w", err)
+	}
+	rows := datasets.Order(0, 0, len(t.X))
+	r := &run{Training: t, model: m, input: datasets.FitScaler(t.X, 1, rows), target: datasets.FitScaler(t.Y, 1, rows), began: time.Now()}
+	r.inputs, r.targets = r.standardised(t.X), r.target.Transform(t.Y)
+	return r, nil
+}
+
+// standardised are inputs as each network takes them.
+func (r *run) standardised(x []float64) []nets.Floats {
+	return slices.Repeat([]nets.Floats{nets.Rows(r.input.Transform(x), 1)}, r.model.Count())
+}
+
+// How often a training tells how far it is, and how much of its time bands may take.
+const (
+	tellEvery   = 50 * time.Millisecond
+	bandEvery   = 250 * time.Millisecond
+	timeForBand = 0.25
+)
+
+// fit trains the networks.
+func (r *run) fit(ctx context.Context, observe func(Update)) error {
+	trainer := train.Trainer{
+		Epochs: r.Steps, BatchSize: len(r.X), Schedule: train.Cosine(learningRate), LogLikelihoodScale: 1,
+		Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
+	}
+	if r.Method == "density" {
+		trainer.PretrainEpochs, trainer.PretrainGroups = r.PretrainSteps, trainer.Groups
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var told, drawn time.Time
+	var pause time.Duration
+	trainer.Progress = func(at train.Progress) {
+		if time.Since(told) < tellEvery {
+			return
+		}
+		r.update = Update{Phase: "training", Step: at.Step, Steps: at.Steps, Done: float64(at.Step) / float64(at.Steps), Seconds: time.Since(r.began).Seconds()}
+		if at.Pretraining {
+			r.update.Phase = "pretraining"
+		}
+		if time.Since(drawn) >= pause {
+			began := time.Now()
+			band, err := r.liveBand(ctx)
+			if err != nil {
+				cancel(err)
+				return
+			}
+			r.update.Band, drawn = band, time.Now()
+			pause = max(bandEvery, time.Duration(float64(time.Since(began))*(1-timeForBand)/timeForBand))
+		}
+		observe(r.update)
+		told = time.Now()
+	}
+	sets := make([]train.Dataset, r.model.Count())
+	for i, inputs := range r.inputs {
+		sets[i] = train.Dataset{Inputs: inputs, Targets: r.targets}
+	}
+	err := trainer.Fit(ctx, r.model, sets...)
+	if failed := context.Cause(ctx); failed != nil {
+		return failed
+	}
+	if errors.Is(err, train.ErrDiverged) {
+		return fmt.Errorf("live: the training diverged; less starting noise or a smaller width may help: %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("live: %w", err)
+	}
+	return nil
+}
+
+// grid are the inputs of bands, every so many of them.
+func grid(every int) (x []float64) {
+	for i := 0; i <= int(math.Round(2*gridEnd/gridStep)); i += every {
+		x = append(x, -gridEnd+gridStep*float64(i))
+	}
+	return x
+}
+
+// liveBand is a band of few draws. They have the same random numbers each time, so that what moves is the posterior, and
+// they leave the model's own stream of noise alone.
+func (r *run) liveBand(ctx context.Context) (*Band, error) {
+	x, seed := grid(liveEvery), uint64(1)
+	drawn, err := r.sample(ctx, x, predict.Options{Samples: r.samples(liveSamples), Seed: &seed})
+	if err != nil {
+		return nil, err
+	}
+	return r.band(x, drawn)
+}
+
+// samples is how many draws of each network are made where so many are wanted: members of an ensemble have no noise.
+func (r *run) samples(wanted int) int {
+	if r.Method == "ensemble" {
+		return 1
+	}
+	return wanted
+}
+
+// sample draws functions of all networks at the inputs x.
+func (r *run) sample(ctx context.Context, x []float64, o predict.Options) (predict.Mixture, error) {
+	found, err := predict.SampleReplicas(ctx, r.model, r.standardised(x), o)
+	if err != nil {
+		return predict.Mixture{}, fmt.Errorf("live: drawing functions: %w", err)
+	}
+	members := make([]predict.Mixture, len(found))
+	for i, p := range found {
+		members[i] = p.Mixture
+	}
+	return predict.Mix(members...)
+}
+
+// draw makes the last band from Samples draws, a few at a time, so that one can see it and stop it.
+func (r *run) draw(ctx context.Context, observe func(Update)) error {
+	x, wanted := grid(1), r.samples(r.Samples)
+	r.update.Phase, r.update.Step, r.update.Done = "drawing", r.update.Steps, 1
+	var all predict.Mixture
+	for len(all.Mean) < wanted*r.model.Count() {
+		some, err := r.sample(ctx, x, predict.Options{Samples: min(drawnAtOnce, wanted)})
+		if err != nil {
+			return err
+		}
+		all.Mean = append(all.Mean, some.Mean...)
+		if r.update.Band, err = r.band(x, all); err != nil {
+			return err
+		}
+		if len(all.Mean) == wanted*r.model.Count() {
+			r.update.Phase = "done"
+		}
+		r.update.Seconds = time.Since(r.began).Seconds()
+		observe(r.update)
+	}
+	return nil
+}
+
+// band summarizes draws at the inputs x.
+func (r *run) band(x []float64, drawn predict.Mixture) (*Band, error) {
+	for _, function := range drawn.Mean {
+		if params.NotFinite(function) >= 0 {
+			return nil, errors.New("live: the training diverged: the functions are not finite; less starting noise or a smaller width may help")
+		}
+	}
+	b := &Band{X: x, Samples: len(drawn.Mean)}
+	b.Mean, b.Std = drawn.Moments()
+	b.Mean = r.target.Inverse(b.Mean)
+	values := make([]float64, len(drawn.Mean))
+	for i := range x {
+		b.Std[i] *= r.target.Std[0]
+		for m, function := range drawn.Mean {
+			values[m] = function[i]
+		}
+		slices.Sort(values)
+		b.Low = append(b.Low, stat.Quantile(0.025, stat.LinInterp, values, nil))
+		b.High = append(b.High, stat.Quantile(0.975, stat.LinInterp, values, nil))
+	}
+	b.Low, b.High = r.target.Inverse(b.Low), r.target.Inverse(b.High)
+	var all interval
+	b.Gaps, all = gaps(r.X)
+	b.GapStd, b.DataStd = meanStd(x, b.Std, b.Gaps, all)
+	if b.GapStd > 0 && b.DataStd > 0 {
+		b.Ratio = b.GapStd / b.DataStd
+	}
+	return b, nil
+}

@@ -1,0 +1,470 @@
+// The page live.html: Figure 1 on the reader's own points, and one layer with two inputs.
+"use strict";
+
+const byId = (id) => document.getElementById(id);
+const say = (text) => (byId("said").textContent = text);
+const METHODS = {
+  density: "Density uncertainty",
+  mfvi: "MFVI",
+  rank1: "Rank-1 BNN",
+  mcdropout: "MC dropout",
+  ensemble: "Deep ensemble",
+};
+
+// Makes an element with attributes and children.
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+// Calls draw before the next frame, however often it is asked to.
+function drawing(draw) {
+  let asked = false;
+  return () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      draw();
+    });
+  };
+}
+
+// Shows a slider's value beside it, in the words of text, and calls changed after each move.
+function slider(id, text, changed) {
+  const input = byId(id);
+  const show = () => {
+    document.querySelector(`output[for=${id}]`).textContent = text(Number(input.value));
+    input.setAttribute("aria-valuetext", text(Number(input.value)));
+  };
+  input.addEventListener("input", () => {
+    show();
+    changed();
+  });
+  input.addEventListener("reset", show);
+  show();
+  return input;
+}
+
+// Connects the buttons of a tab that change points.
+function pointButtons(tab, points, center) {
+  const button = (name) => tab.querySelector(`[data-do=${name}]`);
+  const update = () => {
+    button("remove").disabled = points.selected < 0;
+    button("undo").disabled = points.past.length === 0;
+  };
+  button("add").addEventListener("click", () => points.add(center()));
+  button("remove").addEventListener("click", () => points.remove());
+  button("undo").addEventListener("click", () => points.undo());
+  points.addEventListener("change", update);
+  points.addEventListener("select", update);
+  update();
+}
+
+// A panel shows one method: the points, the band, and the standard deviation relative to the one at the data.
+class Panel {
+  constructor(method, figure) {
+    this.figure = figure;
+    this.method = method;
+    this.stop = () => {};
+    this.stale = true; // whether the band is not of these points and settings
+    this.canvas = make("canvas", { "aria-hidden": "true" });
+    this.plot = make("div", { class: "plot", tabindex: "0", role: "application", "aria-label": `Points and band of ${METHODS[method]}`, "aria-describedby": "keys" }, this.canvas);
+    this.ratio = make("output", { "aria-label": `Gap ratio of ${METHODS[method]}` }, "–");
+    this.progress = make("progress", { max: "1", value: "0", "aria-label": `Training of ${METHODS[method]}` });
+    this.status = make("p", { class: "status" });
+    const head = make("header", {}, make("h2", {}, METHODS[method]), make("p", { class: "ratio" }, "gap ratio ", this.ratio));
+    this.element = make("section", { class: "panel", id: `panel-${method}` }, head, this.plot, this.progress, this.status);
+    const left = 38;
+    const width = () => this.canvas.clientWidth - left - 8;
+    const main = () => this.canvas.clientHeight - 118;
+    this.axes = new Axes([-6, 6], [-100, 100], () => ({ left, top: 6, width: width(), height: main() }));
+    this.strip = new Axes([-6, 6], [0, 4], () => ({ left, top: main() + 20, width: width(), height: 74 }));
+    this.draw = drawing(() => this.paint());
+    edit(this.plot, this.canvas, figure.points, this.axes, {
+      holes: true,
+      say,
+      sweeping: () => byId("sweep").getAttribute("aria-pressed") === "true",
+      swept: (from, to) => {
+        figure.hole = from === undefined ? null : [from, to];
+        figure.draw();
+      },
+    });
+    new ResizeObserver(this.draw).observe(this.canvas);
+  }
+
+  train() {
+    this.stop();
+    this.stale = true;
+    this.wrong("");
+    this.status.textContent = "Waiting for a free core";
+    this.progress.value = 0;
+    this.running = true;
+    this.stop = program.run({ train: this.figure.request(this.method) }, (reply) => this.replied(reply));
+    this.draw();
+  }
+
+  replied(reply) {
+    if (reply.end || reply.error) {
+      this.running = false;
+      if (reply.error) this.wrong(reply.error);
+      this.figure.changed();
+      return;
+    }
+    const { phase, step, steps, done, seconds, band } = reply;
+    this.progress.value = done;
+    this.status.textContent = {
+      pretraining: `Generative pretraining, step ${step} of ${steps}`,
+      training: `Training, step ${step} of ${steps}`,
+      drawing: `Drawing functions`,
+      done: `Trained in ${Math.round(seconds)} s, ${band?.samples} ${this.method === "ensemble" ? "networks" : "draws"}, sd at the data ${band?.dataStd.toFixed(2)}`,
+    }[phase];
+    if (band) {
+      this.band = band;
+      this.stale = false;
+      this.ratio.textContent = band.ratio > 0 ? band.ratio.toFixed(2) : "–";
+      this.draw();
+      document.documentElement.dataset.firstBand ??= Math.round(performance.now());
+    }
+    if (phase === "done") {
+      this.element.dataset.ratio = band.ratio;
+      say(`${METHODS[this.method]} is trained: gap ratio ${this.ratio.textContent}.`);
+    } else delete this.element.dataset.ratio;
+  }
+
+  halt() {
+    this.stop();
+    if (this.running) this.status.textContent = "Stopped";
+    this.running = false;
+  }
+
+  wrong(text) {
+    this.status.classList.toggle("wrong", text !== "");
+    this.status.textContent = text.replace(/^live: /, "");
+  }
+
+  paint() {
+    if (this.canvas.clientWidth === 0) return;
+    const { axes, strip: below, band, figure } = this;
+    this.element.classList.toggle("stale", this.stale);
+    const c = prepare(this.canvas);
+    const colour = figure.colour;
+    const gaps = band && !this.stale ? band.gaps : [];
+    within(c, axes, () => {
+      for (const gap of gaps) strip(c, axes, ...gap, colour.gap);
+      if (figure.hole) strip(c, axes, ...figure.hole, colour.band);
+      const xs = Array.from({ length: 121 }, (_, i) => -6 + i / 10);
+      stroke(c, colour.muted, 1.5, () => path(c, axes, xs, xs.map((x) => x ** 3)), [5, 4]);
+      if (band) {
+        c.globalAlpha = this.stale ? 0.35 : 1;
+        c.fillStyle = colour.band;
+        c.beginPath();
+        path(c, axes, [...band.x, ...band.x.toReversed()], [...band.low, ...band.high.toReversed()]);
+        c.fill();
+        stroke(c, colour.mean, 2, () => path(c, axes, band.x, band.mean));
+        c.globalAlpha = 1;
+      }
+      dots(c, axes, figure.points, colour);
+    });
+    frame(c, axes, colour, [], [-80, -40, 0, 40, 80]);
+    within(c, below, () => {
+      for (const gap of gaps) strip(c, below, ...gap, colour.gap);
+      stroke(c, colour.muted, 1, () => path(c, below, [-6, 6], [1, 1]), [2, 3]);
+      if (!band || !(band.dataStd > 0)) return;
+      c.globalAlpha = this.stale ? 0.35 : 1;
+      const relative = band.std.map((v) => v / band.dataStd);
+      stroke(c, colour.mean, 2, () => path(c, below, band.x, relative));
+      for (const [from, to] of gaps) {
+        const quarter = (to - from) / 4;
+        stroke(c, colour.ink, 3, () => path(c, below, [from + quarter, to - quarter], [Math.min(band.ratio, 3.9), Math.min(band.ratio, 3.9)]));
+      }
+      c.globalAlpha = 1;
+    });
+    frame(c, below, colour, [-4, -2, 0, 2, 4], [1, 3], (y) => `×${y}`);
+  }
+}
+
+// The first tab.
+class Figure {
+  constructor() {
+    this.points = new Points();
+    this.panels = [];
+    this.hole = null; // that is being swept
+    this.held = false; // by the button Stop
+    const restart = () => this.restart();
+    this.noise = slider("noise", (v) => (10 ** v).toPrecision(2), restart);
+    this.pretraining = slider("pretraining", String, restart);
+    this.width = slider("width", String, restart);
+    this.steps = slider("steps", String, restart);
+    this.draw = drawing(() => {
+      this.colour = colours();
+      for (const panel of this.shown()) panel.paint();
+    });
+    this.colour = colours();
+    for (const method of Object.keys(METHODS)) {
+      const panel = new Panel(method, this);
+      this.panels.push(panel);
+      document.querySelector(".legend").before(panel.element);
+      const box = make("input", { type: "checkbox", id: `show-${method}`, checked: "" });
+      byId("methods").append(make("label", {}, box, METHODS[method]));
+      box.addEventListener("change", () => {
+        panel.element.hidden = !box.checked;
+        if (!box.checked) panel.halt();
+        else if (!this.held) panel.train();
+        this.changed();
+      });
+    }
+    pointButtons(byId("figure"), this.points, () => this.panels[0].axes.center());
+    this.points.addEventListener("change", () => {
+      for (const panel of this.panels) panel.stale = true;
+      this.draw();
+      this.restart();
+    });
+    this.points.addEventListener("select", this.draw);
+    byId("sweep").addEventListener("click", ({ currentTarget }) => currentTarget.setAttribute("aria-pressed", currentTarget.getAttribute("aria-pressed") !== "true"));
+    byId("reset").addEventListener("click", () => this.reset());
+    byId("train").addEventListener("click", () => {
+      this.held = this.running();
+      if (this.held) for (const panel of this.panels) panel.halt();
+      else this.train();
+      this.changed();
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", this.draw);
+    this.load();
+  }
+
+  shown() {
+    return this.panels.filter((panel) => !panel.element.hidden);
+  }
+
+  running() {
+    return this.timer !== undefined || this.panels.some((panel) => panel.running);
+  }
+
+  // Gets the data of Figure 1 from the program.
+  load() {
+    program.run({ points: { seed: 0 } }, ({ x, y, error }) => {
+      if (error) refuse(error);
+      if (!x) return;
+      this.data = x.map((one, i) => ({ x: one, y: y[i] }));
+      this.points.show(this.data, -1);
+      this.train();
+    });
+  }
+
+  reset() {
+    for (const [input, value] of [[this.noise, -2], [this.pretraining, 2000], [this.width, 50], [this.steps, 4000]]) {
+      input.value = value;
+      input.dispatchEvent(new Event("reset"));
+    }
+    this.held = false;
+    this.points.set(this.data);
+  }
+
+  request(method) {
+    const { list } = this.points;
+    return {
+      method, x: list.map(({ x }) => x), y: list.map(({ y }) => y), seed: 0,
+      width: Number(this.width.value), initStd: 10 ** this.noise.value,
+      steps: Number(this.steps.value), pretrainSteps: Number(this.pretraining.value), samples: 1000,
+    };
+  }
+
+  // Trains again once points and sliders have rested for a moment.
+  restart() {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    for (const panel of this.panels) {
+      panel.stale = true;
+      delete panel.element.dataset.ratio;
+    }
+    this.draw();
+    if (!this.held && this.data) this.timer = setTimeout(() => this.train(), 300);
+    this.changed();
+  }
+
+  train() {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    for (const panel of this.panels) panel.stop();
+    for (const panel of this.shown()) panel.train();
+    this.changed();
+  }
+
+  changed() {
+    byId("train").textContent = this.running() ? "Stop" : "Train";
+  }
+}
+
+// The second tab.
+class Layer {
+  constructor() {
+    this.points = new Points();
+    this.canvas = byId("map").querySelector("canvas");
+    const side = () => this.canvas.clientWidth - 38;
+    this.axes = new Axes([-4, 4], [-4, 4], () => ({ left: 30, top: 6, width: side(), height: side() }));
+    this.paintSoon = drawing(() => this.paint());
+    this.gamma = slider("gamma", (v) => v.toFixed(2), () => this.fit());
+    this.beta = slider("beta", (v) => v.toFixed(2), () => this.fit());
+    edit(byId("map"), this.canvas, this.points, this.axes, { say });
+    pointButtons(byId("layer"), this.points, () => ({ x: 2, y: -2 }));
+    this.points.addEventListener("change", () => {
+      this.paintSoon();
+      this.fit();
+    });
+    this.points.addEventListener("select", () => {
+      this.paintSoon();
+      const point = this.points.list[this.points.selected];
+      if (point) this.probe(point);
+    });
+    byId("restart").addEventListener("click", () => this.points.set(cloud()));
+    this.canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => this.axes.inside([offsetX, offsetY]) && this.probe(this.axes.toData([offsetX, offsetY])));
+    new ResizeObserver(this.paintSoon).observe(this.canvas);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", this.paintSoon);
+    this.points.show(cloud(), -1);
+  }
+
+  request() {
+    const { list } = this.points;
+    return { x: list.map(({ x }) => x), y: list.map(({ y }) => y), gamma: this.gamma.value ** 2, beta: this.beta.value ** 2, side: 61, extent: 4 };
+  }
+
+  // Fits the Gaussian to the points; what changes meanwhile is fitted afterwards.
+  fit() {
+    this.wanted = true;
+    if (this.running || byId("layer").hidden) return;
+    this.running = true;
+    this.wanted = false;
+    program.run({ layer: this.request() }, (reply) => {
+      if (reply.precision) {
+        this.map = reply;
+        this.paintSoon();
+        return;
+      }
+      byId("fitted").textContent = reply.error?.replace(/^live: /, "") ?? this.covariance();
+      this.running = false;
+      if (this.wanted) this.fit();
+    }, true);
+  }
+
+  // The fitted covariance in words.
+  covariance() {
+    const [a, b, c] = this.map.precision;
+    const det = a * c - b * b;
+    const text = (v) => v.toFixed(2).replace("-", "−");
+    return `Fitted to ${this.points.list.length} points: Σ₁₁ = ${text(c / det)}, Σ₁₂ = ${text(-b / det)}, Σ₂₂ = ${text(a / det)}`;
+  }
+
+  energy({ x, y }) {
+    const [a, b, c] = this.map.precision;
+    return (a * x * x + 2 * b * x * y + c * y * y) / 2;
+  }
+
+  probe(at) {
+    if (!this.map) return;
+    const energy = this.energy(at);
+    const sd = Math.sqrt(this.gamma.value ** 2 * energy + this.beta.value ** 2);
+    byId("probe").textContent = `At (${at.x.toFixed(1)}, ${at.y.toFixed(1)}): energy ${energy.toFixed(1)}, sd ${sd.toFixed(2)}`.replaceAll("-", "−");
+  }
+
+  paint() {
+    if (this.canvas.clientWidth === 0) return;
+    const { axes, map } = this;
+    const c = prepare(this.canvas);
+    const colour = colours();
+    within(c, axes, () => {
+      if (map) {
+        const { left, top, width, height } = axes.box();
+        const [low, high] = [Math.min(...map.std), Math.max(...map.std)];
+        c.imageSmoothingEnabled = true;
+        c.drawImage(picture(map.std, low, high, colour), left, top, width, height);
+        byId("least").textContent = `sd ${low.toFixed(2)}`;
+        byId("most").textContent = high.toFixed(2);
+        [0.5, 0.95, 0.99].forEach((mass, i) => stroke(c, colour.contour, 2.5 - i * 0.7, () => this.contour(c, -Math.log(1 - mass))));
+      }
+      dots(c, axes, this.points, colour);
+    });
+    frame(c, axes, colour, [-4, -2, 0, 2, 4], [-4, -2, 0, 2, 4]);
+  }
+
+  // Where the energy has a value: along the direction u it is at the distance sqrt(energy / E(u)).
+  contour(c, energy) {
+    const angles = Array.from({ length: 181 }, (_, i) => (i * Math.PI) / 90);
+    const radius = angles.map((a) => Math.sqrt(energy / this.energy({ x: Math.cos(a), y: Math.sin(a) })));
+    path(c, this.axes, angles.map((a, i) => radius[i] * Math.cos(a)), angles.map((a, i) => radius[i] * Math.sin(a)));
+  }
+}
+
+// A square picture of values from the lowest row up, between two colours.
+function picture(values, low, high, colour) {
+  const side = Math.sqrt(values.length);
+  const canvas = make("canvas", { width: side, height: side });
+  const c = canvas.getContext("2d");
+  const ends = [colour.low, colour.high].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+  const pixels = c.createImageData(side, side);
+  values.forEach((value, i) => {
+    const part = high > low ? (value - low) / (high - low) : 0;
+    const at = 4 * ((side - 1 - Math.floor(i / side)) * side + (i % side));
+    ends[0].forEach((from, k) => (pixels.data[at + k] = from + part * (ends[1][k] - from)));
+    pixels.data[at + 3] = 255;
+  });
+  c.putImageData(pixels, 0, 0);
+  return canvas;
+}
+
+// Forty correlated points around zero, always the same ones.
+function cloud() {
+  let state = 7;
+  const uniform = () => (state = (state * 48271) % 2147483647) / 2147483647;
+  const normal = () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
+  return Array.from({ length: 40 }, () => {
+    const [a, b] = [normal(), normal()];
+    return { x: 0.9 * a, y: 0.6 * a + 0.5 * b };
+  });
+}
+
+// Tabs as the keyboard expects them: arrows go from one to the other.
+function tabs() {
+  const all = [...document.querySelectorAll("[role=tab]")];
+  const open = (tab) => {
+    for (const one of all) {
+      const chosen = one === tab;
+      one.setAttribute("aria-selected", chosen);
+      one.tabIndex = chosen ? 0 : -1;
+      byId(one.getAttribute("aria-controls")).hidden = !chosen;
+    }
+    byId("hole-key").hidden = tab.id !== "tab-figure";
+    if (tab.id === "tab-layer") {
+      layer ??= new Layer();
+      layer.fit();
+    }
+  };
+  all.forEach((tab, i) => {
+    tab.addEventListener("click", () => open(tab));
+    tab.addEventListener("keydown", ({ key }) => {
+      if (key !== "ArrowLeft" && key !== "ArrowRight") return;
+      const next = all[(i + 1) % all.length];
+      open(next);
+      next.focus();
+    });
+  });
+}
+
+// Says why the page cannot be used, in the place of what it would show.
+function refuse(why) {
+  byId("refused").textContent = why;
+  byId("refused").hidden = false;
+}
+
+let program, figure, layer;
+if (typeof WebAssembly !== "object" || typeof DecompressionStream !== "function" || typeof Worker !== "function") {
+  refuse("This browser cannot run WebAssembly in the background, so nothing can be trained here. Firefox, Chrome, Edge and Safari of 2023 or later can.");
+} else {
+  document.querySelector("main").hidden = false;
+  program = new Program(Math.min(navigator.hardwareConcurrency || 2, 3));
+  figure = new Figure();
+  tabs();
+}
+document.documentElement.dataset.ready = "true";
