@@ -14,8 +14,8 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/experiment/cifar"
 	"densityuncertainty/figures/experiment/methods"
-	"densityuncertainty/figures/toy"
 	"densityuncertainty/figures/experiment/uci"
+	"densityuncertainty/figures/toy"
 )
 
 var update = flag.Bool("update", false, "write the specs of all presets anew; stored results are then no longer found")
