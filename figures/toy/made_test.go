@@ -1,7 +1,6 @@
 package toy
 
 import (
-	"maps"
 	"slices"
 	"testing"
 
@@ -61,13 +60,4 @@ func measured(list experiment.Experiments, metrics func(e experiment.Experiment)
 func fullRuns(name string) experiment.Experiments {
 	all := Sets()
 	return all[slices.IndexFunc(all, func(s tables.Set) bool { return s.Name == name })].At(results.Full)
-}
-
-// merged are results of all maps.
-func merged(list ...map[string]experiment.Result) *tables.Index {
-	all := map[string]experiment.Result{}
-	for _, m := range list {
-		maps.Copy(all, m)
-	}
-	return tables.NewIndex(all)
 }

@@ -41,7 +41,7 @@ func Steps(n int) func(e *experiment.Experiment) {
 	return func(e *experiment.Experiment) {
 		e.Recipe.Epochs = n
 		if e.Recipe.PretrainEpochs > 0 {
-			e.Recipe.PretrainEpochs = n / 2
+			e.Recipe.PretrainEpochs = max(1, n/2)
 		}
 	}
 }

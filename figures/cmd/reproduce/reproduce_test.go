@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // tiny is a catalogue whose experiments take a moment, and those of the set "slow" some seconds.
 func tiny() catalogue {
 	list := func(epochs int, list ...experiment.Method) experiment.Experiments {
-		all, err := experiment.Cross(uci.Paper, uci.Sets(uci.Gal, "yacht", "boston"), list...)
+		all, err := experiment.Cross(uci.Paper, uci.On("yacht", "boston"), list...)
 		if err != nil {
 			panic(err)
 		}
