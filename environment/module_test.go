@@ -21,8 +21,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
-	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/uci"
 )
 
@@ -33,13 +32,16 @@ func (halved) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 }
 
 func main() {
-	p := uci.Paper().On("yacht").Quick()
-	p.Epochs, p.PretrainEpochs = 1, 0
-	lines, err := uci.Run(context.Background(), p, methods.New("halved", halved{}))
+	list, err := experiment.Cross(uci.Paper, uci.On("yacht"), experiment.Method{Name: "halved", Layers: halved{}})
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(lines[0].Experiment.Method, lines[0].Metrics[results.MetricRMSE] > 0)
+	list = list.OnSplits(0).Change(func(e *experiment.Experiment) { e.Recipe.Epochs = 1 })
+	results, err := experiment.Run(context.Background(), list...)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(results[0].Method, results[0].Metrics["rmse"] > 0)
 }
 `
 

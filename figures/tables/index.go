@@ -40,7 +40,11 @@ func Committed() (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Read(&experiment.Store{Folder: folder})
+	x, err := Read(&experiment.Store{Folder: folder})
+	if err == nil && len(x.results) == 0 {
+		err = fmt.Errorf("tables: there are no results in %s, which are part of the repository; restore that folder", folder)
+	}
+	return x, err
 }
 
 // Read is the index of the results of stores. Of an experiment that several stores have, the first one's result counts.

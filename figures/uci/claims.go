@@ -148,7 +148,7 @@ func fromTable(sentence, table string) string {
 // densityIsLowest says whether density uncertainty has the lowest mean of the paper's methods on a data set.
 func (x metric) densityIsLowest(index *tables.Index, dataset string, s setting) (bool, error) {
 	var means []results.Summary
-	for _, m := range PaperMethods() {
+	for _, m := range paperMethods() {
 		mean, err := index.Summarize(s.cell(dataset, m), x.name)
 		if err != nil {
 			return false, err
@@ -156,7 +156,7 @@ func (x metric) densityIsLowest(index *tables.Index, dataset string, s setting) 
 		means = append(means, mean)
 	}
 	lowest, _ := results.Lowest(means)
-	return lowest >= 0 && PaperMethods()[lowest].Name == methods.Density.Name, nil
+	return lowest >= 0 && paperMethods()[lowest].Name == methods.Density.Name, nil
 }
 
 // lead is the verdict on a claim that something is better on several data sets, by how many of the differences are

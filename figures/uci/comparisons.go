@@ -230,7 +230,7 @@ func ClaimsTable(x *tables.Index) (report.Table, error) {
 func (x metric) bestInPaper(dataset string) string {
 	var best []string
 	lowest := 0.0
-	for _, m := range PaperMethods() {
+	for _, m := range paperMethods() {
 		mean := x.of(dataset, m).Mean
 		switch {
 		case mean != mean: // the paper has no such row

@@ -58,17 +58,17 @@ var paperColumns = map[string]string{
 	methods.MCDropout.Name: "MCDropout", methods.VDropout.Name: "VDropout", methods.Rank1.Name: "Rank1-BNN", methods.Density.Name: "Density Uncertainty",
 }
 
-// PaperMethods are the methods of the paper's UCI tables, in their order.
-func PaperMethods() []experiment.Method {
+// paperMethods are the methods of the paper's UCI tables, in their order.
+func paperMethods() []experiment.Method {
 	return []experiment.Method{methods.MCDropout, methods.VDropout, methods.Rank1, methods.Density}
 }
 
 // rivals are the methods of the paper's tables but density uncertainty.
-func rivals() []experiment.Method { return PaperMethods()[:3] }
+func rivals() []experiment.Method { return paperMethods()[:3] }
 
-// tableMethods are the methods of our tables beside the paper's. The paper leaves MFVI out.
-func tableMethods() []experiment.Method {
-	return append([]experiment.Method{methods.MFVI}, PaperMethods()...)
+// Methods are the methods of our tables beside the paper's: MFVI, which the paper leaves out, and the methods of its tables.
+func Methods() []experiment.Method {
+	return append([]experiment.Method{methods.MFVI}, paperMethods()...)
 }
 
 // addedMethods are those that the paper does not run on regression. They are run on the small data sets.
@@ -76,8 +76,8 @@ func addedMethods() []experiment.Method {
 	return []experiment.Method{methods.Deterministic, methods.Ensemble, methods.SNGP, methods.DUE}
 }
 
-// everyMethod are tableMethods and addedMethods.
-func everyMethod() []experiment.Method { return slices.Concat(tableMethods(), addedMethods()) }
+// everyMethod are Methods and addedMethods.
+func everyMethod() []experiment.Method { return slices.Concat(Methods(), addedMethods()) }
 
 // energyMethods are density layers that differ in their energy model alone. The first, whose noise follows nothing, is
 // the control of the others.

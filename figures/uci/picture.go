@@ -51,7 +51,7 @@ func (x metric) picture(index *tables.Index) (report.Figure, error) {
 	f.Caption, _ = prose.Text("picture", map[string]string{"What": x.what})
 	var panels []*plot.Plot
 	for n, dataset := range tableDatasets() {
-		all, err := x.compared(index, dataset, tableMethods())
+		all, err := x.compared(index, dataset, Methods())
 		if err != nil {
 			return report.Figure{}, err
 		}

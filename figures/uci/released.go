@@ -63,11 +63,11 @@ func ReleasedTable(x *tables.Index) (report.Table, error) {
 	t := report.Table{Name: "uci-released", Columns: []string{"Data set", "Method", "n", "NLL", "RMSE", "NLL, all splits", "RMSE, all splits"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	for _, ref := range references {
-		i := slices.IndexFunc(PaperMethods(), func(m experiment.Method) bool { return methods.NameOf(m) == ref.Method })
+		i := slices.IndexFunc(paperMethods(), func(m experiment.Method) bool { return methods.NameOf(m) == ref.Method })
 		if i < 0 {
 			return report.Table{}, fmt.Errorf("uci: released.csv: there is no method %q", ref.Method)
 		}
-		m := PaperMethods()[i]
+		m := paperMethods()[i]
 		cell := releasedSetting(ref.Dataset).cellOrQuick(ref.Dataset, m)
 		same := tables.Cell{Full: slices.DeleteFunc(slices.Clone(cell.Full), func(e experiment.Experiment) bool { return e.Split >= ref.Splits }), Quick: cell.Quick}
 		row := report.Row{Name: DatasetTitle(ref.Dataset), Cells: report.TextCells(m.Name, strconv.Itoa(ref.Splits))}

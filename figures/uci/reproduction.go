@@ -20,7 +20,7 @@ const farAway = 5
 // deviation over 20 splits (report.Difference). Data sets that were not run are left out.
 func ReproductionPicture(x *tables.Index) (report.Figure, error) {
 	f := report.Figure{Name: "uci-reproduction", Width: vg.Points(760), Height: vg.Points(330)}
-	list := PaperMethods()
+	list := paperMethods()
 	colours := []mark{
 		{list[0].Name, report.Sky, draw.CrossGlyph{}}, {list[1].Name, report.Purple, draw.PyramidGlyph{}},
 		{list[2].Name, report.Orange, draw.BoxGlyph{}}, {list[3].Name, report.Red, draw.CircleGlyph{}},

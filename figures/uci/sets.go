@@ -49,8 +49,8 @@ func Sets() []tables.Set {
 		converged = append(converged, t.all(t.methods...)...)
 	}
 	return []tables.Set{
-		withQuick("uci", "UCI regression tables (NLL, RMSE): the paper's text, Gal's splits", paperSetting(withoutYear()...).all(tableMethods()...)),
-		scale(results.Full, "uci-year", "UCI regression tables: the Year row alone, which is as large as all others together", paperSetting(Year).all(tableMethods()...)),
+		withQuick("uci", "UCI regression tables (NLL, RMSE): the paper's text, Gal's splits", paperSetting(withoutYear()...).all(Methods()...)),
+		scale(results.Full, "uci-year", "UCI regression tables: the Year row alone, which is as large as all others together", paperSetting(Year).all(Methods()...)),
 		withQuick("uci-gp", "UCI regression with methods that the paper's UCI tables leave out: SNGP, DUE, deep ensembles and a single network, on the smallest sets",
 			paperSetting(small...).all(addedMethods()...)),
 		withQuick("uci-adam", "UCI regression with Adam for all methods, as SNGP and DUE have it, on the smallest sets: how much of a difference is the optimizer's",
@@ -64,7 +64,7 @@ func Sets() []tables.Set {
 		scale(results.Full, "uci-samples", "UCI regression with 1000 Monte Carlo samples and with 10, for methods without a closed form, and with the closed forms of SNGP and DUE",
 			slices.Concat(paperSetting(small...).all(samplesMethods()...), manySamples().all(sampledMethods()...))),
 		scale(results.Full, "uci-converged", "UCI regression trained for 100 and 400 epochs, and some methods for 4000 on five splits, also with early stopping", converged),
-		withQuick("uci-released", "UCI as the authors' code runs it (random splits), for comparison with that code", releasedSetting(withoutYear()...).all(PaperMethods()...)),
+		withQuick("uci-released", "UCI as the authors' code runs it (random splits), for comparison with that code", releasedSetting(withoutYear()...).all(paperMethods()...)),
 	}
 }
 

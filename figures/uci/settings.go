@@ -157,7 +157,7 @@ func drawnMethods() []experiment.Method {
 
 // convergedMethods are the columns of ConvergedTable.
 func convergedMethods() []experiment.Method {
-	return slices.Concat(tableMethods(), []experiment.Method{detached, methods.DensityConstant}, addedMethods())
+	return slices.Concat(Methods(), []experiment.Method{detached, methods.DensityConstant}, addedMethods())
 }
 
 // trainings are those of the rows of ConvergedTable on each data set: 100 and 400 epochs, and for some methods 4000 on

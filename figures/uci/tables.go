@@ -151,7 +151,7 @@ func (x metric) table(index *tables.Index, extra []experiment.Method) (report.Ta
 			return t, err
 		}
 	}
-	inPaper := tableMethods()
+	inPaper := Methods()
 	for _, m := range inPaper {
 		t.Columns = append(t.Columns, m.Name)
 	}
@@ -230,7 +230,7 @@ func shortTable(x *tables.Index) (report.Table, error) {
 // lowest of ours; best is nil if runs of a method are missing.
 func aboutDensity(name string, columns []string, x *tables.Index, cells func(density comparison, best *comparison) []report.Cell) (report.Table, error) {
 	t := report.Table{Name: name, Columns: columns}
-	list := tableMethods()
+	list := Methods()
 	t.Caption, t.Notes = prose.Text(name, map[string]string{"Columns": names(list)})
 	for _, dataset := range tableDatasets() {
 		row := report.Row{Name: DatasetTitle(dataset)}
@@ -257,7 +257,7 @@ func Agreement(x *tables.Index) (report.Table, error) {
 	t := report.Table{Name: "uci-agreement", Columns: []string{"Method", "Metric", "Better", "Agrees", "Worse", "Nothing to compare"}}
 	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	for _, metric := range tableMetrics {
-		for _, m := range PaperMethods() {
+		for _, m := range paperMethods() {
 			counts := make(map[string]int)
 			for _, dataset := range tableDatasets() {
 				all, err := metric.compared(x, dataset, []experiment.Method{m})

@@ -112,7 +112,7 @@ func TestNothingAskedFor(t *testing.T) {
 
 func TestDensityTable(t *testing.T) {
 	var lines []experiment.Result
-	for i, m := range tableMethods() { // MFVI is the best and density the last on yacht; on wine only density was run
+	for i, m := range Methods() { // MFVI is the best and density the last on yacht; on wine only density was run
 		lines = append(lines, made(of(m, "yacht"), spread(2+0.1*float64(i), 3-0.1*float64(i), 0.1))...)
 	}
 	lines = append(lines, made(of(methods.Density, "wine"), level(1))...)
@@ -168,7 +168,7 @@ func TestClaimsTable(t *testing.T) {
 func TestAgreement(t *testing.T) {
 	// Yacht as the paper has it, Boston far better in NLL and far worse in RMSE.
 	table := must.Get(Agreement(tables.Of(append(made(of(methods.Density, "yacht"), spread(2.593, 2.505, 0.1)), made(of(methods.Density, "boston"), spread(1, 9, 0.1))...))))(t)
-	if len(table.Rows) != 2*len(PaperMethods()) {
+	if len(table.Rows) != 2*len(paperMethods()) {
 		t.Fatalf("%d rows, want one for each method and metric", len(table.Rows))
 	}
 	for _, row := range table.Rows {
