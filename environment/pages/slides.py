@@ -8,6 +8,7 @@ say what was left out. Code is hidden unless asked for.
 import argparse
 import html
 import json
+import math
 import os
 import re
 import shutil
@@ -25,16 +26,16 @@ HERE = Path(__file__).resolve().parent
 WIDTH, HEIGHT = 1280, 720
 SLIDES = 30  # of a notebook, at most
 LINE = 80  # letters in a line of text
-ROOM = 13  # lines of text on a slide
-SHORT, CONCLUSION, LISTED = 45, 75, 90  # words of a paragraph, of one that says what to see, and of a list
+ROOM, FULL = 13, 9  # lines of text on a slide, and of a text that is shown in full
+SHORT, CONCLUSION, LISTED, LEAD = 55, 90, 90, 25  # words of a paragraph, of one that says what to see, of a list, and of what only leads to an output
 TITLE = 130  # letters of a title, two lines
-ROWS, COLUMNS = 8, 6  # of a table, with its head
-CELL = 110  # letters of a line in a table's cell
+ROWS, COLUMNS = 8, 6  # of a table, below its head
+CELL, WIDE, HIGH = 110, 112, 15  # letters of a line in a table's cell, letters in a row, and lines of all rows
 PRINTED = 12  # lines of what a cell printed
-OWN = "Density Uncertainty"  # the column that a table never loses
+OWN = "Density Uncertainty"  # what a table never loses
 
 # Slides that are left out first where there are too many, in this order.
-PRINT, MOVED, SECOND, TABLE, CODE, TEXT, PICTURE, KEPT = range(8)
+PRINT, MOVED, SECOND, TEXT, TABLE, CODE, PICTURE, KEPT = range(8)
 
 FORMULA = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 OPAQUE = re.compile(r"\$[^$]+\$|`[^`]+`|(?<=\])\([^()\s]*\)")
@@ -64,13 +65,23 @@ def blocks(text):
     return [block for block in found if block.strip()]
 
 
+def kind(block):
+    """What a block of Markdown is. A formula is part of the prose around it."""
+    if block.startswith("|"):
+        return "table"
+    if LIST.match(block):
+        return "list"
+    return "as it is" if block.startswith(("```", "#", "<")) else "prose"
+
+
 def statements(parts):
-    """Puts blocks together that say one thing: a formula with the sentence around it, a list or a table with what leads to it."""
+    """Puts blocks together that say one thing: a formula with the sentence around it, a label, or what leads to a list or a table, with what follows."""
     found = []
     for block in parts:
         last = found[-1].rstrip() if found else ""
         formula = block.startswith("$$") or (last.endswith("$$") and block[:1].islower())
-        if last and (formula or (last.endswith(":") and (LIST.match(block) or block.startswith("|")))):
+        leads = last.endswith(":") and kind(block) in ("list", "table")
+        if last and (formula or leads or LABEL.fullmatch(last)):
             found[-1] += f"\n\n{block}"
         else:
             found.append(block)
@@ -99,27 +110,17 @@ def words(text):
     return len(FORMULA.sub("", text).split())
 
 
-def some(all_sentences, limit):
-    """Of sentences the first, as many as have together so many words, those with displayed formulas, and the last, which concludes."""
-    kept = {number for number, sentence in enumerate(all_sentences) if "$$" in sentence} | {len(all_sentences) - 1}
-    left = limit - sum(words(all_sentences[number]) for number in kept)
-    for number, sentence in enumerate(all_sentences):
-        if number in kept:
-            continue
-        left -= words(sentence)
-        if left < 0 and (number or "$$" in "".join(all_sentences)):
-            break
-        kept.add(number)
-    return [all_sentences[number] for number in sorted(kept)]
-
-
-def kind(block):
-    """What a block of Markdown is. A formula is part of the prose around it."""
-    if block.startswith("|"):
-        return "table"
-    if LIST.match(block):
-        return "list"
-    return "as it is" if block.startswith(("```", "#", "<")) else "prose"
+def some(told, limit, conclusion):
+    """Of sentences the first, as many as have together so many words, with those around displayed formulas and, of a conclusion, the last."""
+    kept = {number for number, sentence in enumerate(told) if "$$" in sentence or (conclusion and number == len(told) - 1)}
+    left = limit - sum(words(told[number]) for number in kept)
+    for number in range(len(told)):
+        if number not in kept:
+            left -= words(told[number])
+            if left < 0 and number:
+                break
+            kept.add(number)
+    return [told[number] for number in sorted(kept)]
 
 
 def prose(text, limit):
@@ -128,29 +129,37 @@ def prose(text, limit):
     label = label[0] if label else ""
     told = [sentence for sentence in sentences(text[len(label) :]) if not AT_THE_NOTEBOOK.search(masked(sentence))]
     if sum(map(words, told)) > limit:
-        told = some(told, limit)
+        told = some(told, limit, label.startswith("**What ") or text.endswith(":"))
     return label * bool(told) + "".join(sentence + ("\n\n" if sentence.endswith("$$") else " ") for sentence in told).rstrip()
 
 
-def items(text):
+def items(text, limit):
     """A list, of whose entries only the first sentences are left where it is long."""
-    if words(text) <= LISTED:
+    if words(text) <= limit:
         return text
     return "\n".join(sentences(item)[0] for item in re.split(r"\n(?=(?:[-*]|\d+\.) )", text))
 
 
+def high(row):
+    """About how many lines a row of a table takes."""
+    width = WIDE // len(row)
+    return max(sum(max(1, -(-len(line.replace("**", "")) // width)) for line in cell.split("<br>")) for cell in row)
+
+
 def reduced(table):
-    """The decisive part of a table: rows with something in bold, columns that are short, OWN or have something in bold. Below it, what is left out."""
+    """The decisive part of a table: rows with something in bold or of OWN before others, and columns that are short, of OWN, or have something in bold. Below it, how much is left out."""
     head, rule, *rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table.split("\n")]
     columns = [j for j in range(len(head)) if not j or all(len(line) <= CELL for row in rows for line in row[j].split("<br>"))]
     columns.sort(key=lambda j: (j > 0, head[j] != OWN, -sum("**" in row[j] for row in rows), j))
     columns = sorted(columns[:COLUMNS])
-    bold = [row for row in rows if any("**" in row[j] for j in columns[1:])]
-    shown = rows if len(rows) < ROWS else (bold or rows)[: ROWS - 1]
-    lines = ["| " + " | ".join(row[j] for j in columns) + " |" for row in [head, rule, *shown]]
-    parts = [f"{have} of {all_of} {name}" for have, all_of, name in ((len(shown), len(rows), "rows"), (len(columns), len(head), "columns")) if have < all_of]
-    pointer = [small(f"{' and '.join(parts)}; the notebook has the whole table.")] if parts else []
-    return "\n\n".join(["\n".join(lines), *pointer])
+    head, rule, *short = [[row[j] for j in columns] for row in [head, rule, *rows]]
+    order = sorted(range(len(short)), key=lambda i: (not any("**" in cell for cell in short[i][1:]), OWN not in short[i], i))[:ROWS]
+    while sum(high(short[i]) for i in order) > HIGH and len(order) > 1:
+        order.pop()
+    lines = ["| " + " | ".join(row) + " |" for row in [head, rule, *(short[i] for i in sorted(order))]]
+    counts = (len(order), len(rows), "rows"), (len(columns), len(table.split("\n")[0].split(" | ")), "columns")
+    parts = [f"{have} of {count} {name}" for have, count, name in counts if have < count]
+    return "\n\n".join(["\n".join(lines), *[small(f"{' and '.join(parts)}; the notebook has the whole table.")] * bool(parts)])
 
 
 def small(text):
@@ -158,15 +167,18 @@ def small(text):
     return f'<div class="caption">\n\n{text}\n\n</div>'
 
 
-def shortened(statement):
+def shortened(statement, in_full=False):
     """What a slide shows of a statement."""
     found = []
     for what, parts in groupby(blocks(statement), kind):
         text = "\n\n".join(parts)
         if what == "prose":
-            text = prose(text, CONCLUSION if text.startswith("**What ") else SHORT)
-        elif what != "as it is":
-            text = {"list": items, "table": reduced}[what](text)
+            limit = CONCLUSION if text.startswith("**What ") else SHORT
+            text = prose(text, math.inf if in_full else limit)
+        elif what == "list":
+            text = items(text, math.inf if in_full else LISTED)
+        elif what == "table":
+            text = reduced(text)
         found += [text] if text else []
     return "\n\n".join(found)
 
@@ -196,25 +208,28 @@ def pack(parts, room=ROOM):
     return slides
 
 
-def listing(source):
-    """A cell's code, in letters that let its lines and their number fit on a slide."""
-    code = source.strip("\n")
-    rows = code.split("\n")
-    size = min(22, 540 / (1.25 * len(rows)), 1230 / (0.602 * max(len(row.expandtabs(4)) for row in rows)))
-    return f'<div style="font-size:{max(size, 11):.1f}px">\n\n```go\n{code}\n```\n\n</div>'
+def listing(text, language):
+    """Code, or what it printed, in letters that let its lines and their number fit on a slide."""
+    text = text.strip("\n")
+    rows = text.split("\n")
+    size = min(26, 540 / (1.25 * len(rows)), 1230 / (0.602 * max(len(row.expandtabs(4)) for row in rows)))
+    return f'<div style="font-size:{max(size, 11):.1f}px">\n\n```{language}\n{text}\n```\n\n</div>'
 
 
 def title(text, otherwise):
-    """The first clause of a text, where it makes a title."""
-    clause = first_clause(LABEL.sub("", sentences(text)[0], count=1).strip("*")).rstrip(".")
-    whole = all(clause.count(mark) % 2 == 0 for mark in "*$`")
-    return clause if whole and len(clause) <= TITLE else otherwise
+    """The first sentence of a text, or the first clause of it, where that makes a title."""
+    first = sentences(LABEL.sub("", text, count=1).strip("*"))[0]
+    for words in (first, first_clause(first)):
+        if len(words) <= TITLE and all(words.count(mark) % 2 == 0 for mark in "*$`"):
+            return words.rstrip(".:")
+    return otherwise
 
 
 @dataclass
 class Slide:
     """A slide, in Markdown."""
 
+    heading: str  # of its section
     title: str
     body: str
     notes: list
@@ -228,29 +243,45 @@ class Deck:
     def __init__(self, name):
         self.slides, self.heading, self.section = [], name, 0
         self.pictures = []  # the slides of the pictures since the last text, a list for each output
+        self.lead = ""  # a short text, to be shown with the output after it
 
     def begin(self, heading):
         """Begins a section."""
-        self.heading, self.section = heading.lstrip("# "), self.section + 1
+        self.flush()
+        self.heading, self.section, self.pictures = heading.lstrip("# "), self.section + 1, []
 
     def add(self, body, notes, weight, title=""):
         """Adds a slide and returns it."""
         first = not self.slides or self.slides[-1].section != self.section
-        # The heading is said where the slide has another title.
-        notes = [self.heading] * (first and bool(title)) + [note for note in notes if note]
-        self.slides.append(Slide(title or self.heading, body, notes, KEPT if first else weight, self.section))
+        self.slides.append(Slide(self.heading, title or self.heading, body, [note for note in notes if note], KEPT if first else weight, self.section))
         return self.slides[-1]
+
+    def take_lead(self):
+        """Returns the text that leads to an output, once."""
+        lead, self.lead = self.lead, ""
+        return lead
+
+    def flush(self):
+        """Gives a text that was to lead to an output a slide of its own, if there was no output."""
+        if self.lead:
+            self.add(shortened(self.lead), [self.take_lead()], TEXT)
 
     def text(self, parts):
         """Puts paragraphs on slides. What they say first about the one picture before them becomes its title."""
         if not parts:
             return
+        self.flush()
         told = statements(parts)
+        if len(told) == 1 and self.section and kind(told[0]) == "prose" and not LABEL.match(told[0]) and words(told[0]) <= LEAD:
+            self.lead = told[0]
+            return
         if told[0].startswith("**What to see") and len(self.pictures) == 1:
             for slide in self.pictures[0]:
                 slide.title = title(told[0], slide.title)
         self.pictures = []
-        shown = [shortened(statement) for statement in told]
+        shown = [shortened(statement, in_full=True) for statement in told]
+        if sum(map(lines, shown)) > FULL:
+            shown = [shortened(statement) for statement in told]
         for place, numbers in enumerate(pack(shown)):
             body = "\n\n".join(filter(None, (shown[number] for number in numbers)))
             notes = [told[number] for number in numbers]
@@ -280,32 +311,34 @@ class Deck:
 
     def drawing(self, fragment):
         """Makes a slide of each picture of an output; bitmaps that stand in a row are one picture."""
+        lead = self.take_lead()
+        heading = title(lead, "") if lead else ""
         if "image-rendering:pixelated" in fragment:
-            return [self.add(f'<div class="bitmaps">{fragment}</div>', [], PICTURE)]
+            return [self.add(f'<div class="bitmaps">{fragment}</div>', [lead], PICTURE, heading)]
         made = []
         for found in IMAGE.finditer(fragment):
             position, alt = found["position"] or "", re.search(r'alt="([^"]*)"', found["image"])
             body = f'<div class="picture">{found["image"]}</div>' + f'\n\n<p class="caption">{position}</p>' * bool(position)
-            made.append(self.add(body, [alt[1] if alt else ""], MOVED if made else PICTURE))
+            made.append(self.add(body, [lead, alt[1] if alt else ""], MOVED if made else PICTURE, heading))
         return made
 
     def table(self, text, weight):
         """Makes a slide of a table with its caption, whose first sentence may be the title."""
-        parts = blocks(text)
+        lead, parts = self.take_lead(), blocks(text)
         caption = next((block for block in parts if kind(block) == "prose"), "")
         heading = title(caption, "") if caption else ""
         rest = sentences(caption)
-        if rest[0].rstrip(".") == heading:
+        if rest[0].rstrip(".:") == heading:
             rest = rest[1:]
-        shown = [small(prose(" ".join(rest), SHORT))] * bool("".join(rest)) + [reduced(block) for block in parts if kind(block) == "table"]
-        self.add("\n\n".join(shown), [block for block in parts if kind(block) != "table"], weight, heading)
+        words = " ".join(filter(None, [lead, prose(" ".join(rest), SHORT)]))
+        shown = [small(words)] * bool(words) + [reduced(block) for block in parts if kind(block) == "table"]
+        self.add("\n\n".join(shown), [lead, *(block for block in parts if kind(block) != "table")], weight, heading)
 
     def printed(self, text):
         """Makes a slide of what a cell printed, or of its beginning."""
         rows = text.strip("\n").split("\n")
         if text.strip():
-            shown = "\n".join(rows[:PRINTED])
-            self.add(f"```text\n{shown}\n```", [f"```text\n{text.rstrip()}\n```"] * (len(rows) > PRINTED), PRINT)
+            self.add(listing("\n".join(rows[:PRINTED]), "text"), [self.take_lead(), f"```text\n{text.rstrip()}\n```" * (len(rows) > PRINTED)], PRINT)
 
     def limited(self):
         """Leaves out slides, the least important first, until there are few enough; the notes of the slide before say which."""
@@ -318,7 +351,8 @@ class Deck:
         """The slides as cells: each of Markdown, and those of a section after the first below it."""
         made, section = [], -1
         for number, slide in enumerate(self.slides):
-            source = f"{'##' if number else '#'} {slide.title}\n\n{slide.body}"
+            above = f"{small(slide.heading)}\n\n" * (slide.title != slide.heading)
+            source = f"{above}{'##' if number else '#'} {slide.title}\n\n{slide.body}"
             for text, what in ((source, "subslide" if slide.section == section else "slide"), ("\n\n".join(slide.notes), "notes")):
                 if text:
                     made.append(nbformat.v4.new_markdown_cell(text, metadata={"slideshow": {"slide_type": what}}))
@@ -334,7 +368,8 @@ def deck(notebook, name, code=False):
         if cell["cell_type"] == "code":
             imports = source.lstrip().startswith("import")
             if code and source.strip() and not imports:
-                made.add(listing(source), [], CODE)
+                made.flush()
+                made.add(listing(source, "go"), [], CODE)
             made.outputs([] if imports else cell.get("outputs", []))
         elif cell["cell_type"] == "markdown":
             text = []
@@ -346,6 +381,7 @@ def deck(notebook, name, code=False):
                 else:
                     text.append(block)
             made.text(text)
+    made.flush()
     made.limited()
     return nbformat.v4.new_notebook(cells=made.cells(), metadata={**notebook.get("metadata", {}), "title": made.slides[0].title if made.slides else name})
 
