@@ -26,9 +26,9 @@ HERE = Path(__file__).resolve().parent
 WIDTH, HEIGHT = 1280, 720
 SLIDES = 30  # of a notebook, at most
 LINE = 80  # letters in a line of text
-ROOM, FULL = 13, 9  # lines of text on a slide, and of a text that is shown in full
+ROOM, FULL = 14, 10  # lines of text on a slide, and of a text that is shown in full
 SHORT, CONCLUSION, LISTED, LEAD = 55, 90, 90, 25  # words of a paragraph, of one that says what to see, of a list, and of what only leads to an output
-TITLE = 130  # letters of a title, two lines
+TITLE = 140  # letters of a title, two lines
 ROWS, COLUMNS = 8, 6  # of a table, below its head
 CELL, WIDE, HIGH = 110, 112, 15  # letters of a line in a table's cell, letters in a row, and lines of all rows
 PRINTED = 12  # lines of what a cell printed
@@ -40,10 +40,11 @@ PRINT, MOVED, SECOND, TEXT, TABLE, CODE, PICTURE, KEPT = range(8)
 FORMULA = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 OPAQUE = re.compile(r"\$[^$]+\$|`[^`]+`|(?<=\])\([^()\s]*\)")
 END = re.compile(r"(?<!\bal)[.?!][)*\"”]*\s+(?=[A-Z*(\[\"“])")
+ENDED = re.compile(r"(?:[.?!][)*\"”]*|(?<![,\s])\s*\$\$)$")  # how a whole sentence ends
 LABEL = re.compile(r"\*\*[^*]+[.:?]\*\*\s*")
 LIST = re.compile(r"(?:[-*]|\d+\.) ")
 # What only somebody at the notebook can do.
-AT_THE_NOTEBOOK = re.compile(r"\bslid(?:e|es|er|ers|ing)\b|\b(?:this|another|next) cell\b|\bcell by itself\b|\brun the cells?\b", re.IGNORECASE)
+AT_THE_NOTEBOOK = re.compile(r"\bslid(?:e|es|er|ers|ing)\b|\b(?:this|another|next) cell\b|\bcell by itself\b|\brun the cells?\b|\bthe lines below\b", re.IGNORECASE)
 IMAGE = re.compile(r"(?:<small>(?P<position>[^<]*)</small><br>)?(?P<image><img [^>]*>)")
 
 
@@ -75,22 +76,21 @@ def kind(block):
 
 
 def statements(parts):
-    """Puts blocks together that say one thing: a formula with the sentence around it, a label, or what leads to a list or a table, with what follows."""
-    found = []
+    """Puts blocks together that say one thing: a sentence with the formulas, the list or the table inside of it or after it, and a label with what follows."""
+    found, last = [], ""
     for block in parts:
-        last = found[-1].rstrip() if found else ""
-        formula = block.startswith("$$") or (last.endswith("$$") and block[:1].islower())
-        leads = last.endswith(":") and kind(block) in ("list", "table")
-        if last and (formula or leads or LABEL.fullmatch(last)):
+        leads = kind(last) == "prose" and (LABEL.fullmatch(last) or not ENDED.search(last))
+        if last and (leads or block.startswith("$$") or block[:1].islower()):
             found[-1] += f"\n\n{block}"
         else:
             found.append(block)
+        last = block
     return found
 
 
 def masked(text):
     """The text with formulas and code in letters that end no sentence, in their places. A displayed formula ends one, unless it goes on."""
-    text = FORMULA.sub(lambda found: "x" * (len(found[0]) - 1) + ("," if found[0].rstrip("$ \n").endswith(",") else "."), text)
+    text = FORMULA.sub(lambda found: "X" * (len(found[0]) - 1) + ("," if found[0].rstrip("$ \n").endswith(",") else "."), text)
     return OPAQUE.sub(lambda found: "X" * len(found[0]), text)
 
 
@@ -129,7 +129,7 @@ def prose(text, limit):
     label = label[0] if label else ""
     told = [sentence for sentence in sentences(text[len(label) :]) if not AT_THE_NOTEBOOK.search(masked(sentence))]
     if sum(map(words, told)) > limit:
-        told = some(told, limit, label.startswith("**What ") or text.endswith(":"))
+        told = some(told, limit, label.startswith("**What ") or not ENDED.search(text))
     return label * bool(told) + "".join(sentence + ("\n\n" if sentence.endswith("$$") else " ") for sentence in told).rstrip()
 
 
@@ -183,6 +183,11 @@ def shortened(statement, in_full=False):
     return "\n\n".join(found)
 
 
+def letters(line):
+    """About how many letters a line of Markdown shows."""
+    return len(re.sub(r"\$[^$]+\$", lambda found: "x" * (len(found[0]) // 2), re.sub(r"\]\([^()\s]*\)|\*\*|`", "", line)))
+
+
 def lines(text):
     """About how many lines a text takes on a slide."""
     need = 0
@@ -192,7 +197,7 @@ def lines(text):
         elif block.startswith("|"):
             need += 1.2 * len(block.split("\n"))
         else:
-            need += sum(-(-len(line) // LINE) for line in block.split("\n")) + 0.6
+            need += sum(-(-letters(line) // LINE) for line in block.split("\n")) + 0.6
     return need
 
 
@@ -220,7 +225,7 @@ def title(text, otherwise):
     """The first sentence of a text, or the first clause of it, where that makes a title."""
     first = sentences(LABEL.sub("", text, count=1).strip("*"))[0]
     for words in (first, first_clause(first)):
-        if len(words) <= TITLE and all(words.count(mark) % 2 == 0 for mark in "*$`"):
+        if len(words) <= TITLE and words.count("(") == words.count(")") and all(words.count(mark) % 2 == 0 for mark in "*$`"):
             return words.rstrip(".:")
     return otherwise
 
@@ -272,7 +277,7 @@ class Deck:
             return
         self.flush()
         told = statements(parts)
-        if len(told) == 1 and self.section and kind(told[0]) == "prose" and not LABEL.match(told[0]) and words(told[0]) <= LEAD:
+        if len(told) == 1 and self.slides and kind(told[0]) == "prose" and "$$" not in told[0] and not LABEL.match(told[0]) and words(told[0]) <= LEAD:
             self.lead = told[0]
             return
         if told[0].startswith("**What to see") and len(self.pictures) == 1:
@@ -351,7 +356,8 @@ class Deck:
         """The slides as cells: each of Markdown, and those of a section after the first below it."""
         made, section = [], -1
         for number, slide in enumerate(self.slides):
-            above = f"{small(slide.heading)}\n\n" * (slide.title != slide.heading)
+            # A number with a point would begin a list.
+            above = small(re.sub(r"^(\d+)\.", r"\1\.", slide.heading)) + "\n\n" if slide.title != slide.heading else ""
             source = f"{above}{'##' if number else '#'} {slide.title}\n\n{slide.body}"
             for text, what in ((source, "subslide" if slide.section == section else "slide"), ("\n\n".join(slide.notes), "notes")):
                 if text:
