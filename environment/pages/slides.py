@@ -20,13 +20,13 @@ from pathlib import Path
 import nbformat
 
 import cli
-from sources import first_clause, text_of
+from sources import capitalized, first_clause, text_of
 
 HERE = Path(__file__).resolve().parent
 WIDTH, HEIGHT = 1280, 720
 SLIDES = 30  # of a notebook, at most
 LINE = 80  # letters in a line of text
-ROOM, FULL = 14, 10  # lines of text on a slide, and of a text that is shown in full
+ROOM, FULL, LITTLE = 14, 10, 3  # lines of text on a slide, of a text that is shown in full, and of what begins no slide
 SHORT, CONCLUSION, LISTED, LEAD = 55, 90, 90, 25  # words of a paragraph, of one that says what to see, of a list, and of what only leads to an output
 TITLE = 140  # letters of a title, two lines
 ROWS, COLUMNS = 8, 6  # of a table, below its head
@@ -202,11 +202,11 @@ def lines(text):
 
 
 def pack(parts, room=ROOM):
-    """Puts texts on as few slides as hold them, in order, and returns the numbers of the texts on each."""
+    """Puts texts on as few slides as hold them, in order, and returns the numbers of the texts on each. A little at the end begins no slide."""
     slides, used = [[]], 0
     for number, text in enumerate(parts):
         used += lines(text)
-        if slides[-1] and used > room:
+        if slides[-1] and used > room + LITTLE * (number == len(parts) - 1):
             slides.append([])
             used = lines(text)
         slides[-1].append(number)
@@ -333,9 +333,9 @@ class Deck:
         caption = next((block for block in parts if kind(block) == "prose"), "")
         heading = title(caption, "") if caption else ""
         rest = sentences(caption)
-        if rest[0].rstrip(".:") == heading:
-            rest = rest[1:]
-        words = " ".join(filter(None, [lead, prose(" ".join(rest), SHORT)]))
+        if heading:
+            rest[0] = capitalized(rest[0].removeprefix(heading).lstrip(".: "))
+        words = " ".join(filter(None, [lead, prose(" ".join(filter(None, rest)), SHORT)]))
         shown = [small(words)] * bool(words) + [reduced(block) for block in parts if kind(block) == "table"]
         self.add("\n\n".join(shown), [lead, *(block for block in parts if kind(block) != "table")], weight, heading)
 
@@ -357,7 +357,7 @@ class Deck:
         made, section = [], -1
         for number, slide in enumerate(self.slides):
             # A number with a point would begin a list.
-            above = small(re.sub(r"^(\d+)\.", r"\1\.", slide.heading)) + "\n\n" if slide.title != slide.heading else ""
+            above = small(re.sub(r"^(\d+)\.", r"\1\.", slide.heading)) + "\n\n" if not slide.heading.endswith(slide.title) else ""
             source = f"{above}{'##' if number else '#'} {slide.title}\n\n{slide.body}"
             for text, what in ((source, "subslide" if slide.section == section else "slide"), ("\n\n".join(slide.notes), "notes")):
                 if text:
