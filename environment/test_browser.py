@@ -307,15 +307,16 @@ class Slides(Browser):
                 found = page.evaluate(
                     """() => [...document.querySelectorAll(".slides > section > section")].map((slide) => {
                       slide.parentElement.style.display = slide.style.display = "block";
-                      const tables = [...slide.querySelectorAll("table")], pictures = [...slide.querySelectorAll(".picture img")];
+                      const shown = (selector) => [...slide.querySelectorAll(selector)].filter((element) => !element.closest("aside, .caption"));
+                      const tables = shown("table"), pictures = shown(".picture img");
                       return {
                         title: slide.querySelector("h1, h2").textContent,
                         height: slide.scrollHeight,
-                        zoom: Math.min(...[...slide.querySelectorAll(":scope > .jp-Cell")].map((cell) => Number(cell.style.zoom))),
+                        zoom: Math.min(...[...slide.querySelectorAll(":scope > .jp-Cell")].map((cell) => Number(cell.style.zoom || 1))),
                         rows: Math.max(0, ...tables.map((table) => table.tBodies[0]?.rows.length ?? 0)),
                         columns: Math.max(0, ...tables.map((table) => table.rows[0].cells.length)),
                         pictures: pictures.map((image) => image.clientHeight),
-                        beside: pictures.length * slide.querySelectorAll("table, pre, ul, p:not(.caption, .caption p)").length,
+                        beside: pictures.length * shown("table, pre, li, p").length,
                       };
                     })"""
                 )

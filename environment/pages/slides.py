@@ -147,10 +147,14 @@ def high(row):
 
 
 def reduced(table):
-    """The decisive part of a table: rows with something in bold or of OWN before others, and columns that are short, of OWN, or have something in bold. Below it, how much is left out."""
+    """The decisive part of a table, and below it how much is left out.
+
+    Rows with something in bold and rows of OWN come before others, and so do columns of
+    OWN, with something in bold, and in which rows differ. Columns of long texts are left out.
+    """
     head, rule, *rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table.split("\n")]
     columns = [j for j in range(len(head)) if not j or all(len(line) <= CELL for row in rows for line in row[j].split("<br>"))]
-    columns.sort(key=lambda j: (j > 0, head[j] != OWN, -sum("**" in row[j] for row in rows), j))
+    columns.sort(key=lambda j: (j > 0, head[j] != OWN, -sum("**" in row[j] for row in rows), len({row[j] for row in rows}) == 1 < len(rows), j))
     columns = sorted(columns[:COLUMNS])
     head, rule, *short = [[row[j] for j in columns] for row in [head, rule, *rows]]
     order = sorted(range(len(short)), key=lambda i: (not any("**" in cell for cell in short[i][1:]), OWN not in short[i], i))[:ROWS]
@@ -303,29 +307,38 @@ class Deck:
             if output["output_type"] == "stream":
                 printed += text_of(output["text"])
             elif "text/html" in data and "<progress" not in text_of(data["text/html"]):
-                self.pictures.append(self.drawing(text_of(data["text/html"])))
+                self.drawing(text_of(data["text/html"]))
                 drawn = True
             elif "text/markdown" in data:
                 text = text_of(data["text/markdown"]).strip()
                 if drawn and re.fullmatch(r"\*[^*].*\*", text, re.DOTALL):
                     for slide in self.pictures[-1]:
                         slide.title, slide.notes[-1:] = title(text, slide.title), [text]
-                else:
+                elif "table" in map(kind, blocks(text)):
                     self.table(text, SECOND if drawn else TABLE)
+                else:
+                    self.flush()
+                    self.lead = text
         self.printed(printed)
 
     def drawing(self, fragment):
-        """Makes a slide of each picture of an output; bitmaps that stand in a row are one picture."""
+        """Makes a slide of each picture of an output. Rows of bitmaps are one picture."""
         lead = self.take_lead()
         heading = title(lead, "") if lead else ""
         if "image-rendering:pixelated" in fragment:
-            return [self.add(f'<div class="bitmaps">{fragment}</div>', [lead], PICTURE, heading)]
+            row = f'<div class="bitmaps">{fragment}</div>'
+            if self.pictures and self.slides[-1] in self.pictures[-1] and self.slides[-1].body.startswith('<div class="bitmaps">'):
+                self.slides[-1].body += row
+                self.slides[-1].notes += [lead] * bool(lead)
+            else:
+                self.pictures.append([self.add(row, [lead], PICTURE, heading)])
+            return
         made = []
         for found in IMAGE.finditer(fragment):
             position, alt = found["position"] or "", re.search(r'alt="([^"]*)"', found["image"])
             body = f'<div class="picture">{found["image"]}</div>' + f'\n\n<p class="caption">{position}</p>' * bool(position)
             made.append(self.add(body, [lead, alt[1] if alt else ""], MOVED if made else PICTURE, heading))
-        return made
+        self.pictures.append(made)
 
     def table(self, text, weight):
         """Makes a slide of a table with its caption, whose first sentence may be the title."""

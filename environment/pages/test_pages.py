@@ -250,6 +250,7 @@ class Slides(unittest.TestCase):
             ("the first clause of a long claim", [code("x", shown("text/html", image(10))), markdown(f"**What to see.** The band of the last is wider: {'as ' * 60}here.")], ["The band of the last is wider"]),
             ("no clause that ends in a bracket", [heading, code("x", shown("text/html", image(10))), markdown(f"**What to see.** The band of the (last: {'as ' * 60}here) is.")], ["1. Part"]),
             ("positions of sliders", [heading, code("x", shown("text/html", MOVED)), see], ["The band widens: it does"] * 2),
+            ("words before it", [heading, code("x", shown("text/markdown", "After 9 steps"), shown("text/html", image(10)))], ["After 9 steps"]),
             ("no progress", [heading, code("x", shown("text/html", "<progress></progress>"))], []),
         ):
             with self.subTest(name):
@@ -257,6 +258,9 @@ class Slides(unittest.TestCase):
                 self.assertEqual([title for title, _ in pictures], want)
                 for _, body in pictures:
                     self.assertRegex(body, r'^<div class="picture"><img [^>]*></div>(\n\n<p class="caption">a \d</p>)?$')
+        row = shown("text/html", '<div><img style="image-rendering:pixelated" src="data:,"></div>')
+        [_, (_, body, _)] = deck(markdown("# Title\n\nText."), heading, code("x", row, row))
+        self.assertEqual(body.count("<img"), 2)
         [_, (_, _, notes), *_] = deck(markdown("# Title\n\nText."), heading, code("x", shown("text/html", image(10)), caption))
         self.assertEqual(notes, "*A caption: all of it. More.*")
 
@@ -270,6 +274,7 @@ class Slides(unittest.TestCase):
             ("wide, with columns in bold", table(2, 9, {(0, 8)}), range(2), [0, 1, 2, 3, 4, 8], "6 of 9 columns;"),
             ("long and wide", table(9, 7), range(8), range(6), "8 of 9 rows and 6 of 7 columns;"),
             ("a column of the method", table(1, 9).replace("c7", slides.OWN), [0], [0, 1, 2, 3, 4, 7], "6 of 9 columns;"),
+            ("columns in which rows differ", re.sub(r"\d\.3", "x", table(2, 7)), range(2), [0, 1, 2, 4, 5, 6], "6 of 7 columns;"),
             ("a column of essays", table(1, 3).replace("0.1", "word " * 40), [0], [0, 2], "2 of 3 columns;"),
             ("high rows", table(8, 2).replace(".1 ", ".1<br>a<br>b "), range(5), range(2), "5 of 8 rows;"),
             ("a head", table(0, 2), [], range(2), ""),
