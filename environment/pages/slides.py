@@ -27,11 +27,11 @@ WIDTH, HEIGHT = 1280, 720
 SLIDES = 30  # of a notebook, at most
 LINE = 80  # letters in a line of text
 ROOM, FULL, LITTLE = 14, 10, 3  # lines of text on a slide, of a text that is shown in full, and of what begins no slide
-SHORT, CONCLUSION, LISTED, LEAD = 55, 90, 90, 25  # words of a paragraph, of one that says what to see, of a list, and of what only leads to an output
+SHORT, CONCLUSION, LISTED, LEAD = 55, 90, 90, 25  # words of a paragraph, of one about what there is to see, of a list, and of what only leads to an output
 TITLE = 140  # letters of a title, two lines
 ROWS, COLUMNS = 8, 6  # of a table, below its head
 CELL, WIDE, HIGH = 110, 112, 15  # letters of a line in a table's cell, letters in a row, and lines of all rows
-PRINTED = 12  # lines of what a cell printed
+PRINTED, LISTING = 12, 24  # lines of what a cell printed, and of code
 OWN = "Density Uncertainty"  # what a table never loses
 
 # Slides that are left out first where there are too many, in this order.
@@ -42,6 +42,7 @@ OPAQUE = re.compile(r"\$[^$]+\$|`[^`]+`|(?<=\])\([^()\s]*\)")
 END = re.compile(r"(?<!\bal)[.?!][)*\"”]*\s+(?=[A-Z*(\[\"“])")
 ENDED = re.compile(r"(?:[.?!][)*\"”]*|(?<![,\s])\s*\$\$)$")  # how a whole sentence ends
 LABEL = re.compile(r"\*\*[^*]+[.:?]\*\*\s*")
+CONCLUDES = ("**What ", "**How to read")  # begins what is said about the outputs before it
 LIST = re.compile(r"(?:[-*]|\d+\.) ")
 # What only somebody at the notebook can do.
 AT_THE_NOTEBOOK = re.compile(r"\bslid(?:e|es|er|ers|ing)\b|\b(?:this|another|next) cell\b|\bcell by itself\b|\brun the cells?\b|\bthe lines below\b", re.IGNORECASE)
@@ -123,13 +124,13 @@ def some(told, limit, conclusion):
     return [told[number] for number in sorted(kept)]
 
 
-def prose(text, limit):
-    """Whole sentences of a text, of together about so many words, none of which asks to do something at the notebook."""
+def prose(text, limit, conclusion=False):
+    """Whole sentences of a text, of together about so many words, none of which asks to do something at the notebook. Of a conclusion the last is among them."""
     label = LABEL.match(text)
     label = label[0] if label else ""
     told = [sentence for sentence in sentences(text[len(label) :]) if not AT_THE_NOTEBOOK.search(masked(sentence))]
     if sum(map(words, told)) > limit:
-        told = some(told, limit, label.startswith("**What ") or not ENDED.search(text))
+        told = some(told, limit, conclusion or not ENDED.search(text))
     return label * bool(told) + "".join(sentence + ("\n\n" if sentence.endswith("$$") else " ") for sentence in told).rstrip()
 
 
@@ -171,14 +172,13 @@ def small(text):
     return f'<div class="caption">\n\n{text}\n\n</div>'
 
 
-def shortened(statement, in_full=False):
+def shortened(statement, conclusion=False, in_full=False):
     """What a slide shows of a statement."""
     found = []
     for what, parts in groupby(blocks(statement), kind):
         text = "\n\n".join(parts)
         if what == "prose":
-            limit = CONCLUSION if text.startswith("**What ") else SHORT
-            text = prose(text, math.inf if in_full else limit)
+            text = prose(text, math.inf if in_full else CONCLUSION if conclusion else SHORT, conclusion)
         elif what == "list":
             text = items(text, math.inf if in_full else LISTED)
         elif what == "table":
@@ -215,6 +215,19 @@ def pack(parts, room=ROOM):
             used = lines(text)
         slides[-1].append(number)
     return slides
+
+
+def in_parts(source):
+    """Code in parts of at most LISTING lines, which end at empty lines where they can."""
+    parts = [[]]
+    for part in re.split(r"\n\n+", source.strip("\n")):
+        rows = part.split("\n")
+        for begin in range(0, len(rows), LISTING):
+            more = rows[begin : begin + LISTING]
+            if parts[-1] and len(parts[-1]) + 1 + len(more) > LISTING:
+                parts.append([])
+            parts[-1] += [""] * bool(parts[-1]) + more
+    return ["\n".join(part) for part in parts]
 
 
 def listing(text, language):
@@ -284,13 +297,14 @@ class Deck:
         if len(told) == 1 and self.slides and kind(told[0]) == "prose" and "$$" not in told[0] and not LABEL.match(told[0]) and words(told[0]) <= LEAD:
             self.lead = told[0]
             return
+        conclusion = told[0].startswith(CONCLUDES)
         if told[0].startswith("**What to see") and len(self.pictures) == 1:
             for slide in self.pictures[0]:
                 slide.title = title(told[0], slide.title)
         self.pictures = []
         shown = [shortened(statement, in_full=True) for statement in told]
         if sum(map(lines, shown)) > FULL:
-            shown = [shortened(statement) for statement in told]
+            shown = [shortened(statement, conclusion) for statement in told]
         for place, numbers in enumerate(pack(shown)):
             body = "\n\n".join(filter(None, (shown[number] for number in numbers)))
             notes = [told[number] for number in numbers]
@@ -388,7 +402,8 @@ def deck(notebook, name, code=False):
             imports = source.lstrip().startswith("import")
             if code and source.strip() and not imports:
                 made.flush()
-                made.add(listing(source, "go"), [], CODE)
+                for part in in_parts(source):
+                    made.add(listing(part, "go"), [], CODE)
             made.outputs([] if imports else cell.get("outputs", []))
         elif cell["cell_type"] == "markdown":
             text = []

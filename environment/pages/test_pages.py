@@ -226,6 +226,13 @@ class Slides(unittest.TestCase):
             text = str(deck(*cells, code=code))
             self.assertEqual((text.count("fmt.Println"), text.count("printed"), text.count("import")), (want, 1, 0))
 
+    def test_long_code(self):
+        part = "\n".join("x()" for _ in range(10))
+        for source, want in (("\nx()\n", [1]), (f"{part}\n\n{part}\n\n\n{part}", [21, 10]), ("\n".join([part] * 5), [24, 24, 2])):
+            parts = slides.in_parts(source)
+            self.assertEqual([len(found.split("\n")) for found in parts], want)
+            self.assertEqual("".join(parts).replace("\n", ""), source.replace("\n", ""))
+
     def test_no_text_is_lost(self):
         """What slides shorten, the notes have in full."""
         for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
@@ -318,9 +325,17 @@ class Slides(unittest.TestCase):
             ("a short list", "- One. a\n- Two. b", "- One. a\n- Two. b", "- Two. b"),
         ):
             with self.subTest(name):
-                short = slides.shortened(text)
+                short = slides.shortened(text, conclusion=name == "a conclusion")
                 self.assertTrue(short.startswith(begin) and short.endswith(end), short)
                 self.assertLess(short.count("Sentence"), 30)
+
+    def test_conclusions(self):
+        """Each paragraph about what there is to see keeps its end."""
+        text = "First. " + "More of it. " * 60 + "The end of one.\n\nThen. " + "And so on. " * 60 + "The end of two."
+        for label, want in (("**What to see.** ", 2), ("**What holds.** ", 2), ("**How to read it.** ", 2), ("**Note.** ", 0), ("", 0)):
+            with self.subTest(label):
+                shown = "".join(body for _, body, _ in deck(markdown("# Title\n\nText."), markdown(f"## Part\n\n{label}{text}")))
+                self.assertEqual(shown.count("The end of"), want)
 
     def test_no_sentence_is_cut(self):
         """Texts on slides begin and end where sentences do, or at a formula or list that they go around."""
