@@ -6,7 +6,6 @@ say what was left out. Code is hidden unless asked for.
 """
 
 import argparse
-import html
 import json
 import math
 import os
@@ -36,6 +35,7 @@ OWN = "Density Uncertainty"  # what a table never loses
 
 # Slides that are left out first where there are too many, in this order.
 PRINT, MOVED, SECOND, TEXT, TABLE, CODE, PICTURE, KEPT = range(8)
+LEFT_OUT = ["what was printed", "a picture at another position", "a further table", "the rest of a text", "a table", "code", "a picture", "a slide"]
 
 FORMULA = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 OPAQUE = re.compile(r"\$[^$]+\$|`[^`]+`|(?<=\])\([^()\s]*\)")
@@ -43,6 +43,7 @@ END = re.compile(r"(?<!\bal)[.?!][)*\"”]*\s+(?=[A-Z*(\[\"“])")
 ENDED = re.compile(r"(?:[.?!][)*\"”]*|(?<![,\s])\s*\$\$)$")  # how a whole sentence ends
 LABEL = re.compile(r"\*\*[^*]+[.:?]\*\*\s*")
 CONCLUDES = ("**What ", "**How to read")  # begins what is said about the outputs before it
+RULED = re.compile(r"\|.*\n\|[ :|-]+(?:\n|$)")  # a table's head
 LIST = re.compile(r"(?:[-*]|\d+\.) ")
 # What only somebody at the notebook can do.
 AT_THE_NOTEBOOK = re.compile(r"\bslid(?:e|es|er|ers|ing)\b|\b(?:this|another|next) cell\b|\bcell by itself\b|\brun the cells?\b|\bthe lines below\b", re.IGNORECASE)
@@ -69,7 +70,7 @@ def blocks(text):
 
 def kind(block):
     """What a block of Markdown is. A formula is part of the prose around it."""
-    if block.startswith("|"):
+    if RULED.match(block):
         return "table"
     if LIST.match(block):
         return "list"
@@ -154,6 +155,8 @@ def reduced(table):
     OWN, with something in bold, and in which rows differ. Columns of long texts are left out.
     """
     head, rule, *rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table.split("\n")]
+    width = len(head)
+    rows = [row + [""] * (width - len(row)) for row in rows]
     columns = [j for j in range(len(head)) if not j or all(len(line) <= CELL for row in rows for line in row[j].split("<br>"))]
     columns.sort(key=lambda j: (j > 0, head[j] != OWN, -sum("**" in row[j] for row in rows), len({row[j] for row in rows}) == 1 < len(rows), j))
     columns = sorted(columns[:COLUMNS])
@@ -162,7 +165,7 @@ def reduced(table):
     while sum(high(short[i]) for i in order) > HIGH and len(order) > 1:
         order.pop()
     lines = ["| " + " | ".join(row) + " |" for row in [head, rule, *(short[i] for i in sorted(order))]]
-    counts = (len(order), len(rows), "rows"), (len(columns), len(table.split("\n")[0].split(" | ")), "columns")
+    counts = (len(order), len(rows), "rows"), (len(columns), width, "columns")
     parts = [f"{have} of {count} {name}" for have, count, name in counts if have < count]
     return "\n\n".join(["\n".join(lines), *[small(f"{' and '.join(parts)}; the notebook has the whole table.")] * bool(parts)])
 
@@ -198,7 +201,7 @@ def lines(text):
     for block in blocks(text):
         if block.startswith("$$"):
             need += 3 + block.count("\\\\")
-        elif block.startswith("|"):
+        elif kind(block) == "table":
             need += 1.2 * len(block.split("\n"))
         else:
             need += sum(-(-letters(line) // LINE) for line in block.split("\n")) + 0.6
@@ -241,9 +244,9 @@ def listing(text, language):
 def title(text, otherwise):
     """The first sentence of a text, or the first clause of it, where that makes a title."""
     first = sentences(LABEL.sub("", text, count=1).strip("*"))[0]
-    for words in (first, first_clause(first)):
-        if len(words) <= TITLE and words.count("(") == words.count(")") and all(words.count(mark) % 2 == 0 for mark in "*$`"):
-            return words.rstrip(".:")
+    for part in (first, first_clause(first)):
+        if len(part) <= TITLE and part.count("(") == part.count(")") and all(part.count(mark) % 2 == 0 for mark in "*$`"):
+            return part.rstrip(".:")
     return otherwise
 
 
@@ -362,22 +365,22 @@ class Deck:
         rest = sentences(caption)
         if heading:
             rest[0] = capitalized(rest[0].removeprefix(heading).lstrip(".: "))
-        words = " ".join(filter(None, [lead, prose(" ".join(filter(None, rest)), SHORT)]))
-        shown = [small(words)] * bool(words) + [reduced(block) for block in parts if kind(block) == "table"]
+        said = " ".join(filter(None, [lead, prose(" ".join(filter(None, rest)), SHORT)]))
+        shown = [small(said)] * bool(said) + [reduced(block) for block in parts if kind(block) == "table"]
         self.add("\n\n".join(shown), [lead, *(block for block in parts if kind(block) != "table")], weight, heading)
 
     def printed(self, text):
         """Makes a slide of what a cell printed, or of its beginning."""
         rows = text.strip("\n").split("\n")
         if text.strip():
-            self.add(listing("\n".join(rows[:PRINTED]), "text"), [self.take_lead(), f"```text\n{text.rstrip()}\n```" * (len(rows) > PRINTED)], PRINT)
+            self.add(listing("\n".join(rows[:PRINTED]), "text"), [self.take_lead(), f"```text\n{text.rstrip()}\n```"], PRINT)
 
     def limited(self):
         """Leaves out slides, the least important first, until there are few enough; the notes of the slide before say which."""
         while len(self.slides) > SLIDES:
             number = min(range(1, len(self.slides)), key=lambda number: (self.slides[number].weight, -number))
             out = self.slides.pop(number)
-            self.slides[number - 1].notes += [f"Left out here, because there would be more than {SLIDES} slides: {out.title}.", *out.notes]
+            self.slides[number - 1].notes += [f"Left out here, because there would be more than {SLIDES} slides: {LEFT_OUT[out.weight]}, \"{out.title}\".", *out.notes]
 
     def cells(self):
         """The slides as cells: each of Markdown, and those of a section after the first below it."""

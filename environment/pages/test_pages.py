@@ -224,7 +224,7 @@ class Slides(unittest.TestCase):
         cells = FIRST["cells"]
         for code, want in ((False, 0), (True, 1)):
             text = str(deck(*cells, code=code))
-            self.assertEqual((text.count("fmt.Println"), text.count("printed"), text.count("import")), (want, 1, 0))
+            self.assertEqual((text.count("fmt.Println"), text.count("printed"), text.count("import")), (want, 2, 0))
 
     def test_long_code(self):
         part = "\n".join("x()" for _ in range(10))
@@ -284,13 +284,14 @@ class Slides(unittest.TestCase):
             ("columns in which rows differ", re.sub(r"\d\.3", "x", table(2, 7)), range(2), [0, 1, 2, 4, 5, 6], "6 of 7 columns;"),
             ("a column of essays", table(1, 3).replace("0.1", "word " * 40), [0], [0, 2], "2 of 3 columns;"),
             ("high rows", table(8, 2).replace(".1 ", ".1<br>a<br>b "), range(5), range(2), "5 of 8 rows;"),
+            ("rows that end early", "| c0 | c1 |\n|---|:-:|\n| 0.0 |\n| 1.0 | 1.1 |", range(2), None, ""),
             ("a head", table(0, 2), [], range(2), ""),
         ):
             with self.subTest(name):
                 lines = slides.reduced(source).split("\n")
                 found = [re.findall(r"\b(\d+)\.(\d+)\b", line) for line in lines if line.startswith("|")][2:]
                 self.assertEqual([int(line[0][0]) for line in found], list(rows))
-                self.assertTrue(all([int(cell[1]) for cell in line] == list(columns) for line in found))
+                self.assertTrue(columns is None or all([int(cell[1]) for cell in line] == list(columns) for line in found))
                 self.assertEqual(pointer, " ".join(line for line in lines if line.endswith("whole table."))[: len(pointer)])
         caption = "Which is better? Numbers of two. " + "And so on. " * 40
         [_, (title, body, notes)] = deck(markdown("# Title\n\nText."), code("x", shown("text/markdown", f"{caption.strip()}\n\n{table(12, 8)}\n\n- Note.")))
@@ -364,12 +365,17 @@ class Slides(unittest.TestCase):
         self.assertEqual({f"Part {number}" for number in range(20)} - {title for title, _, _ in made}, set())
         self.assertNotIn("printed", "".join(body for _, body, _ in made))
         self.assertGreaterEqual("".join(notes for _, _, notes in made).count("Left out here, because there would be more than 30 slides"), 50)
-        for name in ("More.\n", "What is left."):
-            self.assertLessEqual(len(deck(*[markdown(f"# {name}\n\n{name}")] * 99)), slides.SLIDES)
+        notes = "".join(notes for _, _, notes in made)
+        self.assertEqual((notes.count("slides: what was printed, \"Part"), notes.count("```text\nprinted\n```")), (20, 20))
+        self.assertEqual(len(deck(*[markdown("# Part\n\nText of it.")] * 99)), slides.SLIDES)
 
     def test_blocks(self):
         text = "# T\n\nA\nb.\n\n```go\nx\n\ny\n```\n\n$$\na\n\nb\n$$\n\n$$c$$\n\n- d\n- e\n"
         self.assertEqual(slides.blocks(text), ["# T", "A\nb.", "```go\nx\n\ny\n```", "$$\na\n\nb\n$$", "$$c$$", "- d\n- e\n"[:-1]])
+
+    def test_kind(self):
+        for block, want in (("| a |\n| --- |", "table"), ("|x| is small.", "prose"), ("- a", "list"), ("1. a", "list"), ("*a* b", "prose"), ("$$a$$", "prose"), ("```\na\n```", "as it is")):
+            self.assertEqual(slides.kind(block), want, block)
 
     def test_statements(self):
         for parts, want in (
