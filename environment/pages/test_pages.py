@@ -197,23 +197,58 @@ class Handout(unittest.TestCase):
         self.assertEqual(handout.page(notebooks, self.folder).partition("<body>")[2].count("$$"), 8)
 
 
+ROOT = Path(__file__).resolve().parents[2]
+MOVED = f'<div><small>Run this cell to move a.</small><div><small>a 0</small><br>{image(10)}</div><div><small>a 1</small><br>{image(10)}</div></div>'
+
+
+def table(rows, columns, bold=(), head="c{}"):
+    """A table in Markdown, with some cells in bold."""
+    cell = "**{}.{}**", "{}.{}"
+    lines = [[head.format(j) for j in range(columns)], ["---"] * columns]
+    lines += [[cell[(i, j) not in bold].format(i, j) for j in range(columns)] for i in range(rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def deck(*cells, **options):
+    """The slides of a notebook, each with its title, what is below, and its notes."""
+    found = []
+    for cell in slides.deck(notebook(*cells), "a", **options).cells:
+        if cell.metadata.slideshow.slide_type == "notes":
+            found[-1] = (*found[-1][:2], cell.source)
+        else:
+            title, _, body = re.split(r"^#+ ", cell.source, maxsplit=1, flags=re.MULTILINE)[1].partition("\n")
+            found.append((title, body.strip(), ""))
+    return found
+
+
 class Slides(unittest.TestCase):
     def test_deck(self):
         cells = slides.deck(FIRST, "a").cells
         kinds = [cell.metadata.slideshow.slide_type for cell in cells if cell.metadata.slideshow.slide_type != "notes"]
-        self.assertEqual(kinds, ["slide", "slide", "subslide", "subslide", "subslide"])
+        self.assertEqual(kinds, ["slide", "slide", "subslide", "subslide", "subslide", "subslide"])
         texts = [cell.source for cell in cells if cell.metadata.slideshow.slide_type != "notes"]
         self.assertTrue(texts[0].startswith("# The first: a start\n\n**Claim.**"))
-        for text, parts in zip(texts[1:], (["$$a", "```go\n%%"], ["printed"], ["<img"], ["| a | b |", "Numbers"])):
-            self.assertTrue(text.startswith("## 1. A part\n"), text)
+        for text, parts in zip(texts[1:], (["## 1. A part\n\n$$a"], ["## 1. A part\n\n<div", "<img"], ["<img"], ["1\\. A part", "## Numbers $x$\n", "| a | b |"], ["printed"])):
             for part in parts:
                 self.assertIn(part, text)
-        self.assertNotIn("import", "".join(texts))
+
+    def test_code(self):
+        """Code is hidden unless asked for, imports always."""
+        cells = FIRST["cells"]
+        for code, want in ((False, 0), (True, 1)):
+            text = str(deck(*cells, code=code))
+            self.assertEqual((text.count("fmt.Println"), text.count("printed"), text.count("import")), (want, 2, 0))
+
+    def test_long_code(self):
+        part = "\n".join("x()" for _ in range(10))
+        for source, want in (("\nx()\n", [1]), (f"{part}\n\n{part}\n\n\n{part}", [21, 10]), ("\n".join([part] * 5), [24, 24, 2])):
+            parts = slides.in_parts(source)
+            self.assertEqual([len(found.split("\n")) for found in parts], want)
+            self.assertEqual("".join(parts).replace("\n", ""), source.replace("\n", ""))
 
     def test_no_text_is_lost(self):
         """What slides shorten, the notes have in full."""
-        root = Path(__file__).resolve().parents[2]
-        for path in sorted((root / "notebooks").glob("*.ipynb")):
+        for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
             content = json.loads(path.read_text())
             text = "\n\n".join(cell.source for cell in slides.deck(content, path.stem).cells)
             for cell in content["cells"]:
@@ -223,35 +258,150 @@ class Slides(unittest.TestCase):
                     with self.subTest(path.name, block=block):
                         self.assertIn(block.lstrip("# "), text)
 
-    def test_shortened(self):
-        short = "One. " * slides.SHORT
-        self.assertEqual(slides.shortened(short), short)
-        long = "First *of. All* words here. " + "Then more of them. " * 20
-        self.assertTrue(slides.shortened(long).startswith("First *of. All* words here. Then"))
-        self.assertTrue(slides.shortened(long).endswith(" …"))
-        self.assertLessEqual(len(slides.shortened(long).split()), slides.SHORT + 1)
-        for kept in ("word " * 99, "| " * 99, "- a. B " * 50):
-            self.assertEqual(slides.shortened(kept), kept)
+    def test_pictures(self):
+        """A picture is alone on its slide, below its claim."""
+        heading, see = markdown("## 1. Part"), markdown("**What to see.** The band widens: it does. More.")
+        caption = shown("text/markdown", "*A caption: all of it. More.*")
+        for name, cells, want in (
+            ("the heading", [heading, code("x", shown("text/html", image(10)))], ["1. Part"]),
+            ("the claim below", [heading, code("x", shown("text/html", image(10)), caption), see], ["The band widens: it does"]),
+            ("the caption, of several pictures", [heading, code("x", shown("text/html", image(10)), caption, shown("text/html", image(20))), see], ["A caption: all of it", "1. Part"]),
+            ("what leads to it", [heading, markdown("Look at this. And more."), code("x", shown("text/html", image(10)))], ["Look at this"]),
+            ("the first clause of a long claim", [code("x", shown("text/html", image(10))), markdown(f"**What to see.** The band of the last is wider: {'as ' * 60}here.")], ["The band of the last is wider"]),
+            ("no clause that ends in a bracket", [heading, code("x", shown("text/html", image(10))), markdown(f"**What to see.** The band of the (last: {'as ' * 60}here) is.")], ["1. Part"]),
+            ("positions of sliders", [heading, code("x", shown("text/html", MOVED)), see], ["The band widens: it does"] * 2),
+            ("words before it", [heading, code("x", shown("text/markdown", "After 9 steps"), shown("text/html", image(10)))], ["After 9 steps"]),
+            ("no progress", [heading, code("x", shown("text/html", "<progress></progress>"))], []),
+        ):
+            with self.subTest(name):
+                pictures = [(title, body) for title, body, _ in deck(markdown("# Title\n\nText."), *cells) if "<img" in body]
+                self.assertEqual([title for title, _ in pictures], want)
+                for _, body in pictures:
+                    self.assertRegex(body, r'^<div class="picture"><img [^>]*></div>(\n\n<p class="caption">a \d</p>)?$')
+        row = shown("text/html", '<div><img style="image-rendering:pixelated" src="data:,"></div>')
+        [_, (_, body, _)] = deck(markdown("# Title\n\nText."), heading, code("x", row, row))
+        self.assertEqual(body.count("<img"), 2)
+        [_, (_, _, notes), *_] = deck(markdown("# Title\n\nText."), heading, code("x", shown("text/html", image(10)), caption))
+        self.assertEqual(notes, "*A caption: all of it. More.*")
 
-    def test_long_tables(self):
-        table = "| a | b |\n| --- | --- |\n" + "\n".join(f"| {i} | 1<br>2<br>3 |" for i in range(12))
-        parts = slides.in_parts(table)
-        self.assertEqual([part.count("\n") for part in parts], [6, 6, 3])  # with two lines of head
-        self.assertTrue(all(part.startswith("| a | b |\n| --- | --- |\n| ") for part in parts))
-        self.assertIn("| 11 | 1<br>2<br>3 |", parts[-1])
-        self.assertEqual(slides.in_parts("| a |\n| --- |"), ["| a |\n| --- |"])
-        output = {"output_type": "display_data", "data": {"text/markdown": f"Caption.\n\n{table}\n\n- Note."}}
-        self.assertEqual([("Caption" in part, "Note" in notes) for part, notes in slides.shown([output])], [(True, True)] * 3)
+    def test_tables(self):
+        """Of a large table a slide has the rows and columns that decide, and says so."""
+        for name, source, rows, columns, pointer in (
+            ("small", table(8, 6), range(8), range(6), ""),
+            ("long", table(9, 2), range(8), range(2), "8 of 9 rows;"),
+            ("long, with rows in bold", table(20, 2, {(12, 1), (19, 1)}), [*range(6), 12, 19], range(2), "8 of 20 rows;"),
+            ("wide", table(2, 9), range(2), range(6), "6 of 9 columns;"),
+            ("wide, with columns in bold", table(2, 9, {(0, 8)}), range(2), [0, 1, 2, 3, 4, 8], "6 of 9 columns;"),
+            ("long and wide", table(9, 7), range(8), range(6), "8 of 9 rows and 6 of 7 columns;"),
+            ("a column of the method", table(1, 9).replace("c7", slides.OWN), [0], [0, 1, 2, 3, 4, 7], "6 of 9 columns;"),
+            ("columns in which rows differ", re.sub(r"\d\.3", "x", table(2, 7)), range(2), [0, 1, 2, 4, 5, 6], "6 of 7 columns;"),
+            ("a column of essays", table(1, 3).replace("0.1", "word " * 40), [0], [0, 2], "2 of 3 columns;"),
+            ("high rows", table(8, 2).replace(".1 ", ".1<br>a<br>b "), range(5), range(2), "5 of 8 rows;"),
+            ("rows that end early", "| c0 | c1 |\n|---|:-:|\n| 0.0 |\n| 1.0 | 1.1 |", range(2), None, ""),
+            ("a head", table(0, 2), [], range(2), ""),
+        ):
+            with self.subTest(name):
+                lines = slides.reduced(source).split("\n")
+                found = [re.findall(r"\b(\d+)\.(\d+)\b", line) for line in lines if line.startswith("|")][2:]
+                self.assertEqual([int(line[0][0]) for line in found], list(rows))
+                self.assertTrue(columns is None or all([int(cell[1]) for cell in line] == list(columns) for line in found))
+                self.assertEqual(pointer, " ".join(line for line in lines if line.endswith("whole table."))[: len(pointer)])
+        caption = "Which is better? Numbers of two. " + "And so on. " * 40
+        [_, (title, body, notes)] = deck(markdown("# Title\n\nText."), code("x", shown("text/markdown", f"{caption.strip()}\n\n{table(12, 8)}\n\n- Note.")))
+        self.assertEqual(title, "Which is better?")
+        self.assertRegex(body, r"^<div class=\"caption\">\n\nNumbers of two\. ")
+        self.assertLess(body.count("And so on."), 40)
+        for part in (caption.strip(), "- Note."):
+            self.assertIn(part, notes)
+
+    def test_sentences(self):
+        for text, want in (
+            ("One. Two? Three!", ["One.", "Two?", "Three!"]),
+            ("**Claim.** *It is. All of it.* And $a. B$ too. `x. Y` is.", ["**Claim.** *It is. All of it.*", "And $a. B$ too.", "`x. Y` is."]),
+            ("So (Foong et al. 2019) and Park et al. (2024). (Yes.) No.", ["So (Foong et al. 2019) and Park et al. (2024).", "(Yes.)", "No."]),
+            ("Let\n\n$$a. B,$$\n\nwhere $c$.\n\n$$d.$$\n\nThen.", ["Let\n\n$$a. B,$$\n\nwhere $c$.", "$$d.$$", "Then."]),
+        ):
+            self.assertEqual(slides.sentences(text), want)
+
+    def test_shortened(self):
+        """Whole sentences: the first, of a conclusion the last too, and what is around a formula."""
+        middle = " ".join(f"Sentence {number} of many." for number in range(60))
+        for name, text, begin, end in (
+            ("short", "One. Two.", "One. Two.", "One. Two."),
+            ("long", f"First. {middle} Last.", "First. Sentence 0 of many. Sentence 1", "of many."),
+            ("a conclusion", f"**What to see.** First. {middle} Last.", "**What to see.** First. Sentence 0 of many.", "of many. Last."),
+            ("what leads on", f"First. {middle} Last:\n\n- a", "First. Sentence 0", "Last:\n\n- a"),
+            ("a formula", f"First. {middle} With\n\n$$a$$\n\nwhere b. Last.", "First. Sentence 0", "With\n\n$$a$$\n\nwhere b."),
+            ("sliders", "First. Move the sliders. Last.", "First. Last.", "First. Last."),
+            ("sliders alone", "**Try.** Run this cell by itself, and this cell.", "", ""),
+            ("a long sentence", "word " * 99 + "end.", "word " * 99 + "end.", "end."),
+            ("a long list", f"- One. {middle}\n- Two. {middle}", "- One.\n- Two.", "- Two."),
+            ("a short list", "- One. a\n- Two. b", "- One. a\n- Two. b", "- Two. b"),
+        ):
+            with self.subTest(name):
+                short = slides.shortened(text, conclusion=name == "a conclusion")
+                self.assertTrue(short.startswith(begin) and short.endswith(end), short)
+                self.assertLess(short.count("Sentence"), 30)
+
+    def test_conclusions(self):
+        """Each paragraph about what there is to see keeps its end."""
+        text = "First. " + "More of it. " * 60 + "The end of one.\n\nThen. " + "And so on. " * 60 + "The end of two."
+        for label, want in (("**What to see.** ", 2), ("**What holds.** ", 2), ("**How to read it.** ", 2), ("**Note.** ", 0), ("", 0)):
+            with self.subTest(label):
+                shown = "".join(body for _, body, _ in deck(markdown("# Title\n\nText."), markdown(f"## Part\n\n{label}{text}")))
+                self.assertEqual(shown.count("The end of"), want)
+
+    def test_no_sentence_is_cut(self):
+        """Texts on slides begin and end where sentences do, or at a formula or list that they go around."""
+
+        def inside(block):
+            return block.startswith("$$") or slides.kind(block) == "list"
+
+        for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+            for cell in slides.deck(json.loads(path.read_text()), path.stem).cells:
+                if cell.metadata.slideshow.slide_type == "notes":
+                    continue
+                parts = ["", *slides.blocks(cell.source), ""]
+                for before, block, after in zip(parts, parts[1:], parts[2:]):
+                    if slides.kind(block) == "prose" and not block.startswith("$$"):
+                        with self.subTest(path.name, block=block):
+                            self.assertTrue(inside(before) or not block[0].islower())
+                            self.assertTrue(inside(after) or re.search(r"[.?!:][)*\"”]*$", block))
+                            self.assertNotRegex(block, r"\bslid(er|e|ing)\b")
+
+    def test_number(self):
+        """There are 30 slides at most; the notes say what is missing, and have its text."""
+        output = code("x", shown("text/html", MOVED), shown("text/markdown", f"Which of them? Or none.\n\n{table(2, 2)}"), {"output_type": "stream", "name": "stdout", "text": "printed\n"})
+        made = deck(markdown("# Title\n\nText."), *[part for number in range(20) for part in (markdown(f"## Part {number}\n\n" + "All of what is said here. " * 10), output)])
+        self.assertEqual(len(made), slides.SLIDES)
+        self.assertEqual([title for title, _, _ in made if title.startswith("Part")][:2], ["Part 0", "Part 0"])
+        self.assertEqual({f"Part {number}" for number in range(20)} - {title for title, _, _ in made}, set())
+        self.assertNotIn("printed", "".join(body for _, body, _ in made))
+        self.assertGreaterEqual("".join(notes for _, _, notes in made).count("Left out here, because there would be more than 30 slides"), 50)
+        notes = "".join(notes for _, _, notes in made)
+        self.assertEqual((notes.count("slides: what was printed, \"Part"), notes.count("```text\nprinted\n```")), (20, 20))
+        self.assertEqual(len(deck(*[markdown("# Part\n\nText of it.")] * 99)), slides.SLIDES)
 
     def test_blocks(self):
         text = "# T\n\nA\nb.\n\n```go\nx\n\ny\n```\n\n$$\na\n\nb\n$$\n\n$$c$$\n\n- d\n- e\n"
         self.assertEqual(slides.blocks(text), ["# T", "A\nb.", "```go\nx\n\ny\n```", "$$\na\n\nb\n$$", "$$c$$", "- d\n- e\n"[:-1]])
 
+    def test_kind(self):
+        for block, want in (("| a |\n| --- |", "table"), ("|x| is small.", "prose"), ("- a", "list"), ("1. a", "list"), ("*a* b", "prose"), ("$$a$$", "prose"), ("```\na\n```", "as it is")):
+            self.assertEqual(slides.kind(block), want, block)
+
+    def test_statements(self):
+        for parts, want in (
+            (["A", "$$b$$", "where c.", "D."], ["A\n\n$$b$$\n\nwhere c.", "D."]),
+            (["A:", "- b", "C.", "- d"], ["A:\n\n- b", "C.", "- d"]),
+            (["**Label.**", "A.", "B."], ["**Label.**\n\nA.", "B."]),
+        ):
+            self.assertEqual(slides.statements(parts), want)
+
     def test_pack(self):
-        paragraphs = ["x" * slides.LINE * 6] * 3
-        self.assertEqual(slides.pack(paragraphs, room=14), [paragraphs[:2], paragraphs[2:]])
-        leading = ["x" * slides.LINE * 6, "y" * slides.LINE * 6, "$$z$$"]
-        self.assertEqual(slides.pack(leading, room=14), [leading[:1], leading[1:]])
+        six = "x" * slides.LINE * 6
+        self.assertEqual(slides.pack([six, "", six, six], room=14), [[0, 1, 2], [3]])
+        self.assertEqual(slides.pack([f"{six}\n\n$$y$$", six, six], room=14), [[0], [1, 2]])
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:

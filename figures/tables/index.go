@@ -228,7 +228,7 @@ func (x *Index) BySplit(list experiment.Experiments, metric string) map[int]floa
 	for i, id := range list.IDs() {
 		if r, done := x.find(list[i], id); done && !r.Diverged {
 			if v, has := r.Metrics[metric]; has {
-				values[r.Split] = v
+				values[list[i].Split] = v
 			}
 		}
 	}
