@@ -7,9 +7,25 @@ function fit() {
     if (scale < 1) formula.style.fontSize = `${Math.max(0.5, Math.floor(scale * 98) / 100) * 100}%`;
   }
 }
+// Tables that fit move with the page. Others move in a box, which the keyboard reaches; how wide their names are, the style needs to know.
+function fitTables() {
+  for (const box of document.querySelectorAll("[role=main] .table-wrapper")) {
+    const table = box.querySelector("table");
+    box.classList.remove("fits"); // it would give way to the table
+    const fits = table.offsetWidth <= box.parentElement.clientWidth;
+    if (fits) box.classList.add("fits");
+    for (const [name, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", "Table"]]) {
+      if (fits) box.removeAttribute(name);
+      else box.setAttribute(name, value);
+    }
+    table.style.setProperty("--names", `${table.querySelector("th").offsetWidth}px`);
+  }
+}
 addEventListener("load", async () => {
   await window.MathJax?.startup?.promise;
-  fit();
-  addEventListener("resize", fit);
+  for (const adapt of [fit, fitTables]) {
+    adapt();
+    addEventListener("resize", adapt);
+  }
   document.documentElement.dataset.ready = "true";
 });

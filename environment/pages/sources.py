@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 PICTURE = re.compile(r'<img [^>]*?src="data:image/(?P<kind>svg\+xml|png);base64,(?P<data>[^"]*)"[^>]*>')
 CLAIM = re.compile(r"^\*\*Claim\.\*\*\s+\*(?P<line>.+?)\*(?!\*)", re.MULTILINE | re.DOTALL)
 ENDINGS = {"svg+xml": ".svg", "png": ".png"}
+SHORT = 40  # words of a caption that stands above its table in full
 
 
 @dataclass
@@ -141,13 +142,23 @@ def preview(text, rows=5, columns=4):
     return "\n".join("|" + "|".join(row) + "|" for row in cells)
 
 
+def in_short(caption):
+    """The part of a caption that fits above a table, and the rest of it."""
+    first = caption if len(caption.split()) <= SHORT else first_sentence(caption)
+    return first, caption[len(first) :].strip()
+
+
 def table_page(path, doc, folder):
-    """Makes the source of a table's page: its caption, the table, notes, and what it was made from."""
-    text = path.read_text(encoding="utf-8").rstrip("\n")
-    body, _, citation = text.rpartition("\n\n")
+    """Makes the source of a table's page: its caption, the table, notes, how it was measured, and what it was made from."""
+    caption, table, *notes, citation = path.read_text(encoding="utf-8").rstrip("\n").split("\n\n")
     title, name = capitalized(doc), f"table-{path.stem}"
-    (folder / f"{name}.md").write_text(f'# {title}\n\n{body}\n\n<p class="citation">{html.escape(citation)}</p>\n', encoding="utf-8")
-    return Page(name, title, first_clause(text.split("\n\n")[0]), preview=preview(text))
+    first, rest = in_short(caption)
+    parts = [f"# {title}", ":::::{div} table-page", first, table, *notes]
+    if rest:
+        parts += ["::::{dropdown} How this was measured", rest, "::::"]
+    parts += [f'<p class="citation">{html.escape(citation)}</p>', ":::::", ""]
+    (folder / f"{name}.md").write_text("\n\n".join(parts), encoding="utf-8")
+    return Page(name, title, first_clause(caption), preview=preview(table))
 
 
 def card(page):

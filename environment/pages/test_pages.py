@@ -18,6 +18,7 @@ import formulas
 import handout
 import slides
 import sources
+import tables
 
 DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {0}"><desc>What it shows. More &lt; less.\nmade of 3 runs</desc></svg>'
 TABLE = "Numbers of two methods. More.\n\n| Method | NLL |\n| --- | --- |\n| a | **1.5** |\n| b<br>paper | 2 |\n\n- A note.\n\nmade of 4 runs\n"
@@ -129,6 +130,11 @@ class Site(unittest.TestCase):
         self.assertIn("<table", self.page("table-nll"))
         self.assertIn("made of 3 runs", self.page("figure-gap"))
         self.assertIn("More &lt; less.", self.page("figure-gap"))
+
+    def test_the_order_of_a_table_page(self):
+        page = self.page("table-nll")
+        places = [page.index(text) for text in ("<h1>Likelihood", 'class="table-page', "Numbers of two methods.", "<table", "A note.", "made of 4 runs")]
+        self.assertEqual(places, sorted(places))
 
     def test_any_static_host(self):
         """Every file that a page needs lies beside it, under a relative address."""
@@ -280,7 +286,41 @@ class Parts(unittest.TestCase):
                 self.assertEqual(formulas.width(tex), want)
 
 
+class Columns(unittest.TestCase):
+    """The classes of cells."""
+
+    def marked(self, markdown):
+        from docutils.core import publish_doctree
+        from docutils import nodes
+        from myst_parser.docutils_ import Parser
+
+        document = publish_doctree(markdown, parser=Parser(), settings_overrides={"report_level": 5})
+        tables.Columns(document).apply()
+        [table] = document.findall(nodes.table)
+        return table["classes"], [[" ".join(entry["classes"]) for entry in row.findall(nodes.entry)] for row in table.findall(nodes.row)]
+
+    def test_columns(self):
+        long = "word " * 9
+        for rows, own_column, want in (
+            (["Data | MFVI | Density Uncertainty | Density Uncertainty (detached)", "a | 1 | **2** | 3"], True, [["", "", "own", ""]] * 2),
+            (["Method | NLL", "MFVI | 1", "Density Uncertainty | 2"], False, [["", ""], ["", ""], ["own", "own"]]),
+            (["Claim | Evidence", f"a | {long}", f"{long} | b"], False, [["", ""], ["", "long"], ["long", ""]]),
+            (["Data | NLL", f"a | {'1.5 ± 0.1 (n=20)<br>' * 4}"], False, [["", ""], ["", ""]]),
+        ):
+            with self.subTest(rows):
+                columns = rows[0].count("|") + 1
+                classes, found = self.marked("\n".join(f"| {row} |" for row in [rows[0], " | ".join(["---"] * columns), *rows[1:]]))
+                self.assertEqual(found, want)
+                self.assertEqual("own-column" in classes, own_column)
+
+
 class Sources(unittest.TestCase):
+    def test_in_short(self):
+        short = "One. Two words. Three."
+        self.assertEqual(sources.in_short(short), (short, ""))
+        long = "Numbers of 3.5 methods. " + "More of them. " * 20
+        self.assertEqual(sources.in_short(long.strip()), ("Numbers of 3.5 methods.", ("More of them. " * 20).strip()))
+
     def test_title_and_line(self):
         for text, want in (
             ("# T\n\n**Claim.** *One `x` thing*, and more.", ("T", "One `x` thing.")),
