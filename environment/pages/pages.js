@@ -13,19 +13,27 @@ function fitTables() {
     const table = box.querySelector("table");
     box.classList.remove("fits"); // it would give way to the table
     const fits = table.offsetWidth <= box.parentElement.clientWidth;
-    if (fits) box.classList.add("fits");
+    box.classList.toggle("fits", fits);
     for (const [name, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", "Table"]]) {
       if (fits) box.removeAttribute(name);
       else box.setAttribute(name, value);
     }
+    if (fits) box.style.removeProperty("--down");
     table.style.setProperty("--names", `${table.querySelector("th").offsetWidth}px`);
+  }
+}
+function keepHeadings() {
+  const top = document.querySelector(".mobile-header").offsetHeight;
+  for (const box of document.querySelectorAll(".table-wrapper[role=region]")) {
+    box.style.setProperty("--down", `${Math.max(0, top - box.getBoundingClientRect().top)}px`);
   }
 }
 addEventListener("load", async () => {
   await window.MathJax?.startup?.promise;
-  for (const adapt of [fit, fitTables]) {
+  for (const adapt of [fit, fitTables, keepHeadings]) {
     adapt();
     addEventListener("resize", adapt);
   }
+  addEventListener("scroll", keepHeadings, { passive: true });
   document.documentElement.dataset.ready = "true";
 });

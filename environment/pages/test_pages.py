@@ -24,8 +24,10 @@ DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {0}"><desc>W
 TABLE = "Numbers of two methods. More.\n\n| Method | NLL |\n| --- | --- |\n| a | **1.5** |\n| b<br>paper | 2 |\n\n- A note.\n\nmade of 4 runs\n"
 CATALOGUE = {
     "figures": [{"name": "gap", "doc": "the gap"}, {"name": "not made", "doc": "x"}],
-    "tables": [{"name": "nll", "doc": "likelihood"}],
+    "tables": [{"name": "uci-nll", "doc": "likelihood"}, {"name": "cifar10-wrn", "doc": "wide networks"}, {"name": "cifar-gpu-ood", "doc": "detection"}],
+    "sets": [{"name": "uci", "doc": "x"}, {"name": "cifar10-wrn", "doc": "x"}, {"name": "gpu", "doc": "x"}],
 }
+EMPTY = "Numbers.\n\n| Method | NLL |\n| --- | --- |\n{}\ndensityuncertainty v1, 0 runs\n"
 
 
 def markdown(text):
@@ -72,7 +74,9 @@ class Site(unittest.TestCase):
         for name in ("notebooks", "figures", "tables"):
             (cls.made / name).mkdir(parents=True)
         (cls.made / "figures" / "gap.svg").write_text(DRAWING.format(5))
-        (cls.made / "tables" / "nll.md").write_text(TABLE)
+        (cls.made / "tables" / "uci-nll.md").write_text(TABLE)
+        (cls.made / "tables" / "cifar10-wrn.md").write_text(EMPTY.format("| a | not run<br>paper 2 |\n"))
+        (cls.made / "tables" / "cifar-gpu-ood.md").write_text(EMPTY.format(""))
         paths = [Path(folder.name) / name for name in ("01_a.ipynb", "02_b.ipynb")]
         for path, content in zip(paths, (FIRST, SECOND)):
             path.write_text(json.dumps(content))
@@ -92,16 +96,29 @@ class Site(unittest.TestCase):
 
     def test_every_page(self):
         names = {path.stem for path in (self.made / "html").glob("*.html")}
-        self.assertEqual(names, {"index", "search", "01_a", "02_b", "figure-gap", "table-nll"})
+        self.assertEqual(names, {"index", "search", "01_a", "02_b", "figure-gap", "table-uci-nll"})
 
     def test_first_page(self):
         page = self.page("index")
         for text in ("The first: a start", "Noise follows the energy.", "The second", "A line.", "The gap", "What it shows.", "Likelihood", "Numbers of two methods."):
             self.assertIn(text, page)
-        for address in ("01_a.html", "02_b.html", "figure-gap.html", "table-nll.html"):
+        for address in ("01_a.html", "02_b.html", "figure-gap.html", "table-uci-nll.html"):
             self.assertIn(f'href="{address}"', page)
         self.assertRegex(page, r'src="_images/01_a-2\.svg"')  # the larger of the two
-        self.assertIn("<strong>1.5</strong>", page)
+
+    def test_the_order_of_the_first_page(self):
+        page = self.page("index").partition("<article")[2]
+        headings = [re.sub(r"<.*", "", text) for text in re.findall(r"<h2>(.*)</h2>", page)]
+        self.assertEqual(headings, ["What came out", "Notebooks", "UCI regression", "More figures and tables", "Not run"])
+        picture = re.search(r'<img alt="[^"]{20,}" src="(_images/[^"]+)"', page)
+        self.assertLess(page.index("What came out"), picture.start())
+        self.assertLess(picture.end(), page.index("Notebooks"))
+
+    def test_tables_for_which_nothing_was_run(self):
+        _, _, page = self.page("index").partition("Not run<")
+        for title, name in (("Wide networks", "cifar10-wrn"), ("Detection", "gpu")):
+            self.assertRegex(page, rf"{title}: <code.*run.*{name}.*</code>")
+        self.assertNotIn("Likelihood", page)
 
     def test_links_between_notebooks(self):
         self.assertRegex(self.page("01_a"), r'href="02_b\.html"[^>]*>(<span[^>]*>)?second')
@@ -126,13 +143,13 @@ class Site(unittest.TestCase):
         self.assertNotIn("was not run", self.page("01_a"))
 
     def test_what_a_table_and_a_figure_were_made_of(self):
-        self.assertIn("made of 4 runs", self.page("table-nll"))
-        self.assertIn("<table", self.page("table-nll"))
+        self.assertIn("made of 4 runs", self.page("table-uci-nll"))
+        self.assertIn("<table", self.page("table-uci-nll"))
         self.assertIn("made of 3 runs", self.page("figure-gap"))
         self.assertIn("More &lt; less.", self.page("figure-gap"))
 
     def test_the_order_of_a_table_page(self):
-        page = self.page("table-nll")
+        page = self.page("table-uci-nll")
         places = [page.index(text) for text in ("<h1>Likelihood", 'class="table-page', "Numbers of two methods.", "<table", "A note.", "made of 4 runs")]
         self.assertEqual(places, sorted(places))
 
@@ -344,13 +361,47 @@ class Sources(unittest.TestCase):
             with self.subTest(caption):
                 self.assertEqual(sources.first_clause(caption), want)
 
-    def test_preview(self):
-        rows = [["h1", "h2", r"a\|b", "h4", "h5"], ["---"] * 5, *([str(i)] * 5 for i in range(9))]
-        text = "Caption\n\n" + "\n".join("| " + " | ".join(row) + " |" for row in rows)
-        lines = sources.preview(text).splitlines()
-        self.assertEqual(lines[0], r"| h1 | h2 | a\|b | h4 |")
-        self.assertEqual(lines[-1], "| 4 | 4 | 4 | 4 |")
-        self.assertEqual(sources.preview("none"), "")
+    def test_nothing_run(self):
+        for name, table, want in (
+            ("no rows", EMPTY.format(""), True),
+            ("rows of the paper", EMPTY.format("| a | not run<br>paper 2 |\n"), True),
+            ("made of other things than runs", EMPTY.format("| a | 3 |\n"), False),
+            ("one row not run", EMPTY.format("| a | not run |\n| b | 3 |\n").replace(" 0 runs", " 10 runs"), False),
+            ("runs", TABLE, False),
+        ):
+            with self.subTest(name):
+                self.assertEqual(sources.nothing_run(table), want)
+
+    def test_set_of(self):
+        sets = ["uci", "uci-energy", "cifar10-wrn", "cifar100-wrn", "cifar-released", "gpu", "grid", "processor", "processor-grid", "ood-svhn"]
+        for table, want in (
+            ("uci-nll", "uci"),
+            ("uci-energy", "uci-energy"),
+            ("cifar100-wrn", "cifar100-wrn"),
+            ("cifar100-released", "cifar-released"),
+            ("cifar-gpu-differences", "gpu"),
+            ("cifar-grid", "grid"),
+            ("cifar-processor-grid", "processor-grid"),
+            ("cifar-wrn", None),  # two have these words
+            ("claims", None),
+        ):
+            with self.subTest(table):
+                self.assertEqual(sources.set_of(table, sets), want)
+
+    def test_group(self):
+        for name, want in (("gap-ratio", "Figure 1"), ("uci-nll", "UCI"), ("rank1-ablation", "Images"), ("claims", "Claims"), ("new", "More")):
+            with self.subTest(name):
+                self.assertTrue(sources.group(name).startswith(want))
+
+    def test_findings(self):
+        """Its pictures are there."""
+        with tempfile.TemporaryDirectory() as folder:
+            pictures = Path(folder) / "_static" / "pictures"
+            pictures.mkdir(parents=True)
+            text = sources.findings(Path(folder))
+            addresses = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)
+            self.assertTrue(addresses)
+            self.assertEqual([address for address in addresses if not (Path(folder) / address).exists()], [])
 
 
 if __name__ == "__main__":
