@@ -4,7 +4,7 @@ from docutils import nodes
 from docutils.transforms import Transform
 
 OWN = "Density Uncertainty"
-LONG = 40  # letters of a line that stays whole
+LONG = 60  # letters of a line that stays whole
 
 
 def lines(entry):
