@@ -15,7 +15,7 @@ IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<path>[^)]*)\)")
 ENDINGS = {"svg+xml": ".svg", "png": ".png"}
 HERE = Path(__file__).resolve().parent
 GROUPS = {
-    "Figure 1 and other problems that can be drawn": ("figure1", "distance", "gap-ratio"),
+    "Figure 1 and other toys": ("figure1", "distance", "gap-ratio"),
     "UCI regression": ("uci",),
     "Images": ("cifar", "ood", "rank1"),
     "Claims of the paper": ("claims",),
