@@ -37,6 +37,7 @@ def render(source, target):
     from sphinx.util.console import nocolor
 
     import formulas
+    import tables
 
     nocolor()
     warnings = io.StringIO()
@@ -45,6 +46,7 @@ def render(source, target):
         settings = {"project": "densityuncertainty", "release": version, "html_static_path": [str(source / "_static")]}
         app = Sphinx(source, HERE, target, doctrees, "html", settings, io.StringIO(), warnings)
         app.add_transform(formulas.SideBySide)
+        app.add_transform(tables.Columns)
         app.build()
     return [line for line in warnings.getvalue().splitlines() if line.strip()]
 

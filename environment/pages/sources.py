@@ -11,18 +11,26 @@ from xml.etree import ElementTree
 
 PICTURE = re.compile(r'<img [^>]*?src="data:image/(?P<kind>svg\+xml|png);base64,(?P<data>[^"]*)"[^>]*>')
 CLAIM = re.compile(r"^\*\*Claim\.\*\*\s+\*(?P<line>.+?)\*(?!\*)", re.MULTILINE | re.DOTALL)
+IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<path>[^)]*)\)")
 ENDINGS = {"svg+xml": ".svg", "png": ".png"}
+HERE = Path(__file__).resolve().parent
+GROUPS = {
+    "Figure 1 and other toys": ("figure1", "distance", "gap-ratio"),
+    "UCI regression": ("uci",),
+    "Images": ("cifar", "ood", "rank1"),
+    "Claims of the paper": ("claims",),
+}
+SHORT = 40  # words of a caption that stands above its table in full
 
 
 @dataclass
 class Page:
     """What the first page shows of a page."""
 
-    name: str  # of its file, without the ending
+    file: str  # of its source
     title: str
     line: str
     picture: str = ""  # a file, relative to the folder of sources
-    preview: str = ""  # Markdown, where there is no picture
 
 
 def text_of(value):
@@ -110,7 +118,7 @@ def notebook_page(path, executed, folder):
         note = "*This notebook was not run as it is now; its code stands here without what it prints and draws.*"
         notebook["cells"].insert(1, {"cell_type": "markdown", "id": "not-run", "metadata": {}, "source": note})
     (folder / path.name).write_text(json.dumps(notebook), encoding="utf-8")
-    return Page(name, title, line, f"_static/pictures/{max(pictures, key=area).name}" if pictures else "")
+    return Page(path.name, title, line, f"_static/pictures/{max(pictures, key=area).name}" if pictures else "")
 
 
 def capitalized(text):
@@ -131,45 +139,98 @@ def figure_page(path, doc, folder):
     place = f"_static/pictures/{path.name}"
     source = f'# {title}\n\n<a class="picture" href="{place}"><img alt="{html.escape(caption)}" src="{place}"></a>\n\n{caption}\n\n'
     (folder / f"{name}.md").write_text(source + f'<p class="citation">{html.escape(citation)}</p>\n', encoding="utf-8")
-    return Page(name, title, first_clause(caption), place)
+    return Page(f"{name}.md", title, first_clause(caption), place)
 
 
-def preview(text, rows=5, columns=4):
-    """The upper left corner of the first table of a Markdown text."""
-    lines = [line for line in text.splitlines() if line.startswith("|")][: rows + 2]
-    cells = [re.split(r"(?<!\\)\|", line)[1:-1][:columns] for line in lines]
-    return "\n".join("|" + "|".join(row) + "|" for row in cells)
+def in_short(caption):
+    """The part of a caption that fits above a table, and the rest of it."""
+    first = caption if len(caption.split()) <= SHORT else first_sentence(caption)
+    return first, caption[len(first) :].strip()
 
 
 def table_page(path, doc, folder):
-    """Makes the source of a table's page: its caption, the table, notes, and what it was made from."""
-    text = path.read_text(encoding="utf-8").rstrip("\n")
-    body, _, citation = text.rpartition("\n\n")
+    """Makes the source of a table's page: its caption, the table, notes, how it was measured, and what it was made from."""
+    caption, table, *notes, citation = path.read_text(encoding="utf-8").rstrip("\n").split("\n\n")
     title, name = capitalized(doc), f"table-{path.stem}"
-    (folder / f"{name}.md").write_text(f'# {title}\n\n{body}\n\n<p class="citation">{html.escape(citation)}</p>\n', encoding="utf-8")
-    return Page(name, title, first_clause(text.split("\n\n")[0]), preview=preview(text))
+    first, rest = in_short(caption)
+    parts = [f"# {title}", ":::::{div} table-page", first, table, *notes]
+    if rest:
+        parts += ["::::{dropdown} How this was measured", rest, "::::"]
+    parts += [f'<p class="citation">{html.escape(citation)}</p>', ":::::", ""]
+    (folder / f"{name}.md").write_text("\n\n".join(parts), encoding="utf-8")
+    return Page(f"{name}.md", title, first_clause(caption))
 
 
 def card(page):
     """A page on the first page: picture, title and line."""
-    lines = [f"::::{{grid-item-card}} {page.title}", f":link: {page.name}", ":link-type: doc"]
+    lines = [f"::::{{grid-item-card}} {page.title}", f":link: {page.file.partition('.')[0]}", ":link-type: doc"]
     if page.picture:
         # The line below says what there is to see.
         lines += [f":img-top: {page.picture}", ":img-alt: "]
-    lines.append("")
-    if page.preview:
-        lines += [":::{div} preview", page.preview, ":::", ""]
-    return "\n".join([*lines, page.line, "::::"])
+    return "\n".join([*lines, "", page.line, "::::"])
 
 
 def section(title, pages):
-    """A part of the first page, and of the contents."""
-    columns = 2 if any(page.picture for page in pages) else 3
+    """A part of the first page, and of the contents: cards of the pages that have pictures, and a list of the others."""
     if not pages:
         return ""
-    contents = "\n".join(page.name for page in pages)
-    cards = "\n".join(card(page) for page in pages)
-    return f"## {title}\n\n:::::{{grid}} 1 2 2 {columns}\n:gutter: 3\n\n{cards}\n:::::\n\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{contents}\n```\n"
+    parts = [f"## {title}"]
+    cards = [card(page) for page in pages if page.picture]
+    if cards:
+        parts.append("\n".join([":::::{grid} 1 2 2 3", ":gutter: 3", "", *cards, ":::::"]))
+    parts.append("\n".join(f"- [{page.title}]({page.file}): {page.line}" for page in pages if not page.picture))
+    contents = "\n".join(page.file for page in pages)
+    parts.append(f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n{contents}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def group(name):
+    """The part of the first page in which a figure or a table belongs, by the beginning of its name."""
+    return next((title for title, beginnings in GROUPS.items() if name.startswith(beginnings)), "More figures and tables")
+
+
+def nothing_run(table):
+    """Whether a table, as the command writes it, was made of no run and has no number of ours."""
+    rows = [line for line in table.splitlines() if line.startswith("|")][2:]
+    return table.rstrip().endswith(", 0 runs") and all("not run" in row for row in rows)
+
+
+def set_of(table, sets):
+    """The set of experiments of a table: the one with its name, or else the only one with the most words that are all words of it."""
+
+    def words(name):
+        return {re.sub(r"[0-9]+$", "", word) for word in name.split("-")}
+
+    if table in sets:
+        return table
+    fitting = [name for name in sets if words(name) <= words(table)]
+    most = max((len(words(name)) for name in fitting), default=0)
+    found = [name for name in fitting if len(words(name)) == most]
+    return found[0] if len(found) == 1 else None
+
+
+def not_run(tables, sets):
+    """The part of the first page with the tables, as names and titles, for which nothing was run, and how to run it."""
+    if not tables:
+        return ""
+    lines = ["## Not run", ""]
+    for name, title in tables:
+        known = set_of(name, sets)
+        lines.append(f"- {title}: `go run ./figures/cmd/reproduce {f'run {known}' if known else 'list'}`")
+    return "\n".join(lines) + "\n"
+
+
+def findings(folder):
+    """What the first page begins with, findings.md, whose pictures are copied."""
+
+    def copied(match):
+        picture = HERE / match["path"]
+        if not picture.exists():
+            return match[0]  # Sphinx says that it is missing
+        shutil.copy(picture, folder / "_static" / "pictures" / picture.name)
+        return f"![{match['alt']}](_static/pictures/{picture.name})"
+
+    return IMAGE.sub(copied, (HERE / "findings.md").read_text(encoding="utf-8"))
 
 
 HANDOUT = """
@@ -187,17 +248,25 @@ def write(notebooks, made, catalogue, folder, handout, live):
 
     notebooks are the paths of the notebooks, made is the folder with what was made of
     them and of the results: notebooks, figures and tables. catalogue has the names and
-    descriptions of figures and tables, in their order. handout and live say whether there
-    are these pages.
+    descriptions of figures, tables and sets of experiments, in their order. handout and
+    live say whether there are these pages.
     """
     (folder / "_static" / "pictures").mkdir(parents=True)
-    here = Path(__file__).parent
     for name in ("pages.css", "pages.js"):
-        shutil.copy(here / name, folder / "_static" / name)
+        shutil.copy(HERE / name, folder / "_static" / name)
     parts = {"Notebooks": [notebook_page(path, made / "notebooks" / path.name, folder) for path in notebooks]}
+    parts |= {title: [] for title in GROUPS}
+    empty = []
     for kind, ending, make in (("figures", ".svg", figure_page), ("tables", ".md", table_page)):
-        paths = [(made / kind / (named["name"] + ending), named["doc"]) for named in catalogue.get(kind, [])]
-        parts[kind.capitalize()] = [make(path, doc, folder) for path, doc in paths if path.exists()]
-    index = (here / "index.md").read_text(encoding="utf-8")
-    text = [index, *([LIVE] if live else []), *([HANDOUT] if handout else []), *(section(*part) for part in parts.items())]
+        for named in catalogue.get(kind, []):
+            path = made / kind / (named["name"] + ending)
+            if not path.exists():
+                continue
+            if kind == "tables" and nothing_run(path.read_text(encoding="utf-8")):
+                empty.append((named["name"], capitalized(named["doc"])))
+            else:
+                parts.setdefault(group(named["name"]), []).append(make(path, named["doc"], folder))
+    index = (HERE / "index.md").read_text(encoding="utf-8")
+    sets = [named["name"] for named in catalogue.get("sets", [])]
+    text = [index, findings(folder), *([LIVE] if live else []), *([HANDOUT] if handout else []), *(section(*part) for part in parts.items()), not_run(empty, sets)]
     (folder / "index.md").write_text("\n".join(text), encoding="utf-8")

@@ -19,14 +19,17 @@ import formulas
 import handout
 import slides
 import sources
+import tables
 
 DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {0}"><desc>What it shows. More &lt; less.\nmade of 3 runs</desc></svg>'
 TABLE = "Numbers of two methods. More.\n\n| Method | NLL |\n| --- | --- |\n| a | **1.5** |\n| b<br>paper | 2 |\n\n- A note.\n\nmade of 4 runs\n"
 CATALOGUE = {
     "figures": [{"name": "gap", "doc": "the gap"}, {"name": "not made", "doc": "x"}],
-    "tables": [{"name": "nll", "doc": "likelihood"}],
+    "tables": [{"name": "uci-nll", "doc": "likelihood"}, {"name": "cifar10-wrn", "doc": "wide networks"}, {"name": "cifar-gpu-ood", "doc": "detection"}],
+    "sets": [{"name": "uci", "doc": "x"}, {"name": "cifar10-wrn", "doc": "x"}, {"name": "gpu", "doc": "x"}],
 }
 WASM = b"\0asm"
+EMPTY = "Numbers.\n\n| Method | NLL |\n| --- | --- |\n{}\ndensityuncertainty v1, 0 runs\n"
 
 
 def markdown(text):
@@ -73,7 +76,9 @@ class Site(unittest.TestCase):
         for name in ("notebooks", "figures", "tables"):
             (cls.made / name).mkdir(parents=True)
         (cls.made / "figures" / "gap.svg").write_text(DRAWING.format(5))
-        (cls.made / "tables" / "nll.md").write_text(TABLE)
+        (cls.made / "tables" / "uci-nll.md").write_text(TABLE)
+        (cls.made / "tables" / "cifar10-wrn.md").write_text(EMPTY.format("| a | not run<br>paper 2 |\n"))
+        (cls.made / "tables" / "cifar-gpu-ood.md").write_text(EMPTY.format(""))
         paths = [Path(folder.name) / name for name in ("01_a.ipynb", "02_b.ipynb")]
         for path, content in zip(paths, (FIRST, SECOND)):
             path.write_text(json.dumps(content))
@@ -97,16 +102,29 @@ class Site(unittest.TestCase):
 
     def test_every_page(self):
         names = {path.stem for path in (self.made / "html").glob("*.html")}
-        self.assertEqual(names, {"index", "search", "live", "01_a", "02_b", "figure-gap", "table-nll"})
+        self.assertEqual(names, {"index", "search", "live", "01_a", "02_b", "figure-gap", "table-uci-nll"})
 
     def test_first_page(self):
         page = self.page("index")
         for text in ("The first: a start", "Noise follows the energy.", "The second", "A line.", "The gap", "What it shows.", "Likelihood", "Numbers of two methods."):
             self.assertIn(text, page)
-        for address in ("live.html", "01_a.html", "02_b.html", "figure-gap.html", "table-nll.html"):
+        for address in ("live.html", "01_a.html", "02_b.html", "figure-gap.html", "table-uci-nll.html"):
             self.assertIn(f'href="{address}"', page)
         self.assertRegex(page, r'src="_images/01_a-2\.svg"')  # the larger of the two
-        self.assertIn("<strong>1.5</strong>", page)
+
+    def test_the_order_of_the_first_page(self):
+        page = self.page("index").partition("<article")[2]
+        headings = [re.sub(r"<.*", "", text) for text in re.findall(r"<h2>(.*)</h2>", page)]
+        self.assertEqual(headings, ["What came out", "Notebooks", "UCI regression", "More figures and tables", "Not run"])
+        picture = re.search(r'<img alt="[^"]{20,}" src="(_images/[^"]+)"', page)
+        self.assertLess(page.index("What came out"), picture.start())
+        self.assertLess(picture.end(), page.index("Notebooks"))
+
+    def test_tables_for_which_nothing_was_run(self):
+        _, _, page = self.page("index").partition("Not run<")
+        for title, name in (("Wide networks", "cifar10-wrn"), ("Detection", "gpu")):
+            self.assertRegex(page, rf"{title}: <code.*run.*{name}.*</code>")
+        self.assertNotIn("Likelihood", page)
 
     def test_live_page_has_its_program(self):
         """The program and what runs it are text in a script, which a page that is a file can load."""
@@ -138,10 +156,15 @@ class Site(unittest.TestCase):
         self.assertNotIn("was not run", self.page("01_a"))
 
     def test_what_a_table_and_a_figure_were_made_of(self):
-        self.assertIn("made of 4 runs", self.page("table-nll"))
-        self.assertIn("<table", self.page("table-nll"))
+        self.assertIn("made of 4 runs", self.page("table-uci-nll"))
+        self.assertIn("<table", self.page("table-uci-nll"))
         self.assertIn("made of 3 runs", self.page("figure-gap"))
         self.assertIn("More &lt; less.", self.page("figure-gap"))
+
+    def test_the_order_of_a_table_page(self):
+        page = self.page("table-uci-nll")
+        places = [page.index(text) for text in ("<h1>Likelihood", 'class="table-page', "Numbers of two methods.", "<table", "A note.", "made of 4 runs")]
+        self.assertEqual(places, sorted(places))
 
     def test_any_static_host(self):
         """Every file that a page needs lies beside it, under a relative address."""
@@ -443,7 +466,41 @@ class Parts(unittest.TestCase):
                 self.assertEqual(formulas.width(tex), want)
 
 
+class Columns(unittest.TestCase):
+    """The classes of cells."""
+
+    def marked(self, markdown):
+        from docutils.core import publish_doctree
+        from docutils import nodes
+        from myst_parser.docutils_ import Parser
+
+        document = publish_doctree(markdown, parser=Parser(), settings_overrides={"report_level": 5})
+        tables.Columns(document).apply()
+        [table] = document.findall(nodes.table)
+        return table["classes"], [[" ".join(entry["classes"]) for entry in row.findall(nodes.entry)] for row in table.findall(nodes.row)]
+
+    def test_columns(self):
+        long = "word " * 13
+        for rows, own_column, want in (
+            (["Data | MFVI | Density Uncertainty | Density Uncertainty (detached)", "a | 1 | **2** | 3"], True, [["", "", "own", ""]] * 2),
+            (["Method | NLL", "MFVI | 1", "Density Uncertainty | 2"], False, [["", ""], ["", ""], ["own", "own"]]),
+            (["Claim | Evidence", f"a | {long}", f"{long} | b"], False, [["", ""], ["", "long"], ["long", ""]]),
+            (["Data | NLL", f"a | {'1.5 ± 0.1 (n=20)<br>' * 6}"], False, [["", ""], ["", ""]]),
+        ):
+            with self.subTest(rows):
+                columns = rows[0].count("|") + 1
+                classes, found = self.marked("\n".join(f"| {row} |" for row in [rows[0], " | ".join(["---"] * columns), *rows[1:]]))
+                self.assertEqual(found, want)
+                self.assertEqual("own-column" in classes, own_column)
+
+
 class Sources(unittest.TestCase):
+    def test_in_short(self):
+        short = "One. Two words. Three."
+        self.assertEqual(sources.in_short(short), (short, ""))
+        long = "Numbers of 3.5 methods. " + "More of them. " * 20
+        self.assertEqual(sources.in_short(long.strip()), ("Numbers of 3.5 methods.", ("More of them. " * 20).strip()))
+
     def test_title_and_line(self):
         for text, want in (
             ("# T\n\n**Claim.** *One `x` thing*, and more.", ("T", "One `x` thing.")),
@@ -467,13 +524,47 @@ class Sources(unittest.TestCase):
             with self.subTest(caption):
                 self.assertEqual(sources.first_clause(caption), want)
 
-    def test_preview(self):
-        rows = [["h1", "h2", r"a\|b", "h4", "h5"], ["---"] * 5, *([str(i)] * 5 for i in range(9))]
-        text = "Caption\n\n" + "\n".join("| " + " | ".join(row) + " |" for row in rows)
-        lines = sources.preview(text).splitlines()
-        self.assertEqual(lines[0], r"| h1 | h2 | a\|b | h4 |")
-        self.assertEqual(lines[-1], "| 4 | 4 | 4 | 4 |")
-        self.assertEqual(sources.preview("none"), "")
+    def test_nothing_run(self):
+        for name, table, want in (
+            ("no rows", EMPTY.format(""), True),
+            ("rows of the paper", EMPTY.format("| a | not run<br>paper 2 |\n"), True),
+            ("made of other things than runs", EMPTY.format("| a | 3 |\n"), False),
+            ("one row not run", EMPTY.format("| a | not run |\n| b | 3 |\n").replace(" 0 runs", " 10 runs"), False),
+            ("runs", TABLE, False),
+        ):
+            with self.subTest(name):
+                self.assertEqual(sources.nothing_run(table), want)
+
+    def test_set_of(self):
+        sets = ["uci", "uci-energy", "cifar10-wrn", "cifar100-wrn", "cifar-released", "gpu", "grid", "processor", "processor-grid", "ood-svhn"]
+        for table, want in (
+            ("uci-nll", "uci"),
+            ("uci-energy", "uci-energy"),
+            ("cifar100-wrn", "cifar100-wrn"),
+            ("cifar100-released", "cifar-released"),
+            ("cifar-gpu-differences", "gpu"),
+            ("cifar-grid", "grid"),
+            ("cifar-processor-grid", "processor-grid"),
+            ("cifar-wrn", None),  # two have these words
+            ("claims", None),
+        ):
+            with self.subTest(table):
+                self.assertEqual(sources.set_of(table, sets), want)
+
+    def test_group(self):
+        for name, want in (("gap-ratio", "Figure 1"), ("uci-nll", "UCI"), ("rank1-ablation", "Images"), ("claims", "Claims"), ("new", "More")):
+            with self.subTest(name):
+                self.assertTrue(sources.group(name).startswith(want))
+
+    def test_findings(self):
+        """Its pictures are there."""
+        with tempfile.TemporaryDirectory() as folder:
+            pictures = Path(folder) / "_static" / "pictures"
+            pictures.mkdir(parents=True)
+            text = sources.findings(Path(folder))
+            addresses = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)
+            self.assertTrue(addresses)
+            self.assertEqual([address for address in addresses if not (Path(folder) / address).exists()], [])
 
 
 if __name__ == "__main__":
