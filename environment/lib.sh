@@ -305,7 +305,7 @@ set_up_modules() {
 
 set_up_tools() {
   local key
-  key=$(fingerprint "$go_version" "$root" "$(<"$root/environment/tools/go.mod")" "$(<"$root/environment/tools/go.sum")" "$(<"$root/environment/tools/gonb/explain.go")")
+  key=$(fingerprint "$go_version" "$root" "$(<"$root/environment/tools/go.mod")" "$(<"$root/environment/tools/go.sum")" "$(cat "$root"/environment/tools/gonb/patch.py "$root"/environment/tools/gonb/*/*)")
   if up_to_date tools "$key" && [[ -x "$state/bin/gonb" && -x "$state/bin/goimports" && -x "$state/bin/gopls" && -x "$state/bin/staticcheck" ]]; then
     return
   fi
@@ -315,21 +315,16 @@ set_up_tools() {
   stamp tools "$key"
 }
 
-# install_tools builds what tools/go.mod pins. The kernel gets one function more,
-# which adds advice to two of its errors; that takes a copy of its source.
+# install_tools builds what tools/go.mod pins. The kernel is built from a copy of its
+# source, to which tools/gonb/patch.py adds what this project needs.
 install_tools() (
   local tools="$root/environment/tools" source gonb="$state/gonb"
   export GOFLAGS=$plain_flags
   go -C "$tools" mod download github.com/janpfeifer/gonb || return
   source=$(go -C "$tools" list -m -f '{{.Dir}}' github.com/janpfeifer/gonb) || return
   if [[ -d $gonb ]]; then chmod -R u+w "$gonb" && rm -rf "$gonb" || return; fi
-  cp -R "$source" "$gonb" && chmod -R u+w "$gonb" && cp "$tools/gonb/explain.go" "$gonb/internal/goexec/" || return
-  sed -i.original 's/newGonbErrors(s, fileToCellIdAndLine, errorMsg, err)/newGonbErrors(s, fileToCellIdAndLine, explain(errorMsg), err)/' \
-    "$gonb/internal/goexec/errorpublish.go" || return
-  grep -q 'explain(errorMsg)' "$gonb/internal/goexec/errorpublish.go" || {
-    echo 'this version of GoNB does not have the line that the advice is added to'
-    return 1
-  }
+  cp -R "$source" "$gonb" && chmod -R u+w "$gonb" || return
+  "$python" "$tools/gonb/patch.py" "$gonb" || return
   cp "$tools/go.mod" "$gonb.mod" && cp "$tools/go.sum" "$gonb.sum" && go -C "$root" mod edit -replace "github.com/janpfeifer/gonb=$gonb" "$gonb.mod" || return
   GOBIN="$state/bin" go -C "$tools" install -modfile="$gonb.mod" -v tool
 )

@@ -1,0 +1,56 @@
+"""Adds to a copy of the notebook kernel's source, GoNB, what this project needs: python patch.py COPY.
+
+The folders beside this file have the files that are added. Each replacement has to fit exactly once, so that another
+version of GoNB that has changed there is noticed.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REPLACEMENTS = (
+    # Advice for errors that everybody meets first.
+    ("internal/goexec/errorpublish.go", "newGonbErrors(s, fileToCellIdAndLine, errorMsg, err)", "newGonbErrors(s, fileToCellIdAndLine, explain(errorMsg), err)"),
+    # A panic of a cell names the cell's own line, once (cell.go.txt).
+    ("internal/goexec/composer.go", '"func main() {\\n\\tflag.Parse()\\n"', '"func main() {\\n\\tflag.Parse(); defer gonbPanicked()\\n"'),
+    (
+        "internal/goexec/goexec.go",
+        "	if err = s.GoModInit(); err != nil {\n		return nil, err\n	}\n",
+        "	if err = s.GoModInit(); err != nil {\n		return nil, err\n	}\n	if err = addPanicked(s.TempDir); err != nil {\n		return nil, err\n	}\n",
+    ),
+    ("internal/goexec/execcode.go", "res := bytes.Join([][]byte{cellText, match}, nil)", "res := bytes.TrimSpace(cellText)"),
+    ("internal/goexec/execcode.go", "				if len(annotator.errorLines) > 0 {\n					annotator.state.DisplayErrorLines(msg, annotator.errorLines, exitErr)\n				}\n", ""),
+    # Completions do not wait for a language server that is still starting. What runs a cell writes the same files.
+    (
+        "internal/dispatcher/dispatcher.go",
+        "	err = goExec.AutoCompleteOptionsInCell(lines, usedLines, cursorLine, cursorCol, reply)\n	return\n",
+        "	answer, failed := *reply, error(nil)\n"
+        "	if goexec.Soon(func() { failed = goExec.AutoCompleteOptionsInCell(lines, usedLines, cursorLine, cursorCol, &answer) }) {\n"
+        "		*reply = answer\n		return failed\n	}\n"
+        "	var typed int\n	reply.Matches, typed = goexec.StillStarting(lines[cursorLine][:cursorCol])\n	reply.CursorStart -= typed\n	return\n",
+    ),
+    ("internal/dispatcher/dispatcher.go", "			data, err = goExec.InspectIdentifierInCell(", "			goexec.WaitForCompletion()\n			data, err = goExec.InspectIdentifierInCell("),
+    ("internal/goexec/execcode.go", "	defer s.PostExecuteCell()\n", "	defer s.PostExecuteCell()\n	WaitForCompletion()\n"),
+    # Endless output is cut.
+    ("internal/kernel/messages.go", "return &jupyterStreamWriter{stream, msg}", "return limited(&jupyterStreamWriter{stream, msg})"),
+    # A kernel that is asked to stop twice stops once.
+    ("internal/kernel/kernel.go", "	close(k.stop)\n", "	if !stopping.CompareAndSwap(false, true) {\n		return\n	}\n	close(k.stop)\n"),
+)
+
+
+def main(copy):
+    for path, old, new in REPLACEMENTS:
+        file = copy / path
+        text = file.read_text(encoding="utf-8")
+        if text.count(old) != 1:
+            sys.exit(f"this version of GoNB has {text.count(old)} times in {path}, want 1: {old!r}")
+        file.write_text(text.replace(old, new), encoding="utf-8")
+    for package in ("goexec", "kernel"):
+        for file in (HERE / package).iterdir():
+            if not file.name.endswith("_test.go"):
+                shutil.copy(file, copy / "internal" / package)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
