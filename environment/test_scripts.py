@@ -3,8 +3,10 @@
 JupyterLab has to be set up for that, so run this through ./environment/test.
 """
 
+import fcntl
 import json
 import os
+import pty
 import re
 import runpy
 import shutil
@@ -13,6 +15,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 import urllib.request
@@ -267,10 +270,12 @@ class Template(unittest.TestCase):
                     self.assertIn("308 examples of 6 inputs", (Path(folder) / "notebooks" / "new.ipynb").read_text())
 
 
-def start_lab(case, **variables):
+def start_lab(case, stdin=None, preexec_fn=None, **variables):
     """Starts JupyterLab for a class of tests. Returns its process, its address, and the token that it wants."""
     process = subprocess.Popen(
         [HERE / "lab", "--no-browser", "--port=0"],
+        stdin=stdin,
+        preexec_fn=preexec_fn,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -319,18 +324,44 @@ class Files(unittest.TestCase):
             self.assertEqual((path.read_text(), path.stat().st_mode & 0o777, link.is_symlink()), ("fourth", 0o640, True))
 
 
-class Lab(unittest.TestCase):
-    """JupyterLab as ./environment/lab starts it."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.process, cls.address, cls.token = start_lab(cls)
+class Server(unittest.TestCase):
+    """What tests of JupyterLab share."""
 
     def request(self, path, content=None, method=None):
         headers = {"Authorization": f"token {self.token}", "Content-Type": "application/json"}
         data = None if content is None else json.dumps(content).encode()
         with urllib.request.urlopen(urllib.request.Request(f"{self.address}/{path}", data, headers, method=method), timeout=60) as answer:
             return json.load(answer)
+
+    def language_servers(self):
+        """Those of this JupyterLab."""
+        return [process for process in self.programs() if process.info["name"] == "gopls"]
+
+    def programs(self):
+        """The kernels of this JupyterLab, their cells and their language servers."""
+        found = []
+        for process in psutil.process_iter(["name"]):
+            try:
+                if process.info["name"].startswith(("gonb", "gopls")) and process.environ().get("DENSITYUNCERTAINTY_LAB") == str(self.process.pid):
+                    found.append(process)
+            except psutil.Error:
+                pass
+        return found
+
+    def wait_for(self, condition, otherwise):
+        for _ in range(150):
+            if condition():
+                return
+            time.sleep(0.1)
+        self.fail(otherwise)
+
+
+class Lab(Server):
+    """JupyterLab as ./environment/lab starts it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.process, cls.address, cls.token = start_lab(cls)
 
     def test_a_new_notebook_is_the_template(self):
         with tempfile.TemporaryDirectory(dir=HERE) as folder:
@@ -370,24 +401,6 @@ class Lab(unittest.TestCase):
     def test_only_our_kernel(self):
         self.assertEqual(list(self.request("api/kernelspecs")["kernelspecs"]), ["gonb"])
 
-    def language_servers(self):
-        """Those of this JupyterLab."""
-        found = []
-        for process in psutil.process_iter(["name"]):
-            try:
-                if process.info["name"] == "gopls" and process.environ().get("DENSITYUNCERTAINTY_LAB") == str(self.process.pid):
-                    found.append(process)
-            except psutil.Error:
-                pass
-        return found
-
-    def wait_for(self, condition, otherwise):
-        for _ in range(150):
-            if condition():
-                return
-            time.sleep(0.1)
-        self.fail(otherwise)
-
     def test_yy_language_servers_end_with_the_server(self):
         """The last test but one: it ends the server, and starts another."""
         self.request("api/kernels", {"name": "gonb"})
@@ -410,6 +423,38 @@ class Lab(unittest.TestCase):
         self.assertNotEqual(self.language_servers(), [])
         start_lab(type(self))
         self.wait_for(lambda: not self.language_servers(), "a language server is left")
+
+
+class Ending(Server):
+    """Ctrl-C, as often as it is pressed, ends JupyterLab and all that it started, and prints no trace."""
+
+    def ended(self, interrupt):
+        self.request("api/kernels", {"name": "gonb"})
+        self.wait_for(self.language_servers, "no language server started")
+        for _ in range(3):
+            interrupt()
+            time.sleep(0.3)
+        printed = self.process.stdout.read()
+        self.process.wait(timeout=60)
+        self.assertIn("Ending JupyterLab and its kernels", printed)
+        self.assertNotRegex(printed, r"panic:|Traceback|goroutine|\[y/N\]|y/\[n\]")
+        self.wait_for(lambda: not self.programs(), "something is left running")
+
+    def test_in_a_terminal(self):
+        terminal, inside = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        self.addCleanup(os.close, inside)
+
+        def own_terminal():
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        self.process, self.address, self.token = start_lab(type(self), stdin=inside, preexec_fn=own_terminal)
+        self.ended(lambda: os.write(terminal, b"\x03"))
+
+    def test_without_a_terminal(self):
+        self.process, self.address, self.token = start_lab(type(self), stdin=subprocess.DEVNULL)
+        self.ended(lambda: self.process.poll() is None and self.process.send_signal(signal.SIGINT))
 
 
 if __name__ == "__main__":

@@ -9,11 +9,13 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
 import nbformat
 import psutil
+from jupyter_server.serverapp import ServerApp
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 
 TEMPLATE = Path(__file__).with_name("template.ipynb")
@@ -77,11 +79,29 @@ class Notebooks(AsyncLargeFileManager):
                 raise
 
 
-def end_language_servers():
-    """Ends the language servers that killed kernels left behind: those of this server, and of servers that were killed."""
+def end(server, *_):
+    """Ends the server, and its kernels in order, at the first Ctrl-C. Further ones change nothing."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    server.log.critical("Ending JupyterLab and its kernels ...")
+    server.stop(from_signal=True)
+
+
+def init_signal(server, original=ServerApp.init_signal):
+    """Sets the handler of Ctrl-C where there is no terminal, too."""
+    original(server)
+    signal.signal(signal.SIGINT, server._handle_sigint)
+
+
+ServerApp._handle_sigint = ServerApp._signal_stop = end
+ServerApp.init_signal = init_signal
+
+
+def end_kernels():
+    """Ends kernels, their cells and their language servers that were left behind: those of this server, and of servers that were killed."""
     for process in psutil.process_iter(["name"]):
         try:
-            mark = process.environ().get(MARK, "") if process.info["name"] == "gopls" else ""
+            mark = process.environ().get(MARK, "") if process.info["name"].startswith(("gonb", "gopls")) else ""
             if mark == str(os.getpid()) or (mark.isdecimal() and not psutil.pid_exists(int(mark))):
                 process.kill()
         except psutil.Error:  # it ended meanwhile, or is another user's
@@ -91,8 +111,8 @@ def end_language_servers():
 # Kernels, and what they start, inherit the mark. Jupyter may read this file twice.
 if os.environ.get(MARK) != str(os.getpid()):
     os.environ[MARK] = str(os.getpid())
-    end_language_servers()
-    atexit.register(end_language_servers)
+    end_kernels()
+    atexit.register(end_kernels)
 
 c = get_config()  # noqa: F821 (Jupyter defines it)
 c.ServerApp.contents_manager_class = Notebooks
