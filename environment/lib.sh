@@ -57,7 +57,7 @@ step() {
     exec 9>&-
     # sleep must not hold the terminal's pipe open, nor this loop outlive the script.
     while sleep 5 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
-      printf '    %3d s  %s\n' $((SECONDS - began)) "$(tail -n 1 "$log" | tr -d '\r' | cut -c 1-100)"
+      printf '    %3d s  %s: %s\n' $((SECONDS - began)) "$label" "$(tail -n 1 "$log" | tr -d '\r' | cut -c 1-100)"
     done
   ) &
   ticker=$!
@@ -68,7 +68,7 @@ step() {
     tail -n 40 "$log" >&2
     fail "\"$label\" failed after $((SECONDS - began)) s; the whole log is in ${log#"$root"/}"
   fi
-  printf '    done in %d s\n' $((SECONDS - began))
+  printf '    %s: done in %d s\n' "$label" $((SECONDS - began))
 }
 
 # fingerprint TEXT...: one word that changes when any of the words does.
@@ -303,21 +303,45 @@ set_up_modules() {
   stamp modules "$key"
 }
 
-set_up_tools() {
+# set_up_tool NAME PACKAGE LABEL: a Go program that tools/go.mod pins, in .env/bin.
+set_up_tool() {
   local key
-  key=$(fingerprint "$go_version" "$root" "$(<"$root/environment/tools/go.mod")" "$(<"$root/environment/tools/go.sum")" "$(cat "$root"/environment/tools/gonb/patch.py "$root"/environment/tools/gonb/*/*)")
-  if up_to_date tools "$key" && [[ -x "$state/bin/gonb" && -x "$state/bin/goimports" && -x "$state/bin/gopls" && -x "$state/bin/staticcheck" ]]; then
-    return
-  fi
-  unstamp tools
+  key=$(fingerprint "$go_version" "$(<"$root/environment/tools/go.mod")" "$(<"$root/environment/tools/go.sum")")
+  if up_to_date "$1" "$key" && [[ -x "$state/bin/$1" ]]; then return; fi
+  unstamp "$1"
   mkdir -p "$state/bin"
-  step "Go tools (notebook kernel, language server, checker)" install_tools
-  stamp tools "$key"
+  step "$3" install_tool "$2"
+  stamp "$1" "$key"
 }
 
-# install_tools builds what tools/go.mod pins. The kernel is built from a copy of its
-# source, to which tools/gonb/patch.py adds what this project needs.
-install_tools() (
+install_tool() {
+  GOFLAGS=$plain_flags GOBIN="$state/bin" go -C "$root/environment/tools" install -v "$1"
+}
+
+# set_up_language_server: what completes in notebooks. They work without it, and take
+# it when it is there.
+set_up_language_server() {
+  set_up_tool gopls golang.org/x/tools/gopls "Language server"
+}
+
+# set_up_checker: what ./environment/test alone needs.
+set_up_checker() {
+  set_up_tool staticcheck honnef.co/go/tools/cmd/staticcheck "Checker"
+}
+
+set_up_kernel() {
+  local key
+  key=$(fingerprint "$go_version" "$root" "$(<"$root/environment/tools/go.mod")" "$(<"$root/environment/tools/go.sum")" "$(cat "$root"/environment/tools/gonb/patch.py "$root"/environment/tools/gonb/*/*)")
+  if up_to_date kernel "$key" && [[ -x "$state/bin/gonb" && -x "$state/bin/goimports" ]]; then return; fi
+  unstamp kernel
+  mkdir -p "$state/bin"
+  step "Notebook kernel" install_kernel
+  stamp kernel "$key"
+}
+
+# install_kernel builds the kernel from a copy of its source, to which
+# tools/gonb/patch.py adds what this project needs, and the program that it calls.
+install_kernel() (
   local tools="$root/environment/tools" source gonb="$state/gonb"
   export GOFLAGS=$plain_flags
   go -C "$tools" mod download github.com/janpfeifer/gonb || return
@@ -326,16 +350,23 @@ install_tools() (
   cp -R "$source" "$gonb" && chmod -R u+w "$gonb" || return
   "$python" "$tools/gonb/patch.py" "$gonb" || return
   cp "$tools/go.mod" "$gonb.mod" && cp "$tools/go.sum" "$gonb.sum" && go -C "$root" mod edit -replace "github.com/janpfeifer/gonb=$gonb" "$gonb.mod" || return
-  GOBIN="$state/bin" go -C "$tools" install -modfile="$gonb.mod" -v tool
+  GOBIN="$state/bin" go -C "$tools" install -modfile="$gonb.mod" -v github.com/janpfeifer/gonb golang.org/x/tools/cmd/goimports
 )
 
-# compile_once fills the build cache, so that the first cell does not wait.
-compile_once() {
-  local key
+# compile NAME LABEL PACKAGE... fills the build cache, so that cells do not wait.
+compile() {
+  local key name=$1 label=$2
+  shift 2
   key=$(fingerprint "$go_version" "$GOFLAGS" "$GOEXPERIMENT" "$(go env GOCACHE)" "$(<"$root/go.sum")")
-  if up_to_date compiled "$key"; then return; fi
-  step "Compiling" go -C "$root" build -v ./...
-  stamp compiled "$key"
+  if up_to_date "$name" "$key"; then return; fi
+  step "$label" go -C "$root" build -v "$@"
+  stamp "$name" "$key"
+}
+
+# set_up_rest: what notebooks open without, and then want.
+set_up_rest() {
+  set_up_language_server
+  compile compiled "Compiling" ./...
 }
 
 # register_kernel writes the description that Jupyter starts the kernel from. All
@@ -461,23 +492,40 @@ unlock() {
   exec 9>&-
 }
 
-# set_up [--xla]: makes everything that is missing or out of date, with --xla XLA's
-# plugin for processors too, and enters.
+# set_up [--xla]: makes everything that notebooks need to open and that is missing or
+# out of date, with --xla XLA's plugin for processors too, and enters. Python packages
+# and Go programs are made beside each other.
 set_up() {
+  local job jobs=() status=0
   check_go
   check_python
   check_workspace
   mkdir -p "$state"
   lock
-  set_up_python
+  # Each job leads a group of processes, so that Ctrl-C can end all of it.
+  set -m
+  (set_up_python) </dev/null &
+  jobs+=($!)
+  (set_up_go) </dev/null &
+  jobs+=($!)
+  set +m
+  trap 'for job in "${jobs[@]}"; do kill -TERM -- "-$job" 2>/dev/null || true; done; exit 130' INT TERM
+  for job in "${jobs[@]}"; do wait "$job" || status=1; done
+  trap - INT TERM
+  ((status == 0)) || exit 1
   if [[ " $* " == *' --xla '* ]] || has_xla "$state/xla"; then set_up_xla xla; fi
-  # The tools are built with the project's settings, so that both share what
-  # they have compiled of the standard library.
   enter
   if with_xla; then check_c_compiler XLA "set DENSITYUNCERTAINTY_XLA=0"; fi
-  set_up_tools
-  set_up_modules
   register_kernel
-  compile_once
   unlock
+}
+
+# set_up_go: the kernel, the modules, and what the first cell imports. The kernel is
+# built with the project's settings, so that both share what they have compiled of the
+# standard library.
+set_up_go() {
+  enter
+  set_up_kernel
+  set_up_modules
+  compile first "What a first cell needs" ./datasets ./environment ./environment/notebook
 }

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -108,11 +109,30 @@ def end_kernels():
             pass
 
 
+def set_up_rest():
+    """Makes, behind the notebooks, what they open without: the language server. It ends with the server, and then goes on with the next."""
+    log = Path(os.environ["DENSITYUNCERTAINTY_CHECKOUT"]) / ".env" / "log" / "behind.log"
+    with log.open("wb") as output:
+        setup = TEMPLATE.parents[1] / "setup"
+        process = subprocess.Popen(["nice", setup], stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
+
+    def end_rest():
+        if process.poll() is None:
+            for child in [*psutil.Process(process.pid).children(recursive=True), process]:
+                with contextlib.suppress(psutil.Error, OSError):
+                    child.kill()
+            process.wait()
+
+    atexit.register(end_rest)
+
+
 # Kernels, and what they start, inherit the mark. Jupyter may read this file twice.
 if os.environ.get(MARK) != str(os.getpid()):
     os.environ[MARK] = str(os.getpid())
     end_kernels()
     atexit.register(end_kernels)
+    if "DENSITYUNCERTAINTY_CHECKOUT" in os.environ:
+        set_up_rest()
 
 c = get_config()  # noqa: F821 (Jupyter defines it)
 c.ServerApp.contents_manager_class = Notebooks

@@ -32,6 +32,23 @@ REPLACEMENTS = (
     ),
     ("internal/dispatcher/dispatcher.go", "			data, err = goExec.InspectIdentifierInCell(", "			goexec.WaitForCompletion()\n			data, err = goExec.InspectIdentifierInCell("),
     ("internal/goexec/execcode.go", "	defer s.PostExecuteCell()\n", "	defer s.PostExecuteCell()\n	WaitForCompletion()\n"),
+    # A language server that is built later is started then.
+    (
+        "internal/goexec/inspect.go",
+        "	if s.gopls == nil {\n		// gopls not installed.\n		return\n	}\n",
+        "	if s.gopls == nil && !s.startGopls() {\n		var typed int\n"
+        "		reply.Matches, typed = StillStarting(cellLines[cursorLine][:cursorCol])\n		reply.CursorStart -= typed\n		return\n	}\n",
+    ),
+    (
+        "internal/goexec/inspect.go",
+        "// runeIndicesForLine returns",
+        "// startGopls starts the language server, if it is there now.\nfunc (s *State) startGopls() bool {\n"
+        '	if _, err := exec.LookPath("gopls"); err != nil {\n		return false\n	}\n'
+        "	client := goplsclient.New(s.TempDir)\n	if err := client.Start(); err != nil {\n		return false\n	}\n	s.gopls = client\n	return true\n}\n\n"
+        "// runeIndicesForLine returns",
+    ),
+    ("internal/goexec/inspect.go", '	"github.com/janpfeifer/gonb/internal/kernel"\n', '	"github.com/janpfeifer/gonb/internal/goexec/goplsclient"\n	"github.com/janpfeifer/gonb/internal/kernel"\n'),
+    ("internal/goexec/inspect.go", '	"os"\n', '	"os"\n	"os/exec"\n'),
     # Endless output is cut.
     ("internal/kernel/messages.go", "return &jupyterStreamWriter{stream, msg}", "return limited(&jupyterStreamWriter{stream, msg})"),
     # A kernel that is asked to stop twice stops once.
