@@ -68,9 +68,9 @@ func (e explorer) few() string {
 	var b strings.Builder
 	b.WriteString(`<div><small>` + html.EscapeString(e.invitation()) + `</small>`)
 	for _, row := range e.sliders.rows() {
-		b.WriteString(`<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(min(300px,100%),1fr));gap:6px">`)
+		b.WriteString(`<div style="display:grid;grid-template-columns:repeat(auto-fit,minmax(min(300px,100%),1fr));gap:6px">`)
 		for _, at := range row {
-			fmt.Fprintf(&b, `<div style="max-width:480px;text-align:center"><small>%s</small><br><img style="width:100%%;background:white" alt="%s" src="%s"></div>`,
+			fmt.Fprintf(&b, `<div style="text-align:center"><small>%s</small><br><img style="width:100%%;background:white" alt="%s" src="%s"></div>`,
 				html.EscapeString(e.sliders.text(at)), html.EscapeString(e.words(at)), e.draw(at))
 		}
 		b.WriteString(`</div>`)
@@ -99,7 +99,7 @@ var page = template.Must(template.New("explore").Parse(`<div id="{{.ID}}">
 {{- end}}
 </div>
 <small role="status">{{.Ended}}</small><br>
-<img style="max-width:100%;background:white" alt="{{.Description}}" src="{{.Picture}}">
+<img style="width:100%;max-height:75vh;object-fit:contain;background:white" alt="{{.Description}}" src="{{.Picture}}">
 </div>
 {{- if .Script}}
 <script>({{.Script}})({{.ID}}, {{.Ended}})</script>

@@ -66,7 +66,7 @@ func TestExplorePage(t *testing.T) {
 		`<label for="id-0">γ &lt; 1</label><input id="id-0" type="range" min="0" max="1" step="0.25" value="0.25" aria-valuetext="0.25" data-labels="" disabled><output for="id-0">0.25</output>`,
 		`<label for="id-1">energy</label><input id="id-1" type="range" min="0" max="1" step="1" value="1" aria-valuetext="full" data-labels="none` + "\n" + `full" disabled><output for="id-1">full</output>`,
 		`<small role="status">This cell has ended: run it again to move its sliders.</small>`,
-		`alt="a &#34;band&#34;; γ &lt; 1 0.25, energy full" src="data:image/svg&#43;xml;base64,`,
+		`<img style="width:100%;max-height:75vh;object-fit:contain;background:white" alt="a &#34;band&#34;; γ &lt; 1 0.25, energy full" src="data:image/svg&#43;xml;base64,`,
 		`("id", "This cell has ended: run it again to move its sliders.")</script>`,
 	} {
 		if !strings.Contains(found, want) {

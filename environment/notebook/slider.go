@@ -3,6 +3,7 @@ package notebook
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -113,6 +114,10 @@ func (all sliders) text(at []float64) string {
 	}
 	return strings.Join(words, ", ")
 }
+
+// Positions are the positions of sliders that stand for all where nothing can be moved: those that each shows, with the
+// others at their start.
+func Positions(controls ...Slider) [][]float64 { return slices.Concat(sliders(controls).rows()...) }
 
 // rows are the positions that stand for all: a row for each slider, in which it moves and the others are at their start.
 func (all sliders) rows() [][][]float64 {

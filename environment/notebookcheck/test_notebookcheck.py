@@ -170,6 +170,38 @@ class Run(unittest.TestCase):
         self.assertEqual([complaint.cell for complaint in outcome.complaints], [1, 2])
         self.assertEqual(outcome.complaints[0].text, "panic: deliberate")
 
+    def test_error_of_a_graph(self):
+        """It names the line that builds the node, not the one that executes the graph, and says everything once."""
+        source = """import (
+	"github.com/gomlx/gomlx/core/graph"
+	"densityuncertainty/environment"
+)
+
+func product(a, b *graph.Node) *graph.Node {
+	return graph.Mul(a, b)
+}
+
+%%
+backend, _, err := environment.Open()
+fmt.Println(err)
+graph.MustExecOnce(backend, product, [][]float32{{1, 2, 3}}, [][]float32{{1, 2}, {3, 4}})"""
+        outcome = self.outcome(notebook(code(source)))
+        self.assertEqual(names(outcome.complaints), ["error"])
+        self.assertRegex(outcome.complaints[0].text, r"^panic: dimension of axis")
+        said = rules.stream(outcome.notebook["cells"][0], "stderr")
+        self.assertIn("Cell [1] Line 7 ]]", said)
+        self.assertIn(": return graph.Mul(a, b)", said)
+        self.assertNotIn("goroutine", said)
+        self.assertEqual((said.count("dimension of axis"), said.count("Cell [1]")), (1, 1))
+
+    def test_endless_output(self):
+        outcome = self.outcome(notebook(code('%%\nfor i := range 200000 {\n\tfmt.Println("line", i)\n}\nfmt.Fprintln(os.Stderr, "the end")')))
+        self.assertEqual(outcome.complaints, [])
+        said = rules.stream(outcome.notebook["cells"][0], "stdout")
+        self.assertLess(said.count("\n"), 10010)
+        self.assertEqual(said.count("The output is cut here"), 1)
+        self.assertIn("the end", rules.stream(outcome.notebook["cells"][0], "stderr"))
+
     def test_compile_error(self):
         outcome = self.outcome(notebook(code("%%\nthere is no such statement")))
         self.assertEqual(names(outcome.complaints), ["error"])

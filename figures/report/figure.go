@@ -177,17 +177,6 @@ func ShowFigure(f Figure, err error) {
 	notebook.Markdown("*" + escapeMarkdown(f.Caption) + "*")
 }
 
-// Explore is [notebook.Explore] with figures: draw makes the one for where the sliders are. The description says what they show.
-func Explore(description string, draw func(at []float64) (Figure, error), sliders ...notebook.Slider) {
-	notebook.Explore(description, func(at []float64) ([]byte, error) {
-		f, err := draw(at)
-		if err != nil {
-			return nil, err
-		}
-		return f.Bytes(SVG)
-	}, sliders...)
-}
-
 // ShowTable is ShowFigure for a table.
 func ShowTable(t Table, err error) {
 	notebook.Check(err)

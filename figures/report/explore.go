@@ -1,0 +1,67 @@
+package report
+
+import (
+	"fmt"
+
+	"gonum.org/v1/plot"
+
+	"densityuncertainty/environment/notebook"
+)
+
+// Explore is [notebook.Explore] with figures: draw makes the one for where the sliders are. The description says what
+// they show. The axes of each panel stand still while the sliders move: they hold what the panel shows at all the
+// positions of [notebook.Positions], and grow where another one needs more.
+func Explore(description string, draw func(at []float64) (Figure, error), sliders ...notebook.Slider) {
+	still := axes{}
+	notebook.Explore(description, func(at []float64) ([]byte, error) {
+		if len(still) == 0 {
+			if err := still.hold(draw, notebook.Positions(sliders...)); err != nil {
+				return nil, err
+			}
+		}
+		f, err := draw(at)
+		if err != nil {
+			return nil, err
+		}
+		still.apply(f)
+		return f.Bytes(SVG)
+	}, sliders...)
+}
+
+// axes are the axes of a figure's panels, by their place in it: x, y, x of the next panel, and so on.
+type axes []plot.Axis
+
+// hold takes in the axes at all positions.
+func (a *axes) hold(draw func(at []float64) (Figure, error), positions [][]float64) error {
+	for _, at := range positions {
+		f, err := draw(at)
+		if err != nil {
+			return fmt.Errorf("at %v: %w", at, err)
+		}
+		a.apply(f)
+	}
+	return nil
+}
+
+// apply takes in the axes of a figure, and gives it the ranges of all that were taken in.
+func (a *axes) apply(f Figure) {
+	n := 0
+	for _, row := range [][][]*plot.Plot{f.Panels, f.Strips} {
+		for _, panels := range row {
+			for _, p := range panels {
+				if p == nil {
+					continue
+				}
+				for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+					if n == len(*a) {
+						*a = append(*a, *axis)
+					}
+					held := &(*a)[n]
+					held.Min, held.Max = min(held.Min, axis.Min), max(held.Max, axis.Max)
+					axis.Min, axis.Max = held.Min, held.Max
+					n++
+				}
+			}
+		}
+	}
+}
