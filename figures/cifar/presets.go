@@ -23,6 +23,7 @@ import (
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
 )
 
 // Paper trains a ResNet-14 as the paper's text says (section 4, "Experimental details"), with choices of this project
@@ -288,43 +289,26 @@ func (s settings) groups(t experiment.Traits, r rates) []experiment.Group {
 
 // filled fills in what a method of this project leaves open. A family of one's own stays as it is.
 func (s settings) filled(m experiment.Method, d Images) experiment.Method {
-	start := 1e-3
+	defaults := methods.Defaults{InitStd: 1e-3, MFVIPriorStd: 0.1, VDropoutAlpha: 0.1, Inducing: d.classes()}
 	if s.released {
-		start = 1e-4
+		defaults.InitStd = 1e-4
+		if !s.wide() {
+			defaults.VDropoutAlpha = 1e-3 // the released code's default, which its Wide ResNet does not use
+		}
 	}
+	m = defaults.Fill(m)
 	switch l := m.Layers.(type) {
 	case dul.Density:
-		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, start), cmp.Or(l.PriorStd, 1)
-		if l.Energy == nil {
-			l.Energy = energy.LDL{}
-		}
-		if m.Layers = l; s.released {
+		if s.released {
 			m.Layers = releasedDensity(l)
 		}
-	case baselines.MFVI:
-		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, start), cmp.Or(l.PriorStd, 0.1)
-		m.Layers = l
-	case baselines.Rank1:
-		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, start), cmp.Or(l.PriorStd, 0.1)
-		m.Layers = l
-	case baselines.MCDropout:
-		l.Rate = cmp.Or(l.Rate, 0.1)
-		m.Layers = l
 	case baselines.VDropout:
-		alpha := 0.1
-		if s.released && !s.wide() {
-			alpha = 1e-3 // the released code's default, which its Wide ResNet does not use
-		}
-		l.Alpha, l.DoubledConvAlpha = cmp.Or(l.Alpha, alpha), l.DoubledConvAlpha || s.released
+		l.DoubledConvAlpha = l.DoubledConvAlpha || s.released
 		m.Layers = l
 	}
-	switch p := m.Process.(type) {
-	case experiment.SNGP:
-		p.LengthScale = cmp.Or(p.LengthScale, 1)
-		m.Process = p
-	case experiment.DUE:
-		p.Inducing = cmp.Or(p.Inducing, d.classes())
-		m.Process = p
+	if sngp, is := m.Process.(experiment.SNGP); is {
+		sngp.LengthScale = cmp.Or(sngp.LengthScale, 1)
+		m.Process = sngp
 	}
 	return m
 }

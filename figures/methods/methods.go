@@ -3,6 +3,7 @@
 package methods
 
 import (
+	"cmp"
 	"slices"
 
 	"densityuncertainty/baselines"
@@ -98,4 +99,43 @@ func WithNoise(layers nets.Layers, noise float64) (changed nets.Layers, is bool)
 		return l, true
 	}
 	return layers, false
+}
+
+// Defaults are the numbers that a preset gives to methods of this project which leave them open.
+type Defaults struct {
+	InitStd       float64 // the posterior's standard deviation at the start, of all methods that have one
+	MFVIPriorStd  float64
+	VDropoutAlpha float64
+	Inducing      int // of DUE
+}
+
+// Fill returns a method without open numbers: with these defaults and, where all presets agree, an LDL energy and a prior of
+// standard deviation 1 for density layers, of 0.1 for rank-1 factors, and a dropout rate of 0.1. A family of one's own
+// stays as it is.
+func (d Defaults) Fill(m experiment.Method) experiment.Method {
+	switch l := m.Layers.(type) {
+	case dul.Density:
+		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, d.InitStd), cmp.Or(l.PriorStd, 1)
+		if l.Energy == nil {
+			l.Energy = energy.LDL{}
+		}
+		m.Layers = l
+	case baselines.MFVI:
+		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, d.InitStd), cmp.Or(l.PriorStd, d.MFVIPriorStd)
+		m.Layers = l
+	case baselines.Rank1:
+		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, d.InitStd), cmp.Or(l.PriorStd, 0.1)
+		m.Layers = l
+	case baselines.MCDropout:
+		l.Rate = cmp.Or(l.Rate, 0.1)
+		m.Layers = l
+	case baselines.VDropout:
+		l.Alpha = cmp.Or(l.Alpha, d.VDropoutAlpha)
+		m.Layers = l
+	}
+	if due, is := m.Process.(experiment.DUE); is {
+		due.Inducing = cmp.Or(due.Inducing, d.Inducing)
+		m.Process = due
+	}
+	return m
 }

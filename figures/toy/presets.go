@@ -9,16 +9,13 @@
 package toy
 
 import (
-	"cmp"
 	"fmt"
 
-	"densityuncertainty/baselines"
-	"densityuncertainty/dul"
-	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
 )
 
 // Paper trains by steps of Adam on all examples at once, with a learning rate that falls along half a cosine: 4000 from
@@ -48,7 +45,7 @@ func Steps(n int) func(e *experiment.Experiment) {
 
 // trained has so many steps on the cubic and on two moons.
 func trained(preset string, data experiment.Source, m experiment.Method, cubicSteps, moonsSteps int) (experiment.Experiment, error) {
-	m = filled(m)
+	m = defaults.Fill(m)
 	e := experiment.Experiment{Method: m, Preset: preset}
 	samples := 1000
 	switch data.(type) {
@@ -78,31 +75,5 @@ func trained(preset string, data experiment.Source, m experiment.Method, cubicSt
 	return e, nil
 }
 
-// filled fills in what a method of this project leaves open. A family of one's own stays as it is.
-func filled(m experiment.Method) experiment.Method {
-	switch l := m.Layers.(type) {
-	case dul.Density:
-		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, 0.01), cmp.Or(l.PriorStd, 1)
-		if l.Energy == nil {
-			l.Energy = energy.LDL{}
-		}
-		m.Layers = l
-	case baselines.MFVI: // its usual prior is too tight for 50 units to bend into a cubic
-		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, 0.01), cmp.Or(l.PriorStd, 1)
-		m.Layers = l
-	case baselines.Rank1:
-		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, 0.01), cmp.Or(l.PriorStd, 0.1)
-		m.Layers = l
-	case baselines.MCDropout:
-		l.Rate = cmp.Or(l.Rate, 0.1)
-		m.Layers = l
-	case baselines.VDropout:
-		l.Alpha = cmp.Or(l.Alpha, 0.1)
-		m.Layers = l
-	}
-	if due, is := m.Process.(experiment.DUE); is {
-		due.Inducing = cmp.Or(due.Inducing, 20)
-		m.Process = due
-	}
-	return m
-}
+// defaults fill in what a method leaves open. MFVI's usual prior is too tight for 50 units to bend into a cubic.
+var defaults = methods.Defaults{InitStd: 0.01, MFVIPriorStd: 1, VDropoutAlpha: 0.1, Inducing: 20}

@@ -21,6 +21,7 @@ import (
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
 )
 
 // Paper trains as the paper's text says: two hidden layers of 50 units, of 100 on Protein and Year, and 100 epochs of
@@ -28,7 +29,7 @@ import (
 // an Adam of their own, and a weight decay on weights alone. SNGP and DUE are trained by Adam, since with momentum they
 // do not fit in as many epochs. The data can also be one's own.
 func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	return textSettings("uci.Paper", data).experiment(data, filled(m))
+	return textSettings("uci.Paper", data).experiment(data, defaults.Fill(m))
 }
 
 // textSettings are the settings of Paper.
@@ -48,7 +49,7 @@ func Released(data experiment.Source, m experiment.Method) (experiment.Experimen
 		d.Kind = Random
 		data = d
 	}
-	m = filled(m)
+	m = defaults.Fill(m)
 	m.Layers = releasedLayers(m.Layers)
 	return settings{
 		preset: "uci.Released", widths: []int{50, 50, 50}, epochs: 100, energyScale: 0.01, energies: momentum(weightDecay), otherDecay: weightDecay,
@@ -59,21 +60,21 @@ func Released(data experiment.Source, m experiment.Method) (experiment.Experimen
 func Adam(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	s := textSettings("uci.Adam", data)
 	s.optimizer = adam
-	return s.experiment(data, filled(m))
+	return s.experiment(data, defaults.Fill(m))
 }
 
 // Long is Paper with 400 epochs.
 func Long(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	s := textSettings("uci.Long", data)
 	s.epochs = 400
-	return s.experiment(data, filled(m))
+	return s.experiment(data, defaults.Fill(m))
 }
 
 // Longest is Paper with 4000 epochs.
 func Longest(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	s := textSettings("uci.Longest", data)
 	s.epochs = 4000
-	return s.experiment(data, filled(m))
+	return s.experiment(data, defaults.Fill(m))
 }
 
 // StoppedEarly is Longest with the epoch that is best on the held-out examples. These are a fifth of the training part,
@@ -173,34 +174,8 @@ func nameOf(data experiment.Source) string {
 	return fmt.Sprintf("%T", data)
 }
 
-// filled fills in what a method of this project leaves open. A family of one's own stays as it is.
-func filled(m experiment.Method) experiment.Method {
-	switch l := m.Layers.(type) {
-	case dul.Density:
-		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, 0.1), cmp.Or(l.PriorStd, 1)
-		if l.Energy == nil {
-			l.Energy = energy.LDL{}
-		}
-		m.Layers = l
-	case baselines.MFVI:
-		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, 0.1), cmp.Or(l.PriorStd, 0.1)
-		m.Layers = l
-	case baselines.Rank1:
-		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, 0.1), cmp.Or(l.PriorStd, 0.1)
-		m.Layers = l
-	case baselines.MCDropout:
-		l.Rate = cmp.Or(l.Rate, 0.1)
-		m.Layers = l
-	case baselines.VDropout:
-		l.Alpha = cmp.Or(l.Alpha, 0.1)
-		m.Layers = l
-	}
-	if due, is := m.Process.(experiment.DUE); is {
-		due.Inducing = cmp.Or(due.Inducing, 50)
-		m.Process = due
-	}
-	return m
-}
+// defaults fill in what a method leaves open.
+var defaults = methods.Defaults{InitStd: 0.1, MFVIPriorStd: 0.1, VDropoutAlpha: 0.1, Inducing: 50}
 
 // releasedLayers are the layers of the released code.
 func releasedLayers(layers nets.Layers) nets.Layers {

@@ -123,5 +123,5 @@ func (c choice) experiment(d Data, m experiment.Method) (experiment.Experiment, 
 	}
 	s := textSettings("uci.Tuned", d)
 	s.optimizer = c.optimizer
-	return s.experiment(d, filled(m))
+	return s.experiment(d, defaults.Fill(m))
 }
