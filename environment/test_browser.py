@@ -123,7 +123,7 @@ class Lab(Browser):
         self.seen(".jp-CodeCell .cm-content").click()
         page.keyboard.press("Control+End")
         page.keyboard.type("\nfmt.Pri")
-        completed, starting = page.locator(".jp-Completer-item", has_text="Println"), page.locator(".jp-Completer-item", has_text="is still starting")
+        completed, starting = page.locator(".jp-Completer-item", has_text="Println"), page.locator(".jp-Completer-item", has_text="The language server is still")
         page.keyboard.press("Tab")
         completed.or_(starting).first.wait_for(timeout=5000)  # two seconds on a machine that does nothing else
         for _ in range(60):

@@ -188,6 +188,48 @@ class Settings(Scripts):
         self.assertEqual((done.stdout, done.returncode), (f"{self.folder}/data {self.folder}/cache", 0), done.stderr)
 
 
+class SetUp(Scripts):
+    """Its parts are made beside each other, and end together."""
+
+    STUBS = "check_go() { go_version=x; }; check_python() { :; }; check_workspace() { :; }; enter() { :; }; register_kernel() { echo registered; }; "
+
+    def test_parts(self):
+        done = self.bash(self.STUBS + "set_up_python() { echo python; }; set_up_go() { echo go; }; set_up; echo entered")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(done.stdout.split()[:2]), ["go", "python"])
+        self.assertEqual(done.stdout.split()[2:], ["registered", "entered"])
+
+    def test_a_part_that_fails(self):
+        for python, go in (("fail broken", "echo go"), ("echo python", "fail broken")):
+            with self.subTest(python=python):
+                done = self.bash(f"{self.STUBS} set_up_python() {{ {python}; }}; set_up_go() {{ {go}; }}; set_up; echo entered")
+                self.assertEqual((done.returncode, done.stderr), (1, "error: broken\n"))
+                self.assertNotIn("registered", done.stdout)
+                self.assertNotIn("entered", done.stdout)
+
+    def test_an_interruption(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(number):
+                parts = "set_up_python() { sleep 61.25; }; set_up_go() { echo started; sleep 61.25; }; set_up; echo entered"
+                script = f'set -euo pipefail; source "{HERE}/lib.sh"; state="{self.folder}/state"; {self.STUBS} {parts}'
+                process = subprocess.Popen(
+                    ["bash", "-c", script], stdout=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+                )
+                self.addCleanup(process.stdout.close)
+                self.assertEqual(process.stdout.readline(), "started\n")
+                process.send_signal(number)
+                self.assertEqual(process.wait(timeout=30), 130)
+                self.assertNotIn("entered", process.stdout.read())
+                left = [one for one in psutil.process_iter(["cmdline", "status"]) if one.info["cmdline"] == ["sleep", "61.25"] and one.info["status"] != psutil.STATUS_ZOMBIE]
+                self.assertEqual(left, [])
+
+    def test_a_tool_that_is_there(self):
+        """A program of the right versions is not made again; where its versions change, it is."""
+        made = 'step() { printf "made "; mkdir -p "$state/bin"; printf "" >"$state/bin/tool"; chmod +x "$state/bin/tool"; }; '
+        done = self.bash(made + 'go_version=1; set_up_tool tool p L; set_up_tool tool p L; go_version=2; set_up_tool tool p L; rm "$state/bin/tool"; set_up_tool tool p L')
+        self.assertEqual(done.stdout, "made made made ", done.stderr)
+
+
 class WorkingCopies(Scripts):
     """./environment/lab opens copies of the notebooks."""
 
@@ -235,6 +277,7 @@ class Arguments(unittest.TestCase):
             (("slides",), "needs the name of a notebook"),
             (("slides", "no-such-notebook"), 'no notebook "no-such-notebook"; there are:'),
             (("slides", "--fast"), '"--fast"'),
+            (("slides", "--code"), "needs the name of a notebook"),
             (("lab", "--port"), "--port needs a number"),
             (("lab", "--port=http"), '"http" is not a port number'),
             (("lab", "--port", "99999"), '"99999" is not a port number, from 0 to 65535'),
@@ -397,6 +440,10 @@ class Lab(Server):
             with self.subTest(setting):
                 properties = self.request(f"lab/api/settings/@jupyterlab/{name}")["schema"]["properties"]
                 self.assertEqual(properties[setting]["default"], want)
+
+    def test_the_rest_is_set_up_behind(self):
+        log = ROOT / ".env" / "log" / "behind.log"
+        self.wait_for(lambda: log.exists() and "Ready in" in log.read_text(), "the language server is not set up behind")
 
     def test_only_our_kernel(self):
         self.assertEqual(list(self.request("api/kernelspecs")["kernelspecs"]), ["gonb"])

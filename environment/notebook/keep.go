@@ -27,8 +27,8 @@ import (
 )
 
 // Keep keeps a value under a name for [Kept] in later cells, which are programs of their own. In JupyterLab it is
-// there after a restart of the kernel too, until Keep is called with that name again; elsewhere it ends with the
-// kernel, and outside a notebook with the program.
+// there after a restart of the kernel too, in the folder out/kept of the checkout, until Keep is called with that name
+// again; elsewhere it ends with the kernel, and outside a notebook with the program.
 //
 // Of structures only exported fields are kept. Of a [nets.Model] its parameters are kept, which [KeptModel] gives
 // back. A type that cannot be kept stops the cell; [Once] and [TrainedOnce] find that out before anything is computed.

@@ -28,16 +28,28 @@ REPLACEMENTS = (
         "	answer, failed := *reply, error(nil)\n"
         "	if goexec.Soon(func() { failed = goExec.AutoCompleteOptionsInCell(lines, usedLines, cursorLine, cursorCol, &answer) }) {\n"
         "		*reply = answer\n		return failed\n	}\n"
-        "	var typed int\n	reply.Matches, typed = goexec.StillStarting(lines[cursorLine][:cursorCol])\n	reply.CursorStart -= typed\n	return\n",
+        "	var typed int\n	reply.Matches, typed = goexec.StillStarting(lines[cursorLine][:cursorCol], goexec.Starting)\n	reply.CursorStart -= typed\n	return\n",
     ),
     ("internal/dispatcher/dispatcher.go", "			data, err = goExec.InspectIdentifierInCell(", "			goexec.WaitForCompletion()\n			data, err = goExec.InspectIdentifierInCell("),
     ("internal/goexec/execcode.go", "	defer s.PostExecuteCell()\n", "	defer s.PostExecuteCell()\n	WaitForCompletion()\n"),
+    # The language server loads the workspace as soon as the kernel starts, for a file that no cell writes.
+    ("main.go", "	// Orchestrate dispatching of messages.\n", "	go goExec.WarmUp()\n\n	// Orchestrate dispatching of messages.\n"),
+    (
+        "internal/goexec/inspect.go",
+        "// adjustCursorForFunctionIdentifier adjusts",
+        "// WarmUp has the language server load the workspace.\nfunc (s *State) WarmUp() {\n	if s.gopls == nil {\n		return\n	}\n"
+        '	ctx, file := context.Background(), path.Join(s.TempDir, "panicked.go")\n'
+        '	for _, name := range []string{path.Join(s.TempDir, "go.mod"), path.Join(s.TempDir, "go.work"), file} {\n'
+        "		if err := s.gopls.NotifyDidOpenOrChange(ctx, name); err != nil {\n			klog.Warningf(`warming up: %+v`, err)\n		}\n	}\n"
+        "	if _, _, err := s.gopls.Complete(ctx, file, 0, 0); err != nil {\n		klog.Warningf(`warming up: %+v`, err)\n	}\n}\n\n"
+        "// adjustCursorForFunctionIdentifier adjusts",
+    ),
     # A language server that is built later is started then.
     (
         "internal/goexec/inspect.go",
         "	if s.gopls == nil {\n		// gopls not installed.\n		return\n	}\n",
         "	if s.gopls == nil && !s.startGopls() {\n		var typed int\n"
-        "		reply.Matches, typed = StillStarting(cellLines[cursorLine][:cursorCol])\n		reply.CursorStart -= typed\n		return\n	}\n",
+        "		reply.Matches, typed = StillStarting(cellLines[cursorLine][:cursorCol], Missing)\n		reply.CursorStart -= typed\n		return\n	}\n",
     ),
     (
         "internal/goexec/inspect.go",

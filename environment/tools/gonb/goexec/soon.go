@@ -40,10 +40,16 @@ func WaitForCompletion() {
 	defer completing.Unlock()
 }
 
+// Why there is no completion yet.
+const (
+	Starting = "The language server is still starting: try again in a few seconds."
+	Missing  = "The language server is still being built; .env/log/behind.log says how far it is."
+)
+
 // StillStarting are completions of what was typed in a line up to the cursor that
-// say to wait: what was typed, and the same with a comment. It returns how many
-// units of UTF-16 they replace.
-func StillStarting(line string) (matches []string, typed int) {
+// say why there is no other: what was typed, and the same with the reason as a
+// comment. It returns how many units of UTF-16 they replace.
+func StillStarting(line, why string) (matches []string, typed int) {
 	word := []rune(line)
 	start := len(word)
 	for start > 0 && (word[start-1] == '_' || unicode.IsLetter(word[start-1]) || unicode.IsDigit(word[start-1])) {
@@ -55,5 +61,5 @@ func StillStarting(line string) (matches []string, typed int) {
 		}
 	}
 	name := string(word[start:])
-	return []string{name, name + " /* The language server is still starting: try again in a few seconds. */"}, typed
+	return []string{name, name + " /* " + why + " */"}, typed
 }

@@ -46,8 +46,8 @@ func TestStillStarting(t *testing.T) {
 		{"γ_2", "γ_2", 3},
 		{"a+\U0001D49C", "\U0001D49C", 2}, // a letter of two units
 	} {
-		matches, typed := StillStarting(c.line)
-		if len(matches) != 2 || matches[0] != c.word || !strings.HasPrefix(matches[1], c.word+" /* The language server") || typed != c.typed {
+		matches, typed := StillStarting(c.line, Starting)
+		if len(matches) != 2 || matches[0] != c.word || !strings.HasPrefix(matches[1], c.word+" /* The language server is still starting") || typed != c.typed {
 			t.Errorf("%q: %q, %d", c.line, matches, typed)
 		}
 	}
