@@ -472,6 +472,44 @@ class Lab(Server):
         self.wait_for(lambda: not self.language_servers(), "a language server is left")
 
 
+class Completion(unittest.TestCase):
+    """What a kernel completes, without Jupyter."""
+
+    def test_a_language_server_that_comes_later(self):
+        """Until it is there and has loaded, the first key says why nothing is completed."""
+        from jupyter_client.manager import KernelManager  # not for the other tests
+
+        with tempfile.TemporaryDirectory() as folder:
+            tools = Path(shutil.which("gonb")).parent
+            (Path(folder) / "goimports").symlink_to(tools / "goimports")
+            manager = KernelManager(kernel_name="gonb")
+            others = [path for path in os.environ["PATH"].split(os.pathsep) if not (Path(path) / "gopls").exists()]
+            manager.kernel_spec.env["PATH"] = os.pathsep.join([folder, *others])
+            manager.start_kernel()
+            self.addCleanup(manager.shutdown_kernel, now=True)
+            client = manager.client()
+            client.start_channels()
+            self.addCleanup(client.stop_channels)
+            client.wait_for_ready(timeout=60)
+
+            def matches():
+                code, began = "%%\nfmt.Pri", time.monotonic()
+                client.complete(code, len(code))
+                found = client.get_shell_msg(timeout=60)["content"]["matches"]
+                self.assertLess(time.monotonic() - began, 10)  # two seconds where nothing else runs
+                return found
+
+            self.assertRegex(matches()[1], r"^Pri /\* The language server is still being built")
+            (Path(folder) / "gopls").symlink_to(tools / "gopls")
+            for _ in range(100):
+                found = matches()
+                if "Println" in found:
+                    break
+                self.assertRegex(found[1], r"^Pri /\* The language server is still starting")
+                time.sleep(0.5)
+            self.assertIn("Println", found)
+
+
 class Ending(Server):
     """Ctrl-C, as often as it is pressed, ends JupyterLab and all that it started, and prints no trace."""
 

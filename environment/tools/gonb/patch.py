@@ -64,7 +64,7 @@ REPLACEMENTS = (
     # Endless output is cut.
     ("internal/kernel/messages.go", "return &jupyterStreamWriter{stream, msg}", "return limited(&jupyterStreamWriter{stream, msg})"),
     # A kernel that is asked to stop twice stops once.
-    ("internal/kernel/kernel.go", "	close(k.stop)\n", "	if !stopping.CompareAndSwap(false, true) {\n		return\n	}\n	close(k.stop)\n"),
+    ("internal/kernel/kernel.go", "	close(k.stop)\n", "	if !firstStop() {\n		return\n	}\n	close(k.stop)\n"),
 )
 
 

@@ -12,6 +12,9 @@ import (
 // stopping is whether the kernel is about to stop.
 var stopping atomic.Bool
 
+// firstStop says whether nobody has asked the kernel to stop before.
+func firstStop() bool { return stopping.CompareAndSwap(false, true) }
+
 // What a cell may print to one of its streams. Browsers hang on a hundred
 // thousand lines.
 const (

@@ -37,3 +37,9 @@ func TestLimited(t *testing.T) {
 		})
 	}
 }
+
+func TestFirstStop(t *testing.T) {
+	if !firstStop() || firstStop() {
+		t.Error("want true and then false")
+	}
+}
