@@ -90,7 +90,7 @@ func SetMetric(has func(s *Prediction) bool, measure func(p *Predictions, s *Pre
 				all[prefix+name] = value
 			}
 		}
-		if len(names) == len(p.Sets) {
+		if len(names) > 0 && len(names) == len(p.Sets) {
 			return nil, fmt.Errorf("the metric fits none of the sets %q: they have no answers, or predictions of another kind; leave the metric out", names)
 		}
 		return all, nil
