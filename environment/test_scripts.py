@@ -486,7 +486,7 @@ class Completion(unittest.TestCase):
             others = [path for path in os.environ["PATH"].split(os.pathsep) if not (Path(path) / "gopls").exists()]
             manager.kernel_spec.env["PATH"] = os.pathsep.join([folder, *others])
             manager.start_kernel()
-            self.addCleanup(manager.shutdown_kernel, now=True)
+            self.addCleanup(manager.shutdown_kernel)
             client = manager.client()
             client.start_channels()
             self.addCleanup(client.stop_channels)
