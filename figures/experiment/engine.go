@@ -153,8 +153,8 @@ func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
 			problems = append(problems, err)
 			continue
 		}
-		if bare := e.bare(); identity == "" || !reflect.DeepEqual(bare, before) {
-			before, identity = bare, e.Group()
+		if now := identified(e); identity == "" || !reflect.DeepEqual(now, before) {
+			before, identity = now, e.Group()
 		}
 		id := idOf(identity, e.Split, e.Seed)
 		if one := places[id]; one != nil {
@@ -186,13 +186,6 @@ func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
 		g.list, p.order = append(g.list, one), append(p.order, one)
 	}
 	return p, errors.Join(problems...)
-}
-
-// bare is what of an experiment its group depends on.
-func (e Experiment) bare() Experiment {
-	e.Task.Name, e.Task.Metrics, e.Task.Inspect, e.Task.Probe = "", nil, nil, nil
-	e.Method.Name, e.Preset, e.Split, e.Seed = "", "", 0, 0
-	return e
 }
 
 // sameFunctions says whether two tasks ask the networks by the same functions.
