@@ -26,7 +26,7 @@ func TestSignTest(t *testing.T) {
 	}
 }
 
-// The exact p-value is that of all 2^n ways to choose signs, with ties and zeros too.
+// The p-value equals the one found by trying all 2^n ways to choose signs, also with ties and zeros.
 func TestSignedRankIsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

@@ -14,6 +14,7 @@ import (
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/experiment"
 )
 
 // withoutHead is a family whose Dense returns its input: the outputs of a network of it are the features before the last
@@ -23,9 +24,6 @@ type withoutHead struct{ nets.ConvLayers }
 // Dense implements nets.Layers.
 func (withoutHead) Dense(_ *model.Scope, x *graph.Node, _ int) *graph.Node { return x }
 
-// The batches in which features are computed.
-const hostBatch, deviceBatch = 128, 500
-
 // featuresOf are the features before the last layer of a trained network at some images, [N*width] row-major.
 func featuresOf(ctx context.Context, m *nets.Model, images train.Dataset) (features []float64, width int, err error) {
 	network, is := m.Network.(nets.ResNet)
@@ -33,11 +31,7 @@ func featuresOf(ctx context.Context, m *nets.Model, images train.Dataset) (featu
 		return nil, 0, fmt.Errorf("cifar: features of a network of type %T, which is no nets.ResNet", m.Network)
 	}
 	network.Layers = withoutHead{network.Layers}
-	batch := min(deviceBatch, images.Len())
-	if m.Host != nil {
-		batch = min(hostBatch, images.Len())
-	}
-	found, err := predict.Sample(ctx, m.With(network), images.Inputs, predict.Options{Samples: 1, BatchSize: batch})
+	found, err := predict.Sample(ctx, m.With(network), images.Inputs, predict.Options{Samples: 1, BatchSize: min(experiment.ImageBatch(m), images.Len())})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -15,7 +15,7 @@ import (
 	"densityuncertainty/figures/report"
 )
 
-// Predictions are what a network says of N images. The structure can be kept for later cells of a notebook.
+// Predictions are what a network says of N images. notebook.Keep can keep it for later cells.
 type Predictions struct {
 	Images *datasets.Images
 	// Names are those of the classes that the network knows.

@@ -419,7 +419,7 @@ func detectionTable(x *tables.Index) (report.Table, error) {
 }
 
 // detectionRows are the paper's, its method scored as the others too, and those of methods that the paper leaves out: by
-// the maximum probability and by their own scores. A row's ending is that of its score.
+// the maximum probability and by their own scores. The ending of a row names its score.
 func detectionRows() []row {
 	rows := paperRows(methods.MFVI, methods.MCDropout, methods.VDropout, methods.Rank1, methods.Density)
 	byEnergy := &rows[len(rows)-1]

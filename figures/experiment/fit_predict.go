@@ -145,18 +145,20 @@ func startNoise(m *nets.Model, seeds []uint64, name string) error {
 	return m.Host.SetState(state)
 }
 
-// The batches in which images are predicted.
-const hostBatch, deviceBatch = 128, 500
+// ImageBatch is how many images a model predicts at once: 128 on the pure Go backend, and 500 on any other.
+func ImageBatch(m *nets.Model) int {
+	if m.Host != nil {
+		return 128
+	}
+	return 500
+}
 
 // draw predicts sets by a model: of replicas each its own, and else one.
 func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]*Prediction, error) {
 	e := f.first()
 	options := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: f.group.traits.Energies, KeepOutputs: f.keepOutputs}
 	if f.group.images && options.BatchSize == 0 {
-		if options.BatchSize = deviceBatch; m.Host != nil {
-			options.BatchSize = hostBatch
-		}
-		options.BatchSize = min(options.BatchSize, sets[0].Len())
+		options.BatchSize = min(ImageBatch(m), sets[0].Len())
 	}
 	var drawn []*predict.Prediction
 	var err error

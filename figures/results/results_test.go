@@ -109,7 +109,7 @@ func TestManyAdd(t *testing.T) {
 	}
 }
 
-// What stands where a file of lines should be, and is none, is an error that says what it is. Opening a pipe would wait for
+// A pipe, a folder or a dangling link in the place of a file of lines is an error that says so. Opening a pipe would wait for
 // its other end.
 func TestIrregularFiles(t *testing.T) {
 	for _, c := range []struct {

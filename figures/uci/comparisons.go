@@ -170,7 +170,7 @@ func scoresTable(x *tables.Index) (report.Table, error) {
 	return of.Fill(x, t)
 }
 
-// A pairing is what a test of density uncertainty against another method of the paper's tables compares.
+// A pairing names a test of density uncertainty against another method of the paper's tables.
 type pairing struct{ metric, dataset, setting, method string }
 
 // pairings are the tests of ClaimsTable. Better means that density is.
