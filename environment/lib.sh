@@ -105,10 +105,12 @@ check_go() {
   refuse="version $wanted or newer is needed: https://go.dev/doc/install"
   command -v go >/dev/null || fail "Go is not installed, or not on PATH; $refuse"
   version=$(go -C "$root" env GOVERSION 2>&1) || fail "Go does not work here: $version"
+  version=${version##*$'\n'} # after the line "go: downloading ..."
   if ! is_go "$version" "$wanted" && [[ -z ${GOTOOLCHAIN:-} ]]; then
     # Some installations fetch no newer Go by themselves; set-up does, unless the variable forbids it.
     export GOTOOLCHAIN=auto
     version=$(go -C "$root" env GOVERSION 2>&1) || fail "Go $wanted could not be fetched: $version"
+    version=${version##*$'\n'}
   fi
   is_go "$version" "$wanted" || fail "$(command -v go) is $version; $refuse, or GOTOOLCHAIN=auto, with which Go fetches it"
   # Kernels build outside of the checkout, whose go.mod asks for this toolchain.
