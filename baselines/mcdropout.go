@@ -24,7 +24,7 @@ type MCDropout struct {
 // Dense maps [..., batch, in] to [..., batch, units].
 func (l MCDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	params.CheckDense("baselines.MCDropout", s, x, units)
-	mask := stochastic.Draw(s, x, stochastic.DropoutMask(cmp.Or(l.Rate, 0.1)), x.Shape().Dim(-2), x.Shape().Dim(-1))
+	mask := stochastic.DrawRows(s, x, stochastic.DropoutMask(cmp.Or(l.Rate, 0.1)), x.Shape().Dim(-1))
 	return params.Dense(s, graph.Mul(x, mask), units)
 }
 

@@ -37,12 +37,12 @@ func (l Rank1) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return graph.Mul(y, l.factor(s, x, "output", units))
 }
 
-// factor draws mu + sigma eps, [..., batch, n], for each example of x.
+// factor draws mu + sigma eps for each example of x, [..., batch, n], or once for all if draws are coherent.
 func (l Rank1) factor(s *model.Scope, x *graph.Node, name string, n int) *graph.Node {
 	mean := params.New(s, x, name+"_factor_mean", params.Variational, params.Constant(1), 1, n)
 	logVar := logVariance(s, x, name+"_factor_log_variance", setting("baselines.Rank1.InitStd", l.InitStd, 1e-3), 1, n)
 	stochastic.LayerLossesOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 1, setting("baselines.Rank1.PriorStd", l.PriorStd, 0.1)))
-	eps := stochastic.Draw(s, x, stochastic.Gaussian(), x.Shape().Dim(-2), n)
+	eps := stochastic.DrawRows(s, x, stochastic.Gaussian(), n)
 	return graph.Add(graph.Mul(eps, std(logVar)), mean)
 }
 

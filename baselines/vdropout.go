@@ -43,7 +43,7 @@ func (l VDropout) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 
 	alpha := atMostOne(ops.Exp(logAlpha))
 	y := params.Dense(s, x, units)
-	eps := stochastic.Draw(s, x, stochastic.Gaussian(), x.Shape().Dim(-2), units)
+	eps := stochastic.DrawRows(s, x, stochastic.Gaussian(), units)
 	return graph.Mul(y, graph.AddScalar(graph.Mul(eps, graph.Sqrt(alpha)), 1))
 }
 

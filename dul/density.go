@@ -132,6 +132,17 @@ type Density struct {
 // example and unit: the local reparametrisation of one draw for each unit, whose
 // KL counts once for the whole training set.
 //
+// If draws are coherent (stochastic.SetCoherent, predict.Options), they are affine functions of h. For the energy
+// E(h) = 1/2 h' L D L' h and standard normal Z, [features, units], and xi, [1, units], which all examples share,
+//
+//	f(h) = h W + b + h W' + b',   W'_j = sqrt(gamma_j/2) L D^(1/2) Z_j,   b'_j = sqrt(beta_j) xi_j
+//	Cov[f^j(h), f^j(g)] = gamma^j/2 h' L D L' g + beta^j
+//
+// so that f(h) has the same distribution as above at each h, and so has the output of a network of such layers. No other
+// Gaussian with affine draws has the same variances: they fix its covariances. Where the energy is the same for all inputs
+// (MeanEnergy, energy.Constant), W' is 0 and all noise is in the bias. Clip, noise that is not Gaussian and
+// energy.Rank1Mixture have no such draws: Dense panics.
+//
 // The layer adds KL(q(eps) || p(eps)) + KL(q(eta) || p(eta)) and, where the
 // energy model has one, log p_energy(h) to the graph's stochastic.LayerLosses. It
 // panics on settings that are not allowed, as GoMLX's graph-building functions do.
@@ -149,9 +160,36 @@ func (l Density) Dense(s *model.Scope, h *graph.Node, units int) *graph.Node {
 	gamma := l.noiseVariance(s, h, "gamma_log_variance", l.PriorStd, 1, units)
 	beta := l.noiseVariance(s, h, "beta_log_variance", l.PriorStd, 1, units)
 
-	variance := ops.Affine(l.noiseEnergy(s, terms.Energy, seen, h, features), gamma, l.constantVariance(beta, features))
+	energy, beta := l.noiseEnergy(s, terms.Energy, seen, h, features), l.constantVariance(beta, features)
+	if stochastic.Coherent(h.Graph()) {
+		return graph.Add(mean, l.coherentNoise(s, h, l.root(energy, terms.Root), gamma, beta))
+	}
 	noise := stochastic.Draw(s, h, l.Noise, h.Shape().Dim(-2), units)
-	return graph.Add(mean, graph.Mul(graph.Sqrt(variance), noise))
+	return graph.Add(mean, graph.Mul(graph.Sqrt(ops.Affine(energy, gamma, beta)), noise))
+}
+
+// coherentNoise is the noise of a coherent draw, [..., batch, units]. root is phi(h), whose squares add up to the energy.
+func (l Density) coherentNoise(s *model.Scope, h, root, gamma, beta *graph.Node) *graph.Node {
+	units := gamma.Shape().Dim(-1)
+	z := stochastic.Draw(s, h, l.Noise, root.Shape().Dim(-1), units)
+	xi := stochastic.Draw(s, h, l.Noise, 1, units)
+	return ops.Affine(root, graph.Mul(graph.Sqrt(gamma), z), graph.Mul(graph.Sqrt(beta), xi))
+}
+
+// root is an affine function of the input whose squares add up to the energy e that scales the noise. It panics if there
+// is none.
+func (l Density) root(e *graph.Node, of func() *graph.Node) *graph.Node {
+	switch {
+	case l.Noise != stochastic.Gaussian():
+		panic(fmt.Errorf("dul.Density: coherent draws with Noise of type %T; a sum of such noise has another distribution, and only stochastic.Gaussian() keeps its own", l.Noise))
+	case l.MeanEnergy: // the same for all inputs
+		return graph.Sqrt(e)
+	case l.Clip:
+		panic(errors.New("dul.Density: coherent draws with Clip; a clipped energy is no sum of squares of affine functions, so that no draw of the weights has its variance"))
+	case of == nil:
+		panic(fmt.Errorf("dul.Density: coherent draws with the energy model %T, whose Terms have no Root; they need an energy that is a sum of squares of affine functions, such as that of energy.LDL or energy.Diagonal. The energy of a mixture is none", l.Energy))
+	}
+	return of()
 }
 
 // addTerms adds what the energy model says of each example, of shape each, to the

@@ -21,7 +21,8 @@ func (Constant) Dense(_ *model.Scope, h *graph.Node) Terms {
 	dims := append([]int{}, h.Shape().Dimensions...)
 	d := dims[len(dims)-1]
 	dims[len(dims)-1] = 1
-	return Terms{Energy: halfOf(d, h, dims)}
+	energy := halfOf(d, h, dims)
+	return Terms{Energy: energy, Root: func() *graph.Node { return graph.Sqrt(energy) }}
 }
 
 // Conv returns the terms of images x, [channels, batch, height, width], for a
@@ -55,12 +56,14 @@ type Diagonal struct{}
 func (Diagonal) Dense(s *model.Scope, h *graph.Node) Terms {
 	d := h.Shape().Dim(-1)
 	logVariance := floored(params.New(s, h, "log_variance", params.Generative, params.Constant(0), 1, d))
-	energy := ops.WeightedSquares(h, graph.MulScalar(ops.Exp(graph.Neg(logVariance)), 0.5))
+	halfPrecision := graph.MulScalar(ops.Exp(graph.Neg(logVariance)), 0.5)
+	energy := ops.WeightedSquares(h, halfPrecision)
 	logDet := ops.SumColumns(logVariance)
 	return Terms{
 		Energy:        energy,
 		LogLikelihood: graph.Add(graph.Neg(energy), logNormalizer(logDet, d)),
 		LogDet:        logDet,
+		Root:          func() *graph.Node { return graph.Mul(h, graph.Sqrt(halfPrecision)) },
 	}
 }
 

@@ -35,6 +35,10 @@ type Terms struct {
 	// LogDet is log |Sigma|, [..., 1, components]; nil for a model without a
 	// covariance. Layers do not use it.
 	LogDet *graph.Node
+	// Root returns phi(h), [..., batch, K], an affine function of h whose squares
+	// add up to the energy: E(h) = |phi(h)|^2. It makes coherent draws. Nil for a
+	// model whose energy is no such sum.
+	Root func() *graph.Node
 }
 
 // logTwoPi is log(2 pi).
@@ -65,12 +69,14 @@ func (LDL) Dense(s *model.Scope, h *graph.Node) Terms {
 	logVariance := floored(params.New(s, h, "log_variance", params.Generative, params.Constant(0), 1, d))
 
 	halfPrecision := graph.MulScalar(ops.Exp(graph.Neg(logVariance)), 0.5)
-	energy := ops.QuadraticForm(h, ops.UnitLowerTriangular(lower), halfPrecision)
+	l := ops.UnitLowerTriangular(lower)
+	energy := ops.QuadraticForm(h, l, halfPrecision)
 	logDet := ops.SumColumns(logVariance)
 	return Terms{
 		Energy:        energy,
 		LogLikelihood: graph.Add(graph.Neg(energy), logNormalizer(logDet, d)),
 		LogDet:        logDet,
+		Root:          func() *graph.Node { return graph.Mul(ops.Product(h, l), graph.Sqrt(halfPrecision)) },
 	}
 }
 

@@ -42,6 +42,12 @@ type Options struct {
 	// are (but for rounding). They are drawn on the host on all backends. Nil goes on in
 	// the model's stream of noise, so that a second call gives other draws.
 	Seed *uint64
+	// Coherent makes each sample one function of the input: all inputs share its noise, in all batches. At each input by
+	// itself predictions have the same distribution as without it, and joint predictions at several inputs another: see
+	// dul.Density.Dense. It needs a Seed. Dense layers of dul.Density, of all settings that have coherent draws, and of
+	// baselines.MCDropout, Rank1 and VDropout then draw other noise. MFVI draws weights in any case. Layers without
+	// coherent draws are an error.
+	Coherent bool
 	// Training applies the network as in training: batch normalisation uses the
 	// statistics of the batch, so that an untrained network can be asked too, and
 	// the running statistics move.
@@ -73,6 +79,9 @@ func (o Options) withDefaults(m *nets.Model, images bool, n int) (Options, error
 				o.PerExecution = k
 			}
 		}
+	}
+	if o.Coherent && (o.Seed == nil || o.Training) {
+		return o, errors.New("predict.Options.Coherent needs a Seed, by which batches share their noise, and no Training, in which a prediction depends on its batch")
 	}
 	if o.Samples%o.PerExecution != 0 {
 		return o, fmt.Errorf("%d samples cannot be drawn %d in each execution; choose a divisor", o.Samples, o.PerExecution)
@@ -288,6 +297,9 @@ func sameShape(inputs []nets.Inputs) error {
 func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 	g := x.Graph()
 	root.Store().SetTraining(g, p.Training)
+	if p.Coherent {
+		stochastic.SetCoherent(g)
+	}
 	rows := x.Shape().Dim(len(p.model.Lead()))
 	if pixels, is := p.inputs[0].(nets.Pixels); is {
 		x = pixels.Standardization.Images(x, p.model.DType)

@@ -27,6 +27,8 @@ type NoiseSource interface {
 const (
 	noiseKey = "/stochastic_noise"
 	drawnKey = "/stochastic_noise_drawn"
+
+	coherentKey = "/stochastic_coherent"
 )
 
 // SetNoiseSource makes n the source of all noise of the graph g. Without it a graph
@@ -44,6 +46,28 @@ func Draw(s *model.Scope, like *graph.Node, d Distribution, rows, columns int) *
 		panic(fmt.Errorf("stochastic: noise of distribution %T has shape %s, want %s: Sample must return one entry for each of the base's", d, noise.Shape(), shape))
 	}
 	return noise
+}
+
+// SetCoherent asks for coherent draws in the graph g: every draw of the network is one function of its input, as all
+// examples share its noise. See Coherent.
+func SetCoherent(g *graph.Graph) { model.SetGraphParam(g, coherentKey, true) }
+
+// Coherent says whether draws of the graph g are to be coherent. A layer whose noise differs between examples then draws
+// other noise, of a shape without the number of examples, that gives each output the same distribution. Seeded refuses the
+// draws of a layer that does not.
+func Coherent(g *graph.Graph) bool {
+	_, found := model.GetGraphParam(g, coherentKey)
+	return found
+}
+
+// DrawRows returns a row of noise for each example of x, [..., batch, n], from the graph's source. If draws are coherent,
+// it returns one row for all examples, [..., 1, n].
+func DrawRows(s *model.Scope, x *graph.Node, d Distribution, n int) *graph.Node {
+	rows := x.Shape().Dim(-2)
+	if Coherent(x.Graph()) {
+		rows = 1
+	}
+	return Draw(s, x, d, rows, n)
 }
 
 // DrawByColumns is Draw for one matrix of which the backend keeps the entries of a

@@ -32,6 +32,7 @@ type Seeded struct {
 
 	traced         []shapes.Shape // the base draws of one application of the network
 	tracedExamples int
+	coherent       bool // whether all examples must share every draw
 
 	copies          int // of the network in a graph
 	sample, example int // the first ones of the next execution
@@ -57,6 +58,7 @@ type tracer struct{ to *Seeded }
 
 // Draw implements NoiseSource.
 func (t tracer) Draw(_ *model.Scope, g *graph.Graph, d Distribution, shape shapes.Shape) *graph.Node {
+	t.to.coherent = Coherent(g)
 	return d.Sample(Base{func(law) *graph.Node {
 		t.to.traced = append(t.to.traced, shape)
 		return graph.Zeros(g, shape)
@@ -93,6 +95,9 @@ func (s *Seeded) fill(b noiseBuffer) error {
 	draw := seededDraw{s, b.law, b.number % len(s.traced), s.sample + b.number/len(s.traced)%s.copies, blocks{}}
 	if draw.of, err = blocksOf(value.Shape(), s.traced[draw.number], s.tracedExamples); err != nil {
 		return err
+	}
+	if s.coherent && !draw.of.shared {
+		return fmt.Errorf("noise of shape %s, its own for each example, so that a draw is no function of the input: the layer has no coherent draws (see stochastic.Coherent)", value.Shape())
 	}
 	if value.DType() == dtypes.Float64 {
 		return tensors.MutableFlatData(value, func(flat []float64) { fillSeeded(draw, flat) })
