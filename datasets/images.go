@@ -110,9 +110,10 @@ func Order(seed uint64, epoch, n int) []int {
 
 // These keep different uses of the same seed apart.
 const (
-	holdOutStream = 0x686f6c646f7574
-	orderStream   = 0x6f72646572
-	augmentStream = 0x6175676d656e74
+	holdOutStream    = 0x686f6c646f7574
+	orderStream      = 0x6f72646572
+	augmentStream    = 0x6175676d656e74
+	corruptionStream = 0x636f7272757074
 )
 
 // draws returns a generator that depends on nothing but its arguments. For

@@ -135,7 +135,7 @@ func scoresOf(layers ...string) []score {
 //
 //	accuracy, nll, brier, ece10, ece15, adaptive_ece15, classwise_ece15   on the test set
 //	aurc                                                                  by the largest probability
-//	ood_SET_auroc, ood_SET_auprc, ood_SET_ap, ood_SET_fpr95               for each set out of distribution
+//	ood_SET_auroc, ood_SET_auprc, ood_SET_ap, ood_SET_fpr95               for each set out of distribution, which has no labels
 //	temperature                                                           that the held-out images ask for
 //	accuracy_scaled, nll_scaled, ...                                      of the first two lines, with it
 //
@@ -164,7 +164,7 @@ func Scores(p *experiment.Predictions) (map[string]float64, error) {
 	}
 	for i := range p.Sets {
 		set := &p.Sets[i]
-		if set.Set == TestSet || set.Set == HeldOutSet {
+		if set.Set == TestSet || set.Set == HeldOutSet || set.Labels != nil {
 			continue
 		}
 		for _, by := range scoresOf(layers...) {

@@ -1,0 +1,219 @@
+package datasets
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"math"
+	"slices"
+)
+
+// The corruptions of images, five of CIFAR-10-C (Hendrycks & Dietterich, "Benchmarking Neural Network Robustness to Common
+// Corruptions and Perturbations", ICLR 2019), by their published definitions.
+const (
+	GaussianNoise = "gaussian-noise" // of one standard deviation for all pixels
+	DefocusBlur   = "defocus-blur"   // the mean over a disk, whose edge is smoothed
+	Brightness    = "brightness"     // added to the value V of a pixel's hue, saturation and value
+	Contrast      = "contrast"       // distances from the mean of each channel of the image, shrunk
+	JPEG          = "jpeg"           // compressed and read again
+)
+
+// Corruptions lists them.
+func Corruptions() []string { return []string{GaussianNoise, DefocusBlur, Brightness, Contrast, JPEG} }
+
+// Strengths is the number of strengths of a corruption: 1 is the weakest, 5 the strongest.
+const Strengths = 5
+
+// The parameters of the corruptions, by strength, as published for images of 32 x 32 pixels.
+var (
+	noiseDeviations = [Strengths]float64{0.04, 0.06, 0.08, 0.09, 0.10}
+	blurRadii       = [Strengths]float64{0.3, 0.4, 0.5, 1, 1.5}
+	blurSmoothings  = [Strengths]float64{0.4, 0.5, 0.6, 0.2, 0.1}
+	brightnesses    = [Strengths]float64{0.05, 0.1, 0.15, 0.2, 0.3}
+	contrastFactors = [Strengths]float64{0.75, 0.5, 0.4, 0.3, 0.15}
+	jpegQualities   = [Strengths]int{80, 65, 58, 50, 40}
+)
+
+// Corrupt returns the images with a corruption, one of Corruptions, of a strength from 1 to Strengths, with their labels.
+// Pixels v/255 outside [0, 1] are cut to it, and rounded down to whole bytes. The same images, corruption, strength and
+// seed give the same bytes; only GaussianNoise depends on the seed. The published files have other draws of the noise, and
+// JPEG of another encoder: their scores differ from these in the third digit.
+func Corrupt(m *Images, corruption string, strength int, seed uint64) (*Images, error) {
+	if !slices.Contains(Corruptions(), corruption) {
+		return nil, fmt.Errorf("datasets: there is no corruption %q; there are %v", corruption, Corruptions())
+	}
+	if strength < 1 || strength > Strengths {
+		return nil, fmt.Errorf("datasets: the strength of %s is %d; it goes from 1 to %d", corruption, strength, Strengths)
+	}
+	out := m.Take(identityOrder(m.N))
+	out.Name = fmt.Sprintf("%s, %s %d", m.Name, corruption, strength)
+	kernel := blurKernel(blurRadii[strength-1], blurSmoothings[strength-1])
+	for i := range m.N {
+		pixels := unit(m.Image(i))
+		var err error
+		switch corruption {
+		case GaussianNoise:
+			draws := draws(corruptionStream, seed, strength, i)
+			for k := range pixels {
+				pixels[k] += noiseDeviations[strength-1] * draws.NormFloat64()
+			}
+		case DefocusBlur:
+			pixels = filtered(pixels, kernel)
+		case Brightness:
+			brighten(pixels, brightnesses[strength-1])
+		case Contrast:
+			flatten(pixels, contrastFactors[strength-1])
+		case JPEG:
+			pixels, err = compressed(m.Image(i), jpegQualities[strength-1])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("datasets: image %d of %s: %w", i, m.Name, err)
+		}
+		for k, v := range pixels {
+			out.Image(i)[k] = byte(255 * math.Max(0, math.Min(1, v)))
+		}
+	}
+	return out, nil
+}
+
+// identityOrder is 0, ..., n-1.
+func identityOrder(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// plane is the number of pixels of a channel.
+const plane = ImageSide * ImageSide
+
+// unit are the pixels of an image as v/255.
+func unit(image []byte) []float64 {
+	out := make([]float64, len(image))
+	for k, v := range image {
+		out[k] = float64(v) / 255
+	}
+	return out
+}
+
+// blurReach is how far the kernel of a blur reaches to each side; smoothReach is that of the smoothing of its edge.
+const blurReach, smoothReach = 8, 1
+
+// blurKernel is a disk of a radius, of sum 1, smoothed by a Gaussian window of 3 x 3 with a standard deviation.
+func blurKernel(radius, smoothing float64) []float64 {
+	const side = 2*blurReach + 1
+	disk := make([]float64, side*side)
+	inside := 0.0
+	for y := -blurReach; y <= blurReach; y++ {
+		for x := -blurReach; x <= blurReach; x++ {
+			if float64(x*x+y*y) <= radius*radius {
+				disk[(y+blurReach)*side+x+blurReach] = 1
+				inside++
+			}
+		}
+	}
+	var weights [2*smoothReach + 1]float64
+	sum := 0.0
+	for i := range weights {
+		d := float64(i - smoothReach)
+		weights[i] = math.Exp(-d * d / (2 * smoothing * smoothing))
+		sum += weights[i]
+	}
+	smooth := make([]float64, side*side)
+	for y := range side {
+		for x := range side {
+			for dy, a := range weights {
+				for dx, b := range weights {
+					from := mirrored(y+dy-smoothReach, side)*side + mirrored(x+dx-smoothReach, side)
+					smooth[y*side+x] += a * b / (sum * sum) * disk[from] / inside
+				}
+			}
+		}
+	}
+	return smooth
+}
+
+// mirrored is the place of pixel i of a line of n, which goes on beyond its ends as in a mirror, the end itself once.
+func mirrored(i, n int) int {
+	if i < 0 {
+		return -i
+	}
+	if i >= n {
+		return 2*(n-1) - i
+	}
+	return i
+}
+
+// filtered is an image filtered by a kernel of 2 blurReach + 1 pixels to each side.
+func filtered(pixels, kernel []float64) []float64 {
+	const side = 2*blurReach + 1
+	out := make([]float64, len(pixels))
+	for k, weight := range kernel {
+		if weight == 0 {
+			continue
+		}
+		dy, dx := k/side-blurReach, k%side-blurReach
+		for i := range out {
+			c, y, x := i/plane, i%plane/ImageSide, i%ImageSide
+			out[i] += weight * pixels[c*plane+mirrored(y+dy, ImageSide)*ImageSide+mirrored(x+dx, ImageSide)]
+		}
+	}
+	return out
+}
+
+// brighten adds to the value of each pixel, the largest of its channels, and keeps hue and saturation: all channels grow
+// by one factor. Black becomes grey.
+func brighten(pixels []float64, by float64) {
+	for i := range plane {
+		value := max(pixels[i], pixels[plane+i], pixels[2*plane+i])
+		brighter := math.Min(value+by, 1)
+		for c := range ImageChannels {
+			if value == 0 {
+				pixels[c*plane+i] = brighter
+			} else {
+				pixels[c*plane+i] *= brighter / value
+			}
+		}
+	}
+}
+
+// flatten shrinks the distances of a channel's pixels from their mean.
+func flatten(pixels []float64, factor float64) {
+	for c := range ImageChannels {
+		channel := pixels[c*plane : (c+1)*plane]
+		mean := 0.0
+		for _, v := range channel {
+			mean += v / plane
+		}
+		for i, v := range channel {
+			channel[i] = (v-mean)*factor + mean
+		}
+	}
+}
+
+// compressed is an image after JPEG of a quality.
+func compressed(pixels []byte, quality int) ([]float64, error) {
+	picture := image.NewRGBA(image.Rect(0, 0, ImageSide, ImageSide))
+	for i := range plane {
+		picture.SetRGBA(i%ImageSide, i/ImageSide, color.RGBA{pixels[i], pixels[plane+i], pixels[2*plane+i], 255})
+	}
+	var file bytes.Buffer
+	if err := jpeg.Encode(&file, picture, &jpeg.Options{Quality: quality}); err != nil {
+		return nil, err
+	}
+	read, err := jpeg.Decode(&file)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(pixels))
+	for i := range plane {
+		r, g, b, _ := read.At(i%ImageSide, i/ImageSide).RGBA()
+		for c, v := range []uint32{r, g, b} {
+			out[c*plane+i] = float64(v>>8) / 255
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,110 @@
+package datasets_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/environment/must"
+)
+
+// ramp is an image whose channels are ramps from left to right, and a flat one.
+func ramp() *datasets.Images {
+	m := &datasets.Images{Name: "ramp", N: 2, Labels: []int{3, 4}, Pixels: make([]byte, 2*datasets.ImageSize)}
+	for i := range datasets.ImageSize {
+		m.Pixels[i] = byte(20 + 5*(i%datasets.ImageSide))
+		m.Pixels[datasets.ImageSize+i] = 90
+	}
+	return m
+}
+
+// Each corruption does to known pixels what its definition says.
+func TestCorrupt(t *testing.T) {
+	m := ramp()
+	at := func(corruption string, strength, k int) int {
+		out := must.Get(datasets.Corrupt(m, corruption, strength, 1))(t)
+		if out.Labels[1] != 4 || out.N != 2 || !strings.Contains(out.Name, corruption) {
+			t.Errorf("%s: labels %v, name %q", corruption, out.Labels, out.Name)
+		}
+		return int(out.Pixels[k])
+	}
+	for _, c := range []struct {
+		corruption  string
+		strength, k int
+		want        int
+	}{
+		{datasets.Contrast, 5, 0, 86},                            // the mean of the ramp is 97.5
+		{datasets.Contrast, 1, 31, 156},                          // its end
+		{datasets.Brightness, 5, 0, 96},                          // grey: all channels are the value
+		{datasets.DefocusBlur, 5, 10, 20 + 5*10},                 // a ramp stays inside
+		{datasets.DefocusBlur, 5, datasets.ImageSize + 7, 90},    // and so does what is flat
+		{datasets.JPEG, 1, datasets.ImageSize + 40, 90},          // and what is compressed without loss
+		{datasets.Contrast, 5, datasets.ImageSize, 90},           // nothing to shrink
+		{datasets.Brightness, 1, datasets.ImageSize + 2048, 102}, // 90 + 0.05*255
+	} {
+		if got := at(c.corruption, c.strength, c.k); got < c.want-1 || got > c.want+1 {
+			t.Errorf("%s %d, pixel %d: %d, want %d", c.corruption, c.strength, c.k, got, c.want)
+		}
+	}
+	// At the left edge a disk of radius 1 (1.5 has nine pixels) sees its mirror: the mean of 25, 20, 25 in a row.
+	if got, want := at(datasets.DefocusBlur, 5, 0), 20+10./3; math.Abs(float64(got)-want) > 1 {
+		t.Errorf("blur at the edge: %d, want %.1f", got, want)
+	}
+}
+
+// The noise has the published deviation, the same bytes for a seed and others for another.
+func TestCorruptNoise(t *testing.T) {
+	m := ramp()
+	for strength, want := range []float64{0.04, 0.06, 0.08, 0.09, 0.10} {
+		out := must.Get(datasets.Corrupt(m, datasets.GaussianNoise, strength+1, 1))(t)
+		sum, squares := 0.0, 0.0
+		for _, v := range out.Image(1) {
+			d := (float64(v) + 0.5 - 90) / 255 // bytes are rounded down
+			sum, squares = sum+d, squares+d*d
+		}
+		n := float64(datasets.ImageSize)
+		if z := sum / math.Sqrt(n) / want; math.Abs(z) > 4 {
+			t.Errorf("strength %d: the mean has z = %.1f", strength+1, z)
+		}
+		if z := (squares/n/(want*want) - 1) / math.Sqrt(2/n); math.Abs(z) > 4 {
+			t.Errorf("strength %d: the variance has z = %.1f", strength+1, z)
+		}
+		again, other := must.Get(datasets.Corrupt(m, datasets.GaussianNoise, strength+1, 1))(t), must.Get(datasets.Corrupt(m, datasets.GaussianNoise, strength+1, 2))(t)
+		if string(again.Pixels) != string(out.Pixels) || string(other.Pixels) == string(out.Pixels) {
+			t.Error("the seed does not decide the noise")
+		}
+	}
+}
+
+// Every strength changes an image more than the one before.
+func TestCorruptStrengths(t *testing.T) {
+	_, test := must.Get2(datasets.CIFAR10Sample())(t)
+	m := test.Take([]int{0, 1, 2, 3, 4, 5, 6, 7})
+	for _, corruption := range datasets.Corruptions() {
+		before := 0.0
+		for strength := 1; strength <= datasets.Strengths; strength++ {
+			out := must.Get(datasets.Corrupt(m, corruption, strength, 0))(t)
+			distance := 0.0
+			for i, v := range out.Pixels {
+				distance += math.Pow(float64(v)-float64(m.Pixels[i]), 2)
+			}
+			if distance <= before {
+				t.Errorf("%s: strength %d changes the images by %.0f, strength %d by %.0f", corruption, strength, distance, strength-1, before)
+			}
+			before = distance
+		}
+	}
+}
+
+func TestCorruptRefuses(t *testing.T) {
+	for _, c := range []struct {
+		corruption string
+		strength   int
+		want       string
+	}{{"snow", 1, `no corruption "snow"`}, {datasets.JPEG, 0, "goes from 1 to 5"}, {datasets.JPEG, 6, "goes from 1 to 5"}} {
+		if _, err := datasets.Corrupt(ramp(), c.corruption, c.strength, 0); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %d: %v", c.corruption, c.strength, err)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package where
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/cifar"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
+)
+
+// FewImages are images of which few are trained on, so that a network can memorise them. Sets with labels are added to
+// those of cifar.Images: training images, to see how far the network is from them on others, and corrupted test images.
+type FewImages struct {
+	cifar.Images
+	// TrainShown is how many of the training images are predicted, as the set "train"; 0 for none.
+	TrainShown int
+	// Corrupted is how many test images are corrupted, by each of datasets.Corruptions with each of Strengths.
+	Corrupted int
+	Strengths []int
+}
+
+// fewIdentity is what decides the numbers of FewImages.
+type fewIdentity struct {
+	Images                any
+	TrainShown, Corrupted int
+	Strengths             []int
+}
+
+// Identity implements experiment.Identifier.
+func (d FewImages) Identity() experiment.Identity {
+	return experiment.Identity{Type: "where.FewImages", Value: fewIdentity{d.Images.Identity().Value, d.TrainShown, d.Corrupted, d.Strengths}}
+}
+
+// trainSet is the name of the set of training images.
+const trainSet = "train"
+
+// corruptedSet is the name of a set of corrupted images, such as "contrast-3".
+func corruptedSet(corruption string, strength int) string {
+	return fmt.Sprintf("%s-%d", corruption, strength)
+}
+
+// corruptionSeed draws the noise of corruptions, the same for all methods.
+const corruptionSeed = 0
+
+// Check says what cannot be.
+func (d FewImages) Check() error {
+	if err := d.Images.Check(); err != nil {
+		return err
+	}
+	if d.TrainShown < 0 || d.Corrupted < 0 || (d.Corrupted == 0) != (len(d.Strengths) == 0) {
+		return fmt.Errorf("where.FewImages has TrainShown %d, Corrupted %d and Strengths %v; none may be negative, and corrupted images need strengths", d.TrainShown, d.Corrupted, d.Strengths)
+	}
+	return nil
+}
+
+// Load implements experiment.Source.
+func (d FewImages) Load(ctx context.Context, split int) (experiment.Data, error) {
+	if err := d.Check(); err != nil {
+		return experiment.Data{}, err
+	}
+	out, err := d.Images.Load(ctx, split)
+	if err != nil {
+		return out, err
+	}
+	if d.TrainShown > 0 {
+		shown, err := firstOf(out.Train, d.TrainShown)
+		if err != nil {
+			return out, fmt.Errorf("where.FewImages.TrainShown: %w", err)
+		}
+		out.Sets = append(out.Sets, experiment.Set{Name: trainSet, Dataset: shown})
+	}
+	if d.Corrupted == 0 {
+		return out, nil
+	}
+	at := slices.IndexFunc(out.Sets, func(s experiment.Set) bool { return s.Name == cifar.TestSet })
+	test, err := firstOf(out.Sets[at].Dataset, d.Corrupted)
+	if err != nil {
+		return out, fmt.Errorf("where.FewImages.Corrupted: %w", err)
+	}
+	pixels := test.Inputs.(nets.Pixels)
+	clean := &datasets.Images{Name: d.Name, N: d.Corrupted, Pixels: pixels.Bytes, Labels: test.Labels}
+	for _, corruption := range datasets.Corruptions() {
+		for _, strength := range d.Strengths {
+			corrupted, err := datasets.Corrupt(clean, corruption, strength, corruptionSeed)
+			if err != nil {
+				return out, err
+			}
+			pixels.Bytes = corrupted.Pixels
+			out.Sets = append(out.Sets, experiment.Set{Name: corruptedSet(corruption, strength), Dataset: train.Dataset{Labels: test.Labels, Inputs: pixels}})
+		}
+	}
+	return out, nil
+}
+
+// firstOf are the first n images of a set.
+func firstOf(d train.Dataset, n int) (train.Dataset, error) {
+	if n > d.Len() {
+		return d, fmt.Errorf("%d images were asked for, and there are %d", n, d.Len())
+	}
+	pixels := d.Inputs.(nets.Pixels)
+	pixels.Bytes = pixels.Bytes[:n*pixels.Size()]
+	return train.Dataset{Labels: d.Labels[:n], Inputs: pixels}, nil
+}
+
+// The metrics of LabelledImages that are not of one set.
+const (
+	mutualInformation = "mutual_information" // mean over the test images of that between label and draw, in nats
+	corruptedNLL      = "corrupted_nll"      // mean over the corrupted sets
+	corruptedECE      = "corrupted_ece10"
+)
+
+// LabelledImages measures the sets with labels beside the test set: "accuracy", "nll" and "ece10" with the set's name as a
+// prefix, as in "contrast-3_nll"; their means over the corrupted sets; and the mutual information.
+func LabelledImages(p *experiment.Predictions) (map[string]float64, error) {
+	found := map[string]float64{}
+	var nlls, eces []float64
+	for i := range p.Sets {
+		s := &p.Sets[i]
+		if s.Set == cifar.TestSet {
+			found[mutualInformation] = stat.Mean(s.MutualInformation, nil)
+		}
+		if s.Labels == nil || s.Set == cifar.TestSet || s.Set == cifar.HeldOutSet {
+			continue
+		}
+		accuracy, accuracyErr := metrics.Accuracy(s.Probabilities, s.Width, s.Labels)
+		nll, nllErr := metrics.CategoricalNLL(s.Probabilities, s.Width, s.Labels)
+		outcomes, err := metrics.NewOutcomes(s.Probabilities, s.Width, s.Labels)
+		if err = errors.Join(accuracyErr, nllErr, err); err != nil {
+			return nil, fmt.Errorf("where: the set %q: %w", s.Set, err)
+		}
+		ece, err := outcomes.ECE(10)
+		if err != nil {
+			return nil, fmt.Errorf("where: the set %q: %w", s.Set, err)
+		}
+		found[s.Set+"_accuracy"], found[s.Set+"_nll"], found[s.Set+"_ece10"] = accuracy, nll, ece
+		if s.Set != trainSet {
+			nlls, eces = append(nlls, nll), append(eces, ece)
+		}
+	}
+	if len(nlls) > 0 {
+		found[corruptedNLL], found[corruptedECE] = stat.Mean(nlls, nil), stat.Mean(eces, nil)
+	}
+	return found, nil
+}
+
+// The scale of question 5.
+const (
+	fewTrainN, fewHeldOut, fewEpochs, fewDraws = 5000, 1000, 100, 10
+	fewShown, fewCorrupted, fewSeeds           = 1000, 1000, 3
+)
+
+// noiseStarts are the standard deviations of density layers at the start: with either, draws differ visibly.
+var noiseStarts = []float64{0.01, 0.1}
+
+// startingAt is a density method with a standard deviation at the start, and named by it.
+func startingAt(m experiment.Method, std float64) experiment.Method {
+	m.Layers, _ = methods.WithNoise(m.Layers, std)
+	m.Name = fmt.Sprintf("%s, start %g", m.Name, std)
+	return m
+}
+
+// fewMethods are the methods of question 5.
+func fewMethods() []experiment.Method {
+	all := []experiment.Method{methods.Deterministic}
+	for _, std := range noiseStarts {
+		all = append(all, startingAt(methods.Density, std), startingAt(methods.DensityMean, std), startingAt(methods.DensityConstant, std))
+	}
+	return append(all, methods.Rank1, methods.MCDropout, methods.Ensemble)
+}
+
+// Few is cifar.Paper for data of which few are trained on: 100 epochs and 10 draws. Data are FewImages.
+func Few(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	few, is := data.(FewImages)
+	if !is {
+		return experiment.Experiment{}, fmt.Errorf("where.Few is for where.FewImages, not for %T", data)
+	}
+	e, err := cifar.Paper(few.Images, m)
+	if err != nil {
+		return e, err
+	}
+	few.Images = e.Task.Data.(cifar.Images)
+	e.Task.Data, e.Task.Metrics = few, append(e.Task.Metrics, LabelledImages)
+	e.Preset, e.Recipe.Epochs = "where.Few", fewEpochs
+	if e.Recipe.Samples > 1 {
+		e.Recipe.Samples = fewDraws
+	}
+	return e, nil
+}
+
+// fewRuns are the experiments of a method, one for each seed. That the preset refuses a method of this list is a mistake in
+// this package: it panics.
+func fewRuns(m experiment.Method) experiment.Experiments {
+	data := FewImages{
+		Images:     cifar.Images{Name: cifar.CIFAR10, TrainN: fewTrainN, HeldOut: fewHeldOut, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100, cifar.SVHNExcerpt}},
+		TrainShown: fewShown, Corrupted: fewCorrupted, Strengths: []int{1, 3, 5},
+	}
+	e, err := Few(data, m)
+	if err != nil {
+		panic(err)
+	}
+	var all experiment.Experiments
+	for e.Seed = range uint64(fewSeeds) {
+		all = append(all, e)
+	}
+	return all
+}
+
+// ImageSet is the experiments of question 5.
+func ImageSet() tables.Set {
+	var all experiment.Experiments
+	for _, m := range fewMethods() {
+		all = append(all, fewRuns(m)...)
+	}
+	return tables.Set{
+		Name: "where-images", Doc: "question 5: does the place of the noise matter in networks that have memorised 5,000 images? (figures/questions.md)",
+		Parts: []tables.Part{{Scale: results.Full, Experiments: all}},
+	}
+}
