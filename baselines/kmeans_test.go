@@ -68,6 +68,22 @@ func TestKMeans(t *testing.T) {
 	}
 }
 
+// Centres without points move to the points that are farthest from their centre, each to another one.
+func TestEmptyCentres(t *testing.T) {
+	c := clustering{points: []float64{0, 1, 8, 11}, width: 1, centres: make([]float64, 3), owner: []int{1, 1, 1, 1}, distance: []float64{25, 16, 9, 36}}
+	if c.move(); !slices.Equal(c.centres, []float64{11, 5, 0}) {
+		t.Errorf("centres %v, want the farthest point, the mean and the second farthest", c.centres)
+	}
+}
+
+// K(Z, Z) of two points at distance 5 is s exp(-25/(2 l^2)) beside the diagonal s (1 + jitter).
+func TestKernelMatrix(t *testing.T) {
+	got := kernelMatrix([]float64{1, 1, 4, 5}, 2, 2.5, 2, 0.25)
+	if beside := 2 * math.Exp(-2); !slices.Equal(got, []float64{2.5, beside, beside, 2.5}) {
+		t.Errorf("%v", got)
+	}
+}
+
 // Squared distances are not negative, though in single precision they are differences of large numbers.
 func TestSquaredDistancesAreNotNegative(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
