@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -28,6 +29,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"densityuncertainty/environment/atomicfile"
 )
 
 func main() {
@@ -45,9 +48,12 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	var err error
-	if o.match, err = regexp.Compile(*match); err == nil {
-		o.packages, o.through = flag.Args(), strings.Fields(*through)
+	caches, err1 := os.UserCacheDir()
+	matching, err2 := regexp.Compile(*match)
+	err := errors.Join(err1, err2)
+	if err == nil {
+		o.packages, o.through, o.match = flag.Args(), strings.Fields(*through), matching
+		o.cache = filepath.Join(caches, "densityuncertainty", "mutate")
 		err = o.run(ctx)
 	}
 	if err != nil {
@@ -63,6 +69,7 @@ type options struct {
 	match            *regexp.Regexp
 	packages         []string
 	through          []string
+	cache            string // folder that keeps profiles
 	out              io.Writer
 }
 
@@ -100,24 +107,31 @@ type session struct {
 	options
 	folder   string // for programs and profiles
 	all      []goPackage
-	chosen   []string                  // import paths of the packages that are changed
-	profiled map[string][]test         // by package
-	blocks   map[string]map[block]bool // all blocks of a file
+	chosen   []string            // import paths of the packages that are changed
+	profiles map[string]*profile // by package
 }
 
-// A test is what a run of one test without a mutant showed.
+// A profile is what runs of the tests of a package, one by one and without a mutant, showed.
+type profile struct {
+	Blocks []block
+	Tests  []test // those that pass, the fastest first
+}
+
 type test struct {
-	name string
-	took time.Duration
-	runs map[string][]block // by file
+	Name string
+	Took time.Duration
+	Runs []int // indices of blocks
 }
 
-// A block is a piece of code as the coverage profile has it; the numbers are lines and columns.
-type block struct{ line, column, endLine, endColumn int }
+// A block is a piece of code in a coverage profile.
+type block struct {
+	File                             string
+	Line, Column, EndLine, EndColumn int
+}
 
 func (b block) has(line, column int) bool {
-	at := [2]int{line, column}
-	return slices.Compare([]int{b.line, b.column}, at[:]) <= 0 && slices.Compare(at[:], []int{b.endLine, b.endColumn}) < 0
+	at := []int{line, column}
+	return slices.Compare([]int{b.Line, b.Column}, at) <= 0 && slices.Compare(at, []int{b.EndLine, b.EndColumn}) < 0
 }
 
 func (o options) run(ctx context.Context) error {
@@ -132,7 +146,7 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := &session{options: o, profiled: map[string][]test{}, blocks: map[string]map[block]bool{}}
+	s := &session{options: o, profiles: map[string]*profile{}}
 	if s.all, err = list(ctx, "./..."); err != nil {
 		return err
 	}
@@ -233,10 +247,10 @@ func (s *session) try(ctx context.Context, p goPackage, m mutant) (string, error
 			return "", err
 		}
 		tests = slices.DeleteFunc(tests, func(t test) bool {
-			if t.took > left {
+			if t.Took > left {
 				return true
 			}
-			left -= t.took
+			left -= t.Took
 			return false
 		})
 		if len(tests) == 0 {
@@ -253,96 +267,96 @@ func (s *session) try(ctx context.Context, p goPackage, m mutant) (string, error
 	return survived, nil
 }
 
-// running are the tests of a package that run the place of a mutant of p, the fastest first.
+// running are the tests of a package that run the place of a mutant of p.
 func (s *session) running(ctx context.Context, of, p goPackage, m mutant) ([]test, error) {
-	tests, err := s.profile(ctx, of)
+	found, err := s.profile(ctx, of)
 	if err != nil {
 		return nil, err
 	}
 	file := path.Join(p.ImportPath, filepath.Base(m.file))
 	column := m.from - bytes.LastIndexByte(m.source[:m.from], '\n')
-	here := func(b block) bool { return b.has(m.line, column) }
-	known := false
-	for b := range s.blocks[file] {
-		known = known || here(b)
+	matters := func(i int) bool { b := found.Blocks[i]; return b.File == file && b.has(m.line, column) }
+	if !slices.ContainsFunc(found.Blocks, func(b block) bool { return b.File == file && b.has(m.line, column) }) {
+		// A variable of the package is in no block: it may matter wherever the package is used.
+		matters = func(i int) bool { return path.Dir(found.Blocks[i].File) == p.ImportPath }
 	}
-	return slices.DeleteFunc(slices.Clone(tests), func(t test) bool {
-		if known {
-			return !slices.ContainsFunc(t.runs[file], here)
-		}
-		// A variable of the package is in no block; it may matter to all that runs any of the package.
-		for name := range t.runs {
-			if path.Dir(name) == p.ImportPath {
-				return false
-			}
-		}
-		return true
-	}), nil
+	return slices.DeleteFunc(slices.Clone(found.Tests), func(t test) bool { return !slices.ContainsFunc(t.Runs, matters) }), nil
 }
 
 var testName = regexp.MustCompile(`(?m)^(Test|Example|Fuzz)\w*$`)
 
-// profile runs each test of a package by itself, without a mutant, and returns those that pass, the fastest first.
-func (s *session) profile(ctx context.Context, p goPackage) ([]test, error) {
-	tests, known := s.profiled[p.ImportPath]
-	if known {
-		return tests, nil
+// profile returns the profile of a package, which it keeps for the next call.
+func (s *session) profile(ctx context.Context, p goPackage) (*profile, error) {
+	if known := s.profiles[p.ImportPath]; known != nil {
+		return known, nil
 	}
 	program := filepath.Join(s.folder, "profile.test")
 	if out, err := s.command(ctx, p, "go", "test", "-c", "-cover", "-coverpkg="+strings.Join(s.chosen, ","), "-o="+program, p.ImportPath); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, out)
 	}
+	built, err := os.ReadFile(program)
+	if err != nil {
+		return nil, err
+	}
+	kept := filepath.Join(s.cache, fmt.Sprintf("%x.json", sha256.Sum256(built)))
+	made := new(profile)
+	if text, err := os.ReadFile(kept); err == nil && json.Unmarshal(text, made) == nil {
+		s.profiles[p.ImportPath] = made
+		return made, nil
+	}
 	names, err := s.command(ctx, p, program, "-test.list=.")
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, names)
 	}
-	began := time.Now()
+	counts := filepath.Join(s.folder, "counts")
 	for _, name := range testName.FindAllString(string(names), -1) {
-		t := test{name: name, runs: map[string][]block{}}
-		counts := filepath.Join(s.folder, "counts")
 		began := time.Now()
-		if out, err := s.command(ctx, p, program, "-test.short", "-test.run=^"+name+"$", "-test.timeout="+s.limit.String(), "-test.coverprofile="+counts); ctx.Err() != nil {
+		if _, err := s.command(ctx, p, program, "-test.short", "-test.run=^"+name+"$", "-test.timeout="+s.limit.String(), "-test.coverprofile="+counts); ctx.Err() != nil {
 			return nil, ctx.Err()
 		} else if err != nil {
-			last := strings.Split(strings.TrimSpace(string(out)), "\n")
-			fmt.Fprintf(s.out, "left out: %s of %s (%v, %s)\n", name, p.ImportPath, err, last[len(last)-1])
+			fmt.Fprintf(s.out, "left out: %s of %s: %v\n", name, p.ImportPath, err)
 			continue
 		}
-		t.took = time.Since(began)
-		if err := s.read(counts, t.runs); err != nil {
+		t := test{Name: name, Took: time.Since(began)}
+		if t.Runs, err = made.read(counts); err != nil {
 			return nil, err
 		}
-		tests = append(tests, t)
+		made.Tests = append(made.Tests, t)
 	}
-	slices.SortStableFunc(tests, func(a, b test) int { return cmp.Compare(a.took, b.took) })
-	s.profiled[p.ImportPath] = tests
-	fmt.Fprintf(s.out, "%d tests of %s took %.0f s\n", len(tests), p.ImportPath, time.Since(began).Seconds())
-	return tests, nil
+	slices.SortStableFunc(made.Tests, func(a, b test) int { return cmp.Compare(a.Took, b.Took) })
+	s.profiles[p.ImportPath] = made
+	text, err := json.Marshal(made)
+	if err != nil {
+		return nil, err
+	}
+	return made, errors.Join(os.MkdirAll(s.cache, 0o755), atomicfile.WriteBytes(kept, text))
 }
 
-// read adds the blocks of a coverage profile, and to runs those that were run.
-func (s *session) read(profile string, runs map[string][]block) error {
-	text, err := os.ReadFile(profile)
+// read returns the indices of the blocks that were run, by the coverage profile of one test; the first one tells the blocks.
+func (p *profile) read(file string) (runs []int, err error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	for _, line := range lines[1:] {
-		file, rest, _ := strings.Cut(line, ":")
-		var b block
-		var statements, count int
-		if _, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &b.line, &b.column, &b.endLine, &b.endColumn, &statements, &count); err != nil {
-			return fmt.Errorf("coverage profile: %q: %w", line, err)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")[1:]
+	if len(p.Tests) > 0 && len(lines) != len(p.Blocks) {
+		return nil, fmt.Errorf("coverage profiles of %d and of %d blocks", len(p.Blocks), len(lines))
+	}
+	for i, line := range lines {
+		if len(p.Tests) == 0 {
+			var b block
+			name, rest, _ := strings.Cut(line, ":")
+			if _, err := fmt.Sscanf(rest, "%d.%d,%d.%d", &b.Line, &b.Column, &b.EndLine, &b.EndColumn); err != nil {
+				return nil, fmt.Errorf("coverage profile: %q: %w", line, err)
+			}
+			b.File = name
+			p.Blocks = append(p.Blocks, b)
 		}
-		if s.blocks[file] == nil {
-			s.blocks[file] = map[block]bool{}
-		}
-		s.blocks[file][b] = true
-		if count > 0 {
-			runs[file] = append(runs[file], b)
+		if !strings.HasSuffix(line, " 0") {
+			runs = append(runs, i)
 		}
 	}
-	return nil
+	return runs, nil
 }
 
 // judge compiles a package with a mutant and runs tests of it: first those that end within three seconds, then the others.
@@ -355,15 +369,15 @@ func (s *session) judge(ctx context.Context, p goPackage, overlay string, tests 
 	}
 	first, sum := 0, time.Duration(0)
 	for first < len(tests) && sum < 3*time.Second {
-		sum += tests[first].took
+		sum += tests[first].Took
 		first++
 	}
 	for _, tests := range [][]test{tests[:first], tests[first:]} {
 		var names []string
 		limit := 20 * time.Second
 		for _, t := range tests {
-			names = append(names, t.name)
-			limit += 5 * t.took
+			names = append(names, t.Name)
+			limit += 5 * t.Took
 		}
 		if len(names) == 0 {
 			continue

@@ -81,7 +81,7 @@ func TestRun(t *testing.T) {
 	t.Setenv("GOFLAGS", "")
 	t.Setenv("GOWORK", "off")
 	var out bytes.Buffer
-	o := options{seed: 1, count: 100, limit: 60e9, importing: 60e9, match: regexp.MustCompile(""), packages: []string{"./a"}, out: &out}
+	o := options{seed: 1, count: 100, limit: 60e9, importing: 60e9, match: regexp.MustCompile(""), packages: []string{"./a"}, cache: t.TempDir(), out: &out}
 	must.Do(t, o.run(t.Context()))
 	for _, want := range []string{
 		"killed    ", "a/a.go:3: operator: + -> -", "a/a.go:3: dropped term: x + x -> x",
