@@ -239,6 +239,9 @@ func (s *session) try(ctx context.Context, p goPackage, m mutant) (string, error
 	seen := len(tests) > 0
 	left := s.importing
 	for _, other := range s.all {
+		if left <= 0 {
+			break
+		}
 		if other.ImportPath == p.ImportPath || !other.tested() || !slices.Contains(slices.Concat(other.Imports, other.TestImports, other.XTestImports), p.ImportPath) {
 			continue
 		}
