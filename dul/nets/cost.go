@@ -30,60 +30,32 @@ import (
 //	Density, rank 1          206,608      322,148   43,613,653
 //	Density, LDL             341,266      535,922   72,071,058
 func Parameters(backend compute.Backend, network Network, channels, height, width, classes int) (map[params.Role]int, error) {
-	counts := map[params.Role]int{}
-	err := eachVariable(backend, channels, height, width, func(s *model.Scope, x *graph.Node) { apply(network, s, x, classes) },
-		func(v *model.Variable, role params.Role) {
-			if v.Trainable {
-				counts[role] += v.Shape().Size()
-			}
-		})
-	if err != nil {
-		return nil, fmt.Errorf("counting parameters: %w", err)
-	}
-	return counts, nil
-}
-
-// VariableShapes are the shapes of the model's parameters and running statistics, for images of channels x height x
-// width pixels, by the paths of their variables. It builds the network's graph but neither makes nor draws a parameter.
-func (m *Model) VariableShapes(channels, height, width int) (map[string]shapes.Shape, error) {
-	found := map[string]shapes.Shape{}
-	err := eachVariable(m.Backend, channels, height, width, func(root *model.Scope, x *graph.Node) { m.Apply(m.Scope(root), x) },
-		func(v *model.Variable, _ params.Role) { found[v.Path()] = v.Shape() })
-	if err != nil {
-		return nil, fmt.Errorf("looking for variables: %w", err)
-	}
-	return found, nil
-}
-
-// eachVariable visits the variables with a role that apply makes for an image.
-func eachVariable(backend compute.Backend, channels, height, width int, apply func(s *model.Scope, x *graph.Node),
-	visit func(v *model.Variable, role params.Role)) error {
-	store := model.NewStore()
+	counts, store := map[params.Role]int{}, model.NewStore()
 	params.WithoutValues(store)
 	exec, err := model.NewExec(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		defer PanicWithError("building the graph")
 		s.Store().SetTraining(x.Graph(), true) // some families predict only once trained
-		apply(s, x)
+		apply(network, s, x, classes)
 		for v := range store.IterVariables() {
-			if role := params.RoleOf(v, store); role != "" {
-				visit(v, role)
+			if role := params.RoleOf(v, store); role != "" && v.Trainable {
+				counts[role] += v.Shape().Size()
 			}
 		}
 		panic(errCounted) // else the variables would be initialised
 	})
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("counting parameters: %w", err)
 	}
 	defer exec.Finalize()
 	images := tensors.FromShape(shapes.Make(dtypes.Float32, channels, 1, height, width))
 	if _, err := exec.Compile(images.Shape()); !errors.Is(err, errCounted) {
-		return Cause(err)
+		return nil, fmt.Errorf("counting parameters: %w", Cause(err))
 	}
-	return nil
+	return counts, nil
 }
 
 // errCounted ends the building of a graph that has served its purpose.
-var errCounted = errors.New("the variables are known")
+var errCounted = errors.New("the parameters are counted")
 
 // A Cost is the number of floating-point operations for one image: two for each
 // multiply-add of a convolution or a dense layer. Entry by entry operations,

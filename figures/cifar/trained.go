@@ -7,16 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/checkpoint"
@@ -36,13 +32,10 @@ var networkFiles embed.FS
 // The folder of networks, and the ending of their files.
 const networksFolder, networkExtension = "networks", ".safetensors"
 
-// The keys of the metadata of a network's file. An experiment.Engine writes the first two; the others are added where the
-// network becomes part of the program.
+// The keys that the metadata of a network's file get where it becomes part of the program.
 const (
-	experimentKey = "experiment" // the identity of the experiment that trained it
-	versionKey    = "version"    // of the program that trained it
-	standardKey   = "standard"   // nets.Standardization of the images, as JSON
-	metricsKey    = "metrics"    // some metrics of the experiment's result, as JSON
+	standardKey = "standard" // nets.Standardization of the images, as JSON
+	metricsKey  = "metrics"  // some metrics of the experiment's result, as JSON
 )
 
 // exported are the methods whose networks are part of the program, each by its experiment of Processor with seed 0.
@@ -94,55 +87,20 @@ func readNetwork(files fs.FS, backend compute.Backend, name string) (*Classifier
 	if err != nil {
 		return nil, err
 	}
-	named, metadata, err := checkpoint.ParseTensors(content)
+	e := exportedExperiment(exported[i])
+	m, metadata, err := experiment.LoadNetwork(backend, e, 0, content)
 	if err != nil {
 		return nil, err
 	}
-	e := exportedExperiment(exported[i])
-	if metadata[experimentKey] != e.ID() {
-		return nil, fmt.Errorf("its file has the network of the experiment %q, and the preset makes %s of it; export it again", metadata[experimentKey], e.ID())
-	}
-	c := &Classifier{energies: e.Recipe.LogLikelihoodScale > 0}
+	c := &Classifier{model: m, energies: e.Recipe.LogLikelihoodScale > 0}
 	var found map[string]float64
 	if err := errors.Join(json.Unmarshal([]byte(metadata[standardKey]), &c.standardization), json.Unmarshal([]byte(metadata[metricsKey]), &found)); err != nil {
 		return nil, fmt.Errorf("reading the metadata of its file: %w", err)
-	}
-	network, err := e.Task.Network.Over(e.Method.Layers)
-	if err != nil {
-		return nil, err
-	}
-	if c.model, err = nets.New(backend, network, e.Task.Likelihood, e.Seed); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(checkShapes(c.model, named), checkpoint.SetTensors(c.model.Store, named)); err != nil {
-		return nil, err
 	}
 	d := e.Task.Data.(Images)
 	c.Origin = fmt.Sprintf("%s: %d epochs of %s images of %s, seed %d; on %s test images accuracy %.1f %%, NLL %.3f, ECE %.3f", name, e.Recipe.Epochs, d.trainedOn(),
 		titleOf(d.Name), e.Seed, d.testedOn(), 100*found[results.MetricAccuracy], found[results.MetricNLL], found[results.MetricECE])
 	return c, nil
-}
-
-// checkShapes says which variable of a network a file lacks, has in another shape, or has too much.
-func checkShapes(m *nets.Model, named map[string]*tensors.Tensor) error {
-	want, err := m.VariableShapes(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide)
-	if err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		switch t := named[strings.TrimPrefix(name, model.RootScopePath)]; {
-		case t == nil:
-			return fmt.Errorf("the network has variable %s, the file has not", name)
-		case !t.Shape().Equal(want[name]):
-			return fmt.Errorf("variable %s has the shape %s in the file, want %s", name, t.Shape(), want[name])
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(named)) {
-		if _, has := want[model.RootScopePath+name]; !has {
-			return fmt.Errorf("the file has variable %s, the network has not", model.RootScopePath+name)
-		}
-	}
-	return nil
 }
 
 // Predict predicts images, which may be of classes that the network does not know, by the mean of so many draws, together
@@ -185,14 +143,14 @@ func exportNetworks(x *tables.Index, kept, to string, standardization func(e exp
 	for _, m := range exported {
 		name, e := methods.NameOf(m), exportedExperiment(m)
 		r, has := x.Find(e)
-		named, metadata, err := checkpoint.ReadTensors(filepath.Join(kept, e.ID()+networkExtension))
+		named, metadata, err := checkpoint.ReadTensors(filepath.Join(kept, experiment.NetworkFile(e, 0)))
 		if !has || r.Diverged || errors.Is(err, fs.ErrNotExist) {
 			missing = append(missing, name)
 			continue
 		}
 		var standard nets.Standardization
-		if err == nil && metadata[versionKey] != r.Version {
-			err = fmt.Errorf("the network is of version %q and its result of %q, so they are of two trainings; name the folder of networks of that run", metadata[versionKey], r.Version)
+		if err == nil && metadata[experiment.VersionKey] != r.Version {
+			err = fmt.Errorf("the network is of version %q and its result of %q, so they are of two trainings; name the folder of networks of that run", metadata[experiment.VersionKey], r.Version)
 		}
 		if err == nil {
 			standard, err = standardization(e)

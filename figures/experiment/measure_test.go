@@ -127,8 +127,8 @@ func TestNetworksAreKept(t *testing.T) {
 	content := must.Get(os.ReadFile(filepath.Join(folder, experiment.NetworkFile(e, 0))))(t)
 	backend := must.Get(gobackend.New(""))(t)
 	defer backend.Finalize()
-	m, version, err := experiment.LoadNetwork(backend, e, 0, content)
-	if err != nil || version != r.Version {
+	m, metadata, err := experiment.LoadNetwork(backend, e, 0, content)
+	if version := metadata[experiment.VersionKey]; err != nil || version != r.Version {
 		t.Fatalf("version %q, want %q: %v", version, r.Version, err)
 	}
 	kept, set := must.Get(predict.Sample(ctx, m, sequences(8).Inputs, predict.Options{Samples: 400, Seed: new(uint64)}))(t), setOf(t, r, "test")

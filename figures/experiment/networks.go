@@ -17,7 +17,10 @@ import (
 const networkFormat = "densityuncertainty network 1"
 
 // The keys of the metadata of a trained network; formatKey is a further one.
-const experimentKey, memberKey, versionKey = "experiment", "member", "version"
+const experimentKey, memberKey = "experiment", "member"
+
+// VersionKey is the key under which the metadata of a trained network have the version of the program that trained it.
+const VersionKey = "version"
 
 // NetworkFile is the name of the file in Engine.Networks with the trained network of an experiment. An ensemble has a file
 // for each member, from 0.
@@ -29,12 +32,12 @@ func NetworkFile(e Experiment, member int) string {
 }
 
 // LoadNetwork makes a trained network from the content of its file (see NetworkFile), to predict with it and to look into
-// it. member counts the networks of an ensemble, and is else 0. version is the version of the program that trained the
-// network. A file of another experiment or member is an error. If the file has other parameters than the network, the
-// first use of the model is an error.
-func LoadNetwork(backend compute.Backend, e Experiment, member int, content []byte) (m *nets.Model, version string, err error) {
-	fail := func(err error) (*nets.Model, string, error) {
-		return nil, "", e.problem(fmt.Errorf("loading network %d: %w", member, err))
+// it. member counts the networks of an ensemble, and is else 0. metadata are the texts of the file; see VersionKey. A file
+// of another experiment or member is an error. If the file has other parameters than the network, the first use of the
+// model is an error.
+func LoadNetwork(backend compute.Backend, e Experiment, member int, content []byte) (m *nets.Model, metadata map[string]string, err error) {
+	fail := func(err error) (*nets.Model, map[string]string, error) {
+		return nil, nil, e.problem(fmt.Errorf("loading network %d: %w", member, err))
 	}
 	if err := errors.Join(e.Check(), keepsNetworks(e, false)); err != nil {
 		return fail(err)
@@ -58,7 +61,7 @@ func LoadNetwork(backend compute.Backend, e Experiment, member int, content []by
 	if err := checkpoint.SetTensors(m.Store, named); err != nil {
 		return fail(err)
 	}
-	return m, metadata[versionKey], nil
+	return m, metadata, nil
 }
 
 // keepsNetworks says why the trained networks of an experiment cannot be kept; nil if they can.
@@ -101,7 +104,7 @@ func (f *fit) keepNetworks() error {
 		return nil
 	}
 	for member, m := range f.models {
-		metadata := map[string]string{formatKey: networkFormat, experimentKey: f.list[0].id, memberKey: fmt.Sprint(member), versionKey: f.info.Version}
+		metadata := map[string]string{formatKey: networkFormat, experimentKey: f.list[0].id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version}
 		if err := checkpoint.Export(m.Store, filepath.Join(f.Networks, NetworkFile(f.first(), member)), metadata); err != nil {
 			return fmt.Errorf("keeping the trained network: %w", err)
 		}
