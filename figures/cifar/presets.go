@@ -9,18 +9,14 @@ package cifar
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
-	"densityuncertainty/dul"
-	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
-	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
@@ -41,7 +37,7 @@ func PaperOn(network nets.ResNet) experiment.Preset {
 	return s.experiment
 }
 
-// Released trains as the authors' released code does, whose ResNet-14 has 20 layers.
+// Released trains as the authors' released code does, whose ResNet-14 has 20 layers. See methods.Released for the layers.
 func Released(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	return released.experiment(data, m)
 }
@@ -168,7 +164,7 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 	}
 	network := s.network
 	if s.wide() && m.Process != nil {
-		network.Dropout = 0.3
+		network.Dropout = cmp.Or(network.Dropout, 0.3)
 	}
 	task := experiment.Task{Name: d.Name, Data: s.images(d, m, t), Network: network, Likelihood: l, Metrics: []experiment.Metric{Scores}, Inspect: inspect(network, m)}
 	if isPlain(m) {
@@ -297,32 +293,12 @@ func (s settings) filled(m experiment.Method, d Images) experiment.Method {
 		}
 	}
 	m = defaults.Fill(m)
-	switch l := m.Layers.(type) {
-	case dul.Density:
-		if s.released {
-			m.Layers = releasedDensity(l)
-		}
-	case baselines.VDropout:
-		l.DoubledConvAlpha = l.DoubledConvAlpha || s.released
-		m.Layers = l
+	if s.released {
+		m.Layers = methods.Released(m.Layers)
 	}
 	if sngp, is := m.Process.(experiment.SNGP); is {
 		sngp.LengthScale = cmp.Or(sngp.LengthScale, 1)
 		m.Process = sngp
 	}
 	return m
-}
-
-// releasedDensity is the density layer of the released code.
-func releasedDensity(l dul.Density) dul.Density {
-	l.Noise, l.Gradients, l.Clip, l.HalfD, l.HalfChannels, l.ConvEtaPriorStd = stochastic.Uniform01(), dul.Detached, true, true, true, math.Exp(0.5)
-	switch model := l.Energy.(type) {
-	case energy.LDL:
-		model.ReplicatePadding = true
-		l.Energy = model
-	case energy.Rank1Mixture:
-		model.NegatedLogDet = true
-		l.Energy, l.Clip = model, false // the code clips LDL alone
-	}
-	return l
 }

@@ -9,7 +9,10 @@ import (
 	"testing"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment"
@@ -135,5 +138,30 @@ func TestPresetsKeepSettings(t *testing.T) {
 	images := must.Get(cifar.Paper(cifar.Images{Name: cifar.CIFAR10, ReleasedStats: true}, doubled))(t)
 	if !images.Task.Data.(cifar.Images).ReleasedStats || !images.Method.Layers.(baselines.VDropout).DoubledConvAlpha {
 		t.Errorf("the experiment has %+v and %+v", images.Task.Data, images.Method.Layers)
+	}
+
+	mine := dul.Density{Noise: stochastic.Gaussian(), Gradients: dul.Attached, ConvEtaPriorStd: 2, Energy: energy.Rank1Mixture{}, Clip: true}
+	for name, preset := range map[string]func(layers nets.Layers) (experiment.Experiment, error){
+		"uci": func(l nets.Layers) (experiment.Experiment, error) {
+			return uci.Released(uci.Data{Name: "yacht"}, experiment.Method{Layers: l})
+		},
+		"cifar": func(l nets.Layers) (experiment.Experiment, error) {
+			return cifar.Released(cifar.Images{Name: cifar.CIFAR10}, experiment.Method{Layers: l})
+		},
+	} {
+		l := must.Get(preset(mine))(t).Method.Layers.(dul.Density)
+		if l.Noise != mine.Noise || l.Gradients != mine.Gradients || l.ConvEtaPriorStd != 2 || !l.Clip || !l.HalfD {
+			t.Errorf("%s: the layers are %+v", name, l)
+		}
+		value, pointer := must.Get(preset(dul.Density{}))(t), must.Get(preset(&dul.Density{}))(t)
+		if value.Group() != pointer.Group() || value.Method.Layers.(dul.Density).InitStd == 0 {
+			t.Errorf("%s: a pointer to layers makes %+v", name, pointer.Method.Layers)
+		}
+	}
+	wide := nets.WideResNet28x10(nil)
+	wide.Dropout = 0.1
+	process := must.Get(cifar.PaperOn(wide)(cifar.Images{Name: cifar.CIFAR10}, methods.SNGP))(t)
+	if got := process.Task.Network.(nets.ResNet).Dropout; got != 0.1 {
+		t.Errorf("the network has dropout %g", got)
 	}
 }

@@ -4,12 +4,15 @@ package methods
 
 import (
 	"cmp"
+	"math"
+	"reflect"
 	"slices"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/figures/experiment"
 )
 
@@ -113,6 +116,7 @@ type Defaults struct {
 // standard deviation 1 for density layers, of 0.1 for rank-1 factors, and a dropout rate of 0.1. A family of one's own
 // stays as it is.
 func (d Defaults) Fill(m experiment.Method) experiment.Method {
+	m.Layers, m.Process = indirect(m.Layers), indirect(m.Process)
 	switch l := m.Layers.(type) {
 	case dul.Density:
 		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, d.InitStd), cmp.Or(l.PriorStd, 1)
@@ -138,4 +142,43 @@ func (d Defaults) Fill(m experiment.Method) experiment.Method {
 		m.Process = due
 	}
 	return m
+}
+
+// indirect is the value that an interface holds a pointer to, where it could hold the value itself: both are one method.
+func indirect[T any](held T) T {
+	if p := reflect.ValueOf(held); p.Kind() == reflect.Pointer && !p.IsNil() {
+		if value, is := p.Elem().Interface().(T); is {
+			return value
+		}
+	}
+	return held
+}
+
+// Released returns layers with the settings of the authors' released code for what a user left open, which are the fields
+// that are zero. The settings of density layers and of variational dropout differ from the paper's; all other families stay
+// as they are.
+func Released(layers nets.Layers) nets.Layers {
+	switch l := layers.(type) {
+	case dul.Density:
+		if l.Noise == nil {
+			l.Noise = stochastic.Uniform01()
+		}
+		l.Gradients, l.ConvEtaPriorStd = cmp.Or(l.Gradients, dul.Detached), cmp.Or(l.ConvEtaPriorStd, math.Exp(0.5))
+		l.HalfD, l.HalfChannels = true, true
+		switch model := l.Energy.(type) {
+		case energy.Rank1Mixture: // which the code does not clip
+			model.NegatedLogDet = true
+			l.Energy = model
+			return l
+		case energy.LDL:
+			model.ReplicatePadding = true
+			l.Energy = model
+		}
+		l.Clip = true
+		return l
+	case baselines.VDropout:
+		l.DoubledConvAlpha = true
+		return l
+	}
+	return layers
 }

@@ -9,16 +9,13 @@ package uci
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
-	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
-	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
@@ -43,7 +40,8 @@ func textSettings(preset string, data experiment.Source) settings {
 
 // Released trains as the authors' released code does: three hidden layers of 50 units on random splits, energy models
 // that are trained like the weights with a hundredth of their objective, a weight decay on all parameters, and noise
-// that is uniform in [0, 1). Data with the published splits (Gal) get random ones in their place.
+// that is uniform in [0, 1), unless the method has another; see methods.Released. Data with the published splits (Gal) get
+// random ones in their place.
 func Released(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	if d, is := data.(Data); is && d.Kind == Gal {
 		d.Kind = Random
@@ -177,24 +175,14 @@ func nameOf(data experiment.Source) string {
 // defaults fill in what a method leaves open.
 var defaults = methods.Defaults{InitStd: 0.1, MFVIPriorStd: 0.1, VDropoutAlpha: 0.1, Inducing: 50}
 
-// releasedLayers are the layers of the released code.
+// releasedLayers are the layers of the released code, whose rank-1 factors of a dense layer start at 0.
 func releasedLayers(layers nets.Layers) nets.Layers {
-	switch l := layers.(type) {
-	case dul.Density:
-		l.Noise, l.Gradients, l.HalfD, l.HalfChannels, l.ConvEtaPriorStd = stochastic.Uniform01(), dul.Detached, true, true, math.Exp(0.5)
-		l.Clip = true
-		switch model := l.Energy.(type) {
-		case energy.LDL:
-			model.ReplicatePadding = true
-			l.Energy = model
-		case energy.Rank1Mixture:
-			model.ZeroFactors, model.NegatedLogDet = true, true
-			l.Energy, l.Clip = model, false // the code clips LDL alone
+	if l, is := layers.(dul.Density); is {
+		if mixture, is := l.Energy.(energy.Rank1Mixture); is {
+			mixture.ZeroFactors = true
+			l.Energy = mixture
+			layers = l
 		}
-		return l
-	case baselines.VDropout:
-		l.DoubledConvAlpha = true
-		return l
 	}
-	return layers
+	return methods.Released(layers)
 }
