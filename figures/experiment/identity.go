@@ -145,28 +145,45 @@ func (m Method) Same(other Method) bool {
 	return err == nil && otherErr == nil && textOf(a) == textOf(b)
 }
 
-// A Difference is a field in which two experiments differ, such as "Method.Layers.InitStd", with both values as JSON;
-// "null" stands for zero.
-type Difference struct{ Path, Is, Was string }
+// A Difference is a field in which two experiments differ, by its name in Go, such as "Method.Layers.InitStd", with both
+// values as JSON. A nil interface and a field that only one of the experiments has are "null".
+type Difference struct {
+	Path, Is, Was string
+	// Filled says that the other experiment had left the field open: it was zero, or there was none.
+	Filled bool
+}
 
 // Differences lists the fields in which an experiment differs from another one, such as a preset's, for display.
 func Differences(is, was Experiment) ([]Difference, error) {
-	a, err := specOf(is)
+	a, b := treeWriter{zeros: map[string]tree{}}, treeWriter{zeros: map[string]tree{}}
+	x, err := a.tree(reflect.ValueOf(is), "Experiment")
 	if err != nil {
 		return nil, err
 	}
-	b, err := specOf(was)
+	y, err := b.tree(reflect.ValueOf(was), "Experiment")
 	if err != nil {
 		return nil, err
 	}
-	return compare(a, b, ""), nil
+	found := compare(x, y, "Experiment")
+	for i, d := range found {
+		d.Filled = d.Was == "null"
+		if d.Is == "null" {
+			d.Is = textOf(a.zeros[d.Path])
+		}
+		if d.Was == "null" {
+			d.Was = textOf(b.zeros[d.Path])
+		}
+		d.Path = strings.TrimPrefix(d.Path, "Experiment.")
+		found[i] = d
+	}
+	return found, nil
 }
 
-// compare lists the differences between two values below a path.
+// compare lists the differences between two values below a path. Zero is "null".
 func compare(a, b tree, path string) (found []Difference) {
 	x, isX := a.(map[string]tree)
 	y, isY := b.(map[string]tree)
-	if isX && isY {
+	if isX && isY || a == nil && isY && y["type"] == nil || b == nil && isX && x["type"] == nil { // structs, which may be zero
 		var names []string
 		for _, fields := range []map[string]tree{x, y} {
 			for name := range fields {
@@ -177,7 +194,7 @@ func compare(a, b tree, path string) (found []Difference) {
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			found = append(found, compare(x[name], y[name], strings.TrimPrefix(path+"."+name, "."))...)
+			found = append(found, compare(x[name], y[name], path+"."+name)...)
 		}
 		return found
 	}
@@ -191,7 +208,7 @@ func compare(a, b tree, path string) (found []Difference) {
 	}
 	s, t := textOf(a), textOf(b)
 	if s != t {
-		found = []Difference{{path, s, t}}
+		found = []Difference{{Path: path, Is: s, Was: t}}
 	}
 	return found
 }
@@ -217,8 +234,12 @@ func specOf(e Experiment) (tree, error) {
 const longList = 64
 
 // A treeWriter makes trees. It remembers the pointers that it is inside of, since a value that points to itself has no
-// tree.
-type treeWriter struct{ inside []uintptr }
+// tree. For display, zeros has the fields that are left out since they are zero, by their paths, and all fields have their
+// names in Go; a Spec has nil there.
+type treeWriter struct {
+	inside []uintptr
+	zeros  map[string]tree
+}
 
 func (w *treeWriter) tree(v reflect.Value, path string) (tree, error) {
 	if own, is := identityOf(v); is {
@@ -253,12 +274,12 @@ func (w *treeWriter) tree(v reflect.Value, path string) (tree, error) {
 		}
 		return nil, fmt.Errorf("%s is %v; it must be finite", path, v.Float())
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		if text, is := textOfChoice(v); is {
+		if text, is := textOfChoice(v); is && !v.IsZero() {
 			return text, nil
 		}
 		return v.Int(), nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		if text, is := textOfChoice(v); is {
+		if text, is := textOfChoice(v); is && !v.IsZero() {
 			return text, nil
 		}
 		return v.Uint(), nil
@@ -306,11 +327,11 @@ func checkEmbedded(v reflect.Value, own Identity, path string) error {
 
 // textOfChoice is the text of a number that is one of a few choices.
 func textOfChoice(v reflect.Value) (text string, is bool) {
-	if !v.CanInterface() {
+	if !v.CanInterface() || !v.CanInt() && !v.CanUint() {
 		return "", false
 	}
 	choice, is := v.Interface().(fmt.Stringer)
-	if !is || v.IsZero() { // which is left out
+	if !is {
 		return "", false
 	}
 	return choice.String(), true
@@ -393,7 +414,7 @@ func (w *treeWriter) structTree(v reflect.Value, path string) (tree, error) {
 		if name == "-" {
 			continue
 		}
-		if name == "" {
+		if name == "" || w.zeros != nil {
 			name = field.Name
 		}
 		if _, taken := fields[name]; taken || name == "type" {
@@ -403,8 +424,13 @@ func (w *treeWriter) structTree(v reflect.Value, path string) (tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !isZero(value) {
+		switch text, isChoice := textOfChoice(v.Field(i)); {
+		case !isZero(value):
 			fields[name] = value
+		case isChoice && w.zeros != nil:
+			w.zeros[path+"."+name] = text
+		case w.zeros != nil:
+			w.zeros[path+"."+name] = value
 		}
 	}
 	return fields, nil

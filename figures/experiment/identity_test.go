@@ -273,10 +273,14 @@ func TestDifferences(t *testing.T) {
 	is, was := small(dul.Density{InitStd: 0.1}), small(dul.Density{InitStd: 0.2, Clip: true})
 	is.Recipe.Groups = []experiment.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{Decay: 1}, Rate: 1}}
 	is.Split = 1
+	is.Task.Data, was.Task.Data = uci.Data{Name: "yacht", Kind: uci.Random}, uci.Data{Name: "yacht"}
+	is.Task.Network, was.Method.Layers = nets.MLP{}, dul.Density{InitStd: 0.2, Clip: true, Gradients: dul.Detached}
 	found := must.Get(experiment.Differences(is, was))(t)
 	want := []experiment.Difference{
-		{Path: "Method.Layers.Clip", Is: "null", Was: "true"}, {Path: "Method.Layers.InitStd", Is: "0.1", Was: "0.2"},
-		{Path: "Recipe.Groups[0].Optimizer.Decay", Is: "1", Was: "null"}, {Path: "Split", Is: "1", Was: "null"},
+		{Path: "Method.Layers.Clip", Is: "false", Was: "true"}, {Path: "Method.Layers.Gradients", Is: `"paper"`, Was: `"detached"`},
+		{Path: "Method.Layers.InitStd", Is: "0.1", Was: "0.2"},
+		{Path: "Recipe.Groups[0].Optimizer.Decay", Is: "1", Was: "0", Filled: true}, {Path: "Split", Is: "1", Was: "0", Filled: true},
+		{Path: "Task.Data.Kind", Is: `"random"`, Was: `"gal"`, Filled: true}, {Path: "Task.Network.Widths", Is: "[]", Was: "[4]"},
 	}
 	if len(found) != len(want) {
 		t.Fatalf("the differences are %v, want %v", found, want)

@@ -138,7 +138,7 @@ func short(d experiment.Difference) string {
 		value = strings.TrimSuffix(inner, "}")
 	}
 	if value == "null" {
-		value = "zero"
+		value = "none"
 	}
 	return path[strings.LastIndex(path, ".")+1:] + "=" + value
 }

@@ -70,7 +70,7 @@ var checksums = map[string]string{
 // identity is what decides the numbers of Data.
 type identity struct {
 	Name, SHA256 string
-	Splits       Splits
+	Kind         Splits `experiment:"Splits"`
 	Choosing     bool
 	HeldOut      bool
 }

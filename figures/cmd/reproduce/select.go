@@ -104,7 +104,7 @@ func namer() func(experiment.Experiment) string {
 		best, fewest := e.Method.Name, -1
 		for _, listed := range methods.All() {
 			differences, err := experiment.Differences(alone, experiment.Experiment{Method: listed.Method})
-			changed := slices.ContainsFunc(differences, func(d experiment.Difference) bool { return d.Was != "null" })
+			changed := slices.ContainsFunc(differences, func(d experiment.Difference) bool { return !d.Filled })
 			if err == nil && !changed && (fewest < 0 || len(differences) < fewest) {
 				best, fewest = listed.Name, len(differences)
 			}

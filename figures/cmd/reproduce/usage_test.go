@@ -44,6 +44,8 @@ func TestWrongUsage(t *testing.T) {
 		{"run few --gpu --set Recipe.Epochs", `--set: "Recipe.Epochs" is not PATH=VALUE`},
 		{"run few --set Recipe.Epochs=1 --set Recipe.Epochs=2", "the path is given twice"},
 		{"run few --set Recipe.Epoch=1", `Recipe, of type experiment.Recipe, has no field "Epoch" that can be set; it has Epochs, BatchSize`},
+		{"run few --set Recipe.Epoch=1", "the nearest fields are Recipe.Epochs, "},
+		{"run few --set kind=gap", "the nearest fields are Task.Data.Kind, "},
 		{"run few --set Recipe.Epochs=0", "--set Recipe.Epochs=0: experiment: Density Uncertainty on yacht"},
 		{"run few --set Method.Layers.InitStd=0.05", `MC Dropout on yacht, split 0, seed 0 (uci.Paper): Layers, of type baselines.MCDropout, has no field "InitStd"`},
 		{"list --format xml", `--format must be one of "text","json" but got "xml"`},
