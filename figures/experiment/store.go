@@ -179,7 +179,7 @@ func (s *Store) keep(r *Result, g groupLine) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.addGroups(map[string]groupLine{g.Group: g}); err != nil {
+	if err := s.keepGroup(g); err != nil {
 		return err
 	}
 	return resultFile(filepath.Join(s.Folder, fileName(g))).Add(func(before results.Lines[Result]) ([]byte, error) {
@@ -187,6 +187,18 @@ func (s *Store) keep(r *Result, g groupLine) (err error) {
 			return nil, fmt.Errorf("experiment: the store has a result of %s already, though this process had reserved it", r.ID)
 		}
 		return line, nil
+	})
+}
+
+// keepGroup keeps the line of a group, unless it is there.
+func (s *Store) keepGroup(g groupLine) error {
+	return s.groupFile().Add(func(before results.Lines[groupLine]) ([]byte, error) {
+		for _, stored := range before.Values {
+			if stored.Group == g.Group {
+				return nil, g.checkStored(stored)
+			}
+		}
+		return seal(g)
 	})
 }
 
@@ -257,7 +269,9 @@ func (s *Store) reserve(list []*planned) (free []*planned, release func() error,
 	return results.Reserve(filepath.Join(s.Folder, runningFolder), list)
 }
 
-// work is the folder of what is in progress, for experiments that are trained together.
+// work is the folder of what is in progress, for experiments that are trained together. An experiment that is trained alone
+// finds its own whatever else is in the list. Replicas of one graph have one checkpoint, whose tensors have an axis for all
+// of them: in another list they begin anew, which costs the time of small networks and changes no result.
 func (s *Store) work(list []*planned) string {
 	var ids strings.Builder
 	for _, e := range list {

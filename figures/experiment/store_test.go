@@ -287,6 +287,32 @@ func TestKilledAndShared(t *testing.T) {
 	}
 }
 
+// A training that was stopped goes on when its experiment is run in another list.
+func TestStoppedInAnotherList(t *testing.T) {
+	e, other := transformer(t, baselines.MFVI{}), transformer(t, baselines.Deterministic{})
+	e.Recipe.Epochs = 60
+	want := must.Get(experiment.Run(context.Background(), e))(t)[0]
+	ctx, stop := context.WithCancel(context.Background())
+	en := experiment.Engine{Store: &experiment.Store{Folder: t.TempDir()}, CheckpointEvery: time.Millisecond}
+	en.Progress = func(_ float64, note string) {
+		if strings.Contains(note, "epoch 30 of 60") {
+			stop()
+		}
+	}
+	if _, err := en.Run(ctx, e); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the error is %v", err)
+	}
+	en.Progress = func(_ float64, note string) {
+		if strings.Contains(note, "epoch 1 of 60") {
+			t.Errorf("it begins anew: %s", note)
+		}
+	}
+	got := must.Get(en.Run(context.Background(), other, e))(t)[1]
+	if difference := got.Difference(want); difference != "" {
+		t.Error(difference)
+	}
+}
+
 // Stopped while it predicts, a run does not predict the sets again that it has, and ends with the same numbers, whether
 // the sets share a stream of noise or not.
 func TestStoppedWhilePredicting(t *testing.T) {
@@ -328,41 +354,6 @@ func TestStoppedWhilePredicting(t *testing.T) {
 				t.Errorf("shared noise %t, damaged %t: %d notes, and %s", shared, damage, notes, difference)
 			}
 		}
-	}
-}
-
-// Results that were found elsewhere are added once, and those of others refused.
-func TestAdd(t *testing.T) {
-	ctx, folder := context.Background(), t.TempDir()
-	list := allSplits(small(baselines.Deterministic{}))
-	var carried []experiment.Carried
-	for i, e := range list {
-		carried = append(carried, experiment.Carried{Experiment: e, Result: experiment.Result{Metrics: map[string]float64{"nll": float64(i)}, Was: "old", Batched: 1}})
-	}
-	carried[1].Predictions = &experiment.Predictions{Experiment: "another", Unit: 2}
-	store := &experiment.Store{Folder: folder}
-	must.Do(t, store.Add(ctx, carried[:2]...))
-	must.Do(t, store.Add(ctx, carried...))
-	found := must.Get(untrained(t, folder).Run(ctx, list...))(t)
-	for i, r := range found {
-		if r.Metrics["nll"] != float64(i) || r.Was != "old" || r.Task != "table" {
-			t.Errorf("result %d is %+v", i, r)
-		}
-		if p, err := r.Predictions(); i == 1 && (err != nil || p.Experiment != r.ID || p.Unit != 2) || i != 1 && !errors.Is(err, experiment.ErrNoPredictions) {
-			t.Errorf("the predictions of result %d are %+v, and the error %v", i, p, err)
-		}
-	}
-	if n := bytes.Count(must.Get(os.ReadFile(lineFile(t, folder)))(t), []byte("\n")); n != len(list) {
-		t.Errorf("%d lines, want %d", n, len(list))
-	}
-	wrong := carried[0]
-	wrong.Experiment.Method.Layers = scaled{Func: func() {}}
-	if err := store.Add(ctx, wrong); err == nil || !strings.Contains(err.Error(), "is a function, which has no identity") {
-		t.Errorf("the error is %v", err)
-	}
-	carried[0].Result.Metrics = map[string]float64{"nll": 9}
-	if err := store.Add(ctx, carried[0]); err == nil || !strings.Contains(err.Error(), "has another result of it: nll 9 and 0") {
-		t.Errorf("the error is %v", err)
 	}
 }
 

@@ -134,14 +134,15 @@ func TestRunAgainMeasure(t *testing.T) {
 	if n := lines(t, store); n != 8 {
 		t.Errorf("comparing stored %d results", n-8)
 	}
-	// A stored number that is another one: the line has a new checksum, as an older version could have written it.
-	x := must.Get(tables.Read(&experiment.Store{Folder: store}))(t)
-	e := tiny().sets()[0].At(results.Full)[0]
-	line, _ := x.Find(e)
-	line.Metrics["rmse"] *= 1.5
+	// A stored number that is another one, as an older version could have found it.
+	wrong := tiny().sets()[0].At(results.Full)[0]
+	wrong.Task.Metrics = []experiment.Metric{func(p *experiment.Predictions) (map[string]float64, error) {
+		found, err := experiment.Regression(p)
+		found["rmse"] *= 1.5
+		return found, err
+	}}
 	other := &experiment.Store{Folder: filepath.Join(t.TempDir(), "other")}
-	must.Do(t, other.Add(t.Context(), experiment.Carried{Experiment: e, Result: line}))
-	must.Do(t, os.CopyFS(filepath.Join(other.Folder, "predictions"), os.DirFS(filepath.Join(store, "predictions"))))
+	must.Get(experiment.Engine{Store: other}.Run(t.Context(), wrong))(t)
 	for _, c := range []struct{ line, want string }{
 		{"measure few", "Density Uncertainty on yacht, split 0, seed 0 (uci.Paper), stored and now: rmse "},
 		{"measure few --metrics rmse", "of 1 result 0 are as they are stored"},
