@@ -17,7 +17,6 @@ var (
 	errFieldCount = errors.New("wrong number of columns")
 	errNotFinite  = errors.New("not a finite number")
 	errNotInteger = errors.New("not a whole number")
-	errRowCount   = errors.New("wrong number of rows")
 )
 
 // FileError says which data file cannot be used, where and why, and what to do.

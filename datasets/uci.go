@@ -289,9 +289,8 @@ func parseTable(r io.Reader, file string) (values []float64, columns int, err er
 // line, 91 comma-separated numbers, the first the year (the target, a whole
 // number), the others the 90 timbre features.
 //
-// With rows above 0 room is made for so many, as growing slices of this size would
-// take twice the memory for a while, and more are refused; with 0 any number is
-// accepted, so that excerpts can be read.
+// Room is made for so many rows, as growing slices of this size would take twice the
+// memory for a while.
 func parseYear(r io.Reader, file string, rows int) (*Regression, error) {
 	set, err := lookup(yearName)
 	if err != nil {
@@ -304,9 +303,6 @@ func parseYear(r io.Reader, file string, rows int) (*Regression, error) {
 	err = parseRows(r, file, yearD+1, commas, func(row []float64) error {
 		if year := row[0]; year != math.Trunc(year) {
 			return fmt.Errorf("%w: year %v", errNotInteger, year)
-		}
-		if rows > 0 && len(out.Y) == rows {
-			return fmt.Errorf("%w: more than %d", errRowCount, rows)
 		}
 		out.Y, out.X = append(out.Y, row[0]), append(out.X, row[1:]...)
 		return nil

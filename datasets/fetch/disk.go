@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -28,20 +27,18 @@ func verify(file File, path string) error {
 			return sizeError(path, info.Size(), file.Size)
 		}
 	}
-	if file.SHA256 != "" {
-		got, err := checksum(path)
-		if err != nil {
-			return err
-		}
-		if !strings.EqualFold(got, file.SHA256) {
-			return fmt.Errorf("%s has SHA-256 %s, expected %s: %w", path, got, file.SHA256, ErrDamaged)
-		}
-		return nil
-	}
-	if file.Check != nil {
+	if file.SHA256 == "" {
 		if err := file.Check(path); err != nil {
 			return fmt.Errorf("%s is damaged or not the right file: %w", path, err)
 		}
+		return nil
+	}
+	got, err := checksum(path)
+	if err != nil {
+		return err
+	}
+	if !strings.EqualFold(got, file.SHA256) {
+		return fmt.Errorf("%s has SHA-256 %s, expected %s: %w", path, got, file.SHA256, ErrDamaged)
 	}
 	return nil
 }
@@ -60,44 +57,12 @@ func checksum(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// publish gives a complete part file its final name, and records its checksum
-// where no official one is known.
-func publish(file File, part, path string) error {
+// publish gives a complete part file its final name.
+func publish(part, path string) error {
 	if err := atomicfile.Rename(part, path); err != nil {
 		return fmt.Errorf("fetch: giving the download its name: %w", err)
 	}
-	if err := removeIfThere(originPath(part)); err != nil {
-		return err
-	}
-	if file.SHA256 == "" {
-		return record(path)
-	}
-	return nil
-}
-
-// record writes the checksum of path beside it, in the form of sha256sum.
-func record(path string) error {
-	sum, err := checksum(path)
-	if err != nil {
-		return err
-	}
-	return writeAtomically(path+".sha256", []byte(sum+"  "+filepath.Base(path)+"\n"))
-}
-
-// readRecord returns the checksum that record wrote, or "" if there is none.
-func readRecord(path string) (string, error) {
-	text, err := os.ReadFile(path + ".sha256")
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("fetch: reading a recorded checksum: %w", err)
-	}
-	fields := strings.Fields(string(text))
-	if len(fields) == 0 || len(fields[0]) != 2*sha256.Size {
-		return "", nil // damaged: the file is checked as a new one and recorded again
-	}
-	return fields[0], nil
+	return removeIfThere(originPath(part))
 }
 
 // origin says where a part file comes from.

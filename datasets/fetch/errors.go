@@ -51,7 +51,7 @@ func sizeError(place string, got, want int64) error {
 	return fmt.Errorf("%s has %d bytes, expected %d: %w", place, got, want, ErrDamaged)
 }
 
-// limitError is for an address that sends more than a file of unknown size may
+// limitError is for an address that sends more than a file may
 // have, or more than the published size.
 func limitError(url string, limit int64) error {
 	return fmt.Errorf("%s sends more than the %d bytes that are allowed for this file: %w", url, limit, errLimit)

@@ -91,7 +91,7 @@ func TestServers(t *testing.T) {
 	}{
 		// The entity tag alone must make the resumption safe where there is no checksum.
 		{name: "resumes a broken connection", answers: []answer{breakAt(600_000), whole}, ranges: []string{"", "bytes=600000-"}},
-		{name: "resumes in a later run", answers: []answer{breakAt(300_000), whole}, file: checked, runs: 1, policy: policy{attempts: 1}, ranges: []string{"", "bytes=300000-"}},
+		{name: "resumes in a later run", file: checked, answers: []answer{breakAt(300_000), whole}, runs: 1, policy: policy{attempts: 1}, ranges: []string{"", "bytes=300000-"}},
 		{name: "starts anew if the server's file changed", answers: []answer{func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("ETag", `"v0"`)
 			w.Header().Set("Content-Length", "1000003")
@@ -110,7 +110,7 @@ func TestServers(t *testing.T) {
 			w.Header().Set("Content-Range", "bytes 5-1000002/1000003")
 			w.WriteHeader(http.StatusPartialContent)
 		}, whole}, ranges: []string{"", "bytes=600000-", ""}},
-		{name: "starts anew if a part proves bad at the checksum", answers: []answer{whole}, file: checked,
+		{name: "starts anew if a part proves bad at the checksum", file: checked, answers: []answer{whole},
 			part: make([]byte, 1234), from: origin{URL: "URL", Validator: `"v1"`}, ranges: []string{"bytes=1234-", ""}},
 		{name: "does not build on a part without record", answers: []answer{whole}, part: make([]byte, 1234), ranges: []string{""}},
 		{name: "does not build on a part from elsewhere", answers: []answer{whole},
@@ -122,9 +122,6 @@ func TestServers(t *testing.T) {
 		{name: "refuses a wrong checksum", answers: []answer{whole}, file: File{SHA256: sum([]byte("other"))}, ranges: []string{""}, cause: ErrDamaged, says: sum(contents) + ", expected " + sum([]byte("other"))},
 		{name: "refuses a wrong size", answers: []answer{whole}, file: File{Size: 17}, cause: ErrDamaged, says: "has 1000003 bytes, expected 17"},
 		{name: "ends a file that is longer than published", answers: []answer{endless}, file: File{Size: 17}, ranges: []string{""}, cause: errLimit, says: "17 bytes"},
-		{name: "ends a file of unknown size at the limit", answers: []answer{endless}, file: File{Limit: 5_000_000}, ranges: []string{""}, cause: errLimit, says: "5000000 bytes"},
-		{name: "does not begin a file above the limit", answers: []answer{whole}, file: File{Limit: 1_000_002}, ranges: []string{""}, cause: errLimit, says: "1000002 bytes"},
-		{name: "takes a file of just the limit", answers: []answer{whole}, file: File{Limit: 1_000_003}, ranges: []string{""}},
 		{name: "does not ask again after 404", answers: []answer{status(404)}, ranges: []string{""}, says: "the server answered 404"},
 		{name: "does not ask again after 403", answers: []answer{status(403)}, ranges: []string{""}, says: "the server answered 403"},
 		{name: "asks again after 500", answers: []answer{status(500)}, ranges: make([]string, 4), says: "the server answered 500"},
@@ -138,7 +135,7 @@ func TestServers(t *testing.T) {
 			s := serve(t, func(i int, w http.ResponseWriter, r *http.Request) { c.answers[min(i, len(c.answers)-1)](w, r) })
 			f, path := newFetcher(t)
 			c.policy.pause = time.Millisecond
-			f.policy, c.file.Name, c.file.URL = c.policy, "set.bin", s.URL
+			f.policy, c.file.Name, c.file.URL, c.file.Check = c.policy, "set.bin", s.URL, func(string) error { return nil }
 			if c.part != nil {
 				write(t, path+".part", c.part)
 				if c.from.URL == "URL" {
@@ -183,65 +180,36 @@ func TestCheckDecidesWithoutChecksum(t *testing.T) {
 	if _, err := f.Get(context.Background(), file); !errors.Is(err, bad) {
 		t.Fatalf("got %v", err)
 	}
-	requireAbsent(t, path, path+".part", path+".sha256")
-
-	checks := 0
-	file.Check = func(string) error { checks++; return nil }
-	for range 2 {
-		if _, err := f.Get(context.Background(), file); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if checks != 1 {
-		t.Errorf("checked %d times, want once: later uses compare checksums", checks)
-	}
-	recorded, err := os.ReadFile(path + ".sha256")
-	if want := sum(contents) + "  set.bin\n"; err != nil || string(recorded) != want {
-		t.Errorf("record %q, error %v; want %q", recorded, err, want)
+	requireAbsent(t, path, path+".part")
+	file.Check = func(string) error { return nil }
+	must.Get(f.Get(context.Background(), file))(t)
+	requireContents(t, path)
+	if _, err := f.Get(context.Background(), File{Name: "set.bin"}); err == nil || !strings.Contains(err.Error(), "neither SHA256 nor Check") {
+		t.Errorf("got %v", err)
 	}
 }
 
 func TestDamagedCacheIsReplaced(t *testing.T) {
-	for _, known := range []string{"", sum(contents)} {
-		t.Run("checksum "+known, func(t *testing.T) {
-			s := serve(t, nil)
-			f, path := newFetcher(t)
-			file := File{Name: "set.bin", URL: s.URL, SHA256: known}
-			if _, err := f.Get(context.Background(), file); err != nil {
-				t.Fatal(err)
-			}
-			damaged := slices.Clone(contents)
-			damaged[77] ^= 1
-			write(t, path, damaged)
-			if _, err := f.Get(context.Background(), file); err != nil {
-				t.Fatal(err)
-			}
-			requireContents(t, path)
-
-			// Where it cannot be replaced, the error speaks of both faults.
-			write(t, path, damaged)
-			s.Close()
-			var network *net.OpError
-			if _, err := f.Get(context.Background(), file); !errors.Is(err, ErrDamaged) || !errors.As(err, &network) {
-				t.Errorf("damaged and no network: got %v", err)
-			}
-		})
-	}
-}
-
-// A file laid into the cache by hand is checked, recorded and used.
-func TestUnrecordedCacheFile(t *testing.T) {
+	s := serve(t, nil)
 	f, path := newFetcher(t)
-	write(t, path, contents)
-	checks := 0
-	file := File{Name: "set.bin", Check: func(string) error { checks++; return nil }}
-	for range 2 {
-		if _, err := f.Get(context.Background(), file); err != nil {
-			t.Fatal(err)
-		}
+	file := File{Name: "set.bin", URL: s.URL, SHA256: sum(contents)}
+	if _, err := f.Get(context.Background(), file); err != nil {
+		t.Fatal(err)
 	}
-	if checks != 1 {
-		t.Errorf("checked %d times, want 1", checks)
+	damaged := slices.Clone(contents)
+	damaged[77] ^= 1
+	write(t, path, damaged)
+	if _, err := f.Get(context.Background(), file); err != nil {
+		t.Fatal(err)
+	}
+	requireContents(t, path)
+
+	// Where it cannot be replaced, the error speaks of both faults.
+	write(t, path, damaged)
+	s.Close()
+	var network *net.OpError
+	if _, err := f.Get(context.Background(), file); !errors.Is(err, ErrDamaged) || !errors.As(err, &network) {
+		t.Errorf("damaged and no network: got %v", err)
 	}
 }
 
@@ -250,7 +218,7 @@ func TestNoNetwork(t *testing.T) {
 	url := s.URL
 	s.Close() // nothing listens there now
 	f, _ := newFetcher(t)
-	_, err := f.Get(context.Background(), File{Name: "set.bin", URL: url})
+	_, err := f.Get(context.Background(), File{Name: "set.bin", URL: url, SHA256: sum(contents)})
 	var network *net.OpError
 	if !errors.As(err, &network) || !strings.Contains(err.Error(), EnvData) {
 		t.Errorf("got %v", err)
@@ -264,7 +232,7 @@ func TestUnknownHostIsNotTriedAgain(t *testing.T) {
 		tries++
 		return nil, &net.DNSError{Err: "no such host", Name: r.URL.Host, IsNotFound: true}
 	})}
-	_, err := f.Get(context.Background(), File{Name: "set.bin", URL: "https://data.invalid/set.bin"})
+	_, err := f.Get(context.Background(), File{Name: "set.bin", URL: "https://data.invalid/set.bin", SHA256: sum(contents)})
 	var unknown *net.DNSError
 	if !errors.As(err, &unknown) || tries != 1 {
 		t.Errorf("after %d tries: %v", tries, err)
@@ -293,7 +261,7 @@ func TestCancel(t *testing.T) {
 			cancel()
 		}
 	}
-	if _, err := f.Get(ctx, File{Name: "set.bin", URL: s.URL}); !errors.Is(err, context.Canceled) {
+	if _, err := f.Get(ctx, File{Name: "set.bin", URL: s.URL, SHA256: sum(contents)}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
 	requireAbsent(t, path)
@@ -396,7 +364,7 @@ func TestNoLocalFolder(t *testing.T) {
 				if _, _, err := by.f.Local("a.txt"); err == nil || !strings.Contains(err.Error(), by.named+c.want) {
 					t.Errorf("Local: %v, want %q", err, by.named+c.want)
 				}
-				if _, err := by.f.Get(t.Context(), File{Name: "a.txt"}); err == nil || !strings.Contains(err.Error(), by.named+c.want) {
+				if _, err := by.f.Get(t.Context(), File{Name: "a.txt", SHA256: sum(contents)}); err == nil || !strings.Contains(err.Error(), by.named+c.want) {
 					t.Errorf("Get: %v, want %q", err, by.named+c.want)
 				}
 			}
@@ -431,7 +399,7 @@ func TestEveryFailedAddressIsNamed(t *testing.T) {
 	mirror, official := serve(t, refuse), serve(t, refuse)
 	f, _ := newFetcher(t)
 	f.Mirror = mirror.URL
-	_, err := f.Get(context.Background(), File{Name: "set.bin", URL: official.URL})
+	_, err := f.Get(context.Background(), File{Name: "set.bin", URL: official.URL, SHA256: sum(contents)})
 	if err == nil || !strings.Contains(err.Error(), mirror.URL+"/set.bin") || !strings.Contains(err.Error(), official.URL) {
 		t.Errorf("got %v", err)
 	}
@@ -441,7 +409,7 @@ func TestUnusablePlaces(t *testing.T) {
 	for _, place := range []string{"ftp://host/sets", "file://otherhost/sets", "file://%zz"} {
 		f, _ := newFetcher(t)
 		f.Mirror = place
-		if _, err := f.Get(context.Background(), File{Name: "set.bin"}); err == nil || !strings.Contains(err.Error(), EnvData) {
+		if _, err := f.Get(context.Background(), File{Name: "set.bin", SHA256: sum(contents)}); err == nil || !strings.Contains(err.Error(), EnvData) {
 			t.Errorf("%s: got %v", place, err)
 		}
 	}
@@ -502,7 +470,7 @@ func TestReadOnlyCache(t *testing.T) {
 func TestUnusableNames(t *testing.T) {
 	f, _ := newFetcher(t)
 	for _, name := range []string{"", ".", "../set.bin", "/etc/set.bin", "folder/"} {
-		if _, err := f.Get(context.Background(), File{Name: name}); err == nil || !strings.Contains(err.Error(), "file name") {
+		if _, err := f.Get(context.Background(), File{Name: name, SHA256: sum(contents)}); err == nil || !strings.Contains(err.Error(), "file name") {
 			t.Errorf("%q: got %v", name, err)
 		}
 	}
@@ -510,7 +478,7 @@ func TestUnusableNames(t *testing.T) {
 
 func TestNoAddress(t *testing.T) {
 	f, path := newFetcher(t)
-	if _, err := f.Get(context.Background(), File{Name: "set.bin"}); err == nil || !strings.Contains(err.Error(), EnvData) || !strings.Contains(err.Error(), path) {
+	if _, err := f.Get(context.Background(), File{Name: "set.bin", SHA256: sum(contents)}); err == nil || !strings.Contains(err.Error(), EnvData) || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -521,7 +489,7 @@ func TestPlacesAreNamed(t *testing.T) {
 	f, cached := newFetcher(t)
 	f.Mirror = t.TempDir()
 	for _, url := range []string{s.URL, ""} {
-		_, err := f.Get(context.Background(), File{Name: "set.bin", URL: url})
+		_, err := f.Get(context.Background(), File{Name: "set.bin", URL: url, SHA256: sum(contents)})
 		if want := filepath.Join(f.Mirror, "set.bin") + " or " + cached; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want it to name %s", err, want)
 		}

@@ -186,21 +186,6 @@ func checkCached(file File, path string) error {
 	if _, err := os.Stat(path); err != nil {
 		return err
 	}
-	if file.SHA256 == "" {
-		recorded, err := readRecord(path)
-		if err != nil {
-			return err
-		}
-		if recorded == "" {
-			// The file was put there by hand, or its fetcher was stopped just
-			// before the record was written: check it as a new one.
-			if err := verify(file, path); err != nil {
-				return err
-			}
-			return record(path)
-		}
-		file.SHA256 = recorded
-	}
 	return verify(file, path)
 }
 
@@ -223,7 +208,7 @@ func (f *Fetcher) download(ctx context.Context, file File, path string) error {
 		d := download{file: file, url: address, part: path + ".part", client: cmp.Or(f.Client, defaultClient), progress: f.Progress, policy: f.policy.withDefaults()}
 		err := d.run(ctx)
 		if err == nil {
-			return publish(file, d.part, path)
+			return publish(d.part, path)
 		}
 		failures = append(failures, &Error{Name: file.Name, URL: address, Looked: looked, Err: err})
 		var space *noSpaceError
