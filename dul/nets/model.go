@@ -66,6 +66,13 @@ func New(backend compute.Backend, network Network, l likelihood.Likelihood, seed
 	return m, err
 }
 
+// SeedOf returns the seed of a network: of member number member of an ensemble, or 0, on split number split. Neighbouring
+// splits and members get seeds that are far from each other. The multipliers are 2^64 times the
+// golden ratio, and one of a linear congruential generator (Steele & Vigna 2021).
+func SeedOf(seed uint64, split, member int) uint64 {
+	return seed + uint64(split+1)*0x9e3779b97f4a7c15 + uint64(member)*0xd1342543de82ef95
+}
+
 // NewReplicas returns an untrained model of len(seeds) independent replicas that
 // share a graph, which is faster than one after the other: activations and
 // parameters have a leading replica axis. Noise comes from the host on all

@@ -77,6 +77,24 @@ func TestNewReplicas(t *testing.T) {
 	}
 }
 
+// Stored results and the page with live trainings have these seeds, of which no two are equal.
+func TestSeedOf(t *testing.T) {
+	if got := nets.SeedOf(7, 2, 4); got != 2267283393990046362 {
+		t.Errorf("the seed is %d", got)
+	}
+	seen := map[uint64]bool{}
+	for seed := range uint64(40) {
+		for split := range 20 {
+			for member := range 5 {
+				seen[nets.SeedOf(seed, split, member)] = true
+			}
+		}
+	}
+	if len(seen) != 40*20*5 {
+		t.Errorf("%d different seeds", len(seen))
+	}
+}
+
 func TestBadModels(t *testing.T) {
 	network := tiny(baselines.Deterministic{})
 	for _, c := range []struct {

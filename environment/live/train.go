@@ -125,7 +125,7 @@ func (t Training) seeds() []uint64 {
 		all = make([]uint64, ensembleMembers)
 	}
 	for member := range all {
-		all[member] = t.Seed + 0x9e3779b97f4a7c15 + uint64(member)*0xd1342543de82ef95
+		all[member] = nets.SeedOf(t.Seed, 0, member)
 	}
 	return all
 }

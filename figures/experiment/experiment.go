@@ -115,16 +115,12 @@ func (e Experiment) String() string {
 	return s
 }
 
-// The multipliers spread neighbouring splits and members over all seeds. The first is 2^64 times the golden ratio.
-const splitMultiplier, memberMultiplier = 0x9e3779b97f4a7c15, 0xd1342543de82ef95
-
-// networkSeed is the seed of a member's network. The first member has the seed of a single network.
+// networkSeed is the seed of a member's network.
 func (e Experiment) networkSeed(member int) uint64 {
-	split := uint64(e.Split + 1)
 	if e.Recipe.SeedWithoutSplit {
-		split = 1
+		return nets.SeedOf(e.Seed, 0, member)
 	}
-	return e.Seed + split*splitMultiplier + uint64(member)*memberMultiplier
+	return nets.SeedOf(e.Seed, e.Split, member)
 }
 
 // A Preset makes the experiment of a method on data by known settings, such as the settings of the paper's text. It also
