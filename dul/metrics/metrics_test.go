@@ -4,46 +4,52 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"testing"
 
-	"densityuncertainty/dul/layertest/npz"
+	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/environment/must"
 )
 
+// A recorded is a reference case.
+type recorded map[string]fixtures.Array
+
 // fixture opens one reference case.
-func fixture(t *testing.T, name string) npz.Archive {
+func fixture(t *testing.T, name string) recorded {
 	t.Helper()
-	return must.Get(npz.Open(filepath.Join("testdata", name+".npz")))(t)
+	return fixtures.Read(t, filepath.Join("testdata", name+".npz"))
 }
 
-func array(t *testing.T, a npz.Archive, name string) ([]float64, []int) {
+func array(t *testing.T, a recorded, name string) ([]float64, []int) {
 	t.Helper()
-	data, shape := must.Get2(a.Float64(name))(t)
-	return data, shape
+	found, has := a[name]
+	if !has {
+		t.Fatalf("there is no array %q", name)
+	}
+	return slices.Clone(found.Values), found.Dims
 }
 
-func ints(t *testing.T, a npz.Archive, name string) []int {
+func ints(t *testing.T, a recorded, name string) (whole []int) {
 	t.Helper()
-	data, _ := must.Get2(a.Ints(name))(t)
-	return data
+	values, _ := array(t, a, name)
+	for _, v := range values {
+		whole = append(whole, int(v))
+	}
+	return whole
 }
 
 // samples splits an array into the rows of its first dimension.
-func samples(t *testing.T, a npz.Archive, name string) (rows [][]float64, shape []int) {
+func samples(t *testing.T, a recorded, name string) (rows [][]float64, shape []int) {
 	t.Helper()
 	data, shape := array(t, a, name)
-	n := len(data) / shape[0]
-	for m := range shape[0] {
-		rows = append(rows, data[m*n:(m+1)*n])
-	}
-	return rows, shape
+	return slices.Collect(slices.Chunk(data, len(data)/shape[0])), shape
 }
 
 // exact is the agreement asked of float64 references, relative to the largest entry.
 const exact = 1e-10
 
 // check compares with an array of the fixture.
-func check(t *testing.T, a npz.Archive, name string, got []float64, tolerance float64) {
+func check(t *testing.T, a recorded, name string, got []float64, tolerance float64) {
 	t.Helper()
 	want, _ := array(t, a, name)
 	if len(got) != len(want) {
@@ -61,7 +67,7 @@ func check(t *testing.T, a npz.Archive, name string, got []float64, tolerance fl
 	}
 }
 
-func check1(t *testing.T, a npz.Archive, name string, tolerance float64) func(float64, error) {
+func check1(t *testing.T, a recorded, name string, tolerance float64) func(float64, error) {
 	return func(got float64, err error) {
 		t.Helper()
 		if err != nil {
@@ -132,7 +138,7 @@ func TestMonteCarloRegression(t *testing.T) {
 			a := fixture(t, name)
 			f, _ := samples(t, a, "samples_normalized")
 			y, _ := array(t, a, "y_test")
-			scalar := func(name string) float64 { return must.Get(a.Scalar(name))(t) }
+			scalar := func(name string) float64 { return a[name].Values[0] }
 			yMean, yStd, tau := scalar("y_mean"), scalar("y_std"), scalar("tau")
 			noise := math.Exp(scalar("log_noise_var_normalized"))
 
