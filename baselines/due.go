@@ -454,15 +454,3 @@ func (z DUESize) Bytes() int {
 	numbers := k*m*(180*m+70*n) + (m+n)*(40*d+50*m) + 72*cmp.Or(z.Samples, 32)*n*k + filling
 	return numbers * cmp.Or(z.DType, dtypes.Float32).Size()
 }
-
-// MostInducing is the largest number of inducing points, up to z.Inducing, whose
-// Bytes are within the limit. There is an error where one is too many.
-func (z DUESize) MostInducing(limit int) (int, error) {
-	for ; z.Inducing > 0; z.Inducing-- {
-		if z.Bytes() <= limit {
-			return z.Inducing, nil
-		}
-	}
-	z.Inducing = 1
-	return 0, fmt.Errorf("DUE with a single inducing point takes up to %d bytes, of which there are %d; make the batch smaller", z.Bytes(), limit)
-}

@@ -8,29 +8,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
-
-// SignTest is the two-sided p-value of the sign test: how probable at least as uneven a number of positive and negative
-// differences is, if each sign has the probability 1/2. Differences of 0 are left out. Without any others it is 1.
-func SignTest(differences []float64) (float64, error) {
-	if err := checkSome("differences", differences); err != nil {
-		return 0, err
-	}
-	positive, n := 0, 0
-	for _, d := range differences {
-		if d != 0 {
-			n++
-		}
-		if d > 0 {
-			positive++
-		}
-	}
-	if n == 0 {
-		return 1, nil
-	}
-	return min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(min(positive, n-positive)))), nil
-}
 
 // mostRanked is the most differences that SignedRank takes: beyond, its exact distribution takes long.
 const mostRanked = 500

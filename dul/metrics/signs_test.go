@@ -9,23 +9,6 @@ import (
 	"densityuncertainty/environment/must"
 )
 
-// Values by the textbook: 2 (1 + 10)/2^10 for one sign of ten, and 2/2^6 where all of six signs are equal.
-func TestSignTest(t *testing.T) {
-	for _, c := range []struct {
-		differences []float64
-		want        float64
-	}{
-		{[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, -1}, 2 * 11. / 1024},
-		{[]float64{-1, -2, -3, -1, -2, -9, 0}, 2. / 64},
-		{[]float64{1, -1}, 1},
-		{[]float64{0, 0}, 1},
-	} {
-		if got := must.Get(SignTest(c.differences))(t); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("%v: p is %v, want %v", c.differences, got, c.want)
-		}
-	}
-}
-
 // The p-value equals the one found by trying all 2^n ways to choose signs, also with ties and zeros.
 func TestSignedRankIsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

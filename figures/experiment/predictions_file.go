@@ -319,17 +319,13 @@ func writePredictions(file string, p *Predictions) (sum string, err error) {
 	return digest(content), nil
 }
 
-// ReadPredictions reads a file of predictions. A damaged file is an error. That the file is the one that was written
-// together with a result line only Store.Predictions can tell.
-func ReadPredictions(file string) (*Predictions, error) { return readPredictions(file, "") }
-
-// readPredictions compares the file with a digest, unless that is "".
+// readPredictions reads a file of predictions whose content has a digest.
 func readPredictions(file, sum string) (*Predictions, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("experiment: reading predictions: %w", err)
 	}
-	if found := digest(content); sum != "" && found != sum {
+	if found := digest(content); found != sum {
 		return nil, fmt.Errorf("experiment: %s was changed, or written by another run: its checksum is %s, and the result line has %s; restore the file", file, found, sum)
 	}
 	p, err := decodePredictions(content)

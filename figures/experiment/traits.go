@@ -42,16 +42,11 @@ func (t Traits) Has(role params.Role) bool {
 	return slices.ContainsFunc(t.Parameters, func(p Parameter) bool { return p.Role == role })
 }
 
-// TraitsOf are the traits of a family of layers, found out on a small perceptron: what a preset must know to choose
-// groups and samples.
-func TraitsOf(layers nets.Layers) (Traits, error) {
-	return MethodTraits(Method{Layers: layers}, nil)
-}
-
 // methodTraits remembers what MethodTraits found out, by the method and the likelihood.
 var methodTraits sync.Map
 
-// MethodTraits are TraitsOf for a method, whose Gaussian process may be for a likelihood. They are found out once.
+// MethodTraits are the traits of a method's networks, found out on a small perceptron: what a preset must know to choose
+// groups and samples. A Gaussian process may be for a likelihood. They are found out once.
 func MethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
 	spec, err := Experiment{Task: Task{Likelihood: l}, Method: m}.Spec()
 	if err != nil { // without an identity they are not remembered

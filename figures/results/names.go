@@ -19,9 +19,6 @@ const (
 	GPU = "gpu"
 )
 
-// Scales lists the scales.
-func Scales() []string { return []string{Full, Quick, Small, Grid, Processor, ProcessorGrid, GPU} }
-
 // The metrics of a result, by their names in the store. Those of predictions out of distribution, such as
 // "ood_svhn_auroc_energy", are made by the package of the image study. What an ensemble cost is that of all
 // its members together.
@@ -54,7 +51,6 @@ const (
 	MetricParameters      = "parameters"        // trainable parameters, energy models included
 	MetricTrainingGFLOP   = "training_gflop"    // 10^9 floating-point operations of a training step for one image
 	MetricSecondsPerEpoch = "seconds_per_epoch" // of training, without compilation
-	MetricImagesPerSecond = "images_per_second" // in training
 )
 
 // Counted is a number with the word for one, or for many.
