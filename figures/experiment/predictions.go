@@ -1,20 +1,33 @@
 package experiment
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/environment/atomicfile"
 )
 
 // Predictions are what the networks of one experiment say of all its sets: everything that a Metric needs.
@@ -228,4 +241,315 @@ func (p *Prediction) finite() bool {
 		}
 	}
 	return true
+}
+
+// A file of predictions is a safetensors file, compressed by gzip, whose checksum the result line has. A tensor is
+// called by the number of its set and its column, such as "0/mean". Numbers are float32 where that loses nothing, as
+// for the outputs of networks, and else float64. Probabilities may also be kept as logarithms in float32, where that
+// loses nothing.
+
+// predictionsExtension ends the names of files of predictions.
+const predictionsExtension = ".safetensors.gz"
+
+// predictionsFormat is the version of the format.
+const predictionsFormat = "densityuncertainty predictions 3"
+
+// The keys of a file's metadata.
+const formatKey, headKey = "format", "predictions"
+
+// predictionsHead is what of Predictions is no list of numbers.
+type predictionsHead struct {
+	Experiment string             `json:"experiment"`
+	Split      int                `json:"split"`
+	Diverged   bool               `json:"diverged,omitempty"`
+	Unit       float64            `json:"unit"`
+	Zero       float64            `json:"zero"`
+	Inspected  map[string]float64 `json:"inspected"`
+	Probed     bool               `json:"probed,omitempty"`
+	Sets       []setHead          `json:"sets"`
+}
+
+// setHead is what of a Prediction is no list of numbers.
+type setHead struct {
+	Name            string   `json:"name"`
+	Width           int      `json:"width,omitempty"`
+	LastConvolution int      `json:"last_convolution"`
+	Layers          []string `json:"layers,omitempty"` // of the energies
+	Extra           []string `json:"extra,omitempty"`
+}
+
+// A column is a list of numbers of a Prediction, by its name in a file.
+type column struct {
+	name string
+	flat *[]float64
+	rows *[][]float64
+}
+
+// columns are the lists of numbers of a prediction, but for labels. Energies are copied to or from the given lists.
+func (p *Prediction) columns(energies, once *[][]float64) []column {
+	return []column{
+		{"targets", &p.Targets, nil}, {"log_likelihood", &p.LogLikelihood, nil}, {"probabilities", &p.Probabilities, nil},
+		{"mutual_information", &p.MutualInformation, nil}, {"outputs", nil, &p.Outputs}, {"parameters", nil, &p.Parameters}, {"mean", nil, &p.Mean}, {"std", nil, &p.Std},
+		{"noise_std", nil, &p.NoiseStd}, {"energies", nil, energies}, {"energies_of_one_draw", nil, once},
+	}
+}
+
+// The names of the labels, and of probabilities that are kept as logarithms.
+const labelsColumn, logProbabilitiesColumn = "labels", "log_probabilities"
+
+// extraName is the name of the tensor of numbers of a Probe.
+func extraName(set int, name string) string { return fmt.Sprintf("%d/extra/%s", set, name) }
+
+// encode is the content of the file of predictions.
+func (p *Predictions) encode() ([]byte, error) {
+	head := predictionsHead{Experiment: p.Experiment, Split: p.Split, Diverged: p.Diverged, Unit: p.Unit, Zero: p.Zero, Inspected: p.Inspected, Probed: p.probed}
+	named := map[string]*tensors.Tensor{}
+	for i := range p.Sets {
+		s := &p.Sets[i]
+		h := setHead{Name: s.Set, Width: s.Width, LastConvolution: s.LastConvolution}
+		var energies, once [][]float64
+		for _, layer := range s.Energies {
+			h.Layers, energies = append(h.Layers, layer.Layer), append(energies, layer.Mean)
+			if layer.One != nil {
+				once = append(once, layer.One)
+			}
+		}
+		head.Sets = append(head.Sets, h)
+		for _, c := range s.columns(&energies, &once) {
+			t, err := c.tensor()
+			if err != nil {
+				return nil, fmt.Errorf("the set %q: %w", s.Set, err)
+			}
+			if t == nil {
+				continue
+			}
+			name := c.name
+			if c.flat == &s.Probabilities && t.DType() == dtypes.Float64 {
+				if logs, is := logsOf(s.Probabilities, s.Width); is {
+					name = logProbabilitiesColumn
+					if t, err = (column{name, &logs, nil}).tensor(); err != nil {
+						return nil, err
+					}
+				}
+			}
+			named[fmt.Sprintf("%d/%s", i, name)] = t
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Extra)) {
+			h, values := &head.Sets[i], s.Extra[name]
+			h.Extra = append(h.Extra, name)
+			t, err := (column{name, &values, nil}).tensor()
+			if err != nil {
+				return nil, err
+			}
+			named[extraName(i, name)] = t
+		}
+		if s.Labels != nil {
+			labels := make([]int32, len(s.Labels))
+			for k, label := range s.Labels {
+				labels[k] = int32(label)
+			}
+			named[fmt.Sprintf("%d/%s", i, labelsColumn)] = tensors.FromFlatDataAndDimensions(labels, len(labels))
+		}
+	}
+	text, err := json.Marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	var content bytes.Buffer
+	z := gzip.NewWriter(&content)
+	err = checkpoint.EncodeTensors(z, named, map[string]string{formatKey: predictionsFormat, headKey: string(text)})
+	if err := errors.Join(err, z.Close()); err != nil {
+		return nil, err
+	}
+	return content.Bytes(), nil
+}
+
+// tensor is the column in the smallest type that loses nothing; nil where there is none.
+func (c column) tensor() (*tensors.Tensor, error) {
+	values, dims := []float64(nil), []int(nil)
+	switch {
+	case c.flat != nil && *c.flat != nil:
+		values, dims = *c.flat, []int{len(*c.flat)}
+	case c.rows != nil && *c.rows != nil:
+		dims = []int{len(*c.rows), len((*c.rows)[0])}
+		for _, row := range *c.rows {
+			if len(row) != dims[1] {
+				return nil, fmt.Errorf("the lists of %s have different lengths", c.name)
+			}
+			values = append(values, row...)
+		}
+	default:
+		return nil, nil
+	}
+	dtype := dtypes.Float32
+	for _, v := range values {
+		if math.Float64bits(float64(float32(v))) != math.Float64bits(v) {
+			dtype = dtypes.Float64
+			break
+		}
+	}
+	return params.FromFloat64(shapes.Make(dtype, dims...), values), nil
+}
+
+// rest stands for the logarithm of a probability that is what the others of its row leave to 1. It is positive, as no
+// logarithm of a probability is.
+const rest = 1
+
+// logsOf are the logarithms of rows of probabilities, in numbers of float32. is is false if that loses something.
+func logsOf(probabilities []float64, width int) (logs []float64, is bool) {
+	logs = make([]float64, len(probabilities))
+	for i, p := range probabilities {
+		if logs[i] = float64(float32(math.Log(p))); math.Exp(logs[i]) != p {
+			logs[i] = rest
+		}
+	}
+	return logs, slices.Equal(exponentials(logs, width), probabilities)
+}
+
+// exponentials is the inverse of logsOf.
+func exponentials(logs []float64, width int) []float64 {
+	probabilities := make([]float64, len(logs))
+	for i, log := range logs {
+		if log != rest {
+			probabilities[i] = math.Exp(log)
+		}
+	}
+	for i, log := range logs {
+		if log == rest {
+			row := probabilities[i-i%width:][:width]
+			row[i%width] = 1 - floats.Sum(row)
+		}
+	}
+	return probabilities
+}
+
+// set puts the content of a tensor into the column.
+func (c column) set(t *tensors.Tensor) error {
+	values, err := params.ToFloat64(t)
+	if err != nil {
+		return err
+	}
+	dims := t.Shape().Dimensions
+	switch {
+	case c.flat != nil && len(dims) == 1:
+		*c.flat = values
+	case c.rows != nil && len(dims) == 2:
+		for i := range dims[0] {
+			*c.rows = append(*c.rows, values[i*dims[1]:(i+1)*dims[1]:(i+1)*dims[1]])
+		}
+	default:
+		return fmt.Errorf("the tensor of %s has the shape %s", c.name, t.Shape())
+	}
+	return nil
+}
+
+// decodePredictions is the inverse of encode.
+func decodePredictions(content []byte) (*Predictions, error) {
+	z, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	unpacked, err := io.ReadAll(z)
+	if err != nil {
+		return nil, err
+	}
+	named, metadata, err := checkpoint.ParseTensors(unpacked)
+	if err != nil {
+		return nil, err
+	}
+	if metadata[formatKey] != predictionsFormat {
+		return nil, fmt.Errorf("its format is %q, and this program reads %q", metadata[formatKey], predictionsFormat)
+	}
+	var head predictionsHead
+	if err := json.Unmarshal([]byte(metadata[headKey]), &head); err != nil {
+		return nil, err
+	}
+	p := &Predictions{Experiment: head.Experiment, Split: head.Split, Diverged: head.Diverged, Unit: head.Unit, Zero: head.Zero, Inspected: head.Inspected, probed: head.Probed}
+	for i, h := range head.Sets {
+		s := Prediction{Set: h.Name}
+		s.Width, s.LastConvolution = h.Width, h.LastConvolution
+		var energies, once [][]float64
+		for _, c := range s.columns(&energies, &once) {
+			if t, has := named[fmt.Sprintf("%d/%s", i, c.name)]; has {
+				if err := c.set(t); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if t, has := named[fmt.Sprintf("%d/%s", i, logProbabilitiesColumn)]; has {
+			logs, err := params.ToFloat64(t)
+			if err != nil {
+				return nil, err
+			}
+			if s.Width < 1 || len(logs)%s.Width != 0 {
+				return nil, fmt.Errorf("the set %q has logarithms of %d probabilities for %d classes", h.Name, len(logs), s.Width)
+			}
+			s.Probabilities = exponentials(logs, s.Width)
+		}
+		for _, name := range h.Extra {
+			var values []float64
+			t, has := named[extraName(i, name)]
+			if !has {
+				return nil, fmt.Errorf("the set %q has no numbers %q", h.Name, name)
+			}
+			if err := (column{name, &values, nil}).set(t); err != nil {
+				return nil, err
+			}
+			if s.Extra == nil {
+				s.Extra = map[string][]float64{}
+			}
+			s.Extra[name], p.probed = values, true
+		}
+		if t, has := named[fmt.Sprintf("%d/%s", i, labelsColumn)]; has {
+			if err := tensors.ConstFlatData(t, func(labels []int32) {
+				for _, label := range labels {
+					s.Labels = append(s.Labels, int(label))
+				}
+			}); err != nil {
+				return nil, err
+			}
+		}
+		if len(energies) != len(h.Layers) || once != nil && len(once) != len(h.Layers) {
+			return nil, fmt.Errorf("the set %q has energies of %d layers, and names of %d", h.Name, len(energies), len(h.Layers))
+		}
+		for l, name := range h.Layers {
+			s.Energies = append(s.Energies, predict.LayerEnergy{Layer: name, Mean: energies[l]})
+			if once != nil {
+				s.Energies[l].One = once[l]
+			}
+		}
+		p.Sets = append(p.Sets, s)
+	}
+	return p, nil
+}
+
+// writePredictions writes a file of predictions, and returns the digest of its content.
+func writePredictions(file string, p *Predictions) (sum string, err error) {
+	content, err := p.encode()
+	if err != nil {
+		return "", fmt.Errorf("experiment: encoding predictions: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return "", fmt.Errorf("experiment: making the folder of predictions: %w", err)
+	}
+	if err := atomicfile.WriteBytes(file, content); err != nil {
+		return "", fmt.Errorf("experiment: keeping predictions: %w", err)
+	}
+	return digest(content), nil
+}
+
+// readPredictions reads a file of predictions whose content has a digest.
+func readPredictions(file, sum string) (*Predictions, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("experiment: reading predictions: %w", err)
+	}
+	if found := digest(content); found != sum {
+		return nil, fmt.Errorf("experiment: %s was changed, or written by another run: its checksum is %s, and the result line has %s; restore the file", file, found, sum)
+	}
+	p, err := decodePredictions(content)
+	if err != nil {
+		return nil, fmt.Errorf("experiment: %s is no file of predictions, or damaged: %w; restore the file, or remove it and the result line and run the experiment again", file, err)
+	}
+	return p, nil
 }
