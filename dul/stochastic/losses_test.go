@@ -61,8 +61,9 @@ func TestObjective(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		kl, ll bool
+		n      int
 		want   float64
-	}{{"neither", false, false, 4.5}, {"KL", true, false, 5.1}, {"log-likelihood", false, true, 3.5}, {"both", true, true, 4.1}} {
+	}{{"neither", false, false, 10, 4.5}, {"KL", true, false, 1, 10.5}, {"log-likelihood", false, true, 10, 3.5}, {"both", true, true, 10, 4.1}} {
 		out := fixtures.Evaluate(t, dtypes.Float64, values, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
 			losses := &stochastic.LayerLosses{}
 			if c.kl {
@@ -71,7 +72,7 @@ func TestObjective(t *testing.T) {
 			if c.ll {
 				losses.AddLogLikelihood(in["ll"])
 			}
-			return []*graph.Node{losses.Objective(in["nll"], 10)}
+			return []*graph.Node{losses.Objective(in["nll"], c.n)}
 		})[0]
 		if len(out.Dims) != 0 || math.Abs(out.Values[0]-c.want) > 1e-14 {
 			t.Errorf("%s: the objective is %v, want %g", c.name, out, c.want)

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -44,10 +45,13 @@ func (c Checkpoints) check() error {
 	return nil
 }
 
-const (
-	saveEvery = 10 * time.Minute
-	keepSaves = 2
-)
+func (c Checkpoints) withDefaults() Checkpoints {
+	if c.Every == 0 && c.EverySteps == 0 {
+		c.Every = 10 * time.Minute
+	}
+	c.Keep = cmp.Or(c.Keep, 2)
+	return c
+}
 
 // saves are the checkpoints of a run that is going on.
 type saves struct {
@@ -68,13 +72,7 @@ type saved struct {
 
 // trainSaving is train from the last checkpoint on, with new ones on the way.
 func (r *run) trainSaving(ctx context.Context) (err error) {
-	s := &saves{Checkpoints: r.Checkpoints}
-	if s.Keep == 0 {
-		s.Keep = keepSaves
-	}
-	if s.Every == 0 && s.EverySteps == 0 {
-		s.Every = saveEvery
-	}
+	s := &saves{Checkpoints: r.Checkpoints.withDefaults()}
 	if s.identity, err = r.identity(); err != nil {
 		return err
 	}
