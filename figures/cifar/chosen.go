@@ -64,6 +64,7 @@ var searches = []search{
 // with is a preset with a value of an option.
 func with(preset experiment.Preset, option string, value float64) experiment.Preset {
 	return func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+		m = methods.Values(m)
 		switch option {
 		case lengthScale:
 			m.Process = experiment.SNGP{LengthScale: value}

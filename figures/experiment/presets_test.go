@@ -158,6 +158,18 @@ func TestPresetsKeepSettings(t *testing.T) {
 			t.Errorf("%s: a pointer to layers makes %+v", name, pointer.Method.Layers)
 		}
 	}
+	for name, group := range map[string]func(l nets.Layers) string{
+		"uci.Tuned": func(l nets.Layers) string {
+			return must.Get(uci.Tuned(uci.On("yacht"), experiment.Method{Layers: l}))(t)[0].Group()
+		},
+		"cifar.Chosen": func(l nets.Layers) string {
+			return must.Get(cifar.Chosen(cifar.Processor)(cifar.Images{Name: cifar.CIFAR10}, experiment.Method{Layers: l}))(t).Group()
+		},
+	} {
+		if value, pointer := group(baselines.MFVI{}), group(&baselines.MFVI{}); value != pointer {
+			t.Errorf("%s of a pointer to layers is %s, of the layers %s", name, pointer, value)
+		}
+	}
 	wide := nets.WideResNet28x10(nil)
 	wide.Dropout = 0.1
 	process := must.Get(cifar.PaperOn(wide)(cifar.Images{Name: cifar.CIFAR10}, methods.SNGP))(t)

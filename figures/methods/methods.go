@@ -116,7 +116,7 @@ type Defaults struct {
 // standard deviation 1 for density layers, of 0.1 for rank-1 factors, and a dropout rate of 0.1. A family of one's own
 // stays as it is.
 func (d Defaults) Fill(m experiment.Method) experiment.Method {
-	m.Layers, m.Process = indirect(m.Layers), indirect(m.Process)
+	m = Values(m)
 	switch l := m.Layers.(type) {
 	case dul.Density:
 		l.InitStd, l.PriorStd = cmp.Or(l.InitStd, d.InitStd), cmp.Or(l.PriorStd, 1)
@@ -144,7 +144,13 @@ func (d Defaults) Fill(m experiment.Method) experiment.Method {
 	return m
 }
 
-// indirect is the value that an interface holds a pointer to, where it could hold the value itself: both are one method.
+// Values returns a method whose layers and process are values, where they were pointers to values: both are one method.
+func Values(m experiment.Method) experiment.Method {
+	m.Layers, m.Process = indirect(m.Layers), indirect(m.Process)
+	return m
+}
+
+// indirect is the value that an interface holds a pointer to, if it could hold the value itself.
 func indirect[T any](held T) T {
 	if p := reflect.ValueOf(held); p.Kind() == reflect.Pointer && !p.IsNil() {
 		if value, is := p.Elem().Interface().(T); is {

@@ -114,6 +114,7 @@ func Tuned(data []experiment.Source, list ...experiment.Method) (experiment.Expe
 
 // experiment is the experiment by a choice.
 func (c choice) experiment(d Data, m experiment.Method) (experiment.Experiment, error) {
+	m = methods.Values(m)
 	if c.noise != 0 {
 		layers, is := methods.WithNoise(m.Layers, c.noise)
 		if !is {
