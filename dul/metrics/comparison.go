@@ -17,9 +17,26 @@ type Difference struct {
 	P         float64 // two-sided p-value of a mean of 0
 }
 
-// check reports numbers that overflowed.
-func (d Difference) check() error {
-	return checkFinite("mean, low, high or p-value of the difference", []float64{d.Mean, d.Low, d.High, d.P})
+// difference is a mean with its standard error, where mean/se has the distribution z. Numbers that overflow are an error.
+func difference(mean, se, level float64, z interface {
+	Quantile(p float64) float64
+	Survival(x float64) float64
+}) (Difference, error) {
+	if !(level > 0 && level < 1) {
+		return Difference{}, fmt.Errorf("metrics: the level is %v, want one in (0, 1): %w", level, ErrValue)
+	}
+	reach := z.Quantile((1+level)/2) * se
+	d := Difference{Mean: mean, Low: mean - reach, High: mean + reach}
+	switch {
+	case se > 0:
+		d.P = 2 * z.Survival(math.Abs(mean)/se)
+	case mean == 0:
+		d.P = 1
+	}
+	if err := checkFinite("mean, low, high or p-value of the difference", []float64{d.Mean, d.Low, d.High, d.P}); err != nil {
+		return Difference{}, err
+	}
+	return d, nil
 }
 
 // PairedDifference compares two methods measured on the same n >= 2 splits of one data set into training
@@ -47,8 +64,6 @@ func PairedDifference(a, b []float64, testTrain, level float64) (Difference, err
 		return Difference{}, fmt.Errorf("metrics: a paired difference of %d pair, want at least 2: %w", len(a), ErrEmpty)
 	case !(testTrain >= 0) || math.IsInf(testTrain, 1):
 		return Difference{}, fmt.Errorf("metrics: the ratio of test to training examples is %v, want at least 0: %w", testTrain, ErrValue)
-	case !(level > 0 && level < 1):
-		return Difference{}, fmt.Errorf("metrics: the level is %v, want one in (0, 1): %w", level, ErrValue)
 	}
 	differences := make([]float64, len(a))
 	for i := range a {
@@ -56,20 +71,7 @@ func PairedDifference(a, b []float64, testTrain, level float64) (Difference, err
 	}
 	mean, s := stat.MeanStdDev(differences, nil)
 	n := float64(len(a))
-	student := distuv.StudentsT{Sigma: 1, Nu: n - 1}
-	stderr := s * math.Sqrt(1/n+testTrain)
-	reach := student.Quantile((1+level)/2) * stderr
-	d := Difference{Mean: mean, Low: mean - reach, High: mean + reach}
-	switch {
-	case stderr > 0:
-		d.P = 2 * student.Survival(math.Abs(mean)/stderr)
-	case mean == 0:
-		d.P = 1
-	}
-	if err := d.check(); err != nil {
-		return Difference{}, err
-	}
-	return d, nil
+	return difference(mean, s*math.Sqrt(1/n+testTrain), level, distuv.StudentsT{Sigma: 1, Nu: n - 1})
 }
 
 // BootstrapDifference is the difference of a number between two methods, with what bootstrap replicates of it, at
@@ -87,25 +89,10 @@ func BootstrapDifference(value float64, replicates []float64, level float64) (Di
 	if err := checkFinite("value", []float64{value}); err != nil {
 		return Difference{}, err
 	}
-	switch {
-	case len(replicates) < 2:
+	if len(replicates) < 2 {
 		return Difference{}, fmt.Errorf("metrics: a difference of %d replicate, want at least 2: %w", len(replicates), ErrEmpty)
-	case !(level > 0 && level < 1):
-		return Difference{}, fmt.Errorf("metrics: the level is %v, want one in (0, 1): %w", level, ErrValue)
 	}
-	se := stat.StdDev(replicates, nil)
-	reach := distuv.UnitNormal.Quantile((1+level)/2) * se
-	d := Difference{Mean: value, Low: value - reach, High: value + reach}
-	switch {
-	case se > 0:
-		d.P = 2 * distuv.UnitNormal.Survival(math.Abs(value)/se)
-	case value == 0:
-		d.P = 1
-	}
-	if err := d.check(); err != nil {
-		return Difference{}, err
-	}
-	return d, nil
+	return difference(value, stat.StdDev(replicates, nil), level, distuv.UnitNormal)
 }
 
 // Holm adjusts the p-values of m hypotheses that are tested together (Holm 1979): in ascending order

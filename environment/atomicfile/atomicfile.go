@@ -31,25 +31,33 @@ func temporaryPattern(path string) string {
 
 // Write replaces the file at path by what fill writes. An error of fill, or of
 // the disk, is returned wrapped with the path, and the old file stays.
-func Write(path string, fill func(w io.Writer) error) (err error) {
+func Write(path string, fill func(w io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), temporaryPattern(path))
 	if err != nil {
 		return explain(path, err)
 	}
+	return replace(f.Name(), path, func() error {
+		err := fill(f)
+		if err == nil {
+			err = errors.Join(f.Chmod(0o644), f.Sync())
+		}
+		return errors.Join(err, f.Close())
+	})
+}
+
+// replace gives what is at temporary its name once finish has finished it, or else
+// removes it.
+func replace(temporary, path string, finish func() error) (err error) {
 	renamed := false
 	defer func() {
 		if !renamed {
-			err = errors.Join(err, os.Remove(f.Name()))
+			err = errors.Join(err, os.RemoveAll(temporary))
 		}
 	}()
-	err = fill(f)
-	if err == nil {
-		err = errors.Join(f.Chmod(0o644), f.Sync())
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := finish(); err != nil {
 		return explain(path, err)
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := os.Rename(temporary, path); err != nil {
 		return explain(path, err)
 	}
 	renamed = true
@@ -67,28 +75,17 @@ func WriteBytes(path string, content []byte) error {
 // WriteFolder makes the folder at path, which must not exist, with the files
 // that fill writes into the folder it is given. Files need not be flushed by
 // fill.
-func WriteFolder(path string, fill func(folder string) error) (err error) {
+func WriteFolder(path string, fill func(folder string) error) error {
 	temporary, err := os.MkdirTemp(filepath.Dir(path), temporaryPattern(path))
 	if err != nil {
 		return explain(path, err)
 	}
-	renamed := false
-	defer func() {
-		if !renamed {
-			err = errors.Join(err, os.RemoveAll(temporary))
+	return replace(temporary, path, func() error {
+		if err := fill(temporary); err != nil {
+			return err
 		}
-	}()
-	if err := fill(temporary); err != nil {
-		return explain(path, err)
-	}
-	if err := errors.Join(os.Chmod(temporary, 0o755), syncTree(temporary)); err != nil {
-		return explain(path, err)
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return explain(path, err)
-	}
-	renamed = true
-	return SyncFolder(filepath.Dir(path))
+		return errors.Join(os.Chmod(temporary, 0o755), syncTree(temporary))
+	})
 }
 
 // RemoveFolder removes a folder and all in it: a kill leaves the whole folder

@@ -164,12 +164,17 @@ func Regression(p *Predictions) (map[string]float64, error) {
 	return SetMetric(func(s *Prediction) bool { return s.Targets != nil && s.Mean != nil }, regression)(p)
 }
 
+// failures collects the errors of several numbers.
+type failures struct{ err error }
+
+// value is a number, whose error is kept.
+func (f *failures) value(v float64, err error) float64 {
+	f.err = errors.Join(f.err, err)
+	return v
+}
+
 func regression(p *Predictions, s *Prediction) (map[string]float64, error) {
-	var failed error
-	value := func(v float64, err error) float64 {
-		failed = errors.Join(failed, err)
-		return v
-	}
+	var failed failures
 	mean, std := s.Moments()
 	variances := s.Variances()
 	sharpness := 0.0
@@ -177,10 +182,10 @@ func regression(p *Predictions, s *Prediction) (map[string]float64, error) {
 		sharpness += d
 	}
 	found := map[string]float64{
-		results.MetricRMSE:      value(metrics.RMSE(mean, s.Targets)) * p.Unit,
-		results.MetricNLL:       value(s.NLL(p.Unit)),
-		results.MetricCRPS:      value(metrics.MonteCarloCRPS(s.Targets, s.Mean, variances, p.Unit)),
-		results.MetricCoverage:  value(metrics.MonteCarloCoverage(s.Targets, s.Mean, variances, 0.95)),
+		results.MetricRMSE:      failed.value(metrics.RMSE(mean, s.Targets)) * p.Unit,
+		results.MetricNLL:       failed.value(s.NLL(p.Unit)),
+		results.MetricCRPS:      failed.value(metrics.MonteCarloCRPS(s.Targets, s.Mean, variances, p.Unit)),
+		results.MetricCoverage:  failed.value(metrics.MonteCarloCoverage(s.Targets, s.Mean, variances, 0.95)),
 		results.MetricSharpness: sharpness / float64(len(std)) * p.Unit,
 		results.MetricNoiseStd:  s.NoiseDeviation() * p.Unit,
 		results.MetricModelStd:  stat.Mean(std, nil) * p.Unit,
@@ -194,9 +199,9 @@ func regression(p *Predictions, s *Prediction) (map[string]float64, error) {
 		for i := range mean {
 			distance[i] = math.Abs(mean[i] - s.Targets[i])
 		}
-		found[results.MetricSpearman] = value(metrics.Spearman(std, distance))
+		found[results.MetricSpearman] = failed.value(metrics.Spearman(std, distance))
 	}
-	return found, failed
+	return found, failed.err
 }
 
 // eceBins is the number of bins of the calibration error.
@@ -206,20 +211,17 @@ const eceBins = 10
 func Classification(p *Predictions) (map[string]float64, error) {
 	return SetMetric(func(s *Prediction) bool { return s.Labels != nil && s.Probabilities != nil },
 		func(p *Predictions, s *Prediction) (map[string]float64, error) {
-			var failed error
-			value := func(v float64, err error) float64 {
-				failed = errors.Join(failed, err)
-				return v
-			}
+			var failed failures
 			outcomes, err := metrics.NewOutcomes(s.Probabilities, s.Width, s.Labels)
 			if err != nil {
 				return nil, err
 			}
-			return map[string]float64{
-				results.MetricAccuracy: value(metrics.Accuracy(s.Probabilities, s.Width, s.Labels)),
-				results.MetricNLL:      value(s.NLL(1)),
-				"brier":                value(metrics.Brier(s.Probabilities, s.Width, s.Labels)),
-				results.MetricECE:      value(outcomes.ECE(eceBins)),
-			}, failed
+			found := map[string]float64{
+				results.MetricAccuracy: failed.value(metrics.Accuracy(s.Probabilities, s.Width, s.Labels)),
+				results.MetricNLL:      failed.value(s.NLL(1)),
+				"brier":                failed.value(metrics.Brier(s.Probabilities, s.Width, s.Labels)),
+				results.MetricECE:      failed.value(outcomes.ECE(eceBins)),
+			}
+			return found, failed.err
 		})(p)
 }
