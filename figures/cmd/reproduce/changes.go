@@ -142,7 +142,10 @@ func with(v reflect.Value, path []string, at, text string) (reflect.Value, error
 		from, to = v.Field(i), result.Field(i)
 	case kind == reflect.Slice:
 		i, err := strconv.Atoi(path[0])
-		if err != nil || i >= v.Len() {
+		if err != nil {
+			return v, fmt.Errorf("%s %w %q; it is a list of %d, numbered from 0", at, errNoField, path[0], v.Len())
+		}
+		if i >= v.Len() {
 			return v, fmt.Errorf("%s has no entry %s; it is a list of %d, numbered from 0", at, path[0], v.Len())
 		}
 		result.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))

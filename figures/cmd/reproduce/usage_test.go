@@ -45,6 +45,7 @@ func TestWrongUsage(t *testing.T) {
 		{"run few --set Recipe.Epochs=1 --set Recipe.Epochs=2", "the path is given twice"},
 		{"run few --set Recipe.Epoch=1", `Recipe, of type experiment.Recipe, has no field "Epoch" that can be set; it has Epochs, BatchSize`},
 		{"run few --set Recipe.Epoch=1", "the nearest fields are Recipe.Epochs, "},
+		{"run few --set Recipe.Groups.Rate=2", `Groups has no field "Rate"; it is a list of 3, numbered from 0; the nearest fields are Recipe.Groups[0].Rate`},
 		{"run few --set kind=gap", "the nearest fields are Task.Data.Kind, "},
 		{"run few --set Recipe.Epochs=0", "--set Recipe.Epochs=0: experiment: Density Uncertainty on yacht"},
 		{"run few --set Method.Layers.InitStd=0.05", `MC Dropout on yacht, split 0, seed 0 (uci.Paper): Layers, of type baselines.MCDropout, has no field "InitStd"`},
