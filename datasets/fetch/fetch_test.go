@@ -122,6 +122,12 @@ func TestServers(t *testing.T) {
 		{name: "refuses a wrong checksum", answers: []answer{whole}, file: File{SHA256: sum([]byte("other"))}, ranges: []string{""}, cause: ErrDamaged, says: sum(contents) + ", expected " + sum([]byte("other"))},
 		{name: "refuses a wrong size", answers: []answer{whole}, file: File{Size: 17}, cause: ErrDamaged, says: "has 1000003 bytes, expected 17"},
 		{name: "ends a file that is longer than published", answers: []answer{endless}, file: File{Size: 17}, ranges: []string{""}, cause: errLimit, says: "17 bytes"},
+		{name: "does not begin a file of unknown size above 1 GiB", answers: []answer{func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1073741825")
+			w.WriteHeader(http.StatusOK)
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}}, ranges: []string{""}, cause: errLimit, says: "1073741824 bytes"},
 		{name: "does not ask again after 404", answers: []answer{status(404)}, ranges: []string{""}, says: "the server answered 404"},
 		{name: "does not ask again after 403", answers: []answer{status(403)}, ranges: []string{""}, says: "the server answered 403"},
 		{name: "asks again after 500", answers: []answer{status(500)}, ranges: make([]string, 4), says: "the server answered 500"},
