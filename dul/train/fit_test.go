@@ -439,6 +439,8 @@ func TestFitErrors(t *testing.T) {
 	}{
 		{name: "no schedule", of: floats, change: func(r *train.Trainer) { r.Schedule = nil }, data: set(good), want: "needs a Schedule"},
 		{name: "negative epochs", of: floats, change: func(r *train.Trainer) { r.Epochs = -1 }, data: set(good), want: "-1 epochs"},
+		{name: "negative pretraining", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs = -1 }, data: set(good), want: "-1 for pretraining"},
+		{name: "negative steps", of: floats, change: func(r *train.Trainer) { r.StepsPerExecution = -1 }, data: set(good), want: "-1 steps per execution"},
 		{name: "batch size", of: floats, change: func(r *train.Trainer) { r.BatchSize = 0 }, data: set(good), want: "batch size is 0"},
 		{name: "no roles", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Groups = 0, []train.Group{{Optimizer: train.Adam{}}} }, data: set(good), want: "nothing is trained"},
 		{name: "no match", of: floats, change: func(r *train.Trainer) {
@@ -469,8 +471,8 @@ func TestFitErrors(t *testing.T) {
 		{name: "two targets", of: floats, data: set(train.Dataset{Inputs: good.Inputs, Targets: make([]float64, 80)}), want: "want one target for each input"},
 		{name: "label of a likelihood of one's own", of: floats, like: ownClasses{likelihood.Categorical{Classes: 3}}, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2}, 1), Labels: []int{1, -1}}), want: "example 1 has label -1; classes are numbered from 0"},
 		{name: "label", of: images, like: likelihood.Categorical{Classes: 3}, data: pixels(func(_ *nets.Pixels, l *[]int) { (*l)[5] = 3 }), want: "has label 3"},
-		{name: "unequal epochs", of: floats, replicas: 2, data: set(good, linearSet(80, 0.3, 1)), want: "train these apart"},
-		{name: "unequal features", of: floats, replicas: 2, data: set(good, train.Dataset{Inputs: nets.Rows(make([]float64, 40), 1), Targets: make([]float64, 40)}), want: "train these apart"},
+		{name: "unequal epochs", of: floats, replicas: 2, data: set(good, linearSet(80, 0.3, 1)), want: "replica 1: 80 examples, where replica 0 has 40"},
+		{name: "unequal features", of: floats, replicas: 2, data: set(good, train.Dataset{Inputs: nets.Rows(make([]float64, 40), 1), Targets: make([]float64, 40)}), want: "replica 1: has inputs of shape [1] with 1 targets, replica 0 inputs of shape [2] with 1"},
 		{name: "images of replicas", of: images, replicas: 2, like: likelihood.Categorical{Classes: 3}, data: set(colours(8), colours(8)), want: "one model after the other"},
 		{name: "augmented points", of: images, data: set(good), want: "which are for images"},
 		{name: "bytes", of: images, like: likelihood.Categorical{Classes: 3}, data: pixels(func(p *nets.Pixels, _ *[]int) { p.Bytes = p.Bytes[:191] }), want: "191 bytes"},
