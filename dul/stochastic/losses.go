@@ -116,11 +116,11 @@ func addTerm(sum, term *graph.Node) *graph.Node {
 //
 //	1/2 sum [ log priorStd^2 - logVar + (e^logVar + (mean - priorMean)^2)/priorStd^2 - 1 ]
 //
-// mean may be nil where it equals the prior's.
+// mean may be nil where it equals the prior's. It panics unless priorStd and its square are positive and finite.
 func GaussianKL(mean, logVar *graph.Node, priorMean, priorStd float64) *graph.Node {
 	priorVar := priorStd * priorStd
-	if priorVar <= 0 {
-		panic(fmt.Errorf("GaussianKL: the prior's standard deviation is %g; it must be positive", priorStd))
+	if !(priorStd > 0 && priorVar > 0) || math.IsInf(priorVar, 1) {
+		panic(fmt.Errorf("GaussianKL: the prior's standard deviation is %g; it and its square must be positive and finite", priorStd))
 	}
 	spread := ops.Exp(logVar)
 	if mean != nil {

@@ -1,7 +1,9 @@
 package stochastic_test
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -29,15 +31,6 @@ func TestWeightLogLikelihood(t *testing.T) {
 		fixtures.Compare(t, "gradient of "+name, out[1+i], values["w"], 1e-15)
 	}
 	fixtures.Compare(t, "gradient of the weights", out[3], fixtures.Zeros(3, 1), 0)
-}
-
-func TestWeightsWithoutALogLikelihood(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
-	}()
-	(&stochastic.LayerLosses{}).WeightLogLikelihood(nil)
 }
 
 // The divergence of a million weights at their prior is 0, in single precision too.
@@ -80,11 +73,23 @@ func TestObjective(t *testing.T) {
 	}
 }
 
-func TestObjectiveOfNoExamples(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
-	}()
-	(&stochastic.LayerLosses{}).Objective(nil, 0)
+func TestLossesRefuse(t *testing.T) {
+	losses := &stochastic.LayerLosses{}
+	refused := map[string]func(){
+		"the objective of 0 training examples": func() { losses.Objective(nil, 0) },
+		"a graph in which no layer has one":    func() { losses.WeightLogLikelihood(nil) },
+	}
+	for _, std := range []float64{0, -0.1, 1e-200, 1e200, math.NaN()} {
+		refused[fmt.Sprintf("the prior's standard deviation is %g; it", std)] = func() { stochastic.GaussianKL(nil, nil, 0, std) }
+	}
+	for want, f := range refused {
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
+					t.Errorf("the panic is %s, want %q", got, want)
+				}
+			}()
+			f()
+		}()
+	}
 }
