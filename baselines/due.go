@@ -150,10 +150,8 @@ func (l DUE) process(s *model.Scope, x *graph.Node, units int) sparseProcess {
 	}
 	// Below the diagonal the entries of S, on it their logarithms.
 	raw := of("variational_factor", 0, count, count)
-	identity := linalg.Identity(raw)
 	p.logDiagonal = linalg.Diagonal(raw)
-	p.factor = graph.Add(graph.Mul(graph.Sub(linalg.LowerTriangle(raw), graph.Mul(raw, identity)), graph.OneMinus(identity)),
-		graph.Mul(ops.Exp(graph.Mul(raw, identity)), identity))
+	p.factor = graph.Add(graph.TakeLowerTriangular(raw, -1), graph.Mul(ops.Exp(p.logDiagonal), linalg.Identity(raw)))
 
 	// r^2, without the length scale, of all processes.
 	perProcess := func(squares *graph.Node) *graph.Node { return graph.ExpandAxes(squares, -3) }

@@ -4,6 +4,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 )
 
@@ -32,13 +33,35 @@ func BatchNorm(s *model.Scope, x *graph.Node) *graph.Node {
 
 	mean := rowMeans(m)
 	centred := AddColumn(m, graph.Neg(mean))
-	variance := rowMeans(Entrywise(square, centred))
+	variance := rowMeans(times(centred, centred))
 	params.Follow(runningMean, mean)
 	params.Follow(runningVariance, graph.MulScalar(variance, count/max(count-1, 1)))
-	return LikeImage(AddColumn(MulColumn(centred, graph.Mul(scale, inverseStd(variance))), shift), x)
+	return LikeImage(normalise(m, scale, shift, centred, inverseStd(variance)), x)
 }
 
-func square(in []*graph.Node) *graph.Node { return graph.Mul(in[0], in[0]) }
+// normalise is scale centred / std + shift, of the batch m that mean and deviation are
+// taken of. Its gradient (Ioffe & Szegedy 2015), with z = centred / std and means over rows,
+//
+//	dL/dm = scale / std (dL/dy - mean(dL/dy) - z mean(z dL/dy)),
+//
+// takes half the passes over the batch of the one that GoMLX derives.
+func normalise(m, scale, shift, centred, inverseStd *graph.Node) *graph.Node {
+	factor := graph.Mul(scale, inverseStd)
+	y := graph.StopGradient(AddColumn(MulColumn(centred, factor), shift))
+	return ops.WithGradient([]*graph.Node{m, scale, shift},
+		func(in []*graph.Node) *graph.Node { return ops.Tied(y, in) },
+		func(_, dy *graph.Node) []*graph.Node {
+			meanDy, meanZDy := rowMeans(dy), graph.Mul(inverseStd, rowMeans(times(dy, centred)))
+			along := AddColumn(MulColumn(centred, graph.Mul(inverseStd, meanZDy)), meanDy)
+			dm := MulColumn(Entrywise(func(in []*graph.Node) *graph.Node { return graph.Sub(in[0], in[1]) }, dy, along), factor)
+			count := float64(m.Shape().Dim(1))
+			return []*graph.Node{dm, graph.MulScalar(meanZDy, count), graph.MulScalar(meanDy, count)}
+		})
+}
+
+func times(a, b *graph.Node) *graph.Node {
+	return Entrywise(func(in []*graph.Node) *graph.Node { return graph.Mul(in[0], in[1]) }, a, b)
+}
 
 func inverseStd(variance *graph.Node) *graph.Node {
 	return graph.Reciprocal(graph.Sqrt(graph.AddScalar(variance, normEpsilon)))

@@ -26,7 +26,6 @@ import (
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -203,94 +202,6 @@ func UseBFloat16(g *graph.Graph) { model.SetGraphParam(g, bfloat16Key, true) }
 func usesBFloat16(g *graph.Graph) bool {
 	_, found := model.GetGraphParam(g, bfloat16Key)
 	return found
-}
-
-// byProducts is the same convolution as matrix products. With P(x) the patches
-// of x it is y = K P(x), so that dL/dK = dL/dy P(x)^T.
-func byProducts(x, kernel *graph.Node, w Window) *graph.Node {
-	columns, g := patches(x, w)
-	y := graph.StopGradient(g.image(product(kernel, columns)))
-	return ops.WithGradient([]*graph.Node{x, kernel},
-		func(in []*graph.Node) *graph.Node { return ops.Tied(y, in) },
-		func(_, dy *graph.Node) []*graph.Node {
-			return []*graph.Node{
-				inputGradient(dy, kernel, w, x.Shape().Dimensions),
-				kernelGradient(g.flat(dy), columns),
-			}
-		})
-}
-
-// product is the matrix product. ops.Product would copy the patches once more for its own gradient, which is not needed
-// here: a fifth of the CPU time of a step of density layers.
-func product(a, b *graph.Node) *graph.Node {
-	return graph.DotGeneral(a, []int{1}, nil, b, []int{0}, nil)
-}
-
-// kernelGradient is dL/dy P(x)^T. The Go backend brings the right factor of such a
-// product into order entry by entry, the left one with vector instructions: so
-// the larger, P(x), is the left one here.
-func kernelGradient(dy, columns *graph.Node) *graph.Node {
-	return graph.Transpose(graph.DotGeneral(columns, []int{1}, nil, dy, []int{1}, nil), 0, 1)
-}
-
-// inputGradient is dL/dx, of the given shape:
-//
-//	dx[c, n, p, q] = sum_{f, u, v} kernel[f, (c, u, v)] dy[f, n, (p+Padding-u)/Stride, (q+Padding-v)/Stride]
-//
-// over the u and v for which the divisions leave no remainder. For the pixels p
-// of one remainder r of p+Padding these are the u = r, r+Stride, ...: with each
-// pair of remainders, dx is the convolution of dy with a part of the turned
-// kernel, and the parts' pixels take turns in dx.
-func inputGradient(dy, kernel *graph.Node, w Window, shape []int) *graph.Node {
-	filters, channels, height, width := dy.Shape().Dim(0), shape[0], shape[2], shape[3]
-	vertical, horizontal := w.Axes()
-	square := graph.Reshape(kernel, filters, channels, vertical.Size, horizontal.Size)
-	byRow := make([]*graph.Node, vertical.Stride)
-	for i := range byRow {
-		rows := vertical.phase(i, height, dy.Shape().Dim(2))
-		byColumn := make([]*graph.Node, horizontal.Stride)
-		for j := range byColumn {
-			columns := horizontal.phase(j, width, dy.Shape().Dim(3))
-			if rows.taps*columns.taps*rows.pixels*columns.pixels == 0 {
-				byColumn[j] = graph.Zeros(dy.Graph(), shapes.Make(dy.DType(), channels, shape[1], rows.pixels, columns.pixels))
-				continue
-			}
-			part := every(every(square, 2, rows.first, vertical.Stride, rows.taps), 3, columns.first, horizontal.Stride, columns.taps)
-			seen, g := patchesByCopies(dy, rows.taps, columns.taps, rows.sides, columns.sides)
-			byColumn[j] = g.image(product(turned(part), seen))
-		}
-		byRow[i] = takeTurns(byColumn, 3, width)
-	}
-	return takeTurns(byRow, 2, height)
-}
-
-// A phase is one of the Stride sets of pixels of an axis that see the same taps
-// of the window in the gradient.
-type phase struct {
-	pixels int   // of the axis of x
-	first  int   // tap; the others follow at distances of the stride
-	taps   int   // how many of them there are
-	sides  sides // zeros around dy, so that the part of the window has as many positions as there are pixels
-}
-
-// phase is that of the pixels i, i+Stride, ... of an axis of n pixels, over
-// which the window has the given number of positions.
-func (e Extent) phase(i, n, positions int) phase {
-	p := phase{pixels: (n - i + e.Stride - 1) / e.Stride, first: (i + e.Padding) % e.Stride}
-	p.taps = max(0, (e.Size-p.first+e.Stride-1)/e.Stride)
-	// Pixel i is seen by tap first of position (i+Padding-first)/Stride, and by
-	// the following taps of the positions before.
-	at := (i + e.Padding - p.first) / e.Stride
-	p.sides = sides{p.taps - 1 - at, at + p.pixels - positions}
-	return p
-}
-
-// turned exchanges filters and channels of a kernel and turns its windows by 180
-// degrees: [filters, channels, high, wide] -> [channels, filters*high*wide].
-func turned(kernel *graph.Node) *graph.Node {
-	d := kernel.Shape().Dimensions
-	k := graph.Reverse(graph.Transpose(kernel, 0, 1), 2, 3)
-	return graph.Reshape(k, d[1], d[0]*d[2]*d[3])
 }
 
 // A Spec is what a network asks of a convolutional layer.

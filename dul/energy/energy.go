@@ -21,6 +21,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/conv"
+	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/ops"
 	"densityuncertainty/dul/params"
 )
@@ -69,7 +70,7 @@ func (LDL) Dense(s *model.Scope, h *graph.Node) Terms {
 	logVariance := floored(params.New(s, h, "log_variance", params.Generative, params.Constant(0), 1, d))
 
 	halfPrecision := graph.MulScalar(ops.Exp(graph.Neg(logVariance)), 0.5)
-	l := ops.UnitLowerTriangular(lower)
+	l := linalg.UnitLowerTriangular(lower)
 	energy := ops.QuadraticForm(h, l, halfPrecision)
 	logDet := ops.SumColumns(logVariance)
 	return Terms{

@@ -25,62 +25,31 @@ type Factor struct {
 	// and Lower, though finite, is not its factor. Diagnose says on the host what is wrong with such a matrix.
 	LeastPivot *graph.Node
 
-	inverse *graph.Node // of Lower; a constant for gradients
+	inverse *graph.Node // of Lower
 }
 
 // Cholesky factorises symmetric positive definite matrices, a = L L^T, [..., n, n].
-// Of a, the diagonal and what is below it is read. The algorithm halves the matrix:
+// Of a, the diagonal and what is below it is read, and has the gradient. The algorithm halves the matrix:
 //
 //	[a11  .  ]   [L11   0 ]
 //	[a21  a22] : [L21  L22],   L21 = a21 L11^-T,   L22 = Cholesky(a22 - L21 L21^T).
 //
-// The gradient is that of Murray (2016, "Differentiation of the Cholesky
-// decomposition", equation 10), in its symmetric form: with Phi(X) the lower
-// triangle of X with half its diagonal,
-//
-//	da = (S + S^T)/2,   S = L^-T Phi(L^T dL) L^-1.
-//
 // Rounding errors grow with the condition number of a. Add to the diagonal what
 // the precision asks for; nothing is added here.
 func Cholesky(a *graph.Node) *Factor {
-	n := squareSize(a)
-	f := &Factor{}
-	f.Lower = ops.WithGradient([]*graph.Node{a},
-		func(in []*graph.Node) *graph.Node {
-			b := factorise(in[0], 0, n)
-			f.inverse, f.LeastPivot = graph.StopGradient(b.inverse), graph.StopGradient(b.leastPivot)
-			return tied(graph.StopGradient(b.lower), in[0])
-		},
-		func(l, dl *graph.Node) []*graph.Node {
-			phi := graph.Mul(ops.TransposedProduct(l, dl), ops.ConstantMatrix(l, func(row, column int) float64 {
-				switch {
-				case row > column:
-					return 1
-				case row == column:
-					return 0.5
-				}
-				return 0
-			}))
-			inverse := ops.FirstOrder(f.inverse)
-			s := ops.Product(ops.TransposedProduct(inverse, phi), inverse)
-			return []*graph.Node{graph.MulScalar(graph.Add(s, transposed(s)), 0.5)}
-		})
-	return f
+	return factorise(a, 0, squareSize(a))
 }
-
-// A block is a part of a factorisation.
-type block struct{ lower, inverse, leastPivot *graph.Node }
 
 // leastPivotUsed takes the place of a pivot that is not positive, so that what
 // follows stays finite.
 const leastPivotUsed = 1e-30
 
 // factorise is Cholesky's factor of the n rows and columns of a from first on.
-func factorise(a *graph.Node, first, n int) block {
+func factorise(a *graph.Node, first, n int) *Factor {
 	if n == 1 {
 		pivot := part(a, first, first, 1, 1)
 		root := graph.Sqrt(graph.MaxScalar(pivot, leastPivotUsed))
-		return block{root, graph.Reciprocal(root), pivot}
+		return &Factor{root, graph.StopGradient(pivot), graph.Reciprocal(root)}
 	}
 	half := (n + 1) / 2
 	one := factorise(a, first, half)
@@ -88,10 +57,10 @@ func factorise(a *graph.Node, first, n int) block {
 	rest := part(a, first+half, first+half, n-half, n-half)
 	two := factorise(graph.Sub(rest, ops.ProductTransposed(below, below)), 0, n-half)
 	inverseBelow := graph.Neg(ops.Product(two.inverse, ops.Product(below, one.inverse)))
-	return block{
-		lower:      lowerBlocks(one.lower, below, two.lower),
+	return &Factor{
+		Lower:      lowerBlocks(one.Lower, below, two.Lower),
+		LeastPivot: graph.Min(one.LeastPivot, two.LeastPivot),
 		inverse:    lowerBlocks(one.inverse, inverseBelow, two.inverse),
-		leastPivot: graph.Min(one.leastPivot, two.leastPivot),
 	}
 }
 
@@ -106,26 +75,12 @@ func lowerBlocks(a, b, c *graph.Node) *graph.Node {
 	}, -2)
 }
 
-// SolveLower returns X with L X = b, [..., n, m]. The gradients are db = L^-T dX
-// and, on and below the diagonal, dL = -db X^T.
-func (f *Factor) SolveLower(b *graph.Node) *graph.Node {
-	return ops.WithGradient([]*graph.Node{f.Lower, b},
-		func(in []*graph.Node) *graph.Node { return ops.Product(tied(f.inverse, in[0]), in[1]) },
-		func(x, dx *graph.Node) []*graph.Node {
-			db := ops.TransposedProduct(ops.FirstOrder(f.inverse), dx)
-			return []*graph.Node{LowerTriangle(graph.Neg(ops.ProductTransposed(db, x))), db}
-		})
-}
+// SolveLower returns X with L X = b, [..., n, m].
+func (f *Factor) SolveLower(b *graph.Node) *graph.Node { return ops.Product(f.inverse, b) }
 
-// SolveTransposed returns X with L^T X = b, [..., n, m]. The gradients are
-// db = L^-1 dX and, on and below the diagonal, dL = -X db^T.
+// SolveTransposed returns X with L^T X = b, [..., n, m].
 func (f *Factor) SolveTransposed(b *graph.Node) *graph.Node {
-	return ops.WithGradient([]*graph.Node{f.Lower, b},
-		func(in []*graph.Node) *graph.Node { return ops.TransposedProduct(tied(f.inverse, in[0]), in[1]) },
-		func(x, dx *graph.Node) []*graph.Node {
-			db := ops.Product(ops.FirstOrder(f.inverse), dx)
-			return []*graph.Node{LowerTriangle(graph.Neg(ops.ProductTransposed(x, db))), db}
-		})
+	return ops.TransposedProduct(f.inverse, b)
 }
 
 // LogDet is log det (L L^T) = 2 sum_i log L_ii, [..., 1, 1].
@@ -135,24 +90,21 @@ func (f *Factor) LogDet() *graph.Node {
 
 // Diagonal is the diagonal as a column, [..., n, n] -> [..., n, 1].
 func Diagonal(x *graph.Node) *graph.Node {
-	squareSize(x)
 	return ops.SumColumns(graph.Mul(x, Identity(x)))
-}
-
-// LowerTriangle is x with zeros above the diagonal, [..., n, m].
-func LowerTriangle(x *graph.Node) *graph.Node {
-	return graph.Mul(x, ops.ConstantMatrix(x, func(row, column int) float64 { return ops.Indicator(row >= column) }))
 }
 
 // Identity is the identity matrix of the shape and type of x, [..., n, n].
 func Identity(x *graph.Node) *graph.Node {
-	squareSize(x)
-	return ops.ConstantMatrix(x, func(row, column int) float64 { return ops.Indicator(row == column) })
+	n := squareSize(x)
+	one := graph.ConvertDType(graph.Diagonal(x.Graph(), n), x.DType())
+	return graph.BroadcastToDims(graph.ExpandLeftToRank(one, x.Rank()), x.Shape().Dimensions...)
 }
 
-// tied is y, made to depend on x, of the same shape: the backward sweep else
-// would not reach x. It keeps the sweep out of what y was computed by.
-func tied(y, x *graph.Node) *graph.Node { return graph.Add(y, graph.MulScalar(x, 0)) }
+// UnitLowerTriangular is the identity and what x has below its diagonal, [..., n, n];
+// the entries of x on and above the diagonal are not used and their gradient is zero.
+func UnitLowerTriangular(x *graph.Node) *graph.Node {
+	return graph.Add(graph.TakeLowerTriangular(x, -1), Identity(x))
+}
 
 // part is rows x columns entries from the given place on.
 func part(x *graph.Node, row, column, rows, columns int) *graph.Node {
@@ -161,8 +113,6 @@ func part(x *graph.Node, row, column, rows, columns int) *graph.Node {
 	}
 	return graph.SliceAxis(graph.SliceAxis(x, -2, graph.AxisRange(row, row+rows)), -1, graph.AxisRange(column, column+columns))
 }
-
-func transposed(x *graph.Node) *graph.Node { return graph.Transpose(x, -2, -1) }
 
 // squareSize is n of [..., n, n]; it panics for any other shape.
 func squareSize(x *graph.Node) int {

@@ -12,12 +12,15 @@ import (
 	"densityuncertainty/dul/linalg"
 )
 
-func TestLowerTriangle(t *testing.T) {
-	x := fixtures.Matrix(2, 3, 1, 2, 3, 4, 5, 6)
-	out := fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"x": x}, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
-		return []*graph.Node{linalg.LowerTriangle(in["x"])}
+func TestUnitLowerTriangular(t *testing.T) {
+	l := fixtures.Array{Dims: []int{2, 3, 3}, Values: []float64{9, 9, 9, 1, 9, 9, 2, 3, 9, 8, 8, 8, 4, 8, 8, 5, 6, 8}}
+	want := fixtures.Array{Dims: l.Dims, Values: []float64{1, 0, 0, 1, 1, 0, 2, 3, 1, 1, 0, 0, 4, 1, 0, 5, 6, 1}}
+	of := func(_ *model.Scope, in fixtures.Nodes) *graph.Node { return linalg.UnitLowerTriangular(in["l"]) }
+	out := fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"l": l}, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		return []*graph.Node{of(s, in)}
 	})[0]
-	fixtures.Compare(t, "lower triangle", out, fixtures.Matrix(2, 3, 1, 0, 0, 4, 5, 0), 0)
+	fixtures.Compare(t, "L", out, want, 0)
+	fixtures.CheckGradient(t, fixtures.Values{"l": l}, nil, of)
 }
 
 func TestDiagnoseASingleNumber(t *testing.T) {

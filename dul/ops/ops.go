@@ -18,14 +18,12 @@ package ops
 import (
 	"errors"
 	"math"
-	"reflect"
 	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // WithGradient returns f(inputs) with a gradient of our own: vjp receives the
@@ -74,22 +72,20 @@ func FirstOrder(x *graph.Node) *graph.Node {
 
 // Tied is y, made to depend on the inputs for the backward sweep, which else
 // would not reach them, as it stops at a y whose gradient is stopped. What is
-// selected is always y: a compiler sees that and leaves the selection out.
+// added is always zero: a compiler sees that and leaves it out.
 func Tied(y *graph.Node, inputs []*graph.Node) *graph.Node {
 	g := y.Graph()
+	zero := graph.ScalarZero(g, y.DType())
+	nothing := zero
 	for _, input := range inputs {
 		first := make([]graph.SliceAxisSpec, input.Rank())
 		for i := range first {
 			first[i] = graph.AxisRange(0, 1)
 		}
 		entry := graph.Reshape(graph.Slice(input, first...))
-		if OnGo(y) {
-			y = graph.Add(y, graph.Where(graph.Const(g, false), entry, graph.ScalarZero(g, y.DType())))
-		} else {
-			y = graph.Where(graph.Const(g, false), graph.BroadcastToShape(entry, y.Shape()), y)
-		}
+		nothing = graph.Add(nothing, graph.Where(graph.Const(g, false), entry, zero))
 	}
-	return y
+	return graph.Add(y, nothing)
 }
 
 // Product returns the matrix product over the last two axes,
@@ -102,7 +98,7 @@ func Product(a, b *graph.Node) *graph.Node {
 	return WithGradient([]*graph.Node{a, b},
 		func(in []*graph.Node) *graph.Node { return dot(in[0], in[1], -2) },
 		func(_, dy *graph.Node) []*graph.Node {
-			return []*graph.Node{dot(dy, b, -1), dot(transpose(source(a)), dy, -2)}
+			return []*graph.Node{dot(dy, b, -1), dot(transpose(Source(a)), dy, -2)}
 		})
 }
 
@@ -118,10 +114,10 @@ func dot(a, b *graph.Node, axis int) *graph.Node {
 // transpose exchanges the last two axes.
 func transpose(x *graph.Node) *graph.Node { return graph.Transpose(x, -2, -1) }
 
-// source is the value that a chain of identities hands on, such as x of
-// StopGradient(x) and of the inputs of WithGradient. Layers transpose their input
-// for several gradients. If all transpose the same node, the backend does it once.
-func source(x *graph.Node) *graph.Node {
+// Source is the value that a chain of identities hands on, such as x of
+// StopGradient(x) and of the inputs of WithGradient. What several operations and
+// gradients make of one input, the backend makes once if all make it of this node.
+func Source(x *graph.Node) *graph.Node {
 	for x.Type() == graph.NodeTypeIdentity {
 		x = x.Inputs()[0]
 	}
@@ -168,7 +164,7 @@ func ReLU(x *graph.Node) *graph.Node {
 		func(y, dy *graph.Node) []*graph.Node {
 			// y >= 0, so min(y * huge, 1) is the step function of x for every y above
 			// 1e-37: one product and one minimum, no comparison.
-			return []*graph.Node{graph.Mul(dy, graph.MinScalar(graph.MulScalar(graph.StopGradient(y), 1e37), 1))}
+			return []*graph.Node{graph.Mul(dy, graph.StopGradient(graph.MinScalar(graph.MulScalar(y, 1e37), 1)))}
 		})
 }
 
@@ -206,55 +202,6 @@ func Softmax(x *graph.Node) *graph.Node { return Exp(graph.Sub(x, LogSumExp(x)))
 func LogSumExp(x *graph.Node) *graph.Node {
 	maximum := graph.StopGradient(graph.ReduceAndKeep(x, graph.ReduceMax, -1))
 	return graph.Add(graph.Log(SumColumns(Exp(graph.Sub(x, maximum)))), maximum)
-}
-
-// UnitLowerTriangular returns L~ = I + strictly lower triangle of the square
-// matrix l ([..., d, d]); the entries of l on and above the diagonal are not
-// used and their gradient is zero.
-func UnitLowerTriangular(l *graph.Node) *graph.Node {
-	below, diagonal := computedTriangle(l)
-	if OnGo(l) {
-		below = ConstantMatrix(l, func(row, column int) float64 { return Indicator(row > column) })
-		diagonal = ConstantMatrix(l, func(row, column int) float64 { return Indicator(row == column) })
-	}
-	return graph.Add(graph.Mul(l, below), diagonal)
-}
-
-// computedTriangle is 1 below the diagonal, and on it, in the replica axes and
-// type of l, for compilers: they compute it where it is used, while a constant
-// would be part of the program.
-func computedTriangle(l *graph.Node) (below, diagonal *graph.Node) {
-	g, d := l.Graph(), l.Shape().Dim(-1)
-	square := shapes.Make(dtypes.Int32, d, d)
-	row, column := graph.Iota(g, square, 0), graph.Iota(g, square, 1)
-	entries := func(holds *graph.Node) *graph.Node {
-		return graph.Reshape(graph.ConvertDType(holds, l.DType()), append(slices.Repeat([]int{1}, l.Rank()-2), d, d)...)
-	}
-	return entries(graph.GreaterThan(row, column)), entries(graph.Equal(row, column))
-}
-
-// ConstantMatrix is a constant of the shape and type of x, the same for every
-// replica. (The Go backend is ten times slower where one operand of a product or sum
-// has fewer axes than the other.)
-func ConstantMatrix(x *graph.Node, entry func(row, column int) float64) *graph.Node {
-	rows, columns := x.Shape().Dim(-2), x.Shape().Dim(-1)
-	entries := make([]float64, x.Shape().Size())
-	for i := range entries {
-		entries[i] = entry(i/columns%rows, i%columns)
-	}
-	constant := tensors.FromShape(x.Shape())
-	constant.MustMutableFlatData(func(flat any) {
-		reflect.Copy(reflect.ValueOf(flat), reflect.ValueOf(shapes.CastAsDType(entries, x.DType())))
-	})
-	return graph.ConstTensor(x.Graph(), constant)
-}
-
-// Indicator is 1 where a condition holds, and 0 elsewhere.
-func Indicator(holds bool) float64 {
-	if holds {
-		return 1
-	}
-	return 0
 }
 
 // OnGo says whether x is computed by the pure Go backend. Compilers fuse what is

@@ -105,10 +105,6 @@ func operations(n, k, m int) []operation {
 			ours:  func(in []*graph.Node) *graph.Node { return ops.Softmax(in[0]) },
 			plain: func(in []*graph.Node) *graph.Node { return graph.Softmax(in[0], -1) },
 		},
-		{
-			name: "UnitLowerTriangular", dims: [][2]int{{m, m}},
-			ours: func(in []*graph.Node) *graph.Node { return ops.UnitLowerTriangular(in[0]) },
-		},
 	}
 }
 
@@ -174,9 +170,6 @@ func TestAgainstPlainOperations(t *testing.T) {
 	for _, lead := range [][]int{nil, {2}} {
 		for _, sizes := range [][3]int{{7, 6, 5}, {64, 50, 17}, {64, 50, 1}, {130, 200, 170}} {
 			for _, o := range operations(sizes[0], sizes[1], sizes[2]) {
-				if o.plain == nil {
-					continue
-				}
 				t.Run(fmt.Sprintf("%s/replicas=%v/sizes=%v", o.name, lead, sizes), func(t *testing.T) {
 					rng := rand.New(rand.NewPCG(3, 4))
 					values := o.arguments(rng, lead)
@@ -199,9 +192,6 @@ func TestAgainstPlainOperations(t *testing.T) {
 // A gradient of a gradient is that of GoMLX's own operations.
 func TestSecondDerivatives(t *testing.T) {
 	for _, o := range operations(5, 4, 3) {
-		if o.plain == nil {
-			continue
-		}
 		t.Run(o.name, func(t *testing.T) {
 			values := o.arguments(rand.New(rand.NewPCG(5, 6)), nil)
 			evaluate := func(f func([]*graph.Node) *graph.Node) []fixtures.Array {
@@ -242,14 +232,6 @@ func TestSecondDerivativeOfAnInside(t *testing.T) {
 		}()
 		return graph.Gradient(graph.ReduceAllSum(first), in["x"])
 	})
-}
-
-func TestUnitLowerTriangular(t *testing.T) {
-	l := fixtures.Matrix(3, 3, 9, 9, 9, 1, 9, 9, 2, 3, 9)
-	out := fixtures.Evaluate(t, dtypes.Float64, fixtures.Values{"l": l}, nil, func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
-		return []*graph.Node{ops.UnitLowerTriangular(in["l"])}
-	})[0]
-	fixtures.Compare(t, "L", out, fixtures.Matrix(3, 3, 1, 0, 0, 1, 1, 0, 2, 3, 1), 0)
 }
 
 func TestReLUOfExtremeValues(t *testing.T) {

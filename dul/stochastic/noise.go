@@ -2,6 +2,7 @@ package stochastic
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -170,16 +171,15 @@ func randomState(store *model.Store) *model.Variable {
 // Every replica has a stream of its own, so the noise of a replica does not
 // depend on which others share its graph.
 type HostSampler struct {
-	streams    []*rand.Rand
-	sources    []*rand.PCG // of the streams: they hold all their state
+	streams    []*rand.PCG
 	replicated bool
 	graphs     int
 }
 
 // NewHostSampler makes a host source for graphs without a replica axis.
 func NewHostSampler(seed uint64) *HostSampler {
-	h := &HostSampler{}
-	h.addStream(seed)
+	h := NewReplicatedHostSampler([]uint64{seed})
+	h.replicated = false
 	return h
 }
 
@@ -188,19 +188,13 @@ func NewHostSampler(seed uint64) *HostSampler {
 func NewReplicatedHostSampler(seeds []uint64) *HostSampler {
 	h := &HostSampler{replicated: true}
 	for _, seed := range seeds {
-		h.addStream(seed)
+		h.streams = append(h.streams, rand.NewPCG(seed, noiseStream))
 	}
 	return h
 }
 
 // noiseStream keeps noise apart from other uses of the same seed.
 const noiseStream = 0x6e6f697365
-
-func (h *HostSampler) addStream(seed uint64) {
-	source := rand.NewPCG(seed, noiseStream)
-	h.sources = append(h.sources, source)
-	h.streams = append(h.streams, rand.New(source))
-}
 
 // noiseScope is where the store keeps the buffers of all graphs.
 const noiseScope = "/noise/"
@@ -213,12 +207,17 @@ type NoiseBuffers struct {
 	buffers []noiseBuffer
 }
 
-// A noiseFiller draws noise into buffers.
+// A noiseFiller says which streams draw a buffer.
 type noiseFiller interface {
-	fill(b noiseBuffer) error
+	// parts are all parts of a buffer of the given shape, each with the stream that draws it.
+	parts(b noiseBuffer, of shapes.Shape) (iter.Seq2[*rand.Rand, part], error)
 	// replicaAxis is the length of the replica axis that draws must have; 0 for none.
 	replicaAxis() int
 }
+
+// A part of a buffer is some rows of so many columns each, whose first entries are
+// stride apart.
+type part struct{ first, rows, columns, stride int }
 
 type noiseBuffer struct {
 	variable *model.Variable
@@ -253,7 +252,7 @@ func (n *NoiseBuffers) buffer(s *model.Scope, g *graph.Graph, l law, shape shape
 	path := fmt.Sprintf("%s/draw_%d", n.scope, len(n.buffers))
 	v := s.Store().VariableWithValue(path, tensors.FromShape(shape)).SetTrainable(false)
 	b := noiseBuffer{v, l, len(n.buffers)}
-	if err := n.source.fill(b); err != nil {
+	if err := n.fill(b); err != nil {
 		panic(fmt.Errorf("drawing noise %s: %w", path, err))
 	}
 	n.buffers = append(n.buffers, b)
@@ -264,7 +263,7 @@ func (n *NoiseBuffers) buffer(s *model.Scope, g *graph.Graph, l law, shape shape
 // the first, whose noise is drawn while the graph is built.
 func (n *NoiseBuffers) Refresh() error {
 	for _, b := range n.buffers {
-		if err := n.source.fill(b); err != nil {
+		if err := n.fill(b); err != nil {
 			return fmt.Errorf("refreshing noise %s: %w", b.variable.Path(), err)
 		}
 	}
@@ -283,63 +282,63 @@ func (n *NoiseBuffers) Release(store *model.Store) error {
 	return nil
 }
 
-func (h *HostSampler) fill(b noiseBuffer) error {
+// fill draws new noise into a buffer.
+func (n *NoiseBuffers) fill(b noiseBuffer) error {
 	value, err := b.variable.Value()
 	if err != nil {
 		return err
 	}
+	parts, err := n.source.parts(b, value.Shape())
+	if err != nil {
+		return err
+	}
 	if value.DType() == dtypes.Float64 {
-		return tensors.MutableFlatData(value, func(flat []float64) { fillReplicas(h.streams, b.law, flat) })
+		return tensors.MutableFlatData(value, func(flat []float64) { fill(flat, b.law, parts) })
 	}
-	return tensors.MutableFlatData(value, func(flat []float32) { fillReplicas(h.streams, b.law, flat) })
+	return tensors.MutableFlatData(value, func(flat []float32) { fill(flat, b.law, parts) })
 }
 
-func fillReplicas[T float32 | float64](streams []*rand.Rand, l law, flat []T) {
-	size := len(flat) / len(streams)
-	for r, stream := range streams {
-		fillLaw(stream, l, flat[r*size:(r+1)*size])
-	}
+// parts implements noiseFiller.
+func (h *HostSampler) parts(_ noiseBuffer, of shapes.Shape) (iter.Seq2[*rand.Rand, part], error) {
+	size := of.Size() / len(h.streams)
+	return func(yield func(*rand.Rand, part) bool) {
+		for r, stream := range h.streams {
+			if !yield(rand.New(stream), part{r * size, 1, size, size}) {
+				return
+			}
+		}
+	}, nil
 }
 
-func fillLaw[T float32 | float64](stream *rand.Rand, l law, noise []T) {
-	switch l.kind {
-	case uniform:
-		fillUniform(stream, noise)
-	case mask:
-		fillDropoutMask(stream, noise, l.keep)
-	default:
-		fillNormal(stream, noise)
-	}
-}
-
-// nextBits gives draw i its random bits, the lower 32 of the result: every word
-// of the stream serves two draws, as random words are most of the cost of noise.
-// word is what it gave to the draw before.
-func nextBits(stream *rand.Rand, i int, word uint64) uint64 {
-	if i%2 == 0 {
-		return stream.Uint64()
-	}
-	return word >> 32
-}
-
-// fillUniform fills noise with draws of U[0, 1), of 24 bits each: those that
-// every float32 of that interval can tell apart.
-func fillUniform[T float32 | float64](stream *rand.Rand, noise []T) {
-	var word uint64
-	for i := range noise {
-		word = nextBits(stream, i, word)
-		noise[i] = T(uint32(word)>>8) / (1 << 24)
-	}
-}
-
-func fillDropoutMask[T float32 | float64](stream *rand.Rand, mask []T, keep float64) {
-	var word uint64
-	scale, limit := T(1/keep), uint64(keep*(1<<32))
-	for i := range mask {
-		word = nextBits(stream, i, word)
-		mask[i] = 0
-		if uint64(uint32(word)) < limit {
-			mask[i] = scale
+// fill fills parts of noise with independent draws of one law. Every word of a stream
+// serves two draws, as random words are most of the cost of noise.
+func fill[T float32 | float64](noise []T, l law, parts iter.Seq2[*rand.Rand, part]) {
+	scale, limit := T(1/l.keep), uint64(l.keep*(1<<32))
+	for stream, p := range parts {
+		var word uint64
+		for row := range p.rows {
+			entries := noise[p.first+row*p.stride:][:p.columns]
+			for i := range entries {
+				word >>= 32
+				if (row*p.columns+i)%2 == 0 {
+					word = stream.Uint64()
+				}
+				switch bits := uint32(word); l.kind {
+				case uniform:
+					entries[i] = T(bits>>8) / (1 << 24)
+				case mask:
+					entries[i] = 0
+					if uint64(bits) < limit {
+						entries[i] = scale
+					}
+				default:
+					layer, x, under := pointOf(int32(bits))
+					if !under {
+						x = normalNearCurve(stream, layer, x)
+					}
+					entries[i] = T(x)
+				}
+			}
 		}
 	}
 }
@@ -352,9 +351,9 @@ const stateSize = 20
 // the same draws. The noise in the buffers is not part of it, as every execution
 // draws its own.
 func (h *HostSampler) State() ([]byte, error) {
-	state := make([]byte, 0, stateSize*len(h.sources))
-	for r, source := range h.sources {
-		position, err := source.MarshalBinary()
+	var state []byte
+	for r, stream := range h.streams {
+		position, err := stream.MarshalBinary()
 		if err != nil {
 			return nil, fmt.Errorf("reading the position of noise stream %d: %w", r, err)
 		}
@@ -368,11 +367,11 @@ func (h *HostSampler) State() ([]byte, error) {
 // graph is built: building draws the noise of the first execution. After an
 // error the streams are where they were before.
 func (h *HostSampler) SetState(state []byte) error {
-	if len(state) != stateSize*len(h.sources) {
+	if len(state) != stateSize*len(h.streams) {
 		return fmt.Errorf("the position of the noise streams has %d bytes, want %d for %d streams: it is of a source with another number of replicas, or damaged",
-			len(state), stateSize*len(h.sources), len(h.sources))
+			len(state), stateSize*len(h.streams), len(h.streams))
 	}
-	positions := make([]rand.PCG, 0, len(h.sources))
+	positions := make([]rand.PCG, 0, len(h.streams))
 	for part := range slices.Chunk(state, stateSize) {
 		var position rand.PCG
 		if err := position.UnmarshalBinary(part); err != nil {
@@ -380,8 +379,8 @@ func (h *HostSampler) SetState(state []byte) error {
 		}
 		positions = append(positions, position)
 	}
-	for r, source := range h.sources {
-		*source = positions[r]
+	for r, stream := range h.streams {
+		*stream = positions[r]
 	}
 	return nil
 }

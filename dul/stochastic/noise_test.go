@@ -358,12 +358,25 @@ func TestHostRefusesOtherStates(t *testing.T) {
 
 // Results were kept of these draws.
 func TestHostDrawsStay(t *testing.T) {
-	like := fixtures.Values{"x": fixtures.Zeros(1, 1)}
-	got := fixtures.Compile(t, dtypes.Float32, like, stochastic.NewHostSampler(7).NewBuffers(), func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-		return []*graph.Node{stochastic.Draw(s, in["x"], stochastic.Uniform01(), 1, 3)}
-	}).Call(like)[0].Values
-	want := []float64{0.16895490884780884, 0.2743074297904968, 0.4913180470466614}
-	if !slices.Equal(got, want) {
-		t.Errorf("drew %v, want %v", got, want)
+	for _, c := range []struct {
+		of   stochastic.Distribution
+		want []float64
+		sum  float64 // of 10,001 draws
+	}{
+		{stochastic.Uniform01(), []float64{0.16895490884780884, 0.2743074297904968, 0.4913180470466614}, 5005.077787280083},
+		{stochastic.Gaussian(), []float64{0.640190064907074, 1.1375696659088135, 0.8297821283340454}, -31.53554940964318},
+		{stochastic.DropoutMask(0.3), []float64{1.4285714626312256, 1.4285714626312256, 1.4285714626312256}, 9952.857380151749},
+	} {
+		like := fixtures.Values{"x": fixtures.Zeros(1, 1)}
+		got := fixtures.Compile(t, dtypes.Float32, like, stochastic.NewHostSampler(7).NewBuffers(), func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+			return []*graph.Node{stochastic.Draw(s, in["x"], c.of, 1, 10001)}
+		}).Call(like)[0].Values
+		sum := 0.0
+		for _, v := range got {
+			sum += v
+		}
+		if !slices.Equal(got[:3], c.want) || sum != c.sum {
+			t.Errorf("%T: drew %v, and %v in all, want %v and %v", c.of, got[:3], sum, c.want, c.sum)
+		}
 	}
 }

@@ -48,19 +48,6 @@ func init() {
 	}
 }
 
-// fillNormal fills noise with independent draws of N(0, 1).
-func fillNormal[T float32 | float64](stream *rand.Rand, noise []T) {
-	var word uint64
-	for i := range noise {
-		word = nextBits(stream, i, word)
-		layer, x, under := pointOf(int32(word))
-		if !under {
-			x = normalNearCurve(stream, layer, x)
-		}
-		noise[i] = T(x)
-	}
-}
-
 // pointOf is a random point of a random layer: 8 bits choose the layer, 24 the
 // position on either side of 0. It says whether the point surely lies under the curve.
 func pointOf(bits int32) (layer int32, x float64, under bool) {

@@ -42,6 +42,11 @@ func filled[T float32 | float64]() []T {
 	return noise
 }
 
+// fillNormal fills noise with draws of N(0, 1).
+func fillNormal[T float32 | float64](stream *rand.Rand, noise []T) {
+	fill(noise, law{}, func(yield func(*rand.Rand, part) bool) { yield(stream, part{0, 1, len(noise), 0}) })
+}
+
 func drawnInGraph[T float32 | float64](t *testing.T) []T {
 	store := model.NewStore()
 	must.Do(t, store.SetRNGStateFromSeed(5))

@@ -4,12 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 )
 
@@ -83,97 +82,74 @@ func (s *Seeded) replicaAxis() int {
 	return 0
 }
 
-// fill implements noiseFiller.
-func (s *Seeded) fill(b noiseBuffer) error {
+// parts implements noiseFiller.
+func (s *Seeded) parts(b noiseBuffer, of shapes.Shape) (iter.Seq2[*rand.Rand, part], error) {
 	if len(s.traced) == 0 {
-		return errors.New("no draws were traced; call Seeded.Trace and build a graph with it first")
+		return nil, errors.New("no draws were traced; call Seeded.Trace and build a graph with it first")
 	}
-	value, err := b.variable.Value()
+	number, sample := b.number%len(s.traced), s.sample+b.number/len(s.traced)%s.copies
+	one, shared, err := example(of, s.traced[number], s.tracedExamples)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	draw := seededDraw{s, b.law, b.number % len(s.traced), s.sample + b.number/len(s.traced)%s.copies, blocks{}}
-	if draw.of, err = blocksOf(value.Shape(), s.traced[draw.number], s.tracedExamples); err != nil {
-		return err
+	if s.coherent && !shared {
+		return nil, fmt.Errorf("noise of shape %s, its own for each example, so that a draw is no function of the input: the layer has no coherent draws (see stochastic.Coherent)", of)
 	}
-	if s.coherent && !draw.of.shared {
-		return fmt.Errorf("noise of shape %s, its own for each example, so that a draw is no function of the input: the layer has no coherent draws (see stochastic.Coherent)", value.Shape())
-	}
-	if value.DType() == dtypes.Float64 {
-		return tensors.MutableFlatData(value, func(flat []float64) { fillSeeded(draw, flat) })
-	}
-	return tensors.MutableFlatData(value, func(flat []float32) { fillSeeded(draw, flat) })
+	size := of.Size() / len(s.replicas)
+	return func(yield func(*rand.Rand, part) bool) {
+		for r := range s.replicas {
+			if shared {
+				if !yield(s.restart(r, number, sample, -1), part{r * size, 1, size, size}) {
+					return
+				}
+				continue
+			}
+			for e := range size / max(one.rows*one.columns, 1) {
+				p := one
+				p.first = r*size + e*one.first
+				if !yield(s.restart(r, number, sample, s.example+e), p) {
+					return
+				}
+			}
+		}
+	}, nil
 }
 
-// blocks say which entries of noise [..., rows, columns] belong to an example: each of
-// the examples has height rows and width columns, below or beside those of the others.
-type blocks struct {
-	rows, columns, height, width int
-	shared                       bool // all entries belong to all examples
-}
-
-// blocksOf compares the shape of a draw with that of the same draw for another number
-// of examples.
-func blocksOf(shape, other shapes.Shape, otherExamples int) (blocks, error) {
-	fail := fmt.Errorf("noise of shape %s, and of shape %s for %d examples: what belongs to an example cannot be told, and neither can noise by seed", shape, other, otherExamples)
-	n := shape.Rank()
-	if other.Rank() != n || n < 2 {
-		return blocks{}, fail
-	}
-	b := blocks{rows: shape.Dim(-2), columns: shape.Dim(-1), height: shape.Dim(-2), width: shape.Dim(-1)}
-	switch sameRows, sameColumns := other.Dim(-2) == b.rows, other.Dim(-1) == b.columns; {
-	case sameRows && sameColumns:
-		b.shared = true
-	case sameColumns && other.Dim(-2)%otherExamples == 0:
-		b.height = other.Dim(-2) / otherExamples
-	case sameRows && other.Dim(-1)%otherExamples == 0:
-		b.width = other.Dim(-1) / otherExamples
-	default:
-		return blocks{}, fail
-	}
-	if b.rows%max(b.height, 1) != 0 || b.columns%max(b.width, 1) != 0 {
-		return blocks{}, fail
-	}
-	return b, nil
-}
-
-// seededDraw is one draw of a sample.
-type seededDraw struct {
-	from           *Seeded
-	law            law
-	number, sample int
-	of             blocks
-}
-
-// restart goes to the stream of a replica and an example; -1 stands for all examples.
-func (d seededDraw) restart(replica, example int) *rand.Rand {
+// restart goes to the stream of a replica, draw, sample and example; the example -1
+// stands for all.
+func (s *Seeded) restart(replica, number, sample, example int) *rand.Rand {
 	var key [32]byte
-	for i, word := range []uint64{d.from.seed, d.from.replicas[replica], uint64(d.number)<<32 | uint64(d.sample), uint64(example + 1)} {
+	for i, word := range []uint64{s.seed, s.replicas[replica], uint64(number)<<32 | uint64(sample), uint64(example + 1)} {
 		binary.LittleEndian.PutUint64(key[8*i:], word)
 	}
-	d.from.source.Seed(key)
-	return d.from.stream
+	s.source.Seed(key)
+	return s.stream
 }
 
-func fillSeeded[T float32 | float64](d seededDraw, flat []T) {
-	size, b := len(flat)/len(d.from.replicas), d.of
-	block := make([]T, b.height*b.width)
-	for r := range d.from.replicas {
-		part := flat[r*size : (r+1)*size]
-		if b.shared {
-			fillLaw(d.restart(r, -1), d.law, part)
-			continue
-		}
-		for e := range len(part) / max(len(block), 1) {
-			fillLaw(d.restart(r, d.from.example+e), d.law, block)
-			// Either the heights or the widths of the blocks add up to the whole.
-			first := e * b.height * b.columns
-			if b.height == b.rows {
-				first = e * b.width
-			}
-			for i := range b.height {
-				copy(part[first+i*b.columns:], block[i*b.width:(i+1)*b.width])
-			}
-		}
+// example says which entries of noise [..., rows, columns] belong to an example: the
+// part of example number 1 or, if shared, all entries to all examples. Examples lie
+// below or beside each other. It is seen by comparison with the shape of the same
+// draw for another number of examples.
+func example(shape, other shapes.Shape, otherExamples int) (one part, shared bool, err error) {
+	fail := fmt.Errorf("noise of shape %s, and of shape %s for %d examples: what belongs to an example cannot be told, and neither can noise by seed", shape, other, otherExamples)
+	if other.Rank() != shape.Rank() || shape.Rank() < 2 {
+		return one, false, fail
 	}
+	rows, columns, otherRows, otherColumns := shape.Dim(-2), shape.Dim(-1), other.Dim(-2), other.Dim(-1)
+	switch {
+	case otherRows == rows && otherColumns == columns:
+		return one, true, nil
+	case otherColumns == columns && otherRows%otherExamples == 0:
+		high := otherRows / otherExamples
+		one = part{high * columns, high, columns, columns}
+	case otherRows == rows && otherColumns%otherExamples == 0:
+		wide := otherColumns / otherExamples
+		one = part{wide, rows, wide, columns}
+	default:
+		return one, false, fail
+	}
+	if rows%max(one.rows, 1) != 0 || columns%max(one.columns, 1) != 0 {
+		return one, false, fail
+	}
+	return one, false, nil
 }
