@@ -171,8 +171,9 @@ func (p *Prediction) pinball(l likelihood.Quantiles) (float64, error) {
 // noise that is the same at all inputs.
 func (p *Prediction) NoiseDeviation() float64 {
 	var noise []float64
+	varies := p.noiseVaries()
 	for _, component := range p.NoiseStd {
-		if p.noiseVaries() {
+		if varies {
 			noise = append(noise, component...)
 		} else {
 			noise = append(noise, component[0])
