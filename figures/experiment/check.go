@@ -20,6 +20,7 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 )
@@ -155,10 +156,39 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 	if e.Task.Probe != nil && found.replicas {
 		return fail(errors.New("Task.Probe is not for networks that are trained as replicas of one graph"))
 	}
+	if err := e.checkCoherent(ctx, d); err != nil {
+		return fail(err)
+	}
 	if e.Recipe.Augmentation != nil && !found.images {
 		return fail(errors.New("Recipe.Augmentation is for images, and the inputs are none"))
 	}
 	return found, nil
+}
+
+// checkCoherent draws once from the untrained network, if draws are to be coherent: layers that have no such draws say so.
+func (e Experiment) checkCoherent(ctx context.Context, d Data) error {
+	if !e.Recipe.Coherent {
+		return nil
+	}
+	inputs, is := d.Train.Inputs.(nets.Floats)
+	if !is || e.Method.Process != nil {
+		return errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
+	}
+	backend, err := gobackend.New("")
+	if err != nil {
+		return err
+	}
+	defer backend.Finalize()
+	network, err := e.Task.Network.Over(e.Method.Layers)
+	if err != nil {
+		return err
+	}
+	m, err := nets.New(backend, network, e.Task.Likelihood, 1)
+	if err == nil {
+		inputs.Values = inputs.Values[:inputs.Size()]
+		_, err = predict.Sample(ctx, m, inputs, predict.Options{Samples: 1, Seed: new(uint64), Coherent: true})
+	}
+	return err
 }
 
 // load loads the data of an experiment and checks them.

@@ -13,6 +13,7 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
@@ -139,6 +140,11 @@ func TestRefused(t *testing.T) {
 			other.Inputs = nets.Rows([]float64{1, 2, 3, 4}, 2)
 			e.Task.Data = experiment.Arrays{Train: line(4, 1), Sets: []experiment.Set{{Name: "test", Dataset: other}}}
 		}, `the set "test": there are inputs of type nets.Floats and shape [2], and in the training data type nets.Floats and shape [1]`},
+		{"coherent draws of a mixture", density, func(e *experiment.Experiment) {
+			e.Method.Layers, e.Recipe.Coherent = dul.Density{Energy: energy.Rank1Mixture{}}, true
+		}, "whose Terms have no Root"},
+		{"coherent draws of a process", small(nil), func(e *experiment.Experiment) { e.Method.Process, e.Recipe.Coherent = experiment.SNGP{}, true }, "nor for Gaussian processes"},
+		{"coherent draws in a stream", small(none), func(e *experiment.Experiment) { e.Recipe.Coherent, e.Recipe.SharedNoise = true, true }, "leave SharedNoise out"},
 		{"a function without a name", small(none), func(e *experiment.Experiment) {
 			e.Task.Network = nets.Func{Build: func(nets.Layers, *model.Scope, *graph.Node, int) *graph.Node { return nil }}
 		}, "nets.Func"},

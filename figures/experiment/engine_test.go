@@ -322,6 +322,38 @@ func TestNoiseOfSets(t *testing.T) {
 	}
 }
 
+// With coherent draws a draw is one function in all sets, of replicas and of networks by themselves; else it is none.
+func TestCoherentDraws(t *testing.T) {
+	for _, replicas := range []bool{true, false} {
+		for _, coherent := range []bool{true, false} {
+			e := small(dul.Density{InitStd: 0.3})
+			e.Recipe = must.Get(e.Recipe.For(e.Method, e.Task.Likelihood, 2))(t)
+			e.Recipe.Coherent = coherent
+			e.Task.Data = experiment.Arrays{Train: line(6, 1), Sets: []experiment.Set{{Name: "test", Dataset: line(3, 1)}, {Name: "more", Dataset: line(6, 1)}}}
+			data := e.Task.Data.(experiment.Arrays)
+			data.Train.Targets = []float64{1, 2, 1, 2, 1, 2}
+			e.Task.Data = data
+			if !replicas {
+				e.Task.Network = nets.Func{Name: "line", Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+					return l.Dense(s.In("output"), x, outputs)
+				}}
+			}
+			r := must.Get(experiment.Run(context.Background(), e))(t)[0]
+			a, b := setOf(t, r, "test").Mean, setOf(t, r, "more").Mean
+			if a[0][1] == a[1][1] {
+				t.Error("two draws are equal")
+			}
+			for k := range a {
+				for i := range a[k] {
+					if same := math.Abs(a[k][i]-b[k][i]) < 1e-6; same != coherent {
+						t.Errorf("replicas %t, coherent %t: draw %d is %v in one set and %v in another", replicas, coherent, k, a[k][i], b[k][i])
+					}
+				}
+			}
+		}
+	}
+}
+
 // Stopped in training, Run returns the reason, and neither results nor failures of what was stopped.
 func TestStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())

@@ -174,6 +174,9 @@ func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]
 	if f.group.images && options.BatchSize == 0 {
 		options.BatchSize = min(ImageBatch(m), sets[0].Len())
 	}
+	if options.Coherent = e.Recipe.Coherent; options.Coherent {
+		options.Seed = new(uint64) // the networks' own seeds tell their draws apart
+	}
 	var drawn []*predict.Prediction
 	var err error
 	switch {

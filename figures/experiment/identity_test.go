@@ -117,6 +117,7 @@ func TestIdentity(t *testing.T) {
 			e.Recipe.Groups = []experiment.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{Decay: 1e-4}, Rate: 1}}
 		}},
 		{"the stream of noise", false, func(e *experiment.Experiment) { e.Recipe.SharedNoise = true }},
+		{"coherent draws", false, func(e *experiment.Experiment) { e.Recipe.Coherent = true }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			other := base

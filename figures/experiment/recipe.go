@@ -49,6 +49,8 @@ type Recipe struct {
 	// Which sets there are, and their order, then changes the draws. Without it each set has a stream of its own, made
 	// from the seed and the set's name.
 	SharedNoise bool
+	// Coherent makes each draw one function of the input, in all sets; see predict.Options.Coherent.
+	Coherent bool
 	// SeedWithoutSplit starts networks from Seed alone. Without it networks of different splits have different seeds,
 	// also where Seed is equal.
 	SeedWithoutSplit bool
@@ -198,6 +200,7 @@ func (r Recipe) check() error {
 	need(r.BatchSize >= 1, "BatchSize is %d; at least 1 is needed", r.BatchSize)
 	need(r.Samples >= 1, "Samples is %d; at least 1 is needed", r.Samples)
 	need(r.PredictBatch >= 0, "PredictBatch is %d; it must not be negative", r.PredictBatch)
+	need(!r.Coherent || !r.SharedNoise, "Coherent and SharedNoise are both set; coherent draws are drawn by a seed, so leave SharedNoise out")
 	need(r.PretrainEpochs >= 0, "PretrainEpochs is %d; it must not be negative", r.PretrainEpochs)
 	need((r.PretrainEpochs > 0) == (len(r.PretrainGroups) > 0), "PretrainEpochs is %d, and there are %d PretrainGroups; one needs the other", r.PretrainEpochs, len(r.PretrainGroups))
 	need(r.LogLikelihoodScale >= 0, "LogLikelihoodScale is %g; it must not be negative", r.LogLikelihoodScale)
