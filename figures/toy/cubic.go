@@ -24,16 +24,19 @@ type Cubic struct {
 }
 
 const (
-	cubicExamples, cubicNoise = 100, 3.0
-	gridEnd, gridStep         = 6.0, 0.05
+	cubicExamples     = 100
+	gridEnd, gridStep = 6.0, 0.05
 )
+
+// CubicNoise is the standard deviation of the noise of Cubic.
+const CubicNoise = 3.0
 
 // Identity implements experiment.Identifier. How many splits there are changes none of them.
 func (c Cubic) Identity() experiment.Identity {
 	return experiment.Identity{Value: struct {
 		Examples                 int
 		Noise, GridEnd, GridStep float64
-	}{cubicExamples, cubicNoise, gridEnd, gridStep}}
+	}{cubicExamples, CubicNoise, gridEnd, gridStep}}
 }
 
 // Check says what cannot be.
@@ -63,7 +66,7 @@ func Grid() []float64 {
 
 // cubicData is the data of a split, in their own units.
 func cubicData(split int) *datasets.Regression {
-	return datasets.ToyCubic(cubicExamples, cubicNoise, uint64(split))
+	return datasets.ToyCubic(cubicExamples, CubicNoise, uint64(split))
 }
 
 // Load implements experiment.Source.

@@ -20,9 +20,15 @@ import (
 	"densityuncertainty/figures/uci"
 )
 
+// Sets are the experiments of the questions.
+func Sets() []tables.Set { return []tables.Set{GapSet(), FunctionSet(), ImageSet()} }
+
 // Tables are the answers as tables.
 func Tables() []tables.Named {
-	return []tables.Named{{Name: "where-gaps", Doc: "does the density help in gaps? density layers against two controls, gap by gap", Make: GapTable}}
+	return []tables.Named{
+		{Name: "where-gaps", Doc: "does the density help in gaps? density layers against two controls, gap by gap", Make: GapTable},
+		{Name: "where-functions", Doc: "are joint predictions better if a draw is one function?", Make: FunctionTable},
+	}
 }
 
 // Figures are the answers as pictures.
@@ -43,23 +49,27 @@ func gapSettings() []gapSetting {
 	return []gapSetting{{"paper", uci.Paper}, {"released", uci.Released}, {"Adam", uci.Adam}}
 }
 
-// gapDatasets are the data sets whose gap splits are compared.
-func gapDatasets() []string {
+// uciDatasets are the data sets that are compared.
+func uciDatasets() []string {
 	return []string{"boston", "concrete", "energy", "energy-cooling", "wine", "yacht"}
 }
 
-// gapControls are the methods that density layers are tested against.
-func gapControls() []experiment.Method {
+// controls are the methods that density layers are tested against.
+func controls() []experiment.Method {
 	return []experiment.Method{methods.DensityMean, methods.DensityConstant}
+}
+
+// compared are the six methods of all questions.
+func compared() []experiment.Method {
+	return slices.Concat([]experiment.Method{methods.Density}, controls(), []experiment.Method{methods.MCDropout, methods.Rank1, methods.Ensemble})
 }
 
 // GapSet is the experiments of question 1: every gap split of six data sets, in three settings, by six methods, 20 seeds.
 func GapSet() tables.Set {
-	list := append([]experiment.Method{methods.Density}, append(gapControls(), methods.MCDropout, methods.Rank1, methods.Ensemble)...)
 	var all experiment.Experiments
 	for _, s := range gapSettings() {
-		for _, dataset := range gapDatasets() {
-			for _, m := range list {
+		for _, dataset := range uciDatasets() {
+			for _, m := range compared() {
 				for _, gap := range s.gaps(dataset, m) {
 					all = append(all, gap...)
 				}
@@ -149,17 +159,17 @@ func GapTable(x *tables.Index) (report.Table, error) {
 		Caption: "Does the density help in gaps? Density against two controls on test inputs in a gap: on how many gaps its mean NLL over 20 seeds is lower, and the median difference over gaps (nats, negative: density is better).",
 		Notes:   []string{"Intervals: 95 % bootstrap over gaps. Better and worse hold for all rows of a column together (signed ranks over gaps, Holm, 5 %). Gaps on which one of the two diverged on more than half of the seeds are left out."},
 	}
-	for _, control := range gapControls() {
+	for _, control := range controls() {
 		t.Columns = append(t.Columns, "against "+control.Name)
 	}
 	type place struct{ row, column int }
 	var places []place
-	pValues, medians := make([][]float64, len(gapControls())), map[place]float64{}
+	pValues, medians := make([][]float64, len(controls())), map[place]float64{}
 	for _, s := range gapSettings() {
-		for _, dataset := range gapDatasets() {
+		for _, dataset := range uciDatasets() {
 			row := report.Row{Name: uci.DatasetTitle(dataset) + ", " + s.name}
 			ran := false
-			for k, control := range gapControls() {
+			for k, control := range controls() {
 				list, err := s.differences(x, dataset, control)
 				if err != nil {
 					return t, err
@@ -193,7 +203,7 @@ func GapTable(x *tables.Index) (report.Table, error) {
 			}
 		}
 	}
-	for k := range gapControls() {
+	for k := range controls() {
 		if len(pValues[k]) == 0 {
 			continue
 		}
@@ -236,9 +246,9 @@ func GapFigure(x *tables.Index, _ uint64) (report.Figure, error) {
 	colours := []struct {
 		method experiment.Method
 		shape  draw.GlyphDrawer
-	}{{gapControls()[0], draw.RingGlyph{}}, {gapControls()[1], draw.CrossGlyph{}}}
+	}{{controls()[0], draw.RingGlyph{}}, {controls()[1], draw.CrossGlyph{}}}
 	var panels []*plot.Plot
-	for n, dataset := range gapDatasets() {
+	for n, dataset := range uciDatasets() {
 		p := report.New(uci.DatasetTitle(dataset), "", "")
 		if n >= columns {
 			p.X.Label.Text = "difference of NLL (nats)"

@@ -33,7 +33,7 @@ type chooser struct {
 func paper() catalogue {
 	return catalogue{
 		sets: func() []tables.Set {
-			return slices.Concat(toy.Sets(), uci.Sets(), cifar.Sets(), []tables.Set{where.GapSet(), where.ImageSet()})
+			return slices.Concat(toy.Sets(), uci.Sets(), cifar.Sets(), where.Sets())
 		},
 		tables:   slices.Concat([]tables.Named{claims.Named()}, uci.Tables(), toy.Tables(), cifar.Tables(), where.Tables()),
 		figures:  slices.Concat(toy.Figures(), uci.Figures(), where.Figures()),

@@ -1,0 +1,250 @@
+package where
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/toy"
+	"densityuncertainty/figures/uci"
+)
+
+// The metrics of joint predictions, in nats for each target: of functions, and of independent draws, whose joint likelihood
+// is the product of the marginal ones. Those of the cubic's gap begin with gapPrefix.
+const metricJoint, metricMarginal, gapPrefix = "joint_nll", "marginal_nll", "gap_"
+
+// functionSamples, dyadSize and dyadCount are the number of functions, and the size and number of groups for each split.
+const functionSamples, dyadSize, dyadCount = 1000, 10, 200
+
+// cubicSeeds is the number of data sets of the cubic.
+const cubicSeeds = 20
+
+// FunctionSet is the experiments of question 3.
+func FunctionSet() tables.Set {
+	var all experiment.Experiments
+	for _, p := range jointProblems() {
+		for _, m := range compared() {
+			if p.prefix == "" {
+				all = append(all, p.experiments(m)...)
+			}
+		}
+	}
+	return tables.Set{
+		Name: "where-functions", Doc: "question 3: are joint predictions better if a draw is one function? (figures/questions.md)",
+		Parts: []tables.Part{{Scale: results.Full, Experiments: all}},
+	}
+}
+
+// A jointProblem is a row of FunctionTable.
+type jointProblem struct {
+	title, prefix string // prefix is that of its metrics
+	preset        experiment.Preset
+	data          experiment.Source
+	metric        experiment.Metric
+}
+
+func jointProblems() []jointProblem {
+	cubic := jointProblem{"Cubic", "", toy.Paper, toy.Cubic{Seeds: cubicSeeds}, cubicJoint}
+	gap := cubic
+	gap.title, gap.prefix = "Cubic, in the gap", gapPrefix
+	all := []jointProblem{cubic, gap}
+	for _, dataset := range uciDatasets() {
+		all = append(all, jointProblem{uci.DatasetTitle(dataset), "", uci.Paper, uci.Data{Name: dataset}, neighboursJoint})
+	}
+	return all
+}
+
+// experiments are those of a method, whose draws are functions. That a preset refuses a method is a mistake in this package:
+// it panics.
+func (p jointProblem) experiments(m experiment.Method) experiment.Experiments {
+	list, err := experiment.Cross(p.preset, []experiment.Source{p.data}, m)
+	if err != nil {
+		panic(err)
+	}
+	return list.Change(func(e *experiment.Experiment) {
+		e.Preset = "where.Functions"
+		e.Recipe.Coherent, e.Recipe.SharedNoise = true, false
+		if e.Recipe.Samples > 1 {
+			e.Recipe.Samples = functionSamples
+		}
+		e.Task.Metrics = append(slices.Clone(e.Task.Metrics), p.metric)
+	})
+}
+
+// jointOf are the two metrics of groups of a set's examples.
+func jointOf(target []float64, s *experiment.Prediction, at []int, groups [][]int, unit float64) (joint, marginal float64, err error) {
+	take := func(all [][]float64) [][]float64 {
+		taken := make([][]float64, len(all))
+		for m, values := range all {
+			for _, i := range at {
+				taken[m] = append(taken[m], values[i])
+			}
+		}
+		return taken
+	}
+	mean, variance := take(s.Mean), take(s.Variances())
+	if joint, err = metrics.JointNLL(target, mean, variance, groups, unit); err != nil {
+		return 0, 0, err
+	}
+	var alone [][]int
+	for _, group := range groups {
+		for _, i := range group {
+			alone = append(alone, []int{i})
+		}
+	}
+	marginal, err = metrics.JointNLL(target, mean, variance, alone, unit)
+	return joint, marginal, err
+}
+
+// cubicJoint measures dyads of grid points where the data are and between them, |x| <= 4, and of those in the gap, |x| < 2.
+// Each of a dyad's inputs has a target of its own.
+func cubicJoint(p *experiment.Predictions) (map[string]float64, error) {
+	s, err := p.Set("grid")
+	if err != nil {
+		return nil, err
+	}
+	found, random := map[string]float64{}, rand.New(rand.NewPCG(uint64(p.Split), 1))
+	for _, place := range []struct {
+		prefix string
+		end    float64
+	}{{"", 4.001}, {gapPrefix, 1.999}} {
+		var inside []int
+		for i, x := range toy.Grid() {
+			if math.Abs(x) < place.end {
+				inside = append(inside, i)
+			}
+		}
+		dyads, err := metrics.Dyads(len(inside), dyadSize, dyadCount, uint64(p.Split))
+		if err != nil {
+			return nil, err
+		}
+		var at []int
+		var target []float64
+		groups := make([][]int, len(dyads))
+		for k, dyad := range dyads {
+			for _, i := range dyad {
+				x := toy.Grid()[inside[i]]
+				groups[k] = append(groups[k], len(at))
+				at, target = append(at, inside[i]), append(target, (x*x*x+toy.CubicNoise*random.NormFloat64()-p.Zero)/p.Unit)
+			}
+		}
+		joint, marginal, err := jointOf(target, s, at, groups, p.Unit)
+		if err != nil {
+			return nil, err
+		}
+		found[place.prefix+metricJoint], found[place.prefix+metricMarginal] = joint, marginal
+	}
+	return found, nil
+}
+
+// neighboursJoint measures dyads of test inputs, each with a single target: the k-th time that an anchor is drawn, its k-th
+// nearest input takes its place.
+func neighboursJoint(p *experiment.Predictions) (map[string]float64, error) {
+	s, err := p.Set("test")
+	if err != nil {
+		return nil, err
+	}
+	data, err := p.Data(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	groups, err := neighbours(data.Sets[0].Inputs.(nets.Floats), uint64(p.Split))
+	if err != nil {
+		return nil, err
+	}
+	at := make([]int, len(s.Targets))
+	for i := range at {
+		at[i] = i
+	}
+	joint, marginal, err := jointOf(s.Targets, s, at, groups, p.Unit)
+	return map[string]float64{metricJoint: joint, metricMarginal: marginal}, err
+}
+
+// neighbours are dyads of inputs with neighbours for anchors that are drawn again, no input twice.
+func neighbours(x nets.Floats, seed uint64) ([][]int, error) {
+	groups, err := metrics.Dyads(x.Len(), dyadSize, dyadCount, seed)
+	if err != nil {
+		return nil, err
+	}
+	inputs := slices.Collect(slices.Chunk(x.Values, x.Size()))
+	for _, group := range groups {
+		taken := map[int]bool{}
+		for t, anchor := range group {
+			nearest := -1
+			for i, input := range inputs {
+				if !taken[i] && (nearest < 0 || floats.Distance(input, inputs[anchor], 2) < floats.Distance(inputs[nearest], inputs[anchor], 2)) {
+					nearest = i
+				}
+			}
+			group[t], taken[nearest] = nearest, true
+		}
+	}
+	return groups, nil
+}
+
+// FunctionTable answers question 3: the joint negative log-likelihood of functions of each method, what it is more than that
+// of independent draws of the same network, and for density layers whether the difference is decided.
+func FunctionTable(x *tables.Index) (report.Table, error) {
+	t := report.Table{
+		Name: "where-functions", Columns: []string{"Data", "Functions against independent draws, density"},
+		Caption: fmt.Sprintf("Joint NLL of %d targets near two inputs, in nats for each target (lower is better), if a draw is one function. In brackets: the difference from independent draws of the same networks.", dyadSize),
+		Notes:   []string{"The difference is tested for density layers (paired over 20 splits with the correction of Nadeau and Bengio, or over 20 data sets of the cubic; 95 % intervals; Holm over the six UCI sets, and over both rows of the cubic). A dash: not run, or some splits diverged."},
+	}
+	families := map[bool]*tables.Family[string]{true: {TestTrain: 1.0 / 9}, false: {}}
+	for _, p := range jointProblems() {
+		list := p.experiments(methods.Density)
+		family := families[isUCI(p)]
+		if err := family.Add(p.title, x.BySplit(list, p.prefix+metricJoint), x.BySplit(list, p.prefix+metricMarginal), len(list)); err != nil {
+			return t, err
+		}
+	}
+	for _, m := range compared() {
+		t.Columns = append(t.Columns, m.Name)
+	}
+	for _, p := range jointProblems() {
+		tests, err := families[isUCI(p)].ByName()
+		if err != nil {
+			return t, err
+		}
+		row := report.Row{Name: p.title, Cells: []report.Cell{report.TextCell("–")}}
+		if test, has := tests[p.title]; has {
+			row.Cells[0] = report.Cell{test.Line()}
+		}
+		var summaries []results.Summary
+		for _, m := range compared() {
+			cell := tables.Cell{Full: p.experiments(m)}
+			joint, err := x.Summarize(cell, p.prefix+metricJoint)
+			if err != nil {
+				return t, err
+			}
+			marginal, err := x.Summarize(cell, p.prefix+metricMarginal)
+			if err != nil {
+				return t, err
+			}
+			summaries = append(summaries, joint)
+			text := "–"
+			if joint.N == len(cell.Full) {
+				text = fmt.Sprintf("%.3f (%+.3f)", joint.Mean, joint.Mean-marginal.Mean)
+			}
+			row.Cells = append(row.Cells, report.TextCell(text))
+		}
+		if lowest, complete := results.Lowest(summaries); complete > 1 {
+			row.Cells[1+lowest][0].Bold = true
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}
+
+func isUCI(p jointProblem) bool { _, is := p.data.(uci.Data); return is }
