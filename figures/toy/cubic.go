@@ -96,13 +96,18 @@ func curveOf(p *experiment.Predictions) (curve, error) {
 	if err != nil {
 		return curve{}, err
 	}
-	target := datasets.Scaler{Mean: []float64{p.Zero}, Std: []float64{p.Unit}}
+	target := scalerOf(p)
 	mean, std := s.Moments()
 	floats.Scale(p.Unit, std)
 	return curve{
 		mean: target.Inverse(mean), std: std, noise: s.NoiseDeviation() * p.Unit,
 		quantile: func(q float64) []float64 { return target.Inverse(s.FunctionQuantile(q)) },
 	}, nil
+}
+
+// scalerOf scales targets to the network's units.
+func scalerOf(p *experiment.Predictions) datasets.Scaler {
+	return datasets.Scaler{Mean: []float64{p.Zero}, Std: []float64{p.Unit}}
 }
 
 // hasSpread says whether the function differs from draw to draw.

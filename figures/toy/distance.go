@@ -42,7 +42,7 @@ type panel func(title string, r experiment.Result, withLegend bool) (*plot.Plot,
 // distanceFigure makes a panel for each method.
 func distanceFigure(name string, x *tables.Index, data experiment.Source, seed uint64, draw panel) (report.Figure, error) {
 	list := DistanceMethods()
-	found, err := find(name, x, data, seed, list)
+	found, err := find(name, x, data, seed, list, Paper, Quick)
 	if err != nil {
 		return report.Figure{}, err
 	}

@@ -37,6 +37,7 @@ func Figures() []tables.NamedFigure {
 			f.Name = "figure1-square"
 			return f, err
 		}},
+		{Name: "figure1-functions", Doc: "Figure 1 with draws that are functions", Make: Figure1Functions},
 		{Name: "figure1-energies", Doc: "the density layer with each of its energy models", Make: Figure1Energies},
 		{Name: "distance-toy", Doc: "six methods on one-dimensional regression: are they less certain where there are no data?", Make: DistanceCubic},
 		{Name: "distance-moons", Doc: "six methods on two moons: are they uncertain far away from the data?", Make: DistanceMoons},
@@ -48,11 +49,59 @@ func Figures() []tables.NamedFigure {
 // the bands are narrow, so a strip below each panel has the standard deviation of the draws. If full runs are missing and
 // all quick runs are there, it shows the quick runs, and says so.
 func Figure1(x *tables.Index, seed uint64, columns int) (report.Figure, error) {
-	list := []experiment.Method{methods.MFVI, methods.VDropout, methods.Rank1, methods.Density}
+	return bands("figure1", "Predictive distributions on one-dimensional regression", x, seed, columns, lettered(figure1Methods()))
+}
+
+// figure1Methods are the methods of Figure 1.
+func figure1Methods() []experiment.Method {
+	return []experiment.Method{methods.MFVI, methods.VDropout, methods.Rank1, methods.Density}
+}
+
+// lettered are the methods under their names with a letter before each.
+func lettered(list []experiment.Method) []experiment.Method {
 	for i, m := range list {
 		list[i].Name = fmt.Sprintf("(%c) %s", 'a'+i, m.Name)
 	}
-	return bands("figure1", "Predictive distributions on one-dimensional regression", x, seed, columns, list)
+	return list
+}
+
+// Figure1Functions is Figure1 with some draws from each network as curves: draws that are functions, of which all inputs
+// share the noise.
+func Figure1Functions(x *tables.Index, seed uint64) (report.Figure, error) {
+	const name = "figure1-functions"
+	list := lettered(figure1Methods())
+	drawn, err := find(name, x, Cubic{}, seed, list, Functions)
+	if err != nil {
+		return report.Figure{}, err
+	}
+	found, err := find(name, x, Cubic{}, seed, list, Paper, Quick)
+	if err != nil {
+		return report.Figure{}, err
+	}
+	f, err := bandsOf(name, found, names(list), len(list))
+	if err != nil {
+		return report.Figure{}, err
+	}
+	for i, r := range drawn {
+		if r.Diverged {
+			continue
+		}
+		p, err := predictionsOf(r)
+		if err != nil {
+			return report.Figure{}, err
+		}
+		s, err := p.Set(gridSet)
+		if err != nil {
+			return report.Figure{}, err
+		}
+		for _, draw := range s.Mean {
+			if err := report.Line(f.Panels[0][i], "", Grid(), scalerOf(p).Inverse(draw), report.Orange); err != nil {
+				return report.Figure{}, fmt.Errorf("toy: %s: %v: %w", name, r.Experiment, err)
+			}
+		}
+	}
+	f.Caption = fmt.Sprintf("Draws as functions on one-dimensional regression: %d draws of each network (orange), whose noise all inputs share, on the bands of Figure 1; seed %d.", functionDraws, seed) + f.Caption
+	return f.Figure, nil
 }
 
 // Figure1Energies shows the density layer with its energy models, as Figure1 shows methods.
@@ -132,7 +181,7 @@ func predictionsOf(r experiment.Result) (*experiment.Predictions, error) {
 
 // bands finds the runs of the methods and draws a panel of each.
 func bands(name, title string, x *tables.Index, seed uint64, columns int, list []experiment.Method) (report.Figure, error) {
-	found, err := find(name, x, Cubic{}, seed, list)
+	found, err := find(name, x, Cubic{}, seed, list, Paper, Quick)
 	if err != nil {
 		return report.Figure{}, err
 	}
@@ -257,10 +306,10 @@ func inRows(name string, panels []*plot.Plot, columns int, right, below float64)
 	return f
 }
 
-// find finds the results of methods on data: the full ones, or where some of those are missing the quick ones.
-func find(figure string, x *tables.Index, data experiment.Source, seed uint64, list []experiment.Method) ([]experiment.Result, error) {
+// find finds the results of methods on data by the first preset of which there are all.
+func find(figure string, x *tables.Index, data experiment.Source, seed uint64, list []experiment.Method, presets ...experiment.Preset) ([]experiment.Result, error) {
 	var missing []string
-	for _, preset := range []experiment.Preset{Paper, Quick} {
+	for _, preset := range presets {
 		var found []experiment.Result
 		var lacking []string
 		for _, m := range list {

@@ -70,6 +70,9 @@ func TestQuickFiguresSaySo(t *testing.T) {
 // Without a run a figure says which, and how to make it. A run that diverged has no curves, and its panel says so.
 func TestPanelsOfMissingAndDivergedRuns(t *testing.T) {
 	full := passedOff(t, drawn(Paper, 0))
+	for _, m := range figure1Methods() {
+		full = append(full, passedOff(t, runs(Functions, Cubic{Seeds: 1}, m))...)
+	}
 	for _, c := range []struct {
 		figure string
 		method experiment.Method
@@ -78,6 +81,7 @@ func TestPanelsOfMissingAndDivergedRuns(t *testing.T) {
 	}{
 		{"figure1", methods.MFVI, 0, "figure1 needs seed 0 of (a) MFVI; run: reproduce run figure1"},
 		{"figure1-square", methods.Rank1, 2, "seed 0 of (c) Rank-1 BNN; run: reproduce run figure1"},
+		{"figure1-functions", methods.VDropout, 1, "figure1-functions needs seed 0 of (b) Variational Dropout; run: reproduce run figure1"},
 		{"figure1-energies", clipped, 1, "seed 0 of LDL, clipped to [0, D]; run: reproduce run figure1"},
 		{"distance-toy", methods.DUE, 4, "seed 0 of DUE; run: reproduce run distance"},
 		{"distance-moons", methods.SNGP, 3, "seed 0 of SNGP; run: reproduce run distance"},

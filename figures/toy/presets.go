@@ -25,6 +25,18 @@ func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, 
 	return trained("toy.Paper", data, m, 4000, 1000)
 }
 
+// functionDraws is how many draws Functions keeps.
+const functionDraws = 8
+
+// Functions is Paper with a few draws, each of them one function of the input (predict.Options.Coherent). The networks are
+// those of Paper.
+func Functions(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+	e, err := Paper(data, m)
+	e.Preset = "toy.Functions"
+	e.Recipe.Samples, e.Recipe.Coherent, e.Recipe.SharedNoise = functionDraws, true, false
+	return e, err
+}
+
 // quickPreset is the name of Quick.
 const quickPreset = "toy.Quick"
 

@@ -39,6 +39,9 @@ func Sets() []tables.Set {
 		cell := gapCell(row.Method)
 		full, quick = append(full, cell.Full...), append(quick, cell.Quick...)
 	}
+	for _, m := range figure1Methods() {
+		full = append(full, runs(Functions, Cubic{Seeds: drawnSeeds}, m)...)
+	}
 	for _, m := range DistanceMethods() {
 		for _, data := range []experiment.Source{Cubic{Seeds: drawnSeeds}, Moons{Seeds: drawnSeeds}} {
 			distance, quickDistance = append(distance, runs(Paper, data, m)...), append(quickDistance, runs(Quick, data, m)...)

@@ -78,7 +78,7 @@ func (p jointProblem) experiments(m experiment.Method) experiment.Experiments {
 		if e.Recipe.Samples > 1 {
 			e.Recipe.Samples = functionSamples
 		}
-		e.Task.Metrics = append(slices.Clone(e.Task.Metrics), p.metric)
+		e.Task.Metrics = []experiment.Metric{p.metric}
 	})
 }
 

@@ -1,0 +1,118 @@
+package where
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/internal/figtest"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/toy"
+)
+
+// An anchor that is drawn again is replaced by its nearest input that is not in the group.
+func TestNeighbours(t *testing.T) {
+	const n = 40
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = float64(i * i)
+	}
+	groups, dyads := must.Get(neighbours(nets.Rows(x, 1), 3))(t), must.Get(metrics.Dyads(n, dyadSize, dyadCount, 3))(t)
+	for k, group := range groups {
+		for place, i := range group {
+			if slices.Contains(group[:place], i) {
+				t.Fatalf("group %v of the anchors %v has an input twice", group, dyads[k])
+			}
+			anchor := x[dyads[k][place]]
+			for j := range x {
+				if !slices.Contains(group[:place], j) && math.Abs(x[j]-anchor) < math.Abs(x[i]-anchor) {
+					t.Fatalf("group %v of the anchors %v has %d in place %d, and %d is nearer", group, dyads[k], i, place, j)
+				}
+			}
+		}
+	}
+}
+
+// With two functions, one of them right and the other far off, joint predictions lose log 2 for a group, and independent
+// draws lose it for each target.
+func TestJointMetrics(t *testing.T) {
+	for _, p := range jointProblems() {
+		e := p.experiments(methods.Density)[0]
+		data := must.Get(e.Task.Data.Load(t.Context(), 0))(t)
+		set := experiment.Prediction{Set: data.Sets[0].Name, Targets: data.Sets[0].Targets}
+		right, noise := set.Targets, 1.0
+		if right == nil {
+			noise = toy.CubicNoise / data.Unit
+			for _, x := range toy.Grid() {
+				right = append(right, (x*x*x-data.Zero)/data.Unit)
+			}
+		}
+		wrong := slices.Clone(right)
+		for i := range wrong {
+			wrong[i] += 100 * noise
+		}
+		std := slices.Repeat([]float64{noise}, len(right))
+		set.Prediction = predict.Prediction{Mixture: predict.Mixture{Mean: [][]float64{right, wrong}, NoiseStd: [][]float64{std, std}}, Width: 1}
+		found := must.Get(experiment.Measure(e, &experiment.Predictions{Sets: []experiment.Prediction{set}, Unit: data.Unit, Zero: data.Zero}))(t)
+		joint, marginal := found[p.prefix+metricJoint], found[p.prefix+metricMarginal]
+		if want := -math.Ln2 * (1 - 1./dyadSize); math.Abs(joint-marginal-want) > 1e-9 {
+			t.Errorf("%s: the joint value minus the marginal one is %v, want %v", p.title, joint-marginal, want)
+		}
+		// Targets are at the function itself, or on the cubic with its noise around it.
+		want, bound := 0.5*math.Log(2*math.Pi)+math.Log(noise*data.Unit)+math.Ln2, 1e-9
+		if set.Targets == nil {
+			const targets = dyadSize * dyadCount
+			want, bound = want+0.5, 4*math.Sqrt(0.5/targets)
+		}
+		if math.Abs(marginal-want) > bound {
+			t.Errorf("%s: the marginal value is %v, want %v within %v", p.title, marginal, want, bound)
+		}
+	}
+}
+
+// A row is compared if all splits were run, and its difference is tested; what was not run has a dash.
+func TestFunctionTable(t *testing.T) {
+	var list []experiment.Result
+	for _, p := range jointProblems() {
+		for i, e := range p.experiments(methods.Density) {
+			if p.prefix == "" && p.title != "Wine Quality Red" {
+				joint := 1 + float64(i)/1000
+				list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{
+					metricJoint: joint, metricMarginal: 2, gapPrefix + metricJoint: 2 + float64(i%2)/1000, gapPrefix + metricMarginal: 2,
+				}})
+			}
+		}
+	}
+	table := must.Get(FunctionTable(tables.Of(list)))(t)
+	const tested = "Functions against independent draws, density"
+	for row, want := range map[string]string{"Cubic": ", better", "Cubic, in the gap": ", worse", "Yacht Hydrodynamics": ", better", "Wine Quality Red": "–"} {
+		if got := figtest.Cell(t, table, row, tested); !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %q, want %q at its end", row, got, want)
+		}
+	}
+	if got := figtest.Cell(t, table, "Yacht Hydrodynamics", methods.Density.Name); got != "1.010 (-0.991)" {
+		t.Errorf("the cell of density is %q", got)
+	}
+	if got := figtest.Cell(t, table, "Yacht Hydrodynamics", methods.Rank1.Name); got != "–" {
+		t.Errorf("the cell of a method that was not run is %q", got)
+	}
+	figtest.Renders(t, table)
+}
+
+// The set has six methods on the cubic's data sets and on 20 splits of six sets, and every experiment can be carried out.
+func TestFunctionSet(t *testing.T) {
+	list := FunctionSet().At("")
+	if want := 6 * 7 * 20; len(list) != want {
+		t.Errorf("%d experiments, want %d", len(list), want)
+	}
+	for _, e := range list {
+		must.Do(t, e.Check())
+	}
+}
