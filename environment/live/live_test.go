@@ -94,6 +94,16 @@ func TestUpdates(t *testing.T) {
 			if b == nil || b.Samples != samples || len(b.X) != 241 {
 				t.Fatalf("the last band is %+v; want %d draws at 241 inputs", b, samples)
 			}
+			if len(b.Functions) != shownFunctions {
+				t.Fatalf("the last band has %d functions", len(b.Functions))
+			}
+			for _, function := range b.Functions { // no jumps, as independent noise at each input would make
+				for i := range len(b.X) - 2 {
+					if bend := math.Abs(function[i] - 2*function[i+1] + function[i+2]); bend > 0.5*slices.Max(b.Std) {
+						t.Errorf("at %g a function bends by %g, and its standard deviation is at most %g", b.X[i+1], bend, slices.Max(b.Std))
+					}
+				}
+			}
 			for i, x := range b.X {
 				if !(b.Low[i] <= b.High[i] && b.Std[i] > 0) {
 					t.Fatalf("at %g: from %g to %g with standard deviation %g", x, b.Low[i], b.High[i], b.Std[i])

@@ -61,6 +61,8 @@ type Band struct {
 	High    []float64 `json:"high"`
 	Std     []float64 `json:"std"`
 	Samples int       `json:"samples"` // draws, for an ensemble its members
+	// Functions are a few more draws at X, each of which is one function (predict.Options.Coherent).
+	Functions [][]float64 `json:"functions"`
 	// Gaps are the intervals without points. GapStd is the mean standard deviation in the middle halves of the gaps, DataStd
 	// where the data are, and Ratio the first over the second; see meanStd. Ratio is 0 without a gap or without any spread.
 	Gaps    []interval `json:"gaps"`
@@ -77,6 +79,7 @@ const (
 	liveSamples     = 60 // draws of a band while the method trains
 	liveEvery       = 2  // such a band has every second input of the grid
 	drawnAtOnce     = 50 // of the last band
+	shownFunctions  = 5
 )
 
 // methods are the families of layers by name, with the settings of Figure 1.
@@ -249,12 +252,17 @@ func grid(every int) (x []float64) {
 // liveBand is a band of few draws. They have the same random numbers each time, so that what moves is the posterior, and
 // they leave the model's own stream of noise alone.
 func (r *run) liveBand(ctx context.Context) (*Band, error) {
-	x, seed := grid(liveEvery), uint64(1)
-	drawn, err := r.sample(ctx, x, predict.Options{Samples: r.samples(liveSamples), Seed: &seed})
+	x := grid(liveEvery)
+	drawn, err := r.sample(ctx, x, r.coherent(liveSamples))
 	if err != nil {
 		return nil, err
 	}
-	return r.band(x, drawn)
+	return r.band(x, drawn, drawn.Mean[:shownFunctions])
+}
+
+// coherent are options for so many draws that are functions, the same each time.
+func (r *run) coherent(wanted int) predict.Options {
+	return predict.Options{Samples: r.samples(wanted), Seed: new(uint64(1)), Coherent: true}
 }
 
 // samples is how many draws of each network are made where so many are wanted: members of an ensemble have no noise.
@@ -282,6 +290,10 @@ func (r *run) sample(ctx context.Context, x []float64, o predict.Options) (predi
 func (r *run) draw(ctx context.Context, observe func(Update)) error {
 	x, wanted := grid(1), r.samples(r.Samples)
 	r.update.Phase, r.update.Step, r.update.Done = "drawing", r.update.Steps, 1
+	functions, err := r.sample(ctx, x, r.coherent(shownFunctions))
+	if err != nil {
+		return err
+	}
 	var all predict.Mixture
 	for len(all.Mean) < wanted*r.model.Count() {
 		some, err := r.sample(ctx, x, predict.Options{Samples: min(drawnAtOnce, wanted)})
@@ -289,7 +301,7 @@ func (r *run) draw(ctx context.Context, observe func(Update)) error {
 			return err
 		}
 		all.Mean = append(all.Mean, some.Mean...)
-		if r.update.Band, err = r.band(x, all); err != nil {
+		if r.update.Band, err = r.band(x, all, functions.Mean); err != nil {
 			return err
 		}
 		if len(all.Mean) == wanted*r.model.Count() {
@@ -301,9 +313,9 @@ func (r *run) draw(ctx context.Context, observe func(Update)) error {
 	return nil
 }
 
-// band summarizes draws at the inputs x.
-func (r *run) band(x []float64, drawn predict.Mixture) (*Band, error) {
-	for _, function := range drawn.Mean {
+// band summarizes draws at the inputs x, and shows functions.
+func (r *run) band(x []float64, drawn predict.Mixture, functions [][]float64) (*Band, error) {
+	for _, function := range slices.Concat(drawn.Mean, functions) {
 		if params.NotFinite(function) >= 0 {
 			return nil, errors.New("live: the training diverged: the functions are not finite; less starting noise or a smaller width may help")
 		}
@@ -311,6 +323,9 @@ func (r *run) band(x []float64, drawn predict.Mixture) (*Band, error) {
 	b := &Band{X: x, Samples: len(drawn.Mean)}
 	b.Mean, b.Std = drawn.Moments()
 	b.Mean = r.target.Inverse(b.Mean)
+	for _, function := range functions {
+		b.Functions = append(b.Functions, r.target.Inverse(function))
+	}
 	values := make([]float64, len(drawn.Mean))
 	for i := range x {
 		b.Std[i] *= r.target.Std[0]

@@ -163,6 +163,7 @@ class Panel {
         c.beginPath();
         path(c, axes, [...band.x, ...band.x.toReversed()], [...band.low, ...band.high.toReversed()]);
         c.fill();
+        for (const draw of band.functions) stroke(c, colour.mean, 0.8, () => path(c, axes, band.x, draw));
         stroke(c, colour.mean, 2, () => path(c, axes, band.x, band.mean));
         c.globalAlpha = 1;
       }
