@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
@@ -65,8 +66,9 @@ func lettered(list []experiment.Method) []experiment.Method {
 	return list
 }
 
-// Figure1Functions is Figure1 with some draws from each network as curves: draws that are functions, of which all inputs
-// share the noise.
+// Figure1Functions shows some draws from each network of Figure 1 as curves: draws that are functions, of which all inputs
+// share the noise. They and the bands of Figure1 are shown as differences from the predictive mean. Marks show where the
+// data are.
 func Figure1Functions(x *tables.Index, seed uint64) (report.Figure, error) {
 	const name = "figure1-functions"
 	list := lettered(figure1Methods())
@@ -78,30 +80,56 @@ func Figure1Functions(x *tables.Index, seed uint64) (report.Figure, error) {
 	if err != nil {
 		return report.Figure{}, err
 	}
-	f, err := bandsOf(name, found, names(list), len(list))
+	var panels []*plot.Plot
+	caption := ""
+	for i, m := range list {
+		if found[i].Preset == quickPreset {
+			caption = " QUICK RUN: not comparable with the paper."
+		}
+		p := report.New(m.Name+quickTitle(found[i]), "x", "f(x) – mean")
+		if err := functionsPanel(p, found[i], drawn[i]); err != nil {
+			return report.Figure{}, fmt.Errorf("toy: %s: %v: %w", name, drawn[i].Experiment, err)
+		}
+		panels = append(panels, p)
+	}
+	f := inRows(name, panels, len(panels), 20, 10)
+	f.Caption = fmt.Sprintf("%d draws of each network of Figure 1 as functions (orange: all inputs share their noise), as differences from the predictive mean; central 95%% and 99%% of independent draws (blue), and where the data are (red); seed %d.", functionDraws, seed) + caption
+	return f, nil
+}
+
+// functionsPanel draws functions on the bands of a run of the same network.
+func functionsPanel(p *plot.Plot, bands, functions experiment.Result) error {
+	r, err := runOf(bands)
 	if err != nil {
-		return report.Figure{}, err
+		return err
 	}
-	for i, r := range drawn {
-		if r.Diverged {
-			continue
-		}
-		p, err := predictionsOf(r)
-		if err != nil {
-			return report.Figure{}, err
-		}
-		s, err := p.Set(gridSet)
-		if err != nil {
-			return report.Figure{}, err
-		}
-		for _, draw := range s.Mean {
-			if err := report.Line(f.Panels[0][i], "", Grid(), scalerOf(p).Inverse(draw), report.Orange); err != nil {
-				return report.Figure{}, fmt.Errorf("toy: %s: %v: %w", name, r.Experiment, err)
-			}
-		}
+	x := Grid()
+	p.X.Min, p.X.Max = x[0], x[len(x)-1]
+	limit := (slices.Max(r.trainY) - slices.Min(r.trainY)) / 4
+	p.Y.Min, p.Y.Max = -limit, limit
+	if bands.Diverged || functions.Diverged {
+		p.Title.Text += "\ndiverged"
+		return nil
 	}
-	f.Caption = fmt.Sprintf("Draws as functions on one-dimensional regression: %d draws of each network (orange), whose noise all inputs share, on the bands of Figure 1; seed %d.", functionDraws, seed) + f.Caption
-	return f.Figure, nil
+	beside := func(values []float64) []float64 { return floats.SubTo(make([]float64, len(x)), values, r.mean) }
+	predictions, err := predictionsOf(functions)
+	if err != nil {
+		return err
+	}
+	s, err := predictions.Set(gridSet)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		report.Band(p, "", x, beside(r.quantile(0.005)), beside(r.quantile(0.995)), report.PaleBlue),
+		report.Band(p, "", x, beside(r.quantile(0.025)), beside(r.quantile(0.975)), report.MidBlue),
+		report.Points(p, "", r.trainX, slices.Repeat([]float64{-limit}, len(r.trainX)), report.Red, report.DotRadius),
+	)
+	for _, draw := range s.Mean {
+		err = errors.Join(err, report.Line(p, "", x, beside(scalerOf(predictions).Inverse(draw)), report.Orange))
+	}
+	p.Y.Min, p.Y.Max = -limit, limit
+	return err
 }
 
 // Figure1Energies shows the density layer with its energy models, as Figure1 shows methods.
