@@ -486,25 +486,23 @@ func TestLayerLosses(t *testing.T) {
 }
 
 func TestRefusedSettings(t *testing.T) {
-	for _, c := range []family{
-		{"negative PriorStd", dul.Density{PriorStd: -1}},
-		{"negative InitStd", dul.Density{InitStd: -1}},
-		{"negative ConvEtaPriorStd", dul.Density{ConvEtaPriorStd: -1}},
-		{"PriorStd NaN", dul.Density{PriorStd: math.NaN()}},
-		{"InitStd infinite", dul.Density{InitStd: math.Inf(1)}},
-		{"unknown Gradients", dul.Density{Gradients: 3}},
-		{"HalfChannels without HalfD", dul.Density{HalfChannels: true}},
-		{"Student t without degrees of freedom", dul.Density{Noise: stochastic.StudentT{}}},
-		{"Student t without a variance", dul.Density{Noise: stochastic.StudentT{Nu: 2, UnitVariance: true}}},
+	for want, layer := range map[string]dul.Density{
+		"PriorStd -1, ":                  {PriorStd: -1},
+		"InitStd -1 and":                 {InitStd: -1},
+		"ConvEtaPriorStd -1 must be":     {ConvEtaPriorStd: -1},
+		"PriorStd NaN":                   {PriorStd: math.NaN()},
+		"InitStd +Inf":                   {InitStd: math.Inf(1)},
+		"Gradients is 3":                 {Gradients: 3},
+		"HalfD, which is not set":        {HalfChannels: true},
+		"StudentT: 0 degrees of freedom": {Noise: stochastic.StudentT{}},
+		"StudentT: 2 degrees of freedom": {Noise: stochastic.StudentT{Nu: 2, UnitVariance: true}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
-				return c.layer.Dense(s.In("layer"), x, 3)
-			}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(2, 4)))
-			if err == nil {
-				t.Errorf("no error for %+v", c.layer)
-			}
-		})
+		_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
+			return layer.Dense(s.In("layer"), x, 3)
+		}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(2, 4)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: the error is %v, want %q", layer, err, want)
+		}
 	}
 }
 

@@ -185,16 +185,17 @@ func TestParameters(t *testing.T) {
 }
 
 func TestParametersOfABadNetwork(t *testing.T) {
-	bad := map[string]nets.ResNet{
-		"no stage":        {Layers: baselines.Deterministic{}},
-		"a missing width": {Layers: baselines.Deterministic{}, Blocks: []int{1, 1}, Widths: []int{2}},
-		"no block":        {Layers: baselines.Deterministic{}, Blocks: []int{0}, Widths: []int{2}},
-		"negative stem":   {Layers: baselines.Deterministic{}, Blocks: []int{1}, Widths: []int{2}, Stem: -1},
-		"no layers":       {Blocks: []int{1}, Widths: []int{2}},
-	}
-	for name, network := range bad {
-		if _, err := nets.Parameters(fixtures.Backend(t), network, 3, 8, 8, 2); err == nil {
-			t.Errorf("%s: no error", name)
+	layers := baselines.Deterministic{}
+	for want, network := range map[string]nets.ResNet{
+		"0 numbers of blocks and 0 of filters":         {Layers: layers},
+		"2 numbers of blocks and 1 of filters":         {Layers: layers, Blocks: []int{1, 1}, Widths: []int{2}},
+		"stage 0 has 0 blocks of width 2":              {Layers: layers, Blocks: []int{0}, Widths: []int{2}},
+		"stage 1 has 1 blocks of width 0":              {Layers: layers, Blocks: []int{1, 1}, Widths: []int{2, 0}},
+		"stage 0 has 1 blocks of width 2, the stem -1": {Layers: layers, Blocks: []int{1}, Widths: []int{2}, Stem: -1},
+		"Layers is nil; give a family of layers":       {Blocks: []int{1}, Widths: []int{2}},
+	} {
+		if _, err := nets.Parameters(fixtures.Backend(t), network, 3, 8, 8, 2); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q", err, want)
 		}
 	}
 }

@@ -92,10 +92,11 @@ func TestStoreWithoutSeedsDrawsOne(t *testing.T) {
 
 func TestWrongNumberOfSeeds(t *testing.T) {
 	_, err := model.CallOnce(fixtures.Backend(t), seeded(1, 2), func(s *model.Scope, x *graph.Node) *graph.Node {
+		params.SetReplicas(x.Graph(), []int{3})
 		return params.New(s, x, "a", params.Weight, params.Constant(0), 2, 2)
 	}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(3, 1, 1)))
-	if err == nil {
-		t.Error("no error for 3 replicas and 2 seeds")
+	if err == nil || !strings.Contains(err.Error(), "parameter /a has 3 replicas, but SetSeeds was given 2 seeds") {
+		t.Errorf("the error is %v", err)
 	}
 }
 

@@ -257,13 +257,11 @@ func ExampleMixClasses() {
 
 func TestMixClassesErrors(t *testing.T) {
 	for _, c := range []struct {
-		name    string
+		says    string
 		members [][]float64
-	}{{"none", nil}, {"of two lengths", [][]float64{{1, 0}, {1}}}, {"no probabilities", [][]float64{{0.5, 0.2}}}} {
-		t.Run(c.name, func(t *testing.T) {
-			if _, _, err := predict.MixClasses(c.members, 2); err == nil {
-				t.Error("no error")
-			}
-		})
+	}{{"without members has no prediction", nil}, {"member 1 of the ensemble has 1 probabilities, member 0 has 2", [][]float64{{1, 0}, {1}}}, {"member 0 of the ensemble: metrics: the probabilities of example 0, [0.5 0.2], sum to 0.7", [][]float64{{0.5, 0.2}}}} {
+		if _, _, err := predict.MixClasses(c.members, 2); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: the error is %v, want %q", c.members, err, c.says)
+		}
 	}
 }
