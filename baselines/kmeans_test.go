@@ -42,10 +42,16 @@ func TestKMeans(t *testing.T) {
 	if got, err := kMeans([]float64{1, 1, 2}, 1, 3, 1); err != nil || len(got) != 3 {
 		t.Errorf("%v, error %v", got, err)
 	}
-	for _, c := range []struct{ width, count int }{{0, 1}, {7, 1}, {2, 0}, {2, 61}} {
-		if _, err := kMeans(x, c.width, c.count, 1); err == nil {
-			t.Errorf("no error for %d centres of points of %d", c.count, c.width)
+	for _, c := range []struct {
+		width, count int
+		says         string
+	}{{0, 1, "points of 0"}, {7, 1, "points of 7"}, {2, 0, "0 centres of 60 points"}, {2, 61, "61 centres of 60 points"}} {
+		if _, err := kMeans(x, c.width, c.count, 1); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("the error is %v, want %q", err, c.says)
 		}
+	}
+	if got := must.Get(kMeans(x, 2, 60, 1))(t); len(got) != len(x) {
+		t.Errorf("%d coordinates of as many centres as points", len(got))
 	}
 	start, err := StartFrom([]float64{0, 3, 0}, 1, 2, 1)
 	if err != nil || math.Abs(start.LengthScale-2) > 1e-15 { // distances 3, 3, 0

@@ -148,7 +148,7 @@ func TestECEFloor(t *testing.T) {
 	if _, err := o.ECEFloor(10, 0, 5); !errors.Is(err, ErrValue) {
 		t.Errorf("no draws: %v", err)
 	}
-	if _, err := o.ECEFloor(0, 10, 5); err == nil {
-		t.Error("no bins: no error")
+	if _, err := o.ECEFloor(0, 10, 5); !errors.Is(err, ErrValue) {
+		t.Errorf("no bins: %v", err)
 	}
 }
