@@ -76,8 +76,8 @@ func TestKMeans(t *testing.T) {
 
 // Centres without points move to the points that are farthest from their centre, each to another one.
 func TestEmptyCentres(t *testing.T) {
-	c := clustering{points: []float64{0, 0.1, 0.8, 1.1}, width: 1, centres: make([]float64, 3), owner: []int{1, 1, 1, 1}, distance: []float64{0.25, 0.16, 0.09, 0.36}}
-	if c.move(); !slices.Equal(c.centres, []float64{1.1, 0.5, 0}) {
+	c := clustering{points: []float64{0, 1, 8, 11}, width: 1, centres: make([]float64, 3), owner: []int{1, 1, 1, 1}, distance: []float64{25, 16, 9, 36}}
+	if c.move(); !slices.Equal(c.centres, []float64{11, 5, 0}) {
 		t.Errorf("centres %v, want the farthest point, the mean and the second farthest", c.centres)
 	}
 }

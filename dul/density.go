@@ -55,7 +55,7 @@ const (
 	// The path gives the objective the curvature gamma Sigma^-1 along h, which is
 	// steep where features hardly vary, so that steps can be too long for it: on
 	// Naval at the text's settings 18 of 20 trainings diverge, with Detached none
-	// (figures/uci/README.md). A lower InitStd, and with it gamma, helps too.
+	// (figures/uci/tables.md). A lower InitStd, and with it gamma, helps too.
 	PaperGradients GradientFlow = iota
 	// Detached makes the energy of the noise a constant, as the released code
 	// does: L_phi lacks the path h -> E(h; omega), so its gradient is not that of

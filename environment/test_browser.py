@@ -535,7 +535,6 @@ SEEN = """() => {
   return {
     left: place(box).left, right: place(box).right, bottom: place(box).bottom, top: place(heads[0]).top, names: place(heads[0]).left,
     own: own === undefined || shown(own), fits: box.classList.contains("fits"),
-    before: [...document.querySelectorAll(".table-page > p:not(.citation)")].filter((e) => place(e).top < place(box).top).length,
   };
 }"""
 
@@ -581,9 +580,6 @@ class Tables(Browser):
 
         for width in (PHONE, DESKTOP):
             self.on_each(width, check)
-
-    def test_a_phone_shows_the_table_first(self):
-        self.on_each(PHONE, lambda page: self.assertEqual(page.evaluate(SEEN)["before"], 0))
 
 
 class Accessibility(Browser):

@@ -47,6 +47,7 @@ def render(source, target):
         app = Sphinx(source, HERE, target, doctrees, "html", settings, io.StringIO(), warnings)
         app.add_transform(formulas.SideBySide)
         app.add_transform(tables.Columns)
+        app.add_transform(tables.Marks)
         app.build()
     return [line for line in warnings.getvalue().splitlines() if line.strip()]
 

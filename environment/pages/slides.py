@@ -19,7 +19,7 @@ from pathlib import Path
 import nbformat
 
 import cli
-from sources import capitalized, first_clause, text_of
+from sources import RULED, first_clause, table_of, text_of
 
 HERE = Path(__file__).resolve().parent
 WIDTH, HEIGHT = 1280, 720
@@ -29,7 +29,7 @@ ROOM, FULL, LITTLE = 14, 10, 3  # lines of text on a slide, of a text that is sh
 SHORT, CONCLUSION, LISTED, LEAD = 55, 90, 90, 25  # words of a paragraph, of one about what there is to see, of a list, and of what only leads to an output
 TITLE = 140  # letters of a title, two lines
 ROWS, COLUMNS = 8, 6  # of a table, below its head
-CELL, WIDE, HIGH = 110, 112, 15  # letters of a line in a table's cell, letters in a row, and lines of all rows
+CELL, WIDE, HIGH = 110, 112, 15  # letters of a table's cell, letters in a row, and lines of all rows
 PRINTED, LISTING = 12, 24  # lines of what a cell printed, and of code
 OWN = "Density Uncertainty"  # what a table never loses
 
@@ -43,7 +43,6 @@ END = re.compile(r"(?<!\bal)[.?!][)*\"”]*\s+(?=[A-Z*(\[\"“])")
 ENDED = re.compile(r"(?:[.?!][)*\"”]*|(?<![,\s])\s*\$\$)$")  # how a whole sentence ends
 LABEL = re.compile(r"\*\*[^*]+[.:?]\*\*\s*")
 CONCLUDES = ("**What ", "**How to read")  # begins what is said about the outputs before it
-RULED = re.compile(r"\|.*\n\|[ :|-]+(?:\n|$)")  # a table's head
 LIST = re.compile(r"(?:[-*]|\d+\.) ")
 # What only somebody at the notebook can do.
 AT_THE_NOTEBOOK = re.compile(r"\bslid(?:e|es|er|ers|ing)\b|\b(?:this|another|next) cell\b|\bcell by itself\b|\brun the cells?\b|\bthe lines below\b", re.IGNORECASE)
@@ -145,28 +144,54 @@ def items(text, limit):
 def high(row):
     """About how many lines a row of a table takes."""
     width = WIDE // len(row)
-    return max(sum(max(1, -(-len(line.replace("**", "")) // width)) for line in cell.split("<br>")) for cell in row)
+    return max(max(1, -(-len(cell.replace("**", "")) // width)) for cell in row)
+
+
+def decided(cell):
+    """Whether something in a table's cell stands out."""
+    return "**" in cell or "▲" in cell or "▽" in cell
+
+
+def grouped(rows):
+    """The rows of a table with the headings of their groups, which are empty for rows of none: a row of a name in bold alone begins a group."""
+    heading, found = [], []
+    for row in rows:
+        if row[0].startswith("**") and len(row) > 1 and not any(row[1:]):
+            heading = row
+        else:
+            found.append((heading, row))
+    return found
 
 
 def reduced(table):
     """The decisive part of a table, and below it how much is left out.
 
-    Rows with something in bold and rows of OWN come before others, and so do columns of
-    OWN, with something in bold, and in which rows differ. Columns of long texts are left out.
+    Rows in which something is decided or in bold and rows of OWN come before others, and so do
+    columns of OWN, with such cells, and in which rows differ. Columns of long texts are left out.
+    Headings of groups stay with their rows.
     """
     head, rule, *rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table.split("\n")]
     width = len(head)
-    rows = [row + [""] * (width - len(row)) for row in rows]
-    columns = [j for j in range(len(head)) if not j or all(len(line) <= CELL for row in rows for line in row[j].split("<br>"))]
-    columns.sort(key=lambda j: (j > 0, head[j] != OWN, -sum("**" in row[j] for row in rows), len({row[j] for row in rows}) == 1 < len(rows), j))
+    headings, rows = zip(*grouped([row + [""] * (width - len(row)) for row in rows]), strict=True) if rows else ((), ())
+    columns = [j for j in range(width) if not j or all(len(row[j]) <= CELL for row in rows)]
+    columns.sort(key=lambda j: (j > 0, head[j] != OWN, -sum(decided(row[j]) for row in rows), len({row[j] for row in rows}) == 1 < len(rows), j))
     columns = sorted(columns[:COLUMNS])
-    head, rule, *short = [[row[j] for j in columns] for row in [head, rule, *rows]]
-    order = sorted(range(len(short)), key=lambda i: (not any("**" in cell for cell in short[i][1:]), OWN not in short[i], i))[:ROWS]
-    while sum(high(short[i]) for i in order) > HIGH and len(order) > 1:
-        order.pop()
-    lines = ["| " + " | ".join(row) + " |" for row in [head, rule, *(short[i] for i in sorted(order))]]
-    counts = (len(order), len(rows), "rows"), (len(columns), width, "columns")
-    parts = [f"{have} of {count} {name}" for have, count, name in counts if have < count]
+    order = sorted(range(len(rows)), key=lambda i: (not any(map(decided, rows[i][1:])), OWN not in rows[i], i))
+
+    def shown(count):
+        """The lines of so many rows, with the headings of their groups."""
+        made, last = [], []
+        for i in sorted(order[:count]):
+            made += [headings[i]] * (headings[i] != last) * bool(headings[i]) + [rows[i]]
+            last = headings[i]
+        return [[row[j] for j in columns] for row in made]
+
+    count = min(len(rows), ROWS)
+    while count > 1 and (len(shown(count)) > ROWS or sum(map(high, shown(count))) > HIGH):
+        count -= 1
+    lines = ["| " + " | ".join(row) + " |" for row in [[head[j] for j in columns], [rule[j] for j in columns], *shown(count)]]
+    counts = (count, len(rows), "rows"), (len(columns), width, "columns")
+    parts = [f"{have} of {total} {name}" for have, total, name in counts if have < total]
     return "\n\n".join(["\n".join(lines), *[small(f"{' and '.join(parts)}; the notebook has the whole table.")] * bool(parts)])
 
 
@@ -358,16 +383,12 @@ class Deck:
         self.pictures.append(made)
 
     def table(self, text, weight):
-        """Makes a slide of a table with its caption, whose first sentence may be the title."""
-        lead, parts = self.take_lead(), blocks(text)
-        caption = next((block for block in parts if kind(block) == "prose"), "")
-        heading = title(caption, "") if caption else ""
-        rest = sentences(caption)
-        if heading:
-            rest[0] = capitalized(rest[0].removeprefix(heading).lstrip(".: "))
-        said = " ".join(filter(None, [lead, prose(" ".join(filter(None, rest)), SHORT)]))
-        shown = [small(said)] * bool(said) + [reduced(block) for block in parts if kind(block) == "table"]
-        self.add("\n\n".join(shown), [lead, *(block for block in parts if kind(block) != "table")], weight, heading)
+        """Makes a slide of a table, whose question is the title, with its caption and what explains its marks."""
+        lead, table = self.take_lead(), table_of(text)
+        legend = " ".join(said for said in table.said if "▲" in said)
+        said = "\n\n".join(filter(None, [lead, table.caption and prose(table.caption, SHORT)]))
+        shown = [small(said)] * bool(said) + [reduced(table.rows)] + [small(legend)] * bool(legend)
+        self.add("\n\n".join(shown), [lead, table.caption, *table.said, *table.measured], weight, table.title)
 
     def printed(self, text):
         """Makes a slide of what a cell printed, or of its beginning."""

@@ -15,12 +15,14 @@ IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<path>[^)]*)\)")
 ENDINGS = {"svg+xml": ".svg", "png": ".png"}
 HERE = Path(__file__).resolve().parent
 GROUPS = {
+    "Claims of the paper": ("claims",),
     "Figure 1 and other toys": ("figure1", "distance", "gap-ratio"),
     "UCI regression": ("uci",),
     "Images": ("cifar", "ood", "rank1"),
-    "Claims of the paper": ("claims",),
+    "Where the density helps": ("where",),
 }
-SHORT = 40  # words of a caption that stands above its table in full
+RULED = re.compile(r"\|.*\n\|[ :|-]+(?:\n|$)")  # a table's head
+MEASURED = "<details><summary>"  # begins how a table was measured
 
 
 @dataclass
@@ -131,34 +133,69 @@ def description(drawing):
     return caption, citation
 
 
+def copied(picture, folder):
+    """Copies a picture to the sources, and returns its place there."""
+    shutil.copy(picture, folder / "_static" / "pictures" / picture.name)
+    return f"_static/pictures/{picture.name}"
+
+
+def figure(place, caption):
+    """A picture in Markdown, which a tap opens."""
+    return f'<a class="picture" href="{place}"><img alt="{html.escape(caption)}" src="{place}"></a>'
+
+
 def figure_page(path, doc, folder):
     """Makes the source of a figure's page."""
     caption, citation = description(path)
-    title, name = capitalized(doc), f"figure-{path.stem}"
-    shutil.copy(path, folder / "_static" / "pictures" / path.name)
-    place = f"_static/pictures/{path.name}"
-    source = f'# {title}\n\n<a class="picture" href="{place}"><img alt="{html.escape(caption)}" src="{place}"></a>\n\n{caption}\n\n'
-    (folder / f"{name}.md").write_text(source + f'<p class="citation">{html.escape(citation)}</p>\n', encoding="utf-8")
+    title, name, place = capitalized(doc), f"figure-{path.stem}", copied(path, folder)
+    parts = [f"# {title}", figure(place, caption), caption, f'<p class="citation">{html.escape(citation)}</p>', ""]
+    (folder / f"{name}.md").write_text("\n\n".join(parts), encoding="utf-8")
     return Page(f"{name}.md", title, first_clause(caption), place)
 
 
-def in_short(caption):
-    """The part of a caption that fits above a table, and the rest of it."""
-    first = caption if len(caption.split()) <= SHORT else first_sentence(caption)
-    return first, caption[len(first) :].strip()
+@dataclass
+class Table:
+    """A table as the command writes it, and as notebooks show it."""
+
+    title: str
+    caption: str
+    rows: str  # in Markdown, with its head
+    said: list  # paragraphs below it
+    measured: list  # how it was measured: paragraphs that readers unfold
+
+    def has_rows(self):
+        """Whether there is more than the head."""
+        return self.rows.count("\n") > 1
 
 
-def table_page(path, doc, folder):
-    """Makes the source of a table's page: its caption, the table, notes, how it was measured, and what it was made from."""
-    caption, table, *notes, citation = path.read_text(encoding="utf-8").rstrip("\n").split("\n\n")
-    title, name = capitalized(doc), f"table-{path.stem}"
-    first, rest = in_short(caption)
-    parts = [f"# {title}", ":::::{div} table-page", first, table, *notes]
-    if rest:
-        parts += ["::::{dropdown} How this was measured", rest, "::::"]
+def table_of(text):
+    """The parts of a table's Markdown, or nothing if it has no table."""
+    parts = [part for part in text.strip().split("\n\n") if part.strip() and part.strip() != "</details>"]
+    place = next((number for number, part in enumerate(parts) if RULED.match(part)), None)
+    if place is None:
+        return None
+    fold = next((number for number, part in enumerate(parts) if part.startswith(MEASURED)), len(parts))
+    title = next((part for part in parts[:place] if re.fullmatch(r"\*\*[^*]+\*\*", part)), "")
+    caption = "\n\n".join(part for part in parts[:place] if part != title)
+    return Table(title.strip("*"), caption, parts[place], parts[place + 1 : fold], parts[fold + 1 :])
+
+
+def table_page(path, doc, picture, folder):
+    """Makes the source of a table's page: its caption, a picture of it where there is one, the table, what is said below it, how it was measured, and what it was made from."""
+    text, _, citation = path.read_text(encoding="utf-8").rstrip("\n").rpartition("\n\n")
+    table, name = table_of(text), f"table-{path.stem}"
+    title, place = table.title or doc, ""
+    parts = [f"# {title}", ":::::{div} table-page", table.caption]
+    if picture.exists():
+        shown, _ = description(picture)
+        place = copied(picture, folder)
+        parts += [figure(place, shown), f'<p class="caption">{html.escape(shown)}</p>']
+    parts += [table.rows, *table.said]
+    if table.measured:
+        parts += ["::::{dropdown} How this was measured", *table.measured, "::::"]
     parts += [f'<p class="citation">{html.escape(citation)}</p>', ":::::", ""]
     (folder / f"{name}.md").write_text("\n\n".join(parts), encoding="utf-8")
-    return Page(f"{name}.md", title, first_clause(caption))
+    return Page(f"{name}.md", title, first_sentence(table.caption), place)
 
 
 def card(page):
@@ -189,12 +226,6 @@ def group(name):
     return next((title for title, beginnings in GROUPS.items() if name.startswith(beginnings)), "More figures and tables")
 
 
-def nothing_run(table):
-    """Whether a table, as the command writes it, was made of no run and has no number of ours."""
-    rows = [line for line in table.splitlines() if line.startswith("|")][2:]
-    return table.rstrip().endswith(", 0 runs") and all("not run" in row for row in rows)
-
-
 def set_of(table, sets):
     """The set of experiments of a table: the one with its name, or else the only one with the most words that are all words of it."""
 
@@ -210,7 +241,7 @@ def set_of(table, sets):
 
 
 def not_run(tables, sets):
-    """The part of the first page with the tables, as names and titles, for which nothing was run, and how to run it."""
+    """The part of the first page with the tables, as names and titles, that have no rows as nothing was run for them, and how to run it."""
     if not tables:
         return ""
     lines = ["## Not run", ""]
@@ -223,14 +254,13 @@ def not_run(tables, sets):
 def findings(folder):
     """What the first page begins with, findings.md, whose pictures are copied."""
 
-    def copied(match):
+    def replaced(match):
         picture = HERE / match["path"]
         if not picture.exists():
             return match[0]  # Sphinx says that it is missing
-        shutil.copy(picture, folder / "_static" / "pictures" / picture.name)
-        return f"![{match['alt']}](_static/pictures/{picture.name})"
+        return f"![{match['alt']}]({copied(picture, folder)})"
 
-    return IMAGE.sub(copied, (HERE / "findings.md").read_text(encoding="utf-8"))
+    return IMAGE.sub(replaced, (HERE / "findings.md").read_text(encoding="utf-8"))
 
 
 HANDOUT = """
@@ -256,16 +286,16 @@ def write(notebooks, made, catalogue, folder, handout, live):
         shutil.copy(HERE / name, folder / "_static" / name)
     parts = {"Notebooks": [notebook_page(path, made / "notebooks" / path.name, folder) for path in notebooks]}
     parts |= {title: [] for title in GROUPS}
-    empty = []
-    for kind, ending, make in (("figures", ".svg", figure_page), ("tables", ".md", table_page)):
-        for named in catalogue.get(kind, []):
-            path = made / kind / (named["name"] + ending)
-            if not path.exists():
-                continue
-            if kind == "tables" and nothing_run(path.read_text(encoding="utf-8")):
-                empty.append((named["name"], capitalized(named["doc"])))
-            else:
-                parts.setdefault(group(named["name"]), []).append(make(path, named["doc"], folder))
+    tables = {named["name"]: (made / "tables" / f"{named['name']}.md", capitalized(named["doc"])) for named in catalogue.get("tables", [])}
+    tables = {name: (path, doc, table_of(path.read_text(encoding="utf-8"))) for name, (path, doc) in tables.items() if path.exists()}
+    empty = [(name, table.title or doc) for name, (_, doc, table) in tables.items() if not table.has_rows()]
+    tables = {name: found for name, found in tables.items() if found[2].has_rows()}
+    for named in catalogue.get("figures", []):
+        path = made / "figures" / f"{named['name']}.svg"
+        if path.exists() and named["name"] not in tables:  # on whose page it is
+            parts.setdefault(group(named["name"]), []).append(figure_page(path, named["doc"], folder))
+    for name, (path, doc, _) in tables.items():
+        parts.setdefault(group(name), []).append(table_page(path, doc, made / "figures" / f"{name}.svg", folder))
     index = (HERE / "index.md").read_text(encoding="utf-8")
     sets = [named["name"] for named in catalogue.get("sets", [])]
     text = [index, findings(folder), *([LIVE] if live else []), *([HANDOUT] if handout else []), *(section(*part) for part in parts.items()), not_run(empty, sets)]

@@ -22,14 +22,37 @@ import sources
 import tables
 
 DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {0}"><desc>What it shows. More &lt; less.\nmade of 3 runs</desc></svg>'
-TABLE = "Numbers of two methods. More.\n\n| Method | NLL |\n| --- | --- |\n| a | **1.5** |\n| b<br>paper | 2 |\n\n- A note.\n\nmade of 4 runs\n"
+TABLE = """**Which is better?**
+
+Numbers of two methods. More.
+
+| Method | NLL |
+| --- | --- |
+| **small data** |  |
+| a | **1.5 ▲** |
+| b | 2 |
+
+▲ better than b. ▽ worse.
+
+Not run: c.
+
+<details><summary>How this was measured</summary>
+
+On a machine.
+
+Twice.
+
+</details>
+
+made of 4 runs
+"""
 CATALOGUE = {
-    "figures": [{"name": "gap", "doc": "the gap"}, {"name": "not made", "doc": "x"}],
+    "figures": [{"name": "gap", "doc": "the gap"}, {"name": "uci-nll", "doc": "on the table's page"}, {"name": "not made", "doc": "x"}],
     "tables": [{"name": "uci-nll", "doc": "likelihood"}, {"name": "cifar10-wrn", "doc": "wide networks"}, {"name": "cifar-gpu-ood", "doc": "detection"}],
     "sets": [{"name": "uci", "doc": "x"}, {"name": "cifar10-wrn", "doc": "x"}, {"name": "gpu", "doc": "x"}],
 }
 WASM = b"\0asm"
-EMPTY = "Numbers.\n\n| Method | NLL |\n| --- | --- |\n{}\ndensityuncertainty v1, 0 runs\n"
+EMPTY = "**{}?**\n\nNumbers.\n\n| Method | NLL |\n| --- | --- |\n\nNot run: all of it.\n\ndensityuncertainty v1, 0 runs\n"
 
 
 def markdown(text):
@@ -61,7 +84,7 @@ FIRST = notebook(
         '%%\nfmt.Println("x")',
         {"output_type": "stream", "name": "stdout", "text": "printed\n"},
         shown("text/html", image(10) + image(20)),
-        shown("text/markdown", "Numbers $x$.\n\n| a | b |\n| --- | --- |\n| 1 | 2 |"),
+        shown("text/markdown", "**Numbers $x$?**\n\n| a | b |\n| --- | --- |\n| 1 | 2 |"),
     ),
 )
 SECOND = notebook(markdown("# The second\n\nA line. And more."), code("%%\nlater()"))
@@ -77,8 +100,9 @@ class Site(unittest.TestCase):
             (cls.made / name).mkdir(parents=True)
         (cls.made / "figures" / "gap.svg").write_text(DRAWING.format(5))
         (cls.made / "tables" / "uci-nll.md").write_text(TABLE)
-        (cls.made / "tables" / "cifar10-wrn.md").write_text(EMPTY.format("| a | not run<br>paper 2 |\n"))
-        (cls.made / "tables" / "cifar-gpu-ood.md").write_text(EMPTY.format(""))
+        (cls.made / "figures" / "uci-nll.svg").write_text(DRAWING.format(6))
+        (cls.made / "tables" / "cifar10-wrn.md").write_text(EMPTY.format("Are wide networks"))
+        (cls.made / "tables" / "cifar-gpu-ood.md").write_text(EMPTY.format("Is it detected"))
         paths = [Path(folder.name) / name for name in ("01_a.ipynb", "02_b.ipynb")]
         for path, content in zip(paths, (FIRST, SECOND)):
             path.write_text(json.dumps(content))
@@ -106,7 +130,7 @@ class Site(unittest.TestCase):
 
     def test_first_page(self):
         page = self.page("index")
-        for text in ("The first: a start", "Noise follows the energy.", "The second", "A line.", "The gap", "What it shows.", "Likelihood", "Numbers of two methods."):
+        for text in ("The first: a start", "Noise follows the energy.", "The second", "A line.", "The gap", "What it shows.", "Which is better?", "Numbers of two methods."):
             self.assertIn(text, page)
         for address in ("live.html", "01_a.html", "02_b.html", "figure-gap.html", "table-uci-nll.html"):
             self.assertIn(f'href="{address}"', page)
@@ -122,9 +146,9 @@ class Site(unittest.TestCase):
 
     def test_tables_for_which_nothing_was_run(self):
         _, _, page = self.page("index").partition("Not run<")
-        for title, name in (("Wide networks", "cifar10-wrn"), ("Detection", "gpu")):
-            self.assertRegex(page, rf"{title}: <code.*run.*{name}.*</code>")
-        self.assertNotIn("Likelihood", page)
+        for title, name in (("Are wide networks", "cifar10-wrn"), ("Is it detected", "gpu")):
+            self.assertRegex(page, rf"{title}\?: <code.*run.*{name}.*</code>")
+        self.assertNotIn("Which is better?", page)
 
     def test_live_page_has_its_program(self):
         """The program and what runs it are text in a script, which a page that is a file can load."""
@@ -163,8 +187,15 @@ class Site(unittest.TestCase):
 
     def test_the_order_of_a_table_page(self):
         page = self.page("table-uci-nll")
-        places = [page.index(text) for text in ("<h1>Likelihood", 'class="table-page', "Numbers of two methods.", "<table", "A note.", "made of 4 runs")]
+        texts = ("<h1>Which is better?", 'class="table-page', "Numbers of two methods.", '<img alt="What it shows.', "<table", "than b.", "Not run: c.", "<details", "On a machine.", "Twice.", "made of 4 runs")
+        places = [page.index(text) for text in texts]
         self.assertEqual(places, sorted(places))
+
+    def test_groups_and_marks_of_a_table(self):
+        page = self.page("table-uci-nll")
+        self.assertRegex(page, r'<td class="group" colspan="2">(<p>)?<strong>small data</strong>')
+        self.assertRegex(page, r'<strong>1\.5 <span class="better" role="img" aria-label="better">▲</span></strong>')
+        self.assertRegex(page, r'<span class="better"[^>]*>▲</span> better than b\. <span class="worse"')
 
     def test_any_static_host(self):
         """Every file that a page needs lies beside it, under a relative address."""
@@ -251,7 +282,7 @@ class Slides(unittest.TestCase):
         self.assertEqual(kinds, ["slide", "slide", "subslide", "subslide", "subslide", "subslide"])
         texts = [cell.source for cell in cells if cell.metadata.slideshow.slide_type != "notes"]
         self.assertTrue(texts[0].startswith("# The first: a start\n\n**Claim.**"))
-        for text, parts in zip(texts[1:], (["## 1. A part\n\n$$a"], ["## 1. A part\n\n<div", "<img"], ["<img"], ["1\\. A part", "## Numbers $x$\n", "| a | b |"], ["printed"])):
+        for text, parts in zip(texts[1:], (["## 1. A part\n\n$$a"], ["## 1. A part\n\n<div", "<img"], ["<img"], ["1\\. A part", "## Numbers $x$?\n", "| a | b |"], ["printed"])):
             for part in parts:
                 self.assertIn(part, text)
 
@@ -319,7 +350,8 @@ class Slides(unittest.TestCase):
             ("a column of the method", table(1, 9).replace("c7", slides.OWN), [0], [0, 1, 2, 3, 4, 7], "6 of 9 columns;"),
             ("columns in which rows differ", re.sub(r"\d\.3", "x", table(2, 7)), range(2), [0, 1, 2, 4, 5, 6], "6 of 7 columns;"),
             ("a column of essays", table(1, 3).replace("0.1", "word " * 40), [0], [0, 2], "2 of 3 columns;"),
-            ("high rows", table(8, 2).replace(".1 ", ".1<br>a<br>b "), range(5), range(2), "5 of 8 rows;"),
+            ("high rows", table(8, 2).replace(".1 ", f".1 {'word ' * 20} "), range(7), range(2), "7 of 8 rows;"),
+            ("a decided row", table(20, 2).replace("15.1", "15.1 ▽"), [*range(7), 15], range(2), "8 of 20 rows;"),
             ("rows that end early", "| c0 | c1 |\n|---|:-:|\n| 0.0 |\n| 1.0 | 1.1 |", range(2), None, ""),
             ("a head", table(0, 2), [], range(2), ""),
         ):
@@ -329,13 +361,24 @@ class Slides(unittest.TestCase):
                 self.assertEqual([int(line[0][0]) for line in found], list(rows))
                 self.assertTrue(columns is None or all([int(cell[1]) for cell in line] == list(columns) for line in found))
                 self.assertEqual(pointer, " ".join(line for line in lines if line.endswith("whole table."))[: len(pointer)])
-        caption = "Which is better? Numbers of two. " + "And so on. " * 40
-        [_, (title, body, notes)] = deck(markdown("# Title\n\nText."), code("x", shown("text/markdown", f"{caption.strip()}\n\n{table(12, 8)}\n\n- Note.")))
+
+    def test_a_table_of_the_program(self):
+        """The question is the title; what is said below the table and how it was measured are for the speaker."""
+        [_, (title, body, notes)] = deck(markdown("# Title\n\nText."), code("x", shown("text/markdown", TABLE.rpartition("\n\n")[0])))
         self.assertEqual(title, "Which is better?")
-        self.assertRegex(body, r"^<div class=\"caption\">\n\nNumbers of two\. ")
-        self.assertLess(body.count("And so on."), 40)
-        for part in (caption.strip(), "- Note."):
+        self.assertRegex(body, r"^<div class=\"caption\">\n\nNumbers of two methods\. More\.\n\n</div>")
+        self.assertIn("| **small data** |  |\n| a | **1.5 ▲** |", body)
+        self.assertTrue(body.endswith("▲ better than b. ▽ worse.\n\n</div>"))
+        for part in ("Numbers of two methods.", "Not run: c.", "Twice."):
             self.assertIn(part, notes)
+        self.assertNotIn("details", body + notes)
+
+    def test_groups_of_rows(self):
+        """The heading of a group is above its rows, and counts as one; that of a group whose rows are left out is not there."""
+        rows = [line for group in "abc" for line in [f"| **{group}** |  |", *[f"| {group}{number} | {number} |" for number in range(4)]]]
+        source = "\n".join(["| Name | v |", "| --- | --- |", *rows]).replace("| c2 | 2 |", "| c2 | 2 ▲ |")
+        found = [line.split(" |")[0].strip("| *") for line in slides.reduced(source).split("\n") if line.startswith("|")][2:]
+        self.assertEqual(found, ["a", "a0", "a1", "a2", "a3", "c", "c2"])
 
     def test_sentences(self):
         for text, want in (
@@ -485,7 +528,7 @@ class Columns(unittest.TestCase):
             (["Data | MFVI | Density Uncertainty | Density Uncertainty (detached)", "a | 1 | **2** | 3"], True, [["", "", "own", ""]] * 2),
             (["Method | NLL", "MFVI | 1", "Density Uncertainty | 2"], False, [["", ""], ["", ""], ["own", "own"]]),
             (["Claim | Evidence", f"a | {long}", f"{long} | b"], False, [["", ""], ["", "long"], ["long", ""]]),
-            (["Data | NLL", f"a | {'1.5 ± 0.1 (n=20)<br>' * 6}"], False, [["", ""], ["", ""]]),
+            (["Data | NLL", "**Group** | ", "a | **1**", "**b** | 1"], False, [["", ""], ["group"], ["", ""], ["", ""]]),
         ):
             with self.subTest(rows):
                 columns = rows[0].count("|") + 1
@@ -495,11 +538,13 @@ class Columns(unittest.TestCase):
 
 
 class Sources(unittest.TestCase):
-    def test_in_short(self):
-        short = "One. Two words. Three."
-        self.assertEqual(sources.in_short(short), (short, ""))
-        long = "Numbers of 3.5 methods. " + "More of them. " * 20
-        self.assertEqual(sources.in_short(long.strip()), ("Numbers of 3.5 methods.", ("More of them. " * 20).strip()))
+    def test_table_of(self):
+        found = sources.table_of(TABLE.rpartition("\n\n")[0])
+        self.assertEqual((found.title, found.caption, found.said, found.measured), ("Which is better?", "Numbers of two methods. More.", ["▲ better than b. ▽ worse.", "Not run: c."], ["On a machine.", "Twice."]))
+        self.assertTrue(found.rows.startswith("| Method | NLL |\n") and found.has_rows())
+        bare = sources.table_of("| a |\n| --- |")
+        self.assertEqual((bare.title, bare.caption, bare.said, bare.measured, bare.has_rows()), ("", "", [], [], False))
+        self.assertIsNone(sources.table_of("**No** table."))
 
     def test_title_and_line(self):
         for text, want in (
@@ -523,17 +568,6 @@ class Sources(unittest.TestCase):
         ):
             with self.subTest(caption):
                 self.assertEqual(sources.first_clause(caption), want)
-
-    def test_nothing_run(self):
-        for name, table, want in (
-            ("no rows", EMPTY.format(""), True),
-            ("rows of the paper", EMPTY.format("| a | not run<br>paper 2 |\n"), True),
-            ("made of other things than runs", EMPTY.format("| a | 3 |\n"), False),
-            ("one row not run", EMPTY.format("| a | not run |\n| b | 3 |\n").replace(" 0 runs", " 10 runs"), False),
-            ("runs", TABLE, False),
-        ):
-            with self.subTest(name):
-                self.assertEqual(sources.nothing_run(table), want)
 
     def test_set_of(self):
         sets = ["uci", "uci-energy", "cifar10-wrn", "cifar100-wrn", "cifar-released", "gpu", "grid", "processor", "processor-grid", "ood-svhn"]

@@ -9,7 +9,6 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
@@ -134,62 +133,17 @@ func TestProcessorSet(t *testing.T) {
 	}
 }
 
-// The tables of searches have the lowest NLL of a method in bold, and say what was chosen.
-func TestGridTables(t *testing.T) {
-	var papers experiment.Experiments
-	for _, s := range papersSearches {
-		papers = append(papers, s.candidates()...)
-	}
-	byPaper := resultsOf(func(experiment.Experiment) map[string]float64 {
-		return map[string]float64{results.MetricAccuracy: 0.9, results.MetricECE: 0.02, results.MetricNLL: 0.5}
-	}, papers)
-	for i, nll := range []float64{0.2, 0.3, 0.4, 0.2, 0.3, 0.4, 0.2, 0.5, 0.4, 0.5, 0.45, 0.6} {
-		byPaper[i].Metrics[results.MetricNLL] = nll
-	}
-	for _, c := range []struct {
-		table       string
-		found       []experiment.Result
-		rows        int
-		column, row string
-		nll, chosen string
-	}{
-		{"cifar-grid", byPaper, 12, "Paper", "Density Uncertainty prior_std=0.1", "0.5000", "–"},
-		{"cifar-grid", byPaper, 12, "Paper", "Density Uncertainty prior_std=1", "*0.4500*", "chosen"},
-		{"cifar-grid", byPaper, 12, "Paper", "Rank-1 BNN prior_std=0.01", "*0.2000*", "–"},
-		{"cifar-grid", byPaper, 12, "Paper", "Rank-1 BNN prior_std=0.1", "0.5000", "chosen"},
-		{"cifar-grid", byPaper[:1], 1, "Paper", "MC Dropout dropout_rate=0.1", "0.2000", "chosen"},
-		{"cifar-processor-grid", madeUpGrid(1), 40, "Chosen", "Density Uncertainty decay=all init_std=0.003", "*1.2500*", "–"},
-		{"cifar-processor-grid", madeUpGrid(1), 40, "Chosen", "Density Uncertainty decay=all init_std=0.001", "1.5000", "chosen"},
-		{"cifar-processor-grid", madeUpGrid(1), 40, "Chosen", "Variational Dropout alpha=0.1 decay=all", "*1.2500*", "–"},
-	} {
-		table := tableOf(t, c.table, c.found...)
-		if nll, chosen := figtest.Cell(t, table, c.row, "NLL"), figtest.Cell(t, table, c.row, c.column); nll != c.nll || chosen != c.chosen || len(table.Rows) != c.rows {
-			t.Errorf("%s, %s: %s, %s, want %s, %s; %d rows", c.table, c.row, nll, chosen, c.nll, c.chosen, len(table.Rows))
-		}
-	}
-}
-
+// The runs of a comparison are in rows by their methods and variants, with the option that was chosen.
 func TestComparisonTable(t *testing.T) {
 	found := resultsOf(func(experiment.Experiment) map[string]float64 {
-		return map[string]float64{results.MetricAccuracy: 0.8, results.MetricNLL: 0.6, results.MetricECE: 0.02, "brier": 0.3, "aurc": 0.06,
-			"ood_cifar100_auroc": 0.7, "ood_cifar100_auroc_energy": 0.75, results.MetricPosteriorStd: 0.02, results.MetricSecondsPerEpoch: 80}
+		return map[string]float64{results.MetricAccuracy: 0.8, results.MetricNLL: 0.6, results.MetricECE: 0.02, "brier": 0.3, "aurc": 0.06, results.MetricPosteriorStd: 0.02}
 	}, list(Chosen(Processor), ten, 1, methods.Density), list(Chosen(onProcessor.withDecay(false)), ten, 1, methods.Density))
 	found = append(found, resultsOf(func(experiment.Experiment) map[string]float64 {
-		return map[string]float64{results.MetricAccuracy: 0.81, results.MetricNLL: 0.7, results.MetricNLL + "_scaled": 0.65, results.MetricAccuracy + "_scaled": 0.81}
+		return map[string]float64{results.MetricAccuracy: 0.81, results.MetricNLL: 0.7, results.MetricECE: 0.03, "brier": 0.25, "aurc": 0.07}
 	}, list(Processor, ten, 1, methods.Deterministic))...)
-	table := tableOf(t, "cifar-processor", found...)
-	var got [][]string
-	for _, row := range table.Rows {
-		got = append(got, texts(row)[1:6])
-	}
-	want := [][]string{
-		{"Deterministic", "–", "1", "81.00", "0.7000"}, {"Deterministic, temperature scaled", "–", "1", "81.00", "0.6500"},
-		{"Density Uncertainty", "init_std = 0.001", "1", "80.00", "0.6000"}, {"Density Uncertainty, decay on weights alone", "init_std = 0.001", "1", "80.00", "0.6000"},
-	}
-	if !slices.EqualFunc(got, want, slices.Equal[[]string]) {
-		t.Errorf("rows %q\nwant %q", got, want)
-	}
-	if got := texts(table.Rows[2])[9:12]; !slices.Equal(got, []string{"0.700", "0.750", "0.02"}) {
-		t.Errorf("detection and posterior: %q", got)
-	}
+	same(t, lines(tableOf(t, "cifar-processor", found...)), []string{
+		"CIFAR-10 | Deterministic | 1 | *81.00* | 0.7000 | 0.0300 | 0.2500 | 0.0700 | – | –",
+		"CIFAR-10 | Density Uncertainty | 1 | 80.00 | *0.6000* | *0.0200* | 0.3000 | 0.0600 | 0.02 | init_std = 0.001",
+		"CIFAR-10 | Density Uncertainty, decay on weights alone | 1 | 80.00 | 0.6000 | 0.0200 | 0.3000 | 0.0600 | 0.02 | init_std = 0.001",
+	})
 }

@@ -2,83 +2,73 @@ package cifar
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
-	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 )
 
-// A contest is the paper's claim that one method is the best of several in a metric, over the seeds of full runs.
-type contest struct {
-	where, claim string
-	first        experiment.Experiments   // of the method that the claim is about
-	others       []experiment.Experiments // of each other method; at least one
-	measures     []measure
-	ending       string // of the names of the first method's metrics, after those of the others
-	// comparable says that the claim is not of a lead, but that the first is as good: its mean is behind by at most a
+// A claim is one of the paper's: that a method is better than each of several others, or as good, in some columns, over the
+// seeds of full runs.
+type claim struct {
+	report.Claim
+	first   experiment.Experiments   // of the method
+	others  []experiment.Experiments // of each other method
+	columns []column
+	ending  string // of the names of the first method's metrics, after those of the others
+	// comparable says that the claim is not of a lead, but that the method is as good: its mean is behind by at most a
 	// standard deviation of the other method.
 	comparable bool
-	// instead says, where runs are missing, where runs of ten epochs are compared.
-	instead string
 }
 
-// contests are the paper's claims.
-func contests() []contest {
-	others := slices.DeleteFunc(slices.Clone(papersFive), methods.Density.Same)
-	each := func(preset experiment.Preset, d Images, methods ...experiment.Method) []experiment.Experiments {
-		var all []experiment.Experiments
-		for _, m := range methods {
-			all = append(all, list(preset, d, paperSeeds, m))
-		}
-		return all
-	}
-	accuracy, ece, nll := classificationMeasures[0], classificationMeasures[1], classificationMeasures[2]
-	detection := []measure{
-		{heading: "AUROC on SVHN", metric: detectionMetric(SVHN, "auroc"), sign: -1},
-		{heading: "AUPRC on SVHN", metric: detectionMetric(SVHN, "auprc"), sign: -1},
-	}
-	full := func(where, claim string, preset experiment.Preset, d Images, others []experiment.Method, measures ...measure) contest {
-		return contest{where: where, claim: claim, first: list(preset, d, paperSeeds, methods.Density), others: each(preset, d, others...), measures: measures}
-	}
-	const best = "Density uncertainty is the best in accuracy, ECE and NLL"
-	tenEpochs := func(c contest, table string) contest {
-		c.instead = "ten epochs, not compared with the paper: table " + table
-		return c
-	}
-	const smallest = "table CIFAR-10, ResNet-14"
-	asAccurate := full(smallest, "Density uncertainty is about as accurate as the other methods", Paper, ten, others, accuracy)
-	asAccurate.comparable = true
+// theClaims are the paper's, four about images and two about their detection.
+func theClaims() []claim {
+	four := slices.DeleteFunc(slices.Clone(papersFive), methods.Density.Same)
 	wide := onWide.experiment
-	all := []contest{
-		tenEpochs(full(smallest, "Density uncertainty has a lower ECE and NLL than the other methods", Paper, ten, others, ece, nll), "cifar-processor-differences"),
-		tenEpochs(asAccurate, "cifar-processor-differences"),
-		full("table CIFAR-100, ResNet-14", best, Paper, hundred, others, accuracy, ece, nll),
-		full("table CIFAR-10, WRN-28-10", best, wide, ten, slices.Concat(others, processes), accuracy, ece, nll),
-		// The paper has no DUE here: it was out of memory.
-		full("table CIFAR-100, WRN-28-10", best, wide, hundred, slices.Concat(others, processes[:1]), accuracy, ece, nll),
-	}
-	for _, fraction := range ablationFractions {
-		all = append(all, contest{
-			where: "table of rank-1 components", claim: fmt.Sprintf("A rank-1 mixture with %g %% components is about as good as the full rank in accuracy and NLL", 100*fraction),
-			first: list(wide, ten, paperSeeds, mixture(fraction)), others: each(wide, ten, methods.Density), measures: []measure{accuracy, nll}, comparable: true,
-		})
-	}
-	for _, d := range []Images{ten, hundred} {
-		c := contest{
-			where: "table of SVHN", claim: "The energy of density uncertainty detects SVHN better than the other methods' probabilities, trained on " + titleOf(d.Name),
-			first: list(Paper, withHeldOut(d), paperSeeds, methods.Density), others: each(Paper, d, others...), measures: detection, ending: ByEnergy,
-		}
-		if d.Name == CIFAR10 {
-			c = tenEpochs(c, "cifar-processor-ood")
+	var all []claim
+	add := func(group, where, in, text string, first experiment.Experiments, preset experiment.Preset, d Images, others []experiment.Method, columns ...column) *claim {
+		c := claim{Claim: report.Claim{Group: group, Where: where, In: in, Claim: text}, first: first, columns: columns}
+		for _, m := range others {
+			c.others = append(c.others, list(preset, d, paperSeeds, m))
 		}
 		all = append(all, c)
+		return &all[len(all)-1]
+	}
+	density := func(preset experiment.Preset, d Images) experiment.Experiments {
+		return list(preset, d, paperSeeds, methods.Density)
+	}
+	const images, small, best = "Images", "table CIFAR-10, ResNet-14", "Density uncertainty is the best in accuracy, ECE and NLL"
+	add(images, small, "", "Density uncertainty has a lower ECE and NLL than the other methods", density(Paper, ten), Paper, ten, four, eceColumn, nllColumn)
+	add(images, small, "", "Density uncertainty is about as accurate as the other methods", density(Paper, ten), Paper, ten, four, accuracyColumn).comparable = true
+	for _, in := range []struct {
+		name    string
+		preset  experiment.Preset
+		data    Images
+		further []experiment.Method
+	}{
+		{"CIFAR-100 with ResNet-14", Paper, hundred, nil}, {"CIFAR-10 with WRN-28-10", wide, ten, processes},
+		{"CIFAR-100 with WRN-28-10", wide, hundred, processes[:1]}, // DUE was out of memory in the paper
+	} {
+		add(images, "tables", in.name, best, density(in.preset, in.data), in.preset, in.data, slices.Concat(four, in.further), accuracyColumn, eceColumn, nllColumn)
+	}
+	for _, fraction := range ablationFractions {
+		add(images, "table of rank-1 components", fmt.Sprintf("%g %%", 100*fraction), "A rank-1 mixture is about as good as the full rank in accuracy and NLL",
+			list(wide, ten, paperSeeds, mixture(fraction)), wide, ten, []experiment.Method{methods.Density}, accuracyColumn, nllColumn).comparable = true
+	}
+	var detection []column
+	for _, name := range []string{"auroc", "auprc"} {
+		c := metric(strings.ToUpper(name)+" on SVHN", detectionMetric(SVHN, name), 3)
+		c.up = true
+		detection = append(detection, c)
+	}
+	for _, d := range []Images{ten, hundred} {
+		add("Detection", "table of SVHN", "trained on "+titleOf(d.Name), "The energy of density uncertainty detects SVHN better than the other methods' probabilities",
+			density(Paper, withHeldOut(d)), Paper, d, four, detection...).ending = ByEnergy
 	}
 	return all
 }
@@ -86,96 +76,91 @@ func contests() []contest {
 // Claims are the paper's claims about images, checked by paired tests over the seeds of full runs.
 func Claims(x *tables.Index) ([]report.Claim, error) {
 	var all []report.Claim
-	for _, c := range contests() {
-		claim, err := c.check(x)
+	for _, c := range theClaims() {
+		checked, err := c.check(x)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("cifar: %s: %w", c.Claim.Claim, err)
 		}
-		all = append(all, claim)
+		all = append(all, checked)
 	}
 	return all, nil
 }
 
 // check compares the first method with each other one, on the seeds on which neither diverged. The claim holds if every
-// difference is decided for it, and does not hold if one is decided against it, or a run of the first method diverged.
-func (c contest) check(x *tables.Index) (report.Claim, error) {
-	claim := report.Claim{Where: c.where, Claim: c.claim, Verdict: report.NotRun, Evidence: c.instead}
-	var differences []metrics.Difference
-	var names, remarks []string
-	behind, diverged := false, false // by more than a standard deviation; and runs of the first method
-	for _, m := range c.measures {
-		own := m
-		own.metric += c.ending
-		ours, lost, complete := own.bySeed(x, c.first)
-		if !complete {
-			return claim, nil
+// difference is decided for it, and does not hold if one is decided against it. If only one of two methods diverged, with
+// some seed, that decides against it.
+func (c claim) check(x *tables.Index) (report.Claim, error) {
+	c.Verdict = report.NotRun
+	var family tables.Family[string]
+	var remarks []string
+	diverged := func(all experiment.Experiments, left int) bool {
+		text := fmt.Sprintf("%s diverged on %d of %d seeds.", all[0].Method.Name, len(all)-left, len(all))
+		if left < len(all) && !slices.Contains(remarks, text) {
+			remarks = append(remarks, text)
 		}
-		remark := func(list experiment.Experiments, lost, left int) {
-			if text := fmt.Sprintf("%s diverged on %d of %d seeds", list[0].Method.Name, lost, lost+left); lost > 0 && !slices.Contains(remarks, text) {
-				remarks = append(remarks, text)
-			}
-		}
-		remark(c.first, lost, len(ours))
-		diverged = diverged || lost > 0
+		return left < len(all)
+	}
+	behind, lost, won := false, false, false // by more than a standard deviation; by divergence
+	for _, column := range c.columns {
+		ours, complete := bySeed(x, c.first, column, c.ending)
 		for _, other := range c.others {
-			theirs, lost, complete := m.bySeed(x, other)
-			if !complete {
-				return claim, nil
+			theirs, measured := bySeed(x, other, column, "")
+			if !complete || !measured {
+				return c.Claim, nil
 			}
-			remark(other, lost, len(theirs))
-			var a, b []float64
-			for _, seed := range slices.Sorted(maps.Keys(ours)) {
-				if value, has := theirs[seed]; has {
-					a, b = append(a, ours[seed]), append(b, value)
+			ourLoss, theirLoss := diverged(c.first, len(ours)), diverged(other, len(theirs))
+			if ourLoss != theirLoss {
+				lost, won = lost || ourLoss, won || theirLoss
+				continue
+			}
+			a, b := map[int]float64{}, map[int]float64{}
+			var own, spread []float64
+			for seed := range len(other) {
+				value, has := theirs[seed]
+				if mine, both := ours[seed]; has && both {
+					a[seed], b[seed], own, spread = mine, value, append(own, mine), append(spread, value)
 				}
 			}
-			if len(a) < 2 {
-				continue // too few that did not diverge
+			if err := family.Add(column.heading+" against "+other[0].Method.Name, a, b, 0); err != nil {
+				return c.Claim, err
 			}
-			d, err := metrics.PairedDifference(a, b, 0, level)
-			if err != nil {
-				return claim, fmt.Errorf("cifar: %s: %w", c.claim, err)
-			}
-			if _, std := stat.MeanStdDev(b, nil); d.Mean > std {
-				behind = true
-			}
-			differences, names = append(differences, d), append(names, fmt.Sprintf("%s against %s", m.heading, other[0].Method.Name))
+			mean, std := stat.MeanStdDev(spread, nil)
+			behind = behind || stat.Mean(own, nil)-mean > std
 		}
 	}
-	verdicts, err := report.Verdicts(differences, level)
+	tests, err := family.Tests()
 	if err != nil {
-		return claim, fmt.Errorf("cifar: %s: %w", c.claim, err)
+		return c.Claim, err
 	}
-	var parts []string
-	for i, v := range verdicts {
-		parts = append(parts, names[i]+" "+v)
-	}
-	claim.Verdict = report.Holds
+	n := tables.Verdicts(tests)
+	c.Verdict = report.Holds
 	switch {
-	case diverged, c.comparable && behind, !c.comparable && slices.Contains(verdicts, report.Worse):
-		claim.Verdict = report.DoesNotHold
-	case len(verdicts) == 0, !c.comparable && slices.Contains(verdicts, report.Undecided):
-		claim.Verdict = report.Undecided
+	case lost, c.comparable && behind, !c.comparable && n[report.Worse] > 0:
+		c.Verdict = report.DoesNotHold
+	case len(tests) == 0 && !won, !c.comparable && n[report.Undecided] > 0:
+		c.Verdict = report.Undecided
 	}
-	claim.Evidence = strings.Join(append(parts, remarks...), ", ")
-	return claim, nil
+	c.Evidence = strings.Join(append([]string{tables.Tally(tests)}, remarks...), " ")
+	return c.Claim, nil
 }
 
-// bySeed is the measure of full runs, by seed, with the sign by which lower is better, and how many diverged. It is not
-// complete if one is not there or lacks the metric.
-func (m measure) bySeed(x *tables.Index, all experiment.Experiments) (values map[uint64]float64, diverged int, complete bool) {
-	values = map[uint64]float64{}
+// bySeed is a column of full runs that did not diverge, by seed, with the sign by which lower is better. It is not complete
+// if a run is not there or lacks the metric.
+func bySeed(x *tables.Index, all experiment.Experiments, of column, ending string) (values map[int]float64, complete bool) {
+	values = map[int]float64{}
+	_, name := of.metric(row{})
 	for _, e := range all {
 		r, done := x.Find(e)
-		value, measured := r.Metrics[m.metric]
+		value, measured := r.Metrics[name+ending]
 		switch {
 		case done && r.Diverged:
-			diverged++
 		case !measured:
-			return nil, 0, false
+			return nil, false
+		case of.up:
+			values[int(e.Seed)] = -value
 		default:
-			values[e.Seed] = m.sign * value
+			values[int(e.Seed)] = value
 		}
 	}
-	return values, diverged, true
+	return values, true
 }

@@ -38,23 +38,21 @@ func TestClaims(t *testing.T) {
 	// A run that diverged is no missing run.
 	found[0].Diverged, found[0].Metrics = true, nil
 	claims := must.Get(Claims(index(found...)))(t)
-	for _, c := range []struct{ where, claim, verdict, evidence string }{
-		{"table CIFAR-10, ResNet-14", "lower ECE and NLL", report.Holds, "ECE against MFVI better"},
-		{"table CIFAR-10, ResNet-14", "lower ECE and NLL", report.Holds, "MFVI diverged on 1 of 3 seeds"},
-		{"table CIFAR-100, ResNet-14", "best in accuracy", report.DoesNotHold, "Accuracy (%) against Rank-1 BNN worse"},
-		{"table CIFAR-10, WRN-28-10", "best in accuracy", report.NotRun, ""},
-		{"table of rank-1 components", "1.25 %", report.NotRun, ""},
-		{"table CIFAR-10, ResNet-14", "about as accurate", report.Holds, "Accuracy (%) against Rank-1 BNN better"},
-		{"table of SVHN", "trained on CIFAR-10", report.Holds, "AUROC on SVHN against MC Dropout better"},
-		{"table of SVHN", "trained on CIFAR-10", report.Holds, "AUPRC on SVHN against MC Dropout better"},
-		{"table of SVHN", "trained on CIFAR-100", report.NotRun, ""},
+	for _, c := range []struct{ claim, in, verdict, evidence string }{
+		{"lower ECE and NLL", "", report.Holds, "6 comparisons: 6 better, 0 worse, 0 undecided. MFVI diverged on 1 of 3 seeds."},
+		{"best in accuracy", "CIFAR-100 with ResNet-14", report.DoesNotHold, "12 comparisons: 11 better, 1 worse, 0 undecided."},
+		{"best in accuracy", "CIFAR-10 with WRN-28-10", report.NotRun, ""},
+		{"rank-1 mixture", "1.25 %", report.NotRun, ""},
+		{"about as accurate", "", report.Holds, "3 comparisons: 3 better, 0 worse, 0 undecided. MFVI diverged on 1 of 3 seeds."},
+		{"detects SVHN", "trained on CIFAR-10", report.Holds, "6 comparisons: 6 better, 0 worse, 0 undecided. MFVI diverged on 1 of 3 seeds."},
+		{"detects SVHN", "trained on CIFAR-100", report.NotRun, ""},
 	} {
-		i := slices.IndexFunc(claims, func(got report.Claim) bool { return got.Where == c.where && strings.Contains(got.Claim, c.claim) })
+		i := slices.IndexFunc(claims, func(got report.Claim) bool { return got.In == c.in && strings.Contains(got.Claim, c.claim) })
 		if i < 0 {
-			t.Fatalf("no claim %s, %s", c.where, c.claim)
+			t.Fatalf("no claim %s, %s", c.claim, c.in)
 		}
-		if got := claims[i]; got.Verdict != c.verdict || !strings.Contains(got.Evidence, c.evidence) {
-			t.Errorf("%s: %s (%s), want %s (%s)", c.where, got.Verdict, got.Evidence, c.verdict, c.evidence)
+		if got := claims[i]; got.Verdict != c.verdict || got.Evidence != c.evidence {
+			t.Errorf("%s, %s: %s (%s), want %s (%s)", c.claim, c.in, got.Verdict, got.Evidence, c.verdict, c.evidence)
 		}
 	}
 }
@@ -77,7 +75,7 @@ func TestComparableClaim(t *testing.T) {
 			found[1].Diverged = c.diverged
 			found = append(found, resultsOf(with(0), list(onWide.experiment, ten, paperSeeds, methods.Density))...)
 			claims := must.Get(Claims(index(found...)))(t)
-			i := slices.IndexFunc(claims, func(got report.Claim) bool { return strings.Contains(got.Claim, "with 1.25 % components") })
+			i := slices.IndexFunc(claims, func(got report.Claim) bool { return got.In == "1.25 %" })
 			if claims[i].Verdict != c.verdict {
 				t.Errorf("%s (%s), want %s", claims[i].Verdict, claims[i].Evidence, c.verdict)
 			}

@@ -2,15 +2,15 @@ package cifar
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
-	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
@@ -18,283 +18,13 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// A group is the results of experiments that differ in their seeds alone.
-type group struct {
-	experiment.Experiment                     // the first
-	found                 []experiment.Result // those that did not diverge
-	diverged              int
-}
-
-// groupOf is the group of experiments, with the results that there are.
-func groupOf(x *tables.Index, all experiment.Experiments) group {
-	var g group
-	for _, e := range all {
-		if r, has := x.Find(e); has {
-			g.add(r)
-		}
-	}
-	return g
-}
-
-// empty says whether there are no results.
-func (g group) empty() bool { return len(g.found)+g.diverged == 0 }
-
-func (g *group) add(r experiment.Result) {
-	if g.empty() {
-		g.Experiment = *r.Experiment
-	}
-	if r.Diverged {
-		g.diverged++
-	} else {
-		g.found = append(g.found, r)
-	}
-}
-
-// having is the group without the results that lack a metric.
-func (g group) having(metric string) group {
-	g.found = slices.DeleteFunc(slices.Clone(g.found), func(r experiment.Result) bool {
-		_, has := r.Metrics[metric]
-		return !has
-	})
-	return g
-}
-
-// runs says how many runs there are.
-func (g group) runs() string {
-	if g.diverged > 0 {
-		return fmt.Sprintf("%d, %d diverged", len(g.found), g.diverged)
-	}
-	return fmt.Sprint(len(g.found))
-}
-
-// values are those of a metric, of the results that have it.
-func (g group) values(metric string) []float64 {
-	var values []float64
-	for _, r := range g.having(metric).found {
-		values = append(values, r.Metrics[metric])
-	}
-	return values
-}
-
-// mean is that of a metric; NaN if no result has it.
-func (g group) mean(metric string) float64 { return meanOf(g.values(metric)) }
-
-// number is the mean of a metric; a dash if no result has it.
-func (g group) number(format, metric string) string { return numberText(format, g.mean(metric)) }
-
-// meanOf is the mean of values; NaN for none.
-func meanOf(values []float64) float64 {
-	mean, _, err := metrics.MeanStd(values)
-	if err != nil {
-		return math.NaN()
-	}
-	return mean
-}
-
-func numberText(format string, value float64) string {
-	if math.IsNaN(value) {
-		return "–"
-	}
-	return fmt.Sprintf(format, value)
-}
-
-// cells are the means and standard deviations of several metrics over the results that have them, with their number if not
-// all have.
-func (g group) cells(measures ...measure) ([]report.Cell, error) {
-	var cells []report.Cell
-	for _, m := range measures {
-		values := g.values(m.metric)
-		if len(values) == 0 {
-			cells = append(cells, report.TextCell("–"))
-			continue
-		}
-		mean, std, err := metrics.MeanStd(values)
-		if err != nil {
-			return nil, fmt.Errorf("cifar: averaging %s of %v: %w", m.metric, g, err)
-		}
-		text := report.MeanStd(m.factor*mean, m.factor*std, m.decimals)
-		if len(values) < len(g.found) {
-			text += fmt.Sprintf(" (n=%d)", len(values))
-		}
-		cells = append(cells, report.TextCell(text))
-	}
-	return cells, nil
-}
-
-// timeCells are the time of an epoch on the device that most results are from, and that device.
-func (g group) timeCells() []report.Cell {
-	byDevice := map[string][]experiment.Result{}
-	device := "–"
-	for _, r := range g.found {
-		byDevice[r.Device] = append(byDevice[r.Device], r)
-		if len(byDevice[r.Device]) > len(byDevice[device]) {
-			device = r.Device
-		}
-	}
-	var seconds []float64
-	for _, r := range byDevice[device] {
-		if s := secondsPerEpoch(r); s > 0 {
-			seconds = append(seconds, s)
-		}
-	}
-	cells := report.TextCells(numberText("%.3g", meanOf(seconds)), device)
-	if len(byDevice) > 1 {
-		cells[1] = append(cells[1], report.CellLine{Text: fmt.Sprintf("and %d other", len(byDevice)-1)})
-	}
-	return cells
-}
-
-// secondsPerEpoch is the time of an epoch of all members; 0 if it is not known. Older results have it as a metric.
-func secondsPerEpoch(r experiment.Result) float64 {
-	d, is := r.Experiment.Task.Data.(Images)
-	if s, has := r.Metrics[results.MetricSecondsPerEpoch]; has || r.ExamplesPerSecond == 0 || !is {
-		return s
-	}
-	return float64(max(r.Experiment.Method.Members, 1)*d.trainN()) / r.ExamplesPerSecond
-}
-
-// ownScore is the ending of the score by which the authors of a method tell images out of distribution, besides the
-// maximum probability, which all methods have; "" for none.
-func ownScore(e experiment.Experiment) string {
-	switch e.Method.Process.(type) {
-	case experiment.SNGP:
-		return ByDempsterShafer
-	case experiment.DUE:
-		return ByEntropy
-	}
-	switch {
-	case e.Method.Members > 1:
-		return ByMutualInformation
-	case e.Recipe.LogLikelihoodScale > 0: // it has energy models
-		return ByEnergy
-	}
-	return ""
-}
-
-// imagesOf are the data of the group, which are no Images in an experiment of one's own.
-func (g group) imagesOf() Images {
-	d, _ := g.Task.Data.(Images)
-	return d
-}
-
-// trainedOn is the number of training images, without those held out where all others are used.
-func (d Images) trainedOn() string {
-	if d.TrainN == 0 && d.HeldOut == 0 && !d.Sample {
-		return "all"
-	}
-	return grouped(d.trainN())
-}
-
-// testedOn is the number of test images, or of held-out images that are measured in their place.
-func (d Images) testedOn() string {
-	switch {
-	case d.Choosing:
-		return grouped(d.HeldOut) + " held out"
-	case d.TestN == 0:
-		return "all"
-	}
-	return grouped(d.TestN)
-}
-
-// otherAUROC is the metric of telling the images of the other CIFAR from the test images.
-func (g group) otherAUROC() string { return detectionMetric(g.imagesOf().other(), "auroc") }
-
-// Table compares results of any methods, presets and sizes, such as those of one's own layers: a row for each group of
-// experiments that differ in the seed only, in the order of their first results, with mean ± standard deviation over the
-// seeds. Diverged runs are counted and not averaged.
-func Table(found []experiment.Result) (report.Table, error) {
-	t := report.Table{Name: "runs", Columns: []string{"Variant", "Data set", "Network", "Training images", "Epochs", "Test images", "n",
-		"Accuracy (%)", "NLL", "ECE", "AUROC, probability"}}
-	t.Caption, _ = prose.Text(t.Name, nil)
-	var groups []group
-	at := map[string]int{}
-	for _, r := range found {
-		if _, has := at[r.Group]; !has {
-			at[r.Group], groups = len(groups), append(groups, group{})
-		}
-		groups[at[r.Group]].add(r)
-	}
-	for _, g := range groups {
-		d, is := g.Task.Data.(Images)
-		if !is {
-			return report.Table{}, fmt.Errorf("cifar: %v is no experiment on cifar.Images", g)
-		}
-		cells, err := g.cells(measure{metric: results.MetricAccuracy, factor: 100, decimals: 1}, measure{metric: results.MetricNLL, factor: 1, decimals: 3},
-			measure{metric: results.MetricECE, factor: 1, decimals: 3}, measure{metric: g.otherAUROC(), factor: 1, decimals: 3})
-		if err != nil {
-			return report.Table{}, err
-		}
-		made := report.TextCells(titleOf(d.Name), networkTitle(g.Task.Network), d.trainedOn(), fmt.Sprint(g.Recipe.Epochs), d.testedOn(), g.runs())
-		t.Rows = append(t.Rows, report.Row{Name: g.Method.Name, Cells: slices.Concat(made, cells)})
-	}
-	return t, nil
-}
-
-// scoreRow is a row with classification, calibration and detection: the accuracy with two decimals less than the other
-// metrics, then NLL, ECE and more, and how well the other CIFAR is told by the maximum probability and by the method's own
-// score. ending is that of the metrics' names. made and then are the cells before and after.
-func (g group) scoreRow(decimals int, more []string, ending string, made, then []report.Cell) (report.Row, error) {
-	measures := []measure{{metric: results.MetricAccuracy, factor: 100, decimals: decimals - 2}}
-	for _, metric := range append([]string{results.MetricNLL, results.MetricECE}, more...) {
-		measures = append(measures, measure{metric: metric, factor: 1, decimals: decimals})
-	}
-	own := "none"
-	if score := ownScore(g.Experiment); score != "" {
-		own = g.otherAUROC() + score
-	}
-	measures = append(measures, measure{metric: g.otherAUROC(), factor: 1, decimals: 3}, measure{metric: own, factor: 1, decimals: 3})
-	for i := range measures {
-		measures[i].metric += ending
-	}
-	cells, err := g.cells(measures...)
-	return report.Row{Name: titleOf(g.imagesOf().Name), Cells: slices.Concat(made, cells, then)}, err
-}
-
-// addRows adds a row for a group, and one for those of its runs that have a temperature, with the ending of its metrics.
-func (g group) addRows(t *report.Table, row func(g group, name, ending string) (report.Row, error)) error {
-	made, err := row(g, "", "")
-	t.Rows = append(t.Rows, made)
-	if g = g.having(results.MetricNLL + scaledEnding); err == nil && len(g.found) > 0 {
-		made, err = row(g, ", temperature scaled", scaledEnding)
-		t.Rows = append(t.Rows, made)
-	}
-	return err
-}
-
-// smallTable shows small runs: real results on part of the data, for fewer epochs, each with what it was made with. They
-// say nothing about the paper's numbers.
-func smallTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{
-		Name: "cifar-small",
-		Columns: []string{"Data set", "Network", "Method", "Training images", "Epochs", "Test images", "n", "Accuracy (%)", "NLL", "ECE",
-			"AUROC, probability", "AUROC, own score", "s/epoch", "Device"},
-	}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	for _, d := range []Images{ten, hundred} {
-		for _, m := range smallMethods {
-			g := groupOf(x, list(Small, d, paperSeeds, m))
-			if g.empty() {
-				continue
-			}
-			err := g.addRows(&t, func(g group, name, ending string) (report.Row, error) {
-				d := g.imagesOf()
-				made := report.TextCells(networkTitle(g.Task.Network), m.Name+name, d.trainedOn(), fmt.Sprint(g.Recipe.Epochs), d.testedOn(), g.runs())
-				return g.scoreRow(3, nil, ending, made, g.timeCells())
-			})
-			if err != nil {
-				return report.Table{}, err
-			}
-		}
-	}
-	return t, nil
-}
-
-// A comparison is a preset whose runs are compared with each other and not with the paper.
-type comparison struct {
+// A Comparison is a preset whose runs are compared with each other and not with the paper.
+type Comparison struct {
 	settings
 	name     string    // after "cifar-", of its tables
 	variants []variant // on each data set
 	searched bool      // whether options are searched for it
+	small    bool      // it has no table but that of its runs
 }
 
 // A variant is a preset of a comparison, with what its methods are called beside their names.
@@ -306,38 +36,42 @@ type variant struct {
 	only []experiment.Method
 }
 
-var comparisons = []comparison{
-	{onProcessor, "processor", []variant{{preset: Chosen(Processor)}, {preset: Chosen(onProcessor.withDecay(false)), ending: ", decay on weights alone", only: []experiment.Method{methods.Density}}}, true},
-	{onGPU, "gpu", []variant{{preset: GPU}, {preset: ReleasedGPU, ending: ", released", released: true}}, false},
-}
+// The comparisons.
+var (
+	// OnSmall is of runs that show the pipeline at work, on few images.
+	OnSmall = Comparison{settings: onSmall, name: "small", variants: []variant{{preset: Small}}, small: true}
+	// OnProcessor is of runs within reach of a processor, with options that were searched for.
+	OnProcessor = Comparison{settings: onProcessor, name: "processor", searched: true, variants: []variant{
+		{preset: Chosen(Processor)}, {preset: Chosen(onProcessor.withDecay(false)), ending: ", decay on weights alone", only: []experiment.Method{methods.Density}},
+	}}
+	// OnGPU is of runs within reach of one GPU, by the paper's and by the released settings.
+	OnGPU = Comparison{settings: onGPU, name: "gpu", variants: []variant{{preset: GPU}, {preset: ReleasedGPU, released: true}}}
+)
 
-// text is the caption of one of its tables, by the last part of the table's name.
-func (c comparison) text(t *report.Table, table string) {
-	t.Name = "cifar-" + c.name + table
-	t.Caption, t.Notes = prose.Text("compared"+table, struct {
-		Name, TestImages                                 string
+var comparisons = []Comparison{OnSmall, OnProcessor, OnGPU}
+
+// start is one of its tables without rows, by the last part of the table's name.
+func (c Comparison) start(part string, absent []string) report.Table {
+	t := prose.Table("compared"+part, struct {
+		Name, TestImages, TrainingImages, Absent         string
 		Epochs, Samples, HeldOut, JudgedBins, Replicates int
-		Searched, Released                               bool
-	}{c.name, grouped(testImages), c.epochs, c.samples, heldOut, judgedBins, replicates, c.searched, !c.searched})
+		Searched, Released, Small                        bool
+	}{
+		c.name, grouped(c.sizes.testN()), grouped(c.sizes.trainN()), strings.Join(absent, ", "),
+		c.epochs, c.samples, c.sizes.HeldOut, judgedBins, replicates, c.searched, !c.searched && !c.small, c.small,
+	})
+	t.Name = "cifar-" + c.name + part
+	return t
 }
 
-// A compared is a group of a comparison.
-type compared struct {
-	group
-	title, option string // its name, and the chosen option; "–" for none
-	variant       variant
-}
-
-// isReference says whether others are compared with the group: density layers with weight decay on all parameters.
-func (g compared) isReference() bool {
-	l, is := g.Method.Layers.(dul.Density)
-	_, full := l.Energy.(energy.LDL)
-	return is && full && g.variant.only == nil
-}
-
-// groups are those with results: by data set, whether they are released, method and variant.
-func (c comparison) groups(x *tables.Index) []compared {
-	var all []compared
+// rows are the methods with results: by data set, whether they are released, method and variant. The index has the deep
+// ensembles, too, that predictions of single networks make.
+func (c Comparison) rows(x *tables.Index) ([]row, *tables.Index, error) {
+	x, err := c.withEnsembles(x)
+	if err != nil {
+		return nil, nil, err
+	}
+	var rows []row
 	for _, d := range []Images{ten, hundred} {
 		for _, released := range []bool{false, true} {
 			for _, m := range allMethods() {
@@ -345,16 +79,101 @@ func (c comparison) groups(x *tables.Index) []compared {
 					if v.released != released || v.only != nil && !slices.ContainsFunc(v.only, m.Same) {
 						continue
 					}
-					g := groupOf(x, list(v.preset, d, mostSeeds, m))
-					if g.empty() {
+					r := row{group: titleOf(d.Name), name: m.Name + v.ending, images: d, option: "–"}
+					if released {
+						r.group += ", released settings"
+					}
+					r.found, r.cell.Full = found(x, list(v.preset, d, mostSeeds, m))
+					r.made = m.Members > 1 && len(r.found) == 1
+					if len(r.cell.Full) == 0 {
 						continue
 					}
-					made := compared{g, m.Name + v.ending, "–", v}
+					l, is := m.Layers.(dul.Density)
+					_, full := l.Energy.(energy.LDL)
+					r.reference = is && full && !l.MeanEnergy && v.only == nil
 					if s := searchOf(m); s != nil && c.searched {
 						choice, _ := chosen()
-						made.option = fmt.Sprintf("%s = %g", s.option, choice[methods.NameOf(m)])
+						r.option = fmt.Sprintf("%s = %g", s.option, choice[methods.NameOf(m)])
 					}
-					all = append(all, made)
+					rows = append(rows, r)
+				}
+			}
+		}
+	}
+	return rows, x, nil
+}
+
+// found are the results of experiments that did not diverge, and all experiments that have a result.
+func found(x *tables.Index, all experiment.Experiments) (finite []experiment.Result, run experiment.Experiments) {
+	for _, e := range all {
+		r, has := x.Find(e)
+		if has {
+			run = append(run, e)
+		}
+		if has && !r.Diverged {
+			finite = append(finite, r)
+		}
+	}
+	return finite, run
+}
+
+// diverged says whether a run of the row did.
+func (r row) diverged() bool { return len(r.found) < len(r.cell.Full) }
+
+// has says whether a run has a metric.
+func (r row) has(metric string) bool {
+	return slices.ContainsFunc(r.found, func(found experiment.Result) bool {
+		_, has := found.Metrics[metric]
+		return has
+	})
+}
+
+// words is a column of words.
+func words(heading string, of func(r row) string) column {
+	return column{heading: heading, cell: func(r row) report.Cell { return report.Cell{Text: of(r)} }}
+}
+
+// runs is the column with the number of runs that did not diverge.
+var runs = words("n", func(r row) string { return fmt.Sprint(len(r.found)) })
+
+// number is a number with a format; a dash for none, which is NaN.
+func number(format string, value float64) string {
+	if math.IsNaN(value) {
+		return "–"
+	}
+	return fmt.Sprintf(format, value)
+}
+
+// Table shows how well the methods classify and how well they are calibrated.
+func (c Comparison) Table(x *tables.Index) (report.Table, error) {
+	rows, x, err := c.rows(x)
+	if err != nil {
+		return report.Table{}, err
+	}
+	columns := []column{runs, accuracyColumn, nllColumn, eceColumn, metric("Brier", "brier", 4), metric("AURC", "aurc", 4), words("Posterior std", func(r row) string {
+		var values []float64
+		for _, f := range r.found {
+			if v, has := f.Metrics[results.MetricPosteriorStd]; has {
+				values = append(values, v)
+			}
+		}
+		return number("%.2g", stat.Mean(values, nil))
+	})}
+	if c.searched {
+		columns = append(columns, words("Chosen option", func(r row) string { return r.option }))
+	}
+	return fill(x, c.start("", nil), columns, rows)
+}
+
+// shown are rows once for each set of images out of distribution that their runs were shown, in groups of their own.
+func shown(rows []row) []row {
+	var all []row
+	for _, d := range []Images{ten, hundred} {
+		for _, other := range []string{d.other(), SVHN, SVHNExcerpt} {
+			for _, r := range rows {
+				if r.images.Name == d.Name && r.has(detectionMetric(other, "auroc")) {
+					r.other, r.group = other, r.group+", shown "+titleOf(other)
+					all = append(all, r)
 				}
 			}
 		}
@@ -362,99 +181,73 @@ func (c comparison) groups(x *tables.Index) []compared {
 	return all
 }
 
-// table shows the runs of a comparison.
-func (c comparison) table(x *tables.Index) (report.Table, error) {
-	t := report.Table{
-		Columns: []string{"Data set", "Method", "Chosen option", "n", "Accuracy (%)", "NLL", "ECE", "Brier", "AURC", "AUROC, probability", "AUROC, own score",
-			"Posterior std", "s/epoch", "Device"},
-	}
-	c.text(&t, "")
-	for _, of := range c.groups(x) {
-		err := of.addRows(&t, func(g group, name, ending string) (report.Row, error) {
-			then := append(report.TextCells(g.number("%.2g", results.MetricPosteriorStd)), g.timeCells()...)
-			return g.scoreRow(4, []string{"brier", "aurc"}, ending, report.TextCells(of.title+name, of.option, g.runs()), then)
-		})
-		if err != nil {
-			return report.Table{}, err
-		}
-	}
-	return t, nil
+// Detection shows how well each score tells other images, by the area under the ROC curve.
+func (c Comparison) Detection(x *tables.Index) (report.Table, error) {
+	return c.detection(x, "-ood", "auroc")
 }
 
-// detection shows how well each score of the methods of a comparison tells other images.
-func (c comparison) detection(x *tables.Index) (report.Table, error) {
-	t := report.Table{Columns: []string{"Data set", "Method", "Score", "n"}}
-	c.text(&t, "-ood")
-	groups := c.groups(x)
-	// The sets that runs are shown, in that order. For all of them the other CIFAR is one, be it 10 or 100.
-	var others []func(d Images) string
-	for _, other := range []func(d Images) string{Images.other, func(Images) string { return SVHN }, func(Images) string { return SVHNExcerpt }} {
-		var names []string
-		for _, g := range groups {
-			if name := other(g.imagesOf()); len(g.values(detectionMetric(name, "auroc"))) > 0 && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-		if len(names) > 0 {
-			heading := titleOf(names[0])
-			if len(names) > 1 {
-				heading = "Other CIFAR"
-			}
-			others = append(others, other)
-			t.Columns = append(t.Columns, heading+" AUROC", heading+" AUPRC")
-		}
-	}
-	type best struct {
-		row   int
-		value float64
-	}
-	largest := map[string]best{} // by data set and column
-	for _, g := range groups {
-		d := g.imagesOf()
-		var shown []string
-		for _, other := range others {
-			shown = append(shown, other(d))
-		}
-		for _, by := range g.scores(shown) {
-			row := report.Row{Name: titleOf(d.Name), Cells: report.TextCells(g.title, scoreTitle(by), g.runs())}
-			for _, other := range shown {
-				for _, metric := range []string{"auroc", "auprc"} {
-					m := measure{metric: detectionMetric(other, metric) + by, factor: 1, decimals: 3}
-					cells, err := g.cells(m)
-					if err != nil {
-						return report.Table{}, err
-					}
-					at := fmt.Sprint(d.Name, len(row.Cells))
-					if mean := g.mean(m.metric); mean > largest[at].value {
-						largest[at] = best{len(t.Rows), mean}
-					}
-					row.Cells = append(row.Cells, cells[0])
-				}
-			}
-			t.Rows = append(t.Rows, row)
-		}
-	}
-	for column := 3; column < 3+2*len(others); column++ {
-		for _, dataset := range []string{CIFAR10, CIFAR100} {
-			if b, has := largest[fmt.Sprint(dataset, column)]; has {
-				t.Rows[b.row].Cells[column][0].Bold = true
-			}
-		}
-	}
-	return t, nil
+// Precision is Detection by the area under the precision-recall curve.
+func (c Comparison) Precision(x *tables.Index) (report.Table, error) {
+	return c.detection(x, "-ood-auprc", "auprc")
 }
 
-// scores are the endings of the scores by which the runs tell images of some sets: those of all methods, and the energies
-// of each layer in the order in which the network applies the layers.
-func (g group) scores(others []string) []string {
-	var all, layers []string
+func (c Comparison) detection(x *tables.Index, part, metric string) (report.Table, error) {
+	rows, x, err := c.rows(x)
+	if err != nil {
+		return report.Table{}, err
+	}
+	rows = shown(rows)
+	columns := []column{runs}
 	for _, by := range scores {
-		if slices.ContainsFunc(others, func(other string) bool { return len(g.values(detectionMetric(other, "auroc")+by.ending)) > 0 }) {
-			all = append(all, by.ending)
+		if by.ending == ByEnergyOnce {
+			continue // the same as that of many samples, to three digits
+		}
+		of := func(r row) (tables.Cell, string) { return r.cell, detectionMetric(r.other, metric) + by.ending }
+		if slices.ContainsFunc(rows, func(r row) bool { _, name := of(r); return r.has(name) }) {
+			columns = append(columns, column{heading: by.words, metric: of, factor: 1, decimals: 3, up: true, optional: true, rank: metric})
 		}
 	}
-	for _, r := range g.found {
-		for name := range r.Metrics {
+	return fill(x, c.start(part, nil), columns, rows)
+}
+
+// Layers shows how well the energy of each layer tells other images, for the methods that have energies.
+func (c Comparison) Layers(x *tables.Index) (report.Table, error) {
+	rows, x, err := c.rows(x)
+	if err != nil {
+		return report.Table{}, err
+	}
+	var columns []column
+	var lines []row
+	for _, r := range shown(rows) {
+		layers := r.layers()
+		if len(layers) == 0 {
+			continue
+		}
+		if !slices.ContainsFunc(columns, func(c column) bool { return c.heading == r.name }) {
+			columns = append(columns, column{heading: r.name, factor: 1, decimals: 3, up: true, optional: true, rank: "auroc", metric: func(line row) (tables.Cell, string) {
+				i := slices.IndexFunc(rows, func(of row) bool { return of.name == r.name && strings.HasPrefix(line.group, of.group+", shown ") })
+				if i < 0 {
+					return tables.Cell{}, ""
+				}
+				return rows[i].cell, detectionMetric(line.other, "auroc") + byLayer(line.name)
+			}})
+		}
+		for _, layer := range layers {
+			if !slices.ContainsFunc(lines, func(line row) bool { return line.name == layer && line.group == r.group }) {
+				lines = append(lines, row{group: r.group, name: layer, other: r.other})
+			}
+		}
+	}
+	t := c.start("-layers", nil)
+	t.Columns = []string{"Input of the layer"}
+	return fill(x, t, columns, lines)
+}
+
+// layers are the layers whose energies tell other images, in the order in which the network applies them.
+func (r row) layers() []string {
+	var layers []string
+	for _, found := range r.found {
+		for name := range found.Metrics {
 			if _, layer, is := strings.Cut(name, byLayer("")); is && !slices.Contains(layers, layer) {
 				layers = append(layers, layer)
 			}
@@ -470,31 +263,39 @@ func (g group) scores(others []string) []string {
 		return 2
 	}
 	slices.SortFunc(layers, func(a, b string) int { return cmp.Or(cmp.Compare(depth(a), depth(b)), cmp.Compare(a, b)) })
-	for _, layer := range layers {
-		all = append(all, byLayer(layer))
+	return layers
+}
+
+// ownScore is the ending of the score by which the authors of a method tell images out of distribution; ByMaxProbability,
+// which all methods have, where they have no other.
+func ownScore(e experiment.Experiment) string {
+	switch e.Method.Process.(type) {
+	case experiment.SNGP:
+		return ByDempsterShafer
+	case experiment.DUE:
+		return ByEntropy
 	}
-	return all
+	switch {
+	case e.Method.Members > 1:
+		return ByMutualInformation
+	case e.Recipe.LogLikelihoodScale > 0: // it has energy models
+		return ByEnergy
+	}
+	return ByMaxProbability
 }
 
 // scoreTitle is a score in words.
 func scoreTitle(ending string) string {
-	if layer, is := strings.CutPrefix(ending, byLayer("")); is {
-		return "energy, " + layer
-	}
 	return scores[slices.IndexFunc(scores, func(s score) bool { return s.ending == ending })].words
 }
 
 // papersGrid shows the paper's search.
 func papersGrid(x *tables.Index) (report.Table, error) {
-	t := gridTable{table: report.Table{Name: "cifar-grid"}, chose: "Paper"}
-	for _, m := range allMethods() {
-		for _, s := range papersSearches {
-			if s.method.Same(m) {
-				t.add(x, s.search, s.candidates(), s.chosen, "")
-			}
-		}
+	var rows []row
+	for _, s := range papersSearches {
+		rows = append(rows, s.rows(s.candidates(), s.chosen)...)
 	}
-	return t.made()
+	return grid(x, "cifar-grid", rows)
 }
 
 // processorsGrid shows the search for Processor.
@@ -503,59 +304,31 @@ func processorsGrid(x *tables.Index) (report.Table, error) {
 	if err != nil {
 		return report.Table{}, err
 	}
-	t := gridTable{table: report.Table{Name: "cifar-processor-grid"}, chose: "Chosen"}
-	for _, m := range allMethods() {
-		if s := searchOf(m); s != nil {
-			t.add(x, *s, s.candidates(), choice[methods.NameOf(m)], "decay=all")
-		}
+	var rows []row
+	for _, s := range searches {
+		rows = append(rows, s.rows(s.candidates(), choice[methods.NameOf(s.method)])...)
 	}
-	return t.made()
+	return grid(x, "cifar-processor-grid", rows)
 }
 
-// A gridTable shows for each method the values of an option, measured on held-out training images, the one with the lowest
-// NLL in bold, and the one that was chosen.
-type gridTable struct {
-	table report.Table
-	chose string // heads the column of the choice
-	err   error
+// rows are those of a search with its candidates.
+func (s search) rows(candidates experiment.Experiments, chosen float64) []row {
+	var rows []row
+	for i, value := range s.values {
+		r := row{group: s.method.Name + ": " + s.option, name: fmt.Sprint(value), cell: tables.Cell{Full: candidates[i : i+1]}}
+		if value == chosen {
+			r.name += ", chosen"
+		}
+		rows = append(rows, r)
+	}
+	return rows
 }
 
-// add adds rows for the candidates of a search. also is another option that they have.
-func (t *gridTable) add(x *tables.Index, s search, candidates experiment.Experiments, chosen float64, also string) {
-	best, lowest, rows := -1, math.Inf(1), 0
-	for i, e := range candidates {
-		g := groupOf(x, experiment.Experiments{e})
-		if g.empty() {
-			continue
-		}
-		cells, err := g.cells(measure{metric: results.MetricNLL, factor: 1, decimals: 4}, measure{metric: results.MetricAccuracy, factor: 100, decimals: 2},
-			measure{metric: results.MetricECE, factor: 1, decimals: 4})
-		t.err = errors.Join(t.err, err)
-		if len(g.found) > 0 {
-			if rows++; g.mean(results.MetricNLL) < lowest {
-				best, lowest = len(t.table.Rows), g.mean(results.MetricNLL)
-			}
-		}
-		choice := "–"
-		if s.values[i] == chosen {
-			choice = "chosen"
-		}
-		words := []string{also, fmt.Sprintf("%s=%g", s.option, s.values[i])}
-		slices.Sort(words)
-		d := g.imagesOf()
-		made := report.TextCells(titleOf(d.Name), networkTitle(g.Task.Network), d.trainedOn(), fmt.Sprint(g.Recipe.Epochs), grouped(d.HeldOut), g.runs())
-		name := strings.Join(strings.Fields(s.method.Name+" "+strings.Join(words, " ")), " ")
-		t.table.Rows = append(t.table.Rows, report.Row{Name: name, Cells: slices.Concat(made, cells, report.TextCells(choice))})
-	}
-	if rows > 1 {
-		const nllCell = 6
-		t.table.Rows[best].Cells[nllCell][0].Bold = true
-	}
-}
-
-// made is the table with its caption.
-func (t *gridTable) made() (report.Table, error) {
-	t.table.Columns = []string{"Method", "Data set", "Network", "Training images", "Epochs", "Held out", "n", "NLL", "Accuracy (%)", "ECE", t.chose}
-	t.table.Caption, t.table.Notes = prose.Text(t.table.Name, nil)
-	return t.table, t.err
+// grid is the table of a search: the values of an option, measured on held-out images.
+func grid(x *tables.Index, name string, rows []row) (report.Table, error) {
+	t := prose.Table(name, nil)
+	t.Columns = []string{"Value"}
+	accuracy, ece := accuracyColumn, eceColumn
+	accuracy.rank, ece.rank = "", ""
+	return fill(x, t, []column{nllColumn, accuracy, ece}, rows)
 }

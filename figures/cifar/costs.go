@@ -29,10 +29,8 @@ const (
 // the operations for one image (see nets.ResNet.CostOf) in prediction and in a training step, with their ratio to the
 // first family's. Nothing is trained.
 func Costs(backend compute.Backend, network func(nets.ConvLayers) nets.ResNet, classes int, families ...Family) (report.Table, error) {
-	t := report.Table{
-		Name:    "costs",
-		Columns: []string{"Layers", "Parameters", "of energy models", "Training state", "GFLOP, prediction", "GFLOP, training step", "ratio"},
-	}
+	t := prose.Table("costs", classes)
+	t.Columns = []string{"Layers", "Parameters", "of energy models", "Training state", "GFLOP, prediction", "GFLOP, training step", "ratio"}
 	first := 0.0
 	for _, family := range families {
 		net := network(family.Layers)

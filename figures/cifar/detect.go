@@ -58,11 +58,8 @@ func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
 // and a column for each set of images out of distribution. The means are those of the held-out images at the layer. The
 // largest number of each column is bold. All predictions are of one network with energies.
 func DetectByLayer(heldOut, inside Predictions, outside ...Predictions) (report.Table, error) {
-	t := report.Table{
-		Name:    "ood-layers",
-		Caption: fmt.Sprintf("AUROC of the energy statistic at each layer, against %s, with 95 %% intervals over images.", inside.Images.Name),
-		Columns: []string{"Input of the layer"},
-	}
+	t := prose.Table("ood-layers", inside.Images.Name)
+	t.Columns = []string{"Input of the layer"}
 	for _, layer := range heldOut.Energies {
 		t.Rows = append(t.Rows, report.Row{Name: layer.Layer})
 	}
@@ -79,9 +76,9 @@ func DetectByLayer(heldOut, inside Predictions, outside ...Predictions) (report.
 			if auroc.Value > largest {
 				best, largest = l, auroc.Value
 			}
-			t.Rows[l].Cells = append(t.Rows[l].Cells, report.TextCell(auroc.String()))
+			t.Rows[l].Cells = append(t.Rows[l].Cells, report.Cell{Text: auroc.String()})
 		}
-		t.Rows[best].Cells[len(t.Columns)-1][0].Bold = true
+		t.Rows[best].Cells[len(t.Columns)-1].Bold = true
 		t.Columns = append(t.Columns, out.Images.Name)
 	}
 	return t, nil

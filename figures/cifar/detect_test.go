@@ -54,8 +54,8 @@ func TestDetectByLayer(t *testing.T) {
 	}
 	for row, want := range [][]string{{"1.000 [1.000, 1.000]", "0.500"}, {"0.500", "0.500"}} {
 		for column, cell := range table.Rows[row].Cells {
-			if !strings.HasPrefix(cell[0].Text, want[column]) || cell[0].Bold != (row == 0) {
-				t.Errorf("row %d, column %d: %+v, want %s, bold in the first row", row, column, cell[0], want[column])
+			if !strings.HasPrefix(cell.Text, want[column]) || cell.Bold != (row == 0) {
+				t.Errorf("row %d, column %d: %+v, want %s, bold in the first row", row, column, cell, want[column])
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/predict"
@@ -31,7 +31,8 @@ var judgements = []judgement{{"NLL", 1, 4, 1}, {"Brier", 1, 4, 1}, {"Accuracy (%
 const (
 	judgedBins  = 10  // of ECE
 	floorDraws  = 200 // of its noise floor
-	placeOfECE  = 3   // in judgements
+	placeOfNLL  = 0   // in judgements
+	placeOfECE  = 3
 	compareSeed = 1
 )
 
@@ -40,6 +41,7 @@ type judgedRun struct {
 	nll, brier, right []float64 // of each image
 	outcomes          metrics.Outcomes
 	ranks             *metrics.Ranks
+	temperature       float64 // of the probabilities
 }
 
 func newJudgedRun(probs []float64, classes int, labels []int) (*judgedRun, error) {
@@ -91,133 +93,280 @@ func (r *judgedRun) at(indices []int) ([]float64, error) {
 	return append(values, ece, sweep.AURC()), nil
 }
 
-// A contender is a method with its runs by their seeds.
+// A contender is a row with what its runs say of the test images, by their seeds.
 type contender struct {
-	title string
-	runs  map[uint64]*judgedRun
+	row
+	runs map[uint64]*judgedRun
 }
 
-// differences compares methods with density uncertainty, image by image: those of each data set, by the paper's and by the
-// released settings, with each other.
-func (c comparison) differences(x *tables.Index) (report.Table, error) {
-	t := report.Table{Columns: []string{"Data set", "Method", "Seeds"}}
-	for _, j := range judgements {
-		t.Columns = append(t.Columns, j.heading)
+// A saying is the probabilities of the test images that predictions are judged by, nil for none, with their temperature.
+type saying func(test *experiment.Prediction) (probabilities []float64, temperature float64, err error)
+
+// plain are the probabilities as they were predicted.
+func plain(test *experiment.Prediction) ([]float64, float64, error) {
+	return test.Probabilities, 1, nil
+}
+
+// crossScaled are the probabilities at the temperature that is best for the other half of the images: those at even places
+// have the one of those at odd places, and the other way round. The temperature is the mean of both. There are none if no
+// temperature is best.
+func crossScaled(test *experiment.Prediction) ([]float64, float64, error) {
+	var halves [2][]float64
+	var labels [2][]int
+	for i, label := range test.Labels {
+		halves[i%2] = append(halves[i%2], logits(test.Probabilities[i*test.Width:(i+1)*test.Width])...)
+		labels[i%2] = append(labels[i%2], label)
 	}
-	c.text(&t, "-differences")
-	groups := c.groups(x)
-	var absent []string
-	for len(groups) > 0 {
-		first := groups[0]
-		dataset := first.imagesOf().Name
-		var rivals []compared
-		groups = slices.DeleteFunc(groups, func(g compared) bool {
-			same := g.imagesOf().Name == dataset && g.variant.released == first.variant.released
-			if same {
-				rivals = append(rivals, g)
-			}
-			return same
-		})
-		list, images, without, err := contenders(rivals)
-		if err == nil {
-			absent = append(absent, without...)
-			var rows []report.Row
-			rows, err = comparedRows(dataset, list, images)
-			t.Rows = append(t.Rows, rows...)
+	probabilities, temperature := make([]float64, len(test.Probabilities)), 0.0
+	for half := range halves {
+		t, err := metrics.FitTemperature(halves[1-half], test.Width, labels[1-half])
+		if errors.Is(err, metrics.ErrNoTemperature) {
+			return nil, 0, nil
 		}
 		if err != nil {
-			return report.Table{}, fmt.Errorf("cifar: comparing runs on %s: %w", dataset, err)
+			return nil, 0, err
 		}
+		scaled, err := metrics.Softmax(halves[half], test.Width, t)
+		if err != nil {
+			return nil, 0, err
+		}
+		for i := range labels[half] {
+			copy(probabilities[(2*i+half)*test.Width:], scaled[i*test.Width:(i+1)*test.Width])
+		}
+		temperature += t / 2
 	}
-	if len(absent) > 0 {
-		t.Notes = append(t.Notes, "Without predictions, and so not compared: "+strings.Join(absent, ", ")+".")
-	}
-	return t, nil
+	return probabilities, temperature, nil
 }
 
-// contenders are the methods on a data set whose predictions are kept, density first, with the number of test images, and
-// the names of the runs without predictions. Without predictions of density there are none.
-func contenders(groups []compared) (found []contender, images int, absent []string, err error) {
-	reference := slices.IndexFunc(groups, func(g compared) bool { return g.isReference() })
-	if reference > 0 { // it comes first
-		g := groups[reference]
-		groups = slices.Insert(slices.Delete(groups, reference, reference+1), 0, g)
-	}
+// contendersOf judges the predictions of the rows' runs. absent names runs whose predictions are not kept. Rows without
+// any are left out, but for those all of whose runs diverged.
+func contendersOf(rows []row, say saying) (all []contender, absent []string, err error) {
 	var labels []int
-	compared := false // with the reference
-	for i, g := range groups {
-		plain := contender{g.title, map[uint64]*judgedRun{}}
-		scaledRuns := contender{g.title + ", temperature scaled", map[uint64]*judgedRun{}}
-		var members []*experiment.Predictions
-		for _, r := range g.found {
-			p, err := r.Predictions()
+	for _, r := range rows {
+		c := contender{r, map[uint64]*judgedRun{}}
+		for _, found := range r.found {
+			p, err := found.Predictions()
 			if errors.Is(err, experiment.ErrNoPredictions) {
-				absent = append(absent, fmt.Sprintf("%s, seed %d", g.title, r.Seed))
+				absent = append(absent, fmt.Sprintf("%s, seed %d", r.name, found.Seed))
 				continue
 			}
 			if err != nil {
-				return nil, 0, nil, err
+				return nil, nil, err
 			}
 			test, err := p.Set(TestSet)
 			if err != nil {
-				return nil, 0, nil, err
+				return nil, nil, err
 			}
 			if labels == nil {
 				labels = test.Labels
 			}
 			if !slices.Equal(test.Labels, labels) {
-				return nil, 0, nil, fmt.Errorf("the predictions of %v are of other test images than those of the other runs", *r.Experiment)
+				return nil, nil, fmt.Errorf("the predictions of %v are of other test images than those of the other runs", *found.Experiment)
 			}
-			if plain.runs[r.Seed], err = newJudgedRun(test.Probabilities, test.Width, labels); err != nil {
-				return nil, 0, nil, err
-			}
-			probabilities, _, err := scaled(p)
+			probabilities, temperature, err := say(test)
 			if err != nil {
-				return nil, 0, nil, err
+				return nil, nil, err
 			}
-			if probabilities != nil {
-				if scaledRuns.runs[r.Seed], err = newJudgedRun(probabilities, test.Width, labels); err != nil {
-					return nil, 0, nil, err
-				}
+			if probabilities == nil {
+				continue
 			}
-			members = append(members, p)
-		}
-		compared = compared || i == 0 && reference >= 0 && len(plain.runs) > 0
-		for _, c := range []contender{plain, scaledRuns} {
-			if len(c.runs) > 0 {
-				found = append(found, c)
-			}
-		}
-		if isPlain(g.Method) && len(members) > 1 {
-			c, err := ensembleOf(members, g.variant.ending, plain.runs)
+			run, err := newJudgedRun(probabilities, test.Width, labels)
 			if err != nil {
-				return nil, 0, nil, err
+				return nil, nil, err
 			}
-			found = append(found, c)
+			run.temperature = temperature
+			c.runs[found.Seed] = run
+		}
+		if len(c.runs) > 0 || len(r.found) == 0 {
+			all = append(all, c)
 		}
 	}
-	if !compared {
-		found = nil
-	}
-	return found, len(labels), absent, nil
+	return all, absent, nil
 }
 
-// ensembleOf is the deep ensemble whose members are single networks, which stands beside each of these runs, by their
-// seeds.
-func ensembleOf(members []*experiment.Predictions, ending string, runs map[uint64]*judgedRun) (contender, error) {
-	p, err := mix(members)
+// A judgedRow is a contender with the seeds over which its numbers are averaged, and its cells by their judgements.
+type judgedRow struct {
+	contender
+	seeds []uint64
+	cells []report.Cell
+}
+
+// A judgedTest is the test of a judged cell, in the units and with the sign by which lower is better.
+type judgedTest struct {
+	metrics.Difference
+	cell     *report.Cell
+	sameSign bool // of the seeds
+}
+
+// against compares contenders with the reference among them, in the judgements at some places; the reference comes first.
+// Without a reference there are none. Verdicts are those of the tests. If only one of two methods diverged, with some seed,
+// the verdict is against it, without a test.
+func against(all []contender, places ...int) (rows []judgedRow, tests []judgedTest, err error) {
+	at := slices.IndexFunc(all, func(c contender) bool { return c.reference && len(c.runs) > 0 })
+	if at < 0 {
+		return nil, nil, nil
+	}
+	reference := all[at]
+	all = slices.Insert(slices.Delete(slices.Clone(all), at, at+1), 0, reference)
+	for i, c := range all {
+		if c.made { // one ensemble stands beside each run of the reference
+			run := c.runs[c.found[0].Seed]
+			all[i].runs = map[uint64]*judgedRun{}
+			for seed := range reference.runs {
+				all[i].runs[seed] = run
+			}
+		}
+	}
+	drawn, err := resampled(all)
 	if err != nil {
-		return contender{}, err
+		return nil, nil, err
 	}
-	run, err := newJudgedRun(p.Sets[0].Probabilities, p.Sets[0].Width, p.Sets[0].Labels)
+	rows = make([]judgedRow, len(all))
+	for i, c := range all {
+		seeds := slices.Sorted(maps.Keys(c.runs))
+		shared := slices.DeleteFunc(slices.Clone(seeds), func(seed uint64) bool { return reference.runs[seed] == nil })
+		if len(shared) > 0 { // so that the difference is that of the numbers
+			seeds = shared
+		}
+		rows[i] = judgedRow{c, seeds, make([]report.Cell, len(judgements))}
+		for _, k := range places {
+			j, cell := judgements[k], &rows[i].cells[k]
+			cell.Text = "diverged"
+			if len(seeds) > 0 {
+				cell.Text = fmt.Sprintf("%.*f", j.decimals, j.factor*drawn.mean(c, k, seeds))
+			}
+			switch {
+			case c.diverged() && !reference.diverged():
+				cell.Verdict = report.Worse
+			case reference.diverged() && !c.diverged():
+				cell.Verdict = report.Better
+			case i > 0 && len(shared) > 0:
+				d, sameSign, err := drawn.difference(c, reference, k, shared)
+				if err != nil {
+					return nil, nil, fmt.Errorf("%s: %w", c.name, err)
+				}
+				cell.Difference = &metrics.Difference{Mean: j.factor * d.Mean, Low: j.factor * d.Low, High: j.factor * d.High, P: d.P}
+				tests = append(tests, judgedTest{metrics.Difference{Mean: j.sign * d.Mean, P: d.P}, cell, sameSign})
+			}
+		}
+	}
+	return rows, tests, nil
+}
+
+// decide gives the cells of tests their verdicts, of all of them together. One of which the seeds disagree is undecided.
+func decide(tests []judgedTest) error {
+	var differences []metrics.Difference
+	for _, t := range tests {
+		differences = append(differences, t.Difference)
+	}
+	verdicts, err := report.Verdicts(differences, level)
+	for i, verdict := range verdicts {
+		tests[i].cell.Verdict = verdict
+		if !tests[i].sameSign {
+			tests[i].cell.Verdict = report.Undecided
+		}
+	}
+	return err
+}
+
+// mean is the mean of a number over the runs; NaN if there are none.
+func (r judgedRow) mean(of func(run *judgedRun) (float64, error)) (float64, error) {
+	total := 0.0
+	for _, seed := range r.seeds {
+		value, err := of(r.runs[seed])
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", r.name, err)
+		}
+		total += value
+	}
+	return total / float64(len(r.seeds)), nil
+}
+
+// Differences compares methods with density uncertainty, image by image: those of each data set, by the paper's and by the
+// released settings, with each other.
+func (c Comparison) Differences(x *tables.Index) (report.Table, error) {
+	columns := []string{"Method", "Seeds"}
+	places := make([]int, len(judgements))
+	for k, j := range judgements {
+		places[k], columns = k, append(columns, j.heading)
+	}
+	return c.judged(x, "-differences", plain, append(columns, "ECE floor"), places, func(r judgedRow) ([]report.Cell, error) {
+		floor, err := r.mean(func(run *judgedRun) (float64, error) {
+			return run.outcomes.ECEFloor(judgedBins, floorDraws, compareSeed)
+		})
+		return slices.Concat(report.TextCells(strings.Trim(fmt.Sprint(r.seeds), "[]")), r.cells, report.TextCells(number("%.4f", floor))), err
+	})
+}
+
+// Temperatures compares methods after each got a temperature.
+func (c Comparison) Temperatures(x *tables.Index) (report.Table, error) {
+	columns := []string{"Method", "Temperature", "NLL before", "NLL after", "ECE before", "ECE after"}
+	return c.judged(x, "-temperature", crossScaled, columns, []int{placeOfNLL, placeOfECE}, func(r judgedRow) ([]report.Cell, error) {
+		temperature, err := r.mean(func(run *judgedRun) (float64, error) { return run.temperature, nil })
+		before := func(metric string) report.Cell {
+			var values []float64
+			for _, found := range r.found {
+				if slices.Contains(r.seeds, found.Seed) {
+					values = append(values, found.Metrics[metric])
+				}
+			}
+			return report.Cell{Text: number("%.4f", stat.Mean(values, nil))}
+		}
+		return []report.Cell{
+			{Text: number("%.2f", temperature)}, before(results.MetricNLL), r.cells[placeOfNLL], before(results.MetricECE), r.cells[placeOfECE],
+		}, err
+	})
+}
+
+// judged is a table of comparisons with density uncertainty by what say makes of the predictions. of makes a row's cells.
+func (c Comparison) judged(x *tables.Index, part string, say saying, columns []string, places []int, of func(r judgedRow) ([]report.Cell, error)) (report.Table, error) {
+	rows, _, err := c.rows(x)
 	if err != nil {
-		return contender{}, err
+		return report.Table{}, err
 	}
-	c := contender{fmt.Sprintf("Deep Ensemble, %d deterministic", len(members)) + ending, map[uint64]*judgedRun{}}
-	for seed := range runs {
-		c.runs[seed] = run
+	var judged []judgedRow
+	var tests []judgedTest
+	var absent []string
+	for len(rows) > 0 {
+		n := slices.IndexFunc(rows, func(r row) bool { return r.group != rows[0].group })
+		if n < 0 {
+			n = len(rows)
+		}
+		var made []judgedRow
+		var added []judgedTest
+		all, without, err := contendersOf(rows[:n], say)
+		if err == nil {
+			made, added, err = against(all, places...)
+		}
+		if err != nil {
+			return report.Table{}, fmt.Errorf("cifar: comparing runs on %s: %w", rows[0].group, err)
+		}
+		rows, judged, tests, absent = rows[n:], append(judged, made...), append(tests, added...), append(absent, without...)
 	}
-	return c, nil
+	if err := decide(tests); err != nil {
+		return report.Table{}, err
+	}
+	t := c.start(part, absent)
+	t.Columns, t.Legend = columns, report.MarksAgainst(methods.Density.Name)
+	for _, r := range judged {
+		cells, err := of(r)
+		if err != nil {
+			return report.Table{}, fmt.Errorf("cifar: %w", err)
+		}
+		t.Rows = append(t.Rows, report.Row{Group: r.group, Name: r.name, Cells: cells})
+	}
+	return t, nil
+}
+
+// DifferencesFigure is a picture of Differences.
+func (c Comparison) DifferencesFigure(x *tables.Index) (report.Figure, error) {
+	t, err := c.Differences(x)
+	if err != nil {
+		return report.Figure{}, err
+	}
+	f, err := report.Forest{ByColumn: true}.Of(t)
+	f.Caption = prose.Caption("compared-differences picture", nil)
+	return f, err
 }
 
 // mix are the predictions of the deep ensemble (Lakshminarayanan et al. 2017) of single networks without noise: the mean of
@@ -249,42 +398,37 @@ func mix(members []*experiment.Predictions) (*experiment.Predictions, error) {
 	return p, nil
 }
 
-// withEnsembles adds a result for each deep ensemble that can be made of the predictions of single networks: where a
+// withEnsembles adds a result for each deep ensemble that can be made of the predictions of single networks: where the
 // comparison has as many of them as methods.Ensemble has members, the result of that method's first seed. Its metrics are
-// measured from the mean of their predictions, and its costs are those of all of them. Ensembles that were trained as such
-// stay as they are.
-func withEnsembles(x *tables.Index) (*tables.Index, error) {
+// measured from the mean of their predictions. Ensembles that were trained as such stay as they are.
+func (c Comparison) withEnsembles(x *tables.Index) (*tables.Index, error) {
 	unwatched := x.Unwatched() // to look whether there is an ensemble is no use of a result
-	for _, c := range comparisons {
-		for _, v := range c.variants {
-			if v.only != nil {
+	for _, v := range c.variants {
+		if v.only != nil {
+			continue
+		}
+		for _, d := range []Images{ten, hundred} {
+			members, _ := found(unwatched, list(v.preset, d, methods.EnsembleMembers, methods.Deterministic))
+			e := list(v.preset, d, 1, methods.Ensemble)[0]
+			if _, trained := unwatched.Find(e); trained || len(members) < methods.EnsembleMembers {
 				continue
 			}
-			for _, d := range []Images{ten, hundred} {
-				g := groupOf(unwatched, list(v.preset, d, methods.EnsembleMembers, methods.Deterministic))
-				e := list(v.preset, d, 1, methods.Ensemble)[0]
-				if _, trained := unwatched.Find(e); trained || len(g.found) < methods.EnsembleMembers {
-					continue
-				}
-				r, err := ensembleResult(e, g)
-				if err != nil {
-					return nil, fmt.Errorf("cifar: %w", err)
-				}
-				if r != nil {
-					x = x.With(*r, g.found...)
-				}
+			r, err := ensembleResult(e, members)
+			if err != nil {
+				return nil, fmt.Errorf("cifar: %w", err)
+			}
+			if r != nil {
+				x = x.With(*r, members...)
 			}
 		}
 	}
 	return x, nil
 }
 
-// ensembleResult is the result of an ensemble of the runs of a group; nil where their predictions are not kept.
-func ensembleResult(e experiment.Experiment, g group) (*experiment.Result, error) {
+// ensembleResult is the result of an ensemble of single networks; nil where their predictions are not kept.
+func ensembleResult(e experiment.Experiment, networks []experiment.Result) (*experiment.Result, error) {
 	var members []*experiment.Predictions
-	var devices []string
-	seconds := 0.0
-	for _, r := range g.found {
+	for _, r := range networks {
 		p, err := r.Predictions()
 		if errors.Is(err, experiment.ErrNoPredictions) {
 			return nil, nil
@@ -292,101 +436,18 @@ func ensembleResult(e experiment.Experiment, g group) (*experiment.Result, error
 		if err != nil {
 			return nil, err
 		}
-		members, seconds = append(members, p), seconds+secondsPerEpoch(r)
-		if !slices.Contains(devices, r.Device) {
-			devices = append(devices, r.Device)
-		}
+		members = append(members, p)
 	}
 	p, err := mix(members)
 	if err != nil {
 		return nil, err
 	}
-	found, err := Scores(p)
+	numbers, err := Scores(p)
 	if err != nil {
 		return nil, err
 	}
-	for _, cost := range []string{results.MetricParameters, results.MetricTrainingGFLOP} {
-		found[cost] = floats.Sum(g.values(cost))
-	}
-	if found[results.MetricSecondsPerEpoch] = seconds; seconds == 0 {
-		delete(found, results.MetricSecondsPerEpoch)
-	}
-	return &experiment.Result{ID: e.ID(), Group: e.Group(), Seed: e.Seed, Metrics: found, Device: strings.Join(devices, " and ")}, nil
-}
-
-// comparedRows are the rows of a data set with n test images: of the reference, which is the first, and of the others
-// with their differences from it and the verdicts on these.
-func comparedRows(dataset string, list []contender, n int) ([]report.Row, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	drawn, err := resampled(list, n)
-	if err != nil {
-		return nil, err
-	}
-	type test struct {
-		cell     *report.Cell
-		shown    metrics.Difference
-		sameSign bool // of the seeds
-		judgement
-	}
-	rows := make([]report.Row, len(list))
-	var tests []test
-	var tested []metrics.Difference
-	for i, c := range list {
-		seeds := slices.Sorted(maps.Keys(c.runs))
-		shared := slices.DeleteFunc(slices.Clone(seeds), func(seed uint64) bool { return list[0].runs[seed] == nil })
-		if len(shared) > 0 { // so that the difference is that of the numbers
-			seeds = shared
-		}
-		rows[i] = report.Row{Name: titleOf(dataset), Cells: report.TextCells(c.title, strings.Trim(fmt.Sprint(seeds), "[]"))}
-		rows[i].Cells = append(rows[i].Cells, make([]report.Cell, len(judgements))...)
-		for k, j := range judgements {
-			cell := &rows[i].Cells[2+k]
-			*cell = report.TextCell(fmt.Sprintf("%.*f", j.decimals, j.factor*drawn.mean(c, k, seeds)))
-			if k == placeOfECE {
-				floor, err := c.floor(seeds)
-				if err != nil {
-					return nil, err
-				}
-				(*cell)[0].Text += fmt.Sprintf(" (floor %.4f)", floor)
-			}
-			if i == 0 || len(shared) == 0 {
-				continue
-			}
-			d, sameSign, err := drawn.difference(c, list[0], k, shared)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", c.title, err)
-			}
-			tests = append(tests, test{cell, d, sameSign, j})
-			tested = append(tested, metrics.Difference{Mean: j.sign * d.Mean, P: d.P})
-		}
-	}
-	verdicts, err := report.Verdicts(tested, level)
-	if err != nil {
-		return nil, err
-	}
-	for i, t := range tests {
-		if !t.sameSign {
-			verdicts[i] = report.Undecided
-		}
-		*t.cell = append(*t.cell, report.CellLine{Bold: verdicts[i] == report.Better, Text: fmt.Sprintf("%+.*f [%+.*f, %+.*f], %s",
-			t.decimals, t.factor*t.shown.Mean, t.decimals, t.factor*t.shown.Low, t.decimals, t.factor*t.shown.High, verdicts[i])})
-	}
-	return rows, nil
-}
-
-// floor is the mean noise floor of ECE over runs.
-func (c contender) floor(seeds []uint64) (float64, error) {
-	total := 0.0
-	for _, seed := range seeds {
-		floor, err := c.runs[seed].outcomes.ECEFloor(judgedBins, floorDraws, compareSeed)
-		if err != nil {
-			return 0, fmt.Errorf("noise floor of %s: %w", c.title, err)
-		}
-		total += floor / float64(len(seeds))
-	}
-	return total, nil
+	r := experiment.Result{ID: e.ID(), Group: e.Group(), Seed: e.Seed, Metrics: numbers}.With(p)
+	return &r, nil
 }
 
 // draws are the judgements of all runs: over all images, and over the same resamples of them.
@@ -396,7 +457,7 @@ type draws struct {
 	resampled [][]float64 // [replicates][runs*judgements]
 }
 
-func resampled(list []contender, n int) (*draws, error) {
+func resampled(list []contender) (*draws, error) {
 	d := &draws{place: map[*judgedRun]int{}}
 	var runs []*judgedRun
 	for _, c := range list {
@@ -417,6 +478,7 @@ func resampled(list []contender, n int) (*draws, error) {
 		}
 		return values, nil
 	}
+	n := len(runs[0].right)
 	all := make([]int, n)
 	for i := range all {
 		all[i] = i

@@ -1,6 +1,7 @@
 package cifar
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -126,6 +127,9 @@ func (d Images) trainN() int {
 	}
 	return trainingImages - d.HeldOut
 }
+
+// testN is the number of test images.
+func (d Images) testN() int { return cmp.Or(d.TestN, testImages) }
 
 // Splits implements experiment.Source. Networks of one experiment differ in their seeds.
 func (Images) Splits() int { return 1 }

@@ -1,12 +1,14 @@
 package cifar
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
 
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
@@ -40,18 +42,43 @@ func index(all ...experiment.Result) *tables.Index {
 	return tables.NewIndex(byID)
 }
 
+// tableOf is one of Tables, of results.
 func tableOf(t *testing.T, name string, all ...experiment.Result) report.Table {
 	t.Helper()
-	return must.Get(NamedTable(name, index(all...)))(t)
+	return must.Get(named(t, name).Make(index(all...)))(t)
 }
 
-// texts are the first lines of the cells of a row, after its name.
-func texts(row report.Row) []string {
-	cells := []string{row.Name}
-	for _, cell := range row.Cells {
-		cells = append(cells, cell[0].Text)
+func named(t *testing.T, name string) tables.Named {
+	t.Helper()
+	i := slices.IndexFunc(Tables(), func(named tables.Named) bool { return named.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no table %s", name)
 	}
-	return cells
+	return Tables()[i]
+}
+
+// lines are the rows of a table with their groups, names and cells.
+func lines(table report.Table) []string {
+	var all []string
+	for _, row := range table.Rows {
+		cells := []string{row.Name}
+		if row.Group != "" {
+			cells = []string{row.Group, row.Name}
+		}
+		for _, cell := range row.Cells {
+			cells = append(cells, cmp.Or(figtest.Text(cell), "–"))
+		}
+		all = append(all, strings.Join(cells, " | "))
+	}
+	return all
+}
+
+// same compares lines.
+func same(t *testing.T, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 // fails asks for an error with a text in it.

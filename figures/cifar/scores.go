@@ -63,7 +63,7 @@ var scores = []score{
 		}
 		return metrics.Entropy(s.Probabilities, s.Width)
 	}},
-	{ByMutualInformation, "mutual information of label and sample", func(s, _ *experiment.Prediction) ([]float64, error) {
+	{ByMutualInformation, "mutual information", func(s, _ *experiment.Prediction) ([]float64, error) {
 		if !slices.ContainsFunc(s.MutualInformation, func(v float64) bool { return v != 0 }) {
 			return nil, nil // of a single network without noise it tells nothing
 		}

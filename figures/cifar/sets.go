@@ -21,6 +21,10 @@ var (
 	// singleNetworks and processes are what the paper's ResNet-14 tables leave out.
 	singleNetworks = []experiment.Method{methods.Deterministic, methods.Ensemble}
 	processes      = []experiment.Method{methods.SNGP, methods.DUE}
+	addedMethods   = slices.Concat(singleNetworks, processes)
+	// smallMethods are those of our tables of ResNet-14, and wideMethods those of the Wide ResNet.
+	smallMethods = slices.Concat(papersFive, addedMethods)
+	wideMethods  = slices.Concat(papersFive, []experiment.Method{mixture(0.0125)}, processes, singleNetworks)
 	// keyMethods are compared with each other in the first place: without noise, with noise whose energy knows nothing of the
 	// input, and the strongest of the paper's other methods.
 	keyMethods = []experiment.Method{methods.Deterministic, methods.Density, methods.DensityConstant, methods.Rank1}
@@ -61,10 +65,13 @@ func mixture(fraction float64) experiment.Method {
 	return experiment.Method{Name: methods.DensityMixture.Name, Layers: dul.Density{Energy: energy.Rank1Mixture{Fraction: fraction}}}
 }
 
-// withTemperature are full runs of methods, and those of the single network with images held out, on which its temperature
-// is fitted.
-func withTemperature(preset experiment.Preset, d Images, all ...experiment.Method) experiment.Experiments {
-	return slices.Concat(list(preset, d, paperSeeds, all...), list(preset, withHeldOut(d), paperSeeds, methods.Deterministic))
+// mixtures are those of the paper's ablation.
+func mixtures() []experiment.Method {
+	var all []experiment.Method
+	for _, fraction := range ablationFractions {
+		all = append(all, mixture(fraction))
+	}
+	return all
 }
 
 // A papersSearch is one of the paper's (section 4, "Experimental details"), with the value that it chose. The paper does
@@ -92,9 +99,6 @@ func (s papersSearch) candidates() experiment.Experiments {
 	return all
 }
 
-// smallMethods are the methods of the table of small runs, in its order.
-var smallMethods = slices.Concat([]experiment.Method{methods.Deterministic}, papersFive, []experiment.Method{methods.DensityMixture, methods.Ensemble}, processes)
-
 // Sets are the experiments of the paper's six image tables, and of small runs.
 //
 // The classification tables train on all 50,000 training images, which is what their numbers in the literature mean, and
@@ -103,8 +107,7 @@ var smallMethods = slices.Concat([]experiment.Method{methods.Deterministic}, pap
 // classification runs.
 //
 // The sets with "gp" in their names are of methods that the paper's tables of the same network leave out: last-layer
-// Gaussian processes, a deep ensemble, and the single network that it is made of. The latter is trained once more on
-// 45,000 images, since a temperature must be fitted on images that the network has not seen.
+// Gaussian processes, a deep ensemble, and the single network that it is made of.
 func Sets() []tables.Set {
 	full := func(name, doc string, lists ...experiment.Experiments) tables.Set {
 		return tables.Set{Name: name, Doc: doc, Parts: []tables.Part{{Scale: results.Full, Experiments: slices.Concat(lists...)}}}
@@ -119,11 +122,6 @@ func Sets() []tables.Set {
 	wrn := func(d Images) experiment.Experiments {
 		return list(onWide.experiment, d, paperSeeds, slices.Concat(papersFive, []experiment.Method{mixture(0.0125)}, processes)...)
 	}
-	var ablation []experiment.Method
-	for _, fraction := range ablationFractions {
-		ablation = append(ablation, mixture(fraction))
-	}
-	gp := slices.Concat(singleNetworks, processes)
 	c, err := chosen()
 	if err != nil {
 		panic(err)
@@ -149,20 +147,20 @@ func Sets() []tables.Set {
 			list(Quick, hundred, 1, papersFive...)),
 		full("cifar10-wrn", "CIFAR-10 with WRN-28-10, 3 seeds", wrn(ten)),
 		full("cifar100-wrn", "CIFAR-100 with WRN-28-10, 3 seeds", wrn(hundred)),
-		full("rank1-ablation", "number of rank-1 mixture components, CIFAR-10 with WRN-28-10, 3 seeds", list(onWide.experiment, ten, paperSeeds, append(ablation, methods.Density)...)),
+		full("rank1-ablation", "number of rank-1 mixture components, CIFAR-10 with WRN-28-10, 3 seeds", list(onWide.experiment, ten, paperSeeds, append(mixtures(), methods.Density)...)),
 		plusQuick(full("ood-svhn", "OOD detection with ResNet-14 trained on CIFAR-10 and CIFAR-100, 3 seeds; density trained with 5,000 images held out",
 			list(Paper, ten, paperSeeds, papersFive...), list(Paper, hundred, paperSeeds, papersFive...),
 			list(Paper, withHeldOut(ten), paperSeeds, methods.Density), list(Paper, withHeldOut(hundred), paperSeeds, methods.Density)),
 			list(Quick, ten, 1, papersFive...), list(Quick, hundred, 1, papersFive...)),
-		plusQuick(full("cifar-gp", "ResNet-14 with methods that the paper's tables of it leave out: SNGP, DUE, a deep ensemble, a single network and its temperature, 3 seeds",
-			withTemperature(Paper, ten, gp...), withTemperature(Paper, hundred, gp...)),
-			list(Quick, ten, 1, gp...), list(Quick, hundred, 1, gp...)),
-		full("cifar-gp-wrn", "WRN-28-10 with methods that the paper's tables of it leave out: a deep ensemble, a single network and its temperature, 3 seeds",
-			withTemperature(onWide.experiment, ten, singleNetworks...), withTemperature(onWide.experiment, hundred, singleNetworks...)),
+		plusQuick(full("cifar-gp", "ResNet-14 with methods that the paper's tables of it leave out: SNGP, DUE, a deep ensemble and a single network, 3 seeds",
+			list(Paper, ten, paperSeeds, addedMethods...), list(Paper, hundred, paperSeeds, addedMethods...)),
+			list(Quick, ten, 1, addedMethods...), list(Quick, hundred, 1, addedMethods...)),
+		full("cifar-gp-wrn", "WRN-28-10 with methods that the paper's tables of it leave out: a deep ensemble and a single network, 3 seeds",
+			list(onWide.experiment, ten, paperSeeds, singleNetworks...), list(onWide.experiment, hundred, paperSeeds, singleNetworks...)),
 		full("cifar-released", "CIFAR-10 and CIFAR-100 with the released settings, whose ResNet-14 has 20 layers, 3 seeds",
 			list(Released, ten, paperSeeds, papersFive...), list(Released, hundred, paperSeeds, papersFive...)),
 		one("cifar-small", results.Small, "ResNet-14 on 5,000 images for 5 epochs, 3 seeds: real data within reach of a processor, never compared with the paper",
-			append(list(Small, ten, paperSeeds, smallMethods...), list(Small, hundred, paperSeeds, smallMethods...)...)),
+			slices.Concat(list(Small, ten, paperSeeds, append(slices.Clone(smallMethods), methods.DensityMixture)...), list(Small, hundred, paperSeeds, append(slices.Clone(smallMethods), methods.DensityMixture)...))),
 		one("grid", results.Grid, "the paper's grid search: prior and noise of each method, CIFAR-10 with ResNet-14, measured on 5,000 held-out images", grid),
 		one("processor-grid", results.ProcessorGrid, "the noise, length scale or rate of each method for the set processor: four values, 3 epochs of 20,000 images, measured on 5,000 held-out images", processorGrid),
 		byProcessor, onHundred,
@@ -178,7 +176,7 @@ func processorExperiments(c choice) experiment.Experiments {
 		c.list(Processor, ten, 1, methods.MFVI, methods.MCDropout, methods.VDropout, methods.DensityMixture, methods.DensityDiagonal),
 		c.list(onProcessor.withDecay(false), ten, 1, methods.Density),
 		c.list(Processor, ten, 1, processes...),
-		c.list(Processor, ten, methods.EnsembleMembers, methods.Deterministic)) // the members of the ensemble of table cifar-processor-differences
+		c.list(Processor, ten, methods.EnsembleMembers, methods.Deterministic)) // the members of the ensemble
 }
 
 // allMethods are those of methods.All.

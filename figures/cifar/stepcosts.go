@@ -43,11 +43,8 @@ func StepCosts(ctx context.Context, backend compute.Backend, progress func(done 
 }
 
 func stepCosts(ctx context.Context, backend compute.Backend, batch, steps int, progress func(done float64, note string)) (report.Table, error) {
-	t := report.Table{
-		Name:    "step-costs",
-		Columns: []string{"Layers", "Parameters", "GFLOP, one image", "MB kept", fmt.Sprintf("s, step of %d", batch), "ratio", "passes"},
-	}
-	t.Caption, t.Notes = prose.Text(t.Name, batch)
+	t := prose.Table("step-costs", batch)
+	t.Columns = []string{"Layers", "Parameters", "GFLOP, one image", "MB kept", fmt.Sprintf("s, step of %d", batch), "ratio", "passes"}
 	plain := Family{"Plain", baselines.Deterministic{}}
 	due := baselines.DUE{Start: []baselines.Inducing{anywhere(stepClasses)}}
 	rows := []struct {

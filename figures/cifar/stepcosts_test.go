@@ -1,6 +1,7 @@
 package cifar
 
 import (
+	"densityuncertainty/figures/report"
 	"fmt"
 	"reflect"
 	"testing"
@@ -26,14 +27,14 @@ func TestStepCosts(t *testing.T) {
 	for i, want := range [][]string{
 		{"175,178", "0.160"}, {"875,890", "0.800"}, {"185,034", "0.160"}, {"176,298", "0.160"}, {"341,266", "0.333"},
 	} {
-		if got := texts(table.Rows[i]); !reflect.DeepEqual(got[1:3], want) {
-			t.Errorf("%s: %q, want %q", table.Rows[i].Name, got[1:3], want)
+		if got := table.Rows[i].Cells[:2]; !reflect.DeepEqual(got, report.TextCells(want...)) {
+			t.Errorf("%s: %+v, want %q", table.Rows[i].Name, got, want)
 		}
 	}
 	// Five networks keep five times as much; SNGP a matrix of 1024 x 1024 more.
 	for i, least := range []float64{1.2, 6, 1.2 + 4.1, 1.2, 2.5} {
 		var kept float64
-		if _, err := fmt.Sscan(texts(table.Rows[i])[3], &kept); err != nil || kept < least || kept > least+2 {
+		if _, err := fmt.Sscan(table.Rows[i].Cells[2].Text, &kept); err != nil || kept < least || kept > least+2 {
 			t.Errorf("%s keeps %v MB, want at least %v; %v", table.Rows[i].Name, kept, least, err)
 		}
 	}

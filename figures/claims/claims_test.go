@@ -16,12 +16,12 @@ func TestTable(t *testing.T) {
 	t.Cleanup(func() { studies = before })
 	of := func(claim string, err error) func(*tables.Index) ([]report.Claim, error) {
 		return func(*tables.Index) ([]report.Claim, error) {
-			return []report.Claim{{Where: "section 4", Claim: claim, Verdict: report.NotRun}}, err
+			return []report.Claim{{Where: "section 4", Claim: claim, Verdict: report.Holds}}, err
 		}
 	}
 	studies = []func(*tables.Index) ([]report.Claim, error){of("one", nil), of("two", nil)}
 	table, err := Table(tables.NewIndex(nil))
-	if err != nil || len(table.Rows) != 2 || table.Rows[1].Name != "two" || figtest.Cell(t, table, "one", "Ours") != report.NotRun {
+	if err != nil || len(table.Rows) != 2 || table.Rows[1].Name != "two" || figtest.Cell(t, table, "one", "Verdict") != report.Holds {
 		t.Errorf("%+v, %v", table, err)
 	}
 	studies = append(studies, of("three", errors.New("torn")))

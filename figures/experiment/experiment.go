@@ -73,6 +73,14 @@ type Source interface {
 	Load(ctx context.Context, split int) (Data, error)
 }
 
+// Scaled is a Source of a regression that knows how large the error of a useless prediction is.
+type Scaled interface {
+	Source
+	// MeanError is the root mean squared error on the test part of predicting the mean of the training targets, in the
+	// unit of the metric "rmse"; +Inf if it is not known.
+	MeanError(split int) float64
+}
+
 // Data are the data of one split.
 type Data struct {
 	Train train.Dataset

@@ -37,6 +37,20 @@ func Standardised(set *datasets.Regression, split datasets.Split, heldOut float6
 	return d
 }
 
+// MeanError is the root mean squared error on the test part of a split of predicting the mean of the training targets.
+func MeanError(set *datasets.Regression, split datasets.Split) float64 {
+	_, train := set.Take(split.Train)
+	_, test := set.Take(split.Test)
+	mean, squares := float64(0), float64(0)
+	for _, y := range train {
+		mean += float64(y) / float64(len(train))
+	}
+	for _, y := range test {
+		squares += (float64(y) - mean) * (float64(y) - mean) / float64(len(test))
+	}
+	return math.Sqrt(squares)
+}
+
 // HoldOut splits the training part of a split again: a part of it, from 0 to 1 and drawn at random with a seed, becomes
 // the test part. The test part of the split is left out.
 func HoldOut(split datasets.Split, part float64, seed uint64) datasets.Split {
@@ -141,12 +155,7 @@ func (t Table) Load(_ context.Context, split int) (Data, error) {
 	if split < 0 || split >= t.Splits() {
 		return Data{}, fmt.Errorf("experiment.Table has no split %d; there are %d", split, t.Splits())
 	}
-	var parts datasets.Split
-	if t.Gaps {
-		parts = datasets.GapSplits(t.Set)[split]
-	} else {
-		parts = datasets.RandomSplits(t.Set.N, split+1)[split]
-	}
+	parts := t.parts(split)
 	d := Standardised(t.Set, parts, t.HeldOut, uint64(split))
 	if t.Classes == 0 && !t.RawTargets {
 		return d, nil
@@ -171,6 +180,17 @@ func (t Table) Load(_ context.Context, split int) (Data, error) {
 	d.Unit, d.Zero = 1, 0
 	return d, nil
 }
+
+// parts are the rows of the training and the test part of a split.
+func (t Table) parts(split int) datasets.Split {
+	if t.Gaps {
+		return datasets.GapSplits(t.Set)[split]
+	}
+	return datasets.RandomSplits(t.Set.N, split+1)[split]
+}
+
+// MeanError implements Scaled.
+func (t Table) MeanError(split int) float64 { return MeanError(t.Set, t.parts(split)) }
 
 // Arrays are data of one's own of any shape, such as sequences [N, positions, features], on a single split. They are used
 // as they are, so standardise them first. Their identity is a digest of the numbers.

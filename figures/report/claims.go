@@ -1,25 +1,70 @@
 package report
 
-// The verdicts on a claim of the paper.
+import (
+	"fmt"
+	"strings"
+)
+
+// The verdicts on claims, besides Undecided.
 const (
 	Holds       = "holds"
-	DoesNotHold = "does not hold"
+	DoesNotHold = "fails"
 	NotRun      = "not run"
 )
 
 // A Claim is a sentence of the paper that can be checked, in our words, and what came of it.
 type Claim struct {
-	Where    string // in the paper
-	Claim    string
+	Group string // what it is about, such as "UCI regression"
+	Claim string
+	Where string // in the paper
+	// In is what it was checked in, such as "released"; "" for a claim that was checked once. A claim that was checked in
+	// several settings is several Claims, one after the other.
+	In       string
 	Verdict  string // Holds, DoesNotHold, Undecided or NotRun
-	Evidence string
+	Evidence string // one line
 }
 
-// ClaimsTable lists claims, a row for each.
-func ClaimsTable(name, caption string, claims []Claim) Table {
-	rows := make([][]string, len(claims))
-	for i, c := range claims {
-		rows[i] = []string{c.Claim, c.Where, c.Verdict, c.Evidence}
+// AddClaims appends a row for each claim that was checked, with its verdict and evidence. One that was checked in several
+// settings holds if it holds in one and fails in none, fails the other way round, and is undecided otherwise. Those that
+// were not run are in NotRun.
+func (t *Table) AddClaims(claims []Claim) {
+	t.Columns = []string{"Claim", "Verdict", "Evidence", "Where"}
+	for len(claims) > 0 {
+		n := 1
+		for n < len(claims) && claims[n].Claim == claims[0].Claim && claims[n].Group == claims[0].Group {
+			n++
+		}
+		t.addClaim(claims[:n])
+		claims = claims[n:]
 	}
-	return PlainTable(name, caption, []string{"Claim", "Where", "Ours", "Evidence"}, rows)
+}
+
+// addClaim appends one claim, in several settings.
+func (t *Table) addClaim(list []Claim) {
+	var waiting, evidence []string
+	verdicts := map[string]bool{}
+	for _, c := range list {
+		if c.Verdict == NotRun {
+			waiting = append(waiting, c.In)
+			continue
+		}
+		verdicts[c.Verdict] = true
+		evidence = append(evidence, strings.TrimPrefix(c.In+": "+c.Evidence, ": "))
+	}
+	c := list[0]
+	if len(waiting) > 0 {
+		where := strings.TrimSuffix(c.Where+": "+strings.Join(waiting, ", "), ": ")
+		t.NotRun = append(t.NotRun, fmt.Sprintf("%s (%s)", c.Claim, where))
+	}
+	if len(evidence) == 0 {
+		return
+	}
+	verdict := Undecided
+	switch {
+	case verdicts[Holds] && !verdicts[DoesNotHold]:
+		verdict = Holds
+	case verdicts[DoesNotHold] && !verdicts[Holds]:
+		verdict = DoesNotHold
+	}
+	t.Rows = append(t.Rows, Row{Group: c.Group, Name: c.Claim, Cells: TextCells(verdict, strings.Join(evidence, "; "), c.Where)})
 }

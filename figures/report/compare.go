@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/results"
@@ -64,26 +65,23 @@ func DifferenceUp(ours results.Summary, theirs Published) (inStd float64, verdic
 	return inStd, verdict
 }
 
-// Compare is a cell with ours, theirs and the verdict, a line each. judge is Difference or DifferenceUp, source
-// the word before their number, decimals those of ours.
-func Compare(judge func(results.Summary, Published) (float64, string), ours results.Summary, theirs Published, source string, decimals int) Cell {
+// Compare is a cell with ours and the verdict of judge, which is Difference or DifferenceUp.
+func Compare(judge func(results.Summary, Published) (float64, string), ours results.Summary, theirs Published, decimals int) Cell {
 	c := SummaryCell(ours, decimals)
-	if math.IsNaN(theirs.Mean) {
-		return append(c, CellLine{Text: source + " –"})
-	}
-	number := fmt.Sprintf("%.*f", theirs.Decimals, theirs.Mean)
-	if !math.IsNaN(theirs.Std) {
-		number += fmt.Sprintf(" ± %.*f", theirs.Decimals, theirs.Std)
-	}
-	c = append(c, CellLine{Text: source + " " + number})
-	switch inStd, verdict := judge(ours, theirs); verdict {
-	case Unsettled:
-	case NoUnit:
-		c = append(c, CellLine{Text: fmt.Sprintf("%+.*f, no sd", decimals, ours.Mean-theirs.Mean)})
-	default:
-		c = append(c, CellLine{Text: fmt.Sprintf("%+.1f sd, %s", inStd, verdict)})
-	}
+	_, c.Verdict = judge(ours, theirs)
 	return c
+}
+
+// Cell is a published number as a cell of its own; a dash if there is none.
+func (p Published) Cell() Cell {
+	text := "–"
+	if !math.IsNaN(p.Mean) {
+		text = fmt.Sprintf("%.*f", p.Decimals, p.Mean)
+		if !math.IsNaN(p.Std) {
+			text += fmt.Sprintf(" ± %.*f", p.Decimals, p.Std)
+		}
+	}
+	return Cell{Text: text, Theirs: true}
 }
 
 // smallMean is the size below which 3 decimals would hide most of a number.
@@ -104,31 +102,37 @@ func MeanStd(mean, std float64, decimals int) string {
 	return fmt.Sprintf("%.*f ± %.*f", decimals, mean, decimals, std)
 }
 
-// SummaryCell prints a summary, one line for the number and one for anything odd about it: that it is a quick
-// run's, or of part of the runs, or that some diverged.
+// SummaryCell prints a summary, and in brackets what is odd about it: that it is a quick run's, that only n of the runs
+// were made, or that some diverged.
 func SummaryCell(s results.Summary, decimals int) Cell {
-	if s.Scale == "" {
-		return TextCell("not run")
+	if s.Scale == "" || s.N == 0 && s.Diverged == 0 && s.Unmeasured == 0 {
+		return Cell{NotRun: true}
 	}
-	var c Cell
-	if s.N > 0 {
-		number := fmt.Sprintf("%s (n=%d)", MeanStd(s.Mean, s.Std, decimals), s.N)
-		if s.Scale == results.Quick {
-			of := ""
-			if s.Images > 0 {
-				of = fmt.Sprintf(" of %d images", s.Images)
-			}
-			number = fmt.Sprintf("quick, %d epochs%s: %s", s.Epochs, of, number)
-		} else if missing := s.Wanted - s.N - s.Diverged; missing > 0 {
-			number = fmt.Sprintf("%s (n=%d of %d)", MeanStd(s.Mean, s.Std, decimals), s.N, s.Wanted)
+	var odd []string
+	if s.Scale == results.Quick {
+		of := ""
+		if s.Images > 0 {
+			of = fmt.Sprintf(" of %d images", s.Images)
 		}
-		c = append(c, CellLine{Text: number})
-	}
-	if s.N == 0 && s.Unmeasured > 0 {
-		c = TextCell("not measured")
+		odd = append(odd, fmt.Sprintf("quick: %d epochs%s", s.Epochs, of))
+	} else if missing := s.Wanted - s.N - s.Diverged - s.Unmeasured; missing > 0 && s.N > 0 {
+		odd = append(odd, fmt.Sprintf("n=%d of %d", s.N, s.Wanted))
 	}
 	if s.Diverged > 0 {
-		c = append(c, CellLine{Text: fmt.Sprintf("%d of %d runs diverged", s.Diverged, s.N+s.Unmeasured+s.Diverged)})
+		odd = append(odd, fmt.Sprintf("%d of %d diverged", s.Diverged, s.N+s.Unmeasured+s.Diverged))
+	}
+	c := Cell{}
+	switch {
+	case s.N > 0:
+		c.Text = MeanStd(s.Mean, s.Std, decimals)
+	case s.Unmeasured > 0:
+		c.Text = "not measured"
+	default:
+		c.Text = odd[0]
+		return c
+	}
+	if len(odd) > 0 {
+		c.Text += " (" + strings.Join(odd, ", ") + ")"
 	}
 	return c
 }

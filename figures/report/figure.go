@@ -38,6 +38,8 @@ type Figure struct {
 	Strips        [][]*plot.Plot // panels of half the height, a row below each of Panels, with as many columns; nil for none
 	Width, Height vg.Length
 	Key           *plot.Legend // a legend for all panels, drawn below them; nil for none
+	// LikeWidths gives the first column as much room for its data as the others have, whatever its labels take.
+	LikeWidths bool
 }
 
 // Single is a figure of one plot.
@@ -130,11 +132,28 @@ func (f Figure) draw(dc draw.Canvas) {
 	if len(f.Strips) > 0 {
 		lowerStrips(rows, canvases)
 	}
+	if f.LikeWidths {
+		widenFirst(rows[0], canvases)
+	}
 	for j, row := range rows {
 		for i, p := range row {
 			if p != nil {
 				p.Draw(canvases[j][i])
 			}
+		}
+	}
+}
+
+// widenFirst takes from every column what the first lacks in width of its data.
+func widenFirst(row []*plot.Plot, canvases [][]draw.Canvas) {
+	n := len(row)
+	lacks := row[n-1].DataCanvas(canvases[0][n-1]).Size().X - row[0].DataCanvas(canvases[0][0]).Size().X
+	for _, canvas := range canvases {
+		for i := range canvas {
+			if i > 0 {
+				canvas[i].Min.X += lacks * vg.Length(n-i) / vg.Length(n)
+			}
+			canvas[i].Max.X += lacks * vg.Length(n-i-1) / vg.Length(n)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/report"
@@ -255,5 +257,30 @@ func TestShareAxes(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A table of three groups: some rows with two tested columns, one without, and a cell that waits for runs.
+func TestForest(t *testing.T) {
+	cell := func(mean, half float64, verdict string) report.Cell {
+		return report.Cell{Text: "1", Verdict: verdict, Difference: &metrics.Difference{Mean: mean, Low: mean - half, High: mean + half}}
+	}
+	table := report.Table{Name: "forest", Columns: []string{"Data", "plain", "first", "second"}, Rows: []report.Row{
+		{Group: "The authors' code", Name: "Boston Housing", Cells: []report.Cell{{Text: "1"}, cell(-0.2, 0.1, report.Better), cell(0.1, 0.2, report.Undecided)}},
+		{Group: "The authors' code", Name: "Energy Efficiency (cooling)", Cells: []report.Cell{{Text: "1"}, cell(-0.02, 0.1, report.Undecided), {NotRun: true}}},
+		{Group: "The authors' code", Name: "not tested", Cells: make([]report.Cell, 3)},
+		{Group: "Adam", Name: "Boston Housing", Cells: []report.Cell{{}, cell(0.2, 0.1, report.Worse), cell(-0.1, 0.05, report.Better)}},
+		{Group: "Adam", Name: "Energy Efficiency (cooling)", Cells: []report.Cell{{}, cell(0.02, 0.1, report.Undecided), cell(0, 0.05, report.Undecided)}},
+		{Group: "Text", Name: "Yacht", Cells: []report.Cell{{}, cell(1.2, 0.1, report.Worse), {}}},
+	}}
+	f, err := report.Forest{Axis: "change of NLL (nats)", Columns: 2}.Of(table)
+	f.Caption = "Differences."
+	figtest.Golden(t)(f, err)
+	if got := figtest.Titles(f); !slices.Equal(got, []string{"The authors' code", "Adam", "Text"}) {
+		t.Errorf("panels %q", got)
+	}
+	table.Rows = table.Rows[2:3]
+	if _, err := (report.Forest{}).Of(table); err == nil || !strings.Contains(err.Error(), "forest has no differences") {
+		t.Errorf("without differences: %v", err)
 	}
 }

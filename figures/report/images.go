@@ -31,18 +31,19 @@ type Strip struct {
 // points. An image is enlarged by copying pixels, so that no viewer blurs them; a PNG has just as many.
 const (
 	imageSide    = 32
-	enlargement  = 6
-	pictureSide  = 72
-	pictureSpace = 8
-	captionLine  = 9.5
-	stripTitle   = 18
+	enlargement  = 9
+	pictureSide  = 112
+	pictureSpace = 14
+	captionLine  = 14
+	stripTitle   = 20
+	captionSize  = 12 // of the font
 )
 
 // ImageStrips is a figure of rows of images. Below each image stand its true class, where it has one,
 // the predicted class with its probability (red if it is not the true one), the entropy of the
 // prediction and the energy.
 func ImageStrips(name string, strips []Strip) (Figure, error) {
-	f := Figure{Name: name, Caption: "Images with their class (none where the classifier does not know it), the predicted class and its probability (red where it is wrong), the entropy of the prediction in nats, and the energy of the last convolution's input where there is one."}
+	f := Figure{Name: name, Caption: words.Caption("images", nil)}
 	columns := 0
 	for _, strip := range strips {
 		for i, picture := range strip.Pictures {
@@ -101,6 +102,7 @@ func (p Picture) caption() []line {
 func (s Strip) Plot(c draw.Canvas, p *plot.Plot) {
 	style := p.Legend.TextStyle
 	style.XAlign, style.YAlign = draw.XCenter, draw.YTop
+	style.Font.Size = vg.Points(captionSize)
 	for i, picture := range s.Pictures {
 		left, top := c.Min.X+vg.Points(float64(i)*(pictureSide+pictureSpace)+pictureSpace/2), c.Max.Y
 		c.DrawImage(vg.Rectangle{Min: vg.Point{X: left, Y: top - vg.Points(pictureSide)}, Max: vg.Point{X: left + vg.Points(pictureSide), Y: top}}, picture.enlarged())

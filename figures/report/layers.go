@@ -74,7 +74,7 @@ func LayerEnergies(name string, layers []string, sets []LayerSample) (Figure, er
 	p.Legend.Top, p.Legend.Left = true, true
 	p.Legend.XOffs = vg.Points(6)
 	f := Single(name, p, vg.Points(max(260, float64(len(layers)*(10+7*len(sets)))+70)), vg.Points(230))
-	f.Caption = "Energy of every layer's input, divided by its median on " + sets[0].Name + ": median over the images (points) and the middle 90 % of them (bars)."
+	f.Caption = words.Caption("layers", sets[0].Name)
 	return f, nil
 }
 

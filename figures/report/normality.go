@@ -26,7 +26,7 @@ func Normality(name string, samples ...Sample) (Figure, error) {
 	const width = 150
 	f := Figure{
 		Name: name, Panels: make([][]*plot.Plot, 2), Width: vg.Points(float64(width*len(samples)) + 30), Height: vg.Points(280),
-		Caption: "Above: standardised values, and the normal density (dashed). Below: quantiles of the values and of their logarithms over normal quantiles; those of normal values lie on the dashed line.",
+		Caption: words.Caption("normality", nil),
 	}
 	for k, s := range samples {
 		above, below, err := normalityPlots(s)

@@ -50,7 +50,7 @@ func OODHistograms(name string, separations []Separation) (Figure, error) {
 			p.Y.Label.Text = ""
 		}
 	})
-	f.Caption = "Scores of test images and of images out of the training distribution, each histogram scaled to an area of one. AUROC is the chance that an image out of distribution looks stranger than a test image."
+	f.Caption = words.Caption("ood", nil)
 	return f, nil
 }
 
@@ -67,7 +67,7 @@ func OODThreshold(name string, separations []Separation, falsePositives float64)
 		return Figure{}, err
 	}
 	f := Figure{Name: name, Panels: InRows(panels, 1, nil), Width: vg.Points(280), Height: vg.Points(float64(160*len(panels)) + 10),
-		Caption: "Scores of test images and of images out of the training distribution, each histogram scaled to an area of one, and a threshold with its rates of false (FPR) and true positives (TPR)."}
+		Caption: words.Caption("threshold", nil)}
 	return f, nil
 }
 

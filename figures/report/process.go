@@ -26,7 +26,7 @@ type Variances struct {
 // the axis.
 func StandardDeviations(name string, x, data []float64, panels ...Variances) (Figure, error) {
 	f := Figure{Name: name, Panels: [][]*plot.Plot{nil}, Width: vg.Points(float64(300*len(panels)) + 20), Height: 210,
-		Caption: "Posterior standard deviation of f along x: exact (area) and approximated (lines), with the inputs that were observed (red)."}
+		Caption: words.Caption("deviations", nil)}
 	highest := 0.0
 	for i, panel := range panels {
 		p := New(panel.Title, "x", "standard deviation of f")
@@ -75,7 +75,7 @@ type Pairs struct {
 // are in the title too.
 func Distances(name string, panels ...Pairs) (Figure, error) {
 	f := Figure{Name: name, Panels: [][]*plot.Plot{nil}, Width: vg.Points(float64(205*len(panels)) + 20), Height: 220,
-		Caption: "Distances between pairs of training points, and between their features after training. Dashed: the smallest and the largest stretch of any pair."}
+		Caption: words.Caption("distances", nil)}
 	for i, pairs := range panels {
 		if len(pairs.Inputs) == 0 || len(pairs.Features) != len(pairs.Inputs) || len(pairs.Across) != len(pairs.Inputs) {
 			return Figure{}, fmt.Errorf("report: %s: %s has %d, %d and %d entries of pairs, want as many of each, and some", name, pairs.Title, len(pairs.Inputs), len(pairs.Features), len(pairs.Across))

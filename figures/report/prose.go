@@ -1,21 +1,25 @@
 package report
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 	"text/template"
 )
 
-// Prose is the captions and notes of tables and figures, by name, so that they are written where one writes text:
+// Prose is the words of tables and figures, by name, so that they are written where one writes text:
 //
 //	# uci-nll
-//	The caption, on as many lines as one likes, with {{.Settings}} from the data.
+//	How well do the methods predict?
 //
-//	- A note.
-//	- Another note, which may go on
+//	What one sees, on as many lines as one likes, with {{.Settings}} from the data.
+//
+//	- How it was measured.
+//	- More of that, which may go on
 //	  on the next line.
 //
-// Each is a text/template. A name beginning with an underscore is a part that others take in by {{template "_name" .}}.
+// A section of one paragraph is the caption of a figure. Each text is a text/template. A name beginning with an
+// underscore is a part that others take in by {{template "_name" .}}.
 type Prose struct{ sections *template.Template }
 
 // ParseProse reads the text of a file, which comes with the program, so that a mistake in it is one in the program:
@@ -24,8 +28,12 @@ func ParseProse(text string) Prose {
 	p := Prose{template.New("").Option("missingkey=error")}
 	for _, section := range strings.Split("\n"+text, "\n# ")[1:] {
 		name, body, _ := strings.Cut(section, "\n")
-		caption, notes, _ := strings.Cut("\n"+strings.TrimSpace(body)+"\n", "\n- ")
-		p.define(name, caption)
+		said, notes, _ := strings.Cut("\n"+strings.TrimSpace(body)+"\n", "\n- ")
+		if title, caption, two := strings.Cut(strings.TrimSpace(said), "\n\n"); two {
+			p.define(name+" title", title)
+			said = caption
+		}
+		p.define(name, said)
 		for i, note := range strings.Split(notes, "\n- ") {
 			if strings.TrimSpace(note) != "" {
 				p.define(fmt.Sprintf("%s note %d", name, i), note)
@@ -40,18 +48,27 @@ func (p Prose) define(name, text string) {
 	template.Must(p.sections.New(strings.TrimSpace(name)).Parse(strings.Join(strings.Fields(text), " ")))
 }
 
-// Text is the caption of a name with the data, and its notes in order. It panics for a name that is not there and
-// for data that lack what the text asks for, as ParseProse does.
-func (p Prose) Text(name string, data any) (caption string, notes []string) {
-	caption = p.fill(name, data)
+//go:embed prose.md
+var wordsText string
+
+// words has the captions of this package's figures.
+var words = ParseProse(wordsText)
+
+// Table is a table of a name with its title, its caption and how it was measured, made with the data. It panics for a
+// name that is not there and for data that lack what the text asks for, as ParseProse does.
+func (p Prose) Table(name string, data any) Table {
+	t := Table{Name: name, Title: p.fill(name+" title", data), Caption: p.fill(name, data)}
 	for i := 0; p.sections.Lookup(fmt.Sprintf("%s note %d", name, i)) != nil; i++ {
 		// A note that is empty with the data is left out.
 		if note := p.fill(fmt.Sprintf("%s note %d", name, i), data); note != "" {
-			notes = append(notes, note)
+			t.Measured = append(t.Measured, note)
 		}
 	}
-	return caption, notes
+	return t
 }
+
+// Caption is the caption of a figure, made with the data. It panics as Table does.
+func (p Prose) Caption(name string, data any) string { return p.fill(name, data) }
 
 func (p Prose) fill(name string, data any) string {
 	var b strings.Builder

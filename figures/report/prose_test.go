@@ -2,7 +2,7 @@ package report_test
 
 import (
 	"fmt"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -20,6 +20,9 @@ A caption
   on two lines.
 
 # full
+Which are
+long?
+
 Lengths {{template "_unit" .}}.
 
 - A note
@@ -27,9 +30,6 @@ Lengths {{template "_unit" .}}.
 - {{if .Long}}Only for long ones.{{end}}
 - The last one {{template "_unit" .}}.
 
-# notes alone
-
-- One.
 `
 
 func TestProse(t *testing.T) {
@@ -39,24 +39,23 @@ func TestProse(t *testing.T) {
 	}
 	prose := report.ParseProse(someProse)
 	for _, c := range []struct {
-		name, of string
-		data     any
-		caption  string
-		notes    []string
+		name string
+		data any
+		want report.Table
 	}{
-		{"a caption alone", "plain", nil, "A caption on two lines.", nil},
-		{"an empty note is left out", "full", data{Unit: "metres"}, "Lengths in metres.",
-			[]string{"A note on two lines - with a dash.", "The last one in metres."}},
-		{"a note that depends on the data", "full", data{Unit: "feet", Long: true}, "Lengths in feet.",
-			[]string{"A note on two lines - with a dash.", "Only for long ones.", "The last one in feet."}},
-		{"notes alone", "notes alone", nil, "", []string{"One."}},
+		{"an empty note is left out", data{Unit: "metres"}, report.Table{
+			Name: "full", Title: "Which are long?", Caption: "Lengths in metres.", Measured: []string{"A note on two lines - with a dash.", "The last one in metres."}}},
+		{"a note that depends on the data", data{Unit: "feet", Long: true}, report.Table{
+			Name: "full", Title: "Which are long?", Caption: "Lengths in feet.", Measured: []string{"A note on two lines - with a dash.", "Only for long ones.", "The last one in feet."}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			caption, notes := prose.Text(c.of, c.data)
-			if caption != c.caption || !slices.Equal(notes, c.notes) {
-				t.Errorf("got %q, %q; want %q, %q", caption, notes, c.caption, c.notes)
+			if got := prose.Table("full", c.data); !reflect.DeepEqual(got, c.want) {
+				t.Errorf("got %+v; want %+v", got, c.want)
 			}
 		})
+	}
+	if got := prose.Caption("plain", nil); got != "A caption on two lines." {
+		t.Errorf("the caption of a figure is %q", got)
 	}
 }
 
@@ -67,9 +66,10 @@ func TestProsePanics(t *testing.T) {
 		call func()
 		want string
 	}{
-		{"an unknown name", func() { prose.Text("none", nil) }, "prose of none"},
-		{"a missing key", func() { prose.Text("full", map[string]string{"unit": "m"}) }, "prose of full"},
-		{"a missing field", func() { prose.Text("full", struct{ Unit string }{"m"}) }, "prose of full note 1"},
+		{"an unknown name", func() { prose.Caption("none", nil) }, "prose of none"},
+		{"no title", func() { prose.Table("plain", nil) }, "prose of plain title"},
+		{"a missing key", func() { prose.Table("full", map[string]string{"unit": "m"}) }, "prose of full"},
+		{"a missing field", func() { prose.Table("full", struct{ Unit string }{"m"}) }, "prose of full note 1"},
 		{"a broken template", func() { report.ParseProse("# a\n{{if}}") }, "missing value for if"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func ReliabilityDiagrams(name string, methods []Judged, bins int) (Figure, error
 		panels = append(panels, p)
 	}
 	f := inRows(name, panels, 165, 205, ShareAxes)
-	f.Caption = fmt.Sprintf("Reliability diagrams, %d bins of equal width: accuracy in each bin of confidence (lines), its gap to the mean confidence (shaded; above the line where the method is too confident), and the share of test examples in each bin (below). ECE is the mean gap, weighted by share.", bins)
+	f.Caption = words.Caption("reliability", bins)
 	return f, nil
 }
 

@@ -187,12 +187,17 @@ func ErrorBars(p *plot.Plot, name string, x, y, std []float64, c color.Color, sh
 	for i, s := range std {
 		bars.XErrors[i].Low, bars.XErrors[i].High = s, s
 	}
+	return errorBars(p, name, bars, c, shape)
+}
+
+// errorBars is ErrorBars with bars that may reach farther to one side.
+func errorBars(p *plot.Plot, name string, bars spread, c color.Color, shape draw.GlyphDrawer) error {
 	lines, err := plotter.NewXErrorBars(bars)
 	if err != nil {
 		return fmt.Errorf("report: error bars %s: %w", name, err)
 	}
 	lines.LineStyle, lines.CapWidth = draw.LineStyle{Color: c, Width: vg.Points(1)}, vg.Points(3)
-	return glyphs(p, name, lines, xys, c, shape)
+	return glyphs(p, name, lines, bars.XYs, c, shape)
 }
 
 // glyphs draws glyphs on their bars.

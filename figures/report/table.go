@@ -1,66 +1,90 @@
 package report
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/results"
 )
 
 // Table is a finished table, ready to be rendered in one of TableFormats.
 type Table struct {
 	Name    string   // for labels and file names, for example "uci-nll"
-	Caption string   // what the numbers are
+	Title   string   // the question that it answers
+	Caption string   // what one sees, in at most 40 words
 	Columns []string // headings, the first is that of the row names
 	Rows    []Row
-	Notes   []string // remarks below the table
+	// Legend explains the marks of the verdicts, such as MarksAgainst or MarksPaper. It is shown if a cell has one.
+	Legend   string
+	Measured []string // how the numbers were measured, a paragraph each; readers unfold it
+	NotRun   []string // what the table would have, but for runs that nobody made
 }
 
-// Row is one line of a table.
+// Row is one line of a table. Rows of one group follow each other; the group's name stands above them.
 type Row struct {
-	Name  string
-	Cells []Cell // one fewer than Table.Columns
+	Group, Name string
+	Cells       []Cell // one fewer than Table.Columns
 }
 
-// Cell is one or more lines of plain text.
-type Cell []CellLine
-
-// CellLine is a line of text in a cell.
-type CellLine struct {
+// A Cell is one number with its spread, or a few words.
+type Cell struct {
 	Text string
 	Bold bool
+	// Verdict is shown as a mark: Better, Worse or Agrees. Undecided and the others have none.
+	Verdict string
+	// Difference is what the verdict is on; nil for none. It is in the CSV, and in the picture that Forest makes.
+	Difference *metrics.Difference
+	// NotRun says that the cell would have a number, but for runs that nobody made.
+	NotRun bool
+	// Theirs says that the cell is the paper's. Such cells keep no row and no column that waits for runs.
+	Theirs bool
 }
 
-// TextCell is a cell with plain lines.
-func TextCell(lines ...string) Cell {
-	var c Cell
-	for _, l := range lines {
-		c = append(c, CellLine{Text: l})
+// The marks of verdicts.
+var marks = map[string]string{Better: "▲", Worse: "▽", Agrees: "≈"}
+
+// MarksPaper explains marks on numbers that are compared with published ones (see Compare).
+const MarksPaper = "≈ within one standard deviation of the published number, ▲ better or ▽ worse by more."
+
+// MarksAgainst explains marks on numbers that are tested against those of a reference.
+func MarksAgainst(reference string) string {
+	return fmt.Sprintf("▲ better, ▽ worse than %s, decided at 5 %% for all cells of the table together. No mark: undecided.", reference)
+}
+
+// shown is the text of a cell with its mark.
+func (c Cell) shown() string {
+	text := c.Text
+	if text == "" || c.NotRun {
+		text = "–"
 	}
-	return c
+	if mark := marks[c.Verdict]; mark != "" {
+		text += " " + mark
+	}
+	return text
 }
 
-// TextCells are cells of one plain line.
+// TextCells are cells of words.
 func TextCells(texts ...string) []Cell {
 	var cells []Cell
 	for _, text := range texts {
-		cells = append(cells, TextCell(text))
+		cells = append(cells, Cell{Text: text})
 	}
 	return cells
 }
 
-// PlainTable is a table of texts; the first of each row is its name.
-func PlainTable(name, caption string, columns []string, rows [][]string) Table {
-	t := Table{Name: name, Caption: caption, Columns: columns}
+// AddRows appends rows of texts; the first of each is the row's name.
+func (t *Table) AddRows(rows [][]string) {
 	for _, row := range rows {
 		t.Rows = append(t.Rows, Row{Name: row[0], Cells: TextCells(row[1:]...)})
 	}
-	return t
 }
 
 // BoldLowest marks the cell of the lowest mean among complete summaries, those of the row's cells in order.
 func (r Row) BoldLowest(summaries []results.Summary) {
 	if lowest, _ := results.Lowest(summaries); lowest >= 0 {
-		r.Cells[lowest][0].Bold = true
+		r.Cells[lowest].Bold = true
 	}
 }
 
@@ -68,25 +92,70 @@ func (r Row) BoldLowest(summaries []results.Summary) {
 // where at least two rows have complete ones. The summaries are those of the rows in order.
 func (t Table) BoldLowestInColumn(column int, summaries []results.Summary) {
 	if lowest, complete := results.Lowest(summaries); complete > 1 {
-		t.Rows[lowest].Cells[column][0].Bold = true
+		t.Rows[lowest].Cells[column].Bold = true
 	}
 }
 
-// WithoutEmptyColumns is the table without the columns in which nothing was run.
-func (t Table) WithoutEmptyColumns() Table {
+// WithoutNotRun is the table without the rows and columns in which nothing was run; NotRun lists them, and a group of which
+// no row is left by its name alone. A row or column is kept if one of its cells has a number of ours, or if none of its cells
+// ever would have one.
+func (t Table) WithoutNotRun() Table {
 	kept := t
-	kept.Columns, kept.Rows = t.Columns[:1:1], nil
+	kept.Columns, kept.Rows, kept.NotRun = t.Columns[:1:1], nil, slices.Clone(t.NotRun)
+	some := map[string]bool{} // the groups of which rows are left
 	for _, row := range t.Rows {
-		kept.Rows = append(kept.Rows, Row{Name: row.Name})
+		some[row.Group] = some[row.Group] || !nothing(row.Cells)
+	}
+	var rows []Row
+	for _, row := range t.Rows {
+		switch name := strings.TrimPrefix(row.Group+", "+row.Name, ", "); {
+		case !nothing(row.Cells):
+			rows = append(rows, row)
+			kept.Rows = append(kept.Rows, Row{Group: row.Group, Name: row.Name})
+		case row.Group == "" || some[row.Group]:
+			kept.NotRun = append(kept.NotRun, name)
+		case !slices.Contains(kept.NotRun, row.Group):
+			kept.NotRun = append(kept.NotRun, row.Group)
+		}
 	}
 	for i, heading := range t.Columns[1:] {
-		if !slices.ContainsFunc(t.Rows, func(row Row) bool { return row.Cells[i][0].Text != NotRun }) {
+		var column []Cell
+		for _, row := range rows {
+			column = append(column, row.Cells[i])
+		}
+		if nothing(column) {
+			kept.NotRun = append(kept.NotRun, heading)
 			continue
 		}
 		kept.Columns = append(kept.Columns, heading)
-		for k, row := range t.Rows {
-			kept.Rows[k].Cells = append(kept.Rows[k].Cells, row.Cells[i])
+		for k, cell := range column {
+			kept.Rows[k].Cells = append(kept.Rows[k].Cells, cell)
 		}
 	}
 	return kept
+}
+
+// nothing says whether cells wait for runs, and none of them has a number.
+func nothing(cells []Cell) bool {
+	waits := false
+	for _, c := range cells {
+		waits = waits || c.NotRun
+		if !c.NotRun && !c.Theirs && c.Text != "" && c.Text != "–" {
+			return false
+		}
+	}
+	return waits
+}
+
+// said is what is said below a table, apart from how it was measured.
+func (t Table) said() []string {
+	var said []string
+	marked := func(c Cell) bool { return marks[c.Verdict] != "" || c.Verdict == Undecided }
+	if t.Legend != "" && slices.ContainsFunc(t.Rows, func(r Row) bool { return slices.ContainsFunc(r.Cells, marked) }) {
+		said = append(said, t.Legend)
+	}
+	if len(t.NotRun) > 0 {
+		said = append(said, "Not run: "+strings.Join(t.NotRun, "; ")+".")
+	}
+	return said
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"html"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -13,7 +15,7 @@ const (
 	Markdown = "md"
 	LaTeX    = "latex"
 	HTML     = "html"
-	CSV      = "csv" // the cells alone: no caption, no notes, nothing in bold
+	CSV      = "csv" // the cells, and differences with their intervals
 )
 
 // TableFormats lists the formats that Table.Render knows.
@@ -39,22 +41,6 @@ func (t Table) Render(format string) (string, error) {
 	return "", fmt.Errorf("report: unknown format %q, want one of %s", format, strings.Join(TableFormats(), ", "))
 }
 
-// join renders the lines of a cell: each is escaped, made bold if it is, and set apart by separator.
-func (c Cell) join(escape func(string) string, bold, separator string) string {
-	var parts []string
-	for _, line := range c {
-		part := escape(line.Text)
-		if line.Bold {
-			part = fmt.Sprintf(bold, part)
-		}
-		parts = append(parts, part)
-	}
-	if len(parts) == 0 {
-		return escape("–")
-	}
-	return strings.Join(parts, separator)
-}
-
 // oneLine puts the lines of a text side by side: a line break would end the row of a table, or the caption.
 var oneLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 
@@ -70,10 +56,14 @@ func escapeMarkdown(text string) string {
 	return markdownBlock.ReplaceAllString(markdownEscaper.Replace(oneLine.Replace(text)), `$1\$2$3`)
 }
 
+// markdown has the title, the caption, the table, what is said below it, and how it was measured, which readers unfold.
 func (t Table) markdown() string {
 	escape := escapeMarkdown
 	var b strings.Builder
 	writeRow := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
+	if t.Title != "" {
+		fmt.Fprintf(&b, "**%s**\n\n", escape(t.Title))
+	}
 	if t.Caption != "" {
 		fmt.Fprintf(&b, "%s\n\n", escape(t.Caption))
 	}
@@ -83,51 +73,71 @@ func (t Table) markdown() string {
 	}
 	writeRow(head)
 	writeRow(rule)
-	for _, row := range t.Rows {
+	for i, row := range t.Rows {
+		if t.begins(i) {
+			writeRow(append([]string{"**" + escape(row.Group) + "**"}, make([]string, len(row.Cells))...))
+		}
 		cells := []string{escape(row.Name)}
 		for _, cell := range row.Cells {
-			cells = append(cells, cell.join(escape, "**%s**", "<br>"))
+			cells = append(cells, cell.in(escape, "**%s**"))
 		}
 		writeRow(cells)
 	}
-	for i, note := range t.Notes {
-		if i == 0 {
-			b.WriteString("\n")
+	for _, text := range t.said() {
+		fmt.Fprintf(&b, "\n%s\n", escape(text))
+	}
+	if len(t.Measured) > 0 {
+		b.WriteString("\n<details><summary>How this was measured</summary>\n\n")
+		for _, text := range t.Measured {
+			fmt.Fprintf(&b, "%s\n\n", escape(text))
 		}
-		fmt.Fprintf(&b, "- %s\n", escape(note))
+		b.WriteString("</details>\n")
 	}
 	return b.String()
 }
 
+// begins says whether a group of rows begins with row i.
+func (t Table) begins(i int) bool {
+	return t.Rows[i].Group != "" && (i == 0 || t.Rows[i].Group != t.Rows[i-1].Group)
+}
+
+// in renders a cell: escaped, and made bold if it is.
+func (c Cell) in(escape func(string) string, bold string) string {
+	text := escape(c.shown())
+	if c.Bold {
+		text = fmt.Sprintf(bold, text)
+	}
+	return text
+}
+
 var latexEscaper = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
-	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "−", `$-$`, "≥", `$\geq$`, "≤", `$\leq$`, "–", "--", "→", `$\rightarrow$`, `"`, "''",
+	"▲", `$\blacktriangle$`, "▽", `$\triangledown$`, "≈", `$\approx$`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "−", `$-$`, "≥", `$\geq$`, "≤", `$\leq$`, "–", "--", "→", `$\rightarrow$`, `"`, "''",
 	"[", "{[}") // after the end of a row it would begin an argument
 
-// latex renders with the booktabs package. A minus sign before a digit is set as one.
+// latex renders with the packages booktabs and amssymb. A minus sign before a digit is set as one.
 func (t Table) latex() string {
 	escape := func(s string) string { return latexMinus(latexEscaper.Replace(oneLine.Replace(s))) }
 	var b strings.Builder
-	fmt.Fprintf(&b, "%% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\n\\footnotesize\n\\caption{%s}\n\\label{tab:%s}\n", escape(t.Caption), t.Name)
+	fmt.Fprintf(&b, "%% needs \\usepackage{booktabs,amssymb}\n\\begin{table}\n\\centering\n\\footnotesize\n\\caption{%s}\n\\label{tab:%s}\n", escape(strings.TrimSpace(t.Title+" "+t.Caption)), t.Name)
 	fmt.Fprintf(&b, "\\begin{tabular}{l%s}\n\\toprule\n", strings.Repeat("c", len(t.Columns)-1))
 	var head []string
 	for _, column := range t.Columns {
 		head = append(head, escape(column))
 	}
 	fmt.Fprintf(&b, "%s \\\\\n\\midrule\n", strings.Join(head, " & "))
-	for _, row := range t.Rows {
+	for i, row := range t.Rows {
+		if t.begins(i) {
+			fmt.Fprintf(&b, "\\multicolumn{%d}{l}{\\textbf{%s}} \\\\\n", len(t.Columns), escape(row.Group))
+		}
 		cells := []string{escape(row.Name)}
 		for _, cell := range row.Cells {
-			joined := cell.join(escape, `\textbf{%s}`, ` \\ `)
-			if len(cell) > 1 {
-				joined = `\shortstack{` + joined + `}`
-			}
-			cells = append(cells, joined)
+			cells = append(cells, cell.in(escape, `\textbf{%s}`))
 		}
 		fmt.Fprintf(&b, "%s \\\\\n", strings.Join(cells, " & "))
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n")
-	for _, note := range t.Notes {
-		fmt.Fprintf(&b, "\n\\smallskip %s\n", escape(note))
+	for _, text := range append(t.said(), t.Measured...) {
+		fmt.Fprintf(&b, "\n\\smallskip %s\n", escape(text))
 	}
 	b.WriteString("\\end{table}\n")
 	return b.String()
@@ -148,41 +158,68 @@ func latexMinus(s string) string {
 }
 
 func (t Table) html() string {
+	escape := html.EscapeString
 	var b strings.Builder
-	fmt.Fprintf(&b, "<table id=\"%s\">\n<caption>%s</caption>\n<thead><tr>", html.EscapeString(t.Name), html.EscapeString(t.Caption))
+	fmt.Fprintf(&b, "<table id=\"%s\">\n<caption><b>%s</b> %s</caption>\n<thead><tr>", escape(t.Name), escape(t.Title), escape(t.Caption))
 	for _, column := range t.Columns {
-		fmt.Fprintf(&b, "<th scope=\"col\">%s</th>", html.EscapeString(column))
+		fmt.Fprintf(&b, "<th scope=\"col\">%s</th>", escape(column))
 	}
 	b.WriteString("</tr></thead>\n<tbody>\n")
-	for _, row := range t.Rows {
-		fmt.Fprintf(&b, "<tr><th scope=\"row\">%s</th>", html.EscapeString(row.Name))
+	for i, row := range t.Rows {
+		if t.begins(i) {
+			fmt.Fprintf(&b, "<tr><th scope=\"rowgroup\" colspan=\"%d\">%s</th></tr>\n", len(t.Columns), escape(row.Group))
+		}
+		fmt.Fprintf(&b, "<tr><th scope=\"row\">%s</th>", escape(row.Name))
 		for _, cell := range row.Cells {
-			fmt.Fprintf(&b, "<td>%s</td>", cell.join(html.EscapeString, "<b>%s</b>", "<br>"))
+			fmt.Fprintf(&b, "<td>%s</td>", cell.in(escape, "<b>%s</b>"))
 		}
 		b.WriteString("</tr>\n")
 	}
 	b.WriteString("</tbody>\n")
-	if len(t.Notes) > 0 {
-		fmt.Fprintf(&b, "<tfoot><tr><td colspan=\"%d\">", len(t.Columns))
-		for i, note := range t.Notes {
-			if i > 0 {
-				b.WriteString("<br>")
-			}
-			b.WriteString(html.EscapeString(note))
-		}
-		b.WriteString("</td></tr></tfoot>\n")
+	if said := t.said(); len(said) > 0 {
+		fmt.Fprintf(&b, "<tfoot><tr><td colspan=\"%d\">%s</td></tr></tfoot>\n", len(t.Columns), escape(strings.Join(said, " ")))
 	}
 	b.WriteString("</table>\n")
+	if len(t.Measured) > 0 {
+		b.WriteString("<details><summary>How this was measured</summary>\n")
+		for _, text := range t.Measured {
+			fmt.Fprintf(&b, "<p>%s</p>\n", escape(text))
+		}
+		b.WriteString("</details>\n")
+	}
 	return b.String()
 }
 
-// csv is for programs, as RFC 4180 has it; the lines of a cell are set apart by "; ".
+// csv is for programs, as RFC 4180 has it. A column with differences is followed by four: the difference, the ends of its
+// interval, and the verdict. Where rows have groups, these are the first column.
 func (t Table) csv() (string, error) {
-	records := [][]string{t.Columns}
+	grouped := slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Group != "" })
+	head := []string{t.Columns[0]}
+	if grouped {
+		head = []string{"Group", t.Columns[0]}
+	}
+	tested := make([]bool, len(t.Columns)-1)
+	for i, column := range t.Columns[1:] {
+		head = append(head, column)
+		tested[i] = slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Cells[i].Difference != nil })
+		if tested[i] {
+			head = append(head, column+": difference", "from", "to", "verdict")
+		}
+	}
+	records := [][]string{head}
 	for _, row := range t.Rows {
 		record := []string{row.Name}
-		for _, cell := range row.Cells {
-			record = append(record, cell.join(func(s string) string { return s }, "%s", "; "))
+		if grouped {
+			record = []string{row.Group, row.Name}
+		}
+		for i, cell := range row.Cells {
+			record = append(record, cell.Text)
+			switch d := cell.Difference; {
+			case d != nil:
+				record = append(record, number(d.Mean), number(d.Low), number(d.High), cell.Verdict)
+			case tested[i]:
+				record = append(record, "", "", "", "")
+			}
 		}
 		records = append(records, record)
 	}
@@ -192,3 +229,6 @@ func (t Table) csv() (string, error) {
 	}
 	return b.String(), nil
 }
+
+// number has four significant digits.
+func number(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/paper"
@@ -14,30 +16,52 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// awkward has all that some format must escape.
+// awkward has all that some format must escape, and every part that a table can have.
 func awkward() report.Table {
-	return report.Table{Name: "x", Caption: "50% of a_b & <c> | {d} $", Columns: []string{"n", "v"},
-		Rows: []report.Row{{Name: "r|s", Cells: []report.Cell{{{Text: "-1 ± 2"}, {Text: "<b>", Bold: true}}}}}}
+	return report.Table{
+		Name: "x", Title: "Is a_b?", Caption: "50% of a_b & <c> | {d} $", Columns: []string{"n", "v", "w"},
+		Legend: report.MarksAgainst("a_b"), Measured: []string{"In a_b.", "Twice."}, NotRun: []string{"c_d", "e"},
+		Rows: []report.Row{
+			{Group: "g_1", Name: "r|s", Cells: []report.Cell{{Text: "-1 ± 2", Bold: true, Verdict: report.Better}, {Text: "<b>"}}},
+			{Group: "g_1", Name: "t", Cells: []report.Cell{
+				{Text: "3", Verdict: report.Undecided, Difference: &metrics.Difference{Mean: -0.25, Low: -0.5, High: 1. / 3}}, {NotRun: true}}},
+			{Group: "g_2", Name: "t", Cells: make([]report.Cell, 2)},
+		},
+	}
 }
 
 func TestRender(t *testing.T) {
 	figtest.Renders(t, awkward())
-	for _, c := range []struct {
-		format string
-		want   []string
-	}{
-		{report.Markdown, []string{`r\|s`, "-1 ± 2<br>**&lt;b>**", `a\_b`}},
-		{report.LaTeX, []string{`50\% of a\_b \& <c> | \{d\} \$`, `\shortstack{$-$1 $\pm$ 2 \\ \textbf{<b>}}`}},
-		{report.HTML, []string{"a_b &amp; &lt;c&gt;", "-1 ± 2<br><b>&lt;b&gt;</b>"}},
+	for format, want := range map[string][]string{
+		report.Markdown: {
+			"**Is a\\_b?**\n\n50% of a\\_b", "| **g\\_1** |  |  |\n| r\\|s | **-1 ± 2 ▲** | &lt;b> |\n| t | 3 | – |\n| **g\\_2** |  |  |\n| t | – | – |\n",
+			"\n\n▲ better, ▽ worse than a\\_b, decided", "\n\nNot run: c\\_d; e.\n",
+			"\n\n<details><summary>How this was measured</summary>\n\nIn a\\_b.\n\nTwice.\n\n</details>\n",
+		},
+		report.LaTeX: {
+			`\caption{Is a\_b? 50\% of a\_b \& <c> | \{d\} \$}`, `\multicolumn{3}{l}{\textbf{g\_1}} \\`, `\textbf{$-$1 $\pm$ 2 $\blacktriangle$} & <b> \\`, "\\smallskip Not run: c",
+		},
+		report.HTML: {
+			"<caption><b>Is a_b?</b> 50% of a_b &amp; &lt;c&gt;", `<th scope="rowgroup" colspan="3">g_1</th>`, "<td><b>-1 ± 2 ▲</b></td><td>&lt;b&gt;</td>", "Not run: c_d; e.</td></tr></tfoot>", "<p>In a_b.</p>\n<p>Twice.</p>\n</details>",
+		},
+		report.CSV: {
+			"Group,n,v,v: difference,from,to,verdict,w\ng_1,r|s,-1 ± 2,,,,,<b>\ng_1,t,3,-0.25,-0.5,0.3333,undecided,\n",
+		},
 	} {
-		t.Run(c.format, func(t *testing.T) {
-			out := must.Get(awkward().Render(c.format))(t)
-			for _, w := range c.want {
+		t.Run(format, func(t *testing.T) {
+			out := must.Get(awkward().Render(format))(t)
+			for _, w := range want {
 				if !strings.Contains(out, w) {
 					t.Errorf("it lacks %q:\n%s", w, out)
 				}
 			}
 		})
+	}
+	// A legend explains marks, and is left out where nothing was compared.
+	plain := awkward()
+	plain.Rows = plain.Rows[2:]
+	if out := must.Get(plain.Render(report.Markdown))(t); strings.Contains(out, "▲") {
+		t.Errorf("a legend of no marks:\n%s", out)
 	}
 	if _, err := (report.Table{}).Render("docx"); err == nil || !strings.Contains(err.Error(), "md, latex, html") {
 		t.Errorf("unknown format: %v", err)
@@ -69,14 +93,17 @@ func TestTextsOfOthers(t *testing.T) {
 		{"-1.5 [-2, 1]", "-1.5 [-2, 1]", `$-$1.5 {[}$-$2, 1]`, "-1.5 [-2, 1]"},
 	} {
 		t.Run(c.text, func(t *testing.T) {
-			table := report.Table{Name: "n", Caption: c.text, Columns: []string{c.text, "v"}, Notes: []string{c.text}, Rows: []report.Row{{Name: c.text, Cells: []report.Cell{{{Text: c.text}}}}}}
-			want := fmt.Sprintf("%[1]s\n\n| %[1]s | v |\n| --- | --- |\n| %[1]s | %[1]s |\n\n- %[1]s\n", c.markdown)
+			table := report.Table{
+				Name: "n", Title: c.text, Caption: c.text, Columns: []string{c.text, "v"}, Measured: []string{c.text},
+				Rows: []report.Row{{Group: c.text, Name: c.text, Cells: report.TextCells(c.text)}},
+			}
+			want := fmt.Sprintf("**%[1]s**\n\n%[1]s\n\n| %[1]s | v |\n| --- | --- |\n| **%[1]s** |  |\n| %[1]s | %[1]s |\n\n<details><summary>How this was measured</summary>\n\n%[1]s\n\n</details>\n", c.markdown)
 			if got := must.Get(table.Render(report.Markdown))(t); got != want {
 				t.Errorf("Markdown:\n%s\nwant\n%s", got, want)
 			}
 			for format, wants := range map[string][]string{
-				report.LaTeX: {`\caption{` + c.latex + "}\n", "\n" + c.latex + ` & v \\` + "\n", "\n" + c.latex + " & " + c.latex + ` \\` + "\n", `\smallskip ` + c.latex + "\n"},
-				report.HTML:  {"<caption>" + c.html + "</caption>", ">" + c.html + "</th>", "<td>" + c.html + "</td>", ">" + c.html + "</td></tr></tfoot>"},
+				report.LaTeX: {`\caption{` + c.latex + " " + c.latex + "}\n", "\n" + c.latex + ` & v \\` + "\n", `{\textbf{` + c.latex + "}}", "\n" + c.latex + " & " + c.latex + ` \\` + "\n", `\smallskip ` + c.latex + "\n"},
+				report.HTML:  {"<caption><b>" + c.html + "</b> " + c.html + "</caption>", ">" + c.html + "</th>", "<td>" + c.html + "</td>", "<p>" + c.html + "</p>"},
 			} {
 				got := must.Get(table.Render(format))(t)
 				for _, want := range wants {
@@ -141,27 +168,28 @@ func TestCells(t *testing.T) {
 		name    string
 		summary results.Summary
 		theirs  report.Published
-		want    string // of Compare; the first line, and what follows "diverged", is that of SummaryCell
+		want    string // of Compare
+		paper   string // of Published.Cell
 	}{
-		{"complete", full(20, 2.65, 0.103), theirs, "2.650 ± 0.103 (n=20) | paper 2.593 ± 0.067 | +0.5 sd, agrees"},
-		{"part", part, theirs, "2.600 ± 0.100 (n=2 of 20) | paper 2.593 ± 0.067 | +0.1 sd, agrees"},
-		{"one", full(1, 2.5, nan), theirs, "2.500 (n=1 of 20) | paper 2.593 ± 0.067 | -0.093, no sd"},
-		{"quick", quick, theirs, "quick, 100 epochs: 3.000 ± 0.100 (n=2) | paper 2.593 ± 0.067"},
-		{"quick on images", images, theirs, "quick, 100 epochs of 500 images: 3.000 ± 0.100 (n=2) | paper 2.593 ± 0.067"},
-		{"small numbers", full(20, 0.001, 0.1), theirs, "0.00100 ± 0.10000 (n=20) | paper 2.593 ± 0.067 | -25.9 sd, better"},
-		{"not run", results.Summary{}, theirs, "not run | paper 2.593 ± 0.067"},
-		{"not measured", none, theirs, "not measured | paper 2.593 ± 0.067"},
-		{"diverged", diverged, theirs, "0.950 ± 0.050 (n=19) | 1 of 20 runs diverged | paper 2.593 ± 0.067"},
-		{"all diverged", lost, theirs, "20 of 20 runs diverged | paper 2.593 ± 0.067"},
-		{"no deviation published", full(20, 2.65, 0.1), report.Published{2.6, nan, 1}, "2.650 ± 0.100 (n=20) | paper 2.6 | +0.0 sd, agrees"},
-		{"not published", full(20, 2.65, 0.1), report.Published{nan, nan, 0}, "2.650 ± 0.100 (n=20) | paper –"},
+		{"complete", full(20, 2.65, 0.103), theirs, "2.650 ± 0.103, agrees", "2.593 ± 0.067"},
+		{"part", part, theirs, "2.600 ± 0.100 (n=2 of 20), agrees", "2.593 ± 0.067"},
+		{"one", full(1, 2.5, nan), theirs, "2.500 (n=1 of 20), no sd", "2.593 ± 0.067"},
+		{"quick", quick, theirs, "3.000 ± 0.100 (quick: 100 epochs)", "2.593 ± 0.067"},
+		{"quick on images", images, theirs, "3.000 ± 0.100 (quick: 100 epochs of 500 images)", "2.593 ± 0.067"},
+		{"small numbers", full(20, 0.001, 0.1), theirs, "0.00100 ± 0.10000, better", "2.593 ± 0.067"},
+		{"not run", results.Summary{}, theirs, "not run", "2.593 ± 0.067"},
+		{"not measured", none, theirs, "not measured", "2.593 ± 0.067"},
+		{"diverged", diverged, theirs, "0.950 ± 0.050 (1 of 20 diverged)", "2.593 ± 0.067"},
+		{"all diverged", lost, theirs, "20 of 20 diverged", "2.593 ± 0.067"},
+		{"no deviation published", full(20, 2.65, 0.1), report.Published{2.6, nan, 1}, "2.650 ± 0.100, agrees", "2.6"},
+		{"not published", full(20, 2.65, 0.1), report.Published{nan, nan, 0}, "2.650 ± 0.100", "–"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := figtest.Text(report.Compare(report.Difference, c.summary, c.theirs, "paper", 3)); got != c.want {
+			if got := figtest.Text(report.Compare(report.Difference, c.summary, c.theirs, 3)); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
-			if got, _, _ := strings.Cut(c.want, " | paper"); got != figtest.Text(report.SummaryCell(c.summary, 3)) {
-				t.Errorf("the summary alone is %s, want %s", figtest.Text(report.SummaryCell(c.summary, 3)), got)
+			if got := figtest.Text(c.theirs.Cell()); got != c.paper {
+				t.Errorf("the published number is %s, want %s", got, c.paper)
 			}
 		})
 	}
@@ -181,18 +209,18 @@ func TestBold(t *testing.T) {
 		{"none complete", []results.Summary{part(1), part(2), {}}, -1, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			row := report.Row{Cells: []report.Cell{report.TextCell("a", "second"), report.TextCell("b"), report.TextCell("c")}}
+			row := report.Row{Cells: report.TextCells("a", "b", "c")}
 			row.BoldLowest(c.summaries)
 			var table report.Table
 			for range c.summaries {
-				table.Rows = append(table.Rows, report.Row{Cells: []report.Cell{report.TextCell("left"), report.TextCell("right", "second")}})
+				table.Rows = append(table.Rows, report.Row{Cells: report.TextCells("left", "right")})
 			}
 			table.BoldLowestInColumn(1, c.summaries)
 			for i := range c.summaries {
-				if row.Cells[i][0].Bold != (i == c.row) || len(row.Cells[i]) > 1 && row.Cells[i][1].Bold {
+				if row.Cells[i].Bold != (i == c.row) {
 					t.Errorf("cell %d of the row is %s, want cell %d bold", i, figtest.Text(row.Cells[i]), c.row)
 				}
-				if cells := table.Rows[i].Cells; cells[0][0].Bold || cells[1][0].Bold != (i == c.column) || cells[1][1].Bold {
+				if cells := table.Rows[i].Cells; cells[0].Bold || cells[1].Bold != (i == c.column) {
 					t.Errorf("row %d of the column is %s, %s, want row %d bold", i, figtest.Text(cells[0]), figtest.Text(cells[1]), c.column)
 				}
 			}
@@ -208,17 +236,49 @@ func ExampleDifference() {
 	// Output: +0.18 sd, agrees
 }
 
-// A column stays where one row has something in it.
-func TestWithoutEmptyColumns(t *testing.T) {
-	full := report.Table{Columns: []string{"name", "a", "b", "c"}, Rows: []report.Row{
-		{Name: "x", Cells: report.TextCells(report.NotRun, "1", report.NotRun)},
-		{Name: "y", Cells: report.TextCells(report.NotRun, report.NotRun, "–")},
+// Rows and columns that wait for runs are left out, unless one cell has a number of ours: a dash is none, and neither is one
+// of the paper's. What was never to be run stays.
+func TestWithoutNotRun(t *testing.T) {
+	waits := report.Cell{NotRun: true}
+	number := func(text string) report.Cell { return report.Cell{Text: text} }
+	theirs := report.Published{Mean: 3, Std: math.NaN(), Decimals: 1}.Cell()
+	all := report.Table{Columns: []string{"name", "a", "b", "c", "d"}, NotRun: []string{"before"}, Rows: []report.Row{
+		{Group: "g", Name: "x", Cells: []report.Cell{waits, number("1"), waits, theirs}},
+		{Group: "g", Name: "y", Cells: []report.Cell{waits, waits, number("–"), theirs}},
+		{Name: "z", Cells: []report.Cell{{}, waits, number("2"), {}}},
+		{Group: "h", Name: "x", Cells: []report.Cell{waits, {}, {}, {}}},
+		{Group: "h", Name: "y", Cells: []report.Cell{waits, {}, {}, {}}},
 	}}
-	got := full.WithoutEmptyColumns()
-	want := report.Table{Columns: []string{"name", "b", "c"}, Rows: []report.Row{
-		{Name: "x", Cells: report.TextCells("1", report.NotRun)}, {Name: "y", Cells: report.TextCells(report.NotRun, "–")},
+	got := all.WithoutNotRun()
+	want := report.Table{Columns: []string{"name", "b", "c", "d"}, NotRun: []string{"before", "g, y", "h", "a"}, Rows: []report.Row{
+		{Group: "g", Name: "x", Cells: []report.Cell{number("1"), waits, theirs}}, {Name: "z", Cells: []report.Cell{waits, number("2"), {}}},
 	}}
-	if !reflect.DeepEqual(got, want) || len(full.Columns) != 4 || len(full.Rows[0].Cells) != 3 {
-		t.Errorf("%+v, want %+v, of %+v", got, want, full)
+	if !reflect.DeepEqual(got, want) || len(all.Columns) != 5 || len(all.Rows[0].Cells) != 4 {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// Claims that nobody checked are no rows. A claim that was checked in several settings is one row.
+func TestAddClaims(t *testing.T) {
+	in := func(claim, setting, verdict string) report.Claim {
+		return report.Claim{Group: "UCI", Claim: claim, Where: "section 4", In: setting, Verdict: verdict, Evidence: "on 8 of 9"}
+	}
+	var table report.Table
+	table.AddClaims([]report.Claim{
+		{Group: "Images", Claim: "better", Where: "table 3", Verdict: report.NotRun},
+		in("once", "", report.Undecided),
+		in("for it", "a", report.Undecided), in("for it", "b", report.Holds), in("for it", "c", report.NotRun), in("for it", "d", report.NotRun),
+		in("against it", "a", report.DoesNotHold), in("against it", "b", report.Undecided),
+		in("either way", "a", report.DoesNotHold), in("either way", "b", report.Holds),
+	})
+	row := func(claim, verdict, evidence string) report.Row {
+		return report.Row{Group: "UCI", Name: claim, Cells: report.TextCells(verdict, evidence, "section 4")}
+	}
+	want := []report.Row{
+		row("once", report.Undecided, "on 8 of 9"), row("for it", report.Holds, "a: on 8 of 9; b: on 8 of 9"),
+		row("against it", report.DoesNotHold, "a: on 8 of 9; b: on 8 of 9"), row("either way", report.Undecided, "a: on 8 of 9; b: on 8 of 9"),
+	}
+	if !reflect.DeepEqual(table.Rows, want) || !slices.Equal(table.NotRun, []string{"better (table 3)", "for it (section 4: c, d)"}) {
+		t.Errorf("%+v", table)
 	}
 }

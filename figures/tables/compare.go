@@ -24,7 +24,7 @@ type group struct {
 // row has the metric. If no result at all has it, or if only some results of a row have it, that is an error.
 func Compare(list []experiment.Result, metrics ...string) (report.Table, error) {
 	t := report.Table{Name: "runs", Columns: slices.Concat([]string{"Method", "Task", "n"}, metrics),
-		Caption: "Mean ± standard deviation over n runs (not the standard error of the mean)."}
+		Title: "How do the runs compare?", Caption: "Mean ± standard deviation over n runs (not the standard error of the mean)."}
 	groups := groupsOf(list)
 	for i, g := range groups {
 		name, err := nameOf(groups, i)
@@ -41,7 +41,7 @@ func Compare(list []experiment.Result, metrics ...string) (report.Table, error) 
 			if err != nil {
 				return report.Table{}, err
 			}
-			row.Cells = append(row.Cells, report.TextCell(text))
+			row.Cells = append(row.Cells, report.Cell{Text: text})
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -58,7 +58,7 @@ func groupsOf(list []experiment.Result) (groups []*group) {
 			at[r.Group] = g
 			groups = append(groups, g)
 		}
-		if r.Diverged {
+		if diverged(r) {
 			g.diverged++
 		} else {
 			g.measured = append(g.measured, r)

@@ -10,10 +10,14 @@ import (
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
 
-// An Index finds results by their experiments, and remembers which of them were used. It is not for several goroutines.
+// An Index finds results by their experiments, and remembers which of them were used. A run counts
+// as diverged, whatever numbers it has, if its predictions or one of its metrics are not finite, or if its root mean squared
+// error is more than 3 times that of predicting the mean of the training targets (experiment.Scaled). It is not for several
+// goroutines.
 type Index struct {
 	results map[string]experiment.Result
 	used    map[string]experiment.Result
@@ -79,7 +83,27 @@ func (x *Index) find(e experiment.Experiment, id string) (experiment.Result, boo
 			x.used[part.ID] = part
 		}
 	}
+	if diverged(r) {
+		r.Diverged, r.Metrics = true, nil
+	}
 	return r, true
+}
+
+// hopeless is how many times the error of predicting the mean of the training targets the root mean squared error of a run
+// has to be for the run to count as diverged. Among this project's results six runs are beyond 5, and all others below 2.
+const hopeless = 3
+
+// diverged says whether a run counts as diverged; see Index.
+func diverged(r experiment.Result) bool {
+	if r.Diverged || len(r.NotFinite) > 0 {
+		return true
+	}
+	if r.Experiment == nil {
+		return false
+	}
+	data, is := r.Experiment.Task.Data.(experiment.Scaled)
+	rmse, has := r.Metrics[results.MetricRMSE]
+	return is && has && rmse > hopeless*data.MeanError(r.Split)
 }
 
 // With is the index with one more result, which was computed from others. If it is found, the others count as used.
@@ -219,6 +243,20 @@ func (x *Index) Diverged(list experiment.Experiments) (diverged, found int) {
 		}
 	}
 	return diverged, found
+}
+
+// DivergedAlone is the verdict on experiments against a reference of which only one side diverged: report.Worse if all
+// were run and some diverged and none of the reference's, report.Better the other way round, and "" otherwise.
+func (x *Index) DivergedAlone(list, reference experiment.Experiments) string {
+	lost, n := x.Diverged(list)
+	referenceLost, referenceN := x.Diverged(reference)
+	switch {
+	case n == 0 || n < len(list) || referenceN == 0 || referenceN < len(reference) || (lost > 0) == (referenceLost > 0):
+		return ""
+	case lost > 0:
+		return report.Worse
+	}
+	return report.Better
 }
 
 // BySplit is a metric of those experiments that were run and did not diverge, by their splits. A result without the metric

@@ -1,13 +1,14 @@
 package tables
 
 import (
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 )
 
 // A MethodTable compares methods: it has a column for each, and a row for each metric of some of their experiments.
-// Methods are told apart by their names, and rows too.
+// Methods are told apart by their names, and rows by group and name.
 type MethodTable struct {
 	Methods []experiment.Method
 	Rows    []MethodRow
@@ -19,7 +20,7 @@ type MethodTable struct {
 
 // A MethodRow is a row of a MethodTable. If it is tested, its metric is one that is better when lower.
 type MethodRow struct {
-	Name, Metric string
+	Group, Name, Metric string
 	// Cell has the experiments of a method. A cell without any shows a dash.
 	Cell func(m experiment.Method) Cell
 	// Against has the experiments that those of a method are tested against, split by split; none for a method that is
@@ -42,32 +43,46 @@ func (r MethodRow) TestedAgainst(reference experiment.Method) MethodRow {
 	return r
 }
 
-// A Place is a cell of a table, by the name of its row and the heading of its column.
-type Place struct{ Row, Column string }
+// A Place is a cell of a table, by its row and the heading of its column.
+type Place struct{ Group, Row, Column string }
 
-// Tests are the paired tests of the table.
-func (t MethodTable) Tests(x *Index) (*Family[Place], error) {
-	family := &Family[Place]{TestTrain: t.TestTrain}
+func (r MethodRow) place(m experiment.Method) Place { return Place{r.Group, r.Name, m.Name} }
+
+// A Judgement is the verdict on a method in a row against its reference, report.Better, Worse or Undecided, and the
+// difference that was tested. If runs of one of the two diverged and none of the other, the verdict is against that one,
+// without a test: Difference is nil.
+type Judgement struct {
+	Verdict    string
+	Difference *metrics.Difference
+}
+
+// Judge returns the verdicts of the table. Those with a difference are of paired tests and hold for all of them together.
+func (t MethodTable) Judge(x *Index) (map[Place]Judgement, error) {
+	all, family := map[Place]Judgement{}, Family[Place]{TestTrain: t.TestTrain}
 	for _, r := range t.Rows {
 		if r.Against == nil {
 			continue
 		}
 		for _, m := range t.Methods {
-			if err := family.Add(Place{r.Name, m.Name}, x.BySplit(r.Cell(m).Full, r.Metric), x.BySplit(r.Against(m).Full, r.Metric), 0); err != nil {
+			runs, reference := r.Cell(m).Full, r.Against(m).Full
+			if verdict := x.DivergedAlone(runs, reference); verdict != "" {
+				all[r.place(m)] = Judgement{Verdict: verdict}
+			} else if err := family.Add(r.place(m), x.BySplit(runs, r.Metric), x.BySplit(reference, r.Metric), 0); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return family, nil
+	tests, err := family.Tests()
+	for _, test := range tests {
+		all[test.Of] = Judgement{test.Verdict, &test.Difference}
+	}
+	return all, err
 }
 
-// Fill returns a table with the columns and rows added to it. A cell that was tested has the difference below its mean.
+// Fill returns a table with the columns and rows added to it. Cells have the verdicts of Judge. Rows and columns in
+// which nothing was run are left out, and said to be.
 func (t MethodTable) Fill(x *Index, table report.Table) (report.Table, error) {
-	family, err := t.Tests(x)
-	if err != nil {
-		return table, err
-	}
-	tests, err := family.ByName()
+	verdicts, err := t.Judge(x)
 	if err != nil {
 		return table, err
 	}
@@ -75,7 +90,7 @@ func (t MethodTable) Fill(x *Index, table report.Table) (report.Table, error) {
 		table.Columns = append(table.Columns, m.Name)
 	}
 	for _, r := range t.Rows {
-		row := report.Row{Name: r.Name}
+		row := report.Row{Group: r.Group, Name: r.Name}
 		var summaries []results.Summary
 		for _, m := range t.Methods {
 			cell := r.Cell(m)
@@ -90,11 +105,10 @@ func (t MethodTable) Fill(x *Index, table report.Table) (report.Table, error) {
 			summaries = append(summaries, s)
 			shown := report.SummaryCell(s, t.Decimals)
 			if len(cell.Full)+len(cell.Quick) == 0 {
-				shown = report.TextCell("–")
+				shown = report.Cell{}
 			}
-			if test, has := tests[Place{r.Name, m.Name}]; has {
-				shown = append(shown, test.Line())
-			}
+			judged := verdicts[r.place(m)]
+			shown.Verdict, shown.Difference = judged.Verdict, judged.Difference
 			row.Cells = append(row.Cells, shown)
 		}
 		if r.Bold {
@@ -102,5 +116,5 @@ func (t MethodTable) Fill(x *Index, table report.Table) (report.Table, error) {
 		}
 		table.Rows = append(table.Rows, row)
 	}
-	return table, nil
+	return table.WithoutNotRun(), nil
 }

@@ -85,13 +85,12 @@ func (f *Family[K]) ByName() (map[K]Test[K], error) {
 	return all, err
 }
 
-// Line is the difference, its interval and the verdict as the line of a cell, with the decimals that report.MeanStd
-// gives the largest of these numbers.
-func (t Test[K]) Line() report.CellLine {
+// Text is the difference with its interval, with the decimals that report.MeanStd gives the largest of these numbers.
+func (t Test[K]) Text() string {
 	largest := report.MeanStd(max(math.Abs(t.Mean), math.Abs(t.Low), math.Abs(t.High)), math.NaN(), 3)
 	_, decimals, _ := strings.Cut(largest, ".")
 	n := len(decimals)
-	return report.CellLine{Text: fmt.Sprintf("%+.*f [%+.*f, %+.*f], %s", n, t.Mean, n, t.Low, n, t.High, t.Verdict), Bold: t.Verdict == report.Better}
+	return fmt.Sprintf("%+.*f [%+.*f, %+.*f]", n, t.Mean, n, t.Low, n, t.High)
 }
 
 // Sentence lists tests of a metric of which neither high nor low values are better: a difference that is decided is
@@ -100,8 +99,7 @@ func Sentence(tests []Test[string]) string {
 	words := map[string]string{report.Better: "lower", report.Worse: "higher", report.Undecided: report.Undecided}
 	var parts []string
 	for _, t := range tests {
-		t.Verdict = words[t.Verdict]
-		parts = append(parts, t.Of+" "+t.Line().Text)
+		parts = append(parts, t.Of+" "+t.Text()+", "+words[t.Verdict])
 	}
 	return strings.Join(parts, "; ")
 }

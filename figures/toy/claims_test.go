@@ -15,7 +15,7 @@ import (
 // Twenty ratios of a mean m, with d above and below in turn, have a standard error of 0.23 d: a mean that is on the
 // claimed side of a threshold by less than about half of d is undecided.
 func TestClaims(t *testing.T) {
-	const collapse, flat, higher, notLess = "MFVI's uncertainty collapses", "That of variational dropout and Rank-1 BNN is flat", "That of density uncertainty is higher", "The other methods are not less certain"
+	const collapse, flat, higher, notLess = "MFVI's uncertainty collapses", "The uncertainty of variational dropout and Rank-1 BNN is flat", "The uncertainty of density layers is higher", "The other methods are not less certain"
 	type ratio struct{ mean, spread float64 }
 	claims := func(t *testing.T, ratios map[string]ratio, diverged uint64) map[string]report.Claim {
 		t.Helper()
@@ -70,7 +70,7 @@ func TestClaims(t *testing.T) {
 			}
 		})
 	}
-	if got := claims(t, map[string]ratio{"MFVI": {0.4, 0.1}}, 0)[collapse].Evidence; got != "gap ratio: MFVI 0.40 ± 0.10, above 1 on 0 of 20 seeds" {
+	if got := claims(t, map[string]ratio{"MFVI": {0.4, 0.1}}, 0)[collapse].Evidence; got != "Gap ratio: MFVI 0.40 ± 0.10" {
 		t.Errorf("the evidence is %q", got)
 	}
 	if got := claims(t, map[string]ratio{"MFVI": {0.4, 0.1}}, 3)[collapse]; got.Verdict != report.Undecided || got.Evidence != "MFVI diverged with 1 of 20 seeds" {

@@ -22,8 +22,7 @@ func DistanceMethods() []experiment.Method {
 // deviations of the function to each side (darker), and with the observation noise (lighter).
 func DistanceCubic(x *tables.Index, seed uint64) (report.Figure, error) {
 	f, err := distanceFigure("distance-toy", x, Cubic{}, seed, spreadPanel)
-	f.Caption = fmt.Sprintf("Distance awareness on one-dimensional regression: training data, predictive mean, two standard deviations of the function "+
-		"(darker) and of the target (lighter) to each side, settings paper, seed %d.", seed) + f.Caption
+	f.Caption = prose.Caption("distance-toy", map[string]uint64{"Seed": seed}) + f.Caption
 	return f, err
 }
 
@@ -31,8 +30,7 @@ func DistanceCubic(x *tables.Index, seed uint64) (report.Figure, error) {
 // its predictions, from 0 (white) to one bit (dark).
 func DistanceMoons(x *tables.Index, seed uint64) (report.Figure, error) {
 	f, err := distanceFigure("distance-moons", x, Moons{}, seed, moonsPanel)
-	f.Caption = fmt.Sprintf("Distance awareness on two moons: entropy of the predictions from 0 (white) to log 2 (dark), and the training data of both classes, settings paper, seed %d. "+
-		"In the titles: mean entropy in nats at the training data and at places at least 1 away from all of them.", seed) + f.Caption
+	f.Caption = prose.Caption("distance-moons", map[string]uint64{"Seed": seed}) + f.Caption
 	return f, err
 }
 
@@ -56,7 +54,7 @@ func panelsOf(name string, list []experiment.Result, titles []string, draw panel
 	for i, r := range list {
 		title := titles[i] + quickTitle(r)
 		if r.Preset == quickPreset {
-			caption = " QUICK RUN."
+			caption = quickCaption()
 		}
 		p, err := report.New(title+"\ndiverged", "", ""), error(nil)
 		p.X.Max, p.X.Min, p.Y.Max, p.Y.Min = 1, 0, 1, 0

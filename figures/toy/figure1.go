@@ -50,7 +50,7 @@ func Figures() []tables.NamedFigure {
 // the bands are narrow, so a strip below each panel has the standard deviation of the draws. If full runs are missing and
 // all quick runs are there, it shows the quick runs, and says so.
 func Figure1(x *tables.Index, seed uint64, columns int) (report.Figure, error) {
-	return bands("figure1", "Predictive distributions on one-dimensional regression", x, seed, columns, lettered(figure1Methods()))
+	return bands("figure1", x, seed, columns, lettered(figure1Methods()))
 }
 
 // figure1Methods are the methods of Figure 1.
@@ -84,7 +84,7 @@ func Figure1Functions(x *tables.Index, seed uint64) (report.Figure, error) {
 	caption := ""
 	for i, m := range list {
 		if found[i].Preset == quickPreset {
-			caption = " QUICK RUN: not comparable with the paper."
+			caption = quickCaption()
 		}
 		p := report.New(m.Name+quickTitle(found[i]), "x", "f(x) – mean")
 		if err := functionsPanel(p, found[i], drawn[i]); err != nil {
@@ -93,7 +93,7 @@ func Figure1Functions(x *tables.Index, seed uint64) (report.Figure, error) {
 		panels = append(panels, p)
 	}
 	f := inRows(name, panels, len(panels), 20, 10)
-	f.Caption = fmt.Sprintf("%d draws of each network of Figure 1 as functions (orange: all inputs share their noise), as differences from the predictive mean; central 95%% and 99%% of independent draws (blue), and where the data are (red); seed %d.", functionDraws, seed) + caption
+	f.Caption = prose.Caption(name, map[string]any{"Draws": functionDraws, "Seed": seed}) + caption
 	return f, nil
 }
 
@@ -135,7 +135,7 @@ func functionsPanel(p *plot.Plot, bands, functions experiment.Result) error {
 // Figure1Energies shows the density layer with its energy models, as Figure1 shows methods.
 func Figure1Energies(x *tables.Index, seed uint64) (report.Figure, error) {
 	list := []experiment.Method{named(methods.Density, "LDL, not clipped"), named(clipped, "LDL, clipped to [0, D]"), named(methods.DensityMixture, "Rank-1 mixture")}
-	return bands("figure1-energies", "Density uncertainty with three energy models", x, seed, len(list), list)
+	return bands("figure1-energies", x, seed, len(list), list)
 }
 
 // Pictures shows runs of one problem, whatever methods and settings they are of: a panel for each, three in a row. Those
@@ -162,11 +162,11 @@ func Pictures(list []experiment.Result) (report.Figure, error) {
 	switch moons {
 	case 0:
 		f, err := bandsOf("runs", list, titles, 3)
-		f.Caption = "Predictive distributions on one-dimensional regression: training data, predictive mean, and central 95% and 99% of the predictive draws of each run." + f.Caption
+		f.Caption = prose.Caption("cubic runs", nil) + f.Caption
 		return f.Figure, err
 	case len(list):
 		f, err := panelsOf("runs", list, titles, moonsPanel)
-		f.Caption = "Two moons: entropy of the predictions from 0 (white) to log 2 (dark), and the training data of both classes." + f.Caption
+		f.Caption = prose.Caption("moons runs", nil) + f.Caption
 		return f, err
 	}
 	return report.Figure{}, errors.New("toy: some runs are on the cubic and some on two moons; show them apart")
@@ -208,7 +208,7 @@ func predictionsOf(r experiment.Result) (*experiment.Predictions, error) {
 }
 
 // bands finds the runs of the methods and draws a panel of each.
-func bands(name, title string, x *tables.Index, seed uint64, columns int, list []experiment.Method) (report.Figure, error) {
+func bands(name string, x *tables.Index, seed uint64, columns int, list []experiment.Method) (report.Figure, error) {
 	found, err := find(name, x, Cubic{}, seed, list, Paper, Quick)
 	if err != nil {
 		return report.Figure{}, err
@@ -218,8 +218,7 @@ func bands(name, title string, x *tables.Index, seed uint64, columns int, list [
 		return report.Figure{}, err
 	}
 	first := found[0].Experiment
-	f.Caption = fmt.Sprintf("%s: training data, predictive mean, and central 95%% and 99%% of %d predictive draws; below, the standard deviation of the draws, "+
-		"on a logarithmic axis, and where the data are; settings paper, %d gradient steps, seed %d.", title, first.Recipe.Samples, first.Recipe.Epochs, first.Seed) + f.Caption
+	f.Caption = prose.Caption(name, map[string]any{"Samples": first.Recipe.Samples, "Steps": first.Recipe.Epochs, "Seed": first.Seed}) + f.Caption
 	err = f.addStrips()
 	return f.Figure, err
 }
@@ -260,7 +259,7 @@ func (f *bandsFigure) draw(name string, titles []string, columns int) error {
 	for i, r := range f.runs {
 		title := titles[i] + quickTitle(r.Result)
 		if r.Preset == quickPreset {
-			caption = " QUICK RUN: not comparable with the paper."
+			caption = quickCaption()
 		}
 		p, err := bandsPanel(title, r, i == 0)
 		if err != nil {
@@ -394,3 +393,6 @@ func (r run) draw(p *plot.Plot, names [4]string, outerLow, outerHigh, low, high 
 		report.Points(p, names[3], r.trainX, r.trainY, report.Red, report.DotRadius),
 	)
 }
+
+// quickCaption is what the caption of a figure with a quick run has more.
+func quickCaption() string { return " " + prose.Caption("quick", nil) }

@@ -1,6 +1,7 @@
 package toy
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
 	"math"
@@ -47,17 +48,17 @@ func Tables() []tables.Named {
 	return []tables.Named{{Name: "gap-ratio", Doc: "Figure 1 in numbers: uncertainty inside the gap over that at the data", Make: GapRatios}}
 }
 
+//go:embed prose.md
+var proseText string
+
+// prose has the words of the tables and figures.
+var prose = report.ParseProse(proseText)
+
 // GapRatios is Figure 1 in numbers: a row for each method, with what its uncertainty does in the gap.
 func GapRatios(x *tables.Index) (report.Table, error) {
 	settings := gapCell(methods.Density).Full[0].Recipe
-	t := report.Table{
-		Name: "gap-ratio",
-		Caption: fmt.Sprintf("Figure 1 in numbers, mean ± standard deviation over n seeds. Gap ratio: mean standard deviation of the function on [-1, 1], where there are no data, over that on [-4, -2] and [2, 4], where they are; "+
-			"above 1 the model is less certain in the gap. The paper prints pictures and no numbers; flat would be about 1. Truth in the band: part of the gap, |x| < 2, where the cube of x is inside the central 95 %% of the draws. "+
-			"Settings paper, as far as the text goes; %d gradient steps and %d samples are not in it. Clipping limits the energy to [0, D] with D = 1 in the hidden layer and 50 in the output layer. Two controls: with the mean energy there is as much noise on average, the same for every input; "+
-			"with the constant one, D/2, it follows nothing either.", settings.Epochs, settings.Samples),
-		Columns: []string{"Method", "The paper's picture", "Gap ratio", "Seeds with a ratio above 1", "Truth in the band"},
-	}
+	t := prose.Table("gap-ratio", map[string]int{"Seeds": gapSeeds, "Steps": settings.Epochs, "Samples": settings.Samples})
+	t.Columns = []string{"Method", "The paper's picture", "Gap ratio", "Seeds above 1", "Truth in the band"}
 	for _, row := range gapRows() {
 		cell := gapCell(row.Method)
 		ratio, err := ratiosOf(x, cell)
@@ -68,15 +69,15 @@ func GapRatios(x *tables.Index) (report.Table, error) {
 		if err != nil {
 			return report.Table{}, err
 		}
-		count := report.TextCell("–")
+		count := report.Cell{NotRun: ratio.N == 0}
 		if ratio.N > 0 {
-			count = report.TextCell(fmt.Sprintf("%d of %d", ratio.above(), ratio.N))
+			count.Text = fmt.Sprintf("%d of %d", ratio.above(), ratio.N)
 		}
 		t.Rows = append(t.Rows, report.Row{Name: row.Name, Cells: []report.Cell{
-			report.TextCell(row.picture), report.SummaryCell(ratio.Summary, 2), count, report.SummaryCell(coverage, 2),
+			{Text: row.picture, Theirs: true}, report.SummaryCell(ratio.Summary, 2), count, report.SummaryCell(coverage, 2),
 		}})
 	}
-	return t, nil
+	return t.WithoutNotRun(), nil
 }
 
 // gapRatios are the gap ratios of a method.
@@ -118,12 +119,8 @@ const beyond = 5
 // function in the gap, |x| <= 1, and outside, |x| >= 5, over that at the data. Each cell has the mean and the range over
 // the seeds.
 func DistanceTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{
-		Name: "distance",
-		Caption: "Mean over three seeds, and their range; settings paper. Two moons: mean entropy of the predictions in nats, at most 0.693, at the training data and at least 1 away from all of them. " +
-			"Cubic: mean standard deviation of the function in the gap and beyond the ends of the data, over that at the data.",
-		Columns: []string{"Method", "moons: at data", "moons: far away", "cubic: gap / data", "cubic: beyond / data"},
-	}
+	t := prose.Table("distance", nil)
+	t.Columns = []string{"Method", "Moons: at data", "Moons: far away", "Cubic: in the gap", "Cubic: beyond the data"}
 	for _, m := range DistanceMethods() {
 		row := report.Row{Name: m.Name}
 		for _, part := range []struct {
@@ -139,20 +136,17 @@ func DistanceTable(x *tables.Index) (report.Table, error) {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	return t, nil
+	return t.WithoutNotRun(), nil
 }
 
 // ranges are two cells with the mean and the range of two numbers of each run. A NaN is left out.
 func ranges(x *tables.Index, list experiment.Experiments, measure func(experiment.Result) ([2]float64, error), decimals int) ([]report.Cell, error) {
 	var values [2][]float64
-	both := func(text string) ([]report.Cell, error) {
-		return []report.Cell{report.TextCell(text), report.TextCell(text)}, nil
-	}
 	diverged := false
 	for _, e := range list {
 		r, done := x.Find(e)
 		if !done {
-			return both("not run")
+			return []report.Cell{{NotRun: true}, {NotRun: true}}, nil
 		}
 		if r.Diverged {
 			diverged = true
@@ -170,13 +164,13 @@ func ranges(x *tables.Index, list experiment.Experiments, measure func(experimen
 	}
 	switch {
 	case diverged:
-		return both("diverged")
+		return report.TextCells("diverged", "diverged"), nil
 	case len(values[0]) == 0:
-		return both("no spread")
+		return report.TextCells("no spread", "no spread"), nil
 	}
 	var cells []report.Cell
 	for _, v := range values {
-		cells = append(cells, report.TextCell(fmt.Sprintf("%.*f (%.*f to %.*f)", decimals, stat.Mean(v, nil), decimals, slices.Min(v), decimals, slices.Max(v))))
+		cells = append(cells, report.Cell{Text: fmt.Sprintf("%.*f (%.*f to %.*f)", decimals, stat.Mean(v, nil), decimals, slices.Min(v), decimals, slices.Max(v))})
 	}
 	return cells, nil
 }

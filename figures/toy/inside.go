@@ -113,6 +113,6 @@ func InsideFigure(runs []Inside, shown int) (report.Figure, error) {
 	return report.Figure{
 		// One below the other, so that they can be read where notebook.Explore shows several pictures in a row.
 		Name: "inside", Panels: report.InRows(panels, 1, report.ShareAxes), Width: 280, Height: 400,
-		Caption: fmt.Sprintf("Inside a network after %d gradient steps: the energies of its layers, and the standard deviation of its output.", runs[shown].Steps),
+		Caption: prose.Caption("inside", runs[shown].Steps),
 	}, nil
 }

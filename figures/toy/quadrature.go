@@ -131,7 +131,7 @@ func (q Quadrature) Compare(approximations ...Approximation) (report.Figure, err
 	deviations.Y.Min, deviations.Legend.Top = 0, true
 	return report.Figure{
 		Name: "posterior", Panels: [][]*plot.Plot{{draws, deviations}}, Width: 560, Height: 210,
-		Caption: "Left: draws of the exact posterior, and ellipses that hold 95 % of its approximations. Right: standard deviation of the logit for inputs of length one and every direction.",
+		Caption: prose.Caption("posterior", nil),
 	}, nil
 }
 

@@ -1,10 +1,8 @@
 package uci
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
@@ -21,15 +19,29 @@ const (
 	heldOutSplits = heldOutPart / (1 - heldOutPart)
 )
 
+// rows are the rows of a group with a metric of methods, one for each data set, and with tests if there is a reference.
+func rows(group, metric string, datasets []string, cell func(dataset string, m experiment.Method) tables.Cell, reference ...experiment.Method) (list []tables.MethodRow) {
+	for _, dataset := range datasets {
+		row := tables.MethodRow{Group: group, Name: DatasetTitle(dataset), Metric: metric, Cell: func(m experiment.Method) tables.Cell { return cell(dataset, m) }}
+		for _, m := range reference {
+			row = row.TestedAgainst(m)
+			row.Bold = true
+		}
+		list = append(list, row)
+	}
+	return list
+}
+
+// table is a table of methods that are tested against a reference.
+func table(x *tables.Index, name string, reference experiment.Method, of tables.MethodTable) (report.Table, error) {
+	return of.Fill(x, begun(name, "Data set", report.MarksAgainst(reference.Name)))
+}
+
 // onSmallSets compares all methods by both metrics on each of the small data sets.
 func onSmallSets(of func(dataset string, m experiment.Method) tables.Cell) tables.MethodTable {
 	t := tables.MethodTable{Methods: everyMethod(), Decimals: 3, TestTrain: randomSplits}
-	for _, dataset := range smallDatasets() {
-		for _, metric := range tableMetrics {
-			row := tables.MethodRow{Name: DatasetTitle(dataset) + ", " + metric.title, Metric: metric.name, Bold: true,
-				Cell: func(m experiment.Method) tables.Cell { return of(dataset, m) }}
-			t.Rows = append(t.Rows, row.TestedAgainst(methods.Density))
-		}
+	for _, metric := range tableMetrics {
+		t.Rows = append(t.Rows, rows(metric.title, metric.name, smallDatasets(), of, methods.Density)...)
 	}
 	return t
 }
@@ -37,60 +49,44 @@ func onSmallSets(of func(dataset string, m experiment.Method) tables.Cell) table
 // adamTable compares all methods on the smallest UCI sets with one optimizer: what is left of the lead of SNGP and DUE
 // if the others are trained with Adam too. Each is tested against density uncertainty.
 func adamTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-adam", Columns: []string{"Data set and metric"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	return onSmallSets(adamSetting(smallDatasets()...).cellOrQuick).Fill(x, t)
+	return table(x, "uci-adam", methods.Density, onSmallSets(adamSetting(smallDatasets()...).cellOrQuick))
 }
 
 // TunedTable compares all methods with the settings that did best for each on held-out training examples (Tuned).
 func TunedTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-tuned", Columns: []string{"Data set and metric"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	return onSmallSets(tunedSetting(Gal, smallDatasets()...).cell).Fill(x, t)
+	return table(x, "uci-tuned", methods.Density, onSmallSets(tunedSetting(Gal, smallDatasets()...).cell))
 }
 
 // Paired compares methods on the small data sets split by split with density uncertainty, by the metric
 // results.MetricRMSE or results.MetricNLL. The methods are Rank-1, since the paper's others have larger errors on all of
 // these sets, and those that this project adds.
 func Paired(x *tables.Index, metricName string) (report.Table, error) {
-	metric, err := metricNamed(metricName)
-	if err != nil {
-		return report.Table{}, err
+	i := slices.IndexFunc(tableMetrics, func(x metric) bool { return x.name == metricName })
+	if i < 0 {
+		return report.Table{}, fmt.Errorf("uci: the metric is %q, want %s or %s", metricName, nll.name, rmse.name)
 	}
-	t := report.Table{Name: "paired-" + metric.name, Columns: []string{"Data set"}}
-	t.Caption, _ = prose.Text("paired", map[string]string{"What": metric.what, "Reference": methods.Density.Name})
-	of := tables.MethodTable{Methods: append([]experiment.Method{methods.Density, methods.Rank1}, addedMethods()...), Decimals: 3, TestTrain: randomSplits}
-	setting := paperSetting(smallDatasets()...)
-	for _, dataset := range smallDatasets() {
-		row := tables.MethodRow{Name: DatasetTitle(dataset), Metric: metric.name, Bold: true,
-			Cell: func(m experiment.Method) tables.Cell { return setting.cell(dataset, m) }}
-		of.Rows = append(of.Rows, row.TestedAgainst(methods.Density))
-	}
-	return of.Fill(x, t)
+	return table(x, "paired-"+metricName, methods.Density, tables.MethodTable{
+		Methods: append([]experiment.Method{methods.Density, methods.Rank1}, addedMethods()...), Decimals: 3, TestTrain: randomSplits,
+		Rows: rows("", metricName, smallDatasets(), paperSetting(smallDatasets()...).cell, methods.Density),
+	})
 }
 
 // ConvergedTable is the negative log likelihood after 100, 400 and, for some methods, 4000 epochs, or after the best of
 // these with early stopping. Each method is tested against density layers whose energies are detached.
 func ConvergedTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-converged", Columns: []string{"Data set, epochs"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	of := tables.MethodTable{Methods: convergedMethods(), Decimals: 3, TestTrain: randomSplits}
-	for _, dataset := range smallDatasets() {
-		for _, training := range trainings() {
-			row := tables.MethodRow{Name: training.row(dataset), Metric: results.MetricNLL, Bold: true,
-				Cell: func(m experiment.Method) tables.Cell { return training.cell(dataset, m) }}
-			of.Rows = append(of.Rows, row.TestedAgainst(detached))
-		}
+	for _, training := range trainings() {
+		of.Rows = append(of.Rows, rows(training.name, results.MetricNLL, smallDatasets(), training.cell, detached)...)
 	}
-	change, err := changeOfLead(x)
+	t, err := table(x, "uci-converged", detached, of)
 	if err != nil {
 		return t, err
 	}
+	change, err := changeOfLead(x)
 	if change != "" {
-		note, _ := prose.Text("change of the lead", change)
-		t.Notes = append(t.Notes, note)
+		t.Measured = append(t.Measured, prose.Caption("change of the lead", change))
 	}
-	return of.Fill(x, t)
+	return t, err
 }
 
 // changeOfLead says what longer training does to the lead of LDL energies, detached, over constant energy, on each set.
@@ -121,129 +117,64 @@ func less(a, b map[int]float64) map[int]float64 {
 	return differences
 }
 
-// SamplesTable says how much of a head start closed forms have. For each data set it has the negative log likelihood with
-// 1000 Monte Carlo samples, with the paired difference to density uncertainty, and with the paper's 10, with the
-// difference to 1000 of the same method. SNGP and DUE take no samples.
+// SamplesTable says how much of a head start closed forms have. It has the negative log likelihood with 1000 Monte Carlo
+// samples, tested against density uncertainty, and with the paper's 10, tested against 1000 of the same method. SNGP and
+// DUE take no samples.
 func SamplesTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-samples", Columns: []string{"Data set, samples"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	of := tables.MethodTable{Methods: samplesMethods(), Decimals: 3, TestTrain: randomSplits}
-	for _, dataset := range smallDatasets() {
-		few := func(m experiment.Method) tables.Cell { return paperSetting(dataset).cell(dataset, m) }
-		many := func(m experiment.Method) tables.Cell {
-			if m.Process != nil {
-				return few(m)
-			}
-			return manySamples().cell(dataset, m)
+	few := paperSetting(smallDatasets()...)
+	many := func(dataset string, m experiment.Method) tables.Cell {
+		if m.Process != nil {
+			return few.cell(dataset, m)
 		}
-		row := tables.MethodRow{Name: DatasetTitle(dataset) + ", 1000", Metric: results.MetricNLL, Cell: many}
-		with10 := tables.MethodRow{Name: DatasetTitle(dataset) + ", 10", Metric: results.MetricNLL, Cell: few, Against: func(m experiment.Method) tables.Cell {
+		return manySamples().cell(dataset, m)
+	}
+	of.Rows = rows("1000 draws", results.MetricNLL, smallDatasets(), many, methods.Density)
+	for i, dataset := range smallDatasets() {
+		row := rows("10 draws", results.MetricNLL, smallDatasets(), few.cell)[i]
+		row.Against = func(m experiment.Method) tables.Cell {
 			if m.Process != nil { // the same runs
 				return tables.Cell{}
 			}
-			return many(m)
-		}}
-		of.Rows = append(of.Rows, row.TestedAgainst(methods.Density), with10)
+			return many(dataset, m)
+		}
+		of.Rows = append(of.Rows, row)
 	}
+	t := begun("uci-samples", "Data set", report.MarksAgainst(methods.Density.Name+" (10 draws: than 1000 draws of the same method)"))
 	return of.Fill(x, t)
 }
 
 // scoresTable has scores that the paper does not print: the continuous ranked probability score, the part of the targets
 // inside 95 % intervals, and sharpness, the mean standard deviation of the predictive distribution.
 func scoresTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-scores", Columns: []string{"Data set and score"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	of := tables.MethodTable{Methods: everyMethod(), Decimals: 3, TestTrain: randomSplits}
-	for _, dataset := range tableDatasets() {
-		for _, score := range []struct{ name, title string }{
-			{results.MetricCRPS, "CRPS"}, {results.MetricCoverage, "coverage"}, {results.MetricSharpness, "sharpness"},
-		} {
-			row := tables.MethodRow{Name: DatasetTitle(dataset) + ", " + score.title, Metric: score.name,
-				Cell: func(m experiment.Method) tables.Cell { return paperCell(dataset, m) }}
-			if score.name == results.MetricCRPS {
-				row.Bold, row.Optional = true, true
-				row = row.TestedAgainst(methods.Density)
-			}
-			of.Rows = append(of.Rows, row)
-		}
+	of.Rows = rows("CRPS", results.MetricCRPS, tableDatasets(), paperCell, methods.Density)
+	for i := range of.Rows {
+		of.Rows[i].Optional = true
 	}
-	return of.Fill(x, t)
+	of.Rows = append(of.Rows, rows("coverage", results.MetricCoverage, tableDatasets(), paperCell)...)
+	of.Rows = append(of.Rows, rows("sharpness", results.MetricSharpness, tableDatasets(), paperCell)...)
+	return table(x, "uci-scores", methods.Density, of)
 }
 
-// A pairing names a test of density uncertainty against another method of the paper's tables.
-type pairing struct{ metric, dataset, setting, method string }
-
-// pairings are the tests of ClaimsTable. Better means that density is.
-func pairings(x *tables.Index) (*tables.Family[pairing], error) {
-	family := &tables.Family[pairing]{TestTrain: randomSplits}
+// claimComparison has the rows and columns of ClaimsTable.
+func claimComparison() tables.MethodTable {
+	t := tables.MethodTable{Methods: paperMethods(), Decimals: 3, TestTrain: randomSplits}
 	for _, metric := range tableMetrics {
-		for _, dataset := range tableDatasets() {
-			for _, s := range claimSettings() {
-				for _, m := range rivals() {
-					if err := family.AddComplete(pairing{metric.name, dataset, s.name, m.Name}, x, metric.name, s.runs(dataset, methods.Density), s.runs(dataset, m)); err != nil {
-						return nil, err
-					}
-				}
-			}
+		for _, s := range claimSettings() {
+			t.Rows = append(t.Rows, rows(metric.group(s), metric.name, s.datasets, s.cell, methods.Density)...)
 		}
 	}
-	return family, nil
+	return t
 }
+
+// group is the name of a group of rows with the metric in a setting.
+func (x metric) group(s setting) string { return x.title + ", " + s.name }
 
 // ClaimsTable tests the paper's claim that density uncertainty is the best of its UCI tables: for each data set, metric
-// and setting density uncertainty against each other method, paired over the splits.
+// and setting each other method against density uncertainty, paired over the splits.
 func ClaimsTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-claims", Columns: []string{"Data set, metric and settings", "Best in the paper"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	for _, m := range rivals() {
-		t.Columns = append(t.Columns, "against "+m.Name)
-	}
-	family, err := pairings(x)
-	if err != nil {
-		return t, err
-	}
-	tests, err := family.ByName()
-	if err != nil {
-		return t, err
-	}
-	for _, metric := range tableMetrics {
-		for _, dataset := range tableDatasets() {
-			for _, s := range claimSettings() {
-				row := report.Row{Name: fmt.Sprintf("%s, %s, %s", DatasetTitle(dataset), metric.title, s.name), Cells: report.TextCells(metric.bestInPaper(dataset))}
-				for _, m := range rivals() {
-					cell := report.TextCell(cmp.Or(s.diverged(x, dataset, methods.Density), s.diverged(x, dataset, m), "not run"))
-					if test, has := tests[pairing{metric.name, dataset, s.name, m.Name}]; has {
-						cell = report.Cell{test.Line()}
-					}
-					row.Cells = append(row.Cells, cell)
-				}
-				t.Rows = append(t.Rows, row)
-			}
-		}
-	}
-	all, err := family.Tests()
-	t.Notes = append(t.Notes, tables.Tally(all))
-	return t, err
-}
-
-// bestInPaper names the method with the lowest of the paper's means, or all of them if there are several.
-func (x metric) bestInPaper(dataset string) string {
-	var best []string
-	lowest := 0.0
-	for _, m := range paperMethods() {
-		mean := x.of(dataset, m).Mean
-		switch {
-		case mean != mean: // the paper has no such row
-		case best == nil || mean < lowest:
-			best, lowest = []string{m.Name}, mean
-		case mean == lowest:
-			best = append(best, m.Name)
-		}
-	}
-	if best == nil {
-		return "–"
-	}
-	return strings.Join(best, ", ")
+	return table(x, "uci-claims", methods.Density, claimComparison())
 }
 
 // tunedMethods are the methods of tuning and gap splits: the density layers with each energy, then the others.
@@ -266,46 +197,49 @@ func (s setting) gapCell(dataset string, m experiment.Method) tables.Cell {
 }
 
 // GapTable is the paper's criterion on real data: on test inputs between the training inputs, is a method as uncertain as
-// it is wrong? For each data set and setting it has the negative log likelihood, with a paired test against density
-// uncertainty, the part of the targets inside 95 % intervals, and the rank correlation of predicted variance and squared
-// error. Notes have the tests of the latter two against constant energy.
+// it is wrong? It has the negative log likelihood of every method, tested against density uncertainty.
 func GapTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-gap", Columns: []string{"Data set, settings and metric"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	of := tables.MethodTable{Methods: gapMethods(), Decimals: 2, TestTrain: gapSplits}
-	for _, dataset := range smallDatasets() {
-		for _, s := range gapSettings() {
-			for _, score := range append([]gapScore{{results.MetricNLL, "NLL"}}, gapScores...) {
-				row := tables.MethodRow{Name: fmt.Sprintf("%s, %s", s.row(dataset), score.title), Metric: score.metric,
-					Cell: func(m experiment.Method) tables.Cell { return s.gapCell(dataset, m) }}
-				if score.metric == results.MetricNLL {
-					row.Bold = true
-					row = row.TestedAgainst(methods.Density)
-				}
-				of.Rows = append(of.Rows, row)
-			}
-		}
+	for _, s := range gapSettings() {
+		of.Rows = append(of.Rows, rows(s.name, results.MetricNLL, smallDatasets(), s.gapCell, methods.Density)...)
 	}
-	for _, score := range gapScores {
-		for _, s := range gapSettings() {
-			tests, err := score.againstConstant(x, s)
-			if err != nil {
-				return t, err
-			}
-			if len(tests) > 0 {
-				note, _ := prose.Text("gap score", map[string]string{"Score": score.title, "Settings": s.name, "Tests": tables.Sentence(tests)})
-				t.Notes = append(t.Notes, note)
-			}
-		}
-	}
-	return of.Fill(x, t)
+	return table(x, "uci-gap", methods.Density, of)
 }
 
-// A gapScore is a score of the table of gap splits.
-type gapScore struct{ metric, title string }
+// GapCoverageTable has the part of the targets inside 95 % intervals on gap splits.
+func GapCoverageTable(x *tables.Index) (report.Table, error) {
+	return gapScore{"uci-gap-coverage", results.MetricCoverage, "coverage"}.table(x)
+}
 
-// gapScores are those that say whether a method knows what it does not know.
-var gapScores = []gapScore{{results.MetricCoverage, "coverage"}, {results.MetricSpearman, "rank correlation"}}
+// GapRankTable has the rank correlation of predicted variance and squared error on gap splits.
+func GapRankTable(x *tables.Index) (report.Table, error) { return gapRank.table(x) }
+
+// A gapScore is a score on gap splits that says whether a method knows what it does not know.
+type gapScore struct{ name, metric, title string }
+
+var gapRank = gapScore{"uci-gap-rank", results.MetricSpearman, "rank correlation"}
+
+// table is a table of the score. How it was measured has the tests of density uncertainty against constant energy.
+func (g gapScore) table(x *tables.Index) (report.Table, error) {
+	of := tables.MethodTable{Methods: gapMethods(), Decimals: 2}
+	for _, s := range gapSettings() {
+		of.Rows = append(of.Rows, rows(s.name, g.metric, smallDatasets(), s.gapCell)...)
+	}
+	t, err := of.Fill(x, begun(g.name, "Data set", ""))
+	if err != nil {
+		return t, err
+	}
+	for _, s := range gapSettings() {
+		tests, err := g.againstConstant(x, s)
+		if err != nil {
+			return t, err
+		}
+		if len(tests) > 0 {
+			t.Measured = append(t.Measured, prose.Caption("gap score", map[string]string{"Score": g.title, "Settings": s.name, "Tests": tables.Sentence(tests)}))
+		}
+	}
+	return t, nil
+}
 
 // againstConstant are the tests of LDL energies against constant energy on the gap splits, one for each data set.
 func (g gapScore) againstConstant(x *tables.Index, s setting) ([]tables.Test[string], error) {

@@ -1,6 +1,7 @@
 package uci
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
@@ -26,7 +28,7 @@ func TestGapTable(t *testing.T) {
 			return found
 		}
 	}
-	table := must.Get(GapTable(tables.Of(slices.Concat(
+	x := tables.Of(slices.Concat(
 		made(in(methods.Density), measured(2, 0.9, map[string]float64{results.MetricSpearman: 0.25})),
 		made(in(methods.Rank1), func(e experiment.Experiment) map[string]float64 { // lower on the first two gaps
 			return map[string]float64{results.MetricNLL: 2.5 * float64(e.Split), results.MetricCoverage: 0.5, results.MetricSpearman: -0.5}
@@ -35,29 +37,21 @@ func TestGapTable(t *testing.T) {
 		made(in(methods.DUE)[1:], measured(1, 0.75, nil)),
 		made(in(methods.DensityConstant), measured(3, 0.95, map[string]float64{results.MetricSpearman: 0.125})),
 		made(of(methods.MFVI, "yacht"), level(1)), // other splits
-	))))(t)
+	))
+	table := must.Get(GapTable(x))(t)
 	check(t, table, [][3]string{
-		{"Yacht Hydrodynamics, paper, NLL", "Density Uncertainty", "*4.50 ± 1.87 (n=6)*"},
-		{"Yacht Hydrodynamics, paper, NLL", "Rank-1 BNN", "6.25 ± 4.68 (n=6) | +1.750 [-4.140, +7.640], undecided"},
-		{"Yacht Hydrodynamics, paper, NLL", "Deterministic", "5.50 ± 1.87 (n=6) | +1.000 [+1.000, +1.000], worse"},
-		{"Yacht Hydrodynamics, paper, NLL", "DUE", "4.00 ± 1.58 (n=5 of 6)"},
-		{"Yacht Hydrodynamics, paper, NLL", "MFVI", "not run"},
-		{"Yacht Hydrodynamics, paper, coverage", "Rank-1 BNN", "0.50 ± 0.00 (n=6)"},
-		{"Yacht Hydrodynamics, paper, rank correlation", "Density Uncertainty", "0.25 ± 0.00 (n=6)"},
-		{"Yacht Hydrodynamics, paper, rank correlation", "Deterministic", "not measured"},
-		{"Boston Housing, tuned, NLL", "Density Uncertainty", "not run"},
-		{"Boston Housing, paper, NLL", "Density, mean energy", "not run"},
-		{"Boston Housing, tuned, NLL", "Density, mean energy", "–"},
+		{"paper, Yacht Hydrodynamics", "Density Uncertainty", "*4.50 ± 1.87*"}, {"paper, Yacht Hydrodynamics", "Rank-1 BNN", "6.25 ± 4.68, undecided"},
+		{"paper, Yacht Hydrodynamics", "Deterministic", "5.50 ± 1.87, worse"}, {"paper, Yacht Hydrodynamics", "DUE", "4.00 ± 1.58 (n=5 of 6)"},
 	})
-	for _, want := range []string{
-		"Settings paper, coverage of Density Uncertainty less that of constant energy", "Yacht Hydrodynamics -0.050 [-0.050, -0.050], lower.",
-		"Settings paper, rank correlation of", "Yacht Hydrodynamics +0.125 [+0.125, +0.125], higher.",
-	} {
-		if !strings.Contains(strings.Join(table.Notes, "\n"), want) {
-			t.Errorf("the notes lack %q:\n%q", want, table.Notes)
-		}
+	if d := table.Rows[0].Cells[slices.Index(table.Columns, "Rank-1 BNN")-1].Difference; math.Abs(d.Mean-1.75) > 1e-9 || math.Abs(d.High-d.Mean-5.89) > 1e-3 {
+		t.Errorf("the difference of Rank-1 is %+v", d)
 	}
-	if text := strings.Join(table.Notes, "\n"); strings.Contains(text, "Settings tuned") {
-		t.Errorf("the notes have tests of what was not run:\n%s", text)
+	coverage, rank := must.Get(GapCoverageTable(x))(t), must.Get(GapRankTable(x))(t)
+	check(t, coverage, [][3]string{{"paper, Yacht Hydrodynamics", "Rank-1 BNN", "0.50 ± 0.00"}})
+	check(t, rank, [][3]string{{"paper, Yacht Hydrodynamics", "Density Uncertainty", "0.25 ± 0.00"}, {"paper, Yacht Hydrodynamics", "Deterministic", "not measured"}})
+	for table, want := range map[*report.Table]string{&coverage: "Yacht Hydrodynamics -0.050 [-0.050, -0.050], lower.", &rank: "Yacht Hydrodynamics +0.125 [+0.125, +0.125], higher."} {
+		if last := table.Measured[len(table.Measured)-1]; !strings.HasPrefix(last, "Settings paper, ") || !strings.HasSuffix(last, want) {
+			t.Errorf("%s ends with %q, want the test %q", table.Name, last, want)
+		}
 	}
 }

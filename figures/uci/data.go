@@ -3,6 +3,7 @@ package uci
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -110,29 +111,71 @@ func (d Data) Load(ctx context.Context, split int) (experiment.Data, error) {
 	if err != nil {
 		return experiment.Data{}, err
 	}
-	var splits []datasets.Split
-	switch d.Kind {
-	case Random:
-		splits = datasets.RandomSplits(set.N, split+1)
-	case Gap:
-		splits = datasets.GapSplits(set)
-	default:
-		if splits, err = datasets.GalSplits(d.Name); err != nil {
-			return experiment.Data{}, err
-		}
+	splits, err := d.parts(set, split+1)
+	if err != nil {
+		return experiment.Data{}, err
 	}
 	if split < 0 || split >= len(splits) {
 		return experiment.Data{}, fmt.Errorf("uci: %s has no split %d; there are %d", d.Name, split, len(splits))
-	}
-	parts := splits[split]
-	if d.Choosing {
-		parts = experiment.HoldOut(parts, heldOutPart, uint64(split))
 	}
 	held := 0.0
 	if d.HeldOut {
 		held = heldOutPart
 	}
-	return experiment.Standardised(set, parts, held, uint64(split)), nil
+	return experiment.Standardised(set, splits[split], held, uint64(split)), nil
+}
+
+// parts are the training and test parts of the splits. Of random splits, any number of which can be had, there are count.
+func (d Data) parts(set *datasets.Regression, count int) (splits []datasets.Split, err error) {
+	switch d.Kind {
+	case Random:
+		splits = datasets.RandomSplits(set.N, max(count, 0))
+	case Gap:
+		splits = datasets.GapSplits(set)
+	default:
+		if splits, err = datasets.GalSplits(d.Name); err != nil {
+			return nil, err
+		}
+	}
+	if d.Choosing {
+		for i, parts := range splits {
+			splits[i] = experiment.HoldOut(parts, heldOutPart, uint64(i))
+		}
+	}
+	return splits, nil
+}
+
+// meanErrors are the errors of Data.MeanError that were computed so far, by Data.
+var meanErrors sync.Map
+
+// MeanError implements experiment.Scaled. It is not known for Year, which may not be at hand.
+func (d Data) MeanError(split int) float64 {
+	found, has := meanErrors.Load(d)
+	if !has {
+		found, _ = meanErrors.LoadOrStore(d, d.computeMeanErrors())
+	}
+	if all := found.([]float64); split >= 0 && split < len(all) {
+		return all[split]
+	}
+	return math.Inf(1)
+}
+
+func (d Data) computeMeanErrors() (all []float64) {
+	if d.Name == Year {
+		return nil
+	}
+	set, err := read(context.Background(), d.Name)
+	if err != nil { // there is no such set
+		return nil
+	}
+	splits, err := d.parts(set, d.Splits())
+	if err != nil {
+		return nil
+	}
+	for _, parts := range splits {
+		all = append(all, experiment.MeanError(set, parts))
+	}
+	return all
 }
 
 // sets are the data sets that were read so far.

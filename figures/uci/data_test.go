@@ -49,6 +49,25 @@ func TestSplits(t *testing.T) {
 	}
 }
 
+// The error of predicting the mean of the training targets is that of predicting 0 for standardised ones.
+func TestMeanError(t *testing.T) {
+	for _, d := range []uci.Data{{Name: "yacht"}, {Name: "yacht", Kind: uci.Random}, {Name: "yacht", Kind: uci.Gap}, {Name: "yacht", Choosing: true}} {
+		data := must.Get(d.Load(t.Context(), 3))(t)
+		squares := 0.0
+		for _, z := range data.Sets[0].Targets {
+			squares += z * z / float64(data.Sets[0].Len())
+		}
+		if got, want := d.MeanError(3), math.Sqrt(squares)*data.Unit; math.Abs(got-want) > 1e-9*want {
+			t.Errorf("%+v: got %v, want %v", d, got, want)
+		}
+	}
+	for _, got := range []float64{uci.Data{Name: uci.Year}.MeanError(0), uci.Data{Name: "yacht"}.MeanError(20), uci.Data{Name: "none"}.MeanError(0)} {
+		if !math.IsInf(got, 1) {
+			t.Errorf("what is not known is %v", got)
+		}
+	}
+}
+
 // The examples by which hyperparameters are chosen have no part in the training, and test examples none in either.
 func TestChoosingIsApart(t *testing.T) {
 	ctx := context.Background()

@@ -2,13 +2,9 @@ package uci
 
 import (
 	"fmt"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
+	"strings"
 
 	"densityuncertainty/dul"
-	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
@@ -22,6 +18,14 @@ type option struct {
 	paper, released string // its value in each
 	// take changes an experiment of one fidelity so that it has the other's value.
 	take func(e *experiment.Experiment, other experiment.Experiment)
+}
+
+// title is the option with its values in the text and in the code, where these differ.
+func (o option) title() string {
+	if o.paper == o.released {
+		return "no pretraining"
+	}
+	return fmt.Sprintf("%s: %s / %s", strings.ReplaceAll(o.name, "_", " "), o.paper, o.released)
 }
 
 // ofLayers is an option of the layers alone.
@@ -58,9 +62,8 @@ var densityOptions = []option{
 
 // A direction is a way from one fidelity towards the other, one option at a time, on the published splits.
 type direction struct {
-	from         string
-	base, other  setting
-	valueOfOther func(o option) string
+	from        string
+	base, other setting
 }
 
 // directions are both ways.
@@ -74,8 +77,7 @@ func directions() []direction {
 		})
 	})
 	return []direction{
-		{"paper", text, released, func(o option) string { return o.released }},
-		{"released", released, text, func(o option) string { return o.paper }},
+		{"paper", text, released}, {"released", released, text},
 	}
 }
 
@@ -88,136 +90,40 @@ func (d direction) with(o option, dataset string) experiment.Experiments {
 	})
 }
 
-// An effect is what a test of one option compares.
-type effect struct{ from, option, dataset string }
-
-// effects are the paired differences of the negative log likelihood that single options make, if all runs are there.
-func effects(x *tables.Index) (map[effect]tables.Test[effect], error) {
+// OptionsTable says which of the differences between text and released code matter: the paired difference that one option
+// of the other fidelity makes to the negative log likelihood of density layers. It has a row for each option and data set,
+// and a column for each direction. Only complete runs are compared.
+func OptionsTable(x *tables.Index) (report.Table, error) {
+	t := begun("uci-options", "Option", report.MarksAgainst("without the change"))
+	type effect struct{ from, option, dataset string }
 	family := tables.Family[effect]{TestTrain: randomSplits}
-	for _, way := range directions() {
+	ways := directions()
+	for _, way := range ways {
+		t.Columns = append(t.Columns, way.from+", with this option of the other")
 		for _, o := range densityOptions {
 			for _, dataset := range smallDatasets() {
 				if err := family.AddComplete(effect{way.from, o.name, dataset}, x, results.MetricNLL, way.with(o, dataset), way.base.runs(dataset, methods.Density)); err != nil {
-					return nil, err
+					return t, err
 				}
 			}
 		}
 	}
-	return family.ByName()
-}
-
-// OptionsTable says which of the differences between text and released code matter: the paired difference of the negative
-// log likelihood of density layers with one option of the other fidelity. It has a row for each option in each
-// direction, and a column for each of the small data sets.
-func OptionsTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-options", Columns: []string{"From, and the one option"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	for _, dataset := range smallDatasets() {
-		t.Columns = append(t.Columns, DatasetTitle(dataset))
-	}
-	tests, err := effects(x)
+	tests, err := family.ByName()
 	if err != nil {
-		return report.Table{}, err
+		return t, err
 	}
-	for _, way := range directions() {
+	for _, dataset := range smallDatasets() {
 		for _, o := range densityOptions {
-			row := report.Row{Name: fmt.Sprintf("%s, %s=%s", way.from, o.name, way.valueOfOther(o))}
-			for _, dataset := range smallDatasets() {
-				cell := report.TextCell("not run")
+			row := report.Row{Group: DatasetTitle(dataset), Name: o.title()}
+			for _, way := range ways {
+				cell := report.Cell{NotRun: true}
 				if test, has := tests[effect{way.from, o.name, dataset}]; has {
-					cell = report.Cell{test.Line()}
+					cell = report.Cell{Text: test.Text(), Verdict: test.Verdict, Difference: &test.Difference}
 				}
 				row.Cells = append(row.Cells, cell)
 			}
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	return t, nil
-}
-
-// effectMarks are those of the directions. No method has their colours; see drawnColours.
-var effectMarks = []mark{{colour: report.Navy, shape: draw.CircleGlyph{}}, {colour: report.Brown, shape: draw.PyramidGlyph{}}}
-
-// OptionsPicture shows OptionsTable as a picture: a panel for each data set and in it, for each option, what it does when
-// it is taken from the other fidelity, with its interval.
-func OptionsPicture(x *tables.Index) (report.Figure, error) {
-	const columns = 3
-	f := report.Figure{Name: "uci-options", Width: vg.Points(760), Height: vg.Points(420)}
-	f.Caption, _ = prose.Text("options picture", nil)
-	tests, err := effects(x)
-	if err != nil {
-		return report.Figure{}, err
-	}
-	ways := directions()
-	var marks []mark
-	for i, way := range ways {
-		m := effectMarks[i]
-		m.name = fmt.Sprintf("%s, with this option of the other", way.from)
-		marks = append(marks, m)
-	}
-	f.Key = keyOf(marks...)
-	var labels []string
-	for _, o := range densityOptions {
-		labels = append(labels, o.name)
-	}
-	var panels []*plot.Plot
-	for n, dataset := range smallDatasets() {
-		series := make([]bars, len(ways))
-		for i, way := range ways {
-			series[i] = bars{colour: effectMarks[i].colour, shape: effectMarks[i].shape}
-			for row, o := range densityOptions {
-				if test, has := tests[effect{way.from, o.name, dataset}]; has {
-					series[i].addDifference(test.Difference, float64(row))
-				}
-			}
-		}
-		p, err := forest(DatasetTitle(dataset), labels, n%columns == 0, series)
-		if err != nil {
-			return report.Figure{}, err
-		}
-		panels = append(panels, p)
-	}
-	f.Panels = report.InRows(panels, columns, nil)
-	return f, nil
-}
-
-// addDifference appends a difference with its interval in a row of a forest.
-func (b *bars) addDifference(d metrics.Difference, row float64) {
-	b.add(d.Mean, row, d.High-d.Mean)
-}
-
-// forest is a plot of differences with their intervals: rows with the labels from above, in each a mark of every series
-// that has one there, whose y is the row, and a line at 0.
-func forest(title string, labels []string, labelled bool, series []bars) (*plot.Plot, error) {
-	p := report.New(title, "change of NLL (nats)", "")
-	var ticks []plot.Tick
-	for i, label := range labels {
-		if !labelled {
-			label = " "
-		}
-		ticks = append(ticks, plot.Tick{Value: float64(len(labels) - 1 - i), Label: label})
-	}
-	drawn := 0
-	for k, b := range series {
-		if len(b.x) == 0 {
-			continue
-		}
-		drawn++
-		y := make([]float64, len(b.y))
-		for i, row := range b.y {
-			y[i] = float64(len(labels)-1) - row + 2*apart/float64(len(series))*(float64(len(series)-1)-2*float64(k))
-		}
-		if err := report.ErrorBars(p, "", b.x, y, b.std, b.colour, b.shape); err != nil {
-			return nil, err
-		}
-	}
-	if drawn == 0 {
-		p.X.Label.Text = "not run"
-	}
-	if err := report.Dashes(p, "", []float64{0, 0}, []float64{-0.6, float64(len(labels)) - 0.4}, report.Grey); err != nil {
-		return nil, err
-	}
-	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-	p.Y.Min, p.Y.Max = -0.6, float64(len(labels))-0.4
-	return p, nil
+	return t.WithoutNotRun(), nil
 }

@@ -1,13 +1,11 @@
 package uci
 
 import (
-	"image/color"
+	"fmt"
+	"math"
 	"slices"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
@@ -16,12 +14,11 @@ import (
 )
 
 // EnergyTable says whether the energy of the inputs matters: it has the negative log likelihood of density layers with
-// each energy model, and its paired difference to constant energy. Seeds and all else are equal, but for the tuned
-// settings, which are each model's own.
+// each energy model, tested against constant energy, and what the differences exclude. Seeds and all else are equal, but
+// for the tuned settings, which are each model's own.
 func EnergyTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-energy", Columns: []string{"Data set, settings"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	return energyComparison().Fill(x, t)
+	t, err := table(x, "uci-energy", energyMethods()[0], energyComparison())
+	return withBounds(t), err
 }
 
 // energyComparison are the rows and columns of EnergyTable.
@@ -33,11 +30,8 @@ func energyComparison() tables.MethodTable {
 // and setting.
 func inSettings(settings []setting, list []experiment.Method) tables.MethodTable {
 	t := tables.MethodTable{Methods: list, Decimals: 3, TestTrain: randomSplits}
-	for _, dataset := range settings[0].datasets {
-		for _, s := range settings {
-			row := tables.MethodRow{Name: s.row(dataset), Metric: results.MetricNLL, Cell: func(m experiment.Method) tables.Cell { return s.cell(dataset, m) }}
-			t.Rows = append(t.Rows, row.TestedAgainst(list[0]))
-		}
+	for _, s := range settings {
+		t.Rows = append(t.Rows, rows(s.name, results.MetricNLL, s.datasets, s.cell, list[0])...)
 	}
 	return t
 }
@@ -52,68 +46,81 @@ func placeMethods() []experiment.Method {
 }
 
 // PlaceTable says whether it matters where the noise goes, and not only how much there is: it has the negative log
-// likelihood of density layers whose noise follows the mean energy, the same for every input, and of density layers, with
-// the paired difference.
+// likelihood of density layers whose noise follows the mean energy, the same for every input, and of density layers, tested
+// against it, and what the differences exclude.
 func PlaceTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-place", Columns: []string{"Data set, settings"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
-	return placeComparison().Fill(x, t)
+	t, err := table(x, "uci-place", placeMethods()[0], placeComparison())
+	return withBounds(t), err
 }
 
 // placeComparison are the rows and columns of PlaceTable.
 func placeComparison() tables.MethodTable { return inSettings(placeSettings(), placeMethods()) }
 
-// energyMarks are those of the energy models but the constant one, which has a colour in other pictures; see drawnColours.
-var energyMarks = []mark{{colour: report.Green, shape: draw.BoxGlyph{}}, {colour: report.Blue, shape: draw.CircleGlyph{}}, {colour: color.Black, shape: draw.PyramidGlyph{}}}
+// allSets is the name of the rows that pool the data sets of a group.
+const allSets = "mean of the data sets"
 
-// EnergyPicture shows EnergyTable as a picture: a panel for each setting and in it, for each data set, the difference of
-// an energy model to constant energy, with its interval.
-func EnergyPicture(x *tables.Index) (report.Figure, error) {
-	f := report.Figure{Name: "uci-energy", Width: vg.Points(760), Height: vg.Points(290), Panels: make([][]*plot.Plot, 1)}
-	f.Caption, _ = prose.Text("energy picture", nil)
-	list := energyMethods()
-	marks := slices.Clone(energyMarks)
-	for i := range marks {
-		marks[i].name = list[i+1].Name
+// withBounds adds to a table of tests the largest difference of density uncertainty to the control that an interval leaves
+// possible, bound, and below each group a row with the mean differences of its data sets.
+func withBounds(t report.Table) report.Table {
+	density := slices.Index(t.Columns, methods.Density.Name) - 1
+	if density < 0 {
+		return t
 	}
-	f.Key = keyOf(marks...)
-	family, err := energyComparison().Tests(x)
-	if err != nil {
-		return report.Figure{}, err
-	}
-	tests, err := family.ByName()
-	if err != nil {
-		return report.Figure{}, err
-	}
-	for n, s := range energySettings(withoutYear()...) {
-		var labels []string
-		series := make([]bars, len(marks))
-		for i, m := range marks {
-			series[i] = bars{colour: m.colour, shape: m.shape}
+	t.Columns = append(t.Columns, methods.Density.Name+" differs by at most")
+	var all []report.Row
+	for i, row := range t.Rows {
+		cell := report.Cell{}
+		if d := row.Cells[density].Difference; d != nil {
+			cell.Text = fmt.Sprintf("%.3f", bound(*d))
 		}
-		for row, dataset := range s.datasets {
-			labels = append(labels, DatasetTitle(dataset))
-			for i := range marks {
-				if test, has := tests[tables.Place{Row: s.row(dataset), Column: list[i+1].Name}]; has {
-					series[i].addDifference(test.Difference, float64(row))
-				}
+		row.Cells = append(row.Cells, cell)
+		all = append(all, row)
+		if i+1 < len(t.Rows) && t.Rows[i+1].Group == row.Group {
+			continue
+		}
+		means := report.Row{Group: row.Group, Name: allSets}
+		for column := range t.Columns[2:] {
+			cell := report.Cell{}
+			if d, n := meanDifference(t, row.Group, column); n > 1 {
+				cell.Text = tables.Test[string]{Difference: d}.Text()
 			}
+			means.Cells = append(means.Cells, cell)
 		}
-		p, err := forest(s.name, labels, n == 0, series)
-		if err != nil {
-			return report.Figure{}, err
+		if d, n := meanDifference(t, row.Group, density); n > 1 {
+			means.Cells = append(means.Cells, report.Cell{Text: fmt.Sprintf("%.3f", bound(d))})
+			all = append(all, means)
 		}
-		f.Panels[0] = append(f.Panels[0], p)
 	}
-	return f, nil
+	t.Rows = all
+	return t
+}
+
+// bound is the end of the interval that is further from 0: a difference that is larger is excluded.
+func bound(d metrics.Difference) float64 { return max(math.Abs(d.Low), math.Abs(d.High)) }
+
+// meanDifference is the mean of the n differences in a column of a group's rows. These are of different data and so
+// independent: with the reach h_i of their intervals to each side, that of the mean is sqrt(sum h_i^2) / n, which is no
+// less than it has to be.
+func meanDifference(t report.Table, group string, column int) (mean metrics.Difference, n int) {
+	var squares float64
+	for _, row := range t.Rows {
+		if d := row.Cells[column].Difference; d != nil && row.Group == group {
+			n++
+			mean.Mean += d.Mean
+			squares += (d.High - d.Mean) * (d.High - d.Mean)
+		}
+	}
+	mean.Mean /= float64(n)
+	reach := math.Sqrt(squares) / float64(n)
+	mean.Low, mean.High = mean.Mean-reach, mean.Mean+reach
+	return mean, n
 }
 
 // SpreadTable says what the energy does to a trained network, in the settings of EnergyTable. Each with constant energy
 // and with LDL, it has how far the network's function spreads, what part of the targets is inside 95 % intervals, whether
 // the variance ranks the errors, and the error.
 func SpreadTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-spread", Columns: []string{"Data set, settings"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
+	t := begun("uci-spread", "Data set", "")
 	measures := []struct {
 		title, name string
 		decimals    int
@@ -127,9 +134,9 @@ func SpreadTable(x *tables.Index) (report.Table, error) {
 			t.Columns = append(t.Columns, measure.title+", "+m.Name)
 		}
 	}
-	for _, dataset := range smallDatasets() {
-		for _, s := range energySettings(dataset) {
-			row := report.Row{Name: s.row(dataset)}
+	for _, s := range energySettings(smallDatasets()...) {
+		for _, dataset := range s.datasets {
+			row := report.Row{Group: s.name, Name: DatasetTitle(dataset)}
 			for _, measure := range measures {
 				for _, m := range list {
 					summary, err := x.SummarizeOptional(s.cell(dataset, m), measure.name)
@@ -142,5 +149,5 @@ func SpreadTable(x *tables.Index) (report.Table, error) {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	return t, nil
+	return t.WithoutNotRun(), nil
 }

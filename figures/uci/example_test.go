@@ -41,7 +41,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	for _, row := range table.Rows {
-		fmt.Printf("%s on %s, %s splits\n", row.Name, row.Cells[0][0].Text, row.Cells[1][0].Text)
+		fmt.Printf("%s on %s, %s splits\n", row.Name, row.Cells[0].Text, row.Cells[1].Text)
 	}
 	// Output:
 	// growing on yacht, 2 splits

@@ -29,8 +29,14 @@ func spread(nll, rmse, sd float64) func(experiment.Experiment) map[string]float6
 	}
 }
 
-// level is spread with one number for both metrics.
-func level(v float64) func(experiment.Experiment) map[string]float64 { return spread(v, v, 0.1) }
+// level is spread with one number for both metrics, of which the RMSE is in thousandths: no run of any data set blew up.
+func level(v float64) func(experiment.Experiment) map[string]float64 {
+	return func(e experiment.Experiment) map[string]float64 {
+		found := spread(v, v, 0.1)(e)
+		found[results.MetricRMSE] /= 1000
+		return found
+	}
+}
 
 // of are the text's experiments of a method on a data set.
 func of(m experiment.Method, dataset string) experiment.Experiments {

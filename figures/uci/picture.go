@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -20,35 +22,126 @@ func Figures() []tables.NamedFigure {
 	of := func(picture func(*tables.Index) (report.Figure, error)) func(*tables.Index, uint64) (report.Figure, error) {
 		return func(x *tables.Index, _ uint64) (report.Figure, error) { return picture(x) }
 	}
+	each := func(table func(*tables.Index) (report.Table, error)) func(*tables.Index, uint64) (report.Figure, error) {
+		return of(func(x *tables.Index) (report.Figure, error) { return perDataset(x, table) })
+	}
 	return []tables.NamedFigure{
-		{Name: "uci-reproduction", Doc: "UCI with the authors' settings: how far our numbers are from the paper's", Make: of(ReproductionPicture)},
-		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: of(nll.picture)},
-		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: of(rmse.picture)},
-		{Name: "uci-energy", Doc: "what each energy model does to density layers on UCI, in the place of constant energy", Make: of(EnergyPicture)},
-		{Name: "uci-epochs", Doc: "what longer training does to density layers and others on UCI", Make: of(EpochsPicture)},
-		{Name: "uci-options", Doc: "what each single option between the text and the released code does to density layers on UCI", Make: of(OptionsPicture)},
+		{Name: "uci-reproduction", Doc: "UCI with the authors' settings: how far our numbers are from the paper's", Make: of(ReproductionFigure)},
+		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: of(NLLFigure)},
+		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: of(RMSEFigure)},
+		{Name: "uci-claims", Doc: "UCI: the paper's other methods against density uncertainty in three settings", Make: of(ClaimsFigure)},
+		{Name: "uci-energy", Doc: "UCI: density layers with each energy model against constant energy", Make: of(EnergyFigure)},
+		{Name: "uci-place", Doc: "UCI: density layers against the same with their mean energy for every input", Make: of(PlaceFigure)},
+		{Name: "uci-gap", Doc: "UCI, gap splits: every method against density uncertainty", Make: of(GapFigure)},
+		{Name: "uci-tuned", Doc: "UCI with tuned settings: every method against density uncertainty", Make: of(TunedFigure)},
+		{Name: "uci-adam", Doc: "UCI with Adam: every method against density uncertainty", Make: each(adamTable)},
+		{Name: "uci-scores", Doc: "UCI, continuous ranked probability score: every method against density uncertainty", Make: each(scoresTable)},
+		{Name: "uci-samples", Doc: "UCI with 1000 draws: every method against density uncertainty; with 10: against 1000 draws", Make: each(SamplesTable)},
+		{Name: "uci-converged", Doc: "what longer training does to density layers and others on UCI", Make: of(ConvergedFigure)},
+		{Name: "uci-options", Doc: "what each single option between the text and the released code does to density layers on UCI", Make: of(OptionsFigure)},
 	}
 }
 
-// Picture shows the table NLL or, for results.MetricRMSE, RMSE as a picture: a panel for each data set and in it, for each
-// method, our mean and the paper's with bars of one standard deviation over the splits. If only part of the splits was
-// run, our glyph is hollow. Quick runs are not drawn.
-func Picture(x *tables.Index, metricName string) (report.Figure, error) {
-	metric, err := metricNamed(metricName)
+// differences is a picture of the differences in a table.
+func differences(x *tables.Index, f report.Forest, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
+	t, err := table(x)
 	if err != nil {
 		return report.Figure{}, err
 	}
-	return metric.picture(x)
+	f.Axis = "difference"
+	picture, err := f.Of(t)
+	picture.Caption = prose.Caption(t.Name+" picture", nil)
+	return picture, err
 }
+
+// perRow is the number of panels beside each other in a picture with a panel for each data set.
+const perRow = 3
+
+// eachDataset is a table of differences, but for those in RMSE, with a group of rows for each data set, a row for each
+// method, and a column for each group: many methods are seen better one below the other, and data sets have their own scales.
+func eachDataset(t report.Table) report.Table {
+	turned := report.Table{Name: t.Name, Columns: []string{"Method"}}
+	cells := map[tables.Place]report.Cell{}
+	var datasets []string
+	for _, row := range t.Rows {
+		if strings.HasPrefix(row.Group, rmse.title) {
+			continue
+		}
+		if !slices.Contains(turned.Columns[1:], row.Group) {
+			turned.Columns = append(turned.Columns, row.Group)
+		}
+		if !slices.Contains(datasets, row.Name) {
+			datasets = append(datasets, row.Name)
+		}
+		for i, column := range t.Columns[1:] {
+			cells[tables.Place{Group: row.Group, Row: row.Name, Column: column}] = row.Cells[i]
+		}
+	}
+	for _, dataset := range datasets {
+		for _, method := range t.Columns[1:] {
+			row := report.Row{Group: dataset, Name: method}
+			for _, group := range turned.Columns[1:] {
+				row.Cells = append(row.Cells, cells[tables.Place{Group: group, Row: dataset, Column: method}])
+			}
+			turned.Rows = append(turned.Rows, row)
+		}
+	}
+	return turned
+}
+
+// perDataset is differences with a panel for each data set.
+func perDataset(x *tables.Index, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
+	return differences(x, report.Forest{Columns: perRow}, func(x *tables.Index) (report.Table, error) {
+		t, err := table(x)
+		return eachDataset(t), err
+	})
+}
+
+// ClaimsFigure shows the negative log likelihoods of ClaimsTable.
+func ClaimsFigure(x *tables.Index) (report.Figure, error) { return perDataset(x, ClaimsTable) }
+
+// GapFigure shows GapTable.
+func GapFigure(x *tables.Index) (report.Figure, error) { return perDataset(x, GapTable) }
+
+// TunedFigure shows the negative log likelihoods of TunedTable.
+func TunedFigure(x *tables.Index) (report.Figure, error) { return perDataset(x, TunedTable) }
+
+// energyMarks are those of the energy models but the constant one, which has a colour in other pictures; see drawnColours.
+var energyMarks = []report.Mark{{Colour: report.Green, Shape: draw.BoxGlyph{}}, {Colour: report.Blue, Shape: draw.CircleGlyph{}}, {Colour: color.Black, Shape: draw.PyramidGlyph{}}}
+
+// EnergyFigure shows EnergyTable.
+func EnergyFigure(x *tables.Index) (report.Figure, error) {
+	return differences(x, report.Forest{Marks: energyMarks}, EnergyTable)
+}
+
+// PlaceFigure shows PlaceTable.
+func PlaceFigure(x *tables.Index) (report.Figure, error) {
+	return differences(x, report.Forest{Marks: energyMarks[1:]}, PlaceTable)
+}
+
+// effectMarks are those of the directions. No method has their colours; see drawnColours.
+var effectMarks = []report.Mark{{Colour: report.Navy, Shape: draw.CircleGlyph{}}, {Colour: report.Brown, Shape: draw.PyramidGlyph{}}}
+
+// OptionsFigure shows OptionsTable.
+func OptionsFigure(x *tables.Index) (report.Figure, error) {
+	return differences(x, report.Forest{Marks: effectMarks, Columns: perRow}, OptionsTable)
+}
+
+// NLLFigure shows the table NLL: a panel for each data set and in it, for each method, our mean and the paper's with bars of
+// one standard deviation over the splits. If only part of the splits was run, our glyph is hollow. Quick runs are not drawn.
+func NLLFigure(x *tables.Index) (report.Figure, error) { return nll.picture(x) }
+
+// RMSEFigure is NLLFigure for the table RMSE.
+func RMSEFigure(x *tables.Index) (report.Figure, error) { return rmse.picture(x) }
 
 func (x metric) picture(index *tables.Index) (report.Figure, error) {
 	const columns = 5
-	f := report.Figure{Name: "uci-" + x.name, Width: vg.Points(760), Height: vg.Points(375), Key: keyOf(
-		mark{"ours, mean ± 1 sd over all splits", report.Blue, oursShape},
-		mark{"ours, mean ± 1 sd over part of the splits", report.Blue, partShape},
-		mark{"paper, mean ± 1 sd over all splits", report.Orange, theirsShape},
+	f := report.Figure{Name: "uci-" + x.name, Width: vg.Points(760), Height: vg.Points(375), Key: report.Key(
+		report.Mark{Name: "ours, mean ± 1 sd over all splits", Colour: report.Blue, Shape: oursShape},
+		report.Mark{Name: "ours, mean ± 1 sd over part of the splits", Colour: report.Blue, Shape: partShape},
+		report.Mark{Name: "paper, mean ± 1 sd over all splits", Colour: report.Orange, Shape: theirsShape},
 	)}
-	f.Caption, _ = prose.Text("picture", map[string]string{"What": x.what})
+	f.Caption = prose.Caption("uci picture", x.what)
 	var panels []*plot.Plot
 	for n, dataset := range tableDatasets() {
 		all, err := x.compared(index, dataset, Methods())
@@ -132,45 +225,22 @@ func (b *bars) add(x, y, std float64) {
 	b.x, b.y, b.std = append(b.x, x), append(b.y, y), append(b.std, std)
 }
 
-// A mark is what stands for some of the numbers in a picture.
-type mark struct {
-	name   string
-	colour color.Color
-	shape  draw.GlyphDrawer
-}
-
-// keyOf explains marks.
-func keyOf(marks ...mark) *plot.Legend {
-	key := report.New("", "", "").Legend
-	key.Left = true
-	for _, m := range marks {
-		key.Add(m.name, glyph{draw.GlyphStyle{Color: m.colour, Radius: vg.Points(2.4), Shape: m.shape}})
-	}
-	return &key
-}
-
-// glyph is a legend entry of one glyph.
-type glyph struct{ draw.GlyphStyle }
-
-// Thumbnail implements plot.Thumbnailer.
-func (g glyph) Thumbnail(c *draw.Canvas) { c.DrawGlyph(g.GlyphStyle, c.Center()) }
-
 // drawnColours are those of drawnMethods. In all pictures of one notebook a colour stands for the same method or energy.
 var drawnColours = []color.Color{report.Blue, report.Orange, report.Sky, report.Purple, report.Red}
 
-// EpochsPicture shows, for each of the small data sets, the negative log likelihood of the methods that were trained
+// ConvergedFigure shows, for each of the small data sets, the negative log likelihood of the methods that were trained
 // longest after 100, 400 and 4000 epochs: means over the splits that all three have. A panel ends at the highest mean
 // after 100 epochs; a line that leaves it ends in an arrowhead.
-func EpochsPicture(x *tables.Index) (report.Figure, error) {
+func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 	const columns = 3
-	f := report.Figure{Name: "uci-epochs", Width: vg.Points(640), Height: vg.Points(400)}
-	f.Caption, _ = prose.Text("epochs picture", nil)
+	f := report.Figure{Name: "uci-converged", Width: vg.Points(640), Height: vg.Points(400)}
+	f.Caption = prose.Caption("uci-converged picture", nil)
 	drawn, lengths := drawnMethods(), trainings()[:3]
-	var marks []mark
+	var marks []report.Mark
 	for i, m := range drawn {
-		marks = append(marks, mark{m.Name, drawnColours[i], draw.CircleGlyph{}})
+		marks = append(marks, report.Mark{Name: m.Name, Colour: drawnColours[i], Shape: draw.CircleGlyph{}})
 	}
-	f.Key = keyOf(append(marks, mark{"off the scale", report.Grey, leavesShape})...)
+	f.Key = report.Key(append(marks, report.Mark{Name: "off the scale", Colour: report.Grey, Shape: leavesShape})...)
 	var ticks []plot.Tick
 	for _, t := range lengths {
 		ticks = append(ticks, plot.Tick{Value: math.Log10(float64(t.epochs)), Label: fmt.Sprint(t.epochs)})

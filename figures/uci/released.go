@@ -54,40 +54,33 @@ func decodeReferences(content string) ([]reference, error) {
 }
 
 // ReleasedTable compares our runs with the released settings with measurements of the authors' code, both over the same
-// splits, and shows ours over all splits beside them.
+// splits.
 func ReleasedTable(x *tables.Index) (report.Table, error) {
+	t := begun("uci-released", "Method", report.MarksPaper)
+	t.Columns = append(t.Columns, "n", "NLL", "NLL, their code", "RMSE", "RMSE, their code")
 	references, err := decodeReferences(releasedCSV)
 	if err != nil {
-		return report.Table{}, err
+		return t, err
 	}
-	t := report.Table{Name: "uci-released", Columns: []string{"Data set", "Method", "n", "NLL", "RMSE", "NLL, all splits", "RMSE, all splits"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
 	for _, ref := range references {
 		i := slices.IndexFunc(paperMethods(), func(m experiment.Method) bool { return methods.NameOf(m) == ref.Method })
 		if i < 0 {
-			return report.Table{}, fmt.Errorf("uci: released.csv: there is no method %q", ref.Method)
+			return t, fmt.Errorf("uci: released.csv: there is no method %q", ref.Method)
 		}
 		m := paperMethods()[i]
 		cell := releasedSetting(ref.Dataset).cellOrQuick(ref.Dataset, m)
-		same := tables.Cell{Full: slices.DeleteFunc(slices.Clone(cell.Full), func(e experiment.Experiment) bool { return e.Split >= ref.Splits }), Quick: cell.Quick}
-		row := report.Row{Name: DatasetTitle(ref.Dataset), Cells: report.TextCells(m.Name, strconv.Itoa(ref.Splits))}
-		var all []report.Cell
+		cell.Full = slices.DeleteFunc(cell.Full, func(e experiment.Experiment) bool { return e.Split >= ref.Splits })
+		row := report.Row{Group: DatasetTitle(ref.Dataset), Name: m.Name, Cells: report.TextCells(strconv.Itoa(ref.Splits))}
 		for _, of := range []struct {
 			metric metric
 			theirs report.Published
 		}{{nll, ref.NLL}, {rmse, ref.RMSE}} {
-			ours, err := x.Summarize(same, of.metric.name)
+			ours, err := x.Summarize(cell, of.metric.name)
 			if err != nil {
-				return report.Table{}, err
+				return t, err
 			}
-			whole, err := x.Summarize(tables.Cell{Full: cell.Full}, of.metric.name)
-			if err != nil {
-				return report.Table{}, err
-			}
-			row.Cells = append(row.Cells, report.Compare(report.Difference, ours, of.theirs, "theirs", 3))
-			all = append(all, report.SummaryCell(whole, 3))
+			row.Cells = append(row.Cells, report.Compare(report.Difference, ours, of.theirs, 3), of.theirs.Cell())
 		}
-		row.Cells = append(row.Cells, all...)
 		t.Rows = append(t.Rows, row)
 	}
 	return t, nil

@@ -1,7 +1,6 @@
 package uci
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -12,20 +11,20 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// farAway is the end of the axis of ReproductionPicture, in standard deviations. Numbers beyond are drawn there.
+// farAway is the end of the axis of ReproductionFigure, in standard deviations. Numbers beyond are drawn there.
 const farAway = 5
 
-// ReproductionPicture shows how far our results with the authors' settings are from the numbers that the paper prints: a
+// ReproductionFigure shows how far our results with the authors' settings are from the numbers that the paper prints: a
 // panel for each metric, in it a row for each data set and a mark for each method, at (ours - paper) in units of our standard
 // deviation over 20 splits (report.Difference). Data sets that were not run are left out.
-func ReproductionPicture(x *tables.Index) (report.Figure, error) {
+func ReproductionFigure(x *tables.Index) (report.Figure, error) {
 	f := report.Figure{Name: "uci-reproduction", Width: vg.Points(760), Height: vg.Points(330)}
 	list := paperMethods()
-	colours := []mark{
-		{list[0].Name, report.Sky, draw.CrossGlyph{}}, {list[1].Name, report.Purple, draw.PyramidGlyph{}},
-		{list[2].Name, report.Orange, draw.BoxGlyph{}}, {list[3].Name, report.Red, draw.CircleGlyph{}},
+	colours := []report.Mark{
+		{Name: list[0].Name, Colour: report.Sky, Shape: draw.CrossGlyph{}}, {Name: list[1].Name, Colour: report.Purple, Shape: draw.PyramidGlyph{}},
+		{Name: list[2].Name, Colour: report.Orange, Shape: draw.BoxGlyph{}}, {Name: list[3].Name, Colour: report.Red, Shape: draw.CircleGlyph{}},
 	}
-	f.Key = keyOf(colours...)
+	f.Key = report.Key(colours...)
 	released := releasedSetting(withoutYear()...)
 	var panels []*plot.Plot
 	near, all := 0, 0
@@ -60,7 +59,7 @@ func ReproductionPicture(x *tables.Index) (report.Figure, error) {
 				}
 				at := []float64{max(-farAway, min(farAway, away))}
 				y := []float64{middle + 0.16*(1.5-float64(m))}
-				if err := report.ErrorBars(p, "", at, y, []float64{0}, colours[m].colour, colours[m].shape); err != nil {
+				if err := report.ErrorBars(p, "", at, y, []float64{0}, colours[m].Colour, colours[m].Shape); err != nil {
 					return f, err
 				}
 			}
@@ -76,7 +75,7 @@ func ReproductionPicture(x *tables.Index) (report.Figure, error) {
 		p.X.Min, p.X.Max = -farAway-0.4, farAway+0.4
 		panels = append(panels, p)
 	}
-	f.Caption = fmt.Sprintf("Our results with the authors' settings, minus the paper's, in our standard deviations over splits: %d of %d lie within one (dashed lines). Left is better. Marks at ±%d lie farther away.", near, all, farAway)
+	f.Caption = prose.Caption("uci-reproduction", map[string]int{"Near": near, "All": all, "End": farAway})
 	f.Panels = report.InRows(panels, 2, nil)
 	return f, nil
 }

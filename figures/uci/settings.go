@@ -1,7 +1,6 @@
 package uci
 
 import (
-	"fmt"
 	"slices"
 
 	"densityuncertainty/figures/experiment"
@@ -11,7 +10,7 @@ import (
 
 // A setting is a way to make experiments, in which tables compare methods.
 type setting struct {
-	name     string   // in the names of rows
+	name     string   // of groups of rows
 	datasets []string // that it is for
 	splits   Splits
 	list     func(data []experiment.Source, list ...experiment.Method) (experiment.Experiments, error)
@@ -74,29 +73,6 @@ func quick(list experiment.Experiments) experiment.Experiments {
 		return !slices.Contains([]string{"boston", "yacht", "energy-cooling"}, e.Task.Data.(Data).Name)
 	})
 	return few.Change(Quick)
-}
-
-// diverged says on how many splits of a data set runs of a method diverged; "" if on none.
-func (s setting) diverged(x *tables.Index, dataset string, m experiment.Method) string {
-	lost, n := x.Diverged(s.runs(dataset, m))
-	if lost == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s diverged on %d of %d splits", m.Name, lost, n)
-}
-
-// divergedOn is diverged with the data set, as a sentence.
-func (s setting) divergedOn(x *tables.Index, dataset string, m experiment.Method) string {
-	text := s.diverged(x, dataset, m)
-	if text == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s of %s.", text, DatasetTitle(dataset))
-}
-
-// row is the name of a row on a data set in the setting.
-func (s setting) row(dataset string) string {
-	return fmt.Sprintf("%s, %s", DatasetTitle(dataset), s.name)
 }
 
 // paperSetting is the text.
@@ -168,8 +144,8 @@ func trainings() []training {
 		return setting{name: name, datasets: smallDatasets(), list: by(preset)}
 	}
 	return []training{
-		{on("100", Paper), 100, all}, {on("400", Long), 400, all},
-		{on("4000", Longest).changed(firstFive), 4000, few}, {on("4000, stopped early", StoppedEarly).changed(firstFive), 4000, few},
+		{on("100 epochs", Paper), 100, all}, {on("400 epochs", Long), 400, all},
+		{on("4000 epochs", Longest).changed(firstFive), 4000, few}, {on("4000 epochs, stopped early", StoppedEarly).changed(firstFive), 4000, few},
 	}
 }
 

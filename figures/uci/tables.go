@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"densityuncertainty/datasets"
 	"densityuncertainty/figures/experiment"
@@ -25,27 +24,35 @@ var prose = report.ParseProse(proseText)
 // Tables are the tables of the study.
 func Tables() []tables.Named {
 	return []tables.Named{
-		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: func(x *tables.Index) (report.Table, error) { return NLL(x) }},
-		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: func(x *tables.Index) (report.Table, error) { return RMSE(x) }},
-		{Name: "uci-density", Doc: "both metrics of the density layer on UCI, and which method is best in ours", Make: densityTable},
-		{Name: "uci-short", Doc: "means of the density layer on UCI beside the paper's and the best of ours", Make: shortTable},
+		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours and the paper's", Make: func(x *tables.Index) (report.Table, error) { return NLL(x) }},
+		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours and the paper's", Make: func(x *tables.Index) (report.Table, error) { return RMSE(x) }},
+		{Name: "uci-density", Doc: "both metrics of the density layer on UCI beside the paper's, and which method is best in ours", Make: DensityTable},
 		{Name: "uci-datasets", Doc: "UCI data sets: size and dimension, measured beside the paper's", Make: DatasetsTable},
 		{Name: "uci-agreement", Doc: "on how many UCI data sets each method's number agrees with the paper's", Make: Agreement},
-		{Name: "uci-claims", Doc: "density uncertainty against each method of the paper's UCI tables, paired, in three settings", Make: ClaimsTable},
+		{Name: "uci-claims", Doc: "each method of the paper's UCI tables against density uncertainty, paired, in three settings", Make: ClaimsTable},
 		{Name: "uci-released", Doc: "UCI with the released settings beside measurements of the authors' code", Make: ReleasedTable},
 		{Name: "uci-energy", Doc: "does the energy matter: density layers with each energy model against constant energy, paired", Make: EnergyTable},
 		{Name: "uci-place", Doc: "does it matter where the noise goes: density layers against the same with the mean energy, paired", Make: PlaceTable},
 		{Name: "uci-spread", Doc: "why: spread, coverage, rank correlation and error with constant energy and with LDL", Make: SpreadTable},
-		{Name: "uci-gap", Doc: "every method on gap splits: likelihood, coverage, and whether variance tells where errors are large", Make: GapTable},
+		{Name: "uci-gap", Doc: "every method on gap splits: negative log likelihood", Make: GapTable},
+		{Name: "uci-gap-coverage", Doc: "every method on gap splits: how many targets are inside 95 % intervals", Make: GapCoverageTable},
+		{Name: "uci-gap-rank", Doc: "every method on gap splits: whether the variance tells where errors are large", Make: GapRankTable},
 		{Name: "uci-tuned", Doc: "all methods on UCI with the settings that did best on held-out training examples", Make: TunedTable},
 		{Name: "uci-tuning", Doc: "which settings did best on held-out training examples", Make: TuningTable},
 		{Name: "uci-scores", Doc: "continuous ranked probability score, coverage and sharpness of every method on UCI", Make: scoresTable},
-		{Name: "uci-samples", Doc: "UCI negative log likelihood with 1000 Monte Carlo samples beside 10", Make: SamplesTable},
+		{Name: "uci-samples", Doc: "UCI negative log likelihood with 1000 Monte Carlo samples and with 10", Make: SamplesTable},
 		{Name: "uci-converged", Doc: "UCI negative log likelihood after 100, 400 and 4000 epochs", Make: ConvergedTable},
 		{Name: "uci-options", Doc: "what each single option between the text and the released code does to density layers on UCI, paired", Make: OptionsTable},
 		{Name: "uci-fidelities", Doc: "in which fields experiments of density layers on UCI differ between the text and the released code", Make: FidelitiesTable},
 		{Name: "uci-adam", Doc: "all methods on the smallest UCI data sets with Adam", Make: adamTable},
 	}
+}
+
+// begun is a table with its words, the heading of the row names, and what explains its marks.
+func begun(name, heading, legend string) report.Table {
+	t := prose.Table(name, nil)
+	t.Columns, t.Legend = []string{heading}, legend
+	return t
 }
 
 // metric is one of the two metrics of the paper's tables.
@@ -63,15 +70,6 @@ var tableMetrics = []metric{
 }
 
 var nll, rmse = tableMetrics[0], tableMetrics[1]
-
-// metricNamed is a metric of the paper's tables.
-func metricNamed(name string) (metric, error) {
-	i := slices.IndexFunc(tableMetrics, func(x metric) bool { return x.name == name })
-	if i < 0 {
-		return metric{}, fmt.Errorf("uci: the metric is %q, want %s or %s", name, nll.name, rmse.name)
-	}
-	return tableMetrics[i], nil
-}
 
 // paperCell has the text's experiments of one cell. What this project adds is run on the small sets.
 func paperCell(dataset string, m experiment.Method) tables.Cell {
@@ -143,119 +141,75 @@ func RMSE(x *tables.Index, extra ...experiment.Method) (report.Table, error) {
 }
 
 func (x metric) table(index *tables.Index, extra []experiment.Method) (report.Table, error) {
-	t := report.Table{Name: "uci-" + x.name, Columns: []string{"Data set"}}
-	t.Caption, _ = prose.Text(t.Name, nil)
-	_, t.Notes = prose.Text("metric notes", map[string]bool{"RMSE": x == rmse})
+	t := begun("uci-"+x.name, "Data set", report.MarksPaper)
 	for _, m := range extra {
 		if _, err := Paper(Data{Name: "yacht"}, m); err != nil {
 			return t, err
 		}
 	}
-	inPaper := Methods()
-	for _, m := range inPaper {
+	list := append(everyMethod(), extra...)
+	for _, m := range list {
 		t.Columns = append(t.Columns, m.Name)
 	}
-	others := append(addedMethods(), extra...)
-	for _, m := range others {
-		t.Columns = append(t.Columns, m.Name+" (not in the paper)")
-	}
 	for _, dataset := range tableDatasets() {
-		row := report.Row{Name: DatasetTitle(dataset)}
-		all, err := x.compared(index, dataset, slices.Concat(inPaper, others))
+		all, err := x.compared(index, dataset, list)
 		if err != nil {
 			return report.Table{}, err
 		}
-		var ours []results.Summary
-		for i, c := range all {
-			ours = append(ours, c.ours)
-			switch {
-			case i < len(inPaper):
-				row.Cells = append(row.Cells, report.Compare(report.Difference, c.ours, c.paper, "paper", 3))
-			case c.wanted == 0:
-				row.Cells = append(row.Cells, report.TextCell("–"))
-			default:
-				row.Cells = append(row.Cells, report.SummaryCell(c.ours, 3))
+		ours, theirs := report.Row{Group: DatasetTitle(dataset), Name: "ours"}, report.Row{Group: DatasetTitle(dataset), Name: "paper"}
+		var summaries []results.Summary
+		run := false
+		for _, c := range all {
+			cell := report.Cell{}
+			if c.wanted > 0 {
+				cell = report.Compare(report.Difference, c.ours, c.paper, 3)
 			}
+			run = run || cell.Text != ""
+			summaries = append(summaries, c.ours)
+			ours.Cells, theirs.Cells = append(ours.Cells, cell), append(theirs.Cells, c.paper.Cell())
 		}
-		row.BoldLowest(ours)
-		t.Rows = append(t.Rows, row)
+		if !run {
+			t.NotRun = append(t.NotRun, DatasetTitle(dataset))
+			continue
+		}
+		ours.BoldLowest(summaries)
+		t.Rows = append(t.Rows, ours)
+		if paperRows[dataset] != "" {
+			t.Rows = append(t.Rows, theirs)
+		}
 	}
-	return t, nil
+	return t.WithoutNotRun(), nil
 }
 
-// names lists the methods' names in a sentence.
-func names(list []experiment.Method) string {
-	var names []string
-	for _, m := range list {
-		names = append(names, m.Name)
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
-}
-
-// densityTable is the density layer's part of both UCI tables on one page: ours and the paper's numbers, and which
-// method is best in ours.
-func densityTable(x *tables.Index) (report.Table, error) {
-	columns := []string{"Data set", "NLL", "best NLL of ours", "RMSE", "best RMSE of ours"}
-	return aboutDensity("uci-density", columns, x, func(density comparison, best *comparison) []report.Cell {
-		winner := report.TextCell("–")
-		if best != nil {
-			winner = report.TextCell(best.method.Name, report.MeanStd(best.ours.Mean, math.NaN(), 3))
-		}
-		return []report.Cell{report.Compare(report.Difference, density.ours, density.paper, "paper", 3), winner}
-	})
-}
-
-// shortTable is densityTable in means alone, for a page with little room.
-func shortTable(x *tables.Index) (report.Table, error) {
-	columns := []string{"Data set", "NLL", "paper's NLL", "lowest NLL of ours", "RMSE", "paper's RMSE", "lowest RMSE of ours"}
-	return aboutDensity("uci-short", columns, x, func(density comparison, best *comparison) []report.Cell {
-		mean, theirs, winner := "not run", "–", "–"
-		if !math.IsNaN(density.paper.Mean) {
-			theirs = fmt.Sprintf("%.*f", density.paper.Decimals, density.paper.Mean)
-		}
-		switch {
-		case density.ours.Complete():
-			mean = report.MeanStd(density.ours.Mean, math.NaN(), 3)
-		case density.ours.Diverged > 0:
-			mean = fmt.Sprintf("%d of %d diverged", density.ours.Diverged, density.ours.Wanted)
-		}
-		if best != nil {
-			winner = fmt.Sprintf("%s %s", report.MeanStd(best.ours.Mean, math.NaN(), 3), best.method.Name)
-		}
-		return report.TextCells(mean, theirs, winner)
-	})
-}
-
-// aboutDensity has a row for each data set. Its cells for each metric are made of the density layer's numbers and the
-// lowest of ours; best is nil if runs of a method are missing.
-func aboutDensity(name string, columns []string, x *tables.Index, cells func(density comparison, best *comparison) []report.Cell) (report.Table, error) {
-	t := report.Table{Name: name, Columns: columns}
-	list := Methods()
-	t.Caption, t.Notes = prose.Text(name, map[string]string{"Columns": names(list)})
-	for _, dataset := range tableDatasets() {
-		row := report.Row{Name: DatasetTitle(dataset)}
-		for _, metric := range tableMetrics {
-			all, err := metric.compared(x, dataset, list)
+// DensityTable has both metrics of density uncertainty beside the paper's, and the lowest mean among Methods in ours, if all
+// of their runs are there.
+func DensityTable(x *tables.Index) (report.Table, error) {
+	t := begun("uci-density", "Data set", report.MarksPaper)
+	t.Columns = append(t.Columns, methods.Density.Name, "paper", "lowest mean of ours", "method")
+	for _, metric := range tableMetrics {
+		for _, dataset := range tableDatasets() {
+			all, err := metric.compared(x, dataset, Methods())
 			if err != nil {
 				return report.Table{}, err
 			}
-			var best *comparison
-			if c, complete := lowest(all); complete {
-				best = &c
+			density := all[len(all)-1]
+			cell := report.Compare(report.Difference, density.ours, density.paper, 3)
+			winner := report.TextCells("–", "–")
+			if best, complete := lowest(all); complete {
+				winner = report.TextCells(report.MeanStd(best.ours.Mean, math.NaN(), 3), best.method.Name)
 			}
-			row.Cells = append(row.Cells, cells(all[len(all)-1], best)...) // density is the last
+			t.Rows = append(t.Rows, report.Row{Group: metric.title, Name: DatasetTitle(dataset), Cells: append([]report.Cell{cell, density.paper.Cell()}, winner...)})
 		}
-		t.Rows = append(t.Rows, row)
 	}
-	return t, nil
+	return t.WithoutNotRun(), nil
 }
 
 // Agreement counts, for each method and each of the two metrics, on how many data sets our number is better than the
 // paper's, agrees with it or is worse (see report.Difference). On the other data sets there is nothing to compare: our
 // runs are not complete, or the paper has no number.
 func Agreement(x *tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-agreement", Columns: []string{"Method", "Metric", "Better", "Agrees", "Worse", "Nothing to compare"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
+	t := begun("uci-agreement", "Method", "")
+	t.Columns = append(t.Columns, "better", "agrees", "worse", "nothing to compare")
 	for _, metric := range tableMetrics {
 		for _, m := range paperMethods() {
 			counts := make(map[string]int)
@@ -270,7 +224,7 @@ func Agreement(x *tables.Index) (report.Table, error) {
 				}
 				counts[verdict]++
 			}
-			t.Rows = append(t.Rows, report.Row{Name: m.Name, Cells: report.TextCells(metric.title, fmt.Sprint(counts[report.Better]), fmt.Sprint(counts[report.Agrees]),
+			t.Rows = append(t.Rows, report.Row{Group: metric.title, Name: m.Name, Cells: report.TextCells(fmt.Sprint(counts[report.Better]), fmt.Sprint(counts[report.Agrees]),
 				fmt.Sprint(counts[report.Worse]), fmt.Sprint(counts[report.Unsettled]+counts[report.NoUnit]))})
 		}
 	}
@@ -280,8 +234,8 @@ func Agreement(x *tables.Index) (report.Table, error) {
 // DatasetsTable is the paper's table of the UCI data sets with the sizes measured from the data. The Year set, a download
 // of 200 MB, is not fetched for a table. The results do not matter.
 func DatasetsTable(*tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-datasets", Columns: []string{"Data set", "Size", "Size (paper)", "Dimension", "Dimension (paper)"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
+	t := begun("uci-datasets", "Data set", "")
+	t.Columns = append(t.Columns, "Size", "Size (paper)", "Dimension", "Dimension (paper)")
 	printed := func(dataset, column string) string {
 		cell, found := paper.Lookup(paper.UCIDatasets, paperRows[dataset], column)
 		if !found {
@@ -306,8 +260,8 @@ func DatasetsTable(*tables.Index) (report.Table, error) {
 // FidelitiesTable lists the fields in which experiments of density layers differ between Paper and Released. The results
 // do not matter.
 func FidelitiesTable(*tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-fidelities", Columns: []string{"Field", "paper", "released"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
+	t := begun("uci-fidelities", "Field", "")
+	t.Columns = append(t.Columns, "paper", "released")
 	yacht := Data{Name: "yacht"}
 	paper, err := Paper(yacht, methods.Density)
 	if err != nil {

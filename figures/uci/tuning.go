@@ -133,8 +133,7 @@ func choose(x *tables.Index, dataset string, splits Splits, m experiment.Method)
 // TuningTable says which settings Tuned has: for each method how often each was chosen, over the splits of a data set. The
 // results do not matter.
 func TuningTable(*tables.Index) (report.Table, error) {
-	t := report.Table{Name: "uci-tuning", Columns: []string{"Data set"}}
-	t.Caption, t.Notes = prose.Text(t.Name, nil)
+	t := begun("uci-tuning", "Data set", "")
 	chosen, err := choices()
 	if err != nil {
 		return t, err
@@ -145,23 +144,23 @@ func TuningTable(*tables.Index) (report.Table, error) {
 	}
 	for _, tuning := range tunings() {
 		for _, dataset := range tuning.datasets {
-			row := report.Row{Name: DatasetTitle(dataset)}
+			row := report.Row{Group: "random splits", Name: DatasetTitle(dataset)}
 			if tuning.splits == Gap {
-				row.Name += ", gaps"
+				row.Group = "gap splits"
 			}
 			for _, m := range list {
-				cell := report.TextCell("–")
+				cell := report.Cell{}
 				if has(tuning.methods, m) {
-					cell = report.TextCell(timesChosen(chosen, dataset, tuning.splits, methods.NameOf(m))...)
+					cell = mostChosen(chosen, dataset, tuning.splits, methods.NameOf(m))
 				}
 				row.Cells = append(row.Cells, cell)
 			}
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	note, _ := prose.Text("choices at an end", atEnds(chosen, list))
-	t.Notes = append(t.Notes, note)
-	return t, nil
+	slices.SortStableFunc(t.Rows, func(a, b report.Row) int { return -strings.Compare(a.Group, b.Group) })
+	t.Measured = append(t.Measured, prose.Caption("choices at an end", atEnds(chosen, list)))
+	return t.WithoutNotRun(), nil
 }
 
 // atEnds says of each method with noise how often the least or the largest scale was chosen. Better ones may lie beyond.
@@ -189,23 +188,20 @@ func atEnds(chosen map[chosenFor]choice, list []experiment.Method) string {
 	return strings.Join(parts, "; ")
 }
 
-// timesChosen says how often each choice was made for a method on a data set, the most frequent first.
-func timesChosen(chosen map[chosenFor]choice, dataset string, splits Splits, name string) []string {
-	count := make(map[choice]int)
+// mostChosen is the choice that was made for a method on most splits of a data set, and on how many.
+func mostChosen(chosen map[chosenFor]choice, dataset string, splits Splits, name string) report.Cell {
+	count, n := make(map[choice]int), 0
 	for split := range (Data{Name: dataset, Kind: splits}).Splits() {
 		if c, has := chosen[chosenFor{dataset, splits.String(), split, name}]; has {
 			count[c]++
+			n++
 		}
 	}
-	if len(count) == 0 {
-		return []string{"not run"}
+	if n == 0 {
+		return report.Cell{NotRun: true}
 	}
-	order := slices.SortedFunc(maps.Keys(count), func(a, b choice) int {
+	most := slices.MinFunc(slices.Collect(maps.Keys(count)), func(a, b choice) int {
 		return cmp.Or(count[b]-count[a], strings.Compare(a.optimizer, b.optimizer), cmp.Compare(a.noise, b.noise))
 	})
-	var lines []string
-	for _, c := range order {
-		lines = append(lines, fmt.Sprintf("%v: %d", c, count[c]))
-	}
-	return lines
+	return report.Cell{Text: fmt.Sprintf("%v (%d of %d)", most, count[most], n)}
 }

@@ -165,15 +165,10 @@ func TestOptionsEffects(t *testing.T) {
 	lines := made(way.base.runs("wine", methods.Density), spread(2, 0, 0.1))
 	lines = append(lines, made(way.with(densityOptions[0], "wine"), spread(1.9, 0, 0.12))...)
 	table := must.Get(OptionsTable(tables.Of(lines)))(t)
-	check(t, table, [][3]string{
-		{"paper, noise=uniform01", "Wine Quality Red", "*-0.100 [-0.117, -0.083], better*"},
-		{"paper, noise=uniform01", "Yacht Hydrodynamics", "not run"},
-		{"released, noise=gaussian", "Wine Quality Red", "not run"},
-	})
-	f := must.Get(OptionsPicture(tables.Of(lines)))(t)
-	if len(f.Panels) != 2 || len(f.Panels[0]) != 3 {
-		t.Errorf("%d rows of panels", len(f.Panels))
+	if len(table.Rows) != 1 || len(table.Columns) != 2 || len(table.NotRun) != 13 {
+		t.Errorf("%d rows, columns %q, not run: %q", len(table.Rows), table.Columns, table.NotRun)
 	}
+	check(t, table, [][3]string{{"Wine Quality Red, noise: gaussian / uniform01", "paper, with this option of the other", "-0.100 [-0.117, -0.083], better"}})
 }
 
 // The longer runs are compared with density layers with detached energies after as many epochs.
@@ -185,16 +180,12 @@ func TestConvergedTable(t *testing.T) {
 	)
 	table := must.Get(ConvergedTable(tables.Of(lines)))(t)
 	check(t, table, [][3]string{
-		{"Yacht Hydrodynamics, 100", "Rank-1 BNN", "*2.000 ± 0.103 (n=20)* | *-1.000 [-1.000, -1.000], better*"},
-		{"Yacht Hydrodynamics, 400", "Rank-1 BNN", "2.000 ± 0.103 (n=20) | +1.000 [+1.000, +1.000], worse"},
-		{"Yacht Hydrodynamics, 4000", "Density Uncertainty", "*1.020 ± 0.110 (n=5)*"},
-		{"Yacht Hydrodynamics, 4000", "Rank-1 BNN", "not run"},
-		{"Yacht Hydrodynamics, 4000", "MFVI", "–"},
-		{"Yacht Hydrodynamics, 4000, stopped early", "Rank-1 BNN", "not run"},
-		{"Yacht Hydrodynamics, 4000, stopped early", "SNGP", "–"},
+		{"100 epochs, Yacht Hydrodynamics", "Rank-1 BNN", "*2.000 ± 0.103*, better"}, {"400 epochs, Yacht Hydrodynamics", "Rank-1 BNN", "2.000 ± 0.103, worse"},
+		{"4000 epochs, Yacht Hydrodynamics", "Density Uncertainty", "*1.020 ± 0.110*"}, {"4000 epochs, Yacht Hydrodynamics", "Rank-1 BNN", "not run"},
 	})
-	if len(table.Notes) != 0 {
-		t.Errorf("without constant energy there is no change of a lead: %q", table.Notes)
+	measured := len(table.Measured)
+	if last := table.Measured[measured-1]; strings.HasPrefix(last, "The lead") {
+		t.Errorf("without constant energy there is no change of a lead: %q", last)
 	}
 	// Detached energies are ahead by 1 on both sets after 100 epochs. On yacht nothing is left of it after 400.
 	for _, dataset := range []string{"yacht", "wine"} {
@@ -204,13 +195,13 @@ func TestConvergedTable(t *testing.T) {
 			made(trainings()[1].runs(dataset, detached), level(1)), made(trainings()[1].runs(dataset, methods.DensityConstant), level(1+lead)))
 	}
 	table = must.Get(ConvergedTable(tables.Of(lines)))(t)
-	if want := ", undecided; Yacht Hydrodynamics -1.000 [-1.000, -1.000], lower."; len(table.Notes) != 1 || !strings.Contains(table.Notes[0], ": Wine Quality Red +0.00000 [") || !strings.HasSuffix(table.Notes[0], want) {
-		t.Errorf("the notes are %q, want one that ends with %q", table.Notes, want)
+	if want := ", undecided; Yacht Hydrodynamics -1.000 [-1.000, -1.000], lower."; len(table.Measured) != measured+1 || !strings.Contains(table.Measured[measured], ": Wine Quality Red +0.00000 [") || !strings.HasSuffix(table.Measured[measured], want) {
+		t.Errorf("it was measured so: %q, want a last paragraph that ends with %q", table.Measured, want)
 	}
 }
 
 // The picture of longer training has the means over the splits that all lengths have; what is not complete is not drawn.
-func TestEpochsPicture(t *testing.T) {
+func TestConvergedFigure(t *testing.T) {
 	after := func(i int, m experiment.Method) experiment.Experiments {
 		return firstFive(trainings()[i].runs("yacht", m))
 	}
@@ -225,7 +216,7 @@ func TestEpochsPicture(t *testing.T) {
 		top   float64
 	}{{"nothing run", nil, 0, 1}, {"two methods", lines, 4, 4.3}} {
 		t.Run(c.name, func(t *testing.T) {
-			f := must.Get(EpochsPicture(tables.Of(c.lines)))(t)
+			f := must.Get(ConvergedFigure(tables.Of(c.lines)))(t)
 			if len(f.Panels) != 2 || len(f.Panels[1]) != 3 {
 				t.Fatalf("%d rows of panels", len(f.Panels))
 			}
@@ -234,7 +225,7 @@ func TestEpochsPicture(t *testing.T) {
 			if p.Title.Text != "Yacht Hydrodynamics" || c.lines != nil && math.Abs(p.Y.Max-c.top) > 0.1 || p.X.Min > 2 || p.X.Max < math.Log10(4000) {
 				t.Errorf("%s from %v to %v and up to %v, want %v", p.Title.Text, p.X.Min, p.X.Max, p.Y.Max, c.top)
 			}
-			if got := strings.Count(svg, "<path") - strings.Count(string(must.Get(must.Get(EpochsPicture(tables.Of(nil)))(t).Bytes(report.SVG))(t)), "<path"); c.drawn == 0 && got != 0 || c.drawn > 0 && got < c.drawn {
+			if got := strings.Count(svg, "<path") - strings.Count(string(must.Get(must.Get(ConvergedFigure(tables.Of(nil)))(t).Bytes(report.SVG))(t)), "<path"); c.drawn == 0 && got != 0 || c.drawn > 0 && got < c.drawn {
 				t.Errorf("%d shapes more than without runs, want at least %d", got, c.drawn)
 			}
 			for _, wrong := range []string{"NaN", "Inf"} {
@@ -255,12 +246,8 @@ func TestSamplesTable(t *testing.T) {
 		made(of(methods.SNGP, "yacht"), level(1)), made(many.runs("yacht", methods.Rank1), level(4)),
 	))))(t)
 	check(t, table, [][3]string{
-		{"Yacht Hydrodynamics, 1000", "Density Uncertainty", "2.000 ± 0.103 (n=20)"},
-		{"Yacht Hydrodynamics, 10", "Density Uncertainty", "3.000 ± 0.103 (n=20) | +1.000 [+1.000, +1.000], worse"},
-		{"Yacht Hydrodynamics, 1000", "SNGP", "1.000 ± 0.103 (n=20) | *-1.000 [-1.000, -1.000], better*"},
-		{"Yacht Hydrodynamics, 10", "SNGP", "1.000 ± 0.103 (n=20)"},
-		{"Yacht Hydrodynamics, 1000", "Rank-1 BNN", "4.000 ± 0.103 (n=20) | +2.000 [+2.000, +2.000], worse"},
-		{"Yacht Hydrodynamics, 10", "Rank-1 BNN", "not run"},
-		{"Yacht Hydrodynamics, 1000", "DUE", "not run"},
+		{"1000 draws, Yacht Hydrodynamics", "Density Uncertainty", "2.000 ± 0.103"}, {"10 draws, Yacht Hydrodynamics", "Density Uncertainty", "3.000 ± 0.103, worse"},
+		{"1000 draws, Yacht Hydrodynamics", "SNGP", "*1.000 ± 0.103*, better"}, {"10 draws, Yacht Hydrodynamics", "SNGP", "1.000 ± 0.103"},
+		{"1000 draws, Yacht Hydrodynamics", "Rank-1 BNN", "4.000 ± 0.103, worse"}, {"10 draws, Yacht Hydrodynamics", "Rank-1 BNN", "not run"},
 	})
 }

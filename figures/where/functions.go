@@ -193,14 +193,14 @@ func neighbours(x nets.Floats, seed uint64) ([][]int, error) {
 	return groups, nil
 }
 
-// FunctionTable answers question 3: the joint negative log-likelihood of functions of each method, what it is more than that
-// of independent draws of the same network, and for density layers whether the difference is decided.
+// The groups of rows of FunctionTable.
+const groupJoint, groupGain = "joint NLL of functions", "functions minus independent draws"
+
+// FunctionTable answers question 3: the joint negative log-likelihood of functions of each method, what it is more than with
+// independent draws of the same network, and for density layers whether the difference is decided.
 func FunctionTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{
-		Name: "where-functions", Columns: []string{"Data", "Functions against independent draws, density"},
-		Caption: fmt.Sprintf("Joint NLL of %d targets near two inputs, in nats for each target (lower is better), if a draw is one function. In brackets: the difference from independent draws of the same networks.", dyadSize),
-		Notes:   []string{"The difference is tested for density layers (paired over 20 splits with the correction of Nadeau and Bengio, or over 20 data sets of the cubic; 95 % intervals; Holm over the six UCI sets, and over both rows of the cubic). A dash: not run, or some splits diverged."},
-	}
+	t := prose.Table("where-functions", map[string]int{"Targets": dyadSize})
+	t.Columns, t.Legend = []string{"Data"}, "▲ better, ▽ worse than independent draws, decided at 5 % for the six UCI sets together, and for the cubic's rows. No mark: undecided, or not tested."
 	families := map[bool]*tables.Family[string]{true: {TestTrain: 1.0 / 9}, false: {}}
 	for _, p := range jointProblems() {
 		list := p.experiments(methods.Density)
@@ -212,15 +212,13 @@ func FunctionTable(x *tables.Index) (report.Table, error) {
 	for _, m := range compared() {
 		t.Columns = append(t.Columns, m.Name)
 	}
+	var gains []report.Row
 	for _, p := range jointProblems() {
 		tests, err := families[isUCI(p)].ByName()
 		if err != nil {
 			return t, err
 		}
-		row := report.Row{Name: p.title, Cells: []report.Cell{report.TextCell("–")}}
-		if test, has := tests[p.title]; has {
-			row.Cells[0] = report.Cell{test.Line()}
-		}
+		row, gain := report.Row{Group: groupJoint, Name: p.title}, report.Row{Group: groupGain, Name: p.title}
 		var summaries []results.Summary
 		for _, m := range compared() {
 			cell := tables.Cell{Full: p.experiments(m)}
@@ -233,18 +231,21 @@ func FunctionTable(x *tables.Index) (report.Table, error) {
 				return t, err
 			}
 			summaries = append(summaries, joint)
-			text := "–"
-			if joint.N == len(cell.Full) {
-				text = fmt.Sprintf("%.3f (%+.3f)", joint.Mean, joint.Mean-marginal.Mean)
+			row.Cells = append(row.Cells, report.SummaryCell(joint, 3))
+			difference := report.Cell{NotRun: true}
+			if joint.Complete() && marginal.Complete() {
+				difference = report.Cell{Text: fmt.Sprintf("%+.3f", joint.Mean-marginal.Mean)}
 			}
-			row.Cells = append(row.Cells, report.TextCell(text))
+			if test, has := tests[p.title]; has && m.Same(methods.Density) {
+				difference = report.Cell{Text: test.Text(), Verdict: test.Verdict, Difference: &test.Difference}
+			}
+			gain.Cells = append(gain.Cells, difference)
 		}
-		if lowest, complete := results.Lowest(summaries); complete > 1 {
-			row.Cells[1+lowest][0].Bold = true
-		}
-		t.Rows = append(t.Rows, row)
+		row.BoldLowest(summaries)
+		t.Rows, gains = append(t.Rows, row), append(gains, gain)
 	}
-	return t, nil
+	t.Rows = append(t.Rows, gains...)
+	return t.WithoutNotRun(), nil
 }
 
 func isUCI(p jointProblem) bool { _, is := p.data.(uci.Data); return is }

@@ -3,7 +3,6 @@ package where
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"densityuncertainty/dul/metrics"
@@ -13,6 +12,7 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/toy"
 )
@@ -77,7 +77,7 @@ func TestJointMetrics(t *testing.T) {
 	}
 }
 
-// A row is compared if all splits were run, and its difference is tested; what was not run has a dash.
+// A row is compared if all splits were run, and its difference is tested; what was not run is listed.
 func TestFunctionTable(t *testing.T) {
 	var list []experiment.Result
 	for _, p := range jointProblems() {
@@ -91,17 +91,17 @@ func TestFunctionTable(t *testing.T) {
 		}
 	}
 	table := must.Get(FunctionTable(tables.Of(list)))(t)
-	const tested = "Functions against independent draws, density"
-	for row, want := range map[string]string{"Cubic": ", better", "Cubic, in the gap": ", worse", "Yacht Hydrodynamics": ", better", "Wine Quality Red": "–"} {
-		if got := figtest.Cell(t, table, row, tested); !strings.Contains(got, want) {
-			t.Errorf("%s: %q, want %q in it", row, got, want)
+	for row, want := range map[string]string{"Cubic": report.Better, "Cubic, in the gap": report.Worse, "Yacht Hydrodynamics": report.Better} {
+		i := slices.IndexFunc(table.Rows, func(r report.Row) bool { return r.Group == groupGain && r.Name == row })
+		if got := table.Rows[i].Cells[0].Verdict; got != want {
+			t.Errorf("%s: %q, want %q", row, got, want)
 		}
 	}
-	if got := figtest.Cell(t, table, "Yacht Hydrodynamics", methods.Density.Name); got != "1.009 (-0.991)" {
+	if got := figtest.Cell(t, table, groupJoint+", Yacht Hydrodynamics", methods.Density.Name); got != "*1.009 ± 0.006*" {
 		t.Errorf("the cell of density is %q", got)
 	}
-	if got := figtest.Cell(t, table, "Yacht Hydrodynamics", methods.Rank1.Name); got != "–" {
-		t.Errorf("the cell of a method that was not run is %q", got)
+	if !slices.Contains(table.NotRun, groupJoint+", Wine Quality Red") || !slices.Contains(table.NotRun, methods.Rank1.Name) || len(table.Columns) != 2 {
+		t.Errorf("not run: %q, columns %q", table.NotRun, table.Columns)
 	}
 	figtest.Renders(t, table)
 }

@@ -3,13 +3,12 @@
 package where
 
 import (
+	_ "embed"
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
@@ -33,7 +32,7 @@ func Tables() []tables.Named {
 
 // Figures are the answers as pictures.
 func Figures() []tables.NamedFigure {
-	return []tables.NamedFigure{{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: GapFigure}}
+	return []tables.NamedFigure{{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return GapFigure(x) }}}
 }
 
 // gapSeeds is the number of seeds of each gap.
@@ -41,12 +40,12 @@ const gapSeeds = 20
 
 // gapSetting is a way to train on gap splits.
 type gapSetting struct {
-	name   string
+	title  string
 	preset experiment.Preset
 }
 
 func gapSettings() []gapSetting {
-	return []gapSetting{{"paper", uci.Paper}, {"released", uci.Released}, {"Adam", uci.Adam}}
+	return []gapSetting{{"The paper's text", uci.Paper}, {"The authors' code", uci.Released}, {"Adam", uci.Adam}}
 }
 
 // uciDatasets are the data sets that are compared.
@@ -99,50 +98,41 @@ func (s gapSetting) gaps(dataset string, m experiment.Method) []experiment.Exper
 	return all
 }
 
-// A gapDifference is the mean difference of the test NLL on one gap, density minus control, over the seeds on which both
-// finished.
-type gapDifference struct {
-	mean, reach float64 // reach is half the 95 % interval
-	pairs, lost int     // lost are the seeds on which density diverged, or the control
-}
-
-// differences are those of all gaps of a data set that were run with all seeds.
-func (s gapSetting) differences(x *tables.Index, dataset string, control experiment.Method) ([]gapDifference, error) {
-	var all []gapDifference
+// differences are the mean differences of the test NLL, density minus control, of all gaps of a data set that were run with
+// all seeds. Seeds on which one of the two diverged are left out. A gap on which only one of them diverged on more than half
+// of the seeds has a difference against that one, beyond all others.
+func (s gapSetting) differences(x *tables.Index, dataset string, control experiment.Method) []float64 {
+	var all []float64
+	largest, decided := 0.0, map[int]float64{} // by the place in all: 1 if density diverged, -1 if the control did
 	others := s.gaps(dataset, control)
 	for gap, runs := range s.gaps(dataset, methods.Density) {
 		if len(x.Missing(runs))+len(x.Missing(others[gap])) > 0 {
 			continue
 		}
-		var a, b []float64
-		found := gapDifference{}
+		var differences []float64
 		for i, e := range runs {
 			density, _ := x.Find(e)
 			other, _ := x.Find(others[gap][i])
-			if density.Diverged || other.Diverged {
-				found.lost++
-				continue
+			if !density.Diverged && !other.Diverged {
+				differences = append(differences, density.Metrics[results.MetricNLL]-other.Metrics[results.MetricNLL])
 			}
-			a, b = append(a, density.Metrics[results.MetricNLL]), append(b, other.Metrics[results.MetricNLL])
 		}
-		if found.pairs = len(a); found.pairs < gapSeeds/2 {
-			continue
+		ours, _ := x.Diverged(runs)
+		theirs, _ := x.Diverged(others[gap])
+		switch {
+		case 2*ours > gapSeeds && 2*theirs <= gapSeeds:
+			decided[len(all)] = 1
+			all = append(all, 0)
+		case 2*theirs > gapSeeds && 2*ours <= gapSeeds:
+			decided[len(all)] = -1
+			all = append(all, 0)
+		case 2*len(differences) >= gapSeeds:
+			d := stat.Mean(differences, nil)
+			all, largest = append(all, d), max(largest, math.Abs(d))
 		}
-		d, err := metrics.PairedDifference(a, b, 0, tables.Confidence)
-		if err != nil {
-			return nil, fmt.Errorf("where: gap %d of %s: %w", gap, dataset, err)
-		}
-		found.mean, found.reach = d.Mean, d.High-d.Mean
-		all = append(all, found)
 	}
-	return all, nil
-}
-
-// means are the mean differences.
-func means(list []gapDifference) []float64 {
-	var all []float64
-	for _, d := range list {
-		all = append(all, d.mean)
+	for i, sign := range decided {
+		all[i] = sign * (1 + largest)
 	}
 	return all
 }
@@ -150,146 +140,87 @@ func means(list []gapDifference) []float64 {
 // bootstrapDraws and bootstrapSeed make the intervals of medians.
 const bootstrapDraws, bootstrapSeed = 2000, 1
 
-// GapTable answers question 1: for each data set and setting, and each control, on how many gaps density has the lower mean
-// NLL, the median difference over gaps with its bootstrap interval, and the verdict of the signed-rank test. All verdicts
-// against one control hold together at 5 % (Holm).
+//go:embed prose.md
+var proseText string
+
+// prose has the words of the tables and figures.
+var prose = report.ParseProse(proseText)
+
+// GapTable answers question 1: for each setting and data set, and each control, the median difference over gaps with its
+// bootstrap interval and the verdict of the signed-rank test, and on how many gaps density has the lower mean NLL. All
+// verdicts against one control hold together at 5 % (Holm).
 func GapTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{
-		Name: "where-gaps", Columns: []string{"Data set, settings"},
-		Caption: "Does the density help in gaps? Density against two controls on test inputs in a gap: on how many gaps its mean NLL over 20 seeds is lower, and the median difference over gaps (nats, negative: density is better).",
-		Notes:   []string{"Intervals: 95 % bootstrap over gaps. Better and worse hold for all rows of a column together (signed ranks over gaps, Holm, 5 %). Gaps on which one of the two diverged on more than half of the seeds are left out."},
-	}
+	t := prose.Table("where-gaps", map[string]int{"Seeds": gapSeeds})
+	t.Columns = []string{"Data set"}
+	t.Legend = "▲ better, ▽ worse than the control, decided at 5 % for all rows of a column together. No mark: undecided."
 	for _, control := range controls() {
-		t.Columns = append(t.Columns, "against "+control.Name)
+		t.Columns = append(t.Columns, "Against "+control.Name, "Gaps won: "+control.Name)
 	}
-	type place struct{ row, column int }
-	var places []place
-	pValues, medians := make([][]float64, len(controls())), map[place]float64{}
 	for _, s := range gapSettings() {
 		for _, dataset := range uciDatasets() {
-			row := report.Row{Name: uci.DatasetTitle(dataset) + ", " + s.name}
-			ran := false
-			for k, control := range controls() {
-				list, err := s.differences(x, dataset, control)
+			row := report.Row{Group: s.title, Name: uci.DatasetTitle(dataset)}
+			for _, control := range controls() {
+				cells, err := s.cells(x, dataset, control)
 				if err != nil {
-					return t, err
+					return t, fmt.Errorf("where: gaps of %s against %s: %w", dataset, control.Name, err)
 				}
-				if len(list) == 0 {
-					row.Cells = append(row.Cells, report.TextCell("–"))
-					continue
-				}
-				ran = true
-				d := means(list)
-				lower := 0
-				for _, v := range d {
-					if v < 0 {
-						lower++
-					}
-				}
-				median, low, high, err := metrics.MedianInterval(d, tables.Confidence, bootstrapDraws, bootstrapSeed)
-				if err != nil {
-					return t, err
-				}
-				p, err := metrics.SignedRank(d)
-				if err != nil {
-					return t, err
-				}
-				at := place{len(t.Rows), k}
-				places, pValues[k], medians[at] = append(places, at), append(pValues[k], p), median
-				row.Cells = append(row.Cells, report.TextCell(fmt.Sprintf("%d of %d gaps, %+.3f [%+.3f, %+.3f]", lower, len(d), median, low, high)))
+				row.Cells = append(row.Cells, cells...)
 			}
-			if ran {
-				t.Rows = append(t.Rows, row)
-			}
+			t.Rows = append(t.Rows, row)
 		}
 	}
 	for k := range controls() {
-		if len(pValues[k]) == 0 {
-			continue
+		var tested []*report.Cell
+		var differences []metrics.Difference
+		for _, row := range t.Rows {
+			if c := &row.Cells[2*k]; c.Difference != nil {
+				tested, differences = append(tested, c), append(differences, *c.Difference)
+			}
 		}
-		adjusted, err := metrics.Holm(pValues[k])
+		verdicts, err := report.Verdicts(differences, tables.Confidence)
 		if err != nil {
 			return t, err
 		}
-		i := 0
-		for _, at := range places {
-			if at.column != k {
-				continue
-			}
-			verdict := report.Undecided
-			if adjusted[i] < 1-tables.Confidence {
-				verdict = report.Better
-				if medians[at] > 0 {
-					verdict = report.Worse
-				}
-			}
-			cell := &t.Rows[at.row].Cells[at.column]
-			(*cell)[0].Text += ", " + verdict
-			(*cell)[0].Bold = verdict == report.Better
-			i++
+		for i, c := range tested {
+			c.Verdict = verdicts[i]
 		}
 	}
-	return t, nil
+	return t.WithoutNotRun(), nil
 }
 
-// mostShown is the largest difference that GapFigure's axis shows; differences beyond are drawn at its end.
-const mostShown = 1.5
+// cells are the median difference to a control over the gaps of a data set, and the number of gaps won.
+func (s gapSetting) cells(x *tables.Index, dataset string, control experiment.Method) ([]report.Cell, error) {
+	list := s.differences(x, dataset, control)
+	if len(list) == 0 {
+		return []report.Cell{{NotRun: true}, {NotRun: true}}, nil
+	}
+	var d metrics.Difference
+	var err error
+	if d.Mean, d.Low, d.High, err = metrics.MedianInterval(list, tables.Confidence, bootstrapDraws, bootstrapSeed); err != nil {
+		return nil, err
+	}
+	if d.P, err = metrics.SignedRank(list); err != nil {
+		return nil, err
+	}
+	lower := 0
+	for _, v := range list {
+		if v < 0 {
+			lower++
+		}
+	}
+	return []report.Cell{
+		{Text: tables.Test[string]{Difference: d}.Text(), Difference: &d},
+		{Text: fmt.Sprintf("%d of %d", lower, len(list))},
+	}, nil
+}
 
-// GapFigure shows each gap: a panel for each data set, in it a row for each setting and control, and a mark for each gap at
-// its mean difference over seeds.
-func GapFigure(x *tables.Index, _ uint64) (report.Figure, error) {
-	const columns = 3
-	f := report.Figure{
-		Name: "where-gaps", Width: vg.Points(760), Height: vg.Points(420),
-		Caption: fmt.Sprintf("Density's test NLL in gaps minus the control's, a mark for each gap (mean over 20 seeds; left of 0: density is better; bar: median over gaps). Differences beyond %g nats stand at the end of the axis.", mostShown),
+// GapFigure shows the differences of GapTable.
+func GapFigure(x *tables.Index) (report.Figure, error) {
+	t, err := GapTable(x)
+	if err != nil {
+		return report.Figure{}, err
 	}
-	colours := []struct {
-		method experiment.Method
-		shape  draw.GlyphDrawer
-	}{{controls()[0], draw.RingGlyph{}}, {controls()[1], draw.CrossGlyph{}}}
-	var panels []*plot.Plot
-	for n, dataset := range uciDatasets() {
-		p := report.New(uci.DatasetTitle(dataset), "", "")
-		if n >= columns {
-			p.X.Label.Text = "difference of NLL (nats)"
-		}
-		var ticks []plot.Tick
-		y := 0.0
-		for _, s := range slices.Backward(gapSettings()) {
-			for k, c := range slices.Backward(colours) {
-				list, err := s.differences(x, dataset, c.method)
-				if err != nil {
-					return f, err
-				}
-				label := " "
-				if n%columns == 0 {
-					label = fmt.Sprintf("%s, %s", s.name, []string{"mean energy", "constant"}[k])
-				}
-				ticks = append(ticks, plot.Tick{Value: y, Label: label})
-				if d := means(list); len(d) > 0 {
-					var at, rows []float64
-					for _, v := range d {
-						at, rows = append(at, max(-mostShown, min(mostShown, v))), append(rows, y)
-					}
-					if err := report.ErrorBars(p, "", at, rows, make([]float64, len(at)), report.Palette()[k], c.shape); err != nil {
-						return f, err
-					}
-					slices.Sort(at)
-					median := stat.Quantile(0.5, stat.LinInterp, at, nil)
-					if err := report.Line(p, "", []float64{median, median}, []float64{y - 0.3, y + 0.3}, report.Red); err != nil {
-						return f, err
-					}
-				}
-				y++
-			}
-		}
-		if err := report.Dashes(p, "", []float64{0, 0}, []float64{-0.6, y - 0.4}, report.Grey); err != nil {
-			return f, err
-		}
-		p.Y.Tick.Marker, p.Y.Min, p.Y.Max = plot.ConstantTicks(ticks), -0.6, y-0.4
-		p.X.Min, p.X.Max = -mostShown-0.1, mostShown+0.1
-		panels = append(panels, p)
-	}
-	f.Panels = report.InRows(panels, columns, nil)
-	return f, nil
+	f, err := report.Forest{Axis: "difference of NLL (nats)"}.Of(t)
+	f.Caption = prose.Caption("where-gaps picture", nil)
+	return f, err
 }

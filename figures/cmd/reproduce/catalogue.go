@@ -36,7 +36,7 @@ func paper() catalogue {
 			return slices.Concat(toy.Sets(), uci.Sets(), cifar.Sets(), where.Sets())
 		},
 		tables:   slices.Concat([]tables.Named{claims.Named()}, uci.Tables(), toy.Tables(), cifar.Tables(), where.Tables()),
-		figures:  slices.Concat(toy.Figures(), uci.Figures(), where.Figures()),
+		figures:  slices.Concat(toy.Figures(), uci.Figures(), cifar.Figures(), where.Figures()),
 		choosers: []chooser{{"uci", "uci-tuning", uci.Choose}, {"images", "processor-grid", cifar.Choose}},
 		export:   cifar.ExportNetworks,
 	}

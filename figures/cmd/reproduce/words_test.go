@@ -1,0 +1,76 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/internal/figtest"
+	"densityuncertainty/figures/tables"
+)
+
+const (
+	mostWords  = 40 // of a caption
+	mostClaims = 15 // rows
+	mostTested = 40 // cells of a table that has no picture
+)
+
+// short is an error where a caption says nothing or is long.
+func short(t *testing.T, caption string) {
+	t.Helper()
+	if n := len(strings.Fields(caption)); n == 0 || n > mostWords {
+		t.Errorf("%d words, want 1 to %d: %s", n, mostWords, caption)
+	}
+}
+
+// A table asks a question and says in few words what one sees. What was not run is in no cell, and a table with many tests
+// has a picture.
+func TestTables(t *testing.T) {
+	x, all := must.Get(tables.Committed())(t), paper()
+	for _, named := range all.tables {
+		t.Run(named.Name, func(t *testing.T) {
+			table := must.Get(named.Make(x))(t)
+			figtest.Renders(t, table)
+			if table.Name != named.Name || !strings.HasSuffix(table.Title, "?") {
+				t.Errorf("%q has the title %q", table.Name, table.Title)
+			}
+			short(t, table.Caption)
+			tested := 0
+			for _, row := range table.Rows {
+				for _, cell := range row.Cells {
+					if strings.Contains(cell.Text, "not run") || strings.Contains(cell.Text, "\n") {
+						t.Errorf("%s %s has the cell %q", row.Group, row.Name, cell.Text)
+					}
+					if cell.Difference != nil {
+						tested++
+					}
+				}
+			}
+			if tested > mostTested && !slices.ContainsFunc(all.figures, func(f tables.NamedFigure) bool { return f.Name == named.Name }) {
+				t.Errorf("%d tested cells and no figure %s", tested, named.Name)
+			}
+			if named.Name == "claims" && len(table.Rows) > mostClaims {
+				t.Errorf("%d rows, want at most %d", len(table.Rows), mostClaims)
+			}
+		})
+	}
+}
+
+// A figure says in few words what one sees. Only one whose runs are missing cannot be made.
+func TestFigures(t *testing.T) {
+	x := must.Get(tables.Committed())(t)
+	for _, named := range paper().figures {
+		t.Run(named.Name, func(t *testing.T) {
+			f, err := named.Make(x, 0)
+			if err != nil && strings.Contains(err.Error(), "runs are missing") {
+				t.Skip(err)
+			}
+			figtest.PNG(t)(f, err)
+			if f.Name != named.Name {
+				t.Errorf("it calls itself %s", f.Name)
+			}
+			short(t, f.Caption)
+		})
+	}
+}

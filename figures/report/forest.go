@@ -1,0 +1,199 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// A Mark is what stands for some of the numbers in a picture.
+type Mark struct {
+	Name   string
+	Colour color.Color
+	Shape  draw.GlyphDrawer
+}
+
+// Key is a legend that explains marks.
+func Key(marks ...Mark) *plot.Legend {
+	key := New("", "", "").Legend
+	key.Left = true
+	for _, m := range marks {
+		key.Add(m.Name, glyph{draw.GlyphStyle{Color: m.Colour, Radius: vg.Points(2.4), Shape: m.Shape}})
+	}
+	return &key
+}
+
+// glyph is a legend entry of one glyph.
+type glyph struct{ draw.GlyphStyle }
+
+// Thumbnail implements plot.Thumbnailer.
+func (g glyph) Thumbnail(c *draw.Canvas) { c.DrawGlyph(g.GlyphStyle, c.Center()) }
+
+// A Forest is a picture of the differences in a table: a panel for each group of rows, in it a line for each row and on
+// it a mark for each column, at the difference, with its interval. Filled marks are decided, rings undecided.
+type Forest struct {
+	Axis    string // what the differences are, such as "change of NLL (nats)"
+	Columns int    // panels beside each other; 0 means all of them
+	// Marks are the colours and shapes of the table's columns with differences, in their order; nil takes Palette.
+	Marks []Mark
+	// ByColumn has a panel for each column, with all groups, for columns of different units. The colours are those of the
+	// verdicts.
+	ByColumn bool
+}
+
+// byVerdict are the marks of a Forest by columns.
+var byVerdict = map[string]Mark{
+	Better:    {Name: "better", Colour: Palette()[0], Shape: draw.CircleGlyph{}},
+	Worse:     {Name: "worse", Colour: Palette()[1], Shape: draw.PyramidGlyph{}},
+	Undecided: {Name: "undecided", Colour: Grey, Shape: draw.RingGlyph{}},
+}
+
+// The sizes of a Forest, in points.
+const (
+	forestWidth = 760
+	forestRow   = 7  // the height of a mark in a row
+	forestRest  = 62 // title, axis and labels of a row of panels
+)
+
+// Of draws a table. Rows whose names have no difference in any group are left out, and groups without differences; a table
+// without any is an error.
+func (f Forest) Of(t Table) (Figure, error) {
+	marks, columns, err := f.columns(t)
+	if err != nil {
+		return Figure{}, err
+	}
+	var panels []*plot.Plot
+	var groups [][]Row
+	drawn := map[string]bool{} // groups and names of rows, with differences
+	for _, row := range t.Rows {
+		if slices.ContainsFunc(row.Cells, func(c Cell) bool { return c.Difference != nil }) {
+			drawn["group "+row.Group], drawn["row "+row.Name] = true, true
+		}
+	}
+	for _, row := range t.Rows {
+		if !drawn["group "+row.Group] || !drawn["row "+row.Name] {
+			continue
+		}
+		if len(groups) == 0 || row.Group != groups[len(groups)-1][0].Group {
+			groups = append(groups, nil)
+		}
+		groups[len(groups)-1] = append(groups[len(groups)-1], row)
+	}
+	beside := f.Columns
+	if f.ByColumn {
+		return f.byColumn(t, groups, marks, columns)
+	}
+	if beside == 0 {
+		beside = len(groups)
+	}
+	most := 0
+	for n, rows := range groups {
+		p, err := f.panel(rows, marks, columns, n%beside == 0 || !sameNames(rows, groups[n-1]))
+		if err != nil {
+			return Figure{}, err
+		}
+		panels, most = append(panels, p), max(most, len(rows))
+	}
+	lines := (len(groups) + beside - 1) / beside
+	height := float64(lines) * (forestRest + forestRow*float64(most*max(len(columns), 2)))
+	return Figure{Name: t.Name, Panels: InRows(panels, beside, nil), Key: Key(marks...), Width: vg.Points(forestWidth), Height: vg.Points(height + 12*float64(len(marks)))}, nil
+}
+
+// byColumn draws the rows of all groups, each below a line with the group's name, in a panel for each column.
+func (f Forest) byColumn(t Table, groups [][]Row, marks []Mark, columns []int) (Figure, error) {
+	var rows []Row
+	for _, group := range groups {
+		if name := group[0].Group; name != "" {
+			rows = append(rows, Row{Name: name + ":", Cells: make([]Cell, len(t.Columns)-1)})
+		}
+		rows = append(rows, group...)
+	}
+	var panels []*plot.Plot
+	for k := range columns {
+		p, err := f.panel(rows, marks[k:k+1], columns[k:k+1], k == 0)
+		if err != nil {
+			return Figure{}, err
+		}
+		p.Title.Text = marks[k].Name
+		panels = append(panels, p)
+	}
+	height := forestRest + 2*forestRow*float64(len(rows)) + 36
+	return Figure{
+		Name: t.Name, Panels: [][]*plot.Plot{panels}, LikeWidths: true, Width: vg.Points(forestWidth), Height: vg.Points(height),
+		Key: Key(byVerdict[Better], byVerdict[Worse], byVerdict[Undecided]),
+	}, nil
+}
+
+// columns are the columns with differences, and their marks.
+func (f Forest) columns(t Table) (marks []Mark, columns []int, err error) {
+	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}}
+	for i, name := range t.Columns[1:] {
+		if !slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Cells[i].Difference != nil }) {
+			continue
+		}
+		k, colours := len(columns), Palette()
+		m := Mark{Colour: colours[k%len(colours)], Shape: shapes[(k+k/len(colours))%len(shapes)]}
+		if k < len(f.Marks) {
+			m = f.Marks[k]
+		}
+		m.Name = name
+		marks, columns = append(marks, m), append(columns, i)
+	}
+	if len(columns) == 0 {
+		return nil, nil, fmt.Errorf("report: the table %s has no differences to draw: its runs are missing", t.Name)
+	}
+	return marks, columns, nil
+}
+
+func sameNames(a, b []Row) bool {
+	return slices.EqualFunc(a, b, func(a, b Row) bool { return a.Name == b.Name })
+}
+
+// panel draws the rows of a group.
+func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*plot.Plot, error) {
+	const apart = 0.34 // of the height of a row, from the first to the last mark on it
+	p := New(rows[0].Group, f.Axis, "")
+	p.Title.TextStyle.Font.Size = vg.Points(LabelSize)
+	var ticks []plot.Tick
+	for i, row := range rows {
+		middle := float64(len(rows) - 1 - i)
+		label := " "
+		if labelled {
+			label = row.Name
+		}
+		ticks = append(ticks, plot.Tick{Value: middle, Label: label})
+		for k, m := range marks {
+			c := row.Cells[columns[k]]
+			if c.Difference == nil {
+				continue
+			}
+			y := middle + apart*(float64(len(marks)-1)-2*float64(k))/float64(len(marks))
+			if f.ByColumn {
+				m = byVerdict[c.Verdict]
+			}
+			shape := m.Shape
+			if c.Verdict != Better && c.Verdict != Worse {
+				shape = draw.RingGlyph{}
+			}
+			d := c.Difference
+			bar := spread{plotter.XYs{{X: d.Mean, Y: y}}, plotter.XErrors{{Low: d.Mean - d.Low, High: d.High - d.Mean}}}
+			if err := errorBars(p, "", bar, m.Colour, shape); err != nil {
+				return nil, err
+			}
+		}
+	}
+	height := []float64{-0.6, float64(len(rows)) - 0.4}
+	if err := Dashes(p, "", []float64{0, 0}, height, Grey); err != nil {
+		return nil, err
+	}
+	room := 0.03 * (p.X.Max - p.X.Min) // beside the ends of intervals
+	p.X.Min, p.X.Max = p.X.Min-room, p.X.Max+room
+	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
+	p.Y.Min, p.Y.Max = height[0], height[1]
+	return p, nil
+}

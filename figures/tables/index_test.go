@@ -1,0 +1,86 @@
+package tables_test
+
+import (
+	"math"
+	"testing"
+
+	"densityuncertainty/dul"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/tables"
+)
+
+// The error of predicting the mean is how far the one test target is from it, which standardised targets say. A run counts
+// as diverged if its error is more than three times that, or a metric is not finite. Its result stays as it is.
+func TestRunsThatBlewUp(t *testing.T) {
+	data := task().Data.(experiment.Table)
+	for split := range data.Splits() {
+		d := must.Get(data.Load(t.Context(), split))(t)
+		if got, want := data.MeanError(split), math.Abs(d.Sets[0].Targets[0])*d.Unit; math.Abs(got-want) > 1e-6 {
+			t.Errorf("split %d: predicting the mean has the error %v, want %v", split, got, want)
+		}
+	}
+	unit := data.MeanError(0)
+	for _, c := range []struct {
+		name      string
+		rmse      float64
+		notFinite []string
+		diverged  bool
+	}{
+		{"poor", 2.99 * unit, nil, false}, {"blew up", 3.01 * unit, nil, true}, {"a metric is not finite", 0, []string{`"own" is NaN`}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := made(t, density(dul.Density{}), 1)[0]
+			r.Metrics["rmse"], r.NotFinite = c.rmse, c.notFinite
+			x := tables.Of([]experiment.Result{r})
+			found, _ := x.Find(*r.Experiment)
+			if found.Diverged != c.diverged || len(found.Metrics) == 0 != c.diverged {
+				t.Errorf("found %+v, want diverged %t", found, c.diverged)
+			}
+			if used := x.Used()[r.ID]; used.Diverged || used.Metrics["rmse"] != c.rmse {
+				t.Errorf("the result is now %+v", used)
+			}
+			table := must.Get(tables.Compare([]experiment.Result{r}, "nll"))(t)
+			if got, want := table.Rows[0].Cells[1].Text, map[bool]string{false: "1", true: "0, 1 diverged"}[c.diverged]; got != want {
+				t.Errorf("the number of runs is %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// Where runs of one side alone diverged, the verdict is against it, whatever the numbers of its other runs.
+func TestVerdictsOnDivergence(t *testing.T) {
+	reference, other := experiment.Method{Name: "reference", Layers: dul.Density{}}, density(dul.Density{InitStd: 0.5})
+	lose := func(list []experiment.Result) []experiment.Result {
+		list[1].Diverged, list[1].Metrics = true, nil
+		return list
+	}
+	best, worst := []float64{1, 1.1, 1.2}, []float64{9, 9.1, 9.2}
+	for _, c := range []struct {
+		name           string
+		its, reference []experiment.Result
+		verdict        string
+	}{
+		{"it diverged", lose(made(t, other, best...)), made(t, reference, worst...), report.Worse},
+		{"the reference diverged", made(t, other, worst...), lose(made(t, reference, best...)), report.Better},
+		{"both diverged", lose(made(t, other, worst...))[:2], lose(made(t, reference, best...))[:2], ""},
+		{"it was not run on all splits", lose(made(t, other, worst...))[:2], made(t, reference, best...), ""},
+		{"neither diverged", made(t, other, worst...), made(t, reference, best...), report.Worse},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			all := map[string]experiment.Experiments{}
+			for _, m := range []experiment.Method{reference, other} {
+				for _, r := range made(t, m, 0, 0, 0) {
+					all[m.Name] = append(all[m.Name], *r.Experiment)
+				}
+			}
+			row := tables.MethodRow{Name: "mine", Metric: "nll", Cell: func(m experiment.Method) tables.Cell { return tables.Cell{Full: all[m.Name]} }}
+			table := tables.MethodTable{Methods: []experiment.Method{reference, other}, Rows: []tables.MethodRow{row.TestedAgainst(reference)}}
+			verdicts := must.Get(table.Judge(tables.Of(append(c.its, c.reference...))))(t)
+			if got := verdicts[tables.Place{Row: "mine", Column: other.Name}]; got.Verdict != c.verdict || (got.Difference != nil) != (c.name == "neither diverged") {
+				t.Errorf("got %+v, want %q", got, c.verdict)
+			}
+		})
+	}
+}
