@@ -179,7 +179,7 @@ func TestOwnNetwork(t *testing.T) {
 func TestProcessInOwnNetwork(t *testing.T) {
 	ctx := context.Background()
 	e := transformer(t, baselines.Deterministic{})
-	for name, process := range map[string]experiment.Process{"SNGP": experiment.SNGP{}, "DUE": experiment.DUE{Inducing: 5}} {
+	for name, process := range map[string]experiment.Process{"SNGP": experiment.SNGP{}, "DUE, from all examples": experiment.DUE{Inducing: 30}} {
 		list := must.Get(e.Task.Experiments(experiment.Adam(3, 16, 1e-2), 4, experiment.Method{Name: name, Process: process}))(t)
 		found := must.Get(experiment.Run(ctx, list...))(t)
 		if a := found[0].Metrics["accuracy"]; !(a >= 0 && a <= 1) || found[0].Diverged {

@@ -3,12 +3,18 @@ package experiment
 import (
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/results"
 )
@@ -62,6 +68,44 @@ func TestPredictionsAsTheyAre(t *testing.T) {
 		}
 		if _, is := logsOf(c.probabilities, width); is != c.logs {
 			t.Errorf("%s: kept as logarithms: %t", c.name, is)
+		}
+	}
+}
+
+// A set that was predicted before counts for the networks that predicted it, and for no others.
+func TestKeptSetsOfOtherNetworks(t *testing.T) {
+	set := Prediction{Set: "test", Extra: map[string][]float64{"entropy": {0.5}}}
+	content := must.Get((&Predictions{Sets: []Prediction{set}}).encode())(t)
+	file := filepath.Join(t.TempDir(), "set-0.json")
+	must.Do(t, os.WriteFile(file, must.Get(seal(keptSet{Network: []byte("a"), Found: content}))(t), 0o600))
+	if found := must.Get((&fit{}).readKeptSet(file, []byte("a")))(t); len(found) != 1 || !reflect.DeepEqual(found[0].Extra, set.Extra) {
+		t.Errorf("the kept set is %+v", found)
+	}
+	if found := must.Get((&fit{}).readKeptSet(file, []byte("b")))(t); found != nil {
+		t.Errorf("other networks get %+v", found)
+	}
+}
+
+func TestColumnsOfOtherShapes(t *testing.T) {
+	matrix, list := tensors.FromFlatDataAndDimensions([]float64{1, 2}, 1, 2), tensors.FromFlatDataAndDimensions([]float64{1, 2}, 2)
+	for _, err := range []error{(column{name: "x", flat: new([]float64)}).set(matrix), (column{name: "x", rows: new([][]float64)}).set(list)} {
+		if err == nil || !strings.Contains(err.Error(), "the tensor of x has the shape (Float64)[") {
+			t.Errorf("the error is %v", err)
+		}
+	}
+}
+
+// The steps of an execution divide the whole batches of an epoch; a large network, of 10 million parameters, takes single steps.
+func TestStepsPerExecution(t *testing.T) {
+	for _, c := range []struct{ examples, rows, want int }{
+		{8 * 16, 1, 4}, {8*16 + 15, 1, 4}, {10 * 16, 1, 5}, {9 * 16, 1, 3}, {7 * 16, 1, 7}, {14 * 16, 1, 7}, {22 * 16, 1, 2}, {11 * 16, 1, 4},
+		{8 * 16, 1000, 4}, {8 * 16, 1001, 0},
+	} {
+		e := Experiment{Recipe: Recipe{BatchSize: 16}}
+		f := fit{group: new(group), list: []*planned{{Experiment: e}}, data: []Data{{Train: train.Dataset{Inputs: nets.Rows(make([]float64, c.examples), 1)}}}}
+		f.group.traits.Parameters = []Parameter{{Shape: []int{c.rows, 5000}}, {Shape: []int{c.rows, 5000}}}
+		if got := f.stepsPerExecution(); got != c.want {
+			t.Errorf("%+v: %d steps", c, got)
 		}
 	}
 }

@@ -92,6 +92,9 @@ var functions = map[string][]string{
 	"Abs": {""}, "LessThan": {"GreaterThan"}, "GreaterThan": {"LessThan"}, "ProductTransposed": {"Product"}, "Clone": {""},
 }
 
+// commutative are functions for which an exchange of arguments changes nothing.
+var commutative = []string{"Add", "Mul", "Max", "Min", "max", "min"}
+
 // failure is what is returned as an error.
 var failure = regexp.MustCompile(`^(err|fmt\.Errorf\(|errors\.)`)
 
@@ -213,7 +216,7 @@ func (f *finder) call(n *ast.CallExpr) bool {
 			f.replace("operation", n.Fun.End()-token.Pos(len(name)), n.Fun.End(), other)
 		}
 	}
-	if len(n.Args) >= 2 && !n.Ellipsis.IsValid() {
+	if len(n.Args) >= 2 && !n.Ellipsis.IsValid() && !slices.Contains(commutative, name) {
 		for i := range len(n.Args) - 1 {
 			a, b := n.Args[i], n.Args[i+1]
 			if plain(a) && plain(b) {
