@@ -147,9 +147,14 @@ def high(row):
     return max(max(1, -(-len(cell.replace("**", "")) // width)) for cell in row)
 
 
+def marked(cell):
+    """Whether a table's cell has the mark of a decided difference."""
+    return "▲" in cell or "▽" in cell
+
+
 def decided(cell):
     """Whether something in a table's cell stands out."""
-    return "**" in cell or "▲" in cell or "▽" in cell
+    return "**" in cell or marked(cell)
 
 
 def grouped(rows):
@@ -166,7 +171,7 @@ def grouped(rows):
 def reduced(table):
     """The decisive part of a table, and below it how much is left out.
 
-    Rows in which something is decided or in bold and rows of OWN come before others, and so do
+    Rows in which something is decided, then those with something in bold, then rows of OWN come before others, and so do
     columns of OWN, with such cells, and in which rows differ. Columns of long texts are left out.
     Headings of groups stay with their rows.
     """
@@ -176,7 +181,7 @@ def reduced(table):
     columns = [j for j in range(width) if not j or all(len(row[j]) <= CELL for row in rows)]
     columns.sort(key=lambda j: (j > 0, head[j] != OWN, -sum(decided(row[j]) for row in rows), len({row[j] for row in rows}) == 1 < len(rows), j))
     columns = sorted(columns[:COLUMNS])
-    order = sorted(range(len(rows)), key=lambda i: (not any(map(decided, rows[i][1:])), OWN not in rows[i], i))
+    order = sorted(range(len(rows)), key=lambda i: (not any(map(marked, rows[i][1:])), not any(map(decided, rows[i][1:])), OWN not in rows[i], i))
 
     def shown(count):
         """The lines of so many rows, with the headings of their groups."""

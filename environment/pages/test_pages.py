@@ -352,6 +352,7 @@ class Slides(unittest.TestCase):
             ("a column of essays", table(1, 3).replace("0.1", "word " * 40), [0], [0, 2], "2 of 3 columns;"),
             ("high rows", table(8, 2).replace(".1 ", f".1 {'word ' * 20} "), range(7), range(2), "7 of 8 rows;"),
             ("a decided row", table(20, 2).replace("15.1", "15.1 ▽"), [*range(7), 15], range(2), "8 of 20 rows;"),
+            ("a decided row among bold ones", table(20, 2, {(i, 1) for i in range(15)}).replace("15.1", "15.1 ▽"), [*range(7), 15], range(2), "8 of 20 rows;"),
             ("rows that end early", "| c0 | c1 |\n|---|:-:|\n| 0.0 |\n| 1.0 | 1.1 |", range(2), None, ""),
             ("a head", table(0, 2), [], range(2), ""),
         ):
