@@ -286,7 +286,7 @@ func (t Traits) suit(e Experiment) error {
 	})
 	switch {
 	case !t.Energies && (r.PretrainEpochs != 0 || r.WeightEnergies || r.LogLikelihoodScale != 0):
-		add("Recipe has PretrainEpochs, WeightEnergies or a LogLikelihoodScale, but no layer of the network has an energy model")
+		add("Recipe has PretrainEpochs, WeightEnergies or a LogLikelihoodScale, but no layer of the network has an energy model; leave them 0 for this method")
 	case t.Energies && generative && r.LogLikelihoodScale == 0:
 		add("Recipe.LogLikelihoodScale is 0, so that the energy models of the layers would not be trained; it is 1 in the paper")
 	}

@@ -232,20 +232,19 @@ func TestDistributions(t *testing.T) {
 		counts.Y[i] = float64(i % 6)
 	}
 	for _, c := range []struct {
-		name   string
-		l      likelihood.Likelihood
-		data   experiment.Source
-		metric experiment.Metric
-		want   []string
+		name string
+		l    likelihood.Likelihood
+		data experiment.Source
+		want []string
 	}{
-		{"Student's t", likelihood.StudentT{Nu: 4}, nil, experiment.Distribution, []string{"nll", "coverage95", "rmse"}},
-		{"counts", likelihood.Poisson{}, experiment.Table{Set: counts, Count: 3, RawTargets: true}, experiment.Distribution, []string{"nll", "coverage95", "rmse"}},
-		{"a Gaussian", likelihood.Gaussian{}, nil, experiment.Distribution, []string{"nll", "coverage95", "rmse"}},
-		{"quantiles", likelihood.Quantiles{Levels: []float64{0.1, 0.5, 0.9}}, experiment.Table{Set: smallTable("held out"), Count: 3, HeldOut: 0.2}, experiment.Quantiles, []string{"pinball", "coverage"}},
+		{"Student's t", likelihood.StudentT{Nu: 4}, nil, []string{"nll", "coverage95", "rmse"}},
+		{"counts", likelihood.Poisson{}, experiment.Table{Set: counts, Count: 3, RawTargets: true}, []string{"nll", "coverage95", "rmse"}},
+		{"a Gaussian", likelihood.Gaussian{}, nil, []string{"nll", "coverage95", "rmse"}},
+		{"quantiles", likelihood.Quantiles{Levels: []float64{0.1, 0.5, 0.9}}, experiment.Table{Set: smallTable("held out"), Count: 3, HeldOut: 0.2}, []string{"pinball", "coverage"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := adapted(t, baselines.MFVI{})
-			e.Task.Likelihood, e.Task.Metrics, e.Method.Members = c.l, []experiment.Metric{c.metric}, 2
+			e.Task.Likelihood, e.Task.Metrics, e.Method.Members = c.l, []experiment.Metric{experiment.Regression}, 2
 			if c.data != nil {
 				e.Task.Data = c.data
 				e.Recipe.EarlyStopping = c.name == "quantiles"

@@ -108,60 +108,62 @@ func NLL(p *Predictions) (map[string]float64, error) {
 		})(p)
 }
 
-// Distribution measures any distribution of a real target on every set with targets, such as likelihood.StudentT or
-// likelihood.Poisson, in the target's own units: "nll", "coverage95", and "rmse" of the mean.
-func Distribution(p *Predictions) (map[string]float64, error) {
-	return SetMetric(func(s *Prediction) bool { return s.Targets != nil && (s.Mean != nil || s.Parameters != nil) },
-		func(p *Predictions, s *Prediction) (map[string]float64, error) {
-			d, err := s.Predictive()
-			if err != nil {
-				return nil, err
-			}
-			nll, nllErr := s.NLL(p.Unit)
-			coverage, coverageErr := d.Coverage(s.Targets, 0.95)
-			mean, _, momentsErr := d.Moments()
-			if err := errors.Join(nllErr, coverageErr, momentsErr); err != nil {
-				return nil, err
-			}
-			rmse, err := metrics.RMSE(mean, s.Targets)
-			return map[string]float64{results.MetricNLL: nll, results.MetricCoverage: coverage, results.MetricRMSE: rmse * p.Unit}, err
-		})(p)
-}
-
-// Quantiles measures likelihood.Quantiles on every set with targets: the loss that they are trained by ("pinball", in the
-// target's own unit), and the part of the targets from the lowest to the highest level ("coverage").
-func Quantiles(p *Predictions) (map[string]float64, error) {
-	levels := func(s *Prediction) (l likelihood.Quantiles, is bool) {
-		l, is = s.likelihood.(likelihood.Quantiles)
-		return l, is && s.Targets != nil
-	}
-	return SetMetric(func(s *Prediction) bool { _, is := levels(s); return is },
-		func(p *Predictions, s *Prediction) (map[string]float64, error) {
-			l, _ := levels(s)
-			d, err := s.Predictive()
-			if err != nil {
-				return nil, err
-			}
-			loss, lossErr := s.pinball(l)
-			low, lowErr := d.Quantile(l.Levels[0])
-			high, highErr := d.Quantile(l.Levels[len(l.Levels)-1])
-			inside := 0.0
-			if err := errors.Join(lossErr, lowErr, highErr); err != nil {
-				return nil, err
-			}
-			for i, y := range s.Targets {
-				if low[i] <= y && y <= high[i] {
-					inside++
-				}
-			}
-			return map[string]float64{"pinball": loss * p.Unit, "coverage": inside / float64(len(s.Targets))}, nil
-		})(p)
-}
-
-// Regression measures mixtures of Gaussians on every set with targets, in the target's own units: "rmse", "nll",
-// "crps", "coverage95", "sharpness", "noise_std", "model_std", and where the deviations differ, "spearman".
+// Regression measures predictions of real targets on every set with targets, in the target's own units. What it measures
+// depends on the likelihood:
+//
+//	mixtures of Gaussians                  "nll", "rmse", "crps", "coverage95", "sharpness", "noise_std", "model_std", and
+//	                                       "spearman", where the deviations differ
+//	other distributions, such as           "nll", "coverage95", and "rmse" of the mean
+//	likelihood.StudentT
+//	likelihood.Quantiles                   "pinball", the loss that they are trained by, and "coverage", the part of the
+//	                                       targets from the lowest to the highest level
+//	a likelihood that says no more         "nll"
 func Regression(p *Predictions) (map[string]float64, error) {
-	return SetMetric(func(s *Prediction) bool { return s.Targets != nil && s.Mean != nil }, regression)(p)
+	return SetMetric(func(s *Prediction) bool { return s.Targets != nil },
+		func(p *Predictions, s *Prediction) (map[string]float64, error) {
+			if s.Mean != nil {
+				return mixtures(p, s)
+			}
+			if l, is := s.likelihood.(likelihood.Quantiles); is {
+				return s.quantiles(l, p.Unit)
+			}
+			nll, err := s.NLL(p.Unit)
+			if err != nil || s.Parameters == nil {
+				return map[string]float64{results.MetricNLL: nll}, err
+			}
+			d, err := s.Predictive()
+			if err != nil {
+				return nil, err
+			}
+			var failed failures
+			mean, _, err := d.Moments()
+			found := map[string]float64{
+				results.MetricNLL: nll, results.MetricCoverage: failed.value(d.Coverage(s.Targets, 0.95)),
+				results.MetricRMSE: failed.value(metrics.RMSE(mean, s.Targets)) * p.Unit,
+			}
+			return found, errors.Join(err, failed.err)
+		})(p)
+}
+
+// quantiles measures the quantiles of a set.
+func (p *Prediction) quantiles(l likelihood.Quantiles, unit float64) (map[string]float64, error) {
+	d, err := p.Predictive()
+	if err != nil {
+		return nil, err
+	}
+	loss, lossErr := p.pinball(l)
+	low, lowErr := d.Quantile(l.Levels[0])
+	high, highErr := d.Quantile(l.Levels[len(l.Levels)-1])
+	if err := errors.Join(lossErr, lowErr, highErr); err != nil {
+		return nil, err
+	}
+	inside := 0.0
+	for i, y := range p.Targets {
+		if low[i] <= y && y <= high[i] {
+			inside++
+		}
+	}
+	return map[string]float64{"pinball": loss * unit, "coverage": inside / float64(len(p.Targets))}, nil
 }
 
 // failures collects the errors of several numbers.
@@ -173,7 +175,8 @@ func (f *failures) value(v float64, err error) float64 {
 	return v
 }
 
-func regression(p *Predictions, s *Prediction) (map[string]float64, error) {
+// mixtures measures mixtures of Gaussians.
+func mixtures(p *Predictions, s *Prediction) (map[string]float64, error) {
 	var failed failures
 	mean, std := s.Moments()
 	variances := s.Variances()
