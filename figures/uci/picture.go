@@ -48,7 +48,9 @@ func differences(x *tables.Index, f report.Forest, table func(*tables.Index) (re
 	if err != nil {
 		return report.Figure{}, err
 	}
-	f.Axis = "difference"
+	if f.Axis = "difference of NLL (nats)"; t.Name == "uci-scores" {
+		f.Axis = "difference of CRPS"
+	}
 	picture, err := f.Of(t)
 	picture.Caption = prose.Caption(t.Name+" picture", nil)
 	return picture, err
