@@ -19,8 +19,8 @@ func TestChannelOperations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	matrix, column := fixtures.Random(rng, 3, 5), fixtures.Random(rng, 3, 1)
 	row, offset := fixtures.Random(rng, 1, 5), fixtures.Random(rng, 3, 1)
-	images, gray := fixtures.Random(rng, 3, 2, 2, 4), fixtures.Random(rng, 1, 2, 3, 2)
-	other, moreImages := fixtures.Random(rng, 3, 5), fixtures.Random(rng, 3, 2, 2, 4)
+	images, gray := fixtures.Random(rng, 3, 2, 8, 1), fixtures.Random(rng, 1, 2, 3, 2)
+	other, moreImages := fixtures.Random(rng, 3, 5), fixtures.Random(rng, 3, 2, 8, 1)
 	entries := func(rows, columns int, f func(i, j int) float64) fixtures.Array {
 		y := fixtures.Zeros(rows, columns)
 		for k := range y.Values {

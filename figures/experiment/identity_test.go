@@ -143,6 +143,7 @@ func TestSpec(t *testing.T) {
 		{"zero is left out", scaled{}, `"Layers":{"type":"experiment_test.scaled"}`},
 		{"a renamed field", scaled{Renamed: 3}, `"Layers":{"Former":3,"type":`},
 		{"a choice", scaled{Choice: 1}, `"Choice":"second"`},
+		{"a list of 64", scaled{List: make([]float64, 64)}, `"List":[0,0,`},
 		{"a long list", scaled{List: make([]float64, 65)}, `"List":{"entries":65,"sha256":"`},
 		{"a family of the project", dul.Density{InitStd: 0.1, Gradients: dul.Detached}, `{"Gradients":"detached","InitStd":0.1,"type":"dul.Density"}`},
 		{"a type that says what it is", renamed{scaled{Scale: 2}}, `"Layers":{"Scale":2,"type":"old.Name"}`},
