@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/environment/backendtest"
 	"densityuncertainty/environment/must"
@@ -37,6 +38,16 @@ func TestKMeans(t *testing.T) {
 				t.Errorf("seed %d: no centre at %v: %v", seed, want, got)
 			}
 		}
+	}
+	// Where clusters overlap, each centre is the mean of the points that it is nearest to.
+	for i := range x {
+		x[i] = rng.Float64()
+	}
+	c := clustering{points: x, centres: must.Get(kMeans(x, 2, 5, 1))(t), width: 2, owner: make([]int, 60), distance: make([]float64, 60)}
+	found := slices.Clone(c.centres)
+	c.assign()
+	if c.move(); !floats.EqualApprox(c.centres, found, 1e-12) {
+		t.Errorf("centres %v, whose points have the means %v", found, c.centres)
 	}
 	// As many centres as points, some of them equal.
 	if got, err := kMeans([]float64{1, 1, 2}, 1, 3, 1); err != nil || len(got) != 3 {
