@@ -15,8 +15,8 @@ import (
 )
 
 // A Likelihood is a distribution of a target given the outputs of a network.
-// Gaussian, Heteroscedastic, StudentT, Poisson, Quantiles and Categorical are six; any
-// type with these two methods is another. What else it can say it says by the methods
+// Gaussian, KnownNoise, Heteroscedastic, StudentT, Poisson, Quantiles and Categorical are
+// seven; any type with these two methods is another. What else it can say it says by the methods
 // of Regression, Distribution or Classification, and by those of Checker and
 // TargetChecker what it refuses.
 type Likelihood interface {
@@ -56,6 +56,34 @@ func (Gaussian) Moments(s *model.Scope, outputs *graph.Node) (mean, logVariance 
 
 // NLL is 1/2 [log 2 pi + log sigma^2 + (target - mean)^2 / sigma^2].
 func (l Gaussian) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	mean, logVariance := l.Moments(s, outputs)
+	return gaussianNLL(mean, logVariance, targets)
+}
+
+// KnownNoise is y ~ N(output, Std^2) with a standard deviation that is known and not trained.
+type KnownNoise struct{ Std float64 }
+
+// Check implements Checker.
+func (l KnownNoise) Check() error {
+	if !(l.Std > 0) || math.IsInf(l.Std, 1) {
+		return fmt.Errorf("likelihood.KnownNoise has Std %g; the noise must be positive and finite", l.Std)
+	}
+	return nil
+}
+
+// Outputs is 1, the mean.
+func (KnownNoise) Outputs() int { return 1 }
+
+// Moments are the output and log Std^2, [..., 1, 1].
+func (l KnownNoise) Moments(_ *model.Scope, outputs *graph.Node) (mean, logVariance *graph.Node) {
+	dims := slices.Clone(outputs.Shape().Dimensions)
+	dims[len(dims)-2] = 1
+	logVariance = graph.Scalar(outputs.Graph(), outputs.DType(), 2*math.Log(l.Std))
+	return outputs, graph.BroadcastToDims(logVariance, dims...)
+}
+
+// NLL is 1/2 [log 2 pi + log Std^2 + (target - mean)^2 / Std^2].
+func (l KnownNoise) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
 	mean, logVariance := l.Moments(s, outputs)
 	return gaussianNLL(mean, logVariance, targets)
 }

@@ -30,6 +30,7 @@ func TestGaussians(t *testing.T) {
 		{"constant variance", likelihood.Gaussian{}, fixtures.Values{
 			"outputs": fixtures.Matrix(2, 1, 1, -1), "target": fixtures.Matrix(2, 1, 3, -1), "/" + likelihood.LogVariance: fixtures.Matrix(1, 1, math.Log(4)),
 		}},
+		{"known variance", likelihood.KnownNoise{Std: 2}, fixtures.Values{"outputs": fixtures.Matrix(2, 1, 1, -1), "target": fixtures.Matrix(2, 1, 3, -1)}},
 		{"heteroscedastic", likelihood.Heteroscedastic{}, fixtures.Values{
 			"outputs": fixtures.Matrix(2, 2, 1, math.Log(4), -1, math.Log(4)), "target": fixtures.Matrix(2, 1, 3, -1),
 		}},

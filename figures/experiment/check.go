@@ -54,9 +54,13 @@ func (e Experiment) Check() error {
 		splits := t.Data.Splits()
 		need(e.Split >= 0 && e.Split < splits, "Split is %d; the data have %d splits, numbered from 0", e.Split, splits)
 	}
-	if process, has := m.Process.(interface{ check() error }); has {
-		add(process.check())
+	for _, part := range []any{m.Process, m.Sampler} {
+		if settings, has := part.(interface{ check() error }); has {
+			add(settings.check())
+		}
 	}
+	need(m.Sampler == nil || t.Inspect == nil && t.Probe == nil, "Task.Inspect and Task.Probe ask a trained network, and Method.Sampler draws many; leave them out")
+	need(m.Sampler == nil || m.Layers != nil, "Method.Sampler is set, but there are no Layers; it draws the parameters of a network, and not those of a Process")
 	need(m.Process == nil || !e.Recipe.EarlyStopping, "Recipe.EarlyStopping is set, but a Gaussian process is finished only after training, and cannot be scored before")
 	if m.Process != nil && t.Likelihood != nil {
 		_, gaussian := t.Likelihood.(likelihood.Gaussian)
@@ -152,6 +156,7 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 		if found.replicas, err = e.takesReplicas(); err != nil {
 			return fail(err)
 		}
+		found.replicas = found.replicas && e.Method.Sampler == nil
 	}
 	if e.Task.Probe != nil && found.replicas {
 		return fail(errors.New("Task.Probe is not for networks that are trained as replicas of one graph"))

@@ -109,6 +109,16 @@ type Method struct {
 	Members int
 	// Process, if not nil, is a Gaussian process that replaces the network's last layer.
 	Process Process
+	// Sampler, if not nil, goes on from the trained networks, and predicts by what it draws.
+	Sampler Sampler
+}
+
+// A Sampler draws networks from their posterior distribution, such as HMC.
+type Sampler interface {
+	// Sample returns the prediction of each set of the data, in their order, by networks that are drawn in chains which
+	// begin at the trained members. The numbers say how the chains went, and are kept as those of an Inspect. The seed fixes
+	// all draws. progress hears which part is done, from 0 to 1.
+	Sample(ctx context.Context, members []*nets.Model, d Data, seed uint64, progress func(done float64, note string)) ([]*Prediction, map[string]float64, error)
 }
 
 // members is the number of networks.

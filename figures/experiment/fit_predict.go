@@ -40,6 +40,9 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 	if !f.group.replicas && f.diverged[0] {
 		return all, nil
 	}
+	if sampler := f.first().Method.Sampler; sampler != nil {
+		return all, f.sample(ctx, sampler, all[0])
+	}
 	if err := f.inspect(all); err != nil {
 		return nil, err
 	}
@@ -67,6 +70,22 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 		}
 	}
 	return all, nil
+}
+
+// sample predicts all sets of an experiment by a sampler that begins at its trained networks.
+func (f *fit) sample(ctx context.Context, sampler Sampler, p *Predictions) error {
+	drawn, inspected, err := sampler.Sample(ctx, f.models, f.data[0], f.first().networkSeed(f.members()), func(done float64, note string) {
+		f.report(f.unit(), done, note)
+	})
+	if err != nil {
+		return fmt.Errorf("sampling: %w", err)
+	}
+	p.Inspected = inspected
+	for i, set := range drawn {
+		set.Set, set.Targets, set.Labels, set.likelihood = f.data[0].Sets[i].Name, f.data[0].Sets[i].Targets, f.data[0].Sets[i].Labels, f.first().Task.Likelihood
+		p.Sets = append(p.Sets, *set)
+	}
+	return nil
 }
 
 // inspect measures the networks. An experiment with a number that is not finite fails alone.

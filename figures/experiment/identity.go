@@ -73,7 +73,7 @@ func (l Experiments) IDs() []string {
 func identified(e Experiment) Experiment {
 	return Experiment{
 		Task: Task{Data: e.Task.Data, Network: e.Task.Network, Likelihood: e.Task.Likelihood}, Recipe: e.Recipe,
-		Method: Method{Layers: e.Method.Layers, Members: e.Method.Members, Process: e.Method.Process},
+		Method: Method{Layers: e.Method.Layers, Members: e.Method.Members, Process: e.Method.Process, Sampler: e.Method.Sampler},
 	}
 }
 

@@ -48,6 +48,14 @@ const (
 	// density layers. Methods without one lack it.
 	MetricPosteriorStd = "posterior_std"
 
+	// Of chains (experiment.HMC): the largest split R-hat and the smallest effective sample size of the function at all
+	// inputs, the mean acceptance probability, the number of divergent transitions, and the step size.
+	MetricRHat          = "rhat"
+	MetricEffectiveSize = "effective_size"
+	MetricAcceptance    = "acceptance"
+	MetricDivergences   = "divergences"
+	MetricStepSize      = "step_size"
+
 	MetricParameters      = "parameters"        // trainable parameters, energy models included
 	MetricTrainingGFLOP   = "training_gflop"    // 10^9 floating-point operations of a training step for one image
 	MetricSecondsPerEpoch = "seconds_per_epoch" // of training, without compilation

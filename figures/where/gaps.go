@@ -20,19 +20,25 @@ import (
 )
 
 // Sets are the experiments of the questions.
-func Sets() []tables.Set { return []tables.Set{GapSet(), FunctionSet(), ImageSet()} }
+func Sets() []tables.Set {
+	return append([]tables.Set{GapSet(), FunctionSet(), ImageSet()}, ExactSets()...)
+}
 
 // Tables are the answers as tables.
 func Tables() []tables.Named {
 	return []tables.Named{
 		{Name: "where-gaps", Doc: "does the density help in gaps? density layers against two controls, gap by gap", Make: GapTable},
+		{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Make: ExactTable},
 		{Name: "where-functions", Doc: "are joint predictions better if a draw is one function?", Make: FunctionTable},
 	}
 }
 
 // Figures are the answers as pictures.
 func Figures() []tables.NamedFigure {
-	return []tables.NamedFigure{{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return GapFigure(x) }}}
+	return []tables.NamedFigure{
+		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return GapFigure(x) }},
+		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method, and the methods' distances from it", Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return ExactFigure(x) }},
+	}
 }
 
 // gapSeeds is the number of seeds of each gap.

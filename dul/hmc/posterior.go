@@ -1,0 +1,167 @@
+package hmc
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/dul/train"
+)
+
+// A Posterior is the distribution of all parameters of a network and its likelihood after training data, up to a factor:
+//
+//	log p(w | data) = sum_i log p(y_i | x_i, w) + log p(w) + constant.
+//
+// The logarithm of the prior is minus what the layers add to the graph's stochastic.LayerLosses as KL, so that training
+// minimises the same function. A parameter for which they add nothing has a flat prior.
+type Posterior struct {
+	model     *nets.Model
+	exec      *model.Exec
+	data      []any // inputs and targets
+	variables []*model.Variable
+	sizes     []int // of the variables in one chain
+}
+
+// NewPosterior is the posterior of a model of nets.NewReplicas without noise, with a replica for each chain. The model
+// then computes in Float64. Targets must be real numbers, and inputs nets.Floats. Close frees it.
+func NewPosterior(m *nets.Model, data train.Dataset) (*Posterior, error) {
+	x, is := data.Inputs.(nets.Floats)
+	switch {
+	case m == nil || m.Replicas == 0 || m.Likelihood == nil:
+		return nil, errors.New("hmc: a posterior needs a model of nets.NewReplicas with a likelihood, a replica for each chain")
+	case !is || x.Len() == 0 || len(data.Targets) == 0 || len(data.Targets)%x.Len() != 0:
+		return nil, fmt.Errorf("hmc: a posterior needs inputs that are nets.Floats and a target for each; there are %T and %d targets", data.Inputs, len(data.Targets))
+	}
+	m.DType = dtypes.Float64
+	p := &Posterior{model: m}
+	tensor := func(values []float64, dims ...int) *tensors.Tensor {
+		return params.FromFloat64(shapes.Make(m.DType, dims...), values)
+	}
+	p.data = []any{tensor(x.Values, append([]int{x.Len()}, x.Shape...)...), tensor(data.Targets, x.Len(), len(data.Targets)/x.Len())}
+	var err error
+	if p.exec, err = model.NewExec(m.Backend, m.Store, p.build); err != nil {
+		return nil, fmt.Errorf("hmc: %w", err)
+	}
+	if _, _, err := p.evaluate(); err != nil { // which makes the parameters
+		p.Close()
+		return nil, fmt.Errorf("hmc: %w", err)
+	}
+	return p, nil
+}
+
+// build is the graph: the log density of each chain, and the gradient of each variable.
+func (p *Posterior) build(root *model.Scope, x, y *graph.Node) []*graph.Node {
+	defer nets.PanicWithError("building the posterior")
+	g, m := x.Graph(), p.model
+	root.Store().SetTraining(g, true) // so that all parameters are inputs of the graph
+	repeated := func(n *graph.Node) *graph.Node {
+		return graph.BroadcastToDims(graph.ExpandAxes(n, 0), append(m.Lead(), n.Shape().Dimensions...)...)
+	}
+	s := m.Scope(root)
+	outputs := m.Apply(s, repeated(x))
+	loss := graph.ReduceSum(graph.Reshape(m.Likelihood.NLL(s, outputs, repeated(y)), m.Replicas, -1), -1)
+	if stochastic.HasNoise(g) {
+		panic(errors.New("the network has noise of its own; a posterior is of networks without, such as of baselines.Deterministic"))
+	}
+	if kl := stochastic.LayerLossesOf(g).KL; kl != nil {
+		loss = graph.Add(loss, graph.Reshape(kl, m.Replicas))
+	}
+	p.variables, p.sizes = nil, nil
+	var values []*graph.Node
+	for v := range s.IterVariables() {
+		if v.Trainable && params.RoleOf(v, s.Store()) != "" && v.InUseByGraph(g) {
+			p.variables = append(p.variables, v)
+		}
+	}
+	slices.SortFunc(p.variables, func(a, b *model.Variable) int { return strings.Compare(a.Path(), b.Path()) })
+	for _, v := range p.variables {
+		p.sizes, values = append(p.sizes, v.Shape().Size()/m.Replicas), append(values, v.NodeValue(g))
+	}
+	density := graph.Neg(loss)
+	return append([]*graph.Node{density}, graph.Gradient(graph.ReduceAllSum(density), values...)...)
+}
+
+// evaluate is the log density and the gradient at the parameters that the model has.
+func (p *Posterior) evaluate() (logs []float64, gradients [][]float64, err error) {
+	out, err := p.exec.Exec(p.data...)
+	if err != nil {
+		return nil, nil, nets.Cause(err)
+	}
+	if logs, err = params.ToFloat64(out[0]); err != nil {
+		return nil, nil, err
+	}
+	gradients = make([][]float64, len(logs))
+	for k, t := range out[1:] {
+		values, err := params.ToFloat64(t)
+		if err != nil {
+			return nil, nil, err
+		}
+		for c := range gradients {
+			gradients[c] = append(gradients[c], values[c*p.sizes[k]:(c+1)*p.sizes[k]]...)
+		}
+	}
+	for _, t := range out {
+		err = errors.Join(err, t.FinalizeAll())
+	}
+	return logs, gradients, err
+}
+
+// Start are the parameters of models of the same network, one after the other, a row for each chain: those of the
+// posterior's own model, which are as it was made, or of networks that were trained, which may be of Float32.
+func (p *Posterior) Start(of ...*nets.Model) ([][]float64, error) {
+	var chains [][]float64
+	for _, m := range of {
+		rows := make([][]float64, m.Count())
+		for k, v := range p.variables {
+			values, _, err := params.Values(m.Store, v.Path())
+			if err != nil {
+				return nil, fmt.Errorf("hmc: %w", err)
+			}
+			if len(values) != p.sizes[k]*len(rows) {
+				return nil, fmt.Errorf("hmc: %s has %d numbers, and in the posterior %d for each chain; give a model of the same network", v.Path(), len(values)/len(rows), p.sizes[k])
+			}
+			for r := range rows {
+				rows[r] = append(rows[r], values[r*p.sizes[k]:(r+1)*p.sizes[k]]...)
+			}
+		}
+		chains = append(chains, rows...)
+	}
+	return chains, nil
+}
+
+// Set gives the model the parameters of each chain, to predict by them.
+func (p *Posterior) Set(at [][]float64) error {
+	first := 0
+	for k, v := range p.variables {
+		var values []float64
+		for _, chain := range at {
+			values = append(values, chain[first:first+p.sizes[k]]...)
+		}
+		if err := v.SetValue(params.FromFloat64(v.Shape(), values)); err != nil {
+			return fmt.Errorf("hmc: setting %s: %w", v.Path(), err)
+		}
+		first += p.sizes[k]
+	}
+	return nil
+}
+
+// Density is the log density and its gradient, for Sample. It sets the model's parameters.
+func (p *Posterior) Density(at [][]float64) (logs []float64, gradients [][]float64, err error) {
+	if err := p.Set(at); err != nil {
+		return nil, nil, err
+	}
+	return p.evaluate()
+}
+
+// Close frees the compiled graph. The model stays as it is.
+func (p *Posterior) Close() { p.exec.Finalize() }

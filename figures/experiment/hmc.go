@@ -1,0 +1,113 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"densityuncertainty/dul/hmc"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/figures/results"
+)
+
+// HMC draws the networks of a regression by Hamiltonian Monte Carlo, a chain from each member, in Float64. Layers must be
+// without noise, and add the prior to the graph's stochastic.LayerLosses as KL; see hmc.Posterior. It measures, of the
+// function at the inputs of all sets, the largest split R-hat and the smallest effective sample size, and the acceptance,
+// the divergences and the step size of the chains.
+type HMC struct {
+	Warmup, Draws, Leapfrogs int // as in hmc.Options
+	// Keep is the number of draws of each chain, evenly spaced among Draws, that predictions are kept of.
+	Keep int
+}
+
+func (h HMC) check() error {
+	if h.Keep < 1 || h.Draws < 4 || h.Draws%h.Keep != 0 {
+		return fmt.Errorf("experiment.HMC has Draws %d and Keep %d; Draws must be at least 4, and Keep must divide it", h.Draws, h.Keep)
+	}
+	return nil
+}
+
+// Sample implements Sampler.
+func (h HMC) Sample(ctx context.Context, members []*nets.Model, d Data, seed uint64, progress func(done float64, note string)) ([]*Prediction, map[string]float64, error) {
+	seeds := make([]uint64, len(members))
+	for i := range seeds {
+		seeds[i] = seed + uint64(i)
+	}
+	m, err := nets.NewReplicas(members[0].Backend, members[0].Network, members[0].Likelihood, seeds...)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := hmc.NewPosterior(m, d.Train)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer p.Close()
+	start, err := p.Start(members...)
+	if err != nil {
+		return nil, nil, err
+	}
+	chains, err := hmc.Sample(ctx, p.Density, start, hmc.Options{Warmup: h.Warmup, Draws: h.Draws, Leapfrogs: h.Leapfrogs, Seed: seed, Progress: func(done, total int) {
+		progress(float64(done)/float64(total), fmt.Sprintf("transition %d of %d", done, total))
+	}})
+	if err != nil {
+		return nil, nil, err
+	}
+	found := map[string]float64{
+		results.MetricAcceptance: chains.Acceptance, results.MetricDivergences: float64(chains.Divergences), results.MetricStepSize: chains.StepSize,
+		results.MetricRHat: 0, results.MetricEffectiveSize: float64(h.Draws*len(members)) * float64(h.Draws),
+	}
+	var all []*Prediction
+	for _, set := range d.Sets {
+		x := slices.Repeat([]nets.Floats{set.Inputs.(nets.Floats)}, len(members))
+		functions := make([][][]float64, set.Len()) // [input][chain][draw]
+		for i := range functions {
+			functions[i] = make([][]float64, len(members))
+		}
+		var kept []predict.Mixture
+		for draw := range h.Draws {
+			at := make([][]float64, len(members))
+			for c := range at {
+				at[c] = chains.Draws[c][draw]
+			}
+			if err := p.Set(at); err != nil {
+				return nil, nil, err
+			}
+			drawn, err := predict.SampleReplicas(ctx, m, x, predict.Options{Samples: 1})
+			if err != nil {
+				return nil, nil, err
+			}
+			for c, one := range drawn {
+				if one.Mean == nil {
+					return nil, nil, errors.New("experiment.HMC is for likelihoods of a real target with a mean and a variance, such as likelihood.Gaussian")
+				}
+				for i, v := range one.Mean[0] {
+					functions[i][c] = append(functions[i][c], v)
+				}
+				if (draw+1)%(h.Draws/h.Keep) == 0 {
+					kept = append(kept, one.Mixture)
+				}
+			}
+		}
+		for i := range functions {
+			rHat, err := metrics.SplitRHat(functions[i])
+			if err != nil {
+				return nil, nil, err
+			}
+			size, err := metrics.EffectiveSize(functions[i])
+			if err != nil {
+				return nil, nil, err
+			}
+			found[results.MetricRHat] = max(found[results.MetricRHat], rHat)
+			found[results.MetricEffectiveSize] = min(found[results.MetricEffectiveSize], size)
+		}
+		mixed, err := predict.Mix(kept...)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, &Prediction{Prediction: predict.Prediction{Mixture: mixed, Width: 1, LastConvolution: -1}})
+	}
+	return all, found, nil
+}

@@ -1,0 +1,91 @@
+package experiment_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul/hmc"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/results"
+)
+
+// lines are examples of y = x + noise of deviation 0.1.
+func lines(n int) train.Dataset {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var x, y []float64
+	for range n {
+		x = append(x, rng.NormFloat64())
+		y = append(y, x[len(x)-1]+0.1*rng.NormFloat64())
+	}
+	return train.Dataset{Inputs: nets.Rows(x, 1), Targets: y}
+}
+
+// chains is an experiment by HMC.
+func chains(t *testing.T, h experiment.HMC) experiment.Experiment {
+	t.Helper()
+	task := experiment.Task{
+		Name: "lines", Data: experiment.Arrays{Train: lines(20), Sets: []experiment.Set{{Name: "test", Dataset: lines(5)}, {Name: "far", Dataset: lines(3)}}},
+		Network: nets.MLP{Widths: []int{3}}, Likelihood: likelihood.KnownNoise{Std: 0.1}, Metrics: []experiment.Metric{experiment.Regression},
+	}
+	m := experiment.Method{Name: "HMC", Layers: hmc.Prior{Layers: baselines.Deterministic{}}, Members: 2, Sampler: h}
+	return must.Get(task.Experiments(experiment.Adam(20, 20, 1e-2), 1, m))(t)[0]
+}
+
+// The draws of all chains are the prediction, and the result says how the chains went. The same experiment has the same
+// draws.
+func TestHMC(t *testing.T) {
+	e := chains(t, experiment.HMC{Warmup: 100, Draws: 80, Leapfrogs: 10, Keep: 20})
+	r := must.Get(experiment.Run(context.Background(), e))(t)[0]
+	p := must.Get(r.Predictions())(t)
+	for i, n := range []int{5, 3} {
+		if s := p.Sets[i]; len(s.Mean) != 2*20 || len(s.Mean[0]) != n || len(s.Targets) != n {
+			t.Errorf("the set %q has %d components at %d inputs", s.Set, len(s.Mean), len(s.Mean[0]))
+		}
+	}
+	for name, between := range map[string][2]float64{
+		results.MetricRHat: {0.99, 1.5}, results.MetricEffectiveSize: {5, 1000}, results.MetricAcceptance: {0.5, 1},
+		results.MetricDivergences: {0, 0}, results.MetricStepSize: {1e-3, 1}, results.MetricRMSE: {0.01, 0.3},
+	} {
+		if v, has := r.Metrics[name]; !has || v < between[0] || v > between[1] {
+			t.Errorf("%s is %v (%t), want between %v and %v", name, v, has, between[0], between[1])
+		}
+	}
+	again := must.Get(must.Get(experiment.Run(context.Background(), e))(t)[0].Predictions())(t)
+	if !reflect.DeepEqual(again.Sets[0].Mean, p.Sets[0].Mean) {
+		t.Error("the same experiment has other draws")
+	}
+}
+
+func TestHMCRefuses(t *testing.T) {
+	good := experiment.HMC{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 5}
+	for want, change := range map[string]func(e *experiment.Experiment){
+		"Keep must divide": func(e *experiment.Experiment) {
+			e.Method.Sampler = experiment.HMC{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 6}
+		},
+		"Warmup is 3": func(e *experiment.Experiment) {
+			e.Method.Sampler = experiment.HMC{Warmup: 3, Draws: 20, Leapfrogs: 2, Keep: 5}
+		},
+		"no Layers":        func(e *experiment.Experiment) { e.Method.Layers, e.Method.Process = nil, experiment.SNGP{} },
+		"noise of its own": func(e *experiment.Experiment) { e.Method.Layers = baselines.MCDropout{} },
+		"a mean and a vari": func(e *experiment.Experiment) {
+			e.Task.Likelihood, e.Task.Metrics = likelihood.Quantiles{Levels: []float64{0.5}}, nil
+		},
+		"Task.Inspect": func(e *experiment.Experiment) {
+			e.Task.Inspect = func([]*nets.Model, int, int) (map[string]float64, error) { return nil, nil }
+		},
+	} {
+		e := chains(t, good)
+		change(&e)
+		if _, err := experiment.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

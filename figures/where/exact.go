@@ -1,0 +1,286 @@
+package where
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul/hmc"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/toy"
+	"densityuncertainty/figures/uci"
+)
+
+// exactSplits and exactSeeds are the numbers of splits of each problem, and of seeds of each method on each of them.
+const exactSplits, exactSeeds = 3, 10
+
+// An exactProblem is a regression whose posterior is drawn by Hamiltonian Monte Carlo.
+type exactProblem struct {
+	title string
+	data  experiment.Source
+	noise float64 // the known standard deviation of the noise, of a standardised target
+}
+
+// exactProblems are the cubic of Figure 1, and two sets of UCI with a gap.
+func exactProblems() []exactProblem {
+	return []exactProblem{
+		{"Cubic", toy.Cubic{Seeds: exactSplits}, 0.09},
+		{uci.DatasetTitle("yacht"), gapAndData{"yacht"}, 0.05},
+		{uci.DatasetTitle("boston"), gapAndData{"boston"}, 0.2},
+	}
+}
+
+// gapAndData is a UCI data set with a gap: the set "gap" is the test part of a gap split, and the set "data" a fifth of
+// all other examples, which are not trained on.
+type gapAndData struct{ Name string }
+
+func (s gapAndData) source() uci.Data { return uci.Data{Name: s.Name, Kind: uci.Gap, HeldOut: true} }
+
+// Identity implements experiment.Identifier.
+func (s gapAndData) Identity() experiment.Identity { return experiment.Identity{Value: s.source()} }
+
+// Splits implements experiment.Source.
+func (s gapAndData) Splits() int { return exactSplits }
+
+// Load implements experiment.Source.
+func (s gapAndData) Load(ctx context.Context, split int) (experiment.Data, error) {
+	d, err := s.source().Load(ctx, split)
+	if err != nil {
+		return d, err
+	}
+	d.Sets = []experiment.Set{{Name: dataRegion, Dataset: d.HeldOut}, {Name: gapRegion, Dataset: d.Sets[0].Dataset}}
+	d.HeldOut = train.Dataset{}
+	return d, nil
+}
+
+// exactMethods are the methods that are compared with the posterior, density first.
+func exactMethods() []experiment.Method {
+	list := append([]experiment.Method{methods.Density}, append(gapControls(), methods.MFVI, methods.Rank1, methods.MCDropout, methods.Ensemble)...)
+	for i, m := range list {
+		m = methods.Defaults{InitStd: 0.01}.Fill(m)
+		if l, is := m.Layers.(baselines.MFVI); is {
+			m.Layers = scaledMFVI{l.InitStd}
+		}
+		m.Layers = hmc.Prior{Layers: m.Layers}
+		list[i] = m
+	}
+	return list
+}
+
+// scaledMFVI is baselines.MFVI with the prior of hmc.Prior, N(0, 1/in) for a layer with so many inputs.
+type scaledMFVI struct{ InitStd float64 }
+
+// Dense implements nets.Layers.
+func (l scaledMFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return baselines.MFVI{InitStd: l.InitStd, PriorStd: 1 / math.Sqrt(float64(x.Shape().Dim(-1)))}.Dense(s, x, units)
+}
+
+// sampled is the posterior: four chains, from networks that were trained from four seeds.
+var sampled = experiment.Method{
+	Name: "HMC", Layers: hmc.Prior{Layers: baselines.Deterministic{}}, Members: 4,
+	Sampler: experiment.HMC{Warmup: 1000, Draws: 1000, Leapfrogs: 100, Keep: 125},
+}
+
+// experiment is the experiment of a method on the problem: one hidden layer of 50 units, trained by 4000 steps of Adam on all
+// examples at once, after half as many of energy models alone, as in toy.Paper.
+func (p exactProblem) experiment(m experiment.Method, metric experiment.Metric) experiment.Experiment {
+	recipe := experiment.Adam(4000, 1000, 1e-3)
+	recipe.PretrainEpochs = recipe.Epochs / 2
+	l := likelihood.KnownNoise{Std: p.noise}
+	recipe, err := recipe.For(m, l, 500)
+	if err != nil {
+		panic(err) // a mistake in this package
+	}
+	task := experiment.Task{
+		Name: p.title + ", exact", Data: p.data, Network: nets.MLP{Widths: []int{50}}, Likelihood: l, Metrics: []experiment.Metric{metric},
+	}
+	return experiment.Experiment{Task: task, Method: m, Recipe: recipe, Preset: "where.exact"}
+}
+
+// posterior are the experiments that draw the posterior of each split.
+func (p exactProblem) posterior() (list experiment.Experiments) {
+	e := p.experiment(sampled, halvesApart)
+	for e.Split = range exactSplits {
+		list = append(list, e)
+	}
+	return list
+}
+
+// runs are the experiments of a method: for each seed, one on each split.
+func (p exactProblem) runs(m experiment.Method) (list []experiment.Experiments) {
+	e := p.experiment(m, p.fromPosterior)
+	for seed := range exactSeeds {
+		var each experiment.Experiments
+		for e.Split = range exactSplits {
+			e.Seed = uint64(seed)
+			each = append(each, e)
+		}
+		list = append(list, each)
+	}
+	return list
+}
+
+// ExactSets are the experiments of question 2: the posteriors, and the methods, whose distances are measured from the
+// posteriors in figures/runs when they are run.
+func ExactSets() []tables.Set {
+	var posteriors, all experiment.Experiments
+	for _, p := range exactProblems() {
+		posteriors = append(posteriors, p.posterior()...)
+		for _, m := range exactMethods() {
+			all = append(all, slices.Concat(p.runs(m)...)...)
+		}
+	}
+	return []tables.Set{
+		{Name: "where-posterior", Doc: "question 2: posteriors drawn by Hamiltonian Monte Carlo", Parts: []tables.Part{{Scale: results.Full, Experiments: posteriors}}},
+		{Name: "where-exact", Doc: "question 2: how far is each method from the posterior? (run where-posterior first)", Parts: []tables.Part{{Scale: results.Full, Experiments: all}}},
+	}
+}
+
+// The regions where predictions are compared. Those of the cubic are parts of its grid.
+const dataRegion, gapRegion = "data", "gap"
+
+// A region is a part of a set of predictions.
+type region struct {
+	name string
+	of   *experiment.Prediction
+	at   []int
+}
+
+// function are the draws of the function at one input of the region.
+func (r region) function(i int) []float64 {
+	var draws []float64
+	for _, draw := range r.of.Mean {
+		draws = append(draws, draw[r.at[i]])
+	}
+	return draws
+}
+
+// regionsOf are the regions of predictions.
+func regionsOf(p *experiment.Predictions) []region {
+	var all []region
+	for i := range p.Sets {
+		set := &p.Sets[i]
+		if set.Set == dataRegion || set.Set == gapRegion {
+			r := region{name: set.Set, of: set}
+			for k := range set.Mean[0] {
+				r.at = append(r.at, k)
+			}
+			all = append(all, r)
+			continue
+		}
+		data, gap := region{name: dataRegion, of: set}, region{name: gapRegion, of: set}
+		for k, x := range toy.Grid() {
+			switch x = math.Abs(x); {
+			case x < 2:
+				gap.at = append(gap.at, k)
+			case x <= 4:
+				data.at = append(data.at, k)
+			}
+		}
+		all = append(all, data, gap)
+	}
+	return all
+}
+
+// apart measures how far the draws of a function are from others at the inputs of a region, as numbers whose names begin
+// with the region's: the mean 1-Wasserstein distance of the function ("w1", standardised), the mean total variation of the
+// target's predictive distributions ("tv"), and the mean standard deviation over the others' ("std_ratio").
+func apart(r region, draws, others func(i int) []float64) (map[string]float64, error) {
+	n := float64(len(r.at))
+	w1, tv, std, otherStd := 0.0, 0.0, 0.0, 0.0
+	for i := range r.at {
+		a, b := draws(i), others(i)
+		d, err := metrics.Wasserstein(a, b)
+		if err != nil {
+			return nil, err
+		}
+		v, err := metrics.TotalVariation(a, b, r.of.NoiseDeviation())
+		if err != nil {
+			return nil, err
+		}
+		w1, tv, std, otherStd = w1+d/n, tv+v/n, std+stat.PopStdDev(a, nil), otherStd+stat.PopStdDev(b, nil)
+	}
+	return map[string]float64{r.name + "_w1": w1, r.name + "_tv": tv, r.name + "_std_ratio": std / otherStd}, nil
+}
+
+// halvesApart is how far the first two chains of the posterior are from the others: no method can be closer.
+func halvesApart(p *experiment.Predictions) (map[string]float64, error) {
+	all := map[string]float64{}
+	for _, r := range regionsOf(p) {
+		half := func(first int) func(i int) []float64 {
+			return func(i int) (draws []float64) {
+				for k, v := range r.function(i) { // draws of the four chains by turns
+					if k%sampled.Members/2 == first {
+						draws = append(draws, v)
+					}
+				}
+				return draws
+			}
+		}
+		found, err := apart(r, half(0), half(1))
+		if err != nil {
+			return nil, err
+		}
+		for name, v := range found {
+			all[name] = v
+		}
+	}
+	return all, nil
+}
+
+// fromPosterior is how far predictions are from the posterior of their split.
+func (p exactProblem) fromPosterior(found *experiment.Predictions) (map[string]float64, error) {
+	posterior, err := storedPosterior(p.posterior()[found.Split])
+	if err != nil {
+		return nil, err
+	}
+	all, theirs := map[string]float64{}, regionsOf(posterior)
+	for k, r := range regionsOf(found) {
+		distances, err := apart(r, r.function, theirs[k].function)
+		if err != nil {
+			return nil, err
+		}
+		for name, v := range distances {
+			all[name] = v
+		}
+	}
+	return all, nil
+}
+
+// posteriors are the predictions of posteriors that were read, by the identities of their experiments.
+var posteriors sync.Map
+
+// storedPosterior reads the predictions of a posterior from the repository's results.
+func storedPosterior(e experiment.Experiment) (*experiment.Predictions, error) {
+	if p, has := posteriors.Load(e.ID()); has {
+		return p.(*experiment.Predictions), nil
+	}
+	folder, err := results.DefaultDir()
+	if err != nil {
+		return nil, err
+	}
+	store := &experiment.Store{Folder: folder}
+	p, err := store.Predictions(e)
+	if errors.Is(err, experiment.ErrNoPredictions) {
+		err = fmt.Errorf("where: %w; draw it first: reproduce run where-posterior", err)
+	}
+	if err == nil {
+		posteriors.Store(e.ID(), p)
+	}
+	return p, err
+}

@@ -1,0 +1,166 @@
+package where
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/internal/figtest"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/uci"
+)
+
+// The inputs at the data and in the gap are those of the gap split, each once, and none is trained on.
+func TestGapAndData(t *testing.T) {
+	for split := range exactSplits {
+		d := must.Get(gapAndData{"yacht"}.Load(context.Background(), split))(t)
+		whole := must.Get(uci.Data{Name: "yacht", Kind: uci.Gap}.Load(context.Background(), split))(t)
+		data, gap := d.Sets[0], d.Sets[1]
+		if data.Name != dataRegion || gap.Name != gapRegion || d.HeldOut.Inputs != nil {
+			t.Errorf("split %d has the sets %q and %q", split, data.Name, gap.Name)
+		}
+		if d.Train.Len()+data.Len() != whole.Train.Len() || gap.Len() != whole.Sets[0].Len() {
+			t.Errorf("split %d: %d trained on, %d at the data and %d in the gap, of %d and %d", split, d.Train.Len(), data.Len(), gap.Len(), whole.Train.Len(), whole.Sets[0].Len())
+		}
+		column := func(of nets.Inputs) (values []float64) {
+			x := of.(nets.Floats)
+			for i := split; i < len(x.Values); i += x.Size() {
+				values = append(values, x.Values[i])
+			}
+			return values
+		}
+		low, high := slices.Min(column(gap.Inputs)), slices.Max(column(gap.Inputs))
+		for _, v := range slices.Concat(column(d.Train.Inputs), column(data.Inputs)) {
+			if v > low && v < high {
+				t.Fatalf("split %d: an input outside of the gap is %g, and the gap reaches from %g to %g", split, v, low, high)
+			}
+		}
+	}
+}
+
+// predicted are predictions of two sets, whose function has the draws of each component at all inputs.
+func predicted(draws ...float64) *experiment.Predictions {
+	p := &experiment.Predictions{}
+	for _, name := range []string{dataRegion, gapRegion} {
+		s := experiment.Prediction{Set: name, Prediction: predict.Prediction{}}
+		for _, v := range draws {
+			s.Mean, s.NoiseStd = append(s.Mean, []float64{v, v}), append(s.NoiseStd, []float64{0.5, 0.5})
+		}
+		p.Sets = append(p.Sets, s)
+	}
+	return p
+}
+
+// A function that is shifted by 1 has the distance 1, the total variation of two Gaussians and the same width; chains that
+// differ by so much have it from each other.
+func TestApart(t *testing.T) {
+	const shift = 1
+	r := regionsOf(predicted(0, 0, 0))[1]
+	others := regionsOf(predicted(shift, shift))[1]
+	found := must.Get(apart(r, r.function, others.function))(t)
+	if want := math.Erf(shift / (2 * math.Sqrt2 * 0.5)); math.Abs(found["gap_w1"]-shift) > 1e-12 || math.Abs(found["gap_tv"]-want) > 1e-3 {
+		t.Errorf("the distances are %v, want %v and %v", found, shift, want)
+	}
+	halves := must.Get(halvesApart(predicted(0, 1, 3, 4, 0, 1, 3, 4)))(t)
+	if halves["data_w1"] != 3 || halves["data_std_ratio"] != 1 {
+		t.Errorf("the first two of four chains are apart from the others by %v, want 3", halves)
+	}
+}
+
+// The regions of the cubic are parts of its grid.
+func TestRegionsOfTheCubic(t *testing.T) {
+	d := must.Get(exactProblems()[0].data.Load(context.Background(), 0))(t)
+	p := &experiment.Predictions{Sets: []experiment.Prediction{{Set: d.Sets[0].Name, Prediction: predict.Prediction{Mixture: predict.Mixture{Mean: [][]float64{make([]float64, d.Sets[0].Len())}}}}}}
+	found := regionsOf(p)
+	if len(found) != 2 || len(found[0].at) != 2*41 || len(found[1].at) != 79 { // 2 to 4 on both sides, and between -2 and 2, in steps of 0.05
+		t.Errorf("%d inputs at the data and %d in the gap", len(found[0].at), len(found[1].at))
+	}
+}
+
+// madeExact are results on Yacht: density is at the distance 1 from the posterior, a control at 2.
+func madeExact(control experiment.Method) *tables.Index {
+	all := map[string]experiment.Result{}
+	p := exactProblems()[1]
+	keep := func(e experiment.Experiment, distance float64) {
+		metrics := map[string]float64{"rhat": 1.01, "effective_size": 500, "divergences": 1}
+		for _, r := range exactRegions() {
+			metrics[r.name+"_w1"], metrics[r.name+"_tv"], metrics[r.name+"_std_ratio"] = distance, distance/4, 1
+		}
+		all[e.ID()] = experiment.Result{ID: e.ID(), Metrics: metrics}
+	}
+	for _, e := range p.posterior() {
+		keep(e, 0.1)
+	}
+	for _, m := range exactMethods() {
+		for seed, list := range p.runs(m) {
+			for _, e := range list {
+				switch m.Name {
+				case methods.Density.Name:
+					keep(e, 1+float64(seed)/100)
+				case control.Name:
+					keep(e, 2-float64(seed)/100)
+				}
+			}
+		}
+	}
+	return tables.NewIndex(all)
+}
+
+// A method is tested over seeds; what was not run is left open, and problems without a posterior have no rows.
+func TestExactTable(t *testing.T) {
+	table := must.Get(ExactTable(madeExact(methods.DensityMean)))(t)
+	if len(table.Rows) != 2 {
+		t.Fatalf("%d rows, want two of Yacht", len(table.Rows))
+	}
+	row := table.Rows[1].Name
+	if got := figtest.Cell(t, table, row, methods.DensityMean.Name); !strings.Contains(got, "1.9") || !strings.Contains(got, "better") {
+		t.Errorf("the mean energy: %q", got)
+	}
+	if got := figtest.Cell(t, table, row, methods.DensityConstant.Name); got != "–" {
+		t.Errorf("constant energy, which was not run: %q", got)
+	}
+	if notes := fmt.Sprint(table.Notes); !strings.Contains(notes, "3 divergences") || !strings.Contains(notes, "at most 1.010") {
+		t.Errorf("the notes do not say how the chains went: %s", notes)
+	}
+	figtest.Renders(t, table)
+	if empty := must.Get(ExactTable(tables.NewIndex(nil)))(t); len(empty.Rows) != 0 {
+		t.Errorf("%d rows of nothing", len(empty.Rows))
+	}
+}
+
+// The panels of distances can be drawn, and what the picture lacks it names.
+func TestExactFigure(t *testing.T) {
+	if _, err := ExactFigure(tables.NewIndex(nil), 0); err == nil || !strings.Contains(err.Error(), "where-posterior") {
+		t.Errorf("without results: %v", err)
+	}
+	for n, problem := range exactProblems() {
+		must.Get(problem.distances(madeExact(methods.DensityMean), n == 0))(t)
+	}
+}
+
+// Every method and the posterior have the same network, noise and training examples, and the sets are complete.
+func TestExactSets(t *testing.T) {
+	sets := ExactSets()
+	if posteriors, all := len(sets[0].At("")), len(sets[1].At("")); posteriors != 3*exactSplits || all != 3*7*exactSplits*exactSeeds {
+		t.Errorf("%d posteriors and %d runs", posteriors, all)
+	}
+	for _, set := range sets {
+		for _, e := range set.At("") {
+			must.Do(t, e.Check())
+		}
+	}
+	// A posterior that was not drawn is named before distances are taken from it.
+	p := exactProblems()[1]
+	p.noise = 0.123
+	if _, err := p.fromPosterior(predicted(1)); err == nil || !strings.Contains(err.Error(), "run where-posterior") {
+		t.Errorf("without a posterior: %v", err)
+	}
+}
