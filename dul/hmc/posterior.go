@@ -12,8 +12,10 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 )
@@ -27,7 +29,8 @@ import (
 type Posterior struct {
 	model     *nets.Model
 	exec      *model.Exec
-	data      []any // inputs and targets
+	predict   *model.Exec // nil for a likelihood that is no likelihood.Regression
+	data      []any       // inputs and targets
 	variables []*model.Variable
 	sizes     []int // of the variables in one chain
 }
@@ -44,13 +47,14 @@ func NewPosterior(m *nets.Model, data train.Dataset) (*Posterior, error) {
 	}
 	m.DType = dtypes.Float64
 	p := &Posterior{model: m}
-	tensor := func(values []float64, dims ...int) *tensors.Tensor {
-		return params.FromFloat64(shapes.Make(m.DType, dims...), values)
-	}
-	p.data = []any{tensor(x.Values, append([]int{x.Len()}, x.Shape...)...), tensor(data.Targets, x.Len(), len(data.Targets)/x.Len())}
-	var err error
-	if p.exec, err = model.NewExec(m.Backend, m.Store, p.build); err != nil {
-		return nil, fmt.Errorf("hmc: %w", err)
+	p.data = []any{tensorOf(x), params.FromFloat64(shapes.Make(m.DType, x.Len(), len(data.Targets)/x.Len()), data.Targets)}
+	p.exec = model.MustNewExec(m.Backend, m.Store, p.build)
+	if l, is := m.Likelihood.(likelihood.Regression); is {
+		p.predict = model.MustNewExec(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) []*graph.Node {
+			s, outputs := p.apply(root, x)
+			mean, logVariance := l.Moments(s, outputs)
+			return []*graph.Node{mean, graph.BroadcastToDims(graph.Exp(graph.MulScalar(logVariance, 0.5)), mean.Shape().Dimensions...)}
+		})
 	}
 	if _, _, err := p.evaluate(); err != nil { // which makes the parameters
 		p.Close()
@@ -59,17 +63,29 @@ func NewPosterior(m *nets.Model, data train.Dataset) (*Posterior, error) {
 	return p, nil
 }
 
+// tensorOf are inputs as a tensor, [N, Shape...].
+func tensorOf(x nets.Floats) *tensors.Tensor {
+	return params.FromFloat64(shapes.Make(dtypes.Float64, append([]int{x.Len()}, x.Shape...)...), x.Values)
+}
+
+// apply is the outputs of all chains at the same inputs.
+func (p *Posterior) apply(root *model.Scope, x *graph.Node) (s *model.Scope, outputs *graph.Node) {
+	root.Store().SetTraining(x.Graph(), true) // so that all parameters are inputs of the graph
+	s = p.model.Scope(root)
+	return s, p.model.Apply(s, p.repeated(x))
+}
+
+// repeated is a node once for each chain.
+func (p *Posterior) repeated(n *graph.Node) *graph.Node {
+	return graph.BroadcastToDims(graph.ExpandAxes(n, 0), append(p.model.Lead(), n.Shape().Dimensions...)...)
+}
+
 // build is the graph: the log density of each chain, and the gradient of each variable.
 func (p *Posterior) build(root *model.Scope, x, y *graph.Node) []*graph.Node {
 	defer nets.PanicWithError("building the posterior")
 	g, m := x.Graph(), p.model
-	root.Store().SetTraining(g, true) // so that all parameters are inputs of the graph
-	repeated := func(n *graph.Node) *graph.Node {
-		return graph.BroadcastToDims(graph.ExpandAxes(n, 0), append(m.Lead(), n.Shape().Dimensions...)...)
-	}
-	s := m.Scope(root)
-	outputs := m.Apply(s, repeated(x))
-	loss := graph.ReduceSum(graph.Reshape(m.Likelihood.NLL(s, outputs, repeated(y)), m.Replicas, -1), -1)
+	s, outputs := p.apply(root, x)
+	loss := graph.ReduceSum(graph.Reshape(m.Likelihood.NLL(s, outputs, p.repeated(y)), m.Replicas, -1), -1)
 	if stochastic.HasNoise(g) {
 		panic(errors.New("the network has noise of its own; a posterior is of networks without, such as of baselines.Deterministic"))
 	}
@@ -163,5 +179,34 @@ func (p *Posterior) Density(at [][]float64) (logs []float64, gradients [][]float
 	return p.evaluate()
 }
 
-// Close frees the compiled graph. The model stays as it is.
-func (p *Posterior) Close() { p.exec.Finalize() }
+// Predict is what the networks with these parameters say of inputs: a component for each chain. It sets the model's
+// parameters. A likelihood that is no likelihood.Regression is an error.
+func (p *Posterior) Predict(at [][]float64, x nets.Floats) (predict.Mixture, error) {
+	var all predict.Mixture
+	if p.predict == nil {
+		return all, fmt.Errorf("hmc: a likelihood of type %T has no mean and variance to predict; set the parameters, and use predict.SampleReplicas", p.model.Likelihood)
+	}
+	if err := p.Set(at); err != nil {
+		return all, err
+	}
+	out, err := p.predict.Exec(tensorOf(x))
+	if err != nil {
+		return all, fmt.Errorf("hmc: %w", nets.Cause(err))
+	}
+	for k, rows := range []*[][]float64{&all.Mean, &all.NoiseStd} {
+		values, err := params.ToFloat64(out[k])
+		if err != nil {
+			return all, err
+		}
+		*rows = slices.Collect(slices.Chunk(values, x.Len()))
+	}
+	return all, nil
+}
+
+// Close frees the compiled graphs. The model stays as it is.
+func (p *Posterior) Close() {
+	p.exec.Finalize()
+	if p.predict != nil {
+		p.predict.Finalize()
+	}
+}

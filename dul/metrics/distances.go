@@ -45,8 +45,8 @@ func Wasserstein(a, b []float64) (float64, error) {
 //
 //	1/2 integral |1/A sum_m N(y; a_m, std^2) - 1/B sum_m N(y; b_m, std^2)| dy,
 //
-// from 0 to 1, by the trapezoidal rule in steps of std/8, with an error of about 0.001. Parts of a Gaussian farther than 6 std from its mean are left
-// out. Means that lie more than a million std apart are an error.
+// from 0 to 1, by the trapezoidal rule in steps of std/8, with an error of about 0.001. Parts of a Gaussian farther than 6
+// std from its mean are left out. Means that lie more than a million std apart are an error.
 func TotalVariation(a, b []float64, std float64) (float64, error) {
 	if err := checkDraws(a, b); err != nil {
 		return 0, err

@@ -2,9 +2,7 @@ package experiment
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	"densityuncertainty/dul/hmc"
 	"densityuncertainty/dul/metrics"
@@ -61,7 +59,6 @@ func (h HMC) Sample(ctx context.Context, members []*nets.Model, d Data, seed uin
 	}
 	var all []*Prediction
 	for _, set := range d.Sets {
-		x := slices.Repeat([]nets.Floats{set.Inputs.(nets.Floats)}, len(members))
 		functions := make([][][]float64, set.Len()) // [input][chain][draw]
 		for i := range functions {
 			functions[i] = make([][]float64, len(members))
@@ -72,23 +69,17 @@ func (h HMC) Sample(ctx context.Context, members []*nets.Model, d Data, seed uin
 			for c := range at {
 				at[c] = chains.Draws[c][draw]
 			}
-			if err := p.Set(at); err != nil {
-				return nil, nil, err
-			}
-			drawn, err := predict.SampleReplicas(ctx, m, x, predict.Options{Samples: 1})
+			drawn, err := p.Predict(at, set.Inputs.(nets.Floats))
 			if err != nil {
 				return nil, nil, err
 			}
-			for c, one := range drawn {
-				if one.Mean == nil {
-					return nil, nil, errors.New("experiment.HMC is for likelihoods of a real target with a mean and a variance, such as likelihood.Gaussian")
-				}
-				for i, v := range one.Mean[0] {
+			for c, function := range drawn.Mean {
+				for i, v := range function {
 					functions[i][c] = append(functions[i][c], v)
 				}
-				if (draw+1)%(h.Draws/h.Keep) == 0 {
-					kept = append(kept, one.Mixture)
-				}
+			}
+			if (draw+1)%(h.Draws/h.Keep) == 0 {
+				kept = append(kept, drawn)
 			}
 		}
 		for i := range functions {

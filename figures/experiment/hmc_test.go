@@ -75,7 +75,7 @@ func TestHMCRefuses(t *testing.T) {
 		},
 		"no Layers":        func(e *experiment.Experiment) { e.Method.Layers, e.Method.Process = nil, experiment.SNGP{} },
 		"noise of its own": func(e *experiment.Experiment) { e.Method.Layers = baselines.MCDropout{} },
-		"a mean and a vari": func(e *experiment.Experiment) {
+		"no mean and varia": func(e *experiment.Experiment) {
 			e.Task.Likelihood, e.Task.Metrics = likelihood.Quantiles{Levels: []float64{0.5}}, nil
 		},
 		"Task.Inspect": func(e *experiment.Experiment) {
