@@ -31,17 +31,17 @@ const exactSplits, exactSeeds = 3, 10
 
 // An exactProblem is a regression whose posterior is drawn by Hamiltonian Monte Carlo.
 type exactProblem struct {
-	title string
-	data  experiment.Source
-	noise float64 // the known standard deviation of the noise, of a standardised target
+	name, title string
+	data        experiment.Source
+	noise       float64 // the known standard deviation of the noise, of a standardised target
 }
 
 // exactProblems are the cubic of Figure 1, and two sets of UCI with a gap.
 func exactProblems() []exactProblem {
 	return []exactProblem{
-		{"Cubic", toy.Cubic{Seeds: exactSplits}, 0.09},
-		{uci.DatasetTitle("yacht"), gapAndData{"yacht"}, 0.1},
-		{uci.DatasetTitle("boston"), gapAndData{"boston"}, 0.3},
+		{"cubic", "Cubic", toy.Cubic{Seeds: exactSplits}, 0.09},
+		{"yacht", uci.DatasetTitle("yacht"), gapAndData{"yacht"}, 0.1},
+		{"boston", uci.DatasetTitle("boston"), gapAndData{"boston"}, 0.3},
 	}
 }
 
@@ -107,7 +107,7 @@ func (p exactProblem) experiment(m experiment.Method, metric experiment.Metric) 
 		panic(err) // a mistake in this package
 	}
 	task := experiment.Task{
-		Name: p.title + ", exact", Data: p.data, Network: nets.MLP{Widths: []int{50}}, Likelihood: l, Metrics: []experiment.Metric{metric},
+		Name: p.name + ", exact", Data: p.data, Network: nets.MLP{Widths: []int{50}}, Likelihood: l, Metrics: []experiment.Metric{metric},
 	}
 	return experiment.Experiment{Task: task, Method: m, Recipe: recipe, Preset: "where.exact"}
 }
