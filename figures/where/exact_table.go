@@ -106,7 +106,7 @@ func ExactTable(x *tables.Index) (report.Table, error) {
 					row.Cells = append(row.Cells, report.TextCell("–"))
 					continue
 				}
-				cell := report.TextCell(report.MeanStd(w1, std, 3), fmt.Sprintf("tv %.3f, sd × %.2f", stat.Mean(values("tv"), nil), stat.Mean(values("std_ratio"), nil)))
+				cell := report.TextCell(report.MeanStd(w1, std, 3), fmt.Sprintf("tv %.3f, sd ratio %.2f", stat.Mean(values("tv"), nil), stat.Mean(values("std_ratio"), nil)))
 				if test, has := tests[tested{r.name, m.Name}]; has {
 					cell = append(cell, test.Line())
 				}
