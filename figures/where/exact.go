@@ -72,7 +72,7 @@ func (s gapAndData) Load(ctx context.Context, split int) (experiment.Data, error
 
 // exactMethods are the methods that are compared with the posterior, density first.
 func exactMethods() []experiment.Method {
-	list := append([]experiment.Method{methods.Density}, append(gapControls(), methods.MFVI, methods.Rank1, methods.MCDropout, methods.Ensemble)...)
+	list := append(compared(), methods.MFVI)
 	for i, m := range list {
 		m = methods.Defaults{InitStd: 0.01}.Fill(m)
 		if l, is := m.Layers.(baselines.MFVI); is {
