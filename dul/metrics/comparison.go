@@ -138,7 +138,7 @@ func Spearman(x, y []float64) (float64, error) {
 	return stat.Correlation(of, with, nil), nil
 }
 
-// midranks are ranks of values, times two and up to a constant; equal values share the mean of their ranks.
+// midranks are the ranks of values, from 1; equal values share the mean of their ranks.
 func midranks(values []float64) []float64 {
 	ranks := make([]float64, len(values))
 	order := ascending(values)
@@ -148,7 +148,7 @@ func midranks(values []float64) []float64 {
 			end++
 		}
 		for _, e := range order[first:end] {
-			ranks[e.index] = float64(first + end)
+			ranks[e.index] = float64(first+1+end) / 2
 		}
 		first = end
 	}
