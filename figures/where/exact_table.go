@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
@@ -120,8 +119,7 @@ func ExactTable(x *tables.Index) (report.Table, error) {
 
 // ExactFigure shows the cubic's posterior beside what each method says, for the first split and seed, and below, the
 // distances of all methods on all problems: a mark for each seed.
-func ExactFigure(x *tables.Index, _ uint64) (report.Figure, error) {
-	const columns = 4
+func ExactFigure(x *tables.Index) (report.Figure, error) {
 	cubic := exactProblems()[0]
 	drawn := cubic.posterior()[:1]
 	for _, m := range exactMethods() {
@@ -139,37 +137,30 @@ func ExactFigure(x *tables.Index, _ uint64) (report.Figure, error) {
 	if err != nil {
 		return f, err
 	}
-	var panels []*plot.Plot
-	for _, row := range f.Panels {
-		for _, p := range row {
-			if p != nil {
-				panels = append(panels, p)
-			}
+	for i, r := range list {
+		row := f.Panels[i/len(f.Panels[0])]
+		row[i%len(row)].Title.Text = r.Method
+	}
+	var below []*plot.Plot
+	for _, problem := range exactProblems() {
+		if problem.posteriorLine(x) == "" {
+			continue
 		}
-	}
-	for i, p := range panels {
-		p.Title.Text = list[i].Method
-	}
-	for range columns - len(exactProblems()) {
-		panels = append(panels, nil)
-	}
-	for n, problem := range exactProblems() {
-		p, err := problem.distances(x, n == 0)
+		p, err := problem.distances(x, len(below) == 0)
 		if err != nil {
 			return f, err
 		}
-		panels = append(panels, p)
+		below = append(below, p)
 	}
-	f.Name, f.Width, f.Height = "where-exact", vg.Points(860), vg.Points(620)
-	f.Panels = report.InRows(panels, columns, nil)
-	f.Caption = "Predictions of the cubic: mean and central 95 % and 99 % of the function's draws, by HMC (exact) and by each method. Below: Wasserstein distance from HMC's function, a mark for each seed (mean of three splits); the dashed line is HMC's own error."
+	f.Panels = append(f.Panels, report.InRows(slices.Concat(below, make([]*plot.Plot, len(f.Panels[0])-len(below))), len(f.Panels[0]), nil)...)
+	f.Name, f.Width, f.Height = "where-exact", vg.Points(700), vg.Points(760)
+	f.Caption = "Predictions of the cubic: mean and central 95 % and 99 % of the function's draws, by HMC (exact) and by each method. Below: Wasserstein distance from HMC's function, a mark for each seed (mean of three splits); dashed: HMC's own error."
 	return f, nil
 }
 
 // distances is a panel with a row for each method, and a mark for each seed at its distance from the posterior.
 func (p exactProblem) distances(x *tables.Index, labels bool) (*plot.Plot, error) {
 	panel := report.New(p.title, "Wasserstein distance", "")
-	shapes := map[string]draw.GlyphDrawer{dataRegion: draw.RingGlyph{}, gapRegion: draw.CrossGlyph{}}
 	var ticks []plot.Tick
 	var all []float64
 	list := exactMethods()
@@ -192,7 +183,7 @@ func (p exactProblem) distances(x *tables.Index, labels bool) (*plot.Plot, error
 			if labels && n == 0 {
 				name = r.title
 			}
-			if err := report.ErrorBars(panel, name, at, rows, make([]float64, len(at)), report.Palette()[k], shapes[r.name]); err != nil {
+			if err := report.Points(panel, name, at, rows, report.Palette()[k], report.DotRadius); err != nil {
 				return nil, err
 			}
 			all = append(all, at...)
@@ -209,6 +200,7 @@ func (p exactProblem) distances(x *tables.Index, labels bool) (*plot.Plot, error
 	if len(all) > 0 {
 		report.LogAxis(&panel.X, all)
 	}
-	panel.Y.Tick.Marker, panel.Y.Min, panel.Y.Max = plot.ConstantTicks(ticks), -0.6, float64(len(list))-0.4
+	panel.Y.Tick.Marker, panel.Y.Min, panel.Y.Max = plot.ConstantTicks(ticks), -0.6, float64(len(list))+0.9 // room for the legend
+	panel.Legend.Top = true
 	return panel, nil
 }

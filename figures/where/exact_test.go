@@ -138,7 +138,7 @@ func TestExactTable(t *testing.T) {
 
 // The panels of distances can be drawn, and what the picture lacks it names.
 func TestExactFigure(t *testing.T) {
-	if _, err := ExactFigure(tables.NewIndex(nil), 0); err == nil || !strings.Contains(err.Error(), "where-posterior") {
+	if _, err := ExactFigure(tables.NewIndex(nil)); err == nil || !strings.Contains(err.Error(), "where-posterior") {
 		t.Errorf("without results: %v", err)
 	}
 	for n, problem := range exactProblems() {
