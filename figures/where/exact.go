@@ -217,7 +217,7 @@ func apart(r region, draws, others func(i int) []float64) (map[string]float64, e
 	return map[string]float64{r.name + "_w1": w1, r.name + "_tv": tv, r.name + "_std_ratio": std / otherStd}, nil
 }
 
-// halvesApart is how far the first two chains of the posterior are from the others: no method can be closer.
+// halvesApart is how far the first two chains of the posterior are from the others, about as close as a method could be.
 func halvesApart(p *experiment.Predictions) (map[string]float64, error) {
 	all := map[string]float64{}
 	for _, r := range regionsOf(p) {

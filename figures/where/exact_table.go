@@ -64,29 +64,23 @@ func exactRegions() []struct{ name, title string } {
 
 // ExactTable answers question 2: for each problem and region, and each method, how far its predictions are from the
 // posterior's: the Wasserstein distance of the function, the total variation of the target's distributions, and how wide
-// the function's distribution is. Density's Wasserstein distance is tested against that of each other method, over seeds;
-// all verdicts of a problem hold together at 5 % (Holm).
+// the function's distribution is. The Wasserstein distance is tested against density's, over seeds; all verdicts of a
+// problem hold together at 5 % (Holm).
 func ExactTable(x *tables.Index) (report.Table, error) {
-	t := report.Table{
-		Name: "where-exact", Columns: []string{"Problem, inputs", "two chains and two others"},
-		Caption: "How far are predictions from the exact posterior, drawn by HMC? The mean Wasserstein distance of the function (standardised targets), the total variation of the target, and the function's standard deviation over the posterior's. The first column is HMC's own error.",
-		Notes:   []string{fmt.Sprintf("Means over %d splits and %d seeds. Better: density is closer (Wasserstein, paired over seeds, Holm at 5 %% for all of a problem); the verdicts stand with the other methods.", exactSplits, exactSeeds)},
-	}
-	for _, m := range exactMethods() {
-		t.Columns = append(t.Columns, m.Name)
-	}
+	t := prose.Table("where-exact", map[string]int{"Splits": exactSplits, "Seeds": exactSeeds})
+	t.Columns = []string{"Method", "Wasserstein distance", "Total variation", "Width"}
+	t.Legend = "▲ closer, ▽ farther than density, decided at 5 % for all rows of a problem together. No mark: undecided."
 	for _, p := range exactProblems() {
 		line := p.posteriorLine(x)
-		if line == "" {
-			continue
+		if line != "" {
+			t.Measured = append(t.Measured, line+".")
 		}
-		t.Notes = append(t.Notes, line+".")
 		type tested struct{ region, method string }
 		var family tables.Family[tested]
 		for _, r := range exactRegions() {
 			density := p.bySeed(x, exactMethods()[0], r.name+"_w1")
 			for _, m := range exactMethods()[1:] {
-				if err := family.Add(tested{r.name, m.Name}, density, p.bySeed(x, m, r.name+"_w1"), 0); err != nil {
+				if err := family.Add(tested{r.name, m.Name}, p.bySeed(x, m, r.name+"_w1"), density, 0); err != nil {
 					return t, err
 				}
 			}
@@ -96,26 +90,37 @@ func ExactTable(x *tables.Index) (report.Table, error) {
 			return t, err
 		}
 		for _, r := range exactRegions() {
-			row := report.Row{Name: p.title + ", " + r.title}
-			row.Cells = append(row.Cells, report.TextCell(fmt.Sprintf("%.3f", p.own(x, r.name+"_w1")), fmt.Sprintf("tv %.3f", p.own(x, r.name+"_tv"))))
-			for _, m := range exactMethods() {
-				values := func(metric string) []float64 { return ordered(p.bySeed(x, m, r.name+"_"+metric)) }
-				w1, std := stat.MeanStdDev(values("w1"), nil)
-				if math.IsNaN(w1) {
-					row.Cells = append(row.Cells, report.TextCell("–"))
-					continue
+			group := p.title + ", " + r.title
+			own := report.Row{Group: group, Name: "HMC, two chains from two others", Cells: make([]report.Cell, len(exactMetrics))}
+			for k, metric := range exactMetrics {
+				own.Cells[k] = report.Cell{NotRun: line == ""}
+				if line != "" {
+					own.Cells[k].Text = report.MeanStd(p.own(x, r.name+metric), math.NaN(), 3)
 				}
-				cell := report.TextCell(report.MeanStd(w1, std, 3), fmt.Sprintf("tv %.3f, sd ratio %.2f", stat.Mean(values("tv"), nil), stat.Mean(values("std_ratio"), nil)))
-				if test, has := tests[tested{r.name, m.Name}]; has {
-					cell = append(cell, test.Line())
-				}
-				row.Cells = append(row.Cells, cell)
 			}
-			t.Rows = append(t.Rows, row)
+			t.Rows = append(t.Rows, own)
+			for _, m := range exactMethods() {
+				row := report.Row{Group: group, Name: m.Name, Cells: make([]report.Cell, len(exactMetrics))}
+				for k, metric := range exactMetrics {
+					values := ordered(p.bySeed(x, m, r.name+metric))
+					row.Cells[k] = report.Cell{NotRun: len(values) == 0}
+					if len(values) > 0 {
+						mean, std := stat.MeanStdDev(values, nil)
+						row.Cells[k].Text = report.MeanStd(mean, std, 3)
+					}
+				}
+				if test, has := tests[tested{r.name, m.Name}]; has {
+					row.Cells[0].Verdict, row.Cells[0].Difference = test.Verdict, &test.Difference
+				}
+				t.Rows = append(t.Rows, row)
+			}
 		}
 	}
-	return t, nil
+	return t.WithoutNotRun(), nil
 }
+
+// exactMetrics are the columns of ExactTable, as what follows a region's name in a metric's.
+var exactMetrics = []string{"_w1", "_tv", "_std_ratio"}
 
 // ExactFigure shows the cubic's posterior beside what each method says, for the first split and seed, and below, the
 // distances of all methods on all problems: a mark for each seed.
@@ -154,7 +159,7 @@ func ExactFigure(x *tables.Index) (report.Figure, error) {
 	}
 	f.Panels = append(f.Panels, report.InRows(slices.Concat(below, make([]*plot.Plot, len(f.Panels[0])-len(below))), len(f.Panels[0]), nil)...)
 	f.Name, f.Width, f.Height = "where-exact", vg.Points(700), vg.Points(760)
-	f.Caption = "Predictions of the cubic: mean and central 95 % and 99 % of the function's draws, by HMC (exact) and by each method. Below: Wasserstein distance from HMC's function, a mark for each seed (mean of three splits); dashed: HMC's own error."
+	f.Caption = prose.Caption("where-exact picture", nil)
 	return f, nil
 }
 
