@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"image/color"
 	"slices"
@@ -33,6 +34,9 @@ type glyph struct{ draw.GlyphStyle }
 
 // Thumbnail implements plot.Thumbnailer.
 func (g glyph) Thumbnail(c *draw.Canvas) { c.DrawGlyph(g.GlyphStyle, c.Center()) }
+
+// ErrNotRun is wrapped by the error for a picture of runs that nobody made.
+var ErrNotRun = errors.New("its runs are missing")
 
 // A Forest is a picture of the differences in a table: a panel for each group of rows, in it a line for each row and on
 // it a mark for each column, at the difference, with its interval. Filled marks are decided, rings undecided.
@@ -145,7 +149,7 @@ func (f Forest) columns(t Table) (marks []Mark, columns []int, err error) {
 		marks, columns = append(marks, m), append(columns, i)
 	}
 	if len(columns) == 0 {
-		return nil, nil, fmt.Errorf("report: the table %s has no differences to draw: its runs are missing", t.Name)
+		return nil, nil, fmt.Errorf("report: the table %s has no differences to draw: %w", t.Name, ErrNotRun)
 	}
 	return marks, columns, nil
 }

@@ -114,6 +114,9 @@ func (o output) write(c command, all []product, formats []string) error {
 			file = filepath.Join(file, one.name+ending(format))
 		}
 		switch {
+		case errors.Is(err, report.ErrNotRun) && len(all) > 1:
+			c.tell("left out: %v", err)
+			continue
 		case err != nil:
 			failed = append(failed, one.name+": "+err.Error())
 			continue
