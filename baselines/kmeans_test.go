@@ -85,6 +85,30 @@ func TestKMeans(t *testing.T) {
 	}
 }
 
+// The first centre is any point, and the second another one with a probability in proportion to the square of its distance.
+func TestSeedsOfKMeans(t *testing.T) {
+	const runs = 6000
+	points, counts := []float64{0, 1, 3}, map[[2]float64]float64{}
+	rng := rand.New(rand.NewPCG(7, 7))
+	for range runs {
+		c := clustering{points: points, width: 1, owner: make([]int, 3), distance: make([]float64, 3)}
+		c.seed(2, rng)
+		counts[[2]float64(c.centres)]++
+	}
+	for _, a := range points {
+		sum := 0.0
+		for _, b := range points {
+			sum += (b - a) * (b - a)
+		}
+		for _, b := range points {
+			p := (b - a) * (b - a) / sum / 3
+			if got := counts[[2]float64{a, b}]; math.Abs(got-runs*p) > 4*math.Sqrt(runs*p*(1-p)) {
+				t.Errorf("%g, then %g: %g times, want %g", a, b, got, runs*p)
+			}
+		}
+	}
+}
+
 // Centres without points move to the points that are farthest from their centre, each to another one.
 func TestEmptyCentres(t *testing.T) {
 	c := clustering{points: []float64{0, 1, 8, 11}, width: 1, centres: make([]float64, 3), owner: []int{1, 1, 1, 1}, distance: []float64{25, 16, 9, 36}}

@@ -456,6 +456,8 @@ func TestFitErrors(t *testing.T) {
 		{name: "negative scale", of: floats, change: func(r *train.Trainer) { r.LogLikelihoodScale = -1 }, data: set(good), want: "LogLikelihoodScale is -1"},
 		{name: "negative padding", of: images, change: func(r *train.Trainer) { r.Padding = -1 }, data: set(good), want: "padding is -1"},
 		{name: "checkpoints", of: images, change: func(r *train.Trainer) { r.Checkpoints.Keep = -1 }, data: set(good), want: "Keep -1"},
+		{name: "steps of checkpoints", of: images, change: func(r *train.Trainer) { r.Checkpoints.EverySteps = -1 }, data: set(good), want: "EverySteps -1"},
+		{name: "time of checkpoints", of: images, change: func(r *train.Trainer) { r.Checkpoints.Every = -1 }, data: set(good), want: "Every -1ns"},
 		{name: "number of sets", of: floats, data: set(good, good), want: "2 training sets for a model with 0 replicas"},
 		{name: "no inputs", of: floats, data: set(train.Dataset{}), want: "no Inputs"},
 		{name: "empty set", of: floats, data: set(train.Dataset{Inputs: nets.Rows(nil, 2)}), want: "0 input values"},

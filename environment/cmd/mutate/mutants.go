@@ -93,7 +93,7 @@ var functions = map[string][]string{
 }
 
 // commutative are functions for which an exchange of arguments changes nothing.
-var commutative = []string{"Add", "Mul", "Max", "Min", "max", "min"}
+var commutative = []string{"Add", "Mul", "Max", "Min", "max", "min", "Equal", "DeepEqual"}
 
 // failure is what is returned as an error.
 var failure = regexp.MustCompile(`^(err|fmt\.Errorf\(|errors\.)`)
