@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -57,7 +58,7 @@ func TestSample(t *testing.T) {
 		if m.Name == "CIFAR-10 train" && slices.ContainsFunc(m.Official, func(i int) bool { return !slices.Contains(held, i) }) {
 			t.Error("some training images are not among those that the experiments hold out")
 		}
-		if want := "a sample of"; !strings.Contains(m.Origin(), want) {
+		if want := fmt.Sprintf("a sample of %d of %d images", len(m.Official), m.WholeN); !strings.Contains(m.Origin(), want) {
 			t.Errorf("%s: %q does not say %q", m.Name, m.Origin(), want)
 		}
 		part := m.Take([]int{3, 1})
