@@ -228,7 +228,7 @@ func TestRandomFeaturesApproximateTheKernel(t *testing.T) {
 		}
 	}
 	// The variance is at most 1/D for independent features.
-	if squared[false] > 1./features || squared[true] > squared[false] {
+	if squared[false] > 1./features || squared[true] > 0.9*squared[false] {
 		t.Errorf("mean squared errors of the kernel: %.5f for independent features, %.5f for orthogonal ones", squared[false], squared[true])
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"densityuncertainty/baselines"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
@@ -106,6 +107,24 @@ func TestStepsPerExecution(t *testing.T) {
 		f.group.traits.Parameters = []Parameter{{Shape: []int{c.rows, 5000}}, {Shape: []int{c.rows, 5000}}}
 		if got := f.stepsPerExecution(); got != c.want {
 			t.Errorf("%+v: %d steps", c, got)
+		}
+	}
+}
+
+// The head of a regression is Gaussian, and that of images has orthogonal frequencies.
+func TestHeadsOfSNGP(t *testing.T) {
+	regression := baselines.RegressionSNGP(100, randomFeatures)
+	regression.LengthScale = 2 // the root of the number of inputs
+	for _, c := range []struct {
+		task HeadTask
+		want baselines.SNGP
+	}{
+		{HeadTask{Examples: 100, Inputs: 4}, regression},
+		{HeadTask{Examples: 100, Inputs: 4, Classes: 1, Images: true}, baselines.SNGP{Examples: 100, Orthogonal: true, LengthScale: 2}},
+		{HeadTask{Examples: 100, Inputs: 4, Classes: 1}, baselines.SNGP{Examples: 100, RandomFeatures: randomFeatures, Plain: true, FeatureScale: regression.FeatureScale, LengthScale: 2}},
+	} {
+		if got := must.Get(SNGP{}.Head(c.task))(t).Layers; got != nets.Layers(c.want) {
+			t.Errorf("%+v: the head is %+v, want %+v", c.task, got, c.want)
 		}
 	}
 }
