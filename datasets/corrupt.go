@@ -47,9 +47,13 @@ func Corrupt(m *Images, corruption string, strength int, seed uint64) (*Images, 
 	if strength < 1 || strength > Strengths {
 		return nil, fmt.Errorf("datasets: the strength of %s is %d; it goes from 1 to %d", corruption, strength, Strengths)
 	}
-	out := m.Take(identityOrder(m.N))
+	out := *m
+	out.Pixels = make([]byte, len(m.Pixels))
 	out.Name = fmt.Sprintf("%s, %s %d", m.Name, corruption, strength)
-	kernel := blurKernel(blurRadii[strength-1], blurSmoothings[strength-1])
+	var kernel []float64
+	if corruption == DefocusBlur {
+		kernel = blurKernel(blurRadii[strength-1], blurSmoothings[strength-1])
+	}
 	for i := range m.N {
 		pixels := unit(m.Image(i))
 		var err error
@@ -75,16 +79,7 @@ func Corrupt(m *Images, corruption string, strength int, seed uint64) (*Images, 
 			out.Image(i)[k] = byte(255 * math.Max(0, math.Min(1, v)))
 		}
 	}
-	return out, nil
-}
-
-// identityOrder is 0, ..., n-1.
-func identityOrder(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
+	return &out, nil
 }
 
 // plane is the number of pixels of a channel.

@@ -93,6 +93,11 @@ func (t Test[K]) Text() string {
 	return fmt.Sprintf("%+.*f [%+.*f, %+.*f]", n, t.Mean, n, t.Low, n, t.High)
 }
 
+// Cell is the difference with its interval and its verdict as a cell of a table.
+func (t Test[K]) Cell() report.Cell {
+	return report.Cell{Text: t.Text(), Verdict: t.Verdict, Difference: &t.Difference}
+}
+
 // Sentence lists tests of a metric of which neither high nor low values are better: a difference that is decided is
 // called lower or higher.
 func Sentence(tests []Test[string]) string {

@@ -118,7 +118,7 @@ func OptionsTable(x *tables.Index) (report.Table, error) {
 			for _, way := range ways {
 				cell := report.Cell{NotRun: true}
 				if test, has := tests[effect{way.from, o.name, dataset}]; has {
-					cell = report.Cell{Text: test.Text(), Verdict: test.Verdict, Difference: &test.Difference}
+					cell = test.Cell()
 				}
 				row.Cells = append(row.Cells, cell)
 			}

@@ -65,14 +65,9 @@ func jointProblems() []jointProblem {
 	return all
 }
 
-// experiments are those of a method, whose draws are functions. That a preset refuses a method is a mistake in this package:
-// it panics.
+// experiments are those of a method, whose draws are functions.
 func (p jointProblem) experiments(m experiment.Method) experiment.Experiments {
-	list, err := experiment.Cross(p.preset, []experiment.Source{p.data}, m)
-	if err != nil {
-		panic(err)
-	}
-	return list.Change(func(e *experiment.Experiment) {
+	return experiments(p.preset, p.data, m).Change(func(e *experiment.Experiment) {
 		e.Preset = "where.Functions"
 		e.Recipe.Coherent, e.Recipe.SharedNoise = true, false
 		if e.Recipe.Samples > 1 {
@@ -237,7 +232,7 @@ func FunctionTable(x *tables.Index) (report.Table, error) {
 				difference = report.Cell{Text: fmt.Sprintf("%+.3f", joint.Mean-marginal.Mean)}
 			}
 			if test, has := tests[p.title]; has && m.Same(methods.Density) {
-				difference = report.Cell{Text: test.Text(), Verdict: test.Verdict, Difference: &test.Difference}
+				difference = test.Cell()
 			}
 			gain.Cells = append(gain.Cells, difference)
 		}

@@ -87,13 +87,19 @@ func GapSet() tables.Set {
 	}
 }
 
-// gaps are the experiments of a method on a data set: for each gap, one for each seed. That a preset refuses a method of
-// this list is a mistake in this package: it panics.
-func (s gapSetting) gaps(dataset string, m experiment.Method) []experiment.Experiments {
-	list, err := experiment.Cross(s.preset, []experiment.Source{uci.Data{Name: dataset, Kind: uci.Gap}}, m)
+// experiments are those of a method by a preset, on all splits of the data. That a preset refuses a method of the questions is a
+// mistake in this package: it panics.
+func experiments(preset experiment.Preset, data experiment.Source, m experiment.Method) experiment.Experiments {
+	list, err := experiment.Cross(preset, []experiment.Source{data}, m)
 	if err != nil {
 		panic(err)
 	}
+	return list
+}
+
+// gaps are the experiments of a method on a data set: for each gap, one for each seed.
+func (s gapSetting) gaps(dataset string, m experiment.Method) []experiment.Experiments {
+	list := experiments(s.preset, uci.Data{Name: dataset, Kind: uci.Gap}, m)
 	all := make([]experiment.Experiments, len(list))
 	for gap, e := range list {
 		for seed := range gapSeeds {

@@ -198,17 +198,13 @@ func Few(data experiment.Source, m experiment.Method) (experiment.Experiment, er
 	return e, nil
 }
 
-// fewRuns are the experiments of a method, one for each seed. That the preset refuses a method of this list is a mistake in
-// this package: it panics.
+// fewRuns are the experiments of a method, one for each seed.
 func fewRuns(m experiment.Method) experiment.Experiments {
 	data := FewImages{
 		Images:     cifar.Images{Name: cifar.CIFAR10, TrainN: fewTrainN, HeldOut: fewHeldOut, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100, cifar.SVHNExcerpt}},
 		TrainShown: fewShown, Corrupted: fewCorrupted, Strengths: []int{1, 3, 5},
 	}
-	e, err := Few(data, m)
-	if err != nil {
-		panic(err)
-	}
+	e := experiments(Few, data, m)[0]
 	var all experiment.Experiments
 	for e.Seed = range uint64(fewSeeds) {
 		all = append(all, e)
