@@ -497,6 +497,17 @@ unlock() {
   exec 9>&-
 }
 
+# beside COMMAND: starts it as the leader of a group of processes, so that Ctrl-C can
+# end all of it, and goes on; its number is $!. What bash itself would say of a job that
+# has ended is not shown.
+beside() {
+  {
+    set -m
+    "$@" </dev/null 2>&8 8>&- &
+    set +m
+  } 8>&2 2>/dev/null
+}
+
 # set_up [--xla]: makes everything that notebooks need to open and that is missing or
 # out of date, with --xla XLA's plugin for processors too, and enters. Python packages
 # and Go programs are made beside each other.
@@ -507,13 +518,10 @@ set_up() {
   check_workspace
   mkdir -p "$state"
   lock
-  # Each job leads a group of processes, so that Ctrl-C can end all of it.
-  set -m
-  (set_up_python) </dev/null &
+  beside set_up_python
   jobs+=($!)
-  (set_up_go) </dev/null &
+  beside set_up_go
   jobs+=($!)
-  set +m
   trap 'for job in "${jobs[@]}"; do kill -TERM -- "-$job" 2>/dev/null || true; done; exit 130' INT TERM
   for job in "${jobs[@]}"; do wait "$job" || status=1; done
   trap - INT TERM
