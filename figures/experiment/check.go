@@ -61,6 +61,7 @@ func (e Experiment) Check() error {
 	}
 	need(m.Sampler == nil || t.Inspect == nil && t.Probe == nil, "Task.Inspect and Task.Probe ask a trained network, and Method.Sampler draws many; leave them out")
 	need(m.Sampler == nil || m.Layers != nil, "Method.Sampler is set, but there are no Layers; it draws the parameters of a network, and not those of a Process")
+	add(e.checkDecision())
 	need(m.Process == nil || !e.Recipe.EarlyStopping, "Recipe.EarlyStopping is set, but a Gaussian process is finished only after training, and cannot be scored before")
 	if m.Process != nil && t.Likelihood != nil {
 		_, gaussian := t.Likelihood.(likelihood.Gaussian)
@@ -148,6 +149,9 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 	}
 	found := inspected{traits: traits}
 	found.cost = float64(e.Method.members()) * float64(d.Train.Len()) * float64(e.Recipe.Epochs+e.Recipe.PretrainEpochs)
+	if e.Task.Decision != nil {
+		found.cost *= float64(e.Task.Decision.Rounds())
+	}
 	switch d.Train.Inputs.(type) {
 	case nets.Pixels:
 		found.images = true

@@ -52,6 +52,8 @@ type Task struct {
 	// Probe, if not nil, asks the trained networks for more about each example than their predictions. It is no part of
 	// the identity. As with Inspect, a stored result without it is an error.
 	Probe Probe `experiment:"-"`
+	// Decision, if not nil, chooses what to train on, and trains again and again.
+	Decision Decision
 }
 
 // An Inspect measures the trained networks of an experiment. The models are either the members of an ensemble, or a

@@ -35,6 +35,7 @@ type fit struct {
 	models      []*nets.Model // one with replicas, or one for each member
 	keepOutputs bool          // whether the head of a Gaussian process asks for it
 	diverged    []bool        // of each experiment
+	round       int           // of a Decision
 	speed       float64       // training examples a second, of all replicas together; 0 while it is not known
 	failed      []error       // of each experiment, why its trained networks give no result
 }
@@ -63,7 +64,7 @@ func (f *fit) seeds() []uint64 {
 	var all []uint64
 	for _, e := range f.list {
 		for member := range f.members() {
-			all = append(all, e.networkSeed(member))
+			all = append(all, e.networkSeed(f.round*f.members()+member))
 		}
 	}
 	return all
@@ -127,6 +128,9 @@ func (f *fit) trainAndPredict(ctx context.Context) (all []*Predictions, err erro
 		}
 	}()
 	defer recovered(&err)
+	if f.first().Task.Decision != nil {
+		return f.decide(ctx)
+	}
 	if f.Store != nil {
 		f.folder = f.Store.work(f.list)
 		if err := os.MkdirAll(f.folder, 0o755); err != nil {
@@ -190,7 +194,12 @@ func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 	if err != nil {
 		return err
 	}
-	trainer, err := f.trainer(m, member, len(f.seeds())/len(seeds))
+	models := len(f.seeds()) / len(seeds)
+	rounds := 1
+	if decision := f.first().Task.Decision; decision != nil {
+		rounds = decision.Rounds()
+	}
+	trainer, err := f.trainer(m, f.round*models+member, rounds*models)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -105,10 +104,8 @@ func (f *fit) inspect(all []*Predictions) error {
 		if p.Inspected == nil { // says that they were inspected
 			p.Inspected = map[string]float64{}
 		}
-		for _, name := range slices.Sorted(maps.Keys(p.Inspected)) {
-			if v := p.Inspected[name]; math.IsNaN(v) || math.IsInf(v, 0) {
-				f.failed[i] = fmt.Errorf("Task.Inspect returned %v as %q; its numbers must be finite", v, name)
-			}
+		if err := finiteNumbers("Task.Inspect", p.Inspected); err != nil {
+			f.failed[i] = err
 		}
 	}
 	return nil

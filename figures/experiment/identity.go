@@ -72,7 +72,7 @@ func (l Experiments) IDs() []string {
 // identified are the fields of an experiment that are part of its group's identity.
 func identified(e Experiment) Experiment {
 	return Experiment{
-		Task: Task{Data: e.Task.Data, Network: e.Task.Network, Likelihood: e.Task.Likelihood}, Recipe: e.Recipe,
+		Task: Task{Data: e.Task.Data, Network: e.Task.Network, Likelihood: e.Task.Likelihood, Decision: e.Task.Decision}, Recipe: e.Recipe,
 		Method: Method{Layers: e.Method.Layers, Members: e.Method.Members, Process: e.Method.Process, Sampler: e.Method.Sampler},
 	}
 }

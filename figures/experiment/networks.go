@@ -67,6 +67,8 @@ func LoadNetwork(backend compute.Backend, e Experiment, member int, content []by
 // keepsNetworks says why the trained networks of an experiment cannot be kept; nil if they can.
 func keepsNetworks(e Experiment, replicas bool) error {
 	switch {
+	case e.Task.Decision != nil:
+		return fmt.Errorf("the networks of %s on %s cannot be kept: its Decision trains them again and again", e.Method.Name, e.Task.Name)
 	case e.Method.Process != nil:
 		return fmt.Errorf("the network of %s cannot be kept: its Gaussian process needs the training data", e.Method.Name)
 	case replicas:

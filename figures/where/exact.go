@@ -74,14 +74,19 @@ func (s gapAndData) Load(ctx context.Context, split int) (experiment.Data, error
 func exactMethods() []experiment.Method {
 	list := append(compared(), methods.MFVI)
 	for i, m := range list {
-		m = methods.Defaults{InitStd: 0.01}.Fill(m)
-		if l, is := m.Layers.(baselines.MFVI); is {
-			m.Layers = scaledMFVI{l.InitStd}
-		}
-		m.Layers = hmc.Prior{Layers: m.Layers}
-		list[i] = m
+		list[i] = withPrior(m)
 	}
 	return list
+}
+
+// withPrior is a method whose weights have the prior of hmc.Prior, and whose noise begins at 0.01.
+func withPrior(m experiment.Method) experiment.Method {
+	m = methods.Defaults{InitStd: 0.01}.Fill(m)
+	if l, is := m.Layers.(baselines.MFVI); is {
+		m.Layers = scaledMFVI{l.InitStd}
+	}
+	m.Layers = hmc.Prior{Layers: m.Layers}
+	return m
 }
 
 // scaledMFVI is baselines.MFVI with the prior of hmc.Prior, N(0, 1/in) for a layer with so many inputs.
@@ -95,20 +100,24 @@ func (l scaledMFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node 
 // chains is the number of chains of a posterior, which begin at networks that were trained from as many seeds.
 const chains = 4
 
-// experiment is the experiment of a method on the problem: one hidden layer of 50 units, trained by 4000 steps of Adam on all
-// examples at once, after half as many of energy models alone, as in toy.Paper.
-func (p exactProblem) experiment(m experiment.Method, metric experiment.Metric) experiment.Experiment {
-	recipe := experiment.Adam(4000, 1000, 1e-3)
-	recipe.PretrainEpochs = recipe.Epochs / 2
-	l := likelihood.KnownNoise{Std: p.noise}
-	recipe, err := recipe.For(m, l, 500)
+// smallNetwork is the experiment of a method with one hidden layer of 50 units and known noise, trained by steps of Adam on
+// all examples at once, after half as many of energy models alone.
+func smallNetwork(task string, data experiment.Source, noise float64, m experiment.Method, steps int, rate float64, draws int) experiment.Experiment {
+	recipe := experiment.Adam(steps, 1000, rate)
+	recipe.PretrainEpochs = steps / 2
+	l := likelihood.KnownNoise{Std: noise}
+	recipe, err := recipe.For(m, l, draws)
 	if err != nil {
 		panic(err) // a mistake in this package
 	}
-	task := experiment.Task{
-		Name: p.name + ", exact", Data: p.data, Network: nets.MLP{Widths: []int{50}}, Likelihood: l, Metrics: []experiment.Metric{metric},
-	}
-	return experiment.Experiment{Task: task, Method: m, Recipe: recipe, Preset: "where.exact"}
+	return experiment.Experiment{Task: experiment.Task{Name: task, Data: data, Network: nets.MLP{Widths: []int{50}}, Likelihood: l}, Method: m, Recipe: recipe}
+}
+
+// experiment is the experiment of a method on the problem, trained for as long as in toy.Paper.
+func (p exactProblem) experiment(m experiment.Method, metric experiment.Metric) experiment.Experiment {
+	e := smallNetwork(p.name+", exact", p.data, p.noise, m, 4000, 1e-3, 500)
+	e.Preset, e.Task.Metrics = "where.exact", []experiment.Metric{metric}
+	return e
 }
 
 // posterior are the experiments that draw the posterior of each split.

@@ -21,7 +21,7 @@ import (
 
 // Sets are the experiments of the questions.
 func Sets() []tables.Set {
-	return append([]tables.Set{GapSet(), FunctionSet(), ImageSet()}, ExactSets()...)
+	return slices.Concat([]tables.Set{GapSet(), FunctionSet(), ImageSet()}, ExactSets(), DecisionSets())
 }
 
 // Tables are the answers as tables.
@@ -30,6 +30,7 @@ func Tables() []tables.Named {
 		{Name: "where-gaps", Doc: "does the density help in gaps? density layers against two controls, gap by gap", Make: GapTable},
 		{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Make: ExactTable},
 		{Name: "where-functions", Doc: "are joint predictions better if a draw is one function?", Make: FunctionTable},
+		{Name: "where-decisions", Doc: "are decisions better that follow a density network's uncertainty?", Make: DecisionTable},
 	}
 }
 
@@ -38,6 +39,7 @@ func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
 		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return GapFigure(x) }},
 		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method, and the methods' distances from it", Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return ExactFigure(x) }},
+		{Name: "where-decisions", Doc: "learning curves of active learning, and the regret of a bandit", Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return DecisionFigure(x) }},
 	}
 }
 

@@ -1,0 +1,128 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"densityuncertainty/dul/train"
+)
+
+// A Decision decides, again and again, what to observe next, by networks that were trained on what it has observed so far.
+// Active learning and bandits are such.
+type Decision interface {
+	// Rounds is how often the networks are trained at most.
+	Rounds() int
+	// Decide begins with the training examples of the data. It calls learn with all examples that it has observed so far:
+	// learn trains the experiment's networks anew, each time from other initial values, and predicts the sets of the data.
+	// Decide returns its numbers, such as a learning curve. random makes all its random choices; it is the same for all
+	// methods with one split and seed. Experiments that are trained as replicas of one graph must observe in step: in each
+	// round their training examples must be as many batches.
+	Decide(d Data, random *rand.Rand, learn func(observed train.Dataset) ([]Prediction, error)) (map[string]float64, error)
+}
+
+// checkDecision says what a task with a Decision cannot have.
+func (e Experiment) checkDecision() error {
+	d, t := e.Task.Decision, e.Task
+	switch {
+	case d == nil:
+		return nil
+	case t.Inspect != nil || t.Probe != nil || len(t.Metrics) > 0:
+		return errors.New("Task.Decision returns the numbers itself, and keeps no predictions; leave Metrics, Inspect and Probe out")
+	case e.Method.Sampler != nil:
+		return errors.New("Task.Decision trains the networks again and again, and Method.Sampler goes on from them once; leave one of them out")
+	}
+	if own, has := d.(interface{ Check() error }); has {
+		return own.Check()
+	}
+	return nil
+}
+
+var errDiverged, errStopped = errors.New("the networks of a round diverged"), errors.New("another experiment failed")
+
+// A deciding is the Decision of one experiment, which stops where it calls learn.
+type deciding struct {
+	next    func() (observed train.Dataset, more bool) // goes on to the next call of learn
+	stop    func()
+	found   []Prediction // what learn returns
+	err     error
+	numbers map[string]float64 // what Decide returned, if there is no more
+	failed  error
+}
+
+// newDeciding begins the Decision of an experiment.
+func newDeciding(e *planned, d Data) *deciding {
+	of := &deciding{}
+	of.next, of.stop = iter.Pull(func(yield func(train.Dataset) bool) {
+		of.numbers, of.failed = e.Task.Decision.Decide(d, rand.New(rand.NewPCG(e.Seed, uint64(e.Split))), func(observed train.Dataset) ([]Prediction, error) {
+			if !yield(observed) {
+				return nil, errStopped
+			}
+			return of.found, of.err
+		})
+	})
+	return of
+}
+
+// decide carries out the Decisions of all experiments, round by round, so that they can be replicas of one graph. It keeps
+// their numbers, and no predictions.
+func (f *fit) decide(ctx context.Context) ([]*Predictions, error) {
+	var all []*deciding
+	for i, e := range f.list {
+		all = append(all, newDeciding(e, f.data[i]))
+		defer all[i].stop()
+	}
+	for ; ; f.round++ {
+		one := &fit{run: f.run, group: f.group, backend: f.backend, info: f.info, round: f.round}
+		var asking []*deciding
+		for i, d := range all {
+			if observed, asks := d.next(); asks {
+				data := f.data[i]
+				data.Train = observed
+				one.list, one.data, asking = append(one.list, f.list[i]), append(one.data, data), append(asking, d)
+			}
+		}
+		if len(asking) == 0 {
+			break
+		}
+		if err := one.train(ctx); err != nil {
+			return nil, fmt.Errorf("training in round %d: %w", f.round, err)
+		}
+		found, err := one.predictions(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("predicting in round %d: %w", f.round, err)
+		}
+		for k, d := range asking {
+			if d.found, d.err = found[k].Sets, one.failed[k]; found[k].Diverged {
+				d.err = errDiverged
+			}
+		}
+		f.speed = one.speed
+	}
+	var kept []*Predictions
+	f.failed = make([]error, len(f.list))
+	for i, d := range all {
+		p := &Predictions{Experiment: f.list[i].id, Split: f.list[i].Split, Unit: f.data[i].unit(), Zero: f.data[i].Zero, Inspected: d.numbers}
+		if p.Diverged = errors.Is(d.failed, errDiverged); !p.Diverged {
+			f.failed[i] = cmp.Or(d.failed, finiteNumbers("Task.Decision", d.numbers))
+		}
+		kept = append(kept, p)
+	}
+	return kept, nil
+}
+
+// finiteNumbers returns an error if a number that something returned is not finite.
+func finiteNumbers(of string, numbers map[string]float64) error {
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		if v := numbers[name]; math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s returned %v as %q; its numbers must be finite", of, v, name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,441 @@
+package where
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/integrate"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/uci"
+)
+
+// decisionSeeds is the number of seeds of each method on each problem, decisionSteps the number of training steps in each
+// round, and decisionDraws the number of functions that a network says.
+const decisionSeeds, decisionSteps, decisionDraws = 20, 300, 100
+
+// poolSet and actionSet are the names of the sets from which a decision chooses.
+const poolSet, actionSet = "pool", "actions"
+
+// observed is a set of examples with one more.
+func observed(d train.Dataset, x []float64, y float64) train.Dataset {
+	inputs := d.Inputs.(nets.Floats)
+	inputs.Values = append(slices.Clip(inputs.Values), x...)
+	return train.Dataset{Inputs: inputs, Targets: append(slices.Clip(d.Targets), y)}
+}
+
+// inputAt is input number i of a set.
+func inputAt(d train.Dataset, i int) []float64 {
+	x := d.Inputs.(nets.Floats)
+	return x.Values[i*x.Size() : (i+1)*x.Size()]
+}
+
+// A Pool is a UCI data set of which at first only some training examples have targets, drawn at random for each split. The
+// set "pool" has the others, and "test" is the test part.
+type Pool struct {
+	Data  uci.Data
+	First int
+}
+
+// Splits implements experiment.Source.
+func (p Pool) Splits() int { return p.Data.Splits() }
+
+// Load implements experiment.Source.
+func (p Pool) Load(ctx context.Context, split int) (experiment.Data, error) {
+	d, err := p.Data.Load(ctx, split)
+	if err != nil {
+		return d, err
+	}
+	whole := d.Train
+	if p.First < 1 || p.First >= whole.Len() {
+		return d, fmt.Errorf("where.Pool.First is %d; there are %d training examples, and some must be left for the pool", p.First, whole.Len())
+	}
+	var parts [2]train.Dataset
+	for k := range parts {
+		parts[k].Inputs = nets.Rows(nil, whole.Inputs.(nets.Floats).Size())
+	}
+	for k, i := range rand.New(rand.NewPCG(uint64(split), 0)).Perm(whole.Len()) {
+		part := &parts[min(k/p.First, 1)]
+		*part = observed(*part, inputAt(whole, i), whole.Targets[i])
+	}
+	d.Train = parts[0]
+	d.Sets = append(d.Sets, experiment.Set{Name: poolSet, Dataset: parts[1]})
+	return d, nil
+}
+
+// Acquisition is active learning from a Pool: after each training but the last, the pool's examples with the largest
+// variances of the function are added to the training examples. For the number n of training examples it measures the test
+// set ("rmse_n" and "nll_n"), and the mean height of both learning curves ("rmse_area", "nll_area").
+type Acquisition struct {
+	Trainings, Add int
+	// Random adds examples at random instead.
+	Random bool
+}
+
+// Rounds implements experiment.Decision.
+func (a Acquisition) Rounds() int { return a.Trainings }
+
+// Check says what cannot be.
+func (a Acquisition) Check() error {
+	if a.Trainings < 2 || a.Add < 1 {
+		return fmt.Errorf("where.Acquisition has Trainings %d and Add %d; a learning curve needs at least 2 and 1", a.Trainings, a.Add)
+	}
+	return nil
+}
+
+// Decide implements experiment.Decision.
+func (a Acquisition) Decide(d experiment.Data, random *rand.Rand, learn func(train.Dataset) ([]experiment.Prediction, error)) (map[string]float64, error) {
+	pool := d.Sets[1].Dataset
+	if needed := (a.Trainings - 1) * a.Add; needed > pool.Len() {
+		return nil, fmt.Errorf("where.Acquisition adds %d examples, and the pool has %d", needed, pool.Len())
+	}
+	left := random.Perm(pool.Len())
+	found, curves, sizes := map[string]float64{}, map[string][]float64{}, []float64(nil)
+	for round := range a.Trainings {
+		sets, err := learn(d.Train)
+		if err != nil {
+			return nil, err
+		}
+		rmse, rmseErr := testError(sets[0])
+		nll, nllErr := sets[0].NLL(d.Unit)
+		if err := errors.Join(rmseErr, nllErr); err != nil {
+			return nil, err
+		}
+		sizes = append(sizes, float64(d.Train.Len()))
+		for name, v := range map[string]float64{results.MetricRMSE: rmse * d.Unit, results.MetricNLL: nll} {
+			found[pointOf(name, d.Train.Len())] = v
+			curves[name] = append(curves[name], v)
+		}
+		if round == a.Trainings-1 {
+			break
+		}
+		if _, std := sets[1].Moments(); !a.Random {
+			slices.SortStableFunc(left, func(i, j int) int { return cmp.Compare(std[j], std[i]) })
+		}
+		for _, i := range left[:a.Add] {
+			d.Train = observed(d.Train, inputAt(pool, i), pool.Targets[i])
+		}
+		left = left[a.Add:]
+	}
+	for name, curve := range curves {
+		found[name+areaSuffix] = area(sizes, curve)
+	}
+	return found, nil
+}
+
+// areaSuffix ends the name of the mean height of a curve, and pointOf names its points.
+const areaSuffix = "_area"
+
+func pointOf(metric string, n int) string { return fmt.Sprintf("%s_%d", metric, n) }
+
+// area is the area under a curve, for each unit of its length: its mean height.
+func area(x, y []float64) float64 { return integrate.Trapezoidal(x, y) / (x[len(x)-1] - x[0]) }
+
+// testError is the root mean squared error of the mean, in the network's units.
+func testError(s experiment.Prediction) (float64, error) {
+	mean, _ := s.Moments()
+	return metrics.RMSE(mean, s.Targets)
+}
+
+// Bandits are problems like the bandit of the Neural Testbed (Osband et al. 2022), one for each split. An action is a list
+// of standard normal numbers. Its expected reward is the output of a ReLU network with two hidden layers of 50 units,
+// weights from N(0, 1/inputs) and biases from N(0, 1); over the actions of a problem, expected rewards are standardised. The
+// set "actions" has all actions with their expected rewards. The training examples are the first actions, chosen at
+// random, with rewards.
+type Bandits struct {
+	Actions, Features, First int
+	Noise                    float64 // the standard deviation of a reward around the expected one
+}
+
+// Splits implements experiment.Source.
+func (b Bandits) Splits() int { return decisionSeeds }
+
+// Identity implements experiment.Identifier. How many splits there are changes none of them.
+func (b Bandits) Identity() experiment.Identity {
+	return experiment.Identity{Type: "where.Bandits", Value: banditIdentity(b)}
+}
+
+// banditIdentity is what decides the numbers of Bandits.
+type banditIdentity Bandits
+
+// Load implements experiment.Source.
+func (b Bandits) Load(_ context.Context, split int) (experiment.Data, error) {
+	random := rand.New(rand.NewPCG(uint64(split), 0))
+	normal := func(n int, std float64) []float64 {
+		all := make([]float64, n)
+		for i := range all {
+			all[i] = std * random.NormFloat64()
+		}
+		return all
+	}
+	actions := normal(b.Actions*b.Features, 1)
+	of := slices.Collect(slices.Chunk(actions, b.Features)) // the features of each action, layer by layer
+	for _, units := range []int{50, 50, 1} {
+		next := make([][]float64, b.Actions)
+		for range units {
+			weights, bias := normal(len(of[0]), 1/math.Sqrt(float64(len(of[0])))), random.NormFloat64()
+			for i, h := range of {
+				v := floats.Dot(weights, h) + bias
+				if units > 1 {
+					v = max(v, 0)
+				}
+				next[i] = append(next[i], v)
+			}
+		}
+		of = next
+	}
+	expected := slices.Concat(of...)
+	mean, std := stat.PopMeanStdDev(expected, nil)
+	floats.AddConst(-mean, expected)
+	floats.Scale(1/std, expected)
+	set := train.Dataset{Inputs: nets.Rows(actions, b.Features), Targets: expected}
+	first := train.Dataset{Inputs: nets.Rows(nil, b.Features)}
+	for range b.First {
+		i := random.IntN(b.Actions)
+		first = observed(first, inputAt(set, i), expected[i]+b.Noise*random.NormFloat64())
+	}
+	return experiment.Data{Train: first, Sets: []experiment.Set{{Name: actionSet, Dataset: set}}}, nil
+}
+
+// Thompson is Thompson sampling on one of Bandits: in each round it draws one of the network's functions, and takes the
+// action with its highest value. The network is trained on all rewards before each batch of rounds. It measures the regret
+// so far, how much more reward the best action would have been expected to give, after each batch ("regret_n", n rounds).
+type Thompson struct {
+	Trainings, Batch int
+	Noise            float64 // of a reward
+	// Random takes actions at random instead, and trains nothing.
+	Random bool
+}
+
+// Rounds implements experiment.Decision.
+func (t Thompson) Rounds() int { return t.Trainings }
+
+// Check says what cannot be.
+func (t Thompson) Check() error {
+	if t.Trainings < 1 || t.Batch < 1 || !(t.Noise >= 0) {
+		return fmt.Errorf("where.Thompson has Trainings %d, Batch %d and Noise %g; at least 1, 1 and 0 are needed", t.Trainings, t.Batch, t.Noise)
+	}
+	return nil
+}
+
+// metricRegret is the name of a bandit's regret.
+const metricRegret = "regret"
+
+// Decide implements experiment.Decision.
+func (t Thompson) Decide(d experiment.Data, random *rand.Rand, learn func(train.Dataset) ([]experiment.Prediction, error)) (map[string]float64, error) {
+	actions := d.Sets[0].Dataset
+	best, regret, found := slices.Max(actions.Targets), 0.0, map[string]float64{}
+	for training := range t.Trainings {
+		var functions [][]float64
+		if !t.Random {
+			sets, err := learn(d.Train)
+			if err != nil {
+				return nil, err
+			}
+			if functions = sets[0].Mean; sets[0].Std != nil {
+				return nil, errors.New("where.Thompson draws functions, and the prediction is a distribution in closed form")
+			}
+		}
+		for range t.Batch {
+			// Both numbers are drawn by all methods, so that they have the same noise.
+			choice, noise := random.Float64(), t.Noise*random.NormFloat64()
+			action := int(choice * float64(actions.Len()))
+			if !t.Random {
+				action = floats.MaxIdx(functions[int(choice*float64(len(functions)))])
+			}
+			regret += best - actions.Targets[action]
+			d.Train = observed(d.Train, inputAt(actions, action), actions.Targets[action]+noise)
+		}
+		found[pointOf(metricRegret, (training+1)*t.Batch)] = regret
+	}
+	return found, nil
+}
+
+// An agent is a method that decides, or chooses at random.
+type agent struct {
+	experiment.Method
+	random bool
+}
+
+// agents are the methods of all questions, density first, and a network of density layers whose choices are random.
+func agents() []agent {
+	var all []agent
+	for _, m := range compared() {
+		all = append(all, agent{Method: withPrior(m)})
+	}
+	random := agent{all[0].Method, true}
+	random.Name = "Random choice"
+	return append(all, random)
+}
+
+// A decisionProblem is a row of DecisionTable.
+type decisionProblem struct {
+	name, title string
+	data        experiment.Source
+	noise       float64 // known, of a standardised target
+	decide      func(random bool) experiment.Decision
+	curve       string // the metric of the curve, whose points are first, first+step, ... last
+	first, step int
+	last        int
+	number      string  // the metric that is compared
+	testTrain   float64 // the ratio of test to training examples of the splits
+}
+
+// acquisitions are the problems of active learning.
+func acquisitions() (all []decisionProblem) {
+	const first, add, trainings = 20, 10, 11
+	for _, of := range []struct {
+		name  string
+		noise float64
+	}{{"boston", 0.3}, {"concrete", 0.3}, {"energy", 0.1}, {"wine", 0.8}, {"yacht", 0.1}} {
+		all = append(all, decisionProblem{
+			name: of.name, title: uci.DatasetTitle(of.name), data: Pool{uci.Data{Name: of.name}, first}, noise: of.noise,
+			decide: func(random bool) experiment.Decision { return Acquisition{trainings, add, random} },
+			curve:  results.MetricRMSE, first: first, step: add, last: first + add*(trainings-1), number: results.MetricRMSE + areaSuffix, testTrain: 1. / 9,
+		})
+	}
+	return all
+}
+
+// bandit is the problem of Thompson sampling.
+func bandit() decisionProblem {
+	const noise, first, batch, trainings = 1.0, 20, 50, 10
+	return decisionProblem{
+		name: "bandit", title: "Bandit", data: Bandits{Actions: 50, Features: 10, First: first, Noise: noise}, noise: noise,
+		decide: func(random bool) experiment.Decision { return Thompson{trainings, batch, noise, random} },
+		curve:  metricRegret, first: batch, step: batch, last: batch * trainings, number: pointOf(metricRegret, batch*trainings),
+	}
+}
+
+// experiments are those of an agent, one for each seed.
+func (p decisionProblem) experiments(a agent) experiment.Experiments {
+	return experiments(func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+		e := smallNetwork(p.name, data, p.noise, m, decisionSteps, 1e-2, decisionDraws)
+		e.Preset, e.Recipe.Coherent, e.Task.Decision = "where.Decisions", true, p.decide(a.random)
+		return e, nil
+	}, p.data, a.Method)
+}
+
+// DecisionSets are the experiments of question 4.
+func DecisionSets() (all []tables.Set) {
+	set := func(name, doc string, problems []decisionProblem) {
+		var list experiment.Experiments
+		for _, p := range problems {
+			for _, a := range agents() {
+				list = append(list, p.experiments(a)...)
+			}
+		}
+		all = append(all, tables.Set{Name: name, Doc: doc, Parts: []tables.Part{{Scale: results.Full, Experiments: list}}})
+	}
+	set("where-learning", "question 4: active learning from a pool, by the variance of the function (figures/questions.md)", acquisitions())
+	set("where-bandit", "question 4: Thompson sampling on a bandit (figures/questions.md)", []decisionProblem{bandit()})
+	return all
+}
+
+// The groups of rows of DecisionTable.
+const groupError, groupNLL, groupRegret = "area under the RMSE", "area under the NLL", "regret"
+
+// DecisionTable answers question 4: the area under each learning curve and the bandit's regret, of all agents. Density is
+// tested against every other agent; the verdicts of active learning, and those of the bandit, hold together (Holm).
+func DecisionTable(x *tables.Index) (report.Table, error) {
+	t := prose.Table("where-decisions", map[string]int{"Seeds": decisionSeeds})
+	t.Columns, t.Legend = []string{"Problem"}, "▲ better, ▽ worse than density, decided at 5 % for all of active learning together, and for the bandit. No mark: undecided, or not tested."
+	for _, a := range agents() {
+		t.Columns = append(t.Columns, a.Name)
+	}
+	add := func(group, number string, tested bool, problems ...decisionProblem) error {
+		family := tables.Family[[2]string]{TestTrain: problems[0].testTrain}
+		for _, p := range problems {
+			for _, a := range agents()[1:] {
+				if err := family.AddComplete([2]string{p.name, a.Name}, x, number, p.experiments(a), p.experiments(agents()[0])); err != nil {
+					return err
+				}
+			}
+		}
+		tests, err := family.ByName()
+		if err != nil {
+			return err
+		}
+		for _, p := range problems {
+			row := report.Row{Group: group, Name: p.title}
+			var summaries []results.Summary
+			for _, a := range agents() {
+				s, err := x.Summarize(tables.Cell{Full: p.experiments(a)}, number)
+				if err != nil {
+					return err
+				}
+				cell := report.SummaryCell(s, 3)
+				if test, has := tests[[2]string{p.name, a.Name}]; has && tested {
+					cell.Verdict, cell.Difference = test.Verdict, &test.Difference
+				}
+				summaries, row.Cells = append(summaries, s), append(row.Cells, cell)
+			}
+			row.BoldLowest(summaries)
+			t.Rows = append(t.Rows, row)
+		}
+		return nil
+	}
+	err := errors.Join(
+		add(groupError, results.MetricRMSE+areaSuffix, true, acquisitions()...),
+		add(groupNLL, results.MetricNLL+areaSuffix, false, acquisitions()...),
+		add(groupRegret, bandit().number, true, bandit()))
+	return t.WithoutNotRun(), err
+}
+
+// DecisionFigure shows the curves behind DecisionTable.
+func DecisionFigure(x *tables.Index) (report.Figure, error) {
+	var panels []*plot.Plot
+	for _, p := range append(acquisitions(), bandit()) {
+		panel := report.New(p.title, "examples", "test RMSE")
+		if p.curve == metricRegret {
+			panel = report.New(p.title, "rounds", "regret")
+		}
+		for k, a := range agents() {
+			var at, mean []float64
+			for n := p.first; n <= p.last; n += p.step {
+				s, err := x.Summarize(tables.Cell{Full: p.experiments(a)}, pointOf(p.curve, n))
+				if err != nil {
+					return report.Figure{}, err
+				}
+				if s.N > 0 {
+					at, mean = append(at, float64(n)), append(mean, s.Mean)
+				}
+			}
+			if len(at) == 0 {
+				continue
+			}
+			draw, colour := report.Line, append(report.Palette(), report.Brown)[k]
+			if a.random {
+				draw = report.Dashes
+			}
+			name := ""
+			if p.curve == metricRegret {
+				name = a.Name
+			}
+			if err := draw(panel, name, at, mean, colour); err != nil {
+				return report.Figure{}, err
+			}
+		}
+		panels = append(panels, panel)
+	}
+	panels[len(panels)-1].Legend.Top, panels[len(panels)-1].Legend.Left = true, true
+	return report.Figure{
+		Name: "where-decisions", Panels: report.InRows(panels, 3, nil), Width: vg.Points(700), Height: vg.Points(400),
+		Caption: prose.Caption("where-decisions picture", map[string]int{"Seeds": decisionSeeds}),
+	}, nil
+}

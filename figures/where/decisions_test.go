@@ -1,0 +1,269 @@
+package where
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/train"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/internal/figtest"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/report"
+	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/uci"
+)
+
+// says are predictions of a set by functions.
+func says(set experiment.Set, functions ...[]float64) experiment.Prediction {
+	var noise [][]float64
+	for range functions {
+		noise = append(noise, slices.Repeat([]float64{1}, set.Len()))
+	}
+	return experiment.Prediction{Set: set.Name, Targets: set.Targets, Prediction: predict.Prediction{Mixture: predict.Mixture{Mean: functions, NoiseStd: noise}, Width: 1}}
+}
+
+// The mean height of a straight line is its height in the middle.
+func TestArea(t *testing.T) {
+	if got := area([]float64{20, 30, 40}, []float64{5, 3, 1}); math.Abs(got-3) > 1e-12 {
+		t.Errorf("the area is %v, want 3", got)
+	}
+	if got := area([]float64{0, 1, 4}, []float64{2, 2, 0}); math.Abs(got-(2+3)/4.) > 1e-12 {
+		t.Errorf("the area is %v, want 1.25", got)
+	}
+}
+
+// Acquisition adds the examples of the pool with the largest variance, and each only once; random choice adds others. The
+// learning curve has the errors of the test set in the data's own units.
+func TestAcquisition(t *testing.T) {
+	const unit = 3
+	d := must.Get(Pool{uci.Data{Name: "yacht"}, 20}.Load(t.Context(), 0))(t)
+	d.Unit = unit
+	pool := d.Sets[1]
+	wide := make([]float64, pool.Len()) // half the distance of two functions at each example of the pool
+	for i := range wide {
+		wide[i] = float64(i*7919%pool.Len()) / 100
+	}
+	byWidth := make([]int, pool.Len())
+	for i := range byWidth {
+		byWidth[i] = i
+	}
+	slices.SortFunc(byWidth, func(i, j int) int { return cmp.Compare(wide[j], wide[i]) })
+	for _, random := range []bool{false, true} {
+		a := Acquisition{Trainings: 3, Add: 10, Random: random}
+		round, last := 0, train.Dataset{}
+		found := must.Get(a.Decide(d, rand.New(rand.NewPCG(1, 1)), func(observed train.Dataset) ([]experiment.Prediction, error) {
+			last = observed
+			off := slices.Clone(d.Sets[0].Targets)
+			for i := range off {
+				off[i] += float64(3 - round)
+			}
+			round++
+			narrow := make([]float64, len(wide))
+			for i, w := range wide {
+				narrow[i] = -w
+			}
+			return []experiment.Prediction{says(d.Sets[0], off), says(pool, wide, narrow)}, nil
+		}))(t)
+		if last.Len() != 40 || round != 3 {
+			t.Fatalf("%d trainings, the last on %d examples", round, last.Len())
+		}
+		inOrder := 0
+		for k, i := range byWidth[:20] {
+			if slices.Equal(inputAt(last, 20+k), inputAt(pool.Dataset, i)) && last.Targets[20+k] == pool.Targets[i] {
+				inOrder++
+			}
+		}
+		if !random && inOrder != 20 || random && inOrder > 5 {
+			t.Errorf("random %t: %d of 20 examples are those of the largest variance", random, inOrder)
+		}
+		for name, want := range map[string]float64{"rmse_20": 9, "rmse_30": 6, "rmse_40": 3, "rmse_area": 6, "nll_40": 0.5 + 0.5*math.Log(2*math.Pi) + math.Log(unit)} {
+			if math.Abs(found[name]-want) > 1e-9 {
+				t.Errorf("%s is %v, want %v", name, found[name], want)
+			}
+		}
+	}
+}
+
+// The first examples and the pool are the training part, in an order that each split has for itself.
+func TestPool(t *testing.T) {
+	source := Pool{uci.Data{Name: "yacht"}, 20}
+	d, whole := must.Get(source.Load(t.Context(), 3))(t), must.Get(source.Data.Load(t.Context(), 3))(t)
+	both := slices.Sorted(slices.Values(slices.Concat(d.Train.Targets, d.Sets[1].Targets)))
+	if d.Train.Len() != 20 || !slices.Equal(both, slices.Sorted(slices.Values(whole.Train.Targets))) || d.Sets[0].Len() != whole.Sets[0].Len() {
+		t.Errorf("%d first examples, %d in the pool, of %d", d.Train.Len(), d.Sets[1].Len(), whole.Train.Len())
+	}
+	source.First = whole.Train.Len()
+	if _, err := source.Load(t.Context(), 3); err == nil {
+		t.Error("a pool of nothing is no error")
+	}
+}
+
+// Expected rewards are standardised, and the first rewards are around those of their actions. Each split is another bandit.
+func TestBandits(t *testing.T) {
+	source := Bandits{Actions: 50, Features: 10, First: 400, Noise: 0.5}
+	d, other := must.Get(source.Load(t.Context(), 0))(t), must.Get(source.Load(t.Context(), 1))(t)
+	actions := d.Sets[0]
+	mean, squares := 0.0, 0.0
+	for _, v := range actions.Targets {
+		mean, squares = mean+v/50, squares+v*v/50
+	}
+	if math.Abs(mean) > 1e-12 || math.Abs(squares-1) > 1e-12 || actions.Targets[0] == other.Sets[0].Targets[0] {
+		t.Errorf("expected rewards have the mean %v and the mean square %v", mean, squares)
+	}
+	sum, seen := 0.0, map[int]bool{}
+	for k := range d.Train.Len() {
+		i := 0
+		for !slices.Equal(inputAt(actions.Dataset, i), inputAt(d.Train, k)) {
+			i++
+		}
+		seen[i] = true
+		sum += math.Pow((d.Train.Targets[k]-actions.Targets[i])/source.Noise, 2)
+	}
+	const n = 400
+	if z := (sum - n) / math.Sqrt(2*n); math.Abs(z) > 4 || len(seen) < 45 {
+		t.Errorf("the noise has z-score %.1f; %d of 50 actions were taken", z, len(seen))
+	}
+}
+
+// Thompson sampling follows one function in each round: one that knows the expected rewards has no regret, and of two
+// functions each is followed in half of the rounds. Random choice has the regret of the mean action.
+func TestThompson(t *testing.T) {
+	d := must.Get(Bandits{Actions: 50, Features: 10, First: 20, Noise: 1}.Load(t.Context(), 0))(t)
+	actions, best := d.Sets[0], slices.Max(d.Sets[0].Targets)
+	const rounds = 2000
+	regret := func(random bool, functions ...[]float64) float64 {
+		trained := 0
+		found := must.Get(Thompson{Trainings: 4, Batch: rounds / 4, Noise: 1, Random: random}.Decide(d, rand.New(rand.NewPCG(2, 2)), func(observed train.Dataset) ([]experiment.Prediction, error) {
+			if want := 20 + trained*rounds/4; observed.Len() != want {
+				t.Fatalf("training %d has %d examples, want %d", trained, observed.Len(), want)
+			}
+			trained++
+			return []experiment.Prediction{says(actions, functions...)}, nil
+		}))(t)
+		if random != (trained == 0) {
+			t.Errorf("random %t: %d trainings", random, trained)
+		}
+		return found["regret_2000"]
+	}
+	if got := regret(false, actions.Targets); got != 0 {
+		t.Errorf("who knows the rewards has the regret %v", got)
+	}
+	const other = 7 // the only action that the second function likes
+	likes := make([]float64, actions.Len())
+	likes[other] = 1
+	gap := best - actions.Targets[other]
+	if z := (regret(false, actions.Targets, likes) - rounds*gap/2) / (gap * math.Sqrt(rounds) / 2); math.Abs(z) > 4 {
+		t.Errorf("two functions: z-score %.1f", z)
+	}
+	if z := (regret(true) - rounds*best) / math.Sqrt(rounds); math.Abs(z) > 4 { // expected rewards have the mean 0 and variance 1
+		t.Errorf("random choice: z-score %.1f", z)
+	}
+	closed := says(actions, actions.Targets)
+	closed.Std = closed.NoiseStd
+	if _, err := (Thompson{Trainings: 1, Batch: 1}).Decide(d, rand.New(rand.NewPCG(2, 2)), func(train.Dataset) ([]experiment.Prediction, error) {
+		return []experiment.Prediction{closed}, nil
+	}); err == nil {
+		t.Error("a prediction without draws is no error")
+	}
+}
+
+// Every experiment can be carried out, and its draws are functions.
+func TestDecisionSets(t *testing.T) {
+	for i, want := range []int{5 * 7 * decisionSeeds, 7 * decisionSeeds} {
+		list := DecisionSets()[i].At("")
+		ids := map[string]bool{}
+		for k, id := range list.IDs() {
+			ids[id] = true
+			must.Do(t, list[k].Check())
+			if !list[k].Recipe.Coherent {
+				t.Fatalf("%v has draws that are no functions", list[k])
+			}
+		}
+		if len(ids) != want {
+			t.Errorf("%d experiments, want %d", len(ids), want)
+		}
+	}
+}
+
+// A small decision runs on the engine: on all seeds together as on one by itself.
+func TestDecisionRuns(t *testing.T) {
+	p := bandit()
+	p.decide = func(bool) experiment.Decision { return Thompson{Trainings: 2, Batch: 3, Noise: 1} }
+	list := p.experiments(agents()[0]).OnSplits(0, 1, 2).Change(func(e *experiment.Experiment) { e.Recipe.Epochs, e.Recipe.PretrainEpochs = 5, 3 })
+	together := must.Get(experiment.Run(t.Context(), list...))(t)
+	alone := must.Get(experiment.Run(t.Context(), list[1]))(t)[0]
+	if a, b := together[1].Metrics, alone.Metrics; math.Abs(a["regret_6"]-b["regret_6"]) > 1e-9 || a["regret_6"] <= 0 || a["regret_6"] < a["regret_3"] {
+		t.Errorf("together %v, alone %v", a, b)
+	}
+}
+
+// madeDecisions are results on Yacht and the bandit, in which random choice is worse than density on Yacht, and better on
+// the bandit.
+func madeDecisions(t *testing.T) *tables.Index {
+	t.Helper()
+	var list []experiment.Result
+	for _, p := range []decisionProblem{acquisitions()[4], bandit()} {
+		for k, a := range []agent{agents()[0], agents()[6]} {
+			for i, e := range p.experiments(a) {
+				v := 1 + float64(i%3)/100 + float64(k)
+				if p.curve == metricRegret {
+					v = 3 - v
+				}
+				numbers := map[string]float64{"rmse_area": v, "nll_area": v}
+				for n := p.first; n <= p.last; n += p.step {
+					numbers[pointOf(p.curve, n)] = v
+				}
+				list = append(list, experiment.Result{ID: e.ID(), Metrics: numbers})
+			}
+		}
+	}
+	return tables.Of(list)
+}
+
+// Agents are tested against density; what was not run is named.
+func TestDecisionTable(t *testing.T) {
+	x := madeDecisions(t)
+	table := must.Get(DecisionTable(x))(t)
+	want := map[string]string{groupError: report.Worse, groupNLL: "", groupRegret: report.Better}
+	if len(table.Rows) != 3 || len(table.Columns) != 3 {
+		t.Fatalf("%d rows, columns %q", len(table.Rows), table.Columns)
+	}
+	for _, row := range table.Rows {
+		if row.Cells[0].Verdict != "" || row.Cells[1].Verdict != want[row.Group] {
+			t.Errorf("%s: %+v", row.Group, row.Cells)
+		}
+	}
+	if !slices.Contains(table.NotRun, methods.Rank1.Name) || !slices.Contains(table.NotRun, groupError+", Boston Housing") {
+		t.Errorf("not run: %q", table.NotRun)
+	}
+	figtest.Renders(t, table)
+	figtest.PNG(t)(DecisionFigure(x))
+	if empty := must.Get(DecisionTable(tables.NewIndex(nil)))(t); len(empty.Rows) != 0 {
+		t.Errorf("%d rows of nothing", len(empty.Rows))
+	}
+}
+
+// What cannot be is refused before anything is trained.
+func TestDecisionsRefuse(t *testing.T) {
+	for _, d := range []experiment.Decision{Acquisition{1, 10, false}, Acquisition{5, 0, false}, Thompson{0, 1, 1, false}, Thompson{1, 1, math.NaN(), false}} {
+		e := bandit().experiments(agents()[0])[0]
+		e.Task.Decision = d
+		if e.Check() == nil {
+			t.Errorf("%T %+v is no error", d, d)
+		}
+	}
+	d := must.Get(Pool{uci.Data{Name: "yacht"}, 20}.Load(context.Background(), 0))(t)
+	if _, err := (Acquisition{Trainings: 100, Add: 10}).Decide(d, rand.New(rand.NewPCG(1, 1)), nil); err == nil {
+		t.Error("more examples than the pool has are no error")
+	}
+	if got := observed(d.Train, inputAt(d.Train, 0), 1); got.Len() != 21 || d.Train.Len() != 20 || got.Inputs.(nets.Floats).Len() != 21 {
+		t.Errorf("%d examples, before %d", got.Len(), d.Train.Len())
+	}
+}
