@@ -3,8 +3,6 @@ package datasets
 import (
 	"bytes"
 	"fmt"
-	"image"
-	"image/color"
 	"image/jpeg"
 	"math"
 	"slices"
@@ -191,12 +189,8 @@ func flatten(pixels []float64, factor float64) {
 
 // compressed is an image after JPEG of a quality.
 func compressed(pixels []byte, quality int) ([]float64, error) {
-	picture := image.NewRGBA(image.Rect(0, 0, ImageSide, ImageSide))
-	for i := range plane {
-		picture.SetRGBA(i%ImageSide, i/ImageSide, color.RGBA{pixels[i], pixels[plane+i], pixels[2*plane+i], 255})
-	}
 	var file bytes.Buffer
-	if err := jpeg.Encode(&file, picture, &jpeg.Options{Quality: quality}); err != nil {
+	if err := jpeg.Encode(&file, Picture(pixels, ImageSide), &jpeg.Options{Quality: quality}); err != nil {
 		return nil, err
 	}
 	read, err := jpeg.Decode(&file)

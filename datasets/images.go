@@ -2,6 +2,8 @@ package datasets
 
 import (
 	"fmt"
+	"image"
+	"image/color"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -49,6 +51,16 @@ func newImages(name, citation string, classes []string, n int) *Images {
 // (not a copy). It panics if i is not in [0, N).
 func (m *Images) Image(i int) []byte {
 	return m.Pixels[i*ImageSize : (i+1)*ImageSize : (i+1)*ImageSize]
+}
+
+// Picture returns an image of bytes, [3, height, width], row-major, as programs show it.
+func Picture(planes []byte, width int) *image.RGBA {
+	n := len(planes) / ImageChannels
+	m := image.NewRGBA(image.Rect(0, 0, width, n/width))
+	for i := range n {
+		m.SetRGBA(i%width, i/width, color.RGBA{planes[i], planes[n+i], planes[2*n+i], 0xff})
+	}
+	return m
 }
 
 // Take copies the images with the given numbers, in that order, and their labels

@@ -9,8 +9,7 @@
 // the same with the errors of other functions.
 //
 // A cell is a program of its own: [Keep] and [Kept] hand values and trained
-// models on to later cells, and past a restart of the kernel; [Once] and
-// [TrainedOnce] compute only what is not kept yet.
+// models on to later cells, and past a restart of the kernel.
 //
 // [Explore] redraws a picture while sliders are moved, and shows a few positions of
 // them where nobody can move anything, as in exported pages.

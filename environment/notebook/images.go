@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"html"
 	"image"
-	"image/color"
 	"image/png"
 	"math"
 	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"densityuncertainty/datasets"
 )
 
 // A Bitmap is a small picture with the words below it.
@@ -26,12 +27,7 @@ func Colour(caption string, planes []byte, width int) Bitmap {
 	if width < 1 || len(planes) == 0 || len(planes)%(3*width) != 0 {
 		panic(fmt.Errorf("notebook.Colour: %q: %d bytes are not three planes of rows of %d", caption, len(planes), width))
 	}
-	n := len(planes) / 3
-	m := image.NewRGBA(image.Rect(0, 0, width, n/width))
-	for i := range n {
-		m.SetRGBA(i%width, i/width, color.RGBA{planes[i], planes[n+i], planes[2*n+i], 0xff})
-	}
-	return Bitmap{m, caption}
+	return Bitmap{datasets.Picture(planes, width), caption}
 }
 
 // Grey is the bitmap of a table of numbers, [height, width], row-major, in which

@@ -31,7 +31,7 @@ import (
 // again; elsewhere it ends with the kernel, and outside a notebook with the program.
 //
 // Of structures only exported fields are kept. Of a [nets.Model] its parameters are kept, which [KeptModel] gives
-// back. A type that cannot be kept stops the cell; [Once] and [TrainedOnce] find that out before anything is computed.
+// back. A type that cannot be kept stops the cell.
 func Keep(name string, value any) {
 	var content []byte
 	var err error
@@ -82,46 +82,6 @@ func KeptModel(name string, m *nets.Model) *nets.Model {
 		return nil
 	}
 	setModel(name, m, record)
-	return m
-}
-
-// Once returns the value that was kept under the name; if there is none, what compute returns, which it keeps. It
-// says when the value was kept; [Forget] makes it compute anew. If a T cannot be kept, it stops the cell at once.
-func Once[T any](name string, compute func() T) T {
-	if err := keepable(reflect.TypeFor[T]()); err != nil {
-		panic(fmt.Errorf("notebook.Once: %q: %w", name, err))
-	}
-	if record, err := readKept(name); err == nil {
-		var value T
-		if err := gob.NewDecoder(bytes.NewReader(record.Content)).Decode(&value); err != nil {
-			panic(fmt.Errorf("notebook.Once: %q as %T: %w; notebook.Forget(%[1]q) computes it anew", name, value, err))
-		}
-		again(name, record)
-		return value
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		panic(err)
-	}
-	value := compute()
-	Keep(name, value)
-	return value
-}
-
-// TrainedOnce is [Once] for a model: it gives m, which is not yet trained, the parameters that were kept under the
-// name; if there are none, it calls train, which trains m, and keeps them. It returns m. A model that has no network
-// or no store stops the cell before it is trained.
-func TrainedOnce(name string, m *nets.Model, train func() error) *nets.Model {
-	if err := isModel(m); err != nil {
-		panic(fmt.Errorf("notebook.TrainedOnce: %q: %w", name, err))
-	}
-	if record, err := readKept(name); err == nil {
-		setModel(name, m, record)
-		again(name, record)
-		return m
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		panic(err)
-	}
-	Check(train())
-	Keep(name, m)
 	return m
 }
 
@@ -213,7 +173,7 @@ func keepable(t reflect.Type, above ...reflect.Type) error {
 	case nil:
 		return errors.New("nil cannot be kept")
 	case reflect.TypeFor[*nets.Model](), reflect.TypeFor[nets.Model]():
-		return errors.New("a model is kept by notebook.Keep with its address, or by notebook.TrainedOnce, not inside of another value")
+		return errors.New("a model is kept by notebook.Keep with its address, not inside of another value")
 	case reflect.TypeFor[*model.Store](), reflect.TypeFor[model.Store]():
 		return errors.New("a GoMLX store cannot be kept by itself; keep the nets.Model that it belongs to")
 	case reflect.TypeFor[*tensors.Tensor]():
@@ -332,10 +292,8 @@ func keeper(name string) string {
 			}
 			continue
 		}
-		for _, call := range []string{"Keep", "Once", "TrainedOnce"} {
-			if strings.Contains(text, fmt.Sprintf("notebook.%s(%q", call, name)) {
-				return fmt.Sprintf("Run the cell below “%s” that begins with `%s`.", heading, firstLine(text))
-			}
+		if strings.Contains(text, fmt.Sprintf("notebook.Keep(%q", name)) {
+			return fmt.Sprintf("Run the cell below “%s” that begins with `%s`.", heading, firstLine(text))
 		}
 	}
 	return nowhere

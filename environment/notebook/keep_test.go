@@ -3,8 +3,9 @@ package notebook
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,50 +60,16 @@ func TestKeepModel(t *testing.T) {
 			if got := output(KeptModel("net", other)); got != want {
 				t.Errorf("given back: %g, want %g", got, want)
 			}
-			untrained, _ := network(t, 3, 3)
-			again := TrainedOnce("net", untrained, func() error {
-				t.Error("trained again")
-				return nil
-			})
-			if got := output(again); got != want {
-				t.Errorf("trained once: %g, want %g", got, want)
-			}
 			wider, _ := network(t, 1, 4)
 			output(wider)
 			if got := panicOf(func() { KeptModel("net", wider) }); !strings.Contains(got, `"net"`) || !strings.Contains(got, "make the model as the one that was kept") {
 				t.Errorf("of another width: panic %q", got)
 			}
 			Forget("net")
-			calls := 0
-			fresh, _ := network(t, 4, 3)
-			TrainedOnce("net", fresh, func() error {
-				calls++
-				output(fresh) // makes its parameters
-				return nil
-			})
-			if calls != 1 || output(KeptModel("net", trained)) != output(fresh) {
-				t.Errorf("after Forget: trained %d times", calls)
+			if _, err := readKept("net"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("after Forget: %v", err)
 			}
-			Forget("net")
 		})
-	}
-}
-
-func TestOnce(t *testing.T) {
-	calls := 0
-	compute := func() []float64 {
-		calls++
-		return []float64{1, 2}
-	}
-	for range 2 {
-		if got := fmt.Sprint(Once("once", compute)); got != "[1 2]" {
-			t.Errorf("got %s", got)
-		}
-	}
-	Forget("once")
-	Once("once", compute)
-	if calls != 2 {
-		t.Errorf("computed %d times, want once before and once after Forget", calls)
 	}
 }
 
@@ -113,21 +80,19 @@ type recursive struct {
 	Next *recursive
 }
 
-// What cannot be kept is refused before it is computed.
 func TestWhatCannotBeKept(t *testing.T) {
-	never := func() { t.Error("computed") }
 	for _, c := range []struct {
 		name string
 		call func()
 		want string
 	}{
-		{"a function", func() { Once("x", func() func() { never(); return nil }) }, "type func() cannot be kept"},
-		{"in a field", func() { Once("x", func() (v struct{ F []func() }) { never(); return v }) }, "field F"},
-		{"a store", func() { Once("x", func() *model.Store { never(); return nil }) }, "keep the nets.Model"},
-		{"a tensor", func() { Once("x", func() map[string]*tensors.Tensor { never(); return nil }) }, "keep its values"},
-		{"models", func() { Once("x", func() []*nets.Model { never(); return nil }) }, "not inside of another value"},
-		{"no exported field", func() { Once("x", func() hidden { never(); return hidden{"a"} }) }, "no exported fields"},
-		{"an empty model", func() { TrainedOnce("x", &nets.Model{}, func() error { never(); return nil }) }, "make it with nets.New"},
+		{"a function", func() { Keep("x", func() {}) }, "type func() cannot be kept"},
+		{"in a field", func() { Keep("x", struct{ F []func() }{}) }, "field F"},
+		{"a store", func() { Keep("x", model.NewStore()) }, "keep the nets.Model"},
+		{"a tensor", func() { Keep("x", map[string]*tensors.Tensor{}) }, "keep its values"},
+		{"models", func() { Keep("x", []*nets.Model{}) }, "not inside of another value"},
+		{"no exported field", func() { Keep("x", hidden{"a"}) }, "no exported fields"},
+		{"an empty model", func() { Keep("x", &nets.Model{}) }, "make it with nets.New"},
 		{"nil", func() { Keep("x", nil) }, "nil cannot be kept"},
 		{"a model by Kept", func() { Kept[*nets.Model]("x") }, "KeptModel"},
 		{"behind an interface", func() { Keep("x", []io.Reader{strings.NewReader("")}) }, `"x"`},
@@ -149,10 +114,10 @@ func TestWhichCellKeeps(t *testing.T) {
 	code := func(source any) map[string]any { return map[string]any{"cell_type": "code", "source": source} }
 	session(t, t.TempDir(), markdown("# T\n\n## 1. Training\n\nText."),
 		code([]string{"%%\n", "lengths := 3\n", `notebook.Keep("inside", lengths)`}), markdown("## 2. Later"),
-		code(`notebook.Kept[int]("inside")`), code(`value := notebook.Once("other", f)`))
+		code(`notebook.Kept[int]("inside")`), code(`notebook.Keep("other", 1)`))
 	for name, want := range map[string]string{
 		"inside": "Run the cell below “1. Training” that begins with `lengths := 3`.",
-		"other":  "Run the cell below “2. Later” that begins with `value := notebook.Once(\"other\", f)`.",
+		"other":  "Run the cell below “2. Later” that begins with `notebook.Keep(\"other\", 1)`.",
 		"none":   "Run the cells above first.",
 	} {
 		if got := keeper(name); got != want {

@@ -6,9 +6,12 @@ import (
 	"image/color"
 	"math"
 
+	pixels "golang.org/x/image/draw"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"densityuncertainty/datasets"
 )
 
 // Picture is an image of the CIFAR or SVHN kind and what a classifier said about it.
@@ -115,13 +118,8 @@ func (s Strip) Plot(c draw.Canvas, p *plot.Plot) {
 
 // enlarged is the image with every pixel copied enlargement times in both directions.
 func (p Picture) enlarged() image.Image {
-	const plane = imageSide * imageSide
+	small := datasets.Picture(p.Pixels, imageSide)
 	m := image.NewRGBA(image.Rect(0, 0, enlargement*imageSide, enlargement*imageSide))
-	for y := range enlargement * imageSide {
-		for x := range enlargement * imageSide {
-			at := y/enlargement*imageSide + x/enlargement
-			m.SetRGBA(x, y, color.RGBA{R: p.Pixels[at], G: p.Pixels[plane+at], B: p.Pixels[2*plane+at], A: 0xff})
-		}
-	}
+	pixels.NearestNeighbor.Scale(m, m.Bounds(), small, small.Bounds(), pixels.Src, nil)
 	return m
 }
