@@ -12,6 +12,7 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/stochastic"
 )
 
 // With m = (mu_r x) W + b and v the variance of (r x) W, the output has mean
@@ -86,7 +87,7 @@ func TestRank1ConvTiesItsFactors(t *testing.T) {
 			}
 			samples := fixtures.ImageSamples(t, func(s *model.Scope, x *graph.Node) *graph.Node {
 				return layers.Conv(s.In("layer"), x, conv.Spec{Filters: 1, Window: conv.Same(1, 1)})
-			}, values, x, n, true)
+			}, values, x, n, stochastic.NewHostSampler(1).NewBuffers())
 			left, right := samples.Pixel(0, 0), samples.Pixel(0, 1)
 			if tied && !slices.Equal(left, right) {
 				t.Error("the pixels of a channel have different factors")

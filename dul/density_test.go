@@ -195,9 +195,9 @@ func TestConvMoments(t *testing.T) {
 		})
 		e, mean := fixed[0].Values, fixed[1].Values
 		positions := len(e)
-		for _, host := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s/host=%t", form.name, host), func(t *testing.T) {
-				samples := fixtures.ImageSamples(t, layer, values, x, n, host)
+		for source, noise := range map[string]stochastic.NoiseSource{"host": stochastic.NewHostSampler(1).NewBuffers(), "graph": stochastic.InGraph{}} {
+			t.Run(form.name+"/"+source, func(t *testing.T) {
+				samples := fixtures.ImageSamples(t, layer, values, x, n, noise)
 				for f := range filters {
 					gamma := math.Exp(values["/layer/gamma_log_variance"].Values[f])
 					beta := math.Exp(values["/layer/beta_log_variance"].Values[f]) * form.halfD

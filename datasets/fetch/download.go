@@ -307,10 +307,7 @@ func (w *watchedReader) Read(p []byte) (int, error) {
 		w.since = 0
 		w.timer.Reset(w.policy.stall)
 	}
-	if err != nil && err != io.EOF {
-		err = causeOr(w.ctx, err)
-	}
-	return n, err
+	return n, causeOr(w.ctx, err)
 }
 
 // meter passes progress on, not too often.

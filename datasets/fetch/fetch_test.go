@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -273,11 +274,14 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// fullDisk takes a number of bytes and then fails as a full disk does.
+// fullDisk takes a number of bytes and then fails as a full disk does, or fails when it is closed, as a network's may.
 type fullDisk struct {
 	*os.File
-	room int
+	room    int
+	atClose error
 }
+
+func (d *fullDisk) Close() error { return cmp.Or(d.File.Close(), d.atClose) }
 
 func (d *fullDisk) Write(b []byte) (int, error) {
 	if len(b) <= d.room {
@@ -293,30 +297,33 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 }
 
 func TestFullDisk(t *testing.T) {
-	s := serve(t, nil)
-	f, path := newFetcher(t)
-	f.policy.open = func(path string, flag int, perm fs.FileMode) (partFile, error) {
-		file, err := os.OpenFile(path, flag, perm)
-		return &fullDisk{file, 700_001}, err
-	}
-	file := File{Name: "set.bin", URL: s.URL, SHA256: sum(contents)}
-	_, err := f.Get(context.Background(), file)
-	var space *noSpaceError
-	if !errors.As(err, &space) || !errors.Is(err, syscall.ENOSPC) || space.need != 300_002 {
-		t.Fatalf("got %v", err)
-	}
-	if text := err.Error(); !strings.Contains(text, "300002 more bytes") || !strings.Contains(text, EnvCache) || !strings.Contains(text, "was removed") {
-		t.Errorf("%q does not say how much room is missing, what to do, or what was removed", err)
-	}
-	requireAbsent(t, path, path+".part", path+".part.json") // others need the room
+	for need, disk := range map[int64]fullDisk{300_002: {room: 700_001}, 0: {room: len(contents), atClose: syscall.ENOSPC}} {
+		s := serve(t, nil)
+		f, path := newFetcher(t)
+		f.policy.open = func(path string, flag int, perm fs.FileMode) (partFile, error) {
+			file, err := os.OpenFile(path, flag, perm)
+			disk.File = file
+			return &disk, err
+		}
+		file := File{Name: "set.bin", URL: s.URL, SHA256: sum(contents)}
+		_, err := f.Get(context.Background(), file)
+		var space *noSpaceError
+		if !errors.As(err, &space) || !errors.Is(err, syscall.ENOSPC) || space.need != need {
+			t.Fatalf("got %v, want that %d bytes are needed", err, need)
+		}
+		if text := err.Error(); !strings.Contains(text, fmt.Sprint(need, " more bytes")) || !strings.Contains(text, EnvCache) || !strings.Contains(text, "was removed") {
+			t.Errorf("%q does not say how much room is missing, what to do, or what was removed", err)
+		}
+		requireAbsent(t, path, path+".part", path+".part.json") // others need the room
 
-	f.policy.open = nil // room was made
-	if _, err := f.Get(context.Background(), file); err != nil {
-		t.Fatal(err)
-	}
-	requireContents(t, path)
-	if got := s.requests(); !slices.Equal(got, []string{"", ""}) {
-		t.Errorf("ranges asked for: %q", got)
+		f.policy.open = nil // room was made
+		if _, err := f.Get(context.Background(), file); err != nil {
+			t.Fatal(err)
+		}
+		requireContents(t, path)
+		if got := s.requests(); !slices.Equal(got, []string{"", ""}) {
+			t.Errorf("ranges asked for: %q", got)
+		}
 	}
 }
 

@@ -181,10 +181,7 @@ func (c Checks) Conv(t testing.TB, layers ConvLayers) {
 // x are at least three inputs that differ; the first four are used.
 func Network(t testing.TB, network nets.Network, x nets.Inputs, outputs int) {
 	t.Helper()
-	batch, axis, err := examplesOf(x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	batch, axis := examplesOf(t, x)
 	m := nets.Model{Network: network}
 	apply := func(s *model.Scope, in fixtures.Nodes) *graph.Node {
 		params.SetReplicas(in["x"].Graph(), nil)

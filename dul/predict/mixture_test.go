@@ -208,6 +208,35 @@ func (c counting) Apply(s *model.Scope, x *graph.Node, _ int) *graph.Node {
 	return y
 }
 
+// applied counts how often a network is built.
+type applied struct {
+	counting
+	times *int
+}
+
+func (a applied) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	*a.times++
+	return a.counting.Apply(s, x, outputs)
+}
+
+// By default an execution draws one sample with noise of the host, and else as many as divide the number, up to five.
+func TestDefaultPerExecution(t *testing.T) {
+	for _, c := range []struct {
+		samples, want int
+		host          bool
+	}{{25, 5, false}, {24, 4, false}, {7, 1, false}, {25, 1, true}} {
+		times := 0
+		m := newModel(t, applied{counting{true, params.Input}, &times}, likelihood.Gaussian{}, 1)
+		if times = 0; !c.host {
+			m.Host = nil
+		}
+		sample(t, m, nets.Rows([]float64{0}, 1), predict.Options{Samples: c.samples})
+		if times != c.want {
+			t.Errorf("%d samples are drawn %d at a time, want %d", c.samples, times, c.want)
+		}
+	}
+}
+
 // Samples of a network without noise are one execution, and do not share memory.
 func TestNetworkWithoutNoiseIsExecutedOnce(t *testing.T) {
 	for _, c := range []struct {

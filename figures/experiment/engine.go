@@ -259,11 +259,12 @@ func (r *run) carryOut(ctx context.Context) error {
 			return err
 		}
 		small, large := r.units()
-		if len(small)+len(large) == 0 {
+		left := slices.Concat(small, large)
+		if len(left) == 0 {
 			return nil
 		}
 		if wait == firstWait {
-			r.note(fmt.Sprintf("another process is at %v; this one waits for it", append(small, large...)[0]))
+			r.note(fmt.Sprintf("another process is at %v; this one waits for it", left[0]))
 		}
 		for _, units := range [][]unit{small, large} {
 			if err := r.workers(ctx, stop, units); err != nil {

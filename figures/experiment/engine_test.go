@@ -138,12 +138,16 @@ func TestDataOfOneSplitFail(t *testing.T) {
 	}
 }
 
-// A training that diverges is a result, without metrics, and does not spoil its neighbours.
+// A training that diverges is a result, without metrics, and does not spoil its neighbours. So are predictions that are
+// not finite.
 func TestDiverged(t *testing.T) {
 	e := small(baselines.Deterministic{})
 	e.Recipe.Schedule = experiment.Constant{Start: 1e30}
 	e.Recipe.Groups = []experiment.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}, Rate: 1}}
-	found := must.Get(experiment.Run(context.Background(), allSplits(e)...))(t)
+	overflowing, far := transformer(t, baselines.Deterministic{}), sequences(2)
+	far.Inputs = nets.Floats{Values: slices.Repeat([]float64{1e38}, 12), Shape: []int{3, 2}}
+	overflowing.Task.Data = experiment.Arrays{Train: sequences(30), Sets: []experiment.Set{{Name: "test", Dataset: far}}}
+	found := must.Get(experiment.Run(context.Background(), append(allSplits(e), overflowing)...))(t)
 	for _, r := range found {
 		if !r.Diverged || r.Metrics != nil {
 			t.Errorf("diverged %t with metrics %v", r.Diverged, r.Metrics)

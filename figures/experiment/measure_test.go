@@ -55,6 +55,13 @@ func TestStoredResultIsMeasured(t *testing.T) {
 	if r.Metrics["mine"] != 7 || r.Metrics["rmse"] != before.Metrics["rmse"] {
 		t.Errorf("the metrics are %v, were %v", r.Metrics, before.Metrics)
 	}
+	late := e
+	late.Seed = 8
+	other := untrained(t, folder)
+	other.Notes = func(string) { stored(t, folder, late) } // as another process may, before this one trains
+	if r := must.Get(other.Run(ctx, with(late, constant("mine", 7))))(t)[0]; r.Metrics["mine"] != 7 {
+		t.Errorf("the metrics of a result that was stored meanwhile are %v", r.Metrics)
+	}
 	inspected := e
 	inspected.Task.Inspect = func([]*nets.Model, int, int) (map[string]float64, error) { return nil, nil }
 	if _, err := untrained(t, folder).Run(ctx, inspected); err == nil || !strings.Contains(err.Error(), "without Task.Inspect") {
@@ -103,18 +110,41 @@ func TestMetricThatFitsNothing(t *testing.T) {
 	}
 }
 
-// The noise of a heteroscedastic model differs between inputs: its deviation is the root of the mean variance over all of
-// them, and predicted deviations are ranked with the noise.
-func TestNoiseThatVaries(t *testing.T) {
-	var mixture predict.Mixture
-	mixture.Mean, mixture.NoiseStd = [][]float64{{0, 0, 0}, {1, 1, 1}}, [][]float64{{1, 2, 3}, {1, 2, 3}}
-	set := experiment.Prediction{Set: "test", Targets: []float64{0.6, 1.5, 3}, Prediction: predict.Prediction{Mixture: mixture, Width: 1}}
-	if got, want := set.NoiseDeviation(), math.Sqrt(14./3); math.Abs(got-want) > 1e-12 {
-		t.Errorf("the deviation of the noise is %v, want %v", got, want)
+// Metrics by hand. Predicted deviations are ranked with the noise if it differs between inputs, and else without it,
+// however small they are; the deviation of the noise is the root of the mean variance.
+func TestMetrics(t *testing.T) {
+	mixture := func(mean, noise []float64) predict.Prediction {
+		m := predict.Mixture{Mean: [][]float64{make([]float64, len(mean)), mean}, NoiseStd: [][]float64{noise, noise}}
+		return predict.Prediction{Mixture: m, Width: 1}
 	}
-	found := must.Get(experiment.Regression(&experiment.Predictions{Sets: []experiment.Prediction{set}, Unit: 1}))(t)
-	if found["spearman"] != 1 {
-		t.Errorf("the rank correlation is %v, want 1: errors grow with the noise", found["spearman"])
+	for _, c := range []struct {
+		name       string
+		likelihood likelihood.Likelihood
+		metric     experiment.Metric
+		set        experiment.Prediction
+		want       map[string]float64
+	}{
+		{"noise that varies", likelihood.Heteroscedastic{}, experiment.Regression,
+			experiment.Prediction{Targets: []float64{0.6, 1.5, 3}, Prediction: mixture([]float64{1, 1, 1}, []float64{1, 2, 3})},
+			map[string]float64{"spearman": 1, "noise_std": 2 * math.Sqrt(14./3)}},
+		{"large noise", likelihood.Gaussian{}, experiment.Regression,
+			experiment.Prediction{Targets: []float64{1, 2, 3}, Prediction: mixture([]float64{1e-9, 2e-9, 3e-9}, []float64{1, 1, 1})},
+			map[string]float64{"spearman": 1, "noise_std": 2}},
+		{"quantiles", likelihood.Quantiles{Levels: []float64{0.25, 0.75}}, experiment.Regression,
+			experiment.Prediction{Targets: []float64{1, 8}, Prediction: predict.Prediction{Outputs: [][]float64{{0, 2, 4, 6}}, Width: 2}},
+			map[string]float64{"pinball": 2 * (0.25 + 0.25 + 1 + 1.5) / 2, "coverage": 0.5}},
+		{"classes", likelihood.Categorical{Classes: 2}, experiment.NLL,
+			experiment.Prediction{Labels: []int{1, 0}, Prediction: predict.Prediction{Probabilities: []float64{0.25, 0.75, 0.5, 0.5}, Width: 2}},
+			map[string]float64{"nll": -math.Log(0.75*0.5) / 2}},
+	} {
+		e := small(baselines.Deterministic{})
+		e.Task.Likelihood, c.set.Set = c.likelihood, "test"
+		got := must.Get(experiment.Measure(e, &experiment.Predictions{Sets: []experiment.Prediction{c.set}, Unit: 2}, c.metric))(t)
+		for name, want := range c.want {
+			if v, has := got[name]; !has || math.Abs(v-want) > 1e-12 {
+				t.Errorf("%s: %s is %v, want %v", c.name, name, v, want)
+			}
+		}
 	}
 }
 

@@ -145,25 +145,29 @@ func Regression(p *Predictions) (map[string]float64, error) {
 		})(p)
 }
 
-// quantiles measures the quantiles of a set.
+// quantiles measures the mean quantiles of a set: "pinball" is their loss, summed over the levels and averaged over the
+// examples.
 func (p *Prediction) quantiles(l likelihood.Quantiles, unit float64) (map[string]float64, error) {
 	d, err := p.Predictive()
 	if err != nil {
 		return nil, err
 	}
-	loss, lossErr := p.pinball(l)
-	low, lowErr := d.Quantile(l.Levels[0])
-	high, highErr := d.Quantile(l.Levels[len(l.Levels)-1])
-	if err := errors.Join(lossErr, lowErr, highErr); err != nil {
-		return nil, err
+	loss, inside, n := 0.0, 0.0, float64(len(p.Targets))
+	all := make([][]float64, len(l.Levels))
+	for k, level := range l.Levels {
+		if all[k], err = d.Quantile(level); err != nil {
+			return nil, err
+		}
+		for i, y := range p.Targets {
+			loss += max(level*(y-all[k][i]), (level-1)*(y-all[k][i])) / n
+		}
 	}
-	inside := 0.0
 	for i, y := range p.Targets {
-		if low[i] <= y && y <= high[i] {
+		if all[0][i] <= y && y <= all[len(all)-1][i] {
 			inside++
 		}
 	}
-	return map[string]float64{"pinball": loss * unit, "coverage": inside / float64(len(p.Targets))}, nil
+	return map[string]float64{"pinball": loss * unit, "coverage": inside / n}, nil
 }
 
 // failures collects the errors of several numbers.

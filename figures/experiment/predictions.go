@@ -95,11 +95,8 @@ func (p *Predictions) of(e Experiment) {
 // target of 1 in the data's own units, in which the density of real targets then is. Quantiles have no likelihood; of
 // them it is an error.
 func (p *Prediction) NLL(unit float64) (float64, error) {
-	switch {
-	case p.Mean != nil && p.Targets != nil:
+	if p.Mean != nil && p.Targets != nil {
 		return metrics.MonteCarloNLL(p.Targets, p.Mean, p.Variances(), unit)
-	case p.Probabilities != nil && p.Labels != nil:
-		return metrics.CategoricalNLL(p.Probabilities, p.Width, p.Labels)
 	}
 	densities, err := p.LogDensities()
 	if err != nil {
@@ -122,11 +119,9 @@ func (p *Prediction) LogDensities() ([]float64, error) {
 		}
 		return d.LogDensity(p.Targets)
 	case p.Labels != nil && p.Probabilities != nil:
-		found := make([]float64, len(p.Labels))
-		for i, label := range p.Labels {
-			found[i] = math.Log(p.Probabilities[i*p.Width+label])
-		}
-		return found, nil
+		found, err := metrics.CategoricalNLLs(p.Probabilities, p.Width, p.Labels)
+		floats.Scale(-1, found)
+		return found, err
 	}
 	return nil, fmt.Errorf("experiment: the set %q has no answers", p.Set)
 }
@@ -143,28 +138,10 @@ func (p *Prediction) Predictive() (*predict.Predictive, error) {
 // loss is what early stopping compares: the NLL, or of quantiles their pinball loss.
 func (p *Prediction) loss() (float64, error) {
 	if l, is := p.likelihood.(likelihood.Quantiles); is {
-		return p.pinball(l)
+		found, err := p.quantiles(l, 1)
+		return found["pinball"], err
 	}
 	return p.NLL(1)
-}
-
-// pinball is the pinball loss of the mean quantiles, summed over the levels and averaged over the examples.
-func (p *Prediction) pinball(l likelihood.Quantiles) (float64, error) {
-	d, err := p.Predictive()
-	if err != nil {
-		return 0, err
-	}
-	sum := 0.0
-	for _, level := range l.Levels {
-		quantile, err := d.Quantile(level)
-		if err != nil {
-			return 0, err
-		}
-		for i, y := range p.Targets {
-			sum += max(level*(y-quantile[i]), (level-1)*(y-quantile[i])) / float64(len(p.Targets))
-		}
-	}
-	return sum, nil
 }
 
 // NoiseDeviation is the root of the mean noise variance of a mixture, over components and inputs. It is the deviation of
