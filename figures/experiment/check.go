@@ -73,6 +73,9 @@ func (e Experiment) Check() error {
 	if l, has := t.Likelihood.(likelihood.Checker); has {
 		add(l.Check())
 	}
+	for i, metric := range t.Metrics {
+		need(metric != nil, "Task.Metrics[%d] is nil", i)
+	}
 	add(checkArchitecture(t.Network))
 	if m.Layers != nil && t.Network != nil {
 		_, err := t.Network.Over(m.Layers)
@@ -166,6 +169,9 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 		return fail(errors.New("Task.Probe is not for networks that are trained as replicas of one graph"))
 	}
 	if err := e.checkCoherent(ctx, d); err != nil {
+		return fail(err)
+	}
+	if err := e.checkMetrics(d); err != nil {
 		return fail(err)
 	}
 	if e.Recipe.Augmentation != nil && !found.images {

@@ -128,8 +128,9 @@ func (p *planned) measure(of *Predictions) (all map[string]float64, notFinite []
 // A group is the planned experiments that differ in split and seed alone.
 type group struct {
 	inspected
-	line groupLine
-	list []*planned
+	line    groupLine
+	list    []*planned
+	metrics []Metric // which were checked last
 }
 
 // A plan is all that is to be carried out.
@@ -157,13 +158,21 @@ func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
 			before, identity = now, e.Group()
 		}
 		id := idOf(identity, e.Split, e.Seed)
+		g, has := groups[identity]
+		if has && !sameMetrics(g.metrics, e.Task.Metrics) {
+			g.metrics = e.Task.Metrics
+			d, err := e.load(ctx)
+			if err = errors.Join(err, e.checkMetrics(d)); err != nil {
+				problems = append(problems, e.problem(err))
+				continue
+			}
+		}
 		if one := places[id]; one != nil {
 			one.metrics = append(one.metrics, e.Task.Metrics)
 			continue
 		}
-		g, has := groups[identity]
 		if !has {
-			g = new(group)
+			g = &group{metrics: e.Task.Metrics}
 			groups[identity], p.groups = g, append(p.groups, g)
 			var err error
 			if g.inspected, err = e.inspect(ctx); err == nil {
@@ -186,6 +195,11 @@ func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
 		g.list, p.order = append(g.list, one), append(p.order, one)
 	}
 	return p, errors.Join(problems...)
+}
+
+// sameMetrics says whether two lists of metrics are one.
+func sameMetrics(a, b []Metric) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // sameFunctions says whether two tasks ask the networks by the same functions.

@@ -101,12 +101,62 @@ func TestListedTwice(t *testing.T) {
 	}
 }
 
-// A metric that fits no set is an error, not a result without numbers.
+// Metrics that cannot measure an experiment's predictions, and no others, are refused before anything is trained.
 func TestMetricThatFitsNothing(t *testing.T) {
-	e := small(baselines.Deterministic{})
-	e.Task.Metrics = []experiment.Metric{experiment.Classification}
-	if _, err := experiment.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), `fits none of the sets ["test"]`) {
-		t.Errorf("the error is %v", err)
+	set := func(name string) experiment.Metric {
+		return func(p *experiment.Predictions) (map[string]float64, error) {
+			_, err := p.Set(name)
+			return nil, err
+		}
+	}
+	quantile := func(p *experiment.Predictions) (map[string]float64, error) {
+		d, err := p.Sets[0].Predictive()
+		if err != nil {
+			return nil, err
+		}
+		_, err = d.Quantile(0.3)
+		return nil, err
+	}
+	moody := func(p *experiment.Predictions) (map[string]float64, error) {
+		if p.Sets[0].Mean[0][0] == 0 {
+			return nil, errors.New("there is nothing to say of zeros")
+		}
+		return map[string]float64{"mood": p.Sets[0].Energies[0].Mean[0]}, nil
+	}
+	levels := likelihood.Quantiles{Levels: []float64{0.1, 0.5}}
+	for _, c := range []struct {
+		name    string
+		l       likelihood.Likelihood
+		metrics []experiment.Metric
+		want    string // "" for none
+	}{
+		{"classes of real targets", likelihood.Gaussian{}, []experiment.Metric{experiment.Regression, experiment.Classification}, `Task.Metrics[1]: the predictions lack what was asked for: the metric fits none of the sets ["test"]`},
+		{"a set that is not there", likelihood.Gaussian{}, []experiment.Metric{set("shifted")}, `no predictions of a set "shifted"; there are some of test`},
+		{"a density of quantiles", levels, []experiment.Metric{experiment.NLL}, "no density, moments or draws"},
+		{"a level that is not there", levels, []experiment.Metric{quantile}, "no quantile at level 0.3"},
+		{"two of one name", likelihood.Gaussian{}, []experiment.Metric{experiment.NLL, experiment.Regression}, `Task.Metrics[0] and Task.Metrics[1] have the name "nll"`},
+		{"nil", likelihood.Gaussian{}, []experiment.Metric{nil}, "Task.Metrics[0] is nil"},
+		{"a set", likelihood.Gaussian{}, []experiment.Metric{set("test")}, ""},
+		{"quantiles", levels, []experiment.Metric{experiment.Regression}, ""},
+		{"Student's t", likelihood.StudentT{Nu: 4}, []experiment.Metric{experiment.Regression}, ""},
+		{"a likelihood of one's own", laplace{0.5}, []experiment.Metric{experiment.Regression}, ""},
+		{"another error", likelihood.Gaussian{}, []experiment.Metric{moody}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			trained := false
+			engine := experiment.Engine{Progress: func(float64, string) { trained = true }}
+			e := small(dul.Density{})
+			e.Task.Likelihood, e.Task.Metrics = c.l, nil
+			e.Recipe = must.Get(e.Recipe.For(e.Method, c.l, 2))(t)
+			other := e
+			other.Split, other.Task.Metrics = 1, c.metrics
+			_, err := engine.Run(context.Background(), e, other)
+			if c.want == "" {
+				must.Do(t, err)
+			} else if err == nil || !strings.Contains(err.Error(), c.want) || trained {
+				t.Errorf("the error is %v, and that something was trained is %t", err, trained)
+			}
+		})
 	}
 }
 

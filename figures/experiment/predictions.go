@@ -72,7 +72,7 @@ func (p *Predictions) Set(name string) (*Prediction, error) {
 		}
 		names = append(names, p.Sets[i].Set)
 	}
-	return nil, fmt.Errorf("experiment: there are no predictions of a set %q; there are some of %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("experiment: %w: there are no predictions of a set %q; there are some of %s", predict.ErrLacking, name, strings.Join(names, ", "))
 }
 
 // Data loads the data of the experiment. It is an error where the predictions were read without their experiment.
@@ -123,7 +123,7 @@ func (p *Prediction) LogDensities() ([]float64, error) {
 		floats.Scale(-1, found)
 		return found, err
 	}
-	return nil, fmt.Errorf("experiment: the set %q has no answers", p.Set)
+	return nil, fmt.Errorf("experiment: %w: the set %q has no answers", predict.ErrLacking, p.Set)
 }
 
 // Predictive is the predictive distribution of a real target: its densities, quantiles, moments, coverage and draws, in
