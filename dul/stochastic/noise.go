@@ -310,37 +310,57 @@ func (h *HostSampler) parts(_ noiseBuffer, of shapes.Shape) (iter.Seq2[*rand.Ran
 	}, nil
 }
 
-// fill fills parts of noise with independent draws of one law. Every word of a stream
-// serves two draws, as random words are most of the cost of noise.
+// fill fills parts of noise with independent draws of one law.
 func fill[T float32 | float64](noise []T, l law, parts iter.Seq2[*rand.Rand, part]) {
-	scale, limit := T(1/l.keep), uint64(l.keep*(1<<32))
 	for stream, p := range parts {
 		var word uint64
 		for row := range p.rows {
 			entries := noise[p.first+row*p.stride:][:p.columns]
-			for i := range entries {
-				word >>= 32
-				if (row*p.columns+i)%2 == 0 {
-					word = stream.Uint64()
-				}
-				switch bits := uint32(word); l.kind {
-				case uniform:
-					entries[i] = T(bits>>8) / (1 << 24)
-				case mask:
-					entries[i] = 0
-					if uint64(bits) < limit {
-						entries[i] = scale
-					}
-				default:
-					layer, x, under := pointOf(int32(bits))
-					if !under {
-						x = normalNearCurve(stream, layer, x)
-					}
-					entries[i] = T(x)
-				}
-			}
+			word = draws(entries, l, stream, row*p.columns, word)
 		}
 	}
+}
+
+// draws fills entries with draws number first, first+1, ... of a stream. word is what it
+// returned for those before. Each law has a loop of its own, as noise is a tenth of a
+// training step.
+func draws[T float32 | float64](entries []T, l law, stream *rand.Rand, first int, word uint64) uint64 {
+	switch l.kind {
+	case uniform:
+		for i := range entries {
+			word = nextBits(stream, first+i, word)
+			entries[i] = T(uint32(word)>>8) / (1 << 24)
+		}
+	case mask:
+		scale, limit := T(1/l.keep), uint64(l.keep*(1<<32))
+		for i := range entries {
+			word = nextBits(stream, first+i, word)
+			entries[i] = 0
+			if uint64(uint32(word)) < limit {
+				entries[i] = scale
+			}
+		}
+	default:
+		for i := range entries {
+			word = nextBits(stream, first+i, word)
+			layer, x, under := pointOf(int32(word))
+			if !under {
+				x = normalNearCurve(stream, layer, x)
+			}
+			entries[i] = T(x)
+		}
+	}
+	return word
+}
+
+// nextBits gives draw i its random bits, the lower 32 of the result. word is the result
+// for the draw before: every word of a stream serves two draws, as random words are most
+// of the cost of noise.
+func nextBits(stream *rand.Rand, i int, word uint64) uint64 {
+	if i%2 == 0 {
+		return stream.Uint64()
+	}
+	return word >> 32
 }
 
 // stateSize is the length of one stream's position, in bytes, as
