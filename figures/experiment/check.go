@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -17,6 +19,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
@@ -41,16 +44,13 @@ func (e Experiment) Check() error {
 		}
 	}
 	t, m := e.Task, e.Method
-	need(t.Data != nil, "Task.Data is nil; give a source, such as experiment.Table or experiment.Arrays")
+	add(checkSource(t.Data))
 	need(t.Network != nil, "Task.Network is nil; give one, such as nets.MLP{Widths: []int{50, 50}}")
 	need(t.Likelihood != nil, "Task.Likelihood is nil; give one, such as likelihood.Gaussian{}")
 	need(m.Layers != nil || m.Process != nil, "Method has neither Layers nor a Process")
 	need(m.Layers == nil || m.Process == nil, "Method has Layers and a Process; a process brings its own layers, so leave Layers out")
 	need(m.Members == 0 || m.Members > 1, "Method.Members is %d; leave it out for a single network, or set it to at least 2", m.Members)
 	if t.Data != nil {
-		if source, has := t.Data.(interface{ Check() error }); has {
-			add(source.Check())
-		}
 		splits := t.Data.Splits()
 		need(e.Split >= 0 && e.Split < splits, "Split is %d; the data have %d splits, numbered from 0", e.Split, splits)
 	}
@@ -86,6 +86,17 @@ func (e Experiment) Check() error {
 		add(errors.Unwrap(err))
 	}
 	return e.problem(errors.Join(problems...))
+}
+
+// checkSource says what is wrong with a source, as far as it knows without reading data.
+func checkSource(data Source) error {
+	if data == nil {
+		return errors.New("Task.Data is nil; give a source, such as experiment.Table or experiment.Arrays")
+	}
+	if source, has := data.(interface{ Check() error }); has {
+		return source.Check()
+	}
+	return nil
 }
 
 // problem is an error about the experiment; nil for none.
@@ -130,6 +141,11 @@ type inspected struct {
 	cost     float64 // of training one experiment, in examples of a small network
 	images   bool
 	replicas bool // whether its experiments can be replicas of one graph
+
+	// Of a network that is a function: the function, some inputs, and what the untrained network says of them.
+	built   unsafe.Pointer
+	inputs  nets.Inputs
+	outputs []float64
 }
 
 // imageCost compares training steps: an image costs a plain ResNet-14 about 2.5 ms of a processor's time, and an example
@@ -168,7 +184,7 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 	if e.Task.Probe != nil && found.replicas {
 		return fail(errors.New("Task.Probe is not for networks that are trained as replicas of one graph"))
 	}
-	if err := e.checkCoherent(ctx, d); err != nil {
+	if err := found.checkDraws(ctx, e, d); err != nil {
 		return fail(err)
 	}
 	if err := e.checkMetrics(d); err != nil {
@@ -180,30 +196,97 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 	return found, nil
 }
 
-// checkCoherent draws once from the untrained network, if draws are to be coherent: layers that have no such draws say so.
-func (e Experiment) checkCoherent(ctx context.Context, d Data) error {
-	if !e.Recipe.Coherent {
-		return nil
-	}
-	inputs, is := d.Train.Inputs.(nets.Floats)
-	if !is || e.Method.Process != nil {
+// checkDraws draws once from the untrained network, where that can show what its graph does not: layers that have no
+// coherent draws, and a function that mixes the examples of a batch. For a function it keeps what was drawn.
+func (found *inspected) checkDraws(ctx context.Context, e Experiment, d Data) error {
+	_, floats := d.Train.Inputs.(nets.Floats)
+	if e.Recipe.Coherent && (!floats || e.Method.Process != nil) {
 		return errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
 	}
-	backend, err := gobackend.New("")
-	if err != nil {
+	f, function := e.Task.Network.(nets.Func)
+	if !e.Recipe.Coherent && !function {
+		return nil
+	}
+	found.inputs = firstInputs(d.Train.Inputs, 4)
+	outputs, err := e.untrainedOutputs(ctx, found.inputs, 0)
+	if err != nil || !function {
 		return err
 	}
-	defer backend.Finalize()
-	network, err := e.Task.Network.Over(e.Method.Layers)
-	if err != nil {
-		return err
-	}
-	m, err := nets.New(backend, network, e.Task.Likelihood, 1)
-	if err == nil {
-		inputs.Values = inputs.Values[:inputs.Size()]
-		_, err = predict.Sample(ctx, m, inputs, predict.Options{Samples: 1, Seed: new(uint64), Coherent: true})
+	found.built, found.outputs = closure(f), outputs
+	alone, err := e.untrainedOutputs(ctx, found.inputs, 1)
+	if err == nil && !closeTo(outputs, alone) {
+		err = errors.New("Task.Network mixes the examples of a batch: its outputs for one example change with the others, so that predictions would depend on Recipe.PredictBatch; look for an operation over the axis of the batch")
 	}
 	return err
+}
+
+// checkFunction says whether the network of another experiment of the group is another function of the same name.
+func (found *inspected) checkFunction(ctx context.Context, e Experiment) error {
+	f, is := e.Task.Network.(nets.Func)
+	if !is || closure(f) == found.built {
+		return nil
+	}
+	outputs, err := e.untrainedOutputs(ctx, found.inputs, 0)
+	if err == nil && !closeTo(outputs, found.outputs) {
+		err = fmt.Errorf("Task.Network has the Name %q, and so has another function in this list, which computes something else; give each a Name of its own", f.Name)
+	}
+	return err
+}
+
+// closure tells functions apart, also those that differ only in the variables that they refer to.
+func closure(f nets.Func) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&f.Build)) }
+
+// untrainedOutputs draws the outputs of the untrained network once, with so many inputs in a batch; 0 means all. A network
+// for a Gaussian process has plain layers here.
+func (e Experiment) untrainedOutputs(ctx context.Context, x nets.Inputs, batch int) ([]float64, error) {
+	backend, err := gobackend.New("")
+	if err != nil {
+		return nil, err
+	}
+	defer backend.Finalize()
+	var layers nets.Layers = baselines.Deterministic{}
+	if e.Method.Process == nil {
+		layers = e.Method.Layers
+	}
+	network, err := e.Task.Network.Over(layers)
+	if err != nil {
+		return nil, err
+	}
+	m, err := nets.New(backend, network, bareLikelihood{e.Task.Likelihood}, 1)
+	if err != nil {
+		return nil, err
+	}
+	p, err := predict.Sample(ctx, m, x, predict.Options{Samples: 1, Seed: new(uint64), BatchSize: batch, Coherent: e.Recipe.Coherent})
+	if err != nil {
+		return nil, err
+	}
+	return p.Outputs[0], nil
+}
+
+// firstInputs are at most the first n of several inputs.
+func firstInputs(x nets.Inputs, n int) nets.Inputs {
+	n = min(n, x.Len())
+	switch x := x.(type) {
+	case nets.Floats:
+		x.Values = x.Values[:n*x.Size()]
+		return x
+	case nets.Pixels:
+		x.Bytes = x.Bytes[:n*x.Size()]
+		return x
+	}
+	return x
+}
+
+// A bareLikelihood says nothing of outputs but their number.
+type bareLikelihood struct{ likelihood.Likelihood }
+
+// closeTo says whether two lists are equal but for the rounding of float32.
+func closeTo(a, b []float64) bool {
+	largest, difference := 0.0, 0.0
+	for i := range a {
+		largest, difference = max(largest, math.Abs(a[i])), max(difference, math.Abs(a[i]-b[i]))
+	}
+	return difference <= 1e-4*largest
 }
 
 // load loads the data of an experiment and checks them.

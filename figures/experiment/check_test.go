@@ -20,6 +20,8 @@ import (
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/uci"
 )
 
 // nothing returns nothing, as a layer that was forgotten to be written.
@@ -150,6 +152,11 @@ func TestRefused(t *testing.T) {
 		}, "whose Terms have no Root"},
 		{"coherent draws of a process", small(nil), func(e *experiment.Experiment) { e.Method.Process, e.Recipe.Coherent = experiment.SNGP{}, true }, "nor for Gaussian processes"},
 		{"coherent draws in a stream", small(none), func(e *experiment.Experiment) { e.Recipe.Coherent, e.Recipe.SharedNoise = true, true }, "leave SharedNoise out"},
+		{"a function that mixes examples", small(none), func(e *experiment.Experiment) {
+			e.Task.Network = nets.Func{Name: "mixed", Build: func(layers nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+				return layers.Dense(s.In("output"), graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, 0)), outputs)
+			}}
+		}, "Task.Network mixes the examples of a batch"},
 		{"a function without a name", small(none), func(e *experiment.Experiment) {
 			e.Task.Network = nets.Func{Build: func(nets.Layers, *model.Scope, *graph.Node, int) *graph.Node { return nil }}
 		}, "nets.Func"},
@@ -163,6 +170,37 @@ func TestRefused(t *testing.T) {
 				t.Errorf("the error is %v, want %q in it", err, c.want)
 			}
 		})
+	}
+}
+
+// A function is known by its name: another one of that name would get its results.
+func TestTwoFunctionsOfOneName(t *testing.T) {
+	named := func(factor float64) experiment.Experiment {
+		e := small(baselines.Deterministic{})
+		e.Task.Network = nets.Func{Name: "scaled", Build: func(layers nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+			return layers.Dense(s.In("output"), graph.MulScalar(x, factor), outputs)
+		}}
+		return e
+	}
+	ctx := context.Background()
+	if _, err := experiment.Run(ctx, named(2), named(2)); err != nil {
+		t.Errorf("the same function twice: %v", err)
+	}
+	other := named(3)
+	other.Seed = 1
+	for _, e := range []experiment.Experiment{named(3), other} {
+		if _, err := experiment.Run(ctx, named(2), e); err == nil || !strings.Contains(err.Error(), `so has another function in this list`) {
+			t.Errorf("seed %d: the error is %v, want one that names the other function", e.Seed, err)
+		}
+	}
+}
+
+// Data that cannot be are not an empty list.
+func TestCrossRefuses(t *testing.T) {
+	for name, source := range map[string]experiment.Source{"Task.Data is nil": nil, `no UCI data set "yact"`: uci.Data{Name: "yact"}} {
+		if _, err := experiment.Cross(uci.Paper, []experiment.Source{source}, methods.Density); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("the error is %v, want %q in it", err, name)
+		}
 	}
 }
 

@@ -167,6 +167,12 @@ func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
 				continue
 			}
 		}
+		if has && len(g.list) > 0 {
+			if err := g.checkFunction(ctx, e); err != nil {
+				problems = append(problems, e.problem(err))
+				continue
+			}
+		}
 		if one := places[id]; one != nil {
 			one.metrics = append(one.metrics, e.Task.Metrics)
 			continue

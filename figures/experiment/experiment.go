@@ -14,7 +14,6 @@ package experiment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -157,17 +156,18 @@ func (t Task) Experiments(recipe Recipe, samples int, methods ...Method) (Experi
 		r, err := recipe.For(m, t.Likelihood, samples)
 		return Experiment{Task: t, Method: m, Recipe: r}, err
 	}
-	if t.Data == nil {
-		return nil, errors.New("experiment: Task.Data is nil; give a source, such as experiment.Table or experiment.Arrays")
-	}
 	return Cross(adapted, []Source{t.Data}, methods...)
 }
 
 // Cross lists the experiments of all methods on all data, each on every split. The seed is the number of the split, so
-// that the runs of one cell of a table have independent initial values too.
+// that the runs of one cell of a table have independent initial values too. Data that say that they cannot be, such as a
+// set that there is not, are an error.
 func Cross(preset Preset, data []Source, methods ...Method) (Experiments, error) {
 	var all Experiments
 	for _, source := range data {
+		if err := checkSource(source); err != nil {
+			return nil, fmt.Errorf("experiment: %w", err)
+		}
 		for _, m := range methods {
 			e, err := preset(source, m)
 			if err != nil {

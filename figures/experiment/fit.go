@@ -382,10 +382,9 @@ func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset
 	}
 	if !f.group.replicas {
 		x, options := sets[0].Inputs, predict.Options{Samples: 1, Training: true}
-		if pixels, is := x.(nets.Pixels); is {
+		if _, images := x.(nets.Pixels); images {
 			options.BatchSize = startBatch
-			pixels.Bytes = pixels.Bytes[:min(startImages, pixels.Len())*pixels.Size()]
-			x = pixels
+			x = firstInputs(x, startImages)
 		}
 		found, err := predict.Sample(ctx, m, x, options)
 		if err != nil {
