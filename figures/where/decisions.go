@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
@@ -397,11 +398,15 @@ func DecisionTable(x *tables.Index) (report.Table, error) {
 	return t.WithoutNotRun(), err
 }
 
-// DecisionFigure shows the curves behind DecisionTable.
+// DecisionFigure shows the curves behind DecisionTable, of problems that were run.
 func DecisionFigure(x *tables.Index) (report.Figure, error) {
+	var marks []report.Mark
+	for k, a := range agents() {
+		marks = append(marks, report.Mark{Name: a.Name, Colour: append(report.Palette(), report.Brown)[k], Shape: draw.BoxGlyph{}})
+	}
 	var panels []*plot.Plot
 	for _, p := range append(acquisitions(), bandit()) {
-		panel := report.New(p.title, "examples", "test RMSE")
+		panel, drawn := report.New(p.title, "examples", "test RMSE"), false
 		if p.curve == metricRegret {
 			panel = report.New(p.title, "rounds", "regret")
 		}
@@ -413,29 +418,28 @@ func DecisionFigure(x *tables.Index) (report.Figure, error) {
 					return report.Figure{}, err
 				}
 				if s.N > 0 {
-					at, mean = append(at, float64(n)), append(mean, s.Mean)
+					at, mean, drawn = append(at, float64(n)), append(mean, s.Mean), true
 				}
 			}
-			if len(at) == 0 {
-				continue
-			}
-			draw, colour := report.Line, append(report.Palette(), report.Brown)[k]
+			line := report.Line
 			if a.random {
-				draw = report.Dashes
+				line = report.Dashes
 			}
-			name := ""
-			if p.curve == metricRegret {
-				name = a.Name
-			}
-			if err := draw(panel, name, at, mean, colour); err != nil {
-				return report.Figure{}, err
+			if len(at) > 0 {
+				if err := line(panel, "", at, mean, marks[k].Colour); err != nil {
+					return report.Figure{}, err
+				}
 			}
 		}
-		panels = append(panels, panel)
+		if drawn {
+			panels = append(panels, panel)
+		}
 	}
-	panels[len(panels)-1].Legend.Top, panels[len(panels)-1].Legend.Left = true, true
+	if len(panels) == 0 {
+		return report.Figure{}, fmt.Errorf("where: the picture needs where-learning or where-bandit; run one of them: %w", report.ErrNotRun)
+	}
 	return report.Figure{
-		Name: "where-decisions", Panels: report.InRows(panels, 3, nil), Width: vg.Points(700), Height: vg.Points(400),
+		Name: "where-decisions", Panels: report.InRows(panels, 3, nil), Key: report.Key(marks...), Width: vg.Points(700), Height: vg.Points(430),
 		Caption: prose.Caption("where-decisions picture", map[string]int{"Seeds": decisionSeeds}),
 	}, nil
 }

@@ -3,6 +3,7 @@ package where
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -245,6 +246,9 @@ func TestDecisionTable(t *testing.T) {
 	}
 	figtest.Renders(t, table)
 	figtest.PNG(t)(DecisionFigure(x))
+	if _, err := DecisionFigure(tables.NewIndex(nil)); !errors.Is(err, report.ErrNotRun) {
+		t.Errorf("a picture of nothing: %v", err)
+	}
 	if empty := must.Get(DecisionTable(tables.NewIndex(nil)))(t); len(empty.Rows) != 0 {
 		t.Errorf("%d rows of nothing", len(empty.Rows))
 	}

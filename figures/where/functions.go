@@ -244,3 +244,15 @@ func FunctionTable(x *tables.Index) (report.Table, error) {
 }
 
 func isUCI(p jointProblem) bool { _, is := p.data.(uci.Data); return is }
+
+// FunctionFigure shows the tested differences of FunctionTable.
+func FunctionFigure(x *tables.Index) (report.Figure, error) {
+	t, err := FunctionTable(x)
+	if err != nil {
+		return report.Figure{}, err
+	}
+	t.Name, t.Rows = "where-functions", slices.DeleteFunc(t.Rows, func(r report.Row) bool { return r.Group != groupGain })
+	f, err := report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"}.Of(t)
+	f.Caption = prose.Caption("where-functions picture", nil)
+	return f, err
+}

@@ -39,6 +39,7 @@ func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
 		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return GapFigure(x) }},
 		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method, and the methods' distances from it", Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return ExactFigure(x) }},
+		{Name: "where-functions", Doc: "what a draw that is one function changes in joint predictions of density layers", Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return FunctionFigure(x) }},
 		{Name: "where-decisions", Doc: "learning curves of active learning, and the regret of a bandit", Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return DecisionFigure(x) }},
 	}
 }
