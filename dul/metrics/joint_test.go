@@ -124,6 +124,7 @@ func TestDyads(t *testing.T) {
 	if again := must.Get(Dyads(n, size, count, 1))(t); !slices.EqualFunc(groups, again, slices.Equal) {
 		t.Error("the same seed gives other dyads")
 	}
+	must.Get(Dyads(2, 1, 1, 1))(t) // the fewest
 	if _, err := Dyads(1, size, count, 1); !errors.Is(err, ErrValue) {
 		t.Errorf("one example: the error is %v", err)
 	}

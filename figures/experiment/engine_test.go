@@ -133,7 +133,7 @@ func TestDataOfOneSplitFail(t *testing.T) {
 	e := small(baselines.Deterministic{})
 	e.Task.Data = partly{e.Task.Data.(experiment.Table)}
 	found, err := experiment.Run(context.Background(), allSplits(e)...)
-	if err == nil || !strings.Contains(err.Error(), "split 1, seed 1: the disk is broken") || len(found) != 2 {
+	if err == nil || !strings.Contains(err.Error(), "plain on table, split 1, seed 1: the disk is broken") || len(found) != 2 {
 		t.Errorf("%d results, and the error %v", len(found), err)
 	}
 }

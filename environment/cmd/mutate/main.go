@@ -6,7 +6,8 @@
 // -overlay. Each test runs once without a mutant, to learn which code it runs and
 // how long it takes. A mutant then runs only the tests that run its place: those of
 // its package, the fast ones first, and if they pass, fast ones of the packages
-// that import it.
+// that import it. A survivor that survivors.md explains is reported as known, and
+// an explanation of what the code no longer has as stale.
 package main
 
 import (
@@ -14,11 +15,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -34,7 +37,7 @@ import (
 )
 
 func main() {
-	o := options{out: os.Stdout}
+	o := options{out: os.Stdout, known: explanations(survivors)}
 	flag.Uint64Var(&o.seed, "seed", 1, "chooses the mutants")
 	flag.IntVar(&o.count, "n", 50, "number of mutants")
 	flag.DurationVar(&o.limit, "limit", 30*time.Second, "longest time for a test; tests that take longer without a mutant are left out")
@@ -62,6 +65,36 @@ func main() {
 	}
 }
 
+//go:embed survivors.md
+var survivors string
+
+// explanations reads why mutants survive, by mutant.key, from a page like survivors.md: a heading names a file, an
+// indented block has a line of it and mutants of that line, and the paragraph below says why these survive.
+func explanations(page string) map[string]string {
+	why := map[string]string{}
+	var file, code string
+	var keys []string
+	for line := range strings.Lines(page) {
+		line = strings.TrimRight(line, "\n")
+		indented, isBlock := strings.CutPrefix(line, "    ")
+		name, isHeading := strings.CutPrefix(line, "## ")
+		switch {
+		case isHeading:
+			file = name
+		case isBlock && code == "":
+			code = indented
+		case isBlock:
+			keys = append(keys, file+": "+indented+" in "+code)
+		case line != "":
+			for _, key := range keys {
+				why[key] = line
+			}
+			code, keys = "", nil
+		}
+	}
+	return why
+}
+
 type options struct {
 	seed             uint64
 	count            int
@@ -69,7 +102,8 @@ type options struct {
 	match            *regexp.Regexp
 	packages         []string
 	through          []string
-	cache            string // folder that keeps profiles
+	cache            string            // folder that keeps profiles
+	known            map[string]string // why mutants survive, by mutant.key
 	out              io.Writer
 }
 
@@ -159,6 +193,7 @@ func (o options) run(ctx context.Context) error {
 		mutant
 	}
 	var candidates []candidate
+	all := map[string]bool{} // files, and keys of their mutants
 	for _, p := range chosen {
 		s.chosen = append(s.chosen, p.ImportPath)
 		if !p.tested() {
@@ -171,6 +206,7 @@ func (o options) run(ctx context.Context) error {
 				return err
 			}
 			for _, m := range found {
+				all[m.name()], all[m.key()] = true, true
 				if o.match.MatchString(m.String()) {
 					candidates = append(candidates, candidate{p, m})
 				}
@@ -180,10 +216,15 @@ func (o options) run(ctx context.Context) error {
 	rng := rand.New(rand.NewPCG(o.seed, 0))
 	rng.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
 	fmt.Fprintf(o.out, "%d mutants of %d packages\n", len(candidates), len(chosen))
-	killed := 0
+	for _, key := range slices.Sorted(maps.Keys(o.known)) {
+		if file, _, _ := strings.Cut(key, ": "); !all[key] && (all[file] || len(o.packages) == 0) {
+			fmt.Fprintln(o.out, "stale in survivors.md:", key)
+		}
+	}
+	killed, known := 0, 0
 	var survivors []string
 	for _, c := range candidates {
-		if killed+len(survivors) == o.count {
+		if killed+known+len(survivors) == o.count {
 			break
 		}
 		began := time.Now()
@@ -192,16 +233,22 @@ func (o options) run(ctx context.Context) error {
 			return err
 		}
 		text := c.String()
+		why := o.known[c.key()]
+		if why != "" && (verdict == survived || verdict == unseen) {
+			verdict, text = explained, text+": "+why
+		}
 		fmt.Fprintf(o.out, "%-9s %3.0f s  %s\n", verdict, time.Since(began).Seconds(), text)
 		switch verdict {
+		case explained:
+			known++
 		case survived, unseen:
 			survivors = append(survivors, text)
 		case failed, stuck:
 			killed++
 		}
 	}
-	total := killed + len(survivors)
-	fmt.Fprintf(o.out, "\n%d of %d mutants killed (%.0f %%)\n", killed, total, 100*float64(killed)/float64(max(total, 1)))
+	total := killed + known + len(survivors)
+	fmt.Fprintf(o.out, "\n%d of %d mutants killed (%.0f %%), %d known to survive\n", killed, total, 100*float64(killed)/float64(max(total, 1)), known)
 	for _, text := range survivors {
 		fmt.Fprintln(o.out, "survived:", text)
 	}
@@ -215,6 +262,8 @@ const (
 	survived = "SURVIVED"
 	unseen   = "NOT RUN" // survived, since no test runs its place
 	invalid  = "invalid"
+	// explained survived, for a reason in survivors.md.
+	explained = "known"
 )
 
 // try runs the tests that could notice a mutant of p.

@@ -82,13 +82,15 @@ func TestRun(t *testing.T) {
 	t.Setenv("GOFLAGS", "")
 	t.Setenv("GOWORK", "off")
 	var out bytes.Buffer
-	o := options{seed: 1, count: 100, limit: 60e9, importing: 60e9, match: regexp.MustCompile(""), packages: []string{"./a"}, cache: t.TempDir(), out: &out}
+	known := explanations("# Known\n\n## a/a.go\n\n    func Rest(x int) int { return x % 9 }\n    constant: 9 -> 10\n    constant: 8 -> 9\n\nNo reason.\n")
+	o := options{known: known, seed: 1, count: 100, limit: 60e9, importing: 60e9, match: regexp.MustCompile(""), packages: []string{"./a"}, cache: t.TempDir(), out: &out}
 	must.Do(t, o.run(t.Context()))
 	for _, want := range []string{
 		"killed    ", "a/a.go:3: operator: + -> -", "a/a.go:3: dropped term: x + x -> x",
-		"survived: a/a.go:7: operator: % -> *", "survived: a/a.go:7: constant: 9 -> 10",
+		"survived: a/a.go:7: operator: % -> *", "a/a.go:7: constant: 9 -> 10: No reason.",
+		"stale in survivors.md: a/a.go: constant: 8 -> 9 in func Rest(x int) int { return x % 9 }\n",
 		"invalid   ", "a/a.go:9: operator: + -> -",
-		"4 of 7 mutants killed",
+		"4 of 7 mutants killed (57 %), 1 known to survive",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it lacks %q:\n%s", want, &out)

@@ -28,20 +28,34 @@ func (m mutant) apply() []byte {
 }
 
 // String names the place and the change.
-func (m mutant) String() string {
+func (m mutant) String() string { return fmt.Sprintf("%s:%d: %s", m.name(), m.line, m.change()) }
+
+// key names the file, the change and the text of the line, which stays when other lines are added.
+func (m mutant) key() string {
+	lines := strings.Split(string(m.source), "\n")
+	return fmt.Sprintf("%s: %s in %s", m.name(), m.change(), strings.TrimSpace(lines[m.line-1]))
+}
+
+// name is the file, seen from the working folder.
+func (m mutant) name() string {
+	folder, err := os.Getwd()
+	if err != nil {
+		return m.file
+	}
+	if relative, err := filepath.Rel(folder, m.file); err == nil {
+		return relative
+	}
+	return m.file
+}
+
+func (m mutant) change() string {
 	short := func(text string) string {
 		if text = strings.Join(strings.Fields(text), " "); len(text) > 80 {
 			return text[:77] + "..."
 		}
 		return text
 	}
-	name := m.file
-	if folder, err := os.Getwd(); err == nil {
-		if relative, err := filepath.Rel(folder, name); err == nil {
-			name = relative
-		}
-	}
-	return fmt.Sprintf("%s:%d: %s: %s -> %s", name, m.line, m.kind, short(string(m.source[m.from:m.to])), short(m.with))
+	return fmt.Sprintf("%s: %s -> %s", m.kind, short(string(m.source[m.from:m.to])), short(m.with))
 }
 
 func mutantsOfFile(file string) ([]mutant, error) {
