@@ -9,13 +9,14 @@ import (
 	"densityuncertainty/environment/must"
 )
 
-// ramp is an image whose channels are ramps from left to right, and a flat one.
+// ramp is an image whose channels are ramps from left to right, and one that is flat but for its last pixel.
 func ramp() *datasets.Images {
 	m := &datasets.Images{Name: "ramp", N: 2, Labels: []int{3, 4}, Pixels: make([]byte, 2*datasets.ImageSize)}
 	for i := range datasets.ImageSize {
 		m.Pixels[i] = byte(20 + 5*(i%datasets.ImageSide))
 		m.Pixels[datasets.ImageSize+i] = 90
 	}
+	m.Pixels[2*datasets.ImageSize-1] = 225 // one pixel is blue
 	return m
 }
 
@@ -42,6 +43,7 @@ func TestCorrupt(t *testing.T) {
 		{datasets.JPEG, 1, datasets.ImageSize + 40, 90},          // and what is compressed without loss
 		{datasets.Contrast, 5, datasets.ImageSize, 90},           // nothing to shrink
 		{datasets.Brightness, 1, datasets.ImageSize + 2048, 102}, // 90 + 0.05*255
+		{datasets.Brightness, 5, datasets.ImageSize + 1023, 102}, // 90 * 255/225: no channel may leave the scale
 	} {
 		if got := at(c.corruption, c.strength, c.k); got < c.want-1 || got > c.want+1 {
 			t.Errorf("%s %d, pixel %d: %d, want %d", c.corruption, c.strength, c.k, got, c.want)

@@ -258,6 +258,19 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// A statistic moves a tenth of the way to the batch, and no gradient flows through it.
+func TestFollow(t *testing.T) {
+	got := must.Get(model.CallOnceN(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, in []*graph.Node) []*graph.Node {
+		running := params.Statistic(s, in[0], "mean", params.Constant(2), 1, 1)
+		params.Follow(running, in[0])
+		after := running.NodeValue(in[0])
+		return []*graph.Node{graph.Gradient(graph.ReduceAllSum(after), in[0])[0], after}
+	}, fixtures.Tensor(dtypes.Float64, fixtures.Matrix(1, 1, 7))))(t)
+	if gradient, after := fixtures.FromTensor(t, got[0]).Values[0], fixtures.FromTensor(t, got[1]).Values[0]; gradient != 0 || math.Abs(after-2.5) > 1e-12 {
+		t.Errorf("the statistic is %g with gradient %g, want 2.5 and 0", after, gradient)
+	}
+}
+
 // The bias starts within 1/sqrt(features), whatever the number of examples, and reaches nearly so far.
 func TestBiasStart(t *testing.T) {
 	store := model.NewStore()
