@@ -3,6 +3,7 @@ package stochastic
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -55,6 +56,21 @@ func drawnInGraph[T float32 | float64](t *testing.T) []T {
 	}))(t)
 	noise := must.Get(tensors.CopyFlatData[T](z))(t)
 	return noise
+}
+
+// The bits of a draw are those that SplitMix64 is published to give of the seed 0, the next draw's 2^32 words later.
+func TestRandomBits(t *testing.T) {
+	for draw := range uint64(2) {
+		store := model.NewStore()
+		const step uint64 = 0x9e3779b97f4a7c15
+		must.Do(t, randomState(store).SetValue(tensors.FromValue([]uint64{-(draw << 32) * step, draw, 0})))
+		bits := must.Get(model.CallOnce(backendtest.Open(t), store, func(s *model.Scope, g *graph.Graph) *graph.Node {
+			return randomBits(s, g, shapes.Make(dtypes.Uint32, 4))
+		}))(t)
+		if got, want := must.Get(tensors.CopyFlatData[uint32](bits))(t)[1:], []uint32{0xe220a839, 0x6e789e6a, 0x06c45d18}; !slices.Equal(got, want) {
+			t.Errorf("draw %d has the bits %x, want %x", draw, got, want)
+		}
+	}
 }
 
 func testNormalDraws[T float32 | float64](t *testing.T, noise []T) {
