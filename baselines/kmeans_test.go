@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/environment/backendtest"
@@ -114,6 +116,17 @@ func TestEmptyCentres(t *testing.T) {
 	c := clustering{points: []float64{0, 1, 8, 11}, width: 1, centres: make([]float64, 3), owner: []int{1, 1, 1, 1}, distance: []float64{25, 16, 9, 36}}
 	if c.move(); !slices.Equal(c.centres, []float64{11, 5, 0}) {
 		t.Errorf("centres %v, want the farthest point, the mean and the second farthest", c.centres)
+	}
+}
+
+// A new layer norm subtracts the mean of a row and divides by its deviation, to the variance of which it adds 1e-5.
+func TestLayerNorm(t *testing.T) {
+	got := must.Get(model.CallOnce(backendtest.Open(t), model.NewStore(), func(s *model.Scope, g *graph.Graph) *graph.Node {
+		return layerNorm(s, graph.Const(g, [][]float64{{3, 3.01}}))
+	}))(t)
+	z := 0.005 / math.Sqrt(0.005*0.005+1e-5)
+	if y, want := must.Get(tensors.CopyFlatData[float64](got))(t), []float64{-z, z}; !floats.EqualApprox(y, want, 1e-9) {
+		t.Errorf("it gives %v, want %v", y, want)
 	}
 }
 
