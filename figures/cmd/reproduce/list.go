@@ -32,7 +32,8 @@ func (l listCommand) Run(c command) error {
 	for _, f := range c.figures {
 		all["figures"] = append(all["figures"], named{f.Name, f.Doc})
 	}
-	for _, s := range c.sets() {
+	sets := c.sets("")
+	for _, s := range sets {
 		all["sets"] = append(all["sets"], named{s.Name, s.Doc})
 	}
 	if l.Format == "json" {
@@ -49,7 +50,7 @@ func (l listCommand) Run(c command) error {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SET\tFULL done\tmissing\tQUICK done\tmissing\tOTHER done\tmissing\tTIME\tWHAT")
-	for _, set := range c.sets() {
+	for _, set := range sets {
 		fmt.Fprintln(w, setRow(set, stored))
 	}
 	for _, kind := range []string{"tables", "figures"} {

@@ -60,12 +60,12 @@ func tiny() catalogue {
 		return f, nil
 	}
 	return catalogue{
-		sets: func() []tables.Set {
+		rooms: []func() []tables.Set{func() []tables.Set {
 			return []tables.Set{
 				{Name: "few", Doc: "some experiments", Parts: []tables.Part{{Scale: results.Full, Experiments: few}, {Scale: results.Quick, Experiments: list(1, methods.Density)}}},
 				{Name: "slow", Doc: "longer ones", Parts: []tables.Part{{Scale: results.Small, Experiments: list(400, methods.Density).OnSplits(0)}}, Lacks: "others, once they are chosen"},
 			}
-		},
+		}},
 		tables:  []tables.Named{{Name: "nll", Doc: "a table", Make: nll}, {Name: "same", Doc: "again", Make: nll}},
 		figures: []tables.NamedFigure{{Name: "curve", Doc: "a figure", Make: drawn}, {Name: "other", Doc: "a figure", Make: drawn}},
 		choosers: []chooser{{"uci", "uci-tuning", func(x *tables.Index) ([]byte, []string, error) {
@@ -137,7 +137,7 @@ func TestRunAgainMeasure(t *testing.T) {
 		t.Errorf("comparing stored %d results", n-8)
 	}
 	// A stored number that is another one, as an older version could have found it.
-	wrong := tiny().sets()[0].At(results.Full)[0]
+	wrong := tiny().sets("")[0].At(results.Full)[0]
 	wrong.Task.Metrics = []experiment.Metric{func(p *experiment.Predictions) (map[string]float64, error) {
 		found, err := experiment.Regression(p)
 		found["rmse"] *= 1.5
