@@ -88,14 +88,6 @@ func (r Row) BoldLowest(summaries []results.Summary) {
 	}
 }
 
-// BoldLowestInColumn marks the cell of the lowest mean in a column, counted from the first after the names,
-// where at least two rows have complete ones. The summaries are those of the rows in order.
-func (t Table) BoldLowestInColumn(column int, summaries []results.Summary) {
-	if lowest, complete := results.Lowest(summaries); complete > 1 {
-		t.Rows[lowest].Cells[column].Bold = true
-	}
-}
-
 // WithoutNotRun is the table without the rows and columns in which nothing was run; NotRun lists them, and a group of which
 // no row is left by its name alone. A row or column is kept if one of its cells has a number of ours, or if none of its cells
 // ever would have one.

@@ -195,33 +195,25 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// The lowest mean of a row or column is bold among complete ones; in a column only where there are two to compare.
+// The lowest mean of a row is bold among complete ones.
 func TestBold(t *testing.T) {
 	complete, part := func(mean float64) results.Summary { return full(20, mean, 1) }, func(mean float64) results.Summary { return full(19, mean, 1) }
 	for _, c := range []struct {
-		name        string
-		summaries   []results.Summary
-		row, column int // the place that is bold; -1 for none
+		name      string
+		summaries []results.Summary
+		want      int // the cell that is bold; -1 for none
 	}{
-		{"lowest of the complete", []results.Summary{complete(3), part(1), complete(2)}, 2, 2},
-		{"the first of equals", []results.Summary{complete(2), complete(2), part(1)}, 0, 0},
-		{"one complete", []results.Summary{part(1), complete(3), part(2)}, 1, -1},
-		{"none complete", []results.Summary{part(1), part(2), {}}, -1, -1},
+		{"lowest of the complete", []results.Summary{complete(3), part(1), complete(2)}, 2},
+		{"the first of equals", []results.Summary{complete(2), complete(2), part(1)}, 0},
+		{"one complete", []results.Summary{part(1), complete(3), part(2)}, 1},
+		{"none complete", []results.Summary{part(1), part(2), {}}, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			row := report.Row{Cells: report.TextCells("a", "b", "c")}
 			row.BoldLowest(c.summaries)
-			var table report.Table
-			for range c.summaries {
-				table.Rows = append(table.Rows, report.Row{Cells: report.TextCells("left", "right")})
-			}
-			table.BoldLowestInColumn(1, c.summaries)
-			for i := range c.summaries {
-				if row.Cells[i].Bold != (i == c.row) {
-					t.Errorf("cell %d of the row is %s, want cell %d bold", i, figtest.Text(row.Cells[i]), c.row)
-				}
-				if cells := table.Rows[i].Cells; cells[0].Bold || cells[1].Bold != (i == c.column) {
-					t.Errorf("row %d of the column is %s, %s, want row %d bold", i, figtest.Text(cells[0]), figtest.Text(cells[1]), c.column)
+			for i, cell := range row.Cells {
+				if cell.Bold != (i == c.want) {
+					t.Errorf("cell %d of the row is %s, want cell %d bold", i, figtest.Text(cell), c.want)
 				}
 			}
 		})
