@@ -165,13 +165,16 @@ func (t Task) Experiments(recipe Recipe, samples int, methods ...Method) (Experi
 func Cross(preset Preset, data []Source, methods ...Method) (Experiments, error) {
 	var all Experiments
 	for _, source := range data {
-		if err := checkSource(source); err != nil {
-			return nil, fmt.Errorf("experiment: %w", err)
+		if source == nil {
+			return nil, fmt.Errorf("experiment: %w", checkSource(nil))
 		}
 		for _, m := range methods {
 			e, err := preset(source, m)
 			if err != nil {
 				return nil, err
+			}
+			if err := checkSource(e.Task.Data); err != nil { // not of the source, which a preset may complete
+				return nil, fmt.Errorf("experiment: %w", err)
 			}
 			for split := range source.Splits() {
 				e.Split, e.Seed = split, uint64(split)
