@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"image/color"
+	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -48,6 +49,8 @@ type Forest struct {
 	// ByColumn has a panel for each column, with all groups, for columns of different units. The colours are those of the
 	// verdicts.
 	ByColumn bool
+	// Within, if not 0, is how far axes go from 0, if that shows all differences. Intervals that are longer end at the edge.
+	Within float64
 }
 
 // byVerdict are the marks of a Forest by columns.
@@ -163,6 +166,17 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 	const apart = 0.34 // of the height of a row, from the first to the last mark on it
 	p := New(rows[0].Group, f.Axis, "")
 	p.Title.TextStyle.Font.Size = vg.Points(LabelSize)
+	edge := math.Inf(1)
+	if f.Within > 0 {
+		edge = f.Within
+		for _, row := range rows {
+			for _, k := range columns {
+				if d := row.Cells[k].Difference; d != nil {
+					edge = max(edge, 1.1*math.Abs(d.Mean))
+				}
+			}
+		}
+	}
 	var ticks []plot.Tick
 	for i, row := range rows {
 		middle := float64(len(rows) - 1 - i)
@@ -185,7 +199,8 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 				shape = draw.RingGlyph{}
 			}
 			d := c.Difference
-			bar := spread{plotter.XYs{{X: d.Mean, Y: y}}, plotter.XErrors{{Low: d.Mean - d.Low, High: d.High - d.Mean}}}
+			low, high := max(d.Low, -edge), min(d.High, edge)
+			bar := spread{plotter.XYs{{X: d.Mean, Y: y}}, plotter.XErrors{{Low: d.Mean - low, High: high - d.Mean}}}
 			if err := errorBars(p, "", bar, m.Colour, shape); err != nil {
 				return nil, err
 			}
@@ -195,8 +210,12 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 	if err := Dashes(p, "", []float64{0, 0}, height, Grey); err != nil {
 		return nil, err
 	}
-	room := 0.03 * (p.X.Max - p.X.Min) // beside the ends of intervals
-	p.X.Min, p.X.Max = p.X.Min-room, p.X.Max+room
+	if f.Within > 0 {
+		p.X.Min, p.X.Max = -edge, edge
+	} else {
+		room := 0.03 * (p.X.Max - p.X.Min) // beside the ends of intervals
+		p.X.Min, p.X.Max = p.X.Min-room, p.X.Max+room
+	}
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	p.Y.Min, p.Y.Max = height[0], height[1]
 	return p, nil

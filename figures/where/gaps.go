@@ -172,17 +172,22 @@ func GapTable(x *tables.Index) (report.Table, error) {
 		t.Columns = append(t.Columns, "Against "+control.Name, "Gaps won: "+control.Name)
 	}
 	for _, s := range gapSettings() {
+		lists := map[string][][]float64{} // of each control, the differences on each data set
 		for _, dataset := range uciDatasets() {
 			row := report.Row{Group: s.title, Name: uci.DatasetTitle(dataset)}
 			for _, control := range controls() {
-				cells, err := s.cells(x, dataset, control)
-				if err != nil {
-					return t, fmt.Errorf("where: gaps of %s against %s: %w", dataset, control.Name, err)
-				}
-				row.Cells = append(row.Cells, cells...)
+				lists[control.Name] = append(lists[control.Name], s.differences(x, dataset, control))
+			}
+			if err := addCells(&row, lists, func(all [][]float64) []float64 { return all[len(all)-1] }); err != nil {
+				return t, fmt.Errorf("where: gaps of %s: %w", dataset, err)
 			}
 			t.Rows = append(t.Rows, row)
 		}
+		row := report.Row{Group: s.title, Name: "All six sets"}
+		if err := addCells(&row, lists, together); err != nil {
+			return t, fmt.Errorf("where: gaps of all sets: %w", err)
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	for k := range controls() {
 		var tested []*report.Cell
@@ -203,9 +208,28 @@ func GapTable(x *tables.Index) (report.Table, error) {
 	return t.WithoutNotRun(), nil
 }
 
-// cells are the median difference to a control over the gaps of a data set, and the number of gaps won.
-func (s gapSetting) cells(x *tables.Index, dataset string, control experiment.Method) ([]report.Cell, error) {
-	list := s.differences(x, dataset, control)
+// addCells adds the cells of each control, of the differences that are chosen.
+func addCells(row *report.Row, lists map[string][][]float64, choose func(all [][]float64) []float64) error {
+	for _, control := range controls() {
+		cells, err := gapCells(choose(lists[control.Name]))
+		if err != nil {
+			return fmt.Errorf("against %s: %w", control.Name, err)
+		}
+		row.Cells = append(row.Cells, cells...)
+	}
+	return nil
+}
+
+// together are the differences on all gaps, if there are some of each data set.
+func together(all [][]float64) []float64 {
+	if slices.ContainsFunc(all, func(one []float64) bool { return len(one) == 0 }) {
+		return nil
+	}
+	return slices.Concat(all...)
+}
+
+// gapCells are the median of the differences of gaps, and the number of gaps won.
+func gapCells(list []float64) ([]report.Cell, error) {
 	if len(list) == 0 {
 		return []report.Cell{{NotRun: true}, {NotRun: true}}, nil
 	}
@@ -235,7 +259,7 @@ func GapFigure(x *tables.Index) (report.Figure, error) {
 	if err != nil {
 		return report.Figure{}, err
 	}
-	f, err := report.Forest{Axis: "difference of NLL (nats)"}.Of(t)
+	f, err := report.Forest{Axis: "difference of NLL (nats)", Within: 0.4}.Of(t)
 	f.Caption = prose.Caption("where-gaps picture", nil)
 	return f, err
 }

@@ -40,7 +40,7 @@ func TestGapTable(t *testing.T) {
 	for diverged, want := range map[string]string{methods.Density.Name: "4 of 6", methods.DensityMean.Name: "5 of 6"} {
 		table := must.Get(GapTable(made(methods.DensityMean, diverged)))(t)
 		figtest.Renders(t, table)
-		if len(table.Rows) != 1 || len(table.Columns) != 3 || len(table.NotRun) != 5+2+2 {
+		if len(table.Rows) != 1 || len(table.Columns) != 3 || len(table.NotRun) != 5+1+2+2 {
 			t.Fatalf("%d rows, columns %q, not run %q", len(table.Rows), table.Columns, table.NotRun)
 		}
 		row := table.Rows[0].Name
