@@ -4,7 +4,7 @@
 //
 // Each is a family of layers with Dense(scope, x, units) for vectors and
 // Conv(scope, x, spec) for images, as dul.Density is. The zero values of
-// Deterministic, MFVI, Rank1, VDropout and MCDropout have the paper's settings.
+// Deterministic, MFVI, Rank1, VDropout and MCDropout have the text's settings.
 // SNGP and DUE are Gaussian processes on the features of a network of
 // SpectralNormed layers, whose Dense is the head; they must be told of the data
 // first: SNGP.Examples, DUE.Start. An ensemble is no family but a mixture of

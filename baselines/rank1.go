@@ -25,7 +25,7 @@ type Rank1 struct {
 	InitStd  float64 // posterior standard deviation at the start; 0 means 1e-3
 	// Tied draws the factors of Conv once for each channel and example, as the
 	// original method does. By default they are drawn anew for each pixel too, as
-	// in the released code.
+	// in the authors' code.
 	Tied bool
 }
 

@@ -215,7 +215,7 @@ func valueMoments(turns *[4][256]int64) (mean, std float64) {
 	return mean / 255, std
 }
 
-// ReleasedChannelStats are the values of the authors' released code, which uses
+// ReleasedChannelStats are the values of the authors' code, which uses
 // them for CIFAR-10 and CIFAR-100 alike. The means are those of CIFAR-10's training
 // part. The standard deviations are about a fifth smaller than those of its pixels:
 // they are the mean over its images of the (unbiased) standard deviation within an

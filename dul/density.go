@@ -57,7 +57,7 @@ const (
 	// Naval at the text's settings 18 of 20 trainings diverge, with Detached none
 	// (figures/uci/tables.md). A lower InitStd, and with it gamma, helps too.
 	PaperGradients GradientFlow = iota
-	// Detached makes the energy of the noise a constant, as the released code
+	// Detached makes the energy of the noise a constant, as the authors' code
 	// does: L_phi lacks the path h -> E(h; omega), so its gradient is not that of
 	// the paper's objective. L_omega is as in the paper.
 	Detached
@@ -77,13 +77,13 @@ type Density struct {
 	// and eta; 0 means 1 (section 4: searched over {0.1, 1, 10}).
 	PriorStd float64
 	// ConvEtaPriorStd is the prior standard deviation of eta in Conv; 0 means
-	// PriorStd. The released code has exp(1/2) there, whatever PriorStd is.
+	// PriorStd. The authors' code has exp(1/2) there, whatever PriorStd is.
 	ConvEtaPriorStd float64
 	// InitStd is the posterior standard deviation sqrt(gamma), sqrt(beta) at
 	// the start; 0 means 1e-3 (section 4; the appendix has 0.1 for UCI).
 	InitStd float64
 	// Noise is the distribution of epsilon/sqrt(gamma) and eta/sqrt(beta); nil
-	// means stochastic.Gaussian(). The released code draws stochastic.Uniform01().
+	// means stochastic.Gaussian(). The authors' code draws stochastic.Uniform01().
 	// The variances below are multiplied by that of the distribution. The KL
 	// remains that of Gaussians.
 	Noise stochastic.Distribution
@@ -97,13 +97,13 @@ type Density struct {
 	// dimensions: features in Dense, energy.ConvTerms.Dimensions in Conv. D is
 	// twice the mean energy of a fitted Gaussian, so that the variance is at
 	// most gamma D + beta; Var proportional to E is lost for improbable inputs. The
-	// log-likelihood and the energies reported are not clipped. The released code
+	// log-likelihood and the energies reported are not clipped. The authors' code
 	// clips energy.LDL and not energy.Rank1Mixture.
 	Clip bool
 	// MeanEnergy puts the mean of the energies over the training examples in the
 	// place of E(h): a layer with as much noise on average, which is the same for
 	// every input. It is the control that tells where the noise goes from how much
-	// there is, neither the paper nor the released code has it. In training it is the
+	// there is, neither the paper nor the authors' code has it. In training it is the
 	// mean over the batch, in convolutions also over positions; in evaluation a running
 	// mean of these. The energies reported and the log-likelihood are not changed.
 	// Replicas must have equally many examples: the mean of a batch counts the rows of
@@ -115,7 +115,7 @@ type Density struct {
 	// code does so; in the paper it is gamma E + beta.
 	HalfD bool
 	// HalfChannels makes D/2 in Conv half the number of channels with HalfD, as
-	// the released code does. It differs for energy.Rank1Mixture alone, whose
+	// the authors' code does. It differs for energy.Rank1Mixture alone, whose
 	// energy spans a whole window, D = channels size^2.
 	HalfChannels bool
 }

@@ -516,9 +516,9 @@ class Ending(Server):
     """Ctrl-C, as often as it is pressed, ends JupyterLab and all that it started, and prints no trace."""
 
     def ended(self, interrupt):
+        # As soon as there is a kernel: it is still starting programs that it needs.
         self.request("api/kernels", {"name": "gonb"})
-        self.wait_for(self.language_servers, "no language server started")
-        time.sleep(3)  # a kernel that is ended while it starts, in its first second, prints a trace of its own
+        self.wait_for(self.programs, "no kernel started")
         for _ in range(3):
             interrupt()
             time.sleep(0.3)

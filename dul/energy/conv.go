@@ -49,10 +49,10 @@ type ConvTerms struct {
 //
 //	-1/2 (channels log 2 pi + sum_c log variance_c) - mean of E,
 //
-// as in the released code, and LogDet is its sum over channels.
+// as in the authors' code, and LogDet is its sum over channels.
 //
 // A layer needs one energy at each position of its own window. The paper does
-// not say which; as in the released code it is the mean of E over the window,
+// not say which; as in the authors' code it is the mean of E over the window,
 // into which the padding counts as zeros. The energy at the border is therefore
 // smaller, in a corner under a 3 x 3 window 4/9 of it. And z at each pixel of the window
 // sees a masked window of its own, so that the mean depends on pixels outside h: a
@@ -137,7 +137,7 @@ func averagePool(x *graph.Node, w conv.Window) *graph.Node {
 }
 
 // ConvComponents is K for images of the given number of channels: Components,
-// but 3 for RGB images, as in the released code.
+// but 3 for RGB images, as in the authors' code.
 func (m Rank1Mixture) ConvComponents(channels int) int {
 	if channels == rgb {
 		return rgb

@@ -57,7 +57,7 @@ var logTwoPi = math.Log(2 * math.Pi)
 // Both parameters start at zero: Sigma = I.
 type LDL struct {
 	// ReplicatePadding lets the masked convolution of Conv see copies of the
-	// border pixels beyond the border, as the released code does, in place of
+	// border pixels beyond the border, as the authors' code does, in place of
 	// zeros. A border pixel then sees itself, the map is not volume preserving,
 	// and the log-likelihood, which takes it to be so, is wrong.
 	ReplicatePadding bool
@@ -103,7 +103,7 @@ type Rank1Mixture struct {
 	// The default starts the v_k orthonormal.
 	ZeroFactors bool
 	// NegatedLogDet gives the log-determinant in the log-likelihood of Conv the
-	// wrong sign, as the released code does. That objective has no maximum: it
+	// wrong sign, as the authors' code does. That objective has no maximum: it
 	// grows with the variances, and the energy goes to 0.
 	NegatedLogDet bool
 }

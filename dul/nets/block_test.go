@@ -68,7 +68,7 @@ func (b recordedBlock) array(name string) fixtures.Array {
 	return b.Array(name)
 }
 
-// apply is the block with the layers of the released code.
+// apply is the block with the layers of the authors' code.
 func (b recordedBlock) apply(s *model.Scope, in fixtures.Nodes) *graph.Node {
 	layers := dul.Density{Energy: energy.LDL{ReplicatePadding: true}, Clip: true, Gradients: dul.Detached, HalfD: true}
 	return nets.Block(s.In("block"), layers, in["x"], b.filters, b.stride)
@@ -83,7 +83,7 @@ func (b recordedBlock) parameters() fixtures.Values {
 }
 
 // A block of density layers has the outputs, gradients, running statistics and
-// log-likelihood of the released code's, in training and in evaluation.
+// log-likelihood of the authors' code's, in training and in evaluation.
 func TestBlockMatchesTheReleasedBlock(t *testing.T) {
 	fixtures.Each(t, "basic_block_density_*", func(t *testing.T, c fixtures.Case) {
 		b := readBlock(c)

@@ -45,7 +45,7 @@ func ResNet14(layers ConvLayers) ResNet {
 	return ResNet{Layers: layers, Blocks: []int{2, 2, 2}, Widths: []int{16, 32, 64}}
 }
 
-// ResNet20 is what the authors' released code builds under the name ResNet-14.
+// ResNet20 is what the authors' code builds under the name ResNet-14.
 // Plain it has 272,394 parameters for 10 classes.
 func ResNet20(layers ConvLayers) ResNet {
 	return ResNet{Layers: layers, Blocks: []int{3, 3, 3}, Widths: []int{16, 32, 64}}

@@ -459,7 +459,7 @@ type gaussian struct{}
 // Sample implements Distribution.
 func (gaussian) Sample(b Base) *graph.Node { return b.Normal() }
 
-// Uniform01 is U[0, 1), what the authors' released code draws in place of
+// Uniform01 is U[0, 1), what the authors' code draws in place of
 // N(0, 1): its mean is 1/2 and its standard deviation 1/sqrt(12) = 0.289.
 func Uniform01() Distribution { return uniform01{} }
 

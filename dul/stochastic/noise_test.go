@@ -160,7 +160,7 @@ func TestShapes(t *testing.T) {
 // studentT is the distribution of a scaled Student t.
 func studentT(nu, scale float64) distuv.StudentsT { return distuv.StudentsT{Nu: nu, Sigma: scale} }
 
-// The statistics tell the noise of the released code from the paper's: uniform
+// The statistics tell the noise of the authors' code from the paper's: uniform
 // noise, also when it is centred, fails the Gaussian's check.
 func TestUniformNoiseFailsTheGaussianCheck(t *testing.T) {
 	draw := executions(t, true, dtypes.Float64, stochastic.Uniform01(), 1, 50, 50)[0]

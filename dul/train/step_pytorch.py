@@ -11,7 +11,7 @@ SIGTERM it prints the table of what it has measured. Needs PyTorch, unless it is
 told to go without. The networks are those of package
 nets, with the density layer as in package dul: per-position Gaussian noise, LDL
 energy with zero padding, variance gamma E + beta. PyTorch has it "detached", with
-the energy a constant in the likelihood's gradient, as the released code has it. With
+the energy a constant in the likelihood's gradient, as the authors' code has it. With
 --sample it is one sample of the outputs for a batch, in the place of a training step.
 On a GPU PyTorch's tensors have the faster of two orders in memory.
 """

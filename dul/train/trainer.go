@@ -33,7 +33,7 @@ type Trainer struct {
 	// Schedule gives the learning rate of each step.
 	Schedule Schedule
 	// LogLikelihoodScale multiplies the generative objective: 1 in the paper, 0.01 in
-	// the released code. It must not be 0 where energy models are to be trained; that
+	// the authors' code. It must not be 0 where energy models are to be trained; that
 	// is an error, as they would stay what they are at the start. To leave them so,
 	// keep params.Generative out of the Groups.
 	LogLikelihoodScale float64

@@ -44,7 +44,7 @@ var (
 	OnProcessor = Comparison{settings: onProcessor, name: "processor", searched: true, variants: []variant{
 		{preset: Chosen(Processor)}, {preset: Chosen(onProcessor.withDecay(false)), ending: ", decay on weights alone", only: []experiment.Method{methods.Density}},
 	}}
-	// OnGPU is of runs within reach of one GPU, by the paper's and by the released settings.
+	// OnGPU is of runs within reach of one GPU, by the settings of the text and of the authors' code.
 	OnGPU = Comparison{settings: onGPU, name: "gpu", variants: []variant{{preset: GPU}, {preset: ReleasedGPU, released: true}}}
 )
 
@@ -81,7 +81,7 @@ func (c Comparison) rows(x *tables.Index) ([]row, *tables.Index, error) {
 					}
 					r := row{group: titleOf(d.Name), name: m.Name + v.ending, images: d, option: "–"}
 					if released {
-						r.group += ", released settings"
+						r.group += ", settings of the authors' code"
 					}
 					r.found, r.cell.Full = found(x, list(v.preset, d, mostSeeds, m))
 					r.made = m.Members > 1 && len(r.found) == 1

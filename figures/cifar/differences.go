@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -233,7 +234,7 @@ func against(all []contender, places ...int) (rows []judgedRow, tests []judgedTe
 			j, cell := judgements[k], &rows[i].cells[k]
 			cell.Text = "diverged"
 			if len(seeds) > 0 {
-				cell.Text = fmt.Sprintf("%.*f", j.decimals, j.factor*drawn.mean(c, k, seeds))
+				*cell = report.NumberCell(j.factor*drawn.mean(c, k, seeds), math.NaN(), j.decimals)
 			}
 			switch {
 			case c.diverged() && !reference.diverged():
@@ -282,8 +283,8 @@ func (r judgedRow) mean(of func(run *judgedRun) (float64, error)) (float64, erro
 	return total / float64(len(r.seeds)), nil
 }
 
-// Differences compares methods with density uncertainty, image by image: those of each data set, by the paper's and by the
-// released settings, with each other.
+// Differences compares methods with density uncertainty, image by image: those of each data set, by the settings of the
+// text and of the authors' code, with each other.
 func (c Comparison) Differences(x *tables.Index) (report.Table, error) {
 	columns := []string{"Method", "Seeds"}
 	places := make([]int, len(judgements))
@@ -310,7 +311,7 @@ func (c Comparison) Temperatures(x *tables.Index) (report.Table, error) {
 					values = append(values, found.Metrics[metric])
 				}
 			}
-			return report.Cell{Text: number("%.4f", stat.Mean(values, nil))}
+			return report.NumberCell(stat.Mean(values, nil), math.NaN(), 4)
 		}
 		return []report.Cell{
 			{Text: number("%.2f", temperature)}, before(results.MetricNLL), r.cells[placeOfNLL], before(results.MetricECE), r.cells[placeOfECE],

@@ -43,7 +43,7 @@ type Images struct {
 	Choosing bool
 	// Sets are predicted, in this order. A preset fills them in.
 	Sets []string
-	// ReleasedStats standardises by the constants of the released code, in the place of the means and deviations of the
+	// ReleasedStats standardises by the constants of the authors' code, in the place of the means and deviations of the
 	// training images.
 	ReleasedStats bool
 }

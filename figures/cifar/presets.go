@@ -37,7 +37,7 @@ func PaperOn(network nets.ResNet) experiment.Preset {
 	return s.experiment
 }
 
-// Released trains as the authors' released code does, whose ResNet-14 has 20 layers. See methods.Released for the layers.
+// Released trains as the authors' code does, whose ResNet-14 has 20 layers. See methods.Released for the layers.
 func Released(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	return released.experiment(data, m)
 }
@@ -55,7 +55,7 @@ func Small(data experiment.Source, m experiment.Method) (experiment.Experiment, 
 
 // Processor is Paper at the scale of a processor with two cores, with numbers by which methods can be compared with each
 // other, though not with the paper's: 10 epochs of all training images but the 5,000 that are held out. The weight decay
-// is on all parameters, as in the released code, since in so few epochs posteriors stay where they start without it.
+// is on all parameters, as in the authors' code, since in so few epochs posteriors stay where they start without it.
 func Processor(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	return onProcessor.experiment(data, m)
 }
@@ -251,7 +251,7 @@ func (s settings) rates(d Images, m experiment.Method) rates {
 // The settings of energy models.
 const (
 	energyRate  = 1e-2 // of an Adam of their own; at the weights' 0.1 it does not settle
-	energyDecay = 1e-5 // an implicit prior, which the text leaves open; the number is that of the released code
+	energyDecay = 1e-5 // an implicit prior, which the text leaves open; the number is that of the authors' code
 )
 
 // groups are the groups of parameters. Energy models, if there are some, come first.
@@ -262,7 +262,7 @@ func (s settings) groups(t experiment.Traits, r rates) []experiment.Group {
 	switch {
 	case !t.Energies:
 	case s.released:
-		// The released code tells energy models by the names of parameters. That takes in the variances of the density
+		// The authors' code tells energy models by the names of parameters. That takes in the variances of the density
 		// layers' noise, and leaves out rank-1 factors and mixture logits, which it trains as weights.
 		weights = append(weights, params.Generative)
 		groups = []experiment.Group{
@@ -289,7 +289,7 @@ func (s settings) filled(m experiment.Method, d Images) experiment.Method {
 	if s.released {
 		defaults.InitStd = 1e-4
 		if !s.wide() {
-			defaults.VDropoutAlpha = 1e-3 // the released code's default, which its Wide ResNet does not use
+			defaults.VDropoutAlpha = 1e-3 // the authors' code's default, which its Wide ResNet does not use
 		}
 	}
 	m = defaults.Fill(m)

@@ -157,14 +157,14 @@ func Sets() []tables.Set {
 			list(Quick, ten, 1, addedMethods...), list(Quick, hundred, 1, addedMethods...)),
 		full("cifar-gp-wrn", "WRN-28-10 with methods that the paper's tables of it leave out: a deep ensemble and a single network, 3 seeds",
 			list(onWide.experiment, ten, paperSeeds, singleNetworks...), list(onWide.experiment, hundred, paperSeeds, singleNetworks...)),
-		full("cifar-released", "CIFAR-10 and CIFAR-100 with the released settings, whose ResNet-14 has 20 layers, 3 seeds",
+		full("cifar-released", "CIFAR-10 and CIFAR-100 with the settings of the authors' code, whose ResNet-14 has 20 layers, 3 seeds",
 			list(Released, ten, paperSeeds, papersFive...), list(Released, hundred, paperSeeds, papersFive...)),
 		one("cifar-small", results.Small, "ResNet-14 on 5,000 images for 5 epochs, 3 seeds: real data within reach of a processor, never compared with the paper",
 			slices.Concat(list(Small, ten, paperSeeds, append(slices.Clone(smallMethods), methods.DensityMixture)...), list(Small, hundred, paperSeeds, append(slices.Clone(smallMethods), methods.DensityMixture)...))),
 		one("grid", results.Grid, "the paper's grid search: prior and noise of each method, CIFAR-10 with ResNet-14, measured on 5,000 held-out images", grid),
 		one("processor-grid", results.ProcessorGrid, "the noise, length scale or rate of each method for the set processor: four values, 3 epochs of 20,000 images, measured on 5,000 held-out images", processorGrid),
 		byProcessor, onHundred,
-		one("gpu", results.GPU, "four methods with ResNet-14 on all of CIFAR-10 for 60 epochs, two seeds, with the text's and the released settings: half an hour on a GPU",
+		one("gpu", results.GPU, "four methods with ResNet-14 on all of CIFAR-10 for 60 epochs, two seeds, with the settings of the text and of the authors' code: half an hour on a GPU",
 			append(list(GPU, ten, gpuSeeds, keyMethods...), list(ReleasedGPU, ten, gpuSeeds, keyMethods...)...)),
 	}
 }

@@ -32,7 +32,7 @@ func Tables() []tables.Named {
 		tables.Named{Name: "ood-svhn", Doc: "out-of-distribution detection with ResNet-14, ours and the paper's", Make: DetectionTable},
 		tables.Named{Name: "cifar-grid", Doc: "the paper's grid search, measured on held-out images", Make: papersGrid},
 		tables.Named{Name: "cifar-processor-grid", Doc: "the option of each method for the table cifar-processor that is chosen on held-out images", Make: processorsGrid},
-		tables.Named{Name: "cifar-fidelities", Doc: "density uncertainty by the paper's text and by the released code: what differs", Make: fidelitiesTable})
+		tables.Named{Name: "cifar-fidelities", Doc: "density uncertainty by the paper's text and by the authors' code: what differs", Make: fidelitiesTable})
 	for _, c := range comparisons {
 		name, what := "cifar-"+c.name, fmt.Sprintf(" after %d epochs", c.epochs)
 		all = append(all, tables.Named{Name: name, Doc: "methods with ResNet-14" + what + ", compared with each other", Make: c.Table})
@@ -48,18 +48,78 @@ func Tables() []tables.Named {
 	return all
 }
 
-// Figures are the figures of the image study.
+// Figures are the figures of the image study: those of the tables with the same names.
 func Figures() []tables.NamedFigure {
 	var all []tables.NamedFigure
+	add := func(c Comparison, part, what string, make func(*tables.Index) (report.Figure, error)) {
+		all = append(all, tables.NamedFigure{
+			Name: "cifar-" + c.name + part, Doc: fmt.Sprintf("%s, after %d epochs", what, c.epochs),
+			Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return make(x) },
+		})
+	}
 	for _, c := range comparisons {
+		add(c, "", "how good the methods are on images", c.Figure)
 		if !c.small {
-			all = append(all, tables.NamedFigure{
-				Name: "cifar-" + c.name + "-differences", Doc: fmt.Sprintf("the differences of the table of that name, after %d epochs", c.epochs),
-				Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return c.DifferencesFigure(x) },
-			})
+			add(c, "-differences", "images: every method against density uncertainty", c.DifferencesFigure)
+			add(c, "-temperature", "images: calibration before and after a temperature", c.TemperaturesFigure)
+			add(c, "-ood", "which score tells other images, by the area under the ROC curve", c.DetectionFigure)
+			add(c, "-ood-auprc", "which score tells other images, by the area under the precision-recall curve", c.PrecisionFigure)
+			add(c, "-layers", "at which layer the energy tells other images", c.LayersFigure)
 		}
 	}
-	return all
+	return append(all, tables.NamedFigure{
+		Name: "cifar-processor-grid", Doc: "the option of each method for the table cifar-processor that is chosen on held-out images",
+		Make: func(x *tables.Index, _ uint64) (report.Figure, error) {
+			return numbers(x, report.Forest{ByColumn: true}, "grid", processorsGrid)
+		},
+	})
+}
+
+// numbers is a picture of the numbers in a table; words names its caption.
+func numbers(x *tables.Index, f report.Forest, words string, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
+	t, err := table(x)
+	if err != nil {
+		return report.Figure{}, err
+	}
+	f.Numbers = true
+	picture, err := f.Of(t)
+	picture.Caption = prose.Caption(words+" picture", nil)
+	return picture, err
+}
+
+// coin is the area under the ROC curve of a guess.
+const coin = 0.5
+
+// Figure shows the numbers of Table, or, where runs keep predictions, those of Differences.
+func (c Comparison) Figure(x *tables.Index) (report.Figure, error) {
+	if c.small {
+		return numbers(x, report.Forest{ByColumn: true}, "compared", c.Table)
+	}
+	f, err := c.DifferencesFigure(x)
+	f.Name = "cifar-" + c.name
+	return f, err
+}
+
+// TemperaturesFigure shows the calibration errors of Temperatures.
+func (c Comparison) TemperaturesFigure(x *tables.Index) (report.Figure, error) {
+	return numbers(x, report.Forest{Axis: "calibration error", Only: []string{"ECE before", "ECE after"}}, "compared-temperature", c.Temperatures)
+}
+
+// DetectionFigure shows Detection.
+func (c Comparison) DetectionFigure(x *tables.Index) (report.Figure, error) {
+	guess := coin
+	return numbers(x, report.Forest{Axis: "area under the ROC curve", Line: &guess}, "compared-ood", c.Detection)
+}
+
+// PrecisionFigure shows Precision.
+func (c Comparison) PrecisionFigure(x *tables.Index) (report.Figure, error) {
+	return numbers(x, report.Forest{Axis: "area under the precision-recall curve"}, "compared-ood-auprc", c.Precision)
+}
+
+// LayersFigure shows Layers.
+func (c Comparison) LayersFigure(x *tables.Index) (report.Figure, error) {
+	guess := coin
+	return numbers(x, report.Forest{Axis: "area under the ROC curve", Line: &guess}, "compared-layers", c.Layers)
 }
 
 // A row is a line of a table: experiments that differ in their seeds alone, or numbers of the paper.
@@ -158,6 +218,7 @@ func fill(x *tables.Index, t report.Table, columns []column, rows []row) (report
 	for _, best := range leaders {
 		best.cell.Bold = best.of > 1
 	}
+	t.AlignColumns()
 	return t.WithoutNotRun(), nil
 }
 
@@ -243,15 +304,15 @@ type Classification struct {
 	decayed   []experiment.Method // again, with weight decay on all parameters
 }
 
-// The five of the paper, and two of the released settings, whose ResNet-14 has 20 layers.
+// The five of the paper, and two of the settings of the authors' code, whose ResNet-14 has 20 layers.
 var (
 	CIFAR10ResNet14    = Classification{"cifar10-resnet14", papers.CIFAR10ResNet14, "CIFAR-10 with ResNet-14", ten, paper, smallMethods, variationals}
 	CIFAR100ResNet14   = Classification{"cifar100-resnet14", papers.CIFAR100ResNet14, "CIFAR-100 with ResNet-14", hundred, paper, smallMethods, variationals}
 	CIFAR10WideResNet  = Classification{"cifar10-wrn", papers.CIFAR10WRN28, "CIFAR-10 with WRN-28-10", ten, onWide, wideMethods, nil}
 	CIFAR100WideResNet = Classification{"cifar100-wrn", papers.CIFAR100WRN28, "CIFAR-100 with WRN-28-10", hundred, onWide, wideMethods, nil}
 	Rank1Ablation      = Classification{"rank1-ablation", papers.Rank1Ablation, "CIFAR-10 with WRN-28-10 and fewer components", ten, onWide, append(mixtures(), methods.Density), nil}
-	CIFAR10Released    = Classification{"cifar10-released", papers.CIFAR10ResNet14, "CIFAR-10 with the released settings", ten, released, papersFive, nil}
-	CIFAR100Released   = Classification{"cifar100-released", papers.CIFAR100ResNet14, "CIFAR-100 with the released settings", hundred, released, papersFive, nil}
+	CIFAR10Released    = Classification{"cifar10-released", papers.CIFAR10ResNet14, "CIFAR-10 with the settings of the authors' code", ten, released, papersFive, nil}
+	CIFAR100Released   = Classification{"cifar100-released", papers.CIFAR100ResNet14, "CIFAR-100 with the settings of the authors' code", hundred, released, papersFive, nil}
 )
 
 var classifications = []Classification{CIFAR10ResNet14, CIFAR100ResNet14, CIFAR10WideResNet, CIFAR100WideResNet, Rank1Ablation, CIFAR10Released, CIFAR100Released}
@@ -339,14 +400,14 @@ func DetectionTable(x *tables.Index) (report.Table, error) {
 	}, rows)
 }
 
-// fidelitiesTable lists in what the released code differs from the paper's text, for density uncertainty.
+// fidelitiesTable lists in what the authors' code differs from the paper's text, for density uncertainty.
 func fidelitiesTable(*tables.Index) (report.Table, error) {
 	differences, err := experiment.Differences(list(Released, ten, 1, methods.Density)[0], list(Paper, ten, 1, methods.Density)[0])
 	if err != nil {
 		return report.Table{}, err
 	}
 	t := prose.Table("cifar-fidelities", nil)
-	t.Columns = []string{"Field", "`cifar.Paper`", "`cifar.Released`"}
+	t.Columns = []string{"Field", "text", "authors' code"}
 	for _, d := range differences {
 		t.AddRows([][]string{{d.Path, d.Was, d.Is}})
 	}

@@ -63,9 +63,9 @@ func TestClassificationCells(t *testing.T) {
 		found []experiment.Result
 		want  string // accuracy, ECE and NLL
 	}{
-		{"three seeds", full, "91.53 ± 0.20, worse | 0.00400 ± 0.00200, agrees | 0.2400 ± 0.0020, worse"},
+		{"three seeds", full, "91.53 ± 0.20, worse | 0.0040 ± 0.0020, agrees | 0.2400 ± 0.0020, worse"},
 		{"one seed", full[1:2], "91.53 (n=1 of 3), no sd | 0.00400 (n=1 of 3), no sd | 0.2400 (n=1 of 3), no sd"},
-		{"one diverged", lost, "91.63 ± 0.14 (1 of 3 diverged) | 0.00500 ± 0.00141 (1 of 3 diverged) | 0.2410 ± 0.0014 (1 of 3 diverged)"},
+		{"one diverged", lost, "91.63 ± 0.14 (1 of 3 diverged) | 0.0050 ± 0.0014 (1 of 3 diverged) | 0.2410 ± 0.0014 (1 of 3 diverged)"},
 		{"quick only", resultsOf(measuring(0.25, 0.1, 2, 0), quicks), "25.00 (quick: 1 epochs of 512 images) | 0.1000 (quick: 1 epochs of 512 images) | 2.0000 (quick: 1 epochs of 512 images)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -107,8 +107,8 @@ func TestRowsBesideThePapers(t *testing.T) {
 		resultsOf(measuring(0.99, 0.001, 0.01, 0), list(Paper, ten, 2, methods.Rank1)),
 		resultsOf(measuring(0.93, 0.03, 0.2, 0.001), list(Paper, ten, paperSeeds, methods.Ensemble)))...)
 	same(t, lines(table)[:4], []string{
-		"Rank-1 BNN | 99.00 ± 0.00 (n=2 of 3), no sd | 0.00100 ± 0.00000 (n=2 of 3), no sd | 0.01000 ± 0.00000 (n=2 of 3), no sd",
-		"Density Uncertainty | 92.00 ± 0.20, agrees | *0.01000 ± 0.00200*, worse | 0.3000 ± 0.0020, worse",
+		"Rank-1 BNN | 99.00 ± 0.00 (n=2 of 3), no sd | 0.0010 ± 0.0000 (n=2 of 3), no sd | 0.0100 ± 0.0000 (n=2 of 3), no sd",
+		"Density Uncertainty | 92.00 ± 0.20, agrees | *0.0100 ± 0.0020*, worse | 0.3000 ± 0.0020, worse",
 		"Deep Ensemble | *93.00 ± 0.10* | 0.0300 ± 0.0010 | *0.2000 ± 0.0010*",
 		"Density Uncertainty, decay=all | 91.00 ± 0.20, worse | 0.0200 ± 0.0020, worse | 0.2260 ± 0.0020, agrees",
 	})
@@ -212,13 +212,13 @@ func TestSmallRuns(t *testing.T) {
 	}
 }
 
-// The table of fidelities has what the released code does otherwise.
+// The table of fidelities has what the authors' code does otherwise.
 func TestFidelities(t *testing.T) {
 	table := tableOf(t, "cifar-fidelities")
 	for _, c := range []struct{ row, paper, released string }{
 		{"Method.Layers.InitStd", "0.001", "0.0001"}, {"Recipe.LogLikelihoodScale", "1", "0.01"}, {"Task.Data.ReleasedStats", "false", "true"},
 	} {
-		if p, r := figtest.Cell(t, table, c.row, "`cifar.Paper`"), figtest.Cell(t, table, c.row, "`cifar.Released`"); p != c.paper || r != c.released {
+		if p, r := figtest.Cell(t, table, c.row, "text"), figtest.Cell(t, table, c.row, "authors' code"); p != c.paper || r != c.released {
 			t.Errorf("%s is %s and %s, want %s and %s", c.row, p, r, c.paper, c.released)
 		}
 	}

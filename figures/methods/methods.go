@@ -160,7 +160,7 @@ func indirect[T any](held T) T {
 	return held
 }
 
-// Released returns layers with the settings of the authors' released code for what a user left open, which are the fields
+// Released returns layers with the settings of the authors' code for what a user left open, which are the fields
 // that are zero. The settings of density layers and of variational dropout differ from the paper's; all other families stay
 // as they are.
 func Released(layers nets.Layers) nets.Layers {

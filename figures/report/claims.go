@@ -17,7 +17,7 @@ type Claim struct {
 	Group string // what it is about, such as "UCI regression"
 	Claim string
 	Where string // in the paper
-	// In is what it was checked in, such as "released"; "" for a claim that was checked once. A claim that was checked in
+	// In is what it was checked in, such as "authors' code"; "" for a claim that was checked once. A claim that was checked in
 	// several settings is several Claims, one after the other.
 	In       string
 	Verdict  string // Holds, DoesNotHold, Undecided or NotRun

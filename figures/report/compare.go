@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"densityuncertainty/dul/metrics"
@@ -84,22 +85,100 @@ func (p Published) Cell() Cell {
 	return Cell{Text: text, Theirs: true}
 }
 
-// smallMean is the size below which 3 decimals would hide most of a number.
-const smallMean = 0.02
-
-// MeanStd prints "2.593 ± 0.067", with more decimals for small numbers where more than two are asked for, and the mean alone where there is no
-// standard deviation; a dash where there is no mean.
+// MeanStd prints "2.593 ± 0.067", and the mean alone where there is no standard deviation; a dash where there is no mean.
 func MeanStd(mean, std float64, decimals int) string {
 	if math.IsNaN(mean) {
 		return "–"
-	}
-	if math.Abs(mean) < smallMean && decimals > 2 {
-		decimals = max(decimals, 5)
 	}
 	if math.IsNaN(std) {
 		return fmt.Sprintf("%.*f", decimals, mean)
 	}
 	return fmt.Sprintf("%.*f ± %.*f", decimals, mean, decimals, std)
+}
+
+// NumberCell is a cell with a mean and its spread, as MeanStd prints them.
+func NumberCell(mean, std float64, decimals int) Cell {
+	c := Cell{Text: MeanStd(mean, std, decimals)}
+	if !math.IsNaN(mean) {
+		c.Number = &Number{mean, std, decimals}
+	}
+	return c
+}
+
+// mostDecimals is the number of decimals beyond which numbers differ by rounding alone.
+const mostDecimals = 6
+
+// Decimals are those that show x with so many significant digits.
+func Decimals(x float64, digits int) int {
+	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0
+	}
+	return min(max(0, digits-1-int(math.Floor(math.Log10(math.Abs(x))))), mostDecimals)
+}
+
+// Align gives the numbers of cells that are compared with each other the same decimals: those with which the middle one of
+// their spreads has two significant digits, but not more than are asked for or, if all numbers are small, than show three
+// digits of the largest. A number whose own spread is at least ten times too large or too small for them has fewer or more,
+// and one that is not ours never has more than it was given with.
+func Align(cells ...*Cell) {
+	var own []int
+	most := 0
+	largest := 0.0
+	for _, c := range cells {
+		if c.Number != nil {
+			largest, most = max(largest, math.Abs(c.Number.Mean)), max(most, c.Number.Decimals)
+			if c.Number.Std > 0 {
+				own = append(own, Decimals(c.Number.Std, 2))
+			}
+		}
+	}
+	if most > 2 {
+		most = max(most, Decimals(largest, 3))
+	}
+	decimals := most
+	if slices.Sort(own); len(own) > 0 {
+		decimals = min(most, own[len(own)/2])
+	}
+	for _, c := range cells {
+		if c.Number == nil {
+			continue
+		}
+		n := decimals
+		if c.Number.Std > 0 {
+			n = min(most, max(n, Decimals(c.Number.Std, 1)))
+			if two := Decimals(c.Number.Std, 2); two < n-1 {
+				n = two
+			}
+		}
+		if c.Theirs {
+			n = min(n, c.Number.Decimals)
+		}
+		c.Text = MeanStd(c.Number.Mean, c.Number.Std, n) + c.note
+	}
+}
+
+// Align is the function Align for the cells of a row.
+func (r Row) Align() {
+	var cells []*Cell
+	for i := range r.Cells {
+		cells = append(cells, &r.Cells[i])
+	}
+	Align(cells...)
+}
+
+// AlignColumns is the function Align for each column, in each group of rows.
+func (t Table) AlignColumns() {
+	for column := range t.Columns[1:] {
+		var cells []*Cell
+		for i, row := range t.Rows {
+			if t.begins(i) {
+				Align(cells...)
+				cells = nil
+			}
+			cells = append(cells, &row.Cells[column])
+		}
+		Align(cells...)
+	}
 }
 
 // SummaryCell prints a summary, and in brackets what is odd about it: that it is a quick run's, that only n of the runs
@@ -124,7 +203,7 @@ func SummaryCell(s results.Summary, decimals int) Cell {
 	c := Cell{}
 	switch {
 	case s.N > 0:
-		c.Text = MeanStd(s.Mean, s.Std, decimals)
+		c = NumberCell(s.Mean, s.Std, decimals)
 	case s.Unmeasured > 0:
 		c.Text = "not measured"
 	default:
@@ -132,7 +211,8 @@ func SummaryCell(s results.Summary, decimals int) Cell {
 		return c
 	}
 	if len(odd) > 0 {
-		c.Text += " (" + strings.Join(odd, ", ") + ")"
+		c.note = " (" + strings.Join(odd, ", ") + ")"
+		c.Text += c.note
 	}
 	return c
 }

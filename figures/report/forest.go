@@ -39,8 +39,9 @@ func (g glyph) Thumbnail(c *draw.Canvas) { c.DrawGlyph(g.GlyphStyle, c.Center())
 // ErrNotRun is wrapped by the error for a picture of runs that nobody made.
 var ErrNotRun = errors.New("its runs are missing")
 
-// A Forest is a picture of the differences in a table: a panel for each group of rows, in it a line for each row and on
-// it a mark for each column, at the difference, with its interval. Filled marks are decided, rings undecided.
+// A Forest is a picture of the differences in a table, or of its Numbers: a panel for each group of rows, in it a line for
+// each row and on it a mark for each column, at the difference, with its interval. Filled marks are decided, rings
+// undecided; those of Numbers are all filled.
 type Forest struct {
 	Axis    string // what the differences are, such as "change of NLL (nats)"
 	Columns int    // panels beside each other; 0 means all of them
@@ -51,6 +52,29 @@ type Forest struct {
 	ByColumn bool
 	// Within, if not 0, is how far axes go from 0, if that shows all differences. Intervals that are longer end at the edge.
 	Within float64
+	// Numbers draws the numbers of cells with their spreads in the place of differences.
+	Numbers bool
+	Only    []string // the headings of the columns that are drawn; nil for all that can be
+	Line    *float64 // where numbers have a dashed line, such as 0.5 of a coin; nil for none
+}
+
+// interval is what is drawn of a cell; it has none without a difference or, of Numbers, a number.
+func (f Forest) interval(c Cell) (mean, low, high float64, has bool) {
+	switch {
+	case !f.Numbers && c.Difference != nil:
+		return c.Difference.Mean, c.Difference.Low, c.Difference.High, true
+	case f.Numbers && c.Number != nil && c.Number.Std > 0:
+		return c.Number.Mean, c.Number.Mean - c.Number.Std, c.Number.Mean + c.Number.Std, true
+	case f.Numbers && c.Number != nil:
+		return c.Number.Mean, c.Number.Mean, c.Number.Mean, true
+	}
+	return 0, 0, 0, false
+}
+
+// draws says whether something of a cell is drawn.
+func (f Forest) draws(c Cell) bool {
+	_, _, _, has := f.interval(c)
+	return has
 }
 
 // byVerdict are the marks of a Forest by columns.
@@ -67,7 +91,7 @@ const (
 	forestRest  = 62 // title, axis and labels of a row of panels
 )
 
-// Of draws a table. Rows whose names have no difference in any group are left out, and groups without differences; a table
+// Of draws a table. Rows whose names have nothing to draw in any group are left out, and groups without any; a table
 // without any is an error.
 func (f Forest) Of(t Table) (Figure, error) {
 	marks, columns, err := f.columns(t)
@@ -78,7 +102,7 @@ func (f Forest) Of(t Table) (Figure, error) {
 	var groups [][]Row
 	drawn := map[string]bool{} // groups and names of rows, with differences
 	for _, row := range t.Rows {
-		if slices.ContainsFunc(row.Cells, func(c Cell) bool { return c.Difference != nil }) {
+		if slices.ContainsFunc(columns, func(i int) bool { return f.draws(row.Cells[i]) }) {
 			drawn["group "+row.Group], drawn["row "+row.Name] = true, true
 		}
 	}
@@ -96,7 +120,7 @@ func (f Forest) Of(t Table) (Figure, error) {
 		return f.byColumn(t, groups, marks, columns)
 	}
 	if beside == 0 {
-		beside = len(groups)
+		beside, groups = len(groups), alike(groups)
 	}
 	most := 0
 	for n, rows := range groups {
@@ -107,8 +131,18 @@ func (f Forest) Of(t Table) (Figure, error) {
 		panels, most = append(panels, p), max(most, len(rows))
 	}
 	lines := (len(groups) + beside - 1) / beside
-	height := float64(lines) * (forestRest + forestRow*float64(most*max(len(columns), 2)))
-	return Figure{Name: t.Name, Panels: InRows(panels, beside, nil), Key: Key(marks...), Width: vg.Points(forestWidth), Height: vg.Points(height + 12*float64(len(marks)))}, nil
+	tall := max(len(columns), 2)
+	if f.Numbers {
+		tall = min(tall, 3) // they seldom hide each other
+	}
+	height := float64(lines) * (forestRest + forestRow*float64(most*tall))
+	picture := Figure{
+		Name: t.Name, Panels: InRows(panels, beside, nil), LikeWidths: f.Numbers, Width: vg.Points(forestWidth), Height: vg.Points(height + 12*float64(len(marks))),
+	}
+	if !f.Numbers || len(marks) > 1 {
+		picture.Key = Key(marks...)
+	}
+	return picture, nil
 }
 
 // byColumn draws the rows of all groups, each below a line with the group's name, in a panel for each column.
@@ -130,20 +164,21 @@ func (f Forest) byColumn(t Table, groups [][]Row, marks []Mark, columns []int) (
 		panels = append(panels, p)
 	}
 	height := forestRest + 2*forestRow*float64(len(rows)) + 36
-	return Figure{
-		Name: t.Name, Panels: [][]*plot.Plot{panels}, LikeWidths: true, Width: vg.Points(forestWidth), Height: vg.Points(height),
-		Key: Key(byVerdict[Better], byVerdict[Worse], byVerdict[Undecided]),
-	}, nil
+	picture := Figure{Name: t.Name, Panels: [][]*plot.Plot{panels}, LikeWidths: true, Width: vg.Points(forestWidth), Height: vg.Points(height)}
+	if !f.Numbers {
+		picture.Key = Key(byVerdict[Better], byVerdict[Worse], byVerdict[Undecided])
+	}
+	return picture, nil
 }
 
 // columns are the columns with differences, and their marks.
 func (f Forest) columns(t Table) (marks []Mark, columns []int, err error) {
 	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}}
 	for i, name := range t.Columns[1:] {
-		if !slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Cells[i].Difference != nil }) {
+		if f.Only != nil && !slices.Contains(f.Only, name) || !slices.ContainsFunc(t.Rows, func(r Row) bool { return f.draws(r.Cells[i]) }) {
 			continue
 		}
-		k, colours := len(columns), Palette()
+		k, colours := len(columns), append(Palette(), color.Black)
 		m := Mark{Colour: colours[k%len(colours)], Shape: shapes[(k+k/len(colours))%len(shapes)]}
 		if k < len(f.Marks) {
 			m = f.Marks[k]
@@ -152,9 +187,31 @@ func (f Forest) columns(t Table) (marks []Mark, columns []int, err error) {
 		marks, columns = append(marks, m), append(columns, i)
 	}
 	if len(columns) == 0 {
-		return nil, nil, fmt.Errorf("report: the table %s has no differences to draw: %w", t.Name, ErrNotRun)
+		return nil, nil, fmt.Errorf("report: the table %s has nothing to draw: %w", t.Name, ErrNotRun)
 	}
 	return marks, columns, nil
+}
+
+// alike are groups that all have the rows of the first, empty where they had none, so that one column of names is enough;
+// as they are, if one has a row that the first lacks.
+func alike(groups [][]Row) [][]Row {
+	var all [][]Row
+	for _, group := range groups {
+		var rows []Row
+		found := 0
+		for _, first := range groups[0] {
+			row := Row{Group: group[0].Group, Name: first.Name, Cells: make([]Cell, len(first.Cells))}
+			if i := slices.IndexFunc(group, func(r Row) bool { return r.Name == first.Name }); i >= 0 {
+				row, found = group[i], found+1
+			}
+			rows = append(rows, row)
+		}
+		if found < len(group) {
+			return groups
+		}
+		all = append(all, rows)
+	}
+	return all
 }
 
 func sameNames(a, b []Row) bool {
@@ -187,28 +244,37 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 		ticks = append(ticks, plot.Tick{Value: middle, Label: label})
 		for k, m := range marks {
 			c := row.Cells[columns[k]]
-			if c.Difference == nil {
+			mean, low, high, has := f.interval(c)
+			if !has {
 				continue
 			}
 			y := middle + apart*(float64(len(marks)-1)-2*float64(k))/float64(len(marks))
-			if f.ByColumn {
+			switch {
+			case f.ByColumn && f.Numbers:
+				m.Colour, m.Shape = Blue, draw.CircleGlyph{}
+			case f.ByColumn:
 				m = byVerdict[c.Verdict]
 			}
 			shape := m.Shape
-			if c.Verdict != Better && c.Verdict != Worse {
+			if !f.Numbers && c.Verdict != Better && c.Verdict != Worse {
 				shape = draw.RingGlyph{}
 			}
-			d := c.Difference
-			low, high := max(d.Low, -edge), min(d.High, edge)
-			bar := spread{plotter.XYs{{X: d.Mean, Y: y}}, plotter.XErrors{{Low: d.Mean - low, High: high - d.Mean}}}
+			low, high = max(low, -edge), min(high, edge)
+			bar := spread{plotter.XYs{{X: mean, Y: y}}, plotter.XErrors{{Low: mean - low, High: high - mean}}}
 			if err := errorBars(p, "", bar, m.Colour, shape); err != nil {
 				return nil, err
 			}
 		}
 	}
 	height := []float64{-0.6, float64(len(rows)) - 0.4}
-	if err := Dashes(p, "", []float64{0, 0}, height, Grey); err != nil {
-		return nil, err
+	line := f.Line
+	if !f.Numbers {
+		line = new(float64)
+	}
+	if line != nil {
+		if err := Dashes(p, "", []float64{*line, *line}, height, Grey); err != nil {
+			return nil, err
+		}
 	}
 	if f.Within > 0 {
 		p.X.Min, p.X.Max = -edge, edge

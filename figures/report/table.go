@@ -32,6 +32,9 @@ type Row struct {
 type Cell struct {
 	Text string
 	Bold bool
+	// Number is the number that the text shows; nil for words. Align and pictures read it.
+	Number *Number
+	note   string // what the text has after the number
 	// Verdict is shown as a mark: Better, Worse or Agrees. Undecided and the others have none.
 	Verdict string
 	// Difference is what the verdict is on; nil for none. It is in the CSV, and in the picture that Forest makes.
@@ -40,6 +43,13 @@ type Cell struct {
 	NotRun bool
 	// Theirs says that the cell is the paper's. Such cells keep no row and no column that waits for runs.
 	Theirs bool
+}
+
+// A Number is a mean with its spread, the standard deviation, which is NaN for a single run, and the decimals that are
+// asked for.
+type Number struct {
+	Mean, Std float64
+	Decimals  int
 }
 
 // The marks of verdicts.
@@ -125,6 +135,34 @@ func (t Table) WithoutNotRun() Table {
 		}
 	}
 	return kept
+}
+
+// Turned is the table with a group for each row name, a row for each column, and a column for each group.
+func (t Table) Turned() Table {
+	turned := Table{Name: t.Name, Columns: []string{t.Columns[0]}}
+	var names []string
+	cells := map[[3]string]Cell{}
+	for i, row := range t.Rows {
+		if t.begins(i) {
+			turned.Columns = append(turned.Columns, row.Group)
+		}
+		if !slices.Contains(names, row.Name) {
+			names = append(names, row.Name)
+		}
+		for k, column := range t.Columns[1:] {
+			cells[[3]string{row.Group, row.Name, column}] = row.Cells[k]
+		}
+	}
+	for _, name := range names {
+		for _, column := range t.Columns[1:] {
+			row := Row{Group: name, Name: column}
+			for _, group := range turned.Columns[1:] {
+				row.Cells = append(row.Cells, cells[[3]string{group, name, column}])
+			}
+			turned.Rows = append(turned.Rows, row)
+		}
+	}
+	return turned
 }
 
 // nothing says whether cells wait for runs, and none of them has a number.

@@ -176,7 +176,6 @@ func TestCells(t *testing.T) {
 		{"one", full(1, 2.5, nan), theirs, "2.500 (n=1 of 20), no sd", "2.593 ± 0.067"},
 		{"quick", quick, theirs, "3.000 ± 0.100 (quick: 100 epochs)", "2.593 ± 0.067"},
 		{"quick on images", images, theirs, "3.000 ± 0.100 (quick: 100 epochs of 500 images)", "2.593 ± 0.067"},
-		{"small numbers", full(20, 0.001, 0.1), theirs, "0.00100 ± 0.10000, better", "2.593 ± 0.067"},
 		{"not run", results.Summary{}, theirs, "not run", "2.593 ± 0.067"},
 		{"not measured", none, theirs, "not measured", "2.593 ± 0.067"},
 		{"diverged", diverged, theirs, "0.950 ± 0.050 (1 of 20 diverged)", "2.593 ± 0.067"},
@@ -192,6 +191,55 @@ func TestCells(t *testing.T) {
 				t.Errorf("the published number is %s, want %s", got, c.paper)
 			}
 		})
+	}
+}
+
+// Numbers that are compared have like decimals, by the middle one of their spreads.
+func TestAlign(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		name    string
+		numbers []report.Number
+		want    []string
+	}{
+		{"spreads alike", []report.Number{{2.7104, 0.1451, 3}, {2.5512, 0.3012, 3}, {3.18, 0.0912, 3}}, []string{"2.71 ± 0.15", "2.55 ± 0.30", "3.18 ± 0.09"}},
+		{"no more than asked", []report.Number{{0.7762, 0.0003, 3}, {0.7601, 0.0041, 3}}, []string{"0.776 ± 0.000", "0.760 ± 0.004"}},
+		{"one far apart", []report.Number{{-3.8041, 1.422, 3}, {-5.0251, 0.0371, 3}, {-4.0421, 0.0091, 3}}, []string{"-3.8 ± 1.4", "-5.025 ± 0.037", "-4.042 ± 0.009"}},
+		{"a small spread among large", []report.Number{{10.71, 7.2, 3}, {3.19, 0.05, 3}, {5.4, 2.3, 3}}, []string{"10.7 ± 7.2", "3.19 ± 0.05", "5.4 ± 2.3"}},
+		{"single runs", []report.Number{{0.0109, nan, 4}, {0.0265, 0.0069, 4}}, []string{"0.0109", "0.0265 ± 0.0069"}},
+		{"small numbers", []report.Number{{0.000625, 0.000044, 3}, {0.00623, 0.00038, 3}}, []string{"0.00063 ± 0.00004", "0.00623 ± 0.00038"}},
+		{"no numbers", nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			row := report.Row{Cells: report.TextCells("words")}
+			for _, n := range c.numbers {
+				row.Cells = append(row.Cells, report.NumberCell(n.Mean, n.Std, n.Decimals))
+			}
+			row.Align()
+			var got []string
+			for _, cell := range row.Cells[1:] {
+				got = append(got, cell.Text)
+			}
+			if !slices.Equal(got, c.want) || row.Cells[0].Text != "words" {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+	column := report.Table{Columns: []string{"Method", "RMSE"}}
+	for _, r := range []struct {
+		group string
+		std   float64
+	}{{"Yacht", 0.5}, {"Yacht", 0.6}, {"Naval", 0.0004}} {
+		column.Rows = append(column.Rows, report.Row{Group: r.group, Cells: []report.Cell{report.NumberCell(r.std, r.std, 3)}})
+	}
+	given := report.NumberCell(0.00071, 0.0001, 4)
+	given.Theirs = true
+	column.Rows = append(column.Rows, report.Row{Group: "Naval", Cells: []report.Cell{given}})
+	column.AlignColumns()
+	for i, want := range []string{"0.50 ± 0.50", "0.60 ± 0.60", "0.00040 ± 0.00040", "0.0007 ± 0.0001"} {
+		if got := column.Rows[i].Cells[0].Text; got != want {
+			t.Errorf("row %d of a table in groups is %s, want %s", i, got, want)
+		}
 	}
 }
 

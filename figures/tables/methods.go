@@ -111,6 +111,7 @@ func (t MethodTable) Fill(x *Index, table report.Table) (report.Table, error) {
 			shown.Verdict, shown.Difference = judged.Verdict, judged.Difference
 			row.Cells = append(row.Cells, shown)
 		}
+		row.Align()
 		if r.Bold {
 			row.BoldLowest(summaries)
 		}

@@ -85,11 +85,13 @@ func (f *Family[K]) ByName() (map[K]Test[K], error) {
 	return all, err
 }
 
-// Text is the difference with its interval, with the decimals that report.MeanStd gives the largest of these numbers.
+// Text is the difference with its interval, with three decimals, or two digits of the largest number if three decimals show
+// none of it.
 func (t Test[K]) Text() string {
-	largest := report.MeanStd(max(math.Abs(t.Mean), math.Abs(t.Low), math.Abs(t.High)), math.NaN(), 3)
-	_, decimals, _ := strings.Cut(largest, ".")
-	n := len(decimals)
+	n, largest := 3, max(math.Abs(t.Mean), math.Abs(t.Low), math.Abs(t.High))
+	if report.Decimals(largest, 1) > n {
+		n = report.Decimals(largest, 2)
+	}
 	return fmt.Sprintf("%+.*f [%+.*f, %+.*f]", n, t.Mean, n, t.Low, n, t.High)
 }
 

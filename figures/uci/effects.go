@@ -12,7 +12,7 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// An option is one of the differences between the text and the released code for density layers.
+// An option is one of the differences between the text and the authors' code for density layers.
 type option struct {
 	name            string
 	paper, released string // its value in each
@@ -37,7 +37,7 @@ func ofLayers(take func(l *dul.Density, other dul.Density)) func(*experiment.Exp
 	}
 }
 
-// densityOptions are all differences between the text and the released code that reach a dense density layer with LDL energies,
+// densityOptions are all differences between the text and the authors' code that reach a dense density layer with LDL energies,
 // and one more: generative pretraining, which the text does not have and both fidelities do.
 var densityOptions = []option{
 	{"noise", "gaussian", "uniform01", ofLayers(func(l *dul.Density, other dul.Density) { l.Noise = other.Noise })},
@@ -77,7 +77,7 @@ func directions() []direction {
 		})
 	})
 	return []direction{
-		{"paper", text, released}, {"released", released, text},
+		{"text", text, released}, {"authors' code", released, text},
 	}
 }
 
@@ -90,7 +90,7 @@ func (d direction) with(o option, dataset string) experiment.Experiments {
 	})
 }
 
-// OptionsTable says which of the differences between text and released code matter: the paired difference that one option
+// OptionsTable says which of the differences between text and authors' code matter: the paired difference that one option
 // of the other fidelity makes to the negative log likelihood of density layers. It has a row for each option and data set,
 // and a column for each direction. Only complete runs are compared.
 func OptionsTable(x *tables.Index) (report.Table, error) {

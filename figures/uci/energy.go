@@ -116,6 +116,11 @@ func meanDifference(t report.Table, group string, column int) (mean metrics.Diff
 	return mean, n
 }
 
+// spreadMethods are those of SpreadTable.
+func spreadMethods() []experiment.Method {
+	return []experiment.Method{methods.DensityConstant, methods.Density}
+}
+
 // SpreadTable says what the energy does to a trained network, in the settings of EnergyTable. Each with constant energy
 // and with LDL, it has how far the network's function spreads, what part of the targets is inside 95 % intervals, whether
 // the variance ranks the errors, and the error.
@@ -128,7 +133,7 @@ func SpreadTable(x *tables.Index) (report.Table, error) {
 		{"deviation of the function", results.MetricModelStd, 3}, {"coverage", results.MetricCoverage, 2},
 		{"rank correlation", results.MetricSpearman, 2}, {"RMSE", results.MetricRMSE, 3},
 	}
-	list := []experiment.Method{methods.DensityConstant, methods.Density}
+	list := spreadMethods()
 	for _, measure := range measures {
 		for _, m := range list {
 			t.Columns = append(t.Columns, measure.title+", "+m.Name)
@@ -145,6 +150,9 @@ func SpreadTable(x *tables.Index) (report.Table, error) {
 					}
 					row.Cells = append(row.Cells, report.SummaryCell(summary, measure.decimals))
 				}
+			}
+			for i := 0; i < len(row.Cells); i += len(list) {
+				report.Align(&row.Cells[i], &row.Cells[i+1])
 			}
 			t.Rows = append(t.Rows, row)
 		}

@@ -85,7 +85,7 @@ func energyMethods() []experiment.Method {
 	return []experiment.Method{methods.DensityConstant, methods.DensityDiagonal, methods.Density, methods.DensityMixture}
 }
 
-// detached are density layers without the path through the energy, as in the released code: with the text's gradients the
+// detached are density layers without the path through the energy, as in the authors' code: with the text's gradients the
 // longer trainings diverge.
 var detached = func() experiment.Method {
 	m := methods.Density

@@ -26,19 +26,28 @@ func Figures() []tables.NamedFigure {
 		return of(func(x *tables.Index) (report.Figure, error) { return perDataset(x, table) })
 	}
 	return []tables.NamedFigure{
-		{Name: "uci-reproduction", Doc: "UCI with the authors' settings: how far our numbers are from the paper's", Make: of(ReproductionFigure)},
+		{Name: "uci-reproduction", Doc: "UCI with the settings of the authors' code: how far our numbers are from the paper's", Make: of(ReproductionFigure)},
 		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: of(NLLFigure)},
+		{Name: "uci-density", Doc: "UCI negative log likelihood, ours beside the paper's", Make: of(func(x *tables.Index) (report.Figure, error) {
+			f, err := NLLFigure(x)
+			f.Name = "uci-density"
+			return f, err
+		})},
 		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: of(RMSEFigure)},
 		{Name: "uci-claims", Doc: "UCI: the paper's other methods against density uncertainty in three settings", Make: of(ClaimsFigure)},
 		{Name: "uci-energy", Doc: "UCI: density layers with each energy model against constant energy", Make: of(EnergyFigure)},
 		{Name: "uci-place", Doc: "UCI: density layers against the same with their mean energy for every input", Make: of(PlaceFigure)},
 		{Name: "uci-gap", Doc: "UCI, gap splits: every method against density uncertainty", Make: of(GapFigure)},
+		{Name: "uci-gap-coverage", Doc: "UCI, gap splits: how many targets are inside 95 % intervals", Make: of(GapCoverageFigure)},
+		{Name: "uci-gap-rank", Doc: "UCI, gap splits: does the variance tell where errors are large?", Make: of(GapRankFigure)},
+		{Name: "uci-spread", Doc: "UCI: coverage and rank correlation with constant energy and with LDL", Make: of(SpreadFigure)},
+		{Name: "uci-released", Doc: "UCI with the settings of the authors' code: ours beside measurements of their code", Make: of(ReleasedFigure)},
 		{Name: "uci-tuned", Doc: "UCI with tuned settings: every method against density uncertainty", Make: of(TunedFigure)},
 		{Name: "uci-adam", Doc: "UCI with Adam: every method against density uncertainty", Make: each(adamTable)},
 		{Name: "uci-scores", Doc: "UCI, continuous ranked probability score: every method against density uncertainty", Make: each(scoresTable)},
 		{Name: "uci-samples", Doc: "UCI with 1000 draws: every method against density uncertainty; with 10: against 1000 draws", Make: each(SamplesTable)},
 		{Name: "uci-converged", Doc: "what longer training does to density layers and others on UCI", Make: of(ConvergedFigure)},
-		{Name: "uci-options", Doc: "what each single option between the text and the released code does to density layers on UCI", Make: of(OptionsFigure)},
+		{Name: "uci-options", Doc: "what each single option between the text and the authors' code does to density layers on UCI", Make: of(OptionsFigure)},
 	}
 }
 
@@ -59,44 +68,70 @@ func differences(x *tables.Index, f report.Forest, table func(*tables.Index) (re
 // perRow is the number of panels beside each other in a picture with a panel for each data set.
 const perRow = 3
 
-// eachDataset is a table of differences, but for those in RMSE, with a group of rows for each data set, a row for each
-// method, and a column for each group: many methods are seen better one below the other, and data sets have their own scales.
-func eachDataset(t report.Table) report.Table {
-	turned := report.Table{Name: t.Name, Columns: []string{"Method"}}
-	cells := map[tables.Place]report.Cell{}
-	var datasets []string
-	for _, row := range t.Rows {
-		if strings.HasPrefix(row.Group, rmse.title) {
-			continue
-		}
-		if !slices.Contains(turned.Columns[1:], row.Group) {
-			turned.Columns = append(turned.Columns, row.Group)
-		}
-		if !slices.Contains(datasets, row.Name) {
-			datasets = append(datasets, row.Name)
-		}
-		for i, column := range t.Columns[1:] {
-			cells[tables.Place{Group: row.Group, Row: row.Name, Column: column}] = row.Cells[i]
-		}
-	}
-	for _, dataset := range datasets {
-		for _, method := range t.Columns[1:] {
-			row := report.Row{Group: dataset, Name: method}
-			for _, group := range turned.Columns[1:] {
-				row.Cells = append(row.Cells, cells[tables.Place{Group: group, Row: dataset, Column: method}])
-			}
-			turned.Rows = append(turned.Rows, row)
-		}
-	}
-	return turned
+// perDataset is differences, but for those in RMSE, with a panel for each data set: many methods are seen better one below
+// the other, and data sets have their own scales.
+func perDataset(x *tables.Index, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
+	return differences(x, report.Forest{Columns: perRow}, turned(table))
 }
 
-// perDataset is differences with a panel for each data set.
-func perDataset(x *tables.Index, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
-	return differences(x, report.Forest{Columns: perRow}, func(x *tables.Index) (report.Table, error) {
+// turned is a table without the rows in RMSE, with a group for each data set.
+func turned(table func(*tables.Index) (report.Table, error)) func(*tables.Index) (report.Table, error) {
+	return func(x *tables.Index) (report.Table, error) {
 		t, err := table(x)
-		return eachDataset(t), err
-	})
+		t.Rows = slices.DeleteFunc(t.Rows, func(r report.Row) bool { return strings.HasPrefix(r.Group, rmse.title) })
+		return t.Turned(), err
+	}
+}
+
+// numbers is a picture of the numbers in a table.
+func numbers(x *tables.Index, f report.Forest, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
+	t, err := table(x)
+	if err != nil {
+		return report.Figure{}, err
+	}
+	f.Numbers = true
+	picture, err := f.Of(t)
+	picture.Caption = prose.Caption(t.Name+" picture", nil)
+	return picture, err
+}
+
+// GapCoverageFigure shows GapCoverageTable.
+func GapCoverageFigure(x *tables.Index) (report.Figure, error) {
+	right := tables.Confidence
+	return numbers(x, report.Forest{Axis: "part inside", Columns: perRow, Line: &right}, turned(GapCoverageTable))
+}
+
+// GapRankFigure shows GapRankTable.
+func GapRankFigure(x *tables.Index) (report.Figure, error) {
+	return numbers(x, report.Forest{Axis: "rank correlation", Columns: perRow, Line: new(float64)}, turned(GapRankTable))
+}
+
+// ReleasedFigure shows the negative log likelihoods of ReleasedTable.
+func ReleasedFigure(x *tables.Index) (report.Figure, error) {
+	return numbers(x, report.Forest{Axis: "NLL (nats)", Columns: perRow, Only: []string{"NLL, ours", "NLL, their code"}}, ReleasedTable)
+}
+
+// SpreadFigure shows the coverage and the rank correlation of SpreadTable: one row of panels for each.
+func SpreadFigure(x *tables.Index) (report.Figure, error) {
+	var all report.Figure
+	for _, measure := range []string{"coverage", "rank correlation"} {
+		var columns []string
+		for _, m := range spreadMethods() {
+			columns = append(columns, measure+", "+m.Name)
+		}
+		f, err := numbers(x, report.Forest{Axis: measure, Only: columns}, SpreadTable)
+		if err != nil {
+			return f, err
+		}
+		f.Panels, f.Height = append(all.Panels, f.Panels...), f.Height+all.Height
+		all = f
+	}
+	var marks []report.Mark
+	for i, m := range spreadMethods() {
+		marks = append(marks, report.Mark{Name: m.Name, Colour: report.Palette()[i], Shape: []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}}[i]})
+	}
+	all.Key = report.Key(marks...)
+	return all, nil
 }
 
 // ClaimsFigure shows the negative log likelihoods of ClaimsTable.

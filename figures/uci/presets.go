@@ -38,7 +38,7 @@ func textSettings(preset string, data experiment.Source) settings {
 	return settings{preset: preset, widths: []int{width, width}, epochs: 100, energyScale: 1, energies: train.Adam{Decay: 1e-5}}
 }
 
-// Released trains as the authors' released code does: three hidden layers of 50 units on random splits, energy models
+// Released trains as the authors' code does: three hidden layers of 50 units on random splits, energy models
 // that are trained like the weights with a hundredth of their objective, a weight decay on all parameters, and noise
 // that is uniform in [0, 1), unless the method has another; see methods.Released. Data with the published splits (Gal) get
 // random ones in their place.
@@ -175,7 +175,7 @@ func nameOf(data experiment.Source) string {
 // defaults fill in what a method leaves open.
 var defaults = methods.Defaults{InitStd: 0.1, MFVIPriorStd: 0.1, VDropoutAlpha: 0.1, Inducing: 50}
 
-// releasedLayers are the layers of the released code, whose rank-1 factors of a dense layer start at 0.
+// releasedLayers are the layers of the authors' code, whose rank-1 factors of a dense layer start at 0.
 func releasedLayers(layers nets.Layers) nets.Layers {
 	if l, is := layers.(dul.Density); is {
 		if mixture, is := l.Energy.(energy.Rank1Mixture); is {

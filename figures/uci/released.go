@@ -17,7 +17,7 @@ import (
 //go:embed released.csv
 var releasedCSV string
 
-// reference is one measurement of the authors' released code.
+// reference is one measurement of the authors' code.
 type reference struct {
 	Dataset, Method string
 	Splits          int // random splits 0 to Splits-1
@@ -53,11 +53,11 @@ func decodeReferences(content string) ([]reference, error) {
 	return list, nil
 }
 
-// ReleasedTable compares our runs with the released settings with measurements of the authors' code, both over the same
+// ReleasedTable compares our runs with the settings of the authors' code with measurements of the authors' code, both over the same
 // splits.
 func ReleasedTable(x *tables.Index) (report.Table, error) {
 	t := begun("uci-released", "Method", report.MarksPaper)
-	t.Columns = append(t.Columns, "n", "NLL", "NLL, their code", "RMSE", "RMSE, their code")
+	t.Columns = append(t.Columns, "n", "NLL, ours", "NLL, their code", "RMSE, ours", "RMSE, their code")
 	references, err := decodeReferences(releasedCSV)
 	if err != nil {
 		return t, err
@@ -79,9 +79,12 @@ func ReleasedTable(x *tables.Index) (report.Table, error) {
 			if err != nil {
 				return t, err
 			}
-			row.Cells = append(row.Cells, report.Compare(report.Difference, ours, of.theirs, 3), of.theirs.Cell())
+			theirs := report.NumberCell(of.theirs.Mean, of.theirs.Std, of.theirs.Decimals)
+			theirs.Theirs = true
+			row.Cells = append(row.Cells, report.Compare(report.Difference, ours, of.theirs, 3), theirs)
 		}
 		t.Rows = append(t.Rows, row)
 	}
+	t.AlignColumns()
 	return t, nil
 }

@@ -14,7 +14,7 @@ import (
 // farAway is the end of the axis of ReproductionFigure, in standard deviations. Numbers beyond are drawn there.
 const farAway = 5
 
-// ReproductionFigure shows how far our results with the authors' settings are from the numbers that the paper prints: a
+// ReproductionFigure shows how far our results with the settings of the authors' code are from the numbers that the paper prints: a
 // panel for each metric, in it a row for each data set and a mark for each method, at (ours - paper) in units of our standard
 // deviation over 20 splits (report.Difference). Data sets that were not run are left out.
 func ReproductionFigure(x *tables.Index) (report.Figure, error) {

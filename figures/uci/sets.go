@@ -60,7 +60,7 @@ func Sets() []tables.Set {
 		withQuick("uci-gap", "UCI regression on gap splits, whose test inputs lie between those of training: every method on the small sets", gaps),
 		scale(results.Grid, "uci-tuning", "optimizer and noise of every method tried on held-out training examples, for the tuned settings (then: reproduce choose uci)", tuning),
 		scale(results.Full, "uci-tuned", "UCI regression with the settings of every method that did best on held-out training examples", tuned),
-		scale(results.Full, "uci-options", "density layers on UCI with one option at a time from the text to the released code, and back", options),
+		scale(results.Full, "uci-options", "density layers on UCI with one option at a time from the text to the authors' code, and back", options),
 		scale(results.Full, "uci-samples", "UCI regression with 1000 Monte Carlo samples and with 10, for methods without a closed form, and with the closed forms of SNGP and DUE",
 			slices.Concat(paperSetting(small...).all(samplesMethods()...), manySamples().all(sampledMethods()...))),
 		scale(results.Full, "uci-converged", "UCI regression trained for 100 and 400 epochs, and some methods for 4000 on five splits, also with early stopping", converged),

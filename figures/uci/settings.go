@@ -77,7 +77,7 @@ func quick(list experiment.Experiments) experiment.Experiments {
 
 // paperSetting is the text.
 func paperSetting(datasets ...string) setting {
-	return setting{name: "paper", datasets: datasets, list: by(Paper)}
+	return setting{name: "text", datasets: datasets, list: by(Paper)}
 }
 
 // tunedSetting are the settings that did best on held-out training examples.
@@ -90,9 +90,9 @@ func adamSetting(datasets ...string) setting {
 	return setting{name: "Adam", datasets: datasets, list: by(Adam)}
 }
 
-// releasedSetting is the released code.
+// releasedSetting is the authors' code.
 func releasedSetting(datasets ...string) setting {
-	return setting{name: "released", datasets: datasets, list: by(Released)}
+	return setting{name: "authors' code", datasets: datasets, list: by(Released)}
 }
 
 // energySettings are those in which energy models are compared.

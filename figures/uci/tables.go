@@ -30,7 +30,7 @@ func Tables() []tables.Named {
 		{Name: "uci-datasets", Doc: "UCI data sets: size and dimension, measured beside the paper's", Make: DatasetsTable},
 		{Name: "uci-agreement", Doc: "on how many UCI data sets each method's number agrees with the paper's", Make: Agreement},
 		{Name: "uci-claims", Doc: "each method of the paper's UCI tables against density uncertainty, paired, in three settings", Make: ClaimsTable},
-		{Name: "uci-released", Doc: "UCI with the released settings beside measurements of the authors' code", Make: ReleasedTable},
+		{Name: "uci-released", Doc: "UCI with the settings of the authors' code beside measurements of the authors' code", Make: ReleasedTable},
 		{Name: "uci-energy", Doc: "does the energy matter: density layers with each energy model against constant energy, paired", Make: EnergyTable},
 		{Name: "uci-place", Doc: "does it matter where the noise goes: density layers against the same with the mean energy, paired", Make: PlaceTable},
 		{Name: "uci-spread", Doc: "why: spread, coverage, rank correlation and error with constant energy and with LDL", Make: SpreadTable},
@@ -42,8 +42,8 @@ func Tables() []tables.Named {
 		{Name: "uci-scores", Doc: "continuous ranked probability score, coverage and sharpness of every method on UCI", Make: scoresTable},
 		{Name: "uci-samples", Doc: "UCI negative log likelihood with 1000 Monte Carlo samples and with 10", Make: SamplesTable},
 		{Name: "uci-converged", Doc: "UCI negative log likelihood after 100, 400 and 4000 epochs", Make: ConvergedTable},
-		{Name: "uci-options", Doc: "what each single option between the text and the released code does to density layers on UCI, paired", Make: OptionsTable},
-		{Name: "uci-fidelities", Doc: "in which fields experiments of density layers on UCI differ between the text and the released code", Make: FidelitiesTable},
+		{Name: "uci-options", Doc: "what each single option between the text and the authors' code does to density layers on UCI, paired", Make: OptionsTable},
+		{Name: "uci-fidelities", Doc: "in which fields experiments of density layers on UCI differ between the text and the authors' code", Make: FidelitiesTable},
 		{Name: "uci-adam", Doc: "all methods on the smallest UCI data sets with Adam", Make: adamTable},
 	}
 }
@@ -172,6 +172,7 @@ func (x metric) table(index *tables.Index, extra []experiment.Method) (report.Ta
 			t.NotRun = append(t.NotRun, DatasetTitle(dataset))
 			continue
 		}
+		ours.Align()
 		ours.BoldLowest(summaries)
 		t.Rows = append(t.Rows, ours)
 		if paperRows[dataset] != "" {
@@ -196,8 +197,9 @@ func DensityTable(x *tables.Index) (report.Table, error) {
 			cell := report.Compare(report.Difference, density.ours, density.paper, 3)
 			winner := report.TextCells("–", "–")
 			if best, complete := lowest(all); complete {
-				winner = report.TextCells(report.MeanStd(best.ours.Mean, math.NaN(), 3), best.method.Name)
+				winner = []report.Cell{report.SummaryCell(best.ours, 3), {Text: best.method.Name}}
 			}
+			report.Align(&cell, &winner[0])
 			t.Rows = append(t.Rows, report.Row{Group: metric.title, Name: DatasetTitle(dataset), Cells: append([]report.Cell{cell, density.paper.Cell()}, winner...)})
 		}
 	}
@@ -261,7 +263,7 @@ func DatasetsTable(*tables.Index) (report.Table, error) {
 // do not matter.
 func FidelitiesTable(*tables.Index) (report.Table, error) {
 	t := begun("uci-fidelities", "Field", "")
-	t.Columns = append(t.Columns, "paper", "released")
+	t.Columns = append(t.Columns, "text", "authors' code")
 	yacht := Data{Name: "yacht"}
 	paper, err := Paper(yacht, methods.Density)
 	if err != nil {

@@ -36,7 +36,7 @@ func check(t *testing.T, table report.Table, cells [][3]string) {
 func TestNLLCells(t *testing.T) {
 	yacht := of(methods.Density, "yacht")
 	quick := quick(yacht)
-	const best = "*2.650 ± 0.103*, agrees"
+	const best = "*2.65 ± 0.10*, agrees"
 	// Runs with other settings in the same store, which must not enter a cell.
 	foreign := made(yacht, spread(2.65, 2.5, 0.1))
 	for _, change := range []func(*experiment.Experiment){
@@ -57,11 +57,11 @@ func TestNLLCells(t *testing.T) {
 		want  string
 	}{
 		{"agrees", made(yacht, spread(2.65, 2.5, 0.1)), best},
-		{"part of the splits", made(yacht[:2], spread(2.6, 2.5, 0.1)), "2.600 ± 0.141 (n=2 of 20), agrees"},
-		{"quick only", made(quick, level(3)), "3.000 ± 0.141 (quick: 20 epochs)"},
+		{"part of the splits", made(yacht[:2], spread(2.6, 2.5, 0.1)), "2.60 ± 0.14 (n=2 of 20), agrees"},
+		{"quick only", made(quick, level(3)), "3.00 ± 0.14 (quick: 20 epochs)"},
 		{"quick beside full", append(made(quick, level(3)), made(yacht, spread(2.65, 2.5, 0.1))...), best},
 		{"foreign runs", foreign, best},
-		{"diverged", broken, "2.000 ± 0.103 (2 of 20 diverged)"},
+		{"diverged", broken, "2.00 ± 0.10 (2 of 20 diverged)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			table := must.Get(NLL(tables.Of(c.lines)))(t)
@@ -82,8 +82,8 @@ func TestRowsAndColumns(t *testing.T) {
 		t.Errorf("columns %q, want %q; %d rows, want 3", got, want, len(table.Rows))
 	}
 	check(t, table, [][3]string{
-		{"Yacht Hydrodynamics, ours", methods.SNGP.Name, "*1.900 ± 0.103*"}, {"Yacht Hydrodynamics, paper", methods.SNGP.Name, "–"},
-		{"Yacht Hydrodynamics, ours", methods.Density.Name, "not run"}, {"Energy Efficiency (heating), ours", methods.Density.Name, "*2.500 ± 0.103*"},
+		{"Yacht Hydrodynamics, ours", methods.SNGP.Name, "*1.90 ± 0.10*"}, {"Yacht Hydrodynamics, paper", methods.SNGP.Name, "–"},
+		{"Yacht Hydrodynamics, ours", methods.Density.Name, "not run"}, {"Energy Efficiency (heating), ours", methods.Density.Name, "*2.50 ± 0.10*"},
 	})
 	for _, missing := range []string{"Boston Housing", "Year Prediction MSD", "Rank-1 BNN", "Deep Ensemble"} {
 		if !slices.Contains(table.NotRun, missing) {
@@ -110,9 +110,9 @@ func TestDensityTable(t *testing.T) {
 	slices.Reverse(lines) // which line is density's is not a matter of its place
 	table := must.Get(DensityTable(tables.Of(lines)))(t)
 	check(t, table, [][3]string{
-		{"NLL, Yacht Hydrodynamics", "Density Uncertainty", "2.400 ± 0.103, better"}, {"NLL, Yacht Hydrodynamics", "paper", "2.593 ± 0.067"},
-		{"NLL, Yacht Hydrodynamics", "lowest mean of ours", "2.000"}, {"NLL, Yacht Hydrodynamics", "method", "MFVI"},
-		{"RMSE, Yacht Hydrodynamics", "lowest mean of ours", "2.600"}, {"RMSE, Yacht Hydrodynamics", "method", "Density Uncertainty"},
+		{"NLL, Yacht Hydrodynamics", "Density Uncertainty", "2.40 ± 0.10, better"}, {"NLL, Yacht Hydrodynamics", "paper", "2.593 ± 0.067"},
+		{"NLL, Yacht Hydrodynamics", "lowest mean of ours", "2.00 ± 0.10"}, {"NLL, Yacht Hydrodynamics", "method", "MFVI"},
+		{"RMSE, Yacht Hydrodynamics", "lowest mean of ours", "2.60 ± 0.10"}, {"RMSE, Yacht Hydrodynamics", "method", "Density Uncertainty"},
 		{"NLL, Wine Quality Red", "lowest mean of ours", "–"},
 	})
 	if len(table.Rows) != 4 || len(table.NotRun) != 16 {
@@ -126,8 +126,8 @@ func TestAdamTable(t *testing.T) {
 	table := must.Get(adamTable(tables.Of(slices.Concat(made(of(methods.SNGP, "yacht"), spread(1.9, 0.8, 0.1)), made(of(methods.Rank1, "yacht"), level(0.1)),
 		made(adam.runs("yacht", methods.Density), spread(1.5, 0.9, 0.1))))))(t)
 	check(t, table, [][3]string{
-		{"NLL, Yacht Hydrodynamics", "SNGP", "1.900 ± 0.103, worse"}, {"NLL, Yacht Hydrodynamics", "Density Uncertainty", "*1.500 ± 0.103*"},
-		{"RMSE, Yacht Hydrodynamics", "SNGP", "*0.800 ± 0.103*, better"},
+		{"NLL, Yacht Hydrodynamics", "SNGP", "1.90 ± 0.10, worse"}, {"NLL, Yacht Hydrodynamics", "Density Uncertainty", "*1.50 ± 0.10*"},
+		{"RMSE, Yacht Hydrodynamics", "SNGP", "*0.80 ± 0.10*, better"},
 	})
 	if len(table.Rows) != 2 || len(table.Columns) != 3 {
 		t.Errorf("%d rows, columns %q", len(table.Rows), table.Columns)
@@ -147,10 +147,10 @@ func TestClaimsTable(t *testing.T) {
 	lines = slices.Concat(lines, lost, made(of(methods.Rank1, "kin8nm"), level(2)), made(releasedSetting("yacht").runs("yacht", methods.Density), level(1)),
 		made(releasedSetting("yacht").runs("yacht", methods.Rank1), level(1)))
 	check(t, must.Get(ClaimsTable(tables.Of(lines)))(t), [][3]string{
-		{"NLL, paper, Yacht Hydrodynamics", "Rank-1 BNN", "2.000 ± 0.103, worse"}, {"RMSE, paper, Yacht Hydrodynamics", "MC Dropout", "0.00400 ± 0.00010, worse"},
-		{"NLL, released, Yacht Hydrodynamics", "Rank-1 BNN", "*1.000 ± 0.103*, undecided"}, {"NLL, released, Yacht Hydrodynamics", "MC Dropout", "not run"},
-		{"NLL, paper, Wine Quality Red", "Variational Dropout", "-3.000 ± 0.103, better"}, {"NLL, paper, Boston Housing", "Rank-1 BNN", "1.995 ± 0.103 (n=19 of 20)"},
-		{"NLL, paper, Kin8nm", "Density Uncertainty", "1.005 ± 0.103 (1 of 20 diverged)"}, {"NLL, paper, Kin8nm", "Rank-1 BNN", "*2.000 ± 0.103*, better"},
+		{"NLL, text, Yacht Hydrodynamics", "Rank-1 BNN", "2.00 ± 0.10, worse"}, {"RMSE, text, Yacht Hydrodynamics", "MC Dropout", "0.00400 ± 0.00010, worse"},
+		{"NLL, authors' code, Yacht Hydrodynamics", "Rank-1 BNN", "*1.00 ± 0.10*, undecided"}, {"NLL, authors' code, Yacht Hydrodynamics", "MC Dropout", "not run"},
+		{"NLL, text, Wine Quality Red", "Variational Dropout", "-3.00 ± 0.10, better"}, {"NLL, text, Boston Housing", "Rank-1 BNN", "1.99 ± 0.10 (n=19 of 20)"},
+		{"NLL, text, Kin8nm", "Density Uncertainty", "1.01 ± 0.10 (1 of 20 diverged)"}, {"NLL, text, Kin8nm", "Rank-1 BNN", "*2.00 ± 0.10*, better"},
 	})
 }
 
@@ -187,7 +187,7 @@ func TestReleasedTable(t *testing.T) {
 		}
 		return map[string]float64{results.MetricNLL: 3.1 + 0.1*float64(e.Split-2), results.MetricRMSE: 5.3}
 	}))))(t)
-	check(t, table, [][3]string{{"Concrete Strength, Density Uncertainty", "NLL", "3.100 ± 0.158, agrees"}, {"Concrete Strength, Density Uncertainty", "NLL, their code", "3.0761 ± 0.1057"}})
+	check(t, table, [][3]string{{"Concrete Strength, Density Uncertainty", "NLL, ours", "3.10 ± 0.16, agrees"}, {"Concrete Strength, Density Uncertainty", "NLL, their code", "3.076 ± 0.106"}})
 	for _, c := range []struct{ want, content string }{
 		{"unexpected heading", "a,b\n"},
 		{"nll_mean of", "dataset,method,splits,nll_mean,nll_std,rmse_mean,rmse_std\nyacht,density,20,x,1,1,1\n"},
@@ -258,7 +258,7 @@ func TestPaired(t *testing.T) {
 		want   [][2]string
 	}{
 		{results.MetricRMSE, 0.01, [][2]string{{"Density Uncertainty", "*0.105 ± 0.005*"}, {"DUE", "0.104 ± 0.000 (1 of 20 diverged), worse"}, {"Rank-1 BNN", "0.200 ± 0.000, worse"}}},
-		{results.MetricNLL, 1, [][2]string{{"Density Uncertainty", "-10.500 ± 0.513"}, {"Rank-1 BNN", "*-20.000 ± 0.000*, better"}, {"SNGP", "-20.000 ± 0.000, better"}}},
+		{results.MetricNLL, 1, [][2]string{{"Density Uncertainty", "-10.50 ± 0.51"}, {"Rank-1 BNN", "*-20.00 ± 0.00*, better"}, {"SNGP", "-20.00 ± 0.00, better"}}},
 	} {
 		t.Run(c.metric, func(t *testing.T) {
 			table := must.Get(Paired(tables.Of(lines), c.metric))(t)
@@ -363,7 +363,7 @@ func TestExtraMethods(t *testing.T) {
 			}
 		}
 	}
-	check(t, after, [][3]string{{"Yacht Hydrodynamics, ours", "Start 0.2", "3.000 ± 0.103"}})
+	check(t, after, [][3]string{{"Yacht Hydrodynamics, ours", "Start 0.2", "3.00 ± 0.10"}})
 	if _, err := NLL(x, experiment.Method{Name: "empty"}); err == nil || !strings.Contains(err.Error(), "empty: experiment: there are no layers") {
 		t.Errorf("got %v", err)
 	}

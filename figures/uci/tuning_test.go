@@ -133,7 +133,7 @@ func TestCommittedChoices(t *testing.T) {
 	}
 }
 
-// From the text to the released code and back, each option of density layers is taken once in each direction. With all
+// From the text to the authors' code and back, each option of density layers is taken once in each direction. With all
 // options of the other fidelity an experiment is the other fidelity's, but for what is about convolutions alone.
 func TestOptions(t *testing.T) {
 	forConvolutions := []string{"Method.Layers.ConvEtaPriorStd", "Method.Layers.HalfChannels", "Method.Layers.Energy.ReplicatePadding"}
@@ -168,7 +168,7 @@ func TestOptionsEffects(t *testing.T) {
 	if len(table.Rows) != 1 || len(table.Columns) != 2 || len(table.NotRun) != 13 {
 		t.Errorf("%d rows, columns %q, not run: %q", len(table.Rows), table.Columns, table.NotRun)
 	}
-	check(t, table, [][3]string{{"Wine Quality Red, noise: gaussian / uniform01", "paper, with this option of the other", "-0.100 [-0.117, -0.083], better"}})
+	check(t, table, [][3]string{{"Wine Quality Red, noise: gaussian / uniform01", "text, with this option of the other", "-0.100 [-0.117, -0.083], better"}})
 }
 
 // The longer runs are compared with density layers with detached energies after as many epochs.
@@ -180,8 +180,8 @@ func TestConvergedTable(t *testing.T) {
 	)
 	table := must.Get(ConvergedTable(tables.Of(lines)))(t)
 	check(t, table, [][3]string{
-		{"100 epochs, Yacht Hydrodynamics", "Rank-1 BNN", "*2.000 ± 0.103*, better"}, {"400 epochs, Yacht Hydrodynamics", "Rank-1 BNN", "2.000 ± 0.103, worse"},
-		{"4000 epochs, Yacht Hydrodynamics", "Density Uncertainty", "*1.020 ± 0.110*"}, {"4000 epochs, Yacht Hydrodynamics", "Rank-1 BNN", "not run"},
+		{"100 epochs, Yacht Hydrodynamics", "Rank-1 BNN", "*2.00 ± 0.10*, better"}, {"400 epochs, Yacht Hydrodynamics", "Rank-1 BNN", "2.00 ± 0.10, worse"},
+		{"4000 epochs, Yacht Hydrodynamics", "Density Uncertainty", "*1.02 ± 0.11*"}, {"4000 epochs, Yacht Hydrodynamics", "Rank-1 BNN", "not run"},
 	})
 	measured := len(table.Measured)
 	if last := table.Measured[measured-1]; strings.HasPrefix(last, "The lead") {
@@ -195,7 +195,7 @@ func TestConvergedTable(t *testing.T) {
 			made(trainings()[1].runs(dataset, detached), level(1)), made(trainings()[1].runs(dataset, methods.DensityConstant), level(1+lead)))
 	}
 	table = must.Get(ConvergedTable(tables.Of(lines)))(t)
-	if want := ", undecided; Yacht Hydrodynamics -1.000 [-1.000, -1.000], lower."; len(table.Measured) != measured+1 || !strings.Contains(table.Measured[measured], ": Wine Quality Red +0.00000 [") || !strings.HasSuffix(table.Measured[measured], want) {
+	if want := ", undecided; Yacht Hydrodynamics -1.000 [-1.000, -1.000], lower."; len(table.Measured) != measured+1 || !strings.Contains(table.Measured[measured], ": Wine Quality Red +0.000000 [") || !strings.HasSuffix(table.Measured[measured], want) {
 		t.Errorf("it was measured so: %q, want a last paragraph that ends with %q", table.Measured, want)
 	}
 }
@@ -246,8 +246,8 @@ func TestSamplesTable(t *testing.T) {
 		made(of(methods.SNGP, "yacht"), level(1)), made(many.runs("yacht", methods.Rank1), level(4)),
 	))))(t)
 	check(t, table, [][3]string{
-		{"1000 draws, Yacht Hydrodynamics", "Density Uncertainty", "2.000 ± 0.103"}, {"10 draws, Yacht Hydrodynamics", "Density Uncertainty", "3.000 ± 0.103, worse"},
-		{"1000 draws, Yacht Hydrodynamics", "SNGP", "*1.000 ± 0.103*, better"}, {"10 draws, Yacht Hydrodynamics", "SNGP", "1.000 ± 0.103"},
-		{"1000 draws, Yacht Hydrodynamics", "Rank-1 BNN", "4.000 ± 0.103, worse"}, {"10 draws, Yacht Hydrodynamics", "Rank-1 BNN", "not run"},
+		{"1000 draws, Yacht Hydrodynamics", "Density Uncertainty", "2.00 ± 0.10"}, {"10 draws, Yacht Hydrodynamics", "Density Uncertainty", "3.00 ± 0.10, worse"},
+		{"1000 draws, Yacht Hydrodynamics", "SNGP", "*1.00 ± 0.10*, better"}, {"10 draws, Yacht Hydrodynamics", "SNGP", "1.00 ± 0.10"},
+		{"1000 draws, Yacht Hydrodynamics", "Rank-1 BNN", "4.00 ± 0.10, worse"}, {"10 draws, Yacht Hydrodynamics", "Rank-1 BNN", "not run"},
 	})
 }

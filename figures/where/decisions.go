@@ -386,6 +386,7 @@ func DecisionTable(x *tables.Index) (report.Table, error) {
 				}
 				summaries, row.Cells = append(summaries, s), append(row.Cells, cell)
 			}
+			row.Align()
 			row.BoldLowest(summaries)
 			t.Rows = append(t.Rows, row)
 		}

@@ -95,7 +95,7 @@ func ExactTable(x *tables.Index) (report.Table, error) {
 			for k, metric := range exactMetrics {
 				own.Cells[k] = report.Cell{NotRun: line == ""}
 				if line != "" {
-					own.Cells[k].Text = report.MeanStd(p.own(x, r.name+metric), math.NaN(), 3)
+					own.Cells[k] = report.NumberCell(p.own(x, r.name+metric), math.NaN(), 3)
 				}
 			}
 			t.Rows = append(t.Rows, own)
@@ -106,7 +106,7 @@ func ExactTable(x *tables.Index) (report.Table, error) {
 					row.Cells[k] = report.Cell{NotRun: len(values) == 0}
 					if len(values) > 0 {
 						mean, std := stat.MeanStdDev(values, nil)
-						row.Cells[k].Text = report.MeanStd(mean, std, 3)
+						row.Cells[k] = report.NumberCell(mean, std, 3)
 					}
 				}
 				if test, has := tests[tested{r.name, m.Name}]; has {
@@ -116,6 +116,7 @@ func ExactTable(x *tables.Index) (report.Table, error) {
 			}
 		}
 	}
+	t.AlignColumns()
 	return t.WithoutNotRun(), nil
 }
 

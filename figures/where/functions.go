@@ -236,6 +236,7 @@ func FunctionTable(x *tables.Index) (report.Table, error) {
 			}
 			gain.Cells = append(gain.Cells, difference)
 		}
+		row.Align()
 		row.BoldLowest(summaries)
 		t.Rows, gains = append(t.Rows, row), append(gains, gain)
 	}
