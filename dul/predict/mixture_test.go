@@ -227,6 +227,9 @@ func TestDefaultPerExecution(t *testing.T) {
 	}{{25, 5, false}, {24, 4, false}, {7, 1, false}, {25, 1, true}} {
 		times := 0
 		m := newModel(t, applied{counting{true, params.Input}, &times}, likelihood.Gaussian{}, 1)
+		if c.host && m.Host == nil {
+			continue // this backend draws in the graph
+		}
 		if times = 0; !c.host {
 			m.Host = nil
 		}

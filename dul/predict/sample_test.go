@@ -125,6 +125,9 @@ func TestClassificationOfAllFamilies(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%t/%d", family.name, inGraph, perExecution), func(t *testing.T) {
 					c := classifier(t, family.layers)
 					if inGraph {
+						if c.Host == nil {
+							t.Skip("the backend draws in the graph in any case")
+						}
 						c.Host = nil
 					}
 					got := sample(t, c, photos(3), predict.Options{Samples: 4, PerExecution: perExecution, BatchSize: 2, KeepOutputs: true})
