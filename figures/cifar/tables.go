@@ -407,7 +407,7 @@ func fidelitiesTable(*tables.Index) (report.Table, error) {
 		return report.Table{}, err
 	}
 	t := prose.Table("cifar-fidelities", nil)
-	t.Columns = []string{"Field", "text", "authors' code"}
+	t.Columns = []string{"Field", "paper's text", "authors' code"}
 	for _, d := range differences {
 		t.AddRows([][]string{{d.Path, d.Was, d.Is}})
 	}

@@ -218,7 +218,7 @@ func TestFidelities(t *testing.T) {
 	for _, c := range []struct{ row, paper, released string }{
 		{"Method.Layers.InitStd", "0.001", "0.0001"}, {"Recipe.LogLikelihoodScale", "1", "0.01"}, {"Task.Data.ReleasedStats", "false", "true"},
 	} {
-		if p, r := figtest.Cell(t, table, c.row, "text"), figtest.Cell(t, table, c.row, "authors' code"); p != c.paper || r != c.released {
+		if p, r := figtest.Cell(t, table, c.row, "paper's text"), figtest.Cell(t, table, c.row, "authors' code"); p != c.paper || r != c.released {
 			t.Errorf("%s is %s and %s, want %s and %s", c.row, p, r, c.paper, c.released)
 		}
 	}

@@ -82,7 +82,7 @@ func TestBestOnMost(t *testing.T) {
 		{"the heating load, which the paper does not have", on(text, 1, 2, 2, "energy"), report.NotRun, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			verdict, evidence := verdictOn(t, c.lines, claim, "text")
+			verdict, evidence := verdictOn(t, c.lines, claim, "paper's text")
 			if verdict != c.verdict || !strings.Contains(evidence, c.evidence) {
 				t.Errorf("%s: %s, want %s: %s", verdict, evidence, c.verdict, c.evidence)
 			}
@@ -114,7 +114,7 @@ func TestGrounding(t *testing.T) {
 		{"nothing", nil, report.NotRun}, {"better", pair(1, 2, false), report.Holds}, {"worse", pair(2, 1, false), report.DoesNotHold}, {"either way", pair(1, 1, true), report.Undecided},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if verdict, evidence := verdictOn(t, c.lines, "A variance that follows", "text"); verdict != c.verdict {
+			if verdict, evidence := verdictOn(t, c.lines, "A variance that follows", "paper's text"); verdict != c.verdict {
 				t.Errorf("%s: %s, want %s", verdict, evidence, c.verdict)
 			}
 		})
@@ -130,7 +130,7 @@ func TestClaimsHaveTheVerdictsOfTheTable(t *testing.T) {
 		lines         []experiment.Result
 	}{{"alone", report.Holds, alone}, {"beside another energy", report.Undecided, append(made(of(methods.DensityDiagonal, "boston"), spread(2, 0, 0.15)), alone...)}} {
 		t.Run(c.name, func(t *testing.T) {
-			if verdict, evidence := verdictOn(t, c.lines, "A variance that follows", "text"); verdict != c.verdict {
+			if verdict, evidence := verdictOn(t, c.lines, "A variance that follows", "paper's text"); verdict != c.verdict {
 				t.Errorf("%s: %s, want %s", verdict, evidence, c.verdict)
 			}
 		})
@@ -161,7 +161,7 @@ func TestInBetween(t *testing.T) {
 		{"diverged alone elsewhere", report.Undecided, "rank correlation higher on 1, lower on 1 of 2", append(lines(0.5, 0.1), lost...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if verdict, evidence := verdictOn(t, c.lines, "Between the training inputs", "text"); verdict != c.verdict || !strings.Contains(evidence, c.evidence) {
+			if verdict, evidence := verdictOn(t, c.lines, "Between the training inputs", "paper's text"); verdict != c.verdict || !strings.Contains(evidence, c.evidence) {
 				t.Errorf("%s: %s, want %s: %s", verdict, evidence, c.verdict, c.evidence)
 			}
 		})

@@ -40,15 +40,15 @@ func TestGapTable(t *testing.T) {
 	))
 	table := must.Get(GapTable(x))(t)
 	check(t, table, [][3]string{
-		{"text, Yacht Hydrodynamics", "Density Uncertainty", "*4.5 ± 1.9*"}, {"text, Yacht Hydrodynamics", "Rank-1 BNN", "6.2 ± 4.7, undecided"},
-		{"text, Yacht Hydrodynamics", "Deterministic", "5.5 ± 1.9, worse"}, {"text, Yacht Hydrodynamics", "DUE", "4.0 ± 1.6 (n=5 of 6)"},
+		{"paper's text, Yacht Hydrodynamics", "Density Uncertainty", "*4.5 ± 1.9*"}, {"paper's text, Yacht Hydrodynamics", "Rank-1 BNN", "6.2 ± 4.7, undecided"},
+		{"paper's text, Yacht Hydrodynamics", "Deterministic", "5.5 ± 1.9, worse"}, {"paper's text, Yacht Hydrodynamics", "DUE", "4.0 ± 1.6 (n=5 of 6)"},
 	})
 	if d := table.Rows[0].Cells[slices.Index(table.Columns, "Rank-1 BNN")-1].Difference; math.Abs(d.Mean-1.75) > 1e-9 || math.Abs(d.High-d.Mean-5.89) > 1e-3 {
 		t.Errorf("the difference of Rank-1 is %+v", d)
 	}
 	coverage, rank := must.Get(GapCoverageTable(x))(t), must.Get(GapRankTable(x))(t)
-	check(t, coverage, [][3]string{{"text, Yacht Hydrodynamics", "Rank-1 BNN", "0.50 ± 0.00"}})
-	check(t, rank, [][3]string{{"text, Yacht Hydrodynamics", "Density Uncertainty", "0.25 ± 0.00"}, {"text, Yacht Hydrodynamics", "Deterministic", "not measured"}})
+	check(t, coverage, [][3]string{{"paper's text, Yacht Hydrodynamics", "Rank-1 BNN", "0.50 ± 0.00"}})
+	check(t, rank, [][3]string{{"paper's text, Yacht Hydrodynamics", "Density Uncertainty", "0.25 ± 0.00"}, {"paper's text, Yacht Hydrodynamics", "Deterministic", "not measured"}})
 	for table, want := range map[*report.Table]string{&coverage: "Yacht Hydrodynamics -0.050 [-0.050, -0.050], lower.", &rank: "Yacht Hydrodynamics +0.125 [+0.125, +0.125], higher."} {
 		if last := table.Measured[len(table.Measured)-1]; !strings.HasPrefix(last, "Settings text, ") || !strings.HasSuffix(last, want) {
 			t.Errorf("%s ends with %q, want the test %q", table.Name, last, want)

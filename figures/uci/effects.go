@@ -77,7 +77,7 @@ func directions() []direction {
 		})
 	})
 	return []direction{
-		{"text", text, released}, {"authors' code", released, text},
+		{"paper's text", text, released}, {"authors' code", released, text},
 	}
 }
 

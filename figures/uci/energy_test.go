@@ -28,19 +28,19 @@ func TestEnergyTable(t *testing.T) {
 	table := must.Get(EnergyTable(tables.Of(lines)))(t)
 	const bound = "Density Uncertainty differs by at most"
 	check(t, table, [][3]string{
-		{"text, Yacht Hydrodynamics", "Density, constant", "2.00 ± 0.10"},
-		{"text, Yacht Hydrodynamics", "Density, diagonal", "2.00 ± 0.12, undecided"},
-		{"text, Yacht Hydrodynamics", "Density Uncertainty", "*1.90 ± 0.12*, better"},
-		{"text, Yacht Hydrodynamics", bound, "0.117"},
-		{"text, Yacht Hydrodynamics", "Density, rank-1 mixture", "2.10 ± 0.12, worse"},
-		{"text, Wine Quality Red", "Density Uncertainty", "*0.50 ± 0.10*"},
-		{"text, Wine Quality Red", bound, ""},
-		{"text, Boston Housing", "Density Uncertainty", "*1.96 ± 0.15*, undecided"},
-		{"text, Boston Housing", bound, "0.088"},
+		{"paper's text, Yacht Hydrodynamics", "Density, constant", "2.00 ± 0.10"},
+		{"paper's text, Yacht Hydrodynamics", "Density, diagonal", "2.00 ± 0.12, undecided"},
+		{"paper's text, Yacht Hydrodynamics", "Density Uncertainty", "*1.90 ± 0.12*, better"},
+		{"paper's text, Yacht Hydrodynamics", bound, "0.117"},
+		{"paper's text, Yacht Hydrodynamics", "Density, rank-1 mixture", "2.10 ± 0.12, worse"},
+		{"paper's text, Wine Quality Red", "Density Uncertainty", "*0.50 ± 0.10*"},
+		{"paper's text, Wine Quality Red", bound, ""},
+		{"paper's text, Boston Housing", "Density Uncertainty", "*1.96 ± 0.15*, undecided"},
+		{"paper's text, Boston Housing", bound, "0.088"},
 		// The mean of -0.1 and -0.045 is -0.0725, and sqrt(0.01724^2 + 0.04310^2) / 2 = 0.0232 its reach.
-		{"text, " + allSets, "Density Uncertainty", "-0.073 [-0.096, -0.049]"},
-		{"text, " + allSets, bound, "0.096"},
-		{"text, " + allSets, "Density, diagonal", ""}, // of one data set
+		{"paper's text, " + allSets, "Density Uncertainty", "-0.073 [-0.096, -0.049]"},
+		{"paper's text, " + allSets, bound, "0.096"},
+		{"paper's text, " + allSets, "Density, diagonal", ""}, // of one data set
 	})
 	if len(table.Rows) != 5 { // wine has also tuned settings that are the paper's
 		t.Errorf("%d rows, want those of four data sets and settings, and of a mean", len(table.Rows))
@@ -55,10 +55,10 @@ func TestSpreadTable(t *testing.T) {
 	}
 	table := must.Get(SpreadTable(tables.Of(slices.Concat(made(of(methods.DensityConstant, "yacht"), measured(2, 0.99)), made(of(methods.Density, "yacht"), measured(1, 0.96))))))(t)
 	check(t, table, [][3]string{
-		{"text, Yacht Hydrodynamics", "deviation of the function, Density, constant", "2.000 ± 0.000"},
-		{"text, Yacht Hydrodynamics", "deviation of the function, Density Uncertainty", "1.000 ± 0.000"},
-		{"text, Yacht Hydrodynamics", "coverage, Density Uncertainty", "0.96 ± 0.00"},
-		{"text, Yacht Hydrodynamics", "rank correlation, Density Uncertainty", "not measured"},
-		{"text, Yacht Hydrodynamics", "RMSE, Density, constant", "4.000 ± 0.000"},
+		{"paper's text, Yacht Hydrodynamics", "deviation of the function, Density, constant", "2.000 ± 0.000"},
+		{"paper's text, Yacht Hydrodynamics", "deviation of the function, Density Uncertainty", "1.000 ± 0.000"},
+		{"paper's text, Yacht Hydrodynamics", "coverage, Density Uncertainty", "0.96 ± 0.00"},
+		{"paper's text, Yacht Hydrodynamics", "rank correlation, Density Uncertainty", "not measured"},
+		{"paper's text, Yacht Hydrodynamics", "RMSE, Density, constant", "4.000 ± 0.000"},
 	})
 }

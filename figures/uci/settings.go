@@ -77,7 +77,7 @@ func quick(list experiment.Experiments) experiment.Experiments {
 
 // paperSetting is the text.
 func paperSetting(datasets ...string) setting {
-	return setting{name: "text", datasets: datasets, list: by(Paper)}
+	return setting{name: "paper's text", datasets: datasets, list: by(Paper)}
 }
 
 // tunedSetting are the settings that did best on held-out training examples.

@@ -263,7 +263,7 @@ func DatasetsTable(*tables.Index) (report.Table, error) {
 // do not matter.
 func FidelitiesTable(*tables.Index) (report.Table, error) {
 	t := begun("uci-fidelities", "Field", "")
-	t.Columns = append(t.Columns, "text", "authors' code")
+	t.Columns = append(t.Columns, "paper's text", "authors' code")
 	yacht := Data{Name: "yacht"}
 	paper, err := Paper(yacht, methods.Density)
 	if err != nil {

@@ -147,10 +147,10 @@ func TestClaimsTable(t *testing.T) {
 	lines = slices.Concat(lines, lost, made(of(methods.Rank1, "kin8nm"), level(2)), made(releasedSetting("yacht").runs("yacht", methods.Density), level(1)),
 		made(releasedSetting("yacht").runs("yacht", methods.Rank1), level(1)))
 	check(t, must.Get(ClaimsTable(tables.Of(lines)))(t), [][3]string{
-		{"NLL, text, Yacht Hydrodynamics", "Rank-1 BNN", "2.00 ± 0.10, worse"}, {"RMSE, text, Yacht Hydrodynamics", "MC Dropout", "0.00400 ± 0.00010, worse"},
+		{"NLL, paper's text, Yacht Hydrodynamics", "Rank-1 BNN", "2.00 ± 0.10, worse"}, {"RMSE, paper's text, Yacht Hydrodynamics", "MC Dropout", "0.00400 ± 0.00010, worse"},
 		{"NLL, authors' code, Yacht Hydrodynamics", "Rank-1 BNN", "*1.00 ± 0.10*, undecided"}, {"NLL, authors' code, Yacht Hydrodynamics", "MC Dropout", "not run"},
-		{"NLL, text, Wine Quality Red", "Variational Dropout", "-3.00 ± 0.10, better"}, {"NLL, text, Boston Housing", "Rank-1 BNN", "1.99 ± 0.10 (n=19 of 20)"},
-		{"NLL, text, Kin8nm", "Density Uncertainty", "1.01 ± 0.10 (1 of 20 diverged)"}, {"NLL, text, Kin8nm", "Rank-1 BNN", "*2.00 ± 0.10*, better"},
+		{"NLL, paper's text, Wine Quality Red", "Variational Dropout", "-3.00 ± 0.10, better"}, {"NLL, paper's text, Boston Housing", "Rank-1 BNN", "1.99 ± 0.10 (n=19 of 20)"},
+		{"NLL, paper's text, Kin8nm", "Density Uncertainty", "1.01 ± 0.10 (1 of 20 diverged)"}, {"NLL, paper's text, Kin8nm", "Rank-1 BNN", "*2.00 ± 0.10*, better"},
 	})
 }
 

@@ -168,7 +168,7 @@ func TestOptionsEffects(t *testing.T) {
 	if len(table.Rows) != 1 || len(table.Columns) != 2 || len(table.NotRun) != 13 {
 		t.Errorf("%d rows, columns %q, not run: %q", len(table.Rows), table.Columns, table.NotRun)
 	}
-	check(t, table, [][3]string{{"Wine Quality Red, noise: gaussian / uniform01", "text, with this option of the other", "-0.100 [-0.117, -0.083], better"}})
+	check(t, table, [][3]string{{"Wine Quality Red, noise: gaussian / uniform01", "paper's text, with this option of the other", "-0.100 [-0.117, -0.083], better"}})
 }
 
 // The longer runs are compared with density layers with detached energies after as many epochs.

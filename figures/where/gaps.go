@@ -54,7 +54,7 @@ type gapSetting struct {
 }
 
 func gapSettings() []gapSetting {
-	return []gapSetting{{"text", uci.Paper}, {"authors' code", uci.Released}, {"Adam", uci.Adam}}
+	return []gapSetting{{"paper's text", uci.Paper}, {"authors' code", uci.Released}, {"Adam", uci.Adam}}
 }
 
 // uciDatasets are the data sets that are compared.
