@@ -50,7 +50,7 @@ func TestGapTable(t *testing.T) {
 	check(t, coverage, [][3]string{{"paper's text, Yacht Hydrodynamics", "Rank-1 BNN", "0.50 ± 0.00"}})
 	check(t, rank, [][3]string{{"paper's text, Yacht Hydrodynamics", "Density Uncertainty", "0.25 ± 0.00"}, {"paper's text, Yacht Hydrodynamics", "Deterministic", "not measured"}})
 	for table, want := range map[*report.Table]string{&coverage: "Yacht Hydrodynamics -0.050 [-0.050, -0.050], lower.", &rank: "Yacht Hydrodynamics +0.125 [+0.125, +0.125], higher."} {
-		if last := table.Measured[len(table.Measured)-1]; !strings.HasPrefix(last, "Settings text, ") || !strings.HasSuffix(last, want) {
+		if last := table.Measured[len(table.Measured)-1]; !strings.HasPrefix(last, "Settings: paper's text; ") || !strings.HasSuffix(last, want) {
 			t.Errorf("%s ends with %q, want the test %q", table.Name, last, want)
 		}
 	}
