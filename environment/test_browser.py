@@ -212,7 +212,7 @@ class Lab(Browser):
 
         # Every move of a drag is drawn, and the last one stays.
         run(0)
-        live.first.wait_for()
+        live.first.wait_for(timeout=180_000)  # it is compiled first, beside other tests
         self.assertIn('width="100"', drawn())
         box = live.first.bounding_box()
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
