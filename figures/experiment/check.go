@@ -18,6 +18,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
@@ -70,9 +71,7 @@ func (e Experiment) Check() error {
 	if m.Process != nil && t.Network != nil {
 		need(hasClosedForm(t.Network) || isClassification(t.Likelihood), "a Gaussian process predicts a regression in closed form, for which the network must be a nets.MLP or a nets.ResidualMLP; it is a %T", t.Network)
 	}
-	if l, has := t.Likelihood.(likelihood.Checker); has {
-		add(l.Check())
-	}
+	add(checkItself(t.Likelihood))
 	for i, metric := range t.Metrics {
 		need(metric != nil, "Task.Metrics[%d] is nil", i)
 	}
@@ -93,8 +92,13 @@ func checkSource(data Source) error {
 	if data == nil {
 		return errors.New("Task.Data is nil; give a source, such as experiment.Table or experiment.Arrays")
 	}
-	if source, has := data.(interface{ Check() error }); has {
-		return source.Check()
+	return checkItself(data)
+}
+
+// checkItself asks a value what is wrong with it, if it can say so.
+func checkItself(v any) error {
+	if c, has := v.(likelihood.Checker); has {
+		return c.Check()
 	}
 	return nil
 }
@@ -199,8 +203,8 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 // checkDraws draws once from the untrained network, where that can show what its graph does not: layers that have no
 // coherent draws, and a function that mixes the examples of a batch. For a function it keeps what was drawn.
 func (found *inspected) checkDraws(ctx context.Context, e Experiment, d Data) error {
-	_, floats := d.Train.Inputs.(nets.Floats)
-	if e.Recipe.Coherent && (!floats || e.Method.Process != nil) {
+	_, images := d.Train.Inputs.(nets.Pixels)
+	if e.Recipe.Coherent && (images || e.Method.Process != nil) {
 		return errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
 	}
 	f, function := e.Task.Network.(nets.Func)
@@ -282,11 +286,7 @@ type bareLikelihood struct{ likelihood.Likelihood }
 
 // closeTo says whether two lists are equal but for the rounding of float32.
 func closeTo(a, b []float64) bool {
-	largest, difference := 0.0, 0.0
-	for i := range a {
-		largest, difference = max(largest, math.Abs(a[i])), max(difference, math.Abs(a[i]-b[i]))
-	}
-	return difference <= 1e-4*largest
+	return floats.Distance(a, b, math.Inf(1)) <= 1e-4*floats.Norm(a, math.Inf(1))
 }
 
 // load loads the data of an experiment and checks them.

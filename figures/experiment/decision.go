@@ -38,10 +38,7 @@ func (e Experiment) checkDecision() error {
 	case e.Method.Sampler != nil:
 		return errors.New("Task.Decision trains the networks again and again, and Method.Sampler goes on from them once; leave one of them out")
 	}
-	if own, has := d.(interface{ Check() error }); has {
-		return own.Check()
-	}
-	return nil
+	return checkItself(d)
 }
 
 var errDiverged, errStopped = errors.New("the networks of a round diverged"), errors.New("another experiment failed")

@@ -162,7 +162,10 @@ func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
 		if has && !sameMetrics(g.metrics, e.Task.Metrics) {
 			g.metrics = e.Task.Metrics
 			d, err := e.load(ctx)
-			if err = errors.Join(err, e.checkMetrics(d)); err != nil {
+			if err == nil {
+				err = e.checkMetrics(d)
+			}
+			if err != nil {
 				problems = append(problems, e.problem(err))
 				continue
 			}

@@ -41,7 +41,7 @@ var ErrNotRun = errors.New("its runs are missing")
 
 // A Forest is a picture of the differences in a table, or of its Numbers: a panel for each group of rows, in it a line for
 // each row and on it a mark for each column, at the difference, with its interval. Filled marks are decided, rings
-// undecided; those of Numbers are all filled.
+// undecided. With Numbers, all marks are filled.
 type Forest struct {
 	Axis    string // what the differences are, such as "change of NLL (nats)"
 	Columns int    // panels beside each other; 0 means all of them
@@ -50,7 +50,7 @@ type Forest struct {
 	// ByColumn has a panel for each column, with all groups, for columns of different units. The colours are those of the
 	// verdicts.
 	ByColumn bool
-	// Within, if not 0, is how far axes go from 0, if that shows all differences. Intervals that are longer end at the edge.
+	// Within, if not 0, is how far axes go from 0, if all marks are then seen. Longer intervals end at the edge.
 	Within float64
 	// Numbers draws the numbers of cells with their spreads in the place of differences.
 	Numbers bool
@@ -228,9 +228,8 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 		edge = f.Within
 		for _, row := range rows {
 			for _, k := range columns {
-				if d := row.Cells[k].Difference; d != nil {
-					edge = max(edge, 1.1*math.Abs(d.Mean))
-				}
+				mean, _, _, _ := f.interval(row.Cells[k])
+				edge = max(edge, 1.1*math.Abs(mean))
 			}
 		}
 	}
