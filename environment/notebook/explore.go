@@ -128,15 +128,17 @@ func (e explorer) html(id string, at []float64, alive bool) string {
 	return b.String()
 }
 
-// waits are how long the program waits for its page.
+// waits are how long the program waits for a word of its page.
 type waits struct {
-	first, next time.Duration // for its first word, and for another one
-	hidden      time.Duration // for one while it is in the background
+	connect time.Duration // until it asks the notebook again to connect the page
+	next    time.Duration // until it takes the page for gone
+	hidden  time.Duration // the same for a page in the background
 }
 
-// A page says something twice a second, in the background once a minute. Its first
-// word takes a while where GoNB has yet to connect it, on a machine that is busy.
-var patience = waits{first: 30 * time.Second, next: 30 * time.Second, hidden: 3 * time.Minute}
+// A page says something twice a second, in the background once a minute. GoNB tries once, for half a second, to connect
+// a page, which is too short on a busy machine, and does not notice when a connection is lost. Asking for one that is
+// there changes nothing.
+var patience = waits{connect: 4 * time.Second, next: 30 * time.Second, hidden: 3 * time.Minute}
 
 // live shows the sliders and redraws the picture until there is a reason to end.
 func (e explorer) live(patience waits) {
@@ -158,17 +160,21 @@ func (e explorer) live(patience waits) {
 		stopIfBroken()
 		comms.Send(id+"/drawn", text)
 	}
-	wait, present := patience.first, false
+	reconnect, end := time.NewTicker(patience.connect), time.NewTimer(patience.next)
+	defer reconnect.Stop()
+	defer end.Stop()
+	silent, present := true, false
 	for done := false; !done; {
 		select {
 		case text := <-heard:
-			wait, present = patience.next, true
+			silent, present = false, true
+			end.Reset(patience.next)
 			switch text {
 			case "end":
 				done = true
 				continue
 			case "hidden":
-				wait = patience.hidden
+				end.Reset(patience.hidden)
 				answer(fmt.Sprint(last))
 				continue
 			}
@@ -181,7 +187,12 @@ func (e explorer) live(patience waits) {
 			answer(fmt.Sprintf("%d %s", last, e.draw(at)))
 		case <-interrupted:
 			done = true
-		case <-time.After(wait):
+		case <-reconnect.C:
+			if silent {
+				comms.Start()
+			}
+			silent = true
+		case <-end.C:
 			done = true
 		}
 	}

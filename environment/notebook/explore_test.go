@@ -160,12 +160,33 @@ func exploreInNotebook(t *testing.T, k *kernel) {
 	}
 
 	// Where no page answers, or no longer.
-	_, over = run(waits{time.Millisecond, time.Minute, time.Minute})
+	_, over = run(waits{connect: time.Minute, next: time.Millisecond, hidden: time.Minute})
 	<-over
-	page, over = run(waits{time.Minute, time.Millisecond, time.Minute})
+	if got := last(); !strings.Contains(got, "A few positions.") {
+		t.Errorf("left without a page: %s", got)
+	}
+	page, over = run(waits{connect: time.Minute, next: time.Minute, hidden: time.Millisecond})
 	k.ask(t, page, "1 0 0")
+	k.ask(t, page, "hidden")
 	<-over
 	if got := last(); !strings.Contains(got, ended) {
 		t.Errorf("left by its page: %s", got)
+	}
+
+	// Where no page is connected, the program asks for it again and again.
+	<-k.said // the end of the one before
+	page, over = run(waits{connect: time.Millisecond, next: time.Minute, hidden: time.Minute})
+	for range 2 {
+		if asked := <-k.said; asked.Address != protocol.GonbuiStartAddress {
+			t.Errorf("the program says %q at %s, want a connection", asked.Value, asked.Address)
+		}
+	}
+	k.send(t, page+"/moves", "end")
+	for done := false; !done; {
+		select {
+		case <-k.said:
+		case <-over:
+			done = true
+		}
 	}
 }

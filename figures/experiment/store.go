@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"densityuncertainty/figures/results"
 )
@@ -26,15 +25,9 @@ import (
 type Store struct {
 	Folder string
 
-	mu    sync.Mutex // of what follows
-	files map[string]*readFile
-}
-
-// A readFile is what was read of a file of results.
-type readFile struct {
-	size     int64
-	modified time.Time
-	lines    []Result
+	mu         sync.Mutex // of what follows
+	files      map[string]*results.LineFile[Result]
+	groupsFile *results.LineFile[groupLine]
 }
 
 const (
@@ -57,8 +50,6 @@ func (s *Store) open() error {
 // Results returns the results by the identities of their experiments. It is an error if two lines have one identity and
 // different numbers, or if a line was changed.
 func (s *Store) Results() (map[string]Result, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	entries, err := os.ReadDir(s.Folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("experiment: reading the store: %w", err)
@@ -69,11 +60,11 @@ func (s *Store) Results() (map[string]Result, error) {
 			continue
 		}
 		path := filepath.Join(s.Folder, entry.Name())
-		lines, err := s.lines(path)
+		lines, err := s.resultFile(path).Read()
 		if err != nil {
 			return nil, err
 		}
-		for i, line := range lines {
+		for i, line := range lines.Values {
 			place := fmt.Sprintf("%s:%d", path, i+1)
 			if before, has := all[line.ID]; has {
 				if difference := line.Difference(before); difference != "" {
@@ -99,32 +90,25 @@ func (s *Store) Results() (map[string]Result, error) {
 	return all, nil
 }
 
-// lines returns the results in a file. It reads the file only if it has changed since the last time.
-func (s *Store) lines(path string) ([]Result, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("experiment: reading the store: %w", err)
-	}
-	if before := s.files[path]; before != nil && before.size == info.Size() && before.modified.Equal(info.ModTime()) {
-		return before.lines, nil
-	}
-	read, err := resultFile(path).Read()
-	if err != nil {
-		return nil, err
-	}
+func (s *Store) resultFile(path string) *results.LineFile[Result] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.files == nil {
-		s.files = map[string]*readFile{}
+		s.files = map[string]*results.LineFile[Result]{}
 	}
-	s.files[path] = &readFile{info.Size(), info.ModTime(), read.Values}
-	return read.Values, nil
+	if s.files[path] == nil {
+		s.files[path] = &results.LineFile[Result]{Path: path, Decode: decodeResult}
+	}
+	return s.files[path]
 }
 
-func resultFile(path string) results.LineFile[Result] {
-	return results.LineFile[Result]{Path: path, Decode: decodeResult}
-}
-
-func (s *Store) groupFile() results.LineFile[groupLine] {
-	return results.LineFile[groupLine]{Path: filepath.Join(s.Folder, groupsName), Decode: decodeGroup}
+func (s *Store) groupFile() *results.LineFile[groupLine] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.groupsFile == nil {
+		s.groupsFile = &results.LineFile[groupLine]{Path: filepath.Join(s.Folder, groupsName), Decode: decodeGroup}
+	}
+	return s.groupsFile
 }
 
 // groups are the lines of groups by their identities.
@@ -182,7 +166,7 @@ func (s *Store) keep(r *Result, g groupLine) (err error) {
 	if err := s.keepGroup(g); err != nil {
 		return err
 	}
-	return resultFile(filepath.Join(s.Folder, fileName(g))).Add(func(before results.Lines[Result]) ([]byte, error) {
+	return s.resultFile(filepath.Join(s.Folder, fileName(g))).Add(func(before results.Lines[Result]) ([]byte, error) {
 		if slices.ContainsFunc(before.Values, func(stored Result) bool { return stored.ID == r.ID }) {
 			return nil, fmt.Errorf("experiment: the store has a result of %s already, though this process had reserved it", r.ID)
 		}

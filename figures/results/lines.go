@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"github.com/gofrs/flock"
 
@@ -17,11 +19,16 @@ import (
 // ErrNewer is wrapped by a Decode's error for a whole line of a format that it does not know.
 var ErrNewer = errors.New("the format is a later one")
 
-// A LineFile is a file with a value on each line. Processes only ever add lines to it, several at a time.
+// A LineFile is a file with a value on each line. Processes only ever add lines to it, several at a time. It decodes each
+// line once.
 type LineFile[T any] struct {
 	Path string
 	// Decode reads a line, without its newline. It returns an error for a line that was cut short.
 	Decode func(line []byte) (T, error)
+
+	mu    sync.Mutex  // of what follows
+	known Lines[T]    // those with a newline that were read before
+	file  fs.FileInfo // the file that they were read from
 }
 
 // Lines are the content of a LineFile. The value of line i+1 is Values[i].
@@ -36,7 +43,7 @@ type Lines[T any] struct {
 
 // Read returns the lines of the file while no process is in the middle of adding some. A line that cannot be decoded is
 // an error that names file and line, unless it is the last one and was cut short.
-func (f LineFile[T]) Read() (lines Lines[T], err error) {
+func (f *LineFile[T]) Read() (lines Lines[T], err error) {
 	if err := checkRegular(f.Path); err != nil {
 		return lines, err
 	}
@@ -45,30 +52,46 @@ func (f LineFile[T]) Read() (lines Lines[T], err error) {
 		return lines, fmt.Errorf("results: locking %s: %w", f.Path, err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	content, err := os.ReadFile(f.Path)
+	return f.read()
+}
+
+// read is Read for a file that is locked.
+func (f *LineFile[T]) read() (lines Lines[T], err error) {
+	file, err := os.Open(f.Path)
 	if err != nil {
 		return lines, fmt.Errorf("results: reading %s: %w", f.Path, err)
 	}
-	return f.parse(content)
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return lines, fmt.Errorf("results: reading %s: %w", f.Path, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.file == nil || !os.SameFile(info, f.file) || info.Size() < int64(f.known.length) {
+		f.known, f.file = Lines[T]{}, info
+	}
+	added := make([]byte, info.Size()-int64(f.known.length))
+	if _, err := file.ReadAt(added, int64(f.known.length)); err != nil {
+		return lines, fmt.Errorf("results: reading %s: %w", f.Path, err)
+	}
+	return f.parse(added)
 }
 
-// parse reads the lines of a file. A last line without its newline is kept when it is whole.
-func (f LineFile[T]) parse(content []byte) (Lines[T], error) {
-	var p Lines[T]
-	for p.length < len(content) {
-		line, _, closed := bytes.Cut(content[p.length:], []byte("\n"))
+// parse reads the lines that follow the known ones. A last line without its newline is kept when it is whole.
+func (f *LineFile[T]) parse(content []byte) (Lines[T], error) {
+	for len(content) > 0 {
+		line, rest, closed := bytes.Cut(content, []byte("\n"))
 		value, err := f.Decode(line)
 		switch {
+		case err == nil && closed:
+			f.known.Values = append(f.known.Values, value)
+			f.known.length += len(line) + 1
+			content = rest
 		case err == nil:
-			p.Values = append(p.Values, value)
-			p.length += len(line)
-			if closed {
-				p.length++
-			}
-			p.open = !closed
+			return Lines[T]{Values: append(slices.Clip(f.known.Values), value), length: f.known.length + len(line), open: true}, nil
 		case !closed:
-			p.Torn = true
-			return p, nil
+			return Lines[T]{Values: slices.Clip(f.known.Values), Torn: true, length: f.known.length}, nil
 		default:
 			advice := "restore the file or remove the line"
 			if errors.Is(err, ErrNewer) {
@@ -78,16 +101,16 @@ func (f LineFile[T]) parse(content []byte) (Lines[T], error) {
 			} else if len(bytes.TrimSpace(line)) == 0 {
 				err, advice = errors.New("the line is blank"), "remove it"
 			}
-			return Lines[T]{}, fmt.Errorf("results: %s:%d: %w; %s", f.Path, len(p.Values)+1, err, advice)
+			return Lines[T]{}, fmt.Errorf("results: %s:%d: %w; %s", f.Path, len(f.known.Values)+1, err, advice)
 		}
 	}
-	return p, nil
+	return Lines[T]{Values: slices.Clip(f.known.Values), length: f.known.length}, nil
 }
 
 // Add adds to the file what choose makes of the lines that are there, whole lines with their newlines, while no other
 // process adds some. It makes the file if need be, removes a torn line first, and returns when the new lines are safe
 // on the disk.
-func (f LineFile[T]) Add(choose func(Lines[T]) ([]byte, error)) (err error) {
+func (f *LineFile[T]) Add(choose func(Lines[T]) ([]byte, error)) (err error) {
 	_, statErr := os.Lstat(f.Path)
 	if statErr == nil {
 		if err := checkRegular(f.Path); err != nil {
@@ -100,11 +123,7 @@ func (f LineFile[T]) Add(choose func(Lines[T]) ([]byte, error)) (err error) {
 		return fmt.Errorf("results: locking %s: %w", f.Path, err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	content, err := os.ReadFile(f.Path)
-	if err != nil {
-		return fmt.Errorf("results: reading %s: %w", f.Path, err)
-	}
-	before, err := f.parse(content)
+	before, err := f.read()
 	if err != nil {
 		return err
 	}

@@ -21,8 +21,8 @@ import (
 )
 
 // words is a file with a word in brackets on each line.
-func words(path string) results.LineFile[string] {
-	return results.LineFile[string]{Path: path, Decode: func(line []byte) (string, error) {
+func words(path string) *results.LineFile[string] {
+	return &results.LineFile[string]{Path: path, Decode: func(line []byte) (string, error) {
 		word, begins := strings.CutPrefix(string(line), "[")
 		word, ends := strings.CutSuffix(word, "]")
 		switch {
@@ -76,6 +76,47 @@ func TestLines(t *testing.T) {
 			must.Do(t, add(path, "new"))
 			if got := string(must.Get(os.ReadFile(path))(t)); got != c.after {
 				t.Errorf("afterwards the file is %q, want %q", got, c.after)
+			}
+		})
+	}
+}
+
+// A file is read on from where it was read before, whatever happened to it since.
+func TestLinesAreDecodedOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "words")
+	file, decoded := words(path), 0
+	decode := file.Decode
+	file.Decode = func(line []byte) (string, error) {
+		decoded++
+		return decode(line)
+	}
+	for _, c := range []struct {
+		name, content string
+		replaced      bool
+		want          []string
+		decoded       int
+	}{
+		{"new", "[a]\n[b]\n", false, []string{"a", "b"}, 2},
+		{"as before", "[a]\n[b]\n", false, []string{"a", "b"}, 0},
+		{"longer", "[a]\n[b]\n[c]\n", false, []string{"a", "b", "c"}, 1},
+		{"without a newline", "[a]\n[b]\n[c]\n[d]", false, []string{"a", "b", "c", "d"}, 1},
+		{"finished", "[a]\n[b]\n[c]\n[d]\n[e]\n", false, []string{"a", "b", "c", "d", "e"}, 2},
+		{"torn", "[a]\n[b]\n[c]\n[d]\n[e]\n[f", false, []string{"a", "b", "c", "d", "e"}, 1},
+		{"cut short", "[a]\n[z]\n", false, []string{"a", "z"}, 2},
+		{"replaced", "[x]\n[y]\n[z]\n", true, []string{"x", "y", "z"}, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.replaced {
+				other := path + ".other"
+				must.Do(t, os.WriteFile(other, []byte(c.content), 0o600))
+				must.Do(t, os.Rename(other, path))
+			} else {
+				must.Do(t, os.WriteFile(path, []byte(c.content), 0o600))
+			}
+			decoded = 0
+			lines := must.Get(file.Read())(t)
+			if !slices.Equal(lines.Values, c.want) || decoded != c.decoded {
+				t.Errorf("read %v with %d lines decoded, want %v with %d", lines.Values, decoded, c.want, c.decoded)
 			}
 		})
 	}
