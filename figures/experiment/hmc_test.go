@@ -28,12 +28,13 @@ func lines(n int) train.Dataset {
 	return train.Dataset{Inputs: nets.Rows(x, 1), Targets: y}
 }
 
-// chains is an experiment by HMC.
+// chains is an experiment by HMC. Its network is linear: its posterior has one mode, so that the chains agree whatever
+// the rounding of a machine.
 func chains(t *testing.T, h experiment.HMC) experiment.Experiment {
 	t.Helper()
 	task := experiment.Task{
 		Name: "lines", Data: experiment.Arrays{Train: lines(20), Sets: []experiment.Set{{Name: "test", Dataset: lines(5)}, {Name: "far", Dataset: lines(3)}}},
-		Network: nets.MLP{Widths: []int{3}}, Likelihood: likelihood.KnownNoise{Std: 0.1}, Metrics: []experiment.Metric{experiment.Regression},
+		Network: nets.MLP{}, Likelihood: likelihood.KnownNoise{Std: 0.1}, Metrics: []experiment.Metric{experiment.Regression},
 	}
 	m := experiment.Method{Name: "HMC", Layers: hmc.Prior{Layers: baselines.Deterministic{}}, Members: 2, Sampler: h}
 	return must.Get(task.Experiments(experiment.Adam(20, 20, 1e-2), 1, m))(t)[0]
@@ -51,8 +52,8 @@ func TestHMC(t *testing.T) {
 		}
 	}
 	for name, between := range map[string][2]float64{
-		results.MetricRHat: {0.99, 1.5}, results.MetricEffectiveSize: {5, 1000}, results.MetricAcceptance: {0.5, 1},
-		results.MetricDivergences: {0, 0}, results.MetricStepSize: {1e-3, 1}, results.MetricRMSE: {0.01, 0.3},
+		results.MetricRHat: {0.99, 1.2}, results.MetricEffectiveSize: {40, 1000}, results.MetricAcceptance: {0.5, 1},
+		results.MetricDivergences: {0, 0}, results.MetricStepSize: {0.1, 3}, results.MetricRMSE: {0.01, 0.15},
 	} {
 		if v, has := r.Metrics[name]; !has || v < between[0] || v > between[1] {
 			t.Errorf("%s is %v (%t), want between %v and %v", name, v, has, between[0], between[1])
