@@ -9,6 +9,7 @@ import (
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment/must"
@@ -95,8 +96,7 @@ func TestText(t *testing.T) {
 		{-0.005, -0.02, 0.01, "-0.005 [-0.020, +0.010]"},
 		{-15.462, -20.4849, -10.439, "-15.462 [-20.485, -10.439]"},
 	} {
-		var test tables.Test[string]
-		test.Mean, test.Low, test.High = c.mean, c.low, c.high
+		test := tables.Test[string]{Difference: &metrics.Difference{Mean: c.mean, Low: c.low, High: c.high}}
 		if got := test.Text(); got != c.want {
 			t.Errorf("%v in [%v, %v]: got %v, want %v", c.mean, c.low, c.high, got, c.want)
 		}

@@ -1,7 +1,8 @@
 package tables
 
 import (
-	"densityuncertainty/dul/metrics"
+	"maps"
+
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
@@ -23,9 +24,9 @@ type MethodRow struct {
 	Group, Name, Metric string
 	// Cell has the experiments of a method. A cell without any shows a dash.
 	Cell func(m experiment.Method) Cell
-	// Against has the experiments that those of a method are tested against, split by split; none for a method that is
-	// not tested. Only full experiments are tested. If Against is nil, the row has no tests.
-	Against func(m experiment.Method) Cell
+	// Against has the experiments that a method's full experiments are tested against, split by split; none for a method
+	// that is not tested. If Against is nil, the row has no tests.
+	Against func(m experiment.Method) experiment.Experiments
 	// Bold marks the lowest mean.
 	Bold bool
 	// Optional says that results may lack the metric. In a row without tests they always may.
@@ -34,11 +35,11 @@ type MethodRow struct {
 
 // TestedAgainst returns the row with a test of every other method against the reference.
 func (r MethodRow) TestedAgainst(reference experiment.Method) MethodRow {
-	r.Against = func(m experiment.Method) Cell {
+	r.Against = func(m experiment.Method) experiment.Experiments {
 		if m.Name == reference.Name {
-			return Cell{}
+			return nil
 		}
-		return r.Cell(reference)
+		return r.Cell(reference).Full
 	}
 	return r
 }
@@ -48,34 +49,24 @@ type Place struct{ Group, Row, Column string }
 
 func (r MethodRow) place(m experiment.Method) Place { return Place{r.Group, r.Name, m.Name} }
 
-// A Judgement is the verdict on a method in a row against its reference, report.Better, Worse or Undecided, and the
-// difference that was tested. If runs of one of the two diverged and none of the other, the verdict is against that one,
-// without a test: Difference is nil.
-type Judgement struct {
-	Verdict    string
-	Difference *metrics.Difference
-}
-
 // Judge returns the verdicts of the table. Those with a difference are of paired tests and hold for all of them together.
-func (t MethodTable) Judge(x *Index) (map[Place]Judgement, error) {
-	all, family := map[Place]Judgement{}, Family[Place]{TestTrain: t.TestTrain}
+func (t MethodTable) Judge(x *Index) (map[Place]Test[Place], error) {
+	alone, family := map[Place]Test[Place]{}, Family[Place]{TestTrain: t.TestTrain}
 	for _, r := range t.Rows {
 		if r.Against == nil {
 			continue
 		}
 		for _, m := range t.Methods {
-			runs, reference := r.Cell(m).Full, r.Against(m).Full
+			runs, reference := r.Cell(m).Full, r.Against(m)
 			if verdict := x.DivergedAlone(runs, reference); verdict != "" {
-				all[r.place(m)] = Judgement{Verdict: verdict}
+				alone[r.place(m)] = Test[Place]{Of: r.place(m), Verdict: verdict}
 			} else if err := family.Add(r.place(m), x.BySplit(runs, r.Metric), x.BySplit(reference, r.Metric), 0); err != nil {
 				return nil, err
 			}
 		}
 	}
-	tests, err := family.Tests()
-	for _, test := range tests {
-		all[test.Of] = Judgement{test.Verdict, &test.Difference}
-	}
+	all, err := family.ByName()
+	maps.Copy(all, alone)
 	return all, err
 }
 

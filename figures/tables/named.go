@@ -21,6 +21,17 @@ type Part struct {
 	Experiments experiment.Experiments
 }
 
+// NewSet is a set of experiments at one scale.
+func NewSet(scale, name, doc string, list experiment.Experiments) Set {
+	return Set{Name: name, Doc: doc}.With(scale, list)
+}
+
+// With returns the set with experiments at one more scale.
+func (s Set) With(scale string, list experiment.Experiments) Set {
+	s.Parts = append(slices.Clip(s.Parts), Part{scale, list})
+	return s
+}
+
 // At returns the experiments of a set at a scale; "" for all scales.
 func (s Set) At(scale string) experiment.Experiments {
 	var all experiment.Experiments
@@ -57,4 +68,9 @@ type Named struct {
 type NamedFigure struct {
 	Name, Doc string
 	Make      func(x *Index, seed uint64) (report.Figure, error)
+}
+
+// AnySeed makes a figure that is the same for every seed, as a NamedFigure has it.
+func AnySeed(make func(*Index) (report.Figure, error)) func(*Index, uint64) (report.Figure, error) {
+	return func(x *Index, _ uint64) (report.Figure, error) { return make(x) }
 }

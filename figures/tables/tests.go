@@ -41,8 +41,13 @@ func (f *Family[K]) Add(name K, values, reference map[int]float64, least int) er
 	if err != nil {
 		return fmt.Errorf("tables: %w", err)
 	}
-	f.names, f.differences = append(f.names, name), append(f.differences, d)
+	f.AddDifference(name, d)
 	return nil
+}
+
+// AddDifference adds a difference that is tested already, such as a median.
+func (f *Family[K]) AddDifference(name K, d metrics.Difference) {
+	f.names, f.differences = append(f.names, name), append(f.differences, d)
 }
 
 // AddComplete tests a metric of experiments against that of others. If results are missing on a split of the data, or
@@ -54,11 +59,12 @@ func (f *Family[K]) AddComplete(name K, x *Index, metric string, list, reference
 	return f.Add(name, x.BySplit(list, metric), x.BySplit(reference, metric), list[0].Task.Data.Splits())
 }
 
-// A Test is one test of a family, with the verdict report.Better, Worse or Undecided for a metric that is better when
-// lower.
+// A Test is the verdict on a comparison, report.Better, Worse or Undecided for a metric that is better when lower, and the
+// difference that was tested. If runs of one side diverged and none of the other's (Index.DivergedAlone), the verdict is
+// against that side without a test: Difference is nil. The zero Test is of a comparison that was not made.
 type Test[K comparable] struct {
 	Of K
-	metrics.Difference
+	*metrics.Difference
 	Verdict string
 }
 
@@ -70,7 +76,7 @@ func (f *Family[K]) Tests() ([]Test[K], error) {
 	}
 	var tests []Test[K]
 	for i, verdict := range verdicts {
-		tests = append(tests, Test[K]{f.names[i], f.differences[i], verdict})
+		tests = append(tests, Test[K]{f.names[i], &f.differences[i], verdict})
 	}
 	return tests, nil
 }
@@ -95,9 +101,12 @@ func (t Test[K]) Text() string {
 	return fmt.Sprintf("%+.*f [%+.*f, %+.*f]", n, t.Mean, n, t.Low, n, t.High)
 }
 
-// Cell is the difference with its interval and its verdict as a cell of a table.
+// Cell is the difference with its interval and its verdict as a cell of a table, which waits for runs if nothing was tested.
 func (t Test[K]) Cell() report.Cell {
-	return report.Cell{Text: t.Text(), Verdict: t.Verdict, Difference: &t.Difference}
+	if t.Difference == nil {
+		return report.Cell{NotRun: true}
+	}
+	return report.Cell{Text: t.Text(), Verdict: t.Verdict, Difference: t.Difference}
 }
 
 // Sentence lists tests of a metric of which neither high nor low values are better: a difference that is decided is

@@ -71,9 +71,9 @@ func claim(where, text, in, evidence string, compared, ahead, behind int) report
 const mostSets = 6
 
 // bestOnMost checks that density uncertainty is ahead on most of the paper's data sets. A set is won if density is better
-// than each other method, and lost if a method is better than density (tables.Judgement). The claim holds if enough sets are
+// than each other method, and lost if a method is better than density (tables.Test). The claim holds if enough sets are
 // won, and fails if so many are lost that the rest are too few. Sets that are neither, or were not run, may go either way.
-func (x metric) bestOnMost(verdicts map[tables.Place]tables.Judgement, s setting) report.Claim {
+func (x metric) bestOnMost(verdicts map[tables.Place]tables.Test[tables.Place], s setting) report.Claim {
 	won, lost, sets := 0, 0, 0
 	ahead := map[string]int{} // of density, by the rival
 	for _, dataset := range s.datasets {
@@ -163,7 +163,7 @@ func inBetween(x *tables.Index, s setting) (report.Claim, error) {
 	tests, err := gapRank.againstConstant(x, s)
 	n := tables.Verdicts(tests) // for scores that are better when lower
 	higher, lower, compared := n[report.Worse], n[report.Better], len(tests)
-	for _, dataset := range smallDatasets() {
+	for _, dataset := range SmallDatasets() {
 		switch x.DivergedAlone(s.runs(dataset, methods.Density), s.runs(dataset, methods.DensityConstant)) {
 		case report.Worse:
 			lower++

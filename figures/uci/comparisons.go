@@ -41,7 +41,7 @@ func table(x *tables.Index, name string, reference experiment.Method, of tables.
 func onSmallSets(of func(dataset string, m experiment.Method) tables.Cell) tables.MethodTable {
 	t := tables.MethodTable{Methods: everyMethod(), Decimals: 3, TestTrain: randomSplits}
 	for _, metric := range tableMetrics {
-		t.Rows = append(t.Rows, rows(metric.title, metric.name, smallDatasets(), of, methods.Density)...)
+		t.Rows = append(t.Rows, rows(metric.title, metric.name, SmallDatasets(), of, methods.Density)...)
 	}
 	return t
 }
@@ -49,12 +49,12 @@ func onSmallSets(of func(dataset string, m experiment.Method) tables.Cell) table
 // adamTable compares all methods on the smallest UCI sets with one optimizer: what is left of the lead of SNGP and DUE
 // if the others are trained with Adam too. Each is tested against density uncertainty.
 func adamTable(x *tables.Index) (report.Table, error) {
-	return table(x, "uci-adam", methods.Density, onSmallSets(adamSetting(smallDatasets()...).cellOrQuick))
+	return table(x, "uci-adam", methods.Density, onSmallSets(adamSetting(SmallDatasets()...).cellOrQuick))
 }
 
 // TunedTable compares all methods with the settings that did best for each on held-out training examples (Tuned).
 func TunedTable(x *tables.Index) (report.Table, error) {
-	return table(x, "uci-tuned", methods.Density, onSmallSets(tunedSetting(Gal, smallDatasets()...).cell))
+	return table(x, "uci-tuned", methods.Density, onSmallSets(tunedSetting(Gal, SmallDatasets()...).cell))
 }
 
 // Paired compares methods on the small data sets split by split with density uncertainty, by the metric
@@ -67,7 +67,7 @@ func Paired(x *tables.Index, metricName string) (report.Table, error) {
 	}
 	return table(x, "paired-"+metricName, methods.Density, tables.MethodTable{
 		Methods: append([]experiment.Method{methods.Density, methods.Rank1}, addedMethods()...), Decimals: 3, TestTrain: randomSplits,
-		Rows: rows("", metricName, smallDatasets(), paperSetting(smallDatasets()...).cell, methods.Density),
+		Rows: rows("", metricName, SmallDatasets(), paperSetting(SmallDatasets()...).cell, methods.Density),
 	})
 }
 
@@ -76,7 +76,7 @@ func Paired(x *tables.Index, metricName string) (report.Table, error) {
 func ConvergedTable(x *tables.Index) (report.Table, error) {
 	of := tables.MethodTable{Methods: convergedMethods(), Decimals: 3, TestTrain: randomSplits}
 	for _, training := range trainings() {
-		of.Rows = append(of.Rows, rows(training.name, results.MetricNLL, smallDatasets(), training.cell, detached)...)
+		of.Rows = append(of.Rows, rows(training.name, results.MetricNLL, SmallDatasets(), training.cell, detached)...)
 	}
 	t, err := table(x, "uci-converged", detached, of)
 	if err != nil {
@@ -93,8 +93,8 @@ func ConvergedTable(x *tables.Index) (report.Table, error) {
 func changeOfLead(x *tables.Index) (string, error) {
 	family := tables.Family[string]{TestTrain: randomSplits}
 	short, long := trainings()[0], trainings()[1]
-	for _, dataset := range smallDatasets() {
-		lead := func(t training) map[int]float64 {
+	for _, dataset := range SmallDatasets() {
+		lead := func(t setting) map[int]float64 {
 			constant := x.BySplit(t.runs(dataset, methods.DensityConstant), results.MetricNLL)
 			return less(constant, x.BySplit(t.runs(dataset, detached), results.MetricNLL))
 		}
@@ -122,24 +122,23 @@ func less(a, b map[int]float64) map[int]float64 {
 // DUE take no samples.
 func SamplesTable(x *tables.Index) (report.Table, error) {
 	of := tables.MethodTable{Methods: samplesMethods(), Decimals: 3, TestTrain: randomSplits}
-	few := paperSetting(smallDatasets()...)
+	few := paperSetting(SmallDatasets()...)
 	many := func(dataset string, m experiment.Method) tables.Cell {
 		if m.Process != nil {
 			return few.cell(dataset, m)
 		}
 		return manySamples().cell(dataset, m)
 	}
-	of.Rows = rows("1000 draws", results.MetricNLL, smallDatasets(), many, methods.Density)
-	for i, dataset := range smallDatasets() {
-		row := rows("10 draws", results.MetricNLL, smallDatasets(), few.cell)[i]
-		row.Against = func(m experiment.Method) tables.Cell {
+	fewRows := rows("10 draws", results.MetricNLL, SmallDatasets(), few.cell)
+	for i, dataset := range SmallDatasets() {
+		fewRows[i].Against = func(m experiment.Method) experiment.Experiments {
 			if m.Process != nil { // the same runs
-				return tables.Cell{}
+				return nil
 			}
-			return many(dataset, m)
+			return many(dataset, m).Full
 		}
-		of.Rows = append(of.Rows, row)
 	}
+	of.Rows = append(rows("1000 draws", results.MetricNLL, SmallDatasets(), many, methods.Density), fewRows...)
 	t := begun("uci-samples", "Data set", report.MarksAgainst(methods.Density.Name+" (10 draws: than 1000 draws of the same method)"))
 	return of.Fill(x, t)
 }
@@ -187,21 +186,12 @@ func gapMethods() []experiment.Method {
 	return append([]experiment.Method{methods.DensityMean}, tunedMethods()...)
 }
 
-// gapCell has the runs of a method on the gap splits of a data set. No settings were tuned there for the mean energy, a
-// control.
-func (s setting) gapCell(dataset string, m experiment.Method) tables.Cell {
-	if s.name == "tuned" && m.Name == methods.DensityMean.Name {
-		return tables.Cell{}
-	}
-	return s.cellOrQuick(dataset, m)
-}
-
 // GapTable is the paper's criterion on real data: on test inputs between the training inputs, is a method as uncertain as
 // it is wrong? It has the negative log likelihood of every method, tested against density uncertainty.
 func GapTable(x *tables.Index) (report.Table, error) {
 	of := tables.MethodTable{Methods: gapMethods(), Decimals: 2, TestTrain: gapSplits}
 	for _, s := range gapSettings() {
-		of.Rows = append(of.Rows, rows(s.name, results.MetricNLL, smallDatasets(), s.gapCell, methods.Density)...)
+		of.Rows = append(of.Rows, rows(s.name, results.MetricNLL, SmallDatasets(), s.cellOrQuick, methods.Density)...)
 	}
 	return table(x, "uci-gap", methods.Density, of)
 }
@@ -223,7 +213,7 @@ var gapRank = gapScore{"uci-gap-rank", results.MetricSpearman, "rank correlation
 func (g gapScore) table(x *tables.Index) (report.Table, error) {
 	of := tables.MethodTable{Methods: gapMethods(), Decimals: 2}
 	for _, s := range gapSettings() {
-		of.Rows = append(of.Rows, rows(s.name, g.metric, smallDatasets(), s.gapCell)...)
+		of.Rows = append(of.Rows, rows(s.name, g.metric, SmallDatasets(), s.cellOrQuick)...)
 	}
 	t, err := of.Fill(x, begun(g.name, "Data set", ""))
 	if err != nil {
@@ -244,7 +234,7 @@ func (g gapScore) table(x *tables.Index) (report.Table, error) {
 // againstConstant are the tests of LDL energies against constant energy on the gap splits, one for each data set.
 func (g gapScore) againstConstant(x *tables.Index, s setting) ([]tables.Test[string], error) {
 	family := tables.Family[string]{TestTrain: gapSplits}
-	for _, dataset := range smallDatasets() {
+	for _, dataset := range SmallDatasets() {
 		if err := family.AddComplete(DatasetTitle(dataset), x, g.metric, s.runs(dataset, methods.Density), s.runs(dataset, methods.DensityConstant)); err != nil {
 			return nil, err
 		}

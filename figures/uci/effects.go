@@ -60,25 +60,14 @@ var densityOptions = []option{
 	}},
 }
 
-// A direction is a way from one fidelity towards the other, one option at a time, on the published splits.
-type direction struct {
-	from        string
-	base, other setting
-}
+// A direction is a way from one fidelity towards the other, one option at a time.
+type direction struct{ base, other setting }
 
-// directions are both ways.
+// directions are both ways, on the published splits.
 func directions() []direction {
-	text := paperSetting(smallDatasets()...)
-	released := releasedSetting(smallDatasets()...).changed(func(list experiment.Experiments) experiment.Experiments {
-		return list.Change(func(e *experiment.Experiment) {
-			data := e.Task.Data.(Data)
-			data.Kind = Gal
-			e.Task.Data, e.Task.Name = data, nameOf(data)
-		})
-	})
-	return []direction{
-		{"paper's text", text, released}, {"authors' code", released, text},
-	}
+	text, released := paperSetting(SmallDatasets()...), releasedSetting(SmallDatasets()...)
+	released.list = by(releasedAsSplit)
+	return []direction{{text, released}, {released, text}}
 }
 
 // with lists the experiments of density layers on a data set with an option of the other fidelity.
@@ -99,10 +88,10 @@ func OptionsTable(x *tables.Index) (report.Table, error) {
 	family := tables.Family[effect]{TestTrain: randomSplits}
 	ways := directions()
 	for _, way := range ways {
-		t.Columns = append(t.Columns, way.from+", with this option of the other")
+		t.Columns = append(t.Columns, way.base.name+", with this option of the other")
 		for _, o := range densityOptions {
-			for _, dataset := range smallDatasets() {
-				if err := family.AddComplete(effect{way.from, o.name, dataset}, x, results.MetricNLL, way.with(o, dataset), way.base.runs(dataset, methods.Density)); err != nil {
+			for _, dataset := range SmallDatasets() {
+				if err := family.AddComplete(effect{way.base.name, o.name, dataset}, x, results.MetricNLL, way.with(o, dataset), way.base.runs(dataset, methods.Density)); err != nil {
 					return t, err
 				}
 			}
@@ -112,15 +101,11 @@ func OptionsTable(x *tables.Index) (report.Table, error) {
 	if err != nil {
 		return t, err
 	}
-	for _, dataset := range smallDatasets() {
+	for _, dataset := range SmallDatasets() {
 		for _, o := range densityOptions {
 			row := report.Row{Group: DatasetTitle(dataset), Name: o.title()}
 			for _, way := range ways {
-				cell := report.Cell{NotRun: true}
-				if test, has := tests[effect{way.from, o.name, dataset}]; has {
-					cell = test.Cell()
-				}
-				row.Cells = append(row.Cells, cell)
+				row.Cells = append(row.Cells, tests[effect{way.base.name, o.name, dataset}].Cell())
 			}
 			t.Rows = append(t.Rows, row)
 		}

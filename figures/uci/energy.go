@@ -17,23 +17,18 @@ import (
 // each energy model, tested against constant energy, and what the differences exclude. Seeds and all else are equal, but
 // for the tuned settings, which are each model's own.
 func EnergyTable(x *tables.Index) (report.Table, error) {
-	t, err := table(x, "uci-energy", energyMethods()[0], energyComparison())
-	return withBounds(t), err
+	return againstControl(x, "uci-energy", energySettings(withoutYear()...), energyMethods())
 }
 
-// energyComparison are the rows and columns of EnergyTable.
-func energyComparison() tables.MethodTable {
-	return inSettings(energySettings(withoutYear()...), energyMethods())
-}
-
-// inSettings compares the negative log likelihood of methods with that of the first of them, with a row for each data set
-// and setting.
-func inSettings(settings []setting, list []experiment.Method) tables.MethodTable {
-	t := tables.MethodTable{Methods: list, Decimals: 3, TestTrain: randomSplits}
+// againstControl compares the negative log likelihood of methods with that of the first of them, the control, with a row
+// for each data set and setting, and says what the differences exclude.
+func againstControl(x *tables.Index, name string, settings []setting, list []experiment.Method) (report.Table, error) {
+	of := tables.MethodTable{Methods: list, Decimals: 3, TestTrain: randomSplits}
 	for _, s := range settings {
-		t.Rows = append(t.Rows, rows(s.name, results.MetricNLL, s.datasets, s.cell, list[0])...)
+		of.Rows = append(of.Rows, rows(s.name, results.MetricNLL, s.datasets, s.cell, list[0])...)
 	}
-	return t
+	t, err := table(x, name, list[0], of)
+	return withBounds(t), err
 }
 
 // placeSettings are those of PlaceTable, on all data sets but the two largest. Both columns have the settings that are
@@ -49,12 +44,8 @@ func placeMethods() []experiment.Method {
 // likelihood of density layers whose noise follows the mean energy, the same for every input, and of density layers, tested
 // against it, and what the differences exclude.
 func PlaceTable(x *tables.Index) (report.Table, error) {
-	t, err := table(x, "uci-place", placeMethods()[0], placeComparison())
-	return withBounds(t), err
+	return againstControl(x, "uci-place", placeSettings(), placeMethods())
 }
-
-// placeComparison are the rows and columns of PlaceTable.
-func placeComparison() tables.MethodTable { return inSettings(placeSettings(), placeMethods()) }
 
 // allSets is the name of the rows that pool the data sets of a group.
 const allSets = "mean of the data sets"
@@ -82,7 +73,7 @@ func withBounds(t report.Table) report.Table {
 		for column := range t.Columns[2:] {
 			cell := report.Cell{}
 			if d, n := meanDifference(t, row.Group, column); n > 1 {
-				cell.Text = tables.Test[string]{Difference: d}.Text()
+				cell.Text = tables.Test[string]{Difference: &d}.Text()
 			}
 			means.Cells = append(means.Cells, cell)
 		}
@@ -139,7 +130,7 @@ func SpreadTable(x *tables.Index) (report.Table, error) {
 			t.Columns = append(t.Columns, measure.title+", "+m.Name)
 		}
 	}
-	for _, s := range energySettings(smallDatasets()...) {
+	for _, s := range energySettings(SmallDatasets()...) {
 		for _, dataset := range s.datasets {
 			row := report.Row{Group: s.name, Name: DatasetTitle(dataset)}
 			for _, measure := range measures {

@@ -9,8 +9,8 @@ import (
 	"densityuncertainty/figures/methods"
 )
 
-// smallDatasets are those on which methods that the paper does not have are run too.
-func smallDatasets() []string {
+// SmallDatasets are those on which methods that the paper does not have are run too.
+func SmallDatasets() []string {
 	return []string{"boston", "concrete", "energy", "energy-cooling", "wine", "yacht"}
 }
 

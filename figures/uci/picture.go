@@ -1,6 +1,7 @@
 package uci
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image/color"
@@ -19,12 +20,11 @@ import (
 
 // Figures are the pictures of the study.
 func Figures() []tables.NamedFigure {
-	of := func(picture func(*tables.Index) (report.Figure, error)) func(*tables.Index, uint64) (report.Figure, error) {
-		return func(x *tables.Index, _ uint64) (report.Figure, error) { return picture(x) }
+	of := tables.AnySeed
+	each := func(f report.Forest, table func(*tables.Index) (report.Table, error)) func(*tables.Index, uint64) (report.Figure, error) {
+		return of(func(x *tables.Index) (report.Figure, error) { return perDataset(x, f, table) })
 	}
-	each := func(table func(*tables.Index) (report.Table, error)) func(*tables.Index, uint64) (report.Figure, error) {
-		return of(func(x *tables.Index) (report.Figure, error) { return perDataset(x, table) })
-	}
+	inside := tables.Confidence
 	return []tables.NamedFigure{
 		{Name: "uci-reproduction", Doc: "UCI with the settings of the authors' code: how far our numbers are from the paper's", Make: of(ReproductionFigure)},
 		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: of(NLLFigure)},
@@ -38,28 +38,29 @@ func Figures() []tables.NamedFigure {
 		{Name: "uci-energy", Doc: "UCI: density layers with each energy model against constant energy", Make: of(EnergyFigure)},
 		{Name: "uci-place", Doc: "UCI: density layers against the same with their mean energy for every input", Make: of(PlaceFigure)},
 		{Name: "uci-gap", Doc: "UCI, gap splits: every method against density uncertainty", Make: of(GapFigure)},
-		{Name: "uci-gap-coverage", Doc: "UCI, gap splits: how many targets are inside 95 % intervals", Make: of(GapCoverageFigure)},
-		{Name: "uci-gap-rank", Doc: "UCI, gap splits: does the variance tell where errors are large?", Make: of(GapRankFigure)},
+		{Name: "uci-gap-coverage", Doc: "UCI, gap splits: how many targets are inside 95 % intervals",
+			Make: each(report.Forest{Axis: "part inside", Numbers: true, Line: &inside}, GapCoverageTable)},
+		{Name: "uci-gap-rank", Doc: "UCI, gap splits: does the variance tell where errors are large?",
+			Make: each(report.Forest{Axis: "rank correlation", Numbers: true, Line: new(float64)}, GapRankTable)},
 		{Name: "uci-spread", Doc: "UCI: coverage and rank correlation with constant energy and with LDL", Make: of(SpreadFigure)},
 		{Name: "uci-released", Doc: "UCI with the settings of the authors' code: ours beside measurements of their code", Make: of(ReleasedFigure)},
 		{Name: "uci-tuned", Doc: "UCI with tuned settings: every method against density uncertainty", Make: of(TunedFigure)},
-		{Name: "uci-adam", Doc: "UCI with Adam: every method against density uncertainty", Make: each(adamTable)},
-		{Name: "uci-scores", Doc: "UCI, continuous ranked probability score: every method against density uncertainty", Make: each(scoresTable)},
-		{Name: "uci-samples", Doc: "UCI with 1000 draws: every method against density uncertainty; with 10: against 1000 draws", Make: each(SamplesTable)},
+		{Name: "uci-adam", Doc: "UCI with Adam: every method against density uncertainty", Make: each(report.Forest{}, adamTable)},
+		{Name: "uci-scores", Doc: "UCI, continuous ranked probability score: every method against density uncertainty",
+			Make: each(report.Forest{Axis: "difference of CRPS"}, scoresTable)},
+		{Name: "uci-samples", Doc: "UCI with 1000 draws: every method against density uncertainty; with 10: against 1000 draws", Make: each(report.Forest{}, SamplesTable)},
 		{Name: "uci-converged", Doc: "what longer training does to density layers and others on UCI", Make: of(ConvergedFigure)},
 		{Name: "uci-options", Doc: "what each single option between the text and the authors' code does to density layers on UCI", Make: of(OptionsFigure)},
 	}
 }
 
-// differences is a picture of the differences in a table.
-func differences(x *tables.Index, f report.Forest, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
+// forest is a picture of a table, with an axis for differences of the negative log likelihood if it has no other.
+func forest(x *tables.Index, f report.Forest, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
 	t, err := table(x)
 	if err != nil {
 		return report.Figure{}, err
 	}
-	if f.Axis = "difference of NLL (nats)"; t.Name == "uci-scores" {
-		f.Axis = "difference of CRPS"
-	}
+	f.Axis = cmp.Or(f.Axis, "difference of NLL (nats)")
 	picture, err := f.Of(t)
 	picture.Caption = prose.Caption(t.Name+" picture", nil)
 	return picture, err
@@ -68,47 +69,20 @@ func differences(x *tables.Index, f report.Forest, table func(*tables.Index) (re
 // perRow is the number of panels beside each other in a picture with a panel for each data set.
 const perRow = 3
 
-// perDataset is differences, but for those in RMSE, with a panel for each data set: many methods are seen better one below
-// the other, and data sets have their own scales.
-func perDataset(x *tables.Index, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
-	return differences(x, report.Forest{Columns: perRow}, turned(table))
-}
-
-// turned is a table without the rows in RMSE, with a group for each data set.
-func turned(table func(*tables.Index) (report.Table, error)) func(*tables.Index) (report.Table, error) {
-	return func(x *tables.Index) (report.Table, error) {
+// perDataset is a forest of a table without its rows in RMSE, with a panel for each data set: many methods are seen better
+// one below the other, and data sets have their own scales.
+func perDataset(x *tables.Index, f report.Forest, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
+	f.Columns = perRow
+	return forest(x, f, func(x *tables.Index) (report.Table, error) {
 		t, err := table(x)
 		t.Rows = slices.DeleteFunc(t.Rows, func(r report.Row) bool { return strings.HasPrefix(r.Group, rmse.title) })
 		return t.Turned(), err
-	}
-}
-
-// numbers is a picture of the numbers in a table.
-func numbers(x *tables.Index, f report.Forest, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
-	t, err := table(x)
-	if err != nil {
-		return report.Figure{}, err
-	}
-	f.Numbers = true
-	picture, err := f.Of(t)
-	picture.Caption = prose.Caption(t.Name+" picture", nil)
-	return picture, err
-}
-
-// GapCoverageFigure shows GapCoverageTable.
-func GapCoverageFigure(x *tables.Index) (report.Figure, error) {
-	right := tables.Confidence
-	return numbers(x, report.Forest{Axis: "part inside", Columns: perRow, Line: &right}, turned(GapCoverageTable))
-}
-
-// GapRankFigure shows GapRankTable.
-func GapRankFigure(x *tables.Index) (report.Figure, error) {
-	return numbers(x, report.Forest{Axis: "rank correlation", Columns: perRow, Line: new(float64)}, turned(GapRankTable))
+	})
 }
 
 // ReleasedFigure shows the negative log likelihoods of ReleasedTable.
 func ReleasedFigure(x *tables.Index) (report.Figure, error) {
-	return numbers(x, report.Forest{Axis: "NLL (nats)", Columns: perRow, Only: []string{"NLL, ours", "NLL, their code"}}, ReleasedTable)
+	return forest(x, report.Forest{Axis: "NLL (nats)", Columns: perRow, Numbers: true, Only: []string{"NLL, ours", "NLL, their code"}}, ReleasedTable)
 }
 
 // SpreadFigure shows the coverage and the rank correlation of SpreadTable: one row of panels for each.
@@ -119,7 +93,7 @@ func SpreadFigure(x *tables.Index) (report.Figure, error) {
 		for _, m := range spreadMethods() {
 			columns = append(columns, measure+", "+m.Name)
 		}
-		f, err := numbers(x, report.Forest{Axis: measure, Only: columns}, SpreadTable)
+		f, err := forest(x, report.Forest{Axis: measure, Numbers: true, Only: columns}, SpreadTable)
 		if err != nil {
 			return f, err
 		}
@@ -135,25 +109,31 @@ func SpreadFigure(x *tables.Index) (report.Figure, error) {
 }
 
 // ClaimsFigure shows the negative log likelihoods of ClaimsTable.
-func ClaimsFigure(x *tables.Index) (report.Figure, error) { return perDataset(x, ClaimsTable) }
+func ClaimsFigure(x *tables.Index) (report.Figure, error) {
+	return perDataset(x, report.Forest{}, ClaimsTable)
+}
 
 // GapFigure shows GapTable.
-func GapFigure(x *tables.Index) (report.Figure, error) { return perDataset(x, GapTable) }
+func GapFigure(x *tables.Index) (report.Figure, error) {
+	return perDataset(x, report.Forest{}, GapTable)
+}
 
 // TunedFigure shows the negative log likelihoods of TunedTable.
-func TunedFigure(x *tables.Index) (report.Figure, error) { return perDataset(x, TunedTable) }
+func TunedFigure(x *tables.Index) (report.Figure, error) {
+	return perDataset(x, report.Forest{}, TunedTable)
+}
 
 // energyMarks are those of the energy models but the constant one, which has a colour in other pictures; see drawnColours.
 var energyMarks = []report.Mark{{Colour: report.Green, Shape: draw.BoxGlyph{}}, {Colour: report.Blue, Shape: draw.CircleGlyph{}}, {Colour: color.Black, Shape: draw.PyramidGlyph{}}}
 
 // EnergyFigure shows EnergyTable.
 func EnergyFigure(x *tables.Index) (report.Figure, error) {
-	return differences(x, report.Forest{Marks: energyMarks}, EnergyTable)
+	return forest(x, report.Forest{Marks: energyMarks}, EnergyTable)
 }
 
 // PlaceFigure shows PlaceTable.
 func PlaceFigure(x *tables.Index) (report.Figure, error) {
-	return differences(x, report.Forest{Marks: energyMarks[1:]}, PlaceTable)
+	return forest(x, report.Forest{Marks: energyMarks[1:]}, PlaceTable)
 }
 
 // effectMarks are those of the directions. No method has their colours; see drawnColours.
@@ -161,7 +141,7 @@ var effectMarks = []report.Mark{{Colour: report.Navy, Shape: draw.CircleGlyph{}}
 
 // OptionsFigure shows OptionsTable.
 func OptionsFigure(x *tables.Index) (report.Figure, error) {
-	return differences(x, report.Forest{Marks: effectMarks, Columns: perRow}, OptionsTable)
+	return forest(x, report.Forest{Marks: effectMarks, Columns: perRow}, OptionsTable)
 }
 
 // NLLFigure shows the table NLL: a panel for each data set and in it, for each method, our mean and the paper's with bars of
@@ -280,10 +260,11 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 	f.Key = report.Key(append(marks, report.Mark{Name: "off the scale", Colour: report.Grey, Shape: leavesShape})...)
 	var ticks []plot.Tick
 	for _, t := range lengths {
-		ticks = append(ticks, plot.Tick{Value: math.Log10(float64(t.epochs)), Label: fmt.Sprint(t.epochs)})
+		epochs := t.runs(SmallDatasets()[0], detached)[0].Recipe.Epochs
+		ticks = append(ticks, plot.Tick{Value: math.Log10(float64(epochs)), Label: fmt.Sprint(epochs)})
 	}
 	var panels []*plot.Plot
-	for n, dataset := range smallDatasets() {
+	for n, dataset := range SmallDatasets() {
 		p := report.New(DatasetTitle(dataset), "", "")
 		p.Title.TextStyle.Font.Size = vg.Points(report.LabelSize)
 		low, top := math.Inf(1), math.Inf(-1)

@@ -26,16 +26,16 @@ import (
 // an Adam of their own, and a weight decay on weights alone. SNGP and DUE are trained by Adam, since with momentum they
 // do not fit in as many epochs. The data can also be one's own.
 func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	return textSettings("uci.Paper", data).experiment(data, defaults.Fill(m))
+	return textFidelity("uci.Paper", data).experiment(data, defaults.Fill(m))
 }
 
-// textSettings are the settings of Paper.
-func textSettings(preset string, data experiment.Source) settings {
+// textFidelity is the fidelity of Paper.
+func textFidelity(preset string, data experiment.Source) fidelity {
 	width := 50
 	if d, is := data.(Data); is && (d.Name == "protein" || d.Name == Year) {
 		width = 100
 	}
-	return settings{preset: preset, widths: []int{width, width}, epochs: 100, energyScale: 1, energies: train.Adam{Decay: 1e-5}}
+	return fidelity{preset: preset, widths: []int{width, width}, energyScale: 1, energies: train.Adam{Decay: 1e-5}}
 }
 
 // Released trains as the authors' code does: three hidden layers of 50 units on random splits, energy models
@@ -47,32 +47,37 @@ func Released(data experiment.Source, m experiment.Method) (experiment.Experimen
 		d.Kind = Random
 		data = d
 	}
+	return releasedAsSplit(data, m)
+}
+
+// releasedAsSplit is Released on the data's own splits.
+func releasedAsSplit(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	m = defaults.Fill(m)
 	m.Layers = releasedLayers(m.Layers)
-	return settings{
-		preset: "uci.Released", widths: []int{50, 50, 50}, epochs: 100, energyScale: 0.01, energies: momentum(weightDecay), otherDecay: weightDecay,
+	return fidelity{
+		preset: "uci.Released", widths: []int{50, 50, 50}, energyScale: 0.01, energies: momentum(weightDecay), otherDecay: weightDecay,
 	}.experiment(data, m)
 }
 
 // Adam is Paper with Adam for all methods.
 func Adam(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	s := textSettings("uci.Adam", data)
-	s.optimizer = adam
-	return s.experiment(data, defaults.Fill(m))
+	f := textFidelity("uci.Adam", data)
+	f.optimizer = adam
+	return f.experiment(data, defaults.Fill(m))
 }
 
 // Long is Paper with 400 epochs.
 func Long(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	s := textSettings("uci.Long", data)
-	s.epochs = 400
-	return s.experiment(data, defaults.Fill(m))
+	e, err := Paper(data, m)
+	e.Preset, e.Recipe.Epochs = "uci.Long", 400
+	return e, err
 }
 
 // Longest is Paper with 4000 epochs.
 func Longest(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	s := textSettings("uci.Longest", data)
-	s.epochs = 4000
-	return s.experiment(data, defaults.Fill(m))
+	e, err := Paper(data, m)
+	e.Preset, e.Recipe.Epochs = "uci.Longest", 4000
+	return e, err
 }
 
 // StoppedEarly is Longest with the epoch that is best on the held-out examples. These are a fifth of the training part,
@@ -106,11 +111,10 @@ const sgd, adam = "sgd", "adam"
 // momentum is the optimizer of the paper's appendix.
 func momentum(decay float64) train.Optimizer { return train.SGD{Momentum: 0.9, Decay: decay} }
 
-// settings are what presets differ in.
-type settings struct {
+// A fidelity is what the text and the authors' code differ in, and the optimizer.
+type fidelity struct {
 	preset      string
 	widths      []int
-	epochs      int
 	optimizer   string          // sgd or adam; "" is Adam for Gaussian processes and SGD for all others
 	energyScale float64         // of the objective of energy models
 	energies    train.Optimizer // of energy models
@@ -118,41 +122,41 @@ type settings struct {
 }
 
 // experiment is the experiment of a method whose layers are filled in.
-func (s settings) experiment(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+func (f fidelity) experiment(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 	l := likelihood.Gaussian{}
 	t, err := experiment.MethodTraits(m, l)
 	if err != nil {
-		return experiment.Experiment{}, fmt.Errorf("%s: %s: %w", s.preset, m.Name, err)
+		return experiment.Experiment{}, fmt.Errorf("%s: %s: %w", f.preset, m.Name, err)
 	}
-	r := experiment.Recipe{Epochs: s.epochs, BatchSize: 128, Schedule: experiment.Cosine{Start: 0.01}, Samples: 1, SharedNoise: true}
+	r := experiment.Recipe{Epochs: 100, BatchSize: 128, Schedule: experiment.Cosine{Start: 0.01}, Samples: 1, SharedNoise: true}
 	if t.Noise {
 		r.Samples = 10
 	}
-	r.Groups = s.groups(t, s.optimizer == adam || s.optimizer == "" && m.Process != nil)
+	r.Groups = f.groups(t, f.optimizer == adam || f.optimizer == "" && m.Process != nil)
 	if t.Energies {
-		r.PretrainEpochs, r.PretrainGroups, r.LogLikelihoodScale = 10, r.Groups[:1], s.energyScale
+		r.PretrainEpochs, r.PretrainGroups, r.LogLikelihoodScale = 10, r.Groups[:1], f.energyScale
 	}
-	task := experiment.Task{Name: nameOf(data), Data: data, Network: nets.MLP{Widths: s.widths}, Likelihood: l, Metrics: []experiment.Metric{experiment.Regression}}
-	return experiment.Experiment{Task: task, Method: m, Recipe: r, Preset: s.preset}, nil
+	task := experiment.Task{Name: nameOf(data), Data: data, Network: nets.MLP{Widths: f.widths}, Likelihood: l, Metrics: []experiment.Metric{experiment.Regression}}
+	return experiment.Experiment{Task: task, Method: m, Recipe: r, Preset: f.preset}, nil
 }
 
 // groups are the groups of parameters of networks with these traits. Energy models, if there are some, come first.
-func (s settings) groups(t experiment.Traits, withAdam bool) []experiment.Group {
+func (f fidelity) groups(t experiment.Traits, withAdam bool) []experiment.Group {
 	var groups []experiment.Group
 	add := func(o train.Optimizer, roles ...params.Role) {
 		if slices.ContainsFunc(roles, t.Has) {
 			groups = append(groups, experiment.Group{Roles: roles, Optimizer: o, Rate: 1})
 		}
 	}
-	add(s.energies, params.Generative)
+	add(f.energies, params.Generative)
 	if !withAdam {
 		add(momentum(weightDecay), params.Weight)
-		add(momentum(s.otherDecay), params.Variational, params.Likelihood)
+		add(momentum(f.otherDecay), params.Variational, params.Likelihood)
 		return groups
 	}
 	add(train.Adam{Decay: weightDecay}, params.Weight)
-	add(momentum(s.otherDecay), params.Likelihood) // the noise variance has to fall further than Adam goes
-	add(train.Adam{Decay: s.otherDecay}, params.Variational)
+	add(momentum(f.otherDecay), params.Likelihood) // the noise variance has to fall further than Adam goes
+	add(train.Adam{Decay: f.otherDecay}, params.Variational)
 	return groups
 }
 

@@ -12,21 +12,14 @@ import (
 // Sets lists the experiments of the study. A set with the name of a table has all that the table shows: an experiment
 // that two tables need is in the sets of both.
 func Sets() []tables.Set {
-	small := smallDatasets()
-	var energies, places, gaps, tuning, tuned, options, converged experiment.Experiments
-	for _, s := range energySettings(withoutYear()...) {
-		energies = append(energies, s.all(energyMethods()...)...)
-	}
-	for _, s := range placeSettings() {
-		places = append(places, s.all(placeMethods()...)...)
-	}
-	for _, s := range gapSettings() {
-		for _, dataset := range small {
-			for _, m := range gapMethods() {
-				gaps = append(gaps, s.gapCell(dataset, m).Full...)
-			}
+	small := SmallDatasets()
+	in := func(settings []setting, list []experiment.Method) (all experiment.Experiments) {
+		for _, s := range settings {
+			all = append(all, s.all(list...)...)
 		}
+		return all
 	}
+	var tuning, tuned, options, converged experiment.Experiments
 	for _, t := range tunings() {
 		for _, m := range t.methods {
 			for _, c := range grid(m) {
@@ -35,7 +28,7 @@ func Sets() []tables.Set {
 				}
 			}
 		}
-		tuned = append(tuned, tunedSetting(t.splits, t.datasets...).all(t.methods...)...)
+		tuned = append(tuned, t.all(t.methods...)...)
 	}
 	for _, way := range directions() {
 		options = append(options, way.base.all(methods.Density)...)
@@ -50,32 +43,27 @@ func Sets() []tables.Set {
 	}
 	return []tables.Set{
 		withQuick("uci", "UCI regression tables (NLL, RMSE): the paper's text, Gal's splits", paperSetting(withoutYear()...).all(Methods()...)),
-		scale(results.Full, "uci-year", "UCI regression tables: the Year row alone, which is as large as all others together", paperSetting(Year).all(Methods()...)),
+		tables.NewSet(results.Full, "uci-year", "UCI regression tables: the Year row alone, which is as large as all others together", paperSetting(Year).all(Methods()...)),
 		withQuick("uci-gp", "UCI regression with methods that the paper's UCI tables leave out: SNGP, DUE, deep ensembles and a single network, on the smallest sets",
 			paperSetting(small...).all(addedMethods()...)),
 		withQuick("uci-adam", "UCI regression with Adam for all methods, as SNGP and DUE have it, on the smallest sets: how much of a difference is the optimizer's",
 			adamSetting(small...).all(everyMethod()...)),
-		withQuick("uci-energy", "density layers with constant, diagonal, LDL and mixture energies in four settings: does the energy matter?", energies),
-		scale(results.Full, "uci-place", "density layers, and the same whose noise follows the mean energy, as much and the same for all inputs: does it matter where it goes?", places),
-		withQuick("uci-gap", "UCI regression on gap splits, whose test inputs lie between those of training: every method on the small sets", gaps),
-		scale(results.Grid, "uci-tuning", "optimizer and noise of every method tried on held-out training examples, for the tuned settings (then: reproduce choose uci)", tuning),
-		scale(results.Full, "uci-tuned", "UCI regression with the settings of every method that did best on held-out training examples", tuned),
-		scale(results.Full, "uci-options", "density layers on UCI with one option at a time from the text to the authors' code, and back", options),
-		scale(results.Full, "uci-samples", "UCI regression with 1000 Monte Carlo samples and with 10, for methods without a closed form, and with the closed forms of SNGP and DUE",
+		withQuick("uci-energy", "density layers with constant, diagonal, LDL and mixture energies in four settings: does the energy matter?",
+			in(energySettings(withoutYear()...), energyMethods())),
+		tables.NewSet(results.Full, "uci-place", "density layers, and the same whose noise follows the mean energy, as much and the same for all inputs: does it matter where it goes?",
+			in(placeSettings(), placeMethods())),
+		withQuick("uci-gap", "UCI regression on gap splits, whose test inputs lie between those of training: every method on the small sets", in(gapSettings(), gapMethods())),
+		tables.NewSet(results.Grid, "uci-tuning", "optimizer and noise of every method tried on held-out training examples, for the tuned settings (then: reproduce choose uci)", tuning),
+		tables.NewSet(results.Full, "uci-tuned", "UCI regression with the settings of every method that did best on held-out training examples", tuned),
+		tables.NewSet(results.Full, "uci-options", "density layers on UCI with one option at a time from the text to the authors' code, and back", options),
+		tables.NewSet(results.Full, "uci-samples", "UCI regression with 1000 Monte Carlo samples and with 10, for methods without a closed form, and with the closed forms of SNGP and DUE",
 			slices.Concat(paperSetting(small...).all(samplesMethods()...), manySamples().all(sampledMethods()...))),
-		scale(results.Full, "uci-converged", "UCI regression trained for 100 and 400 epochs, and some methods for 4000 on five splits, also with early stopping", converged),
+		tables.NewSet(results.Full, "uci-converged", "UCI regression trained for 100 and 400 epochs, and some methods for 4000 on five splits, also with early stopping", converged),
 		withQuick("uci-released", "UCI as the authors' code runs it (random splits), for comparison with that code", releasedSetting(withoutYear()...).all(paperMethods()...)),
 	}
 }
 
-// scale is a set at a single scale.
-func scale(name, set, doc string, list experiment.Experiments) tables.Set {
-	return tables.Set{Name: set, Doc: doc, Parts: []tables.Part{{Scale: name, Experiments: list}}}
-}
-
 // withQuick is a set of full experiments and of their quick versions.
 func withQuick(set, doc string, list experiment.Experiments) tables.Set {
-	s := scale(results.Full, set, doc, list)
-	s.Parts = append(s.Parts, tables.Part{Scale: results.Quick, Experiments: quick(list)})
-	return s
+	return tables.NewSet(results.Full, set, doc, list).With(results.Quick, quick(list))
 }

@@ -10,36 +10,33 @@ import (
 
 // A setting is a way to make experiments, in which tables compare methods.
 type setting struct {
-	name     string   // of groups of rows
-	datasets []string // that it is for
+	name     string              // of groups of rows
+	datasets []string            // that it is for
+	methods  []experiment.Method // that it is for; nil for all
 	splits   Splits
-	list     func(data []experiment.Source, list ...experiment.Method) (experiment.Experiments, error)
+	list     func(d Data, m experiment.Method) (experiment.Experiments, error)
 }
 
 // by makes experiments by a preset.
-func by(preset experiment.Preset) func([]experiment.Source, ...experiment.Method) (experiment.Experiments, error) {
-	return func(data []experiment.Source, list ...experiment.Method) (experiment.Experiments, error) {
-		return experiment.Cross(preset, data, list...)
+func by(preset experiment.Preset) func(Data, experiment.Method) (experiment.Experiments, error) {
+	return func(d Data, m experiment.Method) (experiment.Experiments, error) {
+		return experiment.Cross(preset, []experiment.Source{d}, m)
 	}
 }
 
-// changed is the setting with experiments that are changed.
-func (s setting) changed(change func(list experiment.Experiments) experiment.Experiments) setting {
-	before := s.list
-	s.list = func(data []experiment.Source, list ...experiment.Method) (experiment.Experiments, error) {
-		all, err := before(data, list...)
-		return change(all), err
-	}
+// only is the setting for some methods alone.
+func (s setting) only(list ...experiment.Method) setting {
+	s.methods = list
 	return s
 }
 
-// runs lists the experiments of a method on a data set; none if the setting is not for the data set. That a preset
-// refuses the method is a mistake in this package, which its tests would show: it panics.
+// runs lists the experiments of a method on a data set; none if the setting is not for them. That a preset refuses the
+// method is a mistake in this package, which its tests would show: it panics.
 func (s setting) runs(dataset string, m experiment.Method) experiment.Experiments {
-	if !slices.Contains(s.datasets, dataset) {
+	if !slices.Contains(s.datasets, dataset) || s.methods != nil && !has(s.methods, m) {
 		return nil
 	}
-	list, err := s.list([]experiment.Source{Data{Name: dataset, Kind: s.splits}}, m)
+	list, err := s.list(Data{Name: dataset, Kind: s.splits}, m)
 	if err != nil {
 		panic(err)
 	}
@@ -82,7 +79,9 @@ func paperSetting(datasets ...string) setting {
 
 // tunedSetting are the settings that did best on held-out training examples.
 func tunedSetting(splits Splits, datasets ...string) setting {
-	return setting{name: "tuned", datasets: datasets, splits: splits, list: Tuned}
+	return setting{name: "tuned", datasets: datasets, splits: splits, list: func(d Data, m experiment.Method) (experiment.Experiments, error) {
+		return Tuned([]experiment.Source{d}, m)
+	}}
 }
 
 // adamSetting is the text with Adam for all methods.
@@ -105,25 +104,22 @@ func claimSettings() []setting {
 	return []setting{paperSetting(withoutYear()...), tunedSetting(Gal, withoutYear()...), releasedSetting(withoutYear()...)}
 }
 
-// gapSettings are those of the gap splits.
+// gapSettings are those of the gap splits. No settings were tuned there for the mean energy, a control.
 func gapSettings() []setting {
-	paper := paperSetting(smallDatasets()...)
+	paper := paperSetting(SmallDatasets()...)
 	paper.splits = Gap
-	return []setting{paper, tunedSetting(Gap, smallDatasets()...)}
+	return []setting{paper, tunedSetting(Gap, SmallDatasets()...).only(tunedMethods()...)}
 }
 
 // manySamples is the text with so many Monte Carlo samples that their number no longer matters.
 func manySamples() setting {
-	return paperSetting(smallDatasets()...).changed(func(list experiment.Experiments) experiment.Experiments {
-		return list.Change(func(e *experiment.Experiment) { e.Recipe.Samples = 1000 })
+	s := paperSetting(SmallDatasets()...)
+	s.list = by(func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+		e, err := Paper(data, m)
+		e.Recipe.Samples = 1000
+		return e, err
 	})
-}
-
-// A training is a setting with a number of epochs, and the methods that are trained so long.
-type training struct {
-	setting
-	epochs  int
-	methods []experiment.Method
+	return s
 }
 
 // drawnMethods are those of the picture of longer training.
@@ -138,26 +134,25 @@ func convergedMethods() []experiment.Method {
 
 // trainings are those of the rows of ConvergedTable on each data set: 100 and 400 epochs, and for some methods 4000 on
 // five splits, without and with early stopping.
-func trainings() []training {
-	all, few := convergedMethods(), append([]experiment.Method{methods.Density}, drawnMethods()...)
-	on := func(name string, preset experiment.Preset) setting {
-		return setting{name: name, datasets: smallDatasets(), list: by(preset)}
+func trainings() []setting {
+	small, all, few := SmallDatasets(), convergedMethods(), append([]experiment.Method{methods.Density}, drawnMethods()...)
+	return []setting{
+		{"100 epochs", small, all, Gal, by(Paper)},
+		{"400 epochs", small, all, Gal, by(Long)},
+		{"4000 epochs", small, few, Gal, onFirstFive(Longest)},
+		{"4000 epochs, stopped early", small, few, Gal, onFirstFive(StoppedEarly)},
 	}
-	return []training{
-		{on("100 epochs", Paper), 100, all}, {on("400 epochs", Long), 400, all},
-		{on("4000 epochs", Longest).changed(firstFive), 4000, few}, {on("4000 epochs, stopped early", StoppedEarly).changed(firstFive), 4000, few},
+}
+
+// onFirstFive makes experiments by a preset on the first five splits.
+func onFirstFive(preset experiment.Preset) func(Data, experiment.Method) (experiment.Experiments, error) {
+	return func(d Data, m experiment.Method) (experiment.Experiments, error) {
+		all, err := by(preset)(d, m)
+		return firstFive(all), err
 	}
 }
 
 // firstFive are the experiments on the first five splits.
 func firstFive(list experiment.Experiments) experiment.Experiments {
 	return list.OnSplits(0, 1, 2, 3, 4)
-}
-
-// cell has the runs of a method on a data set; none of a method that is not trained so long.
-func (t training) cell(dataset string, m experiment.Method) tables.Cell {
-	if !has(t.methods, m) {
-		return tables.Cell{}
-	}
-	return t.setting.cell(dataset, m)
 }

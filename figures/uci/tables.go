@@ -73,7 +73,7 @@ var nll, rmse = tableMetrics[0], tableMetrics[1]
 
 // paperCell has the text's experiments of one cell. What this project adds is run on the small sets.
 func paperCell(dataset string, m experiment.Method) tables.Cell {
-	if has(addedMethods(), m) && !slices.Contains(smallDatasets(), dataset) {
+	if has(addedMethods(), m) && !slices.Contains(SmallDatasets(), dataset) {
 		return tables.Cell{}
 	}
 	return paperSetting(dataset).cellOrQuick(dataset, m)
@@ -216,12 +216,12 @@ func Agreement(x *tables.Index) (report.Table, error) {
 		for _, m := range paperMethods() {
 			counts := make(map[string]int)
 			for _, dataset := range tableDatasets() {
-				all, err := metric.compared(x, dataset, []experiment.Method{m})
+				ours, err := x.Summarize(paperCell(dataset, m), metric.name)
 				if err != nil {
 					return report.Table{}, err
 				}
-				_, verdict := report.Difference(all[0].ours, all[0].paper)
-				if !all[0].ours.Complete() {
+				_, verdict := report.Difference(ours, metric.of(dataset, m))
+				if !ours.Complete() {
 					verdict = report.Unsettled
 				}
 				counts[verdict]++

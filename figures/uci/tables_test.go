@@ -242,7 +242,7 @@ func TestPaired(t *testing.T) {
 	// Density has 10 and 11 in turn; DUE 10.4, better on every other split. One of DUE's splits diverged.
 	var lines []experiment.Result
 	for _, m := range []experiment.Method{methods.Density, methods.Rank1, methods.DUE, methods.SNGP} {
-		lines = append(lines, made(paperSetting(smallDatasets()...).all(m), func(e experiment.Experiment) map[string]float64 {
+		lines = append(lines, made(paperSetting(SmallDatasets()...).all(m), func(e experiment.Experiment) map[string]float64 {
 			v := map[string]float64{"density": 10 + float64(e.Split%2), "due": 10.4, "rank1": 20, "sngp": 20}[methods.NameOf(m)]
 			return map[string]float64{results.MetricRMSE: v / 100, results.MetricNLL: -v}
 		})...)
@@ -262,7 +262,7 @@ func TestPaired(t *testing.T) {
 	} {
 		t.Run(c.metric, func(t *testing.T) {
 			table := must.Get(Paired(tables.Of(lines), c.metric))(t)
-			if len(table.Rows) != len(smallDatasets()) {
+			if len(table.Rows) != len(SmallDatasets()) {
 				t.Errorf("%d rows", len(table.Rows))
 			}
 			for _, row := range table.Rows {

@@ -122,7 +122,7 @@ func (c choice) experiment(d Data, m experiment.Method) (experiment.Experiment, 
 		}
 		m.Layers = layers
 	}
-	s := textSettings("uci.Tuned", d)
-	s.optimizer = c.optimizer
-	return s.experiment(d, defaults.Fill(m))
+	f := textFidelity("uci.Tuned", d)
+	f.optimizer = c.optimizer
+	return f.experiment(d, defaults.Fill(m))
 }

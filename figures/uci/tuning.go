@@ -43,31 +43,24 @@ func grid(m experiment.Method) (all []choice) {
 	return all
 }
 
-// A tuning is what hyperparameters are chosen for: a setting whose experiments are by choices of the grid, and methods.
-type tuning struct {
-	datasets []string
-	splits   Splits
-	methods  []experiment.Method
-}
-
-// tunings are those of the set uci-tuning: every method on the small sets and on their gap splits, and on the larger ones,
-// but for Year, the density layers and the methods that the paper compares them with there (the table uci-claims).
-func tunings() []tuning {
-	return []tuning{
-		{smallDatasets(), Gal, tunedMethods()},
-		{smallDatasets(), Gap, tunedMethods()},
-		{[]string{"kin8nm", "naval", "protein"}, Gal, slices.Concat(energyMethods(), rivals())},
+// tunings are the settings whose hyperparameters are chosen by the set uci-tuning: every method on the small sets and on
+// their gap splits, and on the larger ones, but for Year, the density layers and the methods that the paper compares them
+// with there (the table uci-claims).
+func tunings() []setting {
+	return []setting{
+		tunedSetting(Gal, SmallDatasets()...).only(tunedMethods()...),
+		tunedSetting(Gap, SmallDatasets()...).only(tunedMethods()...),
+		tunedSetting(Gal, "kin8nm", "naval", "protein").only(slices.Concat(energyMethods(), rivals())...),
 	}
 }
 
 // tried are the experiments by a choice on held-out training examples, one on each split.
 func (c choice) tried(dataset string, splits Splits, m experiment.Method) experiment.Experiments {
-	preset := func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-		return c.experiment(data.(Data), m)
-	}
-	s := setting{datasets: []string{dataset}, list: func(_ []experiment.Source, list ...experiment.Method) (experiment.Experiments, error) {
-		return experiment.Cross(preset, []experiment.Source{Data{Name: dataset, Kind: splits, Choosing: true}}, list...)
-	}}
+	s := setting{datasets: []string{dataset}, splits: splits, list: by(func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
+		d := data.(Data)
+		d.Choosing = true
+		return c.experiment(d, m)
+	})}
 	return s.runs(dataset, m)
 }
 

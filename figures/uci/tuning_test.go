@@ -144,7 +144,7 @@ func TestOptions(t *testing.T) {
 			one := way.with(o, "yacht")[0]
 			must.Do(t, one.Check())
 			if one.ID() == base.ID() || one.Task.Data.(Data).Kind != Gal {
-				t.Errorf("from %s, %s: %v is the experiment without the option, or on other splits", way.from, o.name, one)
+				t.Errorf("from %s, %s: %v is the experiment without the option, or on other splits", way.base.name, o.name, one)
 			}
 			if o.name != "pretrain_epochs" {
 				all = all.Change(func(e *experiment.Experiment) { o.take(e, other) })
@@ -152,7 +152,7 @@ func TestOptions(t *testing.T) {
 		}
 		for _, d := range must.Get(experiment.Differences(all[0], other))(t) {
 			if !slices.Contains(forConvolutions, d.Path) {
-				t.Errorf("from %s, with all options of the other: %s is %s, want %s", way.from, d.Path, d.Is, d.Was)
+				t.Errorf("from %s, with all options of the other: %s is %s, want %s", way.base.name, d.Path, d.Is, d.Was)
 			}
 		}
 	}

@@ -293,7 +293,6 @@ type decisionProblem struct {
 	curve       string // the metric of the curve, whose points are first, first+step, ... last
 	first, step int
 	last        int
-	number      string  // the metric that is compared
 	testTrain   float64 // the ratio of test to training examples of the splits
 }
 
@@ -307,7 +306,7 @@ func acquisitions() (all []decisionProblem) {
 		all = append(all, decisionProblem{
 			name: of.name, title: uci.DatasetTitle(of.name), data: Pool{uci.Data{Name: of.name}, first}, noise: of.noise,
 			decide: func(random bool) experiment.Decision { return Acquisition{trainings, add, random} },
-			curve:  results.MetricRMSE, first: first, step: add, last: first + add*(trainings-1), number: results.MetricRMSE + areaSuffix, testTrain: 1. / 9,
+			curve:  results.MetricRMSE, first: first, step: add, last: first + add*(trainings-1), testTrain: 1. / 9,
 		})
 	}
 	return all
@@ -319,7 +318,7 @@ func bandit() decisionProblem {
 	return decisionProblem{
 		name: "bandit", title: "Bandit", data: Bandits{Actions: 50, Features: 10, First: first, Noise: noise}, noise: noise,
 		decide: func(random bool) experiment.Decision { return Thompson{trainings, batch, noise, random} },
-		curve:  metricRegret, first: batch, step: batch, last: batch * trainings, number: pointOf(metricRegret, batch*trainings),
+		curve:  metricRegret, first: batch, step: batch, last: batch * trainings,
 	}
 }
 
@@ -333,19 +332,19 @@ func (p decisionProblem) experiments(a agent) experiment.Experiments {
 }
 
 // DecisionSets are the experiments of question 4.
-func DecisionSets() (all []tables.Set) {
-	set := func(name, doc string, problems []decisionProblem) {
-		var list experiment.Experiments
+func DecisionSets() []tables.Set {
+	of := func(problems ...decisionProblem) (list experiment.Experiments) {
 		for _, p := range problems {
 			for _, a := range agents() {
 				list = append(list, p.experiments(a)...)
 			}
 		}
-		all = append(all, tables.Set{Name: name, Doc: doc, Parts: []tables.Part{{Scale: results.Full, Experiments: list}}})
+		return list
 	}
-	set("where-learning", "question 4: active learning from a pool, by the variance of the function (figures/questions.md)", acquisitions())
-	set("where-bandit", "question 4: Thompson sampling on a bandit (figures/questions.md)", []decisionProblem{bandit()})
-	return all
+	return []tables.Set{
+		tables.NewSet(results.Full, "where-learning", "question 4: active learning from a pool, by the variance of the function (figures/questions.md)", of(acquisitions()...)),
+		tables.NewSet(results.Full, "where-bandit", "question 4: Thompson sampling on a bandit (figures/questions.md)", of(bandit())),
+	}
 }
 
 // The groups of rows of DecisionTable.
@@ -381,8 +380,9 @@ func DecisionTable(x *tables.Index) (report.Table, error) {
 					return err
 				}
 				cell := report.SummaryCell(s, 3)
-				if test, has := tests[[2]string{p.name, a.Name}]; has && tested {
-					cell.Verdict, cell.Difference = test.Verdict, &test.Difference
+				if tested {
+					test := tests[[2]string{p.name, a.Name}]
+					cell.Verdict, cell.Difference = test.Verdict, test.Difference
 				}
 				summaries, row.Cells = append(summaries, s), append(row.Cells, cell)
 			}
@@ -395,7 +395,7 @@ func DecisionTable(x *tables.Index) (report.Table, error) {
 	err := errors.Join(
 		add(groupError, results.MetricRMSE+areaSuffix, true, acquisitions()...),
 		add(groupNLL, results.MetricNLL+areaSuffix, false, acquisitions()...),
-		add(groupRegret, bandit().number, true, bandit()))
+		add(groupRegret, pointOf(metricRegret, bandit().last), true, bandit()))
 	return t.WithoutNotRun(), err
 }
 

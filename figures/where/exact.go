@@ -121,24 +121,22 @@ func (p exactProblem) experiment(m experiment.Method, metric experiment.Metric) 
 }
 
 // posterior are the experiments that draw the posterior of each split.
-func (p exactProblem) posterior() (list experiment.Experiments) {
-	e := p.experiment(experiment.Method{Name: "HMC", Layers: hmc.Prior{Layers: baselines.Deterministic{}}, Members: chains, Sampler: p.chains}, halvesApart)
-	for e.Split = range exactSplits {
-		list = append(list, e)
-	}
-	return list
+func (p exactProblem) posterior() experiment.Experiments {
+	return onSplits(p.experiment(experiment.Method{Name: "HMC", Layers: hmc.Prior{Layers: baselines.Deterministic{}}, Members: chains, Sampler: p.chains}, halvesApart))
 }
 
 // runs are the experiments of a method: for each seed, one on each split.
 func (p exactProblem) runs(m experiment.Method) (list []experiment.Experiments) {
-	e := p.experiment(m, p.fromPosterior)
-	for seed := range exactSeeds {
-		var each experiment.Experiments
-		for e.Split = range exactSplits {
-			e.Seed = uint64(seed)
-			each = append(each, e)
-		}
-		list = append(list, each)
+	for _, e := range seeds(p.experiment(m, p.fromPosterior), exactSeeds) {
+		list = append(list, onSplits(e))
+	}
+	return list
+}
+
+// onSplits are an experiment on each split.
+func onSplits(e experiment.Experiment) (list experiment.Experiments) {
+	for e.Split = range exactSplits {
+		list = append(list, e)
 	}
 	return list
 }
@@ -154,101 +152,85 @@ func ExactSets() []tables.Set {
 		}
 	}
 	return []tables.Set{
-		{Name: "where-posterior", Doc: "question 2: posteriors drawn by Hamiltonian Monte Carlo", Parts: []tables.Part{{Scale: results.Full, Experiments: posteriors}}},
-		{Name: "where-exact", Doc: "question 2: how far is each method from the posterior? (run where-posterior first)", Parts: []tables.Part{{Scale: results.Full, Experiments: all}}},
+		tables.NewSet(results.Full, "where-posterior", "question 2: posteriors drawn by Hamiltonian Monte Carlo", posteriors),
+		tables.NewSet(results.Full, "where-exact", "question 2: how far is each method from the posterior? (run where-posterior first)", all),
 	}
 }
 
 // The regions where predictions are compared. Those of the cubic are parts of its grid.
 const dataRegion, gapRegion = "data", "gap"
 
-// A region is a part of a set of predictions.
-type region struct {
-	name string
-	of   *experiment.Prediction
-	at   []int
-}
-
-// function are the draws of the function at one input of the region.
-func (r region) function(i int) []float64 {
-	var draws []float64
-	for _, draw := range r.of.Mean {
-		draws = append(draws, draw[r.at[i]])
+// regionAt is the name of the region of an input of a set; "" if it is in none.
+func regionAt(set string, input int) string {
+	if set == dataRegion || set == gapRegion {
+		return set
 	}
-	return draws
+	switch x := math.Abs(toy.Grid()[input]); {
+	case x < 2:
+		return gapRegion
+	case x <= 4:
+		return dataRegion
+	}
+	return ""
 }
 
-// regionsOf are the regions of predictions.
-func regionsOf(p *experiment.Predictions) []region {
-	var all []region
-	for i := range p.Sets {
-		set := &p.Sets[i]
-		if set.Set == dataRegion || set.Set == gapRegion {
-			r := region{name: set.Set, of: set}
-			for k := range set.Mean[0] {
-				r.at = append(r.at, k)
+// byRegion are the draws of the function at each input, by the names of regions.
+func byRegion(p *experiment.Predictions) map[string][][]float64 {
+	all := map[string][][]float64{}
+	for _, set := range p.Sets {
+		for input := range set.Mean[0] {
+			var draws []float64
+			for _, function := range set.Mean {
+				draws = append(draws, function[input])
 			}
-			all = append(all, r)
-			continue
-		}
-		data, gap := region{name: dataRegion, of: set}, region{name: gapRegion, of: set}
-		for k, x := range toy.Grid() {
-			switch x = math.Abs(x); {
-			case x < 2:
-				gap.at = append(gap.at, k)
-			case x <= 4:
-				data.at = append(data.at, k)
+			if region := regionAt(set.Set, input); region != "" {
+				all[region] = append(all[region], draws)
 			}
 		}
-		all = append(all, data, gap)
 	}
 	return all
 }
 
-// apart measures how far the draws of a function are from others at the inputs of a region, as numbers whose names begin
-// with the region's: the mean 1-Wasserstein distance of the function ("w1", standardised), the mean total variation of the
-// target's predictive distributions ("tv"), and the mean standard deviation over the others' ("std_ratio").
-func apart(r region, draws, others func(i int) []float64) (map[string]float64, error) {
-	n := float64(len(r.at))
-	w1, tv, std, otherStd, noise := 0.0, 0.0, 0.0, 0.0, r.of.NoiseDeviation()
-	for i := range r.at {
-		a, b := draws(i), others(i)
-		d, err := metrics.Wasserstein(a, b)
-		if err != nil {
-			return nil, err
+// apart measures how far predictions are from others in each region, as numbers whose names begin with the region's: the
+// mean 1-Wasserstein distance of the function ("w1", standardised), the mean total variation of the target's predictive
+// distributions ("tv"), and the mean standard deviation over the others' ("std_ratio").
+func apart(p, others *experiment.Predictions) (map[string]float64, error) {
+	found, ours, theirs, noise := map[string]float64{}, byRegion(p), byRegion(others), p.Sets[0].NoiseDeviation()
+	for _, r := range exactRegions() {
+		n := float64(len(ours[r.name]))
+		w1, tv, std, otherStd := 0.0, 0.0, 0.0, 0.0
+		for i, a := range ours[r.name] {
+			b := theirs[r.name][i]
+			d, err := metrics.Wasserstein(a, b)
+			if err != nil {
+				return nil, err
+			}
+			v, err := metrics.TotalVariation(a, b, noise)
+			if err != nil {
+				return nil, err
+			}
+			w1, tv, std, otherStd = w1+d/n, tv+v/n, std+stat.PopStdDev(a, nil), otherStd+stat.PopStdDev(b, nil)
 		}
-		v, err := metrics.TotalVariation(a, b, noise)
-		if err != nil {
-			return nil, err
-		}
-		w1, tv, std, otherStd = w1+d/n, tv+v/n, std+stat.PopStdDev(a, nil), otherStd+stat.PopStdDev(b, nil)
+		found[r.name+"_w1"], found[r.name+"_tv"], found[r.name+"_std_ratio"] = w1, tv, std/otherStd
 	}
-	return map[string]float64{r.name + "_w1": w1, r.name + "_tv": tv, r.name + "_std_ratio": std / otherStd}, nil
+	return found, nil
 }
 
 // halvesApart is how far the first two chains of the posterior are from the others, about as close as a method could be.
 func halvesApart(p *experiment.Predictions) (map[string]float64, error) {
-	all := map[string]float64{}
-	for _, r := range regionsOf(p) {
-		half := func(first int) func(i int) []float64 {
-			return func(i int) (draws []float64) {
-				for k, v := range r.function(i) { // draws of the four chains by turns
-					if k%chains/2 == first {
-						draws = append(draws, v)
-					}
-				}
-				return draws
-			}
+	var halves [2]experiment.Predictions
+	for _, set := range p.Sets {
+		var functions [2][][]float64
+		for k, function := range set.Mean { // of the four chains by turns
+			half := k % chains / 2
+			functions[half] = append(functions[half], function)
 		}
-		found, err := apart(r, half(0), half(1))
-		if err != nil {
-			return nil, err
-		}
-		for name, v := range found {
-			all[name] = v
+		for half := range halves {
+			set.Mean = functions[half]
+			halves[half].Sets = append(halves[half].Sets, set)
 		}
 	}
-	return all, nil
+	return apart(&halves[0], &halves[1])
 }
 
 // fromPosterior is how far predictions are from the posterior of their split.
@@ -257,17 +239,7 @@ func (p exactProblem) fromPosterior(found *experiment.Predictions) (map[string]f
 	if err != nil {
 		return nil, err
 	}
-	all, theirs := map[string]float64{}, regionsOf(posterior)
-	for k, r := range regionsOf(found) {
-		distances, err := apart(r, r.function, theirs[k].function)
-		if err != nil {
-			return nil, err
-		}
-		for name, v := range distances {
-			all[name] = v
-		}
-	}
-	return all, nil
+	return apart(found, posterior)
 }
 
 // posteriors are the predictions of posteriors that were read, by the identities of their experiments.

@@ -26,21 +26,15 @@ func ordered(by map[int]float64) []float64 {
 	return values
 }
 
-// bySeed is a metric of a method for each seed, the mean over the splits. A seed on which a run is missing or diverged has
-// none.
-func (p exactProblem) bySeed(x *tables.Index, m experiment.Method, metric string) map[int]float64 {
+// bySeed is a metric of runs for each seed, the mean over the splits. A seed on which a run is missing or diverged has none.
+func bySeed(x *tables.Index, runs []experiment.Experiments, metric string) map[int]float64 {
 	found := map[int]float64{}
-	for seed, list := range p.runs(m) {
+	for seed, list := range runs {
 		if values := ordered(x.BySplit(list, metric)); len(values) == exactSplits {
 			found[seed] = stat.Mean(values, nil)
 		}
 	}
 	return found
-}
-
-// own is a metric of the posteriors of a problem, the mean over the splits.
-func (p exactProblem) own(x *tables.Index, metric string) float64 {
-	return stat.Mean(ordered(x.BySplit(p.posterior(), metric)), nil)
 }
 
 // posteriorLine says how the chains of a problem's posteriors went, over all splits; "" if one is missing.
@@ -71,16 +65,15 @@ func ExactTable(x *tables.Index) (report.Table, error) {
 	t.Columns = []string{"Method", "Wasserstein distance", "Total variation", "Width"}
 	t.Legend = "▲ closer, ▽ farther than density, decided at 5 % for all rows of a problem together. No mark: undecided."
 	for _, p := range exactProblems() {
-		line := p.posteriorLine(x)
-		if line != "" {
+		if line := p.posteriorLine(x); line != "" {
 			t.Measured = append(t.Measured, line+".")
 		}
 		type tested struct{ region, method string }
 		var family tables.Family[tested]
 		for _, r := range exactRegions() {
-			density := p.bySeed(x, exactMethods()[0], r.name+"_w1")
+			density := bySeed(x, p.runs(exactMethods()[0]), r.name+"_w1")
 			for _, m := range exactMethods()[1:] {
-				if err := family.Add(tested{r.name, m.Name}, p.bySeed(x, m, r.name+"_w1"), density, 0); err != nil {
+				if err := family.Add(tested{r.name, m.Name}, bySeed(x, p.runs(m), r.name+"_w1"), density, 0); err != nil {
 					return t, err
 				}
 			}
@@ -90,29 +83,23 @@ func ExactTable(x *tables.Index) (report.Table, error) {
 			return t, err
 		}
 		for _, r := range exactRegions() {
-			group := p.title + ", " + r.title
-			own := report.Row{Group: group, Name: "HMC, two chains from two others", Cells: make([]report.Cell, len(exactMetrics))}
-			for k, metric := range exactMetrics {
-				own.Cells[k] = report.Cell{NotRun: line == ""}
-				if line != "" {
-					own.Cells[k] = report.NumberCell(p.own(x, r.name+metric), math.NaN(), 3)
-				}
-			}
-			t.Rows = append(t.Rows, own)
-			for _, m := range exactMethods() {
-				row := report.Row{Group: group, Name: m.Name, Cells: make([]report.Cell, len(exactMetrics))}
-				for k, metric := range exactMetrics {
-					values := ordered(p.bySeed(x, m, r.name+metric))
-					row.Cells[k] = report.Cell{NotRun: len(values) == 0}
-					if len(values) > 0 {
+			add := func(name string, runs []experiment.Experiments) {
+				row := report.Row{Group: p.title + ", " + r.title, Name: name}
+				for _, metric := range exactMetrics {
+					cell := report.Cell{NotRun: true}
+					if values := ordered(bySeed(x, runs, r.name+metric)); len(values) > 0 {
 						mean, std := stat.MeanStdDev(values, nil)
-						row.Cells[k] = report.NumberCell(mean, std, 3)
+						cell = report.NumberCell(mean, std, 3)
 					}
+					row.Cells = append(row.Cells, cell)
 				}
-				if test, has := tests[tested{r.name, m.Name}]; has {
-					row.Cells[0].Verdict, row.Cells[0].Difference = test.Verdict, &test.Difference
-				}
+				test := tests[tested{r.name, name}]
+				row.Cells[0].Verdict, row.Cells[0].Difference = test.Verdict, test.Difference
 				t.Rows = append(t.Rows, row)
+			}
+			add("HMC, two chains from two others", []experiment.Experiments{p.posterior()})
+			for _, m := range exactMethods() {
+				add(m.Name, p.runs(m))
 			}
 		}
 	}
@@ -179,7 +166,7 @@ func (p exactProblem) distances(x *tables.Index, labels bool) (*plot.Plot, error
 		ticks = append(ticks, tick)
 		for k, r := range exactRegions() {
 			var at, rows []float64
-			for _, v := range ordered(p.bySeed(x, m, r.name+"_w1")) {
+			for _, v := range ordered(bySeed(x, p.runs(m), r.name+"_w1")) {
 				at, rows = append(at, v), append(rows, y+0.2-0.4*float64(k))
 			}
 			if len(at) == 0 {
@@ -196,11 +183,11 @@ func (p exactProblem) distances(x *tables.Index, labels bool) (*plot.Plot, error
 		}
 	}
 	for k, r := range exactRegions() {
-		if v := p.own(x, r.name+"_w1"); v > 0 {
-			if err := report.Dashes(panel, "", []float64{v, v}, []float64{-0.5, float64(len(list)) - 0.5}, report.Palette()[k]); err != nil {
+		for _, own := range bySeed(x, []experiment.Experiments{p.posterior()}, r.name+"_w1") {
+			if err := report.Dashes(panel, "", []float64{own, own}, []float64{-0.5, float64(len(list)) - 0.5}, report.Palette()[k]); err != nil {
 				return nil, err
 			}
-			all = append(all, v)
+			all = append(all, own)
 		}
 	}
 	if len(all) > 0 {

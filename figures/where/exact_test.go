@@ -64,9 +64,7 @@ func predicted(draws ...float64) *experiment.Predictions {
 // differ by so much have it from each other.
 func TestApart(t *testing.T) {
 	const shift = 1
-	r := regionsOf(predicted(0, 0, 0))[1]
-	others := regionsOf(predicted(shift, shift))[1]
-	found := must.Get(apart(r, r.function, others.function))(t)
+	found := must.Get(apart(predicted(0, 0, 0), predicted(shift, shift)))(t)
 	if want := math.Erf(shift / (2 * math.Sqrt2 * 0.5)); math.Abs(found["gap_w1"]-shift) > 1e-12 || math.Abs(found["gap_tv"]-want) > 1e-3 {
 		t.Errorf("the distances are %v, want %v and %v", found, shift, want)
 	}
@@ -80,9 +78,9 @@ func TestApart(t *testing.T) {
 func TestRegionsOfTheCubic(t *testing.T) {
 	d := must.Get(exactProblems()[0].data.Load(context.Background(), 0))(t)
 	p := &experiment.Predictions{Sets: []experiment.Prediction{{Set: d.Sets[0].Name, Prediction: predict.Prediction{Mixture: predict.Mixture{Mean: [][]float64{make([]float64, d.Sets[0].Len())}}}}}}
-	found := regionsOf(p)
-	if len(found) != 2 || len(found[0].at) != 2*41 || len(found[1].at) != 79 { // 2 to 4 on both sides, and between -2 and 2, in steps of 0.05
-		t.Errorf("%d inputs at the data and %d in the gap", len(found[0].at), len(found[1].at))
+	found := byRegion(p)
+	if len(found) != 2 || len(found[dataRegion]) != 2*41 || len(found[gapRegion]) != 79 { // 2 to 4 on both sides, and between -2 and 2, in steps of 0.05
+		t.Errorf("%d inputs at the data and %d in the gap", len(found[dataRegion]), len(found[gapRegion]))
 	}
 }
 

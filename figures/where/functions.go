@@ -40,10 +40,7 @@ func FunctionSet() tables.Set {
 			}
 		}
 	}
-	return tables.Set{
-		Name: "where-functions", Doc: "question 3: are joint predictions better if a draw is one function? (figures/questions.md)",
-		Parts: []tables.Part{{Scale: results.Full, Experiments: all}},
-	}
+	return tables.NewSet(results.Full, "where-functions", "question 3: are joint predictions better if a draw is one function? (figures/questions.md)", all)
 }
 
 // A jointProblem is a row of FunctionTable.
@@ -59,7 +56,7 @@ func jointProblems() []jointProblem {
 	gap := cubic
 	gap.title, gap.prefix = "Cubic, in the gap", gapPrefix
 	all := []jointProblem{cubic, gap}
-	for _, dataset := range uciDatasets() {
+	for _, dataset := range uci.SmallDatasets() {
 		all = append(all, jointProblem{uci.DatasetTitle(dataset), "", uci.Paper, uci.Data{Name: dataset}, neighboursJoint})
 	}
 	return all
@@ -228,11 +225,11 @@ func FunctionTable(x *tables.Index) (report.Table, error) {
 			summaries = append(summaries, joint)
 			row.Cells = append(row.Cells, report.SummaryCell(joint, 3))
 			difference := report.Cell{NotRun: true}
-			if joint.Complete() && marginal.Complete() {
+			switch {
+			case m.Same(methods.Density):
+				difference = tests[p.title].Cell()
+			case joint.Complete() && marginal.Complete():
 				difference = report.Cell{Text: fmt.Sprintf("%+.3f", joint.Mean-marginal.Mean)}
-			}
-			if test, has := tests[p.title]; has && m.Same(methods.Density) {
-				difference = test.Cell()
 			}
 			gain.Cells = append(gain.Cells, difference)
 		}
@@ -252,7 +249,7 @@ func FunctionFigure(x *tables.Index) (report.Figure, error) {
 	if err != nil {
 		return report.Figure{}, err
 	}
-	t.Name, t.Rows = "where-functions", slices.DeleteFunc(t.Rows, func(r report.Row) bool { return r.Group != groupGain })
+	t.Rows = slices.DeleteFunc(t.Rows, func(r report.Row) bool { return r.Group != groupGain })
 	f, err := report.Forest{Axis: "joint NLL of functions minus independent draws (nats)"}.Of(t)
 	f.Caption = prose.Caption("where-functions picture", nil)
 	return f, err

@@ -37,10 +37,10 @@ func Tables() []tables.Named {
 // Figures are the answers as pictures.
 func Figures() []tables.NamedFigure {
 	return []tables.NamedFigure{
-		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return GapFigure(x) }},
-		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method, and the methods' distances from it", Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return ExactFigure(x) }},
-		{Name: "where-functions", Doc: "what a draw that is one function changes in joint predictions of density layers", Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return FunctionFigure(x) }},
-		{Name: "where-decisions", Doc: "learning curves of active learning, and the regret of a bandit", Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return DecisionFigure(x) }},
+		{Name: "where-gaps", Doc: "does the density help in gaps? the difference to two controls on each gap", Make: tables.AnySeed(GapFigure)},
+		{Name: "where-exact", Doc: "the exact posterior of the cubic beside each method, and the methods' distances from it", Make: tables.AnySeed(ExactFigure)},
+		{Name: "where-functions", Doc: "what a draw that is one function changes in joint predictions of density layers", Make: tables.AnySeed(FunctionFigure)},
+		{Name: "where-decisions", Doc: "learning curves of active learning, and the regret of a bandit", Make: tables.AnySeed(DecisionFigure)},
 	}
 }
 
@@ -57,11 +57,6 @@ func gapSettings() []gapSetting {
 	return []gapSetting{{"paper's text", uci.Paper}, {"authors' code", uci.Released}, {"Adam", uci.Adam}}
 }
 
-// uciDatasets are the data sets that are compared.
-func uciDatasets() []string {
-	return []string{"boston", "concrete", "energy", "energy-cooling", "wine", "yacht"}
-}
-
 // controls are the methods that density layers are tested against.
 func controls() []experiment.Method {
 	return []experiment.Method{methods.DensityMean, methods.DensityConstant}
@@ -76,7 +71,7 @@ func compared() []experiment.Method {
 func GapSet() tables.Set {
 	var all experiment.Experiments
 	for _, s := range gapSettings() {
-		for _, dataset := range uciDatasets() {
+		for _, dataset := range uci.SmallDatasets() {
 			for _, m := range compared() {
 				for _, gap := range s.gaps(dataset, m) {
 					all = append(all, gap...)
@@ -84,10 +79,7 @@ func GapSet() tables.Set {
 			}
 		}
 	}
-	return tables.Set{
-		Name: "where-gaps", Doc: "question 1: do density layers help on inputs in a gap of the training data? (figures/questions.md)",
-		Parts: []tables.Part{{Scale: results.Full, Experiments: all}},
-	}
+	return tables.NewSet(results.Full, "where-gaps", "question 1: do density layers help on inputs in a gap of the training data? (figures/questions.md)", all)
 }
 
 // experiments are those of a method by a preset, on all splits of the data. That a preset refuses a method of the questions is a
@@ -100,15 +92,18 @@ func experiments(preset experiment.Preset, data experiment.Source, m experiment.
 	return list
 }
 
+// seeds are an experiment with each of so many seeds.
+func seeds(e experiment.Experiment, count uint64) (all experiment.Experiments) {
+	for e.Seed = range count {
+		all = append(all, e)
+	}
+	return all
+}
+
 // gaps are the experiments of a method on a data set: for each gap, one for each seed.
-func (s gapSetting) gaps(dataset string, m experiment.Method) []experiment.Experiments {
-	list := experiments(s.preset, uci.Data{Name: dataset, Kind: uci.Gap}, m)
-	all := make([]experiment.Experiments, len(list))
-	for gap, e := range list {
-		for seed := range gapSeeds {
-			e.Seed = uint64(seed)
-			all[gap] = append(all[gap], e)
-		}
+func (s gapSetting) gaps(dataset string, m experiment.Method) (all []experiment.Experiments) {
+	for _, e := range experiments(s.preset, uci.Data{Name: dataset, Kind: uci.Gap}, m) {
+		all = append(all, seeds(e, gapSeeds))
 	}
 	return all
 }
@@ -117,9 +112,8 @@ func (s gapSetting) gaps(dataset string, m experiment.Method) []experiment.Exper
 // all seeds. Seeds on which one of the two diverged are left out. A gap on which only one of them diverged on more than half
 // of the seeds has a difference against that one, beyond all others.
 func (s gapSetting) differences(x *tables.Index, dataset string, control experiment.Method) []float64 {
-	var all []float64
-	largest, decided := 0.0, map[int]float64{} // by the place in all: 1 if density diverged, -1 if the control did
-	others := s.gaps(dataset, control)
+	var all []float64 // infinite if one of the two diverged
+	largest, others := 0.0, s.gaps(dataset, control)
 	for gap, runs := range s.gaps(dataset, methods.Density) {
 		if len(x.Missing(runs))+len(x.Missing(others[gap])) > 0 {
 			continue
@@ -136,18 +130,18 @@ func (s gapSetting) differences(x *tables.Index, dataset string, control experim
 		theirs, _ := x.Diverged(others[gap])
 		switch {
 		case 2*ours > gapSeeds && 2*theirs <= gapSeeds:
-			decided[len(all)] = 1
-			all = append(all, 0)
+			all = append(all, math.Inf(1))
 		case 2*theirs > gapSeeds && 2*ours <= gapSeeds:
-			decided[len(all)] = -1
-			all = append(all, 0)
+			all = append(all, math.Inf(-1))
 		case 2*len(differences) >= gapSeeds:
 			d := stat.Mean(differences, nil)
 			all, largest = append(all, d), max(largest, math.Abs(d))
 		}
 	}
-	for i, sign := range decided {
-		all[i] = sign * (1 + largest)
+	for i, d := range all {
+		if math.IsInf(d, 0) {
+			all[i] = math.Copysign(1+largest, d)
+		}
 	}
 	return all
 }
@@ -168,89 +162,69 @@ func GapTable(x *tables.Index) (report.Table, error) {
 	t := prose.Table("where-gaps", map[string]int{"Seeds": gapSeeds})
 	t.Columns = []string{"Data set"}
 	t.Legend = "▲ better, ▽ worse than the control, decided at 5 % for all rows of a column together. No mark: undecided."
+	for _, s := range gapSettings() {
+		for _, dataset := range uci.SmallDatasets() {
+			t.Rows = append(t.Rows, report.Row{Group: s.title, Name: uci.DatasetTitle(dataset)})
+		}
+		t.Rows = append(t.Rows, report.Row{Group: s.title, Name: "All six sets"})
+	}
 	for _, control := range controls() {
 		t.Columns = append(t.Columns, "Against "+control.Name, "Gaps won: "+control.Name)
-	}
-	for _, s := range gapSettings() {
-		lists := map[string][][]float64{} // of each control, the differences on each data set
-		for _, dataset := range uciDatasets() {
-			row := report.Row{Group: s.title, Name: uci.DatasetTitle(dataset)}
-			for _, control := range controls() {
-				lists[control.Name] = append(lists[control.Name], s.differences(x, dataset, control))
+		var family tables.Family[int]
+		won := make([]report.Cell, len(t.Rows))
+		for i, list := range rowsAgainst(x, control) {
+			if len(list) == 0 {
+				won[i].NotRun = true
+				continue
 			}
-			if err := addCells(&row, lists, func(all [][]float64) []float64 { return all[len(all)-1] }); err != nil {
-				return t, fmt.Errorf("where: gaps of %s: %w", dataset, err)
+			d, err := median(list)
+			if err != nil {
+				return t, fmt.Errorf("where: gaps of %s against %s: %w", t.Rows[i].Name, control.Name, err)
 			}
-			t.Rows = append(t.Rows, row)
-		}
-		row := report.Row{Group: s.title, Name: "All six sets"}
-		if err := addCells(&row, lists, together); err != nil {
-			return t, fmt.Errorf("where: gaps of all sets: %w", err)
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	for k := range controls() {
-		var tested []*report.Cell
-		var differences []metrics.Difference
-		for _, row := range t.Rows {
-			if c := &row.Cells[2*k]; c.Difference != nil {
-				tested, differences = append(tested, c), append(differences, *c.Difference)
+			family.AddDifference(i, d)
+			lower := 0
+			for _, v := range list {
+				if v < 0 {
+					lower++
+				}
 			}
+			won[i].Text = fmt.Sprintf("%d of %d", lower, len(list))
 		}
-		verdicts, err := report.Verdicts(differences, tables.Confidence)
+		tests, err := family.ByName()
 		if err != nil {
 			return t, err
 		}
-		for i, c := range tested {
-			c.Verdict = verdicts[i]
+		for i := range t.Rows {
+			t.Rows[i].Cells = append(t.Rows[i].Cells, tests[i].Cell(), won[i])
 		}
 	}
 	return t.WithoutNotRun(), nil
 }
 
-// addCells adds the cells of each control, of the differences that are chosen.
-func addCells(row *report.Row, lists map[string][][]float64, choose func(all [][]float64) []float64) error {
-	for _, control := range controls() {
-		cells, err := gapCells(choose(lists[control.Name]))
-		if err != nil {
-			return fmt.Errorf("against %s: %w", control.Name, err)
+// rowsAgainst are the differences of density layers to a control that each row of GapTable is about: in each setting those
+// on each data set, and on all of them, none if there are none of a data set.
+func rowsAgainst(x *tables.Index, control experiment.Method) (rows [][]float64) {
+	for _, s := range gapSettings() {
+		var sets [][]float64
+		for _, dataset := range uci.SmallDatasets() {
+			sets = append(sets, s.differences(x, dataset, control))
 		}
-		row.Cells = append(row.Cells, cells...)
+		all := slices.Concat(sets...)
+		if slices.ContainsFunc(sets, func(set []float64) bool { return len(set) == 0 }) {
+			all = nil
+		}
+		rows = append(append(rows, sets...), all)
 	}
-	return nil
+	return rows
 }
 
-// together are the differences on all gaps, if there are some of each data set.
-func together(all [][]float64) []float64 {
-	if slices.ContainsFunc(all, func(one []float64) bool { return len(one) == 0 }) {
-		return nil
-	}
-	return slices.Concat(all...)
-}
-
-// gapCells are the median of the differences of gaps, and the number of gaps won.
-func gapCells(list []float64) ([]report.Cell, error) {
-	if len(list) == 0 {
-		return []report.Cell{{NotRun: true}, {NotRun: true}}, nil
-	}
-	var d metrics.Difference
-	var err error
+// median is the median of differences with its bootstrap interval and the p-value of the signed-rank test.
+func median(list []float64) (d metrics.Difference, err error) {
 	if d.Mean, d.Low, d.High, err = metrics.MedianInterval(list, tables.Confidence, bootstrapDraws, bootstrapSeed); err != nil {
-		return nil, err
+		return d, err
 	}
-	if d.P, err = metrics.SignedRank(list); err != nil {
-		return nil, err
-	}
-	lower := 0
-	for _, v := range list {
-		if v < 0 {
-			lower++
-		}
-	}
-	return []report.Cell{
-		{Text: tables.Test[string]{Difference: d}.Text(), Difference: &d},
-		{Text: fmt.Sprintf("%d of %d", lower, len(list))},
-	}, nil
+	d.P, err = metrics.SignedRank(list)
+	return d, err
 }
 
 // GapFigure shows the differences of GapTable.

@@ -204,12 +204,7 @@ func fewRuns(m experiment.Method) experiment.Experiments {
 		Images:     cifar.Images{Name: cifar.CIFAR10, TrainN: fewTrainN, HeldOut: fewHeldOut, Sets: []string{cifar.TestSet, cifar.HeldOutSet, cifar.CIFAR100, cifar.SVHNExcerpt}},
 		TrainShown: fewShown, Corrupted: fewCorrupted, Strengths: []int{1, 3, 5},
 	}
-	e := experiments(Few, data, m)[0]
-	var all experiment.Experiments
-	for e.Seed = range uint64(fewSeeds) {
-		all = append(all, e)
-	}
-	return all
+	return seeds(experiments(Few, data, m)[0], fewSeeds)
 }
 
 // ImageSet is the experiments of question 5.
@@ -218,8 +213,5 @@ func ImageSet() tables.Set {
 	for _, m := range fewMethods() {
 		all = append(all, fewRuns(m)...)
 	}
-	return tables.Set{
-		Name: "where-images", Doc: "question 5: does the place of the noise matter in networks that have memorised 5,000 images? (figures/questions.md)",
-		Parts: []tables.Part{{Scale: results.Full, Experiments: all}},
-	}
+	return tables.NewSet(results.Full, "where-images", "question 5: does the place of the noise matter in networks that have memorised 5,000 images? (figures/questions.md)", all)
 }
