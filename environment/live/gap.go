@@ -29,37 +29,31 @@ func gaps(x []float64) (found []interval, all interval) {
 // without inputs has the mean 0.
 func meanStd(grid, std []float64, found []interval, all interval) (inGaps, atData float64) {
 	const rounding = 1e-9 // the grid's inputs are sums
-	var gap, data mean
+	var gap, data []float64
 	for i, x := range grid {
 		inData := x >= all[0]-rounding && x <= all[1]+rounding
 		for _, g := range found {
 			center, half := (g[0]+g[1])/2, (g[1]-g[0])/2
 			distance := math.Abs(x - center)
 			if distance <= half/2+rounding {
-				gap.add(std[i])
+				gap = append(gap, std[i])
 			}
 			if distance < half-rounding {
 				inData = false
 			}
 		}
 		if inData {
-			data.add(std[i])
+			data = append(data, std[i])
 		}
 	}
-	return gap.value(), data.value()
+	return average(gap), average(data)
 }
 
-// A mean is a sum and the number of its terms.
-type mean struct{ sum, n float64 }
-
-func (m *mean) add(v float64) {
-	m.sum += v
-	m.n++
-}
-
-func (m mean) value() float64 {
-	if m.n == 0 {
-		return 0
+// average is the mean of values, 0 of none.
+func average(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
 	}
-	return m.sum / m.n
+	return sum / max(1, float64(len(values)))
 }

@@ -36,12 +36,3 @@ func (r refusal) RoundTrip(*http.Request) (*http.Response, error) {
 	r(errNoDownload)
 	return nil, errNoDownload
 }
-
-// leave shows why the cell ends here, and ends it as if it had run.
-func leave(why string) {
-	Markdown(why)
-	exit(0)
-}
-
-// exit is os.Exit outside tests.
-var exit = os.Exit

@@ -63,11 +63,7 @@ func Kept[T any](name string) T {
 	if _, ok := any(value).(*nets.Model); ok {
 		panic(fmt.Errorf("notebook.Kept: %q: a model is given back by notebook.KeptModel(%[1]q, m), for an untrained m", name))
 	}
-	record, found := mustFind(name)
-	if !found {
-		return value
-	}
-	if err := gob.NewDecoder(bytes.NewReader(record.Content)).Decode(&value); err != nil {
+	if err := gob.NewDecoder(bytes.NewReader(mustFind(name).Content)).Decode(&value); err != nil {
 		panic(fmt.Errorf("notebook.Kept: %q as %T: %w", name, value, err))
 	}
 	return value
@@ -77,11 +73,17 @@ func Kept[T any](name string) T {
 // parameters, and returns it. If none were kept, it ends the cell as [Kept] does. A model of other parameters stops
 // the cell.
 func KeptModel(name string, m *nets.Model) *nets.Model {
-	record, found := mustFind(name)
-	if !found {
-		return nil
+	record := mustFind(name)
+	err := isModel(m)
+	if err == nil {
+		var named map[string]*tensors.Tensor
+		if named, _, err = checkpoint.ParseTensors(record.Content); err == nil {
+			err = checkpoint.SetTensors(m.Store, named)
+		}
 	}
-	setModel(name, m, record)
+	if err != nil {
+		panic(fmt.Errorf("notebook: the model that was kept under %q: %w; make the model as the one that was kept, or notebook.Forget(%[1]q)", name, err))
+	}
 	return m
 }
 
@@ -139,26 +141,24 @@ func readKept(name string) (kept, error) {
 }
 
 // mustFind returns what was kept under the name. If nothing was, it says so and ends the cell.
-func mustFind(name string) (kept, bool) {
+func mustFind(name string) kept {
 	record, err := readKept(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if keptPath(name) == "" {
 			panic(fmt.Errorf("notebook.Kept: nothing was kept under %q; call notebook.Keep with this name before", name))
 		}
-		leave(fmt.Sprintf("**Left out:** no cell has kept “%s”. %s", name, keeper(name)))
-		return kept{}, false
+		Markdown(fmt.Sprintf("**Left out:** no cell has kept “%s”. %s", name, keeper(name)))
+		exit(0) // as if the cell had run
 	}
 	Check(err)
 	if In() && record.Kernel != os.Getenv(protocol.GONB_TMP_DIR_ENV) {
-		again(name, record)
+		Markdown(fmt.Sprintf("*“%s” was kept on %s. `notebook.Forget(%[1]q)` removes it.*", name, record.Time.Format("2 January at 15:04:05")))
 	}
-	return record, true
+	return record
 }
 
-// again says that a value is an earlier one.
-func again(name string, record kept) {
-	Markdown(fmt.Sprintf("*“%s” was kept on %s. `notebook.Forget(%[1]q)` removes it.*", name, record.Time.Format("2 January at 15:04:05")))
-}
+// exit is os.Exit outside tests.
+var exit = os.Exit
 
 func encode(value any) ([]byte, error) {
 	var b bytes.Buffer
@@ -239,20 +239,6 @@ func encodeModel(m *nets.Model) ([]byte, error) {
 		content, err = os.ReadFile(path)
 	}
 	return content, errors.Join(err, os.RemoveAll(folder))
-}
-
-// setModel gives a model the parameters of a record.
-func setModel(name string, m *nets.Model, record kept) {
-	err := isModel(m)
-	if err == nil {
-		var named map[string]*tensors.Tensor
-		if named, _, err = checkpoint.ParseTensors(record.Content); err == nil {
-			err = checkpoint.SetTensors(m.Store, named)
-		}
-	}
-	if err != nil {
-		panic(fmt.Errorf("notebook: the model that was kept under %q: %w; make the model as the one that was kept, or notebook.Forget(%[1]q)", name, err))
-	}
 }
 
 // sessionVariable has the path of the notebook, in JupyterLab.

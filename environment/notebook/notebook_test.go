@@ -5,13 +5,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"image"
-	"image/png"
 	"strings"
 	"testing"
 	"time"
-
-	"densityuncertainty/environment/must"
 )
 
 func TestQuick(t *testing.T) {
@@ -69,7 +65,6 @@ func TestMisuseStopsTheCell(t *testing.T) {
 		{"short row", func() { Table([]string{"a", "b"}, [][]string{{"1", "2"}, {"3"}}) }, "row 2 has 1 cells, the header has 2"},
 		{"no header", func() { Table(nil, nil) }, "no header"},
 		{"no drawing", func() { SVG([]byte("<html>"), "x") }, "without an <svg>"},
-		{"no bitmap", func() { PNG([]byte("GIF"), "x") }, "no PNG picture"},
 		{"no description", func() { SVG([]byte("<svg/>"), " ") }, "needs a description"},
 		{"no steps", func() { NewProgress("work", 0) }, "has 0 steps"},
 	} {
@@ -125,7 +120,6 @@ func TestInNotebook(t *testing.T) {
 	kernel := startKernel(t)
 	Markdown("*hello* $x^2$")
 	SVG([]byte(`<?xml version="1.0"?><svg width="1"/>`), `a "quoted" dot`)
-	PNG(onePixel(t), "a pixel")
 	Table([]string{"a"}, [][]string{{"1"}})
 	Bitmaps(90, Grey("a < b\nsecond", []float64{0, 1}, 2, 1), Colour("c", []byte{1, 2, 3}, 1))
 	p := NewProgress("<work>", 2)
@@ -137,7 +131,6 @@ func TestInNotebook(t *testing.T) {
 		"text/markdown *hello* $x^2$",
 		`text/html <img style="max-width:100%;background:white" alt="a &#34;quoted&#34; dot" src="data:image/svg+xml;base64,` +
 			base64.StdEncoding.EncodeToString([]byte(`<svg width="1"/>`)) + `">`,
-		`text/html <img style="max-width:100%;background:white" alt="a pixel" src="data:image/png;base64,`,
 		"text/markdown | a   |",
 		`text/html <div style="display:flex;flex-wrap:wrap;gap:10px"><div style="width:90px;text-align:center">` +
 			`<img style="width:100%;border:1px solid #888;image-rendering:pixelated" alt="a &lt; b` + "\n" + `second" src="data:image/png;base64,`,
@@ -155,13 +148,6 @@ func TestInNotebook(t *testing.T) {
 		t.Errorf("%d messages, %d acknowledged", len(shown), kernel.syncs())
 	}
 	t.Run("Explore", func(t *testing.T) { exploreInNotebook(t, kernel) })
-}
-
-func onePixel(t *testing.T) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	must.Do(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))))
-	return b.Bytes()
 }
 
 // panicOf returns what the function panicked with, or "".

@@ -3,9 +3,9 @@ package notebook
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html"
-	"image/png"
 	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
@@ -24,9 +24,18 @@ func Markdown(text string) {
 // The description says in words what the drawing shows, for readers who cannot
 // see it; it stops the cell to leave it out.
 func SVG(drawing []byte, description string) {
+	drawing = svgElement("notebook.SVG", drawing)
+	if strings.TrimSpace(description) == "" {
+		panic(errors.New("notebook.SVG: the drawing needs a description"))
+	}
+	if !In() {
+		say("[picture: " + description + "]")
+		return
+	}
 	// As an image of its own a drawing cannot disturb another one's styles and
 	// ids, and it survives the export to HTML, which drops image/svg+xml.
-	picture("image/svg+xml", svgElement("notebook.SVG", drawing), description)
+	send(protocol.MIMETextHTML, fmt.Sprintf(`<img style="max-width:100%%;background:white" alt="%s" src="%s">`,
+		html.EscapeString(description), source("image/svg+xml", drawing)), "")
 }
 
 // svgElement is the root element of a vector drawing. One without stops the cell.
@@ -41,28 +50,6 @@ func svgElement(who string, drawing []byte) []byte {
 // source is data as the source of an image element.
 func source(media string, data []byte) string {
 	return "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(data)
-}
-
-// PNG shows a bitmap in PNG format. The description says in words what it
-// shows, for readers who cannot see it; it stops the cell to leave it out.
-func PNG(bitmap []byte, description string) {
-	if _, err := png.DecodeConfig(bytes.NewReader(bitmap)); err != nil {
-		panic(fmt.Errorf("notebook.PNG: %d bytes that are no PNG picture: %w", len(bitmap), err))
-	}
-	picture("image/png", bitmap, description)
-}
-
-// picture shows encoded data as an image element.
-func picture(media string, data []byte, description string) {
-	if strings.TrimSpace(description) == "" {
-		panic(fmt.Errorf("notebook: a picture of type %s needs a description", media))
-	}
-	if !In() {
-		say("[picture: " + description + "]")
-		return
-	}
-	send(protocol.MIMETextHTML, fmt.Sprintf(`<img style="max-width:100%%;background:white" alt="%s" src="%s">`,
-		html.EscapeString(description), source(media, data)), "")
 }
 
 // Table shows rows of text under a header. The first column is aligned left,

@@ -188,11 +188,7 @@ func (o options) run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(s.folder)
-	type candidate struct {
-		of goPackage
-		mutant
-	}
-	var candidates []candidate
+	var candidates []mutant
 	all := map[string]bool{} // files, and keys of their mutants
 	for _, p := range chosen {
 		s.chosen = append(s.chosen, p.ImportPath)
@@ -201,14 +197,20 @@ func (o options) run(ctx context.Context) error {
 			continue
 		}
 		for _, name := range p.GoFiles {
-			found, err := mutantsOfFile(filepath.Join(p.Dir, name))
+			file := filepath.Join(p.Dir, name)
+			source, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			found, err := mutantsOf(file, source)
 			if err != nil {
 				return err
 			}
 			for _, m := range found {
 				all[m.name()], all[m.key()] = true, true
 				if o.match.MatchString(m.String()) {
-					candidates = append(candidates, candidate{p, m})
+					m.of = p
+					candidates = append(candidates, m)
 				}
 			}
 		}
@@ -223,17 +225,17 @@ func (o options) run(ctx context.Context) error {
 	}
 	killed, known := 0, 0
 	var survivors []string
-	for _, c := range candidates {
+	for _, m := range candidates {
 		if killed+known+len(survivors) == o.count {
 			break
 		}
 		began := time.Now()
-		verdict, err := s.try(ctx, c.of, c.mutant)
+		verdict, err := s.try(ctx, m)
 		if err != nil {
 			return err
 		}
-		text := c.String()
-		why := o.known[c.key()]
+		text := m.String()
+		why := o.known[m.key()]
 		if why != "" && (verdict == survived || verdict == unseen) {
 			verdict, text = explained, text+": "+why
 		}
@@ -266,8 +268,8 @@ const (
 	explained = "known"
 )
 
-// try runs the tests that could notice a mutant of p.
-func (s *session) try(ctx context.Context, p goPackage, m mutant) (string, error) {
+// try runs the tests that could notice a mutant.
+func (s *session) try(ctx context.Context, m mutant) (string, error) {
 	changed := filepath.Join(s.folder, "changed.go")
 	overlay := filepath.Join(s.folder, "overlay.json")
 	text, err := json.Marshal(map[string]any{"Replace": map[string]string{m.file: changed}})
@@ -277,11 +279,11 @@ func (s *session) try(ctx context.Context, p goPackage, m mutant) (string, error
 	if err := errors.Join(os.WriteFile(changed, m.apply(), 0o600), os.WriteFile(overlay, text, 0o600)); err != nil {
 		return "", err
 	}
-	tests, err := s.running(ctx, p, p, m)
+	tests, err := s.running(ctx, m.of, m)
 	if err != nil {
 		return "", err
 	}
-	verdict, err := s.judge(ctx, p, overlay, tests)
+	verdict, err := s.judge(ctx, m.of, overlay, tests)
 	if err != nil || verdict != survived {
 		return verdict, err
 	}
@@ -291,10 +293,10 @@ func (s *session) try(ctx context.Context, p goPackage, m mutant) (string, error
 		if left <= 0 {
 			break
 		}
-		if other.ImportPath == p.ImportPath || !other.tested() || !slices.Contains(slices.Concat(other.Imports, other.TestImports, other.XTestImports), p.ImportPath) {
+		if other.ImportPath == m.of.ImportPath || !other.tested() || !slices.Contains(slices.Concat(other.Imports, other.TestImports, other.XTestImports), m.of.ImportPath) {
 			continue
 		}
-		tests, err := s.running(ctx, other, p, m)
+		tests, err := s.running(ctx, other, m)
 		if err != nil {
 			return "", err
 		}
@@ -319,20 +321,21 @@ func (s *session) try(ctx context.Context, p goPackage, m mutant) (string, error
 	return survived, nil
 }
 
-// running are the tests of a package that run the place of a mutant of p.
-func (s *session) running(ctx context.Context, of, p goPackage, m mutant) ([]test, error) {
-	found, err := s.profile(ctx, of)
+// running are the tests of a package that run the place of a mutant.
+func (s *session) running(ctx context.Context, p goPackage, m mutant) ([]test, error) {
+	found, err := s.profile(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	file := path.Join(p.ImportPath, filepath.Base(m.file))
+	file := path.Join(m.of.ImportPath, filepath.Base(m.file))
 	column := m.from - bytes.LastIndexByte(m.source[:m.from], '\n')
-	matters := func(i int) bool { b := found.Blocks[i]; return b.File == file && b.has(m.line, column) }
-	if !slices.ContainsFunc(found.Blocks, func(b block) bool { return b.File == file && b.has(m.line, column) }) {
+	matters := func(b block) bool { return b.File == file && b.has(m.line, column) }
+	if !slices.ContainsFunc(found.Blocks, matters) {
 		// A variable of the package is in no block: it may matter wherever the package is used.
-		matters = func(i int) bool { return path.Dir(found.Blocks[i].File) == p.ImportPath }
+		matters = func(b block) bool { return path.Dir(b.File) == m.of.ImportPath }
 	}
-	return slices.DeleteFunc(slices.Clone(found.Tests), func(t test) bool { return !slices.ContainsFunc(t.Runs, matters) }), nil
+	runs := func(i int) bool { return matters(found.Blocks[i]) }
+	return slices.DeleteFunc(slices.Clone(found.Tests), func(t test) bool { return !slices.ContainsFunc(t.Runs, runs) }), nil
 }
 
 var testName = regexp.MustCompile(`(?m)^(Test|Example|Fuzz)\w*$`)

@@ -15,6 +15,7 @@ import (
 
 // A mutant is a file with one place changed.
 type mutant struct {
+	of         goPackage // that the file is part of
 	file       string
 	source     []byte
 	from, to   int // of the bytes that are replaced
@@ -56,14 +57,6 @@ func (m mutant) change() string {
 		return text
 	}
 	return fmt.Sprintf("%s: %s -> %s", m.kind, short(string(m.source[m.from:m.to])), short(m.with))
-}
-
-func mutantsOfFile(file string) ([]mutant, error) {
-	source, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	return mutantsOf(file, source)
 }
 
 // mutantsOf lists the mutants of a file, in the order of their places.
