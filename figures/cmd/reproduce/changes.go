@@ -72,8 +72,7 @@ func paths(v reflect.Value, at string) (all []string) {
 			return paths(v.Elem(), at)
 		}
 	case reflect.Struct:
-		_, names := field(v.Type(), "")
-		for _, name := range names {
+		for _, name := range fields(v.Type()) {
 			all = append(all, paths(v.FieldByName(name), strings.TrimPrefix(at+"."+name, "."))...)
 		}
 		return all
@@ -135,11 +134,11 @@ func with(v reflect.Value, path []string, at, text string) (reflect.Value, error
 	case len(path) == 0:
 		return result, set(result, at, text)
 	case kind == reflect.Struct:
-		i, names := field(v.Type(), path[0])
-		if i < 0 {
+		names := fields(v.Type())
+		if !slices.Contains(names, path[0]) {
 			return v, fmt.Errorf("%s, of type %s, %w %q that can be set; it has %s", at, v.Type(), errNoField, path[0], inWords(names))
 		}
-		from, to = v.Field(i), result.Field(i)
+		from, to = v.FieldByName(path[0]), result.FieldByName(path[0])
 	case kind == reflect.Slice:
 		i, err := strconv.Atoi(path[0])
 		if err != nil {
@@ -160,17 +159,14 @@ func with(v reflect.Value, path []string, at, text string) (reflect.Value, error
 	return result, err
 }
 
-// field is the number of the field with a name, or -1, and the names of all fields that decide an experiment's numbers.
-func field(t reflect.Type, name string) (number int, names []string) {
-	number = -1
-	for i := range t.NumField() {
-		if f := t.Field(i); f.IsExported() && f.Tag.Get("experiment") != "-" {
-			if names = append(names, f.Name); f.Name == name {
-				number = i
-			}
+// fields are the names of the fields that decide an experiment's numbers.
+func fields(t reflect.Type) (names []string) {
+	for f := range t.Fields() {
+		if f.IsExported() && f.Tag.Get("experiment") != "-" {
+			names = append(names, f.Name)
 		}
 	}
-	return number, names
+	return names
 }
 
 // mostChoices bounds the numbers that are tried to find a choice by its text.
@@ -183,8 +179,7 @@ func set(v reflect.Value, at, text string) error {
 	case v.Kind() == reflect.String:
 		v.SetString(text)
 	case v.Kind() == reflect.Struct:
-		_, names := field(v.Type(), "")
-		return fmt.Errorf("%s is of type %s; set one of its fields: %s", at, v.Type(), inWords(names))
+		return fmt.Errorf("%s is of type %s; set one of its fields: %s", at, v.Type(), inWords(fields(v.Type())))
 	case isChoice && v.CanInt():
 		var names []string
 		for i := range int64(mostChoices) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -79,7 +80,7 @@ func (m measureCommand) Run(c command) error {
 			count[strings.Replace(e.String(), ", split 0, seed 0", "", 1)]++
 		}
 		text := results.Counted(len(missing), "result has", "results have") + " no predictions here:\n"
-		for _, group := range sorted(count) {
+		for _, group := range slices.Sorted(maps.Keys(count)) {
 			text += fmt.Sprintf("  %s: %d\n", group, count[group])
 		}
 		if err := c.say(text); err != nil {
@@ -149,12 +150,12 @@ func (c command) compare(index *tables.Index, found []experiment.Result, names [
 	}
 	for _, name := range names {
 		if len(found) > 0 && !known[name] {
-			return usagef("--metrics: these experiments have no metric %q, but %s", name, inWords(sorted(known)))
+			return usagef("--metrics: these experiments have no metric %q, but %s", name, inWords(slices.Sorted(maps.Keys(known))))
 		}
 	}
 	fmt.Fprintf(&text, "of %s %d are as they are stored, and %d more but for rounding (relative differences of at most %.0e)\n",
 		results.Counted(len(found), "result", "results"), same, rounded, rounding)
-	for _, name := range sorted(new) {
+	for _, name := range slices.Sorted(maps.Keys(new)) {
 		fmt.Fprintf(&text, "%s were stored without the metric %s\n", results.Counted(new[name], "result", "results"), name)
 	}
 	err := c.say(text.String())

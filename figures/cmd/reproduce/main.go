@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -299,6 +298,3 @@ func (f storesFlag) read() (*tables.Index, error) {
 	}
 	return tables.Read(stores...)
 }
-
-// sorted are the keys of a map.
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

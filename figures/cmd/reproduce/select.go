@@ -32,9 +32,9 @@ func (s selection) experiments(c command) (experiment.Experiments, error) {
 		if set.Lacks != "" {
 			c.tell("the set %s is not complete: %s", set.Name, set.Lacks)
 		}
-		for i, part := range set.Parts {
+		for _, part := range set.Parts {
 			if part.Scale == s.Scale || s.Scale == "" && part.Scale == set.Parts[0].Scale {
-				list = append(list, set.Parts[i].Experiments...)
+				list = append(list, part.Experiments...)
 			}
 			if !slices.Contains(scales, part.Scale) {
 				scales = append(scales, part.Scale)
