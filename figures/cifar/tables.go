@@ -242,25 +242,25 @@ func (c column) shown(s results.Summary, r row) report.Cell {
 	case len(cell.All()) == 0 && note != "":
 		return report.Cell{Text: note}
 	case len(cell.All()) == 0:
-		return published.Cell()
+		return published.Printed()
 	case s.N+s.Diverged == 0 && s.Unmeasured > 0:
 		return report.Cell{}
 	}
 	s.Unmeasured = 0
-	judge := report.Difference
+	shown := report.Compare(s, published, c.decimals)
 	if c.up {
-		judge = report.DifferenceUp
+		shown.Verdict = report.HigherIsBetter(shown.Verdict)
 	}
-	return report.Compare(judge, s, published, c.decimals)
+	return shown
 }
 
 // published is the paper's number of a row in a column, and the paper's note on it. It is NaN if the paper has none.
-func (r row) published(c column) (report.Published, string) {
+func (r row) published(c column) (report.Number, string) {
 	theirs, has := papers.Lookup(r.table, r.paper, r.prefix+c.published)
 	if !has {
-		return report.Published{Mean: math.NaN(), Std: math.NaN()}, ""
+		return report.Number{Mean: math.NaN(), Std: math.NaN()}, ""
 	}
-	return report.Published{Mean: theirs.Mean, Std: theirs.Std, Decimals: theirs.Decimals}, theirs.Note
+	return report.Number{Mean: theirs.Mean, Std: theirs.Std, Decimals: theirs.Decimals}, theirs.Note
 }
 
 // papersRows are the rows of one of the paper's tables, as a group; prefix begins the names of the columns.
@@ -409,7 +409,7 @@ func fidelitiesTable(*tables.Index) (report.Table, error) {
 	t := prose.Table("cifar-fidelities", nil)
 	t.Columns = []string{"Field", "paper's text", "authors' code"}
 	for _, d := range differences {
-		t.AddRows([][]string{{d.Path, d.Was, d.Is}})
+		t.Rows = append(t.Rows, report.Row{Name: d.Path, Cells: report.TextCells(d.Was, d.Is)})
 	}
 	return t, nil
 }

@@ -52,20 +52,21 @@ func (u unlabelled) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// roundTicks places ticks at multiples of 1, 2 or 5 times a power of ten, as near to wanted in number as
+// roundTicks places ticks at multiples of 1, 2 or 5 times a power of ten, as near to four of them as
 // that allows, with as many decimals as tell them apart.
-type roundTicks struct{ wanted int }
+type roundTicks struct{}
 
 // Ticks implements plot.Ticker.
-func (r roundTicks) Ticks(low, high float64) []plot.Tick {
+func (roundTicks) Ticks(low, high float64) []plot.Tick {
+	const wanted = 4
 	if !(high > low) {
 		return nil
 	}
-	power := math.Pow(10, math.Floor(math.Log10((high-low)/float64(r.wanted))))
+	power := math.Pow(10, math.Floor(math.Log10((high-low)/wanted)))
 	var best []plot.Tick
 	for _, multiple := range []float64{10, 5, 2, 1} {
 		ticks := ticksAt(multiple*power, low, high)
-		if best == nil || distance(len(ticks), r.wanted) < distance(len(best), r.wanted) {
+		if best == nil || distance(len(ticks), wanted) < distance(len(best), wanted) {
 			best = ticks
 		}
 	}

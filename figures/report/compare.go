@@ -10,10 +10,34 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// Published is a number to compare with.
-type Published struct {
-	Mean, Std float64 // Std is NaN when none is known
-	Decimals  int     // decimals with which it was published
+// A Number is a mean with its spread: one of ours with the decimals that are asked for, or a published one with those that
+// it was printed with. Without a number Mean is NaN.
+type Number struct {
+	Mean, Std float64 // Std, a standard deviation, is NaN for a single run and where none is known
+	Decimals  int
+}
+
+// String is "2.593 ± 0.067", the mean alone where there is no standard deviation, and a dash where there is no mean.
+func (n Number) String() string {
+	if math.IsNaN(n.Mean) {
+		return "–"
+	}
+	if math.IsNaN(n.Std) {
+		return fmt.Sprintf("%.*f", n.Decimals, n.Mean)
+	}
+	return fmt.Sprintf("%.*f ± %.*f", n.Decimals, n.Mean, n.Decimals, n.Std)
+}
+
+// Printed is a published number as a cell of its own, with the decimals that it was printed with.
+func (n Number) Printed() Cell { return Cell{Text: n.String(), Theirs: true} }
+
+// NumberCell is a cell with a mean and its spread, which Align gives the decimals of the numbers beside it.
+func NumberCell(mean, std float64, decimals int) Cell {
+	n := Number{mean, std, decimals}
+	if math.IsNaN(mean) {
+		return Cell{Text: n.String()}
+	}
+	return Cell{Text: n.String(), Number: &n}
 }
 
 // The verdicts on a cell. NLL, RMSE and ECE are better when lower, accuracy and the areas under curves
@@ -31,8 +55,8 @@ const (
 // not credible: those of the Yacht RMSE look ten times too small. The part of the difference that the
 // rounding of the published number can explain, half a unit of its last decimal, is taken off first, so
 // that 0.0006 against a printed 0.001 does not count as far away. NaN when there is no verdict. Lower
-// numbers are the better ones.
-func Difference(ours results.Summary, theirs Published) (inStd float64, verdict string) {
+// numbers are the better ones; see HigherIsBetter.
+func Difference(ours results.Summary, theirs Number) (inStd float64, verdict string) {
 	if ours.Scale != results.Full || ours.Diverged > 0 || ours.N == 0 || math.IsNaN(theirs.Mean) {
 		return math.NaN(), Unsettled
 	}
@@ -54,54 +78,21 @@ func Difference(ours results.Summary, theirs Published) (inStd float64, verdict 
 	return inStd, Agrees
 }
 
-// DifferenceUp is Difference where higher numbers are the better ones.
-func DifferenceUp(ours results.Summary, theirs Published) (inStd float64, verdict string) {
-	inStd, verdict = Difference(ours, theirs)
+// HigherIsBetter turns round a verdict of Difference or Compare, for a metric that is better when higher.
+func HigherIsBetter(verdict string) string {
 	switch verdict {
 	case Better:
-		return inStd, Worse
+		return Worse
 	case Worse:
-		return inStd, Better
+		return Better
 	}
-	return inStd, verdict
+	return verdict
 }
 
-// Compare is a cell with ours and the verdict of judge, which is Difference or DifferenceUp.
-func Compare(judge func(results.Summary, Published) (float64, string), ours results.Summary, theirs Published, decimals int) Cell {
+// Compare is a cell with ours and the verdict of Difference.
+func Compare(ours results.Summary, theirs Number, decimals int) Cell {
 	c := SummaryCell(ours, decimals)
-	_, c.Verdict = judge(ours, theirs)
-	return c
-}
-
-// Cell is a published number as a cell of its own; a dash if there is none.
-func (p Published) Cell() Cell {
-	text := "–"
-	if !math.IsNaN(p.Mean) {
-		text = fmt.Sprintf("%.*f", p.Decimals, p.Mean)
-		if !math.IsNaN(p.Std) {
-			text += fmt.Sprintf(" ± %.*f", p.Decimals, p.Std)
-		}
-	}
-	return Cell{Text: text, Theirs: true}
-}
-
-// MeanStd prints "2.593 ± 0.067", and the mean alone where there is no standard deviation; a dash where there is no mean.
-func MeanStd(mean, std float64, decimals int) string {
-	if math.IsNaN(mean) {
-		return "–"
-	}
-	if math.IsNaN(std) {
-		return fmt.Sprintf("%.*f", decimals, mean)
-	}
-	return fmt.Sprintf("%.*f ± %.*f", decimals, mean, decimals, std)
-}
-
-// NumberCell is a cell with a mean and its spread, as MeanStd prints them.
-func NumberCell(mean, std float64, decimals int) Cell {
-	c := Cell{Text: MeanStd(mean, std, decimals)}
-	if !math.IsNaN(mean) {
-		c.Number = &Number{mean, std, decimals}
-	}
+	_, c.Verdict = Difference(ours, theirs)
 	return c
 }
 
@@ -153,7 +144,7 @@ func Align(cells ...*Cell) {
 		if c.Theirs {
 			n = min(n, c.Number.Decimals)
 		}
-		c.Text = MeanStd(c.Number.Mean, c.Number.Std, n) + c.note
+		c.Text = Number{c.Number.Mean, c.Number.Std, n}.String() + c.note
 	}
 }
 

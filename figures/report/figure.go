@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"image/color"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,7 +15,6 @@ import (
 	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"densityuncertainty/environment/atomicfile"
 	"densityuncertainty/environment/notebook"
 )
 
@@ -176,16 +174,6 @@ func lowerStrips(rows [][]*plot.Plot, canvases [][]draw.Canvas) {
 			}
 		}
 	}
-}
-
-// WriteFile writes the picture to path, in the format of its ending, so that the file is there as a
-// whole or not at all.
-func (f Figure) WriteFile(path string) error {
-	content, err := f.Bytes(strings.TrimPrefix(filepath.Ext(path), "."))
-	if err != nil {
-		return err
-	}
-	return atomicfile.WriteBytes(path, content)
 }
 
 // ShowFigure shows a figure and its caption in a notebook. It stops the cell where

@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"image/png"
 	"io"
-	"io/fs"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -164,31 +161,6 @@ func TestFigureFormats(t *testing.T) {
 		if _, err := bad.Bytes(report.PNG); err == nil {
 			t.Error("a bad grid was drawn")
 		}
-	}
-}
-
-func TestWriteFile(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "picture.svg")
-	f := report.Single("picture", report.New("t", "x", "y"), 100, 100)
-	f.Panels[0][0].X.Max, f.Panels[0][0].Y.Max = 1, 1
-	for range 2 {
-		must.Do(t, f.WriteFile(path))
-	}
-	// A folder in the way makes the last step fail.
-	blocked := filepath.Join(dir, "blocked.svg")
-	must.Do(t, os.MkdirAll(filepath.Join(blocked, "inner"), 0o755))
-	if err := f.WriteFile(blocked); err == nil {
-		t.Error("a folder was overwritten")
-	}
-	if err := f.WriteFile(filepath.Join(dir, "missing", "picture.svg")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing folder: %v", err)
-	}
-	if err := f.WriteFile(filepath.Join(dir, "picture")); err == nil {
-		t.Error("a name without an ending was accepted")
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
-		t.Errorf("files left: %v, %v", entries, err)
 	}
 }
 

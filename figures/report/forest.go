@@ -11,6 +11,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"densityuncertainty/dul/metrics"
 )
 
 // A Mark is what stands for some of the numbers in a picture.
@@ -18,6 +20,12 @@ type Mark struct {
 	Name   string
 	Colour color.Color
 	Shape  draw.GlyphDrawer
+}
+
+// markOf is mark k of a picture that gives its marks no colours of their own.
+func markOf(k int) Mark {
+	colours, shapes := append(Palette(), color.Black), []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}}
+	return Mark{Colour: colours[k%len(colours)], Shape: shapes[(k+k/len(colours))%len(shapes)]}
 }
 
 // Key is a legend that explains marks.
@@ -58,23 +66,19 @@ type Forest struct {
 	Line    *float64 // where numbers have a dashed line, such as 0.5 of a coin; nil for none
 }
 
-// interval is what is drawn of a cell; it has none without a difference or, of Numbers, a number.
-func (f Forest) interval(c Cell) (mean, low, high float64, has bool) {
-	switch {
-	case !f.Numbers && c.Difference != nil:
-		return c.Difference.Mean, c.Difference.Low, c.Difference.High, true
-	case f.Numbers && c.Number != nil && c.Number.Std > 0:
-		return c.Number.Mean, c.Number.Mean - c.Number.Std, c.Number.Mean + c.Number.Std, true
-	case f.Numbers && c.Number != nil:
-		return c.Number.Mean, c.Number.Mean, c.Number.Mean, true
+// drawn is what is drawn of a cell: its difference or, of Numbers, its number with its spread; nil for nothing.
+func (f Forest) drawn(c Cell) *metrics.Difference {
+	if !f.Numbers {
+		return c.Difference
 	}
-	return 0, 0, 0, false
-}
-
-// draws says whether something of a cell is drawn.
-func (f Forest) draws(c Cell) bool {
-	_, _, _, has := f.interval(c)
-	return has
+	if c.Number == nil {
+		return nil
+	}
+	mean, std := c.Number.Mean, c.Number.Std
+	if math.IsNaN(std) {
+		std = 0
+	}
+	return &metrics.Difference{Mean: mean, Low: mean - std, High: mean + std}
 }
 
 // byVerdict are the marks of a Forest by columns.
@@ -102,7 +106,7 @@ func (f Forest) Of(t Table) (Figure, error) {
 	var groups [][]Row
 	drawn := map[string]bool{} // groups and names of rows, with differences
 	for _, row := range t.Rows {
-		if slices.ContainsFunc(columns, func(i int) bool { return f.draws(row.Cells[i]) }) {
+		if slices.ContainsFunc(columns, func(i int) bool { return f.drawn(row.Cells[i]) != nil }) {
 			drawn["group "+row.Group], drawn["row "+row.Name] = true, true
 		}
 	}
@@ -173,13 +177,12 @@ func (f Forest) byColumn(t Table, groups [][]Row, marks []Mark, columns []int) (
 
 // columns are the columns with differences, and their marks.
 func (f Forest) columns(t Table) (marks []Mark, columns []int, err error) {
-	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}}
 	for i, name := range t.Columns[1:] {
-		if f.Only != nil && !slices.Contains(f.Only, name) || !slices.ContainsFunc(t.Rows, func(r Row) bool { return f.draws(r.Cells[i]) }) {
+		if f.Only != nil && !slices.Contains(f.Only, name) || !slices.ContainsFunc(t.Rows, func(r Row) bool { return f.drawn(r.Cells[i]) != nil }) {
 			continue
 		}
-		k, colours := len(columns), append(Palette(), color.Black)
-		m := Mark{Colour: colours[k%len(colours)], Shape: shapes[(k+k/len(colours))%len(shapes)]}
+		k := len(columns)
+		m := markOf(k)
 		if k < len(f.Marks) {
 			m = f.Marks[k]
 		}
@@ -228,8 +231,9 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 		edge = f.Within
 		for _, row := range rows {
 			for _, k := range columns {
-				mean, _, _, _ := f.interval(row.Cells[k])
-				edge = max(edge, 1.1*math.Abs(mean))
+				if d := f.drawn(row.Cells[k]); d != nil {
+					edge = max(edge, 1.1*math.Abs(d.Mean))
+				}
 			}
 		}
 	}
@@ -243,8 +247,8 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 		ticks = append(ticks, plot.Tick{Value: middle, Label: label})
 		for k, m := range marks {
 			c := row.Cells[columns[k]]
-			mean, low, high, has := f.interval(c)
-			if !has {
+			d := f.drawn(c)
+			if d == nil {
 				continue
 			}
 			y := middle + apart*(float64(len(marks)-1)-2*float64(k))/float64(len(marks))
@@ -258,8 +262,8 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 			if !f.Numbers && c.Verdict != Better && c.Verdict != Worse {
 				shape = draw.RingGlyph{}
 			}
-			low, high = max(low, -edge), min(high, edge)
-			bar := spread{plotter.XYs{{X: mean, Y: y}}, plotter.XErrors{{Low: mean - low, High: high - mean}}}
+			low, high := max(d.Low, -edge), min(d.High, edge)
+			bar := spread{plotter.XYs{{X: d.Mean, Y: y}}, plotter.XErrors{{Low: d.Mean - low, High: high - d.Mean}}}
 			if err := errorBars(p, "", bar, m.Colour, shape); err != nil {
 				return nil, err
 			}

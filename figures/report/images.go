@@ -47,23 +47,18 @@ const (
 // prediction and the energy.
 func ImageStrips(name string, strips []Strip) (Figure, error) {
 	f := Figure{Name: name, Caption: words.Caption("images", nil)}
-	columns := 0
+	columns, lines := 0, 0
 	for _, strip := range strips {
 		for i, picture := range strip.Pictures {
 			if len(picture.Pixels) != 3*imageSide*imageSide {
 				return Figure{}, fmt.Errorf("report: %s: image %d of %q has %d values, want 3 planes of %d by %d", name, i, strip.Title, len(picture.Pixels), imageSide, imageSide)
 			}
+			lines = max(lines, len(picture.caption()))
 		}
 		columns = max(columns, len(strip.Pictures))
 	}
 	if columns == 0 {
 		return Figure{}, fmt.Errorf("report: %s: no images", name)
-	}
-	lines := 0
-	for _, strip := range strips {
-		for _, picture := range strip.Pictures {
-			lines = max(lines, len(picture.caption()))
-		}
 	}
 	for _, strip := range strips {
 		p := New(strip.Title, "", "")

@@ -26,14 +26,14 @@ func TestTicks(t *testing.T) {
 		low, high float64
 		want      string
 	}{
-		{roundTicks{4}, 0, 1, "0.0 0.5 1.0"},
-		{roundTicks{4}, 2.2, 6.7, "3 4 5 6"},
-		{roundTicks{4}, 3.558, 3.570, "3.560 3.565 3.570"},
-		{roundTicks{4}, -127, 133, "-100 0 100"},
-		{roundTicks{4}, -6, 6, "-5 0 5"},
-		{roundTicks{4}, 0.3, 0.5, "0.3 0.4 0.5"},
-		{roundTicks{4}, -0.004, 0.004, "-0.004 -0.002 0.000 0.002 0.004"},
-		{roundTicks{4}, 1, 1, ""},
+		{roundTicks{}, 0, 1, "0.0 0.5 1.0"},
+		{roundTicks{}, 2.2, 6.7, "3 4 5 6"},
+		{roundTicks{}, 3.558, 3.570, "3.560 3.565 3.570"},
+		{roundTicks{}, -127, 133, "-100 0 100"},
+		{roundTicks{}, -6, 6, "-5 0 5"},
+		{roundTicks{}, 0.3, 0.5, "0.3 0.4 0.5"},
+		{roundTicks{}, -0.004, 0.004, "-0.004 -0.002 0.000 0.002 0.004"},
+		{roundTicks{}, 1, 1, ""},
 		{powerTicks{}, -2.5, 4.2, "0.01 1 100 10000"},
 		{powerTicks{}, -7, 7, "1e-6 0.001 1 1000 1e6"},
 		{powerTicks{}, 0.1, 3.9, "10 100 1000"},

@@ -78,17 +78,16 @@ func LayerEnergies(name string, layers []string, sets []LayerSample) (Figure, er
 	return f, nil
 }
 
-// addBars draws points with vertical bars in the colour and shape of set k.
+// addBars draws points with vertical bars, as mark k.
 func addBars(p *plot.Plot, name string, bars interface {
 	plotter.XYer
 	plotter.YErrorer
 }, k int) error {
-	c := Palette()[k%len(Palette())]
+	m := markOf(k)
 	lines, err := plotter.NewYErrorBars(bars)
 	if err != nil {
 		return err
 	}
-	lines.LineStyle, lines.CapWidth = draw.LineStyle{Color: c, Width: vg.Points(1)}, vg.Points(3)
-	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}}
-	return glyphs(p, name, lines, bars, c, shapes[k%len(shapes)])
+	lines.LineStyle, lines.CapWidth = draw.LineStyle{Color: m.Colour, Width: vg.Points(1)}, vg.Points(3)
+	return glyphs(p, name, lines, bars, m.Colour, m.Shape)
 }

@@ -97,30 +97,34 @@ func separationPlot(s Separation, falsePositives *float64) (*plot.Plot, error) {
 		}
 		all = append(all, Sample{fmt.Sprintf("%s, AUROC %.3f", out.Name, area), out.Values})
 	}
+	var thresholds []float64 // one or none
 	if falsePositives != nil {
 		if len(s.Inside.Values) == 0 {
 			return nil, fmt.Errorf("the test set %q has no scores to find a threshold by", s.Inside.Name)
 		}
-		threshold := Sample{"", []float64{s.threshold(*falsePositives)}}
-		all[0].Name = fmt.Sprintf("%s, FPR %.0f %%", s.Inside.Name, 100*s.beyond(s.Inside, threshold.Values[0]))
+		threshold := s.threshold(*falsePositives)
+		thresholds = []float64{threshold}
+		all[0].Name = fmt.Sprintf("%s, FPR %.0f %%", s.Inside.Name, 100*s.beyond(s.Inside, threshold))
 		for i, out := range s.Outside {
-			all[1+i].Name = fmt.Sprintf("%s, TPR %.0f %%", out.Name, 100*s.beyond(out, threshold.Values[0]))
+			all[1+i].Name = fmt.Sprintf("%s, TPR %.0f %%", out.Name, 100*s.beyond(out, threshold))
 		}
-		all = append(all, threshold) // onto the same axis
 	}
+	place := func(v float64) float64 { return v } // on the axis
 	if s.Log {
-		if err := logarithms(all); err != nil {
+		least, err := leastPositive(all)
+		if err != nil {
 			return nil, err
 		}
+		place = func(v float64) float64 { return math.Log10(max(v, least)) }
 		p.X.Tick.Marker = powerTicks{}
 	}
-	var threshold []float64
-	if falsePositives != nil {
-		threshold, all = all[len(all)-1].Values, all[:len(all)-1]
-	}
 	var pooled []float64
-	for _, sample := range all {
-		pooled = append(pooled, sample.Values...)
+	for k, sample := range all {
+		all[k].Values = make([]float64, len(sample.Values))
+		for i, v := range sample.Values {
+			all[k].Values[i] = place(v)
+		}
+		pooled = append(pooled, all[k].Values...)
 	}
 	slices.Sort(pooled)
 	low, high := stat.Quantile(outsideAxis, stat.Empirical, pooled, nil), stat.Quantile(1-outsideAxis, stat.Empirical, pooled, nil)
@@ -138,8 +142,8 @@ func separationPlot(s Separation, falsePositives *float64) (*plot.Plot, error) {
 		}
 	}
 	p.X.Min, p.X.Max, p.Y.Min = low, high, 0
-	for _, at := range threshold {
-		at = min(max(at, low), high)
+	for _, threshold := range thresholds {
+		at := min(max(place(threshold), low), high)
 		if err := Dashes(p, "", []float64{at, at}, []float64{0, p.Y.Max}, Red); err != nil {
 			return nil, err
 		}
@@ -181,29 +185,23 @@ func (s Separation) auroc(out Sample) (float64, error) {
 	return metrics.AUROC(score, slices.Concat(make([]bool, len(s.Inside.Values)), slices.Repeat([]bool{true}, len(out.Values))))
 }
 
-// logarithms replaces the samples' values by their logarithms to base 10.
-func logarithms(samples []Sample) error {
-	smallest := math.Inf(1)
+// leastPositive is the smallest of the samples' values above 0, where a logarithmic axis begins.
+func leastPositive(samples []Sample) (float64, error) {
+	least := math.Inf(1)
 	for _, sample := range samples {
 		for i, v := range sample.Values {
 			if v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
-				return fmt.Errorf("value %d of %s is %v, which has no place on a logarithmic axis", i, sample.Name, v)
+				return 0, fmt.Errorf("value %d of %s is %v, which has no place on a logarithmic axis", i, sample.Name, v)
 			}
 			if v > 0 {
-				smallest = min(smallest, v)
+				least = min(least, v)
 			}
 		}
 	}
-	if math.IsInf(smallest, 1) {
-		return fmt.Errorf("no value is above 0, as a logarithmic axis wants")
+	if math.IsInf(least, 1) {
+		return 0, fmt.Errorf("no value is above 0, as a logarithmic axis wants")
 	}
-	for k, sample := range samples {
-		samples[k].Values = make([]float64, len(sample.Values))
-		for i, v := range sample.Values {
-			samples[k].Values[i] = math.Log10(max(v, smallest))
-		}
-	}
-	return nil
+	return least, nil
 }
 
 // stepDensity is the outline of a histogram of equal bins from low to high.

@@ -95,7 +95,7 @@ func reliabilityPlot(m Judged, bins int, withLegend bool) (*plot.Plot, error) {
 		if b.Count == largest {
 			most = (b.Low + b.High) / 2
 			words := fmt.Sprintf("%.0f %%", 100*float64(largest)/float64(total))
-			if err := Text(p, words, most, countBase+height+0.01, text.XCenter, text.YBottom, Grey); err != nil {
+			if err := annotate(p, words, most, countBase+height+0.01, text.XCenter, text.YBottom, Grey); err != nil {
 				return nil, err
 			}
 		}
@@ -106,7 +106,7 @@ func reliabilityPlot(m Judged, bins int, withLegend bool) (*plot.Plot, error) {
 	}
 	for _, err := range []error{
 		Dashes(p, names[2], []float64{0, 1}, []float64{0, 1}, Grey),
-		Text(p, "share of examples", free, countBase+countHeight, side, text.YCenter, Grey),
+		annotate(p, "share of examples", free, countBase+countHeight, side, text.YCenter, Grey),
 	} {
 		if err != nil {
 			return nil, err

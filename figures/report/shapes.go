@@ -212,8 +212,8 @@ func glyphs(p *plot.Plot, name string, bars plot.Plotter, at plotter.XYer, c col
 	return nil
 }
 
-// Text writes a small text with its anchor, given by the alignments, at (x, y).
-func Text(p *plot.Plot, words string, x, y float64, xAlign text.XAlignment, yAlign text.YAlignment, c color.Color) error {
+// annotate writes a small text with its anchor, given by the alignments, at (x, y).
+func annotate(p *plot.Plot, words string, x, y float64, xAlign text.XAlignment, yAlign text.YAlignment, c color.Color) error {
 	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: x, Y: y}}, Labels: []string{words}})
 	if err != nil {
 		return fmt.Errorf("report: text %q: %w", words, err)

@@ -59,7 +59,7 @@ func New(title, xLabel, yLabel string) *plot.Plot {
 		axis.Tick.LineStyle.Width = vg.Points(frameWidth)
 		axis.Tick.Length = vg.Points(3)
 		axis.Padding = vg.Points(2)
-		axis.Tick.Marker = roundTicks{wanted: 4}
+		axis.Tick.Marker = roundTicks{}
 	}
 	setFont(&p.Legend.TextStyle.Font, tickSize)
 	p.Legend.ThumbnailWidth = vg.Points(14)

@@ -45,13 +45,6 @@ type Cell struct {
 	Theirs bool
 }
 
-// A Number is a mean with its spread, the standard deviation, which is NaN for a single run, and the decimals that are
-// asked for.
-type Number struct {
-	Mean, Std float64
-	Decimals  int
-}
-
 // The marks of verdicts.
 var marks = map[string]string{Better: "▲", Worse: "▽", Agrees: "≈"}
 
@@ -82,13 +75,6 @@ func TextCells(texts ...string) []Cell {
 		cells = append(cells, Cell{Text: text})
 	}
 	return cells
-}
-
-// AddRows appends rows of texts; the first of each is the row's name.
-func (t *Table) AddRows(rows [][]string) {
-	for _, row := range rows {
-		t.Rows = append(t.Rows, Row{Name: row[0], Cells: TextCells(row[1:]...)})
-	}
 }
 
 // BoldLowest marks the cell of the lowest mean among complete summaries, those of the row's cells in order.

@@ -67,21 +67,13 @@ func (t Table) markdown() string {
 	if t.Caption != "" {
 		fmt.Fprintf(&b, "%s\n\n", escape(t.Caption))
 	}
-	head, rule := make([]string, len(t.Columns)), make([]string, len(t.Columns))
-	for i, column := range t.Columns {
-		head[i], rule[i] = escape(column), "---"
-	}
-	writeRow(head)
-	writeRow(rule)
+	writeRow(t.headings(escape))
+	writeRow(slices.Repeat([]string{"---"}, len(t.Columns)))
 	for i, row := range t.Rows {
 		if t.begins(i) {
 			writeRow(append([]string{"**" + escape(row.Group) + "**"}, make([]string, len(row.Cells))...))
 		}
-		cells := []string{escape(row.Name)}
-		for _, cell := range row.Cells {
-			cells = append(cells, cell.in(escape, "**%s**"))
-		}
-		writeRow(cells)
+		writeRow(row.in(escape, "**%s**"))
 	}
 	for _, text := range t.said() {
 		fmt.Fprintf(&b, "\n%s\n", escape(text))
@@ -101,13 +93,25 @@ func (t Table) begins(i int) bool {
 	return t.Rows[i].Group != "" && (i == 0 || t.Rows[i].Group != t.Rows[i-1].Group)
 }
 
-// in renders a cell: escaped, and made bold if it is.
-func (c Cell) in(escape func(string) string, bold string) string {
-	text := escape(c.shown())
-	if c.Bold {
-		text = fmt.Sprintf(bold, text)
+// headings are those of the columns in a format.
+func (t Table) headings(escape func(string) string) (headings []string) {
+	for _, column := range t.Columns {
+		headings = append(headings, escape(column))
 	}
-	return text
+	return headings
+}
+
+// in is a row in a format: its name and its cells, which may be bold.
+func (r Row) in(escape func(string) string, bold string) []string {
+	texts := []string{escape(r.Name)}
+	for _, cell := range r.Cells {
+		text := escape(cell.shown())
+		if cell.Bold {
+			text = fmt.Sprintf(bold, text)
+		}
+		texts = append(texts, text)
+	}
+	return texts
 }
 
 var latexEscaper = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
@@ -120,20 +124,12 @@ func (t Table) latex() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%% needs \\usepackage{booktabs,amssymb}\n\\begin{table}\n\\centering\n\\footnotesize\n\\caption{%s}\n\\label{tab:%s}\n", escape(strings.TrimSpace(t.Title+" "+t.Caption)), t.Name)
 	fmt.Fprintf(&b, "\\begin{tabular}{l%s}\n\\toprule\n", strings.Repeat("c", len(t.Columns)-1))
-	var head []string
-	for _, column := range t.Columns {
-		head = append(head, escape(column))
-	}
-	fmt.Fprintf(&b, "%s \\\\\n\\midrule\n", strings.Join(head, " & "))
+	fmt.Fprintf(&b, "%s \\\\\n\\midrule\n", strings.Join(t.headings(escape), " & "))
 	for i, row := range t.Rows {
 		if t.begins(i) {
 			fmt.Fprintf(&b, "\\multicolumn{%d}{l}{\\textbf{%s}} \\\\\n", len(t.Columns), escape(row.Group))
 		}
-		cells := []string{escape(row.Name)}
-		for _, cell := range row.Cells {
-			cells = append(cells, cell.in(escape, `\textbf{%s}`))
-		}
-		fmt.Fprintf(&b, "%s \\\\\n", strings.Join(cells, " & "))
+		fmt.Fprintf(&b, "%s \\\\\n", strings.Join(row.in(escape, `\textbf{%s}`), " & "))
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n")
 	for _, text := range append(t.said(), t.Measured...) {
@@ -169,9 +165,10 @@ func (t Table) html() string {
 		if t.begins(i) {
 			fmt.Fprintf(&b, "<tr><th scope=\"rowgroup\" colspan=\"%d\">%s</th></tr>\n", len(t.Columns), escape(row.Group))
 		}
-		fmt.Fprintf(&b, "<tr><th scope=\"row\">%s</th>", escape(row.Name))
-		for _, cell := range row.Cells {
-			fmt.Fprintf(&b, "<td>%s</td>", cell.in(escape, "<b>%s</b>"))
+		texts := row.in(escape, "<b>%s</b>")
+		fmt.Fprintf(&b, "<tr><th scope=\"row\">%s</th>", texts[0])
+		for _, text := range texts[1:] {
+			fmt.Fprintf(&b, "<td>%s</td>", text)
 		}
 		b.WriteString("</tr>\n")
 	}

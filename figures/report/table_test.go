@@ -127,30 +127,30 @@ func TestDifference(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		ours   results.Summary
-		theirs report.Published
+		theirs report.Number
 		inStd  float64
 		down   string // the verdict where lower is better
 		up     string
 	}{
-		{"explained by rounding", full(20, 0.00063, 0.00003), report.Published{0.001, 0, 3}, 0, report.Agrees, report.Agrees},
-		{"beyond rounding", full(20, 0.00063, 0.00003), report.Published{0.002, 0, 3}, (0.00063 - 0.002 + 0.0005) / 0.00003, report.Better, report.Worse},
-		{"above", full(20, 3, 0.5), report.Published{2, 0.1, 1}, 1.9, report.Worse, report.Better},
-		{"within one", full(20, 3, 1), report.Published{2, 0.1, 1}, 0.95, report.Agrees, report.Agrees},
-		{"no deviation", full(1, 1, nan), report.Published{1, 1, 3}, nan, report.NoUnit, report.NoUnit},
-		{"a deviation of zero", full(2, 1, 0), report.Published{1, 1, 3}, nan, report.NoUnit, report.NoUnit},
-		{"quick", quick, report.Published{1, 1, 3}, nan, report.Unsettled, report.Unsettled},
-		{"nothing", results.Summary{}, report.Published{1, 1, 3}, nan, report.Unsettled, report.Unsettled},
-		{"diverged", diverged, report.Published{1, 1, 3}, nan, report.Unsettled, report.Unsettled},
-		{"not published", full(20, 1, 1), report.Published{nan, nan, 0}, nan, report.Unsettled, report.Unsettled},
+		{"explained by rounding", full(20, 0.00063, 0.00003), report.Number{0.001, 0, 3}, 0, report.Agrees, report.Agrees},
+		{"beyond rounding", full(20, 0.00063, 0.00003), report.Number{0.002, 0, 3}, (0.00063 - 0.002 + 0.0005) / 0.00003, report.Better, report.Worse},
+		{"above", full(20, 3, 0.5), report.Number{2, 0.1, 1}, 1.9, report.Worse, report.Better},
+		{"within one", full(20, 3, 1), report.Number{2, 0.1, 1}, 0.95, report.Agrees, report.Agrees},
+		{"no deviation", full(1, 1, nan), report.Number{1, 1, 3}, nan, report.NoUnit, report.NoUnit},
+		{"a deviation of zero", full(2, 1, 0), report.Number{1, 1, 3}, nan, report.NoUnit, report.NoUnit},
+		{"quick", quick, report.Number{1, 1, 3}, nan, report.Unsettled, report.Unsettled},
+		{"nothing", results.Summary{}, report.Number{1, 1, 3}, nan, report.Unsettled, report.Unsettled},
+		{"diverged", diverged, report.Number{1, 1, 3}, nan, report.Unsettled, report.Unsettled},
+		{"not published", full(20, 1, 1), report.Number{nan, nan, 0}, nan, report.Unsettled, report.Unsettled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			down, verdict := report.Difference(c.ours, c.theirs)
-			up, other := report.DifferenceUp(c.ours, c.theirs)
+			other := report.HigherIsBetter(verdict)
 			same := func(got float64) bool {
 				return math.Abs(got-c.inStd) < 1e-9 || math.IsNaN(got) && math.IsNaN(c.inStd)
 			}
-			if !same(down) || !same(up) || verdict != c.down || other != c.up {
-				t.Errorf("got %v %q and %v %q, want %v, %q and %q", down, verdict, up, other, c.inStd, c.down, c.up)
+			if !same(down) || verdict != c.down || other != c.up {
+				t.Errorf("got %v, %q and %q, want %v, %q and %q", down, verdict, other, c.inStd, c.down, c.up)
 			}
 		})
 	}
@@ -163,13 +163,13 @@ func TestCells(t *testing.T) {
 	none.Unmeasured = 20
 	lost := full(0, nan, nan)
 	lost.Diverged = 20
-	theirs := report.Published{2.593, 0.067, 3}
+	theirs := report.Number{2.593, 0.067, 3}
 	for _, c := range []struct {
 		name    string
 		summary results.Summary
-		theirs  report.Published
+		theirs  report.Number
 		want    string // of Compare
-		paper   string // of Published.Cell
+		paper   string // of Number.Printed
 	}{
 		{"complete", full(20, 2.65, 0.103), theirs, "2.650 ± 0.103, agrees", "2.593 ± 0.067"},
 		{"part", part, theirs, "2.600 ± 0.100 (n=2 of 20), agrees", "2.593 ± 0.067"},
@@ -180,14 +180,14 @@ func TestCells(t *testing.T) {
 		{"not measured", none, theirs, "not measured", "2.593 ± 0.067"},
 		{"diverged", diverged, theirs, "0.950 ± 0.050 (1 of 20 diverged)", "2.593 ± 0.067"},
 		{"all diverged", lost, theirs, "20 of 20 diverged", "2.593 ± 0.067"},
-		{"no deviation published", full(20, 2.65, 0.1), report.Published{2.6, nan, 1}, "2.650 ± 0.100, agrees", "2.6"},
-		{"not published", full(20, 2.65, 0.1), report.Published{nan, nan, 0}, "2.650 ± 0.100", "–"},
+		{"no deviation published", full(20, 2.65, 0.1), report.Number{2.6, nan, 1}, "2.650 ± 0.100, agrees", "2.6"},
+		{"not published", full(20, 2.65, 0.1), report.Number{nan, nan, 0}, "2.650 ± 0.100", "–"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := figtest.Text(report.Compare(report.Difference, c.summary, c.theirs, 3)); got != c.want {
+			if got := figtest.Text(report.Compare(c.summary, c.theirs, 3)); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
-			if got := figtest.Text(c.theirs.Cell()); got != c.paper {
+			if got := figtest.Text(c.theirs.Printed()); got != c.paper {
 				t.Errorf("the published number is %s, want %s", got, c.paper)
 			}
 		})
@@ -271,7 +271,7 @@ func TestBold(t *testing.T) {
 func ExampleDifference() {
 	cell, _ := paper.Lookup(paper.UCINLL, "Yacht Hydrodynamics", "Density Uncertainty")
 	ours := results.Summary{Scale: results.Full, N: 20, Wanted: 20, Mean: 2.611, Std: 0.095}
-	inStd, verdict := report.Difference(ours, report.Published{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals})
+	inStd, verdict := report.Difference(ours, report.Number{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals})
 	fmt.Printf("%+.2f sd, %s\n", inStd, verdict)
 	// Output: +0.18 sd, agrees
 }
@@ -281,7 +281,7 @@ func ExampleDifference() {
 func TestWithoutNotRun(t *testing.T) {
 	waits := report.Cell{NotRun: true}
 	number := func(text string) report.Cell { return report.Cell{Text: text} }
-	theirs := report.Published{Mean: 3, Std: math.NaN(), Decimals: 1}.Cell()
+	theirs := report.Number{Mean: 3, Std: math.NaN(), Decimals: 1}.Printed()
 	all := report.Table{Columns: []string{"name", "a", "b", "c", "d"}, NotRun: []string{"before"}, Rows: []report.Row{
 		{Group: "g", Name: "x", Cells: []report.Cell{waits, number("1"), waits, theirs}},
 		{Group: "g", Name: "y", Cells: []report.Cell{waits, waits, number("–"), theirs}},

@@ -82,7 +82,7 @@ func (g *group) text(metric string) (string, error) {
 		return "", fmt.Errorf("tables: %d of %d results of %s on %s have no metric %q; Store.Measure computes it for all", len(g.measured)-len(values), len(g.measured), g.first.Method, g.first.Task, metric)
 	}
 	mean, std, err := meanStd(values)
-	return report.MeanStd(mean, std, 3), err
+	return report.Number{Mean: mean, Std: std, Decimals: 3}.String(), err
 }
 
 // checkMetrics refuses a metric that no result has.

@@ -21,7 +21,7 @@ var releasedCSV string
 type reference struct {
 	Dataset, Method string
 	Splits          int // random splits 0 to Splits-1
-	NLL, RMSE       report.Published
+	NLL, RMSE       report.Number
 }
 
 // referenceDecimals are the decimals of the file.
@@ -47,8 +47,8 @@ func decodeReferences(content string) ([]reference, error) {
 			}
 		}
 		list = append(list, reference{Dataset: record[0], Method: record[1], Splits: int(numbers[0]),
-			NLL:  report.Published{Mean: numbers[1], Std: numbers[2], Decimals: referenceDecimals},
-			RMSE: report.Published{Mean: numbers[3], Std: numbers[4], Decimals: referenceDecimals}})
+			NLL:  report.Number{Mean: numbers[1], Std: numbers[2], Decimals: referenceDecimals},
+			RMSE: report.Number{Mean: numbers[3], Std: numbers[4], Decimals: referenceDecimals}})
 	}
 	return list, nil
 }
@@ -73,7 +73,7 @@ func ReleasedTable(x *tables.Index) (report.Table, error) {
 		row := report.Row{Group: DatasetTitle(ref.Dataset), Name: m.Name, Cells: report.TextCells(strconv.Itoa(ref.Splits))}
 		for _, of := range []struct {
 			metric metric
-			theirs report.Published
+			theirs report.Number
 		}{{nll, ref.NLL}, {rmse, ref.RMSE}} {
 			ours, err := x.Summarize(cell, of.metric.name)
 			if err != nil {
@@ -81,7 +81,7 @@ func ReleasedTable(x *tables.Index) (report.Table, error) {
 			}
 			theirs := report.NumberCell(of.theirs.Mean, of.theirs.Std, of.theirs.Decimals)
 			theirs.Theirs = true
-			row.Cells = append(row.Cells, report.Compare(report.Difference, ours, of.theirs, 3), theirs)
+			row.Cells = append(row.Cells, report.Compare(ours, of.theirs, 3), theirs)
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -80,19 +80,19 @@ func paperCell(dataset string, m experiment.Method) tables.Cell {
 }
 
 // of is the paper's number for a method on a data set; its mean is NaN where it prints none.
-func (x metric) of(dataset string, m experiment.Method) report.Published {
+func (x metric) of(dataset string, m experiment.Method) report.Number {
 	cell, ok := paper.Lookup(x.published, paperRows[dataset], paperColumns[m.Name])
 	if !ok {
-		return report.Published{Mean: math.NaN(), Std: math.NaN()}
+		return report.Number{Mean: math.NaN(), Std: math.NaN()}
 	}
-	return report.Published{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}
+	return report.Number{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}
 }
 
 // comparison is one method's number on one data set.
 type comparison struct {
 	method experiment.Method
 	ours   results.Summary
-	paper  report.Published
+	paper  report.Number
 	wanted int // experiments that are asked for
 }
 
@@ -162,11 +162,11 @@ func (x metric) table(index *tables.Index, extra []experiment.Method) (report.Ta
 		for _, c := range all {
 			cell := report.Cell{}
 			if c.wanted > 0 {
-				cell = report.Compare(report.Difference, c.ours, c.paper, 3)
+				cell = report.Compare(c.ours, c.paper, 3)
 			}
 			run = run || cell.Text != ""
 			summaries = append(summaries, c.ours)
-			ours.Cells, theirs.Cells = append(ours.Cells, cell), append(theirs.Cells, c.paper.Cell())
+			ours.Cells, theirs.Cells = append(ours.Cells, cell), append(theirs.Cells, c.paper.Printed())
 		}
 		if !run {
 			t.NotRun = append(t.NotRun, DatasetTitle(dataset))
@@ -194,13 +194,13 @@ func DensityTable(x *tables.Index) (report.Table, error) {
 				return report.Table{}, err
 			}
 			density := all[len(all)-1]
-			cell := report.Compare(report.Difference, density.ours, density.paper, 3)
+			cell := report.Compare(density.ours, density.paper, 3)
 			winner := report.TextCells("–", "–")
 			if best, complete := lowest(all); complete {
 				winner = []report.Cell{report.SummaryCell(best.ours, 3), {Text: best.method.Name}}
 			}
 			report.Align(&cell, &winner[0])
-			t.Rows = append(t.Rows, report.Row{Group: metric.title, Name: DatasetTitle(dataset), Cells: append([]report.Cell{cell, density.paper.Cell()}, winner...)})
+			t.Rows = append(t.Rows, report.Row{Group: metric.title, Name: DatasetTitle(dataset), Cells: append([]report.Cell{cell, density.paper.Printed()}, winner...)})
 		}
 	}
 	return t.WithoutNotRun(), nil

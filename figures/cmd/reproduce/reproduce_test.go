@@ -48,7 +48,7 @@ func tiny() catalogue {
 	nll := func(x *tables.Index) (report.Table, error) {
 		s, err := x.Summarize(tables.Cell{Full: few}, "nll")
 		t := report.Table{Name: "nll", Caption: "The likelihood.", Columns: []string{"Data", "NLL"}}
-		t.AddRows([][]string{{"all", fmt.Sprintf("%d runs", s.N)}})
+		t.Rows = []report.Row{{Name: "all", Cells: report.TextCells(fmt.Sprintf("%d runs", s.N))}}
 		return t, err
 	}
 	drawn := func(x *tables.Index, seed uint64) (report.Figure, error) {
