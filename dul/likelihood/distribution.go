@@ -37,8 +37,8 @@ type Univariate interface {
 	Rand() float64
 }
 
-// A Checker is a likelihood with settings that may be wrong. nets.New refuses it if
-// Check returns an error.
+// A Checker has settings that may be wrong, such as a likelihood or an optimizer. Check
+// returns an error if they are: nets.New and training then refuse it.
 type Checker interface{ Check() error }
 
 // A TargetChecker is a likelihood of real targets that does not take every finite

@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/params"
 )
 
@@ -31,7 +32,8 @@ type SGD struct {
 	Decay    float64 // L2 weight decay, coupled
 }
 
-func (o SGD) check() error {
+// Check says which settings cannot be.
+func (o SGD) Check() error {
 	if !amount(o.Momentum) || o.Momentum >= 1 || !amount(o.Decay) {
 		return fmt.Errorf("train.SGD has Momentum %g and Decay %g; neither may be negative, and Momentum must be below 1", o.Momentum, o.Decay)
 	}
@@ -67,7 +69,8 @@ type Adam struct {
 	Decoupled    bool
 }
 
-func (o Adam) check() error {
+// Check says which settings cannot be.
+func (o Adam) Check() error {
 	if !amount(o.Beta1) || !amount(o.Beta2) || max(o.Beta1, o.Beta2) >= 1 || !amount(o.Epsilon) || !amount(o.Decay) {
 		return fmt.Errorf("train.Adam has Beta1 %g, Beta2 %g, Epsilon %g and Decay %g; none may be negative, and the first two must be below 1", o.Beta1, o.Beta2, o.Epsilon, o.Decay)
 	}
@@ -140,8 +143,8 @@ func (g Group) check() error {
 	if !amount(g.Rate) {
 		return fmt.Errorf("its Rate is %g; it must be finite and not negative", g.Rate)
 	}
-	if o, has := g.Optimizer.(interface{ check() error }); has {
-		return o.check()
+	if o, has := g.Optimizer.(likelihood.Checker); has {
+		return o.Check()
 	}
 	return nil
 }

@@ -31,60 +31,47 @@ import (
 
 // Check returns an error that names everything about the experiment that cannot be, as far as it is seen without
 // reading data: settings that are missing, infinite, of no use or contradict each other. An Engine calls it for all
-// experiments, and then looks at data and networks, before it trains any.
+// experiments, and then looks at data and networks, before it trains any. A part with a method Check() error, such as a
+// Source, a likelihood, a Process or an optimizer, is asked.
 func (e Experiment) Check() error {
-	var problems []error
-	need := func(ok bool, format string, args ...any) {
-		if !ok {
-			problems = append(problems, fmt.Errorf(format, args...))
-		}
-	}
-	add := func(err error) {
-		if err != nil {
-			problems = append(problems, err)
-		}
-	}
+	var all problems
 	t, m := e.Task, e.Method
-	add(checkSource(t.Data))
-	need(t.Network != nil, "Task.Network is nil; give one, such as nets.MLP{Widths: []int{50, 50}}")
-	need(t.Likelihood != nil, "Task.Likelihood is nil; give one, such as likelihood.Gaussian{}")
-	need(m.Layers != nil || m.Process != nil, "Method has neither Layers nor a Process")
-	need(m.Layers == nil || m.Process == nil, "Method has Layers and a Process; a process brings its own layers, so leave Layers out")
-	need(m.Members == 0 || m.Members > 1, "Method.Members is %d; leave it out for a single network, or set it to at least 2", m.Members)
+	all.add(checkSource(t.Data))
+	all.need(t.Network != nil, "Task.Network is nil; give one, such as nets.MLP{Widths: []int{50, 50}}")
+	all.need(t.Likelihood != nil, "Task.Likelihood is nil; give one, such as likelihood.Gaussian{}")
+	all.need(m.Layers != nil || m.Process != nil, "Method has neither Layers nor a Process")
+	all.need(m.Layers == nil || m.Process == nil, "Method has Layers and a Process; a process brings its own layers, so leave Layers out")
+	all.need(m.Members == 0 || m.Members > 1, "Method.Members is %d; leave it out for a single network, or set it to at least 2", m.Members)
 	if t.Data != nil {
 		splits := t.Data.Splits()
-		need(e.Split >= 0 && e.Split < splits, "Split is %d; the data have %d splits, numbered from 0", e.Split, splits)
+		all.need(e.Split >= 0 && e.Split < splits, "Split is %d; the data have %d splits, numbered from 0", e.Split, splits)
 	}
-	for _, part := range []any{m.Process, m.Sampler} {
-		if settings, has := part.(interface{ check() error }); has {
-			add(settings.check())
-		}
-	}
-	need(m.Sampler == nil || t.Inspect == nil && t.Probe == nil, "Task.Inspect and Task.Probe ask a trained network, and Method.Sampler draws many; leave them out")
-	need(m.Sampler == nil || m.Layers != nil, "Method.Sampler is set, but there are no Layers; it draws the parameters of a network, and not those of a Process")
-	add(e.checkDecision())
-	need(m.Process == nil || !e.Recipe.EarlyStopping, "Recipe.EarlyStopping is set, but a Gaussian process is finished only after training, and cannot be scored before")
+	all.add(checkItself(m.Process))
+	all.add(checkItself(m.Sampler))
+	all.need(m.Sampler == nil || t.Inspect == nil && t.Probe == nil, "Task.Inspect and Task.Probe ask a trained network, and Method.Sampler draws many; leave them out")
+	all.need(m.Sampler == nil || m.Layers != nil, "Method.Sampler is set, but there are no Layers; it draws the parameters of a network, and not those of a Process")
+	all.add(e.checkDecision())
+	all.need(m.Process == nil || !e.Recipe.EarlyStopping, "Recipe.EarlyStopping is set, but a Gaussian process is finished only after training, and cannot be scored before")
 	if m.Process != nil && t.Likelihood != nil {
 		_, gaussian := t.Likelihood.(likelihood.Gaussian)
-		need(gaussian || isClassification(t.Likelihood), "a Gaussian process is for likelihood.Gaussian or for classes, not for a %T", t.Likelihood)
+		all.need(gaussian || isClassification(t.Likelihood), "a Gaussian process is for likelihood.Gaussian or for classes, not for a %T", t.Likelihood)
 	}
 	if m.Process != nil && t.Network != nil {
-		need(hasClosedForm(t.Network) || isClassification(t.Likelihood), "a Gaussian process predicts a regression in closed form, for which the network must be a nets.MLP or a nets.ResidualMLP; it is a %T", t.Network)
+		all.need(hasClosedForm(t.Network) || isClassification(t.Likelihood), "a Gaussian process predicts a regression in closed form, for which the network must be a nets.MLP or a nets.ResidualMLP; it is a %T", t.Network)
 	}
-	add(checkItself(t.Likelihood))
+	all.add(checkItself(t.Likelihood))
 	for i, metric := range t.Metrics {
-		need(metric != nil, "Task.Metrics[%d] is nil", i)
+		all.need(metric != nil, "Task.Metrics[%d] is nil", i)
 	}
-	add(checkArchitecture(t.Network))
+	all.add(checkArchitecture(t.Network))
 	if m.Layers != nil && t.Network != nil {
 		_, err := t.Network.Over(m.Layers)
-		add(err)
+		all.add(err)
 	}
-	add(e.Recipe.check())
-	if _, err := e.Spec(); err != nil {
-		add(errors.Unwrap(err))
-	}
-	return e.problem(errors.Join(problems...))
+	all.add(e.Recipe.check())
+	_, err := treeOf(e)
+	all.add(err)
+	return e.problem(all.err())
 }
 
 // checkSource says what is wrong with a source, as far as it knows without reading data.
@@ -102,6 +89,28 @@ func checkItself(v any) error {
 	}
 	return nil
 }
+
+// problems collects what is wrong, so that all of it is said at once.
+type problems []error
+
+// add notes an error; nil is none.
+func (p *problems) add(err error) { *p = append(*p, err) }
+
+// need notes an error, unless ok.
+func (p *problems) need(ok bool, format string, args ...any) {
+	if !ok {
+		p.add(fmt.Errorf(format, args...))
+	}
+}
+
+// value is a number, whose error is noted.
+func (p *problems) value(v float64, err error) float64 {
+	p.add(err)
+	return v
+}
+
+// err is all that is wrong as one error; nil if nothing is.
+func (p problems) err() error { return errors.Join(p...) }
 
 // problem is an error about the experiment; nil for none.
 func (e Experiment) problem(err error) error {
@@ -157,20 +166,17 @@ type inspected struct {
 const imageCost = 140
 
 // inspect loads the data of an experiment and builds its network, to see what is wrong with them. It trains nothing.
-func (e Experiment) inspect(ctx context.Context) (inspected, error) {
-	fail := func(err error) (inspected, error) { return inspected{}, e.problem(err) }
+func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
 	d, err := e.load(ctx)
 	if err != nil {
-		return fail(err)
+		return found, err
 	}
-	traits, err := traitsWith(e, d)
-	if err == nil {
-		err = traits.suit(e)
+	if found.traits, err = traitsWith(e, d); err != nil {
+		return found, err
 	}
-	if err != nil {
-		return fail(err)
+	if err := found.traits.suit(e); err != nil {
+		return found, err
 	}
-	found := inspected{traits: traits}
 	found.cost = float64(e.Method.members()) * float64(d.Train.Len()) * float64(e.Recipe.Epochs+e.Recipe.PretrainEpochs)
 	if e.Task.Decision != nil {
 		found.cost *= float64(e.Task.Decision.Rounds())
@@ -181,21 +187,20 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 		found.cost *= imageCost
 	case nets.Floats:
 		if found.replicas, err = e.takesReplicas(); err != nil {
-			return fail(err)
+			return found, err
 		}
-		found.replicas = found.replicas && e.Method.Sampler == nil
 	}
 	if e.Task.Probe != nil && found.replicas {
-		return fail(errors.New("Task.Probe is not for networks that are trained as replicas of one graph"))
+		return found, errors.New("Task.Probe is not for networks that are trained as replicas of one graph")
 	}
 	if err := found.checkDraws(ctx, e, d); err != nil {
-		return fail(err)
+		return found, err
 	}
 	if err := e.checkMetrics(d); err != nil {
-		return fail(err)
+		return found, err
 	}
 	if e.Recipe.Augmentation != nil && !found.images {
-		return fail(errors.New("Recipe.Augmentation is for images, and the inputs are none"))
+		return found, errors.New("Recipe.Augmentation is for images, and the inputs are none")
 	}
 	return found, nil
 }
@@ -203,8 +208,7 @@ func (e Experiment) inspect(ctx context.Context) (inspected, error) {
 // checkDraws draws once from the untrained network, where that can show what its graph does not: layers that have no
 // coherent draws, and a function that mixes the examples of a batch. For a function it keeps what was drawn.
 func (found *inspected) checkDraws(ctx context.Context, e Experiment, d Data) error {
-	_, images := d.Train.Inputs.(nets.Pixels)
-	if e.Recipe.Coherent && (images || e.Method.Process != nil) {
+	if e.Recipe.Coherent && (found.images || e.Method.Process != nil) {
 		return errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
 	}
 	f, function := e.Task.Network.(nets.Func)
@@ -299,7 +303,7 @@ func (e Experiment) load(ctx context.Context) (d Data, err error) {
 	if err != nil {
 		return d, err
 	}
-	for _, set := range append([]Set{trainSet(d.Train), {"held-out", d.HeldOut}}, d.Sets...) {
+	for _, set := range d.all() {
 		if err := suitLikelihood(e.Task.Likelihood, set); err != nil {
 			return d, err
 		}
@@ -317,13 +321,13 @@ func (e Experiment) load(ctx context.Context) (d Data, err error) {
 }
 
 // takesReplicas says whether networks of the experiment can be replicas of one graph. Gaussian processes draw the outputs
-// of a classification in training, which replicas do not.
+// of a classification in training, which replicas do not; a Sampler is for one experiment.
 func (e Experiment) takesReplicas() (bool, error) {
 	if e.Method.Process != nil {
 		return !isClassification(e.Task.Likelihood), nil
 	}
 	network, err := e.Task.Network.Over(e.Method.Layers)
-	return err == nil && nets.TakesReplicas(network), err
+	return err == nil && e.Method.Sampler == nil && nets.TakesReplicas(network), err
 }
 
 // allEqual says whether several values are all the same.
@@ -361,40 +365,29 @@ func suitLikelihood(l likelihood.Likelihood, set Set) error {
 // suit says what of an experiment's recipe does not suit its network.
 func (t Traits) suit(e Experiment) error {
 	r := e.Recipe
-	var problems []error
-	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	var all problems
 	for name, groups := range map[string][]Group{"Groups": r.Groups, "PretrainGroups": r.PretrainGroups} {
 		trained := make([]bool, len(groups))
 		for _, p := range t.Parameters {
 			i := slices.IndexFunc(groups, func(g Group) bool { return g.contains(p.Name, p.Role) })
 			if i >= 0 {
 				trained[i] = true
-			} else if name == "Groups" {
-				add("parameter %s, of the role %s, is in no group of Recipe.Groups; add one, without an Optimizer if it is to stay as it is", p.Name, p.Role)
 			}
+			all.need(i >= 0 || name != "Groups", "parameter %s, of the role %s, is in no group of Recipe.Groups; add one, without an Optimizer if it is to stay as it is", p.Name, p.Role)
 		}
 		for i, some := range trained {
-			if !some {
-				add("Recipe.%s[%d] contains no parameter, with the roles %v: the network has none, or groups before it contain them; leave the group out", name, i, groups[i].Roles)
-			}
+			all.need(some, "Recipe.%s[%d] contains no parameter, with the roles %v: the network has none, or groups before it contain them; leave the group out", name, i, groups[i].Roles)
 		}
 	}
 	generative := slices.ContainsFunc(r.Groups, func(g Group) bool {
 		return g.Optimizer != nil && slices.Contains(g.Roles, params.Generative)
 	})
-	switch {
-	case !t.Energies && (r.PretrainEpochs != 0 || r.WeightEnergies || r.LogLikelihoodScale != 0):
-		add("Recipe has PretrainEpochs, WeightEnergies or a LogLikelihoodScale, but no layer of the network has an energy model; leave them 0 for this method")
-	case t.Energies && generative && r.LogLikelihoodScale == 0:
-		add("Recipe.LogLikelihoodScale is 0, so that the energy models of the layers would not be trained; it is 1 in the paper")
-	}
-	if r.WeightEnergies && !isClassification(e.Task.Likelihood) {
-		add("Recipe.WeightEnergies weighs examples by the probabilities of their classes, and a %T has none", e.Task.Likelihood)
-	}
-	if !t.Noise && r.Samples != 1 {
-		add("Recipe.Samples is %d, but all draws would be equal: the network has no noise, or a closed form; set it to 1", r.Samples)
-	}
-	return errors.Join(problems...)
+	all.need(t.Energies || r.PretrainEpochs == 0 && !r.WeightEnergies && r.LogLikelihoodScale == 0,
+		"Recipe has PretrainEpochs, WeightEnergies or a LogLikelihoodScale, but no layer of the network has an energy model; leave them 0 for this method")
+	all.need(!t.Energies || !generative || r.LogLikelihoodScale != 0, "Recipe.LogLikelihoodScale is 0, so that the energy models of the layers would not be trained; it is 1 in the paper")
+	all.need(!r.WeightEnergies || isClassification(e.Task.Likelihood), "Recipe.WeightEnergies weighs examples by the probabilities of their classes, and a %T has none", e.Task.Likelihood)
+	all.need(t.Noise || r.Samples == 1, "Recipe.Samples is %d, but all draws would be equal: the network has no noise, or a closed form; set it to 1", r.Samples)
+	return all.err()
 }
 
 // closedForm says whether predictions are the marginals of a Gaussian process.
@@ -462,12 +455,12 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 		return t, err
 	}
 	defer backend.Finalize()
-	b := building{backend: backend, likelihood: e.Task.Likelihood, train: d.Train}
-	network, err := b.network(e, d)
+	b := building{backend, d}
+	network, err := b.network(e)
 	if err != nil {
 		return t, err
 	}
-	err = b.build(network, b.likelihood, true, func(m *nets.Model, outputs *graph.Node) {
+	err = b.build(network, e.Task.Likelihood, true, func(m *nets.Model, outputs *graph.Node) {
 		t.Energies = stochastic.LayerLossesOf(outputs.Graph()).LogLikelihood != nil
 		for v := range m.Store.IterVariables() {
 			if role := params.RoleOf(v, m.Store); role != "" && v.Trainable {
@@ -483,15 +476,14 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 		t.Noise = e.Method.Process.Draws() && isClassification(e.Task.Likelihood)
 		return t, nil
 	}
-	err = b.build(network, b.likelihood, false, func(_ *nets.Model, outputs *graph.Node) { t.Noise = stochastic.HasNoise(outputs.Graph()) })
+	err = b.build(network, e.Task.Likelihood, false, func(_ *nets.Model, outputs *graph.Node) { t.Noise = stochastic.HasNoise(outputs.Graph()) })
 	return t, err
 }
 
 // building builds graphs, which are never executed, for batches of a few examples.
 type building struct {
-	backend    compute.Backend
-	likelihood likelihood.Likelihood
-	train      train.Dataset
+	backend compute.Backend
+	data    Data
 }
 
 // rows is the number of examples of a batch that is built. It is no usual number of outputs or features, so that a
@@ -499,7 +491,7 @@ type building struct {
 const rows = 7
 
 // network is the network of an experiment. The head of a Gaussian process is made for features that are made up.
-func (b building) network(e Experiment, d Data) (nets.Network, error) {
+func (b building) network(e Experiment) (nets.Network, error) {
 	if e.Method.Process == nil {
 		return e.Task.Network.Over(e.Method.Layers)
 	}
@@ -514,7 +506,7 @@ func (b building) network(e Experiment, d Data) (nets.Network, error) {
 	case heads != 1:
 		return nil, fmt.Errorf("a Gaussian process takes the place of the dense layer at the scope %s, and the network %T has %d there; build its last layer by layers.Dense(s.In(\"output\"), ...)", headScope, e.Task.Network, heads)
 	}
-	t := headTask(e, d, []uint64{1})
+	t := headTask(e, b.data, []uint64{1})
 	t.Features = func() ([][]float64, int, error) {
 		examples := 200
 		if due, is := e.Method.Process.(DUE); is {
@@ -550,7 +542,7 @@ func headTask(e Experiment, d Data, seeds []uint64) HeadTask {
 
 var errBuilt = errors.New("the graph is built")
 
-// build builds the graph of a model, shows it to look, and throws it away.
+// build builds the graph of a model, shows it to look, and throws it away. The graph of training has the likelihood, too.
 func (b building) build(network nets.Network, l likelihood.Likelihood, training bool, look func(m *nets.Model, outputs *graph.Node)) error {
 	m, err := nets.New(b.backend, network, l, 1)
 	if err != nil {
@@ -560,14 +552,14 @@ func (b building) build(network nets.Network, l likelihood.Likelihood, training 
 	exec, err := model.NewExec(b.backend, m.Store, func(root *model.Scope, x, answers *graph.Node) *graph.Node {
 		defer nets.PanicWithError("building the network")
 		root.Store().SetTraining(x.Graph(), training)
-		if pixels, is := b.train.Inputs.(nets.Pixels); is {
+		if pixels, is := b.data.Train.Inputs.(nets.Pixels); is {
 			x = pixels.Standardization.Images(x, dtypes.Float32)
 		}
 		s := m.Scope(root)
 		outputs := m.Apply(s, x)
 		m.CheckOutputs(s, outputs, rows)
-		if l != nil {
-			b.nll(s, outputs, answers, training)
+		if training { // a Gaussian process has draws of its outputs in training alone
+			checkNLL(s, l, outputs, answers)
 		}
 		look(m, outputs)
 		panic(errBuilt)
@@ -583,28 +575,25 @@ func (b building) build(network nets.Network, l likelihood.Likelihood, training 
 	return nil
 }
 
-// nll applies the likelihood, which may have parameters of its own.
-func (b building) nll(s *model.Scope, outputs, answers *graph.Node, training bool) {
-	defer nets.PanicWithError("the likelihood of type %T", b.likelihood)
-	if !training { // a Gaussian process has draws of its outputs in training alone
-		return
-	}
-	each := b.likelihood.NLL(s, outputs, answers)
+// checkNLL applies a likelihood, which may have parameters of its own, and panics if its result has a wrong shape.
+func checkNLL(s *model.Scope, l likelihood.Likelihood, outputs, answers *graph.Node) {
+	defer nets.PanicWithError("the likelihood of type %T", l)
+	each := l.NLL(s, outputs, answers)
 	if dims := each.Shape().Dimensions; !slices.Equal(dims, []int{rows, 1}) {
-		panic(fmt.Errorf("the NLL of the likelihood of type %T has the shape %s for %d examples; want [%d, 1]", b.likelihood, each.Shape(), rows, rows))
+		panic(fmt.Errorf("the NLL of the likelihood of type %T has the shape %s for %d examples; want [%d, 1]", l, each.Shape(), rows, rows))
 	}
 }
 
 // batch are the shapes of a batch of inputs and of their answers.
 func (b building) batch() (x, answers shapes.Shape) {
-	switch inputs := b.train.Inputs.(type) {
+	switch inputs := b.data.Train.Inputs.(type) {
 	case nets.Pixels:
 		x = shapes.Make(dtypes.Uint8, rows, inputs.Channels(), inputs.Height, inputs.Width)
 	case nets.Floats:
 		x = shapes.Make(dtypes.Float32, append([]int{rows}, inputs.Shape...)...)
 	}
-	if b.train.Labels != nil {
+	if b.data.Train.Labels != nil {
 		return x, shapes.Make(dtypes.Int32, rows, 1)
 	}
-	return x, shapes.Make(dtypes.Float32, rows, max(1, len(b.train.Targets)/b.train.Len()))
+	return x, shapes.Make(dtypes.Float32, rows, max(1, len(b.data.Train.Targets)/b.data.Train.Len()))
 }

@@ -76,7 +76,7 @@ func (f *fit) decide(ctx context.Context) ([]*Predictions, error) {
 		defer all[i].stop()
 	}
 	for ; ; f.round++ {
-		one := &fit{run: f.run, group: f.group, backend: f.backend, info: f.info, round: f.round}
+		one := &fit{run: f.run, unit: unit{group: f.group}, backend: f.backend, info: f.info, round: f.round}
 		var asking []*deciding
 		for i, d := range all {
 			if observed, asks := d.next(); asks {

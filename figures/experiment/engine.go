@@ -55,7 +55,7 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Engine: en, plan: p, found: map[string]Result{}, measured: map[string]bool{}, failed: map[string]error{}, parts: map[string]float64{}}
+	r := &run{Engine: en, plan: p}
 	if en.Store != nil {
 		if err := errors.Join(en.Store.open(), en.Store.checkNetworks(p.lines())); err != nil {
 			return nil, err
@@ -70,8 +70,7 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 
 // checkPrecision refuses Recipe.BFloat16 where it has no use, before anything is trained.
 func (r *run) checkPrecision() error {
-	small, large := r.units()
-	for _, units := range [][]unit{small, large} {
+	for _, units := range r.units() {
 		i := slices.IndexFunc(units, func(u unit) bool { return u.list[0].Recipe.BFloat16 })
 		if i < 0 {
 			continue
@@ -89,12 +88,18 @@ func (r *run) checkPrecision() error {
 	return nil
 }
 
-// A planned is an experiment with its identity, which for one's own data takes time to find.
+// A planned is an experiment of a run with its identity, which for one's own data takes time to find.
 type planned struct {
 	Experiment
 	id string
 	// metrics has the task's metrics, once for each time that the experiment was listed.
 	metrics [][]Metric
+
+	// What has come of it; see run.mu.
+	result   *Result // nil while there is none
+	measured bool    // whether the result has all metrics that the experiment asks for
+	failed   error   // why there is no result
+	part     float64 // how much is done, from 0 to 1
 }
 
 // ID is Experiment.ID.
@@ -129,14 +134,16 @@ func (p *planned) measure(of *Predictions) (all map[string]float64, notFinite []
 type group struct {
 	inspected
 	line    groupLine
-	list    []*planned
-	metrics []Metric // which were checked last
+	list    []*planned // none if the first one was refused
+	metrics []Metric   // which were checked last
 }
 
 // A plan is all that is to be carried out.
 type plan struct {
-	order  []*planned // each once
-	groups []*group
+	order   []*planned // each once
+	groups  []*group
+	byGroup map[string]*group
+	byID    map[string]*planned
 }
 
 // newPlan checks experiments and groups them.
@@ -144,66 +151,66 @@ func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
 	if len(list) == 0 {
 		return nil, errors.New("experiment: there are no experiments to carry out")
 	}
-	p := new(plan)
-	groups, places := map[string]*group{}, map[string]*planned{}
-	var problems []error
-	var before Experiment // the one before, and its group: looking at one's own data again for each split takes time
-	var identity string
+	p, groupOf := &plan{byGroup: map[string]*group{}, byID: map[string]*planned{}}, grouper()
+	var all problems
 	for _, e := range list {
 		if err := e.Check(); err != nil {
-			problems = append(problems, err)
+			all.add(err)
 			continue
 		}
-		if now := identified(e); identity == "" || !reflect.DeepEqual(now, before) {
-			before, identity = now, e.Group()
-		}
-		id := idOf(identity, e.Split, e.Seed)
-		g, has := groups[identity]
-		if has && !sameMetrics(g.metrics, e.Task.Metrics) {
-			g.metrics = e.Task.Metrics
-			d, err := e.load(ctx)
-			if err == nil {
-				err = e.checkMetrics(d)
-			}
-			if err != nil {
-				problems = append(problems, e.problem(err))
-				continue
-			}
-		}
-		if has && len(g.list) > 0 {
-			if err := g.checkFunction(ctx, e); err != nil {
-				problems = append(problems, e.problem(err))
-				continue
-			}
-		}
-		if one := places[id]; one != nil {
-			one.metrics = append(one.metrics, e.Task.Metrics)
-			continue
-		}
-		if !has {
-			g = &group{metrics: e.Task.Metrics}
-			groups[identity], p.groups = g, append(p.groups, g)
-			var err error
-			if g.inspected, err = e.inspect(ctx); err == nil {
-				g.line, err = newGroupLine(e, g.traits)
-			}
-			if err == nil && g.line.Group != identity {
-				err = e.problem(errors.New("its identity changed while its data were read or its network was built; give fields that change, such as a cache, the tag `experiment:\"-\"`"))
-			}
-			if err != nil {
-				problems = append(problems, err)
-				continue
-			}
-		}
-		if has && len(g.list) > 0 && !sameFunctions(g.list[0].Task, e.Task) {
-			problems = append(problems, e.problem(fmt.Errorf("it has another Task.Inspect or Task.Probe than %v, with which it can be trained; give both the same", g.list[0])))
-			continue
-		}
-		one := &planned{e, id, [][]Metric{e.Task.Metrics}}
-		places[id] = one
-		g.list, p.order = append(g.list, one), append(p.order, one)
+		all.add(e.problem(p.add(ctx, e, groupOf(e))))
 	}
-	return p, errors.Join(problems...)
+	return p, all.err()
+}
+
+// add plans an experiment whose group has an identity.
+func (p *plan) add(ctx context.Context, e Experiment, identity string) (err error) {
+	g, known := p.byGroup[identity]
+	if !known {
+		g = &group{metrics: e.Task.Metrics}
+		p.byGroup[identity], p.groups = g, append(p.groups, g)
+		if g.inspected, err = e.inspect(ctx); err != nil {
+			return err
+		}
+		if g.line, err = newGroupLine(e, g.traits); err != nil {
+			return err
+		}
+		if g.line.Group != identity {
+			return errors.New("its identity changed while its data were read or its network was built; give fields that change, such as a cache, the tag `experiment:\"-\"`")
+		}
+	} else if err := g.admit(ctx, e); err != nil || len(g.list) == 0 {
+		return err
+	}
+	id := idOf(identity, e.Split, e.Seed)
+	if one := p.byID[id]; one != nil {
+		one.metrics = append(one.metrics, e.Task.Metrics)
+		return nil
+	}
+	if known && !sameFunctions(g.list[0].Task, e.Task) {
+		return fmt.Errorf("it has another Task.Inspect or Task.Probe than %v, with which it can be trained; give both the same", g.list[0])
+	}
+	one := &planned{Experiment: e, id: id, metrics: [][]Metric{e.Task.Metrics}}
+	p.byID[id] = one
+	g.list, p.order = append(g.list, one), append(p.order, one)
+	return nil
+}
+
+// admit checks what one more experiment can bring into a group: other metrics, and another function of the same name.
+func (g *group) admit(ctx context.Context, e Experiment) error {
+	if !sameMetrics(g.metrics, e.Task.Metrics) {
+		g.metrics = e.Task.Metrics
+		d, err := e.load(ctx)
+		if err == nil {
+			err = e.checkMetrics(d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(g.list) == 0 {
+		return nil
+	}
+	return g.checkFunction(ctx, e)
 }
 
 // sameMetrics says whether two lists of metrics are one.
@@ -256,13 +263,9 @@ type run struct {
 	plan    *plan
 	choices []string // of backends, as Notes heard them
 
-	mu       sync.Mutex // of what follows, and of calls of Progress and Notes
-	found    map[string]Result
-	measured map[string]bool // which of them have all metrics that their experiments ask for
-	failed   map[string]error
-	parts    map[string]float64 // how much of each experiment is done, from 0 to 1
-	done     float64            // the cost of what is done
-	said     float64            // to Progress
+	mu   sync.Mutex // of what follows, of what has come of each experiment, and of calls of Progress and Notes
+	done float64    // the cost of what is done
+	said float64    // to Progress
 }
 
 // The run waits so long before it looks again at what other processes are at: longer every time, up to a limit.
@@ -281,15 +284,15 @@ func (r *run) carryOut(ctx context.Context) error {
 		if err := r.readStore(); err != nil {
 			return err
 		}
-		small, large := r.units()
-		left := slices.Concat(small, large)
+		kinds := r.units()
+		left := slices.Concat(kinds[:]...)
 		if len(left) == 0 {
 			return nil
 		}
 		if wait == firstWait {
 			r.note(fmt.Sprintf("another process is at %v; this one waits for it", left[0]))
 		}
-		for _, units := range [][]unit{small, large} {
+		for _, units := range kinds {
 			if err := r.workers(ctx, stop, units); err != nil {
 				return err
 			}
@@ -313,9 +316,8 @@ func (r *run) readStore() error {
 	defer r.mu.Unlock()
 	for _, g := range r.plan.groups {
 		for _, e := range g.list {
-			_, has := r.found[e.id]
-			if line, is := stored[e.id]; is && !has {
-				r.found[e.id] = line
+			if line, is := stored[e.id]; is && e.result == nil {
+				e.result = &line
 				r.finished(g, e, 1)
 			}
 		}
@@ -326,73 +328,71 @@ func (r *run) readStore() error {
 // measureStored computes the metrics that stored results lack from their predictions. It is an error if one lacks what
 // only the trained networks could say.
 func (r *run) measureStored() error {
-	var problems []error
+	var all problems
 	lacking := 0
 	for _, e := range r.plan.order {
-		line, has := r.found[e.id]
-		if !has || r.measured[e.id] || line.Diverged {
+		if e.result == nil || e.measured || e.result.Diverged {
 			continue
 		}
-		r.measured[e.id] = true
-		asks := slices.ContainsFunc(e.metrics, func(list []Metric) bool { return len(list) > 0 })
-		if !asks && e.Task.Inspect == nil && e.Task.Probe == nil {
-			continue
-		}
-		p, err := line.Predictions()
+		e.measured = true
+		err := e.measureStored()
 		if errors.Is(err, ErrNoPredictions) {
 			lacking++
-			continue
-		}
-		switch {
-		case err != nil:
-		case e.Task.Inspect != nil && p.Inspected == nil:
-			err = e.problem(fmt.Errorf("the stored result is without Task.Inspect, and its networks are gone; leave Inspect out, or use another store"))
-		case e.Task.Probe != nil && !p.probed:
-			err = e.problem(fmt.Errorf("the stored result is without Task.Probe, and its networks are gone; leave Probe out, or use another store"))
-		default:
-			var found map[string]float64
-			if found, line.NotFinite, err = e.measure(p); err == nil {
-				maps.Copy(found, line.Metrics) // what is stored counts
-				line.Metrics = found
-				r.found[e.id] = line
-			}
-		}
-		if err != nil {
-			problems = append(problems, err)
+		} else {
+			all.add(err)
 		}
 	}
 	if lacking > 0 {
 		r.note(fmt.Sprintf("%d stored results are without predictions, and have only the metrics that they were stored with", lacking))
 	}
-	return errors.Join(problems...)
+	return all.err()
+}
+
+// measureStored adds to a stored result what its experiment asks for.
+func (p *planned) measureStored() error {
+	asks := slices.ContainsFunc(p.metrics, func(list []Metric) bool { return len(list) > 0 })
+	if !asks && p.Task.Inspect == nil && p.Task.Probe == nil {
+		return nil
+	}
+	said, err := p.result.Predictions()
+	switch {
+	case err != nil:
+		return err
+	case p.Task.Inspect != nil && said.Inspected == nil:
+		return p.problem(errors.New("the stored result is without Task.Inspect, and its networks are gone; leave Inspect out, or use another store"))
+	case p.Task.Probe != nil && !said.probed:
+		return p.problem(errors.New("the stored result is without Task.Probe, and its networks are gone; leave Probe out, or use another store"))
+	}
+	found, notFinite, err := p.measure(said)
+	if err != nil {
+		return err
+	}
+	maps.Copy(found, p.result.Metrics) // what is stored counts
+	p.result.Metrics, p.result.NotFinite = found, notFinite
+	return nil
 }
 
 // units are what has neither a result nor failed: whole groups where they can be replicas of one graph, and else single
-// experiments. Those of images are apart. The longest come first: begun last, they would have the end to themselves.
-func (r *run) units() (small, large []unit) {
+// experiments. Those of images are apart, in the second list. The longest come first: begun last, they would have the end
+// to themselves.
+func (r *run) units() (kinds [2][]unit) {
 	for _, g := range r.plan.groups {
-		left := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool {
-			_, done := r.found[e.id]
-			return done || r.failed[e.id] != nil
-		})
-		switch {
-		case len(left) == 0:
-		case g.replicas:
-			small = append(small, unit{g, left})
-		default:
-			for _, e := range left {
-				if one := (unit{g, []*planned{e}}); g.images {
-					large = append(large, one)
-				} else {
-					small = append(small, one)
-				}
-			}
+		left := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool { return e.result != nil || e.failed != nil })
+		together, kind := 1, &kinds[0]
+		if g.replicas {
+			together = max(1, len(left))
+		}
+		if g.images {
+			kind = &kinds[1]
+		}
+		for list := range slices.Chunk(left, together) {
+			*kind = append(*kind, unit{g, list})
 		}
 	}
-	for _, units := range [][]unit{small, large} {
+	for _, units := range kinds {
 		slices.SortStableFunc(units, func(a, b unit) int { return cmp.Compare(b.cost(), a.cost()) })
 	}
-	return small, large
+	return kinds
 }
 
 // workers carry out units, each worker with a backend of its own: several of them on the pure Go backend, whose small
@@ -464,13 +464,13 @@ func workOf(units []unit) environment.Work {
 // carryOutUnit carries out what nobody else is at of a unit. What fails is noted; where results cannot be kept, so that
 // all further work would be lost too, it stops the run.
 func (r *run) carryOutUnit(ctx context.Context, stop context.CancelCauseFunc, backend compute.Backend, u unit) {
-	free, release := u.list, func() error { return nil }
 	if r.Store != nil {
-		var err error
-		if free, release, err = r.Store.reserve(u.list); err != nil {
+		free, release, err := r.Store.reserve(u.list)
+		if err != nil {
 			stop(err)
 			return
 		}
+		u.list = free
 		defer func() {
 			if err := release(); err != nil {
 				stop(err)
@@ -483,23 +483,17 @@ func (r *run) carryOutUnit(ctx context.Context, stop context.CancelCauseFunc, ba
 		}
 	}
 	r.mu.Lock()
-	free = slices.DeleteFunc(slices.Clone(free), func(e *planned) bool { _, done := r.found[e.id]; return done })
+	u.list = slices.DeleteFunc(slices.Clone(u.list), func(e *planned) bool { return e.result != nil })
 	r.mu.Unlock()
-	if len(free) == 0 {
-		return
-	}
-	u.list = free
 	for _, f := range r.fits(ctx, backend, u) {
 		lines, failures := f.carryOut(ctx)
-		for i, err := range failures {
-			if err == nil {
-				err = r.keep(lines[i], u.line)
-			}
-			if errors.Is(err, errNotKept) {
+		for i, e := range f.list {
+			if failures[i] != nil {
+				r.fail(ctx, e, failures[i])
+			} else if err := r.keep(e, lines[i], u.line); err != nil {
 				stop(err)
 				return
 			}
-			r.fail(ctx, f.list[i], err)
 		}
 		if f.folder != "" && errors.Join(failures...) == nil {
 			if err := os.RemoveAll(f.folder); err != nil {
@@ -509,28 +503,25 @@ func (r *run) carryOutUnit(ctx context.Context, stop context.CancelCauseFunc, ba
 	}
 }
 
-// errNotKept is wrapped by the error for a result that the store did not take.
-var errNotKept = errors.New("the result could not be kept")
-
-// keep keeps a result.
-func (r *run) keep(line Result, g groupLine) error {
+// keep keeps the result of an experiment.
+func (r *run) keep(e *planned, line Result, g groupLine) error {
 	if r.Store != nil {
 		if err := r.Store.keep(&line, g); err != nil {
-			return fmt.Errorf("%w: %w", errNotKept, err)
+			return fmt.Errorf("the result could not be kept: %w", err)
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.found[line.ID], r.measured[line.ID] = line, true
+	e.result, e.measured = &line, true
 	return nil
 }
 
-// fail notes why an experiment has no result, if there is a reason. What was stopped has not failed.
+// fail notes why an experiment has no result. What was stopped has not failed.
 func (r *run) fail(ctx context.Context, e *planned, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err != nil && ctx.Err() == nil {
-		r.failed[e.id] = err
+	if ctx.Err() == nil {
+		e.failed = err
 	}
 }
 
@@ -559,16 +550,16 @@ func (r *run) report(u unit, done float64, note string) {
 
 // finished notes which part of an experiment is done, from 0 to 1.
 func (r *run) finished(g *group, e *planned, part float64) {
-	r.done += g.cost * (part - r.parts[e.id])
-	r.parts[e.id] = part
+	r.done += g.cost * (part - e.part)
+	e.part = part
 }
 
 // results are what was found, in the order of the plan, under the names that the experiments have now.
 func (r *run) results() []Result {
 	var list []Result
 	for _, e := range r.plan.order {
-		if line, has := r.found[e.id]; has {
-			list = append(list, line.Of(e.Experiment))
+		if e.result != nil {
+			list = append(list, e.result.Of(e.Experiment))
 		}
 	}
 	return list
@@ -579,8 +570,8 @@ func (r *run) results() []Result {
 func (r *run) failures() error {
 	var all []error
 	for _, e := range r.plan.order {
-		if err := r.failed[e.id]; err != nil && !slices.Contains(all, err) {
-			all = append(all, err)
+		if e.failed != nil && !slices.Contains(all, e.failed) {
+			all = append(all, e.failed)
 		}
 	}
 	return errors.Join(all...)

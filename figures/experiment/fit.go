@@ -25,8 +25,7 @@ import (
 // of one graph, or the members of a single experiment one after the other.
 type fit struct {
 	*run
-	group   *group
-	list    []*planned
+	unit
 	data    []Data // of each experiment
 	backend compute.Backend
 	info    environment.Info
@@ -42,9 +41,6 @@ type fit struct {
 
 // first is an experiment that tells all but split and seed.
 func (f *fit) first() Experiment { return f.list[0].Experiment }
-
-// unit is what the fit carries out.
-func (f *fit) unit() unit { return unit{f.group, f.list} }
 
 func (f *fit) members() int { return f.first().Method.members() }
 
@@ -92,7 +88,7 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 		}
 		f := alike[key]
 		if f == nil || !u.replicas {
-			f = &fit{run: r, group: u.group, backend: backend, info: environment.Describe(backend)}
+			f = &fit{run: r, unit: unit{group: u.group}, backend: backend, info: environment.Describe(backend)}
 			alike[key], all = f, append(all, f)
 		}
 		f.list, f.data = append(f.list, e), append(f.data, d)
@@ -111,7 +107,7 @@ func (f *fit) carryOut(ctx context.Context) ([]Result, []error) {
 			continue
 		}
 		lines[i] = Result{
-			ID: e.id, Group: f.group.line.Group, Split: e.Split, Seed: e.Seed, predictions: all[i],
+			ID: e.id, Group: f.line.Group, Split: e.Split, Seed: e.Seed, predictions: all[i],
 			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
 			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
 		}
@@ -124,7 +120,7 @@ func (f *fit) carryOut(ctx context.Context) ([]Result, []error) {
 func (f *fit) trainAndPredict(ctx context.Context) (all []*Predictions, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("experiment: %v: %w", f.unit(), err)
+			err = fmt.Errorf("experiment: %v: %w", f.unit, err)
 		}
 	}()
 	defer recovered(&err)
@@ -173,7 +169,7 @@ func (f *fit) measure(i int, line *Result) (err error) {
 func (f *fit) train(ctx context.Context) error {
 	f.diverged, f.failed = make([]bool, len(f.list)), make([]error, len(f.list))
 	seeds, sets := f.seeds(), forEachNetwork(f, func(d Data) train.Dataset { return d.Train })
-	if f.group.replicas {
+	if f.replicas {
 		return f.trainModel(ctx, seeds, sets, 0)
 	}
 	for i := range seeds {
@@ -213,7 +209,7 @@ func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 		for _, d := range diverged.Diverged {
 			f.diverged[d.Replica/f.members()] = true
 		}
-		if !f.group.replicas {
+		if !f.replicas {
 			return nil
 		}
 	}
@@ -251,7 +247,7 @@ func (f *fit) finish(m *nets.Model, finish finisher) error {
 func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
 	recipe := f.first().Recipe
 	t := recipe.trainer()
-	if f.group.images && m.Host == nil {
+	if f.images && m.Host == nil {
 		t.StepsPerExecution = f.stepsPerExecution()
 	}
 	t.Progress = func(at train.Progress) {
@@ -267,9 +263,9 @@ func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
 		if at.Remaining > time.Minute {
 			note += fmt.Sprintf(", about %v to train", at.Remaining.Round(time.Second))
 		}
-		f.report(f.unit(), (float64(model)+float64(at.Step)/float64(at.Steps))/float64(models), note)
+		f.report(f.unit, (float64(model)+float64(at.Step)/float64(at.Steps))/float64(models), note)
 	}
-	t.Notes = func(text string) { f.note(fmt.Sprintf("%v: %s", f.unit(), text)) }
+	t.Notes = func(text string) { f.note(fmt.Sprintf("%v: %s", f.unit, text)) }
 	if f.folder != "" {
 		t.Checkpoints = train.Checkpoints{Folder: filepath.Join(f.folder, fmt.Sprintf("model-%d", model)), Every: f.CheckpointEvery, Version: f.info.Version}
 	}
@@ -287,7 +283,7 @@ const largeNetwork = 1e7
 // over, which need a graph of their own.
 func (f *fit) stepsPerExecution() int {
 	size := 0
-	for _, p := range f.group.traits.Parameters {
+	for _, p := range f.traits.Parameters {
 		count := 1
 		for _, n := range p.Shape {
 			count *= n
@@ -315,7 +311,7 @@ func (f *fit) earlyStopping() train.EarlyStopping {
 	every := (f.first().Recipe.Epochs + scoredEpochs - 1) / scoredEpochs
 	return train.EarlyStopping{Every: every, Score: func(ctx context.Context, m *nets.Model) ([]float64, error) {
 		sets := held
-		if !f.group.replicas {
+		if !f.replicas {
 			sets = held[:1]
 		}
 		found, err := f.draw(ctx, m, sets)
@@ -336,7 +332,7 @@ func (f *fit) earlyStopping() train.EarlyStopping {
 }
 
 func (f *fit) newModel(network nets.Network, l likelihood.Likelihood, seeds []uint64) (*nets.Model, error) {
-	if f.group.replicas {
+	if f.replicas {
 		return nets.NewReplicas(f.backend, network, l, seeds...)
 	}
 	return nets.New(f.backend, network, l, seeds[0])
@@ -380,7 +376,7 @@ func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset
 	if err != nil {
 		return nil, 0, err
 	}
-	if !f.group.replicas {
+	if !f.replicas {
 		x, options := sets[0].Inputs, predict.Options{Samples: 1, Training: true}
 		if _, images := x.(nets.Pixels); images {
 			options.BatchSize = startBatch

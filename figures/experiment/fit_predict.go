@@ -36,7 +36,7 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 	for i, e := range f.list {
 		all[i] = &Predictions{Experiment: e.id, Split: e.Split, Diverged: f.diverged[i], Unit: f.data[i].unit(), Zero: f.data[i].Zero, probed: e.Task.Probe != nil}
 	}
-	if !f.group.replicas && f.diverged[0] {
+	if !f.replicas && f.diverged[0] {
 		return all, nil
 	}
 	if sampler := f.first().Method.Sampler; sampler != nil {
@@ -54,9 +54,9 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 		return nil, fmt.Errorf("probing the networks: %w", err)
 	}
 	for k, set := range f.data[0].Sets {
-		f.report(f.unit(), 1, fmt.Sprintf("predicting the set %q", set.Name))
+		f.report(f.unit, 1, fmt.Sprintf("predicting the set %q", set.Name))
 		found, err := f.keptSet(k, func() ([]Prediction, error) { return f.predictSet(ctx, k, extra) })
-		if errors.Is(err, metrics.ErrValue) && !f.group.replicas {
+		if errors.Is(err, metrics.ErrValue) && !f.replicas {
 			all[0].Diverged = true
 			return all, nil
 		}
@@ -74,7 +74,7 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 // sample predicts all sets of an experiment by a sampler that begins at its trained networks.
 func (f *fit) sample(ctx context.Context, sampler Sampler, p *Predictions) error {
 	drawn, inspected, err := sampler.Sample(ctx, f.models, f.data[0], f.first().networkSeed(f.members()), func(done float64, note string) {
-		f.report(f.unit(), done, note)
+		f.report(f.unit, done, note)
 	})
 	if err != nil {
 		return fmt.Errorf("sampling: %w", err)
@@ -127,7 +127,7 @@ func (f *fit) predictSet(ctx context.Context, k int, extra func(ctx context.Cont
 	var drawn []*Prediction
 	for i, m := range f.models {
 		sets, seeds := sets, seeds
-		if !f.group.replicas {
+		if !f.replicas {
 			sets, seeds = sets[i:i+1], seeds[i:i+1]
 		}
 		if !f.first().Recipe.SharedNoise {
@@ -186,8 +186,8 @@ func ImageBatch(m *nets.Model) int {
 // draw predicts sets by a model: of replicas each its own, and else one.
 func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]*Prediction, error) {
 	e := f.first()
-	options := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: f.group.traits.Energies, KeepOutputs: f.keepOutputs}
-	if f.group.images && options.BatchSize == 0 {
+	options := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: f.traits.Energies, KeepOutputs: f.keepOutputs}
+	if f.images && options.BatchSize == 0 {
 		options.BatchSize = min(ImageBatch(m), sets[0].Len())
 	}
 	if options.Coherent = e.Recipe.Coherent; options.Coherent {
@@ -198,7 +198,7 @@ func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]
 	switch {
 	case closedForm(e):
 		drawn, err = marginals(ctx, m, floatsOf(sets))
-	case f.group.replicas:
+	case f.replicas:
 		drawn, err = predict.SampleReplicas(ctx, m, floatsOf(sets), options)
 	default:
 		drawn = make([]*predict.Prediction, 1)
@@ -363,7 +363,7 @@ type keptSet struct {
 // keeps that. Either way the noise is afterwards where predict leaves it. Networks that are replicas predict faster
 // than files are written, and keep nothing.
 func (f *fit) keptSet(k int, predict func() ([]Prediction, error)) ([]Prediction, error) {
-	if f.folder == "" || f.group.replicas {
+	if f.folder == "" || f.replicas {
 		return predict()
 	}
 	file := filepath.Join(f.folder, fmt.Sprintf("set-%d.json", k))

@@ -21,7 +21,8 @@ type HMC struct {
 	Keep int
 }
 
-func (h HMC) check() error {
+// Check says which settings cannot be.
+func (h HMC) Check() error {
 	if h.Keep < 1 || h.Draws < 4 || h.Draws%h.Keep != 0 {
 		return fmt.Errorf("experiment.HMC has Draws %d and Keep %d; Draws must be at least 4, and Keep must divide it", h.Draws, h.Keep)
 	}

@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/train"
 )
 
 // Spec is the experiment as canonical JSON, but for its split and seed: what decides its numbers, by the names of
@@ -34,9 +33,9 @@ import (
 // Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.
 func (e Experiment) Spec() ([]byte, error) {
 	e.Split, e.Seed = 0, 0
-	t, err := specOf(e)
+	t, err := treeOf(e)
 	if err != nil {
-		return nil, fmt.Errorf("experiment: %v: %w", e, err)
+		return nil, e.problem(err)
 	}
 	return json.Marshal(t)
 }
@@ -58,23 +57,31 @@ func (e Experiment) Group() string {
 // IDs are the identities of the experiments. It is faster than Experiment.ID for each of them where neighbours are of one
 // group.
 func (l Experiments) IDs() []string {
-	ids := make([]string, len(l))
-	var group string
+	ids, group := make([]string, len(l)), grouper()
 	for i, e := range l {
-		if i == 0 || !reflect.DeepEqual(identified(e), identified(l[i-1])) {
-			group = e.Group()
-		}
-		ids[i] = idOf(group, e.Split, e.Seed)
+		ids[i] = idOf(group(e), e.Split, e.Seed)
 	}
 	return ids
 }
 
-// identified are the fields of an experiment that are part of its group's identity.
-func identified(e Experiment) Experiment {
-	return Experiment{
-		Task: Task{Data: e.Task.Data, Network: e.Task.Network, Likelihood: e.Task.Likelihood, Decision: e.Task.Decision}, Recipe: e.Recipe,
-		Method: Method{Layers: e.Method.Layers, Members: e.Method.Members, Process: e.Method.Process, Sampler: e.Method.Sampler},
+// grouper returns a function that is Experiment.Group, and remembers the group of the experiment before: looking at one's
+// own data again for each split takes time.
+func grouper() func(e Experiment) string {
+	var before Experiment
+	var group string
+	return func(e Experiment) string {
+		if now := identified(e); group == "" || !reflect.DeepEqual(now, before) {
+			before, group = now, e.Group()
+		}
+		return group
 	}
+}
+
+// identified is an experiment without what is no part of its group's identity.
+func identified(e Experiment) Experiment {
+	e.Task.Name, e.Method.Name, e.Preset, e.Split, e.Seed = "", "", "", 0, 0
+	e.Task.Metrics, e.Task.Inspect, e.Task.Probe = nil, nil, nil
+	return e
 }
 
 // idOf is the identity of an experiment of a group.
@@ -139,9 +146,8 @@ type Identity struct {
 
 // Same says whether two methods are one, whatever their names. A method without an identity is the same as no other.
 func (m Method) Same(other Method) bool {
-	var w treeWriter
-	a, err := w.tree(reflect.ValueOf(m), "Method")
-	b, otherErr := w.tree(reflect.ValueOf(other), "Method")
+	a, err := treeOf(m)
+	b, otherErr := treeOf(other)
 	return err == nil && otherErr == nil && textOf(a) == textOf(b)
 }
 
@@ -225,9 +231,10 @@ func textOf(t tree) string {
 	return string(text)
 }
 
-func specOf(e Experiment) (tree, error) {
+// treeOf is the tree of a value, from which fields that are zero are left out.
+func treeOf(v any) (tree, error) {
 	var w treeWriter
-	return w.tree(reflect.ValueOf(e), "Experiment")
+	return w.tree(reflect.ValueOf(v), reflect.TypeOf(v).Name())
 }
 
 // longList is the most entries that a list is written out with.
@@ -253,6 +260,9 @@ func (w *treeWriter) tree(v reflect.Value, path string) (tree, error) {
 			return map[string]tree{"Name": f.Name}, nil
 		}
 	}
+	if text, is := textOfChoice(v); is && !v.IsZero() {
+		return text, nil
+	}
 	switch v.Kind() {
 	case reflect.Invalid:
 		return nil, nil
@@ -274,14 +284,8 @@ func (w *treeWriter) tree(v reflect.Value, path string) (tree, error) {
 		}
 		return nil, fmt.Errorf("%s is %v; it must be finite", path, v.Float())
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		if text, is := textOfChoice(v); is && !v.IsZero() {
-			return text, nil
-		}
 		return v.Int(), nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		if text, is := textOfChoice(v); is && !v.IsZero() {
-			return text, nil
-		}
 		return v.Uint(), nil
 	case reflect.Func, reflect.Map, reflect.Chan:
 		if v.IsNil() {
@@ -327,7 +331,7 @@ func checkEmbedded(v reflect.Value, own Identity, path string) error {
 
 // textOfChoice is the text of a number that is one of a few choices.
 func textOfChoice(v reflect.Value) (text string, is bool) {
-	if !v.CanInterface() || !v.CanInt() && !v.CanUint() {
+	if !v.CanInt() && !v.CanUint() || !v.CanInterface() {
 		return "", false
 	}
 	choice, is := v.Interface().(fmt.Stringer)
@@ -462,6 +466,3 @@ func (w *treeWriter) listTree(v reflect.Value, path string) (tree, error) {
 	}
 	return list, nil
 }
-
-// trainSet gives training data a name for Digest.
-func trainSet(d train.Dataset) Set { return Set{"training", d} }

@@ -103,8 +103,8 @@ func TestStepsPerExecution(t *testing.T) {
 		{8 * 16, 1000, 4}, {8 * 16, 1001, 0},
 	} {
 		e := Experiment{Recipe: Recipe{BatchSize: 16}}
-		f := fit{group: new(group), list: []*planned{{Experiment: e}}, data: []Data{{Train: train.Dataset{Inputs: nets.Rows(make([]float64, c.examples), 1)}}}}
-		f.group.traits.Parameters = []Parameter{{Shape: []int{c.rows, 5000}}, {Shape: []int{c.rows, 5000}}}
+		f := fit{unit: unit{new(group), []*planned{{Experiment: e}}}, data: []Data{{Train: train.Dataset{Inputs: nets.Rows(make([]float64, c.examples), 1)}}}}
+		f.traits.Parameters = []Parameter{{Shape: []int{c.rows, 5000}}, {Shape: []int{c.rows, 5000}}}
 		if got := f.stepsPerExecution(); got != c.want {
 			t.Errorf("%+v: %d steps", c, got)
 		}

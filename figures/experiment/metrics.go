@@ -35,21 +35,18 @@ func (e Experiment) checkMetrics(d Data) error {
 		p.Sets = append(p.Sets, madeUp(e.Task.Likelihood, set))
 	}
 	p.of(e)
-	var problems []error
+	var all problems
 	of := map[string]int{} // the metric of each name
 	for i, metric := range e.Task.Metrics {
 		found, err := attempt(metric, p)
-		if errors.Is(err, predict.ErrLacking) {
-			problems = append(problems, fmt.Errorf("Task.Metrics[%d]: %w", i, err))
-		}
+		all.need(!errors.Is(err, predict.ErrLacking), "Task.Metrics[%d]: %w", i, err)
 		for _, name := range slices.Sorted(maps.Keys(found)) {
-			if before, has := of[name]; has {
-				problems = append(problems, fmt.Errorf("Task.Metrics[%d] and Task.Metrics[%d] have the name %q; give one of them another", before, i, name))
-			}
+			before, has := of[name]
+			all.need(!has, "Task.Metrics[%d] and Task.Metrics[%d] have the name %q; give one of them another", before, i, name)
 			of[name] = i
 		}
 	}
-	return errors.Join(problems...)
+	return all.err()
 }
 
 // attempt turns what a metric panics with into an error.
@@ -194,13 +191,14 @@ func Regression(p *Predictions) (map[string]float64, error) {
 			if err != nil {
 				return nil, err
 			}
-			var failed failures
+			var failed problems
 			mean, _, err := d.Moments()
+			failed.add(err)
 			found := map[string]float64{
 				results.MetricNLL: nll, results.MetricCoverage: failed.value(d.Coverage(s.Targets, 0.95)),
 				results.MetricRMSE: failed.value(metrics.RMSE(mean, s.Targets)) * p.Unit,
 			}
-			return found, errors.Join(err, failed.err)
+			return found, failed.err()
 		})(p)
 }
 
@@ -229,18 +227,9 @@ func (p *Prediction) quantiles(l likelihood.Quantiles, unit float64) (map[string
 	return map[string]float64{"pinball": loss * unit, "coverage": inside / n}, nil
 }
 
-// failures collects the errors of several numbers.
-type failures struct{ err error }
-
-// value is a number, whose error is kept.
-func (f *failures) value(v float64, err error) float64 {
-	f.err = errors.Join(f.err, err)
-	return v
-}
-
 // mixtures measures mixtures of Gaussians.
 func mixtures(p *Predictions, s *Prediction) (map[string]float64, error) {
-	var failed failures
+	var failed problems
 	mean, std := s.Moments()
 	variances := s.Variances()
 	sharpness := 0.0
@@ -267,7 +256,7 @@ func mixtures(p *Predictions, s *Prediction) (map[string]float64, error) {
 		}
 		found[results.MetricSpearman] = failed.value(metrics.Spearman(std, distance))
 	}
-	return found, failed.err
+	return found, failed.err()
 }
 
 // eceBins is the number of bins of the calibration error.
@@ -277,7 +266,7 @@ const eceBins = 10
 func Classification(p *Predictions) (map[string]float64, error) {
 	return SetMetric(func(s *Prediction) bool { return s.Labels != nil && s.Probabilities != nil },
 		func(p *Predictions, s *Prediction) (map[string]float64, error) {
-			var failed failures
+			var failed problems
 			outcomes, err := metrics.NewOutcomes(s.Probabilities, s.Width, s.Labels)
 			if err != nil {
 				return nil, err
@@ -288,6 +277,6 @@ func Classification(p *Predictions) (map[string]float64, error) {
 				"brier":                failed.value(metrics.Brier(s.Probabilities, s.Width, s.Labels)),
 				results.MetricECE:      failed.value(outcomes.ECE(eceBins)),
 			}
-			return found, failed.err
+			return found, failed.err()
 		})(p)
 }

@@ -82,18 +82,17 @@ func (r *run) checkNetworks() error {
 	if r.Networks == "" {
 		return nil
 	}
-	var problems []error
+	var all problems
 	for _, g := range r.plan.groups {
-		problems = append(problems, keepsNetworks(g.list[0].Experiment, g.replicas))
+		all.add(keepsNetworks(g.list[0].Experiment, g.replicas))
 	}
-	if err := os.MkdirAll(r.Networks, 0o755); err != nil {
-		problems = append(problems, fmt.Errorf("making the folder for networks: %w", err))
-	}
-	if err := errors.Join(problems...); err != nil {
+	err := os.MkdirAll(r.Networks, 0o755)
+	all.need(err == nil, "making the folder for networks: %w", err)
+	if err := all.err(); err != nil {
 		return fmt.Errorf("experiment: Engine.Networks: %w; leave Networks out, or run the others alone", err)
 	}
 	for _, e := range r.plan.order {
-		if _, done := r.found[e.id]; done {
+		if e.result != nil {
 			r.note(fmt.Sprintf("%v is in the store already, so that no network of it is kept now", e))
 		}
 	}

@@ -32,15 +32,16 @@ import (
 
 // Predictions are what the networks of one experiment say of all its sets: everything that a Metric needs.
 type Predictions struct {
-	Experiment string // the experiment's identity
-	Split      int    // the split of the data
-	Sets       []Prediction
+	Experiment string       `json:"experiment"` // the experiment's identity
+	Split      int          `json:"split"`      // the split of the data
+	Sets       []Prediction `json:"-"`
 	// Diverged says that training or prediction gave numbers that are not finite. Sets may then be missing.
-	Diverged bool
+	Diverged bool `json:"diverged,omitempty"`
 	// A target t stands for t Unit + Zero in the data's own units.
-	Unit, Zero float64
+	Unit float64 `json:"unit"`
+	Zero float64 `json:"zero"`
 	// Inspected is what Task.Inspect measured.
-	Inspected map[string]float64
+	Inspected map[string]float64 `json:"inspected"`
 
 	experiment *Experiment // nil where it is not known
 	probed     bool        // whether Task.Probe was asked, which may have nothing to say
@@ -237,14 +238,9 @@ const formatKey, headKey = "format", "predictions"
 
 // predictionsHead is what of Predictions is no list of numbers.
 type predictionsHead struct {
-	Experiment string             `json:"experiment"`
-	Split      int                `json:"split"`
-	Diverged   bool               `json:"diverged,omitempty"`
-	Unit       float64            `json:"unit"`
-	Zero       float64            `json:"zero"`
-	Inspected  map[string]float64 `json:"inspected"`
-	Probed     bool               `json:"probed,omitempty"`
-	Sets       []setHead          `json:"sets"`
+	Predictions
+	Probed bool      `json:"probed,omitempty"`
+	Sets   []setHead `json:"sets"`
 }
 
 // setHead is what of a Prediction is no list of numbers.
@@ -280,7 +276,7 @@ func extraName(set int, name string) string { return fmt.Sprintf("%d/extra/%s", 
 
 // encode is the content of the file of predictions.
 func (p *Predictions) encode() ([]byte, error) {
-	head := predictionsHead{Experiment: p.Experiment, Split: p.Split, Diverged: p.Diverged, Unit: p.Unit, Zero: p.Zero, Inspected: p.Inspected, Probed: p.probed}
+	head := predictionsHead{Predictions: *p, Probed: p.probed}
 	named := map[string]*tensors.Tensor{}
 	for i := range p.Sets {
 		s := &p.Sets[i]
@@ -442,7 +438,8 @@ func decodePredictions(content []byte) (*Predictions, error) {
 	if err := json.Unmarshal([]byte(metadata[headKey]), &head); err != nil {
 		return nil, err
 	}
-	p := &Predictions{Experiment: head.Experiment, Split: head.Split, Diverged: head.Diverged, Unit: head.Unit, Zero: head.Zero, Inspected: head.Inspected, probed: head.Probed}
+	p := &head.Predictions
+	p.probed = head.Probed
 	for i, h := range head.Sets {
 		s := Prediction{Set: h.Name}
 		s.Width, s.LastConvolution = h.Width, h.LastConvolution

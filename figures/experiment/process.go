@@ -97,7 +97,8 @@ type DUE struct {
 	Inducing int // the number of inducing points
 }
 
-func (p DUE) check() error {
+// Check says which settings cannot be.
+func (p DUE) Check() error {
 	if p.Inducing < 1 {
 		return fmt.Errorf("experiment.DUE has %d inducing points; at least 1 is needed", p.Inducing)
 	}

@@ -121,7 +121,8 @@ type Steps struct {
 // Rate implements Schedule.
 func (s Steps) Rate(t, total int) float64 { return train.Steps(s.Start, s.Factor, s.At...)(t, total) }
 
-func (s Steps) check() error {
+// Check says which settings cannot be.
+func (s Steps) Check() error {
 	for _, part := range s.At {
 		if part <= 0 || part >= 1 {
 			return fmt.Errorf("Steps.At has %g; the parts of the training are between 0 and 1", part)
@@ -169,33 +170,16 @@ func (g Group) check() error {
 	case g.Optimizer != nil && !(g.Rate > 0):
 		return fmt.Errorf("has a Rate of %g; give 1 to train with the schedule's own rate", g.Rate)
 	}
-	return checkOptimizer(g.Optimizer)
-}
-
-// checkOptimizer says what is wrong with the settings of an optimizer of package train.
-func checkOptimizer(o train.Optimizer) error {
-	fraction := func(v float64) bool { return v >= 0 && v < 1 }
-	switch o := o.(type) {
-	case train.SGD:
-		if !fraction(o.Momentum) || !(o.Decay >= 0) {
-			return fmt.Errorf("has train.SGD with Momentum %g and Decay %g; neither may be negative, and Momentum must be below 1", o.Momentum, o.Decay)
-		}
-	case train.Adam:
-		if !fraction(o.Beta1) || !fraction(o.Beta2) || !(o.Epsilon >= 0) || !(o.Decay >= 0) {
-			return fmt.Errorf("has train.Adam with Beta1 %g, Beta2 %g, Epsilon %g and Decay %g; none may be negative, and the first two must be below 1", o.Beta1, o.Beta2, o.Epsilon, o.Decay)
-		}
+	if err := checkItself(g.Optimizer); err != nil {
+		return fmt.Errorf("has a wrong Optimizer: %w", err)
 	}
 	return nil
 }
 
 // check says what is wrong with the recipe, whatever the network.
 func (r Recipe) check() error {
-	var problems []error
-	need := func(ok bool, format string, args ...any) {
-		if !ok {
-			problems = append(problems, fmt.Errorf("field Recipe."+format, args...))
-		}
-	}
+	var all problems
+	need := func(ok bool, format string, args ...any) { all.need(ok, "field Recipe."+format, args...) }
 	need(r.Epochs >= 1, "Epochs is %d; at least 1 is needed", r.Epochs)
 	need(r.BatchSize >= 1, "BatchSize is %d; at least 1 is needed", r.BatchSize)
 	need(r.Samples >= 1, "Samples is %d; at least 1 is needed", r.Samples)
@@ -209,26 +193,22 @@ func (r Recipe) check() error {
 	need(len(r.Groups) > 0, "Groups is empty, so that nothing would be trained")
 	need(r.Schedule != nil, "Schedule is nil; give one, such as experiment.Cosine{Start: 1e-3}")
 	if r.Schedule != nil {
-		if err := checkSchedule(r.Schedule); err != nil {
-			problems = append(problems, fmt.Errorf("field Recipe.Schedule: %w", err))
-		}
+		err := checkSchedule(r.Schedule)
+		all.need(err == nil, "field Recipe.Schedule: %w", err)
 	}
 	for name, groups := range map[string][]Group{"Groups": r.Groups, "PretrainGroups": r.PretrainGroups} {
 		for i, g := range groups {
-			if err := g.check(); err != nil {
-				problems = append(problems, fmt.Errorf("group Recipe.%s[%d] %w", name, i, err))
-			}
+			err := g.check()
+			all.need(err == nil, "group Recipe.%s[%d] %w", name, i, err)
 		}
 	}
-	return errors.Join(problems...)
+	return all.err()
 }
 
 // checkSchedule asks for the rates of a training of many steps.
 func checkSchedule(s Schedule) error {
-	if own, has := s.(interface{ check() error }); has {
-		if err := own.check(); err != nil {
-			return err
-		}
+	if err := checkItself(s); err != nil {
+		return err
 	}
 	const steps = 1000
 	for t := range steps {

@@ -1,14 +1,12 @@
 package experiment
 
 import (
-	"bytes"
 	"encoding/json"
+	strict "encoding/json/v2"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -19,37 +17,39 @@ import (
 )
 
 // A Result is what one experiment measured, and where and how long it ran. A store keeps it as a line of JSON with a
-// checksum.
+// checksum, without names, which are in the line of its group.
 type Result struct {
-	ID    string // Experiment.ID
-	Group string // Experiment.Group
-	Split int
-	Seed  uint64
+	ID    string `json:"id"`    // Experiment.ID
+	Group string `json:"group"` // Experiment.Group
+	Split int    `json:"split"`
+	Seed  uint64 `json:"seed"`
 	// Task, Method and Preset are the names under which the experiment is shown.
-	Task, Method, Preset string
+	Task, Method, Preset string `json:"-"`
 
 	// Metrics are the numbers of Task.Metrics and Task.Inspect.
-	Metrics map[string]float64
+	Metrics map[string]float64 `json:"metrics,omitempty"`
 	// NotFinite lists the metrics that came out infinite or as NaN, such as "\"skill\" is NaN". They are not among Metrics.
-	NotFinite []string
+	NotFinite []string `json:"not_finite,omitempty"`
 	// Diverged says that training or prediction gave numbers that are not finite. There are no Metrics then.
-	Diverged bool
+	Diverged bool `json:"diverged,omitempty"`
 
-	Backend, Device, Version string
+	Backend string `json:"backend"`
+	Device  string `json:"device"`
+	Version string `json:"version"`
 	// WallSeconds is the time of the run that trained Batched experiments together, divided by Batched.
-	WallSeconds float64
-	Batched     int
+	WallSeconds float64 `json:"wall_seconds"`
+	Batched     int     `json:"batched"`
 	// ExamplesPerSecond is the speed of the training of all these networks together, without compilation; 0 where it was
 	// over before it was known.
-	ExamplesPerSecond float64
-	Finished          time.Time
+	ExamplesPerSecond float64   `json:"examples_per_second,omitempty"`
+	Finished          time.Time `json:"finished"`
 	// Was is the identity that the result had before it had this one; "" for none.
-	Was string
+	Was string `json:"was,omitempty"`
 	// PredictionsSum is a digest of the file of predictions; "" where none were kept.
-	PredictionsSum string
+	PredictionsSum string `json:"predictions,omitempty"`
 
 	// Experiment is what was carried out; nil in a result that was read from a store without it. See Of.
-	Experiment *Experiment
+	Experiment *Experiment `json:"-"`
 
 	predictions *Predictions // nil where a store has them
 	file        string       // of the store; "" for none
@@ -97,58 +97,35 @@ func (r Result) With(p *Predictions) Result {
 // lineFormat is the version of the format of lines.
 const lineFormat = 1
 
-// A resultLine is a Result as a store keeps it. The names are in the line of its group.
+// A resultLine is a Result as a store keeps it.
 type resultLine struct {
-	Format      int                `json:"format"`
-	ID          string             `json:"id"`
-	Group       string             `json:"group"`
-	Split       int                `json:"split"`
-	Seed        uint64             `json:"seed"`
-	Metrics     map[string]float64 `json:"metrics,omitempty"`
-	NotFinite   []string           `json:"not_finite,omitempty"`
-	Diverged    bool               `json:"diverged,omitempty"`
-	Backend     string             `json:"backend"`
-	Device      string             `json:"device"`
-	Version     string             `json:"version"`
-	WallSeconds float64            `json:"wall_seconds"`
-	Batched     int                `json:"batched"`
-	Speed       float64            `json:"examples_per_second,omitempty"`
-	Finished    time.Time          `json:"finished"`
-	Was         string             `json:"was,omitempty"`
-	Predictions string             `json:"predictions,omitempty"`
+	Format int `json:"format"`
+	Result
 }
 
-// encode is the line of a result, with its newline.
+// encode is the line of a result, with its newline. Metrics that are not finite are an error.
 func (r Result) encode() ([]byte, error) {
-	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
-		if v := r.Metrics[name]; math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("experiment: result %s: metric %q is %v: %w", r.ID, name, v, ErrNotFinite)
-		}
+	if err := r.checkID(); err != nil {
+		return nil, fmt.Errorf("experiment: encoding a result: %w", err)
 	}
-	if id := idOf(r.Group, r.Split, r.Seed); r.ID != id {
-		return nil, fmt.Errorf("experiment: a result has the identity %q; its group, split and seed have %q", r.ID, id)
-	}
-	return seal(resultLine{
-		Format: lineFormat, ID: r.ID, Group: r.Group, Split: r.Split, Seed: r.Seed, Metrics: r.Metrics, NotFinite: r.NotFinite, Diverged: r.Diverged,
-		Backend: r.Backend, Device: r.Device, Version: r.Version, WallSeconds: r.WallSeconds, Batched: r.Batched, Speed: r.ExamplesPerSecond,
-		Finished: r.Finished.UTC().Truncate(time.Second), Was: r.Was, Predictions: r.PredictionsSum,
-	})
+	return seal(resultLine{lineFormat, r})
 }
 
 // decodeResult reads a line, which has no names.
 func decodeResult(line []byte) (Result, error) {
 	l, err := unseal[resultLine](line)
-	if err != nil {
-		return Result{}, err
+	if err == nil {
+		err = l.checkID()
 	}
-	if l.ID != idOf(l.Group, l.Split, l.Seed) {
-		return Result{}, fmt.Errorf("the identity is %q, and its group, split and seed have %q", l.ID, idOf(l.Group, l.Split, l.Seed))
+	return l.Result, err
+}
+
+// checkID returns an error unless the identity is that of the group, split and seed.
+func (r Result) checkID() error {
+	if id := idOf(r.Group, r.Split, r.Seed); r.ID != id {
+		return fmt.Errorf("the identity is %q, and its group, split and seed have %q", r.ID, id)
 	}
-	return Result{
-		ID: l.ID, Group: l.Group, Split: l.Split, Seed: l.Seed, Metrics: l.Metrics, NotFinite: l.NotFinite, Diverged: l.Diverged,
-		Backend: l.Backend, Device: l.Device, Version: l.Version, WallSeconds: l.WallSeconds, Batched: l.Batched, ExamplesPerSecond: l.Speed, Finished: l.Finished,
-		Was: l.Was, PredictionsSum: l.Predictions,
-	}, nil
+	return nil
 }
 
 // Difference names the metrics in which two results of one experiment differ, with both values; "" for none. How long
@@ -255,26 +232,12 @@ func unseal[T any](line []byte) (value T, err error) {
 	var version struct {
 		Format int `json:"format"`
 	}
-	if err := json.Unmarshal(text, &version); err != nil {
+	if err := strict.Unmarshal(text, &version); err != nil {
 		return value, err
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	err = d.Decode(&value)
-	if err == nil {
-		_, err = d.Token()
-		if err == io.EOF {
-			err = nil
-		}
+	err = strict.Unmarshal(text, &value, strict.RejectUnknownMembers(true))
+	if version.Format > lineFormat || err != nil && version.Format == lineFormat { // the checksum is right: nothing was damaged
+		err = fmt.Errorf("the line was written by a newer version of this program: %w (format %d, and this version reads %d)", results.ErrNewer, version.Format, lineFormat)
 	}
-	switch {
-	case version.Format > lineFormat, err != nil && version.Format == lineFormat:
-		return value, fmt.Errorf("%w (format %d, and this version reads %d)", errNewer, version.Format, lineFormat)
-	case err != nil:
-		return value, err
-	}
-	return value, nil
+	return value, err
 }
-
-// errNewer is the error for a line of a later version. Its checksum is right, so that nothing was damaged.
-var errNewer = fmt.Errorf("the line was written by a newer version of this program: %w", results.ErrNewer)

@@ -20,12 +20,20 @@ const testSet = "test"
 // and deviations of the training examples alone; a column that is constant there is only centred. With heldOut, a part
 // from 0 to 1 of the training examples, drawn at random with a seed, is held out of training.
 func Standardised(set *datasets.Regression, split datasets.Split, heldOut float64, seed uint64) Data {
+	return prepared(set, split, heldOut, seed, true)
+}
+
+// prepared is Standardised, or has the targets as they are.
+func prepared(set *datasets.Regression, split datasets.Split, heldOut float64, seed uint64, standardise bool) Data {
 	trainRows, heldRows := split.Train, []int(nil)
 	if heldOut > 0 {
 		inner := HoldOut(split, heldOut, seed)
 		trainRows, heldRows = inner.Train, inner.Test
 	}
-	features, target := datasets.FitScaler(set.X, set.D, trainRows), datasets.FitScaler(set.Y, 1, trainRows)
+	features, target := datasets.FitScaler(set.X, set.D, trainRows), datasets.Scaler{Mean: []float64{0}, Std: []float64{1}}
+	if standardise {
+		target = datasets.FitScaler(set.Y, 1, trainRows)
+	}
 	rows := func(numbers []int) train.Dataset {
 		x, y := set.Take(numbers)
 		return train.Dataset{Inputs: nets.Rows(features.Transform(x), set.D), Targets: target.Transform(y)}
@@ -131,7 +139,7 @@ func (t Table) Identity() Identity {
 	v := tableIdentity{Gaps: t.Gaps, Classes: t.Classes, RawTargets: t.RawTargets, HeldOut: t.HeldOut}
 	if t.Set != nil {
 		v.Examples, v.FeatureSize = t.Set.N, t.Set.D
-		v.Data = Digest(trainSet(train.Dataset{Inputs: nets.Rows(t.Set.X, t.Set.D), Targets: t.Set.Y}))
+		v.Data = Digest(Set{"training", train.Dataset{Inputs: nets.Rows(t.Set.X, t.Set.D), Targets: t.Set.Y}})
 	}
 	return Identity{Value: v}
 }
@@ -155,29 +163,15 @@ func (t Table) Load(_ context.Context, split int) (Data, error) {
 	if split < 0 || split >= t.Splits() {
 		return Data{}, fmt.Errorf("experiment.Table has no split %d; there are %d", split, t.Splits())
 	}
-	parts := t.parts(split)
-	d := Standardised(t.Set, parts, t.HeldOut, uint64(split))
-	if t.Classes == 0 && !t.RawTargets {
-		return d, nil
-	}
-	raw := func(rows []int, set *train.Dataset) {
-		_, y := t.Set.Take(rows)
-		if set.Targets = y; t.Classes > 0 {
-			set.Targets, set.Labels = nil, make([]int, len(y))
-			for i, label := range y {
-				set.Labels[i] = int(label)
+	d := prepared(t.Set, t.parts(split), t.HeldOut, uint64(split), t.Classes == 0 && !t.RawTargets)
+	if t.Classes > 0 {
+		for _, part := range []*train.Dataset{&d.Train, &d.HeldOut, &d.Sets[0].Dataset} {
+			for _, label := range part.Targets {
+				part.Labels = append(part.Labels, int(label))
 			}
+			part.Targets = nil
 		}
 	}
-	if t.HeldOut > 0 {
-		inner := HoldOut(parts, t.HeldOut, uint64(split))
-		raw(inner.Test, &d.HeldOut)
-		raw(inner.Train, &d.Train)
-	} else {
-		raw(parts.Train, &d.Train)
-	}
-	raw(parts.Test, &d.Sets[0].Dataset)
-	d.Unit, d.Zero = 1, 0
 	return d, nil
 }
 
@@ -208,7 +202,7 @@ func (a Arrays) Identity() Identity {
 	v := arraysIdentity{Unit: a.Unit, Zero: a.Zero}
 	if a.Train.Inputs != nil {
 		v.Examples = a.Train.Len()
-		v.Data = Digest(append([]Set{trainSet(a.Train), {"held-out", a.HeldOut}}, a.Sets...)...)
+		v.Data = Digest(Data(a).all()...)
 	}
 	return Identity{Value: v}
 }
@@ -218,6 +212,11 @@ func (Arrays) Splits() int { return 1 }
 
 // Load implements Source.
 func (a Arrays) Load(context.Context, int) (Data, error) { return Data(a), nil }
+
+// all are the examples to train on, under the name "training", those held out, and the sets.
+func (d Data) all() []Set {
+	return append([]Set{{"training", d.Train}, {"held-out", d.HeldOut}}, d.Sets...)
+}
 
 // unit is the size of a target of 1 in the data's own units.
 func (d Data) unit() float64 {

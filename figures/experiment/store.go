@@ -113,15 +113,11 @@ func (s *Store) groupFile() *results.LineFile[groupLine] {
 
 // groups are the lines of groups by their identities.
 func (s *Store) groups() (map[string]groupLine, error) {
-	all := map[string]groupLine{}
-	file := s.groupFile()
-	if _, err := os.Lstat(file.Path); errors.Is(err, fs.ErrNotExist) {
-		return all, nil
-	}
-	read, err := file.Read()
-	if err != nil {
+	read, err := s.groupFile().Read()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a new store has none
 		return nil, err
 	}
+	all := map[string]groupLine{}
 	for _, g := range read.Values {
 		all[g.Group] = g
 	}
@@ -143,13 +139,13 @@ func (s *Store) checkNetworks(list []groupLine) error {
 	if err != nil {
 		return err
 	}
-	var problems []error
+	var all problems
 	for _, g := range list {
 		if before, has := stored[g.Group]; has {
-			problems = append(problems, g.checkStored(before))
+			all.add(g.checkStored(before))
 		}
 	}
-	return errors.Join(problems...)
+	return all.err()
 }
 
 // keep keeps the predictions of a result, which are then read from there, and its line.
@@ -262,17 +258,4 @@ func (s *Store) work(list []*planned) string {
 		ids.WriteString(e.id)
 	}
 	return filepath.Join(s.Folder, workFolder, digest([]byte(ids.String())))
-}
-
-// Groups lists the groups of the store by their identities, each with the JSON that says what its experiments are.
-func (s *Store) Groups() (map[string]string, error) {
-	groups, err := s.groups()
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]string{}
-	for id, g := range groups {
-		all[id] = string(g.Experiment)
-	}
-	return all, nil
 }

@@ -2,7 +2,6 @@ package results
 
 import (
 	"bytes"
-	strict "encoding/json/v2"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -96,8 +95,6 @@ func (f *LineFile[T]) parse(content []byte) (Lines[T], error) {
 			advice := "restore the file or remove the line"
 			if errors.Is(err, ErrNewer) {
 				advice = "keep the line, and use that version"
-			} else if errors.Is(err, strict.ErrUnknownName) {
-				advice = "a newer version of this program may have written the line: use that one"
 			} else if len(bytes.TrimSpace(line)) == 0 {
 				err, advice = errors.New("the line is blank"), "remove it"
 			}

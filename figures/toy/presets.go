@@ -71,18 +71,14 @@ func trained(preset string, data experiment.Source, m experiment.Method, cubicSt
 	default:
 		return e, fmt.Errorf("%s is for toy.Cubic and toy.Moons, not for %T", preset, data)
 	}
-	t, err := experiment.MethodTraits(m, e.Task.Likelihood)
-	if err != nil {
-		return e, fmt.Errorf("%s: %s: %w", preset, m.Name, err)
-	}
-	r := &e.Recipe
+	r := e.Recipe
 	r.SharedNoise, r.SeedWithoutSplit = true, true
 	r.Groups = []experiment.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}, Rate: 1}}
-	if r.Samples = 1; t.Noise {
-		r.Samples = samples
-	}
-	if t.Energies { // with dul.Attached they move the weights too
-		r.PretrainEpochs, r.PretrainGroups, r.LogLikelihoodScale = r.Epochs/2, r.Groups, 1
+	// With dul.Attached, energy models move the weights too.
+	r.PretrainEpochs, r.PretrainGroups, r.LogLikelihoodScale = r.Epochs/2, r.Groups, 1
+	var err error
+	if e.Recipe, err = r.For(m, e.Task.Likelihood, samples); err != nil {
+		return e, fmt.Errorf("%s: %s: %w", preset, m.Name, err)
 	}
 	return e, nil
 }
