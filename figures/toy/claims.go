@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
@@ -40,17 +39,14 @@ func Claims(x *tables.Index) ([]report.Claim, error) {
 	return all, nil
 }
 
-// claimLevel is 1 minus the level of all tests of a claim together.
-const claimLevel = 0.95
-
 // check tests the mean ratio of each method against each of the two numbers, over the seeds, which are independent. The
 // claim holds if all tests are decided for it, and does not hold if one is decided against it.
 func (claim gapClaim) check(x *tables.Index) (report.Claim, error) {
 	c := report.Claim{Group: "Figure 1", Where: "section 4", Claim: claim.text, Verdict: report.NotRun}
-	var tests []metrics.Difference // below 0 as claimed
+	var family tables.Family[string] // differences are below 0 as claimed
 	var parts []string
 	for _, m := range claim.list {
-		r, err := ratiosOf(x, tables.Cell{Full: gapCell(m).Full})
+		r, ratios, err := ratiosOf(x, tables.Cell{Full: gapCell(m).Full})
 		if err != nil {
 			return c, err
 		}
@@ -66,30 +62,27 @@ func (claim gapClaim) check(x *tables.Index) (report.Claim, error) {
 			if math.IsInf(bound.at, 0) {
 				continue
 			}
-			ours, bounds := make([]float64, len(r.values)), make([]float64, len(r.values))
-			for i, ratio := range r.values {
-				ours[i], bounds[i] = bound.sign*ratio, bound.sign*bound.at
+			ours, bounds := map[int]float64{}, map[int]float64{}
+			for seed, ratio := range ratios {
+				ours[seed], bounds[seed] = bound.sign*ratio, bound.sign*bound.at
 			}
-			d, err := metrics.PairedDifference(ours, bounds, 0, claimLevel)
-			if err != nil {
+			if err := family.Add(m.Name, ours, bounds, 0); err != nil {
 				return c, fmt.Errorf("toy: %s: %w", claim.text, err)
 			}
-			tests = append(tests, d)
 		}
 		parts = append(parts, fmt.Sprintf("%s %.2f ± %.2f", m.Name, r.Mean, r.Std))
 	}
-	verdicts, err := report.Verdicts(tests, claimLevel)
+	tests, err := family.Tests()
 	if err != nil {
 		return c, fmt.Errorf("toy: %s: %w", claim.text, err)
 	}
-	c.Verdict = report.Holds
-	for _, v := range verdicts {
-		switch {
-		case v == report.Worse:
-			c.Verdict = report.DoesNotHold
-		case v == report.Undecided && c.Verdict == report.Holds:
-			c.Verdict = report.Undecided
-		}
+	switch n := tables.Verdicts(tests); {
+	case n[report.Worse] > 0:
+		c.Verdict = report.DoesNotHold
+	case n[report.Undecided] > 0:
+		c.Verdict = report.Undecided
+	default:
+		c.Verdict = report.Holds
 	}
 	c.Evidence = "Gap ratio: " + strings.Join(parts, ", ")
 	return c, nil

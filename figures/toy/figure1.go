@@ -80,38 +80,29 @@ func Figure1Functions(x *tables.Index, seed uint64) (report.Figure, error) {
 	if err != nil {
 		return report.Figure{}, err
 	}
-	var panels []*plot.Plot
-	caption := ""
-	for i, m := range list {
-		if found[i].Preset == quickPreset {
-			caption = quickCaption()
-		}
-		p := report.New(m.Name+quickTitle(found[i]), "x", "f(x) – mean")
-		if err := functionsPanel(p, found[i], drawn[i]); err != nil {
-			return report.Figure{}, fmt.Errorf("toy: %s: %v: %w", name, drawn[i].Experiment, err)
-		}
-		panels = append(panels, p)
+	runs, err := runsOf(found)
+	if err != nil {
+		return report.Figure{}, fmt.Errorf("toy: %s: %w", name, err)
 	}
-	f := inRows(name, panels, len(panels), 20, 10)
-	f.Caption = prose.Caption(name, map[string]any{"Draws": functionDraws, "Seed": seed}) + caption
-	return f, nil
+	limit := (slices.Max(runs[0].trainY) - slices.Min(runs[0].trainY)) / 4
+	f, err := sheet{
+		name: name, results: found, titles: names(list), columns: len(list), right: 20, below: 10,
+		draw: func(p *plot.Plot, i int) error { return runs[i].functions(p, drawn[i], -limit) },
+		axes: func(p *plot.Plot) {
+			runs[0].axes(p)
+			p.Y.Label.Text, p.Y.Min, p.Y.Max = "f(x) – mean", -limit, limit
+		},
+	}.figure()
+	f.Caption = prose.Caption(name, map[string]any{"Draws": functionDraws, "Seed": seed}) + f.Caption
+	return f, err
 }
 
-// functionsPanel draws functions on the bands of a run of the same network.
-func functionsPanel(p *plot.Plot, bands, functions experiment.Result) error {
-	r, err := runOf(bands)
-	if err != nil {
-		return err
-	}
-	x := Grid()
-	p.X.Min, p.X.Max = x[0], x[len(x)-1]
-	limit := (slices.Max(r.trainY) - slices.Min(r.trainY)) / 4
-	p.Y.Min, p.Y.Max = -limit, limit
-	if bands.Diverged || functions.Diverged {
+// functions draws functions on the bands of a run of the same network, and marks at a height where the data are.
+func (r run) functions(p *plot.Plot, functions experiment.Result, marks float64) error {
+	if functions.Diverged {
 		p.Title.Text += "\ndiverged"
 		return nil
 	}
-	beside := func(values []float64) []float64 { return floats.SubTo(make([]float64, len(x)), values, r.mean) }
 	predictions, err := predictionsOf(functions)
 	if err != nil {
 		return err
@@ -120,15 +111,16 @@ func functionsPanel(p *plot.Plot, bands, functions experiment.Result) error {
 	if err != nil {
 		return err
 	}
+	x := Grid()
+	beside := func(values []float64) []float64 { return floats.SubTo(make([]float64, len(x)), values, r.mean) }
 	err = errors.Join(
 		report.Band(p, "", x, beside(r.quantile(0.005)), beside(r.quantile(0.995)), report.PaleBlue),
 		report.Band(p, "", x, beside(r.quantile(0.025)), beside(r.quantile(0.975)), report.MidBlue),
-		report.Points(p, "", r.trainX, slices.Repeat([]float64{-limit}, len(r.trainX)), report.Red, report.DotRadius),
+		report.Points(p, "", r.trainX, slices.Repeat([]float64{marks}, len(r.trainX)), report.Red, report.DotRadius),
 	)
 	for _, draw := range s.Mean {
 		err = errors.Join(err, report.Line(p, "", x, beside(scalerOf(predictions).Inverse(draw)), report.Orange))
 	}
-	p.Y.Min, p.Y.Max = -limit, limit
 	return err
 }
 
@@ -161,11 +153,11 @@ func Pictures(list []experiment.Result) (report.Figure, error) {
 	}
 	switch moons {
 	case 0:
-		f, err := bandsOf("runs", list, titles, 3)
+		f, _, err := cubicFigure("runs", list, titles, 3, run.bands)
 		f.Caption = prose.Caption("cubic runs", nil) + f.Caption
-		return f.Figure, err
+		return f, err
 	case len(list):
-		f, err := panelsOf("runs", list, titles, moonsPanel)
+		f, err := moonsFigure("runs", list, titles)
 		f.Caption = prose.Caption("moons runs", nil) + f.Caption
 		return f, err
 	}
@@ -174,6 +166,44 @@ func Pictures(list []experiment.Result) (report.Figure, error) {
 
 // The sizes, in points: a panel with its share of the axes, and what a strip below it adds.
 const panelWidth, panelHeight, stripHeight = 150, 160, 40
+
+// A sheet is a figure of results on one problem, a panel for each.
+type sheet struct {
+	name    string
+	results []experiment.Result
+	titles  []string
+	columns int
+	// right and below are the points that the width and the height have besides the panels.
+	right, below float64
+	// draw draws result i, which did not diverge.
+	draw func(p *plot.Plot, i int) error
+	// axes sets the axes, which are the same for all panels.
+	axes func(p *plot.Plot)
+}
+
+// figure draws the sheet. Titles say which runs are quick, and the caption says no more than that some are. Only the
+// lowest of a column and the first of a row have labels.
+func (s sheet) figure() (report.Figure, error) {
+	f := report.Figure{Name: s.name}
+	var panels []*plot.Plot
+	for i, r := range s.results {
+		p := report.New(s.titles[i], "", "")
+		if r.Preset == quickPreset {
+			p.Title.Text += fmt.Sprintf("\nquick run, %d steps", r.Experiment.Recipe.Epochs)
+			f.Caption = " " + prose.Caption("quick", nil)
+		}
+		if r.Diverged {
+			p.Title.Text += "\ndiverged"
+		} else if err := s.draw(p, i); err != nil {
+			return report.Figure{}, fmt.Errorf("toy: %s: %v: %w", s.name, r.Experiment, err)
+		}
+		s.axes(p)
+		panels = append(panels, p)
+	}
+	f.Panels = report.InRows(panels, s.columns, report.ShareAxes)
+	f.Width, f.Height = vg.Points(float64(panelWidth*len(f.Panels[0]))+s.right), vg.Points(float64(panelHeight*len(f.Panels))+s.below)
+	return f, nil
+}
 
 // A run is a result on the cubic with its data and, unless it diverged, what it says.
 type run struct {
@@ -195,6 +225,18 @@ func runOf(r experiment.Result) (run, error) {
 	return found, err
 }
 
+func runsOf(list []experiment.Result) ([]run, error) {
+	var runs []run
+	for _, r := range list {
+		found, err := runOf(r)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, found)
+	}
+	return runs, nil
+}
+
 // drawnSeeds is how many seeds the figures can show: predictions of the first ones are part of the repository.
 const drawnSeeds = 3
 
@@ -207,20 +249,32 @@ func predictionsOf(r experiment.Result) (*experiment.Predictions, error) {
 	return p, err
 }
 
+// cubicFigure draws a panel for each result on the cubic, and returns the runs that it draws. The first panel has a legend.
+func cubicFigure(name string, list []experiment.Result, titles []string, columns int, draw func(r run, p *plot.Plot, withLegend bool) error) (report.Figure, []run, error) {
+	runs, err := runsOf(list)
+	if err != nil {
+		return report.Figure{}, nil, fmt.Errorf("toy: %s: %w", name, err)
+	}
+	f, err := sheet{
+		name: name, results: list, titles: titles, columns: columns, right: 20, below: 10,
+		draw: func(p *plot.Plot, i int) error { return draw(runs[i], p, i == 0) }, axes: runs[0].axes,
+	}.figure()
+	return f, runs, err
+}
+
 // bands finds the runs of the methods and draws a panel of each.
 func bands(name string, x *tables.Index, seed uint64, columns int, list []experiment.Method) (report.Figure, error) {
 	found, err := find(name, x, Cubic{}, seed, list, Paper, Quick)
 	if err != nil {
 		return report.Figure{}, err
 	}
-	f, err := bandsOf(name, found, names(list), columns)
+	f, runs, err := cubicFigure(name, found, names(list), columns, run.bands)
 	if err != nil {
 		return report.Figure{}, err
 	}
 	first := found[0].Experiment
 	f.Caption = prose.Caption(name, map[string]any{"Samples": first.Recipe.Samples, "Steps": first.Recipe.Epochs, "Seed": first.Seed}) + f.Caption
-	err = f.addStrips()
-	return f.Figure, err
+	return f, addStrips(&f, runs)
 }
 
 func names(list []experiment.Method) []string {
@@ -231,58 +285,8 @@ func names(list []experiment.Method) []string {
 	return all
 }
 
-// A bandsFigure is a figure of runs on the cubic.
-type bandsFigure struct {
-	report.Figure
-	runs []run
-}
-
-// bandsOf draws a panel for each result on the cubic. The caption says no more than that some are quick.
-func bandsOf(name string, list []experiment.Result, titles []string, columns int) (bandsFigure, error) {
-	f := bandsFigure{}
-	for _, r := range list {
-		drawn, err := runOf(r)
-		if err != nil {
-			return f, fmt.Errorf("toy: %s: %w", name, err)
-		}
-		f.runs = append(f.runs, drawn)
-	}
-	err := f.draw(name, titles, columns)
-	return f, err
-}
-
-// draw draws a panel for each run.
-func (f *bandsFigure) draw(name string, titles []string, columns int) error {
-	low, high := dataRange(f.runs[0].trainY)
-	caption := ""
-	var panels []*plot.Plot
-	for i, r := range f.runs {
-		title := titles[i] + quickTitle(r.Result)
-		if r.Preset == quickPreset {
-			caption = quickCaption()
-		}
-		p, err := bandsPanel(title, r, i == 0)
-		if err != nil {
-			return fmt.Errorf("toy: %s: %v: %w", name, r.Experiment, err)
-		}
-		p.Y.Min, p.Y.Max = low, high
-		panels = append(panels, p)
-	}
-	f.Figure = inRows(name, panels, columns, 20, 10)
-	f.Caption = caption
-	return nil
-}
-
-// quickTitle is what the title of a quick run has more.
-func quickTitle(r experiment.Result) string {
-	if r.Preset != quickPreset {
-		return ""
-	}
-	return fmt.Sprintf("\nquick run, %d steps", r.Experiment.Recipe.Epochs)
-}
-
 // addStrips draws the standard deviations of runs below their panels, on an axis for all.
-func (f *bandsFigure) addStrips() error {
+func addStrips(f *report.Figure, runs []run) error {
 	for _, row := range f.Panels {
 		for _, p := range row {
 			if p != nil {
@@ -291,11 +295,11 @@ func (f *bandsFigure) addStrips() error {
 		}
 	}
 	var all []float64
-	for _, r := range f.runs {
+	for _, r := range runs {
 		all = append(all, r.std...)
 	}
 	var strips []*plot.Plot
-	for _, r := range f.runs {
+	for _, r := range runs {
 		p := report.New("", "x", "sd")
 		report.LogAxis(&p.Y, all)
 		p.Y.Min /= 1.3 // room for the marks of the data
@@ -323,14 +327,6 @@ func atLeast(low float64, values []float64) []float64 {
 		values[i] = max(v, low)
 	}
 	return values
-}
-
-// inRows is a figure of panels. Only the lowest of a column and the first of a row have labels. right and below are the
-// points that its width and height have besides the panels.
-func inRows(name string, panels []*plot.Plot, columns int, right, below float64) report.Figure {
-	f := report.Figure{Name: name, Panels: report.InRows(panels, columns, report.ShareAxes)}
-	f.Width, f.Height = vg.Points(float64(panelWidth*len(f.Panels[0]))+right), vg.Points(float64(panelHeight*len(f.Panels))+below)
-	return f
 }
 
 // find finds the results of methods on data by the first preset of which there are all.
@@ -361,30 +357,24 @@ func find(figure string, x *tables.Index, data experiment.Source, seed uint64, l
 	return nil, fmt.Errorf("toy: %s needs seed %d of %s; run: reproduce run %s", figure, seed, strings.Join(missing, ", "), setOf(figure))
 }
 
-// dataRange is the range of the y axis: that of the data with as much again on both sides together, so that a band that
-// leaves it is cut and the other panels stay readable.
-func dataRange(y []float64) (low, high float64) {
-	low, high = slices.Min(y), slices.Max(y)
+// axes sets the axes of a panel. The range of y is that of the data with as much again on both sides together, so that a
+// band that leaves it is cut and the other panels stay readable.
+func (r run) axes(p *plot.Plot) {
+	low, high := slices.Min(r.trainY), slices.Max(r.trainY)
 	room := (high - low) / 2
-	return low - room, high + room
+	p.X.Label.Text, p.X.Min, p.X.Max = "x", -gridEnd, gridEnd
+	p.Y.Label.Text, p.Y.Min, p.Y.Max = "y", low-room, high+room
 }
 
-// bandsPanel draws one panel of Figure1.
-func bandsPanel(title string, r run, withLegend bool) (*plot.Plot, error) {
-	p := report.New(title, "x", "y")
-	if r.Diverged {
-		p.Title.Text += "\ndiverged"
-		p.X.Min, p.X.Max = -gridEnd, gridEnd
-		return p, nil
-	}
+// bands draws one panel of Figure1.
+func (r run) bands(p *plot.Plot, withLegend bool) error {
 	names := map[bool][4]string{true: {"99% of draws", "95% of draws", "mean", "data"}}[withLegend]
-	return p, r.draw(p, names, r.quantile(0.005), r.quantile(0.995), r.quantile(0.025), r.quantile(0.975))
+	return r.draw(p, names, r.quantile(0.005), r.quantile(0.995), r.quantile(0.025), r.quantile(0.975))
 }
 
 // draw draws the data and the mean in a band, and that in an outer one.
 func (r run) draw(p *plot.Plot, names [4]string, outerLow, outerHigh, low, high []float64) error {
 	x := Grid()
-	p.X.Min, p.X.Max = x[0], x[len(x)-1]
 	p.Legend.Top, p.Legend.Left = true, true
 	return errors.Join(
 		report.Band(p, names[0], x, outerLow, outerHigh, report.PaleBlue),
@@ -393,6 +383,3 @@ func (r run) draw(p *plot.Plot, names [4]string, outerLow, outerHigh, low, high 
 		report.Points(p, names[3], r.trainX, r.trainY, report.Red, report.DotRadius),
 	)
 }
-
-// quickCaption is what the caption of a figure with a quick run has more.
-func quickCaption() string { return " " + prose.Caption("quick", nil) }

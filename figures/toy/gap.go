@@ -3,7 +3,6 @@ package toy
 import (
 	_ "embed"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -61,7 +60,7 @@ func GapRatios(x *tables.Index) (report.Table, error) {
 	t.Columns = []string{"Method", "The paper's picture", "Gap ratio", "Seeds above 1", "Truth in the band"}
 	for _, row := range gapRows() {
 		cell := gapCell(row.Method)
-		ratio, err := ratiosOf(x, cell)
+		ratio, values, err := ratiosOf(x, cell)
 		if err != nil {
 			return report.Table{}, err
 		}
@@ -69,46 +68,31 @@ func GapRatios(x *tables.Index) (report.Table, error) {
 		if err != nil {
 			return report.Table{}, err
 		}
+		above := 0
+		for _, value := range values {
+			if value > 1 {
+				above++
+			}
+		}
 		count := report.Cell{NotRun: ratio.N == 0}
 		if ratio.N > 0 {
-			count.Text = fmt.Sprintf("%d of %d", ratio.above(), ratio.N)
+			count.Text = fmt.Sprintf("%d of %d", above, ratio.N)
 		}
 		t.Rows = append(t.Rows, report.Row{Name: row.Name, Cells: []report.Cell{
-			{Text: row.picture, Theirs: true}, report.SummaryCell(ratio.Summary, 2), count, report.SummaryCell(coverage, 2),
+			{Text: row.picture, Theirs: true}, report.SummaryCell(ratio, 2), count, report.SummaryCell(coverage, 2),
 		}})
 	}
 	return t.WithoutNotRun(), nil
 }
 
-// gapRatios are the gap ratios of a method.
-type gapRatios struct {
-	results.Summary
-	values []float64 // one for each run of the summary
-}
-
-// above is how many of them are above 1.
-func (r gapRatios) above() (n int) {
-	for _, ratio := range r.values {
-		if ratio > 1 {
-			n++
-		}
-	}
-	return n
-}
-
-func ratiosOf(x *tables.Index, cell tables.Cell) (r gapRatios, err error) {
-	if r.Summary, err = x.SummarizeOptional(cell, results.MetricGapRatio); err != nil {
-		return r, err
-	}
+// ratiosOf are the gap ratios of the runs in a cell, and what they amount to.
+func ratiosOf(x *tables.Index, cell tables.Cell) (s results.Summary, bySplit map[int]float64, err error) {
+	s, err = x.SummarizeOptional(cell, results.MetricGapRatio)
 	list := cell.Full
-	if r.Scale == results.Quick {
+	if s.Scale == results.Quick {
 		list = cell.Quick
 	}
-	values := x.BySplit(list, results.MetricGapRatio)
-	for _, split := range slices.Sorted(maps.Keys(values)) {
-		r.values = append(r.values, values[split])
-	}
-	return r, nil
+	return s, x.BySplit(list, results.MetricGapRatio), err
 }
 
 // beyond is from where on the cubic's inputs are outside of its data, which end at 4.
