@@ -92,15 +92,8 @@ func Claims(x *tables.Index) ([]report.Claim, error) {
 func (c claim) check(x *tables.Index) (report.Claim, error) {
 	c.Verdict = report.NotRun
 	var family tables.Family[string]
-	var remarks []string
-	diverged := func(all experiment.Experiments, left int) bool {
-		text := fmt.Sprintf("%s diverged on %d of %d seeds.", all[0].Method.Name, len(all)-left, len(all))
-		if left < len(all) && !slices.Contains(remarks, text) {
-			remarks = append(remarks, text)
-		}
-		return left < len(all)
-	}
-	behind, lost, won := false, false, false // by more than a standard deviation; by divergence
+	alone := map[string]int{} // verdicts on pairs of which one method alone diverged
+	behind := false           // by more than a standard deviation
 	for _, column := range c.columns {
 		ours, complete := bySeed(x, c.first, column, c.ending)
 		for _, other := range c.others {
@@ -108,9 +101,8 @@ func (c claim) check(x *tables.Index) (report.Claim, error) {
 			if !complete || !measured {
 				return c.Claim, nil
 			}
-			ourLoss, theirLoss := diverged(c.first, len(ours)), diverged(other, len(theirs))
-			if ourLoss != theirLoss {
-				lost, won = lost || ourLoss, won || theirLoss
+			if verdict := x.DivergedAlone(c.first, other); verdict != "" {
+				alone[verdict]++
 				continue
 			}
 			a, b := map[int]float64{}, map[int]float64{}
@@ -135,12 +127,18 @@ func (c claim) check(x *tables.Index) (report.Claim, error) {
 	n := tables.Verdicts(tests)
 	c.Verdict = report.Holds
 	switch {
-	case lost, c.comparable && behind, !c.comparable && n[report.Worse] > 0:
+	case alone[report.Worse] > 0, c.comparable && behind, !c.comparable && n[report.Worse] > 0:
 		c.Verdict = report.DoesNotHold
-	case len(tests) == 0 && !won, !c.comparable && n[report.Undecided] > 0:
+	case len(tests) == 0 && alone[report.Better] == 0, !c.comparable && n[report.Undecided] > 0:
 		c.Verdict = report.Undecided
 	}
-	c.Evidence = strings.Join(append([]string{tables.Tally(tests)}, remarks...), " ")
+	evidence := []string{tables.Tally(tests)}
+	for _, all := range append([]experiment.Experiments{c.first}, c.others...) {
+		if diverged, _ := x.Diverged(all); diverged > 0 {
+			evidence = append(evidence, fmt.Sprintf("%s diverged on %d of %d seeds.", all[0].Method.Name, diverged, len(all)))
+		}
+	}
+	c.Evidence = strings.Join(evidence, " ")
 	return c.Claim, nil
 }
 

@@ -25,8 +25,7 @@ const (
 // Detect says how well a score, larger for images out of distribution, tells these from images inside: metrics.AUROC and
 // metrics.AUPRC, with the images out of distribution as the positive ones and intervals by metrics.Bootstrap.
 func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
-	positive := slices.Concat(make([]bool, len(inside)), slices.Repeat([]bool{true}, len(outside)))
-	ranks, err := metrics.NewRanks(slices.Concat(inside, outside), positive)
+	ranks, err := ranksOf(inside, outside)
 	if err != nil {
 		return auroc, auprc, fmt.Errorf("cifar: %w", err)
 	}
@@ -52,6 +51,12 @@ func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
 		return auroc, auprc, fmt.Errorf("cifar: %w", err)
 	}
 	return auroc, auprc, nil
+}
+
+// ranksOf ranks images by a score, with those out of distribution as the positive ones.
+func ranksOf(inside, outside []float64) (*metrics.Ranks, error) {
+	positive := slices.Concat(make([]bool, len(inside)), slices.Repeat([]bool{true}, len(outside)))
+	return metrics.NewRanks(slices.Concat(inside, outside), positive)
 }
 
 // DetectByLayer is a table of the AUROC of Detect for the paper's statistic (metrics.EnergyOOD), with a row for each layer

@@ -115,24 +115,17 @@ func crossScaled(test *experiment.Prediction) ([]float64, float64, error) {
 	var halves [2][]float64
 	var labels [2][]int
 	for i, label := range test.Labels {
-		halves[i%2] = append(halves[i%2], logits(test.Probabilities[i*test.Width:(i+1)*test.Width])...)
+		halves[i%2] = append(halves[i%2], test.Probabilities[i*test.Width:(i+1)*test.Width]...)
 		labels[i%2] = append(labels[i%2], label)
 	}
 	probabilities, temperature := make([]float64, len(test.Probabilities)), 0.0
 	for half := range halves {
-		t, err := metrics.FitTemperature(halves[1-half], test.Width, labels[1-half])
-		if errors.Is(err, metrics.ErrNoTemperature) {
-			return nil, 0, nil
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		scaled, err := metrics.Softmax(halves[half], test.Width, t)
-		if err != nil {
+		found, t, err := rescaled(halves[half], test.Width, halves[1-half], labels[1-half])
+		if found == nil {
 			return nil, 0, err
 		}
 		for i := range labels[half] {
-			copy(probabilities[(2*i+half)*test.Width:], scaled[i*test.Width:(i+1)*test.Width])
+			copy(probabilities[(2*i+half)*test.Width:], found[i*test.Width:(i+1)*test.Width])
 		}
 		temperature += t / 2
 	}

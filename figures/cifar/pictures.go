@@ -74,8 +74,7 @@ const mapRate = 0.02
 // shown and the loss, a scalar.
 func Maps(backend compute.Backend, images *datasets.Images, steps int,
 	build func(s *model.Scope, x *graph.Node) (shown, loss *graph.Node)) (before, after []float32, err error) {
-	stats := datasets.FitChannelStats(images, nil)
-	scale := nets.Standardization{Mean: stats.Mean[:], Std: stats.Std[:]}
+	scale := standardization(datasets.FitChannelStats(images, nil))
 	exec, err := model.NewExec(backend, model.NewStore(), func(root *model.Scope, pixels *graph.Node) *graph.Node {
 		defer nets.PanicWithError("building the maps")
 		shown, loss := build(root.In("model"), scale.Images(pixels, dtypes.Float32))

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/predict"
@@ -97,9 +99,7 @@ func (p *Predictions) MaxProbabilities() ([]float64, error) {
 // methods tell images out of distribution, larger for those that are.
 func (p *Predictions) NegativeMaxProbabilities() ([]float64, error) {
 	scores, err := p.MaxProbabilities()
-	for i := range scores {
-		scores[i] = -scores[i]
-	}
+	floats.Scale(-1, scores)
 	return scores, err
 }
 
@@ -114,12 +114,7 @@ func (p *Predictions) LayerNames() []string {
 
 // LastEnergies are the energies of the last convolution's input, by which the paper tells images out of distribution,
 // averaged over the draws, [N]; nil without energies.
-func (p *Predictions) LastEnergies() []float64 {
-	if p.LastConvolution < 0 || p.LastConvolution >= len(p.Energies) {
-		return nil
-	}
-	return p.Energies[p.LastConvolution].Mean
-}
+func (p *Predictions) LastEnergies() []float64 { return lastEnergy(p.Prediction).Mean }
 
 // LayerSample is the energies of every layer for report.LayerEnergies.
 func (p *Predictions) LayerSample(name string) report.LayerSample {

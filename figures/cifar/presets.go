@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sync"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
@@ -141,7 +140,7 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 	}
 	m = s.filled(m, d)
 	l := likelihood.Categorical{Classes: d.classes()}
-	t, err := traitsOf(m, l)
+	t, err := experiment.MethodTraits(m, l)
 	if err != nil {
 		return experiment.Experiment{}, fmt.Errorf("%s: %s: %w", s.preset, m.Name, err)
 	}
@@ -171,27 +170,6 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 		task.Probe = featureGaussians(d.classes())
 	}
 	return experiment.Experiment{Task: task, Method: m, Recipe: recipe, Preset: s.preset}, nil
-}
-
-// processTraits are the traits of networks with SNGP or DUE, which take long to build, by the process and the likelihood.
-var processTraits sync.Map
-
-// traitsOf is experiment.MethodTraits, which remembers those of SNGP and DUE.
-func traitsOf(m experiment.Method, l likelihood.Categorical) (experiment.Traits, error) {
-	switch m.Process.(type) {
-	case experiment.SNGP, experiment.DUE:
-	default:
-		return experiment.MethodTraits(m, l)
-	}
-	key := [2]any{m.Process, l}
-	if t, has := processTraits.Load(key); has {
-		return t.(experiment.Traits), nil
-	}
-	t, err := experiment.MethodTraits(m, l)
-	if err == nil {
-		processTraits.Store(key, t)
-	}
-	return t, err
 }
 
 // wide says whether the network is the Wide ResNet, for which the paper has settings of its own.

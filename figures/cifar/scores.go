@@ -14,6 +14,7 @@ import (
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/predict"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/results"
 )
@@ -77,18 +78,22 @@ var scores = []score{
 	}},
 	{ByGaussian, "Gaussian of the features", func(s, _ *experiment.Prediction) ([]float64, error) { return s.Extra[distanceOne], nil }},
 	{ByClassGaussian, "Gaussian of each class", func(s, _ *experiment.Prediction) ([]float64, error) { return s.Extra[distanceClass], nil }},
-	energyScore(ByEnergy, "energy", func(s *experiment.Prediction) []float64 {
-		if s.Energies == nil || s.LastConvolution < 0 {
-			return nil
-		}
-		return s.Energies[s.LastConvolution].Mean
-	}),
+	energyScore(ByEnergy, "energy", func(s *experiment.Prediction) []float64 { return lastEnergy(s.Prediction).Mean }),
 	energyScore(ByEnergyOnce, "energy of one sample", func(s *experiment.Prediction) []float64 {
-		if s.Energies == nil || s.LastConvolution < 0 || s.Energies[s.LastConvolution].One == nil {
-			return s.Extra[energyOfOneDraw]
+		if one := lastEnergy(s.Prediction).One; one != nil {
+			return one
 		}
-		return s.Energies[s.LastConvolution].One
+		return s.Extra[energyOfOneDraw]
 	}),
+}
+
+// lastEnergy are the energies of the input of the last convolution, by which the paper tells images out of distribution; empty
+// without energies.
+func lastEnergy(p predict.Prediction) predict.LayerEnergy {
+	if p.LastConvolution < 0 || p.LastConvolution >= len(p.Energies) {
+		return predict.LayerEnergy{}
+	}
+	return p.Energies[p.LastConvolution]
 }
 
 func negativeMaxProbability(s, _ *experiment.Prediction) ([]float64, error) {
@@ -227,8 +232,7 @@ func (m *measured) classes(test *experiment.Prediction, probabilities []float64,
 
 // detection adds the ranking metrics of one score.
 func (m *measured) detection(set, ending string, inside, outside []float64) {
-	positive := slices.Concat(make([]bool, len(inside)), slices.Repeat([]bool{true}, len(outside)))
-	ranks, err := metrics.NewRanks(slices.Concat(inside, outside), positive)
+	ranks, err := ranksOf(inside, outside)
 	if err != nil {
 		m.fail(err)
 		return
@@ -257,15 +261,21 @@ func scaled(p *experiment.Predictions) (probabilities []float64, temperature flo
 	if err != nil || held == nil || test.Energies != nil {
 		return nil, 0, err
 	}
-	temperature, err = metrics.FitTemperature(logits(held.Probabilities), held.Width, held.Labels)
+	return rescaled(test.Probabilities, test.Width, held.Probabilities, held.Labels)
+}
+
+// rescaled are probabilities of so many classes, with the temperature that is best for others with labels. They are nil
+// where no temperature is best.
+func rescaled(probabilities []float64, classes int, others []float64, labels []int) (found []float64, temperature float64, err error) {
+	temperature, err = metrics.FitTemperature(logits(others), classes, labels)
 	if errors.Is(err, metrics.ErrNoTemperature) {
 		return nil, 0, nil
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	probabilities, err = metrics.Softmax(logits(test.Probabilities), test.Width, temperature)
-	return probabilities, temperature, err
+	found, err = metrics.Softmax(logits(probabilities), classes, temperature)
+	return found, temperature, err
 }
 
 // logits are those of probabilities, up to a number for each example, which makes no difference. A probability of 0 is
