@@ -9,8 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"densityuncertainty/dul"
-	"densityuncertainty/dul/energy"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
@@ -88,9 +86,7 @@ func (c Comparison) rows(x *tables.Index) ([]row, *tables.Index, error) {
 					if len(r.cell.Full) == 0 {
 						continue
 					}
-					l, is := m.Layers.(dul.Density)
-					_, full := l.Energy.(energy.LDL)
-					r.reference = is && full && !l.MeanEnergy && v.only == nil
+					r.reference = m.Same(methods.Density) && v.only == nil
 					if s := searchOf(m); s != nil && c.searched {
 						choice, _ := chosen()
 						r.option = fmt.Sprintf("%s = %g", s.option, choice[methods.NameOf(m)])

@@ -352,17 +352,6 @@ func (c Comparison) judged(x *tables.Index, part string, say saying, columns []s
 	return t, nil
 }
 
-// DifferencesFigure is a picture of Differences.
-func (c Comparison) DifferencesFigure(x *tables.Index) (report.Figure, error) {
-	t, err := c.Differences(x)
-	if err != nil {
-		return report.Figure{}, err
-	}
-	f, err := report.Forest{ByColumn: true}.Of(t)
-	f.Caption = prose.Caption("compared-differences picture", nil)
-	return f, err
-}
-
 // mix are the predictions of the deep ensemble (Lakshminarayanan et al. 2017) of single networks without noise: the mean of
 // their probabilities, and how far they disagree, on the test images and on those other sets whose probabilities all
 // members have.

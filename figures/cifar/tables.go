@@ -34,15 +34,8 @@ func Tables() []tables.Named {
 		tables.Named{Name: "cifar-processor-grid", Doc: "the option of each method for the table cifar-processor that is chosen on held-out images", Make: processorsGrid},
 		tables.Named{Name: "cifar-fidelities", Doc: "density uncertainty by the paper's text and by the authors' code: what differs", Make: fidelitiesTable})
 	for _, c := range comparisons {
-		name, what := "cifar-"+c.name, fmt.Sprintf(" after %d epochs", c.epochs)
-		all = append(all, tables.Named{Name: name, Doc: "methods with ResNet-14" + what + ", compared with each other", Make: c.Table})
-		if !c.small {
-			all = append(all,
-				tables.Named{Name: name + "-differences", Doc: "what they say of each test image" + what + ", compared with density uncertainty", Make: c.Differences},
-				tables.Named{Name: name + "-temperature", Doc: "the same" + what + ", with a temperature for every method", Make: c.Temperatures},
-				tables.Named{Name: name + "-ood", Doc: "out-of-distribution detection" + what + " by every score: area under the ROC curve", Make: c.Detection},
-				tables.Named{Name: name + "-ood-auprc", Doc: "the same by the area under the precision-recall curve", Make: c.Precision},
-				tables.Named{Name: name + "-layers", Doc: "out-of-distribution detection" + what + " by the energies of each layer", Make: c.Layers})
+		for _, p := range c.parts() {
+			all = append(all, tables.Named{Name: "cifar-" + c.name + p.ending, Doc: p.tableDoc, Make: p.table})
 		}
 	}
 	return all
@@ -51,40 +44,60 @@ func Tables() []tables.Named {
 // Figures are the figures of the image study: those of the tables with the same names.
 func Figures() []tables.NamedFigure {
 	var all []tables.NamedFigure
-	add := func(c Comparison, part, what string, make func(*tables.Index) (report.Figure, error)) {
-		all = append(all, tables.NamedFigure{
-			Name: "cifar-" + c.name + part, Doc: fmt.Sprintf("%s, after %d epochs", what, c.epochs),
-			Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return make(x) },
-		})
+	add := func(name, doc string, make func(*tables.Index) (report.Figure, error)) {
+		all = append(all, tables.NamedFigure{Name: name, Doc: doc, Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return make(x) }})
 	}
 	for _, c := range comparisons {
-		add(c, "", "how good the methods are on images", c.Figure)
-		if !c.small {
-			add(c, "-differences", "images: every method against density uncertainty", c.DifferencesFigure)
-			add(c, "-temperature", "images: calibration before and after a temperature", c.TemperaturesFigure)
-			add(c, "-ood", "which score tells other images, by the area under the ROC curve", c.DetectionFigure)
-			add(c, "-ood-auprc", "which score tells other images, by the area under the precision-recall curve", c.PrecisionFigure)
-			add(c, "-layers", "at which layer the energy tells other images", c.LayersFigure)
+		for _, p := range c.parts() {
+			add("cifar-"+c.name+p.ending, fmt.Sprintf("%s, after %d epochs", p.figureDoc, c.epochs), p.figure)
 		}
 	}
-	return append(all, tables.NamedFigure{
-		Name: "cifar-processor-grid", Doc: "the option of each method for the table cifar-processor that is chosen on held-out images",
-		Make: func(x *tables.Index, _ uint64) (report.Figure, error) {
-			return numbers(x, report.Forest{ByColumn: true}, "grid", processorsGrid)
-		},
-	})
+	add("cifar-processor-grid", "the option of each method for the table cifar-processor that is chosen on held-out images",
+		picture("grid", report.Forest{ByColumn: true, Numbers: true}, processorsGrid))
+	return all
 }
 
-// numbers is a picture of the numbers in a table; words names its caption.
-func numbers(x *tables.Index, f report.Forest, words string, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
-	t, err := table(x)
-	if err != nil {
-		return report.Figure{}, err
+// A part is a table of a comparison, and its picture.
+type part struct {
+	ending              string // of the names of both
+	tableDoc, figureDoc string
+	table               func(*tables.Index) (report.Table, error)
+	figure              func(*tables.Index) (report.Figure, error)
+}
+
+// parts are the tables of a comparison, and their pictures.
+func (c Comparison) parts() []part {
+	after := fmt.Sprintf(" after %d epochs", c.epochs)
+	all := []part{
+		{"", "methods with ResNet-14" + after + ", compared with each other", "how good the methods are on images", c.Table, c.Figure},
+		{"-differences", "what they say of each test image" + after + ", compared with density uncertainty", "images: every method against density uncertainty",
+			c.Differences, c.DifferencesFigure},
+		{"-temperature", "the same" + after + ", with a temperature for every method", "images: calibration before and after a temperature", c.Temperatures,
+			picture("compared-temperature", report.Forest{Axis: "calibration error", Numbers: true, Only: []string{"ECE before", "ECE after"}}, c.Temperatures)},
+		{"-ood", "out-of-distribution detection" + after + " by every score: area under the ROC curve",
+			"which score tells other images, by the area under the ROC curve", c.Detection, c.DetectionFigure},
+		{"-ood-auprc", "the same by the area under the precision-recall curve", "which score tells other images, by the area under the precision-recall curve", c.Precision,
+			picture("compared-ood-auprc", report.Forest{Axis: "area under the precision-recall curve", Numbers: true}, c.Precision)},
+		{"-layers", "out-of-distribution detection" + after + " by the energies of each layer", "at which layer the energy tells other images", c.Layers,
+			picture("compared-layers", report.Forest{Axis: "area under the ROC curve", Numbers: true, Line: new(coin)}, c.Layers)},
 	}
-	f.Numbers = true
-	picture, err := f.Of(t)
-	picture.Caption = prose.Caption(words+" picture", nil)
-	return picture, err
+	if c.small {
+		return all[:1]
+	}
+	return all
+}
+
+// picture makes a picture of a table; words names its caption.
+func picture(words string, f report.Forest, table func(*tables.Index) (report.Table, error)) func(*tables.Index) (report.Figure, error) {
+	return func(x *tables.Index) (report.Figure, error) {
+		t, err := table(x)
+		if err != nil {
+			return report.Figure{}, err
+		}
+		made, err := f.Of(t)
+		made.Caption = prose.Caption(words+" picture", nil)
+		return made, err
+	}
 }
 
 // coin is the area under the ROC curve of a guess.
@@ -93,33 +106,21 @@ const coin = 0.5
 // Figure shows the numbers of Table, or, where runs keep predictions, those of Differences.
 func (c Comparison) Figure(x *tables.Index) (report.Figure, error) {
 	if c.small {
-		return numbers(x, report.Forest{ByColumn: true}, "compared", c.Table)
+		return picture("compared", report.Forest{ByColumn: true, Numbers: true}, c.Table)(x)
 	}
 	f, err := c.DifferencesFigure(x)
 	f.Name = "cifar-" + c.name
 	return f, err
 }
 
-// TemperaturesFigure shows the calibration errors of Temperatures.
-func (c Comparison) TemperaturesFigure(x *tables.Index) (report.Figure, error) {
-	return numbers(x, report.Forest{Axis: "calibration error", Only: []string{"ECE before", "ECE after"}}, "compared-temperature", c.Temperatures)
+// DifferencesFigure shows Differences.
+func (c Comparison) DifferencesFigure(x *tables.Index) (report.Figure, error) {
+	return picture("compared-differences", report.Forest{ByColumn: true}, c.Differences)(x)
 }
 
 // DetectionFigure shows Detection.
 func (c Comparison) DetectionFigure(x *tables.Index) (report.Figure, error) {
-	guess := coin
-	return numbers(x, report.Forest{Axis: "area under the ROC curve", Line: &guess}, "compared-ood", c.Detection)
-}
-
-// PrecisionFigure shows Precision.
-func (c Comparison) PrecisionFigure(x *tables.Index) (report.Figure, error) {
-	return numbers(x, report.Forest{Axis: "area under the precision-recall curve"}, "compared-ood-auprc", c.Precision)
-}
-
-// LayersFigure shows Layers.
-func (c Comparison) LayersFigure(x *tables.Index) (report.Figure, error) {
-	guess := coin
-	return numbers(x, report.Forest{Axis: "area under the ROC curve", Line: &guess}, "compared-layers", c.Layers)
+	return picture("compared-ood", report.Forest{Axis: "area under the ROC curve", Numbers: true, Line: new(coin)}, c.Detection)(x)
 }
 
 // A row is a line of a table: experiments that differ in their seeds alone, or numbers of the paper.
