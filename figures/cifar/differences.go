@@ -37,67 +37,109 @@ const (
 	compareSeed = 1
 )
 
-// judgedRun is what one run says of the test images, ready to be resampled.
+// judgedRun is what one run says of the test images.
 type judgedRun struct {
-	nll, brier, right []float64 // of each image
-	outcomes          metrics.Outcomes
-	ranks             *metrics.Ranks
-	temperature       float64 // of the probabilities
+	values      []float64   // the judgements over all images, [judgements]
+	resampled   [][]float64 // the judgements over resamples of the images, the same for all runs, [replicates][judgements]
+	floor       float64     // the noise floor of its ECE
+	temperature float64     // of its probabilities
 }
 
 func newJudgedRun(probs []float64, classes int, labels []int) (*judgedRun, error) {
-	r := new(judgedRun)
-	var err error
-	if r.nll, err = metrics.CategoricalNLLs(probs, classes, labels); err != nil {
+	nll, err := metrics.CategoricalNLLs(probs, classes, labels)
+	if err != nil {
 		return nil, err
 	}
-	if r.brier, err = metrics.Briers(probs, classes, labels); err != nil {
+	brier, err := metrics.Briers(probs, classes, labels)
+	if err != nil {
 		return nil, err
 	}
-	if r.outcomes, err = metrics.NewOutcomes(probs, classes, labels); err != nil {
+	outcomes, err := metrics.NewOutcomes(probs, classes, labels)
+	if err != nil {
 		return nil, err
 	}
-	wrong := make([]bool, len(labels))
-	r.right = make([]float64, len(labels))
-	for i, right := range r.outcomes.Right {
-		wrong[i] = !right
-		if right {
-			r.right[i] = 1
+	n := len(labels)
+	all, accuracy, wrong := make([]int, n), make([]float64, n), make([]bool, n)
+	for i, right := range outcomes.Right {
+		if all[i], wrong[i] = i, !right; right {
+			accuracy[i] = 1
 		}
 	}
-	r.ranks, err = metrics.NewRanks(r.outcomes.Confidence, wrong)
-	return r, err
-}
-
-// at are the judgements over the images at indices.
-func (r *judgedRun) at(indices []int) ([]float64, error) {
-	values := make([]float64, 0, len(judgements))
-	for _, each := range [][]float64{r.nll, r.brier, r.right} {
-		mean, err := metrics.MeanAt(each)(indices)
+	ranks, err := metrics.NewRanks(outcomes.Confidence, wrong)
+	if err != nil {
+		return nil, err
+	}
+	judge := func(indices []int) ([]float64, error) {
+		values := make([]float64, 0, len(judgements))
+		for _, each := range [][]float64{nll, brier, accuracy} {
+			mean, err := metrics.MeanAt(each)(indices)
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, mean)
+		}
+		picked, err := outcomes.At(indices)
 		if err != nil {
 			return nil, err
 		}
-		values = append(values, mean)
+		ece, err := picked.ECE(judgedBins)
+		if err != nil {
+			return nil, err
+		}
+		sweep, err := ranks.Sweep(indices)
+		if err != nil {
+			return nil, err
+		}
+		return append(values, ece, sweep.AURC()), nil
 	}
-	picked, err := r.outcomes.At(indices)
-	if err != nil {
+	r := new(judgedRun)
+	if r.values, err = judge(all); err != nil {
 		return nil, err
 	}
-	ece, err := picked.ECE(judgedBins)
-	if err != nil {
+	if r.resampled, err = metrics.Replicates([]int{n}, replicates, compareSeed, judge); err != nil {
 		return nil, err
 	}
-	sweep, err := r.ranks.Sweep(indices)
-	if err != nil {
-		return nil, err
-	}
-	return append(values, ece, sweep.AURC()), nil
+	r.floor, err = outcomes.ECEFloor(judgedBins, floorDraws, compareSeed)
+	return r, err
 }
 
 // A contender is a row with what its runs say of the test images, by their seeds.
 type contender struct {
 	row
-	runs map[uint64]*judgedRun
+	runs  map[uint64]*judgedRun
+	seeds []uint64      // over which its numbers are averaged
+	cells []report.Cell // by their judgements
+}
+
+// mean is the mean of a number over the runs of the seeds; NaN if there are none.
+func (c contender) mean(of func(run *judgedRun) float64) float64 {
+	total := 0.0
+	for _, seed := range c.seeds {
+		total += of(c.runs[seed])
+	}
+	return total / float64(len(c.seeds))
+}
+
+// difference is that of judgement k from the reference, averaged over seeds that both have. sameSign says whether it has the
+// same sign for each of them.
+func (c contender) difference(reference contender, k int, seeds []uint64) (difference metrics.Difference, sameSign bool, err error) {
+	n, first := float64(len(seeds)), c.runs[seeds[0]].values[k]-reference.runs[seeds[0]].values[k]
+	mean, spread := 0.0, make([]float64, replicates)
+	sameSign = true
+	for i, seed := range seeds {
+		ours, theirs := c.runs[seed], reference.runs[seed]
+		d := ours.values[k] - theirs.values[k]
+		mean += d
+		sameSign = sameSign && (i == 0 || d*first > 0)
+		for b := range spread {
+			spread[b] += ours.resampled[b][k] - theirs.resampled[b][k]
+		}
+	}
+	for b := range spread {
+		spread[b] /= n
+	}
+	difference, err = metrics.BootstrapDifference(mean/n, spread, level)
+	return difference, sameSign, err
 }
 
 // A saying is the probabilities of the test images that predictions are judged by, nil for none, with their temperature.
@@ -137,7 +179,7 @@ func crossScaled(test *experiment.Prediction) ([]float64, float64, error) {
 func contendersOf(rows []row, say saying) (all []contender, absent []string, err error) {
 	var labels []int
 	for _, r := range rows {
-		c := contender{r, map[uint64]*judgedRun{}}
+		c := contender{row: r, runs: map[uint64]*judgedRun{}}
 		for _, found := range r.found {
 			p, err := found.Predictions()
 			if errors.Is(err, experiment.ErrNoPredictions) {
@@ -178,13 +220,6 @@ func contendersOf(rows []row, say saying) (all []contender, absent []string, err
 	return all, absent, nil
 }
 
-// A judgedRow is a contender with the seeds over which its numbers are averaged, and its cells by their judgements.
-type judgedRow struct {
-	contender
-	seeds []uint64
-	cells []report.Cell
-}
-
 // A judgedTest is the test of a judged cell, in the units and with the sign by which lower is better.
 type judgedTest struct {
 	metrics.Difference
@@ -195,39 +230,32 @@ type judgedTest struct {
 // against compares contenders with the reference among them, in the judgements at some places; the reference comes first.
 // Without a reference there are none. Verdicts are those of the tests. If only one of two methods diverged, with some seed,
 // the verdict is against it, without a test.
-func against(all []contender, places ...int) (rows []judgedRow, tests []judgedTest, err error) {
+func against(all []contender, places ...int) (judged []contender, tests []judgedTest, err error) {
 	at := slices.IndexFunc(all, func(c contender) bool { return c.reference && len(c.runs) > 0 })
 	if at < 0 {
 		return nil, nil, nil
 	}
 	reference := all[at]
-	all = slices.Insert(slices.Delete(slices.Clone(all), at, at+1), 0, reference)
-	for i, c := range all {
+	judged = slices.Insert(slices.Delete(slices.Clone(all), at, at+1), 0, reference)
+	for i := range judged {
+		c := &judged[i]
 		if c.made { // one ensemble stands beside each run of the reference
 			run := c.runs[c.found[0].Seed]
-			all[i].runs = map[uint64]*judgedRun{}
+			c.runs = map[uint64]*judgedRun{}
 			for seed := range reference.runs {
-				all[i].runs[seed] = run
+				c.runs[seed] = run
 			}
 		}
-	}
-	drawn, err := resampled(all)
-	if err != nil {
-		return nil, nil, err
-	}
-	rows = make([]judgedRow, len(all))
-	for i, c := range all {
-		seeds := slices.Sorted(maps.Keys(c.runs))
-		shared := slices.DeleteFunc(slices.Clone(seeds), func(seed uint64) bool { return reference.runs[seed] == nil })
+		c.seeds, c.cells = slices.Sorted(maps.Keys(c.runs)), make([]report.Cell, len(judgements))
+		shared := slices.DeleteFunc(slices.Clone(c.seeds), func(seed uint64) bool { return reference.runs[seed] == nil })
 		if len(shared) > 0 { // so that the difference is that of the numbers
-			seeds = shared
+			c.seeds = shared
 		}
-		rows[i] = judgedRow{c, seeds, make([]report.Cell, len(judgements))}
 		for _, k := range places {
-			j, cell := judgements[k], &rows[i].cells[k]
+			j, cell := judgements[k], &c.cells[k]
 			cell.Text = "diverged"
-			if len(seeds) > 0 {
-				*cell = report.NumberCell(j.factor*drawn.mean(c, k, seeds), math.NaN(), j.decimals)
+			if len(c.seeds) > 0 {
+				*cell = report.NumberCell(j.factor*c.mean(func(run *judgedRun) float64 { return run.values[k] }), math.NaN(), j.decimals)
 			}
 			switch {
 			case c.diverged() && !reference.diverged():
@@ -235,7 +263,7 @@ func against(all []contender, places ...int) (rows []judgedRow, tests []judgedTe
 			case reference.diverged() && !c.diverged():
 				cell.Verdict = report.Better
 			case i > 0 && len(shared) > 0:
-				d, sameSign, err := drawn.difference(c, reference, k, shared)
+				d, sameSign, err := c.difference(reference, k, shared)
 				if err != nil {
 					return nil, nil, fmt.Errorf("%s: %w", c.name, err)
 				}
@@ -244,7 +272,7 @@ func against(all []contender, places ...int) (rows []judgedRow, tests []judgedTe
 			}
 		}
 	}
-	return rows, tests, nil
+	return judged, tests, nil
 }
 
 // decide gives the cells of tests their verdicts, of all of them together. One of which the seeds disagree is undecided.
@@ -263,19 +291,6 @@ func decide(tests []judgedTest) error {
 	return err
 }
 
-// mean is the mean of a number over the runs; NaN if there are none.
-func (r judgedRow) mean(of func(run *judgedRun) (float64, error)) (float64, error) {
-	total := 0.0
-	for _, seed := range r.seeds {
-		value, err := of(r.runs[seed])
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", r.name, err)
-		}
-		total += value
-	}
-	return total / float64(len(r.seeds)), nil
-}
-
 // Differences compares methods with density uncertainty, image by image: those of each data set, by the settings of the
 // text and of the authors' code, with each other.
 func (c Comparison) Differences(x *tables.Index) (report.Table, error) {
@@ -284,41 +299,39 @@ func (c Comparison) Differences(x *tables.Index) (report.Table, error) {
 	for k, j := range judgements {
 		places[k], columns = k, append(columns, j.heading)
 	}
-	return c.judged(x, "-differences", plain, append(columns, "ECE floor"), places, func(r judgedRow) ([]report.Cell, error) {
-		floor, err := r.mean(func(run *judgedRun) (float64, error) {
-			return run.outcomes.ECEFloor(judgedBins, floorDraws, compareSeed)
-		})
-		return slices.Concat(report.TextCells(strings.Trim(fmt.Sprint(r.seeds), "[]")), r.cells, report.TextCells(number("%.4f", floor))), err
+	return c.judged(x, "-differences", plain, append(columns, "ECE floor"), places, func(c contender) []report.Cell {
+		floor := c.mean(func(run *judgedRun) float64 { return run.floor })
+		return slices.Concat(report.TextCells(strings.Trim(fmt.Sprint(c.seeds), "[]")), c.cells, report.TextCells(number("%.4f", floor)))
 	})
 }
 
 // Temperatures compares methods after each got a temperature.
 func (c Comparison) Temperatures(x *tables.Index) (report.Table, error) {
 	columns := []string{"Method", "Temperature", "NLL before", "NLL after", "ECE before", "ECE after"}
-	return c.judged(x, "-temperature", crossScaled, columns, []int{placeOfNLL, placeOfECE}, func(r judgedRow) ([]report.Cell, error) {
-		temperature, err := r.mean(func(run *judgedRun) (float64, error) { return run.temperature, nil })
+	return c.judged(x, "-temperature", crossScaled, columns, []int{placeOfNLL, placeOfECE}, func(c contender) []report.Cell {
+		temperature := c.mean(func(run *judgedRun) float64 { return run.temperature })
 		before := func(metric string) report.Cell {
 			var values []float64
-			for _, found := range r.found {
-				if slices.Contains(r.seeds, found.Seed) {
+			for _, found := range c.found {
+				if slices.Contains(c.seeds, found.Seed) {
 					values = append(values, found.Metrics[metric])
 				}
 			}
 			return report.NumberCell(stat.Mean(values, nil), math.NaN(), 4)
 		}
 		return []report.Cell{
-			{Text: number("%.2f", temperature)}, before(results.MetricNLL), r.cells[placeOfNLL], before(results.MetricECE), r.cells[placeOfECE],
-		}, err
+			{Text: number("%.2f", temperature)}, before(results.MetricNLL), c.cells[placeOfNLL], before(results.MetricECE), c.cells[placeOfECE],
+		}
 	})
 }
 
 // judged is a table of comparisons with density uncertainty by what say makes of the predictions. of makes a row's cells.
-func (c Comparison) judged(x *tables.Index, part string, say saying, columns []string, places []int, of func(r judgedRow) ([]report.Cell, error)) (report.Table, error) {
+func (c Comparison) judged(x *tables.Index, part string, say saying, columns []string, places []int, of func(c contender) []report.Cell) (report.Table, error) {
 	rows, _, err := c.rows(x)
 	if err != nil {
 		return report.Table{}, err
 	}
-	var judged []judgedRow
+	var judged []contender
 	var tests []judgedTest
 	var absent []string
 	for len(rows) > 0 {
@@ -326,7 +339,7 @@ func (c Comparison) judged(x *tables.Index, part string, say saying, columns []s
 		if n < 0 {
 			n = len(rows)
 		}
-		var made []judgedRow
+		var made []contender
 		var added []judgedTest
 		all, without, err := contendersOf(rows[:n], say)
 		if err == nil {
@@ -342,12 +355,8 @@ func (c Comparison) judged(x *tables.Index, part string, say saying, columns []s
 	}
 	t := c.start(part, absent)
 	t.Columns, t.Legend = columns, report.MarksAgainst(methods.Density.Name)
-	for _, r := range judged {
-		cells, err := of(r)
-		if err != nil {
-			return report.Table{}, fmt.Errorf("cifar: %w", err)
-		}
-		t.Rows = append(t.Rows, report.Row{Group: r.group, Name: r.name, Cells: cells})
+	for _, c := range judged {
+		t.Rows = append(t.Rows, report.Row{Group: c.group, Name: c.name, Cells: of(c)})
 	}
 	return t, nil
 }
@@ -431,81 +440,4 @@ func ensembleResult(e experiment.Experiment, networks []experiment.Result) (*exp
 	}
 	r := experiment.Result{ID: e.ID(), Group: e.Group(), Seed: e.Seed, Metrics: numbers}.With(p)
 	return &r, nil
-}
-
-// draws are the judgements of all runs: over all images, and over the same resamples of them.
-type draws struct {
-	place     map[*judgedRun]int
-	values    []float64   // [runs*judgements]
-	resampled [][]float64 // [replicates][runs*judgements]
-}
-
-func resampled(list []contender) (*draws, error) {
-	d := &draws{place: map[*judgedRun]int{}}
-	var runs []*judgedRun
-	for _, c := range list {
-		for _, run := range c.runs {
-			if _, has := d.place[run]; !has { // the run of an ensemble stands beside several seeds
-				d.place[run], runs = len(runs), append(runs, run)
-			}
-		}
-	}
-	judge := func(indices []int) ([]float64, error) {
-		var values []float64
-		for _, run := range runs {
-			of, err := run.at(indices)
-			if err != nil {
-				return nil, err
-			}
-			values = append(values, of...)
-		}
-		return values, nil
-	}
-	n := len(runs[0].right)
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	var err error
-	if d.values, err = judge(all); err != nil {
-		return nil, err
-	}
-	d.resampled, err = metrics.Replicates([]int{n}, replicates, compareSeed, judge)
-	return d, err
-}
-
-// of is judgement k of a run among values.
-func (d *draws) of(values []float64, run *judgedRun, k int) float64 {
-	return values[d.place[run]*len(judgements)+k]
-}
-
-// mean is judgement k of a contender, over seeds.
-func (d *draws) mean(c contender, k int, seeds []uint64) float64 {
-	total := 0.0
-	for _, seed := range seeds {
-		total += d.of(d.values, c.runs[seed], k)
-	}
-	return total / float64(len(seeds))
-}
-
-// difference is that of judgement k of a contender from the reference, averaged over the seeds that both have. sameSign says
-// whether it has the same sign for each of them.
-func (d *draws) difference(c, reference contender, k int, seeds []uint64) (difference metrics.Difference, sameSign bool, err error) {
-	of := func(values []float64, seed uint64) float64 {
-		return d.of(values, c.runs[seed], k) - d.of(values, reference.runs[seed], k)
-	}
-	mean := func(values []float64) float64 {
-		total := 0.0
-		for _, seed := range seeds {
-			total += of(values, seed)
-		}
-		return total / float64(len(seeds))
-	}
-	spread := make([]float64, len(d.resampled))
-	for b, values := range d.resampled {
-		spread[b] = mean(values)
-	}
-	sameSign = !slices.ContainsFunc(seeds[1:], func(seed uint64) bool { return of(d.values, seed)*of(d.values, seeds[0]) <= 0 })
-	difference, err = metrics.BootstrapDifference(mean(d.values), spread, level)
-	return difference, sameSign, err
 }

@@ -116,12 +116,11 @@ func TestSeedsThatDisagree(t *testing.T) {
 			swapped[k].runs[e.Seed] = must.Get(newJudgedRun(p.Sets[0].Probabilities, 10, p.Sets[0].Labels))(t)
 		}
 	}
-	d := must.Get(resampled(swapped))(t)
-	if _, same, err := d.difference(swapped[1], swapped[0], 0, []uint64{0, 1}); err != nil || same {
+	if _, same, err := swapped[1].difference(swapped[0], 0, []uint64{0, 1}); err != nil || same {
 		t.Errorf("seeds that disagree have the same sign: %v, %v", same, err)
 	}
-	alone, _, err := d.difference(swapped[1], swapped[0], 0, []uint64{0})
-	want := d.mean(swapped[1], 0, []uint64{0}) - d.mean(swapped[0], 0, []uint64{0})
+	alone, _, err := swapped[1].difference(swapped[0], 0, []uint64{0})
+	want := swapped[1].runs[0].values[0] - swapped[0].runs[0].values[0]
 	if err != nil || math.Abs(alone.Mean-want) > 1e-12 || alone.Low > alone.Mean || alone.High < alone.Mean {
 		t.Errorf("%+v (%v), want a mean of %v", alone, err, want)
 	}
