@@ -92,10 +92,13 @@ func with(preset experiment.Preset, option string, value float64) experiment.Pre
 }
 
 // candidates are the experiments of ProcessorGrid with each value.
-func (s search) candidates() experiment.Experiments {
+func (s search) candidates() experiment.Experiments { return s.by(ProcessorGrid, ten) }
+
+// by are the experiments of a preset with each value.
+func (s search) by(preset experiment.Preset, d Images) experiment.Experiments {
 	var all experiment.Experiments
 	for _, value := range s.values {
-		all = append(all, list(with(ProcessorGrid, s.option, value), Images{Name: CIFAR10}, 1, s.method)...)
+		all = append(all, list(with(preset, s.option, value), d, 1, s.method)...)
 	}
 	return all
 }

@@ -31,9 +31,7 @@ func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, 
 
 // PaperOn is Paper with another network, such as nets.WideResNet28x10(nil), for which the paper has settings of its own.
 func PaperOn(network nets.ResNet) experiment.Preset {
-	s := paper
-	s.network = network
-	return s.experiment
+	return paper.on(network).experiment
 }
 
 // Released trains as the authors' code does, whose ResNet-14 has 20 layers. See methods.Released for the layers.
@@ -66,8 +64,8 @@ func GPU(data experiment.Source, m experiment.Method) (experiment.Experiment, er
 
 // ReleasedGPU is Released with the epochs and images of GPU.
 func ReleasedGPU(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	s := onGPU
-	s.preset, s.network, s.released = "cifar.ReleasedGPU", nets.ResNet20(nil), true
+	s := onGPU.on(nets.ResNet20(nil))
+	s.preset, s.released = "cifar.ReleasedGPU", true
 	return s.experiment(data, m)
 }
 
@@ -85,7 +83,7 @@ const paperDraws, heldOut = 25, 5000
 // The settings of presets. The wide network is that of PaperOn.
 var (
 	paper       = settings{preset: "cifar.Paper", network: nets.ResNet14(nil), epochs: 200, samples: paperDraws, svhn: true}
-	onWide      = settings{preset: "cifar.Paper", network: nets.WideResNet28x10(nil), epochs: 200, samples: paperDraws, svhn: true}
+	onWide      = paper.on(nets.WideResNet28x10(nil))
 	released    = settings{preset: "cifar.Released", network: nets.ResNet20(nil), released: true, epochs: 200, samples: paperDraws, svhn: true}
 	quick       = settings{preset: "cifar.Quick", network: nets.ResNet14(nil), epochs: 1, samples: 5, sizes: Images{TrainN: 512, TestN: 256, HeldOut: 256}}
 	onSmall     = settings{preset: "cifar.Small", network: nets.ResNet14(nil), epochs: 5, samples: paperDraws, sizes: Images{TrainN: 5000, TestN: 1000, HeldOut: 1000}}
@@ -103,6 +101,12 @@ type settings struct {
 	samples  int    // draws of a prediction
 	svhn     bool   // predict the test part of SVHN too, which the paper's tables have
 	sizes    Images // TrainN, TestN, HeldOut and Choosing, which take the place of those of the data that are 0
+}
+
+// on are the settings with another network.
+func (s settings) on(network nets.ResNet) settings {
+	s.network = network
+	return s
 }
 
 // withDecay is the preset with weight decay on all parameters, or on weights alone.

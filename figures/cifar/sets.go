@@ -92,11 +92,7 @@ var papersSearches = []papersSearch{
 func (s papersSearch) candidates() experiment.Experiments {
 	d := withHeldOut(ten)
 	d.Choosing = true
-	var all experiment.Experiments
-	for _, value := range s.values {
-		all = append(all, list(with(Paper, s.option, value), d, 1, s.method)...)
-	}
-	return all
+	return s.by(Paper, d)
 }
 
 // Sets are the experiments of the paper's six image tables, and of small runs.
@@ -109,15 +105,18 @@ func (s papersSearch) candidates() experiment.Experiments {
 // The sets with "gp" in their names are of methods that the paper's tables of the same network leave out: last-layer
 // Gaussian processes, a deep ensemble, and the single network that it is made of.
 func Sets() []tables.Set {
-	full := func(name, doc string, lists ...experiment.Experiments) tables.Set {
-		return tables.Set{Name: name, Doc: doc, Parts: []tables.Part{{Scale: results.Full, Experiments: slices.Concat(lists...)}}}
+	set := func(name, scale, doc string, lists ...experiment.Experiments) tables.Set {
+		return tables.Set{Name: name, Doc: doc, Parts: []tables.Part{{Scale: scale, Experiments: slices.Concat(lists...)}}}
 	}
-	plusQuick := func(s tables.Set, lists ...experiment.Experiments) tables.Set {
-		s.Parts = append(s.Parts, tables.Part{Scale: results.Quick, Experiments: slices.Concat(lists...)})
+	plusQuick := func(s tables.Set, all experiment.Experiments) tables.Set {
+		s.Parts = append(s.Parts, tables.Part{Scale: results.Quick, Experiments: all})
 		return s
 	}
-	resnet14 := func(d Images) []experiment.Experiments {
-		return []experiment.Experiments{list(Paper, d, paperSeeds, append(slices.Clone(papersFive), methods.Deterministic)...), list(paper.withDecay(true), d, paperSeeds, variationals...)}
+	both := func(preset experiment.Preset, seeds int, all ...experiment.Method) experiment.Experiments {
+		return append(list(preset, ten, seeds, all...), list(preset, hundred, seeds, all...)...)
+	}
+	resnet14 := func(d Images) experiment.Experiments {
+		return append(list(Paper, d, paperSeeds, append(slices.Clone(papersFive), methods.Deterministic)...), list(paper.withDecay(true), d, paperSeeds, variationals...)...)
 	}
 	wrn := func(d Images) experiment.Experiments {
 		return list(onWide.experiment, d, paperSeeds, slices.Concat(papersFive, []experiment.Method{mixture(0.0125)}, processes)...)
@@ -133,39 +132,35 @@ func Sets() []tables.Set {
 	for _, s := range searches {
 		processorGrid = append(processorGrid, s.candidates()...)
 	}
-	one := func(name, scale, doc string, all experiment.Experiments) tables.Set {
-		return tables.Set{Name: name, Doc: doc, Parts: []tables.Part{{Scale: scale, Experiments: all}}}
-	}
-	byProcessor := one("processor", results.Processor, "every method with ResNet-14 on all of CIFAR-10 for 10 epochs, and OOD detection, within reach of a processor", processorExperiments(c))
-	onHundred := one("processor-cifar100", results.Processor, "four methods with ResNet-14 on all of CIFAR-100 for 10 epochs, as in the set processor and with its options",
+	byProcessor := set("processor", results.Processor, "every method with ResNet-14 on all of CIFAR-10 for 10 epochs, and OOD detection, within reach of a processor", processorExperiments(c))
+	onHundred := set("processor-cifar100", results.Processor, "four methods with ResNet-14 on all of CIFAR-100 for 10 epochs, as in the set processor and with its options",
 		c.list(Processor, hundred, 1, keyMethods...))
 	byProcessor.Lacks, onHundred.Lacks = c.lacking(allMethods()...), c.lacking(keyMethods...)
 	return []tables.Set{
-		plusQuick(full("cifar10-resnet14", "CIFAR-10 with ResNet-14, 3 seeds: accuracy, ECE, NLL; also a single network, and the variational methods with decay=all", resnet14(ten)...),
+		plusQuick(set("cifar10-resnet14", results.Full, "CIFAR-10 with ResNet-14, 3 seeds: accuracy, ECE, NLL; also a single network, and the variational methods with decay=all", resnet14(ten)),
 			list(Quick, ten, 1, papersFive...)),
-		plusQuick(full("cifar100-resnet14", "CIFAR-100 with ResNet-14, 3 seeds; also a single network, and the variational methods with decay=all", resnet14(hundred)...),
+		plusQuick(set("cifar100-resnet14", results.Full, "CIFAR-100 with ResNet-14, 3 seeds; also a single network, and the variational methods with decay=all", resnet14(hundred)),
 			list(Quick, hundred, 1, papersFive...)),
-		full("cifar10-wrn", "CIFAR-10 with WRN-28-10, 3 seeds", wrn(ten)),
-		full("cifar100-wrn", "CIFAR-100 with WRN-28-10, 3 seeds", wrn(hundred)),
-		full("rank1-ablation", "number of rank-1 mixture components, CIFAR-10 with WRN-28-10, 3 seeds", list(onWide.experiment, ten, paperSeeds, append(mixtures(), methods.Density)...)),
-		plusQuick(full("ood-svhn", "OOD detection with ResNet-14 trained on CIFAR-10 and CIFAR-100, 3 seeds; density trained with 5,000 images held out",
-			list(Paper, ten, paperSeeds, papersFive...), list(Paper, hundred, paperSeeds, papersFive...),
-			list(Paper, withHeldOut(ten), paperSeeds, methods.Density), list(Paper, withHeldOut(hundred), paperSeeds, methods.Density)),
-			list(Quick, ten, 1, papersFive...), list(Quick, hundred, 1, papersFive...)),
-		plusQuick(full("cifar-gp", "ResNet-14 with methods that the paper's tables of it leave out: SNGP, DUE, a deep ensemble and a single network, 3 seeds",
-			list(Paper, ten, paperSeeds, addedMethods...), list(Paper, hundred, paperSeeds, addedMethods...)),
-			list(Quick, ten, 1, addedMethods...), list(Quick, hundred, 1, addedMethods...)),
-		full("cifar-gp-wrn", "WRN-28-10 with methods that the paper's tables of it leave out: a deep ensemble and a single network, 3 seeds",
-			list(onWide.experiment, ten, paperSeeds, singleNetworks...), list(onWide.experiment, hundred, paperSeeds, singleNetworks...)),
-		full("cifar-released", "CIFAR-10 and CIFAR-100 with the settings of the authors' code, whose ResNet-14 has 20 layers, 3 seeds",
-			list(Released, ten, paperSeeds, papersFive...), list(Released, hundred, paperSeeds, papersFive...)),
-		one("cifar-small", results.Small, "ResNet-14 on 5,000 images for 5 epochs, 3 seeds: real data within reach of a processor, never compared with the paper",
-			slices.Concat(list(Small, ten, paperSeeds, append(slices.Clone(smallMethods), methods.DensityMixture)...), list(Small, hundred, paperSeeds, append(slices.Clone(smallMethods), methods.DensityMixture)...))),
-		one("grid", results.Grid, "the paper's grid search: prior and noise of each method, CIFAR-10 with ResNet-14, measured on 5,000 held-out images", grid),
-		one("processor-grid", results.ProcessorGrid, "the noise, length scale or rate of each method for the set processor: four values, 3 epochs of 20,000 images, measured on 5,000 held-out images", processorGrid),
+		set("cifar10-wrn", results.Full, "CIFAR-10 with WRN-28-10, 3 seeds", wrn(ten)),
+		set("cifar100-wrn", results.Full, "CIFAR-100 with WRN-28-10, 3 seeds", wrn(hundred)),
+		set("rank1-ablation", results.Full, "number of rank-1 mixture components, CIFAR-10 with WRN-28-10, 3 seeds",
+			list(onWide.experiment, ten, paperSeeds, append(mixtures(), methods.Density)...)),
+		plusQuick(set("ood-svhn", results.Full, "OOD detection with ResNet-14 trained on CIFAR-10 and CIFAR-100, 3 seeds; density trained with 5,000 images held out",
+			both(Paper, paperSeeds, papersFive...), list(Paper, withHeldOut(ten), paperSeeds, methods.Density), list(Paper, withHeldOut(hundred), paperSeeds, methods.Density)),
+			both(Quick, 1, papersFive...)),
+		plusQuick(set("cifar-gp", results.Full, "ResNet-14 with methods that the paper's tables of it leave out: SNGP, DUE, a deep ensemble and a single network, 3 seeds",
+			both(Paper, paperSeeds, addedMethods...)), both(Quick, 1, addedMethods...)),
+		set("cifar-gp-wrn", results.Full, "WRN-28-10 with methods that the paper's tables of it leave out: a deep ensemble and a single network, 3 seeds",
+			both(onWide.experiment, paperSeeds, singleNetworks...)),
+		set("cifar-released", results.Full, "CIFAR-10 and CIFAR-100 with the settings of the authors' code, whose ResNet-14 has 20 layers, 3 seeds",
+			both(Released, paperSeeds, papersFive...)),
+		set("cifar-small", results.Small, "ResNet-14 on 5,000 images for 5 epochs, 3 seeds: real data within reach of a processor, never compared with the paper",
+			both(Small, paperSeeds, append(slices.Clone(smallMethods), methods.DensityMixture)...)),
+		set("grid", results.Grid, "the paper's grid search: prior and noise of each method, CIFAR-10 with ResNet-14, measured on 5,000 held-out images", grid),
+		set("processor-grid", results.ProcessorGrid, "the noise, length scale or rate of each method for the set processor: four values, 3 epochs of 20,000 images, measured on 5,000 held-out images", processorGrid),
 		byProcessor, onHundred,
-		one("gpu", results.GPU, "four methods with ResNet-14 on all of CIFAR-10 for 60 epochs, two seeds, with the settings of the text and of the authors' code: half an hour on a GPU",
-			append(list(GPU, ten, gpuSeeds, keyMethods...), list(ReleasedGPU, ten, gpuSeeds, keyMethods...)...)),
+		set("gpu", results.GPU, "four methods with ResNet-14 on all of CIFAR-10 for 60 epochs, two seeds, with the settings of the text and of the authors' code: half an hour on a GPU",
+			list(GPU, ten, gpuSeeds, keyMethods...), list(ReleasedGPU, ten, gpuSeeds, keyMethods...)),
 	}
 }
 

@@ -340,11 +340,12 @@ func (s settings) said() said { return said{s.released, s.epochs, s.samples} }
 func (t Classification) Table(x *tables.Index) (report.Table, error) {
 	var rows []row
 	add := func(m experiment.Method, ending string, decayAll bool) {
-		name := m.Name
-		if p := paperName(m, t.published); strings.HasPrefix(p, "Rank-1 Mixture") {
-			name = p
+		r := row{name: m.Name, cell: t.settings.experiments(t.images, decayAll, m), table: t.published, paper: paperName(m, t.published)}
+		if strings.HasPrefix(r.paper, "Rank-1 Mixture") {
+			r.name = r.paper
 		}
-		rows = append(rows, row{name: name + ending, cell: t.settings.experiments(t.images, decayAll, m), table: t.published, paper: paperName(m, t.published)})
+		r.name += ending
+		rows = append(rows, r)
 	}
 	for _, m := range t.methods {
 		add(m, "", false)
@@ -374,15 +375,15 @@ func DetectionTable(x *tables.Index) (report.Table, error) {
 			own := ownScore(list(Paper, d, 1, m)[0])
 			for _, by := range slices.Compact([]string{own, ByMaxProbability}) {
 				r := row{group: titleOf(d.Name), name: m.Name + ", " + scoreTitle(by), images: d, ending: by, table: papers.OODSVHN, prefix: prefix}
+				trained := d
 				if by == ByEnergy {
-					d = withHeldOut(d) // the statistic's reference
+					trained = withHeldOut(d) // the statistic's reference
 				}
 				if by == ByEnergy || own != ByEnergy && by == ByMaxProbability {
 					r.paper = paperName(m, papers.OODSVHN)
 				}
-				r.cell = paper.experiments(d, false, m)
+				r.cell = paper.experiments(trained, false, m)
 				rows = append(rows, r)
-				d.HeldOut = 0
 			}
 		}
 		rows = append(rows, papersRows(papers.OODSVHN, titleOf(d.Name)+", the paper's numbers", prefix)...)
