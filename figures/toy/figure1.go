@@ -274,7 +274,8 @@ func bands(name string, x *tables.Index, seed uint64, columns int, list []experi
 	}
 	first := found[0].Experiment
 	f.Caption = prose.Caption(name, map[string]any{"Samples": first.Recipe.Samples, "Steps": first.Recipe.Epochs, "Seed": first.Seed}) + f.Caption
-	return f, addStrips(&f, runs)
+	err = addStrips(&f, runs)
+	return f, err
 }
 
 func names(list []experiment.Method) []string {
