@@ -61,7 +61,8 @@ func newJudgedRun(probs []float64, classes int, labels []int) (*judgedRun, error
 	n := len(labels)
 	all, accuracy, wrong := make([]int, n), make([]float64, n), make([]bool, n)
 	for i, right := range outcomes.Right {
-		if all[i], wrong[i] = i, !right; right {
+		all[i], wrong[i] = i, !right
+		if right {
 			accuracy[i] = 1
 		}
 	}
