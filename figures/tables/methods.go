@@ -27,14 +27,15 @@ type MethodRow struct {
 	// Against has the experiments that a method's full experiments are tested against, split by split; none for a method
 	// that is not tested. If Against is nil, the row has no tests.
 	Against func(m experiment.Method) experiment.Experiments
-	// Bold marks the lowest mean.
-	Bold bool
 	// Optional says that results may lack the metric. In a row without tests they always may.
 	Optional bool
+
+	bold bool // the lowest mean
 }
 
-// TestedAgainst returns the row with a test of every other method against the reference.
+// TestedAgainst returns the row with a test of every other method against the reference, and the lowest mean in bold.
 func (r MethodRow) TestedAgainst(reference experiment.Method) MethodRow {
+	r.bold = true
 	r.Against = func(m experiment.Method) experiment.Experiments {
 		if m.Name == reference.Name {
 			return nil
@@ -103,7 +104,7 @@ func (t MethodTable) Fill(x *Index, table report.Table) (report.Table, error) {
 			row.Cells = append(row.Cells, shown)
 		}
 		row.Align()
-		if r.Bold {
+		if r.bold {
 			row.BoldLowest(summaries)
 		}
 		table.Rows = append(table.Rows, row)

@@ -25,7 +25,6 @@ func rows(group, metric string, datasets []string, cell func(dataset string, m e
 		row := tables.MethodRow{Group: group, Name: DatasetTitle(dataset), Metric: metric, Cell: func(m experiment.Method) tables.Cell { return cell(dataset, m) }}
 		for _, m := range reference {
 			row = row.TestedAgainst(m)
-			row.Bold = true
 		}
 		list = append(list, row)
 	}

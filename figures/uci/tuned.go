@@ -72,8 +72,8 @@ func parseChoices(content string) (map[chosenFor]choice, error) {
 // Tuned lists the experiments of methods on data sets by the text's settings, with the optimizer, SGD or Adam, and the
 // strength of the noise at the start that did best for each method on each split: the pair with the lowest negative log
 // likelihood on a fifth of the split's training part, which the other four fifths were trained for. Test examples have
-// no part in it. The control with the mean energy has the choices of density layers. A split without a choice, since all pairs diverged, is left out. If a method has no choice on a data set
-// at all, that is an error.
+// no part in it. The control with the mean energy has the choices of density layers. A split without a choice, since all
+// pairs diverged, is left out. If a method has no choice on a data set at all, that is an error.
 func Tuned(data []experiment.Source, list ...experiment.Method) (experiment.Experiments, error) {
 	chosen, err := choices()
 	if err != nil {
