@@ -293,11 +293,11 @@ func closeTo(a, b []float64) bool {
 	return floats.Distance(a, b, math.Inf(1)) <= 1e-4*floats.Norm(a, math.Inf(1))
 }
 
-// load loads the data of an experiment and checks them.
+// load loads the data of an experiment, whose Unit is then never 0, and checks them.
 func (e Experiment) load(ctx context.Context) (d Data, err error) {
 	defer recovered(&err)
 	d, err = e.Task.Data.Load(ctx, e.Split)
-	if err == nil {
+	if d.Unit = cmp.Or(d.Unit, 1); err == nil {
 		err = d.check()
 	}
 	if err != nil {

@@ -105,7 +105,7 @@ func (f *fit) decide(ctx context.Context) ([]*Predictions, error) {
 	var kept []*Predictions
 	f.failed = make([]error, len(f.list))
 	for i, d := range all {
-		p := &Predictions{Experiment: f.list[i].id, Split: f.list[i].Split, Unit: f.data[i].unit(), Zero: f.data[i].Zero, Inspected: d.numbers}
+		p := &Predictions{Experiment: f.list[i].id, Split: f.list[i].Split, Unit: f.data[i].Unit, Zero: f.data[i].Zero, Inspected: d.numbers}
 		if p.Diverged = errors.Is(d.failed, errDiverged); !p.Diverged {
 			f.failed[i] = cmp.Or(d.failed, finiteNumbers("Task.Decision", d.numbers))
 		}

@@ -57,7 +57,7 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 	}
 	r := &run{Engine: en, plan: p}
 	if en.Store != nil {
-		if err := errors.Join(en.Store.open(), en.Store.checkNetworks(p.lines())); err != nil {
+		if err := errors.Join(en.Store.open(), en.Store.checkNetworks(p.groups)); err != nil {
 			return nil, err
 		}
 	}
@@ -222,15 +222,6 @@ func sameMetrics(a, b []Metric) bool {
 func sameFunctions(a, b Task) bool {
 	pointer := func(f any) uintptr { return reflect.ValueOf(f).Pointer() }
 	return pointer(a.Inspect) == pointer(b.Inspect) && pointer(a.Probe) == pointer(b.Probe)
-}
-
-// lines are the lines of all groups.
-func (p *plan) lines() []groupLine {
-	var all []groupLine
-	for _, g := range p.groups {
-		all = append(all, g.line)
-	}
-	return all
 }
 
 // cost is the cost of everything, also of what a store has.

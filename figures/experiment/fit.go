@@ -107,7 +107,7 @@ func (f *fit) carryOut(ctx context.Context) ([]Result, []error) {
 			continue
 		}
 		lines[i] = Result{
-			ID: e.id, Group: f.line.Group, Split: e.Split, Seed: e.Seed, predictions: all[i],
+			ID: e.id, Group: f.line.Group, Split: e.Split, Seed: e.Seed, Diverged: all[i].Diverged, predictions: all[i],
 			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
 			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
 		}
@@ -145,24 +145,20 @@ func (f *fit) trainAndPredict(ctx context.Context) (all []*Predictions, err erro
 	return all, nil
 }
 
-// measure adds the metrics of experiment number i to its result.
+// measure adds the metrics of experiment number i to its result, unless it diverged.
 func (f *fit) measure(i int, line *Result) (err error) {
-	defer recovered(&err)
-	p := line.predictions
+	e := f.list[i]
 	switch {
-	case p.Diverged:
+	case line.Diverged:
+		return nil
 	case f.failed[i] != nil:
-		return f.list[i].problem(f.failed[i])
-	default:
-		if line.Metrics, line.NotFinite, err = f.list[i].measure(p); err != nil {
-			return err
-		}
-		if len(line.NotFinite) > 0 {
-			f.note(fmt.Sprintf("%v: left out of the result, as they are not finite: %s", f.list[i], strings.Join(line.NotFinite, ", ")))
-		}
+		return e.problem(f.failed[i])
 	}
-	line.Diverged = p.Diverged
-	return nil
+	line.Metrics, line.NotFinite, err = e.measure(line.predictions)
+	if len(line.NotFinite) > 0 {
+		f.note(fmt.Sprintf("%v: left out of the result, as they are not finite: %s", e, strings.Join(line.NotFinite, ", ")))
+	}
+	return err
 }
 
 // train makes and trains the networks.

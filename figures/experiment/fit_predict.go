@@ -34,7 +34,7 @@ import (
 func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 	all := make([]*Predictions, len(f.list))
 	for i, e := range f.list {
-		all[i] = &Predictions{Experiment: e.id, Split: e.Split, Diverged: f.diverged[i], Unit: f.data[i].unit(), Zero: f.data[i].Zero, probed: e.Task.Probe != nil}
+		all[i] = &Predictions{Experiment: e.id, Split: e.Split, Diverged: f.diverged[i], Unit: f.data[i].Unit, Zero: f.data[i].Zero, probed: e.Task.Probe != nil}
 	}
 	if !f.replicas && f.diverged[0] {
 		return all, nil

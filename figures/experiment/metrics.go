@@ -30,7 +30,7 @@ var ErrNotFinite = errors.New("the metric is not finite")
 // ones, so that nothing is trained, and heeds only errors that wrap predict.ErrLacking: other errors may be due to the
 // numbers, which are all alike.
 func (e Experiment) checkMetrics(d Data) error {
-	p := &Predictions{Split: e.Split, Unit: d.unit(), Zero: d.Zero}
+	p := &Predictions{Split: e.Split, Unit: d.Unit, Zero: d.Zero}
 	for _, set := range d.Sets {
 		p.Sets = append(p.Sets, madeUp(e.Task.Likelihood, set))
 	}
@@ -105,7 +105,7 @@ func measure(e Experiment, p *Predictions, list []Metric) (all map[string]float6
 		all = map[string]float64{}
 	}
 	for _, metric := range list {
-		found, err := metric(p)
+		found, err := attempt(metric, p)
 		if err != nil {
 			return nil, nil, e.problem(fmt.Errorf("measuring: %w", err))
 		}

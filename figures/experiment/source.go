@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,13 +147,10 @@ func (t Table) Identity() Identity {
 
 // Splits implements Source.
 func (t Table) Splits() int {
-	switch {
-	case t.Gaps && t.Set != nil:
+	if t.Gaps && t.Set != nil {
 		return t.Set.D
-	case t.Count == 0:
-		return 20
 	}
-	return t.Count
+	return cmp.Or(t.Count, 20)
 }
 
 // Load implements Source.
@@ -218,14 +216,6 @@ func (d Data) all() []Set {
 	return append([]Set{{"training", d.Train}, {"held-out", d.HeldOut}}, d.Sets...)
 }
 
-// unit is the size of a target of 1 in the data's own units.
-func (d Data) unit() float64 {
-	if d.Unit == 0 {
-		return 1
-	}
-	return d.Unit
-}
-
 // check says what is wrong with the data of a split.
 func (d Data) check() error {
 	if err := checkExamples("the training data", d.Train); err != nil {
@@ -245,7 +235,7 @@ func (d Data) check() error {
 	if len(d.Sets) == 0 {
 		return errors.New("there are no Sets to predict")
 	}
-	if !(d.unit() > 0) || math.IsInf(d.unit(), 1) || math.IsNaN(d.Zero) || math.IsInf(d.Zero, 0) {
+	if !(d.Unit > 0) || math.IsInf(d.Unit, 1) || math.IsNaN(d.Zero) || math.IsInf(d.Zero, 0) {
 		return fmt.Errorf("the data have the Unit %g and the Zero %g; both must be finite, and the Unit positive", d.Unit, d.Zero)
 	}
 	for i, set := range d.Sets {

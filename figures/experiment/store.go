@@ -134,15 +134,15 @@ func (g groupLine) checkStored(stored groupLine) error {
 }
 
 // checkNetworks is checkStored for groups that the store may have.
-func (s *Store) checkNetworks(list []groupLine) error {
+func (s *Store) checkNetworks(groups []*group) error {
 	stored, err := s.groups()
 	if err != nil {
 		return err
 	}
 	var all problems
-	for _, g := range list {
-		if before, has := stored[g.Group]; has {
-			all.add(g.checkStored(before))
+	for _, g := range groups {
+		if before, has := stored[g.line.Group]; has {
+			all.add(g.line.checkStored(before))
 		}
 	}
 	return all.err()
