@@ -53,6 +53,9 @@ func TestFuncKeepsExamplesApart(t *testing.T) {
 	x := nets.Floats{Values: fixtures.Random(rand.New(rand.NewPCG(1, 2)), 4, 3, 2).Values, Shape: []int{3, 2}}
 	for name, l := range families {
 		t.Run(name, func(t *testing.T) {
+			if name != "Density, rank 1" {
+				fixtures.SkipShortOffGo(t)
+			}
 			layertest.Network(t, over(t, nets.Func{Name: "attention", Build: attention}, l), x, 2)
 		})
 	}
@@ -71,6 +74,9 @@ func TestConvolutionsOfSequences(t *testing.T) {
 	x := nets.Floats{Values: fixtures.Random(rand.New(rand.NewPCG(1, 2)), 4, 6, 2).Values, Shape: []int{6, 2}}
 	for name, l := range families {
 		t.Run(name, func(t *testing.T) {
+			if name != "Density, LDL" {
+				fixtures.SkipShortOffGo(t)
+			}
 			network := over(t, nets.Func{Name: "convolutions", Build: convolutions}, l)
 			layertest.Network(t, network, x, 2)
 			m := must.Get(nets.New(fixtures.Backend(t), network, likelihood.Categorical{Classes: 2}, 1))(t)
@@ -290,6 +296,9 @@ func TestLayersOfGoMLX(t *testing.T) {
 	}
 	for name, l := range families {
 		t.Run(name, func(t *testing.T) {
+			if name != "Density, rank 1" {
+				fixtures.SkipShortOffGo(t)
+			}
 			m := fitted(t, l, 0.5, 3)
 			for path, role := range map[string]params.Role{
 				"first/dense/weights": params.Weight, "first/dense/biases": params.Weight, "norm/layer_normalization/gain": params.Weight,

@@ -61,6 +61,9 @@ func TestEarlyStopping(t *testing.T) {
 		}
 		tried[c.trial] = true
 		t.Run(fmt.Sprintf("%s, every %d, %v", c.trial, c.every, c.scores), func(t *testing.T) {
+			if c.trial == "images" {
+				fixtures.SkipShortOffGo(t)
+			}
 			of := func(epochs int) map[string]fixtures.Array {
 				run := named(t, c.trial)
 				run.Epochs, run.Schedule = epochs, train.Steps(0.05, 1)
