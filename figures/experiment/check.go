@@ -297,7 +297,8 @@ func closeTo(a, b []float64) bool {
 func (e Experiment) load(ctx context.Context) (d Data, err error) {
 	defer recovered(&err)
 	d, err = e.Task.Data.Load(ctx, e.Split)
-	if d.Unit = cmp.Or(d.Unit, 1); err == nil {
+	d.Unit = cmp.Or(d.Unit, 1)
+	if err == nil {
 		err = d.check()
 	}
 	if err != nil {
