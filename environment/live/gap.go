@@ -3,6 +3,8 @@ package live
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // An interval of inputs, from its low end to its high end.
@@ -51,9 +53,8 @@ func meanStd(grid, std []float64, found []interval, all interval) (inGaps, atDat
 
 // average is the mean of values, 0 of none.
 func average(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
+	if len(values) == 0 {
+		return 0
 	}
-	return sum / max(1, float64(len(values)))
+	return stat.Mean(values, nil)
 }

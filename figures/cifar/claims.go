@@ -92,7 +92,7 @@ func Claims(x *tables.Index) ([]report.Claim, error) {
 func (c claim) check(x *tables.Index) (report.Claim, error) {
 	c.Verdict = report.NotRun
 	var family tables.Family[string]
-	alone := map[string]int{} // verdicts on pairs of which one method alone diverged
+	alone := map[string]int{} // how often each verdict was given because only one of two methods diverged
 	behind := false           // by more than a standard deviation
 	for _, column := range c.columns {
 		ours, complete := bySeed(x, c.first, column, c.ending)

@@ -37,7 +37,7 @@ const (
 	compareSeed = 1
 )
 
-// judgedRun is what one run says of the test images.
+// judgedRun has the judgements of one run on the test images.
 type judgedRun struct {
 	values      []float64   // the judgements over all images, [judgements]
 	resampled   [][]float64 // the judgements over resamples of the images, the same for all runs, [replicates][judgements]
@@ -121,8 +121,8 @@ func (c contender) mean(of func(run *judgedRun) float64) float64 {
 	return total / float64(len(c.seeds))
 }
 
-// difference is that of judgement k from the reference, averaged over seeds that both have. sameSign says whether it has the
-// same sign for each of them.
+// difference is judgement k less that of the reference, averaged over seeds that both have. sameSign says whether the
+// difference has the same sign with each seed.
 func (c contender) difference(reference contender, k int, seeds []uint64) (difference metrics.Difference, sameSign bool, err error) {
 	n, first := float64(len(seeds)), c.runs[seeds[0]].values[k]-reference.runs[seeds[0]].values[k]
 	mean, spread := 0.0, make([]float64, replicates)

@@ -87,8 +87,8 @@ var scores = []score{
 	}),
 }
 
-// lastEnergy are the energies of the input of the last convolution, by which the paper tells images out of distribution; empty
-// without energies.
+// lastEnergy is the energies of the last convolution's input, the paper's score for images out of distribution. It is empty
+// if there are no energies.
 func lastEnergy(p predict.Prediction) predict.LayerEnergy {
 	if p.LastConvolution < 0 || p.LastConvolution >= len(p.Energies) {
 		return predict.LayerEnergy{}

@@ -106,11 +106,7 @@ func (s papersSearch) candidates() experiment.Experiments {
 // Gaussian processes, a deep ensemble, and the single network that it is made of.
 func Sets() []tables.Set {
 	set := func(name, scale, doc string, lists ...experiment.Experiments) tables.Set {
-		return tables.Set{Name: name, Doc: doc, Parts: []tables.Part{{Scale: scale, Experiments: slices.Concat(lists...)}}}
-	}
-	plusQuick := func(s tables.Set, all experiment.Experiments) tables.Set {
-		s.Parts = append(s.Parts, tables.Part{Scale: results.Quick, Experiments: all})
-		return s
+		return tables.NewSet(scale, name, doc, slices.Concat(lists...))
 	}
 	both := func(preset experiment.Preset, seeds int, all ...experiment.Method) experiment.Experiments {
 		return append(list(preset, ten, seeds, all...), list(preset, hundred, seeds, all...)...)
@@ -137,19 +133,19 @@ func Sets() []tables.Set {
 		c.list(Processor, hundred, 1, keyMethods...))
 	byProcessor.Lacks, onHundred.Lacks = c.lacking(allMethods()...), c.lacking(keyMethods...)
 	return []tables.Set{
-		plusQuick(set("cifar10-resnet14", results.Full, "CIFAR-10 with ResNet-14, 3 seeds: accuracy, ECE, NLL; also a single network, and the variational methods with decay=all", resnet14(ten)),
-			list(Quick, ten, 1, papersFive...)),
-		plusQuick(set("cifar100-resnet14", results.Full, "CIFAR-100 with ResNet-14, 3 seeds; also a single network, and the variational methods with decay=all", resnet14(hundred)),
-			list(Quick, hundred, 1, papersFive...)),
+		set("cifar10-resnet14", results.Full, "CIFAR-10 with ResNet-14, 3 seeds: accuracy, ECE, NLL; also a single network, and the variational methods with decay=all", resnet14(ten)).
+			With(results.Quick, list(Quick, ten, 1, papersFive...)),
+		set("cifar100-resnet14", results.Full, "CIFAR-100 with ResNet-14, 3 seeds; also a single network, and the variational methods with decay=all", resnet14(hundred)).
+			With(results.Quick, list(Quick, hundred, 1, papersFive...)),
 		set("cifar10-wrn", results.Full, "CIFAR-10 with WRN-28-10, 3 seeds", wrn(ten)),
 		set("cifar100-wrn", results.Full, "CIFAR-100 with WRN-28-10, 3 seeds", wrn(hundred)),
 		set("rank1-ablation", results.Full, "number of rank-1 mixture components, CIFAR-10 with WRN-28-10, 3 seeds",
 			list(onWide.experiment, ten, paperSeeds, append(mixtures(), methods.Density)...)),
-		plusQuick(set("ood-svhn", results.Full, "OOD detection with ResNet-14 trained on CIFAR-10 and CIFAR-100, 3 seeds; density trained with 5,000 images held out",
-			both(Paper, paperSeeds, papersFive...), list(Paper, withHeldOut(ten), paperSeeds, methods.Density), list(Paper, withHeldOut(hundred), paperSeeds, methods.Density)),
-			both(Quick, 1, papersFive...)),
-		plusQuick(set("cifar-gp", results.Full, "ResNet-14 with methods that the paper's tables of it leave out: SNGP, DUE, a deep ensemble and a single network, 3 seeds",
-			both(Paper, paperSeeds, addedMethods...)), both(Quick, 1, addedMethods...)),
+		set("ood-svhn", results.Full, "OOD detection with ResNet-14 trained on CIFAR-10 and CIFAR-100, 3 seeds; density trained with 5,000 images held out",
+			both(Paper, paperSeeds, papersFive...), list(Paper, withHeldOut(ten), paperSeeds, methods.Density), list(Paper, withHeldOut(hundred), paperSeeds, methods.Density)).
+			With(results.Quick, both(Quick, 1, papersFive...)),
+		set("cifar-gp", results.Full, "ResNet-14 with methods that the paper's tables of it leave out: SNGP, DUE, a deep ensemble and a single network, 3 seeds",
+			both(Paper, paperSeeds, addedMethods...)).With(results.Quick, both(Quick, 1, addedMethods...)),
 		set("cifar-gp-wrn", results.Full, "WRN-28-10 with methods that the paper's tables of it leave out: a deep ensemble and a single network, 3 seeds",
 			both(onWide.experiment, paperSeeds, singleNetworks...)),
 		set("cifar-released", results.Full, "CIFAR-10 and CIFAR-100 with the settings of the authors' code, whose ResNet-14 has 20 layers, 3 seeds",

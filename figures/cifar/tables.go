@@ -45,7 +45,7 @@ func Tables() []tables.Named {
 func Figures() []tables.NamedFigure {
 	var all []tables.NamedFigure
 	add := func(name, doc string, make func(*tables.Index) (report.Figure, error)) {
-		all = append(all, tables.NamedFigure{Name: name, Doc: doc, Make: func(x *tables.Index, _ uint64) (report.Figure, error) { return make(x) }})
+		all = append(all, tables.NamedFigure{Name: name, Doc: doc, Make: tables.AnySeed(make)})
 	}
 	for _, c := range comparisons {
 		for _, p := range c.parts() {

@@ -120,7 +120,7 @@ func decodeResult(line []byte) (Result, error) {
 	return l.Result, err
 }
 
-// checkID returns an error unless the identity is that of the group, split and seed.
+// checkID returns an error if the result has another identity than its group, split and seed make.
 func (r Result) checkID() error {
 	if id := idOf(r.Group, r.Split, r.Seed); r.ID != id {
 		return fmt.Errorf("the identity is %q, and its group, split and seed have %q", r.ID, id)

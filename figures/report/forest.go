@@ -66,7 +66,7 @@ type Forest struct {
 	Line    *float64 // where numbers have a dashed line, such as 0.5 of a coin; nil for none
 }
 
-// drawn is what is drawn of a cell: its difference or, of Numbers, its number with its spread; nil for nothing.
+// drawn is the mark and bar of a cell: its difference or, with Numbers, its number and spread. It is nil if there is none.
 func (f Forest) drawn(c Cell) *metrics.Difference {
 	if !f.Numbers {
 		return c.Difference

@@ -93,7 +93,7 @@ func (t Table) begins(i int) bool {
 	return t.Rows[i].Group != "" && (i == 0 || t.Rows[i].Group != t.Rows[i-1].Group)
 }
 
-// headings are those of the columns in a format.
+// headings are the names of the columns, escaped for a format.
 func (t Table) headings(escape func(string) string) (headings []string) {
 	for _, column := range t.Columns {
 		headings = append(headings, escape(column))
@@ -101,7 +101,7 @@ func (t Table) headings(escape func(string) string) (headings []string) {
 	return headings
 }
 
-// in is a row in a format: its name and its cells, which may be bold.
+// in is a row for a format: its name and the texts of its cells, escaped, with the bold ones put into bold.
 func (r Row) in(escape func(string) string, bold string) []string {
 	texts := []string{escape(r.Name)}
 	for _, cell := range r.Cells {

@@ -358,8 +358,8 @@ func find(figure string, x *tables.Index, data experiment.Source, seed uint64, l
 	return nil, fmt.Errorf("toy: %s needs seed %d of %s; run: reproduce run %s", figure, seed, strings.Join(missing, ", "), setOf(figure))
 }
 
-// axes sets the axes of a panel. The range of y is that of the data with as much again on both sides together, so that a
-// band that leaves it is cut and the other panels stay readable.
+// axes sets the axes of a panel. The y axis is twice as long as the range of the data. Wider bands are cut, so that the
+// other panels stay readable.
 func (r run) axes(p *plot.Plot) {
 	low, high := slices.Min(r.trainY), slices.Max(r.trainY)
 	room := (high - low) / 2

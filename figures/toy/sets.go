@@ -47,11 +47,9 @@ func Sets() []tables.Set {
 			distance, quickDistance = append(distance, runs(Paper, data, m)...), append(quickDistance, runs(Quick, data, m)...)
 		}
 	}
-	parts := func(full, quick experiment.Experiments) []tables.Part {
-		return []tables.Part{{Scale: results.Full, Experiments: full}, {Scale: results.Quick, Experiments: quick}}
-	}
 	return []tables.Set{
-		{Name: figure1Set, Doc: "Figure 1: predictive bands on one-dimensional regression with a gap, 20 seeds", Parts: parts(full, quick)},
-		{Name: distanceSet, Doc: "Distance awareness of six methods on problems that can be drawn: the cubic of Figure 1 and two moons, 3 seeds", Parts: parts(distance, quickDistance)},
+		tables.NewSet(results.Full, figure1Set, "Figure 1: predictive bands on one-dimensional regression with a gap, 20 seeds", full).With(results.Quick, quick),
+		tables.NewSet(results.Full, distanceSet, "Distance awareness of six methods on problems that can be drawn: the cubic of Figure 1 and two moons, 3 seeds", distance).
+			With(results.Quick, quickDistance),
 	}
 }
