@@ -135,8 +135,8 @@ func TestServers(t *testing.T) {
 		{name: "asks again after 503", answers: []answer{status(503)}, ranges: make([]string, 4), says: "the server answered 503"},
 		{name: "asks again after 429", answers: []answer{status(429)}, ranges: make([]string, 4), says: "the server answered 429"},
 		{name: "waits for a server to recover", answers: []answer{status(503), status(503), whole}, ranges: make([]string, 3)},
-		{name: "gives up a silent connection", answers: []answer{silent, whole}, policy: policy{stall: 50 * time.Millisecond}},
-		{name: "gives up a dripping connection", answers: []answer{drip, whole}, policy: policy{stall: 100 * time.Millisecond, least: 1000}},
+		{name: "gives up a silent connection", answers: []answer{silent, whole}, policy: policy{stall: 500 * time.Millisecond}},
+		{name: "gives up a dripping connection", answers: []answer{drip, whole}, policy: policy{stall: 500 * time.Millisecond, least: 1000}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := serve(t, func(i int, w http.ResponseWriter, r *http.Request) { c.answers[min(i, len(c.answers)-1)](w, r) })

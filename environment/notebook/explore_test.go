@@ -113,7 +113,7 @@ func exploreInNotebook(t *testing.T, k *kernel) {
 			made().live(patience)
 			close(over)
 		}()
-		for deadline := time.Now().Add(10 * time.Second); len(k.shown()) == before; {
+		for deadline := time.Now().Add(time.Minute); len(k.shown()) == before; {
 			if time.Now().After(deadline) {
 				t.Fatal("nothing is shown")
 			}

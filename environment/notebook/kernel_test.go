@@ -106,7 +106,7 @@ func (k *kernel) ask(t *testing.T, page, text string) any {
 			t.Errorf("%q is said at %s", answer.Value, answer.Address)
 		}
 		return answer.Value
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("no answer to %q", text)
 		return nil
 	}
