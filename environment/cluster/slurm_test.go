@@ -73,7 +73,7 @@ func TestSlurm(t *testing.T) {
 	until(t, dir, "task 0 is queued again", func() bool {
 		return command(t, "squeue", "--noheader", "--jobs=1_0", "--format=%T") == "PENDING\n"
 	})
-	// The node takes no task whose permission is from the second in which it ended the one before, or from an earlier one.
+	// When a node ends a task, it also refuses to start it again for the rest of that second.
 	time.Sleep(2 * time.Second)
 	command(t, "scontrol", "update", "JobId=1_0", "StartTime=now") // else Slurm waits for two minutes
 	until(t, dir, "task 0 has begun again", func() bool { return strings.Count(text(log), " to run\n") == 2 })

@@ -121,8 +121,8 @@ func (c contender) mean(of func(run *judgedRun) float64) float64 {
 	return total / float64(len(c.seeds))
 }
 
-// difference is judgement k less that of the reference, averaged over seeds that both have. sameSign says whether the
-// difference has the same sign with each seed.
+// difference subtracts the reference's judgement k from the contender's. It is a mean over seeds that both have. sameSign
+// says whether each seed gives the same sign.
 func (c contender) difference(reference contender, k int, seeds []uint64) (difference metrics.Difference, sameSign bool, err error) {
 	n, first := float64(len(seeds)), c.runs[seeds[0]].values[k]-reference.runs[seeds[0]].values[k]
 	mean, spread := 0.0, make([]float64, replicates)

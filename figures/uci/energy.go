@@ -20,8 +20,8 @@ func EnergyTable(x *tables.Index) (report.Table, error) {
 	return againstControl(x, "uci-energy", energySettings(withoutYear()...), energyMethods())
 }
 
-// againstControl compares the negative log likelihood of methods with that of the first one, the control. It has a row for
-// each data set and setting, and says what the differences exclude.
+// againstControl compares the negative log likelihood of each method with the control's. The control is the first method.
+// The table has a row for each data set and setting. Its last column says how large a difference can still be.
 func againstControl(x *tables.Index, name string, settings []setting, list []experiment.Method) (report.Table, error) {
 	of := tables.MethodTable{Methods: list, Decimals: 3, TestTrain: randomSplits}
 	for _, s := range settings {
