@@ -44,7 +44,7 @@ type variant struct {
 
 // checkFamilies runs all checks of package layertest for vectors and images.
 func checkFamilies(t *testing.T, variants []variant) {
-	for _, v := range variants {
+	for i, v := range variants {
 		for _, k := range []struct {
 			name string
 			run  func(t testing.TB, checks layertest.Checks)
@@ -61,6 +61,9 @@ func checkFamilies(t *testing.T, variants []variant) {
 			},
 		} {
 			t.Run(v.name+"/"+k.name, func(t *testing.T) {
+				if i > 0 {
+					fixtures.SkipShortOffGo(t)
+				}
 				checks := v.checks
 				if v.moments != nil {
 					checks.Moments = v.statedMoments

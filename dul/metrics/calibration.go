@@ -37,21 +37,6 @@ func NewOutcomes(probs []float64, classes int, labels []int) (Outcomes, error) {
 	return o, nil
 }
 
-// At returns the outcomes at indices, each as often as it is named.
-func (o Outcomes) At(indices []int) (Outcomes, error) {
-	if err := o.check(); err != nil {
-		return Outcomes{}, err
-	}
-	picked := Outcomes{Confidence: make([]float64, len(indices)), Right: make([]bool, len(indices))}
-	for k, i := range indices {
-		if i < 0 || i >= len(o.Right) {
-			return Outcomes{}, fmt.Errorf("metrics: index %d of %d outcomes: %w", i, len(o.Right), ErrValue)
-		}
-		picked.Confidence[k], picked.Right[k] = o.Confidence[i], o.Right[i]
-	}
-	return picked, nil
-}
-
 // check reports outcomes that no predictions have.
 func (o Outcomes) check() error {
 	if err := checkSome("confidence", o.Confidence); err != nil {
@@ -99,14 +84,48 @@ func (o Outcomes) ECE(bins int) (float64, error) {
 // k/bins as float32 arithmetic gives them, counted from the nearer end, since the reference values were
 // computed so: a confidence that is a float32 on an edge falls into the same bin.
 func (o Outcomes) Reliability(bins int) ([]Bin, error) {
-	if err := o.checkBinned(bins); err != nil {
+	places, err := o.binned(bins)
+	if err != nil {
 		return nil, err
 	}
 	diagram := newDiagram(bins)
 	for i, c := range o.Confidence {
-		diagram[binOf(diagram, c)].add(c, o.Right[i])
+		diagram[places[i]].add(c, o.Right[i])
 	}
 	return finish(diagram), nil
+}
+
+// ECEAt returns the function of indices that is the ECE of the outcomes there, each as often as it is named, for Bootstrap.
+func (o Outcomes) ECEAt(bins int) (func(indices []int) (float64, error), error) {
+	places, err := o.binned(bins)
+	if err != nil {
+		return nil, err
+	}
+	return func(indices []int) (float64, error) {
+		if len(indices) == 0 {
+			return 0, fmt.Errorf("metrics: the calibration error at no indices: %w", ErrEmpty)
+		}
+		diagram := make([]Bin, bins)
+		for _, i := range indices {
+			if i < 0 || i >= len(places) {
+				return 0, fmt.Errorf("metrics: index %d of %d outcomes: %w", i, len(places), ErrValue)
+			}
+			diagram[places[i]].add(o.Confidence[i], o.Right[i])
+		}
+		return calibrationError(finish(diagram), len(indices)), nil
+	}, nil
+}
+
+// binned is the bin of every confidence.
+func (o Outcomes) binned(bins int) ([]int, error) {
+	if err := o.checkBinned(bins); err != nil {
+		return nil, err
+	}
+	diagram, places := newDiagram(bins), make([]int, len(o.Confidence))
+	for i, c := range o.Confidence {
+		places[i] = binOf(diagram, c)
+	}
+	return places, nil
 }
 
 // newDiagram returns empty bins of equal width.
@@ -163,23 +182,21 @@ func ClasswiseECE(probs []float64, classes int, labels []int, bins int) (float64
 // the probability that they say: what ECE would be of a perfectly calibrated model with as many examples, since the
 // mean of an absolute value is not 0. An ECE near it says nothing more. The same seed gives the same draws.
 func (o Outcomes) ECEFloor(bins, draws int, seed uint64) (float64, error) {
-	if err := o.checkBinned(bins); err != nil {
+	places, err := o.binned(bins)
+	if err != nil {
 		return 0, err
 	}
 	if draws < 1 {
 		return 0, fmt.Errorf("metrics: %d draws of outcomes, want at least 1: %w", draws, ErrValue)
 	}
 	rng := rand.New(rand.NewPCG(seed, floorStream))
-	drawn, total := Outcomes{Confidence: o.Confidence, Right: make([]bool, len(o.Right))}, 0.0
+	total := 0.0
 	for range draws {
+		diagram := make([]Bin, bins)
 		for i, p := range o.Confidence {
-			drawn.Right[i] = rng.Float64() < p
+			diagram[places[i]].add(p, rng.Float64() < p)
 		}
-		ece, err := drawn.ECE(bins)
-		if err != nil {
-			return 0, err
-		}
-		total += ece
+		total += calibrationError(finish(diagram), len(places))
 	}
 	return total / float64(draws), nil
 }

@@ -343,13 +343,12 @@ func ExampleBootstrap() {
 		fmt.Println(err)
 		return
 	}
-	low, high, err := Bootstrap([]int{len(labels)}, 1000, 1, 0.9, func(indices []int) (float64, error) {
-		resampled, err := outcomes.At(indices)
-		if err != nil {
-			return 0, err
-		}
-		return resampled.ECE(10)
-	})
+	ece, err := outcomes.ECEAt(10)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	low, high, err := Bootstrap([]int{len(labels)}, 1000, 1, 0.9, ece)
 	fmt.Println(low < high, err)
 	// Output: true <nil>
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
+
+	"densityuncertainty/environment/must"
 )
 
 // The standard error of a mean is known; intervals of a difference without any cover 0 as often as they say, and the
@@ -94,8 +96,8 @@ func TestReplicatesWithOtherLengths(t *testing.T) {
 	}
 }
 
-// On a resample the sweep's AURC is that of the resampled examples, ties included.
-func TestAURCOfSweep(t *testing.T) {
+// On a resample the sweep's AURC and ECEAt are those of the resampled examples, ties included.
+func TestOfResampledExamples(t *testing.T) {
 	rng := rand.New(rand.NewPCG(73, 74))
 	for range 50 {
 		n := 5 + rng.IntN(40)
@@ -111,14 +113,22 @@ func TestAURCOfSweep(t *testing.T) {
 		for i := range indices {
 			indices[i] = rng.IntN(n)
 		}
+		var picked []float64
+		var all, right []bool
+		for i := range n {
+			all = append(all, !wrong[i])
+		}
+		for _, i := range indices {
+			picked, right = append(picked, confidence[i]), append(right, !wrong[i])
+		}
+		bins := 1 + rng.IntN(12)
+		ece := must.Get(Outcomes{confidence, all}.ECEAt(bins))(t)
+		if got, want := must.Get(ece(indices))(t), must.Get(Outcomes{picked, right}.ECE(bins))(t); got != want {
+			t.Fatalf("ECE %v, want %v", got, want)
+		}
 		s, err := ranks.Sweep(indices)
 		if errors.Is(err, ErrValue) {
 			continue // all of one kind
-		}
-		var picked []float64
-		var right []bool
-		for _, i := range indices {
-			picked, right = append(picked, confidence[i]), append(right, !wrong[i])
 		}
 		want, wantErr := AURC(picked, right)
 		if err != nil || wantErr != nil || math.Abs(s.AURC()-want) > 1e-12 {

@@ -147,10 +147,16 @@ func bySGD(epochs, batch int, rate float64) train.Trainer {
 	}
 }
 
-// eachTrial runs a subtest for every trial.
-func eachTrial(t *testing.T, test func(t *testing.T, c trial)) {
+// eachTrial runs a subtest for every trial. In short mode off Go, where each is compiled, those named compiled are enough, if
+// there are any.
+func eachTrial(t *testing.T, test func(t *testing.T, c trial), compiled ...string) {
 	t.Helper()
-	each(t, trials(), test)
+	each(t, trials(), func(t *testing.T, c trial) {
+		if len(compiled) > 0 && !slices.Contains(compiled, c.name) {
+			fixtures.SkipShortOffGo(t)
+		}
+		test(t, c)
+	})
 }
 
 // each runs a subtest for every one of some trials.

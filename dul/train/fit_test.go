@@ -217,7 +217,7 @@ func TestSameSeedSameModel(t *testing.T) {
 		if differ < len(first)/4 {
 			t.Errorf("%d of %d variables differ in runs of two seeds", differ, len(first))
 		}
-	})
+	}, "images", "replicas")
 }
 
 // Pretraining improves the energy models and moves nothing but them and running
@@ -255,12 +255,13 @@ func TestPretrainingTrainsTheEnergyModelsAlone(t *testing.T) {
 				t.Errorf("the buffer of noise %s is left over", v.Path())
 			}
 		}
-	})
+	}, "images", "replicas")
 }
 
 // An epoch is every image once, in whole batches and one with the rest, in
 // pretraining, which goes step by step, and in training.
 func TestEpochs(t *testing.T) {
+	fixtures.SkipShortOffGo(t)
 	type call struct{ epoch, image int }
 	seen := map[call]int{}
 	c := trials()[0]
@@ -317,7 +318,7 @@ func TestStepsPerExecution(t *testing.T) {
 			// rounding alone, so some variables have fewer digits than others.
 			fixtures.Compare(t, path, got[path], want, 1e-9)
 		}
-	})
+	}, "images", "replicas")
 }
 
 func TestFitWithoutAModel(t *testing.T) {

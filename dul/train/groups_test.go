@@ -100,6 +100,7 @@ func (ownRole) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 // models, as they say, and not even by weight decay anything else; groups of its own
 // have what they contain.
 func TestGroupsOfThePretraining(t *testing.T) {
+	fixtures.SkipShortOffGo(t)
 	const energy = params.Generative
 	const hidden, output = "/model/network/hidden_0/", "/model/network/output/"
 	decaying := train.Adam{Decay: 0.1}

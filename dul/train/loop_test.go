@@ -228,7 +228,7 @@ func TestNoiseDependsOnTheSeed(t *testing.T) {
 				t.Errorf("in the graph %t: the first loss is %v with either seed", inGraph, a)
 			}
 		}
-	})
+	}, "regression", "replicas")
 }
 
 // Step t of the joint training has the rate Schedule(t, total), the pretraining
@@ -275,5 +275,5 @@ func TestSchedule(t *testing.T) {
 		if first, never := change(1, 0, 0, 1e-4), change(1, 0, 1, 1e-4); fixtures.RelativeError(t, "pretraining", first, none) == 0 || fixtures.RelativeError(t, "pretraining", never, none) != 0 {
 			t.Error("the pretraining has not the rate of the schedule's first step")
 		}
-	})
+	}, "replicas")
 }

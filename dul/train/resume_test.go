@@ -69,6 +69,7 @@ func TestStoppedRunGoesOn(t *testing.T) {
 // A checkpoint of another run is refused with the name of the setting that
 // differs, and leaves the model alone.
 func TestAnotherRunIsRefused(t *testing.T) {
+	fixtures.SkipShortOffGo(t)
 	density := dul.Density{}
 	for _, kind := range []struct {
 		of      trial
@@ -216,6 +217,7 @@ type change struct {
 
 // A damaged checkpoint costs the steps since the one before it, and a note.
 func TestDamagedCheckpointIsNoted(t *testing.T) {
+	fixtures.SkipShortOffGo(t)
 	c := trials()[0]
 	want := c.model(t, dtypes.Float32)
 	c.fit(t, want)
@@ -261,6 +263,7 @@ func TestDamagedCheckpointIsNoted(t *testing.T) {
 // That a checkpoint cannot be written is noted. It neither ends the run nor spoils
 // one that is complete; it is an error only where the run is stopped.
 func TestFailingSaveIsNoted(t *testing.T) {
+	fixtures.SkipShortOffGo(t)
 	want := trials()[1].model(t, dtypes.Float32)
 	trials()[1].fit(t, want)
 	for _, c := range []struct{ every, stop int }{{5, 0}, {4, 0}, {5, trialSteps - 1}} { // between the last steps, and at the last one too
@@ -345,7 +348,7 @@ func TestDiverged(t *testing.T) {
 				})
 			}
 		}
-	})
+	}, "regression", "replicas")
 }
 
 // An objective that explodes has diverged though it is a number: a network that was

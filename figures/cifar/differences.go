@@ -42,6 +42,7 @@ type judgedRun struct {
 	values      []float64   // the judgements over all images, [judgements]
 	resampled   [][]float64 // the judgements over resamples of the images, the same for all runs, [replicates][judgements]
 	floor       float64     // the noise floor of its ECE
+	labels      []int       // of the images
 	temperature float64     // of its probabilities
 }
 
@@ -70,6 +71,10 @@ func newJudgedRun(probs []float64, classes int, labels []int) (*judgedRun, error
 	if err != nil {
 		return nil, err
 	}
+	eceAt, err := outcomes.ECEAt(judgedBins)
+	if err != nil {
+		return nil, err
+	}
 	judge := func(indices []int) ([]float64, error) {
 		values := make([]float64, 0, len(judgements))
 		for _, each := range [][]float64{nll, brier, accuracy} {
@@ -79,11 +84,7 @@ func newJudgedRun(probs []float64, classes int, labels []int) (*judgedRun, error
 			}
 			values = append(values, mean)
 		}
-		picked, err := outcomes.At(indices)
-		if err != nil {
-			return nil, err
-		}
-		ece, err := picked.ECE(judgedBins)
+		ece, err := eceAt(indices)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +94,7 @@ func newJudgedRun(probs []float64, classes int, labels []int) (*judgedRun, error
 		}
 		return append(values, ece, sweep.AURC()), nil
 	}
-	r := new(judgedRun)
+	r := &judgedRun{labels: labels}
 	if r.values, err = judge(all); err != nil {
 		return nil, err
 	}
@@ -143,12 +144,29 @@ func (c contender) difference(reference contender, k int, seeds []uint64) (diffe
 	return difference, sameSign, err
 }
 
-// A saying is the probabilities of the test images that predictions are judged by, nil for none, with their temperature.
-type saying func(test *experiment.Prediction) (probabilities []float64, temperature float64, err error)
-
-// plain are the probabilities as they were predicted.
-func plain(test *experiment.Prediction) ([]float64, float64, error) {
-	return test.Probabilities, 1, nil
+// judge judges the predictions of a run, as they are or crossScaled. It is nil where no temperature is best. The error wraps
+// experiment.ErrNoPredictions if they are not kept.
+func judge(found experiment.Result, scaled bool) (*judgedRun, error) {
+	p, err := found.Predictions()
+	if err != nil {
+		return nil, err
+	}
+	test, err := p.Set(TestSet)
+	if err != nil {
+		return nil, err
+	}
+	probabilities, temperature := test.Probabilities, 1.0
+	if scaled {
+		if probabilities, temperature, err = crossScaled(test); probabilities == nil {
+			return nil, err
+		}
+	}
+	run, err := newJudgedRun(probabilities, test.Width, test.Labels)
+	if err != nil {
+		return nil, err
+	}
+	run.temperature = temperature
+	return run, nil
 }
 
 // crossScaled are the probabilities at the temperature that is best for the other half of the images: those at even places
@@ -175,14 +193,18 @@ func crossScaled(test *experiment.Prediction) ([]float64, float64, error) {
 	return probabilities, temperature, nil
 }
 
-// contendersOf judges the predictions of the rows' runs. absent names runs whose predictions are not kept. Rows without
-// any are left out, but for those all of whose runs diverged.
-func contendersOf(rows []row, say saying) (all []contender, absent []string, err error) {
+// contendersOf judges the predictions of the rows' runs, as they are or crossScaled. absent names runs whose predictions are
+// not kept. Rows without any are left out, but for those all of whose runs diverged.
+func contendersOf(x *tables.Index, rows []row, scaled bool) (all []contender, absent []string, err error) {
+	type key struct {
+		id     string
+		scaled bool
+	}
 	var labels []int
 	for _, r := range rows {
 		c := contender{row: r, runs: map[uint64]*judgedRun{}}
 		for _, found := range r.found {
-			p, err := found.Predictions()
+			run, err := tables.Once(x, key{found.ID, scaled}, func() (*judgedRun, error) { return judge(found, scaled) })
 			if errors.Is(err, experiment.ErrNoPredictions) {
 				absent = append(absent, fmt.Sprintf("%s, seed %d", r.name, found.Seed))
 				continue
@@ -190,28 +212,15 @@ func contendersOf(rows []row, say saying) (all []contender, absent []string, err
 			if err != nil {
 				return nil, nil, err
 			}
-			test, err := p.Set(TestSet)
-			if err != nil {
-				return nil, nil, err
-			}
-			if labels == nil {
-				labels = test.Labels
-			}
-			if !slices.Equal(test.Labels, labels) {
-				return nil, nil, fmt.Errorf("the predictions of %v are of other test images than those of the other runs", *found.Experiment)
-			}
-			probabilities, temperature, err := say(test)
-			if err != nil {
-				return nil, nil, err
-			}
-			if probabilities == nil {
+			if run == nil {
 				continue
 			}
-			run, err := newJudgedRun(probabilities, test.Width, labels)
-			if err != nil {
-				return nil, nil, err
+			if labels == nil {
+				labels = run.labels
 			}
-			run.temperature = temperature
+			if !slices.Equal(run.labels, labels) {
+				return nil, nil, fmt.Errorf("the predictions of %v are of other test images than those of the other runs", *found.Experiment)
+			}
 			c.runs[found.Seed] = run
 		}
 		if len(c.runs) > 0 || len(r.found) == 0 {
@@ -300,7 +309,7 @@ func (c Comparison) Differences(x *tables.Index) (report.Table, error) {
 	for k, j := range judgements {
 		places[k], columns = k, append(columns, j.heading)
 	}
-	return c.judged(x, "-differences", plain, append(columns, "ECE floor"), places, func(c contender) []report.Cell {
+	return c.judged(x, "-differences", false, append(columns, "ECE floor"), places, func(c contender) []report.Cell {
 		floor := c.mean(func(run *judgedRun) float64 { return run.floor })
 		return slices.Concat(report.TextCells(strings.Trim(fmt.Sprint(c.seeds), "[]")), c.cells, report.TextCells(number("%.4f", floor)))
 	})
@@ -309,7 +318,7 @@ func (c Comparison) Differences(x *tables.Index) (report.Table, error) {
 // Temperatures compares methods after each got a temperature.
 func (c Comparison) Temperatures(x *tables.Index) (report.Table, error) {
 	columns := []string{"Method", "Temperature", "NLL before", "NLL after", "ECE before", "ECE after"}
-	return c.judged(x, "-temperature", crossScaled, columns, []int{placeOfNLL, placeOfECE}, func(c contender) []report.Cell {
+	return c.judged(x, "-temperature", true, columns, []int{placeOfNLL, placeOfECE}, func(c contender) []report.Cell {
 		temperature := c.mean(func(run *judgedRun) float64 { return run.temperature })
 		before := func(metric string) report.Cell {
 			var values []float64
@@ -326,9 +335,10 @@ func (c Comparison) Temperatures(x *tables.Index) (report.Table, error) {
 	})
 }
 
-// judged is a table of comparisons with density uncertainty by what say makes of the predictions. of makes a row's cells.
-func (c Comparison) judged(x *tables.Index, part string, say saying, columns []string, places []int, of func(c contender) []report.Cell) (report.Table, error) {
-	rows, _, err := c.rows(x)
+// judged is a table of comparisons with density uncertainty by the predictions, as they are or crossScaled. of makes a row's
+// cells.
+func (c Comparison) judged(x *tables.Index, part string, scaled bool, columns []string, places []int, of func(c contender) []report.Cell) (report.Table, error) {
+	rows, x, err := c.rows(x)
 	if err != nil {
 		return report.Table{}, err
 	}
@@ -342,7 +352,7 @@ func (c Comparison) judged(x *tables.Index, part string, say saying, columns []s
 		}
 		var made []contender
 		var added []judgedTest
-		all, without, err := contendersOf(rows[:n], say)
+		all, without, err := contendersOf(x, rows[:n], scaled)
 		if err == nil {
 			made, added, err = against(all, places...)
 		}
@@ -406,7 +416,7 @@ func (c Comparison) withEnsembles(x *tables.Index) (*tables.Index, error) {
 			if _, trained := unwatched.Find(e); trained || len(members) < methods.EnsembleMembers {
 				continue
 			}
-			r, err := ensembleResult(e, members)
+			r, err := tables.Once(x, ensembleKey(e.ID()), func() (*experiment.Result, error) { return ensembleResult(e, members) })
 			if err != nil {
 				return nil, fmt.Errorf("cifar: %w", err)
 			}
@@ -417,6 +427,9 @@ func (c Comparison) withEnsembles(x *tables.Index) (*tables.Index, error) {
 	}
 	return x, nil
 }
+
+// An ensembleKey is the identity of a deep ensemble that is made of single networks.
+type ensembleKey string
 
 // ensembleResult is the result of an ensemble of single networks; nil where their predictions are not kept.
 func ensembleResult(e experiment.Experiment, networks []experiment.Result) (*experiment.Result, error) {

@@ -22,11 +22,12 @@ type Index struct {
 	results map[string]experiment.Result
 	used    map[string]experiment.Result
 	parts   map[string][]experiment.Result // of results that were computed from others
+	once    map[any]any                    // what Once returned
 }
 
 // NewIndex is the index of results by the identities of their experiments, such as Store.Results returns.
 func NewIndex(list map[string]experiment.Result) *Index {
-	return &Index{results: list, used: map[string]experiment.Result{}}
+	return &Index{results: list, used: map[string]experiment.Result{}, once: map[any]any{}}
 }
 
 // Of is the index of a list of results, such as Engine.Run returns.
@@ -108,7 +109,7 @@ func diverged(r experiment.Result) bool {
 
 // With is the index with one more result, which was computed from others. If it is found, the others count as used.
 func (x *Index) With(r experiment.Result, parts ...experiment.Result) *Index {
-	more := &Index{results: maps.Clone(x.results), used: x.used, parts: maps.Clone(x.parts)}
+	more := &Index{results: maps.Clone(x.results), used: x.used, parts: maps.Clone(x.parts), once: x.once}
 	if more.parts == nil {
 		more.parts = map[string][]experiment.Result{}
 	}
@@ -120,10 +121,25 @@ func (x *Index) With(r experiment.Result, parts ...experiment.Result) *Index {
 func (x *Index) Used() map[string]experiment.Result { return maps.Clone(x.used) }
 
 // Watched is the same index, of which nothing was used yet.
-func (x *Index) Watched() *Index { return NewIndex(x.results) }
+func (x *Index) Watched() *Index {
+	return &Index{results: x.results, used: map[string]experiment.Result{}, parts: x.parts, once: x.once}
+}
 
 // Unwatched is the same index for a look that does not count as use.
-func (x *Index) Unwatched() *Index { return &Index{results: x.results, parts: x.parts} }
+func (x *Index) Unwatched() *Index { return &Index{results: x.results, parts: x.parts, once: x.once} }
+
+// Once is what compute returns, and is computed once for an index and those made of it: for what takes long and serves
+// several tables. The key is of a type of its own, and names the identities of the results that it is computed from.
+func Once[T any](x *Index, key any, compute func() (T, error)) (T, error) {
+	if kept, has := x.once[key]; has {
+		return kept.(T), nil
+	}
+	value, err := compute()
+	if err == nil {
+		x.once[key] = value
+	}
+	return value, err
+}
 
 // Missing lists the experiments that have no result, in their order.
 func (x *Index) Missing(list experiment.Experiments) experiment.Experiments {

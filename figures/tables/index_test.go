@@ -1,6 +1,7 @@
 package tables_test
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -82,5 +83,28 @@ func TestVerdictsOnDivergence(t *testing.T) {
 				t.Errorf("got %+v, want %q", got, c.verdict)
 			}
 		})
+	}
+}
+
+// What was computed is kept with the index and those made of it, by its key; an error is not.
+func TestOnce(t *testing.T) {
+	type key struct{ id string }
+	x, calls := tables.Of(nil), 0
+	compute := func() (int, error) {
+		if calls++; calls == 1 {
+			return 0, errors.New("not yet")
+		}
+		return calls, nil
+	}
+	if _, err := tables.Once(x, key{"a"}, compute); err == nil {
+		t.Error("no error")
+	}
+	for _, of := range []*tables.Index{x, x.Watched(), x.Unwatched(), x.With(experiment.Result{ID: "other"})} {
+		if got := must.Get(tables.Once(of, key{"a"}, compute))(t); got != 2 {
+			t.Errorf("call %d, want that of 2", got)
+		}
+	}
+	if got := must.Get(tables.Once(x, key{"b"}, compute))(t); got != 3 {
+		t.Errorf("another key has call %d, want 3", got)
 	}
 }

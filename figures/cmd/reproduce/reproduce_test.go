@@ -371,7 +371,7 @@ func TestChooseExport(t *testing.T) {
 
 // The generated parts of the pages must be those of the committed results.
 func TestPagesAreUpToDate(t *testing.T) {
-	c, index := command{catalogue: paper()}, must.Get(tables.Committed())(t)
+	c, index := command{catalogue: paper()}, must.Get(committed())(t)
 	for _, page := range []string{"figures/README.md", "figures/toy/README.md", "figures/uci/README.md", "figures/uci/tables.md", "figures/cifar/README.md", "figures/where/README.md"} {
 		t.Run(page, func(t *testing.T) {
 			text := string(must.Get(os.ReadFile(filepath.Join("..", "..", "..", page)))(t))

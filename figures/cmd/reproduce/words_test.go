@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"densityuncertainty/environment/must"
@@ -16,6 +17,9 @@ const (
 	mostNumbers = 30 // in cells of a table that has no picture
 )
 
+// committed is the index of the committed results, read once.
+var committed = sync.OnceValues(tables.Committed)
+
 // short is an error where a caption says nothing or is long.
 func short(t *testing.T, caption string) {
 	t.Helper()
@@ -27,7 +31,7 @@ func short(t *testing.T, caption string) {
 // A table asks a question and says in few words what one sees. What was not run is in no cell, and a table with many numbers
 // has a picture.
 func TestTables(t *testing.T) {
-	x, all := must.Get(tables.Committed())(t), paper()
+	x, all := must.Get(committed())(t), paper()
 	for _, named := range all.tables {
 		t.Run(named.Name, func(t *testing.T) {
 			table := must.Get(named.Make(x))(t)
@@ -59,7 +63,7 @@ func TestTables(t *testing.T) {
 
 // A figure says in few words what one sees. Only one whose runs are missing cannot be made.
 func TestFigures(t *testing.T) {
-	x := must.Get(tables.Committed())(t)
+	x := must.Get(committed())(t)
 	for _, named := range paper().figures {
 		t.Run(named.Name, func(t *testing.T) {
 			f, err := named.Make(x, 0)
