@@ -111,8 +111,17 @@ func dot(a, b *graph.Node, axis int) *graph.Node {
 	return graph.DotGeneral(a, []int{a.Rank() - 1}, replicas, b, []int{b.Rank() + axis}, replicas)
 }
 
-// transpose exchanges the last two axes.
-func transpose(x *graph.Node) *graph.Node { return graph.Transpose(x, -2, -1) }
+// transpose exchanges the last two axes. The pure Go backend has fast loops for one
+// matrix, and for an exchange of the first two axes of three, but not for the matrices of
+// replicas: without these two the step that Affine speaks of takes an eighth more.
+func transpose(x *graph.Node) *graph.Node {
+	if x.Rank() != 3 || !OnGo(x) {
+		return graph.Transpose(x, -2, -1)
+	}
+	replicas, n, k := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2)
+	all := graph.Transpose(graph.Reshape(x, replicas*n, k), 0, 1)
+	return graph.Transpose(graph.Reshape(all, k, replicas, n), 0, 1)
+}
 
 // Source is the value that a chain of identities hands on, such as x of
 // StopGradient(x) and of the inputs of WithGradient. What several operations and
@@ -126,7 +135,22 @@ func Source(x *graph.Node) *graph.Node {
 
 // Affine returns x w + b, the linear map of a dense layer:
 // [..., n, k], [..., k, m] and [..., 1, m] -> [..., n, m].
-func Affine(x, w, b *graph.Node) *graph.Node { return graph.Add(Product(x, w), b) }
+//
+// The pure Go backend adds a row of each replica entry by entry. Copied to all rows by
+// a product, which rounds nothing, they are added as vectors: a step of 20 replicas of
+// the density MLP takes an eighth less CPU time.
+func Affine(x, w, b *graph.Node) *graph.Node {
+	y := Product(x, w)
+	if b.Rank() > 2 {
+		dims := slices.Clone(y.Shape().Dimensions)
+		dims[len(dims)-1] = 1
+		ones := graph.Ones(x.Graph(), shapes.Make(x.DType(), dims...))
+		b = WithGradient([]*graph.Node{b},
+			func(in []*graph.Node) *graph.Node { return dot(ones, in[0], -2) },
+			func(_, dy *graph.Node) []*graph.Node { return []*graph.Node{SumRows(dy)} })
+	}
+	return graph.Add(y, b)
+}
 
 // TransposedProduct returns a^T b: [..., k, n] x [..., k, m] -> [..., n, m].
 func TransposedProduct(a, b *graph.Node) *graph.Node { return Product(transpose(a), b) }
