@@ -141,7 +141,7 @@ func Source(x *graph.Node) *graph.Node {
 // the density MLP takes an eighth less CPU time.
 func Affine(x, w, b *graph.Node) *graph.Node {
 	y := Product(x, w)
-	if b.Rank() > 2 {
+	if b.Rank() > 2 && OnGo(x) {
 		dims := slices.Clone(y.Shape().Dimensions)
 		dims[len(dims)-1] = 1
 		ones := graph.Ones(x.Graph(), shapes.Make(x.DType(), dims...))
