@@ -96,7 +96,7 @@ func TestReplicatesWithOtherLengths(t *testing.T) {
 	}
 }
 
-// On a resample the sweep's AURC and ECEAt are those of the resampled examples, ties included.
+// On a resample, the sweep's AURC is that of the resampled examples. So is the calibration error. Some confidences are equal.
 func TestOfResampledExamples(t *testing.T) {
 	rng := rand.New(rand.NewPCG(73, 74))
 	for range 50 {

@@ -147,8 +147,7 @@ func bySGD(epochs, batch int, rate float64) train.Trainer {
 	}
 }
 
-// eachTrial runs a subtest for every trial. In short mode off Go, where each is compiled, those named compiled are enough, if
-// there are any.
+// eachTrial runs a subtest for every trial. Where trials are named compiled, fixtures.SkipShortOffGo skips the others.
 func eachTrial(t *testing.T, test func(t *testing.T, c trial), compiled ...string) {
 	t.Helper()
 	each(t, trials(), func(t *testing.T, c trial) {

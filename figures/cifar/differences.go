@@ -75,7 +75,7 @@ func newJudgedRun(probs []float64, classes int, labels []int) (*judgedRun, error
 	if err != nil {
 		return nil, err
 	}
-	judge := func(indices []int) ([]float64, error) {
+	judgeAt := func(indices []int) ([]float64, error) {
 		values := make([]float64, 0, len(judgements))
 		for _, each := range [][]float64{nll, brier, accuracy} {
 			mean, err := metrics.MeanAt(each)(indices)
@@ -95,10 +95,10 @@ func newJudgedRun(probs []float64, classes int, labels []int) (*judgedRun, error
 		return append(values, ece, sweep.AURC()), nil
 	}
 	r := &judgedRun{labels: labels}
-	if r.values, err = judge(all); err != nil {
+	if r.values, err = judgeAt(all); err != nil {
 		return nil, err
 	}
-	if r.resampled, err = metrics.Replicates([]int{n}, replicates, compareSeed, judge); err != nil {
+	if r.resampled, err = metrics.Replicates([]int{n}, replicates, compareSeed, judgeAt); err != nil {
 		return nil, err
 	}
 	r.floor, err = outcomes.ECEFloor(judgedBins, floorDraws, compareSeed)
@@ -405,6 +405,7 @@ func mix(members []*experiment.Predictions) (*experiment.Predictions, error) {
 // comparison has as many of them as methods.Ensemble has members, the result of that method's first seed. Its metrics are
 // measured from the mean of their predictions. Ensembles that were trained as such stay as they are.
 func (c Comparison) withEnsembles(x *tables.Index) (*tables.Index, error) {
+	type key string
 	unwatched := x.Unwatched() // to look whether there is an ensemble is no use of a result
 	for _, v := range c.variants {
 		if v.only != nil {
@@ -416,7 +417,7 @@ func (c Comparison) withEnsembles(x *tables.Index) (*tables.Index, error) {
 			if _, trained := unwatched.Find(e); trained || len(members) < methods.EnsembleMembers {
 				continue
 			}
-			r, err := tables.Once(x, ensembleKey(e.ID()), func() (*experiment.Result, error) { return ensembleResult(e, members) })
+			r, err := tables.Once(x, key(e.ID()), func() (*experiment.Result, error) { return ensembleResult(e, members) })
 			if err != nil {
 				return nil, fmt.Errorf("cifar: %w", err)
 			}
@@ -427,9 +428,6 @@ func (c Comparison) withEnsembles(x *tables.Index) (*tables.Index, error) {
 	}
 	return x, nil
 }
-
-// An ensembleKey is the identity of a deep ensemble that is made of single networks.
-type ensembleKey string
 
 // ensembleResult is the result of an ensemble of single networks; nil where their predictions are not kept.
 func ensembleResult(e experiment.Experiment, networks []experiment.Result) (*experiment.Result, error) {

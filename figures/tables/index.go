@@ -109,7 +109,8 @@ func diverged(r experiment.Result) bool {
 
 // With is the index with one more result, which was computed from others. If it is found, the others count as used.
 func (x *Index) With(r experiment.Result, parts ...experiment.Result) *Index {
-	more := &Index{results: maps.Clone(x.results), used: x.used, parts: maps.Clone(x.parts), once: x.once}
+	more := x.using(x.used)
+	more.results, more.parts = maps.Clone(x.results), maps.Clone(x.parts)
 	if more.parts == nil {
 		more.parts = map[string][]experiment.Result{}
 	}
@@ -121,15 +122,21 @@ func (x *Index) With(r experiment.Result, parts ...experiment.Result) *Index {
 func (x *Index) Used() map[string]experiment.Result { return maps.Clone(x.used) }
 
 // Watched is the same index, of which nothing was used yet.
-func (x *Index) Watched() *Index {
-	return &Index{results: x.results, used: map[string]experiment.Result{}, parts: x.parts, once: x.once}
-}
+func (x *Index) Watched() *Index { return x.using(map[string]experiment.Result{}) }
 
 // Unwatched is the same index for a look that does not count as use.
-func (x *Index) Unwatched() *Index { return &Index{results: x.results, parts: x.parts, once: x.once} }
+func (x *Index) Unwatched() *Index { return x.using(nil) }
 
-// Once is what compute returns, and is computed once for an index and those made of it: for what takes long and serves
-// several tables. The key is of a type of its own, and names the identities of the results that it is computed from.
+// using is the same index with another account of what was used.
+func (x *Index) using(used map[string]experiment.Result) *Index {
+	other := *x
+	other.used = used
+	return &other
+}
+
+// Once calls compute at the first call with a key. Later calls return the same value, also those with an index that Watched,
+// Unwatched or With made of this one. An error is not kept. It is for what takes long and serves several tables. The key has
+// the identities of the results that the value is computed from. It is of a type of its own, so that no other key equals it.
 func Once[T any](x *Index, key any, compute func() (T, error)) (T, error) {
 	if kept, has := x.once[key]; has {
 		return kept.(T), nil
