@@ -48,15 +48,24 @@ func headMoments(t *testing.T, store *model.Store, head nets.GaussianHead, x *te
 // epoch shows a head the rows of x in batches of the given sizes, in training.
 func epoch(t *testing.T, store *model.Store, head nets.Layers, x []float64, d, units int, sizes ...int) {
 	t.Helper()
+	epochs(t, 1, store, head, x, d, units, sizes...)
+}
+
+// epochs is epoch several times.
+func epochs(t *testing.T, count int, store *model.Store, head nets.Layers, x []float64, d, units int, sizes ...int) {
+	t.Helper()
 	exec := must.Get(model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) *graph.Node {
 		s.Store().SetTraining(x.Graph(), true)
 		return head.Dense(s.In("head"), x, units)
 	}))(t)
-	for _, n := range sizes {
-		if _, err := exec.Call(tensors.FromFlatDataAndDimensions(x[:n*d], n, d)); err != nil {
-			t.Fatal(err)
+	for range count {
+		rest := x
+		for _, n := range sizes {
+			if _, err := exec.Call(tensors.FromFlatDataAndDimensions(rest[:n*d], n, d)); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n*d:]
 		}
-		x = x[n*d:]
 	}
 }
 
@@ -264,9 +273,7 @@ func TestSNGPMomentum(t *testing.T) {
 	moving.Momentum = 0.9
 	stores := []*model.Store{newStore(), newStore()}
 	epoch(t, stores[0], exact, x, d, 1, n)
-	for range 300 {
-		epoch(t, stores[1], moving, x, d, 1, n)
-	}
+	epochs(t, 300, stores[1], moving, x, d, 1, n)
 	want, got := variable(t, stores[0], "precision_sum"), variable(t, stores[1], "precision_sum")
 	if !mat.EqualApprox(got, want, 1e-10) {
 		t.Errorf("the moving average of equal batches is\n%.4g\nwant\n%.4g", mat.Formatted(got), mat.Formatted(want))

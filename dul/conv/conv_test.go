@@ -69,20 +69,21 @@ func TestConvolve(t *testing.T) {
 			kernel := fixtures.Random(rng, filters, channels*w.Pixels())
 			want := byDefinition(x, kernel, w)
 			values := fixtures.Values{"x": x, "kernel": kernel, "ct": fixtures.Random(rng, want.Dims...)}
-			with := func(form func(x, kernel *graph.Node, w conv.Window) *graph.Node) fixtures.Function {
-				return func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
+			both := func(_ *model.Scope, in fixtures.Nodes) (outputs []*graph.Node) {
+				for _, form := range []func(x, kernel *graph.Node, w conv.Window) *graph.Node{conv.ByProducts, conv.Native} {
 					y := form(in["x"], in["kernel"], w)
 					loss := graph.ReduceAllSum(graph.Mul(y, in["ct"]))
-					return append([]*graph.Node{y}, graph.Gradient(loss, in["x"], in["kernel"])...)
+					outputs = append(append(outputs, y), graph.Gradient(loss, in["x"], in["kernel"])...)
 				}
+				return outputs
 			}
 			for _, precision := range []struct {
 				dtype     dtypes.DType
 				tolerance float64
 			}{{dtypes.Float64, 1e-13}, {dtypes.Float32, 1e-5}} {
-				products := fixtures.Evaluate(t, precision.dtype, values, nil, with(conv.ByProducts))
+				results := fixtures.Evaluate(t, precision.dtype, values, nil, both)
+				products, natives := results[:3], results[3:]
 				fixtures.Compare(t, "products", products[0], want, precision.tolerance)
-				natives := fixtures.Evaluate(t, precision.dtype, values, nil, with(conv.Native))
 				for i, what := range []string{"output", "gradient of x", "gradient of the kernel"} {
 					fixtures.Compare(t, what, products[i], natives[i], precision.tolerance)
 				}

@@ -339,6 +339,7 @@ func patches(x fixtures.Array, w conv.Window) fixtures.Array {
 
 // The energy of a zero image is zero, and that of any other positive.
 func TestConvEnergyIsNotNegative(t *testing.T) {
+	fixtures.SkipShortOffGo(t)
 	for _, m := range append(gaussians, named{"Rank1Mixture of several", energy.Rank1Mixture{Fraction: 1}}) {
 		t.Run(m.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(11, 11))

@@ -130,6 +130,7 @@ type named struct {
 var gaussians = []named{{"LDL", energy.LDL{}}, {"Rank1Mixture", energy.Rank1Mixture{Fraction: 0.1}}, {"Diagonal", energy.Diagonal{}}}
 
 func TestEnergiesAreOfGaussiansForAnyParameters(t *testing.T) {
+	fixtures.SkipShortOffGo(t)
 	for _, m := range gaussians {
 		t.Run(m.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(2, 2))
@@ -166,6 +167,7 @@ func TestMixtureOfEqualComponentsIsTheGaussian(t *testing.T) {
 
 // The energy is not negative, and zero at zero: zero is the mode of every component.
 func TestEnergyIsNotNegative(t *testing.T) {
+	fixtures.SkipShortOffGo(t)
 	for _, m := range append(gaussians, named{"Rank1Mixture of several", energy.Rank1Mixture{Fraction: 0.6}}) {
 		t.Run(m.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(5, 5))

@@ -186,16 +186,17 @@ func checkNeighbours(t testing.TB, x fixtures.Array, axis, ofOutput int, f func(
 	t.Helper()
 	values, noise := fixtures.Explore(t, fixtures.Values{"x": x}, f)
 	n := x.Dims[axis]
+	var has []part
+	compiled := fixtures.Compile(t, dtypes.Float64, values, fixtures.Replay(noise), func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		var outputs []*graph.Node
+		has, outputs = partsOf(f(s, in))
+		return outputs
+	})
 	for i := range n {
-		var has []part
 		var results [2][]fixtures.Array
 		for k := range results {
 			values["x"] = company(x, axis, i, (i+1+k)%n)
-			results[k] = fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-				var outputs []*graph.Node
-				has, outputs = partsOf(f(s, in))
-				return outputs
-			})
+			results[k] = compiled.Call(values)
 		}
 		for p, part := range has {
 			along := ofOutput

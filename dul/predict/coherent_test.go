@@ -154,6 +154,9 @@ func TestCoherentSamplesAreFunctions(t *testing.T) {
 		"VDropout":             baselines.VDropout{Alpha: 0.3},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "Density" && name != "Rank1" {
+				fixtures.SkipShortOffGo(t)
+			}
 			m := mlp(t, layers, 1)
 			const draws = 4000
 			o := predict.Options{Samples: draws, Seed: new(uint64(2)), Coherent: true}

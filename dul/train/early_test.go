@@ -59,7 +59,7 @@ func TestEarlyStopping(t *testing.T) {
 		again := tried[c.trial]
 		tried[c.trial] = true
 		t.Run(fmt.Sprintf("%s, every %d, %v", c.trial, c.every, c.scores), func(t *testing.T) {
-			if again || c.trial == "images" {
+			if again || c.trial != "replicas" {
 				fixtures.SkipShortOffGo(t)
 			}
 			of := func(epochs int) map[string]fixtures.Array {
@@ -131,6 +131,9 @@ func TestDivergedAfterTheBestEpoch(t *testing.T) {
 		{"at the very start", "replicas", told{{1, 1}, {2, 2}, {3, 3}, {4, 4}}, 1, []int{0, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name != "replicas" {
+				fixtures.SkipShortOffGo(t)
+			}
 			run := named(t, c.trial)
 			run.Epochs = 4
 			run.Schedule = func(step, total int) float64 {
@@ -178,6 +181,7 @@ func TestDivergedAfterTheBestEpoch(t *testing.T) {
 
 // A run that is stopped, while it trains or where it is to be scored, goes on as if it had not been.
 func TestStoppedEarlyStopping(t *testing.T) {
+	fixtures.SkipShortOffGo(t)
 	const perEpoch = trialSteps / 3
 	scores := told{{3, 1}, {1, 2}, {2, 0}, {4, 4}}
 	run := named(t, "replicas")
@@ -227,6 +231,7 @@ func TestStoppedEarlyStopping(t *testing.T) {
 }
 
 func TestEarlyStoppingErrors(t *testing.T) {
+	fixtures.SkipShortOffGo(t)
 	broken := errors.New("no such examples")
 	for _, c := range []struct {
 		name  string

@@ -169,6 +169,9 @@ func TestReplicaEqualsModelTrainedAlone(t *testing.T) {
 		{"mcdropout", baselines.MCDropout{}, 2}, {"vdropout", baselines.VDropout{}, 2}, {"rank1", baselines.Rank1{InitStd: 0.1}, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name != "deterministic" && c.name != "density" {
+				fixtures.SkipShortOffGo(t)
+			}
 			run := regression()
 			if c.name == "density" {
 				run.PretrainEpochs = 2
@@ -217,7 +220,7 @@ func TestSameSeedSameModel(t *testing.T) {
 		if differ < len(first)/4 {
 			t.Errorf("%d of %d variables differ in runs of two seeds", differ, len(first))
 		}
-	}, "images", "replicas")
+	}, "replicas")
 }
 
 // Pretraining improves the energy models and moves nothing but them and running
@@ -255,7 +258,7 @@ func TestPretrainingTrainsTheEnergyModelsAlone(t *testing.T) {
 				t.Errorf("the buffer of noise %s is left over", v.Path())
 			}
 		}
-	}, "images", "replicas")
+	}, "replicas")
 }
 
 // An epoch is every image once, in whole batches and one with the rest, in

@@ -101,6 +101,9 @@ func TestFirstLosses(t *testing.T) {
 		}
 	}
 	each(t, all, func(t *testing.T, c trial) {
+		if c.name != "images" && c.name != "replicas of points, weighted" && c.name != "replicas" {
+			fixtures.SkipShortOffGo(t)
+		}
 		c.Order, c.Augmentation, c.LogLikelihoodScale = inOrder, nil, scale
 		outputs, kl, ll := firstBatch(t, c)
 		var joint train.Losses
@@ -228,13 +231,14 @@ func TestNoiseDependsOnTheSeed(t *testing.T) {
 				t.Errorf("in the graph %t: the first loss is %v with either seed", inGraph, a)
 			}
 		}
-	}, "regression", "replicas")
+	}, "regression")
 }
 
 // Step t of the joint training has the rate Schedule(t, total), the pretraining
 // that of its first step: with a rate at one step alone, what a run changes is in
 // proportion to it.
 func TestSchedule(t *testing.T) {
+	fixtures.SkipShortOffGo(t) // the recorded traces have schedules
 	eachTrial(t, func(t *testing.T, c trial) {
 		c.Groups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}
 		c.PretrainGroups = nil
@@ -275,5 +279,5 @@ func TestSchedule(t *testing.T) {
 		if first, never := change(1, 0, 0, 1e-4), change(1, 0, 1, 1e-4); fixtures.RelativeError(t, "pretraining", first, none) == 0 || fixtures.RelativeError(t, "pretraining", never, none) != 0 {
 			t.Error("the pretraining has not the rate of the schedule's first step")
 		}
-	}, "replicas")
+	})
 }

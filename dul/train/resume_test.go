@@ -348,7 +348,7 @@ func TestDiverged(t *testing.T) {
 				})
 			}
 		}
-	}, "regression", "replicas")
+	}, "replicas")
 }
 
 // An objective that explodes has diverged though it is a number: a network that was

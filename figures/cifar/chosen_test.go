@@ -11,7 +11,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/tables"
 )
 
 // madeUpGrid are results of the whole search in which the value at place best has the lowest NLL.
@@ -33,7 +32,7 @@ func madeUpGrid(best int) []experiment.Result {
 
 // The committed choice is that of the committed results.
 func TestCommittedChoice(t *testing.T) {
-	file, missing, err := Choose(must.Get(tables.Committed())(t))
+	file, missing, err := Choose(must.Get(committed())(t))
 	if err != nil || !bytes.Equal(file, chosenCSV) {
 		t.Errorf("figures/cifar/chosen.csv is\n%s, but the committed results choose\n%s, without %v (error %v); write it with \"reproduce choose images figures/cifar/chosen.csv\"",
 			chosenCSV, file, missing, err)

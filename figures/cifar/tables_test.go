@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"densityuncertainty/environment/must"
@@ -14,9 +15,12 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
+// committed is the index of the committed results, read once.
+var committed = sync.OnceValues(tables.Committed)
+
 // Every table is made, in every format, of no results and of those that come with the checkout.
 func TestTablesOfCommittedResults(t *testing.T) {
-	committed := must.Get(tables.Committed())(t)
+	committed := must.Get(committed())(t)
 	for _, named := range Tables() {
 		t.Run(named.Name, func(t *testing.T) {
 			for _, x := range []*tables.Index{index(), committed} {
@@ -31,7 +35,7 @@ func TestTablesOfCommittedResults(t *testing.T) {
 
 // The metrics of results are those of their kept predictions, up to their rounding.
 func TestKeptPredictionsGiveTheStoredMetrics(t *testing.T) {
-	x := must.Get(tables.Committed())(t)
+	x := must.Get(committed())(t)
 	all := list(Small, ten, 1, smallMethods...)
 	checked := 0
 	for _, e := range all {

@@ -16,13 +16,12 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/tables"
 )
 
 // The networks that are part of the program can be loaded, predict, take little room, and are those of stored results.
 func TestTrainedNetworks(t *testing.T) {
 	backend, size := backendtest.Open(t), 0
-	x := must.Get(tables.Committed())(t)
+	x := must.Get(committed())(t)
 	_, test := must.Get2(datasets.CIFAR10Sample())(t)
 	for _, m := range exported {
 		name := methods.NameOf(m)

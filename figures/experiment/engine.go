@@ -291,6 +291,9 @@ func (r *run) carryOut(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if kinds = r.units(); len(slices.Concat(kinds[:]...)) == 0 { // no other process is at anything
+			return nil
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"densityuncertainty/environment/must"
@@ -16,6 +17,9 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
+// committed is the index of the committed results, read once.
+var committed = sync.OnceValues(tables.Committed)
+
 func figure(name string) tables.NamedFigure {
 	all := Figures()
 	return all[slices.IndexFunc(all, func(f tables.NamedFigure) bool { return f.Name == name })]
@@ -23,7 +27,7 @@ func figure(name string) tables.NamedFigure {
 
 // The figures of the stored runs.
 func TestFigures(t *testing.T) {
-	x := must.Get(tables.Committed())(t)
+	x := must.Get(committed())(t)
 	for _, named := range Figures() {
 		t.Run(named.Name, func(t *testing.T) {
 			f, err := named.Make(x, 0)
@@ -145,7 +149,7 @@ func TestPictures(t *testing.T) {
 
 // A browser shows the maps of an SVG in the whole of their rectangles. They are PNG, and are called so.
 func TestMaps(t *testing.T) {
-	f := must.Get(DistanceMoons(must.Get(tables.Committed())(t), 0))(t)
+	f := must.Get(DistanceMoons(must.Get(committed())(t), 0))(t)
 	svg := must.Get(f.Bytes(report.SVG))(t)
 	images, stretched := bytes.Count(svg, []byte("<image")), bytes.Count(svg, []byte(`<image preserveAspectRatio="none" `))
 	if images != len(DistanceMethods()) || stretched != images {
@@ -158,7 +162,7 @@ func TestMaps(t *testing.T) {
 
 // Every full experiment of the sets has a stored result, and is part of a figure or a table.
 func TestSets(t *testing.T) {
-	x := must.Get(tables.Committed())(t)
+	x := must.Get(committed())(t).Watched()
 	must.Get(GapRatios(x))(t)
 	must.Get(DistanceTable(x))(t)
 	for seed := range uint64(drawnSeeds) {

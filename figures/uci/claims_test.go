@@ -14,10 +14,10 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// verdictOn is the verdict on the claim that begins with some words, in a setting, and its evidence.
-func verdictOn(t *testing.T, lines []experiment.Result, begins, setting string) (verdict, evidence string) {
+// verdictOn is the verdict on the claim of a kind that begins with some words, in a setting, and its evidence.
+func verdictOn(t *testing.T, kind func(*tables.Index) ([]report.Claim, error), lines []experiment.Result, begins, setting string) (verdict, evidence string) {
 	t.Helper()
-	claims := must.Get(Claims(tables.Of(lines)))(t)
+	claims := must.Get(kind(tables.Of(lines)))(t)
 	i := slices.IndexFunc(claims, func(c report.Claim) bool {
 		return strings.HasPrefix(c.Claim, begins) && c.In == setting
 	})
@@ -82,7 +82,7 @@ func TestBestOnMost(t *testing.T) {
 		{"the heating load, which the paper does not have", on(text, 1, 2, 2, "energy"), report.NotRun, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			verdict, evidence := verdictOn(t, c.lines, claim, "paper's text")
+			verdict, evidence := verdictOn(t, claimsOfBest, c.lines, claim, "paper's text")
 			if verdict != c.verdict || !strings.Contains(evidence, c.evidence) {
 				t.Errorf("%s: %s, want %s: %s", verdict, evidence, c.verdict, c.evidence)
 			}
@@ -114,7 +114,7 @@ func TestGrounding(t *testing.T) {
 		{"nothing", nil, report.NotRun}, {"better", pair(1, 2, false), report.Holds}, {"worse", pair(2, 1, false), report.DoesNotHold}, {"either way", pair(1, 1, true), report.Undecided},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if verdict, evidence := verdictOn(t, c.lines, "A variance that follows", "paper's text"); verdict != c.verdict {
+			if verdict, evidence := verdictOn(t, claimsOfControls, c.lines, "A variance that follows", "paper's text"); verdict != c.verdict {
 				t.Errorf("%s: %s, want %s", verdict, evidence, c.verdict)
 			}
 		})
@@ -130,7 +130,7 @@ func TestClaimsHaveTheVerdictsOfTheTable(t *testing.T) {
 		lines         []experiment.Result
 	}{{"alone", report.Holds, alone}, {"beside another energy", report.Undecided, append(made(of(methods.DensityDiagonal, "boston"), spread(2, 0, 0.15)), alone...)}} {
 		t.Run(c.name, func(t *testing.T) {
-			if verdict, evidence := verdictOn(t, c.lines, "A variance that follows", "paper's text"); verdict != c.verdict {
+			if verdict, evidence := verdictOn(t, claimsOfControls, c.lines, "A variance that follows", "paper's text"); verdict != c.verdict {
 				t.Errorf("%s: %s, want %s", verdict, evidence, c.verdict)
 			}
 		})
@@ -161,7 +161,7 @@ func TestInBetween(t *testing.T) {
 		{"diverged alone elsewhere", report.Undecided, "rank correlation higher on 1, lower on 1 of 2", append(lines(0.5, 0.1), lost...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if verdict, evidence := verdictOn(t, c.lines, "Between the training inputs", "paper's text"); verdict != c.verdict || !strings.Contains(evidence, c.evidence) {
+			if verdict, evidence := verdictOn(t, claimsOfGaps, c.lines, "Between the training inputs", "paper's text"); verdict != c.verdict || !strings.Contains(evidence, c.evidence) {
 				t.Errorf("%s: %s, want %s: %s", verdict, evidence, c.verdict, c.evidence)
 			}
 		})
