@@ -16,7 +16,7 @@ import (
 // A claim is one of the paper's: that a method is better than each of several others, or as good, in some columns, over the
 // seeds of full runs.
 type claim struct {
-	report.Claim
+	tables.Claim
 	first   experiment.Experiments   // of the method
 	others  []experiment.Experiments // of each other method
 	columns []column
@@ -32,7 +32,7 @@ func theClaims() []claim {
 	wide := onWide.experiment
 	var all []claim
 	add := func(group, where, in, text string, first experiment.Experiments, preset experiment.Preset, d Images, others []experiment.Method, columns ...column) *claim {
-		c := claim{Claim: report.Claim{Group: group, Where: where, In: in, Claim: text}, first: first, columns: columns}
+		c := claim{Claim: tables.Claim{Group: group, Where: where, In: in, Claim: text}, first: first, columns: columns}
 		for _, m := range others {
 			c.others = append(c.others, list(preset, d, paperSeeds, m))
 		}
@@ -62,9 +62,8 @@ func theClaims() []claim {
 	}
 	var detection []column
 	for _, name := range []string{"auroc", "auprc"} {
-		c := metric(strings.ToUpper(name)+" on SVHN", detectionMetric(SVHN, name), 3)
-		c.up = true
-		detection = append(detection, c)
+		mean := tables.Mean{Metric: detectionMetric(SVHN, name), Higher: true}
+		detection = append(detection, column{heading: strings.ToUpper(name) + " on SVHN", Mean: mean})
 	}
 	for _, d := range []Images{ten, hundred} {
 		add("Detection", "table of SVHN", "trained on "+titleOf(d.Name), "The energy of density uncertainty detects SVHN better than the other methods' probabilities",
@@ -74,8 +73,8 @@ func theClaims() []claim {
 }
 
 // Claims are the paper's claims about images, checked by paired tests over the seeds of full runs.
-func Claims(x *tables.Index) ([]report.Claim, error) {
-	var all []report.Claim
+func Claims(x *tables.Index) ([]tables.Claim, error) {
+	var all []tables.Claim
 	for _, c := range theClaims() {
 		checked, err := c.check(x)
 		if err != nil {
@@ -89,8 +88,8 @@ func Claims(x *tables.Index) ([]report.Claim, error) {
 // check compares the first method with each other one, on the seeds on which neither diverged. The claim holds if every
 // difference is decided for it, and does not hold if one is decided against it. If only one of two methods diverged, with
 // some seed, that decides against it.
-func (c claim) check(x *tables.Index) (report.Claim, error) {
-	c.Verdict = report.NotRun
+func (c claim) check(x *tables.Index) (tables.Claim, error) {
+	c.Verdict = tables.NotRun
 	var family tables.Family[string]
 	alone := map[string]int{} // how often each verdict was given because only one of two methods diverged
 	behind := false           // by more than a standard deviation
@@ -125,10 +124,10 @@ func (c claim) check(x *tables.Index) (report.Claim, error) {
 		return c.Claim, err
 	}
 	n := tables.Verdicts(tests)
-	c.Verdict = report.Holds
+	c.Verdict = tables.Holds
 	switch {
 	case alone[report.Worse] > 0, c.comparable && behind, !c.comparable && n[report.Worse] > 0:
-		c.Verdict = report.DoesNotHold
+		c.Verdict = tables.DoesNotHold
 	case len(tests) == 0 && alone[report.Better] == 0, !c.comparable && n[report.Undecided] > 0:
 		c.Verdict = report.Undecided
 	}
@@ -146,15 +145,14 @@ func (c claim) check(x *tables.Index) (report.Claim, error) {
 // if a run is not there or lacks the metric.
 func bySeed(x *tables.Index, all experiment.Experiments, of column, ending string) (values map[int]float64, complete bool) {
 	values = map[int]float64{}
-	_, name := of.metric(row{})
 	for _, e := range all {
 		r, done := x.Find(e)
-		value, measured := r.Metrics[name+ending]
+		value, measured := r.Metrics[of.Metric+ending]
 		switch {
 		case done && r.Diverged:
 		case !measured:
 			return nil, false
-		case of.up:
+		case of.Higher:
 			values[int(e.Seed)] = -value
 		default:
 			values[int(e.Seed)] = value

@@ -8,8 +8,8 @@ import (
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
 )
 
 // The verdicts on claims follow the runs' numbers.
@@ -39,15 +39,15 @@ func TestClaims(t *testing.T) {
 	found[0].Diverged, found[0].Metrics = true, nil
 	claims := must.Get(Claims(index(found...)))(t)
 	for _, c := range []struct{ claim, in, verdict, evidence string }{
-		{"lower ECE and NLL", "", report.Holds, "6 comparisons: 6 better, 0 worse, 0 undecided. MFVI diverged on 1 of 3 seeds."},
-		{"best in accuracy", "CIFAR-100 with ResNet-14", report.DoesNotHold, "12 comparisons: 11 better, 1 worse, 0 undecided."},
-		{"best in accuracy", "CIFAR-10 with WRN-28-10", report.NotRun, ""},
-		{"rank-1 mixture", "1.25 %", report.NotRun, ""},
-		{"about as accurate", "", report.Holds, "3 comparisons: 3 better, 0 worse, 0 undecided. MFVI diverged on 1 of 3 seeds."},
-		{"detects SVHN", "trained on CIFAR-10", report.Holds, "6 comparisons: 6 better, 0 worse, 0 undecided. MFVI diverged on 1 of 3 seeds."},
-		{"detects SVHN", "trained on CIFAR-100", report.NotRun, ""},
+		{"lower ECE and NLL", "", tables.Holds, "6 comparisons: 6 better, 0 worse, 0 undecided. MFVI diverged on 1 of 3 seeds."},
+		{"best in accuracy", "CIFAR-100 with ResNet-14", tables.DoesNotHold, "12 comparisons: 11 better, 1 worse, 0 undecided."},
+		{"best in accuracy", "CIFAR-10 with WRN-28-10", tables.NotRun, ""},
+		{"rank-1 mixture", "1.25 %", tables.NotRun, ""},
+		{"about as accurate", "", tables.Holds, "3 comparisons: 3 better, 0 worse, 0 undecided. MFVI diverged on 1 of 3 seeds."},
+		{"detects SVHN", "trained on CIFAR-10", tables.Holds, "6 comparisons: 6 better, 0 worse, 0 undecided. MFVI diverged on 1 of 3 seeds."},
+		{"detects SVHN", "trained on CIFAR-100", tables.NotRun, ""},
 	} {
-		i := slices.IndexFunc(claims, func(got report.Claim) bool { return got.In == c.in && strings.Contains(got.Claim, c.claim) })
+		i := slices.IndexFunc(claims, func(got tables.Claim) bool { return got.In == c.in && strings.Contains(got.Claim, c.claim) })
 		if i < 0 {
 			t.Fatalf("no claim %s, %s", c.claim, c.in)
 		}
@@ -64,7 +64,7 @@ func TestComparableClaim(t *testing.T) {
 		behind   float64
 		diverged bool
 		verdict  string
-	}{{"alike", 0.009, false, report.Holds}, {"worse", 0.011, false, report.DoesNotHold}, {"better", -0.011, false, report.Holds}, {"diverged", 0, true, report.DoesNotHold}} {
+	}{{"alike", 0.009, false, tables.Holds}, {"worse", 0.011, false, tables.DoesNotHold}, {"better", -0.011, false, tables.Holds}, {"diverged", 0, true, tables.DoesNotHold}} {
 		t.Run(c.name, func(t *testing.T) {
 			with := func(behind float64) func(experiment.Experiment) map[string]float64 {
 				return func(e experiment.Experiment) map[string]float64 {
@@ -75,7 +75,7 @@ func TestComparableClaim(t *testing.T) {
 			found[1].Diverged = c.diverged
 			found = append(found, resultsOf(with(0), list(onWide.experiment, ten, paperSeeds, methods.Density))...)
 			claims := must.Get(Claims(index(found...)))(t)
-			i := slices.IndexFunc(claims, func(got report.Claim) bool { return got.In == "1.25 %" })
+			i := slices.IndexFunc(claims, func(got tables.Claim) bool { return got.In == "1.25 %" })
 			if claims[i].Verdict != c.verdict {
 				t.Errorf("%s (%s), want %s", claims[i].Verdict, claims[i].Evidence, c.verdict)
 			}

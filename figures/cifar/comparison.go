@@ -81,9 +81,9 @@ func (c Comparison) rows(x *tables.Index) ([]row, *tables.Index, error) {
 					if released {
 						r.group += ", settings of the authors' code"
 					}
-					r.found, r.cell.Full = found(x, list(v.preset, d, mostSeeds, m))
+					r.found, r.runs = found(x, list(v.preset, d, mostSeeds, m))
 					r.made = m.Members > 1 && len(r.found) == 1
-					if len(r.cell.Full) == 0 {
+					if len(r.runs) == 0 {
 						continue
 					}
 					r.reference = m.Same(methods.Density) && v.only == nil
@@ -114,7 +114,7 @@ func found(x *tables.Index, all experiment.Experiments) (finite []experiment.Res
 }
 
 // diverged says whether a run of the row did.
-func (r row) diverged() bool { return len(r.found) < len(r.cell.Full) }
+func (r row) diverged() bool { return len(r.found) < len(r.runs) }
 
 // has says whether a run has a metric.
 func (r row) has(metric string) bool {
@@ -126,7 +126,7 @@ func (r row) has(metric string) bool {
 
 // words is a column of words.
 func words(heading string, of func(r row) string) column {
-	return column{heading: heading, cell: func(r row) report.Cell { return report.Cell{Text: of(r)} }}
+	return column{heading: heading, cell: func(r row) tables.Mean { return tables.Words("%s", of(r)) }}
 }
 
 // runs is the column with the number of runs that did not diverge.
@@ -146,7 +146,8 @@ func (c Comparison) Table(x *tables.Index) (report.Table, error) {
 	if err != nil {
 		return report.Table{}, err
 	}
-	columns := []column{runs, accuracyColumn, nllColumn, eceColumn, metric("Brier", "brier", 4), metric("AURC", "aurc", 4), words("Posterior std", func(r row) string {
+	brier, aurc := tables.Mean{Metric: "brier", Decimals: 4}, tables.Mean{Metric: "aurc", Decimals: 4}
+	columns := []column{runs, accuracyColumn, nllColumn, eceColumn, {heading: "Brier", Mean: brier}, {heading: "AURC", Mean: aurc}, words("Posterior std", func(r row) string {
 		var values []float64
 		for _, f := range r.found {
 			if v, has := f.Metrics[results.MetricPosteriorStd]; has {
@@ -198,9 +199,10 @@ func (c Comparison) detection(x *tables.Index, part, metric string) (report.Tabl
 		if by.ending == ByEnergyOnce {
 			continue // the same as that of many samples, to three digits
 		}
-		of := func(r row) (tables.Cell, string) { return r.cell, detectionMetric(r.other, metric) + by.ending }
-		if slices.ContainsFunc(rows, func(r row) bool { _, name := of(r); return r.has(name) }) {
-			columns = append(columns, column{heading: by.words, metric: of, factor: 1, decimals: 3, up: true, optional: true, rank: metric})
+		c := column{heading: by.words, Mean: detected, metric: func(r row) string { return detectionMetric(r.other, metric) + by.ending }}
+		c.Best = metric
+		if slices.ContainsFunc(rows, func(r row) bool { return r.has(c.metric(r)) }) {
+			columns = append(columns, c)
 		}
 	}
 	return fill(x, c.start(part, nil), columns, rows)
@@ -220,12 +222,14 @@ func (c Comparison) Layers(x *tables.Index) (report.Table, error) {
 			continue
 		}
 		if !slices.ContainsFunc(columns, func(c column) bool { return c.heading == r.name }) {
-			columns = append(columns, column{heading: r.name, factor: 1, decimals: 3, up: true, optional: true, rank: "auroc", metric: func(line row) (tables.Cell, string) {
+			columns = append(columns, column{heading: r.name, cell: func(line row) tables.Mean {
 				i := slices.IndexFunc(rows, func(of row) bool { return of.name == r.name && strings.HasPrefix(line.group, of.group+", shown ") })
 				if i < 0 {
-					return tables.Cell{}, ""
+					return tables.Mean{}.Theirs()
 				}
-				return rows[i].cell, detectionMetric(line.other, "auroc") + byLayer(line.name)
+				c := column{Mean: detected, metric: func(row) string { return detectionMetric(line.other, "auroc") + byLayer(line.name) }}
+				c.Best = "auroc"
+				return c.of(rows[i])
 			}})
 		}
 		for _, layer := range layers {
@@ -311,7 +315,7 @@ func processorsGrid(x *tables.Index) (report.Table, error) {
 func (s search) rows(candidates experiment.Experiments, chosen float64) []row {
 	var rows []row
 	for i, value := range s.values {
-		r := row{group: s.method.Name + ": " + s.option, name: fmt.Sprint(value), cell: tables.Cell{Full: candidates[i : i+1]}}
+		r := row{group: s.method.Name + ": " + s.option, name: fmt.Sprint(value), runs: candidates[i : i+1]}
 		if value == chosen {
 			r.name += ", chosen"
 		}
@@ -325,6 +329,6 @@ func grid(x *tables.Index, name string, rows []row) (report.Table, error) {
 	t := prose.Table(name, nil)
 	t.Columns = []string{"Value"}
 	accuracy, ece := accuracyColumn, eceColumn
-	accuracy.rank, ece.rank = "", ""
+	accuracy.Best, ece.Best = "", ""
 	return fill(x, t, []column{nllColumn, accuracy, ece}, rows)
 }

@@ -291,7 +291,7 @@ func decide(tests []judgedTest) error {
 	for _, t := range tests {
 		differences = append(differences, t.Difference)
 	}
-	verdicts, err := report.Verdicts(differences, level)
+	verdicts, err := tables.Holm(differences, level)
 	for i, verdict := range verdicts {
 		tests[i].cell.Verdict = verdict
 		if !tests[i].sameSign {

@@ -3,7 +3,6 @@ package cifar
 import (
 	_ "embed"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -126,7 +125,7 @@ func (c Comparison) DetectionFigure(x *tables.Index) (report.Figure, error) {
 // A row is a line of a table: experiments that differ in their seeds alone, or numbers of the paper.
 type row struct {
 	group, name string
-	cell        tables.Cell
+	runs        experiment.Experiments
 	found       []experiment.Result // of these experiments, without those that diverged; only in comparisons
 	images      Images              // that it was trained on
 	ending      string              // of the names of its metrics, such as ByEnergy
@@ -138,130 +137,64 @@ type row struct {
 	table, paper, prefix string
 }
 
-// A column is what a table shows of every row: a metric, or a cell of another kind.
+// A column is what a table shows of every row: a metric of its experiments, or another cell.
 type column struct {
 	heading string
-	cell    func(r row) report.Cell // nil for a metric
-	// metric is the name of the metric, of which experiments; factor is 1 or that of percent.
-	metric   func(r row) (tables.Cell, string)
-	factor   float64
-	decimals int
-	up       bool // higher is better
-	optional bool // results may lack the metric
-	// Of the columns with the same rank the best number of a group is bold. "" has none.
-	rank string
-	// published is the paper's name of the column.
-	published string
-}
-
-// metric is a column with a metric of every row's experiments, of which lower is better.
-func metric(heading, name string, decimals int) column {
-	return column{heading: heading, metric: func(r row) (tables.Cell, string) { return r.cell, name }, factor: 1, decimals: decimals}
+	tables.Mean
+	published string                  // the paper's name of the column
+	metric    func(r row) string      // the metric, where rows have their own
+	cell      func(r row) tables.Mean // another cell
 }
 
 // The columns that several tables have.
 var (
-	accuracyColumn = column{
-		heading: "Accuracy (%)", metric: func(r row) (tables.Cell, string) { return r.cell, results.MetricAccuracy },
-		factor: 100, decimals: 2, up: true, rank: "accuracy", published: "Accuracy",
-	}
-	eceColumn = ranked(metric("ECE", results.MetricECE, 4), "ECE")
-	nllColumn = ranked(metric("NLL", results.MetricNLL, 4), "NLL")
+	accuracyColumn = column{heading: "Accuracy (%)", published: "Accuracy", Mean: tables.Mean{Metric: results.MetricAccuracy, Percent: true, Decimals: 2, Higher: true, Best: "accuracy"}}
+	eceColumn      = column{heading: "ECE", published: "ECE", Mean: tables.Mean{Metric: results.MetricECE, Decimals: 4, Best: "ECE"}}
+	nllColumn      = column{heading: "NLL", published: "NLL", Mean: tables.Mean{Metric: results.MetricNLL, Decimals: 4, Best: "NLL"}}
 )
 
-// ranked is a column whose best number is bold, with the paper's name of it.
-func ranked(c column, published string) column {
-	c.rank, c.published = published, published
-	return c
-}
-
-// fill adds columns and rows to a table. Rows and columns in which nothing was run are left out, and said to be.
+// fill adds columns and rows to a table.
 func fill(x *tables.Index, t report.Table, columns []column, rows []row) (report.Table, error) {
-	type leader struct {
-		value float64
-		cell  *report.Cell
-		of    int // how many
-	}
-	leaders := map[[2]string]leader{} // by group and rank
-	if len(t.Columns) == 0 {
-		t.Columns = []string{"Method"}
+	s := tables.Sheet{Table: t, Down: true}
+	if len(s.Columns) == 0 {
+		s.Columns = []string{"Method"}
 	}
 	for _, c := range columns {
-		t.Columns = append(t.Columns, c.heading)
+		s.Columns = append(s.Columns, c.heading)
 	}
 	for _, r := range rows {
-		made := report.Row{Group: r.group, Name: r.name, Cells: make([]report.Cell, len(columns))}
-		for i, c := range columns {
-			if c.cell != nil {
-				made.Cells[i] = c.cell(r)
-				continue
-			}
-			s, err := c.summary(x, r)
-			if err != nil {
-				return t, err
-			}
-			made.Cells[i] = c.shown(s, r)
-			value := s.Mean
-			if c.up {
-				value = -value
-			}
-			if key := [2]string{r.group, c.rank}; c.rank != "" && s.Complete() {
-				best := leaders[key]
-				if best.of == 0 || value < best.value {
-					best.value, best.cell = value, &made.Cells[i]
-				}
-				best.of++
-				leaders[key] = best
-			}
+		var cells []tables.Mean
+		for _, c := range columns {
+			cells = append(cells, c.of(r))
 		}
-		t.Rows = append(t.Rows, made)
+		s.Add(r.group, r.name, cells...)
 	}
-	for _, best := range leaders {
-		best.cell.Bold = best.of > 1
-	}
-	t.AlignColumns()
-	return t.WithoutNotRun(), nil
+	return s.Make(x)
 }
 
-// summary is what a row's experiments amount to in a column.
-func (c column) summary(x *tables.Index, r row) (results.Summary, error) {
-	cell, name := c.metric(r)
-	summarize := x.Summarize
-	if c.optional {
-		summarize = x.SummarizeOptional
+// of is the cell of a row, beside the paper's number if it has the row and the column. Without experiments it is that number
+// alone. Runs of which none has an optional metric have a dash.
+func (c column) of(r row) tables.Mean {
+	if c.cell != nil {
+		return c.cell(r)
 	}
-	s, err := summarize(cell, name)
-	return s.Times(c.factor), err
-}
-
-// shown is the cell of a summary, with a verdict if the paper has the row and the column. Without experiments it is the
-// paper's number. Runs that lack the metric show a dash.
-func (c column) shown(s results.Summary, r row) report.Cell {
-	published, note := r.published(c)
-	cell, _ := c.metric(r)
-	switch {
-	case len(cell.All()) == 0 && note != "":
-		return report.Cell{Text: note}
-	case len(cell.All()) == 0:
-		return published.Printed()
-	case s.N+s.Diverged == 0 && s.Unmeasured > 0:
-		return report.Cell{}
+	mean := c.Over(r.runs)
+	if c.metric != nil {
+		mean.Metric = c.metric(r)
 	}
-	s.Unmeasured = 0
-	shown := report.Compare(s, published, c.decimals)
-	if c.up {
-		shown.Verdict = report.HigherIsBetter(shown.Verdict)
+	if mean.Optional && len(r.found) > 0 && !r.has(mean.Metric) {
+		return tables.Mean{}
 	}
-	return shown
-}
-
-// published is the paper's number of a row in a column, and the paper's note on it. It is NaN if the paper has none.
-func (r row) published(c column) (report.Number, string) {
 	theirs, has := papers.Lookup(r.table, r.paper, r.prefix+c.published)
-	if !has {
-		return report.Number{Mean: math.NaN(), Std: math.NaN()}, ""
+	switch {
+	case has && theirs.Note != "" && len(r.runs) == 0:
+		return tables.Words("%s", theirs.Note)
+	case has:
+		mean.Printed = &report.Number{Mean: theirs.Mean, Std: theirs.Std, Decimals: theirs.Decimals}
+	case len(r.runs) == 0:
+		return mean.Theirs()
 	}
-	return report.Number{Mean: theirs.Mean, Std: theirs.Std, Decimals: theirs.Decimals}, theirs.Note
+	return mean
 }
 
 // papersRows are the rows of one of the paper's tables, as a group; prefix begins the names of the columns.
@@ -318,14 +251,9 @@ var (
 
 var classifications = []Classification{CIFAR10ResNet14, CIFAR100ResNet14, CIFAR10WideResNet, CIFAR100WideResNet, Rank1Ablation, CIFAR10Released, CIFAR100Released}
 
-// experiments are those of a row of the paper's tables: full ones and, of ResNet-14, quick ones, which hold images out.
-func (s settings) experiments(d Images, decayAll bool, m experiment.Method) tables.Cell {
-	c := tables.Cell{Full: list(s.withDecay(decayAll), d, paperSeeds, m)}
-	if s.preset == paper.preset && !s.wide() {
-		d.HeldOut = 0
-		c.Quick, c.Images = list(quick.withDecay(decayAll), d, 1, m), quick.sizes.TrainN
-	}
-	return c
+// experiments are those of a row of the paper's tables.
+func (s settings) experiments(d Images, decayAll bool, m experiment.Method) experiment.Experiments {
+	return list(s.withDecay(decayAll), d, paperSeeds, m)
 }
 
 // said is what is said of settings.
@@ -340,7 +268,7 @@ func (s settings) said() said { return said{s.released, s.epochs, s.samples} }
 func (t Classification) Table(x *tables.Index) (report.Table, error) {
 	var rows []row
 	add := func(m experiment.Method, ending string, decayAll bool) {
-		r := row{name: m.Name, cell: t.settings.experiments(t.images, decayAll, m), table: t.published, paper: paperName(m, t.published)}
+		r := row{name: m.Name, runs: t.settings.experiments(t.images, decayAll, m), table: t.published, paper: paperName(m, t.published)}
 		if strings.HasPrefix(r.paper, "Rank-1 Mixture") {
 			r.name = r.paper
 		}
@@ -382,15 +310,16 @@ func DetectionTable(x *tables.Index) (report.Table, error) {
 				if by == ByEnergy || own != ByEnergy && by == ByMaxProbability {
 					r.paper = paperName(m, papers.OODSVHN)
 				}
-				r.cell = paper.experiments(trained, false, m)
+				r.runs = paper.experiments(trained, false, m)
+				r.found, _ = found(x, r.runs)
 				rows = append(rows, r)
 			}
 		}
 		rows = append(rows, papersRows(papers.OODSVHN, titleOf(d.Name)+", the paper's numbers", prefix)...)
 	}
 	of := func(heading, published, metric string, other func(d Images) string) column {
-		return column{heading: heading, published: published, factor: 1, decimals: 3, up: true, optional: true, metric: func(r row) (tables.Cell, string) {
-			return r.cell, detectionMetric(other(r.images), metric) + r.ending
+		return column{heading: heading, published: published, Mean: detected, metric: func(r row) string {
+			return detectionMetric(other(r.images), metric) + r.ending
 		}}
 	}
 	svhn := func(Images) string { return SVHN }
@@ -401,6 +330,9 @@ func DetectionTable(x *tables.Index) (report.Table, error) {
 		of("SVHN (1,083) AUROC", "", "auroc", func(Images) string { return SVHNExcerpt }),
 	}, rows)
 }
+
+// detected is a mean of an area under a curve.
+var detected = tables.Mean{Decimals: 3, Higher: true, Optional: true}
 
 // fidelitiesTable lists in what the authors' code differs from the paper's text, for density uncertainty.
 func fidelitiesTable(*tables.Index) (report.Table, error) {

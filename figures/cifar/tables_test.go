@@ -18,21 +18,6 @@ import (
 // committed is the index of the committed results, read once.
 var committed = sync.OnceValues(tables.Committed)
 
-// Every table is made, in every format, of no results and of those that come with the checkout.
-func TestTablesOfCommittedResults(t *testing.T) {
-	committed := must.Get(committed())(t)
-	for _, named := range Tables() {
-		t.Run(named.Name, func(t *testing.T) {
-			for _, x := range []*tables.Index{index(), committed} {
-				if x == committed && (strings.HasSuffix(named.Name, "-differences") || strings.HasSuffix(named.Name, "-temperature")) {
-					continue // which take long
-				}
-				figtest.Renders(t, must.Get(named.Make(x))(t))
-			}
-		})
-	}
-}
-
 // The metrics of results are those of their kept predictions, up to their rounding.
 func TestKeptPredictionsGiveTheStoredMetrics(t *testing.T) {
 	x := must.Get(committed())(t)
@@ -58,7 +43,7 @@ func TestKeptPredictionsGiveTheStoredMetrics(t *testing.T) {
 
 // Ours have a mark where the paper has a number, and say what is odd about them.
 func TestClassificationCells(t *testing.T) {
-	density, quicks := list(Paper, ten, paperSeeds, methods.Density), list(Quick, ten, 1, methods.Density)
+	density := list(Paper, ten, paperSeeds, methods.Density)
 	full := resultsOf(measuring(0.9153, 0.004, 0.24, 0.002), density)
 	lost := slices.Clone(full)
 	lost[0].Diverged = true
@@ -70,7 +55,6 @@ func TestClassificationCells(t *testing.T) {
 		{"three seeds", full, "91.53 ± 0.20, worse | 0.0040 ± 0.0020, agrees | 0.2400 ± 0.0020, worse"},
 		{"one seed", full[1:2], "91.53 (n=1 of 3), no sd | 0.00400 (n=1 of 3), no sd | 0.2400 (n=1 of 3), no sd"},
 		{"one diverged", lost, "91.63 ± 0.14 (1 of 3 diverged) | 0.0050 ± 0.0014 (1 of 3 diverged) | 0.2410 ± 0.0014 (1 of 3 diverged)"},
-		{"quick only", resultsOf(measuring(0.25, 0.1, 2, 0), quicks), "25.00 (quick: 1 epochs of 512 images) | 0.1000 (quick: 1 epochs of 512 images) | 2.0000 (quick: 1 epochs of 512 images)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			table := tableOf(t, "cifar10-resnet14", c.found...)

@@ -18,14 +18,14 @@ func Named() tables.Named {
 }
 
 // studies are the claims that each study can check.
-var studies = []func(x *tables.Index) ([]report.Claim, error){toy.Claims, uci.Claims, cifar.Claims}
+var studies = []func(x *tables.Index) ([]tables.Claim, error){toy.Claims, uci.Claims, cifar.Claims}
 
 //go:embed prose.md
 var prose string
 
 // Table lists the paper's claims, in our words, and what the results say of each.
 func Table(x *tables.Index) (report.Table, error) {
-	var all []report.Claim
+	var all []tables.Claim
 	for _, claims := range studies {
 		found, err := claims(x)
 		if err != nil {
@@ -34,6 +34,6 @@ func Table(x *tables.Index) (report.Table, error) {
 		all = append(all, found...)
 	}
 	t := report.ParseProse(prose).Table("claims", nil)
-	t.AddClaims(all)
+	tables.AddClaims(&t, all)
 	return t, nil
 }

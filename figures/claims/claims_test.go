@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"densityuncertainty/figures/internal/figtest"
-	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 )
 
@@ -14,14 +13,14 @@ import (
 func TestTable(t *testing.T) {
 	before := studies
 	t.Cleanup(func() { studies = before })
-	of := func(claim string, err error) func(*tables.Index) ([]report.Claim, error) {
-		return func(*tables.Index) ([]report.Claim, error) {
-			return []report.Claim{{Where: "section 4", Claim: claim, Verdict: report.Holds}}, err
+	of := func(claim string, err error) func(*tables.Index) ([]tables.Claim, error) {
+		return func(*tables.Index) ([]tables.Claim, error) {
+			return []tables.Claim{{Where: "section 4", Claim: claim, Verdict: tables.Holds}}, err
 		}
 	}
-	studies = []func(*tables.Index) ([]report.Claim, error){of("one", nil), of("two", nil)}
+	studies = []func(*tables.Index) ([]tables.Claim, error){of("one", nil), of("two", nil)}
 	table, err := Table(tables.NewIndex(nil))
-	if err != nil || len(table.Rows) != 2 || table.Rows[1].Name != "two" || figtest.Cell(t, table, "one", "Verdict") != report.Holds {
+	if err != nil || len(table.Rows) != 2 || table.Rows[1].Name != "two" || figtest.Cell(t, table, "one", "Verdict") != tables.Holds {
 		t.Errorf("%+v, %v", table, err)
 	}
 	studies = append(studies, of("three", errors.New("torn")))

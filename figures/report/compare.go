@@ -4,10 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
-
-	"densityuncertainty/dul/metrics"
-	"densityuncertainty/figures/results"
 )
 
 // A Number is a mean with its spread: one of ours with the decimals that are asked for, or a published one with those that
@@ -49,52 +45,6 @@ const (
 	NoUnit    = "no sd"  // fewer than two runs, so there is no unit
 	Unsettled = ""       // no full-scale number, or some runs diverged
 )
-
-// Difference is (ours - theirs) in units of OUR standard deviation over the splits, which is the spread
-// that one split's number has, and a verdict. Our own spread is the unit because some of the paper's are
-// not credible: those of the Yacht RMSE look ten times too small. The part of the difference that the
-// rounding of the published number can explain, half a unit of its last decimal, is taken off first, so
-// that 0.0006 against a printed 0.001 does not count as far away. NaN when there is no verdict. Lower
-// numbers are the better ones; see HigherIsBetter.
-func Difference(ours results.Summary, theirs Number) (inStd float64, verdict string) {
-	if ours.Scale != results.Full || ours.Diverged > 0 || ours.N == 0 || math.IsNaN(theirs.Mean) {
-		return math.NaN(), Unsettled
-	}
-	if math.IsNaN(ours.Std) || ours.Std == 0 {
-		return math.NaN(), NoUnit
-	}
-	away := ours.Mean - theirs.Mean
-	rounding := 0.5 * math.Pow10(-theirs.Decimals)
-	if math.Abs(away) <= rounding {
-		return 0, Agrees
-	}
-	inStd = (away - math.Copysign(rounding, away)) / ours.Std
-	switch {
-	case inStd < -1:
-		return inStd, Better
-	case inStd > 1:
-		return inStd, Worse
-	}
-	return inStd, Agrees
-}
-
-// HigherIsBetter turns round a verdict of Difference or Compare, for a metric that is better when higher.
-func HigherIsBetter(verdict string) string {
-	switch verdict {
-	case Better:
-		return Worse
-	case Worse:
-		return Better
-	}
-	return verdict
-}
-
-// Compare is a cell with ours and the verdict of Difference.
-func Compare(ours results.Summary, theirs Number, decimals int) Cell {
-	c := SummaryCell(ours, decimals)
-	_, c.Verdict = Difference(ours, theirs)
-	return c
-}
 
 // mostDecimals is the number of decimals beyond which numbers differ by rounding alone.
 const mostDecimals = 6
@@ -172,69 +122,12 @@ func (t Table) AlignColumns() {
 	}
 }
 
-// SummaryCell prints a summary, and in brackets what is odd about it: that it is a quick run's, that only n of the runs
-// were made, or that some diverged.
-func SummaryCell(s results.Summary, decimals int) Cell {
-	if s.Scale == "" || s.N == 0 && s.Diverged == 0 && s.Unmeasured == 0 {
-		return Cell{NotRun: true}
-	}
-	var odd []string
-	if s.Scale == results.Quick {
-		of := ""
-		if s.Images > 0 {
-			of = fmt.Sprintf(" of %d images", s.Images)
-		}
-		odd = append(odd, fmt.Sprintf("quick: %d epochs%s", s.Epochs, of))
-	} else if missing := s.Wanted - s.N - s.Diverged - s.Unmeasured; missing > 0 && s.N > 0 {
-		odd = append(odd, fmt.Sprintf("n=%d of %d", s.N, s.Wanted))
-	}
-	if s.Diverged > 0 {
-		odd = append(odd, fmt.Sprintf("%d of %d diverged", s.Diverged, s.N+s.Unmeasured+s.Diverged))
-	}
-	c := Cell{}
-	switch {
-	case s.N > 0:
-		c = NumberCell(s.Mean, s.Std, decimals)
-	case s.Unmeasured > 0:
-		c.Text = "not measured"
-	default:
-		c.Text = odd[0]
-		return c
-	}
-	if len(odd) > 0 {
-		c.note = " (" + strings.Join(odd, ", ") + ")"
-		c.Text += c.note
-	}
+// Noted is the cell with a note after its number.
+func (c Cell) Noted(note string) Cell {
+	c.note = note
+	c.Text += note
 	return c
 }
 
 // Undecided is the verdict on a difference that other data of the same kind may well turn round.
 const Undecided = "undecided"
-
-// Verdicts are those, Better, Worse or Undecided, of differences of numbers that are better when lower, of all of them together: any wrong verdict
-// is as rare as 1 - confidence (metrics.Holm).
-func Verdicts(list []metrics.Difference, confidence float64) ([]string, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	p := make([]float64, len(list))
-	for i, d := range list {
-		p[i] = d.P
-	}
-	adjusted, err := metrics.Holm(p)
-	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	verdicts := make([]string, len(list))
-	for i, p := range adjusted {
-		switch {
-		case p > 1-confidence:
-			verdicts[i] = Undecided
-		case list[i].Mean < 0:
-			verdicts[i] = Better
-		default:
-			verdicts[i] = Worse
-		}
-	}
-	return verdicts, nil
-}

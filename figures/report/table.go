@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"densityuncertainty/dul/metrics"
-	"densityuncertainty/figures/results"
 )
 
 // Table is a finished table, ready to be rendered in one of TableFormats.
@@ -77,13 +76,6 @@ func TextCells(texts ...string) []Cell {
 	return cells
 }
 
-// BoldLowest marks the cell of the lowest mean among complete summaries, those of the row's cells in order.
-func (r Row) BoldLowest(summaries []results.Summary) {
-	if lowest, _ := results.Lowest(summaries); lowest >= 0 {
-		r.Cells[lowest].Bold = true
-	}
-}
-
 // WithoutNotRun is the table without the rows and columns in which nothing was run; NotRun lists them, and a group of which
 // no row is left by its name alone. A row or column is kept if one of its cells has a number of ours, or if none of its cells
 // ever would have one.
@@ -121,6 +113,15 @@ func (t Table) WithoutNotRun() Table {
 		}
 	}
 	return kept
+}
+
+// Cell is the cell of a row and column; the zero Cell if there is none.
+func (t Table) Cell(group, row, column string) Cell {
+	i := slices.IndexFunc(t.Rows, func(r Row) bool { return r.Group == group && r.Name == row })
+	if k := slices.Index(t.Columns, column); i >= 0 && k > 0 {
+		return t.Rows[i].Cells[k-1]
+	}
+	return Cell{}
 }
 
 // Turned is the table with a group for each row name, a row for each column, and a column for each group.

@@ -11,9 +11,7 @@ import (
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/internal/figtest"
-	"densityuncertainty/figures/paper"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 )
 
 // awkward has all that some format must escape, and every part that a table can have.
@@ -116,84 +114,6 @@ func TestTextsOfOthers(t *testing.T) {
 	}
 }
 
-func full(n int, mean, std float64) results.Summary {
-	return results.Summary{Scale: results.Full, N: n, Wanted: 20, Epochs: 100, Mean: mean, Std: std}
-}
-
-func TestDifference(t *testing.T) {
-	nan := math.NaN()
-	quick, diverged := full(2, 1, 1), full(19, 1, 1)
-	quick.Scale, diverged.Diverged = results.Quick, 1
-	for _, c := range []struct {
-		name   string
-		ours   results.Summary
-		theirs report.Number
-		inStd  float64
-		down   string // the verdict where lower is better
-		up     string
-	}{
-		{"explained by rounding", full(20, 0.00063, 0.00003), report.Number{0.001, 0, 3}, 0, report.Agrees, report.Agrees},
-		{"beyond rounding", full(20, 0.00063, 0.00003), report.Number{0.002, 0, 3}, (0.00063 - 0.002 + 0.0005) / 0.00003, report.Better, report.Worse},
-		{"above", full(20, 3, 0.5), report.Number{2, 0.1, 1}, 1.9, report.Worse, report.Better},
-		{"within one", full(20, 3, 1), report.Number{2, 0.1, 1}, 0.95, report.Agrees, report.Agrees},
-		{"no deviation", full(1, 1, nan), report.Number{1, 1, 3}, nan, report.NoUnit, report.NoUnit},
-		{"a deviation of zero", full(2, 1, 0), report.Number{1, 1, 3}, nan, report.NoUnit, report.NoUnit},
-		{"quick", quick, report.Number{1, 1, 3}, nan, report.Unsettled, report.Unsettled},
-		{"nothing", results.Summary{}, report.Number{1, 1, 3}, nan, report.Unsettled, report.Unsettled},
-		{"diverged", diverged, report.Number{1, 1, 3}, nan, report.Unsettled, report.Unsettled},
-		{"not published", full(20, 1, 1), report.Number{nan, nan, 0}, nan, report.Unsettled, report.Unsettled},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			down, verdict := report.Difference(c.ours, c.theirs)
-			other := report.HigherIsBetter(verdict)
-			same := func(got float64) bool {
-				return math.Abs(got-c.inStd) < 1e-9 || math.IsNaN(got) && math.IsNaN(c.inStd)
-			}
-			if !same(down) || verdict != c.down || other != c.up {
-				t.Errorf("got %v, %q and %q, want %v, %q and %q", down, verdict, other, c.inStd, c.down, c.up)
-			}
-		})
-	}
-}
-
-func TestCells(t *testing.T) {
-	nan := math.NaN()
-	part, quick, images, none, diverged := full(2, 2.6, 0.1), full(2, 3, 0.1), full(2, 3, 0.1), full(0, nan, nan), full(19, 0.95, 0.05)
-	quick.Scale, images.Scale, images.Images, diverged.Diverged = results.Quick, results.Quick, 500, 1
-	none.Unmeasured = 20
-	lost := full(0, nan, nan)
-	lost.Diverged = 20
-	theirs := report.Number{2.593, 0.067, 3}
-	for _, c := range []struct {
-		name    string
-		summary results.Summary
-		theirs  report.Number
-		want    string // of Compare
-		paper   string // of Number.Printed
-	}{
-		{"complete", full(20, 2.65, 0.103), theirs, "2.650 ± 0.103, agrees", "2.593 ± 0.067"},
-		{"part", part, theirs, "2.600 ± 0.100 (n=2 of 20), agrees", "2.593 ± 0.067"},
-		{"one", full(1, 2.5, nan), theirs, "2.500 (n=1 of 20), no sd", "2.593 ± 0.067"},
-		{"quick", quick, theirs, "3.000 ± 0.100 (quick: 100 epochs)", "2.593 ± 0.067"},
-		{"quick on images", images, theirs, "3.000 ± 0.100 (quick: 100 epochs of 500 images)", "2.593 ± 0.067"},
-		{"not run", results.Summary{}, theirs, "not run", "2.593 ± 0.067"},
-		{"not measured", none, theirs, "not measured", "2.593 ± 0.067"},
-		{"diverged", diverged, theirs, "0.950 ± 0.050 (1 of 20 diverged)", "2.593 ± 0.067"},
-		{"all diverged", lost, theirs, "20 of 20 diverged", "2.593 ± 0.067"},
-		{"no deviation published", full(20, 2.65, 0.1), report.Number{2.6, nan, 1}, "2.650 ± 0.100, agrees", "2.6"},
-		{"not published", full(20, 2.65, 0.1), report.Number{nan, nan, 0}, "2.650 ± 0.100", "–"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := figtest.Text(report.Compare(c.summary, c.theirs, 3)); got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
-			if got := figtest.Text(c.theirs.Printed()); got != c.paper {
-				t.Errorf("the published number is %s, want %s", got, c.paper)
-			}
-		})
-	}
-}
-
 // Numbers that are compared have like decimals, by the middle one of their spreads.
 func TestAlign(t *testing.T) {
 	nan := math.NaN()
@@ -243,39 +163,6 @@ func TestAlign(t *testing.T) {
 	}
 }
 
-// The lowest mean of a row is bold among complete ones.
-func TestBold(t *testing.T) {
-	complete, part := func(mean float64) results.Summary { return full(20, mean, 1) }, func(mean float64) results.Summary { return full(19, mean, 1) }
-	for _, c := range []struct {
-		name      string
-		summaries []results.Summary
-		want      int // the cell that is bold; -1 for none
-	}{
-		{"lowest of the complete", []results.Summary{complete(3), part(1), complete(2)}, 2},
-		{"the first of equals", []results.Summary{complete(2), complete(2), part(1)}, 0},
-		{"one complete", []results.Summary{part(1), complete(3), part(2)}, 1},
-		{"none complete", []results.Summary{part(1), part(2), {}}, -1},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			row := report.Row{Cells: report.TextCells("a", "b", "c")}
-			row.BoldLowest(c.summaries)
-			for i, cell := range row.Cells {
-				if cell.Bold != (i == c.want) {
-					t.Errorf("cell %d of the row is %s, want cell %d bold", i, figtest.Text(cell), c.want)
-				}
-			}
-		})
-	}
-}
-
-func ExampleDifference() {
-	cell, _ := paper.Lookup(paper.UCINLL, "Yacht Hydrodynamics", "Density Uncertainty")
-	ours := results.Summary{Scale: results.Full, N: 20, Wanted: 20, Mean: 2.611, Std: 0.095}
-	inStd, verdict := report.Difference(ours, report.Number{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals})
-	fmt.Printf("%+.2f sd, %s\n", inStd, verdict)
-	// Output: +0.18 sd, agrees
-}
-
 // Rows and columns that wait for runs are left out, unless one cell has a number of ours: a dash is none, and neither is one
 // of the paper's. What was never to be run stays.
 func TestWithoutNotRun(t *testing.T) {
@@ -295,30 +182,5 @@ func TestWithoutNotRun(t *testing.T) {
 	}}
 	if !reflect.DeepEqual(got, want) || len(all.Columns) != 5 || len(all.Rows[0].Cells) != 4 {
 		t.Errorf("%+v, want %+v", got, want)
-	}
-}
-
-// Claims that nobody checked are no rows. A claim that was checked in several settings is one row.
-func TestAddClaims(t *testing.T) {
-	in := func(claim, setting, verdict string) report.Claim {
-		return report.Claim{Group: "UCI", Claim: claim, Where: "section 4", In: setting, Verdict: verdict, Evidence: "on 8 of 9"}
-	}
-	var table report.Table
-	table.AddClaims([]report.Claim{
-		{Group: "Images", Claim: "better", Where: "table 3", Verdict: report.NotRun},
-		in("once", "", report.Undecided),
-		in("for it", "a", report.Undecided), in("for it", "b", report.Holds), in("for it", "c", report.NotRun), in("for it", "d", report.NotRun),
-		in("against it", "a", report.DoesNotHold), in("against it", "b", report.Undecided),
-		in("either way", "a", report.DoesNotHold), in("either way", "b", report.Holds),
-	})
-	row := func(claim, verdict, evidence string) report.Row {
-		return report.Row{Group: "UCI", Name: claim, Cells: report.TextCells(verdict, evidence, "section 4")}
-	}
-	want := []report.Row{
-		row("once", report.Undecided, "on 8 of 9"), row("for it", report.Holds, "a: on 8 of 9; b: on 8 of 9"),
-		row("against it", report.DoesNotHold, "a: on 8 of 9; b: on 8 of 9"), row("either way", report.Undecided, "a: on 8 of 9; b: on 8 of 9"),
-	}
-	if !reflect.DeepEqual(table.Rows, want) || !slices.Equal(table.NotRun, []string{"better (table 3)", "for it (section 4: c, d)"}) {
-		t.Errorf("%+v", table)
 	}
 }

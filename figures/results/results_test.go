@@ -302,19 +302,3 @@ func TestReserveErrors(t *testing.T) {
 		t.Errorf("a lock that somebody has removed: %v", err)
 	}
 }
-
-// The lowest mean counts among summaries without a missing or diverged run.
-func TestLowest(t *testing.T) {
-	full := func(mean float64, n, wanted int) results.Summary {
-		return results.Summary{Scale: results.Full, Mean: mean, N: n, Wanted: wanted}
-	}
-	quick := full(0, 2, 2)
-	quick.Scale = results.Quick
-	lowest, complete := results.Lowest([]results.Summary{full(3, 2, 2), full(1, 1, 2), full(2, 2, 2), full(2, 2, 2), quick})
-	if lowest != 2 || complete != 3 {
-		t.Errorf("number %d of %d complete ones", lowest, complete)
-	}
-	if lowest, complete := results.Lowest(nil); lowest != -1 || complete != 0 {
-		t.Errorf("of none: %d, %d", lowest, complete)
-	}
-}

@@ -121,7 +121,7 @@ func TestFamily(t *testing.T) {
 	}
 	nearly := map[int]float64{0: 1.15, 1: 2.3, 2: 3.45}
 	must.Do(t, family.Add("nearly", values, nearly, 3))
-	alone := must.Get(family.ByName())(t)["nearly"].Verdict
+	alone := must.Get(family.Tests())(t)[0].Verdict
 	for i := range 20 {
 		must.Do(t, family.Add(fmt.Sprint(i), values, map[int]float64{0: 2, 1: 0, 2: 4}, 0))
 	}

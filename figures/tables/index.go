@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
@@ -159,78 +158,6 @@ func (x *Index) Missing(list experiment.Experiments) experiment.Experiments {
 	return missing
 }
 
-// A Cell is the experiments whose mean a cell of a table shows.
-type Cell struct {
-	Full experiment.Experiments
-	// Quick are shown, and marked as quick, where none of Full was run.
-	Quick experiment.Experiments
-	// Images is how many images each quick run was trained on; 0 means all of them, or that there are no images.
-	Images int
-}
-
-// All are the cell's experiments.
-func (c Cell) All() experiment.Experiments { return slices.Concat(c.Full, c.Quick) }
-
-// Summarize averages a metric over the results of a cell. A result that lacks the metric, though its run did not diverge,
-// is an error.
-func (x *Index) Summarize(c Cell, metric string) (results.Summary, error) {
-	return x.summarize(c, metric, false)
-}
-
-// SummarizeOptional is Summarize for a metric that results may lack. Those without it do not count.
-func (x *Index) SummarizeOptional(c Cell, metric string) (results.Summary, error) {
-	return x.summarize(c, metric, true)
-}
-
-func (x *Index) summarize(c Cell, metric string, optional bool) (results.Summary, error) {
-	for _, part := range []struct {
-		scale string
-		list  experiment.Experiments
-	}{{results.Full, c.Full}, {results.Quick, c.Quick}} {
-		s := results.Summary{Scale: part.scale, Wanted: len(part.list)}
-		if part.scale == results.Quick {
-			s.Images = c.Images
-		}
-		var values []float64
-		for i, id := range part.list.IDs() {
-			e := part.list[i]
-			s.Epochs = e.Recipe.Epochs
-			r, done := x.find(e, id)
-			if !done {
-				continue
-			}
-			value, has := r.Metrics[metric]
-			switch {
-			case r.Diverged:
-				s.Diverged++
-			case !has && optional:
-				s.Unmeasured++
-			case !has:
-				return results.Summary{}, fmt.Errorf("tables: the result %s of %v has no metric %q", r.ID, e, metric)
-			default:
-				values = append(values, value)
-			}
-		}
-		if s.N = len(values); s.N == 0 && s.Diverged == 0 && s.Unmeasured == 0 {
-			continue
-		}
-		var err error
-		if s.Mean, s.Std, err = meanStd(values); err != nil {
-			return results.Summary{}, fmt.Errorf("tables: averaging %s: %w", metric, err)
-		}
-		return s, nil
-	}
-	return results.Summary{Mean: math.NaN(), Std: math.NaN()}, nil
-}
-
-// meanStd are NaN for no values.
-func meanStd(values []float64) (mean, std float64, err error) {
-	if len(values) == 0 {
-		return math.NaN(), math.NaN(), nil
-	}
-	return metrics.MeanStd(values)
-}
-
 // Lowest is the place of the experiment with the lowest metric among candidates, the first of equals, and that metric.
 // complete is false if a candidate was not run; best is -1 then, and if all of them diverged. A run that did not diverge
 // and lacks the metric is an error.
@@ -280,18 +207,4 @@ func (x *Index) DivergedAlone(list, reference experiment.Experiments) string {
 		return report.Worse
 	}
 	return report.Better
-}
-
-// BySplit is a metric of those experiments that were run and did not diverge, by their splits. A result without the metric
-// is left out too.
-func (x *Index) BySplit(list experiment.Experiments, metric string) map[int]float64 {
-	values := map[int]float64{}
-	for i, id := range list.IDs() {
-		if r, done := x.find(list[i], id); done && !r.Diverged {
-			if v, has := r.Metrics[metric]; has {
-				values[list[i].Split] = v
-			}
-		}
-	}
-	return values
 }

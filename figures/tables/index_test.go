@@ -76,10 +76,11 @@ func TestVerdictsOnDivergence(t *testing.T) {
 					all[m.Name] = append(all[m.Name], *r.Experiment)
 				}
 			}
-			row := tables.MethodRow{Name: "mine", Metric: "nll", Cell: func(m experiment.Method) tables.Cell { return tables.Cell{Full: all[m.Name]} }}
-			table := tables.MethodTable{Methods: []experiment.Method{reference, other}, Rows: []tables.MethodRow{row.TestedAgainst(reference)}}
-			verdicts := must.Get(table.Judge(tables.Of(append(c.its, c.reference...))))(t)
-			if got := verdicts[tables.Place{Row: "mine", Column: other.Name}]; got.Verdict != c.verdict || (got.Difference != nil) != (c.name == "neither diverged") {
+			var family tables.Family[string]
+			mean := tables.Mean{Metric: "nll", Of: all[other.Name], Against: all[reference.Name]}
+			must.Do(t, family.AddMean("mine", tables.Of(append(c.its, c.reference...)), mean))
+			got := append(must.Get(family.Tests())(t), tables.Test[string]{})[0]
+			if got.Verdict != c.verdict || (got.Difference != nil) != (c.name == "neither diverged") {
 				t.Errorf("got %+v, want %q", got, c.verdict)
 			}
 		})

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -8,7 +9,6 @@ import (
 	"strings"
 
 	"densityuncertainty/dul/metrics"
-	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
 )
 
@@ -17,17 +17,19 @@ import (
 const Confidence = 0.95
 
 // A Family is paired tests of differences over the splits of data sets. Its verdicts hold for all of its tests together
-// (metrics.PairedDifference, report.Verdicts). K is what a test compares, such as the name of a data set.
+// (metrics.PairedDifference, Holm). K is what a test compares, such as the name of a data set.
 type Family[K comparable] struct {
 	// TestTrain is the ratio of test to training examples of the splits, for the correction of Nadeau and Bengio (2003).
 	TestTrain float64
 
 	names       []K
 	differences []metrics.Difference
+	higher      []bool    // is better
+	alone       []Test[K] // of which one side diverged
 }
 
-// Add tests values against those of a reference, both by their splits. If they are not of the same splits, or of fewer
-// than two or the least number of splits that is asked for, the family stays as it is.
+// Add tests values against those of a reference, both by their splits, of a number that is better when lower. If they are
+// not of the same splits, or of fewer than two or the least number of splits that is asked for, the family stays as it is.
 func (f *Family[K]) Add(name K, values, reference map[int]float64, least int) error {
 	splits := slices.Sorted(maps.Keys(values))
 	if len(splits) < max(least, 2) || !slices.Equal(splits, slices.Sorted(maps.Keys(reference))) {
@@ -41,54 +43,92 @@ func (f *Family[K]) Add(name K, values, reference map[int]float64, least int) er
 	if err != nil {
 		return fmt.Errorf("tables: %w", err)
 	}
-	f.AddDifference(name, d)
+	f.names, f.differences, f.higher = append(f.names, name), append(f.differences, d), append(f.higher, false)
 	return nil
 }
 
-// AddDifference adds a difference that is tested already, such as a median.
-func (f *Family[K]) AddDifference(name K, d metrics.Difference) {
-	f.names, f.differences = append(f.names, name), append(f.differences, d)
-}
-
-// AddComplete tests a metric of experiments against that of others. If results are missing on a split of the data, or
-// diverged, the family stays as it is.
-func (f *Family[K]) AddComplete(name K, x *Index, metric string, list, reference experiment.Experiments) error {
-	if len(list) == 0 {
+// AddMean tests a mean against what it is to be tested against, if there is something, or adds the difference that it has. If
+// runs of one side diverged and none of the other's, the verdict is against that side.
+func (f *Family[K]) AddMean(name K, x *Index, m Mean) error {
+	if d := m.Words.Difference; d != nil {
+		f.names, f.differences, f.higher = append(f.names, name), append(f.differences, *d), append(f.higher, m.Higher)
+	}
+	if len(m.Of) == 0 || len(m.Against) == 0 {
 		return nil
 	}
-	return f.Add(name, x.BySplit(list, metric), x.BySplit(reference, metric), list[0].Task.Data.Splits())
+	if verdict := x.DivergedAlone(m.Of, m.Against); verdict != "" {
+		f.alone = append(f.alone, Test[K]{Of: name, Verdict: verdict})
+		return nil
+	}
+	ratio := 0.0
+	if data, is := m.Of[0].Task.Data.(interface{ TestTrain() float64 }); is && m.By == nil {
+		ratio = data.TestTrain()
+	}
+	if len(f.names) > 0 && ratio != f.TestTrain {
+		return fmt.Errorf("tables: tests of one family are of splits with %g and %g test examples for each training example", f.TestTrain, ratio)
+	}
+	f.TestTrain = ratio
+	against := m
+	against.Of, against.Metric = m.Against, cmp.Or(m.AgainstMetric, m.Metric)
+	n := len(f.higher)
+	err := f.Add(name, x.Units(m), x.Units(against), 0)
+	if len(f.higher) > n {
+		f.higher[n] = m.Higher
+	}
+	return err
 }
 
-// A Test is the verdict on a comparison, report.Better, Worse or Undecided for a metric that is better when lower, and the
-// difference that was tested. If runs of one side diverged and none of the other's (Index.DivergedAlone), the verdict is
-// against that side without a test: Difference is nil. The zero Test is of a comparison that was not made.
+// A Test is the verdict on a comparison, report.Better, Worse or Undecided, and the difference that was tested. If runs of
+// one side diverged and none of the other's (Index.DivergedAlone), the verdict is against that side without a test, whichever
+// way the metric is better: Difference is nil.
 type Test[K comparable] struct {
 	Of K
 	*metrics.Difference
 	Verdict string
 }
 
-// Tests returns the tests of a family in the order in which they were added.
+// Tests returns the tests of a family in the order in which they were added, and then those of which one side diverged.
 func (f *Family[K]) Tests() ([]Test[K], error) {
-	verdicts, err := report.Verdicts(f.differences, Confidence)
+	verdicts, err := Holm(f.differences, Confidence)
 	if err != nil {
-		return nil, fmt.Errorf("tables: %w", err)
+		return nil, err
 	}
 	var tests []Test[K]
 	for i, verdict := range verdicts {
+		if f.higher[i] {
+			verdict = opposite(verdict)
+		}
 		tests = append(tests, Test[K]{f.names[i], &f.differences[i], verdict})
 	}
-	return tests, nil
+	return append(tests, f.alone...), nil
 }
 
-// ByName returns the tests of a family by what they compare.
-func (f *Family[K]) ByName() (map[K]Test[K], error) {
-	tests, err := f.Tests()
-	all := map[K]Test[K]{}
-	for _, t := range tests {
-		all[t.Of] = t
+// Holm are the verdicts, report.Better, Worse or Undecided, on differences of numbers that are better when lower, of all of
+// them together: any wrong verdict is as rare as 1 - confidence (metrics.Holm).
+func Holm(list []metrics.Difference, confidence float64) ([]string, error) {
+	if len(list) == 0 {
+		return nil, nil
 	}
-	return all, err
+	p := make([]float64, len(list))
+	for i, d := range list {
+		p[i] = d.P
+	}
+	adjusted, err := metrics.Holm(p)
+	if err != nil {
+		return nil, fmt.Errorf("tables: %w", err)
+	}
+	verdicts := make([]string, len(list))
+	for i, p := range adjusted {
+		switch {
+		case p > 1-confidence:
+			verdicts[i] = report.Undecided
+		case list[i].Mean < 0:
+			verdicts[i] = report.Better
+		default:
+			verdicts[i] = report.Worse
+		}
+	}
+	return verdicts, nil
 }
 
 // Text is the difference with its interval, with three decimals, or two digits of the largest number if three decimals show
@@ -101,21 +141,19 @@ func (t Test[K]) Text() string {
 	return fmt.Sprintf("%+.*f [%+.*f, %+.*f]", n, t.Mean, n, t.Low, n, t.High)
 }
 
-// Cell is the difference with its interval and its verdict as a cell of a table, which waits for runs if nothing was tested.
-func (t Test[K]) Cell() report.Cell {
-	if t.Difference == nil {
-		return report.Cell{NotRun: true}
-	}
-	return report.Cell{Text: t.Text(), Verdict: t.Verdict, Difference: t.Difference}
-}
-
 // Sentence lists tests of a metric of which neither high nor low values are better: a difference that is decided is
 // called lower or higher.
 func Sentence(tests []Test[string]) string {
-	words := map[string]string{report.Better: "lower", report.Worse: "higher", report.Undecided: report.Undecided}
 	var parts []string
 	for _, t := range tests {
-		parts = append(parts, t.Of+" "+t.Text()+", "+words[t.Verdict])
+		if t.Difference == nil {
+			continue
+		}
+		word := map[bool]string{true: "lower", false: "higher"}[t.Mean < 0]
+		if t.Verdict == report.Undecided {
+			word = report.Undecided
+		}
+		parts = append(parts, t.Of+" "+t.Text()+", "+word)
 	}
 	return strings.Join(parts, "; ")
 }

@@ -8,7 +8,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -21,9 +20,9 @@ type gapClaim struct {
 }
 
 // Claims are the paper's claims about Figure 1, checked by the gap ratios of twenty seeds (see GapRatios).
-func Claims(x *tables.Index) ([]report.Claim, error) {
+func Claims(x *tables.Index) ([]tables.Claim, error) {
 	none := math.Inf(1)
-	var all []report.Claim
+	var all []tables.Claim
 	for _, claim := range []gapClaim{
 		{"The other methods are not less certain in the gap than at the data", -none, 1, []experiment.Method{methods.MFVI, methods.VDropout, methods.Rank1}},
 		{"MFVI's uncertainty collapses in the gap (to less than half)", -none, 0.5, []experiment.Method{methods.MFVI}},
@@ -41,18 +40,18 @@ func Claims(x *tables.Index) ([]report.Claim, error) {
 
 // check tests the mean ratio of each method against each of the two numbers, over the seeds, which are independent. The
 // claim holds if all tests are decided for it, and does not hold if one is decided against it.
-func (claim gapClaim) check(x *tables.Index) (report.Claim, error) {
-	c := report.Claim{Group: "Figure 1", Where: "section 4", Claim: claim.text, Verdict: report.NotRun}
+func (claim gapClaim) check(x *tables.Index) (tables.Claim, error) {
+	c := tables.Claim{Group: "Figure 1", Where: "section 4", Claim: claim.text, Verdict: tables.NotRun}
 	var family tables.Family[string] // differences are below 0 as claimed
 	var parts []string
 	for _, m := range claim.list {
-		r, ratios, err := ratiosOf(x, tables.Cell{Full: gapCell(m).Full})
+		r, err := x.Summarize(gapRatio(m))
 		if err != nil {
 			return c, err
 		}
 		switch {
 		case r.Complete():
-		case r.Scale == results.Full && r.Diverged > 0 && r.N+r.Diverged == r.Wanted:
+		case r.Diverged > 0 && r.N+r.Diverged == r.Wanted:
 			c.Verdict, c.Evidence = report.Undecided, fmt.Sprintf("%s diverged with %d of %d seeds", m.Name, r.Diverged, r.Wanted)
 			return c, nil
 		default:
@@ -63,7 +62,7 @@ func (claim gapClaim) check(x *tables.Index) (report.Claim, error) {
 				continue
 			}
 			ours, bounds := map[int]float64{}, map[int]float64{}
-			for seed, ratio := range ratios {
+			for seed, ratio := range x.Units(gapRatio(m)) {
 				ours[seed], bounds[seed] = bound.sign*ratio, bound.sign*bound.at
 			}
 			if err := family.Add(m.Name, ours, bounds, 0); err != nil {
@@ -78,11 +77,11 @@ func (claim gapClaim) check(x *tables.Index) (report.Claim, error) {
 	}
 	switch n := tables.Verdicts(tests); {
 	case n[report.Worse] > 0:
-		c.Verdict = report.DoesNotHold
+		c.Verdict = tables.DoesNotHold
 	case n[report.Undecided] > 0:
 		c.Verdict = report.Undecided
 	default:
-		c.Verdict = report.Holds
+		c.Verdict = tables.Holds
 	}
 	c.Evidence = "Gap ratio: " + strings.Join(parts, ", ")
 	return c, nil

@@ -17,7 +17,7 @@ import (
 func TestClaims(t *testing.T) {
 	const collapse, flat, higher, notLess = "MFVI's uncertainty collapses", "The uncertainty of variational dropout and Rank-1 BNN is flat", "The uncertainty of density layers is higher", "The other methods are not less certain"
 	type ratio struct{ mean, spread float64 }
-	claims := func(t *testing.T, ratios map[string]ratio, diverged uint64) map[string]report.Claim {
+	claims := func(t *testing.T, ratios map[string]ratio, diverged uint64) map[string]tables.Claim {
 		t.Helper()
 		made := measured(fullRuns(figure1Set), func(e experiment.Experiment) map[string]float64 {
 			r, has := ratios[e.Method.Name]
@@ -34,7 +34,7 @@ func TestClaims(t *testing.T) {
 			r.Diverged = diverged > 0 && id == runs(Paper, Cubic{Seeds: gapSeeds}, methods.MFVI)[diverged].ID()
 			made[id] = r
 		}
-		found := make(map[string]report.Claim)
+		found := make(map[string]tables.Claim)
 		for _, c := range must.Get(Claims(tables.NewIndex(made)))(t) {
 			for _, begins := range []string{collapse, flat, higher, notLess} {
 				if strings.HasPrefix(c.Claim, begins) {
@@ -53,16 +53,16 @@ func TestClaims(t *testing.T) {
 	}{
 		{"half is not less than half", collapse, report.Undecided, map[string]ratio{"MFVI": {0.5, 0.1}}},
 		{"less, within the noise", collapse, report.Undecided, map[string]ratio{"MFVI": {0.47, 0.1}}},
-		{"less", collapse, report.Holds, map[string]ratio{"MFVI": {0.4, 0.1}}},
-		{"more", collapse, report.DoesNotHold, map[string]ratio{"MFVI": {0.6, 0.1}}},
-		{"higher on average, not on every seed", higher, report.Holds, map[string]ratio{"Density Uncertainty (LDL)": {1.5, 0.6}}},
+		{"less", collapse, tables.Holds, map[string]ratio{"MFVI": {0.4, 0.1}}},
+		{"more", collapse, tables.DoesNotHold, map[string]ratio{"MFVI": {0.6, 0.1}}},
+		{"higher on average, not on every seed", higher, tables.Holds, map[string]ratio{"Density Uncertainty (LDL)": {1.5, 0.6}}},
 		{"higher, within the noise", higher, report.Undecided, map[string]ratio{"Density Uncertainty (LDL)": {1.1, 0.6}}},
-		{"flat", flat, report.Holds, map[string]ratio{"Variational Dropout": {1, 0.1}, "Rank-1 BNN": {1.1, 0.1}}},
-		{"one is not flat", flat, report.DoesNotHold, map[string]ratio{"Variational Dropout": {1, 0.1}, "Rank-1 BNN": {0.6, 0.1}}},
+		{"flat", flat, tables.Holds, map[string]ratio{"Variational Dropout": {1, 0.1}, "Rank-1 BNN": {1.1, 0.1}}},
+		{"one is not flat", flat, tables.DoesNotHold, map[string]ratio{"Variational Dropout": {1, 0.1}, "Rank-1 BNN": {0.6, 0.1}}},
 		{"one may be flat", flat, report.Undecided, map[string]ratio{"Variational Dropout": {1, 0.1}, "Rank-1 BNN": {0.82, 0.1}}},
-		{"less certain", notLess, report.DoesNotHold, map[string]ratio{"MFVI": {0.2, 0.1}, "Variational Dropout": {0.2, 0.1}, "Rank-1 BNN": {1.2, 0.1}}},
-		{"not less certain", notLess, report.Holds, map[string]ratio{"MFVI": {0.2, 0.1}, "Variational Dropout": {0.2, 0.1}, "Rank-1 BNN": {0.9, 0.1}}},
-		{"a method is missing", notLess, report.NotRun, map[string]ratio{"MFVI": {0.2, 0.1}, "Variational Dropout": {0.2, 0.1}}},
+		{"less certain", notLess, tables.DoesNotHold, map[string]ratio{"MFVI": {0.2, 0.1}, "Variational Dropout": {0.2, 0.1}, "Rank-1 BNN": {1.2, 0.1}}},
+		{"not less certain", notLess, tables.Holds, map[string]ratio{"MFVI": {0.2, 0.1}, "Variational Dropout": {0.2, 0.1}, "Rank-1 BNN": {0.9, 0.1}}},
+		{"a method is missing", notLess, tables.NotRun, map[string]ratio{"MFVI": {0.2, 0.1}, "Variational Dropout": {0.2, 0.1}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := claims(t, c.ratios, 0)[c.claim]; got.Verdict != c.verdict {

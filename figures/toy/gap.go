@@ -3,9 +3,11 @@ package toy
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/figures/experiment"
@@ -37,9 +39,14 @@ func gapRows() []gapRow {
 // gapSeeds is how many seeds the table of gap ratios has.
 const gapSeeds = 20
 
-// gapCell is the runs of a method on the cubic.
-func gapCell(m experiment.Method) tables.Cell {
-	return tables.Cell{Full: runs(Paper, Cubic{Seeds: gapSeeds}, m), Quick: runs(Quick, Cubic{Seeds: drawnSeeds}, m)}
+// gapRuns are the runs of a method on the cubic.
+func gapRuns(m experiment.Method) experiment.Experiments {
+	return runs(Paper, Cubic{Seeds: gapSeeds}, m)
+}
+
+// gapRatio is the mean gap ratio of a method.
+func gapRatio(m experiment.Method) tables.Mean {
+	return tables.Mean{Of: gapRuns(m), Metric: results.MetricGapRatio, Decimals: 2, Optional: true}
 }
 
 // Tables are the tables of the toy problems.
@@ -55,44 +62,20 @@ var prose = report.ParseProse(proseText)
 
 // GapRatios is Figure 1 in numbers: a row for each method, with what its uncertainty does in the gap.
 func GapRatios(x *tables.Index) (report.Table, error) {
-	settings := gapCell(methods.Density).Full[0].Recipe
-	t := prose.Table("gap-ratio", map[string]int{"Seeds": gapSeeds, "Steps": settings.Epochs, "Samples": settings.Samples})
-	t.Columns = []string{"Method", "The paper's picture", "Gap ratio", "Seeds above 1", "Truth in the band"}
+	settings := gapRuns(methods.Density)[0].Recipe
+	s := tables.Sheet{Table: prose.Table("gap-ratio", map[string]int{"Seeds": gapSeeds, "Steps": settings.Epochs, "Samples": settings.Samples}), Down: true}
+	s.Columns = []string{"Method", "The paper's picture", "Gap ratio", "Seeds above 1", "Truth in the band"}
 	for _, row := range gapRows() {
-		cell := gapCell(row.Method)
-		ratio, values, err := ratiosOf(x, cell)
-		if err != nil {
-			return report.Table{}, err
+		ratio, above := gapRatio(row.Method), tables.Waits
+		coverage := ratio
+		coverage.Metric = results.MetricGapCoverage
+		if ratios := x.Units(ratio); len(ratios) > 0 {
+			n := floats.Count(func(ratio float64) bool { return ratio > 1 }, slices.Collect(maps.Values(ratios)))
+			above = tables.Words("%d of %d", n, len(ratios))
 		}
-		coverage, err := x.SummarizeOptional(cell, results.MetricGapCoverage)
-		if err != nil {
-			return report.Table{}, err
-		}
-		above := 0
-		for _, value := range values {
-			if value > 1 {
-				above++
-			}
-		}
-		count := report.Cell{NotRun: ratio.N == 0}
-		if ratio.N > 0 {
-			count.Text = fmt.Sprintf("%d of %d", above, ratio.N)
-		}
-		t.Rows = append(t.Rows, report.Row{Name: row.Name, Cells: []report.Cell{
-			{Text: row.picture, Theirs: true}, report.SummaryCell(ratio, 2), count, report.SummaryCell(coverage, 2),
-		}})
+		s.Add("", row.Name, tables.Mean{Words: report.Cell{Text: row.picture, Theirs: true}}, ratio, above, coverage)
 	}
-	return t.WithoutNotRun(), nil
-}
-
-// ratiosOf are the gap ratios of the runs in a cell, and what they amount to.
-func ratiosOf(x *tables.Index, cell tables.Cell) (s results.Summary, bySplit map[int]float64, err error) {
-	s, err = x.SummarizeOptional(cell, results.MetricGapRatio)
-	list := cell.Full
-	if s.Scale == results.Quick {
-		list = cell.Quick
-	}
-	return s, x.BySplit(list, results.MetricGapRatio), err
+	return s.Make(x)
 }
 
 // beyond is from where on the cubic's inputs are outside of its data, which end at 4.

@@ -36,8 +36,7 @@ func runs(preset experiment.Preset, data experiment.Source, m experiment.Method)
 func Sets() []tables.Set {
 	var full, quick, distance, quickDistance experiment.Experiments
 	for _, row := range gapRows() {
-		cell := gapCell(row.Method)
-		full, quick = append(full, cell.Full...), append(quick, cell.Quick...)
+		full, quick = append(full, gapRuns(row.Method)...), append(quick, runs(Quick, Cubic{Seeds: drawnSeeds}, row.Method)...)
 	}
 	for _, m := range figure1Methods() {
 		full = append(full, runs(Functions, Cubic{Seeds: drawnSeeds}, m)...)

@@ -10,14 +10,13 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
 // Claims are the paper's claims about UCI regression, each checked in several settings. Verdicts on single differences are
 // those of the table that has them. A method that diverged alone is decided against.
-func Claims(x *tables.Index) (all []report.Claim, err error) {
-	for _, kind := range []func(*tables.Index) ([]report.Claim, error){claimsOfBest, claimsOfControls, claimsOfGaps, claimsOfStarts} {
+func Claims(x *tables.Index) (all []tables.Claim, err error) {
+	for _, kind := range []func(*tables.Index) ([]tables.Claim, error){claimsOfBest, claimsOfControls, claimsOfGaps, claimsOfStarts} {
 		claims, err := kind(x)
 		if err != nil {
 			return nil, err
@@ -28,21 +27,21 @@ func Claims(x *tables.Index) (all []report.Claim, err error) {
 }
 
 // claimsOfBest are those about the paper's methods.
-func claimsOfBest(x *tables.Index) (all []report.Claim, err error) {
-	verdicts, err := claimComparison().Judge(x)
+func claimsOfBest(x *tables.Index) (all []tables.Claim, err error) {
+	tested, err := ClaimsTable(x)
 	if err != nil {
 		return nil, err
 	}
 	for _, metric := range tableMetrics {
 		for _, s := range claimSettings() {
-			all = append(all, metric.bestOnMost(verdicts, s))
+			all = append(all, metric.bestOnMost(tested, s))
 		}
 	}
 	return all, nil
 }
 
 // claimsOfControls are those about the energy that scales the variance.
-func claimsOfControls(x *tables.Index) (all []report.Claim, err error) {
+func claimsOfControls(x *tables.Index) (all []tables.Claim, err error) {
 	for _, c := range []struct {
 		claim string
 		table func(*tables.Index) (report.Table, error)
@@ -62,7 +61,7 @@ func claimsOfControls(x *tables.Index) (all []report.Claim, err error) {
 }
 
 // claimsOfGaps are those about data with a hole.
-func claimsOfGaps(x *tables.Index) (all []report.Claim, err error) {
+func claimsOfGaps(x *tables.Index) (all []tables.Claim, err error) {
 	for _, s := range gapSettings() {
 		c, err := inBetween(x, s)
 		if err != nil {
@@ -74,22 +73,22 @@ func claimsOfGaps(x *tables.Index) (all []report.Claim, err error) {
 }
 
 // claimsOfStarts are those about the start of the noise.
-func claimsOfStarts(x *tables.Index) ([]report.Claim, error) {
+func claimsOfStarts(x *tables.Index) ([]tables.Claim, error) {
 	c, err := lowerStarts(x)
-	return []report.Claim{c}, err
+	return []tables.Claim{c}, err
 }
 
 // claim is a claim about a number of comparisons, by how many are decided for and against it: it holds with some for and
 // none against, and fails the other way round.
-func claim(where, text, in, evidence string, compared, ahead, behind int) report.Claim {
-	c := report.Claim{Group: "UCI regression", Claim: text, Where: where, In: in, Verdict: report.Undecided, Evidence: evidence}
+func claim(where, text, in, evidence string, compared, ahead, behind int) tables.Claim {
+	c := tables.Claim{Group: "UCI regression", Claim: text, Where: where, In: in, Verdict: report.Undecided, Evidence: evidence}
 	switch {
 	case compared == 0:
-		c.Verdict, c.Evidence = report.NotRun, ""
+		c.Verdict, c.Evidence = tables.NotRun, ""
 	case ahead > 0 && behind == 0:
-		c.Verdict = report.Holds
+		c.Verdict = tables.Holds
 	case behind > 0 && ahead == 0:
-		c.Verdict = report.DoesNotHold
+		c.Verdict = tables.DoesNotHold
 	}
 	return c
 }
@@ -100,13 +99,13 @@ const mostSets = 6
 // bestOnMost checks that density uncertainty is ahead on most of the paper's data sets. A set is won if density is better
 // than each other method, and lost if a method is better than density (tables.Test). The claim holds if enough sets are
 // won, and fails if so many are lost that the rest are too few. Sets that are neither, or were not run, may go either way.
-func (x metric) bestOnMost(verdicts map[tables.Place]tables.Test[tables.Place], s setting) report.Claim {
+func (x metric) bestOnMost(tested report.Table, s setting) tables.Claim {
 	won, lost, sets := 0, 0, 0
 	ahead := map[string]int{} // of density, by the rival
 	for _, dataset := range s.datasets {
 		n := map[string]int{}
 		for _, m := range rivals() {
-			verdict := verdicts[tables.Place{Group: x.group(s), Row: DatasetTitle(dataset), Column: m.Name}].Verdict
+			verdict := tested.Cell(metricIn(x, s), DatasetTitle(dataset), m.Name).Verdict
 			n[verdict]++
 			if verdict == report.Better && paperRows[dataset] != "" {
 				ahead[m.Name]++
@@ -147,7 +146,7 @@ func (x metric) bestOnMost(verdicts map[tables.Place]tables.Test[tables.Place], 
 
 // beatsControl checks what the paper's criterion asks for: that a variance which follows the energy is better than a control's
 // that does not, by a table with bounds in which the control is the reference.
-func beatsControl(t report.Table, text string, s setting) report.Claim {
+func beatsControl(t report.Table, text string, s setting) tables.Claim {
 	column := slices.Index(t.Columns, methods.Density.Name) - 1
 	n, compared, bound := map[string]int{}, 0, ""
 	var alone []string // the data sets on which density uncertainty diverged and the control did not
@@ -186,20 +185,10 @@ func beatsControl(t report.Table, text string, s setting) report.Claim {
 
 // inBetween checks the paper's criterion where it matters, on test inputs between the training inputs: that the variance of
 // LDL energies ranks the errors better than constant energy does.
-func inBetween(x *tables.Index, s setting) (report.Claim, error) {
+func inBetween(x *tables.Index, s setting) (tables.Claim, error) {
 	tests, err := gapRank.againstConstant(x, s)
-	n := tables.Verdicts(tests) // for scores that are better when lower
-	higher, lower, compared := n[report.Worse], n[report.Better], len(tests)
-	for _, dataset := range SmallDatasets() {
-		switch x.DivergedAlone(s.runs(dataset, methods.Density), s.runs(dataset, methods.DensityConstant)) {
-		case report.Worse:
-			lower++
-			compared++
-		case report.Better:
-			higher++
-			compared++
-		}
-	}
+	n := tables.Verdicts(tests)
+	higher, lower, compared := n[report.Better], n[report.Worse], len(tests)
 	evidence := fmt.Sprintf("rank correlation higher on %d, lower on %d of %d", higher, lower, compared)
 	if higher+lower == 0 {
 		evidence = fmt.Sprintf("rank correlation undecided on all %d", compared)
@@ -212,12 +201,12 @@ const start = 0.1
 
 // lowerStarts checks that posteriors that start with a deviation below the text's overfit: that density uncertainty with the
 // text's is better on held-out training examples, by the runs with the text's optimizer from which settings were chosen.
-func lowerStarts(x *tables.Index) (report.Claim, error) {
+func lowerStarts(x *tables.Index) (tables.Claim, error) {
 	type pair struct {
 		dataset string
 		lower   float64
 	}
-	family, n := tables.Family[pair]{TestTrain: heldOutSplits}, map[string]int{}
+	var family tables.Family[pair]
 	for _, dataset := range datasets.UCINames() {
 		from := func(deviation float64) experiment.Experiments {
 			return choice{sgd, deviation}.tried(dataset, Gal, methods.Density)
@@ -226,18 +215,16 @@ func lowerStarts(x *tables.Index) (report.Claim, error) {
 			if lower >= start {
 				continue
 			}
-			n[x.DivergedAlone(from(start), from(lower))]++
-			if err := family.AddComplete(pair{dataset, lower}, x, results.MetricNLL, from(start), from(lower)); err != nil {
-				return report.Claim{}, err
+			mean := nll.Over(from(start))
+			mean.Against = from(lower)
+			if err := family.AddMean(pair{dataset, lower}, x, mean); err != nil {
+				return tables.Claim{}, err
 			}
 		}
 	}
 	tests, err := family.Tests()
-	for _, test := range tests {
-		n[test.Verdict]++
-	}
+	n, compared := tables.Verdicts(tests), len(tests)
 	better, worse := n[report.Better], n[report.Worse]
-	compared := better + worse + n[report.Undecided]
 	return claim("appendix, UCI details", "Initial deviations below 0.1 overfit", "",
 		fmt.Sprintf("held-out NLL with 0.1 better in %d, worse in %d of %d comparisons with lower ones", better, worse, compared), compared, better, worse), err
 }

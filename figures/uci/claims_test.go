@@ -15,10 +15,10 @@ import (
 )
 
 // verdictOn is the verdict on the claim of a kind that begins with some words, in a setting, and its evidence.
-func verdictOn(t *testing.T, kind func(*tables.Index) ([]report.Claim, error), lines []experiment.Result, begins, setting string) (verdict, evidence string) {
+func verdictOn(t *testing.T, kind func(*tables.Index) ([]tables.Claim, error), lines []experiment.Result, begins, setting string) (verdict, evidence string) {
 	t.Helper()
 	claims := must.Get(kind(tables.Of(lines)))(t)
-	i := slices.IndexFunc(claims, func(c report.Claim) bool {
+	i := slices.IndexFunc(claims, func(c tables.Claim) bool {
 		return strings.HasPrefix(c.Claim, begins) && c.In == setting
 	})
 	if i < 0 {
@@ -69,17 +69,17 @@ func TestBestOnMost(t *testing.T) {
 		lines             []experiment.Result
 		verdict, evidence string
 	}{
-		{"nothing", nil, report.NotRun, ""},
-		{"a method is missing", on(text, 1, 2, 2, "yacht")[20:], report.NotRun, ""},
-		{"six won", on(text, 1, 2, 2, sets...), report.Holds, "best on 6 of 6"},
+		{"nothing", nil, tables.NotRun, ""},
+		{"a method is missing", on(text, 1, 2, 2, "yacht")[20:], tables.NotRun, ""},
+		{"six won", on(text, 1, 2, 2, sets...), tables.Holds, "best on 6 of 6"},
 		{"five won", on(text, 1, 2, 2, sets[1:]...), report.Undecided, "best on 5 of 5"},
 		{"three lost", on(text, 2, 1, 3, sets[:3]...), report.Undecided, "worse than Rank-1 BNN on 3 of 3"},
-		{"four lost", on(text, 2, 1, 3, sets[:4]...), report.DoesNotHold, "worse than Rank-1 BNN on 4 of 4"},
-		{"three lost and one diverged", slices.Concat(on(text, 2, 1, 3, sets[:3]...), diverging(on(text, 1, 2, 2, "yacht"))), report.DoesNotHold,
+		{"four lost", on(text, 2, 1, 3, sets[:4]...), tables.DoesNotHold, "worse than Rank-1 BNN on 4 of 4"},
+		{"three lost and one diverged", slices.Concat(on(text, 2, 1, 3, sets[:3]...), diverging(on(text, 1, 2, 2, "yacht"))), tables.DoesNotHold,
 			"worse than Rank-1 BNN on 4 of 4"},
 		{"behind by the mean alone", barely(sets...), report.Undecided, "undecided on all 6"},
-		{"other settings", on(releasedSetting(withoutYear()...), 1, 2, 2, sets...), report.NotRun, ""},
-		{"the heating load, which the paper does not have", on(text, 1, 2, 2, "energy"), report.NotRun, ""},
+		{"other settings", on(releasedSetting(withoutYear()...), 1, 2, 2, sets...), tables.NotRun, ""},
+		{"the heating load, which the paper does not have", on(text, 1, 2, 2, "energy"), tables.NotRun, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			verdict, evidence := verdictOn(t, claimsOfBest, c.lines, claim, "paper's text")
@@ -108,10 +108,10 @@ func TestGrounding(t *testing.T) {
 		verdict string
 	}{
 		{"better, and diverged alone elsewhere", append(pair(1, 2, false), lost...), report.Undecided},
-		{"worse, and diverged alone elsewhere", append(pair(2, 1, false), lost...), report.DoesNotHold},
-		{"either way, and diverged alone elsewhere", append(pair(1, 1, true), lost...), report.DoesNotHold},
-		{"not all splits", pair(1, 2, false)[1:], report.NotRun},
-		{"nothing", nil, report.NotRun}, {"better", pair(1, 2, false), report.Holds}, {"worse", pair(2, 1, false), report.DoesNotHold}, {"either way", pair(1, 1, true), report.Undecided},
+		{"worse, and diverged alone elsewhere", append(pair(2, 1, false), lost...), tables.DoesNotHold},
+		{"either way, and diverged alone elsewhere", append(pair(1, 1, true), lost...), tables.DoesNotHold},
+		{"not all splits", pair(1, 2, false)[1:], tables.NotRun},
+		{"nothing", nil, tables.NotRun}, {"better", pair(1, 2, false), tables.Holds}, {"worse", pair(2, 1, false), tables.DoesNotHold}, {"either way", pair(1, 1, true), report.Undecided},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if verdict, evidence := verdictOn(t, claimsOfControls, c.lines, "A variance that follows", "paper's text"); verdict != c.verdict {
@@ -128,7 +128,7 @@ func TestClaimsHaveTheVerdictsOfTheTable(t *testing.T) {
 	for _, c := range []struct {
 		name, verdict string
 		lines         []experiment.Result
-	}{{"alone", report.Holds, alone}, {"beside another energy", report.Undecided, append(made(of(methods.DensityDiagonal, "boston"), spread(2, 0, 0.15)), alone...)}} {
+	}{{"alone", tables.Holds, alone}, {"beside another energy", report.Undecided, append(made(of(methods.DensityDiagonal, "boston"), spread(2, 0, 0.15)), alone...)}} {
 		t.Run(c.name, func(t *testing.T) {
 			if verdict, evidence := verdictOn(t, claimsOfControls, c.lines, "A variance that follows", "paper's text"); verdict != c.verdict {
 				t.Errorf("%s: %s, want %s", verdict, evidence, c.verdict)
@@ -153,11 +153,11 @@ func TestInBetween(t *testing.T) {
 		name, verdict, evidence string
 		lines                   []experiment.Result
 	}{
-		{"nothing", report.NotRun, "", nil},
-		{"higher", report.Holds, "rank correlation higher on 1, lower on 0 of 1", lines(0.5, 0.1)},
-		{"lower", report.DoesNotHold, "rank correlation higher on 0, lower on 1 of 1", lines(0.1, 0.5)},
+		{"nothing", tables.NotRun, "", nil},
+		{"higher", tables.Holds, "rank correlation higher on 1, lower on 0 of 1", lines(0.5, 0.1)},
+		{"lower", tables.DoesNotHold, "rank correlation higher on 0, lower on 1 of 1", lines(0.1, 0.5)},
 		{"the same", report.Undecided, "undecided on all 1", lines(0.5, 0.5)},
-		{"not all gaps", report.NotRun, "", lines(0.5, 0.1)[1:]},
+		{"not all gaps", tables.NotRun, "", lines(0.5, 0.1)[1:]},
 		{"diverged alone elsewhere", report.Undecided, "rank correlation higher on 1, lower on 1 of 2", append(lines(0.5, 0.1), lost...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -192,12 +192,12 @@ func TestLowerStart(t *testing.T) {
 		name, verdict, evidence string
 		lines                   []experiment.Result
 	}{
-		{"nothing", report.NotRun, "", nil},
-		{"full runs, which are measured on test examples", report.NotRun, "", made(of(methods.Density, "yacht"), level(1))},
-		{"lower ones are worse", report.Holds, "better in 3, worse in 0 of 3 comparisons", worseBelow},
-		{"lower ones are better", report.DoesNotHold, "better in 0, worse in 3 of 3", worse},
+		{"nothing", tables.NotRun, "", nil},
+		{"full runs, which are measured on test examples", tables.NotRun, "", made(of(methods.Density, "yacht"), level(1))},
+		{"lower ones are worse", tables.Holds, "better in 3, worse in 0 of 3 comparisons", worseBelow},
+		{"lower ones are better", tables.DoesNotHold, "better in 0, worse in 3 of 3", worse},
 		{"both", report.Undecided, "better in 1, worse in 2 of 3", startsScored("yacht", map[float64]float64{0.003: 3, 0.01: 1, 0.03: 1, 0.1: 2})},
-		{"the text's start diverged alone", report.DoesNotHold, "better in 0, worse in 3 of 3", lost},
+		{"the text's start diverged alone", tables.DoesNotHold, "better in 0, worse in 3 of 3", lost},
 		{"and elsewhere lower ones are worse", report.Undecided, "better in 3, worse in 3 of 6", slices.Concat(worseBelow, lost)},
 	} {
 		t.Run(c.name, func(t *testing.T) {

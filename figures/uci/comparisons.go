@@ -11,93 +11,86 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-// The ratios of test to training examples, for the correction of paired differences.
-const (
-	randomSplits = 1.0 / 9 // ten percent are test examples
-	gapSplits    = 1.0 / 2 // the middle third are
-	// heldOutSplits are those to choose settings by: a fifth of a training part is held out.
-	heldOutSplits = heldOutPart / (1 - heldOutPart)
-)
+// sheet is a table with a column for each method, and with lines of settings.
+func sheet(name, legend string, list []experiment.Method, lines ...[]tables.Line) tables.Sheet {
+	s := tables.Sheet{Table: begun(name, "Data set", legend), Lines: slices.Concat(lines...)}
+	for _, m := range list {
+		s.Columns = append(s.Columns, m.Name)
+	}
+	return s
+}
 
-// rows are the rows of a group with a metric of methods, one for each data set, and with tests if there is a reference.
-func rows(group, metric string, datasets []string, cell func(dataset string, m experiment.Method) tables.Cell, reference ...experiment.Method) (list []tables.MethodRow) {
-	for _, dataset := range datasets {
-		row := tables.MethodRow{Group: group, Name: DatasetTitle(dataset), Metric: metric, Cell: func(m experiment.Method) tables.Cell { return cell(dataset, m) }}
-		for _, m := range reference {
-			row = row.TestedAgainst(m)
+// againstDensity is a table in which methods are tested against density uncertainty, by both metrics in each setting.
+func againstDensity(name string, list []experiment.Method, group func(metric, setting) string, settings ...setting) tables.Sheet {
+	var lines [][]tables.Line
+	for _, of := range tableMetrics {
+		for _, s := range settings {
+			lines = append(lines, s.lines(group(of, s), of.Mean, list, methods.Density))
 		}
-		list = append(list, row)
 	}
-	return list
+	return sheet(name, report.MarksAgainst(methods.Density.Name), list, lines...)
 }
 
-// table is a table of methods that are tested against a reference.
-func table(x *tables.Index, name string, reference experiment.Method, of tables.MethodTable) (report.Table, error) {
-	return of.Fill(x, begun(name, "Data set", report.MarksAgainst(reference.Name)))
-}
-
-// onSmallSets compares all methods by both metrics on each of the small data sets.
-func onSmallSets(of func(dataset string, m experiment.Method) tables.Cell) tables.MethodTable {
-	t := tables.MethodTable{Methods: everyMethod(), Decimals: 3, TestTrain: randomSplits}
-	for _, metric := range tableMetrics {
-		t.Rows = append(t.Rows, rows(metric.title, metric.name, SmallDatasets(), of, methods.Density)...)
-	}
-	return t
-}
+// metricAlone and metricIn are names of groups of lines.
+func metricAlone(of metric, _ setting) string { return of.title }
+func metricIn(of metric, s setting) string    { return of.title + ", " + s.name }
 
 // adamTable compares all methods on the smallest UCI sets with one optimizer: what is left of the lead of SNGP and DUE
 // if the others are trained with Adam too. Each is tested against density uncertainty.
 func adamTable(x *tables.Index) (report.Table, error) {
-	return table(x, "uci-adam", methods.Density, onSmallSets(adamSetting(SmallDatasets()...).cellOrQuick))
+	return againstDensity("uci-adam", everyMethod(), metricAlone, adamSetting(SmallDatasets()...)).Make(x)
 }
 
 // TunedTable compares all methods with the settings that did best for each on held-out training examples (Tuned).
 func TunedTable(x *tables.Index) (report.Table, error) {
-	return table(x, "uci-tuned", methods.Density, onSmallSets(tunedSetting(Gal, SmallDatasets()...).cell))
+	return againstDensity("uci-tuned", everyMethod(), metricAlone, tunedSetting(Gal, SmallDatasets()...)).Make(x)
+}
+
+// ClaimsTable tests the paper's claim that density uncertainty is the best of its UCI tables: for each data set, metric
+// and setting each other method against density uncertainty, paired over the splits.
+func ClaimsTable(x *tables.Index) (report.Table, error) {
+	return againstDensity("uci-claims", paperMethods(), metricIn, claimSettings()...).Make(x)
 }
 
 // Paired compares methods on the small data sets split by split with density uncertainty, by the metric
 // results.MetricRMSE or results.MetricNLL. The methods are Rank-1, since the paper's others have larger errors on all of
 // these sets, and those that this project adds.
 func Paired(x *tables.Index, metricName string) (report.Table, error) {
-	i := slices.IndexFunc(tableMetrics, func(x metric) bool { return x.name == metricName })
+	i := slices.IndexFunc(tableMetrics, func(of metric) bool { return of.Metric == metricName })
 	if i < 0 {
-		return report.Table{}, fmt.Errorf("uci: the metric is %q, want %s or %s", metricName, nll.name, rmse.name)
+		return report.Table{}, fmt.Errorf("uci: the metric is %q, want %s or %s", metricName, nll.Metric, rmse.Metric)
 	}
-	return table(x, "paired-"+metricName, methods.Density, tables.MethodTable{
-		Methods: append([]experiment.Method{methods.Density, methods.Rank1}, addedMethods()...), Decimals: 3, TestTrain: randomSplits,
-		Rows: rows("", metricName, SmallDatasets(), paperSetting(SmallDatasets()...).cell, methods.Density),
-	})
+	list := append([]experiment.Method{methods.Density, methods.Rank1}, addedMethods()...)
+	lines := paperSetting(SmallDatasets()...).lines("", tableMetrics[i].Mean, list, methods.Density)
+	return sheet("paired-"+metricName, report.MarksAgainst(methods.Density.Name), list, lines).Make(x)
 }
 
 // ConvergedTable is the negative log likelihood after 100, 400 and, for some methods, 4000 epochs, or after the best of
 // these with early stopping. Each method is tested against density layers whose energies are detached.
 func ConvergedTable(x *tables.Index) (report.Table, error) {
-	of := tables.MethodTable{Methods: convergedMethods(), Decimals: 3, TestTrain: randomSplits}
+	list := convergedMethods()
+	s := sheet("uci-converged", report.MarksAgainst(detached.Name), list)
 	for _, training := range trainings() {
-		of.Rows = append(of.Rows, rows(training.name, results.MetricNLL, SmallDatasets(), training.cell, detached)...)
-	}
-	t, err := table(x, "uci-converged", detached, of)
-	if err != nil {
-		return t, err
+		s.Lines = append(s.Lines, training.lines(training.name, nll.Mean, list, detached)...)
 	}
 	change, err := changeOfLead(x)
-	if change != "" {
-		t.Measured = append(t.Measured, prose.Caption("change of the lead", change))
+	if err != nil {
+		return s.Table, err
 	}
-	return t, err
+	if change != "" {
+		s.Measured = append(s.Measured, prose.Caption("change of the lead", change))
+	}
+	return s.Make(x)
 }
 
 // changeOfLead says what longer training does to the lead of LDL energies, detached, over constant energy, on each set.
 func changeOfLead(x *tables.Index) (string, error) {
-	family := tables.Family[string]{TestTrain: randomSplits}
-	short, long := trainings()[0], trainings()[1]
+	family := tables.Family[string]{TestTrain: Data{}.TestTrain()}
 	for _, dataset := range SmallDatasets() {
 		lead := func(t setting) map[int]float64 {
-			constant := x.BySplit(t.runs(dataset, methods.DensityConstant), results.MetricNLL)
-			return less(constant, x.BySplit(t.runs(dataset, detached), results.MetricNLL))
+			return less(x.Units(nll.Over(t.runs(dataset, methods.DensityConstant))), x.Units(nll.Over(t.runs(dataset, detached))))
 		}
-		if err := family.Add(DatasetTitle(dataset), lead(long), lead(short), Data{Name: dataset}.Splits()); err != nil {
+		if err := family.Add(DatasetTitle(dataset), lead(trainings()[1]), lead(trainings()[0]), Data{Name: dataset}.Splits()); err != nil {
 			return "", err
 		}
 	}
@@ -120,59 +113,28 @@ func less(a, b map[int]float64) map[int]float64 {
 // samples, tested against density uncertainty, and with the paper's 10, tested against 1000 of the same method. SNGP and
 // DUE take no samples.
 func SamplesTable(x *tables.Index) (report.Table, error) {
-	of := tables.MethodTable{Methods: samplesMethods(), Decimals: 3, TestTrain: randomSplits}
-	few := paperSetting(SmallDatasets()...)
-	many := func(dataset string, m experiment.Method) tables.Cell {
-		if m.Process != nil {
-			return few.cell(dataset, m)
-		}
-		return manySamples().cell(dataset, m)
-	}
-	fewRows := rows("10 draws", results.MetricNLL, SmallDatasets(), few.cell)
+	list, many := samplesMethods(), manySamples()
+	few := paperSetting(SmallDatasets()...).lines("10 draws", nll.Mean, list)
 	for i, dataset := range SmallDatasets() {
-		fewRows[i].Against = func(m experiment.Method) experiment.Experiments {
-			if m.Process != nil { // the same runs
-				return nil
+		for k, m := range list {
+			if m.Process == nil { // others are the same runs
+				few[i].Cells[k].Against = many.runs(dataset, m)
 			}
-			return many(dataset, m).Full
 		}
 	}
-	of.Rows = append(rows("1000 draws", results.MetricNLL, SmallDatasets(), many, methods.Density), fewRows...)
-	t := begun("uci-samples", "Data set", report.MarksAgainst(methods.Density.Name+" (10 draws: than 1000 draws of the same method)"))
-	return of.Fill(x, t)
+	legend := report.MarksAgainst(methods.Density.Name + " (10 draws: than 1000 draws of the same method)")
+	return sheet("uci-samples", legend, list, many.lines("1000 draws", nll.Mean, list, methods.Density), few).Make(x)
 }
 
 // scoresTable has scores that the paper does not print: the continuous ranked probability score, the part of the targets
 // inside 95 % intervals, and sharpness, the mean standard deviation of the predictive distribution.
 func scoresTable(x *tables.Index) (report.Table, error) {
-	of := tables.MethodTable{Methods: everyMethod(), Decimals: 3, TestTrain: randomSplits}
-	of.Rows = rows("CRPS", results.MetricCRPS, tableDatasets(), paperCell, methods.Density)
-	for i := range of.Rows {
-		of.Rows[i].Optional = true
-	}
-	of.Rows = append(of.Rows, rows("coverage", results.MetricCoverage, tableDatasets(), paperCell)...)
-	of.Rows = append(of.Rows, rows("sharpness", results.MetricSharpness, tableDatasets(), paperCell)...)
-	return table(x, "uci-scores", methods.Density, of)
-}
-
-// claimComparison has the rows and columns of ClaimsTable.
-func claimComparison() tables.MethodTable {
-	t := tables.MethodTable{Methods: paperMethods(), Decimals: 3, TestTrain: randomSplits}
-	for _, metric := range tableMetrics {
-		for _, s := range claimSettings() {
-			t.Rows = append(t.Rows, rows(metric.group(s), metric.name, s.datasets, s.cell, methods.Density)...)
-		}
-	}
-	return t
-}
-
-// group is the name of a group of rows with the metric in a setting.
-func (x metric) group(s setting) string { return x.title + ", " + s.name }
-
-// ClaimsTable tests the paper's claim that density uncertainty is the best of its UCI tables: for each data set, metric
-// and setting each other method against density uncertainty, paired over the splits.
-func ClaimsTable(x *tables.Index) (report.Table, error) {
-	return table(x, "uci-claims", methods.Density, claimComparison())
+	score := func(metric string) tables.Mean { return tables.Mean{Metric: metric, Decimals: 3, Optional: true} }
+	list, s := everyMethod(), everywhere()
+	return sheet("uci-scores", report.MarksAgainst(methods.Density.Name), list,
+		s.lines("CRPS", score(results.MetricCRPS), list, methods.Density),
+		s.lines("coverage", score(results.MetricCoverage), list),
+		s.lines("sharpness", score(results.MetricSharpness), list)).Make(x)
 }
 
 // tunedMethods are the methods of tuning and gap splits: the density layers with each energy, then the others.
@@ -185,14 +147,20 @@ func gapMethods() []experiment.Method {
 	return append([]experiment.Method{methods.DensityMean}, tunedMethods()...)
 }
 
+// onGaps is a table of a mean on gap splits.
+func onGaps(name, legend string, mean tables.Mean, reference ...experiment.Method) tables.Sheet {
+	sheet := sheet(name, legend, gapMethods())
+	for _, s := range gapSettings() {
+		sheet.Lines = append(sheet.Lines, s.lines(s.name, mean, gapMethods(), reference...)...)
+	}
+	return sheet
+}
+
 // GapTable is the paper's criterion on real data: on test inputs between the training inputs, is a method as uncertain as
 // it is wrong? It has the negative log likelihood of every method, tested against density uncertainty.
 func GapTable(x *tables.Index) (report.Table, error) {
-	of := tables.MethodTable{Methods: gapMethods(), Decimals: 2, TestTrain: gapSplits}
-	for _, s := range gapSettings() {
-		of.Rows = append(of.Rows, rows(s.name, results.MetricNLL, SmallDatasets(), s.cellOrQuick, methods.Density)...)
-	}
-	return table(x, "uci-gap", methods.Density, of)
+	mean := tables.Mean{Metric: results.MetricNLL, Decimals: 2}
+	return onGaps("uci-gap", report.MarksAgainst(methods.Density.Name), mean, methods.Density).Make(x)
 }
 
 // GapCoverageTable has the part of the targets inside 95 % intervals on gap splits.
@@ -210,31 +178,25 @@ var gapRank = gapScore{"uci-gap-rank", results.MetricSpearman, "rank correlation
 
 // table is a table of the score. How it was measured has the tests of density uncertainty against constant energy.
 func (g gapScore) table(x *tables.Index) (report.Table, error) {
-	of := tables.MethodTable{Methods: gapMethods(), Decimals: 2}
-	for _, s := range gapSettings() {
-		of.Rows = append(of.Rows, rows(s.name, g.metric, SmallDatasets(), s.cellOrQuick)...)
-	}
-	t, err := of.Fill(x, begun(g.name, "Data set", ""))
-	if err != nil {
-		return t, err
-	}
+	sheet := onGaps(g.name, "", tables.Mean{Metric: g.metric, Decimals: 2, Optional: true})
 	for _, s := range gapSettings() {
 		tests, err := g.againstConstant(x, s)
 		if err != nil {
-			return t, err
+			return sheet.Table, err
 		}
 		if len(tests) > 0 {
-			t.Measured = append(t.Measured, prose.Caption("gap score", map[string]string{"Score": g.title, "Settings": s.name, "Tests": tables.Sentence(tests)}))
+			sheet.Measured = append(sheet.Measured, prose.Caption("gap score", map[string]string{"Score": g.title, "Settings": s.name, "Tests": tables.Sentence(tests)}))
 		}
 	}
-	return t, nil
+	return sheet.Make(x)
 }
 
 // againstConstant are the tests of LDL energies against constant energy on the gap splits, one for each data set.
 func (g gapScore) againstConstant(x *tables.Index, s setting) ([]tables.Test[string], error) {
-	family := tables.Family[string]{TestTrain: gapSplits}
+	var family tables.Family[string]
 	for _, dataset := range SmallDatasets() {
-		if err := family.AddComplete(DatasetTitle(dataset), x, g.metric, s.runs(dataset, methods.Density), s.runs(dataset, methods.DensityConstant)); err != nil {
+		mean := tables.Mean{Metric: g.metric, Optional: true, Higher: true, Of: s.runs(dataset, methods.Density), Against: s.runs(dataset, methods.DensityConstant)}
+		if err := family.AddMean(DatasetTitle(dataset), x, mean); err != nil {
 			return nil, err
 		}
 	}

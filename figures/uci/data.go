@@ -49,6 +49,17 @@ func (s Splits) String() string {
 
 var splitsNames = []string{"gal", "random", "gap"}
 
+// TestTrain is the ratio of test to training examples of the splits, for the correction of paired differences.
+func (d Data) TestTrain() float64 {
+	switch {
+	case d.Choosing:
+		return heldOutPart / (1 - heldOutPart)
+	case d.Kind == Gap:
+		return 1.0 / 2 // the middle third are test examples
+	}
+	return 1.0 / 9 // ten percent are
+}
+
 // heldOutPart is the part of the training examples on which hyperparameters are chosen, and epochs by early stopping.
 const heldOutPart = 0.2
 

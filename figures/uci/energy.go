@@ -23,11 +23,11 @@ func EnergyTable(x *tables.Index) (report.Table, error) {
 // againstControl compares the negative log likelihood of each method with the control's. The control is the first method.
 // The table has a row for each data set and setting. Its last column says how large a difference can still be.
 func againstControl(x *tables.Index, name string, settings []setting, list []experiment.Method) (report.Table, error) {
-	of := tables.MethodTable{Methods: list, Decimals: 3, TestTrain: randomSplits}
+	sheet := sheet(name, report.MarksAgainst(list[0].Name), list)
 	for _, s := range settings {
-		of.Rows = append(of.Rows, rows(s.name, results.MetricNLL, s.datasets, s.cell, list[0])...)
+		sheet.Lines = append(sheet.Lines, s.lines(s.name, nll.Mean, list, list[0])...)
 	}
-	t, err := table(x, name, list[0], of)
+	t, err := sheet.Make(x)
 	return withBounds(t), err
 }
 
@@ -107,16 +107,11 @@ func meanDifference(t report.Table, group string, column int) (mean metrics.Diff
 	return mean, n
 }
 
-// spreadMethods are those of SpreadTable.
-func spreadMethods() []experiment.Method {
-	return []experiment.Method{methods.DensityConstant, methods.Density}
-}
-
 // SpreadTable says what the energy does to a trained network, in the settings of EnergyTable. Each with constant energy
 // and with LDL, it has how far the network's function spreads, what part of the targets is inside 95 % intervals, whether
 // the variance ranks the errors, and the error.
 func SpreadTable(x *tables.Index) (report.Table, error) {
-	t := begun("uci-spread", "Data set", "")
+	sheet := tables.Sheet{Table: begun("uci-spread", "Data set", "")}
 	measures := []struct {
 		title, name string
 		decimals    int
@@ -124,29 +119,18 @@ func SpreadTable(x *tables.Index) (report.Table, error) {
 		{"deviation of the function", results.MetricModelStd, 3}, {"coverage", results.MetricCoverage, 2},
 		{"rank correlation", results.MetricSpearman, 2}, {"RMSE", results.MetricRMSE, 3},
 	}
-	list := spreadMethods()
 	for _, measure := range measures {
-		for _, m := range list {
-			t.Columns = append(t.Columns, measure.title+", "+m.Name)
-		}
+		sheet.Columns = append(sheet.Columns, measure.title+", "+methods.DensityConstant.Name, measure.title+", "+methods.Density.Name)
 	}
 	for _, s := range energySettings(SmallDatasets()...) {
 		for _, dataset := range s.datasets {
-			row := report.Row{Group: s.name, Name: DatasetTitle(dataset)}
+			var cells []tables.Mean
 			for _, measure := range measures {
-				for _, m := range list {
-					summary, err := x.SummarizeOptional(s.cell(dataset, m), measure.name)
-					if err != nil {
-						return report.Table{}, err
-					}
-					row.Cells = append(row.Cells, report.SummaryCell(summary, measure.decimals))
-				}
+				mean := tables.Mean{Metric: measure.name, Decimals: measure.decimals, Optional: true}
+				cells = append(cells, mean.Over(s.runs(dataset, methods.DensityConstant)), mean.Over(s.runs(dataset, methods.Density)))
 			}
-			for i := 0; i < len(row.Cells); i += len(list) {
-				report.Align(&row.Cells[i], &row.Cells[i+1])
-			}
-			t.Rows = append(t.Rows, row)
+			sheet.Add(s.name, DatasetTitle(dataset), cells...)
 		}
 	}
-	return t.WithoutNotRun(), nil
+	return sheet.Make(x)
 }

@@ -5,9 +5,7 @@ import (
 	"testing"
 
 	"densityuncertainty/environment/must"
-	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -45,20 +43,4 @@ func TestEnergyTable(t *testing.T) {
 	if len(table.Rows) != 5 { // wine has also tuned settings that are the paper's
 		t.Errorf("%d rows, want those of four data sets and settings, and of a mean", len(table.Rows))
 	}
-}
-
-func TestSpreadTable(t *testing.T) {
-	measured := func(spread, coverage float64) func(experiment.Experiment) map[string]float64 {
-		return func(e experiment.Experiment) map[string]float64 {
-			return map[string]float64{results.MetricModelStd: spread, results.MetricCoverage: coverage, results.MetricRMSE: 2 * spread}
-		}
-	}
-	table := must.Get(SpreadTable(tables.Of(slices.Concat(made(of(methods.DensityConstant, "yacht"), measured(2, 0.99)), made(of(methods.Density, "yacht"), measured(1, 0.96))))))(t)
-	check(t, table, [][3]string{
-		{"paper's text, Yacht Hydrodynamics", "deviation of the function, Density, constant", "2.000 ± 0.000"},
-		{"paper's text, Yacht Hydrodynamics", "deviation of the function, Density Uncertainty", "1.000 ± 0.000"},
-		{"paper's text, Yacht Hydrodynamics", "coverage, Density Uncertainty", "0.96 ± 0.00"},
-		{"paper's text, Yacht Hydrodynamics", "rank correlation, Density Uncertainty", "not measured"},
-		{"paper's text, Yacht Hydrodynamics", "RMSE, Density, constant", "4.000 ± 0.000"},
-	})
 }

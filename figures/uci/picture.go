@@ -1,7 +1,6 @@
 package uci
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"image/color"
@@ -14,53 +13,32 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
-// Figures are the pictures of the study.
+// Figures are the pictures of the study: those that its pages and the notebooks show.
 func Figures() []tables.NamedFigure {
 	of := tables.AnySeed
-	each := func(f report.Forest, table func(*tables.Index) (report.Table, error)) func(*tables.Index, uint64) (report.Figure, error) {
-		return of(func(x *tables.Index) (report.Figure, error) { return perDataset(x, f, table) })
-	}
-	inside := tables.Confidence
 	return []tables.NamedFigure{
 		{Name: "uci-reproduction", Doc: "UCI with the settings of the authors' code: how far our numbers are from the paper's", Make: of(ReproductionFigure)},
 		{Name: "uci-nll", Doc: "UCI negative log likelihood, ours beside the paper's", Make: of(NLLFigure)},
-		{Name: "uci-density", Doc: "UCI negative log likelihood, ours beside the paper's", Make: of(func(x *tables.Index) (report.Figure, error) {
-			f, err := NLLFigure(x)
-			f.Name = "uci-density"
-			return f, err
-		})},
-		{Name: "uci-rmse", Doc: "UCI root mean squared error, ours beside the paper's", Make: of(RMSEFigure)},
 		{Name: "uci-claims", Doc: "UCI: the paper's other methods against density uncertainty in three settings", Make: of(ClaimsFigure)},
 		{Name: "uci-energy", Doc: "UCI: density layers with each energy model against constant energy", Make: of(EnergyFigure)},
 		{Name: "uci-place", Doc: "UCI: density layers against the same with their mean energy for every input", Make: of(PlaceFigure)},
 		{Name: "uci-gap", Doc: "UCI, gap splits: every method against density uncertainty", Make: of(GapFigure)},
-		{Name: "uci-gap-coverage", Doc: "UCI, gap splits: how many targets are inside 95 % intervals",
-			Make: each(report.Forest{Axis: "part inside", Numbers: true, Line: &inside}, GapCoverageTable)},
-		{Name: "uci-gap-rank", Doc: "UCI, gap splits: does the variance tell where errors are large?",
-			Make: each(report.Forest{Axis: "rank correlation", Numbers: true, Line: new(float64)}, GapRankTable)},
-		{Name: "uci-spread", Doc: "UCI: coverage and rank correlation with constant energy and with LDL", Make: of(SpreadFigure)},
-		{Name: "uci-released", Doc: "UCI with the settings of the authors' code: ours beside measurements of their code", Make: of(ReleasedFigure)},
 		{Name: "uci-tuned", Doc: "UCI with tuned settings: every method against density uncertainty", Make: of(TunedFigure)},
-		{Name: "uci-adam", Doc: "UCI with Adam: every method against density uncertainty", Make: each(report.Forest{}, adamTable)},
-		{Name: "uci-scores", Doc: "UCI, continuous ranked probability score: every method against density uncertainty",
-			Make: each(report.Forest{Axis: "difference of CRPS"}, scoresTable)},
-		{Name: "uci-samples", Doc: "UCI with 1000 draws: every method against density uncertainty; with 10: against 1000 draws", Make: each(report.Forest{}, SamplesTable)},
 		{Name: "uci-converged", Doc: "what longer training does to density layers and others on UCI", Make: of(ConvergedFigure)},
 		{Name: "uci-options", Doc: "what each single option between the text and the authors' code does to density layers on UCI", Make: of(OptionsFigure)},
 	}
 }
 
-// forest is a picture of a table, with an axis for differences of the negative log likelihood if it has no other.
+// forest is a picture of a table with differences of the negative log likelihood.
 func forest(x *tables.Index, f report.Forest, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
 	t, err := table(x)
 	if err != nil {
 		return report.Figure{}, err
 	}
-	f.Axis = cmp.Or(f.Axis, "difference of NLL (nats)")
+	f.Axis = "difference of NLL (nats)"
 	picture, err := f.Of(t)
 	picture.Caption = prose.Caption(t.Name+" picture", nil)
 	return picture, err
@@ -71,56 +49,27 @@ const perRow = 3
 
 // perDataset is a forest of a table without its rows in RMSE, with a panel for each data set: many methods are seen better
 // one below the other, and data sets have their own scales.
-func perDataset(x *tables.Index, f report.Forest, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
-	f.Columns = perRow
-	return forest(x, f, func(x *tables.Index) (report.Table, error) {
+func perDataset(x *tables.Index, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
+	return forest(x, report.Forest{Columns: perRow}, func(x *tables.Index) (report.Table, error) {
 		t, err := table(x)
 		t.Rows = slices.DeleteFunc(t.Rows, func(r report.Row) bool { return strings.HasPrefix(r.Group, rmse.title) })
 		return t.Turned(), err
 	})
 }
 
-// ReleasedFigure shows the negative log likelihoods of ReleasedTable.
-func ReleasedFigure(x *tables.Index) (report.Figure, error) {
-	return forest(x, report.Forest{Axis: "NLL (nats)", Columns: perRow, Numbers: true, Only: []string{"NLL, ours", "NLL, their code"}}, ReleasedTable)
-}
-
-// SpreadFigure shows the coverage and the rank correlation of SpreadTable: one row of panels for each.
-func SpreadFigure(x *tables.Index) (report.Figure, error) {
-	var all report.Figure
-	for _, measure := range []string{"coverage", "rank correlation"} {
-		var columns []string
-		for _, m := range spreadMethods() {
-			columns = append(columns, measure+", "+m.Name)
-		}
-		f, err := forest(x, report.Forest{Axis: measure, Numbers: true, Only: columns}, SpreadTable)
-		if err != nil {
-			return f, err
-		}
-		f.Panels, f.Height = append(all.Panels, f.Panels...), f.Height+all.Height
-		all = f
-	}
-	var marks []report.Mark
-	for i, m := range spreadMethods() {
-		marks = append(marks, report.Mark{Name: m.Name, Colour: report.Palette()[i], Shape: []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}}[i]})
-	}
-	all.Key = report.Key(marks...)
-	return all, nil
-}
-
 // ClaimsFigure shows the negative log likelihoods of ClaimsTable.
 func ClaimsFigure(x *tables.Index) (report.Figure, error) {
-	return perDataset(x, report.Forest{}, ClaimsTable)
+	return perDataset(x, ClaimsTable)
 }
 
 // GapFigure shows GapTable.
 func GapFigure(x *tables.Index) (report.Figure, error) {
-	return perDataset(x, report.Forest{}, GapTable)
+	return perDataset(x, GapTable)
 }
 
 // TunedFigure shows the negative log likelihoods of TunedTable.
 func TunedFigure(x *tables.Index) (report.Figure, error) {
-	return perDataset(x, report.Forest{}, TunedTable)
+	return perDataset(x, TunedTable)
 }
 
 // energyMarks are those of the energy models but the constant one, which has a colour in other pictures; see drawnColours.
@@ -145,27 +94,18 @@ func OptionsFigure(x *tables.Index) (report.Figure, error) {
 }
 
 // NLLFigure shows the table NLL: a panel for each data set and in it, for each method, our mean and the paper's with bars of
-// one standard deviation over the splits. If only part of the splits was run, our glyph is hollow. Quick runs are not drawn.
-func NLLFigure(x *tables.Index) (report.Figure, error) { return nll.picture(x) }
-
-// RMSEFigure is NLLFigure for the table RMSE.
-func RMSEFigure(x *tables.Index) (report.Figure, error) { return rmse.picture(x) }
-
-func (x metric) picture(index *tables.Index) (report.Figure, error) {
+// one standard deviation over the splits. If only part of the splits was run, our glyph is hollow.
+func NLLFigure(x *tables.Index) (report.Figure, error) {
 	const columns = 5
-	f := report.Figure{Name: "uci-" + x.name, Width: vg.Points(760), Height: vg.Points(375), Key: report.Key(
+	f := report.Figure{Name: "uci-nll", Width: vg.Points(760), Height: vg.Points(375), Key: report.Key(
 		report.Mark{Name: "ours, mean ± 1 sd over all splits", Colour: report.Blue, Shape: oursShape},
 		report.Mark{Name: "ours, mean ± 1 sd over part of the splits", Colour: report.Blue, Shape: partShape},
 		report.Mark{Name: "paper, mean ± 1 sd over all splits", Colour: report.Orange, Shape: theirsShape},
 	)}
-	f.Caption = prose.Caption("uci picture", x.what)
+	f.Caption = prose.Caption("uci picture", nll.what)
 	var panels []*plot.Plot
 	for n, dataset := range tableDatasets() {
-		all, err := x.compared(index, dataset, Methods())
-		if err != nil {
-			return report.Figure{}, err
-		}
-		p, err := comparisonPlot(DatasetTitle(dataset), all, n%columns == 0)
+		p, err := comparisonPlot(x, dataset, n%columns == 0)
 		if err != nil {
 			return report.Figure{}, err
 		}
@@ -184,26 +124,32 @@ var (
 
 const apart = 0.17
 
-func comparisonPlot(title string, all []comparison, labelled bool) (*plot.Plot, error) {
-	p := report.New(title, "", "")
+func comparisonPlot(x *tables.Index, dataset string, labelled bool) (*plot.Plot, error) {
+	p := report.New(DatasetTitle(dataset), "", "")
 	p.Title.TextStyle.Font.Size = vg.Points(report.LabelSize)
 	var ticks []plot.Tick
 	ours, part, theirs := bars{colour: report.Blue, shape: oursShape}, bars{colour: report.Blue, shape: partShape}, bars{colour: report.Orange, shape: theirsShape}
-	for i, c := range all {
-		y := float64(len(all) - 1 - i)
+	list := Methods()
+	for i, m := range list {
+		mean := nll.everywhere(dataset, m)
+		s, err := x.Summarize(mean)
+		if err != nil {
+			return nil, err
+		}
+		y := float64(len(list) - 1 - i)
 		label := " "
 		if labelled {
-			label = c.method.Name
+			label = m.Name
 		}
 		ticks = append(ticks, plot.Tick{Value: y, Label: label})
 		switch {
-		case c.ours.Complete():
-			ours.add(c.ours.Mean, y+apart, c.ours.Std)
-		case c.ours.Scale == results.Full && c.ours.N > 0:
-			part.add(c.ours.Mean, y+apart, c.ours.Std)
+		case s.Complete():
+			ours.add(s.Mean, y+apart, s.Std)
+		case s.N > 0:
+			part.add(s.Mean, y+apart, s.Std)
 		}
-		if !math.IsNaN(c.paper.Mean) {
-			theirs.add(c.paper.Mean, y-apart, c.paper.Std)
+		if mean.Printed != nil {
+			theirs.add(mean.Printed.Mean, y-apart, mean.Printed.Std)
 		}
 	}
 	drawn := 0
@@ -223,7 +169,7 @@ func comparisonPlot(title string, all []comparison, labelled bool) (*plot.Plot, 
 	room := 0.06 * (p.X.Max - p.X.Min)
 	p.X.Min, p.X.Max = p.X.Min-room, p.X.Max+room
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-	p.Y.Min, p.Y.Max = -0.6, float64(len(all))-0.4
+	p.Y.Min, p.Y.Max = -0.6, float64(len(list))-0.4
 	return p, nil
 }
 
@@ -272,7 +218,7 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 		for i, m := range drawn {
 			curves[i].colour = drawnColours[i]
 			for k, t := range lengths {
-				s, err := x.Summarize(tables.Cell{Full: firstFive(t.runs(dataset, m))}, results.MetricNLL)
+				s, err := x.Summarize(nll.Over(firstFive(t.runs(dataset, m))))
 				if err != nil {
 					return report.Figure{}, err
 				}

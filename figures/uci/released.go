@@ -56,35 +56,22 @@ func decodeReferences(content string) ([]reference, error) {
 // ReleasedTable compares our runs with the settings of the authors' code with measurements of the authors' code, both over the same
 // splits.
 func ReleasedTable(x *tables.Index) (report.Table, error) {
-	t := begun("uci-released", "Method", report.MarksPaper)
-	t.Columns = append(t.Columns, "n", "NLL, ours", "NLL, their code", "RMSE, ours", "RMSE, their code")
+	s := tables.Sheet{Table: begun("uci-released", "Method", report.MarksPaper), Down: true}
+	s.Columns = append(s.Columns, "n", "NLL, ours", "NLL, their code", "RMSE, ours", "RMSE, their code")
 	references, err := decodeReferences(releasedCSV)
 	if err != nil {
-		return t, err
+		return s.Table, err
 	}
 	for _, ref := range references {
 		i := slices.IndexFunc(paperMethods(), func(m experiment.Method) bool { return methods.NameOf(m) == ref.Method })
 		if i < 0 {
-			return t, fmt.Errorf("uci: released.csv: there is no method %q", ref.Method)
+			return s.Table, fmt.Errorf("uci: released.csv: there is no method %q", ref.Method)
 		}
 		m := paperMethods()[i]
-		cell := releasedSetting(ref.Dataset).cellOrQuick(ref.Dataset, m)
-		cell.Full = slices.DeleteFunc(cell.Full, func(e experiment.Experiment) bool { return e.Split >= ref.Splits })
-		row := report.Row{Group: DatasetTitle(ref.Dataset), Name: m.Name, Cells: report.TextCells(strconv.Itoa(ref.Splits))}
-		for _, of := range []struct {
-			metric metric
-			theirs report.Number
-		}{{nll, ref.NLL}, {rmse, ref.RMSE}} {
-			ours, err := x.Summarize(cell, of.metric.name)
-			if err != nil {
-				return t, err
-			}
-			theirs := report.NumberCell(of.theirs.Mean, of.theirs.Std, of.theirs.Decimals)
-			theirs.Theirs = true
-			row.Cells = append(row.Cells, report.Compare(ours, of.theirs, 3), theirs)
-		}
-		t.Rows = append(t.Rows, row)
+		runs := slices.DeleteFunc(releasedSetting(ref.Dataset).runs(ref.Dataset, m), func(e experiment.Experiment) bool { return e.Split >= ref.Splits })
+		ours, error := nll.Over(runs), rmse.Over(runs)
+		ours.Printed, error.Printed, ours.Rounded, error.Rounded = &ref.NLL, &ref.RMSE, true, true
+		s.Add(DatasetTitle(ref.Dataset), m.Name, tables.Words("%d", ref.Splits), ours, ours.Theirs(), error, error.Theirs())
 	}
-	t.AlignColumns()
-	return t, nil
+	return s.Make(x)
 }

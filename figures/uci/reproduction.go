@@ -16,7 +16,7 @@ const farAway = 5
 
 // ReproductionFigure shows how far our results with the settings of the authors' code are from the numbers that the paper prints: a
 // panel for each metric, in it a row for each data set and a mark for each method, at (ours - paper) in units of our standard
-// deviation over 20 splits (report.Difference). Data sets that were not run are left out.
+// deviation over 20 splits (tables.Difference). Data sets that were not run are left out.
 func ReproductionFigure(x *tables.Index) (report.Figure, error) {
 	f := report.Figure{Name: "uci-reproduction", Width: vg.Points(760), Height: vg.Points(330)}
 	list := paperMethods()
@@ -45,11 +45,12 @@ func ReproductionFigure(x *tables.Index) (report.Figure, error) {
 			}
 			ticks = append(ticks, plot.Tick{Value: middle, Label: label})
 			for m, method := range list {
-				ours, err := x.Summarize(released.cell(dataset, method), metric.name)
+				mean := metric.of(dataset, method, released.runs(dataset, method))
+				ours, err := x.Summarize(mean)
 				if err != nil {
 					return f, err
 				}
-				away, verdict := report.Difference(ours, metric.of(dataset, method))
+				away, verdict := mean.Away(ours)
 				if math.IsNaN(away) {
 					continue
 				}

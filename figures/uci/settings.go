@@ -53,15 +53,24 @@ func (s setting) all(list ...experiment.Method) (all experiment.Experiments) {
 	return all
 }
 
-// cell has the runs of a method on a data set.
-func (s setting) cell(dataset string, m experiment.Method) tables.Cell {
-	return tables.Cell{Full: s.runs(dataset, m)}
-}
-
-// cellOrQuick has the runs of a method on a data set, and their quick versions.
-func (s setting) cellOrQuick(dataset string, m experiment.Method) tables.Cell {
-	full := s.runs(dataset, m)
-	return tables.Cell{Full: full, Quick: quick(full)}
+// lines are the lines of a group with a mean of methods, one line for each data set. With a reference the others are tested
+// against it, and the lowest is bold.
+func (s setting) lines(group string, mean tables.Mean, list []experiment.Method, reference ...experiment.Method) (lines []tables.Line) {
+	for _, dataset := range s.datasets {
+		line := tables.Line{Group: group, Name: DatasetTitle(dataset)}
+		for _, m := range list {
+			cell := mean.Over(s.runs(dataset, m))
+			for _, r := range reference {
+				cell.Best = "lowest"
+				if m.Name != r.Name {
+					cell.Against = s.runs(dataset, r)
+				}
+			}
+			line.Cells = append(line.Cells, cell)
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // quick are quick versions of experiments: 20 epochs on the first two splits of the data sets that are small enough.
@@ -75,6 +84,18 @@ func quick(list experiment.Experiments) experiment.Experiments {
 // paperSetting is the text.
 func paperSetting(datasets ...string) setting {
 	return setting{name: "paper's text", datasets: datasets, list: by(Paper)}
+}
+
+// everywhere is the text on all data sets. What this project adds is run on the small ones.
+func everywhere() setting {
+	s := paperSetting(tableDatasets()...)
+	s.list = func(d Data, m experiment.Method) (experiment.Experiments, error) {
+		if has(addedMethods(), m) && !slices.Contains(SmallDatasets(), d.Name) {
+			return nil, nil
+		}
+		return by(Paper)(d, m)
+	}
+	return s
 }
 
 // tunedSetting are the settings that did best on held-out training examples.
@@ -111,12 +132,14 @@ func gapSettings() []setting {
 	return []setting{paper, tunedSetting(Gap, SmallDatasets()...).only(tunedMethods()...)}
 }
 
-// manySamples is the text with so many Monte Carlo samples that their number no longer matters.
+// manySamples is the text with so many Monte Carlo samples that their number no longer matters. Gaussian processes take none.
 func manySamples() setting {
 	s := paperSetting(SmallDatasets()...)
 	s.list = by(func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 		e, err := Paper(data, m)
-		e.Recipe.Samples = 1000
+		if m.Process == nil {
+			e.Recipe.Samples = 1000
+		}
 		return e, err
 	})
 	return s

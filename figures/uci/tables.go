@@ -3,8 +3,6 @@ package uci
 import (
 	_ "embed"
 	"fmt"
-	"math"
-	"slices"
 	"strconv"
 
 	"densityuncertainty/datasets"
@@ -57,7 +55,7 @@ func begun(name, heading, legend string) report.Table {
 
 // metric is one of the two metrics of the paper's tables.
 type metric struct {
-	name      string // of results
+	tables.Mean
 	title     string
 	what      string
 	published string // table of package paper
@@ -65,67 +63,24 @@ type metric struct {
 
 // tableMetrics are the metrics of the paper's tables, in their order.
 var tableMetrics = []metric{
-	{results.MetricNLL, "NLL", "negative log likelihood", paper.UCINLL},
-	{results.MetricRMSE, "RMSE", "root mean squared error", paper.UCIRMSE},
+	{tables.Mean{Metric: results.MetricNLL, Decimals: 3}, "NLL", "negative log likelihood", paper.UCINLL},
+	{tables.Mean{Metric: results.MetricRMSE, Decimals: 3}, "RMSE", "root mean squared error", paper.UCIRMSE},
 }
 
 var nll, rmse = tableMetrics[0], tableMetrics[1]
 
-// paperCell has the text's experiments of one cell. What this project adds is run on the small sets.
-func paperCell(dataset string, m experiment.Method) tables.Cell {
-	if has(addedMethods(), m) && !slices.Contains(SmallDatasets(), dataset) {
-		return tables.Cell{}
+// of is the mean of a method's experiments on a data set beside the paper's number, if it prints one.
+func (x metric) of(dataset string, m experiment.Method, list experiment.Experiments) tables.Mean {
+	mean := x.Over(list)
+	if cell, has := paper.Lookup(x.published, paperRows[dataset], paperColumns[m.Name]); has {
+		mean.Printed = &report.Number{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}
 	}
-	return paperSetting(dataset).cellOrQuick(dataset, m)
+	return mean
 }
 
-// of is the paper's number for a method on a data set; its mean is NaN where it prints none.
-func (x metric) of(dataset string, m experiment.Method) report.Number {
-	cell, ok := paper.Lookup(x.published, paperRows[dataset], paperColumns[m.Name])
-	if !ok {
-		return report.Number{Mean: math.NaN(), Std: math.NaN()}
-	}
-	return report.Number{Mean: cell.Mean, Std: cell.Std, Decimals: cell.Decimals}
-}
-
-// comparison is one method's number on one data set.
-type comparison struct {
-	method experiment.Method
-	ours   results.Summary
-	paper  report.Number
-	wanted int // experiments that are asked for
-}
-
-// compared are the numbers of the methods on a data set, ours and the paper's.
-func (x metric) compared(index *tables.Index, dataset string, list []experiment.Method) ([]comparison, error) {
-	var all []comparison
-	for _, m := range list {
-		cell := paperCell(dataset, m)
-		ours, err := index.Summarize(cell, x.name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, comparison{m, ours, x.of(dataset, m), len(cell.Full)})
-	}
-	return all, nil
-}
-
-// lowest is the comparison with the lowest mean among the methods of which no run diverged. complete is false if runs of
-// a method are missing.
-func lowest(all []comparison) (best comparison, complete bool) {
-	var summaries []results.Summary
-	diverged := 0
-	for _, c := range all {
-		summaries = append(summaries, c.ours)
-		if c.ours.Diverged > 0 && c.ours.N+c.ours.Diverged == c.ours.Wanted {
-			diverged++
-		}
-	}
-	at, n := results.Lowest(summaries)
-	if at < 0 || n+diverged < len(all) {
-		return comparison{}, false
-	}
-	return all[at], true
+// everywhere is the same in the experiments of the paper's tables.
+func (x metric) everywhere(dataset string, m experiment.Method) tables.Mean {
+	return x.of(dataset, m, everywhere().runs(dataset, m))
 }
 
 // NLL is the paper's table of UCI negative log likelihoods with our numbers beside it. Extra methods, such as one's own,
@@ -141,96 +96,90 @@ func RMSE(x *tables.Index, extra ...experiment.Method) (report.Table, error) {
 }
 
 func (x metric) table(index *tables.Index, extra []experiment.Method) (report.Table, error) {
-	t := begun("uci-"+x.name, "Data set", report.MarksPaper)
+	s := sheet("uci-"+x.Metric, report.MarksPaper, append(everyMethod(), extra...))
 	for _, m := range extra {
 		if _, err := Paper(Data{Name: "yacht"}, m); err != nil {
-			return t, err
+			return s.Table, err
 		}
-	}
-	list := append(everyMethod(), extra...)
-	for _, m := range list {
-		t.Columns = append(t.Columns, m.Name)
 	}
 	for _, dataset := range tableDatasets() {
-		all, err := x.compared(index, dataset, list)
-		if err != nil {
-			return report.Table{}, err
+		ours := tables.Line{Group: DatasetTitle(dataset), Name: "ours"}
+		for _, m := range append(everyMethod(), extra...) {
+			cell := x.everywhere(dataset, m)
+			cell.Best = "lowest"
+			ours.Cells = append(ours.Cells, cell)
 		}
-		ours, theirs := report.Row{Group: DatasetTitle(dataset), Name: "ours"}, report.Row{Group: DatasetTitle(dataset), Name: "paper"}
-		var summaries []results.Summary
-		run := false
-		for _, c := range all {
-			cell := report.Cell{}
-			if c.wanted > 0 {
-				cell = report.Compare(c.ours, c.paper, 3)
-			}
-			run = run || cell.Text != ""
-			summaries = append(summaries, c.ours)
-			ours.Cells, theirs.Cells = append(ours.Cells, cell), append(theirs.Cells, c.paper.Printed())
-		}
-		if !run {
-			t.NotRun = append(t.NotRun, DatasetTitle(dataset))
-			continue
-		}
-		ours.Align()
-		ours.BoldLowest(summaries)
-		t.Rows = append(t.Rows, ours)
+		s.Lines = append(s.Lines, ours)
 		if paperRows[dataset] != "" {
-			t.Rows = append(t.Rows, theirs)
+			s.Lines = append(s.Lines, tables.Line{Group: ours.Group, Name: "paper", Cells: ours.Cells, Theirs: true})
 		}
 	}
-	return t.WithoutNotRun(), nil
+	return s.Make(index)
+}
+
+// lowest is the method with the lowest mean on a data set among those of which no run diverged; none if runs of a method
+// are missing.
+func (x metric) lowest(index *tables.Index, dataset string) (best *experiment.Method, err error) {
+	var least float64
+	for _, m := range Methods() {
+		s, err := index.Summarize(x.everywhere(dataset, m))
+		switch {
+		case err != nil || s.N+s.Diverged < s.Wanted:
+			return nil, err
+		case s.Complete() && (best == nil || s.Mean < least):
+			best, least = &m, s.Mean
+		}
+	}
+	return best, nil
 }
 
 // DensityTable has both metrics of density uncertainty beside the paper's, and the lowest mean among Methods in ours, if all
 // of their runs are there.
 func DensityTable(x *tables.Index) (report.Table, error) {
-	t := begun("uci-density", "Data set", report.MarksPaper)
-	t.Columns = append(t.Columns, methods.Density.Name, "paper", "lowest mean of ours", "method")
-	for _, metric := range tableMetrics {
+	s := tables.Sheet{Table: begun("uci-density", "Data set", report.MarksPaper)}
+	s.Columns = append(s.Columns, methods.Density.Name, "paper", "lowest mean of ours", "method")
+	for _, of := range tableMetrics {
 		for _, dataset := range tableDatasets() {
-			all, err := metric.compared(x, dataset, Methods())
+			density := of.everywhere(dataset, methods.Density)
+			lowest, method := tables.Words("–"), tables.Words("–")
+			best, err := of.lowest(x, dataset)
 			if err != nil {
-				return report.Table{}, err
+				return s.Table, err
 			}
-			density := all[len(all)-1]
-			cell := report.Compare(density.ours, density.paper, 3)
-			winner := report.TextCells("–", "–")
-			if best, complete := lowest(all); complete {
-				winner = []report.Cell{report.SummaryCell(best.ours, 3), {Text: best.method.Name}}
+			if best != nil {
+				lowest, method = of.Over(everywhere().runs(dataset, *best)), tables.Words("%s", best.Name)
 			}
-			report.Align(&cell, &winner[0])
-			t.Rows = append(t.Rows, report.Row{Group: metric.title, Name: DatasetTitle(dataset), Cells: append([]report.Cell{cell, density.paper.Printed()}, winner...)})
+			s.Add(of.title, DatasetTitle(dataset), density, density.Theirs(), lowest, method)
 		}
 	}
-	return t.WithoutNotRun(), nil
+	return s.Make(x)
 }
 
 // Agreement counts, for each method and each of the two metrics, on how many data sets our number is better than the
-// paper's, agrees with it or is worse (see report.Difference). On the other data sets there is nothing to compare: our
+// paper's, agrees with it or is worse (see tables.Difference). On the other data sets there is nothing to compare: our
 // runs are not complete, or the paper has no number.
 func Agreement(x *tables.Index) (report.Table, error) {
-	t := begun("uci-agreement", "Method", "")
-	t.Columns = append(t.Columns, "better", "agrees", "worse", "nothing to compare")
-	for _, metric := range tableMetrics {
+	s := tables.Sheet{Table: begun("uci-agreement", "Method", "")}
+	s.Columns = append(s.Columns, "better", "agrees", "worse", "nothing to compare")
+	for _, of := range tableMetrics {
 		for _, m := range paperMethods() {
-			counts := make(map[string]int)
-			for _, dataset := range tableDatasets() {
-				ours, err := x.Summarize(paperCell(dataset, m), metric.name)
+			n, all := map[string]int{}, tableDatasets()
+			for _, dataset := range all {
+				mean := of.everywhere(dataset, m)
+				ours, err := x.Summarize(mean)
 				if err != nil {
-					return report.Table{}, err
+					return s.Table, err
 				}
-				_, verdict := report.Difference(ours, metric.of(dataset, m))
-				if !ours.Complete() {
-					verdict = report.Unsettled
+				if ours.Complete() {
+					_, verdict := mean.Away(ours)
+					n[verdict]++
 				}
-				counts[verdict]++
 			}
-			t.Rows = append(t.Rows, report.Row{Group: metric.title, Name: m.Name, Cells: report.TextCells(fmt.Sprint(counts[report.Better]), fmt.Sprint(counts[report.Agrees]),
-				fmt.Sprint(counts[report.Worse]), fmt.Sprint(counts[report.Unsettled]+counts[report.NoUnit]))})
+			better, agrees, worse := n[report.Better], n[report.Agrees], n[report.Worse]
+			s.Add(of.title, m.Name, tables.Words("%d", better), tables.Words("%d", agrees), tables.Words("%d", worse), tables.Words("%d", len(all)-better-agrees-worse))
 		}
 	}
-	return t, nil
+	return s.Make(x)
 }
 
 // DatasetsTable is the paper's table of the UCI data sets with the sizes measured from the data. The Year set, a download

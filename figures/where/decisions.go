@@ -56,6 +56,9 @@ type Pool struct {
 // Splits implements experiment.Source.
 func (p Pool) Splits() int { return p.Data.Splits() }
 
+// TestTrain is that of the data.
+func (p Pool) TestTrain() float64 { return p.Data.TestTrain() }
+
 // Load implements experiment.Source.
 func (p Pool) Load(ctx context.Context, split int) (experiment.Data, error) {
 	d, err := p.Data.Load(ctx, split)
@@ -293,7 +296,6 @@ type decisionProblem struct {
 	curve       string // the metric of the curve, whose points are first, first+step, ... last
 	first, step int
 	last        int
-	testTrain   float64 // the ratio of test to training examples of the splits
 }
 
 // acquisitions are the problems of active learning.
@@ -306,7 +308,7 @@ func acquisitions() (all []decisionProblem) {
 		all = append(all, decisionProblem{
 			name: of.name, title: uci.DatasetTitle(of.name), data: Pool{uci.Data{Name: of.name}, first}, noise: of.noise,
 			decide: func(random bool) experiment.Decision { return Acquisition{trainings, add, random} },
-			curve:  results.MetricRMSE, first: first, step: add, last: first + add*(trainings-1), testTrain: 1. / 9,
+			curve:  results.MetricRMSE, first: first, step: add, last: first + add*(trainings-1),
 		})
 	}
 	return all
@@ -353,50 +355,28 @@ const groupError, groupNLL, groupRegret = "area under the RMSE", "area under the
 // DecisionTable answers question 4: the area under each learning curve and the bandit's regret, of all agents. Density is
 // tested against every other agent; the verdicts of active learning, and those of the bandit, hold together (Holm).
 func DecisionTable(x *tables.Index) (report.Table, error) {
-	t := prose.Table("where-decisions", map[string]int{"Seeds": decisionSeeds})
-	t.Columns, t.Legend = []string{"Problem"}, "▲ better, ▽ worse than density, decided at 5 % for all of active learning together, and for the bandit. No mark: undecided, or not tested."
+	s := tables.Sheet{Table: prose.Table("where-decisions", map[string]int{"Seeds": decisionSeeds})}
+	s.Columns, s.Legend = []string{"Problem"}, "▲ better, ▽ worse than density, decided at 5 % for all of active learning together, and for the bandit. No mark: undecided, or not tested."
 	for _, a := range agents() {
-		t.Columns = append(t.Columns, a.Name)
+		s.Columns = append(s.Columns, a.Name)
 	}
-	add := func(group, number string, tested bool, problems ...decisionProblem) error {
-		family := tables.Family[[2]string]{TestTrain: problems[0].testTrain}
+	add := func(group, metric string, tested bool, problems ...decisionProblem) {
 		for _, p := range problems {
-			for _, a := range agents()[1:] {
-				if err := family.AddComplete([2]string{p.name, a.Name}, x, number, p.experiments(a), p.experiments(agents()[0])); err != nil {
-					return err
+			var cells []tables.Mean
+			for i, a := range agents() {
+				cell := tables.Mean{Of: p.experiments(a), Metric: metric, Decimals: 3, Best: "lowest", Family: group}
+				if tested && i > 0 {
+					cell.Against = cells[0].Of
 				}
+				cells = append(cells, cell)
 			}
+			s.Add(group, p.title, cells...)
 		}
-		tests, err := family.ByName()
-		if err != nil {
-			return err
-		}
-		for _, p := range problems {
-			row := report.Row{Group: group, Name: p.title}
-			var summaries []results.Summary
-			for _, a := range agents() {
-				s, err := x.Summarize(tables.Cell{Full: p.experiments(a)}, number)
-				if err != nil {
-					return err
-				}
-				cell := report.SummaryCell(s, 3)
-				if tested {
-					test := tests[[2]string{p.name, a.Name}]
-					cell.Verdict, cell.Difference = test.Verdict, test.Difference
-				}
-				summaries, row.Cells = append(summaries, s), append(row.Cells, cell)
-			}
-			row.Align()
-			row.BoldLowest(summaries)
-			t.Rows = append(t.Rows, row)
-		}
-		return nil
 	}
-	err := errors.Join(
-		add(groupError, results.MetricRMSE+areaSuffix, true, acquisitions()...),
-		add(groupNLL, results.MetricNLL+areaSuffix, false, acquisitions()...),
-		add(groupRegret, pointOf(metricRegret, bandit().last), true, bandit()))
-	return t.WithoutNotRun(), err
+	add(groupError, results.MetricRMSE+areaSuffix, true, acquisitions()...)
+	add(groupNLL, results.MetricNLL+areaSuffix, false, acquisitions()...)
+	add(groupRegret, pointOf(metricRegret, bandit().last), true, bandit())
+	return s.Make(x)
 }
 
 // DecisionFigure shows the curves behind DecisionTable, of problems that were run.
@@ -414,7 +394,7 @@ func DecisionFigure(x *tables.Index) (report.Figure, error) {
 		for k, a := range agents() {
 			var at, mean []float64
 			for n := p.first; n <= p.last; n += p.step {
-				s, err := x.Summarize(tables.Cell{Full: p.experiments(a)}, pointOf(p.curve, n))
+				s, err := x.Summarize(tables.Mean{Of: p.experiments(a), Metric: pointOf(p.curve, n)})
 				if err != nil {
 					return report.Figure{}, err
 				}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -126,9 +125,9 @@ func (p exactProblem) posterior() experiment.Experiments {
 }
 
 // runs are the experiments of a method: for each seed, one on each split.
-func (p exactProblem) runs(m experiment.Method) (list []experiment.Experiments) {
+func (p exactProblem) runs(m experiment.Method) (list experiment.Experiments) {
 	for _, e := range seeds(p.experiment(m, p.fromPosterior), exactSeeds) {
-		list = append(list, onSplits(e))
+		list = append(list, onSplits(e)...)
 	}
 	return list
 }
@@ -148,7 +147,7 @@ func ExactSets() []tables.Set {
 	for _, p := range exactProblems() {
 		posteriors = append(posteriors, p.posterior()...)
 		for _, m := range exactMethods() {
-			all = append(all, slices.Concat(p.runs(m)...)...)
+			all = append(all, p.runs(m)...)
 		}
 	}
 	return []tables.Set{

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
@@ -17,24 +16,9 @@ import (
 	"densityuncertainty/figures/toy"
 )
 
-// ordered are the values of splits or seeds, in their order.
-func ordered(by map[int]float64) []float64 {
-	var values []float64
-	for _, k := range slices.Sorted(maps.Keys(by)) {
-		values = append(values, by[k])
-	}
-	return values
-}
-
-// bySeed is a metric of runs for each seed, the mean over the splits. A seed on which a run is missing or diverged has none.
-func bySeed(x *tables.Index, runs []experiment.Experiments, metric string) map[int]float64 {
-	found := map[int]float64{}
-	for seed, list := range runs {
-		if values := ordered(x.BySplit(list, metric)); len(values) == exactSplits {
-			found[seed] = stat.Mean(values, nil)
-		}
-	}
-	return found
+// bySeed is a mean over the splits and then over the seeds.
+func bySeed(metric string, list experiment.Experiments) tables.Mean {
+	return tables.Mean{Of: list, Metric: metric, Decimals: 3, By: func(e experiment.Experiment) int { return int(e.Seed) }}
 }
 
 // posteriorLine says how the chains of a problem's posteriors went, over all splits; "" if one is missing.
@@ -61,50 +45,31 @@ func exactRegions() []struct{ name, title string } {
 // the function's distribution is. The Wasserstein distance is tested against density's, over seeds; all verdicts of a
 // problem hold together at 5 % (Holm).
 func ExactTable(x *tables.Index) (report.Table, error) {
-	t := prose.Table("where-exact", map[string]int{"Splits": exactSplits, "Seeds": exactSeeds})
-	t.Columns = []string{"Method", "Wasserstein distance", "Total variation", "Width"}
-	t.Legend = "▲ closer, ▽ farther than density, decided at 5 % for all rows of a problem together. No mark: undecided."
+	s := tables.Sheet{Table: prose.Table("where-exact", map[string]int{"Splits": exactSplits, "Seeds": exactSeeds}), Down: true}
+	s.Columns = []string{"Method", "Wasserstein distance", "Total variation", "Width"}
+	s.Legend = "▲ closer, ▽ farther than density, decided at 5 % for all rows of a problem together. No mark: undecided."
 	for _, p := range exactProblems() {
 		if line := p.posteriorLine(x); line != "" {
-			t.Measured = append(t.Measured, line+".")
+			s.Measured = append(s.Measured, line+".")
 		}
-		type tested struct{ region, method string }
-		var family tables.Family[tested]
+		density := p.runs(exactMethods()[0])
 		for _, r := range exactRegions() {
-			density := bySeed(x, p.runs(exactMethods()[0]), r.name+"_w1")
-			for _, m := range exactMethods()[1:] {
-				if err := family.Add(tested{r.name, m.Name}, bySeed(x, p.runs(m), r.name+"_w1"), density, 0); err != nil {
-					return t, err
-				}
-			}
-		}
-		tests, err := family.ByName()
-		if err != nil {
-			return t, err
-		}
-		for _, r := range exactRegions() {
-			add := func(name string, runs []experiment.Experiments) {
-				row := report.Row{Group: p.title + ", " + r.title, Name: name}
+			add := func(name string, runs, against experiment.Experiments) {
+				var cells []tables.Mean
 				for _, metric := range exactMetrics {
-					cell := report.Cell{NotRun: true}
-					if values := ordered(bySeed(x, runs, r.name+metric)); len(values) > 0 {
-						mean, std := stat.MeanStdDev(values, nil)
-						cell = report.NumberCell(mean, std, 3)
-					}
-					row.Cells = append(row.Cells, cell)
+					cells = append(cells, bySeed(r.name+metric, runs))
 				}
-				test := tests[tested{r.name, name}]
-				row.Cells[0].Verdict, row.Cells[0].Difference = test.Verdict, test.Difference
-				t.Rows = append(t.Rows, row)
+				cells[0].Against, cells[0].Family = against, p.name
+				s.Add(p.title+", "+r.title, name, cells...)
 			}
-			add("HMC, two chains from two others", []experiment.Experiments{p.posterior()})
-			for _, m := range exactMethods() {
-				add(m.Name, p.runs(m))
+			add("HMC, two chains from two others", p.posterior(), nil)
+			add(exactMethods()[0].Name, density, nil)
+			for _, m := range exactMethods()[1:] {
+				add(m.Name, p.runs(m), density)
 			}
 		}
 	}
-	t.AlignColumns()
-	return t.WithoutNotRun(), nil
+	return s.Make(x)
 }
 
 // exactMetrics are the columns of ExactTable, as what follows a region's name in a metric's.
@@ -116,7 +81,7 @@ func ExactFigure(x *tables.Index) (report.Figure, error) {
 	cubic := exactProblems()[0]
 	drawn := cubic.posterior()[:1]
 	for _, m := range exactMethods() {
-		drawn = append(drawn, cubic.runs(m)[0][0])
+		drawn = append(drawn, cubic.runs(m)[0])
 	}
 	var list []experiment.Result
 	for _, e := range drawn {
@@ -166,8 +131,9 @@ func (p exactProblem) distances(x *tables.Index, labels bool) (*plot.Plot, error
 		ticks = append(ticks, tick)
 		for k, r := range exactRegions() {
 			var at, rows []float64
-			for _, v := range ordered(bySeed(x, p.runs(m), r.name+"_w1")) {
-				at, rows = append(at, v), append(rows, y+0.2-0.4*float64(k))
+			values := x.Units(bySeed(r.name+"_w1", p.runs(m)))
+			for _, seed := range slices.Sorted(maps.Keys(values)) {
+				at, rows = append(at, values[seed]), append(rows, y+0.2-0.4*float64(k))
 			}
 			if len(at) == 0 {
 				continue
@@ -183,7 +149,7 @@ func (p exactProblem) distances(x *tables.Index, labels bool) (*plot.Plot, error
 		}
 	}
 	for k, r := range exactRegions() {
-		for _, own := range bySeed(x, []experiment.Experiments{p.posterior()}, r.name+"_w1") {
+		for _, own := range x.Units(bySeed(r.name+"_w1", p.posterior())) {
 			if err := report.Dashes(panel, "", []float64{own, own}, []float64{-0.5, float64(len(list)) - 0.5}, report.Palette()[k]); err != nil {
 				return nil, err
 			}

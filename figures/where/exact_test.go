@@ -99,14 +99,12 @@ func madeExact(control experiment.Method) *tables.Index {
 		keep(e, 0.1)
 	}
 	for _, m := range exactMethods() {
-		for seed, list := range p.runs(m) {
-			for _, e := range list {
-				switch m.Name {
-				case methods.Density.Name:
-					keep(e, 1+float64(seed)/100)
-				case control.Name:
-					keep(e, 2-float64(seed)/100)
-				}
+		for _, e := range p.runs(m) {
+			switch m.Name {
+			case methods.Density.Name:
+				keep(e, 1+float64(e.Seed)/100)
+			case control.Name:
+				keep(e, 2-float64(e.Seed)/100)
 			}
 		}
 	}

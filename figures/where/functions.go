@@ -191,57 +191,60 @@ const groupJoint, groupGain = "joint NLL of functions", "functions minus indepen
 // FunctionTable answers question 3: the joint negative log-likelihood of functions of each method, what it is more than with
 // independent draws of the same network, and for density layers whether the difference is decided.
 func FunctionTable(x *tables.Index) (report.Table, error) {
-	t := prose.Table("where-functions", map[string]int{"Targets": dyadSize})
-	t.Columns, t.Legend = []string{"Data"}, "▲ better, ▽ worse than independent draws, decided at 5 % for the six UCI sets together, and for the cubic's rows. No mark: undecided, or not tested."
-	families := map[bool]*tables.Family[string]{true: {TestTrain: 1.0 / 9}, false: {}}
-	for _, p := range jointProblems() {
-		list := p.experiments(methods.Density)
-		family := families[isUCI(p)]
-		if err := family.Add(p.title, x.BySplit(list, p.prefix+metricJoint), x.BySplit(list, p.prefix+metricMarginal), len(list)); err != nil {
-			return t, err
-		}
-	}
+	s := tables.Sheet{Table: prose.Table("where-functions", map[string]int{"Targets": dyadSize})}
+	s.Columns, s.Legend = []string{"Data"}, "▲ better, ▽ worse than independent draws, decided at 5 % for the six UCI sets together, and for the cubic's rows. No mark: undecided, or not tested."
 	for _, m := range compared() {
-		t.Columns = append(t.Columns, m.Name)
+		s.Columns = append(s.Columns, m.Name)
 	}
-	var gains []report.Row
 	for _, p := range jointProblems() {
-		tests, err := families[isUCI(p)].ByName()
-		if err != nil {
-			return t, err
-		}
-		row, gain := report.Row{Group: groupJoint, Name: p.title}, report.Row{Group: groupGain, Name: p.title}
-		var summaries []results.Summary
+		var cells []tables.Mean
 		for _, m := range compared() {
-			cell := tables.Cell{Full: p.experiments(m)}
-			joint, err := x.Summarize(cell, p.prefix+metricJoint)
-			if err != nil {
-				return t, err
-			}
-			marginal, err := x.Summarize(cell, p.prefix+metricMarginal)
-			if err != nil {
-				return t, err
-			}
-			summaries = append(summaries, joint)
-			row.Cells = append(row.Cells, report.SummaryCell(joint, 3))
-			difference := report.Cell{NotRun: true}
-			switch {
-			case m.Same(methods.Density):
-				difference = tests[p.title].Cell()
-			case joint.Complete() && marginal.Complete():
-				difference = report.Cell{Text: fmt.Sprintf("%+.3f", joint.Mean-marginal.Mean)}
-			}
-			gain.Cells = append(gain.Cells, difference)
+			joint, _ := p.means(m)
+			joint.Best = "lowest"
+			cells = append(cells, joint)
 		}
-		row.Align()
-		row.BoldLowest(summaries)
-		t.Rows, gains = append(t.Rows, row), append(gains, gain)
+		s.Add(groupJoint, p.title, cells...)
 	}
-	t.Rows = append(t.Rows, gains...)
-	return t.WithoutNotRun(), nil
+	for _, p := range jointProblems() {
+		var cells []tables.Mean
+		for _, m := range compared() {
+			cell, err := p.gain(x, m)
+			if err != nil {
+				return s.Table, err
+			}
+			cells = append(cells, cell)
+		}
+		s.Add(groupGain, p.title, cells...)
+	}
+	return s.Make(x)
 }
 
-func isUCI(p jointProblem) bool { _, is := p.data.(uci.Data); return is }
+// means are the joint negative log-likelihood of a method, of functions and of independent draws.
+func (p jointProblem) means(m experiment.Method) (joint, marginal tables.Mean) {
+	joint = tables.Mean{Of: p.experiments(m), Metric: p.prefix + metricJoint, Decimals: 3}
+	marginal = joint
+	marginal.Metric = p.prefix + metricMarginal
+	return joint, marginal
+}
+
+// gain is the difference of the two, which is tested for density layers.
+func (p jointProblem) gain(x *tables.Index, m experiment.Method) (tables.Mean, error) {
+	joint, marginal := p.means(m)
+	if m.Same(methods.Density) {
+		joint.Against, joint.AgainstMetric, joint.Difference = marginal.Of, marginal.Metric, true
+		joint.Family = fmt.Sprintf("%T", p.data) // UCI or the cubic
+		return joint, nil
+	}
+	functions, err := x.Summarize(joint)
+	if err != nil {
+		return joint, err
+	}
+	draws, err := x.Summarize(marginal)
+	if err != nil || !functions.Complete() || !draws.Complete() {
+		return tables.Waits, err
+	}
+	return tables.Words("%+.3f", functions.Mean-draws.Mean), nil
+}
 
 // FunctionFigure shows the tested differences of FunctionTable.
 func FunctionFigure(x *tables.Index) (report.Figure, error) {

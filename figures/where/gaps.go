@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"densityuncertainty/dul/metrics"
@@ -155,67 +156,52 @@ var proseText string
 // prose has the words of the tables and figures.
 var prose = report.ParseProse(proseText)
 
+// allSets is the name of the rows that pool the data sets of a group.
+const allSets = "All six sets"
+
 // GapTable answers question 1: for each setting and data set, and each control, the median difference over gaps with its
 // bootstrap interval and the verdict of the signed-rank test, and on how many gaps density has the lower mean NLL. All
 // verdicts against one control hold together at 5 % (Holm).
 func GapTable(x *tables.Index) (report.Table, error) {
-	t := prose.Table("where-gaps", map[string]int{"Seeds": gapSeeds})
-	t.Columns = []string{"Data set"}
-	t.Legend = "▲ better, ▽ worse than the control, decided at 5 % for all rows of a column together. No mark: undecided."
-	for _, s := range gapSettings() {
-		for _, dataset := range uci.SmallDatasets() {
-			t.Rows = append(t.Rows, report.Row{Group: s.title, Name: uci.DatasetTitle(dataset)})
-		}
-		t.Rows = append(t.Rows, report.Row{Group: s.title, Name: "All six sets"})
-	}
+	s := tables.Sheet{Table: prose.Table("where-gaps", map[string]int{"Seeds": gapSeeds})}
+	s.Columns = []string{"Data set"}
+	s.Legend = "▲ better, ▽ worse than the control, decided at 5 % for all rows of a column together. No mark: undecided."
 	for _, control := range controls() {
-		t.Columns = append(t.Columns, "Against "+control.Name, "Gaps won: "+control.Name)
-		var family tables.Family[int]
-		won := make([]report.Cell, len(t.Rows))
-		for i, list := range rowsAgainst(x, control) {
-			if len(list) == 0 {
-				won[i].NotRun = true
-				continue
-			}
-			d, err := median(list)
-			if err != nil {
-				return t, fmt.Errorf("where: gaps of %s against %s: %w", t.Rows[i].Name, control.Name, err)
-			}
-			family.AddDifference(i, d)
-			lower := 0
-			for _, v := range list {
-				if v < 0 {
-					lower++
+		s.Columns = append(s.Columns, "Against "+control.Name, "Gaps won: "+control.Name)
+	}
+	for _, of := range gapSettings() {
+		sets := map[string][][]float64{} // the differences to each control
+		for _, dataset := range append(uci.SmallDatasets(), allSets) {
+			var cells []tables.Mean
+			for _, control := range controls() {
+				list := pooled(sets[control.Name])
+				if dataset != allSets {
+					list = of.differences(x, dataset, control)
+					sets[control.Name] = append(sets[control.Name], list)
 				}
+				if len(list) == 0 {
+					cells = append(cells, tables.Waits, tables.Waits)
+					continue
+				}
+				d, err := median(list)
+				if err != nil {
+					return s.Table, fmt.Errorf("where: gaps of %s against %s: %w", dataset, control.Name, err)
+				}
+				lower := floats.Count(func(v float64) bool { return v < 0 }, list)
+				cells = append(cells, tables.Mean{Words: report.Cell{Difference: &d}, Family: control.Name}, tables.Words("%d of %d", lower, len(list)))
 			}
-			won[i].Text = fmt.Sprintf("%d of %d", lower, len(list))
-		}
-		tests, err := family.ByName()
-		if err != nil {
-			return t, err
-		}
-		for i := range t.Rows {
-			t.Rows[i].Cells = append(t.Rows[i].Cells, tests[i].Cell(), won[i])
+			s.Add(of.title, uci.DatasetTitle(dataset), cells...)
 		}
 	}
-	return t.WithoutNotRun(), nil
+	return s.Make(x)
 }
 
-// rowsAgainst are the differences of density layers to a control that each row of GapTable is about: in each setting those
-// on each data set, and on all of them, none if there are none of a data set.
-func rowsAgainst(x *tables.Index, control experiment.Method) (rows [][]float64) {
-	for _, s := range gapSettings() {
-		var sets [][]float64
-		for _, dataset := range uci.SmallDatasets() {
-			sets = append(sets, s.differences(x, dataset, control))
-		}
-		all := slices.Concat(sets...)
-		if slices.ContainsFunc(sets, func(set []float64) bool { return len(set) == 0 }) {
-			all = nil
-		}
-		rows = append(append(rows, sets...), all)
+// pooled are the differences of all data sets; none if there are none of one.
+func pooled(sets [][]float64) []float64 {
+	if slices.ContainsFunc(sets, func(set []float64) bool { return len(set) == 0 }) {
+		return nil
 	}
-	return rows
+	return slices.Concat(sets...)
 }
 
 // median is the median of differences with its bootstrap interval and the p-value of the signed-rank test.

@@ -46,7 +46,7 @@ func tiny() catalogue {
 	}
 	few := list(2, methods.Density, methods.MCDropout)
 	nll := func(x *tables.Index) (report.Table, error) {
-		s, err := x.Summarize(tables.Cell{Full: few}, "nll")
+		s, err := x.Summarize(tables.Mean{Of: few, Metric: "nll"})
 		t := report.Table{Name: "nll", Caption: "The likelihood.", Columns: []string{"Data", "NLL"}}
 		t.Rows = []report.Row{{Name: "all", Cells: report.TextCells(fmt.Sprintf("%d runs", s.N))}}
 		return t, err

@@ -1,11 +1,13 @@
-package report
+package tables
 
 import (
 	"fmt"
 	"strings"
+
+	"densityuncertainty/figures/report"
 )
 
-// The verdicts on claims, besides Undecided.
+// The verdicts on claims, besides report.Undecided.
 const (
 	Holds       = "holds"
 	DoesNotHold = "fails"
@@ -20,27 +22,27 @@ type Claim struct {
 	// In is what it was checked in, such as "authors' code"; "" for a claim that was checked once. A claim that was checked in
 	// several settings is several Claims, one after the other.
 	In       string
-	Verdict  string // Holds, DoesNotHold, Undecided or NotRun
+	Verdict  string // Holds, DoesNotHold, report.Undecided or NotRun
 	Evidence string // one line
 }
 
 // AddClaims appends a row for each claim that was checked, with its verdict and evidence. One that was checked in several
 // settings holds if it holds in one and fails in none, fails the other way round, and is undecided otherwise. Those that
 // were not run are in NotRun.
-func (t *Table) AddClaims(claims []Claim) {
+func AddClaims(t *report.Table, claims []Claim) {
 	t.Columns = []string{"Claim", "Verdict", "Evidence", "Where"}
 	for len(claims) > 0 {
 		n := 1
 		for n < len(claims) && claims[n].Claim == claims[0].Claim && claims[n].Group == claims[0].Group {
 			n++
 		}
-		t.addClaim(claims[:n])
+		addClaim(t, claims[:n])
 		claims = claims[n:]
 	}
 }
 
 // addClaim appends one claim, in several settings.
-func (t *Table) addClaim(list []Claim) {
+func addClaim(t *report.Table, list []Claim) {
 	var waiting, evidence []string
 	verdicts := map[string]bool{}
 	for _, c := range list {
@@ -59,12 +61,12 @@ func (t *Table) addClaim(list []Claim) {
 	if len(evidence) == 0 {
 		return
 	}
-	verdict := Undecided
+	verdict := report.Undecided
 	switch {
 	case verdicts[Holds] && !verdicts[DoesNotHold]:
 		verdict = Holds
 	case verdicts[DoesNotHold] && !verdicts[Holds]:
 		verdict = DoesNotHold
 	}
-	t.Rows = append(t.Rows, Row{Group: c.Group, Name: c.Claim, Cells: TextCells(verdict, strings.Join(evidence, "; "), c.Where)})
+	t.Rows = append(t.Rows, report.Row{Group: c.Group, Name: c.Claim, Cells: report.TextCells(verdict, strings.Join(evidence, "; "), c.Where)})
 }

@@ -1,0 +1,161 @@
+package tables
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"densityuncertainty/dul/metrics"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/report"
+)
+
+// A Summary is what the runs of a Mean amount to.
+type Summary struct {
+	N          int     // runs or units averaged
+	Wanted     int     // that were asked for
+	Diverged   int     // runs that ended in NaN or an infinity, not in the average
+	Unmeasured int     // runs without the metric, which is one that a run may lack; they are not in the average
+	Mean       float64 // NaN when N is 0
+	Std        float64 // sample standard deviation over the runs; NaN when N is below 2
+}
+
+// Complete reports whether every run is there and none diverged.
+func (s Summary) Complete() bool { return s.N > 0 && s.N == s.Wanted }
+
+// Summarize averages a metric. A result that lacks the metric, though its run did not diverge, is an error unless the
+// metric is optional.
+func (x *Index) Summarize(m Mean) (Summary, error) {
+	if m.By == nil {
+		run := 0
+		m.By = func(experiment.Experiment) int { run++; return run }
+	}
+	values, s, err := x.units(m)
+	if err != nil {
+		return s, err
+	}
+	var list []float64
+	for _, unit := range slices.Sorted(maps.Keys(values)) {
+		list = append(list, values[unit])
+	}
+	if s.Mean, s.Std, err = meanStd(list); err != nil {
+		return s, fmt.Errorf("tables: averaging %s: %w", m.Metric, err)
+	}
+	return s, nil
+}
+
+// Units are the means over the experiments of each unit, which is a split if there is no other. A unit of which a run is
+// missing, diverged or lacks the metric has none.
+func (x *Index) Units(m Mean) map[int]float64 {
+	if m.Optional = true; m.By == nil {
+		m.By = func(e experiment.Experiment) int { return e.Split }
+	}
+	values, _, _ := x.units(m)
+	return values
+}
+
+// units are Units and how many there are.
+func (x *Index) units(m Mean) (map[int]float64, Summary, error) {
+	sum, n, wanted, s := map[int]float64{}, map[int]int{}, map[int]int{}, Summary{}
+	for i, id := range m.Of.IDs() {
+		e := m.Of[i]
+		unit := m.By(e)
+		wanted[unit]++
+		r, done := x.find(e, id)
+		value, has := r.Metrics[m.Metric]
+		if m.Percent {
+			value *= 100
+		}
+		switch {
+		case !done:
+		case r.Diverged:
+			s.Diverged++
+		case has:
+			sum[unit], n[unit] = sum[unit]+value, n[unit]+1
+		case m.Optional:
+			s.Unmeasured++
+		default:
+			return nil, s, fmt.Errorf("tables: the result %s of %v has no metric %q", r.ID, e, m.Metric)
+		}
+	}
+	for unit := range sum {
+		if sum[unit] /= float64(n[unit]); n[unit] < wanted[unit] {
+			delete(sum, unit)
+		}
+	}
+	s.N, s.Wanted = len(sum), len(wanted)
+	return sum, s, nil
+}
+
+// meanStd are NaN for no values.
+func meanStd(values []float64) (mean, std float64, err error) {
+	if len(values) == 0 {
+		return math.NaN(), math.NaN(), nil
+	}
+	return metrics.MeanStd(values)
+}
+
+// Cell prints a summary, and in brackets what is odd about it: that only n of the runs were made, or that some diverged.
+func (s Summary) Cell(decimals int) report.Cell {
+	var odd []string
+	if missing := s.Wanted - s.N - s.Diverged; missing > 0 && s.N > 0 {
+		odd = append(odd, fmt.Sprintf("n=%d of %d", s.N, s.Wanted))
+	}
+	if s.Diverged > 0 {
+		odd = append(odd, fmt.Sprintf("%d of %d diverged", s.Diverged, s.N+s.Unmeasured+s.Diverged))
+	}
+	note := ""
+	if len(odd) > 0 {
+		note = " (" + strings.Join(odd, ", ") + ")"
+	}
+	switch {
+	case s.N > 0:
+		return report.NumberCell(s.Mean, s.Std, decimals).Noted(note)
+	case s.Unmeasured > 0:
+		return report.Cell{Text: "not measured" + note}
+	case s.Diverged > 0:
+		return report.Cell{Text: odd[0]}
+	}
+	return report.Cell{NotRun: true}
+}
+
+// Difference is (ours - theirs) in units of OUR standard deviation over the splits, which is the spread
+// that one split's number has, and a verdict. Our own spread is the unit because some of the paper's are
+// not credible: those of the Yacht RMSE look ten times too small. The part of the difference that the
+// rounding of the published number can explain, half a unit of its last decimal, is taken off first, so
+// that 0.0006 against a printed 0.001 does not count as far away. NaN when there is no verdict. Lower
+// numbers are the better ones; see Mean.Higher.
+func Difference(ours Summary, theirs report.Number) (inStd float64, verdict string) {
+	if ours.Diverged > 0 || ours.N == 0 || math.IsNaN(theirs.Mean) {
+		return math.NaN(), report.Unsettled
+	}
+	if math.IsNaN(ours.Std) || ours.Std == 0 {
+		return math.NaN(), report.NoUnit
+	}
+	away := ours.Mean - theirs.Mean
+	rounding := 0.5 * math.Pow10(-theirs.Decimals)
+	if math.Abs(away) <= rounding {
+		return 0, report.Agrees
+	}
+	inStd = (away - math.Copysign(rounding, away)) / ours.Std
+	switch {
+	case inStd < -1:
+		return inStd, report.Better
+	case inStd > 1:
+		return inStd, report.Worse
+	}
+	return inStd, report.Agrees
+}
+
+// opposite turns round a verdict, for a metric that is better when higher.
+func opposite(verdict string) string {
+	switch verdict {
+	case report.Better:
+		return report.Worse
+	case report.Worse:
+		return report.Better
+	}
+	return verdict
+}
