@@ -211,7 +211,7 @@ func read(path string, step int) (*contents, error) {
 }
 
 // apply puts the checkpoint into a run's state: all of it, or after an error
-// nothing.
+// nothing, except that Progress may have changed.
 func (c *contents) apply(state State) error {
 	saved := map[string]bool{}
 	for _, v := range c.Variables {
@@ -237,22 +237,18 @@ func (c *contents) apply(state State) error {
 	if (c.Noise != nil) != (state.Noise != nil) {
 		return fmt.Errorf("saved with noise from the host: %t, to be continued with noise from the host: %t; use the same backend", c.Noise != nil, state.Noise != nil)
 	}
-	progress, err := c.progressFor(state.Progress)
-	if err != nil {
-		return err
-	}
-	if state.Check != nil && progress.IsValid() {
-		if err := state.Check(progress.Interface()); err != nil {
-			return err
+	if state.Progress != nil {
+		if string(c.Progress) == "null" {
+			return errors.New("it was saved without progress")
+		}
+		if err := decodeStrictly(c.Progress, state.Progress); err != nil {
+			return fmt.Errorf("the progress is not a %T: %w", state.Progress, err)
 		}
 	}
 	if state.Noise != nil {
 		if err := state.Noise.SetState(c.Noise); err != nil {
 			return err
 		}
-	}
-	if progress.IsValid() {
-		reflect.ValueOf(state.Progress).Elem().Set(progress.Elem())
 	}
 	state.Store.SetParams(settings)
 	for _, saved := range c.Variables {
@@ -271,26 +267,6 @@ func checkFits(store *model.Store, path string, value *tensors.Tensor) error {
 		return fmt.Errorf("variable %s is %s in the model and %s in the file", path, v.Shape(), value.Shape())
 	}
 	return nil
-}
-
-// progressFor returns the saved progress as a pointer of the type of target; the
-// zero Value for a nil target.
-func (c *contents) progressFor(target any) (reflect.Value, error) {
-	if target == nil {
-		return reflect.Value{}, nil
-	}
-	pointer := reflect.ValueOf(target)
-	if pointer.Kind() != reflect.Pointer || pointer.IsNil() {
-		return reflect.Value{}, fmt.Errorf("the progress is to be read into a %T, which is not a pointer", target)
-	}
-	if string(c.Progress) == "null" {
-		return reflect.Value{}, errors.New("it was saved without progress")
-	}
-	fresh := reflect.New(pointer.Type().Elem())
-	if err := decodeStrictly(c.Progress, fresh.Interface()); err != nil {
-		return reflect.Value{}, fmt.Errorf("the progress is not a %s: %w", fresh.Type().Elem(), err)
-	}
-	return fresh, nil
 }
 
 // decodeStrictly reads one JSON value and nothing after it. Unknown fields are errors,

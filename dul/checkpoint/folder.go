@@ -44,10 +44,6 @@ type State struct {
 	// anything that encoding/json can store. Restore needs a pointer and sets
 	// what it points to. Nil means nothing.
 	Progress any
-	// Check, if not nil, is asked by Restore whether the checkpoint is one of this
-	// run, before anything is changed. It gets a pointer to the saved progress, of
-	// the type of Progress; an error ends Restore.
-	Check func(progress any) error
 	// Version is that of the program, for the record: Restore ignores it.
 	Version string
 }
@@ -176,8 +172,8 @@ type Restored struct {
 // one before it and listed in the result; it is an error if all are. It is an
 // error, too, if the model is not the saved one: if a variable has another shape
 // or type or is in the store but not in the checkpoint, if one has host noise
-// and the other has not, or if Progress does not fit or Check objects. After an
-// error the state is as it was.
+// and the other has not, or if Progress does not fit. After an
+// error the store and the noise are as they were.
 func (f *Folder) Restore(state State) (Restored, error) {
 	existing, err := f.list()
 	if err != nil {

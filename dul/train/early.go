@@ -20,8 +20,7 @@ import (
 // and does not count as diverged.
 //
 // All epochs are trained, since replicas that share a graph turn at different ones;
-// what the training goes through is the same without it, also the noise. A run that
-// goes on from a checkpoint must have the same Score, which cannot be checked.
+// what the training goes through is the same without it, also the noise.
 type EarlyStopping struct {
 	// Every is how many epochs of the joint training lie between two scores; the
 	// last one is scored too. 0 means 1.

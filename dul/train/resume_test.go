@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,10 +14,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
-	"densityuncertainty/dul"
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/layertest/fixtures"
-	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
@@ -64,75 +61,6 @@ func TestStoppedRunGoesOn(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A checkpoint of another run is refused with the name of the setting that
-// differs, and leaves the model alone.
-func TestAnotherRunIsRefused(t *testing.T) {
-	fixtures.SkipShortOffGo(t)
-	density := dul.Density{}
-	for _, kind := range []struct {
-		of      trial
-		changes []change
-	}{
-		{trials()[0], []change{
-			{"inputs", func(c *trial) { c.data[0].Inputs.(nets.Pixels).Bytes[7]++ }},
-			{"examples", func(c *trial) { c.data = []train.Dataset{colours(trialN + 1)} }},
-			{"standardisation", func(c *trial) {
-				c.data[0].Inputs.(nets.Pixels).Standardization.Mean[2] = 0.4
-			}},
-			{"Augmentation", func(c *trial) { c.Augmentation = nil }},
-			{"Padding", func(c *trial) { c.Padding++ }},
-			{"WeightEnergies", func(c *trial) { c.WeightEnergies = true }},
-		}},
-		{trials()[4], []change{
-			{"network", func(c *trial) {
-				c.network = func(dul.Density) nets.Network { return nets.MLP{Layers: dul.Density{PriorStd: 2}, Widths: []int{6}} }
-			}},
-			{"likelihood", func(c *trial) { c.like = likelihood.Heteroscedastic{} }},
-			{"seeds", func(c *trial) { c.seeds = []uint64{5, 7} }},
-			{"inputs", func(c *trial) { c.data[1].Inputs.(nets.Floats).Values[7]++ }},
-			{"targets", func(c *trial) { c.data[1].Targets[7]++ }},
-			{"examples", func(c *trial) { c.data[1] = linearSet(trialN-1, 0.3, 2) }},
-			{"Epochs", func(c *trial) { c.Epochs++ }},
-			{"BatchSize", func(c *trial) { c.BatchSize = 10 }},
-			{"Groups", func(c *trial) { c.Groups[1].Optimizer = train.SGD{} }},
-			{"Schedule", func(c *trial) { c.Schedule = train.Cosine(0.04) }},
-			{"LogLikelihoodScale", func(c *trial) { c.LogLikelihoodScale = 0.5 }},
-			{"Order", func(c *trial) { c.Order = inOrder }},
-		}},
-	} {
-		t.Run(kind.of.name, func(t *testing.T) {
-			folder := t.TempDir()
-			fit := func(c trial) (*nets.Model, error) {
-				c.Checkpoints.Folder = folder
-				m := newModel(t, c.network(density), c.like, dtypes.Float32, c.seeds...)
-				return m, c.Fit(context.Background(), m, c.data...)
-			}
-			again := func() trial {
-				return trials()[slices.IndexFunc(trials(), func(c trial) bool { return c.name == kind.of.name })]
-			}
-			if _, err := fit(again()); err != nil {
-				t.Fatal(err)
-			}
-			for _, change := range kind.changes {
-				t.Run(change.setting, func(t *testing.T) {
-					c := again()
-					change.make(&c)
-					m, err := fit(c)
-					if err == nil || !strings.Contains(err.Error(), "its "+change.setting+" is ") {
-						t.Errorf("the error is %v", err)
-					}
-					if n := len(stateOf(t, m.Store)); n > 1 { // the state of random draws
-						t.Errorf("the refused checkpoint left %d variables in the model", n)
-					}
-				})
-			}
-			if _, err := fit(again()); err != nil {
-				t.Errorf("the unchanged run is refused: %v", err)
-			}
-		})
-	}
 }
 
 // A model that was trained is trained further from its parameters alone: as a new one
@@ -196,23 +124,6 @@ func TestStoppedRunGoesOnWithAnyModel(t *testing.T) {
 		c.fit(t, goesOn)
 		sameState(t, goesOn, want)
 	}
-}
-
-// Checkpoints of runs without pretraining have named Groups as PretrainGroups where
-// there were none, and go on.
-func TestRunWithoutPretrainingGoesOn(t *testing.T) {
-	c := named(t, "regression")
-	c.PretrainEpochs, c.Checkpoints.Folder = 0, t.TempDir()
-	for _, groups := range [][]train.Group{c.Groups, nil} {
-		c.PretrainGroups = groups
-		c.fit(t, c.model(t, dtypes.Float32))
-	}
-}
-
-// A change makes another run of a trial.
-type change struct {
-	setting string
-	make    func(*trial)
 }
 
 // A damaged checkpoint costs the steps since the one before it, and a note.

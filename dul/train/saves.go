@@ -3,19 +3,11 @@ package train
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
-	"math"
-	"reflect"
-	"strings"
 	"time"
 
 	"densityuncertainty/dul/checkpoint"
-	"densityuncertainty/dul/nets"
 )
 
 // Checkpoints say where and when a run is saved. A run is also saved when it
@@ -23,7 +15,9 @@ import (
 // last save. If a checkpoint cannot be written, Trainer.Notes hears of it and
 // training goes on; it is an error only of a run that is stopped.
 type Checkpoints struct {
-	// Folder holds the checkpoints of this run and of no other; "" saves none.
+	// Folder holds the checkpoints of this run and of no other; "" saves none. A
+	// run that is resumed must have the settings and the data that it was started
+	// with: Fit checks only the shapes of the variables and the number of replicas.
 	Folder string
 	// EverySteps saves once so many steps were done since the last save; 0 does
 	// not count steps.
@@ -57,25 +51,15 @@ func (c Checkpoints) withDefaults() Checkpoints {
 type saves struct {
 	Checkpoints
 	folder   *checkpoint.Folder
-	identity []setting
 	lastStep int // that is saved
 	// When it was last tried, even if it failed.
 	triedStep int
 	triedTime time.Time
 }
 
-// saved is what a checkpoint holds besides the variables and the noise.
-type saved struct {
-	Run []setting `json:"run"`
-	state
-}
-
 // trainSaving is train from the last checkpoint on, with new ones on the way.
 func (r *run) trainSaving(ctx context.Context) (err error) {
 	s := &saves{Checkpoints: r.Checkpoints.withDefaults()}
-	if s.identity, err = r.identity(); err != nil {
-		return err
-	}
 	if s.folder, err = checkpoint.Open(s.Folder, s.Keep); err != nil {
 		return err
 	}
@@ -98,16 +82,7 @@ func (r *run) trainSaving(ctx context.Context) (err error) {
 
 // restore goes to where the last checkpoint was saved.
 func (s *saves) restore(r *run) error {
-	var progress saved
-	found, err := s.folder.Restore(checkpoint.State{
-		Store: r.model.Store, Noise: r.model.Host, Progress: &progress,
-		Check: func(progress any) error {
-			if err := sameRun(progress.(*saved).Run, s.identity); err != nil {
-				return fmt.Errorf("it is of another run: %w; use another folder, or the settings of that run", err)
-			}
-			return nil
-		},
-	})
+	found, err := s.folder.Restore(checkpoint.State{Store: r.model.Store, Noise: r.model.Host, Progress: &r.state})
 	if err != nil {
 		return err
 	}
@@ -121,7 +96,7 @@ func (s *saves) restore(r *run) error {
 	if found.Version != s.Version {
 		r.Notes(fmt.Sprintf("%s was saved by version %q of the program and goes on with %q: what comes out is of both", found.Path, found.Version, s.Version))
 	}
-	r.step, r.state, s.lastStep, s.triedStep = found.Step, progress.state, found.Step, found.Step
+	r.step, s.lastStep, s.triedStep = found.Step, found.Step, found.Step
 	return nil
 }
 
@@ -153,182 +128,10 @@ func (s *saves) save(r *run) error {
 	if err := r.checkParameters(); err != nil {
 		return err
 	}
-	err := s.folder.Save(r.step, checkpoint.State{
-		Store: r.model.Store, Noise: r.model.Host,
-		Progress: saved{Run: s.identity, state: r.state}, Version: s.Version,
-	})
+	err := s.folder.Save(r.step, checkpoint.State{Store: r.model.Store, Noise: r.model.Host, Progress: r.state, Version: s.Version})
 	if err != nil {
 		return err
 	}
 	s.lastStep = r.step
 	return nil
-}
-
-// A setting is one of the things that fix the result of a run, as text.
-type setting struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-// identity is everything that fixes the result of the run: one that goes on from
-// a checkpoint must have the same. Functions count by what they return: the
-// schedule for every step, order and augmentation for the first epoch.
-func (r *run) identity() ([]setting, error) {
-	var sizes []string
-	inputs, targets, orders := sha256.New(), sha256.New(), sha256.New()
-	for k, set := range r.data {
-		size := fmt.Sprint(set.Len())
-		switch x := set.Inputs.(type) {
-		case nets.Pixels:
-			size += fmt.Sprintf(" of %d x %d x %d", x.Channels(), x.Height, x.Width)
-			_, _ = inputs.Write(x.Bytes) // a hash's Write never fails
-		case nets.Floats:
-			size += fmt.Sprintf(" of %v", x.Shape)
-			writeFloats(inputs, x.Values)
-		}
-		sizes = append(sizes, size)
-		writeFloats(targets, set.Targets)
-		writeInts(targets, set.Labels)
-		order, err := r.orders[k].of(0)
-		if err != nil {
-			return nil, err
-		}
-		writeInts(orders, order)
-	}
-	schedule, augmentation := sha256.New(), "none"
-	for _, total := range []int{r.PretrainEpochs * r.epochSteps, r.Epochs * r.epochSteps} {
-		for t := range total {
-			writeFloats(schedule, []float64{r.Schedule(t, total)})
-		}
-	}
-	if r.Augmentation != nil {
-		draws := sha256.New()
-		for i := range r.data[0].Len() {
-			top, left, flip := r.Augmentation.Draw(r.orders[0].seed, 0, i)
-			writeInts(draws, []int{top, left})
-			if flip {
-				writeInts(draws, []int{1})
-			}
-		}
-		augmentation = digest(draws)
-	}
-	standardization := "none"
-	if x, is := r.data[0].Inputs.(nets.Pixels); is {
-		standardization = fmt.Sprint(x.Standardization)
-	}
-	settings := []setting{
-		{"network", describe(r.model.Network)},
-		{"likelihood", describe(r.model.Likelihood)},
-		{"seeds", fmt.Sprint(r.model.Seeds())},
-		{"type of parameters", fmt.Sprint(r.model.DType)},
-		{"examples", strings.Join(sizes, ", ")},
-		{"inputs", digest(inputs)},
-		{"targets", digest(targets)},
-		{"standardisation", standardization},
-		{"Epochs", fmt.Sprint(r.Epochs)},
-		{"PretrainEpochs", fmt.Sprint(r.PretrainEpochs)},
-		{"BatchSize", fmt.Sprint(r.BatchSize)},
-		{"Groups", describe(r.Groups)},
-		{"PretrainGroups", describe(r.PretrainGroups)},
-		{"Schedule", digest(schedule)},
-		{"LogLikelihoodScale", fmt.Sprint(r.LogLikelihoodScale)},
-		{"Order", digest(orders)},
-		{"Augmentation", augmentation},
-		{"Padding", fmt.Sprint(r.Padding)},
-		{"BFloat16", fmt.Sprint(r.BFloat16)},
-	}
-	if r.WeightEnergies { // not written when off, so that runs saved before there was one go on
-		settings = append(settings, setting{"WeightEnergies", "true"})
-	}
-	if r.EarlyStopping.Score != nil {
-		settings = append(settings, setting{"EarlyStopping", fmt.Sprint(max(1, r.EarlyStopping.Every))})
-	}
-	return settings, nil
-}
-
-// sameRun names the first setting of a saved run in which this one differs; one that either lacks is "".
-func sameRun(saved, now []setting) error {
-	values := map[string]string{}
-	for _, s := range saved {
-		values[s.Name] = s.Value
-	}
-	for _, s := range now {
-		if values[s.Name] != s.Value {
-			return fmt.Errorf("its %s is %q, this run's is %q", s.Name, values[s.Name], s.Value)
-		}
-		delete(values, s.Name)
-	}
-	for name, value := range values {
-		return fmt.Errorf("its %s is %q, this run's is %q", name, value, "")
-	}
-	return nil
-}
-
-// digest is a SHA-256, shortened: it is to tell runs apart, not to keep out an attacker.
-func digest(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)[:16]) }
-
-func writeFloats(h hash.Hash, numbers []float64) {
-	for _, v := range numbers {
-		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))) // a hash's Write never fails
-	}
-}
-
-func writeInts(h hash.Hash, numbers []int) {
-	for _, v := range numbers {
-		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(v))) // a hash's Write never fails
-	}
-}
-
-// longList is the most entries of a list that describe writes out.
-const longList = 16
-
-// describe is a value as text, the same in every process: what pointers and
-// interfaces hold instead of addresses, of functions only whether they are there,
-// and of long lists, such as the inducing points that baselines.DUE starts from,
-// their length and a digest.
-func describe(v any) string {
-	var b strings.Builder
-	describeValue(&b, reflect.ValueOf(v))
-	return b.String()
-}
-
-func describeValue(b *strings.Builder, v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Invalid:
-		b.WriteString("nil")
-	case reflect.Interface, reflect.Pointer:
-		describeValue(b, v.Elem())
-	case reflect.Struct:
-		b.WriteString(v.Type().String() + "{")
-		for i := range v.NumField() {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(v.Type().Field(i).Name + ": ")
-			describeValue(b, v.Field(i))
-		}
-		b.WriteString("}")
-	case reflect.Slice, reflect.Array:
-		var list strings.Builder
-		for i := range v.Len() {
-			if i > 0 {
-				list.WriteString(", ")
-			}
-			describeValue(&list, v.Index(i))
-		}
-		if v.Len() > longList {
-			sum := sha256.Sum256([]byte(list.String()))
-			fmt.Fprintf(b, "[%d entries, SHA-256 %x]", v.Len(), sum[:16])
-			return
-		}
-		fmt.Fprintf(b, "[%s]", list.String())
-	case reflect.Func:
-		if v.IsNil() {
-			b.WriteString("nil")
-			return
-		}
-		b.WriteString("func")
-	default:
-		fmt.Fprintf(b, "%v", v)
-	}
 }

@@ -168,8 +168,8 @@ func (t Trainer) check() error {
 // sees the same initial values and order as a model of its seed alone and, where
 // none of its batches is padded, the same noise.
 //
-// The run goes on from the last checkpoint in the folder, if there is one; one of
-// a run with other settings is refused. Without one a model that was trained before
+// If there is a checkpoint in the folder, the run resumes from the last one; see
+// Checkpoints.Folder. Without one a model that was trained before
 // is trained further, from the parameters that it has and otherwise as a new one:
 // with the schedule from its start, and optimizers that have seen no gradient. When
 // ctx is cancelled Fit saves a checkpoint and returns ctx's error, wrapped. Where the objective or a parameter
@@ -184,10 +184,7 @@ func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err e
 		t.StepsPerExecution = 1
 	}
 	if t.PretrainGroups == nil {
-		t.PretrainGroups = t.Groups // as checkpoints of runs without pretraining have it
-		if t.PretrainEpochs > 0 {
-			t.PretrainGroups = restricted(t.Groups, params.Generative)
-		}
+		t.PretrainGroups = restricted(t.Groups, params.Generative)
 	}
 	if t.Notes == nil {
 		t.Notes = func(string) {}
