@@ -1,30 +1,23 @@
 // Package checkpoint saves the state of a training run, so that a run that was
 // stopped or killed goes on as if it had not been.
 //
-// A checkpoint is a folder step-00001234 with
+// A checkpoint is a file step-00001234.safetensors. Its tensors are all variables of
+// the store, with the optimizer's and the state of random draws in the graph, but
+// without the buffers of host noise, which every execution fills anew. Its metadata
+// have the run's progress, the position of the host's noise streams, the list of
+// variables and a checksum of it all.
 //
-//   - model.safetensors: all variables of the store, with the optimizer's and the
-//     state of random draws in the graph, but without the buffers of host noise,
-//     which every execution fills anew;
-//   - checkpoint.json: the run's progress, the position of the host's noise
-//     streams, the list of variables and the SHA-256 of model.safetensors;
-//   - checkpoint.json.sha256: the SHA-256 of checkpoint.json, as sha256sum writes it.
-//
-// It has its name only when all of it is on disk. Tensors are called by their
+// The file has its name only when all of it is on disk. Tensors are called by their
 // variable's path without the first slash; [ReadTensors] and other programs read them.
 package checkpoint
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/gomlx/gomlx/ml/model"
@@ -54,8 +47,8 @@ type Folder struct {
 	path string
 	keep int
 	lock *flock.Flock
-	// damaged are the names of checkpoints that Restore refused.
-	damaged map[string]bool
+	// damaged are the steps of checkpoints that Restore refused.
+	damaged map[int]bool
 }
 
 // lockName is that of the file whose lock says that the folder is in use.
@@ -82,7 +75,7 @@ func Open(path string, keep int) (*Folder, error) {
 	if err := atomicfile.RemoveLeftovers(path); err != nil {
 		return nil, errors.Join(fmt.Errorf("checkpoint: %w", err), lock.Close())
 	}
-	return &Folder{path: path, keep: keep, lock: lock, damaged: map[string]bool{}}, nil
+	return &Folder{path: path, keep: keep, lock: lock, damaged: map[int]bool{}}, nil
 }
 
 // Close unlocks the folder for other processes.
@@ -102,23 +95,23 @@ func (f *Folder) Save(step int, state State) error {
 	if !f.lock.Locked() {
 		return fmt.Errorf("checkpoint: %s was closed", f.path)
 	}
+	if step < 0 {
+		return fmt.Errorf("checkpoint: saving step %d: it is negative", step)
+	}
 	existing, err := f.list()
 	if err != nil {
 		return err
 	}
-	n := name{step: step, revision: 1}
-	for _, old := range slices.Backward(existing) {
-		if old.step > step && !f.damaged[old.String()] {
-			return fmt.Errorf("checkpoint: step %d cannot be saved in %s, which has %v of a later step; restore that one or choose another folder", step, f.path, old)
-		}
-		if old.step == step {
-			n.revision = max(n.revision, old.revision+1)
+	for _, old := range existing {
+		if old > step && !f.damaged[old] {
+			return fmt.Errorf("checkpoint: step %d cannot be saved in %s, which has step %d; restore that one or choose another folder", step, f.path, old)
 		}
 	}
-	if err := write(filepath.Join(f.path, n.String()), step, state); err != nil {
+	if err := write(f.file(step), state); err != nil {
 		return fmt.Errorf("checkpoint: saving step %d: %w", step, err)
 	}
-	if err := f.prune(existing, n); err != nil {
+	delete(f.damaged, step)
+	if err := f.prune(existing, step); err != nil {
 		return fmt.Errorf("checkpoint: step %d is saved, but an old checkpoint could not be removed: %w", step, err)
 	}
 	return nil
@@ -126,21 +119,17 @@ func (f *Folder) Save(step int, state State) error {
 
 // prune removes what stands before the oldest checkpoint that is to be kept.
 // Damaged ones do not count, and go with those that are older than the kept.
-func (f *Folder) prune(existing []name, saved name) error {
+func (f *Folder) prune(existing []int, saved int) error {
 	kept := 1
 	for _, old := range slices.Backward(existing) {
-		replaced := old.step == saved.step
-		if kept < f.keep && !replaced {
-			if !f.damaged[old.String()] {
-				kept++
+		switch {
+		case old >= saved: // the saved one, or damaged and overtaken only later
+		case kept == f.keep:
+			if err := os.Remove(f.file(old)); err != nil {
+				return err
 			}
-			continue
-		}
-		if old.step > saved.step {
-			continue // damaged, and overtaken only later
-		}
-		if err := atomicfile.RemoveFolder(filepath.Join(f.path, old.String())); err != nil {
-			return err
+		case !f.damaged[old]:
+			kept++
 		}
 	}
 	return nil
@@ -151,12 +140,11 @@ type Restored struct {
 	// Found is false where the folder has no checkpoint; the state is then as it
 	// was, and the other fields are zero.
 	Found bool
-	// Path is the checkpoint's folder.
+	// Path is the checkpoint's file.
 	Path string
 	// Step is the number of steps it was saved after.
 	Step int
-	// Saved is when, and Version by which version of the program.
-	Saved   time.Time
+	// Version is that of the program that saved it.
 	Version string
 	// Damaged names the newer checkpoints that could not be used, newest first, and why:
 	// their steps have to be run again. Show them to the user.
@@ -180,22 +168,21 @@ func (f *Folder) Restore(state State) (Restored, error) {
 		return Restored{}, err
 	}
 	var result Restored
-	for _, n := range slices.Backward(existing) {
-		path := filepath.Join(f.path, n.String())
-		saved, err := read(path, n.step)
+	for _, step := range slices.Backward(existing) {
+		path := f.file(step)
+		saved, err := read(path)
 		if errors.Is(err, fs.ErrPermission) {
 			return Restored{}, fmt.Errorf("checkpoint: reading %s: %w", path, err)
 		}
 		if err != nil {
-			f.damaged[n.String()] = true
+			f.damaged[step] = true
 			result.Damaged = append(result.Damaged, fmt.Errorf("checkpoint %s is damaged or of another version: %w", path, err))
 			continue
 		}
 		if err := saved.apply(state); err != nil {
 			return Restored{}, fmt.Errorf("checkpoint: %s does not fit this run: %w", path, err)
 		}
-		result.Found, result.Path, result.Step = true, path, n.step
-		result.Saved, result.Version = saved.Saved, saved.Version
+		result.Found, result.Path, result.Step, result.Version = true, path, step, saved.Version
 		return result, nil
 	}
 	if len(result.Damaged) > 0 {
@@ -204,40 +191,25 @@ func (f *Folder) Restore(state State) (Restored, error) {
 	return result, nil
 }
 
-// A name is that of a checkpoint's folder. A step that is saved again has
-// another revision, so that the new one needs no name that is taken.
-type name struct{ step, revision int }
-
-func (n name) String() string {
-	if n.revision == 1 {
-		return fmt.Sprintf("step-%08d", n.step)
-	}
-	return fmt.Sprintf("step-%08d.%d", n.step, n.revision)
+// file is the path of the checkpoint of a step.
+func (f *Folder) file(step int) string {
+	return filepath.Join(f.path, fmt.Sprintf("step-%08d.safetensors", step))
 }
 
-var namePattern = regexp.MustCompile(`^step-([0-9]{8,})(?:\.([0-9]+))?$`)
-
-// list returns the names of the checkpoints, oldest first.
-func (f *Folder) list() ([]name, error) {
+// list returns the steps of the checkpoints, oldest first.
+func (f *Folder) list() ([]int, error) {
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: looking for checkpoints: %w", err)
 	}
-	var names []name
+	var steps []int
 	for _, entry := range entries {
-		parts := namePattern.FindStringSubmatch(entry.Name())
-		if parts == nil {
-			continue
-		}
-		step, err := strconv.Atoi(parts[1])
-		revision, err2 := strconv.Atoi(cmp.Or(parts[2], "1"))
-		n := name{step, revision}
-		if errors.Join(err, err2) == nil && n.String() == entry.Name() {
-			names = append(names, n)
+		var step int
+		_, err := fmt.Sscanf(entry.Name(), "step-%d", &step)
+		if err == nil && filepath.Base(f.file(step)) == entry.Name() {
+			steps = append(steps, step)
 		}
 	}
-	slices.SortFunc(names, func(a, b name) int {
-		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.revision, b.revision))
-	})
-	return names, nil
+	slices.Sort(steps)
+	return steps, nil
 }

@@ -38,7 +38,10 @@ func Export(store *model.Store, path string, metadata map[string]string) error {
 	if len(list) == 0 {
 		return fmt.Errorf("checkpoint: exporting to %s: the store has no parameters; build the model's graph first", path)
 	}
-	return writeFile(path, list, metadata)
+	if err := writeFile(path, list, metadata); err != nil {
+		return fmt.Errorf("checkpoint: exporting a model: %w", err)
+	}
+	return nil
 }
 
 // exported are the tensors of the variables that have a role.

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"unicode/utf8"
 
@@ -31,9 +32,8 @@ import (
 //   - the data: the tensors' entries, little-endian and in row-major order,
 //     without gaps.
 //
-// The format has no checksum. Files that are no part of a checkpoint, which has its
-// own, have one among their texts: under checksumKey the SHA-256 of what
-// writeTensors writes of them without it.
+// The format has no checksum. The files of this package have one among their texts:
+// under checksumKey the SHA-256 of what writeTensors writes of them without it.
 const (
 	lengthSize  = 8
 	metadataKey = "__metadata__"
@@ -42,6 +42,8 @@ const (
 	maxHeader = 100_000_000
 	// alignment is that of the data, by spaces at the header's end.
 	alignment = 8
+	// bufferSize spares small tensors a system call each.
+	bufferSize = 1 << 20
 )
 
 // typeNames are the format's names of the types that both it and GoMLX have.
@@ -286,36 +288,46 @@ func WriteTensors(path string, named map[string]*tensors.Tensor, metadata map[st
 	for name, t := range named {
 		list = append(list, namedTensor{name, t})
 	}
-	return writeFile(path, list, metadata)
-}
-
-// writeFile is WriteTensors of a list.
-func writeFile(path string, list []namedTensor, metadata map[string]string) error {
-	if _, taken := metadata[checksumKey]; taken {
-		return fmt.Errorf("checkpoint: writing tensors: the text %q is reserved for the checksum; give yours another name", checksumKey)
-	}
-	sum, err := checksum(list, metadata)
-	if err == nil {
-		metadata = maps.Clone(metadata)
-		if metadata == nil {
-			metadata = make(map[string]string)
-		}
-		metadata[checksumKey] = hex.EncodeToString(sum)
-		err = atomicfile.Write(path, func(file io.Writer) error {
-			w := bufio.NewWriterSize(file, bufferSize)
-			return errors.Join(writeTensors(w, list, metadata), w.Flush())
-		})
-	}
-	if err != nil {
+	if err := writeFile(path, list, metadata); err != nil {
 		return fmt.Errorf("checkpoint: writing tensors: %w", err)
 	}
 	return nil
 }
 
+// writeFile writes tensors and texts, with a checksum of both, as a whole or not at all.
+func writeFile(path string, list []namedTensor, metadata map[string]string) error {
+	if _, taken := metadata[checksumKey]; taken {
+		return fmt.Errorf("the text %q is reserved for the checksum; give yours another name", checksumKey)
+	}
+	sum, err := checksum(list, metadata)
+	if err != nil {
+		return err
+	}
+	texts := map[string]string{checksumKey: hex.EncodeToString(sum)}
+	maps.Copy(texts, metadata)
+	return atomicfile.Write(path, func(file io.Writer) error {
+		w := bufio.NewWriterSize(file, bufferSize)
+		return errors.Join(writeTensors(w, list, texts), w.Flush())
+	})
+}
+
+// readFile reads a file of tensors and texts and checks its checksum, if it has one.
+func readFile(path string) (list []namedTensor, metadata map[string]string, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := file.Stat()
+	if err == nil {
+		list, metadata, err = readTensors(bufio.NewReaderSize(file, bufferSize), info.Size())
+	}
+	return list, metadata, errors.Join(err, file.Close())
+}
+
 // ReadTensors reads the file at path that Export, WriteTensors or another program wrote. It is an error if the content
 // does not have the checksum that Export and WriteTensors write. Files of other programs have none.
 func ReadTensors(path string) (named map[string]*tensors.Tensor, metadata map[string]string, err error) {
-	list, metadata, _, err := readModel(path)
+	list, metadata, err := readFile(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("checkpoint: reading tensors of %s: %w", path, err)
 	}

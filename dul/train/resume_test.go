@@ -143,10 +143,10 @@ func TestDamagedCheckpointIsNoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	names, err := filepath.Glob(filepath.Join(c.Checkpoints.Folder, "step-*"))
-	if err != nil || len(names) != 2 || filepath.Base(names[1]) != "step-00000007" {
+	if err != nil || len(names) != 2 || filepath.Base(names[1]) != "step-00000007.safetensors" {
 		t.Fatalf("checkpoints %v, want those of steps 6 and 7 (%v)", names, err)
 	}
-	must.Do(t, os.Truncate(filepath.Join(names[1], "model.safetensors"), 1000))
+	must.Do(t, os.Truncate(names[1], 1000))
 	var notes []string
 	first := 0
 	c.Notes = func(note string) { notes = append(notes, note) }

@@ -118,9 +118,6 @@ func TestFailedRenameLeavesNothing(t *testing.T) {
 	if err := atomicfile.WriteBytes(taken, nil); err == nil {
 		t.Error("a file was written over a folder")
 	}
-	if err := atomicfile.WriteFolder(taken, func(string) error { return nil }); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("writing a folder over another one: %v", err)
-	}
 	if got := names(t, folder) + ", " + names(t, taken); got != "taken, inner" {
 		t.Errorf("the folders hold %s", got)
 	}
@@ -130,12 +127,10 @@ func TestMissingFolder(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	path := filepath.Join(missing, "a")
 	for name, err := range map[string]error{
-		"file":          atomicfile.WriteBytes(path, nil),
-		"folder":        atomicfile.WriteFolder(path, func(string) error { return nil }),
-		"rename":        atomicfile.Rename(path, path+"b"),
-		"remove folder": atomicfile.RemoveFolder(path),
-		"leftovers":     atomicfile.RemoveLeftovers(missing),
-		"sync":          atomicfile.SyncFolder(missing),
+		"file":      atomicfile.WriteBytes(path, nil),
+		"rename":    atomicfile.Rename(path, path+"b"),
+		"leftovers": atomicfile.RemoveLeftovers(missing),
+		"sync":      atomicfile.SyncFolder(missing),
 	} {
 		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) {
 			t.Errorf("%s: %v, want an error that names the missing folder", name, err)
@@ -155,58 +150,6 @@ func TestFolderThatMayNotBeWritten(t *testing.T) {
 	}
 }
 
-func TestWriteFolder(t *testing.T) {
-	parent := t.TempDir()
-	path := filepath.Join(parent, "b")
-	fill := func(folder string) error {
-		if got := names(t, parent); got == "b" {
-			t.Error("the folder has its name before it is complete")
-		}
-		if err := os.Mkdir(filepath.Join(folder, "inner"), 0o755); err != nil {
-			return err
-		}
-		return errors.Join(
-			os.WriteFile(filepath.Join(folder, "one"), []byte("1"), 0o644),
-			os.WriteFile(filepath.Join(folder, "inner", "two"), []byte("2"), 0o600))
-	}
-	must.Do(t, atomicfile.WriteFolder(path, fill))
-	require(t, filepath.Join(path, "one"), "1")
-	require(t, filepath.Join(path, "inner", "two"), "2")
-	info := must.Get(os.Stat(path))(t)
-	if info.Mode().Perm() != 0o755 {
-		t.Errorf("mode %v, want 0755", info.Mode())
-	}
-	if err := atomicfile.WriteFolder(path, fill); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("writing it again: %v", err)
-	}
-	if got := names(t, parent); got != "b" {
-		t.Errorf("the parent holds %s", got)
-	}
-
-	must.Do(t, atomicfile.RemoveFolder(path))
-	if got := names(t, parent); got != "" {
-		t.Errorf("after the removal the parent holds %s", got)
-	}
-}
-
-func TestFailedWriteFolderLeavesNothing(t *testing.T) {
-	for name, failure := range failures {
-		t.Run(name, func(t *testing.T) {
-			parent := t.TempDir()
-			path := filepath.Join(parent, "b")
-			err := atomicfile.WriteFolder(path, func(folder string) error {
-				return errors.Join(os.WriteFile(filepath.Join(folder, "one"), []byte("1"), 0o600), failure.err)
-			})
-			if !errors.Is(err, failure.err) || !strings.Contains(err.Error(), failure.says) {
-				t.Errorf("the error is %v", err)
-			}
-			if got := names(t, parent); got != "" {
-				t.Errorf("the parent holds %s", got)
-			}
-		})
-	}
-}
-
 // A killed writer's temporaries go, and nothing else does.
 func TestRemoveLeftovers(t *testing.T) {
 	folder := t.TempDir()
@@ -214,8 +157,6 @@ func TestRemoveLeftovers(t *testing.T) {
 	for _, name := range append(keep, ".c.txt.123.part") {
 		must.Do(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
 	}
-	unfinished := filepath.Join(folder, ".d.456.part", "inner")
-	must.Do(t, os.MkdirAll(unfinished, 0o755))
 	must.Do(t, atomicfile.RemoveLeftovers(folder))
 	if got := names(t, folder); got != strings.Join(keep, " ") {
 		t.Errorf("the folder holds %s, want %v", got, keep)
@@ -236,9 +177,6 @@ func TestTemporariesAreLeftovers(t *testing.T) {
 		return errors.New("stop")
 	}
 	if err := atomicfile.Write(filepath.Join(folder, "a"), func(io.Writer) error { return check() }); err == nil {
-		t.Error("no error")
-	}
-	if err := atomicfile.WriteFolder(filepath.Join(folder, "b"), func(string) error { return check() }); err == nil {
 		t.Error("no error")
 	}
 }
