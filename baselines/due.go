@@ -1,7 +1,6 @@
 package baselines
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -432,23 +431,4 @@ func squaredDistance(a, b []float64) float64 {
 		sum += (v - b[i]) * (v - b[i])
 	}
 	return sum
-}
-
-// A DUESize is what the memory that DUE's head takes depends on.
-type DUESize struct {
-	Classes, Inducing, Batch, Width int
-	Samples                         int          // 0 means 32
-	DType                           dtypes.DType // zero means Float32
-}
-
-// Bytes is the memory of all that a training step computes for the head and its
-// gradient, with nothing freed before the end: an upper bound, of which a
-// backend needs less. With WRN-28-10 (640 features), batches of 128 and the 100
-// classes and 100 inducing points of CIFAR-100 it is 1250 MB; the paper reports
-// that DUE ran out of memory there.
-func (z DUESize) Bytes() int {
-	k, m, n, d := z.Classes, z.Inducing, z.Batch, z.Width
-	filling := 300 * k * (m + n) // of the columns that the pure Go backend adds to small products
-	numbers := k*m*(180*m+70*n) + (m+n)*(40*d+50*m) + 72*cmp.Or(z.Samples, 32)*n*k + filling
-	return numbers * cmp.Or(z.DType, dtypes.Float32).Size()
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -20,7 +18,6 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
-	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/linalg"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
@@ -400,67 +397,6 @@ func TestDUERejectsBadStarts(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Bytes is above all that the graph of a training step computes for the head,
-// and not far above.
-func TestDUEBytes(t *testing.T) {
-	for _, z := range []baselines.DUESize{
-		{Classes: 10, Inducing: 10, Batch: 128, Width: 64, DType: dtypes.Float32},
-		{Classes: 3, Inducing: 30, Batch: 16, Width: 200, Samples: 2, DType: dtypes.Float64},
-		{Classes: 50, Inducing: 20, Batch: 32, Width: 8, Samples: 4, DType: dtypes.Float32},
-	} {
-		t.Run(fmt.Sprintf("%d classes", z.Classes), func(t *testing.T) {
-			if got := stepBytes(t, z); got > z.Bytes() || z.Bytes() > 2*got {
-				t.Errorf("%+v: the graph has %d bytes, Bytes is %d", z, got, z.Bytes())
-			}
-		})
-	}
-}
-
-// stepBytes is the size of all nodes that the loss and the gradients of a
-// training step of the head need.
-func stepBytes(t *testing.T, z baselines.DUESize) int {
-	t.Helper()
-	x := make([]float64, z.Inducing*z.Width)
-	for i := range x {
-		x[i] = float64(i % 17)
-	}
-	head := baselines.DUE{Start: []baselines.Inducing{{Points: x, LengthScale: 1}}, Samples: z.Samples}
-	built, bytes := errors.New("built"), 0
-	exec, err := model.NewExec(fixtures.Backend(t), newStore(), func(s *model.Scope, x, labels *graph.Node) *graph.Node {
-		g := x.Graph()
-		s.Store().SetTraining(g, true)
-		nll := likelihood.Categorical{Classes: z.Classes}.NLL(s, head.Dense(s.In("head"), x, z.Classes), graph.ExpandAxes(labels, -1))
-		loss := graph.Add(graph.ReduceAllSum(nll), graph.ReduceAllSum(stochastic.LayerLossesOf(g).KL))
-		values := []*graph.Node{x}
-		for v := range s.Store().IterVariables() {
-			if v.Trainable {
-				values = append(values, v.NodeValue(g))
-			}
-		}
-		seen := map[*graph.Node]bool{}
-		var visit func(nodes ...*graph.Node)
-		visit = func(nodes ...*graph.Node) {
-			for _, n := range nodes {
-				if !seen[n] && n.NumOutputs() == 1 {
-					seen[n] = true
-					bytes += int(n.Shape().ByteSize())
-					visit(n.Inputs()...)
-				}
-			}
-		}
-		visit(append(graph.Gradient(loss, values...), loss)...)
-		panic(built)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = exec.Compile(shapes.Make(z.DType, z.Batch, z.Width), shapes.Make(dtypes.Int32, z.Batch))
-	if !errors.Is(err, built) {
-		t.Fatal(err)
-	}
-	return bytes
 }
 
 func TestDUEClassifiesImages(t *testing.T) {

@@ -1,7 +1,6 @@
 package baselines
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -24,15 +23,15 @@ import (
 // radial kernel of length scale l, approximated by D random Fourier features,
 //
 //	phi(h) = cos(h W / l + b) / FeatureScale,   W_ij ~ N(0, 1),   b_j ~ U(0, 2 pi),
-//	f_k = phi(h) beta_k + c_k,                  p(beta_k) = N(0, I / Ridge),
+//	f_k = phi(h) beta_k + c_k,                  p(beta_k) = N(0, I),
 //
 // with W and b fixed. beta is trained as any weight; its posterior is Laplace's
 // approximation, whose covariance is found once after training by Posterior:
 //
-//	var f(h) = phi(h) P^-1 phi(h)^T,   P = Ridge I + sum_i w_i phi(h_i)^T phi(h_i) / sigma^2,
+//	var f(h) = phi(h) P^-1 phi(h)^T,   P = I + sum_i phi(h_i)^T phi(h_i) / sigma^2,
 //
-// where w_i = 1 (sigma = 1 but for Gaussian), or with PerClass, p_ik (1 - p_ik)
-// for each class (their equation 9). The sum is over the last epoch of the
+// where sigma = 1 but for Gaussian. (Their equation 9 has a covariance for each
+// class, and a weight for each example.) The sum is over the last epoch of the
 // training, during which weights and augmentation change. Posterior makes the
 // covariance a part of the model: one that is exported after it (checkpoint.Export)
 // predicts as it does where it is loaded.
@@ -48,37 +47,28 @@ type SNGP struct {
 	Examples int
 	// RandomFeatures is D; 0 means 1024.
 	RandomFeatures int
-	// Inputs is the number of inputs of the random features: h, [n, width], is
-	// projected to it by a fixed random matrix, and normalised by example (mean 0,
-	// variance 1, then a trained scale and shift). 0 means 128.
-	Inputs int
-	// Plain takes h as it is, without projection and normalisation.
+	// Plain takes h as it is. Otherwise h is projected to 128 numbers by a fixed
+	// random matrix, and normalised by example (mean 0, variance 1, then a trained
+	// scale and shift).
 	Plain bool
 	// LengthScale is l; 0 means 1.
 	LengthScale float64
 	// FeatureScale divides the cosines; 0 means 2. With sqrt(D/2) the prior
-	// variance of f is 1, with any other s it is D / (2 s^2), for a Ridge of 1.
+	// variance of f is 1, with any other s it is D / (2 s^2).
 	FeatureScale float64
 	// Orthogonal draws W in blocks of orthogonal columns with the same lengths as
 	// those of Gaussian ones, which makes the kernel's error smaller.
 	Orthogonal bool
-	// Ridge is the prior precision of beta; 0 means 1.
-	Ridge float64
-	// MeanField is the factor lambda of the mean-field approximation of the
-	// softmax's mean, softmax(f / sqrt(1 + lambda var)); 0 means 25. The probit
-	// approximation has pi/8.
-	MeanField float64
-	// Momentum, if not 0, replaces the sum over the last epoch by a moving
-	// average, S = Momentum S + (1 - Momentum) N/n sum_batch. (Liu et al. have it
-	// without N/n, so that their sum does not grow with the number of examples.)
-	Momentum float64
-	// PerClass keeps a covariance for each class, which takes 4 D^2 bytes each.
-	PerClass   bool
 	Likelihood Likelihood
 }
 
-// usualFeatures is the number of random features where none is given.
-const usualFeatures = 1024
+const (
+	usualFeatures   = 1024 // random features where no number is given
+	projectedInputs = 128  // of the random features, unless Plain
+	// meanField is the factor lambda of the mean-field approximation of the softmax's
+	// mean, softmax(f / sqrt(1 + lambda var)), of the DUE authors' code.
+	meanField = 25
+)
 
 // RegressionSNGP is the head of a regression on N examples: D random features of
 // h as it is, 0 for 1024, with a prior variance of 1.
@@ -103,17 +93,8 @@ func (l SNGP) Norm(s *model.Scope, x *graph.Node) *graph.Node { return l.Hidden.
 // needs them after the last.
 func (l SNGP) filled() SNGP {
 	l.RandomFeatures = number("baselines.SNGP.RandomFeatures", l.RandomFeatures, usualFeatures)
-	l.Inputs = number("baselines.SNGP.Inputs", l.Inputs, 128)
 	l.LengthScale = setting("baselines.SNGP.LengthScale", l.LengthScale, 1)
 	l.FeatureScale = setting("baselines.SNGP.FeatureScale", l.FeatureScale, 2)
-	l.Ridge = setting("baselines.SNGP.Ridge", l.Ridge, 1)
-	l.MeanField = setting("baselines.SNGP.MeanField", l.MeanField, 25)
-	if !(l.Momentum >= 0 && l.Momentum < 1) {
-		panic(fmt.Errorf("baselines.SNGP.Momentum is %g; it must be at least 0 and less than 1", l.Momentum))
-	}
-	if l.PerClass && l.Likelihood != Softmax {
-		panic(errors.New("baselines.SNGP.PerClass weighs examples by p (1 - p), which a regression has not; leave it out, or set Likelihood to Softmax"))
-	}
 	return l
 }
 
@@ -125,7 +106,7 @@ func (l SNGP) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	l = l.filled()
 	if s.Store().IsTraining(x.Graph()) {
 		phi, mean := l.mean(s, x, units)
-		l.accumulate(s, graph.StopGradient(phi), graph.StopGradient(mean))
+		l.accumulate(s, graph.StopGradient(phi))
 		return mean
 	}
 	mean, variance := l.Moments(s, x, units)
@@ -133,12 +114,12 @@ func (l SNGP) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
 		eps := stochastic.Draw(s, x, stochastic.Gaussian(), x.Shape().Dim(-2), units)
 		return graph.Add(mean, graph.Mul(eps, graph.Sqrt(variance)))
 	}
-	scale := graph.Sqrt(graph.AddScalar(graph.MulScalar(variance, l.MeanField), 1))
+	scale := graph.Sqrt(graph.AddScalar(graph.MulScalar(variance, meanField), 1))
 	return graph.Div(mean, scale)
 }
 
-// Moments are the posterior mean of f, [..., n, units], and its variance,
-// [..., n, 1], or with PerClass [..., n, units]. It panics before Posterior was called.
+// Moments are the posterior mean of f, [..., n, units], and its variance, which all
+// units have, [..., n, 1]. It panics before Posterior was called.
 func (l SNGP) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance *graph.Node) {
 	phi, mean := l.filled().mean(s, x, units)
 	claim(s, phi)
@@ -148,11 +129,7 @@ func (l SNGP) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance 
 	}
 	// |phi R|^2 with P^-1 = R R^T, so that no rounding makes it negative.
 	z := ops.Product(phi, params.Input(s.Store(), v, x))
-	d := phi.Shape().Dim(-1)
-	lead, n, covariances := x.Shape().Dimensions[:x.Rank()-2], x.Shape().Dim(-2), z.Shape().Dim(-1)/d
-	z = graph.Reshape(z, slices.Concat(lead, []int{n * covariances, d})...)
-	variance = ops.SumColumns(graph.Mul(z, z))
-	return mean, graph.Reshape(variance, slices.Concat(lead, []int{n, covariances})...)
+	return mean, ops.SumColumns(graph.Mul(z, z))
 }
 
 // mean returns phi, [..., n, D], and phi beta + c, [..., n, units].
@@ -168,7 +145,7 @@ func (l SNGP) mean(s *model.Scope, x *graph.Node, units int) (phi, mean *graph.N
 func (l SNGP) features(s *model.Scope, x *graph.Node) *graph.Node {
 	if !l.Plain {
 		width := x.Shape().Dim(-1)
-		projection := params.Statistic(s, x, "projection", params.Normal(0, 0.05), width, l.Inputs)
+		projection := params.Statistic(s, x, "projection", params.Normal(0, 0.05), width, projectedInputs)
 		x = layerNorm(s, ops.Product(x, projection.NodeValue(x)))
 	}
 	in, d := x.Shape().Dim(-1), l.RandomFeatures
@@ -223,53 +200,29 @@ const (
 // file has all of them, and each must be asked for to be known as its own.
 func claim(s *model.Scope, phi *graph.Node) {
 	d := phi.Shape().Dim(-1)
-	for _, name := range []string{precisionSum, covarianceRoot, seenExamples} {
-		v := s.Store().GetVariable(model.JoinPath(s.Scope(), name))
-		switch {
-		case v == nil:
-		case name == seenExamples:
-			params.Statistic(s, phi, name, nil, 1, 1)
-		default:
-			params.Statistic(s, phi, name, nil, d, v.Shape().Dim(-1))
+	for i, name := range []string{precisionSum, covarianceRoot, seenExamples} {
+		if size := []int{d, d, 1}[i]; s.Store().GetVariable(model.JoinPath(s.Scope(), name)) != nil {
+			params.Statistic(s, phi, name, nil, size, size)
 		}
 	}
 }
 
-// accumulate adds a batch to the sum in P, [..., D, C D] with the C covariances
-// side by side. A sum that has all examples starts anew.
-func (l SNGP) accumulate(s *model.Scope, phi, mean *graph.Node) {
+// accumulate adds a batch to the sum in P, [..., D, D]. A sum that has all examples
+// starts anew.
+func (l SNGP) accumulate(s *model.Scope, phi *graph.Node) {
 	if l.Examples < 1 {
 		panic(fmt.Errorf("SNGP.Examples is %d at %s; it must be the number of training examples", l.Examples, s.Scope()))
 	}
 	claim(s, phi)
-	weighted := phi
-	if l.PerClass {
-		p := ops.Softmax(mean)
-		weighted = columnsOfClasses(phi, graph.Mul(p, graph.OneMinus(p)))
-	}
 	n, d := phi.Shape().Dim(-2), phi.Shape().Dim(-1)
-	batch := ops.TransposedProduct(phi, weighted)
-	sum := params.Statistic(s, phi, precisionSum, params.Constant(0), d, weighted.Shape().Dim(-1))
+	batch := ops.TransposedProduct(phi, phi)
+	sum := params.Statistic(s, phi, precisionSum, params.Constant(0), d, d)
 	seen := params.Statistic(s, phi, seenExamples, params.Constant(0), 1, 1)
 	before := seen.NodeValue(phi)
-	if l.Momentum != 0 {
-		batch = graph.MulScalar(batch, (1-l.Momentum)*float64(l.Examples)/float64(n))
-		sum.SetNodeValue(graph.Add(graph.MulScalar(sum.NodeValue(phi), l.Momentum), batch))
-		seen.SetNodeValue(graph.AddScalar(before, float64(n)))
-		return
-	}
 	// 1 while examples are missing, 0 when the sum is complete.
 	keep := graph.MinScalar(graph.MaxScalar(graph.AddScalar(graph.Neg(before), float64(l.Examples)), 0), 1)
 	sum.SetNodeValue(graph.Add(graph.Mul(sum.NodeValue(phi), keep), batch))
 	seen.SetNodeValue(graph.AddScalar(graph.Mul(before, keep), float64(n)))
-}
-
-// columnsOfClasses is phi times each class's weights, side by side: [..., n, D]
-// and [..., n, K] -> [..., n, K D].
-func columnsOfClasses(phi, weights *graph.Node) *graph.Node {
-	lead, n, d, k := phi.Shape().Dimensions[:phi.Rank()-2], phi.Shape().Dim(-2), phi.Shape().Dim(-1), weights.Shape().Dim(-1)
-	reshaped := func(x *graph.Node, dims ...int) *graph.Node { return graph.Reshape(x, slices.Concat(lead, dims)...) }
-	return reshaped(graph.Mul(reshaped(phi, n, 1, d), reshaped(weights, n, k, 1)), n, k*d)
 }
 
 // Posterior computes the covariance from the sum that the training has left, for
@@ -277,10 +230,11 @@ func columnsOfClasses(phi, weights *graph.Node) *graph.Node {
 // precision on the host. noiseVariance is sigma^2 of each replica
 // (nets.Model.NoiseVariances), or none for Softmax. Training the model further makes the covariance stale.
 //
-// It returns an error where the sum is not that of one whole epoch (see Restart),
-// and FailedReplicas where a noise variance is not positive, as after a replica has
-// diverged, or, wrapping linalg.ErrNotPositiveDefinite, where a P has no Cholesky
-// factor: its covariance, of the replica or of a class of it, is then zero.
+// It returns an error if the sum is not that of one whole epoch, as after a training
+// that was stopped within one and did not resume from a checkpoint. It returns
+// FailedReplicas if a noise variance is not positive, as after a replica has diverged,
+// or, wrapping linalg.ErrNotPositiveDefinite, if a P has no Cholesky factor: the
+// covariance of the replica is then zero.
 func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float64) error {
 	sum, shape, err := params.Values(store, model.JoinPath(head, precisionSum))
 	if err != nil {
@@ -290,11 +244,11 @@ func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float6
 	if err != nil {
 		return fmt.Errorf("SNGP.Posterior: %w", err)
 	}
-	if n := int(seen[0]); n == 0 || l.Momentum == 0 && n != l.Examples {
-		return fmt.Errorf("SNGP.Posterior: the precision has %d of %d examples; train whole epochs of as many examples as SNGP.Examples says, after SNGP.Restart where a training was stopped within one", n, l.Examples)
+	if n := int(seen[0]); n != l.Examples {
+		return fmt.Errorf("SNGP.Posterior: the precision has %d of %d examples; train a new model for whole epochs of as many examples as SNGP.Examples says", n, l.Examples)
 	}
-	d := shape.Dim(-2)
-	covariances, replicas := shape.Dim(-1)/d, shape.Size()/(d*shape.Dim(-1))
+	d := shape.Dim(-1)
+	replicas := shape.Size() / (d * d)
 	if len(noiseVariance) == 0 && l.Likelihood == Softmax {
 		noiseVariance = slices.Repeat([]float64{1}, replicas)
 	}
@@ -307,50 +261,25 @@ func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float6
 			failed[r] = fmt.Errorf("SNGP.Posterior: the noise variance is %g; it must be positive: has the training diverged?", variance)
 			continue
 		}
-		for c := range covariances {
-			first := r*d*covariances*d + c*d // of a d x d block in rows of covariances*d
-			precision := mat.NewSymDense(d, nil)
-			for i := range d {
-				for j := i; j < d; j++ {
-					precision.SetSym(i, j, sum[first+i*covariances*d+j]/variance)
-				}
-				precision.SetSym(i, i, precision.At(i, i)+cmp.Or(l.Ridge, 1))
+		block := sum[r*d*d : (r+1)*d*d]
+		precision := mat.NewSymDense(d, nil)
+		for i := range d {
+			for j := i; j < d; j++ {
+				precision.SetSym(i, j, block[i*d+j]/variance)
 			}
-			block, err := inverseRoot(precision)
-			if err != nil {
-				failed[r] = errors.Join(failed[r], fmt.Errorf("SNGP.Posterior: the precision of covariance %d: %w", c, err))
-				continue
-			}
-			for i := range d {
-				for j := range d {
-					root[first+i*covariances*d+j] = block.At(i, j)
-				}
-			}
+			precision.SetSym(i, i, precision.At(i, i)+1)
 		}
+		inverse, err := inverseRoot(precision)
+		if err != nil {
+			failed[r] = fmt.Errorf("SNGP.Posterior: the precision: %w", err)
+			continue
+		}
+		mat.NewDense(d, d, root[r*d*d:(r+1)*d*d]).Copy(inverse)
 	}
 	if err := params.SetStatistic(store, model.JoinPath(head, covarianceRoot), params.FromFloat64(shape, root)); err != nil {
 		return fmt.Errorf("SNGP.Posterior: %w", err)
 	}
 	return failed.asError()
-}
-
-// Restart lets the next training step begin a new sum, for the head at the given
-// scope. It is needed where the steps so far are no whole epochs: a training was
-// stopped and does not go on from a checkpoint, or the network was applied as in
-// training to other examples.
-func (l SNGP) Restart(store *model.Store, head string) error {
-	path := model.JoinPath(head, seenExamples)
-	seen, shape, err := params.Values(store, path)
-	if err != nil {
-		return fmt.Errorf("SNGP.Restart: the head has no precision, has it been trained? %w", err)
-	}
-	for i := range seen {
-		seen[i] = float64(l.Examples)
-	}
-	if err := params.SetStatistic(store, path, params.FromFloat64(shape, seen)); err != nil {
-		return fmt.Errorf("SNGP.Restart: %w", err)
-	}
-	return nil
 }
 
 // inverseRoot is R with P^-1 = R R^T: L^-T for P = L L^T.

@@ -25,23 +25,14 @@ import (
 // 2020, section 3.2; van Amersfoort et al. 2021, section 3.1).
 //
 // sigma is found by power iteration (Miyato et al. 2018) from a vector that is
-// kept from step to step (role Running): in training each step goes on by
-// Iterations,
+// kept from step to step (role Running): each training step makes one iteration,
 //
 //	v = W^T u / |W^T u|,   u = W v / |W v|,   sigma = u^T W v,
 //
 // with u and v constants for the gradient; in evaluation u stays. It is a lower
 // bound of the norm, close after many steps of slowly moving weights.
 type SpectralNormed struct {
-	Bound      float64 // c; 0 means 3, as DUE has it. 6 in uncertainty-baselines.
-	Iterations int     // for each training step; 0 means 1
-	// ReshapedKernel bounds the norm of a convolution's kernel as a matrix,
-	// [filters, channels*size*size], in the place of the norm of the convolution
-	// as a linear map of images. It is cheaper, and the latter is up to size times
-	// as large.
-	ReshapedKernel bool
-	// FreeNorm leaves batch normalisation as it is, as uncertainty-baselines does.
-	FreeNorm bool
+	Bound float64 // c; 0 means 3, as DUE has it. 6 in uncertainty-baselines.
 }
 
 // Dense returns x W/max(1, sigma/c) + b, [..., batch, in] -> [..., batch, units].
@@ -60,11 +51,7 @@ func (l SpectralNormed) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.
 	c.Check("baselines.SpectralNormed", s, x)
 	fanIn := c.FanIn(x)
 	kernel := params.New(s, conv.Channels(x), "weights", params.Weight, params.KaimingNormal(fanIn), c.Filters, fanIn)
-	m := matrixMap(fanIn)
-	if !l.ReshapedKernel {
-		m = convolutionMap(x, c)
-	}
-	return conv.AddBias(s, conv.Convolve(x, l.bounded(s, kernel, m), c.Window), c, fanIn)
+	return conv.AddBias(s, conv.Convolve(x, l.bounded(s, kernel, convolutionMap(x, c)), c.Window), c, fanIn)
 }
 
 // Norm is batch normalisation whose largest factor is bounded as well, as in
@@ -78,9 +65,6 @@ func (l SpectralNormed) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.
 // than a short training has.)
 func (l SpectralNormed) Norm(s *model.Scope, x *graph.Node) *graph.Node {
 	y, g := conv.BatchNorm(s, x), x.Graph()
-	if l.FreeNorm {
-		return y
-	}
 	of := func(name string) *graph.Node {
 		return s.Store().GetVariable(model.JoinPath(s.Scope(), name)).NodeValue(g)
 	}
@@ -135,13 +119,7 @@ func (l SpectralNormed) bounded(s *model.Scope, w *graph.Node, m linearMap) *gra
 	u := kept.NodeValue(g)
 	v := unitRow(m.transposed(u, fixed))
 	if s.Store().IsTraining(g) {
-		for i := range number("baselines.SpectralNormed.Iterations", l.Iterations, 1) {
-			if i > 0 {
-				v = unitRow(m.transposed(u, fixed))
-			}
-			u = unitRow(m.forward(v, fixed))
-		}
-		u = graph.StopGradient(u)
+		u = graph.StopGradient(unitRow(m.forward(v, fixed)))
 		kept.SetNodeValue(u)
 	}
 	sigma := ops.SumColumns(graph.Mul(m.forward(graph.StopGradient(v), w), u))

@@ -134,16 +134,9 @@ func (c spectralCase) trainUp(t *testing.T, backend compute.Backend, store *mode
 }
 
 func TestSpectralNormed(t *testing.T) {
-	for _, reshaped := range []bool{false, true} {
-		t.Run(fmt.Sprintf("ReshapedKernel=%t", reshaped), func(t *testing.T) {
-			if reshaped {
-				fixtures.SkipShortOffGo(t)
-			}
-			l := baselines.SpectralNormed{Bound: 0.2, ReshapedKernel: reshaped}
-			layertest.Checks{Deterministic: true}.Dense(t, l)
-			layertest.Checks{Deterministic: true}.Conv(t, l)
-		})
-	}
+	l := baselines.SpectralNormed{Bound: 0.2}
+	layertest.Checks{Deterministic: true}.Dense(t, l)
+	layertest.Checks{Deterministic: true}.Conv(t, l)
 }
 
 // After training the norm of the map, by SVD, is the bound, and the norm of the
@@ -185,25 +178,6 @@ func TestSpectralBoundLeavesSmallWeights(t *testing.T) {
 	}
 }
 
-// The reshaped kernel's norm is bounded as a matrix; the map's may then be larger.
-func TestReshapedKernel(t *testing.T) {
-	backend := fixtures.Backend(t)
-	c := spectralCases()[1]
-	store := model.NewStore()
-	params.SetSeeds(store, 1)
-	l := baselines.SpectralNormed{Bound: 0.7, ReshapedKernel: true}
-	c.trainUp(t, backend, store, l, 120)
-	kernel := must.Get(tensors.CopyFlatData[float64](store.GetVariable("/layer/weights").MustValue()))(t)
-	free := mat.NewDense(3, 18, kernel)
-	norm := spectralNorm(t, free)
-	got := c.materialised(t, backend, store, l)
-	want := c.materialised(t, backend, store, baselines.SpectralNormed{Bound: 1e6, ReshapedKernel: true})
-	want.Scale(0.7/norm, want)
-	if !mat.EqualApprox(got, want, 0.01*mat.Max(want)) {
-		t.Error("the map is not that of the kernel divided by its norm over the bound")
-	}
-}
-
 // The factor of a normalisation is bounded by that of its most stretched channel;
 // its shift is not.
 func TestSpectralNorm(t *testing.T) {
@@ -216,20 +190,11 @@ func TestSpectralNorm(t *testing.T) {
 	set("/norm/shift", 5, -7)
 	set("/norm/running_mean", 0, 0)
 	set("/norm/running_variance", 0.25-1e-5, 4-1e-5)
-	for _, c := range []struct {
-		free bool
-		want []float64
-	}{
-		{false, []float64{-2 + 5, 0.5/3 - 7}}, // factors -6 and 0.5, divided by 6/2
-		{true, []float64{-6 + 5, 0.5 - 7}},
-	} {
-		t.Run(fmt.Sprintf("FreeNorm=%t", c.free), func(t *testing.T) {
-			y := must.Get(model.CallOnce(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
-				return baselines.SpectralNormed{Bound: 2, FreeNorm: c.free}.Norm(s.In("norm"), x)
-			}, tensors.FromFlatDataAndDimensions([]float64{1, 1}, 2, 1, 1, 1)))(t)
-			if got := tensors.MustCopyFlatData[float64](y); !floats.EqualApprox(got, c.want, 1e-12) {
-				t.Errorf("got %v, want %v", got, c.want)
-			}
-		})
+	y := must.Get(model.CallOnce(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
+		return baselines.SpectralNormed{Bound: 2}.Norm(s.In("norm"), x)
+	}, tensors.FromFlatDataAndDimensions([]float64{1, 1}, 2, 1, 1, 1)))(t)
+	want := []float64{-2 + 5, 0.5/3 - 7} // factors -6 and 0.5, divided by 6/2
+	if got := tensors.MustCopyFlatData[float64](y); !floats.EqualApprox(got, want, 1e-12) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

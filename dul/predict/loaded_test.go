@@ -88,13 +88,13 @@ func TestLoadedModelsPredict(t *testing.T) {
 			return newModel(t, network, likelihood.Gaussian{}, 1)
 		}, rows, c.finish})
 	}
-	perClass := baselines.SNGP{Examples: images.Len(), RandomFeatures: 5, Inputs: 3, PerClass: true}
+	softmax := baselines.SNGP{Examples: images.Len(), RandomFeatures: 5}
 	for _, c := range []struct {
 		name   string
 		layers nets.ConvLayers
 		finish func(m *nets.Model) error
 	}{
-		{"SNGP, images", perClass, func(m *nets.Model) error { return perClass.Posterior(m.Store, head) }},
+		{"SNGP, images", softmax, func(m *nets.Model) error { return softmax.Posterior(m.Store, head) }},
 		{"DUE, images", baselines.DUE{Start: start, Samples: 3}, nil},
 	} {
 		all = append(all, entry{c.name, func() *nets.Model {
