@@ -72,9 +72,6 @@ func SVHN(ctx context.Context, f *fetch.Fetcher, part SVHNPart) (*Images, error)
 	return set.load(ctx, f, "SVHN "+string(part))
 }
 
-// SVHNTestFile is the official file that [SVHN] downloads for SVHNTest, with its size and SHA-256.
-func SVHNTestFile() fetch.File { return svhnFiles[SVHNTest].official() }
-
 func (s svhnFile) official() fetch.File {
 	return fetch.File{Name: s.file, URL: svhnURL + s.file, Size: s.size, SHA256: s.sha256}
 }

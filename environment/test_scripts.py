@@ -292,7 +292,7 @@ class Arguments(unittest.TestCase):
                 self.assertIn(f"./environment/{command[0]} --help", printed)
 
     def test_help(self):
-        for command in ("setup", "reproduce", "test", "lab", "slides", "bundle"):
+        for command in ("setup", "reproduce", "test", "lab", "slides"):
             with self.subTest(command):
                 status, printed = self.status(command, "--help")
                 self.assertEqual(status, 0, command)

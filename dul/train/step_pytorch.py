@@ -258,8 +258,6 @@ def asked(command):
 def about(options):
     """The line that says what is measured on."""
     backend = os.environ.get("GOMLX_BACKEND") or "go:ops_sequential"
-    if options.run:
-        backend = asked([*runner(options), "sh", "-c", 'echo "$GOMLX_BACKEND, version $DENSITYUNCERTAINTY_VERSION"']) or "unknown"
     parts = [time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())]
     if options.program:
         parts.append(f"backend {backend}")
@@ -274,11 +272,6 @@ def about(options):
             version = "of unknown version"
         parts.append(f"PyTorch {version} on {options.device} with {options.threads} threads")
     return "; ".join(parts)
-
-
-def runner(options):
-    """The beginning of a command for the Go program."""
-    return [options.run, *(["--tf32"] if options.precision == "tf32" else []), "with"] if options.run else []
 
 
 def print_table(options, kinds, times, failures, remarks):
@@ -313,12 +306,11 @@ def stop(*_):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--program", help="the test program of package train; without it PyTorch alone is measured")
-    p.add_argument("--run", help="the script run.sh of a bundle, to choose what the Go program computes on; its TF32 is that of --precision")
     p.add_argument("--kinds", default="plain,density", help="some of " + ",".join(KINDS) + ", separated by commas")
     p.add_argument("--network", default="resnet14", choices=["resnet14", "wrn28x10"])
     p.add_argument("--batch", type=int, default=128, help="images in a step (128)")
     p.add_argument("--steps", type=int, default=1, help="steps that the Go program computes in one execution (1)")
-    p.add_argument("--precision", default="float32", choices=["float32", "tf32", "bfloat16"], help="of both; but tf32 of the Go program is in GOMLX_BACKEND, unless --run is given")
+    p.add_argument("--precision", default="float32", choices=["float32", "tf32", "bfloat16"], help="of both; but tf32 of the Go program is in GOMLX_BACKEND")
     p.add_argument("--count", type=int, default=20, help="steps to time in a round (20)")
     p.add_argument("--processes", type=int, default=1, help="processes of the Go program that train at the same time (1); needs --without-pytorch")
     p.add_argument("--rounds", type=int, default=5, help="rounds (5)")
@@ -345,7 +337,7 @@ def main():
     commands = {}
     for kind in kinds:
         if options.program:
-            commands[kind, "Go"] = [*runner(options), options.program, "-test.run=^$", f"-test.bench=^{benchmark}$/^{kind}$", f"-test.benchtime={options.count}x"]
+            commands[kind, "Go"] = [options.program, "-test.run=^$", f"-test.bench=^{benchmark}$/^{kind}$", f"-test.benchtime={options.count}x"]
             commands[kind, "Go"] += [f"-network={options.network}", f"-batch={options.batch}", f"-steps={options.steps}", f"-bfloat16={options.precision == 'bfloat16'}"]
         if kind in IN_PYTORCH and not options.without_pytorch:
             commands[kind, "PyTorch"] = [sys.executable, *sys.argv, "--layers", IN_PYTORCH[kind]]
