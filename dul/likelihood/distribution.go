@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -16,15 +15,14 @@ import (
 )
 
 // A Distribution is a likelihood of one real target that can say more than the NLL:
-// package predict computes densities, quantiles, coverage and draws from it.
+// package predict computes densities, quantiles and coverage from it.
 type Distribution interface {
 	Likelihood
 	// Parameters are the K parameters of the target's distribution for each example,
 	// [..., batch, K], for outputs [..., batch, Outputs()].
 	Parameters(s *model.Scope, outputs *graph.Node) *graph.Node
-	// Given returns the distribution with the K parameters of one example. Rand draws
-	// from src.
-	Given(parameters []float64, src rand.Source) Univariate
+	// Given returns the distribution with the K parameters of one example.
+	Given(parameters []float64) Univariate
 }
 
 // Univariate is the distribution of a real number; those of gonum's package distuv
@@ -34,7 +32,6 @@ type Univariate interface {
 	CDF(y float64) float64
 	Mean() float64
 	Variance() float64
-	Rand() float64
 }
 
 // A Checker has settings that may be wrong, such as a likelihood or an optimizer. Check
@@ -97,8 +94,8 @@ func (l StudentT) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node 
 }
 
 // Given implements Distribution.
-func (l StudentT) Given(parameters []float64, src rand.Source) Univariate {
-	return distuv.StudentsT{Mu: parameters[0], Sigma: math.Exp(parameters[1]), Nu: l.Nu, Src: src}
+func (l StudentT) Given(parameters []float64) Univariate {
+	return distuv.StudentsT{Mu: parameters[0], Sigma: math.Exp(parameters[1]), Nu: l.Nu}
 }
 
 // Poisson is a count, p(y) = r^y e^-r / y! for y = 0, 1, 2, ..., with the rate r = e^output.
@@ -137,8 +134,8 @@ func logFactorial(y *graph.Node) *graph.Node {
 }
 
 // Given implements Distribution.
-func (Poisson) Given(parameters []float64, src rand.Source) Univariate {
-	return distuv.Poisson{Lambda: math.Exp(parameters[0]), Src: src}
+func (Poisson) Given(parameters []float64) Univariate {
+	return distuv.Poisson{Lambda: math.Exp(parameters[0])}
 }
 
 // CheckTarget implements TargetChecker.

@@ -81,8 +81,8 @@ func TestStudentTOfReplicas(t *testing.T) {
 	}
 }
 
-// Draws have the moments of the distribution.
-func TestDraws(t *testing.T) {
+// The distribution of an example has the moments that its parameters give.
+func TestMoments(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		l              likelihood.Distribution
@@ -90,16 +90,10 @@ func TestDraws(t *testing.T) {
 		mean, variance float64
 	}{
 		{"StudentT", likelihood.StudentT{Nu: 12}, []float64{2, math.Log(3)}, 2, 9 * 12. / 10},
-		{"Poisson, small", likelihood.Poisson{}, []float64{math.Log(0.7)}, 0.7, 0.7},
-		{"Poisson, large", likelihood.Poisson{}, []float64{math.Log(50)}, 50, 50},
+		{"Poisson", likelihood.Poisson{}, []float64{math.Log(0.7)}, 0.7, 0.7},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := c.l.Given(c.parameters, rand.NewPCG(3, 4))
-			draws := make([]float64, 50000)
-			for i := range draws {
-				draws[i] = d.Rand()
-			}
-			fixtures.CheckMoments(t, "draws", draws, c.mean, c.variance)
+			d := c.l.Given(c.parameters)
 			if math.Abs(d.Mean()-c.mean) > 1e-12 || math.Abs(d.Variance()-c.variance) > 1e-12*c.variance {
 				t.Errorf("mean %g and variance %g, want %g and %g", d.Mean(), d.Variance(), c.mean, c.variance)
 			}

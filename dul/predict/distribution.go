@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -22,7 +21,7 @@ import (
 // where theta_m(x_i) are the parameters of the likelihood's distribution in sample m.
 type Predictive struct {
 	n  int
-	at func(i int, src rand.Source) []likelihood.Univariate // the M components at an input
+	at func(i int) []likelihood.Univariate // the M components at an input
 	// Of likelihood.Quantiles, which has no components, the quantiles at its levels.
 	levels    []float64
 	quantiles [][]float64 // [levels][N]
@@ -37,20 +36,20 @@ func (p *Prediction) Predictive(l likelihood.Likelihood) (*Predictive, error) {
 	case likelihood.Regression:
 		if len(p.Mean) > 0 {
 			variances := p.Variances()
-			return &Predictive{n: len(p.Mean[0]), at: func(i int, src rand.Source) []likelihood.Univariate {
+			return &Predictive{n: len(p.Mean[0]), at: func(i int) []likelihood.Univariate {
 				all := make([]likelihood.Univariate, len(p.Mean))
 				for m, mean := range p.Mean {
-					all[m] = distuv.Normal{Mu: mean[i], Sigma: math.Sqrt(variances[m][i]), Src: src}
+					all[m] = distuv.Normal{Mu: mean[i], Sigma: math.Sqrt(variances[m][i])}
 				}
 				return all
 			}}, nil
 		}
 	case likelihood.Distribution:
 		if len(p.Parameters) > 0 {
-			return &Predictive{n: len(p.Parameters[0]) / p.Width, at: func(i int, src rand.Source) []likelihood.Univariate {
+			return &Predictive{n: len(p.Parameters[0]) / p.Width, at: func(i int) []likelihood.Univariate {
 				all := make([]likelihood.Univariate, len(p.Parameters))
 				for m, theta := range p.Parameters {
-					all[m] = l.Given(theta[i*p.Width:(i+1)*p.Width], src)
+					all[m] = l.Given(theta[i*p.Width : (i+1)*p.Width])
 				}
 				return all
 			}}, nil
@@ -86,21 +85,6 @@ var ErrLacking = errors.New("the predictions lack what was asked for")
 
 var errNoDensity = fmt.Errorf("%w: likelihood.Quantiles has quantiles at its Levels alone: no density, moments or draws; for these give the model a likelihood.Distribution, such as likelihood.StudentT", ErrLacking)
 
-// each returns a number for each input, of its components and its target.
-func (d *Predictive) each(targets []float64, number func(components []likelihood.Univariate, y float64) float64) ([]float64, error) {
-	if d.at == nil {
-		return nil, errNoDensity
-	}
-	if err := d.checkTargets(targets); err != nil {
-		return nil, err
-	}
-	all := make([]float64, d.n)
-	for i, y := range targets {
-		all[i] = number(d.at(i, nil), y)
-	}
-	return all, nil
-}
-
 func (d *Predictive) checkTargets(targets []float64) error {
 	if len(targets) != d.n {
 		return fmt.Errorf("there are %d targets for a prediction at %d inputs", len(targets), d.n)
@@ -113,17 +97,22 @@ func (d *Predictive) checkTargets(targets []float64) error {
 // scale of those of the training; for targets divided by a standard deviation s, the
 // density of the original ones is lower by log s.
 func (d *Predictive) LogDensity(targets []float64) ([]float64, error) {
-	return d.each(targets, func(components []likelihood.Univariate, y float64) float64 {
-		logs := make([]float64, len(components))
-		for m, c := range components {
-			logs[m] = c.LogProb(y)
+	if d.at == nil {
+		return nil, errNoDensity
+	}
+	if err := d.checkTargets(targets); err != nil {
+		return nil, err
+	}
+	all := make([]float64, d.n)
+	for i, y := range targets {
+		var logs []float64
+		for _, c := range d.at(i) {
+			logs = append(logs, c.LogProb(y))
 		}
-		return floats.LogSumExp(logs) - math.Log(float64(len(logs)))
-	})
+		all[i] = floats.LogSumExp(logs) - math.Log(float64(len(logs)))
+	}
+	return all, nil
 }
-
-// CDF is p(Y <= y_i | x_i) for each target, [N].
-func (d *Predictive) CDF(targets []float64) ([]float64, error) { return d.each(targets, cdf) }
 
 // cdf is that of a mixture.
 func cdf(components []likelihood.Univariate, y float64) float64 {
@@ -143,7 +132,7 @@ func (d *Predictive) Moments() (mean, std []float64, err error) {
 	}
 	mean, std = make([]float64, d.n), make([]float64, d.n)
 	for i := range d.n {
-		components := d.at(i, nil)
+		components := d.at(i)
 		means, within := make([]float64, len(components)), 0.0
 		for m, c := range components {
 			means[m] = c.Mean()
@@ -154,28 +143,6 @@ func (d *Predictive) Moments() (mean, std []float64, err error) {
 	}
 	return mean, std, nil
 }
-
-// Draws are one draw of the target from each sample at each input, [M][N], a function
-// of the seed.
-func (d *Predictive) Draws(seed uint64) ([][]float64, error) {
-	if d.at == nil {
-		return nil, errNoDensity
-	}
-	src := rand.NewPCG(seed, drawStream)
-	var all [][]float64
-	for i := range d.n {
-		for m, c := range d.at(i, src) {
-			if i == 0 {
-				all = append(all, make([]float64, d.n))
-			}
-			all[m][i] = c.Rand()
-		}
-	}
-	return all, nil
-}
-
-// drawStream keeps draws of targets apart from other uses of a seed.
-const drawStream = 0x647261777300
 
 // Quantile is the smallest y with p(Y <= y | x_i) >= level at each input, [N]. Of
 // likelihood.Quantiles it is the mean over the samples of the network's quantile, and
@@ -194,7 +161,7 @@ func (d *Predictive) Quantile(level float64) ([]float64, error) {
 	all := make([]float64, d.n)
 	for i := range all {
 		var err error
-		if all[i], err = quantile(d.at(i, nil), level); err != nil {
+		if all[i], err = quantile(d.at(i), level); err != nil {
 			return nil, fmt.Errorf("input %d: %w", i, err)
 		}
 	}

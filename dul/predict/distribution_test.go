@@ -54,7 +54,6 @@ func TestDistributionOfOneComponent(t *testing.T) {
 				}
 			}
 			near("log density", must.Get(p.LogDensity([]float64{c.y}))(t)[0], c.want.LogProb(c.y))
-			near("CDF", must.Get(p.CDF([]float64{c.y}))(t)[0], c.want.CDF(c.y))
 			mean, std, err := p.Moments()
 			must.Do(t, err)
 			near("mean", mean[0], c.want.Mean())
@@ -86,23 +85,27 @@ func TestMixtureOfDistributions(t *testing.T) {
 	if q := must.Get(p.Quantile(0.5))(t); q[0] != 2 || q[1] != 2 {
 		t.Errorf("medians %v, want 2 and 2", q)
 	}
-	if draws := must.Get(p.Draws(1))(t); len(draws) != 2 || len(draws[0]) != 2 || !slices.Equal(draws[0], must.Get(p.Draws(1))(t)[0]) {
-		t.Errorf("draws %v", draws)
-	}
 }
 
-// Draws have the distribution: their CDF values are uniform, and the central interval of
-// a level contains that part of them.
+// The central interval of a level contains that part of draws from the distribution.
 func TestDrawsAreCovered(t *testing.T) {
 	const n = 2000
 	location := fixtures.Random(rand.New(rand.NewPCG(6, 7)), n).Values
-	for name, l := range map[string]likelihood.Likelihood{"Gaussian": likelihood.Gaussian{}, "StudentT": likelihood.StudentT{Nu: 3}} {
+	src := rand.NewPCG(8, 9)
+	for name, c := range map[string]struct {
+		l    likelihood.Likelihood
+		draw func() float64
+	}{
+		"Gaussian": {likelihood.Gaussian{}, distuv.Normal{Sigma: 1, Src: src}.Rand},
+		"StudentT": {likelihood.StudentT{Nu: 3}, distuv.StudentsT{Sigma: 1, Nu: 3, Src: src}.Rand},
+	} {
 		t.Run(name, func(t *testing.T) {
-			p := given(t, l, location...)
-			y := must.Get(p.Draws(5))(t)[1]
-			fixtures.CheckMoments(t, "CDF of draws", must.Get(p.CDF(y))(t), 0.5, 1./12)
+			y := slices.Clone(location)
+			for i := range y {
+				y[i] += c.draw()
+			}
 			for _, level := range []float64{0.5, 0.9} {
-				got := must.Get(p.Coverage(y, level))(t)
+				got := must.Get(given(t, c.l, location...).Coverage(y, level))(t)
 				if z := (got - level) / math.Sqrt(level*(1-level)/n); math.Abs(z) > 4 {
 					t.Errorf("%g of the draws are in the interval of level %g (z = %.1f)", got, level, z)
 				}
@@ -124,23 +127,16 @@ func TestOutputQuantiles(t *testing.T) {
 		t.Errorf("coverage %g, want 1/2", c)
 	}
 	for want, f := range map[string]func() error{
-		"Levels [0.05 0.95]": func() error { _, err := p.Quantile(0.5); return err },
-		"at level 1 was":     func() error { _, err := p.Quantile(1); return err },
-		"at level NaN":       func() error { _, err := p.Quantile(math.NaN()); return err },
-		"no density, moments or draws": func() error {
-			_, err1 := p.LogDensity([]float64{1, 2})
-			_, _, err2 := p.Moments()
-			_, err3 := p.Draws(1)
-			if err1 == nil || err2 == nil {
-				return nil
-			}
-			return err3
-		},
+		"Levels [0.05 0.95]":           func() error { _, err := p.Quantile(0.5); return err },
+		"at level 1 was":               func() error { _, err := p.Quantile(1); return err },
+		"at level NaN":                 func() error { _, err := p.Quantile(math.NaN()); return err },
+		"no density, moments or draws": func() error { _, err := p.LogDensity([]float64{1, 2}); return err },
+		"moments or draws; for these":  func() error { _, _, err := p.Moments(); return err },
 		"nothing of a likelihood of type likelihood.StudentT": func() error { _, err := samples.Predictive(likelihood.StudentT{Nu: 3}); return err },
 		"nothing of a likelihood of type likelihood.Gaussian": func() error { _, err := samples.Predictive(likelihood.Gaussian{}); return err },
 		"type likelihood.Categorical says nothing":            func() error { _, err := samples.Predictive(likelihood.Categorical{Classes: 2}); return err },
 		"1 targets": func() error { _, err := p.Coverage([]float64{1}, 0.9); return err },
-		"3 targets": func() error { _, err := given(t, likelihood.Gaussian{}, 1).CDF(make([]float64, 3)); return err },
+		"3 targets": func() error { _, err := given(t, likelihood.Gaussian{}, 1).LogDensity(make([]float64, 3)); return err },
 		"input 0: the distribution has no such quantile": func() error {
 			p := must.Get((&predict.Prediction{Width: 1, Parameters: [][]float64{{math.NaN()}}}).Predictive(likelihood.Poisson{}))(t)
 			_, err := p.Quantile(0.5)
