@@ -30,8 +30,6 @@ type Options struct {
 	// Leapfrogs is the mean number of leapfrog steps of a transition. Each transition has a random number of steps from 1 to
 	// 2 Leapfrogs - 1, the same for all chains, so that no period of the dynamics is hit again and again.
 	Leapfrogs int
-	// Accept is the mean acceptance probability that the step size is tuned for; 0 means 0.8.
-	Accept float64
 	// Seed fixes all random choices: the same seed gives the same chains.
 	Seed uint64
 	// Progress, if not nil, hears how many of all transitions are done.
@@ -73,17 +71,14 @@ const mostEnergyError = 1000
 //
 // by leapfrog steps, and accepts their end with probability min(1, exp(H before - H after)).
 //
-// During the warm-up the step size is tuned by dual averaging (Hoffman and Gelman 2014, section 3.2) on the mean
-// acceptance probability of all chains. Scale is 1 at first. After an eighth, a quarter, half and three quarters of the
+// During the warm-up the step size is tuned by dual averaging (Hoffman and Gelman 2014, section 3.2) to a mean
+// acceptance probability of all chains of 0.8. Scale is 1 at first. After an eighth, a quarter, half and three quarters of the
 // warm-up it becomes the standard deviation of the positions since the time before, over all chains, and the step size is
 // tuned anew. After the warm-up nothing changes, so that the kept draws are those of a Markov chain. Start chains apart
 // from each other: only then does metrics.SplitRHat say much.
 //
 // Positions with a density that is no number, and a Density that fails, are an error.
 func Sample(ctx context.Context, density Density, start [][]float64, o Options) (*Chains, error) {
-	if o.Accept == 0 {
-		o.Accept = 0.8
-	}
 	if err := o.check(start); err != nil {
 		return nil, err
 	}
@@ -107,11 +102,11 @@ func Sample(ctx context.Context, density Density, start [][]float64, o Options) 
 		}
 		switch t {
 		case 0:
-			tuned = newAveraging(0.1/math.Pow(float64(len(s.scale)), 0.25), o.Accept)
+			tuned = newAveraging(0.1 / math.Pow(float64(len(s.scale)), 0.25))
 		case o.Warmup / 8, o.Warmup / 4, o.Warmup / 2, o.Warmup / 4 * 3:
 			s.rescale(seen)
 			seen = nil
-			tuned = newAveraging(0.5/math.Pow(float64(len(s.scale)), 0.25), o.Accept)
+			tuned = newAveraging(0.5 / math.Pow(float64(len(s.scale)), 0.25))
 		}
 		size := tuned.size
 		if t >= o.Warmup {
@@ -151,8 +146,6 @@ func (o Options) check(start [][]float64) error {
 		return errors.New("hmc: the starts of the chains have different lengths")
 	case o.Warmup < leastWarmup || o.Draws < 1 || o.Leapfrogs < 1:
 		return fmt.Errorf("hmc: Warmup is %d, Draws %d and Leapfrogs %d; they must be at least %d, 1 and 1", o.Warmup, o.Draws, o.Leapfrogs, leastWarmup)
-	case !(o.Accept > 0 && o.Accept < 1):
-		return fmt.Errorf("hmc: Accept is %g; it is a probability between 0 and 1", o.Accept)
 	}
 	return nil
 }
@@ -244,22 +237,24 @@ func (s *sampler) rescale(seen [][]float64) {
 	}
 }
 
+// target is the mean acceptance probability that the step size is tuned for.
+const target = 0.8
+
 // averaging tunes a step size by dual averaging.
 type averaging struct {
 	size                  float64
-	target                float64
 	middle, sum, logs, at float64 // mu, the sum of the errors, the averaged logarithm, and the number of updates
 }
 
-func newAveraging(size, target float64) averaging {
-	return averaging{size: size, target: target, middle: math.Log(10 * size)}
+func newAveraging(size float64) averaging {
+	return averaging{size: size, middle: math.Log(10 * size)}
 }
 
 // update takes the acceptance probability of a transition with the step size. The constants are those of Hoffman and
 // Gelman: gamma 0.05, t0 10, kappa 0.75.
 func (a *averaging) update(accepted float64) {
 	a.at++
-	a.sum += a.target - accepted
+	a.sum += target - accepted
 	log := a.middle - math.Sqrt(a.at)/0.05*a.sum/(a.at+10)
 	weight := math.Pow(a.at, -0.75)
 	a.logs = weight*log + (1-weight)*a.logs

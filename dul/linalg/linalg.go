@@ -83,11 +83,6 @@ func (f *Factor) SolveTransposed(b *graph.Node) *graph.Node {
 	return ops.TransposedProduct(f.inverse, b)
 }
 
-// LogDet is log det (L L^T) = 2 sum_i log L_ii, [..., 1, 1].
-func (f *Factor) LogDet() *graph.Node {
-	return graph.MulScalar(ops.SumRows(graph.Log(Diagonal(f.Lower))), 2)
-}
-
 // Diagonal is the diagonal as a column, [..., n, n] -> [..., n, 1].
 func Diagonal(x *graph.Node) *graph.Node {
 	return ops.SumColumns(graph.Mul(x, Identity(x)))

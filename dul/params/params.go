@@ -45,20 +45,18 @@ const (
 	Loaded Role = "loaded"
 )
 
-// Like says which graph, type and replicas a new parameter belongs to: those of
-// the activation that it will meet ([batch, features] or [replicas, batch, features]).
-type Like = *graph.Node
-
 // New returns the parameter s/name of the given role and shape
-// [replicas..., dims...], creating it with the initial value on first use.
+// [replicas..., dims...], creating it with the initial value on first use. like is the
+// activation that it will meet, [batch, features] or [replicas, batch, features]: the
+// parameter gets its graph, type and replicas.
 // It panics, as GoMLX's graph-building functions do, where GoMLX would.
-func New(s *model.Scope, like Like, name string, role Role, initial Initial, dims ...int) *graph.Node {
+func New(s *model.Scope, like *graph.Node, name string, role Role, initial Initial, dims ...int) *graph.Node {
 	return variable(s, like, name, role, initial, dims...).NodeValue(like)
 }
 
 // variable is made with its value, and not with a graph that computes it: XLA
 // writes the constants of a graph out as text.
-func variable(s *model.Scope, like Like, name string, role Role, initial Initial, dims ...int) *model.Variable {
+func variable(s *model.Scope, like *graph.Node, name string, role Role, initial Initial, dims ...int) *model.Variable {
 	lead := leadOf(s, like, name)
 	shape := shapes.Make(like.DType(), slices.Concat(lead, dims)...)
 	path, store := model.JoinPath(s.Scope(), name), s.Store()
@@ -96,7 +94,7 @@ func Input(store *model.Store, v *model.Variable, like graph.GraphProvider) *gra
 
 // leadOf returns the leading axes of a parameter, which are the replicas of the
 // graph, and panics where the activation has other axes before its last two.
-func leadOf(s *model.Scope, like Like, name string) []int {
+func leadOf(s *model.Scope, like *graph.Node, name string) []int {
 	replicas := Replicas(like.Graph())
 	if like.Rank() != len(replicas)+2 || !slices.Equal(like.Shape().Dimensions[:len(replicas)], replicas) {
 		want := "[batch, features]"
@@ -177,7 +175,7 @@ func WithoutValues(store *model.Store) { store.SetParam(withoutValuesKey, true) 
 // Statistic returns the variable s/name of shape [replicas..., dims...] that a
 // layer itself keeps, such as a running mean: no optimizer trains it, and it
 // belongs to the model as parameters do (role Running).
-func Statistic(s *model.Scope, like Like, name string, initial Initial, dims ...int) *model.Variable {
+func Statistic(s *model.Scope, like *graph.Node, name string, initial Initial, dims ...int) *model.Variable {
 	return variable(s, like, name, Running, initial, dims...).SetTrainable(false)
 }
 
