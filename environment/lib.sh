@@ -241,49 +241,15 @@ install_python() {
     --require-hashes --only-binary :all: -r "$root/environment/requirements.txt"
 }
 
-# take_from_package FOLDER REQUIREMENTS [MEMBER NAME]...: downloads the package
-# that the file of requirements pins, and makes the folder of these members of it.
-take_from_package() {
-  local folder=$1 requirements=$2
-  shift 2
-  [[ $(uname -sm) == 'Linux x86_64' ]] || {
-    echo "the package is for Linux on x86_64 only, and this is $(uname -sm)"
-    return 1
-  }
-  rm -rf "$folder.part"
-  "$state/venv/bin/python" -m pip download --disable-pip-version-check --no-input --progress-bar off \
-    --require-hashes --no-deps --only-binary :all: --dest "$folder.part" \
-    --implementation cp --python-version 3.12 --abi cp312 --platform manylinux_2_27_x86_64 --platform manylinux_2_28_x86_64 \
-    -r "$requirements" || return
-  "$state/venv/bin/python" - "$folder.part" "$@" <<'PYTHON' || return
-import pathlib, shutil, sys, zipfile
-
-folder = pathlib.Path(sys.argv[1])
-[package] = folder.glob("*.whl")
-with zipfile.ZipFile(package) as archive:
-    for member, name in zip(sys.argv[2::2], sys.argv[3::2]):
-        with archive.open(member) as source, open(folder / name, "wb") as target:
-            shutil.copyfileobj(source, target)
-package.unlink()
-PYTHON
-  rm -rf "$folder" && mv "$folder.part" "$folder"
-}
-
-# set_up_xla NAME: XLA's plugin, as requirements-xla.txt pins it, in .env/NAME. Where
-# NAME is xla, programs are built with it.
+# set_up_xla NAME: XLA's plugin for processors, in .env/NAME. Where NAME is xla, programs
+# are built with it.
 set_up_xla() {
   local key
-  key=$(fingerprint "$(<"$root/environment/requirements-xla.txt")")
+  key=$(fingerprint "$(<"$root/environment/cmd/xlaplugin/cpu.go")")
   if up_to_date "$1" "$key" && has_xla "$state/$1"; then return; fi
   unstamp "$1"
-  step "XLA's plugin for processors" install_xla "$state/$1"
+  step "XLA's plugin for processors" go -C "$root" run ./environment/cmd/xlaplugin cpu "$state/$1"
   stamp "$1" "$key"
-}
-
-install_xla() {
-  local package=fastatomstruct_xla_cpu
-  take_from_package "$1" "$root/environment/requirements-xla.txt" \
-    $package/libpjrt_cpu.so "$xla_plugin" $package-2026.6.23.dist-info/METADATA METADATA
 }
 
 # set_up_browser: what drives a browser in the tests, in .env/browser.

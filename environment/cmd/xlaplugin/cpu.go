@@ -11,7 +11,8 @@ import (
 	"github.com/gomlx/go-xla/installer"
 )
 
-// The Python package that the plugin for processors is taken out of, as environment/requirements-xla.txt pins it.
+// The Python package that the plugin for processors is taken out of. It holds, unchanged, the build
+// pjrt-cpu_linux-amd64 of github.com/zml/pjrt-artifacts; of XLA's own plugin for processors there is no package.
 const (
 	cpuPackage = "fastatomstruct-xla-cpu"
 	cpuVersion = "2026.6.23"
@@ -65,5 +66,5 @@ func pinned(files []installer.PipReleaseInfo) (string, error) {
 			return address.String(), nil
 		}
 	}
-	return "", fmt.Errorf("the package index has no file of %s %s with the SHA-256 %s; ./environment/setup --xla may have a newer version", cpuPackage, cpuVersion, cpuSHA256)
+	return "", fmt.Errorf("the package index has no file of %s %s with the SHA-256 %s", cpuPackage, cpuVersion, cpuSHA256)
 }
