@@ -23,10 +23,6 @@ import (
 // code where the program cannot know it, as in a container without git.
 const VersionVariable = "DENSITYUNCERTAINTY_VERSION"
 
-// CheckoutVariable names the environment variable with the folder of the checkout
-// whose packages a notebook's cells import, each a program of another module.
-const CheckoutVariable = "DENSITYUNCERTAINTY_CHECKOUT"
-
 // Info says with what a result was computed. All fields are filled.
 type Info struct {
 	Backend string `json:"backend"` // configuration that reopens the backend, as "go:ops_sequential" or "xla:cuda"
@@ -69,24 +65,21 @@ func goWorkers(backend compute.Backend) any {
 	return b.FieldByName("Workers").Interface()
 }
 
-// Version returns the version of this code: the module's version, or the
-// revision of the checkout it was built from, with "+dirty" when files were
-// changed; failing both the value of DENSITYUNCERTAINTY_VERSION, what git says now
-// of the checkout that "go run" has just compiled or, for a program of another
-// module, of the one that DENSITYUNCERTAINTY_CHECKOUT names, or "devel".
+// Version returns the version of this code: the revision that the program was built from, with "+dirty" when files had
+// been changed; or the module's version; or the value of DENSITYUNCERTAINTY_VERSION; or what git says now of the
+// checkout with the source, as for "go run", tests and the cells of notebooks; or "devel".
 func Version() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
-		return versionFrom(&debug.BuildInfo{})
+		build = new(debug.BuildInfo)
 	}
 	return versionFrom(build)
 }
 
 // versionFrom is Version for a given build.
 func versionFrom(build *debug.BuildInfo) string {
-	const module = "densityuncertainty"
-	released := func(version string) bool { return version != "" && version != "(devel)" }
-	if build.Main.Path == module {
+	module := build.Main
+	if module.Path == modulePath {
 		if revision := setting(build, "vcs.revision"); revision != "" {
 			revision = revision[:min(12, len(revision))]
 			if setting(build, "vcs.modified") == "true" {
@@ -94,55 +87,30 @@ func versionFrom(build *debug.BuildInfo) string {
 			}
 			return revision
 		}
-		if released(build.Main.Version) {
-			return build.Main.Version
-		}
+	} else if i := slices.IndexFunc(build.Deps, func(m *debug.Module) bool { return m.Path == modulePath }); i >= 0 {
+		module = *build.Deps[i]
 	}
-	for _, dependency := range build.Deps {
-		if dependency.Path == module && released(dependency.Version) {
-			return dependency.Version
-		}
+	released := ""
+	if module.Path == modulePath && module.Version != "(devel)" {
+		released = module.Version
 	}
-	if version := strings.TrimSpace(os.Getenv(VersionVariable)); version != "" {
-		return version
-	}
-	if build.Main.Path == module {
-		return cmp.Or(goRunRevision(), "devel")
-	}
-	if checkout := os.Getenv(CheckoutVariable); checkout != "" {
-		return cmp.Or(revisionOf(checkout), "devel")
-	}
-	return "devel"
+	return cmp.Or(released, strings.TrimSpace(os.Getenv(VersionVariable)), sourceRevision(), "devel")
 }
 
-// goRunRevision is the revision of the checkout in the current folder, for a program that "go run" or "go test" has
-// compiled from it a moment ago, without the stamp of "go build"; else "".
-var goRunRevision = sync.OnceValue(func() string {
-	program, err := os.Executable()
-	if err != nil || !temporaryProgram(program) {
+const modulePath = "densityuncertainty"
+
+// sourceRevision is the revision of the checkout that holds this file; "" where git is not there, or knows of none.
+var sourceRevision = sync.OnceValue(func() string {
+	_, file, _, _ := runtime.Caller(0)
+	if !filepath.IsAbs(file) { // built with -trimpath
 		return ""
 	}
-	return revisionOf(".")
-})
-
-// revisionOf is the revision of the checkout in a folder; "" where git is not there, or knows of none.
-func revisionOf(folder string) string {
-	revision, err := exec.Command("git", "-C", folder, "describe", "--always", "--dirty=+dirty", "--abbrev=12", "--exclude=*").Output()
+	revision, err := exec.Command("git", "-C", filepath.Dir(file), "describe", "--always", "--dirty=+dirty", "--abbrev=12", "--exclude=*").Output()
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(string(revision))
-}
-
-// temporaryProgram tells whether a program lies where "go run" and "go test" put it: below the folder of a build, or in
-// Go's cache, which GOCACHE can put anywhere.
-func temporaryProgram(program string) bool {
-	if strings.Contains(program, string(filepath.Separator)+"go-build") {
-		return true
-	}
-	cache := os.Getenv("GOCACHE")
-	return cache != "" && strings.HasPrefix(program, filepath.Clean(cache)+string(filepath.Separator))
-}
+})
 
 // vectorised tells whether the program was built with GOEXPERIMENT=simd, which
 // turns on the Go backend's AVX2 and AVX-512 matrix products.

@@ -21,17 +21,14 @@ func TestVersionFrom(t *testing.T) {
 		name, variable, want string
 		build                *debug.BuildInfo
 	}{
-		{"nothing known", "", "devel", &debug.BuildInfo{}},
 		{"checkout", "v9", "0123456789ab", own("(devel)", revision)},
 		{"changed checkout", "", "0123456789ab+dirty", own("", revision, debug.BuildSetting{Key: "vcs.modified", Value: "true"})},
-		{"short revision", "", "01", own("", debug.BuildSetting{Key: "vcs.revision", Value: "01"})},
 		{"released", "v9", "v1.2.3", own("v1.2.3")},
 		{"not stamped", " v9 ", "v9", own("(devel)")},
 		{"dependency", "", "v1.2.3", &debug.BuildInfo{Deps: []*debug.Module{{Path: "other", Version: "v7"}, {Path: "densityuncertainty", Version: "v1.2.3"}}}},
 		{"notebook", "v9", "v9", &debug.BuildInfo{Main: debug.Module{Path: "gonb_1"}, Settings: []debug.BuildSetting{revision}, Deps: []*debug.Module{{Path: "densityuncertainty", Version: "(devel)"}}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Setenv(CheckoutVariable, "")
 			t.Setenv(VersionVariable, test.variable)
 			if got := versionFrom(test.build); got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
@@ -40,41 +37,16 @@ func TestVersionFrom(t *testing.T) {
 	}
 }
 
-// Programs that "go run" compiles, and a notebook's cells, ask git each time, since the checkout may have changed.
+// Programs that "go run" compiles, tests and the cells of notebooks have no revision of their own.
 func TestVersionOfTheCheckout(t *testing.T) {
 	t.Setenv(VersionVariable, "")
-	t.Setenv(CheckoutVariable, "..")
 	want := "devel"
 	if revision, err := exec.Command("git", "rev-parse", "HEAD").Output(); err == nil {
 		want = string(revision[:12])
 	}
-	cell := &debug.BuildInfo{Main: debug.Module{Path: "gonb_1"}}
-	for _, version := range []string{Version(), versionFrom(cell)} {
+	for _, version := range []string{Version(), versionFrom(&debug.BuildInfo{Main: debug.Module{Path: "gonb_1"}})} {
 		if got := strings.TrimSuffix(version, "+dirty"); got != want { // files may have been changed
 			t.Errorf("%q, want %q", got, want)
-		}
-	}
-	t.Setenv(CheckoutVariable, t.TempDir())
-	if got := versionFrom(cell); got != "devel" {
-		t.Errorf("of a folder that is no checkout: %q, want devel", got)
-	}
-}
-
-func TestTemporaryProgram(t *testing.T) {
-	for _, test := range []struct {
-		program, cache string
-		want           bool
-	}{
-		{"/tmp/go-build12/b001/exe/reproduce", "", true},
-		{"/home/me/.cache/go-build/a4/b7-d/reproduce", "", true},
-		{"/data/cache/a4/b7-d/reproduce", "/data/cache/", true},
-		{"/data/cache2/reproduce", "/data/cache", false},
-		{"/usr/local/bin/reproduce", "", false},
-		{"/usr/local/bin/reproduce", "/data/cache", false},
-	} {
-		t.Setenv("GOCACHE", test.cache)
-		if got := temporaryProgram(filepath.FromSlash(test.program)); got != test.want {
-			t.Errorf("%s with the cache %q: %t, want %t", test.program, test.cache, got, test.want)
 		}
 	}
 }

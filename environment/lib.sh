@@ -212,7 +212,7 @@ enter() {
   # Without debug information a notebook cell links in a fifth of the time.
   flags+=(-ldflags=-w)
   export GOFLAGS="${flags[*]}"
-  # Programs that are not built from it, as cells, ask this checkout for their version.
+  # What notebooks keep lies in this checkout.
   export DENSITYUNCERTAINTY_CHECKOUT=$root
 }
 
