@@ -69,7 +69,7 @@ class Settings(Scripts):
         settings.write_text("GOFLAGS=-toolexec=/bin/false\n")
         now = self.variables(GOENV=str(settings), GOFLAGS="")
         self.assertNotIn("toolexec", now["GOFLAGS"])
-        done = self.bash('GOFLAGS=$plain_flags go build -o /dev/null ./environment/cmd/backend; echo built', GOENV=str(settings), CGO_ENABLED="0")
+        done = self.bash('GOFLAGS=$plain_flags go build -o /dev/null ./environment/atomicfile; echo built', GOENV=str(settings), CGO_ENABLED="0")
         self.assertEqual(done.stdout, "built\n", done.stderr)
 
     def tool(self, name, script):
