@@ -163,18 +163,8 @@ func (m Rank1Mixture) Conv(s *model.Scope, x *graph.Node, w conv.Window) ConvTer
 // conv is Conv with k components.
 func (m Rank1Mixture) conv(s *model.Scope, x *graph.Node, w conv.Window, k int) ConvTerms {
 	rows, d := conv.Channels(x), x.Shape().Dim(0)*w.Pixels()
-	start := params.Initial(params.Orthogonal)
-	if m.ZeroFactors {
-		start = params.Constant(0)
-	}
-	v := params.New(s, rows, "factors", params.Generative, start, k, d)
-	logDiagonals := floored(params.New(s, rows, "log_diagonals", params.Generative, params.Constant(0), k, d))
+	precision, scaled, capacity, logDet := m.components(s, rows, k, d)
 	logits := params.New(s, rows, "mixture_logits", params.Generative, params.Constant(0), k, 1)
-
-	precision := ops.Exp(graph.Neg(logDiagonals)) // D_k^-1, [K, D]
-	scaled := graph.Mul(v, precision)             // D_k^-1 v_k
-	capacity := graph.AddScalar(ops.SumColumns(graph.Mul(v, scaled)), 1)
-	logDet := graph.Add(graph.Log(capacity), ops.SumColumns(logDiagonals))
 
 	// Where a D_k is small the forms are large and nearly equal.
 	diagonal := conv.InFullPrecision(graph.Mul(x, x), precision, w) // [K, batch, height', width']

@@ -124,19 +124,10 @@ func (m Rank1Mixture) Components(features int) int {
 func (m Rank1Mixture) Dense(s *model.Scope, h *graph.Node) Terms {
 	d := h.Shape().Dim(-1)
 	k := m.Components(d)
-	start := params.Initial(params.Orthogonal)
-	if m.ZeroFactors {
-		start = params.Constant(0)
-	}
-	v := params.New(s, h, "factors", params.Generative, start, k, d)
-	logDiagonals := floored(params.New(s, h, "log_diagonals", params.Generative, params.Constant(0), k, d))
-	logits := params.New(s, h, "mixture_logits", params.Generative, params.Constant(0), 1, k)
-
+	precision, scaled, capacity, logDet := m.components(s, h, k, d)
 	row := func(x *graph.Node) *graph.Node { return graph.Reshape(x, append(leadOf(h), 1, k)...) }
-	precision := ops.Exp(graph.Neg(logDiagonals)) // D_k^-1, [..., K, D]
-	scaled := graph.Mul(v, precision)             // D_k^-1 v_k
-	capacity := graph.AddScalar(row(ops.SumColumns(graph.Mul(v, scaled))), 1)
-	logDet := graph.Add(graph.Log(capacity), row(ops.SumColumns(logDiagonals)))
+	capacity, logDet = row(capacity), row(logDet)
+	logits := params.New(s, h, "mixture_logits", params.Generative, params.Constant(0), 1, k)
 
 	diagonal := ops.ProductTransposed(graph.Mul(h, h), precision) // h^T D_k^-1 h, [..., batch, K]
 	along := ops.ProductTransposed(h, scaled)                     // v_k^T D_k^-1 h
@@ -151,6 +142,21 @@ func (m Rank1Mixture) Dense(s *model.Scope, h *graph.Node) Terms {
 		LogLikelihood: logLikelihood,
 		LogDet:        logDet,
 	}
+}
+
+// components makes k components of d dimensions: the inverse of D_k and its product with
+// v_k, [..., K, D], and 1 + v_k^T D_k^-1 v_k and log |Sigma_k|, [..., K, 1].
+func (m Rank1Mixture) components(s *model.Scope, like *graph.Node, k, d int) (precision, scaled, capacity, logDet *graph.Node) {
+	start := params.Initial(params.Orthogonal)
+	if m.ZeroFactors {
+		start = params.Constant(0)
+	}
+	v := params.New(s, like, "factors", params.Generative, start, k, d)
+	logDiagonals := floored(params.New(s, like, "log_diagonals", params.Generative, params.Constant(0), k, d))
+	precision = ops.Exp(graph.Neg(logDiagonals))
+	scaled = graph.Mul(v, precision)
+	capacity = graph.AddScalar(ops.SumColumns(graph.Mul(v, scaled)), 1)
+	return precision, scaled, capacity, graph.Add(graph.Log(capacity), ops.SumColumns(logDiagonals))
 }
 
 // atLeast is the quadratic form of a rank-1 covariance with its lower bound t^2: for
