@@ -104,13 +104,8 @@ func (l DUE) Moments(s *model.Scope, x *graph.Node, units int) (mean, variance *
 	return l.process(s, x, units).moments()
 }
 
-// The head's parameters, and what Check reads.
-const (
-	inducingPoints = "inducing_points"
-	logLengthScale = "log_length_scale"
-	logOutputScale = "log_output_scale"
-	leastPivot     = "least_pivot"
-)
+// leastPivot is the variable that Check reads.
+const leastPivot = "least_pivot"
 
 // A sparseProcess is the K processes of a head at its inputs x, with matrices
 // [..., K, rows, columns].
@@ -136,16 +131,16 @@ func (l DUE) process(s *model.Scope, x *graph.Node, units int) sparseProcess {
 	of := func(name string, start float64, dims ...int) *graph.Node {
 		return params.New(s, x, name, params.Variational, params.Constant(start), append([]int{units}, dims...)...)
 	}
-	lengthScales := params.New(s, x, logLengthScale, params.Variational, l.start(func(z Inducing) []float64 {
+	lengthScales := params.New(s, x, "log_length_scale", params.Variational, l.start(func(z Inducing) []float64 {
 		return slices.Repeat([]float64{math.Log(z.LengthScale)}, units)
 	}), units, 1, 1)
 	p := sparseProcess{
 		x: x,
-		points: params.New(s, x, inducingPoints, params.Variational,
+		points: params.New(s, x, "inducing_points", params.Variational,
 			l.start(func(z Inducing) []float64 { return z.Points }), count, width),
 		constant:    of("constant_mean", 0, 1, 1),
 		mean:        of("variational_mean", 0, count, 1),
-		outputScale: ops.Exp(of(logOutputScale, math.Log(math.Ln2), 1, 1)), // that of GPyTorch
+		outputScale: ops.Exp(of("log_output_scale", math.Log(math.Ln2), 1, 1)), // that of GPyTorch
 	}
 	// Below the diagonal the entries of S, on it their logarithms.
 	raw := of("variational_factor", 0, count, count)
@@ -250,55 +245,20 @@ func (l DUE) note(s *model.Scope, x, pivots *graph.Node) {
 }
 
 // Check returns FailedReplicas if K(Z, Z) had no Cholesky factor at some step of
-// the training of the head at the given scope, such as "/model/network/output":
-// with the eigenvalues and condition number that its worst-conditioned process has
-// now, and wrapping linalg.ErrNotPositiveDefinite.
+// the training of the head at the given scope, such as "/model/network/output",
+// wrapping linalg.ErrNotPositiveDefinite.
 func (l DUE) Check(store *model.Store, head string) error {
-	read := func(name string) ([]float64, []int, error) {
-		values, shape, err := params.Values(store, model.JoinPath(head, name))
-		return values, shape.Dimensions, err
-	}
-	pivots, _, err1 := read(leastPivot)
-	points, dims, err2 := read(inducingPoints)
-	lengthScales, _, err3 := read(logLengthScale)
-	outputScales, _, err4 := read(logOutputScale)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	pivots, _, err := params.Values(store, model.JoinPath(head, leastPivot))
+	if err != nil {
 		return fmt.Errorf("DUE.Check: the head is not there: %w", err)
 	}
-	count, width := dims[len(dims)-2], dims[len(dims)-1]
-	units := len(lengthScales) / len(pivots)
 	failed := make(FailedReplicas)
 	for r, pivot := range pivots {
-		if pivot > 0 {
-			continue
+		if !(pivot > 0) {
+			failed[r] = fmt.Errorf("DUE.Check: the kernel matrix of the inducing points had the pivot %.3g: %w", pivot, linalg.ErrNotPositiveDefinite)
 		}
-		own := points[r*count*width : (r+1)*count*width]
-		// The longer the length scale, the closer are the rows of K.
-		longest := r * units
-		for i := longest; i < (r+1)*units; i++ {
-			if lengthScales[i] > lengthScales[longest] {
-				longest = i
-			}
-		}
-		value := store.GetVariable(model.JoinPath(head, leastPivot))
-		k := kernelMatrix(own, width, math.Exp(lengthScales[longest]), math.Exp(outputScales[longest]), l.jitter(value.DType()))
-		failed[r] = fmt.Errorf("DUE.Check: the kernel matrix of the %d inducing points had the pivot %.3g: %w", count, pivot, linalg.Diagnose(k, count))
 	}
 	return failed.asError()
-}
-
-// kernelMatrix is K(Z, Z) with jitter, [M*M].
-func kernelMatrix(points []float64, width int, lengthScale, outputScale, jitter float64) []float64 {
-	count := len(points) / width
-	k := make([]float64, count*count)
-	for i := range count {
-		for j := range count {
-			r2 := squaredDistance(points[i*width:(i+1)*width], points[j*width:(j+1)*width])
-			k[i*count+j] = outputScale * math.Exp(-r2/(2*lengthScale*lengthScale))
-		}
-		k[i*count+i] += outputScale * jitter
-	}
-	return k
 }
 
 // Inducing is where the inducing points of DUE start.

@@ -349,8 +349,7 @@ func TestDUECheck(t *testing.T) {
 	}
 	x := []float64{1, 2, 3, 4}
 	epoch(t, store, head, x, 2, 2, 2)
-	err := head.Check(store, "/head")
-	if !errors.Is(err, linalg.ErrNotPositiveDefinite) || !strings.Contains(err.Error(), "condition number") {
+	if err := head.Check(store, "/head"); !errors.Is(err, linalg.ErrNotPositiveDefinite) {
 		t.Errorf("inducing points that are all but equal: %v", err)
 	}
 	// Of replicas, those that have a factor are fine.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // A Likelihood is what a Gaussian process f is observed through.
@@ -23,22 +22,10 @@ const (
 type FailedReplicas map[int]error
 
 // Error names the replicas in order.
-func (f FailedReplicas) Error() string {
-	var parts []string
-	for _, r := range slices.Sorted(maps.Keys(f)) {
-		parts = append(parts, fmt.Sprintf("replica %d: %v", r, f[r]))
-	}
-	return strings.Join(parts, "; ")
-}
+func (f FailedReplicas) Error() string { return fmt.Sprintf("replicas %v", map[int]error(f)) }
 
-// Unwrap returns the errors of the replicas, in their order.
-func (f FailedReplicas) Unwrap() []error {
-	var all []error
-	for _, r := range slices.Sorted(maps.Keys(f)) {
-		all = append(all, f[r])
-	}
-	return all
-}
+// Unwrap returns the errors of the replicas.
+func (f FailedReplicas) Unwrap() []error { return slices.Collect(maps.Values(f)) }
 
 // asError is nil where no replica failed.
 func (f FailedReplicas) asError() error {

@@ -130,14 +130,6 @@ func TestLayerNorm(t *testing.T) {
 	}
 }
 
-// K(Z, Z) of two points at distance 5 is s exp(-25/(2 l^2)) beside the diagonal s (1 + jitter).
-func TestKernelMatrix(t *testing.T) {
-	got := kernelMatrix([]float64{1, 1, 4, 5}, 2, 2.5, 2, 0.25)
-	if beside := 2 * math.Exp(-2); !slices.Equal(got, []float64{2.5, beside, beside, 2.5}) {
-		t.Errorf("%v", got)
-	}
-}
-
 // Squared distances are not negative, though in single precision they are differences of large numbers.
 func TestSquaredDistancesAreNotNegative(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))

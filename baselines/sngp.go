@@ -286,8 +286,7 @@ func (l SNGP) Posterior(store *model.Store, head string, noiseVariance ...float6
 func inverseRoot(p *mat.SymDense) (mat.Matrix, error) {
 	var c mat.Cholesky
 	if !c.Factorize(p) {
-		d := p.SymmetricDim()
-		return nil, linalg.Diagnose(mat.DenseCopyOf(p).RawMatrix().Data, d)
+		return nil, linalg.ErrNotPositiveDefinite
 	}
 	var l, inverse mat.TriDense
 	c.LTo(&l)

@@ -7,6 +7,7 @@
 package linalg
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gomlx/compute/shapes"
@@ -15,6 +16,10 @@ import (
 	"densityuncertainty/dul/ops"
 )
 
+// ErrNotPositiveDefinite is wrapped by the error of a matrix that has no
+// Cholesky factor in the precision in which it was computed.
+var ErrNotPositiveDefinite = errors.New("the matrix is not positive definite; add more to its diagonal, or compute in double precision")
+
 // A Factor is a lower triangular matrix L that equations can be solved with.
 type Factor struct {
 	// Lower is L, [..., n, n], with positive diagonal and zeros above it.
@@ -22,7 +27,7 @@ type Factor struct {
 	// LeastPivot is the least of the numbers whose square roots are the diagonal
 	// of a Cholesky factor, [..., 1, 1], a constant for gradients. Where it is not
 	// positive the matrix was not positive definite in the precision of the graph,
-	// and Lower, though finite, is not its factor. Diagnose says on the host what is wrong with such a matrix.
+	// and Lower, though finite, is not its factor.
 	LeastPivot *graph.Node
 
 	inverse *graph.Node // of Lower

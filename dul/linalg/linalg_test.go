@@ -139,19 +139,6 @@ func TestNotPositiveDefinite(t *testing.T) {
 			t.Errorf("the factor is not finite: %v", out[0].Values)
 		}
 	}
-	err := linalg.Diagnose(values, 2)
-	if !errors.Is(err, linalg.ErrNotPositiveDefinite) || !strings.Contains(err.Error(), "from -1 to 3") || !strings.Contains(err.Error(), "number 3;") {
-		t.Errorf("the diagnosis is %v", err)
-	}
-	if err := linalg.Diagnose([]float64{-2, 0, 0, -4}, 2); !strings.Contains(err.Error(), "from -4 to -2 and condition number 2;") {
-		t.Errorf("the diagnosis of a negative definite matrix is %v", err)
-	}
-	if err := linalg.Diagnose([]float64{math.NaN(), 0, 0, 1}, 2); !errors.Is(err, linalg.ErrNotPositiveDefinite) || !strings.Contains(err.Error(), "with NaN in row 0 and column 0") {
-		t.Errorf("a matrix with NaN: %v", err)
-	}
-	if err := linalg.Diagnose(values, 3); err == nil || errors.Is(err, linalg.ErrNotPositiveDefinite) {
-		t.Errorf("error for a wrong size: %v", err)
-	}
 }
 
 func TestRejectsOtherShapes(t *testing.T) {

@@ -88,7 +88,7 @@ func kernelRoot(k Kernel, points []float64, ridge float64) (*mat.TriDense, error
 	}
 	var c mat.Cholesky
 	if !c.Factorize(gram) {
-		return nil, linalg.Diagnose(mat.DenseCopyOf(gram).RawMatrix().Data, len(points))
+		return nil, linalg.ErrNotPositiveDefinite
 	}
 	var l mat.TriDense
 	c.LTo(&l)
