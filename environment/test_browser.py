@@ -1,4 +1,4 @@
-"""Tests in a real browser: JupyterLab as a person uses it, the pages, the slides and the handout.
+"""Tests in a real browser: JupyterLab as a person uses it, the pages and the handout.
 
 Needs Chromium and Playwright, and in out/test the pages and the executed notebooks
 of ./environment/test, so run this through it.
@@ -28,7 +28,6 @@ from axe_playwright_python.sync_playwright import Axe  # noqa: E402
 from playwright.sync_api import sync_playwright  # noqa: E402
 
 import browser  # noqa: E402
-import slides  # noqa: E402
 import test_scripts  # noqa: E402
 
 
@@ -598,45 +597,6 @@ class Accessibility(Browser):
                     found = Axe().run(page, options=levels)
                     self.assertGreater(len(found.response["passes"]), 15)
                     self.assertEqual(found.generate_report() if found.violations_count else "", "")
-
-
-class Slides(Browser):
-    def test_what_is_projected(self):
-        """Nothing is cut off or too small to read; a picture fills its slide, and a table is not a large one."""
-        page, troubles = self.open({"width": slides.WIDTH, "height": slides.HEIGHT})
-        with tempfile.TemporaryDirectory() as folder:
-            for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
-                page.goto(slides.write(MADE / "notebooks" / notebook.name, Path(folder)).as_uri())
-                page.wait_for_function("document.documentElement.dataset.ready")
-                found = page.evaluate(
-                    """() => [...document.querySelectorAll(".slides > section > section")].map((slide) => {
-                      slide.parentElement.style.display = slide.style.display = "block";
-                      const shown = (selector) => [...slide.querySelectorAll(selector)].filter((element) => !element.closest("aside, .caption"));
-                      const tables = shown("table"), pictures = shown(".picture img");
-                      return {
-                        title: slide.querySelector("h1, h2").textContent,
-                        height: slide.scrollHeight,
-                        zoom: Math.min(...[...slide.querySelectorAll(":scope > .jp-Cell")].map((cell) => Number(cell.style.zoom || 1))),
-                        rows: Math.max(0, ...tables.map((table) => table.tBodies[0]?.rows.length ?? 0)),
-                        columns: Math.max(0, ...tables.map((table) => table.rows[0].cells.length)),
-                        pictures: pictures.map((image) => image.clientHeight),
-                        beside: pictures.length * shown("table, pre, li, p").length,
-                      };
-                    })"""
-                )
-                self.assertGreater(len(found), 5)
-                self.assertLessEqual(len(found), slides.SLIDES)
-                for slide in found:
-                    with self.subTest(notebook.name, slide=slide["title"]):
-                        self.assertLessEqual(slide["height"], slides.HEIGHT)
-                        self.assertGreaterEqual(slide["zoom"], 0.75)
-                        self.assertLessEqual(slide["rows"], slides.ROWS)
-                        self.assertLessEqual(slide["columns"], slides.COLUMNS)
-                        self.assertTrue(all(height > 0.65 * slides.HEIGHT for height in slide["pictures"][:1]))
-                        self.assertLessEqual(len(slide["pictures"]), 1)
-                        self.assertEqual(slide["beside"], 0)
-                self.assertEqual(page.locator("mjx-merror, [data-mjx-error]").count(), 0)
-                self.assertEqual(troubles, [])
 
 
 if __name__ == "__main__":

@@ -122,10 +122,10 @@ def visible_code_lines(notebook):
 
 
 def words(notebook):
-    """Words of the prose. A formula counts as one word; code, links' targets and markup as none."""
+    """Words of the prose. A formula counts as one word; code, links' targets, markup and the text of slides as none."""
     count = 0
     for cell in notebook["cells"]:
-        if cell["cell_type"] != "markdown":
+        if cell["cell_type"] != "markdown" or "remove-cell" in cell.get("metadata", {}).get("tags", []):
             continue
         text = text_of(cell["source"])
         text = re.sub(r"```.*?```|<!--.*?-->", " ", text, flags=re.DOTALL)
