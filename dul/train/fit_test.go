@@ -220,7 +220,7 @@ func TestSameSeedSameModel(t *testing.T) {
 		if differ < len(first)/4 {
 			t.Errorf("%d of %d variables differ in runs of two seeds", differ, len(first))
 		}
-	}, "replicas")
+	}, "images", "replicas")
 }
 
 // Pretraining improves the energy models and moves nothing but them and running
