@@ -23,7 +23,6 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
-	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
 )
 
@@ -204,43 +203,6 @@ func TestDUEAtItsOptimumIsExact(t *testing.T) {
 	}, tensors.FromFlatDataAndDimensions(p.x, smallN, smallD)))(t)
 	if got := bound.Value().(float64); math.Abs(got-evidence) > 1e-7 {
 		t.Errorf("the bound is %.10g, the log evidence %.10g", got, evidence)
-	}
-}
-
-// The optimizer finds that distribution.
-func TestDUEConvergesToExactRegression(t *testing.T) {
-	p := newSmallProblem()
-	head, store := p.head(), newStore()
-	exec := must.Get(model.NewExec(fixtures.Backend(t), store, func(s *model.Scope, x, rate, step *graph.Node) *graph.Node {
-		bound := p.bound(s.In("model"), head, x)
-		for _, name := range []string{"variational_mean", "variational_factor"} {
-			v := store.GetVariable("/model/head/" + name)
-			value := v.NodeValue(x)
-			gradient := graph.Gradient(graph.Neg(bound), value)[0]
-			v.SetNodeValue(train.Adam{}.Update(s.In("state_%s", name), value, gradient, rate, step))
-		}
-		return bound
-	}))(t)
-	const steps = 1500
-	x := tensors.FromFlatDataAndDimensions(p.x, smallN, smallD)
-	var bound float64
-	for i := range steps {
-		out := must.Get(exec.Call1(x, train.Cosine(0.05)(i, steps), float64(i+1)))(t)
-		bound = out.Value().(float64)
-	}
-	out := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
-		mean, variance := head.Moments(s.In("model").In("head"), x, 1)
-		return []*graph.Node{mean, variance}
-	}, tensors.FromFlatDataAndDimensions(p.test, smallTests, smallD)))(t)
-	mean, variance := tensors.MustCopyFlatData[float64](out[0]), tensors.MustCopyFlatData[float64](out[1])
-	wantMean, wantVariance, evidence := p.exact(t)
-	if gap := evidence - bound; gap < 0 || gap > 1e-4 {
-		t.Errorf("the bound is %.6f after training, %.2g below the evidence %.6f", bound, gap, evidence)
-	}
-	for i := range smallTests {
-		if math.Abs(mean[i]-wantMean[i]) > 1e-3 || math.Abs(variance[i]-wantVariance[i]) > 1e-3 {
-			t.Errorf("input %d: N(%.5f, %.5f) after training, want N(%.5f, %.5f)", i, mean[i], variance[i], wantMean[i], wantVariance[i])
-		}
 	}
 }
 

@@ -19,7 +19,6 @@ import (
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
-	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment/must"
@@ -289,31 +288,5 @@ func checkStartKL(t *testing.T, cases []startKL) {
 				t.Errorf("the KL is %g, want %g", got, c.want)
 			}
 		})
-	}
-}
-
-// checkPriorKL checks that the KL of a Gaussian posterior is zero where it equals
-// its prior, N(mean, 0.2^2), and positive elsewhere.
-func checkPriorKL(t *testing.T, layers nets.Layers, mean float64, means, logVariances []string) {
-	t.Helper()
-	values, noise := fixtures.Explore(t, fixtures.Values{"x": fixtures.Zeros(3, 4)},
-		func(s *model.Scope, in fixtures.Nodes) *graph.Node { return layers.Dense(s.In("layer"), in["x"], 2) })
-	kl := func() float64 {
-		return fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-			return []*graph.Node{stochastic.LayerLossesOf(layers.Dense(s.In("layer"), in["x"], 2).Graph()).KL}
-		})[0].Values[0]
-	}
-	if got := kl(); got <= 0 {
-		t.Errorf("the KL of a random posterior is %g", got)
-	}
-	fill := func(names []string, value float64) {
-		for _, name := range names {
-			values["/layer/"+name] = values["/layer/"+name].Map(func(float64) float64 { return value })
-		}
-	}
-	fill(means, mean)
-	fill(logVariances, 2*math.Log(0.2))
-	if got := kl(); math.Abs(got) > 1e-12 {
-		t.Errorf("the KL at the prior is %g, want 0", got)
 	}
 }

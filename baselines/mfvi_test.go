@@ -29,10 +29,6 @@ func TestMFVI(t *testing.T) {
 	}})
 }
 
-func TestMFVIKLAtThePrior(t *testing.T) {
-	checkPriorKL(t, baselines.MFVI{PriorStd: 0.2}, 0, []string{"weights_mean"}, []string{"weights_log_variance"})
-}
-
 // MFVI starts with Kaiming-normal means, whose KL is that of their log-variances
 // and mean^2 / (2 0.1^2) each, and with a bias of zero.
 func TestMFVIConvStart(t *testing.T) {

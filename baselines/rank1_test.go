@@ -1,18 +1,11 @@
 package baselines_test
 
 import (
-	"fmt"
 	"math"
-	"slices"
 	"testing"
 
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/model"
-
 	"densityuncertainty/baselines"
-	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest/fixtures"
-	"densityuncertainty/dul/stochastic"
 )
 
 // With m = (mu_r x) W + b and v the variance of (r x) W, the output has mean
@@ -58,11 +51,6 @@ func firstPixels(a fixtures.Array) fixtures.Array {
 	return fixtures.Matrix(channels, batch, fixtures.Matrix(channels*batch, a.Dims[2]*a.Dims[3], a.Values...).Column(0)...)
 }
 
-func TestRank1KLAtThePrior(t *testing.T) {
-	checkPriorKL(t, baselines.Rank1{PriorStd: 0.2}, 1,
-		[]string{"input_factor_mean", "output_factor_mean"}, []string{"input_factor_log_variance", "output_factor_log_variance"})
-}
-
 func TestRank1StartKL(t *testing.T) {
 	each := math.Log(100) + (1e-4-1)/2 // of one variable with std 1e-3 from N(mean, 0.1^2)
 	checkStartKL(t, []startKL{
@@ -70,31 +58,4 @@ func TestRank1StartKL(t *testing.T) {
 		{"default", baselines.Rank1{}, (2 + 4) * each},
 		{"tied", baselines.Rank1{Tied: true}, (2 + 4) * each},
 	})
-}
-
-// Per pixel the factors of two pixels are independent, tied they are equal.
-func TestRank1ConvTiesItsFactors(t *testing.T) {
-	const n = 2000
-	x := fixtures.Matrix(1, 2, 1, 1)
-	x.Dims = []int{1, 1, 1, 2}
-	for _, tied := range []bool{false, true} {
-		t.Run(fmt.Sprintf("tied=%t", tied), func(t *testing.T) {
-			layers := baselines.Rank1{Tied: tied, InitStd: 0.5}
-			values := fixtures.Values{
-				"/layer/weights": fixtures.Matrix(1, 1, 1), "/layer/bias": fixtures.Zeros(1, 1),
-				"/layer/input_factor_mean": fixtures.Zeros(1, 1), "/layer/input_factor_log_variance": fixtures.Zeros(1, 1),
-				"/layer/output_factor_mean": fixtures.Zeros(1, 1), "/layer/output_factor_log_variance": fixtures.Zeros(1, 1),
-			}
-			samples := fixtures.ImageSamples(t, func(s *model.Scope, x *graph.Node) *graph.Node {
-				return layers.Conv(s.In("layer"), x, conv.Spec{Filters: 1, Window: conv.Same(1, 1)})
-			}, values, x, n, stochastic.NewHostSampler(1).NewBuffers())
-			left, right := samples.Pixel(0, 0), samples.Pixel(0, 1)
-			if tied && !slices.Equal(left, right) {
-				t.Error("the pixels of a channel have different factors")
-			}
-			if !tied {
-				fixtures.CheckUncorrelated(t, "factors of two pixels", left, right)
-			}
-		})
-	}
 }
