@@ -10,8 +10,7 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
 # What the user's settings would change in what is built, installed or run: a
-# go.work above the checkout, modules of other Python packages, a target for pip.
-# Settings that say where to download from stay.
+# go.work above the checkout, modules of other Python packages.
 export GOWORK=off GO111MODULE=on
 # In a terminal of JupyterLab, whose cells download nothing, a set-up may.
 if [[ ${GOPROXY:-} == off && -n ${DENSITYUNCERTAINTY_GOPROXY:-} ]]; then export GOPROXY=$DENSITYUNCERTAINTY_GOPROXY; fi
@@ -19,15 +18,6 @@ if [[ ${GOPROXY:-} == off && -n ${DENSITYUNCERTAINTY_GOPROXY:-} ]]; then export 
 # that go env -w has written would count.
 plain_flags=-buildvcs=false
 unset PYTHONPATH PYTHONSTARTUP PYTHONHOME JUPYTER_PATH
-for variable in $(compgen -e PIP_ || true); do
-  case $variable in
-    PIP_INDEX_URL | PIP_EXTRA_INDEX_URL | PIP_FIND_LINKS | PIP_NO_INDEX | PIP_PROXY | PIP_CERT | PIP_CLIENT_CERT | PIP_TRUSTED_HOST | \
-      PIP_CONFIG_FILE | PIP_KEYRING_PROVIDER | PIP_CACHE_DIR | PIP_DEFAULT_TIMEOUT | PIP_RETRIES) ;;
-    *) unset "$variable" ;;
-  esac
-done
-unset variable
-export PIP_USER=0 # whatever a file says: in a virtual environment it would fail
 
 state="$root/.env"
 python=${PYTHON:-python3}
@@ -71,25 +61,16 @@ step() {
   printf '    %s: done in %d s\n' "$label" $((SECONDS - began))
 }
 
-# fingerprint TEXT...: one word that changes when any of the words does.
-fingerprint() {
-  printf '%s\n' "$@" | cksum | tr -d ' \n'
-}
-
-# up_to_date NAME FINGERPRINT: whether that part was finished with exactly that
-# input. A part that was interrupted has no stamp and is made again.
-up_to_date() {
-  [[ -f "$state/stamp/$1" && "$(<"$state/stamp/$1")" == "$2" ]]
-}
-
-stamp() {
+# once NAME LABEL KEY COMMAND...: a step that is left out if it was finished with the
+# same key before. One that was interrupted is made again.
+once() {
+  local stamp="$state/stamp/$1" key
+  key=$(cksum <<<"$go_version $root $3")
+  if [[ -f $stamp && $(<"$stamp") == "$key" ]]; then return; fi
+  rm -f "$stamp"
+  step "$2" "${@:4}"
   mkdir -p "$state/stamp"
-  printf '%s\n' "$2" >"$state/stamp/$1.part"
-  mv "$state/stamp/$1.part" "$state/stamp/$1"
-}
-
-unstamp() {
-  rm -f "$state/stamp/$1"
+  printf '%s\n' "$key" >"$stamp"
 }
 
 # is_go VERSION WANTED: whether the one is the other or newer, of which the first two numbers count.
@@ -191,14 +172,7 @@ enter() {
   # With simd, Go 1.27 leaves the upper halves of vector registers dirty when it interrupts a
   # goroutine: math.Exp then takes a hundred times as long, for good (8 ns, 1200 ns after a second).
   export GODEBUG=asyncpreemptoff=1${GODEBUG:+,$GODEBUG}
-  # Of the user's flags only those that change nothing of what is built: another
-  # module mode, an overlay or a tool in between would.
-  local flag flags=() tags=()
-  for flag in $(go env GOFLAGS); do
-    case $flag in
-      -p=* | -buildvcs=* | -modcacherw | -modcacherw=*) flags+=("$flag") ;;
-    esac
-  done
+  local flags=() tags=()
   # Git says nothing of another user's checkout, and without its answer Go builds no program.
   if [[ -e "$root/.git" ]] && ! git -C "$root" rev-parse HEAD >/dev/null 2>&1; then flags+=("$plain_flags"); fi
   with_xla || tags+=(noxla)
@@ -226,88 +200,42 @@ version_of_checkout() {
 }
 
 set_up_python() {
-  local key
-  key=$(fingerprint "$root" "$python_version" "$(<"$root/environment/requirements.txt")")
-  if up_to_date python "$key" && [[ -x "$state/venv/bin/python" ]]; then return; fi
-  unstamp python
-  rm -rf "$state/venv"
-  step "Python packages" install_python
-  stamp python "$key"
+  once python "Python packages" "$python_version $(<"$root/environment/requirements.txt")" install_python
 }
 
 install_python() {
+  rm -rf "$state/venv"
   "$python" -m venv "$state/venv"
   "$state/venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
-    --require-hashes --only-binary :all: -r "$root/environment/requirements.txt"
+    --require-hashes --only-binary :all: --no-deps --no-compile -r "$root/environment/requirements.txt"
 }
 
 # set_up_xla NAME: XLA's plugin for processors, in .env/NAME. Where NAME is xla, programs
 # are built with it.
 set_up_xla() {
-  local key
-  key=$(fingerprint "$(<"$root/environment/cmd/xlaplugin/cpu.go")")
-  if up_to_date "$1" "$key" && has_xla "$state/$1"; then return; fi
-  unstamp "$1"
-  step "XLA's plugin for processors" go -C "$root" run ./environment/cmd/xlaplugin cpu "$state/$1"
-  stamp "$1" "$key"
+  has_xla "$state/$1" || rm -f "$state/stamp/$1"
+  once "$1" "XLA's plugin for processors" "$(<"$root/environment/cmd/xlaplugin/cpu.go")" \
+    go -C "$root" run ./environment/cmd/xlaplugin cpu "$state/$1"
 }
 
 # set_up_browser: what drives a browser in the tests, in .env/browser.
 set_up_browser() {
-  local key
-  key=$(fingerprint "$python_version" "$(<"$root/environment/requirements-browser.txt")")
-  if up_to_date browser "$key"; then return; fi
-  unstamp browser
-  rm -rf "$state/browser"
-  step "What drives a browser" "$state/venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
-    --require-hashes --only-binary :all: --target "$state/browser" -r "$root/environment/requirements-browser.txt"
-  stamp browser "$key"
+  once browser "What drives a browser" "$python_version $(<"$root/environment/requirements-browser.txt")" install_browser
 }
 
-set_up_modules() {
-  local key
-  key=$(fingerprint "$go_version" "$(go env GOMODCACHE)" "$(<"$root/go.mod")" "$(<"$root/go.sum")")
-  # The cache may have been emptied since; one module stands for all of them.
-  if up_to_date modules "$key" && [[ -n $(go -C "$root" list -m -f '{{.Dir}}' github.com/gomlx/gomlx) ]]; then return; fi
-  unstamp modules
-  step "Go modules" go -C "$root" mod download -x
-  stamp modules "$key"
+install_browser() {
+  rm -rf "$state/browser"
+  "$state/venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
+    --require-hashes --only-binary :all: --target "$state/browser" -r "$root/environment/requirements-browser.txt"
 }
 
 # set_up_tool NAME PACKAGE LABEL: a Go program that tools/go.mod pins, in .env/bin.
 set_up_tool() {
-  local key
-  key=$(fingerprint "$go_version" "$(<"$root/environment/tools/go.mod")" "$(<"$root/environment/tools/go.sum")")
-  if up_to_date "$1" "$key" && [[ -x "$state/bin/$1" ]]; then return; fi
-  unstamp "$1"
-  mkdir -p "$state/bin"
-  step "$3" install_tool "$2"
-  stamp "$1" "$key"
+  once "$1" "$3" "$(<"$root/environment/tools/go.sum")" install_tool "$2"
 }
 
 install_tool() {
   GOFLAGS=$plain_flags GOBIN="$state/bin" go -C "$root/environment/tools" install -v "$1"
-}
-
-# set_up_language_server: what completes in notebooks. They work without it, and take
-# it when it is there.
-set_up_language_server() {
-  set_up_tool gopls golang.org/x/tools/gopls "Language server"
-}
-
-# set_up_checker: what ./environment/test alone needs.
-set_up_checker() {
-  set_up_tool staticcheck honnef.co/go/tools/cmd/staticcheck "Checker"
-}
-
-set_up_kernel() {
-  local key
-  key=$(fingerprint "$go_version" "$root" "$(<"$root/environment/tools/go.mod")" "$(<"$root/environment/tools/go.sum")" "$(cat "$root"/environment/tools/gonb/patch.py "$root"/environment/tools/gonb/*/*)")
-  if up_to_date kernel "$key" && [[ -x "$state/bin/gonb" && -x "$state/bin/goimports" ]]; then return; fi
-  unstamp kernel
-  mkdir -p "$state/bin"
-  step "Notebook kernel" install_kernel
-  stamp kernel "$key"
 }
 
 # install_kernel builds the kernel from a copy of its source, to which
@@ -326,18 +254,22 @@ install_kernel() (
 
 # compile NAME LABEL PACKAGE... fills the build cache, so that cells do not wait.
 compile() {
-  local key name=$1 label=$2
-  shift 2
-  key=$(fingerprint "$go_version" "$GOFLAGS" "$GOEXPERIMENT" "$(go env GOCACHE)" "$(<"$root/go.sum")")
-  if up_to_date "$name" "$key"; then return; fi
-  step "$label" go -C "$root" build -v "$@"
-  stamp "$name" "$key"
+  once "$1" "$2" "$GOFLAGS $GOEXPERIMENT $(go env GOCACHE) $(<"$root/go.sum")" go -C "$root" build -v "${@:3}"
 }
 
-# set_up_rest: what notebooks open without, and then want.
+# set_up_rest: what notebooks open without, and then want: the language server, which
+# completes, and a full build cache.
 set_up_rest() {
-  set_up_language_server
+  lock -rest
+  set_up_tool gopls golang.org/x/tools/gopls "Language server"
   compile compiled "Compiling" ./...
+  unlock
+}
+
+# set_up_behind: the same beside what comes next.
+set_up_behind() {
+  mkdir -p "$state/log"
+  beside nice "$root/environment/setup" --wait >"$state/log/behind.log"
 }
 
 # register_kernel writes the description that Jupyter starts the kernel from. All
@@ -367,14 +299,6 @@ json.dump({
 }, sys.stdout, indent=1)
 PYTHON
   mv "$folder/kernel.json.part" "$folder/kernel.json"
-}
-
-# check_workspace: a go.work above the folder of temporary files would stand in
-# the way of the kernels' own.
-check_workspace() {
-  local found
-  found=$(GOWORK=auto GOFLAGS=$plain_flags go -C "${TMPDIR:-/tmp}" env GOWORK)
-  [[ -z $found ]] || fail "$found would take the place of the notebooks' own workspace; remove it, or set TMPDIR to another folder"
 }
 
 # go_offline: from here on nothing is downloaded; bin/with-network undoes it.
@@ -450,9 +374,9 @@ make_live() {
     cp -f "$(go env GOROOT)/lib/wasm/wasm_exec.js" "$state/live/"
 }
 
-# lock: two set-ups at once would undo each other; the second waits for the first.
+# lock [SUFFIX]: two set-ups at once would undo each other; the second waits for the first.
 lock() {
-  exec 9>"$state/lock"
+  exec 9>"$state/lock${1:-}"
   if command -v flock >/dev/null && ! flock -n 9; then
     echo 'Waiting for another set-up of this checkout to finish ...'
     flock 9
@@ -481,7 +405,6 @@ set_up() {
   local job jobs=() status=0
   check_go
   check_python
-  check_workspace
   mkdir -p "$state"
   lock
   beside set_up_python
@@ -504,7 +427,8 @@ set_up() {
 # standard library.
 set_up_go() {
   enter
-  set_up_kernel
-  set_up_modules
+  once kernel "Notebook kernel" "$(cat "$root"/environment/tools/go.sum "$root"/environment/tools/gonb/patch.py "$root"/environment/tools/gonb/*/*)" install_kernel
+  # The folder of one module stands for all: the cache may have been emptied since.
+  once modules "Go modules" "$(<"$root/go.sum") $(go -C "$root" list -m -f '{{.Dir}}' github.com/gomlx/gomlx)" go -C "$root" mod download -x
   compile first "What a first cell needs" ./datasets ./environment ./environment/notebook
 }
