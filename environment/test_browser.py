@@ -248,38 +248,6 @@ class Lab(Browser):
         status.get_by_text("This cell has ended").wait_for()
         self.assertEqual(live.count(), 0)
 
-    def test_saving_changes_nothing(self):
-        original = min((ROOT / "notebooks").glob("*.ipynb"))
-        path = self.folder / original.name
-        shutil.copy(original, path)
-
-        written = []
-        self.page.on("response", lambda answer: answer.request.method == "PUT" and path.name in answer.url and written.append(answer))
-
-        def save():
-            # JupyterLab drops the wish while it is busy with an earlier one, such as the checkpoint after opening.
-            written.clear()
-            for _ in range(20):
-                self.page.keyboard.press("Control+s")
-                self.page.wait_for_timeout(500)
-                if written:
-                    return
-            self.fail("JupyterLab did not save the notebook")
-
-        with self.page.expect_websocket(lambda socket: "/channels" in socket.url) as kernel:
-            self.page.goto(f"{self.address}/{path.name}")
-        kernel.value.wait_for_event("framereceived", lambda frame: b"kernel_info_reply" in (frame if isinstance(frame, bytes) else frame.encode()))
-        self.seen(".jp-CodeCell .cm-content").click()
-        save()
-        self.assertEqual(path.read_bytes(), original.read_bytes())
-
-        # What is changed is all that changes.
-        self.page.keyboard.press("Control+End")
-        self.page.keyboard.type(" // mine")
-        save()
-        self.assertEqual(path.read_text().replace(" // mine", ""), original.read_text())
-        self.assertIn(" // mine", path.read_text())
-
 
 MEASURE = """() => ({
   width: document.documentElement.scrollWidth,
