@@ -385,15 +385,13 @@ func requireFallback(t *testing.T, what string, f *checkpoint.Folder, newest str
 func TestDamageIsNoticed(t *testing.T) {
 	f, newest := damaged(t)
 	content := must.Get(os.ReadFile(newest))(t)
-	for i := range content {
+	for i := 0; i < len(content); i += 7 {
 		changed := slices.Clone(content)
 		changed[i] ^= 1 << (i % 8)
 		rewrite(t, newest, changed)
 		requireFallback(t, fmt.Sprintf("byte %d changed", i), f, newest)
-		if i%7 == 0 {
-			rewrite(t, newest, content[:i])
-			requireFallback(t, fmt.Sprintf("cut to %d bytes", i), f, newest)
-		}
+		rewrite(t, newest, content[:i])
+		requireFallback(t, fmt.Sprintf("cut to %d bytes", i), f, newest)
 	}
 	rewrite(t, newest, append(slices.Clone(content), 0))
 	requireFallback(t, "a byte more", f, newest)

@@ -2,7 +2,6 @@ package train_test
 
 import (
 	"context"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -143,17 +142,5 @@ func TestGroupsOfThePretraining(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestSchedules(t *testing.T) {
-	if got := train.Constant(0.3)(7, 10); got != 0.3 {
-		t.Errorf("constant schedule gives %g", got)
-	}
-	cosine := train.Cosine(0.2)
-	for i, want := range []float64{0.2, 0.1, 0} {
-		if got := cosine(5*i, 10); math.Abs(got-want) > 1e-15 {
-			t.Errorf("cosine schedule at %d of 10 is %g, want %g", 5*i, got, want)
-		}
 	}
 }

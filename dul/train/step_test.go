@@ -28,28 +28,6 @@ func total(layers nets.Layers, o objective) func(s *model.Scope, in fixtures.Nod
 	}
 }
 
-func TestObjectiveGradient(t *testing.T) {
-	rng := rand.New(rand.NewPCG(41, 43))
-	layers := dul.Density{Gradients: dul.Attached} // else parts of it are constants
-	for _, c := range []struct {
-		dims    []int
-		n       []float64
-		weights []float64
-	}{
-		{[]int{3}, []float64{10}, []float64{1.0 / 3, 1.0 / 3, 1.0 / 3}},
-		{[]int{2, 3}, []float64{10, 7}, []float64{1.0 / 3, 1.0 / 3, 1.0 / 3, 0.5, 0.5, 0}},
-	} {
-		with := func(columns int) []int { return append(append([]int{}, c.dims...), columns) }
-		f := total(layers, objective{n: c.n, logLikelihoodScale: 0.3})
-		values, noise := fixtures.Explore(t, fixtures.Values{
-			"x":       fixtures.Random(rng, with(4)...),
-			"y":       fixtures.Random(rng, with(1)...),
-			"weights": {Values: c.weights, Dims: with(1)},
-		}, f)
-		fixtures.CheckGradient(t, values, noise, f)
-	}
-}
-
 // The rows that pad a shorter batch change nothing.
 func TestPaddingDoesNotChangeTheObjective(t *testing.T) {
 	rng := rand.New(rand.NewPCG(47, 53))

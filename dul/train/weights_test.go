@@ -7,15 +7,11 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
-	"densityuncertainty/dul/energy"
 	"densityuncertainty/dul/layertest/fixtures"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 )
 
@@ -76,56 +72,12 @@ func TestStepOnWeightedEnergies(t *testing.T) {
 	}
 }
 
-// weighing is a network that weighs the log-likelihood by itself.
-type weighing struct{ nets.Network }
-
-// TakesReplicas is that of the network itself.
-func (n weighing) TakesReplicas() bool { return nets.TakesReplicas(n.Network) }
-
-func (n weighing) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.Node {
-	logits := n.Network.Apply(s, x, outputs)
-	stochastic.LayerLossesOf(x.Graph()).WeightLogLikelihood(energy.LaplaceWeights(logits))
-	return logits
-}
-
-// The option is what a network can do for itself, in every step of both phases: a
-// run ends with the same bits, which are not those without weights.
-func TestWeightsOfTheNetworkItself(t *testing.T) {
-	for _, name := range []string{"images", "replicas of points"} {
-		t.Run(name, func(t *testing.T) {
-			if name == "images" {
-				fixtures.SkipShortOffGo(t)
-			}
-			c := named(t, name)
-			run := func(weighted bool, network nets.Network) *nets.Model {
-				c.WeightEnergies = weighted
-				m := newModel(t, network, c.like, dtypes.Float32, c.seeds...)
-				c.fit(t, m)
-				return m
-			}
-			network := c.network(dul.Density{})
-			got := run(true, network)
-			sameState(t, got, run(false, weighing{network}))
-			alike, moved := stateOf(t, run(false, network).Store), 0
-			for path, value := range stateOf(t, got.Store) {
-				if strings.Contains(path, "/energy/") && value != alike[path] {
-					moved++
-				}
-			}
-			if moved == 0 {
-				t.Error("the energy models are those of a run without weights")
-			}
-		})
-	}
-}
-
 func TestWeightEnergiesRefused(t *testing.T) {
 	for _, c := range []struct {
 		trial, want string
 		layers      nets.Layers
 	}{
 		{"regression", "likelihood of type likelihood.Gaussian has none", dul.Density{}},
-		{"heteroscedastic", "likelihood of type likelihood.Heteroscedastic has none", dul.Density{}},
 		{"points", "in which no layer has one", baselines.Deterministic{}},
 	} {
 		t.Run(c.want, func(t *testing.T) {
