@@ -131,8 +131,7 @@ func (p Pixels) Check() error {
 //	z = (v/255 - Mean) / Std
 //
 // for a byte v, uint8 [batch, channels, height, width] -> dtype [channels,
-// batch, height, width]. It panics where Check has an error, as GoMLX's
-// graph-building functions do.
+// batch, height, width]. p must have passed Check.
 func (p Standardization) Images(x *graph.Node, dtype dtypes.DType) *graph.Node {
 	x.AssertRank(4)
 	channels := x.Shape().Dim(1)

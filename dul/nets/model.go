@@ -51,8 +51,6 @@ type Model struct {
 	// DType is the type of parameters and activations, Float32 from New. Change it to
 	// Float64 before the first use; training and predicting refuse any other type.
 	DType dtypes.DType
-
-	features *int // of the inputs of its first use, which are no images; 0 before
 }
 
 // New returns an untrained model. The seed fixes its initial parameters, its
@@ -111,7 +109,7 @@ func newModel(backend compute.Backend, network Network, l likelihood.Likelihood,
 	if err := store.SetRNGStateFromSeed(int64(seeds[0])); err != nil {
 		return nil, err
 	}
-	return &Model{Network: network, Likelihood: l, Backend: backend, Store: store, DType: dtypes.Float32, features: new(int)}, nil
+	return &Model{Network: network, Likelihood: l, Backend: backend, Store: store, DType: dtypes.Float32}, nil
 }
 
 // Seeds are those that the model was made with, one for each replica.
@@ -157,9 +155,6 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 		}
 	}
 	m.checkInput(x)
-	if m.features != nil && x.Rank() == 2+len(m.Lead()) {
-		defer m.compareFeatures(x.Shape().Dim(-1))
-	}
 	y := apply(m.Network, s, x, outputs)
 	if raw := params.Raw(s); len(raw) > 0 && m.Replicas > 0 {
 		panic(fmt.Errorf("the network has variable %s, which its %d replicas would share; make it by params.New, which gives each replica its own, or make a model for each seed by nets.New", raw[0], m.Replicas))
@@ -184,20 +179,6 @@ func (m *Model) CheckOutputs(s *model.Scope, y *graph.Node, batch int) {
 	extra := len(dims) - 1 - len(want)
 	if draws := extra == 1 && s.Store().IsTraining(y.Graph()); extra != 0 && !draws || !slices.Equal(dims[extra:len(dims)-1], want) {
 		panic(fmt.Errorf("the network of type %T has outputs of shape %s for a batch of %d inputs; want a row for each input, %v and the outputs: an operation of the network lost or changed the batch axis", m.Network, y.Shape(), batch, want))
-	}
-}
-
-// compareFeatures is deferred: it keeps the number of features of the first use, and
-// where a later use panics, adds that it has others, if it has.
-func (m *Model) compareFeatures(features int) {
-	err, failed := recover().(error)
-	switch {
-	case failed && *m.features != 0 && *m.features != features:
-		panic(fmt.Errorf("the inputs have %d features, those of the model's first use had %d: %w", features, *m.features, err))
-	case failed:
-		panic(err)
-	case *m.features == 0:
-		*m.features = features
 	}
 }
 

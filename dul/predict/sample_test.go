@@ -321,7 +321,7 @@ func TestErrors(t *testing.T) {
 		{"infinite energy", context.Background(), regression, nets.Rows([]float64{1, 1e30}, 1), predict.Options{}, "sample 0 of the mean at input 1 is "},
 		{"infinite features", context.Background(), regression.With(regression.Network), nets.Rows([]float64{1, 1e30}, 1), predict.Options{}, "sample 0 of the output at input 1 is "},
 		{"NaN as a parameter", context.Background(), broken, photos(2), predict.Options{}, "logits[0][1] is NaN"},
-		{"features", context.Background(), regression, nets.Rows([]float64{1, 2}, 2), predict.Options{}, "the inputs have 2 features, those of the model's first use had 1: "},
+		{"features", context.Background(), regression, nets.Rows([]float64{1, 2}, 2), predict.Options{}, "the inputs have another number of features than those of its first use"},
 		{"negative", context.Background(), plain, photos(1), predict.Options{Samples: -1}, "-1 samples"},
 		{"not a divisor", context.Background(), plain, photos(1), predict.Options{Samples: 5, PerExecution: 2}, "choose a divisor"},
 		{"energies", context.Background(), plain, photos(1), predict.Options{Energies: true}, "no layer of the network has an energy model"},
