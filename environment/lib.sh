@@ -190,15 +190,6 @@ enter() {
   export DENSITYUNCERTAINTY_CHECKOUT=$root
 }
 
-# version_of_checkout: what programs built from it now would say.
-version_of_checkout() {
-  if [[ -n ${DENSITYUNCERTAINTY_VERSION:-} ]]; then
-    printf '%s\n' "$DENSITYUNCERTAINTY_VERSION"
-  elif command -v git >/dev/null; then
-    git -C "$root" describe --always --dirty=+dirty --abbrev=12 --exclude='*' 2>/dev/null || true
-  fi
-}
-
 set_up_python() {
   once python "Python packages" "$python_version $(<"$root/environment/requirements.txt")" install_python
 }
@@ -359,12 +350,9 @@ make_results() {
 }
 
 # make_pages OUT: pages of all notebooks, those in OUT/notebooks with their outputs,
-# and of the tables and figures in OUT, and the live page, for a browser or a web
-# server, in OUT/html.
+# of the studies, and the live page, for a browser or a web server, in OUT/html.
 make_pages() {
-  local catalogue
-  catalogue=$(go -C "$root" run ./figures/cmd/reproduce list --format json) && make_live &&
-    DENSITYUNCERTAINTY_VERSION=$(version_of_checkout) python "$root/environment/pages" "$1" "$root"/notebooks/*.ipynb --live "$state/live" --catalogue /dev/stdin <<<"$catalogue"
+  make_live && python "$root/environment/pages" "$1" "$state/live"
 }
 
 # make_live: the program of the live page, and what runs it in a browser, in .env/live.

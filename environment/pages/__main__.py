@@ -1,7 +1,43 @@
-"""Makes the pages to read and publish: python environment/pages --help."""
+"""Makes pages of the notebooks, the studies and the live page in OUT/html: python environment/pages OUT PROGRAM.
 
+Notebooks are shown as they are in OUT/notebooks if they were run since they were changed, else
+without outputs. PROGRAM is the folder with the program of the live page (see live.py).
+"""
+
+import shutil
 import sys
+import tempfile
+from pathlib import Path
 
-import cli
+from sphinx.cmd.build import main as sphinx
 
-sys.exit(cli.main())
+import live
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+
+
+def gather(out, source):
+    """Copies what the pages are made of into one folder: its paths are those of the repository, but for the first page and the handout."""
+    for pattern in ("environment/README.md", "figures/*.md", "figures/*/*.md", "figures/pictures/*.png", "notebooks/*.ipynb"):
+        for path in ROOT.glob(pattern):
+            place = path.relative_to(ROOT)
+            run = out / place
+            (source / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(run if run.exists() and run.stat().st_mtime >= path.stat().st_mtime else path, source / place)
+    for path in HERE.glob("*.md"):
+        shutil.copy(path, source)
+
+
+def main(out, program):
+    with tempfile.TemporaryDirectory() as folder:
+        source, html = Path(folder) / "source", out / "html"
+        gather(out, source)
+        shutil.rmtree(html, ignore_errors=True)
+        status = sphinx(["-q", "-W", "--keep-going", "--no-color", "-d", f"{folder}/doctrees", "-c", str(HERE), str(source), str(html)])
+    live.write(program, html)
+    (out / "index.html").write_text('<!DOCTYPE html><meta http-equiv="refresh" content="0; url=html/index.html"><a href="html/index.html">To the pages</a>\n', encoding="utf-8")
+    return status
+
+
+sys.exit(main(*map(Path, sys.argv[1:])))

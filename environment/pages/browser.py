@@ -1,4 +1,4 @@
-"""The browser of this machine, for printing pages and for tests."""
+"""The browser of this machine, for tests."""
 
 import os
 import shutil

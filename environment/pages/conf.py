@@ -1,21 +1,21 @@
-"""Settings of Sphinx, which makes the pages. Those that differ from run to run are in cli.py."""
+"""Settings of Sphinx, which makes the pages."""
+
+from importlib import metadata
 
 extensions = ["myst_nb", "sphinx_design"]
+exclude_patterns = ["**/prose.md"]
+project = html_title = "Density uncertainty layers"
 html_theme = "furo"
-html_title = "Density uncertainty layers"
-html_css_files = ["pages.css"]
-html_js_files = ["pages.js"]
-html_show_sourcelink = False
-html_show_copyright = False
-html_copy_source = False
-html_use_index = False
+# MathJax lies beside the pages, so that they need no network.
+html_static_path = ["pages.css", "pages.js", *(str(file.locate()) for file in metadata.files("sphinx-mathjax-offline") if file.name == "tex-svg.js")]
+html_css_files, html_js_files = ["pages.css"], ["pages.js"]
 templates_path = ["templates"]
+html_copy_source = html_show_copyright = html_use_index = False
 
 # The notebooks were run before; here they are only shown.
 nb_execution_mode = "off"
 nb_merge_streams = True
 nb_render_markdown_format = "myst"
-nb_number_source_lines = False
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3
 # Cells of GoNB have lines, as %%, that are not Go.
