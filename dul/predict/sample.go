@@ -311,11 +311,11 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 		y := p.model.Apply(s, x)
 		p.model.CheckOutputs(s, y, rows)
 		if p.regression != nil {
-			mean, logVariance := momentsOf(p.regression, s, y)
+			mean, logVariance := p.regression.Moments(s, y)
 			y, logVariances = mean, append(logVariances, graph.ExpandAxes(logVariance, 0))
 		}
 		if p.distribution != nil {
-			y = parametersOf(p.distribution, s, y)
+			y = p.distribution.Parameters(s, y)
 		}
 		p.width = y.Shape().Dim(-1)
 		outputs = append(outputs, graph.ExpandAxes(y, 0))
@@ -332,18 +332,6 @@ func (p *sampler) build(root *model.Scope, x *graph.Node) []*graph.Node {
 		}
 	}
 	return list
-}
-
-// momentsOf names the likelihood in what its Moments panic with.
-func momentsOf(l likelihood.Regression, s *model.Scope, outputs *graph.Node) (mean, logVariance *graph.Node) {
-	defer nets.PanicWithError("Moments of the likelihood of type %T", l)
-	return l.Moments(s, outputs)
-}
-
-// parametersOf names the likelihood in what its Parameters panic with.
-func parametersOf(l likelihood.Distribution, s *model.Scope, outputs *graph.Node) *graph.Node {
-	defer nets.PanicWithError("Parameters of the likelihood of type %T", l)
-	return l.Parameters(s, outputs)
 }
 
 // layersOf are the energies of the layers that a graph has more than so many named

@@ -133,7 +133,7 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 	for _, set := range e.data {
 		o.n = append(o.n, float64(set.Len()))
 	}
-	nll := nllOf(m.Likelihood, s, outputs, targets)
+	nll := m.Likelihood.NLL(s, outputs, targets)
 	if !slices.Equal(nll.Shape().Dimensions, weights.Shape().Dimensions) {
 		panic(fmt.Errorf("the NLL of the likelihood of type %T has shape %s for targets of shape %s; want one number for each example, %v", m.Likelihood, nll.Shape(), targets.Shape(), weights.Shape().Dimensions))
 	}
@@ -155,7 +155,7 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 
 	row := []*graph.Node{parts.total, parts.nll, parts.kl, parts.logLikelihood, nil}
 	if l, is := m.Likelihood.(likelihood.Classification); is {
-		row[4] = weightedSum(correctOf(l, outputs, targets), weights)
+		row[4] = weightedSum(l.Correct(outputs, targets), weights)
 	}
 	for i, term := range row {
 		if term == nil {
@@ -163,18 +163,6 @@ func (e *executions) step(root *model.Scope, x, targets, weights, rate, t *graph
 		}
 	}
 	return graph.Reshape(graph.Concatenate(row, -1), 1, m.Count(), lossColumns)
-}
-
-// nllOf names the likelihood in what its NLL panics with.
-func nllOf(l likelihood.Likelihood, s *model.Scope, outputs, targets *graph.Node) *graph.Node {
-	defer nets.PanicWithError("NLL of the likelihood of type %T", l)
-	return l.NLL(s, outputs, targets)
-}
-
-// correctOf names the likelihood in what its Correct panics with.
-func correctOf(l likelihood.Classification, outputs, targets *graph.Node) *graph.Node {
-	defer nets.PanicWithError("Correct of the likelihood of type %T", l)
-	return l.Correct(outputs, targets)
 }
 
 // A trainedParameter is one with the group that trains it.
@@ -217,7 +205,7 @@ func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, 
 			groupRate = graph.MulScalar(rate, p.group.Rate)
 		}
 		slots := state.In("%s", model.EscapeScopeName(p.Path()))
-		p.SetNodeValue(updated(p.group.Optimizer, slots, values[i], gradients[i], groupRate, t))
+		p.SetNodeValue(p.group.Optimizer.Update(slots, values[i], gradients[i], groupRate, t))
 	}
 }
 
@@ -238,12 +226,6 @@ func checkRoles(s *model.Scope, groups []Group) {
 			}
 		}
 	}
-}
-
-// updated names the optimizer in what its Update panics with.
-func updated(o Optimizer, s *model.Scope, value, gradient, rate, t *graph.Node) *graph.Node {
-	defer nets.PanicWithError("Update of the optimizer of type %T", o)
-	return o.Update(s, value, gradient, rate, t)
 }
 
 // An objective is the function that training minimizes,
