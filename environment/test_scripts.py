@@ -286,7 +286,7 @@ class Template(unittest.TestCase):
                     path = Path(folder) / "new.ipynb"
                     shutil.copy(HERE / "jupyter" / "template.ipynb", path)
                     done = subprocess.run(
-                        [sys.executable, HERE / "notebookcheck", path, "--out", folder], check=False, capture_output=True, text=True, timeout=300
+                        [sys.executable, HERE / "notebookcheck.py", path, "--out", folder], check=False, capture_output=True, text=True, timeout=300
                     )
                     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                     self.assertIn("308 examples of 6 inputs", (Path(folder) / "notebooks" / "new.ipynb").read_text())

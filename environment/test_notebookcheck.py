@@ -1,0 +1,136 @@
+"""Tests of the notebook checker: a notebook that passes, and a bad one for every rule.
+
+The notebooks that are run need the kernel, so run this through ./environment/test --all.
+"""
+
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import nbformat
+import psutil
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+import notebookcheck
+
+HELLO = '%%\nfmt.Println("hello")'
+FOREVER = '%%\nfmt.Print("x")\ntime.Sleep(time.Hour)'
+
+
+def notebook(*sources, kernel="gonb"):
+    cells = [new_markdown_cell("# Title"), *map(new_code_cell, sources)]
+    return new_notebook(cells=cells, metadata={"kernelspec": {"name": kernel, "display_name": kernel, "language": "go"}})
+
+
+class Source(unittest.TestCase):
+    def complaints(self, document):
+        return "\n".join(notebookcheck.source_complaints(document))
+
+    def test_good(self):
+        self.assertEqual(self.complaints(notebook(HELLO, "!*with-network go get example.com/x\n// go work", "x()\n\n" * 96)), "")
+
+    def test_bad(self):
+        stored = notebook(HELLO)
+        stored.cells[1].execution_count = 1
+        for says, document in (
+            ("the kernel is not", notebook(HELLO, kernel="python3")),
+            ("cell 2: outputs are stored", stored),
+            ("cell 2: a dot import", notebook('import (\n\t. "fmt"\n)')),
+            ("cell 2: '!*go work'", notebook("!*go work init . ..\n" + HELLO)),
+            ("101 visible lines", notebook("x()\n\n" * 101)),
+            ("0 visible lines", notebook()),
+        ):
+            with self.subTest(says):
+                self.assertIn(says, self.complaints(document))
+
+    def test_absolute_path(self):
+        for text in ("/home/me/x", 'os.Open("/data1/x.csv")', "see /tmp/figures", r"C:\Users\me", "~/checkout", "!ls /root/x"):
+            self.assertIn("an absolute path", self.complaints(notebook("// " + text)), text)
+        for text in ("a/b", "../out/x.svg", "https://example.org/home/x", '"/"', '"%d/%d"', "kg/m", "x /tmpl", "and/or", 'GET "/x"', "$GONB_DIR/tmp/x"):
+            self.assertEqual(self.complaints(notebook("// " + text)), "", text)
+
+
+class Run(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def start(self, *documents, options=()):
+        paths = [self.folder / f"{number}.ipynb" for number in range(len(documents))]
+        for path, document in zip(paths, documents):
+            path.write_text(document if isinstance(document, str) else nbformat.writes(document))
+        command = [sys.executable, notebookcheck.__file__, *paths, "--out", self.folder / "out", *options]
+        # A shell starts background jobs with Ctrl-C ignored, which children inherit.
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+
+    def check(self, *documents, **options):
+        process = self.start(*documents, **options)
+        printed, _ = process.communicate(timeout=120)
+        return process.returncode, printed
+
+    def test_good(self):
+        status, printed = self.check(notebook(HELLO), options=["--strict"])
+        self.assertEqual((status, "1 of 1 notebooks passed" in printed), (0, True), printed)
+        self.assertIn("hello", (self.folder / "out" / "notebooks" / "0.ipynb").read_text())
+
+    def test_bad(self):
+        """Each fails by itself; the others go on."""
+        endless = '%%\nfor i := range 200000 {\n\tfmt.Println("line", i)\n}\nfmt.Fprintln(os.Stderr, "the end")'
+        status, printed = self.check(
+            notebook('%%\npanic("deliberate")', HELLO), notebook("%%\nthere is no such statement"), notebook("!false"), notebook(FOREVER),
+            "{", notebook(endless), options=["--limit=10"],
+        )  # fmt: skip
+        self.assertEqual(status, 1, printed)
+        for says in (
+            "FAIL 0.ipynb: cell 2: panic: deliberate",
+            "FAIL 1.ipynb: cell 2: ",
+            "FAIL 2.ipynb: cell 2: a command ended with 'exit status 1'",
+            "FAIL 3.ipynb: cell 2: did not end within 10 s",
+            "FAIL 4.ipynb: cannot be read as a notebook",
+            "1 of 6 notebooks passed",
+        ):
+            self.assertIn(says, printed)
+        said = (self.folder / "out" / "notebooks" / "5.ipynb").read_text()
+        self.assertEqual((said.count("The output is cut here"), said.count("the end")), (1, 2))
+
+    def test_error_of_a_graph(self):
+        """It names the line that builds the node, not the one that executes the graph, and says everything once."""
+        source = """import (
+	"github.com/gomlx/gomlx/core/graph"
+	"densityuncertainty/environment"
+)
+
+func product(a, b *graph.Node) *graph.Node {
+	return graph.Mul(a, b)
+}
+
+%%
+backend, _, err := environment.Open()
+fmt.Println(err)
+graph.MustExecOnce(backend, product, [][]float32{{1, 2, 3}}, [][]float32{{1, 2}, {3, 4}})"""
+        _, said = self.check(notebook(source))
+        self.assertIn("Cell [1] Line 7 ]]", said)
+        self.assertIn(": return graph.Mul(a, b)", said)
+        self.assertNotIn("goroutine", said)
+        self.assertEqual((said.count("dimension of axis"), said.count("Cell [1]")), (1, 1))
+
+    def test_interruption(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = self.start(notebook(HELLO, FOREVER), notebook(HELLO))
+            for line in process.stdout:
+                if "code cell 2" in line:
+                    break
+            started = psutil.Process(process.pid).children(recursive=True)
+            process.send_signal(number)
+            printed, message = process.communicate(timeout=30)
+            self.assertEqual((process.returncode, message.strip(), "notebook 2" in printed), (130, "interrupted", False))
+            _, left = psutil.wait_procs(started, timeout=5)
+            self.assertEqual(left, [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
