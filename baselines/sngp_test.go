@@ -36,7 +36,9 @@ func points(rng *rand.Rand, n, d int) []float64 {
 }
 
 // headMoments are those of a head on inputs as they are, [n, units] and [n, ...].
-func headMoments(t *testing.T, store *model.Store, head nets.GaussianHead, x *tensors.Tensor, units int) (mean, variance []float64) {
+func headMoments(t *testing.T, store *model.Store, head interface {
+	Moments(s *model.Scope, x *graph.Node, outputs int) (mean, variance *graph.Node)
+}, x *tensors.Tensor, units int) (mean, variance []float64) {
 	t.Helper()
 	out := must.Get(model.CallOnceN(fixtures.Backend(t), store, func(s *model.Scope, x *graph.Node) []*graph.Node {
 		mean, variance := head.Moments(s.In("head"), x, units)

@@ -132,7 +132,7 @@ func TakesReplicas(network Network) bool {
 // the mean over its positions, as in a convolution, and likewise its energy. Its KL is
 // counted once.
 //
-// The result also has the methods of ConvLayers and Normalizer; Conv panics if
+// The result also has the methods of ConvLayers, and Norm of batch normalisation; Conv panics if
 // the family has no convolution. Energies names the layers by their scopes below s.
 func Positions(layers Layers, s *model.Scope) Layers { return positions{layers, s.Scope()} }
 
@@ -179,7 +179,7 @@ func (p positions) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node 
 // Norm is the batch normalisation of the family, if it has its own, such as
 // baselines.SpectralNormed, else conv.BatchNorm.
 func (p positions) Norm(s *model.Scope, x *graph.Node) *graph.Node {
-	if own, has := p.layers.(Normalizer); has {
+	if own, has := p.layers.(normalizer); has {
 		return own.Norm(s, x)
 	}
 	return conv.BatchNorm(s, x)

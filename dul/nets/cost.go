@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/conv"
@@ -32,30 +31,42 @@ import (
 func Parameters(backend compute.Backend, network Network, channels, height, width, classes int) (map[params.Role]int, error) {
 	counts, store := map[params.Role]int{}, model.NewStore()
 	params.WithoutValues(store)
-	exec, err := model.NewExec(backend, store, func(s *model.Scope, x *graph.Node) *graph.Node {
-		defer PanicWithError("building the graph")
-		s.Store().SetTraining(x.Graph(), true) // some families predict only once trained
-		apply(network, s, x, classes)
+	images := shapes.Make(dtypes.Float32, channels, 1, height, width)
+	err := Build(backend, store, func(s *model.Scope, in []*graph.Node) {
+		s.Store().SetTraining(in[0].Graph(), true) // some families predict only once trained
+		apply(network, s, in[0], classes)
 		for v := range store.IterVariables() {
 			if role := params.RoleOf(v, store); role != "" && v.Trainable {
 				counts[role] += v.Shape().Size()
 			}
 		}
-		panic(errCounted) // else the variables would be initialised
-	})
+	}, images)
 	if err != nil {
 		return nil, fmt.Errorf("counting parameters: %w", err)
-	}
-	defer exec.Finalize()
-	images := tensors.FromShape(shapes.Make(dtypes.Float32, channels, 1, height, width))
-	if _, err := exec.Compile(images.Shape()); !errors.Is(err, errCounted) {
-		return nil, fmt.Errorf("counting parameters: %w", Cause(err))
 	}
 	return counts, nil
 }
 
-// errCounted ends the building of a graph that has served its purpose.
-var errCounted = errors.New("the parameters are counted")
+// Build builds a graph for inputs of the given shapes and throws it away: nothing is
+// compiled, executed or initialised. What build panics with is the error.
+func Build(backend compute.Backend, store *model.Store, build func(root *model.Scope, in []*graph.Node), inputs ...shapes.Shape) error {
+	exec, err := model.NewExec(backend, store, func(root *model.Scope, in []*graph.Node) *graph.Node {
+		defer PanicWithError("building the graph")
+		build(root, in)
+		panic(errBuilt)
+	})
+	if err != nil {
+		return err
+	}
+	defer exec.Finalize()
+	if _, err := exec.Compile(inputs...); !errors.Is(err, errBuilt) {
+		return Cause(err)
+	}
+	return nil
+}
+
+// errBuilt ends the building of a graph that has served its purpose.
+var errBuilt = errors.New("the graph is built")
 
 // A Cost is the number of floating-point operations for one image: two for each
 // multiply-add of a convolution or a dense layer. Entry by entry operations,

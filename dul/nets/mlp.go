@@ -73,7 +73,7 @@ func (m ResidualMLP) Apply(s *model.Scope, x *graph.Node, outputs int) *graph.No
 // Moments are the mean and the variance of the outputs, for a head that has
 // them, such as a Gaussian process. It panics for any other.
 func (m ResidualMLP) Moments(s *model.Scope, x *graph.Node, outputs int) (mean, variance *graph.Node) {
-	head, is := m.Head.(GaussianHead)
+	head, is := m.Head.(gaussianHead)
 	if !is {
 		panic(fmt.Errorf("nets.ResidualMLP: a head of type %T has no moments", m.Head))
 	}
@@ -93,8 +93,8 @@ func (m ResidualMLP) features(s *model.Scope, x *graph.Node) *graph.Node {
 	return h
 }
 
-// A GaussianHead is a family whose outputs are Gaussian given its input: their
+// A gaussianHead is a family whose outputs are Gaussian given its input: their
 // means, [..., batch, outputs], and variances, [..., batch, 1] or [..., batch, outputs].
-type GaussianHead interface {
+type gaussianHead interface {
 	Moments(s *model.Scope, x *graph.Node, outputs int) (mean, variance *graph.Node)
 }

@@ -303,8 +303,8 @@ func LastConvolution(energies []LayerEnergy) int {
 	return -1
 }
 
-// A Normalizer is a family with a batch normalisation of its own.
-type Normalizer interface {
+// A normalizer is a family with a batch normalisation of its own.
+type normalizer interface {
 	// Norm maps images [channels, batch, height, width] to images of the same shape.
 	Norm(s *model.Scope, x *graph.Node) *graph.Node
 }

@@ -249,9 +249,6 @@ func sample(ctx context.Context, m *nets.Model, inputs []nets.Inputs, o Options)
 	return p.found, nil
 }
 
-// errTraced ends the building of a graph that is not executed.
-var errTraced = errors.New("the noise is known")
-
 // seededNoise is the source of noise of Options.Seed, nil without one.
 func (p *sampler) seededNoise() (*stochastic.Seeded, error) {
 	if p.Seed == nil {
@@ -263,21 +260,12 @@ func (p *sampler) seededNoise() (*stochastic.Seeded, error) {
 	once := *p
 	once.PerExecution = 1
 	examples := p.BatchSize + 1 // more than in any batch
-	exec, err := model.NewExec(p.model.Backend, p.model.Store, func(root *model.Scope, x *graph.Node) []*graph.Node {
-		defer nets.PanicWithError("building the prediction")
-		stochastic.SetNoiseSource(x.Graph(), seeded.Trace(examples))
-		once.build(root, x)
-		panic(errTraced)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("building the prediction: %w", err)
-	}
-	defer exec.Finalize()
 	inputs := p.rows(0, 0, examples)
-	if _, err := exec.Compile(inputs.Shape()); !errors.Is(err, errTraced) {
-		return nil, errors.Join(nets.Cause(err), inputs.FinalizeAll())
-	}
-	return seeded, inputs.FinalizeAll()
+	err := nets.Build(p.model.Backend, p.model.Store, func(root *model.Scope, in []*graph.Node) {
+		stochastic.SetNoiseSource(in[0].Graph(), seeded.Trace(examples))
+		once.build(root, in[0])
+	}, inputs.Shape())
+	return seeded, errors.Join(err, inputs.FinalizeAll())
 }
 
 // sameShape says why inputs cannot be those of replicas.

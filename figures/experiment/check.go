@@ -541,8 +541,6 @@ func headTask(e Experiment, d Data, seeds []uint64) HeadTask {
 	return t
 }
 
-var errBuilt = errors.New("the graph is built")
-
 // build builds the graph of a model, shows it to look, and throws it away. The graph of training has the likelihood, too.
 func (b building) build(network nets.Network, l likelihood.Likelihood, training bool, look func(m *nets.Model, outputs *graph.Node)) error {
 	m, err := nets.New(b.backend, network, l, 1)
@@ -550,8 +548,9 @@ func (b building) build(network nets.Network, l likelihood.Likelihood, training 
 		return err
 	}
 	params.WithoutValues(m.Store)
-	exec, err := model.NewExec(b.backend, m.Store, func(root *model.Scope, x, answers *graph.Node) *graph.Node {
-		defer nets.PanicWithError("building the network")
+	x, answers := b.batch()
+	return nets.Build(b.backend, m.Store, func(root *model.Scope, in []*graph.Node) {
+		x := in[0]
 		root.Store().SetTraining(x.Graph(), training)
 		if pixels, is := b.data.Train.Inputs.(nets.Pixels); is {
 			x = pixels.Standardization.Images(x, dtypes.Float32)
@@ -560,20 +559,10 @@ func (b building) build(network nets.Network, l likelihood.Likelihood, training 
 		outputs := m.Apply(s, x)
 		m.CheckOutputs(s, outputs, rows)
 		if training { // a Gaussian process has draws of its outputs in training alone
-			checkNLL(s, l, outputs, answers)
+			checkNLL(s, l, outputs, in[1])
 		}
 		look(m, outputs)
-		panic(errBuilt)
-	})
-	if err != nil {
-		return err
-	}
-	defer exec.Finalize()
-	x, answers := b.batch()
-	if _, err := exec.Compile(x, answers); !errors.Is(err, errBuilt) {
-		return nets.Cause(err)
-	}
-	return nil
+	}, x, answers)
 }
 
 // checkNLL applies a likelihood, which may have parameters of its own, and panics if its result has a wrong shape.
