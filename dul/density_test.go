@@ -84,7 +84,7 @@ func convolved(l dul.Density, c conv.Spec) applied {
 func (a applied) output(s *model.Scope, in fixtures.Nodes) *graph.Node { return a(s, in["x"]) }
 
 // eachLayer runs a test for every family as a dense layer, alone and with
-// replicas, and as a convolution of every kind.
+// replicas, and as a convolution: LDL and the mixture of every kind, the others of one.
 func eachLayer(t *testing.T, flow dul.GradientFlow, test func(t *testing.T, layer applied, x fixtures.Array)) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(41, 43))
@@ -97,10 +97,12 @@ func eachLayer(t *testing.T, flow dul.GradientFlow, test func(t *testing.T, laye
 		run("dense/"+f.name, dense(f.layer, 2), 3, 4)
 		run("replicas/"+f.name, dense(f.layer, 2), 2, 3, 4)
 	}
-	for _, f := range convFamilies {
+	for i, f := range convFamilies {
 		f.layer.Gradients = flow
-		for _, c := range convSpecs {
-			run("conv/"+f.name+"/"+c.name, convolved(f.layer, c.spec), 2, 2, 4, 3)
+		for k, c := range convSpecs {
+			if f.name == "LDL" || f.name == "Rank1Mixture" || k == i%len(convSpecs) {
+				run("conv/"+f.name+"/"+c.name, convolved(f.layer, c.spec), 2, 2, 4, 3)
+			}
 		}
 	}
 }
@@ -125,56 +127,6 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// The mean of f(h) is that of the linear map, and its variance gamma E(h) + beta,
-// or gamma E(h) + beta D/2, times the variance of the noise; noise of mean 1/2
-// shifts the mean by half a square root of that.
-func TestDenseMoments(t *testing.T) {
-	const units, n = 2, 25000
-	parameters := fixtures.Values{
-		"/layer/energy/lower":        fixtures.Matrix(3, 3, 0, 0, 0, 0.5, 0, 0, -0.7, 0.4, 0),
-		"/layer/energy/log_variance": fixtures.Matrix(1, 3, 0.2, -0.4, 0.6),
-		"/layer/weights":             fixtures.Matrix(3, 2, 1, -1, 0.5, 2, -0.3, 0.1),
-		"/layer/bias":                fixtures.Matrix(1, 2, 0.3, -0.2),
-		"/layer/gamma_log_variance":  fixtures.Matrix(1, 2, math.Log(0.3), math.Log(1.2)),
-		"/layer/beta_log_variance":   fixtures.Matrix(1, 2, math.Log(0.5), math.Log(0.1)),
-	}
-	gamma, beta := []float64{0.3, 1.2}, []float64{0.5, 0.1}
-	for _, form := range []struct {
-		name                  string
-		layer                 dul.Density
-		halfD                 float64 // the factor of beta
-		noiseMean, noiseScale float64 // mean and variance of the noise
-	}{
-		{"default", dul.Density{}, 1, 0, 1},
-		{"HalfD", dul.Density{HalfD: true}, 1.5, 0, 1},
-		{"Uniform01", dul.Density{Noise: stochastic.Uniform01(), HalfD: true}, 1.5, 0.5, 1.0 / 12},
-		{"StudentT", dul.Density{Noise: stochastic.StudentT{Nu: 12}}, 1, 0, 1.2},
-		{"StudentT of unit variance", dul.Density{Noise: stochastic.StudentT{Nu: 12, UnitVariance: true}}, 1, 0, 1},
-	} {
-		for _, x := range []fixtures.Array{fixtures.Matrix(1, 3, 0, 0, 0), fixtures.Matrix(1, 3, 0.5, -1, 2), fixtures.Matrix(1, 3, 6, 2, -5)} {
-			h := x.Values
-			// L^T h, with L's columns (1, 0.5, -0.7), (0, 1, 0.4), (0, 0, 1).
-			z := []float64{h[0] + 0.5*h[1] - 0.7*h[2], h[1] + 0.4*h[2], h[2]}
-			e := 0.5 * (z[0]*z[0]*math.Exp(-0.2) + z[1]*z[1]*math.Exp(0.4) + z[2]*z[2]*math.Exp(-0.6))
-			mean := []float64{h[0] + 0.5*h[1] - 0.3*h[2] + 0.3, -h[0] + 2*h[1] + 0.1*h[2] - 0.2}
-			for _, host := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s/host=%t/%v", form.name, host, h), func(t *testing.T) {
-					if form.name != "default" {
-						fixtures.SkipShortOffGo(t)
-					}
-					samples := fixtures.Samples(t, dense(form.layer, units), parameters, x, n, host)
-					for j := range units {
-						variance := gamma[j]*e + beta[j]*form.halfD
-						fixtures.CheckMoments(t, fmt.Sprintf("unit %d", j), samples.Column(j),
-							mean[j]+form.noiseMean*math.Sqrt(variance), form.noiseScale*variance)
-					}
-					fixtures.CheckUncorrelated(t, "noise of two units", samples.Column(0), samples.Column(1))
-				})
-			}
-		}
-	}
-}
-
 // At each pixel the mean of f is that of the convolution and its variance gamma E
 // + beta, or gamma E + beta D/2. The noise of two filters and of two examples is
 // independent; that of two pixels too, or, if shared, has the covariance gamma
@@ -190,13 +142,9 @@ func TestConvMoments(t *testing.T) {
 		halfD float64 // the factor of beta
 	}{
 		{"LDL", dul.Density{Energy: energy.LDL{}}, 1},
-		{"LDL, HalfD", dul.Density{Energy: energy.LDL{}, HalfD: true}, channels / 2.0},
 		{"LDL, SharedNoise", dul.Density{Energy: energy.LDL{}, SharedNoise: true}, 1},
 		{"Rank1Mixture", dul.Density{Energy: mixture}, 1},
-		{"Rank1Mixture, HalfD", dul.Density{Energy: mixture, HalfD: true}, 9 * channels / 2.0},
 		{"Rank1Mixture, HalfChannels", dul.Density{Energy: mixture, HalfD: true, HalfChannels: true}, channels / 2.0},
-		{"Diagonal", dul.Density{Energy: energy.Diagonal{}}, 1},
-		{"Constant", dul.Density{Energy: energy.Constant{}}, 1},
 		{"Constant, HalfD, SharedNoise", dul.Density{Energy: energy.Constant{}, HalfD: true, SharedNoise: true}, channels / 2.0},
 	} {
 		layer := convolved(form.layer, spec)

@@ -1,8 +1,6 @@
 package dul_test
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -99,101 +97,6 @@ func checkSeparation(t *testing.T, layer applied, x fixtures.Array, checkInput f
 	names := append(append(ofEnergy, "x"), ofLayer...)
 	for i, gradient := range out[1:] {
 		fixtures.Compare(t, "gradient that should be zero, with respect to "+names[i], gradient, fixtures.Zeros(gradient.Dims...), 0)
-	}
-}
-
-// twoLayers are two layers of a network. Each energy model is fitted to the input
-// of its layer as data; the first layer's noise moves the second's input, and with
-// it both its energy and its likelihood.
-type twoLayers struct {
-	name  string
-	x     []int
-	apply func(l dul.Density, s *model.Scope, x *graph.Node, layer int) *graph.Node
-}
-
-var networks = []twoLayers{
-	{"dense", []int{5, 4}, func(l dul.Density, s *model.Scope, x *graph.Node, layer int) *graph.Node {
-		return l.Dense(s, x, 3-layer)
-	}},
-	{"conv", []int{2, 3, 4, 4}, func(l dul.Density, s *model.Scope, x *graph.Node, layer int) *graph.Node {
-		return l.Conv(s, x, conv.Spec{Filters: 3 - layer, Window: conv.Same(3, 1+layer)})
-	}},
-}
-
-// objectives are L_phi, here a weighted sum of the outputs minus the KL, and the
-// likelihoods of each layer, which add up to L_omega.
-func (n twoLayers) objectives(l dul.Density, s *model.Scope, in fixtures.Nodes) (phi *graph.Node, omega [2]*graph.Node) {
-	x := in["x"]
-	losses := stochastic.LayerLossesOf(x.Graph())
-	var before *graph.Node
-	for layer := range omega {
-		if layer > 0 {
-			x = graph.Tanh(x)
-		}
-		x = n.apply(l, s.In("layer_%d", layer), x, layer)
-		omega[layer] = graph.ReduceAllSum(losses.LogLikelihood)
-		if layer > 0 {
-			omega[layer] = graph.Sub(omega[layer], before)
-		}
-		before = graph.ReduceAllSum(losses.LogLikelihood)
-	}
-	weights := fixtures.Random(rand.New(rand.NewPCG(7, 7)), x.Shape().Dimensions...)
-	weighted := graph.Mul(x, graph.ConstTensor(x.Graph(), fixtures.Tensor(x.DType(), weights)))
-	return graph.Sub(graph.ReduceAllSum(weighted), graph.ReduceAllSum(losses.KL)), omega
-}
-
-// The gradient of L_phi + L_omega, as training computes it in one sweep, is that
-// of L_phi for all weights and noise variances, and for each energy model that of
-// its own likelihood at the inputs that its layer has. Those of the objectives by
-// themselves are taken of attached layers, and compared with finite differences.
-func TestTheTwoObjectivesOfANetwork(t *testing.T) {
-	fixtures.SkipShortOffGo(t)
-	for _, n := range networks {
-		for _, f := range denseFamilies[:3] {
-			t.Run(n.name+"/"+f.name, func(t *testing.T) {
-				paper, attached := f.layer, f.layer
-				attached.Gradients = dul.Attached
-				inputs := fixtures.Values{"x": fixtures.Random(rand.New(rand.NewPCG(3, 9)), n.x...)}
-				values, noise := fixtures.Explore(t, inputs, func(s *model.Scope, in fixtures.Nodes) *graph.Node {
-					phi, _ := n.objectives(paper, s, in)
-					return phi
-				})
-				groups := make([][]string, 3) // energies of the two layers, and all else
-				for _, path := range values.Parameters() {
-					group := 2
-					for layer := range 2 {
-						if strings.HasPrefix(path, fmt.Sprintf("/layer_%d/energy/", layer)) {
-							group = layer
-						}
-					}
-					groups[group] = append(groups[group], path)
-				}
-				for group, paths := range groups {
-					alone := func(s *model.Scope, in fixtures.Nodes) *graph.Node {
-						phi, omega := n.objectives(attached, s, in)
-						return append(omega[:], phi)[group]
-					}
-					fixtures.CheckGradient(t, values, noise, alone, paths...)
-					gradients := func(f func(*model.Scope, fixtures.Nodes) *graph.Node) []fixtures.Array {
-						return fixtures.Evaluate(t, dtypes.Float64, values, noise, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
-							var nodes []*graph.Node
-							for _, path := range paths {
-								nodes = append(nodes, in[path])
-							}
-							return graph.Gradient(f(s, in), nodes...)
-						})
-					}
-					want := gradients(alone)
-					got := gradients(func(s *model.Scope, in fixtures.Nodes) *graph.Node {
-						phi, omega := n.objectives(paper, s, in)
-						return graph.Add(phi, graph.Add(omega[0], omega[1]))
-					})
-					for i, path := range paths {
-						fixtures.Compare(t, "gradient with respect to "+path, got[i], want[i], 1e-12)
-					}
-				}
-			})
-		}
 	}
 }
 
