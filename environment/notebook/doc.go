@@ -8,8 +8,8 @@
 // cell with a panic when something cannot be shown, and [Must] and [Check] do
 // the same with the errors of other functions.
 //
-// A cell is a program of its own: [Keep] and [Kept] hand values and trained
-// models on to later cells, and past a restart of the kernel.
+// A cell is a program of its own: [Keep] and [Kept] hand values
+// on to later cells, and past a restart of the kernel.
 //
 // [Explore] redraws a picture while sliders are moved, and shows a few positions of
 // them where nobody can move anything, as in exported pages.

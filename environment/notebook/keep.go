@@ -3,7 +3,6 @@ package notebook
 import (
 	"bytes"
 	"encoding/gob"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,8 +19,6 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
-	"densityuncertainty/dul/checkpoint"
-	"densityuncertainty/dul/nets"
 	"densityuncertainty/environment/atomicfile"
 )
 
@@ -30,14 +26,11 @@ import (
 // there after a restart of the kernel too, in the folder out/kept of the checkout, until Keep is called with that name
 // again; elsewhere it ends with the kernel, and outside a notebook with the program.
 //
-// Of structures only exported fields are kept. Of a [nets.Model] its parameters are kept, which [KeptModel] gives
-// back. A type that cannot be kept stops the cell.
+// Of structures only exported fields are kept. A type that cannot be kept, such as a model, stops the cell.
 func Keep(name string, value any) {
 	var content []byte
-	var err error
-	if m, ok := value.(*nets.Model); ok {
-		content, err = encodeModel(m)
-	} else if err = keepable(reflect.TypeOf(value)); err == nil {
+	err := keepable(reflect.TypeOf(value))
+	if err == nil {
 		content, err = encode(value)
 	}
 	if err != nil {
@@ -55,36 +48,15 @@ func Keep(name string, value any) {
 	Check(atomicfile.WriteBytes(path, Must(encode(record))))
 }
 
-// Kept returns the value that an earlier cell kept under the name, as a T. If none did, it says which cell to run and
+// Kept returns the value that an earlier cell kept under the name, as a T. If none did, it says so and
 // ends the cell without failing the notebook. If the value was kept before the kernel was restarted, it says so.
 // Outside a notebook, where nothing but the program itself can have kept the value, it panics if there is none.
 func Kept[T any](name string) T {
 	var value T
-	if _, ok := any(value).(*nets.Model); ok {
-		panic(fmt.Errorf("notebook.Kept: %q: a model is given back by notebook.KeptModel(%[1]q, m), for an untrained m", name))
-	}
 	if err := gob.NewDecoder(bytes.NewReader(mustFind(name).Content)).Decode(&value); err != nil {
 		panic(fmt.Errorf("notebook.Kept: %q as %T: %w", name, value, err))
 	}
 	return value
-}
-
-// KeptModel gives m, a model that was made as the one that was kept under the name and is not yet trained, the kept
-// parameters, and returns it. If none were kept, it ends the cell as [Kept] does. A model of other parameters stops
-// the cell.
-func KeptModel(name string, m *nets.Model) *nets.Model {
-	record := mustFind(name)
-	err := isModel(m)
-	if err == nil {
-		var named map[string]*tensors.Tensor
-		if named, _, err = checkpoint.ParseTensors(record.Content); err == nil {
-			err = checkpoint.SetTensors(m.Store, named)
-		}
-	}
-	if err != nil {
-		panic(fmt.Errorf("notebook: the model that was kept under %q: %w; make the model as the one that was kept, or notebook.Forget(%[1]q)", name, err))
-	}
-	return m
 }
 
 // Forget removes what was kept under the name, if anything was.
@@ -147,7 +119,7 @@ func mustFind(name string) kept {
 		if keptPath(name) == "" {
 			panic(fmt.Errorf("notebook.Kept: nothing was kept under %q; call notebook.Keep with this name before", name))
 		}
-		Markdown(fmt.Sprintf("**Left out:** no cell has kept “%s”. %s", name, keeper(name)))
+		Markdown(fmt.Sprintf("**Left out:** no cell has kept “%s”. Run the cell with `notebook.Keep(%[1]q, ...)` first.", name))
 		exit(0) // as if the cell had run
 	}
 	Check(err)
@@ -172,10 +144,8 @@ func keepable(t reflect.Type, above ...reflect.Type) error {
 	switch t {
 	case nil:
 		return errors.New("nil cannot be kept")
-	case reflect.TypeFor[*nets.Model](), reflect.TypeFor[nets.Model]():
-		return errors.New("a model is kept by notebook.Keep with its address, not inside of another value")
 	case reflect.TypeFor[*model.Store](), reflect.TypeFor[model.Store]():
-		return errors.New("a GoMLX store cannot be kept by itself; keep the nets.Model that it belongs to")
+		return errors.New("the parameters of a model cannot be kept; write them to a file with checkpoint.Export")
 	case reflect.TypeFor[*tensors.Tensor]():
 		return errors.New("a GoMLX tensor cannot be kept; keep its values, as tensors.MustCopyFlatData returns them")
 	}
@@ -212,85 +182,5 @@ func keepable(t reflect.Type, above ...reflect.Type) error {
 	return nil
 }
 
-// isModel returns an error if m is no model whose parameters can be kept.
-func isModel(m *nets.Model) error {
-	switch {
-	case m == nil:
-		return errors.New("the model is nil")
-	case m.Store == nil || m.Network == nil:
-		return errors.New("the model has no store or no network; make it with nets.New")
-	}
-	return nil
-}
-
-// encodeModel returns the parameters of a model as the bytes of a safetensors file.
-func encodeModel(m *nets.Model) ([]byte, error) {
-	if err := isModel(m); err != nil {
-		return nil, err
-	}
-	folder, err := os.MkdirTemp("", "kept")
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(folder, "model.safetensors")
-	err = checkpoint.Export(m.Store, path, nil)
-	var content []byte
-	if err == nil {
-		content, err = os.ReadFile(path)
-	}
-	return content, errors.Join(err, os.RemoveAll(folder))
-}
-
 // sessionVariable has the path of the notebook, in JupyterLab.
 const sessionVariable = "JPY_SESSION_NAME"
-
-// keeper says which cell of the notebook keeps a value of the name.
-func keeper(name string) string {
-	const nowhere = "Run the cells above first."
-	content, err := os.ReadFile(os.Getenv(sessionVariable))
-	if err != nil {
-		return nowhere
-	}
-	var notebook struct {
-		Cells []struct {
-			Type   string `json:"cell_type"`
-			Source any    `json:"source"`
-		} `json:"cells"`
-	}
-	if json.Unmarshal(content, &notebook) != nil {
-		return nowhere
-	}
-	heading := ""
-	for _, cell := range notebook.Cells {
-		text, ok := cell.Source.(string)
-		if lines, split := cell.Source.([]any); split {
-			for _, line := range lines {
-				text += fmt.Sprint(line)
-			}
-		} else if !ok {
-			continue
-		}
-		if cell.Type == "markdown" {
-			for line := range strings.SplitSeq(text, "\n") {
-				if title := strings.TrimLeft(line, "#"); title != line {
-					heading = strings.TrimSpace(title)
-				}
-			}
-			continue
-		}
-		if strings.Contains(text, fmt.Sprintf("notebook.Keep(%q", name)) {
-			return fmt.Sprintf("Run the cell below “%s” that begins with `%s`.", heading, firstLine(text))
-		}
-	}
-	return nowhere
-}
-
-// firstLine is the first line of a cell's code that says something.
-func firstLine(code string) string {
-	for line := range strings.SplitSeq(code, "\n") {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "%%") && !strings.HasPrefix(line, "import") {
-			return line
-		}
-	}
-	return code
-}
