@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -38,41 +37,21 @@ func tiny(layers nets.ConvLayers) nets.ResNet {
 	return nets.ResNet{Layers: layers, Blocks: []int{2, 1, 1}, Widths: []int{2, 3, 4}, Stem: 2}
 }
 
-// Every family makes logits, and those of a deterministic network do not depend
-// on which other images are in the batch, in evaluation.
+// The logits of a deterministic network do not depend on which other images are in the batch, in evaluation.
 func TestResNet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
 	two, one := fixtures.Zeros(3, 2, 8, 8), fixtures.Random(rng, 3, 1, 8, 8)
 	for c := range 3 {
 		copy(two.Values[(2*c+1)*64:(2*c+2)*64], one.Values[c*64:])
 	}
-	for name, layers := range families {
-		t.Run(name, func(t *testing.T) {
-			if name != "Deterministic" && name != "Density, rank 1" {
-				fixtures.SkipShortOffGo(t)
-			}
-			c := newModel(t, tiny(layers), likelihood.Categorical{Classes: 5}, 3)
-			exec := must.Get(model.NewExec(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
-				return c.Apply(c.Scope(root), x)
-			}))(t)
-			var logits []fixtures.Array
-			for _, x := range []fixtures.Array{two, one} {
-				out := must.Get(exec.Call1(fixtures.Tensor(c.DType, x)))(t)
-				logits = append(logits, fixtures.FromTensor(t, out))
-			}
-			if !slices.Equal(logits[0].Dims, []int{2, 5}) {
-				t.Fatalf("logits have shape %v, want [2 5]", logits[0].Dims)
-			}
-			for _, v := range logits[0].Values {
-				if math.IsNaN(v) || math.IsInf(v, 0) {
-					t.Fatalf("the logits are %v", logits[0].Values)
-				}
-			}
-			if name == "Deterministic" {
-				fixtures.Compare(t, "logits of one image", logits[1], fixtures.Matrix(1, 5, logits[0].Values[5:]...), 1e-12)
-			}
-		})
+	c := newModel(t, tiny(baselines.Deterministic{}), likelihood.Categorical{Classes: 5}, 3)
+	exec := must.Get(model.NewExec(c.Backend, c.Store, func(root *model.Scope, x *graph.Node) *graph.Node {
+		return c.Apply(c.Scope(root), x)
+	}))(t)
+	logits := func(x fixtures.Array) fixtures.Array {
+		return fixtures.FromTensor(t, must.Get(exec.Call1(fixtures.Tensor(c.DType, x)))(t))
 	}
+	fixtures.Compare(t, "logits of one image", logits(one), fixtures.Matrix(1, 5, logits(two).Values[5:]...), 1e-12)
 }
 
 // A layer is one that a network asks of a family, with the rest as a plain
@@ -239,49 +218,6 @@ func TestCostOf(t *testing.T) {
 	through, detached := tiny(dul.Density{}).CostOf(3, 8, 8, 2), tiny(dul.Density{Gradients: dul.Detached}).CostOf(3, 8, 8, 2)
 	if through.Training <= detached.Training || through.Forward != detached.Forward {
 		t.Errorf("the cost is %v, with gradients through the energy %v", detached, through)
-	}
-}
-
-// The energies are named by layer, in the order of the network, as often as it
-// is applied.
-func TestEnergies(t *testing.T) {
-	fixtures.SkipShortOffGo(t)
-	want := []string{
-		"stem",
-		"stage_0_block_0/conv_1", "stage_0_block_0/conv_2",
-		"stage_0_block_1/conv_1", "stage_0_block_1/conv_2",
-		"stage_1_block_0/conv_1", "stage_1_block_0/conv_2", "stage_1_block_0/shortcut",
-		"stage_2_block_0/conv_1", "stage_2_block_0/conv_2", "stage_2_block_0/shortcut",
-		"output",
-	}
-	for name, layers := range families {
-		_, hasEnergies := layers.(dul.Density)
-		_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(root *model.Scope, x *graph.Node) *graph.Node {
-			apply := func() *graph.Node { return tiny(layers).Apply(root.At("somewhere"), x, 3) }
-			y := graph.Add(apply(), apply())
-			energies := nets.Energies(y.Graph())
-			if !hasEnergies {
-				if len(energies) > 0 || nets.LastConvolution(energies) >= 0 {
-					t.Errorf("%s has energies %v", name, energies)
-				}
-				return y
-			}
-			var names []string
-			for _, e := range energies {
-				names = append(names, e.Layer)
-				e.Energy.AssertDims(2, 1)
-			}
-			if !slices.Equal(names, slices.Concat(want, want)) {
-				t.Errorf("%s: the energies are those of %v, want twice %v", name, names, want)
-			}
-			if last := nets.LastConvolution(energies[:len(want)]); want[last] != "stage_2_block_0/conv_2" {
-				t.Errorf("%s: the last convolution is %s", name, want[last])
-			}
-			return y
-		}, fixtures.Tensor(dtypes.Float64, fixtures.Zeros(3, 2, 8, 8)))
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

@@ -119,15 +119,12 @@ func TestShapes(t *testing.T) {
 		cdf            func(x float64) float64
 		fourth, eighth float64 // moments, 0 if not finite
 	}{
-		{"Gaussian", stochastic.Gaussian(), distuv.UnitNormal.CDF, 3, 105},
 		{"Uniform01", stochastic.Uniform01(), distuv.UnitUniform.CDF, 1.0 / 5, 1.0 / 9},
 		{"StudentT 0.7", stochastic.StudentT{Nu: 0.7}, studentT(0.7, 1).CDF, 0, 0},
 		{"StudentT 2.5", stochastic.StudentT{Nu: 2.5}, studentT(2.5, 1).CDF, 0, 0},
 		{"StudentT 2.5, UnitVariance", stochastic.StudentT{Nu: 2.5, UnitVariance: true}, studentT(2.5, math.Sqrt(0.5/2.5)).CDF, 0, 0},
 		// Moments of t with nu: 3 nu^2 / ((nu-2)(nu-4)) and 105 nu^4 / ((nu-2)(nu-4)(nu-6)(nu-8)).
 		{"StudentT 14", stochastic.StudentT{Nu: 14}, studentT(14, 1).CDF, 3 * 196 / 120.0, 105 * 38416 / 5760.0},
-		{"StudentT 14, UnitVariance", stochastic.StudentT{Nu: 14, UnitVariance: true}, studentT(14, math.Sqrt(12.0/14)).CDF, 3 * 144 / 120.0, 105 * 20736 / 5760.0},
-		{"StudentT 1e6", stochastic.StudentT{Nu: 1e6}, distuv.UnitNormal.CDF, 3, 105},
 		{"a distribution of one's own", laplace{}, distuv.Laplace{Scale: 1}.CDF, 24, 40320},
 	} {
 		for _, host := range []bool{true, false} {
@@ -159,24 +156,6 @@ func TestShapes(t *testing.T) {
 
 // studentT is the distribution of a scaled Student t.
 func studentT(nu, scale float64) distuv.StudentsT { return distuv.StudentsT{Nu: nu, Sigma: scale} }
-
-// The statistics tell the noise of the authors' code from the paper's: uniform
-// noise, also when it is centred, fails the Gaussian's check.
-func TestUniformNoiseFailsTheGaussianCheck(t *testing.T) {
-	draw := executions(t, true, dtypes.Float64, stochastic.Uniform01(), 1, 50, 50)[0]
-	ofMean, ofVariance := fixtures.Scores(draw.Values, 0, 1)
-	if math.Abs(ofMean) < 10*fixtures.MaxZ || math.Abs(ofVariance) < 10*fixtures.MaxZ {
-		t.Errorf("z-scores of uniform noise as Gaussian are only %.1f and %.1f", ofMean, ofVariance)
-	}
-	centred := make([]float64, len(draw.Values))
-	for i, u := range draw.Values {
-		centred[i] = u - 0.5
-	}
-	ofMean, ofVariance = fixtures.Scores(centred, 0, 1)
-	if math.Abs(ofMean) > fixtures.MaxZ || math.Abs(ofVariance) < 10*fixtures.MaxZ {
-		t.Errorf("z-scores of centred uniform noise as Gaussian are %.1f and %.1f", ofMean, ofVariance)
-	}
-}
 
 func TestUniformAndMaskValues(t *testing.T) {
 	for _, host := range []bool{true, false} {

@@ -11,8 +11,6 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
@@ -361,51 +359,14 @@ func TestNoScaleOfTheGenerativeObjective(t *testing.T) {
 	}
 }
 
-// faulty is a likelihood, an optimizer and a match that panic, each where it is asked to, with a text.
-type faulty struct {
-	likelihood.Categorical
-	at string
-}
-
-func (f faulty) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
-	f.reach("NLL")
-	return f.Categorical.NLL(s, outputs, targets)
-}
-
-func (f faulty) Correct(outputs, labels *graph.Node) *graph.Node {
-	f.reach("Correct")
-	return f.Categorical.Correct(outputs, labels)
-}
-
-func (f faulty) Update(_ *model.Scope, value, _, _, _ *graph.Node) *graph.Node {
-	f.reach("Update")
-	return value
-}
-
-func (f faulty) match(string) bool {
-	f.reach("Match")
-	return true
-}
-
-func (f faulty) reach(place string) {
-	if f.at == place {
-		panic("not written yet")
-	}
-}
-
-// What a user's functions panic with is an error of the training, which ends.
+// What a user's function panics with, such as a text, is an error of the training, which ends.
 func TestFunctionsThatPanic(t *testing.T) {
-	const want = "training: steps 1 to 1: building the training steps: not written yet"
-	for _, at := range []string{"NLL", "Correct", "Update", "Match", "nowhere"} {
-		t.Run(at, func(t *testing.T) {
-			f := faulty{likelihood.Categorical{Classes: 2}, at}
-			m := newModel(t, nets.MLP{Layers: baselines.Deterministic{}}, f, dtypes.Float32, 1)
-			run := train.Trainer{Epochs: 1, BatchSize: 8, Schedule: train.Constant(0.1), Groups: []train.Group{{Roles: train.AllRoles(), Match: f.match, Optimizer: f}}}
-			err := fixtures.Within(t, func() error { return run.Fit(context.Background(), m, halves(8)) })
-			if failed := at != "nowhere"; (err != nil) != failed || failed && err.Error() != want {
-				t.Errorf("the error is %v, want %q", err, want)
-			}
-		})
+	c := named(t, "regression")
+	c.Groups[1].Match = func(string) bool { panic("not written yet") }
+	c.PretrainEpochs = 0
+	err := fixtures.Within(t, func() error { return c.Fit(context.Background(), c.model(t, dtypes.Float32), c.data...) })
+	if want := "training: steps 1 to 1: building the training steps: not written yet"; err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %q", err, want)
 	}
 }
 
