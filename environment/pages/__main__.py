@@ -31,11 +31,12 @@ def gather(out, source):
 
 def main(out, program):
     with tempfile.TemporaryDirectory() as folder:
-        source, html = Path(folder) / "source", out / "html"
+        source, html = Path(folder) / "source", Path(folder) / "html"
         gather(out, source)
-        shutil.rmtree(html, ignore_errors=True)
         status = sphinx(["-q", "-W", "--keep-going", "--no-color", "-d", f"{folder}/doctrees", "-c", str(HERE), str(source), str(html)])
-    live.write(program, html)
+        live.write(program, html)
+        shutil.rmtree(out / "html", ignore_errors=True)
+        shutil.copytree(html, out / "html", ignore=shutil.ignore_patterns("_sources", "objects.inv", ".buildinfo"))
     (out / "index.html").write_text('<!DOCTYPE html><meta http-equiv="refresh" content="0; url=html/index.html"><a href="html/index.html">To the pages</a>\n', encoding="utf-8")
     return status
 
