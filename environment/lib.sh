@@ -257,10 +257,10 @@ set_up_rest() {
   unlock
 }
 
-# set_up_behind: the same beside what comes next.
+# set_up_behind: the same beside what comes next, also after its end.
 set_up_behind() {
   mkdir -p "$state/log"
-  beside nice "$root/environment/setup" --wait >"$state/log/behind.log"
+  (beside nice "$root/environment/setup" --wait >"$state/log/behind.log" 2>&1)
 }
 
 # register_kernel writes the description that Jupyter starts the kernel from. All
