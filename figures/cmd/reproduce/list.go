@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -12,37 +11,10 @@ import (
 	"densityuncertainty/figures/tables"
 )
 
-type listCommand struct {
-	storesFlag
-	Format string `enum:"text,json" default:"text" placeholder:"FORMAT" help:"text, or json, which has names and descriptions alone."`
-}
-
-// A named is what --format json says of a table, a figure or a set.
-type named struct {
-	Name string `json:"name"`
-	Doc  string `json:"doc"`
-}
+type listCommand struct{ storesFlag }
 
 // Run lists what there is.
 func (l listCommand) Run(c command) error {
-	all := map[string][]named{}
-	for _, t := range c.tables {
-		all["tables"] = append(all["tables"], named{t.Name, t.Doc})
-	}
-	for _, f := range c.figures {
-		all["figures"] = append(all["figures"], named{f.Name, f.Doc})
-	}
-	sets := c.sets("")
-	for _, s := range sets {
-		all["sets"] = append(all["sets"], named{s.Name, s.Doc})
-	}
-	if l.Format == "json" {
-		text, err := json.MarshalIndent(all, "", " ")
-		if err != nil {
-			return fmt.Errorf("formatting the list: %w", err)
-		}
-		return c.say(string(text) + "\n")
-	}
 	stored, err := l.read()
 	if err != nil {
 		return err
@@ -50,15 +22,17 @@ func (l listCommand) Run(c command) error {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SET\tFULL done\tmissing\tQUICK done\tmissing\tOTHER done\tmissing\tTIME\tWHAT")
-	for _, set := range sets {
+	for _, set := range c.sets("") {
 		fmt.Fprintln(w, setRow(set, stored))
 	}
-	for _, kind := range []string{"tables", "figures"} {
-		const skipped = "\t\t\t\t\t\t\t\t" // to the last column
-		fmt.Fprintf(w, "\n%s%sWHAT\n", strings.ToUpper(kind), skipped)
-		for _, one := range all[kind] {
-			fmt.Fprintf(w, "%s%s%s\n", one.Name, skipped, one.Doc)
-		}
+	const skipped = "\t\t\t\t\t\t\t\t" // to the last column
+	fmt.Fprintf(w, "\nTABLES%sWHAT\n", skipped)
+	for _, t := range c.tables {
+		fmt.Fprintf(w, "%s%s%s\n", t.Name, skipped, t.Doc)
+	}
+	fmt.Fprintf(w, "\nFIGURES%sWHAT\n", skipped)
+	for _, f := range c.figures {
+		fmt.Fprintf(w, "%s%s%s\n", f.Name, skipped, f.Doc)
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("formatting the list: %w", err)

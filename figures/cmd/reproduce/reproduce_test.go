@@ -290,7 +290,6 @@ func TestListTablesFigures(t *testing.T) {
 			t.Errorf("the list lacks %q:\n%s", want, list)
 		}
 	}
-	ends(t, exitOK, `"name": "curve",`, "", "list", "--format", "json")
 
 	made := "densityuncertainty " + environment.Version() + ", 8 runs: 8 uci.Paper"
 	ends(t, exitOK, "| all | 8 runs |\n\n"+made+"\n\nThe likelihood.", "", "table", "all", "--store", store)

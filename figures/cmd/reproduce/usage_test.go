@@ -49,7 +49,6 @@ func TestWrongUsage(t *testing.T) {
 		{"run few --set kind=gap", "the nearest fields are Task.Data.Kind, "},
 		{"run few --set Recipe.Epochs=0", "--set Recipe.Epochs=0: experiment: Density Uncertainty on yacht"},
 		{"run few --set Method.Layers.InitStd=0.05", `MC Dropout on yacht, split 0, seed 0 (uci.Paper): Layers, of type baselines.MCDropout, has no field "InitStd"`},
-		{"list --format xml", `--format must be one of "text","json" but got "xml"`},
 		{"list few", "unexpected argument few"},
 		{"table nl", `unknown table "nl", want nll, same or all`},
 		{"table nll --format docx", `--format: unknown "docx", want md, latex, html, csv`},
