@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
@@ -56,50 +57,22 @@ func source(media string, data []byte) string {
 // the others, which usually hold numbers, right. Every row has as many cells
 // as the header. Cells may contain Markdown.
 func Table(header []string, rows [][]string) {
-	Markdown(tableMarkdown(header, rows))
-}
-
-// tableMarkdown renders a table as Markdown, with its columns lined up so that
-// it can also be read as plain text.
-func tableMarkdown(header []string, rows [][]string) string {
 	if len(header) == 0 {
-		panic(fmt.Errorf("notebook.Table: no header"))
+		panic(errors.New("notebook.Table: no header"))
 	}
-	lines := append([][]string{header}, rows...)
-	width := make([]int, len(header))
-	cells := make([][]string, len(lines))
-	for i, line := range lines {
-		if len(line) != len(header) {
-			panic(fmt.Errorf("notebook.Table: row %d has %d cells, the header has %d", i, len(line), len(header)))
-		}
-		cells[i] = make([]string, len(line))
-		for j, cell := range line {
-			// A bar or a line break inside a cell would start a new one.
-			cells[i][j] = strings.NewReplacer("|", `\|`, "\n", " ").Replace(cell)
-			width[j] = max(width[j], 3, len([]rune(cells[i][j])))
-		}
-	}
+	alignment := slices.Repeat([]string{"---:"}, len(header))
+	alignment[0] = ":---"
+	// A bar or a line break inside a cell would start a new one.
+	inCell := strings.NewReplacer("|", `\|`, "\n", " ")
 	var b strings.Builder
-	for i, line := range cells {
-		for j, cell := range line {
-			if padding := strings.Repeat(" ", width[j]-len([]rune(cell))); j == 0 {
-				b.WriteString("| " + cell + padding + " ")
-			} else {
-				b.WriteString("| " + padding + cell + " ")
-			}
+	for i, row := range slices.Concat([][]string{header, alignment}, rows) {
+		if len(row) != len(header) {
+			panic(fmt.Errorf("notebook.Table: row %d has %d cells, the header has %d", i-1, len(row), len(header)))
 		}
-		b.WriteString("|\n")
-		if i > 0 {
-			continue
-		}
-		for j := range line {
-			if j == 0 {
-				b.WriteString("|:" + strings.Repeat("-", width[j]+1))
-			} else {
-				b.WriteString("|" + strings.Repeat("-", width[j]+1) + ":")
-			}
+		for _, cell := range row {
+			b.WriteString("| " + inCell.Replace(cell) + " ")
 		}
 		b.WriteString("|\n")
 	}
-	return b.String()
+	Markdown(b.String())
 }
