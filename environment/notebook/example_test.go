@@ -12,8 +12,8 @@ func Example() {
 	notebook.SVG([]byte("<svg/>"), "predictions with error bars")
 	// Output:
 	// ## Results
-	// | method  | RMSE |
-	// |:--------|-----:|
+	// | method | RMSE |
+	// | :--- | ---: |
 	// | density | 2.81 |
 	//
 	// [picture: predictions with error bars]
