@@ -334,7 +334,7 @@ class Server(unittest.TestCase):
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def wait_for(self, condition, otherwise):
-        for _ in range(150):
+        for _ in range(1200):
             if condition():
                 return
             time.sleep(0.1)
