@@ -105,11 +105,19 @@ var sourceRevision = sync.OnceValue(func() string {
 	if !filepath.IsAbs(file) { // built with -trimpath
 		return ""
 	}
-	revision, err := exec.Command("git", "-C", filepath.Dir(file), "describe", "--always", "--dirty=+dirty", "--abbrev=12", "--exclude=*").Output()
-	if err != nil {
+	git := func(arguments ...string) (string, error) {
+		out, err := exec.Command("git", append([]string{"-C", filepath.Dir(file)}, arguments...)...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	revision, err := git("rev-parse", "--short=12", "HEAD")
+	changed, statusErr := git("status", "--porcelain", "--", ":/", ":(top,exclude)figures/runs") // which runs add to
+	if err != nil || statusErr != nil {
 		return ""
 	}
-	return strings.TrimSpace(string(revision))
+	if changed != "" {
+		revision += "+dirty"
+	}
+	return revision
 })
 
 // vectorised tells whether the program was built with GOEXPERIMENT=simd, which

@@ -2,7 +2,6 @@
 package cluster
 
 import (
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -88,16 +87,15 @@ func TestSlurm(t *testing.T) {
 		t.Errorf("task 0 began with epoch %d, and when it was queued again with epoch %d:\n%s", from, to, text(log))
 	}
 	seen := map[string]bool{}
-	for line := range strings.Lines(text(filepath.Join(runs, "yacht-uci-paper-changed.jsonl"))) {
-		var result struct{ ID string }
-		must.Do(t, json.Unmarshal([]byte(line), &result))
-		if seen[result.ID] {
-			t.Errorf("the result %s is there twice", result.ID)
+	for line := range strings.Lines(text(filepath.Join(runs, "yacht-uci-paper-changed.csv"))) {
+		experiment := strings.Join(strings.Split(line, ",")[:4], ",") // group, method, split, seed
+		if seen[experiment] {
+			t.Errorf("the result of %s is there twice", experiment)
 		}
-		seen[result.ID] = true
+		seen[experiment] = true
 	}
-	if len(seen) != 4 {
-		t.Errorf("%d results, want 4", len(seen))
+	if len(seen) != 5 { // with the line of the columns
+		t.Errorf("%d lines, want 5", len(seen))
 	}
 }
 

@@ -46,19 +46,82 @@ type judgedRun struct {
 	temperature float64     // of its probabilities
 }
 
-func newJudgedRun(probs []float64, classes int, labels []int) (*judgedRun, error) {
-	nll, err := metrics.CategoricalNLLs(probs, classes, labels)
-	if err != nil {
+// imageScores are what the judgements need to know of each image, in the place of its probabilities.
+type imageScores struct {
+	nll, brier  []float64
+	outcomes    metrics.Outcomes
+	temperature float64 // of the probabilities
+}
+
+func newScores(probs []float64, classes int, labels []int, temperature float64) (s *imageScores, err error) {
+	s = &imageScores{temperature: temperature}
+	if s.nll, err = metrics.CategoricalNLLs(probs, classes, labels); err != nil {
 		return nil, err
 	}
-	brier, err := metrics.Briers(probs, classes, labels)
-	if err != nil {
+	if s.brier, err = metrics.Briers(probs, classes, labels); err != nil {
 		return nil, err
 	}
-	outcomes, err := metrics.NewOutcomes(probs, classes, labels)
-	if err != nil {
-		return nil, err
+	s.outcomes, err = metrics.NewOutcomes(probs, classes, labels)
+	return s, err
+}
+
+// scoresAt are the scores of test images, by their probabilities as they are or crossScaled. They are nil where no
+// temperature is best. KeepScores puts them into Extra.
+func scoresAt(test *experiment.Prediction, scaled bool) (*imageScores, error) {
+	ending, probabilities, temperature := "", test.Probabilities, 1.0
+	if scaled {
+		ending = scaledEnding
 	}
+	if e := test.Extra; test.Probabilities == nil && e["right"] != nil {
+		if e["nll"+ending] == nil {
+			return nil, nil
+		}
+		s := &imageScores{e["nll"+ending], e["brier"+ending], metrics.Outcomes{Confidence: e["confidence"+ending]}, e["temperature"+ending][0]}
+		for _, right := range e["right"+ending] {
+			s.outcomes.Right = append(s.outcomes.Right, right == 1)
+		}
+		return s, nil
+	}
+	if scaled {
+		var err error
+		if probabilities, temperature, err = crossScaled(test); probabilities == nil {
+			return nil, err
+		}
+	}
+	return newScores(probabilities, test.Width, test.Labels, temperature)
+}
+
+// KeepScores keeps of the predictions of test images what DifferencesTable and TemperatureTable need, in the place of
+// probabilities of many classes.
+func KeepScores(p *experiment.Predictions) error {
+	test, err := p.Set(TestSet)
+	if err != nil {
+		return err
+	}
+	kept := map[string][]float64{}
+	for scaled, ending := range map[bool]string{false: "", true: scaledEnding} {
+		s, err := scoresAt(test, scaled)
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			continue
+		}
+		right := make([]float64, len(s.nll))
+		for i, r := range s.outcomes.Right {
+			if r {
+				right[i] = 1
+			}
+		}
+		kept["nll"+ending], kept["brier"+ending], kept["confidence"+ending], kept["right"+ending] = s.nll, s.brier, s.outcomes.Confidence, right
+		kept["temperature"+ending] = []float64{s.temperature}
+	}
+	test.Probabilities, test.Extra = nil, kept
+	return nil
+}
+
+func newJudgedRun(s *imageScores, labels []int) (*judgedRun, error) {
+	nll, brier, outcomes := s.nll, s.brier, s.outcomes
 	n := len(labels)
 	all, accuracy, wrong := make([]int, n), make([]float64, n), make([]bool, n)
 	for i, right := range outcomes.Right {
@@ -155,17 +218,15 @@ func judge(found experiment.Result, scaled bool) (*judgedRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	probabilities, temperature := test.Probabilities, 1.0
-	if scaled {
-		if probabilities, temperature, err = crossScaled(test); probabilities == nil {
-			return nil, err
-		}
+	s, err := scoresAt(test, scaled)
+	if s == nil || err != nil {
+		return nil, err
 	}
-	run, err := newJudgedRun(probabilities, test.Width, test.Labels)
+	run, err := newJudgedRun(s, test.Labels)
 	if err != nil {
 		return nil, err
 	}
-	run.temperature = temperature
+	run.temperature = s.temperature
 	return run, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -113,7 +114,7 @@ func TestSeedsThatDisagree(t *testing.T) {
 				skill = 1.5
 			}
 			p := must.Get(spoken(t, e, n, skill, 2).Predictions())(t)
-			swapped[k].runs[e.Seed] = must.Get(newJudgedRun(p.Sets[0].Probabilities, 10, p.Sets[0].Labels))(t)
+			swapped[k].runs[e.Seed] = must.Get(newJudgedRun(must.Get(scoresAt(&p.Sets[0], false))(t), p.Sets[0].Labels))(t)
 		}
 	}
 	if _, same, err := swapped[1].difference(swapped[0], 0, []uint64{0, 1}); err != nil || same {
@@ -268,4 +269,14 @@ func TestProcessorDetection(t *testing.T) {
 	same(t, lines(tableOf(t, "cifar-processor-layers", found...))[3:], []string{
 		"CIFAR-10, shown SVHN (1,083) | stem | 0.600", "CIFAR-10, shown SVHN (1,083) | stage_1_block_0/conv_1 | *0.700*", "CIFAR-10, shown SVHN (1,083) | output | 0.500",
 	})
+}
+
+// The scores that are kept of images are those of their probabilities.
+func TestKeptScores(t *testing.T) {
+	p := must.Get(spoken(t, list(Processor, ten, 1, methods.Density)[0], 200, 2, 2).Predictions())(t)
+	want := []*imageScores{must.Get(scoresAt(&p.Sets[0], false))(t), must.Get(scoresAt(&p.Sets[0], true))(t)}
+	must.Do(t, KeepScores(p))
+	if got := []*imageScores{must.Get(scoresAt(&p.Sets[0], false))(t), must.Get(scoresAt(&p.Sets[0], true))(t)}; !reflect.DeepEqual(got, want) || p.Sets[0].Probabilities != nil {
+		t.Errorf("the kept scores are others")
+	}
 }

@@ -11,12 +11,14 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/gomlx/compute"
 
 	"densityuncertainty/environment"
+	"densityuncertainty/figures/results"
 )
 
 // An Engine carries out experiments, on the backend that the environment chooses. The zero value keeps nothing.
@@ -61,11 +63,21 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 			return nil, err
 		}
 	}
-	if err := errors.Join(r.readStore(), r.measureStored(), r.checkNetworks(), r.checkPrecision()); err != nil {
+	if err := errors.Join(r.readStore(), r.measureStored(), r.checkNetworks(), r.checkPrecision(), r.checkVersion(environment.Version())); err != nil {
 		return nil, err
 	}
 	err = errors.Join(r.carryOut(ctx), r.measureStored()) // also what other processes have finished
 	return r.results(), errors.Join(err, r.failures())
+}
+
+// checkVersion refuses a program whose version nobody can check out, if it would add to the committed results.
+func (r *run) checkVersion(version string) error {
+	named := version != "devel" && !strings.HasSuffix(version, "+dirty")
+	units := r.units()
+	if named || r.Store == nil || !results.IsCommitted(r.Store.Folder) || len(units[0])+len(units[1]) == 0 {
+		return nil
+	}
+	return fmt.Errorf("experiment: the results in %s are committed with the version that made them, and %q is none that can be checked out: commit your changes and run again, or use another store", r.Store.Folder, version)
 }
 
 // checkPrecision refuses Recipe.BFloat16 where it has no use, before anything is trained.
@@ -352,6 +364,8 @@ func (p *planned) measureStored() error {
 	switch {
 	case err != nil:
 		return err
+	case said.Partial:
+		return p.problem(fmt.Errorf("only a part of them was kept: %w", ErrNoPredictions))
 	case p.Task.Inspect != nil && said.Inspected == nil:
 		return p.problem(errors.New("the stored result is without Task.Inspect, and its networks are gone; leave Inspect out, or use another store"))
 	case p.Task.Probe != nil && !said.probed:

@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -86,7 +87,7 @@ func identified(e Experiment) Experiment {
 
 // idOf is the identity of an experiment of a group.
 func idOf(group string, split int, seed uint64) string {
-	return digest(fmt.Appendf(nil, "%s split %d seed %d", group, split, seed))
+	return digest([]byte(group + " split " + strconv.Itoa(split) + " seed " + strconv.FormatUint(seed, 10)))
 }
 
 // digest is the first 16 hexadecimal digits of the SHA-256 of a text.

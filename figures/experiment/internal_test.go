@@ -1,7 +1,9 @@
 package experiment
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -17,7 +20,6 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment/must"
-	"densityuncertainty/figures/results"
 )
 
 // The mutual information of an ensemble of noisy networks is that of all draws of all members.
@@ -78,7 +80,8 @@ func TestKeptSetsOfOtherNetworks(t *testing.T) {
 	set := Prediction{Set: "test", Extra: map[string][]float64{"entropy": {0.5}}}
 	content := must.Get((&Predictions{Sets: []Prediction{set}}).encode())(t)
 	file := filepath.Join(t.TempDir(), "set-0.json")
-	must.Do(t, os.WriteFile(file, must.Get(seal(keptSet{Network: []byte("a"), Found: content}))(t), 0o600))
+	line := must.Get(json.Marshal(keptSet{Network: []byte("a"), Found: content}))(t)
+	must.Do(t, os.WriteFile(file, fmt.Appendf(nil, "%s\n%s", digest(line), line), 0o600))
 	if found := must.Get((&fit{}).readKeptSet(file, []byte("a")))(t); len(found) != 1 || !reflect.DeepEqual(found[0].Extra, set.Extra) {
 		t.Errorf("the kept set is %+v", found)
 	}
@@ -129,73 +132,54 @@ func TestHeadsOfSNGP(t *testing.T) {
 	}
 }
 
-// A line of a later version is said to be one, whether it is of a later format or has a field that is not known.
-func TestLinesOfNewerVersions(t *testing.T) {
-	for name, line := range map[string]any{
-		"a later format": map[string]any{"format": lineFormat + 1, "id": "x"},
-		"a new field":    map[string]any{"format": lineFormat, "future": 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			text := must.Get(seal(line))(t)
-			if _, err := decodeResult(text[:len(text)-1]); !errors.Is(err, results.ErrNewer) {
-				t.Errorf("the error is %v", err)
-			}
-		})
-	}
-}
-
-// Every changed bit of a line is noticed, but for one that a newline would follow.
-func TestEveryBitOfALineCounts(t *testing.T) {
-	r := Result{Group: "g", Metrics: map[string]float64{"nll": 1.5}, Backend: "go", Batched: 1}
+// A result comes back from its row as it was, with the metrics that are not finite and those that were not measured.
+func TestRows(t *testing.T) {
+	r := Result{Group: "g", Split: 3, Seed: 1 << 63, Metrics: map[string]float64{"nll": 1.0 / 3, "ece": 0}, NotFinite: []string{`"skill" is NaN`}, WallSeconds: 0.25,
+		Backend: "go", Device: "a, b", Version: "v", Batched: 2, ExamplesPerSecond: 1e-7, Finished: time.Unix(1, 0).UTC()}
 	r.ID = idOf(r.Group, r.Split, r.Seed)
-	line := must.Get(r.encode())(t)
-	line = line[:len(line)-1]
-	if got := must.Get(decodeResult(line))(t); got.Metrics["nll"] != 1.5 || got.ID != r.ID {
-		t.Errorf("read back: %+v", got)
-	}
-	for i := range line {
-		for bit := range 8 {
-			line[i] ^= 1 << bit
-			if _, err := decodeResult(line); err == nil {
-				t.Errorf("bit %d of byte %d does not count", bit, i)
-			}
-			line[i] ^= 1 << bit
-		}
+	columns := append(r.columns(), "rmse", "skill")
+	row, run := r.row(columns, "a method, with a comma")
+	back, name, err := result(columns, row)
+	if err := errors.Join(err, back.ran(run)); err != nil || name != run[0] || !reflect.DeepEqual(back, r) {
+		t.Errorf("it is %+v of the run %s (%v), was %+v of %s", back, name, err, r, run[0])
 	}
 }
 
-func TestResultsThatCannotBeKept(t *testing.T) {
-	good := Result{Group: "g"}
-	good.ID = idOf("g", 0, 0)
-	for name, change := range map[string]func(r *Result){
-		"NaN":              func(r *Result) { r.Metrics = map[string]float64{"nll": math.NaN()} },
-		"another identity": func(r *Result) { r.Split = 1 },
-	} {
-		bad := good
-		change(&bad)
-		if _, err := bad.encode(); err == nil {
-			t.Errorf("%s was kept", name)
-		}
-	}
-	if _, err := good.encode(); err != nil {
-		t.Error(err)
-	}
-}
-
-// What a group line says of its parameters is compared by name.
-func TestSameParameters(t *testing.T) {
-	now := groupLine{Parameters: map[string]string{"a": "weight [1]", "b": "weight [2]"}}
+// Only a version that can be checked out adds to the committed results, whatever the store is named.
+func TestCommittedResultsHaveAVersion(t *testing.T) {
+	checkout := t.TempDir()
+	must.Do(t, os.WriteFile(filepath.Join(checkout, "go.mod"), []byte("module densityuncertainty\n"), 0o600))
+	committed := filepath.Join(checkout, "figures", "runs")
+	waiting := &plan{groups: []*group{{list: []*planned{{}}}}}
 	for _, c := range []struct {
-		stored map[string]string
-		want   string
+		folder, version string
+		plan            *plan
+		refused         bool
 	}{
-		{nil, ""}, {map[string]string{"a": "weight [1]", "b": "weight [2]"}, ""},
-		{map[string]string{"a": "weight [1]", "b": "weight [3]"}, `parameter b is "weight [2]", and in the stored results "weight [3]"`},
-		{map[string]string{"a": "weight [1]", "b": "weight [2]", "c": ""}, "the network has 2 parameters, and in the stored results 3"},
+		{committed, "devel", waiting, true}, {committed + "/", "0123456789ab+dirty", waiting, true}, {committed, "0123456789ab", waiting, false},
+		{committed, "devel", &plan{}, false}, {filepath.Join(checkout, "out"), "devel", waiting, false},
 	} {
-		err := now.sameParameters(groupLine{Parameters: c.stored})
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("the error is %v, want %q", err, c.want)
+		err := (&run{Engine: Engine{Store: &Store{Folder: c.folder}}, plan: c.plan}).checkVersion(c.version)
+		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "commit your changes and run again, or use another store") {
+			t.Errorf("%s by %s: %v", c.folder, c.version, err)
 		}
 	}
+}
+
+// Curves are what FunctionQuantile and Moments said of the draws; another quantile of them panics with what to do.
+func TestCurves(t *testing.T) {
+	p := Prediction{Prediction: predict.Prediction{Mean: [][]float64{{1, 5}, {2, 4}, {4, 9}}, NoiseStd: [][]float64{{1, 1}, {1, 1}, {1, 1}}}}
+	mean, std := p.Moments()
+	low, noise := p.FunctionQuantile(0.025), p.NoiseDeviation()
+	p.Curves()
+	keptMean, keptStd := p.Moments()
+	if !reflect.DeepEqual([][]float64{mean, std, low, {noise}}, [][]float64{keptMean, keptStd, p.FunctionQuantile(0.025), {p.NoiseDeviation()}}) {
+		t.Errorf("the curves are %+v", p)
+	}
+	defer func() {
+		if said := fmt.Sprint(recover()); !strings.Contains(said, "another store") {
+			t.Errorf("it panicked with %s", said)
+		}
+	}()
+	p.FunctionQuantile(0.1)
 }

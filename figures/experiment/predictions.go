@@ -37,6 +37,9 @@ type Predictions struct {
 	Sets       []Prediction `json:"-"`
 	// Diverged says that training or prediction gave numbers that are not finite. Sets may then be missing.
 	Diverged bool `json:"diverged,omitempty"`
+	// Partial says that the store keeps only what tables and pictures need, without some sets, draws or columns. Nothing is
+	// measured of such predictions again: run the experiment with another store for all of them.
+	Partial bool `json:"partial,omitempty"`
 	// A target t stands for t Unit + Zero in the data's own units.
 	Unit float64 `json:"unit"`
 	Zero float64 `json:"zero"`
@@ -73,7 +76,11 @@ func (p *Predictions) Set(name string) (*Prediction, error) {
 		}
 		names = append(names, p.Sets[i].Set)
 	}
-	return nil, fmt.Errorf("experiment: %w: there are no predictions of a set %q; there are some of %s", predict.ErrLacking, name, strings.Join(names, ", "))
+	part := ""
+	if p.Partial {
+		part = ", and this store keeps only what tables and pictures need: run the experiment with another store for all"
+	}
+	return nil, fmt.Errorf("experiment: %w: there are no predictions of a set %q; there are some of %s%s", predict.ErrLacking, name, strings.Join(names, ", "), part)
 }
 
 // Data loads the data of the experiment. It is an error where the predictions were read without their experiment.
@@ -183,6 +190,12 @@ func (p *Prediction) deviations(function []float64) []float64 {
 // mixture has one component with a deviation, it is the Gaussian's quantile, and else the quantile of the draws. See
 // Predictive for quantiles of the target.
 func (p *Prediction) FunctionQuantile(q float64) []float64 {
+	if kept := p.Extra[quantileName(q)]; kept != nil {
+		return slices.Clone(kept)
+	}
+	if p.Mean == nil && p.Extra["mean"] != nil {
+		panic(fmt.Sprintf("experiment: of this prediction the store keeps the quantiles %v and not %v: run the experiment with another store for all draws", curveQuantiles, q))
+	}
 	curve, draws := make([]float64, len(p.Mean[0])), make([]float64, len(p.Mean))
 	for i := range curve {
 		if p.Std != nil {
@@ -196,6 +209,31 @@ func (p *Prediction) FunctionQuantile(q float64) []float64 {
 		curve[i] = stat.Quantile(q, stat.LinInterp, draws, nil)
 	}
 	return curve
+}
+
+// curveQuantiles are those that pictures of the function show.
+var curveQuantiles = []float64{0.005, 0.025, 0.975, 0.995}
+
+// quantileName names the curve of a quantile among Extra, beside "mean" and "std".
+func quantileName(q float64) string { return fmt.Sprint("q", q) }
+
+// Curves puts the moments and some quantiles of the function into Extra, and drops the draws that they are of.
+func (p *Prediction) Curves() {
+	mean, std := p.Moments()
+	curves := map[string][]float64{"mean": mean, "std": std}
+	for _, q := range curveQuantiles {
+		curves[quantileName(q)] = p.FunctionQuantile(q)
+	}
+	noise := slices.Repeat([]float64{p.NoiseDeviation()}, len(mean))
+	p.Mean, p.Std, p.NoiseStd, p.Extra = nil, nil, [][]float64{noise}, curves
+}
+
+// Moments are the mean and the standard deviation of the function at each input.
+func (p *Prediction) Moments() (mean, std []float64) {
+	if p.Mean == nil && p.Extra["mean"] != nil {
+		return slices.Clone(p.Extra["mean"]), slices.Clone(p.Extra["std"])
+	}
+	return p.Prediction.Moments()
 }
 
 // finite says whether all numbers are finite, and no variance of a mixture is so small that the log density of a target
@@ -222,7 +260,7 @@ func (p *Prediction) finite() bool {
 	return true
 }
 
-// A file of predictions is a safetensors file, compressed by gzip, whose checksum the result line has. A tensor is
+// A file of predictions is a safetensors file, compressed by gzip, which has a checksum of it. A tensor is
 // called by the number of its set and its column, such as "0/mean". Numbers are float32 where that loses nothing, as
 // for the outputs of networks, and else float64. Probabilities may also be kept as logarithms in float32, where that
 // loses nothing.
@@ -498,33 +536,30 @@ func decodePredictions(content []byte) (*Predictions, error) {
 	return p, nil
 }
 
-// writePredictions writes a file of predictions, and returns the digest of its content.
-func writePredictions(file string, p *Predictions) (sum string, err error) {
+// writePredictions writes a file of predictions.
+func writePredictions(file string, p *Predictions) error {
 	content, err := p.encode()
 	if err != nil {
-		return "", fmt.Errorf("experiment: encoding predictions: %w", err)
+		return fmt.Errorf("experiment: encoding predictions: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return "", fmt.Errorf("experiment: making the folder of predictions: %w", err)
+		return fmt.Errorf("experiment: making the folder of predictions: %w", err)
 	}
 	if err := atomicfile.WriteBytes(file, content); err != nil {
-		return "", fmt.Errorf("experiment: keeping predictions: %w", err)
+		return fmt.Errorf("experiment: keeping predictions: %w", err)
 	}
-	return digest(content), nil
+	return nil
 }
 
-// readPredictions reads a file of predictions whose content has a digest.
-func readPredictions(file, sum string) (*Predictions, error) {
+// readPredictions reads a file of predictions.
+func readPredictions(file string) (*Predictions, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("experiment: reading predictions: %w", err)
 	}
-	if found := digest(content); found != sum {
-		return nil, fmt.Errorf("experiment: %s was changed, or written by another run: its checksum is %s, and the result line has %s; restore the file", file, found, sum)
-	}
 	p, err := decodePredictions(content)
 	if err != nil {
-		return nil, fmt.Errorf("experiment: %s is no file of predictions, or damaged: %w; restore the file, or remove it and the result line and run the experiment again", file, err)
+		return nil, fmt.Errorf("experiment: %s is no file of predictions, or damaged: %w; restore the file, or remove it and the result's row and run the experiment again", file, err)
 	}
 	return p, nil
 }

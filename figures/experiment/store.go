@@ -1,6 +1,9 @@
 package experiment
 
 import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,31 +11,29 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"densityuncertainty/figures/results"
 )
 
 // A Store keeps results and predictions in a folder:
 //
+//	TASK-PRESET.csv                a row for each result
 //	groups.jsonl                   a line for each group of experiments: what they are
-//	TASK-PRESET.jsonl              a line for each result
+//	runs.csv                       a row for each run of the program: where and when it trained experiments
 //	predictions/ID.safetensors.gz  what the networks of an experiment said
 //	.running, .work                what is reserved by a process, and what is in progress
 //
-// Lines are only ever added, and have checksums. Several processes may use a store at a time, also on several machines
-// that share the folder, if its file system has locks.
+// Lines are only ever added. Files of lines may be compressed (gzip -n9 *.csv *.jsonl) while no process uses the store: new
+// lines then go into new files beside them. Several processes may use a store at a time, also on several machines that share
+// the folder, if its file system has locks.
 type Store struct {
 	Folder string
-
-	mu         sync.Mutex // of what follows
-	files      map[string]*results.LineFile[Result]
-	groupsFile *results.LineFile[groupLine]
 }
 
 const (
 	groupsName        = "groups.jsonl"
-	resultsExtension  = ".jsonl"
+	runsName          = "runs.csv"
+	resultsExtension  = ".csv"
 	predictionsFolder = "predictions"
 	runningFolder     = ".running"
 	workFolder        = ".work"
@@ -47,88 +48,105 @@ func (s *Store) open() error {
 	return results.MakeFolder(s.Folder)
 }
 
-// Results returns the results by the identities of their experiments. It is an error if two lines have one identity and
-// different numbers, or if a line was changed.
+// Results returns the results by the identities of their experiments. It is an error if two rows have one identity and
+// different numbers.
 func (s *Store) Results() (map[string]Result, error) {
 	entries, err := os.ReadDir(s.Folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("experiment: reading the store: %w", err)
 	}
-	all, places := map[string]Result{}, map[string]string{}
+	type found struct {
+		Result
+		run string
+	}
+	var list []found
 	for _, entry := range entries {
-		if entry.Name() == groupsName || !strings.HasSuffix(entry.Name(), resultsExtension) || entry.IsDir() {
+		name := strings.TrimSuffix(entry.Name(), results.Compressed)
+		if strings.HasSuffix(name, ".jsonl") && name != groupsName {
+			return nil, fmt.Errorf("experiment: %s is of an earlier version of this program, which kept results as lines of JSON; use that version, or another store", filepath.Join(s.Folder, entry.Name()))
+		}
+		if name == runsName || !strings.HasSuffix(name, resultsExtension) || entry.IsDir() {
 			continue
 		}
-		path := filepath.Join(s.Folder, entry.Name())
-		lines, err := s.resultFile(path).Read()
-		if err != nil {
+		if err := s.read(entry.Name(), func(columns, row []string) error {
+			r, run, err := result(columns, row)
+			list = append(list, found{r, run})
+			return err
+		}); err != nil {
 			return nil, err
 		}
-		for i, line := range lines.Values {
-			place := fmt.Sprintf("%s:%d", path, i+1)
-			if before, has := all[line.ID]; has {
-				if difference := line.Difference(before); difference != "" {
-					return nil, fmt.Errorf("experiment: %s and %s are results of one experiment, %s, with different numbers: %s; remove one of them", places[line.ID], place, line.ID, difference)
-				}
-				continue
-			}
-			all[line.ID], places[line.ID] = line, place
-		}
 	}
-	groups, err := s.groups() // after the results: a group's line is written before the first result
+	groups, err := s.groups() // after the results: the lines of group and run are written before the result
 	if err != nil {
 		return nil, err
 	}
-	for id, line := range all {
-		group, has := groups[line.Group]
-		if !has {
-			return nil, fmt.Errorf("experiment: %s is a result of the group %s, which is not in %s; restore that file", places[id], line.Group, groupsName)
+	runs := map[string]Result{}
+	for _, name := range []string{runsName + results.Compressed, runsName} {
+		if err := s.read(name, func(_, row []string) error {
+			var r Result
+			err := r.ran(row)
+			runs[row[0]] = r
+			return err
+		}); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
 		}
-		line.Task, line.Method, line.Preset, line.file = group.Task, group.Method, group.Preset, s.predictionsFile(id)
-		all[id] = line
+	}
+	all := make(map[string]Result, len(list))
+	for _, f := range list {
+		group, has := groups[f.Group]
+		r, ran := runs[f.run]
+		if !has || !ran {
+			return nil, fmt.Errorf("experiment: the group %s or run %s of a result is not in %s or %s; restore these files", f.Group, f.run, groupsName, runsName)
+		}
+		r.ID, r.Group, r.Split, r.Seed, r.Metrics, r.NotFinite, r.Diverged, r.WallSeconds = f.ID, group.Group, f.Split, f.Seed, f.Metrics, f.NotFinite, f.Diverged, f.WallSeconds
+		r.Task, r.Method, r.Preset, r.file = group.Task, group.Method, group.Preset, s.predictionsFile(f.ID)
+		if before, has := all[f.ID]; has {
+			if difference := r.Difference(before); difference != "" {
+				return nil, fmt.Errorf("experiment: two rows are results of one experiment, %s, with different numbers: %s; remove one of them", f.ID, difference)
+			}
+		}
+		all[f.ID] = r
 	}
 	return all, nil
 }
 
-func (s *Store) resultFile(path string) *results.LineFile[Result] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.files == nil {
-		s.files = map[string]*results.LineFile[Result]{}
+// read calls each with the rows of a file.
+func (s *Store) read(name string, each func(columns, row []string) error) error {
+	path := filepath.Join(s.Folder, name)
+	content, err := results.WholeLines(path)
+	if err == nil {
+		err = eachRow(content, each)
 	}
-	if s.files[path] == nil {
-		s.files[path] = &results.LineFile[Result]{Path: path, Decode: decodeResult}
+	if err != nil {
+		err = fmt.Errorf("experiment: %s: %w", path, err)
 	}
-	return s.files[path]
-}
-
-func (s *Store) groupFile() *results.LineFile[groupLine] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.groupsFile == nil {
-		s.groupsFile = &results.LineFile[groupLine]{Path: filepath.Join(s.Folder, groupsName), Decode: decodeGroup}
-	}
-	return s.groupsFile
+	return err
 }
 
 // groups are the lines of groups by their identities.
 func (s *Store) groups() (map[string]groupLine, error) {
-	read, err := s.groupFile().Read()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a new store has none
-		return nil, err
-	}
 	all := map[string]groupLine{}
-	for _, g := range read.Values {
-		all[g.Group] = g
+	for _, name := range []string{groupsName + results.Compressed, groupsName} {
+		path := filepath.Join(s.Folder, name)
+		content, err := results.WholeLines(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = decodeGroups(content, all)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("experiment: %s: %w", path, err)
+		}
 	}
 	return all, nil
 }
 
 // checkStored returns an error if a stored line of the same group is of another network.
 func (g groupLine) checkStored(stored groupLine) error {
-	if err := g.sameParameters(stored); err != nil {
-		return fmt.Errorf("experiment: %s on %s has the identity of stored results, but another network: %w. "+
-			"A function has only its name: give the nets.Func another Name, or the layers' type another name or field", g.Method, g.Task, err)
+	if stored.Parameters != "" && stored.Parameters != g.Parameters {
+		return fmt.Errorf("experiment: %s on %s has the identity of stored results, but a network of other parameters. "+
+			"A function has only its name: give the nets.Func another Name, or the layers' type another name or field", g.Method, g.Task)
 	}
 	return nil
 }
@@ -148,49 +166,81 @@ func (s *Store) checkNetworks(groups []*group) error {
 	return all.err()
 }
 
-// keep keeps the predictions of a result, which are then read from there, and its line.
+// keep keeps the predictions of a result, which are then read from there, and its row.
 func (s *Store) keep(r *Result, g groupLine) (err error) {
 	r.file = s.predictionsFile(r.ID)
-	if r.PredictionsSum, err = writePredictions(r.file, r.predictions); err != nil {
+	if err := writePredictions(r.file, r.predictions); err != nil {
 		return err
 	}
 	r.predictions = nil
-	line, err := r.encode()
-	if err != nil {
-		return err
-	}
 	if err := s.keepGroup(g); err != nil {
 		return err
 	}
-	return s.resultFile(filepath.Join(s.Folder, fileName(g))).Add(func(before results.Lines[Result]) ([]byte, error) {
-		if slices.ContainsFunc(before.Values, func(stored Result) bool { return stored.ID == r.ID }) {
-			return nil, fmt.Errorf("experiment: the store has a result of %s already, though this process had reserved it", r.ID)
+	_, run := r.row(resultColumns, "")
+	if err := results.AddLines(filepath.Join(s.Folder, runsName), func(before []byte) ([]byte, error) {
+		switch line := text(run); {
+		case len(before) == 0:
+			return text(runColumns, run), nil
+		case !bytes.Contains(before, line):
+			return line, nil
 		}
-		return line, nil
-	})
+		return nil, nil
+	}); err != nil {
+		return err
+	}
+	for n := 1; ; n++ {
+		kept := false
+		if err := results.AddLines(filepath.Join(s.Folder, fileName(g, n)), func(before []byte) ([]byte, error) {
+			added := []byte(nil)
+			if len(before) == 0 {
+				before = text(r.columns())
+				added = before
+			}
+			columns, err := csv.NewReader(bytes.NewReader(before)).Read()
+			if err != nil {
+				return nil, err
+			}
+			for name := range r.Metrics {
+				if !slices.Contains(columns, name) {
+					return nil, nil
+				}
+			}
+			row, _ := r.row(columns, g.Method)
+			kept = true
+			return append(added, text(row)...), nil
+		}); err != nil || kept {
+			return err
+		}
+	}
 }
 
 // keepGroup keeps the line of a group, unless it is there.
 func (s *Store) keepGroup(g groupLine) error {
-	return s.groupFile().Add(func(before results.Lines[groupLine]) ([]byte, error) {
-		for _, stored := range before.Values {
-			if stored.Group == g.Group {
-				return nil, g.checkStored(stored)
-			}
+	return results.AddLines(filepath.Join(s.Folder, groupsName), func(before []byte) ([]byte, error) {
+		all := map[string]groupLine{}
+		err := decodeGroups(before, all)
+		if stored, has := all[g.Group]; has || err != nil {
+			return nil, errors.Join(err, g.checkStored(stored))
 		}
-		return seal(g)
+		line, err := json.Marshal(g)
+		return append(line, '\n'), err
 	})
 }
 
 // fileName is the name of the file for results of a group: the names of its task and preset, in letters that file names
-// can have. Only for people does it matter which file a line is in.
-func fileName(g groupLine) string {
+// can have. Only for people does it matter which file a row is in. There are more such files where a result has a metric
+// that an earlier one has no column for.
+func fileName(g groupLine, n int) string {
 	words := strings.FieldsFunc(strings.ToLower(g.Task+" "+g.Preset), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	name := strings.Join(words, "-")
-	if name == "" || name+resultsExtension == groupsName {
+	if name == "" || name+resultsExtension == runsName {
 		name = "results"
 	}
-	return name[:min(len(name), 100)] + resultsExtension
+	name = name[:min(len(name), 100)]
+	if n > 1 {
+		name += fmt.Sprint("-", n)
+	}
+	return name + resultsExtension
 }
 
 func (s *Store) predictionsFile(id string) string {
@@ -228,7 +278,7 @@ func (s *Store) Measure(list []Experiment, metrics ...Metric) (found map[string]
 	for _, e := range list {
 		p, err := s.predictions(all, e)
 		switch {
-		case errors.Is(err, ErrNoPredictions):
+		case errors.Is(err, ErrNoPredictions), err == nil && p.Partial:
 			missing = append(missing, e)
 			continue
 		case err != nil:

@@ -118,9 +118,8 @@ func TestMeasureRefuses(t *testing.T) {
 // lineFile is the file of results in a folder.
 func lineFile(t *testing.T, folder string) string {
 	t.Helper()
-	all := must.Get(filepath.Glob(filepath.Join(folder, "*.jsonl")))(t)
-	for _, file := range all {
-		if filepath.Base(file) != "groups.jsonl" {
+	for _, file := range must.Get(filepath.Glob(filepath.Join(folder, "*.csv")))(t) {
+		if filepath.Base(file) != "runs.csv" {
 			return file
 		}
 	}
@@ -138,22 +137,19 @@ func TestChangedStore(t *testing.T) {
 		name, file, want string
 		change           func(content []byte) []byte
 	}{
-		{"a metric", name, ":1: the line was changed", func(b []byte) []byte { return bytes.Replace(b, []byte(`"nll":`), []byte(`"nll":9`), 1) }},
-		{"a digit of the checksum", name, ":1: the line was changed", func(b []byte) []byte {
-			at := bytes.Index(b, []byte(`"sum":"`)) + len(`"sum":"`)
-			b[at] ^= 1
-			return b
-		}},
-		{"the family of a group", "groups.jsonl", "the line was changed", func(b []byte) []byte { return bytes.Replace(b, []byte("Deterministic"), []byte("Determinism"), 1) }},
-		{"an empty line", name, ":1: the line is blank; remove it", func(b []byte) []byte { return append([]byte("\n"), b...) }},
-		{"no group", "groups.jsonl", "is a result of the group " + e.Group(), func([]byte) []byte { return nil }},
-		{"no checksum", name, "has no checksum", func(b []byte) []byte { return append([]byte("{\"a\":1}\n"), b...) }},
+		{"a metric", name, "line 2: strconv.ParseFloat", func(b []byte) []byte { return bytes.Replace(b, []byte("0."), []byte("x."), 2) }},
+		{"a column", name, "the first columns are", func(b []byte) []byte { return bytes.Replace(b, []byte("split"), []byte("fold"), 1) }},
+		{"a field less", name, "wrong number of fields", func(b []byte) []byte { return append(b, "a,b\n"...) }},
+		{"no group", "groups.jsonl", "is not in groups.jsonl or runs.csv; restore these files", func([]byte) []byte { return nil }},
+		{"no run", "runs.csv", "is not in groups.jsonl or runs.csv; restore these files", func([]byte) []byte { return nil }},
+		{"lines of JSON", "boston.jsonl", "of an earlier version", func([]byte) []byte { return []byte("{}\n") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			folder := t.TempDir()
 			must.Do(t, os.CopyFS(folder, os.DirFS(origin)))
 			file := filepath.Join(folder, c.file)
-			must.Do(t, os.WriteFile(file, c.change(must.Get(os.ReadFile(file))(t)), 0o644))
+			content, _ := os.ReadFile(file) // some are new
+			must.Do(t, os.WriteFile(file, c.change(content), 0o644))
 			_, err := (&experiment.Store{Folder: folder}).Results()
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error is %v, want %q in it", err, c.want)
@@ -172,7 +168,7 @@ func TestChangedStore(t *testing.T) {
 	taken := must.Get(os.ReadFile(filepath.Join(other, "predictions", longer.ID()+".safetensors.gz")))(t)
 	mine := filepath.Join(folder, "predictions", e.ID()+".safetensors.gz")
 	must.Do(t, os.WriteFile(mine, taken, 0o644))
-	if _, err := (&experiment.Store{Folder: folder}).Predictions(e); err == nil || !strings.Contains(err.Error(), "was changed, or written by another run") {
+	if _, err := (&experiment.Store{Folder: folder}).Predictions(e); err == nil || !strings.Contains(err.Error(), "are of the experiment ") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -195,24 +191,22 @@ func TestTornLine(t *testing.T) {
 			}
 		}
 	}
-	if n := bytes.Count(must.Get(os.ReadFile(file))(t), []byte("\n")); n != len(list) {
-		t.Errorf("%d lines, want %d", n, len(list))
+	if n := bytes.Count(must.Get(os.ReadFile(file))(t), []byte("\n")); n != 1+len(list) {
+		t.Errorf("%d lines, want %d", n, 1+len(list))
 	}
 }
 
 // Two lines of one experiment are an error where their numbers differ, and one result where they do not.
 func TestTwoLinesOfOneExperiment(t *testing.T) {
-	e, a, b := small(baselines.Deterministic{}), t.TempDir(), t.TempDir()
+	e, a := small(baselines.Deterministic{}), t.TempDir()
 	stored(t, a, e)
 	content := must.Get(os.ReadFile(lineFile(t, a)))(t)
-	must.Do(t, os.WriteFile(filepath.Join(a, "copy.jsonl"), content, 0o644))
+	must.Do(t, os.WriteFile(filepath.Join(a, "copy.csv"), content, 0o644))
 	if found := must.Get((&experiment.Store{Folder: a}).Results())(t); len(found) != 1 {
 		t.Errorf("%d results", len(found))
 	}
-	other := e
-	other.Task.Metrics = []experiment.Metric{func(*experiment.Predictions) (map[string]float64, error) { return map[string]float64{"nll": 1}, nil }}
-	stored(t, b, other)
-	must.Do(t, os.WriteFile(filepath.Join(a, "other.jsonl"), must.Get(os.ReadFile(lineFile(t, b)))(t), 0o644))
+	content[len(content)-2] ^= 1 // the last digit of the last metric
+	must.Do(t, os.WriteFile(filepath.Join(a, "other.csv"), content, 0o644))
 	if _, err := (&experiment.Store{Folder: a}).Results(); err == nil || !strings.Contains(err.Error(), "with different numbers: ") {
 		t.Errorf("the error is %v", err)
 	}
@@ -227,10 +221,8 @@ func TestChangedFunction(t *testing.T) {
 		return attention(l, s, l.Dense(s.In("embed"), x, 2), outputs)
 	}}
 	_, err := untrained(t, folder).Run(context.Background(), e)
-	for _, want := range []string{"network/embed/bias", "give the nets.Func another Name"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want %q in it", err, want)
-		}
+	if err == nil || !strings.Contains(err.Error(), "give the nets.Func another Name") {
+		t.Errorf("the error is %v", err)
 	}
 }
 

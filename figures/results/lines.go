@@ -2,149 +2,80 @@ package results
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"sync"
+	"strings"
 
 	"github.com/gofrs/flock"
 
 	"densityuncertainty/environment/atomicfile"
 )
 
-// ErrNewer is wrapped by a Decode's error for a whole line of a format that it does not know.
-var ErrNewer = errors.New("the format is a later one")
-
-// A LineFile is a file with a value on each line. Processes only ever add lines to it, several at a time. It decodes each
-// line once.
-type LineFile[T any] struct {
-	Path string
-	// Decode reads a line, without its newline. It returns an error for a line that was cut short.
-	Decode func(line []byte) (T, error)
-
-	mu    sync.Mutex  // of what follows
-	known Lines[T]    // those with a newline that were read before
-	file  fs.FileInfo // the file that they were read from
-}
-
-// Lines are the content of a LineFile. The value of line i+1 is Values[i].
-type Lines[T any] struct {
-	Values []T
-	// Torn says that a killed process left the last line unfinished. It is no part of Values.
-	Torn bool
-
-	length int  // bytes of the whole lines; a torn line follows them
-	open   bool // whether the last line is whole, but for its newline
-}
-
-// Read returns the lines of the file while no process is in the middle of adding some. A line that cannot be decoded is
-// an error that names file and line, unless it is the last one and was cut short.
-func (f *LineFile[T]) Read() (lines Lines[T], err error) {
-	if err := checkRegular(f.Path); err != nil {
-		return lines, err
+// WholeLines returns the lines of a file that processes add to, without a last one that a killed process left unfinished.
+func WholeLines(path string) (lines []byte, err error) {
+	if err := checkRegular(path); err != nil {
+		return nil, err
 	}
-	lock := flock.New(f.Path)
+	lock := flock.New(path)
 	if err := lock.RLock(); err != nil {
-		return lines, fmt.Errorf("results: locking %s: %w", f.Path, err)
+		return nil, fmt.Errorf("results: locking %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	return f.read()
+	return wholeLines(path)
 }
 
-// read is Read for a file that is locked.
-func (f *LineFile[T]) read() (lines Lines[T], err error) {
-	file, err := os.Open(f.Path)
-	if err != nil {
-		return lines, fmt.Errorf("results: reading %s: %w", f.Path, err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	info, err := file.Stat()
-	if err != nil {
-		return lines, fmt.Errorf("results: reading %s: %w", f.Path, err)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.file == nil || !os.SameFile(info, f.file) || info.Size() < int64(f.known.length) {
-		f.known, f.file = Lines[T]{}, info
-	}
-	added := make([]byte, info.Size()-int64(f.known.length))
-	if _, err := file.ReadAt(added, int64(f.known.length)); err != nil {
-		return lines, fmt.Errorf("results: reading %s: %w", f.Path, err)
-	}
-	return f.parse(added)
-}
+// Compressed ends the names of files of lines that gzip has compressed.
+const Compressed = ".gz"
 
-// parse reads the lines that follow the known ones. A last line without its newline is kept when it is whole.
-func (f *LineFile[T]) parse(content []byte) (Lines[T], error) {
-	for len(content) > 0 {
-		line, rest, closed := bytes.Cut(content, []byte("\n"))
-		value, err := f.Decode(line)
-		switch {
-		case err == nil && closed:
-			f.known.Values = append(f.known.Values, value)
-			f.known.length += len(line) + 1
-			content = rest
-		case err == nil:
-			return Lines[T]{Values: append(slices.Clip(f.known.Values), value), length: f.known.length + len(line), open: true}, nil
-		case !closed:
-			return Lines[T]{Values: slices.Clip(f.known.Values), Torn: true, length: f.known.length}, nil
-		default:
-			advice := "restore the file or remove the line"
-			if errors.Is(err, ErrNewer) {
-				advice = "keep the line, and use that version"
-			} else if len(bytes.TrimSpace(line)) == 0 {
-				err, advice = errors.New("the line is blank"), "remove it"
-			}
-			return Lines[T]{}, fmt.Errorf("results: %s:%d: %w; %s", f.Path, len(f.known.Values)+1, err, advice)
+func wholeLines(path string) ([]byte, error) {
+	content, err := os.ReadFile(path)
+	if err == nil && strings.HasSuffix(path, Compressed) {
+		var z *gzip.Reader
+		if z, err = gzip.NewReader(bytes.NewReader(content)); err == nil {
+			content, err = io.ReadAll(z)
 		}
 	}
-	return Lines[T]{Values: slices.Clip(f.known.Values), length: f.known.length}, nil
+	if err != nil {
+		return nil, fmt.Errorf("results: reading %s: %w", path, err)
+	}
+	return content[:bytes.LastIndexByte(content, '\n')+1], nil
 }
 
-// Add adds to the file what choose makes of the lines that are there, whole lines with their newlines, while no other
-// process adds some. It makes the file if need be, removes a torn line first, and returns when the new lines are safe
-// on the disk.
-func (f *LineFile[T]) Add(choose func(Lines[T]) ([]byte, error)) (err error) {
-	_, statErr := os.Lstat(f.Path)
-	if statErr == nil {
-		if err := checkRegular(f.Path); err != nil {
-			return err
-		}
-	}
-	// The lock is on the data file itself: lines are only added, so the file is never replaced.
-	lock := flock.New(f.Path, flock.SetPermissions(0o644))
-	if err := lock.Lock(); err != nil {
-		return fmt.Errorf("results: locking %s: %w", f.Path, err)
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	before, err := f.read()
-	if err != nil {
+// AddLines adds to a file what choose makes of the whole lines that are there, while no other process adds some. It makes
+// the file if need be, removes an unfinished last line, and returns when the new lines are safe on the disk.
+func AddLines(path string, choose func(before []byte) ([]byte, error)) (err error) {
+	if err := checkRegular(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if before.Torn {
-		if err := os.Truncate(f.Path, int64(before.length)); err != nil {
-			return fmt.Errorf("results: removing the unfinished last line of %s: %w", f.Path, err)
-		}
+	// The lock is on the file itself: lines are only added, so it is never replaced.
+	lock := flock.New(path, flock.SetPermissions(0o644))
+	if err := lock.Lock(); err != nil {
+		return fmt.Errorf("results: locking %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	before, err := wholeLines(path)
+	if err != nil {
+		return err
 	}
 	added, err := choose(before)
 	if err != nil || len(added) == 0 {
 		return err
 	}
-	if before.open {
-		added = append([]byte("\n"), added...)
+	if err := os.Truncate(path, int64(len(before))); err != nil {
+		return fmt.Errorf("results: removing the unfinished last line of %s: %w", path, err)
 	}
-	if err := appendDurably(f.Path, added); err != nil {
+	if err := appendDurably(path, added); err != nil {
 		return err
 	}
-	if errors.Is(statErr, fs.ErrNotExist) {
-		if err := atomicfile.SyncFolder(filepath.Dir(f.Path)); err != nil {
-			return fmt.Errorf("results: keeping the new file %s: %w", f.Path, err)
-		}
+	if len(before) == 0 {
+		err = atomicfile.SyncFolder(filepath.Dir(path))
 	}
-	return nil
+	return err
 }
 
 // appendDurably writes with one call, so that a kill leaves whole lines, and at most the beginning of one.
@@ -167,7 +98,7 @@ func appendDurably(path string, lines []byte) (err error) {
 func checkRegular(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, link := os.Lstat(path); link == nil {
+		if info, link := os.Lstat(path); link == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return fmt.Errorf("results: %s is a link to a file that is not there; remove it or restore the file", path)
 		}
 	}
@@ -211,7 +142,7 @@ func DefaultDir() (string, error) {
 	}
 	for dir := start; ; {
 		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && len(content) >= len(moduleLine) && string(content[:len(moduleLine)]) == moduleLine {
+		if err == nil && bytes.HasPrefix(content, []byte(moduleLine)) {
 			return filepath.Join(dir, "figures", "runs"), nil
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -223,6 +154,13 @@ func DefaultDir() (string, error) {
 		}
 		dir = parent
 	}
+}
+
+// IsCommitted says whether a folder is figures/runs of a checkout, whose results are committed.
+func IsCommitted(folder string) bool {
+	path, err := filepath.Abs(folder)
+	content, readErr := os.ReadFile(filepath.Join(path, "..", "..", "go.mod"))
+	return err == nil && readErr == nil && strings.HasSuffix(filepath.ToSlash(path), "/figures/runs") && bytes.HasPrefix(content, []byte(moduleLine))
 }
 
 // Identified has an identity, and a text that says what it is.

@@ -3,6 +3,8 @@
 package results_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,105 +22,42 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// words is a file with a word in brackets on each line.
-func words(path string) *results.LineFile[string] {
-	return &results.LineFile[string]{Path: path, Decode: func(line []byte) (string, error) {
-		word, begins := strings.CutPrefix(string(line), "[")
-		word, ends := strings.CutSuffix(word, "]")
-		switch {
-		case word == "newer":
-			return "", results.ErrNewer
-		case !begins || !ends:
-			return "", errors.New("no word in brackets")
-		}
-		return word, nil
-	}}
+// add adds a line.
+func add(path, line string) error {
+	return results.AddLines(path, func([]byte) ([]byte, error) { return []byte(line + "\n"), nil })
 }
 
-// add adds a word.
-func add(path, word string) error {
-	return words(path).Add(func(results.Lines[string]) ([]byte, error) { return fmt.Appendf(nil, "[%s]\n", word), nil })
-}
-
-// A killed process leaves the last line torn, or without its newline. What is whole counts, and the next line follows it.
-// Any other line that is none is an error that says where, and what to do.
+// A killed process leaves the last line torn. The whole lines before it count, and the next one follows them.
 func TestLines(t *testing.T) {
-	for _, c := range []struct {
-		name, content string
-		read          []string
-		torn          bool
-		after, err    string // the content once a word was added, or the error
-	}{
-		{"empty", "", nil, false, "[new]\n", ""},
-		{"whole", "[a]\n[b]\n", []string{"a", "b"}, false, "[a]\n[b]\n[new]\n", ""},
-		{"without a newline", "[a]\n[b]", []string{"a", "b"}, false, "[a]\n[b]\n[new]\n", ""},
-		{"torn", "[a]\n[b", []string{"a"}, true, "[a]\n[new]\n", ""},
-		{"damaged", "[a\n[b]\n", nil, false, "", ":1: no word in brackets; restore the file or remove the line"},
-		{"blank", "[a]\n\n[b]\n", nil, false, "", ":2: the line is blank; remove it"},
-		{"newer", "[a]\n[newer]\n", nil, false, "", ":2: the format is a later one; keep the line, and use that version"},
-	} {
+	for _, c := range []struct{ name, content, read string }{{"empty", "", ""}, {"whole", "a\nb\n", "a\nb\n"}, {"torn", "a\nb", "a\n"}, {"all torn", "a", ""}} {
 		t.Run(c.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "words")
+			path := filepath.Join(t.TempDir(), "lines")
 			must.Do(t, os.WriteFile(path, []byte(c.content), 0o600))
-			lines, err := words(path).Read()
-			if c.err != "" {
-				if err == nil || !strings.Contains(err.Error(), path+c.err) {
-					t.Errorf("reading: %v, want %q", err, c.err)
-				}
-				if err := add(path, "new"); err == nil || !strings.Contains(err.Error(), path+c.err) {
-					t.Errorf("adding: %v, want %q", err, c.err)
-				}
-				return
-			}
-			if err != nil || !slices.Equal(lines.Values, c.read) || lines.Torn != c.torn {
-				t.Errorf("read %v, torn %t: %v", lines.Values, lines.Torn, err)
+			if got := string(must.Get(results.WholeLines(path))(t)); got != c.read {
+				t.Errorf("read %q, want %q", got, c.read)
 			}
 			must.Do(t, add(path, "new"))
-			if got := string(must.Get(os.ReadFile(path))(t)); got != c.after {
-				t.Errorf("afterwards the file is %q, want %q", got, c.after)
+			if got := string(must.Get(os.ReadFile(path))(t)); got != c.read+"new\n" {
+				t.Errorf("afterwards the file is %q", got)
 			}
 		})
 	}
 }
 
-// A file is read on from where it was read before, whatever happened to it since.
-func TestLinesAreDecodedOnce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "words")
-	file, decoded := words(path), 0
-	decode := file.Decode
-	file.Decode = func(line []byte) (string, error) {
-		decoded++
-		return decode(line)
+// Compressed lines are read, and an incomplete compressed file is an error.
+func TestCompressedLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lines.gz")
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	must.Get(z.Write([]byte("a\nb\n")))(t)
+	must.Do(t, z.Close())
+	must.Do(t, os.WriteFile(path, b.Bytes(), 0o600))
+	if got := string(must.Get(results.WholeLines(path))(t)); got != "a\nb\n" {
+		t.Errorf("read %q", got)
 	}
-	for _, c := range []struct {
-		name, content string
-		replaced      bool
-		want          []string
-		decoded       int
-	}{
-		{"new", "[a]\n[b]\n", false, []string{"a", "b"}, 2},
-		{"as before", "[a]\n[b]\n", false, []string{"a", "b"}, 0},
-		{"longer", "[a]\n[b]\n[c]\n", false, []string{"a", "b", "c"}, 1},
-		{"without a newline", "[a]\n[b]\n[c]\n[d]", false, []string{"a", "b", "c", "d"}, 1},
-		{"finished", "[a]\n[b]\n[c]\n[d]\n[e]\n", false, []string{"a", "b", "c", "d", "e"}, 2},
-		{"torn", "[a]\n[b]\n[c]\n[d]\n[e]\n[f", false, []string{"a", "b", "c", "d", "e"}, 1},
-		{"cut short", "[a]\n[z]\n", false, []string{"a", "z"}, 2},
-		{"replaced", "[x]\n[y]\n[z]\n", true, []string{"x", "y", "z"}, 3},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if c.replaced {
-				other := path + ".other"
-				must.Do(t, os.WriteFile(other, []byte(c.content), 0o600))
-				must.Do(t, os.Rename(other, path))
-			} else {
-				must.Do(t, os.WriteFile(path, []byte(c.content), 0o600))
-			}
-			decoded = 0
-			lines := must.Get(file.Read())(t)
-			if !slices.Equal(lines.Values, c.want) || decoded != c.decoded {
-				t.Errorf("read %v with %d lines decoded, want %v with %d", lines.Values, decoded, c.want, c.decoded)
-			}
-		})
+	must.Do(t, os.WriteFile(path, b.Bytes()[:b.Len()-1], 0o600))
+	if _, err := results.WholeLines(path); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("the error is %v", err)
 	}
 }
 
@@ -129,24 +68,24 @@ func TestManyAdd(t *testing.T) {
 	for writer := range 8 {
 		wg.Go(func() {
 			for i := range 20 {
-				err := words(path).Add(func(before results.Lines[string]) ([]byte, error) {
-					return fmt.Appendf(nil, "[%d of %d after %d]\n", i, writer, len(before.Values)), nil
-				})
-				if err != nil {
+				if err := results.AddLines(path, func(before []byte) ([]byte, error) {
+					return fmt.Appendf(nil, "%d of %d after %d\n", i, writer, bytes.Count(before, []byte("\n"))), nil
+				}); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	lines := must.Get(words(path).Read())(t)
-	if len(lines.Values) != 160 || lines.Torn {
-		t.Fatalf("%d lines, torn %t", len(lines.Values), lines.Torn)
-	}
-	for n, word := range lines.Values {
-		if !strings.HasSuffix(word, fmt.Sprintf(" after %d", n)) {
-			t.Errorf("line %d is %q", n+1, word)
+	n := 0
+	for line := range strings.Lines(string(must.Get(results.WholeLines(path))(t))) {
+		if !strings.HasSuffix(line, fmt.Sprintf(" after %d\n", n)) {
+			t.Errorf("line %d is %q", n+1, line)
 		}
+		n++
+	}
+	if n != 160 {
+		t.Errorf("%d lines", n)
 	}
 }
 
@@ -170,7 +109,7 @@ func TestIrregularFiles(t *testing.T) {
 			must.Do(t, c.make(path))
 			done := make(chan error, 2)
 			go func() {
-				_, err := words(path).Read()
+				_, err := results.WholeLines(path)
 				done <- err
 				done <- add(path, "new")
 			}()

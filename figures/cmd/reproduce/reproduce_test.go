@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"os"
@@ -105,13 +106,14 @@ func ends(t *testing.T, status int, wantOut, wantErr string, args ...string) str
 func lines(t *testing.T, store string) (count int) {
 	t.Helper()
 	seen := map[string]bool{}
-	for _, file := range must.Get(filepath.Glob(filepath.Join(store, "*-*.jsonl")))(t) {
-		for line := range strings.Lines(string(must.Get(os.ReadFile(file))(t))) {
-			_, id, _ := strings.Cut(line, `"id":"`)
-			if seen[id[:16]] {
-				t.Errorf("%s is there twice", id[:16])
+	for _, file := range must.Get(filepath.Glob(filepath.Join(store, "*-*.csv")))(t) {
+		rows := must.Get(csv.NewReader(must.Get(os.Open(file))(t)).ReadAll())(t)
+		for _, row := range rows[1:] {
+			id := fmt.Sprint(row[0], row[2:4]) // group, split, seed
+			if seen[id] {
+				t.Errorf("%s is there twice", id)
 			}
-			seen[id[:16]] = true
+			seen[id] = true
 			count++
 		}
 	}

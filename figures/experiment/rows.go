@@ -1,0 +1,132 @@
+package experiment
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// The columns of a file of results before those of the metrics, and of the file of runs.
+var (
+	resultColumns = []string{"group", "method", "split", "seed", "run", "seconds", "diverged"}
+	runColumns    = []string{"run", "backend", "device", "version", "batched", "examples_per_second", "finished"}
+)
+
+// eachRow calls each with the rows of a CSV file, whose first one names its columns. The slice is used again.
+func eachRow(content []byte, each func(columns, row []string) error) error {
+	r := csv.NewReader(bytes.NewReader(content))
+	r.ReuseRecord = true
+	first, err := r.Read()
+	columns := slices.Clone(first)
+	for err == nil {
+		var row []string
+		if row, err = r.Read(); err == nil {
+			if err = each(columns, row); err != nil {
+				line, _ := r.FieldPos(0)
+				err = fmt.Errorf("line %d: %w", line, err)
+			}
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return err
+}
+
+// result is the result of a row, without its run.
+func result(columns, row []string) (r Result, run string, err error) {
+	if len(columns) < len(resultColumns) || !slices.Equal(columns[:len(resultColumns)], resultColumns) {
+		return r, "", fmt.Errorf("the first columns are %q; want %q", columns, resultColumns)
+	}
+	var problems [3]error
+	r.Group, run, r.Diverged = row[0], row[4], row[6] != ""
+	r.Split, problems[0] = strconv.Atoi(row[2])
+	r.Seed, problems[1] = strconv.ParseUint(row[3], 10, 64)
+	r.WallSeconds, problems[2] = strconv.ParseFloat(row[5], 64)
+	r.ID = idOf(r.Group, r.Split, r.Seed)
+	if err := errors.Join(problems[:]...); err != nil {
+		return r, "", err
+	}
+	r.Metrics = make(map[string]float64, len(columns)-len(resultColumns))
+	for i := len(resultColumns); i < len(columns); i++ {
+		if row[i] == "" {
+			continue
+		}
+		v, err := strconv.ParseFloat(row[i], 64)
+		switch {
+		case err != nil:
+			return r, "", err
+		case math.IsNaN(v) || math.IsInf(v, 0):
+			r.NotFinite = append(r.NotFinite, fmt.Sprintf("%q is %v", columns[i], v))
+		default:
+			r.Metrics[columns[i]] = v
+		}
+	}
+	return r, run, nil
+}
+
+// row is the inverse of result. The run is the row of runs that it belongs to.
+func (r Result) row(columns []string, method string) (row, run []string) {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	run = []string{"", r.Backend, r.Device, r.Version, strconv.Itoa(r.Batched), number(r.ExamplesPerSecond), r.Finished.UTC().Format(time.RFC3339)}
+	run[0] = digest(fmt.Appendf(nil, "%q", run[1:]))[:8]
+	diverged := ""
+	if r.Diverged {
+		diverged = "true"
+	}
+	row = []string{r.Group, method, strconv.Itoa(r.Split), strconv.FormatUint(r.Seed, 10), run[0], strconv.FormatFloat(r.WallSeconds, 'g', 6, 64), diverged}
+	for _, name := range columns[len(resultColumns):] {
+		text := ""
+		if v, has := r.Metrics[name]; has {
+			text = number(v)
+		} else if i := slices.IndexFunc(r.NotFinite, func(s string) bool { return len(s) > len(name)+6 && s[:len(name)+6] == fmt.Sprintf("%q is ", name) }); i >= 0 {
+			text = r.NotFinite[i][len(name)+6:]
+		}
+		row = append(row, text)
+	}
+	return row, run
+}
+
+// ran puts the run of a row of runs into a result.
+func (r *Result) ran(row []string) (err error) {
+	var problems [3]error
+	r.Backend, r.Device, r.Version = row[1], row[2], row[3]
+	r.Batched, problems[0] = strconv.Atoi(row[4])
+	r.ExamplesPerSecond, problems[1] = strconv.ParseFloat(row[5], 64)
+	r.Finished, problems[2] = time.Parse(time.RFC3339, row[6])
+	return errors.Join(problems[:]...)
+}
+
+// columns are those of a file that can hold a result.
+func (r Result) columns() []string {
+	names := slices.Collect(maps.Keys(r.Metrics))
+	return slices.Concat(resultColumns, slices.Sorted(slices.Values(names)))
+}
+
+// text is rows as lines of CSV.
+func text(rows ...[]string) []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	w.WriteAll(rows) // of a buffer, which has no errors
+	return b.Bytes()
+}
+
+// decodeGroups reads lines of groups into a map by their identities.
+func decodeGroups(content []byte, into map[string]groupLine) error {
+	for line := range bytes.Lines(content) {
+		var g groupLine
+		if err := json.Unmarshal(line, &g); err != nil {
+			return fmt.Errorf("line %d: %w", len(into)+1, err)
+		}
+		into[g.Group] = g
+	}
+	return nil
+}
