@@ -1,6 +1,8 @@
 package report
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"strconv"
 
@@ -70,7 +72,25 @@ func (roundTicks) Ticks(low, high float64) []plot.Tick {
 			best = ticks
 		}
 	}
+	if len(best) == 0 { // low and high are neighbours among the floats
+		for _, end := range []float64{low, high} {
+			best = append(best, plot.Tick{Value: end, Label: strconv.FormatFloat(end, 'g', -1, 64)})
+		}
+	}
 	return best
+}
+
+// drawable returns an error if no picture can have the axis.
+func drawable(a plot.Axis) error {
+	switch _, log := a.Scale.(plot.LogScale); {
+	case log && a.Min <= 0:
+		return errors.New("is logarithmic, where 0 and less have no place; draw them where it begins (see LogAxis)")
+	case math.IsInf(a.Max-a.Min, 1):
+		return fmt.Errorf("would go from %v to %v, which are too far apart", a.Min, a.Max)
+	case a.Min == a.Max && a.Min+1 == a.Min:
+		return fmt.Errorf("shows %v alone, around which there is no room for numbers", a.Min)
+	}
+	return nil
 }
 
 // LogAxis makes an axis logarithmic, from the smallest of the values above 0, but at most three powers of ten below the
@@ -111,14 +131,19 @@ func distance(a, b int) int { return max(a-b, b-a) }
 // nudge keeps rounding errors from moving a number over a whole one.
 const nudge = 1e-9
 
-// ticksAt places a tick at every multiple of step.
+// ticksAt places a tick at every multiple of step; none where multiples are too large to be told apart.
 func ticksAt(step, low, high float64) []plot.Tick {
+	const most, exact = 100, 1 << 52 // ticks, and the size of their numbers
+	first, last := math.Ceil(low/step-nudge), math.Floor(high/step+nudge)
+	if !(last-first < most) || math.Abs(first) > exact || math.Abs(last) > exact {
+		return nil
+	}
 	decimals := max(0, -int(math.Floor(math.Log10(step)+nudge)))
 	var ticks []plot.Tick
 	// Multiples are counted rather than added up, so that rounding does not grow.
-	for k := math.Ceil(low/step - nudge); k <= high/step+nudge; k++ {
+	for n := range int(last-first) + 1 {
 		// Adding zero turns a negative zero into a plain one.
-		value := k*step + 0
+		value := (first+float64(n))*step + 0
 		ticks = append(ticks, plot.Tick{Value: value, Label: strconv.FormatFloat(value, 'f', decimals, 64)})
 	}
 	return ticks

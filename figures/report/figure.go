@@ -61,6 +61,16 @@ func (f Figure) Bytes(format string) ([]byte, error) {
 	if len(f.Strips) > 0 && len(f.Strips) != len(f.Panels) {
 		return nil, fmt.Errorf("report: figure %s has %d rows of panels, but %d of strips", f.Name, len(f.Panels), len(f.Strips))
 	}
+	for _, p := range slices.Concat(slices.Concat(f.Panels, f.Strips)...) {
+		if p == nil {
+			continue
+		}
+		for name, axis := range map[string]plot.Axis{"x": p.X, "y": p.Y} {
+			if err := drawable(axis); err != nil {
+				return nil, fmt.Errorf("report: figure %s: the %s axis %w", f.Name, name, err)
+			}
+		}
+	}
 	var canvas interface {
 		vg.CanvasSizer
 		io.WriterTo
