@@ -169,6 +169,11 @@ func TestDamagedCheckpointIsNoted(t *testing.T) {
 		t.Errorf("notes of another version: %q", notes)
 	}
 	sameState(t, m, want)
+	// A shorter run does not take over the network of a longer one.
+	c.Epochs--
+	if err := c.Fit(context.Background(), c.model(t, dtypes.Float32), c.data...); err == nil || !strings.Contains(err.Error(), "it is of a longer run; use another Checkpoints.Folder") {
+		t.Errorf("the error of a shorter run is %v", err)
+	}
 }
 
 // That a checkpoint cannot be written is noted. It neither ends the run nor spoils

@@ -17,7 +17,8 @@ import (
 type Checkpoints struct {
 	// Folder holds the checkpoints of this run and of no other; "" saves none. A
 	// run that is resumed must have the settings and the data that it was started
-	// with: Fit checks only the shapes of the variables and the number of replicas.
+	// with: Fit checks only the shapes of the variables, the number of replicas, and
+	// that the run is not shorter than what was saved.
 	Folder string
 	// EverySteps saves once so many steps were done since the last save; 0 does
 	// not count steps.
@@ -89,6 +90,9 @@ func (s *saves) restore(r *run) error {
 	s.triedTime = time.Now()
 	if !found.Found {
 		return nil
+	}
+	if found.Step > r.steps {
+		return fmt.Errorf("train: %s was saved at step %d, and this run ends at %d: it is of a longer run; use another Checkpoints.Folder", found.Path, found.Step, r.steps)
 	}
 	for _, damage := range found.Damaged {
 		r.Notes(fmt.Sprintf("%v; going on from step %d", damage, found.Step))
