@@ -50,7 +50,7 @@ type TargetChecker interface{ CheckTarget(y float64) error }
 // parameter, which starts at 0, or with PerExample the network's second output. The
 // variance is e^2v Nu/(Nu-2) for Nu > 2, and infinite or undefined below.
 type StudentT struct {
-	Nu         float64
+	Nu         float64 // above 0 and at most 1e6, where probabilities are those of a Gaussian within 1e-6
 	PerExample bool
 }
 
@@ -59,8 +59,8 @@ const LogScale = "observation_log_scale"
 
 // Check implements Checker.
 func (l StudentT) Check() error {
-	if !(l.Nu > 0) || math.IsInf(l.Nu, 0) {
-		return fmt.Errorf("likelihood.StudentT has %g degrees of freedom; Nu must be finite and above 0, such as 4 (for a Gaussian there is likelihood.Gaussian)", l.Nu)
+	if !(l.Nu > 0 && l.Nu <= 1e6) { // beyond, differences of logarithms of gamma functions lose their digits
+		return fmt.Errorf("likelihood.StudentT has %g degrees of freedom; Nu must be above 0 and at most 1e6, such as 4 (for a Gaussian there is likelihood.Gaussian)", l.Nu)
 	}
 	return nil
 }

@@ -106,6 +106,7 @@ func TestRefused(t *testing.T) {
 		"has 0 degrees":               likelihood.StudentT{}.Check(),
 		"has NaN degrees":             likelihood.StudentT{Nu: math.NaN()}.Check(),
 		"has +Inf degrees":            likelihood.StudentT{Nu: math.Inf(1)}.Check(),
+		"has 1e+12 degrees":           likelihood.StudentT{Nu: 1e12}.Check(),
 		"no Levels":                   likelihood.Quantiles{}.Check(),
 		"Levels [0.5 0.5]":            likelihood.Quantiles{Levels: []float64{0.5, 0.5}}.Check(),
 		"Levels [0]":                  likelihood.Quantiles{Levels: []float64{0}}.Check(),
@@ -121,6 +122,16 @@ func TestRefused(t *testing.T) {
 	for _, err := range []error{likelihood.StudentT{Nu: 0.5}.Check(), likelihood.Quantiles{Levels: []float64{0.1, 0.9}}.Check(), likelihood.Poisson{}.CheckTarget(7)} {
 		if err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// With the largest number of degrees of freedom probabilities are those of a Gaussian within 1e-6.
+func TestManyDegreesOfFreedom(t *testing.T) {
+	d := (likelihood.StudentT{Nu: 1e6}).Given([]float64{0, 0})
+	for _, y := range []float64{-3, 0, 1} {
+		if math.Abs(d.CDF(y)-distuv.UnitNormal.CDF(y)) > 1e-6 || math.Abs(d.LogProb(y)-distuv.UnitNormal.LogProb(y)) > 2e-5 {
+			t.Errorf("at %v: %v and %v", y, d.CDF(y), d.LogProb(y))
 		}
 	}
 }
