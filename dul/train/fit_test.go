@@ -395,6 +395,7 @@ func TestFitErrors(t *testing.T) {
 	}{
 		{name: "no schedule", of: floats, change: func(r *train.Trainer) { r.Schedule = nil }, data: set(good), want: "needs a Schedule"},
 		{name: "negative epochs", of: floats, change: func(r *train.Trainer) { r.Epochs = -1 }, data: set(good), want: "-1 epochs"},
+		{name: "steps that overflow", of: floats, change: func(r *train.Trainer) { r.Epochs = math.MaxInt / 3 }, data: set(good), want: "neither may be above 1000000000"},
 		{name: "negative pretraining", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs = -1 }, data: set(good), want: "-1 for pretraining"},
 		{name: "negative steps", of: floats, change: func(r *train.Trainer) { r.StepsPerExecution = -1 }, data: set(good), want: "-1 steps per execution"},
 		{name: "batch size", of: floats, change: func(r *train.Trainer) { r.BatchSize = 0 }, data: set(good), want: "batch size is 0"},

@@ -133,12 +133,18 @@ func lossesOf(row []float64) Losses {
 	return Losses{Total: row[0], NLL: row[1], KL: row[2], LogLikelihood: row[3], Accuracy: row[4]}
 }
 
+// MaxEpochs is the largest number of epochs, so that no count of steps overflows.
+const MaxEpochs = 1e9
+
 func (t Trainer) check() error {
 	if t.Schedule == nil || len(t.Groups) == 0 {
 		return errors.New("train.Trainer needs a Schedule and Groups")
 	}
 	if t.Epochs < 0 || t.PretrainEpochs < 0 || t.StepsPerExecution < 0 {
 		return fmt.Errorf("train.Trainer has %d epochs, %d for pretraining and %d steps per execution; none may be negative", t.Epochs, t.PretrainEpochs, t.StepsPerExecution)
+	}
+	if max(t.Epochs, t.PretrainEpochs) > MaxEpochs {
+		return fmt.Errorf("train.Trainer has %d epochs and %d for pretraining; neither may be above %d", t.Epochs, t.PretrainEpochs, int(MaxEpochs))
 	}
 	if t.BatchSize < 1 {
 		return fmt.Errorf("batch size is %d; it must be at least 1", t.BatchSize)
@@ -278,7 +284,7 @@ func (r *run) checkData() error {
 		if err == nil {
 			n := set.Len()
 			r.orders = append(r.orders, newOrder(m.Seeds()[i], n, r.Order))
-			steps := (n + r.BatchSize - 1) / r.BatchSize
+			steps := (n-1)/r.BatchSize + 1 // rounded up, for any BatchSize
 			if i > 0 && steps != r.epochSteps {
 				err = fmt.Errorf("%d examples, where replica 0 has %d: with batches of %d their epochs have different lengths; train these apart", n, r.data[0].Len(), r.BatchSize)
 			}

@@ -81,6 +81,7 @@ func TestRefused(t *testing.T) {
 		{"a split too many", small(none), func(e *experiment.Experiment) { e.Split = 3 }, "Split is 3; the data have 3 splits"},
 		{"layers in the network", small(none), func(e *experiment.Experiment) { e.Task.Network = nets.MLP{Layers: none} }, "Task.Network has Layers"},
 		{"no convolution", small(scaled{}), func(e *experiment.Experiment) { e.Task.Network = nets.ResNet14(nil) }, "have no convolution"},
+		{"epochs that overflow", small(none), func(e *experiment.Experiment) { e.Recipe.Epochs = math.MaxInt / 3 }, "it must be from 1 to 1000000000"},
 		{"no epochs", small(none), func(e *experiment.Experiment) { e.Recipe.Epochs = 0 }, "Recipe.Epochs is 0"},
 		{"an infinite rate", small(none), func(e *experiment.Experiment) { e.Recipe.Schedule = experiment.Cosine{Start: math.Inf(1)} }, "rates must be finite"},
 		{"a negative rate", small(none), func(e *experiment.Experiment) { e.Recipe.Schedule = experiment.Constant{Start: -1} }, "step 0 of 1000 is -1"},

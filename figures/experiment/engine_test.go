@@ -484,3 +484,13 @@ func TestNotesNameTheBackend(t *testing.T) {
 		t.Errorf("notes %q", notes)
 	}
 }
+
+// A batch of any size above the number of examples is all of them.
+func TestFullBatch(t *testing.T) {
+	all, most := small(baselines.Deterministic{}), small(baselines.Deterministic{})
+	all.Recipe.BatchSize, most.Recipe.BatchSize = 1000, math.MaxInt
+	found := must.Get(experiment.Run(context.Background(), all, most))(t)
+	if difference := found[0].Difference(found[1]); difference != "" || !(found[0].Metrics["nll"] != 0) {
+		t.Error(difference)
+	}
+}

@@ -78,7 +78,7 @@ func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit 
 			r.fail(ctx, e, e.problem(err))
 			continue
 		}
-		length := (d.Train.Len() + e.Recipe.BatchSize - 1) / e.Recipe.BatchSize
+		length := (d.Train.Len()-1)/e.Recipe.BatchSize + 1 // rounded up, for any BatchSize
 		if e.Method.Process != nil && e.Method.Process.CountsExamples() {
 			length = d.Train.Len()
 		}

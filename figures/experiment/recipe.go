@@ -180,12 +180,12 @@ func (g Group) check() error {
 func (r Recipe) check() error {
 	var all problems
 	need := func(ok bool, format string, args ...any) { all.need(ok, "field Recipe."+format, args...) }
-	need(r.Epochs >= 1, "Epochs is %d; at least 1 is needed", r.Epochs)
+	need(r.Epochs >= 1 && r.Epochs <= train.MaxEpochs, "Epochs is %d; it must be from 1 to %d", r.Epochs, int(train.MaxEpochs))
 	need(r.BatchSize >= 1, "BatchSize is %d; at least 1 is needed", r.BatchSize)
 	need(r.Samples >= 1, "Samples is %d; at least 1 is needed", r.Samples)
 	need(r.PredictBatch >= 0, "PredictBatch is %d; it must not be negative", r.PredictBatch)
 	need(!r.Coherent || !r.SharedNoise, "Coherent and SharedNoise are both set; coherent draws are drawn by a seed, so leave SharedNoise out")
-	need(r.PretrainEpochs >= 0, "PretrainEpochs is %d; it must not be negative", r.PretrainEpochs)
+	need(r.PretrainEpochs >= 0 && r.PretrainEpochs <= train.MaxEpochs, "PretrainEpochs is %d; it must be from 0 to %d", r.PretrainEpochs, int(train.MaxEpochs))
 	need((r.PretrainEpochs > 0) == (len(r.PretrainGroups) > 0), "PretrainEpochs is %d, and there are %d PretrainGroups; one needs the other", r.PretrainEpochs, len(r.PretrainGroups))
 	need(r.LogLikelihoodScale >= 0, "LogLikelihoodScale is %g; it must not be negative", r.LogLikelihoodScale)
 	need(r.Padding >= 0, "Padding is %d; it must not be negative", r.Padding)
