@@ -29,6 +29,7 @@ func Sets() []tables.Set {
 func Tables() []tables.Named {
 	return []tables.Named{
 		{Name: "where-gaps", Doc: "does the density help in gaps? density layers against two controls, gap by gap", Make: GapTable},
+		{Name: "where-gap-methods", Doc: "density layers against the other methods in gaps", Make: GapMethodTable},
 		{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Make: ExactTable},
 		{Name: "where-functions", Doc: "are joint predictions better if a draw is one function?", Make: FunctionTable},
 		{Name: "where-decisions", Doc: "are decisions better that follow a density network's uncertainty?", Make: DecisionTable},
@@ -163,19 +164,29 @@ const allSets = "All six sets"
 // bootstrap interval and the verdict of the signed-rank test, and on how many gaps density has the lower mean NLL. All
 // verdicts against one control hold together at 5 % (Holm).
 func GapTable(x *tables.Index) (report.Table, error) {
-	s := tables.Sheet{Table: prose.Table("where-gaps", map[string]int{"Seeds": gapSeeds})}
+	return gapTable(x, "where-gaps", controls(), allSets)
+}
+
+// GapMethodTable is GapTable against the other methods of the questions, pooled over the data sets that were run.
+func GapMethodTable(x *tables.Index) (report.Table, error) {
+	return gapTable(x, "where-gap-methods", compared()[1+len(controls()):], "All of these")
+}
+
+// gapTable is a table of density against others. A row with the name all pools the data sets; that of allSets needs each.
+func gapTable(x *tables.Index, name string, others []experiment.Method, all string) (report.Table, error) {
+	s := tables.Sheet{Table: prose.Table(name, map[string]int{"Seeds": gapSeeds})}
 	s.Columns = []string{"Data set"}
 	s.Legend = "▲ better, ▽ worse than the control, decided at 5 % for all rows of a column together. No mark: undecided."
-	for _, control := range controls() {
+	for _, control := range others {
 		s.Columns = append(s.Columns, "Against "+control.Name, "Gaps won: "+control.Name)
 	}
 	for _, of := range gapSettings() {
 		sets := map[string][][]float64{} // the differences to each control
-		for _, dataset := range append(uci.SmallDatasets(), allSets) {
+		for _, dataset := range append(uci.SmallDatasets(), all) {
 			var cells []tables.Mean
-			for _, control := range controls() {
-				list := pooled(sets[control.Name])
-				if dataset != allSets {
+			for _, control := range others {
+				list := pooled(sets[control.Name], all == allSets)
+				if dataset != all {
 					list = of.differences(x, dataset, control)
 					sets[control.Name] = append(sets[control.Name], list)
 				}
@@ -196,9 +207,9 @@ func GapTable(x *tables.Index) (report.Table, error) {
 	return s.Make(x)
 }
 
-// pooled are the differences of all data sets; none if there are none of one.
-func pooled(sets [][]float64) []float64 {
-	if slices.ContainsFunc(sets, func(set []float64) bool { return len(set) == 0 }) {
+// pooled are the differences of all data sets; none if each is needed and there are none of one.
+func pooled(sets [][]float64, each bool) []float64 {
+	if each && slices.ContainsFunc(sets, func(set []float64) bool { return len(set) == 0 }) {
 		return nil
 	}
 	return slices.Concat(sets...)
