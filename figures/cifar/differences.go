@@ -66,7 +66,7 @@ func newScores(probs []float64, classes int, labels []int, temperature float64) 
 }
 
 // scoresAt are the scores of test images, by their probabilities as they are or crossScaled. They are nil where no
-// temperature is best. KeepScores puts them into Extra.
+// temperature is best. Of many classes the store has the scores, in Extra, and no probabilities.
 func scoresAt(test *experiment.Prediction, scaled bool) (*imageScores, error) {
 	ending, probabilities, temperature := "", test.Probabilities, 1.0
 	if scaled {
@@ -89,35 +89,6 @@ func scoresAt(test *experiment.Prediction, scaled bool) (*imageScores, error) {
 		}
 	}
 	return newScores(probabilities, test.Width, test.Labels, temperature)
-}
-
-// KeepScores keeps of the predictions of test images what DifferencesTable and TemperatureTable need, in the place of
-// probabilities of many classes.
-func KeepScores(p *experiment.Predictions) error {
-	test, err := p.Set(TestSet)
-	if err != nil {
-		return err
-	}
-	kept := map[string][]float64{}
-	for scaled, ending := range map[bool]string{false: "", true: scaledEnding} {
-		s, err := scoresAt(test, scaled)
-		if err != nil {
-			return err
-		}
-		if s == nil {
-			continue
-		}
-		right := make([]float64, len(s.nll))
-		for i, r := range s.outcomes.Right {
-			if r {
-				right[i] = 1
-			}
-		}
-		kept["nll"+ending], kept["brier"+ending], kept["confidence"+ending], kept["right"+ending] = s.nll, s.brier, s.outcomes.Confidence, right
-		kept["temperature"+ending] = []float64{s.temperature}
-	}
-	test.Probabilities, test.Extra = nil, kept
-	return nil
 }
 
 func newJudgedRun(s *imageScores, labels []int) (*judgedRun, error) {

@@ -275,8 +275,37 @@ func TestProcessorDetection(t *testing.T) {
 func TestKeptScores(t *testing.T) {
 	p := must.Get(spoken(t, list(Processor, ten, 1, methods.Density)[0], 200, 2, 2).Predictions())(t)
 	want := []*imageScores{must.Get(scoresAt(&p.Sets[0], false))(t), must.Get(scoresAt(&p.Sets[0], true))(t)}
-	must.Do(t, KeepScores(p))
+	must.Do(t, keepScores(p))
 	if got := []*imageScores{must.Get(scoresAt(&p.Sets[0], false))(t), must.Get(scoresAt(&p.Sets[0], true))(t)}; !reflect.DeepEqual(got, want) || p.Sets[0].Probabilities != nil {
 		t.Errorf("the kept scores are others")
 	}
+}
+
+// keepScores keeps of the predictions of test images what DifferencesTable and TemperatureTable need, in the place of
+// probabilities of many classes.
+func keepScores(p *experiment.Predictions) error {
+	test, err := p.Set(TestSet)
+	if err != nil {
+		return err
+	}
+	kept := map[string][]float64{}
+	for scaled, ending := range map[bool]string{false: "", true: scaledEnding} {
+		s, err := scoresAt(test, scaled)
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			continue
+		}
+		right := make([]float64, len(s.nll))
+		for i, r := range s.outcomes.Right {
+			if r {
+				right[i] = 1
+			}
+		}
+		kept["nll"+ending], kept["brier"+ending], kept["confidence"+ending], kept["right"+ending] = s.nll, s.brier, s.outcomes.Confidence, right
+		kept["temperature"+ending] = []float64{s.temperature}
+	}
+	test.Probabilities, test.Extra = nil, kept
+	return nil
 }

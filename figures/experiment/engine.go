@@ -63,7 +63,7 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 			return nil, err
 		}
 	}
-	if err := errors.Join(r.readStore(), r.measureStored(), r.checkNetworks(), r.checkPrecision(), r.checkVersion(environment.Version())); err != nil {
+	if err := errors.Join(r.readStore(), r.measureStored(), r.checkNetworks(), r.checkPrecision(), r.checkVersion(environment.Version)); err != nil {
 		return nil, err
 	}
 	err = errors.Join(r.carryOut(ctx), r.measureStored()) // also what other processes have finished
@@ -71,13 +71,15 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 }
 
 // checkVersion refuses a program whose version nobody can check out, if it would add to the committed results.
-func (r *run) checkVersion(version string) error {
-	named := version != "devel" && !strings.HasSuffix(version, "+dirty")
+func (r *run) checkVersion(version func() string) error {
 	units := r.units()
-	if named || r.Store == nil || !results.IsCommitted(r.Store.Folder) || len(units[0])+len(units[1]) == 0 {
+	if r.Store == nil || !results.IsCommitted(r.Store.Folder) || len(units[0])+len(units[1]) == 0 {
 		return nil
 	}
-	return fmt.Errorf("experiment: the results in %s are committed with the version that made them, and %q is none that can be checked out: commit your changes and run again, or use another store", r.Store.Folder, version)
+	if v := version(); v == "devel" || strings.HasSuffix(v, "+dirty") {
+		return fmt.Errorf("experiment: the results in %s are committed with the version that made them, and %q is none that can be checked out: commit your changes and run again, or use another store", r.Store.Folder, v)
+	}
+	return nil
 }
 
 // checkPrecision refuses Recipe.BFloat16 where it has no use, before anything is trained.

@@ -137,7 +137,7 @@ func TestRows(t *testing.T) {
 	r := Result{Group: "g", Split: 3, Seed: 1 << 63, Metrics: map[string]float64{"nll": 1.0 / 3, "ece": 0}, NotFinite: []string{`"skill" is NaN`}, WallSeconds: 0.25,
 		Backend: "go", Device: "a, b", Version: "v", Batched: 2, ExamplesPerSecond: 1e-7, Finished: time.Unix(1, 0).UTC()}
 	r.ID = idOf(r.Group, r.Split, r.Seed)
-	columns := append(r.columns(), "rmse", "skill")
+	columns := append(r.columns(), "rmse")
 	row, run := r.row(columns, "a method, with a comma")
 	back, name, err := result(columns, row)
 	if err := errors.Join(err, back.ran(run)); err != nil || name != run[0] || !reflect.DeepEqual(back, r) {
@@ -159,19 +159,19 @@ func TestCommittedResultsHaveAVersion(t *testing.T) {
 		{committed, "devel", waiting, true}, {committed + "/", "0123456789ab+dirty", waiting, true}, {committed, "0123456789ab", waiting, false},
 		{committed, "devel", &plan{}, false}, {filepath.Join(checkout, "out"), "devel", waiting, false},
 	} {
-		err := (&run{Engine: Engine{Store: &Store{Folder: c.folder}}, plan: c.plan}).checkVersion(c.version)
+		err := (&run{Engine: Engine{Store: &Store{Folder: c.folder}}, plan: c.plan}).checkVersion(func() string { return c.version })
 		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "commit your changes and run again, or use another store") {
 			t.Errorf("%s by %s: %v", c.folder, c.version, err)
 		}
 	}
 }
 
-// Curves are what FunctionQuantile and Moments said of the draws; another quantile of them panics with what to do.
+// Kept curves are what FunctionQuantile and Moments said of the draws; another quantile of them panics with what to do.
 func TestCurves(t *testing.T) {
 	p := Prediction{Prediction: predict.Prediction{Mean: [][]float64{{1, 5}, {2, 4}, {4, 9}}, NoiseStd: [][]float64{{1, 1}, {1, 1}, {1, 1}}}}
 	mean, std := p.Moments()
 	low, noise := p.FunctionQuantile(0.025), p.NoiseDeviation()
-	p.Curves()
+	p.curves()
 	keptMean, keptStd := p.Moments()
 	if !reflect.DeepEqual([][]float64{mean, std, low, {noise}}, [][]float64{keptMean, keptStd, p.FunctionQuantile(0.025), {p.NoiseDeviation()}}) {
 		t.Errorf("the curves are %+v", p)
@@ -182,4 +182,15 @@ func TestCurves(t *testing.T) {
 		}
 	}()
 	p.FunctionQuantile(0.1)
+}
+
+// curves puts the moments and some quantiles of the function into Extra, and drops the draws that they are of.
+func (p *Prediction) curves() {
+	mean, std := p.Moments()
+	extra := map[string][]float64{"mean": mean, "std": std}
+	for _, q := range curveQuantiles {
+		extra[quantileName(q)] = p.FunctionQuantile(q)
+	}
+	noise := slices.Repeat([]float64{p.NoiseDeviation()}, len(mean))
+	p.Mean, p.Std, p.NoiseStd, p.Extra = nil, nil, [][]float64{noise}, extra
 }

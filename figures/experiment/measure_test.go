@@ -45,6 +45,9 @@ func TestMetricThatIsNotFinite(t *testing.T) {
 			t.Errorf("diverged %t, not finite %q, metrics %v", r.Diverged, r.NotFinite, r.Metrics)
 		}
 	}
+	if kept := must.Get((&experiment.Store{Folder: folder}).Results())(t)[e.ID()]; !slices.Equal(kept.NotFinite, []string{`"skill" is NaN`}) {
+		t.Errorf("the store says that not finite are %q", kept.NotFinite)
+	}
 }
 
 // A stored result gets the metrics that it lacks from its predictions. What only its networks could say is an error.

@@ -217,17 +217,6 @@ var curveQuantiles = []float64{0.005, 0.025, 0.975, 0.995}
 // quantileName names the curve of a quantile among Extra, beside "mean" and "std".
 func quantileName(q float64) string { return fmt.Sprint("q", q) }
 
-// Curves puts the moments and some quantiles of the function into Extra, and drops the draws that they are of.
-func (p *Prediction) Curves() {
-	mean, std := p.Moments()
-	curves := map[string][]float64{"mean": mean, "std": std}
-	for _, q := range curveQuantiles {
-		curves[quantileName(q)] = p.FunctionQuantile(q)
-	}
-	noise := slices.Repeat([]float64{p.NoiseDeviation()}, len(mean))
-	p.Mean, p.Std, p.NoiseStd, p.Extra = nil, nil, [][]float64{noise}, curves
-}
-
 // Moments are the mean and the standard deviation of the function at each input.
 func (p *Prediction) Moments() (mean, std []float64) {
 	if p.Mean == nil && p.Extra["mean"] != nil {

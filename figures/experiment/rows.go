@@ -75,22 +75,16 @@ func result(columns, row []string) (r Result, run string, err error) {
 
 // row is the inverse of result. The run is the row of runs that it belongs to.
 func (r Result) row(columns []string, method string) (row, run []string) {
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	run = []string{"", r.Backend, r.Device, r.Version, strconv.Itoa(r.Batched), number(r.ExamplesPerSecond), r.Finished.UTC().Format(time.RFC3339)}
-	run[0] = digest(fmt.Appendf(nil, "%q", run[1:]))[:8]
+	run[0] = digest(fmt.Appendf(nil, "%q", run[1:]))
 	diverged := ""
 	if r.Diverged {
 		diverged = "true"
 	}
 	row = []string{r.Group, method, strconv.Itoa(r.Split), strconv.FormatUint(r.Seed, 10), run[0], strconv.FormatFloat(r.WallSeconds, 'g', 6, 64), diverged}
+	values := r.values()
 	for _, name := range columns[len(resultColumns):] {
-		text := ""
-		if v, has := r.Metrics[name]; has {
-			text = number(v)
-		} else if i := slices.IndexFunc(r.NotFinite, func(s string) bool { return len(s) > len(name)+6 && s[:len(name)+6] == fmt.Sprintf("%q is ", name) }); i >= 0 {
-			text = r.NotFinite[i][len(name)+6:]
-		}
-		row = append(row, text)
+		row = append(row, values[name])
 	}
 	return row, run
 }
@@ -105,11 +99,29 @@ func (r *Result) ran(row []string) (err error) {
 	return errors.Join(problems[:]...)
 }
 
-// columns are those of a file that can hold a result.
+// columns returns the header of a file that can hold the result.
 func (r Result) columns() []string {
-	names := slices.Collect(maps.Keys(r.Metrics))
-	return slices.Concat(resultColumns, slices.Sorted(slices.Values(names)))
+	return slices.Concat(resultColumns, slices.Sorted(maps.Keys(r.values())))
 }
+
+// values returns the metrics as a row has them, with those that are not finite.
+func (r Result) values() map[string]string {
+	all := map[string]string{}
+	for name, v := range r.Metrics {
+		all[name] = number(v)
+	}
+	for _, said := range r.NotFinite {
+		var name, value string
+		if _, err := fmt.Sscanf(said, "%q is %s", &name, &value); err != nil {
+			panic(err) // measure and result say it in this form
+		}
+		all[name] = value
+	}
+	return all
+}
+
+// number is the shortest text that is read as the same number.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // text is rows as lines of CSV.
 func text(rows ...[]string) []byte {

@@ -68,10 +68,12 @@ func (s *Store) Results() (map[string]Result, error) {
 		if name == runsName || !strings.HasSuffix(name, resultsExtension) || entry.IsDir() {
 			continue
 		}
-		if err := s.read(entry.Name(), func(columns, row []string) error {
-			r, run, err := result(columns, row)
-			list = append(list, found{r, run})
-			return err
+		if err := s.read(entry.Name(), func(content []byte) error {
+			return eachRow(content, func(columns, row []string) error {
+				r, run, err := result(columns, row)
+				list = append(list, found{r, run})
+				return err
+			})
 		}); err != nil {
 			return nil, err
 		}
@@ -81,15 +83,15 @@ func (s *Store) Results() (map[string]Result, error) {
 		return nil, err
 	}
 	runs := map[string]Result{}
-	for _, name := range []string{runsName + results.Compressed, runsName} {
-		if err := s.read(name, func(_, row []string) error {
+	if err := s.readBoth(runsName, func(content []byte) error {
+		return eachRow(content, func(_, row []string) error {
 			var r Result
 			err := r.ran(row)
 			runs[row[0]] = r
 			return err
-		}); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
+		})
+	}); err != nil {
+		return nil, err
 	}
 	all := make(map[string]Result, len(list))
 	for _, f := range list {
@@ -110,12 +112,15 @@ func (s *Store) Results() (map[string]Result, error) {
 	return all, nil
 }
 
-// read calls each with the rows of a file.
-func (s *Store) read(name string, each func(columns, row []string) error) error {
+// read calls decode with the whole lines of a file, if it is there.
+func (s *Store) read(name string, decode func(content []byte) error) error {
 	path := filepath.Join(s.Folder, name)
 	content, err := results.WholeLines(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err == nil {
-		err = eachRow(content, each)
+		err = decode(content)
 	}
 	if err != nil {
 		err = fmt.Errorf("experiment: %s: %w", path, err)
@@ -123,23 +128,15 @@ func (s *Store) read(name string, each func(columns, row []string) error) error 
 	return err
 }
 
+// readBoth is read for a file that is compressed and one of newer lines beside it.
+func (s *Store) readBoth(name string, decode func(content []byte) error) error {
+	return errors.Join(s.read(name+results.Compressed, decode), s.read(name, decode))
+}
+
 // groups are the lines of groups by their identities.
 func (s *Store) groups() (map[string]groupLine, error) {
 	all := map[string]groupLine{}
-	for _, name := range []string{groupsName + results.Compressed, groupsName} {
-		path := filepath.Join(s.Folder, name)
-		content, err := results.WholeLines(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			err = decodeGroups(content, all)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("experiment: %s: %w", path, err)
-		}
-	}
-	return all, nil
+	return all, s.readBoth(groupsName, func(content []byte) error { return decodeGroups(content, all) })
 }
 
 // checkStored returns an error if a stored line of the same group is of another network.
@@ -200,7 +197,7 @@ func (s *Store) keep(r *Result, g groupLine) (err error) {
 			if err != nil {
 				return nil, err
 			}
-			for name := range r.Metrics {
+			for name := range r.values() {
 				if !slices.Contains(columns, name) {
 					return nil, nil
 				}

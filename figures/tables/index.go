@@ -59,9 +59,6 @@ func Read(stores ...*experiment.Store) (*Index, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(stores) == 1 {
-			return NewIndex(found), nil
-		}
 		maps.Copy(all, found)
 	}
 	return NewIndex(all), nil
