@@ -85,6 +85,8 @@ func drawable(a plot.Axis) error {
 	switch _, log := a.Scale.(plot.LogScale); {
 	case log && a.Min <= 0:
 		return errors.New("is logarithmic, where 0 and less have no place; draw them where it begins (see LogAxis)")
+	case math.IsNaN(a.Min) || math.IsNaN(a.Max) || (math.IsInf(a.Min, 0) || math.IsInf(a.Max, 0)) && a.Min < a.Max: // of nothing it is from +Inf to -Inf
+		return errors.New("is not finite; look for NaN and infinities in what the plot shows")
 	case math.IsInf(a.Max-a.Min, 1):
 		return fmt.Errorf("would go from %v to %v, which are too far apart", a.Min, a.Max)
 	case a.Min == a.Max && a.Min+1 == a.Min:

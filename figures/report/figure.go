@@ -65,9 +65,9 @@ func (f Figure) Bytes(format string) ([]byte, error) {
 		if p == nil {
 			continue
 		}
-		for name, axis := range map[string]plot.Axis{"x": p.X, "y": p.Y} {
+		for i, axis := range []plot.Axis{p.X, p.Y} {
 			if err := drawable(axis); err != nil {
-				return nil, fmt.Errorf("report: figure %s: the %s axis %w", f.Name, name, err)
+				return nil, fmt.Errorf("report: figure %s: the %c axis %w", f.Name, "xy"[i], err)
 			}
 		}
 	}
