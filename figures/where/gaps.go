@@ -157,26 +157,24 @@ var proseText string
 // prose has the words of the tables and figures.
 var prose = report.ParseProse(proseText)
 
-// allSets is the name of the rows that pool the data sets of a group.
-const allSets = "All six sets"
-
 // GapTable answers question 1: for each setting and data set, and each control, the median difference over gaps with its
 // bootstrap interval and the verdict of the signed-rank test, and on how many gaps density has the lower mean NLL. All
 // verdicts against one control hold together at 5 % (Holm).
 func GapTable(x *tables.Index) (report.Table, error) {
-	return gapTable(x, "where-gaps", controls(), allSets)
+	return gapTable(x, "where-gaps", controls(), "All six sets", true)
 }
 
 // GapMethodTable is GapTable against the other methods of the questions, pooled over the data sets that were run.
 func GapMethodTable(x *tables.Index) (report.Table, error) {
-	return gapTable(x, "where-gap-methods", compared()[1+len(controls()):], "All of these")
+	return gapTable(x, "where-gap-methods", compared()[1+len(controls()):], "All of these", false)
 }
 
-// gapTable is a table of density against others. A row with the name all pools the data sets; that of allSets needs each.
-func gapTable(x *tables.Index, name string, others []experiment.Method, all string) (report.Table, error) {
+// gapTable is a table of density against others. A row with the name all pools the data sets, of which each must have been
+// run, or else those that were.
+func gapTable(x *tables.Index, name string, others []experiment.Method, all string, each bool) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table(name, map[string]int{"Seeds": gapSeeds})}
 	s.Columns = []string{"Data set"}
-	s.Legend = "▲ better, ▽ worse than the control, decided at 5 % for all rows of a column together. No mark: undecided."
+	s.Legend = "▲ better, ▽ worse than the method of the column, decided at 5 % for all rows of a column together. No mark: undecided."
 	for _, control := range others {
 		s.Columns = append(s.Columns, "Against "+control.Name, "Gaps won: "+control.Name)
 	}
@@ -185,7 +183,7 @@ func gapTable(x *tables.Index, name string, others []experiment.Method, all stri
 		for _, dataset := range append(uci.SmallDatasets(), all) {
 			var cells []tables.Mean
 			for _, control := range others {
-				list := pooled(sets[control.Name], all == allSets)
+				list := pooled(sets[control.Name], each)
 				if dataset != all {
 					list = of.differences(x, dataset, control)
 					sets[control.Name] = append(sets[control.Name], list)
