@@ -61,13 +61,13 @@ func Words(format string, values ...any) Mean {
 	return Mean{Words: report.Cell{Text: fmt.Sprintf(format, values...)}}
 }
 
-// Over is the mean of other experiments.
+// Over returns the mean with other experiments in the place of its own.
 func (m Mean) Over(list experiment.Experiments) Mean {
 	m.Of = list
 	return m
 }
 
-// Theirs is the paper's number beside a mean.
+// Theirs returns a cell with the number that the paper prints for a mean.
 func (m Mean) Theirs() Mean {
 	return Mean{Printed: m.Printed, Rounded: m.Rounded, Words: report.Cell{Text: "–", Theirs: true}}
 }

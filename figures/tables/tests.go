@@ -25,7 +25,7 @@ type Family[K comparable] struct {
 	names       []K
 	differences []metrics.Difference
 	higher      []bool    // is better
-	alone       []Test[K] // of which one side diverged
+	alone       []Test[K] // decided because only one side diverged
 }
 
 // Add tests values against those of a reference, both by their splits, of a number that is better when lower. If they are

@@ -117,8 +117,8 @@ func (x metric) table(index *tables.Index, extra []experiment.Method) (report.Ta
 	return s.Make(index)
 }
 
-// lowest is the method with the lowest mean on a data set among those of which no run diverged; none if runs of a method
-// are missing.
+// lowest returns the method with the lowest mean on a data set. Methods with a diverged run do not count. If runs of any
+// method are missing, it returns nil.
 func (x metric) lowest(index *tables.Index, dataset string) (best *experiment.Method, err error) {
 	var least float64
 	for _, m := range Methods() {
