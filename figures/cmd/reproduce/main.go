@@ -102,7 +102,7 @@ var details = map[string]string{
 	"again": "Its exit status is 1 if a result is not as it is stored.",
 	"measure": "Trains nothing. Says how many results have the metrics that their predictions give now, lists those that have not, and counts those without predictions. " +
 		"Its exit status is 1 if a result differs.",
-	"table": "What was not run is listed below the table, and a cell of quick runs says so. The last line says by what version and of which runs the table was made; " +
+	"table": "What was not run is listed below the table. Quick runs are in no table. The last line says by what version and of which runs the table was made; " +
 		"csv has the cells alone, without that line, caption and notes.",
 	"figure": "Prints the figure's caption and by what version and of which runs it was made, which an SVG file holds too. A figure of quick runs says so in its titles. " +
 		"Of all figures those are written for which there are runs; that some are missing is an error, which names them.",
