@@ -266,6 +266,8 @@ class Pages(Browser):
                 page.set_viewport_size(PHONE)
                 page.goto(path.as_uri())
                 page.evaluate("() => window.MathJax?.startup?.promise")
+                if path.name == "live.html":  # whose program is else left while it is loaded
+                    page.wait_for_function("document.documentElement.dataset.firstBand")
                 found = page.evaluate(MEASURE)
                 self.assertEqual((found["width"], found["wrong"], found["images"]), (PHONE["width"], 0, []))
                 self.assertEqual(found["drawn"], found["formulas"])
