@@ -485,7 +485,7 @@ class Accessibility(Browser):
 
     def test_pages(self):
         levels = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], "preload": False}
-        names = ["index", "search", "notebooks/02_figure1_toy_regression", "notebooks/08_ood_detection", "figures/uci/tables", "handout"]
+        names = ["index", "search", "notebooks/01_figure1", "notebooks/08_ood", "figures/uci/tables", "handout"]
         for scheme, width in (("light", DESKTOP), ("dark", PHONE)):
             page, _ = self.open(width, scheme)
             for name in names:

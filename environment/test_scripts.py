@@ -256,7 +256,7 @@ class Arguments(unittest.TestCase):
             (("test", "--all", "x"), '"--all x"'),
             (("slides",), "needs the name of a notebook"),
             (("slides", "--fast"), 'no notebook "--fast"'),
-            (("slides", "01_bayes_to_layer"), "no cell of 01_bayes_to_layer is marked as a slide; marked are: 00_start_here.ipynb"),
+            (("slides", "02_bayes_to_layer"), "no cell of 02_bayes_to_layer is marked as a slide; marked are: 00_start_here.ipynb"),
             (("lab", "--port"), "--port needs a number"),
             (("lab", "--port=http"), '"http" is not a port number'),
             (("lab", "--port", "99999"), '"99999" is not a port number, from 0 to 65535'),

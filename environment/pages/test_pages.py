@@ -41,7 +41,7 @@ class Pages(unittest.TestCase):
 
     def test_what_cells_show(self):
         """Notebooks have the outputs of their run, and not the text of slides."""
-        page = (HTML / "notebooks" / "02_figure1_toy_regression.html").read_text()
+        page = (HTML / "notebooks" / "01_figure1.html").read_text()
         for text in ("data:image/svg+xml", "gap ratio", "<td"):
             self.assertIn(text, page)
         self.assertNotIn("Of the four only", page)
