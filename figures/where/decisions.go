@@ -16,19 +16,22 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"densityuncertainty/dul"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/uci"
 )
 
-// decisionSeeds is the number of seeds of each method on each problem, decisionSteps the number of training steps in each
-// round, and decisionDraws the number of functions that a network says.
-const decisionSeeds, decisionSteps, decisionDraws = 20, 300, 100
+// decisionSeeds is the number of seeds of each method on each problem, and furtherSeeds that of the bandit's that come after
+// them, for question 6. decisionSteps is the number of training steps in each round, and decisionDraws the number of
+// functions that a network says.
+const decisionSeeds, furtherSeeds, decisionSteps, decisionDraws = 20, 100, 300, 100
 
 // poolSet and actionSet are the names of the sets from which a decision chooses.
 const poolSet, actionSet = "pool", "actions"
@@ -167,7 +170,7 @@ type Bandits struct {
 }
 
 // Splits implements experiment.Source.
-func (b Bandits) Splits() int { return decisionSeeds }
+func (b Bandits) Splits() int { return decisionSeeds + furtherSeeds }
 
 // Identity implements experiment.Identifier. How many splits there are changes none of them.
 func (b Bandits) Identity() experiment.Identity {
@@ -224,6 +227,8 @@ type Thompson struct {
 	Noise            float64 // of a reward
 	// Random takes actions at random instead, and trains nothing.
 	Random bool
+	// Explore is the share of rounds with an action at random, as in epsilon-greedy choice.
+	Explore float64
 }
 
 // Rounds implements experiment.Decision.
@@ -231,8 +236,8 @@ func (t Thompson) Rounds() int { return t.Trainings }
 
 // Check says what cannot be.
 func (t Thompson) Check() error {
-	if t.Trainings < 1 || t.Batch < 1 || !(t.Noise >= 0) {
-		return fmt.Errorf("where.Thompson has Trainings %d, Batch %d and Noise %g; at least 1, 1 and 0 are needed", t.Trainings, t.Batch, t.Noise)
+	if t.Trainings < 1 || t.Batch < 1 || !(t.Noise >= 0) || !(t.Explore >= 0 && t.Explore < 1) {
+		return fmt.Errorf("where.Thompson has Trainings %d, Batch %d, Noise %g and Explore %g; at least 1, 1 and 0 are needed, and a share below 1", t.Trainings, t.Batch, t.Noise, t.Explore)
 	}
 	return nil
 }
@@ -259,8 +264,11 @@ func (t Thompson) Decide(d experiment.Data, random *rand.Rand, learn func(train.
 			// Both numbers are drawn by all methods, so that they have the same noise.
 			choice, noise := random.Float64(), t.Noise*random.NormFloat64()
 			action := int(choice * float64(actions.Len()))
-			if !t.Random {
-				action = floats.MaxIdx(functions[int(choice*float64(len(functions)))])
+			switch {
+			case choice < t.Explore:
+				action = int(choice / t.Explore * float64(actions.Len()))
+			case !t.Random:
+				action = floats.MaxIdx(functions[int((choice-t.Explore)/(1-t.Explore)*float64(len(functions)))])
 			}
 			regret += best - actions.Targets[action]
 			d.Train = observed(d.Train, inputAt(actions, action), actions.Targets[action]+noise)
@@ -273,7 +281,9 @@ func (t Thompson) Decide(d experiment.Data, random *rand.Rand, learn func(train.
 // An agent is a method that decides, or chooses at random.
 type agent struct {
 	experiment.Method
-	random bool
+	random      bool
+	explore     float64 // the share of rounds in which it chooses at random
+	independent bool    // each action has a draw of its own
 }
 
 // agents are the methods of all questions, density first, and a network of density layers whose choices are random.
@@ -282,9 +292,30 @@ func agents() []agent {
 	for _, m := range compared() {
 		all = append(all, agent{Method: withPrior(m)})
 	}
-	random := agent{all[0].Method, true}
+	random := agent{Method: all[0].Method, random: true}
 	random.Name = "Random choice"
 	return append(all, random)
+}
+
+// banditAgents are the agents of question 6: those of question 4, and the controls.
+func banditAgents() []agent {
+	all := agents()
+	even := func(of evenEnergy, name string) agent {
+		return agent{Method: withPrior(experiment.Method{Name: name, Layers: dul.Density{Energy: of}})}
+	}
+	all = append(all, even(evenEnergy{Predicted: true}, "Density, mean energy of the actions"))
+	for _, k := range []float64{2, 4, 8, 16} {
+		all = append(all, agent{Method: withPrior(times(k))})
+	}
+	independent := all[1]
+	independent.Name, independent.independent = "Density, mean energy, independent draws", true
+	all = append(all, independent)
+	for _, share := range []float64{0, 0.05, 0.1} {
+		greedy := agent{Method: withPrior(methods.Deterministic), explore: share}
+		greedy.Name = fmt.Sprintf("Greedy, %g %% at random", 100*share)
+		all = append(all, greedy)
+	}
+	return all
 }
 
 // A decisionProblem is a row of DecisionTable.
@@ -292,7 +323,7 @@ type decisionProblem struct {
 	name, title string
 	data        experiment.Source
 	noise       float64 // known, of a standardised target
-	decide      func(random bool) experiment.Decision
+	decide      func(a agent) experiment.Decision
 	curve       string // the metric of the curve, whose points are first, first+step, ... last
 	first, step int
 	last        int
@@ -307,7 +338,7 @@ func acquisitions() (all []decisionProblem) {
 	}{{"boston", 0.3}, {"concrete", 0.3}, {"energy", 0.1}, {"wine", 0.8}, {"yacht", 0.1}} {
 		all = append(all, decisionProblem{
 			name: of.name, title: uci.DatasetTitle(of.name), data: Pool{uci.Data{Name: of.name}, first}, noise: of.noise,
-			decide: func(random bool) experiment.Decision { return Acquisition{trainings, add, random} },
+			decide: func(a agent) experiment.Decision { return Acquisition{trainings, add, a.random} },
 			curve:  results.MetricRMSE, first: first, step: add, last: first + add*(trainings-1),
 		})
 	}
@@ -319,21 +350,27 @@ func bandit() decisionProblem {
 	const noise, first, batch, trainings = 1.0, 20, 50, 10
 	return decisionProblem{
 		name: "bandit", title: "Bandit", data: Bandits{Actions: 50, Features: 10, First: first, Noise: noise}, noise: noise,
-		decide: func(random bool) experiment.Decision { return Thompson{trainings, batch, noise, random} },
+		decide: func(a agent) experiment.Decision { return Thompson{trainings, batch, noise, a.random, a.explore} },
 		curve:  metricRegret, first: batch, step: batch, last: batch * trainings,
 	}
 }
 
-// experiments are those of an agent, one for each seed.
+// experiments are those of an agent, one for each of question 4's seeds.
 func (p decisionProblem) experiments(a agent) experiment.Experiments {
+	all := p.allSeeds(a)
+	return all[:min(decisionSeeds, len(all))]
+}
+
+// allSeeds are those of an agent, one for each seed of the data.
+func (p decisionProblem) allSeeds(a agent) experiment.Experiments {
 	return experiments(func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 		e := smallNetwork(p.name, data, p.noise, m, decisionSteps, 1e-2, decisionDraws)
-		e.Preset, e.Recipe.Coherent, e.Task.Decision = "where.Decisions", true, p.decide(a.random)
+		e.Preset, e.Recipe.Coherent, e.Task.Decision = "where.Decisions", !a.independent, p.decide(a)
 		return e, nil
 	}, p.data, a.Method)
 }
 
-// DecisionSets are the experiments of question 4.
+// DecisionSets are the experiments of questions 4 and 6.
 func DecisionSets() []tables.Set {
 	of := func(problems ...decisionProblem) (list experiment.Experiments) {
 		for _, p := range problems {
@@ -343,9 +380,14 @@ func DecisionSets() []tables.Set {
 		}
 		return list
 	}
+	var controls experiment.Experiments
+	for _, a := range banditAgents() {
+		controls = append(controls, bandit().allSeeds(a)...)
+	}
 	return []tables.Set{
 		tables.NewSet(results.Full, "where-learning", "question 4: active learning from a pool, by the variance of the function (figures/questions.md)", of(acquisitions()...)),
 		tables.NewSet(results.Full, "where-bandit", "question 4: Thompson sampling on a bandit (figures/questions.md)", of(bandit())),
+		tables.NewSet(results.Full, "where-bandit-controls", "question 6: the bandit with controls of as much noise, and 100 further seeds (figures/questions.md)", controls),
 	}
 }
 

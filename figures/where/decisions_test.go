@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"densityuncertainty/dul/nets"
@@ -139,9 +140,10 @@ func TestThompson(t *testing.T) {
 	d := must.Get(Bandits{Actions: 50, Features: 10, First: 20, Noise: 1}.Load(t.Context(), 0))(t)
 	actions, best := d.Sets[0], slices.Max(d.Sets[0].Targets)
 	const rounds = 2000
+	explore := 0.0
 	regret := func(random bool, functions ...[]float64) float64 {
 		trained := 0
-		found := must.Get(Thompson{Trainings: 4, Batch: rounds / 4, Noise: 1, Random: random}.Decide(d, rand.New(rand.NewPCG(2, 2)), func(observed train.Dataset) ([]experiment.Prediction, error) {
+		found := must.Get(Thompson{Trainings: 4, Batch: rounds / 4, Noise: 1, Random: random, Explore: explore}.Decide(d, rand.New(rand.NewPCG(2, 2)), func(observed train.Dataset) ([]experiment.Prediction, error) {
 			if want := 20 + trained*rounds/4; observed.Len() != want {
 				t.Fatalf("training %d has %d examples, want %d", trained, observed.Len(), want)
 			}
@@ -166,6 +168,11 @@ func TestThompson(t *testing.T) {
 	if z := (regret(true) - rounds*best) / math.Sqrt(rounds); math.Abs(z) > 4 { // expected rewards have the mean 0 and variance 1
 		t.Errorf("random choice: z-score %.1f", z)
 	}
+	const share = 0.25
+	explore = share // an action at random costs best on average, with the variance 1 + best^2 of a round that does or does not
+	if z := (regret(false, actions.Targets) - rounds*share*best) / math.Sqrt(rounds*(share+share*(1-share)*best*best)); math.Abs(z) > 4 {
+		t.Errorf("a quarter at random: z-score %.1f", z)
+	}
 	closed := says(actions, actions.Targets)
 	closed.Std = closed.NoiseStd
 	if _, err := (Thompson{Trainings: 1, Batch: 1}).Decide(d, rand.New(rand.NewPCG(2, 2)), func(train.Dataset) ([]experiment.Prediction, error) {
@@ -177,14 +184,14 @@ func TestThompson(t *testing.T) {
 
 // Every experiment can be carried out, and its draws are functions.
 func TestDecisionSets(t *testing.T) {
-	for i, want := range []int{5 * 7 * decisionSeeds, 7 * decisionSeeds} {
+	for i, want := range []int{5 * 7 * decisionSeeds, 7 * decisionSeeds, 16 * (decisionSeeds + furtherSeeds)} {
 		list := DecisionSets()[i].At("")
 		ids := map[string]bool{}
 		for k, id := range list.IDs() {
 			ids[id] = true
 			must.Do(t, list[k].Check())
-			if !list[k].Recipe.Coherent {
-				t.Fatalf("%v has draws that are no functions", list[k])
+			if independent := strings.Contains(list[k].Method.Name, "independent"); list[k].Recipe.Coherent == independent {
+				t.Fatalf("%v: draws are functions: %t", list[k], !independent)
 			}
 		}
 		if len(ids) != want {
@@ -196,7 +203,7 @@ func TestDecisionSets(t *testing.T) {
 // A small decision runs on the engine: on all seeds together as on one by itself.
 func TestDecisionRuns(t *testing.T) {
 	p := bandit()
-	p.decide = func(bool) experiment.Decision { return Thompson{Trainings: 2, Batch: 3, Noise: 1} }
+	p.decide = func(agent) experiment.Decision { return Thompson{Trainings: 2, Batch: 3, Noise: 1} }
 	list := p.experiments(agents()[0]).OnSplits(0, 1, 2).Change(func(e *experiment.Experiment) { e.Recipe.Epochs, e.Recipe.PretrainEpochs = 5, 3 })
 	together := must.Get(experiment.Run(t.Context(), list...))(t)
 	alone := must.Get(experiment.Run(t.Context(), list[1]))(t)[0]
@@ -256,7 +263,7 @@ func TestDecisionTable(t *testing.T) {
 
 // What cannot be is refused before anything is trained.
 func TestDecisionsRefuse(t *testing.T) {
-	for _, d := range []experiment.Decision{Acquisition{1, 10, false}, Acquisition{5, 0, false}, Thompson{0, 1, 1, false}, Thompson{1, 1, math.NaN(), false}} {
+	for _, d := range []experiment.Decision{Acquisition{1, 10, false}, Acquisition{5, 0, false}, Thompson{Batch: 1}, Thompson{Trainings: 1, Batch: 1, Noise: math.NaN()}, Thompson{Trainings: 1, Batch: 1, Explore: 1}} {
 		e := bandit().experiments(agents()[0])[0]
 		e.Task.Decision = d
 		if e.Check() == nil {

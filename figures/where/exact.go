@@ -34,16 +34,26 @@ type exactProblem struct {
 	data        experiment.Source
 	noise       float64 // the known standard deviation of the noise, of a standardised target
 	chains      experiment.HMC
+	splits      int
 }
 
 // exactProblems are the cubic of Figure 1, and two sets of UCI with a gap.
 func exactProblems() []exactProblem {
 	long := experiment.HMC{Warmup: 400, Draws: 600, Leapfrogs: 400, Keep: 120}
 	return []exactProblem{
-		{"cubic", "Cubic", toy.Cubic{Seeds: exactSplits}, 0.09, experiment.HMC{Warmup: 500, Draws: 1000, Leapfrogs: 100, Keep: 125}},
-		{"yacht", uci.DatasetTitle("yacht"), gapAndData{"yacht"}, 0.1, long},
-		{"boston", uci.DatasetTitle("boston"), gapAndData{"boston"}, 0.3, long},
+		{"cubic", "Cubic", toy.Cubic{Seeds: exactSplits}, 0.09, experiment.HMC{Warmup: 500, Draws: 1000, Leapfrogs: 100, Keep: 125}, exactSplits},
+		{"yacht", uci.DatasetTitle("yacht"), gapAndData{"yacht"}, 0.1, long, exactSplits},
+		{"boston", uci.DatasetTitle("boston"), gapAndData{"boston"}, 0.3, long, exactSplits},
 	}
+}
+
+// everyGap are the UCI problems on all of their gaps, for question 7.
+func everyGap() []exactProblem {
+	all := exactProblems()[1:]
+	for i, p := range all {
+		all[i].splits = p.data.Splits()
+	}
+	return all
 }
 
 // gapAndData is a UCI data set with a gap: the set "gap" is the test part of a gap split, and the set "data" a fifth of
@@ -56,7 +66,7 @@ func (s gapAndData) source() uci.Data { return uci.Data{Name: s.Name, Kind: uci.
 func (s gapAndData) Identity() experiment.Identity { return experiment.Identity{Value: s.source()} }
 
 // Splits implements experiment.Source.
-func (s gapAndData) Splits() int { return exactSplits }
+func (s gapAndData) Splits() int { return s.source().Splits() }
 
 // Load implements experiment.Source.
 func (s gapAndData) Load(ctx context.Context, split int) (experiment.Data, error) {
@@ -96,6 +106,15 @@ func (l scaledMFVI) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node 
 	return baselines.MFVI{InitStd: l.InitStd, PriorStd: 1 / math.Sqrt(float64(x.Shape().Dim(-1)))}.Dense(s, x, units)
 }
 
+// everyGapMethods are the methods of question 7, density first.
+func everyGapMethods() []experiment.Method {
+	all := exactMethods()
+	for _, k := range []float64{1.5, 2, 3} {
+		all = append(all, withPrior(times(k)))
+	}
+	return all
+}
+
 // chains is the number of chains of a posterior, which begin at networks that were trained from as many seeds.
 const chains = 4
 
@@ -121,38 +140,44 @@ func (p exactProblem) experiment(m experiment.Method, metric experiment.Metric) 
 
 // posterior are the experiments that draw the posterior of each split.
 func (p exactProblem) posterior() experiment.Experiments {
-	return onSplits(p.experiment(experiment.Method{Name: "HMC", Layers: hmc.Prior{Layers: baselines.Deterministic{}}, Members: chains, Sampler: p.chains}, halvesApart))
+	return p.onSplits(p.experiment(experiment.Method{Name: "HMC", Layers: hmc.Prior{Layers: baselines.Deterministic{}}, Members: chains, Sampler: p.chains}, halvesApart))
 }
 
 // runs are the experiments of a method: for each seed, one on each split.
 func (p exactProblem) runs(m experiment.Method) (list experiment.Experiments) {
 	for _, e := range seeds(p.experiment(m, p.fromPosterior), exactSeeds) {
-		list = append(list, onSplits(e)...)
+		list = append(list, p.onSplits(e)...)
 	}
 	return list
 }
 
 // onSplits are an experiment on each split.
-func onSplits(e experiment.Experiment) (list experiment.Experiments) {
-	for e.Split = range exactSplits {
+func (p exactProblem) onSplits(e experiment.Experiment) (list experiment.Experiments) {
+	for e.Split = range p.splits {
 		list = append(list, e)
 	}
 	return list
 }
 
-// ExactSets are the experiments of question 2: the posteriors, and the methods, whose distances are measured from the
+// ExactSets are the experiments of questions 2 and 7: the posteriors, and the methods, whose distances are measured from the
 // posteriors in figures/runs when they are run.
 func ExactSets() []tables.Set {
-	var posteriors, all experiment.Experiments
-	for _, p := range exactProblems() {
-		posteriors = append(posteriors, p.posterior()...)
-		for _, m := range exactMethods() {
-			all = append(all, p.runs(m)...)
+	of := func(problems []exactProblem, methods []experiment.Method) (posteriors, runs experiment.Experiments) {
+		for _, p := range problems {
+			posteriors = append(posteriors, p.posterior()...)
+			for _, m := range methods {
+				runs = append(runs, p.runs(m)...)
+			}
 		}
+		return posteriors, runs
 	}
+	posteriors, runs := of(exactProblems(), exactMethods())
+	everyPosterior, everyRun := of(everyGap(), everyGapMethods())
 	return []tables.Set{
 		tables.NewSet(results.Full, "where-posterior", "question 2: posteriors drawn by Hamiltonian Monte Carlo", posteriors),
-		tables.NewSet(results.Full, "where-exact", "question 2: how far is each method from the posterior? (run where-posterior first)", all),
+		tables.NewSet(results.Full, "where-exact", "question 2: how far is each method from the posterior? (run where-posterior first)", runs),
+		tables.NewSet(results.Full, "where-posterior-gaps", "question 7: the posteriors of every gap of Boston and Yacht", everyPosterior),
+		tables.NewSet(results.Full, "where-exact-gaps", "question 7: how far is each method from them? (run where-posterior-gaps first)", everyRun),
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 
 // Sets are the experiments of the questions.
 func Sets() []tables.Set {
-	return slices.Concat([]tables.Set{GapSet(), FunctionSet(), ImageSet()}, ExactSets(), DecisionSets())
+	return slices.Concat(GapSets(), []tables.Set{FunctionSet(), ImageSet()}, ExactSets(), DecisionSets())
 }
 
 // Tables are the answers as tables.
@@ -69,19 +69,31 @@ func compared() []experiment.Method {
 	return slices.Concat([]experiment.Method{methods.Density}, controls(), []experiment.Method{methods.MCDropout, methods.Rank1, methods.Ensemble})
 }
 
-// GapSet is the experiments of question 1: every gap split of six data sets, in three settings, by six methods, 20 seeds.
-func GapSet() tables.Set {
-	var all experiment.Experiments
-	for _, s := range gapSettings() {
-		for _, dataset := range uci.SmallDatasets() {
-			for _, m := range compared() {
-				for _, gap := range s.gaps(dataset, m) {
-					all = append(all, gap...)
+// otherDatasets are the data sets of question 8, and otherSeeds the number of seeds of each of their gaps. manyDraws and
+// manySeeds are those of question 9.
+var otherDatasets = []string{"kin8nm", "naval", "protein"}
+
+const otherSeeds, manyDraws, manySeeds = 3, 1000, 5
+
+// GapSets are the experiments of question 1: every gap split of six data sets, in three settings, by six methods, 20 seeds;
+// and those of questions 8 and 9.
+func GapSets() []tables.Set {
+	of := func(settings []gapSetting, datasets []string, methods []experiment.Method, seeds uint64) (all experiment.Experiments) {
+		for _, s := range settings {
+			for _, m := range methods {
+				for _, dataset := range datasets {
+					all = append(all, slices.Concat(s.gaps(dataset, m, seeds)...)...)
 				}
 			}
 		}
+		return all
 	}
-	return tables.NewSet(results.Full, "where-gaps", "question 1: do density layers help on inputs in a gap of the training data? (figures/questions.md)", all)
+	many := of(gapSettings()[1:], uci.SmallDatasets(), compared()[:2], manySeeds).Change(func(e *experiment.Experiment) { e.Recipe.Samples = manyDraws })
+	return []tables.Set{
+		tables.NewSet(results.Full, "where-gaps", "question 1: do density layers help on inputs in a gap of the training data? (figures/questions.md)", of(gapSettings(), uci.SmallDatasets(), compared(), gapSeeds)),
+		tables.NewSet(results.Full, "where-gaps-others", "question 8: do they on other data sets? (figures/questions.md)", of(gapSettings()[1:], otherDatasets, compared(), otherSeeds)),
+		tables.NewSet(results.Full, "where-gaps-draws", "question 9: does it change with 1000 draws in the place of ten? (figures/questions.md)", many),
+	}
 }
 
 // experiments are those of a method by a preset, on all splits of the data. That a preset refuses a method of the questions is a
@@ -102,10 +114,10 @@ func seeds(e experiment.Experiment, count uint64) (all experiment.Experiments) {
 	return all
 }
 
-// gaps are the experiments of a method on a data set: for each gap, one for each seed.
-func (s gapSetting) gaps(dataset string, m experiment.Method) (all []experiment.Experiments) {
+// gaps are the experiments of a method on a data set: for each gap, one for each of so many seeds.
+func (s gapSetting) gaps(dataset string, m experiment.Method, count uint64) (all []experiment.Experiments) {
 	for _, e := range experiments(s.preset, uci.Data{Name: dataset, Kind: uci.Gap}, m) {
-		all = append(all, seeds(e, gapSeeds))
+		all = append(all, seeds(e, count))
 	}
 	return all
 }
@@ -115,8 +127,8 @@ func (s gapSetting) gaps(dataset string, m experiment.Method) (all []experiment.
 // of the seeds has a difference against that one, beyond all others.
 func (s gapSetting) differences(x *tables.Index, dataset string, control experiment.Method) []float64 {
 	var all []float64 // infinite if one of the two diverged
-	largest, others := 0.0, s.gaps(dataset, control)
-	for gap, runs := range s.gaps(dataset, methods.Density) {
+	largest, others := 0.0, s.gaps(dataset, control, gapSeeds)
+	for gap, runs := range s.gaps(dataset, methods.Density, gapSeeds) {
 		if len(x.Missing(runs))+len(x.Missing(others[gap])) > 0 {
 			continue
 		}
