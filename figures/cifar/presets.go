@@ -39,11 +39,6 @@ func Released(data experiment.Source, m experiment.Method) (experiment.Experimen
 	return released.experiment(data, m)
 }
 
-// Quick is Paper at a scale that shows the pipeline at work: an epoch of 512 images, 5 draws.
-func Quick(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	return quick.experiment(data, m)
-}
-
 // Small is Paper within reach of a processor, with numbers that mean something, though not what the paper's do: 5 epochs
 // of 5,000 images.
 func Small(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
@@ -85,7 +80,6 @@ var (
 	paper       = settings{preset: "cifar.Paper", network: nets.ResNet14(nil), epochs: 200, samples: paperDraws, svhn: true}
 	onWide      = paper.on(nets.WideResNet28x10(nil))
 	released    = settings{preset: "cifar.Released", network: nets.ResNet20(nil), released: true, epochs: 200, samples: paperDraws, svhn: true}
-	quick       = settings{preset: "cifar.Quick", network: nets.ResNet14(nil), epochs: 1, samples: 5, sizes: Images{TrainN: 512, TestN: 256, HeldOut: 256}}
 	onSmall     = settings{preset: "cifar.Small", network: nets.ResNet14(nil), epochs: 5, samples: paperDraws, sizes: Images{TrainN: 5000, TestN: 1000, HeldOut: 1000}}
 	onProcessor = settings{preset: "cifar.Processor", network: nets.ResNet14(nil), epochs: 10, samples: paperDraws, decayAll: true, sizes: Images{HeldOut: heldOut}}
 	onGPU       = settings{preset: "cifar.GPU", network: nets.ResNet14(nil), epochs: 60, samples: paperDraws, decayAll: true, sizes: Images{HeldOut: heldOut}}

@@ -8,7 +8,6 @@ import (
 	"densityuncertainty/dul/energy"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -105,8 +104,8 @@ func (s papersSearch) candidates() experiment.Experiments {
 // The sets with "gp" in their names are of methods that the paper's tables of the same network leave out: last-layer
 // Gaussian processes, a deep ensemble, and the single network that it is made of.
 func Sets() []tables.Set {
-	set := func(name, scale, doc string, lists ...experiment.Experiments) tables.Set {
-		return tables.NewSet(scale, name, doc, slices.Concat(lists...))
+	set := func(name, doc string, lists ...experiment.Experiments) tables.Set {
+		return tables.Set{Name: name, Doc: doc, Experiments: slices.Concat(lists...)}
 	}
 	both := func(preset experiment.Preset, seeds int, all ...experiment.Method) experiment.Experiments {
 		return append(list(preset, ten, seeds, all...), list(preset, hundred, seeds, all...)...)
@@ -128,34 +127,31 @@ func Sets() []tables.Set {
 	for _, s := range searches {
 		processorGrid = append(processorGrid, s.candidates()...)
 	}
-	byProcessor := set("processor", results.Processor, "every method with ResNet-14 on all of CIFAR-10 for 10 epochs, and OOD detection, within reach of a processor", processorExperiments(c))
-	onHundred := set("processor-cifar100", results.Processor, "four methods with ResNet-14 on all of CIFAR-100 for 10 epochs, as in the set processor and with its options",
+	byProcessor := set("processor", "every method with ResNet-14 on all of CIFAR-10 for 10 epochs, and OOD detection, within reach of a processor", processorExperiments(c))
+	onHundred := set("processor-cifar100", "four methods with ResNet-14 on all of CIFAR-100 for 10 epochs, as in the set processor and with its options",
 		c.list(Processor, hundred, 1, keyMethods...))
 	byProcessor.Lacks, onHundred.Lacks = c.lacking(allMethods()...), c.lacking(keyMethods...)
 	return []tables.Set{
-		set("cifar10-resnet14", results.Full, "CIFAR-10 with ResNet-14, 3 seeds: accuracy, ECE, NLL; also a single network, and the variational methods with decay=all", resnet14(ten)).
-			With(results.Quick, list(Quick, ten, 1, papersFive...)),
-		set("cifar100-resnet14", results.Full, "CIFAR-100 with ResNet-14, 3 seeds; also a single network, and the variational methods with decay=all", resnet14(hundred)).
-			With(results.Quick, list(Quick, hundred, 1, papersFive...)),
-		set("cifar10-wrn", results.Full, "CIFAR-10 with WRN-28-10, 3 seeds", wrn(ten)),
-		set("cifar100-wrn", results.Full, "CIFAR-100 with WRN-28-10, 3 seeds", wrn(hundred)),
-		set("rank1-ablation", results.Full, "number of rank-1 mixture components, CIFAR-10 with WRN-28-10, 3 seeds",
+		set("cifar10-resnet14", "CIFAR-10 with ResNet-14, 3 seeds: accuracy, ECE, NLL; also a single network, and the variational methods with decay=all", resnet14(ten)),
+		set("cifar100-resnet14", "CIFAR-100 with ResNet-14, 3 seeds; also a single network, and the variational methods with decay=all", resnet14(hundred)),
+		set("cifar10-wrn", "CIFAR-10 with WRN-28-10, 3 seeds", wrn(ten)),
+		set("cifar100-wrn", "CIFAR-100 with WRN-28-10, 3 seeds", wrn(hundred)),
+		set("rank1-ablation", "number of rank-1 mixture components, CIFAR-10 with WRN-28-10, 3 seeds",
 			list(onWide.experiment, ten, paperSeeds, append(mixtures(), methods.Density)...)),
-		set("ood-svhn", results.Full, "OOD detection with ResNet-14 trained on CIFAR-10 and CIFAR-100, 3 seeds; density trained with 5,000 images held out",
-			both(Paper, paperSeeds, papersFive...), list(Paper, withHeldOut(ten), paperSeeds, methods.Density), list(Paper, withHeldOut(hundred), paperSeeds, methods.Density)).
-			With(results.Quick, both(Quick, 1, papersFive...)),
-		set("cifar-gp", results.Full, "ResNet-14 with methods that the paper's tables of it leave out: SNGP, DUE, a deep ensemble and a single network, 3 seeds",
-			both(Paper, paperSeeds, addedMethods...)).With(results.Quick, both(Quick, 1, addedMethods...)),
-		set("cifar-gp-wrn", results.Full, "WRN-28-10 with methods that the paper's tables of it leave out: a deep ensemble and a single network, 3 seeds",
+		set("ood-svhn", "OOD detection with ResNet-14 trained on CIFAR-10 and CIFAR-100, 3 seeds; density trained with 5,000 images held out",
+			both(Paper, paperSeeds, papersFive...), list(Paper, withHeldOut(ten), paperSeeds, methods.Density), list(Paper, withHeldOut(hundred), paperSeeds, methods.Density)),
+		set("cifar-gp", "ResNet-14 with methods that the paper's tables of it leave out: SNGP, DUE, a deep ensemble and a single network, 3 seeds",
+			both(Paper, paperSeeds, addedMethods...)),
+		set("cifar-gp-wrn", "WRN-28-10 with methods that the paper's tables of it leave out: a deep ensemble and a single network, 3 seeds",
 			both(onWide.experiment, paperSeeds, singleNetworks...)),
-		set("cifar-released", results.Full, "CIFAR-10 and CIFAR-100 with the settings of the authors' code, whose ResNet-14 has 20 layers, 3 seeds",
+		set("cifar-released", "CIFAR-10 and CIFAR-100 with the settings of the authors' code, whose ResNet-14 has 20 layers, 3 seeds",
 			both(Released, paperSeeds, papersFive...)),
-		set("cifar-small", results.Small, "ResNet-14 on 5,000 images for 5 epochs, 3 seeds: real data within reach of a processor, never compared with the paper",
+		set("cifar-small", "ResNet-14 on 5,000 images for 5 epochs, 3 seeds: real data within reach of a processor, never compared with the paper",
 			both(Small, paperSeeds, append(slices.Clone(smallMethods), methods.DensityMixture)...)),
-		set("grid", results.Grid, "the paper's grid search: prior and noise of each method, CIFAR-10 with ResNet-14, measured on 5,000 held-out images", grid),
-		set("processor-grid", results.ProcessorGrid, "the noise, length scale or rate of each method for the set processor: four values, 3 epochs of 20,000 images, measured on 5,000 held-out images", processorGrid),
+		set("grid", "the paper's grid search: prior and noise of each method, CIFAR-10 with ResNet-14, measured on 5,000 held-out images", grid),
+		set("processor-grid", "the noise, length scale or rate of each method for the set processor: four values, 3 epochs of 20,000 images, measured on 5,000 held-out images", processorGrid),
 		byProcessor, onHundred,
-		set("gpu", results.GPU, "four methods with ResNet-14 on all of CIFAR-10 for 60 epochs, two seeds, with the settings of the text and of the authors' code: half an hour on a GPU",
+		set("gpu", "four methods with ResNet-14 on all of CIFAR-10 for 60 epochs, two seeds, with the settings of the text and of the authors' code: half an hour on a GPU",
 			list(GPU, ten, gpuSeeds, keyMethods...), list(ReleasedGPU, ten, gpuSeeds, keyMethods...)),
 	}
 }

@@ -74,7 +74,7 @@ func ExampleStore_Measure() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	list = list.OnSplits(0, 1).Change(uci.Quick)
+	list = list.OnSplits(0, 1).Change(func(e *experiment.Experiment) { e.Recipe.Epochs = 20 })
 	if _, err := (experiment.Engine{Store: store}).Run(ctx, list...); err != nil {
 		log.Fatal(err)
 	}

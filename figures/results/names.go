@@ -1,23 +1,8 @@
 // Package results has what stores and tables of results share: files to which several processes add lines, reservations,
-// the names of metrics and scales, and what the results of a table's cell amount to.
+// the names of metrics, and what the results of a table's cell amount to.
 package results
 
 import "fmt"
-
-// The scales: how much of an experiment's setting was carried out, and so what its number may be compared with.
-const (
-	Full  = "full"  // everything: compared with the paper
-	Quick = "quick" // a small run that shows the pipeline at work, never compared with the paper
-	Small = "small" // images only: a real run on part of the data for fewer epochs, never compared with the paper
-	Grid  = "grid"  // a choice of hyperparameters, measured on held-out training examples
-
-	// Images only: all of the data in as many epochs as a processor manages. Methods are compared with each other, never
-	// with the paper. Their noise is chosen by the runs of the second scale, measured on held-out training images.
-	Processor     = "processor"
-	ProcessorGrid = "processor-grid"
-	// The same on a GPU in half an hour.
-	GPU = "gpu"
-)
 
 // The metrics of a result, by their names in the store. Those of predictions out of distribution, such as
 // "ood_svhn_auroc_energy", are made by the package of the image study. What an ensemble cost is that of all

@@ -9,38 +9,10 @@ import (
 
 // A Set is a named list of experiments: what one figure or table needs.
 type Set struct {
-	Name, Doc string
-	Parts     []Part
+	Name, Doc   string
+	Experiments experiment.Experiments
 	// Lacks says which experiments the set will have that cannot be listed yet, and what to do for it; "" for none.
 	Lacks string
-}
-
-// A Part is the experiments of a set at one scale, such as results.Full or results.Quick.
-type Part struct {
-	Scale       string
-	Experiments experiment.Experiments
-}
-
-// NewSet is a set of experiments at one scale.
-func NewSet(scale, name, doc string, list experiment.Experiments) Set {
-	return Set{Name: name, Doc: doc}.With(scale, list)
-}
-
-// With returns the set with experiments at one more scale.
-func (s Set) With(scale string, list experiment.Experiments) Set {
-	s.Parts = append(slices.Clip(s.Parts), Part{scale, list})
-	return s
-}
-
-// At returns the experiments of a set at a scale; "" for all scales.
-func (s Set) At(scale string) experiment.Experiments {
-	var all experiment.Experiments
-	for _, p := range s.Parts {
-		if scale == "" || p.Scale == scale {
-			all = append(all, p.Experiments...)
-		}
-	}
-	return all
 }
 
 // Union lists experiments in their order, each once.

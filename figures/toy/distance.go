@@ -23,13 +23,13 @@ func DistanceMethods() []experiment.Method {
 func DistanceCubic(x *tables.Index, seed uint64) (report.Figure, error) {
 	const name = "distance-toy"
 	list := DistanceMethods()
-	found, err := find(name, x, Cubic{}, seed, list, Paper, Quick)
+	found, err := find(name, x, Cubic{}, seed, list, Paper)
 	if err != nil {
 		return report.Figure{}, err
 	}
 	f, _, err := cubicFigure(name, found, names(list), 3, run.spread)
 	f.Width, f.Height = f.Width+20, f.Height+20 // as large as DistanceMoons
-	f.Caption = prose.Caption(name, map[string]uint64{"Seed": seed}) + f.Caption
+	f.Caption = prose.Caption(name, map[string]uint64{"Seed": seed})
 	return f, err
 }
 
@@ -38,12 +38,12 @@ func DistanceCubic(x *tables.Index, seed uint64) (report.Figure, error) {
 func DistanceMoons(x *tables.Index, seed uint64) (report.Figure, error) {
 	const name = "distance-moons"
 	list := DistanceMethods()
-	found, err := find(name, x, Moons{}, seed, list, Paper, Quick)
+	found, err := find(name, x, Moons{}, seed, list, Paper)
 	if err != nil {
 		return report.Figure{}, err
 	}
 	f, err := moonsFigure(name, found, names(list))
-	f.Caption = prose.Caption(name, map[string]uint64{"Seed": seed}) + f.Caption
+	f.Caption = prose.Caption(name, map[string]uint64{"Seed": seed})
 	return f, err
 }
 

@@ -47,8 +47,7 @@ func Figures() []tables.NamedFigure {
 
 // Figure1 is the paper's Figure 1 for one seed, with so many panels in a row. A panel has the data (red), the predictive
 // mean, and the central 95% and 99% of the predictive draws (blue, the outer one lighter), on shared axes. Beside a cubic
-// the bands are narrow, so a strip below each panel has the standard deviation of the draws. If full runs are missing and
-// all quick runs are there, it shows the quick runs, and says so.
+// the bands are narrow, so a strip below each panel has the standard deviation of the draws.
 func Figure1(x *tables.Index, seed uint64, columns int) (report.Figure, error) {
 	return bands("figure1", x, seed, columns, lettered(figure1Methods()))
 }
@@ -76,7 +75,7 @@ func Figure1Functions(x *tables.Index, seed uint64) (report.Figure, error) {
 	if err != nil {
 		return report.Figure{}, err
 	}
-	found, err := find(name, x, Cubic{}, seed, list, Paper, Quick)
+	found, err := find(name, x, Cubic{}, seed, list, Paper)
 	if err != nil {
 		return report.Figure{}, err
 	}
@@ -93,7 +92,7 @@ func Figure1Functions(x *tables.Index, seed uint64) (report.Figure, error) {
 			p.Y.Label.Text, p.Y.Min, p.Y.Max = "f(x) – mean", -limit, limit
 		},
 	}.figure()
-	f.Caption = prose.Caption(name, map[string]any{"Draws": functionDraws, "Seed": seed}) + f.Caption
+	f.Caption = prose.Caption(name, map[string]any{"Draws": functionDraws, "Seed": seed})
 	return f, err
 }
 
@@ -181,17 +180,12 @@ type sheet struct {
 	axes func(p *plot.Plot)
 }
 
-// figure draws the sheet. Titles say which runs are quick, and the caption says no more than that some are. Only the
-// lowest of a column and the first of a row have labels.
+// figure draws the sheet, without a caption. Only the lowest of a column and the first of a row have labels.
 func (s sheet) figure() (report.Figure, error) {
 	f := report.Figure{Name: s.name}
 	var panels []*plot.Plot
 	for i, r := range s.results {
 		p := report.New(s.titles[i], "", "")
-		if r.Preset == quickPreset {
-			p.Title.Text += fmt.Sprintf("\nquick run, %d steps", r.Experiment.Recipe.Epochs)
-			f.Caption = " " + prose.Caption("quick", nil)
-		}
 		if r.Diverged {
 			p.Title.Text += "\ndiverged"
 		} else if err := s.draw(p, i); err != nil {
@@ -264,7 +258,7 @@ func cubicFigure(name string, list []experiment.Result, titles []string, columns
 
 // bands finds the runs of the methods and draws a panel of each.
 func bands(name string, x *tables.Index, seed uint64, columns int, list []experiment.Method) (report.Figure, error) {
-	found, err := find(name, x, Cubic{}, seed, list, Paper, Quick)
+	found, err := find(name, x, Cubic{}, seed, list, Paper)
 	if err != nil {
 		return report.Figure{}, err
 	}
@@ -273,7 +267,7 @@ func bands(name string, x *tables.Index, seed uint64, columns int, list []experi
 		return report.Figure{}, err
 	}
 	first := found[0].Experiment
-	f.Caption = prose.Caption(name, map[string]any{"Samples": first.Recipe.Samples, "Steps": first.Recipe.Epochs, "Seed": first.Seed}) + f.Caption
+	f.Caption = prose.Caption(name, map[string]any{"Samples": first.Recipe.Samples, "Steps": first.Recipe.Epochs, "Seed": first.Seed})
 	err = addStrips(&f, runs)
 	return f, err
 }
@@ -331,29 +325,23 @@ func atLeast(low float64, values []float64) []float64 {
 }
 
 // find finds the results of methods on data by the first preset of which there are all.
-func find(figure string, x *tables.Index, data experiment.Source, seed uint64, list []experiment.Method, presets ...experiment.Preset) ([]experiment.Result, error) {
+func find(figure string, x *tables.Index, data experiment.Source, seed uint64, list []experiment.Method, preset experiment.Preset) ([]experiment.Result, error) {
+	var found []experiment.Result
 	var missing []string
-	for _, preset := range presets {
-		var found []experiment.Result
-		var lacking []string
-		for _, m := range list {
-			e, err := preset(data, m)
-			if err != nil {
-				return nil, err
-			}
-			e.Split, e.Seed = int(seed), seed
-			if r, done := x.Find(e); done {
-				found = append(found, r)
-			} else {
-				lacking = append(lacking, m.Name)
-			}
+	for _, m := range list {
+		e, err := preset(data, m)
+		if err != nil {
+			return nil, err
 		}
-		if len(lacking) == 0 {
-			return found, nil
+		e.Split, e.Seed = int(seed), seed
+		if r, done := x.Find(e); done {
+			found = append(found, r)
+		} else {
+			missing = append(missing, m.Name)
 		}
-		if missing == nil {
-			missing = lacking
-		}
+	}
+	if len(missing) == 0 {
+		return found, nil
 	}
 	return nil, fmt.Errorf("toy: %s needs seed %d of %s; run: reproduce run %s", figure, seed, strings.Join(missing, ", "), setOf(figure))
 }

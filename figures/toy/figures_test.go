@@ -13,7 +13,6 @@ import (
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -39,35 +38,6 @@ func TestFigures(t *testing.T) {
 	}
 	if _, err := Figure1(x, 7, 4); !errors.Is(err, experiment.ErrNoPredictions) || !strings.Contains(err.Error(), "the seeds 0 to 2") {
 		t.Errorf("of a seed without predictions: %v", err)
-	}
-}
-
-func TestQuickFiguresSaySo(t *testing.T) {
-	quick, full := passedOff(t, drawn(Quick, 1)), passedOff(t, drawn(Paper, 1))
-	for _, c := range []struct{ name, words string }{
-		{"figure1", "quick run, 800 steps"}, {"figure1-square", "quick run, 800 steps"}, {"figure1-energies", "quick run, 800 steps"},
-		{"distance-toy", "quick run, 800 steps"}, {"distance-moons", "quick run, 100 steps"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			f, err := figure(c.name).Make(tables.Of(quick), 1)
-			if err != nil || !strings.Contains(f.Caption, "QUICK RUN") || !strings.Contains(f.Caption, "seed 1") {
-				t.Errorf("caption %q, %v", f.Caption, err)
-			}
-			for _, title := range figtest.Titles(f) {
-				if !strings.Contains(title, c.words) {
-					t.Errorf("title %q", title)
-				}
-			}
-			// The full runs are taken where there are both, and part of them is not enough.
-			both := tables.Of(slices.Concat(quick, full))
-			if f, err := figure(c.name).Make(both, 1); err != nil || strings.Contains(f.Caption, "QUICK") {
-				t.Errorf("full runs beside quick ones: %q, %v", f.Caption, err)
-			}
-			part := tables.Of(slices.Concat(quick, full[:1]))
-			if f, err := figure(c.name).Make(part, 1); err != nil || !strings.Contains(f.Caption, "QUICK") {
-				t.Errorf("one full run beside quick ones: %q, %v", f.Caption, err)
-			}
-		})
 	}
 }
 
@@ -120,19 +90,6 @@ func TestPictures(t *testing.T) {
 	if got := figtest.Titles(f); !slices.Equal(got, want) || len(f.Panels) != 2 || len(f.Panels[0]) != 3 {
 		t.Errorf("panels %q, want %q, three in a row", got, want)
 	}
-	if strings.Contains(f.Caption, "seed") || strings.Contains(f.Caption, "QUICK") {
-		t.Errorf("the caption %q tells of one seed or of quick runs", f.Caption)
-	}
-	// A quick run among others is marked, and the others are not.
-	list[2] = passedOff(t, runs(Quick, Cubic{Seeds: 1}, methods.MFVI))[0]
-	f, err := Pictures(list)
-	if err != nil || !strings.Contains(f.Caption, "QUICK RUN") {
-		t.Errorf("with a quick run: caption %q, %v", f.Caption, err)
-	}
-	want[2] = "MFVI, seed 0\nquick run, 800 steps"
-	if got := figtest.Titles(f); !slices.Equal(got, want) {
-		t.Errorf("with a quick run: panels %q, want %q", got, want)
-	}
 	moons := passedOff(t, runs(Paper, Moons{Seeds: 1}, methods.Deterministic))
 	if f, err := Pictures(moons); err != nil || !strings.HasPrefix(figtest.Titles(f)[0], "Deterministic, seed 0\nat data 0.") {
 		t.Errorf("of two moons: panels %q, %v", figtest.Titles(f), err)
@@ -172,12 +129,10 @@ func TestSets(t *testing.T) {
 	}
 	used := x.Used()
 	for _, s := range Sets() {
-		for _, e := range s.At("") {
+		for _, e := range s.Experiments {
 			if err := e.Check(); err != nil {
 				t.Error(err)
 			}
-		}
-		for _, e := range s.At(results.Full) {
 			if _, is := used[e.ID()]; !is {
 				t.Errorf("nothing uses %v of the set %s", e, s.Name)
 			}

@@ -22,7 +22,7 @@ func TestGapRatios(t *testing.T) {
 		}
 		return map[string]float64{results.MetricGapRatio: ratio + 0.1*float64(e.Seed%2), results.MetricGapCoverage: 0.5}
 	}
-	made := measured(Sets()[0].At(""), metrics)
+	made := measured(Sets()[0].Experiments, metrics)
 	diverged := runs(Paper, Cubic{Seeds: 2}, methods.MFVI)[1].ID()
 	made[diverged] = experiment.Result{ID: diverged, Diverged: true}
 	table := must.Get(GapRatios(tables.NewIndex(made)))(t)

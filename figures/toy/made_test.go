@@ -7,7 +7,6 @@ import (
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -59,5 +58,5 @@ func measured(list experiment.Experiments, metrics func(e experiment.Experiment)
 // fullRuns are the experiments of a set at full scale.
 func fullRuns(name string) experiment.Experiments {
 	all := Sets()
-	return all[slices.IndexFunc(all, func(s tables.Set) bool { return s.Name == name })].At(results.Full)
+	return all[slices.IndexFunc(all, func(s tables.Set) bool { return s.Name == name })].Experiments
 }

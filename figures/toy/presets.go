@@ -22,7 +22,30 @@ import (
 // 1e-3 on the cubic, with one hidden layer of 50 units, and 1000 from 1e-2 on two moons, with two. Energy models are
 // trained for half as many steps before.
 func Paper(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	return trained("toy.Paper", data, m, 4000, 1000)
+	m = defaults.Fill(m)
+	e := experiment.Experiment{Method: m, Preset: "toy.Paper"}
+	samples := 1000
+	switch data.(type) {
+	case Cubic:
+		e.Task = experiment.Task{Name: "cubic", Data: data, Network: nets.MLP{Widths: []int{50}}, Likelihood: likelihood.Gaussian{}, Metrics: []experiment.Metric{Gap}}
+		e.Recipe = experiment.Recipe{Epochs: 4000, BatchSize: cubicExamples, Schedule: experiment.Cosine{Start: 1e-3}}
+	case Moons: // whose map is a mean, for which fewer draws are enough than for percentiles
+		samples = 100
+		e.Task = experiment.Task{Name: "two moons", Data: data, Network: nets.MLP{Widths: []int{50, 50}}, Likelihood: likelihood.Categorical{Classes: moonsClasses}, Metrics: []experiment.Metric{Distance}}
+		e.Recipe = experiment.Recipe{Epochs: 1000, BatchSize: moonsExamples, Schedule: experiment.Cosine{Start: 1e-2}, PredictBatch: moonsExamples}
+	default:
+		return e, fmt.Errorf("toy.Paper is for toy.Cubic and toy.Moons, not for %T", data)
+	}
+	r := e.Recipe
+	r.SharedNoise, r.SeedWithoutSplit = true, true
+	r.Groups = []experiment.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}, Rate: 1}}
+	// With dul.Attached, energy models move the weights too.
+	r.PretrainEpochs, r.PretrainGroups, r.LogLikelihoodScale = r.Epochs/2, r.Groups, 1
+	var err error
+	if e.Recipe, err = r.For(m, e.Task.Likelihood, samples); err != nil {
+		return e, fmt.Errorf("toy.Paper: %s: %w", m.Name, err)
+	}
+	return e, nil
 }
 
 // functionDraws is how many draws Functions keeps.
@@ -37,14 +60,6 @@ func Functions(data experiment.Source, m experiment.Method) (experiment.Experime
 	return e, err
 }
 
-// quickPreset is the name of Quick.
-const quickPreset = "toy.Quick"
-
-// Quick is Paper in fewer steps, to show the pipeline at work.
-func Quick(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	return trained(quickPreset, data, m, 800, 100)
-}
-
 // Steps changes an experiment to so many steps of training, after half as many of pretraining if it has any.
 func Steps(n int) func(e *experiment.Experiment) {
 	return func(e *experiment.Experiment) {
@@ -53,34 +68,6 @@ func Steps(n int) func(e *experiment.Experiment) {
 			e.Recipe.PretrainEpochs = max(1, n/2)
 		}
 	}
-}
-
-// trained has so many steps on the cubic and on two moons.
-func trained(preset string, data experiment.Source, m experiment.Method, cubicSteps, moonsSteps int) (experiment.Experiment, error) {
-	m = defaults.Fill(m)
-	e := experiment.Experiment{Method: m, Preset: preset}
-	samples := 1000
-	switch data.(type) {
-	case Cubic:
-		e.Task = experiment.Task{Name: "cubic", Data: data, Network: nets.MLP{Widths: []int{50}}, Likelihood: likelihood.Gaussian{}, Metrics: []experiment.Metric{Gap}}
-		e.Recipe = experiment.Recipe{Epochs: cubicSteps, BatchSize: cubicExamples, Schedule: experiment.Cosine{Start: 1e-3}}
-	case Moons: // whose map is a mean, for which fewer draws are enough than for percentiles
-		samples = 100
-		e.Task = experiment.Task{Name: "two moons", Data: data, Network: nets.MLP{Widths: []int{50, 50}}, Likelihood: likelihood.Categorical{Classes: moonsClasses}, Metrics: []experiment.Metric{Distance}}
-		e.Recipe = experiment.Recipe{Epochs: moonsSteps, BatchSize: moonsExamples, Schedule: experiment.Cosine{Start: 1e-2}, PredictBatch: moonsExamples}
-	default:
-		return e, fmt.Errorf("%s is for toy.Cubic and toy.Moons, not for %T", preset, data)
-	}
-	r := e.Recipe
-	r.SharedNoise, r.SeedWithoutSplit = true, true
-	r.Groups = []experiment.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}, Rate: 1}}
-	// With dul.Attached, energy models move the weights too.
-	r.PretrainEpochs, r.PretrainGroups, r.LogLikelihoodScale = r.Epochs/2, r.Groups, 1
-	var err error
-	if e.Recipe, err = r.For(m, e.Task.Likelihood, samples); err != nil {
-		return e, fmt.Errorf("%s: %s: %w", preset, m.Name, err)
-	}
-	return e, nil
 }
 
 // defaults fill in what a method leaves open. MFVI's usual prior is too tight for 50 units to bend into a cubic.

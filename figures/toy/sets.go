@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -34,21 +33,20 @@ func runs(preset experiment.Preset, data experiment.Source, m experiment.Method)
 
 // Sets lists the experiments of the toy problems. An experiment that two figures need is in the sets of both.
 func Sets() []tables.Set {
-	var full, quick, distance, quickDistance experiment.Experiments
+	var full, distance experiment.Experiments
 	for _, row := range gapRows() {
-		full, quick = append(full, gapRuns(row.Method)...), append(quick, runs(Quick, Cubic{Seeds: drawnSeeds}, row.Method)...)
+		full = append(full, gapRuns(row.Method)...)
 	}
 	for _, m := range figure1Methods() {
 		full = append(full, runs(Functions, Cubic{Seeds: drawnSeeds}, m)...)
 	}
 	for _, m := range DistanceMethods() {
 		for _, data := range []experiment.Source{Cubic{Seeds: drawnSeeds}, Moons{Seeds: drawnSeeds}} {
-			distance, quickDistance = append(distance, runs(Paper, data, m)...), append(quickDistance, runs(Quick, data, m)...)
+			distance = append(distance, runs(Paper, data, m)...)
 		}
 	}
 	return []tables.Set{
-		tables.NewSet(results.Full, figure1Set, "Figure 1: predictive bands on one-dimensional regression with a gap, 20 seeds", full).With(results.Quick, quick),
-		tables.NewSet(results.Full, distanceSet, "Distance awareness of six methods on problems that can be drawn: the cubic of Figure 1 and two moons, 3 seeds", distance).
-			With(results.Quick, quickDistance),
+		{Name: figure1Set, Doc: "Figure 1: predictive bands on one-dimensional regression with a gap, 20 seeds", Experiments: full},
+		{Name: distanceSet, Doc: "Distance awareness of six methods on problems that can be drawn: the cubic of Figure 1 and two moons, 3 seeds", Experiments: distance},
 	}
 }

@@ -51,7 +51,7 @@ func set(t *testing.T, name string) experiment.Experiments {
 	if i < 0 {
 		t.Fatalf("no set %s", name)
 	}
-	return all[i].At(results.Full)
+	return all[i].Experiments
 }
 
 func place(row, column string) string { return row + ", " + column }

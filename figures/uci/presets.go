@@ -96,12 +96,6 @@ func StoppedEarly(data experiment.Source, m experiment.Method) (experiment.Exper
 	return e, err
 }
 
-// Quick makes an experiment small, to show the pipeline at work: 20 epochs.
-func Quick(e *experiment.Experiment) {
-	e.Preset += ", quick"
-	e.Recipe.Epochs = 20
-}
-
 // weightDecay is the decay of the weights.
 const weightDecay = 1e-4
 

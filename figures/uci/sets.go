@@ -5,7 +5,6 @@ import (
 
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -42,28 +41,26 @@ func Sets() []tables.Set {
 		converged = append(converged, t.all(t.methods...)...)
 	}
 	return []tables.Set{
-		withQuick("uci", "UCI regression tables (NLL, RMSE): the paper's text, Gal's splits", paperSetting(withoutYear()...).all(Methods()...)),
-		tables.NewSet(results.Full, "uci-year", "UCI regression tables: the Year row alone, which is as large as all others together", paperSetting(Year).all(Methods()...)),
-		withQuick("uci-gp", "UCI regression with methods that the paper's UCI tables leave out: SNGP, DUE, deep ensembles and a single network, on the smallest sets",
-			paperSetting(small...).all(addedMethods()...)),
-		withQuick("uci-adam", "UCI regression with Adam for all methods, as SNGP and DUE have it, on the smallest sets: how much of a difference is the optimizer's",
-			adamSetting(small...).all(everyMethod()...)),
-		withQuick("uci-energy", "density layers with constant, diagonal, LDL and mixture energies in four settings: does the energy matter?",
-			in(energySettings(withoutYear()...), energyMethods())),
-		tables.NewSet(results.Full, "uci-place", "density layers, and the same whose noise follows the mean energy, as much and the same for all inputs: does it matter where it goes?",
-			in(placeSettings(), placeMethods())),
-		withQuick("uci-gap", "UCI regression on gap splits, whose test inputs lie between those of training: every method on the small sets", in(gapSettings(), gapMethods())),
-		tables.NewSet(results.Grid, "uci-tuning", "optimizer and noise of every method tried on held-out training examples, for the tuned settings (then: reproduce choose uci)", tuning),
-		tables.NewSet(results.Full, "uci-tuned", "UCI regression with the settings of every method that did best on held-out training examples", tuned),
-		tables.NewSet(results.Full, "uci-options", "density layers on UCI with one option at a time from the text to the authors' code, and back", options),
-		tables.NewSet(results.Full, "uci-samples", "UCI regression with 1000 Monte Carlo samples and with 10, for methods without a closed form, and with the closed forms of SNGP and DUE",
-			slices.Concat(paperSetting(small...).all(samplesMethods()...), manySamples().all(sampledMethods()...))),
-		tables.NewSet(results.Full, "uci-converged", "UCI regression trained for 100 and 400 epochs, and some methods for 4000 on five splits, also with early stopping", converged),
-		withQuick("uci-released", "UCI as the authors' code runs it (random splits), for comparison with that code", releasedSetting(withoutYear()...).all(paperMethods()...)),
+		{Name: "uci", Doc: "UCI regression tables (NLL, RMSE): the paper's text, Gal's splits", Experiments: paperSetting(withoutYear()...).all(Methods()...)},
+		{Name: "uci-year", Doc: "UCI regression tables: the Year row alone, which is as large as all others together", Experiments: paperSetting(Year).all(Methods()...)},
+		{Name: "uci-gp", Doc: "UCI regression with methods that the paper's UCI tables leave out: SNGP, DUE, deep ensembles and a single network, on the smallest sets",
+			Experiments: paperSetting(small...).all(addedMethods()...)},
+		{Name: "uci-adam", Doc: "UCI regression with Adam for all methods, as SNGP and DUE have it, on the smallest sets: how much of a difference is the optimizer's",
+			Experiments: adamSetting(small...).all(everyMethod()...)},
+		{Name: "uci-energy", Doc: "density layers with constant, diagonal, LDL and mixture energies in four settings: does the energy matter?",
+			Experiments: in(energySettings(withoutYear()...), energyMethods())},
+		{Name: "uci-place", Doc: "density layers, and the same whose noise follows the mean energy, as much and the same for all inputs: does it matter where it goes?",
+			Experiments: in(placeSettings(), placeMethods())},
+		{Name: "uci-gap", Doc: "UCI regression on gap splits, whose test inputs lie between those of training: every method on the small sets",
+			Experiments: in(gapSettings(), gapMethods())},
+		{Name: "uci-tuning", Doc: "optimizer and noise of every method tried on held-out training examples, for the tuned settings (then: reproduce choose uci)",
+			Experiments: tuning},
+		{Name: "uci-tuned", Doc: "UCI regression with the settings of every method that did best on held-out training examples", Experiments: tuned},
+		{Name: "uci-options", Doc: "density layers on UCI with one option at a time from the text to the authors' code, and back", Experiments: options},
+		{Name: "uci-samples", Doc: "UCI regression with 1000 Monte Carlo samples and with 10, for methods without a closed form, and with the closed forms of SNGP and DUE",
+			Experiments: slices.Concat(paperSetting(small...).all(samplesMethods()...), manySamples().all(sampledMethods()...))},
+		{Name: "uci-converged", Doc: "UCI regression trained for 100 and 400 epochs, and some methods for 4000 on five splits, also with early stopping", Experiments: converged},
+		{Name: "uci-released", Doc: "UCI as the authors' code runs it (random splits), for comparison with that code",
+			Experiments: releasedSetting(withoutYear()...).all(paperMethods()...)},
 	}
-}
-
-// withQuick is a set of full experiments and of their quick versions.
-func withQuick(set, doc string, list experiment.Experiments) tables.Set {
-	return tables.NewSet(results.Full, set, doc, list).With(results.Quick, quick(list))
 }

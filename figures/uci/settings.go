@@ -73,14 +73,6 @@ func (s setting) lines(group string, mean tables.Mean, list []experiment.Method,
 	return lines
 }
 
-// quick are quick versions of experiments: 20 epochs on the first two splits of the data sets that are small enough.
-func quick(list experiment.Experiments) experiment.Experiments {
-	few := slices.DeleteFunc(list.OnSplits(0, 1), func(e experiment.Experiment) bool {
-		return !slices.Contains([]string{"boston", "yacht", "energy-cooling"}, e.Task.Data.(Data).Name)
-	})
-	return few.Change(Quick)
-}
-
 // paperSetting is the text.
 func paperSetting(datasets ...string) setting {
 	return setting{name: "paper's text", datasets: datasets, list: by(Paper)}

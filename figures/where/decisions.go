@@ -385,9 +385,9 @@ func DecisionSets() []tables.Set {
 		controls = append(controls, bandit().allSeeds(a)...)
 	}
 	return []tables.Set{
-		tables.NewSet(results.Full, "where-learning", "question 4: active learning from a pool, by the variance of the function (figures/questions.md)", of(acquisitions()...)),
-		tables.NewSet(results.Full, "where-bandit", "question 4: Thompson sampling on a bandit (figures/questions.md)", of(bandit())),
-		tables.NewSet(results.Full, "where-bandit-controls", "question 6: the bandit with controls of as much noise, and 100 further seeds (figures/questions.md)", controls),
+		{Name: "where-learning", Doc: "question 4: active learning from a pool, by the variance of the function (figures/questions.md)", Experiments: of(acquisitions()...)},
+		{Name: "where-bandit", Doc: "question 4: Thompson sampling on a bandit (figures/questions.md)", Experiments: of(bandit())},
+		{Name: "where-bandit-controls", Doc: "question 6: the bandit with controls of as much noise, and 100 further seeds (figures/questions.md)", Experiments: controls},
 	}
 }
 

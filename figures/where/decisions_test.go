@@ -185,7 +185,7 @@ func TestThompson(t *testing.T) {
 // Every experiment can be carried out, and its draws are functions.
 func TestDecisionSets(t *testing.T) {
 	for i, want := range []int{5 * 7 * decisionSeeds, 7 * decisionSeeds, 16 * (decisionSeeds + furtherSeeds)} {
-		list := DecisionSets()[i].At("")
+		list := DecisionSets()[i].Experiments
 		ids := map[string]bool{}
 		for k, id := range list.IDs() {
 			ids[id] = true

@@ -174,10 +174,10 @@ func ExactSets() []tables.Set {
 	posteriors, runs := of(exactProblems(), exactMethods())
 	everyPosterior, everyRun := of(everyGap(), everyGapMethods())
 	return []tables.Set{
-		tables.NewSet(results.Full, "where-posterior", "question 2: posteriors drawn by Hamiltonian Monte Carlo", posteriors),
-		tables.NewSet(results.Full, "where-exact", "question 2: how far is each method from the posterior? (run where-posterior first)", runs),
-		tables.NewSet(results.Full, "where-posterior-gaps", "question 7: the posteriors of every gap of Boston and Yacht", everyPosterior),
-		tables.NewSet(results.Full, "where-exact-gaps", "question 7: how far is each method from them? (run where-posterior-gaps first)", everyRun),
+		{Name: "where-posterior", Doc: "question 2: posteriors drawn by Hamiltonian Monte Carlo", Experiments: posteriors},
+		{Name: "where-exact", Doc: "question 2: how far is each method from the posterior? (run where-posterior first)", Experiments: runs},
+		{Name: "where-posterior-gaps", Doc: "question 7: the posteriors of every gap of Boston and Yacht", Experiments: everyPosterior},
+		{Name: "where-exact-gaps", Doc: "question 7: how far is each method from them? (run where-posterior-gaps first)", Experiments: everyRun},
 	}
 }
 

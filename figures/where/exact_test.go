@@ -150,11 +150,11 @@ func TestExactFigure(t *testing.T) {
 // Every method and the posterior have the same network, noise and training examples, and the sets are complete.
 func TestExactSets(t *testing.T) {
 	sets := ExactSets()
-	if posteriors, all := len(sets[0].At("")), len(sets[1].At("")); posteriors != 3*exactSplits || all != 3*7*exactSplits*exactSeeds {
+	if posteriors, all := len(sets[0].Experiments), len(sets[1].Experiments); posteriors != 3*exactSplits || all != 3*7*exactSplits*exactSeeds {
 		t.Errorf("%d posteriors and %d runs", posteriors, all)
 	}
 	for _, set := range sets {
-		for _, e := range set.At("") {
+		for _, e := range set.Experiments {
 			must.Do(t, e.Check())
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/toy"
 	"densityuncertainty/figures/uci"
@@ -40,7 +39,7 @@ func FunctionSet() tables.Set {
 			}
 		}
 	}
-	return tables.NewSet(results.Full, "where-functions", "question 3: are joint predictions better if a draw is one function? (figures/questions.md)", all)
+	return tables.Set{Name: "where-functions", Doc: "question 3: are joint predictions better if a draw is one function? (figures/questions.md)", Experiments: all}
 }
 
 // A jointProblem is a row of FunctionTable.

@@ -109,7 +109,7 @@ func TestFunctionTable(t *testing.T) {
 
 // The set has six methods on the cubic's data sets and on 20 splits of six sets, and every experiment can be carried out.
 func TestFunctionSet(t *testing.T) {
-	list := FunctionSet().At("")
+	list := FunctionSet().Experiments
 	if want := 6 * 7 * 20; len(list) != want {
 		t.Errorf("%d experiments, want %d", len(list), want)
 	}

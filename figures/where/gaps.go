@@ -90,9 +90,9 @@ func GapSets() []tables.Set {
 	}
 	many := of(gapSettings()[1:], uci.SmallDatasets(), compared()[:2], manySeeds).Change(func(e *experiment.Experiment) { e.Recipe.Samples = manyDraws })
 	return []tables.Set{
-		tables.NewSet(results.Full, "where-gaps", "question 1: do density layers help on inputs in a gap of the training data? (figures/questions.md)", of(gapSettings(), uci.SmallDatasets(), compared(), gapSeeds)),
-		tables.NewSet(results.Full, "where-gaps-others", "question 8: do they on other data sets? (figures/questions.md)", of(gapSettings()[1:], otherDatasets, compared(), otherSeeds)),
-		tables.NewSet(results.Full, "where-gaps-draws", "question 9: does it change with 1000 draws in the place of ten? (figures/questions.md)", many),
+		{Name: "where-gaps", Doc: "question 1: do density layers help on inputs in a gap of the training data? (figures/questions.md)", Experiments: of(gapSettings(), uci.SmallDatasets(), compared(), gapSeeds)},
+		{Name: "where-gaps-others", Doc: "question 8: do they on other data sets? (figures/questions.md)", Experiments: of(gapSettings()[1:], otherDatasets, compared(), otherSeeds)},
+		{Name: "where-gaps-draws", Doc: "question 9: does it change with 1000 draws in the place of ten? (figures/questions.md)", Experiments: many},
 	}
 }
 

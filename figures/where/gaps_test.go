@@ -65,7 +65,7 @@ func TestGapFigure(t *testing.T) {
 func TestGapSets(t *testing.T) {
 	const gaps = 13 + 8 + 8 + 8 + 11 + 6
 	for i, want := range []int{6 * 3 * gaps * gapSeeds, 6 * 2 * (8 + 16 + 9) * otherSeeds, 2 * 2 * gaps * manySeeds} {
-		if got := len(GapSets()[i].At("")); got != want {
+		if got := len(GapSets()[i].Experiments); got != want {
 			t.Errorf("set %d has %d experiments, want %d", i, got, want)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -213,5 +212,5 @@ func ImageSet() tables.Set {
 	for _, m := range fewMethods() {
 		all = append(all, fewRuns(m)...)
 	}
-	return tables.NewSet(results.Full, "where-images", "question 5: does the place of the noise matter in networks that have memorised 5,000 images? (figures/questions.md)", all)
+	return tables.Set{Name: "where-images", Doc: "question 5: does the place of the noise matter in networks that have memorised 5,000 images? (figures/questions.md)", Experiments: all}
 }

@@ -22,7 +22,7 @@ func fewSample() FewImages {
 func TestFewImages(t *testing.T) {
 	e := must.Get(Few(fewSample(), startingAt(methods.Density, 0.1)))(t)
 	e.Recipe.Epochs, e.Recipe.Samples = 1, 2
-	e.Task.Network = must.Get(cifar.Quick(fewSample().Images, methods.Density))(t).Task.Network
+	e.Task.Network = must.Get(cifar.Small(fewSample().Images, methods.Density))(t).Task.Network
 	all := must.Get(experiment.Engine{}.Run(t.Context(), e))(t)
 	m := all[0].Metrics
 	for _, name := range []string{"nll", "train_accuracy", "contrast-5_nll", "jpeg-5_ece10", corruptedNLL, corruptedECE, mutualInformation, "ood_cifar100_auroc"} {

@@ -3,11 +3,9 @@ package main
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
 
@@ -21,11 +19,11 @@ func (l listCommand) Run(c command) error {
 	}
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SET\tFULL done\tmissing\tQUICK done\tmissing\tOTHER done\tmissing\tTIME\tWHAT")
+	fmt.Fprintln(w, "SET\tdone\tmissing\tTIME\tWHAT")
 	for _, set := range c.sets("") {
 		fmt.Fprintln(w, setRow(set, stored))
 	}
-	const skipped = "\t\t\t\t\t\t\t\t" // to the last column
+	const skipped = "\t\t\t\t" // to the last column
 	fmt.Fprintf(w, "\nTABLES%sWHAT\n", skipped)
 	for _, t := range c.tables {
 		fmt.Fprintf(w, "%s%s%s\n", t.Name, skipped, t.Doc)
@@ -42,21 +40,12 @@ func (l listCommand) Run(c command) error {
 
 // setRow is the row of a set.
 func setRow(set tables.Set, stored *tables.Index) string {
-	row, seconds := set.Name, 0.0
-	var done, missing [3]int
-	for _, part := range set.Parts {
-		column := slices.Index([]string{results.Full, results.Quick, part.Scale}, part.Scale)
-		for _, e := range part.Experiments {
-			if line, has := stored.Find(e); has {
-				done[column]++
-				seconds += line.WallSeconds
-			} else {
-				missing[column]++
-			}
+	done, seconds := 0, 0.0
+	for _, e := range set.Experiments {
+		if line, has := stored.Find(e); has {
+			done++
+			seconds += line.WallSeconds
 		}
-	}
-	for i := range done {
-		row += fmt.Sprintf("\t%d\t%d", done[i], missing[i])
 	}
 	time, minutes := "-", int(math.Ceil(seconds/60))
 	if minutes > 0 {
@@ -66,5 +55,5 @@ func setRow(set tables.Set, stored *tables.Index) string {
 	if set.Lacks != "" {
 		doc += "; not yet all of it"
 	}
-	return row + "\t" + time + "\t" + doc
+	return fmt.Sprintf("%s\t%d\t%d\t%s\t%s", set.Name, done, len(set.Experiments)-done, time, doc)
 }

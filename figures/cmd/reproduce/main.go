@@ -1,7 +1,7 @@
 // Reproduce runs the paper's experiments and makes its tables and figures, without a notebook.
 //
 //	reproduce list                         what there is, and what is done
-//	reproduce run figure1 --scale quick    run what a set still lacks
+//	reproduce run figure1                  run what a set still lacks
 //	reproduce table uci-nll --format md    a table from the results
 //	reproduce figure figure1 --format svg  a figure from the results
 //
@@ -95,17 +95,15 @@ type commands struct {
 
 // details are what the help of a command says beside its line in the list of commands.
 var details = map[string]string{
-	"list": "Shows how many experiments of each set are done and missing, at full scale, at quick scale and at others (small runs and grid searches), " +
-		"and how long those that are done took. Sets that share experiments both count them.",
+	"list": "Shows how many experiments of each set are done and missing, and how long those that are done took. Sets that share experiments both count them.",
 	"run": "Stop it with Ctrl-C and run it again to go on: what is finished is stored and not repeated, and training goes on from its last checkpoint. " +
 		"Several of these commands on one store share the work.",
 	"again": "Its exit status is 1 if a result is not as it is stored.",
 	"measure": "Trains nothing. Says how many results have the metrics that their predictions give now, lists those that have not, and counts those without predictions. " +
 		"Its exit status is 1 if a result differs.",
-	"table": "What was not run is listed below the table. Quick runs are in no table. The last line says by what version and of which runs the table was made; " +
+	"table": "What was not run is listed below the table. The last line says by what version and of which runs the table was made; " +
 		"csv has the cells alone, without that line, caption and notes.",
-	"figure": "Prints the figure's caption and by what version and of which runs it was made, which an SVG file holds too. A figure of quick runs says so in its titles. " +
-		"Of all figures those are written for which there are runs; that some are missing is an error, which names them.",
+	"figure": "Prints the figure's caption and by what version and of which runs it was made, which an SVG file holds too. Of all figures those are written for which there are runs; that some are missing is an error, which names them.",
 	"fill": "A generated part is everything between a line \"<!-- generated: table NAME -->\" and the next line \"<!-- end of generated -->\". " +
 		"The command says how many such parts there are and how many it changed.",
 	"choose": "Takes for each method the value that did best on held-out training examples, and says for what runs are missing. " +

@@ -23,7 +23,6 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 	"densityuncertainty/figures/uci"
 )
@@ -63,8 +62,8 @@ func tiny() catalogue {
 	return catalogue{
 		rooms: []func() []tables.Set{func() []tables.Set {
 			return []tables.Set{
-				{Name: "few", Doc: "some experiments", Parts: []tables.Part{{Scale: results.Full, Experiments: few}, {Scale: results.Quick, Experiments: list(1, methods.Density)}}},
-				{Name: "slow", Doc: "longer ones", Parts: []tables.Part{{Scale: results.Small, Experiments: list(400, methods.Density).OnSplits(0)}}, Lacks: "others, once they are chosen"},
+				{Name: "few", Doc: "some experiments", Experiments: few},
+				{Name: "slow", Doc: "longer ones", Experiments: list(400, methods.Density).OnSplits(0), Lacks: "others, once they are chosen"},
 			}
 		}},
 		tables:  []tables.Named{{Name: "nll", Doc: "a table", Make: nll}, {Name: "same", Doc: "again", Make: nll}},
@@ -139,7 +138,7 @@ func TestRunAgainMeasure(t *testing.T) {
 		t.Errorf("comparing stored %d results", n-8)
 	}
 	// A stored number that is another one, as an older version could have found it.
-	wrong := tiny().sets("")[0].At(results.Full)[0]
+	wrong := tiny().sets("")[0].Experiments[0]
 	wrong.Task.Metrics = []experiment.Metric{func(p *experiment.Predictions) (map[string]float64, error) {
 		found, err := experiment.Regression(p)
 		found["rmse"] *= 1.5
@@ -287,7 +286,7 @@ func TestListTablesFigures(t *testing.T) {
 	store, dir := t.TempDir(), t.TempDir()
 	ends(t, exitOK, "", "", "run", "few", "--store", store)
 	list := ends(t, exitOK, "few   8", "", "list", "--store", store)
-	for _, want := range []string{"8          0        0           4        0           0        0h01m  some experiments", "0           2        -      longer ones; not yet all of it", "curve"} {
+	for _, want := range []string{"8     0        0h01m  some experiments", "0     2        -      longer ones; not yet all of it", "curve"} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list lacks %q:\n%s", want, list)
 		}

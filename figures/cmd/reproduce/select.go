@@ -13,7 +13,6 @@ import (
 // A selection says which experiments a command is about.
 type selection struct {
 	Set      string   `arg:"" help:"The set, or all. \"reproduce list\" shows the sets."`
-	Scale    string   `placeholder:"SCALE" help:"Only the experiments of this scale, such as quick, whose small runs are never compared with the paper (default: the set's own, full where it has that)."`
 	Methods  []string `placeholder:"NAMES" help:"Only these methods, separated by commas."`
 	Datasets []string `placeholder:"NAMES" help:"Only these data sets, separated by commas."`
 	Splits   numbers  `placeholder:"NUMBERS" help:"Only these splits, such as 0-4 or 0,3,7."`
@@ -27,22 +26,11 @@ func (s selection) experiments(c command) (experiment.Experiments, error) {
 		return nil, err
 	}
 	var list experiment.Experiments
-	var scales []string
 	for _, set := range sets {
 		if set.Lacks != "" {
 			c.tell("the set %s is not complete: %s", set.Name, set.Lacks)
 		}
-		for _, part := range set.Parts {
-			if part.Scale == s.Scale || s.Scale == "" && part.Scale == set.Parts[0].Scale {
-				list = append(list, part.Experiments...)
-			}
-			if !slices.Contains(scales, part.Scale) {
-				scales = append(scales, part.Scale)
-			}
-		}
-	}
-	if s.Scale != "" && !slices.Contains(scales, s.Scale) {
-		return nil, usagef("--scale: %s has no experiments of the scale %q, but of %s", s.Set, s.Scale, strings.Join(scales, ", "))
+		list = append(list, set.Experiments...)
 	}
 	texts := func(list []int) (texts []string) {
 		for _, n := range list {
