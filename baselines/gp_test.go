@@ -51,13 +51,13 @@ func smallResNet(layers nets.ConvLayers) nets.ResNet {
 func trained(t *testing.T, layers nets.ConvLayers, data train.Dataset) *nets.Model {
 	t.Helper()
 	c := must.Get(nets.New(fixtures.Backend(t), smallResNet(layers), likelihood.Categorical{Classes: imageClasses}, 5))(t)
-	run := train.Trainer{
-		Epochs: 12, BatchSize: 32, Schedule: train.Cosine(0.05),
+	run := train.Trainer{Settings: train.Settings{
+		Epochs: 12, BatchSize: 32, Schedule: train.Cosine{Start: 0.05},
 		Groups: []train.Group{{
 			Roles:     train.AllRoles(),
 			Optimizer: train.SGD{Momentum: 0.9, Decay: 1e-4},
 		}},
-	}
+	}}
 	must.Do(t, run.Fit(context.Background(), c, data))
 	return c
 }
@@ -82,10 +82,10 @@ func regression(t *testing.T, network nets.Network) *nets.Model {
 
 // adam is a training run that suits sine.
 func adam(epochs int) train.Trainer {
-	return train.Trainer{
+	return train.Trainer{Settings: train.Settings{
 		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
-		Schedule: train.Cosine(0.02), Epochs: epochs, BatchSize: 16,
-	}
+		Schedule: train.Cosine{Start: 0.02}, Epochs: epochs, BatchSize: 16,
+	}}
 }
 
 // sine are n noisy values of sin 3x on [-1, 1].

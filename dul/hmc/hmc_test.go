@@ -282,7 +282,7 @@ func TestPosteriorModels(t *testing.T) {
 	var want [][]float64
 	for seed := range uint64(2) {
 		other := must.Get(nets.New(m.Backend, m.Network, m.Likelihood, seed+5))(t)
-		fit := train.Trainer{Epochs: 1, BatchSize: 6, Schedule: train.Cosine(1e-3), Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}}
+		fit := train.Trainer{Settings: train.Settings{Epochs: 1, BatchSize: 6, Schedule: train.Cosine{Start: 1e-3}, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}}}
 		must.Do(t, fit.Fit(context.Background(), other, data))
 		trained = append(trained, other)
 		want = append(want, must.Get(p.Start(other))(t)...)

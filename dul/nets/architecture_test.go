@@ -80,7 +80,7 @@ func TestConvolutionsOfSequences(t *testing.T) {
 			network := over(t, nets.Func{Name: "convolutions", Build: convolutions}, l)
 			layertest.Network(t, network, x, 2)
 			m := must.Get(nets.New(fixtures.Backend(t), network, likelihood.Categorical{Classes: 2}, 1))(t)
-			fit := train.Trainer{Epochs: 2, BatchSize: 2, LogLikelihoodScale: 1, Schedule: train.Constant(0.01), Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}}
+			fit := train.Trainer{Settings: train.Settings{Epochs: 2, BatchSize: 2, LogLikelihoodScale: 1, Schedule: train.Constant{Start: 0.01}, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}}}
 			must.Do(t, fit.Fit(context.Background(), m, train.Dataset{Inputs: x, Labels: []int{0, 1, 0, 1}}))
 			_, hasEnergies := l.(dul.Density)
 			p := must.Get(predict.Sample(context.Background(), m, x, predict.Options{Samples: 2, Energies: hasEnergies}))(t)
@@ -228,7 +228,7 @@ func TestBadLayersAreRefused(t *testing.T) {
 			if c.replicas {
 				m, sets = must.Get(nets.NewReplicas(fixtures.Backend(t), c.network, likelihood.Gaussian{}, 1, 2))(t), []train.Dataset{rows, rows}
 			}
-			fit := train.Trainer{Epochs: 1, BatchSize: 2, LogLikelihoodScale: 1, Schedule: train.Constant(0.01), Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}}
+			fit := train.Trainer{Settings: train.Settings{Epochs: 1, BatchSize: 2, LogLikelihoodScale: 1, Schedule: train.Constant{Start: 0.01}, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}}}
 			if err := fit.Fit(context.Background(), m, sets...); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error is %v, want one with %q", err, c.want)
 			}
@@ -286,7 +286,7 @@ func TestLayersOfGoMLX(t *testing.T) {
 	data := train.Dataset{Inputs: nets.Floats{Values: fixtures.Random(rng, 8, 3, 2).Values, Shape: []int{3, 2}}, Targets: fixtures.Random(rng, 8).Values}
 	fitted := func(t *testing.T, l nets.Layers, dropout float64, epochs int) *nets.Model {
 		m := must.Get(nets.New(fixtures.Backend(t), over(t, mixed(dropout), l), likelihood.Gaussian{}, 3))(t)
-		fit := train.Trainer{Epochs: epochs, BatchSize: 4, LogLikelihoodScale: 1, Schedule: train.Constant(0.01), Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}}
+		fit := train.Trainer{Settings: train.Settings{Epochs: epochs, BatchSize: 4, LogLikelihoodScale: 1, Schedule: train.Constant{Start: 0.01}, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}}}
 		must.Do(t, fit.Fit(ctx, m, data))
 		return m
 	}
@@ -356,8 +356,8 @@ func TestLayersOfGoMLX(t *testing.T) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		m := must.Get(nets.New(fixtures.Backend(t), over(t, mixed(0.5), dul.Density{}), likelihood.Gaussian{}, 3))(t)
-		fit := train.Trainer{
-			Epochs: 4, BatchSize: 4, LogLikelihoodScale: 1, Schedule: train.Constant(0.01), Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
+		fit := train.Trainer{Settings: train.Settings{
+			Epochs: 4, BatchSize: 4, LogLikelihoodScale: 1, Schedule: train.Constant{Start: 0.01}, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}},
 			Checkpoints: train.Checkpoints{Folder: folder},
 			Progress: func(p train.Progress) {
 				if p.Step == stop {

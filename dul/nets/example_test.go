@@ -61,10 +61,10 @@ func ExampleFunc() {
 	}
 	x, labels := sequences(1)
 	far, _ := sequences(10)
-	fit := train.Trainer{
-		Epochs: 20, BatchSize: 16, LogLikelihoodScale: 1, Schedule: train.Constant(0.01),
+	fit := train.Trainer{Settings: train.Settings{
+		Epochs: 20, BatchSize: 16, LogLikelihoodScale: 1, Schedule: train.Constant{Start: 0.01},
 		Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
-	}
+	}}
 	ctx := context.Background()
 	if err := fit.Fit(ctx, m, train.Dataset{Inputs: x, Labels: labels}); err != nil {
 		fmt.Println(err)

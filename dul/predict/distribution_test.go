@@ -155,7 +155,7 @@ func TestTrainingOfLikelihoods(t *testing.T) {
 	ctx := context.Background()
 	targets := []float64{1, 2, 3, 4, 5, 30}
 	x := nets.Rows(make([]float64, len(targets)), 1)
-	fit := train.Trainer{Epochs: 800, BatchSize: len(targets), LogLikelihoodScale: 1, Schedule: train.Cosine(0.05), Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}}
+	fit := train.Trainer{Settings: train.Settings{Epochs: 800, BatchSize: len(targets), LogLikelihoodScale: 1, Schedule: train.Cosine{Start: 0.05}, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}}}
 	for _, c := range []struct {
 		name string
 		l    likelihood.Likelihood

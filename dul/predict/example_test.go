@@ -29,10 +29,10 @@ func ExamplePrediction_Predictive() {
 		return
 	}
 	x, y := []float64{-1, -0.5, 0, 0.5, 1, 0.2}, []float64{-2, -1, 0, 1, 2, 30} // y = 2x, but for the last
-	fit := train.Trainer{
-		Epochs: 500, BatchSize: len(x), LogLikelihoodScale: 1, Schedule: train.Cosine(0.02),
+	fit := train.Trainer{Settings: train.Settings{
+		Epochs: 500, BatchSize: len(x), LogLikelihoodScale: 1, Schedule: train.Cosine{Start: 0.02},
 		Groups: []train.Group{{Roles: []params.Role{params.Weight, params.Variational, params.Generative, params.Likelihood}, Optimizer: train.Adam{}}},
-	}
+	}}
 	ctx := context.Background()
 	if err := fit.Fit(ctx, m, train.Dataset{Inputs: nets.Rows(x, 1), Targets: y}); err != nil {
 		fmt.Println(err)

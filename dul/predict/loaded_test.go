@@ -26,7 +26,7 @@ import (
 // what Export writes of it.
 func exported(t *testing.T, m *nets.Model, data train.Dataset, finish func(*nets.Model) error) map[string]*tensors.Tensor {
 	t.Helper()
-	fit := train.Trainer{Epochs: 1, BatchSize: 4, LogLikelihoodScale: 1, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}, Schedule: train.Constant(1e-3)}
+	fit := train.Trainer{Settings: train.Settings{Epochs: 1, BatchSize: 4, LogLikelihoodScale: 1, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}, Schedule: train.Constant{Start: 1e-3}}}
 	must.Do(t, fit.Fit(context.Background(), m, data))
 	if finish != nil {
 		must.Do(t, finish(m))
@@ -152,7 +152,7 @@ func TestLoadedFilesOfOtherModels(t *testing.T) {
 					t.Errorf("predicting: the error is %v, want one with %q", err, c.want)
 				}
 			}
-			fit := train.Trainer{Epochs: 1, BatchSize: 4, Groups: []train.Group{{Roles: []params.Role{params.Weight}, Optimizer: train.SGD{}}}, Schedule: train.Constant(1e-3)}
+			fit := train.Trainer{Settings: train.Settings{Epochs: 1, BatchSize: 4, Groups: []train.Group{{Roles: []params.Role{params.Weight}, Optimizer: train.SGD{}}}, Schedule: train.Constant{Start: 1e-3}}}
 			if err := fit.Fit(context.Background(), c.m, data); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "graphFn") {
 				t.Errorf("training: the error is %v, want one with %q", err, c.want)
 			}

@@ -57,10 +57,10 @@ func BenchmarkDensityStep(b *testing.B) {
 			}
 			const warmUp = 3
 			var start float64
-			run := train.Trainer{
+			run := train.Trainer{Settings: train.Settings{
 				LogLikelihoodScale: 0.01,
 				Groups:             []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{Momentum: 0.9}}},
-				Schedule:           train.Cosine(0.01), Epochs: b.N + warmUp, BatchSize: 128,
+				Schedule:           train.Cosine{Start: 0.01}, Epochs: b.N + warmUp, BatchSize: 128},
 				Progress: func(p train.Progress) {
 					if p.Step == warmUp {
 						start = cpuSeconds(b)

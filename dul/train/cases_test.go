@@ -83,7 +83,16 @@ func (jitter) Draw(seed uint64, epoch, image int) (top, left int, flip bool) {
 	return rng.IntN(5), rng.IntN(5), rng.IntN(2) == 1
 }
 
-// shuffled is a random order for each seed and epoch, inOrder none.
+// An ordering is an order that a function gives; shuffled is a random one for each seed and epoch, inOrder none.
+type ordering func(seed uint64, epoch, n int) []int
+
+func (o ordering) Of(seed uint64, epoch, n int) []int { return o(seed, epoch, n) }
+
+// rates is a schedule that a function gives.
+type rates func(t, total int) float64
+
+func (r rates) Rate(t, total int) float64 { return r(t, total) }
+
 func shuffled(seed uint64, epoch, n int) []int {
 	return rand.New(rand.NewPCG(seed, uint64(epoch))).Perm(n)
 }
@@ -121,7 +130,7 @@ func trials() []trial {
 	mlp := func(d dul.Density) nets.Network { return nets.MLP{Layers: d, Widths: []int{6}} }
 	onFloats := bySGD(2, 8, 0.05)
 	onImages := onFloats
-	onImages.Order, onImages.Augmentation, onImages.Padding = shuffled, jitter{}, 2
+	onImages.Order, onImages.Augmentation, onImages.Padding = ordering(shuffled), jitter{}, 2
 	return []trial{
 		{"images", resnet, likelihood.Categorical{Classes: imageClasses}, []uint64{5}, []train.Dataset{colours(trialN)}, onImages},
 		{"regression", mlp, likelihood.Gaussian{}, []uint64{5}, []train.Dataset{linearSet(trialN, 0.3, 1)}, onFloats},
@@ -136,15 +145,15 @@ func trials() []trial {
 // half a cosine, energy models by an Adam of their own, one epoch on them alone.
 func bySGD(epochs, batch int, rate float64) train.Trainer {
 	energies := train.Group{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{Decay: 1e-5}, Rate: 0.01 / rate}
-	return train.Trainer{
-		Epochs: epochs, BatchSize: batch, PretrainEpochs: 1, Schedule: train.Cosine(rate), LogLikelihoodScale: 1,
+	return train.Trainer{Settings: train.Settings{
+		Epochs: epochs, BatchSize: batch, PretrainEpochs: 1, Schedule: train.Cosine{Start: rate}, LogLikelihoodScale: 1,
 		Groups: []train.Group{
 			energies,
 			{Roles: []params.Role{params.Weight}, Optimizer: train.SGD{Momentum: 0.9, Decay: 1e-4}},
 			{Roles: []params.Role{params.Variational}, Optimizer: train.SGD{Momentum: 0.9}},
 		},
 		PretrainGroups: []train.Group{energies},
-	}
+	}}
 }
 
 // eachTrial runs a subtest for every trial. Where trials are named compiled, fixtures.SkipShortOffGo skips the others.

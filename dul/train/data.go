@@ -45,42 +45,44 @@ func (d Dataset) target(i int) []float64 {
 	return d.Targets[i*t : (i+1)*t]
 }
 
-func (d Dataset) check(l likelihood.Likelihood) error {
+// Check says why a model with a likelihood can neither be trained nor measured on the examples. They may lack answers.
+func (d Dataset) Check(l likelihood.Likelihood) error {
 	if err := nets.CheckInputs(d.Inputs); err != nil {
-		return fmt.Errorf("training set: %w", err)
+		return err
 	}
-	if d.Labels != nil && len(d.Labels) != d.Len() || d.Labels == nil && (len(d.Targets) == 0 || len(d.Targets)%d.Len() != 0) || d.Labels != nil && d.Targets != nil {
-		return fmt.Errorf("training set: %d inputs, %d labels and %d targets; want a label or an equal number of targets for each input", d.Len(), len(d.Labels), len(d.Targets))
+	n := d.Len()
+	if d.Labels != nil && (d.Targets != nil || len(d.Labels) != n) || len(d.Targets)%n != 0 || d.Targets != nil && len(d.Targets) == 0 {
+		return fmt.Errorf("%d inputs, %d labels and %d targets; want a label or an equal number of targets for each input", n, len(d.Labels), len(d.Targets))
 	}
 	if at := params.NotFinite(d.Targets); at >= 0 {
-		return fmt.Errorf("training set: the target of example %d is %g; all must be finite, also as float32: leave such examples out, and standardise the others", at/d.columns(), d.Targets[at])
+		return fmt.Errorf("the target of example %d is %g; all must be finite, also as float32: leave such examples out, and standardise the others", at/d.columns(), d.Targets[at])
 	}
-	categorical, is := l.(likelihood.Categorical)
-	if is && d.Labels == nil {
-		return errors.New("training set: there are Targets where likelihood.Categorical needs Labels")
+	_, classes := l.(likelihood.Classification)
+	if classes && d.Targets != nil {
+		return fmt.Errorf("there are Targets where %T needs Labels", l)
 	}
 	switch l.(type) {
 	case likelihood.Regression, likelihood.Distribution, likelihood.Quantiles:
 		if d.Labels != nil {
-			return fmt.Errorf("training set: there are Labels where %T needs Targets", l)
+			return fmt.Errorf("there are Labels where %T needs Targets", l)
 		}
-		if d.columns() != 1 {
-			return fmt.Errorf("training set: %d inputs and %d targets; want one target for each input, as %T has", d.Len(), len(d.Targets), l)
+		if d.Targets != nil && d.columns() != 1 {
+			return fmt.Errorf("%d inputs and %d targets; want one target for each input, as %T has", n, len(d.Targets), l)
 		}
 	}
 	if c, is := l.(likelihood.TargetChecker); is {
 		for i, y := range d.Targets {
 			if err := c.CheckTarget(y); err != nil {
-				return fmt.Errorf("training set: the target of example %d: %w", i/d.columns(), err)
+				return fmt.Errorf("the target of example %d: %w", i/d.columns(), err)
 			}
 		}
 	}
 	for i, label := range d.Labels {
-		if is && (label < 0 || label >= categorical.Classes) {
-			return fmt.Errorf("training set: example %d has label %d; the model has classes 0 to %d", i, label, categorical.Classes-1)
+		if classes && label >= l.Outputs() {
+			return fmt.Errorf("example %d has label %d; the model has classes 0 to %d", i, label, l.Outputs()-1)
 		}
 		if label < 0 { // how many classes another likelihood has, it alone knows
-			return fmt.Errorf("training set: example %d has label %d; classes are numbered from 0", i, label)
+			return fmt.Errorf("example %d has label %d; classes are numbered from 0", i, label)
 		}
 	}
 	return nil
@@ -108,13 +110,13 @@ const shuffleStream = 0x73687566666c65
 type order struct {
 	seed    uint64
 	n       int
-	own     func(seed uint64, epoch, n int) []int // nil for the usual one
+	own     Order // nil for the usual one
 	rng     *rand.Rand
 	indices []int
 	epoch   int // of indices; -1 before the first
 }
 
-func newOrder(seed uint64, n int, own func(seed uint64, epoch, n int) []int) *order {
+func newOrder(seed uint64, n int, own Order) *order {
 	o := &order{seed: seed, n: n, own: own}
 	o.restart()
 	return o
@@ -132,7 +134,7 @@ func (o *order) restart() {
 func (o *order) of(epoch int) ([]int, error) {
 	if o.own != nil {
 		if o.epoch != epoch {
-			o.indices = o.own(o.seed, epoch, o.n)
+			o.indices = o.own.Of(o.seed, epoch, o.n)
 			if err := isPermutation(o.indices, o.n); err != nil {
 				return nil, fmt.Errorf("the order of epoch %d: %w", epoch, err)
 			}

@@ -56,13 +56,18 @@ func TestPick(t *testing.T) {
 	}
 }
 
+// byEpoch is the order of datasets.Order.
+type byEpoch struct{}
+
+func (byEpoch) Of(seed uint64, epoch, n int) []int { return datasets.Order(seed, epoch, n) }
+
 // A table of picks has the images in their order, with the windows that the augmentation draws.
 func TestPicksOfAnEpoch(t *testing.T) {
 	const seed, epoch, n = 11, 2, 50
 	augmentation := datasets.Augmentation{Pad: 4, Flip: true}
 	s := &pixelSource{run: &run{
-		Trainer: Trainer{BatchSize: n, Augmentation: augmentation, Padding: augmentation.Pad},
-		orders:  []*order{newOrder(seed, n, datasets.Order)},
+		Trainer: Trainer{Settings: Settings{BatchSize: n, Augmentation: augmentation, Padding: augmentation.Pad}},
+		orders:  []*order{newOrder(seed, n, byEpoch{})},
 	}}
 	tables := must.Get(s.next(block{executionShape{rows: n, count: 1}, epoch, 0}))(t)
 	got := must.Get(tensors.CopyFlatData[int32](tables[0]))(t)

@@ -64,13 +64,13 @@ func TestEarlyStopping(t *testing.T) {
 			}
 			of := func(epochs int) map[string]fixtures.Array {
 				run := named(t, c.trial)
-				run.Epochs, run.Schedule = epochs, train.Steps(0.05, 1)
+				run.Epochs, run.Schedule = epochs, train.Steps{Start: 0.05, Factor: 1}
 				m := run.model(t, dtypes.Float32)
 				run.fit(t, m)
 				return withRoles(t, m)
 			}
 			run := named(t, c.trial)
-			run.Epochs, run.Schedule = 4, train.Steps(0.05, 1)
+			run.Epochs, run.Schedule = 4, train.Steps{Start: 0.05, Factor: 1}
 			run.EarlyStopping = train.EarlyStopping{Every: c.every, Score: c.scores.score(t, run.data[0].Inputs)}
 			var notes []string
 			run.Notes = func(note string) { notes = append(notes, note) }
@@ -136,12 +136,12 @@ func TestDivergedAfterTheBestEpoch(t *testing.T) {
 			}
 			run := named(t, c.trial)
 			run.Epochs = 4
-			run.Schedule = func(step, total int) float64 {
+			run.Schedule = rates(func(step, total int) float64 {
 				if total == 4*perEpoch && step == (c.at-1)*perEpoch+1 {
 					return 1e30
 				}
 				return 0.05
-			}
+			})
 			run.EarlyStopping.Score = c.scores.score(t, run.data[0].Inputs)
 			m := run.model(t, dtypes.Float32)
 			err := run.Fit(t.Context(), m, run.data...)
@@ -229,7 +229,7 @@ func TestEarlyStoppingErrors(t *testing.T) {
 		early train.EarlyStopping
 		want  string
 	}{
-		{"negative", train.EarlyStopping{Every: -1}, "every -1 epochs"},
+		{"negative", train.EarlyStopping{Every: -1}, "EarlyStopping.Every -1"},
 		{"too few", train.EarlyStopping{Score: func(context.Context, *nets.Model) ([]float64, error) { return []float64{1}, nil }}, "1 scores for a model with 2 replicas"},
 		{"failing", train.EarlyStopping{Score: func(context.Context, *nets.Model) ([]float64, error) { return nil, broken }}, "scoring the model after step 8: no such examples"},
 	} {

@@ -28,10 +28,10 @@ func Example() {
 	data := train.Dataset{Inputs: nets.Rows([]float64{-1, -0.5, 0, 0.5, 1}, 1), Targets: []float64{-2, -1, 0, 1, 2}}
 	m, err := nets.New(backend, nets.MLP{Layers: dul.Density{}, Widths: []int{20}}, likelihood.Gaussian{}, 1)
 	check(err)
-	run := train.Trainer{
-		Epochs: 300, BatchSize: 5, LogLikelihoodScale: 1, Schedule: train.Cosine(0.02),
+	run := train.Trainer{Settings: train.Settings{
+		Epochs: 300, BatchSize: 5, LogLikelihoodScale: 1, Schedule: train.Cosine{Start: 0.02},
 		Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
-	}
+	}}
 	check(run.Fit(ctx, m, data))
 	p, err := predict.Sample(ctx, m, nets.Rows([]float64{0.75}, 1), predict.Options{Samples: 100})
 	check(err)
@@ -58,10 +58,10 @@ func Example_likelihood() {
 	data := train.Dataset{Inputs: nets.Rows([]float64{0, 0, 1, 1}, 1), Targets: []float64{1, 3, 7, 9}}
 	m, err := nets.New(backend, nets.MLP{Layers: baselines.Deterministic{}}, poisson{}, 1)
 	check(err)
-	run := train.Trainer{
-		Epochs: 500, BatchSize: 4, Schedule: train.Cosine(0.1),
+	run := train.Trainer{Settings: train.Settings{
+		Epochs: 500, BatchSize: 4, Schedule: train.Cosine{Start: 0.1},
 		Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
-	}
+	}}
 	check(run.Fit(ctx, m, data))
 	p, err := predict.Sample(ctx, m, nets.Rows([]float64{0, 1}, 1), predict.Options{Samples: 1})
 	check(err)
@@ -94,9 +94,10 @@ func ExampleEarlyStopping() {
 	of := func(early train.EarlyStopping) float64 {
 		m, err := nets.New(backend, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{50}}, likelihood.Gaussian{}, 1)
 		check(err)
-		run := train.Trainer{
-			Epochs: 1000, BatchSize: 8, Schedule: train.Cosine(0.02), EarlyStopping: early,
-			Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
+		run := train.Trainer{Settings: train.Settings{
+			Epochs: 1000, BatchSize: 8, Schedule: train.Cosine{Start: 0.02},
+			Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}}},
+			EarlyStopping: early,
 		}
 		check(run.Fit(ctx, m, data))
 		scores, err := score(ctx, m)
@@ -126,12 +127,12 @@ func ExampleTrainer() {
 		if err != nil {
 			return err
 		}
-		run := train.Trainer{
-			Epochs: 3, BatchSize: 16, PretrainEpochs: 1, Schedule: train.Cosine(0.01), LogLikelihoodScale: 1,
+		run := train.Trainer{Settings: train.Settings{
+			Epochs: 3, BatchSize: 16, PretrainEpochs: 1, Schedule: train.Cosine{Start: 0.01}, LogLikelihoodScale: 1,
 			Groups:         []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
-			PretrainGroups: []train.Group{{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{}}},
-			Checkpoints:    train.Checkpoints{Folder: folder},
-			Progress:       progress,
+			PretrainGroups: []train.Group{{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{}}}},
+			Checkpoints: train.Checkpoints{Folder: folder},
+			Progress:    progress,
 		}
 		return run.Fit(ctx, classifier, noiseImages(40, 8, 3))
 	}

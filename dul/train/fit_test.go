@@ -29,14 +29,14 @@ import (
 
 // regression is a training run for linearSet.
 func regression() train.Trainer {
-	return train.Trainer{
+	return train.Trainer{Settings: train.Settings{
 		LogLikelihoodScale: 1,
 		Groups: []train.Group{
 			{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{}},
 			{Roles: []params.Role{params.Weight, params.Variational, params.Likelihood}, Optimizer: train.SGD{Momentum: 0.9, Decay: 1e-4}},
 		},
-		Schedule: train.Cosine(0.02), Epochs: 5, BatchSize: 16,
-	}
+		Schedule: train.Cosine{Start: 0.02}, Epochs: 5, BatchSize: 16,
+	}}
 }
 
 // mlp is an untrained regression; with several seeds it has replicas.
@@ -224,7 +224,7 @@ func TestPretrainingTrainsTheEnergyModelsAlone(t *testing.T) {
 		c.Epochs, c.PretrainEpochs = 0, 1
 		before, after := c.model(t, dtypes.Float64), c.model(t, dtypes.Float64)
 		still := c
-		still.Schedule = train.Constant(0)
+		still.Schedule = train.Constant{Start: 0}
 		still.fit(t, before)
 		var losses []float64
 		c.PretrainEpochs = 60
@@ -359,17 +359,6 @@ func TestNoScaleOfTheGenerativeObjective(t *testing.T) {
 	}
 }
 
-// What a user's function panics with, such as a text, is an error of the training, which ends.
-func TestFunctionsThatPanic(t *testing.T) {
-	c := named(t, "regression")
-	c.Groups[1].Match = func(string) bool { panic("not written yet") }
-	c.PretrainEpochs = 0
-	err := fixtures.Within(t, func() error { return c.Fit(context.Background(), c.model(t, dtypes.Float32), c.data...) })
-	if want := "training: steps 1 to 1: building the training steps: not written yet"; err == nil || err.Error() != want {
-		t.Errorf("the error is %v, want %q", err, want)
-	}
-}
-
 func TestFitErrors(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -393,25 +382,10 @@ func TestFitErrors(t *testing.T) {
 		ctx      context.Context
 		want     string
 	}{
-		{name: "no schedule", of: floats, change: func(r *train.Trainer) { r.Schedule = nil }, data: set(good), want: "needs a Schedule"},
-		{name: "negative epochs", of: floats, change: func(r *train.Trainer) { r.Epochs = -1 }, data: set(good), want: "-1 epochs"},
-		{name: "steps that overflow", of: floats, change: func(r *train.Trainer) { r.Epochs = math.MaxInt / 3 }, data: set(good), want: "neither may be above 1000000000"},
-		{name: "negative pretraining", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs = -1 }, data: set(good), want: "-1 for pretraining"},
-		{name: "negative steps", of: floats, change: func(r *train.Trainer) { r.StepsPerExecution = -1 }, data: set(good), want: "-1 steps per execution"},
-		{name: "batch size", of: floats, change: func(r *train.Trainer) { r.BatchSize = 0 }, data: set(good), want: "batch size is 0"},
+		{name: "negative steps", of: floats, change: func(r *train.Trainer) { r.StepsPerExecution = -1 }, data: set(good), want: "StepsPerExecution -1"},
+		{name: "batch size", of: floats, change: func(r *train.Trainer) { r.BatchSize = 0 }, data: set(good), want: "train.Settings: BatchSize is 0"},
 		{name: "no roles", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Groups = 0, []train.Group{{Optimizer: train.Adam{}}} }, data: set(good), want: "nothing is trained"},
-		{name: "no match", of: floats, change: func(r *train.Trainer) {
-			r.PretrainEpochs, r.Groups = 0, []train.Group{{Roles: train.AllRoles(), Match: func(string) bool { return false }, Optimizer: train.Adam{}}}
-		}, data: set(good), want: "nothing is trained"},
-		{name: "negative rate", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Schedule = 0, train.Constant(-1) }, data: set(good), want: "the Schedule gives step 1 the learning rate -1"},
-		{name: "infinite rate", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Schedule = 0, train.Constant(math.Inf(1)) }, data: set(good), want: "the learning rate +Inf; it must be finite and not negative"},
-		{name: "rate that is none", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Schedule = 0, train.Constant(math.NaN()) }, data: set(good), want: "the learning rate NaN; it must be finite"},
-		{name: "rate of a group", of: floats, change: func(r *train.Trainer) { r.PretrainGroups = []train.Group{{Rate: -1}} }, data: set(good), want: "PretrainGroups[0]: its Rate is -1"},
-		{name: "Adam", of: floats, change: func(r *train.Trainer) { r.Groups = []train.Group{{}, {Optimizer: train.Adam{Beta1: 2}}} }, data: set(good), want: "Groups[1]: train.Adam has Beta1 2"},
-		{name: "epsilon", of: floats, change: func(r *train.Trainer) { r.Groups = []train.Group{{Optimizer: train.Adam{Epsilon: -1}}} }, data: set(good), want: "Epsilon -1"},
-		{name: "momentum", of: floats, change: func(r *train.Trainer) { r.Groups = []train.Group{{Optimizer: train.SGD{Momentum: 1}}} }, data: set(good), want: "train.SGD has Momentum 1"},
-		{name: "negative scale", of: floats, change: func(r *train.Trainer) { r.LogLikelihoodScale = -1 }, data: set(good), want: "LogLikelihoodScale is -1"},
-		{name: "negative padding", of: images, change: func(r *train.Trainer) { r.Padding = -1 }, data: set(good), want: "padding is -1"},
+		{name: "rate that is none", of: floats, change: func(r *train.Trainer) { r.PretrainEpochs, r.Schedule = 0, train.Constant{Start: math.NaN()} }, data: set(good), want: "the Schedule gives step 1 the learning rate NaN; it must be finite"},
 		{name: "checkpoints", of: images, change: func(r *train.Trainer) { r.Checkpoints.Keep = -1 }, data: set(good), want: "Keep -1"},
 		{name: "steps of checkpoints", of: images, change: func(r *train.Trainer) { r.Checkpoints.EverySteps = -1 }, data: set(good), want: "EverySteps -1"},
 		{name: "time of checkpoints", of: images, change: func(r *train.Trainer) { r.Checkpoints.Every = -1 }, data: set(good), want: "Every -1ns"},
@@ -419,7 +393,7 @@ func TestFitErrors(t *testing.T) {
 		{name: "no inputs", of: floats, data: set(train.Dataset{}), want: "no Inputs"},
 		{name: "NaN", of: floats, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2, 3, math.NaN()}, 2), Targets: []float64{1, 2}}), want: "training set: input 1, feature 1 is NaN"},
 		{name: "infinite target", of: floats, data: set(train.Dataset{Inputs: nets.Rows([]float64{1, 2}, 1), Targets: []float64{1, math.Inf(1)}}), want: "target of example 1 is +Inf"},
-		{name: "no targets", of: floats, data: set(train.Dataset{Inputs: good.Inputs}), want: "0 targets"},
+		{name: "no targets", of: floats, data: set(train.Dataset{Inputs: good.Inputs}), want: "neither Targets nor Labels"},
 		{name: "targets of classes", of: floats, like: likelihood.Categorical{Classes: 2}, data: set(good), want: "needs Labels"},
 		{name: "labels of a regression", of: floats, data: set(train.Dataset{Inputs: good.Inputs, Labels: make([]int, 40)}), want: "there are Labels where likelihood.Gaussian needs Targets"},
 		{name: "two targets", of: floats, data: set(train.Dataset{Inputs: good.Inputs, Targets: make([]float64, 80)}), want: "want one target for each input"},
@@ -428,8 +402,8 @@ func TestFitErrors(t *testing.T) {
 		{name: "unequal epochs", of: floats, replicas: 2, data: set(good, linearSet(80, 0.3, 1)), want: "replica 1: 80 examples, where replica 0 has 40"},
 		{name: "unequal features", of: floats, replicas: 2, data: set(good, train.Dataset{Inputs: nets.Rows(make([]float64, 40), 1), Targets: make([]float64, 40)}), want: "replica 1: has inputs of shape [1] with 1 targets, replica 0 inputs of shape [2] with 1"},
 		{name: "images of replicas", of: images, replicas: 2, like: likelihood.Categorical{Classes: 3}, data: set(colours(8), colours(8)), want: "one model after the other"},
-		{name: "augmented points", of: images, data: set(good), want: "which are for images"},
-		{name: "no permutation", of: floats, change: func(r *train.Trainer) { r.Order = func(_ uint64, _, n int) []int { return make([]int, n) } }, data: set(good), want: "the order of epoch 0"},
+		{name: "augmented points", of: images, data: set(good), want: "which is for images"},
+		{name: "no permutation", of: floats, change: func(r *train.Trainer) { r.Order = ordering(func(_ uint64, _, n int) []int { return make([]int, n) }) }, data: set(good), want: "the order of epoch 0"},
 		{name: "window", of: images, like: likelihood.Categorical{Classes: 3}, change: func(r *train.Trainer) { r.Padding = 1 }, data: set(colours(8)), want: "both must be from 0 to 2"},
 		{name: "no energy model", of: floats, data: set(good), want: "no layer of the network has an energy model"},
 		{name: "canceled", of: floats, data: set(good), ctx: canceled, want: "stopped after 0 of 15 steps"},
@@ -458,6 +432,28 @@ func TestFitErrors(t *testing.T) {
 				t.Errorf("error %v does not wrap context.Canceled", err)
 			}
 		})
+	}
+}
+
+// Settings that cannot be are said all at once, by the names of their fields.
+func TestCheckSettings(t *testing.T) {
+	wrong := train.Settings{Epochs: -1, PretrainEpochs: math.MaxInt, LogLikelihoodScale: -1, WeightEnergies: true, Padding: -1, Schedule: train.Cosine{},
+		Groups: []train.Group{{Rate: -1}, {Optimizer: train.Adam{Beta1: 2}}}, PretrainGroups: []train.Group{{Optimizer: train.SGD{Momentum: 1}}}}
+	err := wrong.Check(likelihood.Gaussian{})
+	for _, want := range []string{"Epochs is -1", "PretrainEpochs is 92", "BatchSize is 0", "starts at 0", "Groups[0]: its Rate is -1", "Groups[1]: train.Adam has Beta1 2",
+		"PretrainGroups[0]: train.SGD has Momentum 1", "LogLikelihoodScale is -1", "WeightEnergies weighs", "Padding is -1"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not among %v", want, err)
+		}
+	}
+	wrong = train.Settings{BatchSize: 1, Padding: 1}
+	for _, want := range []string{"Groups is empty", "Schedule is nil", "there is no Augmentation"} {
+		if err := wrong.Check(nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not among %v", want, err)
+		}
+	}
+	if err := (train.Steps{Start: 1, At: []float64{60}}).Check(); err == nil || !strings.Contains(err.Error(), "At has 60") {
+		t.Error(err)
 	}
 }
 

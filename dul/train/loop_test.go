@@ -104,7 +104,7 @@ func TestFirstLosses(t *testing.T) {
 		if c.name != "images" && c.name != "replicas of points, weighted" && c.name != "replicas" {
 			fixtures.SkipShortOffGo(t)
 		}
-		c.Order, c.Augmentation, c.LogLikelihoodScale = inOrder, nil, scale
+		c.Order, c.Augmentation, c.Padding, c.LogLikelihoodScale = ordering(inOrder), nil, 0, scale
 		outputs, kl, ll := firstBatch(t, c)
 		var joint train.Losses
 		rows, replicas := float64(c.BatchSize), float64(len(c.data))
@@ -183,8 +183,8 @@ func TestNoiseOfEveryStep(t *testing.T) {
 				m.Host = nil
 			}
 			var sums []float64
-			run := train.Trainer{
-				Epochs: 4, BatchSize: 4, Order: inOrder, Schedule: train.Constant(0), LogLikelihoodScale: 1, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}},
+			run := train.Trainer{Settings: train.Settings{
+				Epochs: 4, BatchSize: 4, Order: ordering(inOrder), Schedule: train.Constant{Start: 0}, LogLikelihoodScale: 1, Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}},
 				StepsPerExecution: c.per, Progress: func(p train.Progress) { sums = append(sums, p.Losses.NLL) },
 			}
 			data := linearSet(2, 0.3, 1) // the same batch in either half of an epoch
@@ -245,7 +245,7 @@ func TestSchedule(t *testing.T) {
 		change := func(pretrain, epochs, at int, rate float64) fixtures.Array {
 			c.PretrainEpochs, c.Epochs = pretrain, epochs
 			run := func(rate float64) map[string]fixtures.Array {
-				c.Schedule = func(t, total int) float64 {
+				c.Schedule = rates(func(t, total int) float64 {
 					if total != 4*(pretrain+epochs) {
 						return math.NaN()
 					}
@@ -253,7 +253,7 @@ func TestSchedule(t *testing.T) {
 						return rate
 					}
 					return 0
-				}
+				})
 				m := c.model(t, dtypes.Float64)
 				c.fit(t, m)
 				return parametersOf(t, m)

@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"math"
+	"path"
 	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -131,8 +132,9 @@ func slot(s *model.Scope, name string, value *graph.Node) *model.Variable {
 type Group struct {
 	// Roles are the roles of its parameters.
 	Roles []params.Role
-	// Match further limits the group to the paths it accepts; nil accepts all.
-	Match func(path string) bool
+	// Only, if not empty, limits the group to parameters of these names. Except leaves parameters of these names out. A name
+	// is the last part of a parameter's path, such as "bias".
+	Only, Except []string
 	// Optimizer trains them; nil leaves them as they are.
 	Optimizer Optimizer
 	// Rate multiplies the schedule's learning rate; 0 means 1.
@@ -149,15 +151,10 @@ func (g Group) check() error {
 	return nil
 }
 
-// contains says whether the group has the parameter v.
-func (g Group) contains(v *model.Variable, store *model.Store) bool {
-	role := params.RoleOf(v, store)
-	for _, r := range g.Roles {
-		if r == role && (g.Match == nil || g.Match(v.Path())) {
-			return true
-		}
-	}
-	return false
+// Contains says whether the group has a parameter of a path and role.
+func (g Group) Contains(name string, role params.Role) bool {
+	name = path.Base(name)
+	return slices.Contains(g.Roles, role) && (len(g.Only) == 0 || slices.Contains(g.Only, name)) && !slices.Contains(g.Except, name)
 }
 
 // restricted are the groups without parameters of other roles.
@@ -178,31 +175,54 @@ func AllRoles() []params.Role {
 }
 
 // A Schedule gives the learning rate of step t (from 0) of total steps.
-type Schedule func(t, total int) float64
+type Schedule interface {
+	Rate(t, total int) float64
+}
 
 // Constant is a schedule without decay.
-func Constant(rate float64) Schedule {
-	return func(int, int) float64 { return rate }
+type Constant struct{ Start float64 }
+
+// Rate implements Schedule.
+func (c Constant) Rate(int, int) float64 { return c.Start }
+
+// Cosine decays from Start to 0 over the run without restarts (Loshchilov &
+// Hutter 2017), step by step: Start (1 + cos(pi t / total)) / 2.
+type Cosine struct{ Start float64 }
+
+// Rate implements Schedule.
+func (c Cosine) Rate(t, total int) float64 {
+	return c.Start * (1 + math.Cos(math.Pi*float64(t)/float64(total))) / 2
 }
 
-// Cosine decays from rate to 0 over the run without restarts (Loshchilov &
-// Hutter 2017), step by step: rate (1 + cos(pi t / total)) / 2.
-func Cosine(rate float64) Schedule {
-	return func(t, total int) float64 {
-		return rate * (1 + math.Cos(math.Pi*float64(t)/float64(total))) / 2
-	}
+// Check says which settings cannot be.
+func (c Cosine) Check() error { return Steps{Start: c.Start, Factor: 1}.Check() }
+
+// Steps is Start, multiplied by Factor at each of the parts At of the run, from 0 to 1.
+type Steps struct {
+	Start, Factor float64
+	At            []float64
 }
 
-// Steps is rate, multiplied by factor at each of the given parts of the run,
-// from 0 to 1.
-func Steps(rate, factor float64, at ...float64) Schedule {
-	return func(t, total int) float64 {
-		r := rate
-		for _, part := range at {
-			if float64(t) >= part*float64(total) {
-				r *= factor
-			}
+// Rate implements Schedule.
+func (s Steps) Rate(t, total int) float64 {
+	r := s.Start
+	for _, part := range s.At {
+		if float64(t) >= part*float64(total) {
+			r *= s.Factor
 		}
-		return r
 	}
+	return r
+}
+
+// Check says which settings cannot be.
+func (s Steps) Check() error {
+	if !(s.Start > 0) {
+		return fmt.Errorf("the learning rate of the Schedule starts at %g; it must be positive", s.Start)
+	}
+	for _, part := range s.At {
+		if !(part > 0 && part < 1) {
+			return fmt.Errorf("Steps.At has %g; the parts of the training are between 0 and 1", part)
+		}
+	}
+	return nil
 }

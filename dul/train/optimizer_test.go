@@ -23,9 +23,9 @@ func TestOptimizersMatchTheRecordedTraces(t *testing.T) {
 		optimizer train.Optimizer
 		schedule  train.Schedule
 	}{
-		{"sgd", train.SGD{Momentum: 0.9, Decay: 0.01}, train.Cosine(0.1)},
-		{"adamw", train.Adam{Beta2: 0.99, Decay: 0.01, Decoupled: true}, train.Constant(0.01)},
-		{"adam", train.Adam{Decay: 0.01}, train.Constant(0.01)},
+		{"sgd", train.SGD{Momentum: 0.9, Decay: 0.01}, train.Cosine{Start: 0.1}},
+		{"adamw", train.Adam{Beta2: 0.99, Decay: 0.01, Decoupled: true}, train.Constant{Start: 0.01}},
+		{"adam", train.Adam{Decay: 0.01}, train.Constant{Start: 0.01}},
 	} {
 		for _, dtype := range []dtypes.DType{dtypes.Float64, dtypes.Float32} {
 			t.Run(fmt.Sprintf("%s/%s", known.name, dtype), func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestOptimizersMatchTheRecordedTraces(t *testing.T) {
 					scalar := func(v float64) fixtures.Array { return fixtures.Array{Values: []float64{v}} }
 					got := must.Get(exec.Call1(
 						fixtures.Tensor(dtype, row(gradients)),
-						fixtures.Tensor(dtype, scalar(known.schedule(i, steps))),
+						fixtures.Tensor(dtype, scalar(known.schedule.Rate(i, steps))),
 						fixtures.Tensor(dtype, scalar(float64(i+1)))))(t)
 					fixtures.Compare(t, fmt.Sprintf("step %d", i), fixtures.FromTensor(t, got), row(c.Array(known.name)), tolerance)
 				}
@@ -57,7 +57,7 @@ func TestOptimizersMatchTheRecordedTraces(t *testing.T) {
 	}
 	rates := fixtures.Zeros(1, steps)
 	for i := range steps {
-		rates.Values[i] = train.Cosine(0.1)(i, steps)
+		rates.Values[i] = train.Cosine{Start: 0.1}.Rate(i, steps)
 	}
 	fixtures.Compare(t, "cosine schedule", rates, c.Array("lrs"), 1e-12)
 }

@@ -67,7 +67,7 @@ func TestStoppedRunGoesOn(t *testing.T) {
 // that was given them, whatever momentum and scores the run before has left.
 func TestTrainingAgain(t *testing.T) {
 	run := regression()
-	run.Order = inOrder // which does not depend on how often there was training
+	run.Order = ordering(inOrder) // which does not depend on how often there was training
 	run.Groups = append([]train.Group{{Roles: []params.Role{params.Likelihood}, Optimizer: train.Adam{}}}, run.Groups...)
 	data := linearSet(40, 0.3, 1)
 	again := mlp(t, baselines.Deterministic{}, 3)
@@ -240,12 +240,12 @@ func TestDiverged(t *testing.T) {
 				}
 				t.Run(when.name+map[bool]string{true: ", saving"}[folder != ""], func(t *testing.T) {
 					c.PretrainEpochs = 0
-					c.Schedule = func(step, _ int) float64 {
+					c.Schedule = rates(func(step, _ int) float64 {
 						if step == when.step {
 							return math.MaxFloat64
 						}
 						return 0.01
-					}
+					})
 					c.Checkpoints = train.Checkpoints{Folder: folder, EverySteps: 1}
 					err := c.Fit(context.Background(), c.model(t, dtypes.Float32), c.data...)
 					var diverged *train.DivergedError
@@ -279,12 +279,12 @@ func TestExplosion(t *testing.T) {
 			run := regression()
 			run.Groups = run.Groups[1:2]
 			run.Groups[0].Roles = []params.Role{params.Weight} // the noise variance does not make up for it
-			run.Schedule = func(step, _ int) float64 {
+			run.Schedule = rates(func(step, _ int) float64 {
 				if step == 2 {
 					return c.rate
 				}
 				return 0.001
-			}
+			})
 			err := run.Fit(context.Background(), mlp(t, baselines.Deterministic{}, 3), linearSet(64, 1, 1))
 			if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("the error is %v, want %q", err, c.want)

@@ -178,7 +178,7 @@ func trained(s *model.Scope, g *graph.Graph, groups []Group) []trainedParameter 
 		if !v.InUseByGraph(g) {
 			continue
 		}
-		owner := slices.IndexFunc(groups, func(group Group) bool { return group.contains(v, s.Store()) })
+		owner := slices.IndexFunc(groups, func(group Group) bool { return group.Contains(v.Path(), params.RoleOf(v, s.Store())) })
 		if owner >= 0 && groups[owner].Optimizer != nil {
 			all = append(all, trainedParameter{v, groups[owner]})
 		}
@@ -191,7 +191,7 @@ func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, 
 	g := loss.Graph()
 	parameters := trained(s, g, groups)
 	if len(parameters) == 0 {
-		panic(errors.New("nothing is trained: none of the model's parameters belongs to a group with an Optimizer; set Group.Roles, such as train.AllRoles(), and see that Group.Match accepts their paths"))
+		panic(errors.New("nothing is trained: none of the model's parameters belongs to a group with an Optimizer; set Group.Roles, such as train.AllRoles(), and see that Group.Only and Group.Except leave some"))
 	}
 	checkRoles(s, groups)
 	values := make([]*graph.Node, len(parameters))
@@ -201,7 +201,7 @@ func applyGroups(state, s *model.Scope, loss *graph.Node, groups []Group, rate, 
 	gradients := graph.Gradient(graph.ReduceAllSum(loss), values...)
 	for i, p := range parameters {
 		groupRate := rate
-		if p.group.Rate != 0 {
+		if p.group.Rate != 0 && p.group.Rate != 1 { // without a product in the graph
 			groupRate = graph.MulScalar(rate, p.group.Rate)
 		}
 		slots := state.In("%s", model.EscapeScopeName(p.Path()))

@@ -139,11 +139,11 @@ func TestTrainingMatchesTheRecordedTraces(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		schedule := Cosine(0.01)
+		schedule := Cosine{Start: 0.01}
 		examples := len(c.Array("y").Values)
 		ones := fixtures.Zeros(examples, 1).Map(func(float64) float64 { return 1 / float64(examples) })
 		for step := range steps {
-			rate := schedule(step, totalSteps)
+			rate := schedule.Rate(step, totalSteps)
 			at := func(name string) string { return fmt.Sprintf("%s_step%d", name, step) }
 			compare(at("lr"), fixtures.Matrix(1, 1, rate), forValues)
 			args := []any{

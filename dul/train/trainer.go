@@ -15,23 +15,25 @@ import (
 	"densityuncertainty/dul/params"
 )
 
-// A Trainer fits any model, with or without replicas, by minimising the objective of
-// the package's documentation.
-// An epoch is every example once in random order; its last batch has what is left
-// over and is trained on like any other.
-//
-// With Checkpoints a run survives being stopped or killed: Fit called again goes
-// on in the middle of the epoch, and on the pure Go backend ends with the same
-// bits as a run that was never stopped.
-type Trainer struct {
-	Epochs    int
-	BatchSize int
+// Settings say how a model is trained. They are values alone: they can be printed and compared, and equal settings train
+// equal models. A field that is 0 is 0, but for the Rate of a Group.
+type Settings struct {
+	Epochs, BatchSize int
+	// Schedule gives the learning rate of each step.
+	Schedule Schedule
 	// Groups say how each kind of parameter is trained. A parameter belongs to
 	// the first group that contains it; one in no group stays as it is. That
 	// nothing at all is trained is an error.
 	Groups []Group
-	// Schedule gives the learning rate of each step.
-	Schedule Schedule
+	// PretrainEpochs are spent on the generative objective alone, at the
+	// schedule's first learning rate, before the joint training. The running
+	// statistics of batch normalisation move there too.
+	PretrainEpochs int
+	// PretrainGroups take the place of Groups there; nil means Groups without
+	// parameters of other roles than params.Generative. Leave other parameters out:
+	// their gradient is zero here (but with dul.Attached), and weight decay would
+	// shrink them.
+	PretrainGroups []Group
 	// LogLikelihoodScale multiplies the generative objective: 1 in the paper, 0.01 in
 	// the authors' code. It must not be 0 where energy models are to be trained; that
 	// is an error, as they would stay what they are at the start. To leave them so,
@@ -48,32 +50,40 @@ type Trainer struct {
 	// layer; that all layers have the same weights is a choice. It is for a
 	// likelihood.Classification whose outputs are logits; a regression is an error.
 	WeightEnergies bool
-	// PretrainEpochs are spent on the generative objective alone, at the
-	// schedule's first learning rate, before the joint training. The running
-	// statistics of batch normalisation move there too.
-	PretrainEpochs int
-	// PretrainGroups take the place of Groups there; nil means Groups without
-	// parameters of other roles than params.Generative. What else a group contains
-	// has no gradient there (but with dul.Attached): it stays, or where the optimizer
-	// has a Decay shrinks, with nothing that holds it.
-	PretrainGroups []Group
-	// Order gives the order of n examples in an epoch, a pure function that returns
-	// each of 0 to n-1 once. Epochs of pretraining count, from 0. The seed is the
-	// model's, of each replica its own. Nil shuffles the order of the epoch before.
-	Order func(seed uint64, epoch, n int) []int
 	// Augmentation changes images; nil leaves them as they are. Padding is the
 	// number of black pixels on each side that it cuts its windows from.
 	Augmentation Augmentation
 	Padding      int
+	// Order is the order of the examples in each epoch. Epochs of pretraining count,
+	// from 0. Nil shuffles the order of the epoch before.
+	Order Order
+	// BFloat16 lets convolutions multiply in bfloat16 (conv.UseBFloat16), on
+	// accelerators; prediction stays in the type of the parameters.
+	BFloat16 bool
+}
+
+// An Order gives the order of n examples in an epoch.
+type Order interface {
+	// Of lists each of 0 to n-1 once. It is a pure function. The seed is the model's, of each replica its own.
+	Of(seed uint64, epoch, n int) []int
+}
+
+// A Trainer fits any model, with or without replicas, by minimising the objective of
+// the package's documentation.
+// An epoch is every example once in random order; its last batch has what is left
+// over and is trained on like any other.
+//
+// With Checkpoints a run survives being stopped or killed: Fit called again goes
+// on in the middle of the epoch, and on the pure Go backend ends with the same
+// bits as a run that was never stopped.
+type Trainer struct {
+	Settings
 	// StepsPerExecution is how many steps of the joint training are computed
 	// without asking the host in between; 0 means 1, right for the pure Go backend.
 	// An accelerator that needs a few milliseconds for a step gains from 3 to 8,
 	// and takes as much longer to compile. Choose a divisor of the number of whole
 	// batches in an epoch: else there is one more graph, for the steps left over.
 	StepsPerExecution int
-	// BFloat16 lets convolutions multiply in bfloat16 (conv.UseBFloat16), on
-	// accelerators; prediction stays in the type of the parameters.
-	BFloat16 bool
 	// EarlyStopping ends with the best parameters in the place of the last ones; the
 	// zero value does not.
 	EarlyStopping EarlyStopping
@@ -89,7 +99,7 @@ type Trainer struct {
 // An Augmentation changes the training images anew in every epoch.
 type Augmentation interface {
 	// Draw says what to do with an image, given by its number in the set, in an
-	// epoch: the top row and the left column, from 0 to 2 Trainer.Padding, of the
+	// epoch: the top row and the left column, from 0 to 2 Settings.Padding, of the
 	// window to cut out of the padded image, and whether to mirror the window left
 	// to right. It is a pure function, so that a run that was stopped goes on with
 	// the same images. The seed is the model's.
@@ -136,36 +146,35 @@ func lossesOf(row []float64) Losses {
 // MaxEpochs is the largest number of epochs, so that no count of steps overflows.
 const MaxEpochs = 1e9
 
-func (t Trainer) check() error {
-	if t.Schedule == nil || len(t.Groups) == 0 {
-		return errors.New("train.Trainer needs a Schedule and Groups")
-	}
-	if t.Epochs < 0 || t.PretrainEpochs < 0 || t.StepsPerExecution < 0 {
-		return fmt.Errorf("train.Trainer has %d epochs, %d for pretraining and %d steps per execution; none may be negative", t.Epochs, t.PretrainEpochs, t.StepsPerExecution)
-	}
-	if max(t.Epochs, t.PretrainEpochs) > MaxEpochs {
-		return fmt.Errorf("train.Trainer has %d epochs and %d for pretraining; neither may be above %d", t.Epochs, t.PretrainEpochs, int(MaxEpochs))
-	}
-	if t.BatchSize < 1 {
-		return fmt.Errorf("batch size is %d; it must be at least 1", t.BatchSize)
-	}
-	if t.EarlyStopping.Every < 0 {
-		return fmt.Errorf("early stopping scores every %d epochs; it must not be negative", t.EarlyStopping.Every)
-	}
-	if !amount(t.LogLikelihoodScale) {
-		return fmt.Errorf("LogLikelihoodScale is %g; it must be finite and not negative", t.LogLikelihoodScale)
-	}
-	for i, groups := range [][]Group{t.Groups, t.PretrainGroups} {
-		for k, g := range groups {
-			if err := g.check(); err != nil {
-				return fmt.Errorf("%s[%d]: %w", [...]string{"Groups", "PretrainGroups"}[i], k, err)
-			}
+// Check returns an error that names all settings that cannot be, for a model with a likelihood.
+func (s Settings) Check(l likelihood.Likelihood) error {
+	var all []error
+	need := func(ok bool, format string, args ...any) {
+		if !ok {
+			all = append(all, fmt.Errorf(format, args...))
 		}
 	}
-	if t.Padding < 0 {
-		return fmt.Errorf("padding is %d pixels; it must not be negative", t.Padding)
+	need(min(s.Epochs, s.PretrainEpochs) >= 0 && max(s.Epochs, s.PretrainEpochs) <= MaxEpochs,
+		"Epochs is %d and PretrainEpochs is %d; both must be from 0 to %d", s.Epochs, s.PretrainEpochs, int(MaxEpochs))
+	need(s.BatchSize >= 1, "BatchSize is %d; it must be at least 1", s.BatchSize)
+	need(s.Schedule != nil, "Schedule is nil; give one, such as train.Cosine{Start: 1e-3}")
+	if c, has := s.Schedule.(likelihood.Checker); has {
+		all = append(all, c.Check())
 	}
-	return t.Checkpoints.check()
+	need(len(s.Groups) > 0, "Groups is empty, so that nothing would be trained")
+	for name, groups := range map[string][]Group{"Groups": s.Groups, "PretrainGroups": s.PretrainGroups} {
+		for i, g := range groups {
+			err := g.check()
+			need(err == nil, "%s[%d]: %w", name, i, err)
+		}
+	}
+	need(amount(s.LogLikelihoodScale), "LogLikelihoodScale is %g; it must be finite and not negative", s.LogLikelihoodScale)
+	if _, is := l.(likelihood.Classification); s.WeightEnergies && !is {
+		need(false, "WeightEnergies weighs examples by the probabilities of their classes, and a %T has none; leave it off", l)
+	}
+	need(s.Padding >= 0, "Padding is %d; it must not be negative", s.Padding)
+	need(s.Padding == 0 || s.Augmentation != nil, "Padding is %d, but there is no Augmentation to use it", s.Padding)
+	return errors.Join(all...)
 }
 
 // Fit trains m on the data, one set for each replica, or a single one. Sets of
@@ -183,12 +192,13 @@ func (t Trainer) check() error {
 // error is a *DivergedError; replicas that did not
 // diverge are trained to the end all the same.
 func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err error) {
-	if err := t.check(); err != nil {
+	if t.StepsPerExecution < 0 || t.EarlyStopping.Every < 0 {
+		return fmt.Errorf("train.Trainer has StepsPerExecution %d and EarlyStopping.Every %d; neither may be negative", t.StepsPerExecution, t.EarlyStopping.Every)
+	}
+	if err := t.Checkpoints.check(); err != nil {
 		return err
 	}
-	if t.StepsPerExecution == 0 {
-		t.StepsPerExecution = 1
-	}
+	t.StepsPerExecution = max(1, t.StepsPerExecution)
 	if t.PretrainGroups == nil {
 		t.PretrainGroups = restricted(t.Groups, params.Generative)
 	}
@@ -273,11 +283,17 @@ func (r *run) checkData() error {
 	if len(r.data) != m.Count() {
 		return fmt.Errorf("%d training sets for a model with %d replicas; want one for each, or a single one without replicas", len(r.data), m.Replicas)
 	}
-	if _, is := m.Likelihood.(likelihood.Classification); r.WeightEnergies && !is {
-		return fmt.Errorf("WeightEnergies weighs examples by the probabilities of their classes, and a model with a likelihood of type %T has none; leave it off", m.Likelihood)
+	if err := r.Settings.Check(m.Likelihood); err != nil {
+		return fmt.Errorf("train.Settings: %w", err)
 	}
 	for i, set := range r.data {
-		err := set.check(m.Likelihood)
+		err := set.Check(m.Likelihood)
+		if err == nil && set.Targets == nil && set.Labels == nil {
+			err = errors.New("there are neither Targets nor Labels")
+		}
+		if err != nil {
+			err = fmt.Errorf("training set: %w", err)
+		}
 		if err == nil && m.Replicas > 0 {
 			err = sameKind(r.data[0], set)
 		}
@@ -297,8 +313,8 @@ func (r *run) checkData() error {
 			return err
 		}
 	}
-	if _, is := r.data[0].Inputs.(nets.Pixels); !is && (r.Augmentation != nil || r.Padding != 0) {
-		return errors.New("there is an Augmentation or a Padding, which are for images, but the inputs are none")
+	if _, is := r.data[0].Inputs.(nets.Pixels); !is && r.Augmentation != nil {
+		return errors.New("there is an Augmentation, which is for images, but the inputs are none")
 	}
 	return nil
 }
@@ -353,9 +369,9 @@ func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
 		b := block{r.shape(p), r.step / r.epochSteps, r.step % r.epochSteps}
 		rates := make([]float64, b.count)
 		for i := range rates {
-			rates[i] = r.Schedule(r.step-first+i, end-first)
+			rates[i] = r.Schedule.Rate(r.step-first+i, end-first)
 			if p.generative {
-				rates[i] = r.Schedule(0, end-first)
+				rates[i] = r.Schedule.Rate(0, end-first)
 			}
 			if !amount(rates[i]) {
 				return fmt.Errorf("the Schedule gives step %d the learning rate %g; it must be finite and not negative", r.step+i+1, rates[i])

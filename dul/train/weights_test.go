@@ -38,7 +38,7 @@ func TestStepOnWeightedEnergies(t *testing.T) {
 		t.Run(map[bool]string{false: "all alike", true: "weighted"}[weighted], func(t *testing.T) {
 			c := named(t, "points")
 			c.network = func(d dul.Density) nets.Network { return nets.MLP{Layers: d} }
-			c.Order, c.WeightEnergies, c.BatchSize, c.Schedule = inOrder, weighted, trialN, train.Constant(rate)
+			c.Order, c.WeightEnergies, c.BatchSize, c.Schedule = ordering(inOrder), weighted, trialN, train.Constant{Start: rate}
 			c.Groups, c.PretrainGroups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}}}, nil
 			c.PretrainEpochs, c.Epochs = 0, 0
 			start := c.model(t, dtypes.Float64)
@@ -77,7 +77,7 @@ func TestWeightEnergiesRefused(t *testing.T) {
 		trial, want string
 		layers      nets.Layers
 	}{
-		{"regression", "likelihood of type likelihood.Gaussian has none", dul.Density{}},
+		{"regression", "a likelihood.Gaussian has none", dul.Density{}},
 		{"points", "in which no layer has one", baselines.Deterministic{}},
 	} {
 		t.Run(c.want, func(t *testing.T) {

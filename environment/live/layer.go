@@ -83,10 +83,10 @@ func (l Layer) fit(ctx context.Context, backend compute.Backend) (*nets.Model, e
 	if err != nil {
 		return nil, fmt.Errorf("live: %w", err)
 	}
-	trainer := train.Trainer{
-		Epochs: fitSteps, BatchSize: len(l.X), Schedule: train.Cosine(fitRate), LogLikelihoodScale: 1,
+	trainer := train.Trainer{Settings: train.Settings{
+		Epochs: fitSteps, BatchSize: len(l.X), Schedule: train.Cosine{Start: fitRate}, LogLikelihoodScale: 1,
 		Groups: []train.Group{{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{}}},
-	}
+	}}
 	cloud := train.Dataset{Inputs: pairs(l.X, l.Y), Targets: make([]float64, len(l.X))}
 	if err := trainer.Fit(ctx, m, cloud); err != nil {
 		return nil, fmt.Errorf("live: fitting the Gaussian: %w", err)

@@ -192,10 +192,10 @@ const (
 
 // fit trains the networks.
 func (r *run) fit(ctx context.Context, observe func(Update)) error {
-	trainer := train.Trainer{
-		Epochs: r.Steps, BatchSize: len(r.X), Schedule: train.Cosine(learningRate), LogLikelihoodScale: 1,
+	trainer := train.Trainer{Settings: train.Settings{
+		Epochs: r.Steps, BatchSize: len(r.X), Schedule: train.Cosine{Start: learningRate}, LogLikelihoodScale: 1,
 		Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
-	}
+	}}
 	if r.Method == "density" {
 		trainer.PretrainEpochs, trainer.PretrainGroups = r.PretrainSteps, trainer.Groups
 	}

@@ -118,10 +118,10 @@ type rates struct {
 	steps       bool // falls in steps, not along a cosine
 }
 
-// ByEpoch orders the examples of each epoch anew, whatever came before. It implements experiment.Order.
+// ByEpoch orders the examples of each epoch anew, whatever came before. It implements train.Order.
 type ByEpoch struct{}
 
-// Of implements experiment.Order.
+// Of implements train.Order.
 func (ByEpoch) Of(seed uint64, epoch, n int) []int { return datasets.Order(seed, epoch, n) }
 
 // shift is the most pixels that training images are shifted by.
@@ -143,12 +143,12 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 		return experiment.Experiment{}, fmt.Errorf("%s: %s: %w", s.preset, m.Name, err)
 	}
 	r := s.rates(d, m)
-	recipe := experiment.Recipe{
-		Epochs: s.epochs, BatchSize: r.batch, Schedule: experiment.Cosine{Start: r.rate}, Groups: s.groups(t, r),
-		Augmentation: datasets.Augmentation{Pad: shift, Flip: true}, Padding: shift, Order: ByEpoch{}, Samples: 1, SharedNoise: true,
-	}
+	recipe := experiment.Recipe{Samples: 1, SharedNoise: true, Settings: train.Settings{
+		Epochs: s.epochs, BatchSize: r.batch, Schedule: train.Cosine{Start: r.rate}, Groups: s.groups(t, r),
+		Augmentation: datasets.Augmentation{Pad: shift, Flip: true}, Padding: shift, Order: ByEpoch{},
+	}}
 	if r.steps {
-		recipe.Schedule = experiment.Steps{Start: r.rate, Factor: 0.2, At: []float64{60. / 200, 120. / 200, 160. / 200}}
+		recipe.Schedule = train.Steps{Start: r.rate, Factor: 0.2, At: []float64{60. / 200, 120. / 200, 160. / 200}}
 	}
 	if t.Noise && m.Process == nil { // a process averages over draws of its own
 		recipe.Samples = s.samples
@@ -231,9 +231,9 @@ const (
 )
 
 // groups are the groups of parameters. Energy models, if there are some, come first.
-func (s settings) groups(t experiment.Traits, r rates) []experiment.Group {
+func (s settings) groups(t experiment.Traits, r rates) []train.Group {
 	sgd := func(decay float64) train.Optimizer { return train.SGD{Momentum: 0.9, Decay: decay} }
-	var groups []experiment.Group
+	var groups []train.Group
 	weights := []params.Role{params.Weight}
 	switch {
 	case !t.Energies:
@@ -241,14 +241,14 @@ func (s settings) groups(t experiment.Traits, r rates) []experiment.Group {
 		// The authors' code tells energy models by the names of parameters. That takes in the variances of the density
 		// layers' noise, and leaves out rank-1 factors and mixture logits, which it trains as weights.
 		weights = append(weights, params.Generative)
-		groups = []experiment.Group{
+		groups = []train.Group{
 			{Roles: []params.Role{params.Generative}, Except: []string{"factors", "mixture_logits"}, Optimizer: sgd(energyDecay), Rate: 1},
 			{Roles: []params.Role{params.Variational}, Only: []string{"gamma_log_variance", "beta_log_variance"}, Optimizer: sgd(energyDecay), Rate: 1},
 		}
 	default:
-		groups = []experiment.Group{{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{Decay: energyDecay}, Rate: energyRate / r.rate}}
+		groups = []train.Group{{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{Decay: energyDecay}, Rate: energyRate / r.rate}}
 	}
-	groups = append(groups, experiment.Group{Roles: weights, Optimizer: sgd(r.decay), Rate: 1})
+	groups = append(groups, train.Group{Roles: weights, Optimizer: sgd(r.decay), Rate: 1})
 	if !t.Has(params.Variational) || t.Energies && s.released {
 		return groups
 	}
@@ -256,7 +256,7 @@ func (s settings) groups(t experiment.Traits, r rates) []experiment.Group {
 	if s.released || s.decayAll {
 		decay = r.decay
 	}
-	return append(groups, experiment.Group{Roles: []params.Role{params.Variational}, Optimizer: sgd(decay), Rate: 1})
+	return append(groups, train.Group{Roles: []params.Role{params.Variational}, Optimizer: sgd(decay), Rate: 1})
 }
 
 // filled fills in what a method of this project leaves open. A family of one's own stays as it is.

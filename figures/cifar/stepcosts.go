@@ -105,10 +105,10 @@ func stepCostOf(ctx context.Context, backend compute.Backend, network nets.ResNe
 	// The groups of parameters that density layers have: other families lack some of them.
 	const rate = 0.1
 	sgd := train.SGD{Momentum: 0.9, Decay: 1e-4}
-	run := train.Trainer{Epochs: 1, BatchSize: batch, Schedule: train.Cosine(rate), LogLikelihoodScale: 1, Groups: []train.Group{
+	run := train.Trainer{Settings: train.Settings{Epochs: 1, BatchSize: batch, Schedule: train.Cosine{Start: rate}, LogLikelihoodScale: 1, Groups: []train.Group{
 		{Roles: []params.Role{params.Generative}, Optimizer: train.Adam{Decay: energyDecay}, Rate: energyRate / rate},
 		{Roles: []params.Role{params.Weight}, Optimizer: sgd}, {Roles: []params.Role{params.Variational}, Optimizer: train.SGD{Momentum: 0.9}},
-	}}
+	}}}
 	cost.seconds = math.Inf(1)
 	var before time.Time
 	run.Progress = func(p train.Progress) {

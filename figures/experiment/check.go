@@ -68,7 +68,7 @@ func (e Experiment) Check() error {
 		_, err := t.Network.Over(m.Layers)
 		all.add(err)
 	}
-	all.add(e.Recipe.check())
+	all.add(e.Recipe.check(t.Likelihood))
 	_, err := treeOf(e)
 	all.add(err)
 	return e.problem(all.err())
@@ -299,15 +299,10 @@ func (e Experiment) load(ctx context.Context) (d Data, err error) {
 	d, err = e.Task.Data.Load(ctx, e.Split)
 	d.Unit = cmp.Or(d.Unit, 1)
 	if err == nil {
-		err = d.check()
+		err = d.check(e.Task.Likelihood)
 	}
 	if err != nil {
 		return d, err
-	}
-	for _, set := range d.all() {
-		if err := suitLikelihood(e.Task.Likelihood, set); err != nil {
-			return d, err
-		}
 	}
 	if _, counts := e.Task.Likelihood.(likelihood.TargetChecker); !counts && allEqual(d.Train.Targets) {
 		return d, fmt.Errorf("all %d training targets of the split are %g, so that there is nothing to learn; leave the split out, or give other data", len(d.Train.Targets), d.Train.Targets[0])
@@ -336,41 +331,14 @@ func allEqual(values []float64) bool {
 	return len(values) > 1 && slices.Min(values) == slices.Max(values)
 }
 
-// suitLikelihood says why the answers of a set do not suit a likelihood. A set without answers suits every likelihood.
-func suitLikelihood(l likelihood.Likelihood, set Set) error {
-	switch l.(type) {
-	case likelihood.Classification:
-		if set.Targets != nil {
-			return fmt.Errorf("the %s examples have Targets, where a %T needs Labels", set.Name, l)
-		}
-	case likelihood.Regression, likelihood.Distribution, likelihood.Quantiles:
-		if set.Labels != nil {
-			return fmt.Errorf("the %s examples have Labels, where a %T needs Targets", set.Name, l)
-		}
-	}
-	if c, has := l.(likelihood.TargetChecker); has {
-		for i, y := range set.Targets {
-			if err := c.CheckTarget(y); err != nil {
-				return fmt.Errorf("the %s example %d: %w", set.Name, i, err)
-			}
-		}
-	}
-	for i, label := range set.Labels {
-		if label < 0 || isClassification(l) && label >= l.Outputs() {
-			return fmt.Errorf("the %s example %d has the label %d; a %T has classes 0 to %d", set.Name, i, label, l, l.Outputs()-1)
-		}
-	}
-	return nil
-}
-
 // suit says what of an experiment's recipe does not suit its network.
 func (t Traits) suit(e Experiment) error {
 	r := e.Recipe
 	var all problems
-	for name, groups := range map[string][]Group{"Groups": r.Groups, "PretrainGroups": r.PretrainGroups} {
+	for name, groups := range map[string][]train.Group{"Groups": r.Groups, "PretrainGroups": r.PretrainGroups} {
 		trained := make([]bool, len(groups))
 		for _, p := range t.Parameters {
-			i := slices.IndexFunc(groups, func(g Group) bool { return g.contains(p.Name, p.Role) })
+			i := slices.IndexFunc(groups, func(g train.Group) bool { return g.Contains(p.Name, p.Role) })
 			if i >= 0 {
 				trained[i] = true
 			}
@@ -380,13 +348,12 @@ func (t Traits) suit(e Experiment) error {
 			all.need(some, "Recipe.%s[%d] contains no parameter, with the roles %v: the network has none, or groups before it contain them; leave the group out", name, i, groups[i].Roles)
 		}
 	}
-	generative := slices.ContainsFunc(r.Groups, func(g Group) bool {
+	generative := slices.ContainsFunc(r.Groups, func(g train.Group) bool {
 		return g.Optimizer != nil && slices.Contains(g.Roles, params.Generative)
 	})
 	all.need(t.Energies || r.PretrainEpochs == 0 && !r.WeightEnergies && r.LogLikelihoodScale == 0,
 		"Recipe has PretrainEpochs, WeightEnergies or a LogLikelihoodScale, but no layer of the network has an energy model; leave them 0 for this method")
 	all.need(!t.Energies || !generative || r.LogLikelihoodScale != 0, "Recipe.LogLikelihoodScale is 0, so that the energy models of the layers would not be trained; it is 1 in the paper")
-	all.need(!r.WeightEnergies || isClassification(e.Task.Likelihood), "Recipe.WeightEnergies weighs examples by the probabilities of their classes, and a %T has none", e.Task.Likelihood)
 	all.need(t.Noise || r.Samples == 1, "Recipe.Samples is %d, but all draws would be equal: the network has no noise, or a closed form; set it to 1", r.Samples)
 	return all.err()
 }

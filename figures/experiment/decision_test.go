@@ -81,7 +81,7 @@ func TestDecision(t *testing.T) {
 // What diverges is noted, and what else fails is an error that names it.
 func TestDecisionFails(t *testing.T) {
 	wild := deciding(t, growing{Times: 2}, 1)[0]
-	wild.Recipe.Schedule = experiment.Constant{Start: 1e30}
+	wild.Recipe.Schedule = train.Constant{Start: 1e30}
 	if r := must.Get(experiment.Run(context.Background(), wild))(t)[0]; !r.Diverged || len(r.Metrics) > 0 {
 		t.Errorf("a wild training has the numbers %v", r.Metrics)
 	}

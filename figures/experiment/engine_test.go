@@ -142,8 +142,8 @@ func TestDataOfOneSplitFail(t *testing.T) {
 // not finite.
 func TestDiverged(t *testing.T) {
 	e := small(baselines.Deterministic{})
-	e.Recipe.Schedule = experiment.Constant{Start: 1e30}
-	e.Recipe.Groups = []experiment.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}, Rate: 1}}
+	e.Recipe.Schedule = train.Constant{Start: 1e30}
+	e.Recipe.Groups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.SGD{}, Rate: 1}}
 	overflowing, far := transformer(t, baselines.Deterministic{}), sequences(2)
 	far.Inputs = nets.Floats{Values: slices.Repeat([]float64{1e38}, 12), Shape: []int{3, 2}}
 	overflowing.Task.Data = experiment.Arrays{Train: sequences(30), Sets: []experiment.Set{{Name: "test", Dataset: far}}}
@@ -408,7 +408,7 @@ func TestSplitsThatDiffer(t *testing.T) {
 	e.Task.Data, e.Task.Likelihood = irregular{experiment.Table{Set: set, Count: 3, Classes: 2}}, likelihood.Categorical{Classes: 2}
 	e.Task.Metrics = []experiment.Metric{experiment.Classification}
 	found, err := experiment.Run(context.Background(), allSplits(e)...)
-	if err == nil || !strings.Contains(err.Error(), "split 2, seed 2: the training example 0 has the label 9") || len(found) != 2 {
+	if err == nil || !strings.Contains(err.Error(), "split 2, seed 2: the training data: example 0 has label 9") || len(found) != 2 {
 		t.Fatalf("%d results, and the error %v", len(found), err)
 	}
 	if _, has := found[0].Metrics["nll"]; !has {

@@ -242,7 +242,7 @@ func (f *fit) finish(m *nets.Model, finish finisher) error {
 // trainer is the training of one of so many models.
 func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
 	recipe := f.first().Recipe
-	t := recipe.trainer()
+	t := train.Trainer{Settings: recipe.Settings}
 	if f.images && m.Host == nil {
 		t.StepsPerExecution = f.stepsPerExecution()
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"sync"
 
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
 )
 
 // Spec is the experiment as canonical JSON, but for its split and seed: what decides its numbers, by the names of
@@ -28,7 +30,8 @@ import (
 //   - A type of integers with a method String, such as a choice among few, is written as its text.
 //   - A nets.Func is its name.
 //   - The tag `experiment:"-"` leaves a field out. `experiment:"Name"` is for a field that was renamed: it keeps the
-//     name that it had, and with it the identity of stored results.
+//     name that it had, and with it the identity of stored results. `experiment:"+"` writes the fields of an embedded
+//     struct as if they were fields of the struct that it is in.
 //   - More than 64 entries are written as their number and a digest.
 //
 // Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.
@@ -379,6 +382,9 @@ func typeName(v reflect.Value, path string) (string, error) {
 	if own, is := identityOf(v); is && own.Type != "" {
 		return own.Type, nil
 	}
+	if former, has := formerNames[t]; has {
+		return former, nil
+	}
 	name := t.PkgPath() + "." + t.Name()
 	switch {
 	case t.Name() == "":
@@ -390,6 +396,11 @@ func typeName(v reflect.Value, path string) (string, error) {
 		return "", fmt.Errorf("%s is of the type %s, and so is another type, which is declared in another function; give one of them another name", path, name)
 	}
 	return name, nil
+}
+
+// formerNames are the names in identities of types that had another name.
+var formerNames = map[reflect.Type]string{
+	reflect.TypeFor[train.Constant](): "experiment.Constant", reflect.TypeFor[train.Cosine](): "experiment.Cosine", reflect.TypeFor[train.Steps](): "experiment.Steps",
 }
 
 // typesByName are the types whose names were asked for. Types that are declared in functions can have one name.
@@ -417,6 +428,14 @@ func (w *treeWriter) structTree(v reflect.Value, path string) (tree, error) {
 		field := v.Type().Field(i)
 		name := field.Tag.Get("experiment")
 		if name == "-" {
+			continue
+		}
+		if name == "+" {
+			inner, err := w.structTree(v.Field(i), path)
+			if err != nil {
+				return nil, err
+			}
+			maps.Copy(fields, inner.(map[string]tree))
 			continue
 		}
 		if name == "" || w.zeros != nil {

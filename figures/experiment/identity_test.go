@@ -114,7 +114,7 @@ func TestIdentity(t *testing.T) {
 		{"the likelihood", false, func(e *experiment.Experiment) { e.Task.Likelihood = likelihood.Heteroscedastic{} }},
 		{"the network", false, func(e *experiment.Experiment) { e.Task.Network = nets.MLP{Widths: []int{5}} }},
 		{"the decay", false, func(e *experiment.Experiment) {
-			e.Recipe.Groups = []experiment.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{Decay: 1e-4}, Rate: 1}}
+			e.Recipe.Groups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{Decay: 1e-4}, Rate: 1}}
 		}},
 		{"the stream of noise", false, func(e *experiment.Experiment) { e.Recipe.SharedNoise = true }},
 		{"coherent draws", false, func(e *experiment.Experiment) { e.Recipe.Coherent = true }},
@@ -273,7 +273,7 @@ func TestEmbeddedIdentity(t *testing.T) {
 
 func TestDifferences(t *testing.T) {
 	is, was := small(dul.Density{InitStd: 0.1}), small(dul.Density{InitStd: 0.2, Clip: true})
-	is.Recipe.Groups = []experiment.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{Decay: 1}, Rate: 1}}
+	is.Recipe.Groups = []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{Decay: 1}, Rate: 1}}
 	is.Split = 1
 	is.Task.Data, was.Task.Data = uci.Data{Name: "yacht", Kind: uci.Random}, uci.Data{Name: "yacht"}
 	is.Task.Network, was.Method.Layers = nets.MLP{}, dul.Density{InitStd: 0.2, Clip: true, Gradients: dul.Detached}

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
 )
 
@@ -217,49 +217,45 @@ func (d Data) all() []Set {
 }
 
 // check says what is wrong with the data of a split.
-func (d Data) check() error {
-	if err := checkExamples("the training data", d.Train); err != nil {
-		return err
-	}
-	if d.Train.Targets == nil && d.Train.Labels == nil {
-		return errors.New("the training data have neither Targets nor Labels")
-	}
-	if d.HeldOut.Inputs != nil {
-		if err := checkExamples("the held-out data", d.HeldOut); err != nil {
-			return err
-		}
-		if err := d.likeTraining("the held-out data", d.HeldOut); err != nil {
-			return err
-		}
-	}
+func (d Data) check(l likelihood.Likelihood) error {
 	if len(d.Sets) == 0 {
 		return errors.New("there are no Sets to predict")
 	}
 	if !(d.Unit > 0) || math.IsInf(d.Unit, 1) || math.IsNaN(d.Zero) || math.IsInf(d.Zero, 0) {
 		return fmt.Errorf("the data have the Unit %g and the Zero %g; both must be finite, and the Unit positive", d.Unit, d.Zero)
 	}
+	for i, set := range d.all() {
+		if i == 1 && set.Inputs == nil { // no examples are held out
+			continue
+		}
+		err := set.Check(l)
+		switch {
+		case err != nil:
+		case i == 0 && set.Targets == nil && set.Labels == nil:
+			err = errors.New("there are neither Targets nor Labels")
+		case i > 0:
+			err = d.likeTraining(set.Dataset)
+		}
+		if err != nil {
+			return fmt.Errorf("the %s data: %w", set.Name, err)
+		}
+	}
 	for i, set := range d.Sets {
 		if set.Name == "" || slices.ContainsFunc(d.Sets[:i], func(other Set) bool { return other.Name == set.Name }) {
 			return fmt.Errorf("set %d is called %q; give each set a name of its own", i, set.Name)
-		}
-		if err := checkExamples(fmt.Sprintf("the set %q", set.Name), set.Dataset); err != nil {
-			return err
-		}
-		if err := d.likeTraining(fmt.Sprintf("the set %q", set.Name), set.Dataset); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
 // likeTraining returns an error if a set has inputs or targets of another shape than the training data.
-func (d Data) likeTraining(what string, set train.Dataset) error {
+func (d Data) likeTraining(set train.Dataset) error {
 	if a, b := inputShape(set.Inputs), inputShape(d.Train.Inputs); a != b {
-		return fmt.Errorf("%s: there are inputs of %s, and in the training data %s", what, a, b)
+		return fmt.Errorf("there are inputs of %s, and in the training data %s", a, b)
 	}
 	a, b := len(set.Targets)/set.Len(), len(d.Train.Targets)/d.Train.Len()
 	if a > 0 && b > 0 && a != b {
-		return fmt.Errorf("%s: there are %d targets for each example, and in the training data %d", what, a, b)
+		return fmt.Errorf("there are %d targets for each example, and in the training data %d", a, b)
 	}
 	return nil
 }
@@ -273,24 +269,4 @@ func inputShape(x nets.Inputs) string {
 		return fmt.Sprintf("type nets.Pixels and shape [%d %d %d]", x.Channels(), x.Height, x.Width)
 	}
 	return fmt.Sprintf("type %T", x)
-}
-
-// checkExamples says what is wrong with a set of examples, which may lack answers.
-func checkExamples(what string, set train.Dataset) error {
-	if err := nets.CheckInputs(set.Inputs); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	n := set.Len()
-	switch {
-	case set.Targets != nil && set.Labels != nil:
-		return fmt.Errorf("%s: there are both Targets and Labels", what)
-	case set.Labels != nil && len(set.Labels) != n:
-		return fmt.Errorf("%s: %d labels for %d examples", what, len(set.Labels), n)
-	case len(set.Targets)%n != 0:
-		return fmt.Errorf("%s: %d targets for %d examples", what, len(set.Targets), n)
-	}
-	if at := params.NotFinite(set.Targets); at >= 0 {
-		return fmt.Errorf("%s: target %d is %g; all must be finite", what, at, set.Targets[at])
-	}
-	return nil
 }

@@ -85,10 +85,10 @@ func stretch(ctx context.Context, backend compute.Backend, seed uint64, n Featur
 	if err != nil {
 		return report.Pairs{}, err
 	}
-	fit := train.Trainer{
+	fit := train.Trainer{Settings: train.Settings{
 		BatchSize: stretchPoints, Epochs: stretchSteps, LogLikelihoodScale: 1,
 		Groups:   []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
-		Schedule: train.Cosine(stretchRate),
+		Schedule: train.Cosine{Start: stretchRate}},
 		Progress: progress,
 	}
 	if err := fit.Fit(ctx, m, train.Dataset{Inputs: nets.Rows(x, 2), Targets: y}); err != nil {

@@ -122,7 +122,7 @@ func (f fidelity) experiment(data experiment.Source, m experiment.Method) (exper
 	if err != nil {
 		return experiment.Experiment{}, fmt.Errorf("%s: %s: %w", f.preset, m.Name, err)
 	}
-	r := experiment.Recipe{Epochs: 100, BatchSize: 128, Schedule: experiment.Cosine{Start: 0.01}, Samples: 1, SharedNoise: true}
+	r := experiment.Recipe{Settings: train.Settings{Epochs: 100, BatchSize: 128, Schedule: train.Cosine{Start: 0.01}}, Samples: 1, SharedNoise: true}
 	if t.Noise {
 		r.Samples = 10
 	}
@@ -135,11 +135,11 @@ func (f fidelity) experiment(data experiment.Source, m experiment.Method) (exper
 }
 
 // groups are the groups of parameters of networks with these traits. Energy models, if there are some, come first.
-func (f fidelity) groups(t experiment.Traits, withAdam bool) []experiment.Group {
-	var groups []experiment.Group
+func (f fidelity) groups(t experiment.Traits, withAdam bool) []train.Group {
+	var groups []train.Group
 	add := func(o train.Optimizer, roles ...params.Role) {
 		if slices.ContainsFunc(roles, t.Has) {
-			groups = append(groups, experiment.Group{Roles: roles, Optimizer: o, Rate: 1})
+			groups = append(groups, train.Group{Roles: roles, Optimizer: o, Rate: 1})
 		}
 	}
 	add(f.energies, params.Generative)

@@ -110,7 +110,7 @@ func TestTuned(t *testing.T) {
 		for _, e := range must.Get(Tuned(On("wine", "boston"), m))(t) {
 			must.Do(t, e.Check())
 			c := chosen[chosenFor{e.Task.Data.(Data).Name, "gal", e.Split, name}]
-			_, withAdam := e.Recipe.Groups[slices.IndexFunc(e.Recipe.Groups, func(g experiment.Group) bool { return slices.Contains(g.Roles, params.Weight) })].Optimizer.(train.Adam)
+			_, withAdam := e.Recipe.Groups[slices.IndexFunc(e.Recipe.Groups, func(g train.Group) bool { return slices.Contains(g.Roles, params.Weight) })].Optimizer.(train.Adam)
 			if withAdam != (c.optimizer == adam) {
 				t.Errorf("%v is not trained with %s", e, c.optimizer)
 			}

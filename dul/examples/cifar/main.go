@@ -89,10 +89,10 @@ func run(ctx context.Context, out io.Writer, family string, quick bool, epochs i
 
 	// Training: SGD for the network; Adam for the energy models, which train alone for one epoch first.
 	const rate = 0.1
-	fit := train.Trainer{
-		Epochs: epochs, BatchSize: 128, Schedule: train.Cosine(rate), Order: datasets.Order,
+	fit := train.Trainer{Settings: train.Settings{
+		Epochs: epochs, BatchSize: 128, Schedule: train.Cosine{Start: rate},
 		Augmentation: datasets.Augmentation{Pad: 4, Flip: true}, Padding: 4,
-		Groups:      []train.Group{{Roles: []params.Role{params.Weight}, Optimizer: train.SGD{Momentum: 0.9, Decay: 1e-4}}},
+		Groups: []train.Group{{Roles: []params.Role{params.Weight}, Optimizer: train.SGD{Momentum: 0.9, Decay: 1e-4}}}},
 		Checkpoints: train.Checkpoints{Folder: folder},
 		Notes:       func(note string) { fmt.Fprintln(os.Stderr, note) },
 		Progress: func(p train.Progress) {

@@ -162,7 +162,10 @@ func with(v reflect.Value, path []string, at, text string) (reflect.Value, error
 // fields are the names of the fields that decide an experiment's numbers.
 func fields(t reflect.Type) (names []string) {
 	for f := range t.Fields() {
-		if f.IsExported() && f.Tag.Get("experiment") != "-" {
+		switch tag := f.Tag.Get("experiment"); {
+		case tag == "+":
+			names = append(names, fields(f.Type)...)
+		case f.IsExported() && tag != "-":
 			names = append(names, f.Name)
 		}
 	}

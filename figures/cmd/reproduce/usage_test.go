@@ -117,7 +117,7 @@ func TestChanged(t *testing.T) {
 		{density, "Recipe.Epochs=many", "", `Epochs cannot be "many"; it is of type int`},
 		{density, "Recipe.Schedule.Start=NaN", "", `Start cannot be "NaN"`},
 		{density, "Recipe.Groups[9].Rate=1", "", "Groups has no entry 9; it is a list of "},
-		{density, "Recipe.Schedule=1", "", "Schedule is of type experiment.Cosine; set one of its fields: Start"},
+		{density, "Recipe.Schedule=1", "", "Schedule is of type train.Cosine; set one of its fields: Start"},
 		{density, "Method.Layers.Gradients=none", "", `Gradients cannot be "none"; it can be paper, detached, attached`},
 		{density, "Method.Process.Inducing=3", "", `Process, of type experiment.Process, has no field "Inducing"`},
 		{density, "Task.Name=mine", "", `Task, of type experiment.Task, has no field "Name" that can be set; it has Data, Network, Likelihood`},
