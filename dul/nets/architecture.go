@@ -57,8 +57,8 @@ func noConvolution(layers Layers) error {
 // A Func is an Architecture that is written as a function, with any operations of
 // GoMLX and the layers of GoMLX beside those that it is given.
 type Func struct {
-	// Name stands for the function wherever networks are told apart, such as in kept
-	// results. Change it when the function changes.
+	// Name stands for a function of this module in stored results. A function from
+	// elsewhere, such as in a notebook, needs none: it is known by the graph that it builds.
 	Name string
 	// Build maps inputs x to [batch, outputs] in the scope s. x is [batch, ...] of
 	// nets.Floats, and [channels, batch, height, width] of nets.Pixels. The layers act
@@ -74,8 +74,8 @@ type Func struct {
 // Over implements Architecture.
 func (f Func) Over(layers Layers) (Network, error) {
 	switch {
-	case f.Name == "" || f.Build == nil:
-		return nil, fmt.Errorf("nets.Func %q: it needs a Name, which is its identity, and the function Build", f.Name)
+	case f.Build == nil:
+		return nil, fmt.Errorf("nets.Func %q needs the function Build", f.Name)
 	case layers == nil:
 		return nil, errors.New("nets.Func: the layers are nil; give a family of layers, such as dul.Density{}")
 	}

@@ -238,14 +238,13 @@ func TestBadLayersAreRefused(t *testing.T) {
 
 func TestArchitectureErrors(t *testing.T) {
 	f := nets.Func{Name: "attention", Build: attention}
-	_, noName := nets.Func{Build: attention}.Over(dul.Density{})
 	_, noBuild := nets.Func{Name: "a"}.Over(dul.Density{})
 	_, noLayers := f.Over(nil)
 	_, noConvolution := nets.ResNet14(nil).Over(silent{})
 	_, replicas := nets.NewReplicas(fixtures.Backend(t), over(t, f, dul.Density{}), nil, 1, 2)
 	_, images := nets.NewReplicas(fixtures.Backend(t), nets.ResNet14(dul.Density{}), nil, 1, 2)
 	for want, err := range map[string]error{
-		`nets.Func ""`: noName, `nets.Func "a"`: noBuild, "the layers are nil": noLayers, "silent have no convolution": noConvolution,
+		`nets.Func "a"`: noBuild, "the layers are nil": noLayers, "silent have no convolution": noConvolution,
 		"nets.built": replicas, "nets.ResNet": images,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -206,7 +206,11 @@ func (m *Model) checkInput(x *graph.Node) {
 // apply applies a network and turns what it panics with into an error.
 func apply(network Network, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	defer PanicWithError("building the network")
-	return network.Apply(s, x, outputs)
+	y := network.Apply(s, x, outputs)
+	if y == nil {
+		panic(fmt.Errorf("the network of type %T returned nil; return the outputs", network))
+	}
+	return y
 }
 
 // PanicWithError is deferred by what builds a graph with the functions of others:

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
-	"unsafe"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -154,11 +154,6 @@ type inspected struct {
 	cost     float64 // of training one experiment, in examples of a small network
 	images   bool
 	replicas bool // whether its experiments can be replicas of one graph
-
-	// Of a network that is a function: the function, some inputs, and what the untrained network says of them.
-	built   unsafe.Pointer
-	inputs  nets.Inputs
-	outputs []float64
 }
 
 // imageCost compares training steps: an image costs a plain ResNet-14 about 2.5 ms of a processor's time, and an example
@@ -206,43 +201,26 @@ func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
 }
 
 // checkDraws draws once from the untrained network, where that can show what its graph does not: layers that have no
-// coherent draws, and a function that mixes the examples of a batch. For a function it keeps what was drawn.
+// coherent draws, and a function that mixes the examples of a batch.
 func (found *inspected) checkDraws(ctx context.Context, e Experiment, d Data) error {
 	if e.Recipe.Coherent && (found.images || e.Method.Process != nil) {
 		return errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
 	}
-	f, function := e.Task.Network.(nets.Func)
+	_, function := e.Task.Network.(nets.Func)
 	if !e.Recipe.Coherent && !function {
 		return nil
 	}
-	found.inputs = firstInputs(d.Train.Inputs, 4)
-	outputs, err := e.untrainedOutputs(ctx, found.inputs, 0)
+	inputs := firstInputs(d.Train.Inputs, 4)
+	outputs, err := e.untrainedOutputs(ctx, inputs, 0)
 	if err != nil || !function {
 		return err
 	}
-	found.built, found.outputs = closure(f), outputs
-	alone, err := e.untrainedOutputs(ctx, found.inputs, 1)
+	alone, err := e.untrainedOutputs(ctx, inputs, 1)
 	if err == nil && !closeTo(outputs, alone) {
 		err = errors.New("Task.Network mixes the examples of a batch: its outputs for one example change with the others, so that predictions would depend on Recipe.PredictBatch; look for an operation over the axis of the batch")
 	}
 	return err
 }
-
-// checkFunction says whether the network of another experiment of the group is another function of the same name.
-func (found *inspected) checkFunction(ctx context.Context, e Experiment) error {
-	f, is := e.Task.Network.(nets.Func)
-	if !is || closure(f) == found.built {
-		return nil
-	}
-	outputs, err := e.untrainedOutputs(ctx, found.inputs, 0)
-	if err == nil && !closeTo(outputs, found.outputs) {
-		err = fmt.Errorf("Task.Network has the Name %q, and so has another function in this list, which computes something else; give each a Name of its own", f.Name)
-	}
-	return err
-}
-
-// closure tells functions apart, also those that differ only in the variables that they refer to.
-func closure(f nets.Func) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&f.Build)) }
 
 // untrainedOutputs draws the outputs of the untrained network once, with so many inputs in a batch; 0 means all. A network
 // for a Gaussian process has plain layers here.
@@ -389,16 +367,17 @@ var methodTraits sync.Map
 // MethodTraits are the traits of a method's networks, found out on a small perceptron: what a preset must know to choose
 // groups and samples. A Gaussian process may be for a likelihood. They are found out once.
 func MethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
-	spec, err := Experiment{Task: Task{Likelihood: l}, Method: m}.Spec()
-	if err != nil { // without an identity they are not remembered
+	var w treeWriter
+	spec, err := w.tree(reflect.ValueOf(Experiment{Task: Task{Likelihood: l}, Method: m}), "Experiment")
+	if err != nil || w.outside { // what has no identity of its own is not remembered
 		return newMethodTraits(m, l)
 	}
-	if known, has := methodTraits.Load(string(spec)); has {
+	if known, has := methodTraits.Load(textOf(spec)); has {
 		return known.(Traits), nil
 	}
 	t, err := newMethodTraits(m, l)
 	if err == nil {
-		methodTraits.Store(string(spec), t)
+		methodTraits.Store(textOf(spec), t)
 	}
 	return t, err
 }
@@ -428,7 +407,7 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 	if err != nil {
 		return t, err
 	}
-	err = b.build(network, e.Task.Likelihood, true, func(m *nets.Model, outputs *graph.Node) {
+	err = b.build(network, e.Task.Likelihood, true, false, func(m *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {
 		t.Energies = stochastic.LayerLossesOf(outputs.Graph()).LogLikelihood != nil
 		for v := range m.Store.IterVariables() {
 			if role := params.RoleOf(v, m.Store); role != "" && v.Trainable {
@@ -444,7 +423,9 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 		t.Noise = e.Method.Process.Draws() && isClassification(e.Task.Likelihood)
 		return t, nil
 	}
-	err = b.build(network, e.Task.Likelihood, false, func(_ *nets.Model, outputs *graph.Node) { t.Noise = stochastic.HasNoise(outputs.Graph()) })
+	err = b.build(network, e.Task.Likelihood, false, false, func(_ *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {
+		t.Noise = stochastic.HasNoise(outputs.Graph())
+	})
 	return t, err
 }
 
@@ -466,7 +447,7 @@ func (b building) network(e Experiment) (nets.Network, error) {
 	heads, width := 0, 0
 	headless, err := withHead(e.Task.Network, e.Method.Process, countedHead{count: &heads})
 	if err == nil {
-		err = b.build(headless, nil, false, func(_ *nets.Model, outputs *graph.Node) { width = outputs.Shape().Dim(-1) })
+		err = b.build(headless, nil, false, false, func(_ *nets.Model, _ *model.Scope, outputs, _ *graph.Node) { width = outputs.Shape().Dim(-1) })
 	}
 	switch {
 	case err != nil:
@@ -508,13 +489,16 @@ func headTask(e Experiment, d Data, seeds []uint64) HeadTask {
 	return t
 }
 
-// build builds the graph of a model, shows it to look, and throws it away. The graph of training has the likelihood, too.
-func (b building) build(network nets.Network, l likelihood.Likelihood, training bool, look func(m *nets.Model, outputs *graph.Node)) error {
+// build builds the graph of a model, with initial values or zeros, shows it to look, and throws it away. The graph of
+// training has the NLL, too.
+func (b building) build(network nets.Network, l likelihood.Likelihood, training, initial bool, look func(m *nets.Model, s *model.Scope, outputs, nll *graph.Node)) error {
 	m, err := nets.New(b.backend, network, l, 1)
 	if err != nil {
 		return err
 	}
-	params.WithoutValues(m.Store)
+	if !initial {
+		params.WithoutValues(m.Store)
+	}
 	x, answers := b.batch()
 	return nets.Build(b.backend, m.Store, func(root *model.Scope, in []*graph.Node) {
 		x := in[0]
@@ -525,20 +509,22 @@ func (b building) build(network nets.Network, l likelihood.Likelihood, training 
 		s := m.Scope(root)
 		outputs := m.Apply(s, x)
 		m.CheckOutputs(s, outputs, rows)
+		var nll *graph.Node
 		if training { // a Gaussian process has draws of its outputs in training alone
-			checkNLL(s, l, outputs, in[1])
+			nll = checkedNLL(s, l, outputs, in[1])
 		}
-		look(m, outputs)
+		look(m, s, outputs, nll)
 	}, x, answers)
 }
 
-// checkNLL applies a likelihood, which may have parameters of its own, and panics if its result has a wrong shape.
-func checkNLL(s *model.Scope, l likelihood.Likelihood, outputs, answers *graph.Node) {
+// checkedNLL applies a likelihood, which may have parameters of its own, and panics if its result has a wrong shape.
+func checkedNLL(s *model.Scope, l likelihood.Likelihood, outputs, answers *graph.Node) *graph.Node {
 	defer nets.PanicWithError("the likelihood of type %T", l)
 	each := l.NLL(s, outputs, answers)
 	if dims := each.Shape().Dimensions; !slices.Equal(dims, []int{rows, 1}) {
 		panic(fmt.Errorf("the NLL of the likelihood of type %T has the shape %s for %d examples; want [%d, 1]", l, each.Shape(), rows, rows))
 	}
+	return each
 }
 
 // batch are the shapes of a batch of inputs and of their answers.

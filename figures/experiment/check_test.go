@@ -141,9 +141,10 @@ func TestRefused(t *testing.T) {
 				return layers.Dense(s.In("output"), graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, 0)), outputs)
 			}}
 		}, "Task.Network mixes the examples of a batch"},
-		{"a function without a name", small(none), func(e *experiment.Experiment) {
+		{"a function that is not there", small(none), func(e *experiment.Experiment) { e.Task.Network = nets.Func{} }, "needs the function Build"},
+		{"a function that returns nothing", small(none), func(e *experiment.Experiment) {
 			e.Task.Network = nets.Func{Build: func(nets.Layers, *model.Scope, *graph.Node, int) *graph.Node { return nil }}
-		}, "nets.Func"},
+		}, "returned nil; return the outputs"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := c.from
@@ -154,28 +155,6 @@ func TestRefused(t *testing.T) {
 				t.Errorf("the error is %v, want %q in it", err, c.want)
 			}
 		})
-	}
-}
-
-// A function is known by its name: another one of that name would get its results.
-func TestTwoFunctionsOfOneName(t *testing.T) {
-	named := func(factor float64) experiment.Experiment {
-		e := small(baselines.Deterministic{})
-		e.Task.Network = nets.Func{Name: "scaled", Build: func(layers nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
-			return layers.Dense(s.In("output"), graph.MulScalar(x, factor), outputs)
-		}}
-		return e
-	}
-	ctx := context.Background()
-	if _, err := experiment.Run(ctx, named(2), named(2)); err != nil {
-		t.Errorf("the same function twice: %v", err)
-	}
-	other := named(3)
-	other.Seed = 1
-	for _, e := range []experiment.Experiment{named(3), other} {
-		if _, err := experiment.Run(ctx, named(2), e); err == nil || !strings.Contains(err.Error(), `so has another function in this list`) {
-			t.Errorf("seed %d: the error is %v, want one that names the other function", e.Seed, err)
-		}
 	}
 }
 

@@ -59,11 +59,15 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 	}
 	r := &run{Engine: en, plan: p}
 	if en.Store != nil {
-		if err := errors.Join(en.Store.open(), en.Store.checkNetworks(p.groups)); err != nil {
+		if err := en.Store.open(); err != nil {
 			return nil, err
 		}
 	}
-	if err := errors.Join(r.readStore(), r.measureStored(), r.checkNetworks(), r.checkPrecision(), r.checkVersion(environment.Version)); err != nil {
+	if err := r.readStore(); err != nil {
+		return nil, err
+	}
+	r.noteStored()
+	if err := errors.Join(r.measureStored(), r.checkNetworks(), r.checkPrecision(), r.checkVersion(environment.Version)); err != nil {
 		return nil, err
 	}
 	err = errors.Join(r.carryOut(ctx), r.measureStored()) // also what other processes have finished
@@ -167,12 +171,20 @@ func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
 	}
 	p, groupOf := &plan{byGroup: map[string]*group{}, byID: map[string]*planned{}}, grouper()
 	var all problems
+	var before error
 	for _, e := range list {
 		if err := e.Check(); err != nil {
 			all.add(err)
 			continue
 		}
-		all.add(e.problem(p.add(ctx, e, groupOf(e))))
+		identity, err := groupOf(ctx, e)
+		if err == nil {
+			err = p.add(ctx, e, identity)
+		}
+		if err != before { // which neighbours of one group have in common
+			all.add(e.problem(err))
+		}
+		before = err
 	}
 	return p, all.err()
 }
@@ -186,7 +198,7 @@ func (p *plan) add(ctx context.Context, e Experiment, identity string) (err erro
 		if g.inspected, err = e.inspect(ctx); err != nil {
 			return err
 		}
-		if g.line, err = newGroupLine(e, g.traits); err != nil {
+		if g.line, err = newGroupLine(ctx, e); err != nil {
 			return err
 		}
 		if g.line.Group != identity {
@@ -197,6 +209,9 @@ func (p *plan) add(ctx context.Context, e Experiment, identity string) (err erro
 	}
 	id := idOf(identity, e.Split, e.Seed)
 	if one := p.byID[id]; one != nil {
+		if a, b := reflect.TypeOf(one.Task.Likelihood), reflect.TypeOf(e.Task.Likelihood); a != b {
+			return fmt.Errorf("it has a likelihood of type %s with the loss of type %s, with which it is listed too; run them one after the other", b, a)
+		}
 		one.metrics = append(one.metrics, e.Task.Metrics)
 		return nil
 	}
@@ -209,7 +224,7 @@ func (p *plan) add(ctx context.Context, e Experiment, identity string) (err erro
 	return nil
 }
 
-// admit checks what one more experiment can bring into a group: other metrics, and another function of the same name.
+// admit checks the metrics that one more experiment may bring into a group.
 func (g *group) admit(ctx context.Context, e Experiment) error {
 	if !sameMetrics(g.metrics, e.Task.Metrics) {
 		g.metrics = e.Task.Metrics
@@ -221,10 +236,7 @@ func (g *group) admit(ctx context.Context, e Experiment) error {
 			return err
 		}
 	}
-	if len(g.list) == 0 {
-		return nil
-	}
-	return g.checkFunction(ctx, e)
+	return nil
 }
 
 // sameMetrics says whether two lists of metrics are one.
@@ -333,6 +345,31 @@ func (r *run) readStore() error {
 	return nil
 }
 
+// noteStored says how many results the store has already, and of which days.
+func (r *run) noteStored() {
+	var days []time.Time
+	for _, e := range r.plan.order {
+		if e.result != nil {
+			days = append(days, e.result.Finished)
+		}
+	}
+	if days == nil {
+		return
+	}
+	day := func(t time.Time) string {
+		if t.Year() != time.Now().Year() {
+			return t.Format("January 2, 2006")
+		}
+		return t.Format("January 2")
+	}
+	slices.SortFunc(days, time.Time.Compare)
+	text := day(days[0])
+	if last := day(days[len(days)-1]); last != text {
+		text += " to " + last
+	}
+	r.note(fmt.Sprintf("%d of %d results are from the store, of %s", len(days), len(r.plan.order), text))
+}
+
 // measureStored computes the metrics that stored results lack from their predictions. It is an error if one lacks what
 // only the trained networks could say.
 func (r *run) measureStored() error {
@@ -377,9 +414,23 @@ func (p *planned) measureStored() error {
 	if err != nil {
 		return err
 	}
+	if p.ownMetrics() { // whose code may have changed
+		p.result.Metrics = maps.Clone(p.result.Metrics)
+		maps.DeleteFunc(p.result.Metrics, func(name string, _ float64) bool { _, has := found[name]; return has })
+	}
 	maps.Copy(found, p.result.Metrics) // what is stored counts
 	p.result.Metrics, p.result.NotFinite = found, notFinite
 	return nil
+}
+
+// ownMetrics says whether a metric, or the likelihood that metrics ask, is from outside this module. A metric that SetMetric
+// made may be.
+func (p *planned) ownMetrics() bool {
+	own := outsideValue(p.Task.Likelihood)
+	for _, m := range slices.Concat(p.metrics...) {
+		own = own || outsideFunc(m) || strings.Contains(runtime.FuncForPC(reflect.ValueOf(m).Pointer()).Name(), ".SetMetric.")
+	}
+	return own
 }
 
 // units are what has neither a result nor failed: whole groups where they can be replicas of one graph, and else single

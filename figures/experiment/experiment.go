@@ -3,7 +3,7 @@
 // the predictions and measures what is kept:
 //
 //	task := experiment.Task{
-//		Name: "my sequences", Data: experiment.Arrays{Train: train, Sets: tests}, Network: nets.Func{Name: "transformer-1", Build: transformer},
+//		Name: "my sequences", Data: experiment.Arrays{Train: train, Sets: tests}, Network: nets.Func{Build: transformer},
 //		Likelihood: likelihood.Categorical{Classes: 3}, Metrics: []experiment.Metric{experiment.Classification},
 //	}
 //	list, err := task.Experiments(experiment.Adam(60, 64, 3e-3), 25, experiment.Method{Name: "density", Layers: dul.Density{InitStd: 0.01}})

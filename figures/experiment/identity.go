@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/train"
@@ -28,18 +30,32 @@ import (
 //   - A value in an interface is written with its type's name, as in {"InitStd":0.1,"type":"dul.Density"}.
 //   - A type with a method Identity is written as that method says; see Identifier.
 //   - A type of integers with a method String, such as a choice among few, is written as its text.
-//   - A nets.Func is its name.
+//   - A nets.Func of this module is its name.
 //   - The tag `experiment:"-"` leaves a field out. `experiment:"Name"` is for a field that was renamed: it keeps the
 //     name that it had, and with it the identity of stored results. `experiment:"+"` writes the fields of an embedded
 //     struct as if they were fields of the struct that it is in.
 //   - More than 64 entries are written as their number and a digest.
+//   - A type or a nets.Func from outside this module has no name here, since a name says nothing about code that may have
+//     changed. Instead the Spec has digests of what the experiment computes: of the graphs of loss, gradients and
+//     prediction and of the initial values, and if the Source is from outside, of the data of all its splits. So edited code
+//     is another experiment, and renamed code is the same. Of Inspect, Probe, a Decision or a Sampler from outside no graph
+//     shows what they do: the Spec then has a digest of the running program.
 //
 // Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.
 func (e Experiment) Spec() ([]byte, error) {
+	text, err := e.spec(context.Background())
+	return text, e.problem(err)
+}
+
+func (e Experiment) spec(ctx context.Context) ([]byte, error) {
 	e.Split, e.Seed = 0, 0
-	t, err := treeOf(e)
+	w := treeWriter{nameless: true}
+	t, err := w.tree(reflect.ValueOf(e), "Experiment")
+	if err == nil && (w.outside || e.hidden() != nil) {
+		t.(map[string]tree)["code"], err = e.code(ctx)
+	}
 	if err != nil {
-		return nil, e.problem(err)
+		return nil, err
 	}
 	return json.Marshal(t)
 }
@@ -63,29 +79,47 @@ func (e Experiment) Group() string {
 func (l Experiments) IDs() []string {
 	ids, group := make([]string, len(l)), grouper()
 	for i, e := range l {
-		ids[i] = idOf(group(e), e.Split, e.Seed)
+		of, err := group(context.Background(), e)
+		if err != nil {
+			panic(e.problem(err))
+		}
+		ids[i] = idOf(of, e.Split, e.Seed)
 	}
 	return ids
 }
 
-// grouper returns a function that is Experiment.Group, and remembers the group of the experiment before: looking at one's
-// own data again for each split takes time.
-func grouper() func(e Experiment) string {
-	var before Experiment
+// grouper returns a function that finds the group of an experiment, and remembers that of the experiment before: looking at
+// one's own data and graphs again for each split takes time.
+func grouper() func(ctx context.Context, e Experiment) (string, error) {
+	var before identified
 	var group string
-	return func(e Experiment) string {
-		if now := identified(e); group == "" || !reflect.DeepEqual(now, before) {
-			before, group = now, e.Group()
+	var failed error
+	return func(ctx context.Context, e Experiment) (string, error) {
+		if now := e.identified(); group == "" && failed == nil || !reflect.DeepEqual(now, before) {
+			text, err := e.spec(ctx)
+			before, group, failed = now, digest(text), err
 		}
-		return group
+		return group, failed
 	}
 }
 
-// identified is an experiment without what is no part of its group's identity.
-func identified(e Experiment) Experiment {
-	e.Task.Name, e.Method.Name, e.Preset, e.Split, e.Seed = "", "", "", 0, 0
-	e.Task.Metrics, e.Task.Inspect, e.Task.Probe = nil, nil, nil
-	return e
+// identified is an experiment without what is no part of its group's identity, and with pointers for functions.
+type identified struct {
+	Experiment
+	network unsafe.Pointer
+	hidden  []string
+}
+
+func (e Experiment) identified() identified {
+	i := identified{Experiment: e, hidden: e.hidden()}
+	if f, is := e.Task.Network.(nets.Func); is {
+		i.network = *(*unsafe.Pointer)(unsafe.Pointer(&f.Build)) // which differs for closures over other variables
+		f.Build = nil
+		i.Task.Network = f
+	}
+	i.Task.Name, i.Method.Name, i.Preset, i.Split, i.Seed = "", "", "", 0, 0
+	i.Task.Metrics, i.Task.Inspect, i.Task.Probe = nil, nil, nil
+	return i
 }
 
 // idOf is the identity of an experiment of a group.
@@ -135,7 +169,7 @@ func Digest(sets ...Set) string {
 }
 
 // An Identifier replaces its type's name and fields in a Spec by its Identity. A type that embeds an Identifier inherits
-// the method, which does not know the other fields. Give such a type a method Identity of its own; Check asks for it.
+// the method, which does not know the other fields. Give such a type a method Identity of its own.
 type Identifier interface {
 	Identity() Identity
 }
@@ -248,19 +282,26 @@ const longList = 64
 // tree. For display, zeros has the fields that are left out since they are zero, by their paths, and all fields have their
 // names in Go; a Spec has nil there.
 type treeWriter struct {
-	inside []uintptr
-	zeros  map[string]tree
+	inside   []uintptr
+	zeros    map[string]tree
+	nameless bool // types and functions from outside this module have no names
+	outside  bool // whether there was one
 }
 
 func (w *treeWriter) tree(v reflect.Value, path string) (tree, error) {
 	if own, is := identityOf(v); is {
-		if err := checkEmbedded(v, own, path); err != nil {
-			return nil, err
-		}
 		return w.tree(reflect.ValueOf(own.Value), path)
 	}
 	if v.IsValid() && v.CanInterface() {
 		if f, is := v.Interface().(nets.Func); is && v.Kind() == reflect.Struct {
+			own := outsideFunc(f.Build)
+			w.outside = w.outside || own
+			switch {
+			case own && w.nameless:
+				f.Name = ""
+			case !own && f.Name == "":
+				return nil, fmt.Errorf("%s is a nets.Func of this module without a Name, by which its stored results are known", path)
+			}
 			return map[string]tree{"Name": f.Name}, nil
 		}
 	}
@@ -315,24 +356,6 @@ func identityOf(v reflect.Value) (own Identity, is bool) {
 	return pointer.Interface().(Identifier).Identity(), true
 }
 
-// checkEmbedded refuses a value that inherits its method Identity from an embedded field, if the identity lacks the name
-// of the value's type or its other fields.
-func checkEmbedded(v reflect.Value, own Identity, path string) error {
-	if v.Kind() != reflect.Struct || own.Type == "" && v.NumField() == 1 {
-		return nil
-	}
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		if !field.Anonymous {
-			continue
-		}
-		if inner, is := identityOf(reflect.Indirect(v.Field(i))); is && reflect.DeepEqual(inner, own) {
-			return fmt.Errorf("%s is of type %s, which inherits its identity from the %s in it: it would get the results of another type or of other fields. Give the type a method Identity of its own (see experiment.Identifier)", path, v.Type(), field.Type)
-		}
-	}
-	return nil
-}
-
 // textOfChoice is the text of a number that is one of a few choices.
 func textOfChoice(v reflect.Value) (text string, is bool) {
 	if !v.CanInt() && !v.CanUint() || !v.CanInterface() {
@@ -366,10 +389,12 @@ func (w *treeWriter) interfaceTree(v reflect.Value, path string) (tree, error) {
 	if !is {
 		fields = map[string]tree{"value": inner}
 	}
-	if fields["type"], err = typeName(held, path); err != nil {
-		return nil, err
+	own := outsideType(held.Type())
+	w.outside = w.outside || own
+	if fields["type"], err = typeName(held, path); err != nil || own && w.nameless {
+		fields["type"] = "own"
 	}
-	return fields, nil
+	return fields, err
 }
 
 // modulePrefix begins the paths of this module's packages.
@@ -391,6 +416,9 @@ func typeName(v reflect.Value, path string) (string, error) {
 		return "", fmt.Errorf("%s is of the type %s without a name; give the type a name", path, t)
 	case t.PkgPath() == "" || strings.HasPrefix(t.PkgPath(), modulePrefix):
 		name = t.String()
+	}
+	if outsideType(t) {
+		return name, nil
 	}
 	if other, taken := typesByName.LoadOrStore(name, t); taken && other != t {
 		return "", fmt.Errorf("%s is of the type %s, and so is another type, which is declared in another function; give one of them another name", path, name)

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -120,28 +121,10 @@ type groupLine struct {
 	Method     string          `json:"method"`
 	Preset     string          `json:"preset,omitempty"`
 	Experiment json.RawMessage `json:"experiment"` // Experiment.Spec
-	// Parameters is a digest of the names, roles and shapes of the network's parameters. It tells a function of a nets.Func
-	// that was changed, but not renamed.
-	Parameters string `json:"parameters,omitempty"`
 }
 
 // newGroupLine is the line of the group of an experiment.
-func newGroupLine(e Experiment, t Traits) (groupLine, error) {
-	spec, err := e.Spec()
-	if err != nil {
-		return groupLine{}, err
-	}
-	g := groupLine{Group: digest(spec), Task: e.Task.Name, Method: e.Method.Name, Preset: e.Preset, Experiment: spec}
-	parameters := map[string]string{}
-	for _, p := range t.Parameters {
-		parameters[p.Name] = fmt.Sprintf("%s %v", p.Role, p.Shape)
-	}
-	g.Parameters, err = digestOf(parameters)
-	return g, err
-}
-
-// digestOf is a digest of parameters by their names.
-func digestOf(parameters map[string]string) (string, error) {
-	text, err := json.Marshal(parameters)
-	return digest(text), err
+func newGroupLine(ctx context.Context, e Experiment) (groupLine, error) {
+	spec, err := e.spec(ctx)
+	return groupLine{Group: digest(spec), Task: e.Task.Name, Method: e.Method.Name, Preset: e.Preset, Experiment: spec}, err
 }

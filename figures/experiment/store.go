@@ -139,30 +139,6 @@ func (s *Store) groups() (map[string]groupLine, error) {
 	return all, s.readBoth(groupsName, func(content []byte) error { return decodeGroups(content, all) })
 }
 
-// checkStored returns an error if a stored line of the same group is of another network.
-func (g groupLine) checkStored(stored groupLine) error {
-	if stored.Parameters != "" && stored.Parameters != g.Parameters {
-		return fmt.Errorf("experiment: %s on %s has the identity of stored results, but a network of other parameters. "+
-			"A function has only its name: give the nets.Func another Name, or the layers' type another name or field", g.Method, g.Task)
-	}
-	return nil
-}
-
-// checkNetworks is checkStored for groups that the store may have.
-func (s *Store) checkNetworks(groups []*group) error {
-	stored, err := s.groups()
-	if err != nil {
-		return err
-	}
-	var all problems
-	for _, g := range groups {
-		if before, has := stored[g.line.Group]; has {
-			all.add(g.line.checkStored(before))
-		}
-	}
-	return all.err()
-}
-
 // keep keeps the predictions of a result, which are then read from there, and its row.
 func (s *Store) keep(r *Result, g groupLine) (err error) {
 	r.file = s.predictionsFile(r.ID)
@@ -216,8 +192,8 @@ func (s *Store) keepGroup(g groupLine) error {
 	return results.AddLines(filepath.Join(s.Folder, groupsName), func(before []byte) ([]byte, error) {
 		all := map[string]groupLine{}
 		err := decodeGroups(before, all)
-		if stored, has := all[g.Group]; has || err != nil {
-			return nil, errors.Join(err, g.checkStored(stored))
+		if _, has := all[g.Group]; has || err != nil {
+			return nil, err
 		}
 		line, err := json.Marshal(g)
 		return append(line, '\n'), err

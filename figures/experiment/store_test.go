@@ -13,12 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/model"
-
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
-	"densityuncertainty/dul/nets"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/environment/reexec"
 	"densityuncertainty/figures/experiment"
@@ -208,20 +204,6 @@ func TestTwoLinesOfOneExperiment(t *testing.T) {
 	content[len(content)-2] ^= 1 // the last digit of the last metric
 	must.Do(t, os.WriteFile(filepath.Join(a, "other.csv"), content, 0o644))
 	if _, err := (&experiment.Store{Folder: a}).Results(); err == nil || !strings.Contains(err.Error(), "with different numbers: ") {
-		t.Errorf("the error is %v", err)
-	}
-}
-
-// A function that was changed but not renamed does not get the results of the old one.
-func TestChangedFunction(t *testing.T) {
-	folder := t.TempDir()
-	e := transformer(t, baselines.Deterministic{})
-	stored(t, folder, e)
-	e.Task.Network = nets.Func{Name: "attention-1", Build: func(l nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
-		return attention(l, s, l.Dense(s.In("embed"), x, 2), outputs)
-	}}
-	_, err := untrained(t, folder).Run(context.Background(), e)
-	if err == nil || !strings.Contains(err.Error(), "give the nets.Func another Name") {
 		t.Errorf("the error is %v", err)
 	}
 }

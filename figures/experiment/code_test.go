@@ -1,0 +1,267 @@
+package experiment_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+)
+
+// edited stands for an edit of the code below, as of a cell of a notebook.
+var edited bool
+
+// edit is a number before the edit or after it.
+func edit(before, after float64) float64 {
+	if edited {
+		return after
+	}
+	return before
+}
+
+type (
+	editedLayer      struct{}
+	editedInitial    struct{}
+	editedGradient   struct{}
+	editedSource     struct{ experiment.Table }
+	editedSets       struct{ experiment.Table }
+	editedLikelihood struct{ likelihood.Gaussian }
+	editedEnergy     struct{ energy.LDL }
+	editedOptimizer  struct{}
+	editedSchedule   struct{}
+)
+
+func (editedLayer) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return graph.MulScalar(params.Dense(s, x, units), edit(1, 0))
+}
+
+func (editedInitial) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return ops.Affine(x, params.New(s, x, "weights", params.Weight, params.Constant(edit(0.1, 0.2)), x.Shape().Dim(-1), units), params.Bias(s, x, units))
+}
+
+func (editedGradient) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return graph.IdentityWithCustomGradient(params.Dense(s, x, units), func(_, v *graph.Node) *graph.Node { return graph.MulScalar(v, edit(1, -1)) })
+}
+
+func (e editedSource) Load(ctx context.Context, split int) (experiment.Data, error) {
+	d, err := e.Table.Load(ctx, split)
+	for i := range d.Train.Targets {
+		if split == 2 {
+			d.Train.Targets[i] *= edit(1, 3)
+		}
+	}
+	return d, err
+}
+
+func (e editedSets) Load(ctx context.Context, split int) (experiment.Data, error) {
+	d, err := e.Table.Load(ctx, split)
+	if edited {
+		d.Sets = append(d.Sets, experiment.Set{Name: "other", Dataset: d.Train})
+	}
+	return d, err
+}
+
+func (editedLikelihood) NLL(s *model.Scope, outputs, targets *graph.Node) *graph.Node {
+	return likelihood.Gaussian{}.NLL(s, graph.AddScalar(outputs, edit(0, 1)), targets)
+}
+
+func (l editedEnergy) Dense(s *model.Scope, h *graph.Node) energy.Terms {
+	terms := l.LDL.Dense(s, h)
+	terms.Energy = graph.MulScalar(terms.Energy, edit(1, 2))
+	return terms
+}
+
+func (editedOptimizer) Update(_ *model.Scope, value, gradient, rate, _ *graph.Node) *graph.Node {
+	return graph.Sub(value, graph.MulScalar(graph.Mul(rate, gradient), edit(1, 2)))
+}
+
+func (editedSchedule) Rate(int, int) float64 { return edit(1e-3, 1e-2) }
+
+func editedNetwork(layers nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	x = layers.Dense(s.In("hidden"), x, 4)
+	if x = graph.Tanh(x); edited {
+		x = ops.ReLU(x)
+	}
+	return layers.Dense(s.In("output"), x, outputs)
+}
+
+// editedMetric measures what it measures now.
+func editedMetric(*experiment.Predictions) (map[string]float64, error) {
+	return map[string]float64{"mine": edit(1, 2)}, nil
+}
+
+// Edited code is trained anew, and its result is its own. Changed back, the code has the stored result. What the code is called
+// does not matter.
+func TestEditedCode(t *testing.T) {
+	table := small(nil).Task.Data.(experiment.Table)
+	for name, change := range map[string]func(e *experiment.Experiment){
+		"a layer":              func(e *experiment.Experiment) { e.Method.Layers = editedLayer{} },
+		"an initial value":     func(e *experiment.Experiment) { e.Method.Layers = editedInitial{} },
+		"a gradient":           func(e *experiment.Experiment) { e.Method.Layers = editedGradient{} },
+		"another split":        func(e *experiment.Experiment) { e.Task.Data = editedSource{table} },
+		"one more test set":    func(e *experiment.Experiment) { e.Task.Data = editedSets{table} },
+		"a likelihood":         func(e *experiment.Experiment) { e.Task.Likelihood = editedLikelihood{} },
+		"an optimizer":         func(e *experiment.Experiment) { e.Recipe.Groups[0].Optimizer = editedOptimizer{} },
+		"a schedule":           func(e *experiment.Experiment) { e.Recipe.Schedule = editedSchedule{} },
+		"a network":            func(e *experiment.Experiment) { e.Task.Network = nets.Func{Name: "mine", Build: editedNetwork} },
+		"a pointer to a layer": func(e *experiment.Experiment) { e.Method.Layers = &editedLayer{} },
+		"an energy": func(e *experiment.Experiment) {
+			e.Method.Layers = dul.Density{Energy: editedEnergy{}}
+			e.Recipe = must.Get(e.Recipe.For(e.Method, e.Task.Likelihood, 3))(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() { edited = false }()
+			e := small(baselines.Deterministic{})
+			change(&e)
+			folder, last := t.TempDir(), experiment.Experiment(e)
+			last.Split = 2
+			before, id := stored(t, folder, e, last), e.ID()
+			edited = true
+			if e.ID() == id {
+				t.Fatal("the edited experiment has the identity of the one before")
+			}
+			after := stored(t, folder, e, last)
+			if after[1].Metrics["nll"] == before[1].Metrics["nll"] && name != "one more test set" {
+				t.Errorf("the edited experiment has the NLL %v of the one before", before[1].Metrics["nll"])
+			}
+			if name == "one more test set" && after[0].Metrics["other_nll"] == 0 {
+				t.Errorf("the metrics of the other set are missing: %v", after[0].Metrics)
+			}
+			edited = false
+			back := must.Get(untrained(t, folder).Run(t.Context(), e, last))(t)
+			if difference := back[1].Difference(before[1]); difference != "" {
+				t.Errorf("changed back: %s", difference)
+			}
+		})
+	}
+}
+
+// A stored result has the numbers of a metric as it is now.
+func TestEditedMetric(t *testing.T) {
+	defer func() { edited = false }()
+	folder, e := t.TempDir(), with(small(baselines.Deterministic{}), editedMetric)
+	before := stored(t, folder, e)[0]
+	edited = true
+	after := must.Get(untrained(t, folder).Run(t.Context(), e))(t)[0]
+	if before.Metrics["mine"] != 1 || after.Metrics["mine"] != 2 || after.Metrics["rmse"] != before.Metrics["rmse"] {
+		t.Errorf("the metrics were %v, and are %v", before.Metrics, after.Metrics)
+	}
+}
+
+// renamedLayer is editedLayer under another name, and renamedNetwork editedNetwork.
+type renamedLayer struct{}
+
+func (renamedLayer) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	half := params.Dense(s, x, units)
+	return graph.MulScalar(half, 1)
+}
+
+func renamedNetwork(l nets.Layers, s *model.Scope, in *graph.Node, outputs int) *graph.Node {
+	return l.Dense(s.In("output"), graph.Tanh(l.Dense(s.In("hidden"), in, 4)), outputs)
+}
+
+func TestRenamedCode(t *testing.T) {
+	a, b := small(editedLayer{}), small(renamedLayer{})
+	a.Task.Network, b.Task.Network = nets.Func{Build: editedNetwork}, nets.Func{Name: "b", Build: renamedNetwork}
+	if a.ID() != b.ID() {
+		t.Errorf("renamed, the experiment has the spec %s, and had %s", must.Get(b.Spec())(t), must.Get(a.Spec())(t))
+	}
+	b.Task.Network = nets.MLP{Widths: []int{4}}
+	if a.ID() == b.ID() {
+		t.Error("two networks have one identity")
+	}
+}
+
+// Two likelihoods with one loss could have other predictions; they are not taken for one experiment.
+func TestTwoLikelihoodsOfOneLoss(t *testing.T) {
+	type another struct{ likelihood.Gaussian }
+	type one struct{ likelihood.Gaussian }
+	a, b := small(baselines.Deterministic{}), small(baselines.Deterministic{})
+	a.Task.Likelihood, b.Task.Likelihood = one{}, another{}
+	if _, err := experiment.Run(t.Context(), a, b); err == nil || !strings.Contains(err.Error(), "with the loss of type") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// notebookCell is the program that the kernel makes of the cells of a notebook: all of them in package main.
+const notebookCell = `package main
+
+import (
+	"context"
+	"fmt"
+
+	"densityuncertainty/datasets"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/figures/experiment"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+type mine struct{}
+
+func (mine) Dense(s *model.Scope, x *graph.Node, units int) *graph.Node {
+	return graph.MulScalar(params.Dense(s, x, units), FACTOR)
+}
+
+func main() {
+	set := &datasets.Regression{Name: "mine", N: 40, D: 1}
+	for i := range set.N {
+		set.X, set.Y = append(set.X, float64(i)), append(set.Y, float64(i%2))
+	}
+	task := experiment.Task{Name: "mine", Data: experiment.Table{Set: set, Count: 1, Classes: 2}, Network: nets.MLP{}, Likelihood: likelihood.Categorical{Classes: 2}, Metrics: []experiment.Metric{experiment.Classification}}
+	list, err := task.Experiments(experiment.Adam(2, 8, 1e-2), 1, experiment.Method{Name: "mine", Layers: mine{}})
+	if err != nil {
+		panic(err)
+	}
+	engine := experiment.Engine{Store: &experiment.Store{Folder: FOLDER}, Notes: func(text string) { fmt.Println(text) }}
+	results, err := engine.Run(context.Background(), list...)
+	fmt.Println("NLL", results[0].Metrics["nll"], err)
+}
+`
+
+// The story of a notebook: a layer is edited, its cell is run again, and the number is new. Changed back, it is the one before,
+// and it is said to be from the store.
+func TestNotebookStory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles programs")
+	}
+	folder := t.TempDir()
+	run := func(factor string) (number, all string) {
+		file := filepath.Join(folder, "main.go")
+		must.Do(t, os.WriteFile(file, []byte(strings.NewReplacer("FACTOR", factor, "FOLDER", fmt.Sprintf("%q", filepath.Join(folder, "runs"))).Replace(notebookCell)), 0o644))
+		out, err := exec.Command("go", "run", file).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		_, number, _ = strings.Cut(string(out), "NLL ")
+		return number, string(out)
+	}
+	first, _ := run("1.0")
+	silent, said := run("0.0")
+	if !strings.HasPrefix(silent, fmt.Sprint(math.Ln2)[:6]) || strings.Contains(said, "from the store") {
+		t.Errorf("outputs of 0 have the NLL %s, want log 2; before the edit %s", silent, first)
+	}
+	if back, said := run("1.0"); back != first || !strings.Contains(said, "1 of 1 results are from the store, of ") {
+		t.Errorf("changed back: %s, want %s", said, first)
+	}
+}
