@@ -51,7 +51,7 @@ func Marginals(ctx context.Context, m *nets.Model, x ...nets.Floats) ([]Mixture,
 		all[r] = Mixture{Mean: [][]float64{mean}, Std: [][]float64{std}, NoiseStd: p.NoiseStd}
 	}
 	if m.Replicas == 0 {
-		if err := (&Prediction{Mixture: all[0]}).checkFinite(); err != nil {
+		if err := (&Prediction{Mixture: all[0]}).checkFinite(0); err != nil {
 			return nil, err
 		}
 	}

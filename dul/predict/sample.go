@@ -148,21 +148,22 @@ func Sample(ctx context.Context, m *nets.Model, x nets.Inputs, o Options) (*Pred
 	if err != nil {
 		return nil, err
 	}
-	if err := all[0].checkFinite(); err != nil {
+	if err := all[0].checkFinite(0); err != nil {
 		return nil, err
 	}
 	return all[0], nil
 }
 
-// checkFinite returns an error where the network gave no numbers, which wraps metrics.ErrValue.
-func (p *Prediction) checkFinite() error {
+// checkFinite returns an error where the network gave no numbers, which wraps metrics.ErrValue. first is the number of the
+// first input.
+func (p *Prediction) checkFinite(first int) error {
 	for _, what := range []struct {
 		name    string
 		samples [][]float64
 	}{{"mean", p.Mean}, {"deviation", p.Std}, {"noise's deviation", p.NoiseStd}, {"output", p.Outputs}, {"distribution's parameter", p.Parameters}} {
 		for m, values := range what.samples {
 			if at := params.NotFinite(values); at >= 0 {
-				return fmt.Errorf("sample %d of the %s at input %d is %g: the training diverged, or the input is too far from the training data: %w", m, what.name, at/max(p.Width, 1), values[at], metrics.ErrValue)
+				return fmt.Errorf("sample %d of the %s at input %d is %g: the training diverged, or the input is too far from the training data: %w", m, what.name, first+at/max(p.Width, 1), values[at], metrics.ErrValue)
 			}
 		}
 	}
@@ -440,7 +441,10 @@ func (p *sampler) add(to *Prediction, d drawn, n int) error {
 // an input where those of a replica are no numbers, as after it diverged, there are no
 // numbers; of a model without replicas that is an error.
 func (p *sampler) addClasses(to *Prediction, logits [][]float64, n int) error {
-	broken := p.model.Replicas > 0 && slices.ContainsFunc(logits, func(sample []float64) bool { return params.NotFinite(sample) >= 0 })
+	broken := slices.ContainsFunc(logits, func(sample []float64) bool { return params.NotFinite(sample) >= 0 })
+	if broken && p.model.Replicas == 0 {
+		return (&Prediction{Outputs: logits, Width: p.width}).checkFinite(len(to.MutualInformation))
+	}
 	switch {
 	case broken && n == 1:
 		to.Probabilities = append(to.Probabilities, slices.Repeat([]float64{math.NaN()}, p.width)...)

@@ -320,7 +320,7 @@ func TestErrors(t *testing.T) {
 		{"infinite as a float32", context.Background(), regression, nets.Rows([]float64{1, 1e300}, 1), predict.Options{}, "input 1, feature 0 is 1e+300"},
 		{"infinite energy", context.Background(), regression, nets.Rows([]float64{1, 1e30}, 1), predict.Options{}, "sample 0 of the mean at input 1 is "},
 		{"infinite features", context.Background(), regression.With(regression.Network), nets.Rows([]float64{1, 1e30}, 1), predict.Options{}, "sample 0 of the output at input 1 is "},
-		{"NaN as a parameter", context.Background(), broken, photos(2), predict.Options{}, "logits[0][1] is NaN"},
+		{"NaN as a parameter", context.Background(), broken, photos(2), predict.Options{}, "sample 0 of the output at input 0 is NaN"},
 		{"features", context.Background(), regression, nets.Rows([]float64{1, 2}, 2), predict.Options{}, "the inputs have another number of features than those of its first use"},
 		{"negative", context.Background(), plain, photos(1), predict.Options{Samples: -1}, "-1 samples"},
 		{"not a divisor", context.Background(), plain, photos(1), predict.Options{Samples: 5, PerExecution: 2}, "choose a divisor"},

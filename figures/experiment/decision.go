@@ -106,7 +106,9 @@ func (f *fit) decide(ctx context.Context) ([]*Predictions, error) {
 	f.failed = make([]error, len(f.list))
 	for i, d := range all {
 		p := &Predictions{Experiment: f.list[i].id, Split: f.list[i].Split, Unit: f.data[i].Unit, Zero: f.data[i].Zero, Inspected: d.numbers}
-		if p.Diverged = errors.Is(d.failed, errDiverged); !p.Diverged {
+		if errors.Is(d.failed, errDiverged) {
+			p.diverge(errDiverged.Error())
+		} else {
 			f.failed[i] = cmp.Or(d.failed, finiteNumbers("Task.Decision", d.numbers))
 		}
 		kept = append(kept, p)

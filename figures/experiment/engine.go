@@ -348,9 +348,13 @@ func (r *run) readStore() error {
 // noteStored says how many results the store has already, and of which days.
 func (r *run) noteStored() {
 	var days []time.Time
+	diverged := 0
 	for _, e := range r.plan.order {
 		if e.result != nil {
 			days = append(days, e.result.Finished)
+			if e.result.Diverged {
+				diverged++
+			}
 		}
 	}
 	if days == nil {
@@ -366,6 +370,9 @@ func (r *run) noteStored() {
 	text := day(days[0])
 	if last := day(days[len(days)-1]); last != text {
 		text += " to " + last
+	}
+	if diverged > 0 {
+		text += fmt.Sprintf("; %d of them diverged", diverged)
 	}
 	r.note(fmt.Sprintf("%d of %d results are from the store, of %s", len(days), len(r.plan.order), text))
 }

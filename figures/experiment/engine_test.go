@@ -147,11 +147,32 @@ func TestDiverged(t *testing.T) {
 	overflowing, far := transformer(t, baselines.Deterministic{}), sequences(2)
 	far.Inputs = nets.Floats{Values: slices.Repeat([]float64{1e38}, 12), Shape: []int{3, 2}}
 	overflowing.Task.Data = experiment.Arrays{Train: sequences(30), Sets: []experiment.Set{{Name: "test", Dataset: far}}}
-	found := must.Get(experiment.Run(context.Background(), append(allSplits(e), overflowing)...))(t)
-	for _, r := range found {
-		if !r.Diverged || r.Metrics != nil {
-			t.Errorf("diverged %t with metrics %v", r.Diverged, r.Metrics)
+	var notes []string
+	engine := experiment.Engine{Store: &experiment.Store{Folder: t.TempDir()}, Notes: func(text string) {
+		if !strings.HasPrefix(text, "backend ") {
+			notes = append(notes, text)
 		}
+	}}
+	found := must.Get(engine.Run(t.Context(), append(allSplits(e), overflowing)...))(t)
+	for _, r := range found {
+		v, err := r.Metric("nll")
+		if !r.Diverged || r.Metrics != nil || !math.IsNaN(v) || !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), r.Reason) {
+			t.Errorf("diverged %t with metrics %v, NLL %v, error %v", r.Diverged, r.Metrics, v, err)
+		}
+	}
+	if a, b := found[0].Reason, found[3].Reason; !strings.HasPrefix(a, "step 2 of training: ") || !strings.Contains(b, `the set "test"`) || !strings.Contains(b, "at input 0 is NaN: the training diverged, or the input is too far from the training data") {
+		t.Errorf("the reasons are %q and %q", a, b)
+	}
+	if len(notes) != 4 || !strings.Contains(strings.Join(notes, "\n"), "plain on sequences, split 0, seed 0 diverged, and has no metrics: ") {
+		t.Errorf("the notes are %q", notes)
+	}
+	notes = nil
+	again := must.Get(engine.Run(t.Context(), append(allSplits(e), overflowing)...))(t)
+	if again[3].Reason != found[3].Reason || len(notes) != 1 || !strings.HasSuffix(notes[0], "; 4 of them diverged") {
+		t.Errorf("from the store the reason is %q, and the notes are %q", again[3].Reason, notes)
+	}
+	if _, err := must.Get(experiment.Run(t.Context(), small(baselines.Deterministic{})))(t)[0].Metric("nil"); err == nil || !strings.Contains(err.Error(), `has no metric "nil": it has coverage95, `) {
+		t.Errorf("the error is %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ type fit struct {
 
 	models      []*nets.Model // one with replicas, or one for each member
 	keepOutputs bool          // whether the head of a Gaussian process asks for it
-	diverged    []bool        // of each experiment
+	diverged    []string      // of each experiment, at which step and why; "" if it did not
 	round       int           // of a Decision
 	speed       float64       // training examples a second, of all replicas together; 0 while it is not known
 	failed      []error       // of each experiment, why its trained networks give no result
@@ -107,7 +108,7 @@ func (f *fit) carryOut(ctx context.Context) ([]Result, []error) {
 			continue
 		}
 		lines[i] = Result{
-			ID: e.id, Group: f.line.Group, Split: e.Split, Seed: e.Seed, Diverged: all[i].Diverged, predictions: all[i],
+			ID: e.id, Group: f.line.Group, Split: e.Split, Seed: e.Seed, Diverged: all[i].Diverged, Reason: all[i].Reason, predictions: all[i],
 			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
 			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
 		}
@@ -150,6 +151,7 @@ func (f *fit) measure(i int, line *Result) (err error) {
 	e := f.list[i]
 	switch {
 	case line.Diverged:
+		f.note(fmt.Sprintf("%v diverged, and has no metrics: %s", e, line.Reason))
 		return nil
 	case f.failed[i] != nil:
 		return e.problem(f.failed[i])
@@ -163,13 +165,13 @@ func (f *fit) measure(i int, line *Result) (err error) {
 
 // train makes and trains the networks.
 func (f *fit) train(ctx context.Context) error {
-	f.diverged, f.failed = make([]bool, len(f.list)), make([]error, len(f.list))
+	f.diverged, f.failed = make([]string, len(f.list)), make([]error, len(f.list))
 	seeds, sets := f.seeds(), forEachNetwork(f, func(d Data) train.Dataset { return d.Train })
 	if f.replicas {
 		return f.trainModel(ctx, seeds, sets, 0)
 	}
 	for i := range seeds {
-		if err := f.trainModel(ctx, seeds[i:i+1], sets[i:i+1], i); err != nil || f.diverged[0] {
+		if err := f.trainModel(ctx, seeds[i:i+1], sets[i:i+1], i); err != nil || f.diverged[0] != "" {
 			return err
 		}
 	}
@@ -203,7 +205,8 @@ func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 	f.models = append(f.models, m)
 	if diverged != nil {
 		for _, d := range diverged.Diverged {
-			f.diverged[d.Replica/f.members()] = true
+			i := d.Replica / f.members()
+			f.diverged[i] = cmp.Or(f.diverged[i], fmt.Sprintf("step %d of training: %s", d.Step, d.Reason))
 		}
 		if !f.replicas {
 			return nil
@@ -316,7 +319,7 @@ func (f *fit) earlyStopping() train.EarlyStopping {
 		}
 		scores := make([]float64, len(found))
 		for i := range found {
-			if scores[i] = math.NaN(); !found[i].finite() {
+			if scores[i] = math.NaN(); found[i].notFinite() != "" {
 				continue
 			}
 			if scores[i], err = found[i].loss(); err != nil {

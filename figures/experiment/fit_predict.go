@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -35,9 +36,9 @@ import (
 func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 	all := make([]*Predictions, len(f.list))
 	for i, e := range f.list {
-		all[i] = &Predictions{Experiment: e.id, Split: e.Split, Diverged: f.diverged[i], Unit: f.data[i].Unit, Zero: f.data[i].Zero, probed: e.Task.Probe != nil}
+		all[i] = &Predictions{Experiment: e.id, Split: e.Split, Diverged: f.diverged[i] != "", Reason: f.diverged[i], Unit: f.data[i].Unit, Zero: f.data[i].Zero, probed: e.Task.Probe != nil}
 	}
-	if !f.replicas && f.diverged[0] {
+	if !f.replicas && f.diverged[0] != "" {
 		return all, nil
 	}
 	if sampler := f.first().Method.Sampler; sampler != nil {
@@ -49,7 +50,7 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 	extra, err := f.probe(ctx)
 	if err != nil {
 		if errors.Is(err, metrics.ErrValue) {
-			all[0].Diverged = true
+			all[0].diverge("probing the networks: " + err.Error())
 			return all, nil
 		}
 		return nil, fmt.Errorf("probing the networks: %w", err)
@@ -58,7 +59,7 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 		f.report(f.unit, 1, fmt.Sprintf("predicting the set %q", set.Name))
 		found, err := f.keptSet(k, func() ([]Prediction, error) { return f.predictSet(ctx, k, extra) })
 		if errors.Is(err, metrics.ErrValue) && !f.replicas {
-			all[0].Diverged = true
+			all[0].diverge(fmt.Sprintf("predicting the set %q: %v", set.Name, err))
 			return all, nil
 		}
 		if err != nil {
@@ -66,10 +67,17 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 		}
 		for i := range found {
 			all[i].Sets = append(all[i].Sets, found[i])
-			all[i].Diverged = all[i].Diverged || !found[i].finite()
+			if text := found[i].notFinite(); text != "" {
+				all[i].diverge(text)
+			}
 		}
 	}
 	return all, nil
+}
+
+// diverge notes the first reason why the predictions are none.
+func (p *Predictions) diverge(reason string) {
+	p.Diverged, p.Reason = true, cmp.Or(p.Reason, reason)
 }
 
 // sample predicts all sets of an experiment by a sampler that begins at its trained networks.

@@ -101,7 +101,7 @@ func (r *run) checkNetworks() error {
 
 // keepNetworks keeps the trained networks of the fit's only experiment.
 func (f *fit) keepNetworks() error {
-	if f.Networks == "" || f.diverged[0] {
+	if f.Networks == "" || f.diverged[0] != "" {
 		return nil
 	}
 	for member, m := range f.models {

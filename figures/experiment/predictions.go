@@ -37,6 +37,8 @@ type Predictions struct {
 	Sets       []Prediction `json:"-"`
 	// Diverged says that training or prediction gave numbers that are not finite. Sets may then be missing.
 	Diverged bool `json:"diverged,omitempty"`
+	// Reason says at which step, or at which row of which set.
+	Reason string `json:"reason,omitempty"`
 	// Partial says that the store keeps only what tables and pictures need, without some sets, draws or columns. Nothing is
 	// measured of such predictions again: run the experiment with another store for all of them.
 	Partial bool `json:"partial,omitempty"`
@@ -225,28 +227,32 @@ func (p *Prediction) Moments() (mean, std []float64) {
 	return p.Prediction.Moments()
 }
 
-// finite says whether all numbers are finite, and no variance of a mixture is so small that the log density of a target
-// of order 1 is infinite.
-func (p *Prediction) finite() bool {
+// notFinite says where the first number is that is not finite, or the first variance of a mixture that is so small that the
+// log density of a target of order 1 is infinite; "" for none.
+func (p *Prediction) notFinite() string {
 	infinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v*v, 0) }
-	for _, values := range slices.Concat(p.Mean, p.Std, p.NoiseStd, p.Outputs, p.Parameters, [][]float64{p.Probabilities, p.MutualInformation, p.LogLikelihood}) {
-		if slices.ContainsFunc(values, infinite) {
-			return false
-		}
-	}
+	all := slices.Concat(p.Mean, p.Std, p.NoiseStd, p.Outputs, p.Parameters, [][]float64{p.Probabilities, p.MutualInformation, p.LogLikelihood})
 	for _, layer := range p.Energies {
-		if slices.ContainsFunc(layer.Mean, infinite) || slices.ContainsFunc(layer.One, infinite) {
-			return false
-		}
+		all = append(all, layer.Mean, layer.One)
 	}
 	for m, variances := range p.Variances() {
+		precisions := make([]float64, len(variances))
 		for i, v := range variances {
-			if infinite((1 + math.Abs(p.Mean[m][i])) / math.Sqrt(v)) {
-				return false
+			precisions[i] = (1 + math.Abs(p.Mean[m][i])) / math.Sqrt(v)
+		}
+		all = append(all, precisions)
+	}
+	n := max(len(p.Targets), len(p.Labels))
+	for _, values := range all {
+		if i := slices.IndexFunc(values, infinite); i >= 0 {
+			row := i
+			if n > 0 {
+				row = i / max(1, len(values)/n)
 			}
+			return fmt.Sprintf("at row %d of the set %q a prediction is %g", row, p.Set, values[i])
 		}
 	}
-	return true
+	return ""
 }
 
 // A file of predictions is a safetensors file, compressed by gzip, which has a checksum of it. A tensor is

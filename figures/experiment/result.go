@@ -1,17 +1,21 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"densityuncertainty/dul/train"
 )
 
 // A Result is what one experiment measured, and where and how long it ran. A store keeps it as a row; see rows.go.
@@ -27,8 +31,10 @@ type Result struct {
 	Metrics map[string]float64
 	// NotFinite lists the metrics that came out infinite or as NaN, such as "\"skill\" is NaN". They are not among Metrics.
 	NotFinite []string
-	// Diverged says that training or prediction gave numbers that are not finite. There are no Metrics then.
+	// Diverged says that training or prediction gave numbers that are not finite. There are no Metrics then; see Metric.
 	Diverged bool
+	// Reason says at which step training diverged, or at which row of which set prediction did, and how.
+	Reason string
 
 	Backend string
 	Device  string
@@ -52,6 +58,24 @@ type Result struct {
 func (r Result) Of(e Experiment) Result {
 	r.Experiment, r.Task, r.Method, r.Preset = &e, e.Task.Name, e.Method.Name, e.Preset
 	return r
+}
+
+// Metric is a number of Metrics. If there is none, it is NaN, and the error says why: it wraps train.ErrDiverged if the run
+// diverged, and ErrNotFinite if the metric is not finite.
+func (r Result) Metric(name string) (float64, error) {
+	if v, has := r.Metrics[name]; has && !r.Diverged {
+		return v, nil
+	}
+	err := fmt.Errorf("it has %s", strings.Join(slices.Sorted(maps.Keys(r.Metrics)), ", "))
+	for _, said := range r.NotFinite {
+		if strings.HasPrefix(said, fmt.Sprintf("%q ", name)) {
+			err = fmt.Errorf("%s: %w", said, ErrNotFinite)
+		}
+	}
+	if r.Diverged {
+		err = fmt.Errorf("%w: %s", train.ErrDiverged, cmp.Or(r.Reason, "an earlier version did not store why"))
+	}
+	return math.NaN(), fmt.Errorf("experiment: %s on %s, split %d, seed %d has no metric %q: %w", r.Method, r.Task, r.Split, r.Seed, name, err)
 }
 
 // ErrNoPredictions is wrapped by the error for an experiment whose predictions are not at hand.

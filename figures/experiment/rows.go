@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -19,6 +21,9 @@ var (
 	resultColumns = []string{"group", "method", "split", "seed", "run", "seconds", "diverged"}
 	runColumns    = []string{"run", "backend", "device", "version", "batched", "examples_per_second", "finished"}
 )
+
+// divergedWithoutReason stands in the column "diverged" where no reason is known.
+const divergedWithoutReason = "true"
 
 // eachRow calls each with the rows of a CSV file, whose first one names its columns. The slice is used again.
 func eachRow(content []byte, each func(columns, row []string) error) error {
@@ -48,6 +53,9 @@ func result(columns, row []string) (r Result, run string, err error) {
 	}
 	var problems [3]error
 	r.Group, run, r.Diverged = row[0], row[4], row[6] != ""
+	if row[6] != divergedWithoutReason {
+		r.Reason = strings.Clone(row[6])
+	}
 	r.Split, problems[0] = strconv.Atoi(row[2])
 	r.Seed, problems[1] = strconv.ParseUint(row[3], 10, 64)
 	r.WallSeconds, problems[2] = strconv.ParseFloat(row[5], 64)
@@ -77,9 +85,9 @@ func result(columns, row []string) (r Result, run string, err error) {
 func (r Result) row(columns []string, method string) (row, run []string) {
 	run = []string{"", r.Backend, r.Device, r.Version, strconv.Itoa(r.Batched), number(r.ExamplesPerSecond), r.Finished.UTC().Format(time.RFC3339)}
 	run[0] = digest(fmt.Appendf(nil, "%q", run[1:]))
-	diverged := ""
+	diverged := r.Reason
 	if r.Diverged {
-		diverged = "true"
+		diverged = cmp.Or(r.Reason, divergedWithoutReason)
 	}
 	row = []string{r.Group, method, strconv.Itoa(r.Split), strconv.FormatUint(r.Seed, 10), run[0], strconv.FormatFloat(r.WallSeconds, 'g', 6, 64), diverged}
 	values := r.values()

@@ -100,7 +100,7 @@ func (s *Store) Results() (map[string]Result, error) {
 		if !has || !ran {
 			return nil, fmt.Errorf("experiment: the group %s or run %s of a result is not in %s or %s; restore these files", f.Group, f.run, groupsName, runsName)
 		}
-		r.ID, r.Group, r.Split, r.Seed, r.Metrics, r.NotFinite, r.Diverged, r.WallSeconds = f.ID, group.Group, f.Split, f.Seed, f.Metrics, f.NotFinite, f.Diverged, f.WallSeconds
+		r.ID, r.Group, r.Split, r.Seed, r.Metrics, r.NotFinite, r.Diverged, r.Reason, r.WallSeconds = f.ID, group.Group, f.Split, f.Seed, f.Metrics, f.NotFinite, f.Diverged, f.Reason, f.WallSeconds
 		r.Task, r.Method, r.Preset, r.file = group.Task, group.Method, group.Preset, s.predictionsFile(f.ID)
 		if before, has := all[f.ID]; has {
 			if difference := r.Difference(before); difference != "" {

@@ -171,9 +171,9 @@ func (x *Index) Lowest(candidates experiment.Experiments, metric string) (best i
 		if r.Diverged {
 			continue
 		}
-		v, has := r.Metrics[metric]
-		if !has {
-			return -1, math.NaN(), false, fmt.Errorf("tables: the result %s of %v has no metric %q", r.ID, e, metric)
+		v, err := r.Metric(metric)
+		if err != nil {
+			return -1, math.NaN(), false, err
 		}
 		if best < 0 || v < value {
 			best, value = i, v

@@ -24,6 +24,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
@@ -34,6 +35,7 @@ const (
 	exitOK          = 0
 	exitFailure     = 1
 	exitUsage       = 2   // the command line is wrong
+	exitDiverged    = 3   // all experiments were carried out, and some diverged
 	exitRequeue     = 75  // SIGTERM: what is done is kept, and the same command goes on (EX_TEMPFAIL of sysexits.h)
 	exitHangup      = 129 // as shells report a program whose terminal was closed
 	exitInterrupted = 130 // and one that Ctrl-C ended
@@ -97,7 +99,7 @@ type commands struct {
 var details = map[string]string{
 	"list": "Shows how many experiments of each set are done and missing, and how long those that are done took. Sets that share experiments both count them.",
 	"run": "Stop it with Ctrl-C and run it again to go on: what is finished is stored and not repeated, and training goes on from its last checkpoint. " +
-		"Several of these commands on one store share the work.",
+		"Several of these commands on one store share the work. Its exit status is 3 if nothing failed and some experiments diverged.",
 	"again": "Its exit status is 1 if a result is not as it is stored.",
 	"measure": "Trains nothing. Says how many results have the metrics that their predictions give now, lists those that have not, and counts those without predictions. " +
 		"Its exit status is 1 if a result differs.",
@@ -123,6 +125,8 @@ func (c command) main(ctx context.Context, args []string) int {
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.Is(err, train.ErrDiverged) && ctx.Err() == nil:
+		return c.print(c.stderr, fmt.Sprintf("reproduce: %v\n", err), exitDiverged)
 	case errors.As(err, &wrong):
 		return c.print(c.stderr, fmt.Sprintf("reproduce: %v\nRun \"reproduce --help\" for how to use it.\n", err), exitUsage)
 	case ctx.Err() == nil:

@@ -131,6 +131,7 @@ func TestRunAgainMeasure(t *testing.T) {
 	ends(t, exitOK, "", "8 already in "+store+", 0 to run\n", at("run few")...)
 	ends(t, exitOK, "", "1 already in "+store+", 0 to run\n", at("run few --splits 1 --methods density --datasets boston")...)
 
+	ends(t, exitDiverged, "", "training diverged: 2 of 2 experiments\n  2: step ", "run", "few", "--methods", "mcdropout", "--datasets", "yacht", "--set", "Recipe.Schedule.Start=1e30", "--store", t.TempDir())
 	ends(t, exitOK, "of 4 results ", "", at("again few")...)
 	ends(t, exitOK, "of 2 results 2 are as they are stored", "", at("again few --count 2 --datasets yacht --methods density")...)
 	ends(t, exitOK, "of 8 results 8 are as they are stored", "", at("measure few")...)

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/term"
 
+	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/results"
@@ -55,7 +58,33 @@ func (r runCommand) Run(ctx context.Context, c command) error {
 	engine := experiment.Engine{Store: store, Networks: string(r.Networks)}
 	found, err := c.carryOut(ctx, engine, missing)
 	c.tell("%s, %d done now", results.Counted(len(missing), "experiment", "experiments"), len(found))
-	return err
+	if err != nil {
+		return err
+	}
+	return divergence(found)
+}
+
+// divergence is an error that counts the results that diverged by their reasons; nil if there are none.
+func divergence(list []experiment.Result) error {
+	count, first, n := map[string]int{}, map[string]experiment.Result{}, 0
+	for _, r := range list {
+		if r.Diverged {
+			if count[r.Reason] == 0 {
+				first[r.Reason] = r
+			}
+			count[r.Reason]++
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	var reasons []string
+	for _, reason := range slices.Sorted(maps.Keys(count)) {
+		r := first[reason]
+		reasons = append(reasons, fmt.Sprintf("%d: %s (%s on %s, split %d)", count[reason], reason, r.Method, r.Task, r.Split))
+	}
+	return fmt.Errorf("%w: %d of %s\n  %s", train.ErrDiverged, n, results.Counted(len(list), "experiment", "experiments"), strings.Join(reasons, "\n  "))
 }
 
 // carryOut runs experiments and reports on them.
