@@ -59,23 +59,6 @@ func exported(store *model.Store) (list []namedTensor, err error) {
 	return list, nil
 }
 
-// Sum is the SHA-256 of what Export writes of a model, without the texts: models
-// with the same sum predict the same from the same noise.
-func Sum(store *model.Store) ([]byte, error) {
-	if store == nil {
-		return nil, fmt.Errorf("checkpoint: summing a model: %w", errNoStore)
-	}
-	list, err := exported(store)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: summing a model: %w", err)
-	}
-	sum, err := checksum(list, nil)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: summing a model: %w", err)
-	}
-	return sum, nil
-}
-
 var errNoStore = errors.New("there is no store; it is nets.Model's field Store")
 
 // SetTensors sets a model's parameters and running statistics to those of a file

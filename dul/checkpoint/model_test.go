@@ -95,26 +95,6 @@ func setTo(t *testing.T, store *model.Store, path string, value float64) {
 	must.Do(t, v.SetValue(fixtures.Tensor(v.DType(), a)))
 }
 
-// The sum is of what is exported, and of that alone.
-func TestSum(t *testing.T) {
-	sum := func(store *model.Store) string { return string(must.Get(checkpoint.Sum(store))(t)) }
-	one, same, other := model.NewStore(), model.NewStore(), model.NewStore()
-	build(t, one, 1)
-	build(t, same, 1)
-	build(t, other, 2)
-	same.VariableWithValue("/optimizer/step", 7.0)
-	if sum(one) != sum(same) || sum(one) == sum(other) {
-		t.Errorf("sums %x, of the same model %x, of another %x", sum(one), sum(same), sum(other))
-	}
-	setTo(t, same, "/norm/running_mean", 0.25)
-	if sum(one) == sum(same) {
-		t.Error("another running mean has the same sum")
-	}
-	if _, err := checkpoint.Sum(nil); err == nil || !strings.Contains(err.Error(), "no store") {
-		t.Errorf("no store: %v", err)
-	}
-}
-
 // The first difference between file and model is named, and nothing is changed.
 func TestSetTensorsRefusesOtherModels(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.safetensors")

@@ -1,18 +1,13 @@
 package experiment
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/gomlx/compute/shapes"
@@ -21,7 +16,6 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/floats"
 
-	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
@@ -29,7 +23,6 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
-	"densityuncertainty/environment/atomicfile"
 )
 
 // predictions predicts all sets of all experiments.
@@ -57,7 +50,7 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 	}
 	for k, set := range f.data[0].Sets {
 		f.report(f.unit, 1, fmt.Sprintf("predicting the set %q", set.Name))
-		found, err := f.keptSet(k, func() ([]Prediction, error) { return f.predictSet(ctx, k, extra) })
+		found, err := f.predictSet(ctx, k, extra)
 		if errors.Is(err, metrics.ErrValue) && !f.replicas {
 			all[0].diverge(fmt.Sprintf("predicting the set %q: %v", set.Name, err))
 			return all, nil
@@ -358,89 +351,4 @@ func answersOf(m *nets.Model, sets []train.Dataset, rows int) *tensors.Tensor {
 // floatTensor is a tensor of the model's type, [replicas..., rows, columns].
 func floatTensor(m *nets.Model, values []float64, rows, columns int) *tensors.Tensor {
 	return params.FromFloat64(shapes.Make(m.DType, append(m.Lead(), rows, columns)...), values)
-}
-
-// A keptSet is a set that a run predicted before it was stopped. On a processor predictions of images take as long as
-// some epochs.
-type keptSet struct {
-	Network []byte   `json:"network"` // checksum of the parameters
-	Noise   [][]byte `json:"noise"`   // of each model, where it was afterwards
-	Found   []byte   `json:"found"`   // Predictions of this set alone
-}
-
-// keptSet returns set number k as an earlier process predicted it by these networks, or else as predict does now, and
-// keeps that. Either way the noise is afterwards where predict leaves it. Networks that are replicas predict faster
-// than files are written, and keep nothing.
-func (f *fit) keptSet(k int, predict func() ([]Prediction, error)) ([]Prediction, error) {
-	if f.folder == "" || f.replicas {
-		return predict()
-	}
-	file := filepath.Join(f.folder, fmt.Sprintf("set-%d.json", k))
-	var now keptSet
-	for _, m := range f.models {
-		sum, err := checkpoint.Sum(m.Store)
-		if err != nil {
-			return nil, err
-		}
-		now.Network = append(now.Network, sum...)
-	}
-	found, err := f.readKeptSet(file, now.Network)
-	if found != nil || err != nil {
-		return found, err
-	}
-	if found, err = predict(); err != nil {
-		return nil, err
-	}
-	for _, m := range f.models {
-		state, err := m.NoiseState()
-		if err != nil {
-			return nil, err
-		}
-		now.Noise = append(now.Noise, state)
-	}
-	content, err := (&Predictions{Sets: found}).encode()
-	if err != nil {
-		return nil, err
-	}
-	now.Found = content
-	line, err := json.Marshal(now)
-	if err == nil {
-		err = atomicfile.WriteBytes(file, fmt.Appendf(nil, "%s\n%s", digest(line), line))
-	}
-	if err != nil {
-		f.note(fmt.Sprintf("%v: the run goes on, but stopped it would predict this set again: %v", f.first(), err))
-	}
-	return found, nil
-}
-
-// readKeptSet reads a set that was predicted before; nil where there is none of these networks.
-func (f *fit) readKeptSet(file string, network []byte) ([]Prediction, error) {
-	content, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var before keptSet
-	if err == nil {
-		sum, line, _ := bytes.Cut(content, []byte("\n"))
-		if err = json.Unmarshal(line, &before); string(sum) != digest(line) {
-			err = errors.New("its checksum is another")
-		}
-	}
-	var p *Predictions
-	if err == nil {
-		p, err = decodePredictions(before.Found)
-	}
-	if err != nil {
-		f.note(fmt.Sprintf("%s cannot be read, and its set is predicted again: %v", file, err))
-		return nil, nil
-	}
-	if !bytes.Equal(before.Network, network) || len(before.Noise) != len(f.models) {
-		return nil, nil
-	}
-	for i, m := range f.models {
-		if err := m.SetNoiseState(before.Noise[i]); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	return p.Sets, nil
 }

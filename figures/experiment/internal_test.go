@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -75,21 +74,6 @@ func TestPredictionsAsTheyAre(t *testing.T) {
 		if _, is := logsOf(c.probabilities, width); is != c.logs {
 			t.Errorf("%s: kept as logarithms: %t", c.name, is)
 		}
-	}
-}
-
-// A set that was predicted before counts for the networks that predicted it, and for no others.
-func TestKeptSetsOfOtherNetworks(t *testing.T) {
-	set := Prediction{Set: "test", Extra: map[string][]float64{"entropy": {0.5}}}
-	content := must.Get((&Predictions{Sets: []Prediction{set}}).encode())(t)
-	file := filepath.Join(t.TempDir(), "set-0.json")
-	line := must.Get(json.Marshal(keptSet{Network: []byte("a"), Found: content}))(t)
-	must.Do(t, os.WriteFile(file, fmt.Appendf(nil, "%s\n%s", digest(line), line), 0o600))
-	if found := must.Get((&fit{}).readKeptSet(file, []byte("a")))(t); len(found) != 1 || !reflect.DeepEqual(found[0].Extra, set.Extra) {
-		t.Errorf("the kept set is %+v", found)
-	}
-	if found := must.Get((&fit{}).readKeptSet(file, []byte("b")))(t); found != nil {
-		t.Errorf("other networks get %+v", found)
 	}
 }
 

@@ -283,50 +283,6 @@ func TestStoppedInAnotherList(t *testing.T) {
 	}
 }
 
-// Stopped while it predicts, a run does not predict the sets again that it has, and ends with the same numbers, whether
-// the sets share a stream of noise or not.
-func TestStoppedWhilePredicting(t *testing.T) {
-	for _, shared := range []bool{false, true} {
-		e := transformer(t, baselines.MFVI{})
-		e.Recipe.SharedNoise = shared
-		want := must.Get(experiment.Run(context.Background(), e))(t)[0]
-		folder := t.TempDir()
-		ctx, stop := context.WithCancel(context.Background())
-		en := experiment.Engine{Store: &experiment.Store{Folder: folder}, Progress: func(_ float64, note string) {
-			if strings.Contains(note, `predicting the set "shifted"`) {
-				stop()
-			}
-		}}
-		if found, err := en.Run(ctx, e); !errors.Is(err, context.Canceled) || len(found) != 0 {
-			t.Fatalf("%d results and the error %v", len(found), err)
-		}
-		kept := must.Get(filepath.Glob(filepath.Join(folder, ".work", "*", "set-*.json")))(t)
-		if len(kept) != 1 || filepath.Base(kept[0]) != "set-0.json" {
-			t.Fatalf("the kept sets are %v", kept)
-		}
-		for _, damage := range []bool{true, false} {
-			content := must.Get(os.ReadFile(kept[0]))(t)
-			if damage {
-				changed := bytes.Clone(content)
-				changed[len(changed)/2] ^= 1
-				must.Do(t, os.WriteFile(kept[0], changed, 0o644))
-			}
-			copied, notes := t.TempDir(), 0
-			must.Do(t, os.CopyFS(copied, os.DirFS(folder)))
-			must.Do(t, os.WriteFile(kept[0], content, 0o644))
-			en := experiment.Engine{Store: &experiment.Store{Folder: copied}, Notes: func(text string) {
-				if !strings.HasPrefix(text, "backend ") {
-					notes++
-				}
-			}}
-			got := must.Get(en.Run(context.Background(), e))(t)[0]
-			if difference := got.Difference(want); difference != "" || (notes > 0) != damage {
-				t.Errorf("shared noise %t, damaged %t: %d notes, and %s", shared, damage, notes, difference)
-			}
-		}
-	}
-}
-
 // A result that cannot be kept ends the run at once: what follows would be lost too.
 func TestStoreThatCannotBeWritten(t *testing.T) {
 	folder := t.TempDir()
