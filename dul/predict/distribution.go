@@ -59,7 +59,7 @@ func (p *Prediction) Predictive(l likelihood.Likelihood) (*Predictive, error) {
 			return p.outputQuantiles(l.Levels), nil
 		}
 	default:
-		return nil, fmt.Errorf("%w: the likelihood of type %T says nothing of the distribution of a real target; one that does is a likelihood.Regression or a likelihood.Distribution, such as likelihood.StudentT", ErrLacking, l)
+		return nil, fmt.Errorf("the likelihood of type %T says nothing of the distribution of a real target; one that does is a likelihood.Regression or a likelihood.Distribution, such as likelihood.StudentT", l)
 	}
 	return nil, fmt.Errorf("the prediction has nothing of a likelihood of type %T; give the one of the model that made it", l)
 }
@@ -79,11 +79,7 @@ func (p *Prediction) outputQuantiles(levels []float64) *Predictive {
 	return d
 }
 
-// ErrLacking is wrapped by errors for what predictions do not say, whatever their numbers are: a density of
-// likelihood.Quantiles, say.
-var ErrLacking = errors.New("the predictions lack what was asked for")
-
-var errNoDensity = fmt.Errorf("%w: likelihood.Quantiles has quantiles at its Levels alone: no density, moments or draws; for these give the model a likelihood.Distribution, such as likelihood.StudentT", ErrLacking)
+var errNoDensity = errors.New("likelihood.Quantiles has quantiles at its Levels alone: no density, moments or draws; for these give the model a likelihood.Distribution, such as likelihood.StudentT")
 
 func (d *Predictive) checkTargets(targets []float64) error {
 	if len(targets) != d.n {
@@ -154,7 +150,7 @@ func (d *Predictive) Quantile(level float64) ([]float64, error) {
 	if d.at == nil {
 		k := slices.IndexFunc(d.levels, func(a float64) bool { return math.Abs(a-level) < 1e-12 })
 		if k < 0 {
-			return nil, fmt.Errorf("%w: the likelihood has no quantile at level %g, but at its Levels %v; add the level before training", ErrLacking, level, d.levels)
+			return nil, fmt.Errorf("the likelihood has no quantile at level %g, but at its Levels %v; add the level before training", level, d.levels)
 		}
 		return slices.Clone(d.quantiles[k]), nil
 	}

@@ -191,9 +191,6 @@ func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
 	if err := found.checkDraws(ctx, e, d); err != nil {
 		return found, err
 	}
-	if err := e.checkMetrics(d); err != nil {
-		return found, err
-	}
 	if e.Recipe.Augmentation != nil && !found.images {
 		return found, errors.New("Recipe.Augmentation is for images, and the inputs are none")
 	}

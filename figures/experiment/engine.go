@@ -67,7 +67,7 @@ func (en Engine) Run(ctx context.Context, list ...Experiment) ([]Result, error) 
 		return nil, err
 	}
 	r.noteStored()
-	if err := errors.Join(r.measureStored(), r.checkNetworks(), r.checkPrecision(), r.checkVersion(environment.Version)); err != nil {
+	if err := errors.Join(r.measureStored(), r.checkNetworks(), r.checkVersion(environment.Version)); err != nil {
 		return nil, err
 	}
 	err = errors.Join(r.carryOut(ctx), r.measureStored()) // also what other processes have finished
@@ -86,32 +86,10 @@ func (r *run) checkVersion(version func() string) error {
 	return nil
 }
 
-// checkPrecision refuses Recipe.BFloat16 where it has no use, before anything is trained.
-func (r *run) checkPrecision() error {
-	for _, units := range r.units() {
-		i := slices.IndexFunc(units, func(u unit) bool { return u.list[0].Recipe.BFloat16 })
-		if i < 0 {
-			continue
-		}
-		backend, _, err := environment.OpenFor(workOf(units))
-		if err != nil {
-			return err
-		}
-		pureGo := environment.Describe(backend).PureGo()
-		backend.Finalize()
-		if pureGo {
-			return units[i].list[0].problem(fmt.Errorf("Recipe.BFloat16 is set, which the pure Go backend has no use for; leave it out, or choose an accelerator (%s)", environment.ConfigVariable))
-		}
-	}
-	return nil
-}
-
 // A planned is an experiment of a run with its identity, which for one's own data takes time to find.
 type planned struct {
 	Experiment
 	id string
-	// metrics has the task's metrics, once for each time that the experiment was listed.
-	metrics [][]Metric
 
 	// What has come of it; see run.mu.
 	result   *Result // nil while there is none
@@ -123,37 +101,11 @@ type planned struct {
 // ID is Experiment.ID.
 func (p *planned) ID() string { return p.id }
 
-// measure measures the experiment's predictions by all of its metrics. Two metrics of one name must agree.
-func (p *planned) measure(of *Predictions) (all map[string]float64, notFinite []string, err error) {
-	for _, list := range p.metrics {
-		found, bad, err := measure(p.Experiment, of, list)
-		if err != nil {
-			return nil, nil, err
-		}
-		for name, value := range found {
-			if before, has := all[name]; has && before != value {
-				return nil, nil, p.problem(fmt.Errorf("it is listed twice, with two metrics of the name %q, which are %v and %v; give one of them another name", name, before, value))
-			}
-		}
-		if all == nil {
-			all = found
-		}
-		maps.Copy(all, found)
-		for _, text := range bad {
-			if !slices.Contains(notFinite, text) {
-				notFinite = append(notFinite, text)
-			}
-		}
-	}
-	return all, notFinite, nil
-}
-
 // A group is the planned experiments that differ in split and seed alone.
 type group struct {
 	inspected
-	line    groupLine
-	list    []*planned // none if the first one was refused
-	metrics []Metric   // which were checked last
+	line groupLine
+	list []*planned // none if the first one was refused
 }
 
 // A plan is all that is to be carried out.
@@ -193,7 +145,7 @@ func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
 func (p *plan) add(ctx context.Context, e Experiment, identity string) (err error) {
 	g, known := p.byGroup[identity]
 	if !known {
-		g = &group{metrics: e.Task.Metrics}
+		g = &group{}
 		p.byGroup[identity], p.groups = g, append(p.groups, g)
 		if g.inspected, err = e.inspect(ctx); err != nil {
 			return err
@@ -204,50 +156,31 @@ func (p *plan) add(ctx context.Context, e Experiment, identity string) (err erro
 		if g.line.Group != identity {
 			return errors.New("its identity changed while its data were read or its network was built; give fields that change, such as a cache, the tag `experiment:\"-\"`")
 		}
-	} else if err := g.admit(ctx, e); err != nil || len(g.list) == 0 {
-		return err
+	} else if len(g.list) == 0 {
+		return nil
 	}
 	id := idOf(identity, e.Split, e.Seed)
 	if one := p.byID[id]; one != nil {
 		if a, b := reflect.TypeOf(one.Task.Likelihood), reflect.TypeOf(e.Task.Likelihood); a != b {
 			return fmt.Errorf("it has a likelihood of type %s with the loss of type %s, with which it is listed too; run them one after the other", b, a)
 		}
-		one.metrics = append(one.metrics, e.Task.Metrics)
+		if !same(one.Task.Metrics, e.Task.Metrics) {
+			return errors.New("it is listed twice, with other Task.Metrics; list it once, with all of them")
+		}
 		return nil
 	}
-	if known && !sameFunctions(g.list[0].Task, e.Task) {
+	if first := g.list; known && !(same([]Inspect{first[0].Task.Inspect}, []Inspect{e.Task.Inspect}) && same([]Probe{first[0].Task.Probe}, []Probe{e.Task.Probe})) {
 		return fmt.Errorf("it has another Task.Inspect or Task.Probe than %v, with which it can be trained; give both the same", g.list[0])
 	}
-	one := &planned{Experiment: e, id: id, metrics: [][]Metric{e.Task.Metrics}}
+	one := &planned{Experiment: e, id: id}
 	p.byID[id] = one
 	g.list, p.order = append(g.list, one), append(p.order, one)
 	return nil
 }
 
-// admit checks the metrics that one more experiment may bring into a group.
-func (g *group) admit(ctx context.Context, e Experiment) error {
-	if !sameMetrics(g.metrics, e.Task.Metrics) {
-		g.metrics = e.Task.Metrics
-		d, err := e.load(ctx)
-		if err == nil {
-			err = e.checkMetrics(d)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sameMetrics says whether two lists of metrics are one.
-func sameMetrics(a, b []Metric) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-}
-
-// sameFunctions says whether two tasks ask the networks by the same functions.
-func sameFunctions(a, b Task) bool {
-	pointer := func(f any) uintptr { return reflect.ValueOf(f).Pointer() }
-	return pointer(a.Inspect) == pointer(b.Inspect) && pointer(a.Probe) == pointer(b.Probe)
+// same says whether two lists have the same functions.
+func same[F any](a, b []F) bool {
+	return slices.EqualFunc(a, b, func(a, b F) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() })
 }
 
 // cost is the cost of everything, also of what a store has.
@@ -402,8 +335,7 @@ func (r *run) measureStored() error {
 
 // measureStored adds to a stored result what its experiment asks for.
 func (p *planned) measureStored() error {
-	asks := slices.ContainsFunc(p.metrics, func(list []Metric) bool { return len(list) > 0 })
-	if !asks && p.Task.Inspect == nil && p.Task.Probe == nil {
+	if len(p.Task.Metrics) == 0 && p.Task.Inspect == nil && p.Task.Probe == nil {
 		return nil
 	}
 	said, err := p.result.Predictions()
@@ -417,7 +349,7 @@ func (p *planned) measureStored() error {
 	case p.Task.Probe != nil && !said.probed:
 		return p.problem(errors.New("the stored result is without Task.Probe, and its networks are gone; leave Probe out, or use another store"))
 	}
-	found, notFinite, err := p.measure(said)
+	found, notFinite, err := measure(p.Experiment, said, p.Task.Metrics)
 	if err != nil {
 		return err
 	}
@@ -434,7 +366,7 @@ func (p *planned) measureStored() error {
 // made may be.
 func (p *planned) ownMetrics() bool {
 	own := outsideValue(p.Task.Likelihood)
-	for _, m := range slices.Concat(p.metrics...) {
+	for _, m := range p.Task.Metrics {
 		own = own || outsideFunc(m) || strings.Contains(runtime.FuncForPC(reflect.ValueOf(m).Pointer()).Name(), ".SetMetric.")
 	}
 	return own

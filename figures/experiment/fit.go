@@ -156,7 +156,7 @@ func (f *fit) measure(i int, line *Result) (err error) {
 	case f.failed[i] != nil:
 		return e.problem(f.failed[i])
 	}
-	line.Metrics, line.NotFinite, err = e.measure(line.predictions)
+	line.Metrics, line.NotFinite, err = measure(e.Experiment, line.predictions, e.Task.Metrics)
 	if len(line.NotFinite) > 0 {
 		f.note(fmt.Sprintf("%v: left out of the result, as they are not finite: %s", e, strings.Join(line.NotFinite, ", ")))
 	}
@@ -246,6 +246,9 @@ func (f *fit) finish(m *nets.Model, finish finisher) error {
 func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
 	recipe := f.first().Recipe
 	t := train.Trainer{Settings: recipe.Settings}
+	if recipe.BFloat16 && f.info.PureGo() {
+		return t, fmt.Errorf("Recipe.BFloat16 is set, which the pure Go backend has no use for; leave it out, or choose an accelerator (%s)", environment.ConfigVariable)
+	}
 	if f.images && m.Host == nil {
 		t.StepsPerExecution = f.stepsPerExecution()
 	}

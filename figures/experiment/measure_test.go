@@ -82,15 +82,21 @@ func TestStoredResultIsMeasured(t *testing.T) {
 	}
 }
 
-// An experiment that is listed twice has the metrics of both. They must not contradict each other.
+// An experiment that is listed twice has one result, and its metrics must be the same. A metric that fits nothing says so.
 func TestListedTwice(t *testing.T) {
 	e, ctx := small(baselines.Deterministic{}), context.Background()
-	r := must.Get(experiment.Run(ctx, e, with(e, constant("mine", 7))))(t)
-	if len(r) != 1 || r[0].Metrics["mine"] != 7 || r[0].Metrics["rmse"] == 0 {
+	if r := must.Get(experiment.Run(ctx, e, e))(t); len(r) != 1 || r[0].Metrics["rmse"] == 0 {
 		t.Errorf("the results are %+v", r)
 	}
-	if _, err := experiment.Run(ctx, with(e, constant("mine", 7)), with(e, constant("mine", 8))); err == nil || !strings.Contains(err.Error(), `two metrics of the name "mine"`) {
+	if _, err := experiment.Run(ctx, e, with(e, constant("mine", 7))); err == nil || !strings.Contains(err.Error(), "listed twice, with other Task.Metrics") {
 		t.Errorf("the error is %v", err)
+	}
+	for want, metric := range map[string]experiment.Metric{
+		`the metric fits none of the sets ["test"]`: experiment.Classification, `two metrics have the name "nll"`: experiment.NLL,
+	} {
+		if _, err := experiment.Run(ctx, with(e, metric)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
 	}
 	other := e
 	other.Split = 1
@@ -98,65 +104,6 @@ func TestListedTwice(t *testing.T) {
 	other.Task.Inspect = func([]*nets.Model, int, int) (map[string]float64, error) { return map[string]float64{}, nil }
 	if _, err := experiment.Run(ctx, e, other); err == nil || !strings.Contains(err.Error(), "another Task.Inspect or Task.Probe") {
 		t.Errorf("the error is %v", err)
-	}
-}
-
-// Metrics that cannot measure an experiment's predictions, and no others, are refused before anything is trained.
-func TestMetricThatFitsNothing(t *testing.T) {
-	set := func(name string) experiment.Metric {
-		return func(p *experiment.Predictions) (map[string]float64, error) {
-			_, err := p.Set(name)
-			return nil, err
-		}
-	}
-	quantile := func(p *experiment.Predictions) (map[string]float64, error) {
-		d, err := p.Sets[0].Predictive()
-		if err != nil {
-			return nil, err
-		}
-		_, err = d.Quantile(0.3)
-		return nil, err
-	}
-	moody := func(p *experiment.Predictions) (map[string]float64, error) {
-		if p.Sets[0].Mean[0][0] == 0 {
-			return nil, errors.New("there is nothing to say of zeros")
-		}
-		return map[string]float64{"mood": p.Sets[0].Energies[0].Mean[0]}, nil
-	}
-	levels := likelihood.Quantiles{Levels: []float64{0.1, 0.5}}
-	for _, c := range []struct {
-		name    string
-		l       likelihood.Likelihood
-		metrics []experiment.Metric
-		want    string // "" for none
-	}{
-		{"classes of real targets", likelihood.Gaussian{}, []experiment.Metric{experiment.Regression, experiment.Classification}, `Task.Metrics[1]: the predictions lack what was asked for: the metric fits none of the sets ["test"]`},
-		{"a set that is not there", likelihood.Gaussian{}, []experiment.Metric{set("shifted")}, `no predictions of a set "shifted"; there are some of test`},
-		{"a density of quantiles", levels, []experiment.Metric{experiment.NLL}, "no density, moments or draws"},
-		{"a level that is not there", levels, []experiment.Metric{quantile}, "no quantile at level 0.3"},
-		{"two of one name", likelihood.Gaussian{}, []experiment.Metric{experiment.NLL, experiment.Regression}, `Task.Metrics[0] and Task.Metrics[1] have the name "nll"`},
-		{"nil", likelihood.Gaussian{}, []experiment.Metric{nil}, "Task.Metrics[0] is nil"},
-		{"a set", likelihood.Gaussian{}, []experiment.Metric{set("test")}, ""},
-		{"quantiles", levels, []experiment.Metric{experiment.Regression}, ""},
-		{"Student's t", likelihood.StudentT{Nu: 4}, []experiment.Metric{experiment.Regression}, ""},
-		{"a likelihood of one's own", laplace{0.5}, []experiment.Metric{experiment.Regression}, ""},
-		{"another error", likelihood.Gaussian{}, []experiment.Metric{moody}, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			trained := false
-			engine := experiment.Engine{Progress: func(float64, string) { trained = true }}
-			e := small(dul.Density{})
-			e.Task.Likelihood, e.Task.Metrics = c.l, nil
-			e.Recipe = must.Get(e.Recipe.For(e.Method, c.l, 2))(t)
-			other := e
-			other.Split, other.Task.Metrics = 1, c.metrics
-			_, err := engine.Run(context.Background(), e, other)
-			if c.want == "" {
-				must.Do(t, err)
-			} else if err == nil || !strings.Contains(err.Error(), c.want) || trained {
-				t.Errorf("the error is %v, and that something was trained is %t", err, trained)
-			}
-		})
 	}
 }
 

@@ -11,70 +11,20 @@ import (
 
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
-	"densityuncertainty/dul/predict"
 	"densityuncertainty/figures/results"
 )
 
 // A Metric measures predictions. It returns numbers by their names, such as "rmse". The names of numbers of another set
 // than "test" begin with the set's name, as in "shifted_rmse" (see SetMetric).
-//
-// Before anything is trained, an Engine asks each metric about made-up predictions, and refuses it if its error wraps
-// predict.ErrLacking. The errors of SetMetric, of the metrics here and of the methods of Predictions do, if the
-// experiment has no such set, answers or kind of prediction.
 type Metric func(p *Predictions) (map[string]float64, error)
 
 // ErrNotFinite is wrapped by the error for a metric that is NaN or infinite.
 var ErrNotFinite = errors.New("the metric is not finite")
 
-// checkMetrics says which metrics cannot measure the predictions that an experiment will have. It asks them about made-up
-// ones, so that nothing is trained, and heeds only errors that wrap predict.ErrLacking: other errors may be due to the
-// numbers, which are all alike.
-func (e Experiment) checkMetrics(d Data) error {
-	p := &Predictions{Split: e.Split, Unit: d.Unit, Zero: d.Zero}
-	for _, set := range d.Sets {
-		p.Sets = append(p.Sets, madeUp(e.Task.Likelihood, set))
-	}
-	p.of(e)
-	var all problems
-	of := map[string]int{} // the metric of each name
-	for i, metric := range e.Task.Metrics {
-		found, err := attempt(metric, p)
-		all.need(!errors.Is(err, predict.ErrLacking), "Task.Metrics[%d]: %w", i, err)
-		for _, name := range slices.Sorted(maps.Keys(found)) {
-			before, has := of[name]
-			all.need(!has, "Task.Metrics[%d] and Task.Metrics[%d] have the name %q; give one of them another", before, i, name)
-			of[name] = i
-		}
-	}
-	return all.err()
-}
-
 // attempt turns what a metric panics with into an error.
 func attempt(metric Metric, p *Predictions) (found map[string]float64, err error) {
 	defer recovered(&err)
 	return metric(p)
-}
-
-// madeUp is a prediction of a set of the kind that a likelihood gives, alike for all examples.
-func madeUp(l likelihood.Likelihood, set Set) Prediction {
-	n := set.Len()
-	p := Prediction{Set: set.Name, Targets: set.Targets, Labels: set.Labels}
-	p.Width, p.LastConvolution = l.Outputs(), -1
-	outputs := [][]float64{make([]float64, n*p.Width)}
-	switch l.(type) {
-	case likelihood.Regression:
-		p.Mean, p.NoiseStd = [][]float64{make([]float64, n)}, [][]float64{slices.Repeat([]float64{1}, n)}
-	case likelihood.Distribution:
-		p.Parameters = outputs
-	case likelihood.Classification:
-		p.Probabilities, p.MutualInformation = slices.Repeat([]float64{1 / float64(p.Width)}, n*p.Width), make([]float64, n)
-	default:
-		p.Outputs = outputs
-		if _, quantiles := l.(likelihood.Quantiles); !quantiles && (p.Targets != nil || p.Labels != nil) {
-			p.LogLikelihood = make([]float64, n)
-		}
-	}
-	return p
 }
 
 // Measure computes metrics from kept predictions: the given ones, or else the metrics of the experiment's task. It trains
@@ -147,7 +97,7 @@ func SetMetric(has func(s *Prediction) bool, measure func(p *Predictions, s *Pre
 			}
 		}
 		if len(names) > 0 && len(names) == len(p.Sets) {
-			return nil, fmt.Errorf("%w: the metric fits none of the sets %q, which have no answers, or predictions of another kind; leave the metric out", predict.ErrLacking, names)
+			return nil, fmt.Errorf("the metric fits none of the sets %q, which have no answers, or predictions of another kind; leave the metric out", names)
 		}
 		return all, nil
 	}

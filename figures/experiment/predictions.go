@@ -82,7 +82,7 @@ func (p *Predictions) Set(name string) (*Prediction, error) {
 	if p.Partial {
 		part = ", and this store keeps only what tables and pictures need: run the experiment with another store for all"
 	}
-	return nil, fmt.Errorf("experiment: %w: there are no predictions of a set %q; there are some of %s%s", predict.ErrLacking, name, strings.Join(names, ", "), part)
+	return nil, fmt.Errorf("experiment: there are no predictions of a set %q; there are some of %s%s", name, strings.Join(names, ", "), part)
 }
 
 // Data loads the data of the experiment. It is an error where the predictions were read without their experiment.
@@ -133,7 +133,7 @@ func (p *Prediction) LogDensities() ([]float64, error) {
 		floats.Scale(-1, found)
 		return found, err
 	}
-	return nil, fmt.Errorf("experiment: %w: the set %q has no answers", predict.ErrLacking, p.Set)
+	return nil, fmt.Errorf("experiment: the set %q has no answers", p.Set)
 }
 
 // Predictive is the predictive distribution of a real target: its densities, quantiles, moments, coverage and draws, in
