@@ -33,9 +33,9 @@ import (
 //	cifar-10-python.tar.gz   the archive of the other
 //
 // and the first of these that is there is used. Otherwise cifar-10-binary.tar.gz
-// (170 MB) is taken from the cache, from the mirror named by that variable, or
-// from its official address. f sets these places and may watch the progress; nil
-// means the defaults. See [fetch.Fetcher] for the details and its errors.
+// (170 MB) is taken from the cache or from its official address. f sets these
+// places; nil means the defaults. See [fetch.Fetcher] for the details and its
+// errors.
 //
 // Archives are held to their published size and SHA-256, each file with images
 // to its published size and MD5. A file that is wrong or missing is reported as a

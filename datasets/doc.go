@@ -9,7 +9,7 @@
 //
 // The eight small UCI sets are compiled into the program and need no network;
 // uci/NOTICE.md states their origin and terms. YearPredictionMSD is too large for
-// that: [Year] reads it from a folder or mirror named by the environment variable
+// that: [Year] reads it from a folder named by the environment variable
 // DENSITYUNCERTAINTY_DATA, from the cache, or from its official address (see
 // package densityuncertainty/datasets/fetch). The image sets are read from the same
 // places; [CIFAR10], [CIFAR100] and [SVHN] say under which names. A sample of these

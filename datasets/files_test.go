@@ -36,7 +36,7 @@ func folderOf(t *testing.T, files ...testFile) *fetch.Fetcher {
 		path := filepath.Join(folder, filepath.FromSlash(file.name))
 		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, file.data, 0o644)))
 	}
-	return &fetch.Fetcher{Mirror: folder, Cache: t.TempDir(), Client: mirrorOnly}
+	return &fetch.Fetcher{Folder: folder, Cache: t.TempDir(), Client: offline}
 }
 
 // realFiles returns a fetcher of the official files in the folder named by
@@ -50,11 +50,11 @@ func realFiles(t testing.TB, names ...string) *fetch.Fetcher {
 			t.Skipf("needs %s in the folder that %s names; it is %q", name, fetch.EnvData, folder)
 		}
 	}
-	return &fetch.Fetcher{Mirror: folder, Cache: t.TempDir(), Client: mirrorOnly}
+	return &fetch.Fetcher{Folder: folder, Cache: t.TempDir(), Client: offline}
 }
 
-// mirrorOnly knows no host but this machine, so that no test leaves it.
-var mirrorOnly = &http.Client{Transport: localTransport{}}
+// offline knows no host but this machine, so that no test leaves it.
+var offline = &http.Client{Transport: localTransport{}}
 
 type localTransport struct{}
 

@@ -71,10 +71,9 @@ func SVHNOrSample(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
 // notAtHand says whether an error is that of files that are nowhere to be had, and not that of a damaged one. A context
 // that was ended to refuse a download has a cause of its own.
 func notAtHand(ctx context.Context, err error) bool {
-	var nowhere *fetch.Error
 	cause := context.Cause(ctx)
 	stopped := errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded)
-	return (errors.As(err, &nowhere) || errors.Is(err, fetch.ErrNoAddress) || errors.Is(err, fetch.ErrCache)) && !errors.Is(err, fetch.ErrDamaged) && !stopped
+	return (errors.Is(err, fetch.ErrDownload) || errors.Is(err, fetch.ErrCache)) && !errors.Is(err, fetch.ErrDamaged) && !stopped
 }
 
 // Origin says in words which images these are, for a line of output.

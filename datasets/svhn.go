@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"densityuncertainty/datasets/fetch"
 )
@@ -29,9 +30,10 @@ const (
 
 	svhnExcerptFile   = "train_first1083_32x32.mat"
 	svhnExcerptImages = 1083
-	// svhnExcerptPixels is the SHA-256 of the pixels: image, channel, row, column.
-	svhnExcerptPixels = "0262ac544c6e4be84856419914e2f4b5fcd1d2e414be72bedaf86c24f8eae40c"
 )
+
+// svhnExcerptPixels is the SHA-256 of the excerpt's pixels: image, channel, row, column. A test replaces it.
+var svhnExcerptPixels = "0262ac544c6e4be84856419914e2f4b5fcd1d2e414be72bedaf86c24f8eae40c"
 
 // svhnFile is the file of a part, with what is published on it.
 type svhnFile struct {
@@ -55,9 +57,8 @@ func svhnClasses() []string { return []string{"0", "1", "2", "3", "4", "5", "6",
 //
 // The file ({train,test,extra}_32x32.mat: 182, 64 and 1329 MB) is looked for in
 // the folder named by the environment variable DENSITYUNCERTAINTY_DATA, and in a
-// folder svhn there; then, as svhn/train_32x32.mat and so on, in the cache and on
-// the mirror named by that variable; and last at its official address. f sets
-// these places and may watch the progress; nil means the defaults. See
+// folder svhn there; then in the cache, as svhn/train_32x32.mat and so on; and last
+// at its official address. f sets these places; nil means the defaults. See
 // [fetch.Fetcher] for the details and its errors.
 //
 // A file is held to its published size and SHA-256. What cannot be read is
@@ -72,12 +73,8 @@ func SVHN(ctx context.Context, f *fetch.Fetcher, part SVHNPart) (*Images, error)
 	return set.load(ctx, f, "SVHN "+string(part))
 }
 
-func (s svhnFile) official() fetch.File {
-	return fetch.File{Name: s.file, URL: svhnURL + s.file, Size: s.size, SHA256: s.sha256}
-}
-
 func (s svhnFile) load(ctx context.Context, f *fetch.Fetcher, name string) (*Images, error) {
-	path, err := getSVHN(ctx, f, s.official())
+	path, err := s.get(ctx, f)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: getting %s: %w", name, err)
 	}
@@ -95,39 +92,47 @@ func (s svhnFile) load(ctx context.Context, f *fetch.Fetcher, name string) (*Ima
 // so these are fewer than 1083 independent images.
 //
 // They are read from train_first1083_32x32.mat, in the folder named by the
-// environment variable DENSITYUNCERTAINTY_DATA or a folder svhn there, then in
-// the cache and on a mirror as [SVHN] does; no publisher offers that file.
-// Whoever has train_32x32.mat gets the same images from SVHN(ctx, f, SVHNTrain).
+// environment variable DENSITYUNCERTAINTY_DATA or a folder svhn there. If that
+// file is not there they are the beginning of [SVHN]'s training part.
 func SVHNTrainExcerpt(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
-	const name = "first 1083 images of SVHN train, no labels"
-	read := func(path string) (*Images, error) {
-		m, err := readSVHN(path, svhnExcerptImages, false)
-		if err != nil {
-			return nil, err
-		}
-		sum := sha256.Sum256(m.Pixels)
-		if got := hex.EncodeToString(sum[:]); got != svhnExcerptPixels {
-			return nil, fmt.Errorf("%w: SHA-256 of the pixels is %s, not %s", errShape, got, svhnExcerptPixels)
-		}
-		return m, nil
-	}
-	path, err := getSVHN(ctx, f, fetch.File{
-		Name:  svhnExcerptFile,
-		Check: func(path string) error { _, err := read(path); return err },
-	})
+	m, err := svhnBeginning(ctx, f)
 	if err != nil {
-		return nil, fmt.Errorf("datasets: getting the %s (they also are the beginning of train_32x32.mat, which %s offers): %w", name, svhnURL, err)
+		return nil, err
 	}
-	m, err := read(path)
-	if err != nil {
-		return nil, &FileError{File: path, Err: err, Advice: "replace the file"}
+	sum := sha256.Sum256(m.Pixels)
+	if got := hex.EncodeToString(sum[:]); got != svhnExcerptPixels {
+		return nil, fmt.Errorf("datasets: the first %d images of SVHN train: %w: SHA-256 of the pixels is %s, not %s; remove or replace the file", m.N, errShape, got, svhnExcerptPixels)
 	}
-	m.Name = name
+	m.Name = "first 1083 images of SVHN train, no labels"
 	return m, nil
 }
 
-// getSVHN gets a file from the local folder, or as one of the folder svhn.
-func getSVHN(ctx context.Context, f *fetch.Fetcher, file fetch.File) (string, error) {
+// svhnBeginning reads the excerpt's images from the local file, or else from the training part.
+func svhnBeginning(ctx context.Context, f *fetch.Fetcher) (*Images, error) {
+	for _, name := range []string{svhnExcerptFile, "svhn/" + svhnExcerptFile} {
+		path, found, err := f.Local(name)
+		if err != nil {
+			return nil, fmt.Errorf("datasets: %w", err)
+		}
+		if found {
+			m, err := readSVHN(path, svhnExcerptImages, false)
+			if err != nil {
+				return nil, &FileError{File: path, Err: err, Advice: "remove or replace the file"}
+			}
+			return m, nil
+		}
+	}
+	m, err := SVHN(ctx, f, SVHNTrain)
+	if err != nil {
+		return nil, err
+	}
+	m.N, m.Labels, m.Pixels = svhnExcerptImages, nil, slices.Clone(m.Pixels[:svhnExcerptImages*ImageSize])
+	return m, nil
+}
+
+// get returns the path of the file, in the local folder or a folder svhn there or in the cache.
+func (s svhnFile) get(ctx context.Context, f *fetch.Fetcher) (string, error) {
+	file := fetch.File{Name: s.file, URL: svhnURL + s.file, Size: s.size, SHA256: s.sha256}
 	_, found, err := f.Local(file.Name)
 	if err != nil {
 		return "", err

@@ -148,7 +148,7 @@ func TestSVHNNowhere(t *testing.T) {
 			t.Fatal("no error")
 		}
 		name := string(part) + "_32x32.mat"
-		for _, says := range []string{"SVHN " + string(part), "http://ufldl.stanford.edu/housenumbers/" + name, filepath.Join(f.Mirror, "svhn", name), f.Cache, fetch.EnvData} {
+		for _, says := range []string{"SVHN " + string(part), "http://ufldl.stanford.edu/housenumbers/" + name, "as svhn/" + name, f.Folder, f.Cache, fetch.EnvData} {
 			if !strings.Contains(err.Error(), says) {
 				t.Errorf("%q does not name %q", err, says)
 			}
@@ -157,15 +157,28 @@ func TestSVHNNowhere(t *testing.T) {
 	if _, err := SVHN(context.Background(), f, "validation"); err == nil || !strings.Contains(err.Error(), "train, test, extra") {
 		t.Errorf("got %v", err)
 	}
-	_, err := SVHNTrainExcerpt(context.Background(), f)
-	if err == nil || !strings.Contains(err.Error(), filepath.Join(f.Mirror, "svhn", svhnExcerptFile)) || !strings.Contains(err.Error(), fetch.EnvData) {
-		t.Errorf("got %v", err)
-	}
 }
 
 func TestSVHNTrainExcerpt(t *testing.T) {
 	m := must.Get(SVHNTrainExcerpt(context.Background(), realFiles(t, filepath.Join("svhn", svhnExcerptFile))))(t)
 	if m.N != 1083 || len(m.Pixels) != 1083*ImageSize || m.Labels != nil || m.Name != "first 1083 images of SVHN train, no labels" {
+		t.Errorf("%q: %d images, labels %v", m.Name, m.N, m.Labels)
+	}
+}
+
+// Without a file of its own the excerpt is the beginning of the training part.
+func TestSVHNTrainExcerptOfTheOfficialFile(t *testing.T) {
+	x, y := svhnVariables(someImages(1100))
+	set, file := tinySVHN(matOf(x, y))
+	set.images = 1100
+	whole := must.Get(set.load(t.Context(), folderOf(t, file), ""))(t)
+	official, pixels := svhnFiles[SVHNTrain], svhnExcerptPixels
+	defer func() { svhnFiles[SVHNTrain], svhnExcerptPixels = official, pixels }()
+	svhnFiles[SVHNTrain] = set
+	sum := sha256.Sum256(whole.Pixels[:1083*ImageSize])
+	svhnExcerptPixels = hex.EncodeToString(sum[:])
+	m := must.Get(SVHNTrainExcerpt(t.Context(), folderOf(t, file)))(t)
+	if m.N != 1083 || len(m.Pixels) != 1083*ImageSize || m.Labels != nil || m.WholeN != 0 || m.Name != "first 1083 images of SVHN train, no labels" {
 		t.Errorf("%q: %d images, labels %v", m.Name, m.N, m.Labels)
 	}
 }
@@ -183,7 +196,7 @@ func TestSVHNTrainExcerptRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := SVHNTrainExcerpt(context.Background(), folderOf(t, testFile{svhnExcerptFile, c.data}))
-			if !errors.Is(err, errShape) || !strings.Contains(err.Error(), svhnExcerptFile) || !strings.Contains(err.Error(), "remove or replace it") {
+			if !errors.Is(err, errShape) || !strings.Contains(err.Error(), "remove or replace the file") {
 				t.Errorf("%s: got %v", c.name, err)
 			}
 		})

@@ -29,19 +29,21 @@ const YearSHA256 = "4b6f8e50235b359e01689ae7fb33ad0f89677e9a15f25f3d6259327a6bb9
 //
 // The file is taken from the first of these places that has it: the folder named
 // by the environment variable DENSITYUNCERTAINTY_DATA (as YearPredictionMSD.txt
-// or yearpredictionmsd.zip), the cache, the mirror named by that variable (as
-// yearpredictionmsd.zip), the official address at the UCI repository (about
-// 200 MB). f sets these places and may watch the progress; nil means the
-// defaults. See [fetch.Fetcher] for the details and the errors. Table and archive
-// are held to their checksums.
+// or yearpredictionmsd.zip), the cache, the official address at the UCI repository
+// (about 200 MB). f sets these places; nil means the defaults. See [fetch.Fetcher]
+// for the details and the errors. Table and archive are held to their checksums.
 //
 // The result takes about 375 MB of memory.
 func Year(ctx context.Context, f *fetch.Fetcher) (*Regression, error) {
-	text, found, err := f.Have(yearText)
+	_, found, err := f.Local(yearText.Name)
 	if err != nil {
 		return nil, err
 	}
 	if found {
+		text, err := f.Get(ctx, yearText)
+		if err != nil {
+			return nil, err
+		}
 		file, err := os.Open(text)
 		return readYear(file, err, text)
 	}

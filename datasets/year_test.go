@@ -40,9 +40,8 @@ func published(t *testing.T, file *fetch.File, content []byte) {
 	file.SHA256 = hex.EncodeToString(sum[:])
 }
 
-// yearMirror serves the archive and points the environment at it and at an empty
-// cache.
-func yearMirror(t *testing.T, archive []byte) (cache string, requests *int) {
+// servedYear serves the archive in the place of the official address, to an empty cache.
+func servedYear(t *testing.T, archive []byte) (cache string, requests *int) {
 	t.Helper()
 	published(t, &yearArchive, archive)
 	requests = new(int)
@@ -52,7 +51,8 @@ func yearMirror(t *testing.T, archive []byte) (cache string, requests *int) {
 	}))
 	t.Cleanup(s.Close)
 	cache = t.TempDir()
-	t.Setenv(fetch.EnvData, s.URL)
+	yearArchive.URL = s.URL
+	t.Setenv(fetch.EnvData, "")
 	t.Setenv(fetch.EnvCache, cache)
 	return cache, requests
 }
@@ -74,7 +74,7 @@ func TestYear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and reads a table of half a million rows")
 	}
-	_, requests := yearMirror(t, yearZip(t, yearText.Name, wholeYearText()))
+	_, requests := servedYear(t, yearZip(t, yearText.Name, wholeYearText()))
 	for range 2 { // the second time from the cache
 		r := must.Get(UCI("year"))(t)
 		if r.Name != "year" || r.N != 515345 || r.D != 90 || len(r.X) != r.N*r.D || len(r.Y) != r.N {
@@ -95,10 +95,9 @@ func TestYear(t *testing.T) {
 func TestYearIsHeldToChecksums(t *testing.T) {
 	sample := must.Get(os.ReadFile("testdata/year_sample.txt"))(t)
 	official := yearArchive.SHA256
-	cache, _ := yearMirror(t, yearZip(t, yearText.Name, bytes.NewReader(sample)))
+	cache, _ := servedYear(t, yearZip(t, yearText.Name, bytes.NewReader(sample)))
 	yearArchive.SHA256 = official
-	f := &fetch.Fetcher{Client: mirrorOnly, Mirror: os.Getenv(fetch.EnvData)}
-	if _, err := Year(t.Context(), f); !errors.Is(err, fetch.ErrDamaged) || !strings.Contains(err.Error(), official) {
+	if _, err := Year(t.Context(), nil); !errors.Is(err, fetch.ErrDamaged) || !strings.Contains(err.Error(), official) {
 		t.Errorf("got %v", err)
 	}
 	for _, name := range []string{yearArchive.Name, yearArchive.Name + ".part"} {
@@ -106,8 +105,8 @@ func TestYearIsHeldToChecksums(t *testing.T) {
 			t.Errorf("%s was left in the cache (%v)", name, err)
 		}
 	}
-	local := &fetch.Fetcher{Client: mirrorOnly, Mirror: t.TempDir()}
-	must.Do(t, os.WriteFile(filepath.Join(local.Mirror, yearText.Name), sample, 0o644))
+	local := &fetch.Fetcher{Client: offline, Folder: t.TempDir()}
+	must.Do(t, os.WriteFile(filepath.Join(local.Folder, yearText.Name), sample, 0o644))
 	if _, err := Year(t.Context(), local); !errors.Is(err, fetch.ErrDamaged) {
 		t.Errorf("got %v", err)
 	}

@@ -306,9 +306,7 @@ check_data() {
     export DENSITYUNCERTAINTY_CACHE=$PWD/$DENSITYUNCERTAINTY_CACHE
   fi
   case $place in
-    '' | http://* | https://* | file://*%*) return ;;
-    file://localhost/*) place=${place#file://localhost} ;;
-    file://*) place=${place#file://} ;;
+    '') return ;;
     /*) ;;
     *) place=$PWD/$place && export DENSITYUNCERTAINTY_DATA=$place ;;
   esac

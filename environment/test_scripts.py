@@ -145,11 +145,8 @@ class Settings(Scripts):
     def test_check_data(self):
         for place, says in (
             ("", ""),
-            ("https://example.com/data", ""),
             (str(self.folder), ""),
-            (f"file://{self.folder}", ""),
             (f"{self.folder}/no", f"{self.folder}/no"),
-            (f"file://{self.folder}/no", f"{self.folder}/no"),
         ):
             with self.subTest(place):
                 done = self.bash("check_data", DENSITYUNCERTAINTY_DATA=place)

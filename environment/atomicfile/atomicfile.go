@@ -82,15 +82,6 @@ func RemoveLeftovers(folder string) error {
 	return nil
 }
 
-// Rename renames a file that is complete and flushed, and makes that last
-// through a crash.
-func Rename(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	return SyncFolder(filepath.Dir(to))
-}
-
 // SyncFolder makes new names and renames in a folder last through a crash. It
 // does nothing where the system has no need of it or no way to do it: on
 // Windows, and on file systems that refuse to flush a folder.

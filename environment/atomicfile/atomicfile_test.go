@@ -128,7 +128,6 @@ func TestMissingFolder(t *testing.T) {
 	path := filepath.Join(missing, "a")
 	for name, err := range map[string]error{
 		"file":      atomicfile.WriteBytes(path, nil),
-		"rename":    atomicfile.Rename(path, path+"b"),
 		"leftovers": atomicfile.RemoveLeftovers(missing),
 		"sync":      atomicfile.SyncFolder(missing),
 	} {
@@ -178,17 +177,5 @@ func TestTemporariesAreLeftovers(t *testing.T) {
 	}
 	if err := atomicfile.Write(filepath.Join(folder, "a"), func(io.Writer) error { return check() }); err == nil {
 		t.Error("no error")
-	}
-}
-
-func TestRename(t *testing.T) {
-	folder := t.TempDir()
-	from, to := filepath.Join(folder, "from"), filepath.Join(folder, "to")
-	write(t, from, "x")
-	write(t, to, "old")
-	must.Do(t, atomicfile.Rename(from, to))
-	require(t, to, "x")
-	if got := names(t, folder); got != "to" {
-		t.Errorf("the folder holds %s", got)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"os"
-	"strings"
 
 	"densityuncertainty/datasets/fetch"
 )
@@ -15,12 +13,11 @@ var errNoDownload = errors.New("a notebook in quick mode downloads nothing")
 
 // Files says how a notebook gets the files of data sets. In quick mode it takes
 // those that are on this machine, in the folder that DENSITYUNCERTAINTY_DATA
-// names or in the cache; where a download would begin there is a [fetch.Error]
-// instead, and the context, which is for getting files and nothing else, ends
-// with it. In full mode, and where DENSITYUNCERTAINTY_DATA
-// names an address, what is missing is downloaded.
+// names or in the cache; where a download would begin there is a
+// [fetch.ErrDownload] instead, and the context, which is for getting files and
+// nothing else, ends with it. In full mode, what is missing is downloaded.
 func Files() (context.Context, *fetch.Fetcher) {
-	if !Quick() || strings.Contains(os.Getenv(fetch.EnvData), "://") {
+	if !Quick() {
 		return context.Background(), nil
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
