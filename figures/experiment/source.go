@@ -181,6 +181,13 @@ func (t Table) parts(split int) datasets.Split {
 	return datasets.RandomSplits(t.Set.N, split+1)[split]
 }
 
+// TestTrain is the ratio of test to training examples of a split, by which tests of differences over splits that overlap are
+// corrected.
+func (t Table) TestTrain() float64 {
+	parts := t.parts(0)
+	return float64(len(parts.Test)) / float64(len(parts.Train))
+}
+
 // MeanError implements Scaled.
 func (t Table) MeanError(split int) float64 { return MeanError(t.Set, t.parts(split)) }
 

@@ -136,3 +136,78 @@ func TestFamily(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// Methods are columns, and their runs are compared with those of the reference that have the same split and seed. The numbers
+// are those of SciPy's ttest_rel, and with splits that overlap those of the corrected test.
+func TestAgainst(t *testing.T) {
+	a, b := density(dul.Density{InitStd: 0.1}), experiment.Method{Name: "other", Layers: dul.Density{InitStd: 0.2}}
+	ours, theirs := made(t, a, 1, 2, 3), made(t, b, 1.5, 2.4, 3.9)
+	text := func(table report.Table, err error) string {
+		t.Helper()
+		must.Do(t, err)
+		var b strings.Builder
+		fmt.Fprintln(&b, strings.Join(table.Columns, "|"))
+		for _, row := range table.Rows {
+			fmt.Fprint(&b, row.Name)
+			for _, c := range row.Cells {
+				fmt.Fprint(&b, "|", c.Text)
+			}
+			fmt.Fprintln(&b)
+		}
+		figtest.Renders(t, table)
+		return b.String()
+	}
+	// The standard error of the differences 0.5, 0.4 and 0.9 is 0.26458 sqrt(1/3 + 1/8): a test example for 8 to train on.
+	splits := "Metric|other|density\nnll|2.600 ± 1.212|2.000 ± 1.000\nnll − density|+0.600 [-0.171, +1.371], 3 pairs|\n"
+	if got := text(tables.Against(slices.Concat(theirs, ours), "density", "nll")); got != splits {
+		t.Errorf("got\n%s\nwant\n%s", got, splits)
+	}
+	// Further seeds of a split, as far from each other, move nothing; the order of results does not matter.
+	seeded := func(list []experiment.Result, by float64) (all []experiment.Result) {
+		for _, r := range slices.Backward(list) {
+			middle := r.Metrics["nll"]
+			for seed, more := range []float64{by, 0, -by} {
+				r.Seed, r.Metrics = uint64(seed), map[string]float64{"nll": middle + more}
+				all = append(all, r)
+			}
+		}
+		return all
+	}
+	if got := text(tables.Against(slices.Concat(seeded(theirs, 0.3), seeded(ours, 0.1)), "density", "nll")); !strings.Contains(got, "|+0.600 [-0.171, +1.371], 3 pairs|") {
+		t.Errorf("with seeds: got\n%s", got)
+	}
+	// On one split the seeds are pairs, whose test needs no correction.
+	for i := range ours {
+		ours[i].Split, theirs[i].Split, ours[i].Seed, theirs[i].Seed = 0, 0, uint64(i), uint64(i)
+	}
+	if got := text(tables.Against(slices.Concat(theirs, ours), "density", "nll")); !strings.Contains(got, "|+0.600 [-0.057, +1.257], 3 pairs|") {
+		t.Errorf("on one split: got\n%s", got)
+	}
+	theirs[2].Metrics["nll"] = 3.5 // 0.5, 0.4, 0.5
+	if got := text(tables.Against(slices.Concat(theirs, ours), "density", "nll")); !strings.Contains(got, "|+0.467 [+0.323, +0.610], 3 pairs *|") {
+		t.Errorf("significant: got\n%s", got)
+	}
+	lost := slices.Clone(theirs)
+	lost[1].Diverged, lost[1].Metrics = true, nil
+	if got := text(tables.Against(slices.Concat(lost, ours), "density", "nll")); !strings.Contains(got, "(1 of 3 diverged)|2.000 ± 1.000\nnll − density|no test: runs diverged|") {
+		t.Errorf("diverged: got\n%s", got)
+	}
+	if got := text(tables.Against(slices.Concat(theirs[:2], ours[1:]), "density", "nll")); !strings.Contains(got, "|no test: 1 pair|") {
+		t.Errorf("one pair: got\n%s", got)
+	}
+	twice := made(t, experiment.Method{Name: "density", Layers: dul.Density{InitStd: 0.3}}, 1)
+	elsewhere := made(t, b, 1, 2)
+	for i, r := range elsewhere {
+		e := *r.Experiment
+		e.Task.Data = experiment.Table{Set: &datasets.Regression{Name: "x", N: 4, D: 1, X: []float64{1, 2, 3, 4}, Y: []float64{1, 2, 3, 5}}}
+		elsewhere[i] = r.Of(e)
+	}
+	for want, list := range map[string][]experiment.Result{
+		`no result is of the method "density"; there are other`: theirs, "two experiments on mine are called": slices.Concat(ours, twice),
+		"other and density on mine have other data": slices.Concat(ours, elsewhere),
+	} {
+		if _, err := tables.Against(list, "density", "nll"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q in it", err, want)
+		}
+	}
+}

@@ -116,8 +116,8 @@ func TestSheet(t *testing.T) {
 	}
 	want := []string{
 		"ours | *1.10 ± 0.10*, agrees | 3.10 ± 0.10, worse", "paper | 1.0 ± 0.5 | –",
-		"higher | 1.10 ± 0.10, agrees | *3.10 ± 0.10*, better", "percent, shown | 31.0 ± 1.0, worse | +2.000 [+1.752, +2.248], worse",
-		"gain, given | +2.790 [+2.566, +3.014], worse | -1.000 [-2.000, -0.500], better", "words | 2 words | 1.0 ± 0.5",
+		"higher | 1.10 ± 0.10, agrees | *3.10 ± 0.10*, better", "percent, shown | 31.0 ± 1.0, worse | +2.000 [+1.709, +2.291], worse",
+		"gain, given | +2.790 [+2.528, +3.052], worse | -1.000 [-2.000, -0.500], better", "words | 2 words | 1.0 ± 0.5",
 	}
 	if !slices.Equal(got, want) || !slices.Equal(table.NotRun, []string{"lost"}) {
 		t.Errorf("got\n%s\nwant\n%s\nnot run %q", strings.Join(got, "\n"), strings.Join(want, "\n"), table.NotRun)
