@@ -8,6 +8,7 @@ package cifar
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -163,9 +164,12 @@ func (s settings) experiment(data experiment.Source, m experiment.Method) (exper
 	if s.wide() && m.Process != nil {
 		network.Dropout = cmp.Or(network.Dropout, 0.3)
 	}
-	task := experiment.Task{Name: d.Name, Data: s.images(d, m, t), Network: network, Likelihood: l, Metrics: []experiment.Metric{Scores}, Inspect: inspect(network, m)}
-	if isPlain(m) {
-		task.Probe = featureGaussians(d.classes())
+	task := experiment.Task{Name: d.Name, Data: s.images(d, m, t), Network: network, Likelihood: l, Metrics: []experiment.Metric{Scores}}
+	task.After = func(ctx context.Context, members []*nets.Model, d experiment.Data) (numbers map[string]float64, each map[string]map[string][]float64, err error) {
+		if numbers, err = inspect(network, m, members); err == nil && isPlain(m) {
+			each, err = featureGaussians(ctx, members[0], d)
+		}
+		return numbers, each, err
 	}
 	return experiment.Experiment{Task: task, Method: m, Recipe: recipe, Preset: s.preset}, nil
 }

@@ -295,70 +295,68 @@ const smallest = 0x1p-150
 // inspect measures the networks themselves: the number of "parameters" of all members, the 10^9 operations of a training
 // step for one image ("training_gflop"), and the geometric mean of the standard deviations of the posterior
 // ("posterior_std"), of methods that train one.
-func inspect(network nets.ResNet, m experiment.Method) experiment.Inspect {
-	return func(models []*nets.Model, _, _ int) (map[string]float64, error) {
-		count, sum, n, operations := 0, 0.0, 0, 0.0
-		for _, member := range models {
-			for v := range member.Store.IterVariables() {
-				role := params.RoleOf(v, member.Store)
-				if v.Trainable && role != "" {
-					count += v.Shape().Size()
-				}
-				if role != params.Variational || !strings.HasSuffix(v.Path(), "log_variance") {
-					continue
-				}
-				logVariances, _, err := params.Values(member.Store, v.Path())
-				if err != nil {
-					return nil, err
-				}
-				sum, n = sum+floats.Sum(logVariances), n+len(logVariances)
+func inspect(network nets.ResNet, m experiment.Method, models []*nets.Model) (map[string]float64, error) {
+	count, sum, n, operations := 0, 0.0, 0, 0.0
+	for _, member := range models {
+		for v := range member.Store.IterVariables() {
+			role := params.RoleOf(v, member.Store)
+			if v.Trainable && role != "" {
+				count += v.Shape().Size()
 			}
-			complete := network
-			if layers, has := m.Layers.(nets.ConvLayers); has {
-				complete.Layers = layers
+			if role != params.Variational || !strings.HasSuffix(v.Path(), "log_variance") {
+				continue
 			}
-			operations += complete.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, member.Likelihood.Outputs()).Training
+			logVariances, _, err := params.Values(member.Store, v.Path())
+			if err != nil {
+				return nil, err
+			}
+			sum, n = sum+floats.Sum(logVariances), n+len(logVariances)
 		}
-		found := map[string]float64{results.MetricParameters: float64(count), results.MetricTrainingGFLOP: operations / 1e9}
-		if n > 0 {
-			found[results.MetricPosteriorStd] = math.Exp(sum / float64(n) / 2)
+		complete := network
+		if layers, has := m.Layers.(nets.ConvLayers); has {
+			complete.Layers = layers
 		}
-		return found, nil
+		operations += complete.CostOf(datasets.ImageChannels, datasets.ImageSide, datasets.ImageSide, member.Likelihood.Outputs()).Training
 	}
+	found := map[string]float64{results.MetricParameters: float64(count), results.MetricTrainingGFLOP: operations / 1e9}
+	if n > 0 {
+		found[results.MetricPosteriorStd] = math.Exp(sum / float64(n) / 2)
+	}
+	return found, nil
 }
 
-// featureGaussians fits Gaussians to the features of the training images, without augmentation, and gives each example
-// its squared distances from them: the control for energy models, which are trained with the network.
-func featureGaussians(classes int) experiment.Probe {
-	return func(ctx context.Context, members []*nets.Model, d experiment.Data) (func(context.Context, experiment.Set) (map[string][]float64, error), error) {
-		features, width, err := featuresOf(ctx, members[0], d.Train)
-		if err != nil {
-			return nil, err
-		}
-		labels := d.Train.Labels
-		if len(labels) <= width+classes { // the covariance would be singular
-			return func(context.Context, experiment.Set) (map[string][]float64, error) { return nil, nil }, nil
-		}
-		one, err := fitGaussian(features, width, make([]int, len(labels)), 1)
-		if err != nil {
-			return nil, err
-		}
-		each, err := fitGaussian(features, width, labels, classes)
-		if err != nil {
-			return nil, err
-		}
-		return func(ctx context.Context, set experiment.Set) (map[string][]float64, error) {
-			features, _, err := featuresOf(ctx, members[0], set.Dataset)
-			if err != nil {
-				return nil, fmt.Errorf("features of %s: %w", set.Name, err)
-			}
-			found := map[string][]float64{}
-			for name, g := range map[string]*gaussian{distanceOne: one, distanceClass: each} {
-				if found[name], err = g.distances(features); err != nil {
-					return nil, err
-				}
-			}
-			return found, nil
-		}, nil
+// featureGaussians fits Gaussians to the features of the training images, without augmentation, and gives each example of
+// each set its squared distances from them: the control for energy models, which are trained with the network. There are
+// none if the covariance would be singular.
+func featureGaussians(ctx context.Context, m *nets.Model, d experiment.Data) (map[string]map[string][]float64, error) {
+	features, width, err := featuresOf(ctx, m, d.Train)
+	if err != nil {
+		return nil, err
 	}
+	labels, classes := d.Train.Labels, m.Likelihood.Outputs()
+	if len(labels) <= width+classes {
+		return nil, nil
+	}
+	one, err := fitGaussian(features, width, make([]int, len(labels)), 1)
+	if err != nil {
+		return nil, err
+	}
+	each, err := fitGaussian(features, width, labels, classes)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]map[string][]float64{}
+	for _, set := range d.Sets {
+		features, _, err := featuresOf(ctx, m, set.Dataset)
+		if err != nil {
+			return nil, fmt.Errorf("features of %s: %w", set.Name, err)
+		}
+		all[set.Name] = map[string][]float64{}
+		for name, g := range map[string]*gaussian{distanceOne: one, distanceClass: each} {
+			if all[set.Name][name], err = g.distances(features); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
 }

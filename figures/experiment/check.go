@@ -48,7 +48,7 @@ func (e Experiment) Check() error {
 	}
 	all.add(checkItself(m.Process))
 	all.add(checkItself(m.Sampler))
-	all.need(m.Sampler == nil || t.Inspect == nil && t.Probe == nil, "Task.Inspect and Task.Probe ask a trained network, and Method.Sampler draws many; leave them out")
+	all.need(m.Sampler == nil || t.After == nil, "Task.After asks trained networks, and Method.Sampler draws others; leave it out")
 	all.need(m.Sampler == nil || m.Layers != nil, "Method.Sampler is set, but there are no Layers; it draws the parameters of a network, and not those of a Process")
 	all.add(e.checkDecision())
 	all.need(m.Process == nil || !e.Recipe.EarlyStopping, "Recipe.EarlyStopping is set, but a Gaussian process is finished only after training, and cannot be scored before")
@@ -185,9 +185,6 @@ func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
 			return found, err
 		}
 	}
-	if e.Task.Probe != nil && found.replicas {
-		return found, errors.New("Task.Probe is not for networks that are trained as replicas of one graph")
-	}
 	if err := found.checkDraws(ctx, e, d); err != nil {
 		return found, err
 	}
@@ -292,13 +289,16 @@ func (e Experiment) load(ctx context.Context) (d Data, err error) {
 }
 
 // takesReplicas says whether networks of the experiment can be replicas of one graph. Gaussian processes draw the outputs
-// of a classification in training, which replicas do not; a Sampler is for one experiment.
+// of a classification in training, which replicas do not; a Sampler and an After are for one experiment.
 func (e Experiment) takesReplicas() (bool, error) {
+	if e.Method.Sampler != nil || e.Task.After != nil {
+		return false, nil
+	}
 	if e.Method.Process != nil {
 		return !isClassification(e.Task.Likelihood), nil
 	}
 	network, err := e.Task.Network.Over(e.Method.Layers)
-	return err == nil && e.Method.Sampler == nil && nets.TakesReplicas(network), err
+	return err == nil && nets.TakesReplicas(network), err
 }
 
 // allEqual says whether several values are all the same.

@@ -53,8 +53,7 @@ func outsideFunc(f any) bool {
 // hidden lists parts of an experiment from outside whose code shows in no graph and no data.
 func (e Experiment) hidden() (names []string) {
 	for name, is := range map[string]bool{
-		"Inspect": outsideFunc(e.Task.Inspect), "Probe": outsideFunc(e.Task.Probe),
-		"Decision": outsideValue(e.Task.Decision), "Sampler": outsideValue(e.Method.Sampler),
+		"After": outsideFunc(e.Task.After), "Decision": outsideValue(e.Task.Decision), "Sampler": outsideValue(e.Method.Sampler),
 	} {
 		if is {
 			names = append(names, name)

@@ -33,8 +33,8 @@ func (e Experiment) checkDecision() error {
 	switch {
 	case d == nil:
 		return nil
-	case t.Inspect != nil || t.Probe != nil || len(t.Metrics) > 0:
-		return errors.New("Task.Decision returns the numbers itself, and keeps no predictions; leave Metrics, Inspect and Probe out")
+	case t.After != nil || len(t.Metrics) > 0:
+		return errors.New("Task.Decision returns the numbers itself, and keeps no predictions; leave Metrics and After out")
 	case e.Method.Sampler != nil:
 		return errors.New("Task.Decision trains the networks again and again, and Method.Sampler goes on from them once; leave one of them out")
 	}

@@ -164,23 +164,15 @@ func (p *plan) add(ctx context.Context, e Experiment, identity string) (err erro
 		if a, b := reflect.TypeOf(one.Task.Likelihood), reflect.TypeOf(e.Task.Likelihood); a != b {
 			return fmt.Errorf("it has a likelihood of type %s with the loss of type %s, with which it is listed too; run them one after the other", b, a)
 		}
-		if !same(one.Task.Metrics, e.Task.Metrics) {
+		if !slices.EqualFunc(one.Task.Metrics, e.Task.Metrics, func(a, b Metric) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }) {
 			return errors.New("it is listed twice, with other Task.Metrics; list it once, with all of them")
 		}
 		return nil
-	}
-	if first := g.list; known && !(same([]Inspect{first[0].Task.Inspect}, []Inspect{e.Task.Inspect}) && same([]Probe{first[0].Task.Probe}, []Probe{e.Task.Probe})) {
-		return fmt.Errorf("it has another Task.Inspect or Task.Probe than %v, with which it can be trained; give both the same", g.list[0])
 	}
 	one := &planned{Experiment: e, id: id}
 	p.byID[id] = one
 	g.list, p.order = append(g.list, one), append(p.order, one)
 	return nil
-}
-
-// same says whether two lists have the same functions.
-func same[F any](a, b []F) bool {
-	return slices.EqualFunc(a, b, func(a, b F) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() })
 }
 
 // cost is the cost of everything, also of what a store has.
@@ -335,7 +327,7 @@ func (r *run) measureStored() error {
 
 // measureStored adds to a stored result what its experiment asks for.
 func (p *planned) measureStored() error {
-	if len(p.Task.Metrics) == 0 && p.Task.Inspect == nil && p.Task.Probe == nil {
+	if len(p.Task.Metrics) == 0 && p.Task.After == nil {
 		return nil
 	}
 	said, err := p.result.Predictions()
@@ -344,10 +336,8 @@ func (p *planned) measureStored() error {
 		return err
 	case said.Partial:
 		return p.problem(fmt.Errorf("only a part of them was kept: %w", ErrNoPredictions))
-	case p.Task.Inspect != nil && said.Inspected == nil:
-		return p.problem(errors.New("the stored result is without Task.Inspect, and its networks are gone; leave Inspect out, or use another store"))
-	case p.Task.Probe != nil && !said.probed:
-		return p.problem(errors.New("the stored result is without Task.Probe, and its networks are gone; leave Probe out, or use another store"))
+	case p.Task.After != nil && said.Inspected == nil:
+		return p.problem(errors.New("the stored result is without Task.After, and its networks are gone; leave After out, or use another store"))
 	}
 	found, notFinite, err := measure(p.Experiment, said, p.Task.Metrics)
 	if err != nil {

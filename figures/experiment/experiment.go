@@ -45,25 +45,17 @@ type Task struct {
 	// Metrics are computed from the predictions, and are no part of the identity. Run computes those that a stored result
 	// lacks from its kept predictions, without training.
 	Metrics []Metric `experiment:"-"`
-	// Inspect, if not nil, measures the trained networks themselves. It is no part of the identity. Networks are gone
-	// after a run, so that a stored result without it is an error.
-	Inspect Inspect `experiment:"-"`
-	// Probe, if not nil, asks the trained networks for more about each example than their predictions. It is no part of
-	// the identity. As with Inspect, a stored result without it is an error.
-	Probe Probe `experiment:"-"`
+	// After, if not nil, asks the trained networks for more than their predictions. It is no part of the identity. Networks
+	// are gone after a run, so that a stored result without it is an error.
+	After After `experiment:"-"`
 	// Decision, if not nil, chooses what to train on, and trains again and again.
 	Decision Decision
 }
 
-// An Inspect measures the trained networks of an experiment. The models are either the members of an ensemble, or a
-// single model with replicas. Then the experiment has the replicas from first to first+count-1. The numbers are kept with
-// the predictions, and must be finite.
-type Inspect func(models []*nets.Model, first, count int) (map[string]float64, error)
-
-// A Probe prepares to ask trained networks, the members of one experiment, for numbers about each example of a set, such
-// as distances of features. The function that it returns is called for every set, and may return nil. Its numbers are
-// kept as Prediction.Extra. A Probe must not draw noise. Networks that are trained as replicas of one graph have none.
-type Probe func(ctx context.Context, members []*nets.Model, d Data) (func(ctx context.Context, set Set) (map[string][]float64, error), error)
+// An After asks the trained networks of an experiment, its members. The numbers are kept with the predictions, are among
+// the metrics and must be finite. each has numbers about the examples of sets, [N], by the name of the set and their own;
+// they are kept as Prediction.Extra. An After must not draw from the networks' noise if Recipe.SharedNoise is set.
+type After func(ctx context.Context, members []*nets.Model, d Data) (numbers map[string]float64, each map[string]map[string][]float64, err error)
 
 // A Source gives the data of each split. Its fields are its identity, so that identities can be compared without
 // reading data: a published data set has its name and a checksum, other data have a digest (see Digest).
@@ -117,7 +109,7 @@ type Method struct {
 // A Sampler draws networks from their posterior distribution, such as HMC.
 type Sampler interface {
 	// Sample returns the prediction of each set of the data, in their order, by networks that are drawn in chains which
-	// begin at the trained members. The numbers say how the chains went, and are kept as those of an Inspect. The seed fixes
+	// begin at the trained members. The numbers say how the chains went, and are kept as those of an After. The seed fixes
 	// all draws. progress hears which part is done, from 0 to 1.
 	Sample(ctx context.Context, members []*nets.Model, d Data, seed uint64, progress func(done float64, note string)) ([]*Prediction, map[string]float64, error)
 }

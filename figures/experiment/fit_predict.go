@@ -29,7 +29,7 @@ import (
 func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 	all := make([]*Predictions, len(f.list))
 	for i, e := range f.list {
-		all[i] = &Predictions{Experiment: e.id, Split: e.Split, Diverged: f.diverged[i] != "", Reason: f.diverged[i], Unit: f.data[i].Unit, Zero: f.data[i].Zero, probed: e.Task.Probe != nil}
+		all[i] = &Predictions{Experiment: e.id, Split: e.Split, Diverged: f.diverged[i] != "", Reason: f.diverged[i], Unit: f.data[i].Unit, Zero: f.data[i].Zero}
 	}
 	if !f.replicas && f.diverged[0] != "" {
 		return all, nil
@@ -37,20 +37,17 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 	if sampler := f.first().Method.Sampler; sampler != nil {
 		return all, f.sample(ctx, sampler, all[0])
 	}
-	if err := f.inspect(all); err != nil {
-		return nil, err
+	each, err := f.after(ctx, all[0])
+	if errors.Is(err, metrics.ErrValue) {
+		all[0].diverge("Task.After: " + err.Error())
+		return all, nil
 	}
-	extra, err := f.probe(ctx)
 	if err != nil {
-		if errors.Is(err, metrics.ErrValue) {
-			all[0].diverge("probing the networks: " + err.Error())
-			return all, nil
-		}
-		return nil, fmt.Errorf("probing the networks: %w", err)
+		return nil, fmt.Errorf("Task.After: %w", err)
 	}
 	for k, set := range f.data[0].Sets {
 		f.report(f.unit, 1, fmt.Sprintf("predicting the set %q", set.Name))
-		found, err := f.predictSet(ctx, k, extra)
+		found, err := f.predictSet(ctx, k)
 		if errors.Is(err, metrics.ErrValue) && !f.replicas {
 			all[0].diverge(fmt.Sprintf("predicting the set %q: %v", set.Name, err))
 			return all, nil
@@ -59,6 +56,7 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 			return nil, fmt.Errorf("the set %q: %w", set.Name, err)
 		}
 		for i := range found {
+			found[i].Extra = each[set.Name]
 			all[i].Sets = append(all[i].Sets, found[i])
 			if text := found[i].notFinite(); text != "" {
 				all[i].diverge(text)
@@ -89,41 +87,23 @@ func (f *fit) sample(ctx context.Context, sampler Sampler, p *Predictions) error
 	return nil
 }
 
-// inspect measures the networks. An experiment with a number that is not finite fails alone.
-func (f *fit) inspect(all []*Predictions) error {
-	inspect := f.first().Task.Inspect
-	if inspect == nil {
-		return nil
-	}
-	for i, p := range all {
-		if p.Diverged {
-			continue
-		}
-		var err error
-		if p.Inspected, err = inspect(f.models, i*f.members(), f.members()); err != nil {
-			return fmt.Errorf("inspecting the networks: %w", err)
-		}
-		if p.Inspected == nil { // says that they were inspected
-			p.Inspected = map[string]float64{}
-		}
-		if err := finiteNumbers("Task.Inspect", p.Inspected); err != nil {
-			f.failed[i] = err
-		}
-	}
-	return nil
-}
-
-// probe prepares the task's Probe; nil for none.
-func (f *fit) probe(ctx context.Context) (func(ctx context.Context, set Set) (map[string][]float64, error), error) {
-	probe := f.first().Task.Probe
-	if probe == nil {
+// after asks the task's After, if there is one, about the networks of the only experiment.
+func (f *fit) after(ctx context.Context, p *Predictions) (each map[string]map[string][]float64, err error) {
+	after := f.first().Task.After
+	if after == nil {
 		return nil, nil
 	}
-	return probe(ctx, f.models, f.data[0])
+	if p.Inspected, each, err = after(ctx, f.models, f.data[0]); err != nil {
+		return nil, err
+	}
+	if p.Inspected == nil { // says that they were asked
+		p.Inspected = map[string]float64{}
+	}
+	return each, finiteNumbers("Task.After", p.Inspected)
 }
 
 // predictSet predicts set number k of all experiments.
-func (f *fit) predictSet(ctx context.Context, k int, extra func(ctx context.Context, set Set) (map[string][]float64, error)) ([]Prediction, error) {
+func (f *fit) predictSet(ctx context.Context, k int) ([]Prediction, error) {
 	sets := forEachNetwork(f, func(d Data) train.Dataset { return d.Sets[k].Dataset })
 	seeds := f.seeds()
 	var drawn []*Prediction
@@ -150,11 +130,6 @@ func (f *fit) predictSet(ctx context.Context, k int, extra func(ctx context.Cont
 			return nil, err
 		}
 		p.Set = f.data[i].Sets[k].Name
-		if extra != nil {
-			if p.Extra, err = extra(ctx, f.data[i].Sets[k]); err != nil {
-				return nil, fmt.Errorf("probing the networks: %w", err)
-			}
-		}
 		all[i] = *p
 	}
 	return all, nil

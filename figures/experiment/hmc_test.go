@@ -79,8 +79,8 @@ func TestHMCRefuses(t *testing.T) {
 		"no mean and varia": func(e *experiment.Experiment) {
 			e.Task.Likelihood, e.Task.Metrics = likelihood.Quantiles{Levels: []float64{0.5}}, nil
 		},
-		"Task.Inspect": func(e *experiment.Experiment) {
-			e.Task.Inspect = func([]*nets.Model, int, int) (map[string]float64, error) { return nil, nil }
+		"Task.After": func(e *experiment.Experiment) {
+			e.Task.After = nothingAfter
 		},
 	} {
 		e := chains(t, good)

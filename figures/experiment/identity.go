@@ -38,7 +38,7 @@ import (
 //   - A type or a nets.Func from outside this module has no name here, since a name says nothing about code that may have
 //     changed. Instead the Spec has digests of what the experiment computes: of the graphs of loss, gradients and
 //     prediction and of the initial values, and if the Source is from outside, of the data of all its splits. So edited code
-//     is another experiment, and renamed code is the same. Of Inspect, Probe, a Decision or a Sampler from outside no graph
+//     is another experiment, and renamed code is the same. Of After, a Decision or a Sampler from outside no graph
 //     shows what they do: the Spec then has a digest of the running program.
 //
 // Functions, maps, channels, cycles of pointers and numbers that are not finite are errors.
@@ -118,7 +118,7 @@ func (e Experiment) identified() identified {
 		i.Task.Network = f
 	}
 	i.Task.Name, i.Method.Name, i.Preset, i.Split, i.Seed = "", "", "", 0, 0
-	i.Task.Metrics, i.Task.Inspect, i.Task.Probe = nil, nil, nil
+	i.Task.Metrics, i.Task.After = nil, nil
 	return i
 }
 

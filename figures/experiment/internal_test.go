@@ -65,7 +65,7 @@ func TestPredictionsAsTheyAre(t *testing.T) {
 		{"and what is left to 1", rows(narrow, func(a, b float64) float64 { return 1 - (a + b) }), true},
 		{"means over draws", rows(wide, func(a, b float64) float64 { return 1 - (a + b) }), false},
 	} {
-		p := Predictions{Experiment: "x", Unit: 1, probed: true, Sets: []Prediction{{Set: "test", Extra: map[string][]float64{"entropy": {0.5}}}}}
+		p := Predictions{Experiment: "x", Unit: 1, Sets: []Prediction{{Set: "test", Extra: map[string][]float64{"entropy": {0.5}}}}}
 		p.Sets[0].Prediction = predict.Prediction{Width: width, Probabilities: c.probabilities, LastConvolution: -1, Energies: []predict.LayerEnergy{{Layer: "stem", Mean: []float64{1, 2}}}}
 		content := must.Get(p.encode())(t)
 		if back := must.Get(decodePredictions(content))(t); !reflect.DeepEqual(*back, p) {

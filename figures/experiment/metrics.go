@@ -28,7 +28,7 @@ func attempt(metric Metric, p *Predictions) (found map[string]float64, err error
 }
 
 // Measure computes metrics from kept predictions: the given ones, or else the metrics of the experiment's task. It trains
-// nothing. The numbers of Task.Inspect are among the results.
+// nothing. The numbers of Task.After are among the results.
 func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, error) {
 	if len(list) == 0 {
 		list = e.Task.Metrics

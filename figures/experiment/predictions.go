@@ -45,11 +45,10 @@ type Predictions struct {
 	// A target t stands for t Unit + Zero in the data's own units.
 	Unit float64 `json:"unit"`
 	Zero float64 `json:"zero"`
-	// Inspected is what Task.Inspect measured.
+	// Inspected is what Task.After measured.
 	Inspected map[string]float64 `json:"inspected"`
 
 	experiment *Experiment // nil where it is not known
-	probed     bool        // whether Task.Probe was asked, which may have nothing to say
 }
 
 // A Prediction is the prediction of one set, in the network's units, with the answers where the set has some.
@@ -63,7 +62,7 @@ type Prediction struct {
 	// LogLikelihood is log p(y_i | x_i), the logarithm of the mean over the draws, [N]. It is kept where Prediction has
 	// outputs alone, whose meaning only the likelihood knows, and where there are answers. See LogDensities.
 	LogLikelihood []float64
-	// Extra are the numbers of Task.Probe, by their names, [N] each.
+	// Extra are the numbers of Task.After, by their names, [N] each.
 	Extra map[string][]float64
 
 	likelihood likelihood.Likelihood // nil where the experiment is not known
@@ -272,8 +271,7 @@ const formatKey, headKey = "format", "predictions"
 // predictionsHead is what of Predictions is no list of numbers.
 type predictionsHead struct {
 	Predictions
-	Probed bool      `json:"probed,omitempty"`
-	Sets   []setHead `json:"sets"`
+	Sets []setHead `json:"sets"`
 }
 
 // setHead is what of a Prediction is no list of numbers.
@@ -304,12 +302,12 @@ func (p *Prediction) columns(energies, once *[][]float64) []column {
 // The names of the labels, and of probabilities that are kept as logarithms.
 const labelsColumn, logProbabilitiesColumn = "labels", "log_probabilities"
 
-// extraName is the name of the tensor of numbers of a Probe.
+// extraName is the name of the tensor of numbers of an After.
 func extraName(set int, name string) string { return fmt.Sprintf("%d/extra/%s", set, name) }
 
 // encode is the content of the file of predictions.
 func (p *Predictions) encode() ([]byte, error) {
-	head := predictionsHead{Predictions: *p, Probed: p.probed}
+	head := predictionsHead{Predictions: *p}
 	named := map[string]*tensors.Tensor{}
 	for i := range p.Sets {
 		s := &p.Sets[i]
@@ -472,7 +470,6 @@ func decodePredictions(content []byte) (*Predictions, error) {
 		return nil, err
 	}
 	p := &head.Predictions
-	p.probed = head.Probed
 	for i, h := range head.Sets {
 		s := Prediction{Set: h.Name}
 		s.Width, s.LastConvolution = h.Width, h.LastConvolution
@@ -506,7 +503,7 @@ func decodePredictions(content []byte) (*Predictions, error) {
 			if s.Extra == nil {
 				s.Extra = map[string][]float64{}
 			}
-			s.Extra[name], p.probed = values, true
+			s.Extra[name] = values
 		}
 		if t, has := named[fmt.Sprintf("%d/%s", i, labelsColumn)]; has {
 			if err := tensors.ConstFlatData(t, func(labels []int32) {

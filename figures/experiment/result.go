@@ -27,7 +27,7 @@ type Result struct {
 	// Task, Method and Preset are the names under which the experiment is shown.
 	Task, Method, Preset string
 
-	// Metrics are the numbers of Task.Metrics and Task.Inspect.
+	// Metrics are the numbers of Task.Metrics and Task.After.
 	Metrics map[string]float64
 	// NotFinite lists the metrics that came out infinite or as NaN, such as "\"skill\" is NaN". They are not among Metrics.
 	NotFinite []string

@@ -158,9 +158,9 @@ func FindBounds(ctx context.Context, network nets.ResidualSum, steps, draws int,
 	e.Task.Network = nets.Func{Name: "residual sum", Build: func(_ nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
 		return network.Apply(s, x, outputs)
 	}}
-	e.Task.Inspect = func(models []*nets.Model, _, _ int) (map[string]float64, error) {
-		b, err = boundsOf(ctx, models[0], network, draws)
-		return nil, err
+	e.Task.After = func(ctx context.Context, members []*nets.Model, _ experiment.Data) (map[string]float64, map[string]map[string][]float64, error) {
+		b, err = boundsOf(ctx, members[0], network, draws)
+		return nil, nil, err
 	}
 	if _, err := (experiment.Engine{Progress: progress}).Run(ctx, e); err != nil {
 		return b, err
