@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"densityuncertainty/baselines"
-	"densityuncertainty/dul"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
@@ -23,7 +21,6 @@ import (
 // The names of the options that are searched.
 const (
 	initStd     = "init_std"     // standard deviation of the posterior at the start
-	priorStd    = "prior_std"    // standard deviation of the prior
 	dropoutRate = "dropout_rate" // of MC dropout
 	alphaOption = "alpha"        // noise variance of variational dropout
 	lengthScale = "length_scale" // of SNGP's kernel
@@ -68,15 +65,6 @@ func with(preset experiment.Preset, option string, value float64) experiment.Pre
 		switch option {
 		case lengthScale:
 			m.Process = experiment.SNGP{LengthScale: value}
-		case priorStd:
-			switch l := m.Layers.(type) {
-			case dul.Density:
-				l.PriorStd = value
-				m.Layers = l
-			case baselines.Rank1:
-				l.PriorStd = value
-				m.Layers = l
-			}
 		case processRate:
 		default:
 			m.Layers, _ = methods.WithNoise(m.Layers, value)
@@ -92,13 +80,10 @@ func with(preset experiment.Preset, option string, value float64) experiment.Pre
 }
 
 // candidates are the experiments of ProcessorGrid with each value.
-func (s search) candidates() experiment.Experiments { return s.by(ProcessorGrid, ten) }
-
-// by are the experiments of a preset with each value.
-func (s search) by(preset experiment.Preset, d Images) experiment.Experiments {
+func (s search) candidates() experiment.Experiments {
 	var all experiment.Experiments
 	for _, value := range s.values {
-		all = append(all, list(with(preset, s.option, value), d, 1, s.method)...)
+		all = append(all, list(with(ProcessorGrid, s.option, value), ten, 1, s.method)...)
 	}
 	return all
 }

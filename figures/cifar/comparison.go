@@ -21,15 +21,13 @@ type Comparison struct {
 	settings
 	name     string    // after "cifar-", of its tables
 	variants []variant // on each data set
-	searched bool      // whether options are searched for it
 	small    bool      // it has no table but that of its runs
 }
 
 // A variant is a preset of a comparison, with what its methods are called beside their names.
 type variant struct {
-	preset   experiment.Preset
-	ending   string
-	released bool
+	preset experiment.Preset
+	ending string
 	// only, if not nil, are the methods with this variant. Others are not compared with them.
 	only []experiment.Method
 }
@@ -39,30 +37,28 @@ var (
 	// OnSmall is of runs that show the pipeline at work, on few images.
 	OnSmall = Comparison{settings: onSmall, name: "small", variants: []variant{{preset: Small}}, small: true}
 	// OnProcessor is of runs within reach of a processor, with options that were searched for.
-	OnProcessor = Comparison{settings: onProcessor, name: "processor", searched: true, variants: []variant{
+	OnProcessor = Comparison{settings: onProcessor, name: "processor", variants: []variant{
 		{preset: Chosen(Processor)}, {preset: Chosen(onProcessor.withDecay(false)), ending: ", decay on weights alone", only: []experiment.Method{methods.Density}},
 	}}
-	// OnGPU is of runs within reach of one GPU, by the settings of the text and of the authors' code.
-	OnGPU = Comparison{settings: onGPU, name: "gpu", variants: []variant{{preset: GPU}, {preset: ReleasedGPU, released: true}}}
 )
 
-var comparisons = []Comparison{OnSmall, OnProcessor, OnGPU}
+var comparisons = []Comparison{OnSmall, OnProcessor}
 
 // start is one of its tables without rows, by the last part of the table's name.
 func (c Comparison) start(part string, absent []string) report.Table {
 	t := prose.Table("compared"+part, struct {
 		Name, TestImages, TrainingImages, Absent         string
 		Epochs, Samples, HeldOut, JudgedBins, Replicates int
-		Searched, Released, Small                        bool
+		Small                                            bool
 	}{
 		c.name, grouped(c.sizes.testN()), grouped(c.sizes.trainN()), strings.Join(absent, ", "),
-		c.epochs, c.samples, c.sizes.HeldOut, judgedBins, replicates, c.searched, !c.searched && !c.small, c.small,
+		c.epochs, c.samples, c.sizes.HeldOut, judgedBins, replicates, c.small,
 	})
 	t.Name = "cifar-" + c.name + part
 	return t
 }
 
-// rows are the methods with results: by data set, whether they are released, method and variant. The index has the deep
+// rows are the methods with results: by data set, method and variant. The index has the deep
 // ensembles, too, that predictions of single networks make.
 func (c Comparison) rows(x *tables.Index) ([]row, *tables.Index, error) {
 	x, err := c.withEnsembles(x)
@@ -71,28 +67,23 @@ func (c Comparison) rows(x *tables.Index) ([]row, *tables.Index, error) {
 	}
 	var rows []row
 	for _, d := range []Images{ten, hundred} {
-		for _, released := range []bool{false, true} {
-			for _, m := range allMethods() {
-				for _, v := range c.variants {
-					if v.released != released || v.only != nil && !slices.ContainsFunc(v.only, m.Same) {
-						continue
-					}
-					r := row{group: titleOf(d.Name), name: m.Name + v.ending, images: d, option: "–"}
-					if released {
-						r.group += ", settings of the authors' code"
-					}
-					r.found, r.runs = found(x, list(v.preset, d, mostSeeds, m))
-					r.made = m.Members > 1 && len(r.found) == 1
-					if len(r.runs) == 0 {
-						continue
-					}
-					r.reference = m.Same(methods.Density) && v.only == nil
-					if s := searchOf(m); s != nil && c.searched {
-						choice, _ := chosen()
-						r.option = fmt.Sprintf("%s = %g", s.option, choice[methods.NameOf(m)])
-					}
-					rows = append(rows, r)
+		for _, m := range allMethods() {
+			for _, v := range c.variants {
+				if v.only != nil && !slices.ContainsFunc(v.only, m.Same) {
+					continue
 				}
+				r := row{group: titleOf(d.Name), name: m.Name + v.ending, images: d, option: "–"}
+				r.found, r.runs = found(x, list(v.preset, d, mostSeeds, m))
+				r.made = m.Members > 1 && len(r.found) == 1
+				if len(r.runs) == 0 {
+					continue
+				}
+				r.reference = m.Same(methods.Density) && v.only == nil
+				if s := searchOf(m); s != nil {
+					choice, _ := chosen()
+					r.option = fmt.Sprintf("%s = %g", s.option, choice[methods.NameOf(m)])
+				}
+				rows = append(rows, r)
 			}
 		}
 	}
@@ -156,7 +147,7 @@ func (c Comparison) Table(x *tables.Index) (report.Table, error) {
 		}
 		return number("%.2g", stat.Mean(values, nil))
 	})}
-	if c.searched {
+	if !c.small {
 		columns = append(columns, words("Chosen option", func(r row) string { return r.option }))
 	}
 	return fill(x, c.start("", nil), columns, rows)
@@ -289,16 +280,7 @@ func scoreTitle(ending string) string {
 	return scores[slices.IndexFunc(scores, func(s score) bool { return s.ending == ending })].words
 }
 
-// papersGrid shows the paper's search.
-func papersGrid(x *tables.Index) (report.Table, error) {
-	var rows []row
-	for _, s := range papersSearches {
-		rows = append(rows, s.rows(s.candidates(), s.chosen)...)
-	}
-	return grid(x, "cifar-grid", rows)
-}
-
-// processorsGrid shows the search for Processor.
+// processorsGrid shows the search for Processor: the values of an option, measured on held-out images.
 func processorsGrid(x *tables.Index) (report.Table, error) {
 	choice, err := chosen()
 	if err != nil {
@@ -306,27 +288,15 @@ func processorsGrid(x *tables.Index) (report.Table, error) {
 	}
 	var rows []row
 	for _, s := range searches {
-		rows = append(rows, s.rows(s.candidates(), choice[methods.NameOf(s.method)])...)
-	}
-	return grid(x, "cifar-processor-grid", rows)
-}
-
-// rows are those of a search with its candidates.
-func (s search) rows(candidates experiment.Experiments, chosen float64) []row {
-	var rows []row
-	for i, value := range s.values {
-		r := row{group: s.method.Name + ": " + s.option, name: fmt.Sprint(value), runs: candidates[i : i+1]}
-		if value == chosen {
-			r.name += ", chosen"
+		for i, e := range s.candidates() {
+			r := row{group: s.method.Name + ": " + s.option, name: fmt.Sprint(s.values[i]), runs: experiment.Experiments{e}}
+			if s.values[i] == choice[methods.NameOf(s.method)] {
+				r.name += ", chosen"
+			}
+			rows = append(rows, r)
 		}
-		rows = append(rows, r)
 	}
-	return rows
-}
-
-// grid is the table of a search: the values of an option, measured on held-out images.
-func grid(x *tables.Index, name string, rows []row) (report.Table, error) {
-	t := prose.Table(name, nil)
+	t := prose.Table("cifar-processor-grid", nil)
 	t.Columns = []string{"Value"}
 	accuracy, ece := accuracyColumn, eceColumn
 	accuracy.Best, ece.Best = "", ""

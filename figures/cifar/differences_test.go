@@ -1,7 +1,6 @@
 package cifar
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -124,33 +123,6 @@ func TestSeedsThatDisagree(t *testing.T) {
 	want := swapped[1].runs[0].values[0] - swapped[0].runs[0].values[0]
 	if err != nil || math.Abs(alone.Mean-want) > 1e-12 || alone.Low > alone.Mean || alone.High < alone.Mean {
 		t.Errorf("%+v (%v), want a mean of %v", alone, err, want)
-	}
-}
-
-// Runs by the text's and by the settings of the authors' code are compared with the density layers of the same.
-func TestDifferencesOfSettings(t *testing.T) {
-	var found []experiment.Result
-	for _, e := range slices.Concat(list(ReleasedGPU, ten, 2, methods.Rank1, methods.Density, methods.Deterministic), list(GPU, ten, 2, methods.Density, methods.Deterministic)) {
-		found = append(found, spoken(t, e, 100, 2, 2))
-	}
-	table := tableOf(t, "cifar-gpu-differences", found...)
-	var got []string
-	for _, row := range table.Rows {
-		got = append(got, fmt.Sprint(row.Group, ": ", row.Name, " ", row.Cells[1].Verdict != ""))
-	}
-	same(t, got, []string{
-		"CIFAR-10: Density Uncertainty false", "CIFAR-10: Deterministic true", "CIFAR-10, settings of the authors' code: Density Uncertainty false",
-		"CIFAR-10, settings of the authors' code: Deterministic true", "CIFAR-10, settings of the authors' code: Rank-1 BNN true",
-	})
-	f := must.Get(OnGPU.DifferencesFigure(index(found...)))(t)
-	same(t, figtest.Titles(f), []string{"NLL", "Brier", "Accuracy (%)", "ECE", "AURC"})
-	var labels []string
-	for _, tick := range f.Panels[0][0].Y.Tick.Marker.Ticks(0, 0) {
-		labels = append(labels, tick.Label)
-	}
-	same(t, labels, []string{"CIFAR-10:", "Deterministic", "CIFAR-10, settings of the authors' code:", "Deterministic", "Rank-1 BNN"})
-	if !strings.Contains(table.Title, "60 epochs") {
-		t.Errorf("the title is %s", table.Title)
 	}
 }
 

@@ -53,18 +53,6 @@ func Processor(data experiment.Source, m experiment.Method) (experiment.Experime
 	return onProcessor.experiment(data, m)
 }
 
-// GPU is Processor at the scale of half an hour on a GPU: 60 epochs.
-func GPU(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	return onGPU.experiment(data, m)
-}
-
-// ReleasedGPU is Released with the epochs and images of GPU.
-func ReleasedGPU(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
-	s := onGPU.on(nets.ResNet20(nil))
-	s.preset, s.released = "cifar.ReleasedGPU", true
-	return s.experiment(data, m)
-}
-
 // ProcessorGrid is Processor in small, to choose a hyperparameter by the held-out images: 3 epochs of 20,000 images, 10
 // draws.
 func ProcessorGrid(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
@@ -83,7 +71,6 @@ var (
 	released    = settings{preset: "cifar.Released", network: nets.ResNet20(nil), released: true, epochs: 200, samples: paperDraws, svhn: true}
 	onSmall     = settings{preset: "cifar.Small", network: nets.ResNet14(nil), epochs: 5, samples: paperDraws, sizes: Images{TrainN: 5000, TestN: 1000, HeldOut: 1000}}
 	onProcessor = settings{preset: "cifar.Processor", network: nets.ResNet14(nil), epochs: 10, samples: paperDraws, decayAll: true, sizes: Images{HeldOut: heldOut}}
-	onGPU       = settings{preset: "cifar.GPU", network: nets.ResNet14(nil), epochs: 60, samples: paperDraws, decayAll: true, sizes: Images{HeldOut: heldOut}}
 )
 
 // settings are what presets differ in.

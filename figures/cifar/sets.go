@@ -29,8 +29,8 @@ var (
 	keyMethods = []experiment.Method{methods.Deterministic, methods.Density, methods.DensityConstant, methods.Rank1}
 )
 
-// The seeds of the paper's tables, of the comparison on a GPU, and the most that a comparison has.
-const paperSeeds, gpuSeeds, mostSeeds = 3, 2, methods.EnsembleMembers
+// The seeds of the paper's tables, and the most that a comparison has.
+const paperSeeds, mostSeeds = 3, methods.EnsembleMembers
 
 var ten, hundred = Images{Name: CIFAR10}, Images{Name: CIFAR100}
 
@@ -73,27 +73,6 @@ func mixtures() []experiment.Method {
 	return all
 }
 
-// A papersSearch is one of the paper's (section 4, "Experimental details"), with the value that it chose. The paper does
-// not search the posterior's standard deviation at the start.
-type papersSearch struct {
-	search
-	chosen float64
-}
-
-var papersSearches = []papersSearch{
-	{search{methods.MCDropout, dropoutRate, []float64{0.1, 0.2, 0.3}}, 0.1},
-	{search{methods.VDropout, alphaOption, []float64{0.1, 0.25, 0.5}}, 0.1},
-	{search{methods.Rank1, priorStd, []float64{0.01, 0.1, 1}}, 0.1},
-	{search{methods.Density, priorStd, []float64{0.1, 1, 10}}, 1},
-}
-
-// candidates are the experiments with each value, measured on held-out images.
-func (s papersSearch) candidates() experiment.Experiments {
-	d := withHeldOut(ten)
-	d.Choosing = true
-	return s.by(Paper, d)
-}
-
 // Sets are the experiments of the paper's six image tables, and of small runs.
 //
 // The classification tables train on all 50,000 training images, which is what their numbers in the literature mean, and
@@ -120,10 +99,7 @@ func Sets() []tables.Set {
 	if err != nil {
 		panic(err)
 	}
-	var grid, processorGrid experiment.Experiments
-	for _, s := range papersSearches {
-		grid = append(grid, s.candidates()...)
-	}
+	var processorGrid experiment.Experiments
 	for _, s := range searches {
 		processorGrid = append(processorGrid, s.candidates()...)
 	}
@@ -148,11 +124,8 @@ func Sets() []tables.Set {
 			both(Released, paperSeeds, papersFive...)),
 		set("cifar-small", "ResNet-14 on 5,000 images for 5 epochs, 3 seeds: real data within reach of a processor, never compared with the paper",
 			both(Small, paperSeeds, append(slices.Clone(smallMethods), methods.DensityMixture)...)),
-		set("grid", "the paper's grid search: prior and noise of each method, CIFAR-10 with ResNet-14, measured on 5,000 held-out images", grid),
 		set("processor-grid", "the noise, length scale or rate of each method for the set processor: four values, 3 epochs of 20,000 images, measured on 5,000 held-out images", processorGrid),
 		byProcessor, onHundred,
-		set("gpu", "four methods with ResNet-14 on all of CIFAR-10 for 60 epochs, two seeds, with the settings of the text and of the authors' code: half an hour on a GPU",
-			list(GPU, ten, gpuSeeds, keyMethods...), list(ReleasedGPU, ten, gpuSeeds, keyMethods...)),
 	}
 }
 

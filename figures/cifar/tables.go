@@ -29,12 +29,11 @@ func Tables() []tables.Named {
 	}
 	all = append(all,
 		tables.Named{Name: "ood-svhn", Doc: "out-of-distribution detection with ResNet-14, ours and the paper's", Make: DetectionTable},
-		tables.Named{Name: "cifar-grid", Doc: "the paper's grid search, measured on held-out images", Make: papersGrid},
 		tables.Named{Name: "cifar-processor-grid", Doc: "the option of each method for the table cifar-processor that is chosen on held-out images", Make: processorsGrid},
 		tables.Named{Name: "cifar-fidelities", Doc: "density uncertainty by the paper's text and by the authors' code: what differs", Make: fidelitiesTable})
 	for _, c := range comparisons {
 		for _, p := range c.parts() {
-			all = append(all, tables.Named{Name: "cifar-" + c.name + p.ending, Doc: p.tableDoc, Make: p.table})
+			all = append(all, tables.Named{Name: "cifar-" + c.name + p.ending, Doc: p.doc, Make: p.table})
 		}
 	}
 	return all
@@ -42,43 +41,28 @@ func Tables() []tables.Named {
 
 // Figures are the figures of the image study: those of the tables with the same names.
 func Figures() []tables.NamedFigure {
-	var all []tables.NamedFigure
-	add := func(name, doc string, make func(*tables.Index) (report.Figure, error)) {
-		all = append(all, tables.NamedFigure{Name: name, Doc: doc, Make: tables.AnySeed(make)})
+	return []tables.NamedFigure{
+		{Name: "cifar-processor-differences", Doc: "images: every method against density uncertainty, after 10 epochs", Make: tables.AnySeed(OnProcessor.DifferencesFigure)},
+		{Name: "cifar-processor-ood", Doc: "which score tells other images, by the area under the ROC curve, after 10 epochs", Make: tables.AnySeed(OnProcessor.DetectionFigure)},
 	}
-	for _, c := range comparisons {
-		for _, p := range c.parts() {
-			add("cifar-"+c.name+p.ending, fmt.Sprintf("%s, after %d epochs", p.figureDoc, c.epochs), p.figure)
-		}
-	}
-	add("cifar-processor-grid", "the option of each method for the table cifar-processor that is chosen on held-out images",
-		picture("grid", report.Forest{ByColumn: true, Numbers: true}, processorsGrid))
-	return all
 }
 
-// A part is a table of a comparison, and its picture.
+// A part is a table of a comparison.
 type part struct {
-	ending              string // of the names of both
-	tableDoc, figureDoc string
-	table               func(*tables.Index) (report.Table, error)
-	figure              func(*tables.Index) (report.Figure, error)
+	ending, doc string // the ending is that of its name
+	table       func(*tables.Index) (report.Table, error)
 }
 
-// parts are the tables of a comparison, and their pictures.
+// parts are the tables of a comparison.
 func (c Comparison) parts() []part {
 	after := fmt.Sprintf(" after %d epochs", c.epochs)
 	all := []part{
-		{"", "methods with ResNet-14" + after + ", compared with each other", "how good the methods are on images", c.Table, c.Figure},
-		{"-differences", "what they say of each test image" + after + ", compared with density uncertainty", "images: every method against density uncertainty",
-			c.Differences, c.DifferencesFigure},
-		{"-temperature", "the same" + after + ", with a temperature for every method", "images: calibration before and after a temperature", c.Temperatures,
-			picture("compared-temperature", report.Forest{Axis: "calibration error", Numbers: true, Only: []string{"ECE before", "ECE after"}}, c.Temperatures)},
-		{"-ood", "out-of-distribution detection" + after + " by every score: area under the ROC curve",
-			"which score tells other images, by the area under the ROC curve", c.Detection, c.DetectionFigure},
-		{"-ood-auprc", "the same by the area under the precision-recall curve", "which score tells other images, by the area under the precision-recall curve", c.Precision,
-			picture("compared-ood-auprc", report.Forest{Axis: "area under the precision-recall curve", Numbers: true}, c.Precision)},
-		{"-layers", "out-of-distribution detection" + after + " by the energies of each layer", "at which layer the energy tells other images", c.Layers,
-			picture("compared-layers", report.Forest{Axis: "area under the ROC curve", Numbers: true, Line: new(coin)}, c.Layers)},
+		{"", "methods with ResNet-14" + after + ", compared with each other", c.Table},
+		{"-differences", "what they say of each test image" + after + ", compared with density uncertainty", c.Differences},
+		{"-temperature", "the same" + after + ", with a temperature for every method", c.Temperatures},
+		{"-ood", "out-of-distribution detection" + after + " by every score: area under the ROC curve", c.Detection},
+		{"-ood-auprc", "the same by the area under the precision-recall curve", c.Precision},
+		{"-layers", "out-of-distribution detection" + after + " by the energies of each layer", c.Layers},
 	}
 	if c.small {
 		return all[:1]
@@ -87,39 +71,27 @@ func (c Comparison) parts() []part {
 }
 
 // picture makes a picture of a table; words names its caption.
-func picture(words string, f report.Forest, table func(*tables.Index) (report.Table, error)) func(*tables.Index) (report.Figure, error) {
-	return func(x *tables.Index) (report.Figure, error) {
-		t, err := table(x)
-		if err != nil {
-			return report.Figure{}, err
-		}
-		made, err := f.Of(t)
-		made.Caption = prose.Caption(words+" picture", nil)
-		return made, err
+func picture(x *tables.Index, words string, f report.Forest, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
+	t, err := table(x)
+	if err != nil {
+		return report.Figure{}, err
 	}
+	made, err := f.Of(t)
+	made.Caption = prose.Caption(words+" picture", nil)
+	return made, err
 }
 
 // coin is the area under the ROC curve of a guess.
 const coin = 0.5
 
-// Figure shows the numbers of Table, or, where runs keep predictions, those of Differences.
-func (c Comparison) Figure(x *tables.Index) (report.Figure, error) {
-	if c.small {
-		return picture("compared", report.Forest{ByColumn: true, Numbers: true}, c.Table)(x)
-	}
-	f, err := c.DifferencesFigure(x)
-	f.Name = "cifar-" + c.name
-	return f, err
-}
-
 // DifferencesFigure shows Differences.
 func (c Comparison) DifferencesFigure(x *tables.Index) (report.Figure, error) {
-	return picture("compared-differences", report.Forest{ByColumn: true}, c.Differences)(x)
+	return picture(x, "compared-differences", report.Forest{ByColumn: true}, c.Differences)
 }
 
 // DetectionFigure shows Detection.
 func (c Comparison) DetectionFigure(x *tables.Index) (report.Figure, error) {
-	return picture("compared-ood", report.Forest{Axis: "area under the ROC curve", Numbers: true, Line: new(coin)}, c.Detection)(x)
+	return picture(x, "compared-ood", report.Forest{Axis: "area under the ROC curve", Numbers: true, Line: new(coin)}, c.Detection)
 }
 
 // A row is a line of a table: experiments that differ in their seeds alone, or numbers of the paper.

@@ -47,8 +47,6 @@ func TestSpecsOfPresets(t *testing.T) {
 		{"cifar.Released", cifar.Released, cifar10},
 		{"cifar.Small", cifar.Small, cifar10},
 		{"cifar.Processor, chosen", cifar.Chosen(cifar.Processor), cifar10},
-		{"cifar.GPU", cifar.GPU, cifar10},
-		{"cifar.ReleasedGPU", cifar.ReleasedGPU, cifar10},
 		{"cifar.ProcessorGrid", cifar.ProcessorGrid, cifar10},
 	} {
 		for _, m := range methods.All() {

@@ -33,11 +33,6 @@ func Figures() []tables.NamedFigure {
 		{Name: "figure1", Doc: "the paper's Figure 1, four panels in a row", Make: func(x *tables.Index, seed uint64) (report.Figure, error) {
 			return Figure1(x, seed, 4)
 		}},
-		{Name: "figure1-square", Doc: "Figure 1, two rows of two", Make: func(x *tables.Index, seed uint64) (report.Figure, error) {
-			f, err := Figure1(x, seed, 2)
-			f.Name = "figure1-square"
-			return f, err
-		}},
 		{Name: "figure1-functions", Doc: "Figure 1 with draws that are functions", Make: Figure1Functions},
 		{Name: "figure1-energies", Doc: "the density layer with each of its energy models", Make: Figure1Energies},
 		{Name: "distance-toy", Doc: "six methods on one-dimensional regression: are they less certain where there are no data?", Make: DistanceCubic},

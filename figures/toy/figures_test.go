@@ -54,7 +54,6 @@ func TestPanelsOfMissingAndDivergedRuns(t *testing.T) {
 		want   string
 	}{
 		{"figure1", methods.MFVI, 0, "figure1 needs seed 0 of (a) MFVI; run: reproduce run figure1"},
-		{"figure1-square", methods.Rank1, 2, "seed 0 of (c) Rank-1 BNN; run: reproduce run figure1"},
 		{"figure1-functions", methods.VDropout, 1, "figure1-functions needs seed 0 of (b) Variational Dropout; run: reproduce run figure1"},
 		{"figure1-energies", clipped, 1, "seed 0 of LDL, clipped to [0, D]; run: reproduce run figure1"},
 		{"distance-toy", methods.DUE, 4, "seed 0 of DUE; run: reproduce run distance"},
