@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -32,9 +30,6 @@ func changed(list experiment.Experiments, changes []string) (experiment.Experime
 		given[path] = true
 		for i, e := range all {
 			now, err := with(reflect.ValueOf(e), pathStep.FindAllString(path, -1), "the experiment", text)
-			if errors.Is(err, errNoField) {
-				err = fmt.Errorf("%w; the nearest fields are %s", err, strings.Join(nearest(path, paths(reflect.ValueOf(e), "")), ", "))
-			}
 			if err != nil {
 				return nil, usagef("--set %s: %v: %w", change, e, err)
 			}
@@ -61,63 +56,6 @@ var (
 	pathStep  = regexp.MustCompile(`\w+`)
 )
 
-// errNoField is wrapped by the error for a path that leads nowhere.
-var errNoField = errors.New("has no field")
-
-// paths lists the paths of all fields below a path.
-func paths(v reflect.Value, at string) (all []string) {
-	switch v.Kind() {
-	case reflect.Interface, reflect.Pointer:
-		if !v.IsNil() {
-			return paths(v.Elem(), at)
-		}
-	case reflect.Struct:
-		for _, name := range fields(v.Type()) {
-			all = append(all, paths(v.FieldByName(name), strings.TrimPrefix(at+"."+name, "."))...)
-		}
-		return all
-	case reflect.Slice:
-		for i := range v.Len() {
-			if v.Index(i).Kind() == reflect.Struct {
-				all = append(all, paths(v.Index(i), fmt.Sprintf("%s[%d]", at, i))...)
-			}
-		}
-		if len(all) > 0 {
-			return all
-		}
-	}
-	return []string{at}
-}
-
-// nearest are the three paths that are most like one that there is not: by the name of the field, then by the whole path.
-func nearest(path string, all []string) []string {
-	last := func(path string) string { return strings.ToLower(path[strings.LastIndex(path, ".")+1:]) }
-	slices.SortStableFunc(all, func(a, b string) int {
-		return cmp.Or(cmp.Compare(edits(last(a), last(path)), edits(last(b), last(path))), cmp.Compare(edits(a, path), edits(b, path)))
-	})
-	return all[:min(3, len(all))]
-}
-
-// edits is how many letters must be added, left out or changed to turn one text into another.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1) // from the letters of a so far to the beginnings of b
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			changed := diagonal
-			if a[i] != b[j] {
-				changed++
-			}
-			diagonal, row[j+1] = row[j+1], min(changed, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
 // with is a copy of a value, which stays as it is, with a text set where the path leads. at is the last step before it.
 func with(v reflect.Value, path []string, at, text string) (reflect.Value, error) {
 	result := reflect.New(v.Type()).Elem()
@@ -136,13 +74,13 @@ func with(v reflect.Value, path []string, at, text string) (reflect.Value, error
 	case kind == reflect.Struct:
 		names := fields(v.Type())
 		if !slices.Contains(names, path[0]) {
-			return v, fmt.Errorf("%s, of type %s, %w %q that can be set; it has %s", at, v.Type(), errNoField, path[0], inWords(names))
+			return v, fmt.Errorf("%s, of type %s, has no field %q that can be set; it has %s", at, v.Type(), path[0], inWords(names))
 		}
 		from, to = v.FieldByName(path[0]), result.FieldByName(path[0])
 	case kind == reflect.Slice:
 		i, err := strconv.Atoi(path[0])
 		if err != nil {
-			return v, fmt.Errorf("%s %w %q; it is a list of %d, numbered from 0", at, errNoField, path[0], v.Len())
+			return v, fmt.Errorf("%s has no field %q; it is a list of %d, numbered from 0", at, path[0], v.Len())
 		}
 		if i >= v.Len() {
 			return v, fmt.Errorf("%s has no entry %s; it is a list of %d, numbered from 0", at, path[0], v.Len())
@@ -150,7 +88,7 @@ func with(v reflect.Value, path []string, at, text string) (reflect.Value, error
 		result.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
 		from, to = v.Index(i), result.Index(i)
 	default:
-		return v, fmt.Errorf("%s, of type %s, %w %q", at, v.Type(), errNoField, path[0])
+		return v, fmt.Errorf("%s, of type %s, has no field %q", at, v.Type(), path[0])
 	}
 	inner, err := with(from, path[1:], path[0], text)
 	if err == nil {
