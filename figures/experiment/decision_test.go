@@ -16,6 +16,15 @@ import (
 	"densityuncertainty/figures/experiment"
 )
 
+// upTo are examples of y = x/n.
+func upTo(n int) train.Dataset {
+	d := line(n, 0)
+	for i := range d.Targets {
+		d.Targets[i] = float64(i) / float64(n)
+	}
+	return d
+}
+
 // growing trains on the same examples again and again, with a few more each time. It returns what the networks say of the
 // first test input, and a random number.
 type growing struct {
@@ -28,7 +37,7 @@ func (g growing) Rounds() int { return g.Times }
 func (g growing) Decide(d experiment.Data, random *rand.Rand, learn func(train.Dataset) ([]experiment.Prediction, error)) (map[string]float64, error) {
 	found := map[string]float64{"random": random.Float64()}
 	for round := range g.Times {
-		sets, err := learn(lines(20 + round))
+		sets, err := learn(upTo(20 + round))
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +53,7 @@ func (g growing) Decide(d experiment.Data, random *rand.Rand, learn func(train.D
 func deciding(t *testing.T, d experiment.Decision, seeds ...uint64) (list experiment.Experiments) {
 	t.Helper()
 	task := experiment.Task{
-		Name: "lines", Data: experiment.Arrays{Train: lines(20), Sets: []experiment.Set{{Name: "test", Dataset: lines(5)}}},
+		Name: "lines", Data: experiment.Arrays{Train: upTo(20), Sets: []experiment.Set{{Name: "test", Dataset: upTo(5)}}},
 		Network: nets.MLP{Widths: []int{3}}, Likelihood: likelihood.KnownNoise{Std: 0.1}, Decision: d,
 	}
 	e := must.Get(task.Experiments(experiment.Adam(200, 100, 1e-2), 1, experiment.Method{Name: "plain", Layers: baselines.Deterministic{}}))(t)[0]
@@ -90,17 +99,10 @@ func TestDecisionFails(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	for want, change := range map[string]func(e *experiment.Experiment){
-		"leave Metrics": func(e *experiment.Experiment) { e.Task.Metrics = []experiment.Metric{experiment.Regression} },
-		"Sampler goes on": func(e *experiment.Experiment) {
-			e.Method.Sampler = experiment.HMC{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 5}
-		},
-	} {
-		e := deciding(t, growing{Times: 2}, 1)[0]
-		change(&e)
-		if err := e.Check(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+	e := deciding(t, growing{Times: 2}, 1)[0]
+	e.Task.Metrics = []experiment.Metric{experiment.Regression}
+	if err := e.Check(); err == nil || !strings.Contains(err.Error(), "leave Metrics") {
+		t.Error(err)
 	}
 	if _, err := (experiment.Engine{Networks: t.TempDir()}).Run(context.Background(), deciding(t, growing{Times: 2}, 1)...); err == nil || !strings.Contains(err.Error(), "again and again") {
 		t.Errorf("networks of a Decision can be kept: %v", err)

@@ -33,7 +33,7 @@ const (
 	// density layers. Methods without one lack it.
 	MetricPosteriorStd = "posterior_std"
 
-	// Of chains (experiment.HMC): the largest split R-hat and the smallest effective sample size of the function at all
+	// Of chains (where.HMC): the largest split R-hat and the smallest effective sample size of the function at all
 	// inputs, the mean acceptance probability, the number of divergent transitions, and the step size.
 	MetricRHat          = "rhat"
 	MetricEffectiveSize = "effective_size"

@@ -1,4 +1,4 @@
-package experiment
+package where
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/results"
 )
 
@@ -21,16 +22,22 @@ type HMC struct {
 	Keep int
 }
 
+// Identity implements experiment.Identifier by the name that the type has in stored results.
+func (h HMC) Identity() experiment.Identity {
+	type fields HMC
+	return experiment.Identity{Type: "experiment.HMC", Value: fields(h)}
+}
+
 // Check says which settings cannot be.
 func (h HMC) Check() error {
 	if h.Keep < 1 || h.Draws < 4 || h.Draws%h.Keep != 0 {
-		return fmt.Errorf("experiment.HMC has Draws %d and Keep %d; Draws must be at least 4, and Keep must divide it", h.Draws, h.Keep)
+		return fmt.Errorf("where.HMC has Draws %d and Keep %d; Draws must be at least 4, and Keep must divide it", h.Draws, h.Keep)
 	}
 	return nil
 }
 
-// Sample implements Sampler.
-func (h HMC) Sample(ctx context.Context, members []*nets.Model, d Data, seed uint64, progress func(done float64, note string)) ([]*Prediction, map[string]float64, error) {
+// Sample implements experiment.Sampler.
+func (h HMC) Sample(ctx context.Context, members []*nets.Model, d experiment.Data, seed uint64, progress func(done float64, note string)) ([]*experiment.Prediction, map[string]float64, error) {
 	seeds := make([]uint64, len(members))
 	for i := range seeds {
 		seeds[i] = seed + uint64(i)
@@ -58,7 +65,7 @@ func (h HMC) Sample(ctx context.Context, members []*nets.Model, d Data, seed uin
 		results.MetricAcceptance: chains.Acceptance, results.MetricDivergences: float64(chains.Divergences), results.MetricStepSize: chains.StepSize,
 		results.MetricRHat: 0, results.MetricEffectiveSize: float64(h.Draws*len(members)) * float64(h.Draws),
 	}
-	var all []*Prediction
+	var all []*experiment.Prediction
 	for _, set := range d.Sets {
 		functions := make([][][]float64, set.Len()) // [input][chain][draw]
 		for i := range functions {
@@ -99,7 +106,7 @@ func (h HMC) Sample(ctx context.Context, members []*nets.Model, d Data, seed uin
 		if err != nil {
 			return nil, nil, err
 		}
-		all = append(all, &Prediction{Prediction: predict.Prediction{Mixture: mixed, Width: 1, LastConvolution: -1}})
+		all = append(all, &experiment.Prediction{Prediction: predict.Prediction{Mixture: mixed, Width: 1, LastConvolution: -1}})
 	}
 	return all, found, nil
 }

@@ -1,4 +1,4 @@
-package experiment_test
+package where
 
 import (
 	"context"
@@ -28,9 +28,9 @@ func lines(n int) train.Dataset {
 	return train.Dataset{Inputs: nets.Rows(x, 1), Targets: y}
 }
 
-// chains is an experiment by HMC. Its network is linear: its posterior has one mode, so that the chains agree whatever
+// sampled is an experiment by HMC. Its network is linear: its posterior has one mode, so that the chains agree whatever
 // the rounding of a machine.
-func chains(t *testing.T, h experiment.HMC) experiment.Experiment {
+func sampled(t *testing.T, h HMC) experiment.Experiment {
 	t.Helper()
 	task := experiment.Task{
 		Name: "lines", Data: experiment.Arrays{Train: lines(20), Sets: []experiment.Set{{Name: "test", Dataset: lines(5)}, {Name: "far", Dataset: lines(3)}}},
@@ -43,7 +43,7 @@ func chains(t *testing.T, h experiment.HMC) experiment.Experiment {
 // The draws of all chains are the prediction, and the result says how the chains went. The same experiment has the same
 // draws.
 func TestHMC(t *testing.T) {
-	e := chains(t, experiment.HMC{Warmup: 100, Draws: 80, Leapfrogs: 10, Keep: 20})
+	e := sampled(t, HMC{Warmup: 100, Draws: 80, Leapfrogs: 10, Keep: 20})
 	r := must.Get(experiment.Run(context.Background(), e))(t)[0]
 	p := must.Get(r.Predictions())(t)
 	for i, n := range []int{5, 3} {
@@ -66,24 +66,21 @@ func TestHMC(t *testing.T) {
 }
 
 func TestHMCRefuses(t *testing.T) {
-	good := experiment.HMC{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 5}
+	good := HMC{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 5}
 	for want, change := range map[string]func(e *experiment.Experiment){
 		"Keep must divide": func(e *experiment.Experiment) {
-			e.Method.Sampler = experiment.HMC{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 6}
+			e.Method.Sampler = HMC{Warmup: 40, Draws: 20, Leapfrogs: 2, Keep: 6}
 		},
 		"Warmup is 3": func(e *experiment.Experiment) {
-			e.Method.Sampler = experiment.HMC{Warmup: 3, Draws: 20, Leapfrogs: 2, Keep: 5}
+			e.Method.Sampler = HMC{Warmup: 3, Draws: 20, Leapfrogs: 2, Keep: 5}
 		},
 		"no Layers":        func(e *experiment.Experiment) { e.Method.Layers, e.Method.Process = nil, experiment.SNGP{} },
 		"noise of its own": func(e *experiment.Experiment) { e.Method.Layers = baselines.MCDropout{} },
 		"no mean and varia": func(e *experiment.Experiment) {
 			e.Task.Likelihood, e.Task.Metrics = likelihood.Quantiles{Levels: []float64{0.5}}, nil
 		},
-		"Task.After": func(e *experiment.Experiment) {
-			e.Task.After = nothingAfter
-		},
 	} {
-		e := chains(t, good)
+		e := sampled(t, good)
 		change(&e)
 		if _, err := experiment.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
