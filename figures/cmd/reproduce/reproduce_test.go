@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,6 +22,7 @@ import (
 	"densityuncertainty/environment"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
@@ -324,39 +326,6 @@ func TestListTablesFigures(t *testing.T) {
 	ends(t, exitFailure, "", "2 of 2 could not be made:\n  curve: it needs a run\n  other: it needs a run", "figure", "all", "--store", t.TempDir())
 }
 
-func TestFill(t *testing.T) {
-	const begin, end = "<!-- generated: table nll -->\n", "<!-- end of generated -->\n"
-	file, store := filepath.Join(t.TempDir(), "page.md"), t.TempDir()
-	for _, c := range []struct{ before, message string }{
-		{"a\n" + begin + "old\n" + end + "b\n" + begin + end, "parts: 2, changed: 2"},
-		{strings.ReplaceAll("a\n"+begin+end+"b", "\n", "\r\n"), "parts: 1, changed: 1"},
-	} {
-		must.Do(t, os.WriteFile(file, []byte(c.before), 0o600))
-		ends(t, exitOK, "", "page.md: generated "+c.message, "fill", file, "--store", store)
-		after := string(must.Get(os.ReadFile(file))(t))
-		if !strings.HasPrefix(after, "a") || strings.Contains(after, "old") || !strings.Contains(after, "| all | 0 runs |") || strings.Contains(after, environment.Version()) ||
-			strings.Count(after, "\r\n") != 0 && strings.Count(after, "\r\n") != strings.Count(after, "\n") {
-			t.Errorf("%q became %q", c.before, after)
-		}
-		ends(t, exitOK, "", "changed: 0", "fill", file, "--store", store)
-	}
-	for _, c := range []struct{ name, wrong, want string }{
-		{"no table", "<!-- generated: table none -->\n" + end, `line 1: there is nothing to generate for "table none"`},
-		{"another kind", "a\n<!-- generated: options uci -->\n" + end, "line 2: there is nothing to generate for"},
-		{"no end", begin, `line 1: "<!-- generated: table nll -->" does not belong to a generated part`},
-		{"no beginning", begin + end + "a\n" + end, "line 4: "},
-		{"one in another", begin + "x\n" + begin + "y\n" + end + "z\n", "line 3: "},
-		{"no blank", "<!-- generated: table nll-->\n" + end, "line 1: "},
-		{"something beside it", begin + "| " + end, "line 1: "},
-		{"no part", "a\nb\n", "it has no generated part"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			must.Do(t, os.WriteFile(file, []byte(c.wrong), 0o600))
-			ends(t, exitFailure, "", c.want, "fill", file, "--store", store)
-		})
-	}
-}
-
 func TestChooseExport(t *testing.T) {
 	store, file := t.TempDir(), filepath.Join(t.TempDir(), "chosen.csv")
 	ends(t, exitFailure, "", "nothing is chosen for density on yacht: not all of their runs of uci-tuning are there", "choose", "uci", "--store", store)
@@ -370,16 +339,26 @@ func TestChooseExport(t *testing.T) {
 	ends(t, exitFailure, "", "nothing to export", "export", "empty", "--out", out, "--store", store)
 }
 
-// The generated parts of the pages must be those of the committed results.
+// A generated part of a page is a table.
+var generated = regexp.MustCompile(`(?ms)^<!-- generated: table (\S+) -->\n.*?^<!-- end of generated -->$`)
+
+// The generated parts of the pages are those of the committed results; with -update they become so.
 func TestPagesAreUpToDate(t *testing.T) {
-	c, index := command{catalogue: paper()}, must.Get(committed())(t)
+	index := must.Get(committed())(t)
 	for _, page := range []string{"figures/README.md", "figures/toy/README.md", "figures/uci/README.md", "figures/uci/tables.md", "figures/cifar/README.md", "figures/where/README.md"} {
 		t.Run(page, func(t *testing.T) {
-			text := string(must.Get(os.ReadFile(filepath.Join("..", "..", "..", page)))(t))
-			filled, _, _, err := fillIn(text, func(what string) (string, error) { return c.generate(what, index) })
-			if err != nil || filled != text {
-				t.Errorf("%s does not show the committed results (%v); run: go run ./figures/cmd/reproduce fill %s", page, err, page)
+			path := filepath.Join("..", "..", "..", page)
+			text, parts := string(must.Get(os.ReadFile(path))(t)), 0
+			filled := generated.ReplaceAllStringFunc(text, func(part string) string {
+				parts++
+				name := generated.FindStringSubmatch(part)[1]
+				one := must.Get(selected("table", paper().tables, func(t tables.Named) string { return t.Name }, name))(t)[0]
+				return "<!-- generated: table " + name + " -->\n" + must.Get(rendered(one, index, report.Markdown))(t) + "<!-- end of generated -->"
+			})
+			if begun, ended := strings.Count(text, "<!-- generated"), strings.Count(text, "<!-- end of generated"); parts == 0 || begun != parts || ended != parts {
+				t.Fatalf("%d parts begin and %d end, %d do both; marks are lines of their own", begun, ended, parts)
 			}
+			figtest.GoldenText(t, path, filled)
 		})
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // The help of a command fits on a screen.
 func TestHelp(t *testing.T) {
-	for _, line := range []string{"--help", "help", "help run", "list --help", "run -h", "run few --help", "again --help", "measure --help", "table --help", "figure --help", "fill --help", "choose --help", "export --help"} {
+	for _, line := range []string{"--help", "help", "help run", "list --help", "run -h", "run few --help", "again --help", "measure --help", "table --help", "figure --help", "choose --help", "export --help"} {
 		help := ends(t, exitOK, "Usage: reproduce", "", strings.Fields(line)...)
 		if n := strings.Count(help, "\n"); n > 40 {
 			t.Errorf("%s: %d lines", line, n)
@@ -32,7 +32,6 @@ func TestWrongUsage(t *testing.T) {
 		{"run few --store a --store b", "--store is given twice"},
 		{"run few --store=", "--store: the name is empty"},
 		{"list --store=", "--store: the name is empty"},
-		{"fill ", `expected "<file>"`},
 		{"run few --methods denisty", `--methods: few has no experiments of "denisty"; with the other flags there are density, mcdropout`},
 		{"run few --datasets yacht,bostn", `--datasets: few has no experiments of "bostn"; with the other flags there are yacht, boston`},
 		{"run few --seeds x", `--seeds: "x" is not a number or a range`},
@@ -66,7 +65,7 @@ func TestControlCharactersInMessages(t *testing.T) {
 	none := filepath.Join(t.TempDir(), odd)
 	for _, args := range [][]string{
 		{odd}, {"run", odd}, {"run", "few", "--" + odd}, {"run", "few", "--methods", odd}, {"run", "few", "--splits", odd}, {"run", "few", "--set", odd + "=1"},
-		{"run", "few", "--set", "Recipe.Epochs=" + odd}, {"list", "--store", none}, {"fill", none}, {"table", odd}, {"figure", "curve", "--format", odd},
+		{"run", "few", "--set", "Recipe.Epochs=" + odd}, {"list", "--store", none}, {"table", odd}, {"figure", "curve", "--format", odd},
 	} {
 		if status, _, stderr := reproduce(args...); status == exitOK || strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, written) {
 			t.Errorf("%q: status %d, want an error with %q\n%q", args, status, written, stderr)

@@ -15,7 +15,7 @@ import (
 	"densityuncertainty/figures/report"
 )
 
-var update = flag.Bool("update", false, "write the golden pictures instead of comparing with them")
+var update = flag.Bool("update", false, "write the golden pictures and texts instead of comparing with them")
 
 // tolerance lets fonts be rasterised a shade differently on another processor.
 const tolerance = 0.1
@@ -71,6 +71,21 @@ func Golden(t *testing.T) func(report.Figure, error) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// GoldenText compares a text with that of a file.
+func GoldenText(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := atomicfile.WriteBytes(path, []byte(got)); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || got != string(want) {
+		t.Errorf("%s differs (%v); to write it, run the test with -update", path, err)
 	}
 }
 
