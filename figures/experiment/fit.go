@@ -167,15 +167,20 @@ func (f *fit) measure(i int, line *Result) (err error) {
 func (f *fit) train(ctx context.Context) error {
 	f.diverged, f.failed = make([]string, len(f.list)), make([]error, len(f.list))
 	seeds, sets := f.seeds(), forEachNetwork(f, func(d Data) train.Dataset { return d.Train })
-	if f.replicas {
-		return f.trainModel(ctx, seeds, sets, 0)
-	}
-	for i := range seeds {
-		if err := f.trainModel(ctx, seeds[i:i+1], sets[i:i+1], i); err != nil || f.diverged[0] != "" {
+	for i := 0; i < len(seeds) && f.diverged[0] == ""; i += f.together() {
+		if err := f.trainModel(ctx, seeds[i:i+f.together()], sets[i:i+f.together()], i); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// together is how many networks are one model: all of them as its replicas, or a single one.
+func (f *fit) together() int {
+	if f.replicas {
+		return len(f.list) * f.members()
+	}
+	return 1
 }
 
 // trainModel trains one model: all networks as its replicas, or one member.
@@ -188,7 +193,7 @@ func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 	if err != nil {
 		return err
 	}
-	models := len(f.seeds()) / len(seeds)
+	models := len(f.list) * f.members() / f.together()
 	rounds := 1
 	if decision := f.first().Task.Decision; decision != nil {
 		rounds = decision.Rounds()
@@ -208,7 +213,7 @@ func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 			i := d.Replica / f.members()
 			f.diverged[i] = cmp.Or(f.diverged[i], fmt.Sprintf("step %d of training: %s", d.Step, d.Reason))
 		}
-		if !f.replicas {
+		if len(diverged.Diverged) == f.together() {
 			return nil
 		}
 	}
@@ -312,11 +317,7 @@ func (f *fit) earlyStopping() train.EarlyStopping {
 	held := forEachNetwork(f, func(d Data) train.Dataset { return d.HeldOut })
 	every := (f.first().Recipe.Epochs + scoredEpochs - 1) / scoredEpochs
 	return train.EarlyStopping{Every: every, Score: func(ctx context.Context, m *nets.Model) ([]float64, error) {
-		sets := held
-		if !f.replicas {
-			sets = held[:1]
-		}
-		found, err := f.draw(ctx, m, sets)
+		found, err := f.draw(ctx, m, held[:f.together()])
 		if err != nil {
 			return nil, fmt.Errorf("predicting held-out examples: %w", err)
 		}

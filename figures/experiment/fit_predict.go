@@ -31,7 +31,7 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 	for i, e := range f.list {
 		all[i] = &Predictions{Experiment: e.id, Split: e.Split, Diverged: f.diverged[i] != "", Reason: f.diverged[i], Unit: f.data[i].Unit, Zero: f.data[i].Zero}
 	}
-	if !f.replicas && f.diverged[0] != "" {
+	if !slices.Contains(f.diverged, "") {
 		return all, nil
 	}
 	if sampler := f.first().Method.Sampler; sampler != nil {
@@ -48,7 +48,7 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 	for k, set := range f.data[0].Sets {
 		f.report(f.unit, 1, fmt.Sprintf("predicting the set %q", set.Name))
 		found, err := f.predictSet(ctx, k)
-		if errors.Is(err, metrics.ErrValue) && !f.replicas {
+		if errors.Is(err, metrics.ErrValue) && len(all) == 1 {
 			all[0].diverge(fmt.Sprintf("predicting the set %q: %v", set.Name, err))
 			return all, nil
 		}
@@ -108,16 +108,13 @@ func (f *fit) predictSet(ctx context.Context, k int) ([]Prediction, error) {
 	seeds := f.seeds()
 	var drawn []*Prediction
 	for i, m := range f.models {
-		sets, seeds := sets, seeds
-		if !f.replicas {
-			sets, seeds = sets[i:i+1], seeds[i:i+1]
-		}
+		first, end := i*f.together(), (i+1)*f.together()
 		if !f.first().Recipe.SharedNoise {
-			if err := startNoise(m, seeds, f.data[0].Sets[k].Name); err != nil {
+			if err := startNoise(m, seeds[first:end], f.data[0].Sets[k].Name); err != nil {
 				return nil, err
 			}
 		}
-		found, err := f.draw(ctx, m, sets)
+		found, err := f.draw(ctx, m, sets[first:end])
 		if err != nil {
 			return nil, err
 		}
