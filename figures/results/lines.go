@@ -18,8 +18,8 @@ import (
 
 // WholeLines returns the lines of a file that processes add to, without a last one that a killed process left unfinished.
 func WholeLines(path string) (lines []byte, err error) {
-	if err := checkRegular(path); err != nil {
-		return nil, err
+	if _, err := os.Stat(path); err != nil { // a lock would make the file
+		return nil, fmt.Errorf("results: reading the store: %w", err)
 	}
 	lock := flock.New(path)
 	if err := lock.RLock(); err != nil {
@@ -49,9 +49,6 @@ func wholeLines(path string) ([]byte, error) {
 // AddLines adds to a file what choose makes of the whole lines that are there, while no other process adds some. It makes
 // the file if need be, removes an unfinished last line, and returns when the new lines are safe on the disk.
 func AddLines(path string, choose func(before []byte) ([]byte, error)) (err error) {
-	if err := checkRegular(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	// The lock is on the file itself: lines are only added, so it is never replaced.
 	lock := flock.New(path, flock.SetPermissions(0o644))
 	if err := lock.Lock(); err != nil {
@@ -69,44 +66,16 @@ func AddLines(path string, choose func(before []byte) ([]byte, error)) (err erro
 	if err := os.Truncate(path, int64(len(before))); err != nil {
 		return fmt.Errorf("results: removing the unfinished last line of %s: %w", path, err)
 	}
-	if err := appendDurably(path, added); err != nil {
-		return err
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err == nil {
+		_, err = f.Write(added) // with one call, so that a kill leaves whole lines, and at most the beginning of one
+		err = errors.Join(err, f.Sync(), f.Close())
 	}
-	if len(before) == 0 {
+	if err == nil && len(before) == 0 {
 		err = atomicfile.SyncFolder(filepath.Dir(path))
 	}
-	return err
-}
-
-// appendDurably writes with one call, so that a kill leaves whole lines, and at most the beginning of one.
-func appendDurably(path string, lines []byte) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
-		return fmt.Errorf("results: opening %s to append: %w", path, err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := f.Write(lines); err != nil {
 		return fmt.Errorf("results: appending to %s: %w", path, err)
-	}
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("results: flushing %s to disk: %w", path, err)
-	}
-	return nil
-}
-
-// checkRegular returns an error unless path is a file, or a link to one: opening a pipe would wait for ever.
-func checkRegular(path string) error {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if info, link := os.Lstat(path); link == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return fmt.Errorf("results: %s is a link to a file that is not there; remove it or restore the file", path)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("results: reading the store: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("results: %s is no regular file (%s), and cannot hold result lines; remove it", path, info.Mode().Type())
 	}
 	return nil
 }
@@ -115,9 +84,6 @@ func checkRegular(path string) error {
 // wants to know before hours of training.
 func MakeFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		if target, link := os.Readlink(dir); link == nil {
-			return fmt.Errorf("results: making the store %s, a link to %s, where there is no folder; remove the link or restore the folder: %w", dir, target, err)
-		}
 		return fmt.Errorf("results: making the store %s: %w", dir, err)
 	}
 	probe, err := os.CreateTemp(dir, ".writable-*")

@@ -14,9 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
 
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/results"
@@ -89,59 +87,17 @@ func TestManyAdd(t *testing.T) {
 	}
 }
 
-// A pipe, a folder or a dangling link in the place of a file of lines is an error that says so. Opening a pipe would wait for
-// its other end.
-func TestIrregularFiles(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		make func(path string) error
-		want string
-	}{
-		{"pipe", func(path string) error { return syscall.Mkfifo(path, 0o600) }, "is no regular file (p---------), and cannot hold result lines; remove it"},
-		{"folder", func(path string) error { return os.Mkdir(path, 0o755) }, "is no regular file (d---------)"},
-		{"dangling link", func(path string) error { return os.Symlink(path+".none", path) }, "is a link to a file that is not there; remove it or restore the file"},
-		{"link to a pipe", func(path string) error {
-			return errors.Join(syscall.Mkfifo(path+".pipe", 0o600), os.Symlink(path+".pipe", path))
-		}, "is no regular file (p---------)"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "words")
-			must.Do(t, c.make(path))
-			done := make(chan error, 2)
-			go func() {
-				_, err := results.WholeLines(path)
-				done <- err
-				done <- add(path, "new")
-			}()
-			for range 2 {
-				select {
-				case err := <-done:
-					if err == nil || !strings.Contains(err.Error(), path+" "+c.want) {
-						t.Errorf("%v, want %q", err, c.want)
-					}
-				case <-time.After(time.Minute):
-					t.Fatal("it still waits after a minute")
-				}
-			}
-			if _, err := os.Lstat(path + ".none"); !os.IsNotExist(err) {
-				t.Errorf("what the link names was made: %v", err)
-			}
-		})
-	}
-}
-
 // A folder that cannot be written to is an error before the first training. A folder that can stays empty.
 func TestMakeFolder(t *testing.T) {
 	dir := t.TempDir()
-	file, locked, link := filepath.Join(dir, "file"), filepath.Join(dir, "locked"), filepath.Join(dir, "link")
-	must.Do(t, errors.Join(os.WriteFile(file, nil, 0o600), os.Mkdir(locked, 0o500), os.Symlink(filepath.Join(dir, "none"), link)))
+	file, locked := filepath.Join(dir, "file"), filepath.Join(dir, "locked")
+	must.Do(t, errors.Join(os.WriteFile(file, nil, 0o600), os.Mkdir(locked, 0o500)))
 	if os.Geteuid() == 0 {
 		locked = "/proc" // where nobody can make files
 	}
 	for _, c := range []struct{ name, dir, want string }{
 		{"below a file", filepath.Join(file, "runs"), "making the store "},
 		{"a file in its place", file, "making the store "},
-		{"a dangling link", link, "where there is no folder; remove the link or restore the folder"},
 		{"no permission", locked, "cannot be written to: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
