@@ -179,7 +179,7 @@ func (c choice) lacking(all ...experiment.Method) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the options of %s are not chosen yet: run the set processor-grid, write figures/cifar/chosen.csv with \"reproduce choose images\", and build this program again",
+	return fmt.Sprintf("the options of %s are not chosen yet: run the set processor-grid, write figures/cifar/chosen.csv with \"go test ./figures/cifar -run Choice -update\", and build this program again",
 		strings.Join(names, ", "))
 }
 

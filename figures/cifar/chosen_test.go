@@ -1,7 +1,6 @@
 package cifar
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"densityuncertainty/dul"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
 )
@@ -30,13 +30,10 @@ func madeUpGrid(best int) []experiment.Result {
 	return found
 }
 
-// The committed choice is that of the committed results.
+// The committed choice is that of the committed results; with -update it becomes so.
 func TestCommittedChoice(t *testing.T) {
-	file, missing, err := Choose(must.Get(committed())(t))
-	if err != nil || !bytes.Equal(file, chosenCSV) {
-		t.Errorf("figures/cifar/chosen.csv is\n%s, but the committed results choose\n%s, without %v (error %v); write it with \"reproduce choose images figures/cifar/chosen.csv\"",
-			chosenCSV, file, missing, err)
-	}
+	file, missing := must.Get2(Choose(must.Get(committed())(t)))(t)
+	figtest.GoldenText(t, "chosen.csv", string(file))
 	if c := must.Get(chosen())(t); len(c)+len(missing) != len(searches) {
 		t.Errorf("%d methods are chosen for and %d missing, of %d", len(c), len(missing), len(searches))
 	}

@@ -7,21 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 
 	"github.com/gomlx/compute"
 
 	"densityuncertainty/datasets"
-	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/results"
-	"densityuncertainty/figures/tables"
 )
 
 // The trained networks that are part of the program: a file for each, NAME.safetensors.
@@ -119,55 +115,4 @@ func (c *Classifier) Predict(ctx context.Context, images *datasets.Images, draws
 	}
 	names, err := datasets.CIFARClasses(c.model.Likelihood.Outputs())
 	return &Predictions{Images: images, Names: names, Prediction: *said}, err
-}
-
-// ExportNetworks makes the files of trained networks that are part of the program, figures/cifar/networks, of those that an
-// experiment.Engine kept in a folder and of their results. It returns the names of the networks, and the names of those that
-// are missing there or have no result. It is an error if a network is of another version of the program than its result,
-// since it is then of another training. It reads the training images.
-func ExportNetworks(x *tables.Index, kept, to string) (names, missing []string, err error) {
-	return exportNetworks(x, kept, to, func(e experiment.Experiment) (nets.Standardization, error) {
-		d, err := e.Task.Data.Load(context.Background(), e.Split)
-		if err != nil {
-			return nets.Standardization{}, err
-		}
-		return d.Train.Inputs.(nets.Pixels).Standardization, nil
-	})
-}
-
-// exportNetworks is ExportNetworks, which asks for the standardization of the training images.
-func exportNetworks(x *tables.Index, kept, to string, standardization func(e experiment.Experiment) (nets.Standardization, error)) (names, missing []string, err error) {
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return nil, nil, fmt.Errorf("cifar: exporting networks: %w", err)
-	}
-	for _, m := range exported {
-		name, e := methods.NameOf(m), exportedExperiment(m)
-		r, has := x.Find(e)
-		named, metadata, err := checkpoint.ReadTensors(filepath.Join(kept, experiment.NetworkFile(e, 0)))
-		if !has || r.Diverged || errors.Is(err, fs.ErrNotExist) {
-			missing = append(missing, name)
-			continue
-		}
-		var standard nets.Standardization
-		if err == nil && metadata[experiment.VersionKey] != r.Version {
-			err = fmt.Errorf("the network is of version %q and its result of %q, so they are of two trainings; name the folder of networks of that run", metadata[experiment.VersionKey], r.Version)
-		}
-		if err == nil {
-			standard, err = standardization(e)
-		}
-		if err == nil {
-			text, marshalErr := json.Marshal(standard)
-			metadata[standardKey], err = string(text), marshalErr
-			metadata[metricsKey] = fmt.Sprintf(`{"%s":%v,"%s":%v,"%s":%v}`, results.MetricAccuracy, r.Metrics[results.MetricAccuracy],
-				results.MetricNLL, r.Metrics[results.MetricNLL], results.MetricECE, r.Metrics[results.MetricECE])
-		}
-		if err == nil {
-			err = checkpoint.WriteTensors(filepath.Join(to, name+networkExtension), named, metadata)
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("cifar: exporting the network of %v: %w", e, err)
-		}
-		names = append(names, name)
-	}
-	return names, missing, nil
 }

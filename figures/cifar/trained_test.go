@@ -1,10 +1,11 @@
 package cifar
 
 import (
+	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,8 +19,32 @@ import (
 	"densityuncertainty/figures/results"
 )
 
+var kept = flag.String("networks", "", "a folder that \"reproduce run processor --networks\" kept networks in, which become those of the program")
+
+// export makes the networks of the program of kept ones and their results. It reads the training images.
+func export(t *testing.T, from string) {
+	x := must.Get(committed())(t)
+	for _, m := range exported {
+		e := exportedExperiment(m)
+		r, _ := x.Find(e)
+		named, metadata := must.Get2(checkpoint.ReadTensors(filepath.Join(from, experiment.NetworkFile(e, 0))))(t)
+		if metadata[experiment.VersionKey] != r.Version {
+			t.Fatalf("the network of %v is of version %q and its result of %q, so they are of two trainings", e, metadata[experiment.VersionKey], r.Version)
+		}
+		d := must.Get(e.Task.Data.Load(t.Context(), e.Split))(t)
+		metadata[standardKey] = string(must.Get(json.Marshal(d.Train.Inputs.(nets.Pixels).Standardization))(t))
+		metadata[metricsKey] = fmt.Sprintf(`{"%s":%v,"%s":%v,"%s":%v}`, results.MetricAccuracy, r.Metrics[results.MetricAccuracy],
+			results.MetricNLL, r.Metrics[results.MetricNLL], results.MetricECE, r.Metrics[results.MetricECE])
+		must.Do(t, checkpoint.WriteTensors(filepath.Join(networksFolder, methods.NameOf(m)+networkExtension), named, metadata))
+	}
+}
+
 // The networks that are part of the program can be loaded, predict, take little room, and are those of stored results.
 func TestTrainedNetworks(t *testing.T) {
+	if *kept != "" {
+		export(t, *kept)
+		return
+	}
 	backend, size := backendtest.Open(t), 0
 	x := must.Get(committed())(t)
 	_, test := must.Get2(datasets.CIFAR10Sample())(t)
@@ -73,34 +98,4 @@ func TestDamagedNetworks(t *testing.T) {
 		must.Do(t, checkpoint.WriteTensors(filepath.Join(folder, "deterministic"+networkExtension), named, metadata))
 		fails(t, want, errorOf(trainedIn(os.DirFS(filepath.Dir(folder)), backend, "deterministic")), want)
 	}
-}
-
-// Networks that an engine kept are exported with what their results say, unless they are of other trainings.
-func TestExportNetworks(t *testing.T) {
-	kept, to := t.TempDir(), filepath.Join(t.TempDir(), networksFolder)
-	standard := nets.Standardization{Mean: []float64{0.1, 0.2, 0.3}, Std: []float64{1, 2, 3}}
-	loaded := func(experiment.Experiment) (nets.Standardization, error) { return standard, nil }
-	var found []experiment.Result
-	for _, m := range []experiment.Method{methods.Deterministic, methods.Density} {
-		e := exportedExperiment(m)
-		r := resultsOf(measuring(0.8, 0.02, 0.5, 0), experiment.Experiments{e})[0]
-		r.Version = "v1"
-		found = append(found, r)
-		content := must.Get(networkFiles.ReadFile("networks/" + methods.NameOf(m) + networkExtension))(t)
-		named, metadata := must.Get2(checkpoint.ParseTensors(content))(t)
-		delete(metadata, metricsKey)
-		metadata[experiment.VersionKey] = "v1"
-		must.Do(t, checkpoint.WriteTensors(filepath.Join(kept, experiment.NetworkFile(e, 0)), named, metadata))
-	}
-	names, missing, err := exportNetworks(index(found...), kept, to, loaded)
-	if err != nil || !slices.Equal(names, []string{"deterministic", "density"}) || !slices.Equal(missing, []string{"rank1", "density-constant"}) {
-		t.Fatalf("exported %q without %q: %v", names, missing, err)
-	}
-	c := must.Get(trainedIn(os.DirFS(filepath.Dir(to)), backendtest.Open(t), "density"))(t)
-	if !slices.Equal(c.standardization.Std, standard.Std) || !strings.HasSuffix(c.Origin, "accuracy 80.0 %, NLL 0.500, ECE 0.020") {
-		t.Errorf("it was exported as %+v", c)
-	}
-	found[1].Version = "v2"
-	_, _, err = exportNetworks(index(found...), kept, to, loaded)
-	fails(t, "a network of another training", err, "so they are of two trainings")
 }

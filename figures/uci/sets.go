@@ -53,7 +53,7 @@ func Sets() []tables.Set {
 			Experiments: in(placeSettings(), placeMethods())},
 		{Name: "uci-gap", Doc: "UCI regression on gap splits, whose test inputs lie between those of training: every method on the small sets",
 			Experiments: in(gapSettings(), gapMethods())},
-		{Name: "uci-tuning", Doc: "optimizer and noise of every method tried on held-out training examples, for the tuned settings (then: reproduce choose uci)",
+		{Name: "uci-tuning", Doc: "optimizer and noise of every method tried on held-out training examples, for the tuned settings (then: go test ./figures/uci -run Choices -update)",
 			Experiments: tuning},
 		{Name: "uci-tuned", Doc: "UCI regression with the settings of every method that did best on held-out training examples", Experiments: tuned},
 		{Name: "uci-options", Doc: "density layers on UCI with one option at a time from the text to the authors' code, and back", Experiments: options},

@@ -13,13 +13,9 @@ import (
 
 // A catalogue is what can be run and made.
 type catalogue struct {
-	rooms    []func() []tables.Set // each lists the sets of a part of the program, which takes a tenth of a second
-	tables   []tables.Named
-	figures  []tables.NamedFigure
-	choosers []chooser
-	// export writes the networks that are part of the program, of those in a folder, and lists which it wrote and which it
-	// did not find; see cifar.ExportNetworks.
-	export func(x *tables.Index, from, to string) (written, missing []string, err error)
+	rooms   []func() []tables.Set // each lists the sets of a part of the program, which takes a tenth of a second
+	tables  []tables.Named
+	figures []tables.NamedFigure
 }
 
 // sets lists all sets, or those up to the room that has a set of the name.
@@ -33,20 +29,11 @@ func (c catalogue) sets(name string) (all []tables.Set) {
 	return all
 }
 
-// A chooser chooses hyperparameters by the runs of a set.
-type chooser struct {
-	name, set string
-	// choose returns a file of choices, and for what there are none, as runs are missing.
-	choose func(x *tables.Index) (file []byte, missing []string, err error)
-}
-
 // paper is the catalogue of the paper's experiments, and of the questions beyond it.
 func paper() catalogue {
 	return catalogue{
-		rooms:    []func() []tables.Set{toy.Sets, uci.Sets, cifar.Sets, where.Sets},
-		tables:   slices.Concat([]tables.Named{claims.Named()}, uci.Tables(), toy.Tables(), cifar.Tables(), where.Tables()),
-		figures:  slices.Concat(toy.Figures(), uci.Figures(), cifar.Figures(), where.Figures()),
-		choosers: []chooser{{"uci", "uci-tuning", uci.Choose}, {"images", "processor-grid", cifar.Choose}},
-		export:   cifar.ExportNetworks,
+		rooms:   []func() []tables.Set{toy.Sets, uci.Sets, cifar.Sets, where.Sets},
+		tables:  slices.Concat([]tables.Named{claims.Named()}, uci.Tables(), toy.Tables(), cifar.Tables(), where.Tables()),
+		figures: slices.Concat(toy.Figures(), uci.Figures(), cifar.Figures(), where.Figures()),
 	}
 }

@@ -90,8 +90,6 @@ type commands struct {
 	Measure measureCommand `cmd:"" help:"Compute the metrics of stored experiments again from their kept predictions."`
 	Table   tableCommand   `cmd:"" help:"Print or write a table of the stored results."`
 	Figure  figureCommand  `cmd:"" help:"Write a figure of the stored results."`
-	Choose  chooseCommand  `cmd:"" help:"Choose hyperparameters by stored runs on held-out training examples."`
-	Export  exportCommand  `cmd:"" help:"Make the trained networks that are part of the program, of those that runs kept."`
 }
 
 // details are what the help of a command says beside its line in the list of commands.
@@ -105,9 +103,6 @@ var details = map[string]string{
 	"table": "What was not run is listed below the table. The last line says by what version and of which runs the table was made; " +
 		"csv has the cells alone, without that line, caption and notes.",
 	"figure": "Prints the figure's caption and by what version and of which runs it was made, which an SVG file holds too. Of all figures those are written for which there are runs; that some are missing is an error, which names them.",
-	"choose": "Takes for each method the value that did best on held-out training examples, and says for what runs are missing. " +
-		"The choices of the program are figures/uci/tuned.csv and figures/cifar/chosen.csv.",
-	"export": "Takes seed 0 of deterministic, rank1, density and density-constant, with how each was made.",
 }
 
 // A usageError is a command line that makes no sense.

@@ -70,18 +70,6 @@ func tiny() catalogue {
 		}},
 		tables:  []tables.Named{{Name: "nll", Doc: "a table", Make: nll}, {Name: "same", Doc: "again", Make: nll}},
 		figures: []tables.NamedFigure{{Name: "curve", Doc: "a figure", Make: drawn}, {Name: "other", Doc: "a figure", Make: drawn}},
-		choosers: []chooser{{"uci", "uci-tuning", func(x *tables.Index) ([]byte, []string, error) {
-			if len(x.Missing(few)) > 0 {
-				return []byte("heading\n"), []string{"density on yacht"}, nil
-			}
-			return []byte("heading\nchoice\n"), nil, nil
-		}}},
-		export: func(_ *tables.Index, from, to string) ([]string, []string, error) {
-			if from == "empty" {
-				return nil, nil, nil
-			}
-			return []string{"density"}, []string{"rank1"}, os.WriteFile(to, []byte(from), 0o600)
-		},
 	}
 }
 
@@ -324,19 +312,6 @@ func TestListTablesFigures(t *testing.T) {
 	ends(t, exitOK, "curve.svg: A curve", "", "figure", "curve", "--store", store)
 	ends(t, exitOK, "new/other.png: A curve", "", "figure", "all", "--out", "new", "--format", "png", "--store", store)
 	ends(t, exitFailure, "", "2 of 2 could not be made:\n  curve: it needs a run\n  other: it needs a run", "figure", "all", "--store", t.TempDir())
-}
-
-func TestChooseExport(t *testing.T) {
-	store, file := t.TempDir(), filepath.Join(t.TempDir(), "chosen.csv")
-	ends(t, exitFailure, "", "nothing is chosen for density on yacht: not all of their runs of uci-tuning are there", "choose", "uci", "--store", store)
-	ends(t, exitOK, "", "", "run", "few", "--store", store)
-	ends(t, exitOK, "heading\nchoice\n", "", "choose", "uci", "--store", store)
-	ends(t, exitOK, "", "", "choose", "uci", file, "--store", store)
-	must.Do(t, os.WriteFile(file, []byte("heading\n1\n2\n"), 0o600))
-	ends(t, exitFailure, "", "has more choices than the runs here make", "choose", "uci", file, "--store", store)
-	out := filepath.Join(t.TempDir(), "networks")
-	ends(t, exitOK, "", "wrote density to "+out+"\nwithout rank1", "export", "kept", "--out", out, "--store", store)
-	ends(t, exitFailure, "", "nothing to export", "export", "empty", "--out", out, "--store", store)
 }
 
 // A generated part of a page is a table.

@@ -13,7 +13,7 @@ import (
 
 // The help of a command fits on a screen.
 func TestHelp(t *testing.T) {
-	for _, line := range []string{"--help", "help", "help run", "list --help", "run -h", "run few --help", "again --help", "measure --help", "table --help", "figure --help", "choose --help", "export --help"} {
+	for _, line := range []string{"--help", "help", "help run", "list --help", "run -h", "run few --help", "again --help", "measure --help", "table --help", "figure --help"} {
 		help := ends(t, exitOK, "Usage: reproduce", "", strings.Fields(line)...)
 		if n := strings.Count(help, "\n"); n > 40 {
 			t.Errorf("%s: %d lines", line, n)
@@ -50,9 +50,6 @@ func TestWrongUsage(t *testing.T) {
 		{"table nll --out a.txt", "--out: a.txt has the ending .txt"},
 		{"table nll --out a.tex --format md", "--out: a.tex has the ending of the format latex, and --format is md"},
 		{"figure curve --format gif", `--format: unknown "gif"`},
-		{"choose alpha", `unknown study "alpha"`},
-		{"choose uci a b", "unexpected argument b"},
-		{"export", `expected "<folder>"`},
 	} {
 		t.Run(c.line, func(t *testing.T) { ends(t, exitUsage, "", c.want, strings.Fields(c.line)...) })
 	}
