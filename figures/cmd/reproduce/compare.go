@@ -16,9 +16,8 @@ import (
 
 type againCommand struct {
 	selection
-	Count int `default:"1" placeholder:"N" help:"Run at most N stored experiments of each group: experiments that differ in split and seed alone (default: 1)."`
 	storeFlag
-	GPU bool `name:"gpu" help:"Refuse to compute on anything but a GPU."`
+	Measure bool `help:"Train nothing: compute the metrics from the predictions that runs keep. Those that keep none are counted."`
 }
 
 // The largest relative difference of a metric that is put down to rounding. A split that is trained alone adds in another
@@ -26,97 +25,57 @@ type againCommand struct {
 // order, but processors round differently.
 const trainingRounds, measuringRounds = 1e-5, 1e-9
 
-// Run runs stored experiments again.
+// Run runs stored experiments again: the first of each group, which differ in split and seed alone. Or it measures all.
 func (a againCommand) Run(ctx context.Context, c command) error {
-	s, err := stored(c, a.selection, a.storeFlag)
+	list, err := a.experiments(c)
 	if err != nil {
 		return err
 	}
-	if a.Count < 1 {
-		return usagef("--count is %d, want at least 1", a.Count)
+	store, index, err := a.open()
+	if err != nil {
+		return err
 	}
-	taken := map[string]int{}
-	list := slices.DeleteFunc(s.list, func(e experiment.Experiment) bool {
-		group := e.Group()
-		taken[group]++
-		return taken[group] > a.Count
+	taken := map[string]bool{}
+	list = slices.DeleteFunc(list, func(e experiment.Experiment) bool {
+		_, has := index.Find(e)
+		if !has || a.Measure {
+			return !has
+		}
+		again := taken[e.Group()]
+		taken[e.Group()] = true
+		return again
 	})
-	if err := needGPU(a.GPU); err != nil {
-		return err
+	if len(list) == 0 {
+		return usagef("%s has none of these experiments", store.Folder)
 	}
-	found, err := c.carryOut(ctx, experiment.Engine{}, list)
-	if ctx.Err() != nil {
-		return err
+	if !a.Measure {
+		found, err := c.carryOut(ctx, experiment.Engine{}, list)
+		if ctx.Err() != nil {
+			return err
+		}
+		return errors.Join(err, c.compare(index, found, trainingRounds))
 	}
-	return errors.Join(err, c.compare(s.index, found, nil, trainingRounds))
-}
-
-type measureCommand struct {
-	selection
-	Metrics []string `placeholder:"NAMES" help:"Compare these metrics alone, separated by commas (default: all)."`
-	storeFlag
-}
-
-// Run measures kept predictions again.
-func (m measureCommand) Run(c command) error {
-	s, err := stored(c, m.selection, m.storeFlag)
-	if err != nil {
-		return err
-	}
-	metrics, missing, err := s.store.Measure(s.list)
+	metrics, missing, err := store.Measure(list)
 	if err != nil {
 		return err
 	}
 	var found []experiment.Result
-	for _, e := range s.list {
+	for _, e := range list {
 		if now, has := metrics[e.ID()]; has {
 			found = append(found, experiment.Result{Metrics: now}.Of(e))
 		}
 	}
 	if len(missing) > 0 {
-		count := map[string]int{}
-		for _, e := range missing {
-			e.Split, e.Seed = 0, 0
-			count[strings.Replace(e.String(), ", split 0, seed 0", "", 1)]++
-		}
-		text := results.Counted(len(missing), "result has", "results have") + " no predictions here:\n"
-		for _, group := range slices.Sorted(maps.Keys(count)) {
-			text += fmt.Sprintf("  %s: %d\n", group, count[group])
-		}
-		if err := c.say(text); err != nil {
-			return err
-		}
+		c.tell("%s no predictions here", results.Counted(len(missing), "result has", "results have"))
 	}
-	return c.compare(s.index, found, m.Metrics, measuringRounds)
-}
-
-// A stock is experiments that a store has results of.
-type stock struct {
-	store *experiment.Store
-	index *tables.Index
-	list  experiment.Experiments
-}
-
-// stored are the selected experiments that the store has.
-func stored(c command, s selection, from storeFlag) (found stock, err error) {
-	if found.list, err = s.experiments(c); err != nil {
-		return found, err
-	}
-	if found.store, found.index, err = from.open(); err != nil {
-		return found, err
-	}
-	found.list = slices.DeleteFunc(found.list, func(e experiment.Experiment) bool { _, has := found.index.Find(e); return !has })
-	if len(found.list) == 0 {
-		return found, usagef("%s has none of these experiments", found.store.Folder)
-	}
-	return found, nil
+	return c.compare(index, found, measuringRounds)
 }
 
 // compare says how many results are as an index has them, and lists the others, which are an error. It compares the metrics
-// of these names that both sides have, or all of them.
-func (c command) compare(index *tables.Index, found []experiment.Result, names []string, rounding float64) error {
+// that both sides have.
+func (c command) compare(index *tables.Index, found []experiment.Result, rounding float64) error {
 	var text strings.Builder
-	same, rounded, new, known := 0, 0, map[string]int{}, map[string]bool{}
+	same, rounded, new := 0, 0, map[string]int{}
 	for _, now := range found {
 		before, _ := index.Find(*now.Experiment)
 		most := 0.0
@@ -125,11 +84,7 @@ func (c command) compare(index *tables.Index, found []experiment.Result, names [
 		}
 		old, fresh := map[string]float64{}, map[string]float64{}
 		for name, value := range now.Metrics {
-			known[name] = true
 			was, has := before.Metrics[name]
-			if len(names) > 0 && !slices.Contains(names, name) {
-				continue
-			}
 			if !has {
 				new[name]++
 				continue
@@ -146,11 +101,6 @@ func (c command) compare(index *tables.Index, found []experiment.Result, names [
 			rounded++
 		default:
 			fmt.Fprintf(&text, "%v, stored and now: %s (stored by %s on %s)\n", *now.Experiment, difference, before.Version, before.Device)
-		}
-	}
-	for _, name := range names {
-		if len(found) > 0 && !known[name] {
-			return usagef("--metrics: these experiments have no metric %q, but %s", name, inWords(slices.Sorted(maps.Keys(known))))
 		}
 	}
 	fmt.Fprintf(&text, "of %s %d are as they are stored, and %d more but for rounding (relative differences of at most %.0e)\n",

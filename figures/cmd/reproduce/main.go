@@ -84,12 +84,11 @@ type command struct {
 
 // The commands are the command line.
 type commands struct {
-	List    listCommand    `cmd:"" help:"List the sets of experiments, the tables and the figures, and what is done."`
-	Run     runCommand     `cmd:"" help:"Run the experiments of a set that the store lacks."`
-	Again   againCommand   `cmd:"" help:"Run stored experiments again, and compare. Nothing is stored."`
-	Measure measureCommand `cmd:"" help:"Compute the metrics of stored experiments again from their kept predictions."`
-	Table   tableCommand   `cmd:"" help:"Print or write a table of the stored results."`
-	Figure  figureCommand  `cmd:"" help:"Write a figure of the stored results."`
+	List   listCommand   `cmd:"" help:"List the sets of experiments, the tables and the figures, and what is done."`
+	Run    runCommand    `cmd:"" help:"Run the experiments of a set that the store lacks."`
+	Again  againCommand  `cmd:"" help:"Run or measure stored experiments again, and compare. Nothing is stored."`
+	Table  tableCommand  `cmd:"" help:"Print or write a table of the stored results."`
+	Figure figureCommand `cmd:"" help:"Write a figure of the stored results."`
 }
 
 // details are what the help of a command says beside its line in the list of commands.
@@ -97,9 +96,7 @@ var details = map[string]string{
 	"list": "Shows how many experiments of each set are done and missing, and how long those that are done took. Sets that share experiments both count them.",
 	"run": "Stop it with Ctrl-C and run it again to go on: what is finished is stored and not repeated, and training goes on from its last checkpoint. " +
 		"Several of these commands on one store share the work. Its exit status is 3 if nothing failed and some experiments diverged.",
-	"again": "Its exit status is 1 if a result is not as it is stored.",
-	"measure": "Trains nothing. Says how many results have the metrics that their predictions give now, lists those that have not, and counts those without predictions. " +
-		"Its exit status is 1 if a result differs.",
+	"again": "Of experiments that differ in split and seed alone it runs the first that is stored. Its exit status is 1 if a result is not as it is stored.",
 	"table": "What was not run is listed below the table. The last line says by what version and of which runs the table was made; " +
 		"csv has the cells alone, without that line, caption and notes.",
 	"figure": "Prints the figure's caption and by what version and of which runs it was made, which an SVG file holds too. Of all figures those are written for which there are runs; that some are missing is an error, which names them.",

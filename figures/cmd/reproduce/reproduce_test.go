@@ -109,7 +109,7 @@ func lines(t *testing.T, store string) (count int) {
 	return count
 }
 
-func TestRunAgainMeasure(t *testing.T) {
+func TestRunAgain(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "runs")
 	at := func(line string) []string { return append(strings.Fields(line), "--store", store) }
 	ends(t, exitOK, "MC Dropout on yacht, split 1, seed 1 (uci.Paper)\n", "2 experiments, 0 already in "+store+", 2 to run", at("run few --methods mcdropout --datasets yacht --dry-run")...)
@@ -123,8 +123,7 @@ func TestRunAgainMeasure(t *testing.T) {
 
 	ends(t, exitDiverged, "", "training diverged: 2 of 2 experiments\n  2: step ", "run", "few", "--methods", "mcdropout", "--datasets", "yacht", "--set", "Recipe.Schedule.Start=1e30", "--store", t.TempDir())
 	ends(t, exitOK, "of 4 results ", "", at("again few")...)
-	ends(t, exitOK, "of 2 results 2 are as they are stored", "", at("again few --count 2 --datasets yacht --methods density")...)
-	ends(t, exitOK, "of 8 results 8 are as they are stored", "", at("measure few")...)
+	ends(t, exitOK, "of 8 results 8 are as they are stored", "", at("again few --measure")...)
 	if n := lines(t, store); n != 8 {
 		t.Errorf("comparing stored %d results", n-8)
 	}
@@ -138,18 +137,14 @@ func TestRunAgainMeasure(t *testing.T) {
 	other := &experiment.Store{Folder: filepath.Join(t.TempDir(), "other")}
 	must.Get(experiment.Engine{Store: other}.Run(t.Context(), wrong))(t)
 	for _, c := range []struct{ line, want string }{
-		{"measure few", "Density Uncertainty on yacht, split 0, seed 0 (uci.Paper), stored and now: rmse "},
-		{"measure few --metrics rmse", "of 1 result 0 are as they are stored"},
+		{"again few --measure", "Density Uncertainty on yacht, split 0, seed 0 (uci.Paper), stored and now: rmse "},
 		{"again few", "of 1 result 0 are as they are stored"},
 	} {
 		ends(t, exitFailure, c.want, "1 of 1 results are not as they are stored", append(strings.Fields(c.line), "--store", other.Folder)...)
 	}
-	ends(t, exitOK, "of 1 result 1 are as they are stored", "", "measure", "few", "--metrics", "nll", "--store", other.Folder)
-	ends(t, exitUsage, "", `--metrics: these experiments have no metric "speed", but coverage95, crps, `, "measure", "few", "--metrics", "speed", "--store", other.Folder)
 	must.Do(t, os.RemoveAll(filepath.Join(other.Folder, "predictions")))
-	ends(t, exitOK, "1 result has no predictions here:\n  Density Uncertainty on yacht (uci.Paper): 1\n", "", "measure", "few", "--store", other.Folder)
-	ends(t, exitUsage, "", "has none of these experiments", at("measure slow")...)
-	ends(t, exitUsage, "", "--count is 0", at("again few --count 0")...)
+	ends(t, exitOK, "", "1 result has no predictions here\n", "again", "few", "--measure", "--store", other.Folder)
+	ends(t, exitUsage, "", "has none of these experiments", at("again slow")...)
 }
 
 // A process is reproduce in a process of its own.

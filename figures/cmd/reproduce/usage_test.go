@@ -13,7 +13,7 @@ import (
 
 // The help of a command fits on a screen.
 func TestHelp(t *testing.T) {
-	for _, line := range []string{"--help", "help", "help run", "list --help", "run -h", "run few --help", "again --help", "measure --help", "table --help", "figure --help"} {
+	for _, line := range []string{"--help", "help", "help run", "list --help", "run -h", "run few --help", "again --help", "table --help", "figure --help"} {
 		help := ends(t, exitOK, "Usage: reproduce", "", strings.Fields(line)...)
 		if n := strings.Count(help, "\n"); n > 40 {
 			t.Errorf("%s: %d lines", line, n)
