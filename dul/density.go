@@ -49,7 +49,7 @@ const (
 	//	L_omega   moves omega, fitted to the h of its layer as data, and not phi
 	//
 	// The energy is evaluated once for both. Its derivative with respect to h is
-	// one product more than Detached has: 3 to 16 % of a training step of a layer
+	// one product more than Detached has: 3 to 16% of a training step of a layer
 	// on the pure Go backend.
 	//
 	// The path gives the objective the curvature gamma Sigma^-1 along h, which is

@@ -18,7 +18,7 @@ const ConfigVariable = compute.ConfigEnvVar
 
 // GoSequential is the configuration of the pure Go backend for small networks: the
 // operations of a graph run one after the other. They are too short to run beside each
-// other: with [GoParallel] a step of 20 density MLPs takes 15 % more processor time.
+// other: with [GoParallel] a step of 20 density MLPs takes 15% more processor time.
 const GoSequential = gobackend.BackendName + ":ops_sequential"
 
 // GoParallel is the configuration of the pure Go backend for graphs of large

@@ -112,7 +112,7 @@ type Rank1Mixture struct {
 func (m Rank1Mixture) Components(features int) int {
 	fraction := m.Fraction
 	if !(fraction >= 0) || math.IsInf(fraction, 1) {
-		panic(fmt.Errorf("energy.Rank1Mixture.Fraction is %g; it is a part of the features (1.25 %% is 0.0125)", fraction))
+		panic(fmt.Errorf("energy.Rank1Mixture.Fraction is %g; it is a part of the features (1.25%% is 0.0125)", fraction))
 	}
 	if fraction == 0 {
 		fraction = 0.1

@@ -53,7 +53,7 @@ type Update struct {
 }
 
 // A Band is the distribution of the function at the inputs X, in the units of the data: the mean, the standard deviation
-// and the central 95 % of the draws.
+// and the central 95% of the draws.
 type Band struct {
 	X       []float64 `json:"x"`
 	Mean    []float64 `json:"mean"`

@@ -57,7 +57,7 @@ func theClaims() []claim {
 		add(images, "tables", in.name, best, density(in.preset, in.data), in.preset, in.data, slices.Concat(four, in.further), accuracyColumn, eceColumn, nllColumn)
 	}
 	for _, fraction := range ablationFractions {
-		add(images, "table of rank-1 components", fmt.Sprintf("%g %%", 100*fraction), "A rank-1 mixture is about as good as the full rank in accuracy and NLL",
+		add(images, "table of rank-1 components", fmt.Sprintf("%g%%", 100*fraction), "A rank-1 mixture is about as good as the full rank in accuracy and NLL",
 			list(wide, ten, paperSeeds, mixture(fraction)), wide, ten, []experiment.Method{methods.Density}, accuracyColumn, nllColumn).comparable = true
 	}
 	var detection []column
@@ -86,7 +86,7 @@ func Claims(x *tables.Index) ([]tables.Claim, error) {
 }
 
 // check compares the first method with each other one, on the seeds on which neither diverged. The claim holds if every
-// difference is decided for it, and does not hold if one is decided against it. If only one of two methods diverged, with
+// difference is significant for it, and does not hold if one is significant against it. If only one of two methods diverged, with
 // some seed, that decides against it.
 func (c claim) check(x *tables.Index) (tables.Claim, error) {
 	c.Verdict = tables.NotRun
@@ -128,8 +128,8 @@ func (c claim) check(x *tables.Index) (tables.Claim, error) {
 	switch {
 	case alone[report.Worse] > 0, c.comparable && behind, !c.comparable && n[report.Worse] > 0:
 		c.Verdict = tables.DoesNotHold
-	case len(tests) == 0 && alone[report.Better] == 0, !c.comparable && n[report.Undecided] > 0:
-		c.Verdict = report.Undecided
+	case len(tests) == 0 && alone[report.Better] == 0, !c.comparable && n[report.NotSignificant] > 0:
+		c.Verdict = report.NotSignificant
 	}
 	evidence := []string{tables.Tally(tests)}
 	for _, all := range append([]experiment.Experiments{c.first}, c.others...) {

@@ -317,7 +317,7 @@ func against(all []contender, places ...int) (judged []contender, tests []judged
 	return judged, tests, nil
 }
 
-// decide gives the cells of tests their verdicts, of all of them together. One of which the seeds disagree is undecided.
+// decide gives the cells of tests their verdicts, of all of them together. One of which the seeds disagree is not significant.
 func decide(tests []judgedTest) error {
 	var differences []metrics.Difference
 	for _, t := range tests {
@@ -327,7 +327,7 @@ func decide(tests []judgedTest) error {
 	for i, verdict := range verdicts {
 		tests[i].cell.Verdict = verdict
 		if !tests[i].sameSign {
-			tests[i].cell.Verdict = report.Undecided
+			tests[i].cell.Verdict = report.NotSignificant
 		}
 	}
 	return err

@@ -71,8 +71,8 @@ func TestDifferences(t *testing.T) {
 	}
 	same(t, got, []string{"Density Uncertainty 0 1", "Deterministic 0 1", "Rank-1 BNN 0"})
 	for name, want := range map[string]string{
-		"Density Uncertainty NLL": "", "Deterministic NLL": report.Worse, "Deterministic ECE": report.Worse, "Deterministic Brier": report.Worse, "Deterministic Accuracy (%)": report.Undecided,
-		"Rank-1 BNN NLL": report.Worse, "Rank-1 BNN Accuracy (%)": report.Worse, "Rank-1 BNN AURC": report.Worse, "Rank-1 BNN ECE": report.Undecided,
+		"Density Uncertainty NLL": "", "Deterministic NLL": report.Worse, "Deterministic ECE": report.Worse, "Deterministic Brier": report.Worse, "Deterministic Accuracy (%)": report.NotSignificant,
+		"Rank-1 BNN NLL": report.Worse, "Rank-1 BNN Accuracy (%)": report.Worse, "Rank-1 BNN AURC": report.Worse, "Rank-1 BNN ECE": report.NotSignificant,
 	} {
 		if verdict[name] != want {
 			t.Errorf("%s: %q, want %s", name, verdict[name], want)
@@ -84,7 +84,7 @@ func TestDifferences(t *testing.T) {
 	// A temperature makes up for too much sharpness, and for nothing else.
 	for _, row := range tableOf(t, "cifar-processor-temperature", found...).Rows {
 		text, of := lines(report.Table{Rows: []report.Row{row}})[0], row.Cells
-		if after := of[2].Verdict; row.Name == "Deterministic" && (after != report.Undecided || of[4].Verdict != report.Undecided || of[0].Text < "1.5" || of[0].Text > "1.7" || of[2].Text >= of[1].Text) ||
+		if after := of[2].Verdict; row.Name == "Deterministic" && (after != report.NotSignificant || of[4].Verdict != report.NotSignificant || of[0].Text < "1.5" || of[0].Text > "1.7" || of[2].Text >= of[1].Text) ||
 			row.Name == "Rank-1 BNN" && (after != report.Worse || of[0].Text < "0.9" || of[0].Text > "1.1") {
 			t.Errorf("with a temperature: %s", text)
 		}
@@ -101,7 +101,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// A difference of which the seeds disagree is undecided.
+// A difference of which the seeds disagree is not significant.
 func TestSeedsThatDisagree(t *testing.T) {
 	const n = 3000
 	swapped := make([]contender, 2)

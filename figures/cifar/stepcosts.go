@@ -30,7 +30,7 @@ const stepBatch, stepCount, stepClasses = 32, 4, 10
 //
 //   - trainable numbers (nets.Parameters);
 //   - operations for one image of a step (nets.ResNet.CostOf, which leaves out what a Gaussian process does on top, less
-//     than 2 %);
+//     than 2%);
 //   - megabytes of all that is kept from step to step, with statistics and what optimizers remember;
 //   - seconds for a step, the fastest of three, since other work may slow some of them, and their ratio to the plain
 //     network's;
@@ -56,7 +56,7 @@ func stepCosts(ctx context.Context, backend compute.Backend, batch, steps int, p
 		{Family{"SNGP", baselines.SNGP{Examples: trainingImages, Orthogonal: true}}, 1, 1},
 		{Family{"DUE", due}, 1, 1},
 		{Family{"Density, LDL", dul.Density{}}, 1, paperDraws},
-		{Family{"Density, rank-1 mixture of 1.25 %", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.0125}}}, 1, paperDraws},
+		{Family{"Density, rank-1 mixture of 1.25%", dul.Density{Energy: energy.Rank1Mixture{Fraction: 0.0125}}}, 1, paperDraws},
 	}
 	var single stepCost // of the plain network
 	for i, r := range rows {

@@ -94,7 +94,7 @@ func readNetwork(files fs.FS, backend compute.Backend, name string) (*Classifier
 		return nil, fmt.Errorf("reading the metadata of its file: %w", err)
 	}
 	d := e.Task.Data.(Images)
-	c.Origin = fmt.Sprintf("%s: %d epochs of %s images of %s, seed %d; on %s test images accuracy %.1f %%, NLL %.3f, ECE %.3f", name, e.Recipe.Epochs, grouped(d.trainN()),
+	c.Origin = fmt.Sprintf("%s: %d epochs of %s images of %s, seed %d; on %s test images accuracy %.1f%%, NLL %.3f, ECE %.3f", name, e.Recipe.Epochs, grouped(d.trainN()),
 		titleOf(d.Name), e.Seed, grouped(d.testN()), 100*found[results.MetricAccuracy], found[results.MetricNLL], found[results.MetricECE])
 	return c, nil
 }

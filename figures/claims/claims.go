@@ -14,7 +14,7 @@ import (
 
 // Named is the table of claims under its name.
 func Named() tables.Named {
-	return tables.Named{Name: "claims", Doc: "every claim of the paper that can be checked: holds, fails or undecided, with the evidence", Make: Table}
+	return tables.Named{Name: "claims", Doc: "every claim of the paper that can be checked: holds, fails, not significant or mixed, with the evidence", Make: Table}
 }
 
 // studies are the claims that each study can check.

@@ -54,11 +54,11 @@ func Example() {
 		log.Fatal(err)
 	}
 	for _, r := range results {
-		fmt.Printf("%s: %.0f %% right\n", r.Method, 100*r.Metrics["accuracy"])
+		fmt.Printf("%s: %.0f%% right\n", r.Method, 100*r.Metrics["accuracy"])
 	}
 	// Output:
-	// density: 100 % right
-	// plain: 100 % right
+	// density: 100% right
+	// plain: 100% right
 }
 
 // A metric of one's own over the kept predictions of runs, without training.

@@ -129,5 +129,5 @@ func (c Cell) Noted(note string) Cell {
 	return c
 }
 
-// Undecided is the verdict on a difference that other data of the same kind may well turn round.
-const Undecided = "undecided"
+// NotSignificant is the verdict on a difference that other data of the same kind may well turn round.
+const NotSignificant = "not significant"

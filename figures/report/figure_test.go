@@ -263,11 +263,11 @@ func TestForest(t *testing.T) {
 		return report.Cell{Text: "1", Verdict: verdict, Difference: &metrics.Difference{Mean: mean, Low: mean - half, High: mean + half}}
 	}
 	table := report.Table{Name: "forest", Columns: []string{"Data", "plain", "first", "second"}, Rows: []report.Row{
-		{Group: "The authors' code", Name: "Boston Housing", Cells: []report.Cell{{Text: "1"}, cell(-0.2, 0.1, report.Better), cell(0.1, 0.2, report.Undecided)}},
-		{Group: "The authors' code", Name: "Energy Efficiency (cooling)", Cells: []report.Cell{{Text: "1"}, cell(-0.02, 0.1, report.Undecided), {NotRun: true}}},
+		{Group: "The authors' code", Name: "Boston Housing", Cells: []report.Cell{{Text: "1"}, cell(-0.2, 0.1, report.Better), cell(0.1, 0.2, report.NotSignificant)}},
+		{Group: "The authors' code", Name: "Energy Efficiency (cooling)", Cells: []report.Cell{{Text: "1"}, cell(-0.02, 0.1, report.NotSignificant), {NotRun: true}}},
 		{Group: "The authors' code", Name: "not tested", Cells: make([]report.Cell, 3)},
 		{Group: "Adam", Name: "Boston Housing", Cells: []report.Cell{{}, cell(0.2, 0.1, report.Worse), cell(-0.1, 0.05, report.Better)}},
-		{Group: "Adam", Name: "Energy Efficiency (cooling)", Cells: []report.Cell{{}, cell(0.02, 0.1, report.Undecided), cell(0, 0.05, report.Undecided)}},
+		{Group: "Adam", Name: "Energy Efficiency (cooling)", Cells: []report.Cell{{}, cell(0.02, 0.1, report.NotSignificant), cell(0, 0.05, report.NotSignificant)}},
 		{Group: "Text", Name: "Yacht", Cells: []report.Cell{{}, cell(1.2, 0.1, report.Worse), {}}},
 	}}
 	f, err := report.Forest{Axis: "change of NLL (nats)", Columns: 2}.Of(table)

@@ -48,8 +48,8 @@ func (g glyph) Thumbnail(c *draw.Canvas) { c.DrawGlyph(g.GlyphStyle, c.Center())
 var ErrNotRun = errors.New("its runs are missing")
 
 // A Forest is a picture of the differences in a table, or of its Numbers: a panel for each group of rows, in it a line for
-// each row and on it a mark for each column, at the difference, with its interval. Filled marks are decided, rings
-// undecided. With Numbers, all marks are filled.
+// each row and on it a mark for each column, at the difference, with its interval. Filled marks are significant, rings
+// are not. With Numbers, all marks are filled.
 type Forest struct {
 	Axis    string // what the differences are, such as "change of NLL (nats)"
 	Columns int    // panels beside each other; 0 means all of them
@@ -83,9 +83,9 @@ func (f Forest) drawn(c Cell) *metrics.Difference {
 
 // byVerdict are the marks of a Forest by columns.
 var byVerdict = map[string]Mark{
-	Better:    {Name: "better", Colour: Palette()[0], Shape: draw.CircleGlyph{}},
-	Worse:     {Name: "worse", Colour: Palette()[1], Shape: draw.PyramidGlyph{}},
-	Undecided: {Name: "undecided", Colour: Grey, Shape: draw.RingGlyph{}},
+	Better:         {Name: "better", Colour: Palette()[0], Shape: draw.CircleGlyph{}},
+	Worse:          {Name: "worse", Colour: Palette()[1], Shape: draw.PyramidGlyph{}},
+	NotSignificant: {Name: "not significant", Colour: Grey, Shape: draw.RingGlyph{}},
 }
 
 // The sizes of a Forest, in points.
@@ -170,7 +170,7 @@ func (f Forest) byColumn(t Table, groups [][]Row, marks []Mark, columns []int) (
 	height := forestRest + 2*forestRow*float64(len(rows)) + 36
 	picture := Figure{Name: t.Name, Panels: [][]*plot.Plot{panels}, LikeWidths: true, Width: vg.Points(forestWidth), Height: vg.Points(height)}
 	if !f.Numbers {
-		picture.Key = Key(byVerdict[Better], byVerdict[Worse], byVerdict[Undecided])
+		picture.Key = Key(byVerdict[Better], byVerdict[Worse], byVerdict[NotSignificant])
 	}
 	return picture, nil
 }

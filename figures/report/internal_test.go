@@ -79,11 +79,11 @@ func TestThresholdOfASeparation(t *testing.T) {
 		threshold float64
 		want      []string
 	}{
-		{false, 0, 4, []string{"in, FPR 0 %", "out, TPR 33 %"}},
-		{false, 0.25, 3, []string{"in, FPR 25 %", "out, TPR 67 %"}},
-		{false, 1, 1, []string{"in, FPR 75 %", "out, TPR 100 %"}}, // beyond the smallest
-		{true, 0.5, 3, []string{"in, FPR 50 %", "out, TPR 33 %"}},
-		{true, 1, 4, []string{"in, FPR 75 %", "out, TPR 67 %"}},
+		{false, 0, 4, []string{"in, FPR 0%", "out, TPR 33%"}},
+		{false, 0.25, 3, []string{"in, FPR 25%", "out, TPR 67%"}},
+		{false, 1, 1, []string{"in, FPR 75%", "out, TPR 100%"}}, // beyond the smallest
+		{true, 0.5, 3, []string{"in, FPR 50%", "out, TPR 33%"}},
+		{true, 1, 4, []string{"in, FPR 75%", "out, TPR 67%"}},
 	} {
 		s := Separation{Lower: c.lower, Inside: Sample{"in", []float64{3, 1, 4, 2}}, Outside: []Sample{{"out", []float64{2, 3.5, 7}}}}
 		if got := s.threshold(c.rate); got != c.threshold {

@@ -22,7 +22,7 @@ type LayerSample struct {
 const middle = 0.9
 
 // LayerEnergies is a figure of the energies of every layer, from the input to the output, on several sets
-// of images: the median over the images as a point, and a bar that spans the middle 90 % of them. Energies
+// of images: the median over the images as a point, and a bar that spans the middle 90% of them. Energies
 // are divided by the layer's median energy on the first set, the one in distribution, since layers differ
 // in their numbers of channels: 1 is a typical image. layers names the layers; energies are positive.
 func LayerEnergies(name string, layers []string, sets []LayerSample) (Figure, error) {

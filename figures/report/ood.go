@@ -104,9 +104,9 @@ func separationPlot(s Separation, falsePositives *float64) (*plot.Plot, error) {
 		}
 		threshold := s.threshold(*falsePositives)
 		thresholds = []float64{threshold}
-		all[0].Name = fmt.Sprintf("%s, FPR %.0f %%", s.Inside.Name, 100*s.beyond(s.Inside, threshold))
+		all[0].Name = fmt.Sprintf("%s, FPR %.0f%%", s.Inside.Name, 100*s.beyond(s.Inside, threshold))
 		for i, out := range s.Outside {
-			all[1+i].Name = fmt.Sprintf("%s, TPR %.0f %%", out.Name, 100*s.beyond(out, threshold))
+			all[1+i].Name = fmt.Sprintf("%s, TPR %.0f%%", out.Name, 100*s.beyond(out, threshold))
 		}
 	}
 	place := func(v float64) float64 { return v } // on the axis

@@ -70,7 +70,7 @@ func reliabilityPlot(m Judged, bins int, withLegend bool) (*plot.Plot, error) {
 		largest = max(largest, b.Count)
 		right += b.Accuracy * float64(b.Count)
 	}
-	p := New(fmt.Sprintf("%s\nECE %.3f, accuracy %.1f %%", m.Name, ece, 100*right/float64(total)), "confidence", "accuracy")
+	p := New(fmt.Sprintf("%s\nECE %.3f, accuracy %.1f%%", m.Name, ece, 100*right/float64(total)), "confidence", "accuracy")
 	names := map[bool][3]string{true: {"accuracy", "gap to confidence", "accuracy = confidence"}}[withLegend]
 	for _, b := range diagram {
 		if b.Count == 0 {
@@ -94,7 +94,7 @@ func reliabilityPlot(m Judged, bins int, withLegend bool) (*plot.Plot, error) {
 		names[0], names[1] = "", "" // one legend entry for all bins
 		if b.Count == largest {
 			most = (b.Low + b.High) / 2
-			words := fmt.Sprintf("%.0f %%", 100*float64(largest)/float64(total))
+			words := fmt.Sprintf("%.0f%%", 100*float64(largest)/float64(total))
 			if err := annotate(p, words, most, countBase+height+0.01, text.XCenter, text.YBottom, Grey); err != nil {
 				return nil, err
 			}

@@ -34,7 +34,7 @@ type Cell struct {
 	// Number is the number that the text shows; nil for words. Align and pictures read it.
 	Number *Number
 	note   string // what the text has after the number
-	// Verdict is shown as a mark: Better, Worse or Agrees. Undecided and the others have none.
+	// Verdict is shown as a mark: Better, Worse or Agrees. NotSignificant and the others have none.
 	Verdict string
 	// Difference is what the verdict is on; nil for none. It is in the CSV, and in the picture that Forest makes.
 	Difference *metrics.Difference
@@ -52,7 +52,7 @@ const MarksPaper = "≈ within one standard deviation of the published number, �
 
 // MarksAgainst explains marks on numbers that are tested against those of a reference.
 func MarksAgainst(reference string) string {
-	return fmt.Sprintf("▲ better, ▽ worse than %s, decided at 5 %% for all cells of the table together. No mark: undecided.", reference)
+	return fmt.Sprintf("▲ better, ▽ worse than %s, significant at 5%% for all cells of the table together. No mark: not significant.", reference)
 }
 
 // shown is the text of a cell with its mark.
@@ -167,7 +167,7 @@ func nothing(cells []Cell) bool {
 // said is what is said below a table, apart from how it was measured.
 func (t Table) said() []string {
 	var said []string
-	marked := func(c Cell) bool { return marks[c.Verdict] != "" || c.Verdict == Undecided }
+	marked := func(c Cell) bool { return marks[c.Verdict] != "" || c.Verdict == NotSignificant }
 	if t.Legend != "" && slices.ContainsFunc(t.Rows, func(r Row) bool { return slices.ContainsFunc(r.Cells, marked) }) {
 		said = append(said, t.Legend)
 	}

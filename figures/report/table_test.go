@@ -22,7 +22,7 @@ func awkward() report.Table {
 		Rows: []report.Row{
 			{Group: "g_1", Name: "r|s", Cells: []report.Cell{{Text: "-1 ± 2", Bold: true, Verdict: report.Better}, {Text: "<b>"}}},
 			{Group: "g_1", Name: "t", Cells: []report.Cell{
-				{Text: "3", Verdict: report.Undecided, Difference: &metrics.Difference{Mean: -0.25, Low: -0.5, High: 1. / 3}}, {NotRun: true}}},
+				{Text: "3", Verdict: report.NotSignificant, Difference: &metrics.Difference{Mean: -0.25, Low: -0.5, High: 1. / 3}}, {NotRun: true}}},
 			{Group: "g_2", Name: "t", Cells: make([]report.Cell, 2)},
 		},
 	}
@@ -33,7 +33,7 @@ func TestRender(t *testing.T) {
 	for format, want := range map[string][]string{
 		report.Markdown: {
 			"**Is a\\_b?**\n\n50% of a\\_b", "| **g\\_1** |  |  |\n| r\\|s | **-1 ± 2 ▲** | &lt;b> |\n| t | 3 | – |\n| **g\\_2** |  |  |\n| t | – | – |\n",
-			"\n\n▲ better, ▽ worse than a\\_b, decided", "\n\nNot run: c\\_d; e.\n",
+			"\n\n▲ better, ▽ worse than a\\_b, significant", "\n\nNot run: c\\_d; e.\n",
 			"\n\n<details><summary>How this was measured</summary>\n\nIn a\\_b.\n\nTwice.\n\n</details>\n",
 		},
 		report.LaTeX: {
@@ -43,7 +43,7 @@ func TestRender(t *testing.T) {
 			"<caption><b>Is a_b?</b> 50% of a_b &amp; &lt;c&gt;", `<th scope="rowgroup" colspan="3">g_1</th>`, "<td><b>-1 ± 2 ▲</b></td><td>&lt;b&gt;</td>", "Not run: c_d; e.</td></tr></tfoot>", "<p>In a_b.</p>\n<p>Twice.</p>\n</details>",
 		},
 		report.CSV: {
-			"Group,n,v,v: difference,from,to,verdict,w\ng_1,r|s,-1 ± 2,,,,,<b>\ng_1,t,3,-0.25,-0.5,0.3333,undecided,\n",
+			"Group,n,v,v: difference,from,to,verdict,w\ng_1,r|s,-1 ± 2,,,,,<b>\ng_1,t,3,-0.25,-0.5,0.3333,not significant,\n",
 		},
 	} {
 		t.Run(format, func(t *testing.T) {

@@ -12,7 +12,7 @@ const (
 	MetricRMSE = "rmse" // root mean squared error in the target's own units
 
 	MetricCRPS     = "crps"       // continuous ranked probability score, in the target's own units
-	MetricCoverage = "coverage95" // part of the targets inside central 95 % intervals of the predictive distribution, 0 to 1
+	MetricCoverage = "coverage95" // part of the targets inside central 95% intervals of the predictive distribution, 0 to 1
 	MetricSpearman = "spearman"   // rank correlation of predicted variance and squared error; there if the variances differ
 
 	MetricNoiseStd  = "noise_std" // standard deviation of the observation noise, in the target's own units
@@ -21,7 +21,7 @@ const (
 	MetricModelStd = "model_std" // mean standard deviation of the function at the test inputs, in the target's own units
 
 	MetricGapRatio    = "gap_ratio"      // cubic: mean standard deviation of the function in the gap over that at the data
-	MetricGapCoverage = "gap_coverage95" // cubic: part of the gap where x^3 is inside the central 95 % of the function's draws, 0 to 1
+	MetricGapCoverage = "gap_coverage95" // cubic: part of the gap where x^3 is inside the central 95% of the function's draws, 0 to 1
 
 	MetricAccuracy    = "accuracy"     // part of the test examples, 0 to 1
 	MetricECE         = "ece10"        // expected calibration error with 10 bins

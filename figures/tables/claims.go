@@ -7,10 +7,11 @@ import (
 	"densityuncertainty/figures/report"
 )
 
-// The verdicts on claims, besides report.Undecided.
+// The verdicts on claims, besides report.NotSignificant.
 const (
 	Holds       = "holds"
 	DoesNotHold = "fails"
+	Mixed       = "mixed"
 	NotRun      = "not run"
 )
 
@@ -22,13 +23,13 @@ type Claim struct {
 	// In is what it was checked in, such as "authors' code"; "" for a claim that was checked once. A claim that was checked in
 	// several settings is several Claims, one after the other.
 	In       string
-	Verdict  string // Holds, DoesNotHold, report.Undecided or NotRun
+	Verdict  string // Holds, DoesNotHold, Mixed, report.NotSignificant or NotRun
 	Evidence string // one line
 }
 
 // AddClaims appends a row for each claim that was checked, with its verdict and evidence. One that was checked in several
-// settings holds if it holds in one and fails in none, fails the other way round, and is undecided otherwise. Those that
-// were not run are in NotRun.
+// settings holds if it holds in all, and fails if it fails in one and is not significant in the others. If it holds in some
+// settings only, or is mixed in one, it is mixed. Those that were not run are in NotRun.
 func AddClaims(t *report.Table, claims []Claim) {
 	t.Columns = []string{"Claim", "Verdict", "Evidence", "Where"}
 	for len(claims) > 0 {
@@ -56,16 +57,18 @@ func addClaim(t *report.Table, list []Claim) {
 	c := list[0]
 	if len(waiting) > 0 {
 		where := strings.TrimSuffix(c.Where+": "+strings.Join(waiting, ", "), ": ")
-		t.NotRun = append(t.NotRun, fmt.Sprintf("%s (%s)", c.Claim, where))
+		t.NotRun = append(t.NotRun, fmt.Sprintf("the claim “%s” (%s)", c.Claim, where))
 	}
 	if len(evidence) == 0 {
 		return
 	}
-	verdict := report.Undecided
+	verdict := report.NotSignificant
 	switch {
-	case verdicts[Holds] && !verdicts[DoesNotHold]:
+	case verdicts[Holds] && len(verdicts) == 1:
 		verdict = Holds
-	case verdicts[DoesNotHold] && !verdicts[Holds]:
+	case verdicts[Holds], verdicts[Mixed]:
+		verdict = Mixed
+	case verdicts[DoesNotHold]:
 		verdict = DoesNotHold
 	}
 	t.Rows = append(t.Rows, report.Row{Group: c.Group, Name: c.Claim, Cells: report.TextCells(verdict, strings.Join(evidence, "; "), c.Where)})

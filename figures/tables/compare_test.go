@@ -126,10 +126,10 @@ func TestFamily(t *testing.T) {
 		must.Do(t, family.Add(fmt.Sprint(i), values, map[int]float64{0: 2, 1: 0, 2: 4}, 0))
 	}
 	tests := must.Get(family.Tests())(t)
-	if alone != report.Better || tests[0].Verdict != report.Undecided || tables.Verdicts(tests)[report.Undecided] != 21 {
+	if alone != report.Better || tests[0].Verdict != report.NotSignificant || tables.Verdicts(tests)[report.NotSignificant] != 21 {
 		t.Errorf("alone %s, beside others %s", alone, tables.Tally(tests))
 	}
-	if got, want := tables.Tally(tests), "21 comparisons: 0 better, 0 worse, 21 undecided."; got != want {
+	if got, want := tables.Tally(tests), "21 comparisons: 0 better, 0 worse, 21 not significant."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := tables.Sentence([]tables.Test[string]{{Of: "yacht", Difference: tests[0].Difference, Verdict: report.Better}}); got != "yacht -0.200 [-0.343, -0.057], lower" {

@@ -25,7 +25,7 @@ type Family[K comparable] struct {
 	names       []K
 	differences []metrics.Difference
 	higher      []bool    // is better
-	alone       []Test[K] // decided because only one side diverged
+	alone       []Test[K] // with a verdict because only one side diverged
 }
 
 // Add tests values against those of a reference, both by their splits, of a number that is better when lower. If they are
@@ -78,7 +78,7 @@ func (f *Family[K]) AddMean(name K, x *Index, m Mean) error {
 	return err
 }
 
-// A Test is the verdict on a comparison, report.Better, Worse or Undecided, and the difference that was tested. If runs of
+// A Test is the verdict on a comparison, report.Better, Worse or NotSignificant, and the difference that was tested. If runs of
 // one side diverged and none of the other's (Index.DivergedAlone), the verdict is against that side without a test, whichever
 // way the metric is better: Difference is nil.
 type Test[K comparable] struct {
@@ -103,7 +103,7 @@ func (f *Family[K]) Tests() ([]Test[K], error) {
 	return append(tests, f.alone...), nil
 }
 
-// Holm are the verdicts, report.Better, Worse or Undecided, on differences of numbers that are better when lower, of all of
+// Holm are the verdicts, report.Better, Worse or NotSignificant, on differences of numbers that are better when lower, of all of
 // them together: any wrong verdict is as rare as 1 - confidence (metrics.Holm).
 func Holm(list []metrics.Difference, confidence float64) ([]string, error) {
 	if len(list) == 0 {
@@ -121,7 +121,7 @@ func Holm(list []metrics.Difference, confidence float64) ([]string, error) {
 	for i, p := range adjusted {
 		switch {
 		case p > 1-confidence:
-			verdicts[i] = report.Undecided
+			verdicts[i] = report.NotSignificant
 		case list[i].Mean < 0:
 			verdicts[i] = report.Better
 		default:
@@ -141,7 +141,7 @@ func (t Test[K]) Text() string {
 	return fmt.Sprintf("%+.*f [%+.*f, %+.*f]", n, t.Mean, n, t.Low, n, t.High)
 }
 
-// Sentence lists tests of a metric of which neither high nor low values are better: a difference that is decided is
+// Sentence lists tests of a metric of which neither high nor low values are better: a difference that is significant is
 // called lower or higher.
 func Sentence(tests []Test[string]) string {
 	var parts []string
@@ -150,8 +150,8 @@ func Sentence(tests []Test[string]) string {
 			continue
 		}
 		word := map[bool]string{true: "lower", false: "higher"}[t.Mean < 0]
-		if t.Verdict == report.Undecided {
-			word = report.Undecided
+		if t.Verdict == report.NotSignificant {
+			word = report.NotSignificant
 		}
 		parts = append(parts, t.Of+" "+t.Text()+", "+word)
 	}
@@ -170,5 +170,5 @@ func Verdicts[K comparable](tests []Test[K]) map[string]int {
 // Tally is Verdicts as a sentence.
 func Tally[K comparable](tests []Test[K]) string {
 	n := Verdicts(tests)
-	return fmt.Sprintf("%d comparisons: %d better, %d worse, %d undecided.", len(tests), n[report.Better], n[report.Worse], n[report.Undecided])
+	return fmt.Sprintf("%d comparisons: %d better, %d worse, %d not significant.", len(tests), n[report.Better], n[report.Worse], n[report.NotSignificant])
 }

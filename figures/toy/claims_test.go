@@ -13,9 +13,9 @@ import (
 )
 
 // Twenty ratios of a mean m, with d above and below in turn, have a standard error of 0.23 d: a mean that is on the
-// claimed side of a threshold by less than about half of d is undecided.
+// claimed side of a threshold by less than about half of d is not significant.
 func TestClaims(t *testing.T) {
-	const collapse, flat, higher, notLess = "MFVI's uncertainty collapses", "The uncertainty of variational dropout and Rank-1 BNN is flat", "The uncertainty of density layers is higher", "The other methods are not less certain"
+	const collapse, flat, higher, notLess = "MFVI's uncertainty collapses", "The uncertainty of variational dropout and Rank-1 BNN is flat", "The uncertainty of density layers is higher", "No other method of Figure 1"
 	type ratio struct{ mean, spread float64 }
 	claims := func(t *testing.T, ratios map[string]ratio, diverged uint64) map[string]tables.Claim {
 		t.Helper()
@@ -51,15 +51,15 @@ func TestClaims(t *testing.T) {
 		name, claim, verdict string
 		ratios               map[string]ratio
 	}{
-		{"half is not less than half", collapse, report.Undecided, map[string]ratio{"MFVI": {0.5, 0.1}}},
-		{"less, within the noise", collapse, report.Undecided, map[string]ratio{"MFVI": {0.47, 0.1}}},
+		{"half is not less than half", collapse, report.NotSignificant, map[string]ratio{"MFVI": {0.5, 0.1}}},
+		{"less, within the noise", collapse, report.NotSignificant, map[string]ratio{"MFVI": {0.47, 0.1}}},
 		{"less", collapse, tables.Holds, map[string]ratio{"MFVI": {0.4, 0.1}}},
 		{"more", collapse, tables.DoesNotHold, map[string]ratio{"MFVI": {0.6, 0.1}}},
 		{"higher on average, not on every seed", higher, tables.Holds, map[string]ratio{"Density Uncertainty (LDL)": {1.5, 0.6}}},
-		{"higher, within the noise", higher, report.Undecided, map[string]ratio{"Density Uncertainty (LDL)": {1.1, 0.6}}},
+		{"higher, within the noise", higher, report.NotSignificant, map[string]ratio{"Density Uncertainty (LDL)": {1.1, 0.6}}},
 		{"flat", flat, tables.Holds, map[string]ratio{"Variational Dropout": {1, 0.1}, "Rank-1 BNN": {1.1, 0.1}}},
 		{"one is not flat", flat, tables.DoesNotHold, map[string]ratio{"Variational Dropout": {1, 0.1}, "Rank-1 BNN": {0.6, 0.1}}},
-		{"one may be flat", flat, report.Undecided, map[string]ratio{"Variational Dropout": {1, 0.1}, "Rank-1 BNN": {0.82, 0.1}}},
+		{"one may be flat", flat, report.NotSignificant, map[string]ratio{"Variational Dropout": {1, 0.1}, "Rank-1 BNN": {0.82, 0.1}}},
 		{"less certain", notLess, tables.DoesNotHold, map[string]ratio{"MFVI": {0.2, 0.1}, "Variational Dropout": {0.2, 0.1}, "Rank-1 BNN": {1.2, 0.1}}},
 		{"not less certain", notLess, tables.Holds, map[string]ratio{"MFVI": {0.2, 0.1}, "Variational Dropout": {0.2, 0.1}, "Rank-1 BNN": {0.9, 0.1}}},
 		{"a method is missing", notLess, tables.NotRun, map[string]ratio{"MFVI": {0.2, 0.1}, "Variational Dropout": {0.2, 0.1}}},
@@ -73,7 +73,7 @@ func TestClaims(t *testing.T) {
 	if got := claims(t, map[string]ratio{"MFVI": {0.4, 0.1}}, 0)[collapse].Evidence; got != "Gap ratio: MFVI 0.40 ± 0.10" {
 		t.Errorf("the evidence is %q", got)
 	}
-	if got := claims(t, map[string]ratio{"MFVI": {0.4, 0.1}}, 3)[collapse]; got.Verdict != report.Undecided || got.Evidence != "MFVI diverged with 1 of 20 seeds" {
+	if got := claims(t, map[string]ratio{"MFVI": {0.4, 0.1}}, 3)[collapse]; got.Verdict != report.NotSignificant || got.Evidence != "MFVI diverged with 1 of 20 seeds" {
 		t.Errorf("with a run that diverged: %s: %s", got.Verdict, got.Evidence)
 	}
 }

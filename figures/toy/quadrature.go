@@ -75,13 +75,13 @@ type Approximation struct {
 	Precision mat.Symmetric
 }
 
-// The numbers of Compare: draws that are shown, and the squared radius of the ellipse that holds 95 % of a Gaussian in
+// The numbers of Compare: draws that are shown, and the squared radius of the ellipse that holds 95% of a Gaussian in
 // two dimensions, -2 log 0.05.
 const comparedDraws = 600
 
 var squaredRadius95 = -2 * math.Log(0.05)
 
-// Compare is a figure with two panels: draws of the distribution with the ellipse that holds 95 % of each approximation,
+// Compare is a figure with two panels: draws of the distribution with the ellipse that holds 95% of each approximation,
 // and the standard deviation of w . u for unit vectors u of every angle, exact and approximated.
 func (q Quadrature) Compare(approximations ...Approximation) (report.Figure, error) {
 	draws := report.New("Posterior of the weights", "w1", "w2")

@@ -14,7 +14,7 @@ import (
 )
 
 // Claims are the paper's claims about UCI regression, each checked in several settings. Verdicts on single differences are
-// those of the table that has them. A method that diverged alone is decided against.
+// those of the table that has them. A method that diverged alone counts as significantly worse.
 func Claims(x *tables.Index) (all []tables.Claim, err error) {
 	for _, kind := range []func(*tables.Index) ([]tables.Claim, error){claimsOfBest, claimsOfControls, claimsOfGaps, claimsOfStarts} {
 		claims, err := kind(x)
@@ -78,10 +78,10 @@ func claimsOfStarts(x *tables.Index) ([]tables.Claim, error) {
 	return []tables.Claim{c}, err
 }
 
-// claim is a claim about a number of comparisons, by how many are decided for and against it: it holds with some for and
-// none against, and fails the other way round.
+// claim is a claim about a number of comparisons, by how many are significant for and against it. It holds with some for and
+// none against, fails the other way round, and is mixed with some of both.
 func claim(where, text, in, evidence string, compared, ahead, behind int) tables.Claim {
-	c := tables.Claim{Group: "UCI regression", Claim: text, Where: where, In: in, Verdict: report.Undecided, Evidence: evidence}
+	c := tables.Claim{Group: "UCI regression", Claim: text, Where: where, In: in, Verdict: report.NotSignificant, Evidence: evidence}
 	switch {
 	case compared == 0:
 		c.Verdict, c.Evidence = tables.NotRun, ""
@@ -89,6 +89,8 @@ func claim(where, text, in, evidence string, compared, ahead, behind int) tables
 		c.Verdict = tables.Holds
 	case behind > 0 && ahead == 0:
 		c.Verdict = tables.DoesNotHold
+	case behind > 0:
+		c.Verdict = tables.Mixed
 	}
 	return c
 }
@@ -139,7 +141,7 @@ func (x metric) bestOnMost(tested report.Table, s setting) tables.Claim {
 	}
 	evidence := fmt.Sprintf("%s of %d", strings.Join(parts, ", "), sets)
 	if len(parts) == 0 {
-		evidence = fmt.Sprintf("undecided on all %d", sets)
+		evidence = fmt.Sprintf("not significant on all %d", sets)
 	}
 	return claim("appendix, UCI results", fmt.Sprintf("Density uncertainty is best in %s on %d of the %d data sets", x.title, mostSets, len(paperRows)), s.name, evidence, sets, holds, fails)
 }
@@ -163,15 +165,15 @@ func beatsControl(t report.Table, text string, s setting) tables.Claim {
 			}
 		}
 	}
-	var decided []string
+	var counted []string
 	for _, verdict := range []string{report.Better, report.Worse} {
 		if n[verdict] > 0 {
-			decided = append(decided, fmt.Sprintf("%s on %d", verdict, n[verdict]))
+			counted = append(counted, fmt.Sprintf("%s on %d", verdict, n[verdict]))
 		}
 	}
 	var evidence []string
-	if len(decided) > 0 {
-		counts := fmt.Sprintf("%s of %d", strings.Join(decided, ", "), compared)
+	if len(counted) > 0 {
+		counts := fmt.Sprintf("%s of %d", strings.Join(counted, ", "), compared)
 		if len(alone) > 0 {
 			counts += fmt.Sprintf(" (%s, where density layers alone diverge)", strings.Join(alone, ", "))
 		}
@@ -191,7 +193,7 @@ func inBetween(x *tables.Index, s setting) (tables.Claim, error) {
 	higher, lower, compared := n[report.Better], n[report.Worse], len(tests)
 	evidence := fmt.Sprintf("rank correlation higher on %d, lower on %d of %d", higher, lower, compared)
 	if higher+lower == 0 {
-		evidence = fmt.Sprintf("rank correlation undecided on all %d", compared)
+		evidence = fmt.Sprintf("rank correlation not significant on all %d", compared)
 	}
 	return claim("section 2", "Between the training inputs the variance tells better where errors are than without the density", s.name, evidence, compared, higher, lower), err
 }

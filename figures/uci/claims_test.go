@@ -27,7 +27,7 @@ func verdictOn(t *testing.T, kind func(*tables.Index) ([]tables.Claim, error), l
 	return claims[i].Verdict, claims[i].Evidence
 }
 
-// A set is won where density is decided to be better than each other method, and lost where it is decided to be worse
+// A set is won where density is significantly better than each other method, and lost where it is significantly worse
 // than one or diverged: six of nine are needed, and four lost leave too few.
 func TestBestOnMost(t *testing.T) {
 	sets := []string{"boston", "concrete", "energy-cooling", "kin8nm", "naval", "wine"}
@@ -53,7 +53,7 @@ func TestBestOnMost(t *testing.T) {
 		}
 		return lines
 	}
-	// Rank-1 is lower by 0.05 with an interval of 0.1 or so to each side, and so undecided.
+	// Rank-1 is lower by 0.05 with an interval of 0.1 or so to each side, and so not significant.
 	barely := func(datasets ...string) []experiment.Result {
 		lines := on(text, 1, 0.95, 3, datasets...)
 		for i, line := range lines {
@@ -72,12 +72,12 @@ func TestBestOnMost(t *testing.T) {
 		{"nothing", nil, tables.NotRun, ""},
 		{"a method is missing", on(text, 1, 2, 2, "yacht")[20:], tables.NotRun, ""},
 		{"six won", on(text, 1, 2, 2, sets...), tables.Holds, "best on 6 of 6"},
-		{"five won", on(text, 1, 2, 2, sets[1:]...), report.Undecided, "best on 5 of 5"},
-		{"three lost", on(text, 2, 1, 3, sets[:3]...), report.Undecided, "worse than Rank-1 BNN on 3 of 3"},
+		{"five won", on(text, 1, 2, 2, sets[1:]...), report.NotSignificant, "best on 5 of 5"},
+		{"three lost", on(text, 2, 1, 3, sets[:3]...), report.NotSignificant, "worse than Rank-1 BNN on 3 of 3"},
 		{"four lost", on(text, 2, 1, 3, sets[:4]...), tables.DoesNotHold, "worse than Rank-1 BNN on 4 of 4"},
 		{"three lost and one diverged", slices.Concat(on(text, 2, 1, 3, sets[:3]...), diverging(on(text, 1, 2, 2, "yacht"))), tables.DoesNotHold,
 			"worse than Rank-1 BNN on 4 of 4"},
-		{"behind by the mean alone", barely(sets...), report.Undecided, "undecided on all 6"},
+		{"behind by the mean alone", barely(sets...), report.NotSignificant, "not significant on all 6"},
 		{"other settings", on(releasedSetting(withoutYear()...), 1, 2, 2, sets...), tables.NotRun, ""},
 		{"the heating load, which the paper does not have", on(text, 1, 2, 2, "energy"), tables.NotRun, ""},
 	} {
@@ -107,11 +107,11 @@ func TestGrounding(t *testing.T) {
 		lines   []experiment.Result
 		verdict string
 	}{
-		{"better, and diverged alone elsewhere", append(pair(1, 2, false), lost...), report.Undecided},
+		{"better, and diverged alone elsewhere", append(pair(1, 2, false), lost...), tables.Mixed},
 		{"worse, and diverged alone elsewhere", append(pair(2, 1, false), lost...), tables.DoesNotHold},
 		{"either way, and diverged alone elsewhere", append(pair(1, 1, true), lost...), tables.DoesNotHold},
 		{"not all splits", pair(1, 2, false)[1:], tables.NotRun},
-		{"nothing", nil, tables.NotRun}, {"better", pair(1, 2, false), tables.Holds}, {"worse", pair(2, 1, false), tables.DoesNotHold}, {"either way", pair(1, 1, true), report.Undecided},
+		{"nothing", nil, tables.NotRun}, {"better", pair(1, 2, false), tables.Holds}, {"worse", pair(2, 1, false), tables.DoesNotHold}, {"either way", pair(1, 1, true), report.NotSignificant},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if verdict, evidence := verdictOn(t, claimsOfControls, c.lines, "A variance that follows", "paper's text"); verdict != c.verdict {
@@ -121,14 +121,14 @@ func TestGrounding(t *testing.T) {
 	}
 }
 
-// The verdicts of the claims are those of the table: a difference of 0.045 with an interval of 0.043 to each side, decided
-// by itself, is not decided beside a second one.
+// The verdicts of the claims are those of the table: a difference of 0.045 with an interval of 0.043 to each side,
+// significant by itself, is not significant beside a second one.
 func TestClaimsHaveTheVerdictsOfTheTable(t *testing.T) {
 	alone := append(made(of(methods.DensityConstant, "boston"), spread(2, 0, 0.1)), made(of(methods.Density, "boston"), spread(1.955, 0, 0.15))...)
 	for _, c := range []struct {
 		name, verdict string
 		lines         []experiment.Result
-	}{{"alone", tables.Holds, alone}, {"beside another energy", report.Undecided, append(made(of(methods.DensityDiagonal, "boston"), spread(2, 0, 0.15)), alone...)}} {
+	}{{"alone", tables.Holds, alone}, {"beside another energy", report.NotSignificant, append(made(of(methods.DensityDiagonal, "boston"), spread(2, 0, 0.15)), alone...)}} {
 		t.Run(c.name, func(t *testing.T) {
 			if verdict, evidence := verdictOn(t, claimsOfControls, c.lines, "A variance that follows", "paper's text"); verdict != c.verdict {
 				t.Errorf("%s: %s, want %s", verdict, evidence, c.verdict)
@@ -156,9 +156,9 @@ func TestInBetween(t *testing.T) {
 		{"nothing", tables.NotRun, "", nil},
 		{"higher", tables.Holds, "rank correlation higher on 1, lower on 0 of 1", lines(0.5, 0.1)},
 		{"lower", tables.DoesNotHold, "rank correlation higher on 0, lower on 1 of 1", lines(0.1, 0.5)},
-		{"the same", report.Undecided, "undecided on all 1", lines(0.5, 0.5)},
+		{"the same", report.NotSignificant, "not significant on all 1", lines(0.5, 0.5)},
 		{"not all gaps", tables.NotRun, "", lines(0.5, 0.1)[1:]},
-		{"diverged alone elsewhere", report.Undecided, "rank correlation higher on 1, lower on 1 of 2", append(lines(0.5, 0.1), lost...)},
+		{"diverged alone elsewhere", tables.Mixed, "rank correlation higher on 1, lower on 1 of 2", append(lines(0.5, 0.1), lost...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if verdict, evidence := verdictOn(t, claimsOfGaps, c.lines, "Between the training inputs", "paper's text"); verdict != c.verdict || !strings.Contains(evidence, c.evidence) {
@@ -196,9 +196,9 @@ func TestLowerStart(t *testing.T) {
 		{"full runs, which are measured on test examples", tables.NotRun, "", made(of(methods.Density, "yacht"), level(1))},
 		{"lower ones are worse", tables.Holds, "better in 3, worse in 0 of 3 comparisons", worseBelow},
 		{"lower ones are better", tables.DoesNotHold, "better in 0, worse in 3 of 3", worse},
-		{"both", report.Undecided, "better in 1, worse in 2 of 3", startsScored("yacht", map[float64]float64{0.003: 3, 0.01: 1, 0.03: 1, 0.1: 2})},
+		{"both", tables.Mixed, "better in 1, worse in 2 of 3", startsScored("yacht", map[float64]float64{0.003: 3, 0.01: 1, 0.03: 1, 0.1: 2})},
 		{"the text's start diverged alone", tables.DoesNotHold, "better in 0, worse in 3 of 3", lost},
-		{"and elsewhere lower ones are worse", report.Undecided, "better in 3, worse in 3 of 6", slices.Concat(worseBelow, lost)},
+		{"and elsewhere lower ones are worse", tables.Mixed, "better in 3, worse in 3 of 6", slices.Concat(worseBelow, lost)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := must.Get(lowerStarts(tables.Of(c.lines)))(t); got.Verdict != c.verdict || !strings.Contains(got.Evidence, c.evidence) {

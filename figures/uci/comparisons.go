@@ -127,7 +127,7 @@ func SamplesTable(x *tables.Index) (report.Table, error) {
 }
 
 // scoresTable has scores that the paper does not print: the continuous ranked probability score, the part of the targets
-// inside 95 % intervals, and sharpness, the mean standard deviation of the predictive distribution.
+// inside 95% intervals, and sharpness, the mean standard deviation of the predictive distribution.
 func scoresTable(x *tables.Index) (report.Table, error) {
 	score := func(metric string) tables.Mean { return tables.Mean{Metric: metric, Decimals: 3, Optional: true} }
 	list, s := everyMethod(), everywhere()
@@ -163,7 +163,7 @@ func GapTable(x *tables.Index) (report.Table, error) {
 	return onGaps("uci-gap", report.MarksAgainst(methods.Density.Name), mean, methods.Density).Make(x)
 }
 
-// GapCoverageTable has the part of the targets inside 95 % intervals on gap splits.
+// GapCoverageTable has the part of the targets inside 95% intervals on gap splits.
 func GapCoverageTable(x *tables.Index) (report.Table, error) {
 	return gapScore{"uci-gap-coverage", results.MetricCoverage, "coverage"}.table(x)
 }

@@ -40,7 +40,7 @@ func TestGapTable(t *testing.T) {
 	))
 	table := must.Get(GapTable(x))(t)
 	check(t, table, [][3]string{
-		{"paper's text, Yacht Hydrodynamics", "Density Uncertainty", "*4.5 ± 1.9*"}, {"paper's text, Yacht Hydrodynamics", "Rank-1 BNN", "6.2 ± 4.7, undecided"},
+		{"paper's text, Yacht Hydrodynamics", "Density Uncertainty", "*4.5 ± 1.9*"}, {"paper's text, Yacht Hydrodynamics", "Rank-1 BNN", "6.2 ± 4.7, not significant"},
 		{"paper's text, Yacht Hydrodynamics", "Deterministic", "5.5 ± 1.9, worse"}, {"paper's text, Yacht Hydrodynamics", "DUE", "4.0 ± 1.6 (n=5 of 6)"},
 	})
 	if d := table.Rows[0].Cells[slices.Index(table.Columns, "Rank-1 BNN")-1].Difference; math.Abs(d.Mean-1.75) > 1e-9 || math.Abs(d.High-d.Mean-5.89) > 1e-3 {

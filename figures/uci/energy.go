@@ -108,7 +108,7 @@ func meanDifference(t report.Table, group string, column int) (mean metrics.Diff
 }
 
 // SpreadTable says what the energy does to a trained network, in the settings of EnergyTable. Each with constant energy
-// and with LDL, it has how far the network's function spreads, what part of the targets is inside 95 % intervals, whether
+// and with LDL, it has how far the network's function spreads, what part of the targets is inside 95% intervals, whether
 // the variance ranks the errors, and the error.
 func SpreadTable(x *tables.Index) (report.Table, error) {
 	sheet := tables.Sheet{Table: begun("uci-spread", "Data set", "")}

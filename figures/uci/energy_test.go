@@ -27,13 +27,13 @@ func TestEnergyTable(t *testing.T) {
 	const bound = "Density Uncertainty differs by at most"
 	check(t, table, [][3]string{
 		{"paper's text, Yacht Hydrodynamics", "Density, constant", "2.00 ± 0.10"},
-		{"paper's text, Yacht Hydrodynamics", "Density, diagonal", "2.00 ± 0.12, undecided"},
+		{"paper's text, Yacht Hydrodynamics", "Density, diagonal", "2.00 ± 0.12, not significant"},
 		{"paper's text, Yacht Hydrodynamics", "Density Uncertainty", "*1.90 ± 0.12*, better"},
 		{"paper's text, Yacht Hydrodynamics", bound, "0.117"},
 		{"paper's text, Yacht Hydrodynamics", "Density, rank-1 mixture", "2.10 ± 0.12, worse"},
 		{"paper's text, Wine Quality Red", "Density Uncertainty", "*0.50 ± 0.10*"},
 		{"paper's text, Wine Quality Red", bound, ""},
-		{"paper's text, Boston Housing", "Density Uncertainty", "*1.96 ± 0.15*, undecided"},
+		{"paper's text, Boston Housing", "Density Uncertainty", "*1.96 ± 0.15*, not significant"},
 		{"paper's text, Boston Housing", bound, "0.088"},
 		// The mean of -0.1 and -0.045 is -0.0725, and sqrt(0.01724^2 + 0.04310^2) / 2 = 0.0232 its reach.
 		{"paper's text, " + allSets, "Density Uncertainty", "-0.073 [-0.096, -0.049]"},

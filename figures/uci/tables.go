@@ -33,7 +33,7 @@ func Tables() []tables.Named {
 		{Name: "uci-place", Doc: "does it matter where the noise goes: density layers against the same with the mean energy, paired", Make: PlaceTable},
 		{Name: "uci-spread", Doc: "why: spread, coverage, rank correlation and error with constant energy and with LDL", Make: SpreadTable},
 		{Name: "uci-gap", Doc: "every method on gap splits: negative log likelihood", Make: GapTable},
-		{Name: "uci-gap-coverage", Doc: "every method on gap splits: how many targets are inside 95 % intervals", Make: GapCoverageTable},
+		{Name: "uci-gap-coverage", Doc: "every method on gap splits: how many targets are inside 95% intervals", Make: GapCoverageTable},
 		{Name: "uci-gap-rank", Doc: "every method on gap splits: whether the variance tells where errors are large", Make: GapRankTable},
 		{Name: "uci-tuned", Doc: "all methods on UCI with the settings that did best on held-out training examples", Make: TunedTable},
 		{Name: "uci-tuning", Doc: "which settings did best on held-out training examples", Make: TuningTable},

@@ -194,7 +194,7 @@ func TestConvergedTable(t *testing.T) {
 			made(trainings()[1].runs(dataset, detached), level(1)), made(trainings()[1].runs(dataset, methods.DensityConstant), level(1+lead)))
 	}
 	table = must.Get(ConvergedTable(tables.Of(lines)))(t)
-	if want := ", undecided; Yacht Hydrodynamics -1.000 [-1.000, -1.000], lower."; len(table.Measured) != measured+1 || !strings.Contains(table.Measured[measured], ": Wine Quality Red +0.000000 [") || !strings.HasSuffix(table.Measured[measured], want) {
+	if want := ", not significant; Yacht Hydrodynamics -1.000 [-1.000, -1.000], lower."; len(table.Measured) != measured+1 || !strings.Contains(table.Measured[measured], ": Wine Quality Red +0.000000 [") || !strings.HasSuffix(table.Measured[measured], want) {
 		t.Errorf("it was measured so: %q, want a last paragraph that ends with %q", table.Measured, want)
 	}
 }

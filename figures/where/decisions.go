@@ -398,7 +398,7 @@ const groupError, groupNLL, groupRegret = "area under the RMSE", "area under the
 // tested against every other agent; the verdicts of active learning, and those of the bandit, hold together (Holm).
 func DecisionTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-decisions", map[string]int{"Seeds": decisionSeeds})}
-	s.Columns, s.Legend = []string{"Problem"}, "▲ better, ▽ worse than density, decided at 5 % for all of active learning together, and for the bandit. No mark: undecided, or not tested."
+	s.Columns, s.Legend = []string{"Problem"}, "▲ better, ▽ worse than density, significant at 5% for all of active learning together, and for the bandit. No mark: not significant, or not tested."
 	for _, a := range agents() {
 		s.Columns = append(s.Columns, a.Name)
 	}

@@ -43,11 +43,11 @@ func exactRegions() []struct{ name, title string } {
 // ExactTable answers question 2: for each problem and region, and each method, how far its predictions are from the
 // posterior's: the Wasserstein distance of the function, the total variation of the target's distributions, and how wide
 // the function's distribution is. The Wasserstein distance is tested against density's, over seeds; all verdicts of a
-// problem hold together at 5 % (Holm).
+// problem hold together at 5% (Holm).
 func ExactTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-exact", map[string]int{"Splits": exactSplits, "Seeds": exactSeeds}), Down: true}
 	s.Columns = []string{"Method", "Wasserstein distance", "Total variation", "Width"}
-	s.Legend = "▲ closer, ▽ farther than density, decided at 5 % for all rows of a problem together. No mark: undecided."
+	s.Legend = "▲ closer, ▽ farther than density, significant at 5% for all rows of a problem together. No mark: not significant."
 	for _, p := range exactProblems() {
 		if line := p.posteriorLine(x); line != "" {
 			s.Measured = append(s.Measured, line+".")

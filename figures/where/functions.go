@@ -188,10 +188,10 @@ func neighbours(x nets.Floats, seed uint64) ([][]int, error) {
 const groupJoint, groupGain = "joint NLL of functions", "functions minus independent draws"
 
 // FunctionTable answers question 3: the joint negative log-likelihood of functions of each method, what it is more than with
-// independent draws of the same network, and for density layers whether the difference is decided.
+// independent draws of the same network, and for density layers whether the difference is significant.
 func FunctionTable(x *tables.Index) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table("where-functions", map[string]int{"Targets": dyadSize})}
-	s.Columns, s.Legend = []string{"Data"}, "▲ better, ▽ worse than independent draws, decided at 5 % for the six UCI sets together, and for the cubic's rows. No mark: undecided, or not tested."
+	s.Columns, s.Legend = []string{"Data"}, "▲ better, ▽ worse than independent draws, significant at 5% for the six UCI sets together, and for the cubic's rows. No mark: not significant, or not tested."
 	for _, m := range compared() {
 		s.Columns = append(s.Columns, m.Name)
 	}

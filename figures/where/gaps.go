@@ -171,7 +171,7 @@ var prose = report.ParseProse(proseText)
 
 // GapTable answers question 1: for each setting and data set, and each control, the median difference over gaps with its
 // bootstrap interval and the verdict of the signed-rank test, and on how many gaps density has the lower mean NLL. All
-// verdicts against one control hold together at 5 % (Holm).
+// verdicts against one control hold together at 5% (Holm).
 func GapTable(x *tables.Index) (report.Table, error) {
 	return gapTable(x, "where-gaps", controls(), "All six sets", true)
 }
@@ -186,7 +186,7 @@ func GapMethodTable(x *tables.Index) (report.Table, error) {
 func gapTable(x *tables.Index, name string, others []experiment.Method, all string, each bool) (report.Table, error) {
 	s := tables.Sheet{Table: prose.Table(name, map[string]int{"Seeds": gapSeeds})}
 	s.Columns = []string{"Data set"}
-	s.Legend = "▲ better, ▽ worse than the method of the column, decided at 5 % for all rows of a column together. No mark: undecided."
+	s.Legend = "▲ better, ▽ worse than the method of the column, significant at 5% for all rows of a column together. No mark: not significant."
 	for _, control := range others {
 		s.Columns = append(s.Columns, "Against "+control.Name, "Gaps won: "+control.Name)
 	}

@@ -44,7 +44,7 @@ func TestGapTable(t *testing.T) {
 			t.Fatalf("%d rows, columns %q, not run %q", len(table.Rows), table.Columns, table.NotRun)
 		}
 		row := table.Rows[0].Name
-		if got := figtest.Cell(t, table, row, "Against "+methods.DensityMean.Name); !strings.HasPrefix(got, "-1.0") || !strings.HasSuffix(got, ", undecided") {
+		if got := figtest.Cell(t, table, row, "Against "+methods.DensityMean.Name); !strings.HasPrefix(got, "-1.0") || !strings.HasSuffix(got, ", not significant") {
 			t.Errorf("against the mean energy: %q", got)
 		}
 		if got := figtest.Cell(t, table, row, "Gaps won: "+methods.DensityMean.Name); got != want {

@@ -122,7 +122,7 @@ func run(ctx context.Context, out io.Writer, family string, quick bool, epochs i
 	outcomes, err1 := metrics.NewOutcomes(p[0].Probabilities, p[0].Width, test.Labels)
 	accuracy, err2 := metrics.Accuracy(p[0].Probabilities, p[0].Width, test.Labels)
 	ece, err3 := outcomes.ECE(15)
-	fmt.Fprintf(out, "test accuracy %.1f %%, ECE %.1f %%\n", 100*accuracy, 100*ece)
+	fmt.Fprintf(out, "test accuracy %.1f%%, ECE %.1f%%\n", 100*accuracy, 100*ece)
 	farSure, err4 := metrics.MaxProbability(p[1].Probabilities, p[1].Width)
 	err = errors.Join(err1, err2, err3, err4, told(out, "unlikely classes", farSure, outcomes.Confidence))
 	if last := p[0].LastConvolution; err == nil && last >= 0 {
