@@ -13,14 +13,14 @@ import (
 )
 
 // Against is a table of results at hand, such as Engine.Run returns, with a column for each method. Below the mean ± standard
-// deviation of each metric are the differences from the reference, a method's name, with 95 % intervals. Differences are of
+// deviation of each metric are the differences from the reference, a method's name, with 95% intervals. Differences are of
 // pairs with equal split and seed. Seeds of one split share its data, and so their mean counts as one pair; if there is a
-// single split, each seed is a pair. A star marks a difference that is significant at 5 % among all of the table (Holm). If
+// single split, each seed is a pair. A star marks a difference that is significant at 5% among all of the table (Holm). If
 // the source has a method TestTrain() float64, which says how many test examples its overlapping splits have for each training
 // example, the test is corrected for that; see metrics.PairedDifference. If runs of one side diverged, there is no test.
 func Against(list []experiment.Result, reference string, names ...string) (report.Table, error) {
 	t := report.Table{Name: "against", Title: "How do the methods compare with " + reference + "?", Columns: []string{"Metric"},
-		Caption: "Mean ± standard deviation of runs. Below: paired differences with 95 % intervals and the number of pairs; * significant at 5 % among all of the table."}
+		Caption: "Mean ± standard deviation of runs. Below: paired differences with 95% intervals and the number of pairs; * significant at 5% among all of the table."}
 	if err := checkMetrics(list, names); err != nil {
 		return t, err
 	}
@@ -83,7 +83,7 @@ func Against(list []experiment.Result, reference string, names ...string) (repor
 	}
 	verdicts, err := Holm(differences, Confidence)
 	for i, verdict := range verdicts {
-		if verdict != report.Undecided {
+		if verdict != report.NotSignificant {
 			cells[i].Text += " *"
 		}
 	}
