@@ -7,12 +7,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"reflect"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/gomlx/compute/gobackend"
@@ -24,31 +21,6 @@ import (
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/stochastic"
 )
-
-// Graphs keep the values of all their constants, so that codeOf sees them.
-func init() { graph.MinConstValueSizeToKeep = math.MaxInt }
-
-// outside says whether a package, or a function by its full name, is from outside this module, or is a test.
-func outside(name string) bool {
-	return !strings.HasPrefix(name, modulePrefix) || strings.HasSuffix(name, "_test") || strings.Contains(name, "_test.")
-}
-
-// outsideType says whether a type is from outside this module.
-func outsideType(t reflect.Type) bool {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t.PkgPath() != "" && outside(t.PkgPath())
-}
-
-// outsideValue says whether a value, if there is one, is of such a type.
-func outsideValue(v any) bool { return v != nil && outsideType(reflect.TypeOf(v)) }
-
-// outsideFunc says whether a function is from outside this module.
-func outsideFunc(f any) bool {
-	v := reflect.ValueOf(f)
-	return !v.IsNil() && outside(runtime.FuncForPC(v.Pointer()).Name())
-}
 
 // hidden lists parts of an experiment from outside whose code shows in no graph and no data.
 func (e Experiment) hidden() (names []string) {

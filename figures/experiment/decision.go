@@ -6,40 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
-	"math"
 	"math/rand/v2"
-	"slices"
 
 	"densityuncertainty/dul/train"
 )
-
-// A Decision decides, again and again, what to observe next, by networks that were trained on what it has observed so far.
-// Active learning and bandits are such.
-type Decision interface {
-	// Rounds is how often the networks are trained at most.
-	Rounds() int
-	// Decide begins with the training examples of the data. It calls learn with all examples that it has observed so far:
-	// learn trains the experiment's networks anew, each time from other initial values, and predicts the sets of the data.
-	// Decide returns its numbers, such as a learning curve. random makes all its random choices; it is the same for all
-	// methods with one split and seed. Experiments that are trained as replicas of one graph must observe in step: in each
-	// round their training examples must be as many batches.
-	Decide(d Data, random *rand.Rand, learn func(observed train.Dataset) ([]Prediction, error)) (map[string]float64, error)
-}
-
-// checkDecision says what a task with a Decision cannot have.
-func (e Experiment) checkDecision() error {
-	d, t := e.Task.Decision, e.Task
-	switch {
-	case d == nil:
-		return nil
-	case t.After != nil || len(t.Metrics) > 0:
-		return errors.New("Task.Decision returns the numbers itself, and keeps no predictions; leave Metrics and After out")
-	case e.Method.Sampler != nil:
-		return errors.New("Task.Decision trains the networks again and again, and Method.Sampler goes on from them once; leave one of them out")
-	}
-	return checkItself(d)
-}
 
 var errDiverged, errStopped = errors.New("the networks of a round diverged"), errors.New("another experiment failed")
 
@@ -114,14 +84,4 @@ func (f *fit) decide(ctx context.Context) ([]*Predictions, error) {
 		kept = append(kept, p)
 	}
 	return kept, nil
-}
-
-// finiteNumbers returns an error if a number that something returned is not finite.
-func finiteNumbers(of string, numbers map[string]float64) error {
-	for _, name := range slices.Sorted(maps.Keys(numbers)) {
-		if v := numbers[name]; math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s returned %v as %q; its numbers must be finite", of, v, name)
-		}
-	}
-	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"reflect"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -20,22 +19,6 @@ import (
 	"densityuncertainty/environment"
 	"densityuncertainty/figures/results"
 )
-
-// An Engine carries out experiments, on the backend that the environment chooses. The zero value keeps nothing.
-type Engine struct {
-	// Store, if not nil, keeps results and predictions, and what is in progress. An experiment that it has a result of is
-	// not trained again, one that was stopped goes on where it was, and processes with one store share the work.
-	Store *Store
-	// Networks is the folder in which trained networks are kept, each in a file of its own; "" keeps none. See LoadNetwork.
-	Networks string
-	// CheckpointEvery is the most time that a killed training loses, given a Store; 0 means two minutes.
-	CheckpointEvery time.Duration
-	// Progress, if not nil, hears which part of the work is done, from 0 to 1, and how it goes. It is called by one
-	// goroutine at a time.
-	Progress func(done float64, note string)
-	// Notes, if not nil, hears what the user should know though the run goes on. It is called by one goroutine at a time.
-	Notes func(text string)
-}
 
 // Run carries out experiments with the zero Engine: it trains them all and keeps nothing.
 func Run(ctx context.Context, list ...Experiment) ([]Result, error) {
@@ -84,130 +67,6 @@ func (r *run) checkVersion(version func() string) error {
 		return fmt.Errorf("experiment: the results in %s are committed with the version that made them, and %q is none that can be checked out: commit your changes and run again, or use another store", r.Store.Folder, v)
 	}
 	return nil
-}
-
-// A planned is an experiment of a run with its identity, which for one's own data takes time to find.
-type planned struct {
-	Experiment
-	id string
-
-	// What has come of it; see run.mu.
-	result   *Result // nil while there is none
-	measured bool    // whether the result has all metrics that the experiment asks for
-	failed   error   // why there is no result
-	part     float64 // how much is done, from 0 to 1
-}
-
-// ID is Experiment.ID.
-func (p *planned) ID() string { return p.id }
-
-// A group is the planned experiments that differ in split and seed alone.
-type group struct {
-	inspected
-	line groupLine
-	list []*planned // none if the first one was refused
-}
-
-// A plan is all that is to be carried out.
-type plan struct {
-	order   []*planned // each once
-	groups  []*group
-	byGroup map[string]*group
-	byID    map[string]*planned
-}
-
-// newPlan checks experiments and groups them.
-func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
-	if len(list) == 0 {
-		return nil, errors.New("experiment: there are no experiments to carry out")
-	}
-	p, groupOf := &plan{byGroup: map[string]*group{}, byID: map[string]*planned{}}, grouper()
-	var all problems
-	var before error
-	for _, e := range list {
-		if err := e.Check(); err != nil {
-			all.add(err)
-			continue
-		}
-		identity, err := groupOf(ctx, e)
-		if err == nil {
-			err = p.add(ctx, e, identity)
-		}
-		if err != before { // which neighbours of one group have in common
-			all.add(e.problem(err))
-		}
-		before = err
-	}
-	return p, all.err()
-}
-
-// add plans an experiment whose group has an identity.
-func (p *plan) add(ctx context.Context, e Experiment, identity string) (err error) {
-	g, known := p.byGroup[identity]
-	if !known {
-		g = &group{}
-		p.byGroup[identity], p.groups = g, append(p.groups, g)
-		if g.inspected, err = e.inspect(ctx); err != nil {
-			return err
-		}
-		if g.line, err = newGroupLine(ctx, e); err != nil {
-			return err
-		}
-		if g.line.Group != identity {
-			return errors.New("its identity changed while its data were read or its network was built; give fields that change, such as a cache, the tag `experiment:\"-\"`")
-		}
-	} else if len(g.list) == 0 {
-		return nil
-	}
-	id := idOf(identity, e.Split, e.Seed)
-	if one := p.byID[id]; one != nil {
-		if a, b := reflect.TypeOf(one.Task.Likelihood), reflect.TypeOf(e.Task.Likelihood); a != b {
-			return fmt.Errorf("it has a likelihood of type %s with the loss of type %s, with which it is listed too; run them one after the other", b, a)
-		}
-		if !slices.EqualFunc(one.Task.Metrics, e.Task.Metrics, func(a, b Metric) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }) {
-			return errors.New("it is listed twice, with other Task.Metrics; list it once, with all of them")
-		}
-		return nil
-	}
-	one := &planned{Experiment: e, id: id}
-	p.byID[id] = one
-	g.list, p.order = append(g.list, one), append(p.order, one)
-	return nil
-}
-
-// cost is the cost of everything, also of what a store has.
-func (p *plan) cost() float64 {
-	total := 0.0
-	for _, g := range p.groups {
-		total += g.cost * float64(len(g.list))
-	}
-	return total
-}
-
-// A unit is experiments of a group that are carried out together.
-type unit struct {
-	*group
-	list []*planned
-}
-
-func (u unit) cost() float64 { return u.group.cost * float64(len(u.list)) }
-
-func (u unit) String() string {
-	if len(u.list) == 1 {
-		return u.list[0].String()
-	}
-	return fmt.Sprintf("%s on %s, %d splits and seeds", u.line.Method, u.line.Task, len(u.list))
-}
-
-// A run is the state of Engine.Run.
-type run struct {
-	Engine
-	plan    *plan
-	choices []string // of backends, as Notes heard them
-
-	mu   sync.Mutex // of what follows, of what has come of each experiment, and of calls of Progress and Notes
-	done float64    // the cost of what is done
-	said float64    // to Progress
 }
 
 // The run waits so long before it looks again at what other processes are at: longer every time, up to a limit.
@@ -506,44 +365,6 @@ func (r *run) keep(e *planned, line Result, g groupLine) error {
 	return nil
 }
 
-// fail notes why an experiment has no result. What was stopped has not failed.
-func (r *run) fail(ctx context.Context, e *planned, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if ctx.Err() == nil {
-		e.failed = err
-	}
-}
-
-// note passes on what the user should know.
-func (r *run) note(text string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.Notes != nil {
-		r.Notes(text)
-	}
-}
-
-// report passes on how much of some experiments of a group is done.
-func (r *run) report(u unit, done float64, note string) {
-	if r.Progress == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range u.list {
-		r.finished(u.group, e, done)
-	}
-	r.said = min(max(r.said, r.done/r.plan.cost()), 1)
-	r.Progress(r.said, fmt.Sprintf("%v: %s", u, note))
-}
-
-// finished notes which part of an experiment is done, from 0 to 1.
-func (r *run) finished(g *group, e *planned, part float64) {
-	r.done += g.cost * (part - e.part)
-	e.part = part
-}
-
 // results are what was found, in the order of the plan, under the names that the experiments have now.
 func (r *run) results() []Result {
 	var list []Result
@@ -567,19 +388,98 @@ func (r *run) failures() error {
 	return errors.Join(all...)
 }
 
-// recovered turns a panic into an error: GoMLX reports what is wrong with a graph by panicking. A panic of the Go
-// runtime is a mistake in a program, so its error says where.
-func recovered(err *error) {
-	problem := recover()
-	if problem == nil {
-		return
+// fits divides a unit into what can be trained together: replicas of one graph must have epochs of the same number of
+// batches, and where a Gaussian process counts them, of examples, and the same sets. Experiments whose data cannot be
+// loaded fail.
+func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit {
+	var all []*fit
+	alike := map[string]*fit{}
+	for _, e := range u.list {
+		d, err := e.load(ctx)
+		if err != nil {
+			r.fail(ctx, e, e.problem(err))
+			continue
+		}
+		length := (d.Train.Len()-1)/e.Recipe.BatchSize + 1 // rounded up, for any BatchSize
+		if e.Method.Process != nil && e.Method.Process.CountsExamples() {
+			length = d.Train.Len()
+		}
+		key := fmt.Sprint(length)
+		for _, set := range d.Sets {
+			key += fmt.Sprintf(" %q %t %t", set.Name, set.Targets != nil, set.Labels != nil)
+		}
+		f := alike[key]
+		if f == nil || !u.replicas {
+			f = &fit{run: r, unit: unit{group: u.group}, backend: backend, info: environment.Describe(backend)}
+			alike[key], all = f, append(all, f)
+		}
+		f.list, f.data = append(f.list, e), append(f.data, d)
 	}
-	cause, is := problem.(error)
-	if !is {
-		cause = fmt.Errorf("%v", problem)
+	return all
+}
+
+// carryOut trains, predicts and measures. Each experiment has a result, or an error that says why it has none.
+func (f *fit) carryOut(ctx context.Context) ([]Result, []error) {
+	began := time.Now()
+	all, err := f.trainAndPredict(ctx)
+	lines, failures := make([]Result, len(f.list)), make([]error, len(f.list))
+	for i, e := range f.list {
+		if err != nil {
+			failures[i] = err
+			continue
+		}
+		lines[i] = Result{
+			ID: e.id, Group: f.line.Group, Split: e.Split, Seed: e.Seed, Diverged: all[i].Diverged, Reason: all[i].Reason, predictions: all[i],
+			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
+			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
+		}
+		failures[i] = f.measure(i, &lines[i])
 	}
-	*err = cause
-	if _, mistake := problem.(runtime.Error); mistake {
-		*err = fmt.Errorf("%w\n%s", *err, debug.Stack())
+	return lines, failures
+}
+
+// trainAndPredict turns what GoMLX panics with into an error, too.
+func (f *fit) trainAndPredict(ctx context.Context) (all []*Predictions, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("experiment: %v: %w", f.unit, err)
+		}
+	}()
+	defer recovered(&err)
+	if f.first().Task.Decision != nil {
+		return f.decide(ctx)
 	}
+	if f.Store != nil {
+		f.folder = f.Store.work(f.list)
+		if err := os.MkdirAll(f.folder, 0o755); err != nil {
+			return nil, fmt.Errorf("making the folder for work in progress: %w", err)
+		}
+	}
+	if err := f.train(ctx); err != nil {
+		return nil, fmt.Errorf("training: %w", err)
+	}
+	if err := f.keepNetworks(); err != nil {
+		return nil, err
+	}
+	if all, err = f.predictions(ctx); err != nil {
+		return nil, fmt.Errorf("predicting: %w", err)
+	}
+	return all, nil
+}
+
+// measure adds the metrics of experiment number i to its result, unless it diverged.
+func (f *fit) measure(i int, line *Result) (err error) {
+	e := f.list[i]
+	switch {
+	case line.Diverged:
+		f.note(fmt.Sprintf("%v diverged, and has no metrics: %s", e, line.Reason))
+		return nil
+	case f.failed[i] != nil:
+		return e.problem(f.failed[i])
+	}
+	line.Metrics, line.NotFinite, err = measure(e.Experiment, line.predictions, e.Task.Metrics)
+	if len(line.NotFinite) > 0 {
+		f.note(fmt.Sprintf("%v: left out of the result, as they are not finite: %s", e, strings.Join(line.NotFinite, ", ")))
+	}
+	return err
 }

@@ -14,11 +14,18 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
 	"slices"
+
+	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 )
 
@@ -106,12 +113,135 @@ type Method struct {
 	Sampler Sampler
 }
 
+// A Process is a Gaussian process that replaces a network's last layer, the layer at the scope "output". It must know the
+// training data before it is built, and needs a further step after training.
+type Process interface {
+	// Hidden is the family of the layers below.
+	Hidden() nets.Layers
+	// Head makes the last layer.
+	Head(t HeadTask) (Head, error)
+	// Draws says that predictions of classes are drawn, and differ from draw to draw. Those of a regression have a closed
+	// form.
+	Draws() bool
+	// CountsExamples says that the head depends on the number of training examples, so that replicas of one graph must
+	// have the same number.
+	CountsExamples() bool
+}
+
+// A HeadTask is what a head is made for.
+type HeadTask struct {
+	Images   bool // whether the inputs are images
+	Classes  int  // of a classification; 0 for a regression
+	Examples int  // training examples
+	Inputs   int  // numbers of one input
+	Seeds    []uint64
+	// Features returns the features that each replica of the untrained network gives to training inputs, row-major with
+	// width columns.
+	Features func() (features [][]float64, width int, err error)
+}
+
+// A Head is the last layer of a network.
+type Head struct {
+	// Layers has the last layer as its Dense. With images it is the family of all layers.
+	Layers nets.Layers
+	// Finish is called after training, with the noise variance of each replica of a regression.
+	Finish func(store *model.Store, noiseVariances ...float64) error
+	// KeepOutputs keeps the outputs of a classification with its predictions, for scores by their size.
+	KeepOutputs bool
+}
+
 // A Sampler draws networks from their posterior distribution, such as HMC.
 type Sampler interface {
 	// Sample returns the prediction of each set of the data, in their order, by networks that are drawn in chains which
 	// begin at the trained members. The numbers say how the chains went, and are kept as those of an After. The seed fixes
 	// all draws. progress hears which part is done, from 0 to 1.
 	Sample(ctx context.Context, members []*nets.Model, d Data, seed uint64, progress func(done float64, note string)) ([]*Prediction, map[string]float64, error)
+}
+
+// A Decision decides, again and again, what to observe next, by networks that were trained on what it has observed so far.
+// Active learning and bandits are such.
+type Decision interface {
+	// Rounds is how often the networks are trained at most.
+	Rounds() int
+	// Decide begins with the training examples of the data. It calls learn with all examples that it has observed so far:
+	// learn trains the experiment's networks anew, each time from other initial values, and predicts the sets of the data.
+	// Decide returns its numbers, such as a learning curve. random makes all its random choices; it is the same for all
+	// methods with one split and seed. Experiments that are trained as replicas of one graph must observe in step: in each
+	// round their training examples must be as many batches.
+	Decide(d Data, random *rand.Rand, learn func(observed train.Dataset) ([]Prediction, error)) (map[string]float64, error)
+}
+
+// A Recipe says how networks are trained and how predictions are drawn. A field that is 0 is 0: there are no defaults.
+type Recipe struct {
+	train.Settings `experiment:"+"`
+
+	// EarlyStopping keeps the best of at most a hundred epochs, by the negative log-likelihood of Data.HeldOut.
+	EarlyStopping bool
+
+	// Samples is the number of draws from each network. It is 1 for a network without noise.
+	Samples int
+	// PredictBatch is how many examples are predicted at once. 0 means all. For images 0 means 128 on the pure Go backend,
+	// and 500 on any other. Noise is drawn batch by batch, so that other batches have other draws.
+	PredictBatch int
+	// SharedNoise draws the noise of all predicted sets from the stream that training left, one set after the other.
+	// Which sets there are, and their order, then changes the draws. Without it each set has a stream of its own, made
+	// from the seed and the set's name.
+	SharedNoise bool
+	// Coherent makes each draw one function of the input, in all sets; see predict.Options.Coherent.
+	Coherent bool
+	// SeedWithoutSplit starts networks from Seed alone. Without it networks of different splits have different seeds,
+	// also where Seed is equal.
+	SeedWithoutSplit bool
+}
+
+// A Metric measures predictions. It returns numbers by their names, such as "rmse". The names of numbers of another set
+// than "test" begin with the set's name, as in "shifted_rmse" (see SetMetric).
+type Metric func(p *Predictions) (map[string]float64, error)
+
+// Predictions are what the networks of one experiment say of all its sets: everything that a Metric needs.
+type Predictions struct {
+	Experiment string       `json:"experiment"` // the experiment's identity
+	Split      int          `json:"split"`      // the split of the data
+	Sets       []Prediction `json:"-"`
+	// Diverged says that training or prediction gave numbers that are not finite. Sets may then be missing.
+	Diverged bool `json:"diverged,omitempty"`
+	// Reason says at which step, or at which row of which set.
+	Reason string `json:"reason,omitempty"`
+	// Partial says that the store keeps only what tables and pictures need, without some sets, draws or columns. Nothing is
+	// measured of such predictions again: run the experiment with another store for all of them.
+	Partial bool `json:"partial,omitempty"`
+	// A target t stands for t Unit + Zero in the data's own units.
+	Unit float64 `json:"unit"`
+	Zero float64 `json:"zero"`
+	// Inspected is what Task.After measured.
+	Inspected map[string]float64 `json:"inspected"`
+
+	experiment *Experiment // nil where it is not known
+}
+
+// A Prediction is the prediction of one set, in the network's units, with the answers where the set has some.
+type Prediction struct {
+	Set     string
+	Targets []float64
+	Labels  []int
+	// Prediction has the draws: a mixture of Gaussians, the parameters of another distribution, class probabilities, or the
+	// outputs of the networks, whichever the likelihood says of its outputs. See predict.Prediction.
+	predict.Prediction
+	// LogLikelihood is log p(y_i | x_i), the logarithm of the mean over the draws, [N]. It is kept where Prediction has
+	// outputs alone, whose meaning only the likelihood knows, and where there are answers. See LogDensities.
+	LogLikelihood []float64
+	// Extra are the numbers of Task.After, by their names, [N] each.
+	Extra map[string][]float64
+
+	likelihood likelihood.Likelihood // nil where the experiment is not known
+}
+
+// of tells the predictions which experiment made them, and with it their likelihood and data.
+func (p *Predictions) of(e Experiment) {
+	p.experiment = &e
+	for i := range p.Sets {
+		p.Sets[i].likelihood = e.Task.Likelihood
+	}
 }
 
 // members is the number of networks.
@@ -134,48 +264,28 @@ func (e Experiment) networkSeed(member int) uint64 {
 	return nets.SeedOf(e.Seed, e.Split, member)
 }
 
+// problem is an error about the experiment; nil for none.
+func (e Experiment) problem(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("experiment: %v: %w", e, err)
+}
+
+func isClassification(l likelihood.Likelihood) bool {
+	_, is := l.(likelihood.Classification)
+	return is
+}
+
+// testSet is the name of the set whose metrics have no prefix.
+const testSet = "test"
+
 // A Preset makes the experiment of a method on data by known settings, such as the settings of the paper's text. It also
 // fills in what the method's layers leave open. Split and Seed are 0.
 type Preset func(data Source, m Method) (Experiment, error)
 
 // Experiments are a list of experiments.
 type Experiments []Experiment
-
-// Experiments lists the experiments of methods on the task by a recipe, each on every split and with the recipe adapted to
-// its layers; see Recipe.For. The seed is the number of the split.
-func (t Task) Experiments(recipe Recipe, samples int, methods ...Method) (Experiments, error) {
-	adapted := func(_ Source, m Method) (Experiment, error) {
-		r, err := recipe.For(m, t.Likelihood, samples)
-		return Experiment{Task: t, Method: m, Recipe: r}, err
-	}
-	return Cross(adapted, []Source{t.Data}, methods...)
-}
-
-// Cross lists the experiments of all methods on all data, each on every split. The seed is the number of the split, so
-// that the runs of one cell of a table have independent initial values too. Data that say that they cannot be, such as a
-// set that there is not, are an error.
-func Cross(preset Preset, data []Source, methods ...Method) (Experiments, error) {
-	var all Experiments
-	for _, source := range data {
-		if source == nil {
-			return nil, fmt.Errorf("experiment: %w", checkSource(nil))
-		}
-		for _, m := range methods {
-			e, err := preset(source, m)
-			if err != nil {
-				return nil, err
-			}
-			if err := checkSource(e.Task.Data); err != nil { // not of the source, which a preset may complete
-				return nil, fmt.Errorf("experiment: %w", err)
-			}
-			for split := range source.Splits() {
-				e.Split, e.Seed = split, uint64(split)
-				all = append(all, e)
-			}
-		}
-	}
-	return all, nil
-}
 
 // OnSplits returns the experiments on the splits with these numbers. A number that no experiment has selects nothing.
 func (l Experiments) OnSplits(numbers ...int) Experiments {
@@ -193,4 +303,51 @@ func (l Experiments) Change(change func(e *Experiment)) Experiments {
 		change(&changed[i])
 	}
 	return changed
+}
+
+// checkItself asks a value what is wrong with it, if it can say so.
+func checkItself(v any) error {
+	if c, has := v.(likelihood.Checker); has {
+		return c.Check()
+	}
+	return nil
+}
+
+// problems collects what is wrong, so that all of it is said at once.
+type problems []error
+
+// add notes an error; nil is none.
+func (p *problems) add(err error) { *p = append(*p, err) }
+
+// need notes an error, unless ok.
+func (p *problems) need(ok bool, format string, args ...any) {
+	if !ok {
+		p.add(fmt.Errorf(format, args...))
+	}
+}
+
+// value is a number, whose error is noted.
+func (p *problems) value(v float64, err error) float64 {
+	p.add(err)
+	return v
+}
+
+// err is all that is wrong as one error; nil if nothing is.
+func (p problems) err() error { return errors.Join(p...) }
+
+// recovered turns a panic into an error: GoMLX reports what is wrong with a graph by panicking. A panic of the Go
+// runtime is a mistake in a program, so its error says where.
+func recovered(err *error) {
+	problem := recover()
+	if problem == nil {
+		return
+	}
+	cause, is := problem.(error)
+	if !is {
+		cause = fmt.Errorf("%v", problem)
+	}
+	*err = cause
+	if _, mistake := problem.(runtime.Error); mistake {
+		*err = fmt.Errorf("%w\n%s", *err, debug.Stack())
+	}
 }

@@ -3,21 +3,28 @@ package experiment
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
 
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
+	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
 )
@@ -65,102 +72,6 @@ func (f *fit) seeds() []uint64 {
 		}
 	}
 	return all
-}
-
-// fits divides a unit into what can be trained together: replicas of one graph must have epochs of the same number of
-// batches, and where a Gaussian process counts them, of examples, and the same sets. Experiments whose data cannot be
-// loaded fail.
-func (r *run) fits(ctx context.Context, backend compute.Backend, u unit) []*fit {
-	var all []*fit
-	alike := map[string]*fit{}
-	for _, e := range u.list {
-		d, err := e.load(ctx)
-		if err != nil {
-			r.fail(ctx, e, e.problem(err))
-			continue
-		}
-		length := (d.Train.Len()-1)/e.Recipe.BatchSize + 1 // rounded up, for any BatchSize
-		if e.Method.Process != nil && e.Method.Process.CountsExamples() {
-			length = d.Train.Len()
-		}
-		key := fmt.Sprint(length)
-		for _, set := range d.Sets {
-			key += fmt.Sprintf(" %q %t %t", set.Name, set.Targets != nil, set.Labels != nil)
-		}
-		f := alike[key]
-		if f == nil || !u.replicas {
-			f = &fit{run: r, unit: unit{group: u.group}, backend: backend, info: environment.Describe(backend)}
-			alike[key], all = f, append(all, f)
-		}
-		f.list, f.data = append(f.list, e), append(f.data, d)
-	}
-	return all
-}
-
-// carryOut trains, predicts and measures. Each experiment has a result, or an error that says why it has none.
-func (f *fit) carryOut(ctx context.Context) ([]Result, []error) {
-	began := time.Now()
-	all, err := f.trainAndPredict(ctx)
-	lines, failures := make([]Result, len(f.list)), make([]error, len(f.list))
-	for i, e := range f.list {
-		if err != nil {
-			failures[i] = err
-			continue
-		}
-		lines[i] = Result{
-			ID: e.id, Group: f.line.Group, Split: e.Split, Seed: e.Seed, Diverged: all[i].Diverged, Reason: all[i].Reason, predictions: all[i],
-			Backend: f.info.Backend, Device: f.info.Device, Version: f.info.Version, Batched: len(f.list), ExamplesPerSecond: f.speed,
-			WallSeconds: time.Since(began).Seconds() / float64(len(f.list)), Finished: time.Now().UTC().Truncate(time.Second),
-		}
-		failures[i] = f.measure(i, &lines[i])
-	}
-	return lines, failures
-}
-
-// trainAndPredict turns what GoMLX panics with into an error, too.
-func (f *fit) trainAndPredict(ctx context.Context) (all []*Predictions, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("experiment: %v: %w", f.unit, err)
-		}
-	}()
-	defer recovered(&err)
-	if f.first().Task.Decision != nil {
-		return f.decide(ctx)
-	}
-	if f.Store != nil {
-		f.folder = f.Store.work(f.list)
-		if err := os.MkdirAll(f.folder, 0o755); err != nil {
-			return nil, fmt.Errorf("making the folder for work in progress: %w", err)
-		}
-	}
-	if err := f.train(ctx); err != nil {
-		return nil, fmt.Errorf("training: %w", err)
-	}
-	if err := f.keepNetworks(); err != nil {
-		return nil, err
-	}
-	if all, err = f.predictions(ctx); err != nil {
-		return nil, fmt.Errorf("predicting: %w", err)
-	}
-	return all, nil
-}
-
-// measure adds the metrics of experiment number i to its result, unless it diverged.
-func (f *fit) measure(i int, line *Result) (err error) {
-	e := f.list[i]
-	switch {
-	case line.Diverged:
-		f.note(fmt.Sprintf("%v diverged, and has no metrics: %s", e, line.Reason))
-		return nil
-	case f.failed[i] != nil:
-		return e.problem(f.failed[i])
-	}
-	line.Metrics, line.NotFinite, err = measure(e.Experiment, line.predictions, e.Task.Metrics)
-	if len(line.NotFinite) > 0 {
-		f.note(fmt.Sprintf("%v: left out of the result, as they are not finite: %s", e, strings.Join(line.NotFinite, ", ")))
-	}
-	return err
 }
 
 // train makes and trains the networks.
@@ -408,4 +319,156 @@ func floatsOf(sets []train.Dataset) []nets.Floats {
 		all = append(all, set.Inputs.(nets.Floats))
 	}
 	return all
+}
+
+// startNoise lets the noise of a model begin anew, with draws that depend on its seeds and a name alone.
+func startNoise(m *nets.Model, seeds []uint64, name string) error {
+	own := make([]uint64, len(seeds))
+	for i, seed := range seeds {
+		sum := sha256.Sum256(fmt.Appendf(nil, "noise of %q by %d", name, seed))
+		own[i] = binary.LittleEndian.Uint64(sum[:])
+	}
+	if m.Host == nil {
+		return m.Store.SetRNGStateFromSeed(int64(own[0]))
+	}
+	state, err := stochastic.NewReplicatedHostSampler(own).State()
+	if err != nil {
+		return err
+	}
+	return m.Host.SetState(state)
+}
+
+// ImageBatch is how many images a model predicts at once: 128 on the pure Go backend, and 500 on any other.
+func ImageBatch(m *nets.Model) int {
+	if m.Host != nil {
+		return 128
+	}
+	return 500
+}
+
+// draw predicts sets by a model: of replicas each its own, and else one.
+func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]*Prediction, error) {
+	e := f.first()
+	options := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: f.traits.Energies, KeepOutputs: f.keepOutputs}
+	if f.images && options.BatchSize == 0 {
+		options.BatchSize = min(ImageBatch(m), sets[0].Len())
+	}
+	if options.Coherent = e.Recipe.Coherent; options.Coherent {
+		options.Seed = new(uint64) // the networks' own seeds tell their draws apart
+	}
+	var drawn []*predict.Prediction
+	var err error
+	switch {
+	case closedForm(e):
+		drawn, err = marginals(ctx, m, floatsOf(sets))
+	case f.replicas:
+		drawn, err = predict.SampleReplicas(ctx, m, floatsOf(sets), options)
+	default:
+		drawn = make([]*predict.Prediction, 1)
+		drawn[0], err = predict.Sample(ctx, m, sets[0].Inputs, options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*Prediction, len(drawn))
+	for i, p := range drawn {
+		all[i] = &Prediction{Targets: sets[i].Targets, Labels: sets[i].Labels, Prediction: *p, likelihood: m.Likelihood}
+	}
+	return all, f.addDensities(m, sets, all)
+}
+
+// marginals are the predictions of a Gaussian process in closed form.
+func marginals(ctx context.Context, m *nets.Model, x []nets.Floats) ([]*predict.Prediction, error) {
+	found, err := predict.Marginals(ctx, m, x...)
+	if err != nil {
+		return nil, err
+	}
+	var all []*predict.Prediction
+	for _, mixture := range found {
+		all = append(all, &predict.Prediction{Mixture: mixture, Width: 1, LastConvolution: -1})
+	}
+	return all, nil
+}
+
+// addDensities adds log p(y | x) to predictions that have outputs alone, by the likelihood itself. Predictions of a
+// distribution or of classes say it themselves.
+func (f *fit) addDensities(m *nets.Model, sets []train.Dataset, all []*Prediction) error {
+	_, quantiles := m.Likelihood.(likelihood.Quantiles) // which have no density
+	if sets[0].Targets == nil && sets[0].Labels == nil || all[0].Outputs == nil || all[0].Probabilities != nil || quantiles {
+		return nil
+	}
+	exec, err := model.NewExec(m.Backend, m.Store, func(root *model.Scope, outputs, answers *graph.Node) *graph.Node {
+		defer nets.PanicWithError("NLL of the likelihood of type %T", m.Likelihood)
+		params.SetReplicas(outputs.Graph(), m.Lead())
+		return m.Likelihood.NLL(m.Scope(root), outputs, answers)
+	})
+	if err != nil {
+		return err
+	}
+	defer exec.Finalize()
+	rows, width := 0, all[0].Width
+	for _, set := range sets {
+		rows = max(rows, set.Len())
+	}
+	answers := answersOf(m, sets, rows)
+	logs := make([][][]float64, len(all)) // of each replica, [draws][N]
+	for draw := range all[0].Outputs {
+		values := make([]float64, len(all)*rows*width)
+		for r, p := range all {
+			copy(values[r*rows*width:], p.Outputs[draw])
+		}
+		nll, err := exec.Call1(floatTensor(m, values, rows, width), answers)
+		if err != nil {
+			return fmt.Errorf("log p(y | x) by the likelihood of type %T: %w", m.Likelihood, nets.Cause(err))
+		}
+		each, err := params.ToFloat64(nll)
+		if err != nil {
+			return err
+		}
+		for r, set := range sets {
+			density := slices.Clone(each[r*rows : r*rows+set.Len()])
+			floats.Scale(-1, density)
+			logs[r] = append(logs[r], density)
+		}
+	}
+	for r, p := range all {
+		p.LogLikelihood = meanDensity(logs[r])
+	}
+	return nil
+}
+
+// meanDensity is the logarithm of the mean of densities, whose logarithms are given, [M][N], at each of N examples.
+func meanDensity(logs [][]float64) []float64 {
+	found, draws := make([]float64, len(logs[0])), make([]float64, len(logs))
+	for i := range found {
+		for m := range logs {
+			draws[m] = logs[m][i]
+		}
+		found[i] = floats.LogSumExp(draws) - math.Log(float64(len(draws)))
+	}
+	return found
+}
+
+// answersOf are the labels or targets of sets as a tensor, [replicas..., rows, T], with zeros for a replica with fewer.
+func answersOf(m *nets.Model, sets []train.Dataset, rows int) *tensors.Tensor {
+	if sets[0].Labels != nil {
+		labels := make([]int32, len(sets)*rows)
+		for r, set := range sets {
+			for i, label := range set.Labels {
+				labels[r*rows+i] = int32(label)
+			}
+		}
+		return tensors.FromFlatDataAndDimensions(labels, append(m.Lead(), rows, 1)...)
+	}
+	columns := len(sets[0].Targets) / sets[0].Len()
+	values := make([]float64, len(sets)*rows*columns)
+	for r, set := range sets {
+		copy(values[r*rows*columns:], set.Targets)
+	}
+	return floatTensor(m, values, rows, columns)
+}
+
+// floatTensor is a tensor of the model's type, [replicas..., rows, columns].
+func floatTensor(m *nets.Model, values []float64, rows, columns int) *tensors.Tensor {
+	return params.FromFloat64(shapes.Make(m.DType, append(m.Lead(), rows, columns)...), values)
 }

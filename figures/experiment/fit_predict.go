@@ -1,27 +1,17 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
-	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/floats"
 
-	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/metrics"
-	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
-	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/dul/train"
 )
 
@@ -64,11 +54,6 @@ func (f *fit) predictions(ctx context.Context) ([]*Predictions, error) {
 		}
 	}
 	return all, nil
-}
-
-// diverge notes the first reason why the predictions are none.
-func (p *Predictions) diverge(reason string) {
-	p.Diverged, p.Reason = true, cmp.Or(p.Reason, reason)
 }
 
 // sample predicts all sets of an experiment by a sampler that begins at its trained networks.
@@ -132,75 +117,6 @@ func (f *fit) predictSet(ctx context.Context, k int) ([]Prediction, error) {
 	return all, nil
 }
 
-// startNoise lets the noise of a model begin anew, with draws that depend on its seeds and a name alone.
-func startNoise(m *nets.Model, seeds []uint64, name string) error {
-	own := make([]uint64, len(seeds))
-	for i, seed := range seeds {
-		sum := sha256.Sum256(fmt.Appendf(nil, "noise of %q by %d", name, seed))
-		own[i] = binary.LittleEndian.Uint64(sum[:])
-	}
-	if m.Host == nil {
-		return m.Store.SetRNGStateFromSeed(int64(own[0]))
-	}
-	state, err := stochastic.NewReplicatedHostSampler(own).State()
-	if err != nil {
-		return err
-	}
-	return m.Host.SetState(state)
-}
-
-// ImageBatch is how many images a model predicts at once: 128 on the pure Go backend, and 500 on any other.
-func ImageBatch(m *nets.Model) int {
-	if m.Host != nil {
-		return 128
-	}
-	return 500
-}
-
-// draw predicts sets by a model: of replicas each its own, and else one.
-func (f *fit) draw(ctx context.Context, m *nets.Model, sets []train.Dataset) ([]*Prediction, error) {
-	e := f.first()
-	options := predict.Options{Samples: e.Recipe.Samples, BatchSize: e.Recipe.PredictBatch, Energies: f.traits.Energies, KeepOutputs: f.keepOutputs}
-	if f.images && options.BatchSize == 0 {
-		options.BatchSize = min(ImageBatch(m), sets[0].Len())
-	}
-	if options.Coherent = e.Recipe.Coherent; options.Coherent {
-		options.Seed = new(uint64) // the networks' own seeds tell their draws apart
-	}
-	var drawn []*predict.Prediction
-	var err error
-	switch {
-	case closedForm(e):
-		drawn, err = marginals(ctx, m, floatsOf(sets))
-	case f.replicas:
-		drawn, err = predict.SampleReplicas(ctx, m, floatsOf(sets), options)
-	default:
-		drawn = make([]*predict.Prediction, 1)
-		drawn[0], err = predict.Sample(ctx, m, sets[0].Inputs, options)
-	}
-	if err != nil {
-		return nil, err
-	}
-	all := make([]*Prediction, len(drawn))
-	for i, p := range drawn {
-		all[i] = &Prediction{Targets: sets[i].Targets, Labels: sets[i].Labels, Prediction: *p, likelihood: m.Likelihood}
-	}
-	return all, f.addDensities(m, sets, all)
-}
-
-// marginals are the predictions of a Gaussian process in closed form.
-func marginals(ctx context.Context, m *nets.Model, x []nets.Floats) ([]*predict.Prediction, error) {
-	found, err := predict.Marginals(ctx, m, x...)
-	if err != nil {
-		return nil, err
-	}
-	var all []*predict.Prediction
-	for _, mixture := range found {
-		all = append(all, &predict.Prediction{Mixture: mixture, Width: 1, LastConvolution: -1})
-	}
-	return all, nil
-}
-
 // mixture is the prediction of an ensemble: the mixture of its members' predictions. Energies, and outputs that are kept
 // with probabilities, are taken from the first member. The mutual information of label and network is
 //
@@ -242,85 +158,12 @@ func mixture(members []*Prediction) (*Prediction, error) {
 	return &all, err
 }
 
-// meanDensity is the logarithm of the mean of densities, whose logarithms are given, [M][N], at each of N examples.
-func meanDensity(logs [][]float64) []float64 {
-	found, draws := make([]float64, len(logs[0])), make([]float64, len(logs))
-	for i := range found {
-		for m := range logs {
-			draws[m] = logs[m][i]
+// finiteNumbers returns an error if a number that something returned is not finite.
+func finiteNumbers(of string, numbers map[string]float64) error {
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		if v := numbers[name]; math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s returned %v as %q; its numbers must be finite", of, v, name)
 		}
-		found[i] = floats.LogSumExp(draws) - math.Log(float64(len(draws)))
-	}
-	return found
-}
-
-// addDensities adds log p(y | x) to predictions that have outputs alone, by the likelihood itself. Predictions of a
-// distribution or of classes say it themselves.
-func (f *fit) addDensities(m *nets.Model, sets []train.Dataset, all []*Prediction) error {
-	_, quantiles := m.Likelihood.(likelihood.Quantiles) // which have no density
-	if sets[0].Targets == nil && sets[0].Labels == nil || all[0].Outputs == nil || all[0].Probabilities != nil || quantiles {
-		return nil
-	}
-	exec, err := model.NewExec(m.Backend, m.Store, func(root *model.Scope, outputs, answers *graph.Node) *graph.Node {
-		defer nets.PanicWithError("NLL of the likelihood of type %T", m.Likelihood)
-		params.SetReplicas(outputs.Graph(), m.Lead())
-		return m.Likelihood.NLL(m.Scope(root), outputs, answers)
-	})
-	if err != nil {
-		return err
-	}
-	defer exec.Finalize()
-	rows, width := 0, all[0].Width
-	for _, set := range sets {
-		rows = max(rows, set.Len())
-	}
-	answers := answersOf(m, sets, rows)
-	logs := make([][][]float64, len(all)) // of each replica, [draws][N]
-	for draw := range all[0].Outputs {
-		values := make([]float64, len(all)*rows*width)
-		for r, p := range all {
-			copy(values[r*rows*width:], p.Outputs[draw])
-		}
-		nll, err := exec.Call1(floatTensor(m, values, rows, width), answers)
-		if err != nil {
-			return fmt.Errorf("log p(y | x) by the likelihood of type %T: %w", m.Likelihood, nets.Cause(err))
-		}
-		each, err := params.ToFloat64(nll)
-		if err != nil {
-			return err
-		}
-		for r, set := range sets {
-			density := slices.Clone(each[r*rows : r*rows+set.Len()])
-			floats.Scale(-1, density)
-			logs[r] = append(logs[r], density)
-		}
-	}
-	for r, p := range all {
-		p.LogLikelihood = meanDensity(logs[r])
 	}
 	return nil
-}
-
-// answersOf are the labels or targets of sets as a tensor, [replicas..., rows, T], with zeros for a replica with fewer.
-func answersOf(m *nets.Model, sets []train.Dataset, rows int) *tensors.Tensor {
-	if sets[0].Labels != nil {
-		labels := make([]int32, len(sets)*rows)
-		for r, set := range sets {
-			for i, label := range set.Labels {
-				labels[r*rows+i] = int32(label)
-			}
-		}
-		return tensors.FromFlatDataAndDimensions(labels, append(m.Lead(), rows, 1)...)
-	}
-	columns := len(sets[0].Targets) / sets[0].Len()
-	values := make([]float64, len(sets)*rows*columns)
-	for r, set := range sets {
-		copy(values[r*rows*columns:], set.Targets)
-	}
-	return floatTensor(m, values, rows, columns)
-}
-
-// floatTensor is a tensor of the model's type, [replicas..., rows, columns].
-func floatTensor(m *nets.Model, values []float64, rows, columns int) *tensors.Tensor {
-	return params.FromFloat64(shapes.Make(m.DType, append(m.Lead(), rows, columns)...), values)
 }

@@ -14,10 +14,6 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// A Metric measures predictions. It returns numbers by their names, such as "rmse". The names of numbers of another set
-// than "test" begin with the set's name, as in "shifted_rmse" (see SetMetric).
-type Metric func(p *Predictions) (map[string]float64, error)
-
 // ErrNotFinite is wrapped by the error for a metric that is NaN or infinite.
 var ErrNotFinite = errors.New("the metric is not finite")
 
@@ -150,31 +146,6 @@ func Regression(p *Predictions) (map[string]float64, error) {
 			}
 			return found, failed.err()
 		})(p)
-}
-
-// quantiles measures the mean quantiles of a set: "pinball" is their loss, summed over the levels and averaged over the
-// examples.
-func (p *Prediction) quantiles(l likelihood.Quantiles, unit float64) (map[string]float64, error) {
-	d, err := p.Predictive()
-	if err != nil {
-		return nil, err
-	}
-	loss, inside, n := 0.0, 0.0, float64(len(p.Targets))
-	all := make([][]float64, len(l.Levels))
-	for k, level := range l.Levels {
-		if all[k], err = d.Quantile(level); err != nil {
-			return nil, err
-		}
-		for i, y := range p.Targets {
-			loss += max(level*(y-all[k][i]), (level-1)*(y-all[k][i])) / n
-		}
-	}
-	for i, y := range p.Targets {
-		if all[0][i] <= y && y <= all[len(all)-1][i] {
-			inside++
-		}
-	}
-	return map[string]float64{"pinball": loss * unit, "coverage": inside / n}, nil
 }
 
 // mixtures measures mixtures of Gaussians.

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -30,44 +31,6 @@ import (
 	"densityuncertainty/environment/atomicfile"
 )
 
-// Predictions are what the networks of one experiment say of all its sets: everything that a Metric needs.
-type Predictions struct {
-	Experiment string       `json:"experiment"` // the experiment's identity
-	Split      int          `json:"split"`      // the split of the data
-	Sets       []Prediction `json:"-"`
-	// Diverged says that training or prediction gave numbers that are not finite. Sets may then be missing.
-	Diverged bool `json:"diverged,omitempty"`
-	// Reason says at which step, or at which row of which set.
-	Reason string `json:"reason,omitempty"`
-	// Partial says that the store keeps only what tables and pictures need, without some sets, draws or columns. Nothing is
-	// measured of such predictions again: run the experiment with another store for all of them.
-	Partial bool `json:"partial,omitempty"`
-	// A target t stands for t Unit + Zero in the data's own units.
-	Unit float64 `json:"unit"`
-	Zero float64 `json:"zero"`
-	// Inspected is what Task.After measured.
-	Inspected map[string]float64 `json:"inspected"`
-
-	experiment *Experiment // nil where it is not known
-}
-
-// A Prediction is the prediction of one set, in the network's units, with the answers where the set has some.
-type Prediction struct {
-	Set     string
-	Targets []float64
-	Labels  []int
-	// Prediction has the draws: a mixture of Gaussians, the parameters of another distribution, class probabilities, or the
-	// outputs of the networks, whichever the likelihood says of its outputs. See predict.Prediction.
-	predict.Prediction
-	// LogLikelihood is log p(y_i | x_i), the logarithm of the mean over the draws, [N]. It is kept where Prediction has
-	// outputs alone, whose meaning only the likelihood knows, and where there are answers. See LogDensities.
-	LogLikelihood []float64
-	// Extra are the numbers of Task.After, by their names, [N] each.
-	Extra map[string][]float64
-
-	likelihood likelihood.Likelihood // nil where the experiment is not known
-}
-
 // Set returns the prediction of a set, or an error that names the sets that there are.
 func (p *Predictions) Set(name string) (*Prediction, error) {
 	var names []string
@@ -90,14 +53,6 @@ func (p *Predictions) Data(ctx context.Context) (Data, error) {
 		return Data{}, errors.New("experiment: these predictions were read from a file without their experiment, and so have no data; use Store.Predictions or Measure")
 	}
 	return p.experiment.Task.Data.Load(ctx, p.experiment.Split)
-}
-
-// of tells the predictions which experiment made them, and with it their likelihood and data.
-func (p *Predictions) of(e Experiment) {
-	p.experiment = &e
-	for i := range p.Sets {
-		p.Sets[i].likelihood = e.Task.Likelihood
-	}
 }
 
 // NLL is the mean negative log-likelihood of the answers, in nats, whatever the likelihood. unit is the size of a
@@ -554,4 +509,34 @@ func readPredictions(file string) (*Predictions, error) {
 		return nil, fmt.Errorf("experiment: %s is no file of predictions, or damaged: %w; restore the file, or remove it and the result's row and run the experiment again", file, err)
 	}
 	return p, nil
+}
+
+// quantiles measures the mean quantiles of a set: "pinball" is their loss, summed over the levels and averaged over the
+// examples.
+func (p *Prediction) quantiles(l likelihood.Quantiles, unit float64) (map[string]float64, error) {
+	d, err := p.Predictive()
+	if err != nil {
+		return nil, err
+	}
+	loss, inside, n := 0.0, 0.0, float64(len(p.Targets))
+	all := make([][]float64, len(l.Levels))
+	for k, level := range l.Levels {
+		if all[k], err = d.Quantile(level); err != nil {
+			return nil, err
+		}
+		for i, y := range p.Targets {
+			loss += max(level*(y-all[k][i]), (level-1)*(y-all[k][i])) / n
+		}
+	}
+	for i, y := range p.Targets {
+		if all[0][i] <= y && y <= all[len(all)-1][i] {
+			inside++
+		}
+	}
+	return map[string]float64{"pinball": loss * unit, "coverage": inside / n}, nil
+}
+
+// diverge notes the first reason why the predictions are none.
+func (p *Predictions) diverge(reason string) {
+	p.Diverged, p.Reason = true, cmp.Or(p.Reason, reason)
 }

@@ -12,43 +12,6 @@ import (
 	"densityuncertainty/dul/nets"
 )
 
-// A Process is a Gaussian process that replaces a network's last layer, the layer at the scope "output". It must know the
-// training data before it is built, and needs a further step after training.
-type Process interface {
-	// Hidden is the family of the layers below.
-	Hidden() nets.Layers
-	// Head makes the last layer.
-	Head(t HeadTask) (Head, error)
-	// Draws says that predictions of classes are drawn, and differ from draw to draw. Those of a regression have a closed
-	// form.
-	Draws() bool
-	// CountsExamples says that the head depends on the number of training examples, so that replicas of one graph must
-	// have the same number.
-	CountsExamples() bool
-}
-
-// A HeadTask is what a head is made for.
-type HeadTask struct {
-	Images   bool // whether the inputs are images
-	Classes  int  // of a classification; 0 for a regression
-	Examples int  // training examples
-	Inputs   int  // numbers of one input
-	Seeds    []uint64
-	// Features returns the features that each replica of the untrained network gives to training inputs, row-major with
-	// width columns.
-	Features func() (features [][]float64, width int, err error)
-}
-
-// A Head is the last layer of a network.
-type Head struct {
-	// Layers has the last layer as its Dense. With images it is the family of all layers.
-	Layers nets.Layers
-	// Finish is called after training, with the noise variance of each replica of a regression.
-	Finish func(store *model.Store, noiseVariances ...float64) error
-	// KeepOutputs keeps the outputs of a classification with its predictions, for scores by their size.
-	KeepOutputs bool
-}
-
 // headScope is where networks have their last layer.
 const headScope = "/model/network/output"
 

@@ -10,29 +10,6 @@ import (
 	"densityuncertainty/dul/train"
 )
 
-// A Recipe says how networks are trained and how predictions are drawn. A field that is 0 is 0: there are no defaults.
-type Recipe struct {
-	train.Settings `experiment:"+"`
-
-	// EarlyStopping keeps the best of at most a hundred epochs, by the negative log-likelihood of Data.HeldOut.
-	EarlyStopping bool
-
-	// Samples is the number of draws from each network. It is 1 for a network without noise.
-	Samples int
-	// PredictBatch is how many examples are predicted at once. 0 means all. For images 0 means 128 on the pure Go backend,
-	// and 500 on any other. Noise is drawn batch by batch, so that other batches have other draws.
-	PredictBatch int
-	// SharedNoise draws the noise of all predicted sets from the stream that training left, one set after the other.
-	// Which sets there are, and their order, then changes the draws. Without it each set has a stream of its own, made
-	// from the seed and the set's name.
-	SharedNoise bool
-	// Coherent makes each draw one function of the input, in all sets; see predict.Options.Coherent.
-	Coherent bool
-	// SeedWithoutSplit starts networks from Seed alone. Without it networks of different splits have different seeds,
-	// also where Seed is equal.
-	SeedWithoutSplit bool
-}
-
 // Adam is a plain recipe for networks of one's own: Adam for all parameters, with a learning rate that falls to 0 along
 // half a cosine. Recipe.For adapts it to a method.
 func Adam(epochs, batch int, rate float64) Recipe {
@@ -81,4 +58,40 @@ func (r Recipe) check(l likelihood.Likelihood) error {
 	all.need(r.PredictBatch >= 0, "Recipe.PredictBatch is %d; it must not be negative", r.PredictBatch)
 	all.need(!r.Coherent || !r.SharedNoise, "Recipe.Coherent and SharedNoise are both set; coherent draws are drawn by a seed, so leave SharedNoise out")
 	return all.err()
+}
+
+// Experiments lists the experiments of methods on the task by a recipe, each on every split and with the recipe adapted to
+// its layers; see Recipe.For. The seed is the number of the split.
+func (t Task) Experiments(recipe Recipe, samples int, methods ...Method) (Experiments, error) {
+	adapted := func(_ Source, m Method) (Experiment, error) {
+		r, err := recipe.For(m, t.Likelihood, samples)
+		return Experiment{Task: t, Method: m, Recipe: r}, err
+	}
+	return Cross(adapted, []Source{t.Data}, methods...)
+}
+
+// Cross lists the experiments of all methods on all data, each on every split. The seed is the number of the split, so
+// that the runs of one cell of a table have independent initial values too. Data that say that they cannot be, such as a
+// set that there is not, are an error.
+func Cross(preset Preset, data []Source, methods ...Method) (Experiments, error) {
+	var all Experiments
+	for _, source := range data {
+		if source == nil {
+			return nil, fmt.Errorf("experiment: %w", checkSource(nil))
+		}
+		for _, m := range methods {
+			e, err := preset(source, m)
+			if err != nil {
+				return nil, err
+			}
+			if err := checkSource(e.Task.Data); err != nil { // not of the source, which a preset may complete
+				return nil, fmt.Errorf("experiment: %w", err)
+			}
+			for split := range source.Splits() {
+				e.Split, e.Seed = split, uint64(split)
+				all = append(all, e)
+			}
+		}
+	}
+	return all, nil
 }

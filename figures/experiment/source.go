@@ -14,9 +14,6 @@ import (
 	"densityuncertainty/dul/train"
 )
 
-// testSet is the name of the set whose metrics have no prefix.
-const testSet = "test"
-
 // Standardised is a split of a regression, with the one set "test". Inputs and targets are standardised by the means
 // and deviations of the training examples alone; a column that is constant there is only centred. With heldOut, a part
 // from 0 to 1 of the training examples, drawn at random with a seed, is held out of training.
@@ -276,4 +273,12 @@ func inputShape(x nets.Inputs) string {
 		return fmt.Sprintf("type nets.Pixels and shape [%d %d %d]", x.Channels(), x.Height, x.Width)
 	}
 	return fmt.Sprintf("type %T", x)
+}
+
+// checkSource says what is wrong with a source, as far as it knows without reading data.
+func checkSource(data Source) error {
+	if data == nil {
+		return errors.New("Task.Data is nil; give a source, such as experiment.Table or experiment.Arrays")
+	}
+	return checkItself(data)
 }

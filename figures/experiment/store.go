@@ -265,20 +265,3 @@ func (s *Store) Measure(list []Experiment, metrics ...Metric) (found map[string]
 	}
 	return found, missing, nil
 }
-
-// reserve sets experiments apart for this process until release is called; free are those that no other process has
-// reserved.
-func (s *Store) reserve(list []*planned) (free []*planned, release func() error, err error) {
-	return results.Reserve(filepath.Join(s.Folder, runningFolder), list)
-}
-
-// work is the folder of what is in progress, for experiments that are trained together. An experiment that is trained alone
-// finds its own whatever else is in the list. Replicas of one graph have one checkpoint, whose tensors have an axis for all
-// of them: in another list they begin anew, which costs the time of small networks and changes no result.
-func (s *Store) work(list []*planned) string {
-	var ids strings.Builder
-	for _, e := range list {
-		ids.WriteString(e.id)
-	}
-	return filepath.Join(s.Folder, workFolder, digest([]byte(ids.String())))
-}

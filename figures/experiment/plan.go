@@ -1,0 +1,210 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"densityuncertainty/figures/results"
+)
+
+// An Engine carries out experiments, on the backend that the environment chooses. The zero value keeps nothing.
+type Engine struct {
+	// Store, if not nil, keeps results and predictions, and what is in progress. An experiment that it has a result of is
+	// not trained again, one that was stopped goes on where it was, and processes with one store share the work.
+	Store *Store
+	// Networks is the folder in which trained networks are kept, each in a file of its own; "" keeps none. See LoadNetwork.
+	Networks string
+	// CheckpointEvery is the most time that a killed training loses, given a Store; 0 means two minutes.
+	CheckpointEvery time.Duration
+	// Progress, if not nil, hears which part of the work is done, from 0 to 1, and how it goes. It is called by one
+	// goroutine at a time.
+	Progress func(done float64, note string)
+	// Notes, if not nil, hears what the user should know though the run goes on. It is called by one goroutine at a time.
+	Notes func(text string)
+}
+
+// A planned is an experiment of a run with its identity, which for one's own data takes time to find.
+type planned struct {
+	Experiment
+	id string
+
+	// What has come of it; see run.mu.
+	result   *Result // nil while there is none
+	measured bool    // whether the result has all metrics that the experiment asks for
+	failed   error   // why there is no result
+	part     float64 // how much is done, from 0 to 1
+}
+
+// ID is Experiment.ID.
+func (p *planned) ID() string { return p.id }
+
+// A group is the planned experiments that differ in split and seed alone.
+type group struct {
+	inspected
+	line groupLine
+	list []*planned // none if the first one was refused
+}
+
+// A plan is all that is to be carried out.
+type plan struct {
+	order   []*planned // each once
+	groups  []*group
+	byGroup map[string]*group
+	byID    map[string]*planned
+}
+
+// newPlan checks experiments and groups them.
+func newPlan(ctx context.Context, list []Experiment) (*plan, error) {
+	if len(list) == 0 {
+		return nil, errors.New("experiment: there are no experiments to carry out")
+	}
+	p, groupOf := &plan{byGroup: map[string]*group{}, byID: map[string]*planned{}}, grouper()
+	var all problems
+	var before error
+	for _, e := range list {
+		if err := e.Check(); err != nil {
+			all.add(err)
+			continue
+		}
+		identity, err := groupOf(ctx, e)
+		if err == nil {
+			err = p.add(ctx, e, identity)
+		}
+		if err != before { // which neighbours of one group have in common
+			all.add(e.problem(err))
+		}
+		before = err
+	}
+	return p, all.err()
+}
+
+// add plans an experiment whose group has an identity.
+func (p *plan) add(ctx context.Context, e Experiment, identity string) (err error) {
+	g, known := p.byGroup[identity]
+	if !known {
+		g = &group{}
+		p.byGroup[identity], p.groups = g, append(p.groups, g)
+		if g.inspected, err = e.inspect(ctx); err != nil {
+			return err
+		}
+		if g.line, err = newGroupLine(ctx, e); err != nil {
+			return err
+		}
+		if g.line.Group != identity {
+			return errors.New("its identity changed while its data were read or its network was built; give fields that change, such as a cache, the tag `experiment:\"-\"`")
+		}
+	} else if len(g.list) == 0 {
+		return nil
+	}
+	id := idOf(identity, e.Split, e.Seed)
+	if one := p.byID[id]; one != nil {
+		if a, b := reflect.TypeOf(one.Task.Likelihood), reflect.TypeOf(e.Task.Likelihood); a != b {
+			return fmt.Errorf("it has a likelihood of type %s with the loss of type %s, with which it is listed too; run them one after the other", b, a)
+		}
+		if !slices.EqualFunc(one.Task.Metrics, e.Task.Metrics, func(a, b Metric) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }) {
+			return errors.New("it is listed twice, with other Task.Metrics; list it once, with all of them")
+		}
+		return nil
+	}
+	one := &planned{Experiment: e, id: id}
+	p.byID[id] = one
+	g.list, p.order = append(g.list, one), append(p.order, one)
+	return nil
+}
+
+// cost is the cost of everything, also of what a store has.
+func (p *plan) cost() float64 {
+	total := 0.0
+	for _, g := range p.groups {
+		total += g.cost * float64(len(g.list))
+	}
+	return total
+}
+
+// A unit is experiments of a group that are carried out together.
+type unit struct {
+	*group
+	list []*planned
+}
+
+func (u unit) cost() float64 { return u.group.cost * float64(len(u.list)) }
+
+func (u unit) String() string {
+	if len(u.list) == 1 {
+		return u.list[0].String()
+	}
+	return fmt.Sprintf("%s on %s, %d splits and seeds", u.line.Method, u.line.Task, len(u.list))
+}
+
+// A run is the state of Engine.Run.
+type run struct {
+	Engine
+	plan    *plan
+	choices []string // of backends, as Notes heard them
+
+	mu   sync.Mutex // of what follows, of what has come of each experiment, and of calls of Progress and Notes
+	done float64    // the cost of what is done
+	said float64    // to Progress
+}
+
+// note passes on what the user should know.
+func (r *run) note(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.Notes != nil {
+		r.Notes(text)
+	}
+}
+
+// report passes on how much of some experiments of a group is done.
+func (r *run) report(u unit, done float64, note string) {
+	if r.Progress == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range u.list {
+		r.finished(u.group, e, done)
+	}
+	r.said = min(max(r.said, r.done/r.plan.cost()), 1)
+	r.Progress(r.said, fmt.Sprintf("%v: %s", u, note))
+}
+
+// finished notes which part of an experiment is done, from 0 to 1.
+func (r *run) finished(g *group, e *planned, part float64) {
+	r.done += g.cost * (part - e.part)
+	e.part = part
+}
+
+// fail notes why an experiment has no result. What was stopped has not failed.
+func (r *run) fail(ctx context.Context, e *planned, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ctx.Err() == nil {
+		e.failed = err
+	}
+}
+
+// reserve sets experiments apart for this process until release is called; free are those that no other process has
+// reserved.
+func (s *Store) reserve(list []*planned) (free []*planned, release func() error, err error) {
+	return results.Reserve(filepath.Join(s.Folder, runningFolder), list)
+}
+
+// work is the folder of what is in progress, for experiments that are trained together. An experiment that is trained alone
+// finds its own whatever else is in the list. Replicas of one graph have one checkpoint, whose tensors have an axis for all
+// of them: in another list they begin anew, which costs the time of small networks and changes no result.
+func (s *Store) work(list []*planned) string {
+	var ids strings.Builder
+	for _, e := range list {
+		ids.WriteString(e.id)
+	}
+	return filepath.Join(s.Folder, workFolder, digest([]byte(ids.String())))
+}

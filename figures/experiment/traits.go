@@ -1,0 +1,259 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/params"
+	"densityuncertainty/dul/stochastic"
+	"densityuncertainty/dul/train"
+)
+
+// Traits are what is found out about a network by building it.
+type Traits struct {
+	Energies   bool // whether layers have energy models
+	Noise      bool // whether predictions differ from draw to draw
+	Parameters []Parameter
+}
+
+// A Parameter is a trainable parameter of a network.
+type Parameter struct {
+	Name  string // its path below the model's, such as "network/output/bias"
+	Role  params.Role
+	Shape []int // without replicas
+}
+
+// Has says whether there are parameters of a role.
+func (t Traits) Has(role params.Role) bool {
+	return slices.ContainsFunc(t.Parameters, func(p Parameter) bool { return p.Role == role })
+}
+
+// methodTraits remembers what MethodTraits found out, by the method and the likelihood.
+var methodTraits sync.Map
+
+// MethodTraits are the traits of a method's networks, found out on a small perceptron: what a preset must know to choose
+// groups and samples. A Gaussian process may be for a likelihood. They are found out once.
+func MethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
+	var w treeWriter
+	spec, err := w.tree(reflect.ValueOf(Experiment{Task: Task{Likelihood: l}, Method: m}), "Experiment")
+	if err != nil || w.outside { // what has no identity of its own is not remembered
+		return newMethodTraits(m, l)
+	}
+	if known, has := methodTraits.Load(textOf(spec)); has {
+		return known.(Traits), nil
+	}
+	t, err := newMethodTraits(m, l)
+	if err == nil {
+		methodTraits.Store(textOf(spec), t)
+	}
+	return t, err
+}
+
+func newMethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
+	if m.Layers == nil && m.Process == nil {
+		return Traits{}, errors.New("experiment: there are no layers; give some, such as dul.Density{}")
+	}
+	answers := train.Dataset{Inputs: nets.Rows([]float64{1, 2, 3, 4, 5, 6}, 2), Targets: []float64{1, 2, 3}}
+	if isClassification(l) {
+		answers.Targets, answers.Labels = nil, []int{0, 1, 0}
+	}
+	e := Experiment{Task: Task{Network: nets.MLP{Widths: []int{2}}, Likelihood: l}, Method: m}
+	return traitsWith(e, Data{Train: answers})
+}
+
+// traitsWith builds the network of an experiment for data as these. An error says what is wrong with the layers, the
+// network or the likelihood.
+func traitsWith(e Experiment, d Data) (t Traits, err error) {
+	backend, err := gobackend.New("")
+	if err != nil {
+		return t, err
+	}
+	defer backend.Finalize()
+	b := building{backend, d}
+	network, err := b.network(e)
+	if err != nil {
+		return t, err
+	}
+	err = b.build(network, e.Task.Likelihood, true, false, func(m *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {
+		t.Energies = stochastic.LayerLossesOf(outputs.Graph()).LogLikelihood != nil
+		for v := range m.Store.IterVariables() {
+			if role := params.RoleOf(v, m.Store); role != "" && v.Trainable {
+				t.Parameters = append(t.Parameters, Parameter{strings.TrimPrefix(v.Path(), "/model/"), role, v.Shape().Dimensions})
+			}
+		}
+	})
+	if err != nil {
+		return t, err
+	}
+	slices.SortFunc(t.Parameters, func(a, b Parameter) int { return cmp.Compare(a.Name, b.Name) })
+	if e.Method.Process != nil { // it predicts only once it was finished
+		t.Noise = e.Method.Process.Draws() && isClassification(e.Task.Likelihood)
+		return t, nil
+	}
+	err = b.build(network, e.Task.Likelihood, false, false, func(_ *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {
+		t.Noise = stochastic.HasNoise(outputs.Graph())
+	})
+	return t, err
+}
+
+// building builds graphs, which are never executed, for batches of a few examples.
+type building struct {
+	backend compute.Backend
+	data    Data
+}
+
+// rows is the number of examples of a batch that is built. It is no usual number of outputs or features, so that a
+// network that confuses axes is noticed.
+const rows = 7
+
+// network is the network of an experiment. The head of a Gaussian process is made for features that are made up.
+func (b building) network(e Experiment) (nets.Network, error) {
+	if e.Method.Process == nil {
+		return e.Task.Network.Over(e.Method.Layers)
+	}
+	heads, width := 0, 0
+	headless, err := withHead(e.Task.Network, e.Method.Process, countedHead{count: &heads})
+	if err == nil {
+		err = b.build(headless, nil, false, false, func(_ *nets.Model, _ *model.Scope, outputs, _ *graph.Node) { width = outputs.Shape().Dim(-1) })
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case heads != 1:
+		return nil, fmt.Errorf("a Gaussian process takes the place of the dense layer at the scope %s, and the network %T has %d there; build its last layer by layers.Dense(s.In(\"output\"), ...)", headScope, e.Task.Network, heads)
+	}
+	t := headTask(e, b.data, []uint64{1})
+	t.Features = func() ([][]float64, int, error) {
+		examples := 200
+		if due, is := e.Method.Process.(DUE); is {
+			examples = max(examples, due.Inducing)
+		}
+		rng, features := rand.New(rand.NewPCG(1, 1)), make([]float64, examples*width)
+		for i := range features {
+			features[i] = rng.NormFloat64()
+		}
+		return [][]float64{features}, width, nil
+	}
+	head, err := e.Method.Process.Head(t)
+	if err != nil {
+		return nil, err
+	}
+	return withHead(e.Task.Network, e.Method.Process, head.Layers)
+}
+
+// headTask is what the head of a Gaussian process is made for, without Features.
+func headTask(e Experiment, d Data, seeds []uint64) HeadTask {
+	t := HeadTask{Examples: d.Train.Len(), Seeds: seeds}
+	if isClassification(e.Task.Likelihood) {
+		t.Classes = e.Task.Likelihood.Outputs()
+	}
+	switch x := d.Train.Inputs.(type) {
+	case nets.Pixels:
+		t.Images, t.Inputs = true, x.Size()
+	case nets.Floats:
+		t.Inputs = x.Size()
+	}
+	return t
+}
+
+// build builds the graph of a model, with initial values or zeros, shows it to look, and throws it away. The graph of
+// training has the NLL, too.
+func (b building) build(network nets.Network, l likelihood.Likelihood, training, initial bool, look func(m *nets.Model, s *model.Scope, outputs, nll *graph.Node)) error {
+	m, err := nets.New(b.backend, network, l, 1)
+	if err != nil {
+		return err
+	}
+	if !initial {
+		params.WithoutValues(m.Store)
+	}
+	x, answers := b.batch()
+	return nets.Build(b.backend, m.Store, func(root *model.Scope, in []*graph.Node) {
+		x := in[0]
+		root.Store().SetTraining(x.Graph(), training)
+		if pixels, is := b.data.Train.Inputs.(nets.Pixels); is {
+			x = pixels.Standardization.Images(x, dtypes.Float32)
+		}
+		s := m.Scope(root)
+		outputs := m.Apply(s, x)
+		m.CheckOutputs(s, outputs, rows)
+		var nll *graph.Node
+		if training { // a Gaussian process has draws of its outputs in training alone
+			nll = checkedNLL(s, l, outputs, in[1])
+		}
+		look(m, s, outputs, nll)
+	}, x, answers)
+}
+
+// checkedNLL applies a likelihood, which may have parameters of its own, and panics if its result has a wrong shape.
+func checkedNLL(s *model.Scope, l likelihood.Likelihood, outputs, answers *graph.Node) *graph.Node {
+	defer nets.PanicWithError("the likelihood of type %T", l)
+	each := l.NLL(s, outputs, answers)
+	if dims := each.Shape().Dimensions; !slices.Equal(dims, []int{rows, 1}) {
+		panic(fmt.Errorf("the NLL of the likelihood of type %T has the shape %s for %d examples; want [%d, 1]", l, each.Shape(), rows, rows))
+	}
+	return each
+}
+
+// batch are the shapes of a batch of inputs and of their answers.
+func (b building) batch() (x, answers shapes.Shape) {
+	switch inputs := b.data.Train.Inputs.(type) {
+	case nets.Pixels:
+		x = shapes.Make(dtypes.Uint8, rows, inputs.Channels(), inputs.Height, inputs.Width)
+	case nets.Floats:
+		x = shapes.Make(dtypes.Float32, append([]int{rows}, inputs.Shape...)...)
+	}
+	if b.data.Train.Labels != nil {
+		return x, shapes.Make(dtypes.Int32, rows, 1)
+	}
+	return x, shapes.Make(dtypes.Float32, rows, max(1, len(b.data.Train.Targets)/b.data.Train.Len()))
+}
+
+// load loads the data of an experiment, whose Unit is then never 0, and checks them.
+func (e Experiment) load(ctx context.Context) (d Data, err error) {
+	defer recovered(&err)
+	d, err = e.Task.Data.Load(ctx, e.Split)
+	d.Unit = cmp.Or(d.Unit, 1)
+	if err == nil {
+		err = d.check(e.Task.Likelihood)
+	}
+	if err != nil {
+		return d, err
+	}
+	if _, counts := e.Task.Likelihood.(likelihood.TargetChecker); !counts && allEqual(d.Train.Targets) {
+		return d, fmt.Errorf("all %d training targets of the split are %g, so that there is nothing to learn; leave the split out, or give other data", len(d.Train.Targets), d.Train.Targets[0])
+	}
+	if due, is := e.Method.Process.(DUE); is && due.Inducing > d.Train.Len() {
+		return d, fmt.Errorf("experiment.DUE has %d inducing points, which start among the training examples, and there are %d; set Inducing to at most that", due.Inducing, d.Train.Len())
+	}
+	if e.Recipe.EarlyStopping && d.HeldOut.Inputs == nil {
+		return d, errors.New("Recipe.EarlyStopping needs held-out examples, and the data have none; set the HeldOut of the source")
+	}
+	return d, nil
+}
+
+// allEqual says whether several values are all the same.
+func allEqual(values []float64) bool {
+	return len(values) > 1 && slices.Min(values) == slices.Max(values)
+}
+
+// closedForm says whether predictions are the marginals of a Gaussian process.
+func closedForm(e Experiment) bool {
+	_, gaussian := e.Task.Likelihood.(likelihood.Gaussian)
+	return e.Method.Process != nil && gaussian
+}

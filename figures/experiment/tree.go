@@ -1,0 +1,359 @@
+package experiment
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/train"
+)
+
+// An Identifier replaces its type's name and fields in a Spec by its Identity. A type that embeds an Identifier inherits
+// the method, which does not know the other fields. Give such a type a method Identity of its own.
+type Identifier interface {
+	Identity() Identity
+}
+
+// An Identity is what an Identifier is.
+type Identity struct {
+	// Type is the type's name; "" means the name that it has in Go. A type that was renamed gives its old name.
+	Type string
+	// Value has the fields, such as a struct.
+	Value any
+}
+
+// A tree is a value in the form of JSON: a map[string]tree, a []tree, a string, a bool, an int64, a uint64, a float64,
+// or nil for zero.
+type tree any
+
+func textOf(t tree) string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // trees always have a JSON form
+	}
+	return string(text)
+}
+
+// treeOf is the tree of a value, from which fields that are zero are left out.
+func treeOf(v any) (tree, error) {
+	var w treeWriter
+	return w.tree(reflect.ValueOf(v), reflect.TypeOf(v).Name())
+}
+
+// longList is the most entries that a list is written out with.
+const longList = 64
+
+// A treeWriter makes trees. It remembers the pointers that it is inside of, since a value that points to itself has no
+// tree. For display, zeros has the fields that are left out since they are zero, by their paths, and all fields have their
+// names in Go; a Spec has nil there.
+type treeWriter struct {
+	inside   []uintptr
+	zeros    map[string]tree
+	nameless bool // types and functions from outside this module have no names
+	outside  bool // whether there was one
+}
+
+func (w *treeWriter) tree(v reflect.Value, path string) (tree, error) {
+	if own, is := identityOf(v); is {
+		return w.tree(reflect.ValueOf(own.Value), path)
+	}
+	if v.IsValid() && v.CanInterface() {
+		if f, is := v.Interface().(nets.Func); is && v.Kind() == reflect.Struct {
+			own := outsideFunc(f.Build)
+			w.outside = w.outside || own
+			switch {
+			case own && w.nameless:
+				f.Name = ""
+			case !own && f.Name == "":
+				return nil, fmt.Errorf("%s is a nets.Func of this module without a Name, by which its stored results are known", path)
+			}
+			return map[string]tree{"Name": f.Name}, nil
+		}
+	}
+	if text, is := textOfChoice(v); is && !v.IsZero() {
+		return text, nil
+	}
+	switch v.Kind() {
+	case reflect.Invalid:
+		return nil, nil
+	case reflect.Interface:
+		return w.interfaceTree(v, path)
+	case reflect.Pointer:
+		return w.pointerTree(v, path)
+	case reflect.Struct:
+		return w.structTree(v, path)
+	case reflect.Slice, reflect.Array:
+		return w.listTree(v, path)
+	case reflect.String:
+		return v.String(), nil
+	case reflect.Bool:
+		return v.Bool(), nil
+	case reflect.Float64, reflect.Float32:
+		if f := v.Float(); !math.IsNaN(f) && !math.IsInf(f, 0) {
+			return f + 0, nil // -0 is 0
+		}
+		return nil, fmt.Errorf("%s is %v; it must be finite", path, v.Float())
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return v.Int(), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return v.Uint(), nil
+	case reflect.Func, reflect.Map, reflect.Chan:
+		if v.IsNil() {
+			return nil, nil
+		}
+	}
+	if v.Kind() == reflect.Func {
+		return nil, fmt.Errorf("%s is a function, which has no identity: two functions cannot be told apart. Put its settings into a type with fields, "+
+			"give its type a method Identity (see experiment.Identifier), or if it builds a network, name it (nets.Func)", path)
+	}
+	return nil, fmt.Errorf("%s is of type %s, which has no identity; use types with plain fields and lists, or give the type a method Identity (see experiment.Identifier)", path, v.Type())
+}
+
+var identifierType = reflect.TypeFor[Identifier]()
+
+// identityOf calls the method Identity of a value, also if the method's receiver is a pointer.
+func identityOf(v reflect.Value) (own Identity, is bool) {
+	if !v.IsValid() || !v.CanInterface() || v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer || !reflect.PointerTo(v.Type()).Implements(identifierType) {
+		return own, false
+	}
+	pointer := reflect.New(v.Type())
+	pointer.Elem().Set(v)
+	return pointer.Interface().(Identifier).Identity(), true
+}
+
+// textOfChoice is the text of a number that is one of a few choices.
+func textOfChoice(v reflect.Value) (text string, is bool) {
+	if !v.CanInt() && !v.CanUint() || !v.CanInterface() {
+		return "", false
+	}
+	choice, is := v.Interface().(fmt.Stringer)
+	if !is {
+		return "", false
+	}
+	return choice.String(), true
+}
+
+func (w *treeWriter) interfaceTree(v reflect.Value, path string) (tree, error) {
+	if v.IsNil() {
+		return nil, nil
+	}
+	held := v.Elem()
+	for held.Kind() == reflect.Pointer && !held.IsNil() {
+		if slices.Contains(w.inside, held.Pointer()) {
+			return w.pointerTree(held, path)
+		}
+		w.inside = append(w.inside, held.Pointer())
+		defer func() { w.inside = w.inside[:len(w.inside)-1] }()
+		held = held.Elem()
+	}
+	inner, err := w.tree(held, path)
+	if err != nil {
+		return nil, err
+	}
+	fields, is := inner.(map[string]tree)
+	if !is {
+		fields = map[string]tree{"value": inner}
+	}
+	own := outsideType(held.Type())
+	w.outside = w.outside || own
+	if fields["type"], err = typeName(held, path); err != nil || own && w.nameless {
+		fields["type"] = "own"
+	}
+	return fields, err
+}
+
+// modulePrefix begins the paths of this module's packages.
+const modulePrefix = "densityuncertainty/"
+
+// typeName is the name of a value's type: with the last part of its package's path in this module, where packages have
+// different names, and with the whole path elsewhere.
+func typeName(v reflect.Value, path string) (string, error) {
+	t := v.Type()
+	if own, is := identityOf(v); is && own.Type != "" {
+		return own.Type, nil
+	}
+	if former, has := formerNames[t]; has {
+		return former, nil
+	}
+	name := t.PkgPath() + "." + t.Name()
+	switch {
+	case t.Name() == "":
+		return "", fmt.Errorf("%s is of the type %s without a name; give the type a name", path, t)
+	case t.PkgPath() == "" || strings.HasPrefix(t.PkgPath(), modulePrefix):
+		name = t.String()
+	}
+	if outsideType(t) {
+		return name, nil
+	}
+	if other, taken := typesByName.LoadOrStore(name, t); taken && other != t {
+		return "", fmt.Errorf("%s is of the type %s, and so is another type, which is declared in another function; give one of them another name", path, name)
+	}
+	return name, nil
+}
+
+// formerNames are the names in identities of types that had another name.
+var formerNames = map[reflect.Type]string{
+	reflect.TypeFor[train.Constant](): "experiment.Constant", reflect.TypeFor[train.Cosine](): "experiment.Cosine", reflect.TypeFor[train.Steps](): "experiment.Steps",
+}
+
+// typesByName are the types whose names were asked for. Types that are declared in functions can have one name.
+var typesByName sync.Map
+
+func (w *treeWriter) pointerTree(v reflect.Value, path string) (tree, error) {
+	if v.IsNil() {
+		return nil, nil
+	}
+	if slices.Contains(w.inside, v.Pointer()) {
+		return nil, fmt.Errorf("%s points to a value that it is itself a part of; such a cycle has no identity", path)
+	}
+	w.inside = append(w.inside, v.Pointer())
+	defer func() { w.inside = w.inside[:len(w.inside)-1] }()
+	value, err := w.tree(v.Elem(), path)
+	if err == nil && isZero(value) {
+		value = map[string]tree{"pointer": value} // a pointer to zero is not nil
+	}
+	return value, err
+}
+
+func (w *treeWriter) structTree(v reflect.Value, path string) (tree, error) {
+	fields := map[string]tree{}
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name := field.Tag.Get("experiment")
+		if name == "-" {
+			continue
+		}
+		if name == "+" {
+			inner, err := w.structTree(v.Field(i), path)
+			if err != nil {
+				return nil, err
+			}
+			maps.Copy(fields, inner.(map[string]tree))
+			continue
+		}
+		if name == "" || w.zeros != nil {
+			name = field.Name
+		}
+		if _, taken := fields[name]; taken || name == "type" {
+			return nil, fmt.Errorf("%s has two fields %q; a tag gives a field a name that no other has, and not \"type\"", path, name)
+		}
+		value, err := w.tree(v.Field(i), path+"."+field.Name)
+		if err != nil {
+			return nil, err
+		}
+		switch text, isChoice := textOfChoice(v.Field(i)); {
+		case !isZero(value):
+			fields[name] = value
+		case isChoice && w.zeros != nil:
+			w.zeros[path+"."+name] = text
+		case w.zeros != nil:
+			w.zeros[path+"."+name] = value
+		}
+	}
+	return fields, nil
+}
+
+// isZero says whether a field is left out.
+func isZero(t tree) bool {
+	switch t := t.(type) {
+	case nil:
+		return true
+	case map[string]tree:
+		return len(t) == 0
+	case []tree:
+		return len(t) == 0
+	}
+	return t == "" || t == false || t == 0. || t == int64(0) || t == uint64(0)
+}
+
+func (w *treeWriter) listTree(v reflect.Value, path string) (tree, error) {
+	list := make([]tree, v.Len())
+	for i := range list {
+		var err error
+		if list[i], err = w.tree(v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+			return nil, err
+		}
+	}
+	if len(list) > longList {
+		return map[string]tree{"entries": int64(len(list)), "sha256": digest([]byte(textOf(list)))}, nil
+	}
+	return list, nil
+}
+
+// digest is the first 16 hexadecimal digits of the SHA-256 of a text.
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Digest identifies sets of examples by all their numbers: two lists of sets have equal digests if and only if they
+// have the same inputs, targets, labels and names. It is for the Identity of a Source of one's own.
+func Digest(sets ...Set) string {
+	h := sha256.New()
+	words := func(count int, word func(i int) uint64) {
+		buffer := binary.LittleEndian.AppendUint64(nil, uint64(count))
+		for i := range count {
+			if buffer = binary.LittleEndian.AppendUint64(buffer, word(i)); len(buffer) >= 1<<16 {
+				h.Write(buffer) // a hash takes everything
+				buffer = buffer[:0]
+			}
+		}
+		h.Write(buffer)
+	}
+	floats := func(list []float64) { words(len(list), func(i int) uint64 { return math.Float64bits(list[i]) }) }
+	integers := func(list []int) { words(len(list), func(i int) uint64 { return uint64(list[i]) }) }
+	for _, set := range sets {
+		integers([]int{len(set.Name)})
+		h.Write([]byte(set.Name))
+		switch x := set.Inputs.(type) {
+		case nets.Floats:
+			integers(x.Shape)
+			floats(x.Values)
+		case nets.Pixels:
+			integers([]int{x.Height, x.Width, len(x.Bytes)})
+			h.Write(x.Bytes)
+			floats(x.Standardization.Mean)
+			floats(x.Standardization.Std)
+		}
+		floats(set.Targets)
+		integers(set.Labels)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// outside says whether a package, or a function by its full name, is from outside this module, or is a test.
+func outside(name string) bool {
+	return !strings.HasPrefix(name, modulePrefix) || strings.HasSuffix(name, "_test") || strings.Contains(name, "_test.")
+}
+
+// outsideType says whether a type is from outside this module.
+func outsideType(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.PkgPath() != "" && outside(t.PkgPath())
+}
+
+// outsideFunc says whether a function is from outside this module.
+func outsideFunc(f any) bool {
+	v := reflect.ValueOf(f)
+	return !v.IsNil() && outside(runtime.FuncForPC(v.Pointer()).Name())
+}
+
+// outsideValue says whether a value, if there is one, is of such a type.
+func outsideValue(v any) bool { return v != nil && outsideType(reflect.TypeOf(v)) }
+
+// Graphs keep the values of all their constants, so that codeOf sees them.
+func init() { graph.MinConstValueSizeToKeep = math.MaxInt }
