@@ -131,8 +131,6 @@ func (m Method) Same(other Method) bool {
 // values as JSON. A nil interface and a field that only one of the experiments has are "null".
 type Difference struct {
 	Path, Is, Was string
-	// Filled says that the other experiment had left the field open: it was zero, or there was none.
-	Filled bool
 }
 
 // Differences lists the fields in which an experiment differs from another one, such as a preset's, for display.
@@ -148,7 +146,6 @@ func Differences(is, was Experiment) ([]Difference, error) {
 	}
 	found := compare(x, y, "Experiment")
 	for i, d := range found {
-		d.Filled = d.Was == "null"
 		if d.Is == "null" {
 			d.Is = textOf(a.zeros[d.Path])
 		}

@@ -225,8 +225,8 @@ func TestDifferences(t *testing.T) {
 	want := []experiment.Difference{
 		{Path: "Method.Layers.Clip", Is: "false", Was: "true"}, {Path: "Method.Layers.Gradients", Is: `"paper"`, Was: `"detached"`},
 		{Path: "Method.Layers.InitStd", Is: "0.1", Was: "0.2"},
-		{Path: "Recipe.Groups[0].Optimizer.Decay", Is: "1", Was: "0", Filled: true}, {Path: "Split", Is: "1", Was: "0", Filled: true},
-		{Path: "Task.Data.Kind", Is: `"random"`, Was: `"gal"`, Filled: true}, {Path: "Task.Network.Widths", Is: "[]", Was: "[4]"},
+		{Path: "Recipe.Groups[0].Optimizer.Decay", Is: "1", Was: "0"}, {Path: "Split", Is: "1", Was: "0"},
+		{Path: "Task.Data.Kind", Is: `"random"`, Was: `"gal"`}, {Path: "Task.Network.Widths", Is: "[]", Was: "[4]"},
 	}
 	if len(found) != len(want) {
 		t.Fatalf("the differences are %v, want %v", found, want)

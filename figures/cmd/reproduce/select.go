@@ -43,7 +43,7 @@ func (s selection) experiments(c command) (experiment.Experiments, error) {
 		wanted []string
 		of     func(experiment.Experiment) string
 	}{
-		{"methods", s.Methods, namer()},
+		{"methods", s.Methods, methodOf},
 		{"datasets", s.Datasets, datasetOf},
 		{"splits", texts(s.Splits), func(e experiment.Experiment) string { return strconv.Itoa(e.Split) }},
 		{"seeds", texts(s.Seeds), func(e experiment.Experiment) string { return strconv.FormatUint(e.Seed, 10) }},
@@ -75,31 +75,15 @@ func datasetOf(e experiment.Experiment) string {
 	return strings.ReplaceAll(name, " ", "-")
 }
 
-// namer returns a function that names the method of an experiment as methods.All does, whatever else a preset filled in or
-// a set changed: of the listed methods whose settings the experiment has, it is the one with the most. A method that is
-// not listed has the name by which it is shown.
-func namer() func(experiment.Experiment) string {
-	known := map[string]string{} // names by specifications of methods
-	return func(e experiment.Experiment) string {
-		alone := experiment.Experiment{Method: e.Method}
-		spec, err := alone.Spec()
-		if err != nil {
-			return e.Method.Name
+// methodOf is the name of the method of an experiment in methods.All; one that is not listed has the name by which it is
+// shown.
+func methodOf(e experiment.Experiment) string {
+	for _, listed := range methods.All() {
+		if listed.Method.Name == e.Method.Name {
+			return listed.Name
 		}
-		if name, has := known[string(spec)]; has {
-			return name
-		}
-		best, fewest := e.Method.Name, -1
-		for _, listed := range methods.All() {
-			differences, err := experiment.Differences(alone, experiment.Experiment{Method: listed.Method})
-			changed := slices.ContainsFunc(differences, func(d experiment.Difference) bool { return !d.Filled })
-			if err == nil && !changed && (fewest < 0 || len(differences) < fewest) {
-				best, fewest = listed.Name, len(differences)
-			}
-		}
-		known[string(spec)] = best
-		return best
 	}
+	return e.Method.Name
 }
 
 // selected returns the one of a list whose name is asked for, or all of them. kind says what they are.

@@ -135,21 +135,3 @@ func TestChanged(t *testing.T) {
 		})
 	}
 }
-
-// A method has its name whatever a preset filled in, and whatever else was changed.
-func TestNamesOfMethods(t *testing.T) {
-	name := namer()
-	for _, m := range methods.All() {
-		list := cross(t, uci.Paper, uci.Data{Name: "yacht"}, m.Method)
-		list = append(list, cross(t, uci.Released, uci.Data{Name: "yacht"}, m.Method)...)
-		list = append(list, cross(t, cifar.Paper, cifar.Images{Name: cifar.CIFAR10, HeldOut: 5000}, m.Method)...)
-		for _, e := range list {
-			if layers, is := methods.WithNoise(e.Method.Layers, 0.3); is {
-				e.Method.Layers = layers
-			}
-			if got := name(e); got != m.Name {
-				t.Errorf("%v: %s, want %s", e, got, m.Name)
-			}
-		}
-	}
-}
