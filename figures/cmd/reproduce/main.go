@@ -132,7 +132,7 @@ func (c command) main(ctx context.Context, args []string) int {
 	if args[0] == "again" {
 		next = "Nothing is stored. To begin anew, run"
 	}
-	return c.print(c.stderr, fmt.Sprintf("reproduce: stopped: %v\n%s the same command again:\n  reproduce %s\n", err, next, commandLine(args)), status)
+	return c.print(c.stderr, fmt.Sprintf("reproduce: stopped: %v\n%s the same command again.\n", err, next), status)
 }
 
 // parse reads the command line and carries it out.
@@ -197,19 +197,6 @@ func (c command) say(text string) error {
 		return fmt.Errorf("printing: %w", err)
 	}
 	return nil
-}
-
-// commandLine are arguments as they are typed into a shell.
-func commandLine(args []string) string {
-	words := slices.Clone(args)
-	for i, arg := range words {
-		if arg == "" || strings.ContainsFunc(arg, func(r rune) bool {
-			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_=,./:+@%", r)
-		}) {
-			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
 }
 
 // A path is a flag or an argument that names a file or folder. An empty one is refused: it is a variable of a shell that

@@ -199,8 +199,7 @@ func TestStopAndGoOn(t *testing.T) {
 			if err := p.Wait(); !errors.As(err, &exit) || exit.ExitCode() != c.status {
 				t.Fatalf("it ends with %v, want %d\n%s", err, c.status, &p.stderr)
 			}
-			goOn := "To go on, run the same command again:\n  reproduce run slow --datasets yacht --store '" + store + "'\n"
-			if c.status > 0 && !strings.HasSuffix(p.stderr.String(), goOn) {
+			if c.status > 0 && !strings.HasSuffix(p.stderr.String(), "To go on, run the same command again.\n") {
 				t.Errorf("it says\n%s", &p.stderr)
 			}
 			status, _, stderr := reproduce(args...)

@@ -70,12 +70,6 @@ func TestControlCharactersInMessages(t *testing.T) {
 	}
 }
 
-func TestCommandLine(t *testing.T) {
-	if got, want := commandLine([]string{"run", "uci", "--set", "a=1.5,b", "", "it's $x"}), `run uci --set a=1.5,b '' 'it'\''s $x'`; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-}
-
 // cross are experiments of split 0.
 func cross(t *testing.T, preset experiment.Preset, data experiment.Source, list ...experiment.Method) experiment.Experiments {
 	t.Helper()
