@@ -108,17 +108,24 @@ func (w Window) fits(x *graph.Node) error {
 // gradient of our own on the pure Go backend, whose ConvGeneral takes 10 to 30
 // times as long.
 func Convolve(x, kernel *graph.Node, w Window) *graph.Node {
-	return convolved(x, kernel, w, usesBFloat16(x.Graph()))
+	if usesBFloat16(x.Graph()) {
+		return convolved(x, kernel, w, inBFloat16)
+	}
+	return convolved(x, kernel, w, unchanged)
 }
 
-// InFullPrecision is Convolve in the type of x, whatever UseBFloat16 says of others:
-// for sums that nearly cancel, of which rounded entries would leave no digits.
+// InFullPrecision is Convolve with all digits of x and kernel, whatever UseBFloat16 says
+// and although GPUs keep 11 binary digits of a float32 (TF32): for sums that nearly
+// cancel, of which rounded entries would leave no digits.
 func InFullPrecision(x, kernel *graph.Node, w Window) *graph.Node {
-	return convolved(x, kernel, w, false)
+	if ops.OnCUDA(x) {
+		return convolved(x, kernel, w, inHalves)
+	}
+	return convolved(x, kernel, w, unchanged)
 }
 
-// convolved is Convolve, with the entries rounded to bfloat16 or not.
-func convolved(x, kernel *graph.Node, w Window, rounded bool) *graph.Node {
+// convolved is Convolve in the given precision.
+func convolved(x, kernel *graph.Node, w Window, in precision) *graph.Node {
 	if err := w.fits(x); err != nil {
 		panic(err)
 	}
@@ -128,7 +135,36 @@ func convolved(x, kernel *graph.Node, w Window, rounded bool) *graph.Node {
 	if ops.OnGo(x) {
 		return byProducts(x, kernel, w)
 	}
-	return native(x, kernel, w, rounded)
+	return native(x, kernel, w, in)
+}
+
+// A precision is what becomes of the factors a and b of a convolution, which sums their
+// products over axis i of a and axis j of b.
+type precision func(a, b *graph.Node, i, j int) (_, _ *graph.Node)
+
+func unchanged(a, b *graph.Node, _, _ int) (_, _ *graph.Node) { return a, b }
+
+func inBFloat16(a, b *graph.Node, _, _ int) (_, _ *graph.Node) {
+	return graph.ConvertDType(a, dtypes.BFloat16), graph.ConvertDType(b, dtypes.BFloat16)
+}
+
+// inHalves writes float32 factors as sums of a number of 11 binary digits, which TF32
+// keeps, and a remainder of 12, and their product without that of the remainders, 2^-24
+// of it, as one sum over three times the axis.
+func inHalves(a, b *graph.Node, i, j int) (_, _ *graph.Node) {
+	if a.DType() != dtypes.Float32 {
+		return a, b
+	}
+	high, low := halves(a)
+	first, second := halves(b)
+	return graph.Concatenate([]*graph.Node{high, low, high}, i), graph.Concatenate([]*graph.Node{first, first, second}, j)
+}
+
+// halves are x to 11 binary digits, rounded to nearest, and the rest.
+func halves(x *graph.Node) (high, low *graph.Node) {
+	bits := graph.AddScalar(graph.Bitcast(x, dtypes.Uint32), 1<<12)
+	high = graph.Bitcast(graph.BitwiseAnd(bits, graph.Const(x.Graph(), ^uint32(1<<13-1))), x.DType())
+	return high, graph.Sub(x, high)
 }
 
 // native is the backend's own convolution. Its gradients are convolutions too:
@@ -136,7 +172,7 @@ func convolved(x, kernel *graph.Node, w Window, rounded bool) *graph.Node {
 // degrees; dL/dkernel of x with dL/dy as a kernel, spread out by the stride, and
 // the batch in the place of the channels. (GoMLX's own gradient is wrong for
 // windows of even size and refuses large paddings.)
-func native(x, kernel *graph.Node, w Window, rounded bool) *graph.Node {
+func native(x, kernel *graph.Node, w Window, in precision) *graph.Node {
 	sizes := [2]int{x.Shape().Dim(2), x.Shape().Dim(3)}
 	rows, columns := w.Axes()
 	// [height, width, channels, filters]
@@ -161,10 +197,12 @@ func native(x, kernel *graph.Node, w Window, rounded bool) *graph.Node {
 		}
 		return all
 	}
-	// convolve is ConvGeneral; what it gives has the type of x.
-	convolve := func(a, b *graph.Node, axes graph.ConvolveAxesConfig, strides []int, paddings [][2]int, spreadA, spreadB []int) *graph.Node {
-		if rounded {
-			a, b = graph.ConvertDType(a, dtypes.BFloat16), graph.ConvertDType(b, dtypes.BFloat16)
+	// convolve is ConvGeneral with b reversed along the axes turned; what it gives has the type of x. Compilers see the
+	// gradient of a convolution only if nothing else comes between the turn and it.
+	convolve := func(a, b *graph.Node, axes graph.ConvolveAxesConfig, strides []int, paddings [][2]int, spreadA, spreadB []int, turned ...int) *graph.Node {
+		a, b = in(a, b, axes.InputChannels, axes.KernelInputChannels)
+		if len(turned) > 0 {
+			b = graph.Reverse(b, turned...)
 		}
 		return graph.ConvertDType(graph.ConvGeneral(a, b, axes, strides, paddings, spreadA, spreadB, 1, 1), x.DType())
 	}
@@ -179,9 +217,8 @@ func native(x, kernel *graph.Node, w Window, rounded bool) *graph.Node {
 				return [2]int{e.Size - 1 - e.Padding, e.Size - 1 - e.Padding + leftOver}
 			})
 			within := paddings(func(e Extent, leftOver int) [2]int { return [2]int{e.Padding, e.Padding - leftOver} })
-			turned := graph.Reverse(square, 0, 1)
 			last := channelsLast(dy)
-			dx := channelsFirst(convolve(last, turned, back, one, lead, stride, one))
+			dx := channelsFirst(convolve(last, square, back, one, lead, stride, one, 0, 1))
 			dk := convolve(channelsLast(x), last, across, one, within, one, stride)
 			dk = graph.TransposeAllAxes(dk, 3, 2, 0, 1)
 			return []*graph.Node{dx, graph.Reshape(dk, kernel.Shape().Dimensions...)}

@@ -2,6 +2,7 @@ package conv_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -123,5 +124,45 @@ func TestBFloat16(t *testing.T) {
 		if fixtures.RelativeError(t, "bfloat16", narrow[i], full[i]) < 1e-5 {
 			t.Error("the product was not rounded to bfloat16")
 		}
+	}
+}
+
+// The energy of a rank-1 Gaussian, 1/2 (x^T D^-1 x - (v^T D^-1 x)^2 / (1 + v^T D^-1 v)), is the difference of two large
+// sums. On a GPU that keeps 11 binary digits of each factor it is that of float64 to 1e-4 in full precision, and not to
+// 2e-3 without it.
+func TestFullPrecisionOnGPUs(t *testing.T) {
+	const n, d, variance = 500, 144, 0.2 // D = variance I
+	rng := rand.New(rand.NewPCG(1, 2))
+	single := func(entry float64) float64 { return float64(float32(entry)) }
+	x, want := fixtures.Zeros(d, n, 1, 1), fixtures.Zeros(1, n)
+	scaled := fixtures.Random(rng, 1, d).Map(func(v float64) float64 { return single(v / variance) })
+	capacity := 1.0
+	for _, entry := range scaled.Values {
+		capacity += entry * entry * variance
+	}
+	for i := range n {
+		common, along := rng.NormFloat64(), 0.0
+		for c := range d {
+			entry := single(common*scaled.Values[c]*variance + math.Sqrt(variance)*rng.NormFloat64())
+			x.Values[c*n+i] = entry
+			want.Values[i] += entry * entry / variance / 2
+			along += entry * scaled.Values[c]
+		}
+		want.Values[i] -= along * along / capacity / 2
+	}
+	energy := func(full bool) fixtures.Array {
+		precision := fixtures.Zeros(1, d).Map(func(float64) float64 { return 1 / variance })
+		return fixtures.Evaluate(t, dtypes.Float32, fixtures.Values{"x": x, "precision": precision, "scaled": scaled}, nil,
+			func(_ *model.Scope, in fixtures.Nodes) []*graph.Node {
+				pixel := conv.Same(1, 1)
+				diagonal := conv.TF32(graph.Mul(in["x"], in["x"]), in["precision"], pixel, full)
+				along := conv.TF32(in["x"], in["scaled"], pixel, full)
+				double := func(y *graph.Node) *graph.Node { return graph.Reshape(graph.ConvertDType(y, dtypes.Float64), 1, n) }
+				return []*graph.Node{graph.MulScalar(graph.Sub(double(diagonal), graph.DivScalar(graph.Square(double(along)), capacity)), 0.5)}
+			})[0]
+	}
+	fixtures.Compare(t, "in full precision", energy(true), want, 1e-4)
+	if off := fixtures.RelativeError(t, "in TF32", energy(false), want); off < 2e-3 {
+		t.Errorf("in TF32 only %g off: the test emulates nothing", off)
 	}
 }

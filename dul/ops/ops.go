@@ -232,5 +232,11 @@ func LogSumExp(x *graph.Node) *graph.Node {
 // written plainly; the Go backend executes operation by operation.
 func OnGo(x *graph.Node) bool { return IsGo(x.Graph().Backend()) }
 
+// OnCUDA says whether x is computed by XLA on an NVIDIA GPU.
+func OnCUDA(x *graph.Node) bool {
+	backend, is := x.Graph().Backend().(interface{ IsCUDA() bool })
+	return is && backend.IsCUDA()
+}
+
 // IsGo says whether a backend is the pure Go backend.
 func IsGo(backend compute.Backend) bool { return backend.String() == "go" }
