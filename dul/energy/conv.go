@@ -126,14 +126,37 @@ func replicate(x *graph.Node, axis, n int) *graph.Node {
 }
 
 // averagePool is the mean over the window of one-channel images; padding counts
-// as zeros.
+// as zeros. Compilers are slow at a convolution of one channel with one filter: they
+// add up shifted images.
 func averagePool(x *graph.Node, w conv.Window) *graph.Node {
 	if rows, columns := w.Axes(); rows == columns && rows == (conv.Extent{Size: 1, Stride: 1}) {
 		return x
 	}
 	n := w.Pixels()
+	if !ops.OnGo(x) {
+		rows, columns := w.Axes()
+		return graph.MulScalar(windowSums(windowSums(x, 2, rows), 3, columns), 1/float64(n))
+	}
 	mean := graph.MulScalar(graph.Ones(x.Graph(), shapes.Make(x.DType(), 1, n)), 1/float64(n))
 	return conv.Convolve(x, mean, w)
+}
+
+// windowSums is sum_u x[i*Stride + u - Padding] along one axis of images.
+func windowSums(x *graph.Node, axis int, e conv.Extent) *graph.Node {
+	around := make([]graph.PadAxis, 4)
+	around[axis] = graph.PadAxis{Start: e.Padding, End: e.Padding}
+	padded := graph.Pad(x, graph.ScalarZero(x.Graph(), x.DType()), around...)
+	var sum *graph.Node
+	for first := range e.Size {
+		last := padded.Shape().Dim(axis) - e.Size + first
+		shifted := graph.SliceAxis(padded, axis, graph.AxisRange(first, last+1).Stride(e.Stride))
+		if sum == nil {
+			sum = shifted
+		} else {
+			sum = graph.Add(sum, shifted)
+		}
+	}
+	return sum
 }
 
 // ConvComponents is K for images of the given number of channels: Components,
