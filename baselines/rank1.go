@@ -60,20 +60,17 @@ func (l Rank1) Conv(s *model.Scope, x *graph.Node, c conv.Spec) *graph.Node {
 // once for each example and channel.
 func (l Rank1) scaleChannels(s *model.Scope, x *graph.Node, name string) *graph.Node {
 	pixels := conv.Channels(x)
-	channels, batch, draws := x.Shape().Dim(0), x.Shape().Dim(1), pixels.Shape().Dim(1)
+	channels, batch := x.Shape().Dim(0), x.Shape().Dim(1)
 	mean := params.New(s, pixels, name+"_factor_mean", params.Variational, params.Constant(1), channels, 1)
 	logVar := logVariance(s, pixels, name+"_factor_log_variance", setting("baselines.Rank1.InitStd", l.InitStd, 1e-3), channels, 1)
 	stochastic.LayerLossesOf(x.Graph()).AddKL(stochastic.GaussianKL(mean, logVar, 1, setting("baselines.Rank1.PriorStd", l.PriorStd, 0.1)))
-	if l.Tied {
-		draws = batch
-	}
-	eps := stochastic.Draw(s, pixels, stochastic.Gaussian(), channels, draws)
-	factor := conv.AddColumn(conv.MulColumn(eps, std(logVar)), mean)
+	factor := func(eps *graph.Node) *graph.Node { return conv.AddColumn(conv.MulColumn(eps, std(logVar)), mean) }
 	if !l.Tied {
-		return conv.LikeImage(graph.Mul(pixels, factor), x)
+		return conv.LikeImage(graph.Mul(pixels, factor(conv.Noise(s, pixels, stochastic.Gaussian()))), x)
 	}
 	// One row for each channel and example.
 	rows := channels * batch
-	scaled := conv.MulColumn(graph.Reshape(x, rows, x.Shape().Size()/rows), graph.Reshape(factor, rows, 1))
+	eps := stochastic.Draw(s, pixels, stochastic.Gaussian(), channels, batch)
+	scaled := conv.MulColumn(graph.Reshape(x, rows, x.Shape().Size()/rows), graph.Reshape(factor(eps), rows, 1))
 	return graph.Reshape(scaled, x.Shape().Dimensions...)
 }
