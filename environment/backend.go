@@ -52,10 +52,13 @@ func Open() (compute.Backend, string, error) { return OpenFor(SmallNetworks) }
 //
 // With GOMLX_BACKEND set to a value that is not blank, it uses exactly that
 // backend or fails with an error that names the value. Otherwise it tries, in
-// this order, the XLA plugins found on this machine (CUDA before CPU), which are
-// the fastest but for short trainings, and the pure Go backend, as [GoSequential]
-// or, for images, as [GoParallel]. For short trainings it uses the pure Go backend.
-// XLA plugins are used only if they are already installed.
+// this order, the XLA plugins found on this machine, which are the fastest but for
+// short trainings (for images CUDA and then CPU, for small networks CPU), and the pure
+// Go backend, as [GoSequential] or, for images, as [GoParallel]. For short trainings it
+// uses the pure Go backend. XLA plugins are used only if they are already installed.
+//
+// On a GPU, convolutions and products of float32 keep 11 binary digits of their factors
+// (TF32), as PyTorch's convolutions do; with the option tf32=false they keep all.
 //
 // Errors wrap [ErrBackend].
 func OpenFor(work Work) (compute.Backend, string, error) {
@@ -66,7 +69,7 @@ func OpenFor(work Work) (compute.Backend, string, error) {
 	var skipped []string
 	var plugins []string
 	if work != ShortTrainings {
-		plugins = installedXLA()
+		plugins = installedXLA(work)
 	}
 	for _, config := range plugins {
 		backend, err := try(config)
@@ -112,6 +115,8 @@ func openRequested(config string) (compute.Backend, string, error) {
 	case name == "xla" && !xlaCompiledIn:
 		err = errors.New("this program was built without XLA; set DENSITYUNCERTAINTY_XLA=1 for the commands in ./environment, " +
 			"or build with cgo and without the tag noxla")
+	case name == "xla" && strings.HasPrefix(options, "cuda") && !hasGPU():
+		err = errors.New("this machine has no NVIDIA GPU, or no driver for it")
 	case name == "xla":
 		err = fmt.Errorf("%w%s", err, howToInstall(options))
 	}
@@ -128,18 +133,18 @@ func openRequested(config string) (compute.Backend, string, error) {
 func howToInstall(options string) string {
 	plugin, _, _ := strings.Cut(options, ",")
 	command, known := map[string]string{
-		"cuda": "go run ./environment/cmd/xlaplugin cuda13 (or cuda12)",
+		"cuda": "go run ./environment/cmd/xlaplugin cuda13 (cuda12 for GPUs before Turing)",
 		"cpu":  "./environment/setup --xla",
 	}[plugin]
-	there := slices.ContainsFunc(installedXLA(), func(config string) bool { return strings.HasPrefix(config, "xla:"+plugin) })
+	there := slices.ContainsFunc(installedXLA(Images), func(config string) bool { return strings.HasPrefix(config, "xla:"+plugin) })
 	if !known || there {
 		return ""
 	}
 	return "; to install it: " + command
 }
 
-// fullPrecision is the option of an XLA backend with which products are computed
-// in float32: on GPUs go-xla else rounds their factors to 10 bits (TF32).
+// fullPrecision is the option of an XLA backend with which matrix products keep all
+// digits of float32.
 const fullPrecision = "tf32=false"
 
 // tf32Variable tells NVIDIA's libraries to leave TF32 off if it is "0". The option
@@ -147,14 +152,35 @@ const fullPrecision = "tf32=false"
 // leaves to the library.
 const tf32Variable = "NVIDIA_TF32_OVERRIDE"
 
-// honourPrecision sets tf32Variable, if the user has not, for a configuration that
-// asks for full precision. The libraries read it when they are loaded.
-func honourPrecision(config string) error {
-	_, options, _ := strings.Cut(config, ":")
-	if _, given := os.LookupEnv(tf32Variable); given || !slices.Contains(strings.Split(options, ","), fullPrecision) {
+// channelsLast is the flag with which XLA convolves float32 images as they lie in memory
+// on GPUs before Hopper too. Without it, it transposes every activation there.
+const channelsLast = "--xla_gpu_force_conv_nhwc"
+
+// prepareGPU sets what XLA and NVIDIA's libraries read from the environment when they are
+// loaded, if the user has not: channelsLast, and tf32Variable for a configuration that asks
+// for full precision.
+func prepareGPU(config string) error {
+	if flags := os.Getenv("XLA_FLAGS"); onCUDA(config) && !strings.Contains(flags, channelsLast) {
+		if err := os.Setenv("XLA_FLAGS", flags+" "+channelsLast+"=true"); err != nil {
+			return err
+		}
+	}
+	if _, given := os.LookupEnv(tf32Variable); given || !isFull(config) {
 		return nil
 	}
 	return os.Setenv(tf32Variable, "0")
+}
+
+// onCUDA says whether a configuration names a CUDA plugin.
+func onCUDA(config string) bool {
+	plugin, _, _ := strings.Cut(config, ",")
+	return strings.HasPrefix(plugin, "xla:") && strings.Contains(strings.ToLower(plugin), "cuda")
+}
+
+// isFull says whether a configuration asks for full precision.
+func isFull(config string) bool {
+	_, options, _ := strings.Cut(config, ":")
+	return slices.Contains(strings.Split(options, ","), fullPrecision)
 }
 
 // try opens a backend, turning GoMLX's panics into errors.
@@ -164,7 +190,7 @@ func try(config string) (backend compute.Backend, err error) {
 			backend, err = nil, fmt.Errorf("opening backend %q: %v", config, reason)
 		}
 	}()
-	if err := honourPrecision(config); err != nil {
+	if err := prepareGPU(config); err != nil {
 		return nil, err
 	}
 	return compute.NewWithConfig(config)
@@ -175,6 +201,9 @@ func line(backend compute.Backend, why string, notes []string) string {
 	info := Describe(backend)
 	if backend.String() == gobackend.BackendName && !vectorised() {
 		notes = append(notes, "build with GOEXPERIMENT=simd for faster matrix products")
+	}
+	if onCUDA(info.Backend) && !isFull(info.Backend) {
+		notes = append(notes, "products of float32 in TF32 ("+fullPrecision+" keeps all digits)")
 	}
 	text := fmt.Sprintf("backend %s (%s), device: %s", info.Backend, why, info.Device)
 	for _, note := range notes {

@@ -134,8 +134,11 @@ func TestMissingXLA(t *testing.T) {
 		t.Run(c.config, func(t *testing.T) {
 			t.Setenv(ConfigVariable, c.config)
 			_, _, err := Open()
-			if !xlaCompiledIn {
+			switch {
+			case !xlaCompiledIn:
 				c.command = "DENSITYUNCERTAINTY_XLA=1"
+			case onCUDA(c.config) && !hasGPU():
+				c.command = "no NVIDIA GPU"
 			}
 			if !errors.Is(err, ErrBackend) || !strings.Contains(err.Error(), c.command) {
 				t.Errorf("got %v, want it to name %s", err, c.command)
@@ -144,23 +147,25 @@ func TestMissingXLA(t *testing.T) {
 	}
 }
 
-// Without the variable a GPU's convolutions are rounded, whatever the option says.
-func TestFullPrecision(t *testing.T) {
-	for _, c := range []struct{ name, config, given, want string }{
-		{"asked for", "xla:cuda,tf32=false", "", "0"},
-		{"among others", "xla:/a/plugin.so,preallocate=false,tf32=false", "", "0"},
-		{"not asked for", "xla:cuda", "", ""},
-		{"the opposite", "xla:cuda,tf32=true", "", ""},
-		{"the user's own", "xla:cuda,tf32=false", "1", "1"},
+// Without the variable a GPU's convolutions are rounded, whatever the option says, and without the flag images are
+// transposed before Hopper. What the user has set stays.
+func TestPrepareGPU(t *testing.T) {
+	for _, c := range []struct{ name, config, given, want, flags, wantFlags string }{
+		{"asked for", "xla:cuda,tf32=false", "", "0", "", " --xla_gpu_force_conv_nhwc=true"},
+		{"among others", "xla:/a/plugin.so,preallocate=false,tf32=false", "", "0", "", ""},
+		{"not asked for", "xla:cuda", "", "", "--xla_a=b", "--xla_a=b --xla_gpu_force_conv_nhwc=true"},
+		{"the opposite", "xla:/a/cuda.so,tf32=true", "", "", "", " --xla_gpu_force_conv_nhwc=true"},
+		{"the user's own", "xla:cuda,tf32=false", "1", "1", "--xla_gpu_force_conv_nhwc=false", "--xla_gpu_force_conv_nhwc=false"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("XLA_FLAGS", c.flags)
 			t.Setenv(tf32Variable, c.given)
 			if c.given == "" {
 				must.Do(t, os.Unsetenv(tf32Variable))
 			}
-			must.Do(t, honourPrecision(c.config))
-			if got := os.Getenv(tf32Variable); got != c.want {
-				t.Errorf("%s=%q, want %q", tf32Variable, got, c.want)
+			must.Do(t, prepareGPU(c.config))
+			if got, flags := os.Getenv(tf32Variable), os.Getenv("XLA_FLAGS"); got != c.want || flags != c.wantFlags {
+				t.Errorf("%s=%q, XLA_FLAGS=%q, want %q and %q", tf32Variable, got, flags, c.want, c.wantFlags)
 			}
 		})
 	}

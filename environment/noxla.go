@@ -11,7 +11,10 @@ const xlaCompiledIn = false
 func disableXLADownloads() {}
 
 // installedXLA returns no configurations in a program without XLA.
-func installedXLA() []string { return nil }
+func installedXLA(Work) []string { return nil }
+
+// hasGPU finds no GPU that a program without XLA could use.
+func hasGPU() bool { return false }
 
 // describeXLA recognises no backend in a program without XLA.
 func describeXLA(compute.Backend) (config, device string, ok bool) { return "", "", false }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/go-xla/compute/xla"
+	"github.com/gomlx/go-xla/installer"
 )
 
 // xlaCompiledIn tells whether this program contains the XLA backend.
@@ -15,24 +16,25 @@ const xlaCompiledIn = true
 // disableXLADownloads keeps go-xla from fetching a plugin when it finds none.
 func disableXLADownloads() { xla.EnableAutoInstall(false) }
 
+// hasGPU says whether this machine has an NVIDIA GPU with a driver. Without one, go-xla
+// hides CUDA plugins.
+func hasGPU() bool { return installer.HasNvidiaGPU() }
+
 // installedXLA returns the configurations of the XLA plugins on this machine
-// that may be chosen without being asked for, best first.
-func installedXLA() []string {
-	return preferred(xla.GetAvailablePlugins())
+// that may be chosen for the work without being asked for, best first.
+func installedXLA(work Work) []string {
+	return preferred(work, xla.GetAvailablePlugins())
 }
 
-// preferred keeps the plugins for NVIDIA GPUs and CPUs, in that order, and
-// turns their names, as "cuda" or "cpu_v0.83.1", into configurations.
-func preferred(plugins []string) []string {
+// preferred keeps the plugins for CPUs and, for images, before them those for NVIDIA
+// GPUs, and turns their names, as "cuda" or "cpu_v0.83.1", into configurations. Steps of
+// small networks take a GPU longer to start than a CPU to compute.
+func preferred(work Work, plugins []string) []string {
 	var configs []string
 	for _, kind := range []string{"cuda", "cpu"} {
 		for _, name := range plugins {
-			if name == kind || strings.HasPrefix(name, kind+"_v") {
-				config := xla.BackendName + ":" + name
-				if kind == "cuda" {
-					config += "," + fullPrecision
-				}
-				configs = append(configs, config)
+			if (name == kind || strings.HasPrefix(name, kind+"_v")) && (kind == "cpu" || work == Images) {
+				configs = append(configs, xla.BackendName+":"+name)
 			}
 		}
 	}

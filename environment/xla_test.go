@@ -7,13 +7,18 @@ import (
 	"testing"
 )
 
-func TestPreferredPutsGPUsFirst(t *testing.T) {
-	got := preferred([]string{"cpu_v0.83.1", "tpu", "cpu", "cuda", "cpuish"})
-	want := []string{"xla:cuda,tf32=false", "xla:cpu_v0.83.1", "xla:cpu"}
-	if !slices.Equal(got, want) {
-		t.Errorf("preferred = %q, want %q", got, want)
+// Images are computed on a GPU if there is one; small networks are not.
+func TestPreferred(t *testing.T) {
+	plugins := []string{"cpu_v0.83.1", "tpu", "cpu", "cuda", "cpuish"}
+	for work, want := range map[Work][]string{
+		Images:        {"xla:cuda", "xla:cpu_v0.83.1", "xla:cpu"},
+		SmallNetworks: {"xla:cpu_v0.83.1", "xla:cpu"},
+	} {
+		if got := preferred(work, plugins); !slices.Equal(got, want) {
+			t.Errorf("for work %d: %q, want %q", work, got, want)
+		}
 	}
-	if got := preferred(nil); got != nil {
+	if got := preferred(Images, nil); got != nil {
 		t.Errorf("preferred of nothing = %q", got)
 	}
 }
