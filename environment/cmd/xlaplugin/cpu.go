@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,9 +19,6 @@ const (
 	cpuMember  = "fastatomstruct_xla_cpu/libpjrt_cpu.so"
 	cpuPlugin  = "pjrt_c_api_cpu_plugin.so"
 )
-
-// index is where the package's files are listed.
-var index = &url.URL{Scheme: "https", Host: "pypi.org", Path: "/pypi/" + cpuPackage + "/json"}
 
 // installCPU takes the plugin out of the package, whose bytes are those of the hash.
 func installCPU(folder string) (err error) {
@@ -59,11 +55,7 @@ func installCPU(folder string) (err error) {
 func pinned(files []installer.PipReleaseInfo) (string, error) {
 	for _, file := range files {
 		if file.Digests["sha256"] == cpuSHA256 {
-			address, err := index.Parse(file.URL) // mirrors name files relative to their index
-			if err != nil {
-				return "", fmt.Errorf("the address of the package: %w", err)
-			}
-			return address.String(), nil
+			return file.URL, nil
 		}
 	}
 	return "", fmt.Errorf("the package index has no file of %s %s with the SHA-256 %s", cpuPackage, cpuVersion, cpuSHA256)

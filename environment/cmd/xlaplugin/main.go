@@ -2,8 +2,8 @@
 // in the version that this project is pinned to.
 //
 //	go run ./environment/cmd/xlaplugin cpu      for the processor
-//	go run ./environment/cmd/xlaplugin cuda13   for NVIDIA GPUs, CUDA 13
-//	go run ./environment/cmd/xlaplugin cuda12   for NVIDIA GPUs, CUDA 12
+//	go run ./environment/cmd/xlaplugin cuda13   for NVIDIA GPUs from Turing on (compute capability 7.5)
+//	go run ./environment/cmd/xlaplugin cuda12   for all, such as a Titan X, P100 or V100, which CUDA 13 leaves out
 //
 // A second argument names the folder; without it the plugin goes to where
 // programs look for plugins, .local/lib/go-xla in the home folder.
@@ -16,6 +16,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 
@@ -26,9 +28,25 @@ import (
 // interface between the two, admits plugins somewhat newer than go-xla.
 const jaxVersion = "0.11.0"
 
+// fromIndex fetches what mirrors of the Python package index name relative to a package's page there.
+type fromIndex struct{ http.RoundTripper }
+
+// page is that of any package.
+var page = &url.URL{Scheme: "https", Host: "pypi.org", Path: "/pypi/package/json"}
+
+// RoundTrip carries out the request.
+func (t fromIndex) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Host == "" {
+		request = request.Clone(request.Context())
+		request.URL = page.ResolveReference(request.URL)
+	}
+	return t.RoundTripper.RoundTrip(request)
+}
+
 var errUsage = errors.New("usage: xlaplugin cpu|cuda12|cuda13 [FOLDER]")
 
 func main() {
+	http.DefaultTransport = fromIndex{http.DefaultTransport} // which go-xla uses
 	if len(os.Args) == 2 && (os.Args[1] == "--help" || os.Args[1] == "-h") {
 		fmt.Println(errUsage)
 		return
