@@ -209,15 +209,15 @@ set_up_xla() {
     go -C "$root" run ./environment/cmd/xlaplugin cpu "$state/$1"
 }
 
-# set_up_browser: what drives a browser in the tests, in .env/browser.
-set_up_browser() {
-  once browser "What drives a browser" "$python_version $(<"$root/environment/requirements-browser.txt")" install_browser
+# set_up_packages NAME LABEL: the Python packages of requirements-NAME.txt, in .env/NAME.
+set_up_packages() {
+  once "$1" "$2" "$python_version $(<"$root/environment/requirements-$1.txt")" install_packages "$1"
 }
 
-install_browser() {
-  rm -rf "$state/browser"
+install_packages() {
+  rm -rf "${state:?}/$1"
   "$state/venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
-    --require-hashes --only-binary :all: --target "$state/browser" -r "$root/environment/requirements-browser.txt"
+    --require-hashes --only-binary :all: --target "$state/$1" -r "$root/environment/requirements-$1.txt"
 }
 
 # set_up_tool NAME PACKAGE LABEL: a Go program that tools/go.mod pins, in .env/bin.
