@@ -66,9 +66,9 @@ func trained(t *testing.T, layers nets.ConvLayers, data train.Dataset) *nets.Mod
 func judge(t *testing.T, c *nets.Model, data train.Dataset) (accuracy, entropy float64) {
 	t.Helper()
 	classes := must.Get(predict.Sample(context.Background(), c, data.Inputs, predict.Options{Samples: 1}))(t)
-	accuracy = must.Get(metrics.Accuracy(classes.Probabilities, imageClasses, data.Labels))(t)
-	each := must.Get(metrics.Entropy(classes.Probabilities, imageClasses))(t)
-	entropy = must.Get(metrics.Mean(each))(t)
+	accuracy = metrics.Accuracy(classes.Probabilities, imageClasses, data.Labels)
+	each := metrics.Entropy(classes.Probabilities, imageClasses)
+	entropy = metrics.Mean(each)
 	return accuracy, entropy
 }
 

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -24,108 +23,54 @@ type Outcomes struct {
 }
 
 // NewOutcomes judges each example's most probable class; of equally probable ones the first.
-func NewOutcomes(probs []float64, classes int, labels []int) (Outcomes, error) {
-	if err := checkLabelled(probs, classes, labels); err != nil {
-		return Outcomes{}, err
-	}
+func NewOutcomes(probs []float64, classes int, labels []int) Outcomes {
+	checkLabelled(probs, classes, labels)
 	o := Outcomes{Confidence: make([]float64, len(labels)), Right: make([]bool, len(labels))}
 	for i, label := range labels {
 		r := row(probs, classes, i)
 		best := floats.MaxIdx(r)
 		o.Confidence[i], o.Right[i] = r[best], best == label
 	}
-	return o, nil
-}
-
-// check reports outcomes that no predictions have.
-func (o Outcomes) check() error {
-	if err := checkSome("confidence", o.Confidence); err != nil {
-		return err
-	}
-	if err := checkLength("right", len(o.Right), "confidence", len(o.Confidence)); err != nil {
-		return err
-	}
-	for i, c := range o.Confidence {
-		if c < 0 || c > 1+sumTolerance {
-			return fmt.Errorf("metrics: confidence[%d] is %v, want a probability: %w", i, c, ErrValue)
-		}
-	}
-	return nil
-}
-
-// checkBinned reports outcomes or a number of bins that make no diagram.
-func (o Outcomes) checkBinned(bins int) error {
-	if err := checkBins(bins); err != nil {
-		return err
-	}
-	return o.check()
-}
-
-func checkBins(bins int) error {
-	if bins < 1 {
-		return fmt.Errorf("metrics: %d bins, want at least 1: %w", bins, ErrValue)
-	}
-	return nil
+	return o
 }
 
 // ECE is the expected calibration error sum_b n_b/N |accuracy_b - confidence_b| over the bins of
 // Reliability (Naeini et al. 2015), in [0, 1]. The paper does not state the number of bins; its code
 // uses 10.
-func (o Outcomes) ECE(bins int) (float64, error) {
-	diagram, err := o.Reliability(bins)
-	if err != nil {
-		return 0, err
-	}
-	return calibrationError(diagram, len(o.Right)), nil
-}
+func (o Outcomes) ECE(bins int) float64 { return calibrationError(o.Reliability(bins), len(o.Right)) }
 
 // Reliability sorts the examples by their confidence into bins (low, high] of equal width on
 // [0, 1], in order, empty ones too; an example of confidence 0 is in the first. The edges are the float32 numbers nearest to
 // k/bins as float32 arithmetic gives them, counted from the nearer end, since the reference values were
 // computed so: a confidence that is a float32 on an edge falls into the same bin.
-func (o Outcomes) Reliability(bins int) ([]Bin, error) {
-	places, err := o.binned(bins)
-	if err != nil {
-		return nil, err
-	}
-	diagram := newDiagram(bins)
+func (o Outcomes) Reliability(bins int) []Bin {
+	places, diagram := o.binned(bins), newDiagram(bins)
 	for i, c := range o.Confidence {
 		diagram[places[i]].add(c, o.Right[i])
 	}
-	return finish(diagram), nil
+	return finish(diagram)
 }
 
 // ECEAt returns the function of indices that is the ECE of the outcomes there, each as often as it is named, for Bootstrap.
-func (o Outcomes) ECEAt(bins int) (func(indices []int) (float64, error), error) {
-	places, err := o.binned(bins)
-	if err != nil {
-		return nil, err
-	}
-	return func(indices []int) (float64, error) {
-		if len(indices) == 0 {
-			return 0, fmt.Errorf("metrics: the calibration error at no indices: %w", ErrEmpty)
-		}
+func (o Outcomes) ECEAt(bins int) func(indices []int) float64 {
+	places := o.binned(bins)
+	return func(indices []int) float64 {
 		diagram := make([]Bin, bins)
 		for _, i := range indices {
-			if i < 0 || i >= len(places) {
-				return 0, fmt.Errorf("metrics: index %d of %d outcomes: %w", i, len(places), ErrValue)
-			}
 			diagram[places[i]].add(o.Confidence[i], o.Right[i])
 		}
-		return calibrationError(finish(diagram), len(indices)), nil
-	}, nil
+		return calibrationError(finish(diagram), len(indices))
+	}
 }
 
 // binned is the bin of every confidence.
-func (o Outcomes) binned(bins int) ([]int, error) {
-	if err := o.checkBinned(bins); err != nil {
-		return nil, err
-	}
+func (o Outcomes) binned(bins int) []int {
+	same("right", len(o.Right), "confidence", len(o.Confidence))
 	diagram, places := newDiagram(bins), make([]int, len(o.Confidence))
 	for i, c := range o.Confidence {
 		places[i] = binOf(diagram, c)
 	}
-	return places, nil
+	return places
 }
 
 // newDiagram returns empty bins of equal width.
@@ -137,10 +82,10 @@ func newDiagram(bins int) []Bin {
 	return diagram
 }
 
-// binOf is the bin of a probability p. Float32 ones can sum, and so each be, a little above 1.
+// binOf is the bin of a probability p. Float32 ones can sum, and so each be, a little above 1. Of NaN it is the first.
 func binOf(diagram []Bin, p float64) int {
 	last := len(diagram) - 1
-	b := min(int(p*float64(len(diagram))), last)
+	b := max(0, min(int(p*float64(len(diagram))), last))
 	for b < last && p > diagram[b].High {
 		b++
 	}
@@ -159,13 +104,8 @@ func binOf(diagram []Bin, p float64) int {
 // a bin's examples with label c and probability their mean probability of it. Bins are those of
 // Reliability. With many classes nearly all probabilities are close to 0 and the number is small: it
 // compares methods on one data set, not data sets.
-func ClasswiseECE(probs []float64, classes int, labels []int, bins int) (float64, error) {
-	if err := checkBins(bins); err != nil {
-		return 0, err
-	}
-	if err := checkLabelled(probs, classes, labels); err != nil {
-		return 0, err
-	}
+func ClasswiseECE(probs []float64, classes int, labels []int, bins int) float64 {
+	checkLabelled(probs, classes, labels)
 	total := 0.0
 	for c := range classes {
 		diagram := newDiagram(bins)
@@ -175,20 +115,14 @@ func ClasswiseECE(probs []float64, classes int, labels []int, bins int) (float64
 		}
 		total += calibrationError(finish(diagram), len(labels)) / float64(classes)
 	}
-	return total, nil
+	return total
 }
 
 // ECEFloor is the mean ECE of so many draws of outcomes with these confidences whose predictions are right with exactly
 // the probability that they say: what ECE would be of a perfectly calibrated model with as many examples, since the
 // mean of an absolute value is not 0. An ECE near it says nothing more. The same seed gives the same draws.
-func (o Outcomes) ECEFloor(bins, draws int, seed uint64) (float64, error) {
-	places, err := o.binned(bins)
-	if err != nil {
-		return 0, err
-	}
-	if draws < 1 {
-		return 0, fmt.Errorf("metrics: %d draws of outcomes, want at least 1: %w", draws, ErrValue)
-	}
+func (o Outcomes) ECEFloor(bins, draws int, seed uint64) float64 {
+	places := o.binned(bins)
 	rng := rand.New(rand.NewPCG(seed, floorStream))
 	total := 0.0
 	for range draws {
@@ -198,7 +132,7 @@ func (o Outcomes) ECEFloor(bins, draws int, seed uint64) (float64, error) {
 		}
 		total += calibrationError(finish(diagram), len(places))
 	}
-	return total / float64(draws), nil
+	return total / float64(draws)
 }
 
 // floorStream keeps the draws apart from others made from the same seed.
@@ -207,10 +141,7 @@ const floorStream = 0x666c6f6f72
 // AdaptiveECE is the expected calibration error over bins of equal count: the examples in the order of
 // their confidence are cut into bins lists whose lengths differ by at most one, longer ones first.
 // Examples of equal confidence keep their order. With fewer examples than bins some bins are empty.
-func (o Outcomes) AdaptiveECE(bins int) (float64, error) {
-	if err := o.checkBinned(bins); err != nil {
-		return 0, err
-	}
+func (o Outcomes) AdaptiveECE(bins int) float64 {
 	order := ascending(o.Confidence)
 	diagram := make([]Bin, bins)
 	size, longer := len(order)/bins, len(order)%bins
@@ -224,7 +155,7 @@ func (o Outcomes) AdaptiveECE(bins int) (float64, error) {
 		}
 		next += count
 	}
-	return calibrationError(finish(diagram), len(order)), nil
+	return calibrationError(finish(diagram), len(order))
 }
 
 // add counts an example; the means are sums until finish.

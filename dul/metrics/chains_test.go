@@ -38,8 +38,8 @@ func TestChainsOfKnownCorrelation(t *testing.T) {
 				t.Errorf("rho %g: R-hat of chains of one distribution is %.4f", rho, rHat)
 			}
 		}
-		if mean, _, err := MeanStd(ratios); err != nil || math.Abs(mean-1) > 0.07 {
-			t.Errorf("rho %g: the effective size is %.3f times the theory's (%v)", rho, mean, err)
+		if mean := Mean(ratios); math.Abs(mean-1) > 0.07 {
+			t.Errorf("rho %g: the effective size is %.3f times the theory's", rho, mean)
 		}
 	}
 }

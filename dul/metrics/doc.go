@@ -1,10 +1,9 @@
 // Package metrics computes the numbers by which predictions are judged, from plain slices.
 //
 // Conventions. Tables of values are flat and row-major: probs of N examples and C classes has length
-// N*C. Lists of Monte Carlo samples are [sample][example]. Every function returns an error, and never
-// a number, for an empty input, slices whose lengths do not match, NaN, infinities and values outside
-// the domain (a negative variance, probabilities that do not sum to 1), and where values are so large that
-// the result overflows. Inputs are never changed.
+// N*C. Lists of Monte Carlo samples are [sample][example]. As in gonum, a programming mistake panics: lengths
+// that do not match, a class or an index that there is not, a level outside (0, 1). NaN gives NaN, as does what
+// is not defined: a mean of nothing, the AUROC of examples of one kind. Inputs are never changed.
 package metrics
 
 import (
@@ -40,18 +39,24 @@ func finite(what string, value float64) (float64, error) {
 	return value, nil
 }
 
-// checkSome reports an empty or not finite list.
-func checkSome(what string, values []float64) error {
-	if len(values) == 0 {
-		return fmt.Errorf("metrics: %s: %w", what, ErrEmpty)
-	}
-	return checkFinite(what, values)
-}
-
 // checkLength reports a list of the wrong length.
 func checkLength(what string, got int, like string, want int) error {
 	if got != want {
 		return fmt.Errorf("metrics: %s has %d values, %s has %d: %w", what, got, like, want, ErrLength)
 	}
 	return nil
+}
+
+// same panics if two lists have different lengths.
+func same(what string, got int, like string, want int) {
+	if err := checkLength(what, got, like, want); err != nil {
+		panic(err)
+	}
+}
+
+// inUnit panics if a level is not in (0, 1).
+func inUnit(level float64) {
+	if !(level > 0 && level < 1) {
+		panic(fmt.Sprintf("metrics: the level is %v, want one in (0, 1)", level))
+	}
 }

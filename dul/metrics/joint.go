@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -17,20 +16,12 @@ import (
 // drawn for each input by itself the joint likelihood is the product of the marginal ones, and the result the mean of
 // MonteCarloNLL over the groups' targets, which is also what groups of one target have. With few samples it is too high on
 // average, by half the relative variance of the mean likelihood. Other arguments and spaces are those of MonteCarloNLL.
-func JointNLL(target []float64, mean, variance [][]float64, groups [][]int, targetStd float64) (float64, error) {
-	if err := checkSamples(target, mean, variance, targetStd); err != nil {
-		return 0, err
-	}
+func JointNLL(target []float64, mean, variance [][]float64, groups [][]int, targetStd float64) float64 {
+	checkSamples(target, mean, variance)
 	each, logs := make([]float64, len(groups)), make([]float64, len(mean))
 	for k, group := range groups {
-		if len(group) == 0 {
-			return 0, fmt.Errorf("metrics: group %d has no targets: %w", k, ErrEmpty)
-		}
 		clear(logs)
 		for _, i := range group {
-			if i < 0 || i >= len(target) {
-				return 0, fmt.Errorf("metrics: group %d has target %d of %d: %w", k, i, len(target), ErrValue)
-			}
 			for m := range mean {
 				logs[m] += logNormal(target[i], mean[m][i], variance[m][i])
 			}
@@ -46,10 +37,7 @@ const dyadStream = 0x6479616473
 // Dyads are count groups of size examples among n >= 2, by dyadic sampling (Osband et al. 2022): two different anchors are
 // drawn for each group, and each of its examples is one of the two, at random. Joint predictions of such groups differ from
 // marginal ones also where few of many inputs are close to each other.
-func Dyads(n, size, count int, seed uint64) ([][]int, error) {
-	if n < 2 || size < 1 || count < 1 {
-		return nil, fmt.Errorf("metrics: %d dyads of %d examples among %d; want at least one of one among two: %w", count, size, n, ErrValue)
-	}
+func Dyads(n, size, count int, seed uint64) [][]int {
 	random := rand.New(rand.NewPCG(seed, dyadStream))
 	groups := make([][]int, count)
 	for k := range groups {
@@ -61,5 +49,5 @@ func Dyads(n, size, count int, seed uint64) ([][]int, error) {
 			groups[k] = append(groups[k], anchors[random.IntN(2)])
 		}
 	}
-	return groups, nil
+	return groups
 }

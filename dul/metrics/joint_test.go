@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -51,7 +50,7 @@ func TestJointNLLOfLines(t *testing.T) {
 			}
 			second += math.Exp(2*l) / draws
 		}
-		got := math.Exp(-float64(n) * must.Get(JointNLL(y, mean, variance, [][]int{group}, 1))(t))
+		got := math.Exp(-float64(n) * JointNLL(y, mean, variance, [][]int{group}, 1))
 		if z := (got - want) / math.Sqrt((second-got*got)/draws); !(math.Abs(z) < 4) {
 			t.Errorf("group %v: likelihood %v, want %v, z-score %.2f", group, got, want, z)
 		}
@@ -63,32 +62,24 @@ func TestJointNLLOfLines(t *testing.T) {
 func TestJointNLLOfMarginals(t *testing.T) {
 	y := []float64{0.3, -1, 2}
 	mean, variance := [][]float64{{0, -1, 1}, {1, 0.5, 2}}, [][]float64{{1, 2, 3}, {0.5, 1, 1}}
-	marginal := must.Get(MonteCarloNLL(y, mean, variance, 3))(t)
-	if got := must.Get(JointNLL(y, mean, variance, [][]int{{0}, {1}, {2}}, 3))(t); math.Abs(got-marginal) > 1e-12 {
+	marginal := MonteCarloNLL(y, mean, variance, 3)
+	if got := JointNLL(y, mean, variance, [][]int{{0}, {1}, {2}}, 3); math.Abs(got-marginal) > 1e-12 {
 		t.Errorf("groups of one target: %v, want %v", got, marginal)
 	}
-	single := must.Get(MonteCarloNLL(y, mean[:1], variance[:1], 3))(t)
-	if got := must.Get(JointNLL(y, mean[:1], variance[:1], [][]int{{2, 0, 1}}, 3))(t); math.Abs(got-single) > 1e-12 {
+	single := MonteCarloNLL(y, mean[:1], variance[:1], 3)
+	if got := JointNLL(y, mean[:1], variance[:1], [][]int{{2, 0, 1}}, 3); math.Abs(got-single) > 1e-12 {
 		t.Errorf("a single function: %v, want %v", got, single)
 	}
-	a, b := must.Get(JointNLL(y, mean, variance, [][]int{{0, 1}}, 1))(t), must.Get(JointNLL(y, mean, variance, [][]int{{2}}, 1))(t)
-	if got := must.Get(JointNLL(y, mean, variance, [][]int{{0, 1}, {2}}, 1))(t); math.Abs(got-(a+b)/2) > 1e-12 {
+	a, b := JointNLL(y, mean, variance, [][]int{{0, 1}}, 1), JointNLL(y, mean, variance, [][]int{{2}}, 1)
+	if got := JointNLL(y, mean, variance, [][]int{{0, 1}, {2}}, 1); math.Abs(got-(a+b)/2) > 1e-12 {
 		t.Errorf("two groups: %v, want %v", got, (a+b)/2)
-	}
-	for want, groups := range map[error][][]int{ErrEmpty: {{0}, {}}, ErrValue: {{3}}} {
-		if _, err := JointNLL(y, mean, variance, groups, 1); !errors.Is(err, want) {
-			t.Errorf("groups %v: the error is %v", groups, err)
-		}
-	}
-	if _, err := JointNLL(y, mean, variance, nil, 1); !errors.Is(err, ErrEmpty) {
-		t.Errorf("no groups: the error is %v", err)
 	}
 }
 
 // A dyad has two anchors, all pairs alike, and its examples are either, alike.
 func TestDyads(t *testing.T) {
 	const n, size, count = 3, 5, 6000
-	groups := must.Get(Dyads(n, size, count, 1))(t)
+	groups := Dyads(n, size, count, 1)
 	pairs, first := map[[2]int]int{}, 0
 	for _, g := range groups {
 		low, high := slices.Min(g), slices.Max(g)
@@ -121,11 +112,7 @@ func TestDyads(t *testing.T) {
 	if z := (float64(first-same*size) - both/2) / math.Sqrt(both/4); !(math.Abs(z) < 4) {
 		t.Errorf("%d of %v examples are the lower anchor, z-score %.2f", first-same*size, both, z)
 	}
-	if again := must.Get(Dyads(n, size, count, 1))(t); !slices.EqualFunc(groups, again, slices.Equal) {
+	if again := Dyads(n, size, count, 1); !slices.EqualFunc(groups, again, slices.Equal) {
 		t.Error("the same seed gives other dyads")
-	}
-	must.Get(Dyads(2, 1, 1, 1))(t) // the fewest
-	if _, err := Dyads(1, size, count, 1); !errors.Is(err, ErrValue) {
-		t.Errorf("one example: the error is %v", err)
 	}
 }

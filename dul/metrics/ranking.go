@@ -2,9 +2,10 @@ package metrics
 
 import (
 	"cmp"
-	"fmt"
+	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -14,32 +15,10 @@ import (
 // gives the same AUROC but other AUPRC, AveragePrecision and FPRAtTPR.
 
 // AUROC is the area under the receiver operating characteristic: the probability that a positive
-// example has a larger score than a negative one, where a tie counts one half. Both kinds must occur.
-// A score without information gives about 1/2, a constant score exactly 1/2.
-func AUROC(score []float64, positive []bool) (float64, error) {
-	return swept(score, positive, Sweep.AUROC)
-}
-
-// AUPRC is the area under the precision-recall curve by the trapezoidal rule. The curve has one point
-// for each different score, as threshold, and starts at recall 0, precision 1. The rule interpolates
-// between points and so is a little optimistic; Sweep.AveragePrecision is not. Both kinds must occur.
-// A random score gives about the fraction of positives, not one half; a constant score, whose curve is
-// one straight line from precision 1 to that fraction, gives the middle between 1 and the fraction.
-func AUPRC(score []float64, positive []bool) (float64, error) {
-	return swept(score, positive, Sweep.AUPRC)
-}
-
-// swept evaluates one number of the sweep over all examples.
-func swept(score []float64, positive []bool, number func(Sweep) float64) (float64, error) {
-	ranks, err := NewRanks(score, positive)
-	if err != nil {
-		return 0, err
-	}
-	s, err := ranks.Sweep(nil)
-	if err != nil {
-		return 0, err
-	}
-	return number(s), nil
+// example has a larger score than a negative one, where a tie counts one half. Both kinds must occur, else it
+// is NaN. A score without information gives about 1/2, a constant score exactly 1/2.
+func AUROC(score []float64, positive []bool) float64 {
+	return NewRanks(score, positive).Sweep(nil).AUROC()
 }
 
 // Ranks is the order of N examples by score. Sorting is what a ranking metric spends its time on; Ranks
@@ -49,25 +28,21 @@ type Ranks struct {
 	group    []int32 // each example's place among the different scores, 0 for the largest
 	positive []bool
 	groups   int
+	nan      bool // whether a score is NaN
 }
 
 // NewRanks sorts the examples.
-func NewRanks(score []float64, positive []bool) (*Ranks, error) {
-	if err := checkSome("score", score); err != nil {
-		return nil, err
-	}
-	if err := checkLength("positive", len(positive), "score", len(score)); err != nil {
-		return nil, err
-	}
+func NewRanks(score []float64, positive []bool) *Ranks {
+	same("positive", len(positive), "score", len(score))
 	order := ascending(score)
-	r := &Ranks{group: make([]int32, len(score)), positive: slices.Clone(positive), groups: 1}
+	r := &Ranks{group: make([]int32, len(score)), positive: slices.Clone(positive), groups: 1, nan: floats.HasNaN(score)}
 	for k := len(order) - 1; k >= 0; k-- {
 		if k+1 < len(order) && order[k].value != order[k+1].value {
 			r.groups++
 		}
 		r.group[order[k].index] = int32(r.groups - 1)
 	}
-	return r, nil
+	return r
 }
 
 // ordered is a value and the place it came from. Sorting both together is faster than sorting places
@@ -77,39 +52,21 @@ type ordered struct {
 	index int32
 }
 
-// ascending orders finite values from the smallest to the largest, equal ones as they came.
+// ascending orders values from the smallest to the largest, equal ones as they came, and NaN first.
 func ascending(values []float64) []ordered {
 	order := make([]ordered, len(values))
 	for i, v := range values {
 		order[i] = ordered{v, int32(i)}
 	}
 	slices.SortFunc(order, func(a, b ordered) int {
-		switch {
-		case a.value < b.value:
-			return -1
-		case a.value > b.value:
-			return 1
-		}
-		return cmp.Compare(a.index, b.index)
+		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.index, b.index))
 	})
 	return order
 }
 
 // Sweep counts what a threshold meets on its way down through the examples at indices, each as often as
-// it is named; nil is every example once. Both kinds must occur among them.
-func (r *Ranks) Sweep(indices []int) (Sweep, error) {
-	s, err := r.count(indices)
-	if err != nil {
-		return Sweep{}, err
-	}
-	if s.positives == 0 || s.negatives == 0 {
-		return Sweep{}, fmt.Errorf("metrics: all %d examples are of one kind, want positive and negative ones: %w", s.positives+s.negatives, ErrValue)
-	}
-	return s, nil
-}
-
-// count is Sweep without the demand for both kinds.
-func (r *Ranks) count(indices []int) (Sweep, error) {
+// it is named; nil is every example once.
+func (r *Ranks) Sweep(indices []int) Sweep {
 	s := Sweep{hits: make([]int, r.groups), misses: make([]int, r.groups)}
 	count := func(i int) {
 		if r.positive[i] {
@@ -126,19 +83,19 @@ func (r *Ranks) count(indices []int) (Sweep, error) {
 		}
 	}
 	for _, i := range indices {
-		if i < 0 || i >= len(r.group) {
-			return Sweep{}, fmt.Errorf("metrics: index %d of %d examples: %w", i, len(r.group), ErrValue)
-		}
 		count(i)
 	}
-	return s, nil
+	if r.nan {
+		s.positives, s.negatives = math.NaN(), math.NaN() // what is divided by them is NaN
+	}
+	return s
 }
 
 // Sweep is the number of positive and negative examples at each different score, from the largest down.
 // All ranking metrics are functions of it. Only Ranks.Sweep makes one that can be used.
 type Sweep struct {
 	hits, misses         []int // of a resample, both may be 0 at a score
-	positives, negatives int
+	positives, negatives float64
 }
 
 // AUROC is what the function AUROC computes, over the examples of the sweep.
@@ -150,10 +107,14 @@ func (s Sweep) AUROC() float64 {
 		pairs += s.misses[g] * (2*above + hits)
 		above += hits
 	}
-	return float64(pairs) / 2 / (float64(s.positives) * float64(s.negatives))
+	return float64(pairs) / 2 / (s.positives * s.negatives)
 }
 
-// AUPRC is what the function AUPRC computes, over the examples of the sweep.
+// AUPRC is the area under the precision-recall curve by the trapezoidal rule. The curve has one point
+// for each different score, as threshold, and starts at recall 0, precision 1. The rule interpolates
+// between points and so is a little optimistic; AveragePrecision is not. Without positive examples it is NaN.
+// A random score gives about the fraction of positives, not one half; a constant score, whose curve is
+// one straight line from precision 1 to that fraction, gives the middle between 1 and the fraction.
 func (s Sweep) AUPRC() float64 {
 	area, recall, precision := 0.0, 0.0, 1.0
 	s.curve(func(r, p float64) {
@@ -184,7 +145,7 @@ func (s Sweep) curve(yield func(recall, precision float64)) {
 		}
 		found += hits
 		called += hits + s.misses[g]
-		yield(float64(found)/float64(s.positives), float64(found)/float64(called))
+		yield(float64(found)/s.positives, float64(found)/float64(called))
 	}
 }
 
@@ -194,7 +155,10 @@ func (s Sweep) curve(yield func(recall, precision float64)) {
 // are called positive together, and nothing is interpolated. It is 0 when tpr is 0 or less, as no
 // example need be called, and 1 when tpr is above 1.
 func (s Sweep) FPRAtTPR(tpr float64) float64 {
-	if tpr <= 0 {
+	switch {
+	case s.positives == 0:
+		return math.NaN()
+	case tpr <= 0:
 		return 0
 	}
 	found, wrong := 0, 0
@@ -202,11 +166,11 @@ func (s Sweep) FPRAtTPR(tpr float64) float64 {
 		found += hits
 		wrong += s.misses[g]
 		// The quotient is rounded as a literal such as 0.95 is, so that 19 of 20 reach 0.95.
-		if float64(found)/float64(s.positives) >= tpr {
+		if float64(found)/s.positives >= tpr {
 			break
 		}
 	}
-	return float64(wrong) / float64(s.negatives)
+	return float64(wrong) / s.negatives
 }
 
 // EnergyOOD is the paper's statistic for detecting examples out of the training distribution (section on
@@ -217,20 +181,11 @@ func (s Sweep) FPRAtTPR(tpr float64) float64 {
 //
 // Larger is stranger. An example can have too little energy as well as too much, which is why the raw
 // energy is no such score. heldOut must be in-distribution and never the test set.
-func EnergyOOD(energy, heldOut []float64) ([]float64, error) {
-	if err := checkSome("energy", energy); err != nil {
-		return nil, err
-	}
-	if err := checkSome("heldOut", heldOut); err != nil {
-		return nil, err
-	}
+func EnergyOOD(energy, heldOut []float64) []float64 {
 	centre := stat.Mean(heldOut, nil)
 	score := make([]float64, len(energy))
 	for i, e := range energy {
 		score[i] = (e - centre) * (e - centre)
 	}
-	if err := checkFinite("squared distance from the mean energy", score); err != nil {
-		return nil, err
-	}
-	return score, nil
+	return score
 }

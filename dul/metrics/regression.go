@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
@@ -9,17 +8,8 @@ import (
 
 // RMSE is the root mean squared error sqrt(1/N sum_i (prediction_i - target_i)^2), in the target's
 // units. For Monte Carlo predictions the prediction is the mean over the samples.
-func RMSE(prediction, target []float64) (float64, error) {
-	if err := checkSome("target", target); err != nil {
-		return 0, err
-	}
-	if err := checkLength("prediction", len(prediction), "target", len(target)); err != nil {
-		return 0, err
-	}
-	if err := checkFinite("prediction", prediction); err != nil {
-		return 0, err
-	}
-	return finite("root mean squared error", floats.Distance(prediction, target, 2)/math.Sqrt(float64(len(target))))
+func RMSE(prediction, target []float64) float64 {
+	return floats.Distance(prediction, target, 2) / math.Sqrt(float64(len(target)))
 }
 
 // MonteCarloNLL is the mean over the examples of the negative log likelihood under the equal mixture of the M
@@ -31,10 +21,8 @@ func RMSE(prediction, target []float64) (float64, error) {
 // was divided by targetStd; adding log targetStd (change of variables) gives the density in the target's
 // own units. Pass targetStd 1 if nothing was divided. The sum is taken after shifting by its largest
 // exponent, so that an example far from every sample has a large finite value rather than +Inf.
-func MonteCarloNLL(target []float64, mean, variance [][]float64, targetStd float64) (float64, error) {
-	if err := checkSamples(target, mean, variance, targetStd); err != nil {
-		return 0, err
-	}
+func MonteCarloNLL(target []float64, mean, variance [][]float64, targetStd float64) float64 {
+	checkSamples(target, mean, variance)
 	each, logs := make([]float64, len(target)), make([]float64, len(mean))
 	for i, y := range target {
 		for m := range mean {
@@ -51,42 +39,16 @@ func logNormal(y, mean, variance float64) float64 {
 	return -0.5 * (math.Log(2*math.Pi) + math.Log(variance) + d*d/variance)
 }
 
-// checkSamples reports what is wrong with the arguments of MonteCarloNLL.
-func checkSamples(target []float64, mean, variance [][]float64, targetStd float64) error {
-	if err := checkSome("target", target); err != nil {
-		return err
-	}
+// checkSamples panics if the samples do not fit the targets.
+func checkSamples(target []float64, mean, variance [][]float64) {
 	if len(mean) == 0 {
-		return fmt.Errorf("metrics: mean holds no samples: %w", ErrEmpty)
+		panic("metrics: there are no samples")
 	}
-	if err := checkLength("variance", len(variance), "mean", len(mean)); err != nil {
-		return err
-	}
+	same("variance", len(variance), "mean", len(mean))
 	for m := range mean {
-		if err := checkSample(fmt.Sprintf("mean[%d]", m), mean[m], len(target)); err != nil {
-			return err
-		}
-		if err := checkSample(fmt.Sprintf("variance[%d]", m), variance[m], len(target)); err != nil {
-			return err
-		}
-		for i, v := range variance[m] {
-			if v <= 0 {
-				return fmt.Errorf("metrics: variance[%d][%d] is %v, want a positive number: %w", m, i, v, ErrValue)
-			}
-		}
+		same("a sample of means", len(mean[m]), "target", len(target))
+		same("a sample of variances", len(variance[m]), "target", len(target))
 	}
-	if !(targetStd > 0) || math.IsInf(targetStd, 1) {
-		return fmt.Errorf("metrics: the target's standard deviation is %v, want a positive number: %w", targetStd, ErrValue)
-	}
-	return nil
-}
-
-// checkSample reports a sample that does not fit n targets.
-func checkSample(what string, sample []float64, n int) error {
-	if err := checkLength(what, len(sample), "target", n); err != nil {
-		return err
-	}
-	return checkFinite(what, sample)
 }
 
 // MonteCarloCRPS is the mean over the examples of the continuous ranked probability score
@@ -100,10 +62,8 @@ func checkSample(what string, sample []float64, n int) error {
 //
 // where A(d, v) is the mean of |X| for X from N(d, v). It is in the target's own units, smaller is better, and tends
 // to |y - mean| as the variances tend to 0. Arguments and spaces are those of MonteCarloNLL. The cost grows with M^2.
-func MonteCarloCRPS(target []float64, mean, variance [][]float64, targetStd float64) (float64, error) {
-	if err := checkSamples(target, mean, variance, targetStd); err != nil {
-		return 0, err
-	}
+func MonteCarloCRPS(target []float64, mean, variance [][]float64, targetStd float64) float64 {
+	checkSamples(target, mean, variance)
 	samples, each := float64(len(mean)), make([]float64, len(target))
 	for i, y := range target {
 		toTarget, toEachOther := 0.0, 0.0
@@ -132,34 +92,29 @@ func meanDistance(d, s float64) float64 {
 //
 // Over many examples they are uniform on [0, 1] if the predictions are right. target [N], mean and variance
 // [M][N] are in one space.
-func MonteCarloPITs(target []float64, mean, variance [][]float64) ([]float64, error) {
-	if err := checkSamples(target, mean, variance, 1); err != nil {
-		return nil, err
-	}
+func MonteCarloPITs(target []float64, mean, variance [][]float64) []float64 {
+	checkSamples(target, mean, variance)
 	each := make([]float64, len(target))
 	for i, y := range target {
 		for m := range mean {
 			each[i] += math.Erfc((mean[m][i]-y)/(math.Sqrt2*math.Sqrt(variance[m][i]))) / (2 * float64(len(mean)))
 		}
 	}
-	return each, nil
+	return each
 }
 
 // MonteCarloCoverage is the fraction of targets inside the central interval of the given level of the
 // mixture, (1-level)/2 <= F(y) <= (1+level)/2 with F of MonteCarloPITs. level is in (0, 1).
-func MonteCarloCoverage(target []float64, mean, variance [][]float64, level float64) (float64, error) {
-	if !(level > 0 && level < 1) {
-		return 0, fmt.Errorf("metrics: the level is %v, want one in (0, 1): %w", level, ErrValue)
-	}
-	pits, err := MonteCarloPITs(target, mean, variance)
-	if err != nil {
-		return 0, err
-	}
-	inside := 0
+func MonteCarloCoverage(target []float64, mean, variance [][]float64, level float64) float64 {
+	inUnit(level)
+	pits, inside := MonteCarloPITs(target, mean, variance), 0.0
 	for _, f := range pits {
-		if tail := (1 - level) / 2; f >= tail && 1-f >= tail {
+		switch tail := (1 - level) / 2; {
+		case math.IsNaN(f):
+			return f
+		case f >= tail && 1-f >= tail:
 			inside++
 		}
 	}
-	return float64(inside) / float64(len(pits)), nil
+	return inside / float64(len(pits))
 }

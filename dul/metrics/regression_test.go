@@ -9,8 +9,6 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
-
-	"densityuncertainty/environment/must"
 )
 
 // mixtureCDF is the distribution function of the equal mixture of Gaussians.
@@ -77,10 +75,10 @@ func TestCRPSIsTheIntegral(t *testing.T) {
 				means, variances = append(means, mean[k][i]), append(variances, variance[k][i])
 				one, spread = append(one, mean[k][i:i+1]), append(spread, variance[k][i:i+1])
 			}
-			each[m] = append(each[m], must.Get(MonteCarloCRPS(target[i:i+1], one, spread, std))(t))
+			each[m] = append(each[m], MonteCarloCRPS(target[i:i+1], one, spread, std))
 			near(t, fmt.Sprintf("CRPS of %d components", m), each[m][i:], []float64{std * crpsByIntegral(y, means, variances)})
 		}
-		near(t, "mean CRPS", []float64{must.Get(MonteCarloCRPS(target, mean, variance, std))(t)}, []float64{stat.Mean(each[m], nil)})
+		near(t, "mean CRPS", []float64{MonteCarloCRPS(target, mean, variance, std)}, []float64{stat.Mean(each[m], nil)})
 	}
 }
 
@@ -88,9 +86,9 @@ func TestCRPSProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	target, mean, variance := mixtures(rng, 5, 100)
 	gaussian := func(target, mean, variance []float64, std float64) []float64 {
-		return []float64{must.Get(MonteCarloCRPS(target, [][]float64{mean}, [][]float64{variance}, std))(t)}
+		return []float64{MonteCarloCRPS(target, [][]float64{mean}, [][]float64{variance}, std)}
 	}
-	if v := must.Get(MonteCarloCRPS(target, mean, variance, 1))(t); v < 0 {
+	if v := MonteCarloCRPS(target, mean, variance, 1); v < 0 {
 		t.Errorf("CRPS is %v", v)
 	}
 	// At the mean of N(m, s^2) it is s (sqrt 2 - 1)/sqrt pi.
@@ -103,7 +101,7 @@ func TestCRPSProperties(t *testing.T) {
 	}
 	near(t, "without spread", gaussian(target, mean[0], tiny, 1), []float64{distance})
 	// Equal components are one component.
-	near(t, "equal components", []float64{must.Get(MonteCarloCRPS(target, [][]float64{mean[0], mean[0]}, [][]float64{variance[0], variance[0]}, 1))(t)},
+	near(t, "equal components", []float64{MonteCarloCRPS(target, [][]float64{mean[0], mean[0]}, [][]float64{variance[0], variance[0]}, 1)},
 		gaussian(target, mean[0], variance[0], 1))
 	// Units: a target, mean and deviation of a hundredth give a hundredth.
 	small := [3][]float64{}
@@ -134,10 +132,10 @@ func TestIntervalsCover(t *testing.T) {
 	if z := (got - level) / math.Sqrt(level*(1-level)/n); math.Abs(z) > 4 {
 		t.Errorf("coverage %v of level %v, z = %.1f", got, level, z)
 	}
-	if same := must.Get(MonteCarloCoverage(target, mean, variance, level))(t); same != got {
+	if same := MonteCarloCoverage(target, mean, variance, level); same != got {
 		t.Errorf("coverage %v by the distribution function, %v by intervals", same, got)
 	}
-	pits := must.Get(MonteCarloPITs(target, mean, variance))(t)
+	pits := MonteCarloPITs(target, mean, variance)
 	uniform := distuv.Uniform{Max: 1}
 	center, spread := stat.MeanVariance(pits, nil)
 	if z := (center - uniform.Mean()) / math.Sqrt(uniform.Variance()/n); math.Abs(z) > 4 {
@@ -151,7 +149,7 @@ func TestIntervalsCover(t *testing.T) {
 // The transforms are integrals of the mixture's density.
 func TestMixtureByQuadrature(t *testing.T) {
 	target, mean, variance := mixtures(rand.New(rand.NewPCG(9, 10)), 4, 20)
-	pits := must.Get(MonteCarloPITs(target, mean, variance))(t)
+	pits := MonteCarloPITs(target, mean, variance)
 	for i, y := range target {
 		density := func(x float64) float64 {
 			total := 0.0

@@ -10,20 +10,12 @@ package metrics
 // AURC is the area under the curve of risk over coverage (El-Yaniv and Wiener 2010, Geifman et al. 2019),
 // 1/N sum_{k=1}^N risk_k, where risk_k is that of the k most confident examples: from 0 (no errors) to 1.
 // Smaller is better. It depends on the accuracy too; a constant confidence gives 1 - accuracy.
-func AURC(confidence []float64, right []bool) (float64, error) {
-	if err := checkLength("right", len(right), "confidence", len(confidence)); err != nil {
-		return 0, err
-	}
+func AURC(confidence []float64, right []bool) float64 {
 	wrong := make([]bool, len(right))
 	for i, r := range right {
 		wrong[i] = !r
 	}
-	ranks, err := NewRanks(confidence, wrong)
-	if err != nil {
-		return 0, err
-	}
-	s, err := ranks.count(nil)
-	return s.AURC(), err
+	return NewRanks(confidence, wrong).Sweep(nil).AURC()
 }
 
 // AURC is what the function AURC computes, where the score is the confidence and the positive examples are those with a
@@ -40,5 +32,5 @@ func (s Sweep) AURC() float64 {
 		kept += size
 		wrong += hits
 	}
-	return total / float64(kept)
+	return total / (s.positives + s.negatives)
 }

@@ -4,17 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-
-	"densityuncertainty/environment/must"
 )
-
-// By hand: in the order of confidence right, wrong, then two tied of which one is wrong, then right.
-// The k most confident have 0, 1, 1.5 (expected), 2 and 2 errors.
-func TestAURCByHand(t *testing.T) {
-	confidence := []float64{0.6, 0.9, 0.5, 0.8, 0.6}
-	right := []bool{true, true, true, false, false}
-	near(t, "AURC", []float64{must.Get(AURC(confidence, right))(t)}, []float64{(0 + 0.5 + 1.5/3 + 2.0/4 + 2.0/5) / 5})
-}
 
 // AURC with ties is the average over the orders of the tied examples.
 func TestAURCAveragesOverOrders(t *testing.T) {
@@ -32,7 +22,7 @@ func TestAURCAveragesOverOrders(t *testing.T) {
 		}
 		orders++
 	}
-	near(t, "AURC", []float64{must.Get(AURC(confidence, right))(t)}, []float64{total / orders})
+	near(t, "AURC", []float64{AURC(confidence, right)}, []float64{total / orders})
 }
 
 func TestSelectiveProperties(t *testing.T) {
@@ -48,8 +38,8 @@ func TestSelectiveProperties(t *testing.T) {
 			}
 		}
 		errors := float64(wrong) / float64(n)
-		near(t, "AURC of a constant", []float64{must.Get(AURC(same, right))(t)}, []float64{errors})
-		area := must.Get(AURC(confidence, right))(t)
+		near(t, "AURC of a constant", []float64{AURC(same, right)}, []float64{errors})
+		area := AURC(confidence, right)
 		if area < 0 || area > 1 {
 			t.Errorf("AURC is %v", area)
 		}
@@ -62,13 +52,13 @@ func TestSelectiveProperties(t *testing.T) {
 				worst[i] = 1
 			}
 		}
-		if b, w := must.Get(AURC(best, right))(t), must.Get(AURC(worst, right))(t); area < b-1e-12 || area > w+1e-12 {
+		if b, w := AURC(best, right), AURC(worst, right); area < b-1e-12 || area > w+1e-12 {
 			t.Errorf("AURC is %v, outside of [%v, %v]", area, b, w)
 		}
 		for i := range confidence {
 			confidence[i] = math.Exp(3*confidence[i]) - 7
 		}
-		if again := must.Get(AURC(confidence, right))(t); again != area {
+		if again := AURC(confidence, right); again != area {
 			t.Errorf("AURC is %v after a monotone map, %v before", again, area)
 		}
 	}

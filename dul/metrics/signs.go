@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -16,16 +17,16 @@ const mostRanked = 500
 // SignedRank is the two-sided p-value of Wilcoxon's signed-rank test (1945) of differences that are symmetric around 0: the
 // exact distribution of the sum of the ranks of |d_i| over the positive d_i. Equal |d_i| share their mean rank, and
 // differences of 0 are left out. Without any others it is 1. There must be at most 500 differences.
-func SignedRank(differences []float64) (float64, error) {
-	if err := checkSome("differences", differences); err != nil {
-		return 0, err
+func SignedRank(differences []float64) float64 {
+	if floats.HasNaN(differences) {
+		return math.NaN()
 	}
 	d := slices.DeleteFunc(slices.Clone(differences), func(v float64) bool { return v == 0 })
 	switch {
 	case len(d) == 0:
-		return 1, nil
+		return 1
 	case len(d) > mostRanked:
-		return 0, fmt.Errorf("metrics: %d differences, want at most %d: %w", len(d), mostRanked, ErrValue)
+		panic(fmt.Sprintf("metrics: %d differences, want at most %d", len(d), mostRanked))
 	}
 	slices.SortFunc(d, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) })
 	ranks := make([]int, len(d)) // twice the ranks, which are halves at most
@@ -58,17 +59,15 @@ func SignedRank(differences []float64) (float64, error) {
 	for _, v := range probability[:min(sum, total-sum)+1] {
 		p += v
 	}
-	return min(1, 2*p), nil
+	return min(1, 2*p)
 }
 
 // MedianInterval is the median of values that are independent, and its percentile bootstrap interval at a level in (0, 1),
 // from replicates that draw the values with replacement.
-func MedianInterval(values []float64, level float64, replicates int, seed uint64) (median, low, high float64, err error) {
-	if err := checkSome("values", values); err != nil {
-		return 0, 0, 0, err
-	}
-	if replicates < 1 || !(level > 0 && level < 1) {
-		return 0, 0, 0, fmt.Errorf("metrics: %d replicates at the level %v, want at least 1 and a level in (0, 1): %w", replicates, level, ErrValue)
+func MedianInterval(values []float64, level float64, replicates int, seed uint64) (median, low, high float64) {
+	inUnit(level)
+	if floats.HasNaN(values) {
+		return math.NaN(), math.NaN(), math.NaN()
 	}
 	rng, drawn, medians := rand.New(rand.NewPCG(seed, 0)), make([]float64, len(values)), make([]float64, replicates)
 	for r := range medians {
@@ -79,7 +78,7 @@ func MedianInterval(values []float64, level float64, replicates int, seed uint64
 	}
 	slices.Sort(medians)
 	tail := (1 - level) / 2
-	return medianOf(slices.Clone(values)), stat.Quantile(tail, stat.Empirical, medians, nil), stat.Quantile(1-tail, stat.Empirical, medians, nil), nil
+	return medianOf(slices.Clone(values)), stat.Quantile(tail, stat.Empirical, medians, nil), stat.Quantile(1-tail, stat.Empirical, medians, nil)
 }
 
 // medianOf sorts values and returns their median.

@@ -1,9 +1,9 @@
 package metrics
 
 import (
+	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -11,23 +11,21 @@ import (
 // DempsterShafer is each example's uncertainty K/(K + sum_k exp logit_k) for K classes, in [0, 1]
 // (Sensoy et al. 2018, as SNGP uses it: Liu et al. 2020): close to 1 where no class has evidence. It
 // uses the size of the logits, which probabilities do not show. logits is [N*K].
-func DempsterShafer(logits []float64, classes int) ([]float64, error) {
-	if err := checkTable("logits", logits, classes); err != nil {
-		return nil, err
-	}
+func DempsterShafer(logits []float64, classes int) []float64 {
+	checkTable(logits, classes)
 	each := make([]float64, len(logits)/classes)
 	for i := range each {
 		// The evidence is kept as a logarithm, since exp of a large logit overflows.
 		each[i] = 1 / (1 + math.Exp(floats.LogSumExp(row(logits, classes, i))-math.Log(float64(classes))))
 	}
-	return each, nil
+	return each
 }
 
 // Softmax is the probabilities softmax(logits/temperature), [N*C] as the logits are. temperature is
 // positive; 1 changes nothing, more makes every prediction less certain and keeps the predicted class.
-func Softmax(logits []float64, classes int, temperature float64) ([]float64, error) {
-	if !(temperature > 0) || math.IsInf(temperature, 1) {
-		return nil, fmt.Errorf("metrics: the temperature is %v, want a positive number: %w", temperature, ErrValue)
+func Softmax(logits []float64, classes int, temperature float64) []float64 {
+	if temperature <= 0 {
+		panic(fmt.Sprintf("metrics: the temperature is %v, want a positive number", temperature))
 	}
 	cooled := make([]float64, len(logits))
 	floats.ScaleTo(cooled, 1/temperature, logits)
@@ -35,8 +33,8 @@ func Softmax(logits []float64, classes int, temperature float64) ([]float64, err
 }
 
 // ErrNoTemperature is wrapped by the error of FitTemperature for logits of which no temperature is the
-// best. It is an ErrValue.
-var ErrNoTemperature = fmt.Errorf("there is no best temperature: %w", ErrValue)
+// best.
+var ErrNoTemperature = errors.New("there is no best temperature")
 
 // FitTemperature is the temperature T > 0 at which Softmax has the least CategoricalNLL (Guo et al.
 // 2017). Fit it on examples that are held out from training and apply it to others.
@@ -45,20 +43,11 @@ var ErrNoTemperature = fmt.Errorf("there is no best temperature: %w", ErrValue)
 // examples of E_p[logit] - logit_label, crosses zero. It has no minimum, and ErrNoTemperature is returned,
 // wrapped, if the logits say no more than chance about the labels (T would be infinite; what rounding alone
 // leaves of a derivative at 1/T = 0 counts as chance) or if every label has its example's largest logit (T
-// would be 0). A temperature that is too large for a float64 is an ErrValue.
+// would be 0). For logits that are not finite it is NaN. Logits are at most as large as a float32.
 func FitTemperature(logits []float64, classes int, labels []int) (float64, error) {
-	if err := checkTable("logits", logits, classes); err != nil {
-		return 0, err
-	}
-	if err := checkLabels(labels, len(logits)/classes, classes); err != nil {
-		return 0, err
-	}
-	exponent := 0 // logits were divided by 2^exponent, so that no square of a difference overflows or vanishes
-	if _, e := math.Frexp(floats.Norm(logits, math.Inf(1))); e < -maxExponent || e > maxExponent {
-		exponent, logits = e, slices.Clone(logits)
-		for i, logit := range logits {
-			logits[i] = math.Ldexp(logit, -e)
-		}
+	checkLabelled(logits, classes, labels)
+	if largest := floats.Norm(logits, math.Inf(1)); math.IsNaN(largest) || math.IsInf(largest, 1) {
+		return math.NaN(), nil
 	}
 	wrong, rounding := false, 0.0
 	for i, label := range labels {
@@ -98,11 +87,7 @@ func FitTemperature(logits []float64, classes int, labels []int) (float64, error
 			break
 		}
 	}
-	temperature := math.Ldexp(1/inverse, exponent)
-	if math.IsInf(temperature, 1) {
-		return 0, fmt.Errorf("metrics: logits near %.0e have a temperature that is too large for a number: %w", math.MaxFloat64, ErrValue)
-	}
-	return temperature, nil
+	return 1 / inverse, nil
 }
 
 // noTemperature is ErrNoTemperature with why there is none.
@@ -114,8 +99,6 @@ const (
 	// Halving alone needs about 50 steps.
 	maxNewton            = 200
 	temperatureTolerance = 1e-13
-	// Logits of at least 2^-100 and at most 2^100 are taken as they are.
-	maxExponent = 100
 )
 
 // temperatureSlope is the first and second derivative of the mean NLL with respect to inverse = 1/T.

@@ -145,20 +145,14 @@ func MixClasses(members [][]float64, classes int) (probabilities, mutualInformat
 		if len(p) != len(probabilities) {
 			return nil, nil, fmt.Errorf("member %d of the ensemble has %d probabilities, member 0 has %d", m, len(p), len(probabilities))
 		}
-		each, err := metrics.Entropy(p, classes)
-		if err != nil {
-			return nil, nil, fmt.Errorf("member %d of the ensemble: %w", m, err)
-		}
+		each := metrics.Entropy(p, classes)
 		if entropies == nil {
 			entropies = make([]float64, len(each))
 		}
 		floats.AddScaled(probabilities, weight, p)
 		floats.AddScaled(entropies, weight, each)
 	}
-	mutualInformation, err = metrics.Entropy(probabilities, classes)
-	if err != nil {
-		return nil, nil, err
-	}
+	mutualInformation = metrics.Entropy(probabilities, classes)
 	for i, h := range entropies {
 		mutualInformation[i] = math.Max(mutualInformation[i]-h, 0) // never negative but by rounding
 	}

@@ -462,16 +462,8 @@ func (p *sampler) addClasses(to *Prediction, logits [][]float64, n int) error {
 		}
 		return nil
 	}
-	probabilities, err := metrics.MeanProbabilities(logits, p.width)
-	if err != nil {
-		return err
-	}
-	information, err := metrics.MutualInformation(logits, p.width)
-	if err != nil {
-		return err
-	}
-	to.Probabilities = append(to.Probabilities, probabilities...)
-	to.MutualInformation = append(to.MutualInformation, information...)
+	to.Probabilities = append(to.Probabilities, metrics.MeanProbabilities(logits, p.width)...)
+	to.MutualInformation = append(to.MutualInformation, metrics.MutualInformation(logits, p.width)...)
 	return nil
 }
 

@@ -88,8 +88,7 @@ func ExampleEarlyStopping() {
 		if err != nil {
 			return nil, err
 		}
-		nll, err := metrics.MonteCarloNLL(heldOut.Targets, p.Mean, p.Variances(), 1)
-		return []float64{nll}, err
+		return []float64{metrics.MonteCarloNLL(heldOut.Targets, p.Mean, p.Variances(), 1)}, nil
 	}
 	of := func(early train.EarlyStopping) float64 {
 		m, err := nets.New(backend, nets.MLP{Layers: baselines.Deterministic{}, Widths: []int{50}}, likelihood.Gaussian{}, 1)

@@ -112,17 +112,12 @@ func (c claim) check(x *tables.Index) (tables.Claim, error) {
 					a[seed], b[seed], own, spread = mine, value, append(own, mine), append(spread, value)
 				}
 			}
-			if err := family.Add(column.heading+" against "+other[0].Method.Name, a, b, 0); err != nil {
-				return c.Claim, err
-			}
+			family.Add(column.heading+" against "+other[0].Method.Name, a, b, 0)
 			mean, std := stat.MeanStdDev(spread, nil)
 			behind = behind || stat.Mean(own, nil)-mean > std
 		}
 	}
-	tests, err := family.Tests()
-	if err != nil {
-		return c.Claim, err
-	}
+	tests := family.Tests()
 	n := tables.Verdicts(tests)
 	c.Verdict = tables.Holds
 	switch {

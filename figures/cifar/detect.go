@@ -3,6 +3,7 @@ package cifar
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"densityuncertainty/dul/metrics"
@@ -25,36 +26,23 @@ const (
 // Detect says how well a score, larger for images out of distribution, tells these from images inside: metrics.AUROC and
 // metrics.AUPRC, with the images out of distribution as the positive ones and intervals by metrics.Bootstrap.
 func Detect(inside, outside []float64) (auroc, auprc Interval, err error) {
-	ranks, err := ranksOf(inside, outside)
-	if err != nil {
-		return auroc, auprc, fmt.Errorf("cifar: %w", err)
-	}
+	ranks := ranksOf(inside, outside)
 	of := func(number func(metrics.Sweep) float64) Interval {
-		at := func(indices []int) (float64, error) {
-			s, err := ranks.Sweep(indices)
-			if err != nil {
-				return 0, err
-			}
-			return number(s), nil
-		}
-		var i Interval
-		if err == nil {
-			i.Value, err = at(nil)
-		}
-		if err == nil {
-			i.Low, i.High, err = metrics.Bootstrap([]int{len(inside), len(outside)}, replicates, bootstrapSeed, level, at)
+		at := func(indices []int) float64 { return number(ranks.Sweep(indices)) }
+		i := Interval{Value: at(nil)}
+		if !math.IsNaN(i.Value) {
+			i.Low, i.High = metrics.Bootstrap([]int{len(inside), len(outside)}, replicates, bootstrapSeed, level, at)
 		}
 		return i
 	}
-	auroc, auprc = of(metrics.Sweep.AUROC), of(metrics.Sweep.AUPRC)
-	if err != nil {
-		return auroc, auprc, fmt.Errorf("cifar: %w", err)
+	if auroc, auprc = of(metrics.Sweep.AUROC), of(metrics.Sweep.AUPRC); math.IsNaN(auroc.Value) {
+		err = fmt.Errorf("cifar: detection by %d scores of images inside and %d outside: there are none of one kind, or some are NaN", len(inside), len(outside))
 	}
-	return auroc, auprc, nil
+	return auroc, auprc, err
 }
 
 // ranksOf ranks images by a score, with those out of distribution as the positive ones.
-func ranksOf(inside, outside []float64) (*metrics.Ranks, error) {
+func ranksOf(inside, outside []float64) *metrics.Ranks {
 	positive := slices.Concat(make([]bool, len(inside)), slices.Repeat([]bool{true}, len(outside)))
 	return metrics.NewRanks(slices.Concat(inside, outside), positive)
 }
@@ -96,14 +84,6 @@ func detectAt(l int, heldOut, inside, outside Predictions) (Interval, error) {
 			len(heldOut.Energies), len(inside.Energies), len(outside.Energies))
 	}
 	reference := heldOut.Energies[l].Mean
-	in, err := metrics.EnergyOOD(inside.Energies[l].Mean, reference)
-	if err != nil {
-		return Interval{}, err
-	}
-	out, err := metrics.EnergyOOD(outside.Energies[l].Mean, reference)
-	if err != nil {
-		return Interval{}, err
-	}
-	auroc, _, err := Detect(in, out)
+	auroc, _, err := Detect(metrics.EnergyOOD(inside.Energies[l].Mean, reference), metrics.EnergyOOD(outside.Energies[l].Mean, reference))
 	return auroc, err
 }

@@ -53,16 +53,8 @@ type imageScores struct {
 	temperature float64 // of the probabilities
 }
 
-func newScores(probs []float64, classes int, labels []int, temperature float64) (s *imageScores, err error) {
-	s = &imageScores{temperature: temperature}
-	if s.nll, err = metrics.CategoricalNLLs(probs, classes, labels); err != nil {
-		return nil, err
-	}
-	if s.brier, err = metrics.Briers(probs, classes, labels); err != nil {
-		return nil, err
-	}
-	s.outcomes, err = metrics.NewOutcomes(probs, classes, labels)
-	return s, err
+func newScores(probs []float64, classes int, labels []int, temperature float64) *imageScores {
+	return &imageScores{metrics.CategoricalNLLs(probs, classes, labels), metrics.Briers(probs, classes, labels), metrics.NewOutcomes(probs, classes, labels), temperature}
 }
 
 // scoresAt are the scores of test images, by their probabilities as they are or crossScaled. They are nil where no
@@ -88,10 +80,10 @@ func scoresAt(test *experiment.Prediction, scaled bool) (*imageScores, error) {
 			return nil, err
 		}
 	}
-	return newScores(probabilities, test.Width, test.Labels, temperature)
+	return newScores(probabilities, test.Width, test.Labels, temperature), nil
 }
 
-func newJudgedRun(s *imageScores, labels []int) (*judgedRun, error) {
+func newJudgedRun(s *imageScores, labels []int) *judgedRun {
 	nll, brier, outcomes := s.nll, s.brier, s.outcomes
 	n := len(labels)
 	all, accuracy, wrong := make([]int, n), make([]float64, n), make([]bool, n)
@@ -101,42 +93,16 @@ func newJudgedRun(s *imageScores, labels []int) (*judgedRun, error) {
 			accuracy[i] = 1
 		}
 	}
-	ranks, err := metrics.NewRanks(outcomes.Confidence, wrong)
-	if err != nil {
-		return nil, err
-	}
-	eceAt, err := outcomes.ECEAt(judgedBins)
-	if err != nil {
-		return nil, err
-	}
-	judgeAt := func(indices []int) ([]float64, error) {
+	ranks, eceAt := metrics.NewRanks(outcomes.Confidence, wrong), outcomes.ECEAt(judgedBins)
+	judgeAt := func(indices []int) []float64 {
 		values := make([]float64, 0, len(judgements))
 		for _, each := range [][]float64{nll, brier, accuracy} {
-			mean, err := metrics.MeanAt(each)(indices)
-			if err != nil {
-				return nil, err
-			}
-			values = append(values, mean)
+			values = append(values, metrics.MeanAt(each)(indices))
 		}
-		ece, err := eceAt(indices)
-		if err != nil {
-			return nil, err
-		}
-		sweep, err := ranks.Sweep(indices)
-		if err != nil {
-			return nil, err
-		}
-		return append(values, ece, sweep.AURC()), nil
+		return append(values, eceAt(indices), ranks.Sweep(indices).AURC())
 	}
-	r := &judgedRun{labels: labels}
-	if r.values, err = judgeAt(all); err != nil {
-		return nil, err
-	}
-	if r.resampled, err = metrics.Replicates([]int{n}, replicates, compareSeed, judgeAt); err != nil {
-		return nil, err
-	}
-	r.floor, err = outcomes.ECEFloor(judgedBins, floorDraws, compareSeed)
-	return r, err
+	return &judgedRun{labels: labels, values: judgeAt(all), resampled: metrics.Replicates([]int{n}, replicates, compareSeed, judgeAt),
+		floor: outcomes.ECEFloor(judgedBins, floorDraws, compareSeed), temperature: s.temperature}
 }
 
 // A contender is a row with what its runs say of the test images, by their seeds.
@@ -158,7 +124,7 @@ func (c contender) mean(of func(run *judgedRun) float64) float64 {
 
 // difference subtracts the reference's judgement k from the contender's. It is a mean over seeds that both have. sameSign
 // says whether each seed gives the same sign.
-func (c contender) difference(reference contender, k int, seeds []uint64) (difference metrics.Difference, sameSign bool, err error) {
+func (c contender) difference(reference contender, k int, seeds []uint64) (difference metrics.Difference, sameSign bool) {
 	n, first := float64(len(seeds)), c.runs[seeds[0]].values[k]-reference.runs[seeds[0]].values[k]
 	mean, spread := 0.0, make([]float64, replicates)
 	sameSign = true
@@ -174,8 +140,7 @@ func (c contender) difference(reference contender, k int, seeds []uint64) (diffe
 	for b := range spread {
 		spread[b] /= n
 	}
-	difference, err = metrics.BootstrapDifference(mean/n, spread, level)
-	return difference, sameSign, err
+	return metrics.BootstrapDifference(mean/n, spread, level), sameSign
 }
 
 // judge judges the predictions of a run, as they are or crossScaled. It is nil where no temperature is best. The error wraps
@@ -193,12 +158,7 @@ func judge(found experiment.Result, scaled bool) (*judgedRun, error) {
 	if s == nil || err != nil {
 		return nil, err
 	}
-	run, err := newJudgedRun(s, test.Labels)
-	if err != nil {
-		return nil, err
-	}
-	run.temperature = s.temperature
-	return run, nil
+	return newJudgedRun(s, test.Labels), nil
 }
 
 // crossScaled are the probabilities at the temperature that is best for the other half of the images: those at even places
@@ -305,10 +265,7 @@ func against(all []contender, places ...int) (judged []contender, tests []judged
 			case reference.diverged() && !c.diverged():
 				cell.Verdict = report.Better
 			case i > 0 && len(shared) > 0:
-				d, sameSign, err := c.difference(reference, k, shared)
-				if err != nil {
-					return nil, nil, fmt.Errorf("%s: %w", c.name, err)
-				}
+				d, sameSign := c.difference(reference, k, shared)
 				cell.Difference = &metrics.Difference{Mean: j.factor * d.Mean, Low: j.factor * d.Low, High: j.factor * d.High, P: d.P}
 				tests = append(tests, judgedTest{metrics.Difference{Mean: j.sign * d.Mean, P: d.P}, cell, sameSign})
 			}
@@ -318,19 +275,17 @@ func against(all []contender, places ...int) (judged []contender, tests []judged
 }
 
 // decide gives the cells of tests their verdicts, of all of them together. One of which the seeds disagree is not significant.
-func decide(tests []judgedTest) error {
+func decide(tests []judgedTest) {
 	var differences []metrics.Difference
 	for _, t := range tests {
 		differences = append(differences, t.Difference)
 	}
-	verdicts, err := tables.Holm(differences, level)
-	for i, verdict := range verdicts {
+	for i, verdict := range tables.Holm(differences, level) {
 		tests[i].cell.Verdict = verdict
 		if !tests[i].sameSign {
 			tests[i].cell.Verdict = report.NotSignificant
 		}
 	}
-	return err
 }
 
 // Differences compares methods with density uncertainty, image by image: those of each data set, by the settings of the
@@ -393,9 +348,7 @@ func (c Comparison) judged(x *tables.Index, part string, scaled bool, columns []
 		}
 		rows, judged, tests, absent = rows[n:], append(judged, made...), append(tests, added...), append(absent, without...)
 	}
-	if err := decide(tests); err != nil {
-		return report.Table{}, err
-	}
+	decide(tests)
 	t := c.start(part, absent)
 	t.Columns, t.Legend = columns, report.MarksAgainst(methods.Density.Name)
 	for _, c := range judged {

@@ -67,11 +67,7 @@ func (p *Predictions) Judged(name string) (report.Judged, error) {
 	if !p.labelled() {
 		return report.Judged{}, fmt.Errorf("cifar: %s has no labels that the network knows", p.Images.Name)
 	}
-	outcomes, err := metrics.NewOutcomes(p.Probabilities, len(p.Names), p.Images.Labels)
-	if err != nil {
-		return report.Judged{}, fmt.Errorf("cifar: %s: %w", p.Images.Name, err)
-	}
-	return report.Judged{Name: name, Outcomes: outcomes}, nil
+	return report.Judged{Name: name, Outcomes: metrics.NewOutcomes(p.Probabilities, len(p.Names), p.Images.Labels)}, nil
 }
 
 // labelled says whether the images have labels, of the classes that the network knows.
@@ -91,16 +87,16 @@ func Ranked(values []float64) []int {
 }
 
 // MaxProbabilities are the largest probability of each image, [N].
-func (p *Predictions) MaxProbabilities() ([]float64, error) {
+func (p *Predictions) MaxProbabilities() []float64 {
 	return metrics.MaxProbability(p.Probabilities, len(p.Names))
 }
 
 // NegativeMaxProbabilities are minus the largest probability of each image, [N]: the score by which the paper's other
 // methods tell images out of distribution, larger for those that are.
-func (p *Predictions) NegativeMaxProbabilities() ([]float64, error) {
-	scores, err := p.MaxProbabilities()
+func (p *Predictions) NegativeMaxProbabilities() []float64 {
+	scores := p.MaxProbabilities()
 	floats.Scale(-1, scores)
-	return scores, err
+	return scores
 }
 
 // LayerNames are the names of the layers in the order of Energies.
@@ -129,10 +125,7 @@ func (p *Predictions) LayerSample(name string) report.LayerSample {
 // set.
 func (p *Predictions) Strip(title string, numbers ...int) (report.Strip, error) {
 	strip := report.Strip{Title: title}
-	entropy, err := metrics.Entropy(p.Probabilities, len(p.Names))
-	if err != nil {
-		return strip, fmt.Errorf("cifar: %s: %w", p.Images.Name, err)
-	}
+	entropy := metrics.Entropy(p.Probabilities, len(p.Names))
 	energies := p.LastEnergies()
 	for _, i := range numbers {
 		if i < 0 || i >= p.Images.N {

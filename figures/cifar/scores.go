@@ -52,32 +52,32 @@ const (
 // for predictions that do not have it. held is the prediction of the held-out images; nil for none.
 type score struct {
 	ending, words string
-	of            func(s, held *experiment.Prediction) ([]float64, error)
+	of            func(s, held *experiment.Prediction) []float64
 }
 
 // scores are those of all networks. Scores by the energies of single layers come on top; see scoresOf.
 var scores = []score{
 	{ByMaxProbability, "maximum probability", negativeMaxProbability},
-	{ByEntropy, "entropy", func(s, _ *experiment.Prediction) ([]float64, error) {
+	{ByEntropy, "entropy", func(s, _ *experiment.Prediction) []float64 {
 		if kept := s.Extra[entropy]; kept != nil {
-			return kept, nil
+			return kept
 		}
 		return metrics.Entropy(s.Probabilities, s.Width)
 	}},
-	{ByMutualInformation, "mutual information", func(s, _ *experiment.Prediction) ([]float64, error) {
+	{ByMutualInformation, "mutual information", func(s, _ *experiment.Prediction) []float64 {
 		if !slices.ContainsFunc(s.MutualInformation, func(v float64) bool { return v != 0 }) {
-			return nil, nil // of a single network without noise it tells nothing
+			return nil // of a single network without noise it tells nothing
 		}
-		return s.MutualInformation, nil
+		return s.MutualInformation
 	}},
-	{ByDempsterShafer, "Dempster-Shafer", func(s, _ *experiment.Prediction) ([]float64, error) {
+	{ByDempsterShafer, "Dempster-Shafer", func(s, _ *experiment.Prediction) []float64 {
 		if s.Outputs == nil {
-			return s.Extra[dempsterShafer], nil
+			return s.Extra[dempsterShafer]
 		}
 		return metrics.DempsterShafer(s.Outputs[0], s.Width)
 	}},
-	{ByGaussian, "Gaussian of the features", func(s, _ *experiment.Prediction) ([]float64, error) { return s.Extra[distanceOne], nil }},
-	{ByClassGaussian, "Gaussian of each class", func(s, _ *experiment.Prediction) ([]float64, error) { return s.Extra[distanceClass], nil }},
+	{ByGaussian, "Gaussian of the features", func(s, _ *experiment.Prediction) []float64 { return s.Extra[distanceOne] }},
+	{ByClassGaussian, "Gaussian of each class", func(s, _ *experiment.Prediction) []float64 { return s.Extra[distanceClass] }},
 	energyScore(ByEnergy, "energy", func(s *experiment.Prediction) []float64 { return lastEnergy(s.Prediction).Mean }),
 	energyScore(ByEnergyOnce, "energy of one sample", func(s *experiment.Prediction) []float64 {
 		if one := lastEnergy(s.Prediction).One; one != nil {
@@ -96,24 +96,24 @@ func lastEnergy(p predict.Prediction) predict.LayerEnergy {
 	return p.Energies[p.LastConvolution]
 }
 
-func negativeMaxProbability(s, _ *experiment.Prediction) ([]float64, error) {
+func negativeMaxProbability(s, _ *experiment.Prediction) []float64 {
 	if logs := s.Extra[logMaxProbability]; logs != nil {
 		found := make([]float64, len(logs))
 		for i, log := range logs {
 			found[i] = -math.Exp(log)
 		}
-		return found, nil
+		return found
 	}
-	found, err := metrics.MaxProbability(s.Probabilities, s.Width)
+	found := metrics.MaxProbability(s.Probabilities, s.Width)
 	floats.Scale(-1, found)
-	return found, err
+	return found
 }
 
 // energyScore is the paper's statistic (metrics.EnergyOOD) with some energies.
 func energyScore(ending, words string, energies func(s *experiment.Prediction) []float64) score {
-	return score{ending, words, func(s, held *experiment.Prediction) ([]float64, error) {
+	return score{ending, words, func(s, held *experiment.Prediction) []float64 {
 		if held == nil || energies(s) == nil || energies(held) == nil {
-			return nil, nil
+			return nil
 		}
 		return metrics.EnergyOOD(energies(s), energies(held))
 	}}
@@ -154,12 +154,14 @@ func Scores(p *experiment.Predictions) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := measured{numbers: map[string]float64{}}
+	m := measured{}
 	m.classes(test, test.Probabilities, "")
 	probabilities, temperature, err := scaled(p)
-	m.fail(err)
+	if err != nil {
+		return nil, err
+	}
 	if probabilities != nil {
-		m.numbers["temperature"] = temperature
+		m["temperature"] = temperature
 		m.classes(test, probabilities, scaledEnding)
 	}
 	held := heldOutOf(p)
@@ -173,15 +175,13 @@ func Scores(p *experiment.Predictions) (map[string]float64, error) {
 			continue
 		}
 		for _, by := range scoresOf(layers...) {
-			inside, insideErr := by.of(test, held)
-			outside, outsideErr := by.of(set, held)
-			m.fail(errors.Join(insideErr, outsideErr))
+			inside, outside := by.of(test, held), by.of(set, held)
 			if inside != nil && outside != nil {
 				m.detection(set.Set, by.ending, inside, outside)
 			}
 		}
 	}
-	return m.numbers, m.err
+	return m, nil
 }
 
 // heldOutOf is the prediction of the held-out images; nil for none.
@@ -193,60 +193,29 @@ func heldOutOf(p *experiment.Predictions) *experiment.Prediction {
 	return held
 }
 
-// measured collects numbers and the first error.
-type measured struct {
-	numbers map[string]float64
-	err     error
-}
-
-func (m *measured) fail(err error) {
-	if m.err == nil {
-		m.err = err
-	}
-}
-
-// set returns a function that takes the results of a metric.
-func (m *measured) set(name string) func(float64, error) {
-	return func(value float64, err error) {
-		m.fail(err)
-		m.numbers[name] = value
-	}
-}
+// measured collects numbers by their names.
+type measured map[string]float64
 
 // classes adds the metrics of class probabilities on the test set.
-func (m *measured) classes(test *experiment.Prediction, probabilities []float64, ending string) {
-	m.set("accuracy" + ending)(metrics.Accuracy(probabilities, test.Width, test.Labels))
-	m.set("nll" + ending)(metrics.CategoricalNLL(probabilities, test.Width, test.Labels))
-	m.set("brier" + ending)(metrics.Brier(probabilities, test.Width, test.Labels))
-	m.set("classwise_ece15" + ending)(metrics.ClasswiseECE(probabilities, test.Width, test.Labels, 15))
-	outcomes, err := metrics.NewOutcomes(probabilities, test.Width, test.Labels)
-	if err != nil {
-		m.fail(err)
-		return
-	}
-	m.set("ece10" + ending)(outcomes.ECE(10))
-	m.set("ece15" + ending)(outcomes.ECE(15))
-	m.set("adaptive_ece15" + ending)(outcomes.AdaptiveECE(15))
-	m.set("aurc" + ending)(metrics.AURC(outcomes.Confidence, outcomes.Right))
+func (m measured) classes(test *experiment.Prediction, probabilities []float64, ending string) {
+	m["accuracy"+ending] = metrics.Accuracy(probabilities, test.Width, test.Labels)
+	m["nll"+ending] = metrics.CategoricalNLL(probabilities, test.Width, test.Labels)
+	m["brier"+ending] = metrics.Brier(probabilities, test.Width, test.Labels)
+	m["classwise_ece15"+ending] = metrics.ClasswiseECE(probabilities, test.Width, test.Labels, 15)
+	outcomes := metrics.NewOutcomes(probabilities, test.Width, test.Labels)
+	m["ece10"+ending], m["ece15"+ending] = outcomes.ECE(10), outcomes.ECE(15)
+	m["adaptive_ece15"+ending] = outcomes.AdaptiveECE(15)
+	m["aurc"+ending] = metrics.AURC(outcomes.Confidence, outcomes.Right)
 }
 
 // detection adds the ranking metrics of one score.
-func (m *measured) detection(set, ending string, inside, outside []float64) {
-	ranks, err := ranksOf(inside, outside)
-	if err != nil {
-		m.fail(err)
-		return
-	}
-	sweep, err := ranks.Sweep(nil)
-	if err != nil {
-		m.fail(err)
-		return
-	}
-	m.numbers[detectionMetric(set, "auroc")+ending] = sweep.AUROC()
-	m.numbers[detectionMetric(set, "auprc")+ending] = sweep.AUPRC()
+func (m measured) detection(set, ending string, inside, outside []float64) {
+	sweep := ranksOf(inside, outside).Sweep(nil)
+	m[detectionMetric(set, "auroc")+ending] = sweep.AUROC()
+	m[detectionMetric(set, "auprc")+ending] = sweep.AUPRC()
 	if !strings.HasPrefix(ending, byLayer("")) {
-		m.numbers[detectionMetric(set, "ap")+ending] = sweep.AveragePrecision()
-		m.numbers[detectionMetric(set, "fpr95")+ending] = sweep.FPRAtTPR(0.95)
+		m[detectionMetric(set, "ap")+ending] = sweep.AveragePrecision()
+		m[detectionMetric(set, "fpr95")+ending] = sweep.FPRAtTPR(0.95)
 	}
 }
 
@@ -274,8 +243,7 @@ func rescaled(probabilities []float64, classes int, others []float64, labels []i
 	if err != nil {
 		return nil, 0, err
 	}
-	found, err = metrics.Softmax(logits(probabilities), classes, temperature)
-	return found, temperature, err
+	return metrics.Softmax(logits(probabilities), classes, temperature), temperature, nil
 }
 
 // logits are those of probabilities, up to a number for each example, which makes no difference. A probability of 0 is

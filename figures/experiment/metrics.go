@@ -137,20 +137,20 @@ func Regression(p *Predictions) (map[string]float64, error) {
 			if err != nil {
 				return nil, err
 			}
-			var failed problems
 			mean, _, err := d.Moments()
-			failed.add(err)
-			found := map[string]float64{
-				results.MetricNLL: nll, results.MetricCoverage: failed.value(d.Coverage(s.Targets, 0.95)),
-				results.MetricRMSE: failed.value(metrics.RMSE(mean, s.Targets)) * p.Unit,
+			if err != nil {
+				return nil, err
 			}
-			return found, failed.err()
+			coverage, err := d.Coverage(s.Targets, 0.95)
+			return map[string]float64{
+				results.MetricNLL: nll, results.MetricCoverage: coverage, results.MetricRMSE: metrics.RMSE(mean, s.Targets) * p.Unit,
+			}, err
 		})(p)
 }
 
 // mixtures measures mixtures of Gaussians.
 func mixtures(p *Predictions, s *Prediction) (map[string]float64, error) {
-	var failed problems
+	nll, err := s.NLL(p.Unit)
 	mean, std := s.Moments()
 	variances := s.Variances()
 	sharpness := 0.0
@@ -158,10 +158,10 @@ func mixtures(p *Predictions, s *Prediction) (map[string]float64, error) {
 		sharpness += d
 	}
 	found := map[string]float64{
-		results.MetricRMSE:      failed.value(metrics.RMSE(mean, s.Targets)) * p.Unit,
-		results.MetricNLL:       failed.value(s.NLL(p.Unit)),
-		results.MetricCRPS:      failed.value(metrics.MonteCarloCRPS(s.Targets, s.Mean, variances, p.Unit)),
-		results.MetricCoverage:  failed.value(metrics.MonteCarloCoverage(s.Targets, s.Mean, variances, 0.95)),
+		results.MetricRMSE:      metrics.RMSE(mean, s.Targets) * p.Unit,
+		results.MetricNLL:       nll,
+		results.MetricCRPS:      metrics.MonteCarloCRPS(s.Targets, s.Mean, variances, p.Unit),
+		results.MetricCoverage:  metrics.MonteCarloCoverage(s.Targets, s.Mean, variances, 0.95),
 		results.MetricSharpness: sharpness / float64(len(std)) * p.Unit,
 		results.MetricNoiseStd:  s.NoiseDeviation() * p.Unit,
 		results.MetricModelStd:  stat.Mean(std, nil) * p.Unit,
@@ -175,9 +175,9 @@ func mixtures(p *Predictions, s *Prediction) (map[string]float64, error) {
 		for i := range mean {
 			distance[i] = math.Abs(mean[i] - s.Targets[i])
 		}
-		found[results.MetricSpearman] = failed.value(metrics.Spearman(std, distance))
+		found[results.MetricSpearman] = metrics.Spearman(std, distance)
 	}
-	return found, failed.err()
+	return found, err
 }
 
 // eceBins is the number of bins of the calibration error.
@@ -187,17 +187,12 @@ const eceBins = 10
 func Classification(p *Predictions) (map[string]float64, error) {
 	return SetMetric(func(s *Prediction) bool { return s.Labels != nil && s.Probabilities != nil },
 		func(p *Predictions, s *Prediction) (map[string]float64, error) {
-			var failed problems
-			outcomes, err := metrics.NewOutcomes(s.Probabilities, s.Width, s.Labels)
-			if err != nil {
-				return nil, err
-			}
-			found := map[string]float64{
-				results.MetricAccuracy: failed.value(metrics.Accuracy(s.Probabilities, s.Width, s.Labels)),
-				results.MetricNLL:      failed.value(s.NLL(1)),
-				"brier":                failed.value(metrics.Brier(s.Probabilities, s.Width, s.Labels)),
-				results.MetricECE:      failed.value(outcomes.ECE(eceBins)),
-			}
-			return found, failed.err()
+			nll, err := s.NLL(1)
+			return map[string]float64{
+				results.MetricAccuracy: metrics.Accuracy(s.Probabilities, s.Width, s.Labels),
+				results.MetricNLL:      nll,
+				"brier":                metrics.Brier(s.Probabilities, s.Width, s.Labels),
+				results.MetricECE:      metrics.NewOutcomes(s.Probabilities, s.Width, s.Labels).ECE(eceBins),
+			}, err
 		})(p)
 }

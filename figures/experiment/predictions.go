@@ -60,7 +60,7 @@ func (p *Predictions) Data(ctx context.Context) (Data, error) {
 // them it is an error.
 func (p *Prediction) NLL(unit float64) (float64, error) {
 	if p.Mean != nil && p.Targets != nil {
-		return metrics.MonteCarloNLL(p.Targets, p.Mean, p.Variances(), unit)
+		return metrics.MonteCarloNLL(p.Targets, p.Mean, p.Variances(), unit), nil
 	}
 	densities, err := p.LogDensities()
 	if err != nil {
@@ -83,9 +83,9 @@ func (p *Prediction) LogDensities() ([]float64, error) {
 		}
 		return d.LogDensity(p.Targets)
 	case p.Labels != nil && p.Probabilities != nil:
-		found, err := metrics.CategoricalNLLs(p.Probabilities, p.Width, p.Labels)
+		found := metrics.CategoricalNLLs(p.Probabilities, p.Width, p.Labels)
 		floats.Scale(-1, found)
-		return found, err
+		return found, nil
 	}
 	return nil, fmt.Errorf("experiment: the set %q has no answers", p.Set)
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -91,9 +92,9 @@ func separationPlot(s Separation, falsePositives *float64) (*plot.Plot, error) {
 	colours := Palette()
 	all := []Sample{s.Inside}
 	for _, out := range s.Outside {
-		area, err := s.auroc(out)
-		if err != nil {
-			return nil, err
+		area := s.auroc(out)
+		if math.IsNaN(area) {
+			return nil, errors.New("all examples are of one kind, or some scores are NaN")
 		}
 		all = append(all, Sample{fmt.Sprintf("%s, AUROC %.3f", out.Name, area), out.Values})
 	}
@@ -175,7 +176,7 @@ func (s Separation) beyond(set Sample, threshold float64) float64 {
 }
 
 // auroc is the area for one set out of distribution.
-func (s Separation) auroc(out Sample) (float64, error) {
+func (s Separation) auroc(out Sample) float64 {
 	score := slices.Concat(s.Inside.Values, out.Values)
 	if s.Lower {
 		for i := range score {

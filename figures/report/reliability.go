@@ -1,7 +1,9 @@
 package report
 
 import (
+	"errors"
 	"fmt"
+	"math"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -56,13 +58,9 @@ func inRows(name string, panels []*plot.Plot, width, height float64, adapt func(
 }
 
 func reliabilityPlot(m Judged, bins int, withLegend bool) (*plot.Plot, error) {
-	diagram, err := m.Outcomes.Reliability(bins)
-	if err != nil {
-		return nil, err
-	}
-	ece, err := m.Outcomes.ECE(bins)
-	if err != nil {
-		return nil, err
+	diagram, ece := m.Outcomes.Reliability(bins), m.Outcomes.ECE(bins)
+	if math.IsNaN(ece) {
+		return nil, errors.New("there are no predictions, or some are NaN")
 	}
 	total, largest, right, most := 0, 0, 0.0, 0.0 // most is where the largest bar stands
 	for _, b := range diagram {

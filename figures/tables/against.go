@@ -69,10 +69,7 @@ func Against(list []experiment.Result, reference string, names ...string) (repor
 				case len(a) == 1:
 					cell.Text = "no test: 1 pair"
 				case len(a) > 1:
-					d, err := metrics.PairedDifference(a, b, testTrain, Confidence)
-					if err != nil {
-						return t, fmt.Errorf("tables: %w", err)
-					}
+					d := metrics.PairedDifference(a, b, testTrain, Confidence)
 					cell.Text = fmt.Sprintf("%s, %d pairs", Test[string]{Difference: &d}.Text(), len(a))
 					cell.Difference = &d
 					differences, cells = append(differences, d), append(cells, cell)
@@ -81,13 +78,12 @@ func Against(list []experiment.Result, reference string, names ...string) (repor
 			t.Rows = append(t.Rows, means, tests)
 		}
 	}
-	verdicts, err := Holm(differences, Confidence)
-	for i, verdict := range verdicts {
+	for i, verdict := range Holm(differences, Confidence) {
 		if verdict != report.NotSignificant {
 			cells[i].Text += " *"
 		}
 	}
-	return t, err
+	return t, nil
 }
 
 // mean is the mean and standard deviation of a metric, with the number of runs that diverged.

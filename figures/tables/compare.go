@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/report"
 )
@@ -81,8 +82,8 @@ func (g *group) text(metric string) (string, error) {
 	case len(values) > 0 && len(values) < len(g.measured):
 		return "", fmt.Errorf("tables: %d of %d results of %s on %s have no metric %q; Store.Measure computes it for all", len(g.measured)-len(values), len(g.measured), g.first.Method, g.first.Task, metric)
 	}
-	mean, std, err := meanStd(values)
-	return report.Number{Mean: mean, Std: std, Decimals: 3}.String(), err
+	mean, std := metrics.MeanStd(values)
+	return report.Number{Mean: mean, Std: std, Decimals: 3}.String(), nil
 }
 
 // checkMetrics refuses a metric that no result has.

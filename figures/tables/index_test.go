@@ -79,7 +79,7 @@ func TestVerdictsOnDivergence(t *testing.T) {
 			var family tables.Family[string]
 			mean := tables.Mean{Metric: "nll", Of: all[other.Name], Against: all[reference.Name]}
 			must.Do(t, family.AddMean("mine", tables.Of(append(c.its, c.reference...)), mean))
-			got := append(must.Get(family.Tests())(t), tables.Test[string]{})[0]
+			got := append(family.Tests(), tables.Test[string]{})[0]
 			if got.Verdict != c.verdict || (got.Difference != nil) != (c.name == "neither diverged") {
 				t.Errorf("got %+v, want %q", got, c.verdict)
 			}

@@ -40,9 +40,7 @@ func (x *Index) Summarize(m Mean) (Summary, error) {
 	for _, unit := range slices.Sorted(maps.Keys(values)) {
 		list = append(list, values[unit])
 	}
-	if s.Mean, s.Std, err = meanStd(list); err != nil {
-		return s, fmt.Errorf("tables: averaging %s: %w", m.Metric, err)
-	}
+	s.Mean, s.Std = metrics.MeanStd(list)
 	return s, nil
 }
 
@@ -87,14 +85,6 @@ func (x *Index) units(m Mean) (map[int]float64, Summary, error) {
 	}
 	s.N, s.Wanted = len(sum), len(wanted)
 	return sum, s, nil
-}
-
-// meanStd are NaN for no values.
-func meanStd(values []float64) (mean, std float64, err error) {
-	if len(values) == 0 {
-		return math.NaN(), math.NaN(), nil
-	}
-	return metrics.MeanStd(values)
 }
 
 // Cell prints a summary, and in brackets what is odd about it: that only n of the runs were made, or that some diverged.

@@ -30,21 +30,17 @@ type Family[K comparable] struct {
 
 // Add tests values against those of a reference, both by their splits, of a number that is better when lower. If they are
 // not of the same splits, or of fewer than two or the least number of splits that is asked for, the family stays as it is.
-func (f *Family[K]) Add(name K, values, reference map[int]float64, least int) error {
+func (f *Family[K]) Add(name K, values, reference map[int]float64, least int) {
 	splits := slices.Sorted(maps.Keys(values))
 	if len(splits) < max(least, 2) || !slices.Equal(splits, slices.Sorted(maps.Keys(reference))) {
-		return nil
+		return
 	}
 	var a, b []float64
 	for _, split := range splits {
 		a, b = append(a, values[split]), append(b, reference[split])
 	}
-	d, err := metrics.PairedDifference(a, b, f.TestTrain, Confidence)
-	if err != nil {
-		return fmt.Errorf("tables: %w", err)
-	}
+	d := metrics.PairedDifference(a, b, f.TestTrain, Confidence)
 	f.names, f.differences, f.higher = append(f.names, name), append(f.differences, d), append(f.higher, false)
-	return nil
 }
 
 // AddMean tests a mean against what it is to be tested against, if there is something, or adds the difference that it has. If
@@ -71,11 +67,11 @@ func (f *Family[K]) AddMean(name K, x *Index, m Mean) error {
 	against := m
 	against.Of, against.Metric = m.Against, cmp.Or(m.AgainstMetric, m.Metric)
 	n := len(f.higher)
-	err := f.Add(name, x.Units(m), x.Units(against), 0)
+	f.Add(name, x.Units(m), x.Units(against), 0)
 	if len(f.higher) > n {
 		f.higher[n] = m.Higher
 	}
-	return err
+	return nil
 }
 
 // A Test is the verdict on a comparison, report.Better, Worse or NotSignificant, and the difference that was tested. If runs of
@@ -88,39 +84,28 @@ type Test[K comparable] struct {
 }
 
 // Tests returns the tests of a family in the order in which they were added, and then those of which one side diverged.
-func (f *Family[K]) Tests() ([]Test[K], error) {
-	verdicts, err := Holm(f.differences, Confidence)
-	if err != nil {
-		return nil, err
-	}
+func (f *Family[K]) Tests() []Test[K] {
 	var tests []Test[K]
-	for i, verdict := range verdicts {
+	for i, verdict := range Holm(f.differences, Confidence) {
 		if f.higher[i] {
 			verdict = opposite(verdict)
 		}
 		tests = append(tests, Test[K]{f.names[i], &f.differences[i], verdict})
 	}
-	return append(tests, f.alone...), nil
+	return append(tests, f.alone...)
 }
 
 // Holm are the verdicts, report.Better, Worse or NotSignificant, on differences of numbers that are better when lower, of all of
 // them together: any wrong verdict is as rare as 1 - confidence (metrics.Holm).
-func Holm(list []metrics.Difference, confidence float64) ([]string, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
+func Holm(list []metrics.Difference, confidence float64) []string {
 	p := make([]float64, len(list))
 	for i, d := range list {
 		p[i] = d.P
 	}
-	adjusted, err := metrics.Holm(p)
-	if err != nil {
-		return nil, fmt.Errorf("tables: %w", err)
-	}
 	verdicts := make([]string, len(list))
-	for i, p := range adjusted {
+	for i, p := range metrics.Holm(p) {
 		switch {
-		case p > 1-confidence:
+		case !(p <= 1-confidence):
 			verdicts[i] = report.NotSignificant
 		case list[i].Mean < 0:
 			verdicts[i] = report.Better
@@ -128,7 +113,7 @@ func Holm(list []metrics.Difference, confidence float64) ([]string, error) {
 			verdicts[i] = report.Worse
 		}
 	}
-	return verdicts, nil
+	return verdicts
 }
 
 // Text is the difference with its interval, with three decimals, or two digits of the largest number if three decimals show

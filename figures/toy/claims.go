@@ -65,16 +65,11 @@ func (claim gapClaim) check(x *tables.Index) (tables.Claim, error) {
 			for seed, ratio := range x.Units(gapRatio(m)) {
 				ours[seed], bounds[seed] = bound.sign*ratio, bound.sign*bound.at
 			}
-			if err := family.Add(m.Name, ours, bounds, 0); err != nil {
-				return c, fmt.Errorf("toy: %s: %w", claim.text, err)
-			}
+			family.Add(m.Name, ours, bounds, 0)
 		}
 		parts = append(parts, fmt.Sprintf("%s %.2f ± %.2f", m.Name, r.Mean, r.Std))
 	}
-	tests, err := family.Tests()
-	if err != nil {
-		return c, fmt.Errorf("toy: %s: %w", claim.text, err)
-	}
+	tests := family.Tests()
 	switch n := tables.Verdicts(tests); {
 	case n[report.Worse] > 0:
 		c.Verdict = tables.DoesNotHold

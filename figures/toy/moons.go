@@ -99,8 +99,7 @@ func entropies(p *experiment.Predictions) ([]float64, *experiment.Prediction, er
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := metrics.Entropy(s.Probabilities, moonsClasses)
-	return found, s, err
+	return metrics.Entropy(s.Probabilities, moonsClasses), s, nil
 }
 
 // Distance measures distance awareness: "accuracy" on unseen points, and the mean entropy of the predicted classes, in
@@ -111,10 +110,7 @@ func Distance(p *experiment.Predictions) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	accuracy, err := metrics.Accuracy(s.Probabilities[knownPoints*moonsClasses:], moonsClasses, s.Labels[knownPoints:])
-	if err != nil {
-		return nil, err
-	}
+	accuracy := metrics.Accuracy(s.Probabilities[knownPoints*moonsClasses:], moonsClasses, s.Labels[knownPoints:])
 	points, _ := moonsData(p.Split)
 	return map[string]float64{
 		results.MetricAccuracy:    accuracy,

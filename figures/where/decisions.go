@@ -118,13 +118,12 @@ func (a Acquisition) Decide(d experiment.Data, random *rand.Rand, learn func(tra
 		if err != nil {
 			return nil, err
 		}
-		rmse, rmseErr := testError(sets[0])
-		nll, nllErr := sets[0].NLL(d.Unit)
-		if err := errors.Join(rmseErr, nllErr); err != nil {
+		nll, err := sets[0].NLL(d.Unit)
+		if err != nil {
 			return nil, err
 		}
 		sizes = append(sizes, float64(d.Train.Len()))
-		for name, v := range map[string]float64{results.MetricRMSE: rmse * d.Unit, results.MetricNLL: nll} {
+		for name, v := range map[string]float64{results.MetricRMSE: testError(sets[0]) * d.Unit, results.MetricNLL: nll} {
 			found[pointOf(name, d.Train.Len())] = v
 			curves[name] = append(curves[name], v)
 		}
@@ -154,7 +153,7 @@ func pointOf(metric string, n int) string { return fmt.Sprintf("%s_%d", metric, 
 func area(x, y []float64) float64 { return integrate.Trapezoidal(x, y) / (x[len(x)-1] - x[0]) }
 
 // testError is the root mean squared error of the mean, in the network's units.
-func testError(s experiment.Prediction) (float64, error) {
+func testError(s experiment.Prediction) float64 {
 	mean, _ := s.Moments()
 	return metrics.RMSE(mean, s.Targets)
 }

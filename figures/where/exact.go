@@ -225,15 +225,7 @@ func apart(p, others *experiment.Predictions) (map[string]float64, error) {
 		w1, tv, std, otherStd := 0.0, 0.0, 0.0, 0.0
 		for i, a := range ours[r.name] {
 			b := theirs[r.name][i]
-			d, err := metrics.Wasserstein(a, b)
-			if err != nil {
-				return nil, err
-			}
-			v, err := metrics.TotalVariation(a, b, noise)
-			if err != nil {
-				return nil, err
-			}
-			w1, tv, std, otherStd = w1+d/n, tv+v/n, std+stat.PopStdDev(a, nil), otherStd+stat.PopStdDev(b, nil)
+			w1, tv, std, otherStd = w1+metrics.Wasserstein(a, b)/n, tv+metrics.TotalVariation(a, b, noise)/n, std+stat.PopStdDev(a, nil), otherStd+stat.PopStdDev(b, nil)
 		}
 		found[r.name+"_w1"], found[r.name+"_tv"], found[r.name+"_std_ratio"] = w1, tv, std/otherStd
 	}

@@ -74,7 +74,7 @@ func (p jointProblem) experiments(m experiment.Method) experiment.Experiments {
 }
 
 // jointOf are the two metrics of groups of a set's examples.
-func jointOf(target []float64, s *experiment.Prediction, at []int, groups [][]int, unit float64) (joint, marginal float64, err error) {
+func jointOf(target []float64, s *experiment.Prediction, at []int, groups [][]int, unit float64) (joint, marginal float64) {
 	take := func(all [][]float64) [][]float64 {
 		taken := make([][]float64, len(all))
 		for m, values := range all {
@@ -85,17 +85,13 @@ func jointOf(target []float64, s *experiment.Prediction, at []int, groups [][]in
 		return taken
 	}
 	mean, variance := take(s.Mean), take(s.Variances())
-	if joint, err = metrics.JointNLL(target, mean, variance, groups, unit); err != nil {
-		return 0, 0, err
-	}
 	var alone [][]int
 	for _, group := range groups {
 		for _, i := range group {
 			alone = append(alone, []int{i})
 		}
 	}
-	marginal, err = metrics.JointNLL(target, mean, variance, alone, unit)
-	return joint, marginal, err
+	return metrics.JointNLL(target, mean, variance, groups, unit), metrics.JointNLL(target, mean, variance, alone, unit)
 }
 
 // cubicJoint measures dyads of grid points where the data are and between them, |x| <= 4, and of those in the gap, |x| < 2.
@@ -116,10 +112,7 @@ func cubicJoint(p *experiment.Predictions) (map[string]float64, error) {
 				inside = append(inside, i)
 			}
 		}
-		dyads, err := metrics.Dyads(len(inside), dyadSize, dyadCount, uint64(p.Split))
-		if err != nil {
-			return nil, err
-		}
+		dyads := metrics.Dyads(len(inside), dyadSize, dyadCount, uint64(p.Split))
 		var at []int
 		var target []float64
 		groups := make([][]int, len(dyads))
@@ -130,11 +123,7 @@ func cubicJoint(p *experiment.Predictions) (map[string]float64, error) {
 				at, target = append(at, inside[i]), append(target, (x*x*x+toy.CubicNoise*random.NormFloat64()-p.Zero)/p.Unit)
 			}
 		}
-		joint, marginal, err := jointOf(target, s, at, groups, p.Unit)
-		if err != nil {
-			return nil, err
-		}
-		found[place.prefix+metricJoint], found[place.prefix+metricMarginal] = joint, marginal
+		found[place.prefix+metricJoint], found[place.prefix+metricMarginal] = jointOf(target, s, at, groups, p.Unit)
 	}
 	return found, nil
 }
@@ -150,24 +139,18 @@ func neighboursJoint(p *experiment.Predictions) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, err := neighbours(data.Sets[0].Inputs.(nets.Floats), uint64(p.Split))
-	if err != nil {
-		return nil, err
-	}
+	groups := neighbours(data.Sets[0].Inputs.(nets.Floats), uint64(p.Split))
 	at := make([]int, len(s.Targets))
 	for i := range at {
 		at[i] = i
 	}
-	joint, marginal, err := jointOf(s.Targets, s, at, groups, p.Unit)
-	return map[string]float64{metricJoint: joint, metricMarginal: marginal}, err
+	joint, marginal := jointOf(s.Targets, s, at, groups, p.Unit)
+	return map[string]float64{metricJoint: joint, metricMarginal: marginal}, nil
 }
 
 // neighbours are dyads of inputs with neighbours for anchors that are drawn again, no input twice.
-func neighbours(x nets.Floats, seed uint64) ([][]int, error) {
-	groups, err := metrics.Dyads(x.Len(), dyadSize, dyadCount, seed)
-	if err != nil {
-		return nil, err
-	}
+func neighbours(x nets.Floats, seed uint64) [][]int {
+	groups := metrics.Dyads(x.Len(), dyadSize, dyadCount, seed)
 	inputs := slices.Collect(slices.Chunk(x.Values, x.Size()))
 	for _, group := range groups {
 		taken := map[int]bool{}
@@ -181,7 +164,7 @@ func neighbours(x nets.Floats, seed uint64) ([][]int, error) {
 			group[t], taken[nearest] = nearest, true
 		}
 	}
-	return groups, nil
+	return groups
 }
 
 // The groups of rows of FunctionTable.

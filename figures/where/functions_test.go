@@ -25,7 +25,7 @@ func TestNeighbours(t *testing.T) {
 	for i := range x {
 		x[i] = float64(i * i)
 	}
-	groups, dyads := must.Get(neighbours(nets.Rows(x, 1), 3))(t), must.Get(metrics.Dyads(n, dyadSize, dyadCount, 3))(t)
+	groups, dyads := neighbours(nets.Rows(x, 1), 3), metrics.Dyads(n, dyadSize, dyadCount, 3)
 	for k, group := range groups {
 		for place, i := range group {
 			if slices.Contains(group[:place], i) {

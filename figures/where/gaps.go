@@ -4,7 +4,6 @@ package where
 
 import (
 	_ "embed"
-	"fmt"
 	"math"
 	"slices"
 
@@ -204,10 +203,7 @@ func gapTable(x *tables.Index, name string, others []experiment.Method, all stri
 					cells = append(cells, tables.Waits, tables.Waits)
 					continue
 				}
-				d, err := median(list)
-				if err != nil {
-					return s.Table, fmt.Errorf("where: gaps of %s against %s: %w", dataset, control.Name, err)
-				}
+				d := median(list)
 				lower := floats.Count(func(v float64) bool { return v < 0 }, list)
 				cells = append(cells, tables.Mean{Words: report.Cell{Difference: &d}, Family: control.Name}, tables.Words("%d of %d", lower, len(list)))
 			}
@@ -226,12 +222,10 @@ func pooled(sets [][]float64, each bool) []float64 {
 }
 
 // median is the median of differences with its bootstrap interval and the p-value of the signed-rank test.
-func median(list []float64) (d metrics.Difference, err error) {
-	if d.Mean, d.Low, d.High, err = metrics.MedianInterval(list, tables.Confidence, bootstrapDraws, bootstrapSeed); err != nil {
-		return d, err
-	}
-	d.P, err = metrics.SignedRank(list)
-	return d, err
+func median(list []float64) (d metrics.Difference) {
+	d.Mean, d.Low, d.High = metrics.MedianInterval(list, tables.Confidence, bootstrapDraws, bootstrapSeed)
+	d.P = metrics.SignedRank(list)
+	return d
 }
 
 // GapFigure shows the differences of GapTable.

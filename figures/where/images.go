@@ -2,7 +2,6 @@ package where
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -132,16 +131,9 @@ func LabelledImages(p *experiment.Predictions) (map[string]float64, error) {
 		if s.Labels == nil || s.Set == cifar.TestSet || s.Set == cifar.HeldOutSet {
 			continue
 		}
-		accuracy, accuracyErr := metrics.Accuracy(s.Probabilities, s.Width, s.Labels)
-		nll, nllErr := metrics.CategoricalNLL(s.Probabilities, s.Width, s.Labels)
-		outcomes, err := metrics.NewOutcomes(s.Probabilities, s.Width, s.Labels)
-		if err = errors.Join(accuracyErr, nllErr, err); err != nil {
-			return nil, fmt.Errorf("where: the set %q: %w", s.Set, err)
-		}
-		ece, err := outcomes.ECE(10)
-		if err != nil {
-			return nil, fmt.Errorf("where: the set %q: %w", s.Set, err)
-		}
+		accuracy := metrics.Accuracy(s.Probabilities, s.Width, s.Labels)
+		nll := metrics.CategoricalNLL(s.Probabilities, s.Width, s.Labels)
+		ece := metrics.NewOutcomes(s.Probabilities, s.Width, s.Labels).ECE(10)
 		found[s.Set+"_accuracy"], found[s.Set+"_nll"], found[s.Set+"_ece10"] = accuracy, nll, ece
 		if s.Set != trainSet {
 			nlls, eces = append(nlls, nll), append(eces, ece)

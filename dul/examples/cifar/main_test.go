@@ -40,7 +40,7 @@ func TestQuick(t *testing.T) {
 
 func TestTold(t *testing.T) {
 	var out bytes.Buffer
-	must.Do(t, told(&out, "a score", []float64{1, 2}, []float64{3, 1.5}))
+	told(&out, "a score", []float64{1, 2}, []float64{3, 1.5})
 	if want := "SVHN told from CIFAR-10 by a score: AUROC 0.750\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
