@@ -1,4 +1,4 @@
-// Package report turns results into something to read: tables as Markdown, LaTeX or HTML, and figures in one
+// Package report turns results into something to read: tables as Markdown, LaTeX or CSV, and figures in one
 // style as SVG, PNG or PDF.
 //
 // The tables and figures of the experiments are in their packages. Here are the types, the comparison with

@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/csv"
 	"fmt"
-	"html"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,12 +13,11 @@ import (
 const (
 	Markdown = "md"
 	LaTeX    = "latex"
-	HTML     = "html"
 	CSV      = "csv" // the cells, and differences with their intervals
 )
 
 // TableFormats lists the formats that Table.Render knows.
-func TableFormats() []string { return []string{Markdown, LaTeX, HTML, CSV} }
+func TableFormats() []string { return []string{Markdown, LaTeX, CSV} }
 
 // Render returns the table as text in one of TableFormats.
 func (t Table) Render(format string) (string, error) {
@@ -33,8 +31,6 @@ func (t Table) Render(format string) (string, error) {
 		return t.markdown(), nil
 	case LaTeX:
 		return t.latex(), nil
-	case HTML:
-		return t.html(), nil
 	case CSV:
 		return t.csv()
 	}
@@ -149,40 +145,6 @@ func latexMinus(s string) string {
 		} else {
 			b.WriteByte(s[i])
 		}
-	}
-	return b.String()
-}
-
-func (t Table) html() string {
-	escape := html.EscapeString
-	var b strings.Builder
-	fmt.Fprintf(&b, "<table id=\"%s\">\n<caption><b>%s</b> %s</caption>\n<thead><tr>", escape(t.Name), escape(t.Title), escape(t.Caption))
-	for _, column := range t.Columns {
-		fmt.Fprintf(&b, "<th scope=\"col\">%s</th>", escape(column))
-	}
-	b.WriteString("</tr></thead>\n<tbody>\n")
-	for i, row := range t.Rows {
-		if t.begins(i) {
-			fmt.Fprintf(&b, "<tr><th scope=\"rowgroup\" colspan=\"%d\">%s</th></tr>\n", len(t.Columns), escape(row.Group))
-		}
-		texts := row.in(escape, "<b>%s</b>")
-		fmt.Fprintf(&b, "<tr><th scope=\"row\">%s</th>", texts[0])
-		for _, text := range texts[1:] {
-			fmt.Fprintf(&b, "<td>%s</td>", text)
-		}
-		b.WriteString("</tr>\n")
-	}
-	b.WriteString("</tbody>\n")
-	if said := t.said(); len(said) > 0 {
-		fmt.Fprintf(&b, "<tfoot><tr><td colspan=\"%d\">%s</td></tr></tfoot>\n", len(t.Columns), escape(strings.Join(said, " ")))
-	}
-	b.WriteString("</table>\n")
-	if len(t.Measured) > 0 {
-		b.WriteString("<details><summary>How this was measured</summary>\n")
-		for _, text := range t.Measured {
-			fmt.Fprintf(&b, "<p>%s</p>\n", escape(text))
-		}
-		b.WriteString("</details>\n")
 	}
 	return b.String()
 }

@@ -39,9 +39,6 @@ func TestRender(t *testing.T) {
 		report.LaTeX: {
 			`\caption{Is a\_b? 50\% of a\_b \& <c> | \{d\} \$}`, `\multicolumn{3}{l}{\textbf{g\_1}} \\`, `\textbf{$-$1 $\pm$ 2 $\blacktriangle$} & <b> \\`, "\\smallskip Not run: c",
 		},
-		report.HTML: {
-			"<caption><b>Is a_b?</b> 50% of a_b &amp; &lt;c&gt;", `<th scope="rowgroup" colspan="3">g_1</th>`, "<td><b>-1 ± 2 ▲</b></td><td>&lt;b&gt;</td>", "Not run: c_d; e.</td></tr></tfoot>", "<p>In a_b.</p>\n<p>Twice.</p>\n</details>",
-		},
 		report.CSV: {
 			"Group,n,v,v: difference,from,to,verdict,w\ng_1,r|s,-1 ± 2,,,,,<b>\ng_1,t,3,-0.25,-0.5,0.3333,not significant,\n",
 		},
@@ -61,7 +58,7 @@ func TestRender(t *testing.T) {
 	if out := must.Get(plain.Render(report.Markdown))(t); strings.Contains(out, "▲") {
 		t.Errorf("a legend of no marks:\n%s", out)
 	}
-	if _, err := (report.Table{}).Render("docx"); err == nil || !strings.Contains(err.Error(), "md, latex, html") {
+	if _, err := (report.Table{}).Render("docx"); err == nil || !strings.Contains(err.Error(), "md, latex, csv") {
 		t.Errorf("unknown format: %v", err)
 	}
 	ragged := report.Table{Name: "n", Columns: []string{"a", "b"}, Rows: []report.Row{{Name: "r"}}}
@@ -72,23 +69,23 @@ func TestRender(t *testing.T) {
 
 // A text of anybody's is shown as it is: no format takes a part of it for a row, a link, a formula or a heading.
 func TestTextsOfOthers(t *testing.T) {
-	for _, c := range []struct{ text, markdown, latex, html string }{
-		{"a\nb", "a b", "a b", "a\nb"},
-		{"a\r\n\r\nb", "a  b", "a  b", "a\r\n\r\nb"},
-		{"[l](javascript:x)", `[l]\(javascript:x)`, `{[}l](javascript:x)`, "[l](javascript:x)"},
-		{"![i][r]", `![i]\[r]`, `!{[}i]{[}r]`, "![i][r]"},
-		{"[r]: x", `[r]\: x`, `{[}r]: x`, "[r]: x"},
-		{"costs $5, or $6", `costs \$5, or \$6`, `costs \$5, or \$6`, "costs $5, or $6"},
-		{`\(x\)`, "&#92;(x&#92;)", `\textbackslash{}(x\textbackslash{})`, `\(x\)`},
-		{"<b>&lt;", "&lt;b>&amp;lt;", `<b>\&lt;`, "&lt;b&gt;&amp;lt;"},
-		{"x ~~y~~", `x \~\~y\~\~`, "x \\textasciitilde{}\\textasciitilde{}y\\textasciitilde{}\\textasciitilde{}", "x ~~y~~"},
-		{"## head", `\## head`, `\#\# head`, "## head"},
-		{"> said", `\> said`, `> said`, "&gt; said"},
-		{"- entry", `\- entry`, `- entry`, "- entry"},
-		{"12. entry", `12\. entry`, `12. entry`, "12. entry"},
-		{"[x] task", `\[x] task`, `{[}x] task`, "[x] task"},
-		{"---", `\---`, `---`, "---"},
-		{"-1.5 [-2, 1]", "-1.5 [-2, 1]", `$-$1.5 {[}$-$2, 1]`, "-1.5 [-2, 1]"},
+	for _, c := range []struct{ text, markdown, latex string }{
+		{"a\nb", "a b", "a b"},
+		{"a\r\n\r\nb", "a  b", "a  b"},
+		{"[l](javascript:x)", `[l]\(javascript:x)`, `{[}l](javascript:x)`},
+		{"![i][r]", `![i]\[r]`, `!{[}i]{[}r]`},
+		{"[r]: x", `[r]\: x`, `{[}r]: x`},
+		{"costs $5, or $6", `costs \$5, or \$6`, `costs \$5, or \$6`},
+		{`\(x\)`, "&#92;(x&#92;)", `\textbackslash{}(x\textbackslash{})`},
+		{"<b>&lt;", "&lt;b>&amp;lt;", `<b>\&lt;`},
+		{"x ~~y~~", `x \~\~y\~\~`, "x \\textasciitilde{}\\textasciitilde{}y\\textasciitilde{}\\textasciitilde{}"},
+		{"## head", `\## head`, `\#\# head`},
+		{"> said", `\> said`, `> said`},
+		{"- entry", `\- entry`, `- entry`},
+		{"12. entry", `12\. entry`, `12. entry`},
+		{"[x] task", `\[x] task`, `{[}x] task`},
+		{"---", `\---`, `---`},
+		{"-1.5 [-2, 1]", "-1.5 [-2, 1]", `$-$1.5 {[}$-$2, 1]`},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			table := report.Table{
@@ -99,15 +96,10 @@ func TestTextsOfOthers(t *testing.T) {
 			if got := must.Get(table.Render(report.Markdown))(t); got != want {
 				t.Errorf("Markdown:\n%s\nwant\n%s", got, want)
 			}
-			for format, wants := range map[string][]string{
-				report.LaTeX: {`\caption{` + c.latex + " " + c.latex + "}\n", "\n" + c.latex + ` & v \\` + "\n", `{\textbf{` + c.latex + "}}", "\n" + c.latex + " & " + c.latex + ` \\` + "\n", `\smallskip ` + c.latex + "\n"},
-				report.HTML:  {"<caption><b>" + c.html + "</b> " + c.html + "</caption>", ">" + c.html + "</th>", "<td>" + c.html + "</td>", "<p>" + c.html + "</p>"},
-			} {
-				got := must.Get(table.Render(format))(t)
-				for _, want := range wants {
-					if !strings.Contains(got, want) {
-						t.Errorf("%s lacks %q:\n%s", format, want, got)
-					}
+			got := must.Get(table.Render(report.LaTeX))(t)
+			for _, want := range []string{`\caption{` + c.latex + " " + c.latex + "}\n", "\n" + c.latex + ` & v \\` + "\n", `{\textbf{` + c.latex + "}}", "\n" + c.latex + " & " + c.latex + ` \\` + "\n", `\smallskip ` + c.latex + "\n"} {
+				if !strings.Contains(got, want) {
+					t.Errorf("LaTeX lacks %q:\n%s", want, got)
 				}
 			}
 		})

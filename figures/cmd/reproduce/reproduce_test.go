@@ -284,7 +284,6 @@ func TestListTablesFigures(t *testing.T) {
 	for _, c := range []struct{ name, out, file, begins, ends string }{
 		{"nll", "a.md", "a.md", "The likelihood", "\n\n" + made + "\n"},
 		{"nll", "a.tex", "a.tex", "% needs", "\n% " + made + "\n"},
-		{"nll", "a.html", "a.html", "<table", "\n<p>" + made + "</p>\n"},
 		{"nll", "a.csv", "a.csv", "Data,NLL", "8 runs\n"},
 		{"all", "new", "new/same.md", "The likelihood", made + "\n"},
 	} {

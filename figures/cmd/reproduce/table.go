@@ -23,7 +23,7 @@ import (
 type tableCommand struct {
 	Table string `arg:"" help:"The table, or all. \"reproduce list\" shows the tables."`
 	storesFlag
-	Format string `placeholder:"FORMAT" help:"md, latex, html or csv (default: that of the file of --out, else md)."`
+	Format string `placeholder:"FORMAT" help:"md, latex or csv (default: that of the file of --out, else md)."`
 	Out    path   `placeholder:"PATH" help:"Write to this file or folder in place of printing; for \"all\" a folder."`
 }
 
@@ -210,8 +210,6 @@ func cited(text, format, citation string) string {
 		return text + "\n" + citation + "\n"
 	case report.LaTeX:
 		return text + "% " + citation + "\n"
-	case report.HTML:
-		return text + "<p>" + html.EscapeString(citation) + "</p>\n"
 	}
 	return text
 }

@@ -46,7 +46,7 @@ func TestWrongUsage(t *testing.T) {
 		{"run few --set Method.Layers.InitStd=0.05", `MC Dropout on yacht, split 0, seed 0 (uci.Paper): Layers, of type baselines.MCDropout, has no field "InitStd"`},
 		{"list few", "unexpected argument few"},
 		{"table nl", `unknown table "nl", want nll, same or all`},
-		{"table nll --format docx", `--format: unknown "docx", want md, latex, html, csv`},
+		{"table nll --format docx", `--format: unknown "docx", want md, latex, csv`},
 		{"table nll --out a.txt", "--out: a.txt has the ending .txt"},
 		{"table nll --out a.tex --format md", "--out: a.tex has the ending of the format latex, and --format is md"},
 		{"figure curve --format gif", `--format: unknown "gif"`},

@@ -2,7 +2,6 @@
 package figtest
 
 import (
-	"encoding/xml"
 	"flag"
 	"os"
 	"path/filepath"
@@ -144,11 +143,6 @@ func Renders(t *testing.T, table report.Table) {
 			t.Errorf("%s as %s is not reproducible: %v", table.Name, format, err)
 		}
 		switch format {
-		case report.HTML:
-			var v struct{}
-			if err := xml.Unmarshal([]byte("<div>"+out+"</div>"), &v); err != nil {
-				t.Errorf("%s: %v\n%s", table.Name, err, out)
-			}
 		case report.LaTeX:
 			checkLaTeX(t, table, out)
 		case report.Markdown:
