@@ -1,6 +1,7 @@
 package hmc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,8 +30,8 @@ import (
 type Posterior struct {
 	model     *nets.Model
 	exec      *model.Exec
-	predict   *model.Exec // nil for a likelihood that is no likelihood.Regression
-	data      []any       // inputs and targets
+	predictor *predict.Predictor
+	data      []any // inputs and targets
 	variables []*model.Variable
 	sizes     []int // of the variables in one chain
 }
@@ -49,12 +50,9 @@ func NewPosterior(m *nets.Model, data train.Dataset) (*Posterior, error) {
 	p := &Posterior{model: m}
 	p.data = []any{tensorOf(x), params.FromFloat64(shapes.Make(m.DType, x.Len(), len(data.Targets)/x.Len()), data.Targets)}
 	p.exec = model.MustNewExec(m.Backend, m.Store, p.build)
-	if l, is := m.Likelihood.(likelihood.Regression); is {
-		p.predict = model.MustNewExec(m.Backend, m.Store, func(root *model.Scope, x *graph.Node) []*graph.Node {
-			s, outputs := p.apply(root, x)
-			mean, logVariance := l.Moments(s, outputs)
-			return []*graph.Node{mean, graph.BroadcastToDims(graph.Exp(graph.MulScalar(logVariance, 0.5)), mean.Shape().Dimensions...)}
-		})
+	var err error
+	if p.predictor, err = predict.NewPredictor(m, predict.Options{Samples: 1}); err != nil {
+		return nil, fmt.Errorf("hmc: %w", err)
 	}
 	if _, _, err := p.evaluate(); err != nil { // which makes the parameters
 		p.Close()
@@ -183,22 +181,18 @@ func (p *Posterior) Density(at [][]float64) (logs []float64, gradients [][]float
 // parameters. A likelihood that is no likelihood.Regression is an error.
 func (p *Posterior) Predict(at [][]float64, x nets.Floats) (predict.Mixture, error) {
 	var all predict.Mixture
-	if p.predict == nil {
+	if _, is := p.model.Likelihood.(likelihood.Regression); !is {
 		return all, fmt.Errorf("hmc: a likelihood of type %T has no mean and variance to predict; set the parameters, and use predict.SampleReplicas", p.model.Likelihood)
 	}
 	if err := p.Set(at); err != nil {
 		return all, err
 	}
-	out, err := p.predict.Exec(tensorOf(x))
+	found, err := p.predictor.PredictReplicas(context.Background(), slices.Repeat([]nets.Floats{x}, p.model.Replicas)...)
 	if err != nil {
-		return all, fmt.Errorf("hmc: %w", nets.Cause(err))
+		return all, fmt.Errorf("hmc: %w", err)
 	}
-	for k, rows := range []*[][]float64{&all.Mean, &all.NoiseStd} {
-		values, err := params.ToFloat64(out[k])
-		if err != nil {
-			return all, err
-		}
-		*rows = slices.Collect(slices.Chunk(values, x.Len()))
+	for _, chain := range found {
+		all.Mean, all.NoiseStd = append(all.Mean, chain.Mean...), append(all.NoiseStd, chain.NoiseStd...)
 	}
 	return all, nil
 }
@@ -206,7 +200,5 @@ func (p *Posterior) Predict(at [][]float64, x nets.Floats) (predict.Mixture, err
 // Close frees the compiled graphs. The model stays as it is.
 func (p *Posterior) Close() {
 	p.exec.Finalize()
-	if p.predict != nil {
-		p.predict.Finalize()
-	}
+	_ = p.predictor.Close() // it has no noise, whose buffers could not be freed
 }

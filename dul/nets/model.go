@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -48,6 +49,8 @@ type Model struct {
 	Replicas int
 	// Host is the source of noise; nil draws noise in the graph.
 	Host *stochastic.HostSampler
+	// lock makes those who execute graphs of the store take turns; nil in a model that was not made by this package.
+	lock *sync.Mutex
 	// DType is the type of parameters and activations, Float32 from New. Change it to
 	// Float64 before the first use; training and predicting refuse any other type.
 	DType dtypes.DType
@@ -109,7 +112,7 @@ func newModel(backend compute.Backend, network Network, l likelihood.Likelihood,
 	if err := store.SetRNGStateFromSeed(int64(seeds[0])); err != nil {
 		return nil, err
 	}
-	return &Model{Network: network, Likelihood: l, Backend: backend, Store: store, DType: dtypes.Float32}, nil
+	return &Model{Network: network, Likelihood: l, Backend: backend, Store: store, DType: dtypes.Float32, lock: new(sync.Mutex)}, nil
 }
 
 // Seeds are those that the model was made with, one for each replica.
@@ -132,6 +135,16 @@ func (m *Model) Check() error {
 		return fmt.Errorf("nets.Model.DType: %w", err)
 	}
 	return nil
+}
+
+// Hold waits for others that execute graphs of the model or of a part of it (see With), as package predict does, and returns a
+// function that lets the next one. A training does not ask.
+func (m *Model) Hold() (release func()) {
+	if m.lock == nil {
+		return func() {}
+	}
+	m.lock.Lock()
+	return m.lock.Unlock
 }
 
 // Scope is the scope of the model's parameters below the store's root.

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -38,8 +39,12 @@ func Marginals(ctx context.Context, m *nets.Model, x ...nets.Floats) ([]Mixture,
 	}
 	both := *m
 	both.Network, both.Likelihood = moments{network}, withVariance{}
-	found, err := sample(ctx, &both, inputs, Options{Samples: 1})
+	p, err := NewPredictor(&both, Options{Samples: 1})
 	if err != nil {
+		return nil, err
+	}
+	found, err := p.predict(ctx, inputs...)
+	if err := errors.Join(err, p.Close()); err != nil {
 		return nil, err
 	}
 	all := make([]Mixture, len(found))

@@ -132,26 +132,92 @@ type LayerEnergy struct {
 	Mean, One []float64
 }
 
-// Sample predicts by a model without replicas. Batch normalisation uses its
+// A Predictor predicts by a model again and again. It compiles a graph for each shape of a batch of inputs when it first sees
+// one, keeps the last few, and always uses the parameters that the model has. Several goroutines may use it: they take turns, as
+// do all predictions by one model, but for a training of the model, which must be over. If the numbers of inputs differ
+// from call to call, set Options.BatchSize.
+type Predictor struct {
+	model   *nets.Model
+	options Options
+	graphs  map[string]*sampler // by the shapes of their batches
+}
+
+// mostGraphs is how many compiled graphs a Predictor keeps.
+const mostGraphs = 16
+
+var errNoModel = errors.New("there is no model to predict by; nets.New makes one")
+
+// NewPredictor returns a Predictor. Close frees it.
+func NewPredictor(m *nets.Model, o Options) (*Predictor, error) {
+	if m == nil {
+		return nil, errNoModel
+	}
+	return &Predictor{m, o, map[string]*sampler{}}, m.Check()
+}
+
+// Predict predicts by a model without replicas. Batch normalisation uses its
 // running statistics; the noise of the layers is drawn anew for every sample, and
 // for every batch where it is that of weights. An error comes of bad inputs, of a
 // network that cannot be applied to them, of outputs that are not finite, of energies
 // asked of a network without energy models, and where the context ends.
-func Sample(ctx context.Context, m *nets.Model, x nets.Inputs, o Options) (*Prediction, error) {
-	if m == nil {
-		return nil, errNoModel
+func (p *Predictor) Predict(ctx context.Context, x nets.Inputs) (*Prediction, error) {
+	if n := p.model.Replicas; n != 0 {
+		return nil, fmt.Errorf("the model has %d replicas; use predict.SampleReplicas, or PredictReplicas", n)
 	}
-	if m.Replicas != 0 {
-		return nil, fmt.Errorf("the model has %d replicas; use predict.SampleReplicas", m.Replicas)
-	}
-	all, err := sample(ctx, m, []nets.Inputs{x}, o)
+	all, err := p.predict(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	if err := all[0].checkFinite(0); err != nil {
+	return all[0], all[0].checkFinite(0)
+}
+
+// PredictReplicas predicts by each replica of a model at its own inputs x[r]. Where
+// a replica diverged in training its predictions are no numbers, and no error: the
+// others have theirs.
+func (p *Predictor) PredictReplicas(ctx context.Context, x ...nets.Floats) ([]*Prediction, error) {
+	if n := p.model.Replicas; n != len(x) || n == 0 {
+		return nil, fmt.Errorf("%d sets of inputs for a model with %d replicas", len(x), n)
+	}
+	inputs := make([]nets.Inputs, len(x))
+	for i := range x {
+		inputs[i] = x[i]
+	}
+	return p.predict(ctx, inputs...)
+}
+
+// Close frees the compiled graphs. The model stays as it is.
+func (p *Predictor) Close() error {
+	defer p.model.Hold()()
+	return p.drop()
+}
+
+// drop frees all graphs.
+func (p *Predictor) drop() (err error) {
+	for _, s := range p.graphs {
+		err = errors.Join(err, s.graph.close())
+	}
+	clear(p.graphs)
+	return err
+}
+
+// Sample is Predictor.Predict for a single call.
+func Sample(ctx context.Context, m *nets.Model, x nets.Inputs, o Options) (found *Prediction, err error) {
+	p, err := NewPredictor(m, o)
+	if err != nil {
 		return nil, err
 	}
-	return all[0], nil
+	defer func() { err = errors.Join(err, p.Close()) }()
+	return p.Predict(ctx, x)
+}
+
+// SampleReplicas is Predictor.PredictReplicas for a single call.
+func SampleReplicas(ctx context.Context, m *nets.Model, x []nets.Floats, o Options) (found []*Prediction, err error) {
+	p, err := NewPredictor(m, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	return p.PredictReplicas(ctx, x...)
 }
 
 // checkFinite returns an error where the network gave no numbers, which wraps metrics.ErrValue. first is the number of the
@@ -170,29 +236,13 @@ func (p *Prediction) checkFinite(first int) error {
 	return nil
 }
 
-// SampleReplicas predicts by each replica of a model at its own inputs x[r]. Where
-// a replica diverged in training its predictions are no numbers, and no error: the
-// others have theirs.
-func SampleReplicas(ctx context.Context, m *nets.Model, x []nets.Floats, o Options) ([]*Prediction, error) {
-	if m == nil {
-		return nil, errNoModel
-	}
-	if m.Replicas != len(x) || m.Replicas == 0 {
-		return nil, fmt.Errorf("%d sets of inputs for a model with %d replicas", len(x), m.Replicas)
-	}
-	inputs := make([]nets.Inputs, len(x))
-	for i := range x {
-		inputs[i] = x[i]
-	}
-	return sample(ctx, m, inputs, o)
-}
-
-var errNoModel = errors.New("there is no model to predict by; nets.New makes one")
-
-// A sampler is the state of one call.
+// A sampler is a compiled graph, and the state of one call that uses it.
 type sampler struct {
 	Options
-	model  *nets.Model
+	model *nets.Model
+	graph *repeated
+	tile  int // samples whose rows are in one batch
+
 	inputs []nets.Inputs // of each replica
 	total  int           // of the largest replica
 	found  []*Prediction // of each replica
@@ -204,54 +254,92 @@ type sampler struct {
 	layers       []nets.LayerEnergy // of the graph that was built last
 }
 
-func sample(ctx context.Context, m *nets.Model, inputs []nets.Inputs, o Options) (found []*Prediction, err error) {
-	if err := m.Check(); err != nil {
-		return nil, err
-	}
-	p := &sampler{Options: o, model: m, inputs: inputs}
+func (p *Predictor) predict(ctx context.Context, inputs ...nets.Inputs) (found []*Prediction, err error) {
+	defer p.model.Hold()()
+	total := 0
 	for _, x := range inputs {
 		if err := nets.CheckInputs(x); err != nil {
 			return nil, err
 		}
-		p.total = max(p.total, x.Len())
-		p.found = append(p.found, &Prediction{LastConvolution: -1})
+		total = max(total, x.Len())
+		found = append(found, &Prediction{LastConvolution: -1})
 	}
 	if err := sameShape(inputs); err != nil {
 		return nil, err
 	}
-	_, images := inputs[0].(nets.Pixels)
-	if p.Options, err = o.withDefaults(m, images, p.total); err != nil {
-		return nil, err
-	}
-	p.regression, _ = m.Likelihood.(likelihood.Regression)
-	if p.regression == nil {
-		p.distribution, _ = m.Likelihood.(likelihood.Distribution)
-	}
-	_, p.classes = m.Likelihood.(likelihood.Classification)
-	seeded, err := p.seededNoise()
+	pixels, images := inputs[0].(nets.Pixels)
+	o, err := p.options.withDefaults(p.model, images, total)
 	if err != nil {
 		return nil, err
 	}
-	g, err := newRepeated(m, p.build, seeded, p.PerExecution)
-	if err != nil {
-		return nil, err
+	shape := fmt.Sprint(o.BatchSize, pixels.Height, pixels.Width, pixels.Standardization)
+	if x, is := inputs[0].(nets.Floats); is {
+		shape = fmt.Sprint(o.BatchSize, x.Shape)
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
-	for done := 0; done < p.total; {
-		count := min(p.BatchSize, p.total-done)
-		if err := p.batch(ctx, g, done, count); err != nil {
-			return nil, fmt.Errorf("predicting input %d and those after it: %w", done, err)
+	s := p.graphs[shape]
+	if s == nil {
+		if len(p.graphs) == mostGraphs {
+			if err := p.drop(); err != nil {
+				return nil, err
+			}
+		}
+		s = &sampler{Options: o, model: p.model, tile: 1}
+	}
+	s.inputs, s.total, s.found = inputs, total, found
+	if s.graph == nil {
+		if err := s.compile(p.options.PerExecution == 0); err != nil {
+			return nil, err
+		}
+		p.graphs[shape] = s
+	}
+	for done := 0; done < total; {
+		count := min(s.BatchSize, total-done)
+		if err := s.batch(ctx, done, count); err != nil {
+			delete(p.graphs, shape) // which may have been left half-way
+			return nil, errors.Join(fmt.Errorf("predicting input %d and those after it: %w", done, err), s.graph.close())
 		}
 		done += count
-		if p.Progress != nil {
-			p.Progress(done, p.total)
+		if s.Progress != nil {
+			s.Progress(done, total)
 		}
 	}
-	return p.found, nil
+	return found, nil
 }
 
-// seededNoise is the source of noise of Options.Seed, nil without one.
-func (p *sampler) seededNoise() (*stochastic.Seeded, error) {
+// tiledRows is how many rows a batch has at most that has the rows of several samples.
+const tiledRows = 512
+
+// compile prepares the graph. If each example has noise of its own, by a seed, and only then, samples can be further rows of
+// the batch, which is faster for a few inputs.
+func (p *sampler) compile(tile bool) error {
+	p.regression, _ = p.model.Likelihood.(likelihood.Regression)
+	if p.regression == nil {
+		p.distribution, _ = p.model.Likelihood.(likelihood.Distribution)
+	}
+	_, p.classes = p.model.Likelihood.(likelihood.Classification)
+	seeded, err := p.seededNoise(p.BatchSize + 1)
+	if err != nil {
+		return err
+	}
+	if tile && seeded != nil && !p.Coherent && !p.Training {
+		other, err := p.seededNoise(p.BatchSize + 2)
+		if err != nil {
+			return err
+		}
+		for k := 2; k <= p.Samples && k*p.BatchSize <= tiledRows && seeded.Apart(other); k++ {
+			if p.Samples%k == 0 {
+				p.tile, p.PerExecution = k, 1
+				seeded.Rows(p.BatchSize)
+			}
+		}
+	}
+	p.graph, err = newRepeated(p.model, p.build, seeded, p.PerExecution, p.tile)
+	return err
+}
+
+// seededNoise is the source of noise of Options.Seed, nil without one, which has traced a graph of more examples than any
+// batch has.
+func (p *sampler) seededNoise(examples int) (*stochastic.Seeded, error) {
 	if p.Seed == nil {
 		return nil, nil
 	}
@@ -260,7 +348,6 @@ func (p *sampler) seededNoise() (*stochastic.Seeded, error) {
 	seeded := stochastic.NewSeeded(*p.Seed, seeds, p.model.Replicas > 0)
 	once := *p
 	once.PerExecution = 1
-	examples := p.BatchSize + 1 // more than in any batch
 	inputs := p.rows(0, 0, examples)
 	err := nets.Build(p.model.Backend, p.model.Store, func(root *model.Scope, in []*graph.Node) {
 		stochastic.SetNoiseSource(in[0].Graph(), seeded.Trace(examples))
@@ -348,22 +435,26 @@ func sideBySide(layers []nets.LayerEnergy) *graph.Node {
 
 // batch predicts at inputs first to first+count-1. The last batch is filled up
 // with zeros, except in training, where they would enter the statistics.
-func (p *sampler) batch(ctx context.Context, g *repeated, first, count int) error {
+func (p *sampler) batch(ctx context.Context, first, count int) error {
 	rows := p.BatchSize
 	if p.Training {
 		rows = count
 	}
 	inputs := p.rows(first, count, rows)
 	replicas := make([]drawn, len(p.found))
-	err := g.repeat(ctx, inputs, first, p.Samples/p.PerExecution, func(out [][]float64) {
+	err := p.graph.repeat(ctx, inputs, first, p.Samples/(p.PerExecution*p.tile), func(out [][]float64) {
 		// part is that of sample k of replica r.
 		part := func(values []float64, k, r int) []float64 {
 			size := len(values) / (p.PerExecution * len(replicas))
-			at := (k*len(replicas) + r) * size
-			return values[at : at+size]
+			all := values[(k/p.tile*len(replicas)+r)*size:][:size]
+			if size == 1 { // of all samples and inputs
+				return all
+			}
+			size /= p.tile
+			return all[k%p.tile*size:][:size:size]
 		}
 		outputs := out[len(out)-1] // in the order of build
-		for k := range p.PerExecution {
+		for k := range p.PerExecution * p.tile {
 			for r := range replicas {
 				d := &replicas[r]
 				d.outputs = append(d.outputs, part(outputs, k, r))
@@ -392,23 +483,24 @@ func (p *sampler) batch(ctx context.Context, g *repeated, first, count int) erro
 // drawn are the samples of one replica at the inputs of a batch, each [M].
 type drawn struct{ energies, logVariances, outputs [][]float64 }
 
-// rows are the inputs of a batch as a tensor, with so many rows.
+// rows are the inputs of a batch as a tensor, with so many rows, once for each sample of a tile.
 func (p *sampler) rows(first, count, rows int) *tensors.Tensor {
 	if pixels, is := p.inputs[0].(nets.Pixels); is {
 		size := pixels.Size()
 		padded := make([]byte, rows*size)
 		copy(padded, pixels.Bytes[first*size:(first+count)*size])
-		return tensors.FromFlatDataAndDimensions(padded, rows, pixels.Channels(), pixels.Height, pixels.Width)
+		return tensors.FromFlatDataAndDimensions(slices.Repeat(padded, p.tile), p.tile*rows, pixels.Channels(), pixels.Height, pixels.Width)
 	}
 	shape := p.inputs[0].(nets.Floats)
 	size := shape.Size()
-	padded := make([]float64, len(p.inputs)*rows*size)
-	for r, x := range p.inputs {
-		values := x.(nets.Floats).Values
-		copy(padded[r*rows*size:], values[min(first*size, len(values)):min((first+count)*size, len(values))])
+	var all []float64
+	for _, x := range p.inputs {
+		padded, values := make([]float64, rows*size), x.(nets.Floats).Values
+		copy(padded, values[min(first*size, len(values)):min((first+count)*size, len(values))])
+		all = append(all, slices.Repeat(padded, p.tile)...)
 	}
-	dims := append(append(p.model.Lead(), rows), shape.Shape...)
-	return params.FromFloat64(shapes.Make(p.model.DType, dims...), padded)
+	dims := append(append(p.model.Lead(), p.tile*rows), shape.Shape...)
+	return params.FromFloat64(shapes.Make(p.model.DType, dims...), all)
 }
 
 // add appends what a replica says of n further inputs.
@@ -480,12 +572,12 @@ type repeated struct {
 }
 
 // newRepeated prepares the graph of build, which is given the store's root scope
-// and the inputs, and which draws so many samples.
-func newRepeated(m *nets.Model, build func(root *model.Scope, x *graph.Node) []*graph.Node, seeded *stochastic.Seeded, samples int) (*repeated, error) {
-	r := &repeated{store: m.Store, seeded: seeded, samples: samples}
+// and the inputs, and which applies the network so many times, each time for tile samples.
+func newRepeated(m *nets.Model, build func(root *model.Scope, x *graph.Node) []*graph.Node, seeded *stochastic.Seeded, copies, tile int) (*repeated, error) {
+	r := &repeated{store: m.Store, seeded: seeded, samples: copies * tile}
 	switch {
 	case seeded != nil:
-		r.sheet = seeded.NewBuffers(samples)
+		r.sheet = seeded.NewBuffers(copies)
 	case m.Host != nil:
 		r.sheet = m.Host.NewBuffers()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -34,6 +35,7 @@ type Seeded struct {
 	coherent       bool // whether all examples must share every draw
 
 	copies          int // of the network in a graph
+	rows            int // of a sample, if the examples of a graph are those of several samples; else 0
 	sample, example int // the first ones of the next execution
 }
 
@@ -68,8 +70,25 @@ func (t tracer) Draw(_ *model.Scope, g *graph.Graph, d Distribution, shape shape
 // each time for the next sample. Call At before each execution.
 func (s *Seeded) NewBuffers(copies int) *NoiseBuffers {
 	s.copies = copies
-	return &NoiseBuffers{source: s, scope: noiseScope + "seeded"}
+	return &NoiseBuffers{source: s, scope: fmt.Sprintf("%sseeded_%d", noiseScope, seededGraphs.Add(1))}
 }
+
+// Rows says that the examples of a graph are so many examples once for each of several samples, first those of the first
+// sample.
+func (s *Seeded) Rows(examples int) { s.rows = examples }
+
+// Apart says whether there is noise, and each example has its own; other has traced the same network with other examples.
+func (s *Seeded) Apart(other *Seeded) bool {
+	for i, shape := range s.traced {
+		if _, shared, err := example(shape, other.traced[i], other.tracedExamples); err != nil || shared {
+			return false
+		}
+	}
+	return len(s.traced) > 0
+}
+
+// seededGraphs counts the graphs of Seeded in this process, whose buffers may be in one store.
+var seededGraphs atomic.Uint64
 
 // At says which sample and which example are the first of the next execution.
 func (s *Seeded) At(sample, example int) { s.sample, s.example = sample, example }
@@ -107,7 +126,11 @@ func (s *Seeded) parts(b noiseBuffer, of shapes.Shape) (iter.Seq2[*rand.Rand, pa
 			for e := range size / max(one.rows*one.columns, 1) {
 				p := one
 				p.first = r*size + e*one.first
-				if !yield(s.restart(r, number, sample, s.example+e), p) {
+				k, of := sample, e
+				if s.rows > 0 {
+					k, of = sample+e/s.rows, e%s.rows
+				}
+				if !yield(s.restart(r, number, k, s.example+of), p) {
 					return
 				}
 			}

@@ -164,6 +164,8 @@ type run struct {
 	input, target datasets.Scaler
 	began         time.Time
 	update        Update // the last one
+
+	live, functions, last *predict.Predictor // of bands on the way, of functions, and of the last band
 }
 
 func (t Training) begin(backend compute.Backend) (*run, error) {
@@ -175,6 +177,13 @@ func (t Training) begin(backend compute.Backend) (*run, error) {
 	rows := datasets.Order(0, 0, len(t.X))
 	r := &run{Training: t, model: m, input: datasets.FitScaler(t.X, 1, rows), target: datasets.FitScaler(t.Y, 1, rows), began: time.Now()}
 	r.inputs, r.targets = r.standardised(t.X), r.target.Transform(t.Y)
+	for p, o := range map[**predict.Predictor]predict.Options{
+		&r.live: r.coherent(liveSamples), &r.functions: r.coherent(shownFunctions), &r.last: {Samples: min(drawnAtOnce, r.samples(r.Samples))},
+	} {
+		if *p, err = predict.NewPredictor(m, o); err != nil {
+			return nil, fmt.Errorf("live: %w", err)
+		}
+	}
 	return r, nil
 }
 
@@ -253,7 +262,7 @@ func grid(every int) (x []float64) {
 // they leave the model's own stream of noise alone.
 func (r *run) liveBand(ctx context.Context) (*Band, error) {
 	x := grid(liveEvery)
-	drawn, err := r.sample(ctx, x, r.coherent(liveSamples))
+	drawn, err := r.sample(ctx, x, r.live)
 	if err != nil {
 		return nil, err
 	}
@@ -274,8 +283,8 @@ func (r *run) samples(wanted int) int {
 }
 
 // sample draws functions of all networks at the inputs x.
-func (r *run) sample(ctx context.Context, x []float64, o predict.Options) (predict.Mixture, error) {
-	found, err := predict.SampleReplicas(ctx, r.model, r.standardised(x), o)
+func (r *run) sample(ctx context.Context, x []float64, p *predict.Predictor) (predict.Mixture, error) {
+	found, err := p.PredictReplicas(ctx, r.standardised(x)...)
 	if err != nil {
 		return predict.Mixture{}, fmt.Errorf("live: drawing functions: %w", err)
 	}
@@ -290,13 +299,13 @@ func (r *run) sample(ctx context.Context, x []float64, o predict.Options) (predi
 func (r *run) draw(ctx context.Context, observe func(Update)) error {
 	x, wanted := grid(1), r.samples(r.Samples)
 	r.update.Phase, r.update.Step, r.update.Done = "drawing", r.update.Steps, 1
-	functions, err := r.sample(ctx, x, r.coherent(shownFunctions))
+	functions, err := r.sample(ctx, x, r.functions)
 	if err != nil {
 		return err
 	}
 	var all predict.Mixture
 	for len(all.Mean) < wanted*r.model.Count() {
-		some, err := r.sample(ctx, x, predict.Options{Samples: min(drawnAtOnce, wanted)})
+		some, err := r.sample(ctx, x, r.last)
 		if err != nil {
 			return err
 		}
