@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -135,6 +136,33 @@ func (m *Model) Check() error {
 		return fmt.Errorf("nets.Model.DType: %w", err)
 	}
 	return nil
+}
+
+// Replica is a model without replicas with the parameters and running statistics that replica number r has.
+func (m *Model) Replica(r int) (*Model, error) {
+	if r < 0 || r >= m.Replicas {
+		return nil, fmt.Errorf("the model has %d replicas, and no replica %d", m.Replicas, r)
+	}
+	one, err := New(m.Backend, m.Network, m.Likelihood, m.Seeds()[r])
+	if err != nil {
+		return nil, err
+	}
+	one.DType = m.DType
+	for v := range m.Store.IterVariables() {
+		if params.RoleOf(v, m.Store) == "" {
+			continue
+		}
+		values, shape, err := params.Values(m.Store, v.Path())
+		if err != nil {
+			return nil, err
+		}
+		size := len(values) / m.Replicas
+		if _, err := params.Set(one.Store, v.Path(), params.FromFloat64(shapes.Make(shape.DType, shape.Dimensions[1:]...), values[r*size:][:size])); err != nil {
+			return nil, err
+		}
+		params.SetLoaded(one.Store, v.Path())
+	}
+	return one, nil
 }
 
 // Hold waits for others that execute graphs of the model or of a part of it (see With), as package predict does, and returns a

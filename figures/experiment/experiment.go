@@ -23,6 +23,7 @@ import (
 
 	"github.com/gomlx/gomlx/ml/model"
 
+	"densityuncertainty/datasets"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/predict"
@@ -88,6 +89,8 @@ type Data struct {
 	HeldOut train.Dataset
 	// Sets are predicted, in this order.
 	Sets []Set
+	// Inputs, if not nil, is how the Source has standardised the inputs. Files of trained networks have it; see Open.
+	Inputs *datasets.Scaler
 	// A target t of the network stands for t Unit + Zero in the data's own units. A Unit of 0 means 1.
 	Unit, Zero float64
 }

@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -8,8 +10,12 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"densityuncertainty/datasets"
 	"densityuncertainty/dul/checkpoint"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
+	"densityuncertainty/environment"
 )
 
 // networkFormat is the format of the files of trained networks: safetensors files with the parameters and running
@@ -17,7 +23,7 @@ import (
 const networkFormat = "densityuncertainty network 1"
 
 // The keys of the metadata of a trained network; formatKey is a further one.
-const experimentKey, memberKey = "experiment", "member"
+const experimentKey, memberKey, scaleKey = "experiment", "member", "scale"
 
 // VersionKey is the key under which the metadata of a trained network have the version of the program that trained it.
 const VersionKey = "version"
@@ -39,7 +45,7 @@ func LoadNetwork(backend compute.Backend, e Experiment, member int, content []by
 	fail := func(err error) (*nets.Model, map[string]string, error) {
 		return nil, nil, e.problem(fmt.Errorf("loading network %d: %w", member, err))
 	}
-	if err := errors.Join(e.Check(), keepsNetworks(e, false)); err != nil {
+	if err := errors.Join(e.Check(), keepsNetworks(e)); err != nil {
 		return fail(err)
 	}
 	named, metadata, err := checkpoint.ParseTensors(content)
@@ -65,14 +71,12 @@ func LoadNetwork(backend compute.Backend, e Experiment, member int, content []by
 }
 
 // keepsNetworks says why the trained networks of an experiment cannot be kept; nil if they can.
-func keepsNetworks(e Experiment, replicas bool) error {
+func keepsNetworks(e Experiment) error {
 	switch {
 	case e.Task.Decision != nil:
 		return fmt.Errorf("the networks of %s on %s cannot be kept: its Decision trains them again and again", e.Method.Name, e.Task.Name)
 	case e.Method.Process != nil:
 		return fmt.Errorf("the network of %s cannot be kept: its Gaussian process needs the training data", e.Method.Name)
-	case replicas:
-		return fmt.Errorf("the networks of %s on %s cannot be kept: they are trained as replicas of one graph", e.Method.Name, e.Task.Name)
 	}
 	return nil
 }
@@ -84,7 +88,7 @@ func (r *run) checkNetworks() error {
 	}
 	var all problems
 	for _, g := range r.plan.groups {
-		all.add(keepsNetworks(g.list[0].Experiment, g.replicas))
+		all.add(keepsNetworks(g.list[0].Experiment))
 	}
 	err := os.MkdirAll(r.Networks, 0o755)
 	all.need(err == nil, "making the folder for networks: %w", err)
@@ -99,16 +103,132 @@ func (r *run) checkNetworks() error {
 	return nil
 }
 
-// keepNetworks keeps the trained networks of the fit's only experiment.
+// keepNetworks keeps the trained networks, each in a file of its own.
 func (f *fit) keepNetworks() error {
-	if f.Networks == "" || f.diverged[0] != "" {
+	if f.Networks == "" {
 		return nil
 	}
-	for member, m := range f.models {
-		metadata := map[string]string{formatKey: networkFormat, experimentKey: f.list[0].id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version}
-		if err := checkpoint.Export(m.Store, filepath.Join(f.Networks, NetworkFile(f.first(), member)), metadata); err != nil {
-			return fmt.Errorf("keeping the trained network: %w", err)
+	for i, e := range f.list {
+		if f.diverged[i] != "" {
+			continue
+		}
+		scale, err := json.Marshal(scaleOf(f.data[i]))
+		if err != nil {
+			return err
+		}
+		for member := range f.members() {
+			m, metadata := f.models[0], map[string]string{formatKey: networkFormat, experimentKey: e.id, memberKey: fmt.Sprint(member), VersionKey: f.info.Version, scaleKey: string(scale)}
+			if f.replicas {
+				m, err = m.Replica(i*f.members() + member)
+			} else {
+				m = f.models[member]
+			}
+			if err == nil {
+				err = checkpoint.Export(m.Store, filepath.Join(f.Networks, NetworkFile(e.Experiment, member)), metadata)
+			}
+			if err != nil {
+				return fmt.Errorf("keeping the trained network: %w", err)
+			}
 		}
 	}
 	return nil
+}
+
+// A scale is what a file knows of its network's inputs and target.
+type scale struct {
+	Shape      []int            `json:"shape"`            // of one input; none for images
+	Inputs     *datasets.Scaler `json:"inputs,omitempty"` // nil for inputs as they are
+	Unit, Zero float64
+}
+
+func scaleOf(d Data) scale {
+	s := scale{Inputs: d.Inputs, Unit: d.Unit, Zero: d.Zero}
+	if x, is := d.Train.Inputs.(nets.Floats); is {
+		s.Shape = x.Shape
+	}
+	return s
+}
+
+// An Opened network answers questions in the data's own units.
+type Opened struct {
+	likelihood likelihood.Likelihood
+	scale      scale
+	predictor  *predict.Predictor
+}
+
+// An Answer is the prediction of one input.
+type Answer struct {
+	// Mean is that of a real target, which lies from Low to High with a probability of 95 %.
+	Mean, Low, High float64
+	// Probabilities are those of the classes.
+	Probabilities []float64
+}
+
+// answerDraws is the number of draws of an answer.
+const answerDraws = 100
+
+// Open opens a trained network that Engine.Networks kept, as it was trained, such as nets.MLP{Layers: layers, Widths: widths}. Nothing
+// of the experiment is needed. Of an ensemble it opens a single member. If the file is of another network, the first answer
+// is an error.
+func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, error) {
+	fail := func(err error) (*Opened, error) {
+		return nil, fmt.Errorf("experiment: opening the network %s: %w", path, err)
+	}
+	named, metadata, err := checkpoint.ReadTensors(path)
+	if err != nil {
+		return fail(err)
+	}
+	o := &Opened{likelihood: l}
+	if metadata[formatKey] != networkFormat || json.Unmarshal([]byte(metadata[scaleKey]), &o.scale) != nil || o.scale.Shape == nil {
+		return fail(fmt.Errorf("it is not a file of Engine.Networks of a network whose inputs are nets.Floats"))
+	}
+	backend, _, err := environment.OpenFor(environment.ShortTrainings)
+	if err != nil {
+		return fail(err)
+	}
+	m, err := nets.New(backend, network, l, 1)
+	if err == nil {
+		err = checkpoint.SetTensors(m.Store, named)
+	}
+	if err == nil {
+		o.predictor, err = predict.NewPredictor(m, predict.Options{Samples: answerDraws, Seed: new(uint64)})
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return o, nil
+}
+
+// Predict answers for one input, given in the units of the data that the network was trained on. Equal inputs have equal
+// answers. Several goroutines may ask.
+func (o *Opened) Predict(ctx context.Context, row []float64) (a Answer, err error) {
+	x := nets.Floats{Values: row, Shape: o.scale.Shape}
+	if len(row) != x.Size() {
+		return a, fmt.Errorf("experiment: the input has %d numbers; the network takes %d", len(row), x.Size())
+	}
+	if o.scale.Inputs != nil {
+		x.Values = o.scale.Inputs.Transform(row)
+	}
+	p, err := o.predictor.Predict(ctx, x)
+	if err != nil {
+		return a, fmt.Errorf("experiment: %w", err)
+	}
+	if p.Probabilities != nil {
+		return Answer{Probabilities: p.Probabilities}, nil
+	}
+	d, err := p.Predictive(o.likelihood)
+	if err != nil {
+		return a, err
+	}
+	mean, _, err := d.Moments()
+	if err != nil {
+		return a, err
+	}
+	low, lowErr := d.Quantile(0.025)
+	high, err := d.Quantile(0.975)
+	own := func(t []float64) float64 { return t[0]*o.scale.Unit + o.scale.Zero }
+	if err := errors.Join(lowErr, err); err != nil {
+		return a, err
+	}
+	return Answer{Mean: own(mean), Low: own(low), High: own(high)}, nil
 }

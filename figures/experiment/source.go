@@ -36,7 +36,7 @@ func prepared(set *datasets.Regression, split datasets.Split, heldOut float64, s
 		x, y := set.Take(numbers)
 		return train.Dataset{Inputs: nets.Rows(features.Transform(x), set.D), Targets: target.Transform(y)}
 	}
-	d := Data{Train: rows(trainRows), Sets: []Set{{testSet, rows(split.Test)}}, Unit: target.Std[0], Zero: target.Mean[0]}
+	d := Data{Train: rows(trainRows), Sets: []Set{{testSet, rows(split.Test)}}, Unit: target.Std[0], Zero: target.Mean[0], Inputs: &features}
 	if heldRows != nil {
 		d.HeldOut = rows(heldRows)
 	}
