@@ -165,7 +165,7 @@ func TestWithoutIdentity(t *testing.T) {
 	}{
 		{"a function", "Experiment.Method.Layers.Func is a function, which has no identity", scaled{Func: func() {}}},
 		{"a map", "Experiment.Method.Layers.Map is of type map[string]float64, which has no identity", scaled{Map: map[string]float64{}}},
-		{"a cycle", "points to a value that it is itself a part of", circle},
+		{"a cycle", "one that it is itself a part of has no identity", circle},
 		{"an infinite number", "Experiment.Method.Layers.Scale is +Inf; it must be finite", scaled{Scale: math.Inf(1)}},
 		{"NaN", "Experiment.Method.Layers.List[1] is NaN", scaled{List: []float64{0, math.NaN()}}},
 		{"a type without a name", "without a name", struct{ scaled }{}},

@@ -82,23 +82,6 @@ func TestSpecsOfPresets(t *testing.T) {
 	}
 }
 
-// No two methods, and no two presets of one method, are one experiment.
-func TestPresetsDiffer(t *testing.T) {
-	seen := map[string]string{}
-	for name, preset := range map[string]experiment.Preset{"paper": uci.Paper, "released": uci.Released, "adam": uci.Adam, "long": uci.Long, "longest": uci.Longest} {
-		for _, m := range methods.All() {
-			if name == "adam" && m.Process != nil {
-				continue // Gaussian processes always have Adam
-			}
-			group := must.Get(preset(uci.Data{Name: "yacht"}, m.Method))(t).Group()
-			if other, has := seen[group]; has {
-				t.Errorf("%s of %s is %s", m.Name, name, other)
-			}
-			seen[group] = m.Name + " of " + name
-		}
-	}
-}
-
 // A preset refuses data that it is not for, and methods that have no layers.
 func TestPresetsRefuse(t *testing.T) {
 	for want, try := range map[string]func() error{

@@ -10,7 +10,6 @@ import (
 	"math"
 	"reflect"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 
@@ -55,17 +54,23 @@ func treeOf(v any) (tree, error) {
 // longList is the most entries that a list is written out with.
 const longList = 64
 
-// A treeWriter makes trees. It remembers the pointers that it is inside of, since a value that points to itself has no
-// tree. For display, zeros has the fields that are left out since they are zero, by their paths, and all fields have their
+// deepest is how many values a value may be inside of: one that points to itself has no tree.
+const deepest = 100
+
+// A treeWriter makes trees. For display, zeros has the fields that are left out since they are zero, by their paths, and all fields have their
 // names in Go; a Spec has nil there.
 type treeWriter struct {
-	inside   []uintptr
+	depth    int
 	zeros    map[string]tree
 	nameless bool // types and functions from outside this module have no names
 	outside  bool // whether there was one
 }
 
 func (w *treeWriter) tree(v reflect.Value, path string) (tree, error) {
+	if w.depth++; w.depth > deepest {
+		return nil, fmt.Errorf("%s is inside of more than %d values; one that it is itself a part of has no identity", path, deepest)
+	}
+	defer func() { w.depth-- }()
 	if own, is := identityOf(v); is {
 		return w.tree(reflect.ValueOf(own.Value), path)
 	}
@@ -151,11 +156,6 @@ func (w *treeWriter) interfaceTree(v reflect.Value, path string) (tree, error) {
 	}
 	held := v.Elem()
 	for held.Kind() == reflect.Pointer && !held.IsNil() {
-		if slices.Contains(w.inside, held.Pointer()) {
-			return w.pointerTree(held, path)
-		}
-		w.inside = append(w.inside, held.Pointer())
-		defer func() { w.inside = w.inside[:len(w.inside)-1] }()
 		held = held.Elem()
 	}
 	inner, err := w.tree(held, path)
@@ -215,11 +215,6 @@ func (w *treeWriter) pointerTree(v reflect.Value, path string) (tree, error) {
 	if v.IsNil() {
 		return nil, nil
 	}
-	if slices.Contains(w.inside, v.Pointer()) {
-		return nil, fmt.Errorf("%s points to a value that it is itself a part of; such a cycle has no identity", path)
-	}
-	w.inside = append(w.inside, v.Pointer())
-	defer func() { w.inside = w.inside[:len(w.inside)-1] }()
 	value, err := w.tree(v.Elem(), path)
 	if err == nil && isZero(value) {
 		value = map[string]tree{"pointer": value} // a pointer to zero is not nil
