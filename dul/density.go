@@ -26,7 +26,8 @@ import (
 // EnergyModel is the energy E(h) of a layer's inputs and how it is fitted:
 // energy.LDL, energy.Rank1Mixture, energy.Diagonal and energy.Constant are
 // four. A type of your own needs these two methods; energy.Pixelwise makes the
-// second of the first.
+// second of the first. layertest.Energy checks the first. If the type has a method
+// Check() error, the layer panics with its error.
 type EnergyModel interface {
 	// Dense returns the terms of inputs h, [..., batch, features], and creates
 	// the model's parameters in s with params.New and the role params.Generative.
@@ -309,6 +310,11 @@ func (l Density) withDefaults() Density {
 	}
 	if l.Energy == nil {
 		l.Energy = energy.LDL{}
+	}
+	if e, has := l.Energy.(interface{ Check() error }); has {
+		if err := e.Check(); err != nil {
+			panic(err)
+		}
 	}
 	if l.Noise == nil {
 		l.Noise = stochastic.Gaussian()

@@ -108,12 +108,17 @@ type Rank1Mixture struct {
 	NegatedLogDet bool
 }
 
-// Components is K for an input of the given width. It panics where Fraction is not one.
+// Check returns an error if Fraction is not a part of the features. A layer asks for it.
+func (m Rank1Mixture) Check() error {
+	if !(m.Fraction >= 0) || math.IsInf(m.Fraction, 1) {
+		return fmt.Errorf("energy.Rank1Mixture.Fraction is %g; it is a part of the features (1.25%% is 0.0125)", m.Fraction)
+	}
+	return nil
+}
+
+// Components is K for an input of the given width.
 func (m Rank1Mixture) Components(features int) int {
 	fraction := m.Fraction
-	if !(fraction >= 0) || math.IsInf(fraction, 1) {
-		panic(fmt.Errorf("energy.Rank1Mixture.Fraction is %g; it is a part of the features (1.25%% is 0.0125)", fraction))
-	}
 	if fraction == 0 {
 		fraction = 0.1
 	}

@@ -104,47 +104,10 @@ func checkGaussian(t *testing.T, d int, energies func(x fixtures.Array) fixtures
 	}
 }
 
-// randomModel is a model of d features with random parameters, as a function of
-// the inputs.
-func randomModel(t *testing.T, rng *rand.Rand, m dul.EnergyModel, d int) func(x fixtures.Array) (e, logLikelihood, logDet fixtures.Array) {
-	t.Helper()
-	values, _ := fixtures.Explore(t, fixtures.Values{"x": fixtures.Zeros(1, d)}, func(s *model.Scope, in fixtures.Nodes) *graph.Node {
-		return m.Dense(s.In("energy"), in["x"]).Energy
-	})
-	for _, path := range values.Parameters() {
-		values[path] = fixtures.Random(rng, values[path].Dims...)
-	}
-	return func(x fixtures.Array) (e, logLikelihood, logDet fixtures.Array) {
-		values["x"] = x
-		return denseTerms(t, m, values)
-	}
-}
-
 // A named energy model.
 type named struct {
 	name  string
 	model dul.EnergyModel
-}
-
-// gaussians are models with one component at up to six features.
-var gaussians = []named{{"LDL", energy.LDL{}}, {"Rank1Mixture", energy.Rank1Mixture{Fraction: 0.1}}, {"Diagonal", energy.Diagonal{}}}
-
-func TestEnergiesAreOfGaussiansForAnyParameters(t *testing.T) {
-	fixtures.SkipShortOffGo(t)
-	for _, m := range gaussians {
-		t.Run(m.name, func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(2, 2))
-			for range 10 {
-				d := 1 + rng.IntN(6)
-				terms := randomModel(t, rng, m.model, d)
-				_, _, logDet := terms(fixtures.Zeros(1, d))
-				checkGaussian(t, d, func(x fixtures.Array) fixtures.Array {
-					e, _, _ := terms(x)
-					return e
-				}, logDet.Values[0])
-			}
-		})
-	}
 }
 
 // A mixture of K equal components is one Gaussian, and its energy that of K = 1.
@@ -163,30 +126,6 @@ func TestMixtureOfEqualComponentsIsTheGaussian(t *testing.T) {
 	e, ll, _ := mixture(t, repeat(v), repeat(logDiagonals), fixtures.Random(rng, 1, k), x)
 	fixtures.Compare(t, "energy", e, wantEnergy, 1e-12)
 	fixtures.Compare(t, "log-likelihood", ll, wantLikelihood, 1e-12)
-}
-
-// The energy is not negative, and zero at zero: zero is the mode of every component.
-func TestEnergyIsNotNegative(t *testing.T) {
-	fixtures.SkipShortOffGo(t)
-	for _, m := range append(gaussians, named{"Rank1Mixture of several", energy.Rank1Mixture{Fraction: 0.6}}) {
-		t.Run(m.name, func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(5, 5))
-			for range 20 {
-				d := 1 + rng.IntN(6)
-				x := fixtures.Random(rng, 20, d).Scale(math.Exp(3 * rng.NormFloat64()))
-				clear(x.Values[:d])
-				e, _, _ := randomModel(t, rng, m.model, d)(x)
-				if math.Abs(e.Values[0]) > 1e-14 {
-					t.Errorf("the energy of zero is %g", e.Values[0])
-				}
-				for i, v := range e.Values[1:] {
-					if !(v >= 0) {
-						t.Errorf("the energy of input %d is %g", i+1, v)
-					}
-				}
-			}
-		})
-	}
 }
 
 // In single precision the two sums of a rank-1 form may be a million times their difference: for inputs along the factor
@@ -221,7 +160,7 @@ func TestMixtureOfCollinearInputs(t *testing.T) {
 func TestMixtureRejectsFractions(t *testing.T) {
 	for _, fraction := range []float64{-1, math.NaN(), math.Inf(1)} {
 		_, err := model.CallOnce(fixtures.Backend(t), model.NewStore(), func(s *model.Scope, x *graph.Node) *graph.Node {
-			return energy.Rank1Mixture{Fraction: fraction}.Dense(s, x).Energy
+			return dul.Density{Energy: energy.Rank1Mixture{Fraction: fraction}}.Dense(s, x, 1)
 		}, [][]float64{{1, 2}})
 		if err == nil || !strings.Contains(err.Error(), "a part of the features") {
 			t.Errorf("%g: %v", fraction, err)

@@ -19,6 +19,8 @@
 //     alone, in start, output, KL and log-likelihood;
 //   - moments: the output has the mean and variance that the caller states.
 //
+// Energy and Likelihood check an energy model and a likelihood of your own in the same way, and Network a network.
+//
 // The layer is built in the scope "/layer". It must make its parameters by
 // package params and draw its noise by stochastic.Draw.
 //

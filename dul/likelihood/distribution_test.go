@@ -81,26 +81,6 @@ func TestStudentTOfReplicas(t *testing.T) {
 	}
 }
 
-// The distribution of an example has the moments that its parameters give.
-func TestMoments(t *testing.T) {
-	for _, c := range []struct {
-		name           string
-		l              likelihood.Distribution
-		parameters     []float64
-		mean, variance float64
-	}{
-		{"StudentT", likelihood.StudentT{Nu: 12}, []float64{2, math.Log(3)}, 2, 9 * 12. / 10},
-		{"Poisson", likelihood.Poisson{}, []float64{math.Log(0.7)}, 0.7, 0.7},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := c.l.Given(c.parameters)
-			if math.Abs(d.Mean()-c.mean) > 1e-12 || math.Abs(d.Variance()-c.variance) > 1e-12*c.variance {
-				t.Errorf("mean %g and variance %g, want %g and %g", d.Mean(), d.Variance(), c.mean, c.variance)
-			}
-		})
-	}
-}
-
 func TestRefused(t *testing.T) {
 	for want, err := range map[string]error{
 		"has 0 degrees":               likelihood.StudentT{}.Check(),

@@ -1,0 +1,254 @@
+package layertest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/ops"
+)
+
+// Integrals are sums over points h = sinh(u), which are dense near 0 and reach beyond 1000.
+const (
+	gridPoints = 201
+	gridStep   = 16. / (gridPoints - 1) // of u, from -8 to 8
+)
+
+func gridU(k int) float64 { return float64(k)*gridStep - 8 }
+
+// Energy checks a model of the energy of vectors, such as energy.LDL, in one and two dimensions and at random parameters:
+//
+//   - E(h) is finite and not negative;
+//   - |Root|^2 = E(h), if there is a Root;
+//   - if there is a log-likelihood, log p(h) + E(h) is the same for all h, and the integral of p is 1.
+//
+// The integral is a sum over 201 points for each dimension. The scales of h at the random parameters, from N(0, 0.5^2),
+// must be between 0.1 and 100.
+func Energy(t testing.TB, m interface {
+	Dense(s *model.Scope, h *graph.Node) energy.Terms
+}) {
+	t.Helper()
+	for d := 1; d <= 2; d++ {
+		run(t, fmt.Sprintf("dimensions=%d", d), func(t testing.TB) {
+			h, weights := fixtures.Zeros(1, d), []float64{1}
+			h.Values = nil
+			for i := range int(math.Pow(gridPoints, float64(d))) {
+				weight := 1.0
+				for k, rest := 0, i; k < d; k, rest = k+1, rest/gridPoints {
+					u := gridU(rest % gridPoints)
+					h.Values, weight = append(h.Values, math.Sinh(u)), weight*gridStep*math.Cosh(u)
+				}
+				weights = append(weights[:i], weight)
+			}
+			h.Dims[0] = len(weights)
+			checkEnergy(t, h, weights, m.Dense)
+		})
+	}
+}
+
+func checkEnergy(t testing.TB, h fixtures.Array, weights []float64, dense func(s *model.Scope, h *graph.Node) energy.Terms) {
+	t.Helper()
+	var hasLikelihood, hasRoot bool
+	parts := func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		terms := dense(s.In("energy"), in["h"])
+		all := []*graph.Node{terms.Energy, terms.Energy, terms.Energy}
+		if hasLikelihood = terms.LogLikelihood != nil; hasLikelihood {
+			all[1] = terms.LogLikelihood
+		}
+		if hasRoot = terms.Root != nil; hasRoot {
+			root := terms.Root()
+			all[2] = ops.SumColumns(graph.Mul(root, root))
+		}
+		return all
+	}
+	values, _ := fixtures.Explore(t, fixtures.Values{"h": h}, func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+		all := parts(s, in)
+		return graph.Add(graph.Add(all[0], all[1]), all[2])
+	})
+	found := fixtures.Evaluate(t, dtypes.Float64, values, nil, parts)
+	e, log, square := found[0].Values, found[1].Values, found[2].Values
+	if len(e) != len(weights) {
+		t.Fatalf("the energies of %d inputs are of shape %v", len(weights), found[0].Dims)
+	}
+	integral := 0.0
+	for i := range e {
+		at := h.Values[i*h.Dims[1] : (i+1)*h.Dims[1]]
+		rounding := 1e-9 * max(1, e[i])
+		switch {
+		case !(e[i] >= 0) || math.IsInf(e[i], 1):
+			t.Fatalf("the energy at %.3v is %g; it must be finite and not negative", at, e[i])
+		case hasRoot && !(math.Abs(square[i]-e[i]) <= rounding):
+			t.Fatalf("the squares of the root at %.3v add up to %g; the energy is %g", at, square[i], e[i])
+		case hasLikelihood && !(math.Abs(log[i]+e[i]-log[0]-e[0]) <= 1e-9*max(1, e[i], e[0])):
+			t.Fatalf("the sum of log-likelihood and energy at %.3v is %g, elsewhere %g; it must be a constant", at, log[i]+e[i], log[0]+e[0])
+		}
+		integral += weights[i] * math.Exp(log[i])
+	}
+	if hasLikelihood && !(math.Abs(integral-1) <= 1e-6) {
+		t.Errorf("the integral of the density is %g; it must be 1", integral)
+	}
+}
+
+// Likelihood checks a likelihood at random outputs and parameters:
+//
+//   - its settings pass its Check;
+//   - of a Distribution or a Regression, NLL is -log p(target) up to one constant, and the distribution function ascends
+//     and is the integral of p, or of counts, for which CheckTarget(0.5) is an error, its sum;
+//   - mean and variance are those of p, if its tails beyond 1000 have no part in them;
+//   - of a Classification, the probabilities exp(-NLL) add up to 1, and the most probable label alone is Correct.
+//
+// A likelihood of another kind is an error.
+func Likelihood(t testing.TB, l likelihood.Likelihood) {
+	t.Helper()
+	if c, is := l.(likelihood.Checker); is {
+		if err := c.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	switch l := l.(type) {
+	case likelihood.Classification:
+		checkClasses(t, l)
+	case likelihood.Distribution:
+		checkDistribution(t, l, l.Parameters, l.Given)
+	case likelihood.Regression:
+		checkDistribution(t, l, func(s *model.Scope, outputs *graph.Node) *graph.Node {
+			mean, logVariance := l.Moments(s, outputs)
+			return graph.Concatenate([]*graph.Node{mean, graph.Add(graph.ZerosLike(mean), logVariance)}, -1)
+		}, func(p []float64) likelihood.Univariate { return distuv.Normal{Mu: p[0], Sigma: math.Exp(p[1] / 2)} })
+	default:
+		t.Fatalf("%T is neither a Classification nor a Distribution nor a Regression: there is nothing to compare its NLL with", l)
+	}
+}
+
+func checkDistribution(t testing.TB, l likelihood.Likelihood, parameters func(s *model.Scope, outputs *graph.Node) *graph.Node, given func(parameters []float64) likelihood.Univariate) {
+	t.Helper()
+	allowed := func(y float64) bool {
+		c, is := l.(likelihood.TargetChecker)
+		return !is || c.CheckTarget(y) == nil
+	}
+	counts, at := !allowed(0.5), func(k float64) float64 { return math.Sinh(k*gridStep - 8) }
+	if counts {
+		at = func(k float64) float64 { return k }
+	}
+	var targets, outputs []float64
+	const examples = 3
+	rng := newRand()
+	for range examples {
+		row := fixtures.Random(rng, l.Outputs()).Values
+		for k := range gridPoints {
+			if y := at(float64(k)); allowed(y) {
+				targets, outputs = append(targets, y), append(outputs, row...)
+			}
+		}
+	}
+	n := len(targets)
+	if n == 0 {
+		t.Fatal("CheckTarget allows no target")
+	}
+	inputs := fixtures.Values{"y": fixtures.Matrix(n, 1, targets...), "outputs": fixtures.Matrix(n, l.Outputs(), outputs...)}
+	parts := func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		return []*graph.Node{l.NLL(s, in["outputs"], in["y"]), parameters(s, in["outputs"])}
+	}
+	values, _ := fixtures.Explore(t, inputs, func(s *model.Scope, in fixtures.Nodes) *graph.Node {
+		all := parts(s, in)
+		return graph.Add(all[0], ops.SumColumns(all[1]))
+	})
+	constant := math.NaN()
+	for _, factor := range []float64{1, -0.5} { // of the likelihood's own parameters
+		for _, path := range values.Parameters() {
+			values[path] = values[path].Scale(factor)
+		}
+		found := fixtures.Evaluate(t, dtypes.Float64, values, nil, parts)
+		width := found[1].Dims[len(found[1].Dims)-1]
+		for i, nll := range found[0].Values {
+			p := given(found[1].Values[i*width : (i+1)*width])
+			if math.IsNaN(constant) {
+				constant = nll + p.LogProb(targets[i])
+			}
+			if got := nll + p.LogProb(targets[i]); !(math.Abs(got-constant) <= 1e-8*max(1, math.Abs(nll))) {
+				t.Fatalf("NLL is -log p + %g at the target %.3g, elsewhere -log p + %g; the sum must be a constant", got, targets[i], constant)
+			}
+		}
+		for first := 0; first < n; first += n / examples {
+			checkUnivariate(t, given(found[1].Values[first*width:(first+1)*width]), targets[first:first+n/examples], counts)
+		}
+	}
+}
+
+// checkUnivariate compares the distribution function and the moments with integrals of the density by Simpson's rule in u.
+func checkUnivariate(t testing.TB, p likelihood.Univariate, targets []float64, counts bool) {
+	t.Helper()
+	below, all, mean, square := p.CDF(targets[0]), 0.0, 0.0, 0.0
+	add := func(y, weight float64) {
+		mass := weight * math.Exp(p.LogProb(y))
+		all, mean, square = all+mass, mean+mass*y, square+mass*y*y
+	}
+	if counts {
+		below = 0
+		add(targets[0], 1)
+	}
+	for k := 1; k < len(targets); k++ {
+		if low, high := p.CDF(targets[k-1]), p.CDF(targets[k]); !(0 <= low && low <= high && high <= 1+1e-12) {
+			t.Fatalf("the distribution function goes from %g to %g between %.3g and %.3g; it must ascend from 0 to 1", low, high, targets[k-1], targets[k])
+		}
+		if counts {
+			add(targets[k], 1)
+		} else {
+			from, to := math.Asinh(targets[k-1]), math.Asinh(targets[k])
+			for i, weight := range []float64{1, 4, 1} {
+				u := from + (to-from)*float64(i)/2
+				add(math.Sinh(u), weight*(to-from)/6*math.Cosh(u))
+			}
+		}
+		if got := p.CDF(targets[k]); !(math.Abs(got-below-all) <= 1e-5) {
+			t.Fatalf("the distribution function at %.3g is %g; the density below it has %g", targets[k], got, below+all)
+		}
+	}
+	for _, end := range []float64{targets[0], targets[len(targets)-1]} {
+		if math.Exp(p.LogProb(end))*math.Abs(end*end*end) > 1e-6 {
+			return
+		}
+	}
+	if v := square - mean*mean; !(math.Abs(mean-p.Mean()) <= 1e-4*(1+math.Abs(mean)) && math.Abs(v-p.Variance()) <= 1e-4*(1+v)) {
+		t.Errorf("mean and variance are said to be %g and %g; those of the density are %g and %g", p.Mean(), p.Variance(), mean, v)
+	}
+}
+
+func checkClasses(t testing.TB, l likelihood.Classification) {
+	t.Helper()
+	classes, rng := l.Outputs(), newRand()
+	var logits, labels []float64
+	for range 3 {
+		row := fixtures.Random(rng, classes).Values
+		for label := range classes {
+			logits, labels = append(logits, row...), append(labels, float64(label))
+		}
+	}
+	inputs := fixtures.Values{"logits": fixtures.Matrix(len(labels), classes, logits...), "labels": fixtures.Matrix(len(labels), 1, labels...)}
+	found := fixtures.Evaluate(t, dtypes.Float64, inputs, nil, func(s *model.Scope, in fixtures.Nodes) []*graph.Node {
+		labels := graph.ConvertDType(in["labels"], dtypes.Int32)
+		return []*graph.Node{l.NLL(s, in["logits"], labels), l.Correct(in["logits"], labels)}
+	})
+	for first := 0; first < len(labels); first += classes {
+		total, nll, right := 0.0, found[0].Values[first:first+classes], found[1].Values[first:first+classes]
+		for _, v := range nll {
+			total += math.Exp(-v)
+		}
+		if !(math.Abs(total-1) <= 1e-9) {
+			t.Errorf("the probabilities of the %d labels add up to %g", classes, total)
+		}
+		if want := floats.MinIdx(nll); right[want] != 1 || floats.Sum(right) != 1 {
+			t.Errorf("correct are %v; the NLLs of the labels are %.4v", right, slices.Clone(nll))
+		}
+	}
+}
