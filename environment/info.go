@@ -26,7 +26,7 @@ const VersionVariable = "DENSITYUNCERTAINTY_VERSION"
 // Info says with what a result was computed. All fields are filled.
 type Info struct {
 	Backend string `json:"backend"` // configuration that reopens the backend, as "go:ops_sequential" or "xla:cuda"
-	Device  string `json:"device"`  // processor model and number of cores, or GPU model
+	Device  string `json:"device"`  // processor model, number of cores and "simd" or "no simd" for the pure Go backend, or GPU model
 	Version string `json:"version"` // see Version
 }
 
@@ -37,8 +37,17 @@ func Describe(backend compute.Backend) Info {
 		info.Backend, info.Device = config, device
 		return info
 	}
-	info.Backend, info.Device = cmp.Or(requested(), goMode(backend)), processor()
+	info.Backend, info.Device = cmp.Or(requested(), goMode(backend)), processor()+", "+vectors()
 	return info
+}
+
+// vectors says whether vector instructions were built in, with which results differ in their last digits.
+func vectors() string {
+	build, ok := debug.ReadBuildInfo()
+	if ok && slices.Contains(strings.Split(setting(build, "GOEXPERIMENT"), ","), "simd") {
+		return "simd"
+	}
+	return "no simd"
 }
 
 // PureGo tells whether the backend is the pure Go one.

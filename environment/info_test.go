@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/gobackend"
+
 	"densityuncertainty/environment/must"
 )
 
@@ -90,5 +92,19 @@ func TestNvidiaModels(t *testing.T) {
 	must.Do(t, os.WriteFile(filepath.Join(gpu, "information"), []byte("Model: \t\t NVIDIA H200\nIRQ: 12\n"), 0o644))
 	if got := nvidiaModels(root); len(got) != 1 || got[0] != "NVIDIA H200" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// The device of the pure Go backend says whether vector instructions were built in.
+func TestDeviceSaysVectors(t *testing.T) {
+	want := "no simd"
+	if strings.Contains(os.Getenv("GOEXPERIMENT"), "simd") { // as this test was built, too
+		want = "simd"
+	}
+	backend, err := gobackend.New("")
+	must.Do(t, err)
+	defer backend.Finalize()
+	if device := Describe(backend).Device; !strings.HasSuffix(device, ", "+want) {
+		t.Errorf("the device is %q, want %q at its end", device, want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/datasets"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
@@ -513,5 +514,36 @@ func TestFullBatch(t *testing.T) {
 	found := must.Get(experiment.Run(context.Background(), all, most))(t)
 	if difference := found[0].Difference(found[1]); difference != "" || !(found[0].Metrics["nll"] != 0) {
 		t.Error(difference)
+	}
+}
+
+// Splits of your own are used as they are, each seed trains a network of its own, and wrong splits are refused.
+func TestOwnSplits(t *testing.T) {
+	e, set := small(baselines.Deterministic{}), smallTable("mine")
+	past := datasets.Split{Train: datasets.Order(0, 0, 30), Test: []int{39, 31}}
+	table := experiment.Table{Set: set, Parts: []datasets.Split{{Train: []int{0, 1, 2}, Test: []int{3}}, past}}
+	e.Task.Data = table
+	d := must.Get(table.Load(t.Context(), 1))(t)
+	if y := d.Sets[0].Targets; len(y) != 2 || math.Abs(y[0]*d.Unit+d.Zero-set.Y[39]) > 1e-12 || math.Abs(y[1]*d.Unit+d.Zero-set.Y[31]) > 1e-12 || d.Train.Len() != 30 || table.Splits() != 2 {
+		t.Errorf("split 1 has the targets %v and %d training examples", y, d.Train.Len())
+	}
+	list := experiment.Experiments{e}.OnSeeds(3, 4)
+	found := must.Get(experiment.Run(t.Context(), list...))(t)
+	if len(found) != 2 || found[0].Seed != 3 || found[1].Seed != 4 || found[0].Metrics["nll"] == found[1].Metrics["nll"] {
+		t.Errorf("the results are %v", found)
+	}
+	for want, other := range map[string]experiment.Table{
+		"split 0 of Parts has the row 2, which": {Set: set, Parts: []datasets.Split{{Train: []int{1, 2}, Test: []int{2}}}},
+		"has the row 40, which":                 {Set: set, Parts: []datasets.Split{{Train: []int{1, 2}, Test: []int{40}}}},
+		"has 1 rows to train on and 0 to test":  {Set: set, Parts: []datasets.Split{{Train: []int{1}}}},
+		"leave the others out":                  {Set: set, Parts: table.Parts, Gaps: true},
+	} {
+		if err := other.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q in it", err, want)
+		}
+	}
+	e.Task.Data = experiment.Table{Set: set, Count: 2}
+	if e.Seed = 3; e.ID() == list[0].ID() {
+		t.Error("other splits have the same identity")
 	}
 }

@@ -82,6 +82,8 @@ type Table struct {
 	// Gaps makes splits with a gap in their place, one for each input: the examples with the middle third of its values
 	// are the test part (Foong et al. 2019).
 	Gaps bool
+	// Parts are splits of your own, such as by time or by groups, in the place of random ones.
+	Parts []datasets.Split
 	// Classes, if not 0, says that the last column has labels from 0 to Classes-1, for a classification.
 	Classes int
 	// RawTargets leaves targets as they are, such as counts for likelihood.Poisson.
@@ -106,6 +108,8 @@ func (t Table) Check() error {
 		return fmt.Errorf("experiment.Table: set %q has %d examples; the splits need at least %d", t.Set.Name, t.Set.N, leastExamples)
 	case t.Count < 0 || t.Classes < 0 || t.Classes == 1:
 		return fmt.Errorf("experiment.Table has Count %d and Classes %d; neither may be negative, and there are at least 2 classes", t.Count, t.Classes)
+	case t.Parts != nil && (t.Gaps || t.Count != 0):
+		return errors.New("experiment.Table has Parts and Gaps or a Count; Parts are the splits, so leave the others out")
 	case t.Gaps && t.Count != 0:
 		return errors.New("experiment.Table has Gaps and a Count; there is one gap for each input, so leave Count out")
 	case !(t.HeldOut >= 0 && t.HeldOut < 1):
@@ -113,10 +117,30 @@ func (t Table) Check() error {
 	case t.Classes > 0 && t.RawTargets:
 		return errors.New("experiment.Table has Classes and RawTargets; labels are never standardised, so leave RawTargets out")
 	}
+	for i, split := range t.Parts {
+		if err := t.checkPart(split); err != nil {
+			return fmt.Errorf("experiment.Table: split %d of Parts %w", i, err)
+		}
+	}
 	for i, y := range t.Set.Y {
 		if t.Classes > 0 && (y != math.Trunc(y) || y < 0 || y >= float64(t.Classes)) {
 			return fmt.Errorf("experiment.Table: the label of example %d is %g; labels are whole numbers from 0 to %d", i, y, t.Classes-1)
 		}
+	}
+	return nil
+}
+
+// checkPart says what is wrong with a split.
+func (t Table) checkPart(split datasets.Split) error {
+	if len(split.Train) < 2 || len(split.Test) == 0 {
+		return fmt.Errorf("has %d rows to train on and %d to test; at least 2 and 1 are needed", len(split.Train), len(split.Test))
+	}
+	used := make([]bool, t.Set.N)
+	for _, row := range slices.Concat(split.Train, split.Test) {
+		if row < 0 || row >= t.Set.N || used[row] {
+			return fmt.Errorf("has the row %d, which must be from 0 to %d and in one part, once", row, t.Set.N-1)
+		}
+		used[row] = true
 	}
 	return nil
 }
@@ -129,12 +153,13 @@ type tableIdentity struct {
 	RawTargets            bool
 	HeldOut               float64
 	Examples, FeatureSize int
+	Parts                 []datasets.Split
 }
 
 // Identity implements Identifier. The names of the set and of its columns are no part of it, nor is Count: how many splits
 // there are changes none of them.
 func (t Table) Identity() Identity {
-	v := tableIdentity{Gaps: t.Gaps, Classes: t.Classes, RawTargets: t.RawTargets, HeldOut: t.HeldOut}
+	v := tableIdentity{Gaps: t.Gaps, Classes: t.Classes, RawTargets: t.RawTargets, HeldOut: t.HeldOut, Parts: t.Parts}
 	if t.Set != nil {
 		v.Examples, v.FeatureSize = t.Set.N, t.Set.D
 		v.Data = Digest(Set{"training", train.Dataset{Inputs: nets.Rows(t.Set.X, t.Set.D), Targets: t.Set.Y}})
@@ -144,7 +169,10 @@ func (t Table) Identity() Identity {
 
 // Splits implements Source.
 func (t Table) Splits() int {
-	if t.Gaps && t.Set != nil {
+	switch {
+	case t.Parts != nil:
+		return len(t.Parts)
+	case t.Gaps && t.Set != nil:
 		return t.Set.D
 	}
 	return cmp.Or(t.Count, 20)
@@ -172,6 +200,9 @@ func (t Table) Load(_ context.Context, split int) (Data, error) {
 
 // parts are the rows of the training and the test part of a split.
 func (t Table) parts(split int) datasets.Split {
+	if t.Parts != nil {
+		return t.Parts[split]
+	}
 	if t.Gaps {
 		return datasets.GapSplits(t.Set)[split]
 	}
