@@ -335,16 +335,11 @@ copy_notebooks() {
 # make_results OUT: the paper's tables and figures from the stored results, in OUT.
 # Says which could not be made, and makes the others.
 make_results() {
-  local kind status=0
-  mkdir -p "$1/tables" "$1/figures"
-  for kind in table figure; do
-    printf '\n%ss from the stored results:\n' "$kind"
-    go -C "$root" run ./figures/cmd/reproduce "$kind" all --out "$1/${kind}s" || {
-      printf 'FAIL the %ss could not be made\n' "$kind" >&2
-      status=1
-    }
-  done
-  return $status
+  printf '\nTables and figures from the stored results:\n'
+  go -C "$root" run ./figures/cmd/reproduce all --out "$1" || {
+    echo 'FAIL some tables or figures could not be made' >&2
+    return 1
+  }
 }
 
 # make_pages OUT: pages of all notebooks, those in OUT/notebooks with their outputs,

@@ -83,7 +83,7 @@ func scoresAt(test *experiment.Prediction, scaled bool) (*imageScores, error) {
 	return newScores(probabilities, test.Width, test.Labels, temperature), nil
 }
 
-func newJudgedRun(s *imageScores, labels []int) *judgedRun {
+func newJudgedRun(s *imageScores, labels []int, scaled bool) *judgedRun {
 	nll, brier, outcomes := s.nll, s.brier, s.outcomes
 	n := len(labels)
 	all, accuracy, wrong := make([]int, n), make([]float64, n), make([]bool, n)
@@ -95,11 +95,12 @@ func newJudgedRun(s *imageScores, labels []int) *judgedRun {
 	}
 	ranks, eceAt := metrics.NewRanks(outcomes.Confidence, wrong), outcomes.ECEAt(judgedBins)
 	judgeAt := func(indices []int) []float64 {
-		values := make([]float64, 0, len(judgements))
-		for _, each := range [][]float64{nll, brier, accuracy} {
-			values = append(values, metrics.MeanAt(each)(indices))
+		values := make([]float64, len(judgements))
+		values[placeOfNLL], values[placeOfECE] = metrics.MeanAt(nll)(indices), eceAt(indices)
+		if !scaled { // the table of temperatures has no others
+			values[1], values[2], values[4] = metrics.MeanAt(brier)(indices), metrics.MeanAt(accuracy)(indices), ranks.Sweep(indices).AURC()
 		}
-		return append(values, eceAt(indices), ranks.Sweep(indices).AURC())
+		return values
 	}
 	return &judgedRun{labels: labels, values: judgeAt(all), resampled: metrics.Replicates([]int{n}, replicates, compareSeed, judgeAt),
 		floor: outcomes.ECEFloor(judgedBins, floorDraws, compareSeed), temperature: s.temperature}
@@ -158,7 +159,7 @@ func judge(found experiment.Result, scaled bool) (*judgedRun, error) {
 	if s == nil || err != nil {
 		return nil, err
 	}
-	return newJudgedRun(s, test.Labels), nil
+	return newJudgedRun(s, test.Labels, scaled), nil
 }
 
 // crossScaled are the probabilities at the temperature that is best for the other half of the images: those at even places

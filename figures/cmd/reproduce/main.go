@@ -49,7 +49,7 @@ func program(all catalogue) int {
 	if len(os.Args) > 1 && slices.Contains([]string{"run", "again"}, os.Args[1]) { // others have nothing to save
 		ctx = untilSignal(ctx)
 	}
-	return command{os.Stdout, os.Stderr, all}.main(ctx, os.Args[1:])
+	return command{stdout: os.Stdout, stderr: os.Stderr, catalogue: all}.main(ctx, os.Args[1:])
 }
 
 // untilSignal is a context that Ctrl-C, SIGTERM and the end of the terminal end. The latter is SIGHUP, which does nothing
@@ -80,6 +80,7 @@ func (s stoppedBy) Error() string { return s.String() }
 type command struct {
 	stdout, stderr io.Writer
 	catalogue
+	index *tables.Index // that tables and figures are made of; nil to read it
 }
 
 // The commands are the command line.
@@ -89,6 +90,7 @@ type commands struct {
 	Again  againCommand  `cmd:"" help:"Run or measure stored experiments again, and compare. Nothing is stored."`
 	Table  tableCommand  `cmd:"" help:"Print or write a table of the stored results."`
 	Figure figureCommand `cmd:"" help:"Write a figure of the stored results."`
+	All    allCommand    `cmd:"" help:"Write all tables and figures."`
 }
 
 // details are what the help of a command says beside its line in the list of commands.
