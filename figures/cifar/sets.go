@@ -1,11 +1,15 @@
 package cifar
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
+	"densityuncertainty/baselines"
 	"densityuncertainty/dul"
 	"densityuncertainty/dul/energy"
+	"densityuncertainty/dul/nets"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/tables"
@@ -107,7 +111,7 @@ func Sets() []tables.Set {
 	onHundred := set("processor-cifar100", "four methods with ResNet-14 on all of CIFAR-100 for 10 epochs, as in the set processor and with its options",
 		c.list(Processor, hundred, 1, keyMethods...))
 	byProcessor.Lacks, onHundred.Lacks = c.lacking(allMethods()...), c.lacking(keyMethods...)
-	return []tables.Set{
+	sets := []tables.Set{
 		set("cifar10-resnet14", "CIFAR-10 with ResNet-14, 3 seeds: accuracy, ECE, NLL; also a single network, and the variational methods with decay=all", resnet14(ten)),
 		set("cifar100-resnet14", "CIFAR-100 with ResNet-14, 3 seeds; also a single network, and the variational methods with decay=all", resnet14(hundred)),
 		set("cifar10-wrn", "CIFAR-10 with WRN-28-10, 3 seeds", wrn(ten)),
@@ -127,6 +131,49 @@ func Sets() []tables.Set {
 		set("processor-grid", "the noise, length scale or rate of each method for the set processor: four values, 3 epochs of 20,000 images, measured on 5,000 held-out images", processorGrid),
 		byProcessor, onHundred,
 	}
+	return append(sets, set("paper-images", "all runs of the paper's six image tables: ResNet-14 and then WRN-28-10, for each a seed of CIFAR-10, of CIFAR-100, and then the next seed",
+		paperImages(sets[:6])))
+}
+
+// paperImages are the experiments of sets, in an order in which a stopped run leaves whole columns: one seed of everything
+// before the next, small networks before wide ones.
+func paperImages(sets []tables.Set) experiment.Experiments {
+	var all experiment.Experiments
+	for _, s := range sets {
+		all = tables.Union(all, s.Experiments)
+	}
+	slices.SortStableFunc(all, func(a, b experiment.Experiment) int {
+		return cmp.Or(cmp.Compare(width(a), width(b)), cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Task.Name, b.Task.Name))
+	})
+	return all
+}
+
+// width is the number of filters of the first stage of an experiment's network.
+func width(e experiment.Experiment) int { return e.Task.Network.(nets.ResNet).Widths[0] }
+
+// Roofline is the least time in which an H100 trains the experiments of list on images of this package. It was computed
+// from the programs that XLA compiled for a training step: the sum over kernels of the longer of moving their bytes, at
+// 3.35 TB/s, and their products in TF32, at 494 TFLOP/s. What it leaves out, such as the time between kernels and the
+// predictions, was never measured; two or three times as long is to be expected.
+func Roofline(list experiment.Experiments) time.Duration {
+	total := 0.0
+	for _, e := range list {
+		d, is := e.Task.Data.(Images)
+		if !is {
+			continue
+		}
+		nanoseconds := [2]float64{6e3, 13e3} // for an image, without noise of activations and with it
+		if width(e) > 64 {
+			nanoseconds = [2]float64{110e3, 240e3}
+		}
+		kind := 1
+		switch e.Method.Layers.(type) {
+		case baselines.Deterministic, baselines.MFVI, baselines.MCDropout, baselines.VDropout:
+			kind = 0
+		}
+		total += nanoseconds[kind] * float64(e.Recipe.Epochs*cmp.Or(d.TrainN, trainingImages-d.HeldOut)*max(1, e.Method.Members))
+	}
+	return time.Duration(total)
 }
 
 // processorExperiments are those of the set processor with a choice.

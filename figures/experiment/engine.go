@@ -222,8 +222,8 @@ func (p *planned) ownMetrics() bool {
 }
 
 // units are what has neither a result nor failed: whole groups where they can be replicas of one graph, and else single
-// experiments. Those of images are apart, in the second list. The longest come first: begun last, they would have the end
-// to themselves.
+// experiments. Those of images are apart, in the second list, in the order in which they were asked for. Of the others the
+// longest come first: begun last, they would have the end to themselves.
 func (r *run) units() (kinds [2][]unit) {
 	for _, g := range r.plan.groups {
 		left := slices.DeleteFunc(slices.Clone(g.list), func(e *planned) bool { return e.result != nil || e.failed != nil })
@@ -238,9 +238,9 @@ func (r *run) units() (kinds [2][]unit) {
 			*kind = append(*kind, unit{g, list})
 		}
 	}
-	for _, units := range kinds {
-		slices.SortStableFunc(units, func(a, b unit) int { return cmp.Compare(b.cost(), a.cost()) })
-	}
+	slices.SortStableFunc(kinds[0], func(a, b unit) int { return cmp.Compare(b.cost(), a.cost()) })
+	place := func(u unit) int { return slices.Index(r.plan.order, u.list[0]) }
+	slices.SortFunc(kinds[1], func(a, b unit) int { return cmp.Compare(place(a), place(b)) })
 	return kinds
 }
 

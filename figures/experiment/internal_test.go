@@ -214,3 +214,22 @@ func TestModuleComputesWhatItDid(t *testing.T) {
 		}
 	}
 }
+
+// Of small networks the longest begin, images keep the order in which they were asked for.
+func TestUnitsInOrder(t *testing.T) {
+	r := &run{plan: &plan{}}
+	for i, cost := range []float64{2, 3, 1, 1, 3, 2} {
+		one := &planned{id: fmt.Sprint(i)}
+		r.plan.order = append(r.plan.order, one)
+		r.plan.groups = append([]*group{{inspected: inspected{cost: cost, images: i > 2}, list: []*planned{one}}}, r.plan.groups...)
+	}
+	var got string
+	for _, units := range r.units() {
+		for _, u := range units {
+			got += u.list[0].id
+		}
+	}
+	if got != "102345" {
+		t.Errorf("the order is %s, want 102345", got)
+	}
+}

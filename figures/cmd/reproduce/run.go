@@ -14,6 +14,7 @@ import (
 
 	"densityuncertainty/dul/train"
 	"densityuncertainty/environment"
+	"densityuncertainty/figures/cifar"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/results"
 )
@@ -42,6 +43,9 @@ func (r runCommand) Run(ctx context.Context, c command) error {
 	}
 	missing := index.Missing(list)
 	c.tell("%s, %d already in %s, %d to run", results.Counted(len(list), "experiment", "experiments"), len(list)-len(missing), store.Folder, len(missing))
+	if least := cifar.Roofline(missing); r.GPU && least > 0 {
+		c.tell("on an H100 at least %s, by the sizes of what its kernels move and multiply; expect two or three times as long", least.Round(time.Minute))
+	}
 	if r.DryRun {
 		var plan strings.Builder
 		for _, e := range missing {

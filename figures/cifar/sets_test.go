@@ -1,0 +1,40 @@
+package cifar
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/tables"
+)
+
+// A run of all image tables that is stopped leaves seed 0 of CIFAR-10 first, and has everything in the end.
+func TestPaperImages(t *testing.T) {
+	sets := Sets()
+	all := sets[slices.IndexFunc(sets, func(s tables.Set) bool { return s.Name == "paper-images" })].Experiments
+	for i, e := range all[:10] {
+		if e.Seed != 0 || e.Task.Name != CIFAR10 || width(e) != 16 {
+			t.Errorf("number %d is %s", i, e)
+		}
+	}
+	for _, s := range sets {
+		if slices.Contains([]string{"cifar10-resnet14", "cifar100-resnet14", "cifar10-wrn", "cifar100-wrn", "rank1-ablation", "ood-svhn"}, s.Name) {
+			if n := len(tables.Union(all, s.Experiments)); n != len(all) {
+				t.Errorf("%d experiments of %s are missing", n-len(all), s.Name)
+			}
+		}
+	}
+}
+
+// 200 epochs are ten million images, of 6 microseconds each, and of 240 in the wide network with noise.
+func TestRoofline(t *testing.T) {
+	plain, wide := list(Paper, ten, 1, methods.Deterministic), list(onWide.experiment, hundred, 2, methods.Density)
+	if got := Roofline(slices.Concat(plain, wide)); got != time.Minute+80*time.Minute {
+		t.Errorf("%s, want 81 minutes", got)
+	}
+	if got := Roofline(experiment.Experiments{}); got != 0 {
+		t.Errorf("nothing takes %s", got)
+	}
+}
