@@ -1,15 +1,10 @@
 package layertest
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"runtime"
 	"testing"
-
-	"densityuncertainty/environment/must"
 )
 
 // Failures runs checks without the go command, as in a notebook, and returns
@@ -17,9 +12,10 @@ import (
 //
 //	err := layertest.Failures(func(t testing.TB) { layertest.Dense(t, mine.Layers{}) })
 //
-// What a check panics with is a failure of it; one that is skipped has none.
+// What a check panics with is a failure of it; one that is skipped has none. t
+// reports and skips; its other methods, such as Cleanup and TempDir, panic.
 func Failures(checks func(t testing.TB)) error {
-	c := &collector{context: context.Background()}
+	c := &collector{}
 	c.run("", checks)
 	return errors.Join(*c.found()...)
 }
@@ -39,14 +35,12 @@ func run(t testing.TB, name string, check func(t testing.TB)) {
 
 // A collector is a testing.TB outside of tests.
 type collector struct {
-	testing.TB // nil, for the method that is not exported
+	testing.TB // nil, for all methods that are not below
 	name       string
 	failures   []error
 	root       *collector
 	failed     bool
 	skipped    bool
-	cleanups   []func()
-	context    context.Context
 }
 
 func (c *collector) found() *[]error {
@@ -56,32 +50,19 @@ func (c *collector) found() *[]error {
 	return &c.failures
 }
 
-// run runs a check, and afterwards what it left to be cleaned up, the last first.
+// run runs a check until it returns, panics, or ends itself, as by Fatal or Skip.
 func (c *collector) run(name string, check func(t testing.TB)) {
-	within, cancel := context.WithCancel(c.context)
-	sub := &collector{name: name, root: c, context: within}
+	sub := &collector{name: name, root: c}
 	if c.root != nil {
 		sub.root = c.root
 	}
 	if c.name != "" {
 		sub.name = c.name + "/" + name
 	}
-	sub.call(func() { check(sub) })
-	cancel() // which a cleanup may wait for
-	for len(sub.cleanups) > 0 {
-		last := len(sub.cleanups) - 1
-		cleanup := sub.cleanups[last]
-		sub.cleanups = sub.cleanups[:last]
-		sub.call(cleanup)
+	if _, panicked := apart(func() { check(sub) }); panicked != nil {
+		sub.note(fmt.Sprintf("panic: %v", panicked))
 	}
 	c.failed = c.failed || sub.failed
-}
-
-// call calls a function until it returns, panics, or ends itself, as by Fatal or Skip.
-func (c *collector) call(f func()) {
-	if _, panicked := apart(f); panicked != nil {
-		c.note(fmt.Sprintf("panic: %v", panicked))
-	}
 }
 
 // apart calls a function in a goroutine of its own, since Goexit, by which Fatal ends a check, ends a goroutine. It waits
@@ -112,9 +93,6 @@ func (c *collector) Name() string                      { return c.name }
 func (c *collector) Failed() bool                      { return c.failed }
 func (c *collector) Log(...any)                        {}
 func (c *collector) Logf(string, ...any)               {}
-func (c *collector) Output() io.Writer                 { return io.Discard }
-func (c *collector) Attr(_, _ string)                  {}
-func (c *collector) Context() context.Context          { return c.context }
 func (c *collector) Error(args ...any)                 { c.note(fmt.Sprint(args...)) }
 func (c *collector) Errorf(format string, args ...any) { c.note(fmt.Sprintf(format, args...)) }
 func (c *collector) Fail()                             { c.note("failed") }
@@ -125,31 +103,3 @@ func (c *collector) Skip(...any)                       { c.SkipNow() }
 func (c *collector) Skipf(string, ...any)              { c.SkipNow() }
 func (c *collector) SkipNow()                          { c.skipped = true; runtime.Goexit() }
 func (c *collector) Skipped() bool                     { return c.skipped }
-func (c *collector) Cleanup(f func())                  { c.cleanups = append(c.cleanups, f) }
-
-func (c *collector) TempDir() string {
-	folder := must.Get(os.MkdirTemp("", "layertest"))(c)
-	c.Cleanup(func() { must.Do(c, os.RemoveAll(folder)) })
-	return folder
-}
-
-// ArtifactDir is a TempDir, as in tests that are not asked to keep what they write.
-func (c *collector) ArtifactDir() string { return c.TempDir() }
-
-func (c *collector) Setenv(key, value string) {
-	before, was := os.LookupEnv(key)
-	must.Do(c, os.Setenv(key, value))
-	c.Cleanup(func() {
-		if was {
-			must.Do(c, os.Setenv(key, before))
-		} else {
-			must.Do(c, os.Unsetenv(key))
-		}
-	})
-}
-
-func (c *collector) Chdir(folder string) {
-	before := must.Get(os.Getwd())(c)
-	must.Do(c, os.Chdir(folder))
-	c.Cleanup(func() { must.Do(c, os.Chdir(before)) })
-}

@@ -1,10 +1,6 @@
 package layertest_test
 
 import (
-	"os"
-	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +11,6 @@ import (
 	"densityuncertainty/dul/conv"
 	"densityuncertainty/dul/layertest"
 	"densityuncertainty/dul/layertest/fixtures"
-	"densityuncertainty/environment/must"
 )
 
 // failures are those of Failures, in a time that the test can wait for.
@@ -124,82 +119,6 @@ func TestSkippedChecks(t *testing.T) {
 			t.Error("it goes on")
 		}); err != nil || !skipped {
 			t.Errorf("%s: skipped %t, error %v", name, skipped, err)
-		}
-	}
-}
-
-// What a check leaves is cleaned up when it is over, the last first, whatever happens to it or to what cleans up.
-func TestCleanup(t *testing.T) {
-	t.Setenv("LAYERTEST_SET", "before")
-	must.Do(t, os.Unsetenv("LAYERTEST_UNSET_BEFORE"))
-	before := must.Get(os.Getwd())(t)
-	var order []string
-	var folders []string
-	err := failures(t, func(t testing.TB) {
-		t.Cleanup(func() { order = append(order, "first") })
-		t.Cleanup(func() { <-t.Context().Done(); panic("in between") })
-		t.Cleanup(func() { order = append(order, "last") })
-		folders = []string{t.TempDir(), t.ArtifactDir()}
-		for _, folder := range folders {
-			must.Do(t, os.WriteFile(filepath.Join(folder, "file"), nil, 0o600))
-		}
-		t.Setenv("LAYERTEST_SET", "within")
-		t.Setenv("LAYERTEST_UNSET_BEFORE", "within")
-		t.Chdir(folders[0])
-		if err := t.Context().Err(); err != nil {
-			t.Errorf("the context has ended before the check: %v", err)
-		}
-		t.Fatal("it fails")
-	})
-	if want := "it fails\npanic: in between"; err == nil || err.Error() != want {
-		t.Errorf("the error is %v, want %q", err, want)
-	}
-	if want := []string{"last", "first"}; !slices.Equal(order, want) {
-		t.Errorf("cleaned up %v, want %v", order, want)
-	}
-	for _, folder := range folders {
-		if _, err := os.Stat(folder); !os.IsNotExist(err) {
-			t.Errorf("folder %s is still there: %v", folder, err)
-		}
-	}
-	if _, is := os.LookupEnv("LAYERTEST_UNSET_BEFORE"); is || os.Getenv("LAYERTEST_SET") != "before" {
-		t.Errorf("the environment has LAYERTEST_SET %q, and LAYERTEST_UNSET_BEFORE: %t", os.Getenv("LAYERTEST_SET"), is)
-	}
-	if now := must.Get(os.Getwd())(t); now != before {
-		t.Errorf("the working folder is %s, was %s", now, before)
-	}
-}
-
-// Every method that a check can call is there: one that a later version of Go adds would panic.
-func TestEveryMethodIsThere(t *testing.T) {
-	methods := reflect.TypeFor[testing.TB]()
-	ends := []string{"Error", "Errorf", "Fail", "FailNow", "Fatal", "Fatalf"}
-	for i := range methods.NumMethod() {
-		method := methods.Method(i)
-		if !method.IsExported() {
-			continue
-		}
-		err := failures(t, func(t testing.TB) {
-			called := reflect.ValueOf(t).MethodByName(method.Name)
-			var args []reflect.Value
-			for k := range called.Type().NumIn() {
-				if called.Type().IsVariadic() && k == called.Type().NumIn()-1 {
-					break
-				}
-				args = append(args, reflect.Zero(called.Type().In(k)))
-			}
-			switch method.Name {
-			case "Cleanup":
-				args[0] = reflect.ValueOf(func() {})
-			case "Chdir":
-				args[0] = reflect.ValueOf(".")
-			case "Setenv":
-				args[0] = reflect.ValueOf("LAYERTEST_SET")
-			}
-			called.Call(args)
-		})
-		if fails := slices.Contains(ends, method.Name); fails != (err != nil) || err != nil && strings.Contains(err.Error(), "panic") {
-			t.Errorf("%s: %v", method.Name, err)
 		}
 	}
 }
