@@ -96,8 +96,8 @@ func (r *run) checkNetworks() error {
 		return fmt.Errorf("experiment: Engine.Networks: %w; leave Networks out, or run the others alone", err)
 	}
 	for _, e := range r.plan.order {
-		if e.result != nil {
-			r.note(fmt.Sprintf("%v is in the store already, so that no network of it is kept now", e))
+		if _, err := os.Stat(filepath.Join(r.Networks, NetworkFile(e.Experiment, 0))); err != nil && e.result != nil && !e.result.Diverged {
+			r.note(fmt.Sprintf("%v is in the store already, and is not trained again to keep its network; use another store for that", e))
 		}
 	}
 	return nil

@@ -1,0 +1,52 @@
+// Command serve answers over HTTP by a trained network, in the units of its data:
+//
+//	serve networks/0123456789abcdef.safetensors
+//	curl --data '[0.1, 2.5]' localhost:8080
+//
+// The file is one that experiment.Engine kept in its folder Networks. Copy this program and write your own network into it.
+package main
+
+import (
+	"encoding/json"
+	"log"
+	"net/http"
+	"os"
+
+	"densityuncertainty/dul"
+	"densityuncertainty/dul/likelihood"
+	"densityuncertainty/dul/nets"
+	"densityuncertainty/figures/experiment"
+)
+
+// network is the network as it was trained.
+var network = nets.MLP{Layers: dul.Density{InitStd: 0.1}, Widths: []int{20}}
+
+// handler takes an input as a list of numbers, and returns an experiment.Answer.
+func handler(o *experiment.Opened) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var row []float64
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&row); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		answer, err := o.Predict(r.Context(), row)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+			return
+		}
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			log.Print(err)
+		}
+	})
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: serve FILE.safetensors")
+	}
+	o, err := experiment.Open(os.Args[1], network, likelihood.Gaussian{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	log.Fatal(http.ListenAndServe("localhost:8080", handler(o)))
+}
