@@ -13,7 +13,6 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 )
@@ -233,12 +232,6 @@ func (t Traits) suit(e Experiment) error {
 			all.need(some, "Recipe.%s[%d] contains no parameter, with the roles %v: the network has none, or groups before it contain them; leave the group out", name, i, groups[i].Roles)
 		}
 	}
-	generative := slices.ContainsFunc(r.Groups, func(g train.Group) bool {
-		return g.Optimizer != nil && slices.Contains(g.Roles, params.Generative)
-	})
-	all.need(t.Energies || r.PretrainEpochs == 0 && !r.WeightEnergies && r.LogLikelihoodScale == 0,
-		"Recipe has PretrainEpochs, WeightEnergies or a LogLikelihoodScale, but no layer of the network has an energy model; leave them 0 for this method")
-	all.need(!t.Energies || !generative || r.LogLikelihoodScale != 0, "Recipe.LogLikelihoodScale is 0, so that the energy models of the layers would not be trained; it is 1 in the paper")
 	all.need(t.Noise || r.Samples == 1, "Recipe.Samples is %d, but all draws would be equal: the network has no noise, or a closed form; set it to 1", r.Samples)
 	return all.err()
 }

@@ -339,12 +339,6 @@ func (p *problems) need(ok bool, format string, args ...any) {
 	}
 }
 
-// value is a number, whose error is noted.
-func (p *problems) value(v float64, err error) float64 {
-	p.add(err)
-	return v
-}
-
 // err is all that is wrong as one error; nil if nothing is.
 func (p problems) err() error { return errors.Join(p...) }
 
