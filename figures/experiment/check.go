@@ -38,7 +38,8 @@ func (e Experiment) Check() error {
 	all.add(checkItself(m.Sampler))
 	all.need(m.Sampler == nil || t.After == nil, "Task.After asks trained networks, and Method.Sampler draws others; leave it out")
 	all.need(m.Sampler == nil || m.Layers != nil, "Method.Sampler is set, but there are no Layers; it draws the parameters of a network, and not those of a Process")
-	all.add(e.checkDecision())
+	all.add(checkItself(t.Decision))
+	all.need(t.Decision == nil || t.After == nil && len(t.Metrics) == 0, "Task.Decision returns the numbers itself, and keeps no predictions; leave Metrics and After out")
 	all.need(m.Process == nil || !e.Recipe.EarlyStopping, "Recipe.EarlyStopping is set, but a Gaussian process is finished only after training, and cannot be scored before")
 	if m.Process != nil && t.Likelihood != nil {
 		_, gaussian := t.Likelihood.(likelihood.Gaussian)
@@ -47,7 +48,6 @@ func (e Experiment) Check() error {
 	if m.Process != nil && t.Network != nil {
 		all.need(hasClosedForm(t.Network) || isClassification(t.Likelihood), "a Gaussian process predicts a regression in closed form, for which the network must be a nets.MLP or a nets.ResidualMLP; it is a %T", t.Network)
 	}
-	all.add(checkItself(t.Likelihood))
 	for i, metric := range t.Metrics {
 		all.need(metric != nil, "Task.Metrics[%d] is nil", i)
 	}
@@ -124,9 +124,6 @@ func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
 	}
 	if err := found.checkDraws(ctx, e, d); err != nil {
 		return found, err
-	}
-	if e.Recipe.Augmentation != nil && !found.images {
-		return found, errors.New("Recipe.Augmentation is for images, and the inputs are none")
 	}
 	return found, nil
 }
@@ -234,18 +231,4 @@ func (t Traits) suit(e Experiment) error {
 	}
 	all.need(t.Noise || r.Samples == 1, "Recipe.Samples is %d, but all draws would be equal: the network has no noise, or a closed form; set it to 1", r.Samples)
 	return all.err()
-}
-
-// checkDecision says what a task with a Decision cannot have.
-func (e Experiment) checkDecision() error {
-	d, t := e.Task.Decision, e.Task
-	switch {
-	case d == nil:
-		return nil
-	case t.After != nil || len(t.Metrics) > 0:
-		return errors.New("Task.Decision returns the numbers itself, and keeps no predictions; leave Metrics and After out")
-	case e.Method.Sampler != nil:
-		return errors.New("Task.Decision trains the networks again and again, and Method.Sampler goes on from them once; leave one of them out")
-	}
-	return checkItself(d)
 }
