@@ -108,6 +108,13 @@ class Settings(Scripts):
         self.assertEqual(self.variables(GOPROXY="off", DENSITYUNCERTAINTY_GOPROXY="https://example.com")["GOPROXY"], "https://example.com")
         self.assertEqual(self.variables(GOPROXY="off", DENSITYUNCERTAINTY_GOPROXY="")["GOPROXY"], "off")
 
+    def test_a_checkout_of_windows(self):
+        """Git leaves line ends as they are, whatever it is set to."""
+        files = ["environment/lab", "go.mod", "environment/jupyter/template.ipynb"]
+        subprocess.run(["git", "-c", "core.autocrlf=true", "checkout-index", f"--prefix={self.folder}/", *files], cwd=ROOT, check=True)
+        for file in files:
+            self.assertEqual((self.folder / file).read_bytes(), (ROOT / file).read_bytes(), file)
+
     def test_workspace_above_the_checkout(self):
         """An unrelated go.work above replaces no module."""
         checkout = self.folder / "above" / "checkout"
@@ -408,6 +415,11 @@ class Completion(unittest.TestCase):
                 self.assertRegex(found[1], r"^Pri /\* The language server is still starting")
                 time.sleep(0.5)
             self.assertIn("Println", found)
+
+            # A cell of Windows runs.
+            said = []
+            client.execute_interactive('\ufeffimport "fmt"\r\n\r\n%%\r\nfmt.Println("from", "Windows")\r\n', output_hook=lambda message: said.append(message["content"].get("text")), timeout=300)
+            self.assertIn("from Windows\n", said)
 
 
 class Ending(Server):

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -129,6 +130,18 @@ func TestRows(t *testing.T) {
 	back, name, err := result(columns, row)
 	if err := errors.Join(err, back.ran(run)); err != nil || name != run[0] || !reflect.DeepEqual(back, r) {
 		t.Errorf("it is %+v of the run %s (%v), was %+v of %s", back, name, err, r, run[0])
+	}
+}
+
+// A program that changed the ends of lines, as on Windows, changed no result.
+func TestRowsOfWindows(t *testing.T) {
+	var read [][]string
+	err := eachRow(bytes.ReplaceAll(text([]string{"a", "b"}, []string{"1", "x, y"}, []string{"2", ""}), []byte("\n"), []byte("\r\n")), func(columns, row []string) error {
+		read = append(read, columns, slices.Clone(row))
+		return nil
+	})
+	if want := [][]string{{"a", "b"}, {"1", "x, y"}, {"a", "b"}, {"2", ""}}; err != nil || !reflect.DeepEqual(read, want) {
+		t.Errorf("%q, %v; want %q", read, err, want)
 	}
 }
 
