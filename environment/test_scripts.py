@@ -421,6 +421,13 @@ class Completion(unittest.TestCase):
             client.execute_interactive('\ufeffimport "fmt"\r\n\r\n%%\r\nfmt.Println("from", "Windows")\r\n', output_hook=lambda message: said.append(message["content"].get("text")), timeout=300)
             self.assertIn("from Windows\n", said)
 
+            # The language server ends with a kernel that is killed.
+            servers = [one for one in psutil.Process().children(recursive=True) if one.name() == "gopls"]
+            self.assertTrue(servers)
+            manager.signal_kernel(signal.SIGKILL)
+            left = psutil.wait_procs(servers, timeout=120)[1]
+            self.assertEqual([one for one in left if one.is_running() and one.status() != psutil.STATUS_ZOMBIE], [])
+
 
 class Ending(Server):
     """Ctrl-C, as often as it is pressed, ends JupyterLab and all that it started, and prints no trace."""

@@ -35,7 +35,9 @@ REPLACEMENTS = (
     ),
     ("internal/dispatcher/dispatcher.go", "			data, err = goExec.InspectIdentifierInCell(", "			goexec.WaitForCompletion()\n			data, err = goExec.InspectIdentifierInCell("),
     ("internal/goexec/execcode.go", "	defer s.PostExecuteCell()\n", "	defer s.PostExecuteCell()\n	WaitForCompletion()\n"),
-    # The language server loads the workspace as soon as the kernel starts, for a file that no cell writes.
+    # The language server loads the workspace as soon as the kernel starts, for a file that no cell writes. It ends when
+    # nobody is connected, as after the kernel was killed.
+    ("internal/goexec/goplsclient/exec.go", '"-listen", addr)', '"-listen", addr, "-listen.timeout", "30s")'),
     ("main.go", "	// Orchestrate dispatching of messages.\n", "	go goExec.WarmUp()\n\n	// Orchestrate dispatching of messages.\n"),
     (
         "internal/goexec/inspect.go",
