@@ -51,7 +51,7 @@ class Browser(unittest.TestCase):
     def open(self, width=DESKTOP, scheme="light"):
         """A new page of the browser, and the list of what it fetches from elsewhere, or not at all, and of its errors."""
         context = chromium.new_context(viewport=width, color_scheme=scheme, has_touch=width == PHONE)
-        context.set_default_timeout(60000)
+        context.set_default_timeout(180_000)
         self.addCleanup(context.close)
         page, troubles = context.new_page(), []
         # What it looked like in the end, for whoever wonders why a test failed.
@@ -98,6 +98,10 @@ class Lab(Browser):
         found.wait_for()
         return found
 
+    def idle(self):
+        """Waits until the status says that the kernel is there, before any cell has run."""
+        self.page.get_by_text(re.compile(r"\| Idle$")).wait_for()
+
     def run_cell(self, code):
         """Runs code in a new cell at the end, and returns the cell."""
         self.page.keyboard.press("Escape")
@@ -118,23 +122,30 @@ class Lab(Browser):
         self.assertEqual(page.locator(".jp-Dialog, .Toastify__toast").count(), 0)
 
         # The kernel is just starting: the first Tab shows soon that the language server is, too, and later completions.
-        page.get_by_text(re.compile(r"\| (Unknown|Idle)$")).wait_for()
+        self.idle()
         self.seen(".jp-CodeCell .cm-content").click()
         page.keyboard.press("Control+End")
         page.keyboard.type("\nfmt.Pri")
         completed, starting = page.locator(".jp-Completer-item", has_text="Println"), page.locator(".jp-Completer-item", has_text="The language server is still")
         page.keyboard.press("Tab")
-        completed.or_(starting).first.wait_for(timeout=5000)  # two seconds on a machine that does nothing else
+        completed.or_(starting).first.wait_for(timeout=20_000)  # two seconds on a machine that does nothing else
         for _ in range(60):
             if completed.count():
                 break
-            page.keyboard.press("Escape")
+            page.keyboard.press("Enter")  # which inserts nothing
+            self.assertRegex(self.seen(".jp-CodeCell .cm-content").inner_text(), r"\nfmt\.Pri$")
             page.wait_for_timeout(1000)
             page.keyboard.press("Tab")
             completed.or_(starting).first.wait_for()
         completed.first.wait_for()
         page.keyboard.press("Escape")
-        for _ in "\nfmt.Pri":
+        for _ in "fmt.Pri":
+            page.keyboard.press("Backspace")
+        page.keyboard.type("yacht.")  # yacht := ... is above
+        page.keyboard.press("Tab")
+        page.locator(".jp-Completer-item", has_text="Features").first.wait_for()
+        page.keyboard.press("Escape")
+        for _ in "\nyacht.":
             page.keyboard.press("Backspace")
 
         # The first cell works.
@@ -145,6 +156,7 @@ class Lab(Browser):
         self.run_cell('fmt.Println("hi")').get_by_text("Statements go below a line that reads %%").wait_for()
         self.run_cell('%%\nfmt.Println("hi")').locator(".jp-OutputArea").get_by_text("hi", exact=True).wait_for()
         self.run_cell('import "densityuncertainty/dul"\n\n%%\nfmt.Printf("%T", dul.Density{})').locator(".jp-OutputArea").get_by_text("dul.Density", exact=True).wait_for()
+        self.run_cell("%%\nrows := 308").get_by_text("write _ = rows below it").first.wait_for()
         self.run_cell("%%\nfmt.Println(yacht)").get_by_text("notebook.Keep carries yacht on").first.wait_for()
         self.run_cell('import "example.com/none"\n\n%%\nnone.None()').get_by_text("!*with-network go get").first.wait_for()
 
@@ -163,7 +175,7 @@ class Lab(Browser):
         self.addCleanup(lambda: [shutil.rmtree(path) for path in set(kept.glob("*")) - before])
         page.goto(f"{self.address}/restart.ipynb")
         self.seen(".jp-CodeCell .cm-content")
-        page.get_by_text(re.compile(r"\| (Unknown|Idle)$")).wait_for()
+        self.idle()
         cells = page.locator(".jp-CodeCell")
 
         def run(number, says):
@@ -178,7 +190,7 @@ class Lab(Browser):
         page.keyboard.press("0")
         page.locator(".jp-Dialog-button.jp-mod-accept").click()
         page.wait_for_timeout(1000)
-        page.get_by_text(re.compile(r"\| (Unknown|Idle)$")).wait_for()
+        self.idle()
         run(1, "kept 42")
         cells.nth(1).get_by_text("was kept on").wait_for()
         run(2, "no cell has kept “other”")
@@ -198,7 +210,7 @@ class Lab(Browser):
         nbformat.write(notebook, self.folder / "sliders.ipynb")
         page.goto(f"{self.address}/sliders.ipynb")
         self.seen(".jp-CodeCell .cm-content")
-        page.get_by_text(re.compile(r"\| (Unknown|Idle)$")).wait_for()  # the kernel is there
+        self.idle()
         cells, live = page.locator(".jp-CodeCell"), page.locator("input[type=range]:not([disabled])")
         output, picture, status = page.locator("output"), page.locator(".jp-OutputArea img"), page.locator("[role=status]")
 
@@ -211,7 +223,7 @@ class Lab(Browser):
 
         # Every move of a drag is drawn, and the last one stays.
         run(0)
-        live.first.wait_for(timeout=180_000)  # it is compiled first, beside other tests
+        live.first.wait_for()
         self.assertIn('width="100"', drawn())
         box = live.first.bounding_box()
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

@@ -406,13 +406,13 @@ class Completion(unittest.TestCase):
                 self.assertLess(time.monotonic() - began, 10)  # two seconds where nothing else runs
                 return found
 
-            self.assertRegex(matches()[1], r"^Pri /\* The language server is still being built")
+            self.assertRegex(matches()[0], r"^fmt\.Pri /\* The language server is still being built")
             (Path(folder) / "gopls").symlink_to(tools / "gopls")
             for _ in range(100):
                 found = matches()
                 if "Println" in found:
                     break
-                self.assertRegex(found[1], r"^Pri /\* The language server is still starting")
+                self.assertRegex(found[0], r"^fmt\.Pri /\* The language server is still starting")
                 time.sleep(0.5)
             self.assertIn("Println", found)
 

@@ -31,3 +31,5 @@ c.KernelSpecManager.ensure_native_kernel = False
 c.KernelSpecManager.allowed_kernelspecs = {"gonb"}
 c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
+# What the kernel says first counts for its status, which JupyterLab else shows as unknown until a cell runs.
+c.MappingKernelManager.untracked_message_types = []

@@ -24,45 +24,32 @@ REPLACEMENTS = (
     # Cells of Windows have other line ends, and may begin with a byte order mark.
     ("internal/dispatcher/dispatcher.go", 'lines := strings.Split(code, "\\n")', 'lines := strings.Split(kernel.Plain(code), "\\n")'),
     ("internal/kernel/encoding.go", '	lines = strings.Split(cellContent, "\\n")\n', '	lines = strings.Split(cellContent, "\\n")\n	defer func() { lines = strings.Split(Plain(cellContent), "\\n") }()\n'),
-    # Completions do not wait for a language server that is still starting. What runs a cell writes the same files.
+    # Completions do not wait for a language server that is still starting.
     (
         "internal/dispatcher/dispatcher.go",
         "	err = goExec.AutoCompleteOptionsInCell(lines, usedLines, cursorLine, cursorCol, reply)\n	return\n",
-        "	answer, failed := *reply, error(nil)\n"
-        "	if goexec.Soon(func() { failed = goExec.AutoCompleteOptionsInCell(lines, usedLines, cursorLine, cursorCol, &answer) }) {\n"
-        "		*reply = answer\n		return failed\n	}\n"
-        "	var typed int\n	reply.Matches, typed = goexec.StillStarting(lines[cursorLine][:cursorCol], goexec.Starting)\n	reply.CursorStart -= typed\n	return\n",
+        "	if why := goExec.NotYet(); why != `` {\n		var typed int\n"
+        "		reply.Matches, reply.Metadata, typed = goexec.Excuse(lines[cursorLine][:cursorCol], why)\n		reply.CursorStart -= typed\n		return\n	}\n"
+        "	return goExec.AutoCompleteOptionsInCell(goexec.Selected(lines, cursorLine, cursorCol), usedLines, cursorLine, cursorCol, reply)\n",
     ),
-    ("internal/dispatcher/dispatcher.go", "			data, err = goExec.InspectIdentifierInCell(", "			goexec.WaitForCompletion()\n			data, err = goExec.InspectIdentifierInCell("),
-    ("internal/goexec/execcode.go", "	defer s.PostExecuteCell()\n", "	defer s.PostExecuteCell()\n	WaitForCompletion()\n"),
     # The language server loads the workspace as soon as the kernel starts, for a file that no cell writes. It ends when
     # nobody is connected, as after the kernel was killed.
     ("internal/goexec/goplsclient/exec.go", '"-listen", addr)', '"-listen", addr, "-listen.timeout", "30s")'),
+    ("internal/goexec/goplsclient/exec.go", "case <-time.After(ConnectTimeout):", "case <-time.After(time.Second / 2):"),
     ("main.go", "	// Orchestrate dispatching of messages.\n", "	go goExec.WarmUp()\n\n	// Orchestrate dispatching of messages.\n"),
     (
         "internal/goexec/inspect.go",
         "// adjustCursorForFunctionIdentifier adjusts",
-        "// WarmUp has the language server load the workspace.\nfunc (s *State) WarmUp() {\n	if s.gopls == nil {\n		return\n	}\n"
-        '	ctx, file := context.Background(), path.Join(s.TempDir, "panicked.go")\n'
+        "// WarmUp has the language server load the workspace.\nfunc (s *State) WarmUp() {\n	if s.gopls == nil {\n		return\n	}\n	defer close(warm)\n"
+        '	client, ctx, file := s.gopls, context.Background(), path.Join(s.TempDir, "panicked.go")\n'
         '	for _, name := range []string{path.Join(s.TempDir, "go.mod"), path.Join(s.TempDir, "go.work"), file} {\n'
-        "		if err := s.gopls.NotifyDidOpenOrChange(ctx, name); err != nil {\n			klog.Warningf(`warming up: %+v`, err)\n		}\n	}\n"
-        "	if _, _, err := s.gopls.Complete(ctx, file, 0, 0); err != nil {\n		klog.Warningf(`warming up: %+v`, err)\n	}\n}\n\n"
+        "		if err := client.NotifyDidOpenOrChange(ctx, name); err != nil {\n			klog.Warningf(`warming up: %+v`, err)\n		}\n	}\n"
+        "	for range 20 { // a call waits for eight seconds\n		if _, _, err := client.Complete(ctx, file, 0, 0); err == nil {\n			return\n		}\n	}\n}\n\n"
+        "// NotYet is why nothing is completed yet, or nothing. A language server that was built since is started.\nfunc (s *State) NotYet() string {\n"
+        '	if s.gopls == nil {\n		if _, err := exec.LookPath("gopls"); err != nil {\n			return Missing\n		}\n'
+        "		client := goplsclient.New(s.TempDir)\n		if err := client.Start(); err != nil {\n			return Missing\n		}\n"
+        "		s.gopls = client\n		go s.WarmUp()\n	}\n	return notWarm()\n}\n\n"
         "// adjustCursorForFunctionIdentifier adjusts",
-    ),
-    # A language server that is built later is started then.
-    (
-        "internal/goexec/inspect.go",
-        "	if s.gopls == nil {\n		// gopls not installed.\n		return\n	}\n",
-        "	if s.gopls == nil && !s.startGopls() {\n		var typed int\n"
-        "		reply.Matches, typed = StillStarting(cellLines[cursorLine][:cursorCol], Missing)\n		reply.CursorStart -= typed\n		return\n	}\n",
-    ),
-    (
-        "internal/goexec/inspect.go",
-        "// runeIndicesForLine returns",
-        "// startGopls starts the language server, if it is there now.\nfunc (s *State) startGopls() bool {\n"
-        '	if _, err := exec.LookPath("gopls"); err != nil {\n		return false\n	}\n'
-        "	client := goplsclient.New(s.TempDir)\n	if err := client.Start(); err != nil {\n		return false\n	}\n	s.gopls = client\n	return true\n}\n\n"
-        "// runeIndicesForLine returns",
     ),
     ("internal/goexec/inspect.go", '	"github.com/janpfeifer/gonb/internal/kernel"\n', '	"github.com/janpfeifer/gonb/internal/goexec/goplsclient"\n	"github.com/janpfeifer/gonb/internal/kernel"\n'),
     ("internal/goexec/inspect.go", '	"os"\n', '	"os"\n	"os/exec"\n'),

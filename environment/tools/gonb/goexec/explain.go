@@ -1,5 +1,5 @@
 // Package goexec is what setup adds to the package of that name in the notebook
-// kernel, GoNB: a line of advice for three errors that everybody meets first,
+// kernel, GoNB: a line of advice for four errors that everybody meets first,
 // panics that name the line of the cell, and completions that do not make wait.
 package goexec
 
@@ -14,6 +14,9 @@ import (
 // unknown is what the compiler says of a name that is not declared. Those of packages have a dot in them.
 var unknown = regexp.MustCompile(`undefined: (\w+)(?:$|\n)`)
 
+// unused is what the compiler says of a variable that nothing reads.
+var unused = regexp.MustCompile(`declared and not used: (\w+)`)
+
 // explain adds to a message what to do about it.
 func explain(message string) string {
 	switch {
@@ -22,6 +25,8 @@ func explain(message string) string {
 	case strings.Contains(message, "disabled by GOPROXY=off"), strings.Contains(message, "cannot find module providing package"):
 		message, _, _ = strings.Cut(message, "\n---------------") // advice of GoNB that does not apply
 		return message + "\nCells download nothing. To add a package to this notebook: !*with-network go get PACKAGE@latest"
+	case unused.MatchString(message):
+		return message + "\nGo compiles no variable that nothing uses: print it, or write _ = " + unused.FindStringSubmatch(message)[1] + " below it."
 	case unknown.MatchString(message):
 		name := unknown.FindStringSubmatch(message)[1]
 		if cell := declares(os.Getenv("JPY_SESSION_NAME"), name); cell != "" {

@@ -18,7 +18,8 @@ func TestExplain(t *testing.T) {
 		{"value", "main.go:3:1: undefined: x", "notebook.Keep carries x on"},
 		{"value among others", "main.go:3:1: undefined: mean\n\nmore", "notebook.Keep carries mean on"},
 		{"of a package", "main.go:3:1: undefined: fmt.Printn", ""},
-		{"other", "main.go:3:1: declared and not used: x", ""},
+		{"not used", "main.go:3:1: declared and not used: rows\n\nmore", "write _ = rows below it"},
+		{"other", "main.go:3:1: missing return", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := explain(c.message)

@@ -1,44 +1,16 @@
 package goexec
 
 import (
-	"sync"
+	"strings"
 	"time"
 	"unicode"
 )
 
-// completing is held while a completion is computed, which takes up to half a
-// minute where the language server is still starting.
-var completing sync.Mutex
+// warm is closed when the language server has loaded the workspace, which takes up to half a minute.
+var warm = make(chan struct{})
 
 // patience is how long a completion may take before the user hears why.
 var patience = 1500 * time.Millisecond
-
-// Soon runs complete and tells whether it is done soon. Otherwise it goes on
-// beside; while it does, Soon runs nothing else and says false.
-func Soon(complete func()) bool {
-	if !completing.TryLock() {
-		return false
-	}
-	done := make(chan struct{})
-	go func() {
-		defer completing.Unlock()
-		complete()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return true
-	case <-time.After(patience):
-		return false
-	}
-}
-
-// WaitForCompletion returns when no completion is being computed. Those write the
-// files that a cell is compiled from.
-func WaitForCompletion() {
-	completing.Lock()
-	defer completing.Unlock()
-}
 
 // Why there is no completion yet.
 const (
@@ -46,20 +18,41 @@ const (
 	Missing  = "The language server is still being built; .env/log/behind.log says how far it is."
 )
 
-// StillStarting are completions of what was typed in a line up to the cursor that
-// say why there is no other: what was typed, and the same with the reason as a
-// comment. It returns how many units of UTF-16 they replace.
-func StillStarting(line, why string) (matches []string, typed int) {
-	word := []rune(line)
-	start := len(word)
-	for start > 0 && (word[start-1] == '_' || unicode.IsLetter(word[start-1]) || unicode.IsDigit(word[start-1])) {
-		start--
+// notWarm is why nothing is completed yet, or nothing.
+func notWarm() string {
+	select {
+	case <-warm:
+		return ""
+	case <-time.After(patience):
+		return Starting
 	}
-	for _, r := range word[start:] {
+}
+
+// Excuse answers a completion of a line up to the cursor with the reason why there is none. JupyterLab shows it and
+// inserts what was typed. It replaces that many units of UTF-16. Where nothing was typed, it would insert the reason.
+func Excuse(line, why string) (matches []string, metadata map[string]any, typed int) {
+	name := line[strings.LastIndexFunc(line, func(r rune) bool { return r != '_' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })+1:]
+	for _, r := range name {
 		if typed++; r > 0xffff {
 			typed++
 		}
 	}
-	name := string(word[start:])
-	return []string{name, name + " /* " + why + " */"}, typed
+	if name == "" {
+		return []string{}, map[string]any{}, 0
+	}
+	inserted := map[string]string{"text": name}
+	// JupyterLab inserts one without showing it, and of equal ones beside others it shows the first.
+	return []string{name + " /* " + why + " */", name}, map[string]any{"_jupyter_types_experimental": []any{inserted, inserted}}, typed
+}
+
+// Selected puts a name behind a dot at the cursor that has none, so that the line can be parsed. The blank between keeps
+// it out of what is completed.
+func Selected(lines []string, line, column int) []string {
+	before, after := lines[line][:column], lines[line][column:]
+	if !strings.HasSuffix(before, ".") || strings.IndexFunc(after, func(r rune) bool { return r == '_' || unicode.IsLetter(r) }) == 0 {
+		return lines
+	}
+	lines = append([]string(nil), lines...)
+	lines[line] = before + " _" + after
+	return lines
 }

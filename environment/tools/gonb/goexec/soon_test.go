@@ -1,54 +1,66 @@
 package goexec
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-func TestSoon(t *testing.T) {
+func TestNotWarm(t *testing.T) {
 	defer func(before time.Duration) { patience = before }(patience)
-	patience = time.Minute
-	ran := false
-	if !Soon(func() { ran = true }) || !ran {
-		t.Error("a quick completion is not done")
-	}
 	patience = time.Millisecond
-	release := make(chan struct{})
-	if Soon(func() { <-release }) {
-		t.Error("a slow completion is done")
+	if got := notWarm(); got != Starting {
+		t.Errorf("while it starts: %q", got)
 	}
-	if Soon(func() { t.Error("two at a time") }) {
-		t.Error("another one is done meanwhile")
+	patience = time.Minute
+	close(warm)
+	if got := notWarm(); got != "" {
+		t.Errorf("when it has loaded: %q", got)
 	}
-	waited := make(chan struct{})
-	go func() {
-		WaitForCompletion()
-		close(waited)
-	}()
-	select {
-	case <-waited:
-		t.Error("a cell runs while a completion writes its files")
-	case <-time.After(20 * time.Millisecond):
-	}
-	close(release)
-	<-waited
 }
 
-func TestStillStarting(t *testing.T) {
+func TestExcuse(t *testing.T) {
 	for _, c := range []struct {
 		line, word string
 		typed      int
 	}{
-		{"fmt.Pri", "Pri", 3},
+		{"fmt.Pri", "fmt.Pri", 7},
+		{"	x.", "x.", 2},
 		{"	x := ", "", 0},
 		{"", "", 0},
 		{"γ_2", "γ_2", 3},
 		{"a+\U0001D49C", "\U0001D49C", 2}, // a letter of two units
 	} {
-		matches, typed := StillStarting(c.line, Starting)
-		if len(matches) != 2 || matches[0] != c.word || !strings.HasPrefix(matches[1], c.word+" /* The language server is still starting") || typed != c.typed {
+		matches, metadata, typed := Excuse(c.line, Starting)
+		if typed != c.typed || (len(matches) != 0) != (c.word != "") {
 			t.Errorf("%q: %q, %d", c.line, matches, typed)
+			continue
+		}
+		for i, match := range matches {
+			inserted := metadata["_jupyter_types_experimental"].([]any)[i].(map[string]string)["text"]
+			if !strings.HasPrefix(match, c.word) || inserted != c.word {
+				t.Errorf("%q: %q, which inserts %q", c.line, match, inserted)
+			}
+		}
+		if c.word != "" && !strings.Contains(matches[0], Starting) {
+			t.Errorf("%q: %q", c.line, matches)
+		}
+	}
+}
+
+func TestSelected(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"x.|", "x. _"},
+		{"f(x.|)", "f(x. _)"},
+		{"x.|Name", "x.Name"},
+		{"x.N|", "x.N"},
+		{"|", ""},
+	} {
+		before, after, _ := strings.Cut(c.line, "|")
+		lines := []string{"%%", before + after}
+		if got := Selected(lines, 1, len(before)); !slices.Equal(got, []string{"%%", c.want}) || lines[1] != before+after {
+			t.Errorf("%q: %q", c.line, got)
 		}
 	}
 }
