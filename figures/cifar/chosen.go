@@ -1,21 +1,17 @@
 package cifar
 
 import (
-	"bytes"
 	_ "embed"
-	"encoding/csv"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"densityuncertainty/dul/params"
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/tuning"
 )
 
 // The names of the options that are searched.
@@ -98,40 +94,24 @@ func searchOf(m experiment.Method) *search {
 	return &searches[i]
 }
 
-// A choice has the chosen values by methods.NameOf.
-type choice map[string]float64
-
 // chosenCSV is what Choose made of the committed results.
 //
 //go:embed chosen.csv
 var chosenCSV []byte
 
-// chosen is the embedded choice.
-var chosen = sync.OnceValues(func() (choice, error) { return decodeChoice(chosenCSV) })
+// chosenColumns are those of chosen.csv.
+const chosenColumns = "method,option,value,held_out_nll"
 
-var chosenColumns = []string{"method", "option", "value", "held_out_nll"}
-
-// decodeChoice reads what Choose writes.
-func decodeChoice(text []byte) (choice, error) {
-	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("cifar: chosen.csv: %w", err)
+// chosen are the values of chosen.csv by methods.NameOf.
+var chosen = sync.OnceValues(func() (map[string]float64, error) {
+	rows, err := tuning.Read(chosenCSV, chosenColumns)
+	all := map[string]float64{}
+	for _, r := range rows {
+		value, valueErr := strconv.ParseFloat(r[2], 64)
+		all[r[0]], err = value, errors.Join(err, valueErr)
 	}
-	if len(rows) == 0 || !slices.Equal(rows[0], chosenColumns) {
-		return nil, fmt.Errorf("cifar: chosen.csv does not begin with the columns %s", strings.Join(chosenColumns, ","))
-	}
-	c := choice{}
-	for _, row := range rows[1:] {
-		value, err := strconv.ParseFloat(row[2], 64)
-		i := slices.IndexFunc(searches, func(s search) bool { return methods.NameOf(s.method) == row[0] })
-		if _, again := c[row[0]]; again || err != nil || i < 0 || searches[i].option != row[1] || !slices.Contains(searches[i].values, value) {
-			return nil, fmt.Errorf("cifar: chosen.csv has the row %s, but %s=%s is not among the choices for %s, or there are two rows of it",
-				strings.Join(row, ","), row[1], row[2], row[0])
-		}
-		c[row[0]] = value
-	}
-	return c, nil
-}
+	return all, err
+})
 
 // Chosen is a preset, such as Processor, with the value of the hyperparameter that matters most to a method in a short
 // training, which did best on held-out images (ProcessorGrid): how strong its noise is at the start, SNGP's length scale,
@@ -142,13 +122,6 @@ func Chosen(preset experiment.Preset) experiment.Preset {
 		if err != nil {
 			return experiment.Experiment{}, err
 		}
-		return c.preset(preset)(data, m)
-	}
-}
-
-// preset is Chosen with this choice.
-func (c choice) preset(preset experiment.Preset) experiment.Preset {
-	return func(data experiment.Source, m experiment.Method) (experiment.Experiment, error) {
 		if value, has := c[methods.NameOf(m)]; has {
 			return with(preset, searchOf(m).option, value)(data, m)
 		}
@@ -156,56 +129,16 @@ func (c choice) preset(preset experiment.Preset) experiment.Preset {
 	}
 }
 
-// list lists the experiments of methods with the values that are chosen for them. A method that has a search and no choice
-// is left out.
-func (c choice) list(preset experiment.Preset, d Images, seeds int, all ...experiment.Method) experiment.Experiments {
-	return list(c.preset(preset), d, seeds, slices.DeleteFunc(slices.Clone(all), c.lacks)...)
-}
-
-// lacks says whether the option of a method is not chosen yet.
-func (c choice) lacks(m experiment.Method) bool {
-	_, has := c[methods.NameOf(m)]
-	return searchOf(m) != nil && !has
-}
-
-// lacking names methods whose options are not chosen yet, and says what to do; "" for none.
-func (c choice) lacking(all ...experiment.Method) string {
-	var names []string
-	for _, s := range searches {
-		if c.lacks(s.method) && slices.ContainsFunc(all, s.method.Same) {
-			names = append(names, methods.NameOf(s.method))
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("the options of %s are not chosen yet: run the set processor-grid, write figures/cifar/chosen.csv with \"go test ./figures/cifar -run Choice -update\", and build this program again",
-		strings.Join(names, ", "))
-}
-
-// Choose makes the file chosen.csv of results: for each method whose experiments of the set processor-grid are all there,
-// the value with the lowest negative log-likelihood on held-out images, the smaller of equals. A run that diverged is
-// never chosen. missing names the methods whose results are not all there.
+// Choose makes the file chosen.csv of the results of the set processor-grid: for each method the value that did best on
+// held-out images. missing names the methods whose results are not all there.
 func Choose(x *tables.Index) (file []byte, missing []string, err error) {
-	rows := [][]string{chosenColumns}
+	var all []tuning.Search
 	for _, s := range searches {
-		name := methods.NameOf(s.method)
-		best, lowest, complete, err := x.Lowest(s.candidates(), results.MetricNLL)
-		switch {
-		case err != nil:
-			return nil, nil, fmt.Errorf("cifar: choosing the option of %s: %w", name, err)
-		case !complete:
-			missing = append(missing, name)
-		case best < 0:
-			return nil, nil, fmt.Errorf("cifar: all runs of %s in the set processor-grid diverged, so none of their values can be chosen", name)
-		default:
-			rows = append(rows, []string{name, s.option, strconv.FormatFloat(s.values[best], 'g', -1, 64), strconv.FormatFloat(lowest, 'g', 6, 64)})
+		one := tuning.Search{For: []string{methods.NameOf(s.method)}, Candidates: s.candidates()}
+		for _, value := range s.values {
+			one.Settings = append(one.Settings, []string{s.option, strconv.FormatFloat(value, 'g', -1, 64)})
 		}
+		all = append(all, one)
 	}
-	var text bytes.Buffer
-	w := csv.NewWriter(&text)
-	if err := errors.Join(w.WriteAll(rows), w.Error()); err != nil {
-		return nil, nil, fmt.Errorf("cifar: writing the chosen options: %w", err)
-	}
-	return text.Bytes(), missing, nil
+	return tuning.Choose(x, chosenColumns, all)
 }

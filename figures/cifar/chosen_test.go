@@ -1,7 +1,6 @@
 package cifar
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,23 +12,6 @@ import (
 	"densityuncertainty/figures/results"
 )
 
-// madeUpGrid are results of the whole search in which the value at place best has the lowest NLL.
-func madeUpGrid(best int) []experiment.Result {
-	var found []experiment.Result
-	for _, s := range searches {
-		for i, e := range s.candidates() {
-			nll := 1.5
-			if i == best {
-				nll = 1.25
-			}
-			found = append(found, resultsOf(func(experiment.Experiment) map[string]float64 {
-				return map[string]float64{results.MetricAccuracy: 0.5, results.MetricECE: 0.02, results.MetricNLL: nll}
-			}, experiment.Experiments{e})...)
-		}
-	}
-	return found
-}
-
 // The committed choice is that of the committed results; with -update it becomes so.
 func TestCommittedChoice(t *testing.T) {
 	file, missing := must.Get2(Choose(must.Get(committed())(t)))(t)
@@ -39,92 +21,25 @@ func TestCommittedChoice(t *testing.T) {
 	}
 }
 
-func TestChoose(t *testing.T) {
-	grid := madeUpGrid(2)
-	file, missing, err := Choose(index(grid...))
-	if err != nil || len(missing) > 0 {
-		t.Fatalf("missing %v, error %v", missing, err)
-	}
-	c := must.Get(decodeChoice(file))(t)
-	for _, s := range searches {
-		if got := c[methods.NameOf(s.method)]; got != s.values[2] {
-			t.Errorf("%s: chosen %v, want %v", s.method.Name, got, s.values[2])
-		}
-	}
-	for _, test := range []struct {
-		name       string
-		change     func(all []experiment.Result) []experiment.Result
-		want, lost string // in the file, in the error
-		missing    []string
-	}{
-		{"of equals the smaller", func(all []experiment.Result) []experiment.Result { all[1].Metrics = all[2].Metrics; return all }, "density,init_std,0.003,", "", nil},
-		{"one diverged", func(all []experiment.Result) []experiment.Result {
-			all[2].Diverged, all[2].Metrics = true, nil
-			return all
-		}, "density,init_std,0.001,", "", nil},
-		{"all diverged", func(all []experiment.Result) []experiment.Result {
-			for i := range 4 {
-				all[i].Diverged = true
-			}
-			return all
-		}, "", "all runs of density ", nil},
-		{"without an NLL", func(all []experiment.Result) []experiment.Result { all[0].Metrics = nil; return all }, "", "no metric", nil},
-		{"without one run", func(all []experiment.Result) []experiment.Result { return all[1:] }, "rank1,", "", []string{"density"}},
-	} {
-		file, missing, err := Choose(index(test.change(slices.Clone(grid))...))
-		if test.lost != "" {
-			fails(t, test.name, err, test.lost)
-		} else if err != nil || !slices.Equal(missing, test.missing) || !strings.Contains(string(file), test.want) {
-			t.Errorf("%s: %s, missing %v, %v", test.name, file, missing, err)
-		}
-	}
-}
-
-func TestWrongChoices(t *testing.T) {
-	const begin = "method,option,value,held_out_nll\n"
-	for _, c := range []struct{ name, text, want string }{
-		{"nothing", "", "does not begin with"},
-		{"columns", "method,value\n", "does not begin with"},
-		{"method", begin + "due,init_std,0.001,1\n", "not among the choices"},
-		{"option", begin + "density,alpha,0.001,1\n", "not among the choices"},
-		{"value", begin + "density,init_std,0.5,1\n", "not among the choices"},
-		{"number", begin + "density,init_std,x,1\n", "not among the choices"},
-		{"twice", begin + "density,init_std,0.001,1\ndensity,init_std,0.003,1\n", "two rows"},
-		{"fields", begin + "density,init_std\n", "wrong number of fields"},
-	} {
-		_, err := decodeChoice([]byte(c.text))
-		fails(t, c.name, err, c.want)
-	}
-}
-
-// Without a choice there are the methods without an option to choose, and the set says what it lacks. With a choice each
-// method has its value.
+// Each method of the set has its chosen value.
 func TestProcessorSet(t *testing.T) {
-	for _, e := range processorExperiments(nil) {
-		if e.Method.Name != methods.Deterministic.Name {
-			t.Errorf("without a choice there is %v", e)
-		}
-	}
-	if got := choice(nil).lacking(allMethods()...); !strings.Contains(got, "density, density-constant, rank1, mfvi, mcdropout, vdropout, density-rank1mix, density-diagonal, sngp, due are not chosen") {
-		t.Errorf("without a choice the set says %q", got)
-	}
-	all := choice{}
+	values := map[string]float64{}
 	for _, s := range searches {
-		all[methods.NameOf(s.method)] = s.values[3]
+		values[s.method.Name] = must.Get(chosen())(t)[methods.NameOf(s.method)]
 	}
-	full, weights := processorExperiments(all), 0
+	full, weights := processorExperiments(), 0
 	for _, e := range full {
 		if err := e.Check(); err != nil || e.Recipe.Epochs != 10 || e.Task.Data.(Images).HeldOut != 5000 {
 			t.Errorf("%v: %v", e, err)
 		}
-		if l, is := e.Method.Layers.(dul.Density); is && l.InitStd != 0.03 {
-			t.Errorf("%v starts with %g, want 0.03", e, l.InitStd)
+		if l, is := e.Method.Layers.(dul.Density); is && l.InitStd != values[e.Method.Name] {
+			t.Errorf("%v starts with %g", e, l.InitStd)
 		}
 		if strings.HasSuffix(e.Preset, "changed") {
 			weights++
 		}
 	}
-	if len(full) != 19 || weights != 1 || all.lacking(allMethods()...) != "" {
+	if len(full) != 19 || weights != 1 {
 		t.Errorf("%d experiments, want 19, %d of them with weight decay on weights alone, want 1", len(full), weights)
 	}
 }

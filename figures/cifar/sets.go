@@ -99,18 +99,10 @@ func Sets() []tables.Set {
 	wrn := func(d Images) experiment.Experiments {
 		return list(onWide.experiment, d, paperSeeds, slices.Concat(papersFive, []experiment.Method{mixture(0.0125)}, processes)...)
 	}
-	c, err := chosen()
-	if err != nil {
-		panic(err)
-	}
 	var processorGrid experiment.Experiments
 	for _, s := range searches {
 		processorGrid = append(processorGrid, s.candidates()...)
 	}
-	byProcessor := set("processor", "every method with ResNet-14 on all of CIFAR-10 for 10 epochs, and OOD detection, within reach of a processor", processorExperiments(c))
-	onHundred := set("processor-cifar100", "four methods with ResNet-14 on all of CIFAR-100 for 10 epochs, as in the set processor and with its options",
-		c.list(Processor, hundred, 1, keyMethods...))
-	byProcessor.Lacks, onHundred.Lacks = c.lacking(allMethods()...), c.lacking(keyMethods...)
 	sets := []tables.Set{
 		set("cifar10-resnet14", "CIFAR-10 with ResNet-14, 3 seeds: accuracy, ECE, NLL; also a single network, and the variational methods with decay=all", resnet14(ten)),
 		set("cifar100-resnet14", "CIFAR-100 with ResNet-14, 3 seeds; also a single network, and the variational methods with decay=all", resnet14(hundred)),
@@ -129,7 +121,9 @@ func Sets() []tables.Set {
 		set("cifar-small", "ResNet-14 on 5,000 images for 5 epochs, 3 seeds: real data within reach of a processor, never compared with the paper",
 			both(Small, paperSeeds, append(slices.Clone(smallMethods), methods.DensityMixture)...)),
 		set("processor-grid", "the noise, length scale or rate of each method for the set processor: four values, 3 epochs of 20,000 images, measured on 5,000 held-out images", processorGrid),
-		byProcessor, onHundred,
+		set("processor", "every method with ResNet-14 on all of CIFAR-10 for 10 epochs, and OOD detection, within reach of a processor", processorExperiments()),
+		set("processor-cifar100", "four methods with ResNet-14 on all of CIFAR-100 for 10 epochs, as in the set processor and with its options",
+			list(Chosen(Processor), hundred, 1, keyMethods...)),
 	}
 	return append(sets, set("paper-images", "all runs of the paper's six image tables: ResNet-14 and then WRN-28-10, for each a seed of CIFAR-10, of CIFAR-100, and then the next seed",
 		paperImages(sets[:6])))
@@ -176,14 +170,14 @@ func Roofline(list experiment.Experiments) time.Duration {
 	return time.Duration(total)
 }
 
-// processorExperiments are those of the set processor with a choice.
-func processorExperiments(c choice) experiment.Experiments {
+// processorExperiments are those of the set processor.
+func processorExperiments() experiment.Experiments {
 	return tables.Union(
-		c.list(Processor, ten, 2, keyMethods...),
-		c.list(Processor, ten, 1, methods.MFVI, methods.MCDropout, methods.VDropout, methods.DensityMixture, methods.DensityDiagonal),
-		c.list(onProcessor.withDecay(false), ten, 1, methods.Density),
-		c.list(Processor, ten, 1, processes...),
-		c.list(Processor, ten, methods.EnsembleMembers, methods.Deterministic)) // the members of the ensemble
+		list(Chosen(Processor), ten, 2, keyMethods...),
+		list(Chosen(Processor), ten, 1, methods.MFVI, methods.MCDropout, methods.VDropout, methods.DensityMixture, methods.DensityDiagonal),
+		list(Chosen(onProcessor.withDecay(false)), ten, 1, methods.Density),
+		list(Chosen(Processor), ten, 1, processes...),
+		list(Chosen(Processor), ten, methods.EnsembleMembers, methods.Deterministic)) // the members of the ensemble
 }
 
 // allMethods are those of methods.All.

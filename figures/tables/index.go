@@ -5,7 +5,6 @@ package tables
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"densityuncertainty/figures/experiment"
@@ -156,30 +155,6 @@ func (x *Index) Missing(list experiment.Experiments) experiment.Experiments {
 		}
 	}
 	return missing
-}
-
-// Lowest is the place of the experiment with the lowest metric among candidates, the first of equals, and that metric.
-// complete is false if a candidate was not run; best is -1 then, and if all of them diverged. A run that did not diverge
-// and lacks the metric is an error.
-func (x *Index) Lowest(candidates experiment.Experiments, metric string) (best int, value float64, complete bool, err error) {
-	best, value = -1, math.NaN()
-	for i, e := range candidates {
-		r, done := x.Find(e)
-		if !done {
-			return -1, math.NaN(), false, nil
-		}
-		if r.Diverged {
-			continue
-		}
-		v, err := r.Metric(metric)
-		if err != nil {
-			return -1, math.NaN(), false, err
-		}
-		if best < 0 || v < value {
-			best, value = i, v
-		}
-	}
-	return best, value, true, nil
 }
 
 // Diverged counts the experiments that have a result, and among them those that diverged.

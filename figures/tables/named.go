@@ -11,8 +11,6 @@ import (
 type Set struct {
 	Name, Doc   string
 	Experiments experiment.Experiments
-	// Lacks says which experiments the set will have that cannot be listed yet, and what to do for it; "" for none.
-	Lacks string
 }
 
 // Union lists experiments in their order, each once.

@@ -2,21 +2,20 @@ package uci
 
 import (
 	_ "embed"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/tuning"
 )
 
 // tunedCSV are the hyperparameters of Tuned.
 //
 //go:embed tuned.csv
-var tunedCSV string
+var tunedCSV []byte
 
 // A choice is the hyperparameters of a method for one split.
 type choice struct {
@@ -42,32 +41,21 @@ type chosenFor struct {
 	method  string // methods.NameOf
 }
 
+// tunedColumns are those of tuned.csv.
+const tunedColumns = "dataset,splits,split,method,optimizer,noise_scale,held_out_nll"
+
 // choices are those of tuned.csv.
-var choices = sync.OnceValues(func() (map[chosenFor]choice, error) { return parseChoices(tunedCSV) })
-
-// tunedHeading is the first line of tuned.csv.
-const tunedHeading = "dataset,splits,split,method,optimizer,noise_scale,held_out_nll"
-
-// parseChoices reads tuned.csv.
-func parseChoices(content string) (map[chosenFor]choice, error) {
-	records, err := csv.NewReader(strings.NewReader(content)).ReadAll()
-	if err != nil || len(records) == 0 || strings.Join(records[0], ",") != tunedHeading {
-		return nil, errors.Join(fmt.Errorf("uci: the first line of tuned.csv is not %s", tunedHeading), err)
-	}
+var choices = sync.OnceValues(func() (map[chosenFor]choice, error) {
+	rows, err := tuning.Read(tunedCSV, tunedColumns)
 	all := map[chosenFor]choice{}
-	for i, r := range records[1:] {
+	for _, r := range rows {
 		split, splitErr := strconv.Atoi(r[2])
 		noise, noiseErr := strconv.ParseFloat(r[5], 64)
-		if err := errors.Join(splitErr, noiseErr); err != nil {
-			return nil, fmt.Errorf("uci: line %d of tuned.csv: %w", i+2, err)
-		}
-		if r[4] != adam && r[4] != sgd || noise < 0 {
-			return nil, fmt.Errorf("uci: line %d of tuned.csv: the optimizer is %q and the noise %g, want %s or %s and a noise of 0 or more", i+2, r[4], noise, sgd, adam)
-		}
+		err = errors.Join(err, splitErr, noiseErr)
 		all[chosenFor{r[0], r[1], split, r[3]}] = choice{r[4], noise}
 	}
-	return all, nil
-}
+	return all, err
+})
 
 // Tuned lists the experiments of methods on data sets by the text's settings, with the optimizer, SGD or Adam, and the
 // strength of the noise at the start that did best for each method on each split: the pair with the lowest negative log

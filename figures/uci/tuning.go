@@ -1,10 +1,7 @@
 package uci
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/csv"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,8 +11,8 @@ import (
 	"densityuncertainty/figures/experiment"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/tuning"
 )
 
 // noiseScales are the values to try: up to the text's standard deviation of 0.1, and rates and variances as many times
@@ -64,63 +61,33 @@ func (c choice) tried(dataset string, splits Splits, m experiment.Method) experi
 	return s.runs(dataset, m)
 }
 
-// Choose makes the file tuned.csv from the results of the set uci-tuning. For each data set and method of which all of
-// the grid was run, it has on every split the choice with the lowest negative log likelihood on the held-out training
-// examples. A run that diverged is not chosen. missing names the data sets, splits and methods of which runs are missing.
+// Choose makes the file tuned.csv from the results of the set uci-tuning: for each data set, split and method the choice
+// that did best on held-out training examples. missing names those of which runs are missing.
 func Choose(x *tables.Index) (file []byte, missing []string, err error) {
-	all := [][]string{strings.Split(tunedHeading, ",")}
+	var searches []tuning.Search
 	for _, t := range tunings() {
 		for _, dataset := range t.datasets {
-			var without []string
 			for _, m := range t.methods {
-				rows, complete, err := choose(x, dataset, t.splits, m)
-				if err != nil {
-					return nil, nil, fmt.Errorf("uci: choosing: %w", err)
-				}
-				if !complete {
-					without = append(without, methods.NameOf(m))
-				}
-				all = append(all, rows...)
-			}
-			if len(without) == len(t.methods) {
-				without = []string{"all methods"}
-			}
-			if len(without) > 0 {
-				missing = append(missing, fmt.Sprintf("%s on %s (%v splits)", strings.Join(without, ", "), dataset, t.splits))
+				searches = append(searches, search(dataset, t.splits, m)...)
 			}
 		}
 	}
-	var text bytes.Buffer
-	w := csv.NewWriter(&text)
-	if err := errors.Join(w.WriteAll(all), w.Error()); err != nil {
-		return nil, nil, fmt.Errorf("uci: choosing: %w", err)
-	}
-	return text.Bytes(), missing, nil
+	return tuning.Choose(x, tunedColumns, searches)
 }
 
-// choose are the rows of the file for a method on a data set. If a run is missing, there are none, and complete is false.
-func choose(x *tables.Index, dataset string, splits Splits, m experiment.Method) (rows [][]string, complete bool, err error) {
-	choices := grid(m)
-	var tried []experiment.Experiments
-	for _, c := range choices {
-		tried = append(tried, c.tried(dataset, splits, m))
+// search is among the grid of a method on a data set, on each split.
+func search(dataset string, splits Splits, m experiment.Method) []tuning.Search {
+	all := make([]tuning.Search, Data{Name: dataset, Kind: splits}.Splits())
+	for split := range all {
+		all[split].For = []string{dataset, splits.String(), strconv.Itoa(split), methods.NameOf(m)}
 	}
-	for split := range tried[0] {
-		candidates := make(experiment.Experiments, len(choices))
-		for i := range choices {
-			candidates[i] = tried[i][split]
+	for _, c := range grid(m) {
+		for split, e := range c.tried(dataset, splits, m) {
+			s := &all[split]
+			s.Settings, s.Candidates = append(s.Settings, []string{c.optimizer, formatNoise(c.noise)}), append(s.Candidates, e)
 		}
-		best, nll, complete, err := x.Lowest(candidates, results.MetricNLL)
-		if err != nil || !complete {
-			return nil, false, err
-		}
-		if best < 0 {
-			continue // all diverged
-		}
-		c := choices[best]
-		rows = append(rows, []string{dataset, splits.String(), strconv.Itoa(split), methods.NameOf(m), c.optimizer, formatNoise(c.noise), strconv.FormatFloat(nll, 'f', 4, 64)})
 	}
-	return rows, true, nil
+	return all
 }
 
 // TuningTable says which settings Tuned has: for each method how often each was chosen, over the splits of a data set. The
@@ -135,16 +102,16 @@ func TuningTable(*tables.Index) (report.Table, error) {
 	for _, m := range list {
 		t.Columns = append(t.Columns, m.Name)
 	}
-	for _, tuning := range tunings() {
-		for _, dataset := range tuning.datasets {
+	for _, tuned := range tunings() {
+		for _, dataset := range tuned.datasets {
 			row := report.Row{Group: "random splits", Name: DatasetTitle(dataset)}
-			if tuning.splits == Gap {
+			if tuned.splits == Gap {
 				row.Group = "gap splits"
 			}
 			for _, m := range list {
 				cell := report.Cell{}
-				if has(tuning.methods, m) {
-					cell = mostChosen(chosen, dataset, tuning.splits, methods.NameOf(m))
+				if has(tuned.methods, m) {
+					cell = mostChosen(chosen, dataset, tuned.splits, methods.NameOf(m))
 				}
 				row.Cells = append(row.Cells, cell)
 			}

@@ -1,7 +1,6 @@
 package uci
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -14,89 +13,8 @@ import (
 	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
-	"densityuncertainty/figures/results"
 	"densityuncertainty/figures/tables"
 )
-
-// scored are made-up results of all choices on the splits of a data set, with a negative log likelihood for each choice.
-func scored(dataset string, m experiment.Method, score func(c choice) float64) (list []experiment.Result) {
-	for _, c := range grid(m) {
-		list = append(list, made(c.tried(dataset, Gal, m), func(experiment.Experiment) map[string]float64 {
-			return map[string]float64{results.MetricNLL: score(c)}
-		})...)
-	}
-	return list
-}
-
-func TestChoose(t *testing.T) {
-	density := scored("yacht", methods.Density, func(c choice) float64 {
-		if c.optimizer == adam && c.noise == 0.01 {
-			return -1
-		}
-		return c.noise
-	})
-	if len(density) != 8*20 {
-		t.Fatalf("%d runs, want 8 settings on 20 splits", len(density))
-	}
-	single := scored("yacht", methods.Deterministic, func(c choice) float64 {
-		return map[string]float64{sgd: 1, adam: 2}[c.optimizer]
-	})
-	rank1 := scored("yacht", methods.Rank1, func(c choice) float64 { return c.noise })
-	for i := range 20 {
-		rank1[i].Diverged = true // with the first setting, the lowest
-	}
-	for _, c := range []struct {
-		name  string
-		lines []experiment.Result
-		want  string // of each split, after its number
-		lacks string // one of the missing, "" for density on yacht not among them
-	}{
-		{"nothing was run", nil, "", "all methods on yacht (gal splits)"},
-		{"lowest", density, "density,adam,0.01,-1.0000", ""},
-		{"without noise", single, "deterministic,sgd,0,1.0000", "density, "},
-		{"diverged", rank1, "rank1,adam,0.003,0.0030", "density, "},
-		{"one is missing", density[1:], "", "all methods on yacht (gal splits)"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			text, missing, err := Choose(tables.Of(c.lines))
-			if err != nil {
-				t.Fatal(err)
-			}
-			ofYacht := slices.DeleteFunc(missing, func(of string) bool { return !strings.HasSuffix(of, " on yacht (gal splits)") })
-			if got := strings.Join(ofYacht, ""); !strings.Contains(got, c.lacks) || c.lacks == "" && (got == "" || strings.Contains(got, "density, ") || strings.Contains(got, "all")) {
-				t.Errorf("missing are %q, want one with %q", got, c.lacks)
-			}
-			want := tunedHeading + "\n"
-			for split := 0; c.want != "" && split < 20; split++ {
-				want += fmt.Sprintf("yacht,gal,%d,%s\n", split, c.want)
-			}
-			if string(text) != want {
-				t.Errorf("got\n%s\nwant\n%s", text, want)
-			}
-			if _, err := parseChoices(string(text)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-func TestParseChoices(t *testing.T) {
-	heading := tunedHeading + "\n"
-	for _, c := range []struct{ name, text, want string }{
-		{"empty", "", "first line"},
-		{"heading", "a,b\n", "first line"},
-		{"split", heading + "yacht,gal,x,density,adam,0.01,1\n", "line 2"},
-		{"scale", heading + "yacht,gal,1,density,adam,x,1\n", "line 2"},
-		{"negative scale", heading + "yacht,gal,1,density,adam,-1,1\n", "line 2"},
-		{"optimizer", heading + "yacht,gal,1,density,lbfgs,0.1,1\n", "optimizer"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if _, err := parseChoices(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want an error with %q", err, c.want)
-			}
-		})
-	}
-}
 
 // Tuned makes the experiments of the text with the choice for each split: the optimizer and the noise. The control with
 // the mean energy has the choices of density layers.

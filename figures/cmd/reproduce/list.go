@@ -51,9 +51,5 @@ func setRow(set tables.Set, stored *tables.Index) string {
 	if minutes > 0 {
 		time = fmt.Sprintf("%dh%02dm", minutes/60, minutes%60)
 	}
-	doc := set.Doc
-	if set.Lacks != "" {
-		doc += "; not yet all of it"
-	}
-	return fmt.Sprintf("%s\t%d\t%d\t%s\t%s", set.Name, done, len(set.Experiments)-done, time, doc)
+	return fmt.Sprintf("%s\t%d\t%d\t%s\t%s", set.Name, done, len(set.Experiments)-done, time, set.Doc)
 }

@@ -27,9 +27,6 @@ func (s selection) experiments(c command) (experiment.Experiments, error) {
 	}
 	var list experiment.Experiments
 	for _, set := range sets {
-		if set.Lacks != "" {
-			c.tell("the set %s is not complete: %s", set.Name, set.Lacks)
-		}
 		list = append(list, set.Experiments...)
 	}
 	texts := func(list []int) (texts []string) {

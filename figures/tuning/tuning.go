@@ -1,0 +1,68 @@
+// Package tuning chooses the settings of methods by results on held-out examples, and keeps the choices as CSV.
+package tuning
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
+)
+
+// A Search is among experiments that differ in their settings.
+type Search struct {
+	For        []string   // what is chosen for: the first columns of a file
+	Settings   [][]string // of each candidate: the columns after them
+	Candidates experiment.Experiments
+}
+
+// Choose makes a file with these columns: for each search of which all candidates were run, the settings with the lowest
+// negative log-likelihood, the first of equals, and that number. A run that diverged is never chosen; if all did, there is
+// no row. missing names the searches of which runs are missing.
+func Choose(x *tables.Index, columns string, searches []Search) (file []byte, missing []string, err error) {
+	rows := [][]string{strings.Split(columns, ",")}
+search:
+	for _, s := range searches {
+		best, lowest := -1, 0.0
+		for i, e := range s.Candidates {
+			r, done := x.Find(e)
+			if !done {
+				missing = append(missing, strings.Join(s.For, " "))
+				continue search
+			}
+			if r.Diverged {
+				continue
+			}
+			nll, err := r.Metric(results.MetricNLL)
+			if err != nil {
+				return nil, nil, fmt.Errorf("tuning: %s: %w", strings.Join(s.For, " "), err)
+			}
+			if best < 0 || nll < lowest {
+				best, lowest = i, nll
+			}
+		}
+		if best >= 0 {
+			rows = append(rows, slices.Concat(s.For, s.Settings[best], []string{strconv.FormatFloat(lowest, 'f', 4, 64)}))
+		}
+	}
+	var text bytes.Buffer
+	if err := csv.NewWriter(&text).WriteAll(rows); err != nil {
+		return nil, nil, fmt.Errorf("tuning: %w", err)
+	}
+	return text.Bytes(), missing, nil
+}
+
+// Read returns the rows of a file of Choose, without the columns.
+func Read(file []byte, columns string) ([][]string, error) {
+	rows, err := csv.NewReader(bytes.NewReader(file)).ReadAll()
+	if err != nil || len(rows) == 0 || strings.Join(rows[0], ",") != columns {
+		return nil, errors.Join(fmt.Errorf("tuning: the first line of a file of choices is not %s", columns), err)
+	}
+	return rows[1:], nil
+}

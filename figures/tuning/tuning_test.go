@@ -1,0 +1,77 @@
+package tuning_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"densityuncertainty/environment/must"
+	"densityuncertainty/figures/experiment"
+	"densityuncertainty/figures/methods"
+	"densityuncertainty/figures/results"
+	"densityuncertainty/figures/tables"
+	"densityuncertainty/figures/tuning"
+	"densityuncertainty/figures/uci"
+)
+
+const columns = "method,epochs,nll"
+
+// What is chosen has the lowest likelihood of runs that did not diverge, the first of equals.
+func TestChoose(t *testing.T) {
+	lost, without := math.Inf(1), math.Inf(-1) // a run that diverged, and one that has no such metric
+	for _, c := range []struct {
+		name, want string // the row, or the error
+		nlls       []float64
+		missing    int
+	}{
+		{"lowest", "density,3,0.5000", []float64{1, 2, 0.5, 3}, 0},
+		{"first of equals", "density,2,-1.0000", []float64{1, -1, -1, 3}, 0},
+		{"one diverged", "density,4,3.0000", []float64{lost, 5, lost, 3}, 0},
+		{"all diverged", "", []float64{lost, lost, lost, lost}, 0},
+		{"one was not run", "", []float64{1, 2, 3}, 1},
+		{"none was run", "", nil, 1},
+		{"without the metric", `density: `, []float64{1, without, 3, 4}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := tuning.Search{For: []string{"density"}}
+			var found []experiment.Result
+			for i := range 4 {
+				e := must.Get(experiment.Cross(uci.Paper, uci.On("yacht"), methods.Density))(t)[0]
+				e.Recipe.Epochs = i + 1
+				s.Settings, s.Candidates = append(s.Settings, []string{fmt.Sprint(i + 1)}), append(s.Candidates, e)
+				if i < len(c.nlls) {
+					r := experiment.Result{ID: e.ID(), Diverged: c.nlls[i] == lost}
+					if c.nlls[i] != without {
+						r.Metrics = map[string]float64{results.MetricNLL: c.nlls[i]}
+					}
+					found = append(found, r.Of(e))
+				}
+			}
+			file, missing, err := tuning.Choose(tables.Of(found), columns, []tuning.Search{s})
+			if err != nil {
+				if !strings.Contains(err.Error(), c.want) || c.want == "" {
+					t.Error(err)
+				}
+				return
+			}
+			rows := must.Get(tuning.Read(file, columns))(t)
+			var got []string
+			for _, row := range rows {
+				got = append(got, strings.Join(row, ","))
+			}
+			if strings.Join(got, " ") != c.want || len(missing) != c.missing || !slices.Equal(missing, []string{"density"}[:c.missing]) {
+				t.Errorf("got %q, missing %q; want %q", got, missing, c.want)
+			}
+		})
+	}
+}
+
+func TestRead(t *testing.T) {
+	for _, file := range []string{"", "method,value\n", columns + "\ndensity,1\n"} {
+		if _, err := tuning.Read([]byte(file), columns); err == nil || !strings.Contains(err.Error(), "the first line") {
+			t.Errorf("%q: %v", file, err)
+		}
+	}
+}
