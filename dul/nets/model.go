@@ -50,6 +50,8 @@ type Model struct {
 	Replicas int
 	// Host is the source of noise; nil draws noise in the graph.
 	Host *stochastic.HostSampler
+	// outputs is the number of outputs without a likelihood; 0 means 1.
+	outputs int
 	// lock makes those who execute graphs of the store take turns; nil in a model that was not made by this package.
 	lock *sync.Mutex
 	// DType is the type of parameters and activations, Float32 from New. Change it to
@@ -184,10 +186,7 @@ func (m *Model) Scope(root *model.Scope) *model.Scope { return root.In("model") 
 // number of outputs, or the file that the model was loaded from (checkpoint.SetTensors)
 // is that of another network.
 func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
-	outputs := 1
-	if m.Likelihood != nil {
-		outputs = m.Likelihood.Outputs()
-	}
+	outputs := m.outputCount()
 	s = s.In("network")
 	params.SetReplicas(x.Graph(), m.Lead())
 	if g := x.Graph(); !s.Store().IsTraining(g) {
@@ -210,6 +209,14 @@ func (m *Model) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 		panic(err)
 	}
 	return y
+}
+
+// outputCount is the number of outputs for each input: that of the likelihood, or of the model that With was called for.
+func (m *Model) outputCount() int {
+	if m.Likelihood != nil {
+		return m.Likelihood.Outputs()
+	}
+	return max(m.outputs, 1)
 }
 
 // CheckOutputs panics unless y, what Apply returned for a batch of so many inputs, has
@@ -287,10 +294,10 @@ func Cause(err error) error {
 
 // With is the model with another network in the place of its own, on the same
 // parameters, and without a likelihood: such as one without a last layer, whose
-// outputs are features.
+// outputs are features. It is asked for as many outputs as the model's own.
 func (m *Model) With(network Network) *Model {
 	other := *m
-	other.Network, other.Likelihood = network, nil
+	other.Network, other.Likelihood, other.outputs = network, nil, m.outputCount()
 	return &other
 }
 

@@ -18,6 +18,7 @@ import (
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/ops"
+	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/stochastic"
 	"densityuncertainty/environment/must"
 )
@@ -282,5 +283,23 @@ func TestBrokenFamily(t *testing.T) {
 	}
 	if _, err := nets.Parameters(fixtures.Backend(t), tiny(broken{}), 3, 8, 8, 10); err == nil || err.Error() != "counting parameters: layer /stem of type nets_test.broken, for inputs (Float32)[3, 1, 8, 8]: building it: no layer" {
 		t.Errorf("counting: %v", err)
+	}
+}
+
+// asked is a network that notes how many outputs it was asked for.
+type asked struct{ outputs *int }
+
+func (a asked) Apply(_ *model.Scope, x *graph.Node, outputs int) *graph.Node {
+	*a.outputs = outputs
+	return x
+}
+
+// A part of a network is asked for the outputs of the whole.
+func TestWithAsksForTheOutputs(t *testing.T) {
+	m := must.Get(nets.New(fixtures.Backend(t), nets.MLP{Layers: baselines.Deterministic{}}, likelihood.Categorical{Classes: 3}, 1))(t)
+	outputs := 0
+	must.Get(predict.Sample(t.Context(), m.With(asked{&outputs}), nets.Rows([]float64{1, 2}, 2), predict.Options{Samples: 1}))(t)
+	if outputs != 3 {
+		t.Errorf("it was asked for %d outputs, want 3", outputs)
 	}
 }

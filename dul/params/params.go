@@ -101,7 +101,7 @@ func leadOf(s *model.Scope, like *graph.Node, name string) []int {
 		if len(replicas) > 0 {
 			want = fmt.Sprintf("[%d replicas, batch, features]", replicas[0])
 		}
-		panic(fmt.Errorf("parameter %s was asked for activations of shape %s, where this model has %s: a layer that is to act at each position of longer shapes needs nets.Positions, which nets.Func applies by itself; a graph of replicas needs params.SetReplicas, which models of nets.NewReplicas call",
+		panic(fmt.Errorf("parameter %s was asked for activations of shape %s, where this model has %s: for a parameter of your own give a node of that shape, such as graph.ReduceMean(x, 1) of [batch, positions, features]; a layer that is to act at each position of longer shapes needs nets.Positions, which nets.Func applies by itself; a graph of replicas needs params.SetReplicas, which models of nets.NewReplicas call",
 			model.JoinPath(s.Scope(), name), like.Shape(), want))
 	}
 	return replicas

@@ -107,6 +107,9 @@ func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
 		return found, err
 	}
 	if err := found.traits.suit(e); err != nil {
+		if of, traitsErr := MethodTraits(e.Method, e.Task.Likelihood); traitsErr == nil && (of.Energies && !found.traits.Energies || of.Noise && !found.traits.Noise) {
+			err = fmt.Errorf("Task.Network has nothing of the Method's layers: build its layers by layers.Dense of the first argument; so %w", err)
+		}
 		return found, err
 	}
 	found.cost = float64(e.Method.members()) * float64(d.Train.Len()) * float64(e.Recipe.Epochs+e.Recipe.PretrainEpochs)

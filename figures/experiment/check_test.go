@@ -101,7 +101,12 @@ func TestRefused(t *testing.T) {
 		{"equal targets", small(none), func(e *experiment.Experiment) {
 			e.Task.Data = experiment.Arrays{Train: line(4, 1), Sets: []experiment.Set{{Name: "test", Dataset: line(2, 1)}}}
 		}, "all 4 training targets of the split are 1"},
-		{"data that panic", small(none), func(e *experiment.Experiment) { e.Task.Data = panicking{} }, "index out of range"},
+		{"data that panic", small(none), func(e *experiment.Experiment) { e.Task.Data = panicking{} }, "index out of range [0] with length 0, at "},
+		{"a network without the layers", density, func(e *experiment.Experiment) {
+			e.Task.Network = nets.Func{Build: func(_ nets.Layers, s *model.Scope, x *graph.Node, outputs int) *graph.Node {
+				return params.Dense(s.In("output"), x, outputs)
+			}}
+		}, "Task.Network has nothing of the Method's layers: build its layers by layers.Dense"},
 		{"no inducing points", small(nil), func(e *experiment.Experiment) { e.Method.Process = experiment.DUE{} }, "0 inducing points"},
 		{"a class that is no number", small(none), func(e *experiment.Experiment) {
 			e.Task.Data, e.Task.Likelihood = experiment.Table{Set: labels, Classes: 9}, likelihood.Categorical{Classes: 9}

@@ -18,8 +18,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -355,6 +355,21 @@ func recovered(err *error) {
 	}
 	*err = cause
 	if _, mistake := problem.(runtime.Error); mistake {
-		*err = fmt.Errorf("%w\n%s", *err, debug.Stack())
+		*err = fmt.Errorf("%w, at %s", *err, panicked())
+	}
+}
+
+// panicked is the place of the code that panicked, for a deferred function of a deferred one.
+func panicked() string {
+	places := make([]uintptr, 64)
+	frames := runtime.CallersFrames(places[:runtime.Callers(1, places)])
+	begun := false // whether the frames are before the panic
+	for {
+		frame, more := frames.Next()
+		own := !strings.HasPrefix(frame.Function, "runtime.")
+		if begun && own || !more {
+			return fmt.Sprintf("%s:%d", frame.File, frame.Line)
+		}
+		begun = begun || !own
 	}
 }

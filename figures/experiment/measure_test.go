@@ -252,3 +252,18 @@ func TestEnergiesOfSomeLayers(t *testing.T) {
 		t.Errorf("energies of %d layers, the last convolution is %d", len(set.Energies), set.LastConvolution)
 	}
 }
+
+// The error of a metric that panics names the line, and has no stack.
+func TestMetricThatPanics(t *testing.T) {
+	_, err := experiment.Run(t.Context(), with(small(baselines.Deterministic{}), func(p *experiment.Predictions) (map[string]float64, error) {
+		return map[string]float64{"last": p.Sets[1].Targets[0]}, nil
+	}))
+	if err == nil || !strings.Contains(err.Error(), "index out of range [1] with length 1, at ") || !strings.Contains(err.Error(), "measure_test.go:") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error is %v", err)
+	}
+	task := small(nil).Task
+	task.Likelihood = nil
+	if _, err := task.Experiments(experiment.Adam(1, 1, 1), 1, experiment.Method{Layers: baselines.Deterministic{}}); err == nil || !strings.Contains(err.Error(), "Task.Likelihood is nil") {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -69,6 +69,9 @@ func newMethodTraits(m Method, l likelihood.Likelihood) (Traits, error) {
 	if m.Layers == nil && m.Process == nil {
 		return Traits{}, errors.New("experiment: there are no layers; give some, such as dul.Density{}")
 	}
+	if l == nil {
+		return Traits{}, errors.New("experiment: Task.Likelihood is nil; give one, such as likelihood.Gaussian{}")
+	}
 	answers := train.Dataset{Inputs: nets.Rows([]float64{1, 2, 3, 4, 5, 6}, 2), Targets: []float64{1, 2, 3}}
 	if isClassification(l) {
 		answers.Targets, answers.Labels = nil, []int{0, 1, 0}
