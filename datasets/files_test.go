@@ -82,14 +82,6 @@ func tarOf(files ...testFile) []byte {
 	return b.Bytes()
 }
 
-// linkOf is an archive of a symbolic link.
-func linkOf(name string) []byte {
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	panicOn(errors.Join(w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: "/etc/passwd"}), w.Close()))
-	return b.Bytes()
-}
-
 func gzipped(data []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -131,20 +123,19 @@ func matOf(variables ...matVariable) []byte {
 		if v.plain {
 			out = append(out, v.matrix()...)
 		} else {
-			out = append(out, matPacked(v.matrix(), nil)...)
+			out = append(out, matPacked(v.matrix())...)
 		}
 	}
 	return out
 }
 
-// matPacked makes a compressed element of data, with tail after the packed data.
+// matPacked makes a compressed element of data.
 // Compressed elements, alone of all, are not padded.
-func matPacked(data, tail []byte) []byte {
+func matPacked(data []byte) []byte {
 	var packed bytes.Buffer
 	z := zlib.NewWriter(&packed)
 	_, err := z.Write(data)
 	panicOn(errors.Join(err, z.Close()))
-	packed.Write(tail)
 	return append(words(miCOMPRESSED, packed.Len()), packed.Bytes()...)
 }
 

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -67,42 +66,6 @@ func FuzzParseYear(f *testing.F) {
 			if y != math.Trunc(y) {
 				t.Fatalf("year %v", y)
 			}
-		}
-	})
-}
-
-// FuzzCIFAR mutates what is around the pixels of a file of two images: its pixels are 0, 1, 2 and so on. What is
-// read is what the format has at the places of pixels and labels, however long the rest is.
-func FuzzCIFAR(f *testing.F) {
-	const n = 2
-	pixels := make([]byte, n*ImageSize)
-	for i := range pixels {
-		pixels[i] = byte(i)
-	}
-	file := pickled("labels", []int{3, 7}, pixels)
-	at := bytes.Index(file, pixels)
-	f.Add(file[:at], file[at+len(pixels):], uint8(0))
-	f.Add([]byte("U\x06labels(K\x01K\x02e"), []byte("U\x06labels(K\x03"), uint8(0))
-	f.Add([]byte{5}, []byte{6}, uint8(1))
-	f.Add([]byte{5, 6}, []byte{7, 8}, uint8(2))
-	f.Fuzz(func(t *testing.T, before, after []byte, labelBytes uint8) { // 0 stands for the Python version
-		set := cifarSet{labelBytes: int(labelBytes), labelKey: "labels"}
-		gotPixels, labels := make([]byte, n*ImageSize), make([]int, n)
-		if labelBytes == 0 {
-			err := set.python(slices.Concat(before, pixels, after), gotPixels, labels)
-			for i, label := range labels {
-				if err == nil && (label < 0 || label > 255) {
-					t.Errorf("label %d of image %d", label, i)
-				}
-			}
-			return
-		}
-		err := set.binary(slices.Concat(before, pixels[:ImageSize], after, pixels[ImageSize:]), gotPixels, labels)
-		if fits := len(before)+len(after) == n*set.labelBytes; (err == nil) != fits {
-			t.Fatalf("%d and %d bytes of labels, %d for each image: error %v", len(before), len(after), labelBytes, err)
-		}
-		if err == nil && len(before) == len(after) && (!bytes.Equal(gotPixels, pixels) || labels[0] != int(before[len(before)-1]) || labels[1] != int(after[len(after)-1])) {
-			t.Errorf("labels %v of % x and % x", labels, before, after)
 		}
 	})
 }

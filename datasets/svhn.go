@@ -162,13 +162,10 @@ func parseSVHN(file io.Reader, n int, labelled bool) (*Images, error) {
 		return nil, err
 	}
 	x := arrays["X"]
-	if d := x.dims; len(d) != 4 || d[0] != ImageSide || d[1] != ImageSide || d[2] != ImageChannels || d[3] != n {
-		return nil, fmt.Errorf("%w: variable X has dimensions %v, expected 32 x 32 x 3 x %d", errShape, d, n)
+	if !slices.Equal(x.dims, []int{ImageSide, ImageSide, ImageChannels, n}) || len(x.data) != n*ImageSize {
+		return nil, fmt.Errorf("%w: variable X has dimensions %v and %d bytes, expected 32 x 32 x 3 x %d", errShape, x.dims, len(x.data), n)
 	}
-	pixels, err := x.bytes()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errShape, err)
-	}
+	pixels := x.data
 	// Column-major with the image last is the wanted order but for rows and
 	// columns of each channel.
 	for plane := 0; plane < len(pixels); plane += ImageSide * ImageSide {
@@ -179,16 +176,12 @@ func parseSVHN(file io.Reader, n int, labelled bool) (*Images, error) {
 		return m, nil
 	}
 	y := arrays["y"]
-	if y.len() != n || len(y.dims) != 2 {
-		return nil, fmt.Errorf("%w: variable y has dimensions %v, expected %d labels", errShape, y.dims, n)
+	if len(y.data) != n && len(y.data) != 8*n {
+		return nil, fmt.Errorf("%w: variable y has %d bytes, expected %d labels", errShape, len(y.data), n)
 	}
 	m.Labels = make([]int, n)
-	for i, v := range y.float64s() {
-		label := int(v)
-		if float64(label) != v || label < 1 || label > 10 {
-			return nil, fmt.Errorf("%w: label %v of image %d, expected 1 to 10", errShape, v, i)
-		}
-		m.Labels[i] = label % 10
+	for i := range m.Labels {
+		m.Labels[i] = int(y.number(i, n)) % 10
 	}
 	return m, nil
 }
