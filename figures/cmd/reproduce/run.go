@@ -114,7 +114,7 @@ func needGPU(wanted bool) error {
 		return fmt.Errorf("--gpu: %w", err)
 	}
 	defer backend.Finalize()
-	if name := environment.Describe(backend).Backend; !strings.HasPrefix(name, "xla:cuda") {
+	if name := environment.Describe(backend).Backend; !strings.HasPrefix(name, "xla:") || !strings.Contains(name, "cuda") {
 		return usagef("--gpu: this computes on %s; leave --gpu out, or set up a GPU (%s)", name, environment.ConfigVariable)
 	}
 	return nil
