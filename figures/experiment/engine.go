@@ -479,7 +479,7 @@ func (f *fit) measure(i int, line *Result) (err error) {
 	}
 	line.Metrics, line.NotFinite, err = measure(e.Experiment, line.predictions, e.Task.Metrics)
 	if len(line.NotFinite) > 0 {
-		f.note(fmt.Sprintf("%v: left out of the result, as they are not finite: %s", e, strings.Join(line.NotFinite, ", ")))
+		f.note(fmt.Sprintf("%v: left out of the result, as they are not finite: %v", e, line.NotFinite))
 	}
 	return err
 }

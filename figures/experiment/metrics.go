@@ -31,7 +31,7 @@ func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, 
 	}
 	all, notFinite, err := measure(e, p, list)
 	if err == nil && len(notFinite) > 0 {
-		err = e.problem(fmt.Errorf("metric %s: %w", notFinite[0], ErrNotFinite))
+		err = e.problem(fmt.Errorf("metrics %v: %w", notFinite, ErrNotFinite))
 	}
 	if err != nil {
 		return nil, err
@@ -39,9 +39,8 @@ func Measure(e Experiment, p *Predictions, list ...Metric) (map[string]float64, 
 	return all, nil
 }
 
-// measure is Measure by exactly these metrics. It leaves out numbers that are not finite, and lists them as
-// "name is value".
-func measure(e Experiment, p *Predictions, list []Metric) (all map[string]float64, notFinite []string, err error) {
+// measure is Measure by exactly these metrics, with the numbers that are not finite apart.
+func measure(e Experiment, p *Predictions, list []Metric) (all, notFinite map[string]float64, err error) {
 	if p.Diverged {
 		return nil, nil, e.problem(fmt.Errorf("the run diverged, so that there is nothing to measure: %w", ErrNotFinite))
 	}
@@ -60,7 +59,10 @@ func measure(e Experiment, p *Predictions, list []Metric) (all map[string]float6
 				return nil, nil, e.problem(fmt.Errorf("two metrics have the name %q; give one of them another", name))
 			}
 			if v := found[name]; math.IsNaN(v) || math.IsInf(v, 0) {
-				notFinite = append(notFinite, fmt.Sprintf("%q is %v", name, v))
+				if notFinite == nil {
+					notFinite = map[string]float64{}
+				}
+				notFinite[name] = v
 				continue
 			}
 			all[name] = found[name]

@@ -29,8 +29,8 @@ type Result struct {
 
 	// Metrics are the numbers of Task.Metrics and Task.After.
 	Metrics map[string]float64
-	// NotFinite lists the metrics that came out infinite or as NaN, such as "\"skill\" is NaN". They are not among Metrics.
-	NotFinite []string
+	// NotFinite are the metrics that came out infinite or as NaN. They are not among Metrics.
+	NotFinite map[string]float64
 	// Diverged says that training or prediction gave numbers that are not finite. There are no Metrics then; see Metric.
 	Diverged bool
 	// Reason says at which step training diverged, or at which row of which set prediction did, and how.
@@ -51,6 +51,7 @@ type Result struct {
 
 	predictions *Predictions // nil where a store has them
 	file        string       // of the store; "" for none
+	run         string       // the row of runs of the store
 }
 
 // Of returns the result under the names that its experiment has now, with the experiment, by which its predictions know
@@ -67,10 +68,8 @@ func (r Result) Metric(name string) (float64, error) {
 		return v, nil
 	}
 	err := fmt.Errorf("it has %s", strings.Join(slices.Sorted(maps.Keys(r.Metrics)), ", "))
-	for _, said := range r.NotFinite {
-		if strings.HasPrefix(said, fmt.Sprintf("%q ", name)) {
-			err = fmt.Errorf("%s: %w", said, ErrNotFinite)
-		}
+	if v, has := r.NotFinite[name]; has {
+		err = fmt.Errorf("%v: %w", v, ErrNotFinite)
 	}
 	if r.Diverged {
 		err = fmt.Errorf("%w: %s", train.ErrDiverged, cmp.Or(r.Reason, "an earlier version did not store why"))

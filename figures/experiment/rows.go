@@ -46,13 +46,13 @@ func eachRow(content []byte, each func(columns, row []string) error) error {
 	return err
 }
 
-// result is the result of a row, without its run.
-func result(columns, row []string) (r Result, run string, err error) {
+// result is the result of a row, with the name of its run alone.
+func result(columns, row []string) (r Result, err error) {
 	if len(columns) < len(resultColumns) || !slices.Equal(columns[:len(resultColumns)], resultColumns) {
-		return r, "", fmt.Errorf("the first columns are %q; want %q", columns, resultColumns)
+		return r, fmt.Errorf("the first columns are %q; want %q", columns, resultColumns)
 	}
 	var problems [3]error
-	r.Group, run, r.Diverged = row[0], row[4], row[6] != ""
+	r.Group, r.run, r.Diverged = row[0], row[4], row[6] != ""
 	if row[6] != divergedWithoutReason {
 		r.Reason = strings.Clone(row[6])
 	}
@@ -61,7 +61,7 @@ func result(columns, row []string) (r Result, run string, err error) {
 	r.WallSeconds, problems[2] = strconv.ParseFloat(row[5], 64)
 	r.ID = idOf(r.Group, r.Split, r.Seed)
 	if err := errors.Join(problems[:]...); err != nil {
-		return r, "", err
+		return r, err
 	}
 	r.Metrics = make(map[string]float64, len(columns)-len(resultColumns))
 	for i := len(resultColumns); i < len(columns); i++ {
@@ -71,14 +71,17 @@ func result(columns, row []string) (r Result, run string, err error) {
 		v, err := strconv.ParseFloat(row[i], 64)
 		switch {
 		case err != nil:
-			return r, "", err
+			return r, err
 		case math.IsNaN(v) || math.IsInf(v, 0):
-			r.NotFinite = append(r.NotFinite, fmt.Sprintf("%q is %v", columns[i], v))
+			if r.NotFinite == nil {
+				r.NotFinite = map[string]float64{}
+			}
+			r.NotFinite[columns[i]] = v
 		default:
 			r.Metrics[columns[i]] = v
 		}
 	}
-	return r, run, nil
+	return r, nil
 }
 
 // row is the inverse of result. The run is the row of runs that it belongs to.
@@ -115,15 +118,10 @@ func (r Result) columns() []string {
 // values returns the metrics as a row has them, with those that are not finite.
 func (r Result) values() map[string]string {
 	all := map[string]string{}
-	for name, v := range r.Metrics {
-		all[name] = number(v)
-	}
-	for _, said := range r.NotFinite {
-		var name, value string
-		if _, err := fmt.Sscanf(said, "%q is %s", &name, &value); err != nil {
-			panic(err) // measure and result say it in this form
+	for _, values := range []map[string]float64{r.Metrics, r.NotFinite} {
+		for name, v := range values {
+			all[name] = number(v)
 		}
-		all[name] = value
 	}
 	return all
 }

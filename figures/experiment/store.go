@@ -55,11 +55,7 @@ func (s *Store) Results() (map[string]Result, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("experiment: reading the store: %w", err)
 	}
-	type found struct {
-		Result
-		run string
-	}
-	var list []found
+	var list []Result
 	for _, entry := range entries {
 		name := strings.TrimSuffix(entry.Name(), results.Compressed)
 		if strings.HasSuffix(name, ".jsonl") && name != groupsName {
@@ -70,8 +66,8 @@ func (s *Store) Results() (map[string]Result, error) {
 		}
 		if err := s.read(entry.Name(), func(content []byte) error {
 			return eachRow(content, func(columns, row []string) error {
-				r, run, err := result(columns, row)
-				list = append(list, found{r, run})
+				r, err := result(columns, row)
+				list = append(list, r)
 				return err
 			})
 		}); err != nil {
@@ -82,32 +78,32 @@ func (s *Store) Results() (map[string]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs := map[string]Result{}
+	runs := map[string][]string{}
 	if err := s.readBoth(runsName, func(content []byte) error {
 		return eachRow(content, func(_, row []string) error {
-			var r Result
-			err := r.ran(row)
-			runs[row[0]] = r
-			return err
+			runs[row[0]] = slices.Clone(row)
+			return nil
 		})
 	}); err != nil {
 		return nil, err
 	}
 	all := make(map[string]Result, len(list))
-	for _, f := range list {
-		group, has := groups[f.Group]
-		r, ran := runs[f.run]
+	for _, r := range list {
+		group, has := groups[r.Group]
+		row, ran := runs[r.run]
 		if !has || !ran {
-			return nil, fmt.Errorf("experiment: the group %s or run %s of a result is not in %s or %s; restore these files", f.Group, f.run, groupsName, runsName)
+			return nil, fmt.Errorf("experiment: the group %s or run %s of a result is not in %s or %s; restore these files", r.Group, r.run, groupsName, runsName)
 		}
-		r.ID, r.Group, r.Split, r.Seed, r.Metrics, r.NotFinite, r.Diverged, r.Reason, r.WallSeconds = f.ID, group.Group, f.Split, f.Seed, f.Metrics, f.NotFinite, f.Diverged, f.Reason, f.WallSeconds
-		r.Task, r.Method, r.Preset, r.file = group.Task, group.Method, group.Preset, s.predictionsFile(f.ID)
-		if before, has := all[f.ID]; has {
+		if err := r.ran(row); err != nil {
+			return nil, fmt.Errorf("experiment: %s: the run %s: %w", runsName, r.run, err)
+		}
+		r.Group, r.run, r.Task, r.Method, r.Preset, r.file = group.Group, row[0], group.Task, group.Method, group.Preset, s.predictionsFile(r.ID) // not parts of the row's text
+		if before, has := all[r.ID]; has {
 			if difference := r.Difference(before); difference != "" {
-				return nil, fmt.Errorf("experiment: two rows are results of one experiment, %s, with different numbers: %s; remove one of them", f.ID, difference)
+				return nil, fmt.Errorf("experiment: two rows are results of one experiment, %s, with different numbers: %s; remove one of them", r.ID, difference)
 			}
 		}
-		all[f.ID] = r
+		all[r.ID] = r
 	}
 	return all, nil
 }

@@ -100,7 +100,7 @@ func TestMeasureRefuses(t *testing.T) {
 	bad := func(*experiment.Predictions) (map[string]float64, error) {
 		return map[string]float64{"bad": math.NaN()}, nil
 	}
-	if _, err := experiment.Measure(e, p, bad); !errors.Is(err, experiment.ErrNotFinite) || !strings.Contains(err.Error(), `metric "bad" is NaN`) {
+	if _, err := experiment.Measure(e, p, bad); !errors.Is(err, experiment.ErrNotFinite) || !strings.Contains(err.Error(), "metrics map[bad:NaN]") {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := experiment.Measure(e, p, experiment.Regression, experiment.NLL); err == nil || !strings.Contains(err.Error(), `two metrics have the name "nll"`) {
