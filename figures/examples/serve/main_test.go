@@ -2,24 +2,34 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/gomlx/compute/gobackend"
+
 	"densityuncertainty/datasets"
+	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
+	"densityuncertainty/dul/predict"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
 )
 
-// 64 clients ask at once, and each gets the answer to its own question.
-func TestClients(t *testing.T) {
+// trained is the file of a small trained network, and the scale of its target.
+func trained(t *testing.T) (file string, d experiment.Data) {
+	t.Helper()
 	set := &datasets.Regression{Name: "mine", N: 40, D: 2}
 	for i := range set.N {
 		set.X, set.Y = append(set.X, float64(i%7), float64(i%5)), append(set.Y, 100+float64(i%7)*float64(i%5))
@@ -28,7 +38,48 @@ func TestClients(t *testing.T) {
 	list := must.Get(task.Experiments(experiment.Adam(20, 8, 1e-2), 5, experiment.Method{Name: "density", Layers: network.Layers}))(t)
 	folder := t.TempDir()
 	must.Get(experiment.Engine{Networks: folder}.Run(t.Context(), list...))(t)
-	o := must.Get(experiment.Open(filepath.Join(folder, experiment.NetworkFile(list[0], 0)), network, likelihood.Gaussian{}))(t)
+	return filepath.Join(folder, experiment.NetworkFile(list[0], 0)), must.Get(task.Data.Load(t.Context(), 0))(t)
+}
+
+// NumPy computes from the file what Go does: 20,000 draws of each have means and deviations that differ by chance.
+func TestWeightsInPython(t *testing.T) {
+	python := "../../../.env/venv/bin/python"
+	if _, err := os.Stat(python); err != nil {
+		python = "python3"
+	}
+	if python = cmp.Or(os.Getenv("PYTHON"), python); exec.Command(python, "-c", "import numpy, safetensors").Run() != nil {
+		t.Skip("no NumPy or safetensors: pip install numpy safetensors, or name a Python that has them in PYTHON")
+	}
+	file, d := trained(t)
+	named, _, err := checkpoint.ReadTensors(file)
+	must.Do(t, err)
+	backend := must.Get(gobackend.New(""))(t)
+	m := must.Get(nets.New(backend, network, likelihood.Gaussian{}, 1))(t)
+	must.Do(t, checkpoint.SetTensors(m.Store, named))
+	const n = 20000
+	for _, x := range [][]float64{{3, 2}, {0, 4}, {9, -3}} {
+		p := must.Get(predict.Sample(t.Context(), m, nets.Rows(d.Inputs.Transform(x), 2), predict.Options{Samples: n, Seed: new(uint64)}))(t)
+		mean, std, err := must.Get(p.Predictive(likelihood.Gaussian{}))(t).Moments()
+		must.Do(t, err)
+		out, err := exec.Command(python, "weights.py", file, fmt.Sprint(x[0]), fmt.Sprint(x[1])).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		var theirs [2]float64
+		must.Get(fmt.Sscan(string(out), &theirs[0], &theirs[1]))(t)
+		ours := [2]float64{mean[0]*d.Unit + d.Zero, std[0] * d.Unit}
+		t.Logf("at %v: %v, in Python %v", x, ours, theirs)
+		z := (ours[0] - theirs[0]) / (ours[1] * math.Sqrt(2./n))
+		if math.Abs(z) > 4 || math.Abs(theirs[1]/ours[1]-1) > 0.04 {
+			t.Errorf("at %v mean and deviation are %v, and in Python %v", x, ours, theirs)
+		}
+	}
+}
+
+// 64 clients ask at once, and each gets the answer to its own question.
+func TestClients(t *testing.T) {
+	file, _ := trained(t)
+	o := must.Get(experiment.Open(file, network, likelihood.Gaussian{}))(t)
 	server := httptest.NewServer(handler(o))
 	defer server.Close()
 	ask := func(question string) (int, string) {
