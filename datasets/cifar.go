@@ -20,8 +20,9 @@ import (
 	"densityuncertainty/datasets/fetch"
 )
 
-// CIFAR10 returns CIFAR-10: 50000 training and 10000 test images of 10 classes,
-// in the official order (the five training batches one after the other).
+// CIFAR10 returns CIFAR-10 (Krizhevsky 2009, Learning Multiple Layers of Features
+// from Tiny Images; no licence is stated): 50000 training and 10000 test images of
+// 10 classes, in the official order (the five training batches one after the other).
 //
 // The folder named by the environment variable DENSITYUNCERTAINTY_DATA may hold
 // any one of
@@ -87,8 +88,6 @@ type cifarFile struct {
 	images    int
 	test      bool
 }
-
-const cifarCitation = "Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009; no licence stated by the source; customary use is research with citation"
 
 // load finds the set and reads it.
 func (s *cifarSet) load(ctx context.Context, f *fetch.Fetcher) (train, test *Images, err error) {
@@ -168,8 +167,8 @@ func (s *cifarSet) room(v cifarVersion) room {
 		count[file.test] += file.images
 	}
 	r := room{
-		train: newImages(s.name+" train", cifarCitation, s.classes, count[false]),
-		test:  newImages(s.name+" test", cifarCitation, s.classes, count[true]),
+		train: newImages(s.name+" train", s.classes, count[false]),
+		test:  newImages(s.name+" test", s.classes, count[true]),
 	}
 	filled := map[bool]int{}
 	for _, file := range v.files {

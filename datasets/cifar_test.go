@@ -150,7 +150,7 @@ func TestPickledBatches(t *testing.T) {
 	for i := range m.Labels {
 		m.Labels[i] = i % 251
 	}
-	got := newImages("", "", nil, m.N)
+	got := newImages("", nil, m.N)
 	(&cifarSet{labelKey: "k"}).python(pickled("k", m.Labels, m.Pixels), got.Pixels, got.Labels)
 	requireSameImages(t, m, got)
 }

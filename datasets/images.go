@@ -22,9 +22,6 @@ const (
 type Images struct {
 	// Name says what the images are, for captions, such as "CIFAR-10 test".
 	Name string
-	// Citation is the publication to cite, with the terms of use as far as the
-	// source states any.
-	Citation string
 	// Classes names the classes; a label is an index into it.
 	Classes []string
 	// Pixels has shape [N, 3, 32, 32], row-major: image, channel, row, column.
@@ -40,9 +37,9 @@ type Images struct {
 }
 
 // newImages makes room for n images with labels.
-func newImages(name, citation string, classes []string, n int) *Images {
+func newImages(name string, classes []string, n int) *Images {
 	return &Images{
-		Name: name, Citation: citation, Classes: slices.Clone(classes), N: n,
+		Name: name, Classes: slices.Clone(classes), N: n,
 		Pixels: make([]byte, n*ImageSize), Labels: make([]int, n),
 	}
 }
@@ -67,7 +64,7 @@ func Picture(planes []byte, width int) *image.RGBA {
 // if there are any. The result keeps the name. It panics if a number is not in
 // [0, N).
 func (m *Images) Take(indices []int) *Images {
-	out := newImages(m.Name, m.Citation, m.Classes, len(indices))
+	out := newImages(m.Name, m.Classes, len(indices))
 	out.WholeN = m.WholeN
 	if m.Labels == nil {
 		out.Labels = nil

@@ -12,7 +12,7 @@ import (
 
 // someImages makes n images of pseudo-random pixels.
 func someImages(n int) *Images {
-	m := newImages("some", "", []string{"even", "odd"}, n)
+	m := newImages("some", []string{"even", "odd"}, n)
 	for i := range m.Pixels {
 		m.Pixels[i] = byte(scramble(uint64(i)))
 	}

@@ -25,19 +25,19 @@ var sampleFiles embed.FS
 // each class, as they are in the official files, in their order. The training images are among the 5000 that
 // HoldOut(50000, 5000, 0) holds out.
 func CIFAR10Sample() (train, test *Images, err error) {
-	train, err1 := sampleOf("cifar10-train", "CIFAR-10 train", cifarCitation, cifar10.classes, 50000)
-	test, err2 := sampleOf("cifar10-test", "CIFAR-10 test", cifarCitation, cifar10.classes, 10000)
+	train, err1 := sampleOf("cifar10-train", "CIFAR-10 train", cifar10.classes, 50000)
+	test, err2 := sampleOf("cifar10-test", "CIFAR-10 test", cifar10.classes, 10000)
 	return train, test, errors.Join(err1, err2)
 }
 
 // CIFAR100Sample returns 500 test images of CIFAR-100 that come with the program, five of each class.
 func CIFAR100Sample() (test *Images, err error) {
-	return sampleOf("cifar100-test", "CIFAR-100 test", cifarCitation, cifar100.classes, 10000)
+	return sampleOf("cifar100-test", "CIFAR-100 test", cifar100.classes, 10000)
 }
 
 // SVHNSample returns 500 of the first 1083 images of SVHN's training part, which come with the program, without labels.
 func SVHNSample() (*Images, error) {
-	return sampleOf("svhn", "SVHN train", svhnCitation, svhnClasses(), svhnFiles[SVHNTrain].images)
+	return sampleOf("svhn", "SVHN train", svhnClasses(), svhnFiles[SVHNTrain].images)
 }
 
 // CIFAR10OrSample is CIFAR10, or CIFAR10Sample where the official files are not at hand and cannot be had from f:
@@ -116,7 +116,7 @@ func sampleRows(file string) (official, labels []int, err error) {
 }
 
 // sampleOf decodes a sheet of the sample: images of a set of whole ones, side by side, row by row.
-func sampleOf(file, name, citation string, classes []string, whole int) (*Images, error) {
+func sampleOf(file, name string, classes []string, whole int) (*Images, error) {
 	fail := func(err error) (*Images, error) { return nil, fmt.Errorf("datasets: the sample of %s: %w", name, err) }
 	official, labels, err := sampleRows(file)
 	if err != nil {
@@ -130,7 +130,7 @@ func sampleOf(file, name, citation string, classes []string, whole int) (*Images
 	if err != nil {
 		return fail(err)
 	}
-	m := newImages(name, citation, classes, len(official))
+	m := newImages(name, classes, len(official))
 	m.WholeN, m.Official, m.Labels = whole, official, labels
 	columns, rows := decoded.Bounds().Dx()/ImageSide, decoded.Bounds().Dy()/ImageSide
 	if columns*rows != m.N || labels != nil && len(labels) != m.N {

@@ -25,8 +25,7 @@ const (
 )
 
 const (
-	svhnURL      = "http://ufldl.stanford.edu/housenumbers/"
-	svhnCitation = "Netzer et al., Reading Digits in Natural Images with Unsupervised Feature Learning, NIPS Workshop on Deep Learning and Unsupervised Feature Learning 2011; for non-commercial use only"
+	svhnURL = "http://ufldl.stanford.edu/housenumbers/"
 
 	svhnExcerptFile   = "train_first1083_32x32.mat"
 	svhnExcerptImages = 1083
@@ -51,8 +50,9 @@ var svhnFiles = map[SVHNPart]svhnFile{
 
 func svhnClasses() []string { return []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"} }
 
-// SVHN returns a part of the cropped digits of SVHN (its "format 2"), in the
-// order of the file. The label of an image is its digit; the files write 10 for
+// SVHN returns a part of the cropped digits of SVHN (its "format 2"; Netzer et al.
+// 2011, Reading Digits in Natural Images with Unsupervised Feature Learning; for
+// non-commercial use only), in the order of the file. The label of an image is its digit; the files write 10 for
 // the digit 0.
 //
 // The file ({train,test,extra}_32x32.mat: 182, 64 and 1329 MB) is looked for in
@@ -171,7 +171,7 @@ func parseSVHN(file io.Reader, n int, labelled bool) (*Images, error) {
 	for plane := 0; plane < len(pixels); plane += ImageSide * ImageSide {
 		transpose(pixels[plane : plane+ImageSide*ImageSide])
 	}
-	m := &Images{Citation: svhnCitation, Classes: svhnClasses(), Pixels: pixels, N: n}
+	m := &Images{Classes: svhnClasses(), Pixels: pixels, N: n}
 	if !labelled {
 		return m, nil
 	}

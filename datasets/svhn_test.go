@@ -178,7 +178,7 @@ func TestSVHNTrainExcerptOfTheOfficialFile(t *testing.T) {
 
 // Other images under the excerpt's name are refused.
 func TestSVHNTrainExcerptRefuses(t *testing.T) {
-	blank := newImages("blank", "", nil, svhnExcerptImages)
+	blank := newImages("blank", nil, svhnExcerptImages)
 	x, y := svhnVariables(blank)
 	for _, c := range []struct {
 		name string
