@@ -111,7 +111,7 @@ func (r Row) in(escape func(string) string, bold string) []string {
 }
 
 var latexEscaper = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
-	"▲", `$\blacktriangle$`, "▽", `$\triangledown$`, "≈", `$\approx$`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "−", `$-$`, "≥", `$\geq$`, "≤", `$\leq$`, "–", "--", "→", `$\rightarrow$`, `"`, "''",
+	"▲", `$\blacktriangle$`, "▽", `$\triangledown$`, "≈", `$\approx$`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "−", `$-$`, "≥", `$\geq$`, "≤", `$\leq$`, "–", "--", "→", `$\rightarrow$`, `"`, "''", "“", "``", "”", "''",
 	"[", "{[}") // after the end of a row it would begin an argument
 
 // latex renders with the packages booktabs and amssymb. A minus sign before a digit is set as one.

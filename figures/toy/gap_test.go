@@ -26,7 +26,6 @@ func TestGapRatios(t *testing.T) {
 	diverged := runs(Paper, Cubic{Seeds: 2}, methods.MFVI)[1].ID()
 	made[diverged] = experiment.Result{ID: diverged, Diverged: true}
 	table := must.Get(GapRatios(tables.NewIndex(made)))(t)
-	figtest.Renders(t, table)
 	if want := []string{"Variational Dropout", clipped.Name, "Density Uncertainty (LDL, mean energy)", methods.DensityConstant.Name}; !slices.Equal(table.NotRun, want) {
 		t.Errorf("not run: %q, want %q", table.NotRun, want)
 	}
@@ -61,7 +60,6 @@ func TestDistanceTable(t *testing.T) {
 		full[i].Metrics = map[string]float64{results.MetricEntropyData: 0.1 * float64(r.Seed), results.MetricEntropyFar: 0.5}
 	}
 	table := must.Get(DistanceTable(tables.Of(full)))(t)
-	figtest.Renders(t, table)
 	for i, m := range DistanceMethods() {
 		row := table.Rows[i]
 		if row.Name != m.Name || figtest.Text(row.Cells[0]) != "0.100 (0.000 to 0.200)" || figtest.Text(row.Cells[1]) != "0.500 (0.500 to 0.500)" {

@@ -272,7 +272,6 @@ func TestPaired(t *testing.T) {
 					t.Errorf("the difference of %s is %+v", table.Columns[2], d)
 				}
 			}
-			figtest.Renders(t, table)
 		})
 	}
 }

@@ -251,7 +251,6 @@ func TestDecisionTable(t *testing.T) {
 	if !slices.Contains(table.NotRun, methods.Rank1.Name) || !slices.Contains(table.NotRun, groupError+", Boston Housing") {
 		t.Errorf("not run: %q", table.NotRun)
 	}
-	figtest.Renders(t, table)
 	figtest.PNG(t)(DecisionFigure(x))
 	if _, err := DecisionFigure(tables.NewIndex(nil)); !errors.Is(err, report.ErrNotRun) {
 		t.Errorf("a picture of nothing: %v", err)

@@ -12,7 +12,6 @@ import (
 	"densityuncertainty/dul/predict"
 	"densityuncertainty/environment/must"
 	"densityuncertainty/figures/experiment"
-	"densityuncertainty/figures/internal/figtest"
 	"densityuncertainty/figures/methods"
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
@@ -131,7 +130,6 @@ func TestExactTable(t *testing.T) {
 	if notRun := fmt.Sprint(table.NotRun); !strings.Contains(notRun, "Cubic") || !strings.Contains(notRun, methods.DensityConstant.Name) {
 		t.Errorf("what was not run is not named: %s", notRun)
 	}
-	figtest.Renders(t, table)
 	if empty := must.Get(ExactTable(tables.NewIndex(nil)))(t); len(empty.Rows) != 0 {
 		t.Errorf("%d rows of nothing", len(empty.Rows))
 	}

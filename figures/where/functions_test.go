@@ -104,7 +104,6 @@ func TestFunctionTable(t *testing.T) {
 	if !slices.Contains(table.NotRun, groupJoint+", Wine Quality Red") || !slices.Contains(table.NotRun, methods.Rank1.Name) || len(table.Columns) != 2 {
 		t.Errorf("not run: %q, columns %q", table.NotRun, table.Columns)
 	}
-	figtest.Renders(t, table)
 }
 
 // The set has six methods on the cubic's data sets and on 20 splits of six sets, and every experiment can be carried out.

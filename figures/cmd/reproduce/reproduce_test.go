@@ -313,7 +313,6 @@ var generated = regexp.MustCompile(`(?ms)^<!-- generated: table (\S+) -->\n.*?^<
 
 // The generated parts of the pages are those of the committed results; with -update they become so.
 func TestPagesAreUpToDate(t *testing.T) {
-	index := must.Get(committed())(t)
 	for _, page := range []string{"figures/README.md", "figures/toy/README.md", "figures/uci/README.md", "figures/uci/tables.md", "figures/cifar/README.md", "figures/where/README.md"} {
 		t.Run(page, func(t *testing.T) {
 			path := filepath.Join("..", "..", "..", page)
@@ -322,7 +321,7 @@ func TestPagesAreUpToDate(t *testing.T) {
 				parts++
 				name := generated.FindStringSubmatch(part)[1]
 				one := must.Get(selected("table", paper().tables, func(t tables.Named) string { return t.Name }, name))(t)[0]
-				return "<!-- generated: table " + name + " -->\n" + must.Get(rendered(one, index, report.Markdown))(t) + "<!-- end of generated -->"
+				return "<!-- generated: table " + name + " -->\n" + must.Get(made(t, one).Render(report.Markdown))(t) + "<!-- end of generated -->"
 			})
 			if begun, ended := strings.Count(text, "<!-- generated"), strings.Count(text, "<!-- end of generated"); parts == 0 || begun != parts || ended != parts {
 				t.Fatalf("%d parts begin and %d end, %d do both; marks are lines of their own", begun, ended, parts)

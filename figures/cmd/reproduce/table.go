@@ -36,20 +36,15 @@ func (t tableCommand) Run(c command) error {
 	var all []product
 	for _, one := range wanted {
 		all = append(all, product{one.Name, func(x *tables.Index, format string) ([]byte, string, error) {
-			text, err := rendered(one, x, format)
+			t, err := one.Make(x)
+			if err != nil {
+				return nil, "", err
+			}
+			text, err := t.Render(format)
 			return []byte(cited(text, format, citation(x.Used()))), "", err
 		}})
 	}
 	return output{t.storesFlag, t.Format, string(t.Out)}.write(c, all, report.TableFormats())
-}
-
-// rendered is a table of an index in a format.
-func rendered(named tables.Named, x *tables.Index, format string) (string, error) {
-	t, err := named.Make(x)
-	if err != nil {
-		return "", err
-	}
-	return t.Render(format)
 }
 
 type figureCommand struct {

@@ -131,16 +131,13 @@ func Cell(t *testing.T, table report.Table, row, column string) string {
 	return ""
 }
 
-// Renders checks that a table can be rendered in every format, is the same each time, and well formed.
+// Renders checks that a table can be rendered in every format, and is well formed.
 func Renders(t *testing.T, table report.Table) {
 	t.Helper()
 	for _, format := range report.TableFormats() {
 		out, err := table.Render(format)
 		if err != nil {
 			t.Fatalf("%s as %s: %v", table.Name, format, err)
-		}
-		if again, err := table.Render(format); err != nil || out != again {
-			t.Errorf("%s as %s is not reproducible: %v", table.Name, format, err)
 		}
 		switch format {
 		case report.LaTeX:
