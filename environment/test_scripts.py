@@ -311,7 +311,7 @@ def start_lab(case, stdin=None, preexec_fn=None, **variables):
         case.addClassCleanup(tidy)
     for line in process.stdout:
         if "http://127.0.0.1" in line and "token=" in line:
-            address, token = line.split()[-1].split("/lab/tree/out/lab?token=")
+            address, token = line.split()[-1].split("/lab/tree/out/lab/00_start_here.ipynb?token=")
             break
     else:
         raise AssertionError("JupyterLab ended")

@@ -121,8 +121,9 @@ func (f Figure) draw(dc draw.Canvas) {
 	dc.Fill(dc.Rectangle.Path())
 	grid := dc
 	if f.Key != nil {
-		height := f.Key.Rectangle(dc).Size().Y + vg.Points(margin)
-		key := draw.Crop(dc, dc.Size().X/3, -dc.Size().X/3, vg.Points(margin), 0)
+		size := f.Key.Rectangle(dc).Size()
+		height, beside := size.Y+vg.Points(margin), max(0, (dc.Size().X-size.X)/2)
+		key := draw.Crop(dc, beside, -beside, vg.Points(margin), 0)
 		f.Key.Draw(key)
 		grid = draw.Crop(dc, 0, 0, height, 0)
 	}

@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -22,11 +23,37 @@ type Mark struct {
 	Shape  draw.GlyphDrawer
 }
 
-// markOf is mark k of a picture that gives its marks no colours of their own.
-func markOf(k int) Mark {
-	colours, shapes := append(Palette(), color.Black), []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}}
-	return Mark{Colour: colours[k%len(colours)], Shape: shapes[(k+k/len(colours))%len(shapes)]}
+// methodMarks are the colours and shapes of methods, the same in all pictures.
+var methodMarks = map[string]Mark{
+	"Density Uncertainty":        {Colour: Blue, Shape: draw.CircleGlyph{}},
+	"Density, detached energies": {Colour: Blue, Shape: draw.PyramidGlyph{}},
+	"Density, mean energy":       {Colour: Navy, Shape: draw.PyramidGlyph{}},
+	"Density, constant":          {Colour: Grey, Shape: draw.BoxGlyph{}},
+	"Density, diagonal":          {Colour: Sky, Shape: draw.BoxGlyph{}},
+	"Density, rank-1 mixture":    {Colour: Sky, Shape: draw.PyramidGlyph{}},
+	"MFVI":                       {Colour: Brown, Shape: draw.BoxGlyph{}},
+	"MC Dropout":                 {Colour: Orange, Shape: draw.CircleGlyph{}},
+	"Variational Dropout":        {Colour: Purple, Shape: draw.PyramidGlyph{}},
+	"Rank-1 BNN":                 {Colour: Red, Shape: draw.BoxGlyph{}},
+	"Deterministic":              {Colour: color.Black, Shape: draw.CircleGlyph{}},
+	"Deep Ensemble":              {Colour: color.Black, Shape: draw.PyramidGlyph{}},
+	"SNGP":                       {Colour: Green, Shape: draw.CircleGlyph{}},
+	"DUE":                        {Colour: Green, Shape: draw.BoxGlyph{}},
 }
+
+// MarkOf is the mark of a method, with what stands before its name, such as "Against "; or else mark k of a picture.
+func MarkOf(name string, k int) Mark {
+	colours, shapes := append(Palette(), color.Black), []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}}
+	m, known := methodMarks[strings.TrimPrefix(name, "Against ")]
+	if !known {
+		m = Mark{Colour: colours[k%len(colours)], Shape: shapes[(k+k/len(colours))%len(shapes)]}
+	}
+	m.Name = name
+	return m
+}
+
+// hollow has the outlines of the shapes of marks.
+var hollow = map[draw.GlyphDrawer]draw.GlyphDrawer{draw.CircleGlyph{}: draw.RingGlyph{}, draw.PyramidGlyph{}: draw.TriangleGlyph{}, draw.BoxGlyph{}: draw.SquareGlyph{}}
 
 // Key is a legend that explains marks.
 func Key(marks ...Mark) *plot.Legend {
@@ -48,17 +75,17 @@ func (g glyph) Thumbnail(c *draw.Canvas) { c.DrawGlyph(g.GlyphStyle, c.Center())
 var ErrNotRun = errors.New("its runs are missing")
 
 // A Forest is a picture of the differences in a table, or of its Numbers: a panel for each group of rows, in it a line for
-// each row and on it a mark for each column, at the difference, with its interval. Filled marks are significant, rings
-// are not. With Numbers, all marks are filled.
+// each row and on it a mark for each column, at the difference, with its interval. Filled marks are significant, hollow
+// ones are not. With Numbers, all marks are filled.
 type Forest struct {
 	Axis    string // what the differences are, such as "change of NLL (nats)"
 	Columns int    // panels beside each other; 0 means all of them
-	// Marks are the colours and shapes of the table's columns with differences, in their order; nil takes Palette.
+	// Marks are the colours and shapes of the table's columns with differences, in their order; nil takes those of MarkOf.
 	Marks []Mark
 	// ByColumn has a panel for each column, with all groups, for columns of different units. The colours are those of the
 	// verdicts.
 	ByColumn bool
-	// Within, if not 0, is how far axes go from 0, if all marks are then seen. Longer intervals end at the edge.
+	// Within, if not 0, is how far axes go from 0. What is beyond is drawn at the edge.
 	Within float64
 	// Numbers draws the numbers of cells with their spreads in the place of differences.
 	Numbers bool
@@ -85,7 +112,7 @@ func (f Forest) drawn(c Cell) *metrics.Difference {
 var byVerdict = map[string]Mark{
 	Better:         {Name: "better", Colour: Palette()[0], Shape: draw.CircleGlyph{}},
 	Worse:          {Name: "worse", Colour: Palette()[1], Shape: draw.PyramidGlyph{}},
-	NotSignificant: {Name: "not significant", Colour: Grey, Shape: draw.RingGlyph{}},
+	NotSignificant: {Name: "not significant", Colour: Grey, Shape: draw.CircleGlyph{}},
 }
 
 // The sizes of a Forest, in points.
@@ -143,7 +170,7 @@ func (f Forest) Of(t Table) (Figure, error) {
 	picture := Figure{
 		Name: t.Name, Panels: InRows(panels, beside, nil), LikeWidths: f.Numbers, Width: vg.Points(forestWidth), Height: vg.Points(height + 12*float64(len(marks))),
 	}
-	if !f.Numbers || len(marks) > 1 {
+	if len(marks) > 1 {
 		picture.Key = Key(marks...)
 	}
 	return picture, nil
@@ -170,7 +197,9 @@ func (f Forest) byColumn(t Table, groups [][]Row, marks []Mark, columns []int) (
 	height := forestRest + 2*forestRow*float64(len(rows)) + 36
 	picture := Figure{Name: t.Name, Panels: [][]*plot.Plot{panels}, LikeWidths: true, Width: vg.Points(forestWidth), Height: vg.Points(height)}
 	if !f.Numbers {
-		picture.Key = Key(byVerdict[Better], byVerdict[Worse], byVerdict[NotSignificant])
+		open := byVerdict[NotSignificant]
+		open.Shape = draw.RingGlyph{}
+		picture.Key = Key(byVerdict[Better], byVerdict[Worse], open)
 	}
 	return picture, nil
 }
@@ -182,11 +211,11 @@ func (f Forest) columns(t Table) (marks []Mark, columns []int, err error) {
 			continue
 		}
 		k := len(columns)
-		m := markOf(k)
+		m := MarkOf(name, k)
 		if k < len(f.Marks) {
 			m = f.Marks[k]
+			m.Name = name
 		}
-		m.Name = name
 		marks, columns = append(marks, m), append(columns, i)
 	}
 	if len(columns) == 0 {
@@ -229,13 +258,6 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 	edge := math.Inf(1)
 	if f.Within > 0 {
 		edge = f.Within
-		for _, row := range rows {
-			for _, k := range columns {
-				if d := f.drawn(row.Cells[k]); d != nil {
-					edge = max(edge, 1.1*math.Abs(d.Mean))
-				}
-			}
-		}
 	}
 	var ticks []plot.Tick
 	for i, row := range rows {
@@ -260,10 +282,11 @@ func (f Forest) panel(rows []Row, marks []Mark, columns []int, labelled bool) (*
 			}
 			shape := m.Shape
 			if !f.Numbers && c.Verdict != Better && c.Verdict != Worse {
-				shape = draw.RingGlyph{}
+				shape = hollow[m.Shape]
 			}
-			low, high := max(d.Low, -edge), min(d.High, edge)
-			bar := spread{plotter.XYs{{X: d.Mean, Y: y}}, plotter.XErrors{{Low: d.Mean - low, High: high - d.Mean}}}
+			clip := func(x float64) float64 { return max(-edge, min(edge, x)) }
+			at := clip(d.Mean)
+			bar := spread{plotter.XYs{{X: at, Y: y}}, plotter.XErrors{{Low: at - clip(d.Low), High: clip(d.High) - at}}}
 			if err := errorBars(p, "", bar, m.Colour, shape); err != nil {
 				return nil, err
 			}

@@ -83,7 +83,7 @@ func addBars(p *plot.Plot, name string, bars interface {
 	plotter.XYer
 	plotter.YErrorer
 }, k int) error {
-	m := markOf(k)
+	m := MarkOf("", k)
 	lines, err := plotter.NewYErrorBars(bars)
 	if err != nil {
 		return err

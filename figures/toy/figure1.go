@@ -3,6 +3,7 @@ package toy
 import (
 	"errors"
 	"fmt"
+	"image/color"
 	"slices"
 	"strings"
 
@@ -61,7 +62,7 @@ func lettered(list []experiment.Method) []experiment.Method {
 }
 
 // Figure1Functions shows some draws from each network of Figure 1 as curves: draws that are functions, of which all inputs
-// share the noise. They and the bands of Figure1 are shown as differences from the predictive mean. Marks show where the
+// share the noise. They, the bands of Figure1 and the truth (dashed) are shown as differences from the predictive mean. Marks show where the
 // data are.
 func Figure1Functions(x *tables.Index, seed uint64) (report.Figure, error) {
 	const name = "figure1-functions"
@@ -112,6 +113,11 @@ func (r run) functions(p *plot.Plot, functions experiment.Result, marks float64)
 		report.Band(p, "", x, beside(r.quantile(0.025)), beside(r.quantile(0.975)), report.MidBlue),
 		report.Points(p, "", r.trainX, slices.Repeat([]float64{marks}, len(r.trainX)), report.Red, report.DotRadius),
 	)
+	truth := make([]float64, len(x))
+	for i, at := range x {
+		truth[i] = at * at * at
+	}
+	err = errors.Join(err, report.Dashes(p, "", x, beside(truth), color.Black))
 	for _, draw := range s.Mean {
 		err = errors.Join(err, report.Line(p, "", x, beside(scalerOf(predictions).Inverse(draw)), report.Orange))
 	}

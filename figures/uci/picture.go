@@ -48,9 +48,9 @@ func forest(x *tables.Index, f report.Forest, table func(*tables.Index) (report.
 const perRow = 3
 
 // perDataset is a forest of a table without its rows in RMSE, with a panel for each data set: many methods are seen better
-// one below the other, and data sets have their own scales.
-func perDataset(x *tables.Index, table func(*tables.Index) (report.Table, error)) (report.Figure, error) {
-	return forest(x, report.Forest{Columns: perRow}, func(x *tables.Index) (report.Table, error) {
+// one below the other, and data sets have their own scales. Within is that of the forest.
+func perDataset(x *tables.Index, table func(*tables.Index) (report.Table, error), within float64) (report.Figure, error) {
+	return forest(x, report.Forest{Columns: perRow, Within: within}, func(x *tables.Index) (report.Table, error) {
 		t, err := table(x)
 		t.Rows = slices.DeleteFunc(t.Rows, func(r report.Row) bool { return strings.HasPrefix(r.Group, rmse.title) })
 		return t.Turned(), err
@@ -59,34 +59,31 @@ func perDataset(x *tables.Index, table func(*tables.Index) (report.Table, error)
 
 // ClaimsFigure shows the negative log likelihoods of ClaimsTable.
 func ClaimsFigure(x *tables.Index) (report.Figure, error) {
-	return perDataset(x, ClaimsTable)
+	return perDataset(x, ClaimsTable, 0)
 }
 
 // GapFigure shows GapTable.
 func GapFigure(x *tables.Index) (report.Figure, error) {
-	return perDataset(x, GapTable)
+	return perDataset(x, GapTable, 2)
 }
 
 // TunedFigure shows the negative log likelihoods of TunedTable.
 func TunedFigure(x *tables.Index) (report.Figure, error) {
-	return perDataset(x, TunedTable)
+	return perDataset(x, TunedTable, 0)
 }
-
-// energyMarks are those of the energy models but the constant one, which has a colour in other pictures; see drawnColours.
-var energyMarks = []report.Mark{{Colour: report.Green, Shape: draw.BoxGlyph{}}, {Colour: report.Blue, Shape: draw.CircleGlyph{}}, {Colour: color.Black, Shape: draw.PyramidGlyph{}}}
 
 // EnergyFigure shows EnergyTable.
 func EnergyFigure(x *tables.Index) (report.Figure, error) {
-	return forest(x, report.Forest{Marks: energyMarks}, EnergyTable)
+	return forest(x, report.Forest{}, EnergyTable)
 }
 
 // PlaceFigure shows PlaceTable.
 func PlaceFigure(x *tables.Index) (report.Figure, error) {
-	return forest(x, report.Forest{Marks: energyMarks[1:]}, PlaceTable)
+	return forest(x, report.Forest{}, PlaceTable)
 }
 
-// effectMarks are those of the directions. No method has their colours; see drawnColours.
-var effectMarks = []report.Mark{{Colour: report.Navy, Shape: draw.CircleGlyph{}}, {Colour: report.Brown, Shape: draw.PyramidGlyph{}}}
+// effectMarks are those of the directions.
+var effectMarks = []report.Mark{{Colour: report.Green, Shape: draw.CircleGlyph{}}, {Colour: report.Purple, Shape: draw.PyramidGlyph{}}}
 
 // OptionsFigure shows OptionsTable.
 func OptionsFigure(x *tables.Index) (report.Figure, error) {
@@ -188,9 +185,6 @@ func (b *bars) add(x, y, std float64) {
 	b.x, b.y, b.std = append(b.x, x), append(b.y, y), append(b.std, std)
 }
 
-// drawnColours are those of drawnMethods. In all pictures of one notebook a colour stands for the same method or energy.
-var drawnColours = []color.Color{report.Blue, report.Orange, report.Sky, report.Purple, report.Red}
-
 // ConvergedFigure shows, for each of the small data sets, the negative log likelihood of the methods that were trained
 // longest after 100, 400 and 4000 epochs: means over the splits that all three have. A panel ends at the highest mean
 // after 100 epochs; a line that leaves it ends in an arrowhead.
@@ -201,7 +195,9 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 	drawn, lengths := drawnMethods(), trainings()[:3]
 	var marks []report.Mark
 	for i, m := range drawn {
-		marks = append(marks, report.Mark{Name: m.Name, Colour: drawnColours[i], Shape: draw.CircleGlyph{}})
+		mark := report.MarkOf(m.Name, i)
+		mark.Shape = draw.CircleGlyph{}
+		marks = append(marks, mark)
 	}
 	f.Key = report.Key(append(marks, report.Mark{Name: "off the scale", Colour: report.Grey, Shape: leavesShape})...)
 	var ticks []plot.Tick
@@ -216,7 +212,7 @@ func ConvergedFigure(x *tables.Index) (report.Figure, error) {
 		low, top := math.Inf(1), math.Inf(-1)
 		curves := make([]bars, len(drawn))
 		for i, m := range drawn {
-			curves[i].colour = drawnColours[i]
+			curves[i].colour = marks[i].Colour
 			for k, t := range lengths {
 				s, err := x.Summarize(nll.Over(firstFive(t.runs(dataset, m))))
 				if err != nil {

@@ -5,14 +5,13 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"densityuncertainty/figures/report"
 	"densityuncertainty/figures/tables"
 )
 
 // farAway is the end of the axis of ReproductionFigure, in standard deviations. Numbers beyond are drawn there.
-const farAway = 5
+const farAway = 2
 
 // ReproductionFigure shows how far our results with the settings of the authors' code are from the numbers that the paper prints: a
 // panel for each metric, in it a row for each data set and a mark for each method, at (ours - paper) in units of our standard
@@ -20,9 +19,9 @@ const farAway = 5
 func ReproductionFigure(x *tables.Index) (report.Figure, error) {
 	f := report.Figure{Name: "uci-reproduction", Width: vg.Points(760), Height: vg.Points(330)}
 	list := paperMethods()
-	colours := []report.Mark{
-		{Name: list[0].Name, Colour: report.Sky, Shape: draw.CrossGlyph{}}, {Name: list[1].Name, Colour: report.Purple, Shape: draw.PyramidGlyph{}},
-		{Name: list[2].Name, Colour: report.Orange, Shape: draw.BoxGlyph{}}, {Name: list[3].Name, Colour: report.Red, Shape: draw.CircleGlyph{}},
+	var colours []report.Mark
+	for k, m := range list {
+		colours = append(colours, report.MarkOf(m.Name, k))
 	}
 	f.Key = report.Key(colours...)
 	released := releasedSetting(withoutYear()...)

@@ -424,7 +424,12 @@ func DecisionTable(x *tables.Index) (report.Table, error) {
 func DecisionFigure(x *tables.Index) (report.Figure, error) {
 	var marks []report.Mark
 	for k, a := range agents() {
-		marks = append(marks, report.Mark{Name: a.Name, Colour: append(report.Palette(), report.Brown)[k], Shape: draw.BoxGlyph{}})
+		m := report.MarkOf(a.Name, k)
+		if a.random {
+			m.Colour = report.Brown
+		}
+		m.Shape = draw.BoxGlyph{}
+		marks = append(marks, m)
 	}
 	var panels []*plot.Plot
 	for _, p := range append(acquisitions(), bandit()) {
