@@ -30,7 +30,7 @@ var methodMarks = map[string]Mark{
 	"Density, mean energy":       {Colour: Navy, Shape: draw.PyramidGlyph{}},
 	"Density, constant":          {Colour: Grey, Shape: draw.BoxGlyph{}},
 	"Density, diagonal":          {Colour: Sky, Shape: draw.BoxGlyph{}},
-	"Density, rank-1 mixture":    {Colour: Sky, Shape: draw.PyramidGlyph{}},
+	"Density, rank-1 mixture":    {Colour: Green, Shape: draw.PyramidGlyph{}},
 	"MFVI":                       {Colour: Brown, Shape: draw.BoxGlyph{}},
 	"MC Dropout":                 {Colour: Orange, Shape: draw.CircleGlyph{}},
 	"Variational Dropout":        {Colour: Purple, Shape: draw.PyramidGlyph{}},
