@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -545,5 +546,21 @@ func TestOwnSplits(t *testing.T) {
 	e.Task.Data = experiment.Table{Set: set, Count: 2}
 	if e.Seed = 3; e.ID() == list[0].ID() {
 		t.Error("other splits have the same identity")
+	}
+}
+
+// A trace has the losses of each epoch, of each member of an ensemble and of all replicas together.
+func TestTrace(t *testing.T) {
+	together, own := small(baselines.Deterministic{}), transformer(t, baselines.Deterministic{})
+	own.Method.Members = 2
+	last := map[string]train.Progress{}
+	engine := experiment.Engine{Trace: func(of experiment.Experiments, model int, at train.Progress) {
+		last[fmt.Sprintf("%d on %s, model %d, epoch %d", len(of), of[0].Task.Name, model, at.Epoch)] = at
+	}}
+	must.Get(engine.Run(t.Context(), append(allSplits(together), own)...))(t)
+	for _, want := range []string{"3 on table, model 0, epoch 1", "3 on table, model 0, epoch 2", "1 on sequences, model 0, epoch 2", "1 on sequences, model 1, epoch 2"} {
+		if at, has := last[want]; !has || !(at.Losses.NLL > 0) {
+			t.Errorf("of %s the trace has %v, of %v", want, at.Losses, slices.Sorted(maps.Keys(last)))
+		}
 	}
 }

@@ -170,6 +170,9 @@ func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
 	}
 	t.Progress = func(at train.Progress) {
 		f.speed = at.ExamplesPerSecond
+		if f.Trace != nil {
+			f.trace(model, at)
+		}
 		if f.Progress == nil {
 			return
 		}
@@ -191,6 +194,17 @@ func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
 		t.EarlyStopping = f.earlyStopping()
 	}
 	return t, nil
+}
+
+// trace passes on the state of the training of a model.
+func (f *fit) trace(model int, at train.Progress) {
+	var list Experiments
+	for _, e := range f.list {
+		list = append(list, e.Experiment)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.Trace(list, model, at)
 }
 
 // largeNetwork is the number of parameters from which on an accelerator is busy with a single step.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"densityuncertainty/dul/train"
 	"densityuncertainty/figures/results"
 )
 
@@ -26,6 +27,10 @@ type Engine struct {
 	// Progress, if not nil, hears which part of the work is done, from 0 to 1, and how it goes. It is called by one
 	// goroutine at a time.
 	Progress func(done float64, note string)
+	// Trace, if not nil, hears the losses of each training, for learning curves: the experiments, which of their models, from
+	// 0, and the means over the steps of an epoch so far. Replicas of one graph are one model, whose losses are the means
+	// over all of them. It is called by one goroutine at a time.
+	Trace func(of Experiments, model int, at train.Progress)
 	// Notes, if not nil, hears what the user should know though the run goes on. It is called by one goroutine at a time.
 	Notes func(text string)
 }
