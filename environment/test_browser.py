@@ -382,7 +382,6 @@ class Live(Browser):
         page.mouse.move(*at(-2.5, -60), steps=5)
         page.mouse.up()
         self.assertEqual(page.evaluate("figure.points.list.filter(({x}) => x > -3.49 && x < -2.51).length"), 0)
-        page.get_by_role("button", name="Sweep a hole").click()
         swept = count()
         page.keyboard.down("Shift")
         page.mouse.move(*at(2.9, -60))
@@ -406,6 +405,10 @@ class Live(Browser):
 
     def test_watching_and_stopping(self):
         page, troubles = self.start()
+        # It starts finished.
+        self.assertEqual(page.locator(".panel[data-ratio]").count(), 5)
+        self.assertEqual(page.evaluate("program.workers.some((one) => one.job)"), False)
+        page.get_by_role("button", name="Train", exact=True).click()
         band = page.evaluate("figure.panels[1].band.std")
         page.wait_for_function("(old) => figure.panels[1].band.std.some((v, i) => v !== old[i])", arg=band)
         page.wait_for_function("figure.panels[1].progress.value > 0.05")
@@ -418,7 +421,7 @@ class Live(Browser):
         page.wait_for_timeout(1000)
         self.assertEqual(page.evaluate("program.workers.some((one) => one.job)"), False)
         page.get_by_role("button", name="Train", exact=True).click()
-        page.wait_for_function("figure.panels[0].running && !figure.panels[0].stale")
+        page.wait_for_function("figure.panels[1].running && !figure.panels[1].stale")
         self.assertFalse(page.locator("#panel-ensemble").is_visible())
         self.assertEqual(page.evaluate("figure.panels[4].running"), False)
         self.assertEqual(troubles, [])
@@ -429,7 +432,30 @@ class Live(Browser):
         page.locator("#panel-density .wrong", has_text="all points have the input 1; move one to the side").wait_for()
         page.locator("#panel-ensemble .wrong").wait_for()
         page.get_by_role("button", name="Undo").click()
-        page.wait_for_function("figure.panels[0].running && !figure.panels[0].stale")
+        page.wait_for_function("!figure.panels[0].stale")
+
+    def test_presets_and_address(self):
+        """A preset shows its own curves at once, and the address brings back what was made."""
+        page, troubles = self.start()
+        for preset, count in (("side", 47), ("thin", 106), ("outlier", 101)):
+            page.locator("#preset").select_option(preset)
+            page.wait_for_function(f"figure.points.list.length === {count} && !figure.panels[0].stale")
+            self.assertEqual(page.locator(".panel[data-ratio]").count(), 5)
+        page.get_by_label("Deep ensemble", exact=True).uncheck()
+        page.locator("#seed").fill("3")
+        page.keyboard.press("Tab")
+        page.wait_for_function("figure.points.list[0].x !== STORED.outlier.points.x[0]")
+        page.get_by_role("button", name="Stop").click()
+        page.evaluate("figure.points.set([{x: -1, y: 1}, {x: 1, y: 2.5}])")
+        page.locator("#steps").fill("200")
+        page.wait_for_function("location.hash.includes('steps=200')")
+        again, _ = self.start(page.url.replace("live.html", "live.html?present"), width={"width": 1280, "height": 720})
+        self.assertEqual(again.evaluate("figure.points.list"), [{"x": -1, "y": 1}, {"x": 1, "y": 2.5}])
+        request = again.evaluate("figure.request('mfvi')")
+        self.assertEqual((request["seed"], request["steps"], again.locator("#preset").input_value()), (3, 200, "outlier"))
+        self.assertFalse(again.locator("#panel-ensemble").is_visible())
+        self.assertLessEqual(again.evaluate("document.documentElement.scrollHeight"), 720)
+        self.assertEqual(troubles, [])
 
     def test_layer(self):
         page, troubles = self.start()

@@ -23,9 +23,35 @@ type Request struct {
 	Layer  *Layer    `json:"layer,omitempty"`  // replied to with a LayerMap
 }
 
-// Points asks for the training data of Figure 1, drawn with a seed.
+// Points asks for the training data of Figure 1, drawn with a seed, or for what a preset makes of them.
 type Points struct {
-	Seed uint64 `json:"seed"`
+	Seed   uint64 `json:"seed"`
+	Preset string `json:"preset,omitempty"` // gap (or nothing), side, thin or outlier
+}
+
+// data are the points, or an error for a preset that is not there.
+func (p Points) data() (Dataset, error) {
+	cubic := datasets.ToyCubic(examples, noiseStd, p.Seed)
+	d := Dataset{X: cubic.X, Y: cubic.Y}
+	switch p.Preset {
+	case "", "gap":
+	case "side":
+		d = Dataset{}
+		for i, x := range cubic.X {
+			if x > 0 {
+				d.X, d.Y = append(d.X, x), append(d.Y, cubic.Y[i])
+			}
+		}
+	case "thin":
+		for _, x := range []float64{-1.5, -0.9, -0.3, 0.3, 0.9, 1.5} {
+			d.X, d.Y = append(d.X, x), append(d.Y, x*x*x)
+		}
+	case "outlier":
+		d.X, d.Y = append(d.X, 0), append(d.Y, 60)
+	default:
+		return d, fmt.Errorf("live: there is no preset %q; want gap, side, thin or outlier", p.Preset)
+	}
+	return d, nil
 }
 
 // A Dataset is points (X[i], Y[i]).
@@ -63,9 +89,11 @@ func Serve(ctx context.Context, request []byte, send func(reply any)) error {
 	}
 	switch {
 	case r.Points != nil:
-		data := datasets.ToyCubic(examples, noiseStd, r.Points.Seed)
-		send(Dataset{X: data.X, Y: data.Y})
-		return nil
+		data, err := r.Points.data()
+		if err == nil {
+			send(data)
+		}
+		return err
 	case r.Train != nil:
 		return r.Train.Run(ctx, func(u Update) { send(u) })
 	}

@@ -17,6 +17,7 @@ import (
 	"densityuncertainty/baselines"
 	"densityuncertainty/datasets"
 	"densityuncertainty/dul"
+	"densityuncertainty/dul/hmc"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
@@ -28,7 +29,7 @@ import (
 // and targets standardised, full-batch Adam whose learning rate falls from 1e-3 along one half cosine. Figure 1 itself has
 // width 50, starting noise 0.01, 4000 steps after 2000 of pretraining, and 1000 draws.
 type Training struct {
-	Method string    `json:"method"` // density, mfvi, rank1, mcdropout or ensemble
+	Method string    `json:"method"` // density, mfvi, rank1, mcdropout, ensemble or hmc
 	X      []float64 `json:"x"`
 	Y      []float64 `json:"y"`
 	Seed   uint64    `json:"seed"`  // of initial values and noise
@@ -80,6 +81,8 @@ const (
 	liveEvery       = 2  // such a band has every second input of the grid
 	drawnAtOnce     = 50 // of the last band
 	shownFunctions  = 5
+	chains          = 4 // of HMC
+	leapfrogs       = 50
 )
 
 // methods are the families of layers by name, with the settings of Figure 1.
@@ -90,6 +93,7 @@ var methods = map[string]func(initStd float64) nets.Layers{
 	"rank1":     func(s float64) nets.Layers { return baselines.Rank1{InitStd: s, PriorStd: 0.1} },
 	"mcdropout": func(float64) nets.Layers { return baselines.MCDropout{Rate: 0.1} },
 	"ensemble":  func(float64) nets.Layers { return baselines.Deterministic{} },
+	"hmc":       func(float64) nets.Layers { return hmc.Prior{Layers: baselines.Deterministic{}} },
 }
 
 func (t Training) check() error {
@@ -124,8 +128,11 @@ func (t Training) check() error {
 // seeds are those of the method's networks, the same as in the project's runs of Figure 1.
 func (t Training) seeds() []uint64 {
 	all := make([]uint64, 1)
-	if t.Method == "ensemble" {
+	switch t.Method {
+	case "ensemble":
 		all = make([]uint64, ensembleMembers)
+	case "hmc":
+		all = make([]uint64, chains)
 	}
 	for member := range all {
 		all[member] = nets.SeedOf(t.Seed, 0, member)
@@ -149,10 +156,49 @@ func (t Training) Run(ctx context.Context, observe func(Update)) error {
 	if err != nil {
 		return err
 	}
+	if t.Method == "hmc" {
+		return r.exact(ctx, observe)
+	}
 	if err := r.fit(ctx, observe); err != nil {
 		return err
 	}
 	return r.draw(ctx, observe)
+}
+
+// exact draws from the posterior by Hamiltonian Monte Carlo, with half of Steps to warm up, in each of several chains.
+func (r *run) exact(ctx context.Context, observe func(Update)) error {
+	p, err := hmc.NewPosterior(r.model, train.Dataset{Inputs: r.inputs[0], Targets: r.targets})
+	if err != nil {
+		return fmt.Errorf("live: %w", err)
+	}
+	defer p.Close()
+	start, err := p.Start(r.model)
+	if err != nil {
+		return fmt.Errorf("live: %w", err)
+	}
+	found, err := hmc.Sample(ctx, p.Density, start, hmc.Options{Warmup: r.Steps / 2, Draws: r.Steps - r.Steps/2, Leapfrogs: leapfrogs, Seed: r.Seed})
+	if err != nil {
+		return fmt.Errorf("live: %w", err)
+	}
+	x, draws := grid(1), len(found.Draws[0])
+	var all predict.Mixture
+	for draw := 0; draw < draws; draw += max(1, draws*chains/r.Samples) {
+		at := make([][]float64, chains)
+		for chain := range at {
+			at[chain] = found.Draws[chain][draw]
+		}
+		some, err := p.Predict(at, r.standardised(x)[0])
+		if err != nil {
+			return fmt.Errorf("live: %w", err)
+		}
+		all.Mean = append(all.Mean, some.Mean...)
+	}
+	r.update = Update{Phase: "done", Step: r.Steps, Steps: r.Steps, Done: 1, Seconds: time.Since(r.began).Seconds()}
+	if r.update.Band, err = r.band(x, all, all.Mean[:shownFunctions]); err != nil {
+		return err
+	}
+	observe(r.update)
+	return nil
 }
 
 // A run is a training that has begun.

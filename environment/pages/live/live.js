@@ -11,6 +11,15 @@ const METHODS = {
   ensemble: "Deep ensemble",
 };
 
+const LESSONS = {
+  gap: "Between the points nothing is known. There HMC’s band is 6.3 times as wide as at the points, and density’s 2.2 times; MFVI, Rank-1 and MC dropout narrow. The ensemble’s ratio is 21 because its five networks nearly agree at the points (sd 0.4): in the gap its band is about as wide as HMC’s.",
+  side: "All points lie on the right. At x = −3 HMC’s band is 129 wide, MC dropout’s 101, density’s 72, MFVI’s 64, the ensemble’s 55 and Rank-1’s 25.",
+  thin: "Six points in the middle are enough: at 0 HMC’s band is 6 wide, and was 21 without them. Density’s is 10 wide, still more than at the other points; the other methods’ bands are 2 to 3 wide.",
+  outlier: "One point at (0, 60) pulls the curve up. At 0 HMC’s band is between 41 and 55. Density, Rank-1 and the ensemble are near it, MFVI is too low (22 to 25), and MC dropout passes the point by (1 to 4).",
+};
+// The settings of Figure 1 and of what is stored.
+const USUAL = { seed: 0, noise: -2, pretraining: 2000, width: 50, steps: 4000 };
+
 // Makes an element with attributes and children.
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -89,6 +98,7 @@ class Panel {
       sweeping: () => byId("sweep").getAttribute("aria-pressed") === "true",
       swept: (from, to) => {
         figure.hole = from === undefined ? null : [from, to];
+        if (!figure.hole) byId("sweep").setAttribute("aria-pressed", "false");
         figure.draw();
       },
     });
@@ -106,6 +116,14 @@ class Panel {
     this.draw();
   }
 
+  // Shows a band that was computed before.
+  show(band) {
+    this.stop();
+    this.running = false;
+    this.wrong("");
+    this.replied({ phase: "stored", done: 1, band });
+  }
+
   replied(reply) {
     if (reply.end || reply.error) {
       this.running = false;
@@ -119,18 +137,20 @@ class Panel {
       pretraining: `Generative pretraining, step ${step} of ${steps}`,
       training: `Training, step ${step} of ${steps}`,
       drawing: `Drawing functions`,
+      stored: `Trained before, sd at the data ${band?.dataStd.toFixed(2)}`,
       done: `Trained in ${Math.round(seconds)} s, ${band?.samples} ${this.method === "ensemble" ? "networks" : "draws"}, sd at the data ${band?.dataStd.toFixed(2)}`,
     }[phase];
-    if (band) {
+    // While Gaussians are fitted the functions are those of a network that has learned nothing.
+    if (band && phase !== "pretraining") {
       this.band = band;
       this.stale = false;
       this.ratio.textContent = band.ratio > 0 ? band.ratio.toFixed(2) : "–";
       this.draw();
       document.documentElement.dataset.firstBand ??= Math.round(performance.now());
     }
-    if (phase === "done") {
+    if (phase === "done" || phase === "stored") {
       this.element.dataset.ratio = band.ratio;
-      say(`${METHODS[this.method]} is trained: gap ratio ${this.ratio.textContent}.`);
+      if (phase === "done") say(`${METHODS[this.method]} is trained: gap ratio ${this.ratio.textContent}.`);
     } else delete this.element.dataset.ratio;
   }
 
@@ -151,12 +171,19 @@ class Panel {
     this.element.classList.toggle("stale", this.stale);
     const c = prepare(this.canvas);
     const colour = figure.colour;
-    const gaps = band && !this.stale ? band.gaps : [];
+    const gaps = (!this.stale && band?.gaps) || []; // null where there are none
+    const exact = figure.exact();
     within(c, axes, () => {
       for (const gap of gaps) strip(c, axes, ...gap, colour.gap);
       if (figure.hole) strip(c, axes, ...figure.hole, colour.band);
       const xs = Array.from({ length: 121 }, (_, i) => -6 + i / 10);
       stroke(c, colour.muted, 1.5, () => path(c, axes, xs, xs.map((x) => x ** 3)), [5, 4]);
+      if (exact) {
+        c.fillStyle = colour.line;
+        c.beginPath();
+        path(c, axes, [...exact.x, ...exact.x.toReversed()], [...exact.low, ...exact.high.toReversed()]);
+        c.fill();
+      }
       if (band) {
         c.globalAlpha = this.stale ? 0.35 : 1;
         c.fillStyle = colour.band;
@@ -194,11 +221,15 @@ class Figure {
     this.panels = [];
     this.hole = null; // that is being swept
     this.held = false; // by the button Stop
+    const asked = new URLSearchParams(location.hash.slice(1));
+    for (const id of ["preset", ...Object.keys(USUAL)]) if (asked.has(id)) byId(id).value = asked.get(id);
+    if (!(byId("preset").value in LESSONS)) byId("preset").value = "gap";
     const restart = () => this.restart();
     this.noise = slider("noise", (v) => (10 ** v).toPrecision(2), restart);
     this.pretraining = slider("pretraining", String, restart);
     this.width = slider("width", String, restart);
     this.steps = slider("steps", String, restart);
+    for (const id of ["preset", "seed"]) byId(id).addEventListener("change", () => this.load());
     this.draw = drawing(() => {
       this.colour = colours();
       for (const panel of this.shown()) panel.paint();
@@ -208,12 +239,14 @@ class Figure {
       const panel = new Panel(method, this);
       this.panels.push(panel);
       document.querySelector(".legend").before(panel.element);
-      const box = make("input", { type: "checkbox", id: `show-${method}`, checked: "" });
+      const box = make("input", { type: "checkbox", id: `show-${method}` });
+      box.checked = !asked.has("methods") || asked.get("methods").split(" ").includes(method);
+      panel.element.hidden = !box.checked;
       byId("methods").append(make("label", {}, box, METHODS[method]));
       box.addEventListener("change", () => {
         panel.element.hidden = !box.checked;
         if (!box.checked) panel.halt();
-        else if (!this.held) panel.train();
+        else if (!this.held) this.train();
         this.changed();
       });
     }
@@ -229,11 +262,12 @@ class Figure {
     byId("train").addEventListener("click", () => {
       this.held = this.running();
       if (this.held) for (const panel of this.panels) panel.halt();
-      else this.train();
+      else this.train(true);
       this.changed();
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", this.draw);
-    this.load();
+    const points = (asked.get("points") ?? "").split(" ").map((text) => text.split(",").map(Number)).filter(([x, y]) => Number.isFinite(x) && Number.isFinite(y));
+    this.load(points.map(([x, y]) => ({ x, y })));
   }
 
   shown() {
@@ -244,30 +278,53 @@ class Figure {
     return this.timer !== undefined || this.panels.some((panel) => panel.running);
   }
 
-  // Gets the data of Figure 1 from the program.
-  load() {
-    program.run({ points: { seed: 0 } }, ({ x, y, error }) => {
-      if (error) refuse(error);
-      if (!x) return;
+  // Gets the data of the preset from the program, and shows them, or others.
+  load(others = []) {
+    byId("lesson").textContent = LESSONS[byId("preset").value];
+    const show = ({ x, y }) => {
       this.data = x.map((one, i) => ({ x: one, y: y[i] }));
-      this.points.show(this.data, -1);
+      this.points.show(others.length > 0 ? others : this.data, -1);
       this.train();
-    });
+    };
+    const asked = { seed: Number(byId("seed").value), preset: byId("preset").value };
+    if (asked.seed === 0) show(STORED[asked.preset].points);
+    else program.run({ points: asked }, (reply) => (reply.error ? refuse(reply.error) : reply.x && show(reply)));
   }
 
   reset() {
-    for (const [input, value] of [[this.noise, -2], [this.pretraining, 2000], [this.width, 50], [this.steps, 4000]]) {
-      input.value = value;
-      input.dispatchEvent(new Event("reset"));
+    for (const [id, value] of Object.entries(USUAL)) {
+      byId(id).value = value;
+      byId(id).dispatchEvent(new Event("reset"));
     }
+    byId("preset").value = "gap";
     this.held = false;
-    this.points.set(this.data);
+    this.load();
+  }
+
+  // What is stored of the points, if they are those of a preset.
+  stored() {
+    const known = this.points.list === this.data && byId("seed").value === "0";
+    return known ? STORED[byId("preset").value] : undefined;
+  }
+
+  // HMC's band, which holds for networks of the usual width.
+  exact() {
+    return Number(this.width.value) === USUAL.width ? this.stored()?.hmc : undefined;
+  }
+
+  // Puts what is shown into the address, to share.
+  remember() {
+    const state = new URLSearchParams();
+    for (const id of ["preset", ...Object.keys(USUAL)]) state.set(id, byId(id).value);
+    state.set("methods", this.shown().map((panel) => panel.method).join(" "));
+    if (this.points.list !== this.data) state.set("points", this.points.list.map(({ x, y }) => `${x.toFixed(2)},${y.toFixed(1)}`).join(" "));
+    history.replaceState(null, "", `#${state}`);
   }
 
   request(method) {
     const { list } = this.points;
     return {
-      method, x: list.map(({ x }) => x), y: list.map(({ y }) => y), seed: 0,
+      method, x: list.map(({ x }) => x), y: list.map(({ y }) => y), seed: Number(byId("seed").value),
       width: Number(this.width.value), initStd: 10 ** this.noise.value,
       steps: Number(this.steps.value), pretrainSteps: Number(this.pretraining.value), samples: 1000,
     };
@@ -286,15 +343,19 @@ class Figure {
     this.changed();
   }
 
-  train() {
+  // Trains, or shows what is stored of these points and settings, unless it is to train anew.
+  train(anew = false) {
     clearTimeout(this.timer);
     this.timer = undefined;
+    const usual = Object.entries(USUAL).every(([id, value]) => Number(byId(id).value) === value);
+    const stored = usual && !anew ? this.stored() : undefined;
     for (const panel of this.panels) panel.stop();
-    for (const panel of this.shown()) panel.train();
+    for (const panel of this.shown()) stored ? panel.show(stored[panel.method]) : panel.train();
     this.changed();
   }
 
   changed() {
+    if (this.data) this.remember();
     byId("train").textContent = this.running() ? "Stop" : "Train";
   }
 }
@@ -321,6 +382,7 @@ class Layer {
       if (point) this.probe(point);
     });
     byId("restart").addEventListener("click", () => this.points.set(cloud()));
+    byId("moons").addEventListener("click", () => this.points.set(moons()));
     this.canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => this.axes.inside([offsetX, offsetY]) && this.probe(this.axes.toData([offsetX, offsetY])));
     new ResizeObserver(this.paintSoon).observe(this.canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", this.paintSoon);
@@ -426,6 +488,14 @@ function cloud() {
   });
 }
 
+// Two moons of twenty points each.
+function moons() {
+  return Array.from({ length: 40 }, (_, i) => {
+    const [side, angle] = [i % 2 ? -1 : 1, (Math.PI * Math.floor(i / 2)) / 19];
+    return { x: 1.6 * side * Math.cos(angle) - 0.8 * side, y: 1.6 * side * Math.sin(angle) - 0.4 * side };
+  });
+}
+
 // Tabs as the keyboard expects them: arrows go from one to the other.
 function tabs() {
   const all = [...document.querySelectorAll("[role=tab]")];
@@ -464,6 +534,7 @@ if (typeof WebAssembly !== "object" || typeof DecompressionStream !== "function"
   refuse("This browser cannot run WebAssembly in the background, so nothing can be trained here. Firefox, Chrome, Edge and Safari of 2023 or later can.");
 } else {
   document.querySelector("main").hidden = false;
+  document.body.classList.toggle("present", new URLSearchParams(location.search).has("present"));
   program = new Program(Math.min(navigator.hardwareConcurrency || 2, 3));
   figure = new Figure();
   tabs();
