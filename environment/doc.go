@@ -9,8 +9,8 @@
 //
 // [Describe] returns the same facts as fields, for result lines.
 //
-// XLA for processors comes from ./environment/setup --xla, or for another folder from
-// go run ./environment/cmd/xlaplugin cpu; both take it out of a pinned Python package.
+// XLA for processors comes from ./environment/setup --xla, which takes it out of a pinned
+// Python package.
 //
 // The build tag noxla (or CGO_ENABLED=0) leaves XLA out, which makes programs
 // link several times faster.

@@ -205,8 +205,11 @@ install_python() {
 # are built with it.
 set_up_xla() {
   has_xla "$state/$1" || rm -f "$state/stamp/$1"
-  once "$1" "XLA's plugin for processors" "$(<"$root/environment/cmd/xlaplugin/cpu.go")" \
-    go -C "$root" run ./environment/cmd/xlaplugin cpu "$state/$1"
+  once "$1" "XLA's plugin for processors" "$python_version $(<"$root/environment/requirements-xla.txt")" install_xla "$1"
+}
+
+install_xla() {
+  install_packages xla "$1" && mv "$state/$1/fastatomstruct_xla_cpu/libpjrt_cpu.so" "$state/$1/$xla_plugin"
 }
 
 # set_up_packages NAME LABEL: the Python packages of requirements-NAME.txt, in .env/NAME.
@@ -214,10 +217,12 @@ set_up_packages() {
   once "$1" "$2" "$python_version $(<"$root/environment/requirements-$1.txt")" install_packages "$1"
 }
 
+# install_packages NAME [FOLDER]
 install_packages() {
-  rm -rf "${state:?}/$1"
+  local folder="$state/${2:-$1}"
+  rm -rf "$folder"
   "$state/venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
-    --require-hashes --only-binary :all: --target "$state/$1" -r "$root/environment/requirements-$1.txt"
+    --require-hashes --only-binary :all: --target "$folder" -r "$root/environment/requirements-$1.txt"
 }
 
 # set_up_tool NAME PACKAGE LABEL: a Go program that tools/go.mod pins, in .env/bin.

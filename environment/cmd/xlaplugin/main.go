@@ -1,16 +1,14 @@
-// Xlaplugin installs a plugin that lets XLA use the processor or an NVIDIA GPU,
-// in the version that this project is pinned to.
+// Xlaplugin installs a plugin that lets XLA use an NVIDIA GPU, in the version that
+// this project is pinned to.
 //
-//	go run ./environment/cmd/xlaplugin cpu      for the processor
 //	go run ./environment/cmd/xlaplugin cuda13   for NVIDIA GPUs from Turing on (compute capability 7.5)
 //	go run ./environment/cmd/xlaplugin cuda12   for all, such as a Titan X, P100 or V100, which CUDA 13 leaves out
 //
 // A second argument names the folder; without it the plugin goes to where
 // programs look for plugins, .local/lib/go-xla in the home folder.
 //
-// The plugins for GPUs are checked against the checksums of the Python package
-// index. The one for processors is that of ./environment/setup --xla, ZML's build
-// out of a package that is pinned by its hash; it is for Linux on x86_64.
+// It is checked against the checksums of the Python package index. The plugin for
+// processors comes with ./environment/setup --xla.
 package main
 
 import (
@@ -43,7 +41,7 @@ func (t fromIndex) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(request)
 }
 
-var errUsage = errors.New("usage: xlaplugin cpu|cuda12|cuda13 [FOLDER]")
+var errUsage = errors.New("usage: xlaplugin cuda12|cuda13 [FOLDER]")
 
 func main() {
 	http.DefaultTransport = fromIndex{http.DefaultTransport} // which go-xla uses
@@ -67,14 +65,8 @@ func run(args []string) error {
 	if len(args) < 1 || len(args) > 2 {
 		return fmt.Errorf("%w: got %d arguments", errUsage, len(args))
 	}
-	var install func(folder string) error
-	switch plugin := args[0]; plugin {
-	case "cpu":
-		install = installCPU
-	case "cuda12", "cuda13":
-		install = func(folder string) error { return installCUDA(plugin, folder) }
-	default:
-		return fmt.Errorf("%w: no plugin %q", errUsage, plugin)
+	if args[0] != "cuda12" && args[0] != "cuda13" {
+		return fmt.Errorf("%w: no plugin %q", errUsage, args[0])
 	}
 	var folder string
 	if len(args) == 2 {
@@ -86,7 +78,7 @@ func run(args []string) error {
 		}
 		folder = filepath.Join(libraries, "go-xla")
 	}
-	if err := install(folder); err != nil {
+	if err := installCUDA(args[0], folder); err != nil {
 		return fmt.Errorf("installing the XLA plugin %q into %s: %w", args[0], folder, err)
 	}
 	return nil

@@ -3,29 +3,14 @@ package main
 import (
 	"errors"
 	"net/http"
-	"strings"
 	"testing"
-
-	"github.com/gomlx/go-xla/installer"
 )
 
 func TestRunRejectsWrongArguments(t *testing.T) {
-	for _, args := range [][]string{nil, {"tpu"}, {"cpu", "folder", "more"}} {
+	for _, args := range [][]string{nil, {"tpu"}, {"cuda12", "folder", "more"}} {
 		if err := run(args); !errors.Is(err, errUsage) {
 			t.Errorf("%q: error %v, want errUsage", args, err)
 		}
-	}
-}
-
-func TestPinned(t *testing.T) {
-	file := func(address, hash string) installer.PipReleaseInfo {
-		return installer.PipReleaseInfo{URL: address, Digests: map[string]string{"sha256": hash}}
-	}
-	if got, err := pinned([]installer.PipReleaseInfo{file("other", strings.Repeat("0", 64)), file("this", cpuSHA256)}); err != nil || got != "this" {
-		t.Errorf("got %q, want this, %v", got, err)
-	}
-	if _, err := pinned([]installer.PipReleaseInfo{file("other", strings.Repeat("0", 64)), {URL: "none"}}); err == nil || !strings.Contains(err.Error(), cpuSHA256) {
-		t.Errorf("another file: error %v", err)
 	}
 }
 
