@@ -14,8 +14,10 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/baselines"
+	"densityuncertainty/dul"
 	"densityuncertainty/dul/checkpoint"
 	"densityuncertainty/dul/layertest/fixtures"
+	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
 	"densityuncertainty/dul/params"
 	"densityuncertainty/dul/train"
@@ -330,6 +332,41 @@ func TestDivergedReplica(t *testing.T) {
 				n := len(array.Values) / 2
 				fixtures.Compare(t, path, fixtures.Matrix(1, n, got[path].Values[:n]...), fixtures.Matrix(1, n, array.Values[:n]...), 0)
 			}
+		}
+	}
+}
+
+// The objective of the pretraining, the energies' alone, is no measure of the joint one: with large counts or little noise
+// that is far more than a million times as large from its first step on. So it stays when a run resumes in either phase.
+func TestExplosionIsOfItsPhase(t *testing.T) {
+	counts := []float64{2e6, 2.1e6, 2.2e6, 2.3e6, 2.4e6, 4e6}
+	for _, c := range []struct {
+		l        likelihood.Likelihood
+		targets  []float64
+		replicas int
+	}{{likelihood.Poisson{}, counts, 1}, {likelihood.Poisson{}, counts, 2}, {likelihood.KnownNoise{Std: 1e-4}, []float64{1, -1, 2, -2, 3, 3}, 1}} {
+		for _, stop := range []int{0, 2, 3, 4} { // of the three steps of an epoch of pretraining
+			t.Run(fmt.Sprintf("%T of %d, stopped at %d", c.l, c.replicas, stop), func(t *testing.T) {
+				m := newModel(t, nets.MLP{Layers: dul.Density{}, Widths: []int{4}}, c.l, dtypes.Float64, []uint64{1, 2}[:c.replicas]...)
+				run := regression()
+				run.PretrainEpochs, run.Epochs, run.BatchSize, run.Schedule = 1, 3, 2, train.Constant{Start: 1e-12}
+				set := train.Dataset{Inputs: nets.Rows([]float64{-1, -0.5, 0, 0.5, 1, 1.5}, 1), Targets: c.targets}
+				data := []train.Dataset{set, set}[:c.replicas]
+				if stop > 0 {
+					run.Checkpoints = train.Checkpoints{Folder: t.TempDir(), EverySteps: 1}
+					ctx, cancel := context.WithCancel(context.Background())
+					run.Progress = func(p train.Progress) {
+						if p.Step == stop {
+							cancel()
+						}
+					}
+					if err := run.Fit(ctx, m, data...); !errors.Is(err, context.Canceled) {
+						t.Fatalf("the run that is stopped ends with %v", err)
+					}
+					run.Progress = nil
+				}
+				fit(t, run, m, data...)
+			})
 		}
 	}
 }

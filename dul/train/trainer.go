@@ -188,7 +188,7 @@ func (s Settings) Check(l likelihood.Likelihood) error {
 // is trained further, from the parameters that it has and otherwise as a new one:
 // with the schedule from its start, and optimizers that have seen no gradient. When
 // ctx is cancelled Fit saves a checkpoint and returns ctx's error, wrapped. Where the objective or a parameter
-// is no number any more, or the objective a million times as large as at first, the
+// is no number any more, or the objective a million times as large as at the first step of its phase, the
 // error is a *DivergedError; replicas that did not
 // diverge are trained to the end all the same.
 func (t Trainer) Fit(ctx context.Context, m *nets.Model, data ...Dataset) (err error) {
@@ -253,7 +253,7 @@ type state struct {
 	// Sums are those of the losses of the current epoch so far, times Weight.
 	Sums   [lossColumns]float64 `json:"sums"`
 	Weight float64              `json:"weight"`
-	// First are the objectives of the replicas at the first step, which say what is much.
+	// First are the objectives of the replicas at the first step of the phase, which say what is much in it.
 	First []float64 `json:"first,omitempty"`
 	// Diverged are the replicas that diverged.
 	Diverged []Divergence `json:"diverged,omitempty"`
@@ -351,6 +351,9 @@ func (r *run) train(ctx context.Context) error {
 
 // phase runs what is left of the steps from first to before end.
 func (r *run) phase(ctx context.Context, p phase, first, end int) (err error) {
+	if r.step == first {
+		r.First = nil // the objective is another than the phase's before
+	}
 	executions := &executions{run: r, phase: p, compiled: map[executionShape]*execution{}}
 	defer func() { err = errors.Join(err, executions.close()) }()
 	for {
