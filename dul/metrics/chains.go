@@ -17,65 +17,84 @@ import (
 //	R-hat = sqrt(V / W),   V = (n-1)/n W + variance of the means of the halves.
 //
 // It is the larger of two: of the normal scores of the draws' ranks, and of those of their distances from the median,
-// which tells chains of different widths. Near 1 the chains agree; the authors ask for less than 1.01. Draws that are
-// all equal, and chains of fewer than four draws or of different lengths, are an error.
+// which tells chains of different widths. Near 1 the chains agree; the authors ask for less than 1.01. Of an odd number
+// of draws the one in the middle counts nowhere. Draws that are all equal, chains that do not move and chains of fewer
+// than four draws are an error; it panics if chains have different lengths.
 func SplitRHat(chains [][]float64) (float64, error) {
-	all, err := joinedChains(chains)
+	all, err := splitChains(chains)
 	if err != nil {
 		return 0, err
 	}
-	bulk := newHalves(all, len(chains))
-	median := stat.Quantile(0.5, stat.LinInterp, slices.Sorted(slices.Values(all)), nil)
-	for i, v := range all {
-		all[i] = math.Abs(v - median)
+	bulk := newHalves(all)
+	median := medianOf(slices.Concat(all...))
+	for _, half := range all {
+		for i, v := range half {
+			half[i] = math.Abs(v - median)
+		}
 	}
-	rHat := func(h halves) float64 { return math.Sqrt(h.total / h.within) }
-	return finite("split R-hat", max(rHat(bulk), rHat(newHalves(all, len(chains)))))
+	largest := math.Sqrt(bulk.total / bulk.within)
+	if folded := newHalves(all); folded.total > 0 { // 0 if all draws are as far from the median
+		largest = max(largest, math.Sqrt(folded.total/folded.within))
+	}
+	if bulk.within == 0 || math.IsInf(largest, 1) {
+		return 0, errStuck
+	}
+	return largest, nil
 }
 
 // EffectiveSize is the number of independent draws that would tell the mean as well as the draws of several chains,
 // [chains][draws]: the bulk effective sample size of Vehtari et al. (2021), of the normal scores of the ranks in split
 // chains. With rho_t the autocorrelation at lag t, over all halves together,
 //
-//	size = draws / (1 + 2 sum_t rho_t),
+//	size = draws / (1 + 2 sum_t rho_t),   rho_0 = 1,
 //
-// where the sum ends by Geyer's rule of the initial monotone sequence. It can exceed the number of draws if neighbours are
-// anticorrelated, and is at most draws log10(draws). Errors are those of SplitRHat.
+// where the sum ends by Geyer's rule of the initial monotone sequence, and the even lag after it is counted once if it is
+// positive, as Stan and ArviZ do. It can exceed the number of draws if neighbours are anticorrelated, and is at most
+// draws log10(draws). Errors are those of SplitRHat.
 func EffectiveSize(chains [][]float64) (float64, error) {
-	all, err := joinedChains(chains)
+	all, err := splitChains(chains)
 	if err != nil {
 		return 0, err
 	}
-	h, draws := newHalves(all, len(chains)), float64(len(all))
-	tau, least := -1.0, math.Inf(1)
-	for lag := 0; lag+1 < len(h.scores[0]); lag += 2 {
-		pair := h.autocorrelation(lag) + h.autocorrelation(lag+1)
-		if pair < 0 {
-			break
-		}
-		least = min(least, pair)
-		tau += 2 * least
+	h := newHalves(all)
+	if h.within == 0 {
+		return 0, errStuck
 	}
-	return finite("effective sample size", draws/max(tau, 1/math.Log10(draws)))
+	length, draws := len(h.scores[0]), float64(len(h.scores)*len(h.scores[0]))
+	even, odd := 1.0, h.autocorrelation(1)
+	tau, least, lag := -1.0, math.Inf(1), 0
+	for lag+4 < length && even+odd > 0 {
+		least = min(least, even+odd)
+		tau += 2 * least
+		lag += 2
+		even, odd = h.autocorrelation(lag), h.autocorrelation(lag+1)
+	}
+	if even > 0 || even+odd >= 0 {
+		tau += even
+	}
+	return draws / max(tau, 1/math.Log10(draws)), nil
 }
 
-// joinedChains are the draws of all chains, one chain after the other.
-func joinedChains(chains [][]float64) ([]float64, error) {
+// errStuck is of chains whose halves repeat one draw each.
+var errStuck = fmt.Errorf("metrics: the chains do not move: every draw within a half of a chain is the same, or as far from the median: %w", ErrValue)
+
+// splitChains copies the halves of all chains. Of an odd number of draws the one in the middle is left out.
+func splitChains(chains [][]float64) ([][]float64, error) {
 	if len(chains) == 0 || len(chains[0]) < 4 {
 		return nil, fmt.Errorf("metrics: %d chains; there must be one or more, of at least 4 draws: %w", len(chains), ErrEmpty)
 	}
-	var all []float64
+	var all [][]float64
+	least, largest := math.Inf(1), math.Inf(-1)
 	for i, c := range chains {
-		if err := checkLength(fmt.Sprintf("chain %d", i), len(c), "chain 0", len(chains[0])); err != nil {
+		same(fmt.Sprintf("chain %d", i), len(c), "chain 0", len(chains[0]))
+		if err := checkFinite(fmt.Sprintf("chain %d", i), c); err != nil {
 			return nil, err
 		}
-		all = append(all, c...)
+		all = append(all, slices.Clone(c[:len(c)/2]), slices.Clone(c[(len(c)+1)/2:]))
+		least, largest = min(least, slices.Min(c)), max(largest, slices.Max(c))
 	}
-	if err := checkFinite("chains", all); err != nil {
-		return nil, err
-	}
-	if stat.Variance(all, nil) == 0 {
-		return nil, fmt.Errorf("metrics: all draws of the chains are %v: %w", all[0], ErrValue)
+	if least == largest {
+		return nil, fmt.Errorf("metrics: all draws of the chains are %v: %w", least, ErrValue)
 	}
 	return all, nil
 }
@@ -86,20 +105,19 @@ type halves struct {
 	within, total float64 // W and V of SplitRHat
 }
 
-// newHalves splits the draws of so many chains. Of an odd number of draws the one in the middle is left out.
-func newHalves(all []float64, chains int) halves {
-	scores, length := midranks(all), len(all)/chains
+// newHalves ranks the draws of all halves together.
+func newHalves(all [][]float64) halves {
+	scores, n := midranks(slices.Concat(all...)), len(all[0])
 	for i, rank := range scores {
-		scores[i] = distuv.UnitNormal.Quantile((rank - 0.375) / (float64(len(all)) + 0.25))
+		scores[i] = distuv.UnitNormal.Quantile((rank - 0.375) / (float64(len(scores)) + 0.25))
 	}
-	h, n := halves{}, length/2
+	h := halves{scores: slices.Collect(slices.Chunk(scores, n))}
 	var means []float64
-	for c := range chains {
-		chain := scores[c*length : (c+1)*length]
-		h.scores = append(h.scores, chain[:n], chain[length-n:])
-	}
 	for _, half := range h.scores {
 		mean, variance := stat.MeanVariance(half, nil)
+		if slices.Min(half) == slices.Max(half) {
+			variance = 0 // and not the rounding of the mean
+		}
 		means, h.within = append(means, mean), h.within+variance/float64(len(h.scores))
 	}
 	h.total = h.within*float64(n-1)/float64(n) + stat.Variance(means, nil)

@@ -31,26 +31,10 @@ func checkFinite(what string, values []float64) error {
 	return nil
 }
 
-// finite is a result, and an error if it overflowed.
-func finite(what string, value float64) (float64, error) {
-	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return 0, fmt.Errorf("metrics: the %s overflows: %w", what, ErrValue)
-	}
-	return value, nil
-}
-
-// checkLength reports a list of the wrong length.
-func checkLength(what string, got int, like string, want int) error {
-	if got != want {
-		return fmt.Errorf("metrics: %s has %d values, %s has %d: %w", what, got, like, want, ErrLength)
-	}
-	return nil
-}
-
 // same panics if two lists have different lengths.
 func same(what string, got int, like string, want int) {
-	if err := checkLength(what, got, like, want); err != nil {
-		panic(err)
+	if got != want {
+		panic(fmt.Errorf("metrics: %s has %d values, %s has %d: %w", what, got, like, want, ErrLength))
 	}
 }
 
