@@ -2,6 +2,7 @@ package where
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"densityuncertainty/dul/hmc"
@@ -15,7 +16,8 @@ import (
 // HMC draws the networks of a regression by Hamiltonian Monte Carlo, a chain from each member, in Float64. Layers must be
 // without noise, and add the prior to the graph's stochastic.LayerLosses as KL; see hmc.Posterior. It measures, of the
 // function at the inputs of all sets, the largest split R-hat and the smallest effective sample size, and the acceptance,
-// the divergences and the step size of the chains.
+// the divergences and the step size of the chains. If the function does not move at an input, the effective sample size is 0
+// and there is no R-hat; progress hears of it, with the acceptance and the divergences.
 type HMC struct {
 	Warmup, Draws, Leapfrogs int // as in hmc.Options
 	// Keep is the number of draws of each chain, evenly spaced among Draws, that predictions are kept of.
@@ -66,6 +68,7 @@ func (h HMC) Sample(ctx context.Context, members []*nets.Model, d experiment.Dat
 		results.MetricRHat: 0, results.MetricEffectiveSize: float64(h.Draws*len(members)) * float64(h.Draws),
 	}
 	var all []*experiment.Prediction
+	var stuck error
 	for _, set := range d.Sets {
 		functions := make([][][]float64, set.Len()) // [input][chain][draw]
 		for i := range functions {
@@ -90,14 +93,11 @@ func (h HMC) Sample(ctx context.Context, members []*nets.Model, d experiment.Dat
 				kept = append(kept, drawn)
 			}
 		}
-		for i := range functions {
-			rHat, err := metrics.SplitRHat(functions[i])
-			if err != nil {
-				return nil, nil, err
-			}
-			size, err := metrics.EffectiveSize(functions[i])
-			if err != nil {
-				return nil, nil, err
+		for _, function := range functions {
+			rHat, err := metrics.SplitRHat(function)
+			size, sizeErr := metrics.EffectiveSize(function)
+			if stuck = errors.Join(stuck, err, sizeErr); stuck != nil {
+				break
 			}
 			found[results.MetricRHat] = max(found[results.MetricRHat], rHat)
 			found[results.MetricEffectiveSize] = min(found[results.MetricEffectiveSize], size)
@@ -107,6 +107,11 @@ func (h HMC) Sample(ctx context.Context, members []*nets.Model, d experiment.Dat
 			return nil, nil, err
 		}
 		all = append(all, &experiment.Prediction{Prediction: predict.Prediction{Mixture: mixed, Width: 1, LastConvolution: -1}})
+	}
+	if stuck != nil { // the draws stay, and with them what says why
+		delete(found, results.MetricRHat)
+		found[results.MetricEffectiveSize] = 0
+		progress(1, fmt.Sprintf("there is no R-hat: %v; acceptance %.3g, %s", stuck, chains.Acceptance, results.Counted(chains.Divergences, "divergence", "divergences")))
 	}
 	return all, found, nil
 }

@@ -87,3 +87,15 @@ func TestHMCRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Chains that do not move, as the noise is a millionth, keep their draws, and the result says that none was accepted.
+func TestHMCStuck(t *testing.T) {
+	e := sampled(t, HMC{Warmup: 40, Draws: 8, Leapfrogs: 2, Keep: 4})
+	e.Task.Likelihood = likelihood.KnownNoise{Std: 1e-7}
+	r := must.Get(experiment.Run(context.Background(), e))(t)[0]
+	p := must.Get(r.Predictions())(t)
+	_, has := r.Metrics[results.MetricRHat]
+	if has || r.Metrics[results.MetricEffectiveSize] != 0 || r.Metrics[results.MetricAcceptance] > 0.01 || len(p.Sets[0].Mean) != 2*4 {
+		t.Errorf("metrics %v, %d draws", r.Metrics, len(p.Sets[0].Mean))
+	}
+}
