@@ -45,8 +45,8 @@ func (r *Regression) Check() error {
 			return fail("the target of example %d is %v; every value must be finite", i, v)
 		}
 	}
-	if r.N > 1 && slices.Min(r.Y) == slices.Max(r.Y) {
-		return fail("the target is %v in all %d examples, and there is nothing to learn; is another column the target?", r.Y[0], r.N)
+	if r.N > 1 && rounding(slices.Min(r.Y), slices.Max(r.Y)) {
+		return fail("the target is %v in all %d examples, but for rounding, and there is nothing to learn; is another column the target?", r.Y[0], r.N)
 	}
 	return nil
 }
@@ -123,22 +123,30 @@ func FitScaler(x []float64, d int, rows []int) Scaler {
 
 func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
-// columnMoments returns mean and population standard deviation of column j.
+// columnMoments returns mean and population standard deviation of column j. A column whose values are all equal, or differ
+// by rounding alone, has the deviation 1.
 func columnMoments(x []float64, d, j int, rows []int) (mean, std float64) {
 	first := x[rows[0]*d+j]
-	constant := true
+	least, most := first, first
 	for _, i := range rows {
 		v := x[i*d+j]
 		mean += v
-		constant = constant && v == first
+		least, most = min(least, v), max(most, v)
 	}
 	// Rounding in the mean of a constant column can leave a tiny deviation in
 	// place of zero (it does on naval); dividing by it would turn nothing into
 	// something. So constancy is judged on the values.
-	if constant {
+	if rounding(least, most) {
 		return first, 1
 	}
 	mean /= float64(len(rows))
+	if most-least < largeOffset*max(math.Abs(least), math.Abs(most)) { // the sum has lost digits of the differences
+		mean = 0
+		for _, i := range rows {
+			mean += (x[i*d+j] - first) / float64(len(rows))
+		}
+		mean += first
+	}
 	largest := 0.0
 	for _, i := range rows {
 		dev := x[i*d+j] - mean
@@ -156,6 +164,15 @@ func columnMoments(x []float64, d, j int, rows []int) (mean, std float64) {
 	}
 	return mean, std
 }
+
+// rounding says whether values from least to most differ by no more than two units in the last place: so do results of one
+// computation in another order, or of a conversion.
+func rounding(least, most float64) bool {
+	return most-least <= 0x1p-51*max(math.Abs(least), math.Abs(most))
+}
+
+// largeOffset is the part of the largest value below which a column's range is small.
+const largeOffset = 1e-6
 
 // tiny is a deviation whose square loses digits by underflow.
 const tiny = 1e-145

@@ -172,3 +172,33 @@ func TestTakeCopies(t *testing.T) {
 		t.Error("a change to the copy shows in the set")
 	}
 }
+
+// Columns far from 0, as times in nanoseconds and identifiers are, have the mean 0 and the deviation 1; those that differ by
+// rounding alone are constant, and no target.
+func TestScalerOnLargeOffset(t *testing.T) {
+	for _, offset := range []float64{1e9, -1e12, 1.7e15} {
+		x := make([]float64, 1000)
+		for i := range x {
+			x[i] = offset + float64(i%3)
+		}
+		z := FitScaler(x, 1, ascending(len(x))).Transform(x)
+		mean, square := 0.0, 0.0
+		for _, v := range z {
+			mean, square = mean+v/1000, square+v*v/1000
+		}
+		if math.Abs(mean) > 0.2*math.Abs(offset)*0x1p-52+1e-6 || math.Abs(square-1) > 0.02 {
+			t.Errorf("offset %g: mean %g, mean square %g", offset, mean, square)
+		}
+	}
+	x := make([]float64, 1000)
+	for i := range x {
+		x[i] = 14.62
+	}
+	x[7] = math.Nextafter(14.62, 15)
+	if z := FitScaler(x, 1, ascending(1000)).Transform(append(x, 14.7)); math.Abs(z[0]) > 1e-14 || math.Abs(z[1000]-0.08) > 1e-9 {
+		t.Errorf("near a constant %g becomes %g, and 14.7 %g", x[0], z[0], z[1000])
+	}
+	if err := (&Regression{X: x, Y: x, N: 1000, D: 1}).Check(); err == nil || !strings.Contains(err.Error(), "but for rounding") {
+		t.Errorf("a target of rounding: %v", err)
+	}
+}
