@@ -148,7 +148,7 @@ func (d *Predictive) Quantile(level float64) ([]float64, error) {
 		return nil, fmt.Errorf("the quantile at level %g was asked for; it must be above 0 and below 1", level)
 	}
 	if d.at == nil {
-		k := slices.IndexFunc(d.levels, func(a float64) bool { return math.Abs(a-level) < 1e-12 })
+		k := slices.IndexFunc(d.levels, func(a float64) bool { return math.Abs(a-level) <= 0x1p-52 }) // of (1+a)/2
 		if k < 0 {
 			return nil, fmt.Errorf("the likelihood has no quantile at level %g, but at its Levels %v; add the level before training", level, d.levels)
 		}
@@ -166,7 +166,8 @@ func (d *Predictive) Quantile(level float64) ([]float64, error) {
 
 var errNoQuantile = errors.New("the distribution has no such quantile: its parameters are no numbers, or beyond the range of numbers")
 
-// quantile finds the quantile of a mixture by bisection, to twelve digits.
+// quantile finds the quantile of a mixture by bisection among all floats, in at most 64 steps. A count's CDF may step
+// one float early, where gonum adds 1 to its argument.
 func quantile(components []likelihood.Univariate, level float64) (float64, error) {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, c := range components {
@@ -185,18 +186,36 @@ func quantile(components []likelihood.Univariate, level float64) (float64, error
 			return 0, errNoQuantile
 		}
 	}
-	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12*math.Max(math.Abs(a), 1e-3) }
-	for !near(high, low) {
-		if middle := low + (high-low)/2; cdf(components, middle) >= level {
-			high = middle
+	first, last := order(low), order(high)
+	for {
+		middle := first&last + (first^last)>>1 // their mean, rounded down
+		if middle == first {
+			break
+		}
+		if cdf(components, ordered(middle)) >= level {
+			last = middle
 		} else {
-			low = middle
+			first = middle
 		}
 	}
-	if whole := math.Round(high); near(high, whole) {
-		return whole, nil // of counts
+	y := ordered(last)
+	if whole := math.Round(y); math.Nextafter(y, whole) == whole {
+		return whole, nil
 	}
-	return high, nil
+	return y, nil
+}
+
+// order numbers the floats from the least to the largest; ordered is its inverse.
+func order(y float64) int64 {
+	n := int64(math.Float64bits(math.Abs(y)))
+	if y < 0 {
+		return -n
+	}
+	return n
+}
+
+func ordered(n int64) float64 {
+	return math.Copysign(math.Float64frombits(uint64(max(n, -n))), float64(n))
 }
 
 // Coverage is the part of the targets within the central interval of the given level,

@@ -69,6 +69,32 @@ func TestDistributionOfOneComponent(t *testing.T) {
 	}
 }
 
+// Quantiles keep the digits of narrow distributions, at 0 and elsewhere.
+func TestQuantilesOfNarrowDistributions(t *testing.T) {
+	for _, c := range []struct{ mean, std float64 }{{0, 1}, {0, 1e-20}, {0, 1e-150}, {1, 1e-10}, {1, 1e-13}, {-1, 1e-13}, {1e-30, 1e-40}, {1e12, 1e-2}, {1e150, 1e148}} {
+		p := must.Get((&predict.Prediction{Mixture: predict.Mixture{Mean: [][]float64{{c.mean}}, NoiseStd: [][]float64{{c.std}}}}).Predictive(likelihood.Gaussian{}))(t)
+		for _, level := range []float64{0.025, 0.2, 0.5, 0.975} {
+			want := distuv.Normal{Mu: c.mean, Sigma: c.std}.Quantile(level)
+			if q := must.Get(p.Quantile(level))(t)[0]; !(math.Abs(q-want) <= 1e-11*c.std+0x1p-51*math.Abs(c.mean)) {
+				t.Errorf("mean %g, deviation %g: the quantile at %g is off by %g", c.mean, c.std, level, q-want)
+			}
+		}
+		inside, outside := c.mean+1.9*c.std, c.mean-2.1*c.std
+		if got := must.Get(p.Coverage([]float64{inside}, 0.95))(t) - must.Get(p.Coverage([]float64{outside}, 0.95))(t); got != 1 {
+			t.Errorf("mean %g, deviation %g: the interval of 95%% lacks %g or has %g", c.mean, c.std, inside, outside)
+		}
+	}
+	// Counts are whole numbers, of any size.
+	for _, rate := range []float64{1e-3, 0.5, 3.9, 1e6} {
+		p := must.Get((&predict.Prediction{Width: 1, Parameters: [][]float64{{math.Log(rate)}}}).Predictive(likelihood.Poisson{}))(t)
+		for level := range 99 {
+			if q := must.Get(p.Quantile(float64(level+1) / 100))(t)[0]; q != math.Trunc(q) {
+				t.Errorf("rate %g: the quantile at %d%% is %v", rate, level+1, q)
+			}
+		}
+	}
+}
+
 // Two samples are a mixture of equal weights.
 func TestMixtureOfDistributions(t *testing.T) {
 	p := must.Get((&predict.Prediction{Width: 1, Parameters: [][]float64{{0, math.Log(2)}, {math.Log(5), math.Log(2)}}}).Predictive(likelihood.Poisson{}))(t)
