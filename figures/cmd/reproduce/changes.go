@@ -110,6 +110,8 @@ func fields(t reflect.Type) (names []string) {
 	return names
 }
 
+var jsonNumber = regexp.MustCompile(`[0-9.]+[eE]?[-+]?[0-9]*`)
+
 // mostChoices bounds the numbers that are tried to find a choice by its text.
 const mostChoices = 64
 
@@ -139,6 +141,11 @@ func set(v reflect.Value, at, text string) error {
 		v.SetZero() // a list of its own, not the one of the experiment before
 		if err := json.Unmarshal([]byte(text), v.Addr().Interface()); err != nil || text == "null" {
 			return fmt.Errorf("%s cannot be %q; it is of type %s", at, text, v.Type())
+		}
+		for _, number := range jsonNumber.FindAllString(text, -1) {
+			if value, err := strconv.ParseFloat(number, 64); err == nil && value == 0 && strings.ContainsAny(number[:strings.IndexAny(number+"e", "eE")], "123456789") {
+				return fmt.Errorf("%s cannot be %s; a float64 so near 0 would be 0", at, number)
+			}
 		}
 	}
 	return nil
