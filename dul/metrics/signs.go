@@ -85,5 +85,5 @@ func MedianInterval(values []float64, level float64, replicates int, seed uint64
 func medianOf(values []float64) float64 {
 	slices.Sort(values)
 	n := len(values)
-	return (values[(n-1)/2] + values[n/2]) / 2
+	return values[(n-1)/2]/2 + values[n/2]/2 // the sum may overflow
 }

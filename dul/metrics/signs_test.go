@@ -62,6 +62,13 @@ func byEnumeration(differences []float64) float64 {
 	return min(1, 2*extreme/ways)
 }
 
+// The two values in the middle may be so large that their sum is infinite.
+func TestMedianOfLargeValues(t *testing.T) {
+	if median, _, _ := MedianInterval([]float64{1.7e308, 1.5e308, -1e308, 1.6e308}, 0.9, 10, 0); math.Abs(median-1.55e308) > 1e293 {
+		t.Errorf("the median is %g, want 1.55e308", median)
+	}
+}
+
 // The interval of the median covers the true one about as often as it says.
 func TestMedianInterval(t *testing.T) {
 	const trials = 400
