@@ -68,8 +68,7 @@ func normalityPlots(s Sample) (above, below *plot.Plot, err error) {
 		return nil, nil, err
 	}
 	var x, density []float64
-	for i := range 81 {
-		at := -end + float64(i)/10
+	for at := -end; at <= end; at += 0.1 {
 		x, density = append(x, at), append(density, distuv.UnitNormal.Prob(at))
 	}
 	if err := Dashes(above, "", x, density, Grey); err != nil {
