@@ -478,6 +478,10 @@ func (f *fit) measure(i int, line *Result) (err error) {
 		return e.problem(f.failed[i])
 	}
 	line.Metrics, line.NotFinite, err = measure(e.Experiment, line.predictions, e.Task.Metrics)
+	if len(f.notFinite) > 0 {
+		maps.Copy(f.notFinite, line.NotFinite)
+		line.NotFinite = f.notFinite
+	}
 	if len(line.NotFinite) > 0 {
 		f.note(fmt.Sprintf("%v: left out of the result, as they are not finite: %v", e, line.NotFinite))
 	}

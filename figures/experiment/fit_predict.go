@@ -64,7 +64,14 @@ func (f *fit) sample(ctx context.Context, sampler Sampler, p *Predictions) error
 	if err != nil {
 		return fmt.Errorf("sampling: %w", err)
 	}
-	p.Inspected = inspected
+	p.Inspected, f.notFinite = map[string]float64{}, map[string]float64{}
+	for name, v := range inspected {
+		if math.IsNaN(v) || math.IsInf(v, 0) { // which costs no draws
+			f.notFinite[name] = v
+		} else {
+			p.Inspected[name] = v
+		}
+	}
 	for i, set := range drawn {
 		set.Set, set.Targets, set.Labels, set.likelihood = f.data[0].Sets[i].Name, f.data[0].Sets[i].Targets, f.data[0].Sets[i].Labels, f.first().Task.Likelihood
 		p.Sets = append(p.Sets, *set)

@@ -2,6 +2,7 @@ package where
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -85,6 +86,29 @@ func TestHMCRefuses(t *testing.T) {
 		if _, err := experiment.Run(context.Background(), e); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// withNaN is HMC that has a number which is none.
+type withNaN struct{ HMC }
+
+func (h withNaN) Sample(ctx context.Context, members []*nets.Model, d experiment.Data, seed uint64, progress func(float64, string)) ([]*experiment.Prediction, map[string]float64, error) {
+	drawn, numbers, err := h.HMC.Sample(ctx, members, d, seed, progress)
+	if err == nil {
+		numbers[results.MetricStepSize] = math.NaN()
+	}
+	return drawn, numbers, err
+}
+
+// The draws stay if a number of the chains is not finite, and the result names it.
+func TestSamplersNumberNotFinite(t *testing.T) {
+	e := sampled(t, HMC{Warmup: 40, Draws: 8, Leapfrogs: 2, Keep: 4})
+	e.Method.Sampler = withNaN{e.Method.Sampler.(HMC)}
+	r := must.Get(experiment.Run(context.Background(), e))(t)[0]
+	p := must.Get(r.Predictions())(t)
+	v, named := r.NotFinite[results.MetricStepSize]
+	if _, has := r.Metrics[results.MetricStepSize]; has || !named || !math.IsNaN(v) || r.Metrics[results.MetricAcceptance] == 0 || len(p.Sets[0].Mean) != 2*4 {
+		t.Errorf("metrics %v, not finite %v, %d draws", r.Metrics, r.NotFinite, len(p.Sets[0].Mean))
 	}
 }
 
