@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -292,6 +293,46 @@ func TestExplosion(t *testing.T) {
 				t.Errorf("the error is %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// A first batch of counts that are all 0 says nothing of the others, nor an observation of 0 with little noise. A network
+// that is thrown away by such targets has diverged all the same.
+func TestFirstBatchOfZeros(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		likelihood likelihood.Likelihood
+		large      float64
+		rate       float64
+		diverges   bool
+	}{
+		{"counts", likelihood.Poisson{}, 4e6, 1e-3, false},
+		{"little noise", likelihood.KnownNoise{Std: 0.1}, 1e5, 1e-3, false},
+		{"a network thrown away", likelihood.KnownNoise{Std: 0.1}, 1e5, 1e12, true},
+	} {
+		for _, replicas := range []int{0, 2} {
+			t.Run(fmt.Sprint(c.name, replicas), func(t *testing.T) {
+				const n = 8
+				data := train.Dataset{Inputs: nets.Rows(make([]float64, n), 1), Targets: make([]float64, n)}
+				for i := n / 2; i < n; i++ {
+					data.Targets[i] = c.large
+				}
+				var m *nets.Model
+				if replicas > 0 {
+					m = must.Get(nets.NewReplicas(fixtures.Backend(t), nets.MLP{Layers: baselines.Deterministic{}}, c.likelihood, 1, 2))(t)
+				} else {
+					m = must.Get(nets.New(fixtures.Backend(t), nets.MLP{Layers: baselines.Deterministic{}}, c.likelihood, 1))(t)
+				}
+				fit := train.Trainer{Settings: train.Settings{
+					Epochs: 4, BatchSize: n / 2, Order: ordering(inOrder), Schedule: train.Constant{Start: c.rate},
+					Groups: []train.Group{{Roles: train.AllRoles(), Optimizer: train.Adam{}}},
+				}}
+				err := fit.Fit(t.Context(), m, slices.Repeat([]train.Dataset{data}, max(1, replicas))...)
+				if diverged := errors.Is(err, train.ErrDiverged); diverged != c.diverges || !diverged && err != nil {
+					t.Errorf("the error is %v", err)
+				}
+			})
+		}
 	}
 }
 

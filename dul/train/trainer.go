@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"densityuncertainty/dul/likelihood"
@@ -253,7 +255,8 @@ type state struct {
 	// Sums are those of the losses of the current epoch so far, times Weight.
 	Sums   [lossColumns]float64 `json:"sums"`
 	Weight float64              `json:"weight"`
-	// First are the objectives of the replicas at the first step of the phase, which say what is much in it.
+	// First are the objectives of the replicas at the first step of the phase, or larger ones of nullNLL, which say what
+	// is much in it.
 	First []float64 `json:"first,omitempty"`
 	// Diverged are the replicas that diverged.
 	Diverged []Divergence `json:"diverged,omitempty"`
@@ -434,7 +437,9 @@ func (r *run) note(losses [][][]float64, rows int) error {
 			}
 			if broken {
 				r.diverge(Divergence{k, r.step, fmt.Sprintf("the objective is no number any more: %+v", lossesOf(row))})
-			} else if total > explosion*(1+math.Abs(r.First[k])) {
+			} else if far, err := r.exploded(k, total); err != nil {
+				return err
+			} else if far {
 				r.diverge(Divergence{k, r.step, fmt.Sprintf("the objective went from %.3g to %.3g", r.First[k], total)})
 			}
 		}
@@ -454,8 +459,51 @@ func (r *run) note(losses [][][]float64, rows int) error {
 	return nil
 }
 
+// exploded says whether the objective of replica k at the last step is far from what it is at first. If it is far from
+// that of the phase's first batch, whose counts may all be 0, the targets of the step itself decide.
+func (r *run) exploded(k int, total float64) (bool, error) {
+	far := func() bool { return total > explosion*(1+math.Abs(r.First[k])) }
+	if far() && r.data[k].Labels == nil && r.step > r.PretrainEpochs*r.epochSteps {
+		null, err := r.nullNLL(k)
+		if err != nil {
+			return false, err
+		}
+		if !notFinite(null) {
+			r.First[k] = max(math.Abs(r.First[k]), null)
+		}
+	}
+	return far(), nil
+}
+
+// nullNLL is the mean NLL of the targets of replica k in the last step, by outputs of 0 and the likelihood as it is at first.
+func (r *run) nullNLL(k int) (float64, error) {
+	set, last := r.data[k], r.step-1
+	order, err := r.orders[k].of(last / r.epochSteps)
+	if err != nil {
+		return 0, err
+	}
+	first := last % r.epochSteps * r.BatchSize
+	rows := order[first:min(first+r.BatchSize, len(order))]
+	var y []float64
+	for _, i := range rows {
+		y = append(y, set.target(i)...)
+	}
+	l, targets := r.model.Likelihood, r.targets(y, len(rows), set.columns())
+	out, err := model.CallOnce(r.model.Backend, model.NewStore(), func(s *model.Scope, targets *graph.Node) *graph.Node {
+		return graph.ReduceAllMean(l.NLL(s, graph.Zeros(targets.Graph(), shapes.Make(r.model.DType, len(rows), l.Outputs())), targets))
+	}, targets)
+	if err != nil {
+		return 0, fmt.Errorf("the likelihood of the targets of step %d: %w", r.step, nets.Cause(err))
+	}
+	null, err := params.ToFloat64(out)
+	if err := errors.Join(err, freed(out, targets)); err != nil {
+		return 0, err
+	}
+	return null[0], nil
+}
+
 // explosion is how many times its first value, and at least 1, an objective must
-// reach to have diverged. A network that has been there gives numbers, and none
+// reach to have diverged; see exploded. A network that has been there gives numbers, and none
 // that mean anything: its units are far from where they were initialised.
 const explosion = 1e6
 
