@@ -187,7 +187,11 @@ func isFull(config string) bool {
 func try(config string) (backend compute.Backend, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			backend, err = nil, fmt.Errorf("opening backend %q: %v", config, reason)
+			cause, is := reason.(error)
+			if !is {
+				cause = fmt.Errorf("%v", reason)
+			}
+			backend, err = nil, fmt.Errorf("opening backend %q: %w", config, cause)
 		}
 	}()
 	if err := prepareGPU(config); err != nil {

@@ -3,6 +3,7 @@ package environment
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -175,6 +176,10 @@ func TestTryTurnsPanicsIntoErrors(t *testing.T) {
 	compute.Register("panics", func(string) (compute.Backend, error) { panic("plugin crashed") })
 	if _, err := try("panics"); err == nil || !strings.Contains(err.Error(), "plugin crashed") {
 		t.Errorf("error %v", err)
+	}
+	compute.Register("fails", func(string) (compute.Backend, error) { panic(fs.ErrNotExist) })
+	if _, err := try("fails"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the error %v has lost its cause", err)
 	}
 }
 

@@ -31,9 +31,14 @@ func StandardDeviations(name string, x, data []float64, panels ...Variances) (Fi
 	for i, panel := range panels {
 		p := New(panel.Title, "x", "standard deviation of f")
 		for k, curve := range panel.Curves {
-			std := make([]float64, len(curve.Values))
+			std, most := make([]float64, len(curve.Values)), 0.0
+			for _, v := range curve.Values {
+				if v > most {
+					most = v
+				}
+			}
 			for j, v := range curve.Values {
-				if !(v > -1e-6) {
+				if !(v >= -1e-6*most) { // beyond rounding
 					return Figure{}, fmt.Errorf("report: %s: %s has the variance %g at place %d; it must not be negative", name, curve.Name, v, j)
 				}
 				std[j] = math.Sqrt(max(v, 0))

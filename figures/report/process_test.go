@@ -27,6 +27,13 @@ func TestStandardDeviations(t *testing.T) {
 	if _, err := report.StandardDeviations("process", x, []float64{0}, report.Variances{"left", curves}); err == nil || !strings.Contains(err.Error(), "rough has the variance -0.1 at place 3") {
 		t.Errorf("a negative variance: %v", err)
 	}
+	for lowest, refused := range map[float64]bool{-1e-9: false, -1e-8: true} { // of variances of 0.005
+		small := slices.Repeat([]float64{0.005}, len(x))
+		small[3] = lowest
+		if _, err := report.StandardDeviations("process", x, []float64{0}, report.Variances{"left", []report.Variance{{"small", small}}}); (err != nil) != refused {
+			t.Errorf("a variance of %g among 0.005: %v", lowest, err)
+		}
+	}
 	if _, err := report.StandardDeviations("process", x, []float64{0}, report.Variances{"left", []report.Variance{{"short", exact[1:]}}}); err == nil || !strings.Contains(err.Error(), "81 x values but 80") {
 		t.Errorf("too few values: %v", err)
 	}
