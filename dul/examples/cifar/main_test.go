@@ -18,7 +18,7 @@ func TestQuick(t *testing.T) {
 		must.Do(t, run(context.Background(), &out, layers, true, 1, 1, ""))
 		return out.String()
 	}
-	const first = `test accuracy \d+\.\d %, ECE \d+\.\d %\nSVHN told from CIFAR-10 by unlikely classes: AUROC 0\.\d+\n`
+	const first = `test accuracy \d+\.\d%, ECE \d+\.\d%\nSVHN told from CIFAR-10 by unlikely classes: AUROC 0\.\d+\n`
 	for layers, want := range map[string]string{"density": first + `SVHN told from CIFAR-10 by energies: AUROC [01]\.\d+\n`, "plain": first} {
 		t.Run(layers, func(t *testing.T) {
 			if layers == "plain" {
