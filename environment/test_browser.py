@@ -25,7 +25,7 @@ sys.path[:0] = [str(HERE), str(HERE / "pages")]
 
 import nbformat  # noqa: E402
 from axe_playwright_python.sync_playwright import Axe  # noqa: E402
-from playwright.sync_api import sync_playwright  # noqa: E402
+from playwright.sync_api import TimeoutError, sync_playwright  # noqa: E402
 
 import browser  # noqa: E402
 import test_scripts  # noqa: E402
@@ -142,8 +142,15 @@ class Lab(Browser):
         for _ in "fmt.Pri":
             page.keyboard.press("Backspace")
         page.keyboard.type("yacht.")  # yacht := ... is above
-        page.keyboard.press("Tab")
-        page.locator(".jp-Completer-item", has_text="Features").first.wait_for()
+        features = page.locator(".jp-Completer-item", has_text="Features")
+        for _ in range(5):  # on a machine that is busy JupyterLab may drop an answer
+            page.keyboard.press("Tab")
+            try:
+                features.first.wait_for(timeout=20_000)
+                break
+            except TimeoutError:
+                pass
+        features.first.wait_for()
         page.keyboard.press("Escape")
         for _ in "\nyacht.":
             page.keyboard.press("Backspace")
