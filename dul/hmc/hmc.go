@@ -138,14 +138,17 @@ func Sample(ctx context.Context, density Density, start [][]float64, o Options) 
 // leastWarmup is the least number of transitions in which the sampler can be tuned.
 const leastWarmup = 40
 
+// most bounds the numbers of transitions and steps, so that no sum overflows.
+const most = 1_000_000_000
+
 func (o Options) check(start [][]float64) error {
 	switch {
 	case len(start) == 0 || len(start[0]) == 0:
 		return errors.New("hmc: there are no chains, or they have no dimensions; give each chain a start")
 	case slices.ContainsFunc(start, func(at []float64) bool { return len(at) != len(start[0]) }):
 		return errors.New("hmc: the starts of the chains have different lengths")
-	case o.Warmup < leastWarmup || o.Draws < 1 || o.Leapfrogs < 1:
-		return fmt.Errorf("hmc: Warmup is %d, Draws %d and Leapfrogs %d; they must be at least %d, 1 and 1", o.Warmup, o.Draws, o.Leapfrogs, leastWarmup)
+	case o.Warmup < leastWarmup || o.Draws < 1 || o.Leapfrogs < 1 || max(o.Warmup, o.Draws, o.Leapfrogs) > most:
+		return fmt.Errorf("hmc: Warmup is %d, Draws %d and Leapfrogs %d; they must be at least %d, 1 and 1, and at most %d", o.Warmup, o.Draws, o.Leapfrogs, leastWarmup, most)
 	}
 	return nil
 }

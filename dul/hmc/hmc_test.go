@@ -167,6 +167,8 @@ func TestSampleErrors(t *testing.T) {
 		{"different lengths", density, [][]float64{{1}, {1, 2}}, nil},
 		{"Warmup is 39", density, apart(1, len(mean)), func(o *Options) { o.Warmup = 39 }},
 		{"Leapfrogs 0", density, apart(1, len(mean)), func(o *Options) { o.Leapfrogs = 0 }},
+		{"at most 1000000000", density, apart(1, len(mean)), func(o *Options) { o.Draws = math.MaxInt }},
+		{"at most 1000000000", density, apart(1, len(mean)), func(o *Options) { o.Leapfrogs = math.MaxInt }},
 		{"no density", func([][]float64) ([]float64, [][]float64, error) { return nil, nil, failing }, apart(1, 2), nil},
 		{"start of chain 0 is NaN", func([][]float64) ([]float64, [][]float64, error) { return []float64{math.NaN()}, [][]float64{{0}}, nil }, apart(1, 1), nil},
 	} {
