@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // ReadCSV reads a regression set of one's own: a text file with the names of the
@@ -20,12 +21,14 @@ import (
 // name target becomes Y, with "" the last one, and the others X, in their order.
 // The set has the file's name without folder and extension.
 //
-// Quoted fields, empty lines, a byte order mark and Windows' line ends are read
-// too. The error is a [*FileError] if a field is empty or no finite decimal number,
-// if a line has more or fewer fields than the first, or if the target is missing or
+// Quoted fields, blanks before quotes, lines that are empty or blank, a byte order
+// mark and Windows' line ends are read too. The error is a [*FileError] if a field
+// is missing (empty, or NA, ?, null and the like) or no finite decimal number, if a
+// line has more or fewer fields than the first, or if the target is missing or
 // there twice. It also is one if a column has no name, as the row numbers that
 // pandas and R write have none, or a number for a name, as in a file without a line
-// of names: neither may become an input unnoticed.
+// of names: neither may become an input unnoticed. UTF-16, a first line sep= and
+// lines that end with CR alone are refused by name.
 func ReadCSV(file, target string) (*Regression, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -52,24 +55,30 @@ func parseCSV(r io.Reader, file, target string) (*Regression, error) {
 			return nil, &FileError{File: file, Err: err}
 		}
 	}
-	table := csv.NewReader(buffered)
-	table.Comma, table.ReuseRecord = separatorOf(first), true
+	if advice, err := checkText(first); err != nil {
+		return nil, &FileError{File: file, Line: 1, Err: err, Advice: advice}
+	}
+	table, columns := csv.NewReader(buffered), 0
+	table.Comma, table.ReuseRecord, table.FieldsPerRecord = separatorOf(first), true, -1
+	table.TrimLeadingSpace = table.Comma != '\t' // which is a space itself
 	at := func(column int, err error, advice string) error {
-		line, _ := table.FieldPos(column)
+		line, _ := table.FieldPos(max(column, 0))
 		return &FileError{File: file, Line: line, Column: column + 1, Err: err, Advice: advice}
 	}
 	read := func() ([]string, error) {
 		fields, err := table.Read()
+		for err == nil && len(fields) == 1 && strings.TrimSpace(fields[0]) == "" {
+			fields, err = table.Read()
+		}
 		var malformed *csv.ParseError
 		switch {
 		case errors.As(err, &malformed):
-			cause := malformed.Err
-			if errors.Is(cause, csv.ErrFieldCount) {
-				cause = fmt.Errorf("%w: %d, expected %d", errFieldCount, len(fields), table.FieldsPerRecord)
-			}
-			err = &FileError{File: file, Line: malformed.Line, Err: cause}
+			err = &FileError{File: file, Line: malformed.Line, Err: fmt.Errorf("%w, at byte %d of the line", malformed.Err, malformed.Column),
+				Advice: "a field with a quote stands in quotes, and its own quotes are doubled"}
 		case err != nil && err != io.EOF:
 			err = &FileError{File: file, Err: err}
+		case err == nil && columns > 0 && len(fields) != columns:
+			err = at(-1, fmt.Errorf("%w: %d, expected %d", errFieldCount, len(fields), columns), "")
 		}
 		return fields, err
 	}
@@ -80,7 +89,7 @@ func parseCSV(r io.Reader, file, target string) (*Regression, error) {
 	if err != nil {
 		return nil, err
 	}
-	names = slices.Clone(names) // read uses the slice again
+	names, columns = slices.Clone(names), len(names) // read uses the slice again
 	for i := range names {
 		names[i] = strings.TrimSpace(names[i])
 	}
@@ -104,8 +113,8 @@ func parseCSV(r io.Reader, file, target string) (*Regression, error) {
 		}
 		for j, field := range fields {
 			field = strings.TrimSpace(field)
-			if field == "" {
-				return nil, at(j, fmt.Errorf("%s has no value", names[j]), "give it one, or leave the line out")
+			if slices.Contains(missing, strings.ToLower(field)) {
+				return nil, at(j, fmt.Errorf("%s has no value%s", names[j], strings.TrimSuffix(" ("+field+")", " ()")), "give it one, or leave the line out")
 			}
 			v, err := parseFinite(field)
 			if err != nil {
@@ -124,17 +133,40 @@ func parseCSV(r io.Reader, file, target string) (*Regression, error) {
 	return set, nil
 }
 
-// separatorOf is the separator that the first line of a text has most of outside of quotes, a comma where it has none.
+// missing are the words, in lower case, for a value that is not there.
+var missing = []string{"", "na", "n/a", "#n/a", "<na>", "null", "none", "nil", "missing", "?", "-", "--", "."}
+
+// checkText says why a text that begins like this cannot be read as a table, and what to do about it.
+func checkText(first []byte) (advice string, err error) {
+	line, _, ends := bytes.Cut(first, []byte("\n"))
+	start := strings.ToLower(strings.TrimLeft(strings.TrimPrefix(string(line[:min(len(line), 16)]), "\xef\xbb\xbf"), "\" \t"))
+	switch {
+	case bytes.HasPrefix(first, []byte("\xff\xfe")), bytes.HasPrefix(first, []byte("\xfe\xff")), bytes.IndexByte(line, 0) >= 0:
+		return "save it as UTF-8 (Excel: CSV UTF-8)", errors.New("the text is not UTF-8 but, it seems, UTF-16")
+	case strings.HasPrefix(start, "sep="):
+		return "delete this line: the separator is found without it", errors.New("the first line names a separator for Excel, not the columns")
+	case !ends && bytes.IndexByte(bytes.TrimRight(first, "\r"), '\r') >= 0:
+		return "save it with the line ends of Unix or Windows", errors.New("lines end with CR alone, as on old Macs")
+	}
+	return "", nil
+}
+
+// separatorOf is the separator that the first line of a text that is not blank has most of outside of quotes, a comma where
+// it has none.
 func separatorOf(text []byte) rune {
 	counts := make(map[rune]int)
-	quoted := false
+	quoted, blank := false, true
 	for _, c := range string(text) {
 		if c == '"' {
 			quoted = !quoted
 		}
 		if c == '\n' && !quoted {
-			break
+			if !blank {
+				break
+			}
+			clear(counts)
 		}
+		blank = blank && unicode.IsSpace(c)
 		if !quoted {
 			counts[c]++
 		}

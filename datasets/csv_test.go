@@ -20,6 +20,9 @@ func TestReadCSV(t *testing.T) {
 		{"the last column", "a,b,y\n1,2,3\n4,5,6\n", "", Regression{Features: []string{"a", "b"}, X: []float64{1, 2, 4, 5}, Y: []float64{3, 6}, N: 2, D: 2}},
 		{"a named one", "a,y,b\n1,2,3\n", "y", Regression{Features: []string{"a", "b"}, X: []float64{1, 3}, Y: []float64{2}, N: 1, D: 2}},
 		{"semicolons, quotes, marks", "\xef\xbb\xbf\"fat, raw\";y\r\n -1.5e-3 ;\"7\"\r\n\r\n", "", Regression{Features: []string{"fat, raw"}, X: []float64{-1.5e-3}, Y: []float64{7}, N: 1, D: 1}},
+		{"blanks before quotes", "\"a\", \"y\"\n1, \"2\"\n", "", Regression{Features: []string{"a"}, X: []float64{1}, Y: []float64{2}, N: 1, D: 1}},
+		{"lines of blanks", " \t\na,y\n  \n1,2\n\t\n", "", Regression{Features: []string{"a"}, X: []float64{1}, Y: []float64{2}, N: 1, D: 1}},
+		{"whole numbers that float64 holds", "a,y\n9007199254740992,1e300\n", "", Regression{Features: []string{"a"}, X: []float64{1 << 53}, Y: []float64{1e300}, N: 1, D: 1}},
 		{"tabs", "x\ty\n1\t2", "x", Regression{Features: []string{"y"}, X: []float64{2}, Y: []float64{1}, N: 1, D: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -58,6 +61,17 @@ func TestReadCSVErrors(t *testing.T) {
 		{"not finite", "a,y\n1,NaN\n", "", []string{"line 2, column 2: y: not a finite number"}},
 		{"a decimal comma", "a;y\n1,5;2\n", "", []string{"line 2, column 1: a: ", `"1,5"`, "with a point"}},
 		{"a short line", "a,b,y\n1,2,3\n\n4,5\n", "", []string{"line 4: wrong number of columns: 2, expected 3"}},
+		{"missing values by name", "a,y\n1,2\nNA,4\n", "", []string{"line 3, column 1: a has no value (NA); ", "leave the line out"}},
+		{"a question mark", "a,y\n1,?\n", "", []string{"line 2, column 2: y has no value (?)"}},
+		{"UTF-16", "\xff\xfea\x00,\x00y\x00\n\x00", "", []string{"line 1: ", "UTF-16; save it as UTF-8"}},
+		{"UTF-16 of the other order", "\xfe\xff\x00a\x00,\x00y\x00\n", "", []string{"UTF-16"}},
+		{"UTF-16 without a mark", "a\x00,\x00y\x00\n\x00", "", []string{"UTF-16"}},
+		{"a separator for Excel", "\xef\xbb\xbfsep=;\na;y\n1;2\n", "", []string{"line 1: the first line names a separator for Excel", "delete this line"}},
+		{"it in quotes", "\"SEP=,\"\na,y\n1,2\n", "", []string{"delete this line"}},
+		{"line ends of old Macs", "a,y\r1,2\r3,4\r", "", []string{"lines end with CR alone", "line ends of Unix"}},
+		{"a quote in a field", "a,y\n1,2\"\n", "", []string{"line 2: ", "quote", "at byte 4 of the line; ", "doubled"}},
+		{"an identifier", "a,y\n12345678901234567,2\n", "", []string{"line 2, column 1: a: float64 does not hold the whole number 12345678901234567"}},
+		{"it with a point", "a,y\n-12345678901234567.0,2\n", "", []string{"float64 does not hold"}},
 		{"an open quote", "a,y\n1,\"2\n", "", []string{"line 2: ", "\""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -75,7 +89,7 @@ func TestReadCSVErrors(t *testing.T) {
 }
 
 func FuzzParseCSV(f *testing.F) {
-	for _, seed := range []string{"", "a,y\n1,2", "a;b;y\r\n1;2;3\r\n", "a\ty\n\"1\"\t2\n", "\xef\xbb\xbfa,y\n0x1,1_0", "a,y\n1,1e999", "\"a\nb\",y\n1,2\n3", "a,,y\n,,", "\"", ",", "a,y\n1,\"2"} {
+	for _, seed := range []string{"", "a,y\n1,2", "a;b;y\r\n1;2;3\r\n", "a\ty\n\"1\"\t2\n", "\xef\xbb\xbfa,y\n0x1,1_0", "a,y\n1,1e999", "\"a\nb\",y\n1,2\n3", "a,,y\n,,", "\"", ",", "a,y\n1,\"2", " \na, \"y\"\n\n1,2", "sep=;\na;y", "a,y\r1,2\r", "\xff\xfea\x00"} {
 		f.Add(seed, "")
 		f.Add(seed, "a")
 	}

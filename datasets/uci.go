@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/big"
 	"path"
 	"strconv"
 	"strings"
@@ -261,7 +262,8 @@ func parseRows(r io.Reader, file string, columns int, fields func(line string) [
 
 // parseFinite reads a decimal number. Go's own parser also takes hexadecimal
 // floats, underscores between digits and the words "inf" and "nan"; in a data
-// file each of these is damage.
+// file each of these is damage. A whole number that float64 does not hold, such as
+// an identifier of 17 digits, would become equal to others: it is refused, too.
 func parseFinite(field string) (float64, error) {
 	v, err := strconv.ParseFloat(field, 64)
 	switch {
@@ -271,6 +273,13 @@ func parseFinite(field string) (float64, error) {
 		return 0, err
 	case strings.ContainsAny(field, "xX_"):
 		return 0, fmt.Errorf("not a decimal number: %q: %w", field, strconv.ErrSyntax)
+	}
+	if head, rest, _ := strings.Cut(field, "."); math.Abs(v) > 1<<53 && strings.Trim(rest, "0") == "" {
+		if whole, is := new(big.Int).SetString(head, 10); is {
+			if _, accuracy := new(big.Float).SetInt(whole).Float64(); accuracy != big.Exact {
+				return 0, fmt.Errorf("float64 does not hold the whole number %s, which would be %.0f; leave out identifiers, or count from a nearer start", field, v)
+			}
+		}
 	}
 	return v, nil
 }
