@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,7 +75,7 @@ func parseCSV(r io.Reader, file, target string) (*Regression, error) {
 		switch {
 		case errors.As(err, &malformed):
 			err = &FileError{File: file, Line: malformed.Line, Err: fmt.Errorf("%w, at byte %d of the line", malformed.Err, malformed.Column),
-				Advice: "a field with a quote stands in quotes, and its own quotes are doubled"}
+				Advice: "quotes are the first and the last character of a field, without blanks beside them, and those inside are doubled"}
 		case err != nil && err != io.EOF:
 			err = &FileError{File: file, Err: err}
 		case err == nil && columns > 0 && len(fields) != columns:
@@ -134,18 +135,21 @@ func parseCSV(r io.Reader, file, target string) (*Regression, error) {
 }
 
 // missing are the words, in lower case, for a value that is not there.
-var missing = []string{"", "na", "n/a", "#n/a", "<na>", "null", "none", "nil", "missing", "?", "-", "--", "."}
+var missing = []string{"", "na", "n/a", "#n/a", "<na>", "null", "none", "nil", "missing", "nat", "n.a.", "\\n", "?", "-", "--", "—", ".", "#null!", "#div/0!", "#value!", "1.#qnan"}
+
+// loneCR is a carriage return that ends no line of Windows.
+var loneCR = regexp.MustCompile(`\r[^\r\n]`)
 
 // checkText says why a text that begins like this cannot be read as a table, and what to do about it.
 func checkText(first []byte) (advice string, err error) {
-	line, _, ends := bytes.Cut(first, []byte("\n"))
+	line, _, _ := bytes.Cut(first, []byte("\n"))
 	start := strings.ToLower(strings.TrimLeft(strings.TrimPrefix(string(line[:min(len(line), 16)]), "\xef\xbb\xbf"), "\" \t"))
 	switch {
 	case bytes.HasPrefix(first, []byte("\xff\xfe")), bytes.HasPrefix(first, []byte("\xfe\xff")), bytes.IndexByte(line, 0) >= 0:
 		return "save it as UTF-8 (Excel: CSV UTF-8)", errors.New("the text is not UTF-8 but, it seems, UTF-16")
 	case strings.HasPrefix(start, "sep="):
 		return "delete this line: the separator is found without it", errors.New("the first line names a separator for Excel, not the columns")
-	case !ends && bytes.IndexByte(bytes.TrimRight(first, "\r"), '\r') >= 0:
+	case loneCR.Match(first):
 		return "save it with the line ends of Unix or Windows", errors.New("lines end with CR alone, as on old Macs")
 	}
 	return "", nil

@@ -274,7 +274,7 @@ func parseFinite(field string) (float64, error) {
 	case strings.ContainsAny(field, "xX_"):
 		return 0, fmt.Errorf("not a decimal number: %q: %w", field, strconv.ErrSyntax)
 	}
-	if head, rest, _ := strings.Cut(field, "."); math.Abs(v) > 1<<53 && strings.Trim(rest, "0") == "" {
+	if head, rest, _ := strings.Cut(field, "."); math.Abs(v) >= 1<<53 && strings.Trim(rest, "0") == "" {
 		if whole, is := new(big.Int).SetString(head, 10); is {
 			if _, accuracy := new(big.Float).SetInt(whole).Float64(); accuracy != big.Exact {
 				return 0, fmt.Errorf("float64 does not hold the whole number %s, which would be %.0f; leave out identifiers, or count from a nearer start", field, v)
