@@ -143,7 +143,7 @@ func (t Training) seeds() []uint64 {
 // Run trains the method and tells observe how it goes: now and then in words, more seldom with a band, and in the end
 // with the last band. The times of updates change no result. A request that cannot be carried out is an error before
 // anything is trained; so is, on the way, a training that diverges. When ctx is cancelled, Run returns its error.
-func (t Training) Run(ctx context.Context, observe func(Update)) error {
+func (t Training) Run(ctx context.Context, observe func(Update)) (err error) {
 	if err := t.check(); err != nil {
 		return err
 	}
@@ -156,6 +156,7 @@ func (t Training) Run(ctx context.Context, observe func(Update)) error {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, r.live.Close(), r.functions.Close(), r.last.Close()) }()
 	if t.Method == "hmc" {
 		return r.exact(ctx, observe)
 	}
