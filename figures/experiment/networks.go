@@ -158,7 +158,7 @@ type Opened struct {
 
 // An Answer is the prediction of one input.
 type Answer struct {
-	// Mean is that of a real target, which lies from Low to High with a probability of 95 %.
+	// Mean is that of a real target, which lies from Low to High with a probability of 95%.
 	Mean, Low, High float64
 	// Probabilities are those of the classes.
 	Probabilities []float64
@@ -180,7 +180,7 @@ func Open(path string, network nets.Network, l likelihood.Likelihood) (*Opened, 
 	}
 	o := &Opened{likelihood: l}
 	if metadata[formatKey] != networkFormat || json.Unmarshal([]byte(metadata[scaleKey]), &o.scale) != nil || o.scale.Shape == nil {
-		return fail(fmt.Errorf("it is not a file of Engine.Networks of a network whose inputs are nets.Floats"))
+		return fail(errors.New("it is not a file of Engine.Networks of a network whose inputs are nets.Floats"))
 	}
 	backend, _, err := environment.OpenFor(environment.ShortTrainings)
 	if err != nil {

@@ -325,7 +325,7 @@ func atLeast(low float64, values []float64) []float64 {
 	return values
 }
 
-// find finds the results of methods on data by the first preset of which there are all.
+// find finds the results of methods on data by a preset, with a seed, or says which are missing.
 func find(figure string, x *tables.Index, data experiment.Source, seed uint64, list []experiment.Method, preset experiment.Preset) ([]experiment.Result, error) {
 	var found []experiment.Result
 	var missing []string
