@@ -55,7 +55,7 @@ func TestReadme(t *testing.T) {
 		want string
 	}{
 		{tenLines, []string{"test", "."}, "ok "},
-		{"", []string{"run", "."}, "with 95 % probability from "},
+		{"", []string{"run", "."}, "with 95% probability from "},
 	} {
 		folder := t.TempDir()
 		must.Do(t, os.WriteFile(filepath.Join(folder, "piece.go"), []byte(pieces[i][1]), 0o600))
