@@ -4,16 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
-	"github.com/gomlx/compute/gobackend"
-	"gonum.org/v1/gonum/floats"
-
-	"densityuncertainty/baselines"
 	"densityuncertainty/dul/likelihood"
 	"densityuncertainty/dul/nets"
-	"densityuncertainty/dul/predict"
 	"densityuncertainty/dul/train"
 )
 
@@ -125,81 +119,10 @@ func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
 			return found, err
 		}
 	}
-	if err := found.checkDraws(ctx, e, d); err != nil {
-		return found, err
+	if e.Recipe.Coherent && (found.images || e.Method.Process != nil) {
+		return found, errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
 	}
 	return found, nil
-}
-
-// checkDraws draws once from the untrained network, where that can show what its graph does not: layers that have no
-// coherent draws, and a function that mixes the examples of a batch.
-func (found *inspected) checkDraws(ctx context.Context, e Experiment, d Data) error {
-	if e.Recipe.Coherent && (found.images || e.Method.Process != nil) {
-		return errors.New("Recipe.Coherent is neither for images nor for Gaussian processes; leave it out")
-	}
-	_, function := e.Task.Network.(nets.Func)
-	if !e.Recipe.Coherent && !function {
-		return nil
-	}
-	inputs := firstInputs(d.Train.Inputs, 4)
-	outputs, err := e.untrainedOutputs(ctx, inputs, 0)
-	if err != nil || !function {
-		return err
-	}
-	alone, err := e.untrainedOutputs(ctx, inputs, 1)
-	if err == nil && !closeTo(outputs, alone) {
-		err = errors.New("Task.Network mixes the examples of a batch: its outputs for one example change with the others, so that predictions would depend on Recipe.PredictBatch; look for an operation over the axis of the batch")
-	}
-	return err
-}
-
-// untrainedOutputs draws the outputs of the untrained network once, with so many inputs in a batch; 0 means all. A network
-// for a Gaussian process has plain layers here.
-func (e Experiment) untrainedOutputs(ctx context.Context, x nets.Inputs, batch int) ([]float64, error) {
-	backend, err := gobackend.New("")
-	if err != nil {
-		return nil, err
-	}
-	defer backend.Finalize()
-	var layers nets.Layers = baselines.Deterministic{}
-	if e.Method.Process == nil {
-		layers = e.Method.Layers
-	}
-	network, err := e.Task.Network.Over(layers)
-	if err != nil {
-		return nil, err
-	}
-	m, err := nets.New(backend, network, bareLikelihood{e.Task.Likelihood}, 1)
-	if err != nil {
-		return nil, err
-	}
-	p, err := predict.Sample(ctx, m, x, predict.Options{Samples: 1, Seed: new(uint64), BatchSize: batch, Coherent: e.Recipe.Coherent})
-	if err != nil {
-		return nil, err
-	}
-	return p.Outputs[0], nil
-}
-
-// firstInputs are at most the first n of several inputs.
-func firstInputs(x nets.Inputs, n int) nets.Inputs {
-	n = min(n, x.Len())
-	switch x := x.(type) {
-	case nets.Floats:
-		x.Values = x.Values[:n*x.Size()]
-		return x
-	case nets.Pixels:
-		x.Bytes = x.Bytes[:n*x.Size()]
-		return x
-	}
-	return x
-}
-
-// A bareLikelihood says nothing of outputs but their number.
-type bareLikelihood struct{ likelihood.Likelihood }
-
-// closeTo says whether two lists are equal but for the rounding of float32.
-func closeTo(a, b []float64) bool {
-	return floats.Distance(a, b, math.Inf(1)) <= 1e-4*floats.Norm(a, math.Inf(1))
 }
 
 // takesReplicas says whether networks of the experiment can be replicas of one graph. Gaussian processes draw the outputs

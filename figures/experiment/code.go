@@ -88,7 +88,7 @@ func codeOf(e Experiment, d Data) (string, error) {
 		return "", err
 	}
 	defer backend.Finalize()
-	b := building{backend, d}
+	b := building{backend: backend, data: d}
 	network, err := b.network(e)
 	if err != nil {
 		return "", err

@@ -307,9 +307,10 @@ func (f *fit) features(ctx context.Context, seeds []uint64, sets []train.Dataset
 	}
 	if !f.replicas {
 		x, options := sets[0].Inputs, predict.Options{Samples: 1, Training: true}
-		if _, images := x.(nets.Pixels); images {
+		if images, are := x.(nets.Pixels); are {
 			options.BatchSize = startBatch
-			x = firstInputs(x, startImages)
+			images.Bytes = images.Bytes[:min(startImages, images.Len())*images.Size()]
+			x = images
 		}
 		found, err := predict.Sample(ctx, m, x, options)
 		if err != nil {

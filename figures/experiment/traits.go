@@ -88,7 +88,7 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 		return t, err
 	}
 	defer backend.Finalize()
-	b := building{backend, d}
+	b := building{backend: backend, data: d}
 	network, err := b.network(e)
 	if err != nil {
 		return t, err
@@ -109,6 +109,7 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 		t.Noise = e.Method.Process.Draws() && isClassification(e.Task.Likelihood)
 		return t, nil
 	}
+	b.coherent = e.Recipe.Coherent
 	err = b.build(network, e.Task.Likelihood, false, false, func(_ *nets.Model, _ *model.Scope, outputs, _ *graph.Node) {
 		t.Noise = stochastic.HasNoise(outputs.Graph())
 	})
@@ -117,8 +118,9 @@ func traitsWith(e Experiment, d Data) (t Traits, err error) {
 
 // building builds graphs, which are never executed, for batches of a few examples.
 type building struct {
-	backend compute.Backend
-	data    Data
+	backend  compute.Backend
+	data     Data
+	coherent bool // whether draws are to be coherent
 }
 
 // rows is the number of examples of a batch that is built. It is no usual number of outputs or features, so that a
@@ -189,6 +191,9 @@ func (b building) build(network nets.Network, l likelihood.Likelihood, training,
 	return nets.Build(b.backend, m.Store, func(root *model.Scope, in []*graph.Node) {
 		x := in[0]
 		root.Store().SetTraining(x.Graph(), training)
+		if b.coherent {
+			stochastic.SetCoherent(x.Graph())
+		}
 		if pixels, is := b.data.Train.Inputs.(nets.Pixels); is {
 			x = pixels.Standardization.Images(x, dtypes.Float32)
 		}
