@@ -16,28 +16,42 @@ import (
 )
 
 // An Architecture is a network whose family of layers is still to be chosen: an
-// MLP, ResidualMLP, ResidualSum or ResNet, whose own Layers are ignored, or a Func.
+// MLP, ResidualMLP, ResidualSum or ResNet without Layers, or a Func.
 type Architecture interface {
-	// Over returns the network with these layers. An error says what they lack.
+	// Over returns the network with these layers. An error says what they lack, or that
+	// the network has others.
 	Over(layers Layers) (Network, error)
+}
+
+// without returns an error if a network has layers already.
+func without(layers ...Layers) error {
+	for _, l := range layers {
+		if l != nil {
+			return fmt.Errorf("the network has Layers of type %T; leave them out, since others take their place", l)
+		}
+	}
+	return nil
 }
 
 // Over implements Architecture.
 func (m MLP) Over(layers Layers) (Network, error) {
+	err := without(m.Layers)
 	m.Layers = layers
-	return m, nil
+	return m, err
 }
 
 // Over implements Architecture: the layers are those of the hidden part and of the head.
 func (m ResidualMLP) Over(layers Layers) (Network, error) {
+	err := without(m.Layers, m.Head)
 	m.Layers, m.Head = layers, layers
-	return m, nil
+	return m, err
 }
 
 // Over implements Architecture.
 func (m ResidualSum) Over(layers Layers) (Network, error) {
+	err := without(m.Layers)
 	m.Layers = layers
-	return m, nil
+	return m, err
 }
 
 // Over implements Architecture. The layers must have a convolution, see ConvLayers.
@@ -46,8 +60,9 @@ func (r ResNet) Over(layers Layers) (Network, error) {
 	if !has {
 		return nil, noConvolution(layers)
 	}
+	err := without(r.Layers)
 	r.Layers = c
-	return r, nil
+	return r, err
 }
 
 func noConvolution(layers Layers) error {

@@ -45,38 +45,14 @@ func (e Experiment) Check() error {
 	for i, metric := range t.Metrics {
 		all.need(metric != nil, "Task.Metrics[%d] is nil", i)
 	}
-	all.add(checkArchitecture(t.Network))
-	if m.Layers != nil && t.Network != nil {
-		_, err := t.Network.Over(m.Layers)
-		all.add(err)
+	if layers := m.hidden(); layers != nil && t.Network != nil {
+		_, err := t.Network.Over(layers)
+		all.need(err == nil, "Task.Network: %w", err)
 	}
 	all.add(e.Recipe.check(t.Likelihood))
 	_, err := treeOf(e)
 	all.add(err)
 	return e.problem(all.err())
-}
-
-// checkArchitecture refuses an architecture with a family of layers of its own, which the method's would replace.
-func checkArchitecture(a nets.Architecture) error {
-	var layers nets.Layers
-	switch a := a.(type) {
-	case nets.MLP:
-		layers = a.Layers
-	case nets.ResidualMLP:
-		if layers = a.Layers; layers == nil {
-			layers = a.Head
-		}
-	case nets.ResidualSum:
-		layers = a.Layers
-	case nets.ResNet:
-		if a.Layers != nil {
-			layers = a.Layers
-		}
-	}
-	if layers != nil {
-		return fmt.Errorf("Task.Network has Layers of type %T; leave them out, since the Method's take their place", layers)
-	}
-	return nil
 }
 
 // inspected is what the engine knows of a group of experiments before it trains them.

@@ -78,7 +78,7 @@ func TestRefused(t *testing.T) {
 		{"no layers", small(nil), func(e *experiment.Experiment) {}, "neither Layers nor a Process"},
 		{"layers and a process", small(none), func(e *experiment.Experiment) { e.Method.Process = experiment.SNGP{} }, "a process brings its own layers"},
 		{"a split too many", small(none), func(e *experiment.Experiment) { e.Split = 3 }, "Split is 3; the data have 3 splits"},
-		{"layers in the network", small(none), func(e *experiment.Experiment) { e.Task.Network = nets.MLP{Layers: none} }, "Task.Network has Layers"},
+		{"layers in the network", small(none), func(e *experiment.Experiment) { e.Task.Network = nets.MLP{Layers: none} }, "Task.Network: the network has Layers"},
 		{"no convolution", small(scaled{}), func(e *experiment.Experiment) { e.Task.Network = nets.ResNet14(nil) }, "have no convolution"},
 		{"no epochs", small(none), func(e *experiment.Experiment) { e.Recipe.Epochs = 0 }, "Recipe.Epochs is 0"},
 		{"a group that trains nothing", small(none), func(e *experiment.Experiment) {

@@ -250,6 +250,14 @@ func (p *Predictions) of(e Experiment) {
 // members is the number of networks.
 func (m Method) members() int { return max(m.Members, 1) }
 
+// hidden are the layers, or those below a Gaussian process.
+func (m Method) hidden() nets.Layers {
+	if m.Process != nil {
+		return m.Process.Hidden()
+	}
+	return m.Layers
+}
+
 // String says which experiment it is.
 func (e Experiment) String() string {
 	s := fmt.Sprintf("%s on %s, split %d, seed %d", e.Method.Name, e.Task.Name, e.Split, e.Seed)
