@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -146,25 +144,26 @@ func TestRowsOfWindows(t *testing.T) {
 	}
 }
 
-// Only a version that can be checked out adds to the committed results, whatever the store is named.
-func TestCommittedResultsHaveAVersion(t *testing.T) {
-	checkout := t.TempDir()
-	must.Do(t, os.WriteFile(filepath.Join(checkout, "go.mod"), []byte("module densityuncertainty\n"), 0o600))
-	committed := filepath.Join(checkout, "figures", "runs")
-	waiting := &plan{groups: []*group{{list: []*planned{{}}}}}
-	for _, c := range []struct {
-		folder, version string
-		plan            *plan
-		refused         bool
-	}{
-		{committed, "devel", waiting, true}, {committed + "/", "0123456789ab+dirty", waiting, true}, {committed, "0123456789ab", waiting, false},
-		{committed, "devel", &plan{}, false}, {filepath.Join(checkout, "out"), "devel", waiting, false},
-	} {
-		err := (&run{Engine: Engine{Store: &Store{Folder: c.folder}}, plan: c.plan}).checkVersion(func() string { return c.version })
-		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "commit your changes and run again, or use another store") {
-			t.Errorf("%s by %s: %v", c.folder, c.version, err)
+// What one has reserved another does not get, until it is released.
+func TestReserve(t *testing.T) {
+	s := &Store{Folder: t.TempDir()}
+	a, b, c := &planned{id: "a"}, &planned{id: "b"}, &planned{id: "c"}
+	reserve := func(list []*planned, want ...*planned) (release func()) {
+		t.Helper()
+		free, done, err := s.reserve(list)
+		if err != nil || !slices.Equal(free, want) {
+			t.Fatalf("got %v, %v; want %v", free, err, want)
 		}
+		return func() { t.Helper(); must.Do(t, done()) }
 	}
+	all := []*planned{a, b, c}
+	first := reserve(all[1:2], b)
+	second := reserve(all, a, c)
+	reserve(all)()
+	first()
+	reserve(all, b)()
+	second()
+	reserve(all, all...)()
 }
 
 // Kept curves are what FunctionQuantile and Moments said of the draws; another quantile of them panics with what to do.

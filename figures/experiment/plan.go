@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -11,8 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"densityuncertainty/dul/train"
-	"densityuncertainty/figures/results"
 )
 
 // An Engine carries out experiments, on the backend that the environment chooses. The zero value keeps nothing.
@@ -46,9 +48,6 @@ type planned struct {
 	failed   error   // why there is no result
 	part     float64 // how much is done, from 0 to 1
 }
-
-// ID is Experiment.ID.
-func (p *planned) ID() string { return p.id }
 
 // A group is the planned experiments that differ in split and seed alone.
 type group struct {
@@ -197,10 +196,31 @@ func (r *run) fail(ctx context.Context, e *planned, err error) {
 	}
 }
 
-// reserve sets experiments apart for this process until release is called; free are those that no other process has
-// reserved.
+// reserve sets experiments apart for the caller until release is called, by a locked file for each; free are those that nobody
+// else has reserved, in this process or another. What a process has reserved is free again when it ends, however it does.
 func (s *Store) reserve(list []*planned) (free []*planned, release func() error, err error) {
-	return results.Reserve(filepath.Join(s.Folder, runningFolder), list)
+	var locks []*flock.Flock
+	release = func() (err error) {
+		for _, lock := range locks {
+			err = errors.Join(err, lock.Close())
+		}
+		return err
+	}
+	folder := filepath.Join(s.Folder, runningFolder)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, nil, fmt.Errorf("experiment: making the folder for what is running: %w", err)
+	}
+	for _, e := range list {
+		lock := flock.New(filepath.Join(folder, e.id+".lock"), flock.SetPermissions(0o644))
+		locked, err := lock.TryLock()
+		if locks = append(locks, lock); err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("experiment: reserving %v: %w", e, err), release())
+		}
+		if locked {
+			free = append(free, e)
+		}
+	}
+	return free, release, nil
 }
 
 // work is the folder of what is in progress, for experiments that are trained together. An experiment that is trained alone

@@ -39,13 +39,15 @@ const (
 	workFolder        = ".work"
 )
 
-// open makes the folder. It is an error if nothing can be written there, which one wants to know before hours of
-// training.
+// open makes the folder.
 func (s *Store) open() error {
 	if s.Folder == "" {
 		return errors.New("experiment: the Store has no Folder")
 	}
-	return results.MakeFolder(s.Folder)
+	if err := os.MkdirAll(s.Folder, 0o755); err != nil {
+		return fmt.Errorf("experiment: making the store: %w", err)
+	}
+	return nil
 }
 
 // Results returns the results by the identities of their experiments. It is an error if two rows have one identity and
