@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -418,6 +419,47 @@ func DecisionTable(x *tables.Index) (report.Table, error) {
 	add(groupNLL, results.MetricNLL+areaSuffix, false, acquisitions()...)
 	add(groupRegret, pointOf(metricRegret, bandit().last), true, bandit())
 	return s.Make(x)
+}
+
+// BanditTable answers question 6: the regret of every agent of the bandit on the seeds that came after question 4's, and its
+// ratio to density's, with the bootstrap interval over seeds. All are tested against density (Holm).
+func BanditTable(x *tables.Index) (report.Table, error) {
+	s := tables.Sheet{Table: prose.Table("where-bandit", map[string]int{"Seeds": furtherSeeds}), Down: true}
+	s.Columns = []string{"Agent", "Regret", "Over density's"}
+	s.Legend = "▲ less, ▽ more regret than density, significant at 5% for all agents together. No mark: not significant."
+	regret := func(a agent) tables.Mean {
+		return tables.Mean{Of: bandit().allSeeds(a)[decisionSeeds:], Metric: pointOf(metricRegret, bandit().last), Decimals: 1}
+	}
+	density := regret(agents()[0])
+	for i, a := range banditAgents() {
+		m, ratio := regret(a), tables.Words("1")
+		if i > 0 {
+			m.Against, ratio = density.Of, over(x.Units(m), x.Units(density))
+		}
+		s.Add("", a.Name, m, ratio)
+	}
+	return s.Make(x)
+}
+
+// over is the ratio of the means of two agents, paired over seeds, with its bootstrap interval.
+func over(a, b map[int]float64) tables.Mean {
+	of := slices.Sorted(maps.Keys(a))
+	if len(of) < furtherSeeds || !slices.Equal(of, slices.Sorted(maps.Keys(b))) {
+		return tables.Waits
+	}
+	ratio := func(seeds []int) float64 {
+		sumA, sumB := 0.0, 0.0
+		for _, i := range seeds {
+			sumA, sumB = sumA+a[of[i]], sumB+b[of[i]]
+		}
+		return sumA / sumB
+	}
+	all := make([]int, len(of))
+	for i := range all {
+		all[i] = i
+	}
+	low, high := metrics.Bootstrap([]int{len(of)}, bootstrapDraws, bootstrapSeed, tables.Confidence, ratio)
+	return tables.Words("%.2f [%.2f, %.2f]", ratio(all), low, high)
 }
 
 // DecisionFigure shows the curves behind DecisionTable, of problems that were run.

@@ -260,6 +260,22 @@ func TestDecisionTable(t *testing.T) {
 	}
 }
 
+// An agent with twice density's regret on every seed has the ratio 2. Where seeds are missing there is neither ratio nor test.
+func TestBanditTable(t *testing.T) {
+	var list []experiment.Result
+	for k, a := range banditAgents()[:3] {
+		for i, e := range bandit().allSeeds(a)[decisionSeeds+k/2:] {
+			list = append(list, experiment.Result{ID: e.ID(), Metrics: map[string]float64{"regret_500": float64((1 + k) * (100 + i%7))}})
+		}
+	}
+	table := must.Get(BanditTable(tables.Of(list)))(t)
+	for k, want := range []string{"1", "2.00 [2.00, 2.00]", ""} {
+		if got := table.Rows[k].Cells; got[1].Text != want || (got[0].Verdict == report.Worse) != (k == 1) {
+			t.Errorf("row %d: %+v", k, got)
+		}
+	}
+}
+
 // What cannot be is refused before anything is trained.
 func TestDecisionsRefuse(t *testing.T) {
 	for _, d := range []experiment.Decision{Acquisition{1, 10, false}, Acquisition{5, 0, false}, Thompson{Batch: 1}, Thompson{Trainings: 1, Batch: 1, Noise: math.NaN()}, Thompson{Trainings: 1, Batch: 1, Explore: 1}} {

@@ -4,11 +4,13 @@ package where
 
 import (
 	_ "embed"
+	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"densityuncertainty/dul/metrics"
 	"densityuncertainty/figures/experiment"
@@ -28,10 +30,12 @@ func Sets() []tables.Set {
 func Tables() []tables.Named {
 	return []tables.Named{
 		{Name: "where-gaps", Doc: "does the density help in gaps? density layers against two controls, gap by gap", Make: GapTable},
+		{Name: "where-gap-list", Doc: "the difference on each gap, and the sign tests", Make: GapListTable},
 		{Name: "where-gap-methods", Doc: "density layers against the other methods in gaps", Make: GapMethodTable},
 		{Name: "where-exact", Doc: "how far is each method from the exact posterior, at the data and in the gap?", Make: ExactTable},
 		{Name: "where-functions", Doc: "are joint predictions better if a draw is one function?", Make: FunctionTable},
 		{Name: "where-decisions", Doc: "are decisions better that follow a density network's uncertainty?", Make: DecisionTable},
+		{Name: "where-bandit", Doc: "is it the place of the noise, or does some exploration do?", Make: BanditTable},
 	}
 }
 
@@ -131,14 +135,7 @@ func (s gapSetting) differences(x *tables.Index, dataset string, control experim
 		if len(x.Missing(runs))+len(x.Missing(others[gap])) > 0 {
 			continue
 		}
-		var differences []float64
-		for i, e := range runs {
-			density, _ := x.Find(e)
-			other, _ := x.Find(others[gap][i])
-			if !density.Diverged && !other.Diverged {
-				differences = append(differences, density.Metrics[results.MetricNLL]-other.Metrics[results.MetricNLL])
-			}
-		}
+		differences := paired(x, runs, others[gap])
 		ours, _ := x.Diverged(runs)
 		theirs, _ := x.Diverged(others[gap])
 		switch {
@@ -157,6 +154,18 @@ func (s gapSetting) differences(x *tables.Index, dataset string, control experim
 		}
 	}
 	return all
+}
+
+// paired are the differences of the test NLL of two methods on a gap, seed by seed; without those on which one diverged.
+func paired(x *tables.Index, ours, theirs experiment.Experiments) (differences []float64) {
+	for i, e := range ours {
+		a, _ := x.Find(e)
+		b, _ := x.Find(theirs[i])
+		if !a.Diverged && !b.Diverged {
+			differences = append(differences, a.Metrics[results.MetricNLL]-b.Metrics[results.MetricNLL])
+		}
+	}
+	return differences
 }
 
 // bootstrapDraws and bootstrapSeed make the intervals of medians.
@@ -210,6 +219,50 @@ func gapTable(x *tables.Index, name string, others []experiment.Method, all stri
 			s.Add(of.title, uci.DatasetTitle(dataset), cells...)
 		}
 	}
+	return s.Make(x)
+}
+
+// GapListTable lists the differences that GapTable sums up, with their intervals over seeds, and tests their signs.
+func GapListTable(x *tables.Index) (report.Table, error) {
+	s := tables.Sheet{Table: prose.Table("where-gap-list", map[string]int{"Seeds": gapSeeds}), Down: true}
+	s.Columns = []string{"Gap"}
+	s.Legend = "▲ better, ▽ worse than the control, significant at 5% for all gaps of a column together. No mark: not significant."
+	lines, all := map[string][]tables.Mean{}, []tables.Mean(nil) // by data set and gap
+	for _, of := range gapSettings() {
+		for _, control := range controls() {
+			s.Columns = append(s.Columns, of.title+", "+control.Name)
+			var signs []float64
+			for _, dataset := range uci.SmallDatasets() {
+				signs = append(signs, of.differences(x, dataset, control)...)
+				others := of.gaps(dataset, control, gapSeeds)
+				for gap, runs := range of.gaps(dataset, methods.Density, gapSeeds) {
+					cell, name := tables.Waits, fmt.Sprintf("%s, gap %d", uci.DatasetTitle(dataset), gap+1)
+					if list := paired(x, runs, others[gap]); len(x.Missing(runs))+len(x.Missing(others[gap])) == 0 && 2*len(list) >= gapSeeds {
+						d := metrics.PairedDifference(list, make([]float64, len(list)), 0, tables.Confidence)
+						cell = tables.Mean{Words: report.Cell{Difference: &d}, Family: of.title + control.Name}
+					}
+					lines[name] = append(lines[name], cell)
+				}
+			}
+			lower := floats.Count(func(v float64) bool { return v < 0 }, signs)
+			cell := tables.Waits
+			if n := len(signs); n > 0 {
+				p := min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(min(lower, n-lower))))
+				cell = tables.Words("%.2g", p)
+			}
+			all = append(all, cell)
+		}
+	}
+	for _, dataset := range uci.SmallDatasets() {
+		for gap := 1; ; gap++ {
+			name := fmt.Sprintf("%s, gap %d", uci.DatasetTitle(dataset), gap)
+			if lines[name] == nil {
+				break
+			}
+			s.Add("", name, lines[name]...)
+		}
+	}
+	s.Add("", "Sign test, p", all...)
 	return s.Make(x)
 }
 

@@ -52,6 +52,20 @@ func TestGapTable(t *testing.T) {
 	}
 }
 
+// A gap's line has the mean difference. Five of six gaps lower: the sign test's p is 2 (1 + 6) / 64.
+func TestGapListTable(t *testing.T) {
+	table := must.Get(GapListTable(made(methods.DensityMean, "")))(t)
+	column := "paper's text, " + methods.DensityMean.Name
+	for row, want := range map[string]string{"Yacht Hydrodynamics, gap 6": "+0.9", "Sign test, p": "0.22"} {
+		if got := figtest.Cell(t, table, row, column); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", row, got, want)
+		}
+	}
+	if len(table.Columns) != 2 || len(table.Rows) != 6+1 {
+		t.Errorf("columns %q, %d rows", table.Columns, len(table.Rows))
+	}
+}
+
 // Where nothing was run there is nothing to draw.
 func TestGapFigure(t *testing.T) {
 	figtest.PNG(t)(GapFigure(made(methods.DensityConstant, "")))
