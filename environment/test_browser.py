@@ -453,7 +453,7 @@ class Live(Browser):
 
     def test_layer(self):
         page, troubles = self.start()
-        page.get_by_role("tab", name="Figure 1 to touch").focus()
+        page.get_by_role("tab", name="Figure 1, hands-on").focus()
         page.keyboard.press("ArrowRight")
         page.wait_for_function("layer.map && !layer.running")
         before = page.evaluate("layer.map.precision")
@@ -504,7 +504,7 @@ class Live(Browser):
         levels = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], "preload": False}
         for scheme in ("light", "dark"):
             page, _ = self.start(scheme=scheme)
-            for tab in ("Figure 1 to touch", "The layer itself"):
+            for tab in ("Figure 1, hands-on", "The layer itself"):
                 with self.subTest(scheme=scheme, tab=tab):
                     page.get_by_role("tab", name=tab).click()
                     found = Axe().run(page, options=levels)
