@@ -83,9 +83,6 @@ func (e Experiment) inspect(ctx context.Context) (found inspected, err error) {
 		return found, err
 	}
 	found.cost = float64(e.Method.members()) * float64(d.Train.Len()) * float64(e.Recipe.Epochs+e.Recipe.PretrainEpochs)
-	if e.Task.Decision != nil {
-		found.cost *= float64(e.Task.Decision.Rounds())
-	}
 	switch d.Train.Inputs.(type) {
 	case nets.Pixels:
 		found.images = true

@@ -433,8 +433,8 @@ func (f *fit) trainAndPredict(ctx context.Context) (all []*Predictions, err erro
 		}
 	}()
 	defer recovered(&err)
-	if f.first().Task.Decision != nil {
-		return f.decide(ctx)
+	if decision := f.first().Task.Decision; decision != nil {
+		return f.decide(ctx, decision), nil
 	}
 	if f.Store != nil {
 		f.folder = f.Store.work(f.list)

@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -56,7 +55,7 @@ type Task struct {
 	// After, if not nil, asks the trained networks for more than their predictions. It is no part of the identity. Networks
 	// are gone after a run, so that a stored result without it is an error.
 	After After `experiment:"-"`
-	// Decision, if not nil, chooses what to train on, and trains again and again.
+	// Decision, if not nil, finds the numbers in the place of the engine.
 	Decision Decision
 }
 
@@ -161,17 +160,11 @@ type Sampler interface {
 	Sample(ctx context.Context, members []*nets.Model, d Data, seed uint64, progress func(done float64, note string)) ([]*Prediction, map[string]float64, error)
 }
 
-// A Decision decides, again and again, what to observe next, by networks that were trained on what it has observed so far.
-// Active learning and bandits are such.
+// A Decision finds the numbers of experiments by trainings of its own, such as of active learning or of bandits.
 type Decision interface {
-	// Rounds is how often the networks are trained at most.
-	Rounds() int
-	// Decide begins with the training examples of the data. It calls learn with all examples that it has observed so far:
-	// learn trains the experiment's networks anew, each time from other initial values, and predicts the sets of the data.
-	// Decide returns its numbers, such as a learning curve. random makes all its random choices; it is the same for all
-	// methods with one split and seed. Experiments that are trained as replicas of one graph must observe in step: in each
-	// round their training examples must be as many batches.
-	Decide(d Data, random *rand.Rand, learn func(observed train.Dataset) ([]Prediction, error)) (map[string]float64, error)
+	// Decide returns the numbers of the experiments of a list, which differ in split and seed alone, and why some have none: an
+	// error that wraps train.ErrDiverged if networks diverged. progress hears which part is done, from 0 to 1.
+	Decide(ctx context.Context, list Experiments, data []Data, progress func(done float64, note string)) (numbers []map[string]float64, failed []error)
 }
 
 // A Recipe says how networks are trained and how predictions are drawn. A field that is 0 is 0: there are no defaults.

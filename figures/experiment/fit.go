@@ -43,13 +43,20 @@ type fit struct {
 	keepOutputs bool               // whether the head of a Gaussian process asks for it
 	notFinite   map[string]float64 // of a Sampler's numbers
 	diverged    []string           // of each experiment, at which step and why; "" if it did not
-	round       int                // of a Decision
 	speed       float64            // training examples a second, of all replicas together; 0 while it is not known
 	failed      []error            // of each experiment, why its trained networks give no result
 }
 
 // first is an experiment that tells all but split and seed.
 func (f *fit) first() Experiment { return f.list[0].Experiment }
+
+// experiments are those of the list.
+func (f *fit) experiments() (all Experiments) {
+	for _, e := range f.list {
+		all = append(all, e.Experiment)
+	}
+	return all
+}
 
 func (f *fit) members() int { return f.first().Method.members() }
 
@@ -69,7 +76,7 @@ func (f *fit) seeds() []uint64 {
 	var all []uint64
 	for _, e := range f.list {
 		for member := range f.members() {
-			all = append(all, e.networkSeed(f.round*f.members()+member))
+			all = append(all, e.networkSeed(member))
 		}
 	}
 	return all
@@ -106,11 +113,7 @@ func (f *fit) trainModel(ctx context.Context, seeds []uint64, sets []train.Datas
 		return err
 	}
 	models := len(f.list) * f.members() / f.together()
-	rounds := 1
-	if decision := f.first().Task.Decision; decision != nil {
-		rounds = decision.Rounds()
-	}
-	trainer, err := f.trainer(m, f.round*models+member, rounds*models)
+	trainer, err := f.trainer(m, member, models)
 	if err != nil {
 		return err
 	}
@@ -199,13 +202,9 @@ func (f *fit) trainer(m *nets.Model, model, models int) (train.Trainer, error) {
 
 // trace passes on the state of the training of a model.
 func (f *fit) trace(model int, at train.Progress) {
-	var list Experiments
-	for _, e := range f.list {
-		list = append(list, e.Experiment)
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.Trace(list, model, at)
+	f.Trace(f.experiments(), model, at)
 }
 
 // largeNetwork is the number of parameters from which on an accelerator is busy with a single step.

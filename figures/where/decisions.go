@@ -95,9 +95,6 @@ type Acquisition struct {
 	Random bool
 }
 
-// Rounds implements experiment.Decision.
-func (a Acquisition) Rounds() int { return a.Trainings }
-
 // Check says what cannot be.
 func (a Acquisition) Check() error {
 	if a.Trainings < 2 || a.Add < 1 {
@@ -107,29 +104,32 @@ func (a Acquisition) Check() error {
 }
 
 // Decide implements experiment.Decision.
-func (a Acquisition) Decide(d experiment.Data, random *rand.Rand, learn func(train.Dataset) ([]experiment.Prediction, error)) (map[string]float64, error) {
+func (a Acquisition) Decide(ctx context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string)) ([]map[string]float64, []error) {
+	return decide(ctx, list, data, progress, a.Trainings, true, a.begin)
+}
+
+// begin is the begin of decide.
+func (a Acquisition) begin(d *experiment.Data, random *rand.Rand, found map[string]float64) (choosing, error) {
 	pool := d.Sets[1].Dataset
 	if needed := (a.Trainings - 1) * a.Add; needed > pool.Len() {
 		return nil, fmt.Errorf("where.Acquisition adds %d examples, and the pool has %d", needed, pool.Len())
 	}
 	left := random.Perm(pool.Len())
-	found, curves, sizes := map[string]float64{}, map[string][]float64{}, []float64(nil)
-	for round := range a.Trainings {
-		sets, err := learn(d.Train)
-		if err != nil {
-			return nil, err
-		}
+	curves, sizes := map[string][]float64{}, []float64(nil)
+	return func(round int, sets []experiment.Prediction) error {
 		nll, err := sets[0].NLL(d.Unit)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		sizes = append(sizes, float64(d.Train.Len()))
 		for name, v := range map[string]float64{results.MetricRMSE: testError(sets[0]) * d.Unit, results.MetricNLL: nll} {
 			found[pointOf(name, d.Train.Len())] = v
-			curves[name] = append(curves[name], v)
+			if curves[name] = append(curves[name], v); round == a.Trainings-1 {
+				found[name+areaSuffix] = area(sizes, curves[name])
+			}
 		}
 		if round == a.Trainings-1 {
-			break
+			return nil
 		}
 		if _, std := sets[1].Moments(); !a.Random {
 			slices.SortStableFunc(left, func(i, j int) int { return cmp.Compare(std[j], std[i]) })
@@ -138,11 +138,8 @@ func (a Acquisition) Decide(d experiment.Data, random *rand.Rand, learn func(tra
 			d.Train = observed(d.Train, inputAt(pool, i), pool.Targets[i])
 		}
 		left = left[a.Add:]
-	}
-	for name, curve := range curves {
-		found[name+areaSuffix] = area(sizes, curve)
-	}
-	return found, nil
+		return nil
+	}, nil
 }
 
 // areaSuffix ends the name of the mean height of a curve, and pointOf names its points.
@@ -231,9 +228,6 @@ type Thompson struct {
 	Explore float64
 }
 
-// Rounds implements experiment.Decision.
-func (t Thompson) Rounds() int { return t.Trainings }
-
 // Check says what cannot be.
 func (t Thompson) Check() error {
 	if t.Trainings < 1 || t.Batch < 1 || !(t.Noise >= 0) || !(t.Explore >= 0 && t.Explore < 1) {
@@ -246,18 +240,19 @@ func (t Thompson) Check() error {
 const metricRegret = "regret"
 
 // Decide implements experiment.Decision.
-func (t Thompson) Decide(d experiment.Data, random *rand.Rand, learn func(train.Dataset) ([]experiment.Prediction, error)) (map[string]float64, error) {
-	actions := d.Sets[0].Dataset
-	best, regret, found := slices.Max(actions.Targets), 0.0, map[string]float64{}
-	for training := range t.Trainings {
+func (t Thompson) Decide(ctx context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string)) ([]map[string]float64, []error) {
+	return decide(ctx, list, data, progress, t.Trainings, !t.Random, t.begin)
+}
+
+// begin is the begin of decide.
+func (t Thompson) begin(d *experiment.Data, random *rand.Rand, found map[string]float64) (choosing, error) {
+	actions, regret := d.Sets[0].Dataset, 0.0
+	best := slices.Max(actions.Targets)
+	return func(round int, sets []experiment.Prediction) error {
 		var functions [][]float64
 		if !t.Random {
-			sets, err := learn(d.Train)
-			if err != nil {
-				return nil, err
-			}
 			if functions = sets[0].Mean; sets[0].Std != nil {
-				return nil, errors.New("where.Thompson draws functions, and the prediction is a distribution in closed form")
+				return errors.New("where.Thompson draws functions, and the prediction is a distribution in closed form")
 			}
 		}
 		for range t.Batch {
@@ -273,10 +268,83 @@ func (t Thompson) Decide(d experiment.Data, random *rand.Rand, learn func(train.
 			regret += best - actions.Targets[action]
 			d.Train = observed(d.Train, inputAt(actions, action), actions.Targets[action]+noise)
 		}
-		found[pointOf(metricRegret, (training+1)*t.Batch)] = regret
-	}
-	return found, nil
+		found[pointOf(metricRegret, (round+1)*t.Batch)] = regret
+		return nil
+	}, nil
 }
+
+// A choosing chooses what an experiment observes after a round, by the predictions of all sets, and notes its numbers.
+type choosing func(round int, sets []experiment.Prediction) error
+
+// decide carries out the decisions of experiments in step, so that their networks are replicas of one graph. In each round
+// the networks are trained anew, if at all, from other initial values, on what each experiment has observed so far. The
+// random choices of an experiment are those of all methods with its split and seed.
+func decide(ctx context.Context, list experiment.Experiments, data []experiment.Data, progress func(float64, string), rounds int, trains bool,
+	begin func(d *experiment.Data, random *rand.Rand, found map[string]float64) (choosing, error)) ([]map[string]float64, []error) {
+	numbers, failed, choose := make([]map[string]float64, len(list)), make([]error, len(list)), make([]choosing, len(list))
+	data = slices.Clone(data)
+	for i, e := range list {
+		numbers[i] = map[string]float64{}
+		choose[i], failed[i] = begin(&data[i], rand.New(rand.NewPCG(e.Seed, uint64(e.Split))), numbers[i])
+	}
+	for round := range rounds {
+		sets := make([][]experiment.Prediction, len(list))
+		if trains {
+			learn(ctx, round, list, data, sets, failed)
+		}
+		for i := range list {
+			if failed[i] == nil {
+				failed[i] = choose[i](round, sets[i])
+			}
+		}
+		progress(float64(round+1)/float64(rounds), fmt.Sprintf("round %d of %d", round+1, rounds))
+	}
+	return numbers, failed
+}
+
+// learn trains and predicts in one round, but for what has failed.
+func learn(ctx context.Context, round int, list experiment.Experiments, data []experiment.Data, sets [][]experiment.Prediction, failed []error) {
+	of := soFar{}
+	var left experiment.Experiments
+	for i, e := range list {
+		if of[e.Split] = data[i]; failed[i] == nil {
+			e.Task.Data, e.Task.Decision = of, nil
+			e.Seed = nets.SeedOf(e.Seed, -1, round*max(e.Method.Members, 1)) // the networks after those of the rounds before
+			left = append(left, e)
+		}
+	}
+	if left == nil {
+		return
+	}
+	found, err := experiment.Run(ctx, left...)
+	for i, e := range list {
+		k := slices.IndexFunc(found, func(r experiment.Result) bool { return r.Split == e.Split })
+		switch {
+		case failed[i] != nil:
+		case k < 0:
+			failed[i] = err
+		case found[k].Diverged:
+			failed[i] = fmt.Errorf("%w in round %d: %s", train.ErrDiverged, round, found[k].Reason)
+		default:
+			var p *experiment.Predictions
+			if p, failed[i] = found[k].Predictions(); failed[i] == nil {
+				sets[i] = p.Sets
+			}
+		}
+	}
+}
+
+// soFar are the data of each split with what is observed so far as training examples.
+type soFar map[int]experiment.Data
+
+// Splits implements experiment.Source.
+func (soFar) Splits() int { return math.MaxInt }
+
+// Identity implements experiment.Identifier.
+func (soFar) Identity() experiment.Identity { return experiment.Identity{} }
+
+// Load implements experiment.Source.
+func (s soFar) Load(_ context.Context, split int) (experiment.Data, error) { return s[split], nil }
 
 // An agent is a method that decides, or chooses at random.
 type agent struct {

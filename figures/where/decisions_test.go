@@ -59,22 +59,22 @@ func TestAcquisition(t *testing.T) {
 	slices.SortFunc(byWidth, func(i, j int) int { return cmp.Compare(wide[j], wide[i]) })
 	for _, random := range []bool{false, true} {
 		a := Acquisition{Trainings: 3, Add: 10, Random: random}
-		round, last := 0, train.Dataset{}
-		found := must.Get(a.Decide(d, rand.New(rand.NewPCG(1, 1)), func(observed train.Dataset) ([]experiment.Prediction, error) {
-			last = observed
+		d, found := d, map[string]float64{}
+		choose := must.Get(a.begin(&d, rand.New(rand.NewPCG(1, 1)), found))(t)
+		for round := range a.Trainings {
 			off := slices.Clone(d.Sets[0].Targets)
 			for i := range off {
 				off[i] += float64(3 - round)
 			}
-			round++
 			narrow := make([]float64, len(wide))
 			for i, w := range wide {
 				narrow[i] = -w
 			}
-			return []experiment.Prediction{says(d.Sets[0], off), says(pool, wide, narrow)}, nil
-		}))(t)
-		if last.Len() != 40 || round != 3 {
-			t.Fatalf("%d trainings, the last on %d examples", round, last.Len())
+			must.Do(t, choose(round, []experiment.Prediction{says(d.Sets[0], off), says(pool, wide, narrow)}))
+		}
+		last := d.Train
+		if last.Len() != 40 {
+			t.Fatalf("the last training is on %d examples", last.Len())
 		}
 		inOrder := 0
 		for k, i := range byWidth[:20] {
@@ -142,16 +142,13 @@ func TestThompson(t *testing.T) {
 	const rounds = 2000
 	explore := 0.0
 	regret := func(random bool, functions ...[]float64) float64 {
-		trained := 0
-		found := must.Get(Thompson{Trainings: 4, Batch: rounds / 4, Noise: 1, Random: random, Explore: explore}.Decide(d, rand.New(rand.NewPCG(2, 2)), func(observed train.Dataset) ([]experiment.Prediction, error) {
-			if want := 20 + trained*rounds/4; observed.Len() != want {
-				t.Fatalf("training %d has %d examples, want %d", trained, observed.Len(), want)
+		d, found := d, map[string]float64{}
+		choose := must.Get(Thompson{Trainings: 4, Batch: rounds / 4, Noise: 1, Random: random, Explore: explore}.begin(&d, rand.New(rand.NewPCG(2, 2)), found))(t)
+		for round := range 4 {
+			must.Do(t, choose(round, []experiment.Prediction{says(actions, functions...)}))
+			if want := 20 + (round+1)*rounds/4; d.Train.Len() != want {
+				t.Fatalf("after round %d there are %d examples, want %d", round, d.Train.Len(), want)
 			}
-			trained++
-			return []experiment.Prediction{says(actions, functions...)}, nil
-		}))(t)
-		if random != (trained == 0) {
-			t.Errorf("random %t: %d trainings", random, trained)
 		}
 		return found["regret_2000"]
 	}
@@ -175,9 +172,8 @@ func TestThompson(t *testing.T) {
 	}
 	closed := says(actions, actions.Targets)
 	closed.Std = closed.NoiseStd
-	if _, err := (Thompson{Trainings: 1, Batch: 1}).Decide(d, rand.New(rand.NewPCG(2, 2)), func(train.Dataset) ([]experiment.Prediction, error) {
-		return []experiment.Prediction{closed}, nil
-	}); err == nil {
+	choose := must.Get(Thompson{Trainings: 1, Batch: 1}.begin(&d, rand.New(rand.NewPCG(2, 2)), nil))(t)
+	if choose(0, []experiment.Prediction{closed}) == nil {
 		t.Error("a prediction without draws is no error")
 	}
 }
@@ -200,7 +196,7 @@ func TestDecisionSets(t *testing.T) {
 	}
 }
 
-// A small decision runs on the engine: on all seeds together as on one by itself.
+// A small decision runs on the engine: on all seeds together as on one by itself. One that diverges says so, and has no numbers.
 func TestDecisionRuns(t *testing.T) {
 	p := bandit()
 	p.decide = func(agent) experiment.Decision { return Thompson{Trainings: 2, Batch: 3, Noise: 1} }
@@ -209,6 +205,10 @@ func TestDecisionRuns(t *testing.T) {
 	alone := must.Get(experiment.Run(t.Context(), list[1]))(t)[0]
 	if a, b := together[1].Metrics, alone.Metrics; math.Abs(a["regret_6"]-b["regret_6"]) > 1e-9 || a["regret_6"] <= 0 || a["regret_6"] < a["regret_3"] {
 		t.Errorf("together %v, alone %v", a, b)
+	}
+	wild := list[:1].Change(func(e *experiment.Experiment) { e.Recipe.Schedule = train.Constant{Start: 1e30} })
+	if r := must.Get(experiment.Run(t.Context(), wild...))(t)[0]; !r.Diverged || len(r.Metrics) > 0 || !strings.Contains(r.Reason, "in round 0: step ") {
+		t.Errorf("a wild training has the numbers %v: %s", r.Metrics, r.Reason)
 	}
 }
 
@@ -286,7 +286,7 @@ func TestDecisionsRefuse(t *testing.T) {
 		}
 	}
 	d := must.Get(Pool{uci.Data{Name: "yacht"}, 20}.Load(context.Background(), 0))(t)
-	if _, err := (Acquisition{Trainings: 100, Add: 10}).Decide(d, rand.New(rand.NewPCG(1, 1)), nil); err == nil {
+	if _, err := (Acquisition{Trainings: 100, Add: 10}).begin(&d, rand.New(rand.NewPCG(1, 1)), nil); err == nil {
 		t.Error("more examples than the pool has are no error")
 	}
 	if got := observed(d.Train, inputAt(d.Train, 0), 1); got.Len() != 21 || d.Train.Len() != 20 || got.Inputs.(nets.Floats).Len() != 21 {
